@@ -1,0 +1,75 @@
+/* order.h - a launch order: what the signer writes and the launcher believes. See docs/formats.md for every field. */
+#ifndef ROTA_ORDER_H
+#define ROTA_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+#include "lib/fields.h"
+
+/* What is to be run, said by the translator and covered by the owner's authenticator. */
+struct order_spec {
+	int pre_from, pre_to;	/* the preamble's lines in the script: first and last, 0 and 0 where there is none */
+	int from, to;		/* the step's lines, the same way */
+	bool per_task;		/* true: the script runs once for each task; false: once, on the step's first node */
+	const char *step_name;	/* as in the script */
+	const char *job_name;
+	const char *account, *partition; /* "" where none */
+	const char *output, *error, *input; /* patterns (docs/formats.md), "" = the default */
+	bool append;		/* --open-mode=append */
+	const char *workdir;	/* absolute */
+	int umask;
+	const char *shell;	/* "" = the script's own #! line; "login" = the owner's login shell with -l; else a path */
+	const char *user_prolog, *user_epilog; /* absolute paths, "" = none */
+	const char *group;	/* job group, "" = none */
+	const char *rlimits;	/* "nofile=1024,core=0,stack=unlimited", soft limits of the submitting shell; "" = the node's */
+	int submit_ntasks;	/* --ntasks as asked */
+	int cpus_per_task;
+};
+
+/* One step attempt on one node. All strings are owned by the parsed fields. */
+struct order {
+	int64_t job_id;
+	int step_id;
+	int attempt;
+	const char *node;	/* the node this order is for */
+	const char *nodes;	/* host list, comma separated, first = head node; "" = wherever the process manager is (JM23) */
+	int node_index;		/* position of `node` in `nodes` */
+	int node_count;
+	int first_task, tasks;	/* ranks of the tasks on this node */
+	int task_count;		/* over all nodes */
+	int cpus;		/* allocated on this node */
+	int64_t mem_mb;		/* allocated on this node, 0 = no limit */
+	const char *gres;	/* "gpu:0+3,fpga:1", "" = none */
+	uid_t uid;
+	gid_t gid;
+	const char *user;
+	const char *script_hash;      /* SHA-256, hex */
+	const char *environment_hash; /* SHA-256, hex */
+	int array_index;	/* -1 = not an array element */
+	int array_size;
+	const char *step_label; /* "812.solve[7]" */
+	int64_t time_limit_s;	/* 0 = none */
+	int grace_s;		/* between SIGTERM and SIGKILL */
+	bool prolog;		/* false: another step of the same group holds the prolog and the epilog on this node */
+	bool wait_for_go;	/* tasks start only when the control message `go` arrives (steps over several nodes) */
+	int64_t expires_at;	/* Unix time behind which the launcher refuses */
+	struct order_spec spec;
+	struct fields *fields;	/* owner of every string here */
+	struct fields *spec_fields;
+};
+
+/* Parse and check the text of an order; on success the caller frees it with order_free. */
+bool order_parse(const char *text, size_t length, struct order *order, struct err *e);
+void order_free(struct order *order);
+
+/* The text of an order, spec included as its last field; `spec_text` is the very text that the authenticator covers. */
+struct fields *order_write(const struct order *order, const char *spec_text);
+
+/* The same for a spec alone. order_spec_parse leaves strings owned by *owner. */
+struct fields *order_spec_write(const struct order_spec *spec);
+bool order_spec_parse(const char *text, size_t length, struct order_spec *spec, struct fields **owner, struct err *e);
+
+#endif

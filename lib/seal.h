@@ -1,0 +1,37 @@
+/* seal.h - what OpenSSL does for Rota: hashes, authenticators, signatures. Keys are files; nothing secret is ever logged. */
+#ifndef ROTA_SEAL_H
+#define ROTA_SEAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/err.h"
+
+enum { SEAL_HASH_SIZE = 32, SEAL_MAC_SIZE = 32, SEAL_SIGNATURE_SIZE = 64, SEAL_HEX_SIZE = 65 };
+
+/* SHA-256, raw and as 64 lower-case hex digits with NUL. */
+void seal_hash(const void *data, size_t size, unsigned char hash[SEAL_HASH_SIZE]);
+void seal_hash_hex(const void *data, size_t size, char hex[SEAL_HEX_SIZE]);
+
+struct seal_mac_key;	/* HMAC-SHA-256 */
+struct seal_sign_key;	/* Ed25519, the private half: jobmgrd alone reads it */
+struct seal_verify_key; /* Ed25519, the public half: on every node */
+
+/* Make the keys of a new instance: DIR/auth.key, DIR/sign.key (mode 0600) and DIR/sign.pub (0644). Keys that exist are kept. */
+bool seal_keys_make(const char *dir, struct err *e);
+
+struct seal_mac_key *seal_mac_key_load(const char *path, struct err *e);
+void seal_mac_key_free(struct seal_mac_key *key);
+void seal_mac(const struct seal_mac_key *key, const void *data, size_t size, unsigned char mac[SEAL_MAC_SIZE]);
+bool seal_mac_check(const struct seal_mac_key *key, const void *data, size_t size, const unsigned char mac[SEAL_MAC_SIZE]);
+
+struct seal_sign_key *seal_sign_key_load(const char *path, struct err *e);
+void seal_sign_key_free(struct seal_sign_key *key);
+void seal_sign(const struct seal_sign_key *key, const void *data, size_t size, unsigned char signature[SEAL_SIGNATURE_SIZE]);
+
+struct seal_verify_key *seal_verify_key_load(const char *path, struct err *e);
+void seal_verify_key_free(struct seal_verify_key *key);
+bool seal_verify(const struct seal_verify_key *key, const void *data, size_t size,
+		 const unsigned char signature[SEAL_SIGNATURE_SIZE]);
+
+#endif
