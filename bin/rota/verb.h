@@ -1,0 +1,78 @@
+/* verb.h - what a verb of `rota` is: a name, a function, and the one table of options that parsing, help and completion read.
+ *
+ * A verb walks its command line with verb_next() and never looks at argv before that says it is at the operands. A wrong command
+ * line ends the process with status 2 and the nearest word that would have been right. */
+#ifndef ROTA_BIN_VERB_H
+#define ROTA_BIN_VERB_H
+
+#include <stdbool.h>
+
+enum { EXIT_OK = 0, EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_NO_GATE = 3 };
+
+struct verb_option {
+	int id;		   /* what verb_next returns: the letter of the short form, or a number above 255 where there is none */
+	const char *name;  /* the long form, without dashes */
+	const char *value; /* name of its value in the help, NULL for a flag */
+	const char *help;
+};
+
+struct verb {
+	const char *name;
+	const char *usage;	/* operands, as in "[OPTION]... SCRIPT" */
+	const char *summary;	/* one line, no full stop */
+	const char *about;	/* paragraphs for --help, "" where the summary says it all */
+	const char *examples;	/* lines of "command  what it does", "" where none are needed */
+	const char *completes;	/* what operands are: "", "file", "job", "node", "verb", or the words themselves */
+	const struct verb_option *options; /* ends with id 0; NULL = none beyond the common ones */
+	int (*run)(int argc, char **argv); /* argv[0] is the verb */
+};
+
+/* All verbs, in the order of `rota help`; ends with a NULL name. */
+extern const struct verb VERBS[];
+
+/* --json, for tables of verbs that print what the gate answered. */
+enum { VERB_JSON = 1000 };
+#define VERB_OPTION_JSON {VERB_JSON, "json", NULL, "print the gate's answer as JSON, unchanged"}
+
+/* A walk over one command line. Options may stand anywhere before "--", except where operands_first_end is set. */
+struct verb_scan {
+	const struct verb *verb;
+	int argc;
+	char **argv;
+	bool stop_at_operand; /* what follows the first operand belongs to somebody else */
+	char *value;	      /* of the option just returned */
+	int operands;	      /* once verb_next has returned 0: how many there are, from argv[at] */
+	int at;
+	void *table; /* private */
+};
+
+#define VERB_SCAN(of, count, vector) {.verb = (of), .argc = (count), .argv = (vector)}
+
+/* The id of the next option, 0 at the end of the options. --help, --version and --config are dealt with here. */
+int verb_next(struct verb_scan *scan);
+
+/* The current value as a number; outside [lowest, highest] is misuse. */
+long verb_number(const struct verb_scan *scan, long lowest, long highest);
+
+/* Misuse unless the count of operands is within [lowest, highest] (highest -1: any number). */
+void verb_operands(const struct verb_scan *scan, int lowest, int highest);
+
+/* Say what is wrong with the command line and end with EXIT_USAGE. */
+void verb_misuse(const struct verb *verb, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
+
+/* The row of VERBS named so, NULL where there is none. */
+const struct verb *verb_find(const char *name);
+
+/* The verb's help, as `--help` prints it and help2man reads it. */
+void verb_help(const struct verb *verb);
+
+/* Options common to every verb. */
+extern const struct verb_option VERB_COMMON[];
+
+/* The nearest of `words` (NULL-terminated) to `word`, NULL where none is near. */
+const char *verb_nearest(const char *word, const char *const *words);
+
+/* Print the one-line help of every verb. */
+void verb_list(void);
+
+#endif
