@@ -25,11 +25,13 @@ done
 rm -rf "$out"
 mkdir -p "$work"
 cp -R "$sources/src" "$sources/tests" "$sources/configure" "$sources/README" "$work/"
-cd "$work" && ./configure
+cd "$work"
+./configure
 
 # compile: element i compiles the i-th source of config.mk.
 #ROTA step compile --after=configure --array=0-2
-cd "$work" && . ./config.sh
+cd "$work"
+. ./config.sh
 for ROTA_ARRAY_INDEX in ${ROTA_ARRAY_INDEX:-0 1 2}; do
 	source=${SOURCES[ROTA_ARRAY_INDEX]}
 	echo "$CC $CFLAGS -c src/$source.c"
@@ -37,13 +39,15 @@ for ROTA_ARRAY_INDEX in ${ROTA_ARRAY_INDEX:-0 1 2}; do
 done
 
 #ROTA step link --after=compile
-cd "$work" && . ./config.sh
+cd "$work"
+. ./config.sh
 $CC $CFLAGS "${SOURCES[@]/%/.o}" -o tally
 size tally
 
 # test: the table alone, and the program as people use it. The two steps do not wait for each other.
 #ROTA step test_table --after=link
-cd "$work" && . ./config.sh
+cd "$work"
+. ./config.sh
 $CC $CFLAGS -Isrc tests/table_test.c table.o -o table_test
 ./table_test
 
@@ -52,12 +56,14 @@ cd "$work"
 bash tests/program_test.sh ./tally
 
 #ROTA step package --after=test_table,test_program
-cd "$work" && . ./config.sh
+cd "$work"
+. ./config.sh
 mkdir "tally-$VERSION"
 cp tally README "tally-$VERSION/"
 tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w -cf - "tally-$VERSION" |
 	gzip -n9 >"$out/tally-$VERSION.tar.gz"
-cd "$out" && sha256sum "tally-$VERSION.tar.gz" | tee SHA256SUMS
+cd "$out"
+sha256sum "tally-$VERSION.tar.gz" | tee SHA256SUMS
 
 #ROTA step tidy --after=package:any
 rm -rf "$work"

@@ -1,3 +1,4 @@
+#!/bin/bash
 # The program as people use it: program_test.sh TALLY. Checks it against sort and uniq.
 set -u
 tally=$1
