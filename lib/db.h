@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/conf.h"
 #include "lib/err.h"
 
 /* The functions of schema `api` that C may call: one constant for each line of api.def. */
@@ -32,6 +33,9 @@ struct db_watcher {
 	void (*bell)(struct db *db, const char *channel, void *arg);	 /* NOTIFY; payloads are never looked at */
 	void *arg;
 };
+
+/* The connection string of a program: the configured one with its role and name put in; malloc'ed. */
+char *db_conninfo(const struct conf *conf, const char *role, const char *application);
 
 /* Begin to connect. `channels` is NULL-terminated and may be empty; LISTEN is sent before `up`. The caller keeps `watcher`. */
 struct db *db_open(struct event_base *base, const char *conninfo, enum api_user user, const char *const *channels,

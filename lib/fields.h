@@ -27,8 +27,13 @@ const char *fields_text(const struct fields *f, size_t *length);
 /* Parse a whole text. Refuses: a bad name, a length that overruns, a NUL, a name given twice, anything behind the last field. */
 struct fields *fields_parse(const char *text, size_t length, struct err *e);
 
-/* The value of a field, or NULL where it is absent. */
+/* The value of a field, or NULL where it is absent; good until fields_free. */
 const char *fields_get(const struct fields *f, const char *name);
+
+/* All fields in the order they stand in, 0 <= i < fields_count(f). */
+int fields_count(const struct fields *f);
+const char *fields_name(const struct fields *f, int i);
+const char *fields_value(const struct fields *f, int i);
 
 /* The value as a decimal integer within [lowest, highest]; error when absent, malformed or out of range. */
 bool fields_int(const struct fields *f, const char *name, int64_t lowest, int64_t highest, int64_t *value, struct err *e);

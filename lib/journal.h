@@ -1,9 +1,12 @@
-/* journal.h - a node's journal: one file of records that launcher and keepers append to and procmgrd reads and truncates.
+/* journal.h - a node's journal: one file of records that launcher and keepers append to and procmgrd reads.
  *
- * A record is a header (length, CRC-32 of the payload) and a payload of fields (lib/fields.h). An append takes the file's
- * lock, writes once, and lets go; a torn tail (a crash in mid-write) is cut by the next appender and by the reader, and logged.
- * Truncation drops a prefix under the same lock by rewriting what is left beside the file and renaming; an appender that holds
- * the old file notices by inode and opens anew. So nobody needs to know who else is alive. */
+ * The file begins with a magic number and the logical position of its first record; a record is a header (length, CRC-32 of the
+ * payload) and a payload of fields (lib/fields.h). Positions count bytes of the whole stream ever written, so they stay good
+ * across truncations. An append takes the lock (PATH.lock, root's alone, so that no reader can hold up a keeper), writes once,
+ * and lets go; a torn tail (a crash in mid-write) is where a reader stops and is cut, and logged, by the next appender.
+ * Truncation drops a prefix under the same lock by rewriting what is left beside the file and renaming; whoever holds the old
+ * file notices by inode and opens anew. So nobody needs to know who else is alive. A forked child may go on with its parent's
+ * handle. */
 #ifndef ROTA_JOURNAL_H
 #define ROTA_JOURNAL_H
 
@@ -14,22 +17,26 @@
 #include "lib/err.h"
 #include "lib/fields.h"
 
+/* READ: of an existing file, by the unprivileged procmgrd. WRITE: append, truncate and read; makes the file where it is absent
+ * (mode 0640, the group of its folder) and refuses one that belongs to somebody else. */
+enum journal_mode { JOURNAL_READ, JOURNAL_WRITE };
+
 struct journal;
 
-/* Open (and create, mode 0600, where absent) the journal at PATH. */
-struct journal *journal_open(const char *path, struct err *e);
+struct journal *journal_open(const char *path, enum journal_mode mode, struct err *e);
 void journal_close(struct journal *j);
 
 /* Append one record durably against the death of any process (not of the machine). */
 bool journal_append(struct journal *j, const struct fields *record, struct err *e);
 
-/* Call `each` for every whole record from byte position *position on, and move *position behind the last one.
- * Stops early when `each` returns false (the position then stands before that record). */
+/* Call `each` for every whole record from *position on (0, or what an earlier read left there), and move *position behind the
+ * last one; a position before the first record left means that one. Stops early when `each` returns false (the position then
+ * stands before that record). `each` may append to `j`. */
 bool journal_read(struct journal *j, int64_t *position, bool (*each)(const struct fields *record, void *arg), void *arg, struct err *e);
 
-/* Drop everything before `position`, except the records for which `keep` (may be NULL) says true; *position is set to where
- * what was unread now begins. */
-bool journal_truncate(struct journal *j, int64_t *position, bool (*keep)(const struct fields *record, void *arg), void *arg,
+/* Drop everything before `position`, except the records for which `keep` (may be NULL) says true: they then stand right before
+ * `position`, which goes on to mean the same record. */
+bool journal_truncate(struct journal *j, int64_t position, bool (*keep)(const struct fields *record, void *arg), void *arg,
 		      struct err *e);
 
 /* Bytes in the file now, torn tail included. */

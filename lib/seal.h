@@ -13,6 +13,10 @@ enum { SEAL_HASH_SIZE = 32, SEAL_MAC_SIZE = 32, SEAL_SIGNATURE_SIZE = 64, SEAL_H
 void seal_hash(const void *data, size_t size, unsigned char hash[SEAL_HASH_SIZE]);
 void seal_hash_hex(const void *data, size_t size, char hex[SEAL_HEX_SIZE]);
 
+/* Bytes as lower-case hex with NUL (2 * size + 1 characters), and back: exactly `size` bytes or false. */
+void seal_hex(const void *bytes, size_t size, char *hex);
+bool seal_unhex(const char *hex, void *bytes, size_t size);
+
 struct seal_mac_key;	/* HMAC-SHA-256 */
 struct seal_sign_key;	/* Ed25519, the private half: jobmgrd alone reads it */
 struct seal_verify_key; /* Ed25519, the public half: on every node */

@@ -1,0 +1,102 @@
+/* daemon.c - one instance a name, and the step down from root.
+ *
+ * Every daemon's main calls daemon_lock (and, started by root, daemon_become) once; `rota status` and `rota down` call
+ * daemon_holder. The lock is a POSIX record lock on purpose: a forked child (the launcher's keepers) does not inherit it, so it
+ * ends with the very process, and the kernel names the holder. Take it behind the last fork of a daemon's start. What always
+ * holds: the number in the file is for people; what is believed is the lock. */
+#include "lib/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct flock whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+/* Closing any descriptor of a file drops the process's record locks on it, so our own pid file is never opened again. */
+static struct {
+	dev_t device;
+	ino_t inode;
+	pid_t pid;
+} held;
+
+bool daemon_lock(const char *path, struct err *e)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0)
+		return err_sys(e, "could not open pid file \"%s\"", path);
+	struct flock lock = whole_file;
+	if (fcntl(fd, F_SETLK, &lock) < 0) {
+		bool taken = errno == EACCES || errno == EAGAIN;
+		if (!taken)
+			err_sys(e, "could not lock pid file \"%s\"", path);
+		else if (fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+			err_set(e, "pid file \"%s\" is held by process %ld, which runs already", path, (long)lock.l_pid);
+		else
+			err_set(e, "pid file \"%s\" is held by another process", path);
+		close(fd);
+		return false;
+	}
+	struct stat st;
+	if (ftruncate(fd, 0) < 0 || dprintf(fd, "%ld\n", (long)getpid()) < 0 || fstat(fd, &st) < 0) {
+		err_sys(e, "could not write pid file \"%s\"", path);
+		close(fd);
+		return false;
+	}
+	held.device = st.st_dev;
+	held.inode = st.st_ino;
+	held.pid = getpid();
+	return true; /* fd stays open: it is the lock */
+}
+
+pid_t daemon_holder(const char *path)
+{
+	struct stat st;
+	if (held.pid == getpid() && stat(path, &st) == 0 && st.st_dev == held.device && st.st_ino == held.inode)
+		return held.pid;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	struct flock lock = whole_file;
+	bool taken = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+	close(fd);
+	return taken ? lock.l_pid : 0;
+}
+
+/* The environment of the account, as a login would set it. */
+static void become_environment(const struct passwd *pw)
+{
+	setenv("HOME", pw->pw_dir, 1);
+	setenv("USER", pw->pw_name, 1);
+	setenv("LOGNAME", pw->pw_name, 1);
+}
+
+bool daemon_become(const char *account, struct err *e)
+{
+	if (!*account)
+		return true;
+	errno = 0;
+	const struct passwd *pw = getpwnam(account);
+	if (!pw && errno)
+		return err_sys(e, "could not look up account \"%s\"", account);
+	if (!pw)
+		return err_set(e, "account \"%s\" does not exist", account);
+	if (pw->pw_uid == geteuid())
+		return true;
+	if (geteuid() != 0) {
+		err_set(e, "only root can become account \"%s\"", account);
+		return err_hint(e, "start it as root or as \"%s\"", account);
+	}
+	if (initgroups(pw->pw_name, pw->pw_gid) < 0 || setresgid(pw->pw_gid, pw->pw_gid, pw->pw_gid) < 0 ||
+	    setresuid(pw->pw_uid, pw->pw_uid, pw->pw_uid) < 0)
+		return err_sys(e, "could not become account \"%s\"", account);
+	if (setuid(0) == 0 || seteuid(0) == 0)
+		die("account \"%s\" can become root again", account);
+	become_environment(pw);
+	return true;
+}

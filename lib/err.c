@@ -1,0 +1,117 @@
+/* err.c - the one error a callee writes, and the two ways to end when there is nothing to decide: die() and x*alloc().
+ *
+ * Everybody calls it. What always holds: message and hint are NUL-terminated; err_set starts a new error, so a stale hint or
+ * code never outlives it. `e` may be NULL where nobody wants to know. */
+#include "lib/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/log.h"
+
+bool err_set(struct err *e, const char *format, ...)
+{
+	if (!e)
+		return false;
+	/* an argument may lie in *e itself ("%s", e->message), so the text is made beside it */
+	struct err fresh = {0};
+	va_list args;
+	va_start(args, format);
+	vsnprintf(fresh.message, sizeof fresh.message, format, args);
+	va_end(args);
+	*e = fresh;
+	return false;
+}
+
+bool err_sys(struct err *e, const char *format, ...)
+{
+	int number = errno;
+	if (!e)
+		return false;
+	struct err fresh = {0};
+	va_list args;
+	va_start(args, format);
+	vsnprintf(fresh.message, sizeof fresh.message, format, args);
+	va_end(args);
+	size_t used = strlen(fresh.message);
+	char why[128];
+	snprintf(fresh.message + used, sizeof fresh.message - used, ": %s", strerror_r(number, why, sizeof why));
+	*e = fresh;
+	errno = number;
+	return false;
+}
+
+bool err_hint(struct err *e, const char *format, ...)
+{
+	if (!e)
+		return false;
+	va_list args;
+	va_start(args, format);
+	vsnprintf(e->hint, sizeof e->hint, format, args);
+	va_end(args);
+	return false;
+}
+
+void die(const char *format, ...)
+{
+	char text[512];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	log_error("%s", text);
+	abort();
+}
+
+void *xmalloc(unsigned long size)
+{
+	void *p = malloc(size ? size : 1);
+	if (!p)
+		die("out of memory for %lu bytes", size);
+	return p;
+}
+
+void *xcalloc(unsigned long count, unsigned long size)
+{
+	void *p = calloc(count ? count : 1, size ? size : 1);
+	if (!p)
+		die("out of memory for %lu times %lu bytes", count, size);
+	return p;
+}
+
+void *xrealloc(void *old, unsigned long size)
+{
+	void *p = realloc(old, size ? size : 1);
+	if (!p)
+		die("out of memory for %lu bytes", size);
+	return p;
+}
+
+char *xstrdup(const char *text)
+{
+	return xstrndup(text, strlen(text));
+}
+
+char *xstrndup(const char *text, unsigned long length)
+{
+	size_t size = strnlen(text, length);
+	char *copy = xmalloc(size + 1);
+	memcpy(copy, text, size);
+	copy[size] = '\0';
+	return copy;
+}
+
+char *xasprintf(const char *format, ...)
+{
+	char *text;
+	va_list args;
+	va_start(args, format);
+	int length = vasprintf(&text, format, args);
+	va_end(args);
+	if (length < 0)
+		die("out of memory for a text like \"%s\"", format);
+	return text;
+}

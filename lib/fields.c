@@ -1,0 +1,232 @@
+/* fields.c - the field format: writing appends, parsing walks once from front to back and refuses every second spelling.
+ *
+ * Called by what writes or believes orders, journal records and launcher messages; the parser reads input that an attacker may
+ * have made. What always holds: `text` is the exact spelling of the entries, in their order, and no name stands twice. Values
+ * live in allocations of their own, so a pointer from fields_get stays good until fields_free. */
+#include "lib/fields.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIELDS_MOST = 1024, NAME_LONGEST = 63 }; /* more is a mistake or an attack; bounds the search for doubles */
+
+struct entry {
+	char *name; /* "name\0value\0" */
+	const char *value;
+};
+
+struct fields {
+	char *text;
+	size_t length, room;
+	struct entry *entries;
+	int count, entry_room;
+};
+
+struct fields *fields_new(void)
+{
+	struct fields *f = xcalloc(1, sizeof *f);
+	f->room = 256;
+	f->text = xcalloc(1, f->room);
+	return f;
+}
+
+void fields_free(struct fields *f)
+{
+	if (!f)
+		return;
+	for (int i = 0; i < f->count; i++)
+		free(f->entries[i].name);
+	free(f->entries);
+	free(f->text);
+	free(f);
+}
+
+static bool name_is_good(const char *name, size_t length)
+{
+	if (length == 0 || length > NAME_LONGEST)
+		return false;
+	for (size_t i = 0; i < length; i++) {
+		char c = name[i];
+		if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'))
+			return false;
+	}
+	return true;
+}
+
+static void text_append(struct fields *f, const char *bytes, size_t size)
+{
+	if (f->length + size + 1 > f->room) {
+		f->room = (f->length + size + 1) * 2;
+		f->text = xrealloc(f->text, f->room);
+	}
+	memcpy(f->text + f->length, bytes, size);
+	f->length += size;
+	f->text[f->length] = '\0';
+}
+
+static void entry_append(struct fields *f, const char *name, size_t name_length, const char *value, size_t value_length)
+{
+	if (f->count == f->entry_room) {
+		f->entry_room = f->entry_room ? f->entry_room * 2 : 32;
+		f->entries = xrealloc(f->entries, (size_t)f->entry_room * sizeof *f->entries);
+	}
+	char *both = xmalloc(name_length + value_length + 2);
+	memcpy(both, name, name_length);
+	both[name_length] = '\0';
+	memcpy(both + name_length + 1, value, value_length);
+	both[name_length + 1 + value_length] = '\0';
+	f->entries[f->count++] = (struct entry){both, both + name_length + 1};
+}
+
+void fields_add(struct fields *f, const char *name, const char *value)
+{
+	size_t name_length = strlen(name), value_length = strlen(value);
+	if (!name_is_good(name, name_length) || fields_get(f, name) || f->count == FIELDS_MOST)
+		die("field \"%s\" cannot be added: bad name, there already, or too many fields", name);
+	char head[NAME_LONGEST + 32];
+	int head_length = snprintf(head, sizeof head, "%s=%zu:", name, value_length);
+	text_append(f, head, (size_t)head_length);
+	text_append(f, value, value_length);
+	text_append(f, "\n", 1);
+	entry_append(f, name, name_length, value, value_length);
+}
+
+void fields_add_int(struct fields *f, const char *name, int64_t value)
+{
+	char text[24];
+	snprintf(text, sizeof text, "%" PRId64, value);
+	fields_add(f, name, text);
+}
+
+const char *fields_text(const struct fields *f, size_t *length)
+{
+	if (length)
+		*length = f->length;
+	return f->text;
+}
+
+/* The length at *at, "0" or digits without a leading zero, and the colon behind it; *at moves behind the colon. */
+static bool parse_length(const char **at, const char *end, size_t *value)
+{
+	const char *p = *at;
+	size_t n = 0;
+	if (p == end || *p < '0' || *p > '9')
+		return false;
+	if (*p == '0' && p + 1 < end && p[1] != ':')
+		return false;
+	for (; p < end && *p >= '0' && *p <= '9'; p++) {
+		n = n * 10 + (size_t)(*p - '0');
+		if (n > (size_t)(end - *at)) /* longer than the whole text: also keeps n from overflowing */
+			return false;
+	}
+	if (p == end || *p != ':')
+		return false;
+	*at = p + 1;
+	*value = n;
+	return true;
+}
+
+/* One field at *at; *at moves behind its newline. */
+static bool parse_field(struct fields *f, const char **at, const char *end, struct err *e)
+{
+	const char *name = *at;
+	const char *equals = memchr(name, '=', (size_t)(end - name));
+	size_t name_length = equals ? (size_t)(equals - name) : 0;
+	if (!name_is_good(name, name_length))
+		return err_set(e, "field %d has no good name", f->count + 1);
+	const char *value = equals + 1;
+	size_t length;
+	if (!parse_length(&value, end, &length) || length >= (size_t)(end - value) || value[length] != '\n')
+		return err_set(e, "field \"%.*s\" has a wrong length", (int)name_length, name);
+	if (memchr(value, '\0', length))
+		return err_set(e, "field \"%.*s\" holds a NUL byte", (int)name_length, name);
+	if (f->count == FIELDS_MOST)
+		return err_set(e, "more than %d fields", (int)FIELDS_MOST);
+	entry_append(f, name, name_length, value, length);
+	for (int i = 0; i < f->count - 1; i++)
+		if (strcmp(f->entries[i].name, f->entries[f->count - 1].name) == 0)
+			return err_set(e, "field \"%s\" is given twice", f->entries[i].name);
+	*at = value + length + 1;
+	return true;
+}
+
+struct fields *fields_parse(const char *text, size_t length, struct err *e)
+{
+	struct fields *f = fields_new();
+	const char *at = text, *end = text + length;
+	while (at < end)
+		if (!parse_field(f, &at, end, e)) {
+			fields_free(f);
+			return NULL;
+		}
+	if (length)
+		text_append(f, text, length);
+	return f;
+}
+
+const char *fields_get(const struct fields *f, const char *name)
+{
+	for (int i = 0; i < f->count; i++)
+		if (strcmp(f->entries[i].name, name) == 0)
+			return f->entries[i].value;
+	return NULL;
+}
+
+int fields_count(const struct fields *f)
+{
+	return f->count;
+}
+
+const char *fields_name(const struct fields *f, int i)
+{
+	return f->entries[i].name;
+}
+
+const char *fields_value(const struct fields *f, int i)
+{
+	return f->entries[i].value;
+}
+
+/* The one spelling of an integer: no sign but '-', no leading zero, no "-0". */
+static bool parse_int(const char *text, int64_t *value)
+{
+	const char *digits = text + (*text == '-');
+	bool negative = digits != text;
+	if (*digits < '0' || *digits > '9' || (*digits == '0' && (digits[1] || negative)))
+		return false;
+	int64_t n = 0;
+	for (; *digits; digits++) {
+		if (*digits < '0' || *digits > '9')
+			return false;
+		int digit = negative ? '0' - *digits : *digits - '0';
+		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, digit, &n))
+			return false;
+	}
+	*value = n;
+	return true;
+}
+
+bool fields_int(const struct fields *f, const char *name, int64_t lowest, int64_t highest, int64_t *value, struct err *e)
+{
+	const char *text = fields_get(f, name);
+	if (!text)
+		return err_set(e, "field \"%s\" is missing", name);
+	int64_t n;
+	if (!parse_int(text, &n))
+		return err_set(e, "field \"%s\" is not an integer: \"%.40s\"", name, text);
+	if (n < lowest || n > highest)
+		return err_set(e, "field \"%s\" is %" PRId64 ", not within %" PRId64 " to %" PRId64, name, n, lowest, highest);
+	*value = n;
+	return true;
+}
+
+bool fields_int_or(const struct fields *f, const char *name, int64_t lowest, int64_t highest, int64_t otherwise, int64_t *value,
+		   struct err *e)
+{
+	if (fields_get(f, name))
+		return fields_int(f, name, lowest, highest, value, e);
+	*value = otherwise;
+	return true;
+}

@@ -1,0 +1,360 @@
+/* order.c - launch orders and specs as fields: two tables say which fields there are, in which order, and what each may hold;
+ * one loop reads the tables to write and one to parse.
+ *
+ * Called by the translator (specs), the signer (orders), and the launcher, for which an order is input from an enemy until its
+ * signature is checked, and suspicious after. What always holds: an order that parsed has every field, in the table's order,
+ * each within its bounds, and no other; so one content has one text. */
+#include "lib/order.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { KIND_INT, KIND_INT64, KIND_ID, KIND_BOOL, KIND_TEXT };
+
+struct order_field {
+	const char *name;
+	enum kind kind;
+	size_t offset;			   /* of the member in struct order or struct order_spec */
+	int64_t lowest, highest;	   /* of a number */
+	bool (*check)(const char *value);  /* of a text */
+	const char *what;		   /* that check wants */
+};
+
+static bool only(const char *text, const char *extra)
+{
+	for (; *text; text++) {
+		bool alnum = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || (*text >= '0' && *text <= '9');
+		if (!alnum && !strchr(extra, *text))
+			return false;
+	}
+	return true;
+}
+
+static bool is_name(const char *text)
+{
+	size_t length = strlen(text);
+	return length >= 1 && length <= 64 && only(text, "_.-");
+}
+
+static bool is_name_or_empty(const char *text)
+{
+	return !*text || is_name(text);
+}
+
+static bool is_node(const char *text)
+{
+	size_t length = strlen(text);
+	return length >= 1 && length <= 253 && only(text, "_.-") && *text != '.' && *text != '-';
+}
+
+static bool is_nodes(const char *text)
+{
+	return only(text, "_.-,");
+}
+
+static bool is_user(const char *text)
+{
+	size_t length = strlen(text);
+	return length >= 1 && length <= 256 && only(text, "_.-@\\$") && *text != '-';
+}
+
+static bool is_hash(const char *text)
+{
+	return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
+}
+
+static bool is_label(const char *text)
+{
+	size_t length = strlen(text);
+	return length >= 1 && length <= 160 && only(text, "_.-[]");
+}
+
+static bool is_gres(const char *text)
+{
+	return only(text, "_.-:+,/");
+}
+
+static bool is_rlimits(const char *text)
+{
+	return only(text, "=,_");
+}
+
+static bool is_line(const char *text)
+{
+	if (strlen(text) > 1024)
+		return false;
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 127)
+			return false;
+	return true;
+}
+
+static bool is_filled_line(const char *text)
+{
+	return *text && is_line(text);
+}
+
+static bool is_absolute(const char *text)
+{
+	return *text == '/' && strlen(text) < PATH_MAX;
+}
+
+static bool is_absolute_or_empty(const char *text)
+{
+	return !*text || is_absolute(text);
+}
+
+static bool is_pattern(const char *text)
+{
+	return strlen(text) < PATH_MAX;
+}
+
+static bool is_shell(const char *text)
+{
+	return is_absolute_or_empty(text) || strcmp(text, "login") == 0;
+}
+
+#define INT(type, member, lowest, highest) {#member, KIND_INT, offsetof(struct type, member), lowest, highest, NULL, NULL}
+#define INT64(type, member, lowest, highest) {#member, KIND_INT64, offsetof(struct type, member), lowest, highest, NULL, NULL}
+#define ID(type, member) {#member, KIND_ID, offsetof(struct type, member), 0, UINT32_MAX - 1LL, NULL, NULL}
+#define BOOL(type, member) {#member, KIND_BOOL, offsetof(struct type, member), 0, 1, NULL, NULL}
+#define TEXT(type, member, check, what) {#member, KIND_TEXT, offsetof(struct type, member), 0, 0, check, what}
+
+static const struct order_field spec_table[] = {
+	INT(order_spec, pre_from, 0, INT_MAX),
+	INT(order_spec, pre_to, 0, INT_MAX),
+	INT(order_spec, from, 0, INT_MAX),
+	INT(order_spec, to, 0, INT_MAX),
+	BOOL(order_spec, per_task),
+	TEXT(order_spec, step_name, is_name, "a name of up to 64 letters, digits, _ . -"),
+	TEXT(order_spec, job_name, is_filled_line, "a line of text"),
+	TEXT(order_spec, account, is_line, "a line of text"),
+	TEXT(order_spec, partition, is_line, "a line of text"),
+	TEXT(order_spec, output, is_pattern, "a path pattern"),
+	TEXT(order_spec, error, is_pattern, "a path pattern"),
+	TEXT(order_spec, input, is_pattern, "a path pattern"),
+	BOOL(order_spec, append),
+	TEXT(order_spec, workdir, is_absolute, "an absolute path"),
+	INT(order_spec, umask, 0, 0777),
+	TEXT(order_spec, shell, is_shell, "empty, \"login\" or an absolute path"),
+	TEXT(order_spec, user_prolog, is_absolute_or_empty, "empty or an absolute path"),
+	TEXT(order_spec, user_epilog, is_absolute_or_empty, "empty or an absolute path"),
+	TEXT(order_spec, group, is_name_or_empty, "empty or a name of up to 64 letters, digits, _ . -"),
+	TEXT(order_spec, rlimits, is_rlimits, "name=number pairs"),
+	INT(order_spec, submit_ntasks, 0, INT_MAX),
+	INT(order_spec, cpus_per_task, 1, INT_MAX),
+};
+
+static const struct order_field order_table[] = {
+	INT64(order, job_id, 1, INT64_MAX),
+	INT(order, step_id, 0, INT_MAX),
+	INT(order, attempt, 0, INT_MAX),
+	TEXT(order, node, is_node, "a node name"),
+	TEXT(order, nodes, is_nodes, "node names with commas between"),
+	INT(order, node_index, 0, INT_MAX),
+	INT(order, node_count, 1, INT_MAX),
+	INT(order, first_task, 0, INT_MAX),
+	INT(order, tasks, 0, INT_MAX),
+	INT(order, task_count, 1, INT_MAX),
+	INT(order, cpus, 0, INT_MAX),
+	INT64(order, mem_mb, 0, INT64_MAX / (1024 * 1024)),
+	TEXT(order, gres, is_gres, "resources like gpu:0+3"),
+	ID(order, uid),
+	ID(order, gid),
+	TEXT(order, user, is_user, "a user name"),
+	TEXT(order, script_hash, is_hash, "64 lower-case hex digits"),
+	TEXT(order, environment_hash, is_hash, "64 lower-case hex digits"),
+	INT(order, array_index, -1, INT_MAX),
+	INT(order, array_size, 0, INT_MAX),
+	TEXT(order, step_label, is_label, "a step label"),
+	INT64(order, time_limit_s, 0, INT64_MAX / 1000000),
+	INT(order, grace_s, 0, INT_MAX),
+	BOOL(order, prolog),
+	BOOL(order, wait_for_go),
+	INT64(order, expires_at, 0, INT64_MAX),
+};
+
+enum { SPEC_COUNT = sizeof spec_table / sizeof *spec_table, ORDER_COUNT = sizeof order_table / sizeof *order_table };
+
+_Static_assert(sizeof(uid_t) == 4 && sizeof(gid_t) == 4, "KIND_ID stands for 32 bits");
+
+/* Set one member from its text; the bounds are checked first. */
+static bool member_read(const struct order_field *field, const struct fields *f, void *object, struct err *e)
+{
+	void *member = (char *)object + field->offset;
+	if (field->kind == KIND_TEXT) {
+		const char *value = fields_get(f, field->name);
+		*(const char **)member = value;
+		return field->check(value) || err_set(e, "field \"%s\" is not %s: \"%.80s\"", field->name, field->what, value);
+	}
+	int64_t n = 0;
+	if (!fields_int(f, field->name, field->lowest, field->highest, &n, e))
+		return false;
+	switch (field->kind) {
+	case KIND_INT:
+		*(int *)member = (int)n;
+		break;
+	case KIND_ID:
+		*(uint32_t *)member = (uint32_t)n;
+		break;
+	case KIND_BOOL:
+		*(bool *)member = n == 1;
+		break;
+	default:
+		*(int64_t *)member = n;
+	}
+	return true;
+}
+
+/* Every field of the table, in its order, from the front of `f`. */
+static bool table_read(const struct order_field *table, int count, const struct fields *f, void *object, struct err *e)
+{
+	for (int i = 0; i < count; i++) {
+		if (i >= fields_count(f))
+			return err_set(e, "field \"%s\" is missing", table[i].name);
+		if (strcmp(fields_name(f, i), table[i].name) != 0)
+			return err_set(e, "field \"%s\" stands where \"%s\" belongs", fields_name(f, i), table[i].name);
+		if (!member_read(&table[i], f, object, e))
+			return false;
+	}
+	return true;
+}
+
+static bool table_end(const struct fields *f, int count, struct err *e)
+{
+	return fields_count(f) == count || err_set(e, "unknown field \"%s\"", fields_name(f, count));
+}
+
+static void table_write(const struct order_field *table, int count, struct fields *f, const void *object)
+{
+	for (int i = 0; i < count; i++) {
+		const void *member = (const char *)object + table[i].offset;
+		switch (table[i].kind) {
+		case KIND_INT:
+			fields_add_int(f, table[i].name, *(const int *)member);
+			break;
+		case KIND_ID:
+			fields_add_int(f, table[i].name, *(const uint32_t *)member);
+			break;
+		case KIND_BOOL:
+			fields_add_int(f, table[i].name, *(const bool *)member);
+			break;
+		case KIND_INT64:
+			fields_add_int(f, table[i].name, *(const int64_t *)member);
+			break;
+		case KIND_TEXT:
+			fields_add(f, table[i].name, *(const char *const *)member ? *(const char *const *)member : "");
+		}
+	}
+}
+
+static bool range_is_good(int from, int to)
+{
+	return from == 0 ? to == 0 : from <= to;
+}
+
+static bool spec_read(const struct fields *f, struct order_spec *spec, struct err *e)
+{
+	memset(spec, 0, sizeof *spec);
+	if (!table_read(spec_table, SPEC_COUNT, f, spec, e) || !table_end(f, SPEC_COUNT, e))
+		return false;
+	if (!range_is_good(spec->pre_from, spec->pre_to))
+		return err_set(e, "preamble of lines %d to %d", spec->pre_from, spec->pre_to);
+	if (!range_is_good(spec->from, spec->to))
+		return err_set(e, "step of lines %d to %d", spec->from, spec->to);
+	return true;
+}
+
+bool order_spec_parse(const char *text, size_t length, struct order_spec *spec, struct fields **owner, struct err *e)
+{
+	struct fields *f = fields_parse(text, length, e);
+	if (f && !spec_read(f, spec, e)) {
+		fields_free(f);
+		f = NULL;
+	}
+	*owner = f;
+	return f != NULL;
+}
+
+struct fields *order_spec_write(const struct order_spec *spec)
+{
+	struct fields *f = fields_new();
+	table_write(spec_table, SPEC_COUNT, f, spec);
+	return f;
+}
+
+/* `nodes` has node_count names and `node` is the one at node_index; empty means that there is only this node. */
+static bool nodes_fit(const struct order *order)
+{
+	if (!*order->nodes)
+		return order->node_index == 0 && order->node_count == 1;
+	int count = 0;
+	bool found = false;
+	const char *name = order->nodes;
+	for (;; count++) {
+		size_t length = strcspn(name, ",");
+		if (length == 0)
+			return false;
+		if (count == order->node_index)
+			found = strlen(order->node) == length && memcmp(order->node, name, length) == 0;
+		if (!name[length])
+			break;
+		name += length + 1;
+	}
+	return found && count + 1 == order->node_count;
+}
+
+/* What no single field shows. */
+static bool order_fits(const struct order *order, struct err *e)
+{
+	if (!nodes_fit(order))
+		return err_set(e, "node \"%s\" is not number %d of the %d nodes \"%.200s\"", order->node, order->node_index,
+			       order->node_count, order->nodes);
+	if (order->first_task > order->task_count || order->tasks > order->task_count - order->first_task)
+		return err_set(e, "tasks %d and %d on are not among %d", order->first_task, order->tasks, order->task_count);
+	return true;
+}
+
+bool order_parse(const char *text, size_t length, struct order *order, struct err *e)
+{
+	memset(order, 0, sizeof *order);
+	order->fields = fields_parse(text, length, e);
+	if (!order->fields || !table_read(order_table, ORDER_COUNT, order->fields, order, e))
+		goto fail;
+	const char *spec = fields_get(order->fields, "spec");
+	if (!spec) {
+		err_set(e, "field \"spec\" is missing");
+		goto fail;
+	}
+	if (strcmp(fields_name(order->fields, ORDER_COUNT), "spec") != 0) {
+		err_set(e, "unknown field \"%s\"", fields_name(order->fields, ORDER_COUNT));
+		goto fail;
+	}
+	if (!table_end(order->fields, ORDER_COUNT + 1, e) || !order_fits(order, e) ||
+	    !order_spec_parse(spec, strlen(spec), &order->spec, &order->spec_fields, e))
+		goto fail;
+	return true;
+fail:
+	order_free(order);
+	return false;
+}
+
+void order_free(struct order *order)
+{
+	if (!order)
+		return;
+	fields_free(order->fields);
+	fields_free(order->spec_fields);
+	memset(order, 0, sizeof *order);
+}
+
+struct fields *order_write(const struct order *order, const char *spec_text)
+{
+	struct fields *f = fields_new();
+	table_write(order_table, ORDER_COUNT, f, order);
+	fields_add(f, "spec", spec_text);
+	return f;
+}

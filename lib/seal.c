@@ -1,0 +1,322 @@
+/* seal.c - hashes, authenticators and signatures, all through OpenSSL's EVP interface, and the key files they need.
+ *
+ * Called by jobmgrd (signs orders, makes and checks authenticators), the launcher (verifies orders) and `rota up` (makes keys).
+ * What always holds: a key file appears whole or not at all and is never overwritten; no key material reaches a message;
+ * secrets are wiped when they are freed; a failure of the library itself is a broken invariant and ends the process. */
+#include "lib/seal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+
+struct seal_mac_key {
+	unsigned char bytes[32];
+};
+
+struct seal_sign_key {
+	EVP_PKEY *key;
+};
+
+struct seal_verify_key {
+	EVP_PKEY *key;
+};
+
+void seal_hex(const void *bytes, size_t size, char *hex)
+{
+	static const char digits[] = "0123456789abcdef";
+	const unsigned char *b = bytes;
+	for (size_t i = 0; i < size; i++) {
+		hex[2 * i] = digits[b[i] >> 4];
+		hex[2 * i + 1] = digits[b[i] & 15];
+	}
+	hex[2 * size] = '\0';
+}
+
+static int hex_digit(int c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool seal_unhex(const char *hex, void *bytes, size_t size)
+{
+	unsigned char *b = bytes;
+	if (strlen(hex) != 2 * size)
+		return false;
+	for (size_t i = 0; i < size; i++) {
+		int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
+		if (high < 0 || low < 0)
+			return false;
+		b[i] = (unsigned char)(high << 4 | low);
+	}
+	return true;
+}
+
+void seal_hash(const void *data, size_t size, unsigned char hash[SEAL_HASH_SIZE])
+{
+	if (EVP_Digest(data, size, hash, NULL, EVP_sha256(), NULL) != 1)
+		die("SHA-256 failed");
+}
+
+void seal_hash_hex(const void *data, size_t size, char hex[SEAL_HEX_SIZE])
+{
+	unsigned char hash[SEAL_HASH_SIZE];
+	seal_hash(data, size, hash);
+	seal_hex(hash, sizeof hash, hex);
+}
+
+/* key files */
+
+static bool write_whole(int fd, const char *text, size_t size)
+{
+	for (size_t done = 0; done < size;) {
+		ssize_t n = write(fd, text + done, size - done);
+		if (n < 0 && errno != EINTR)
+			return false;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return fsync(fd) == 0;
+}
+
+/* Put a new file at PATH: written beside it and linked, so that an existing file is kept and a half one never seen. */
+static bool file_put(const char *path, const char *text, size_t size, mode_t mode, struct err *e)
+{
+	char *beside = xasprintf("%s.%ld", path, (long)getpid());
+	bool ok = false;
+	unlink(beside);
+	int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		err_sys(e, "could not create \"%s\"", beside);
+	else if (!write_whole(fd, text, size) || fchmod(fd, mode) < 0)
+		err_sys(e, "could not write \"%s\"", beside);
+	else if (link(beside, path) < 0 && errno != EEXIST)
+		err_sys(e, "could not create \"%s\"", path);
+	else
+		ok = true;
+	if (fd >= 0) {
+		close(fd);
+		unlink(beside);
+	}
+	free(beside);
+	return ok;
+}
+
+/* Open a key file; a private one that anybody may read is refused. */
+static FILE *key_open(const char *path, bool private, struct err *e)
+{
+	FILE *file = fopen(path, "re");
+	struct stat st;
+	if (!file || fstat(fileno(file), &st) < 0) {
+		err_sys(e, "could not open key file \"%s\"", path);
+		goto fail;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		err_set(e, "key file \"%s\" is no regular file", path);
+		goto fail;
+	}
+	if (private && (st.st_mode & S_IRWXO)) {
+		err_set(e, "key file \"%s\" is open to everybody", path);
+		err_hint(e, "give it to the account of the daemons alone: chmod 0600");
+		goto fail;
+	}
+	return file;
+fail:
+	if (file)
+		fclose(file);
+	return NULL;
+}
+
+static bool auth_key_make(const char *path, struct err *e)
+{
+	unsigned char bytes[32];
+	char hex[2 * sizeof bytes + 2];
+	if (RAND_priv_bytes(bytes, sizeof bytes) != 1)
+		return err_set(e, "no random bytes for key file \"%s\"", path);
+	seal_hex(bytes, sizeof bytes, hex);
+	strcat(hex, "\n");
+	bool ok = file_put(path, hex, strlen(hex), 0600, e);
+	OPENSSL_cleanse(bytes, sizeof bytes);
+	OPENSSL_cleanse(hex, sizeof hex);
+	return ok;
+}
+
+/* Write the PEM of `key`, its private or its public half, as a new file. */
+static bool pem_put(const char *path, EVP_PKEY *key, bool private, struct err *e)
+{
+	BIO *bio = BIO_new(BIO_s_secmem());
+	char *text;
+	bool ok = bio && (private ? PEM_write_bio_PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) : PEM_write_bio_PUBKEY(bio, key));
+	if (!ok)
+		die("could not write a key as PEM");
+	long size = BIO_get_mem_data(bio, &text);
+	ok = file_put(path, text, (size_t)size, private ? 0600 : 0644, e);
+	BIO_free(bio);
+	return ok;
+}
+
+static bool sign_key_make(const char *path, struct err *e)
+{
+	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+	if (!key)
+		return err_set(e, "could not make the key for \"%s\"", path);
+	bool ok = pem_put(path, key, true, e);
+	EVP_PKEY_free(key);
+	return ok;
+}
+
+/* The public half belongs to the private one: written where it is absent, compared where it is there. */
+static bool sign_pub_make(const char *key_path, const char *pub_path, struct err *e)
+{
+	struct seal_sign_key *sign = seal_sign_key_load(key_path, e);
+	if (!sign)
+		return false;
+	bool ok = pem_put(pub_path, sign->key, false, e);
+	struct seal_verify_key *verify = ok ? seal_verify_key_load(pub_path, e) : NULL;
+	ok = verify != NULL;
+	if (ok && EVP_PKEY_eq(sign->key, verify->key) != 1) {
+		ok = err_set(e, "\"%s\" is not the public half of \"%s\"", pub_path, key_path);
+		err_hint(e, "remove it; it is then made anew");
+	}
+	seal_verify_key_free(verify);
+	seal_sign_key_free(sign);
+	return ok;
+}
+
+bool seal_keys_make(const char *dir, struct err *e)
+{
+	char *auth = xasprintf("%s/auth.key", dir), *key = xasprintf("%s/sign.key", dir), *pub = xasprintf("%s/sign.pub", dir);
+	bool ok = (access(auth, F_OK) == 0 || auth_key_make(auth, e)) && (access(key, F_OK) == 0 || sign_key_make(key, e)) &&
+		  sign_pub_make(key, pub, e);
+	free(auth);
+	free(key);
+	free(pub);
+	return ok;
+}
+
+/* authenticators */
+
+struct seal_mac_key *seal_mac_key_load(const char *path, struct err *e)
+{
+	FILE *file = key_open(path, true, e);
+	if (!file)
+		return NULL;
+	struct seal_mac_key *key = xcalloc(1, sizeof *key);
+	char text[2 * sizeof key->bytes + 2]; /* 64 digits, a newline, NUL */
+	setvbuf(file, NULL, _IONBF, 0);	      /* no copy of the key in stdio's buffer */
+	size_t size = fread(text, 1, sizeof text, file);
+	fclose(file);
+	bool ok = size < sizeof text;
+	if (ok) {
+		text[size] = '\0';
+		text[strcspn(text, "\n")] = '\0';
+		ok = seal_unhex(text, key->bytes, sizeof key->bytes);
+	}
+	OPENSSL_cleanse(text, sizeof text);
+	if (ok)
+		return key;
+	seal_mac_key_free(key);
+	err_set(e, "key file \"%s\" does not hold 64 hex digits", path);
+	return NULL;
+}
+
+void seal_mac_key_free(struct seal_mac_key *key)
+{
+	if (key)
+		OPENSSL_cleanse(key, sizeof *key);
+	free(key);
+}
+
+void seal_mac(const struct seal_mac_key *key, const void *data, size_t size, unsigned char mac[SEAL_MAC_SIZE])
+{
+	size_t made;
+	if (!EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, key->bytes, sizeof key->bytes, data, size, mac, SEAL_MAC_SIZE, &made) ||
+	    made != SEAL_MAC_SIZE)
+		die("HMAC-SHA-256 failed");
+}
+
+bool seal_mac_check(const struct seal_mac_key *key, const void *data, size_t size, const unsigned char mac[SEAL_MAC_SIZE])
+{
+	unsigned char right[SEAL_MAC_SIZE];
+	seal_mac(key, data, size, right);
+	return CRYPTO_memcmp(right, mac, sizeof right) == 0;
+}
+
+/* signatures */
+
+static EVP_PKEY *ed25519_load(const char *path, bool private, struct err *e)
+{
+	FILE *file = key_open(path, private, e);
+	if (!file)
+		return NULL;
+	/* an empty passphrase instead of OpenSSL's prompt on the terminal */
+	EVP_PKEY *key = private ? PEM_read_PrivateKey(file, NULL, NULL, "") : PEM_read_PUBKEY(file, NULL, NULL, "");
+	fclose(file);
+	if (key && EVP_PKEY_is_a(key, "ED25519"))
+		return key;
+	EVP_PKEY_free(key);
+	err_set(e, "key file \"%s\" holds no %s Ed25519 key", path, private ? "private" : "public");
+	return NULL;
+}
+
+struct seal_sign_key *seal_sign_key_load(const char *path, struct err *e)
+{
+	EVP_PKEY *key = ed25519_load(path, true, e);
+	if (!key)
+		return NULL;
+	struct seal_sign_key *sign = xmalloc(sizeof *sign);
+	sign->key = key;
+	return sign;
+}
+
+void seal_sign_key_free(struct seal_sign_key *key)
+{
+	if (key)
+		EVP_PKEY_free(key->key);
+	free(key);
+}
+
+void seal_sign(const struct seal_sign_key *key, const void *data, size_t size, unsigned char signature[SEAL_SIGNATURE_SIZE])
+{
+	EVP_MD_CTX *context = EVP_MD_CTX_new();
+	size_t made = SEAL_SIGNATURE_SIZE;
+	if (!context || EVP_DigestSignInit(context, NULL, NULL, NULL, key->key) != 1 ||
+	    EVP_DigestSign(context, signature, &made, data, size) != 1 || made != SEAL_SIGNATURE_SIZE)
+		die("Ed25519 signing failed");
+	EVP_MD_CTX_free(context);
+}
+
+struct seal_verify_key *seal_verify_key_load(const char *path, struct err *e)
+{
+	EVP_PKEY *key = ed25519_load(path, false, e);
+	if (!key)
+		return NULL;
+	struct seal_verify_key *verify = xmalloc(sizeof *verify);
+	verify->key = key;
+	return verify;
+}
+
+void seal_verify_key_free(struct seal_verify_key *key)
+{
+	if (key)
+		EVP_PKEY_free(key->key);
+	free(key);
+}
+
+bool seal_verify(const struct seal_verify_key *key, const void *data, size_t size, const unsigned char signature[SEAL_SIGNATURE_SIZE])
+{
+	EVP_MD_CTX *context = EVP_MD_CTX_new();
+	if (!context || EVP_DigestVerifyInit(context, NULL, NULL, NULL, key->key) != 1)
+		die("Ed25519 verification could not start");
+	bool good = EVP_DigestVerify(context, signature, SEAL_SIGNATURE_SIZE, data, size) == 1;
+	EVP_MD_CTX_free(context);
+	return good;
+}
