@@ -23,10 +23,10 @@ static void auth_payload(const char *method, const char *target, const void *bod
 {
 	unsigned char hash[SEAL_HASH_SIZE];
 	EVP_MD_CTX *context = EVP_MD_CTX_new();
-	if (!context || EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1 || EVP_DigestUpdate(context, method, strlen(method)) != 1 ||
-	    EVP_DigestUpdate(context, " ", 1) != 1 || EVP_DigestUpdate(context, target, strlen(target)) != 1 ||
-	    EVP_DigestUpdate(context, "\n", 1) != 1 || EVP_DigestUpdate(context, body, size) != 1 ||
-	    EVP_DigestFinal_ex(context, hash, NULL) != 1)
+	if (!context || EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1 ||
+	    EVP_DigestUpdate(context, method, strlen(method)) != 1 || EVP_DigestUpdate(context, " ", 1) != 1 ||
+	    EVP_DigestUpdate(context, target, strlen(target)) != 1 || EVP_DigestUpdate(context, "\n", 1) != 1 ||
+	    EVP_DigestUpdate(context, body, size) != 1 || EVP_DigestFinal_ex(context, hash, NULL) != 1)
 		die("SHA-256 failed");
 	EVP_MD_CTX_free(context);
 	memcpy(payload, payload_head, sizeof payload_head - 1);
@@ -83,8 +83,8 @@ char *auth_encode(const char *socket, const char *method, const char *target, co
 	return credential;
 }
 
-bool auth_decode(const char *socket, const char *credential, const char *method, const char *target, const void *body, size_t size,
-		 uid_t *uid, gid_t *gid, struct err *e)
+bool auth_decode(const char *socket, const char *credential, const char *method, const char *target, const void *body,
+		 size_t size, uid_t *uid, gid_t *gid, struct err *e)
 {
 	char payload[PAYLOAD_SIZE + 1];
 	void *covered = NULL;

@@ -26,9 +26,9 @@ struct conf_key {
 };
 
 static const struct conf_key keys[] = {
-#define CONF_TEXT(section, name, otherwise, help) \
+#define CONF_TEXT(section, name, otherwise, help)                                                                                \
 	{#section, #name, otherwise, help, offsetof(struct conf, section##_##name), false, 0, 0, 0},
-#define CONF_INT(section, name, otherwise, lowest, highest, help) \
+#define CONF_INT(section, name, otherwise, lowest, highest, help)                                                                \
 	{#section, #name, NULL, help, offsetof(struct conf, section##_##name), true, otherwise, lowest, highest},
 #include "lib/conf.def"
 #undef CONF_TEXT
@@ -114,8 +114,8 @@ static int int_set(struct reading *r, const struct conf_key *key, const char *va
 	errno = 0;
 	long n = strtol(value, &end, 10);
 	if (errno || end == value || *end || n < key->lowest || n > key->highest)
-		return reading_fail(r, "\"%s\" in section \"%s\" wants an integer from %d to %d, not \"%.80s\"", key->name, key->section,
-				    key->lowest, key->highest, value);
+		return reading_fail(r, "\"%s\" in section \"%s\" wants an integer from %d to %d, not \"%.80s\"", key->name,
+				    key->section, key->lowest, key->highest, value);
 	*int_of(r->c, key) = (int)n;
 	return 1;
 }
@@ -219,7 +219,8 @@ void conf_clear(struct conf *c)
 static bool text_is_lossy(const char *value)
 {
 	size_t length = strlen(value);
-	return strpbrk(value, "\r\n") || length > CONF_LONGEST - 128 || (length && (strchr(" \t", value[0]) || strchr(" \t", value[length - 1])));
+	return strpbrk(value, "\r\n") || length > CONF_LONGEST - 128 ||
+	       (length && (strchr(" \t", value[0]) || strchr(" \t", value[length - 1])));
 }
 
 static bool conf_write(struct conf *c, FILE *file, struct err *e)
@@ -237,7 +238,8 @@ static bool conf_write(struct conf *c, FILE *file, struct err *e)
 		}
 		const char *value = *text_of(c, key) ? *text_of(c, key) : "";
 		if (text_is_lossy(value))
-			return err_set(e, "value of \"%s\" in section \"%s\" cannot be written: \"%.200s\"", key->name, section, value);
+			return err_set(e, "value of \"%s\" in section \"%s\" cannot be written: \"%.200s\"", key->name, section,
+				       value);
 		fprintf(file, *value ? "%s = %s\n" : "%s =\n", key->name, value);
 	}
 	return true;

@@ -29,7 +29,8 @@ struct db;
 
 struct db_watcher {
 	void (*up)(struct db *db, void *arg);				 /* connected and prepared: load state, first tick */
-	void (*down)(struct db *db, const struct err *e, void *arg);	 /* connection lost; calls have already failed */
+	void (*down)(struct db *db, const struct err *e, void *arg);	 /* connection lost (calls have already failed), or not to be
+									    had: told once for each new reason */
 	void (*bell)(struct db *db, const char *channel, void *arg);	 /* NOTIFY; payloads are never looked at */
 	void *arg;
 };
@@ -40,6 +41,8 @@ char *db_conninfo(const struct conf *conf, const char *role, const char *applica
 /* Begin to connect. `channels` is NULL-terminated and may be empty; LISTEN is sent before `up`. The caller keeps `watcher`. */
 struct db *db_open(struct event_base *base, const char *conninfo, enum api_user user, const char *const *channels,
 		   const struct db_watcher *watcher);
+
+/* Calls under way fail first, as on a loss; no other call back is made after that. Good inside any call back. */
 void db_close(struct db *db);
 bool db_is_up(const struct db *db);
 
@@ -52,8 +55,9 @@ struct db_param {
 	int size; /* -1: NUL-terminated text; else that many raw bytes, sent in binary */
 };
 
-/* The answer: `result` is lent for the length of the call back and NULL on failure, where `e` tells (SQLSTATE in e->code,
- * "08006" when the connection was lost: the outcome is then unknown). */
+/* The answer: `result` is lent for the length of the call back and NULL on failure, where `e` tells (SQLSTATE in e->code;
+ * "08006" when the connection was lost: the outcome is then unknown; "08003" when there was none: nothing was sent). It never
+ * comes before db_call has returned; with a result, the transaction is committed. */
 typedef void db_answer(struct db *db, PGresult *result, const struct err *e, void *arg);
 
 /* Call one api function. Parameters are copied before it returns. */

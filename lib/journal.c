@@ -35,9 +35,9 @@ struct journal {
 	char *path;
 	enum journal_mode mode;
 	int fd;
-	int64_t base;	    /* logical position of byte FILE_HEAD */
-	int64_t checked;    /* every record before this position is whole */
-	char *window;	    /* bytes of the file, from window_at on */
+	int64_t base;	 /* logical position of byte FILE_HEAD */
+	int64_t checked; /* every record before this position is whole */
+	char *window;	 /* bytes of the file, from window_at on */
 	int64_t window_at;
 	size_t window_size;
 };
@@ -211,8 +211,8 @@ static bool tail_check(struct journal *j, struct err *e)
 		return err_sys(e, "could not look at journal \"%s\"", j->path);
 	if (st.st_size <= end)
 		return true;
-	log_warning("journal \"%s\": cut a torn tail of %" PRId64 " bytes at position %" PRId64, j->path, (int64_t)(st.st_size - end),
-		    j->checked);
+	log_warning("journal \"%s\": cut a torn tail of %" PRId64 " bytes at position %" PRId64, j->path,
+		    (int64_t)(st.st_size - end), j->checked);
 	j->window_size = 0;
 	return ftruncate(j->fd, end) == 0 || err_sys(e, "could not cut journal \"%s\"", j->path);
 }
@@ -289,7 +289,8 @@ bool journal_append(struct journal *j, const struct fields *record, struct err *
 	return ok;
 }
 
-bool journal_read(struct journal *j, int64_t *position, bool (*each)(const struct fields *record, void *arg), void *arg, struct err *e)
+bool journal_read(struct journal *j, int64_t *position, bool (*each)(const struct fields *record, void *arg), void *arg,
+		  struct err *e)
 {
 	if (!file_follow(j, e))
 		return false;
@@ -351,7 +352,8 @@ static bool kept_gather(struct journal *j, int64_t position, bool (*keep)(const 
 static bool rest_write(struct journal *j, int fd, int64_t position, const struct rewriting *r)
 {
 	off_t to = FILE_HEAD + (off_t)r->size;
-	if (!file_prepare(fd, j->path) || !head_write(fd, position - (int64_t)r->size) || !write_at(fd, r->kept, r->size, FILE_HEAD))
+	if (!file_prepare(fd, j->path) || !head_write(fd, position - (int64_t)r->size) ||
+	    !write_at(fd, r->kept, r->size, FILE_HEAD))
 		return false;
 	j->window_size = 0; /* the window serves as buffer */
 	for (off_t from = offset_of(j, position), end = offset_of(j, j->checked); from < end;) {
@@ -388,7 +390,8 @@ bool journal_truncate(struct journal *j, int64_t position, bool (*keep)(const st
 	int lock = write_begin(j, e);
 	if (lock < 0)
 		return false;
-	bool ok = position <= j->checked || err_set(e, "position %" PRId64 " is behind the end of journal \"%s\"", position, j->path);
+	bool ok = position <= j->checked ||
+		  err_set(e, "position %" PRId64 " is behind the end of journal \"%s\"", position, j->path);
 	if (ok && position > j->base)
 		ok = kept_gather(j, position, keep, arg, &r, e) && file_replace(j, position, &r, e);
 	free(r.kept);

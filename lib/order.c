@@ -17,10 +17,10 @@ enum kind { KIND_INT, KIND_INT64, KIND_ID, KIND_BOOL, KIND_TEXT };
 struct order_field {
 	const char *name;
 	enum kind kind;
-	size_t offset;			   /* of the member in struct order or struct order_spec */
-	int64_t lowest, highest;	   /* of a number */
-	bool (*check)(const char *value);  /* of a text */
-	const char *what;		   /* that check wants */
+	size_t offset;			  /* of the member in struct order or struct order_spec */
+	int64_t lowest, highest;	  /* of a number */
+	bool (*check)(const char *value); /* of a text */
+	const char *what;		  /* that check wants */
 };
 
 static bool only(const char *text, const char *extra)
@@ -117,11 +117,26 @@ static bool is_shell(const char *text)
 	return is_absolute_or_empty(text) || strcmp(text, "login") == 0;
 }
 
-#define INT(type, member, lowest, highest) {#member, KIND_INT, offsetof(struct type, member), lowest, highest, NULL, NULL}
-#define INT64(type, member, lowest, highest) {#member, KIND_INT64, offsetof(struct type, member), lowest, highest, NULL, NULL}
-#define ID(type, member) {#member, KIND_ID, offsetof(struct type, member), 0, UINT32_MAX - 1LL, NULL, NULL}
-#define BOOL(type, member) {#member, KIND_BOOL, offsetof(struct type, member), 0, 1, NULL, NULL}
-#define TEXT(type, member, check, what) {#member, KIND_TEXT, offsetof(struct type, member), 0, 0, check, what}
+#define INT(type, member, lowest, highest)                                                                                       \
+	{                                                                                                                        \
+#member, KIND_INT, offsetof(struct type, member), lowest, highest, NULL, NULL                                    \
+	}
+#define INT64(type, member, lowest, highest)                                                                                     \
+	{                                                                                                                        \
+#member, KIND_INT64, offsetof(struct type, member), lowest, highest, NULL, NULL                                  \
+	}
+#define ID(type, member)                                                                                                         \
+	{                                                                                                                        \
+#member, KIND_ID, offsetof(struct type, member), 0, UINT32_MAX - 1LL, NULL, NULL                                 \
+	}
+#define BOOL(type, member)                                                                                                       \
+	{                                                                                                                        \
+#member, KIND_BOOL, offsetof(struct type, member), 0, 1, NULL, NULL                                              \
+	}
+#define TEXT(type, member, check, what)                                                                                          \
+	{                                                                                                                        \
+#member, KIND_TEXT, offsetof(struct type, member), 0, 0, check, what                                             \
+	}
 
 static const struct order_field spec_table[] = {
 	INT(order_spec, pre_from, 0, INT_MAX),

@@ -154,7 +154,8 @@ static bool pem_put(const char *path, EVP_PKEY *key, bool private, struct err *e
 {
 	BIO *bio = BIO_new(BIO_s_secmem());
 	char *text;
-	bool ok = bio && (private ? PEM_write_bio_PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) : PEM_write_bio_PUBKEY(bio, key));
+	bool ok =
+		bio && (private ? PEM_write_bio_PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) : PEM_write_bio_PUBKEY(bio, key));
 	if (!ok)
 		die("could not write a key as PEM");
 	long size = BIO_get_mem_data(bio, &text);
@@ -238,7 +239,8 @@ void seal_mac_key_free(struct seal_mac_key *key)
 void seal_mac(const struct seal_mac_key *key, const void *data, size_t size, unsigned char mac[SEAL_MAC_SIZE])
 {
 	size_t made;
-	if (!EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, key->bytes, sizeof key->bytes, data, size, mac, SEAL_MAC_SIZE, &made) ||
+	if (!EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, key->bytes, sizeof key->bytes, data, size, mac, SEAL_MAC_SIZE,
+		       &made) ||
 	    made != SEAL_MAC_SIZE)
 		die("HMAC-SHA-256 failed");
 }
@@ -311,7 +313,8 @@ void seal_verify_key_free(struct seal_verify_key *key)
 	free(key);
 }
 
-bool seal_verify(const struct seal_verify_key *key, const void *data, size_t size, const unsigned char signature[SEAL_SIGNATURE_SIZE])
+bool seal_verify(const struct seal_verify_key *key, const void *data, size_t size,
+		 const unsigned char signature[SEAL_SIGNATURE_SIZE])
 {
 	EVP_MD_CTX *context = EVP_MD_CTX_new();
 	if (!context || EVP_DigestVerifyInit(context, NULL, NULL, NULL, key->key) != 1)

@@ -1,0 +1,348 @@
+/* db.c - one pipelined libpq connection on a libevent loop: calls, answers, bells, and its loss. db_connect.c connects.
+ *
+ * The daemons call it from their one thread. What always holds: nothing here blocks; `sent` are the calls on their way, each
+ * with one sync behind it, in the order in which the answers come; answers, bells, up and down are only ever called from the
+ * event loop (or db_close), never from inside db_call; between a loss and `up` no call is sent. */
+#include "lib/db_inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/log.h"
+
+enum { PARAMETERS_MOST = 16, CHANNEL_LONGEST = 63 };
+
+const struct db_function db_functions[API_COUNT] = {
+#define API(function, parameters, users) [API_##function] = {#function, parameters, users},
+#include "lib/api.def"
+#undef API
+};
+
+/* queues */
+
+static void queue_reset(struct db_queue *q)
+{
+	q->head = NULL;
+	q->tail = &q->head;
+}
+
+static void queue_add(struct db_queue *q, db_answer *answer, void *arg)
+{
+	struct db_sent *call = xcalloc(1, sizeof *call);
+	call->answer = answer;
+	call->arg = arg;
+	*q->tail = call;
+	q->tail = &call->next;
+}
+
+static struct db_sent *queue_take(struct db_queue *q)
+{
+	struct db_sent *call = q->head;
+	q->head = call->next;
+	if (!q->head)
+		q->tail = &q->head;
+	return call;
+}
+
+static void sent_free(struct db_sent *call)
+{
+	PQclear(call->result);
+	free(call);
+}
+
+/* Fail what stands in the queue now; what the answers add stays there. */
+static void queue_fail(struct db *db, struct db_queue *q, const struct err *e)
+{
+	struct db_sent *call = q->head, *next;
+	queue_reset(q);
+	for (; call; call = next) {
+		next = call->next;
+		call->answer(db, NULL, e, call->arg);
+		sent_free(call);
+	}
+}
+
+/* the connection's end */
+
+static void db_disconnect(struct db *db)
+{
+	if (db->read)
+		event_free(db->read);
+	if (db->write)
+		event_free(db->write);
+	db->read = db->write = NULL;
+	PQfinish(db->conn);
+	db->conn = NULL;
+}
+
+void db_enter(struct db *db)
+{
+	db->depth++;
+}
+
+void db_leave(struct db *db)
+{
+	if (--db->depth > 0 || db->state != DB_CLOSED)
+		return;
+	struct err e;
+	err_set(&e, "the database connection was closed");
+	strcpy(e.code, "08006");
+	db_disconnect(db);
+	queue_fail(db, &db->sent, &e);
+	queue_fail(db, &db->unsent, &e);
+	while (db->unsent.head) /* made by those answers */
+		sent_free(queue_take(&db->unsent));
+	event_free(db->connect);
+	event_free(db->deferred);
+	for (int i = 0; i < db->channel_count; i++)
+		free(db->channels[i]);
+	free(db->channels);
+	free(db->conninfo);
+	free(db);
+}
+
+/* libpq's own words as one line. */
+static void conn_error(const PGconn *conn, struct err *e)
+{
+	char text[sizeof e->message];
+	snprintf(text, sizeof text, "%s", conn ? PQerrorMessage(conn) : "out of memory");
+	text[strcspn(text, "\r\n")] = '\0';
+	err_set(e, "database connection: %s", *text ? text : "lost");
+	strcpy(e->code, "08006");
+}
+
+void db_lost(struct db *db, const struct err *e)
+{
+	bool was_up = db->state == DB_UP || db->state == DB_BROKEN;
+	db_disconnect(db);
+	db->state = DB_DOWN;
+	queue_fail(db, &db->sent, e);
+	if (db->state == DB_CLOSED)
+		return;
+	if (was_up || strcmp(db->told, e->message) != 0) {
+		snprintf(db->told, sizeof db->told, "%s", e->message);
+		db->watcher->down(db, e, db->watcher->arg);
+	}
+	if (db->state == DB_CLOSED)
+		return;
+	struct timeval wait = {db->backoff_ms / 1000, db->backoff_ms % 1000 * 1000};
+	evtimer_add(db->connect, &wait);
+	db->backoff_ms = db->backoff_ms * 2 < DB_BACKOFF_MOST_MS ? db->backoff_ms * 2 : DB_BACKOFF_MOST_MS;
+}
+
+void db_lost_conn(struct db *db)
+{
+	struct err e;
+	conn_error(db->conn, &e);
+	db_lost(db, &e);
+}
+
+/* sending */
+
+/* Send what libpq holds back; the write event waits only while it cannot. */
+static bool db_flush(struct db *db)
+{
+	int rest = PQflush(db->conn);
+	if (rest == 1)
+		event_add(db->write, NULL);
+	return rest >= 0;
+}
+
+void db_send_end(struct db *db, bool sent, db_answer *answer, void *arg)
+{
+	queue_add(&db->sent, answer, arg);
+	if (sent && PQpipelineSync(db->conn) && db_flush(db))
+		return;
+	if (db->state != DB_CLOSED)
+		db->state = DB_BROKEN;
+	event_active(db->deferred, 0, 0);
+}
+
+static int parameter_count(const char *parameters)
+{
+	int count = *parameters ? 1 : 0;
+	for (; *parameters; parameters++)
+		count += *parameters == ',';
+	return count;
+}
+
+void db_call(struct db *db, enum api_function function, const struct db_param *params, int count, db_answer *answer, void *arg)
+{
+	if (count != parameter_count(db_functions[function].parameters) || !(db_functions[function].users & (unsigned)db->user))
+		die("api.%s called with %d parameters by the wrong user or in the wrong number", db_functions[function].name,
+		    count);
+	if (db->state != DB_UP) {
+		queue_add(&db->unsent, answer, arg);
+		event_active(db->deferred, 0, 0);
+		return;
+	}
+	const char *values[PARAMETERS_MOST];
+	int sizes[PARAMETERS_MOST], formats[PARAMETERS_MOST];
+	for (int i = 0; i < count; i++) {
+		values[i] = params[i].value;
+		sizes[i] = params[i].size > 0 ? params[i].size : 0;
+		formats[i] = params[i].size >= 0;
+	}
+	bool sent = PQsendQueryPrepared(db->conn, db_functions[function].name, count, values, sizes, formats, 0);
+	db_send_end(db, sent, answer, arg);
+}
+
+bool db_send_listen(struct db *db, const char *channel)
+{
+	char *quoted = PQescapeIdentifier(db->conn, channel, strlen(channel));
+	if (!quoted)
+		return false;
+	char *sql = xasprintf("listen %s", quoted);
+	bool sent = PQsendQueryParams(db->conn, sql, 0, NULL, NULL, NULL, NULL, 0);
+	free(sql);
+	PQfreemem(quoted);
+	return sent;
+}
+
+static void on_listening(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	(void)arg;
+	if (!result && db->state == DB_UP)
+		log_error("could not listen: %s", e->message);
+}
+
+void db_listen(struct db *db, const char *channel)
+{
+	for (int i = 0; i < db->channel_count; i++)
+		if (strcmp(db->channels[i], channel) == 0)
+			return;
+	db->channels = xrealloc(db->channels, (size_t)(db->channel_count + 1) * sizeof *db->channels);
+	db->channels[db->channel_count++] = xstrdup(channel);
+	if (db->state == DB_UP || db->state == DB_PREPARING)
+		db_send_end(db, db_send_listen(db, channel), on_listening, NULL);
+}
+
+/* receiving */
+
+static void result_error(const PGresult *result, struct err *e)
+{
+	const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+	err_set(e, "%s", message ? message : PQresultErrorMessage(result));
+	snprintf(e->code, sizeof e->code, "%s", code ? code : "08006");
+	if (hint)
+		err_hint(e, "%s", hint);
+}
+
+static bool result_is_good(const PGresult *result)
+{
+	ExecStatusType status = PQresultStatus(result);
+	return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+}
+
+/* The sync of the oldest call has come: it is committed or has failed. */
+static void db_answer_oldest(struct db *db)
+{
+	struct db_sent *call = queue_take(&db->sent);
+	struct err e = {0};
+	bool good = call->result && result_is_good(call->result);
+	if (!call->result)
+		err_set(&e, "the database gave no answer");
+	else if (!good)
+		result_error(call->result, &e);
+	call->answer(db, good ? call->result : NULL, &e, call->arg);
+	sent_free(call);
+}
+
+/* Hand out every answer that is complete. */
+static void db_results(struct db *db)
+{
+	while (db->sent.head && db->state != DB_CLOSED && !PQisBusy(db->conn)) {
+		PGresult *result = PQgetResult(db->conn);
+		if (!result) /* end of one statement; its sync comes next */
+			continue;
+		struct db_sent *call = db->sent.head;
+		if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
+			PQclear(result);
+			db_answer_oldest(db);
+		} else if (!call->result || result_is_good(call->result)) {
+			PQclear(call->result);
+			call->result = result;
+		} else
+			PQclear(result);
+	}
+}
+
+static void db_bells(struct db *db)
+{
+	char last[CHANNEL_LONGEST + 1] = "";
+	PGnotify *notify;
+	while (db->state != DB_CLOSED && (notify = PQnotifies(db->conn))) {
+		if (strcmp(last, notify->relname) != 0) /* a row of the same bells is one */
+			db->watcher->bell(db, notify->relname, db->watcher->arg);
+		snprintf(last, sizeof last, "%s", notify->relname);
+		PQfreemem(notify);
+	}
+}
+
+void db_on_socket(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	struct db *db = arg;
+	db_enter(db);
+	bool alive = !(what & EV_READ) || PQconsumeInput(db->conn);
+	db_results(db);
+	if (db->state != DB_CLOSED && db->state != DB_DOWN)
+		db_bells(db);
+	if (db->state != DB_CLOSED && db->state != DB_DOWN && (!alive || !db_flush(db)))
+		db_lost_conn(db);
+	db_leave(db);
+}
+
+/* What db_call could not do: a connection that broke while sending, calls made while there was none. */
+static void on_deferred(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	struct db *db = arg;
+	struct err e;
+	db_enter(db);
+	if (db->state == DB_BROKEN)
+		db_lost_conn(db);
+	err_set(&e, "there is no connection to the database");
+	strcpy(e.code, "08003");
+	if (db->state != DB_CLOSED)
+		queue_fail(db, &db->unsent, &e);
+	db_leave(db);
+}
+
+struct db *db_open(struct event_base *base, const char *conninfo, enum api_user user, const char *const *channels,
+		   const struct db_watcher *watcher)
+{
+	struct timeval now = {0, 0};
+	struct db *db = xcalloc(1, sizeof *db);
+	db->base = base;
+	db->conninfo = xstrdup(conninfo);
+	db->user = user;
+	db->watcher = watcher;
+	db->backoff_ms = DB_BACKOFF_FIRST_MS;
+	queue_reset(&db->sent);
+	queue_reset(&db->unsent);
+	db->connect = evtimer_new(base, db_on_connect, db);
+	db->deferred = event_new(base, -1, 0, on_deferred, db);
+	if (!db->connect || !db->deferred || evtimer_add(db->connect, &now) < 0)
+		die("no event for the database connection");
+	for (; channels && *channels; channels++)
+		db_listen(db, *channels);
+	return db;
+}
+
+void db_close(struct db *db)
+{
+	if (!db || db->state == DB_CLOSED)
+		return;
+	db_enter(db);
+	db->state = DB_CLOSED;
+	db_leave(db);
+}
+
+bool db_is_up(const struct db *db)
+{
+	return db->state == DB_UP;
+}

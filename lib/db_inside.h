@@ -1,0 +1,63 @@
+/* db_inside.h - what db.c and db_connect.c know of a connection; nobody else includes it. */
+#ifndef ROTA_DB_INSIDE_H
+#define ROTA_DB_INSIDE_H
+
+#include "lib/db.h"
+
+enum { DB_BACKOFF_FIRST_MS = 50, DB_BACKOFF_MOST_MS = 2000 };
+
+struct db_function {
+	const char *name, *parameters; /* as in api.def */
+	unsigned users;
+};
+
+extern const struct db_function db_functions[API_COUNT];
+
+struct db_sent {
+	struct db_sent *next;
+	db_answer *answer;
+	void *arg;
+	PGresult *result; /* what came so far; an error is never replaced */
+};
+
+struct db_queue {
+	struct db_sent *head, **tail;
+};
+
+/* BROKEN: a send failed; the event loop is about to find out. */
+enum db_state { DB_DOWN, DB_CONNECTING, DB_PREPARING, DB_UP, DB_BROKEN, DB_CLOSED };
+
+struct db {
+	struct event_base *base;
+	char *conninfo;
+	enum api_user user;
+	const struct db_watcher *watcher;
+	char **channels;
+	int channel_count;
+	PGconn *conn;
+	enum db_state state;
+	struct event *read, *write; /* of conn's socket */
+	struct event *connect;	    /* timer: next attempt */
+	struct event *deferred;	    /* something to tell that db_call found out */
+	struct db_queue sent, unsent;
+	int backoff_ms;
+	char told[512]; /* the last reason given to `down` */
+	int depth;	/* event handlers on the stack: db_close waits for the last */
+};
+
+/* Every event handler stands between these two; db_leave may free db. */
+void db_enter(struct db *db);
+void db_leave(struct db *db);
+
+/* The connection is of no use any more: fail its calls, tell, and try again later. */
+void db_lost(struct db *db, const struct err *e);
+void db_lost_conn(struct db *db); /* with libpq's own words */
+
+/* Close what was sent with a sync; `answer` is called when it comes. */
+void db_send_end(struct db *db, bool sent, db_answer *answer, void *arg);
+bool db_send_listen(struct db *db, const char *channel);
+
+void db_on_socket(evutil_socket_t fd, short what, void *arg);  /* connected: answers, bells, room to send */
+void db_on_connect(evutil_socket_t fd, short what, void *arg); /* time for the next attempt */
+
+#endif
