@@ -64,7 +64,7 @@ void verb_misuse(const struct verb *verb, const char *format, ...) __attribute__
 const struct verb *verb_find(const char *name);
 
 /* The verb's help, as `--help` prints it and help2man reads it. */
-void verb_help(const struct verb *verb);
+void verb_help_print(const struct verb *verb);
 
 /* Options common to every verb. */
 extern const struct verb_option VERB_COMMON[];

@@ -1,0 +1,266 @@
+/* admin_db.c - `rota admin db upgrade`: bring a database to what this binary carries, in one transaction.
+ *
+ * Migrations (tables) go forward only and are never changed once applied: a database that is newer than the binary, or an
+ * applied migration whose hash differs, is refused. The schemas `api` and `acct` are rebuilt from sql/ whenever a migration
+ * was applied or the hash over all of sql/ differs from the one installed. Nothing to do is nothing done. */
+#include "bin/rota/admin_db.h"
+
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/rota/embed.h"
+#include "lib/seal.h"
+
+/* What the upgrade keeps its own record in. */
+static const char RECORD_TABLES[] =
+	"create schema rota;"
+	"comment on schema rota is 'Tables: the truth. Only migrations change them.';"
+	"create table rota.schema_migration ("
+	"	version int primary key,"
+	"	name text not null unique,"
+	"	sha256 text not null,"
+	"	applied_at timestamptz not null default now(),"
+	"	applied_by text not null default session_user);"
+	"comment on table rota.schema_migration is 'Migrations applied to this database, one row each; they are never edited once here.';"
+	"comment on column rota.schema_migration.version is 'Number at the head of the file name; they apply in this order.';"
+	"comment on column rota.schema_migration.name is 'File name in migrations/.';"
+	"comment on column rota.schema_migration.sha256 is 'SHA-256 of the file as applied, hex.';"
+	"comment on column rota.schema_migration.applied_at is 'When it was applied.';"
+	"comment on column rota.schema_migration.applied_by is 'Database role that applied it.';"
+	"create table rota.schema_api ("
+	"	only_row boolean primary key default true check (only_row),"
+	"	sha256 text not null,"
+	"	installed_at timestamptz not null default now());"
+	"comment on table rota.schema_api is 'Which state of sql/ the schemas api and acct were built from; one row.';"
+	"comment on column rota.schema_api.only_row is 'Always true: there is one row.';"
+	"comment on column rota.schema_api.sha256 is 'SHA-256 over all files of sql/ in install order, hex.';"
+	"comment on column rota.schema_api.installed_at is 'When they were built.';";
+
+/* The advisory lock that keeps two upgrades apart: "rota" in ASCII. */
+static const char LOCK[] = "select pg_advisory_xact_lock(1919906913)";
+
+/* The line (1-based) of a character position (1-based, as PostgreSQL reports it). */
+static int line_at(const char *text, int position)
+{
+	int line = 1;
+
+	for (; *text && position > 1; text++) {
+		if (((unsigned char)*text & 0xC0) == 0x80)
+			continue;
+		line += *text == '\n';
+		position--;
+	}
+	return line;
+}
+
+/* Turn a failed result into an error that names the file and line. */
+static bool result_error(PGconn *db, const PGresult *result, const char *file, const char *text, struct err *e)
+{
+	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+	const char *position = PQresultErrorField(result, PG_DIAG_STATEMENT_POSITION);
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
+	const char *context = PQresultErrorField(result, PG_DIAG_CONTEXT);
+
+	if (!message)
+		err_set(e, "%s: %.*s", file, (int)strcspn(PQerrorMessage(db), "\n"), PQerrorMessage(db));
+	else if (position)
+		err_set(e, "%s:%d: %s", file, line_at(text, atoi(position)), message);
+	else if (context)
+		err_set(e, "%s: %s (%.*s)", file, message, (int)strcspn(context, "\n"), context);
+	else
+		err_set(e, "%s: %s", file, message);
+	snprintf(e->code, sizeof(e->code), "%s", state ? state : "");
+	if (hint)
+		err_hint(e, "%s", hint);
+	return false;
+}
+
+/* Run one text of statements; NAME is for the error. */
+static bool run(PGconn *db, const char *name, const char *text, struct err *e)
+{
+	PGresult *result = PQexec(db, text);
+	ExecStatusType status = PQresultStatus(result);
+	bool ok = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY;
+
+	if (!ok)
+		result_error(db, result, name, text, e);
+	PQclear(result);
+	return ok;
+}
+
+/* Run one query with up to three parameters that must give rows or be done; the caller clears *result. */
+static bool query(PGconn *db, PGresult **result, struct err *e, const char *text, int count, const char *const *values)
+{
+	ExecStatusType status;
+
+	*result = PQexecParams(db, text, count, NULL, values, NULL, NULL, 0);
+	status = PQresultStatus(*result);
+	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+		return true;
+	result_error(db, *result, "database", text, e);
+	PQclear(*result);
+	*result = NULL;
+	return false;
+}
+
+/* The migration of the binary that has this version, NULL where it has none. */
+static const struct embed *migration_find(int version)
+{
+	for (const struct embed *m = EMBED_MIGRATIONS; m->name; m++)
+		if (atoi(m->name) == version)
+			return m;
+	return NULL;
+}
+
+/* Refuse a database that this binary does not know; *last is the newest version applied. */
+static bool applied_check(PGconn *db, int *last, struct err *e)
+{
+	PGresult *result;
+	char hex[SEAL_HEX_SIZE];
+	bool ok = true;
+
+	*last = 0;
+	if (!query(db, &result, e, "select version, sha256, name from rota.schema_migration order by version", 0, NULL))
+		return false;
+	for (int i = 0; ok && i < PQntuples(result); i++) {
+		int version = atoi(PQgetvalue(result, i, 0));
+		const struct embed *m = migration_find(version);
+
+		*last = version;
+		if (!m) {
+			err_set(e, "the database has migration \"%s\", which this program does not know", PQgetvalue(result, i, 2));
+			ok = err_hint(e, "The database is newer than this program: install a version of Rota at least as new.");
+			break;
+		}
+		seal_hash_hex(m->text, m->size, hex);
+		if (strcmp(hex, PQgetvalue(result, i, 1))) {
+			err_set(e, "migration \"%s\" differs from the one that was applied to this database", m->name);
+			ok = err_hint(e, "A migration is never edited once applied: put the change into a new one.");
+		}
+	}
+	PQclear(result);
+	return ok;
+}
+
+/* Apply what is missing behind `last`. */
+static bool migrations_apply(PGconn *db, int last, struct admin_db_report *report, struct err *e)
+{
+	for (const struct embed *m = EMBED_MIGRATIONS; m->name; m++) {
+		char hex[SEAL_HEX_SIZE], version[16];
+		const char *values[] = {version, m->name, hex};
+		PGresult *result;
+
+		if (atoi(m->name) <= last)
+			continue;
+		if (!run(db, m->name, m->text, e))
+			return false;
+		seal_hash_hex(m->text, m->size, hex);
+		snprintf(version, sizeof(version), "%d", atoi(m->name));
+		if (!query(db, &result, e, "insert into rota.schema_migration (version, name, sha256) values ($1::int, $2, $3)", 3, values))
+			return false;
+		PQclear(result);
+		report->migrations++;
+		report->version = atoi(m->name);
+	}
+	return true;
+}
+
+/* One hash over all of sql/, names and lengths included. */
+static void api_hash(char hex[SEAL_HEX_SIZE])
+{
+	char *all = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&all, &size);
+
+	if (!out)
+		die("out of memory");
+	for (const struct embed *f = EMBED_SQL; f->name; f++) {
+		fprintf(out, "%s %zu\n", f->name, f->size);
+		fwrite(f->text, 1, f->size, out);
+	}
+	if (fclose(out))
+		die("out of memory");
+	seal_hash_hex(all, size, hex);
+	free(all);
+}
+
+/* Make the record's tables, where they are not there. */
+static bool record_make(PGconn *db, struct err *e)
+{
+	PGresult *result;
+	bool there;
+
+	if (!query(db, &result, e, "select to_regclass('rota.schema_api')", 0, NULL))
+		return false;
+	there = !PQgetisnull(result, 0, 0);
+	PQclear(result);
+	return there || run(db, "database", RECORD_TABLES, e);
+}
+
+/* Rebuild api and acct when they are not what this binary carries. */
+static bool api_install(PGconn *db, struct admin_db_report *report, struct err *e)
+{
+	char hex[SEAL_HEX_SIZE];
+	const char *values[] = {hex};
+	PGresult *result;
+	bool same;
+
+	api_hash(hex);
+	if (!query(db, &result, e, "select from rota.schema_api where sha256 = $1", 1, values))
+		return false;
+	same = PQntuples(result) > 0;
+	PQclear(result);
+	if (same && !report->migrations)
+		return true;
+	if (!run(db, "sql", "drop schema if exists api cascade; drop schema if exists acct cascade", e))
+		return false;
+	for (const struct embed *f = EMBED_SQL; f->name; f++, report->files++)
+		if (!run(db, f->name, f->text, e))
+			return false;
+	if (!query(db, &result, e,
+		   "insert into rota.schema_api (sha256) values ($1)"
+		   " on conflict (only_row) do update set sha256 = excluded.sha256, installed_at = now()",
+		   1, values))
+		return false;
+	PQclear(result);
+	return true;
+}
+
+/* All steps, inside the transaction. */
+static bool upgrade_within(PGconn *db, struct admin_db_report *report, struct err *e)
+{
+	if (!run(db, "database", LOCK, e))
+		return false;
+	for (const struct embed *f = EMBED_ROLES; f->name; f++)
+		if (!run(db, f->name, f->text, e))
+			return false;
+	return run(db, "database", "set local role rota_owner", e) && record_make(db, e) &&
+	       applied_check(db, &report->version, e) && migrations_apply(db, report->version, report, e) &&
+	       api_install(db, report, e) && run(db, "database", "commit", e);
+}
+
+/* Notices of "if exists" and the like are of no interest to an administrator. */
+static void notice_drop(void *arg, const PGresult *result)
+{
+	(void)arg;
+	(void)result;
+}
+
+bool admin_db_upgrade(const char *conninfo, struct admin_db_report *report, struct err *e)
+{
+	PGconn *db = PQconnectdb(conninfo);
+	bool ok = false;
+
+	*report = (struct admin_db_report){0};
+	if (PQstatus(db) != CONNECTION_OK) {
+		err_set(e, "could not connect to the database: %.*s", (int)strcspn(PQerrorMessage(db), "\n"), PQerrorMessage(db));
+	} else {
+		PQsetNoticeReceiver(db, notice_drop, NULL);
+		ok = run(db, "database", "begin", e) && upgrade_within(db, report, e);
+	}
+	PQfinish(db);
+	return ok;
+}

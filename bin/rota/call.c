@@ -1,0 +1,204 @@
+/* call.c - the gate as verbs see it: one connection per process, JSON both ways, refusals printed in one place.
+ *
+ * Every verb that needs the gate calls call_gate. A refusal is {"error": {code, message, hint}}, with a list of problems for
+ * scripts, each with its file and line (jobmgr/gate_answer.h). */
+#include "bin/rota/call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/rota/verb.h"
+#include "lib/http.h"
+
+static struct {
+	struct conf conf;
+	const char *path;
+	bool loaded;
+	struct http *http;
+	char *text; /* the last answer */
+	int status; /* of the process, after a failure */
+	bool unanswered;
+} gate;
+
+void call_error(const struct err *e)
+{
+	fflush(stdout);
+	fprintf(stderr, "rota: %s\n", e->message);
+	if (e->hint[0])
+		fprintf(stderr, "hint: %s\n", e->hint);
+}
+
+void call_use_config(const char *path)
+{
+	gate.path = path;
+}
+
+const struct conf *call_conf(void)
+{
+	struct err e = {0};
+
+	if (gate.loaded)
+		return &gate.conf;
+	if (!conf_load(&gate.conf, gate.path, &e)) {
+		call_error(&e);
+		exit(EXIT_NO_GATE);
+	}
+	gate.loaded = true;
+	return &gate.conf;
+}
+
+int call_status(void)
+{
+	return gate.status;
+}
+
+bool call_unanswered(void)
+{
+	return gate.unanswered;
+}
+
+/* One request on the kept connection; a connection that was closed meanwhile is opened anew once. */
+static bool exchange(const struct conf *conf, const char *target, const char *body, int *status, char **answer, struct err *e)
+{
+	size_t size;
+	bool kept = gate.http != NULL;
+
+	if (!gate.http && !(gate.http = http_open(conf, e)))
+		return false;
+	if (http_request(gate.http, "POST", target, body, strlen(body), status, answer, &size, e))
+		return true;
+	http_close(gate.http);
+	gate.http = NULL;
+	if (!kept || !(gate.http = http_open(conf, e)))
+		return false;
+	if (http_request(gate.http, "POST", target, body, strlen(body), status, answer, &size, e))
+		return true;
+	http_close(gate.http);
+	gate.http = NULL;
+	return false;
+}
+
+/* The refusal as an error, one line. */
+static void refusal(const json_t *answer, int status, struct err *e)
+{
+	const json_t *error = json_object_get(answer, "error");
+	const char *message = json_string_value(json_object_get(error, "message"));
+	const char *hint = json_string_value(json_object_get(error, "hint"));
+	const char *code = json_string_value(json_object_get(error, "code"));
+
+	if (message)
+		err_set(e, "%s", message);
+	else
+		err_set(e, "the gate answered with HTTP status %d", status);
+	e->hint[0] = '\0';
+	if (hint)
+		err_hint(e, "%s", hint);
+	snprintf(e->code, sizeof(e->code), "%s", code ? code : "");
+}
+
+/* Send and parse; *answer is the JSON of an answer or a refusal, `status` its HTTP status. */
+static bool call(const struct conf *conf, const char *verb, json_t *request, json_t **answer, int *status, struct err *e)
+{
+	char *target = xasprintf("/v1/%s", verb), *body = request ? json_dumps(request, JSON_COMPACT) : xstrdup("{}");
+	json_error_t wrong;
+	bool ok;
+
+	json_decref(request);
+	if (!body)
+		die("a request could not be written as JSON");
+	free(gate.text);
+	gate.text = NULL;
+	ok = exchange(conf, target, body, status, &gate.text, e);
+	gate.unanswered = !ok;
+	gate.status = ok ? EXIT_REFUSED : EXIT_NO_GATE;
+	*answer = ok ? json_loads(gate.text, JSON_DECODE_ANY, &wrong) : NULL;
+	if (ok && !*answer && *status < 300)
+		ok = err_set(e, "the gate's answer is not JSON: %s", wrong.text);
+	free(body);
+	free(target);
+	return ok;
+}
+
+bool call_try(const struct conf *conf, const char *verb, json_t *request, json_t **answer, struct err *e)
+{
+	int status = 0;
+
+	if (!call(conf, verb, request, answer, &status, e))
+		return false;
+	if (status < 300)
+		return true;
+	refusal(*answer, status, e);
+	json_decref(*answer);
+	*answer = NULL;
+	return false;
+}
+
+/* Print the problems of a refused script, one line each as FILE:LINE: --option: message. */
+static void problems_print(const json_t *problems)
+{
+	const json_t *p;
+	size_t i;
+
+	json_array_foreach (problems, i, p) {
+		const char *file = json_string_value(json_object_get(p, "file"));
+		const char *option = json_string_value(json_object_get(p, "option"));
+		const char *message = json_string_value(json_object_get(p, "message"));
+		const char *hint = json_string_value(json_object_get(p, "hint"));
+		int line = (int)json_integer_value(json_object_get(p, "line"));
+
+		if (line > 0)
+			fprintf(stderr, "%s:%d: ", file ? file : "script", line);
+		else
+			fprintf(stderr, "%s: ", file ? file : "rota");
+		if (option && option[0])
+			fprintf(stderr, "%s%s: ", option[0] == '-' ? "" : "--", option);
+		fprintf(stderr, "%s\n", message ? message : "refused");
+		if (hint && hint[0])
+			fprintf(stderr, "hint: %s\n", hint);
+	}
+}
+
+json_t *call_gate(const char *verb, json_t *request)
+{
+	struct err e = {0};
+	json_t *answer = NULL, *problems;
+	int status = 0;
+
+	if (!call(call_conf(), verb, request, &answer, &status, &e)) {
+		if (!e.hint[0])
+			err_hint(&e, "Is the instance running? `rota up` starts it, `rota status` shows it.");
+		call_error(&e);
+		return NULL;
+	}
+	if (status < 300)
+		return answer;
+	problems = json_object_get(json_object_get(answer, "error"), "problems");
+	if (json_array_size(problems)) {
+		problems_print(problems);
+	} else {
+		refusal(answer, status, &e);
+		call_error(&e);
+	}
+	json_decref(answer);
+	return NULL;
+}
+
+void call_print_json(void)
+{
+	size_t length = gate.text ? strlen(gate.text) : 0;
+
+	if (length)
+		fwrite(gate.text, 1, length, stdout);
+	if (length && gate.text[length - 1] != '\n')
+		putchar('\n');
+}
+
+json_t *call_jobs(int count, char **operands)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; i < count; i++)
+		json_array_append_new(list, json_string(operands[i]));
+	return json_pack("{so}", "jobs", list);
+}

@@ -1,0 +1,39 @@
+/* call.h - a verb's one way to the gate: send a request, get the answer as JSON, or have the refusal printed with its hint. */
+#ifndef ROTA_BIN_CALL_H
+#define ROTA_BIN_CALL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "lib/conf.h"
+#include "lib/err.h"
+
+/* The configuration of the instance that is meant; read once. Ends the process with EXIT_NO_GATE where there is none. */
+const struct conf *call_conf(void);
+
+/* --config was given. */
+void call_use_config(const char *path);
+
+/* Send `request` (taken over, NULL = {}) to a verb of the gate. NULL when it did not answer or refused: the reason has then been
+ * printed, and call_status() is what the process should exit with. */
+json_t *call_gate(const char *verb, json_t *request);
+
+/* The same without a word: false with the error when it did not answer or refused. */
+bool call_try(const struct conf *conf, const char *verb, json_t *request, json_t **answer, struct err *e);
+
+/* Exit status after a call_gate that gave NULL: EXIT_REFUSED or EXIT_NO_GATE. */
+int call_status(void);
+
+/* Print the answer of the last call unchanged (--json). False when standard output is gone. */
+void call_print_json(void);
+
+/* Whether the last failure left the outcome unknown (no answer came). */
+bool call_unanswered(void);
+
+/* {"jobs": [operands...]} */
+json_t *call_jobs(int count, char **operands);
+
+/* Print an error and its hint, as all of `rota` does. */
+void call_error(const struct err *e);
+
+#endif

@@ -1,0 +1,210 @@
+/* down.c - `rota down`: end every process that `rota up` began, in the order in which they need each other.
+ *
+ * Launchers first: each ends its keepers, whose epilogs run and whose ends procmgrd still reports. A node whose launcher died but
+ * whose keepers live gets a new launcher for that. Then nodemgrd, jobmgrd, PostgreSQL, munged. */
+#include <dirent.h>
+#include <errno.h>
+#include <fts.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/process.h"
+#include "bin/rota/verb.h"
+
+enum { DOWN_PURGE = 256, DAEMON_SECONDS = 10, POSTGRES_SECONDS = 30 };
+
+const struct verb_option down_options[] = {
+	{DOWN_PURGE, "purge", NULL, "remove the state folder too: jobs, accounting, keys, logs"},
+	{'y', "yes", NULL, "do not ask before --purge"},
+	{'q', "quiet", NULL, "print nothing while all goes well"},
+	{0, NULL, NULL, NULL},
+};
+
+static pid_t alive_launcher(const struct instance *in, const void *node)
+{
+	return instance_launcher(in, node);
+}
+
+static pid_t alive_daemon(const struct instance *in, const void *name)
+{
+	return instance_daemon(in, name);
+}
+
+static pid_t alive_postgres(const struct instance *in, const void *arg)
+{
+	(void)arg;
+	return instance_postgres(in);
+}
+
+static pid_t alive_munged(const struct instance *in, const void *arg)
+{
+	(void)arg;
+	return instance_munged(in);
+}
+
+/* End one part, where it runs; say so. */
+static bool part_end(const struct instance *in, const char *what, int signal, int seconds,
+		     pid_t (*alive)(const struct instance *in, const void *arg), const void *arg)
+{
+	pid_t pid = alive(in, arg);
+
+	if (!pid)
+		return true;
+	if (!process_end(in, pid, signal, seconds, alive, arg)) {
+		fprintf(stderr, "rota: could not end %s (pid %d)\n", what, (int)pid);
+		return false;
+	}
+	instance_say(in, "ended %s (pid %d)", what, (int)pid);
+	return true;
+}
+
+/* Whether steps have left something in a node's spool: keepers that may live. */
+static bool spool_used(const struct instance *in, const char *node)
+{
+	char *path = instance_path(in, "node/%s/spool", node);
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	bool used = false;
+
+	free(path);
+	while (dir && !used && (entry = readdir(dir)))
+		used = entry->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return used;
+}
+
+static bool launcher_runs(const struct instance *in, const void *node)
+{
+	return instance_launcher(in, node) > 0;
+}
+
+/* A launcher for a node whose own is gone while keepers may live. */
+static bool launcher_again(const struct instance *in, const char *node, struct err *e)
+{
+	char *program = xasprintf("%s/rota-launcher", in->daemons), *config = instance_path(in, "etc/rota.conf");
+	char *name = xasprintf("launcher.%s", node);
+	const char *argv[] = {program, "--config", config, "--node", node, NULL};
+	pid_t pid = process_start(in, name, argv, true, e);
+	bool ok = pid > 0 && process_await(in, name, pid, DAEMON_SECONDS, launcher_runs, node, e);
+
+	free(name);
+	free(config);
+	free(program);
+	return ok;
+}
+
+/* Ask every launcher to end its node, all at once, then see each of them end. */
+static bool nodes_end(const struct instance *in)
+{
+	char **nodes = instance_nodes(in);
+	int patience = in->conf.node_grace + in->conf.node_hook_timeout + DAEMON_SECONDS;
+	bool ok = true;
+
+	for (char **node = nodes; *node; node++) {
+		struct err e = {0};
+		pid_t pid;
+
+		if (!launcher_runs(in, *node) && spool_used(in, *node) && !launcher_again(in, *node, &e))
+			call_error(&e);
+		pid = instance_launcher(in, *node);
+		if (pid)
+			kill(pid, SIGUSR1);
+	}
+	for (char **node = nodes; *node; node++) {
+		char *what = xasprintf("node %s", *node);
+
+		ok = part_end(in, what, 0, patience, alive_launcher, *node) && ok;
+		free(what);
+	}
+	instance_nodes_free(nodes);
+	return ok;
+}
+
+static bool all_end(const struct instance *in)
+{
+	bool ok = nodes_end(in);
+
+	ok = part_end(in, "nodemgrd", SIGTERM, DAEMON_SECONDS, alive_daemon, "nodemgrd") && ok;
+	ok = part_end(in, "jobmgrd", SIGTERM, DAEMON_SECONDS, alive_daemon, "jobmgrd") && ok;
+	ok = part_end(in, "PostgreSQL", SIGINT, POSTGRES_SECONDS, alive_postgres, NULL) && ok;
+	return part_end(in, "munged", SIGTERM, DAEMON_SECONDS, alive_munged, NULL) && ok;
+}
+
+/* Whether the person at the terminal agrees. */
+static bool agreed(const struct instance *in)
+{
+	char answer[16] = "";
+
+	if (!isatty(STDIN_FILENO)) {
+		fprintf(stderr, "rota: --purge removes %s; say --yes where nobody can be asked\n", in->home);
+		return false;
+	}
+	fprintf(stderr, "Remove %s with all its jobs and accounting? [y/N] ", in->home);
+	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+/* Remove the tree, never following a link and never leaving its file system. */
+static bool purge(const struct instance *in, struct err *e)
+{
+	char *roots[] = {in->home, NULL};
+	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_XDEV, NULL);
+	FTSENT *entry;
+	bool ok = true;
+
+	if (!tree)
+		return err_sys(e, "could not read \"%s\"", in->home);
+	while (ok && (entry = fts_read(tree))) {
+		bool folder = entry->fts_info == FTS_DP;
+
+		if (entry->fts_info == FTS_D)
+			continue;
+		if ((folder ? rmdir(entry->fts_accpath) : unlink(entry->fts_accpath)) && errno != ENOENT)
+			ok = err_sys(e, "could not remove \"%s\"", entry->fts_path);
+	}
+	fts_close(tree);
+	if (ok)
+		instance_say(in, "removed %s", in->home);
+	return ok;
+}
+
+static bool down(struct instance *in, bool remove, bool yes, struct err *e)
+{
+	if (!in->made) {
+		instance_say(in, "there is no instance in %s", in->home);
+		return true;
+	}
+	if (!instance_lock(in, e))
+		return false;
+	if (remove && !yes && !agreed(in))
+		return err_set(e, "nothing was ended and nothing removed");
+	if (!all_end(in))
+		return err_set(e, "some processes of the instance still run");
+	return !remove || purge(in, e);
+}
+
+int verb_down(int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb_find("down"), argc, argv);
+	bool remove = false, yes = false, quiet = false, ok;
+	struct instance in;
+	struct err e = {0};
+
+	for (int id; (id = verb_next(&scan));) {
+		remove |= id == DOWN_PURGE;
+		yes |= id == 'y';
+		quiet |= id == 'q';
+	}
+	verb_operands(&scan, 0, 0);
+	ok = instance_open(&in, NULL, &e);
+	in.quiet = quiet;
+	ok = ok && down(&in, remove, yes, &e);
+	if (!ok)
+		call_error(&e);
+	instance_close(&in);
+	return ok ? EXIT_OK : EXIT_REFUSED;
+}

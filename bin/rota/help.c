@@ -1,0 +1,127 @@
+/* help.c - `rota help` and `rota VERB --help`, printed from the verbs' tables in the form that help2man reads. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bin/rota/table.h"
+#include "bin/rota/verb.h"
+
+enum { HELP_WIDTH = 79, OPTION_COLUMN = 26 };
+
+/* Print `text` from column `at` on, wrapped at words, further lines indented by `indent`. */
+static void wrap(const char *text, int at, int indent)
+{
+	bool first = true;
+
+	for (; *text; text += *text == ' ') {
+		int word = (int)strcspn(text, " \n");
+
+		if (!first && at + 1 + word > HELP_WIDTH) {
+			printf("\n%*s", indent, "");
+			at = indent;
+			first = true;
+		}
+		at += printf("%s%.*s", first ? "" : " ", word, text);
+		text += word;
+		first = false;
+		for (; *text == '\n'; text++, first = true, at = indent)
+			printf("\n%*s", text[1] == '\n' ? 0 : indent, "");
+	}
+	putchar('\n');
+}
+
+static void options_print(const struct verb_option *options)
+{
+	for (; options && options->id; options++) {
+		char left[128];
+		int width;
+
+		if (options->id < 256 && options->name)
+			width = snprintf(left, sizeof(left), "  -%c, --%s%s%s", options->id, options->name, options->value ? "=" : "",
+					 options->value ? options->value : "");
+		else if (options->id < 256)
+			width = snprintf(left, sizeof(left), "  -%c%s%s", options->id, options->value ? " " : "",
+					 options->value ? options->value : "");
+		else
+			width = snprintf(left, sizeof(left), "      --%s%s%s", options->name, options->value ? "=" : "",
+					 options->value ? options->value : "");
+		fputs(left, stdout);
+		if (width > OPTION_COLUMN - 2)
+			printf("\n%*s", OPTION_COLUMN, "");
+		else
+			printf("%*s", OPTION_COLUMN - width, "");
+		wrap(options->help, OPTION_COLUMN, OPTION_COLUMN);
+	}
+}
+
+/* Lines of "command  what it does". */
+static void examples_print(const char *text)
+{
+	puts("\nExamples:");
+	while (*text) {
+		int line = (int)strcspn(text, "\n");
+
+		printf("  %.*s\n", line, text);
+		text += line + (text[line] == '\n');
+	}
+}
+
+void verb_help_print(const struct verb *verb)
+{
+	printf("Usage: rota %s%s%s\n", verb->name, verb->usage[0] ? " " : "", verb->usage);
+	wrap(verb->summary, 0, 0);
+	if (verb->about[0]) {
+		putchar('\n');
+		wrap(verb->about, 0, 0);
+	}
+	puts("\nOptions:");
+	options_print(verb->options);
+	options_print(VERB_COMMON);
+	if (verb->examples[0])
+		examples_print(verb->examples);
+}
+
+void verb_list(void)
+{
+	puts("Usage: rota VERB [OPTION]... [OPERAND]...\n"
+	     "Rota runs multi-step jobs on nodes and keeps every job, past and present, in a database.\n\n"
+	     "Verbs:");
+	for (const struct verb *v = VERBS; v->name; v++) {
+		printf("  %-12s", v->name);
+		wrap(v->summary, 14, 14);
+	}
+	puts("\nOptions:\n"
+	     "  --help      print this help, and behind a verb, that verb's\n"
+	     "  --version   print the version\n\n"
+	     "Examples:\n"
+	     "  rota up                    start a private instance on this machine\n"
+	     "  rota submit pipeline.sh    submit a script\n"
+	     "  rota watch 812             see its steps as they go on");
+}
+
+const struct verb_option help_options[] = {{0, NULL, NULL, NULL}};
+
+int verb_help(int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb_find("help"), argc, argv);
+	const char *names[64];
+	const char *near;
+	int count = 0;
+
+	while (verb_next(&scan))
+		;
+	verb_operands(&scan, 0, 1);
+	if (!scan.operands) {
+		verb_list();
+		return EXIT_OK;
+	}
+	if (verb_find(argv[scan.at])) {
+		verb_help_print(verb_find(argv[scan.at]));
+		return EXIT_OK;
+	}
+	for (const struct verb *v = VERBS; v->name; v++)
+		names[count++] = v->name;
+	names[count] = NULL;
+	near = verb_nearest(argv[scan.at], names);
+	verb_misuse(scan.verb, "there is no verb \"%s\"%s%s%s", argv[scan.at], near ? "; did you mean \"" : "", near ? near : "",
+		    near ? "\"?" : "");
+}

@@ -1,0 +1,255 @@
+/* process.c - daemons of a private instance: how `rota up` starts them and `rota down` ends them.
+ *
+ * A daemon inherits nothing from the shell that typed `rota up`: no descriptor but its log, no terminal, no environment but what
+ * is listed here, no signal setting. Ending goes by pid, and a pid is believed only while its part holds its lock. */
+#include "bin/rota/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/daemon.h"
+
+extern char **environ;
+
+/* Variables that are handed on: by name, or all with the prefix where the name ends in '*'. */
+static const char *const HANDED_ON[] = {"TZ", "ASAN_*", "UBSAN_*", "LSAN_*", "HWLOC_*", "ROTA_*", NULL};
+
+long process_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000L + now.tv_nsec / 1000000;
+}
+
+void process_rest(int milliseconds)
+{
+	poll(NULL, 0, milliseconds);
+}
+
+static bool handed_on(const char *variable)
+{
+	for (const char *const *name = HANDED_ON; *name; name++) {
+		size_t length = strcspn(*name, "*");
+
+		if (!strncmp(variable, *name, length) && ((*name)[length] == '*' || variable[length] == '='))
+			return true;
+	}
+	return false;
+}
+
+/* The environment of a daemon; lives until exec. */
+static char **daemon_environment(const struct instance *in)
+{
+	size_t count = 0, at = 0;
+	char **list;
+
+	while (environ[count])
+		count++;
+	list = xcalloc(count + 5, sizeof(*list));
+	list[at++] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	list[at++] = "LANG=C.UTF-8";
+	list[at++] = xasprintf("HOME=%s", in->home);
+	for (size_t i = 0; i < count; i++)
+		if (handed_on(environ[i]))
+			list[at++] = environ[i];
+	return list;
+}
+
+/* The log file of a part, opened by the caller so that the account cannot put a link in its place. */
+static int log_file(const struct instance *in, const char *name, struct err *e)
+{
+	char *path = instance_path(in, "log/%s.log", name);
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+
+	if (fd < 0)
+		err_sys(e, "could not open \"%s\"", path);
+	free(path);
+	return fd;
+}
+
+/* In the child: become the daemon. Only returns to say, through `report`, why it could not. */
+static void child(const struct instance *in, const char *const *argv, bool as_root, int log, int report)
+{
+	struct err e = {0};
+	sigset_t none;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	char **environment = daemon_environment(in);
+
+	setsid();
+	umask(022);
+	for (int s = 1; s < NSIG; s++)
+		signal(s, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	report = fcntl(report, F_DUPFD_CLOEXEC, 10);
+	if (null < 0 || report < 0 || dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 || chdir(in->home))
+		err_sys(&e, "could not set up the process");
+	else if (in->root && !as_root && !daemon_become(in->account, &e))
+		;
+	else {
+		close_range(3, report - 1, 0);
+		close_range(report + 1, ~0U, 0);
+		execve(argv[0], (char *const *)argv, environment);
+		err_sys(&e, "could not execute \"%s\"", argv[0]);
+	}
+	if (write(report, e.message, strlen(e.message)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+pid_t process_start(const struct instance *in, const char *name, const char *const *argv, bool as_root, struct err *e)
+{
+	char why[sizeof(e->message)];
+	int log = log_file(in, name, e), ends[2];
+	ssize_t got;
+	pid_t pid;
+
+	if (log < 0)
+		return -1;
+	if (pipe2(ends, O_CLOEXEC))
+		die("could not make a pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid == 0)
+		child(in, argv, as_root, log, ends[1]);
+	close(log);
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		err_sys(e, "could not fork");
+		return -1;
+	}
+	do
+		got = read(ends[0], why, sizeof(why) - 1);
+	while (got < 0 && errno == EINTR);
+	close(ends[0]);
+	if (got <= 0)
+		return pid;
+	why[got] = '\0';
+	waitpid(pid, NULL, 0);
+	err_set(e, "%s: %s", name, why);
+	return -1;
+}
+
+bool process_run(const struct instance *in, const char *name, const char *const *argv, struct err *e)
+{
+	pid_t pid = process_start(in, name, argv, false, e);
+	int status;
+
+	if (pid < 0)
+		return false;
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return err_sys(e, "could not wait for %s", name);
+	if (status == 0)
+		return true;
+	process_log_tail(in, name);
+	if (WIFSIGNALED(status))
+		return err_set(e, "%s was ended by signal %d", name, WTERMSIG(status));
+	return err_set(e, "%s failed with exit code %d", name, WEXITSTATUS(status));
+}
+
+bool process_as_account(const struct instance *in, bool (*work)(const struct instance *in, struct err *e), struct err *e)
+{
+	int ends[2];
+	ssize_t got;
+	pid_t pid;
+
+	if (!in->root)
+		return work(in, e);
+	if (pipe2(ends, O_CLOEXEC))
+		die("could not make a pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid < 0)
+		die("could not fork: %s", strerror(errno));
+	if (pid == 0) {
+		bool ok = daemon_become(in->account, e) && work(in, e);
+
+		_exit(ok || write(ends[1], e, sizeof(*e)) < 0 ? 0 : 1);
+	}
+	close(ends[1]);
+	do
+		got = read(ends[0], e, sizeof(*e));
+	while (got < 0 && errno == EINTR);
+	close(ends[0]);
+	waitpid(pid, NULL, 0);
+	return got == 0;
+}
+
+void process_log_tail(const struct instance *in, const char *name)
+{
+	enum { LINES = 15, BYTES = 4096 };
+	char *path = instance_path(in, "log/%s.log", name), text[BYTES + 1];
+	FILE *file = fopen(path, "re");
+	size_t size = 0, from;
+	int lines = 0;
+
+	if (file) {
+		if (fseek(file, -(long)BYTES, SEEK_END))
+			rewind(file);
+		size = fread(text, 1, BYTES, file);
+		fclose(file);
+	}
+	for (from = size; from > 0 && lines <= LINES; from--)
+		lines += text[from - 1] == '\n';
+	if (lines > LINES)
+		from++;
+	if (size > from)
+		fprintf(stderr, "--- the end of %s ---\n%.*s---\n", path, (int)(size - from), text + from);
+	free(path);
+}
+
+bool process_await(const struct instance *in, const char *name, pid_t pid, int seconds,
+		   bool (*ready)(const struct instance *in, const void *arg), const void *arg, struct err *e)
+{
+	long until = process_now() + seconds * 1000L;
+	int status = 0;
+
+	while (!ready(in, arg)) {
+		bool ended = pid > 0 && waitpid(pid, &status, WNOHANG) == pid;
+
+		if (!ended && process_now() < until) {
+			process_rest(20);
+			continue;
+		}
+		process_log_tail(in, name);
+		if (!ended)
+			err_set(e, "%s was not ready within %d seconds", name, seconds);
+		else if (WIFSIGNALED(status))
+			err_set(e, "%s was ended by signal %d at its start", name, WTERMSIG(status));
+		else
+			err_set(e, "%s ended at its start with exit code %d", name, WEXITSTATUS(status));
+		return err_hint(e, "Its log is %s/log/%s.log.", in->home, name);
+	}
+	return true;
+}
+
+bool process_end(const struct instance *in, pid_t pid, int signal, int seconds,
+		 pid_t (*alive)(const struct instance *in, const void *arg), const void *arg)
+{
+	const struct {
+		int signal, seconds;
+	} stages[] = {{signal, seconds}, {SIGKILL, 5}};
+
+	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
+		long until = process_now() + stages[i].seconds * 1000L;
+
+		if (kill(pid, stages[i].signal) && errno == EPERM)
+			return false;
+		do {
+			if (alive(in, arg) != pid)
+				return true;
+			process_rest(10);
+		} while (process_now() < until);
+	}
+	return false;
+}

@@ -1,0 +1,218 @@
+/* scan.c - the one parser of command lines: walks a verb's options by its table, over getopt_long.
+ *
+ * Every verb calls verb_next until it gives 0. Options may stand before and behind operands. What is wrong is said once, with the
+ * nearest option that exists, and ends the process with EXIT_USAGE. */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/verb.h"
+
+enum { ID_HELP = 'h', ID_VERSION = 1001, ID_CONFIG = 1002 };
+
+const struct verb_option VERB_COMMON[] = {
+	{ID_CONFIG, "config", "FILE", "the instance whose rota.conf this is"},
+	{ID_HELP, "help", NULL, "print this help"},
+	{ID_VERSION, "version", NULL, "print the version"},
+	{0, NULL, NULL, NULL},
+};
+
+/* What getopt_long reads: made from the verb's table and the common one. */
+struct scan_table {
+	struct option *longs;
+	char *shorts;
+	const char **names; /* for suggestions */
+};
+
+static int count_of(const struct verb_option *options)
+{
+	int count = 0;
+
+	while (options && options[count].id)
+		count++;
+	return count;
+}
+
+/* Append a table of options to the three lists. */
+static void table_add(struct scan_table *table, int *at, size_t *letters, const struct verb_option *options)
+{
+	for (; options && options->id; options++) {
+		if (options->name) {
+			table->longs[*at] = (struct option){options->name, options->value ? required_argument : no_argument, NULL, options->id};
+			table->names[(*at)++] = options->name;
+		}
+		if (options->id < 256) {
+			table->shorts[(*letters)++] = (char)options->id;
+			if (options->value)
+				table->shorts[(*letters)++] = ':';
+		}
+	}
+}
+
+static struct scan_table *table_make(const struct verb_scan *scan)
+{
+	int count = count_of(scan->verb->options) + count_of(VERB_COMMON), at = 0;
+	struct scan_table *table = xcalloc(1, sizeof(*table));
+	size_t letters = 0;
+
+	table->longs = xcalloc(count + 1, sizeof(*table->longs));
+	table->names = xcalloc(count + 1, sizeof(*table->names));
+	table->shorts = xcalloc(2 * count + 3, 1);
+	if (scan->stop_at_operand)
+		table->shorts[letters++] = '+';
+	table->shorts[letters++] = ':';
+	table_add(table, &at, &letters, scan->verb->options);
+	table_add(table, &at, &letters, VERB_COMMON);
+	return table;
+}
+
+static void table_drop(struct scan_table *table)
+{
+	free(table->longs);
+	free(table->names);
+	free(table->shorts);
+	free(table);
+}
+
+void verb_misuse(const struct verb *verb, const char *format, ...)
+{
+	va_list args;
+
+	fflush(stdout);
+	fprintf(stderr, "rota %s: ", verb->name);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fprintf(stderr, "\nhint: `rota %s --help` shows how it is used.\n", verb->name);
+	exit(EXIT_USAGE);
+}
+
+/* An option that does not exist (or is ambiguous, or has a value it does not take). */
+static void unknown(const struct verb_scan *scan, const struct scan_table *table)
+{
+	const char *word = scan->argv[optind - 1];
+	char name[128];
+	const char *near;
+
+	if (optopt > 0 && optopt < 256 && strncmp(word, "--", 2))
+		verb_misuse(scan->verb, "there is no option \"-%c\"", optopt);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	for (const char **known = table->names; *known; known++)
+		if (!strcmp(*known, name))
+			verb_misuse(scan->verb, "option \"--%s\" takes no value", name);
+	near = verb_nearest(name, table->names);
+	if (near)
+		verb_misuse(scan->verb, "there is no option \"--%s\"; did you mean \"--%s\"?", name, near);
+	verb_misuse(scan->verb, "there is no option \"--%s\"", name);
+}
+
+int verb_next(struct verb_scan *scan)
+{
+	struct scan_table *table = scan->table;
+	int id;
+
+	if (!table) {
+		table = scan->table = table_make(scan);
+		optind = 0;
+		opterr = 0;
+	}
+	for (;;) {
+		id = getopt_long(scan->argc, scan->argv, table->shorts, table->longs, NULL);
+		scan->value = optarg;
+		switch (id) {
+		case -1:
+			scan->at = optind;
+			scan->operands = scan->argc - optind;
+			table_drop(table);
+			scan->table = NULL;
+			return 0;
+		case '?':
+			unknown(scan, table);
+			break;
+		case ':':
+			verb_misuse(scan->verb, "option \"%s\" needs a value", scan->argv[optind - 1]);
+			break;
+		case ID_HELP:
+			verb_help_print(scan->verb);
+			exit(EXIT_OK);
+		case ID_VERSION:
+			printf("rota %s\n", ROTA_VERSION);
+			exit(EXIT_OK);
+		case ID_CONFIG:
+			call_use_config(optarg);
+			break;
+		default:
+			return id;
+		}
+	}
+}
+
+long verb_number(const struct verb_scan *scan, long lowest, long highest)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(scan->value, &end, 10);
+	if (errno || end == scan->value || *end || n < lowest || n > highest)
+		verb_misuse(scan->verb, "\"%s\" is not a number from %ld to %ld", scan->value, lowest, highest);
+	return n;
+}
+
+void verb_operands(const struct verb_scan *scan, int lowest, int highest)
+{
+	if (scan->operands < lowest)
+		verb_misuse(scan->verb, "something is missing: rota %s %s", scan->verb->name, scan->verb->usage);
+	if (highest >= 0 && scan->operands > highest)
+		verb_misuse(scan->verb, "\"%s\" is too much", scan->argv[scan->at + highest]);
+}
+
+/* How many single letters must be changed, added, dropped or swapped to make one word of the other. */
+static int distance(const char *a, const char *b)
+{
+	size_t la = strlen(a), lb = strlen(b);
+	int d[34][34];
+
+	if (la > 32 || lb > 32)
+		return INT_MAX;
+	for (size_t i = 0; i <= la; i++)
+		d[i][0] = (int)i;
+	for (size_t j = 0; j <= lb; j++)
+		d[0][j] = (int)j;
+	for (size_t i = 1; i <= la; i++) {
+		for (size_t j = 1; j <= lb; j++) {
+			int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+
+			best = d[i - 1][j] + 1 < best ? d[i - 1][j] + 1 : best;
+			best = d[i][j - 1] + 1 < best ? d[i][j - 1] + 1 : best;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < best)
+				best = d[i - 2][j - 2] + 1;
+			d[i][j] = best;
+		}
+	}
+	return d[la][lb];
+}
+
+const char *verb_nearest(const char *word, const char *const *words)
+{
+	const char *best = NULL;
+	int nearest = (int)strlen(word) / 3 + 1;
+
+	for (; *words; words++) {
+		int d = distance(word, *words);
+
+		/* A beginning of the word counts as near, however much is missing. */
+		if (d > 1 && strlen(word) > 1 && !strncmp(*words, word, strlen(word)))
+			d = 1;
+		if (d > nearest || (best && d == nearest))
+			continue;
+		nearest = d;
+		best = *words;
+	}
+	return best;
+}

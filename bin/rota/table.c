@@ -1,0 +1,221 @@
+/* table.c - lists for people: measure, narrow the columns that may be narrowed, print. Called by every verb that lists.
+ *
+ * No line is longer than the terminal unless asked for; a cell that was cut ends in "~". Control characters in cells (job names are
+ * what users typed) are shown as "?", so no output can play with a terminal. */
+#include "bin/rota/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "lib/err.h"
+
+struct cell {
+	char *text;
+	const char *colour;
+};
+
+struct table {
+	const struct table_column *columns;
+	int columns_count;
+	struct cell *cells;
+	size_t count, room;
+};
+
+struct table *table_new(const struct table_column *columns, int count)
+{
+	struct table *t = xcalloc(1, sizeof(*t));
+
+	t->columns = columns;
+	t->columns_count = count;
+	return t;
+}
+
+void table_free(struct table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->count; i++)
+		free(t->cells[i].text);
+	free(t->cells);
+	free(t);
+}
+
+void table_cell_coloured(struct table *t, const char *text, const char *colour)
+{
+	char *copy = xstrdup(text);
+
+	for (char *c = copy; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7F)
+			*c = '?';
+	if (t->count == t->room) {
+		t->room = t->room ? t->room * 2 : 64;
+		t->cells = xrealloc(t->cells, t->room * sizeof(*t->cells));
+	}
+	t->cells[t->count++] = (struct cell){copy, colour};
+}
+
+void table_cell(struct table *t, const char *text)
+{
+	table_cell_coloured(t, text, "");
+}
+
+int table_width(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	int width = columns ? atoi(columns) : 0;
+
+	if (width <= 0 && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		width = size.ws_col;
+	return width > 0 ? width : 80;
+}
+
+bool table_colours(void)
+{
+	return isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+}
+
+/* Step over one character: its bytes and screen columns. */
+static size_t step(const char *text, int *width)
+{
+	mbstate_t state = {0};
+	wchar_t wide;
+	size_t bytes = mbrtowc(&wide, text, strlen(text), &state);
+
+	if (bytes == 0 || bytes > (size_t)-3) {
+		*width = 1;
+		return 1;
+	}
+	*width = wcwidth(wide) > 0 ? wcwidth(wide) : 0;
+	return bytes;
+}
+
+int table_text_width(const char *text)
+{
+	int width = 0, one;
+
+	for (; *text; width += one)
+		text += step(text, &one);
+	return width;
+}
+
+size_t table_text_fit(const char *text, int width)
+{
+	size_t at = 0;
+	int one;
+
+	while (text[at]) {
+		size_t bytes = step(text + at, &one);
+
+		if (one > width)
+			break;
+		width -= one;
+		at += bytes;
+	}
+	return at;
+}
+
+static const struct cell *cell_at(const struct table *t, size_t row, int column)
+{
+	return &t->cells[row * t->columns_count + column];
+}
+
+static size_t rows_of(const struct table *t)
+{
+	return t->count / t->columns_count;
+}
+
+/* The natural width of each column, 0 for one that has nothing to say. */
+static void measure(const struct table *t, int *widths)
+{
+	for (int c = 0; c < t->columns_count; c++) {
+		bool empty = t->columns[c].shrink > 0;
+
+		widths[c] = table_text_width(t->columns[c].title);
+		for (size_t r = 0; r < rows_of(t); r++) {
+			const char *text = cell_at(t, r, c)->text;
+			int width = table_text_width(text);
+
+			empty = empty && (!text[0] || !strcmp(text, "-"));
+			if (width > widths[c])
+				widths[c] = width;
+		}
+		if (empty && rows_of(t))
+			widths[c] = 0;
+	}
+}
+
+/* Narrow what may be narrowed, one screen column at a time off the widest, until the line fits. */
+static void narrow(const struct table *t, int *widths)
+{
+	int total = -2, limit = table_width();
+
+	for (int c = 0; c < t->columns_count; c++)
+		total += widths[c] ? widths[c] + 2 : 0;
+	for (; total > limit; total--) {
+		int widest = -1;
+
+		for (int c = 0; c < t->columns_count; c++) {
+			const struct table_column *column = &t->columns[c];
+
+			if (column->shrink && widths[c] > column->shrink && (widest < 0 || widths[c] > widths[widest]))
+				widest = c;
+		}
+		if (widest < 0)
+			return;
+		widths[widest]--;
+	}
+}
+
+static bool last_shown(const struct table *t, const int *widths, int column)
+{
+	for (int c = column + 1; c < t->columns_count; c++)
+		if (widths[c])
+			return false;
+	return true;
+}
+
+/* One cell, padded unless it is the line's last. */
+static void cell_print(FILE *out, const char *text, const char *colour, int width, bool right, bool last)
+{
+	bool cut = table_text_width(text) > width;
+	size_t bytes = table_text_fit(text, cut ? width - 1 : width);
+	int shown = cut ? width : table_text_width(text);
+
+	if (right)
+		fprintf(out, "%*s", width - shown, "");
+	if (colour[0])
+		fprintf(out, "\033[%sm", colour);
+	fprintf(out, "%.*s%s", (int)bytes, text, cut ? "~" : "");
+	if (colour[0])
+		fputs("\033[0m", out);
+	if (!right && !last)
+		fprintf(out, "%*s", width - shown, "");
+	fputs(last ? "\n" : "  ", out);
+}
+
+void table_print(const struct table *t, FILE *out, bool wide)
+{
+	int *widths = xcalloc(t->columns_count, sizeof(*widths));
+	bool colours = table_colours();
+
+	measure(t, widths);
+	if (!wide)
+		narrow(t, widths);
+	for (int c = 0; c < t->columns_count; c++)
+		if (widths[c])
+			cell_print(out, t->columns[c].title, colours ? "1" : "", widths[c], t->columns[c].right, last_shown(t, widths, c));
+	for (size_t r = 0; r < rows_of(t); r++) {
+		for (int c = 0; c < t->columns_count; c++) {
+			const struct cell *cell = cell_at(t, r, c);
+
+			if (widths[c])
+				cell_print(out, cell->text, colours ? cell->colour : "", widths[c], t->columns[c].right,
+					   last_shown(t, widths, c));
+		}
+	}
+	free(widths);
+}

@@ -1,0 +1,192 @@
+/* up.c - `rota up`: a private instance of Rota, from nothing to nodes that serve.
+ *
+ * A fixed order of stages, each of which keeps what is there and runs: folders, keys, configuration, munged, PostgreSQL and its
+ * schema, jobmgrd, nodemgrd, nodes. So running it again repairs what died and is otherwise free of effect. */
+#include "bin/rota/up.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/format.h"
+#include "bin/rota/process.h"
+#include "bin/rota/verb.h"
+#include "lib/auth.h"
+
+enum { UP_ACCOUNT = 256, UP_NODES, UP_CPUS, UP_MEM, UP_NAME, UP_SET, UP_PROLOG, UP_EPILOG, MOST_SETTINGS = 64, MUNGED_SECONDS = 15 };
+
+const struct verb_option up_options[] = {
+	{UP_NODES, "nodes", "N", "have at least N nodes, named n1 to nN (1 in a new instance)"},
+	{UP_CPUS, "cpus", "C", "CPUs of each of these nodes (what the machine has)"},
+	{UP_MEM, "mem", "SIZE", "memory of each of these nodes, as 4G; a plain number is MiB (the machine's, shared out)"},
+	{UP_NAME, "name", "NAME", "name of the instance; tasks see it as ROTA_CLUSTER (rota)"},
+	{UP_ACCOUNT, "account", "NAME", "as root: whom PostgreSQL and the daemons run as (rota)"},
+	{UP_PROLOG, "site-prolog", "FILE", "program run before the tasks of each step, as whoever runs the nodes"},
+	{UP_EPILOG, "site-epilog", "FILE", "program run after the tasks of each step"},
+	{UP_SET, "set", "SECTION.KEY=VALUE", "any setting of rota.conf, for example node.grace=5; may be repeated"},
+	{'q', "quiet", NULL, "print nothing while all goes well"},
+	{0, NULL, NULL, NULL},
+};
+
+/* The command line. */
+struct up_line {
+	struct up_wish wish;
+	const char *account;
+	bool quiet;
+	char *settings[MOST_SETTINGS]; /* key=value, malloc'ed */
+	int count;
+};
+
+static void setting_add(const struct verb *verb, struct up_line *line, const char *key, const char *value)
+{
+	if (line->count == MOST_SETTINGS)
+		verb_misuse(verb, "more than %d settings", MOST_SETTINGS);
+	line->settings[line->count++] = key ? xasprintf("%s=%s", key, value) : xstrdup(value);
+}
+
+/* An absolute path for a hook, since daemons run elsewhere. */
+static void hook_add(const struct verb *verb, struct up_line *line, const char *key, const char *value)
+{
+	char *path = *value ? realpath(value, NULL) : xstrdup("");
+
+	if (!path)
+		verb_misuse(verb, "there is no file \"%s\"", value);
+	setting_add(verb, line, key, path);
+	free(path);
+}
+
+static void line_read(struct verb_scan *scan, struct up_line *line)
+{
+	for (int id; (id = verb_next(scan));) {
+		switch (id) {
+		case UP_NODES:
+			line->wish.nodes = (int)verb_number(scan, 1, 9999);
+			break;
+		case UP_CPUS:
+			line->wish.cpus = (int)verb_number(scan, 1, 65536);
+			break;
+		case UP_MEM:
+			line->wish.mem_mb = format_size_parse(scan->value);
+			if (line->wish.mem_mb <= 0)
+				verb_misuse(scan->verb, "--mem wants a size as 512M or 4G, not \"%s\"", scan->value);
+			break;
+		case UP_ACCOUNT:
+			line->account = scan->value;
+			break;
+		case UP_NAME:
+			setting_add(scan->verb, line, "instance.name", scan->value);
+			break;
+		case UP_SET:
+			if (!strchr(scan->value, '='))
+				verb_misuse(scan->verb, "--set wants SECTION.KEY=VALUE, not \"%s\"", scan->value);
+			setting_add(scan->verb, line, NULL, scan->value);
+			break;
+		case UP_PROLOG:
+		case UP_EPILOG:
+			hook_add(scan->verb, line, id == UP_PROLOG ? "node.site_prolog" : "node.site_epilog", scan->value);
+			break;
+		default:
+			line->quiet = true;
+		}
+	}
+	verb_operands(scan, 0, 0);
+}
+
+/* Put the settings of the command line into the configuration and write it, where anything changed. */
+static bool conf_make(struct instance *in, const struct up_line *line, struct err *e)
+{
+	char *path = instance_path(in, "etc/rota.conf");
+	bool ok = true;
+
+	if (!in->made)
+		up_conf_new(in);
+	for (int i = 0; ok && i < line->count; i++) {
+		char *value = strchr(line->settings[i], '=');
+
+		*value = '\0';
+		ok = up_conf_set(&in->conf, line->settings[i], value + 1, e);
+	}
+	if (ok && (!in->made || line->count)) {
+		ok = conf_save(&in->conf, path, e);
+		if (ok && in->made && instance_daemon(in, "jobmgrd"))
+			instance_say(in, "settings are written; running daemons read them when they start again (rota down, rota up)");
+	}
+	free(path);
+	return ok;
+}
+
+/* A credential can be had: munged serves. */
+static bool munged_answers(const struct instance *in, const void *arg)
+{
+	struct err e = {0};
+	char *credential = auth_encode(in->conf.munge_socket, "GET", "/", "", 0, &e);
+	bool ok = credential != NULL;
+
+	(void)arg;
+	free(credential);
+	return ok;
+}
+
+bool up_munged(const struct instance *in, struct err *e)
+{
+	const char *program = access("/usr/sbin/munged", X_OK) ? "/usr/local/sbin/munged" : "/usr/sbin/munged";
+	char *key = xasprintf("--key-file=%s/etc/munge.key", in->home);
+	char *socket = xasprintf("--socket=%s", in->conf.munge_socket);
+	char *pid_file = xasprintf("--pid-file=%s/run/munged.pid", in->home);
+	char *seed = xasprintf("--seed-file=%s/run/munged.seed", in->home);
+	char *log = xasprintf("--log-file=%s/run/munged.log", in->home);
+	/* --force: a home under a private folder is not reachable for others, which munged would refuse to serve in. */
+	const char *argv[] = {program, "--foreground", "--force", key, socket, pid_file, seed, log, "--origin=127.0.0.1", NULL};
+	pid_t pid = instance_munged(in);
+	bool ok = true;
+
+	if (pid) {
+		instance_say(in, "munged runs (pid %d)", (int)pid);
+		pid = 0;
+	} else {
+		pid = process_start(in, "munged", argv, false, e);
+		ok = pid > 0;
+		if (ok)
+			instance_say(in, "munged started (pid %d)", (int)pid);
+	}
+	ok = ok && process_await(in, "munged", pid, MUNGED_SECONDS, munged_answers, NULL, e);
+	free(log);
+	free(seed);
+	free(pid_file);
+	free(socket);
+	free(key);
+	return ok;
+}
+
+/* All stages in order. */
+static bool stages(struct instance *in, const struct up_line *line, struct err *e)
+{
+	return up_folders(in, e) && instance_lock(in, e) && up_keys(in, e) && conf_make(in, line, e) && up_munged(in, e) &&
+	       up_database(in, e) && up_daemons(in, e) && up_nodes(in, &line->wish, e);
+}
+
+int verb_up(int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb_find("up"), argc, argv);
+	struct up_line line = {0};
+	struct instance in;
+	struct err e = {0};
+	bool ok;
+
+	line_read(&scan, &line);
+	umask(022);
+	ok = instance_open(&in, line.account, &e);
+	in.quiet = line.quiet;
+	ok = ok && stages(&in, &line, &e);
+	if (ok)
+		instance_say(&in, "instance \"%s\" is up in %s", in.conf.instance_name, in.home);
+	else
+		call_error(&e);
+	for (int i = 0; i < line.count; i++)
+		free(line.settings[i]);
+	instance_close(&in);
+	return ok ? EXIT_OK : EXIT_REFUSED;
+}

@@ -1,0 +1,34 @@
+/* up.h - the stages of `rota up`, each idempotent: what is there and runs is kept. */
+#ifndef ROTA_BIN_UP_H
+#define ROTA_BIN_UP_H
+
+#include "bin/rota/instance.h"
+
+/* What the command line asked for; 0 and NULL where it did not say. */
+struct up_wish {
+	int nodes;
+	int cpus;
+	long mem_mb;
+};
+
+/* Folders with their owners, keys, rota.conf. */
+bool up_folders(const struct instance *in, struct err *e);
+bool up_keys(const struct instance *in, struct err *e);
+
+/* A new configuration: every key at its default, then the paths of this home. */
+void up_conf_new(struct instance *in);
+
+/* Set section.key to a value; false for an unknown key or a bad number. */
+bool up_conf_set(struct conf *conf, const char *key, const char *value, struct err *e);
+
+/* munged; PostgreSQL with its database, brought up to this program's schema. */
+bool up_munged(const struct instance *in, struct err *e);
+bool up_database(const struct instance *in, struct err *e);
+
+/* jobmgrd, ready to answer; nodemgrd. */
+bool up_daemons(const struct instance *in, struct err *e);
+
+/* The partition and the nodes asked for, their launchers, and the wait until all serve. */
+bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err *e);
+
+#endif

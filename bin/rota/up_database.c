@@ -1,0 +1,245 @@
+/* up_database.c - the private instance's own PostgreSQL: cluster, server, database, schema. For `rota up`.
+ *
+ * The server listens on a socket in run/ and nowhere else. Who may be which role is told by the operating system (peer): the
+ * account (and root, where it began the instance) may be every role of Rota, anybody else only the role of their own name. */
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bin/rota/admin_db.h"
+#include "bin/rota/process.h"
+#include "bin/rota/up.h"
+
+enum { OLDEST_POSTGRES = 15, START_SECONDS = 60 };
+
+static const char *const ROLES[] = {"postgres",	    "rota_owner",   "rota_admin", "rota_jobmgr",
+				    "rota_nodemgr", "rota_node", "rota_analyst", NULL};
+
+/* What a small private server needs other than PostgreSQL's defaults; what is durable stays durable. */
+static const char SETTINGS[] = "\n# Rota: a private server, reached by its socket only.\n"
+			       "listen_addresses = ''\n"
+			       "unix_socket_permissions = 0777\n"
+			       "max_connections = 100\n"
+			       "shared_buffers = 128MB\n"
+			       "max_wal_size = 512MB\n"
+			       "max_locks_per_transaction = 256\n"
+			       "autovacuum_naptime = 15s\n"
+			       "jit = off\n"
+			       "logging_collector = off\n"
+			       "log_destination = 'stderr'\n"
+			       "log_line_prefix = '%m [%p] %q%u@%d '\n";
+
+/* The newest bin folder under /usr/lib/postgresql that is new enough; malloc'ed, NULL where there is none. */
+static char *bindir_debian(void)
+{
+	glob_t found;
+	char *best = NULL;
+	int newest = OLDEST_POSTGRES - 1;
+
+	if (glob("/usr/lib/postgresql/*/bin/postgres", 0, NULL, &found))
+		return NULL;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		int version = atoi(found.gl_pathv[i] + strlen("/usr/lib/postgresql/"));
+
+		if (version <= newest)
+			continue;
+		newest = version;
+		free(best);
+		best = xstrndup(found.gl_pathv[i], strlen(found.gl_pathv[i]) - strlen("/postgres"));
+	}
+	globfree(&found);
+	return best;
+}
+
+/* What pg_config says; malloc'ed, NULL where it says nothing. */
+static char *bindir_pg_config(void)
+{
+	FILE *out = popen("pg_config --bindir 2>/dev/null", "re");
+	char line[1024] = "", *path;
+
+	if (!out)
+		return NULL;
+	if (!fgets(line, sizeof(line), out))
+		line[0] = '\0';
+	pclose(out);
+	line[strcspn(line, "\n")] = '\0';
+	path = xasprintf("%s/postgres", line);
+	if (!line[0] || access(path, X_OK)) {
+		free(path);
+		return NULL;
+	}
+	free(path);
+	return xstrdup(line);
+}
+
+/* The folder of initdb and postgres; malloc'ed, NULL with an error where there is none. */
+static char *bindir(struct err *e)
+{
+	const char *said = getenv("ROTA_PG_BINDIR");
+	char *dir = said ? xstrdup(said) : bindir_debian();
+
+	if (!dir)
+		dir = bindir_pg_config();
+	if (!dir) {
+		err_set(e, "there is no PostgreSQL %d or later on this machine", OLDEST_POSTGRES);
+		err_hint(e, "Install the package \"postgresql\", or set ROTA_PG_BINDIR to the folder of initdb and postgres.");
+	}
+	return dir;
+}
+
+/* Write (or append to) a file of the new cluster. */
+static bool cluster_file(const struct instance *in, const char *name, const char *mode, const char *text, struct err *e)
+{
+	char *path = instance_path(in, "pg/data.new/%s", name);
+	FILE *file = fopen(path, mode);
+	bool ok = file && fputs(text, file) >= 0;
+
+	ok = file && !fclose(file) && ok;
+	if (!ok)
+		err_sys(e, "could not write \"%s\"", path);
+	free(path);
+	return ok;
+}
+
+/* pg_ident.conf: the lookahead keeps an account that happens to be called like a role from being that role. */
+static char *ident_text(const struct instance *in)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		die("out of memory");
+	fputs("# Rota: operating system user to database role.\n", out);
+	for (const char *const *role = ROLES; *role; role++) {
+		fprintf(out, "rota \"%s\" %s\n", in->account, *role);
+		if (in->root)
+			fprintf(out, "rota root %s\n", *role);
+	}
+	fputs("rota /^(?!postgres$|rota_)(.*)$ \\1\n", out);
+	if (fclose(out))
+		die("out of memory");
+	return text;
+}
+
+/* Configure the new cluster and give it its place; as the account. */
+static bool cluster_finish(const struct instance *in, struct err *e)
+{
+	char *ident = ident_text(in), *run = instance_path(in, "run"), *draft = instance_path(in, "pg/data.new");
+	char *socket = xasprintf("%sunix_socket_directories = '%s'\n", SETTINGS, run), *data = instance_path(in, "pg/data");
+	bool ok = cluster_file(in, "postgresql.conf", "ae", socket, e) && cluster_file(in, "pg_ident.conf", "we", ident, e) &&
+		  cluster_file(in, "pg_hba.conf", "we", "# Rota: nobody comes over a network.\nlocal all all peer map=rota\n", e);
+
+	if (ok && rename(draft, data))
+		ok = err_sys(e, "could not rename \"%s\"", draft);
+	free(data);
+	free(socket);
+	free(draft);
+	free(run);
+	free(ident);
+	return ok;
+}
+
+/* initdb, where there is no cluster yet. A half-made one of an interrupted call is made anew. */
+static bool cluster_make(const struct instance *in, const char *bin, struct err *e)
+{
+	char *version = instance_path(in, "pg/data/PG_VERSION"), *draft = instance_path(in, "pg/data.new");
+	char *initdb = xasprintf("%s/initdb", bin);
+	const char *clean[] = {"/bin/rm", "-rf", "--", draft, NULL};
+	const char *make[] = {initdb,		    "-D",      draft,	       "-U", "postgres",	"-A", "peer", "-E", "UTF8",
+			      "--locale=C.UTF-8", "--data-checksums", "--no-instructions", NULL};
+	bool ok = true;
+
+	if (access(version, F_OK)) {
+		instance_say(in, "making a PostgreSQL cluster");
+		ok = process_run(in, "initdb", clean, e) && process_run(in, "initdb", make, e) &&
+		     process_as_account(in, cluster_finish, e);
+	}
+	free(initdb);
+	free(draft);
+	free(version);
+	return ok;
+}
+
+static bool answers(const struct instance *in, const void *arg)
+{
+	char *conninfo = instance_conninfo(in, "postgres", "postgres");
+	bool ok = PQping(conninfo) == PQPING_OK;
+
+	(void)arg;
+	free(conninfo);
+	return ok;
+}
+
+/* Start the server, where it does not run. */
+static bool server_start(const struct instance *in, const char *bin, struct err *e)
+{
+	char *postgres = xasprintf("%s/postgres", bin), *data = instance_path(in, "pg/data");
+	const char *argv[] = {postgres, "-D", data, NULL};
+	pid_t pid = instance_postgres(in);
+	bool ok = true;
+
+	if (pid) {
+		instance_say(in, "PostgreSQL runs (pid %d)", (int)pid);
+		pid = 0;
+	} else {
+		pid = process_start(in, "postgres", argv, false, e);
+		ok = pid > 0;
+		if (ok)
+			instance_say(in, "PostgreSQL started (pid %d)", (int)pid);
+	}
+	free(data);
+	free(postgres);
+	return ok && process_await(in, "postgres", pid, START_SECONDS, answers, NULL, e);
+}
+
+/* Create the database, where it does not exist. */
+static bool database_make(const struct instance *in, struct err *e)
+{
+	char *conninfo = instance_conninfo(in, "postgres", "postgres");
+	PGconn *db = PQconnectdb(conninfo);
+	PGresult *result = PQexec(db, "select from pg_database where datname = 'rota'");
+	bool ok = PQresultStatus(result) == PGRES_TUPLES_OK;
+
+	if (ok && PQntuples(result) == 0) {
+		PQclear(result);
+		result = PQexec(db, "create database rota");
+		ok = PQresultStatus(result) == PGRES_COMMAND_OK;
+	}
+	if (!ok)
+		err_set(e, "could not make the database: %.*s", (int)strcspn(PQerrorMessage(db), "\n"), PQerrorMessage(db));
+	PQclear(result);
+	PQfinish(db);
+	free(conninfo);
+	return ok;
+}
+
+/* Bring the schema to what this program carries. */
+static bool schema_upgrade(const struct instance *in, struct err *e)
+{
+	char *conninfo = instance_conninfo(in, "rota", "postgres");
+	struct admin_db_report report;
+	bool ok = admin_db_upgrade(conninfo, &report, e);
+
+	free(conninfo);
+	if (ok && report.migrations)
+		instance_say(in, "database: %d migration%s applied, now at %04d", report.migrations, report.migrations == 1 ? "" : "s",
+			     report.version);
+	else if (ok && report.files)
+		instance_say(in, "database: functions and views renewed");
+	return ok;
+}
+
+bool up_database(const struct instance *in, struct err *e)
+{
+	char *bin = bindir(e);
+	bool ok = bin && cluster_make(in, bin, e) && server_start(in, bin, e) && database_make(in, e) && schema_upgrade(in, e);
+
+	free(bin);
+	return ok;
+}

@@ -1,0 +1,190 @@
+/* up_folders.c - the state folder of a private instance: folders and their owners, keys, configuration. For `rota up`. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <openssl/rand.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "bin/rota/process.h"
+#include "bin/rota/up.h"
+#include "lib/seal.h"
+
+/* Folders of the home. What root reads or executes by is root's own; the account gets what it writes. */
+static const struct {
+	const char *name;
+	mode_t mode;
+	bool accounts; /* belongs to the account */
+} FOLDERS[] = {
+	{"etc", 0755, false}, {"log", 0755, false}, {"node", 0755, false},
+	{"run", 0755, true},  {"keys", 0700, true}, {"pg", 0700, true},
+};
+
+/* The longest socket path below the home. */
+static const char LONGEST_SOCKET[] = "run/.s.PGSQL.5432";
+
+/* mkdir -p for the parents of PATH. */
+static bool parents_make(const char *path, struct err *e)
+{
+	char *copy = xstrdup(path);
+	bool ok = true;
+
+	for (char *slash = strchr(copy + 1, '/'); ok && slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(copy, 0755) && errno != EEXIST)
+			ok = err_sys(e, "could not make the folder \"%s\"", copy);
+		*slash = '/';
+	}
+	free(copy);
+	return ok;
+}
+
+/* Make (or keep) one folder with owner and mode; a link in its place is refused. */
+static bool folder_make(const char *path, mode_t mode, uid_t uid, gid_t gid, struct err *e)
+{
+	int fd;
+	bool ok;
+
+	if (mkdir(path, 0700) && errno != EEXIST)
+		return err_sys(e, "could not make the folder \"%s\"", path);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, "could not open the folder \"%s\"", path);
+	ok = !fchown(fd, uid, gid) && !fchmod(fd, mode);
+	if (!ok)
+		err_sys(e, "could not set owner and mode of \"%s\"", path);
+	close(fd);
+	return ok;
+}
+
+bool up_folders(const struct instance *in, struct err *e)
+{
+	size_t longest = strlen(in->home) + 1 + strlen(LONGEST_SOCKET);
+
+	if (longest >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
+		err_set(e, "the path \"%s/%s\" is too long for a socket (%zu bytes, at most 107)", in->home, LONGEST_SOCKET, longest);
+		return err_hint(e, "Set ROTA_HOME to a shorter path.");
+	}
+	if (!parents_make(in->home, e) || !folder_make(in->home, 0711, geteuid(), getegid(), e))
+		return false;
+	for (size_t i = 0; i < sizeof(FOLDERS) / sizeof(FOLDERS[0]); i++) {
+		char *path = instance_path(in, "%s", FOLDERS[i].name);
+		bool accounts = in->root && FOLDERS[i].accounts;
+		bool ok = folder_make(path, FOLDERS[i].mode, accounts ? in->uid : geteuid(), accounts ? in->gid : getegid(), e);
+
+		free(path);
+		if (!ok)
+			return false;
+	}
+	return true;
+}
+
+/* Hand a file that root made to the account. */
+static bool give(const struct instance *in, const char *path, struct err *e)
+{
+	if (in->root && lchown(path, in->uid, in->gid))
+		return err_sys(e, "could not give \"%s\" to \"%s\"", path, in->account);
+	return true;
+}
+
+/* munged's key: 1024 random bytes, written beside and renamed so that a half key is never used. */
+static bool munge_key_make(const struct instance *in, struct err *e)
+{
+	unsigned char key[1024];
+	char *path = instance_path(in, "etc/munge.key"), *draft = instance_path(in, "etc/munge.key.new");
+	bool ok = true;
+	int fd;
+
+	if (access(path, F_OK)) {
+		unlink(draft);
+		fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
+		if (fd < 0 || RAND_bytes(key, sizeof(key)) != 1 || write(fd, key, sizeof(key)) != (ssize_t)sizeof(key) || fsync(fd))
+			ok = err_sys(e, "could not write \"%s\"", draft);
+		if (fd >= 0)
+			close(fd);
+		ok = ok && give(in, draft, e);
+		if (ok && rename(draft, path))
+			ok = err_sys(e, "could not rename \"%s\"", draft);
+		explicit_bzero(key, sizeof(key));
+	}
+	free(draft);
+	free(path);
+	return ok;
+}
+
+/* The signing and authenticating keys, as the account. */
+static bool signing_keys_make(const struct instance *in, struct err *e)
+{
+	char *dir = instance_path(in, "keys");
+	bool ok = seal_keys_make(dir, e);
+
+	free(dir);
+	return ok;
+}
+
+bool up_keys(const struct instance *in, struct err *e)
+{
+	return process_as_account(in, signing_keys_make, e) && munge_key_make(in, e);
+}
+
+/* A whole number within [lowest, highest]. */
+static bool number(const char *text, int lowest, int highest, int *value)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (errno || end == text || *end || n < lowest || n > highest)
+		return false;
+	*value = (int)n;
+	return true;
+}
+
+bool up_conf_set(struct conf *conf, const char *key, const char *value, struct err *e)
+{
+#define CONF_TEXT(section, name, otherwise, help)                                                                                  \
+	if (!strcmp(key, #section "." #name)) {                                                                                    \
+		free(conf->section##_##name);                                                                                      \
+		conf->section##_##name = xstrdup(value);                                                                           \
+		return true;                                                                                                       \
+	}
+#define CONF_INT(section, name, otherwise, lowest, highest, help)                                                                  \
+	if (!strcmp(key, #section "." #name))                                                                                      \
+		return number(value, lowest, highest, &conf->section##_##name) ||                                                  \
+		       err_set(e, "\"%s\" must be a number from %d to %d, not \"%s\"", key, lowest, highest, value);
+#include "lib/conf.def"
+#undef CONF_TEXT
+#undef CONF_INT
+	err_set(e, "there is no setting \"%s\"", key);
+	return err_hint(e, "Settings are written section.key=value; etc/rota.conf in the state folder lists them all.");
+}
+
+/* Replace a text setting by a malloc'ed one. */
+static void take(char **setting, char *value)
+{
+	free(*setting);
+	*setting = value;
+}
+
+void up_conf_new(struct instance *in)
+{
+	struct conf *conf = &in->conf;
+
+#define CONF_TEXT(section, name, otherwise, help) take(&conf->section##_##name, xstrdup(otherwise));
+#define CONF_INT(section, name, otherwise, lowest, highest, help) conf->section##_##name = otherwise;
+#include "lib/conf.def"
+#undef CONF_TEXT
+#undef CONF_INT
+	take(&conf->instance_account, xstrdup(in->root ? in->account : ""));
+	take(&conf->instance_home, xstrdup(in->home));
+	take(&conf->database_conninfo, instance_conninfo(in, "rota", NULL));
+	take(&conf->gate_socket, instance_path(in, "run/gate.sock"));
+	take(&conf->munge_socket, instance_path(in, "run/munge.sock"));
+	take(&conf->keys_dir, instance_path(in, "keys"));
+	take(&conf->node_state, instance_path(in, "node"));
+}

@@ -1,0 +1,235 @@
+/* up_nodes.c - jobmgrd, nodemgrd, the nodes and their launchers, for `rota up`.
+ *
+ * Nodes and the partition are made through the gate, like any administrator would; what exists is kept. Every node of the
+ * database is a node of this machine in a private instance, so each gets a launcher. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/process.h"
+#include "bin/rota/up.h"
+
+enum { READY_SECONDS = 30 };
+
+static bool gate_answers(const struct instance *in, const void *arg)
+{
+	struct err *e = (struct err *)arg;
+	json_t *answer = NULL;
+	bool ok = call_try(&in->conf, "status", NULL, &answer, e);
+
+	json_decref(answer);
+	return ok;
+}
+
+/* Start one of the daemons that take --config and lock run/NAME.pid. */
+static pid_t daemon_start(const struct instance *in, const char *name, struct err *e)
+{
+	char *program = xasprintf("%s/%s", in->daemons, name), *config = instance_path(in, "etc/rota.conf");
+	const char *argv[] = {program, "--config", config, NULL};
+	pid_t pid = process_start(in, name, argv, false, e);
+
+	if (pid > 0)
+		instance_say(in, "%s started (pid %d)", name, (int)pid);
+	free(config);
+	free(program);
+	return pid;
+}
+
+static bool daemon_runs(const struct instance *in, const void *name)
+{
+	return instance_daemon(in, name) > 0;
+}
+
+bool up_daemons(const struct instance *in, struct err *e)
+{
+	struct err last = {0};
+	pid_t pid = 0;
+
+	if (daemon_runs(in, "jobmgrd"))
+		instance_say(in, "jobmgrd runs (pid %d)", (int)instance_daemon(in, "jobmgrd"));
+	else if ((pid = daemon_start(in, "jobmgrd", e)) < 0)
+		return false;
+	if (!process_await(in, "jobmgrd", pid, READY_SECONDS, gate_answers, &last, e)) {
+		if (last.message[0])
+			fprintf(stderr, "rota: the gate does not answer: %s\n", last.message);
+		return false;
+	}
+	if (daemon_runs(in, "nodemgrd")) {
+		instance_say(in, "nodemgrd runs (pid %d)", (int)instance_daemon(in, "nodemgrd"));
+		return true;
+	}
+	pid = daemon_start(in, "nodemgrd", e);
+	return pid > 0 && process_await(in, "nodemgrd", pid, READY_SECONDS, daemon_runs, "nodemgrd", e);
+}
+
+/* One change through the gate's admin verb; `values` is taken over. */
+static bool change(const struct instance *in, const char *object, const char *action, const char *name, json_t *values, struct err *e)
+{
+	json_t *answer = NULL;
+	json_t *request = json_pack("{ss ss ss so}", "object", object, "action", action, "name", name, "values", values);
+	bool ok = call_try(&in->conf, "admin", request, &answer, e);
+
+	json_decref(answer);
+	return ok;
+}
+
+/* The row called `name` in a list of objects, NULL where there is none. */
+static const json_t *named(const json_t *list, const char *name)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (list, i, row)
+		if (!strcmp(json_string_value(json_object_get(row, "name")) ?: "", name))
+			return row;
+	return NULL;
+}
+
+/* What this machine has. */
+static int machine_cpus(void)
+{
+	return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static long machine_mem_mb(void)
+{
+	return (long)((double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE) / 1048576);
+}
+
+/* What node i of the wish is to have: the machine's CPUs, and its share of the machine's memory, unless said otherwise. */
+static json_t *node_values(const struct up_wish *wish)
+{
+	int cpus = wish->cpus ? wish->cpus : machine_cpus();
+	long mem = wish->mem_mb ? wish->mem_mb : machine_mem_mb() / 20 * 19 / (wish->nodes ? wish->nodes : 1);
+	bool fits = cpus <= machine_cpus() && mem <= machine_mem_mb();
+	char text[2][24];
+
+	snprintf(text[0], sizeof(text[0]), "%d", cpus);
+	snprintf(text[1], sizeof(text[1]), "%ld", mem);
+	return json_pack("{ss ss ss}", "cpus", text[0], "mem_mb", text[1], "hardware_check", fits ? "true" : "false");
+}
+
+/* Make what is missing of the partition and the nodes; change those that exist only where CPUs or memory were asked for. */
+static bool nodes_make(const struct instance *in, const struct up_wish *wish, const json_t *existing, struct err *e)
+{
+	int count = wish->nodes ? wish->nodes : json_array_size(existing) ? 0 : 1;
+
+	for (int i = 1; i <= count; i++) {
+		char name[16];
+		bool known, wanted = wish->cpus || wish->mem_mb;
+		json_t *values;
+
+		snprintf(name, sizeof(name), "n%d", i);
+		known = named(existing, name) != NULL;
+		if (known && !wanted)
+			continue;
+		values = node_values(wish);
+		if (!known)
+			json_object_set_new(values, "partitions", json_string("main"));
+		if (!change(in, "node", known ? "change" : "create", name, values, e))
+			return false;
+	}
+	return true;
+}
+
+/* Ask the gate for a list; NULL with an error. */
+static json_t *list(const struct instance *in, const char *verb, struct err *e)
+{
+	json_t *answer = NULL, *rows;
+
+	if (!call_try(&in->conf, verb, NULL, &answer, e))
+		return NULL;
+	rows = json_incref(json_object_get(answer, verb));
+	json_decref(answer);
+	return rows;
+}
+
+/* Start the launcher of one node, where it does not run. */
+static bool launcher_start(const struct instance *in, const char *node, struct err *e)
+{
+	char *program = xasprintf("%s/rota-launcher", in->daemons), *config = instance_path(in, "etc/rota.conf");
+	char *name = xasprintf("launcher.%s", node);
+	const char *argv[] = {program, "--config", config, "--node", node, NULL};
+	pid_t pid = instance_launcher(in, node);
+
+	if (pid) {
+		instance_say(in, "node %s runs (launcher pid %d)", node, (int)pid);
+	} else {
+		pid = process_start(in, name, argv, true, e);
+		if (pid > 0)
+			instance_say(in, "node %s started (launcher pid %d)", node, (int)pid);
+	}
+	free(name);
+	free(config);
+	free(program);
+	return pid > 0;
+}
+
+/* The nodes that do not serve yet, as text for people; empty when all do. Drained nodes are as their administrator wants them. */
+static void nodes_missing(const json_t *nodes, char *text, size_t size)
+{
+	const json_t *row;
+	size_t i, used = 0;
+
+	text[0] = '\0';
+	json_array_foreach (nodes, i, row) {
+		const char *state = json_string_value(json_object_get(row, "state")) ?: "unknown";
+		const char *reason = json_string_value(json_object_get(row, "reason"));
+		const char *name = json_string_value(json_object_get(row, "name")) ?: "?";
+
+		if (!strcmp(state, "up") || !strcmp(state, "drain") || used >= size)
+			continue;
+		used += (size_t)snprintf(text + used, size - used, "%s%s (%s%s%s)", used ? ", " : "", name, state, reason ? ": " : "",
+					 reason ? reason : "");
+	}
+}
+
+/* Wait until every node serves; on failure show the log of the first that does not. */
+static bool nodes_await(const struct instance *in, struct err *e)
+{
+	long until = process_now() + READY_SECONDS * 1000L;
+	char missing[300] = "";
+
+	do {
+		json_t *nodes = list(in, "nodes", e);
+
+		if (!nodes)
+			return false;
+		nodes_missing(nodes, missing, sizeof(missing));
+		json_decref(nodes);
+		if (!missing[0])
+			return true;
+		process_rest(50);
+	} while (process_now() < until);
+	if (missing[0]) {
+		char *name = xasprintf("launcher.%.*s", (int)strcspn(missing, " "), missing);
+
+		process_log_tail(in, name);
+		free(name);
+	}
+	err_set(e, "not every node serves after %d seconds: %s", READY_SECONDS, missing);
+	return err_hint(e, "The logs of the nodes are %s/log/launcher.*.log.", in->home);
+}
+
+bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err *e)
+{
+	json_t *partitions = list(in, "partitions", e), *nodes = NULL;
+	const json_t *row;
+	bool ok = partitions != NULL;
+	size_t i;
+
+	if (ok && !json_array_size(partitions))
+		ok = change(in, "partition", "create", "main", json_pack("{ss}", "is_default", "true"), e);
+	ok = ok && (nodes = list(in, "nodes", e)) && nodes_make(in, wish, nodes, e);
+	json_decref(nodes);
+	nodes = ok ? list(in, "nodes", e) : NULL;
+	json_array_foreach (nodes, i, row)
+		ok = ok && launcher_start(in, json_string_value(json_object_get(row, "name")), e);
+	ok = ok && nodes && nodes_await(in, e);
+	json_decref(nodes);
+	json_decref(partitions);
+	return ok;
+}

@@ -1,0 +1,24 @@
+/* version.c - `rota version`: what this program is and what it was built with. */
+#include <stdio.h>
+
+#include "bin/rota/verb.h"
+
+const struct verb_option version_options[] = {
+	{VERB_JSON, "json", NULL, "print it as JSON"},
+	{0, NULL, NULL, NULL},
+};
+
+int verb_version(int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb_find("version"), argc, argv);
+	bool json = false;
+
+	while (verb_next(&scan))
+		json = true;
+	verb_operands(&scan, 0, 0);
+	if (json)
+		printf("{\"version\":\"%s\"}\n", ROTA_VERSION);
+	else
+		printf("rota %s\n", ROTA_VERSION);
+	return EXIT_OK;
+}
