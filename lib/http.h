@@ -10,7 +10,7 @@
 
 struct http;
 
-/* Connect to the gate that `conf` names: gate.url where set, else gate.socket. */
+/* Connect to the gate that `conf` names: gate.url where set, else gate.socket. The caller keeps `conf`. */
 struct http *http_open(const struct conf *conf, struct err *e);
 void http_close(struct http *h);
 

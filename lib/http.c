@@ -1,0 +1,310 @@
+/* http.c - a client's HTTP/1.1 connection to the gate: sign, send, read the whole answer, keep the connection.
+ *
+ * The command-line programs call it; it blocks. What always holds: after a failure or a `Connection: close` the connection is
+ * gone and the next request makes a new one, so an answer is never taken for another's; only a GET is ever sent twice, with a
+ * fresh credential, and only when a kept connection turned out closed; no answer makes us hold more than HTTP_MOST bytes. */
+#include "lib/http.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "lib/auth.h"
+#include "lib/http_stream.h"
+
+enum { HEAD_MOST = 65536, HTTP_MOST = 1 << 30 };
+
+enum outcome { ANSWERED, FAILED, UNANSWERED /* closed before its first byte */ };
+
+struct http {
+	struct http_stream *stream; /* NULL: to be made by the next request */
+	const struct conf *conf;
+	bool used; /* this stream has answered before */
+	char in[16384];
+	size_t at, end; /* of what `in` holds unread */
+};
+
+struct head {
+	int status;
+	long long length; /* -1: not told */
+	bool chunked, keep;
+	size_t budget; /* bytes that the head may still have */
+};
+
+struct body {
+	char *text;
+	size_t size, room;
+};
+
+static void http_drop(struct http *h)
+{
+	http_stream_close(h->stream);
+	h->stream = NULL;
+	h->used = false;
+	h->at = h->end = 0;
+}
+
+static bool http_connect(struct http *h, struct err *e)
+{
+	if (!h->stream)
+		h->stream = http_stream_open(h->conf, e);
+	return h->stream != NULL;
+}
+
+struct http *http_open(const struct conf *conf, struct err *e)
+{
+	struct http *h = xcalloc(1, sizeof *h);
+	h->conf = conf;
+	if (http_connect(h, e))
+		return h;
+	http_close(h);
+	return NULL;
+}
+
+void http_close(struct http *h)
+{
+	if (!h)
+		return;
+	http_drop(h);
+	free(h);
+}
+
+/* reading */
+
+/* More bytes into `in`: 1, or 0 at the end of the connection, or -1; *e tells of both. */
+static int in_fill(struct http *h, struct err *e)
+{
+	ssize_t n = http_stream_read(h->stream, h->in, sizeof h->in, e);
+	if (n == 0)
+		err_set(e, "the gate closed the connection before its answer was complete");
+	h->at = 0;
+	h->end = n > 0 ? (size_t)n : 0;
+	return n > 0 ? 1 : (int)n;
+}
+
+/* One line of the head without its end; malloc'ed. */
+static char *line_get(struct http *h, size_t *budget, struct err *e)
+{
+	struct body line = {0};
+	for (;;) {
+		if (h->at == h->end && in_fill(h, e) <= 0)
+			break;
+		if (line.size + 1 >= line.room) {
+			line.room = line.room ? line.room * 2 : 256;
+			line.text = xrealloc(line.text, line.room);
+		}
+		char c = h->in[h->at++];
+		if (c == '\0' || (*budget)-- == 0) {
+			err_set(e, "the gate's answer has a malformed or too long head");
+			break;
+		}
+		if (c == '\n') {
+			line.size -= line.size > 0 && line.text[line.size - 1] == '\r';
+			line.text[line.size] = '\0';
+			return line.text;
+		}
+		line.text[line.size++] = c;
+	}
+	free(line.text);
+	return NULL;
+}
+
+/* `size` bytes behind what the body holds. */
+static bool body_take(struct http *h, struct body *body, size_t size, struct err *e)
+{
+	if (size > HTTP_MOST - body->size)
+		return err_set(e, "the gate's answer is larger than %d bytes", HTTP_MOST);
+	while (size > 0) {
+		if (h->at == h->end && in_fill(h, e) <= 0)
+			return false;
+		size_t n = size < h->end - h->at ? size : h->end - h->at;
+		if (body->size + n + 1 > body->room) {
+			body->room = (body->size + n + 1) * 2;
+			body->text = xrealloc(body->text, body->room);
+		}
+		memcpy(body->text + body->size, h->in + h->at, n);
+		h->at += n;
+		body->size += n;
+		size -= n;
+	}
+	return true;
+}
+
+/* Decimal or hexadecimal digits and nothing before them; -1 for anything else. */
+static long long digits(const char *text, int base, const char *ends)
+{
+	char *end;
+	if (!strchr(base == 16 ? "0123456789abcdefABCDEF" : "0123456789", *text) || !*text)
+		return -1;
+	errno = 0;
+	long long n = strtoll(text, &end, base);
+	return errno || n > HTTP_MOST || (*end && !strchr(ends, *end)) ? -1 : n;
+}
+
+static bool head_line(struct head *head, char *line, struct err *e)
+{
+	char *value = strchr(line, ':');
+	if (!value || value == line)
+		return err_set(e, "the gate's answer has a malformed head: \"%.80s\"", line);
+	*value++ = '\0';
+	value += strspn(value, " \t");
+	if (strcasecmp(line, "Content-Length") == 0) {
+		long long length = digits(value, 10, " \t");
+		if (length < 0 || (head->length >= 0 && head->length != length))
+			return err_set(e, "the gate's answer has a bad length: \"%.80s\"", value);
+		head->length = length;
+	} else if (strcasecmp(line, "Transfer-Encoding") == 0) {
+		if (strcasecmp(value, "chunked") != 0)
+			return err_set(e, "the gate's answer has an unknown encoding: \"%.80s\"", value);
+		head->chunked = true;
+	} else if (strcasecmp(line, "Connection") == 0)
+		head->keep = strcasecmp(value, "close") != 0;
+	return true;
+}
+
+/* Status line and head lines up to the empty one. */
+static bool head_read(struct http *h, struct head *head, struct err *e)
+{
+	*head = (struct head){.length = -1, .budget = HEAD_MOST};
+	char *line = line_get(h, &head->budget, e);
+	int minor = 0, behind = 0;
+	if (!line)
+		return false;
+	bool ok = sscanf(line, "HTTP/1.%1d %3d%n", &minor, &head->status, &behind) == 2 && head->status >= 100 &&
+		  (line[behind] == ' ' || line[behind] == '\0');
+	if (!ok)
+		err_set(e, "the gate does not speak HTTP: \"%.80s\"", line);
+	head->keep = minor >= 1;
+	while (ok) {
+		free(line);
+		line = line_get(h, &head->budget, e);
+		if (!line || !*line)
+			break;
+		ok = head_line(head, line, e);
+	}
+	ok = ok && line;
+	free(line);
+	return ok;
+}
+
+static bool chunks_read(struct http *h, struct body *body, size_t budget, struct err *e)
+{
+	for (;;) {
+		size_t room = 256;
+		char *line = line_get(h, &room, e);
+		if (!line)
+			return false;
+		long long size = digits(line, 16, "; \t");
+		free(line);
+		if (size < 0)
+			return err_set(e, "the gate's answer has a malformed chunk");
+		if (size == 0)
+			break;
+		if (!body_take(h, body, (size_t)size, e) || !(line = line_get(h, &room, e)))
+			return false;
+		bool ended = *line == '\0';
+		free(line);
+		if (!ended)
+			return err_set(e, "the gate's answer has a malformed chunk");
+	}
+	for (bool more = true; more;) { /* trailers */
+		char *line = line_get(h, &budget, e);
+		if (!line)
+			return false;
+		more = *line != '\0';
+		free(line);
+	}
+	return true;
+}
+
+/* A body without a length ends with the connection. */
+static bool rest_read(struct http *h, struct body *body, struct err *e)
+{
+	int more;
+	do {
+		if (!body_take(h, body, h->end - h->at, e))
+			return false;
+		more = in_fill(h, e);
+	} while (more > 0);
+	return more == 0;
+}
+
+static bool body_read(struct http *h, struct head *head, struct body *body, struct err *e)
+{
+	if (head->status == 204 || head->status == 304)
+		return true;
+	if (head->chunked)
+		return chunks_read(h, body, head->budget, e);
+	if (head->length >= 0)
+		return body_take(h, body, (size_t)head->length, e);
+	head->keep = false;
+	return rest_read(h, body, e);
+}
+
+/* sending */
+
+static char *request_head(struct http *h, const char *method, const char *target, const void *body, size_t size, struct err *e)
+{
+	char *credential = auth_encode(h->conf->munge_socket, method, target, body, size, e);
+	if (!credential)
+		return NULL;
+	char *text = xasprintf("%s %s HTTP/1.1\r\nHost: rota\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+			       "Authorization: Munge %s\r\n\r\n",
+			       method, target, size, credential);
+	free(credential);
+	return text;
+}
+
+static enum outcome http_exchange(struct http *h, const char *method, const char *target, const void *body, size_t size,
+				  struct head *head, struct body *answer, struct err *e)
+{
+	struct err unsent;
+	char *text = request_head(h, method, target, body, size, e);
+	if (!text)
+		return FAILED;
+	/* a gate that refuses a request may answer and close before it has read all of it: read in any case */
+	bool sent =
+		http_stream_write(h->stream, text, strlen(text), &unsent) && http_stream_write(h->stream, body, size, &unsent);
+	free(text);
+	int more = in_fill(h, e);
+	if (more <= 0 && !sent && e)
+		*e = unsent;
+	if (more <= 0)
+		return more == 0 ? UNANSWERED : FAILED;
+	do {
+		if (!head_read(h, head, e))
+			return FAILED;
+	} while (head->status < 200); /* 100 Continue */
+	return body_read(h, head, answer, e) ? ANSWERED : FAILED;
+}
+
+bool http_request(struct http *h, const char *method, const char *target, const void *body, size_t size, int *status,
+		  char **answer, size_t *answer_size, struct err *e)
+{
+	struct head head;
+	struct body got = {.text = xcalloc(1, 1), .room = 1};
+	if (h->stream && h->used && http_stream_is_stale(h->stream))
+		http_drop(h);
+	enum outcome outcome = FAILED;
+	for (bool again = true; again;) {
+		if (!http_connect(h, e))
+			break;
+		outcome = http_exchange(h, method, target, body, size, &head, &got, e);
+		again = outcome == UNANSWERED && h->used && strcmp(method, "GET") == 0;
+		h->used = true;
+		if (outcome != ANSWERED || !head.keep)
+			http_drop(h);
+	}
+	if (outcome != ANSWERED) {
+		free(got.text);
+		return false;
+	}
+	got.text[got.size] = '\0';
+	*status = head.status;
+	*answer = got.text;
+	if (answer_size)
+		*answer_size = got.size;
+	return true;
+}
