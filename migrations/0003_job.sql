@@ -240,6 +240,7 @@ create table rota.step_array (
 	running int not null default 0 check (running >= 0),
 	completed int not null default 0 check (completed >= 0),
 	failed int not null default 0 check (failed >= 0),
+	rest_state text references rota.step_state,
 	primary key (job_id, step_id),
 	foreign key (job_id, step_id) references rota.step_request (job_id, step_id),
 	check (next between 0 and size),
@@ -257,6 +258,7 @@ comment on column rota.step_array.skip is 'Positions from next on that have beco
 comment on column rota.step_array.running is 'Elements that are rows and hold an allocation.';
 comment on column rota.step_array.completed is 'Elements that completed.';
 comment on column rota.step_array.failed is 'Elements that ended in any other way.';
+comment on column rota.step_array.rest_state is 'State of the elements that ended before they became rows; null: there are none.';
 
 create table rota.step_edge (
 	job_id bigint not null,
@@ -268,6 +270,7 @@ create table rota.step_edge (
 	"condition" text not null default 'ok' check ("condition" in ('ok', 'any', 'fail', 'start', 'corr')),
 	topo int not null,
 	peer_topo int,
+	gates boolean not null default true,
 	state text not null default 'waiting' check (state in ('waiting', 'met', 'failed')),
 	settled_at timestamptz,
 	line int,
@@ -278,6 +281,8 @@ create table rota.step_edge (
 		and (kind <> 'after' or peer_topo < topo) and peer_step_id <> step_id))
 ) partition by range (job_id);
 create index step_edge_by_peer on rota.step_edge (peer_job_id, peer_step_id);
+create index step_edge_corr on rota.step_edge (job_id) where "condition" = 'corr';
+create index step_edge_corr_peer on rota.step_edge (peer_job_id) where "condition" = 'corr';
 comment on table rota.step_edge is 'Peer constraints: this step after, with, on the same or on other nodes than its peer.';
 comment on column rota.step_edge.job_id is 'Job of the step that is bound.';
 comment on column rota.step_edge.step_id is 'The step that is bound.';
@@ -288,6 +293,7 @@ comment on column rota.step_edge.peer_step_id is 'The peer; -1: the whole of ano
 comment on column rota.step_edge."condition" is 'For after: ok (completed), any (ended), fail (ended otherwise than completed), start (has started), corr (element by element).';
 comment on column rota.step_edge.topo is 'The step''s position in topological order.';
 comment on column rota.step_edge.peer_topo is 'The peer''s; for after within a job it is smaller, so a cycle cannot be stored.';
+comment on column rota.step_edge.gates is 'Whether the step is not eligible before it is met; false: what the placement itself sees to (with, and nodes among such peers; corr, element by element).';
 comment on column rota.step_edge.state is 'waiting, met, or failed: can never be met.';
 comment on column rota.step_edge.settled_at is 'When it was met or failed.';
 comment on column rota.step_edge.line is 'Line of the script that asks for it.';

@@ -1,0 +1,69 @@
+create function api.caller_role(p_uid int, p_user text) returns text
+language sql stable set search_path = rota, pg_temp as $$
+	select case when p_uid = 0 then 'admin' else coalesce((select p.role from person p where p.user_name = p_user), 'user') end;
+$$;
+comment on function api.caller_role(int, text) is 'user, operator or admin; root is always admin. Internal.';
+
+-- Which steps a request means: "812", "812.solve", "812.solve[7]", "812.solve[3-9]".
+create function api.job_target(p_uid int, p_user text, p_request jsonb, p_write boolean)
+returns table (job_id bigint, step_id int, pos int, whole_job boolean)
+language plpgsql set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+declare
+	v_text text;
+	v_part text[];
+	v_job job;
+	v_request step_request;
+	v_array step_array;
+	v_index int;
+	v_pos int;
+	v_list jsonb := coalesce(p_request -> 'jobs', '[]');
+begin
+	if jsonb_typeof(v_list) = 'string' then
+		v_list := to_jsonb(string_to_array(v_list #>> '{}', ','));
+	end if;
+	if jsonb_array_length(v_list) = 0 then
+		raise exception 'no job named' using errcode = 'RT422', hint = 'Name jobs like 812, 812.solve or 812.solve[7].';
+	end if;
+	for v_text in select jsonb_array_elements_text(v_list) loop
+		v_part := regexp_match(v_text, '^([0-9]{1,18})(?:\.([A-Za-z][A-Za-z0-9_-]*)(?:\[([0-9]{1,9})(?:-([0-9]{1,9}))?\])?)?$');
+		if v_part is null then
+			raise exception '"%" does not name a job', v_text using errcode = 'RT422', hint = 'Name jobs like 812, 812.solve or 812.solve[7].';
+		end if;
+		select * into v_job from job j where j.job_id = v_part[1]::bigint;
+		if not found then
+			raise exception 'there is no job %', v_part[1] using errcode = 'RT404';
+		end if;
+		if v_job.uid <> p_uid and api.caller_role(p_uid, p_user) = 'user' and (p_write or not api.setting_bool('queue_visible')) then
+			raise exception 'job % belongs to "%"', v_job.job_id, v_job.user_name using errcode = 'RT403',
+				hint = 'Only its owner and operators may do that.';
+		end if;
+		if v_part[2] is null then
+			return query select s.job_id, s.step_id, null::int, true from step s
+				where s.job_id = v_job.job_id and s.array_index is null order by s.step_id;
+			continue;
+		end if;
+		select * into v_request from step_request r where r.job_id = v_job.job_id and r.name = v_part[2];
+		if not found then
+			raise exception 'job % has no step "%"', v_job.job_id, v_part[2] using errcode = 'RT404',
+				hint = (select 'Its steps: ' || string_agg(r.name, ', ' order by r.step_id) from step_request r where r.job_id = v_job.job_id);
+		end if;
+		if v_part[3] is null then
+			return query select v_request.job_id, v_request.step_id, null::int, false;
+			continue;
+		end if;
+		select * into v_array from step_array a where a.job_id = v_job.job_id and a.step_id = v_request.step_id;
+		if not found then
+			raise exception 'step "%" of job % is not an array', v_request.name, v_job.job_id using errcode = 'RT422';
+		end if;
+		for v_index in v_part[3]::int .. coalesce(v_part[4], v_part[3])::int loop
+			v_pos := api.array_position(v_array.indices, v_index);
+			if v_pos is null then
+				raise exception 'array "%" of job % has no index %', v_request.name, v_job.job_id, v_index using errcode = 'RT404';
+			end if;
+			return query select v_request.job_id, v_request.step_id + 1 + v_pos, v_pos, false;
+		end loop;
+	end loop;
+end $$;
+comment on function api.job_target(int, text, jsonb, boolean) is
+	'The steps that a request''s "jobs" name, after checking that the caller may read or (p_write) change them. Errors: RT404, RT403, RT422. Internal.';

@@ -1,0 +1,281 @@
+-- Submission: one transaction writes all of a job, or an error names the line and nothing is written.
+
+create function api.submit_refuse(p_script text, p_line int, p_option text, p_message text, p_hint text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	raise exception '%', concat_ws(': ', p_script || ':' || p_line, '--' || p_option, p_message)
+		using errcode = 'RT422', hint = coalesce(p_hint, '');
+end $$;
+comment on function api.submit_refuse(text, int, text, text, text) is 'Refuse a submission (RT422), naming script, line and option. Internal.';
+
+create function api.submit_check(p_user text, p_account text, p_qos text, p_groups jsonb, p_script text, p_steps jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_step record;
+	v_part partition;
+	v_limit bigint;
+	v_fit record;
+begin
+	for v_step in
+		select * from jsonb_to_recordset(p_steps) as s (name text, line int, partition text, nodes_min int, ntasks int, ntasks_per_node int, cpus_per_task int,
+			mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, nodelist jsonb, time_limit_s bigint, time_min_s bigint, deadline_at double precision)
+	loop
+		select * into v_part from partition p where p.partition = v_step.partition;
+		if not found then
+			perform api.submit_refuse(p_script, v_step.line, 'partition', case when v_step.partition is null
+				then 'no partition named, and there is no default one' else format('there is no partition "%s"', v_step.partition) end,
+				'Partitions: ' || coalesce((select string_agg(p.partition, ', ' order by p.partition) from partition p), 'none') || '.');
+		end if;
+		if v_part.state in ('drain', 'inactive') then
+			perform api.submit_refuse(p_script, v_step.line, 'partition', format('partition "%s" accepts no jobs now (%s)', v_part.partition, v_part.state), null);
+		end if;
+		if not coalesce(p_user = any (v_part.allow_users), true) or not coalesce(p_account = any (v_part.allow_accounts), v_part.allow_accounts is null)
+			or (v_part.allow_groups is not null and not coalesce(p_groups ?| v_part.allow_groups, false)) then
+			perform api.submit_refuse(p_script, v_step.line, 'partition', format('you may not use partition "%s"', v_part.partition),
+				'It is open to some users, groups or accounts only; see "rota partitions".');
+		end if;
+		v_limit := least(v_part.max_time_s, (select q.max_time_s from qos q where q.qos = p_qos));
+		if v_limit is not null and (v_step.time_limit_s > v_limit or v_step.time_limit_s = 0) then
+			perform api.submit_refuse(p_script, v_step.line, 'time', format('the time limit is longer than the %s s allowed here', v_limit), null);
+		end if;
+		if v_step.deadline_at is not null and to_timestamp(v_step.deadline_at) <= now() + make_interval(secs => coalesce(v_step.time_min_s, v_step.time_limit_s, 0)) then
+			perform api.submit_refuse(p_script, v_step.line, 'deadline', 'the step cannot end before its deadline', null);
+		end if;
+		if v_step.nodes_min > v_part.max_nodes then
+			perform api.submit_refuse(p_script, v_step.line, 'nodes', format('%s nodes asked for, partition "%s" allows %s', v_step.nodes_min, v_part.partition, v_part.max_nodes), null);
+		end if;
+		-- What the partition has at its best, whatever is used or down now.
+		select count(*) as nodes, coalesce(sum(n.cpus), 0) as cpus, max(n.cpus) as most_cpus, max(n.mem_mb) as most_mem into v_fit
+		from partition_node pn join node n on n.node_id = pn.node_id where pn.partition = v_part.partition;
+		if v_step.nodes_min > v_fit.nodes then
+			perform api.submit_refuse(p_script, v_step.line, 'nodes', format('%s nodes asked for, partition "%s" has %s', v_step.nodes_min, v_part.partition, v_fit.nodes), null);
+		elsif v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1) > v_fit.most_cpus then
+			perform api.submit_refuse(p_script, v_step.line, 'cpus-per-task', format('%s cpus on one node asked for, the largest node of partition "%s" has %s',
+				v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1), v_part.partition, v_fit.most_cpus), null);
+		elsif v_step.cpus_per_task::bigint * v_step.ntasks > v_fit.cpus then
+			perform api.submit_refuse(p_script, v_step.line, 'ntasks', format('%s cpus asked for, partition "%s" has %s', v_step.cpus_per_task::bigint * v_step.ntasks,
+				v_part.partition, v_fit.cpus), null);
+		elsif coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task) > v_fit.most_mem then
+			perform api.submit_refuse(p_script, v_step.line, 'mem', format('%s MiB on one node asked for, the largest node of partition "%s" has %s',
+				coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task), v_part.partition, v_fit.most_mem), null);
+		end if;
+		select x.key, x.value::int as n, coalesce(max(g.n), 0) as most into v_fit
+		from jsonb_each_text(v_step.gres) x
+		left join (select u.gres, u.node_id, count(*) as n from node_gres u join partition_node pn on pn.node_id = u.node_id
+			where pn.partition = v_part.partition group by u.gres, u.node_id) g on g.gres = x.key
+		group by x.key, x.value having coalesce(max(g.n), 0) < x.value::int limit 1;
+		if found then
+			perform api.submit_refuse(p_script, v_step.line, 'gres', format('%s of "%s" on one node asked for, the best node of partition "%s" has %s',
+				v_fit.n, v_fit.key, v_part.partition, v_fit.most), null);
+		end if;
+		select x.key, x.value::int as n, coalesce(l.total, 0) as total into v_fit
+		from jsonb_each_text(v_step.licenses) x left join license l on l.license = x.key where coalesce(l.total, 0) < x.value::int limit 1;
+		if found then
+			perform api.submit_refuse(p_script, v_step.line, 'licenses', format('%s of licence "%s" asked for, there are %s', v_fit.n, v_fit.key, v_fit.total), null);
+		end if;
+		select x.name into v_fit from jsonb_array_elements_text(v_step.nodelist) x (name)
+		where not exists (select from node n join partition_node pn on pn.node_id = n.node_id where n.name = x.name and pn.partition = v_part.partition) limit 1;
+		if found then
+			perform api.submit_refuse(p_script, v_step.line, 'nodelist', format('partition "%s" has no node "%s"', v_part.partition, v_fit.name), null);
+		end if;
+	end loop;
+end $$;
+comment on function api.submit_check(text, text, text, jsonb, text, jsonb) is 'Refuse what can never run (JM20) or is not allowed. Internal.';
+
+create function api.submit_rank(p_priority int, p_nice int, p_qos text, p_at timestamptz) returns bigint
+language sql stable set search_path = rota, pg_temp as $$
+	select (p_priority - p_nice + coalesce((select q.priority from qos q where q.qos = p_qos), 0))::bigint
+		* api.setting_int('age_weight_s') * 1000 - (extract(epoch from p_at) * 1000)::bigint;
+$$;
+comment on function api.submit_rank(int, int, text, timestamptz) is 'Place in the queue, in milliseconds: priority points weighed against the time of submission. Internal.';
+
+create function api.edge_peer(p_uid int, p_user text, p_script text, p_line int, p_job bigint, p_name text) returns int
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_step int;
+begin
+	perform api.job_target(p_uid, p_user, jsonb_build_object('jobs', jsonb_build_array(concat_ws('.', p_job::text, p_name))), false);
+	if p_name is null then
+		return -1;
+	end if;
+	select r.step_id into v_step from step_request r where r.job_id = p_job and r.name = p_name;
+	return v_step;
+exception when sqlstate 'RT404' or sqlstate 'RT403' then
+	perform api.submit_refuse(p_script, p_line, 'after', sqlerrm, null);
+end $$;
+comment on function api.edge_peer(int, text, text, int, bigint, text) is 'The step of another job that an edge names; -1: the whole job. Internal.';
+
+create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_head jsonb := p_plan -> 'job';
+	v_script text := v_head ->> 'script_name';
+	v_account text := v_head ->> 'account';
+	v_qos text := coalesce(v_head ->> 'qos', 'normal');
+	v_steps jsonb;
+	v_edges jsonb;
+	v_job bigint;
+	v_rank bigint;
+	v_count int := jsonb_array_length(p_plan -> 'steps');
+	v_due jsonb;
+begin
+	if v_head ->> 'client_key' is not null then
+		-- The key decides: of two same submissions at once the second waits here and then finds the first one's job.
+		perform pg_advisory_xact_lock(hashtextextended(p_uid || ' ' || (v_head ->> 'client_key'), 0));
+		select k.job_id into v_job from client_key k where k.uid = p_uid and k.client_key = v_head ->> 'client_key';
+		if found then
+			return jsonb_build_object('job_id', v_job, 'steps', (select j.steps_total from job j where j.job_id = v_job), 'known', true);
+		end if;
+	end if;
+	if v_account is null then
+		select p.default_account into v_account from person p where p.user_name = p_user;
+	elsif not exists (select from account a where a.account = v_account) then
+		perform api.submit_refuse(v_script, 1, 'account', format('there is no account "%s"', v_account), null);
+	end if;
+	if exists (select from association a where a.account = v_account)
+		and not exists (select from association a where a.account = v_account and a.user_name = p_user) then
+		perform api.submit_refuse(v_script, 1, 'account', format('you may not use account "%s"', v_account), null);
+	end if;
+	if not exists (select from qos q where q.qos = v_qos) then
+		perform api.submit_refuse(v_script, 1, 'qos', format('there is no quality of service "%s"', v_qos),
+			(select 'There are: ' || string_agg(q.qos, ', ' order by q.qos) || '.' from qos q));
+	end if;
+	if coalesce((v_head ->> 'nice')::int, 0) < 0 or (v_head ->> 'priority') is not null then
+		if api.caller_role(p_uid, p_user) = 'user' then
+			perform api.submit_refuse(v_script, 1, case when v_head ->> 'priority' is null then 'nice' else 'priority' end, 'only operators may raise priority', null);
+		end if;
+	end if;
+	select jsonb_agg(s.value || jsonb_build_object('partition', coalesce(s.value ->> 'partition', (select p.partition from partition p where p.is_default))) order by s.nr)
+	into v_steps
+	from jsonb_array_elements(p_plan -> 'steps') with ordinality as s (value, nr);
+	perform api.submit_check(p_user, v_account, v_qos, v_head -> 'groups', v_script, v_steps);
+	if (select count(*) from step s join job j on j.job_id = s.job_id where s.ended_at is null and j.ended_at is null and j.uid = p_uid) + v_count > api.setting_int('max_submitted') then
+		raise exception 'user "%" has % live steps already', p_user, api.setting_int('max_submitted') using errcode = 'RT429',
+			hint = 'Wait until some have ended, or use arrays.';
+	end if;
+
+	insert into script (hash, body) values (sha256(p_script), p_script) on conflict do nothing;
+	insert into environment (hash, body) values (sha256(p_environment), p_environment) on conflict do nothing;
+	insert into job (name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash, script_name, workdir, comment,
+		mail_user, mail_type, steps_total, steps_left)
+	values (v_head ->> 'name', p_uid, p_gid, p_user, v_account, v_qos, coalesce((v_head ->> 'priority')::int, 0), coalesce((v_head ->> 'nice')::int, 0),
+		sha256(p_script), sha256(p_environment), v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user', v_head ->> 'mail_type', v_count, v_count)
+	returning job_id, api.submit_rank(priority, nice, qos, submit_at) into v_job, v_rank;
+	if v_head ->> 'client_key' is not null then
+		insert into client_key (uid, client_key, job_id) values (p_uid, v_head ->> 'client_key', v_job);
+	end if;
+
+	insert into step_request (job_id, step_id, name, line, topo, partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb,
+		mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry,
+		group_name, keep, deps_any, with_set, spec, auth)
+	select v_job, s.step_id, s.name, s.line, s.topo, s.partition, s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
+		s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), s.nodelist, s.exclude, s.time_limit_s,
+		s.time_min_s, to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry, s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set,
+		s.spec, decode(s.auth, 'hex')
+	from jsonb_to_recordset(v_steps) as s (step_id int, name text, line int, topo int, partition text, nodes_min int, nodes_max int, ntasks int,
+		ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, "constraint" text,
+		nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint, begin_at double precision, deadline_at double precision, requeue boolean,
+		retry int, "group" text, keep jsonb, deps_any boolean, with_set int, spec text, auth text);
+	insert into step (job_id, step_id, request_id, rank, begin_at, held, held_reason)
+	select v_job, s.step_id, s.step_id, v_rank, to_timestamp(s.begin_at), case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end
+	from jsonb_to_recordset(v_steps) as s (step_id int, begin_at double precision, hold boolean);
+	insert into step_array (job_id, step_id, indices, size, max_running, by_corr)
+	select v_job, s.step_id, s."array" -> 'indices', (s."array" ->> 'size')::int, (s."array" ->> 'limit')::int,
+		exists (select from jsonb_to_recordset(p_plan -> 'edges') as e (step_id int, "condition" text) where e.step_id = s.step_id and e."condition" = 'corr')
+	from jsonb_to_recordset(v_steps) as s (step_id int, "array" jsonb)
+	where jsonb_typeof(s."array") = 'object';
+
+	-- Edges to other jobs are settled against history at once; those of this job wait. The share lock keeps a peer from
+	-- ending between our look at it and our commit, when it could not see our edge.
+	perform 1 from job j
+	where j.job_id in (select e.peer_job from jsonb_to_recordset(p_plan -> 'edges') as e (peer_job bigint))
+	order by j.job_id
+	for share;
+	insert into step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, "condition", topo, peer_topo, gates, line)
+	select v_job, e.step_id, row_number() over (partition by e.step_id), e.kind, x.peer_job, x.peer_step, coalesce(e."condition", 'ok'), r.topo, p.topo,
+		e.kind <> 'with' and coalesce(e."condition", 'ok') <> 'corr'
+			and not (e.kind in ('same_nodes', 'other_nodes') and x.peer_job = v_job and r.with_set is not null and r.with_set is not distinct from p.with_set),
+		e.line
+	from jsonb_to_recordset(p_plan -> 'edges') as e (step_id int, kind text, peer_job bigint, peer_step int, peer_name text, "condition" text, line int)
+	join step_request r on r.job_id = v_job and r.step_id = e.step_id
+	cross join lateral (
+		select coalesce(e.peer_job, v_job) as peer_job,
+			case when e.peer_job is null then e.peer_step else api.edge_peer(p_uid, p_user, v_script, e.line, e.peer_job, e.peer_name) end as peer_step
+	) x
+	left join step_request p on p.job_id = x.peer_job and p.step_id = x.peer_step;
+	perform api.submit_check_peers(v_job, v_script);
+	update step s
+	set deps_waiting = n.waiting
+	from (
+		select e.job_id, e.step_id,
+			case when r.deps_any then least(1, count(*) filter (where e.kind = 'after')) else count(*) filter (where e.kind = 'after') end
+				+ count(*) filter (where e.kind <> 'after') as waiting
+		from step_edge e
+		join step_request r on r.job_id = e.job_id and r.step_id = e.step_id
+		where e.job_id = v_job and e.gates
+		group by e.job_id, e.step_id, r.deps_any
+	) n
+	where s.job_id = n.job_id and s.step_id = n.step_id;
+	update step s set eligible_at = now() where s.job_id = v_job and s.deps_waiting = 0;
+	insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
+	select s.job_id, s.step_id, 0, now(), 'pending', 'submit', 'pending', p_user from step s where s.job_id = v_job order by s.step_id;
+	perform api.submit_settle(v_job);
+	notify rota_schedule;
+	notify rota_event;
+	return jsonb_build_object('job_id', v_job, 'steps', v_count, 'known', false);
+end $$;
+comment on function api.job_submit(int, int, text, jsonb, bytea, bytea) is
+	'Store a job as planned by the translator: uid, gid and name of the owner, plan, script, environment. Answers {job_id, steps, known}. RT422 names script, line and option; RT429: too many.';
+
+create function api.submit_check_peers(p_job bigint, p_script text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_bad record;
+begin
+	select e.line, case e.kind when 'same_nodes' then 'same-nodes' else 'after' end as option,
+		case when e.kind = 'same_nodes' and pa.size is not null then format('"%s" is an array, which has no one set of nodes', p.name)
+			when e.kind = 'same_nodes' and e.peer_step_id = -1 then 'a whole job has no one set of nodes'
+			when a.size is null or pa.size is null then format('"%s" and "%s" must both be arrays', r.name, p.name)
+			else format('"%s" and "%s" have different indices', r.name, p.name) end as message
+	into v_bad
+	from step_edge e
+	join step_request r on r.job_id = e.job_id and r.step_id = e.step_id
+	left join step_request p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id
+	left join step_array a on a.job_id = e.job_id and a.step_id = e.step_id
+	left join step_array pa on pa.job_id = e.peer_job_id and pa.step_id = e.peer_step_id
+	where e.job_id = p_job and ((e.kind = 'same_nodes' and (pa.size is not null or e.peer_step_id = -1))
+		or (e."condition" = 'corr' and (a.indices is distinct from pa.indices or a.size is null)))
+	order by e.step_id
+	limit 1;
+	if found then
+		perform api.submit_refuse(p_script, v_bad.line, v_bad.option, v_bad.message, null);
+	end if;
+end $$;
+comment on function api.submit_check_peers(bigint, text) is 'Refuse peers that only the stored rows show to be impossible. Internal.';
+
+create function api.submit_settle(p_job bigint) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_due jsonb;
+begin
+	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'state', case
+			when e.kind <> 'after' then case when p.placed then 'met' when p.ended then 'failed' end
+			when e."condition" = 'start' then case when p.started then 'met' when p.ended then 'failed' end
+			when not p.ended then null
+			when e."condition" = 'any' then 'met'
+			when e."condition" = 'fail' then case when p.state <> 'completed' then 'met' else 'failed' end
+			else case when p.state = 'completed' then 'met' else 'failed' end end))
+	into v_due
+	from step_edge e
+	cross join lateral (
+		select s.ended_at is not null as ended, s.state, s.started_at is not null as started, s.attempt > 0 or s.started_at is not null as placed
+		from step s where s.job_id = e.peer_job_id and s.step_id = e.peer_step_id
+		union all
+		select j.ended_at is not null, j.state, j.started_at is not null, j.started_at is not null from job j where j.job_id = e.peer_job_id and e.peer_step_id = -1
+	) p
+	where e.job_id = p_job and e.peer_job_id <> p_job and e."condition" <> 'corr'
+		and (p.ended or (p.started and e."condition" = 'start') or (p.placed and e.kind <> 'after'));
+	perform api.step_move('schedule', array(select m::api.move from api.edge_settle(v_due) m)
+		|| array(select m::api.move from api.array_correspond(array[p_job]) m));
+end $$;
+comment on function api.submit_settle(bigint) is 'Settle a new job''s edges on other jobs by what those have done already. Internal.';

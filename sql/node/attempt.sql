@@ -1,0 +1,111 @@
+-- The end of attempts: when no node has anything of one left, its outcome becomes the step's next event.
+create function api.attempt_close(p_attempts jsonb, p_actor text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_closed jsonb;
+	v_moved jsonb;
+begin
+	with due as (
+		select t.job_id, t.step_id, t.attempt, coalesce(t.outcome, 'complete') as outcome, s.end_wanted, s.retries < r.retry as may_retry,
+			r.requeue, t.exit_code, t.signal, t.cause, t.message,
+			(select max(a.ended_at) from allocation a where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt) as at
+		from (select distinct v.job_id, v.step_id, v.attempt from jsonb_to_recordset(p_attempts) as v (job_id bigint, step_id int, attempt int)) v
+		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null
+		join step s on s.job_id = t.job_id and s.step_id = t.step_id
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		where not exists (select from allocation a where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
+			and a.ended_at is null)
+	), judged as (
+		select d.*, case
+				when d.outcome = 'complete' then 'complete'
+				when d.outcome = 'timeout' then 'timeout'
+				when d.end_wanted is not null then d.end_wanted
+				when d.outcome in ('fail', 'oom') and d.may_retry then 'requeue'
+				when d.outcome = 'node_fail' and d.requeue then 'requeue'
+				else d.outcome end as event,
+			case d.outcome when 'complete' then 'completed' when 'timeout' then 'timeout' when 'oom' then 'out_of_memory'
+				when 'node_fail' then 'node_fail' when 'cancel' then case when d.end_wanted = 'preempt' then 'preempted' when d.end_wanted = 'deadline' then 'deadline' else 'cancelled' end
+				else 'failed' end as state
+		from due d
+	), ended as (
+		update attempt t
+		set ended_at = j.at, state = j.state, outcome = j.outcome
+		from judged j
+		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt
+	)
+	select jsonb_agg(to_jsonb(j)) into v_closed from judged j;
+	if v_closed is null then
+		return;
+	end if;
+
+	update step_array a
+	set running = a.running - e.n
+	from (select s.job_id, s.request_id, count(*) as n
+		from jsonb_to_recordset(v_closed) as c (job_id bigint, step_id int)
+		join step s on s.job_id = c.job_id and s.step_id = c.step_id and s.array_index is not null
+		group by s.job_id, s.request_id) e
+	where a.job_id = e.job_id and a.step_id = e.request_id;
+
+	-- What runs again: later, and held where a prolog failed or it was run again too often.
+	update step s
+	set retries = s.retries + (c.outcome in ('fail', 'oom'))::int,
+		requeues = s.requeues + (c.outcome not in ('fail', 'oom'))::int,
+		begin_at = now() + make_interval(secs => api.setting_int('requeue_delay_s')),
+		held = case when c.event = 'prolog_fail' or s.requeues >= api.setting_int('requeue_max') then 'system' else s.held end,
+		held_reason = case when c.event = 'prolog_fail' then 'the prolog failed' when s.requeues >= api.setting_int('requeue_max')
+			then 'run again too often' else s.held_reason end
+	from jsonb_to_recordset(v_closed) as c (job_id bigint, step_id int, event text, outcome text)
+	where c.event in ('requeue', 'prolog_fail') and s.job_id = c.job_id and s.step_id = c.step_id;
+
+	select jsonb_agg(to_jsonb(m)) into v_moved
+	from api.step_move(p_actor, array(
+		select (c.job_id, c.step_id, c.event, c.at, c.cause, c.exit_code, c.signal, c.message)::api.move
+		from jsonb_to_recordset(v_closed) as c (job_id bigint, step_id int, event text, at timestamptz, cause text, exit_code int, signal int, message text))) m;
+	perform api.allocation_keep(v_moved);
+	notify rota_schedule;
+	notify rota_event;
+end $$;
+comment on function api.attempt_close(jsonb, text) is 'End those of the attempts [{job_id, step_id, attempt}] that hold nothing any more; their steps end or are queued again. Internal.';
+
+create function api.attempt_end_forced(p_attempts jsonb, p_outcome text, p_cause text, p_message text, p_actor text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_open jsonb;
+begin
+	update attempt t
+	set outcome = p_outcome, cause = p_cause, message = p_message
+	from jsonb_to_recordset(p_attempts) as v (job_id bigint, step_id int, attempt int)
+	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null;
+	select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id', a.node_id,
+		'kind', 'kill', 'args', jsonb_build_object('cause', p_cause)))
+	into v_open
+	from jsonb_to_recordset(p_attempts) as v (job_id bigint, step_id int, attempt int)
+	join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.ended_at is null;
+	if v_open is null then
+		return;
+	end if;
+	delete from node_order o
+	using jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int)
+	where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt and o.node_id = v.node_id;
+	perform api.order_put(v_open);
+	perform api.allocation_free(v_open);
+	update allocation a
+	set gone_at = a.ended_at, phase = 'ended'
+	from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int)
+	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id;
+	perform api.attempt_close(p_attempts, p_actor);
+end $$;
+comment on function api.attempt_end_forced(jsonb, text, text, text, text) is
+	'End attempts [{job_id, step_id, attempt}] without waiting for their nodes, free what they hold, and have what may still run killed. Internal.';
+
+create function api.setting_int(p_name text) returns int
+language sql stable set search_path = rota, pg_temp as $$
+	select s.value::int from setting s where s.name = p_name;
+$$;
+comment on function api.setting_int(text) is 'A setting of kind int. Internal.';
+
+create function api.setting_bool(p_name text) returns boolean
+language sql stable set search_path = rota, pg_temp as $$
+	select s.value::boolean from setting s where s.name = p_name;
+$$;
+comment on function api.setting_bool(text) is 'A setting of kind bool. Internal.';

@@ -1,0 +1,139 @@
+-- Allocations: what is held on nodes. The used columns of node and license and the holders of node_gres move with them, in
+-- the same transaction, so the table constraints forbid holding more than there is.
+
+create function api.node_lock(p_nodes int[]) returns void
+language sql set search_path = rota, pg_temp as $$
+	select 1 from node n where n.node_id = any (p_nodes) order by n.node_id for no key update;
+$$;
+comment on function api.node_lock(int[]) is 'Lock nodes in order of id, after jobs (api.job_lock). Internal.';
+
+create function api.allocation_free(p_open jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_nodes int[];
+begin
+	-- p_open: [{job_id, step_id, attempt, node_id, at}]; those already ended are left alone, so it may be said twice.
+	select array_agg(distinct v.node_id) into v_nodes from jsonb_to_recordset(p_open) as v (node_id int);
+	perform api.node_lock(v_nodes);
+	with ended as (
+		update allocation a
+		set ended_at = greatest(coalesce(v.at, now()), a.started_at), cpus_held = 0
+		from jsonb_to_recordset(p_open) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz)
+		join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt and o.node_id = v.node_id
+		where a.job_id = o.job_id and a.step_id = o.step_id and a.attempt = o.attempt and a.node_id = o.node_id and a.ended_at is null
+		returning a.job_id, a.step_id, a.attempt, a.node_id, o.cpus_held, a.mem_mb, a.gres, a.licenses
+	), freed as (
+		update node n
+		set cpus_used = n.cpus_used - f.cpus, mem_used_mb = n.mem_used_mb - f.mem
+		from (select e.node_id, sum(e.cpus_held) as cpus, sum(e.mem_mb) as mem from ended e group by e.node_id) f
+		where n.node_id = f.node_id
+	), returned as (
+		update license l
+		set used = l.used - f.n
+		from (select x.key, sum(x.value::int) as n from ended e cross join lateral jsonb_each_text(e.licenses) x group by x.key) f
+		where l.license = f.key
+	)
+	update node_gres g
+	set job_id = null, step_id = null, attempt = null
+	from ended e
+	where e.gres <> '{}' and g.node_id = e.node_id and g.job_id = e.job_id and g.step_id = e.step_id and g.attempt = e.attempt;
+end $$;
+comment on function api.allocation_free(jsonb) is 'End open allocations [{job_id, step_id, attempt, node_id, at}] and give back what they hold. Internal.';
+
+create function api.allocation_unkeep(p_steps jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_open jsonb;
+begin
+	select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', 0, 'node_id', a.node_id))
+	into v_open
+	from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)
+	join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = 0 and a.ended_at is null;
+	if v_open is not null then
+		perform api.allocation_free(v_open);
+	end if;
+end $$;
+comment on function api.allocation_unkeep(jsonb) is 'Let go what is kept on nodes for steps [{job_id, step_id}]. Internal.';
+
+create function api.allocation_take(p_taken jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_nodes int[];
+	v_asked bigint;
+	v_got bigint;
+begin
+	-- p_taken: [{job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, holder, phase}]
+	select array_agg(distinct v.node_id) into v_nodes from jsonb_to_recordset(p_taken) as v (node_id int);
+	perform api.node_lock(v_nodes);
+	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, holder, phase, cpus_held)
+	select v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, coalesce(v.gres, '{}'), coalesce(v.licenses, '{}'),
+		v.tasks, coalesce(v.holder, true), v.phase, v.cpus
+	from jsonb_to_recordset(p_taken) as v (job_id bigint, step_id int, attempt int, node_id int, node_index int, cpus int, mem_mb bigint,
+		gres jsonb, licenses jsonb, tasks int, holder boolean, phase text);
+	update node n
+	set cpus_used = n.cpus_used + t.cpus, mem_used_mb = n.mem_used_mb + t.mem
+	from (select v.node_id, sum(v.cpus) as cpus, sum(v.mem_mb) as mem
+		from jsonb_to_recordset(p_taken) as v (node_id int, cpus int, mem_mb bigint) group by v.node_id) t
+	where n.node_id = t.node_id;
+	update license l
+	set used = l.used + t.n
+	from (select x.key, sum(x.value::int) as n
+		from jsonb_to_recordset(p_taken) as v (licenses jsonb) cross join lateral jsonb_each_text(v.licenses) x group by x.key) t
+	where l.license = t.key;
+
+	with asked as (
+		select v.job_id, v.step_id, v.attempt, v.node_id, x.key as gres, u.unit::int as unit
+		from jsonb_to_recordset(p_taken) as v (job_id bigint, step_id int, attempt int, node_id int, gres jsonb)
+		cross join lateral jsonb_each(v.gres) x
+		cross join lateral jsonb_array_elements_text(x.value) u (unit)
+	), held as (
+		update node_gres g
+		set job_id = a.job_id, step_id = a.step_id, attempt = a.attempt
+		from asked a
+		where g.node_id = a.node_id and g.gres = a.gres and g.unit = a.unit and g.job_id is null
+		returning 1
+	)
+	select (select count(*) from asked), (select count(*) from held) into v_asked, v_got;
+	if v_asked <> v_got then
+		raise exception 'a unit of a generic resource is held already' using errcode = '40001', hint = 'Read again and decide anew.';
+	end if;
+end $$;
+comment on function api.allocation_take(jsonb) is 'Open allocations; fails where a node, a licence or a unit has no room (23514, 40001). Internal.';
+
+-- same_nodes: when a step ends, what it held stays booked for the eligible followers that want its very nodes, as far as it
+-- goes and as far as they need it. Only eligible ones, so nothing is kept for a step that waits for another one.
+create function api.allocation_keep(p_ended jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_follower record;
+	v_taken jsonb;
+begin
+	for v_follower in
+		select distinct f.job_id, f.step_id, e.peer_job_id, e.peer_step_id, r.cpus_per_task, r.ntasks, r.ntasks_per_node, r.mem_mb, r.mem_per_cpu_mb, r.exclusive
+		from jsonb_to_recordset(p_ended) as v (job_id bigint, step_id int)
+		join step_edge e on e.peer_job_id = v.job_id and e.peer_step_id = v.step_id and e.kind = 'same_nodes'
+		join step f on f.job_id = e.job_id and f.step_id = e.step_id and f.state = 'pending' and f.deps_waiting = 0 and f.held = ''
+		join step_request r on r.job_id = f.job_id and r.step_id = f.step_id and r.with_set is null
+		where not exists (select from allocation k where k.job_id = f.job_id and k.step_id = f.step_id and k.attempt = 0)
+		order by f.job_id, f.step_id
+	loop
+		select jsonb_agg(jsonb_build_object('job_id', v_follower.job_id, 'step_id', v_follower.step_id, 'attempt', 0,
+				'node_id', n.node_id, 'node_index', a.node_index, 'cpus', t.cpus,
+				'mem_mb', least(coalesce(v_follower.mem_mb, v_follower.mem_per_cpu_mb * t.cpus, 0), n.mem_mb - n.mem_used_mb, a.mem_mb),
+				'tasks', 0, 'phase', 'kept'))
+		into v_taken
+		from step p
+		join allocation a on a.job_id = p.job_id and a.step_id = p.step_id and a.attempt = p.attempt
+		join node n on n.node_id = a.node_id
+		cross join lateral (
+			select least(case when v_follower.exclusive then a.cpus else v_follower.cpus_per_task * coalesce(v_follower.ntasks_per_node,
+				greatest(1, v_follower.ntasks / (select count(*) from allocation c where c.job_id = a.job_id and c.step_id = a.step_id and c.attempt = a.attempt)::int)) end,
+				a.cpus, n.cpus - n.cpus_used) as cpus
+		) t
+		where p.job_id = v_follower.peer_job_id and p.step_id = v_follower.peer_step_id and a.attempt > 0 and t.cpus > 0;
+		if v_taken is not null then
+			perform api.allocation_take(v_taken);
+		end if;
+	end loop;
+end $$;
+comment on function api.allocation_keep(jsonb) is 'Keep what the ended steps [{job_id, step_id}] held for their followers on the same nodes. Internal.';

@@ -1,0 +1,154 @@
+create function api.array_index(p_indices jsonb, p_position int) returns int
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+declare
+	v_range jsonb;
+	v_left int := p_position;
+	v_count int;
+begin
+	for v_range in select jsonb_array_elements(p_indices) loop
+		v_count := ((v_range ->> 1)::int - (v_range ->> 0)::int) / (v_range ->> 2)::int + 1;
+		if v_left < v_count then
+			return (v_range ->> 0)::int + v_left * (v_range ->> 2)::int;
+		end if;
+		v_left := v_left - v_count;
+	end loop;
+	return null;
+end $$;
+comment on function api.array_index(jsonb, int) is 'The index at a position of an array''s indices [[low, high, step], ...]; null behind the last. Internal.';
+
+create function api.array_position(p_indices jsonb, p_index int) returns int
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+declare
+	v_range jsonb;
+	v_before int := 0;
+	v_low int;
+	v_high int;
+	v_step int;
+begin
+	for v_range in select jsonb_array_elements(p_indices) loop
+		v_low := (v_range ->> 0)::int;
+		v_high := (v_range ->> 1)::int;
+		v_step := (v_range ->> 2)::int;
+		if p_index between v_low and v_high and (p_index - v_low) % v_step = 0 then
+			return v_before + (p_index - v_low) / v_step;
+		end if;
+		v_before := v_before + (v_high - v_low) / v_step + 1;
+	end loop;
+	return null;
+end $$;
+comment on function api.array_position(jsonb, int) is 'The position of an index in an array; null where the array has no such index. Internal.';
+
+-- An element becomes a row: when it starts, or before that because something befalls it alone.
+create function api.array_expand(p_elements jsonb, p_actor text)
+returns table (job_id bigint, step_id int, request_id int, pos int)
+language sql set search_path = rota, pg_temp as $$
+	with made as (
+		insert into step (job_id, step_id, request_id, array_index, rank, begin_at, eligible_at, held, held_reason)
+		select h.job_id, h.step_id + 1 + v.pos, h.step_id, api.array_index(a.indices, v.pos), h.rank, h.begin_at, h.eligible_at,
+			h.held, h.held_reason
+		from jsonb_to_recordset(p_elements) as v (job_id bigint, request_id int, pos int)
+		join step h on h.job_id = v.job_id and h.step_id = v.request_id
+		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and v.pos < a.size
+		on conflict do nothing
+		returning step.job_id, step.step_id, step.request_id
+	), logged as (
+		insert into event (job_id, step_id, attempt, from_state, event, to_state, actor)
+		select m.job_id, m.step_id, 0, 'pending', 'submit', 'pending', p_actor from made m
+	), taken as (
+		select m.job_id, m.request_id, array_agg(m.step_id - m.request_id - 1) as positions
+		from made m
+		group by m.job_id, m.request_id
+	), stepped as (
+		-- next is the first position that is no row yet; skip holds the rows beyond it.
+		update step_array a
+		set next = n.next,
+			skip = array(select p from unnest(a.skip || t.positions) p where p >= n.next order by p)
+		from taken t
+		cross join lateral (
+			select step_array_next.next from step_array sa
+			cross join lateral (
+				select coalesce(min(c.p), sa.size) as next
+				from generate_series(sa.next, least(sa.size - 1, sa.next + cardinality(sa.skip) + cardinality(t.positions))) c (p)
+				where c.p <> all (sa.skip) and c.p <> all (t.positions)
+			) step_array_next
+			where sa.job_id = t.job_id and sa.step_id = t.request_id
+		) n
+		where a.job_id = t.job_id and a.step_id = t.request_id
+	)
+	select m.job_id, m.step_id, m.request_id, m.step_id - m.request_id - 1 from made m;
+$$;
+comment on function api.array_expand(jsonb, text) is 'Make rows of array elements [{job_id, request_id, pos}] that have none yet; answers those made. The caller holds the job''s lock. Internal.';
+
+create function api.array_correspond(p_jobs bigint[]) returns setof api.move
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_due jsonb;
+begin
+	-- after=X:corr: an element may go once the element of X at its position has ended. Heads whose other dependencies still
+	-- stand wait with all their elements.
+	with edge as (
+		select * from step_edge e where e.job_id = any (p_jobs) and e."condition" = 'corr' and e.state = 'waiting'
+		union
+		select * from step_edge e where e.peer_job_id = any (p_jobs) and e."condition" = 'corr' and e.state = 'waiting'
+	), due as (
+		select h.job_id, h.step_id as request_id, p.step_id - p.request_id - 1 as pos, p.state
+		from edge e
+		join step h on h.job_id = e.job_id and h.step_id = e.step_id and h.deps_waiting = 0 and h.ended_at is null
+		join step p on p.job_id = e.peer_job_id and p.request_id = e.peer_step_id and p.array_index is not null and p.ended_at is not null
+		where not exists (select from step o where o.job_id = h.job_id and o.step_id = h.step_id + 1 + p.step_id - p.request_id - 1)
+	)
+	select jsonb_agg(to_jsonb(d)) into v_due from due d;
+	if v_due is null then
+		return;
+	end if;
+	perform api.array_expand(v_due, 'schedule');
+	return query
+	select v.job_id, v.request_id, 'expand', null::timestamptz, null::text, null::int, null::int, null::text
+	from (select distinct d.job_id, d.request_id from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int)) v
+	join step h on h.job_id = v.job_id and h.step_id = v.request_id and h.state = 'pending'
+	union all
+	select d.job_id, d.request_id + 1 + d.pos, 'dependency_fail', null, 'dependency', null, null,
+		'the element it corresponds to ended ' || d.state
+	from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int, pos int, state text)
+	where d.state <> 'completed';
+end $$;
+comment on function api.array_correspond(bigint[]) is 'Make the elements of after=X:corr arrays eligible, or fail them, as the elements they correspond to have ended. Internal.';
+
+create function api.array_finish(p_job bigint, p_head int) returns setof api.move
+language sql set search_path = rota, pg_temp as $$
+	select p_job, p_head, t.event, null::timestamptz, w.cause, w.exit_code, w.signal, w.message
+	from step_array a
+	join step h on h.job_id = a.job_id and h.step_id = a.step_id and h.ended_at is null
+	cross join lateral (
+		select x.state, x.cause, x.signal, x.message, max(x.exit_code) over () as exit_code
+		from (
+			select s.state, s.cause, s.exit_code, s.signal, s.message, s.step_id
+			from step s
+			where s.job_id = a.job_id and s.request_id = a.step_id and s.array_index is not null
+			union all
+			select a.rest_state, null, null, null, null, null where a.rest_state is not null
+		) x
+		join step_state st on st.state = x.state
+		order by st.severity desc, x.step_id
+		limit 1
+	) w
+	join step_transition t on t.from_state = h.state and t.to_state = w.state
+	where a.job_id = p_job and a.step_id = p_head and a.completed + a.failed = a.size
+	limit 1;
+$$;
+comment on function api.array_finish(bigint, int) is 'The end of an array''s head, once all of its elements have ended: the worst of theirs. Internal.';
+
+create function api.array_give_up(p_job bigint, p_head int, p_event text, p_cause text, p_message text) returns setof api.move
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_state text;
+begin
+	select t.to_state into strict v_state from step_transition t where t.from_state = 'pending' and t.event = p_event;
+	update step_array a
+	set failed = a.failed + a.size - a.next - cardinality(a.skip), next = a.size, skip = '{}', rest_state = v_state
+	where a.job_id = p_job and a.step_id = p_head and a.next < a.size;
+	return query
+		select p_job, p_head, p_event, null::timestamptz, p_cause, f.exit_code, f.signal, p_message
+		from api.array_finish(p_job, p_head) f;
+end $$;
+comment on function api.array_give_up(bigint, int, text, text, text) is 'End the elements of an array that are no rows yet, with the event p_event; answers the head''s end where nothing else is left. Internal.';

@@ -1,0 +1,79 @@
+-- Suspend gives back what the step does not keep (JM2): CPUs always unless kept; memory, units and licences stay unless the
+-- step lets go of them, which is not possible for memory of stopped processes: it stays where they are.
+create function api.step_suspended(p_job bigint, p_step int, p_attempt int, p_at timestamptz) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	update attempt t set suspended_at = p_at
+	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt and t.suspended_at is null and t.ended_at is null;
+	if not found then
+		return;
+	end if;
+	perform api.step_move('node', array[(p_job, p_step, 'suspend', p_at, null, null, null, null)::api.move]);
+	perform api.node_lock(array(select a.node_id from allocation a where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt));
+	with given as (
+		update allocation a
+		set cpus_held = 0
+		from allocation o, step s, step_request r
+		where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt and a.ended_at is null
+			and o.job_id = a.job_id and o.step_id = a.step_id and o.attempt = a.attempt and o.node_id = a.node_id
+			and s.job_id = a.job_id and s.step_id = a.step_id and r.job_id = s.job_id and r.step_id = s.request_id
+			and not coalesce((r.keep ->> 'cpus')::boolean, false)
+		returning a.node_id, o.cpus_held
+	)
+	update node n set cpus_used = n.cpus_used - g.cpus_held from given g where n.node_id = g.node_id;
+	update license l
+	set used = l.used - (x.value)::int
+	from allocation a
+	join step s on s.job_id = a.job_id and s.step_id = a.step_id
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id and r.keep ->> 'licenses' = 'false'
+	cross join lateral jsonb_each_text(a.licenses) x
+	where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt and a.ended_at is null and l.license = x.key;
+	update allocation a
+	set licenses = '{}'
+	from step s, step_request r
+	where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt and a.ended_at is null
+		and s.job_id = a.job_id and s.step_id = a.step_id and r.job_id = s.job_id and r.step_id = s.request_id and r.keep ->> 'licenses' = 'false';
+	notify rota_schedule;
+end $$;
+comment on function api.step_suspended(bigint, int, int, timestamptz) is 'The processes of an attempt have been stopped: the step is suspended and gives back what it does not keep. Internal.';
+
+create function api.step_resume(p_job bigint, p_step int) returns boolean
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_attempt int;
+	v_licenses jsonb;
+begin
+	select s.attempt, r.licenses into v_attempt, v_licenses
+	from step s join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+	where s.job_id = p_job and s.step_id = p_step and s.state = 'suspended';
+	if not found then
+		return false;
+	end if;
+	perform api.node_lock(array(select a.node_id from allocation a where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt));
+	if exists (
+		select from allocation a join node n on n.node_id = a.node_id
+		where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null
+			and n.cpus_used + a.cpus - a.cpus_held > n.cpus
+	) or exists (
+		select from allocation a
+		cross join lateral jsonb_each_text(v_licenses) x
+		join license l on l.license = x.key
+		where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.node_index = 0 and a.licenses = '{}' and l.used + x.value::int > l.total
+	) then
+		return false;
+	end if;
+	update node n set cpus_used = n.cpus_used + a.cpus - a.cpus_held
+	from allocation a
+	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null and n.node_id = a.node_id;
+	update license l set used = l.used + x.value::int
+	from allocation a cross join lateral jsonb_each_text(v_licenses) x
+	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.node_index = 0 and a.licenses = '{}' and l.license = x.key;
+	update allocation a
+	set cpus_held = a.cpus, licenses = case when a.node_index = 0 then v_licenses else a.licenses end
+	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null;
+	perform api.step_move('schedule', array[(p_job, p_step, 'resume', null, null, null, null, null)::api.move]);
+	perform api.attempt_order('resume', p_job, p_step, '{}');
+	notify rota_event;
+	return true;
+end $$;
+comment on function api.step_resume(bigint, int) is 'Let a suspended step go on if its CPUs and licences are free; whether they were. Internal.';

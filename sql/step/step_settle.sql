@@ -1,0 +1,153 @@
+-- What one step's start or end means for the steps that wait for it. Answers the moves that follow (dependency_fail, ends of
+-- array heads), which the caller applies in turn; see api.step_move.
+
+create function api.edge_settle(p_edges jsonb) returns setof api.move
+language sql set search_path = rota, pg_temp as $$
+	with settled as (
+		update step_edge e
+		set state = v.state, settled_at = now()
+		from jsonb_to_recordset(p_edges) as v (job_id bigint, step_id int, edge int, state text)
+		where e.job_id = v.job_id and e.step_id = v.step_id and e.edge = v.edge and e.state = 'waiting'
+		returning e.job_id, e.step_id, e.edge, e.state, e.gates, e.kind = 'after' as ordered, e.peer_job_id, e.peer_step_id, e."condition"
+	), counted as (
+		select s.job_id, s.step_id,
+			count(*) filter (where s.ordered and s.gates and s.state = 'met') as after_met,
+			count(*) filter (where s.ordered and s.state = 'failed') as after_failed,
+			count(*) filter (where not s.ordered and s.gates and s.state = 'met') as peer_met,
+			count(*) filter (where not s.ordered and s.state = 'failed') as peer_failed,
+			min(s.peer_job_id::text || ':' || s.peer_step_id || ':' || s."condition") filter (where s.state = 'failed') as broken
+		from settled s
+		group by s.job_id, s.step_id
+	), judged as (
+		select c.*, r.deps_any,
+			-- Of edges joined by "?" the first one met is enough; the rest no longer matter. This statement's snapshot
+			-- still shows this call's edges as waiting.
+			r.deps_any and exists (select from step_edge o where o.job_id = c.job_id and o.step_id = c.step_id
+				and o.kind = 'after' and o.state = 'met') as met_before,
+			(select count(*) from step_edge o where r.deps_any and o.job_id = c.job_id and o.step_id = c.step_id
+				and o.kind = 'after' and o.state = 'waiting') as still_waiting
+		from counted c
+		join step_request r on r.job_id = c.job_id and r.step_id = c.step_id
+	), released as (
+		update step s
+		set deps_waiting = s.deps_waiting - j.peer_met
+				- case when not j.deps_any then j.after_met when j.after_met > 0 and not j.met_before then 1 else 0 end,
+			eligible_at = case when s.deps_waiting = j.peer_met
+				+ case when not j.deps_any then j.after_met when j.after_met > 0 and not j.met_before then 1 else 0 end
+				then now() else s.eligible_at end
+		from judged j
+		where s.job_id = j.job_id and s.step_id = j.step_id
+	)
+	select j.job_id, j.step_id, 'dependency_fail', null::timestamptz, 'dependency', null::int, null::int,
+		'can no longer be met: ' || split_part(j.broken, ':', 3) || ' of '
+			|| coalesce(api.step_label(split_part(j.broken, ':', 1)::bigint, split_part(j.broken, ':', 2)::int), 'job ' || split_part(j.broken, ':', 1))
+	from judged j
+	where j.peer_failed > 0
+		or (not j.deps_any and j.after_failed > 0)
+		or (j.deps_any and j.after_met = 0 and not j.met_before and j.after_failed = j.still_waiting and j.after_failed > 0);
+$$;
+comment on function api.edge_settle(jsonb) is 'Mark edges [{job_id, step_id, edge, state}] met or failed, count down their steps, answer the steps that can no longer start. Internal.';
+
+create function api.step_settle_start(p_moved jsonb) returns setof api.move
+language sql set search_path = rota, pg_temp as $$
+	-- Placement decides on which nodes peers may go; the first task's start is what "after:start" waits for.
+	select m.*
+	from jsonb_to_recordset(p_moved) as v (job_id bigint, step_id int, event text)
+	cross join lateral (
+		select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'state', 'met')) as edges
+		from step_edge e
+		where e.peer_job_id = v.job_id and e.peer_step_id = v.step_id and e.state = 'waiting'
+			and ((v.event in ('start', 'expand') and e.kind in ('same_nodes', 'other_nodes', 'with'))
+				or (v.event in ('run', 'expand') and e.kind = 'after' and e."condition" = 'start'))
+	) found
+	cross join lateral api.edge_settle(found.edges) m
+	where found.edges is not null;
+$$;
+comment on function api.step_settle_start(jsonb) is 'What the start of steps [{job_id, step_id, event}] means for their peers. Internal.';
+
+create function api.step_settle_end(p_final jsonb) returns setof api.move
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_edges jsonb;
+	v_jobs bigint[];
+begin
+	-- Array elements count for their head; the head ends with the worst of them when the last one has.
+	return query
+	with ended as (
+		select s.job_id, s.request_id, count(*) filter (where s.state = 'completed') as ok, count(*) as n
+		from jsonb_to_recordset(p_final) as v (job_id bigint, step_id int)
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id
+		where s.array_index is not null
+		group by s.job_id, s.request_id
+	), counted as (
+		update step_array a
+		set completed = a.completed + e.ok, failed = a.failed + e.n - e.ok
+		from ended e
+		where a.job_id = e.job_id and a.step_id = e.request_id
+		returning a.job_id, a.step_id
+	)
+	select m.* from counted c cross join lateral api.array_finish(c.job_id, c.step_id) m;
+
+	-- Jobs count down by the steps of their script, and end with the last.
+	with ended as (
+		select s.job_id, count(*) as n
+		from jsonb_to_recordset(p_final) as v (job_id bigint, step_id int)
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id
+		where s.array_index is null
+		group by s.job_id
+	), counted as (
+		update job j
+		set steps_left = j.steps_left - e.n,
+			ended_at = case when j.steps_left = e.n then now() end,
+			state = case when j.steps_left = e.n then w.state end,
+			exit_code = case when j.steps_left = e.n then w.exit_code end,
+			signal = case when j.steps_left = e.n then w.signal end,
+			cause = case when j.steps_left = e.n then w.cause end
+		from ended e
+		left join lateral (
+			select s.state, s.signal, s.cause, max(s.exit_code) over () as exit_code
+			from step s
+			join step_state st on st.state = s.state
+			where s.job_id = e.job_id and s.array_index is null
+			order by st.severity desc, s.step_id
+			limit 1
+		) w on true
+		where j.job_id = e.job_id
+		returning j.job_id, j.ended_at
+	)
+	select array_agg(c.job_id) into v_jobs from counted c where c.ended_at is not null;
+
+	-- Edges on a step, or on a whole job, that has ended.
+	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'state', case
+			when e.kind in ('same_nodes', 'other_nodes') then case when p.placed then 'met' else 'failed' end
+			when e.kind = 'with' then 'failed'
+			when e."condition" = 'any' then 'met'
+			when e."condition" = 'start' then case when p.started then 'met' else 'failed' end
+			when e."condition" = 'fail' then case when p.state <> 'completed' then 'met' else 'failed' end
+			else case when p.state = 'completed' then 'met' else 'failed' end end))
+	into v_edges
+	from (
+		select s.job_id, s.step_id, s.state, s.started_at is not null as started, s.attempt > 0 or s.started_at is not null as placed
+		from jsonb_to_recordset(p_final) as v (job_id bigint, step_id int)
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id
+		where s.array_index is null
+		union all
+		select j.job_id, -1, j.state, j.started_at is not null, true from job j where j.job_id = any (v_jobs)
+	) p
+	join step_edge e on e.peer_job_id = p.job_id and e.peer_step_id = p.step_id and e.state = 'waiting'
+	where e."condition" <> 'corr' and (e.kind <> 'with' or not p.placed);
+	if v_edges is not null then
+		return query select * from api.edge_settle(v_edges);
+	end if;
+
+	-- A step that never started takes those down that were to start with it: the edge may point either way.
+	return query
+	select o.job_id, o.step_id, 'dependency_fail', null::timestamptz, 'dependency', null::int, null::int,
+		'was to start with ' || api.step_label(s.job_id, s.step_id) || ', which never started'
+	from jsonb_to_recordset(p_final) as v (job_id bigint, step_id int)
+	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.attempt = 0 and s.array_index is null and s.started_at is null
+	join step_request r on r.job_id = s.job_id and r.step_id = s.step_id and r.with_set is not null
+	join step_request q on q.job_id = r.job_id and q.with_set = r.with_set and q.step_id <> r.step_id
+	join step o on o.job_id = q.job_id and o.step_id = q.step_id and o.state = 'pending' and o.attempt = 0;
+end $$;
+comment on function api.step_settle_end(jsonb) is 'What the end of steps [{job_id, step_id}] means: for their arrays, their jobs, and the steps that wait for them. Internal.';

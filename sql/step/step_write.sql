@@ -1,0 +1,42 @@
+-- The one function that changes the state of steps. A move whose event the step's state does not allow does nothing: the
+-- caller sees from the answer what really moved. The jobs are locked by the caller (api.job_lock).
+create function api.step_write(p_actor text, p_moves api.move[])
+returns table (job_id bigint, step_id int, request_id int, array_index int, attempt int, from_state text, event text, to_state text, final boolean)
+language sql set search_path = rota, pg_temp as $$
+	with asked as (
+		select distinct on (m.job_id, m.step_id) m.*
+		from unnest(p_moves) with ordinality as m (job_id, step_id, event, at, cause, exit_code, signal, message, nr)
+		order by m.job_id, m.step_id, m.nr
+	), moved as (
+		select s.job_id, s.step_id, s.request_id, s.array_index, s.attempt, s.state as from_state, a.event, t.to_state,
+			st.stage = 'final' as final, coalesce(a.at, now()) as at, a.cause, a.exit_code, a.signal, a.message
+		from asked a
+		join step s on s.job_id = a.job_id and s.step_id = a.step_id
+		join step_transition t on t.from_state = s.state and t.event = a.event
+		join step_state st on st.state = t.to_state
+	), written as (
+		update step s
+		set state = m.to_state,
+			attempt = s.attempt + (m.event = 'start')::int,
+			ordered_at = case when m.event = 'start' then m.at else s.ordered_at end,
+			started_at = case when m.event in ('start', 'requeue', 'prolog_fail') then null
+				when m.event in ('run', 'expand') then coalesce(s.started_at, m.at) else s.started_at end,
+			ended_at = case when m.final then m.at end,
+			exit_code = case when m.event = 'start' then null else coalesce(m.exit_code, s.exit_code) end,
+			signal = case when m.event = 'start' then null else coalesce(m.signal, s.signal) end,
+			cause = case when m.event = 'start' then null else coalesce(m.cause, s.cause) end,
+			message = case when m.event = 'start' then null else coalesce(m.message, s.message) end,
+			end_wanted = case when m.event in ('start', 'requeue', 'prolog_fail') then null else s.end_wanted end,
+			resume_wanted = s.resume_wanted and m.event <> 'resume'
+		from moved m
+		where s.job_id = m.job_id and s.step_id = m.step_id
+	), logged as (
+		insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor, cause, detail)
+		select m.job_id, m.step_id, m.attempt + (m.event = 'start')::int, m.at, m.from_state, m.event, m.to_state, p_actor, m.cause, m.message
+		from moved m
+	)
+	select m.job_id, m.step_id, m.request_id, m.array_index, m.attempt + (m.event = 'start')::int, m.from_state, m.event, m.to_state, m.final
+	from moved m;
+$$;
+comment on function api.step_write(text, api.move[]) is
+	'Apply events to steps, write states and the event log, answer what moved. Only the first move of a step in the list counts. Internal.';
