@@ -87,10 +87,10 @@ void fields_add(struct fields *f, const char *name, const char *value)
 		die("field \"%s\" cannot be added: bad name, there already, or too many fields", name);
 	char head[NAME_LONGEST + 32];
 	int head_length = snprintf(head, sizeof head, "%s=%zu:", name, value_length);
-	text_append(f, head, (size_t)head_length);
-	text_append(f, value, value_length);
-	text_append(f, "\n", 1);
 	entry_append(f, name, name_length, value, value_length);
+	text_append(f, head, (size_t)head_length);
+	text_append(f, fields_value(f, f->count - 1), value_length); /* `value` may lie in the text that moves */
+	text_append(f, "\n", 1);
 }
 
 void fields_add_int(struct fields *f, const char *name, int64_t value)

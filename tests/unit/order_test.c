@@ -1,0 +1,397 @@
+/* order_test.c - launch orders and specs: what is written reads back the same, and each field is held to its bounds. */
+#include "tests/unit/unit.h"
+
+#include "lib/order.h"
+
+static const char hash_a[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+static const char hash_b[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+static struct order_spec sample_spec(void)
+{
+	return (struct order_spec){
+		.pre_from = 1,
+		.pre_to = 4,
+		.from = 6,
+		.to = 9,
+		.per_task = true,
+		.step_name = "solve",
+		.job_name = "heat & co",
+		.account = "physics",
+		.partition = "main",
+		.output = "%x-%j.out",
+		.error = "",
+		.input = "/dev/null",
+		.append = true,
+		.workdir = "/home/u/run 7",
+		.umask = 027,
+		.shell = "login",
+		.user_prolog = "/home/u/pro",
+		.user_epilog = "",
+		.group = "g1",
+		.rlimits = "nofile=1024,stack=unlimited",
+		.submit_ntasks = 8,
+		.cpus_per_task = 2,
+	};
+}
+
+static struct order sample_order(void)
+{
+	return (struct order){
+		.job_id = 812,
+		.step_id = 3,
+		.attempt = 1,
+		.node = "n2",
+		.nodes = "n1,n2,n3",
+		.node_index = 1,
+		.node_count = 3,
+		.first_task = 4,
+		.tasks = 4,
+		.task_count = 12,
+		.cpus = 8,
+		.mem_mb = 2048,
+		.gres = "gpu:0+3",
+		.uid = 1000,
+		.gid = 100,
+		.user = "u",
+		.script_hash = hash_a,
+		.environment_hash = hash_b,
+		.array_index = 7,
+		.array_size = 10,
+		.step_label = "812.solve[7]",
+		.time_limit_s = 3600,
+		.grace_s = 30,
+		.prolog = true,
+		.wait_for_go = true,
+		.expires_at = 1800000000,
+	};
+}
+
+/* The sample's text with one field's value replaced (NULL: left out). `in_spec`: the field is one of the spec. */
+static char *altered(const char *name, const char *value, bool in_spec, size_t *length)
+{
+	struct order_spec spec = sample_spec();
+	struct order order = sample_order();
+	struct fields *spec_fields = order_spec_write(&spec), *f = order_write(&order, fields_text(spec_fields, NULL));
+	struct fields *from = in_spec ? spec_fields : f, *to = fields_new();
+	for (int i = 0; i < fields_count(from); i++) {
+		bool this_one = name && strcmp(fields_name(from, i), name) == 0;
+		if (!this_one)
+			fields_add(to, fields_name(from, i), fields_value(from, i));
+		else if (value)
+			fields_add(to, name, value);
+	}
+	char *text = xstrdup(fields_text(to, NULL));
+	fields_free(to);
+	fields_free(f);
+	fields_free(spec_fields);
+	if (in_spec) {
+		f = order_write(&order, text);
+		free(text);
+		text = xstrdup(fields_text(f, NULL));
+		fields_free(f);
+	}
+	*length = strlen(text);
+	return text;
+}
+
+static bool parses(const char *name, const char *value, bool in_spec, struct err *e)
+{
+	size_t length;
+	struct order order;
+	char *text = altered(name, value, in_spec, &length);
+	*e = (struct err){0};
+	bool ok = order_parse(text, length, &order, e);
+	free(text);
+	if (ok)
+		order_free(&order);
+	else
+		assert_string_not_equal(e->message, "");
+	return ok;
+}
+
+static void test_round_trip(void **state)
+{
+	(void)state;
+	struct order_spec spec = sample_spec();
+	struct order order = sample_order(), got;
+	struct err e;
+	size_t length, again;
+	struct fields *spec_fields = order_spec_write(&spec), *f = order_write(&order, fields_text(spec_fields, NULL));
+	const char *text = fields_text(f, &length);
+	if (!order_parse(text, length, &got, &e))
+		fail_msg("%s", e.message);
+	assert_int_equal(got.job_id, 812);
+	assert_int_equal(got.uid, 1000);
+	assert_int_equal(got.array_index, 7);
+	assert_true(got.prolog && got.wait_for_go && got.spec.per_task && got.spec.append);
+	assert_string_equal(got.node, "n2");
+	assert_string_equal(got.gres, "gpu:0+3");
+	assert_string_equal(got.spec.workdir, "/home/u/run 7");
+	assert_int_equal(got.spec.umask, 027);
+	assert_int_equal(got.expires_at, 1800000000);
+	struct fields *spec_again = order_spec_write(&got.spec), *f_again = order_write(&got, fields_text(spec_again, NULL));
+	assert_string_equal(fields_text(f_again, &again), text);
+	assert_int_equal(again, length);
+	order_free(&got);
+	order_free(&got); /* a second time does no harm */
+	fields_free(spec_fields);
+	fields_free(spec_again);
+	fields_free(f);
+	fields_free(f_again);
+}
+
+static void test_spec_alone(void **state)
+{
+	(void)state;
+	struct order_spec spec = sample_spec(), got;
+	struct fields *f = order_spec_write(&spec), *owner;
+	struct err e;
+	size_t length;
+	const char *text = fields_text(f, &length);
+	assert_true(order_spec_parse(text, length, &got, &owner, &e));
+	assert_string_equal(got.job_name, "heat & co");
+	fields_free(owner);
+	assert_false(order_spec_parse(text, length - 1, &got, &owner, &e));
+	assert_null(owner);
+	assert_false(order_spec_parse("", 0, &got, &owner, &e));
+	fields_add(f, "more", "1");
+	text = fields_text(f, &length);
+	assert_false(order_spec_parse(text, length, &got, &owner, &e));
+	assert_string_equal(e.message, "unknown field \"more\"");
+	fields_free(f);
+}
+
+static void test_every_field_is_needed(void **state)
+{
+	(void)state;
+	struct order_spec spec = sample_spec();
+	struct order order = sample_order();
+	struct fields *spec_fields = order_spec_write(&spec), *f = order_write(&order, fields_text(spec_fields, NULL));
+	struct err e;
+	assert_true(parses(NULL, NULL, false, &e));
+	for (int i = 0; i < fields_count(f); i++)
+		assert_false(parses(fields_name(f, i), NULL, false, &e));
+	for (int i = 0; i < fields_count(spec_fields); i++)
+		assert_false(parses(fields_name(spec_fields, i), NULL, true, &e));
+	fields_free(spec_fields);
+	fields_free(f);
+}
+
+static void test_unknown_and_swapped(void **state)
+{
+	(void)state;
+	struct order_spec spec = sample_spec();
+	struct order order = sample_order(), got;
+	struct fields *spec_fields = order_spec_write(&spec), *f = order_write(&order, fields_text(spec_fields, NULL));
+	struct fields *swapped = fields_new();
+	struct err e;
+	size_t length;
+	fields_add(f, "later", "1");
+	const char *text = fields_text(f, &length);
+	assert_false(order_parse(text, length, &got, &e));
+	assert_string_equal(e.message, "unknown field \"later\"");
+	for (int i = 0; i < fields_count(f) - 1; i++) {
+		int from = i == 1 ? 2 : i == 2 ? 1 : i;
+		fields_add(swapped, fields_name(f, from), fields_value(f, from));
+	}
+	text = fields_text(swapped, &length);
+	assert_false(order_parse(text, length, &got, &e));
+	assert_string_equal(e.message, "field \"attempt\" stands where \"step_id\" belongs");
+	fields_free(swapped);
+	fields_free(spec_fields);
+	fields_free(f);
+}
+
+struct change {
+	const char *name, *value;
+};
+
+static void test_order_bounds(void **state)
+{
+	(void)state;
+	static const struct change bad[] = {
+		{"job_id", "0"},
+		{"job_id", "-1"},
+		{"job_id", "9223372036854775808"},
+		{"job_id", "812 "},
+		{"step_id", "-1"},
+		{"step_id", "2147483648"},
+		{"attempt", "-1"},
+		{"node", ""},
+		{"node", "n/2"},
+		{"node", "../n2"},
+		{"node", "n9"},
+		{"nodes", ""},
+		{"nodes", "n1,n3,n2"},
+		{"nodes", "n1,n2"},
+		{"nodes", "n1,n2,n3,"},
+		{"nodes", ",n2,n3"},
+		{"nodes", "n1,n2,,n3"},
+		{"nodes", "n1,n2 ,n3"},
+		{"node_index", "0"},
+		{"node_index", "3"},
+		{"node_index", "-1"},
+		{"node_count", "2"},
+		{"node_count", "0"},
+		{"first_task", "13"},
+		{"first_task", "9"},
+		{"tasks", "9"},
+		{"tasks", "-1"},
+		{"tasks", "2147483647"},
+		{"task_count", "0"},
+		{"task_count", "7"},
+		{"cpus", "-1"},
+		{"mem_mb", "-1"},
+		{"mem_mb", "9223372036854775807"},
+		{"gres", "gpu:0 3"},
+		{"gres", "gpu\n"},
+		{"uid", "-1"},
+		{"uid", "4294967295"},
+		{"gid", "4294967295"},
+		{"user", ""},
+		{"user", "-u"},
+		{"user", "u:x"},
+		{"user", "u/v"},
+		{"user", "u v"},
+		{"user", "u\n"},
+		{"script_hash", ""},
+		{"script_hash", "ba7816"},
+		{"script_hash", "BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD"},
+		{"script_hash", "../816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+		{"environment_hash", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b8550"},
+		{"array_index", "-2"},
+		{"array_size", "-1"},
+		{"step_label", ""},
+		{"step_label", "812/solve"},
+		{"step_label", "812 solve"},
+		{"time_limit_s", "-1"},
+		{"time_limit_s", "9223372036854775807"},
+		{"grace_s", "-1"},
+		{"prolog", "2"},
+		{"prolog", "true"},
+		{"wait_for_go", ""},
+		{"expires_at", "-1"},
+		{"spec", ""},
+		{"spec", "x"},
+	};
+	static const struct change good[] = {
+		{"uid", "0"},	       {"uid", "4294967294"}, {"user", "DOM\\u.v"}, {"user", "svc$"}, {"array_index", "-1"},
+		{"mem_mb", "0"},       {"first_task", "0"},   {"first_task", "8"},  {"gres", ""},     {"gres", "gpu:0+3,fpga:1"},
+		{"time_limit_s", "0"}, {"tasks", "0"},
+	};
+	struct err e;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		if (parses(bad[i].name, bad[i].value, false, &e))
+			fail_msg("believed: %s=%s", bad[i].name, bad[i].value);
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+		if (!parses(good[i].name, good[i].value, false, &e))
+			fail_msg("%s=%s: %s", good[i].name, good[i].value, e.message);
+}
+
+static void test_spec_bounds(void **state)
+{
+	(void)state;
+	static const struct change bad[] = {
+		{"pre_from", "0"},
+		{"pre_from", "5"},
+		{"pre_from", "-1"},
+		{"from", "10"},
+		{"from", "0"},
+		{"to", "0"},
+		{"per_task", "2"},
+		{"step_name", ""},
+		{"step_name", "a b"},
+		{"step_name", "a/b"},
+		{"step_name", "s\xc3\xa9"},
+		{"step_name", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+		{"job_name", ""},
+		{"job_name", "a\nb"},
+		{"job_name", "a\x7f"},
+		{"account", "a\tb"},
+		{"partition", "a\nb"},
+		{"workdir", ""},
+		{"workdir", "run"},
+		{"workdir", "./run"},
+		{"umask", "512"},
+		{"umask", "-1"},
+		{"shell", "bash"},
+		{"shell", "login "},
+		{"user_prolog", "pro"},
+		{"user_epilog", "../epi"},
+		{"group", "g 1"},
+		{"rlimits", "nofile=10;x"},
+		{"rlimits", "a=1\n"},
+		{"submit_ntasks", "-1"},
+		{"cpus_per_task", "0"},
+		{"append", "yes"},
+	};
+	static const struct change good[] = {
+		{"step_name", "Solve_1.a-b"},
+		{"job_name", "l\xc3\xb6sung 1"},
+		{"account", ""},
+		{"shell", ""},
+		{"shell", "/bin/bash"},
+		{"group", ""},
+		{"rlimits", ""},
+		{"umask", "511"},
+		{"user_prolog", ""},
+		{"workdir", "/"},
+		{"submit_ntasks", "0"},
+	};
+	struct err e;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		if (parses(bad[i].name, bad[i].value, true, &e))
+			fail_msg("believed: %s=%s", bad[i].name, bad[i].value);
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+		if (!parses(good[i].name, good[i].value, true, &e))
+			fail_msg("%s=%s: %s", good[i].name, good[i].value, e.message);
+}
+
+static void test_no_host_list(void **state)
+{
+	(void)state;
+	struct order_spec spec = sample_spec();
+	struct order order = sample_order(), got;
+	struct err e;
+	size_t length;
+	order.nodes = "";
+	order.node_index = 0;
+	order.node_count = 1;
+	struct fields *spec_fields = order_spec_write(&spec), *f = order_write(&order, fields_text(spec_fields, NULL));
+	const char *text = fields_text(f, &length);
+	assert_true(order_parse(text, length, &got, &e));
+	order_free(&got);
+	fields_free(spec_fields);
+	fields_free(f);
+}
+
+static void test_every_prefix_is_refused(void **state)
+{
+	(void)state;
+	size_t length;
+	struct order got;
+	struct err e;
+	char *text = altered(NULL, NULL, false, &length);
+	for (size_t cut = 0; cut < length; cut++) {
+		char *part = xmalloc(cut); /* exactly as long, for the sanitizer */
+		memcpy(part, text, cut);
+		assert_false(order_parse(part, cut, &got, &e));
+		free(part);
+	}
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_spec_alone),
+		cmocka_unit_test(test_every_field_is_needed),
+		cmocka_unit_test(test_unknown_and_swapped),
+		cmocka_unit_test(test_order_bounds),
+		cmocka_unit_test(test_spec_bounds),
+		cmocka_unit_test(test_no_host_list),
+		cmocka_unit_test(test_every_prefix_is_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
