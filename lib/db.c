@@ -256,6 +256,8 @@ static void db_results(struct db *db)
 {
 	while (db->sent.head && db->state != DB_CLOSED && !PQisBusy(db->conn)) {
 		PGresult *result = PQgetResult(db->conn);
+		if (!result && PQstatus(db->conn) != CONNECTION_OK)
+			break;
 		if (!result) /* end of one statement; its sync comes next */
 			continue;
 		struct db_sent *call = db->sent.head;
@@ -288,10 +290,10 @@ void db_on_socket(evutil_socket_t fd, short what, void *arg)
 	struct db *db = arg;
 	db_enter(db);
 	bool alive = !(what & EV_READ) || PQconsumeInput(db->conn);
-	db_results(db);
+	db_results(db); /* of a lost connection too: what it had answered */
 	if (db->state != DB_CLOSED && db->state != DB_DOWN)
 		db_bells(db);
-	if (db->state != DB_CLOSED && db->state != DB_DOWN && (!alive || !db_flush(db)))
+	if (db->state != DB_CLOSED && db->state != DB_DOWN && (!alive || PQstatus(db->conn) != CONNECTION_OK || !db_flush(db)))
 		db_lost_conn(db);
 	db_leave(db);
 }
