@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/rota/process.h"
 #include "bin/rota/verb.h"
 #include "lib/http.h"
 
@@ -18,7 +19,7 @@ static struct {
 	struct http *http;
 	char *text; /* the last answer */
 	int status; /* of the process, after a failure */
-	bool unanswered;
+	bool unavailable; /* no answer, or one that says to try again */
 } gate;
 
 void call_error(const struct err *e)
@@ -53,30 +54,14 @@ int call_status(void)
 	return gate.status;
 }
 
-bool call_unanswered(void)
-{
-	return gate.unanswered;
-}
-
-/* One request on the kept connection; a connection that was closed meanwhile is opened anew once. */
+/* One request, on the connection that is kept between requests. */
 static bool exchange(const struct conf *conf, const char *target, const char *body, int *status, char **answer, struct err *e)
 {
 	size_t size;
-	bool kept = gate.http != NULL;
 
 	if (!gate.http && !(gate.http = http_open(conf, e)))
 		return false;
-	if (http_request(gate.http, "POST", target, body, strlen(body), status, answer, &size, e))
-		return true;
-	http_close(gate.http);
-	gate.http = NULL;
-	if (!kept || !(gate.http = http_open(conf, e)))
-		return false;
-	if (http_request(gate.http, "POST", target, body, strlen(body), status, answer, &size, e))
-		return true;
-	http_close(gate.http);
-	gate.http = NULL;
-	return false;
+	return http_request(gate.http, "POST", target, body, strlen(body), status, answer, &size, e);
 }
 
 /* The refusal as an error, one line. */
@@ -110,7 +95,7 @@ static bool call(const struct conf *conf, const char *verb, json_t *request, jso
 	free(gate.text);
 	gate.text = NULL;
 	ok = exchange(conf, target, body, status, &gate.text, e);
-	gate.unanswered = !ok;
+	gate.unavailable = !ok || *status == 503 || *status == 504;
 	gate.status = ok ? EXIT_REFUSED : EXIT_NO_GATE;
 	*answer = ok ? json_loads(gate.text, JSON_DECODE_ANY, &wrong) : NULL;
 	if (ok && !*answer && *status < 300)
@@ -159,29 +144,54 @@ static void problems_print(const json_t *problems)
 	}
 }
 
+/* Print why a call failed: no answer (e), or a refusal. */
+static void failure_print(const json_t *answer, int status, bool answered, struct err *e)
+{
+	const json_t *problems = json_object_get(json_object_get(answer, "error"), "problems");
+
+	if (answered && json_array_size(problems)) {
+		problems_print(problems);
+		return;
+	}
+	if (answered)
+		refusal(answer, status, e);
+	else if (!e->hint[0])
+		err_hint(e, "Is the instance running? `rota up` starts it, `rota status` shows it.");
+	call_error(e);
+}
+
+/* Send until it is answered otherwise than "try again", at most `tries` times with growing pauses. */
+static json_t *call_tries(const char *verb, json_t *request, int tries)
+{
+	for (int pause = 100;; pause = pause < 2000 ? pause * 2 : pause) {
+		struct err e = {0};
+		json_t *answer = NULL;
+		int status = 0;
+		bool answered = call(call_conf(), verb, json_incref(request), &answer, &status, &e);
+
+		if (answered && status < 300) {
+			json_decref(request);
+			return answer;
+		}
+		if (!gate.unavailable || --tries <= 0) {
+			failure_print(answer, status, answered, &e);
+			json_decref(answer);
+			json_decref(request);
+			return NULL;
+		}
+		json_decref(answer);
+		process_rest(pause);
+	}
+}
+
 json_t *call_gate(const char *verb, json_t *request)
 {
-	struct err e = {0};
-	json_t *answer = NULL, *problems;
-	int status = 0;
+	return call_tries(verb, request, 1);
+}
 
-	if (!call(call_conf(), verb, request, &answer, &status, &e)) {
-		if (!e.hint[0])
-			err_hint(&e, "Is the instance running? `rota up` starts it, `rota status` shows it.");
-		call_error(&e);
-		return NULL;
-	}
-	if (status < 300)
-		return answer;
-	problems = json_object_get(json_object_get(answer, "error"), "problems");
-	if (json_array_size(problems)) {
-		problems_print(problems);
-	} else {
-		refusal(answer, status, &e);
-		call_error(&e);
-	}
-	json_decref(answer);
-	return NULL;
+json_t *call_gate_patiently(const char *verb, json_t *request, int tries)
+{
+	return call_tries(verb, request, tries);
 }
 
 void call_print_json(void)
@@ -192,13 +202,4 @@ void call_print_json(void)
 		fwrite(gate.text, 1, length, stdout);
 	if (length && gate.text[length - 1] != '\n')
 		putchar('\n');
-}
-
-json_t *call_jobs(int count, char **operands)
-{
-	json_t *list = json_array();
-
-	for (int i = 0; i < count; i++)
-		json_array_append_new(list, json_string(operands[i]));
-	return json_pack("{so}", "jobs", list);
 }

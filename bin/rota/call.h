@@ -18,7 +18,11 @@ void call_use_config(const char *path);
  * printed, and call_status() is what the process should exit with. */
 json_t *call_gate(const char *verb, json_t *request);
 
-/* The same without a word: false with the error when it did not answer or refused. */
+/* The same, up to `tries` times while the gate is away or says to come back: only for what may be sent twice. */
+enum { CALL_BRIEFLY = 6, CALL_LONG = 20 }; /* about three seconds, about half a minute */
+json_t *call_gate_patiently(const char *verb, json_t *request, int tries);
+
+/* Once, without a word: false with the error when it did not answer or refused. */
 bool call_try(const struct conf *conf, const char *verb, json_t *request, json_t **answer, struct err *e);
 
 /* Exit status after a call_gate that gave NULL: EXIT_REFUSED or EXIT_NO_GATE. */
@@ -26,12 +30,6 @@ int call_status(void);
 
 /* Print the answer of the last call unchanged (--json). False when standard output is gone. */
 void call_print_json(void);
-
-/* Whether the last failure left the outcome unknown (no answer came). */
-bool call_unanswered(void);
-
-/* {"jobs": [operands...]} */
-json_t *call_jobs(int count, char **operands);
 
 /* Print an error and its hint, as all of `rota` does. */
 void call_error(const struct err *e);

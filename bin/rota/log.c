@@ -1,0 +1,216 @@
+/* log.c - `rota log`: what a step wrote, read from its output file as the user; with -f as it is written.
+ *
+ * The gate tells where the file is and when the step has ended; the file itself is read here, with the caller's own rights. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/format.h"
+#include "bin/rota/process.h"
+#include "bin/rota/verb.h"
+#include "bin/rota/words.h"
+
+enum { LOG_ASK_EVERY = 500 };
+
+const struct verb_option log_options[] = {
+	{'f', "follow", NULL, "print on as the step writes, until it has ended"},
+	{'e', "error", NULL, "standard error instead of standard output"},
+	{'n', "lines", "N", "only the last N lines of what is there"},
+	{0, NULL, NULL, NULL},
+};
+
+struct log {
+	json_t *operands; /* one label */
+	const char *key;  /* "output" or "error" */
+	bool follow;
+	long lines; /* -1: all */
+};
+
+/* The step meant, from the gate (the caller frees *answer): of a job with one step, that one. NULL when this was refused or is ambiguous. */
+static const json_t *step_find(const struct log *log, json_t **answer, int *status)
+{
+	const char *label = json_string_value(json_array_get(log->operands, 0));
+	const json_t *steps, *step, *one = NULL;
+	size_t i, with_output = 0;
+
+	*status = EXIT_REFUSED;
+	*answer = call_gate_patiently("show", json_pack("{sO sb}", "jobs", log->operands, "elements", strchr(label, '[') != NULL), CALL_LONG);
+	if (!*answer) {
+		*status = call_status();
+		return NULL;
+	}
+	steps = json_object_get(json_array_get(json_object_get(*answer, "jobs"), 0), "steps");
+	json_array_foreach (steps, i, step) {
+		if (!strcmp(format_text(step, "label"), label))
+			return step;
+		one = step;
+		with_output++;
+	}
+	if (with_output == 1)
+		return one;
+	fprintf(stderr, "rota: job %s has %zu steps; name one, for example %s\n", label, with_output, format_text(one, "label"));
+	return NULL;
+}
+
+/* Write all there is from here to the end of the file, from its beginning where it was truncated (another attempt writes it anew).
+ * False when standard output is gone or reading failed. */
+static bool pour(int fd)
+{
+	char block[65536];
+	struct stat st;
+	ssize_t got;
+
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size < lseek(fd, 0, SEEK_CUR))
+		lseek(fd, 0, SEEK_SET);
+	while ((got = read(fd, block, sizeof(block))) > 0)
+		if (fwrite(block, 1, (size_t)got, stdout) != (size_t)got)
+			return false;
+	return got == 0 && !fflush(stdout);
+}
+
+/* Move to the beginning of the last `lines` lines. */
+static void tail_seek(int fd, long lines)
+{
+	off_t at = lseek(fd, 0, SEEK_END);
+	char block[4096];
+	bool first = true;
+
+	while (at > 0) {
+		off_t from = at > (off_t)sizeof(block) ? at - (off_t)sizeof(block) : 0;
+		ssize_t got = pread(fd, block, (size_t)(at - from), from);
+
+		if (got <= 0)
+			break;
+		for (ssize_t i = got - 1; i >= 0; i--) {
+			/* the newline at the very end closes a line and does not begin one */
+			if (block[i] == '\n' && !first && lines-- <= 1) {
+				lseek(fd, from + i + 1, SEEK_SET);
+				return;
+			}
+			first = false;
+		}
+		at = from;
+	}
+	lseek(fd, 0, SEEK_SET);
+}
+
+/* Wait for news of the file, half a second at the most. */
+static void news_wait(int watcher)
+{
+	struct pollfd p = {watcher, POLLIN, 0};
+	char events[4096];
+
+	if (watcher < 0)
+		process_rest(LOG_ASK_EVERY / 5);
+	else if (poll(&p, 1, LOG_ASK_EVERY) > 0 && read(watcher, events, sizeof(events)) < 0)
+		process_rest(LOG_ASK_EVERY / 5);
+}
+
+/* Whether the step can write no more; refreshed from the gate twice a second at most. */
+static bool step_ended(const struct log *log, int *status)
+{
+	static long asked;
+	json_t *answer;
+	const json_t *step;
+	bool ended;
+
+	if (process_now() - asked < LOG_ASK_EVERY)
+		return false;
+	step = step_find(log, &answer, status);
+	ended = !step || format_state_final(format_text(step, "state"));
+	*status = step ? EXIT_OK : *status;
+	json_decref(answer);
+	asked = process_now();
+	return ended;
+}
+
+/* Print the file until the step has ended and all of it is read. Waits for it to appear. */
+static int follow(const struct log *log, const char *path)
+{
+	int watcher = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), fd = -1, status = EXIT_OK;
+	bool ended = false, ok = true;
+
+	for (bool last = false; ok; last = ended) {
+		if (fd < 0 && (fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0) {
+			inotify_add_watch(watcher, path, IN_MODIFY | IN_CLOSE_WRITE);
+			if (log->lines >= 0)
+				tail_seek(fd, log->lines);
+		}
+		if (fd < 0 && errno != ENOENT)
+			break;
+		ok = fd < 0 || pour(fd);
+		if (last)
+			break;
+		ended = step_ended(log, &status);
+		if (!ended)
+			news_wait(fd < 0 ? -1 : watcher);
+	}
+	if (fd < 0 && status == EXIT_OK) {
+		fprintf(stderr, "rota: could not read \"%s\": %s\n", path, strerror(errno));
+		status = EXIT_REFUSED;
+	}
+	if (fd >= 0)
+		close(fd);
+	close(watcher);
+	return ok ? status : EXIT_REFUSED;
+}
+
+/* Print what is in the file now. */
+static int once(const struct log *log, const char *path, const char *state)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool ok;
+
+	if (fd < 0) {
+		fprintf(stderr, "rota: could not read \"%s\": %s\n", path, strerror(errno));
+		if (errno == ENOENT && !strcmp(state, "pending"))
+			fputs("hint: The step has not started; -f waits for it.\n", stderr);
+		return EXIT_REFUSED;
+	}
+	if (log->lines >= 0)
+		tail_seek(fd, log->lines);
+	ok = pour(fd);
+	close(fd);
+	return ok ? EXIT_OK : EXIT_REFUSED;
+}
+
+int verb_log(int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb_find("log"), argc, argv);
+	struct log log = {.key = "output", .lines = -1};
+	json_t *answer = NULL;
+	const json_t *step;
+	int status;
+
+	for (int id; (id = verb_next(&scan));) {
+		if (id == 'e')
+			log.key = "error";
+		else if (id == 'n')
+			log.lines = verb_number(&scan, 0, 1000000000);
+		else
+			log.follow = true;
+	}
+	verb_operands(&scan, 1, 1);
+	log.operands = words_operands(&scan);
+	step = step_find(&log, &answer, &status);
+	if (step) {
+		const char *path = format_text(step, log.key)[0] ? format_text(step, log.key) : format_text(step, "output");
+
+		if (path[0] != '/') {
+			fprintf(stderr, "rota: step %s has no %s file\n", format_text(step, "label"), log.key);
+			status = EXIT_REFUSED;
+		} else {
+			status = log.follow ? follow(&log, path) : once(&log, path, format_text(step, "state"));
+		}
+	}
+	json_decref(answer);
+	json_decref(log.operands);
+	return status;
+}

@@ -1,0 +1,72 @@
+/* nodes.c - `rota nodes`: what there is, what of it is used, and why a node is not. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/format.h"
+#include "bin/rota/join.h"
+#include "bin/rota/table.h"
+#include "bin/rota/verb.h"
+#include "bin/rota/words.h"
+
+const struct verb_option nodes_options[] = {
+	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	VERB_OPTION_JSON,
+	{0, NULL, NULL, NULL},
+};
+
+/* "3/8": used and all. */
+static struct word share(struct word used, struct word all)
+{
+	struct word w;
+
+	snprintf(w.s, sizeof(w.s), "%.30s/%.30s", used.s, all.s);
+	return w;
+}
+
+static void row(struct table *table, const json_t *node)
+{
+	const char *state = format_text(node, "state");
+
+	table_cell(table, format_text(node, "name"));
+	table_cell_coloured(table, state, format_state_colour(state));
+	table_cell(table, share(format_count(json_object_get(node, "cpus_used")), format_count(json_object_get(node, "cpus"))).s);
+	table_cell(table, share(format_size_mb(json_object_get(node, "mem_used_mb")), format_size_mb(json_object_get(node, "mem_mb"))).s);
+	table_cell(table, format_text(node, "gres"));
+	table_cell(table, format_count(json_object_get(node, "steps")).s);
+	join_cell(table, json_object_get(node, "partitions"));
+	join_cell(table, json_object_get(node, "features"));
+	table_cell(table, format_text(node, "reason"));
+}
+
+int verb_nodes(int argc, char **argv)
+{
+	static const struct table_column COLUMNS[] = {
+		{"NODE", false, 0},	 {"STATE", false, 0},	    {"CPUS", true, 0},	   {"MEMORY", true, 0}, {"GRES", false, 5},
+		{"STEPS", true, 0}, {"PARTITIONS", false, 6}, {"FEATURES", false, 6}, {"REASON", false, 12},
+	};
+	struct verb_scan scan = VERB_SCAN(verb_find("nodes"), argc, argv);
+	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
+	bool wide = false, json = false;
+	const json_t *node;
+	json_t *request = json_object(), *answer;
+	size_t i;
+
+	for (int id; (id = verb_next(&scan));) {
+		wide |= id == 'w';
+		json |= id == VERB_JSON;
+	}
+	if (scan.operands)
+		json_object_set_new(request, "nodes", words_nodes(&scan));
+	answer = call_gate("nodes", request);
+	if (answer && json) {
+		call_print_json();
+	} else if (answer) {
+		json_array_foreach (json_object_get(answer, "nodes"), i, node)
+			row(table, node);
+		table_print(table, stdout, wide);
+	}
+	table_free(table);
+	json_decref(answer);
+	return answer ? EXIT_OK : call_status();
+}

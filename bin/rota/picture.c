@@ -1,0 +1,289 @@
+/* picture.c - draws a job's DAG for `rota watch`: one line a step, indented by its depth, behind what it waits for.
+ *
+ * A picture never has more lines than the terminal: where the steps do not fit, those that run come first, then those that ended
+ * badly, then those that wait, then the last to end, and the rest are counted. Drawing goes over the old picture, so nothing flickers. */
+#include "bin/rota/picture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bin/rota/format.h"
+#include "bin/rota/outcome.h"
+#include "bin/rota/table.h"
+#include "lib/err.h"
+
+enum { BAR = 20, DEEPEST = 8 };
+
+static int drawn; /* lines of the picture on the screen */
+
+struct step {
+	const json_t *row;
+	int id, depth;
+	bool shown;
+};
+
+struct steps {
+	struct step *list;
+	size_t count;
+	const json_t *edges;
+};
+
+static int by_depth(const void *a, const void *b)
+{
+	const struct step *x = a, *y = b;
+
+	return x->depth != y->depth ? x->depth - y->depth : x->id - y->id;
+}
+
+static int by_id(const void *a, const void *b)
+{
+	return ((const struct step *)a)->id - ((const struct step *)b)->id;
+}
+
+static struct step *step_find(struct steps *s, int id)
+{
+	struct step key = {.id = id};
+
+	return bsearch(&key, s->list, s->count, sizeof(key), by_id);
+}
+
+/* Depths: the longest way from a step that waits for nobody. Edges come in script order, so few rounds do. */
+static void depths(struct steps *s)
+{
+	bool moved = true;
+
+	for (size_t round = 0; moved && round < s->count; round++) {
+		const json_t *edge;
+		size_t i;
+
+		moved = false;
+		json_array_foreach (s->edges, i, edge) {
+			struct step *from = step_find(s, (int)json_integer_value(json_object_get(edge, "from")));
+			struct step *to = step_find(s, (int)json_integer_value(json_object_get(edge, "to")));
+
+			if (from && to && !strcmp(format_text(edge, "kind"), "after") && to->depth < from->depth + 1) {
+				to->depth = from->depth + 1;
+				moved = true;
+			}
+		}
+	}
+}
+
+static struct steps steps_read(const json_t *job)
+{
+	const json_t *rows = json_object_get(job, "steps"), *row;
+	struct steps s = {xcalloc(json_array_size(rows) + 1, sizeof(struct step)), 0, json_object_get(job, "edges")};
+	size_t i;
+
+	json_array_foreach (rows, i, row)
+		s.list[s.count++] = (struct step){row, (int)json_integer_value(json_object_get(row, "step_id")), 0, false};
+	qsort(s.list, s.count, sizeof(*s.list), by_id);
+	depths(&s);
+	qsort(s.list, s.count, sizeof(*s.list), by_depth);
+	return s;
+}
+
+static int screen_lines(void)
+{
+	struct winsize size;
+
+	return !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row > 4 ? size.ws_row : 24;
+}
+
+/* How much a step is worth showing, 0 first: it runs; it ended badly; it waits; it completed. */
+static int rank(const json_t *row)
+{
+	const char *state = format_text(row, "state");
+
+	if (!format_state_final(state))
+		return strcmp(state, "pending") ? 0 : 2;
+	return strcmp(state, "completed") ? 1 : 3;
+}
+
+/* Mark the steps that fit in `room` lines; how many do not. */
+static size_t choose(struct steps *s, size_t room)
+{
+	size_t left = room < s->count ? room : s->count, hidden = s->count - left;
+
+	for (int r = 0; r < 4 && left; r++) {
+		for (size_t i = 0; i < s->count && left; i++) {
+			/* of those that ended well, the last ones */
+			struct step *step = &s->list[r == 3 ? s->count - 1 - i : i];
+
+			if (step->shown || rank(step->row) != r)
+				continue;
+			step->shown = true;
+			left--;
+		}
+	}
+	return hidden;
+}
+
+/* A bar of `done` out of `all`. */
+static void bar(FILE *out, double done, double failed, double all)
+{
+	int full = all > 0 ? (int)floor(done / all * BAR) : 0;
+	int bad = all > 0 ? (int)ceil(failed / all * BAR) : 0;
+
+	fputs("\033[32m", out);
+	for (int i = 0; i < BAR; i++) {
+		if (i == full)
+			fputs("\033[31m", out);
+		if (i == full + bad)
+			fputs("\033[2;39m", out);
+		fputs(i < full + bad ? "━" : "─", out);
+	}
+	fputs("\033[0m", out);
+}
+
+static double number(const json_t *object, const char *key)
+{
+	return json_number_value(json_object_get(object, key));
+}
+
+/* Seconds a step has run: the gate's figure when it ended, else by this machine's clock since it began. */
+static double elapsed(const json_t *row)
+{
+	const char *started = json_string_value(json_object_get(row, "started_at"));
+	double at;
+
+	if (json_is_string(json_object_get(row, "ended_at")) || !started || !format_time_parse(started, &at))
+		return json_is_number(json_object_get(row, "elapsed_s")) ? number(row, "elapsed_s") : -1;
+	return (double)time(NULL) > at ? (double)time(NULL) - at : 0;
+}
+
+/* The sign before a step's name. */
+static const char *mark(const char *state)
+{
+	if (!strcmp(state, "completed"))
+		return "✔";
+	if (format_state_final(state))
+		return "✘";
+	if (!strcmp(state, "suspended"))
+		return "‖";
+	return strcmp(state, "pending") ? "▶" : "·";
+}
+
+/* What follows the state: progress of an array, nodes, or what a step waits for. */
+static void detail(FILE *out, const json_t *row)
+{
+	const json_t *array = json_object_get(row, "array"), *after = json_object_get(row, "after"), *peer;
+	const char *state = format_text(row, "state");
+	size_t i, told = 0;
+
+	if (json_is_object(array)) {
+		bar(out, number(array, "completed"), number(array, "failed"), number(array, "size"));
+		fprintf(out, " %.0f/%.0f ", number(array, "completed") + number(array, "failed"), number(array, "size"));
+	}
+	if (strcmp(state, "pending")) {
+		fputs(format_text(row, format_text(row, "message")[0] ? "message" : "nodes"), out);
+		return;
+	}
+	json_array_foreach (after, i, peer) {
+		const char *label = format_text(peer, "label"), *dot = strchr(label, '.');
+
+		if (!format_state_final(format_text(peer, "state")))
+			fprintf(out, "%s%s", told++ ? ", " : "after ", dot ? dot + 1 : label);
+	}
+	if (!told)
+		fputs(format_text(row, "reason"), out);
+}
+
+/* End a line, cut to the width of the terminal; escape sequences take no room. */
+static void line_end(FILE *screen, const char *text)
+{
+	int room = table_width();
+
+	while (*text && room > 0) {
+		size_t bytes = *text == '\033' ? strcspn(text, "m") + 1 : table_text_fit(text, 1);
+
+		if (*text != '\033')
+			room--;
+		fwrite(text, 1, bytes ? bytes : 1, screen);
+		text += bytes ? bytes : 1;
+	}
+	fputs("\033[0m\033[K\n", screen);
+	drawn++;
+}
+
+static void step_draw(FILE *screen, const struct step *step)
+{
+	const char *state = format_text(step->row, "state"), *label = format_text(step->row, "label"), *dot = strchr(label, '.');
+	int indent = 2 * (step->depth < DEEPEST ? step->depth : DEEPEST), name_room = 26 - indent;
+	char *line = NULL;
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
+
+	if (!out)
+		die("out of memory");
+	fprintf(out, "%*s\033[%sm%s\033[0m %-*s ", indent, "", format_state_colour(state), mark(state), name_room, dot ? dot + 1 : label);
+	fprintf(out, "\033[%sm%-10s\033[0m %8s  ", format_state_colour(state), state, format_duration(elapsed(step->row)).s);
+	detail(out, step->row);
+	if (fclose(out))
+		die("out of memory");
+	line_end(screen, line);
+	free(line);
+}
+
+static void head_draw(FILE *screen, const json_t *job)
+{
+	double done = number(job, "steps_done"), failed = number(job, "steps_failed"), all = number(job, "steps_total");
+	char *line = NULL, *words = outcome_words(job);
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
+
+	if (!out)
+		die("out of memory");
+	fprintf(out, "\033[1mjob %.0f %s\033[0m  \033[%sm%s\033[0m  ", number(job, "job_id"), format_text(job, "name"),
+		format_state_colour(format_text(job, "state")), words);
+	bar(out, done - failed > 0 ? done - failed : 0, failed, all);
+	fprintf(out, " %.0f/%.0f steps  %s", done, all, format_duration(elapsed(job)).s);
+	if (fclose(out))
+		die("out of memory");
+	line_end(screen, line);
+	free(words);
+	free(line);
+}
+
+void picture_draw(const json_t *job)
+{
+	struct steps s = steps_read(job);
+	char *text = NULL, rest[64];
+	size_t size, hidden = choose(&s, (size_t)screen_lines() - 3);
+	FILE *screen = open_memstream(&text, &size);
+
+	if (!screen)
+		die("out of memory");
+	if (drawn)
+		fprintf(screen, "\033[%dA", drawn);
+	fputs("\033[?25l\r", screen);
+	drawn = 0;
+	head_draw(screen, job);
+	for (size_t i = 0; i < s.count; i++)
+		if (s.list[i].shown)
+			step_draw(screen, &s.list[i]);
+	if (hidden) {
+		snprintf(rest, sizeof(rest), "  ... and %zu more steps", hidden);
+		line_end(screen, rest);
+	}
+	fputs("\033[J", screen);
+	if (fclose(screen))
+		die("out of memory");
+	fwrite(text, 1, size, stdout);
+	fflush(stdout);
+	free(text);
+	free(s.list);
+}
+
+void picture_leave(void)
+{
+	static const char SHOW_CURSOR[] = "\033[?25h";
+
+	if (drawn && write(STDOUT_FILENO, SHOW_CURSOR, sizeof(SHOW_CURSOR) - 1) < 0)
+		_exit(1);
+}

@@ -1,0 +1,141 @@
+/* queue.c - `rota queue`: the jobs that wait and run, one line each. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/format.h"
+#include "bin/rota/table.h"
+#include "bin/rota/verb.h"
+#include "bin/rota/words.h"
+
+enum { QUEUE_ALL = 256, QUEUE_ME, QUEUE_START, QUEUE_LIMIT };
+
+const struct verb_option queue_options[] = {
+	{'u', "user", "NAME", "only jobs of this user"},
+	{QUEUE_ME, "me", NULL, "only your own jobs"},
+	{'t', "states", "LIST", "only jobs in these states, with commas between; ended ones too"},
+	{'p', "partition", "NAME", "only jobs of this partition"},
+	{'a', "all", NULL, "jobs that have ended too"},
+	{QUEUE_START, "start", NULL, "show when waiting jobs are expected to start"},
+	{QUEUE_LIMIT, "limit", "N", "at most N jobs"},
+	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	VERB_OPTION_JSON,
+	{0, NULL, NULL, NULL},
+};
+
+struct queue_line {
+	json_t *request;
+	bool json, wide, start;
+};
+
+static void line_read(struct verb_scan *scan, struct queue_line *line)
+{
+	json_t *request = line->request = json_object();
+
+	for (int id; (id = verb_next(scan));) {
+		switch (id) {
+		case 'u':
+			json_object_set_new(request, "user", words_text(scan));
+			break;
+		case QUEUE_ME:
+			json_object_set_new(request, "user", json_string(words_me()));
+			break;
+		case 't':
+			json_object_set_new(request, "states", words_list(scan));
+			break;
+		case 'p':
+			json_object_set_new(request, "partition", words_text(scan));
+			break;
+		case 'a':
+			json_object_set_new(request, "all", json_true());
+			break;
+		case QUEUE_START:
+			line->start = true;
+			break;
+		case QUEUE_LIMIT:
+			json_object_set_new(request, "limit", json_integer(verb_number(scan, 1, 1000000)));
+			break;
+		case 'w':
+			line->wide = true;
+			break;
+		default:
+			line->json = true;
+		}
+	}
+	if (scan->operands)
+		json_object_set_new(request, "jobs", words_operands(scan));
+}
+
+/* "3/7": steps that are done, of all. */
+static struct word steps(const json_t *job)
+{
+	struct word w;
+
+	snprintf(w.s, sizeof(w.s), "%lld/%lld", (long long)json_integer_value(json_object_get(job, "steps_done")),
+		 (long long)json_integer_value(json_object_get(job, "steps_total")));
+	return w;
+}
+
+/* Where it runs, or why it does not. */
+static const char *place(const json_t *job)
+{
+	const char *nodes = format_text(job, "nodes");
+
+	return nodes[0] ? nodes : format_text(job, "reason");
+}
+
+static void print(const json_t *jobs, const struct queue_line *line)
+{
+	static const struct table_column COLUMNS[] = {
+		{"JOB", true, 0},   {"NAME", false, 8},	   {"USER", false, 6},	   {"PARTITION", false, 6},
+		{"STATE", false, 0}, {"STEPS", true, 0}, {"TIME", true, 0}, {"LIMIT", true, 4}, {"NODES/REASON", false, 12},
+	};
+	static const struct table_column START[] = {
+		{"JOB", true, 0},   {"NAME", false, 8},	   {"USER", false, 6},	   {"PARTITION", false, 6},
+		{"STATE", false, 0}, {"PRIORITY", true, 0}, {"SUBMITTED", false, 0}, {"EXPECTED", false, 0}, {"NODES/REASON", false, 12},
+	};
+	struct table *table = table_new(line->start ? START : COLUMNS, 9);
+	const json_t *job;
+	size_t i;
+
+	json_array_foreach (jobs, i, job) {
+		const json_t *elapsed = json_object_get(job, "elapsed_s"), *limit = json_object_get(job, "time_limit_s");
+		const char *state = format_text(job, "state");
+
+		table_cell(table, format_count(json_object_get(job, "job_id")).s);
+		table_cell(table, format_text(job, "name"));
+		table_cell(table, format_text(job, "user"));
+		table_cell(table, format_text(job, "partition"));
+		table_cell_coloured(table, state, format_state_colour(state));
+		if (line->start) {
+			table_cell(table, format_count(json_object_get(job, "priority")).s);
+			table_cell(table, format_when(json_object_get(job, "submit_at")).s);
+			table_cell(table, format_when(json_object_get(job, "expected_at")).s);
+		} else {
+			table_cell(table, steps(job).s);
+			table_cell(table, format_duration(json_is_number(elapsed) ? json_number_value(elapsed) : -1).s);
+			table_cell(table, json_number_value(limit) > 0 ? format_duration(json_number_value(limit)).s : "-");
+		}
+		table_cell(table, place(job));
+	}
+	table_print(table, stdout, line->wide);
+	table_free(table);
+}
+
+int verb_queue(int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb_find("queue"), argc, argv);
+	struct queue_line line = {0};
+	json_t *answer;
+
+	line_read(&scan, &line);
+	answer = call_gate("queue", line.request);
+	if (!answer)
+		return call_status();
+	if (line.json)
+		call_print_json();
+	else
+		print(json_object_get(answer, "jobs"), &line);
+	json_decref(answer);
+	return EXIT_OK;
+}

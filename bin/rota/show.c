@@ -1,0 +1,272 @@
+/* show.c - `rota show`: all there is to know of jobs, or of single steps. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/format.h"
+#include "bin/rota/outcome.h"
+#include "bin/rota/table.h"
+#include "bin/rota/verb.h"
+#include "bin/rota/words.h"
+
+enum { SHOW_SCRIPT = 256, SHOW_ENVIRONMENT };
+
+const struct verb_option show_options[] = {
+	{'e', "elements", NULL, "list the elements of arrays too"},
+	{SHOW_SCRIPT, "script", NULL, "print the script as it was submitted, and nothing else"},
+	{SHOW_ENVIRONMENT, "environment", NULL, "print the environment that was submitted, and nothing else"},
+	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	VERB_OPTION_JSON,
+	{0, NULL, NULL, NULL},
+};
+
+struct show_line {
+	bool elements, script, environment, wide, json;
+};
+
+/* "  Name        value", where there is a value. */
+static void line_print(const char *name, const char *value)
+{
+	if (value[0] && strcmp(value, "-"))
+		printf("  %-11s %s\n", name, value);
+}
+
+static struct word duration_of(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return format_duration(json_is_number(value) ? json_number_value(value) : -1);
+}
+
+/* Submitted, started, ended and how long, on two lines. */
+static void times_print(const json_t *job)
+{
+	char text[200];
+
+	line_print("Submitted", format_time(json_object_get(job, "submit_at")).s);
+	if (json_is_string(json_object_get(job, "started_at"))) {
+		snprintf(text, sizeof(text), "%s, %s %s", format_time(json_object_get(job, "started_at")).s,
+			 json_is_string(json_object_get(job, "ended_at")) ? "ran" : "runs since", duration_of(job, "elapsed_s").s);
+		line_print("Started", text);
+	} else {
+		line_print("Expected", format_time(json_object_get(job, "expected_at")).s);
+	}
+	line_print("Ended", format_time(json_object_get(job, "ended_at")).s);
+}
+
+static void owner_print(const json_t *job)
+{
+	char *text = xasprintf("%s (uid %lld)%s%s", format_text(job, "user"), (long long)json_integer_value(json_object_get(job, "uid")),
+			       format_text(job, "account")[0] ? ", account " : "", format_text(job, "account"));
+
+	line_print("Owner", text);
+	free(text);
+}
+
+/* What stands above a job's steps. */
+static void job_print(const json_t *job)
+{
+	char *words = outcome_words(job);
+	char progress[96];
+
+	snprintf(progress, sizeof(progress), "%lld of %lld steps done",
+		 (long long)json_integer_value(json_object_get(job, "steps_done")),
+		 (long long)json_integer_value(json_object_get(job, "steps_total")));
+	printf("job %lld %s: %s, %s\n", (long long)json_integer_value(json_object_get(job, "job_id")), format_text(job, "name"), words,
+	       progress);
+	free(words);
+	owner_print(job);
+	line_print("Partition", format_text(job, "partition"));
+	line_print("QOS", format_text(job, "qos"));
+	line_print("Priority", format_count(json_object_get(job, "priority")).s);
+	times_print(job);
+	line_print("Reason", format_text(job, "reason"));
+	line_print("Script", format_text(job, "script_name"));
+	line_print("Folder", format_text(job, "workdir"));
+	line_print("Comment", format_text(job, "comment"));
+}
+
+/* "mesh, input:any": what a step is after, or kept with. */
+static char *peers(const json_t *step)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	const json_t *peer;
+	size_t i;
+
+	if (!out)
+		die("out of memory");
+	json_array_foreach (json_object_get(step, "after"), i, peer) {
+		const char *kind = format_text(peer, "kind"), *condition = format_text(peer, "condition");
+		const char *label = format_text(peer, "label"), *dot = strchr(label, '.');
+		bool own = dot && !strncmp(label, format_text(step, "label"), (size_t)(dot - label + 1));
+
+		fprintf(out, "%s%s%s%s", i ? ", " : "", strcmp(kind, "after") ? kind : "", strcmp(kind, "after") ? " " : "",
+			own ? dot + 1 : label);
+		if (condition[0] && strcmp(condition, "ok") && !strcmp(kind, "after"))
+			fprintf(out, ":%s", condition);
+	}
+	if (fclose(out))
+		die("out of memory");
+	return text;
+}
+
+/* "40/100" of an array, "" of others. */
+static struct word progress(const json_t *step)
+{
+	const json_t *array = json_object_get(step, "array");
+	struct word w = {""};
+
+	if (json_is_object(array))
+		snprintf(w.s, sizeof(w.s), "%lld/%lld",
+			 (long long)(json_integer_value(json_object_get(array, "completed")) +
+				     json_integer_value(json_object_get(array, "failed"))),
+			 (long long)json_integer_value(json_object_get(array, "size")));
+	return w;
+}
+
+static void step_row(struct table *table, const json_t *step)
+{
+	const char *state = format_text(step, "state"), *label = format_text(step, "label"), *dot = strchr(label, '.');
+	const char *message = format_text(step, "message");
+	char *after = peers(step);
+	int attempt = (int)json_integer_value(json_object_get(step, "attempt"));
+
+	table_cell(table, dot ? dot + 1 : label);
+	table_cell_coloured(table, state, format_state_colour(state));
+	table_cell(table, progress(step).s);
+	table_cell(table, duration_of(step, "elapsed_s").s);
+	table_cell(table, format_exit(json_object_get(step, "exit_code"), json_object_get(step, "signal")).s);
+	table_cell(table, attempt > 1 ? format_count(json_object_get(step, "attempt")).s : "");
+	table_cell(table, format_text(step, "nodes"));
+	table_cell(table, after);
+	table_cell(table, message[0] ? message : format_text(step, "reason"));
+	free(after);
+}
+
+static void steps_print(const json_t *steps, bool wide)
+{
+	static const struct table_column COLUMNS[] = {
+		{"STEP", false, 10}, {"STATE", false, 0}, {"DONE", true, 3}, {"TIME", true, 0}, {"EXIT", true, 1},
+		{"TRY", true, 1},    {"NODES", false, 5}, {"AFTER", false, 8}, {"REASON", false, 12},
+	};
+	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
+	const json_t *step;
+	size_t i;
+
+	json_array_foreach (steps, i, step)
+		step_row(table, step);
+	putchar('\n');
+	table_print(table, stdout, wide);
+	table_free(table);
+}
+
+/* One step in full. */
+static void step_print(const json_t *step)
+{
+	char *words = outcome_words(step), *after = peers(step);
+	char text[256];
+
+	printf("step %s: %s\n", format_text(step, "label"), words);
+	line_print("Partition", format_text(step, "partition"));
+	snprintf(text, sizeof(text), "%s CPUs, %s memory, %s tasks", format_count(json_object_get(step, "cpus")).s,
+		 format_size_mb(json_object_get(step, "mem_mb")).s, format_count(json_object_get(step, "ntasks")).s);
+	line_print("Asks for", text);
+	line_print("Nodes", format_text(step, "nodes"));
+	line_print("After", after);
+	line_print("Array", progress(step).s);
+	line_print("Attempt", format_count(json_object_get(step, "attempt")).s);
+	line_print("Held", format_text(step, "held"));
+	line_print("Eligible", format_time(json_object_get(step, "eligible_at")).s);
+	times_print(step);
+	line_print("Limit", json_number_value(json_object_get(step, "time_limit_s")) > 0 ? duration_of(step, "time_limit_s").s : "");
+	line_print("Exit", format_exit(json_object_get(step, "exit_code"), json_object_get(step, "signal")).s);
+	line_print("Cause", format_text(step, "cause"));
+	line_print("Message", format_text(step, "message"));
+	line_print("Reason", format_text(step, "reason"));
+	line_print("Output", format_text(step, "output"));
+	line_print("Error", format_text(step, "error"));
+	free(after);
+	free(words);
+}
+
+static void print(const json_t *job, bool one_step, const struct show_line *line)
+{
+	const json_t *steps = json_object_get(job, "steps"), *step;
+	size_t i;
+
+	if (!one_step) {
+		job_print(job);
+		steps_print(steps, line->wide);
+		return;
+	}
+	json_array_foreach (steps, i, step)
+		step_print(step);
+}
+
+/* The jobs, each once, and whether the operand that named each was a step. */
+static int show(const json_t *operands, const struct show_line *line)
+{
+	json_t *answer = call_gate("show", json_pack("{sO sb}", "jobs", operands, "elements", line->elements));
+	const json_t *job;
+	size_t i;
+
+	if (!answer)
+		return call_status();
+	if (line->json) {
+		call_print_json();
+	} else {
+		json_array_foreach (json_object_get(answer, "jobs"), i, job) {
+			const char *label = json_string_value(json_array_get(operands, i));
+
+			if (i)
+				putchar('\n');
+			print(job, label && strchr(label, '.'), line);
+		}
+	}
+	json_decref(answer);
+	return EXIT_OK;
+}
+
+/* --script and --environment. */
+static int script(const json_t *operands, const struct show_line *line)
+{
+	json_t *answer = call_gate("script", json_pack("{sO}", "jobs", operands));
+	const json_t *variable;
+	size_t i;
+
+	if (!answer)
+		return call_status();
+	if (line->json)
+		call_print_json();
+	if (line->script && !line->json)
+		fputs(format_text(answer, "script"), stdout);
+	if (line->environment && !line->json)
+		json_array_foreach (json_object_get(answer, "environment"), i, variable)
+			puts(json_string_value(variable));
+	json_decref(answer);
+	return EXIT_OK;
+}
+
+int verb_show(int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb_find("show"), argc, argv);
+	struct show_line line = {0};
+	json_t *operands;
+	int status;
+
+	for (int id; (id = verb_next(&scan));) {
+		line.elements |= id == 'e';
+		line.script |= id == SHOW_SCRIPT;
+		line.environment |= id == SHOW_ENVIRONMENT;
+		line.wide |= id == 'w';
+		line.json |= id == VERB_JSON;
+	}
+	verb_operands(&scan, 1, line.script || line.environment ? 1 : -1);
+	operands = words_operands(&scan);
+	status = line.script || line.environment ? script(operands, &line) : show(operands, &line);
+	json_decref(operands);
+	return status;
+}

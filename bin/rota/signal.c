@@ -1,0 +1,63 @@
+/* signal.c - `rota signal`: any signal to every process of jobs or steps. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/rota/act.h"
+#include "bin/rota/verb.h"
+#include "bin/rota/words.h"
+#include "lib/err.h"
+
+const struct verb_option signal_options[] = {
+	{'s', "signal", "NAME", "the signal, as USR1, SIGUSR1 or 10, instead of as the first operand"},
+	{'q', "quiet", NULL, "print nothing while all goes well"},
+	VERB_OPTION_JSON,
+	{0, NULL, NULL, NULL},
+};
+
+/* The short name of a signal; misuse where there is none. */
+static const char *name_of(const struct verb *verb, const char *given)
+{
+	const char *names[NSIG + 1];
+	char *end;
+	long number = strtol(given, &end, 10);
+	int count = 0;
+	const char *word = !strncasecmp(given, "SIG", 3) ? given + 3 : given, *near;
+
+	for (int s = 1; s < NSIG; s++) {
+		const char *name = sigabbrev_np(s);
+
+		if (!name)
+			continue;
+		if (!strcasecmp(name, word) || (end != given && !*end && number == s))
+			return name;
+		names[count++] = name;
+	}
+	names[count] = NULL;
+	near = verb_nearest(word, names);
+	verb_misuse(verb, "there is no signal \"%s\"%s%s%s", given, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+int verb_signal(int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb_find("signal"), argc, argv);
+	const char *given = NULL;
+	bool json = false, quiet = false;
+	json_t *request = json_object();
+
+	for (int id; (id = verb_next(&scan));) {
+		if (id == 's')
+			given = scan.value;
+		json |= id == VERB_JSON;
+		quiet |= id == 'q';
+	}
+	verb_operands(&scan, given ? 1 : 2, -1);
+	if (!given) {
+		given = scan.argv[scan.at++];
+		scan.operands--;
+	}
+	json_object_set_new(request, "signal", json_string(name_of(scan.verb, given)));
+	json_object_set_new(request, "jobs", words_operands(&scan));
+	return act_send("signal", request, json, quiet);
+}

@@ -1,0 +1,54 @@
+/* sql.c - `rota sql`: psql on the instance's database, as the role that the caller may be.
+ *
+ * Whoever runs the instance is rota_admin; anybody else is the role of their own name, which an administrator makes (docs/querying.md).
+ * The server decides by the peer's user id, so asking for more than that is refused there. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/verb.h"
+#include "bin/rota/words.h"
+
+/* Everything but these is psql's. */
+const struct verb_option sql_options[] = {
+	{0, NULL, NULL, NULL},
+};
+
+/* Whether the caller runs the instance: root, its account, or the owner of a private one. */
+static bool runs_instance(const struct conf *conf)
+{
+	struct stat st;
+
+	if (geteuid() == 0 || !strcmp(conf->instance_account, words_me()))
+		return true;
+	return !conf->instance_account[0] && conf->instance_home[0] && !stat(conf->instance_home, &st) && st.st_uid == geteuid();
+}
+
+int verb_sql(int argc, char **argv)
+{
+	const struct verb *verb = verb_find("sql");
+	const char **arguments = xcalloc(argc + 4, sizeof(*arguments));
+	const struct conf *conf;
+	int from = 1, count = 0;
+
+	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+		verb_help_print(verb);
+		return EXIT_OK;
+	}
+	if (argc > 1 && !strncmp(argv[1], "--config=", 9))
+		call_use_config(argv[from++] + 9);
+	conf = call_conf();
+	arguments[count++] = "psql";
+	arguments[count++] = "-d";
+	arguments[count++] = xasprintf("%s user=%s", conf->database_conninfo, runs_instance(conf) ? "rota_admin" : words_me());
+	for (int i = from; i < argc; i++)
+		arguments[count++] = argv[i];
+	execvp("psql", (char *const *)arguments);
+	fprintf(stderr, "rota: could not execute psql: %s\n", strerror(errno));
+	fputs("hint: It is in the package \"postgresql-client\".\n", stderr);
+	return EXIT_REFUSED;
+}

@@ -1,0 +1,233 @@
+/* submit.c - `rota submit`: send a script with its options and the environment to the gate; one job comes of it, or none.
+ *
+ * Each submission carries a client key. When no answer comes, the same request is sent again with the same key: if the first one
+ * had arrived after all, the gate answers with the job that it made. So a submission is never lost and never doubled. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/origin.h"
+#include "bin/rota/submit_options.h"
+#include "bin/rota/verb.h"
+#include "bin/rota/wait.h"
+#include "jobmgr/option.h"
+#include "lib/err.h"
+
+enum { SUBMIT_PARSABLE = 256, SUBMIT_WAIT, SUBMIT_KEY, SUBMIT_MOST = 256 << 20 };
+
+const struct verb_option submit_options[] = {
+	{SUBMIT_PARSABLE, "parsable", NULL, "print the id of the job and nothing else"},
+	{SUBMIT_WAIT, "wait", NULL, "wait until the job has ended, and exit as it did"},
+	{SUBMIT_KEY, "client-key", "KEY", "name of this submission: a second one with the same key gives the same job"},
+	VERB_OPTION_JSON,
+#define OPTION SUBMIT_OPTIONS_ROW
+#include "jobmgr/options.def"
+#undef OPTION
+	{0, NULL, NULL, NULL},
+};
+
+/* The command line. */
+struct submit_line {
+	json_t *options; /* "--name=value", as the gate takes them */
+	const char *script, *key;
+	bool parsable, wait, json;
+};
+
+/* An option of this verb alone: how many words it took, 0 for none of them. */
+static int own_option(const struct verb *verb, struct submit_line *line, int left, char **argv)
+{
+	static const char KEY[] = "--client-key";
+
+	if (!strcmp(argv[0], "--parsable"))
+		return line->parsable = true;
+	if (!strcmp(argv[0], "--wait"))
+		return line->wait = true;
+	if (strncmp(argv[0], KEY, strlen(KEY)) || (argv[0][strlen(KEY)] && argv[0][strlen(KEY)] != '='))
+		return submit_options_common(verb, left, argv, &line->json);
+	if (argv[0][strlen(KEY)] == '=') {
+		line->key = argv[0] + strlen(KEY) + 1;
+		return 1;
+	}
+	if (left < 2)
+		verb_misuse(verb, "option \"--client-key\" needs a value");
+	line->key = argv[1];
+	return 2;
+}
+
+static void line_read(const struct verb *verb, struct submit_line *line, int argc, char **argv)
+{
+	bool operands = false;
+
+	line->options = json_array();
+	for (int i = 1; i < argc;) {
+		int took = operands ? 0 : own_option(verb, line, argc - i, argv + i);
+
+		if (!took && !operands && !strcmp(argv[i], "--")) {
+			operands = true;
+			i++;
+			continue;
+		}
+		if (!took && !operands)
+			took = submit_options_take(verb, line->options, argc - i, argv + i);
+		if (!took) {
+			if (line->script)
+				verb_misuse(verb, "\"%s\" is too much: one script makes one job", argv[i]);
+			line->script = argv[i];
+			took = 1;
+		}
+		i += took;
+	}
+	if (!line->script)
+		verb_misuse(verb, "name a script, or - for standard input");
+}
+
+/* The whole script; NULL with an error. */
+static char *script_read(const char *path, size_t *size, struct err *e)
+{
+	FILE *in = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	struct stat st;
+	char *text = NULL;
+	size_t room = 0;
+
+	*size = 0;
+	if (!in || fstat(fileno(in), &st) || S_ISDIR(st.st_mode)) {
+		errno = in && S_ISDIR(st.st_mode) ? EISDIR : errno;
+		err_sys(e, "could not read \"%s\"", path);
+		goto out;
+	}
+	do {
+		if (room - *size < 65536)
+			text = xrealloc(text, room = room ? room * 2 : 131072);
+		*size += fread(text + *size, 1, room - *size - 1, in);
+	} while (!feof(in) && !ferror(in) && *size < SUBMIT_MOST);
+	if (!ferror(in)) {
+		text[*size] = '\0';
+	} else {
+		err_sys(e, "could not read \"%s\"", path);
+		free(text);
+		text = NULL;
+	}
+out:
+	if (in && in != stdin)
+		fclose(in);
+	return text;
+}
+
+/* What cannot travel as JSON text is refused here, with its line: NUL bytes, and what is not UTF-8. */
+static json_t *script_json(const char *name, const char *text, size_t size, struct err *e)
+{
+	json_t *script = memchr(text, '\0', size) ? NULL : json_stringn(text, size);
+	size_t at = 0;
+
+	for (int line = 1; !script && at < size; line++) {
+		const char *end = memchr(text + at, '\n', size - at);
+		size_t length = (end ? (size_t)(end - text) : size) - at;
+		bool nul = memchr(text + at, '\0', length) != NULL;
+		json_t *one = nul ? NULL : json_stringn(text + at, length);
+
+		if (!one) {
+			err_set(e, "%s:%d: %s", name, line, nul ? "the script has a NUL byte" : "the script is not UTF-8 text");
+			return NULL;
+		}
+		json_decref(one);
+		at += length + 1;
+	}
+	return script;
+}
+
+/* 128 random bits as hex. */
+static void key_make(char key[33])
+{
+	unsigned char bytes[16];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		die("no random numbers: %s", strerror(errno));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		sprintf(key + 2 * i, "%02x", bytes[i]);
+}
+
+/* The request; NULL with an error. */
+static json_t *request_make(const struct submit_line *line, struct err *e)
+{
+	char key[33];
+	size_t size;
+	char *text = script_read(line->script, &size, e);
+	const char *name = strcmp(line->script, "-") ? line->script : "stdin";
+	json_t *script, *request;
+
+	if (!text)
+		return NULL;
+	script = script_json(name, text, size, e);
+	free(text);
+	if (!script)
+		return NULL;
+	key_make(key);
+	request = json_pack("{so ss sO ss}", "script", script, "script_name", name, "options", line->options, "client_key",
+			    line->key ? line->key : key);
+	if (!request)
+		err_set(e, "the name of the script or the key is not UTF-8");
+	else
+		origin_add(request);
+	return request;
+}
+
+static void print(const struct submit_line *line, const json_t *answer)
+{
+	long long id = json_integer_value(json_object_get(answer, "job_id"));
+	long long steps = json_integer_value(json_object_get(answer, "steps"));
+
+	if (line->json)
+		call_print_json();
+	else if (line->parsable)
+		printf("%lld\n", id);
+	else
+		printf("job %lld (%lld step%s)%s\n", id, steps, steps == 1 ? "" : "s",
+		       json_is_true(json_object_get(answer, "known")) ? ", submitted before with this key" : "");
+	fflush(stdout);
+}
+
+/* --wait. */
+static int wait_for(const json_t *answer)
+{
+	char id[24];
+	json_t *jobs, *end;
+	int status;
+
+	snprintf(id, sizeof(id), "%lld", (long long)json_integer_value(json_object_get(answer, "job_id")));
+	jobs = json_pack("[s]", id);
+	end = wait_jobs(jobs, -1);
+	status = end ? wait_status(end) : call_status();
+	json_decref(end);
+	json_decref(jobs);
+	return status;
+}
+
+int verb_submit(int argc, char **argv)
+{
+	struct submit_line line = {0};
+	struct err e = {0};
+	json_t *request, *answer;
+	int status = EXIT_OK;
+
+	line_read(verb_find("submit"), &line, argc, argv);
+	request = request_make(&line, &e);
+	if (!request) {
+		call_error(&e);
+		return EXIT_REFUSED;
+	}
+	answer = call_gate_patiently("submit", request, CALL_BRIEFLY);
+	json_decref(line.options);
+	if (!answer)
+		return call_status();
+	print(&line, answer);
+	if (line.wait)
+		status = wait_for(answer);
+	json_decref(answer);
+	return status;
+}

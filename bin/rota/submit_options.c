@@ -1,0 +1,98 @@
+/* submit_options.c - parts the options of a submission from operands and writes each in its one long form.
+ *
+ * What a value means is the gate's business: it translates script and options together. Here only the spelling is read, from the
+ * same table (jobmgr/options.def). */
+#include "bin/rota/submit_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/rota/call.h"
+#include "jobmgr/option.h"
+#include "lib/err.h"
+
+/* Add "--name=value" or "--name". */
+static void add(const struct verb *verb, json_t *options, const char *name, const char *value)
+{
+	char *text = value ? xasprintf("--%s=%s", name, value) : xasprintf("--%s", name);
+
+	if (json_array_append_new(options, json_string(text)))
+		verb_misuse(verb, "option \"%s\" is not UTF-8", text);
+	free(text);
+}
+
+/* An option that is none. */
+static void unknown(const struct verb *verb, const char *word)
+{
+	char name[64];
+	const char *near;
+	const struct verb_option *own = verb->options;
+
+	if (word[1] != '-')
+		verb_misuse(verb, "there is no option \"-%c\"", word[1]);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	near = option_nearest(name, OPTION_ROTA);
+	for (; !near && own->id; own++) {
+		const char *const words[] = {own->name, NULL};
+
+		near = own->name ? verb_nearest(name, words) : NULL;
+	}
+	if (near)
+		verb_misuse(verb, "there is no option \"--%s\"; did you mean \"--%s\"?", name, near);
+	verb_misuse(verb, "there is no option \"--%s\"", name);
+}
+
+int submit_options_take(const struct verb *verb, json_t *options, int left, char **argv)
+{
+	const char *word = argv[0], *value = NULL;
+	const struct option_row *row;
+	int took;
+
+	if (word[0] != '-' || !word[1])
+		return 0;
+	took = option_span((const char *const *)argv, left);
+	if (!took)
+		unknown(verb, word);
+	if (word[1] == '-') {
+		char *name = xstrndup(word + 2, strcspn(word + 2, "="));
+
+		value = strchr(word, '=');
+		add(verb, options, name, value ? value + 1 : took > 1 ? argv[1] : NULL);
+		free(name);
+		return took;
+	}
+	row = option_find_letter(word[1], OPTION_ROTA);
+	value = word[2] ? word + 2 + (word[2] == '=') : took > 1 ? argv[1] : NULL;
+	if (!value && option_takes_value(row))
+		verb_misuse(verb, "option \"-%c\" needs a value", word[1]);
+	add(verb, options, row->name, value);
+	return took;
+}
+
+int submit_options_common(const struct verb *verb, int left, char **argv, bool *json)
+{
+	if (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")) {
+		verb_help_print(verb);
+		exit(EXIT_OK);
+	}
+	if (!strcmp(argv[0], "--version")) {
+		printf("rota %s\n", ROTA_VERSION);
+		exit(EXIT_OK);
+	}
+	if (!strcmp(argv[0], "--json")) {
+		*json = true;
+		return 1;
+	}
+	if (!strncmp(argv[0], "--config=", 9)) {
+		call_use_config(argv[0] + 9);
+		return 1;
+	}
+	if (!strcmp(argv[0], "--config")) {
+		if (left < 2)
+			verb_misuse(verb, "option \"--config\" needs a value");
+		call_use_config(argv[1]);
+		return 2;
+	}
+	return 0;
+}

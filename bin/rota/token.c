@@ -1,0 +1,63 @@
+/* token.c - `rota token`: a credential for one request made by another program, curl say. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/verb.h"
+#include "lib/auth.h"
+
+enum { TOKEN_MOST = 256 << 20 };
+
+const struct verb_option token_options[] = {
+	{'d', "data", "TEXT", "the body of the request; @FILE reads it from a file, @- from standard input"},
+	{0, NULL, NULL, NULL},
+};
+
+/* The body that --data names; malloc'ed. */
+static char *body_read(const struct verb *verb, const char *data, size_t *size)
+{
+	const char *path = data + 1;
+	char *body = NULL;
+	FILE *in;
+
+	*size = strlen(data);
+	if (data[0] != '@')
+		return xstrdup(data);
+	in = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	if (!in)
+		verb_misuse(verb, "could not read \"%s\"", path);
+	*size = 0;
+	do {
+		body = xrealloc(body, *size + 65536);
+		*size += fread(body + *size, 1, 65536, in);
+	} while (!feof(in) && !ferror(in) && *size < TOKEN_MOST);
+	if (ferror(in))
+		verb_misuse(verb, "could not read \"%s\"", path);
+	if (in != stdin)
+		fclose(in);
+	return body;
+}
+
+int verb_token(int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb_find("token"), argc, argv);
+	const char *data = "";
+	char *credential, *body;
+	struct err e = {0};
+	size_t size;
+
+	while (verb_next(&scan))
+		data = scan.value;
+	verb_operands(&scan, 2, 2);
+	body = body_read(scan.verb, data, &size);
+	credential = auth_encode(call_conf()->munge_socket, argv[scan.at], argv[scan.at + 1], body, size, &e);
+	free(body);
+	if (!credential) {
+		call_error(&e);
+		return EXIT_NO_GATE;
+	}
+	puts(credential);
+	free(credential);
+	return EXIT_OK;
+}

@@ -1,0 +1,96 @@
+/* wait.c - `rota wait`: until jobs have ended; exits as they did. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/format.h"
+#include "bin/rota/outcome.h"
+#include "bin/rota/process.h"
+#include "bin/rota/verb.h"
+#include "bin/rota/wait.h"
+#include "bin/rota/words.h"
+
+enum { WAIT_ROUND = 60, WAIT_TIMED_OUT = 124 };
+
+const struct verb_option wait_options[] = {
+	{'t', "timeout", "SECONDS", "give up after so long, with exit status 124"},
+	{'q', "quiet", NULL, "do not print how they ended"},
+	VERB_OPTION_JSON,
+	{0, NULL, NULL, NULL},
+};
+
+json_t *wait_jobs(const json_t *jobs, long timeout)
+{
+	long until = process_now() + timeout * 1000;
+
+	for (;;) {
+		long left = timeout < 0 ? WAIT_ROUND : (until - process_now() + 999) / 1000;
+		json_t *answer;
+
+		if (left > WAIT_ROUND)
+			left = WAIT_ROUND;
+		answer = call_gate_patiently(
+			"wait", json_pack("{sO sI}", "jobs", jobs, "timeout_s", (json_int_t)(left > 0 ? left : 0)), CALL_LONG);
+		if (!answer || json_is_true(json_object_get(answer, "done")) || (timeout >= 0 && process_now() >= until))
+			return answer;
+		json_decref(answer);
+	}
+}
+
+int wait_status(const json_t *answer)
+{
+	const json_t *job;
+	int status = EXIT_OK;
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "jobs"), i, job) {
+		int own = outcome_status(job);
+
+		status = own > status ? own : status;
+	}
+	return status;
+}
+
+/* How each ended, one line each. */
+static void print(const json_t *answer)
+{
+	const json_t *job;
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "jobs"), i, job) {
+		char *words = outcome_words(job);
+		const char *label = format_text(job, "label");
+
+		printf("%s: %s\n", label[0] ? label : format_count(json_object_get(job, "job_id")).s, words);
+		free(words);
+	}
+}
+
+int verb_wait(int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb_find("wait"), argc, argv);
+	bool json = false, quiet = false;
+	json_t *jobs, *answer;
+	long timeout = -1;
+	int status;
+
+	for (int id; (id = verb_next(&scan));) {
+		if (id == 't')
+			timeout = verb_number(&scan, 0, 1000000000);
+		json |= id == VERB_JSON;
+		quiet |= id == 'q';
+	}
+	verb_operands(&scan, 1, -1);
+	jobs = words_operands(&scan);
+	answer = wait_jobs(jobs, timeout);
+	json_decref(jobs);
+	if (!answer)
+		return call_status();
+	if (json)
+		call_print_json();
+	else if (!quiet)
+		print(answer);
+	status = json_is_true(json_object_get(answer, "done")) ? wait_status(answer) : WAIT_TIMED_OUT;
+	json_decref(answer);
+	return status;
+}

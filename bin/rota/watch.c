@@ -1,0 +1,180 @@
+/* watch.c - `rota watch`: a job's steps as they go on, until it ends; exits as the job did.
+ *
+ * Long-polls `show` from a cursor. On a terminal the picture is redrawn in place (picture.c); into a pipe or file goes one line for
+ * each change of a step's state. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/format.h"
+#include "bin/rota/outcome.h"
+#include "bin/rota/picture.h"
+#include "bin/rota/verb.h"
+#include "bin/rota/words.h"
+
+enum { WATCH_LINES = 256, WATCH_ROUND = 30 };
+
+const struct verb_option watch_options[] = {
+	{WATCH_LINES, "lines", NULL, "print a line for each change, on a terminal too"},
+	{0, NULL, NULL, NULL},
+};
+
+/* What was told of a step last. */
+struct told {
+	char *state;
+	long long attempt;
+};
+
+struct watch {
+	json_t *jobs;	/* the operands */
+	bool lines;
+	struct told *told; /* by position in the list of steps */
+	size_t count;
+};
+
+/* A line for a step whose state has changed. */
+static void step_line(const json_t *step)
+{
+	const char *state = format_text(step, "state"), *nodes = format_text(step, "nodes");
+	const json_t *ended = json_object_get(step, "ended_at"), *elapsed = json_object_get(step, "elapsed_s");
+	char *words = outcome_words(step);
+	struct word when = format_time(json_is_string(ended) ? ended : json_object_get(step, "started_at"));
+	int attempt = (int)json_integer_value(json_object_get(step, "attempt"));
+
+	if (!format_state_final(state))
+		when = format_time(json_real((double)time(NULL)));
+	printf("%s %s %s", when.s[0] == '-' ? "" : when.s + strlen("2000-01-01 "), format_text(step, "label"), words);
+	if (attempt > 1)
+		printf(", attempt %d", attempt);
+	if (nodes[0])
+		printf(" on %s", nodes);
+	if (format_state_final(state) && json_is_number(elapsed))
+		printf(" after %s", format_duration(json_number_value(elapsed)).s);
+	if (format_text(step, "message")[0])
+		printf(": %s", format_text(step, "message"));
+	putchar('\n');
+	free(words);
+}
+
+/* Tell what is new since the last answer. Waiting is where every step begins, so that is not told. */
+static void lines_print(struct watch *w, const json_t *job)
+{
+	const json_t *steps = json_object_get(job, "steps"), *step;
+	size_t i, count = json_array_size(steps);
+
+	if (count > w->count) {
+		w->told = xrealloc(w->told, count * sizeof(*w->told));
+		memset(w->told + w->count, 0, (count - w->count) * sizeof(*w->told));
+		w->count = count;
+	}
+	json_array_foreach (steps, i, step) {
+		const char *state = format_text(step, "state");
+		long long attempt = json_integer_value(json_object_get(step, "attempt"));
+		struct told *told = &w->told[i];
+
+		if (told->state && !strcmp(told->state, state) && told->attempt == attempt)
+			continue;
+		if (told->state || strcmp(state, "pending"))
+			step_line(step);
+		free(told->state);
+		*told = (struct told){xstrdup(state), attempt};
+	}
+	fflush(stdout);
+}
+
+static bool ended(const json_t *job)
+{
+	return format_state_final(format_text(job, "state"));
+}
+
+/* Ctrl-C while a picture is up: leave the terminal as it was found. */
+static void interrupted(int signal)
+{
+	picture_leave();
+	_exit(128 + signal);
+}
+
+/* One look; *cursor moves on. NULL when the gate would not answer. */
+static json_t *look(const struct watch *w, json_t **cursor)
+{
+	json_t *request = json_pack("{sO sI}", "jobs", w->jobs, "timeout_s", (json_int_t)(w->lines ? WATCH_ROUND : 1)), *answer;
+
+	if (*cursor)
+		json_object_set(request, "since", *cursor);
+	answer = call_gate_patiently("show", request, CALL_LONG);
+	if (answer && json_object_get(answer, "cursor")) {
+		json_decref(*cursor);
+		*cursor = json_incref(json_object_get(answer, "cursor"));
+	}
+	return answer;
+}
+
+/* Until the job has ended; the last answer, NULL after a failure. */
+static json_t *follow(struct watch *w)
+{
+	json_t *cursor = NULL, *last = NULL;
+
+	for (;;) {
+		json_t *answer = look(w, &cursor);
+
+		if (!answer) {
+			json_decref(last);
+			last = NULL;
+			break;
+		}
+		/* "changed": false: nothing happened, what was shown last still holds. */
+		if (last && !json_array_size(json_object_get(answer, "jobs"))) {
+			json_decref(answer);
+		} else {
+			json_decref(last);
+			last = answer;
+		}
+		if (w->lines)
+			lines_print(w, json_array_get(json_object_get(last, "jobs"), 0));
+		else
+			picture_draw(json_array_get(json_object_get(last, "jobs"), 0));
+		if (ended(json_array_get(json_object_get(last, "jobs"), 0)))
+			break;
+	}
+	json_decref(cursor);
+	return last;
+}
+
+int verb_watch(int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb_find("watch"), argc, argv);
+	struct watch w = {.lines = !isatty(STDOUT_FILENO)};
+	const json_t *job;
+	json_t *last;
+	int status;
+
+	while (verb_next(&scan))
+		w.lines = true;
+	verb_operands(&scan, 1, 1);
+	if (strchr(argv[scan.at], '.'))
+		verb_misuse(scan.verb, "\"%s\" is a step; name its job", argv[scan.at]);
+	w.jobs = words_operands(&scan);
+	if (!w.lines) {
+		signal(SIGINT, interrupted);
+		signal(SIGTERM, interrupted);
+	}
+	last = follow(&w);
+	picture_leave();
+	job = json_array_get(json_object_get(last, "jobs"), 0);
+	status = last ? outcome_status(job) : call_status();
+	if (last && w.lines) {
+		char *words = outcome_words(job);
+
+		printf("job %lld %s\n", (long long)json_integer_value(json_object_get(job, "job_id")), words);
+		free(words);
+	}
+	for (size_t i = 0; i < w.count; i++)
+		free(w.told[i].state);
+	free(w.told);
+	json_decref(last);
+	json_decref(w.jobs);
+	return status;
+}

@@ -1,0 +1,52 @@
+/* why.c - `rota why`: what a step waits for, one line for each condition that is not met. */
+#include <stdio.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/format.h"
+#include "bin/rota/table.h"
+#include "bin/rota/verb.h"
+#include "bin/rota/words.h"
+
+const struct verb_option why_options[] = {
+	VERB_OPTION_JSON,
+	{0, NULL, NULL, NULL},
+};
+
+/* One step: its state, when it is expected, and the conditions below. */
+static void step_print(const json_t *step)
+{
+	const json_t *condition, *expected = json_object_get(step, "expected_at");
+	const char *state = format_text(step, "state"), *colour = table_colours() ? format_state_colour(state) : "";
+	size_t i;
+
+	printf("%s: %s%s%s%s%s", format_text(step, "label"), colour[0] ? "\033[" : "", colour, colour[0] ? "m" : "", state,
+	       colour[0] ? "\033[0m" : "");
+	if (json_is_string(expected))
+		printf(", expected to start %s", format_time(expected).s);
+	putchar('\n');
+	json_array_foreach (json_object_get(step, "conditions"), i, condition)
+		printf("  %s: %s\n", format_text(condition, "kind"), format_text(condition, "message"));
+}
+
+int verb_why(int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb_find("why"), argc, argv);
+	const json_t *step;
+	bool json = false;
+	json_t *answer;
+	size_t i;
+
+	while (verb_next(&scan))
+		json = true;
+	verb_operands(&scan, 1, -1);
+	answer = call_gate("why", json_pack("{so}", "jobs", words_operands(&scan)));
+	if (!answer)
+		return call_status();
+	if (json)
+		call_print_json();
+	else
+		json_array_foreach (json_object_get(answer, "steps"), i, step)
+			step_print(step);
+	json_decref(answer);
+	return EXIT_OK;
+}
