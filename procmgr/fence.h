@@ -1,0 +1,52 @@
+/* fence.h - the control groups around a step's processes (libcgroup, versions 1 and 2), where the machine has them.
+ *
+ * One group a step attempt on a node, rota/<instance>-<hash of the state folder>/<node>/<key>: memory limit, cores, freezer,
+ * and the certainty that everything in it can be found and killed. Without it a step has its sessions and its subreaper. */
+#ifndef ROTA_PROCMGR_FENCE_H
+#define ROTA_PROCMGR_FENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+struct fence; /* the groups of one node; holds no descriptors, so a forked keeper goes on using it */
+
+/* Find the controllers and make the node's group; NULL where that cannot be had (the error says why). */
+struct fence *fence_new(const char *instance, const char *state, const char *node, struct err *e);
+void fence_free(struct fence *f);
+
+/* Remove the empty groups of this node whose attempts are not in use. */
+void fence_tidy(const struct fence *f, bool (*in_use)(const char *key));
+
+/* Remove the node's group and what is empty above it: the launcher's last act. */
+void fence_leave(const struct fence *f);
+
+/* Which `count` of the machine's cores no group of any Rota on it is pinned to, as "0,3"; NULL where there are not so many.
+ * malloc'ed. */
+char *fence_pick(const struct fence *f, int count);
+
+/* Make the group of an attempt: at most mem_mb of memory (0 = all), on these cores (NULL = any). */
+bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, const char *cores, struct err *e);
+
+/* Move the calling process into it (root, before it becomes the user). */
+bool fence_enter(const struct fence *f, const char *key, struct err *e);
+
+/* Stop, or let go on, everything in it; false where there is no freezer. */
+bool fence_freeze(const struct fence *f, const char *key, bool frozen);
+
+/* SIGKILL to everything in it; true where there was something. */
+bool fence_kill(const struct fence *f, const char *key);
+
+struct fence_figures {
+	int64_t peak_mb;   /* -1 = not known */
+	int64_t cpu_usec;  /* -1 = not known */
+	int64_t oom_kills; /* 0 also where it is not known */
+};
+
+void fence_read(const struct fence *f, const char *key, struct fence_figures *figures);
+
+/* Remove the empty group of an attempt. */
+void fence_remove(const struct fence *f, const char *key);
+
+#endif

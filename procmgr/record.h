@@ -1,0 +1,37 @@
+/* record.h - the names of step attempts and the records about them, as launcher and keepers write them into the journal. */
+#ifndef ROTA_PROCMGR_RECORD_H
+#define ROTA_PROCMGR_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+#include "lib/fields.h"
+#include "lib/journal.h"
+
+struct record_key {
+	int64_t job_id;
+	int step_id;
+	int attempt;
+};
+
+enum { RECORD_KEY_SIZE = 48 };
+
+/* "812.0.1": job, step, attempt; the name of the spool folder and of the cgroup. */
+void record_key_text(const struct record_key *key, char text[RECORD_KEY_SIZE]);
+bool record_key_parse(const char *text, struct record_key *key);
+
+/* The fields job, step and attempt of a message or record. */
+bool record_key_read(const struct fields *f, struct record_key *key, struct err *e);
+bool record_key_equal(const struct record_key *a, const struct record_key *b);
+
+/* A record of this kind about the attempt, stamped with record_now(). */
+struct fields *record_new(const char *kind, const struct record_key *key);
+
+/* Microseconds of CLOCK_BOOTTIME: the clock of every record and of every wait. */
+int64_t record_now(void);
+
+/* Append the record and free it. A full disk is waited for (a minute, then the record is lost and that is logged). */
+bool record_write(struct journal *j, struct fields *record);
+
+#endif
