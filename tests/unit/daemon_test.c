@@ -85,7 +85,8 @@ static void test_become(void **state)
 	pid_t child = fork();
 	if (child == 0) {
 		bool root = geteuid() == 0, became = daemon_become(root ? "nobody" : "root", &e);
-		bool dropped = became && geteuid() != 0 && getuid() == geteuid() && setuid(0) < 0 && strcmp(getenv("USER"), "nobody") == 0;
+		bool dropped = became && geteuid() != 0 && getuid() == geteuid() && setuid(0) < 0 &&
+			       strcmp(getenv("USER"), "nobody") == 0;
 		_exit(root ? !dropped : became);
 	}
 	int status = -1;
