@@ -1,0 +1,309 @@
+#!/usr/bin/env bats
+# The command line: help, misuse, suggestions, formats. What needs no instance first, then what does.
+
+load helper
+
+setup_file() {
+	instance_up 2 --cpus 4 --mem 2000 --set node.grace=1
+}
+
+teardown_file() {
+	instance_down
+}
+
+script() {
+	printf '%s\n' "$1" >"$BATS_TEST_TMPDIR/job.sh"
+}
+
+submit() {
+	script "$1"
+	shift
+	(cd "$BATS_TEST_TMPDIR" && rota submit --parsable "$@" job.sh)
+}
+
+# Every verb that `rota help` lists.
+verbs() {
+	rota completion verb
+}
+
+@test "help lists every verb, and each verb describes itself" {
+	run -0 rota help
+	for verb in $(verbs); do
+		[[ $output == *"  $verb"* ]]
+	done
+	for verb in $(verbs); do
+		run -0 rota "$verb" --help
+		[[ ${lines[0]} == "Usage: rota $verb"* ]]
+		[[ $output == *"Options:"* ]]
+		run -0 rota help "$verb"
+		[[ ${lines[0]} == "Usage: rota $verb"* ]]
+	done
+}
+
+@test "help fits 80 columns" {
+	for verb in $(verbs); do
+		rota "$verb" --help | awk -v verb="$verb" 'length > 80 { print verb ": " $0; bad = 1 } END { exit bad }'
+	done
+}
+
+@test "without a verb, help and status 2" {
+	run -2 rota
+	[[ $output == *"Usage: rota VERB"* ]]
+}
+
+@test "a wrong verb or option names the right one, with status 2" {
+	run -2 rota sumbit
+	[[ $output == *'did you mean "submit"?'* ]]
+	run -2 rota queue --patition=x
+	[[ $output == *'did you mean "--partition"?'* ]]
+	run -2 rota submit --tiem=5 x.sh
+	[[ $output == *'did you mean "--time"?'* ]]
+	run -2 rota admin nod drain n1
+	[[ $output == *'did you mean "node"?'* ]]
+	run -2 rota admin node drian n1 --reason=x
+	[[ $output == *'did you mean "drain"?'* ]]
+	run -2 rota acct --fields=lable
+	[[ $output == *'did you mean "label"?'* ]]
+	run -2 rota signal USR7 1
+	[[ $output == *'did you mean "USR1"?'* ]]
+	run -2 rota help qeue
+	[[ $output == *'did you mean "queue"?'* ]]
+}
+
+@test "missing, superfluous and malformed words are misuse" {
+	run -2 rota wait
+	run -2 rota submit
+	run -2 rota submit a.sh b.sh
+	run -2 rota queue --limit=many
+	run -2 rota queue --limit
+	run -2 rota queue --json=yes
+	run -2 rota queue -z
+	run -2 rota admin node drain n1
+	[[ $output == *"--reason"* ]]
+	run -2 rota admin node drain 'n[1-' --reason=x
+	run -2 rota up --nodes=0
+	run -2 rota up --mem=lots
+	run -2 rota token GET
+	run -2 rota completion zsh
+}
+
+@test "the completion is bash, and offers verbs, options, jobs and nodes" {
+	rota completion bash >"$BATS_TEST_TMPDIR/completion"
+	bash -n "$BATS_TEST_TMPDIR/completion"
+	cat >"$BATS_TEST_TMPDIR/try" <<-'END'
+		source "$1"
+		shift
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		_rota 2>/dev/null
+		echo "${COMPREPLY[@]}"
+	END
+	run -0 bash "$BATS_TEST_TMPDIR/try" "$BATS_TEST_TMPDIR/completion" rota sub
+	[ "$output" = submit ]
+	run -0 bash "$BATS_TEST_TMPDIR/try" "$BATS_TEST_TMPDIR/completion" rota submit --job-n
+	[ "$output" = --job-name= ]
+	run -0 bash "$BATS_TEST_TMPDIR/try" "$BATS_TEST_TMPDIR/completion" rota nodes n
+	[ "$output" = "n1 n2" ]
+	job=$(submit '#!/bin/sh
+sleep 30')
+	run -0 bash "$BATS_TEST_TMPDIR/try" "$BATS_TEST_TMPDIR/completion" rota show "$job"
+	[ "$output" = "$job" ]
+	rota cancel "$job"
+}
+
+@test "what cannot be a script is refused with its line" {
+	printf '#!/bin/sh\ntrue\0\n' >"$BATS_TEST_TMPDIR/nul.sh"
+	run -1 rota submit "$BATS_TEST_TMPDIR/nul.sh"
+	[[ $output == *"nul.sh:2: the script has a NUL byte"* ]]
+	printf '#!/bin/sh\n\n\377\n' >"$BATS_TEST_TMPDIR/latin.sh"
+	run -1 rota submit "$BATS_TEST_TMPDIR/latin.sh"
+	[[ $output == *"latin.sh:3: "* ]]
+	run -1 rota submit "$BATS_TEST_TMPDIR/missing.sh"
+	[[ $output == *"No such file"* ]]
+	script '#!/bin/sh
+#ROTA --tiem=5
+true'
+	run -1 rota submit "$BATS_TEST_TMPDIR/job.sh"
+	[[ $output == *"job.sh:2: --tiem: "* ]]
+}
+
+@test "without an instance: what to do is said, status 3" {
+	ROTA_HOME=$BATS_TEST_TMPDIR/none run -3 rota queue
+	[[ $output == *"rota up"* ]]
+}
+
+@test "submit prints the job; --parsable the id; --json the answer; - reads standard input" {
+	script '#!/bin/sh
+true'
+	cd "$BATS_TEST_TMPDIR"
+	run -0 rota submit job.sh
+	[[ $output =~ ^job\ [0-9]+\ \(1\ step\)$ ]]
+	run -0 rota submit --parsable job.sh
+	[[ $output =~ ^[0-9]+$ ]]
+	run -0 rota submit --json job.sh
+	[ "$(jq -r .steps <<<"$output")" = 1 ]
+	run -0 rota submit --parsable - <job.sh
+	[[ $output =~ ^[0-9]+$ ]]
+	run -0 rota wait -q "$output"
+}
+
+@test "the same client key is the same job" {
+	script '#!/bin/sh
+true'
+	cd "$BATS_TEST_TMPDIR"
+	first=$(rota submit --parsable --client-key=once job.sh)
+	run -0 rota submit --client-key=once job.sh
+	[[ $output == "job $first (1 step), submitted before with this key" ]]
+}
+
+@test "submit --wait, wait and watch exit as the job did" {
+	script '#!/bin/sh
+exit 7'
+	cd "$BATS_TEST_TMPDIR"
+	run -7 rota submit --wait job.sh
+	job=$(submit '#!/bin/sh
+kill -TERM $$')
+	run -143 rota wait "$job"
+	[[ $output == "$job: failed (SIGTERM)" ]]
+	run -143 rota watch "$job"
+	job=$(submit '#!/bin/sh
+sleep 60')
+	run -124 rota wait --timeout=0 "$job"
+	rota cancel "$job"
+	run rota wait "$job"
+	[ "$status" -ne 0 ]
+	[[ $output == *cancelled* ]]
+}
+
+@test "queue, show, nodes, partitions and status fit 80 columns" {
+	name=$(printf 'long-%.0s' {1..20})
+	job=$(submit '#!/bin/bash
+#ROTA step first
+sleep 60
+#ROTA step second-with-quite-a-long-name --after=first
+true' --job-name="$name")
+	for command in "queue" "queue --start" "show $job" "show $job.first" "nodes" "partitions" "status" "acct $job" "acct --steps $job"; do
+		COLUMNS=80 rota $command | awk -v command="$command" 'length > 80 { print command ": " $0; bad = 1 } END { exit bad }'
+	done
+	run -0 rota queue --wide
+	[[ $output == *"$name"* ]]
+	for verb in queue nodes partitions status; do
+		rota $verb --json | jq -e . >/dev/null
+	done
+	rota show --json "$job" | jq -e '.jobs[0].steps | length == 2' >/dev/null
+	rota cancel -q "$job"
+}
+
+@test "watch into a pipe prints a line for each change and ends with the job" {
+	job=$(submit '#!/bin/bash
+#ROTA step one
+sleep 0.3
+#ROTA step two --after=one
+true')
+	run -0 rota watch "$job"
+	[[ $output == *"$job.one running"* ]]
+	[[ $output == *"$job.one completed"* ]]
+	[[ $output == *"$job.two completed"* ]]
+	[ "${lines[-1]}" = "job $job completed" ]
+}
+
+@test "watch on a terminal redraws" {
+	job=$(submit '#!/bin/bash
+#ROTA step one
+sleep 0.5
+#ROTA step two --after=one
+true')
+	run -0 script -qec "rota watch $job" /dev/null
+	[[ $output == *$'\033['*"one"*"two"* ]]
+}
+
+@test "log prints a step's output, follows it to its end, and says why it cannot" {
+	job=$(submit '#!/bin/bash
+for i in 1 2 3; do echo line $i; sleep 0.2; done
+echo problem >&2')
+	run -0 rota log -f "$job"
+	[[ $output == "line 1"$'\n'"line 2"$'\n'"line 3"* ]]
+	run -0 rota log -n 1 "$job"
+	[ "${#lines[@]}" -eq 1 ]
+	run -1 rota log 999999999
+	[[ $output == *"there is no job"* ]]
+}
+
+@test "cancel, hold and release say what came of each step" {
+	job=$(submit '#!/bin/sh
+true' --hold)
+	run -0 rota why "$job"
+	[[ $output == *hold* ]]
+	run -0 rota release "$job"
+	[ "$output" = "$job.script: released" ]
+	run -0 rota wait "$job"
+	run -0 rota cancel "$job"
+	[ "$output" = "$job.script: already ended" ]
+}
+
+@test "modify changes what waits" {
+	job=$(submit '#!/bin/sh
+true' --hold)
+	rota modify --time=1:23:00 "$job"
+	[ "$(rota show --json "$job" | jq '.jobs[0].time_limit_s')" = 4980 ]
+	rota cancel -q "$job"
+}
+
+@test "acct: fields, titles, parsable" {
+	job=$(submit '#!/bin/sh
+true')
+	rota wait -q "$job"
+	run -0 rota acct -P -o label,state,exit_code "$job"
+	[ "${lines[0]}" = "label|state|exit_code" ]
+	[ "${lines[1]}" = "$job|completed|0" ]
+	run -0 rota acct -n -P -o state "$job"
+	[ "$output" = completed ]
+	run -0 rota acct --fields=help
+	[[ $output == *"max_rss_kb"* ]]
+}
+
+@test "sql passes psql's own options on" {
+	run -0 rota sql -Atc 'select 6 * 7'
+	[ "$output" = 42 ]
+	run -0 rota sql -Atc 'select current_user'
+	[ "$output" = rota_admin ]
+}
+
+@test "token makes curl speak to the gate, once" {
+	token=$(rota token GET /v1/nodes)
+	run -0 curl -sf --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $token" http://gate/v1/nodes
+	[ "$(jq '.nodes | length' <<<"$output")" = 2 ]
+	run -22 curl -sf --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $token" http://gate/v1/nodes
+}
+
+@test "admin creates, changes and deletes; nodes are drained in ranges" {
+	run -0 rota admin partition create night --priority=5
+	[ "$output" = "partition night: created" ]
+	run -0 rota admin partition change night --state=down
+	run -0 rota admin partition delete night
+	run -0 rota admin node drain 'n[1-2]' --reason='new memory'
+	[ "${#lines[@]}" -eq 2 ]
+	run -0 rota nodes
+	[[ $output == *"new memory"* ]]
+	run -0 rota admin node resume 'n[1-2]'
+	run -1 rota admin node drain n77 --reason=x
+}
+
+@test "status shows every process and the leader" {
+	run -0 rota status
+	for part in jobmgrd nodemgrd procmgrd launcher PostgreSQL munged leader; do
+		[[ $output == *"$part"* ]]
+	done
+	[[ $output != *"not running"* ]]
+}
+
+@test "db upgrade does nothing where there is nothing to do" {
+	run -0 rota admin db upgrade
+	[[ $output == "nothing to do: the database is at "* ]]
+}
+
+@test "up again changes nothing" {
+	before=$(rota status --json | jq -c '[.processes[] | {role, name, pid}]')
+	run -0 rota up
+	[[ $output != *started* ]]
+	[ "$before" = "$(rota status --json | jq -c '[.processes[] | {role, name, pid}]')" ]
+}

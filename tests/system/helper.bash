@@ -1,0 +1,92 @@
+# helper.bash - private instances for system tests. A file of tests does `load helper`, then instance_up in setup_file and
+# instance_down in teardown_file. Each instance is its own; any number run side by side.
+bats_require_minimum_version 1.5.0
+
+: "${ROTA_SOURCE:=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}"
+: "${ROTA_BIN:=$ROTA_SOURCE/build/release/bin}"
+export ROTA_SOURCE ROTA_BIN
+export PATH="$ROTA_BIN:$PATH"
+export LC_ALL=C.UTF-8 TZ=UTC
+unset ROTA_CONFIG
+
+# instance_up NODES [OPTION OF rota up]...: an instance under /tmp, in ROTA_HOME; other users can reach it.
+instance_up() {
+	local nodes=$1
+	shift
+	ROTA_TEST_DIR=$(mktemp -d /tmp/rota-test.XXXXXX)
+	export ROTA_TEST_DIR
+	chmod 0755 "$ROTA_TEST_DIR"
+	export ROTA_HOME=$ROTA_TEST_DIR/home
+	if ! rota up --nodes "$nodes" "$@" >"$ROTA_TEST_DIR/up.log" 2>&1; then
+		cat "$ROTA_TEST_DIR/up.log" >&2
+		instance_logs
+		rota down --purge --yes >&2 || true
+		return 1
+	fi
+}
+
+# instance_down: ends it, sees that nothing of it is left, and removes it. A test that failed shows the instance's logs.
+instance_down() {
+	local left status=0
+	[ -n "${ROTA_TEST_DIR:-}" ] || return 0
+	[ -z "${ROTA_TEST_KEEP:-}" ] || return 0
+	rota down >"$ROTA_TEST_DIR/down.log" 2>&1 || {
+		cat "$ROTA_TEST_DIR/down.log" >&2
+		status=1
+	}
+	left=$(instance_processes)
+	if [ -n "$left" ]; then
+		printf 'left over after rota down:\n%s\n' "$left" >&2
+		status=1
+	fi
+	[ "$status" = 0 ] || instance_logs
+	rota down --purge --yes >/dev/null 2>&1 || status=1
+	rm -rf -- "$ROTA_TEST_DIR"
+	return "$status"
+}
+
+# instance_processes: pid and command line of every process that has the instance's folder in its command line, its working
+# directory or its environment; tests themselves aside.
+instance_processes() {
+	local folder pid
+	for folder in /proc/[0-9]*; do
+		pid=${folder#/proc/}
+		[ "$pid" != "$$" ] && [ "$pid" != "$BASHPID" ] || continue
+		if tr '\0' ' ' 2>/dev/null <"$folder/cmdline" | grep -qF -- "$ROTA_HOME" ||
+			[[ $(readlink "$folder/cwd" 2>/dev/null) == "$ROTA_HOME"* ]]; then
+			printf '%s %s\n' "$pid" "$(tr '\0' ' ' 2>/dev/null <"$folder/cmdline")"
+		fi
+	done
+}
+
+# instance_logs: the end of each log, on standard error, for a test that failed.
+instance_logs() {
+	local log
+	for log in "$ROTA_HOME"/log/*.log; do
+		[ -s "$log" ] || continue
+		printf -- '--- %s\n' "${log##*/}" >&2
+		tail -n 30 "$log" >&2
+	done
+}
+
+# as USER COMMAND...: run it as another user of this machine, as a login would (root only).
+as() {
+	local user=$1
+	shift
+	setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups env HOME=/tmp USER="$user" LOGNAME="$user" "$@"
+}
+
+# need_root: skip a test that takes several users.
+need_root() {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+}
+
+# eventually SECONDS COMMAND...: true as soon as the command is, false when it is not within so long.
+eventually() {
+	local until=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		[ "$SECONDS" -lt "$until" ] || return 1
+		sleep 0.05
+	done
+}
