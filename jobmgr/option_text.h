@@ -1,0 +1,35 @@
+/* option_text.h - texts from users: what may pass, how to show one in a message, and which known word one is near to. */
+#ifndef ROTA_OPTION_TEXT_H
+#define ROTA_OPTION_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* UTF-8 without control characters; tabs pass where `tabs`. */
+bool option_text_clean(const char *text, bool tabs);
+
+/* Between 1 and 64 characters: letters, digits, and those of `extra`; the first is no character of `not_first`. */
+bool option_text_name(const char *text, const char *extra, const char *not_first);
+
+/* The name of a step or a group: a letter, then letters, digits, _ and -, 64 at most. */
+bool option_text_label(const char *text);
+
+/* A copy of text fit for a message: shortened, and every byte that could upset a terminal as \xNN. Returns buffer. */
+const char *option_text_quote(char *buffer, size_t size, const char *text, size_t length);
+#define OPTION_QUOTE(text) option_text_quote((char[80]){0}, 80, text, strlen(text))
+
+/* A search for the word nearest to `word`: try each known word, then read `best` (NULL = none is near). */
+struct option_nearest {
+	const char *word;
+	const char *best;
+	int distance;
+};
+#define OPTION_NEAREST(word)                                                                                                     \
+	{                                                                                                                        \
+		(word), NULL, option_nearest_reach(word) + 1                                                                     \
+	}
+
+int option_nearest_reach(const char *word);
+void option_nearest_try(struct option_nearest *nearest, const char *known);
+
+#endif

@@ -1,0 +1,99 @@
+/* translate.h - from a script to a plan: steps with peer constraints, ready to be submitted in one transaction. Pure: no I/O,
+ * nothing kept between calls.
+ *
+ * Who says what of an option, from strong to weak:
+ *   a script of several steps:  the #ROTA step line; the command line; #ROTA lines before the first step; #SBATCH lines; #PBS
+ * lines a script of one step:       the command line; the #ROTA step line; #ROTA lines; #SBATCH lines; #PBS lines On the command
+ * line, and among lines of one kind, the last one counts. --mem and --mem-per-cpu, and --after and --dependency, displace each
+ * other. --after and --dependency before the first step, or on the command line, bind the steps that wait for no other
+ * step of the script. */
+#ifndef ROTA_TRANSLATE_H
+#define ROTA_TRANSLATE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/err.h"
+
+/* What a partition has, so that what can never run is refused. */
+struct translate_partition {
+	const char *name;
+	int nodes;
+	int64_t cpus;		 /* of all nodes */
+	int node_cpus;		 /* of the node that has most */
+	int64_t node_mem_mb;	 /* of the node that has most */
+	const json_t *node_gres; /* {"gpu": 2}: most on a node; NULL = none */
+	int64_t max_time_s;	 /* 0 = no limit */
+	int max_nodes;		 /* 0 = no limit */
+	bool is_default;
+};
+
+struct translate_limits {
+	size_t script_bytes;
+	int steps, edges;
+	int64_t array;	      /* elements */
+	bool know_partitions; /* false: sizes are not checked */
+	int partition_count;
+	struct translate_partition *partitions;
+	json_t *facts; /* owner of the strings, NULL = none */
+};
+
+extern const struct translate_limits translate_limits_default; /* 4 MiB, 10000, 100000, 10 million, no partitions */
+
+/* Limits from JSON, what is absent being the default:
+ * {"script_bytes", "steps", "edges", "array", "partitions": [{"name", "nodes", "cpus", "node_cpus", "node_mem_mb", "node_gres":
+ * {}, "max_time_s", "max_nodes", "is_default"}]}. translate_limits_free releases it. */
+bool translate_limits_read(const json_t *facts, struct translate_limits *limits, struct err *e);
+void translate_limits_free(struct translate_limits *limits);
+
+struct translate_request {
+	const char *script; /* bytes; not NUL-terminated */
+	size_t size;
+	const char *script_name;
+	const char *const *options; /* of the command line: "--time=5", or "--time", "5" */
+	int option_count;
+	const char *workdir; /* absolute */
+	int umask;
+	const char *rlimits;	/* see lib/order.h; NULL = "" */
+	const char *home;	/* for ~/ in paths; NULL = not known */
+	int64_t now;		/* seconds since 1970, for "tomorrow" */
+	const char *client_key; /* NULL = none */
+};
+
+struct translate_problem {
+	int line;	 /* of the script; 0: of the command line, or of no line */
+	char option[64]; /* as written, "--time" or "-l walltime"; "" where no option is at fault */
+	char message[512];
+	char hint[256]; /* "" = none */
+};
+
+/* Problems, in the order of lines; those beyond TRANSLATE_PROBLEMS_MOST are counted only. Zero it before use. */
+enum { TRANSLATE_PROBLEMS_MOST = 50 };
+
+struct translate_problems {
+	int count;
+	int more;
+	struct translate_problem *list;
+};
+
+void translate_problems_free(struct translate_problems *problems);
+
+/* The plan, {"job", "steps", "edges"} of docs/formats.md; NULL when there is any problem. */
+json_t *translate_script(const struct translate_request *request, const struct translate_limits *limits,
+			 struct translate_problems *problems);
+
+/* A step as it stands (an object of the plan's "steps", its "spec" included) changed by request->options; of the request, only
+ * options, workdir, home and now count. The answer, NULL when there is any problem:
+ *   {"step": the whole step as changed, new spec included,
+ *    "job": {"name", "account", "qos", "comment", "mail_user", "mail_type", "nice", "priority"} as far as changed,
+ *    "options": ["time", ...] what was given, by the names of options.def}
+ * Peers, the environment and an array's indices cannot be changed (an array's %limit can). */
+json_t *translate_modify(const struct translate_request *request, const struct translate_limits *limits, const json_t *step,
+			 struct translate_problems *problems);
+
+/* What --export=LIST lets through of an environment, a list of "NAME=value". NULL with an error when LIST is malformed. */
+json_t *translate_export(const char *list, const json_t *environment, struct err *e);
+
+#endif
