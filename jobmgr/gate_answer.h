@@ -1,0 +1,23 @@
+/* gate_answer.h - how an error becomes an HTTP answer. */
+#ifndef ROTA_GATE_ANSWER_H
+#define ROTA_GATE_ANSWER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "lib/err.h"
+
+/* An error of the gate's own, with an SQLSTATE of Rota's class: "RT" and the HTTP status. Returns false, as err_set does. */
+bool gate_refuse(struct err *e, const char *code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The HTTP status for an SQLSTATE, whoever raised it. */
+int gate_status(const char *code);
+
+/* The words that go with an HTTP status. */
+const char *gate_reason(int status);
+
+/* {"error":{"code","message","hint"}}; hint null where there is none, malloc'ed. `problems` (stolen, may be NULL) becomes a
+ * member of "error". */
+char *gate_error_text(const struct err *e, json_t *problems);
+
+#endif

@@ -1,0 +1,157 @@
+/* judge.c - every nodemgr.period seconds api.node_judge says which nodes changed their state, and the log says it to people;
+ * every hour api.range_ensure makes the table ranges ahead of need.
+ *
+ * nodemgrd's main opens it. What always holds: nothing is decided here, so any number of node managers may run and none needs to
+ * know of the others; one look is under way at a time. */
+#include "nodemgr/judge.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/db.h"
+#include "lib/err.h"
+#include "lib/log.h"
+
+enum { JUDGE_RANGES = 3600, JUDGE_HEARTBEAT = 10 }; /* seconds between calls of range_ensure, and between registrations */
+
+struct judge {
+	char *name;
+	struct db *db;
+	struct db_watcher watcher;
+	struct event *look, *ranges, *heartbeat;
+	bool looking;
+};
+
+/* A column of the answer, "" for null. */
+static const char *text_of(const PGresult *result, int row, const char *column)
+{
+	int field = PQfnumber(result, column);
+
+	return field < 0 ? "" : PQgetvalue(result, row, field);
+}
+
+static void judged(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct judge *judge = arg;
+
+	(void)db;
+	judge->looking = false;
+	if (!result) {
+		log_error("nodes could not be judged: %s %s", e->code, e->message);
+		return;
+	}
+	for (int i = 0; i < PQntuples(result); i++) {
+		const char *reason = text_of(result, i, "reason");
+
+		log_info("node %s: %s, was %s%s%s", text_of(result, i, "node"), text_of(result, i, "to_state"),
+			 text_of(result, i, "from_state"), *reason ? ": " : "", reason);
+	}
+}
+
+static void judge_look(evutil_socket_t fd, short what, void *arg)
+{
+	struct judge *judge = arg;
+
+	(void)fd;
+	(void)what;
+	if (judge->looking || !db_is_up(judge->db))
+		return;
+	judge->looking = true;
+	db_call(judge->db, API_node_judge, NULL, 0, judged, judge);
+}
+
+static void said(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	const char *what = arg;
+
+	(void)db;
+	if (!result)
+		log_error("%s: %s %s", what, e->code, e->message);
+}
+
+static void judge_ranges(evutil_socket_t fd, short what, void *arg)
+{
+	struct judge *judge = arg;
+
+	(void)fd;
+	(void)what;
+	if (db_is_up(judge->db))
+		db_call(judge->db, API_range_ensure, NULL, 0, said, "table ranges could not be made");
+}
+
+static void judge_register(evutil_socket_t fd, short what, void *arg)
+{
+	struct judge *judge = arg;
+	char pid[16];
+
+	(void)fd;
+	(void)what;
+	if (!db_is_up(judge->db))
+		return;
+	snprintf(pid, sizeof pid, "%d", (int)getpid());
+	db_call(judge->db, API_daemon_register,
+		(struct db_param[]){{"nodemgrd", -1}, {judge->name, -1}, {pid, -1}, {ROTA_VERSION, -1}}, 4, said,
+		"the database does not take this daemon down");
+}
+
+static void database_up(struct db *db, void *arg)
+{
+	(void)db;
+	log_info("connected to the database");
+	judge_register(-1, 0, arg);
+	judge_ranges(-1, 0, arg);
+	judge_look(-1, 0, arg);
+}
+
+static void database_down(struct db *db, const struct err *e, void *arg)
+{
+	(void)db;
+	(void)arg;
+	log_warning("no database: %s", e->message);
+}
+
+/* It listens to nothing: it goes by the clock. */
+static void database_bell(struct db *db, const char *channel, void *arg)
+{
+	(void)db;
+	(void)channel;
+	(void)arg;
+}
+
+static struct event *judge_every(struct event_base *base, int seconds, event_callback_fn act, struct judge *judge)
+{
+	struct timeval period = {.tv_sec = seconds};
+	struct event *event = event_new(base, -1, EV_PERSIST, act, judge);
+
+	event_add(event, &period);
+	return event;
+}
+
+struct judge *judge_open(struct event_base *base, const struct conf *conf, const char *name)
+{
+	static const char *const channels[] = {NULL};
+	struct judge *judge = xcalloc(1, sizeof *judge);
+	char *conninfo = db_conninfo(conf, "rota_nodemgr", "nodemgrd");
+
+	judge->name = xstrdup(name);
+	judge->watcher = (struct db_watcher){.up = database_up, .down = database_down, .bell = database_bell, .arg = judge};
+	judge->db = db_open(base, conninfo, API_NODEMGR, channels, &judge->watcher);
+	judge->look = judge_every(base, conf->nodemgr_period, judge_look, judge);
+	judge->ranges = judge_every(base, JUDGE_RANGES, judge_ranges, judge);
+	judge->heartbeat = judge_every(base, JUDGE_HEARTBEAT, judge_register, judge);
+	free(conninfo);
+	return judge;
+}
+
+void judge_close(struct judge *judge)
+{
+	if (!judge)
+		return;
+	db_close(judge->db);
+	event_free(judge->look);
+	event_free(judge->ranges);
+	event_free(judge->heartbeat);
+	free(judge->name);
+	free(judge);
+}
