@@ -18,21 +18,39 @@ const struct verb_option release_options[] = {ACT_OPTION_REASON, ACT_OPTION_QUIE
 const struct verb_option suspend_options[] = {ACT_OPTION_REASON, ACT_OPTION_QUIET, VERB_OPTION_JSON, {0, NULL, NULL, NULL}};
 const struct verb_option resume_options[] = {ACT_OPTION_REASON, ACT_OPTION_QUIET, VERB_OPTION_JSON, {0, NULL, NULL, NULL}};
 
+enum { ACT_MOST_LINES = 24 };
+
+/* What came of each step; of very many, how many of each kind. */
+static void print(const json_t *steps)
+{
+	const json_t *step;
+	size_t i, count = json_array_size(steps);
+	json_t *counts = json_object();
+	const char *action;
+	json_t *number;
+
+	json_array_foreach (steps, i, step) {
+		action = format_text(step, format_text(step, "action")[0] ? "action" : "state");
+		if (count <= ACT_MOST_LINES)
+			printf("%s: %s\n", format_text(step, "label"), action);
+		json_object_set_new(counts, action, json_integer(json_integer_value(json_object_get(counts, action)) + 1));
+	}
+	if (count > ACT_MOST_LINES)
+		json_object_foreach (counts, action, number)
+			printf("%lld steps: %s\n", (long long)json_integer_value(number), action);
+	json_decref(counts);
+}
+
 int act_send(const char *verb, json_t *request, bool json, bool quiet)
 {
 	json_t *answer = call_gate(verb, request);
-	const json_t *step;
-	size_t i;
 
 	if (!answer)
 		return call_status();
-	if (json) {
+	if (json)
 		call_print_json();
-	} else if (!quiet) {
-		json_array_foreach (json_object_get(answer, "steps"), i, step)
-			printf("%s: %s\n", format_text(step, "label"), format_text(step, "action")[0] ? format_text(step, "action")
-												: format_text(step, "state"));
-	}
+	else if (!quiet)
+		print(json_object_get(answer, "steps"));
 	json_decref(answer);
 	return EXIT_OK;
 }

@@ -1,14 +1,13 @@
 /* admin.c - `rota admin`: changes to the cluster's objects, handed to the gate as they were typed.
  *
- * What keys an object has is the database's business (it checks them and names those there are); here they are only split. Names
- * of nodes may be ranges: one request is sent for each. `rota admin db upgrade` alone needs no gate. */
+ * What keys an object has, and which nodes a range means, is the database's business (it checks them and names those there are); here
+ * they are only split. `rota admin db upgrade` alone needs no gate. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bin/rota/admin_db.h"
 #include "bin/rota/call.h"
-#include "bin/rota/hostlist.h"
 #include "bin/rota/verb.h"
 
 enum { ADMIN_CONNINFO = 256 };
@@ -40,7 +39,7 @@ static const char *word(const struct verb *verb, const char *what, const char *g
 
 /* The command line, split: operands, --json, and the keys. */
 struct admin_line {
-	char *operands[4];
+	char *operands[3];
 	int count;
 	bool json;
 	const char *conninfo;
@@ -89,7 +88,7 @@ static void line_read(const struct verb *verb, struct admin_line *line, int argc
 		} else if (argv[i][0] == '-' && argv[i][1]) {
 			verb_misuse(verb, "there is no option \"%s\"", argv[i]);
 		} else {
-			if (line->count == 4)
+			if (line->count == 3)
 				verb_misuse(verb, "\"%s\" is too much", argv[i]);
 			line->operands[line->count++] = argv[i++];
 		}
@@ -151,27 +150,11 @@ static bool change(const struct admin_line *line, const char *object, const char
 
 static int changes(const struct verb *verb, const struct admin_line *line, const char *object, const char *action)
 {
-	const char *given = line->operands[2];
-	struct err e = {0};
-	char **names;
-	bool ok = true;
-
 	if (strcmp(object, "node") && (!strcmp(action, "drain") || !strcmp(action, "resume")))
 		verb_misuse(verb, "only nodes can be %s", !strcmp(action, "drain") ? "drained" : "resumed");
 	if (!strcmp(action, "drain") && !json_object_get(line->values, "reason"))
 		verb_misuse(verb, "say why: --reason=TEXT");
-	if (!strcmp(object, "node")) {
-		names = hostlist_expand(given, &e);
-		if (!names)
-			verb_misuse(verb, "%s", e.message);
-	} else {
-		names = xcalloc(2, sizeof(*names));
-		names[0] = xstrdup(given);
-	}
-	for (char **name = names; *name; name++)
-		ok = change(line, object, action, *name) && ok;
-	hostlist_free(names);
-	return ok ? EXIT_OK : call_status();
+	return change(line, object, action, line->operands[2]) ? EXIT_OK : call_status();
 }
 
 int verb_admin(int argc, char **argv)

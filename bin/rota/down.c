@@ -121,7 +121,19 @@ static bool nodes_end(const struct instance *in)
 		ok = part_end(in, what, 0, patience, alive_launcher, *node) && ok;
 		free(what);
 	}
-	instance_nodes_free(nodes);
+	instance_names_free(nodes);
+	return ok;
+}
+
+/* Every daemon of a kind, however many were started. */
+static bool daemons_end(const struct instance *in, const char *kind)
+{
+	char **names = instance_daemons(in, kind);
+	bool ok = true;
+
+	for (char **name = names; *name; name++)
+		ok = part_end(in, *name, SIGTERM, DAEMON_SECONDS, alive_daemon, *name) && ok;
+	instance_names_free(names);
 	return ok;
 }
 
@@ -129,8 +141,8 @@ static bool all_end(const struct instance *in)
 {
 	bool ok = nodes_end(in);
 
-	ok = part_end(in, "nodemgrd", SIGTERM, DAEMON_SECONDS, alive_daemon, "nodemgrd") && ok;
-	ok = part_end(in, "jobmgrd", SIGTERM, DAEMON_SECONDS, alive_daemon, "jobmgrd") && ok;
+	ok = daemons_end(in, "nodemgrd") && ok;
+	ok = daemons_end(in, "jobmgrd") && ok;
 	ok = part_end(in, "PostgreSQL", SIGINT, POSTGRES_SECONDS, alive_postgres, NULL) && ok;
 	return part_end(in, "munged", SIGTERM, DAEMON_SECONDS, alive_munged, NULL) && ok;
 }

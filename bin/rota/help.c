@@ -32,18 +32,19 @@ static void wrap(const char *text, int at, int indent)
 static void options_print(const struct verb_option *options)
 {
 	for (; options && options->id; options++) {
-		char left[128];
+		char left[128], value[64] = "";
 		int width;
 
+		/* "[N]" may be left out, and the = with it. */
+		if (options->value)
+			snprintf(value, sizeof(value), options->value[0] == '[' ? "[=%s" : "=%s", options->value + (options->value[0] == '['));
 		if (options->id < 256 && options->name)
-			width = snprintf(left, sizeof(left), "  -%c, --%s%s%s", options->id, options->name, options->value ? "=" : "",
-					 options->value ? options->value : "");
+			width = snprintf(left, sizeof(left), "  -%c, --%s%s", options->id, options->name, value);
 		else if (options->id < 256)
 			width = snprintf(left, sizeof(left), "  -%c%s%s", options->id, options->value ? " " : "",
 					 options->value ? options->value : "");
 		else
-			width = snprintf(left, sizeof(left), "      --%s%s%s", options->name, options->value ? "=" : "",
-					 options->value ? options->value : "");
+			width = snprintf(left, sizeof(left), "      --%s%s", options->name, value);
 		fputs(left, stdout);
 		if (width > OPTION_COLUMN - 2)
 			printf("\n%*s", OPTION_COLUMN, "");

@@ -239,7 +239,7 @@ pid_t instance_daemon(const struct instance *in, const char *name)
 
 pid_t instance_launcher(const struct instance *in, const char *node)
 {
-	char *path = instance_path(in, "node/%s/lock", node);
+	char *path = instance_path(in, "node/%s/launcher.pid", node);
 	pid_t pid = daemon_holder(path);
 
 	free(path);
@@ -251,30 +251,41 @@ static int by_version(const struct dirent **a, const struct dirent **b)
 	return strverscmp((*a)->d_name, (*b)->d_name);
 }
 
-static int not_hidden(const struct dirent *entry)
+/* Entries of a folder of the instance that begin with `head` and end with `tail`, without the tail. */
+static char **entries(const struct instance *in, const char *folder, const char *head, const char *tail)
 {
-	return entry->d_name[0] != '.';
-}
-
-char **instance_nodes(const struct instance *in)
-{
-	char *path = instance_path(in, "node"), **names;
+	char *path = instance_path(in, "%s", folder), **names;
 	struct dirent **found = NULL;
-	int count = scandir(path, &found, not_hidden, by_version);
+	int count = scandir(path, &found, NULL, by_version), kept = 0;
 
 	free(path);
-	if (count < 0)
-		count = 0;
-	names = xcalloc(count + 1, sizeof(*names));
+	names = xcalloc((count > 0 ? count : 0) + 1, sizeof(*names));
 	for (int i = 0; i < count; i++) {
-		names[i] = xstrdup(found[i]->d_name);
+		const char *name = found[i]->d_name;
+		size_t length = strlen(name), end = strlen(tail);
+
+		if (name[0] != '.' && !strncmp(name, head, strlen(head)) && length > end && !strcmp(name + length - end, tail))
+			names[kept++] = xstrndup(name, length - end);
 		free(found[i]);
 	}
 	free(found);
 	return names;
 }
 
-void instance_nodes_free(char **names)
+char **instance_nodes(const struct instance *in)
+{
+	return entries(in, "node", "", "");
+}
+
+char **instance_daemons(const struct instance *in, const char *kind)
+{
+	char *head = xasprintf("%s-", kind), **names = entries(in, "run", head, ".pid");
+
+	free(head);
+	return names;
+}
+
+void instance_names_free(char **names)
 {
 	for (int i = 0; names[i]; i++)
 		free(names[i]);

@@ -47,8 +47,10 @@ pid_t instance_postgres(const struct instance *in);
 pid_t instance_daemon(const struct instance *in, const char *name);
 pid_t instance_launcher(const struct instance *in, const char *node);
 
-/* Names of the nodes that have a folder under node/, sorted; the caller frees each and the list (NULL-terminated). */
+/* Names of the nodes that have a folder under node/, and of the daemons of a kind ("jobmgrd-1") that have a pid file; sorted,
+ * NULL-terminated, for instance_names_free. */
 char **instance_nodes(const struct instance *in);
-void instance_nodes_free(char **names);
+char **instance_daemons(const struct instance *in, const char *kind);
+void instance_names_free(char **names);
 
 #endif

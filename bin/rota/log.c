@@ -13,6 +13,7 @@
 
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
+#include "bin/rota/output.h"
 #include "bin/rota/process.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
@@ -181,6 +182,22 @@ static int once(const struct log *log, const char *path, const char *state)
 	return ok ? EXIT_OK : EXIT_REFUSED;
 }
 
+/* The step's file, whichever way it was asked for. Where errors have no file of their own, they are with the output. */
+static int file_print(const struct log *log, const json_t *job, const json_t *step)
+{
+	char *path = output_path(job, step, log->key);
+	int status = EXIT_REFUSED;
+
+	if (!path && json_is_string(json_object_get(step, "output")))
+		path = output_path(job, step, "output");
+	if (!path)
+		fprintf(stderr, "rota: the output of %s is private\n", format_text(step, "label"));
+	else
+		status = log->follow ? follow(log, path) : once(log, path, format_text(step, "state"));
+	free(path);
+	return status;
+}
+
 int verb_log(int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb_find("log"), argc, argv);
@@ -200,16 +217,8 @@ int verb_log(int argc, char **argv)
 	verb_operands(&scan, 1, 1);
 	log.operands = words_operands(&scan);
 	step = step_find(&log, &answer, &status);
-	if (step) {
-		const char *path = format_text(step, log.key)[0] ? format_text(step, log.key) : format_text(step, "output");
-
-		if (path[0] != '/') {
-			fprintf(stderr, "rota: step %s has no %s file\n", format_text(step, "label"), log.key);
-			status = EXIT_REFUSED;
-		} else {
-			status = log.follow ? follow(&log, path) : once(&log, path, format_text(step, "state"));
-		}
-	}
+	if (step)
+		status = file_print(&log, json_array_get(json_object_get(answer, "jobs"), 0), step);
 	json_decref(answer);
 	json_decref(log.operands);
 	return status;

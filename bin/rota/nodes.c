@@ -57,7 +57,7 @@ int verb_nodes(int argc, char **argv)
 		json |= id == VERB_JSON;
 	}
 	if (scan.operands)
-		json_object_set_new(request, "nodes", words_nodes(&scan));
+		json_object_set_new(request, "names", words_nodes(&scan));
 	answer = call_gate("nodes", request);
 	if (answer && json) {
 		call_print_json();

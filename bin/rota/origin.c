@@ -28,7 +28,7 @@ static json_t *environment(void)
 	json_t *list = json_array();
 
 	for (char **variable = environ; *variable; variable++)
-		if (json_array_append_new(list, json_string(*variable)))
+		if (strchr(*variable, '=') && json_array_append_new(list, json_string(*variable)))
 			fprintf(stderr, "rota: variable \"%.*s\" is not UTF-8 and is left out\n", (int)strcspn(*variable, "="), *variable);
 	return list;
 }

@@ -81,7 +81,7 @@ static int log_file(const struct instance *in, const char *name, struct err *e)
 static void child(const struct instance *in, const char *const *argv, bool as_root, int log, int report)
 {
 	struct err e = {0};
-	sigset_t none;
+	sigset_t blocked;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char **environment = daemon_environment(in);
 
@@ -89,8 +89,10 @@ static void child(const struct instance *in, const char *const *argv, bool as_ro
 	umask(022);
 	for (int s = 1; s < NSIG; s++)
 		signal(s, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	sigemptyset(&blocked);
+	if (as_root) /* a launcher may be asked to end its keepers before it is ready to hear that */
+		sigaddset(&blocked, SIGUSR1);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	report = fcntl(report, F_DUPFD_CLOEXEC, 10);
 	if (null < 0 || report < 0 || dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 || chdir(in->home))
 		err_sys(&e, "could not set up the process");

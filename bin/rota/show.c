@@ -6,6 +6,7 @@
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
 #include "bin/rota/outcome.h"
+#include "bin/rota/output.h"
 #include "bin/rota/table.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
@@ -164,9 +165,10 @@ static void steps_print(const json_t *steps, bool wide)
 }
 
 /* One step in full. */
-static void step_print(const json_t *step)
+static void step_print(const json_t *job, const json_t *step)
 {
 	char *words = outcome_words(step), *after = peers(step);
+	char *output = output_path(job, step, "output"), *error = output_path(job, step, "error");
 	char text[256];
 
 	printf("step %s: %s\n", format_text(step, "label"), words);
@@ -186,8 +188,10 @@ static void step_print(const json_t *step)
 	line_print("Cause", format_text(step, "cause"));
 	line_print("Message", format_text(step, "message"));
 	line_print("Reason", format_text(step, "reason"));
-	line_print("Output", format_text(step, "output"));
-	line_print("Error", format_text(step, "error"));
+	line_print("Output", output ? output : "");
+	line_print("Error", error ? error : "");
+	free(error);
+	free(output);
 	free(after);
 	free(words);
 }
@@ -203,10 +207,23 @@ static void print(const json_t *job, bool one_step, const struct show_line *line
 		return;
 	}
 	json_array_foreach (steps, i, step)
-		step_print(step);
+		step_print(job, step);
 }
 
-/* The jobs, each once, and whether the operand that named each was a step. */
+/* Whether only steps of this job were named, not the job itself. */
+static bool steps_named(const json_t *operands, const json_t *job)
+{
+	struct word id = format_count(json_object_get(job, "job_id"));
+	const json_t *operand;
+	size_t i;
+
+	json_array_foreach (operands, i, operand)
+		if (!strcmp(json_string_value(operand), id.s))
+			return false;
+	return true;
+}
+
+
 static int show(const json_t *operands, const struct show_line *line)
 {
 	json_t *answer = call_gate("show", json_pack("{sO sb}", "jobs", operands, "elements", line->elements));
@@ -219,11 +236,9 @@ static int show(const json_t *operands, const struct show_line *line)
 		call_print_json();
 	} else {
 		json_array_foreach (json_object_get(answer, "jobs"), i, job) {
-			const char *label = json_string_value(json_array_get(operands, i));
-
 			if (i)
 				putchar('\n');
-			print(job, label && strchr(label, '.'), line);
+			print(job, steps_named(operands, job), line);
 		}
 	}
 	json_decref(answer);

@@ -28,7 +28,7 @@ static void row(struct table *table, const char *role, const char *name, pid_t p
 	table_cell(table, pid > 0 ? number : "-");
 	table_cell(table, version);
 	table_cell(table, since);
-	table_cell_coloured(table, note, !strcmp(note, "leader") ? "32" : !strcmp(note, "not running") ? "31" : "");
+	table_cell_coloured(table, note, !strcmp(note, "leader") ? "32" : !strncmp(note, "not ", 4) ? "31" : "");
 }
 
 /* A part that is found on this machine: its pid, or that it does not run. Only whoever may look can tell. */
@@ -46,7 +46,7 @@ static void local_rows(struct table *table, const struct instance *in, const cha
 	part_row(table, "munged", "", instance_munged(in), "");
 	for (char **node = nodes; *node; node++)
 		part_row(table, "launcher", *node, instance_launcher(in, *node), "");
-	instance_nodes_free(nodes);
+	instance_names_free(nodes);
 }
 
 /* The daemons that the database knows. */
@@ -58,14 +58,19 @@ static void known_rows(struct table *table, const json_t *processes)
 	json_array_foreach (processes, i, p)
 		row(table, format_text(p, "role"), format_text(p, "name"), (pid_t)json_integer_value(json_object_get(p, "pid")),
 		    format_text(p, "version"), format_when(json_object_get(p, "started_at")).s,
-		    json_is_true(json_object_get(p, "leader")) ? "leader" : "");
+		    json_is_true(json_object_get(p, "leader"))	       ? "leader"
+		    : json_is_false(json_object_get(p, "connected")) ? "not connected"
+								     : "");
 }
 
 /* With the gate away: which daemons run all the same. */
-static void daemon_rows(struct table *table, const struct instance *in)
+static void daemon_rows(struct table *table, const struct instance *in, const char *kind)
 {
-	part_row(table, "jobmgrd", "", instance_daemon(in, "jobmgrd"), "");
-	part_row(table, "nodemgrd", "", instance_daemon(in, "nodemgrd"), "");
+	char **names = instance_daemons(in, kind);
+
+	for (char **name = names; *name; name++)
+		part_row(table, kind, *name + strlen(kind) + 1, instance_daemon(in, *name), "");
+	instance_names_free(names);
 }
 
 /* The private instance that the configuration belongs to; false where it is a system installation or somebody else's. */
@@ -86,10 +91,12 @@ static void print(const json_t *answer, bool wide)
 	struct instance in = {.lock = -1};
 	bool here = instance_here(&in);
 
-	if (answer)
+	if (answer) {
 		known_rows(table, json_object_get(answer, "processes"));
-	else if (here)
-		daemon_rows(table, &in);
+	} else if (here) {
+		daemon_rows(table, &in, "jobmgrd");
+		daemon_rows(table, &in, "nodemgrd");
+	}
 	if (here)
 		local_rows(table, &in, format_text(database, "version"));
 	table_print(table, stdout, wide);

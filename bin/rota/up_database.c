@@ -235,10 +235,38 @@ static bool schema_upgrade(const struct instance *in, struct err *e)
 	return ok;
 }
 
+/* Who begins an instance administers it. Root does everywhere; anybody else is made known, once. */
+static bool admin_make(const struct instance *in, struct err *e)
+{
+	char *conninfo = instance_conninfo(in, "rota", "postgres");
+	const char *values[] = {in->account};
+	PGconn *db;
+	PGresult *result;
+	bool ok;
+
+	if (in->root) {
+		free(conninfo);
+		return true;
+	}
+	db = PQconnectdb(conninfo);
+	result = PQexecParams(db,
+			      "select api.admin_change(0, 'root', jsonb_build_object('object', 'user', 'action', 'create', 'name', $1::text,"
+			      " 'values', jsonb_build_object('role', 'admin'))) where api.admin_row('user', $1) is null",
+			      1, NULL, values, NULL, NULL, 0);
+	ok = PQresultStatus(result) == PGRES_TUPLES_OK;
+	if (!ok)
+		err_set(e, "could not make \"%s\" an admin: %.*s", in->account, (int)strcspn(PQerrorMessage(db), "\n"), PQerrorMessage(db));
+	PQclear(result);
+	PQfinish(db);
+	free(conninfo);
+	return ok;
+}
+
 bool up_database(const struct instance *in, struct err *e)
 {
 	char *bin = bindir(e);
-	bool ok = bin && cluster_make(in, bin, e) && server_start(in, bin, e) && database_make(in, e) && schema_upgrade(in, e);
+	bool ok = bin && cluster_make(in, bin, e) && server_start(in, bin, e) && database_make(in, e) && schema_upgrade(in, e) &&
+		  admin_make(in, e);
 
 	free(bin);
 	return ok;

@@ -24,45 +24,50 @@ static bool gate_answers(const struct instance *in, const void *arg)
 	return ok;
 }
 
-/* Start one of the daemons that take --config and lock run/NAME.pid. */
-static pid_t daemon_start(const struct instance *in, const char *name, struct err *e)
-{
-	char *program = xasprintf("%s/%s", in->daemons, name), *config = instance_path(in, "etc/rota.conf");
-	const char *argv[] = {program, "--config", config, NULL};
-	pid_t pid = process_start(in, name, argv, false, e);
-
-	if (pid > 0)
-		instance_say(in, "%s started (pid %d)", name, (int)pid);
-	free(config);
-	free(program);
-	return pid;
-}
-
 static bool daemon_runs(const struct instance *in, const void *name)
 {
 	return instance_daemon(in, name) > 0;
 }
 
+/* Start a daemon of a kind under the name "1", unless one of the kind runs. *pid is that of the new one, else 0. */
+static bool daemon_start(const struct instance *in, const char *kind, pid_t *pid, struct err *e)
+{
+	char *program = xasprintf("%s/%s", in->daemons, kind), *config = instance_path(in, "etc/rota.conf");
+	const char *argv[] = {program, "--config", config, "--name", "1", NULL};
+	char **names = instance_daemons(in, kind);
+	bool runs = false;
+
+	*pid = 0;
+	for (char **name = names; *name && !runs; name++) {
+		runs = daemon_runs(in, *name);
+		if (runs)
+			instance_say(in, "%s runs (pid %d)", kind, (int)instance_daemon(in, *name));
+	}
+	if (!runs) {
+		*pid = process_start(in, kind, argv, false, e);
+		if (*pid > 0)
+			instance_say(in, "%s started (pid %d)", kind, (int)*pid);
+	}
+	instance_names_free(names);
+	free(config);
+	free(program);
+	return *pid >= 0;
+}
+
 bool up_daemons(const struct instance *in, struct err *e)
 {
 	struct err last = {0};
-	pid_t pid = 0;
+	pid_t pid;
 
-	if (daemon_runs(in, "jobmgrd"))
-		instance_say(in, "jobmgrd runs (pid %d)", (int)instance_daemon(in, "jobmgrd"));
-	else if ((pid = daemon_start(in, "jobmgrd", e)) < 0)
+	if (!daemon_start(in, "jobmgrd", &pid, e))
 		return false;
 	if (!process_await(in, "jobmgrd", pid, READY_SECONDS, gate_answers, &last, e)) {
 		if (last.message[0])
 			fprintf(stderr, "rota: the gate does not answer: %s\n", last.message);
 		return false;
 	}
-	if (daemon_runs(in, "nodemgrd")) {
-		instance_say(in, "nodemgrd runs (pid %d)", (int)instance_daemon(in, "nodemgrd"));
-		return true;
-	}
-	pid = daemon_start(in, "nodemgrd", e);
-	return pid > 0 && process_await(in, "nodemgrd", pid, READY_SECONDS, daemon_runs, "nodemgrd", e);
+	return daemon_start(in, "nodemgrd", &pid, e) &&
+	       (!pid || process_await(in, "nodemgrd", pid, READY_SECONDS, daemon_runs, "nodemgrd-1", e));
 }
 
 /* One change through the gate's admin verb; `values` is taken over. */

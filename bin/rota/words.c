@@ -6,8 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bin/rota/hostlist.h"
+#include "jobmgr/option.h"
 #include "lib/err.h"
+
+enum { MOST_NODES = 65536 };
 
 static json_t *text(const struct verb_scan *scan, const char *word)
 {
@@ -49,14 +51,14 @@ json_t *words_nodes(const struct verb_scan *scan)
 	json_t *list = json_array();
 
 	for (int i = 0; i < scan->operands; i++) {
+		struct option_context context = {.items_left = MOST_NODES};
 		struct err e = {0};
-		char **names = hostlist_expand(scan->argv[scan->at + i], &e);
+		json_t *names = option_value(option_row(OPTION_ID_NODELIST), scan->argv[scan->at + i], &context, &e);
 
 		if (!names)
 			verb_misuse(scan->verb, "%s", e.message);
-		for (char **name = names; *name; name++)
-			json_array_append_new(list, text(scan, *name));
-		hostlist_free(names);
+		json_array_extend(list, names);
+		json_decref(names);
 	}
 	return list;
 }
