@@ -43,7 +43,7 @@ static bool is_wanted(const struct launcher *l, const struct order *o, const str
 		return err_set(e, "order is for node \"%s\", this is \"%s\"", o->node, l->node);
 	if (geteuid() != 0 && o->uid != geteuid())
 		return err_set(e, "order is for uid %ld, and only root can launch for others", (long)o->uid);
-	*again = launcher_used_has(l->used, &key) || launcher_spool_has(&key);
+	*again = used_has(l->used, &key) || launcher_spool_has(&key);
 	if (*again)
 		return err_set(e, "order was used before");
 	if (o->expires_at <= now)
@@ -145,7 +145,7 @@ static void launch(struct launcher *l, const struct order *o, const struct recor
 	}
 	if (!write_used(l, o, key))
 		die("the journal of node \"%s\" cannot be written", l->node);
-	launcher_used_add(l->used, key, o->expires_at, time(NULL));
+	used_add(l->used, key, o->expires_at, time(NULL));
 	fork_keeper(l, o, key, ctl);
 	close(ctl);
 }

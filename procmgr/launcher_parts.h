@@ -1,7 +1,7 @@
 /* launcher_parts.h - the launcher's one object and how its files hang together:
  *
  * launcher.c is start, loop and end; launcher_spool.c the node's folders and the sockets of its keepers; launcher_order.c decides
- * whether an order is believed and forks its keeper; launcher_used.c remembers which were; launcher_control.c passes control
+ * whether an order is believed and forks its keeper; launcher_control.c passes control
  * messages on; launcher_agent.c keeps procmgrd running. */
 #ifndef ROTA_PROCMGR_LAUNCHER_PARTS_H
 #define ROTA_PROCMGR_LAUNCHER_PARTS_H
@@ -12,10 +12,9 @@
 #include "procmgr/launcher.h"
 #include "procmgr/fence.h"
 #include "procmgr/record.h"
+#include "procmgr/used.h"
 
 enum { LAUNCHER_MESSAGE_LARGEST = 128 * 1024 };
-
-struct launcher_used; /* attempts whose orders were believed and have not expired */
 
 /* A keeper that this launcher forked. */
 struct launcher_child {
@@ -32,7 +31,7 @@ struct launcher {
 	struct journal *journal;
 	struct seal_verify_key *key;
 	struct fence *fence; /* NULL: none on this machine, or switched off */
-	struct launcher_used *used;
+	struct used *used;   /* attempts whose orders were believed and have not expired */
 	struct launcher_child *children;
 	int child_count, child_room;
 	int signals;  /* signalfd */
@@ -45,13 +44,6 @@ struct launcher {
 	int64_t agent_started_at, agent_start_at;
 	int64_t agent_pause; /* before the next start */
 };
-
-/* launcher_used.c */
-struct launcher_used *launcher_used_new(void);
-void launcher_used_free(struct launcher_used *u);
-void launcher_used_add(struct launcher_used *u, const struct record_key *key, int64_t expires, int64_t now);
-bool launcher_used_has(const struct launcher_used *u, const struct record_key *key);
-int launcher_used_count(const struct launcher_used *u);
 
 /* launcher_spool.c: the node's folders, made where they are absent, checked, entered (chdir). */
 bool launcher_spool_enter(struct launcher *l, struct err *e);

@@ -1,17 +1,17 @@
-/* launcher_used.c - which orders were believed, until they expire: a hash table of attempts.
+/* used.c - step attempts with a time until which each is remembered: a hash table.
  *
- * Called by the launcher: filled from the journal at start, asked before each launch. What always holds: an entry stays at least
- * until its order has expired, and from then on the order is refused for that; so none is believed twice. */
-#include <stdlib.h>
+ * The launcher keeps in it which orders were believed (filled from the journal at start, asked before each launch); procmgrd,
+ * which orders the journal of an earlier procmgrd answers. What always holds: an entry stays at least until its time. */
+#include "procmgr/used.h"
 
-#include "procmgr/launcher_parts.h"
+#include <stdlib.h>
 
 struct entry {
 	struct record_key key;
 	int64_t expires; /* 0: a free place */
 };
 
-struct launcher_used {
+struct used {
 	struct entry *entries;
 	unsigned room; /* a power of two, never full */
 	int count;
@@ -27,15 +27,15 @@ static unsigned place_of(const struct record_key *key, unsigned room)
 	return (unsigned)(h >> 32) & (room - 1);
 }
 
-struct launcher_used *launcher_used_new(void)
+struct used *used_new(void)
 {
-	struct launcher_used *u = xcalloc(1, sizeof *u);
+	struct used *u = xcalloc(1, sizeof *u);
 	u->room = ROOM_FIRST;
 	u->entries = xcalloc(u->room, sizeof *u->entries);
 	return u;
 }
 
-void launcher_used_free(struct launcher_used *u)
+void used_free(struct used *u)
 {
 	if (!u)
 		return;
@@ -43,7 +43,7 @@ void launcher_used_free(struct launcher_used *u)
 	free(u);
 }
 
-static struct entry *find(const struct launcher_used *u, const struct record_key *key)
+static struct entry *find(const struct used *u, const struct record_key *key)
 {
 	unsigned at = place_of(key, u->room);
 	while (u->entries[at].expires != 0 && !record_key_equal(&u->entries[at].key, key))
@@ -52,9 +52,9 @@ static struct entry *find(const struct launcher_used *u, const struct record_key
 }
 
 /* Leave out what has expired, and make room where that was not enough. */
-static void rebuild(struct launcher_used *u, int64_t now)
+static void rebuild(struct used *u, int64_t now)
 {
-	struct launcher_used fresh = {NULL, u->room, 0};
+	struct used fresh = {NULL, u->room, 0};
 	int live = 0;
 	for (unsigned i = 0; i < u->room; i++)
 		live += u->entries[i].expires > now;
@@ -69,7 +69,7 @@ static void rebuild(struct launcher_used *u, int64_t now)
 	*u = fresh;
 }
 
-void launcher_used_add(struct launcher_used *u, const struct record_key *key, int64_t expires, int64_t now)
+void used_add(struct used *u, const struct record_key *key, int64_t expires, int64_t now)
 {
 	if ((unsigned)u->count * 2 >= u->room)
 		rebuild(u, now);
@@ -80,12 +80,12 @@ void launcher_used_add(struct launcher_used *u, const struct record_key *key, in
 		entry->expires = expires;
 }
 
-bool launcher_used_has(const struct launcher_used *u, const struct record_key *key)
+bool used_has(const struct used *u, const struct record_key *key)
 {
 	return find(u, key)->expires != 0;
 }
 
-int launcher_used_count(const struct launcher_used *u)
+int used_count(const struct used *u)
 {
 	return u->count;
 }
