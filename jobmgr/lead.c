@@ -10,7 +10,6 @@
  * up itself only; every other failure waits, longer each time. */
 #include "jobmgr/lead.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +82,7 @@ static void lead_sleep(struct lead *lead, double seconds)
 	if (seconds < 0)
 		seconds = 0;
 	wait.tv_sec = (time_t)seconds;
-	wait.tv_usec = (suseconds_t)((seconds - floor(seconds)) * 1e6);
+	wait.tv_usec = (suseconds_t)((seconds - (double)wait.tv_sec) * 1e6);
 	event_add(lead->alarm, &wait);
 }
 
