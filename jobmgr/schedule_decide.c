@@ -21,7 +21,8 @@ static bool decide_closed(struct schedule_pass *pass, const struct schedule_unit
 		const struct schedule_request *request = unit->member[i].request;
 		for (size_t k = 0; k < request->license_count; k++) {
 			size_t kind = request->licenses[k].kind;
-			if (!pass->closed[kind])
+			int64_t kept = schedule_kept_amount(request->kept, (int)pass->cluster->nodes, kind);
+			if (!pass->closed[kind] || kept >= request->licenses[k].count)
 				continue;
 			const struct schedule_pending *first = &pass->snapshot->pending[pass->closed[kind] - 1];
 			*stuck = i;

@@ -53,12 +53,22 @@ const char *schedule_explain_pending(struct schedule_arena *arena, const struct 
 	return schedule_arena_print(arena, "%lld.%s", (long long)step->job, step->name);
 }
 
-static const char *explain_running(struct schedule_arena *arena, const struct schedule_running *row)
+const char *schedule_explain_source(const struct schedule_profile *profile, int source, struct schedule_cause *cause)
 {
+	const struct schedule_snapshot *s = profile->cluster->snapshot;
+	struct schedule_arena *arena = profile->cluster->arena;
+	if (source < 0) {
+		cause->job = s->pending[~source].job;
+		cause->step = s->pending[~source].step;
+		return schedule_explain_pending(arena, &s->pending[~source]);
+	}
+	const struct schedule_running *row = &s->running[source];
+	cause->job = row->job;
+	cause->step = row->step;
 	return row->label ? row->label : schedule_arena_print(arena, "%lld step %d", (long long)row->job, row->step);
 }
 
-const char *schedule_explain_after(struct schedule_arena *arena, double seconds)
+static const char *explain_after(struct schedule_arena *arena, double seconds)
 {
 	return schedule_arena_print(arena, "+%.0f s", seconds);
 }
@@ -67,11 +77,11 @@ const char *schedule_explain_after(struct schedule_arena *arena, double seconds)
 static int explain_first(const struct schedule_profile *profile, const struct schedule_request *request, bool licenses)
 {
 	const struct schedule_cluster *c = profile->cluster;
-	int first = licenses && profile->first_at[c->nodes] < SCHEDULE_FOREVER ? (int)c->nodes : -1;
+	int first = licenses && profile->first_at[c->nodes] < SCHEDULE_BEYOND ? (int)c->nodes : -1;
 	for (size_t w = 0; !licenses && w < c->words; w++) {
 		for (uint64_t word = request->mask[w]; word;) {
 			size_t place = w * 64 + schedule_bits_pop(&word);
-			if (profile->first_at[place] < (first < 0 ? SCHEDULE_FOREVER : profile->first_at[first]))
+			if (profile->first_at[place] < (first < 0 ? SCHEDULE_BEYOND : profile->first_at[first]))
 				first = (int)place;
 		}
 	}
@@ -85,13 +95,11 @@ static const char *explain_end(struct schedule_arena *arena, const struct schedu
 	const struct schedule_snapshot *s = profile->cluster->snapshot;
 	if (place < 0)
 		return "";
-	int source = profile->first_source[place];
-	const char *label =
-		source < 0 ? schedule_explain_pending(arena, &s->pending[~source]) : explain_running(arena, &s->running[source]);
-	cause->job = source < 0 ? s->pending[~source].job : s->running[source].job;
-	cause->step = source < 0 ? s->pending[~source].step : s->running[source].step;
+	const char *label = schedule_explain_source(profile, profile->first_source[place], cause);
+	if (profile->first_at[place] >= SCHEDULE_FOREVER)
+		return schedule_arena_print(arena, "; %s has no time limit", label);
 	return schedule_arena_print(arena, "; first to end: %s at %s", label,
-				    schedule_explain_after(arena, profile->first_at[place] - s->now));
+				    explain_after(arena, profile->first_at[place] - s->now));
 }
 
 struct schedule_cause schedule_explain_resources(struct schedule_arena *arena, const struct schedule_profile *profile,
@@ -131,7 +139,7 @@ struct schedule_cause schedule_explain_priority(struct schedule_arena *arena, co
 		cause.message = schedule_arena_print(
 			arena, "enough is free, but it would delay %s, expected %s", schedule_explain_pending(arena, step),
 			hold->from < SCHEDULE_FOREVER
-				? schedule_arena_print(arena, "at %s", schedule_explain_after(arena, hold->from - s->now))
+				? schedule_arena_print(arena, "at %s", explain_after(arena, hold->from - s->now))
 				: "when what has no time limit ends");
 		break;
 	}

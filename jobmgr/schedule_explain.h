@@ -11,8 +11,8 @@ const char *schedule_explain_request(const struct schedule_cluster *cluster, con
 /* "812.solve", or what else is known of a step's name. */
 const char *schedule_explain_pending(struct schedule_arena *arena, const struct schedule_pending *step);
 
-/* "+300 s", "+2 h 5 min". */
-const char *schedule_explain_after(struct schedule_arena *arena, double seconds);
+/* The same of what an end or a hold ends; `source` as in struct schedule_end. Its ids go into the cause. */
+const char *schedule_explain_source(const struct schedule_profile *profile, int source, struct schedule_cause *cause);
 
 /* Why a request does not fit now: "needs 4 cpus on 2 nodes; 1 node free; first to end: 812.solve at +300 s". */
 struct schedule_cause schedule_explain_resources(struct schedule_arena *arena, const struct schedule_profile *profile,

@@ -237,7 +237,7 @@ struct schedule_profile *schedule_profile_new(const struct schedule_cluster *clu
 	profile->first_at = schedule_arena_take(cluster->arena, cluster->nodes + 1, sizeof *profile->first_at);
 	profile->first_source = schedule_arena_take(cluster->arena, cluster->nodes + 1, sizeof *profile->first_source);
 	for (size_t place = 0; place <= cluster->nodes; place++)
-		profile->first_at[place] = SCHEDULE_FOREVER;
+		profile->first_at[place] = SCHEDULE_BEYOND;
 	for (size_t i = 0; i < s->running_count; i++)
 		if (!s->running[i].kept || !schedule_keeping_for(keeping, s->running[i].job, s->running[i].kept_for))
 			profile_running(profile, (int)i);

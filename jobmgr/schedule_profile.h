@@ -58,7 +58,7 @@ struct schedule_profile {
 	struct schedule_hold **hold;	/* in the order they were made */
 	struct schedule_hold **by_from, **by_to;
 	size_t hold_count, hold_capacity;
-	double *first_at; /* by place: its first end, and of what */
+	double *first_at; /* by place: its first end (BEYOND: nothing runs there), and of what */
 	int *first_source;
 };
 

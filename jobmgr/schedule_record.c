@@ -103,18 +103,25 @@ void schedule_record_wait(struct schedule_record *record, size_t pending, const 
 						       .message = cause->message};
 }
 
-void schedule_record_expect(struct schedule_record *record, size_t pending, double at, const struct schedule_placed *placed,
-			    const struct schedule_taken *taken)
+void schedule_record_expect(struct schedule_record *record, size_t pending, double at, const struct schedule_cause *after,
+			    const struct schedule_placed *placed, const struct schedule_taken *taken)
 {
 	const struct schedule_cluster *c = record->cluster;
 	struct schedule_wait *wait = &record->wait[pending];
 	int *node = schedule_arena_take(c->arena, placed->spots, sizeof *node);
+	if (wait->node_count)
+		return;
 	for (size_t i = 0; i < placed->spots; i++)
 		node[i] = c->node[taken[i].place]->id;
 	wait->expected_at = at;
 	wait->node_ids = node;
 	wait->node_count = placed->spots;
-	wait->message = schedule_arena_print(c->arena, "%s; expected at +%.0f s", wait->message, at - c->snapshot->now);
+	wait->message = schedule_arena_print(c->arena, "%s; expected at +%.0f s after %s", wait->message, at - c->snapshot->now,
+					     after->message);
+	if (wait->reason != SCHEDULE_RESOURCES && wait->reason != SCHEDULE_LICENSE)
+		return;
+	wait->blocker_job = after->job;
+	wait->blocker_step = after->step;
 }
 
 struct schedule_result *schedule_record_finish(struct schedule_record *record, size_t evaluations)

@@ -157,24 +157,15 @@ static bool reserve_uses(const struct schedule_reserve *r, int place)
 	return false;
 }
 
-/* What ends at that moment on a place that the unit takes: the last thing it waits for. */
-static void reserve_blocker(const struct schedule_reserve *r, struct schedule_moment *moment)
+/* What ends at that moment, if possible on a place that the unit takes: the last thing it waits for. */
+static int reserve_source(const struct schedule_reserve *r)
 {
-	const struct schedule_snapshot *s = r->cluster->snapshot;
-	moment->blocker_step = -1;
-	for (size_t i = r->to_before; i < r->to; i++) {
-		const struct schedule_pending *step = &s->pending[r->profile->by_to[i]->pending];
-		moment->blocker_job = step->job;
-		moment->blocker_step = step->step;
-	}
-	for (size_t i = r->end_before; i < r->end; i++) {
-		const struct schedule_end *end = &r->profile->end[i];
-		if (!reserve_uses(r, end->place))
-			continue;
-		moment->blocker_job = end->source < 0 ? s->pending[~end->source].job : s->running[end->source].job;
-		moment->blocker_step = end->source < 0 ? s->pending[~end->source].step : s->running[end->source].step;
-		return;
-	}
+	for (size_t i = r->end_before; i < r->end; i++)
+		if (reserve_uses(r, r->profile->end[i].place))
+			return r->profile->end[i].source;
+	if (r->to_before < r->to)
+		return ~(int)r->profile->by_to[r->to_before]->pending;
+	return r->profile->end[r->end_before].source;
 }
 
 bool schedule_reserve_find(struct schedule_reserve *reserve, const struct schedule_unit *unit, struct schedule_moment *moment)
@@ -186,8 +177,7 @@ bool schedule_reserve_find(struct schedule_reserve *reserve, const struct schedu
 			open = gate_open(reserve, &reserve->gate[i]);
 		if (!open || !schedule_set_try(reserve->set, &reserve->view, unit))
 			continue;
-		*moment = (struct schedule_moment){.at = reserve->view.at, .view = &reserve->view};
-		reserve_blocker(reserve, moment);
+		*moment = (struct schedule_moment){reserve->view.at, reserve_source(reserve), &reserve->view};
 		return true;
 	}
 	return false;

@@ -8,8 +8,7 @@
 
 struct schedule_moment {
 	double at;
-	int64_t blocker_job; /* what ends then; step -1: not known */
-	int blocker_step;
+	int source;		    /* what ends then, as in struct schedule_end */
 	struct schedule_view *view; /* the cluster then, with the unit taken from it: to be held or undone */
 };
 

@@ -54,8 +54,10 @@ static void wait_foresee(struct schedule_pass *pass, struct schedule_unit *unit,
 		return;
 	const struct schedule_placed *placed = schedule_set_placed(pass->set, &count);
 	bool late = wait_late(unit, moment.at);
+	struct schedule_cause after;
+	after.message = schedule_explain_source(pass->profile, moment.source, &after);
 	for (size_t i = 0; i < count && moment.at < SCHEDULE_FOREVER && !late; i++)
-		schedule_record_expect(pass->record, unit->member[placed[i].member].pending, moment.at, &placed[i],
+		schedule_record_expect(pass->record, unit->member[placed[i].member].pending, moment.at, &after, &placed[i],
 				       schedule_set_taken(pass->set, &placed[i]));
 	if (holds && !late)
 		schedule_set_hold(pass->set, moment.view, unit);
