@@ -4,11 +4,13 @@
 static const struct placing {
 	const char *name, *nodes, *licenses, *running, *queue, *answer;
 } placings[] = {
-	{"the node with the fewest free cpus that fit", "n1 ....\nn2 aa..\nn3 aaa.", NULL, "a -", "A c=2", "n1 ....\nn2 aaAA\nn3 aaa.\n"},
+	{"the node with the fewest free cpus that fit", "n1 ....\nn2 aa..\nn3 aaa.", NULL, "a -", "A c=2",
+	 "n1 ....\nn2 aaAA\nn3 aaa.\n"},
 	{"names in natural order break ties", "n10 ....\nn9 ....\nn2 ....", NULL, NULL, "A", "n10 ....\nn9 ....\nn2 A...\n"},
 	{"a lower weight comes before a better fit", "n1 a... w=5\nn2 .... w=1", NULL, "a -", "A", "n1 a...\nn2 A...\n"},
 	{"a negative weight is lower still", "n1 .\nn2 . w=-3", NULL, NULL, "A", "n1 .\nn2 A\n"},
-	{"tasks go to as few nodes as take them", "n1 ..\nn2 ....\nn3 ......", NULL, NULL, "A k=8", "n1 AA\nn2 ....\nn3 AAAAAA\n"},
+	{"tasks go to as few nodes as take them", "n1 ..\nn2 ....\nn3 ......", NULL, NULL, "A k=8",
+	 "n1 AA\nn2 ....\nn3 AAAAAA\n"},
 	{"... each filled in turn, none left empty", "n1 ....\nn2 ....\nn3 ....", NULL, NULL, "A n=3 k=6",
 	 "n1 AAAA\nn2 A...\nn3 A...\n"},
 	{"... the preferred nodes among those that take all", "n1 . w=1\nn2 ....\nn3 ....\nn4 ...", NULL, NULL, "A n=2 k=7",
@@ -38,10 +40,12 @@ static const struct placing {
 	{"features: one that no node has", "n1 . f=ssd", NULL, NULL, "A f=gold\nB f=!gold", "n1 B\nA node\n"},
 	{"features: malformed matches nothing", "n1 . f=a", NULL, NULL, "A f=a&\nB f=(a\nC f=a)\nD f=!\nE f=&a\nF f=a!a",
 	 "n1 .\nA node\nB node\nC node\nD node\nE node\nF node\n"},
-	{"only the nodes of a list", "n1 .\nn2 .\nn3 .", NULL, NULL, "A on=n2,n3 n=2\nB off=n1,n9", "n1 .\nn2 A\nn3 A\nB resources A\n"},
+	{"only the nodes of a list", "n1 .\nn2 .\nn3 .", NULL, NULL, "A on=n2,n3 n=2\nB off=n1,n9",
+	 "n1 .\nn2 A\nn3 A\nB resources A\n"},
 	{"a down node is no node", "n1 .. down\nn2 ..", NULL, NULL, "A on=n1\nB n=2\nC", "n1 ..\nn2 C.\nA node\nB node\n"},
 	{"exactly the same nodes", "n1 .\nn2 ....\nn3 ....", NULL, NULL, "A nodes=n3,n2 k=6", "n1 .\nn2 AA..\nn3 AAAA\n"},
-	{"... all of them or none", "n1 .\nn2 a", NULL, "a +50", "A nodes=n1,n2\nB t=50", "n1 B\nn2 a\nA resources a +50 on n1,n2\n"},
+	{"... all of them or none", "n1 .\nn2 a", NULL, "a +50", "A nodes=n1,n2\nB t=50",
+	 "n1 B\nn2 a\nA resources a +50 on n1,n2\n"},
 	{"... not down ones", "n1 .\nn2 . down", NULL, NULL, "A nodes=n1,n2\nB nodes=n7\nC", "n1 C\nn2 .\nA node\nB node\n"},
 	{"other nodes", "n1 .\nn2 .", NULL, NULL, "A away=n1\nB away=n1,n2", "n1 .\nn2 A\nB node\n"},
 	{"kept for one step only", "n1 aa..\nn2 ....", NULL, "a - keep=C", "A c=3\nB c=2\nC nodes=n1 c=3",
@@ -50,7 +54,8 @@ static const struct placing {
 	 "n1 AAAb A=gpu:1,2\n"},
 	{"... and takes what is free for the rest", "n1 aab. g=gpu:3", NULL, "a - g=gpu:2 keep=A\nb -", "A nodes=n1 c=3 g=gpu:2",
 	 "n1 AAbA A=gpu:2,0\n"},
-	{"... licences too", "n1 a.\nn2 ..", "mat 1", "a - l=mat:1 keep=B", "A l=mat:1\nB nodes=n1 l=mat:1", "n1 B.\nn2 ..\nA license\n"},
+	{"... licences too", "n1 a.\nn2 ..", "mat 1", "a - l=mat:1 keep=B", "A l=mat:1\nB nodes=n1 l=mat:1",
+	 "n1 B.\nn2 ..\nA license\n"},
 };
 
 static void test_placing(void **state)
