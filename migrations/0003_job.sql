@@ -183,6 +183,7 @@ create table rota.step (
 	deps_waiting int not null default 0 check (deps_waiting >= 0),
 	rank bigint not null,
 	begin_at timestamptz,
+	start_by timestamptz,
 	eligible_at timestamptz,
 	retries int not null default 0 check (retries >= 0),
 	requeues int not null default 0 check (requeues >= 0),
@@ -201,6 +202,11 @@ create table rota.step (
 ) partition by range (job_id) ;
 create index step_eligible on rota.step (rank desc, job_id, step_id)
 	where state = 'pending' and deps_waiting = 0 and held = '';
+create index step_head on rota.step (rank desc, job_id, step_id)
+	where state = 'running' and attempt = 0;
+create index step_timed on rota.step (start_by) where start_by is not null and ended_at is null;
+create index step_later on rota.step (begin_at) where begin_at is not null and state = 'pending';
+create index step_resuming on rota.step (rank desc, job_id, step_id) where resume_wanted;
 create index step_live on rota.step (job_id, step_id) where ended_at is null;
 create trigger step_never_deleted before delete or truncate on rota.step for each statement execute function rota.never_deleted();
 comment on table rota.step is 'A step as it stands: the one row whose state says what is going on. Array elements get theirs when they start.';
@@ -215,6 +221,7 @@ comment on column rota.step.held_reason is 'Why it is held.';
 comment on column rota.step.deps_waiting is 'Unmet dependencies; 0: none stands in its way.';
 comment on column rota.step.rank is 'Place in the queue, higher first: seconds of priority less the time of submission, so it never has to be rewritten as time passes.';
 comment on column rota.step.begin_at is 'Not to be started before: as asked for, or after a requeue.';
+comment on column rota.step.start_by is 'Latest start with which it can still end before its deadline; null: no deadline.';
 comment on column rota.step.eligible_at is 'When nothing but resources stood in its way any more.';
 comment on column rota.step.retries is 'How often it was run again after a failure of its own.';
 comment on column rota.step.requeues is 'How often it was run again for another reason.';

@@ -82,6 +82,32 @@ begin
 end $$;
 comment on function api.submit_check(text, text, text, jsonb, text, jsonb) is 'Refuse what can never run (JM20) or is not allowed. Internal.';
 
+create function api.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int, p_script text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	if p_account is not null and not exists (select from account a where a.account = p_account) then
+		perform api.submit_refuse(p_script, 1, 'account', format('there is no account "%s"', p_account), null);
+	elsif exists (select from association a where a.account = p_account)
+		and not exists (select from association a where a.account = p_account and a.user_name = p_owner) then
+		perform api.submit_refuse(p_script, 1, 'account', format('"%s" may not use account "%s"', p_owner, p_account), null);
+	elsif not exists (select from qos q where q.qos = p_qos) then
+		perform api.submit_refuse(p_script, 1, 'qos', format('there is no quality of service "%s"', p_qos),
+			(select 'There are: ' || string_agg(q.qos, ', ' order by q.qos) || '.' from qos q));
+	elsif p_role = 'user' and p_priority is not null then
+		perform api.submit_refuse(p_script, 1, 'priority', 'only operators give priority', null);
+	elsif p_role = 'user' and p_nice < 0 then
+		perform api.submit_refuse(p_script, 1, 'nice', 'only operators give a negative value', null);
+	end if;
+end $$;
+comment on function api.submit_check_job(text, text, text, text, int, int, text) is
+	'Refuse an account, a quality of service or a priority that the owner may not have; p_role: the role of who asks. Internal.';
+
+create function api.start_by(p_deadline timestamptz, p_time_min_s bigint, p_time_limit_s bigint) returns timestamptz
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select p_deadline - make_interval(secs => coalesce(p_time_min_s, p_time_limit_s, 0));
+$$;
+comment on function api.start_by(timestamptz, bigint, bigint) is 'The latest start with which a step can still end before its deadline; null: it has none. Internal.';
+
 create function api.submit_rank(p_priority int, p_nice int, p_qos text, p_at timestamptz) returns bigint
 language sql stable set search_path = rota, pg_temp as $$
 	select (p_priority - p_nice + coalesce((select q.priority from qos q where q.qos = p_qos), 0))::bigint
@@ -129,22 +155,8 @@ begin
 	end if;
 	if v_account is null then
 		select p.default_account into v_account from person p where p.user_name = p_user;
-	elsif not exists (select from account a where a.account = v_account) then
-		perform api.submit_refuse(v_script, 1, 'account', format('there is no account "%s"', v_account), null);
 	end if;
-	if exists (select from association a where a.account = v_account)
-		and not exists (select from association a where a.account = v_account and a.user_name = p_user) then
-		perform api.submit_refuse(v_script, 1, 'account', format('you may not use account "%s"', v_account), null);
-	end if;
-	if not exists (select from qos q where q.qos = v_qos) then
-		perform api.submit_refuse(v_script, 1, 'qos', format('there is no quality of service "%s"', v_qos),
-			(select 'There are: ' || string_agg(q.qos, ', ' order by q.qos) || '.' from qos q));
-	end if;
-	if coalesce((v_head ->> 'nice')::int, 0) < 0 or (v_head ->> 'priority') is not null then
-		if api.caller_role(p_uid, p_user) = 'user' then
-			perform api.submit_refuse(v_script, 1, case when v_head ->> 'priority' is null then 'nice' else 'priority' end, 'only operators may raise priority', null);
-		end if;
-	end if;
+	perform api.submit_check_job(p_user, api.caller_role(p_uid, p_user), v_account, v_qos, (v_head ->> 'nice')::int, (v_head ->> 'priority')::int, v_script);
 	select jsonb_agg(s.value || jsonb_build_object('partition', coalesce(s.value ->> 'partition', (select p.partition from partition p where p.is_default))) order by s.nr)
 	into v_steps
 	from jsonb_array_elements(p_plan -> 'steps') with ordinality as s (value, nr);
@@ -176,9 +188,10 @@ begin
 		ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, "constraint" text,
 		nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint, begin_at double precision, deadline_at double precision, requeue boolean,
 		retry int, "group" text, keep jsonb, deps_any boolean, with_set int, spec text, auth text);
-	insert into step (job_id, step_id, request_id, rank, begin_at, held, held_reason)
-	select v_job, s.step_id, s.step_id, v_rank, to_timestamp(s.begin_at), case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end
-	from jsonb_to_recordset(v_steps) as s (step_id int, begin_at double precision, hold boolean);
+	insert into step (job_id, step_id, request_id, rank, begin_at, start_by, held, held_reason)
+	select v_job, s.step_id, s.step_id, v_rank, to_timestamp(s.begin_at), api.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s),
+		case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end
+	from jsonb_to_recordset(v_steps) as s (step_id int, begin_at double precision, deadline_at double precision, time_min_s bigint, time_limit_s bigint, hold boolean);
 	insert into step_array (job_id, step_id, indices, size, max_running, by_corr)
 	select v_job, s.step_id, s."array" -> 'indices', (s."array" ->> 'size')::int, (s."array" ->> 'limit')::int,
 		exists (select from jsonb_to_recordset(p_plan -> 'edges') as e (step_id int, "condition" text) where e.step_id = s.step_id and e."condition" = 'corr')

@@ -136,41 +136,33 @@ begin
 	-- Deadlines: a step that waits past the moment from which it could still end in time will not start any more.
 	select array_agg(distinct s.job_id) into v_due
 	from step s
-	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-	where s.state in ('pending', 'running') and s.attempt = 0 and s.ended_at is null and r.deadline_at is not null
-		and now() + make_interval(secs => coalesce(r.time_min_s, r.time_limit_s, 0)) >= r.deadline_at;
+	where s.start_by <= now() and s.ended_at is null and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0));
 	if v_due is not null then
 		perform api.job_lock(v_due);
 		perform api.step_move('schedule', array(
 			select (s.job_id, s.step_id, 'deadline', null, 'deadline', null, null, 'could not end before its deadline')::api.move
 			from step s
-			join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 			left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-			where s.job_id = any (v_due) and s.state = 'pending' and a.size is null and r.deadline_at is not null
-				and now() + make_interval(secs => coalesce(r.time_min_s, r.time_limit_s, 0)) >= r.deadline_at));
+			where s.job_id = any (v_due) and s.state = 'pending' and a.size is null and s.start_by <= now() and s.ended_at is null));
 		perform api.step_move('schedule', array(
 			select m::api.move
 			from step s
-			join step_request r on r.job_id = s.job_id and r.step_id = s.step_id
 			join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 			cross join lateral api.array_give_up(s.job_id, s.step_id, 'deadline', 'deadline', 'could not end before its deadline') m
-			where s.job_id = any (v_due) and s.ended_at is null and a.next < a.size
-				and now() + make_interval(secs => coalesce(r.time_min_s, r.time_limit_s, 0)) >= r.deadline_at));
+			where s.job_id = any (v_due) and s.ended_at is null and a.next < a.size and s.start_by <= now()));
 		notify rota_event;
 	end if;
 	-- Suspended steps that are to go on, oldest first, where their CPUs are free again.
 	for v_one in
-		select s.job_id, s.step_id from step s where s.state = 'suspended' and s.resume_wanted and s.ended_at is null order by s.rank desc, s.job_id, s.step_id
+		select s.job_id, s.step_id from step s where s.resume_wanted and s.state = 'suspended' order by s.rank desc, s.job_id, s.step_id
 	loop
 		perform api.job_lock(array[v_one.job_id]);
 		perform api.step_resume(v_one.job_id, v_one.step_id);
 	end loop;
-	select least(min(s.begin_at) filter (where s.begin_at > now()),
-		min(r.deadline_at - make_interval(secs => coalesce(r.time_min_s, r.time_limit_s, 0))))
-	into v_next
-	from step s
-	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-	where s.state = 'pending' and s.ended_at is null and (s.begin_at > now() or r.deadline_at is not null);
+	select least(
+		(select min(s.begin_at) from step s where s.begin_at > now() and s.state = 'pending'),
+		(select min(s.start_by) from step s where s.start_by > now() and s.ended_at is null))
+	into v_next;
 	return extract(epoch from v_next);
 end $$;
 comment on function api.schedule_tick(bigint) is 'Moves that only time brings: deadlines, resumes. Answers when the next one is due (epoch seconds), null: none is known.';

@@ -50,59 +50,19 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 $$;
 comment on function api.schedule_running() is 'Open allocations, and when each is to end (epoch seconds, null: no limit); kept ones are for step kept_for.';
 
-create function api.schedule_pending(p_limit int)
-returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text, user_name text, qos text, rank bigint,
-	nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb,
-	licenses jsonb, exclusive boolean, "constraint" text, nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint,
-	deadline_at double precision, with_set int, with_count int, same_nodes int[], other_nodes int[], same_as_step int, other_than_step int[],
-	array_next int, array_size int, array_room int, array_skip int[])
-language sql stable security definer set search_path = rota, pg_temp as $$
-	select s.job_id, s.step_id, s.request_id, r.name, s.array_index, s.attempt, r.partition, j.user_name, j.qos, s.rank,
-		r.nodes_min, r.nodes_max, r.ntasks, r.ntasks_per_node, r.cpus_per_task, r.mem_mb,
-		coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
-		r.licenses, r.exclusive, r."constraint", r.nodelist, r.exclude,
-		coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s, extract(epoch from r.deadline_at)::double precision,
-		r.with_set, case when r.with_set is not null then (select count(*)::int from step_request w join step ws using (job_id, step_id)
-			where w.job_id = r.job_id and w.with_set = r.with_set and ws.state = 'pending') end,
-		peers.same_nodes, peers.other_nodes, peers.same_as_step, peers.other_than_step,
-		a.next, a.size,
-		case when a.size is not null and not a.by_corr then least(coalesce(a.max_running - a.running, a.size), a.size) when a.by_corr then 0 end, a.skip
-	from step s
-	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-	join job j on j.job_id = s.job_id
-	join partition p on p.partition = r.partition and p.state in ('up', 'drain')
-	left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-	left join lateral (
-		select
-			(select array_agg(al.node_id order by al.node_index)
-				from step_edge e
-				join step ps on ps.job_id = e.peer_job_id and ps.step_id = e.peer_step_id
-				join allocation al on al.job_id = ps.job_id and al.step_id = ps.step_id and al.attempt = ps.attempt and al.attempt > 0
-				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'same_nodes' and e.gates) as same_nodes,
-			(select array_agg(distinct al.node_id)
-				from step_edge e
-				join step ps on ps.job_id = e.peer_job_id and ps.request_id = e.peer_step_id
-				join allocation al on al.job_id = ps.job_id and al.step_id = ps.step_id and al.attempt = ps.attempt and al.attempt > 0
-				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes' and e.gates) as other_nodes,
-			(select min(e.peer_step_id) from step_edge e
-				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'same_nodes' and not e.gates) as same_as_step,
-			(select array_agg(e.peer_step_id) from step_edge e
-				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes' and not e.gates) as other_than_step
-	) peers on true
-	where s.deps_waiting = 0 and s.held = '' and (s.begin_at is null or s.begin_at <= now())
-		and ((s.state = 'pending' and a.size is null)
-			or (a.size is not null and s.ended_at is null and not a.by_corr and a.next < a.size))
-	order by p.priority desc, s.rank desc, s.job_id, s.step_id
-	limit p_limit;
-$$;
-comment on function api.schedule_pending(int) is 'Eligible steps in the order of the queue, array heads with elements left among them, p_limit at most.';
-
 create function api.schedule_launch(p_jobs bigint[], p_requests int[])
 returns table (job_id bigint, request_id int, uid int, gid int, user_name text, script_hash text, environment_hash text, spec text, auth text,
-	job_name text, name text, account text, array_size int, group_name text)
+	job_name text, name text, account text, array_size int, array_indices jsonb, group_name text, group_nodes int[])
 language sql stable security definer set search_path = rota, pg_temp as $$
 	select j.job_id, r.step_id, j.uid, j.gid, j.user_name, encode(j.script_hash, 'hex'), encode(j.environment_hash, 'hex'), r.spec,
-		encode(r.auth, 'hex'), j.name, r.name, j.account, a.size, r.group_name
+		encode(r.auth, 'hex'), j.name, r.name, j.account, a.size, a.indices, r.group_name,
+		-- Where an attempt of its group holds the prolog and has not gone yet.
+		case when r.group_name is not null then array(
+			select distinct al.node_id
+			from step_request g
+			join step s on s.job_id = g.job_id and s.request_id = g.step_id
+			join allocation al on al.job_id = s.job_id and al.step_id = s.step_id and al.holder and al.gone_at is null and al.attempt > 0
+			where g.job_id = r.job_id and g.group_name = r.group_name) end
 	from (select distinct v.job_id, v.step_id from unnest(p_jobs, p_requests) as v (job_id, step_id)) v
 	join step_request r on r.job_id = v.job_id and r.step_id = v.step_id
 	join job j on j.job_id = r.job_id

@@ -43,8 +43,8 @@ create function api.array_expand(p_elements jsonb, p_actor text)
 returns table (job_id bigint, step_id int, request_id int, pos int)
 language sql set search_path = rota, pg_temp as $$
 	with made as (
-		insert into step (job_id, step_id, request_id, array_index, rank, begin_at, eligible_at, held, held_reason)
-		select h.job_id, h.step_id + 1 + v.pos, h.step_id, api.array_index(a.indices, v.pos), h.rank, h.begin_at, h.eligible_at,
+		insert into step (job_id, step_id, request_id, array_index, rank, begin_at, start_by, eligible_at, held, held_reason)
+		select h.job_id, h.step_id + 1 + v.pos, h.step_id, api.array_index(a.indices, v.pos), h.rank, h.begin_at, h.start_by, h.eligible_at,
 			h.held, h.held_reason
 		from jsonb_to_recordset(p_elements) as v (job_id bigint, request_id int, pos int)
 		join step h on h.job_id = v.job_id and h.step_id = v.request_id

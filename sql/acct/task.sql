@@ -1,0 +1,36 @@
+create view acct.task with (security_barrier) as
+select e.job_id, e.step_id, e.attempt, e.task, r.name as step, s.array_index, j.user_name, j.account, n.name as node, e.pid, e.started_at, e.ended_at,
+	extract(epoch from e.ended_at - e.started_at)::double precision as elapsed_s, e.exit_code, e.signal, e.cause,
+	(e.user_usec / 1e6)::double precision as user_cpu_s, (e.system_usec / 1e6)::double precision as system_cpu_s, e.max_rss_kb, e.minor_faults, e.major_faults,
+	e.read_bytes, e.write_bytes, e.voluntary_switches, e.involuntary_switches
+from rota.task_end e
+join rota.step s on s.job_id = e.job_id and s.step_id = e.step_id
+join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+join rota.job j on j.job_id = e.job_id
+left join rota.node n on n.node_id = e.node_id;
+comment on view acct.task is 'Ended tasks, one row each, with what the kernel counted for them. Null: unknown.';
+comment on column acct.task.job_id is 'The job.';
+comment on column acct.task.step_id is 'The step.';
+comment on column acct.task.attempt is 'The attempt.';
+comment on column acct.task.task is 'Rank of the task, from 0.';
+comment on column acct.task.step is 'Name of the step in the script.';
+comment on column acct.task.array_index is 'Index of an array element; null: not an element.';
+comment on column acct.task.user_name is 'Owner''s login name.';
+comment on column acct.task.account is 'Account that pays; null: none.';
+comment on column acct.task.node is 'Node it ran on.';
+comment on column acct.task.pid is 'Process id there.';
+comment on column acct.task.started_at is 'When it started.';
+comment on column acct.task.ended_at is 'When it ended.';
+comment on column acct.task.elapsed_s is 'Seconds from its start to its end.';
+comment on column acct.task.exit_code is 'Exit code, 0 to 255; null: ended by a signal.';
+comment on column acct.task.signal is 'Signal that ended it; null: none.';
+comment on column acct.task.cause is 'What ended it; see acct.step.cause.';
+comment on column acct.task.user_cpu_s is 'CPU seconds in user mode.';
+comment on column acct.task.system_cpu_s is 'CPU seconds in the kernel.';
+comment on column acct.task.max_rss_kb is 'Highest resident memory of one of its processes, in KiB.';
+comment on column acct.task.minor_faults is 'Page faults without I/O.';
+comment on column acct.task.major_faults is 'Page faults with I/O.';
+comment on column acct.task.read_bytes is 'Bytes read from storage.';
+comment on column acct.task.write_bytes is 'Bytes written to storage.';
+comment on column acct.task.voluntary_switches is 'Voluntary context switches.';
+comment on column acct.task.involuntary_switches is 'Involuntary context switches.';

@@ -1,0 +1,259 @@
+-- "rota admin": objects of the cluster are created, changed and deleted, one in a call, and every change is recorded.
+create function api.admin_table(p_object text) returns table (relation text, name_column text)
+language sql immutable strict set search_path = pg_catalog, pg_temp as $$
+	select t.relation, t.name_column
+	from (values ('partition', 'partition', 'partition'), ('node', 'node', 'name'), ('account', 'account', 'account'), ('user', 'person', 'user_name'),
+		('qos', 'qos', 'qos'), ('license', 'license', 'license'), ('setting', 'setting', 'name')) as t (object, relation, name_column)
+	where t.object = p_object;
+$$;
+comment on function api.admin_table(text) is 'The table of a kind of object and the column of its name; none: there is no such kind. Internal.';
+
+create function api.admin_check(p_object text, p_name text, p_set jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_node node;
+	v_setting setting;
+	v_used int;
+begin
+	if p_object = 'node' then
+		select * into v_node from node n where n.name = p_name for no key update;
+		if (p_set ->> 'cpus')::bigint < v_node.cpus_used then
+			raise exception '% cpus of node "%" are in use', v_node.cpus_used, p_name using errcode = 'RT409', hint = 'Drain the node and wait for its steps to end.';
+		elsif (p_set ->> 'mem_mb')::bigint < v_node.mem_used_mb then
+			raise exception '% MiB of node "%" are in use', v_node.mem_used_mb, p_name using errcode = 'RT409', hint = 'Drain the node and wait for its steps to end.';
+		end if;
+	elsif p_object = 'license' then
+		select l.used into v_used from license l where l.license = p_name for no key update;
+		if (p_set ->> 'total')::bigint < v_used then
+			raise exception '% of licence "%" are in use', v_used, p_name using errcode = 'RT409';
+		end if;
+	elsif p_object = 'setting' then
+		select * into v_setting from setting s where s.name = p_name;
+		p_set := jsonb_build_object('value', api.admin_value(p_name, v_setting.kind, p_set -> 'value'));
+		if v_setting.kind <> 'text' and jsonb_typeof(p_set -> 'value') = 'null' or (p_set ->> 'value') like '-%' and v_setting.kind = 'int' then
+			raise exception '"%" needs a value', p_name using errcode = 'RT422', hint = v_setting.help;
+		end if;
+	elsif p_object = 'user' and p_set ->> 'default_account' is not null then
+		perform api.admin_need('account', array[p_set ->> 'default_account']);
+	elsif p_object = 'account' and p_set ->> 'parent' is not null then
+		perform api.admin_need('account', array[p_set ->> 'parent']);
+		if exists (
+			with recursive above (account) as (
+				select p_set ->> 'parent'
+				union
+				select a.parent from above u join account a on a.account = u.account where a.parent is not null
+			)
+			select from above where account = p_name
+		) then
+			raise exception 'account "%" would stand above itself', p_name using errcode = 'RT422';
+		end if;
+	end if;
+end $$;
+comment on function api.admin_check(text, text, jsonb) is 'Refuse values that what runs now, or other objects, do not allow. Internal.';
+
+create function api.admin_write(p_object text, p_name text, p_set jsonb, p_new boolean) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_table record;
+	v_columns text;
+	v_row jsonb;
+begin
+	select * into v_table from api.admin_table(p_object);
+	-- Absent and null alike mean the column's default, where it must have a value.
+	select coalesce(jsonb_object_agg(s.key, s.value), '{}') into v_row
+	from jsonb_each(p_set) s
+	join pg_attribute a on a.attrelid = format('rota.%I', v_table.relation)::regclass and a.attname = s.key and not a.attisdropped
+	where not (a.attnotnull and s.value = 'null' and p_new);
+	if p_set ->> 'is_default' = 'true' then
+		update partition set is_default = false where is_default and partition <> p_name;
+	end if;
+	if p_new then
+		v_row := v_row || jsonb_build_object(v_table.name_column, p_name);
+		select string_agg(format('%I', k), ', ') into v_columns from jsonb_object_keys(v_row) k;
+		execute format('insert into rota.%1$I (%2$s) select %2$s from jsonb_populate_record(null::rota.%1$I, $1)', v_table.relation, v_columns) using v_row;
+	elsif v_row <> '{}' then
+		select string_agg(format('%I', k), ', ') into v_columns from jsonb_object_keys(v_row) k;
+		execute format('update rota.%1$I set (%2$s) = (select %2$s from jsonb_populate_record(null::rota.%1$I, $1)) where %3$I = $2',
+			v_table.relation, v_columns, v_table.name_column) using v_row, p_name;
+	end if;
+	if p_set ? '+nodes' then
+		perform api.admin_partition_nodes(p_name, coalesce(p_set ->> '+nodes', ''));
+	end if;
+	if p_set ? '+partitions' then
+		perform api.admin_node_partitions(p_name, api.request_list(p_set, '+partitions'));
+	end if;
+	if p_set ? '+gres' then
+		perform api.admin_node_gres(p_name, p_set ->> '+gres');
+	end if;
+	if p_set ? '+users' then
+		perform api.admin_users(case jsonb_typeof(p_set -> '+users') when 'array' then p_set -> '+users' else '[]' end, p_name, null);
+	end if;
+	if p_set ? '+accounts' then
+		perform api.admin_users(case jsonb_typeof(p_set -> '+accounts') when 'array' then p_set -> '+accounts' else '[]' end, null, p_name);
+	end if;
+	if p_set ? 'analyst' then
+		perform login.analyst_set(p_name, (p_set ->> 'analyst')::boolean);
+	end if;
+exception
+	when check_violation or not_null_violation or numeric_value_out_of_range then
+		raise exception 'that is not possible for % "%": %', p_object, p_name, sqlerrm using errcode = 'RT422';
+end $$;
+comment on function api.admin_write(text, text, jsonb, boolean) is 'Write an object''s row, new or not, and what belongs to it. Internal.';
+
+create function api.admin_delete(p_object text, p_name text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_table record;
+	v_label text;
+	v_used boolean := false;
+begin
+	select * into v_table from api.admin_table(p_object);
+	if p_object = 'setting' or (p_object = 'qos' and p_name = 'normal') then
+		raise exception '% "%" cannot be deleted', p_object, p_name using errcode = 'RT409';
+	elsif p_object = 'node' then
+		select api.step_label(a.job_id, a.step_id) into v_label
+		from allocation a join node n on n.node_id = a.node_id
+		where n.name = p_name and a.ended_at is null limit 1;
+	elsif p_object = 'partition' then
+		select api.step_label(s.job_id, s.step_id) into v_label
+		from step s join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		where s.ended_at is null and r.partition = p_name limit 1;
+	elsif p_object = 'license' then
+		select l.used > 0 into v_used from license l where l.license = p_name for update;
+	elsif p_object = 'user' then
+		delete from association where user_name = p_name;
+		perform login.analyst_set(p_name, false);
+	end if;
+	if v_label is not null or v_used then
+		raise exception '% "%" is in use%', p_object, p_name, coalesce(' by ' || v_label, '') using errcode = 'RT409', hint = 'Wait for what uses it to end, or cancel that.';
+	end if;
+	execute format('delete from rota.%I where %I = $1', v_table.relation, v_table.name_column) using p_name;
+exception when foreign_key_violation then
+	raise exception '% "%" is named in history or by other objects', p_object, p_name using errcode = 'RT409',
+		hint = case p_object when 'node' then 'Drain it instead.' when 'partition' then 'Set its state to inactive instead.' else 'Change what names it first.' end;
+end $$;
+comment on function api.admin_delete(text, text) is 'Delete an object that nothing uses. Internal.';
+
+create function api.admin_node_state(p_user text, p_name text, p_action text, p_set jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_node node;
+	v_short text;
+begin
+	select * into v_node from node n where n.name = p_name for no key update;
+	if p_action = 'drain' then
+		if p_set ->> '+reason' is null then
+			raise exception 'say why node "%" is drained', p_name using errcode = 'RT422', hint = 'Give a reason.';
+		end if;
+		if v_node.state <> 'drain' or v_node.reason is distinct from p_set ->> '+reason' then
+			perform api.node_state_set(v_node.node_id, 'drain', p_user, p_set ->> '+reason');
+		end if;
+		return;
+	end if;
+	if v_node.state not in ('drain', 'down', 'invalid') then
+		return;
+	end if;
+	-- Back to what it would be by itself.
+	v_short := api.node_shortfall(v_node.node_id);
+	perform api.node_state_set(v_node.node_id, case
+		when v_node.found is null then 'unknown'
+		when v_short is not null then 'invalid'
+		when exists (select from node_lease l where l.node_id = v_node.node_id and l.expires_at >= now()) then 'up'
+		else 'down' end, case when v_short is null and v_node.found is not null then 'nodemgrd' else p_user end,
+		coalesce(v_short, case when not exists (select from node_lease l where l.node_id = v_node.node_id and l.expires_at >= now()) then 'not heard of' end));
+end $$;
+comment on function api.admin_node_state(text, text, text, jsonb) is 'Drain a node, or take it back into use. Internal.';
+
+create function api.admin_one(p_user text, p_object text, p_action text, p_name text, p_values jsonb) returns boolean
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_set jsonb := api.admin_values(p_object, p_values);
+	v_before jsonb := api.admin_row(p_object, p_name);
+	v_after jsonb;
+begin
+	if p_action = 'create' and v_before is not null then
+		raise exception 'there is a % "%" already', p_object, p_name using errcode = 'RT409';
+	elsif p_action <> 'create' and v_before is null then
+		raise exception 'there is no % "%"', p_object, p_name using errcode = 'RT404', hint = coalesce('Did you mean "' || case p_object
+			when 'setting' then api.word_nearest(p_name, array(select s.name from setting s))
+			when 'partition' then api.word_nearest(p_name, array(select s.partition from partition s)) end || '"?', '');
+	elsif p_action = 'create' and p_object = 'setting' then
+		raise exception 'settings are there; they can only be changed' using errcode = 'RT422';
+	elsif p_action in ('create', 'change') and v_set ? '+reason' then
+		raise exception 'a reason belongs to drain' using errcode = 'RT422';
+	elsif p_action = 'create' and p_object = 'node' and not (v_set ? 'cpus' and v_set ? 'mem_mb') then
+		raise exception 'a node needs "cpus" and "mem"' using errcode = 'RT422';
+	elsif p_action = 'create' and p_object = 'license' and not v_set ? 'total' then
+		raise exception 'a licence needs "total"' using errcode = 'RT422';
+	elsif p_action in ('delete', 'resume') and v_set <> '{}' then
+		raise exception '"%" takes no values', p_action using errcode = 'RT422';
+	elsif p_action = 'drain' and v_set - '+reason' <> '{}' then
+		raise exception '"drain" takes a reason only' using errcode = 'RT422';
+	end if;
+	if p_action in ('create', 'change') then
+		perform api.admin_check(p_object, p_name, v_set);
+		perform api.admin_write(p_object, p_name, v_set, p_action = 'create');
+	elsif p_action = 'delete' then
+		perform api.admin_delete(p_object, p_name);
+	else
+		perform api.admin_node_state(p_user, p_name, p_action, v_set);
+	end if;
+	v_after := api.admin_row(p_object, p_name);
+	if p_object = 'node' and p_action = 'change' and v_before <> v_after then
+		-- What is prescribed may fit now what was found, or no longer.
+		perform api.node_judge_hardware(p_name, p_user);
+		v_after := api.admin_row(p_object, p_name);
+	end if;
+	if v_before is not distinct from v_after then
+		return false;
+	end if;
+	insert into admin_event (actor, object, action, name, given, before, after)
+	values (p_user, p_object, p_action, p_name, coalesce(p_values, '{}'), v_before, v_after);
+	return true;
+end $$;
+comment on function api.admin_one(text, text, text, text, jsonb) is 'Do one change and record it; whether anything changed. Internal.';
+
+create function api.node_judge_hardware(p_name text, p_user text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_node node;
+	v_short text;
+begin
+	select * into v_node from node n where n.name = p_name;
+	v_short := api.node_shortfall(v_node.node_id);
+	if v_node.state = 'up' and v_short is not null then
+		perform api.node_state_set(v_node.node_id, 'invalid', p_user, v_short);
+	elsif v_node.state = 'invalid' and v_short is null then
+		perform api.node_state_set(v_node.node_id, 'up', p_user, null);
+	end if;
+end $$;
+comment on function api.node_judge_hardware(text, text) is 'Move a node between up and invalid after what is prescribed has changed. Internal.';
+
+create function api.admin_change(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_object text := api.request_text(p_request, 'object');
+	v_action text := api.request_text(p_request, 'action');
+	v_name text := api.request_text(p_request, 'name');
+	v_role text := api.caller_role(p_uid, p_user);
+	v_changed boolean := false;
+	v_one text;
+begin
+	if v_object is null or not exists (select from api.admin_table(v_object)) then
+		raise exception 'there is no object "%"', v_object using errcode = 'RT422', hint = 'Objects are partition, node, account, user, qos, license and setting.';
+	elsif v_action is null or v_action not in ('create', 'change', 'delete', 'drain', 'resume') or (v_action in ('drain', 'resume') and v_object <> 'node') then
+		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422', hint = 'Actions are create, change and delete, for nodes drain and resume too.';
+	elsif v_name is null then
+		raise exception 'name the %', v_object using errcode = 'RT422';
+	elsif v_role <> 'admin' and not (v_role = 'operator' and v_action in ('drain', 'resume')) then
+		raise exception 'you may not administer' using errcode = 'RT403', hint = 'Only admins change the cluster; operators drain and resume nodes.';
+	end if;
+	for v_one in select x from api.hosts_expand(v_name) x where v_object = 'node' union all select v_name where v_object <> 'node' loop
+		v_changed := api.admin_one(p_user, v_object, v_action, v_one, p_request -> 'values') or v_changed;
+	end loop;
+	notify rota_schedule;
+	notify rota_event;
+	return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', v_changed);
+end $$;
+comment on function api.admin_change(int, text, jsonb) is
+	'Create, change or delete a partition, node, account, user, qos, license or setting; drain or resume nodes. Request {object, action, name, values}. Answer {object, name, action, changed}.';

@@ -1,0 +1,87 @@
+-- What belongs to an object but stands in other rows: the nodes of a partition, the units of a node, who may use an account.
+create function api.admin_need(p_object text, p_names text[]) returns void
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_name text;
+begin
+	select x into v_name from unnest(p_names) x where api.admin_row(p_object, x) is null limit 1;
+	if found then
+		raise exception 'there is no % "%"', p_object, v_name using errcode = 'RT404';
+	end if;
+end $$;
+comment on function api.admin_need(text, text[]) is 'Fail with RT404 unless objects exist. Internal.';
+
+create function api.admin_partition_nodes(p_partition text, p_hosts text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_names text[] := case when lower(p_hosts) = 'all' then array(select n.name from node n) else array(select api.hosts_expand(p_hosts)) end;
+begin
+	perform api.admin_need('node', v_names);
+	delete from partition_node pn using node n where pn.partition = p_partition and n.node_id = pn.node_id and n.name <> all (v_names);
+	insert into partition_node (partition, node_id) select p_partition, n.node_id from node n where n.name = any (v_names) on conflict do nothing;
+end $$;
+comment on function api.admin_partition_nodes(text, text) is 'Give a partition these nodes: a host list, or "all". Internal.';
+
+create function api.admin_node_partitions(p_node text, p_partitions text[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	perform api.admin_need('partition', p_partitions);
+	delete from partition_node pn using node n where n.name = p_node and pn.node_id = n.node_id and pn.partition <> all (coalesce(p_partitions, '{}'));
+	insert into partition_node (partition, node_id) select p, n.node_id from unnest(p_partitions) p cross join node n where n.name = p_node on conflict do nothing;
+end $$;
+comment on function api.admin_node_partitions(text, text[]) is 'Put a node into these partitions. Internal.';
+
+create function api.admin_node_gres(p_node text, p_gres text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_node int;
+	v_want jsonb := '{}';
+	v_part text;
+	v_match text[];
+	v_busy record;
+begin
+	select n.node_id into v_node from node n where n.name = p_node for no key update;
+	foreach v_part in array coalesce(string_to_array(p_gres, ','), '{}') loop
+		v_match := regexp_match(btrim(v_part), '^([A-Za-z][A-Za-z0-9_.-]*)(?:[:=]([0-9]{1,4}))?$');
+		if v_match is null then
+			raise exception '"%" is no generic resource', v_part using errcode = 'RT422', hint = 'Write it like gpu:2,fpga:1.';
+		end if;
+		v_want := v_want || jsonb_build_object(v_match[1], coalesce(v_match[2], '1')::int);
+	end loop;
+	select g.gres, g.unit, api.step_label(g.job_id, g.step_id) as label into v_busy
+	from node_gres g
+	where g.node_id = v_node and g.job_id is not null and g.unit >= coalesce((v_want ->> g.gres)::int, 0)
+	limit 1;
+	if found then
+		raise exception 'unit % of "%" on node "%" is in use by %', v_busy.unit, v_busy.gres, p_node, v_busy.label using errcode = 'RT409',
+			hint = 'Drain the node and wait, or cancel the step.';
+	end if;
+	delete from node_gres g where g.node_id = v_node and g.unit >= coalesce((v_want ->> g.gres)::int, 0);
+	insert into node_gres (node_id, gres, unit)
+	select v_node, w.key, u from jsonb_each_text(v_want) w cross join lateral generate_series(0, w.value::int - 1) u
+	on conflict do nothing;
+end $$;
+comment on function api.admin_node_gres(text, text) is 'Give a node these units of generic resources, gpu:2,fpga:1, and no others. Internal.';
+
+create function api.admin_users(p_pairs jsonb, p_account text, p_user text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_bad text;
+begin
+	-- One side is given, the other side is a list of names, each with the most steps at once where that is limited: alice,bob:5.
+	select x into v_bad from jsonb_array_elements_text(p_pairs) x where x !~ '^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?(:[1-9][0-9]{0,8})?$' limit 1;
+	if found then
+		raise exception '"%" is not a name', v_bad using errcode = 'RT422', hint = 'Write it like alice,bob:5; the number limits the steps that run at once.';
+	end if;
+	if p_account is null then
+		perform api.admin_need('account', array(select split_part(x, ':', 1) from jsonb_array_elements_text(p_pairs) x));
+	end if;
+	delete from association a
+	where (a.account = p_account or a.user_name = p_user)
+		and case when p_account is null then a.account else a.user_name end <> all (array(select split_part(x, ':', 1) from jsonb_array_elements_text(p_pairs) x));
+	insert into association (account, user_name, max_running)
+	select coalesce(p_account, split_part(x, ':', 1)), coalesce(p_user, split_part(x, ':', 1)), nullif(split_part(x, ':', 2), '')::int
+	from jsonb_array_elements_text(p_pairs) x
+	on conflict (account, user_name) do update set max_running = excluded.max_running;
+end $$;
+comment on function api.admin_users(jsonb, text, text) is 'Who may use an account (p_account), or which accounts a user may use (p_user): ["name", "name:5"]. Internal.';

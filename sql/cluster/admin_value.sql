@@ -1,0 +1,101 @@
+-- What objects an administrator changes, which keys they have, and of what kind their values are.
+create function api.admin_key_list() returns table (object text, key text, member text, kind text)
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	values
+		('partition', 'state', 'state', 'up|down|drain|inactive'), ('partition', 'default', 'is_default', 'bool'), ('partition', 'is_default', 'is_default', 'bool'),
+		('partition', 'priority', 'priority', 'int'), ('partition', 'max_time', 'max_time_s', 'time'), ('partition', 'max_time_s', 'max_time_s', 'int'),
+		('partition', 'default_time', 'default_time_s', 'time'), ('partition', 'default_time_s', 'default_time_s', 'int'),
+		('partition', 'max_nodes', 'max_nodes', 'int'), ('partition', 'default_mem_per_cpu', 'default_mem_per_cpu_mb', 'size'),
+		('partition', 'default_mem_per_cpu_mb', 'default_mem_per_cpu_mb', 'int'), ('partition', 'allow_users', 'allow_users', 'list'),
+		('partition', 'allow_groups', 'allow_groups', 'list'), ('partition', 'allow_accounts', 'allow_accounts', 'list'), ('partition', 'nodes', '+nodes', 'text'),
+		('node', 'cpus', 'cpus', 'int'), ('node', 'mem', 'mem_mb', 'size'), ('node', 'mem_mb', 'mem_mb', 'int'), ('node', 'features', 'features', 'list'),
+		('node', 'weight', 'weight', 'int'), ('node', 'hardware_check', 'hardware_check', 'bool'), ('node', 'gres', '+gres', 'text'),
+		('node', 'partitions', '+partitions', 'list'), ('node', 'reason', '+reason', 'text'),
+		('account', 'parent', 'parent', 'text'), ('account', 'description', 'description', 'text'), ('account', 'users', '+users', 'list'),
+		('user', 'role', 'role', 'user|operator|admin'), ('user', 'default_account', 'default_account', 'text'), ('user', 'analyst', 'analyst', 'bool'),
+		('user', 'accounts', '+accounts', 'list'),
+		('qos', 'priority', 'priority', 'int'), ('qos', 'max_time', 'max_time_s', 'time'), ('qos', 'max_time_s', 'max_time_s', 'int'),
+		('qos', 'max_running_per_user', 'max_running_per_user', 'int'),
+		('license', 'total', 'total', 'int'),
+		('setting', 'value', 'value', 'text');
+$$;
+comment on function api.admin_key_list() is 'Objects, the keys that may be given for them, the column each one sets (+: rows elsewhere), and the kind of its value. Internal.';
+
+create function api.admin_value(p_key text, p_kind text, p_value jsonb) returns jsonb
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+declare
+	v_text text := btrim(p_value #>> '{}');
+	v_answer jsonb;
+begin
+	if jsonb_typeof(p_value) = 'array' and p_kind in ('list', 'text') then
+		return case p_kind when 'list' then p_value else to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)) end;
+	elsif v_text is null or v_text = '' or (lower(v_text) in ('none', 'unlimited', 'infinite') and p_kind <> 'text') then
+		return 'null';
+	end if;
+	v_answer := case p_kind
+		when 'int' then case when v_text ~ '^-?[0-9]{1,18}$' then to_jsonb(v_text::bigint) end
+		when 'bool' then case when lower(v_text) in ('true', 'yes', 'on', '1') then 'true'::jsonb when lower(v_text) in ('false', 'no', 'off', '0') then 'false' end
+		when 'time' then to_jsonb(nullif(api.word_seconds(v_text), 0))
+		when 'size' then to_jsonb(api.word_mebibytes(v_text))
+		when 'list' then to_jsonb(array(select btrim(x) from unnest(string_to_array(v_text, ',')) x where btrim(x) <> ''))
+		when 'text' then to_jsonb(v_text)
+		else case when v_text = any (string_to_array(p_kind, '|')) then to_jsonb(v_text) end
+	end;
+	if v_answer is null and not (p_kind = 'time' and v_text ~ '^[0:-]+$') then
+		raise exception '"%" is no value for "%"', v_text, p_key using errcode = 'RT422', hint = case p_kind
+			when 'int' then 'Give a whole number.'
+			when 'bool' then 'Give true or false.'
+			when 'time' then 'Give a time like 30 (minutes), 1:30:00 or 2-12 (days-hours), or none.'
+			when 'size' then 'Give a size like 512M or 4G.'
+			else 'Give one of: ' || replace(p_kind, '|', ', ') || '.' end;
+	end if;
+	return coalesce(v_answer, 'null');
+end $$;
+comment on function api.admin_value(text, text, jsonb) is 'A value as its kind wants it; RT422 where it is none. Empty and "none" are null. Internal.';
+
+create function api.admin_values(p_object text, p_values jsonb) returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+	v_keys text[] := array(select k.key from api.admin_key_list() k where k.object = p_object);
+	v_bad text;
+begin
+	if jsonb_typeof(coalesce(p_values, '{}')) <> 'object' then
+		raise exception '"values" must be an object' using errcode = 'RT422';
+	end if;
+	select v into v_bad from jsonb_object_keys(p_values) v where v <> all (v_keys) limit 1;
+	if found then
+		raise exception 'a % has no "%"', p_object, v_bad using errcode = 'RT422',
+			hint = coalesce('Did you mean "' || api.word_nearest(v_bad, v_keys) || '"? ', '') || 'It has: ' || array_to_string(v_keys, ', ') || '.';
+	end if;
+	return (
+		select coalesce(jsonb_object_agg(k.member, api.admin_value(k.key, k.kind, v.value)), '{}')
+		from jsonb_each(p_values) v
+		join api.admin_key_list() k on k.object = p_object and k.key = v.key);
+end $$;
+comment on function api.admin_values(text, jsonb) is 'The values given for an object, by the columns they set; RT422 for a key it does not have. Internal.';
+
+create function api.admin_row(p_object text, p_name text) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select to_jsonb(p) || jsonb_build_object('nodes', array(select n.name from partition_node pn join node n on n.node_id = pn.node_id
+		where pn.partition = p.partition order by n.name))
+	from partition p where p_object = 'partition' and p.partition = p_name
+	union all
+	select jsonb_build_object('name', n.name, 'cpus', n.cpus, 'mem_mb', n.mem_mb, 'features', n.features, 'weight', n.weight, 'hardware_check', n.hardware_check,
+		'state', n.state, 'reason', n.reason,
+		'gres', (select jsonb_object_agg(g.gres, g.n) from (select x.gres, count(*) as n from node_gres x where x.node_id = n.node_id group by x.gres) g),
+		'partitions', array(select pn.partition from partition_node pn where pn.node_id = n.node_id order by pn.partition))
+	from node n where p_object = 'node' and n.name = p_name
+	union all
+	select to_jsonb(a) || jsonb_build_object('users', (select jsonb_object_agg(s.user_name, s.max_running) from association s where s.account = a.account))
+	from account a where p_object = 'account' and a.account = p_name
+	union all
+	select to_jsonb(u) || jsonb_build_object('accounts', (select jsonb_object_agg(s.account, s.max_running) from association s where s.user_name = u.user_name))
+	from person u where p_object = 'user' and u.user_name = p_name
+	union all
+	select to_jsonb(q) from qos q where p_object = 'qos' and q.qos = p_name
+	union all
+	select to_jsonb(l) - 'used' from license l where p_object = 'license' and l.license = p_name
+	union all
+	select to_jsonb(s) from setting s where p_object = 'setting' and s.name = p_name;
+$$;
+comment on function api.admin_row(text, text) is 'An object as it stands, for the record of changes; null: there is none. Internal.';

@@ -1,0 +1,25 @@
+create function api.submit_limits(p_uid int, p_user text, p_request jsonb) returns jsonb
+language sql stable security definer set search_path = rota, pg_temp as $$
+	select jsonb_build_object('script_bytes', api.setting_int('max_script_bytes'), 'steps', api.setting_int('max_steps'),
+		'edges', api.setting_int('max_edges'), 'array', api.setting_int('max_array'),
+		'partitions', (
+			select coalesce(jsonb_agg(jsonb_build_object('name', p.partition, 'nodes', n.nodes, 'cpus', n.cpus, 'node_cpus', n.most_cpus,
+				'node_mem_mb', n.most_mem, 'node_gres', coalesce(g.most, '{}'), 'max_time_s', coalesce(p.max_time_s, 0), 'max_nodes', coalesce(p.max_nodes, 0),
+				'is_default', p.is_default) order by p.partition), '[]')
+			from partition p
+			left join lateral (
+				select count(*) as nodes, coalesce(sum(n.cpus), 0) as cpus, coalesce(max(n.cpus), 0) as most_cpus, coalesce(max(n.mem_mb), 0) as most_mem
+				from partition_node pn join node n on n.node_id = pn.node_id where pn.partition = p.partition
+			) n on true
+			left join lateral (
+				select jsonb_object_agg(x.gres, x.most) as most
+				from (
+					select u.gres, max(u.n) as most
+					from (select g.gres, count(*) as n from partition_node pn join node_gres g on g.node_id = pn.node_id
+						where pn.partition = p.partition group by g.gres, g.node_id) u
+					group by u.gres
+				) x
+			) g on true));
+$$;
+comment on function api.submit_limits(int, text, jsonb) is
+	'What the translator checks a script against: {script_bytes, steps, edges, array, partitions: [{name, nodes, cpus, node_cpus, node_mem_mb, node_gres, max_time_s, max_nodes, is_default}]}.';

@@ -1,0 +1,20 @@
+create function api.instance_status(p_uid int, p_user text, p_request jsonb) returns jsonb
+language sql stable security definer set search_path = rota, pg_temp as $$
+	with process as (
+		select d.*, b.pid is not null as connected,
+			-- The leader's connection says by its application name whose it is; of one that is gone nothing is led.
+			exists (select from leader l join pg_stat_activity x on l.holder = x.application_name || ' ' || x.pid
+				where x.pid = d.backend_pid or (d.role = 'jobmgrd' and x.application_name = b.application_name)) as leader
+		from daemon d
+		left join pg_stat_activity b on b.pid = d.backend_pid and b.usename like 'rota\_%'
+	)
+	select jsonb_build_object(
+		'processes', (select coalesce(jsonb_agg(jsonb_build_object('role', p.role, 'name', p.name, 'pid', p.pid, 'host', p.host, 'version', p.version,
+			'started_at', p.started_at, 'seen_at', case when p.connected then now() else p.seen_at end, 'connected', p.connected, 'leader', p.leader)
+			order by p.role, p.name), '[]') from process p),
+		'database', jsonb_build_object('version', current_setting('server_version'), 'size', pg_database_size(current_database()),
+			'migration', (select m.name from schema_migration m order by m.version desc limit 1)),
+		'jobs', (select jsonb_build_object('pending', count(*) filter (where j.started_at is null), 'running', count(*) filter (where j.started_at is not null))
+			from job j where j.ended_at is null));
+$$;
+comment on function api.instance_status(int, text, jsonb) is 'The processes of the instance, the database, and how many jobs wait and run. Answer {processes, database, jobs}.';

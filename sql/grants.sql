@@ -1,0 +1,77 @@
+-- Who may do what; last of all. Everything belongs to rota_owner, and nobody else has anything that is not named here. Daemons
+-- reach tables through functions only: those that lib/api.def lists for them.
+revoke all on schema rota, api, acct from public;
+revoke all on all tables in schema rota, api, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin;
+revoke all on all functions in schema rota, api, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin;
+revoke all on all sequences in schema rota from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin;
+
+grant usage on schema api to rota_jobmgr, rota_node, rota_nodemgr;
+grant execute on function
+	api.job_submit(int, int, text, jsonb, bytea, bytea),
+	api.job_spec(int, text, jsonb),
+	api.job_modify(int, text, jsonb),
+	api.job_queue(int, text, jsonb),
+	api.job_show(int, text, jsonb),
+	api.job_why(int, text, jsonb),
+	api.job_wait(int, text, jsonb),
+	api.job_cancel(int, text, jsonb),
+	api.job_hold(int, text, jsonb),
+	api.job_release(int, text, jsonb),
+	api.job_suspend(int, text, jsonb),
+	api.job_resume(int, text, jsonb),
+	api.job_signal(int, text, jsonb),
+	api.job_acct(int, text, jsonb),
+	api.job_script(int, text, jsonb),
+	api.node_list(int, text, jsonb),
+	api.partition_list(int, text, jsonb),
+	api.instance_status(int, text, jsonb),
+	api.admin_change(int, text, jsonb),
+	api.submit_limits(int, text, jsonb),
+	api.leader_claim(text),
+	api.schedule_tick(bigint),
+	api.schedule_nodes(),
+	api.schedule_partitions(),
+	api.schedule_running(),
+	api.schedule_licenses(),
+	api.schedule_pending(int),
+	api.schedule_launch(bigint[], int[]),
+	api.schedule_commit(bigint, jsonb, jsonb),
+	api.schedule_refuse(bigint, bigint[], int[], text[]),
+	api.schedule_plan(bigint, jsonb),
+	api.daemon_register(text, text, int, text)
+to rota_jobmgr;
+grant execute on function
+	api.node_register(jsonb),
+	api.node_renew(int[]),
+	api.node_orders(int[], bigint),
+	api.node_blob(bytea[]),
+	api.node_report(jsonb),
+	api.daemon_register(text, text, int, text)
+to rota_node;
+grant execute on function
+	api.node_judge(),
+	api.range_ensure(),
+	api.daemon_register(text, text, int, text)
+to rota_nodemgr;
+
+grant usage on schema acct to rota_analyst, rota_admin;
+grant select on all tables in schema acct to rota_analyst, rota_admin;
+
+-- Admins see all rows but what is private to owners, and what could be played back to a node.
+grant usage on schema rota to rota_admin;
+do $$
+declare
+	v_one record;
+begin
+	for v_one in
+		select c.oid, c.relname, string_agg(format('%I', a.attname), ', ' order by a.attnum) as columns
+		from pg_class c
+		join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+		where c.relnamespace = 'rota'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+			and c.relname not in ('script', 'environment', 'client_key')
+			and (c.relname, a.attname) not in (('step_request', 'spec'), ('step_request', 'auth'), ('node_order', 'body'), ('node_order', 'signature'))
+		group by c.oid, c.relname
+	loop
+		execute format('grant select (%s) on rota.%I to rota_admin', v_one.columns, v_one.relname);
+	end loop;
+end $$;

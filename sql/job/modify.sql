@@ -1,0 +1,233 @@
+-- Modification: the gate reads steps as they stand (job_spec), lets the translator change them, authenticates them anew and
+-- hands the changes over (job_modify).
+create function api.step_plan(p_job bigint, p_request int) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select jsonb_build_object('step_id', r.step_id, 'name', r.name, 'line', r.line, 'topo', r.topo, 'partition', r.partition, 'nodes_min', r.nodes_min,
+		'nodes_max', r.nodes_max, 'ntasks', r.ntasks, 'ntasks_per_node', r.ntasks_per_node, 'cpus_per_task', r.cpus_per_task, 'mem_mb', r.mem_mb,
+		'mem_per_cpu_mb', r.mem_per_cpu_mb, 'gres', r.gres, 'licenses', r.licenses, 'exclusive', r.exclusive, 'constraint', r."constraint",
+		'nodelist', r.nodelist, 'exclude', r.exclude, 'time_limit_s', r.time_limit_s, 'time_min_s', r.time_min_s,
+		'begin_at', extract(epoch from r.begin_at)::bigint, 'deadline_at', extract(epoch from r.deadline_at)::bigint, 'requeue', r.requeue, 'retry', r.retry,
+		'hold', s.held <> '', 'group', r.group_name, 'keep', r.keep, 'deps_any', r.deps_any, 'with_set', r.with_set, 'spec', r.spec,
+		'array', case when a.size is not null then jsonb_build_object('indices', a.indices, 'size', a.size, 'limit', a.max_running) end)
+	from step_request r
+	join step s on s.job_id = r.job_id and s.step_id = r.step_id
+	left join step_array a on a.job_id = r.job_id and a.step_id = r.step_id
+	where r.job_id = p_job and r.step_id = p_request;
+$$;
+comment on function api.step_plan(bigint, int) is 'A step as a plan''s "steps" has it. Internal.';
+
+create function api.modify_target(p_uid int, p_user text, p_request jsonb) returns table (job_id bigint, request_id int)
+language plpgsql set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+declare
+	v_target jsonb;
+	v_bad text;
+begin
+	select jsonb_agg(to_jsonb(t)) into v_target from api.job_target(p_uid, p_user, p_request, true) t;
+	if exists (select from jsonb_to_recordset(v_target) as t (pos int) where t.pos is not null) then
+		raise exception 'elements of an array cannot be modified one by one' using errcode = 'RT422', hint = 'Name the array.';
+	end if;
+	select case when t.whole_job then 'job ' || t.job_id else api.step_label(t.job_id, t.step_id) end into v_bad
+	from jsonb_to_recordset(v_target) as t (job_id bigint, step_id int, whole_job boolean)
+	join job j on j.job_id = t.job_id
+	join step s on s.job_id = t.job_id and s.step_id = t.step_id
+	where case when t.whole_job then j.ended_at else s.ended_at end is not null
+	limit 1;
+	if found then
+		raise exception '% has ended', v_bad using errcode = 'RT409', hint = 'What has ended can no longer be modified.';
+	end if;
+	return query
+		select distinct t.job_id, t.step_id
+		from jsonb_to_recordset(v_target) as t (job_id bigint, step_id int)
+		join step s on s.job_id = t.job_id and s.step_id = t.step_id and s.ended_at is null
+		order by 1, 2;
+end $$;
+comment on function api.modify_target(int, text, jsonb) is 'The steps that a request to modify means: those named, or those of a job that have not ended. Internal.';
+
+create function api.job_spec(p_uid int, p_user text, p_request jsonb) returns jsonb
+language sql volatile security definer set search_path = rota, pg_temp as $$
+	select jsonb_build_object('steps', coalesce(jsonb_agg(api.step_plan(t.job_id, t.request_id) || jsonb_build_object('job_id', t.job_id,
+		'request_id', t.request_id, 'uid', j.uid, 'gid', j.gid, 'user', j.user_name, 'script_hash', encode(j.script_hash, 'hex'),
+		'environment_hash', encode(j.environment_hash, 'hex'), 'auth', encode(r.auth, 'hex')) order by t.job_id, t.request_id), '[]'))
+	from api.modify_target(p_uid, p_user, p_request) t
+	join job j on j.job_id = t.job_id
+	join step_request r on r.job_id = t.job_id and r.step_id = t.request_id;
+$$;
+comment on function api.job_spec(int, text, jsonb) is
+	'Steps as they stand, for the gate to change: members of a plan''s steps, and the owner and the authenticator. Request {jobs}. Answer {steps: [...]}.';
+
+create function api.modify_refuse(p_job bigint, p_request int, p_message text, p_hint text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	raise exception '%: %', api.step_label(p_job, p_request), p_message using errcode = 'RT409', hint = coalesce(p_hint, '');
+end $$;
+comment on function api.modify_refuse(bigint, int, text, text) is 'Refuse a modification that the state of a step does not allow (RT409). Internal.';
+
+create function api.modify_check(p_role text, p_job bigint, p_request int, p_changed jsonb, p_spec text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_step step;
+	v_request step_request;
+	v_owner job;
+	v_key text;
+	v_begun boolean;
+	v_limit bigint;
+	v_new bigint;
+begin
+	select * into v_step from step s where s.job_id = p_job and s.step_id = p_request;
+	select * into v_request from step_request r where r.job_id = p_job and r.step_id = p_request;
+	select * into v_owner from job j where j.job_id = p_job;
+	select k into v_key from jsonb_object_keys(p_changed) k where k in ('step_id', 'name', 'line', 'topo', 'deps_any', 'with_set', 'hold') limit 1;
+	if found then
+		perform api.modify_refuse(p_job, p_request, format('"%s" cannot be modified', v_key),
+			case v_key when 'hold' then 'Use hold and release.' else 'Submit it anew.' end);
+	end if;
+	v_begun := v_step.state <> 'pending' or exists (select from step s where s.job_id = p_job and s.request_id = p_request and s.attempt > 0 and s.ended_at is null);
+	if v_begun then
+		-- What runs keeps what it has; its time, and how many elements run at once, can change.
+		select k into v_key from jsonb_object_keys(p_changed) k where k not in ('time_limit_s', 'array') limit 1;
+		if not found then
+			select o.key into v_key from jsonb_each(api.spec_fields(v_request.spec)) o
+			where o.value is distinct from api.spec_fields(p_spec) -> o.key and o.key not in ('job_name', 'account') limit 1;
+		end if;
+		if v_key is not null then
+			perform api.modify_refuse(p_job, p_request, format('it has started, so "%s" cannot be modified any more', v_key),
+				'Of a step that has started only the time limit can be modified.');
+		end if;
+	end if;
+	if p_changed ? 'array' and ((p_changed -> 'array') - 'limit') is distinct from (api.step_plan(p_job, p_request) -> 'array') - 'limit' then
+		perform api.modify_refuse(p_job, p_request, 'the indices of an array cannot be modified', 'Only its limit (%) can.');
+	end if;
+	if p_changed ?| array['nodes_min', 'nodes_max'] and exists (
+		select from step_edge e where e.kind = 'same_nodes' and ((e.job_id = p_job and e.step_id = p_request) or (e.peer_job_id = p_job and e.peer_step_id = p_request))
+	) then
+		perform api.modify_refuse(p_job, p_request, 'its number of nodes is bound to that of a peer (same-nodes)', null);
+	end if;
+	if v_begun and p_changed ? 'time_limit_s' and p_role = 'user' then
+		select max(case t.time_limit_s when 0 then 9223372036854775807 else t.time_limit_s end) into v_limit
+		from step s join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null
+		where s.job_id = p_job and s.request_id = p_request;
+		v_new := coalesce((p_changed ->> 'time_limit_s')::bigint, 0);
+		if v_limit is not null and (v_new = 0 or v_new > v_limit) then
+			raise exception '%: only operators raise the time limit of a step that has started', api.step_label(p_job, p_request) using errcode = 'RT403';
+		end if;
+	end if;
+	perform api.submit_check(v_owner.user_name, v_owner.account, v_owner.qos,
+		-- The owner's groups were looked at when it was submitted; they count again for another partition only.
+		case when not p_changed ? 'partition' then (select to_jsonb(p.allow_groups) from partition p where p.partition = v_request.partition) end,
+		null, jsonb_build_array(api.step_plan(p_job, p_request) || p_changed));
+end $$;
+comment on function api.modify_check(text, bigint, int, jsonb, text) is 'Refuse what cannot be changed in a step''s state, or could never run. Internal.';
+
+create function api.modify_step(p_job bigint, p_request int, p_changed jsonb, p_spec text, p_auth text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_plan jsonb := api.step_plan(p_job, p_request) || p_changed;
+	v_one record;
+begin
+	update step_request r
+	set (partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist,
+			exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry, group_name, keep)
+		= (select s.partition, s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, coalesce(s.gres, '{}'),
+			coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'), coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s,
+			to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry, s."group", coalesce(s.keep, '{}')
+			from jsonb_to_record(v_plan) as s (partition text, nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint,
+				mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, "constraint" text, nodelist text[], exclude text[], time_limit_s bigint,
+				time_min_s bigint, begin_at double precision, deadline_at double precision, requeue boolean, retry int, "group" text, keep jsonb)),
+		spec = p_spec, auth = decode(p_auth, 'hex')
+	where r.job_id = p_job and r.step_id = p_request;
+	if p_changed ?| array['begin_at', 'deadline_at', 'time_limit_s', 'time_min_s'] then
+		update step s
+		set begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
+			start_by = api.start_by(r.deadline_at, r.time_min_s, r.time_limit_s)
+		from step_request r
+		where s.job_id = p_job and s.request_id = p_request and s.ended_at is null and r.job_id = s.job_id and r.step_id = s.request_id;
+	end if;
+	update step_array a
+	set max_running = (p_changed -> 'array' ->> 'limit')::int
+	where p_changed ? 'array' and a.job_id = p_job and a.step_id = p_request;
+	if not p_changed ? 'time_limit_s' then
+		return;
+	end if;
+	for v_one in
+		update attempt t
+		set time_limit_s = coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0)
+		from step s
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		left join partition p on p.partition = r.partition
+		where s.job_id = p_job and s.request_id = p_request and t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null
+		returning t.job_id, t.step_id, t.time_limit_s
+	loop
+		-- The node keeps the time: it is told.
+		perform api.attempt_order('limit', v_one.job_id, v_one.step_id, jsonb_build_object('time_limit_s', v_one.time_limit_s));
+	end loop;
+end $$;
+comment on function api.modify_step(bigint, int, jsonb, text, text) is 'Write a changed step, and tell the nodes of what runs its new time limit. Internal.';
+
+create function api.modify_job(p_role text, p_job bigint, p_changed jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_job job;
+begin
+	select * into v_job from job j where j.job_id = p_job;
+	if p_changed ?| array['account', 'qos'] and v_job.started_at is not null then
+		raise exception 'job % has started, so its account and quality of service cannot be modified any more', p_job using errcode = 'RT409';
+	end if;
+	perform api.submit_check_job(v_job.user_name, p_role, case when p_changed ? 'account' then p_changed ->> 'account' else v_job.account end,
+		coalesce(p_changed ->> 'qos', v_job.qos), (p_changed ->> 'nice')::int, (p_changed ->> 'priority')::int, null);
+	update job j
+	set name = coalesce(p_changed ->> 'name', j.name),
+		account = case when p_changed ? 'account' then p_changed ->> 'account' else j.account end,
+		qos = coalesce(p_changed ->> 'qos', j.qos),
+		comment = case when p_changed ? 'comment' then p_changed ->> 'comment' else j.comment end,
+		mail_user = case when p_changed ? 'mail_user' then p_changed ->> 'mail_user' else j.mail_user end,
+		mail_type = case when p_changed ? 'mail_type' then p_changed ->> 'mail_type' else j.mail_type end,
+		nice = coalesce((p_changed ->> 'nice')::int, j.nice),
+		priority = case when p_changed ? 'priority' then coalesce((p_changed ->> 'priority')::int, 0) else j.priority end
+	where j.job_id = p_job;
+	if p_changed ?| array['nice', 'priority', 'qos'] then
+		update step s
+		set rank = api.submit_rank(j.priority, j.nice, j.qos, j.submit_at)
+		from job j
+		where j.job_id = p_job and s.job_id = j.job_id and s.ended_at is null;
+	end if;
+end $$;
+comment on function api.modify_job(text, bigint, jsonb) is 'Write what has changed of a job as a whole. Internal.';
+
+create function api.job_modify(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_role text := api.caller_role(p_uid, p_user);
+	v_job_changes jsonb := coalesce(nullif(p_request -> 'job', 'null'), '{}');
+	v_target jsonb;
+	v_job bigint;
+	v_one record;
+begin
+	-- Who may is asked before the lock, what is there after it.
+	perform api.job_lock(array(select distinct t.job_id from api.modify_target(p_uid, p_user, p_request) t));
+	select jsonb_agg(jsonb_build_object('job_id', t.job_id, 'step_id', t.request_id, 'action', 'modified')) into v_target
+	from api.modify_target(p_uid, p_user, p_request) t;
+	for v_job in select distinct (t ->> 'job_id')::bigint from jsonb_array_elements(v_target) t order by 1 loop
+		perform api.modify_job(v_role, v_job, v_job_changes);
+	end loop;
+	for v_one in
+		select x.job_id, x.request_id, coalesce(x.changed, '{}') as changed, x.spec, x.auth, t.step_id
+		from jsonb_to_recordset(p_request -> 'steps') as x (job_id bigint, request_id int, changed jsonb, spec text, auth text)
+		left join jsonb_to_recordset(v_target) as t (job_id bigint, step_id int) on t.job_id = x.job_id and t.step_id = x.request_id
+		order by x.job_id, x.request_id
+	loop
+		if v_one.step_id is null then
+			raise exception 'step %.% has changed meanwhile', v_one.job_id, v_one.request_id using errcode = 'RT409', hint = 'Try again.';
+		end if;
+		perform api.modify_check(v_role, v_one.job_id, v_one.request_id, v_one.changed, v_one.spec);
+		perform api.modify_step(v_one.job_id, v_one.request_id, v_one.changed, v_one.spec, v_one.auth);
+	end loop;
+	perform api.step_move(p_user, array(
+		select (t.job_id, t.step_id, 'modify', null, null, null, null, null)::api.move
+		from jsonb_to_recordset(v_target) as t (job_id bigint, step_id int)));
+	notify rota_schedule;
+	notify rota_event;
+	return api.control_answer(v_target);
+end $$;
+comment on function api.job_modify(int, text, jsonb) is
+	'Store changes to steps and their jobs: {jobs, steps: [{job_id, request_id, changed, spec, auth}], job: {...}}. Answer {steps: [{label, state, action}]}. RT409: not in this state.';

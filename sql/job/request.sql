@@ -1,0 +1,99 @@
+-- Members of a request. Bodies of POST have JSON types; parameters of GET are strings, lists written with commas.
+create function api.request_text(p_request jsonb, p_key text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select nullif(p_request ->> p_key, '');
+$$;
+comment on function api.request_text(jsonb, text) is 'A member as text; null where it is absent, null or empty. Internal.';
+
+create function api.request_list(p_request jsonb, p_key text) returns text[]
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select nullif(case jsonb_typeof(p_request -> p_key)
+		when 'array' then array(select x from jsonb_array_elements_text(p_request -> p_key) x)
+		when 'null' then null
+		else string_to_array(p_request ->> p_key, ',') end, '{}');
+$$;
+comment on function api.request_list(jsonb, text) is 'A member that is a list, or a string of words with commas; null where it is absent or empty. Internal.';
+
+create function api.request_bool(p_request jsonb, p_key text) returns boolean
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return coalesce(nullif(p_request ->> p_key, '')::boolean, false);
+exception when invalid_text_representation then
+	raise exception '"%" must be true or false, not "%"', p_key, p_request ->> p_key using errcode = 'RT422';
+end $$;
+comment on function api.request_bool(jsonb, text) is 'A member that is true or false; false where it is absent. Internal.';
+
+create function api.request_int(p_request jsonb, p_key text) returns int
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return nullif(p_request ->> p_key, '')::int;
+exception when invalid_text_representation or numeric_value_out_of_range then
+	raise exception '"%" must be a number, not "%"', p_key, p_request ->> p_key using errcode = 'RT422';
+end $$;
+comment on function api.request_int(jsonb, text) is 'A member that is a number; null where it is absent. Internal.';
+
+create function api.request_time(p_request jsonb, p_key text) returns timestamptz
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+	v_text text := nullif(p_request ->> p_key, '');
+begin
+	if v_text ~ '^[0-9]{9,12}(\.[0-9]+)?$' then
+		return to_timestamp(v_text::double precision);
+	end if;
+	return v_text::timestamptz;
+exception when datetime_field_overflow or invalid_datetime_format then
+	raise exception '"%" must be a time, not "%"', p_key, v_text using errcode = 'RT422',
+		hint = 'Write it like 2026-01-31T12:00:00+01:00, or as seconds since 1970.';
+end $$;
+comment on function api.request_time(jsonb, text) is 'A member that is a time, as ISO 8601 or in seconds since 1970; null where it is absent. Internal.';
+
+create function api.request_states(p_request jsonb) returns text[]
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_states text[] := api.request_list(p_request, 'states');
+	v_bad text;
+begin
+	select x into v_bad from unnest(v_states) x where not exists (select from step_state s where s.state = x) limit 1;
+	if found then
+		raise exception 'there is no state "%"', v_bad using errcode = 'RT422',
+			hint = (select 'States: ' || string_agg(s.state, ', ' order by s.severity desc) || '.' from step_state s);
+	end if;
+	return v_states;
+end $$;
+comment on function api.request_states(jsonb) is 'The member "states", each of them a state there is; null: any. Internal.';
+
+create function api.spec_fields(p_spec text) returns jsonb
+language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
+declare
+	v_rest bytea := convert_to(p_spec, 'UTF8');
+	v_answer jsonb := '{}';
+	v_name int;
+	v_length int;
+	v_size int;
+begin
+	-- name=length:value\n, lengths in bytes; see docs/formats.md.
+	while length(v_rest) > 0 loop
+		v_name := position('='::bytea in v_rest);
+		v_length := position(':'::bytea in v_rest);
+		v_size := convert_from(substring(v_rest from v_name + 1 for v_length - v_name - 1), 'UTF8')::int;
+		v_answer := v_answer || jsonb_build_object(convert_from(substring(v_rest for v_name - 1), 'UTF8'),
+			convert_from(substring(v_rest from v_length + 1 for v_size), 'UTF8'));
+		v_rest := substring(v_rest from v_length + v_size + 2);
+	end loop;
+	return v_answer;
+exception when data_exception then
+	return v_answer;
+end $$;
+comment on function api.spec_fields(text) is 'A text of fields as an object of strings, as far as it is well-formed. Internal.';
+
+create function api.spec_field(p_spec text, p_name text) returns text
+language sql immutable strict set search_path = pg_catalog, pg_temp as $$
+	select api.spec_fields(p_spec) ->> p_name;
+$$;
+comment on function api.spec_field(text, text) is 'The value of a field in a text of fields; null where it is absent. Internal.';
+
+create function api.sees_all(p_uid int, p_user text) returns boolean
+language sql stable set search_path = rota, pg_temp as $$
+	select api.setting_bool('queue_visible') or api.caller_role(p_uid, p_user) <> 'user';
+$$;
+comment on function api.sees_all(int, text) is 'Whether the caller sees the jobs of others. Internal.';

@@ -1,0 +1,114 @@
+create function api.tasks_json(p_job bigint, p_step int, p_attempt int) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select coalesce(jsonb_agg(jsonb_build_object('task', t.task, 'node', n.name, 'pid', t.pid, 'started_at', t.started_at, 'ended_at', t.ended_at,
+		'exit_code', t.exit_code, 'signal', t.signal, 'cause', t.cause, 'user_s', round(t.user_usec / 1e6, 3), 'system_s', round(t.system_usec / 1e6, 3),
+		'max_rss_kb', t.max_rss_kb) order by t.task), '[]')
+	from task_end t
+	join node n on n.node_id = t.node_id
+	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt;
+$$;
+comment on function api.tasks_json(bigint, int, int) is 'The ended tasks of an attempt. Internal.';
+
+create function api.edges_json(p_job bigint, p_step int) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select coalesce(jsonb_agg(jsonb_build_object('label', coalesce(api.step_label(e.peer_job_id, nullif(e.peer_step_id, -1)), e.peer_job_id::text),
+		'kind', e.kind, 'condition', e."condition", 'state', e.state) order by e.edge), '[]')
+	from step_edge e
+	where e.job_id = p_job and e.step_id = p_step;
+$$;
+comment on function api.edges_json(bigint, int) is 'The peers of a step. Internal.';
+
+create function api.steps_json(p_job bigint, p_steps int[], p_elements boolean, p_own boolean) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	with one as (
+		select s.step_id from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
+		where r.job_id = p_job and (p_steps is null or s.step_id = any (p_steps))
+		union
+		-- Elements, where they are asked for; of one that is no row yet, its array.
+		select s.step_id from step s where s.job_id = p_job and p_elements and s.array_index is not null and (p_steps is null or s.request_id = any (p_steps))
+		union
+		select coalesce(s.step_id, r.step_id)
+		from unnest(p_steps) as v (step_id)
+		left join step s on s.job_id = p_job and s.step_id = v.step_id
+		left join lateral (select max(a.step_id) as step_id from step_array a where a.job_id = p_job and a.step_id < v.step_id) r on true
+	)
+	select coalesce(jsonb_agg(jsonb_build_object(
+		'step_id', s.step_id, 'label', api.step_label(s.job_id, s.step_id), 'name', r.name, 'line', r.line, 'state', x.state,
+		'held', nullif(s.held, ''), 'held_reason', s.held_reason,
+		'reason', api.step_reason(x.state, s.attempt, s.held, s.deps_waiting, s.begin_at, p.state, pl.reason, s.end_wanted, s.resume_wanted, s.cause),
+		'attempt', s.attempt, 'retry', r.retry, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at, 'eligible_at', s.eligible_at,
+		'started_at', s.started_at, 'ended_at', s.ended_at, 'expected_at', pl.expected_at, 'deadline_at', r.deadline_at,
+		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint,
+		'time_limit_s', coalesce(t.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0),
+		'exit_code', s.exit_code, 'signal', s.signal, 'cause', s.cause, 'message', s.message,
+		'nodes', coalesce(array_to_string(t.nodes, ','), ''), 'cpus', coalesce(l.cpus, r.ntasks::bigint * r.cpus_per_task),
+		'mem_mb', coalesce(l.mem_mb, r.mem_mb, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task), 'ntasks', r.ntasks, 'cpus_per_task', r.cpus_per_task,
+		'nodes_min', r.nodes_min, 'nodes_max', r.nodes_max, 'gres', r.gres, 'licenses', r.licenses, 'constraint', nullif(r."constraint", ''),
+		'exclusive', r.exclusive, 'group', r.group_name, 'partition', r.partition,
+		'output', case when p_own then api.spec_field(r.spec, 'output') end, 'error', case when p_own then api.spec_field(r.spec, 'error') end,
+		'array_index', s.array_index,
+		'array', case when a.size is not null then jsonb_build_object('size', a.size, 'next', a.next, 'running', a.running, 'completed', a.completed,
+			'failed', a.failed, 'limit', a.max_running, 'indices', a.indices) end,
+		'after', case when s.array_index is null then api.edges_json(s.job_id, s.step_id) else '[]' end,
+		'tasks', api.tasks_json(s.job_id, s.step_id, s.attempt)) order by s.step_id), '[]')
+	from one o
+	join step s on s.job_id = p_job and s.step_id = o.step_id
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+	left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+	cross join lateral (select case when a.running = 0 and s.state = 'running' then 'pending' else s.state end as state) x
+	left join partition p on p.partition = r.partition
+	left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
+	left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
+	left join lateral (select sum(al.cpus) as cpus, sum(al.mem_mb) as mem_mb from allocation al
+		where al.job_id = t.job_id and al.step_id = t.step_id and al.attempt = t.attempt) l on true;
+$$;
+comment on function api.steps_json(bigint, int[], boolean, boolean) is
+	'The steps of a job (p_steps: these; null: all of the script), with elements of arrays, and what is the owner''s alone. Internal.';
+
+create function api.job_changed(p_jobs bigint[], p_since text) returns boolean
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	-- The cursor is a snapshot: news is what it could not see, however late it committed.
+	return exists (
+		select from event e
+		where e.job_id = any (p_jobs) and e.xid >= pg_snapshot_xmin(p_since::pg_snapshot) and not pg_visible_in_snapshot(e.xid, p_since::pg_snapshot));
+exception when invalid_text_representation then
+	raise exception '"%" is not a cursor', p_since using errcode = 'RT422', hint = 'Give the "cursor" of an answer.';
+end $$;
+comment on function api.job_changed(bigint[], text) is 'Whether jobs have events that a cursor''s holder has not seen. Internal.';
+
+create function api.job_show(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+declare
+	v_target jsonb;
+	v_jobs bigint[];
+	v_cursor text := pg_current_snapshot()::text;
+	v_role text := api.caller_role(p_uid, p_user);
+	v_answer jsonb;
+begin
+	select jsonb_agg(to_jsonb(t)), array_agg(distinct t.job_id) into v_target, v_jobs from api.job_target(p_uid, p_user, p_request, false) t;
+	if api.request_text(p_request, 'since') is not null and not api.job_changed(v_jobs, p_request ->> 'since') then
+		return jsonb_build_object('changed', false, 'cursor', v_cursor);
+	end if;
+	select jsonb_agg(s.facts || jsonb_build_object('uid', j.uid, 'gid', j.gid, 'exit_code', j.exit_code, 'signal', j.signal, 'cause', j.cause,
+			'nice', j.nice, 'own', x.own,
+			-- What others do not see.
+			'script_name', case when x.own then j.script_name end, 'workdir', case when x.own then j.workdir end,
+			'comment', case when x.own then j.comment end, 'mail_user', case when x.own then j.mail_user end, 'mail_type', case when x.own then j.mail_type end,
+			'steps', api.steps_json(j.job_id, case when not x.whole then x.steps end, api.request_bool(p_request, 'elements'), x.own),
+			'edges', (select coalesce(jsonb_agg(jsonb_build_object('from', e.peer_step_id, 'to', e.step_id, 'kind', e.kind, 'condition', e."condition",
+				'state', e.state) order by e.step_id, e.edge), '[]')
+				from step_edge e where e.job_id = j.job_id and e.peer_job_id = j.job_id)) order by j.job_id)
+	into v_answer
+	from (
+		select t.job_id, bool_or(t.whole_job) as whole, array_agg(t.step_id) as steps
+		from jsonb_to_recordset(v_target) as t (job_id bigint, step_id int, whole_job boolean)
+		group by t.job_id
+	) t
+	join job j on j.job_id = t.job_id
+	cross join lateral (select j.uid = p_uid or v_role <> 'user' as own, t.whole, t.steps) x
+	join api.job_summary(v_jobs) s on s.job_id = j.job_id;
+	return jsonb_build_object('changed', true, 'jobs', coalesce(v_answer, '[]'), 'cursor', v_cursor);
+end $$;
+comment on function api.job_show(int, text, jsonb) is
+	'Jobs with their steps and edges. Request {jobs, elements, since}. Answer {jobs: [...], cursor}; with since, an earlier cursor: {changed: false, cursor} while nothing has happened.';

@@ -1,0 +1,174 @@
+-- Why a step waits, computed from facts, one condition for each thing that is not met (X4).
+create function api.why_row(p_kind text, p_message text, p_blocker text, p_expected_at timestamptz) returns jsonb
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select jsonb_build_object('kind', p_kind, 'message', p_message, 'blocker', p_blocker, 'expected_at', p_expected_at);
+$$;
+comment on function api.why_row(text, text, text, timestamptz) is 'One condition of an answer to "why". Internal.';
+
+create function api.why_peers(p_job bigint, p_step int) returns setof jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select api.why_row(case when e.kind = 'after' then 'dependency' else 'peer' end,
+		case when r.deps_any and e.kind = 'after' then 'one of several: ' else '' end || case
+			when e.kind = 'same_nodes' then format('waits to be placed on the nodes of %s (%s)', x.label, x.state)
+			when e.kind = 'other_nodes' then format('waits to be placed on other nodes than %s (%s)', x.label, x.state)
+			when e."condition" = 'corr' then format('its elements wait for those of %s (%s)', x.label, x.state)
+			when e."condition" = 'start' then format('waits for %s to start (%s)', x.label, x.state)
+			when e."condition" = 'fail' then format('waits for %s to fail (%s)', x.label, x.state)
+			when e."condition" = 'any' then format('waits for %s to end (%s)', x.label, x.state)
+			else format('waits for %s to complete (%s)', x.label, x.state) end,
+		x.label, x.expected_at)
+	from step_edge e
+	join step_request r on r.job_id = e.job_id and r.step_id = e.step_id
+	cross join lateral (
+		select api.step_label(s.job_id, s.step_id) as label, s.state, pl.expected_at
+		from step s
+		left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
+		where s.job_id = e.peer_job_id and s.step_id = e.peer_step_id
+		union all
+		select 'job ' || u.job_id, u.state, null from api.job_summary(array[e.peer_job_id]) u where e.peer_step_id = -1
+	) x
+	where e.job_id = p_job and e.step_id = p_step and e.state = 'waiting' and e.kind <> 'with'
+		and (e.gates or e."condition" = 'corr')
+		and not (r.deps_any and e.kind = 'after' and exists (select from step_edge o where o.job_id = e.job_id and o.step_id = e.step_id
+			and o.kind = 'after' and o.state = 'met'))
+	union all
+	-- Those it is to start with, as far as they themselves are not free to go.
+	select api.why_row('peer', format('starts together with %s, which waits (%s)', api.step_label(o.job_id, o.step_id),
+		case when o.held <> '' then 'held' when o.deps_waiting > 0 then 'dependency' else 'begin' end), api.step_label(o.job_id, o.step_id), null)
+	from step_request r
+	join step_request q on q.job_id = r.job_id and q.with_set = r.with_set and q.step_id <> r.step_id
+	join step o on o.job_id = q.job_id and o.step_id = q.step_id and o.state = 'pending'
+		and (o.held <> '' or o.deps_waiting > 0 or o.begin_at > now())
+	where r.job_id = p_job and r.step_id = p_step;
+$$;
+comment on function api.why_peers(bigint, int) is 'The unmet peer constraints of a step. Internal.';
+
+create function api.why_limits(p_job bigint, p_request int) returns setof jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select api.why_row('limit', format('%s of at most %s steps of "%s" run under quality of service "%s"', u.running, q.max_running_per_user, j.user_name, j.qos), null, null)
+	from job j
+	join qos q on q.qos = j.qos
+	join api.running_by_user() u on u.kind = 'qos' and u.name = j.qos and u.user_name = j.user_name and u.running >= q.max_running_per_user
+	where j.job_id = p_job
+	union all
+	select api.why_row('limit', format('%s of at most %s steps of "%s" run on account "%s"', u.running, a.max_running, j.user_name, j.account), null, null)
+	from job j
+	join association a on a.account = j.account and a.user_name = j.user_name
+	join api.running_by_user() u on u.kind = 'account' and u.name = j.account and u.user_name = j.user_name and u.running >= a.max_running
+	where j.job_id = p_job
+	union all
+	select api.why_row('limit', format('%s of at most %s elements of the array run', a.running, a.max_running), null, null)
+	from step_array a
+	where a.job_id = p_job and a.step_id = p_request and a.running >= a.max_running
+	union all
+	select api.why_row('license', format('needs %s of licence "%s", %s of %s are free', x.value, x.key, coalesce(l.total - l.used, 0), coalesce(l.total, 0)),
+		(select api.step_label(al.job_id, al.step_id) from allocation al where al.ended_at is null and al.licenses ? x.key limit 1), null)
+	from step_request r
+	cross join lateral jsonb_each_text(r.licenses) x
+	left join license l on l.license = x.key
+	where r.job_id = p_job and r.step_id = p_request and coalesce(l.total - l.used, 0) < x.value::int;
+$$;
+comment on function api.why_limits(bigint, int) is 'The limits and licences that keep a step from starting. Internal.';
+
+create function api.why_nodes(p_job bigint, p_request int) returns setof jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select api.why_row('node', format('%s: %s%s', string_agg(n.name, ',' order by n.node_id), n.state, coalesce(' (' || n.reason || ')', '')), null, null)
+	from step_request r
+	join partition_node pn on pn.partition = r.partition
+	join node n on n.node_id = pn.node_id and n.state <> 'up'
+	where r.job_id = p_job and r.step_id = p_request and n.name <> all (r.exclude) and (r.nodelist = '{}' or n.name = any (r.nodelist))
+	group by n.state, n.reason;
+$$;
+comment on function api.why_nodes(bigint, int) is 'The nodes that a step could run on and that are not in use, with their reasons. Internal.';
+
+create function api.why_step(p_job bigint, p_step int) returns setof jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	with one as (
+		select s.*, r.partition, p.state as partition_state, r.deadline_at, pl.reason as plan, pl.message as plan_message, pl.blocker, pl.expected_at,
+			s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now()) and coalesce(p.state in ('up', 'drain'), false) as eligible
+		from step s
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		left join partition p on p.partition = r.partition
+		left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
+		where s.job_id = p_job and s.step_id = p_step
+	)
+	select api.why_row('hold', format('held by %s', case o.held when 'user' then 'its owner' when 'admin' then 'an operator' else 'the job manager' end)
+		|| coalesce(': ' || o.held_reason, ''), null, null)
+	from one o where o.held <> ''
+	union all
+	select * from api.why_peers(p_job, p_step)
+	union all
+	select api.why_row('begin', format('not to start before %s', to_char(o.begin_at, 'YYYY-MM-DD HH24:MI:SS')), null, o.begin_at) from one o where o.begin_at > now()
+	union all
+	select api.why_row('partition', case when o.partition_state is null then format('there is no partition "%s" any more', o.partition)
+		else format('partition "%s" is %s', o.partition, o.partition_state) end, null, null)
+	from one o where coalesce(o.partition_state in ('down', 'inactive'), true)
+	union all
+	select l.* from one o cross join lateral api.why_limits(o.job_id, o.request_id) l where o.eligible
+	union all
+	select api.why_row(case when o.plan in ('resources', 'priority', 'license', 'node', 'peer', 'deadline', 'limit') then o.plan
+		when o.plan = 'array_limit' then 'limit' else case when o.plan = 'partition' then 'partition' else 'resources' end end, o.plan_message, o.blocker, o.expected_at)
+	from one o
+	where o.eligible and o.plan is not null
+		-- Licences and limits were looked at above, with figures.
+		and not (o.plan in ('limit', 'array_limit', 'license') and exists (select from api.why_limits(o.job_id, o.request_id)))
+	union all
+	select n.* from one o cross join lateral api.why_nodes(o.job_id, o.request_id) n
+	where o.eligible and coalesce(o.plan in ('resources', 'node'), true)
+	union all
+	select api.why_row('priority', case when api.leader_lives() then 'has not been looked at yet' else 'no job manager schedules just now' end, null, null)
+	from one o
+	where o.eligible and o.plan is null and not exists (select from api.why_limits(o.job_id, o.request_id));
+$$;
+comment on function api.why_step(bigint, int) is 'All that keeps a waiting step from starting. Internal.';
+
+create function api.leader_lives() returns boolean
+language sql stable set search_path = rota, pg_temp as $$
+	select exists (select from leader l join pg_stat_activity x on l.holder = x.application_name || ' ' || x.pid);
+$$;
+comment on function api.leader_lives() is 'Whether the session that became leader last is still there. Internal.';
+
+create function api.why_ended(p_step rota.step) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select api.why_row('ended', concat_ws(', ', format('%s at %s', p_step.state, to_char(p_step.ended_at, 'YYYY-MM-DD HH24:MI:SS')),
+		case when p_step.exit_code is not null then format('exit code %s', p_step.exit_code) end,
+		case when p_step.signal is not null then format('signal %s', p_step.signal) end, nullif(p_step.message, '')), null, null);
+$$;
+comment on function api.why_ended(rota.step) is 'How a step ended, as an answer to "why". Internal.';
+
+create function api.job_why(p_uid int, p_user text, p_request jsonb) returns jsonb
+language sql stable security definer set search_path = rota, pg_temp as $$
+	with target as (
+		select t.job_id, t.step_id, t.pos, t.whole_job, s.ended_at,
+			-- An element that is no row yet waits for what its array waits for.
+			case when s.step_id is null then t.step_id - 1 - t.pos else t.step_id end as row_id
+		from api.job_target(p_uid, p_user, p_request, false) t
+		left join step s on s.job_id = t.job_id and s.step_id = t.step_id
+	), shown as (
+		select t.* from target t
+		-- Of a whole job, the steps that have not ended, unless all have.
+		where not t.whole_job or t.ended_at is null or not exists (select from target o where o.job_id = t.job_id and o.ended_at is null)
+	), told as (
+		select t.job_id, t.step_id, x.state, case when s.step_id = t.step_id then api.step_label(s.job_id, s.step_id)
+				else api.step_label(s.job_id, s.step_id) || '[' || api.array_index(a.indices, t.pos) || ']' end as label,
+			case when x.state = 'pending' then coalesce((select jsonb_agg(w) from api.why_step(s.job_id, s.step_id) w), '[]')
+				when s.ended_at is not null then jsonb_build_array(api.why_ended(s))
+				else jsonb_build_array(api.why_row('running', concat_ws(', ', x.state,
+					case when s.started_at is not null then 'since ' || to_char(s.started_at, 'YYYY-MM-DD HH24:MI:SS') end,
+					(select 'on ' || array_to_string(n.nodes, ',') from attempt n where n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt),
+					case when a.size is not null then format('%s of %s elements run, %s have ended', a.running, a.size, a.completed + a.failed) end,
+					case when s.state = 'suspended' and s.resume_wanted then 'goes on when its CPUs are free' end,
+					case when s.end_wanted is not null then 'is being ended (' || s.end_wanted || ')' end), null, null)) end as conditions,
+			pl.expected_at
+		from shown t
+		join step s on s.job_id = t.job_id and s.step_id = t.row_id
+		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+		left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
+		cross join lateral (select case when a.running = 0 and s.state = 'running' then 'pending' else s.state end as state) x
+	)
+	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', t.label, 'state', t.state, 'conditions', t.conditions,
+		'expected_at', case when t.state = 'pending' then t.expected_at end) order by t.job_id, t.step_id), '[]'))
+	from told t;
+$$;
+comment on function api.job_why(int, text, jsonb) is
+	'Why steps wait: one condition for each thing that is not met; of steps that run or have ended, how. Request {jobs}. Answer {steps: [{label, state, conditions: [{kind, message, blocker, expected_at}], expected_at}]}.';

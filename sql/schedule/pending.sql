@@ -1,0 +1,117 @@
+-- The queue as the leader reads it. Limits are taken off here: a step that has to wait for one is not offered, so the
+-- scheduler never has to know of them; arrays come with the room that is left for them.
+create function api.pending_free()
+returns table (job_id bigint, step_id int, request_id int, place int, rank bigint, user_name text, qos text, account text, wants int, array_max int,
+	array_running int, account_max int, qos_max int)
+language sql stable set search_path = rota, pg_temp as $$
+	with free as (
+		select s.job_id, s.step_id, s.request_id, s.rank
+		from step s
+		where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and (s.begin_at is null or s.begin_at <= now())
+		union all
+		-- Arrays that have begun and have elements left.
+		select s.job_id, s.step_id, s.request_id, s.rank
+		from step s
+		where s.state = 'running' and s.attempt = 0 and s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now())
+	)
+	select f.job_id, f.step_id, f.request_id, p.priority, f.rank, j.user_name, j.qos, j.account,
+		case when f.step_id = a.step_id then a.size - a.next - cardinality(a.skip) else 1 end,
+		a.max_running, a.running, m.max_running, q.max_running_per_user
+	from free f
+	join job j on j.job_id = f.job_id
+	join step_request r on r.job_id = f.job_id and r.step_id = f.request_id
+	join partition p on p.partition = r.partition and p.state in ('up', 'drain')
+	join qos q on q.qos = j.qos
+	left join association m on m.account = j.account and m.user_name = j.user_name
+	left join step_array a on a.job_id = f.job_id and a.step_id = f.request_id
+	where f.step_id is distinct from a.step_id or (not a.by_corr and a.next < a.size);
+$$;
+comment on function api.pending_free() is 'Steps that nothing but limits and resources keeps from starting, and the limits that hold for each. Internal.';
+
+create function api.pending_offered(p_limit int) returns table (job_id bigint, step_id int, request_id int, room int, place int, rank bigint)
+language sql stable set search_path = rota, pg_temp as $$
+	with free as (
+		select * from api.pending_free()
+	), by_array as (
+		-- Elements that run again come before those that never ran.
+		select f.*, f.wants::bigint as room from free f where f.array_max is null
+		union all
+		select f.*, least(f.wants, f.array_max - f.array_running - x.before)
+		from free f
+		join (
+			select y.job_id, y.step_id, sum(y.wants) over (partition by y.job_id, y.request_id order by y.step_id = y.request_id, y.step_id) - y.wants as before
+			from free y
+			where y.array_max is not null
+		) x on x.job_id = f.job_id and x.step_id = f.step_id
+		where f.array_max is not null and f.array_max - f.array_running > x.before
+	), by_account as (
+		select f.job_id, f.step_id, f.request_id, f.place, f.rank, f.user_name, f.qos, f.qos_max, f.room from by_array f where f.account_max is null
+		union all
+		select f.job_id, f.step_id, f.request_id, f.place, f.rank, f.user_name, f.qos, f.qos_max, least(f.room, f.account_max - f.busy - f.before)
+		from (
+			select f.*, coalesce(u.running, 0) as busy,
+				sum(f.room) over (partition by f.account, f.user_name order by f.place desc, f.rank desc, f.job_id, f.step_id) - f.room as before
+			from by_array f
+			left join api.running_by_user() u on u.kind = 'account' and u.name = f.account and u.user_name = f.user_name
+			where f.account_max is not null
+		) f
+		where f.account_max - f.busy > f.before
+	), by_qos as (
+		select f.job_id, f.step_id, f.request_id, f.room, f.place, f.rank from by_account f where f.qos_max is null
+		union all
+		select f.job_id, f.step_id, f.request_id, least(f.room, f.qos_max - f.busy - f.before), f.place, f.rank
+		from (
+			select f.*, coalesce(u.running, 0) as busy,
+				sum(f.room) over (partition by f.qos, f.user_name order by f.place desc, f.rank desc, f.job_id, f.step_id) - f.room as before
+			from by_account f
+			left join api.running_by_user() u on u.kind = 'qos' and u.name = f.qos and u.user_name = f.user_name
+			where f.qos_max is not null
+		) f
+		where f.qos_max - f.busy > f.before
+	)
+	select f.job_id, f.step_id, f.request_id, f.room::int, f.place, f.rank from by_qos f order by f.place desc, f.rank desc, f.job_id, f.step_id limit p_limit;
+$$;
+comment on function api.pending_offered(int) is 'Steps that may start, limits taken off, in the order of the queue; room: of an array, how many elements. Internal.';
+
+create function api.schedule_pending(p_limit int)
+returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text, user_name text, qos text, rank bigint,
+	nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb,
+	licenses jsonb, exclusive boolean, "constraint" text, nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint,
+	deadline_at double precision, with_set int, with_count int, same_nodes int[], other_nodes int[], same_as_step int, other_than_step int[],
+	array_next int, array_size int, array_room int, array_skip int[])
+language sql stable security definer set search_path = rota, pg_temp as $$
+	select s.job_id, s.step_id, s.request_id, r.name, s.array_index, s.attempt, r.partition, j.user_name, j.qos, s.rank,
+		r.nodes_min, r.nodes_max, r.ntasks, r.ntasks_per_node, r.cpus_per_task, r.mem_mb,
+		coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
+		r.licenses, r.exclusive, r."constraint", r.nodelist, r.exclude,
+		coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s, extract(epoch from r.deadline_at)::double precision,
+		r.with_set, case when r.with_set is not null then (select count(*)::int from step_request w join step ws using (job_id, step_id)
+			where w.job_id = r.job_id and w.with_set = r.with_set and ws.state = 'pending') end,
+		peers.same_nodes, peers.other_nodes, peers.same_as_step, peers.other_than_step,
+		a.next, a.size, case when a.size is not null then o.room end, a.skip
+	from api.pending_offered(p_limit) o
+	join step s on s.job_id = o.job_id and s.step_id = o.step_id
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+	join job j on j.job_id = s.job_id
+	join partition p on p.partition = r.partition
+	left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+	left join lateral (
+		select
+			(select array_agg(al.node_id order by al.node_index)
+				from step_edge e
+				join step ps on ps.job_id = e.peer_job_id and ps.step_id = e.peer_step_id
+				join allocation al on al.job_id = ps.job_id and al.step_id = ps.step_id and al.attempt = ps.attempt and al.attempt > 0
+				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'same_nodes' and e.gates) as same_nodes,
+			(select array_agg(distinct al.node_id)
+				from step_edge e
+				join step ps on ps.job_id = e.peer_job_id and ps.request_id = e.peer_step_id
+				join allocation al on al.job_id = ps.job_id and al.step_id = ps.step_id and al.attempt = ps.attempt and al.attempt > 0
+				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes' and e.gates) as other_nodes,
+			(select min(e.peer_step_id) from step_edge e
+				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'same_nodes' and not e.gates) as same_as_step,
+			(select array_agg(e.peer_step_id) from step_edge e
+				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes' and not e.gates) as other_than_step
+	) peers on true
+	order by o.place desc, o.rank desc, o.job_id, o.step_id;
+$$;
+comment on function api.schedule_pending(int) is 'Steps that may start, in the order of the queue, array heads with elements left among them, p_limit at most.';
