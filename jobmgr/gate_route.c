@@ -56,7 +56,8 @@ static const char *route_nearest(const char *word)
 	if (strlen(word) > VERB_LONGEST)
 		return NULL;
 	for (int i = 0; i < ROUTE_COUNT; i++) {
-		int distance = route_distance(word, routes[i].verb);
+		bool begun = *word && strncmp(word, routes[i].verb, strlen(word)) == 0;
+		int distance = begun ? 1 : route_distance(word, routes[i].verb);
 
 		if (distance < least) {
 			least = distance;

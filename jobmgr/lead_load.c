@@ -54,6 +54,7 @@ static const struct column partition_columns[] = {
 static const struct column running_columns[] = {
 	{"job_id", lead_read_int64, AT(schedule_running, job)},
 	{"step_id", lead_read_int, AT(schedule_running, step)},
+	{"label", lead_read_text, AT(schedule_running, label)},
 	{"attempt", lead_read_int, AT(schedule_running, attempt)},
 	{"node_id", lead_read_int, AT(schedule_running, node_id)},
 	{"cpus", lead_read_int, AT(schedule_running, cpus)},

@@ -78,7 +78,8 @@ char *lead_plan_text(const struct lead_rows *rows, const struct schedule_result 
 
 	for (size_t i = 0; i < result->wait_count; i++) {
 		const struct schedule_wait *wait = &result->waits[i];
-		json_t *expected = isfinite(wait->expected_at) ? json_integer((json_int_t)(wait->expected_at + 0.999)) : json_null();
+		json_t *expected =
+			isfinite(wait->expected_at) ? json_integer((json_int_t)(wait->expected_at + 0.999)) : json_null();
 
 		json_array_append_new(plan, json_pack("{s:I, s:i, s:o, s:o, s:o, s:s, s:s}", "job", (json_int_t)wait->job, "step",
 						      wait->step, "expected_at", expected, "nodes", plan_nodes(wait), "blocker",
