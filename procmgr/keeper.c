@@ -146,8 +146,8 @@ static bool is_over(const struct keeper *k)
  * is told that the step is over. */
 static void run_tasks(struct keeper *k)
 {
+	keeper_task_clear(k);
 	if (k->order->wait_for_go) {
-		keeper_task_clear(k);
 		keeper_record_plain(k, "ready");
 		keeper_wait(k, may_go, 0);
 	}

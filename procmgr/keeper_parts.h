@@ -91,7 +91,7 @@ void keeper_control_signal(const struct keeper *k, int signal);
 void keeper_task_start(struct keeper *k); /* all tasks of this node */
 void keeper_task_report(struct keeper *k, struct keeper_task *t);
 bool keeper_task_reap(struct keeper *k, pid_t pid); /* false: it is no task */
-/* Empty the output that tasks on several nodes share, before any of them can write to it. */
+/* Empty the output that several tasks may share, before any of them can write to it. */
 void keeper_task_clear(struct keeper *k);
 
 /* keeper_hook.c: false where it failed; nothing to run is success. */

@@ -149,14 +149,15 @@ static bool start_one(struct keeper *k, struct keeper_task *t, struct err *e)
 
 void keeper_task_clear(struct keeper *k)
 {
-	if (k->order->spec.append || !k->order->spec.per_task || k->order->node_index > 0 || k->order->node_count == 1)
+	if (!k->order->spec.per_task || k->order->task_count == 1)
 		return;
 	struct pattern_facts pattern = facts_for(k, k->order->first_task);
 	struct streams streams = streams_for(k, &pattern);
-	char *argv[] = {"true", NULL}, *environment[] = {NULL};
+	char *argv[] = {(char *)"true", NULL}, *environment[] = {NULL};
 	struct task_start start = {.path = "/bin/true", .argv = argv, .environment = environment};
 	fill_start(k, &start, &streams, k->order->first_task);
-	k->cleared = keeper_hook_quiet(k, &start);
+	if (start.truncate_output || start.truncate_error)
+		k->cleared = keeper_hook_quiet(k, &start);
 	streams_free(&streams);
 }
 

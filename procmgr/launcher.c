@@ -70,13 +70,14 @@ static void open_fence(struct launcher *l)
 
 static bool open_signals(struct launcher *l, struct err *e)
 {
+	static const int wanted[] = {SIGTERM, SIGINT, SIGUSR1, SIGCHLD};
 	sigset_t set;
 	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGCHLD);
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+		sigaddset(&set, wanted[i]);
 	sigprocmask(SIG_SETMASK, &set, NULL);
+	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+		signal(wanted[i], SIG_DFL); /* what our parent ignored would never arrive */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -160,7 +161,7 @@ static void turn(struct launcher *l)
 }
 
 /* Keepers of an earlier launcher are not our children: look from time to time whether they live. */
-static bool serve(struct launcher *l)
+static void serve(struct launcher *l)
 {
 	int64_t looked = record_now();
 	while (!l->stop) {
@@ -171,12 +172,13 @@ static bool serve(struct launcher *l)
 				break;
 		}
 	}
-	return true;
 }
 
 bool launcher_run(const struct conf *conf, const char *node, struct err *e)
 {
 	struct launcher l = {.conf = conf, .node = node, .agent_socket = -1};
+	if (!*node || *node == '.' || strchr(node, '/'))
+		return err_set(e, "\"%s\" is not a node name", node);
 	bool served = open_all(&l, e);
 	if (served) {
 		log_info("serving node \"%s\" in \"%s\"%s", node, l.dir, l.fence ? ", with control groups" : "");

@@ -34,23 +34,23 @@ bool launcher_agent_find(struct launcher *l, struct err *e)
 	return access(l->agent_path, X_OK) == 0 || err_sys(e, "could not find \"%s\"", l->agent_path);
 }
 
-static void __attribute__((noreturn)) become_agent(const struct launcher *l, int fd)
+static bool become_agent(const struct launcher *l, int fd, struct err *e)
 {
-	struct err e;
 	sigset_t none;
 	char *const argv[] = {(char *)"procmgrd", (char *)"--config",	   l->conf->path, (char *)"--node",
 			      (char *)l->node,	  (char *)"--launcher-fd", (char *)"3",	  NULL};
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
 	if (fd == AGENT_FD ? fcntl(fd, F_SETFD, 0) < 0 : dup2(fd, AGENT_FD) < 0)
-		die("could not hand procmgrd its socket: %m");
+		return err_sys(e, "could not hand procmgrd its socket");
 	close_range(AGENT_FD + 1, ~0U, 0);
-	if (!daemon_become(l->conf->instance_account, &e))
-		die("%s", e.message);
+	if (!daemon_become(l->conf->instance_account, e))
+		return false;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	execv(l->agent_path, argv);
-	die("could not execute \"%s\": %m", l->agent_path);
+	return err_sys(e, "could not execute \"%s\"", l->agent_path);
 }
 
 static void start(struct launcher *l)
@@ -61,8 +61,12 @@ static void start(struct launcher *l)
 		return;
 	}
 	l->agent_pid = fork();
-	if (l->agent_pid == 0)
-		become_agent(l, ends[1]);
+	if (l->agent_pid == 0) {
+		struct err e;
+		become_agent(l, ends[1], &e);
+		log_error("%s", e.message);
+		_exit(1);
+	}
 	close(ends[1]);
 	if (l->agent_pid < 0) {
 		log_error("could not fork procmgrd: %m");

@@ -1,6 +1,6 @@
 /* launcher_driver - drives a real rota-launcher without a database, for tests/system/launcher.bats.
  *
- * Installed beside rota-launcher as `procmgrd`, the launcher starts it: it then passes packets from a socket (driver.sock in the
+ * Installed beside rota-launcher as `procmgrd`, the launcher starts it: it then passes packets from a socket (sock/driver in the
  * folder of rota.conf) to the launcher, as they are. Called by the test, it makes orders, signs them with the instance's key,
  * sends them there, and reads the journal. */
 #include <errno.h>
@@ -36,7 +36,7 @@ static struct sockaddr_un address(void)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	char *copy = xstrdup(conf.path);
-	snprintf(a.sun_path, sizeof a.sun_path, "%s/driver.sock", dirname(copy));
+	snprintf(a.sun_path, sizeof a.sun_path, "%s/sock/driver", dirname(copy));
 	free(copy);
 	return a;
 }
@@ -222,6 +222,7 @@ static bool order_set(struct order *o, const char *name, const char *value)
 		{"per_task", NULL, NULL, &o->spec.per_task, NULL},
 		SPEC_TEXT(step_name),
 		SPEC_TEXT(job_name),
+		SPEC_TEXT(account),
 		SPEC_TEXT(output),
 		SPEC_TEXT(error),
 		SPEC_TEXT(input),
@@ -249,6 +250,7 @@ struct attack {
 	bool signature;	       /* one digit changed */
 	const char *from, *to; /* text replaced in the signed order, as long as it was */
 	const char *claim;     /* other job number in the message */
+	const char *script;    /* hash to name in place of the script's */
 };
 
 static void send_order(const struct order *o, const struct attack *attack)
@@ -289,7 +291,7 @@ static void send_order(const struct order *o, const struct attack *attack)
 static int launch(int argc, char **argv)
 {
 	struct order order;
-	struct attack attack = {false, NULL, NULL, NULL};
+	struct attack attack = {false, NULL, NULL, NULL, NULL};
 	char environment[8192];
 	size_t size, length = 0;
 	order_begin(&order);
@@ -305,12 +307,14 @@ static int launch(int argc, char **argv)
 			attack.to = value;
 		} else if (value && strcmp(argv[i], "attack:claim") == 0) {
 			attack.claim = value;
+		} else if (value && strcmp(argv[i], "attack:script") == 0) {
+			attack.script = value;
 		} else if (!value || !order_set(&order, argv[i], value)) {
 			die("unknown setting \"%s\"", argv[i]);
 		}
 	}
 	char *script = read_file(argv[0], &size);
-	order.script_hash = cache(script, size);
+	order.script_hash = attack.script ? attack.script : cache(script, size);
 	order.environment_hash = cache(environment, length);
 	send_order(&order, &attack);
 	return 0;

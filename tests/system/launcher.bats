@@ -1,0 +1,703 @@
+#!/usr/bin/env bats
+# The real launcher and its keepers, driven without a database: launcher_driver stands in procmgrd's place, signs orders with the
+# instance's key, and reads the journal. As root, tasks run as throwaway users; as anybody else, as that user.
+
+setup_file() {
+	export DIR=$(mktemp -d "${TMPDIR:-/tmp}/rota-launcher.XXXXXX")
+	export CONFIG=$DIR/rota.conf NODE=n1
+	chmod 755 "$DIR"
+	mkdir "$DIR/bin" "$DIR/keys" "$DIR/work" "$DIR/sock"
+	chmod 777 "$DIR/sock"
+	cp "$ROTA_BIN/rota-launcher" "$DIR/bin/"
+	cp "${ROTA_DRIVER:-$ROTA_BUILD/tests/system/launcher_driver}" "$DIR/bin/procmgrd"
+	if [ "$(id -u)" = 0 ]; then
+		export WHO=rt$$ OTHER=ru$$
+		useradd --no-create-home --home-dir "$DIR/work" --shell /bin/bash "$WHO"
+		useradd --no-create-home --home-dir /nonexistent --shell /bin/false "$OTHER"
+		groupadd "rg$$"
+		usermod -a -G "rg$$" "$WHO"
+		export GROUP=rg$$
+		chown "$WHO:" "$DIR/work"
+		ACCOUNT=$OTHER
+	else
+		export WHO=$(id -un)
+		ACCOUNT=
+	fi
+	cat >"$DIR/site_prolog" <<-'END'
+		#!/bin/bash
+		{ echo "prolog of $ROTA_STEP_LABEL"; env; id -u; } >>"${0%/*}/prolog.$ROTA_JOB_ID.log"
+		echo "prolog says hello"
+		case $ROTA_JOB_NAME in
+		bad-prolog) echo "no scratch"; exit 7 ;;
+		slow-prolog) sleep 60 ;;
+		esac
+	END
+	cat >"$DIR/site_epilog" <<-'END'
+		#!/bin/bash
+		echo "epilog of $ROTA_STEP_LABEL" >>"${0%/*}/epilog.$ROTA_JOB_ID.log"
+		[ "$ROTA_JOB_NAME" != bad-epilog ]
+	END
+	chmod 755 "$DIR/site_prolog" "$DIR/site_epilog"
+	configure "$CONFIG" auto
+	configure "$DIR/plain.conf" off
+	drive keys
+	start_launcher
+}
+
+configure() {
+	cat >"$1" <<-END
+		[instance]
+		name = lt$$
+		account = $ACCOUNT
+		[keys]
+		dir = $DIR/keys
+		[node]
+		state = $DIR/node
+		site_prolog = $DIR/site_prolog
+		site_epilog = $DIR/site_epilog
+		hook_timeout = 4
+		cgroup = $2
+	END
+}
+
+teardown_file() {
+	for pid in "$DIR"/*.pid; do
+		[ -e "$pid" ] || continue
+		kill -USR1 "$(cat "$pid")" 2>/dev/null || true
+		for i in $(seq 200); do lives "$(cat "$pid")" || break; sleep 0.05; done
+	done
+	if [ "$(id -u)" = 0 ] && [ -n "$GROUP" ]; then
+		userdel "$WHO"
+		userdel "$OTHER"
+		groupdel "$GROUP" || true
+	fi
+	rm -rf "$DIR"
+}
+
+drive() {
+	"$DIR/bin/procmgrd" --config "$CONFIG" --node "$NODE" "$@"
+}
+
+start_launcher() {
+	"$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
+	echo $! >"$DIR/$NODE.pid"
+	for i in $(seq 100); do [ -S "$DIR/sock/driver" ] && [ -e "$DIR/node/$NODE/journal" ] && break; sleep 0.05; done
+}
+
+stop_launcher() { # SIGNAL
+	local pid
+	pid=$(cat "$DIR/$NODE.pid")
+	kill "-$1" "$pid"
+	rm -f "$DIR/sock/driver"
+	for i in $(seq 400); do lives "$pid" || return 0; sleep 0.05; done
+	return 1
+}
+
+lives() { # PID: is it there, and no zombie?
+	grep -q '^State:.[^ZX]' "/proc/$1/status" 2>/dev/null
+}
+
+# launch JOB [SETTING...] <SCRIPT : one step of job JOB, as $WHO in its folder.
+launch() {
+	local job=$1
+	shift
+	cat >"$DIR/script.$job"
+	drive launch "$DIR/script.$job" "job_id=$job" "uid=$(id -u "$WHO")" "gid=$(id -g "$WHO")" "user=$WHO" \
+		"workdir=$DIR/work" "output=$DIR/work/$job.out" "$@"
+}
+
+# record JOB KIND [SECONDS]: wait for it; the record is in $output.
+record() {
+	run drive wait "$1.0.1" "$2" "${3:-20}"
+	[ "$status" -eq 0 ]
+	output=${lines[0]}
+}
+
+control() { # JOB ACTION [FIELD...]
+	local job=$1 action=$2
+	shift 2
+	drive send op=control "job=$job" step=0 attempt=1 "action=$action" "$@"
+}
+
+field() { # NAME: of the record in $output, which stands before the next " name="
+	sed -nE "s/.*(^| )$1=([^ ]*).*/\2/p" <<<"$output"
+}
+
+as_root() {
+	[ "$(id -u)" = 0 ] || skip "needs root"
+}
+
+has_cgroup() {
+	as_root
+	grep -q 'with control groups' "$DIR/$NODE.log" || skip "no control groups here"
+}
+
+@test "a signed order runs, and the journal tells everything in order" {
+	launch 100 env:FOO=bar gres=gpu:0+3 account=physics <<-'END'
+		#!/bin/bash
+		echo "$ROTA_JOB_ID $ROTA_STEP $ROTA_NODE $ROTA_TASK_ID $SLURM_JOB_ID $FOO $CUDA_VISIBLE_DEVICES $USER $PWD"
+		echo oops >&2
+		exit 3
+	END
+	record 100 end
+	[ -z "$(field drain)" ]
+	run drive journal 100.0.1
+	kinds=$(for line in "${lines[@]}"; do sed -E 's/^kind=([a-z]*).*/\1/' <<<"$line"; done | tr '\n' ' ')
+	[ "$kinds" = "used keeper hook run task done hook end " ]
+	record 100 done
+	[[ $output == *"exit=3 signal=0 cause=exit outcome=fail"* ]]
+	record 100 task
+	[ "$(field cause)" = exit ]
+	[ "$(field max_rss_kb)" -gt 100 ]
+	[ "$(field write_bytes)" -gt 10 ]
+	run cat "$DIR/work/100.out"
+	[ "${lines[0]}" = "100 script n1 0 100 bar 0,3 $WHO $DIR/work" ]
+	[ "${lines[1]}" = oops ]
+	[ "$(stat -c %U "$DIR/work/100.out")" = "$WHO" ]
+	[ ! -e "$DIR/node/n1/spool/100.0.1" ]
+}
+
+@test "a forged, altered, expired or misdirected order is refused" {
+	echo '#!/bin/true' | launch 110 attack:signature
+	record 110 refused
+	[[ $output == *"reason=signature does not fit the order"* ]]
+	echo '#!/bin/true' | launch 111 account=alpha attack:from=alpha attack:to=betas
+	record 111 refused
+	[[ $output == *"reason=signature does not fit"* ]]
+	echo '#!/bin/true' | launch 112 expires_at=1000
+	record 112 refused
+	[[ $output == *"reason=order has expired"* ]]
+	echo '#!/bin/true' | launch 113 node=n2 nodes=n2
+	record 113 refused
+	[[ $output == *'reason=order is for node "n2"'* ]]
+	echo '#!/bin/true' | launch 114 attack:claim=115
+	record 115 refused
+	[[ $output == *"reason=order is for another step"* ]]
+	run drive journal
+	[[ $output != *"kind=used job=11"* ]]
+	[ ! -e "$DIR/work/110.out" ]
+}
+
+@test "an order is believed once" {
+	echo '#!/bin/true' | launch 120
+	record 120 end
+	echo '#!/bin/true' | launch 120
+	record 120 refused
+	[[ $output == *"reason=order was used before again=1"* ]]
+	[ "$(drive journal 120.0.1 used | wc -l)" = 1 ]
+}
+
+@test "an order for another uid is refused where the launcher is not root" {
+	[ "$(id -u)" != 0 ] || skip "the launcher is root here"
+	echo '#!/bin/true' | launch 125 uid=0 user=root
+	record 125 refused
+	[[ $output == *"only root can launch for others"* ]]
+}
+
+@test "an order without a host list runs on the node that gets it" {
+	launch 130 nodes= <<-'END'
+		#!/bin/sh
+		echo "$ROTA_NODELIST $ROTA_NNODES"
+	END
+	record 130 end
+	[ "$(cat "$DIR/work/130.out")" = "n1 1" ]
+}
+
+@test "malformed messages are ignored" {
+	drive raw 'op=99:launch'
+	drive raw "$(head -c 100000 /dev/zero | tr '\0' x)"
+	drive send op=nonsense
+	drive send op=control job=1 step=0 attempt=1 action=explode
+	drive send op=control job=x step=0 attempt=1 action=kill
+	drive send op=control job=1 step=0 attempt=1 action=signal signal=9999
+	drive send op=launch job=1
+	drive send op=truncate position=-5
+	drive send op=launch job=140 step=0 attempt=1 order=x signature=y
+	record 140 refused
+	echo '#!/bin/true' | launch 141
+	record 141 end
+}
+
+@test "output is opened as the user, so the kernel refuses what the user may not" {
+	as_root
+	echo precious >"$DIR/precious"
+	su "$WHO" -c "ln -s '$DIR/precious' '$DIR/work/link.out'"
+	echo '#!/bin/true' | launch 150 "output=$DIR/work/link.out"
+	record 150 done
+	[[ $output == *"cause=launch outcome=fail message=could not open output file \"$DIR/work/link.out\": Permission denied"* ]]
+	[ "$(cat "$DIR/precious")" = precious ]
+	echo '#!/bin/true' | launch 151 "output=/etc/rota-test-%j"
+	record 151 done
+	[[ $output == *"cause=launch"*"Permission denied"* ]]
+	[ ! -e /etc/rota-test-151 ]
+	echo '#!/bin/true' | launch 152 "input=/etc/shadow"
+	record 152 done
+	[[ $output == *"could not open input file"*"Permission denied"* ]]
+}
+
+@test "names of jobs and steps cannot lead output elsewhere" {
+	launch 155 "job_name=../../up" "output=$DIR/work/%x-%3j-%s-%%.out" <<-'END'
+		#!/bin/sh
+		echo here
+	END
+	record 155 end
+	[ "$(cat "$DIR/work/.._.._up-155-0-%.out")" = here ]
+}
+
+@test "the user's environment does not reach the site's hooks" {
+	launch 160 env:LD_PRELOAD=/tmp/evil.so env:BASH_ENV=/tmp/evil.sh env:PATH=/tmp/evil env:IFS=x 'env:BASH_FUNC_echo%%=() { evil; }' <<-'END'
+		#!/bin/sh
+		echo "$PATH"
+	END
+	record 160 end
+	[ -z "$(field drain)" ]
+	run cat "$DIR/prolog.160.log"
+	[[ $output != *evil* ]]
+	[[ $output == *"PATH=/usr/local/sbin:"* ]]
+	[ "${lines[-1]}" = "$(id -u)" ]
+	grep -q evil "$DIR/work/160.out"
+}
+
+@test "a task that ignores SIGTERM is gone after the grace time" {
+	launch 170 grace_s=1 <<-'END'
+		#!/bin/bash
+		trap '' TERM
+		echo $$
+		while :; do sleep 0.1; done
+	END
+	record 170 run
+	control 170 kill cause=cancelled
+	record 170 done
+	[[ $output == *"signal=9 cause=cancelled outcome=cancel"* ]]
+	! lives "$(cat "$DIR/work/170.out")"
+	record 170 end
+}
+
+@test "a task that heeds SIGTERM may clean up" {
+	launch 171 grace_s=10 <<-'END'
+		#!/bin/bash
+		trap 'echo cleaned; exit 0' TERM
+		echo ready
+		while :; do sleep 0.05; done
+	END
+	record 171 run
+	for i in $(seq 100); do grep -q ready "$DIR/work/171.out" && break; sleep 0.05; done
+	control 171 kill cause=preempted
+	record 171 done
+	[[ $output == *"exit=0 signal=0 cause=preempted outcome=cancel"* ]]
+	grep -q cleaned "$DIR/work/171.out"
+}
+
+daemon_script() {
+	cat <<-'END'
+		#!/bin/bash
+		setsid bash -c 'setsid sleep 987.6 & setsid bash -c "trap \"\" TERM HUP; while :; do sleep 0.1; done" & disown -a' &
+		sleep 0.3
+		pgrep -u "$(id -u)" -f 'sleep 987[.]6' >"$PWD/daemon.$ROTA_JOB_ID"
+	END
+}
+
+@test "a double-forked daemon in a session of its own is gone after the step" {
+	daemon_script | launch 180
+	record 180 end
+	[ -s "$DIR/work/daemon.180" ]
+	! lives "$(cat "$DIR/work/daemon.180")"
+	[ -z "$(field drain)" ]
+}
+
+@test "more memory than allocated ends as out_of_memory" {
+	has_cgroup
+	launch 190 mem_mb=32 <<-'END'
+		#!/bin/bash
+		head -c 400000000 /dev/zero | tail -c 300000000 >/dev/null
+	END
+	record 190 done
+	[[ $output == *"cause=out_of_memory outcome=oom"* ]]
+	record 190 task
+	[ "$(field cause)" = out_of_memory ]
+	record 190 end
+	[ "$(field peak_mb)" -ge 30 ]
+	[ "$(field peak_mb)" -le 32 ]
+}
+
+@test "the time limit is kept" {
+	launch 200 time_limit_s=1 grace_s=1 <<-'END'
+		#!/bin/bash
+		sleep 60
+	END
+	record 200 done
+	[[ $output == *"signal=15 cause=time_limit outcome=timeout message=time limit of 1 seconds reached"* ]]
+}
+
+suspend_and_resume() {
+	launch "$1" time_limit_s=3 <<-'END'
+		#!/bin/bash
+		for i in $(seq 10); do echo $i; sleep 0.1; done
+	END
+	record "$1" run
+	control "$1" suspend
+	record "$1" suspended
+	before=$(cat "$DIR/work/$1.out" | wc -l)
+	sleep 3.5
+	[ "$(cat "$DIR/work/$1.out" | wc -l)" = "$before" ]
+	control "$1" resume
+	record "$1" resumed
+	record "$1" done
+	[[ $output == *"outcome=complete"* ]]
+	[ "$(wc -l <"$DIR/work/$1.out")" = 10 ]
+}
+
+@test "suspended tasks do nothing, and their time limit waits" {
+	suspend_and_resume 210
+}
+
+@test "a suspended step can be killed" {
+	echo 'sleep 60' | sed '1i#!/bin/bash' | launch 211 grace_s=1
+	record 211 run
+	control 211 suspend
+	record 211 suspended
+	control 211 kill cause=cancelled
+	record 211 end
+}
+
+@test "a signal reaches the tasks" {
+	launch 215 <<-'END'
+		#!/bin/bash
+		trap 'echo got; exit 5' USR1
+		echo ready
+		while :; do sleep 0.05; done
+	END
+	record 215 run
+	for i in $(seq 100); do grep -q ready "$DIR/work/215.out" && break; sleep 0.05; done
+	control 215 signal signal=10
+	record 215 done
+	[[ $output == *"exit=5 signal=0 cause=exit outcome=fail"* ]]
+}
+
+@test "1 GB of output reaches its file whole" {
+	launch 220 <<-'END'
+		#!/bin/bash
+		head -c 1000000000 /dev/zero
+	END
+	record 220 end 60
+	[ "$(stat -c %s "$DIR/work/220.out")" = 1000000000 ]
+	record 220 task
+	[ "$(field write_bytes)" -ge 1000000000 ]
+	rm "$DIR/work/220.out"
+}
+
+@test "tasks have ranks, share one output file, and the worst exit code counts" {
+	launch 230 per_task=1 tasks=3 task_count=3 <<-'END'
+		#!/bin/bash
+		echo "task $ROTA_TASK_ID of $ROTA_NTASKS"
+		exit $ROTA_TASK_ID
+	END
+	record 230 done
+	[[ $output == *"exit=2 signal=0"* ]]
+	[ "$(sort "$DIR/work/230.out")" = "$(printf 'task %d of 3\n' 0 1 2)" ]
+	launch 231 per_task=1 tasks=2 task_count=2 "output=$DIR/work/t.%t" <<-'END'
+		#!/bin/sh
+		echo "$SLURM_PROCID"
+	END
+	record 231 end
+	[ "$(cat "$DIR/work/t.0" "$DIR/work/t.1")" = "$(printf '0\n1')" ]
+}
+
+@test "output is truncated or appended to as asked" {
+	printf 'echo one\n' | sed '1i#!/bin/sh' | launch 232 "output=$DIR/work/append.out"
+	record 232 end
+	printf 'echo two\n' | sed '1i#!/bin/sh' | launch 233 "output=$DIR/work/append.out" append=1
+	record 233 end
+	[ "$(cat "$DIR/work/append.out")" = "$(printf 'one\ntwo')" ]
+	printf 'echo three\n' | sed '1i#!/bin/sh' | launch 234 "output=$DIR/work/append.out"
+	record 234 end
+	[ "$(cat "$DIR/work/append.out")" = three ]
+}
+
+@test "only the preamble's and the step's lines run, under their own line numbers" {
+	launch 240 pre_from=2 pre_to=3 from=6 to=8 <<-'END'
+		#!/bin/bash
+		x=1
+		y=2
+		#ROTA step other
+		echo other
+		#ROTA step mine
+		echo "$x $y $LINENO"
+		nosuchcommand
+	END
+	record 240 end
+	run cat "$DIR/work/240.out"
+	[ "${lines[0]}" = "1 2 7" ]
+	[[ ${lines[1]} == *"script: line 8: nosuchcommand"* ]]
+}
+
+@test "a step over several nodes waits for go, and the others for its end" {
+	echo 'echo went' | sed '1i#!/bin/sh' | launch 250 wait_for_go=1 nodes=n1,n2 node_count=2
+	record 250 ready
+	[ ! -e "$DIR/work/250.out" ]
+	control 250 go
+	record 250 done
+	[[ $output == *"outcome=complete"* ]]
+	[ "$(cat "$DIR/work/250.out")" = went ]
+	echo 'echo wrong' | sed '1i#!/bin/sh' | launch 251 wait_for_go=1 nodes=n2,n1 node_count=2 node_index=1 tasks=0
+	record 251 ready
+	control 251 go
+	sleep 0.3
+	run drive journal 251.0.1 done
+	[ -z "$output" ]
+	control 251 end epilog=1
+	record 251 end
+	record 251 done
+	[[ $output == *"outcome=complete"* ]]
+	[ ! -e "$DIR/work/251.out" ]
+	[ -e "$DIR/epilog.251.log" ]
+}
+
+@test "a step that is ended before it may go never starts" {
+	echo 'echo wrong' | sed '1i#!/bin/sh' | launch 252 wait_for_go=1 nodes=n1,n2 node_count=2
+	record 252 ready
+	control 252 kill cause=cancelled
+	record 252 end
+	record 252 done
+	[[ $output == *"cause=cancelled outcome=cancel"* ]]
+	[ ! -e "$DIR/work/252.out" ]
+}
+
+@test "a group has one prolog and one epilog" {
+	echo 'echo first' | sed '1i#!/bin/sh' | launch 260 group=g
+	echo 'echo second' | sed '1i#!/bin/sh' >"$DIR/script.260b"
+	drive launch "$DIR/script.260b" job_id=260 step_id=1 prolog=0 group=g "uid=$(id -u "$WHO")" "gid=$(id -g "$WHO")" "user=$WHO" \
+		"workdir=$DIR/work" step_name=second step_label=260.second
+	run drive wait 260.1.1 end
+	[ "$status" -eq 0 ]
+	[ "$(cat "$DIR/work/rota-260.second.out")" = second ]
+	record 260 done
+	[ "$(grep -c prolog\ of "$DIR/prolog.260.log")" = 1 ]
+	[ ! -e "$DIR/epilog.260.log" ]
+	[ -z "$(drive journal 260.0.1 end)" ]
+	control 260 end epilog=1
+	record 260 end
+	[ "$(wc -l <"$DIR/epilog.260.log")" = 1 ]
+	[ ! -e "$DIR/node/n1/spool/group.260.g" ]
+}
+
+@test "a failed site prolog drains the node and nothing of the step runs" {
+	echo 'echo wrong' | sed '1i#!/bin/sh' | launch 270 job_name=bad-prolog
+	record 270 end
+	[[ $output == *'drain=prolog failed: site_prolog "'*'ended with exit code 7'* ]]
+	record 270 done
+	[[ $output == *"cause=prolog outcome=prolog_fail"* ]]
+	record 270 hook
+	[[ $output == *"hook=site_prolog exit=7"*"prolog says hello"* ]]
+	[ ! -e "$DIR/work/270.out" ]
+}
+
+@test "a prolog that does not end is ended" {
+	echo '#!/bin/true' | launch 271 job_name=slow-prolog
+	record 271 end
+	[[ $output == *"drain=prolog failed: "*"not finished after 4 seconds"* ]]
+}
+
+@test "a failed site epilog drains the node, the step stays complete" {
+	echo '#!/bin/true' | launch 272 job_name=bad-epilog
+	record 272 end
+	[[ $output == *"drain=epilog failed: "* ]]
+	record 272 done
+	[[ $output == *"outcome=complete"* ]]
+}
+
+@test "the user's prolog and epilog run as the user and drain nothing" {
+	printf '#!/bin/sh\necho "user prolog $(id -un) $FOO"; exit $FAIL\n' >"$DIR/work/prolog"
+	printf '#!/bin/sh\necho "user epilog $(id -un)"; exit 1\n' >"$DIR/work/epilog"
+	chmod 755 "$DIR/work/prolog" "$DIR/work/epilog"
+	echo '#!/bin/true' | launch 273 env:FOO=bar env:FAIL=0 "user_prolog=$DIR/work/prolog" "user_epilog=$DIR/work/epilog"
+	record 273 end
+	[ -z "$(field drain)" ]
+	run drive journal 273.0.1
+	[[ $output == *"hook=user_prolog exit=0"*"output=user prolog $WHO bar"* ]]
+	[[ $output == *"hook=user_epilog exit=1"*"output=user epilog $WHO"* ]]
+	[[ $output == *"outcome=complete"* ]]
+	echo 'echo wrong' | sed '1i#!/bin/sh' | launch 274 env:FAIL=2 "user_prolog=$DIR/work/prolog"
+	record 274 end
+	[ -z "$(field drain)" ]
+	record 274 done
+	[[ $output == *"cause=prolog outcome=fail"* ]]
+	[ ! -e "$DIR/work/274.out" ]
+}
+
+@test "keepers survive the launcher, and the next launcher reaches them" {
+	NODE=n3
+	start_launcher
+	launch 280 <<-'END'
+		#!/bin/bash
+		sleep 60
+	END
+	launch 281 <<-'END'
+		#!/bin/bash
+		sleep 1
+		echo survived
+	END
+	record 280 run
+	record 281 run
+	stop_launcher TERM
+	record 281 end
+	[ "$(cat "$DIR/work/281.out")" = survived ]
+	[ -z "$(drive journal 280.0.1 done)" ]
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	control 280 kill cause=cancelled
+	record 280 end
+	echo '#!/bin/true' | launch 281
+	record 281 refused
+	stop_launcher USR1
+	[ -z "$(ls "$DIR/node/n3/spool")" ]
+	rm -f "$DIR/n3.pid"
+}
+
+@test "a keeper that dies is told of, and its tasks end" {
+	NODE=n4
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	daemon_script | sed 's/sleep 0.3/sleep 0.3; touch started; sleep 60/' | launch 285
+	record 285 keeper
+	keeper=$(field pid)
+	for i in $(seq 100); do [ -e "$DIR/work/started" ] && break; sleep 0.05; done
+	kill -9 "$keeper"
+	record 285 end
+	[ ! -e "$DIR/node/n4/spool/285.0.1" ]
+	record 285 done
+	[[ $output == *"cause=node outcome=node_fail message=the keeper died"* ]]
+	if grep -q 'with control groups' "$DIR/n4.log"; then
+		! pgrep -u "$WHO" -f 'sleep 987[.]6'
+	fi
+	stop_launcher USR1
+	pkill -u "$WHO" -f 'sleep 987[.]6' || true
+	rm -f "$DIR/n4.pid"
+}
+
+@test "SIGUSR1 ends every step and leaves nothing" {
+	NODE=n5
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	for job in 290 291 292; do echo 'sleep 60' | sed '1i#!/bin/bash' | launch $job grace_s=1; done
+	for job in 290 291 292; do record $job run; done
+	stop_launcher USR1
+	for job in 290 291 292; do
+		record $job done
+		[[ $output == *"cause=shutdown outcome=node_fail"* ]]
+		record $job end
+	done
+	[ -z "$(ls "$DIR/node/n5/spool")" ]
+	[ -z "$(find /sys/fs/cgroup -maxdepth 4 -path '*/n5' 2>/dev/null)" ]
+	rm -f "$DIR/n5.pid"
+}
+
+@test "truncation keeps orders that have not expired, so they stay used" {
+	NODE=n6
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	echo '#!/bin/true' | launch 300
+	record 300 end
+	run drive wait 300.0.1 end
+	position=$(sed -n 's/position=//p' <<<"$output")
+	drive send op=truncate "position=$position"
+	for i in $(seq 100); do [ "$(drive journal | wc -l)" = 1 ] && break; sleep 0.05; done
+	[[ "$(drive journal)" == kind=used* ]]
+	stop_launcher TERM
+	start_launcher
+	echo '#!/bin/true' | launch 300
+	record 300 refused
+	stop_launcher USR1
+	rm -f "$DIR/n6.pid"
+}
+
+@test "without control groups a daemon is gone too, and suspending works" {
+	NODE=n7 CONFIG=$DIR/plain.conf
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	! grep -q 'with control groups' "$DIR/n7.log"
+	daemon_script | launch 310
+	record 310 end
+	[ -s "$DIR/work/daemon.310" ]
+	! lives "$(cat "$DIR/work/daemon.310")"
+	suspend_and_resume 311
+	stop_launcher USR1
+	rm -f "$DIR/n7.pid"
+	CONFIG=$DIR/rota.conf NODE=n1
+	stop_launcher TERM
+	start_launcher
+}
+
+@test "a task starts with the user's groups, umask and limits, and with nothing of ours" {
+	launch 320 umask=0o27 rlimits=nofile=321,core=0 <<-'END'
+		#!/bin/bash
+		umask
+		ulimit -n
+		id -Gn
+		ls /proc/self/fd | wc -l
+		grep -E 'SigBlk|SigIgn' /proc/self/status
+		cat /proc/self/oom_score_adj
+	END
+	record 320 end
+	run cat "$DIR/work/320.out"
+	[ "${lines[1]}" = 321 ]
+	if [ "$(id -u)" = 0 ]; then [[ " ${lines[2]} " == *" $GROUP "* ]]; fi
+	[ "${lines[3]}" = 4 ]
+	[[ ${lines[4]} == *0000000000000000 ]]
+	[[ ${lines[5]} == *0000000000000000 ]]
+	[ "${lines[6]}" = 0 ]
+}
+
+@test "what keeps a task from starting is said" {
+	echo '#!/bin/true' | launch 330 workdir=/nonexistent/x
+	record 330 done
+	[[ $output == *'cause=launch outcome=fail message=could not enter folder "/nonexistent/x": No such file or directory'* ]]
+	echo '#!/nonexistent/shell' | launch 331
+	record 331 done
+	[[ $output == *'cause=launch outcome=fail message=could not execute'* ]]
+	echo '#!/bin/true' | launch 332 "output=$DIR/work/no/such/folder"
+	record 332 done
+	[[ $output == *"could not open output file \"$DIR/work/no/such/folder\": No such file or directory"* ]]
+	as_root
+	echo '#!/bin/true' | launch 333 user=nosuchuser.
+	record 333 done
+	[[ $output == *'outcome=node_fail message=user "nosuchuser." is unknown on node "n1"'* ]]
+	echo '#!/bin/true' | launch 334 "user=$OTHER"
+	record 334 done
+	[[ $output == *"outcome=node_fail message=user \"$OTHER\" has uid"* ]]
+}
+
+@test "the shell can be the owner's login shell or any other" {
+	as_root
+	echo 'export FROM_PROFILE=yes' >"$DIR/work/.bash_profile"
+	echo 'echo "login $FROM_PROFILE $HOME"' | sed '1i#!/bin/sh' | launch 340 shell=login
+	record 340 end
+	[ "$(cat "$DIR/work/340.out")" = "login yes $DIR/work" ]
+	echo 'print("python", 1+1)' | sed '1i#!/bin/sh' | launch 341 shell=/bin/cat
+	record 341 end
+	grep -q 'print("python"' "$DIR/work/341.out"
+}
+
+@test "a script or environment that is not what the order says is not run" {
+	echo 'echo right' | sed '1i#!/bin/sh' >"$DIR/script.350"
+	hash=$(sha256sum "$DIR/script.350" | cut -d' ' -f1)
+	launch 350 wait_for_go=0 <"$DIR/script.350" &
+	wait $!
+	record 350 end
+	echo 'echo evil' >"$DIR/node/n1/cache/$hash"
+	echo '#!/bin/true' | launch 351 "attack:script=$hash"
+	record 351 done
+	[[ $output == *"outcome=node_fail message=\"cache/$hash\" does not hold what its name says"* ]]
+	rm "$DIR/node/n1/cache/$hash"
+	ln -s /etc/passwd "$DIR/node/n1/cache/$hash"
+	echo '#!/bin/true' | launch 352 "attack:script=$hash"
+	record 352 done
+	[[ $output == *"outcome=node_fail message=could not open"* ]]
+}
+
+@test "nothing is left over" {
+	[ -z "$(ls "$DIR/node/n1/spool")" ]
+	if [ "$(id -u)" = 0 ]; then [ -z "$(pgrep -u "$WHO")" ]; fi
+	run find /sys/fs/cgroup -path "*/rota/lt*/n1/*.0.1" -maxdepth 5
+	[ -z "$output" ]
+}
