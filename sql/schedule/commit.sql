@@ -125,7 +125,7 @@ begin
 end $$;
 comment on function api.schedule_plan(bigint, jsonb) is 'Replace the plan by what this pass expects; rows that say the same stay untouched.';
 
-create function api.schedule_tick(p_term bigint) returns double precision
+create function api.schedule_tick(p_term bigint) returns table (now double precision, next_at double precision)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_due bigint[];
@@ -163,6 +163,6 @@ begin
 		(select min(s.begin_at) from step s where s.begin_at > now() and s.state = 'pending'),
 		(select min(s.start_by) from step s where s.start_by > now() and s.ended_at is null))
 	into v_next;
-	return extract(epoch from v_next);
+	return query select extract(epoch from now())::double precision, extract(epoch from v_next)::double precision;
 end $$;
-comment on function api.schedule_tick(bigint) is 'Moves that only time brings: deadlines, resumes. Answers when the next one is due (epoch seconds), null: none is known.';
+comment on function api.schedule_tick(bigint) is 'Moves that only time brings: deadlines, resumes. Answers the database''s time and when the next one is due (epoch seconds), null: none is known.';

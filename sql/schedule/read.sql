@@ -36,10 +36,10 @@ $$;
 comment on function api.schedule_licenses() is 'All licences.';
 
 create function api.schedule_running()
-returns table (job_id bigint, step_id int, attempt int, node_id int, cpus int, mem_mb bigint, gres jsonb, ends_at double precision,
+returns table (job_id bigint, step_id int, label text, attempt int, node_id int, cpus int, mem_mb bigint, gres jsonb, ends_at double precision,
 	kept boolean, kept_for int, licenses jsonb, partition text)
 language sql stable security definer set search_path = rota, pg_temp as $$
-	select a.job_id, a.step_id, a.attempt, a.node_id, a.cpus_held, a.mem_mb, a.gres,
+	select a.job_id, a.step_id, a.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', ''), a.attempt, a.node_id, a.cpus_held, a.mem_mb, a.gres,
 		case when t.time_limit_s > 0 then extract(epoch from coalesce(t.started_at, t.ordered_at)) + t.time_limit_s + t.suspended_s end,
 		a.attempt = 0, case when a.attempt = 0 then a.step_id end, a.licenses, r.partition
 	from allocation a
@@ -68,4 +68,4 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 	join job j on j.job_id = r.job_id
 	left join step_array a on a.job_id = r.job_id and a.step_id = r.step_id;
 $$;
-comment on function api.schedule_launch(bigint[], int[]) is 'What the signer needs of steps that are to start; it checks auth before it signs.';
+comment on function api.schedule_launch(bigint[], int[]) is 'What the signer needs of steps that are to start; it checks auth before it signs. group_nodes: where the prolog of the step''s job group has been run and its epilog is still to come.';
