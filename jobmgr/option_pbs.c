@@ -225,14 +225,14 @@ static bool chunk_part(const struct option_pbs *pbs, struct chunk *chunk, char *
 static bool read_chunk(const struct option_pbs *pbs, const char *value, struct err *e)
 {
 	struct chunk chunk = {0};
-	int64_t count = 1;
+	int64_t count;
 	if (strchr(value, '+')) {
 		err_set(e, "\"%s\" asks for nodes of several kinds in one step", OPTION_QUOTE(value));
 		return err_hint(e, "make each kind a step of its own, and bind them by --with");
 	}
 	char *part = option_item(&value, ':');
 	bool numbered = option_number(part, 1, NUMBER_HIGHEST, &count), good = true;
-	set_number(pbs, OPTION_ID_NODES, count);
+	set_number(pbs, OPTION_ID_NODES, numbered ? count : 1);
 	if (!numbered && !strchr(part, '='))
 		set(pbs, OPTION_ID_NODELIST, part);
 	else if (!numbered)

@@ -47,6 +47,26 @@ bool option_text_clean(const char *text, bool tabs)
 	return true;
 }
 
+/* The sequence at text, of which there are no more than `left` bytes. */
+static int sequence_within(const char *text, size_t left, unsigned *point)
+{
+	unsigned char unit[5] = {0};
+	memcpy(unit, text, left < 4 ? left : 4);
+	return sequence(unit, point);
+}
+
+const char *option_text_utf8(const char *text, size_t size)
+{
+	unsigned point;
+	for (size_t i = 0; i < size;) {
+		int length = (unsigned char)text[i] < 0x80 ? 1 : sequence_within(text + i, size - i, &point);
+		if (length == 0)
+			return text + i;
+		i += (size_t)length;
+	}
+	return NULL;
+}
+
 static bool is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -72,10 +92,8 @@ const char *option_text_quote(char *buffer, size_t size, const char *text, size_
 {
 	char *out = buffer, *last = buffer + size - 4; /* room for "..." and NUL */
 	for (size_t i = 0; i < length;) {
-		unsigned char unit[5] = {0};
 		unsigned point = 0;
-		memcpy(unit, text + i, length - i < 4 ? length - i : 4);
-		int bytes = sequence(unit, &point);
+		int bytes = sequence_within(text + i, length - i, &point);
 		bool plain = bytes > 0 && !is_control(point);
 		int room = plain ? bytes : 4;
 		if (out + room > last) {
@@ -83,9 +101,9 @@ const char *option_text_quote(char *buffer, size_t size, const char *text, size_
 			return buffer;
 		}
 		if (plain)
-			memcpy(out, unit, (size_t)bytes);
+			memcpy(out, text + i, (size_t)bytes);
 		else
-			snprintf(out, 5, "\\x%02X", unit[0]);
+			snprintf(out, 5, "\\x%02X", (unsigned char)text[i]);
 		out += room;
 		i += plain ? (size_t)bytes : 1;
 	}

@@ -8,6 +8,9 @@
 /* UTF-8 without control characters; tabs pass where `tabs`. */
 bool option_text_clean(const char *text, bool tabs);
 
+/* The first byte that is no UTF-8, NULL where all are. */
+const char *option_text_utf8(const char *text, size_t size);
+
 /* Between 1 and 64 characters: letters, digits, and those of `extra`; the first is no character of `not_first`. */
 bool option_text_name(const char *text, const char *extra, const char *not_first);
 

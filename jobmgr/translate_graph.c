@@ -140,6 +140,14 @@ static void print_cycle(const struct search *s, int first, char *text, size_t si
 		snprintf(text + used, size - used, " = %s", begin);
 }
 
+/* The edge of the cycle to blame: one that was written; in a plain sequence, most were not. */
+static const struct translate_edge *blame(const struct search *s, int first, const struct translate_edge *closing)
+{
+	for (int i = s->depth - 1; s->t->sequence && closing->kind == TRANSLATE_AFTER && i >= first; i--)
+		closing = &s->t->edges[s->path[i].edge];
+	return closing;
+}
+
 static void report_cycle(struct search *s, const struct translate_edge *edge)
 {
 	struct translation *t = s->t;
@@ -150,8 +158,8 @@ static void report_cycle(struct search *s, const struct translate_edge *edge)
 	while (t->steps[s->path[first].member].with != t->steps[edge->peer].with)
 		first--;
 	print_cycle(s, first, text, sizeof text);
-	translate_refuse(t, edge->line, t->sequence && edge->kind == TRANSLATE_AFTER ? "" : translate_kind_option(edge->kind),
-			 "cycle: %s", text);
+	edge = blame(s, first, edge);
+	translate_refuse(t, edge->line, translate_kind_option(edge->kind), "cycle: %s", text);
 	if (t->sequence)
 		translate_hint(t, "without --after, each step waits for the one before it");
 	else if (strstr(text, " = "))

@@ -117,45 +117,54 @@ static void read_line(struct reader *r, const char *text, size_t size)
 		read_foreign(r, rest, left, OPTION_PBS);
 }
 
+/* A byte that no script has: where it is, and what to do. */
+static bool refuse_byte(struct translation *t, const char *byte, const char *message, const char *hint)
+{
+	int line = 1;
+	for (const char *p = t->request->script; (p = memchr(p, '\n', (size_t)(byte - p))); p++)
+		line++;
+	translate_refuse(t, line, "", "%s", message);
+	translate_hint(t, "%s", hint);
+	return false;
+}
+
+/* The first line, of `size` bytes. */
+static bool check_first(struct translation *t, const char *line, size_t size)
+{
+	if (size < 2 || memcmp(line, "#!", 2) != 0)
+		return refuse_byte(t, line, "the script does not begin with #!",
+				   "its first line names what runs it, as in #!/bin/bash");
+	size_t path = 2;
+	while (path < size && (line[path] == ' ' || line[path] == '\t'))
+		path++;
+	if (path == size || line[path] != '/')
+		return refuse_byte(t, line, "the path behind #! is not absolute", "write it in full, as in #!/bin/bash");
+	if (line[size - 1] == '\r')
+		return refuse_byte(t, line, "the script has DOS line ends", "convert it with dos2unix, or sed -i 's/\\r$//'");
+	return true;
+}
+
 /* What must hold of the bytes before it is worth looking at lines. */
 static bool check_bytes(struct translation *t)
 {
-	const struct translate_request *q = t->request;
-	const char *newline = memchr(q->script, '\n', q->size);
-	size_t first = newline ? (size_t)(newline - q->script) : q->size;
-	if (q->size > t->limits->script_bytes) {
-		translate_refuse(t, 0, "", "the script has %zu bytes, more than the %zu that are allowed", q->size,
+	const char *script = t->request->script, *byte;
+	size_t size = t->request->size;
+	if (size == 0) {
+		translate_refuse(t, 0, "", "the script is empty");
+		return false;
+	}
+	if (size > t->limits->script_bytes) {
+		translate_refuse(t, 0, "", "the script has %zu bytes, more than the %zu that are allowed", size,
 				 t->limits->script_bytes);
 		translate_hint(t, "keep data in files, and have the script read them");
 		return false;
 	}
-	const char *nul = memchr(q->script, '\0', q->size);
-	if (nul) {
-		int line = 1;
-		for (const char *p = q->script; (p = memchr(p, '\n', (size_t)(nul - p))); p++)
-			line++;
-		translate_refuse(t, line, "", "the script has a NUL byte");
-		translate_hint(t, "submit a script; a compiled program is started by one");
-		return false;
-	}
-	if (first < 2 || memcmp(q->script, "#!", 2) != 0) {
-		translate_refuse(t, 1, "", "the script does not begin with #!");
-		translate_hint(t, "its first line names what runs it, as in #!/bin/bash");
-		return false;
-	}
-	const char *c = q->script + 2;
-	while (c < q->script + first && (*c == ' ' || *c == '\t'))
-		c++;
-	if (c == q->script + first || *c != '/') {
-		translate_refuse(t, 1, "", "the path behind #! is not absolute");
-		return false;
-	}
-	if (q->script[first - 1] == '\r') {
-		translate_refuse(t, 1, "", "the script has DOS line ends");
-		translate_hint(t, "convert it with dos2unix, or sed -i 's/\\r$//'");
-		return false;
-	}
-	return true;
+	if ((byte = memchr(script, '\0', size)))
+		return refuse_byte(t, byte, "the script has a NUL byte", "submit a script; a compiled program is started by one");
+	if ((byte = option_text_utf8(script, size)))
+		return refuse_byte(t, byte, "the script is not UTF-8 text", "convert it with iconv -t UTF-8");
+	byte = memchr(script, '\n', size);
+	return check_first(t, script, byte ? (size_t)(byte - script) : size);
 }
 
 /* Options about peers of one step say nothing where there are several. */
@@ -175,15 +184,13 @@ void translate_read(struct translation *t)
 {
 	struct reader r = {.t = t};
 	const char *text = t->request->script, *end = text + t->request->size;
-	if (t->request->size > 0 && check_bytes(t))
-		while (text < end) {
-			const char *newline = memchr(text, '\n', (size_t)(end - text));
-			r.line++;
-			read_line(&r, text, (size_t)((newline ? newline : end) - text));
-			text = newline ? newline + 1 : end;
-		}
-	else if (t->request->size == 0)
-		translate_refuse(t, 0, "", "the script is empty");
+	bool good = check_bytes(t);
+	while (good && text < end) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		r.line++;
+		read_line(&r, text, (size_t)((newline ? newline : end) - text));
+		text = newline ? newline + 1 : end;
+	}
 	if (!t->has_steps)
 		translation_add_step(t, "script", 1);
 	t->steps[t->step_count - 1].last_line = r.line;

@@ -1,0 +1,118 @@
+/* translate_large_test.c - scripts that are deep, large, or small but mean much. */
+#include <limits.h>
+
+#include "tests/unit/translate_case.h"
+
+/* A long cycle is printed with its ends; a deep graph needs no stack. */
+static void deep(void **state)
+{
+	enum { STEPS = 10000 };
+	size_t room = STEPS * 64, used;
+	char *script = xmalloc(room);
+	struct translate_problems problems;
+	(void)state;
+	for (int cyclic = 0; cyclic < 2; cyclic++) {
+		used = (size_t)snprintf(script, room, BASH);
+		for (int i = 0; i < STEPS; i++)
+			used += (size_t)snprintf(script + used, room - used, "#ROTA step s%d --after=%s%.0d\n", i,
+						 i < STEPS - 1 ? "s"
+						 : cyclic      ? "s0"
+							       : "none",
+						 i < STEPS - 1 ? i + 1 : 0);
+		json_t *plan = run(script, NULL, NULL, &problems);
+		assert_true(cyclic ? !plan : plan != NULL);
+		if (cyclic) {
+			assert_int_equal(problems.count, 1);
+			assert_non_null(strstr(problems.list[0].message, "cycle: s0 -> s1 -> "));
+			assert_non_null(strstr(problems.list[0].message, "-> ... -> s0"));
+		}
+		json_decref(plan);
+		translate_problems_free(&problems);
+	}
+	free(script);
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* 10,000 steps and 100,000 edges; also all of them wrong. Generous bounds: this is about what is not quadratic. */
+static void large(void **state)
+{
+	enum { STEPS = 10000, EACH = 10 };
+	size_t room = STEPS * 200, used = (size_t)snprintf(NULL, 0, BASH);
+	char *script = xmalloc(room);
+	struct translate_problems problems;
+	(void)state;
+	for (int wrong = 0; wrong < 2; wrong++) {
+		strcpy(script, BASH);
+		used = strlen(script);
+		for (int i = 0; i < STEPS; i++) {
+			used += (size_t)snprintf(script + used, room - used, "#ROTA step step%d --after=", i);
+			for (int j = 0; j < EACH && (j < i || i == 0); j++)
+				used += (size_t)snprintf(script + used, room - used, "%s%s%d", j ? "," : "",
+							 i == 0	 ? "none,none"
+							 : wrong ? "stop"
+								 : "step",
+							 i == 0 ? 0 : i - j - 1);
+			if (i == 0)
+				used = (size_t)snprintf(script, room, BASH "#ROTA step step0 --after=none");
+			used += (size_t)snprintf(script + used, room - used, "\n");
+		}
+		double begin = seconds();
+		json_t *plan = run(script, NULL, NULL, &problems);
+		assert_true(wrong ? !plan : plan != NULL);
+		assert_true(seconds() - begin < 20);
+		if (!wrong)
+			assert_int_equal(json_array_size(json_object_get(plan, "edges")), 99945);
+		json_decref(plan);
+		translate_problems_free(&problems);
+	}
+	free(script);
+	script = xcalloc(10 << 20, 1);
+	memset(script, '#', (10 << 20) - 1);
+	double begin = seconds();
+	assert_null(run(script, NULL, NULL, &problems));
+	assert_true(seconds() - begin < 1);
+	assert_non_null(strstr(problems.list[0].message, "the script has 10485759 bytes, more than the 4194304"));
+	translate_problems_free(&problems);
+	free(script);
+}
+
+/* Small scripts that would mean huge plans. */
+static void amplified(void **state)
+{
+	static const struct refusal refusals[] = {
+		LINE(BASH "#ROTA --nodelist=n[1-99999] --nodes=1\n#ROTA step a\n#ROTA step b\n#ROTA step c\n#ROTA step d\n#ROTA "
+			  "step e\n"
+			  "#ROTA step f\n#ROTA step g\n#ROTA step h\n#ROTA step i\n#ROTA step j\n#ROTA step k\n",
+		     13, "", "all steps together are too long", NULL),
+		LINE(BASH "#ROTA step a --nodelist=n[1-60000]\n#ROTA step b --nodelist=n[1-60000]\n", 3, "--nodelist",
+		     "too many nodes are listed", NULL),
+		LINE(BASH "#ROTA step a --array=0-2000000000\n", 2, "--array", "elements are more than", NULL),
+	};
+	(void)state;
+	REFUSALS(refusals, NULL);
+	struct translate_limits wide = translate_limits_default;
+	wide.array = INT_MAX - 1;
+	check_refusal(&(struct refusal){BASH "#ROTA step a --array=0-2000000000\n#ROTA step b --array=0-2000000000\n",
+					{0},
+					3,
+					"--array",
+					"more elements in all than can be numbered",
+					NULL},
+		      &wide);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(deep),
+		cmocka_unit_test(large),
+		cmocka_unit_test(amplified),
+	};
+	return cmocka_run_group_tests(tests, utc, NULL);
+}

@@ -1,0 +1,355 @@
+/* translate_refuse_test.c - every refusal with its line and option. */
+#include "tests/unit/translate_case.h"
+
+static struct translate_partition partitions[] = {
+	{.name = "small",
+	 .nodes = 4,
+	 .cpus = 12,
+	 .node_cpus = 4,
+	 .node_mem_mb = 8192,
+	 .max_time_s = 3600,
+	 .max_nodes = 3,
+	 .is_default = true},
+	{.name = "large", .nodes = 100, .cpus = 6400, .node_cpus = 64, .node_mem_mb = 262144},
+};
+
+static void refused_lines(void **state)
+{
+	static const struct refusal refusals[] = {
+		LINE("", 0, "", "the script is empty", NULL),
+		LINE("echo\n", 1, "", "does not begin with #!", "#!/bin/bash"),
+		LINE("\n#!/bin/sh\n", 1, "", "does not begin with #!", NULL),
+		LINE("\xEF\xBB\xBF#!/bin/sh\n", 1, "", "does not begin with #!", NULL),
+		LINE("#", 1, "", "does not begin with #!", NULL),
+		LINE("#!\n", 1, "", "the path behind #! is not absolute", NULL),
+		LINE("#!bash\n", 1, "", "the path behind #! is not absolute", NULL),
+		LINE("#!/bin/sh\r\necho\r\n", 1, "", "DOS line ends", "dos2unix"),
+		LINE(BASH "echo \xE9\n", 2, "", "is not UTF-8 text", "iconv"),
+		LINE(BASH "#ROTA --time=1\n#ROTA --tme=1\n", 3, "--tme", "unknown option", "did you mean \"--time\"?"),
+		LINE(BASH "#ROTA --zzzzzzzz\n", 2, "--zzzzzzzz", "unknown option", ""),
+		LINE(BASH "#ROTA -Z\n", 2, "-Z", "unknown option", NULL),
+		LINE(BASH "#ROTA --no-time\n", 2, "--no-time", "unknown option", NULL),
+		LINE(BASH "#ROTA --no-hold=x\n", 2, "--no-hold", "it takes no value", NULL),
+		LINE(BASH "#ROTA --hold=x\n", 2, "--hold", "it takes no value", NULL),
+		LINE(BASH "#ROTA -Hx\n", 2, "-H", "it takes no value", NULL),
+		LINE(BASH "#ROTA --time\n", 2, "--time", "it needs a value", "write --time=TIME"),
+		LINE(BASH "#ROTA --time --hold\n", 2, "--time", "it needs a value", NULL),
+		LINE(BASH "#ROTA -t\n", 2, "-t", "it needs a value", NULL),
+		LINE(BASH "#ROTA --time=x\n", 2, "--time", "\"x\" is not a length of time", "d-h:m:s"),
+		LINE(BASH "#ROTA -t x\n", 2, "-t", "is not a length of time", NULL),
+		LINE(BASH "#ROTA --mem=x\n", 2, "--mem", "is not a size", NULL),
+		LINE(BASH "#ROTA --array=5-1\n", 2, "--array", "ends before it begins", NULL),
+		LINE(BASH "#ROTA --hold extra\n", 2, "", "\"extra\" is not an option", NULL),
+		LINE(BASH "#ROTA -\n", 2, "", "\"-\" is not an option", NULL),
+		LINE(BASH "#ROTA --\n", 2, "--", "unknown option", NULL),
+		LINE(BASH "#ROTA frobnicate\n", 2, "", "\"frobnicate\" is neither \"step\" nor an option", NULL),
+		LINE(BASH "#ROTA --comment='a\n", 2, "", "quotation mark ' has no counterpart", NULL),
+		LINE(BASH "#ROTA --comment=\"a\n", 2, "", "quotation mark \" has no counterpart", NULL),
+		LINE(BASH "#ROTA --hold \\\n#ROTA --time=5\n", 2, "", "ends in \"\\\"", "cannot go on"),
+		LINE(BASH "#ROTA step a\n#ROTA --time=5\n", 3, "", "behind the first step", "#ROTA step line"),
+		LINE(BASH "#ROTA step\n", 2, "", "the step has no name", NULL),
+		LINE(BASH "#ROTA step --hold\n", 2, "", "the step has no name", NULL),
+		LINE(BASH "#ROTA step 1a\n", 2, "", "\"1a\" is not a name for a step", "a letter"),
+		LINE(BASH "#ROTA step a.b\n", 2, "", "is not a name for a step", NULL),
+		LINE(BASH "#ROTA step none\n", 2, "", "is not a name for a step", "there is no peer"),
+		LINE(BASH "#ROTA step aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n", 2, "",
+		     "is not a name for a step", NULL),
+		LINE(BASH "#ROTA step a\n\n#ROTA step a\n", 4, "", "a step \"a\" begins on line 2 already", NULL),
+		LINE(BASH "#ROTA step a --account=x\n", 2, "--account", "it belongs to the whole job", "before the first step"),
+		LINE(BASH "#ROTA step a --time=1 --time=2\n", 2, "--time", "it is given twice", NULL),
+		LINE(BASH "#ROTA --after=1\n#ROTA --after=2\n", 3, "--after", "it is given twice", NULL),
+		LINE(BASH "#ROTA --mem=1 --mem-per-cpu=1\n", 2, "--mem-per-cpu", "it contradicts --mem", NULL),
+		LINE(BASH "#ROTA --after=1 --dependency=afterok:1\n", 2, "--dependency", "it contradicts --after", NULL),
+		LINE(BASH "#SBATCH --tme=5\n", 2, "--tme", "unknown option", "\"--time\""),
+		LINE(BASH "#SBATCH --retry=5\n", 2, "--retry", "unknown option", NULL),
+		LINE(BASH "#SBATCH --workdir=x\n", 2, "--workdir", "unknown option", NULL),
+		LINE(BASH "#SBATCH --comment='x\n", 2, "", "has no counterpart", NULL),
+		LINE(BASH "#PBS -l waltime=5\n", 2, "-l waltime", "unknown resource", "\"walltime\""),
+		LINE(BASH "#PBS -l nodes=1,walltime=x\n", 2, "-l walltime", "is not a length of time", NULL),
+		LINE(BASH "#PBS -l nodes=1:ppn=x\n", 2, "-l nodes", "is not a number", NULL),
+		LINE(BASH "#PBS -I\n", 2, "-I", "it needs a value", NULL),
+		LINE(BASH "#PBS -I x\n", 2, "-I", "unknown option", NULL),
+		LINE(BASH "#PBS -hx\n", 2, "-h", "it takes no value", NULL),
+		LINE(BASH "#PBS --time=5\n", 2, "--", "PBS has no long options", NULL),
+		LINE(BASH "#PBS -N\n", 2, "-N", "it needs a value", NULL),
+		SAID("--tme=5", BASH "true\n", "--tme", "unknown option", "\"--time\""),
+		SAID("script2", BASH "true\n", "", "\"script2\" is not an option", NULL),
+		SAID("--time", BASH "true\n", "--time", "it needs a value", NULL),
+		LINE(BASH "#ROTA --job-name=\x01\n", 2, "--job-name", "\"\\x01\" is not UTF-8 text", NULL),
+	};
+	(void)state;
+	REFUSALS(refusals, NULL);
+}
+
+static void refused_peers(void **state)
+{
+	static const struct refusal refusals[] = {
+		LINE(BASH "#ROTA step mesh\n#ROTA step b --after=mehs\n", 3, "--after", "unknown step \"mehs\"",
+		     "did you mean \"mesh\"?"),
+		LINE(BASH "#ROTA step a\n#ROTA step b --with=x\n", 3, "--with", "unknown step \"x\"", "812.solve"),
+		LINE(BASH "#ROTA --after=x\n", 2, "--after", "unknown step \"x\"", NULL),
+		LINE(BASH "#ROTA step a --after=a\n#ROTA step b\n", 2, "--after", "cycle: a -> a", NULL),
+		LINE(BASH "#ROTA step a --with=a\n", 2, "--with", "cycle: a -> a", NULL),
+		LINE(BASH "#ROTA step a --after=b\n#ROTA step b --after=a\n", 3, "--after", "cycle: a -> b -> a",
+		     "each waits for the next"),
+		LINE(BASH "#ROTA step a --after=b\n#ROTA step b --after=c\n#ROTA step c --after=a:any\n", 4, "--after",
+		     "cycle: a -> b -> c -> a", NULL),
+		LINE(BASH "#ROTA step x\n#ROTA step a --after=x,b\n#ROTA step b --after=c\n#ROTA step c --after=b\n", 5,
+		     "--after", "cycle: b -> c -> b", NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b --with=a --after=a\n", 3, "--after", "cycle: b -> a = b", "= joins steps"),
+		LINE(BASH "#ROTA step a --after=b\n#ROTA step b\n#ROTA step c --with=b --after=a\n", 4, "--after",
+		     "cycle: a -> b = c -> a", NULL),
+		LINE(BASH "#ROTA step a --same-nodes=b\n#ROTA step b --same-nodes=a\n", 2, "--same-nodes", "cycle: a -> b -> a",
+		     "the one before it"),
+		LINE(BASH "#ROTA step a --after=b\n#ROTA step b --other-nodes=a\n", 3, "--other-nodes", "cycle: a -> b -> a",
+		     NULL),
+		LINE(BASH "#ROTA step a --same-nodes=b\n#ROTA step b\n", 2, "--same-nodes", "cycle: a -> b -> a",
+		     "the one before it"),
+		LINE(BASH "#ROTA step a\n#ROTA step b --after=a,\n", 3, "--after", "an empty item", NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b --after=a,,a\n", 3, "--after", "an empty item", NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b\n#ROTA step c --after=a,b?a\n", 4, "--after", "are mixed", NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b\n#ROTA step c --with=a?b\n", 4, "--with", "\"?\" (any) has no meaning here",
+		     NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b --after=a,a\n", 3, "--after", "\"a\" is named twice", NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b --after=a:ok,a:fail\n", 3, "--after", "\"a\" is named twice", NULL),
+		LINE(BASH "#ROTA --after=812,7,812\n", 2, "--after", "the job", NULL),
+		LINE(BASH "#ROTA --after=812.x,812.y,812.x\n", 2, "--after", "\"x\" is named twice", NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b --after=a:done\n", 3, "--after", "unknown condition \"done\"",
+		     "start and corr"),
+		LINE(BASH "#ROTA step a\n#ROTA step b --after=a:ok:any\n", 3, "--after", "unknown condition \"ok:any\"", NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b --after=a:start+10\n", 3, "--after", "has a delay", "--begin"),
+		LINE(BASH "#SBATCH --dependency=after:12+5\n", 2, "--dependency", "has a delay", NULL),
+		LINE(BASH "#SBATCH --dependency=singleton\n", 2, "--dependency", "unknown type \"singleton\"", "aftercorr"),
+		LINE(BASH "#SBATCH --dependency=expand:12\n", 2, "--dependency", "unknown type \"expand\"", NULL),
+		LINE(BASH "#SBATCH --dependency=afterok\n", 2, "--dependency", "\"afterok\" of which job?", NULL),
+		LINE(BASH "#SBATCH --dependency=afterok:\n", 2, "--dependency", "unknown step \"\"", NULL),
+		LINE(BASH "#SBATCH --dependency=afterok:123_4\n", 2, "--dependency", "\"123_4\" is neither a step nor a job",
+		     NULL),
+		LINE(BASH "#ROTA --after=0\n", 2, "--after", "\"0\" is neither a step nor a job", "812.solve"),
+		LINE(BASH "#ROTA --after=99999999999999999999\n", 2, "--after", "is neither a step nor a job", NULL),
+		LINE(BASH "#ROTA --after=812.\n", 2, "--after", "is neither a step nor a job", NULL),
+		LINE(BASH "#ROTA --after=812.7\n", 2, "--after", "is neither a step nor a job", NULL),
+		LINE(BASH "#ROTA --after='812.solve[7]'\n", 2, "--after", "is neither a step nor a job", NULL),
+		LINE(BASH "#ROTA --with=812\n", 2, "--with", "\"812\" is in another job", NULL),
+		LINE(BASH "#ROTA --after=a\n#ROTA step a\n#ROTA step b --after=none\n", 2, "--after",
+		     "step \"a\" is named for all steps", NULL),
+		LINE(BASH "#ROTA --same-nodes=a\n#ROTA step a\n#ROTA step b\n", 2, "--same-nodes", "it is about one step", NULL),
+		SAID("--with=a", BASH "#ROTA step a\n#ROTA step b\n", "--with", "it is about one step", NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b\n#ROTA step c --same-nodes=a,b\n", 4, "--same-nodes", "more than one step",
+		     NULL),
+		LINE(BASH "#ROTA step a --array=0-3\n#ROTA step b --same-nodes=a\n", 3, "--same-nodes", "\"a\" is an array",
+		     NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b --same-nodes=a --other-nodes=a\n", 3, "--other-nodes",
+		     "bound to the nodes of \"a\"", NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b --same-nodes=a\n#ROTA step c --same-nodes=a --other-nodes=b\n", 4,
+		     "--other-nodes", "\"c\" is bound", NULL),
+		LINE(BASH "#ROTA step a --nodes=2\n#ROTA step b --same-nodes=a --nodes=3\n", 3, "--same-nodes",
+		     "\"b\" has 3 nodes, and \"a\", whose nodes it shares, 2", NULL),
+		LINE(BASH "#ROTA step a --nodes=2-4\n#ROTA step b --same-nodes=a\n#ROTA step c --same-nodes=b --nodes=2\n", 4,
+		     "--same-nodes", "2 to 4", NULL),
+		LINE(BASH "#ROTA step a --nodes=2\n#ROTA step b --same-nodes=a --ntasks=1\n", 3, "--ntasks",
+		     "1 tasks cannot be on 2 nodes", NULL),
+		LINE(BASH "#ROTA step a --array=0-3\n#ROTA step b --after=a:corr\n", 3, "--after", "\"b\" is no array", NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b --after=a:corr --array=0-3\n", 3, "--after", "\"a\" is no array", NULL),
+		LINE(BASH "#ROTA step a --array=0-3\n#ROTA step b --after=a:corr --array=1-4\n", 3, "--after",
+		     "different indices", NULL),
+		LINE(BASH "#ROTA step a --array=0-3\n#ROTA step b --after=a:corr --array=0-4\n", 3, "--after",
+		     "different indices", NULL),
+		LINE(BASH "#SBATCH -d aftercorr:5\n", 2, "--after", "\"script\" is no array", NULL),
+	};
+	(void)state;
+	REFUSALS(refusals, NULL);
+}
+
+static void refused_sizes(void **state)
+{
+	static const struct refusal refusals[] = {
+		LINE(BASH "#ROTA --nodes=4 --ntasks=2\n", 2, "--ntasks", "2 tasks cannot be on 4 nodes", "at least one task"),
+		LINE(BASH "#ROTA --nodes=2 --ntasks=9 --ntasks-per-node=4\n", 2, "--ntasks",
+		     "9 tasks are more than 4 on each of 2 nodes", NULL),
+		LINE(BASH "#ROTA --ntasks=1000000 --cpus-per-task=1000000\n", 2, "--cpus-per-task", "more than can be counted",
+		     NULL),
+		LINE(BASH "#ROTA --nodes=1000000 --ntasks-per-node=1000000\n", 1, "--cpus-per-task", "more than can be counted",
+		     NULL),
+		LINE(BASH "#ROTA --nodelist=n[1-3] --exclude=n[3-4]\n", 2, "--exclude", "node \"n3\" is in --nodelist too", NULL),
+		SAID("--time-min=6", BASH "#ROTA --time=5\n", "--time-min", "longer than --time", NULL),
+		LINE(BASH "#ROTA --deadline=2030-01-01\n", 2, "--deadline", "the moment has passed", NULL),
+		LINE(BASH "#ROTA --begin=now+2hours --deadline=now+1hour\n", 2, "--deadline", "not behind --begin", NULL),
+		LINE(BASH "#ROTA --time=2:00:00\n#ROTA --deadline=now+1hour\n", 3, "--deadline",
+		     "3600 seconds are left, and the step may need 7200", "--time-min"),
+		SAID("--array=0-10000000", BASH "#ROTA --array=0-9999999\n#ROTA step a\n", "--array",
+		     "10000001 elements are more", NULL),
+	};
+	(void)state;
+	REFUSALS(refusals, NULL);
+}
+
+static void refused_fit(void **state)
+{
+	static const struct refusal refusals[] = {
+		LINE(BASH "#ROTA -p smal\n", 2, "--partition", "unknown partition \"smal\"", "\"small\""),
+		LINE(BASH "#ROTA -N 4\n", 2, "--nodes", "4 nodes are more than the 3 of partition \"small\"", NULL),
+		LINE(BASH "#ROTA -p large -N 101\n", 2, "--nodes", "101 nodes are more than the 100 of partition \"large\"",
+		     NULL),
+		LINE(BASH "#ROTA -c 5\n", 2, "--cpus-per-task", "5 CPUs for a task are more than the 4", NULL),
+		LINE(BASH "#ROTA --ntasks-per-node=3 -c 2\n", 2, "--ntasks-per-node", "6 CPUs on a node are more than the 4",
+		     NULL),
+		LINE(BASH "#ROTA -n 13\n", 2, "--ntasks", "13 CPUs are more than the 12", NULL),
+		LINE(BASH "#ROTA -n 4 -c 3\n", 2, "--ntasks", "4 tasks do not fit on 3 nodes", NULL),
+		LINE(BASH "#ROTA -n 9 -N 2\n", 2, "--ntasks", "9 tasks do not fit on 2 nodes", NULL),
+		LINE(BASH "#ROTA --mem=8193\n", 2, "--mem", "8193 MiB on a node are more than the 8192", NULL),
+		LINE(BASH "#ROTA --mem-per-cpu=3G -c 3\n", 2, "--mem-per-cpu", "9216 MiB on a node are more than the 8192", NULL),
+		LINE(BASH "#ROTA --gres=gpu\n", 2, "--gres", "1 gpu on a node are more than the 0", NULL),
+		LINE(BASH "#ROTA -p large --gres=gpu:3\n", 2, "--gres",
+		     "3 gpu on a node are more than the 2 of partition \"large\"", NULL),
+		LINE(BASH "#ROTA -p large --gpus-per-node=3\n", 2, "--gpus-per-node", "3 gpu on a node", NULL),
+		LINE(BASH "#ROTA --time=61\n", 2, "--time", "3660 seconds are more than the 3600", NULL),
+		LINE(BASH "#ROTA --time=0\n", 2, "--time", "has a time limit of 3600 seconds", NULL),
+		LINE(BASH "#ROTA step a -n 6\n#ROTA step b -n 7 --with=a\n", 3, "--with",
+		     "more than the 12 CPUs of partition \"small\"", NULL),
+		LINE(BASH "#ROTA step a -N 2 --exclusive\n#ROTA step b -N 2 --exclusive\n#ROTA step c --with=a,b\n", 4, "--with",
+		     "more than the 4 nodes", NULL),
+		LINE(BASH "#ROTA step a --array=0-12 --with=b\n#ROTA step b\n", 2, "--with", "more than the 12 CPUs", NULL),
+	};
+	struct translate_limits limits = translate_limits_default;
+	struct translate_problems problems;
+	json_t *gres = json_pack("{s:i}", "gpu", 2);
+	(void)state;
+	limits.know_partitions = true;
+	limits.partitions = partitions;
+	limits.partition_count = 2;
+	partitions[1].node_gres = gres;
+	REFUSALS(refusals, &limits);
+	json_t *plan = run(BASH "#ROTA step a -N 2 -n 8 --mem=8G --time=60\n#ROTA step b -n 4 --with=a\n#ROTA step c -p large "
+				"--gres=gpu:2 -t 0\n",
+			   NULL, &limits, &problems);
+	assert_non_null(plan);
+	json_decref(plan);
+	limits.partition_count = 0;
+	check_refusal(&(struct refusal){BASH, {0}, 1, "--partition", "there is no default", NULL}, &limits);
+	json_decref(gres);
+	partitions[1].node_gres = NULL;
+}
+
+static void limits(void **state)
+{
+	static const struct refusal refusals[] = {
+		LINE(BASH "echo 9012345678901234567890123456789012345678901234567890123456789012345678901234567890\n", 0, "",
+		     "the script has 100 bytes, more than the 90", NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b\n#ROTA step c\n", 4, "", "more than 2 steps", NULL),
+		LINE(BASH "#ROTA --after=1,2,3,4\n", 2, "--after", "more than 3 dependencies", NULL),
+		LINE(BASH "#ROTA --array=0-4\n", 2, "--array", "5 elements are more than the 4", NULL),
+	};
+	struct translate_limits small = {.script_bytes = 90, .steps = 2, .edges = 3, .array = 4};
+	(void)state;
+	REFUSALS(refusals, &small);
+	struct translate_limits read;
+	struct err e;
+	json_t *facts = json_loads("{\"script_bytes\": 10, \"steps\": 3, \"array\": 5, \"partitions\": [{\"name\": \"p\", "
+				   "\"nodes\": 2, \"cpus\": 8, "
+				   "\"node_cpus\": 4, \"node_mem_mb\": 100, \"node_gres\": {\"gpu\": 1}, \"max_time_s\": null, "
+				   "\"is_default\": true}]}",
+				   0, NULL);
+	assert_true(translate_limits_read(facts, &read, &e));
+	json_decref(facts);
+	assert_int_equal(read.script_bytes, 10);
+	assert_int_equal(read.edges, translate_limits_default.edges);
+	assert_true(read.know_partitions && read.partitions[0].is_default);
+	assert_string_equal(read.partitions[0].name, "p");
+	assert_int_equal(json_integer_value(json_object_get(read.partitions[0].node_gres, "gpu")), 1);
+	translate_limits_free(&read);
+	static const char *const bad[] = {"{\"steps\": 0}", "{\"steps\": \"1\"}", "{\"partitions\": 1}", "{\"partitions\": [{}]}",
+					  "{\"partitions\": [{\"name\": \"p\", \"nodes\": -1}]}"};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		facts = json_loads(bad[i], 0, NULL);
+		assert_false(translate_limits_read(facts, &read, &e));
+		json_decref(facts);
+	}
+	facts = json_object();
+	assert_true(translate_limits_read(facts, &read, &e));
+	assert_false(read.know_partitions);
+	translate_limits_free(&read);
+	json_decref(facts);
+}
+
+/* What the client says beside the script is believed no more than the script. */
+static void requests(void **state)
+{
+	static const struct {
+		struct translate_request request;
+		const char *message;
+	} cases[] = {
+		{{.workdir = "rel"}, "working directory"},
+		{{.workdir = "/a\nb"}, "working directory"},
+		{{.home = "~"}, "home directory"},
+		{{.script_name = "a\nb"}, "name of the script"},
+		{{.script_name = ""}, "name of the script"},
+		{{.umask = 01000}, "umask"},
+		{{.rlimits = "nofile=1024;"}, "resource limits"},
+		{{.client_key = ""}, "client's key"},
+		{{.client_key = "a\x01"}, "client's key"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct translate_request q = request_of(BASH, strlen(BASH), NULL);
+		struct translate_problems problems = {0};
+		const struct translate_request *with = &cases[i].request;
+		q.workdir = with->workdir ? with->workdir : q.workdir;
+		q.home = with->home ? with->home : q.home;
+		q.script_name = with->script_name ? with->script_name : q.script_name;
+		q.umask = with->umask ? with->umask : q.umask;
+		q.rlimits = with->rlimits ? with->rlimits : q.rlimits;
+		q.client_key = with->client_key;
+		assert_null(translate_script(&q, &translate_limits_default, &problems));
+		if (problems.count != 1 || !strstr(problems.list[0].message, cases[i].message))
+			fail_msg("\"%s\" instead of \"%s\"", problems.count ? problems.list[0].message : "", cases[i].message);
+		translate_problems_free(&problems);
+	}
+	static const char nul[] = BASH "echo\n\0x\n";
+	struct translate_request q = request_of(nul, sizeof nul - 1, NULL);
+	struct translate_problems problems = {0};
+	assert_null(translate_script(&q, &translate_limits_default, &problems));
+	assert_int_equal(problems.list[0].line, 3);
+	assert_string_equal(problems.list[0].message, "the script has a NUL byte");
+	translate_problems_free(&problems);
+	q = request_of(BASH, strlen(BASH), NULL);
+	q.client_key = "key";
+	json_t *plan = translate_script(&q, &translate_limits_default, &problems);
+	assert_string_equal(json_string_value(pick(plan, "job/client_key")), "key");
+	json_decref(plan);
+}
+
+/* Several problems at once, by line, none twice, and no more than fit. */
+static void many_problems(void **state)
+{
+	struct translate_problems problems;
+	char script[20000] = BASH "#ROTA --x1\n#ROTA --mem=1 --mem-per-cpu=2\n#ROTA step a --x2\n#ROTA step b --after=zz\n";
+	(void)state;
+	assert_null(run(script, (const char *[]){"--x0", NULL}, NULL, &problems));
+	assert_int_equal(problems.count, 4);
+	assert_string_equal(problems.list[0].option, "--x0");
+	assert_string_equal(problems.list[1].option, "--x1");
+	assert_string_equal(problems.list[2].option, "--x2");
+	assert_string_equal(problems.list[3].option, "--after");
+	translate_problems_free(&problems);
+	strcpy(script, BASH);
+	for (int i = 0; i < 100; i++)
+		snprintf(script + strlen(script), 40, "#ROTA --bad%d\n", i);
+	assert_null(run(script, NULL, NULL, &problems));
+	assert_int_equal(problems.count, TRANSLATE_PROBLEMS_MOST);
+	assert_int_equal(problems.more, 50);
+	translate_problems_free(&problems);
+	assert_null(run(BASH "#ROTA --mem=1 --mem-per-cpu=2\n#ROTA step a\n#ROTA step b\n", NULL, NULL, &problems));
+	assert_int_equal(problems.count, 1);
+	translate_problems_free(&problems);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(refused_lines), cmocka_unit_test(refused_peers), cmocka_unit_test(refused_sizes),
+		cmocka_unit_test(refused_fit),	 cmocka_unit_test(limits),	  cmocka_unit_test(requests),
+		cmocka_unit_test(many_problems),
+	};
+	return cmocka_run_group_tests(tests, utc, NULL);
+}
