@@ -1,0 +1,148 @@
+#!/usr/bin/env bats
+# The manual says what is so: its tables, links, scripts, SQL and curl lines are taken out of the pages and tried; pages,
+# completion and units are installed where they belong.
+
+load helper
+
+setup_file() {
+	instance_up 2 --cpus 4 --mem 2000
+	cd "$BATS_FILE_TMPDIR"
+	# Something to be asked about: jobs that end well, badly, are taken back, run over their time, and wait.
+	printf '%s\n' '#!/bin/bash' '#ROTA --job-name=mixed --mem=50M' '#ROTA step good' 'head -c 30M /dev/zero | tail -c 1 >/dev/null' \
+		'#ROTA step many --after=good --array=0-5' 'sleep 0.1' '#ROTA step bad --after=many --retry=1' 'exit 3' \
+		'#ROTA step never --after=bad' 'true' '#ROTA step last --after=never:any' 'true' >mixed.sh
+	printf '%s\n' '#!/bin/bash' 'sleep 600' >long.sh
+	job=$(rota submit --parsable mixed.sh)
+	gone=$(rota submit --parsable long.sh)
+	rota cancel -q "$gone"
+	rota wait -q --timeout=60 "$job" "$gone" || true
+	DOCS_RUNNING=$(rota submit --parsable long.sh)
+	DOCS_WAITING=$(rota submit --parsable --after="$DOCS_RUNNING" long.sh)
+	export DOCS_JOB=$job DOCS_RUNNING DOCS_WAITING
+}
+
+teardown_file() {
+	instance_down
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+}
+
+# blocks PAGE KIND: the blocks ```KIND of a page, each ended by a NUL.
+blocks() {
+	awk -v open="\`\`\`$2" '$0 == open { on = 1; next } on && $0 == "```" { on = 0; printf "%c", 0; next } on' "$ROTA_SOURCE/$1"
+}
+
+@test "tables that come from the programs are those of the programs" {
+	"$ROTA_SOURCE/docs/tables" --check
+}
+
+@test "links lead to pages and headings that are there" {
+	cd "$ROTA_SOURCE"
+	for page in README.md CONTRIBUTING.md docs/*.md; do
+		grep -oE '\]\([^)]+\)' "$page" | sed 's/^](//; s/)$//' | grep -v '^https\?:' >"$BATS_TEST_TMPDIR/links" || true
+		while read -r link; do
+			path=${link%%#*} heading=
+			[[ $link != *#* ]] || heading=${link#*#}
+			target=${path:+$(dirname "$page")/$path}
+			target=${target:-$page}
+			[ -e "$target" ] || { echo "$page: no $path"; false; }
+			[ -z "$heading" ] || sed -n 's/^##* //p' "$target" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9\n_-' | grep -qx -- "$heading" ||
+				{ echo "$page: no heading $heading in $target"; false; }
+		done <"$BATS_TEST_TMPDIR/links"
+	done
+}
+
+@test "every script on a page is accepted" {
+	count=0
+	for page in README.md docs/submitting.md; do
+		while IFS= read -r -d '' script; do
+			[[ $script == '#!'* ]] || continue
+			printf '%s' "$script" >script.sh
+			rota check script.sh || { cat script.sh; false; }
+			count=$((count + 1))
+		done < <(blocks "$page" sh)
+	done
+	[ "$count" -ge 3 ]
+}
+
+@test "the worked questions in SQL have answers" {
+	count=0
+	while IFS= read -r -d '' question; do
+		printf '%s' "$question" >question.sql
+		run -0 rota sql -v ON_ERROR_STOP=1 -At -v "job=$DOCS_JOB" -f question.sql
+		[ -n "$output" ] || { echo "no answer:"; cat question.sql; false; }
+		count=$((count + 1))
+	done < <(blocks docs/querying.md sql)
+	[ "$count" -ge 10 ]
+}
+
+@test "the curl lines work" {
+	count=0
+	cp "$BATS_FILE_TMPDIR/mixed.sh" pipeline.sh
+	while IFS= read -r -d '' block; do
+		printf '%s' "$block" >block.sh
+		run -0 env job="$DOCS_JOB" bash -euo pipefail block.sh
+		[[ $output != *'"error"'* ]] || { cat block.sh; echo "$output"; false; }
+		count=$((count + 1))
+	done < <(blocks docs/reporting.md sh)
+	[ "$count" -ge 5 ]
+}
+
+@test "commands that the pages name have these options" {
+	cd "$ROTA_SOURCE"
+	grep -hoE '(^    |`)rota [a-z]+[^`]*' README.md docs/*.md docs/man/*.h2m | sed 's/^    //; s/^`//; s/  .*//; s/;.*//' | sort -u >"$BATS_TEST_TMPDIR/commands"
+	[ -s "$BATS_TEST_TMPDIR/commands" ]
+	while read -r _ verb rest; do
+		rota "$verb" --help >"$BATS_TEST_TMPDIR/help" || { echo "no verb $verb"; false; }
+		[ "$verb" != admin ] || continue
+		for word in $rest; do
+			[[ $word == --* ]] || continue
+			option=${word%%=*}
+			grep -qE -- "(^|[ ,])$option([=, ]|\[|$)" "$BATS_TEST_TMPDIR/help" || { echo "rota $verb has no $option"; false; }
+		done
+	done <"$BATS_TEST_TMPDIR/commands"
+}
+
+@test "an installation has programs, pages, completion, units and examples" {
+	prefix=$BATS_TEST_TMPDIR/usr
+	run -0 cmake --install "$ROTA_BUILD" --prefix "$prefix"
+	for program in bin/rota sbin/jobmgrd sbin/nodemgrd sbin/procmgrd sbin/rota-launcher share/rota/examples/licenses.sh; do
+		[ -x "$prefix/$program" ]
+	done
+	for verb in $(rota completion verb); do
+		[ -s "$prefix/share/man/man1/rota-$verb.1" ]
+	done
+	for daemon in jobmgrd nodemgrd procmgrd rota-launcher; do
+		[ -s "$prefix/share/man/man8/$daemon.8" ]
+	done
+	[ -s "$prefix/share/man/man1/rota.1" ]
+	[ -s "$prefix/share/doc/rota/submitting.md" ]
+	bash -n "$prefix/share/bash-completion/completions/rota"
+	grep -q '^u rota ' "$prefix/lib/sysusers.d/rota.conf"
+	for unit in rota-jobmgrd.service rota-nodemgrd.service rota-launcher@.service; do
+		program=$(sed -n 's/^ExecStart=\([^ ]*\).*/\1/p' "$prefix/lib/systemd/system/$unit")
+		[ -x "$prefix/sbin/${program##*/}" ]
+		options=$(sed -n 's/^ExecStart=[^ ]* //p' "$prefix/lib/systemd/system/$unit" | grep -oE -- '--[a-z]+')
+		for option in $options; do
+			"$prefix/sbin/${program##*/}" --help | grep -qF -- "$option"
+		done
+	done
+	# The installed programs find each other: an instance of them serves.
+	ROTA_HOME=$BATS_TEST_TMPDIR/home PATH=$prefix/bin:$PATH run -0 rota version
+}
+
+@test "manual pages have no errors, and each has its parts" {
+	"$ROTA_SOURCE/docs/man/make" "$ROTA_BIN" 0.1.0 pages
+	for page in pages/man?/*; do
+		for part in NAME SYNOPSIS DESCRIPTION '"SEE ALSO"'; do
+			grep -q "^\.SH $part" "$page" || { echo "$page has no $part"; false; }
+		done
+		if command -v groff >/dev/null; then
+			run -0 groff -man -Tutf8 -ww -z "$page"
+			[ -z "$output" ] || { echo "$page: $output"; false; }
+		fi
+	done
+	grep -q '^\.SH DIRECTIVES' pages/man1/rota-submit.1
+}
