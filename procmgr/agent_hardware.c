@@ -28,11 +28,20 @@ static int gpus_of(hwloc_topology_t topology)
 	return most;
 }
 
+/* In MiB: the kernel's total, of which the NUMA nodes may show only a part on virtual machines, or what they show. */
+static int64_t memory_of(hwloc_topology_t topology)
+{
+	hwloc_obj_t root = hwloc_get_root_obj(topology);
+	int64_t shown = root ? (int64_t)(root->total_memory / (1024 * 1024)) : 0;
+	int64_t total = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / (1024 * 1024);
+	return shown > total ? shown : total;
+}
+
 static void add_counts(json_t *found, hwloc_topology_t topology)
 {
 	int threads = count_of(topology, HWLOC_OBJ_PU), cores = count_of(topology, HWLOC_OBJ_CORE);
 	int sockets = count_of(topology, HWLOC_OBJ_PACKAGE), gpus = gpus_of(topology);
-	hwloc_obj_t root = hwloc_get_root_obj(topology);
+	int64_t mem_mb = memory_of(topology);
 	if (threads > 0) {
 		json_object_set_new(found, "cpus", json_integer(threads));
 		json_object_set_new(found, "threads", json_integer(threads));
@@ -41,8 +50,8 @@ static void add_counts(json_t *found, hwloc_topology_t topology)
 		json_object_set_new(found, "cores", json_integer(cores));
 	if (sockets > 0)
 		json_object_set_new(found, "sockets", json_integer(sockets));
-	if (root && root->total_memory > 0)
-		json_object_set_new(found, "mem_mb", json_integer((json_int_t)(root->total_memory / (1024 * 1024))));
+	if (mem_mb > 0)
+		json_object_set_new(found, "mem_mb", json_integer(mem_mb));
 	if (gpus > 0) {
 		json_object_set_new(found, "gpus", json_integer(gpus));
 		json_object_set_new(found, "gres", json_pack("{s:i}", "gpu", gpus));
