@@ -57,7 +57,7 @@ static void call_answer(struct gate_call *c, int status, const char *text)
 	if (status == 401)
 		evhttp_add_header(headers, "WWW-Authenticate", "Munge");
 	if (status == 405)
-		evhttp_add_header(headers, "Allow", "POST");
+		evhttp_add_header(headers, "Allow", c->route->flags & GATE_READ ? "GET, POST" : "POST");
 	if (status == 503)
 		evhttp_add_header(headers, "Retry-After", "1");
 	if (c->gate->draining)
@@ -285,24 +285,26 @@ static char *call_public(const struct gate_office *gate, const char *path)
 	return text;
 }
 
-static bool call_route(struct gate_call *c, bool get, const char *path, struct err *e)
+static bool call_route(struct gate_call *c, enum evhttp_cmd_type method, const char *path, struct err *e)
 {
 	if (c->gate->draining)
 		return gate_refuse(e, "RT503", "the job manager is shutting down");
 	c->route = gate_route_find(path, e);
 	if (!c->route)
 		return false;
-	if (get && !(c->route->flags & GATE_READ))
+	if (method == EVHTTP_REQ_GET && !(c->route->flags & GATE_READ))
 		return gate_refuse(e, "RT405", "\"%s\" changes things, so it takes POST", c->route->verb);
+	if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_POST)
+		return gate_refuse(e, "RT405", "verbs take GET, or POST with a JSON object");
 	return true;
 }
 
 void gate_call_begin(struct gate_office *gate, struct evhttp_request *http)
 {
 	struct gate_call *c = xcalloc(1, sizeof *c);
-	bool get = evhttp_request_get_command(http) == EVHTTP_REQ_GET;
+	enum evhttp_cmd_type method = evhttp_request_get_command(http);
 	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(http)), *credential = call_credential(http);
-	char *text = get && path ? call_public(gate, path) : NULL;
+	char *text = method == EVHTTP_REQ_GET && path ? call_public(gate, path) : NULL;
 	struct err e;
 
 	c->gate = gate;
@@ -311,14 +313,14 @@ void gate_call_begin(struct gate_office *gate, struct evhttp_request *http)
 	TAILQ_INSERT_TAIL(&gate->calls, c, link);
 	if (text) {
 		gate_call_reply(c, text);
-	} else if (!call_route(c, get, path ? path : "", &e)) {
+	} else if (!call_route(c, method, path ? path : "", &e)) {
 		gate_call_fail(c, &e, NULL);
 	} else if (!credential) {
 		gate_refuse(&e, "RT401", "the request has no credential");
 		err_hint(&e, "Send the header \"Authorization: Munge CREDENTIAL\"; docs/http.md shows how.");
 		gate_call_fail(c, &e, NULL);
 	} else {
-		call_identify(c, get ? "GET" : "POST", credential);
+		call_identify(c, method == EVHTTP_REQ_GET ? "GET" : "POST", credential);
 	}
 	free(text);
 }

@@ -8,7 +8,9 @@
 #include <event2/bufferevent_ssl.h>
 #include <event2/util.h>
 #include <netinet/in.h>
+#include <netdb.h>
 #include <openssl/err.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -78,28 +80,52 @@ static void log_address(int fd)
 	}
 }
 
-int gate_listen_tcp(const char *text, struct err *e)
+/* "0.0.0.0:6820" or "[::]:6820" as an address; port 0: the kernel chooses one. Freed by freeaddrinfo. */
+static struct addrinfo *parse_address(const char *text, struct err *e)
 {
-	struct sockaddr_storage address;
-	int length = sizeof address, fd, one = 1;
+	const struct addrinfo hints = {
+		.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	const char *colon = strrchr(text, ':');
+	struct addrinfo *found = NULL;
+	char *host;
+	size_t length;
 
-	if (evutil_parse_sockaddr_port(text, (struct sockaddr *)&address, &length) < 0) {
+	if (colon) {
+		host = xstrndup(text, (unsigned long)(colon - text));
+		length = strlen(host);
+		if (length > 1 && host[0] == '[' && host[length - 1] == ']') {
+			host[length - 1] = '\0';
+			memmove(host, host + 1, length - 1);
+		}
+		if (getaddrinfo(host, colon + 1, &hints, &found) != 0)
+			found = NULL;
+		free(host);
+	}
+	if (!found) {
 		err_set(e, "\"%s\" is not an address and port", text);
 		err_hint(e, "Write for example 0.0.0.0:6820 or [::]:6820.");
-		return -1;
 	}
-	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0) {
-		err_sys(e, "could not make a socket");
+	return found;
+}
+
+int gate_listen_tcp(const char *text, struct err *e)
+{
+	struct addrinfo *address = parse_address(text, e);
+	int fd, one = 1;
+
+	if (!address)
 		return -1;
-	}
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
-	    bind(fd, (struct sockaddr *)&address, (socklen_t)length) < 0 || listen(fd, BACKLOG) < 0) {
+	fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
+	    bind(fd, address->ai_addr, address->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0) {
 		err_sys(e, "could not listen at %s", text);
-		close(fd);
-		return -1;
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
 	}
-	log_address(fd);
+	freeaddrinfo(address);
+	if (fd >= 0)
+		log_address(fd);
 	return fd;
 }
 

@@ -98,7 +98,7 @@ static void lead_soon(struct lead *lead)
 static void lead_drop(struct lead *lead, const char *why)
 {
 	if (lead->term) {
-		log_warning("leadership of term %lld is over: %s", (long long)lead->term, why);
+		log_info("leadership of term %lld is over: %s", (long long)lead->term, why);
 		lead->term = 0;
 		lead->changed(false, lead->arg);
 	}
@@ -244,7 +244,7 @@ struct lead *lead_open(struct event_base *base, const struct conf *conf, const c
 	static const char *const channels[] = {"rota_schedule", NULL};
 	struct timeval often = {.tv_sec = LEAD_BEAT};
 	struct lead *lead = xcalloc(1, sizeof *lead);
-	char *conninfo = db_conninfo(conf, "rota_jobmgr", "jobmgrd");
+	char *application = xasprintf("jobmgrd %s", name), *conninfo = db_conninfo(conf, "rota_jobmgr", application);
 
 	lead->base = base;
 	lead->conf = conf;
@@ -258,6 +258,7 @@ struct lead *lead_open(struct event_base *base, const struct conf *conf, const c
 	lead->pass = lead_pass_new(lead->db, conf, mac, sign, pass_ended, lead);
 	event_add(lead->beat, &often);
 	free(conninfo);
+	free(application);
 	return lead;
 }
 
