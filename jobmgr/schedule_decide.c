@@ -153,7 +153,7 @@ static struct schedule_cause decide_diagnose(struct schedule_pass *pass, struct 
 		if (for_licenses)
 			return (struct schedule_cause){.reason = SCHEDULE_LICENSE,
 						       .step = -1,
-						       .message = "its set asks for more licenses than there are"};
+						       .message = "it and its peers ask for more licenses than there are"};
 		return schedule_explain_node(pass->cluster->arena, unit->member[*stuck].request);
 	}
 	blind.blind = true;

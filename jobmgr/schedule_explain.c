@@ -151,7 +151,7 @@ struct schedule_cause schedule_explain_license(struct schedule_arena *arena, con
 {
 	const struct schedule_cluster *c = profile->cluster;
 	struct schedule_cause cause = {.reason = SCHEDULE_LICENSE, .step = -1, .closes = true};
-	cause.message = "its set needs more licenses than are free";
+	cause.message = "it and its peers need more licenses than are free";
 	for (size_t i = 0; i < request->license_count; i++) {
 		const struct schedule_need *need = &request->licenses[i];
 		int64_t free = schedule_cluster_at(c, profile->live.free, c->nodes)[need->kind];

@@ -147,6 +147,8 @@ static bool fit_forced(struct schedule_fit *fit, const struct schedule_view *vie
 {
 	bool by_terms = terms && terms->forced;
 	size_t count = by_terms ? terms->forced_count : request->forced_count;
+	if (by_terms && (count < (size_t)request->nodes_min || count > (size_t)request->nodes_max))
+		return false;
 	for (size_t i = 0; i < count; i++) {
 		int place = by_terms ? terms->forced[i].place : request->forced[i];
 		if (!schedule_bits_has(request->mask, (size_t)place) ||

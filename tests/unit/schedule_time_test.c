@@ -1,0 +1,90 @@
+/* schedule_time_test.c - the scheduler while time passes: steps end before their limits or at them, and pass follows pass.
+ * Nobody who waits first in the queue starts later than was expected when it came to wait (A9), whatever passed it; and
+ * in the end everything has run that could. ROTA_SEED=n runs one case. */
+#include "tests/unit/schedule_check.h"
+
+enum { CASES = 400, MOST_PASSES = 2000, MOST_JOBS = 16, MOST_STEP_IDS = 4 };
+
+static double promise[MOST_JOBS][MOST_STEP_IDS]; /* by job and step id / 100 */
+
+static bool is_static(enum schedule_reason reason)
+{
+	return reason != SCHEDULE_RESOURCES && reason != SCHEDULE_PRIORITY && reason != SCHEDULE_LICENSE;
+}
+
+/* The first in turn that waits for something that will be free. */
+static const struct schedule_wait *first_waiting(const struct world *w, const struct schedule_result *result)
+{
+	const struct schedule_wait *first = NULL;
+	int priority = 0;
+	for (size_t i = 0; i < result->wait_count; i++) {
+		const struct schedule_wait *wait = &result->waits[i];
+		int own = partition_of(w, w->pending[wait->pending].partition)->priority;
+		if (is_static(wait->reason) || (first && own <= priority))
+			continue;
+		first = wait;
+		priority = own;
+	}
+	return first;
+}
+
+static void keep_promises(const struct world *w, const struct schedule_result *result)
+{
+	for (size_t i = 0; i < result->start_count; i++) {
+		double *by = &promise[result->starts[i].job][result->starts[i].step / 100];
+		if (w->snapshot.now > *by)
+			fail_msg("%lld.%d starts %.0f s late", (long long)result->starts[i].job, result->starts[i].step,
+				 w->snapshot.now - *by);
+		*by = INFINITY;
+	}
+	for (size_t i = 0; i < result->wait_count; i++) /* what lacks a licence holds no nodes meanwhile */
+		if (result->waits[i].reason == SCHEDULE_LICENSE)
+			promise[result->waits[i].job][result->waits[i].step / 100] = INFINITY;
+	const struct schedule_wait *first = first_waiting(w, result);
+	if (first && first->reason != SCHEDULE_LICENSE && !w->pending[first->pending].with_count && !isnan(first->expected_at))
+		promise[first->job][first->step / 100] = fmin(promise[first->job][first->step / 100], first->expected_at);
+}
+
+static void run_case(uint64_t seed, const struct schedule_policy *policy)
+{
+	struct world *w = world_new(seed);
+	for (size_t i = 0; i < MOST_JOBS * MOST_STEP_IDS; i++)
+		promise[i / MOST_STEP_IDS][i % MOST_STEP_IDS] = INFINITY;
+	for (size_t i = 0; i < w->snapshot.pending_count; i++)
+		w->pending[i].array_room = -1;
+	for (int pass = 0;; pass++) {
+		struct schedule_result *result = schedule_run(&w->snapshot, policy);
+		bool idle = !w->snapshot.running_count && !result->start_count;
+		check_result(w, result);
+		keep_promises(w, result);
+		for (size_t i = 0; idle && i < result->wait_count; i++)
+			assert_true(is_static(result->waits[i].reason) || strstr(result->waits[i].message, "there are"));
+		world_start(w, result);
+		world_leave(w, result);
+		schedule_result_free(result);
+		assert_in_range(pass, 0, MOST_PASSES);
+		if (!world_pass(w))
+			break;
+	}
+	world_free(w);
+}
+
+static void test_time(void **state)
+{
+	const char *seed = getenv("ROTA_SEED");
+	for (uint64_t i = 1; !seed && i <= CASES; i++)
+		run_case(i, *state);
+	if (seed)
+		run_case(strtoull(seed, NULL, 10), *state);
+}
+
+int main(void)
+{
+	static struct schedule_policy policy[] = {{false, 0}, {true, 1}, {true, 8}};
+	const struct CMUnitTest tests[] = {
+		{"strict order", test_time, NULL, NULL, &policy[0]},
+		{"one reservation", test_time, NULL, NULL, &policy[1]},
+		{"eight reservations", test_time, NULL, NULL, &policy[2]},
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
