@@ -5,7 +5,7 @@ load helper
 
 setup_file() {
 	instance_up 2 --cpus 4 --mem 2000
-	export HEAT_SIZE=60x40 HEAT_STEPS=2000
+	export HEAT_SIZE=60x40 HEAT_STEPS=2000 HEAT_SOURCES=$ROTA_SOURCE/examples/heat BUILD_SOURCES=$ROTA_SOURCE/examples/build
 }
 
 teardown_file() {
