@@ -55,7 +55,11 @@ insert into rota.step_transition (from_state, event, to_state) values
 	('starting', 'run', 'running'),
 	('prolog', 'run', 'running'),
 	('running', 'suspend', 'suspended'),
-	('suspended', 'resume', 'running');
+	('suspended', 'resume', 'running'),
+	-- The head of an array is running while its elements come and go; what befalls those that are no rows yet, befalls it.
+	('running', 'hold', 'running'),
+	('running', 'release', 'running'),
+	('running', 'dependency_fail', 'dependency_failed');
 -- Ends reach a step in any live state (a short step is reported started and ended in one go), a waiting one in some.
 insert into rota.step_transition (from_state, event, to_state)
 select s.state, e.event, e.to_state
@@ -70,6 +74,8 @@ cross join (values ('requeue', 'pending'), ('prolog_fail', 'pending')) as e (eve
 where s.stage = 'live';
 insert into rota.step_transition (from_state, event, to_state)
 select state, 'modify', state from rota.step_state where stage <> 'final';
+-- An array's head runs while its elements do, and may end as the worst of them did.
+insert into rota.step_transition (from_state, event, to_state) values ('running', 'dependency_fail', 'dependency_failed');
 insert into rota.step_transition (from_state, event, to_state)
 select state, 'end', 'ending' from rota.step_state where state in ('starting', 'prolog', 'running', 'suspended');
 

@@ -4,10 +4,10 @@
 create function rota.never_deleted() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
-	raise exception 'rows of "%" are never deleted', tg_table_name
+	raise exception 'rows of "%" are never %', tg_table_name, case tg_op when 'UPDATE' then 'changed' else 'deleted' end
 		using errcode = '23001', hint = 'Retention detaches whole partitions.';
 end $$;
-comment on function rota.never_deleted() is 'Refuses a DELETE or TRUNCATE on a table whose keys must stay used for ever.';
+comment on function rota.never_deleted() is 'Refuses a DELETE or TRUNCATE (or UPDATE) on a table whose rows stay for ever.';
 
 create table rota.script (
 	hash bytea primary key check (length(hash) = 32),
@@ -58,10 +58,9 @@ create table rota.job (
 	check ((steps_left = 0) = (ended_at is not null)),
 	check ((ended_at is null) = (state is null))
 ) partition by range (job_id);
-create index job_live on rota.job (job_id) where ended_at is null;
+create index job_live on rota.job (uid, job_id) where ended_at is null;
 create index job_by_user on rota.job (user_name, job_id);
 create index job_by_time on rota.job using brin (submit_at);
-create trigger job_never_deleted before delete or truncate on rota.job for each statement execute function rota.never_deleted();
 comment on table rota.job is 'What a user submitted: one script, one or more steps.';
 comment on column rota.job.job_id is 'Id, never reused: always generated, and its row is never deleted.';
 comment on column rota.job.name is 'Name for people.';
@@ -208,7 +207,6 @@ create index step_timed on rota.step (start_by) where start_by is not null and e
 create index step_later on rota.step (begin_at) where begin_at is not null and state = 'pending';
 create index step_resuming on rota.step (rank desc, job_id, step_id) where resume_wanted;
 create index step_live on rota.step (job_id, step_id) where ended_at is null;
-create trigger step_never_deleted before delete or truncate on rota.step for each statement execute function rota.never_deleted();
 comment on table rota.step is 'A step as it stands: the one row whose state says what is going on. Array elements get theirs when they start.';
 comment on column rota.step.job_id is 'The job.';
 comment on column rota.step.step_id is 'The step in its job: script steps in order; the element at position p of an array has the head''s number + 1 + p.';
@@ -288,6 +286,7 @@ create table rota.step_edge (
 		and (kind <> 'after' or peer_topo < topo) and peer_step_id <> step_id))
 ) partition by range (job_id);
 create index step_edge_by_peer on rota.step_edge (peer_job_id, peer_step_id);
+create index step_edge_out on rota.step_edge (peer_job_id, job_id) where peer_job_id <> job_id and state = 'waiting';
 create index step_edge_corr on rota.step_edge (job_id) where "condition" = 'corr';
 create index step_edge_corr_peer on rota.step_edge (peer_job_id) where "condition" = 'corr';
 comment on table rota.step_edge is 'Peer constraints: this step after, with, on the same or on other nodes than its peer.';

@@ -69,7 +69,7 @@ create table rota.allocation (
 	check (cpus_held between 0 and cpus)
 ) partition by range (job_id);
 create index allocation_open on rota.allocation (node_id) where ended_at is null;
-create index allocation_group on rota.allocation (job_id, step_id) where holder and gone_at is null;
+create index allocation_held on rota.allocation (job_id, step_id) where holder and gone_at is null;
 comment on table rota.allocation is 'What an attempt holds on a node, and from when to when: the ground of all usage figures.';
 comment on column rota.allocation.job_id is 'The job.';
 comment on column rota.allocation.step_id is 'The step that holds it.';
@@ -176,9 +176,6 @@ create table rota.event (
 	primary key (job_id, event_id),
 	foreign key (from_state, event, to_state) references rota.step_transition (from_state, event, to_state)
 ) partition by range (job_id);
-create index event_by_xid on rota.event using brin (event_id);
-create trigger event_never_deleted before delete or truncate on rota.event for each statement execute function rota.never_deleted();
-create trigger event_never_changed before update on rota.event for each statement execute function rota.never_deleted();
 comment on table rota.event is 'Every transition that happened, append-only; the foreign key keeps it to the state machine.';
 comment on column rota.event.job_id is 'The job.';
 comment on column rota.event.event_id is 'Order of insertion.';

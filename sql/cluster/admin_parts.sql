@@ -35,7 +35,7 @@ create function api.admin_node_gres(p_node text, p_gres text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_node int;
-	v_want jsonb := '{}';
+	v_want jsonb := jsonb_build_object();
 	v_part text;
 	v_match text[];
 	v_busy record;

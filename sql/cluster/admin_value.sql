@@ -30,7 +30,7 @@ begin
 	if jsonb_typeof(p_value) = 'array' and p_kind in ('list', 'text') then
 		return case p_kind when 'list' then p_value else to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)) end;
 	elsif v_text is null or v_text = '' or (lower(v_text) in ('none', 'unlimited', 'infinite') and p_kind <> 'text') then
-		return 'null';
+		return 'null'::jsonb;
 	end if;
 	v_answer := case p_kind
 		when 'int' then case when v_text ~ '^-?[0-9]{1,18}$' then to_jsonb(v_text::bigint) end
@@ -49,7 +49,7 @@ begin
 			when 'size' then 'Give a size like 512M or 4G.'
 			else 'Give one of: ' || replace(p_kind, '|', ', ') || '.' end;
 	end if;
-	return coalesce(v_answer, 'null');
+	return coalesce(v_answer, 'null'::jsonb);
 end $$;
 comment on function api.admin_value(text, text, jsonb) is 'A value as its kind wants it; RT422 where it is none. Empty and "none" are null. Internal.';
 

@@ -15,7 +15,6 @@ declare
 	v_job job;
 	v_request step_request;
 	v_array step_array;
-	v_index int;
 	v_pos int;
 	v_list jsonb := coalesce(p_request -> 'jobs', '[]');
 begin
@@ -55,6 +54,9 @@ begin
 		select * into v_array from step_array a where a.job_id = v_job.job_id and a.step_id = v_request.step_id;
 		if not found then
 			raise exception 'step "%" of job % is not an array', v_request.name, v_job.job_id using errcode = 'RT422';
+		end if;
+		if coalesce(v_part[4], v_part[3])::int - v_part[3]::int not between 0 and 100000 then
+			raise exception '"%" names no elements, or too many', v_text using errcode = 'RT422', hint = 'Name the whole array instead.';
 		end if;
 		for v_index in v_part[3]::int .. coalesce(v_part[4], v_part[3])::int loop
 			v_pos := api.array_position(v_array.indices, v_index);

@@ -103,6 +103,7 @@ begin
 	into v_done
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	left join held h on h.job_id = v.job_id and h.step_id = v.step_id;
+	perform api.allocation_unkeep(v_done);
 	perform api.step_move(p_user, array(select (v.job_id, v.step_id, 'hold', null, null, null, null, null)::api.move
 		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int, action text) where v.action = 'held'));
 	notify rota_schedule;
@@ -170,9 +171,11 @@ declare
 begin
 	update step s set resume_wanted = true
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-	where s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'suspended';
+	where s.job_id = v.job_id and s.step_id = v.step_id and s.attempt > 0
+		-- One whose processes are being stopped just now goes on after that.
+		and s.state in ('running', 'suspended');
 	select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id,
-		'action', case when not s.resume_wanted then 'left as it is' when api.step_resume(v.job_id, v.step_id) then 'resuming' else 'resumes when its CPUs are free' end))
+		'action', case when not s.resume_wanted or s.state <> 'suspended' then 'left as it is' when api.step_resume(v.job_id, v.step_id) then 'resuming' else 'resumes when its CPUs are free' end))
 	into v_done
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id;
@@ -181,14 +184,23 @@ begin
 end $$;
 comment on function api.job_resume(int, text, jsonb) is 'Let suspended steps go on, now or as soon as their CPUs are free. Request {jobs}. Answer {steps: [{label, state, action}]}.';
 
+create function api.signal_number(p_signal text) returns int
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select case when p_signal ~ '^[0-9]{1,2}$' then case when p_signal::int between 1 and 64 then p_signal::int end
+		else array_position(array['HUP', 'INT', 'QUIT', 'ILL', 'TRAP', 'ABRT', 'BUS', 'FPE', 'KILL', 'USR1', 'SEGV', 'USR2', 'PIPE', 'ALRM', 'TERM', 'STKFLT',
+			'CHLD', 'CONT', 'STOP', 'TSTP', 'TTIN', 'TTOU', 'URG', 'XCPU', 'XFSZ', 'VTALRM', 'PROF', 'WINCH', 'IO', 'PWR', 'SYS'],
+			regexp_replace(upper(p_signal), '^SIG', '')) end;
+$$;
+comment on function api.signal_number(text) is 'Number of a signal given by name or number, as Linux counts them; null: there is no such signal. Internal.';
+
 create function api.job_signal(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_target jsonb := api.control_begin(p_uid, p_user, p_request);
-	v_signal int := (p_request ->> 'signal')::int;
+	v_signal int := api.signal_number(p_request ->> 'signal');
 begin
-	if v_signal is null or v_signal not between 1 and 64 then
-		raise exception '"%" is not a signal', p_request ->> 'signal' using errcode = 'RT422', hint = 'Give a number from 1 to 64.';
+	if v_signal is null then
+		raise exception '"%" is not a signal', p_request ->> 'signal' using errcode = 'RT422', hint = 'Give a name like USR1, or a number from 1 to 64.';
 	end if;
 	perform api.attempt_order('signal', s.job_id, s.step_id, jsonb_build_object('signal', v_signal))
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
@@ -199,4 +211,4 @@ begin
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id));
 end $$;
-comment on function api.job_signal(int, text, jsonb) is 'Send a signal to every process of running steps. Request {jobs, signal: number}. Answer {steps: [{label, state, action}]}.';
+comment on function api.job_signal(int, text, jsonb) is 'Send a signal to every process of running steps. Request {jobs, signal: name or number}. Answer {steps: [{label, state, action}]}.';

@@ -11,8 +11,7 @@ begin
 			union
 			select e.job_id
 			from reached r
-			join step_edge e on e.peer_job_id = r.job_id and e.job_id > r.job_id
-			where e.state = 'waiting'
+			join step_edge e on e.peer_job_id = r.job_id and e.peer_job_id <> e.job_id and e.state = 'waiting'
 		)
 		select job_id from reached
 	)

@@ -139,11 +139,9 @@ declare
 	v_account text := v_head ->> 'account';
 	v_qos text := coalesce(v_head ->> 'qos', 'normal');
 	v_steps jsonb;
-	v_edges jsonb;
 	v_job bigint;
 	v_rank bigint;
 	v_count int := jsonb_array_length(p_plan -> 'steps');
-	v_due jsonb;
 begin
 	if v_head ->> 'client_key' is not null then
 		-- The key decides: of two same submissions at once the second waits here and then finds the first one's job.
@@ -161,8 +159,8 @@ begin
 	into v_steps
 	from jsonb_array_elements(p_plan -> 'steps') with ordinality as s (value, nr);
 	perform api.submit_check(p_user, v_account, v_qos, v_head -> 'groups', v_script, v_steps);
-	if (select count(*) from step s join job j on j.job_id = s.job_id where s.ended_at is null and j.ended_at is null and j.uid = p_uid) + v_count > api.setting_int('max_submitted') then
-		raise exception 'user "%" has % live steps already', p_user, api.setting_int('max_submitted') using errcode = 'RT429',
+	if (select coalesce(sum(j.steps_left), 0) from job j where j.ended_at is null and j.uid = p_uid) + v_count > api.setting_int('max_submitted') then
+		raise exception 'user "%" would have more than % live steps', p_user, api.setting_int('max_submitted') using errcode = 'RT429',
 			hint = 'Wait until some have ended, or use arrays.';
 	end if;
 
@@ -288,7 +286,7 @@ begin
 	) p
 	where e.job_id = p_job and e.peer_job_id <> p_job and e."condition" <> 'corr'
 		and (p.ended or (p.started and e."condition" = 'start') or (p.placed and e.kind <> 'after'));
-	perform api.step_move('schedule', array(select m::api.move from api.edge_settle(v_due) m)
-		|| array(select m::api.move from api.array_correspond(array[p_job]) m));
+	perform api.step_move('schedule', array(select m::api.move from api.edge_settle(v_due) m));
+	perform api.step_move('schedule', array(select m::api.move from api.array_correspond(jsonb_build_array(jsonb_build_object('job_id', p_job))) m));
 end $$;
 comment on function api.submit_settle(bigint) is 'Settle a new job''s edges on other jobs by what those have done already. Internal.';

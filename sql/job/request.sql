@@ -66,7 +66,7 @@ create function api.spec_fields(p_spec text) returns jsonb
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 declare
 	v_rest bytea := convert_to(p_spec, 'UTF8');
-	v_answer jsonb := '{}';
+	v_answer jsonb := jsonb_build_object();
 	v_name int;
 	v_length int;
 	v_size int;

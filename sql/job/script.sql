@@ -1,7 +1,7 @@
 create function api.environment_list(p_body bytea) returns jsonb
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
-	v_list text[] := '{}';
+	v_list text[] := array[]::text[];
 	v_from int := 1;
 	v_to int;
 begin

@@ -29,7 +29,8 @@ begin
 		from due d
 	), ended as (
 		update attempt t
-		set ended_at = j.at, state = j.state, outcome = j.outcome
+		set ended_at = j.at, state = j.state, outcome = j.outcome, suspended_at = null,
+			suspended_s = t.suspended_s + coalesce(extract(epoch from j.at - t.suspended_at), 0)
 		from judged j
 		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt
 	)
@@ -72,10 +73,13 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_open jsonb;
 begin
+	-- Where all tasks had ended and only an epilog was under way, the outcome stands.
 	update attempt t
 	set outcome = p_outcome, cause = p_cause, message = p_message
 	from jsonb_to_recordset(p_attempts) as v (job_id bigint, step_id int, attempt int)
-	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null;
+	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null
+		and exists (select from allocation a where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
+			and a.phase not in ('done', 'ended'));
 	select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id', a.node_id,
 		'kind', 'kill', 'args', jsonb_build_object('cause', p_cause)))
 	into v_open

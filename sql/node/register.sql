@@ -39,8 +39,14 @@ declare
 	v_one record;
 	v_short text;
 begin
+	-- Another boot: what ran there before is gone, whatever the journal of that boot could not say. First, as jobs are locked
+	-- before nodes.
+	perform api.node_lost(array(
+		select n.node_id
+		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text)
+		join node n on n.name = f.name and n.boot_id <> f.boot_id), 'the node was rebooted');
 	for v_one in
-		select n.node_id, n.name, n.state, n.boot_id as old_boot, f.boot_id, f.version, f.address, f.found, f.lease_s
+		select n.node_id, n.name, n.state, f.boot_id, f.version, f.address, f.found, f.lease_s
 		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text, version text, address text, found jsonb, lease_s int)
 		join node n on n.name = f.name
 		order by n.node_id
@@ -51,10 +57,6 @@ begin
 		insert into node_lease (node_id, renewed_at, expires_at)
 		values (v_one.node_id, now(), now() + make_interval(secs => coalesce(v_one.lease_s, 30)))
 		on conflict (node_id) do update set renewed_at = excluded.renewed_at, expires_at = excluded.expires_at;
-		-- Another boot: what ran there before is gone, whatever the journal of that boot could not say.
-		if v_one.old_boot is not null and v_one.old_boot <> v_one.boot_id then
-			perform api.node_lost(v_one.node_id, 'the node was rebooted');
-		end if;
 		v_short := api.node_shortfall(v_one.node_id);
 		if v_short is not null and v_one.state <> 'drain' then
 			perform api.node_state_set(v_one.node_id, 'invalid', 'node:' || v_one.name, v_short);
@@ -79,7 +81,7 @@ language sql security definer set search_path = rota, pg_temp as $$
 $$;
 comment on function api.node_renew(int[]) is 'Renew the leases of nodes; answers those that have one.';
 
-create function api.node_lost(p_node int, p_reason text) returns void
+create function api.node_lost(p_nodes int[], p_reason text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_lost jsonb;
@@ -87,29 +89,41 @@ begin
 	select jsonb_agg(distinct jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt))
 	into v_lost
 	from allocation a
-	where a.node_id = p_node and a.ended_at is null and a.attempt > 0;
+	where a.node_id = any (p_nodes) and a.ended_at is null and a.attempt > 0;
 	if v_lost is not null then
 		perform api.job_lock(array(select distinct (v ->> 'job_id')::bigint from jsonb_array_elements(v_lost) v));
 		perform api.attempt_end_forced(v_lost, 'node_fail', 'node', p_reason, 'nodemgr');
 	end if;
+	-- Groups have no holder there any more.
+	update allocation a
+	set gone_at = now(), phase = 'ended'
+	where a.node_id = any (p_nodes) and a.holder and a.gone_at is null and a.ended_at is not null;
 end $$;
-comment on function api.node_lost(int, text) is 'End the attempts that a lost node had, for the reason given. Internal.';
+comment on function api.node_lost(int[], text) is 'End the attempts that lost nodes had, for the reason given. Internal.';
 
 create function api.node_judge() returns table (node text, from_state text, to_state text, reason text)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
+	v_lost int[];
 	v_one record;
 	v_reason text;
 begin
+	-- Drained nodes can be lost too; they stay drained.
+	v_lost := array(
+		select n.node_id from node n join node_lease l on l.node_id = n.node_id
+		where l.expires_at < now() and (n.state in ('up', 'invalid') or exists (select from allocation a
+			where a.node_id = n.node_id and a.ended_at is null and a.attempt > 0)));
+	if v_lost <> '{}' then
+		perform api.node_lost(v_lost, 'the node was not heard of any more');
+	end if;
 	for v_one in
-		select n.node_id, n.name, n.state, l.expires_at, l.renewed_at
+		select n.node_id, n.name, n.state, l.renewed_at
 		from node n
 		join node_lease l on l.node_id = n.node_id
-		where l.expires_at < now() and n.state in ('up', 'invalid')
+		where n.node_id = any (v_lost) and n.state in ('up', 'invalid')
 		order by n.node_id
 	loop
 		v_reason := 'not heard of since ' || to_char(v_one.renewed_at, 'YYYY-MM-DD HH24:MI:SS');
-		perform api.node_lost(v_one.node_id, v_reason);
 		if api.node_state_set(v_one.node_id, 'down', 'nodemgrd', v_reason) then
 			return query select v_one.name, v_one.state, 'down'::text, v_reason;
 		end if;

@@ -12,7 +12,7 @@ begin
 		where x.kind in ('keeper', 'ready', 'run')
 		order by x.job, x.step, x.attempt, x.node, x.seq desc) v
 	where a.job_id = v.job and a.step_id = v.step and a.attempt = v.attempt and a.node_id = v.node
-		and a.phase in ('ordered', 'prolog', 'ready');
+		and (a.phase = 'ordered' or (a.phase in ('prolog', 'ready') and v.kind <> 'keeper'));
 	update attempt t
 	set started_at = coalesce(t.started_at, v.at), session_id = coalesce(t.session_id, v.session)
 	from (select distinct on (x.job, x.step, x.attempt) x.*
@@ -44,13 +44,13 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_last record;
 begin
-	-- The first node speaks for the step; of several changes in one report the last one holds.
+	-- The first node speaks for the step.
 	for v_last in
-		select distinct on (x.job, x.step) x.job, x.step, x.attempt, x.kind, x.at
+		select x.job, x.step, x.attempt, x.kind, x.at
 		from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz, seq int)
 		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.node_index = 0
 		where x.kind in ('suspended', 'resumed')
-		order by x.job, x.step, x.seq desc
+		order by x.seq
 	loop
 		if v_last.kind = 'suspended' then
 			perform api.step_suspended(v_last.job, v_last.step, v_last.attempt, v_last.at);
@@ -108,7 +108,8 @@ begin
 	from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int, attempt int, node_id int)
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id;
 	update attempt t
-	set outcome = coalesce(t.outcome, v.outcome), cause = coalesce(t.cause, v.cause), message = coalesce(t.message, nullif(v.message, '')),
+	set outcome = coalesce(t.outcome, v.outcome), cause = case when t.outcome is null and v.outcome is not null then v.cause else coalesce(t.cause, v.cause) end,
+		message = case when t.outcome is null and v.outcome is not null then nullif(v.message, '') else coalesce(t.message, nullif(v.message, '')) end,
 		exit_code = greatest(t.exit_code, v.exit), signal = coalesce(t.signal, v.signal), done_at = greatest(t.done_at, v.at)
 	from (
 		select x.job_id, x.step_id, x.attempt,
@@ -120,16 +121,21 @@ begin
 		group by x.job_id, x.step_id, x.attempt
 	) v
 	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null;
-	-- Over several nodes: the others finish with the first node, and are ended when any node went wrong.
+	-- Over several nodes: when any went wrong, the others are ended. Else those that only hold their place are let go, when the
+	-- one node with the script is done, or every node with tasks.
 	perform api.order_put((
 		select jsonb_agg(jsonb_build_object('node_id', o.node_id, 'kind', case when t.outcome is null then 'end' else 'kill' end,
 			'job_id', o.job_id, 'step_id', o.step_id, 'attempt', o.attempt, 'args', jsonb_build_object('epilog', 1, 'cause', coalesce(t.cause, ''))))
-		from (select distinct x.job_id, x.step_id, x.attempt, a.node_index = 0 as first
-			from jsonb_to_recordset(v_done) as x (job_id bigint, step_id int, attempt int, node_id int)
-			join allocation a on a.job_id = x.job_id and a.step_id = x.step_id and a.attempt = x.attempt and a.node_id = x.node_id) v
-		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and cardinality(t.node_ids) > 1
-			and (v.first or t.outcome is not null)
-		join allocation o on o.job_id = t.job_id and o.step_id = t.step_id and o.attempt = t.attempt and o.phase not in ('done', 'ended')));
+		from (select distinct x.job_id, x.step_id, x.attempt from jsonb_to_recordset(v_done) as x (job_id bigint, step_id int, attempt int)) v
+		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and cardinality(t.node_ids) > 1 and t.ended_at is null
+		join step s on s.job_id = t.job_id and s.step_id = t.step_id
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		cross join lateral (select coalesce(api.spec_field(r.spec, 'per_task'), '0') = '1' as per_task) p
+		join allocation o on o.job_id = t.job_id and o.step_id = t.step_id and o.attempt = t.attempt and o.phase not in ('done', 'ended')
+		where t.outcome is not null or not exists (
+			select from allocation w
+			where w.job_id = t.job_id and w.step_id = t.step_id and w.attempt = t.attempt and w.phase not in ('done', 'ended')
+				and case when p.per_task then w.tasks > 0 else w.node_index = 0 end)));
 	-- In a job group the nodes are free from now on, though the holder stays for the epilog; and after a refusal.
 	perform api.allocation_free((
 		select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id, 'attempt', v.attempt, 'node_id', v.node_id, 'at', v.at))
@@ -158,6 +164,12 @@ begin
 	if v_end is null then
 		return;
 	end if;
+	-- A keeper that is gone without having said how its tasks ended: they are lost.
+	update attempt t
+	set outcome = coalesce(t.outcome, 'node_fail'), cause = coalesce(t.cause, 'node'), message = coalesce(t.message, 'a node did not say how the tasks ended')
+	from jsonb_to_recordset(v_end) as v (job_id bigint, step_id int, attempt int, node_id int)
+	join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id and a.phase not in ('done', 'ended')
+	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null;
 	perform api.allocation_free(v_end);
 	update allocation a
 	set gone_at = greatest(v.at, a.ended_at), phase = 'ended', peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
@@ -180,10 +192,17 @@ declare
 begin
 	perform api.job_lock(array(
 		select distinct x.job from jsonb_to_recordset(p_report -> 'records') as x (job bigint)));
+	perform api.node_lock(array(
+		select distinct n
+		from (select distinct x.job, x.step, x.attempt from jsonb_to_recordset(p_report -> 'records') as x (job bigint, step int, attempt int)) x
+		join attempt t on t.job_id = x.job and t.step_id = x.step and t.attempt = x.attempt and t.ended_at is null
+		cross join lateral unnest(t.node_ids) n));
 	-- Ages become times of the database's clock; records of attempts that are over on their node have been heard before.
 	select jsonb_agg(r.value || jsonb_build_object('seq', r.nr, 'at', now() - make_interval(secs => (r.value ->> 'age_us')::double precision / 1e6),
 			'started_at', now() - make_interval(secs => (r.value ->> 'started_age_us')::double precision / 1e6)) order by r.nr)
-			filter (where a.gone_at is null and a.job_id is not null),
+			filter (where a.gone_at is null and a.job_id is not null
+				-- Of an attempt that is over, only what its group's holder still has to say.
+				and (t.ended_at is null or r.value ->> 'kind' in ('end', 'hook', 'task'))),
 		jsonb_agg(r.value) filter (where a.job_id is null or (t.state = 'node_fail' and r.value ->> 'kind' in ('run', 'done', 'task')))
 	into v_known, v_stray
 	from jsonb_array_elements(p_report -> 'records') with ordinality as r (value, nr)

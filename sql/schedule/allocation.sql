@@ -17,7 +17,9 @@ begin
 	perform api.node_lock(v_nodes);
 	with ended as (
 		update allocation a
-		set ended_at = greatest(coalesce(v.at, now()), a.started_at), cpus_held = 0
+		set ended_at = greatest(coalesce(v.at, now()), a.started_at), cpus_held = 0,
+			-- Of what was only kept, nothing is on the node.
+			gone_at = case when a.attempt = 0 then now() else a.gone_at end, phase = case when a.attempt = 0 then 'ended' else a.phase end
 		from jsonb_to_recordset(p_open) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz)
 		join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt and o.node_id = v.node_id
 		where a.job_id = o.job_id and a.step_id = o.step_id and a.attempt = o.attempt and a.node_id = o.node_id and a.ended_at is null
@@ -124,7 +126,7 @@ begin
 		into v_taken
 		from step p
 		join allocation a on a.job_id = p.job_id and a.step_id = p.step_id and a.attempt = p.attempt
-		join node n on n.node_id = a.node_id
+		join node n on n.node_id = a.node_id and n.state = 'up'
 		cross join lateral (
 			select least(case when v_follower.exclusive then a.cpus else v_follower.cpus_per_task * coalesce(v_follower.ntasks_per_node,
 				greatest(1, v_follower.ntasks / (select count(*) from allocation c where c.job_id = a.job_id and c.step_id = a.step_id and c.attempt = a.attempt)::int)) end,

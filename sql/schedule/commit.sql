@@ -12,6 +12,7 @@ begin
 	perform api.leader_check(p_term);
 	select array_agg(distinct v.job) into v_jobs from jsonb_to_recordset(p_starts) as v (job bigint);
 	perform api.job_lock(v_jobs);
+	perform api.node_lock(array(select distinct n::int from jsonb_array_elements(p_starts) v cross join lateral jsonb_array_elements_text(v -> 'nodes') n));
 
 	-- Array elements become rows now.
 	select jsonb_agg(jsonb_build_object('job_id', v.job, 'request_id', v.request, 'pos', v."position"))
@@ -76,7 +77,8 @@ begin
 		join step s on s.job_id = b.job_id and s.step_id = b.step_id and s.array_index is not null
 		group by s.job_id, s.request_id) e
 	where a.job_id = e.job_id and a.step_id = e.request_id;
-	update job j set started_at = now() where j.job_id = any (v_jobs) and j.started_at is null;
+	update job j set started_at = now()
+	where j.job_id in (select b.job_id from jsonb_to_recordset(v_began) as b (job_id bigint)) and j.started_at is null;
 	delete from plan p using jsonb_to_recordset(v_began) as b (job_id bigint, step_id int) where p.job_id = b.job_id and p.step_id = b.step_id;
 
 	perform api.order_put((
@@ -95,11 +97,18 @@ language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
 	perform api.leader_check(p_term);
 	perform api.job_lock(p_jobs);
+	-- Elements share what their array asks for: all that has not started goes with it.
 	perform api.step_move('schedule', array(
-		select (v.job_id, v.step_id, case s.state when 'pending' then 'refuse' else 'fail' end, null, 'refused', null, null, v.reason)::api.move
+		select (s.job_id, s.step_id, 'refuse', null, 'refused', null, null, v.reason)::api.move
 		from unnest(p_jobs, p_steps, p_reasons) as v (job_id, step_id, reason)
-		join step s on s.job_id = v.job_id and s.step_id = v.step_id
-		where s.state = 'pending' or (s.state = 'running' and s.attempt = 0)));
+		join step s on s.job_id = v.job_id and s.request_id = v.step_id and s.state = 'pending'
+		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+		where a.size is null));
+	perform api.step_move('schedule', array(
+		select m::api.move
+		from unnest(p_jobs, p_steps, p_reasons) as v (job_id, step_id, reason)
+		join step h on h.job_id = v.job_id and h.step_id = v.step_id and h.ended_at is null
+		cross join lateral api.array_give_up(v.job_id, v.step_id, 'refuse', 'refused', v.reason) m));
 	notify rota_event;
 end $$;
 comment on function api.schedule_refuse(bigint, bigint[], int[], text[]) is 'End steps whose authenticator does not fit what is stored: they are not run.';
@@ -133,12 +142,16 @@ declare
 	v_next timestamptz;
 begin
 	perform api.leader_check(p_term);
+	-- All locks at once, in order.
+	perform api.job_lock(array(
+		select s.job_id from step s where s.start_by <= now() and s.ended_at is null and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0))
+		union
+		select s.job_id from step s where s.resume_wanted and s.state = 'suspended'));
 	-- Deadlines: a step that waits past the moment from which it could still end in time will not start any more.
 	select array_agg(distinct s.job_id) into v_due
 	from step s
 	where s.start_by <= now() and s.ended_at is null and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0));
 	if v_due is not null then
-		perform api.job_lock(v_due);
 		perform api.step_move('schedule', array(
 			select (s.job_id, s.step_id, 'deadline', null, 'deadline', null, null, 'could not end before its deadline')::api.move
 			from step s
@@ -156,7 +169,6 @@ begin
 	for v_one in
 		select s.job_id, s.step_id from step s where s.resume_wanted and s.state = 'suspended' order by s.rank desc, s.job_id, s.step_id
 	loop
-		perform api.job_lock(array[v_one.job_id]);
 		perform api.step_resume(v_one.job_id, v_one.step_id);
 	end loop;
 	select least(

@@ -48,7 +48,7 @@ language sql set search_path = rota, pg_temp as $$
 			h.held, h.held_reason
 		from jsonb_to_recordset(p_elements) as v (job_id bigint, request_id int, pos int)
 		join step h on h.job_id = v.job_id and h.step_id = v.request_id
-		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and v.pos < a.size
+		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and v.pos < a.size and a.rest_state is null
 		on conflict do nothing
 		returning step.job_id, step.step_id, step.request_id
 	), logged as (
@@ -79,40 +79,103 @@ language sql set search_path = rota, pg_temp as $$
 $$;
 comment on function api.array_expand(jsonb, text) is 'Make rows of array elements [{job_id, request_id, pos}] that have none yet; answers those made. The caller holds the job''s lock. Internal.';
 
-create function api.array_correspond(p_jobs bigint[]) returns setof api.move
+-- after=X:corr: an element may go once the elements of its peers at its position have ended. Heads whose other dependencies
+-- still stand wait with all their elements.
+create function api.correspond_due(p_moved jsonb, p_jobs bigint[]) returns table (job_id bigint, request_id int, pos int, failed text)
+language sql stable set search_path = rota, pg_temp as $$
+	with head as (
+		select e.job_id, e.step_id, null::int as pos
+		from step_edge e
+		where e.job_id = any (p_jobs) and e."condition" = 'corr'
+		union
+		select e.job_id, e.step_id, m.step_id - m.request_id - 1
+		from jsonb_to_recordset(p_moved) as m (job_id bigint, step_id int, request_id int, array_index int)
+		join step_edge e on e.peer_job_id = m.job_id and e.peer_step_id = m.request_id and e."condition" = 'corr' and e.state = 'waiting'
+		where m.array_index is not null
+	), candidate as (
+		select distinct h.job_id, h.step_id, p.step_id - p.request_id - 1 as pos
+		from head h
+		join step s on s.job_id = h.job_id and s.step_id = h.step_id and s.deps_waiting = 0 and s.ended_at is null
+		join step_edge e on e.job_id = h.job_id and e.step_id = h.step_id and e."condition" = 'corr'
+		join step p on p.job_id = e.peer_job_id and p.request_id = e.peer_step_id and p.array_index is not null and p.ended_at is not null
+			and p.step_id between e.peer_step_id + 1 + coalesce(h.pos, 0) and e.peer_step_id + 1 + coalesce(h.pos, 2000000000 - e.peer_step_id)
+	), judged as (
+		select c.job_id, c.step_id, c.pos, count(*) as edges, count(p.ended_at) as ended,
+			min(api.step_label(p.job_id, p.step_id) || ' ended ' || p.state) filter (where p.ended_at is not null and p.state <> 'completed') as failed
+		from candidate c
+		join step_edge e on e.job_id = c.job_id and e.step_id = c.step_id and e."condition" = 'corr'
+		left join step p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id + 1 + c.pos
+		where not exists (select from step o where o.job_id = c.job_id and o.step_id = c.step_id + 1 + c.pos)
+		group by c.job_id, c.step_id, c.pos
+	)
+	select j.job_id, j.step_id, j.pos, j.failed from judged j where j.ended = j.edges or j.failed is not null;
+$$;
+comment on function api.correspond_due(jsonb, bigint[]) is
+	'Elements of after=X:corr arrays that are no rows yet and may go, or (failed: why) never will: those that correspond to moved elements, and all of the jobs p_jobs. Internal.';
+
+create function api.correspond_over(p_jobs bigint[]) returns setof api.move
 language plpgsql set search_path = rota, pg_temp as $$
 declare
+	v_over record;
+begin
+	-- A peer that is over has no more elements to wait for.
+	update step_edge e
+	set state = case when p.state = 'completed' then 'met' else 'failed' end, settled_at = now()
+	from step p
+	where e.job_id = any (p_jobs) and e."condition" = 'corr' and e.state = 'waiting'
+		and p.job_id = e.peer_job_id and p.step_id = e.peer_step_id and p.ended_at is not null;
+	-- What corresponds to elements that never were will never be.
+	for v_over in
+		select a.job_id, a.step_id, min(api.step_label(e.peer_job_id, e.peer_step_id)) as peer
+		from step_edge e
+		join step h on h.job_id = e.job_id and h.step_id = e.step_id and h.deps_waiting = 0 and h.ended_at is null
+		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and a.next < a.size
+		where e.job_id = any (p_jobs) and e."condition" = 'corr'
+		group by a.job_id, a.step_id
+		having bool_and(e.state <> 'waiting')
+	loop
+		return query select * from api.array_give_up(v_over.job_id, v_over.step_id, 'dependency_fail', 'dependency',
+			'can no longer be met: ' || v_over.peer || ' has ended without such an element');
+	end loop;
+end $$;
+comment on function api.correspond_over(bigint[]) is 'Settle the after=X:corr edges of jobs whose peers are over, and end the elements that correspond to none. Internal.';
+
+create function api.array_correspond(p_moved jsonb) returns setof api.move
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_jobs bigint[];
 	v_due jsonb;
 begin
-	-- after=X:corr: an element may go once the element of X at its position has ended. Heads whose other dependencies still
-	-- stand wait with all their elements.
-	with edge as (
-		select * from step_edge e where e.job_id = any (p_jobs) and e."condition" = 'corr' and e.state = 'waiting'
+	-- A step of the script that moved may have freed a head, of its job or of one that waits for it: all positions of those
+	-- are looked at. Of elements that moved, only their own.
+	select array_agg(distinct x.job_id) into v_jobs
+	from (
+		select m.job_id from jsonb_to_recordset(p_moved) as m (job_id bigint, array_index int) where m.array_index is null
 		union
-		select * from step_edge e where e.peer_job_id = any (p_jobs) and e."condition" = 'corr' and e.state = 'waiting'
-	), due as (
-		select h.job_id, h.step_id as request_id, p.step_id - p.request_id - 1 as pos, p.state
-		from edge e
-		join step h on h.job_id = e.job_id and h.step_id = e.step_id and h.deps_waiting = 0 and h.ended_at is null
-		join step p on p.job_id = e.peer_job_id and p.request_id = e.peer_step_id and p.array_index is not null and p.ended_at is not null
-		where not exists (select from step o where o.job_id = h.job_id and o.step_id = h.step_id + 1 + p.step_id - p.request_id - 1)
-	)
-	select jsonb_agg(to_jsonb(d)) into v_due from due d;
-	if v_due is null then
-		return;
+		select e.job_id
+		from jsonb_to_recordset(p_moved) as m (job_id bigint, step_id int, array_index int)
+		join step_edge e on e.peer_job_id = m.job_id and e.peer_step_id in (m.step_id, -1)
+		where m.array_index is null
+	) x
+	where exists (select from step_edge e where e.job_id = x.job_id and e."condition" = 'corr');
+	select jsonb_agg(to_jsonb(d)) into v_due from api.correspond_due(p_moved, v_jobs) d;
+	if v_due is not null then
+		perform api.array_expand(v_due, 'schedule');
+		return query
+			select d.job_id, d.request_id, 'expand', null::timestamptz, null::text, null::int, null::int, null::text
+			from (select distinct d.job_id, d.request_id from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int)) d
+			join step h on h.job_id = d.job_id and h.step_id = d.request_id and h.state = 'pending'
+			union all
+			select d.job_id, d.request_id + 1 + d.pos, 'dependency_fail', null, 'dependency', null, null, 'can no longer be met: ' || d.failed
+			from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int, pos int, failed text)
+			where d.failed is not null;
 	end if;
-	perform api.array_expand(v_due, 'schedule');
-	return query
-	select v.job_id, v.request_id, 'expand', null::timestamptz, null::text, null::int, null::int, null::text
-	from (select distinct d.job_id, d.request_id from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int)) v
-	join step h on h.job_id = v.job_id and h.step_id = v.request_id and h.state = 'pending'
-	union all
-	select d.job_id, d.request_id + 1 + d.pos, 'dependency_fail', null, 'dependency', null, null,
-		'the element it corresponds to ended ' || d.state
-	from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int, pos int, state text)
-	where d.state <> 'completed';
+	if v_jobs is not null then
+		return query select * from api.correspond_over(v_jobs);
+	end if;
 end $$;
-comment on function api.array_correspond(bigint[]) is 'Make the elements of after=X:corr arrays eligible, or fail them, as the elements they correspond to have ended. Internal.';
+comment on function api.array_correspond(jsonb) is
+	'Make the elements of after=X:corr arrays eligible, or fail them, as those they correspond to have ended; p_moved: what moved, [{job_id}] for all of a job. Internal.';
 
 create function api.array_finish(p_job bigint, p_head int) returns setof api.move
 language sql set search_path = rota, pg_temp as $$
@@ -148,7 +211,7 @@ begin
 	set failed = a.failed + a.size - a.next - cardinality(a.skip), next = a.size, skip = '{}', rest_state = v_state
 	where a.job_id = p_job and a.step_id = p_head and a.next < a.size;
 	return query
-		select p_job, p_head, p_event, null::timestamptz, p_cause, f.exit_code, f.signal, p_message
+		select f.job_id, f.step_id, f.event, f.at, coalesce(f.cause, p_cause), f.exit_code, f.signal, coalesce(f.message, p_message)
 		from api.array_finish(p_job, p_head) f;
 end $$;
 comment on function api.array_give_up(bigint, int, text, text, text) is 'End the elements of an array that are no rows yet, with the event p_event; answers the head''s end where nothing else is left. Internal.';

@@ -30,8 +30,7 @@ begin
 			perform api.allocation_unkeep(v_final);
 			perform api.group_close(v_final);
 		end if;
-		v_moves := v_moves || array(select m::api.move from api.array_correspond(
-			array(select distinct (w ->> 'job_id')::bigint from jsonb_array_elements(v_written) w)) m);
+		v_moves := v_moves || array(select m::api.move from api.array_correspond(v_written) m);
 	end loop;
 end $$;
 comment on function api.step_move(text, api.move[]) is

@@ -23,9 +23,9 @@ language sql set search_path = rota, pg_temp as $$
 			-- Of edges joined by "?" the first one met is enough; the rest no longer matter. This statement's snapshot
 			-- still shows this call's edges as waiting.
 			r.deps_any and exists (select from step_edge o where o.job_id = c.job_id and o.step_id = c.step_id
-				and o.kind = 'after' and o.state = 'met') as met_before,
+				and o.kind = 'after' and o.gates and o.state = 'met') as met_before,
 			(select count(*) from step_edge o where r.deps_any and o.job_id = c.job_id and o.step_id = c.step_id
-				and o.kind = 'after' and o.state = 'waiting') as still_waiting
+				and o.kind = 'after' and o.gates and o.state = 'waiting') as still_waiting
 		from counted c
 		join step_request r on r.job_id = c.job_id and r.step_id = c.step_id
 	), released as (
@@ -104,11 +104,13 @@ begin
 			signal = case when j.steps_left = e.n then w.signal end,
 			cause = case when j.steps_left = e.n then w.cause end
 		from ended e
+		join job b on b.job_id = e.job_id
 		left join lateral (
 			select s.state, s.signal, s.cause, max(s.exit_code) over () as exit_code
-			from step s
+			from step_request r
+			join step s on s.job_id = r.job_id and s.step_id = r.step_id
 			join step_state st on st.state = s.state
-			where s.job_id = e.job_id and s.array_index is null
+			where b.steps_left = e.n and r.job_id = e.job_id
 			order by st.severity desc, s.step_id
 			limit 1
 		) w on true
@@ -121,7 +123,7 @@ begin
 	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'state', case
 			when e.kind in ('same_nodes', 'other_nodes') then case when p.placed then 'met' else 'failed' end
 			when e.kind = 'with' then 'failed'
-			when e."condition" = 'any' then 'met'
+			when e."condition" in ('any', 'corr') then 'met'
 			when e."condition" = 'start' then case when p.started then 'met' else 'failed' end
 			when e."condition" = 'fail' then case when p.state <> 'completed' then 'met' else 'failed' end
 			else case when p.state = 'completed' then 'met' else 'failed' end end))
@@ -135,7 +137,7 @@ begin
 		select j.job_id, -1, j.state, j.started_at is not null, true from job j where j.job_id = any (v_jobs)
 	) p
 	join step_edge e on e.peer_job_id = p.job_id and e.peer_step_id = p.step_id and e.state = 'waiting'
-	where e."condition" <> 'corr' and (e.kind <> 'with' or not p.placed);
+	where e.kind <> 'with' or not p.placed;
 	if v_edges is not null then
 		return query select * from api.edge_settle(v_edges);
 	end if;

@@ -27,7 +27,7 @@ language sql set search_path = rota, pg_temp as $$
 			cause = case when m.event = 'start' then null else coalesce(m.cause, s.cause) end,
 			message = case when m.event = 'start' then null else coalesce(m.message, s.message) end,
 			end_wanted = case when m.event in ('start', 'requeue', 'prolog_fail') then null else s.end_wanted end,
-			resume_wanted = s.resume_wanted and m.event <> 'resume'
+			resume_wanted = s.resume_wanted and m.event not in ('start', 'resume') and not m.final
 		from moved m
 		where s.job_id = m.job_id and s.step_id = m.step_id
 	), logged as (
