@@ -67,8 +67,9 @@ static const struct acct_field {
 enum { FIELD_COUNT = sizeof(FIELDS) / sizeof(FIELDS[0]) };
 
 static const char JOB_FIELDS[] = "label,name,user,state,exit_code,started_at,elapsed_s,cpu_s,max_rss_kb,nodes";
-static const char PARSABLE_FIELDS[] = "label,name,user,account,partition,state,exit_code,signal,cause,submit_at,started_at,ended_at,"
-				      "elapsed_s,cpus,cpu_s,max_rss_kb,nodes,attempts";
+static const char PARSABLE_FIELDS[] =
+	"label,name,user,account,partition,state,exit_code,signal,cause,submit_at,started_at,ended_at,"
+	"elapsed_s,cpus,cpu_s,max_rss_kb,nodes,attempts";
 
 struct acct_line {
 	json_t *request;
@@ -145,7 +146,8 @@ static int fields_find(const struct verb *verb, const char *names, const struct 
 		for (i = 0; i < FIELD_COUNT; i++)
 			known[i] = FIELDS[i].name;
 		near = verb_nearest(word, known);
-		verb_misuse(verb, "there is no field \"%s\"%s%s%s", word, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+		verb_misuse(verb, "there is no field \"%s\"%s%s%s", word, near ? "; did you mean \"" : "", near ? near : "",
+			    near ? "\"?" : "");
 	}
 	free(copy);
 	return count;
@@ -195,8 +197,8 @@ static void print(const json_t *rows, const struct acct_line *line, const struct
 
 	for (int f = 0; f < count; f++)
 		columns[f] = (struct table_column){line->no_header ? "" : fields[f]->title,
-						   fields[f]->kind != TEXT && fields[f]->kind != STATE && fields[f]->kind != LABEL &&
-							   fields[f]->kind != WHEN,
+						   fields[f]->kind != TEXT && fields[f]->kind != STATE &&
+							   fields[f]->kind != LABEL && fields[f]->kind != WHEN,
 						   fields[f]->shrink};
 	json_array_foreach (rows, i, row)
 		for (int f = 0; f < count; f++)

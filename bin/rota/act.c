@@ -9,8 +9,14 @@
 
 enum { ACT_REASON = 256 };
 
-#define ACT_OPTION_REASON {ACT_REASON, "reason", "TEXT", "a reason that is kept with the event"}
-#define ACT_OPTION_QUIET {'q', "quiet", NULL, "print nothing while all goes well"}
+#define ACT_OPTION_REASON                                                                                                        \
+	{                                                                                                                        \
+		ACT_REASON, "reason", "TEXT", "a reason that is kept with the event"                                             \
+	}
+#define ACT_OPTION_QUIET                                                                                                         \
+	{                                                                                                                        \
+		'q', "quiet", NULL, "print nothing while all goes well"                                                          \
+	}
 
 const struct verb_option cancel_options[] = {ACT_OPTION_REASON, ACT_OPTION_QUIET, VERB_OPTION_JSON, {0, NULL, NULL, NULL}};
 const struct verb_option hold_options[] = {ACT_OPTION_REASON, ACT_OPTION_QUIET, VERB_OPTION_JSON, {0, NULL, NULL, NULL}};

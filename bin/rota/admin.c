@@ -108,7 +108,8 @@ static int db_upgrade(const struct verb *verb, const struct admin_line *line)
 	if (line->conninfo)
 		conninfo = xstrdup(line->conninfo);
 	else /* a private instance lets its account be the superuser; a system's PostgreSQL decides for itself */
-		conninfo = xasprintf("%s%s", call_conf()->database_conninfo, call_conf()->instance_home[0] ? " user=postgres" : "");
+		conninfo =
+			xasprintf("%s%s", call_conf()->database_conninfo, call_conf()->instance_home[0] ? " user=postgres" : "");
 	ok = admin_db_upgrade(conninfo, &report, &e);
 	free(conninfo);
 	if (!ok) {
@@ -120,16 +121,17 @@ static int db_upgrade(const struct verb *verb, const struct admin_line *line)
 	else if (!report.migrations && !report.files)
 		printf("nothing to do: the database is at %04d\n", report.version);
 	else
-		printf("%d migration%s applied, %d file%s of functions and views installed; the database is at %04d\n", report.migrations,
-		       report.migrations == 1 ? "" : "s", report.files, report.files == 1 ? "" : "s", report.version);
+		printf("%d migration%s applied, %d file%s of functions and views installed; the database is at %04d\n",
+		       report.migrations, report.migrations == 1 ? "" : "s", report.files, report.files == 1 ? "" : "s",
+		       report.version);
 	return EXIT_OK;
 }
 
 /* One change; prints what came of it. */
 static bool change(const struct admin_line *line, const char *object, const char *action, const char *name)
 {
-	json_t *answer = call_gate("admin", json_pack("{ss ss ss sO}", "object", object, "action", action, "name", name, "values",
-						      line->values));
+	json_t *answer = call_gate(
+		"admin", json_pack("{ss ss ss sO}", "object", object, "action", action, "name", name, "values", line->values));
 
 	if (!answer)
 		return false;

@@ -6,9 +6,11 @@
 #include "bin/rota/admin_db.h"
 
 #include <libpq-fe.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bin/rota/embed.h"
 #include "lib/seal.h"
@@ -23,7 +25,8 @@ static const char RECORD_TABLES[] =
 	"	sha256 text not null,"
 	"	applied_at timestamptz not null default now(),"
 	"	applied_by text not null default session_user);"
-	"comment on table rota.schema_migration is 'Migrations applied to this database, one row each; they are never edited once here.';"
+	"comment on table rota.schema_migration is 'Migrations applied to this database, one row each; they are never edited "
+	"once here.';"
 	"comment on column rota.schema_migration.version is 'Number at the head of the file name; they apply in this order.';"
 	"comment on column rota.schema_migration.name is 'File name in migrations/.';"
 	"comment on column rota.schema_migration.sha256 is 'SHA-256 of the file as applied, hex.';"
@@ -131,7 +134,8 @@ static bool applied_check(PGconn *db, int *last, struct err *e)
 
 		*last = version;
 		if (!m) {
-			err_set(e, "the database has migration \"%s\", which this program does not know", PQgetvalue(result, i, 2));
+			err_set(e, "the database has migration \"%s\", which this program does not know",
+				PQgetvalue(result, i, 2));
 			ok = err_hint(e, "The database is newer than this program: install a version of Rota at least as new.");
 			break;
 		}
@@ -159,7 +163,8 @@ static bool migrations_apply(PGconn *db, int last, struct admin_db_report *repor
 			return false;
 		seal_hash_hex(m->text, m->size, hex);
 		snprintf(version, sizeof(version), "%d", atoi(m->name));
-		if (!query(db, &result, e, "insert into rota.schema_migration (version, name, sha256) values ($1::int, $2, $3)", 3, values))
+		if (!query(db, &result, e, "insert into rota.schema_migration (version, name, sha256) values ($1::int, $2, $3)",
+			   3, values))
 			return false;
 		PQclear(result);
 		report->migrations++;
@@ -229,10 +234,23 @@ static bool api_install(PGconn *db, struct admin_db_report *report, struct err *
 	return true;
 }
 
+/* Tell the SQL files (sql/first_admin.sql) who runs this: the first admin of a new instance. */
+static bool installer_tell(PGconn *db, struct err *e)
+{
+	const struct passwd *pw = getpwuid(geteuid());
+	const char *values[] = {pw ? pw->pw_name : ""};
+	PGresult *result;
+
+	if (!query(db, &result, e, "select set_config('rota.installer', $1, true)", 1, values))
+		return false;
+	PQclear(result);
+	return true;
+}
+
 /* All steps, inside the transaction. */
 static bool upgrade_within(PGconn *db, struct admin_db_report *report, struct err *e)
 {
-	if (!run(db, "database", LOCK, e))
+	if (!run(db, "database", LOCK, e) || !installer_tell(db, e))
 		return false;
 	for (const struct embed *f = EMBED_ROLES; f->name; f++)
 		if (!run(db, f->name, f->text, e))

@@ -17,8 +17,8 @@ static struct {
 	const char *path;
 	bool loaded;
 	struct http *http;
-	char *text; /* the last answer */
-	int status; /* of the process, after a failure */
+	char *text;	  /* the last answer */
+	int status;	  /* of the process, after a failure */
 	bool unavailable; /* no answer, or one that says to try again */
 } gate;
 

@@ -74,7 +74,8 @@ static int rows_print(const char *verb, const char *list, const char *key)
 	if (!call_try(call_conf(), verb, NULL, &answer, &e))
 		return call_status();
 	json_array_foreach (json_object_get(answer, list), i, row)
-		puts(json_is_string(json_object_get(row, key)) ? format_text(row, key) : format_count(json_object_get(row, key)).s);
+		puts(json_is_string(json_object_get(row, key)) ? format_text(row, key)
+							       : format_count(json_object_get(row, key)).s);
 	json_decref(answer);
 	return EXIT_OK;
 }

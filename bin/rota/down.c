@@ -46,12 +46,10 @@ static pid_t alive_munged(const struct instance *in, const void *arg)
 	return instance_munged(in);
 }
 
-/* End one part, where it runs; say so. */
-static bool part_end(const struct instance *in, const char *what, int signal, int seconds,
+/* End one part; say so. */
+static bool part_end(const struct instance *in, const char *what, pid_t pid, int signal, int seconds,
 		     pid_t (*alive)(const struct instance *in, const void *arg), const void *arg)
 {
-	pid_t pid = alive(in, arg);
-
 	if (!pid)
 		return true;
 	if (!process_end(in, pid, signal, seconds, alive, arg)) {
@@ -102,9 +100,15 @@ static bool launcher_again(const struct instance *in, const char *node, struct e
 static bool nodes_end(const struct instance *in)
 {
 	char **nodes = instance_nodes(in);
+	pid_t *pids;
+	size_t count = 0;
 	int patience = in->conf.node_grace + in->conf.node_hook_timeout + DAEMON_SECONDS;
 	bool ok = true;
 
+	while (nodes[count])
+		count++;
+	pids = xcalloc(count + 1, sizeof(*pids));
+	count = 0;
 	for (char **node = nodes; *node; node++) {
 		struct err e = {0};
 		pid_t pid;
@@ -114,13 +118,15 @@ static bool nodes_end(const struct instance *in)
 		pid = instance_launcher(in, *node);
 		if (pid)
 			kill(pid, SIGUSR1);
+		pids[count++] = pid;
 	}
-	for (char **node = nodes; *node; node++) {
-		char *what = xasprintf("node %s", *node);
+	for (size_t i = 0; i < count; i++) {
+		char *what = xasprintf("node %s", nodes[i]);
 
-		ok = part_end(in, what, 0, patience, alive_launcher, *node) && ok;
+		ok = part_end(in, what, pids[i], 0, patience, alive_launcher, nodes[i]) && ok;
 		free(what);
 	}
+	free(pids);
 	instance_names_free(nodes);
 	return ok;
 }
@@ -132,7 +138,7 @@ static bool daemons_end(const struct instance *in, const char *kind)
 	bool ok = true;
 
 	for (char **name = names; *name; name++)
-		ok = part_end(in, *name, SIGTERM, DAEMON_SECONDS, alive_daemon, *name) && ok;
+		ok = part_end(in, *name, instance_daemon(in, *name), SIGTERM, DAEMON_SECONDS, alive_daemon, *name) && ok;
 	instance_names_free(names);
 	return ok;
 }
@@ -143,8 +149,8 @@ static bool all_end(const struct instance *in)
 
 	ok = daemons_end(in, "nodemgrd") && ok;
 	ok = daemons_end(in, "jobmgrd") && ok;
-	ok = part_end(in, "PostgreSQL", SIGINT, POSTGRES_SECONDS, alive_postgres, NULL) && ok;
-	return part_end(in, "munged", SIGTERM, DAEMON_SECONDS, alive_munged, NULL) && ok;
+	ok = part_end(in, "PostgreSQL", instance_postgres(in), SIGINT, POSTGRES_SECONDS, alive_postgres, NULL) && ok;
+	return part_end(in, "munged", instance_munged(in), SIGTERM, DAEMON_SECONDS, alive_munged, NULL) && ok;
 }
 
 /* Whether the person at the terminal agrees. */

@@ -13,12 +13,13 @@ static const struct {
 	const char *colour;
 	bool final;
 } STATES[] = {
-	{"completed", "32", true},	 {"failed", "31", true},    {"timeout", "31", true},	  {"cancelled", "33", true},
-	{"out_of_memory", "31", true},	 {"node_fail", "31", true}, {"preempted", "33", true},	  {"deadline", "31", true},
-	{"dependency_failed", "31", true}, {"running", "36", false}, {"starting", "36", false},	  {"prolog", "36", false},
-	{"ending", "36", false},	 {"suspended", "35", false}, {"pending", "", false},	  {"up", "32", false},
-	{"down", "31", false},		 {"invalid", "31", false},  {"drain", "33", false},	  {"inactive", "33", false},
-	{"unknown", "33", false},
+	{"completed", "32", true}, {"failed", "31", true},	  {"timeout", "31", true},
+	{"cancelled", "33", true}, {"out_of_memory", "31", true}, {"node_fail", "31", true},
+	{"preempted", "33", true}, {"deadline", "31", true},	  {"dependency_failed", "31", true},
+	{"running", "36", false},  {"starting", "36", false},	  {"prolog", "36", false},
+	{"ending", "36", false},   {"suspended", "35", false},	  {"pending", "", false},
+	{"up", "32", false},	   {"down", "31", false},	  {"invalid", "31", false},
+	{"drain", "33", false},	   {"inactive", "33", false},	  {"unknown", "33", false},
 };
 
 struct word format_duration(double seconds)

@@ -37,7 +37,8 @@ static void options_print(const struct verb_option *options)
 
 		/* "[N]" may be left out, and the = with it. */
 		if (options->value)
-			snprintf(value, sizeof(value), options->value[0] == '[' ? "[=%s" : "=%s", options->value + (options->value[0] == '['));
+			snprintf(value, sizeof(value), options->value[0] == '[' ? "[=%s" : "=%s",
+				 options->value + (options->value[0] == '['));
 		if (options->id < 256 && options->name)
 			width = snprintf(left, sizeof(left), "  -%c, --%s%s", options->id, options->name, value);
 		else if (options->id < 256)

@@ -14,10 +14,10 @@
 
 struct instance {
 	char *home;
-	struct conf conf;  /* meaningful once loaded or set up */
-	bool made;	   /* etc/rota.conf existed */
-	bool root;	   /* the caller is root: daemons drop to the account */
-	char *account;	   /* whom PostgreSQL and the daemons run as */
+	struct conf conf; /* meaningful once loaded or set up */
+	bool made;	  /* etc/rota.conf existed */
+	bool root;	  /* the caller is root: daemons drop to the account */
+	char *account;	  /* whom PostgreSQL and the daemons run as */
 	uid_t uid;
 	gid_t gid;
 	char *daemons; /* folder of jobmgrd and its kin */

@@ -32,8 +32,8 @@ static bool follows(const struct numbered *a, const struct numbered *b)
 {
 	bool padded = (a->digits && a->name[a->stem] == '0') || (b->digits && b->name[b->stem] == '0');
 
-	return a->digits && b->digits && a->stem == b->stem && !strncmp(a->name, b->name, a->stem) && b->number == a->number + 1 &&
-	       (!padded || a->digits == b->digits);
+	return a->digits && b->digits && a->stem == b->stem && !strncmp(a->name, b->name, a->stem) &&
+	       b->number == a->number + 1 && (!padded || a->digits == b->digits);
 }
 
 char *join_text(const json_t *names)
@@ -54,7 +54,8 @@ char *join_text(const json_t *names)
 				break;
 		}
 		if (run > 1)
-			fprintf(out, "%s%.*s[%s-%s]", i ? "," : "", first.stem, first.name, first.name + first.stem, last.name + last.stem);
+			fprintf(out, "%s%.*s[%s-%s]", i ? "," : "", first.stem, first.name, first.name + first.stem,
+				last.name + last.stem);
 		else
 			fprintf(out, "%s%s", i ? "," : "", first.name);
 		i += run;

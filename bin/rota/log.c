@@ -42,7 +42,8 @@ static const json_t *step_find(const struct log *log, json_t **answer, int *stat
 	size_t i, with_output = 0;
 
 	*status = EXIT_REFUSED;
-	*answer = call_gate_patiently("show", json_pack("{sO sb}", "jobs", log->operands, "elements", strchr(label, '[') != NULL), CALL_LONG);
+	*answer = call_gate_patiently("show", json_pack("{sO sb}", "jobs", log->operands, "elements", strchr(label, '[') != NULL),
+				      CALL_LONG);
 	if (!*answer) {
 		*status = call_status();
 		return NULL;

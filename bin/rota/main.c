@@ -6,14 +6,14 @@
 
 #include "bin/rota/verb.h"
 
-#define VERB(name, usage, completes, summary, about, examples)                                                                     \
-	extern const struct verb_option name##_options[];                                                                          \
+#define VERB(name, usage, completes, summary, about, examples)                                                                   \
+	extern const struct verb_option name##_options[];                                                                        \
 	int verb_##name(int argc, char **argv);
 #include "bin/rota/verbs.def"
 #undef VERB
 
 const struct verb VERBS[] = {
-#define VERB(name, usage, completes, summary, about, examples)                                                                     \
+#define VERB(name, usage, completes, summary, about, examples)                                                                   \
 	{#name, usage, summary, about, examples, completes, name##_options, verb_##name},
 #include "bin/rota/verbs.def"
 #undef VERB

@@ -31,7 +31,9 @@ static void row(struct table *table, const json_t *node)
 	table_cell(table, format_text(node, "name"));
 	table_cell_coloured(table, state, format_state_colour(state));
 	table_cell(table, share(format_count(json_object_get(node, "cpus_used")), format_count(json_object_get(node, "cpus"))).s);
-	table_cell(table, share(format_size_mb(json_object_get(node, "mem_used_mb")), format_size_mb(json_object_get(node, "mem_mb"))).s);
+	table_cell(
+		table,
+		share(format_size_mb(json_object_get(node, "mem_used_mb")), format_size_mb(json_object_get(node, "mem_mb"))).s);
 	table_cell(table, format_text(node, "gres"));
 	table_cell(table, format_count(json_object_get(node, "steps")).s);
 	join_cell(table, json_object_get(node, "partitions"));
@@ -42,7 +44,7 @@ static void row(struct table *table, const json_t *node)
 int verb_nodes(int argc, char **argv)
 {
 	static const struct table_column COLUMNS[] = {
-		{"NODE", false, 0},	 {"STATE", false, 0},	    {"CPUS", true, 0},	   {"MEMORY", true, 0}, {"GRES", false, 5},
+		{"NODE", false, 0}, {"STATE", false, 0},      {"CPUS", true, 0},      {"MEMORY", true, 0},   {"GRES", false, 5},
 		{"STEPS", true, 0}, {"PARTITIONS", false, 6}, {"FEATURES", false, 6}, {"REASON", false, 12},
 	};
 	struct verb_scan scan = VERB_SCAN(verb_find("nodes"), argc, argv);

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-
 extern char **environ;
 
 /* Soft limits that travel, under the names that launch orders know. */
@@ -19,8 +18,9 @@ static const struct {
 	const char *name;
 	int resource;
 } LIMITS[] = {
-	{"core", RLIMIT_CORE},	 {"cpu", RLIMIT_CPU},	      {"data", RLIMIT_DATA},   {"fsize", RLIMIT_FSIZE}, {"memlock", RLIMIT_MEMLOCK},
-	{"nofile", RLIMIT_NOFILE}, {"nproc", RLIMIT_NPROC}, {"stack", RLIMIT_STACK}, {"as", RLIMIT_AS},
+	{"core", RLIMIT_CORE},	 {"cpu", RLIMIT_CPU},	      {"data", RLIMIT_DATA},
+	{"fsize", RLIMIT_FSIZE}, {"memlock", RLIMIT_MEMLOCK}, {"nofile", RLIMIT_NOFILE},
+	{"nproc", RLIMIT_NPROC}, {"stack", RLIMIT_STACK},     {"as", RLIMIT_AS},
 };
 
 static json_t *environment(void)
@@ -29,7 +29,8 @@ static json_t *environment(void)
 
 	for (char **variable = environ; *variable; variable++)
 		if (strchr(*variable, '=') && json_array_append_new(list, json_string(*variable)))
-			fprintf(stderr, "rota: variable \"%.*s\" is not UTF-8 and is left out\n", (int)strcspn(*variable, "="), *variable);
+			fprintf(stderr, "rota: variable \"%.*s\" is not UTF-8 and is left out\n", (int)strcspn(*variable, "="),
+				*variable);
 	return list;
 }
 

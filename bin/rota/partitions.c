@@ -44,8 +44,8 @@ static void row(struct table *table, const json_t *partition)
 int verb_partitions(int argc, char **argv)
 {
 	static const struct table_column COLUMNS[] = {
-		{"PARTITION", false, 0}, {"", false, 1},      {"STATE", false, 0},   {"PRIO", true, 0},	 {"TIME", true, 0},
-		{"MAX TIME", true, 0}, {"CPUS", true, 0}, {"RUNNING", true, 0}, {"PENDING", true, 0}, {"NODES", false, 5},
+		{"PARTITION", false, 0}, {"", false, 1},    {"STATE", false, 0},  {"PRIO", true, 0},	{"TIME", true, 0},
+		{"MAX TIME", true, 0},	 {"CPUS", true, 0}, {"RUNNING", true, 0}, {"PENDING", true, 0}, {"NODES", false, 5},
 	};
 	struct verb_scan scan = VERB_SCAN(verb_find("partitions"), argc, argv);
 	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));

@@ -221,7 +221,8 @@ static void step_draw(FILE *screen, const struct step *step)
 
 	if (!out)
 		die("out of memory");
-	fprintf(out, "%*s\033[%sm%s\033[0m %-*s ", indent, "", format_state_colour(state), mark(state), name_room, dot ? dot + 1 : label);
+	fprintf(out, "%*s\033[%sm%s\033[0m %-*s ", indent, "", format_state_colour(state), mark(state), name_room,
+		dot ? dot + 1 : label);
 	fprintf(out, "\033[%sm%-10s\033[0m %8s  ", format_state_colour(state), state, format_duration(elapsed(step->row)).s);
 	detail(out, step->row);
 	if (fclose(out))

@@ -87,12 +87,13 @@ static const char *place(const json_t *job)
 static void print(const json_t *jobs, const struct queue_line *line)
 {
 	static const struct table_column COLUMNS[] = {
-		{"JOB", true, 0},   {"NAME", false, 8},	   {"USER", false, 6},	   {"PARTITION", false, 6},
-		{"STATE", false, 0}, {"STEPS", true, 0}, {"TIME", true, 0}, {"LIMIT", true, 4}, {"NODES/REASON", false, 12},
+		{"JOB", true, 0},   {"NAME", false, 8}, {"USER", false, 6}, {"PARTITION", false, 6},	 {"STATE", false, 0},
+		{"STEPS", true, 0}, {"TIME", true, 0},	{"LIMIT", true, 4}, {"NODES/REASON", false, 12},
 	};
 	static const struct table_column START[] = {
-		{"JOB", true, 0},   {"NAME", false, 8},	   {"USER", false, 6},	   {"PARTITION", false, 6},
-		{"STATE", false, 0}, {"PRIORITY", true, 0}, {"SUBMITTED", false, 0}, {"EXPECTED", false, 0}, {"NODES/REASON", false, 12},
+		{"JOB", true, 0},	 {"NAME", false, 8},	 {"USER", false, 6},
+		{"PARTITION", false, 6}, {"STATE", false, 0},	 {"PRIORITY", true, 0},
+		{"SUBMITTED", false, 0}, {"EXPECTED", false, 0}, {"NODES/REASON", false, 12},
 	};
 	struct table *table = table_new(line->start ? START : COLUMNS, 9);
 	const json_t *job;

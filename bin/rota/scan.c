@@ -43,7 +43,8 @@ static void table_add(struct scan_table *table, int *at, size_t *letters, const 
 {
 	for (; options && options->id; options++) {
 		if (options->name) {
-			table->longs[*at] = (struct option){options->name, options->value ? required_argument : no_argument, NULL, options->id};
+			table->longs[*at] = (struct option){options->name, options->value ? required_argument : no_argument, NULL,
+							    options->id};
 			table->names[(*at)++] = options->name;
 		}
 		if (options->id < 256) {

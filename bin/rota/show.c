@@ -48,7 +48,8 @@ static void times_print(const json_t *job)
 	line_print("Submitted", format_time(json_object_get(job, "submit_at")).s);
 	if (json_is_string(json_object_get(job, "started_at"))) {
 		snprintf(text, sizeof(text), "%s, %s %s", format_time(json_object_get(job, "started_at")).s,
-			 json_is_string(json_object_get(job, "ended_at")) ? "ran" : "runs since", duration_of(job, "elapsed_s").s);
+			 json_is_string(json_object_get(job, "ended_at")) ? "ran" : "runs since",
+			 duration_of(job, "elapsed_s").s);
 		line_print("Started", text);
 	} else {
 		line_print("Expected", format_time(json_object_get(job, "expected_at")).s);
@@ -58,7 +59,8 @@ static void times_print(const json_t *job)
 
 static void owner_print(const json_t *job)
 {
-	char *text = xasprintf("%s (uid %lld)%s%s", format_text(job, "user"), (long long)json_integer_value(json_object_get(job, "uid")),
+	char *text = xasprintf("%s (uid %lld)%s%s", format_text(job, "user"),
+			       (long long)json_integer_value(json_object_get(job, "uid")),
 			       format_text(job, "account")[0] ? ", account " : "", format_text(job, "account"));
 
 	line_print("Owner", text);
@@ -74,8 +76,8 @@ static void job_print(const json_t *job)
 	snprintf(progress, sizeof(progress), "%lld of %lld steps done",
 		 (long long)json_integer_value(json_object_get(job, "steps_done")),
 		 (long long)json_integer_value(json_object_get(job, "steps_total")));
-	printf("job %lld %s: %s, %s\n", (long long)json_integer_value(json_object_get(job, "job_id")), format_text(job, "name"), words,
-	       progress);
+	printf("job %lld %s: %s, %s\n", (long long)json_integer_value(json_object_get(job, "job_id")), format_text(job, "name"),
+	       words, progress);
 	free(words);
 	owner_print(job);
 	line_print("Partition", format_text(job, "partition"));
@@ -150,7 +152,7 @@ static void step_row(struct table *table, const json_t *step)
 static void steps_print(const json_t *steps, bool wide)
 {
 	static const struct table_column COLUMNS[] = {
-		{"STEP", false, 10}, {"STATE", false, 0}, {"DONE", true, 3}, {"TIME", true, 0}, {"EXIT", true, 1},
+		{"STEP", false, 10}, {"STATE", false, 0}, {"DONE", true, 3},   {"TIME", true, 0},     {"EXIT", true, 1},
 		{"TRY", true, 1},    {"NODES", false, 5}, {"AFTER", false, 8}, {"REASON", false, 12},
 	};
 	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
@@ -164,26 +166,39 @@ static void steps_print(const json_t *steps, bool wide)
 	table_free(table);
 }
 
+/* "2 CPUs, 4G memory, 1 task": what a step has, or will have. */
+static void size_print(const json_t *step)
+{
+	long long cpus = json_integer_value(json_object_get(step, "cpus")),
+		  tasks = json_integer_value(json_object_get(step, "ntasks"));
+	bool memory = json_is_number(json_object_get(step, "mem_mb"));
+	char text[128];
+
+	snprintf(text, sizeof(text), "%lld CPU%s, %s%s%lld task%s", cpus, cpus == 1 ? "" : "s",
+		 memory ? format_size_mb(json_object_get(step, "mem_mb")).s : "", memory ? " memory, " : "", tasks,
+		 tasks == 1 ? "" : "s");
+	line_print("Size", text);
+}
+
 /* One step in full. */
 static void step_print(const json_t *job, const json_t *step)
 {
 	char *words = outcome_words(step), *after = peers(step);
 	char *output = output_path(job, step, "output"), *error = output_path(job, step, "error");
-	char text[256];
+	int attempt = (int)json_integer_value(json_object_get(step, "attempt"));
 
 	printf("step %s: %s\n", format_text(step, "label"), words);
 	line_print("Partition", format_text(step, "partition"));
-	snprintf(text, sizeof(text), "%s CPUs, %s memory, %s tasks", format_count(json_object_get(step, "cpus")).s,
-		 format_size_mb(json_object_get(step, "mem_mb")).s, format_count(json_object_get(step, "ntasks")).s);
-	line_print("Asks for", text);
+	size_print(step);
 	line_print("Nodes", format_text(step, "nodes"));
 	line_print("After", after);
 	line_print("Array", progress(step).s);
-	line_print("Attempt", format_count(json_object_get(step, "attempt")).s);
+	line_print("Attempt", attempt ? format_count(json_object_get(step, "attempt")).s : "");
 	line_print("Held", format_text(step, "held"));
 	line_print("Eligible", format_time(json_object_get(step, "eligible_at")).s);
 	times_print(step);
-	line_print("Limit", json_number_value(json_object_get(step, "time_limit_s")) > 0 ? duration_of(step, "time_limit_s").s : "");
+	line_print("Limit",
+		   json_number_value(json_object_get(step, "time_limit_s")) > 0 ? duration_of(step, "time_limit_s").s : "");
 	line_print("Exit", format_exit(json_object_get(step, "exit_code"), json_object_get(step, "signal")).s);
 	line_print("Cause", format_text(step, "cause"));
 	line_print("Message", format_text(step, "message"));
@@ -222,7 +237,6 @@ static bool steps_named(const json_t *operands, const json_t *job)
 			return false;
 	return true;
 }
-
 
 static int show(const json_t *operands, const struct show_line *line)
 {

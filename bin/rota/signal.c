@@ -36,7 +36,8 @@ static const char *name_of(const struct verb *verb, const char *given)
 	}
 	names[count] = NULL;
 	near = verb_nearest(word, names);
-	verb_misuse(verb, "there is no signal \"%s\"%s%s%s", given, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+	verb_misuse(verb, "there is no signal \"%s\"%s%s%s", given, near ? "; did you mean \"" : "", near ? near : "",
+		    near ? "\"?" : "");
 }
 
 int verb_signal(int argc, char **argv)

@@ -58,7 +58,7 @@ static void known_rows(struct table *table, const json_t *processes)
 	json_array_foreach (processes, i, p)
 		row(table, format_text(p, "role"), format_text(p, "name"), (pid_t)json_integer_value(json_object_get(p, "pid")),
 		    format_text(p, "version"), format_when(json_object_get(p, "started_at")).s,
-		    json_is_true(json_object_get(p, "leader"))	       ? "leader"
+		    json_is_true(json_object_get(p, "leader"))	     ? "leader"
 		    : json_is_false(json_object_get(p, "connected")) ? "not connected"
 								     : "");
 }
@@ -84,7 +84,8 @@ static bool instance_here(struct instance *in)
 static void print(const json_t *answer, bool wide)
 {
 	static const struct table_column COLUMNS[] = {
-		{"ROLE", false, 0}, {"NAME", false, 4}, {"PID", true, 0}, {"VERSION", false, 5}, {"SINCE", false, 1}, {"", false, 1},
+		{"ROLE", false, 0},    {"NAME", false, 4},  {"PID", true, 0},
+		{"VERSION", false, 5}, {"SINCE", false, 1}, {"", false, 1},
 	};
 	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
 	const json_t *jobs = json_object_get(answer, "jobs"), *database = json_object_get(answer, "database");

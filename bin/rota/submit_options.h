@@ -7,7 +7,7 @@
 #include "bin/rota/verb.h"
 
 /* The rows of a verb's option table, for help and completion. Ids are those of the table, from 2000 on, or the letter. */
-#define SUBMIT_OPTIONS_ROW(id, name, alias, letter, kind, level, slurm, pbs, key, argument, help)                                  \
+#define SUBMIT_OPTIONS_ROW(id, name, alias, letter, kind, level, slurm, pbs, key, argument, help)                                \
 	{(letter) ? (letter) : 2000 + OPTION_ID_##id, name, sizeof(argument) > 1 ? argument : NULL, help},
 
 /* If argv[0] is such an option, add it to `options` (a list of "--name=value") and return how many words it took; else 0.

@@ -170,36 +170,22 @@ static void narrow(const struct table *t, int *widths)
 	}
 }
 
-static bool last_shown(const struct table *t, const int *widths, int column)
-{
-	for (int c = column + 1; c < t->columns_count; c++)
-		if (widths[c])
-			return false;
-	return true;
-}
-
-/* One cell, padded unless it is the line's last. */
-static void cell_print(FILE *out, const char *text, const char *colour, int width, bool right, bool last)
+/* One cell, with the spaces that part it from the one before; those that fill it up wait in *gap until something follows. */
+static void cell_print(FILE *out, const char *text, const char *colour, int width, bool right, int *gap)
 {
 	bool cut = table_text_width(text) > width;
 	size_t bytes = table_text_fit(text, cut ? width - 1 : width);
-	int shown = cut ? width : table_text_width(text);
+	int fill = cut ? 0 : width - table_text_width(text);
 
-	if (right)
-		fprintf(out, "%*s", width - shown, "");
-	if (colour[0])
-		fprintf(out, "\033[%sm", colour);
-	fprintf(out, "%.*s%s", (int)bytes, text, cut ? "~" : "");
-	if (colour[0])
-		fputs("\033[0m", out);
-	if (!right && !last)
-		fprintf(out, "%*s", width - shown, "");
-	fputs(last ? "\n" : "  ", out);
+	if (text[0])
+		fprintf(out, "%*s%s%s%s%.*s%s%s", *gap + (right ? fill : 0), "", colour[0] ? "\033[" : "", colour,
+			colour[0] ? "m" : "", (int)bytes, text, cut ? "~" : "", colour[0] ? "\033[0m" : "");
+	*gap = (text[0] ? 0 : *gap + (right ? fill : 0)) + (right ? 0 : fill) + 2;
 }
 
 void table_print(const struct table *t, FILE *out, bool wide)
 {
-	int *widths = xcalloc(t->columns_count, sizeof(*widths));
+	int *widths = xcalloc(t->columns_count, sizeof(*widths)), gap = 0;
 	bool colours = table_colours();
 
 	measure(t, widths);
@@ -207,15 +193,17 @@ void table_print(const struct table *t, FILE *out, bool wide)
 		narrow(t, widths);
 	for (int c = 0; c < t->columns_count; c++)
 		if (widths[c])
-			cell_print(out, t->columns[c].title, colours ? "1" : "", widths[c], t->columns[c].right, last_shown(t, widths, c));
+			cell_print(out, t->columns[c].title, colours ? "1" : "", widths[c], t->columns[c].right, &gap);
 	for (size_t r = 0; r < rows_of(t); r++) {
+		fputc('\n', out);
+		gap = 0;
 		for (int c = 0; c < t->columns_count; c++) {
 			const struct cell *cell = cell_at(t, r, c);
 
 			if (widths[c])
-				cell_print(out, cell->text, colours ? cell->colour : "", widths[c], t->columns[c].right,
-					   last_shown(t, widths, c));
+				cell_print(out, cell->text, colours ? cell->colour : "", widths[c], t->columns[c].right, &gap);
 		}
 	}
+	fputc('\n', out);
 	free(widths);
 }

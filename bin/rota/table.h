@@ -9,8 +9,8 @@ struct table;
 
 struct table_column {
 	const char *title;
-	bool right;	/* numbers */
-	int shrink;	/* how far it may be narrowed to make the line fit: its least width; 0 = never narrowed */
+	bool right; /* numbers */
+	int shrink; /* how far it may be narrowed to make the line fit: its least width; 0 = never narrowed */
 };
 
 /* A table of `count` columns; the caller keeps `columns`. */

@@ -16,7 +16,18 @@
 #include "bin/rota/verb.h"
 #include "lib/auth.h"
 
-enum { UP_ACCOUNT = 256, UP_NODES, UP_CPUS, UP_MEM, UP_NAME, UP_SET, UP_PROLOG, UP_EPILOG, MOST_SETTINGS = 64, MUNGED_SECONDS = 15 };
+enum {
+	UP_ACCOUNT = 256,
+	UP_NODES,
+	UP_CPUS,
+	UP_MEM,
+	UP_NAME,
+	UP_SET,
+	UP_PROLOG,
+	UP_EPILOG,
+	MOST_SETTINGS = 64,
+	MUNGED_SECONDS = 15
+};
 
 const struct verb_option up_options[] = {
 	{UP_NODES, "nodes", "N", "have at least N nodes, named n1 to nN (1 in a new instance)"},
@@ -112,7 +123,8 @@ static bool conf_make(struct instance *in, const struct up_line *line, struct er
 	if (ok && (!in->made || line->count)) {
 		ok = conf_save(&in->conf, path, e);
 		if (ok && in->made && instance_daemon(in, "jobmgrd"))
-			instance_say(in, "settings are written; running daemons read them when they start again (rota down, rota up)");
+			instance_say(
+				in, "settings are written; running daemons read them when they start again (rota down, rota up)");
 	}
 	free(path);
 	return ok;

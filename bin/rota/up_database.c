@@ -17,8 +17,8 @@
 
 enum { OLDEST_POSTGRES = 15, START_SECONDS = 60 };
 
-static const char *const ROLES[] = {"postgres",	    "rota_owner",   "rota_admin", "rota_jobmgr",
-				    "rota_nodemgr", "rota_node", "rota_analyst", NULL};
+static const char *const ROLES[] = {"postgres",	    "rota_owner", "rota_admin",	  "rota_jobmgr",
+				    "rota_nodemgr", "rota_node",  "rota_analyst", NULL};
 
 /* What a small private server needs other than PostgreSQL's defaults; what is durable stays durable. */
 static const char SETTINGS[] = "\n# Rota: a private server, reached by its socket only.\n"
@@ -30,6 +30,7 @@ static const char SETTINGS[] = "\n# Rota: a private server, reached by its socke
 			       "max_locks_per_transaction = 256\n"
 			       "autovacuum_naptime = 15s\n"
 			       "jit = off\n"
+			       "log_checkpoints = off\n"
 			       "logging_collector = off\n"
 			       "log_destination = 'stderr'\n"
 			       "log_line_prefix = '%m [%p] %q%u@%d '\n";
@@ -151,8 +152,19 @@ static bool cluster_make(const struct instance *in, const char *bin, struct err 
 	char *version = instance_path(in, "pg/data/PG_VERSION"), *draft = instance_path(in, "pg/data.new");
 	char *initdb = xasprintf("%s/initdb", bin);
 	const char *clean[] = {"/bin/rm", "-rf", "--", draft, NULL};
-	const char *make[] = {initdb,		    "-D",      draft,	       "-U", "postgres",	"-A", "peer", "-E", "UTF8",
-			      "--locale=C.UTF-8", "--data-checksums", "--no-instructions", NULL};
+	const char *make[] = {initdb,
+			      "-D",
+			      draft,
+			      "-U",
+			      "postgres",
+			      "-A",
+			      "peer",
+			      "-E",
+			      "UTF8",
+			      "--locale=C.UTF-8",
+			      "--data-checksums",
+			      "--no-instructions",
+			      NULL};
 	bool ok = true;
 
 	if (access(version, F_OK)) {
@@ -228,45 +240,17 @@ static bool schema_upgrade(const struct instance *in, struct err *e)
 
 	free(conninfo);
 	if (ok && report.migrations)
-		instance_say(in, "database: %d migration%s applied, now at %04d", report.migrations, report.migrations == 1 ? "" : "s",
-			     report.version);
+		instance_say(in, "database: %d migration%s applied, now at %04d", report.migrations,
+			     report.migrations == 1 ? "" : "s", report.version);
 	else if (ok && report.files)
 		instance_say(in, "database: functions and views renewed");
-	return ok;
-}
-
-/* Who begins an instance administers it. Root does everywhere; anybody else is made known, once. */
-static bool admin_make(const struct instance *in, struct err *e)
-{
-	char *conninfo = instance_conninfo(in, "rota", "postgres");
-	const char *values[] = {in->account};
-	PGconn *db;
-	PGresult *result;
-	bool ok;
-
-	if (in->root) {
-		free(conninfo);
-		return true;
-	}
-	db = PQconnectdb(conninfo);
-	result = PQexecParams(db,
-			      "select api.admin_change(0, 'root', jsonb_build_object('object', 'user', 'action', 'create', 'name', $1::text,"
-			      " 'values', jsonb_build_object('role', 'admin'))) where api.admin_row('user', $1) is null",
-			      1, NULL, values, NULL, NULL, 0);
-	ok = PQresultStatus(result) == PGRES_TUPLES_OK;
-	if (!ok)
-		err_set(e, "could not make \"%s\" an admin: %.*s", in->account, (int)strcspn(PQerrorMessage(db), "\n"), PQerrorMessage(db));
-	PQclear(result);
-	PQfinish(db);
-	free(conninfo);
 	return ok;
 }
 
 bool up_database(const struct instance *in, struct err *e)
 {
 	char *bin = bindir(e);
-	bool ok = bin && cluster_make(in, bin, e) && server_start(in, bin, e) && database_make(in, e) && schema_upgrade(in, e) &&
-		  admin_make(in, e);
+	bool ok = bin && cluster_make(in, bin, e) && server_start(in, bin, e) && database_make(in, e) && schema_upgrade(in, e);
 
 	free(bin);
 	return ok;

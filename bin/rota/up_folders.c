@@ -66,7 +66,8 @@ bool up_folders(const struct instance *in, struct err *e)
 	size_t longest = strlen(in->home) + 1 + strlen(LONGEST_SOCKET);
 
 	if (longest >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
-		err_set(e, "the path \"%s/%s\" is too long for a socket (%zu bytes, at most 107)", in->home, LONGEST_SOCKET, longest);
+		err_set(e, "the path \"%s/%s\" is too long for a socket (%zu bytes, at most 107)", in->home, LONGEST_SOCKET,
+			longest);
 		return err_hint(e, "Set ROTA_HOME to a shorter path.");
 	}
 	if (!parents_make(in->home, e) || !folder_make(in->home, 0711, geteuid(), getegid(), e))
@@ -102,7 +103,8 @@ static bool munge_key_make(const struct instance *in, struct err *e)
 	if (access(path, F_OK)) {
 		unlink(draft);
 		fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0400);
-		if (fd < 0 || RAND_bytes(key, sizeof(key)) != 1 || write(fd, key, sizeof(key)) != (ssize_t)sizeof(key) || fsync(fd))
+		if (fd < 0 || RAND_bytes(key, sizeof(key)) != 1 || write(fd, key, sizeof(key)) != (ssize_t)sizeof(key) ||
+		    fsync(fd))
 			ok = err_sys(e, "could not write \"%s\"", draft);
 		if (fd >= 0)
 			close(fd);
@@ -147,15 +149,15 @@ static bool number(const char *text, int lowest, int highest, int *value)
 
 bool up_conf_set(struct conf *conf, const char *key, const char *value, struct err *e)
 {
-#define CONF_TEXT(section, name, otherwise, help)                                                                                  \
-	if (!strcmp(key, #section "." #name)) {                                                                                    \
-		free(conf->section##_##name);                                                                                      \
-		conf->section##_##name = xstrdup(value);                                                                           \
-		return true;                                                                                                       \
+#define CONF_TEXT(section, name, otherwise, help)                                                                                \
+	if (!strcmp(key, #section "." #name)) {                                                                                  \
+		free(conf->section##_##name);                                                                                    \
+		conf->section##_##name = xstrdup(value);                                                                         \
+		return true;                                                                                                     \
 	}
-#define CONF_INT(section, name, otherwise, lowest, highest, help)                                                                  \
-	if (!strcmp(key, #section "." #name))                                                                                      \
-		return number(value, lowest, highest, &conf->section##_##name) ||                                                  \
+#define CONF_INT(section, name, otherwise, lowest, highest, help)                                                                \
+	if (!strcmp(key, #section "." #name))                                                                                    \
+		return number(value, lowest, highest, &conf->section##_##name) ||                                                \
 		       err_set(e, "\"%s\" must be a number from %d to %d, not \"%s\"", key, lowest, highest, value);
 #include "lib/conf.def"
 #undef CONF_TEXT

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bin/rota/call.h"
+#include "bin/rota/format.h"
 #include "bin/rota/process.h"
 #include "bin/rota/up.h"
 
@@ -71,7 +72,8 @@ bool up_daemons(const struct instance *in, struct err *e)
 }
 
 /* One change through the gate's admin verb; `values` is taken over. */
-static bool change(const struct instance *in, const char *object, const char *action, const char *name, json_t *values, struct err *e)
+static bool change(const struct instance *in, const char *object, const char *action, const char *name, json_t *values,
+		   struct err *e)
 {
 	json_t *answer = NULL;
 	json_t *request = json_pack("{ss ss ss so}", "object", object, "action", action, "name", name, "values", values);
@@ -88,7 +90,7 @@ static const json_t *named(const json_t *list, const char *name)
 	size_t i;
 
 	json_array_foreach (list, i, row)
-		if (!strcmp(json_string_value(json_object_get(row, "name")) ?: "", name))
+		if (!strcmp(format_text(row, "name"), name))
 			return row;
 	return NULL;
 }
@@ -181,14 +183,14 @@ static void nodes_missing(const json_t *nodes, char *text, size_t size)
 
 	text[0] = '\0';
 	json_array_foreach (nodes, i, row) {
-		const char *state = json_string_value(json_object_get(row, "state")) ?: "unknown";
+		const char *state = format_text(row, "state");
 		const char *reason = json_string_value(json_object_get(row, "reason"));
-		const char *name = json_string_value(json_object_get(row, "name")) ?: "?";
+		const char *name = format_text(row, "name");
 
 		if (!strcmp(state, "up") || !strcmp(state, "drain") || used >= size)
 			continue;
-		used += (size_t)snprintf(text + used, size - used, "%s%s (%s%s%s)", used ? ", " : "", name, state, reason ? ": " : "",
-					 reason ? reason : "");
+		used += (size_t)snprintf(text + used, size - used, "%s%s (%s%s%s)", used ? ", " : "", name, state,
+					 reason ? ": " : "", reason ? reason : "");
 	}
 }
 

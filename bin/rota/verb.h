@@ -18,11 +18,11 @@ struct verb_option {
 
 struct verb {
 	const char *name;
-	const char *usage;	/* operands, as in "[OPTION]... SCRIPT" */
-	const char *summary;	/* one line, no full stop */
-	const char *about;	/* paragraphs for --help, "" where the summary says it all */
-	const char *examples;	/* lines of "command  what it does", "" where none are needed */
-	const char *completes;	/* what operands are: "", "file", "job", "node", "verb", or the words themselves */
+	const char *usage;		   /* operands, as in "[OPTION]... SCRIPT" */
+	const char *summary;		   /* one line, no full stop */
+	const char *about;		   /* paragraphs for --help, "" where the summary says it all */
+	const char *examples;		   /* lines of "command  what it does", "" where none are needed */
+	const char *completes;		   /* what operands are: "", "file", "job", "node", "verb", or the words themselves */
 	const struct verb_option *options; /* ends with id 0; NULL = none beyond the common ones */
 	int (*run)(int argc, char **argv); /* argv[0] is the verb */
 };
@@ -32,7 +32,10 @@ extern const struct verb VERBS[];
 
 /* --json, for tables of verbs that print what the gate answered. */
 enum { VERB_JSON = 1000 };
-#define VERB_OPTION_JSON {VERB_JSON, "json", NULL, "print the gate's answer as JSON, unchanged"}
+#define VERB_OPTION_JSON                                                                                                         \
+	{                                                                                                                        \
+		VERB_JSON, "json", NULL, "print the gate's answer as JSON, unchanged"                                            \
+	}
 
 /* A walk over one command line. Options may stand anywhere before "--", except where operands_first_end is set. */
 struct verb_scan {
@@ -46,7 +49,10 @@ struct verb_scan {
 	void *table; /* private */
 };
 
-#define VERB_SCAN(of, count, vector) {.verb = (of), .argc = (count), .argv = (vector)}
+#define VERB_SCAN(of, count, vector)                                                                                             \
+	{                                                                                                                        \
+		.verb = (of), .argc = (count), .argv = (vector)                                                                  \
+	}
 
 /* The id of the next option, 0 at the end of the options. --help, --version and --config are dealt with here. */
 int verb_next(struct verb_scan *scan);

@@ -29,7 +29,7 @@ struct told {
 };
 
 struct watch {
-	json_t *jobs;	/* the operands */
+	json_t *jobs; /* the operands */
 	bool lines;
 	struct told *told; /* by position in the list of steps */
 	size_t count;
