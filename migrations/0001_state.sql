@@ -74,8 +74,6 @@ cross join (values ('requeue', 'pending'), ('prolog_fail', 'pending')) as e (eve
 where s.stage = 'live';
 insert into rota.step_transition (from_state, event, to_state)
 select state, 'modify', state from rota.step_state where stage <> 'final';
--- An array's head runs while its elements do, and may end as the worst of them did.
-insert into rota.step_transition (from_state, event, to_state) values ('running', 'dependency_fail', 'dependency_failed');
 insert into rota.step_transition (from_state, event, to_state)
 select state, 'end', 'ending' from rota.step_state where state in ('starting', 'prolog', 'running', 'suspended');
 
