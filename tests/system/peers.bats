@@ -1,0 +1,159 @@
+#!/usr/bin/env bats
+# The language on real nodes: order, togetherness, same and other nodes, arrays, retries. The proof is read in SQL, from the
+# event log and the attempts, never from the scripts' own output.
+
+load helper
+
+setup_file() {
+	instance_up 4 --cpus 4 --mem 4000 --set node.grace=1
+}
+
+teardown_file() {
+	instance_down
+}
+
+# submit SCRIPT-TEXT [OPTIONS...]: prints the job's id.
+submit() {
+	local text=$1
+	shift
+	printf '%s\n' "$text" >"$BATS_TEST_TMPDIR/job.sh"
+	cd "$BATS_TEST_TMPDIR" && rota submit --parsable "$@" job.sh
+}
+
+sql() {
+	rota sql -Atc "$1"
+}
+
+@test "every peer kind at once: the event log proves order, togetherness and nodes" {
+	job=$(submit '#!/bin/bash
+#ROTA --job-name=peers --time=5:00
+#ROTA step first --nodes=2
+sleep 0.2
+#ROTA step follow --after=first --same-nodes=first
+sleep 0.2
+#ROTA step apart --after=first --other-nodes=first --nodes=2
+sleep 0.2
+#ROTA step left --after=first
+sleep 0.3
+#ROTA step right --with=left
+sleep 0.3
+#ROTA step bad --after=first
+exit 3
+#ROTA step mend --after=bad:fail
+true
+#ROTA step never --after=bad
+true
+#ROTA step either --after=bad?follow
+true
+#ROTA step tidy --after=never:any,right:any
+true')
+	run -3 rota wait "$job"
+	run sql "select string_agg(r.name || '=' || s.state, ' ' order by r.name) from rota.step s join rota.step_request r using (job_id, step_id) where job_id = $job"
+	[ "$output" = "apart=completed bad=failed either=completed first=completed follow=completed left=completed mend=completed never=dependency_failed right=completed tidy=completed" ]
+
+	# Order: no placement of a follower before the end of what it waits for.
+	run sql "
+		select count(*) from rota.step_edge e
+		join rota.event f on f.job_id = e.job_id and f.step_id = e.step_id and f.event = 'start'
+		join rota.step p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id
+		where e.job_id = $job and e.kind = 'after' and e.state = 'met' and e.condition in ('ok', 'fail', 'any')
+			and f.event_id < (select max(x.event_id) from rota.event x where x.job_id = p.job_id and x.step_id = p.step_id)
+			and not (select r.deps_any from rota.step_request r where r.job_id = e.job_id and r.step_id = e.step_id)"
+	[ "$output" = 0 ]
+	# Togetherness: one transaction placed both.
+	run sql "select count(distinct e.xid) || ' ' || count(*) from rota.event e join rota.step_request r using (job_id, step_id)
+		where e.job_id = $job and r.name in ('left', 'right') and e.event = 'start'"
+	[ "$output" = "1 2" ]
+	# Nodes.
+	run sql "select bool_and(case e.kind when 'same_nodes' then a.node_ids @> p.node_ids and a.node_ids <@ p.node_ids else not a.node_ids && p.node_ids end)
+		from rota.step_edge e join rota.attempt a using (job_id, step_id)
+		join rota.attempt p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id
+		where e.job_id = $job and e.kind in ('same_nodes', 'other_nodes')"
+	[ "$output" = t ]
+}
+
+@test "plain steps without any peer run one after the other" {
+	job=$(submit '#!/bin/bash
+#ROTA step one
+true
+#ROTA step two
+true
+#ROTA step three
+true')
+	rota wait "$job"
+	run sql "select string_agg(r.name, ' ' order by e.event_id) from rota.event e join rota.step_request r using (job_id, step_id)
+		where e.job_id = $job and (e.event = 'start' or e.to_state = 'completed')"
+	[ "$output" = "one one two two three three" ]
+}
+
+@test "the same nodes are kept for a follower while others wait for them" {
+	first=$(submit '#!/bin/bash
+#ROTA --nodelist=n1 --time=1:00
+#ROTA step hold --ntasks=4
+sleep 1
+#ROTA step next --after=hold --same-nodes=hold --ntasks=4
+sleep 0.2')
+	rival=$(submit '#!/bin/bash
+#ROTA --nodelist=n1 --ntasks=4 --time=1:00
+true')
+	rota wait "$first"
+	rota wait "$rival"
+	run sql "select (select min(at) from rota.event where job_id = $first and step_id = 1 and event = 'start')
+		< (select min(at) from rota.event where job_id = $rival and event = 'start')"
+	[ "$output" = t ]
+}
+
+@test "array elements correspond one by one, keep to their limit, and count to the last" {
+	job=$(submit '#!/bin/bash
+#ROTA step make --array=0-19%3
+[ "$ROTA_ARRAY_INDEX" != 7 ]
+#ROTA step use --array=0-19 --after=make:corr
+true
+#ROTA step all --after=use:any
+true')
+	run rota wait "$job"
+	[ "$status" -eq 1 ]
+	run sql "select string_agg(r.name || ' ' || a.completed || ' ' || a.failed || ' ' || a.running, ',' order by r.name)
+		from rota.step_array a join rota.step_request r using (job_id, step_id) where job_id = $job"
+	[ "$output" = "make 19 1 0,use 19 1 0" ]
+	run sql "select array_index || ' ' || state from rota.step s where job_id = $job and request_id = 21 and array_index is not null and state <> 'completed'"
+	[ "$output" = "7 dependency_failed" ]
+	# Never more than three at once: count open attempts at each start.
+	run sql "select max(n) from (select count(*) as n from rota.attempt a
+		join rota.attempt b on b.job_id = a.job_id and b.step_id between 1 and 20 and a.ordered_at >= b.ordered_at and a.ordered_at < b.ended_at
+		where a.job_id = $job and a.step_id between 1 and 20 group by a.step_id) x"
+	[ "$output" -le 3 ]
+}
+
+@test "a failing step is tried again as often as it says, each time as a new attempt" {
+	job=$(submit '#!/bin/bash
+#ROTA step flaky --retry=2
+n=$(cat count 2>/dev/null || echo 0); echo $((n + 1)) >count
+[ "$n" -ge 2 ]')
+	rota wait "$job"
+	run sql "select string_agg(attempt || ':' || state, ' ' order by attempt) from rota.attempt where job_id = $job"
+	[ "$output" = "1:failed 2:failed 3:completed" ]
+}
+
+@test "a step after a job that ended long ago starts at once, and fails at once where it never can" {
+	old=$(submit '#!/bin/bash
+true')
+	rota wait "$old"
+	job=$(submit '#!/bin/bash
+#ROTA step late --after='"$old"'
+true
+#ROTA step hopeless --after='"$old"':fail
+true')
+	run rota wait "$job"
+	run sql "select string_agg(state, ' ' order by step_id) from rota.step where job_id = $job"
+	[ "$output" = "completed dependency_failed" ]
+}
+
+@test "nothing is left allocated" {
+	run sql "select count(*) from rota.allocation where ended_at is null"
+	[ "$output" = 0 ]
+	run sql "select sum(cpus_used) || ' ' || sum(mem_used_mb) from rota.node"
+	[ "$output" = "0 0" ]
+	run sql "select count(*) from rota.node_order"
+	[ "$output" = 0 ]
+}
