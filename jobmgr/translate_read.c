@@ -154,8 +154,7 @@ static bool check_bytes(struct translation *t)
 		return false;
 	}
 	if (size > t->limits->script_bytes) {
-		translate_refuse(t, 0, "", "the script has %zu bytes, more than the %zu that are allowed", size,
-				 t->limits->script_bytes);
+		translate_refuse(t, 0, "", "the script has more than the %zu bytes that are allowed", t->limits->script_bytes);
 		translate_hint(t, "keep data in files, and have the script read them");
 		return false;
 	}

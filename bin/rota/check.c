@@ -1,0 +1,374 @@
+/* check.c - `rota check`: translate a script as the gate would, and show what comes of it: tables, the plan as JSON, or a graph.
+ *
+ * No gate is asked, so what only the database knows (partitions, accounts, other jobs) is not checked. Exits with EXIT_REFUSED where the
+ * script would be refused; each refusal then is a line on standard error: FILE:LINE: --option: what is wrong. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/format.h"
+#include "bin/rota/submit_options.h"
+#include "bin/rota/table.h"
+#include "jobmgr/option.h"
+#include "jobmgr/translate.h"
+#include "lib/err.h"
+
+const struct verb_option check_options[] = {
+	{256, "dot", NULL, "print the graph of steps, for dot of Graphviz"},
+	{VERB_JSON, "json", NULL, "print the plan as JSON"},
+#define OPTION SUBMIT_OPTIONS_ROW
+#include "jobmgr/options.def"
+#undef OPTION
+	{0, NULL, NULL, NULL},
+};
+
+/* The command line. */
+struct check_line {
+	const char *script;
+	json_t *options; /* "--name=value" */
+	bool json, dot;
+};
+
+static void line_read(const struct verb *verb, struct check_line *line, int argc, char **argv)
+{
+	bool operands = false;
+	line->options = json_array();
+	for (int i = 1; i < argc;) {
+		int took = 0;
+		if (!operands && strcmp(argv[i], "--") == 0)
+			took = operands = true;
+		else if (!operands && strcmp(argv[i], "--dot") == 0)
+			took = line->dot = true;
+		else if (!operands)
+			took = submit_options_common(verb, argc - i, argv + i, &line->json);
+		if (!took && !operands)
+			took = submit_options_take(verb, line->options, argc - i, argv + i);
+		if (!took) {
+			if (line->script)
+				verb_misuse(verb, "\"%s\" is too much: one script makes one job", argv[i]);
+			line->script = argv[i];
+			took = 1;
+		}
+		i += took;
+	}
+	if (!line->script)
+		verb_misuse(verb, "name a script, or - for standard input");
+}
+
+/* The script, as far as it may be long and one byte more, so that one that is too long is seen to be. NULL with an error. */
+static char *script_read(const char *path, size_t *size, struct err *e)
+{
+	FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+	size_t room = translate_limits_default.script_bytes + 1;
+	char *text = in ? xmalloc(room) : NULL;
+	*size = in ? fread(text, 1, room, in) : 0;
+	if (!in || ferror(in)) {
+		err_sys(e, "could not read \"%s\"", path);
+		free(text);
+		text = NULL;
+	}
+	if (in && in != stdin)
+		fclose(in);
+	return text;
+}
+
+static void problem_print(const char *file, const struct translate_problem *problem)
+{
+	if (problem->line > 0)
+		fprintf(stderr, "%s:%d: ", file, problem->line);
+	else
+		fprintf(stderr, "%s: ", problem->option[0] ? "rota check" : file);
+	fprintf(stderr, "%s%s%s\n", problem->option, problem->option[0] ? ": " : "", problem->message);
+	if (problem->hint[0])
+		fprintf(stderr, "hint: %s\n", problem->hint);
+}
+
+static void problems_print(const char *file, const struct translate_problems *problems)
+{
+	for (int i = 0; i < problems->count; i++)
+		problem_print(file, &problems->list[i]);
+	if (problems->more > 0)
+		fprintf(stderr, "%s: and %d problems more\n", file, problems->more);
+}
+
+static struct word nodes_text(const json_t *step)
+{
+	const json_t *highest = json_object_get(step, "nodes_max");
+	int lowest = (int)json_integer_value(json_object_get(step, "nodes_min"));
+	bool one = json_integer_value(json_object_get(step, "ntasks")) == 1;
+	struct word w;
+	if (json_is_null(highest))
+		snprintf(w.s, sizeof w.s, one ? "%d" : "%d+", lowest);
+	else if (json_integer_value(highest) == lowest)
+		snprintf(w.s, sizeof w.s, "%d", lowest);
+	else
+		snprintf(w.s, sizeof w.s, "%d-%d", lowest, (int)json_integer_value(highest));
+	return w;
+}
+
+static struct word memory_text(const json_t *step)
+{
+	const json_t *cpu = json_object_get(step, "mem_per_cpu_mb");
+	struct word w = format_size_mb(json_is_null(cpu) ? json_object_get(step, "mem_mb") : cpu);
+	if (!json_is_null(cpu))
+		strcat(w.s, "/cpu");
+	return w;
+}
+
+static struct word time_text(const json_t *limit)
+{
+	if (json_is_null(limit))
+		return (struct word){"-"};
+	return json_integer_value(limit) == 0 ? (struct word){"none"} : format_duration(json_number_value(limit));
+}
+
+/* "0-15:4,20%2", cut where it is long. */
+static struct word array_text(const json_t *array)
+{
+	struct word w = {"-"};
+	const json_t *range, *limit = json_object_get(array, "limit");
+	size_t i, used = 0;
+	json_array_foreach(json_object_get(array, "indices"), i, range)
+	{
+		long long low = json_integer_value(json_array_get(range, 0)), high = json_integer_value(json_array_get(range, 1));
+		long long step = json_integer_value(json_array_get(range, 2));
+		used += (size_t)snprintf(w.s + used, sizeof w.s - used, i ? ",%lld" : "%lld", low);
+		if (high > low)
+			used += (size_t)snprintf(w.s + used, sizeof w.s - used, "-%lld", high);
+		if (step > 1)
+			used += (size_t)snprintf(w.s + used, sizeof w.s - used, ":%lld", step);
+		if (used > sizeof w.s / 2) {
+			snprintf(w.s + sizeof w.s / 2, sizeof w.s / 2, "...");
+			return w;
+		}
+	}
+	if (json_is_integer(limit))
+		snprintf(w.s + used, sizeof w.s - used, "%%%lld", (long long)json_integer_value(limit));
+	return w;
+}
+
+static void steps_print(const json_t *steps)
+{
+	static const struct table_column columns[] = {{"STEP", false, 8}, {"LINE", true, 0},   {"NODES", true, 0},
+						      {"TASKS", true, 0}, {"CPUS", true, 0},   {"MEM", true, 3},
+						      {"TIME", true, 3},  {"ARRAY", false, 5}, {"PARTITION", false, 5}};
+	struct table *table = table_new(columns, sizeof columns / sizeof *columns);
+	const json_t *step;
+	size_t i;
+	json_array_foreach((json_t *)steps, i, step)
+	{
+		long long tasks = json_integer_value(json_object_get(step, "ntasks"));
+		long long cpus = json_integer_value(json_object_get(step, "cpus_per_task")) * tasks;
+		table_cell(table, format_text(step, "name"));
+		table_cell(table, format_count(json_object_get(step, "line")).s);
+		table_cell(table, nodes_text(step).s);
+		table_cell(table, format_count(json_object_get(step, "ntasks")).s);
+		struct word total;
+		snprintf(total.s, sizeof total.s, "%lld", cpus);
+		table_cell(table, total.s);
+		table_cell(table, memory_text(step).s);
+		table_cell(table, time_text(json_object_get(step, "time_limit_s")).s);
+		table_cell(table, array_text(json_object_get(step, "array")).s);
+		table_cell(table, format_text(step, "partition"));
+	}
+	table_print(table, stdout, false);
+	table_free(table);
+}
+
+/* The names of steps by their ids. */
+static json_t *names_of(const json_t *steps)
+{
+	json_t *names = json_object(), *step;
+	size_t i;
+	json_array_foreach((json_t *)steps, i, step)
+		json_object_set(names, format_count(json_object_get(step, "step_id")).s, step);
+	return names;
+}
+
+static const json_t *step_of(const json_t *names, const json_t *id)
+{
+	return json_object_get(names, format_count(id).s);
+}
+
+/* "solve", "812" or "812.solve". */
+static char *peer_text(const json_t *names, const json_t *edge)
+{
+	const json_t *step = json_object_get(edge, "peer_step"), *name = json_object_get(edge, "peer_name");
+	if (json_is_integer(step))
+		return xstrdup(format_text(step_of(names, step), "name"));
+	return xasprintf("%lld%s%s", (long long)json_integer_value(json_object_get(edge, "peer_job")),
+			 json_is_null(name) ? "" : ".", format_text(edge, "peer_name"));
+}
+
+/* How an edge reads between the step and its peer, and its condition: "is completed". */
+static const char *kind_text(const json_t *edge)
+{
+	const char *kind = format_text(edge, "kind");
+	return strcmp(kind, "same_nodes") == 0 ? "same nodes as" : strcmp(kind, "other_nodes") == 0 ? "other nodes than" : kind;
+}
+
+static bool is_after(const json_t *edge)
+{
+	return strcmp(format_text(edge, "kind"), "after") == 0;
+}
+
+static void edges_print(const json_t *edges, const json_t *names)
+{
+	static const struct table_column columns[] = {
+		{"STEP", false, 8}, {"IS BOUND", false, 0}, {"PEER", false, 8}, {"CONDITION", false, 3}, {"LINE", true, 0}};
+	struct table *table = table_new(columns, sizeof columns / sizeof *columns);
+	const json_t *edge;
+	size_t i;
+	json_array_foreach((json_t *)edges, i, edge)
+	{
+		const json_t *step = step_of(names, json_object_get(edge, "step_id"));
+		bool any = json_is_true(json_object_get(step, "deps_any"));
+		char *peer = peer_text(names, edge),
+		     *condition = xasprintf("%s%s", format_text(edge, "condition"), any ? " (any)" : "");
+		const json_t *line = json_object_get(edge, "line");
+		table_cell(table, format_text(step, "name"));
+		table_cell(table, kind_text(edge));
+		table_cell(table, peer);
+		table_cell(table, is_after(edge) ? condition : "-");
+		table_cell(table, json_integer_value(line) > 0 ? format_count(line).s : "-");
+		free(peer);
+		free(condition);
+	}
+	table_print(table, stdout, false);
+	table_free(table);
+}
+
+static void tables_print(const json_t *plan, const json_t *names)
+{
+	const json_t *steps = json_object_get(plan, "steps"), *edges = json_object_get(plan, "edges");
+	size_t step_count = json_array_size(steps), edge_count = json_array_size(edges);
+	printf("job %s: %zu step%s, %zu edge%s%s\n\n", format_text(json_object_get(plan, "job"), "name"), step_count,
+	       step_count == 1 ? "" : "s", edge_count, edge_count == 1 ? "" : "s",
+	       json_is_true(json_object_get(json_object_get(plan, "job"), "sequence")) ? ", one after the other" : "");
+	steps_print(steps);
+	if (edge_count > 0) {
+		printf("\n");
+		edges_print(edges, names);
+	}
+}
+
+/* A quoted identifier of the dot language. */
+static void dot_name(const char *name)
+{
+	putchar('"');
+	for (; *name; name++)
+		printf(*name == '"' || *name == '\\' ? "\\%c" : "%c", *name);
+	putchar('"');
+}
+
+static void dot_edge(const json_t *edge, const json_t *names)
+{
+	static const struct {
+		const char *kind, *looks;
+	} kinds[] = {{"with", "dir=none, style=bold, constraint=false, label=\"with\""},
+		     {"same_nodes", "style=dashed, constraint=false, label=\"same nodes\""},
+		     {"other_nodes", "style=dotted, constraint=false, label=\"other nodes\""}};
+	const char *looks = "", *condition = format_text(edge, "condition");
+	char *peer = peer_text(names, edge);
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (strcmp(kinds[i].kind, format_text(edge, "kind")) == 0)
+			looks = kinds[i].looks;
+	printf("\t");
+	dot_name(peer);
+	printf(" -> ");
+	dot_name(format_text(step_of(names, json_object_get(edge, "step_id")), "name"));
+	if (is_after(edge) && strcmp(condition, "ok") != 0)
+		printf(" [label=\"%s\"]", condition);
+	else if (!is_after(edge))
+		printf(" [%s]", looks);
+	printf(";\n");
+	free(peer);
+}
+
+static void dot_print(const json_t *plan, const json_t *names)
+{
+	const json_t *step, *edge;
+	size_t i;
+	printf("digraph ");
+	dot_name(format_text(json_object_get(plan, "job"), "name"));
+	printf(" {\n\trankdir=LR;\n\tnode [shape=box];\n");
+	json_array_foreach(json_object_get(plan, "steps"), i, step)
+	{
+		const json_t *array = json_object_get(step, "array");
+		printf("\t");
+		dot_name(format_text(step, "name"));
+		if (json_is_object(array))
+			printf(" [label=\"%s [%s]\", peripheries=2]", format_text(step, "name"), array_text(array).s);
+		printf(";\n");
+	}
+	json_array_foreach(json_object_get(plan, "edges"), i, edge) dot_edge(edge, names);
+	printf("}\n");
+}
+
+static void plan_print(const json_t *plan, const struct check_line *line)
+{
+	json_t *names = names_of(json_object_get(plan, "steps"));
+	if (line->json)
+		json_dumpf(plan, stdout, JSON_INDENT(2));
+	else if (line->dot)
+		dot_print(plan, names);
+	else
+		tables_print(plan, names);
+	if (line->json)
+		printf("\n");
+	json_decref(names);
+}
+
+/* The plan of a script, NULL after the problems were printed. */
+static json_t *translate(const struct check_line *line, const char *script, size_t size)
+{
+	int count = (int)json_array_size(line->options);
+	const char **options = xcalloc((size_t)count + 1, sizeof *options), *home = getenv("HOME");
+	const char *name = strcmp(line->script, "-") == 0 ? "stdin" : line->script;
+	char *folder = getcwd(NULL, 0);
+	mode_t mask = umask(077);
+	struct translate_problems problems = {0};
+	umask(mask);
+	for (int i = 0; i < count; i++)
+		options[i] = json_string_value(json_array_get(line->options, (size_t)i));
+	struct translate_request request = {.script = script,
+					    .size = size,
+					    .script_name = name,
+					    .options = options,
+					    .option_count = count,
+					    .workdir = folder ? folder : "/",
+					    .umask = (int)mask & 0777,
+					    .home = home && home[0] == '/' ? home : NULL,
+					    .now = (int64_t)time(NULL)};
+	json_t *plan = translate_script(&request, &translate_limits_default, &problems);
+	if (!plan)
+		problems_print(name, &problems);
+	translate_problems_free(&problems);
+	free(folder);
+	free(options);
+	return plan;
+}
+
+int verb_check(int argc, char **argv)
+{
+	struct check_line line = {0};
+	struct err e = {0};
+	size_t size;
+	line_read(verb_find("check"), &line, argc, argv);
+	char *script = script_read(line.script, &size, &e);
+	json_t *plan = script ? translate(&line, script, size) : NULL;
+	if (!script)
+		call_error(&e);
+	if (plan)
+		plan_print(plan, &line);
+	int status = plan ? EXIT_OK : EXIT_REFUSED;
+	json_decref(plan);
+	json_decref(line.options);
+	free(script);
+	return status;
+}
