@@ -78,6 +78,19 @@ blocks() {
 	[ "$count" -ge 10 ]
 }
 
+@test "the administrator's commands and questions work" {
+	count=0
+	while IFS= read -r line; do
+		run -0 bash -c "$line"
+		count=$((count + 1))
+	done < <(sed -n 's/^    \$ \(rota admin .*\)/\1/p' "$ROTA_SOURCE/docs/administering.md")
+	[ "$count" -ge 10 ]
+	while IFS= read -r -d '' question; do
+		run -0 rota sql -v ON_ERROR_STOP=1 -Atc "$question"
+		[ -n "$output" ]
+	done < <(blocks docs/administering.md sql)
+}
+
 @test "the curl lines work" {
 	count=0 first=
 	cp "$BATS_FILE_TMPDIR/mixed.sh" pipeline.sh
@@ -94,7 +107,7 @@ blocks() {
 
 @test "commands that the pages name have these options" {
 	cd "$ROTA_SOURCE"
-	grep -hoE '(^    |`)rota [a-z]+[^`]*' README.md docs/*.md docs/man/*.h2m | sed 's/^    //; s/^`//; s/  .*//; s/;.*//' | sort -u >"$BATS_TEST_TMPDIR/commands"
+	grep -hoE '(^    (\$ )?|`)rota [a-z]+[^`]*' README.md docs/*.md docs/man/*.h2m | sed 's/^    //; s/^\$ //; s/^`//; s/  .*//; s/;.*//' | sort -u >"$BATS_TEST_TMPDIR/commands"
 	[ -s "$BATS_TEST_TMPDIR/commands" ]
 	while read -r _ verb rest; do
 		rota "$verb" --help >"$BATS_TEST_TMPDIR/help" || { echo "no verb $verb"; false; }
