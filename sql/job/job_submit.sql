@@ -282,7 +282,8 @@ begin
 		select s.ended_at is not null as ended, s.state, s.started_at is not null as started, s.attempt > 0 or s.started_at is not null as placed
 		from step s where s.job_id = e.peer_job_id and s.step_id = e.peer_step_id
 		union all
-		select j.ended_at is not null, j.state, j.started_at is not null, j.started_at is not null from job j where j.job_id = e.peer_job_id and e.peer_step_id = -1
+		select j.ended_at is not null, j.state, exists (select from step s where s.job_id = j.job_id and s.started_at is not null), j.started_at is not null
+		from job j where j.job_id = e.peer_job_id and e.peer_step_id = -1
 	) p
 	where e.job_id = p_job and e.peer_job_id <> p_job and e."condition" <> 'corr'
 		and (p.ended or (p.started and e."condition" = 'start') or (p.placed and e.kind <> 'after'));

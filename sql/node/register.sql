@@ -94,7 +94,11 @@ begin
 		perform api.job_lock(array(select distinct (v ->> 'job_id')::bigint from jsonb_array_elements(v_lost) v));
 		perform api.attempt_end_forced(v_lost, 'node_fail', 'node', p_reason, 'nodemgr');
 	end if;
-	-- Groups have no holder there any more.
+	-- Nothing is kept there for followers, and groups have no holder there any more.
+	perform api.allocation_free((
+		select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', 0, 'node_id', a.node_id))
+		from allocation a
+		where a.node_id = any (p_nodes) and a.ended_at is null and a.attempt = 0));
 	update allocation a
 	set gone_at = now(), phase = 'ended'
 	where a.node_id = any (p_nodes) and a.holder and a.gone_at is null and a.ended_at is not null;

@@ -56,7 +56,7 @@ language sql set search_path = rota, pg_temp as $$
 	cross join lateral (
 		select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'state', 'met')) as edges
 		from step_edge e
-		where e.peer_job_id = v.job_id and e.peer_step_id = v.step_id and e.state = 'waiting'
+		where e.peer_job_id = v.job_id and e.peer_step_id in (v.step_id, -1) and e.state = 'waiting'
 			and ((v.event in ('start', 'expand') and e.kind in ('same_nodes', 'other_nodes', 'with'))
 				or (v.event in ('run', 'expand') and e.kind = 'after' and e."condition" = 'start'))
 	) found
@@ -134,7 +134,7 @@ begin
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id
 		where s.array_index is null
 		union all
-		select j.job_id, -1, j.state, j.started_at is not null, true from job j where j.job_id = any (v_jobs)
+		select j.job_id, -1, j.state, exists (select from step s where s.job_id = j.job_id and s.started_at is not null), true from job j where j.job_id = any (v_jobs)
 	) p
 	join step_edge e on e.peer_job_id = p.job_id and e.peer_step_id = p.step_id and e.state = 'waiting'
 	where e.kind <> 'with' or not p.placed;
