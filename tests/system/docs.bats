@@ -144,8 +144,14 @@ blocks() {
 			"$prefix/sbin/${program##*/}" --help | grep -qF -- "$option"
 		done
 	done
-	# The installed programs find each other: an instance of them serves.
-	ROTA_HOME=$BATS_TEST_TMPDIR/home PATH=$prefix/bin:$PATH run -0 rota version
+	# The installed programs find each other: an instance of them runs a job.
+	printf '#!/bin/sh\ntrue\n' >true.sh
+	chmod 0755 "$BATS_TEST_TMPDIR"
+	export ROTA_HOME=$ROTA_TEST_DIR/installed PATH=$prefix/bin:$PATH
+	run -0 rota up --nodes 1 --cpus 1 --mem 500
+	run rota submit --wait true.sh
+	rota down --purge --yes
+	[ "$status" = 0 ]
 }
 
 @test "manual pages have no errors, and each has its parts" {
