@@ -26,6 +26,7 @@ struct connection {
 struct gate_connections {
 	TAILQ_HEAD(, connection) list;
 	unsigned count, bound; /* of those admitted */
+	unsigned refused;      /* since that was last said */
 	struct event *sweep;
 };
 
@@ -69,7 +70,8 @@ static void connection_admit(struct gate_connections *all, struct connection *c)
 		all->count++;
 		return;
 	}
-	log_warning("a connection of uid %d was refused, %u are open", (int)c->uid, all->count);
+	if (all->refused++ == 0)
+		log_warning("a connection of uid %d was refused, %u are open", (int)c->uid, all->count);
 	shutdown(fd, SHUT_RDWR); /* evhttp finds its end and frees it */
 }
 
@@ -79,7 +81,6 @@ static void connections_sweep(evutil_socket_t fd, short what, void *arg)
 	struct connection *c, *next;
 
 	(void)fd;
-	(void)what;
 	for (c = TAILQ_FIRST(&all->list); c; c = next) {
 		next = TAILQ_NEXT(c, link);
 		if (connection_is_dead(c))
@@ -90,6 +91,11 @@ static void connections_sweep(evutil_socket_t fd, short what, void *arg)
 		if (!c->admitted)
 			connection_admit(all, c);
 	}
+	if (!(what & EV_TIMEOUT))
+		return;
+	if (all->refused > 1)
+		log_warning("%u connections were refused within %d s", all->refused, CONNECTION_SWEEP);
+	all->refused = 0;
 }
 
 struct gate_connections *gate_connections_new(struct event_base *base, unsigned bound)

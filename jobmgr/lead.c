@@ -6,8 +6,8 @@
  * Why it never spins: a pass follows another one at once only because that one moved a step out of `pending` (there are finitely
  * many), or because a bell rang or a start was left over. Where that goes on but passes move nothing, each keeps a little more
  * distance from the one before (LEAD_GAP each, LEAD_GAP_MOST in all). A pass that the database refuses because something is no
- * longer as it was read is repeated LEAD_TRIES times at once, from then on with each start apart, so that the one at fault holds
- * up itself only; every other failure waits, longer each time. */
+ * longer as it was read is repeated LEAD_TRIES times at once, then with each start apart for as long as one of them fails, so that
+ * it holds up itself only; every other failure waits, longer each time. */
 #include "jobmgr/lead.h"
 
 #include <stdio.h>
@@ -26,6 +26,7 @@ enum {
 	LEAD_HEARTBEAT = 10,  /* beats between registrations */
 	LEAD_TRIES = 3,	      /* repetitions at once after a refusal of the database */
 	LEAD_DELAY_MOST = 30, /* seconds between tries at the most */
+	LEAD_PLAN_LATE = 300, /* milliseconds until a plan that was found too soon is looked at again */
 	LEAD_GAP = 5,	      /* milliseconds */
 	LEAD_GAP_MOST = 100
 };
@@ -43,6 +44,7 @@ struct lead {
 	void *arg;
 	int64_t term; /* 0: somebody else leads, or nobody */
 	bool claiming, rung;
+	bool apart; /* starts are committed one by one, since together they failed */
 	int beats, failures;
 	int idle;	 /* passes in a row that moved nothing */
 	double ended_at; /* the last pass; monotonic seconds */
@@ -60,7 +62,7 @@ static void lead_start_pass(struct lead *lead)
 {
 	event_del(lead->alarm);
 	lead->rung = false;
-	lead_pass_run(lead->pass, lead->term, lead->failures >= LEAD_TRIES);
+	lead_pass_run(lead->pass, lead->term, lead->apart);
 }
 
 static void lead_alarm(evutil_socket_t fd, short what, void *arg)
@@ -105,6 +107,7 @@ static void lead_drop(struct lead *lead, const char *why)
 	event_del(lead->alarm);
 	lead->rung = false;
 	lead->failures = 0;
+	lead->apart = false;
 	lead->idle = 0;
 	lead_pass_forget(lead->pass);
 }
@@ -119,7 +122,7 @@ static void pass_failed(struct lead *lead, const struct err *e)
 	}
 	if (strncmp(e->code, "08", 2) == 0) /* `down` comes next */
 		return;
-	lead->failures++;
+	lead->apart = ++lead->failures >= LEAD_TRIES;
 	if (lead_pass_is_stale(e->code) && lead->failures <= LEAD_TRIES) {
 		log_debug("the pass is repeated: %s %s", e->code, e->message);
 		lead_sleep(lead, 0);
@@ -143,11 +146,12 @@ static void pass_ended(const struct lead_outcome *outcome, void *arg)
 		return;
 	}
 	lead->failures = 0;
+	lead->apart = outcome->spoiled;
 	lead->idle = outcome->moved > 0 ? 0 : lead->idle + 1;
 	if (outcome->moved > 0 || outcome->left_over || lead->rung)
 		lead_soon(lead);
 	else if (outcome->plan_is_late)
-		lead_sleep(lead, 1);
+		lead_sleep(lead, LEAD_PLAN_LATE / 1000.0);
 	else /* what is due already and did not happen is waited for with a pause */
 		lead_sleep(lead, outcome->next_in > 0 ? outcome->next_in : 1);
 }

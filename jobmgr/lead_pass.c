@@ -23,7 +23,7 @@
 #include "jobmgr/schedule.h"
 #include "lib/log.h"
 
-enum { PLAN_GAP = 1 }; /* seconds between two writings of the plan */
+static const double plan_gap = 0.3; /* seconds between two writings of the plan */
 
 struct read {
 	struct lead_pass *pass;
@@ -111,7 +111,7 @@ static void pass_plan(struct lead_pass *p)
 	char *text = lead_plan_text(p->rows, p->result);
 	bool changed = !p->plan || strcmp(p->plan, text) != 0;
 
-	p->outcome.plan_is_late = changed && monotonic_now() - p->plan_at < PLAN_GAP;
+	p->outcome.plan_is_late = changed && monotonic_now() - p->plan_at < plan_gap;
 	if (!changed || p->outcome.plan_is_late) {
 		free(text);
 		pass_end(p);
@@ -131,6 +131,13 @@ static void pass_stored(struct lead_pass *p)
 		pass_end(p);
 }
 
+/* A start on its own failed: that is its own affair. */
+static void pass_spoil(struct lead_pass *p, const struct err *e)
+{
+	p->outcome.spoiled = true;
+	log_warning("a start was not committed: %s %s", e->code, e->message);
+}
+
 static void commit_came(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct lead_pass *p = arg;
@@ -140,8 +147,8 @@ static void commit_came(struct db *db, PGresult *result, const struct err *e, vo
 		p->outcome.moved += (size_t)PQntuples(result);
 	else if (!p->apart || strcmp(e->code, "RT412") == 0 || strncmp(e->code, "08", 2) == 0)
 		pass_fail(p, e);
-	else /* its own affair */
-		log_warning("a start was not committed: %s %s", e->code, e->message);
+	else
+		pass_spoil(p, e);
 	if (--p->waiting == 0)
 		pass_stored(p);
 }

@@ -18,6 +18,7 @@ struct lead_outcome {
 	bool good; /* false: `e` says what went wrong; what was committed stays */
 	struct err e;
 	size_t moved;	   /* steps that it started or refused: they are not pending any more */
+	bool spoiled;	   /* a start that was committed apart failed, and was left to itself */
 	bool left_over;	   /* starts were left for the next pass, on purpose */
 	bool plan_is_late; /* the plan has changed, but was written too short a time ago */
 	double next_in;	   /* seconds until time alone brings something, INFINITY: nothing known */
