@@ -121,7 +121,7 @@ blocks() {
 }
 
 @test "an installation has programs, pages, completion, units and examples" {
-	prefix=$BATS_TEST_TMPDIR/usr
+	prefix=$ROTA_TEST_DIR/usr # where the account can go
 	run -0 cmake --install "$ROTA_BUILD" --prefix "$prefix"
 	for program in bin/rota sbin/jobmgrd sbin/nodemgrd sbin/procmgrd sbin/rota-launcher share/rota/examples/licenses.sh; do
 		[ -x "$prefix/$program" ]
@@ -146,7 +146,6 @@ blocks() {
 	done
 	# The installed programs find each other: an instance of them runs a job.
 	printf '#!/bin/sh\ntrue\n' >true.sh
-	chmod 0755 "$BATS_TEST_TMPDIR"
 	export ROTA_HOME=$ROTA_TEST_DIR/installed PATH=$prefix/bin:$PATH
 	run -0 rota up --nodes 1 --cpus 1 --mem 500
 	run rota submit --wait true.sh
