@@ -123,7 +123,7 @@ begin
 	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'state', case
 			when e.kind in ('same_nodes', 'other_nodes') then case when p.placed then 'met' else 'failed' end
 			when e.kind = 'with' then 'failed'
-			when e."condition" in ('any', 'corr') then 'met'
+			when e."condition" = 'any' then 'met'
 			when e."condition" = 'start' then case when p.started then 'met' else 'failed' end
 			when e."condition" = 'fail' then case when p.state <> 'completed' then 'met' else 'failed' end
 			else case when p.state = 'completed' then 'met' else 'failed' end end))
@@ -137,7 +137,8 @@ begin
 		select j.job_id, -1, j.state, exists (select from step s where s.job_id = j.job_id and s.started_at is not null), true from job j where j.job_id = any (v_jobs)
 	) p
 	join step_edge e on e.peer_job_id = p.job_id and e.peer_step_id = p.step_id and e.state = 'waiting'
-	where e.kind <> 'with' or not p.placed;
+	-- corr is settled element by element; see api.array_correspond.
+	where e."condition" <> 'corr' and (e.kind <> 'with' or not p.placed);
 	if v_edges is not null then
 		return query select * from api.edge_settle(v_edges);
 	end if;
