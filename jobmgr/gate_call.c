@@ -317,7 +317,7 @@ void gate_call_begin(struct gate_office *gate, struct evhttp_request *http)
 		gate_call_fail(c, &e, NULL);
 	} else if (!credential) {
 		gate_refuse(&e, "RT401", "the request has no credential");
-		err_hint(&e, "Send the header \"Authorization: Munge CREDENTIAL\"; docs/http.md shows how.");
+		err_hint(&e, "Send the header \"Authorization: Munge CREDENTIAL\"; docs/reporting.md shows how.");
 		gate_call_fail(c, &e, NULL);
 	} else {
 		call_identify(c, method == EVHTTP_REQ_GET ? "GET" : "POST", credential);
