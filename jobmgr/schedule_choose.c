@@ -118,3 +118,9 @@ bool schedule_choose(struct schedule_fit *fit, const struct schedule_request *re
 	qsort(fit->spot, fit->spots, sizeof *fit->spot, by_place);
 	return schedule_choose_spread(fit->spot, fit->spots, request->ntasks);
 }
+
+bool schedule_choose_all(struct schedule_fit *fit, const struct schedule_request *request)
+{
+	choose_first(fit, request, fit->candidates);
+	return schedule_choose_spread(fit->spot, fit->spots, request->ntasks);
+}

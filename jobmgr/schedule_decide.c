@@ -125,51 +125,53 @@ static bool decide_start(struct schedule_pass *pass, struct schedule_unit *unit)
 	return true;
 }
 
-/* Would it fit if nothing else ran? Whether is enough to know for a step alone. */
+/* Does it fit in a view, wherever? Of a step alone the first answer will do. */
+static bool decide_fits(struct schedule_pass *pass, struct schedule_view *view, const struct schedule_unit *unit)
+{
+	pass->fit->any = unit->count == 1;
+	bool fits = schedule_set_try(pass->set, view, unit);
+	pass->fit->any = false;
+	if (fits)
+		schedule_set_undo(pass->set, view);
+	return fits;
+}
+
+/* Would it fit if nothing else ran? */
 static bool decide_possible(struct schedule_pass *pass, struct schedule_unit *unit)
 {
 	struct schedule_request *request = unit->count == 1 ? unit->member[0].request : NULL;
 	if (request && request->possible)
 		return true;
-	pass->fit->any = unit->count == 1;
-	bool possible = schedule_set_try(pass->set, &pass->empty, unit);
-	pass->fit->any = false;
-	if (possible)
-		schedule_set_undo(pass->set, &pass->empty);
+	bool possible = decide_fits(pass, &pass->empty, unit);
 	if (request)
 		request->possible = possible;
 	return possible;
 }
 
-/* Why a unit that was just tried does not start: what lacks, or a reservation in its way. */
+/* Why a unit that was just tried in vain does not start: what lacks, or a reservation in its way. */
 static struct schedule_cause decide_diagnose(struct schedule_pass *pass, struct schedule_unit *unit, size_t *stuck)
 {
+	struct schedule_arena *arena = pass->cluster->arena;
 	struct schedule_view blind = pass->profile->live;
 	bool for_licenses;
-	size_t tried = schedule_set_stuck(pass->set, &for_licenses);
+	*stuck = schedule_set_stuck(pass->set, &for_licenses);
+	blind.blind = true;
 	schedule_pass_seconds(unit, false);
+	if (pass->profile->hold_count && decide_fits(pass, &blind, unit))
+		return schedule_explain_priority(arena, pass->profile, unit->member[*stuck].request);
+	size_t nodes_free = pass->fit->candidates;
+	*stuck = schedule_set_stuck(pass->set, &for_licenses);
 	if (!decide_possible(pass, unit)) {
 		*stuck = schedule_set_stuck(pass->set, &for_licenses);
 		if (for_licenses)
 			return (struct schedule_cause){.reason = SCHEDULE_LICENSE,
 						       .step = -1,
 						       .message = "it and its peers ask for more licenses than there are"};
-		return schedule_explain_node(pass->cluster->arena, unit->member[*stuck].request);
-	}
-	blind.blind = true;
-	pass->fit->any = unit->count == 1;
-	bool fits = schedule_set_try(pass->set, &blind, unit);
-	pass->fit->any = false;
-	*stuck = fits ? tried : schedule_set_stuck(pass->set, &for_licenses);
-	const struct schedule_request *request = unit->member[*stuck].request;
-	if (fits) {
-		schedule_set_undo(pass->set, &blind);
-		return schedule_explain_priority(pass->cluster->arena, pass->profile, request);
+		return schedule_explain_node(arena, unit->member[*stuck].request);
 	}
 	if (for_licenses)
-		return schedule_explain_license(pass->cluster->arena, pass->profile, request);
-	return schedule_explain_resources(pass->cluster->arena, pass->profile, request,
-					  schedule_fit_count(pass->profile, &blind, request));
+		return schedule_explain_license(arena, pass->profile, unit->member[*stuck].request);
+	return schedule_explain_resources(arena, pass->profile, unit->member[*stuck].request, nodes_free);
 }
 
 bool schedule_decide(struct schedule_pass *pass, struct schedule_unit *unit, size_t *stuck, struct schedule_cause *cause)

@@ -73,12 +73,14 @@ static const char *explain_after(struct schedule_arena *arena, double seconds)
 	return schedule_arena_print(arena, "+%.0f s", seconds);
 }
 
-/* The place of the request's where something ends first, the place of the licences too when `licenses`. */
-static int explain_first(const struct schedule_profile *profile, const struct schedule_request *request, bool licenses)
+/* The node of the request's where something ends first, -1: nothing runs there. */
+static int explain_first(const struct schedule_profile *profile, const struct schedule_request *request)
 {
 	const struct schedule_cluster *c = profile->cluster;
-	int first = licenses && profile->first_at[c->nodes] < SCHEDULE_BEYOND ? (int)c->nodes : -1;
-	for (size_t w = 0; !licenses && w < c->words; w++) {
+	int first = -1;
+	if (schedule_bits_has(request->mask, (size_t)profile->first_place))
+		return profile->first_at[profile->first_place] < SCHEDULE_BEYOND ? profile->first_place : -1;
+	for (size_t w = 0; w < c->words; w++) {
 		for (uint64_t word = request->mask[w]; word;) {
 			size_t place = w * 64 + schedule_bits_pop(&word);
 			if (profile->first_at[place] < (first < 0 ? SCHEDULE_BEYOND : profile->first_at[first]))
@@ -106,7 +108,7 @@ struct schedule_cause schedule_explain_resources(struct schedule_arena *arena, c
 						 const struct schedule_request *request, size_t nodes_free)
 {
 	struct schedule_cause cause = {.reason = SCHEDULE_RESOURCES, .step = -1, .blocks = true};
-	const char *end = explain_end(arena, profile, explain_first(profile, request, false), &cause);
+	const char *end = explain_end(arena, profile, explain_first(profile, request), &cause);
 	cause.message = schedule_arena_print(arena, "needs %s; %zu node%s free%s", request->words, nodes_free,
 					     plural((int64_t)nodes_free), end);
 	return cause;
@@ -151,6 +153,7 @@ struct schedule_cause schedule_explain_license(struct schedule_arena *arena, con
 {
 	const struct schedule_cluster *c = profile->cluster;
 	struct schedule_cause cause = {.reason = SCHEDULE_LICENSE, .step = -1, .closes = true};
+	int licenses = profile->first_at[c->nodes] < SCHEDULE_BEYOND ? (int)c->nodes : -1;
 	cause.message = "it and its peers need more licenses than are free";
 	for (size_t i = 0; i < request->license_count; i++) {
 		const struct schedule_need *need = &request->licenses[i];
@@ -159,7 +162,7 @@ struct schedule_cause schedule_explain_license(struct schedule_arena *arena, con
 			continue;
 		cause.message = schedule_arena_print(arena, "needs %lld of license \"%s\"; %lld free%s", (long long)need->count,
 						     c->licenses.name[need->kind], (long long)(free > 0 ? free : 0),
-						     explain_end(arena, profile, explain_first(profile, request, true), &cause));
+						     explain_end(arena, profile, licenses, &cause));
 		break;
 	}
 	return cause;

@@ -102,8 +102,8 @@ struct scan {
 	double until;
 	const int64_t *extra;
 	uint64_t best;
-	int best_place; /* -1: none */
-	int64_t sum;
+	int best_place;	   /* -1: none */
+	int64_t sum, most; /* of the candidates' tasks */
 };
 
 static void scan_place(struct schedule_fit *fit, struct scan *scan, size_t place)
@@ -117,6 +117,7 @@ static void scan_place(struct schedule_fit *fit, struct scan *scan, size_t place
 	uint64_t preference = fit_preference(fit->profile, scan->view, place);
 	fit->candidate[fit->candidates++] = (struct schedule_candidate){preference, (int)place, tasks};
 	scan->sum += tasks;
+	scan->most = tasks > scan->most ? tasks : scan->most;
 	if (request->nodes_min == 1 && tasks >= request->ntasks && preference < scan->best) {
 		scan->best = preference;
 		scan->best_place = (int)place;
@@ -147,20 +148,23 @@ static bool fit_forced(struct schedule_fit *fit, const struct schedule_view *vie
 {
 	bool by_terms = terms && terms->forced;
 	size_t count = by_terms ? terms->forced_count : request->forced_count;
+	bool fits = true;
+	fit->candidates = 0;
 	if (by_terms && (count < (size_t)request->nodes_min || count > (size_t)request->nodes_max))
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		int place = by_terms ? terms->forced[i].place : request->forced[i];
-		if (!schedule_bits_has(request->mask, (size_t)place) ||
-		    (terms && terms->ban && schedule_bits_has(terms->ban, (size_t)place)))
-			return false;
-		int tasks = schedule_fit_tasks(fit->profile, view, request, (size_t)place, until, terms ? terms->extra : NULL);
-		if (!tasks)
-			return false;
+		bool allowed = schedule_bits_has(request->mask, (size_t)place) &&
+			       !(terms && terms->ban && schedule_bits_has(terms->ban, (size_t)place));
+		int tasks = allowed ? schedule_fit_tasks(fit->profile, view, request, (size_t)place, until,
+							 terms ? terms->extra : NULL)
+				    : 0;
 		fit->spot[i] = (struct schedule_spot){place, tasks};
+		fit->candidates += tasks > 0;
+		fits &= tasks > 0;
 	}
 	fit->spots = count;
-	return schedule_choose_spread(fit->spot, count, request->ntasks);
+	return fits && schedule_choose_spread(fit->spot, count, request->ntasks);
 }
 
 static bool fit_again(const struct schedule_fit *fit, const struct schedule_view *view, const struct schedule_request *request,
@@ -182,23 +186,15 @@ bool schedule_fit_nodes(struct schedule_fit *fit, const struct schedule_view *vi
 	fit->evaluations++;
 	if (request->forced || (terms && terms->forced))
 		return fit_forced(fit, view, request, until, terms);
-	struct scan scan = {view, request, until, terms ? terms->extra : NULL, UINT64_MAX, -1, 0};
+	struct scan scan = {view, request, until, terms ? terms->extra : NULL, UINT64_MAX, -1, 0, 0};
 	fit_scan(fit, &scan, terms);
 	if (scan.best_place >= 0) {
 		fit->spot[0] = (struct schedule_spot){scan.best_place, request->ntasks};
 		fit->spots = 1;
 		return true;
 	}
-	return request->nodes_max > 1 && fit->candidates >= (size_t)request->nodes_min && schedule_choose(fit, request);
-}
-
-size_t schedule_fit_count(const struct schedule_profile *profile, const struct schedule_view *view,
-			  const struct schedule_request *request)
-{
-	size_t count = 0;
-	for (size_t w = 0; w < profile->cluster->words; w++)
-		for (uint64_t word = fit_word(view, request, NULL, w); word;)
-			count +=
-				schedule_fit_tasks(profile, view, request, w * 64 + schedule_bits_pop(&word), view->at, NULL) > 0;
-	return count;
+	if (request->nodes_max == 1 || fit->candidates < (size_t)request->nodes_min || scan.sum < request->ntasks ||
+	    scan.most * request->nodes_max < request->ntasks)
+		return false;
+	return fit->any && scan_enough(fit, &scan) ? schedule_choose_all(fit, request) : schedule_choose(fit, request);
 }

@@ -34,7 +34,7 @@ struct schedule_terms {
 struct schedule_fit {
 	const struct schedule_profile *profile;
 	struct schedule_candidate *candidate;
-	size_t candidates;
+	size_t candidates; /* also when the answer is no: how many nodes could take at least one task */
 	int *tasks;
 	struct schedule_spot *spot;
 	size_t spots;
@@ -62,12 +62,11 @@ bool schedule_fit_licenses(const struct schedule_profile *profile, const struct 
 bool schedule_fit_nodes(struct schedule_fit *fit, const struct schedule_view *view, const struct schedule_request *request,
 			double until, const struct schedule_terms *terms);
 
-/* How many nodes could take at least one task at the view's moment. */
-size_t schedule_fit_count(const struct schedule_profile *profile, const struct schedule_view *view,
-			  const struct schedule_request *request);
-
 /* schedule_choose.c: of the candidates, the fewest that take all tasks, the preferred of those. */
 bool schedule_choose(struct schedule_fit *fit, const struct schedule_request *request);
+
+/* All candidates: where any answer will do. */
+bool schedule_choose_all(struct schedule_fit *fit, const struct schedule_request *request);
 
 /* Spread a request's tasks over the spots in order, where spot->tasks is the most each can take: each is filled in turn, but
  * none is left without a task. False when they do not take all. */

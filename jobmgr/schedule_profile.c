@@ -33,18 +33,6 @@ double schedule_profile_until(double at, int64_t seconds)
 	return seconds && at < SCHEDULE_FOREVER ? at + (double)seconds : SCHEDULE_BEYOND;
 }
 
-int64_t schedule_profile_least(const struct schedule_profile *profile, const struct schedule_view *view, size_t place,
-			       size_t kind, double until)
-{
-	int64_t least = schedule_cluster_at(profile->cluster, view->free, place)[kind];
-	if (view->blind)
-		return least;
-	for (const struct schedule_piece *piece = profile->pieces[place]; piece; piece = piece->next)
-		if (piece->from > view->at && piece->from < until && piece->left[kind] < least)
-			least = piece->left[kind];
-	return least;
-}
-
 void schedule_profile_shift(const struct schedule_profile *profile, struct schedule_view *view, size_t place,
 			    const int64_t *amount, int sign)
 {
@@ -92,10 +80,13 @@ void schedule_profile_end(struct schedule_profile *profile, double at, int place
 		profile->end_capacity = capacity;
 	}
 	profile->end[profile->end_count++] = (struct schedule_end){at, place, source, amount};
-	if (at < profile->first_at[place]) {
-		profile->first_at[place] = at;
-		profile->first_source[place] = source;
-	}
+	if (at >= profile->first_at[place])
+		return;
+	profile->first_at[place] = at;
+	profile->first_source[place] = source;
+	double first = profile->first_at[profile->first_place];
+	if ((size_t)place < profile->cluster->nodes && (at < first || (at == first && place < profile->first_place)))
+		profile->first_place = place;
 }
 
 void schedule_profile_release(struct schedule_profile *profile, double at, int place, int source, const int64_t *amount)
@@ -165,15 +156,8 @@ static void holds_insert(struct schedule_profile *profile, struct schedule_hold 
 	profile->by_from[from] = profile->by_to[to] = profile->hold[profile->hold_count++] = hold;
 }
 
-/* A hold that begins where others begin already leaves less to them too. */
-static void hold_share(struct schedule_profile *profile, const struct schedule_hold *hold)
-{
-	for (size_t i = 0; i < hold->piece_count; i++)
-		for (struct schedule_piece *other = profile->pieces[hold->piece[i].place]; other; other = other->next)
-			for (size_t k = 0; other->from == hold->from && k < profile->cluster->kinds; k++)
-				other->left[k] -= hold->piece[i].draw[k];
-}
-
+/* Where several pieces begin together on a place, the one that was made last knows what is left by all of them; that is the
+ * least, so it is the one that counts. */
 static void hold_pieces(struct schedule_profile *profile, const struct schedule_view *view, struct schedule_hold *hold)
 {
 	const struct schedule_cluster *c = profile->cluster;
@@ -191,8 +175,6 @@ static void hold_pieces(struct schedule_profile *profile, const struct schedule_
 void schedule_profile_hold(struct schedule_profile *profile, const struct schedule_view *view, struct schedule_hold *hold,
 			   size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		hold_share(profile, &hold[i]);
 	for (size_t i = 0; i < count; i++) {
 		hold_pieces(profile, view, &hold[i]);
 		holds_insert(profile, &hold[i]);

@@ -60,6 +60,7 @@ struct schedule_profile {
 	size_t hold_count, hold_capacity;
 	double *first_at; /* by place: its first end (BEYOND: nothing runs there), and of what */
 	int *first_source;
+	int first_place; /* of the nodes, the one with the first of these */
 };
 
 struct schedule_keeping;
@@ -76,8 +77,17 @@ void schedule_profile_copy(const struct schedule_profile *profile, struct schedu
 double schedule_profile_until(double at, int64_t seconds);
 
 /* The least that is free of a kind on a place from the view's moment until `until`. */
-int64_t schedule_profile_least(const struct schedule_profile *profile, const struct schedule_view *view, size_t place,
-			       size_t kind, double until);
+static inline int64_t schedule_profile_least(const struct schedule_profile *profile, const struct schedule_view *view,
+					     size_t place, size_t kind, double until)
+{
+	int64_t least = view->free[place * profile->cluster->kinds + kind];
+	if (view->blind)
+		return least;
+	for (const struct schedule_piece *piece = profile->pieces[place]; piece; piece = piece->next)
+		if (piece->from > view->at && piece->from < until && piece->left[kind] < least)
+			least = piece->left[kind];
+	return least;
+}
 
 /* Take resources of a place from the view's moment until `until`, or give them back. */
 void schedule_profile_take(struct schedule_profile *profile, struct schedule_view *view, size_t place, const int64_t *draw,

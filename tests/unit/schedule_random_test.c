@@ -3,7 +3,7 @@
  * run does in the end. ROTA_SEED=n runs one case. */
 #include "tests/unit/schedule_check.h"
 
-enum { CASES = 1500 };
+enum { CASES = 600 };
 
 static void seeds(uint64_t *first, uint64_t *last)
 {
