@@ -32,7 +32,7 @@ struct fence {
 	const char *two_dir; /* the node's group in version 2, whose core files freeze and kill; NULL = there is none */
 };
 
-enum { PATH_SIZE = 4096, VALUE_SIZE = 4096, FREEZE_TRIES = 200 };
+enum { PATH_SIZE = 4096, VALUE_SIZE = 4096, FREEZE_TRIES = 200, PAUSE_USEC = 1000 };
 
 static bool file_read(const char *dir, const char *key, const char *name, char value[VALUE_SIZE])
 {
@@ -377,12 +377,18 @@ void fence_read(const struct fence *f, const char *key, struct fence_figures *fi
 	figures->cpu_usec = cpu < 0 || !f->dir[CPUACCT] ? cpu : cpu / 1000;
 }
 
-void fence_remove(const struct fence *f, const char *key)
+bool fence_remove(const struct fence *f, const char *key, int64_t patience_usec)
 {
+	bool removed = true;
 	for (int p = 0; p < PARTS; p++) {
 		char path[PATH_SIZE];
 		snprintf(path, sizeof path, "%s/%s", f->dir[p] ? f->dir[p] : "", key);
-		for (int try = 0; f->dir[p] && try < 50 && rmdir(path) < 0 && errno == EBUSY; try++)
-			usleep(2000);
+		int failed = f->dir[p] ? rmdir(path) : 0;
+		for (; failed && errno == EBUSY && patience_usec > 0; patience_usec -= PAUSE_USEC) {
+			usleep(PAUSE_USEC);
+			failed = rmdir(path);
+		}
+		removed = removed && (!failed || errno == ENOENT);
 	}
+	return removed;
 }

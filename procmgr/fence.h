@@ -46,7 +46,7 @@ struct fence_figures {
 
 void fence_read(const struct fence *f, const char *key, struct fence_figures *figures);
 
-/* Remove the empty group of an attempt. */
-void fence_remove(const struct fence *f, const char *key);
+/* Remove the empty group of an attempt; the kernel may need a moment to see that it is empty. False where it is still there. */
+bool fence_remove(const struct fence *f, const char *key, int64_t patience_usec);
 
 #endif

@@ -21,6 +21,8 @@
 #include "lib/log.h"
 #include "procmgr/keeper_parts.h"
 
+enum { REMOVE_USEC = 20000, REMOVE_LATE_USEC = 5000000 };
+
 static void protect_from_oom(void)
 {
 	int fd = geteuid() == 0 ? open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC) : -1;
@@ -200,10 +202,9 @@ static void end(struct keeper *k)
 {
 	char path[RECORD_KEY_SIZE + 32];
 	static const char *const files[] = {"script", "ctl", "pid"};
-	if (k->fence) {
+	if (k->fence)
 		fence_read(k->fence, k->name, &k->figures);
-		fence_remove(k->fence, k->name);
-	}
+	bool removed = !k->fence || fence_remove(k->fence, k->name, REMOVE_USEC);
 	keeper_record_end(k);
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		snprintf(path, sizeof path, "spool/%s/%s", k->name, files[i]);
@@ -212,6 +213,8 @@ static void end(struct keeper *k)
 	snprintf(path, sizeof path, "spool/%s", k->name);
 	if (rmdir(path) < 0)
 		log_warning("could not remove \"%s\": %m", path);
+	if (!removed)
+		fence_remove(k->fence, k->name, REMOVE_LATE_USEC);
 }
 
 void keeper_run(const struct keeper_job *job)

@@ -221,11 +221,12 @@ static const char *cause_of(struct keeper *k, const struct keeper_task *t, int s
 
 bool keeper_task_reap(struct keeper *k, pid_t pid)
 {
-	struct keeper_task *t = k->tasks;
-	while (t < k->tasks + k->task_count && t->pid != pid)
-		t++;
-	if (t == k->tasks + k->task_count)
+	int i = 0;
+	while (i < k->task_count && k->tasks[i].pid != pid)
+		i++;
+	if (i == k->task_count)
 		return false;
+	struct keeper_task *t = &k->tasks[i];
 	if (t->report >= 0)
 		keeper_task_report(k, t);
 	int status = 0;

@@ -102,8 +102,10 @@ static bool open_all(struct launcher *l, struct err *e)
 
 static void close_all(struct launcher *l)
 {
-	if (l->fence)
+	if (l->fence) {
+		fence_tidy(l->fence, is_in_use);
 		fence_leave(l->fence);
+	}
 	fence_free(l->fence);
 	journal_close(l->journal);
 	seal_verify_key_free(l->key);
@@ -168,6 +170,8 @@ static void serve(struct launcher *l)
 		turn(l);
 		if (record_now() - looked >= LOOK_MS * 1000LL || l->end_all) {
 			looked = record_now();
+			if (l->fence && !l->end_all)
+				fence_tidy(l->fence, is_in_use);
 			if (launcher_spool_each(l, look_at) == 0 && l->end_all)
 				break;
 		}

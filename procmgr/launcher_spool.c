@@ -21,7 +21,7 @@
 #include "lib/log.h"
 #include "procmgr/launcher_parts.h"
 
-enum { PATH_SIZE = RECORD_KEY_SIZE + 32 };
+enum { PATH_SIZE = RECORD_KEY_SIZE + 32, REMOVE_USEC = 100000 };
 
 static bool make_path(const char *path, struct err *e)
 {
@@ -259,7 +259,7 @@ void launcher_spool_recover(struct launcher *l, const struct record_key *key)
 	for (int try = 0; l->fence && try < 100 && fence_kill(l->fence, name); try++)
 		usleep(10000);
 	if (l->fence)
-		fence_remove(l->fence, name);
+		fence_remove(l->fence, name, REMOVE_USEC);
 	if (!journal_read(l->journal, &position, note, &told, &e))
 		log_error("%s", e.message);
 	if ((told.used || kept) && !told.end) {

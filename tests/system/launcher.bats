@@ -698,6 +698,8 @@ suspend_and_resume() {
 @test "nothing is left over" {
 	[ -z "$(ls "$DIR/node/n1/spool")" ]
 	if [ "$(id -u)" = 0 ]; then [ -z "$(pgrep -u "$WHO")" ]; fi
+	sleep 0.5
 	run find /sys/fs/cgroup -path "*/rota/lt*/n1/*.0.1" -maxdepth 5
+	echo "$output"
 	[ -z "$output" ]
 }

@@ -313,10 +313,14 @@ static int launch(int argc, char **argv)
 			die("unknown setting \"%s\"", argv[i]);
 		}
 	}
-	char *script = read_file(argv[0], &size);
-	order.script_hash = attack.script ? attack.script : cache(script, size);
-	order.environment_hash = cache(environment, length);
+	char *script = read_file(argv[0], &size), *script_hash = cache(script, size),
+	     *environment_hash = cache(environment, length);
+	order.script_hash = attack.script ? attack.script : script_hash;
+	order.environment_hash = environment_hash;
 	send_order(&order, &attack);
+	free(environment_hash);
+	free(script_hash);
+	free(script);
 	return 0;
 }
 
@@ -392,6 +396,24 @@ static const char *option(int argc, char **argv, const char *name)
 	return NULL;
 }
 
+static int run(const char *verb, int argc, char **argv)
+{
+	struct err e;
+	if (strcmp(verb, "launch") == 0 && argc > 0)
+		return launch(argc, argv);
+	if (strcmp(verb, "send") == 0)
+		return send_message(argc, argv);
+	if (strcmp(verb, "journal") == 0 || strcmp(verb, "wait") == 0)
+		return journal(argc, argv, *verb == 'w');
+	if (strcmp(verb, "keys") == 0)
+		must(seal_keys_make(conf.keys_dir, &e), &e);
+	else if (strcmp(verb, "raw") == 0 && argc > 0)
+		send_packet(argv[0], strlen(argv[0]));
+	else
+		die("unknown verb \"%s\"", verb);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct err e;
@@ -401,20 +423,7 @@ int main(int argc, char **argv)
 	if (argc < 6 || !config)
 		die("usage: launcher_driver --config FILE --node NAME VERB ...");
 	must(conf_load(&conf, config, &e), &e);
-	if (option(argc, argv, "--launcher-fd"))
-		return pass_on();
-	const char *verb = argv[5];
-	if (strcmp(verb, "keys") == 0)
-		must(seal_keys_make(conf.keys_dir, &e), &e);
-	else if (strcmp(verb, "launch") == 0 && argc > 6)
-		return launch(argc - 6, argv + 6);
-	else if (strcmp(verb, "send") == 0)
-		return send_message(argc - 6, argv + 6);
-	else if (strcmp(verb, "raw") == 0 && argc > 6)
-		send_packet(argv[6], strlen(argv[6]));
-	else if (strcmp(verb, "journal") == 0 || strcmp(verb, "wait") == 0)
-		return journal(argc - 6, argv + 6, *verb == 'w');
-	else
-		die("unknown verb \"%s\"", verb);
-	return 0;
+	int code = option(argc, argv, "--launcher-fd") ? pass_on() : run(argv[5], argc - 6, argv + 6);
+	conf_clear(&conf);
+	return code;
 }
