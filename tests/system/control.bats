@@ -1,0 +1,322 @@
+#!/usr/bin/env bats
+# What befalls steps on their way: limits of time and memory, cancel, suspend, hold, modify, prologs and epilogs, groups,
+# drained and short nodes. Outcomes are read in SQL.
+
+load helper
+
+setup_file() {
+	export SITE=$BATS_FILE_TMPDIR/site
+	mkdir -p "$SITE"
+	chmod 0755 "$SITE" "$BATS_FILE_TMPDIR"
+	# The site's prolog and epilog log themselves, and fail where a file asks them to.
+	for hook in prolog epilog; do
+		printf '#!/bin/sh\necho "%s $ROTA_JOB_ID.$ROTA_STEP $ROTA_NODE" >>%s/log\n[ ! -e %s/fail-%s ]\n' "$hook" "$SITE" "$SITE" "$hook" >"$SITE/$hook"
+		chmod 0755 "$SITE/$hook"
+	done
+	instance_up 3 --cpus 4 --mem 4000 --set node.grace=1 --set schedule.period=1 --site-prolog "$SITE/prolog" --site-epilog "$SITE/epilog"
+	rota admin license create solver --total=2
+	rota admin node change n3 --gres=gpu:2 --features=fast,big
+	rota admin partition create narrow --nodes=n1 --max-time=1:00 --priority=5
+}
+
+teardown_file() {
+	instance_down
+}
+
+submit() {
+	local text=$1
+	shift
+	printf '%s\n' "$text" >"$BATS_TEST_TMPDIR/job.sh"
+	cd "$BATS_TEST_TMPDIR" && rota submit --parsable "$@" job.sh
+}
+
+sql() {
+	rota sql -Atc "$1"
+}
+
+# state JOB [STEP-ID]
+state() {
+	sql "select state from rota.step where job_id = $1 and step_id = ${2:-0}"
+}
+
+is() {
+	[ "$(state "$1")" = "$2" ]
+}
+
+@test "a step that runs into its limit is told, then killed: timeout" {
+	job=$(submit '#!/bin/bash
+trap "" TERM
+while :; do sleep 0.1; done' --time=0:02)
+	eventually 15 is "$job" timeout
+	run sql "select cause from rota.step where job_id = $job"
+	[ "$output" = time_limit ]
+}
+
+@test "a cancelled step that ignores SIGTERM is gone after the grace time" {
+	job=$(submit '#!/bin/bash
+trap "" TERM
+echo $$ >pid
+while :; do sleep 0.1; done')
+	eventually 10 is "$job" running
+	eventually 5 test -s "$BATS_TEST_TMPDIR/pid"
+	rota cancel "$job"
+	eventually 10 is "$job" cancelled
+	run kill -0 "$(cat "$BATS_TEST_TMPDIR/pid")"
+	[ "$status" -ne 0 ]
+	run rota wait "$job"
+	[ "$status" -ne 0 ]
+}
+
+@test "cancelling a job ends what waits, too, and one element alone" {
+	job=$(submit '#!/bin/bash
+#ROTA step one
+sleep 60
+#ROTA step two --array=0-9 --after=one
+true')
+	eventually 10 is "$job" running
+	rota cancel "$job.two[3]"
+	rota cancel "$job"
+	eventually 10 is "$job" cancelled
+	run sql "select string_agg(distinct state, ' ') from rota.step where job_id = $job"
+	[ "$output" = cancelled ]
+	run sql "select state || ' ' || steps_left from rota.job where job_id = $job"
+	[ "$output" = "cancelled 0" ]
+}
+
+@test "memory over the limit is a cause of its own" {
+	[ "$(id -u)" = 0 ] || skip "control groups need root"
+	job=$(submit '#!/bin/bash
+exec perl -e "my \$x = q(x) x (400 * 1024 * 1024); sleep 1"' --mem=100M)
+	eventually 20 is "$job" out_of_memory
+	run sql "select cause from rota.step where job_id = $job"
+	[ "$output" = out_of_memory ]
+}
+
+@test "suspend gives the CPUs back and stops the clock; resume takes them again" {
+	job=$(submit '#!/bin/bash
+for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done' --nodelist=n2 --ntasks=4 --time=1:00)
+	eventually 10 is "$job" running
+	rota suspend "$job"
+	eventually 5 is "$job" suspended
+	[ "$(sql "select cpus_used from rota.node where name = 'n2'")" = 0 ]
+	sleep 1.5
+	[ "$(state "$job")" = suspended ]
+	rota resume "$job"
+	eventually 10 is "$job" completed
+	run sql "select string_agg(event, ' ' order by event_id) from rota.event where job_id = $job and event in ('suspend', 'resume', 'complete')"
+	[ "$output" = "suspend resume complete" ]
+}
+
+@test "a suspended step waits for its CPUs when another has them" {
+	job=$(submit '#!/bin/bash
+for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done' --nodelist=n2 --ntasks=4)
+	eventually 10 is "$job" running
+	rota suspend "$job"
+	eventually 5 is "$job" suspended
+	other=$(submit '#!/bin/bash
+sleep 1' --nodelist=n2 --ntasks=4)
+	eventually 10 is "$other" running
+	rota resume "$job"
+	[ "$(state "$job")" = suspended ]
+	eventually 20 is "$job" completed
+	run sql "select (select ended_at from rota.step where job_id = $other) < (select max(at) from rota.event where job_id = $job and event = 'resume')"
+	[ "$output" = t ]
+}
+
+@test "signals reach the tasks" {
+	job=$(submit '#!/bin/bash
+trap "exit 7" USR1
+while :; do sleep 0.1; done')
+	eventually 10 is "$job" running
+	sleep 0.3
+	rota signal USR1 "$job"
+	eventually 10 is "$job" failed
+	run sql "select exit_code from rota.step where job_id = $job"
+	[ "$output" = 7 ]
+}
+
+@test "held steps wait, released ones run, and why says so" {
+	job=$(submit '#!/bin/bash
+true' --hold)
+	run rota why "$job"
+	[[ "$output" == *hold* ]]
+	[ "$(state "$job")" = pending ]
+	rota release "$job"
+	eventually 10 is "$job" completed
+}
+
+@test "what waits can be changed, and runs as changed" {
+	job=$(submit '#!/bin/bash
+echo "$PWD"' --hold)
+	mkdir "$BATS_TEST_TMPDIR/elsewhere"
+	rota modify "$job" --time=5:00 --cpus-per-task=2 --output="$BATS_TEST_TMPDIR/changed.out" --workdir="$BATS_TEST_TMPDIR/elsewhere"
+	rota release "$job"
+	eventually 10 is "$job" completed
+	[ "$(cat "$BATS_TEST_TMPDIR/changed.out")" = "$BATS_TEST_TMPDIR/elsewhere" ]
+	run sql "select t.time_limit_s || ' ' || a.cpus from rota.attempt t join rota.allocation a using (job_id, step_id, attempt) where job_id = $job"
+	[ "$output" = "300 2" ]
+}
+
+@test "begin, deadline, licences, gres and features decide when and where" {
+	later=$(submit '#!/bin/bash
+true' --begin=now+3seconds)
+	never=$(submit '#!/bin/bash
+true' --hold --time=0:01 --deadline=now+3seconds)
+	one=$(submit '#!/bin/bash
+sleep 1' --licenses=solver:2)
+	two=$(submit '#!/bin/bash
+true' --licenses=solver:1)
+	gpu=$(submit '#!/bin/bash
+echo "gpus $CUDA_VISIBLE_DEVICES"' --gres=gpu:2 --output="$BATS_TEST_TMPDIR/gpu.out")
+	fast=$(submit '#!/bin/bash
+true' --constraint='fast&!slow')
+	for job in "$later" "$one" "$two" "$gpu" "$fast"; do
+		eventually 20 is "$job" completed
+	done
+	eventually 10 is "$never" deadline
+	run sql "select (select s.started_at - submit_at from rota.step s join rota.job using (job_id) where job_id = $later) >= interval '2 s'"
+	[ "$output" = t ]
+	run sql "select (select min(at) from rota.event where job_id = $two and event = 'start') > (select ended_at from rota.step where job_id = $one)"
+	[ "$output" = t ]
+	grep -qx 'gpus 0,1' "$BATS_TEST_TMPDIR/gpu.out"
+	run sql "select string_agg(distinct nodes[1], ' ') from rota.attempt where job_id in ($gpu, $fast)"
+	[ "$output" = n3 ]
+}
+
+@test "exclusive takes whole nodes, and what is behind it in the queue does not overtake" {
+	wide=$(submit '#!/bin/bash
+sleep 1' --nodes=3 --exclusive)
+	small=$(submit '#!/bin/bash
+true')
+	eventually 20 is "$small" completed
+	eventually 20 is "$wide" completed
+	run sql "select (select min(at) from rota.event where job_id = $wide and event = 'start') < (select min(at) from rota.event where job_id = $small and event = 'start')"
+	[ "$output" = t ]
+	run sql "select sum(cpus) from rota.allocation where job_id = $wide"
+	[ "$output" = 12 ]
+}
+
+@test "backfill starts what delays nobody, and the blocked step has an expected start" {
+	long=$(submit '#!/bin/bash
+sleep 3' --nodelist=n1 --ntasks=4 --time=0:20)
+	eventually 10 is "$long" running
+	blocked=$(submit '#!/bin/bash
+true' --nodes=3 --ntasks-per-node=4 --time=0:10)
+	short=$(submit '#!/bin/bash
+true' --ntasks=1 --time=0:01)
+	eventually 10 is "$short" completed
+	[ "$(state "$blocked")" = pending ]
+	run rota why "$blocked"
+	[[ "$output" == *"$long.script"* ]]
+	[ "$(sql "select expected_at is not null from rota.plan where job_id = $blocked")" = t ]
+	eventually 20 is "$blocked" completed
+}
+
+@test "partitions: limits are refused at submission, states keep from starting" {
+	run submit '#!/bin/bash
+true' --partition=narrow --time=10:00
+	[ "$status" -ne 0 ]
+	[[ "$output" == *--time* ]]
+	rota admin partition change narrow --state=down
+	job=$(submit '#!/bin/bash
+true' --partition=narrow --time=0:10)
+	sleep 1.5
+	[ "$(state "$job")" = pending ]
+	run rota why "$job"
+	[[ "$output" == *narrow* ]]
+	rota admin partition change narrow --state=up
+	eventually 10 is "$job" completed
+}
+
+@test "prolog and epilog of site and user run in order, once for a group on a node" {
+	: >"$SITE/log"
+	printf '#!/bin/sh\necho "user-prolog $ROTA_STEP" >>trace\n' >"$BATS_TEST_TMPDIR/up"
+	printf '#!/bin/sh\necho "user-epilog $ROTA_STEP" >>trace\n' >"$BATS_TEST_TMPDIR/ue"
+	chmod +x "$BATS_TEST_TMPDIR/up" "$BATS_TEST_TMPDIR/ue"
+	job=$(submit '#!/bin/bash
+#ROTA --group=G --nodelist=n1 --prolog=./up --epilog=./ue
+#ROTA step a
+echo task-a >>trace
+#ROTA step b --after=a
+echo task-b >>trace')
+	rota wait "$job"
+	no_keeper() { [ "$(sql "select count(*) from rota.allocation where gone_at is null")" = 0 ]; }
+	eventually 10 no_keeper
+	[ "$(tr '\n' ' ' <"$BATS_TEST_TMPDIR/trace")" = "user-prolog a task-a task-b user-epilog a " ]
+	[ "$(grep -c "^prolog $job" "$SITE/log")" = 1 ]
+	[ "$(grep -c "^epilog $job" "$SITE/log")" = 1 ]
+	run sql "select string_agg(hook, ' ' order by ended_at) from rota.hook_run where job_id = $job"
+	[ "$output" = "site_prolog user_prolog user_epilog site_epilog" ]
+}
+
+@test "a failing site prolog drains its node and holds the step; a failing epilog drains" {
+	touch "$SITE/fail-prolog"
+	job=$(submit '#!/bin/bash
+true' --nodelist=n2)
+	drained() { [ "$(sql "select state from rota.node where name = 'n2'")" = drain ]; }
+	eventually 10 drained
+	run sql "select state || ' ' || held from rota.step where job_id = $job"
+	[ "$output" = "pending system" ]
+	run rota nodes
+	[[ "$output" == *prolog* ]]
+	rm "$SITE/fail-prolog"
+	rota admin node resume n2
+	rota release "$job"
+	touch "$SITE/fail-epilog"
+	eventually 10 is "$job" completed
+	eventually 10 drained
+	rm "$SITE/fail-epilog"
+	rota admin node resume n2
+}
+
+@test "drained nodes get nothing new; what can run elsewhere does" {
+	rota admin node drain n1 --reason="a fan is loud"
+	job=$(submit '#!/bin/bash
+true' --nodelist=n1)
+	other=$(submit '#!/bin/bash
+true')
+	eventually 10 is "$other" completed
+	[ "$(state "$job")" = pending ]
+	run rota why "$job"
+	[[ "$output" == *"n1"* ]]
+	rota admin node resume n1
+	eventually 10 is "$job" completed
+}
+
+@test "a node with less than prescribed is not used, and says why" {
+	rota admin node change n3 --cpus=4096 --hardware-check=true
+	invalid() { [ "$(sql "select state from rota.node where name = 'n3'")" = invalid ]; }
+	eventually 15 invalid
+	run rota nodes n3 --json
+	[[ "$output" == *"4096 prescribed"* ]]
+	rota admin node change n3 --cpus=4 --hardware-check=false
+	up() { [ "$(sql "select state from rota.node where name = 'n3'")" = up ]; }
+	eventually 15 up
+}
+
+@test "several nodes: the script runs on the first; with --run=tasks every task runs, and its rank is its own" {
+	job=$(submit '#!/bin/bash
+echo "$ROTA_NODE $ROTA_NNODES" >once' --nodes=2 --ntasks-per-node=2)
+	rota wait "$job"
+	[ "$(cat "$BATS_TEST_TMPDIR/once")" = "n1 2" ]
+	job=$(submit '#!/bin/bash
+echo "$ROTA_TASK_ID" >"rank.$ROTA_TASK_ID"' --nodes=2 --ntasks-per-node=2 --run=tasks)
+	rota wait "$job"
+	[ "$(cat "$BATS_TEST_TMPDIR"/rank.* | sort | tr '\n' ' ')" = "0 1 2 3 " ]
+	run sql "select count(*) || ' ' || count(distinct node_id) from rota.task_end where job_id = $job"
+	[ "$output" = "4 2" ]
+}
+
+@test "figures of a task are recorded" {
+	job=$(submit '#!/bin/bash
+exec perl -e "my \$x = q(x) x (50 * 1024 * 1024); my \$n = 0; \$n += \$_ for 1 .. 3_000_000"')
+	rota wait "$job"
+	run sql "select user_usec > 10000 and max_rss_kb > 40000 and minor_faults > 0 and voluntary_switches is not null from rota.task_end where job_id = $job"
+	[ "$output" = t ]
+}
+
+@test "nothing is left allocated" {
+	run sql "select (select count(*) from rota.allocation where ended_at is null) || ' ' || (select sum(cpus_used) + sum(mem_used_mb) from rota.node)
+		|| ' ' || (select sum(used) from rota.license) || ' ' || (select count(*) from rota.node_gres where job_id is not null) || ' ' || (select count(*) from rota.node_order)"
+	[ "$output" = "0 0 0 0 0" ]
+}
