@@ -5,7 +5,8 @@
  *    there) waits without blocking anybody.
  *  - The first step of a partition that does not fit blocks it. The first `reservations` such steps hold a reservation,
  *    which binds every partition; behind them a step starts only where it delays none (without backfill: not at all).
- *  - A step that lacks nothing but a licence holds no nodes; it closes that licence to all behind it. */
+ *  - A step that lacks nothing but a licence holds no nodes and blocks nobody; it closes that licence to all behind it, so
+ *    that small users of it do not starve a large one. */
 #include "jobmgr/schedule.h"
 
 #include <string.h>
