@@ -8,7 +8,7 @@
 #include "jobmgr/option_text.h"
 #include "jobmgr/option_value.h"
 
-enum { EXPORT_LONGEST = 65536 };
+enum { EXPORT_LONGEST = 16384 };
 
 static char *take_value(const char **text)
 {

@@ -13,7 +13,7 @@
 #include "jobmgr/option_text.h"
 #include "jobmgr/translate_parts.h"
 
-enum { ITEMS_MOST = 100000, FOLDER_LONGEST = 2048, KEY_LONGEST = 128, NAME_LONGEST = 1024 };
+enum { ITEMS_MOST = 100000, HOPELESS = 1000, FOLDER_LONGEST = 2048, KEY_LONGEST = 128, NAME_LONGEST = 1024 };
 
 void translation_init(struct translation *t, const struct translate_request *request, const struct translate_limits *limits,
 		      struct translate_problems *problems)
@@ -22,6 +22,7 @@ void translation_init(struct translation *t, const struct translate_request *req
 	t->request = request;
 	t->limits = limits;
 	t->problems = problems;
+	t->latest = -1;
 	t->context = (struct option_context){request->now, limits->array, ITEMS_MOST};
 }
 
@@ -64,30 +65,34 @@ static bool is_known(const struct translate_problems *p, const struct translate_
 }
 
 /* Keep a problem, unless it is there already: what a header line gets wrong, it gets wrong for each step. */
-static void keep(struct translation *t, const struct translate_problem *problem)
+static bool keep(struct translation *t, const struct translate_problem *problem)
 {
 	struct translate_problems *p = t->problems;
+	t->refused++;
+	t->latest = -1;
 	if (is_known(p, problem))
-		return;
+		return false;
 	if (p->count == TRANSLATE_PROBLEMS_MOST) {
 		p->more++;
-		return;
+		return false;
 	}
 	if (!p->list)
 		p->list = xcalloc(TRANSLATE_PROBLEMS_MOST, sizeof *p->list);
+	t->latest = p->count;
 	p->list[p->count++] = *problem;
+	return true;
 }
 
-void translate_problem(struct translation *t, int line, const char *option, const struct err *e)
+bool translate_problem(struct translation *t, int line, const char *option, const struct err *e)
 {
 	struct translate_problem problem = {.line = line};
 	snprintf(problem.option, sizeof problem.option, "%s", option);
 	snprintf(problem.message, sizeof problem.message, "%s", e->message);
 	snprintf(problem.hint, sizeof problem.hint, "%s", e->hint);
-	keep(t, &problem);
+	return keep(t, &problem);
 }
 
-void translate_refuse(struct translation *t, int line, const char *option, const char *format, ...)
+bool translate_refuse(struct translation *t, int line, const char *option, const char *format, ...)
 {
 	struct translate_problem problem = {.line = line};
 	va_list args;
@@ -95,17 +100,22 @@ void translate_refuse(struct translation *t, int line, const char *option, const
 	va_start(args, format);
 	vsnprintf(problem.message, sizeof problem.message, format, args);
 	va_end(args);
-	keep(t, &problem);
+	return keep(t, &problem);
+}
+
+bool translate_hopeless(const struct translation *t)
+{
+	return t->refused >= HOPELESS;
 }
 
 void translate_hint(struct translation *t, const char *format, ...)
 {
-	struct translate_problems *p = t->problems;
 	va_list args;
-	if (p->more > 0 || p->list[p->count - 1].hint[0])
+	if (t->latest < 0)
 		return;
+	struct translate_problem *problem = &t->problems->list[t->latest];
 	va_start(args, format);
-	vsnprintf(p->list[p->count - 1].hint, sizeof p->list->hint, format, args);
+	vsnprintf(problem->hint, sizeof problem->hint, format, args);
 	va_end(args);
 }
 

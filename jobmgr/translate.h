@@ -69,7 +69,8 @@ struct translate_problem {
 	char hint[256]; /* "" = none */
 };
 
-/* Problems, in the order of lines; those beyond TRANSLATE_PROBLEMS_MOST are counted only. Zero it before use. */
+/* Problems, in the order of lines; those beyond TRANSLATE_PROBLEMS_MOST are counted only, and behind a thousand the reading ends.
+ * Zero it before use. */
 enum { TRANSLATE_PROBLEMS_MOST = 50 };
 
 struct translate_problems {

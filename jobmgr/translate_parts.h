@@ -59,6 +59,8 @@ struct translation {
 	int header_last; /* last line before the first step */
 	struct translate_step *steps;
 	int step_count, step_room;
+	int refused; /* refusals, those of one and the same problem included */
+	int latest;  /* index of the problem that the latest refusal made; -1: it made none */
 	struct translate_edge *edges;
 	int edge_count, edge_room;
 };
@@ -68,11 +70,16 @@ void translation_init(struct translation *t, const struct translate_request *req
 void translation_clear(struct translation *t);
 struct translate_step *translation_add_step(struct translation *t, const char *name, int line);
 
-/* Problems: one with an error's text, one with a text of its own, and a hint for the last one; line 0 and option "" where none.
- */
-void translate_problem(struct translation *t, int line, const char *option, const struct err *e);
-void translate_refuse(struct translation *t, int line, const char *option, const char *format, ...)
+/* Problems: one with an error's text, and one with a text of its own; line 0 and option "" where none. True if it is a new one
+ * that is kept; only then it is worth looking for a hint. */
+bool translate_problem(struct translation *t, int line, const char *option, const struct err *e);
+bool translate_refuse(struct translation *t, int line, const char *option, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+
+/* So much was refused that it is not worth reading on: what readers of long lists ask at each item. */
+bool translate_hopeless(const struct translation *t);
+
+/* A hint for the problem just made. */
 void translate_hint(struct translation *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* translate_words.c: a directive's text as a shell would split it, in memory of its own. */

@@ -106,9 +106,10 @@ static void unknown_step(struct peer_list *l, const char *name)
 {
 	struct translation *t = l->p->t;
 	struct option_nearest nearest = OPTION_NEAREST(name);
-	for (int i = 0; t->problems->count < TRANSLATE_PROBLEMS_MOST && i < t->step_count; i++)
+	if (!translate_refuse(t, l->line, l->option, "unknown step \"%s\"", OPTION_QUOTE(name)))
+		return;
+	for (int i = 0; i < t->step_count; i++)
 		option_nearest_try(&nearest, t->steps[i].name);
-	translate_refuse(t, l->line, l->option, "unknown step \"%s\"", OPTION_QUOTE(name));
 	if (nearest.best)
 		translate_hint(t, "did you mean \"%s\"?", nearest.best);
 	else
@@ -208,7 +209,7 @@ static void read_dependency(struct peer_list *l, char *text)
 		rest = NULL;
 	}
 	free(item);
-	while ((item = option_item(&rest, ':'))) {
+	while (!translate_hopeless(l->p->t) && (item = option_item(&rest, ':'))) {
 		add_peer(l, item, (enum translate_condition)condition);
 		free(item);
 	}
@@ -230,7 +231,7 @@ static void read_list(struct peer_list *l, const char *text, void (*read)(struct
 	}
 	l->s->deps_any = l->s->deps_any || any;
 	char *item;
-	while ((item = option_item(&text, any ? '?' : ','))) {
+	while (!translate_hopeless(l->p->t) && !l->p->full && (item = option_item(&text, any ? '?' : ','))) {
 		if (*item)
 			read(l, item);
 		else
@@ -342,7 +343,7 @@ void translate_peers(struct translation *t)
 	for (int i = 0; t->sequence && i < t->step_count; i++)
 		t->sequence = !names_peers(&t->steps[i]);
 	index_names(&p);
-	for (int i = 0; i < t->step_count; i++) {
+	for (int i = 0; i < t->step_count && !p.full && !translate_hopeless(t); i++) {
 		struct translate_step *s = &t->steps[i];
 		s->first_edge = t->edge_count;
 		read_step_after(&p, s);

@@ -184,7 +184,7 @@ void translate_read(struct translation *t)
 	struct reader r = {.t = t};
 	const char *text = t->request->script, *end = text + t->request->size;
 	bool good = check_bytes(t);
-	while (good && text < end) {
+	while (good && text < end && !translate_hopeless(t)) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		r.line++;
 		read_line(&r, text, (size_t)((newline ? newline : end) - text));

@@ -47,22 +47,26 @@ static void put(struct place *p, const struct option_row *row, const char *text,
 /* What #PBS says in several places adds up where the option is a list. */
 static void put_pbs(void *to, const struct option_row *row, const char *text, bool total)
 {
+	enum { LONGEST = 4096 }; /* each addition means to read the whole list again */
 	struct place *p = to;
 	const json_t *before = p->set->of[row->id].value;
 	char separator = row->kind == OPTION_EXPORT ? ',' : row->kind == OPTION_FEATURES ? '&' : '\0';
 	if (!before || !separator) {
 		put(p, row, text, total);
-		return;
+	} else if (json_string_length(before) > LONGEST) {
+		translate_refuse(p->t, p->line, p->written, "the list of all lines together is too long");
+	} else {
+		char *joined = xasprintf("%s%c%s", json_string_value(before), separator, text);
+		put(p, row, joined, total);
+		free(joined);
 	}
-	char *joined = xasprintf("%s%c%s", json_string_value(before), separator, text);
-	put(p, row, joined, total);
-	free(joined);
 }
 
 static void unknown(struct place *p, const char *name)
 {
-	const char *nearest = option_nearest(name, p->spelling);
-	translate_refuse(p->t, p->line, p->written, "unknown option");
+	const char *nearest = NULL;
+	if (translate_refuse(p->t, p->line, p->written, "unknown option"))
+		nearest = option_nearest(name, p->spelling);
 	if (nearest)
 		translate_hint(p->t, "did you mean \"--%s\"?", nearest);
 }
@@ -159,7 +163,7 @@ static int read_pbs(struct place *p, const char *const *words, int count)
 	else if (letter != 'l')
 		put_pbs_letter(p, letter, value);
 	else
-		while ((resource = option_item(&value, ','))) {
+		while (!translate_hopeless(p->t) && (resource = option_item(&value, ','))) {
 			put_pbs_letter(p, letter, resource);
 			free(resource);
 		}
@@ -170,7 +174,7 @@ void translate_set_read(struct translation *t, struct translate_set *set, enum o
 			int count, int line, bool own)
 {
 	struct place p = {.t = t, .set = set, .spelling = spelling, .line = line, .own = own};
-	for (int i = 0; i < count;) {
+	for (int i = 0; i < count && !translate_hopeless(t);) {
 		if (words[i][0] != '-' || !words[i][1]) {
 			translate_refuse(t, line, "", "\"%s\" is not an option", OPTION_QUOTE(words[i]));
 			i++;

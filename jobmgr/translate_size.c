@@ -197,25 +197,39 @@ static void number_steps(struct translation *t)
 	}
 }
 
-/* Lists that header lines give to all steps are written once in the script, but once a step in the plan. */
-static void check_lists_sum(struct translation *t)
+/* About how many bytes an option's value takes in the plan. */
+static size_t weight(const json_t *value)
 {
-	enum { ITEMS_MOST = 1000000 };
-	int64_t items = 0;
+	enum { ITEM = 32, MEMBER = 96 };
+	size_t indices = json_array_size(json_object_get(value, "indices"));
+	return json_string_length(value) + ITEM * (json_array_size(value) + indices) + MEMBER * json_object_size(value);
+}
+
+/* What lines before the first step say is written once in the script, but once a step in the plan. */
+static bool check_weight(struct translation *t)
+{
+	enum { MOST = 32 << 20, STEP = 1024 };
+	size_t sum = 0;
 	for (int i = 0; i < t->step_count; i++) {
 		const struct translate_step *s = &t->steps[i];
-		items += (int64_t)json_array_size(translate_value(t, s, OPTION_ID_NODELIST)) +
-			 (int64_t)json_array_size(translate_value(t, s, OPTION_ID_EXCLUDE)) +
-			 (int64_t)json_array_size(json_object_get(translate_value(t, s, OPTION_ID_ARRAY), "indices"));
-		if (items > ITEMS_MOST) {
-			translate_refuse(t, s->line, "", "the lists of nodes and indices of all steps together are too long");
-			return;
+		sum += STEP + 3 * strlen(t->request->workdir);
+		for (int id = 0; id < OPTION_ROWS; id++) {
+			const struct option_row *row = option_row((enum option_id)id);
+			if (row->level == OPTION_STEP && row->kind != OPTION_AFTER)
+				sum += weight(translate_value(t, s, row->id));
+		}
+		if (sum > MOST) {
+			translate_refuse(t, s->line, "", "the options of all steps together are too long");
+			return false;
 		}
 	}
+	return true;
 }
 
 void translate_sizes(struct translation *t)
 {
+	if (!check_weight(t))
+		return;
 	for (int i = 0; i < t->step_count; i++)
 		read_sizes(t, &t->steps[i]);
 	share_nodes(t);
@@ -227,5 +241,4 @@ void translate_sizes(struct translation *t)
 	}
 	check_corr(t);
 	number_steps(t);
-	check_lists_sum(t);
 }

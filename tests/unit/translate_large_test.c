@@ -32,10 +32,11 @@ static void deep(void **state)
 	free(script);
 }
 
+/* CPU time, so that a busy machine does not count. */
 static double seconds(void)
 {
 	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -107,12 +108,61 @@ static void amplified(void **state)
 		      &wide);
 }
 
+/* One line, or one option, of megabytes, before many steps: nothing in it may cost more than a look. */
+static void long_lines(void **state)
+{
+	enum { SIZE = 4 << 20, STEPS = 3000 };
+	static const struct {
+		const char *head, *item;
+	} cases[] = {
+		{"#ROTA ", "--tmex "},
+		{"#ROTA ", "--time=x "},
+		{"#ROTA ", "tmex "},
+		{"#ROTA --after=", "812,"},
+		{"#ROTA --after=", "stex:ok,"},
+		{"#ROTA --after=", "a0:x?"},
+		{"#ROTA --after=", ",,"},
+		{"#SBATCH -d ", "afterok:812:"},
+		{"#SBATCH --dependency=afterok", ":812"},
+		{"#SBATCH --dependency=", "afterx,"},
+		{"#PBS -l ", "walltmex=1,"},
+		{"#PBS ", "-l walltmex=1 "},
+		{"#PBS ", "-v A=1 "},
+		{"#PBS ", "-l nodes=1:a "},
+		{"#ROTA --constraint=", "a&"},
+		{"#ROTA --gres=", "gpu,"},
+		{"#ROTA --nodelist=", "n[1-9],"},
+		{"#ROTA --array=", "0-1:3,"},
+		{"#ROTA --export=", "A=1,"},
+		{"#ROTA --mail-type=", "END,"},
+		{"#ROTA --output=", "%j"},
+	};
+	struct translate_problems problems;
+	char *script = xmalloc(SIZE + 1);
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		size_t used = (size_t)sprintf(script, BASH "%s", cases[i].head), length = strlen(cases[i].item);
+		for (; used < SIZE - STEPS * 40; used += length)
+			memcpy(script + used, cases[i].item, length);
+		script[used++] = '\n';
+		for (int k = 0; k < STEPS; k++)
+			used += (size_t)sprintf(script + used, "#ROTA step a%d%s\n", k, k ? "" : " --after=none");
+		double begin = seconds();
+		json_decref(run(script, NULL, NULL, &problems));
+		if (seconds() - begin > 5)
+			fail_msg("%s%s... took %f seconds", cases[i].head, cases[i].item, seconds() - begin);
+		translate_problems_free(&problems);
+	}
+	free(script);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(deep),
 		cmocka_unit_test(large),
 		cmocka_unit_test(amplified),
+		cmocka_unit_test(long_lines),
 	};
 	return cmocka_run_group_tests(tests, utc, NULL);
 }
