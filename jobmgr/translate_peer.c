@@ -151,6 +151,11 @@ static void add_peer(struct peer_list *l, const char *name, enum translate_condi
 		translate_hint(l->p->t, "steps that start together belong in one script");
 		return;
 	}
+	if (l->kind == TRANSLATE_SAME_NODES && !*rest) {
+		translate_refuse(l->p->t, l->line, l->option, "job %s has no one set of nodes", name);
+		translate_hint(l->p->t, "name one of its steps, as in %s.solve", name);
+		return;
+	}
 	if (*rest)
 		edge.peer_name = xstrdup(rest + 1);
 	add_edge(l, &edge);

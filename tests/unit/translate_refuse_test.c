@@ -130,6 +130,7 @@ static void refused_peers(void **state)
 		LINE(BASH "#ROTA --after=812.\n", 2, "--after", "is neither a step nor a job", NULL),
 		LINE(BASH "#ROTA --after=812.7\n", 2, "--after", "is neither a step nor a job", NULL),
 		LINE(BASH "#ROTA --after='812.solve[7]'\n", 2, "--after", "is neither a step nor a job", NULL),
+		LINE(BASH "#ROTA --same-nodes=812\n", 2, "--same-nodes", "job 812 has no one set of nodes", "812.solve"),
 		LINE(BASH "#ROTA --with=812\n", 2, "--with", "\"812\" is in another job", NULL),
 		LINE(BASH "#ROTA --after=a\n#ROTA step a\n#ROTA step b --after=none\n", 2, "--after",
 		     "step \"a\" is named for all steps", NULL),
