@@ -44,7 +44,6 @@ struct side {
 
 struct gate {
 	struct gate_office office;
-	struct db_watcher watcher;
 	struct side plain, tls;
 	char *lock; /* path of the Unix socket's lock */
 	bool stands_by, owns_socket;
@@ -186,30 +185,10 @@ static bool gate_open_tls(struct gate *gate, struct err *e)
 	return true;
 }
 
-/* the database */
-
-static void database_up(struct db *db, void *arg)
+static void database_bell(void *arg)
 {
 	struct gate *gate = arg;
 
-	(void)db;
-	log_info("the gate is connected to the database");
-	gate_park_bell(&gate->office); /* what rang meanwhile was not heard */
-}
-
-static void database_down(struct db *db, const struct err *e, void *arg)
-{
-	(void)db;
-	(void)arg;
-	log_warning("the gate has no database: %s", e->message);
-}
-
-static void database_bell(struct db *db, const char *channel, void *arg)
-{
-	struct gate *gate = arg;
-
-	(void)db;
-	(void)channel;
 	gate_park_bell(&gate->office);
 }
 
@@ -225,21 +204,17 @@ static unsigned gate_bound(void)
 
 struct gate *gate_open(struct event_base *base, const struct conf *conf, const struct seal_mac_key *key, struct err *e)
 {
-	static const char *const channels[] = {"rota_event", NULL};
 	struct timeval retry = {.tv_sec = GATE_RETRY};
 	struct gate *gate = xcalloc(1, sizeof *gate);
-	char *conninfo = db_conninfo(conf, "rota_jobmgr", "jobmgrd gate");
 
 	gate->office = (struct gate_office){.base = base, .conf = conf, .key = key};
-	gate->watcher = (struct db_watcher){.up = database_up, .down = database_down, .bell = database_bell, .arg = gate};
 	gate->lock = xasprintf("%s.lock", conf->gate_socket);
 	gate->connections = gate_connections_new(base, gate_bound());
 	TAILQ_INIT(&gate->office.calls);
 	TAILQ_INIT(&gate->office.parks);
 	gate->office.auth = gate_auth_new(base, conf->munge_socket);
-	gate->office.db = db_open(base, conninfo, API_JOBMGR, channels, &gate->watcher);
+	gate->office.lanes = gate_lanes_open(base, conf, database_bell, gate);
 	gate->retry = event_new(base, -1, EV_PERSIST, gate_retry, gate);
-	free(conninfo);
 	if (!gate_open_tls(gate, e) || !gate_take_socket(gate, e)) {
 		gate_close(gate);
 		return NULL;
@@ -301,7 +276,7 @@ void gate_close(struct gate *gate)
 	side_close(&gate->plain); /* calls lose their clients */
 	side_close(&gate->tls);
 	gate_connections_free(gate->connections);
-	db_close(gate->office.db); /* calls of the database end */
+	gate_lanes_close(gate->office.lanes); /* calls of the database end */
 	gate_auth_free(gate->office.auth);
 	gate_calls_free(&gate->office); /* calls that waited for munge or a bell */
 	event_free(gate->retry);

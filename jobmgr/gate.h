@@ -6,7 +6,6 @@
 #include <stdbool.h>
 
 #include "lib/conf.h"
-#include "lib/db.h"
 #include "lib/err.h"
 #include "lib/seal.h"
 

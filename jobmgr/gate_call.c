@@ -137,8 +137,8 @@ static void call_explain(const struct gate_call *c, struct err *e)
 {
 	if (strncmp(e->code, "08", 2) != 0 || e->hint[0])
 		return;
-	if (c->route->flags & GATE_READ)
-		err_hint(e, "The database is out of reach; the job manager keeps trying.");
+	if (c->route->flags & GATE_READ || strcmp(e->code, "08003") == 0)
+		err_hint(e, "The database is out of reach and nothing was done; the job manager keeps trying.");
 	else
 		err_hint(e, "The database is out of reach; whether the request took effect is not known.");
 }
@@ -150,6 +150,7 @@ static void call_returned(struct db *db, PGresult *result, const struct err *fai
 
 	(void)db;
 	c->flying = false;
+	gate_lane_done(c->lane);
 	event_del(c->timer);
 	if (!c->http) {
 		call_free(c);
@@ -178,7 +179,7 @@ void gate_call_db(struct gate_call *c, enum api_function function, const struct 
 	c->then = then;
 	c->flying = true;
 	event_add(c->timer, &patience);
-	db_call(c->gate->db, function, params, count, call_returned, c);
+	c->lane = gate_lane_call(c->gate->lanes, function, params, count, call_returned, c);
 }
 
 void gate_call_request(struct gate_call *c, enum api_function function, const json_t *request, gate_then *then)
@@ -234,7 +235,7 @@ static void call_identified(struct gate_claim *claim, const struct err *failure,
 	claim->body = NULL;
 	if (!c->request) {
 		gate_call_fail(c, &e, NULL);
-	} else if (!db_is_up(c->gate->db) && !(c->route->flags & GATE_PARK)) {
+	} else if (!gate_lanes_up(c->gate->lanes) && !(c->route->flags & GATE_PARK)) {
 		gate_refuse(&e, "08001", "the job manager has no connection to the database");
 		err_hint(&e, "It keeps trying; nothing was done, try again soon.");
 		gate_call_fail(c, &e, NULL);
@@ -275,7 +276,7 @@ static char *call_public(const struct gate_office *gate, const char *path)
 
 	if (strcmp(path, "/v1/ping") == 0)
 		answer = json_pack("{s:b, s:s, s:b, s:b}", "ok", true, "version", ROTA_VERSION, "leader", gate->leader,
-				   "database", db_is_up(gate->db));
+				   "database", gate_lanes_up(gate->lanes));
 	else if (strcmp(path, "/v1/") == 0 || strcmp(path, "/v1") == 0)
 		answer = gate_route_list();
 	if (!answer)

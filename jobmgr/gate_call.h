@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "jobmgr/gate_auth.h"
+#include "jobmgr/gate_lane.h"
 #include "jobmgr/gate_route.h"
 #include "jobmgr/translate.h"
 #include "lib/conf.h"
@@ -24,7 +25,7 @@ struct gate_office {
 	struct event_base *base;
 	const struct conf *conf;
 	const struct seal_mac_key *key;
-	struct db *db;
+	struct gate_lanes *lanes;
 	struct gate_auth *auth;
 	struct translate_limits *limits; /* what api.submit_limits answered last, NULL before the first time */
 	int64_t limits_at;		 /* when, gate_now() */
@@ -50,6 +51,7 @@ struct gate_call {
 	size_t bytes_size;
 	struct event *timer; /* while flying: patience with the database; else: the next look of a parked call */
 	bool flying;
+	struct gate_lane *lane; /* while flying */
 	int retries;
 	void (*issue)(struct gate_call *c); /* makes the call that may be repeated after a rollback */
 	void (*go_on)(struct gate_call *c); /* once the limits are there */

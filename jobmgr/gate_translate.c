@@ -107,8 +107,9 @@ static void problem_error(const char *file, const struct translate_problem *prob
 
 static json_t *problem_json(const char *file, const struct translate_problem *problem)
 {
-	return json_pack("{s:s?, s:i, s:s, s:s, s:s?}", "file", problem->line > 0 || !problem->option[0] ? file : NULL, "line", problem->line, "option",
-			 problem->option, "message", problem->message, "hint", *problem->hint ? problem->hint : NULL);
+	return json_pack("{s:s?, s:i, s:s, s:s, s:s?}", "file", problem->line > 0 || !problem->option[0] ? file : NULL, "line",
+			 problem->line, "option", problem->option, "message", problem->message, "hint",
+			 *problem->hint ? problem->hint : NULL);
 }
 
 void gate_call_problems(struct gate_call *c, const char *file, const struct translate_problems *problems)
