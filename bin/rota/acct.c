@@ -40,7 +40,7 @@ static const struct acct_field {
 	const char *help;
 } FIELDS[] = {
 	{"job_id", "JOB", NUMBER, 0, "number of the job"},
-	{"label", "JOB", LABEL, 8, "job, step and array index: 812, 812.solve, 812.solve[7]"},
+	{"label", "JOB", LABEL, 12, "job, step and array index: 812, 812.solve, 812.solve[7]"},
 	{"step", "STEP", TEXT, 6, "name of the step"},
 	{"name", "NAME", TEXT, 6, "name of the job"},
 	{"user", "USER", TEXT, 5, "its owner"},
@@ -66,6 +66,7 @@ static const struct acct_field {
 
 enum { FIELD_COUNT = sizeof(FIELDS) / sizeof(FIELDS[0]) };
 
+static const char STEP_FIELDS[] = "label,user,state,exit_code,started_at,elapsed_s,cpu_s,max_rss_kb,nodes";
 static const char JOB_FIELDS[] = "label,name,user,state,exit_code,started_at,elapsed_s,cpu_s,max_rss_kb,nodes";
 static const char PARSABLE_FIELDS[] =
 	"label,name,user,account,partition,state,exit_code,signal,cause,submit_at,started_at,ended_at,"
@@ -249,7 +250,9 @@ int verb_acct(int argc, char **argv)
 		json_decref(line.request);
 		return EXIT_OK;
 	}
-	count = fields_find(scan.verb, line.fields ? line.fields : line.parsable ? PARSABLE_FIELDS : JOB_FIELDS, fields);
+	if (!line.fields)
+		line.fields = line.parsable ? PARSABLE_FIELDS : json_object_get(line.request, "steps") ? STEP_FIELDS : JOB_FIELDS;
+	count = fields_find(scan.verb, line.fields, fields);
 	answer = call_gate("acct", line.request);
 	if (!answer)
 		return call_status();

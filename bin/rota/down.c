@@ -15,7 +15,7 @@
 #include "bin/rota/process.h"
 #include "bin/rota/verb.h"
 
-enum { DOWN_PURGE = 256, DAEMON_SECONDS = 10, POSTGRES_SECONDS = 30 };
+enum { DOWN_PURGE = 256, DAEMON_SECONDS = 10, POSTGRES_SECONDS = 30, MOST_TRIES = 3 };
 
 const struct verb_option down_options[] = {
 	{DOWN_PURGE, "purge", NULL, "remove the state folder too: jobs, accounting, keys, logs"},
@@ -97,28 +97,20 @@ static bool launcher_again(const struct instance *in, const char *node, struct e
 }
 
 /* Ask every launcher to end its node, all at once, then see each of them end. */
-static bool nodes_end(const struct instance *in)
+static bool nodes_end_once(const struct instance *in, char **nodes, size_t count)
 {
-	char **nodes = instance_nodes(in);
-	pid_t *pids;
-	size_t count = 0;
 	int patience = in->conf.node_grace + in->conf.node_hook_timeout + DAEMON_SECONDS;
+	pid_t *pids = xcalloc(count + 1, sizeof(*pids));
 	bool ok = true;
 
-	while (nodes[count])
-		count++;
-	pids = xcalloc(count + 1, sizeof(*pids));
-	count = 0;
-	for (char **node = nodes; *node; node++) {
+	for (size_t i = 0; i < count; i++) {
 		struct err e = {0};
-		pid_t pid;
 
-		if (!launcher_runs(in, *node) && spool_used(in, *node) && !launcher_again(in, *node, &e))
+		if (!launcher_runs(in, nodes[i]) && spool_used(in, nodes[i]) && !launcher_again(in, nodes[i], &e))
 			call_error(&e);
-		pid = instance_launcher(in, *node);
-		if (pid)
-			kill(pid, SIGUSR1);
-		pids[count++] = pid;
+		pids[i] = instance_launcher(in, nodes[i]);
+		if (pids[i])
+			kill(pids[i], SIGUSR1);
 	}
 	for (size_t i = 0; i < count; i++) {
 		char *what = xasprintf("node %s", nodes[i]);
@@ -127,8 +119,28 @@ static bool nodes_end(const struct instance *in)
 		free(what);
 	}
 	free(pids);
-	instance_names_free(nodes);
 	return ok;
+}
+
+/* The same until no keeper can be left: a launcher may have been dying just as it was asked. */
+static bool nodes_end(const struct instance *in)
+{
+	char **nodes = instance_nodes(in);
+	bool ok = true, left = true;
+	size_t count = 0;
+
+	while (nodes[count])
+		count++;
+	for (int tries = 0; left && tries < MOST_TRIES; tries++) {
+		ok = nodes_end_once(in, nodes, count);
+		left = false;
+		for (size_t i = 0; i < count; i++)
+			left = left || spool_used(in, nodes[i]);
+	}
+	if (left)
+		fputs("rota: some steps have not been ended; see the logs of their nodes\n", stderr);
+	instance_names_free(nodes);
+	return ok && !left;
 }
 
 /* Every daemon of a kind, however many were started. */

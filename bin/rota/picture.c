@@ -124,6 +124,12 @@ static size_t choose(struct steps *s, size_t room)
 	return hidden;
 }
 
+/* Signs for steps and bars, plain where the terminal's locale has no others. */
+static bool plain(void)
+{
+	return MB_CUR_MAX == 1;
+}
+
 /* A bar of `done` out of `all`. */
 static void bar(FILE *out, double done, double failed, double all)
 {
@@ -136,7 +142,7 @@ static void bar(FILE *out, double done, double failed, double all)
 			fputs("\033[31m", out);
 		if (i == full + bad)
 			fputs("\033[2;39m", out);
-		fputs(i < full + bad ? "━" : "─", out);
+		fputs(plain() ? i < full + bad ? "#" : "-" : i < full + bad ? "━" : "─", out);
 	}
 	fputs("\033[0m", out);
 }
@@ -160,6 +166,12 @@ static double elapsed(const json_t *row)
 /* The sign before a step's name. */
 static const char *mark(const char *state)
 {
+	if (plain())
+		return !strcmp(state, "completed")   ? "+"
+		       : format_state_final(state)   ? "x"
+		       : !strcmp(state, "suspended") ? "="
+		       : !strcmp(state, "pending")   ? "."
+						     : ">";
 	if (!strcmp(state, "completed"))
 		return "✔";
 	if (format_state_final(state))

@@ -92,7 +92,7 @@ static void print(const json_t *jobs, const struct queue_line *line)
 	};
 	static const struct table_column START[] = {
 		{"JOB", true, 0},	 {"NAME", false, 8},	 {"USER", false, 6},
-		{"PARTITION", false, 6}, {"STATE", false, 0},	 {"PRIORITY", true, 0},
+		{"PARTITION", false, 6}, {"STATE", false, 0},	 {"PRIO", true, 0},
 		{"SUBMITTED", false, 0}, {"EXPECTED", false, 0}, {"NODES/REASON", false, 12},
 	};
 	struct table *table = table_new(line->start ? START : COLUMNS, 9);

@@ -26,6 +26,16 @@ struct show_line {
 	bool elements, script, environment, wide, json;
 };
 
+/* What keeps a job or step, or how it ended, unless its exit code says that already. */
+static const char *reason(const json_t *object)
+{
+	const char *message = format_text(object, "message"), *word = format_text(object, "reason");
+
+	if (message[0])
+		return message;
+	return strcmp(word, "exit") && strcmp(word, "signal") && strcmp(word, format_text(object, "state")) ? word : "";
+}
+
 /* "  Name        value", where there is a value. */
 static void line_print(const char *name, const char *value)
 {
@@ -84,7 +94,7 @@ static void job_print(const json_t *job)
 	line_print("QOS", format_text(job, "qos"));
 	line_print("Priority", format_count(json_object_get(job, "priority")).s);
 	times_print(job);
-	line_print("Reason", format_text(job, "reason"));
+	line_print("Reason", reason(job));
 	line_print("Script", format_text(job, "script_name"));
 	line_print("Folder", format_text(job, "workdir"));
 	line_print("Comment", format_text(job, "comment"));
@@ -133,7 +143,6 @@ static struct word progress(const json_t *step)
 static void step_row(struct table *table, const json_t *step)
 {
 	const char *state = format_text(step, "state"), *label = format_text(step, "label"), *dot = strchr(label, '.');
-	const char *message = format_text(step, "message");
 	char *after = peers(step);
 	int attempt = (int)json_integer_value(json_object_get(step, "attempt"));
 
@@ -145,7 +154,7 @@ static void step_row(struct table *table, const json_t *step)
 	table_cell(table, attempt > 1 ? format_count(json_object_get(step, "attempt")).s : "");
 	table_cell(table, format_text(step, "nodes"));
 	table_cell(table, after);
-	table_cell(table, message[0] ? message : format_text(step, "reason"));
+	table_cell(table, reason(step));
 	free(after);
 }
 
@@ -201,8 +210,7 @@ static void step_print(const json_t *job, const json_t *step)
 		   json_number_value(json_object_get(step, "time_limit_s")) > 0 ? duration_of(step, "time_limit_s").s : "");
 	line_print("Exit", format_exit(json_object_get(step, "exit_code"), json_object_get(step, "signal")).s);
 	line_print("Cause", format_text(step, "cause"));
-	line_print("Message", format_text(step, "message"));
-	line_print("Reason", format_text(step, "reason"));
+	line_print("Reason", reason(step));
 	line_print("Output", output ? output : "");
 	line_print("Error", error ? error : "");
 	free(error);

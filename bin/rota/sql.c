@@ -35,7 +35,7 @@ int verb_sql(int argc, char **argv)
 	const struct conf *conf;
 	int from = 1, count = 0;
 
-	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+	if (argc > 1 && !strcmp(argv[1], "--help")) { /* -h is psql's: the host */
 		verb_help_print(verb);
 		return EXIT_OK;
 	}

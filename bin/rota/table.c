@@ -148,25 +148,32 @@ static void measure(const struct table *t, int *widths)
 	}
 }
 
-/* Narrow what may be narrowed, one screen column at a time off the widest, until the line fits. */
+/* Narrow what may be narrowed, one screen column at a time off the widest, until the line fits; below their least width only
+ * where there is no other way, and never to nothing. */
 static void narrow(const struct table *t, int *widths)
 {
+	enum { LEAST = 3 };
 	int total = -2, limit = table_width();
 
 	for (int c = 0; c < t->columns_count; c++)
 		total += widths[c] ? widths[c] + 2 : 0;
-	for (; total > limit; total--) {
+	for (bool hard = false; total > limit;) {
 		int widest = -1;
 
 		for (int c = 0; c < t->columns_count; c++) {
-			const struct table_column *column = &t->columns[c];
+			int least = hard ? LEAST : t->columns[c].shrink;
 
-			if (column->shrink && widths[c] > column->shrink && (widest < 0 || widths[c] > widths[widest]))
+			if (t->columns[c].shrink && widths[c] > least && (widest < 0 || widths[c] > widths[widest]))
 				widest = c;
 		}
-		if (widest < 0)
+		if (widest < 0 && hard)
 			return;
-		widths[widest]--;
+		if (widest < 0) {
+			hard = true;
+		} else {
+			widths[widest]--;
+			total--;
+		}
 	}
 }
 

@@ -1,0 +1,272 @@
+#!/usr/bin/env bats
+# Private instances: `rota up` makes and mends them, `rota down` leaves nothing of them. Every test has an instance of its own.
+
+load helper
+
+setup() {
+	write '#!/bin/bash
+id -un; pwd'
+}
+
+teardown() {
+	instance_down
+}
+
+write() {
+	mkdir -p "$BATS_TEST_TMPDIR"
+	printf '%s\n' "$1" >"$BATS_TEST_TMPDIR/job.sh"
+}
+
+# run_job [OPTION]...: submit job.sh, wait, exit as it did.
+run_job() {
+	(cd /tmp && rota submit --wait --parsable --output="$ROTA_TEST_DIR/out" "$@" "$BATS_TEST_TMPDIR/job.sh")
+}
+
+# pid_of ROLE [NAME]: from rota status.
+pid_of() {
+	rota status | awk -v role="$1" -v name="${2:-}" '$1 == role && (name == "" || $2 == name) { print name == "" && $2 ~ /^[0-9]+$/ && NF < 4 ? $2 : ($3 ~ /^[0-9]+$/ ? $3 : $2); exit }'
+}
+
+owner_of() {
+	stat -c %U "/proc/$1"
+}
+
+@test "as root, only launchers run as root" {
+	need_root
+	instance_up 1
+	for role in jobmgrd nodemgrd procmgrd; do
+		pid=$(rota status --json | jq -r --arg role $role '.processes[] | select(.role == $role) | .pid')
+		[ "$(owner_of "$pid")" = rota ]
+	done
+	[ "$(owner_of "$(cat "$ROTA_HOME/run/munged.pid")")" = rota ]
+	[ "$(owner_of "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")")" = rota ]
+	[ "$(owner_of "$(cat "$ROTA_HOME/node/n1/launcher.pid")")" = root ]
+	# What root reads and executes by is not the account's to change.
+	for path in "$ROTA_HOME" "$ROTA_HOME/etc" "$ROTA_HOME/etc/rota.conf" "$ROTA_HOME/log" "$ROTA_HOME/node"; do
+		[ "$(stat -c %U "$path")" = root ]
+	done
+	[ "$(stat -c %a "$ROTA_HOME/keys")" = 700 ]
+	[ "$(stat -c %a "$ROTA_HOME/etc/munge.key")" = 400 ]
+}
+
+@test "as an ordinary user, everything runs as that user" {
+	need_root
+	ROTA_TEST_DIR=$(mktemp -d /tmp/rota-test.XXXXXX)
+	export ROTA_TEST_DIR ROTA_HOME=$ROTA_TEST_DIR/home
+	chown games "$ROTA_TEST_DIR"
+	chmod 0700 "$ROTA_TEST_DIR"
+	as games rota up --quiet
+	install -o games -m 0755 "$BATS_TEST_TMPDIR/job.sh" "$ROTA_TEST_DIR/job.sh"
+	run -0 as games sh -c 'cd $ROTA_TEST_DIR && rota submit --wait --output=out job.sh && cat out'
+	[ "${lines[-2]}" = games ]
+	run -0 as games rota admin partition create other
+	run -0 as games rota sql -Atc 'select current_user'
+	[ "$output" = rota_admin ]
+	for pid in $(instance_processes | awk '{ print $1 }'); do
+		[ "$(owner_of "$pid")" = games ]
+	done
+	# Nobody else ends it or takes it over, root included.
+	run -1 rota down
+	[[ $output == *'as "games"'* ]]
+	run -1 rota up
+	run -0 as games rota down
+	[ -z "$(instance_processes)" ]
+	rm -rf "$ROTA_TEST_DIR"
+	unset ROTA_TEST_DIR
+}
+
+@test "another user submits to root's instance and runs as that user, and cannot end it" {
+	need_root
+	instance_up 1
+	chmod 1777 "$ROTA_TEST_DIR"
+	chmod 0755 "$BATS_TEST_TMPDIR"
+	cp "$BATS_TEST_TMPDIR/job.sh" "$ROTA_TEST_DIR/"
+	run -0 as games sh -c 'cd "$ROTA_TEST_DIR" && rota submit --wait --output=games.out job.sh'
+	[ "$(head -n 1 "$ROTA_TEST_DIR/games.out")" = games ]
+	[ "$(stat -c %U "$ROTA_TEST_DIR/games.out")" = games ]
+	run -1 as games rota down
+	run -0 rota ping 2>/dev/null || run -0 rota nodes
+	run -1 as games rota admin partition create mine
+	[[ $output == *"may not"* ]]
+}
+
+@test "what died is started again, and what runs is kept" {
+	instance_up 1
+	run_job
+	kill -9 "$(rota status --json | jq -r '.processes[] | select(.role == "jobmgrd") | .pid')"
+	eventually 5 sh -c '! rota nodes 2>/dev/null'
+	run -0 rota up
+	[[ $output == *"jobmgrd started"* && $output == *"PostgreSQL runs"* && $output == *"munged runs"* ]]
+	run_job
+	kill -9 "$(cat "$ROTA_HOME/run/munged.pid")" "$(cat "$ROTA_HOME/node/n1/launcher.pid")"
+	run -0 rota up
+	[[ $output == *"munged started"* && $output == *"node n1 started"* && $output == *"jobmgrd runs"* ]]
+	run_job
+	kill -QUIT "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
+	eventually 10 sh -c '! rota nodes 2>/dev/null'
+	run -0 rota up
+	[[ $output == *"PostgreSQL started"* ]]
+	run_job
+}
+
+@test "down and up again: jobs stay, and numbers go on" {
+	instance_up 1
+	first=$(run_job)
+	run -0 rota down
+	[ -z "$(instance_processes)" ]
+	run -0 rota down
+	run -0 rota up
+	[ "$(rota acct -n -P -o state "$first")" = completed ]
+	[ "$(run_job)" -gt "$first" ]
+}
+
+@test "down ends running steps and all their processes" {
+	instance_up 1 --set node.grace=1
+	write "#!/bin/bash
+trap '' TERM
+setsid sleep 86399 &
+(sleep 86398 & exec sleep 86397) &
+echo started; wait"
+	job=$(cd /tmp && rota submit --parsable --output="$ROTA_TEST_DIR/out" "$BATS_TEST_TMPDIR/job.sh")
+	eventually 10 grep -q started "$ROTA_TEST_DIR/out"
+	run -0 rota down
+	[ -z "$(instance_processes)" ]
+	! pgrep -f 'sleep 8639[789]'
+	run -0 rota up
+	eventually 10 sh -c "rota show --json $job | jq -e '.jobs[0].state != \"running\"'"
+}
+
+@test "down ends the steps of a node whose launcher is dead" {
+	instance_up 1 --set node.grace=1
+	write '#!/bin/bash
+echo started; sleep 86396'
+	(cd /tmp && rota submit --parsable --output="$ROTA_TEST_DIR/out" "$BATS_TEST_TMPDIR/job.sh")
+	eventually 10 grep -q started "$ROTA_TEST_DIR/out"
+	kill -9 "$(cat "$ROTA_HOME/node/n1/launcher.pid")"
+	run -0 rota down
+	[ -z "$(instance_processes)" ]
+	! pgrep -f 'sleep 86396'
+}
+
+@test "two instances side by side know nothing of each other" {
+	instance_up 1
+	first=$ROTA_HOME
+	run_job
+	export ROTA_HOME=$ROTA_TEST_DIR/second
+	rota up --quiet
+	[ "$(rota queue -a --json | jq '.jobs | length')" = 0 ]
+	run_job
+	rota down --purge --yes --quiet
+	[ ! -e "$ROTA_HOME" ]
+	export ROTA_HOME=$first
+	run_job
+}
+
+@test "settings: given at the start, changed later, refused when they are none" {
+	instance_up 1 --name clusterous --set node.grace=7
+	grep -qx 'grace = 7' "$ROTA_HOME/etc/rota.conf"
+	write '#!/bin/bash
+echo $ROTA_CLUSTER'
+	run_job
+	[ "$(cat "$ROTA_TEST_DIR/out")" = clusterous ]
+	run -1 rota up --set node.gracce=1
+	[[ $output == *'"node.gracce"'* ]]
+	run -1 rota up --set node.grace=-1
+	run -2 rota up --set node.grace
+	run -0 rota up --set node.grace=9
+	grep -qx 'grace = 9' "$ROTA_HOME/etc/rota.conf"
+	grep -qx 'name = clusterous' "$ROTA_HOME/etc/rota.conf"
+}
+
+@test "more nodes later; sizes asked for hold" {
+	instance_up 1 --cpus 3 --mem 512
+	[ "$(rota nodes --json | jq -c '.nodes[0] | [.cpus, .mem_mb]')" = "[3,512]" ]
+	run -0 rota up --nodes 3 --cpus 2 --mem 1G
+	[ "$(rota nodes --json | jq -c '[.nodes[] | [.name, .cpus, .mem_mb, .state]]')" = '[["n1",2,1024,"up"],["n2",2,1024,"up"],["n3",2,1024,"up"]]' ]
+}
+
+@test "a home that is too long for sockets is refused, and nothing is left" {
+	home=/tmp/$(printf 'x%.0s' {1..100})
+	ROTA_HOME=$home run -1 rota up
+	[[ $output == *"too long for a socket"* ]]
+	[ ! -e "$home" ]
+	ROTA_HOME=relative run -1 rota up
+}
+
+@test "an account that does not exist is refused with what to do" {
+	need_root
+	ROTA_HOME=/tmp/rota-none run -1 rota up --account nosuchaccount
+	[[ $output == *bootstrap* ]]
+	ROTA_HOME=/tmp/rota-none run -1 rota up --account root
+	[ ! -e /tmp/rota-none ]
+}
+
+@test "a half-made cluster is made anew" {
+	instance_up 1
+	rota down --quiet
+	mv "$ROTA_HOME/pg/data" "$ROTA_HOME/pg/data.new"
+	rm "$ROTA_HOME/pg/data.new/global/pg_control"
+	run -0 rota up
+	[[ $output == *"making a PostgreSQL cluster"* ]]
+	run_job
+}
+
+@test "what keeps the gate from coming up is shown" {
+	instance_up 1
+	rota down --quiet
+	run -1 rota up --set gate.socket=/nonexistent/gate.sock
+	[[ $output == *"the end of $ROTA_HOME/log/jobmgrd.log"* && $output == *"/nonexistent/gate.sock"* ]]
+	run -0 rota up --set gate.socket="$ROTA_HOME/run/gate.sock"
+	echo garbage >"$ROTA_HOME/keys/sign.key"
+	run -1 rota up
+	[[ $output == *"sign.key"* ]]
+}
+
+@test "purge asks first" {
+	instance_up 1
+	run -1 rota down --purge </dev/null
+	[[ $output == *"--yes"* ]]
+	[ -d "$ROTA_HOME/pg" ]
+	rota nodes
+}
+
+@test "db upgrade: nothing to do, a newer database, an edited migration, all or nothing" {
+	instance_up 1
+	run -0 rota admin db upgrade
+	[[ $output == "nothing to do"* ]]
+	admin() {
+		psql -h "$ROTA_HOME/run" -U postgres -d rota -qAtc "$1"
+	}
+	admin "update rota.schema_api set sha256 = 'x'"
+	run -0 rota admin db upgrade --json
+	[ "$(jq -c '[.migrations, .files > 0]' <<<"$output")" = "[0,true]" ]
+	admin "update rota.schema_migration set sha256 = 'x' where version = 1"
+	run -1 rota admin db upgrade
+	[[ $output == *"differs"* ]]
+	admin "insert into rota.schema_migration (version, name, sha256) values (9999, '9999_future.sql', 'x')"
+	admin "update rota.schema_migration set sha256 = 'x' where version = 1"
+	admin "delete from rota.schema_migration where version = 1"
+	run -1 rota admin db upgrade
+	[[ $output == *"9999_future.sql"* || $output == *"newer"* ]]
+	# Refused means untouched.
+	[ "$(admin "select count(*) from rota.schema_migration where version = 1")" = 0 ]
+	rota nodes
+	run -1 rota admin db upgrade --conninfo "host=/nowhere dbname=rota"
+	[[ $output == *"could not connect"* ]]
+}
+
+@test "roles by peer: others are only who they are" {
+	need_root
+	instance_up 1
+	for role in postgres rota_owner rota_admin rota_jobmgr rota_node; do
+		run as games psql -h "$ROTA_HOME/run" -U "$role" -d rota -c 'select 1'
+		[ "$status" -ne 0 ]
+		[[ $output == *"Peer authentication failed"* ]]
+	done
+	# An account that has a role's name by chance is not that role.
+	run as postgres psql -h "$ROTA_HOME/run" -U postgres -d rota -c 'select 1'
+	[ "$status" -ne 0 ]
+	rota admin user create games --analyst=true
+	run -0 as games rota sql -Atc 'select current_user'
+	[ "$output" = games ]
+}
