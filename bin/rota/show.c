@@ -86,9 +86,9 @@ static void job_print(const json_t *job)
 	snprintf(progress, sizeof(progress), "%lld of %lld steps done",
 		 (long long)json_integer_value(json_object_get(job, "steps_done")),
 		 (long long)json_integer_value(json_object_get(job, "steps_total")));
-	printf("job %lld %s: %s, %s\n", (long long)json_integer_value(json_object_get(job, "job_id")), format_text(job, "name"),
-	       words, progress);
+	printf("job %lld: %s, %s\n", (long long)json_integer_value(json_object_get(job, "job_id")), words, progress);
 	free(words);
+	line_print("Name", format_text(job, "name"));
 	owner_print(job);
 	line_print("Partition", format_text(job, "partition"));
 	line_print("QOS", format_text(job, "qos"));

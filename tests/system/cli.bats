@@ -175,7 +175,7 @@ sleep 60')
 }
 
 @test "queue, show, nodes, partitions and status fit 80 columns" {
-	name=$(printf 'long-%.0s' {1..20})
+	name=$(printf 'long-%.0s' {1..12})
 	job=$(submit '#!/bin/bash
 #ROTA step first
 sleep 60
