@@ -1,6 +1,5 @@
--- Whoever installs an instance administers it: the database's user, and the person that "rota" says it acts for.
+-- Whoever installs an instance administers it: the person that runs "rota", or else the database's user.
 insert into rota.person (user_name, role)
-select distinct x, 'admin'
-from unnest(array[session_user, nullif(current_setting('rota.installer', true), '')]) x
-where x is not null and not exists (select from rota.person p where p.role = 'admin')
+select coalesce(nullif(current_setting('rota.installer', true), ''), session_user), 'admin'
+where not exists (select from rota.person p where p.role = 'admin')
 on conflict (user_name) do nothing;

@@ -1,0 +1,74 @@
+-- What must be impossible, whoever asks, attacked: overbooking, two live attempts, moves that the machine does not know, cycles,
+-- an event log that contradicts it, an id that comes twice.
+begin;
+\ir world.psql
+select * from no_plan();
+select api.admin_change(0, 'root', '{"object": "license", "action": "create", "name": "lic", "values": {"total": 1}}') \g /dev/null
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c", "licenses": {"lic": 1}}, {"name": "d", "licenses": {"lic": 1}}]', '[{"step": "b", "peer": "a", "condition": "start"}]') as j \gset
+
+-- Overbooking, by the scheduler's way and by hand.
+select throws_ok(format($$select t.start('%s.a', '{1}', '{"cpus": 5}')$$, :j), '23514', null, 'more CPUs than the node has');
+select throws_ok(format($$select t.start('%s.a', '{1}', '{"mem_mb": 4001}')$$, :j), '23514', null, 'more memory than the node has');
+select throws_ok(format($$select t.commit(t.decision('%1$s.a', '{1}', '{"cpus": 3}'), t.decision('%1$s.c', '{1}', '{"cpus": 2}'))$$, :j), '23514', null, 'more CPUs together');
+select throws_ok(format($$select t.commit(t.decision('%1$s.c'), t.decision('%1$s.d'))$$, :j), '23514', null, 'more licences than there are');
+select throws_ok(format($$select t.start('%s.a', '{1}', '{"gres": {"gpu": [2]}}')$$, :j), '40001', null, 'a unit that the node does not have');
+select throws_ok(format($$select t.start('%s.a', '{1}', '{"gres": {"tpu": [0]}}')$$, :j), '40001', null, 'a kind of unit that it does not have');
+select is(t.start(:'j' || '.a', '{1}', '{"cpus": 3, "mem_mb": 3000, "gres": {"gpu": [0]}}'), 1, 'what fits starts');
+select throws_ok(format($$select t.start('%s.c', '{1}', '{"cpus": 2}')$$, :j), '23514', null, 'what does not fit beside it');
+select throws_ok(format($$select t.start('%s.c', '{1}', '{"mem_mb": 1001}')$$, :j), '23514', null, 'nor in memory');
+select throws_ok(format($$select t.start('%s.c', '{1}', '{"gres": {"gpu": [0]}}')$$, :j), '40001', null, 'nor on a unit that is held');
+select throws_ok($$update rota.node set cpus_used = cpus_used + 2 where node_id = 1$$, '23514', null, 'by hand: CPUs');
+select throws_ok($$update rota.node set cpus = 2 where node_id = 1$$, '23514', null, 'by hand: fewer CPUs than are used');
+select throws_ok($$update rota.node set mem_used_mb = -1 where node_id = 1$$, '23514', null, 'by hand: less than nothing');
+select throws_ok($$update rota.license set used = 2$$, '23514', null, 'by hand: licences');
+select throws_ok(format($$insert into rota.node_gres (node_id, gres, unit, job_id, step_id, attempt) values (1, 'gpu', 0, %s, 0, 2)$$, :j), '23505', null, 'by hand: a unit with two holders');
+select throws_ok($$update rota.node_gres set job_id = 1 where node_id = 2 and unit = 0$$, '23514', null, 'by hand: half a holder');
+select throws_ok(format($$update rota.allocation set cpus_held = cpus + 1 where job_id = %s$$, :j), '23514', null, 'by hand: more held than allocated');
+select t.right('overbooking refused');
+
+-- Two live attempts of one step.
+select throws_ok(format($$insert into rota.attempt (job_id, step_id, attempt, time_limit_s, node_ids, nodes) values (%s, 0, 2, 60, '{2}', '{n2}')$$, :j), '23505', null, 'a second live attempt');
+select throws_ok(format($$insert into rota.attempt (job_id, step_id, attempt, time_limit_s, node_ids, nodes) values (%s, 0, 1, 60, '{2}', '{n2}')$$, :j), '23505', null, 'the same attempt again');
+select is(t.start(:'j' || '.a', '{2}'), 0, 'a second start is left out');
+select is(t.commit(t.decision(:'j' || '.a') || '{"attempt": 5}'), 0, 'a start decided for another attempt is left out');
+select throws_ok(format($$update rota.attempt set ended_at = now() where job_id = %s$$, :j), '23514', null, 'an attempt that ends without a state');
+
+-- Moves that are not in the table; an event log that contradicts it.
+select throws_ok(format($$insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor) values (%s, 0, 0, 'completed', 'run', 'running', 'me')$$, :j), '23503', null, 'an event that cannot happen');
+select throws_ok(format($$insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor) values (%s, 0, 0, 'pending', 'start', 'running', 'me')$$, :j), '23503', null, 'an event that leads elsewhere');
+select throws_ok(format($$update rota.step set state = 'happy' where job_id = %s$$, :j), '23503', null, 'a state that does not exist');
+select throws_ok($$insert into rota.step_transition values ('pending', 'start', 'running')$$, '23505', null, 'one event leads to one state');
+select throws_ok($$update rota.event set actor = 'nobody'$$, '23001', null, 'events are never changed');
+select throws_ok($$delete from rota.event$$, '23001', null, 'nor deleted');
+select throws_ok($$truncate rota.event$$, '23001', null, 'nor truncated');
+select throws_ok($$update rota.event_0 set actor = 'nobody'$$, '23001', null, 'not in their partition either: changed');
+select throws_ok($$delete from rota.event_0$$, '23001', null, 'not in their partition either: deleted');
+
+-- Cycles.
+select throws_ok(format($$update rota.step_edge set topo = 5 where job_id = %s$$, :j), '23503', null, 'a position that is not the step''s');
+select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%1$s, 0, 9, 'after', %1$s, 1, 0, 1)$$, :j), '23514', null, 'the way back');
+select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%1$s, 0, 9, 'after', %1$s, 0, 0, 0)$$, :j), '23514', null, 'a step after itself');
+select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%1$s, 0, 9, 'with', %1$s, 0, 0, 0)$$, :j), '23514', null, 'a step with itself');
+select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, topo) values (%1$s, 0, 9, 'after', %1$s, 0)$$, :j), '23514', null, 'a step after its whole job');
+select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, topo) values (%s, 0, 9, 'after', %s, 0)$$, :j, :j + 1), '23514', null, 'a step after a later job');
+select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%1$s, 1, 9, 'after', %1$s, 77, 1, 0)$$, :j), '23503', null, 'a peer that does not exist');
+select throws_ok($$select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "a", "peer": "b"}]')$$, '23514', null, 'a plan with a cycle, whatever the translator says');
+
+-- Ids.
+select throws_ok(format($$delete from rota.job where job_id = %s$$, :j), '23001', null, 'jobs are never deleted');
+select throws_ok(format($$delete from rota.job_0 where job_id = %s$$, :j), '23001', null, 'not in their partition either');
+select throws_ok($$truncate rota.job cascade$$, '23001', null, 'nor truncated');
+select throws_ok($$delete from rota.step$$, '23001', null, 'nor are steps');
+select throws_ok($$insert into rota.job (job_id, name, uid, gid, user_name, script_hash, environment_hash, script_name, workdir, steps_total, steps_left)
+	values (1, 'x', 1, 1, 'x', '', '', '', '/', 1, 1)$$, '428C9', null, 'nobody chooses an id');
+select throws_ok($$update rota.job set job_id = 5 where job_id = 1$$, '428C9', null, 'nor changes one');
+select throws_ok($$insert into rota.job (job_id, name, uid, gid, user_name, script_hash, environment_hash, script_name, workdir, steps_total, steps_left)
+	overriding system value values (1, 'x', 1, 1, 'x', '', '', '', '/', 1, 1)$$, '23505', null, 'an id that was there');
+select throws_ok($$insert into rota.script (hash, body) values (sha256('a'), 'b')$$, '23514', null, 'a script under another''s hash');
+select throws_ok($$insert into rota.environment (hash, body) values (sha256('a'), 'b')$$, '23514', null, 'an environment under another''s hash');
+select throws_ok(format($$update rota.job set steps_left = -1 where job_id = %s$$, :j), '23514', null, 'fewer steps left than none');
+select throws_ok(format($$update rota.job set steps_left = 0 where job_id = %s$$, :j), '23514', null, 'a job without steps left that has not ended');
+select throws_ok($$update rota.partition set is_default = true; insert into rota.partition (partition, is_default) values ('p2', true)$$, '23505', null, 'two default partitions');
+select t.right('every attack');
+select * from finish();
+rollback;

@@ -1,0 +1,145 @@
+-- Peers: together, on the same nodes (kept in between), on other nodes, in a group with one prolog and epilog.
+begin;
+\ir world.psql
+select * from no_plan();
+create function t.offer(p_label text) returns text language sql as $$
+	select concat_ws(' ', 'with', p.with_set, p.with_count, 'same', p.same_nodes, p.same_as_step, 'other', p.other_nodes, p.other_than_step)
+	from api.schedule_pending(1000) p where api.step_label(p.job_id, p.step_id) = p_label;
+$$;
+
+-- with: all in one decision, or none.
+select t.submit('alice', '[{"name": "a", "with_set": 0}, {"name": "b", "with_set": 0}, {"name": "c"}]',
+	'[{"step": "b", "kind": "with", "peer": "a"}, {"step": "a", "kind": "other_nodes", "peer": "b"}, {"step": "c", "peer": "b"}]') as j \gset
+select is(t.pending(), format('%1$s.a %1$s.b', :j), 'both are offered');
+select is(t.offer(:'j' || '.a'), 'with 0 2 same other {1}', 'with what binds them inside the set');
+select throws_ok(format($$select t.start('%s.a')$$, :j), '40001', null, 'one without the other is refused');
+select is(t.commit(t.decision(:'j' || '.a', '{1}'), t.decision(:'j' || '.b', '{2}')), 2, 'both at once');
+select is((select count(distinct xid) from rota.event where job_id = :j and event = 'start'), 1::bigint, 'in one transaction');
+select is((select string_agg(kind || ':' || state, ' ' order by kind) from rota.step_edge where job_id = :j and kind <> 'after'), 'other_nodes:met with:met', 'edges met');
+select t.right('with');
+select t.run(:'j' || '.a'), t.finish(:'j' || '.a'), t.run(:'j' || '.b'), t.finish(:'j' || '.b') \g /dev/null
+select is(t.pending(), :'j' || '.c', 'what comes behind');
+select t.pass(:'j' || '.c') \g /dev/null
+-- A member that can never start takes the others down, whichever way the edge points.
+select t.submit('alice', '[{"name": "x"}, {"name": "a", "with_set": 1}, {"name": "b", "with_set": 1}, {"name": "c", "with_set": 1}]',
+	'[{"step": "a", "peer": "x"}, {"step": "b", "kind": "with", "peer": "a"}, {"step": "c", "kind": "with", "peer": "b"}]') as j \gset
+select is(t.offer(:'j' || '.b'), 'with 1 3 same other', 'three, of whom one waits');
+select is(api.job_why(0, 'root', t.request(:'j' || '.b')) #>> '{steps,0,conditions,0,message}', format('starts together with %s.a, which waits (dependency)', :j), 'why names it');
+select t.start(:'j' || '.x'), t.run(:'j' || '.x'), t.fail(:'j' || '.x') \g /dev/null
+select is(t.states(:j), 'x:failed a:dependency_failed b:dependency_failed c:dependency_failed', 'all of the set fall');
+select t.right('with, failed');
+select t.submit('alice', '[{"name": "a", "with_set": 0}, {"name": "b", "with_set": 0}]', '[{"step": "b", "kind": "with", "peer": "a"}]') as j \gset
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j' || '.b')) \g /dev/null
+select is(t.states(:j), 'a:dependency_failed b:cancelled', 'cancelled against the edge''s direction');
+select t.right('with, cancelled');
+
+-- same-nodes: the very nodes, kept in between as far as the follower needs them.
+select t.submit('alice', '[{"name": "a", "nodes_min": 2, "cpus_per_task": 4, "mem_mb": 500}, {"name": "b", "nodes_min": 2, "ntasks": 2, "cpus_per_task": 3, "mem_mb": 900}]',
+	'[{"step": "b", "peer": "a"}, {"step": "b", "kind": "same_nodes", "peer": "a"}]') as j \gset
+select t.start(:'j' || '.a', '{3,2}'), t.run(:'j' || '.a') \g /dev/null
+select t.report(t.say(:'j' || '.a', 'done'), t.say(:'j' || '.a', 'end', '{}', 3)) \g /dev/null
+select is((select array_agg(cpus_used order by node_id) from rota.node), '{0,4,0,0}', 'one node has finished');
+select t.report(t.say(:'j' || '.a', 'end', '{}', 2)) \g /dev/null
+select is((select array_agg(cpus_used order by node_id) from rota.node), '{0,3,3,0}', 'CPUs stay booked for the follower');
+select is((select array_agg(mem_used_mb order by node_id) from rota.node), '{0,500,500,0}', 'and memory, no more than there was');
+select is(t.offer(:'j' || '.b'), 'with same {3,2} other', 'which is offered those nodes, in their order');
+select is((select array_agg(node_id order by node_id) from api.schedule_running() where kept and kept_for = 1), '{2,3}', 'the scheduler sees them kept');
+select t.right('kept');
+select is(t.start(:'j' || '.b', '{3,2}', '{"mem_mb": 900}'), 1, 'it starts there');
+select is((select array_agg(mem_used_mb order by node_id) from rota.node), '{0,900,900,0}', 'with its own figures');
+select is((select count(*) from rota.allocation where job_id = :j and attempt = 0 and (ended_at is null or gone_at is null)), 0::bigint, 'nothing is kept any more');
+select t.right('taken over');
+select t.run(:'j' || '.b'), t.finish(:'j' || '.b') \g /dev/null
+-- Kept no longer than there is somebody to keep it for: cancel, hold, the loss of the node.
+create function t.keep() returns bigint language plpgsql as $$
+declare
+	v_job bigint := t.submit('alice', '[{"name": "a", "cpus_per_task": 2}, {"name": "b", "cpus_per_task": 2}]', '[{"step": "b", "peer": "a", "condition": "any"}, {"step": "b", "kind": "same_nodes", "peer": "a"}]');
+begin
+	perform t.pass(v_job || '.a', '{4}');
+	return v_job;
+end $$;
+select t.keep() as j \gset
+select is((select cpus_used from rota.node where node_id = 4), 2, 'kept');
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
+select is((select cpus_used from rota.node where node_id = 4), 0, 'let go by cancel');
+select t.keep() as j \gset
+select api.job_hold(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
+select is((select cpus_used from rota.node where node_id = 4), 0, 'let go by hold');
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
+select t.keep() as j \gset
+update rota.node_lease set renewed_at = renewed_at - interval '1 hour', expires_at = expires_at - interval '1 hour' where node_id = 4;
+select api.node_judge() \g /dev/null
+select is((select cpus_used from rota.node where node_id = 4), 0, 'let go by the loss of the node');
+select t.right('let go');
+select is(api.job_why(0, 'root', t.request(:'j' || '.b')) #> '{steps,0,conditions}' @> '[{"kind": "node"}]', true, 'why names the lost node');
+select api.node_renew('{4}'), api.node_judge() \g /dev/null
+select t.pass(:'j' || '.b', '{4}') \g /dev/null
+-- The follower of a step that never was placed can never be placed.
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "kind": "same_nodes", "peer": "a"}]') as j \gset
+select is(t.pending(), :'j' || '.a', 'same nodes: not before the peer is placed');
+select t.start(:'j' || '.a') \g /dev/null
+select is(t.offer(:'j' || '.b'), 'with same {1} other', 'same nodes without after: beside it');
+select t.run(:'j' || '.a'), t.finish(:'j' || '.a'), t.pass(:'j' || '.b') \g /dev/null
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "kind": "same_nodes", "peer": "a"}]') as j \gset
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j' || '.a')) \g /dev/null
+select is(t.states(:j), 'a:cancelled b:dependency_failed', 'never placed: never the same nodes');
+-- Two followers share what was held.
+select t.submit('alice', '[{"name": "a", "cpus_per_task": 4}, {"name": "b", "cpus_per_task": 3}, {"name": "c", "cpus_per_task": 3}]',
+	'[{"step": "b", "peer": "a"}, {"step": "b", "kind": "same_nodes", "peer": "a"}, {"step": "c", "peer": "a"}, {"step": "c", "kind": "same_nodes", "peer": "a"}]') as j \gset
+select t.pass(:'j' || '.a') \g /dev/null
+select is((select array_agg(cpus order by step_id) from rota.allocation where job_id = :j and attempt = 0), '{3,1}', 'as far as it goes');
+select t.right('two followers');
+select t.pass(:'j' || '.b'), t.pass(:'j' || '.c') \g /dev/null
+select t.right('two followers, end');
+-- Into an array: the first element takes over what was kept for the array.
+select t.submit('alice', '[{"name": "a", "cpus_per_task": 2}, {"name": "r", "cpus_per_task": 2, "array": {"indices": [[0,1,1]], "size": 2}}]',
+	'[{"step": "r", "peer": "a"}, {"step": "r", "kind": "same_nodes", "peer": "a"}]') as j \gset
+select t.pass(:'j' || '.a') \g /dev/null
+select is((select kept_for from api.schedule_running() where kept), 1, 'kept for the array');
+select t.pass(:'j' || '.r', '{1}', '{"position": 0}') \g /dev/null
+select t.right('kept for an array');
+select t.pass(:'j' || '.r', '{1}', '{"position": 1}') \g /dev/null
+select is(t.job(:j), 'completed', 'array on the same nodes');
+
+-- other-nodes.
+select t.submit('alice', '[{"name": "a", "nodes_min": 2}, {"name": "b"}]', '[{"step": "b", "kind": "other_nodes", "peer": "a"}]') as j \gset
+select t.start(:'j' || '.a', '{1,2}') \g /dev/null
+select is(t.offer(:'j' || '.b'), 'with same other {1,2}', 'other nodes: which not');
+select t.run(:'j' || '.a'), t.finish(:'j' || '.a'), t.pass(:'j' || '.b', '{3}') \g /dev/null
+
+-- Groups: the first attempt on a node holds prolog and epilog; nodes are free between the steps; the epilog runs at the end.
+select t.submit('alice', '[{"name": "a", "group": "g"}, {"name": "b", "group": "g"}, {"name": "c"}]', '[{"step": "b", "peer": "a"}]') as j \gset
+select is((select group_nodes from api.schedule_launch(array[:j], '{0}')), '{}', 'no holder yet');
+select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.report(t.say(:'j' || '.a', 'task'), t.say(:'j' || '.a', 'done')) \g /dev/null
+select is((select concat_ws(' ', t.state(:'j' || '.a'), cpus_used) from rota.node where node_id = 1), 'completed 0', 'done is enough, the node is free');
+select is((select group_nodes from api.schedule_launch(array[:j], '{1}')), '{1}', 'the holder is still there');
+select is((select group_nodes from api.schedule_launch(array[:j], '{2}')), null, 'a step without a group has none');
+select t.right('a group''s holder');
+select t.start(:'j' || '.b', '{1}', '{"holder": false}'), t.run(:'j' || '.b') \g /dev/null
+select is(t.orders(:'j' || '.a'), null, 'no epilog yet');
+select t.report(t.say(:'j' || '.a', 'run')) \g /dev/null
+select is(t.state(:'j' || '.a'), 'completed', 'what a holder says again changes nothing');
+select t.finish(:'j' || '.b') \g /dev/null
+select is(t.orders(:'j' || '.a'), 'end@n1', 'the last step of the group is done: the holder runs the epilog');
+select is((select count(*) from rota.allocation where job_id = :j and gone_at is null), 1::bigint, 'it is still on the node');
+select t.report(t.say(:'j' || '.a', 'hook', '{"hook": "site_epilog", "exit": 0, "signal": 0, "usec": 1, "output": ""}'), t.say(:'j' || '.a', 'end')) \g /dev/null
+select is((select count(*) from rota.allocation where job_id = :j and gone_at is null), 0::bigint, 'now it is gone');
+select is((select count(*) from rota.hook_run where job_id = :j), 1::bigint, 'its epilog is on record');
+select is(t.job(:j), 'live', 'a step outside the group goes on');
+select t.pass(:'j' || '.c') \g /dev/null
+select t.right('group');
+-- A group whose holder's node is lost; a group that is cancelled before it is done.
+select t.submit('alice', '[{"name": "a", "group": "g"}, {"name": "b", "group": "g"}]', '[{"step": "b", "peer": "a"}]') as j \gset
+select t.start(:'j' || '.a', '{4}'), t.run(:'j' || '.a'), t.report(t.say(:'j' || '.a', 'done')) \g /dev/null
+update rota.node_lease set renewed_at = renewed_at - interval '1 hour', expires_at = expires_at - interval '1 hour' where node_id = 4;
+select api.node_judge() \g /dev/null
+select is((select group_nodes from api.schedule_launch(array[:j], '{1}')), '{}', 'the holder is lost with its node');
+select t.start(:'j' || '.b', '{1}'), t.run(:'j' || '.b') \g /dev/null
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
+select t.report(t.say(:'j' || '.b', 'done', '{"outcome": "cancel", "cause": "cancelled"}')) \g /dev/null
+select is(t.job(:j), 'cancelled', 'cancelled');
+select is(t.orders(:'j' || '.b'), 'kill@n1 end@n1', 'and its holder runs the epilog');
+select t.report(t.say(:'j' || '.b', 'end')) \g /dev/null
+select t.right('group, cancelled');
+select * from finish();
+rollback;

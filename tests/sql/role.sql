@@ -1,0 +1,118 @@
+-- Roles: each really connects, can do what its work takes, and nothing else. ROTA_TOP: the source tree, for lib/api.def.
+begin;
+\set ON_ERROR_STOP 1
+\set QUIET 1
+\pset format unaligned
+\pset tuples_only on
+set client_min_messages = warning;
+create extension if not exists pgtap schema tap;
+create extension if not exists dblink schema tap;
+set search_path = public, tap;
+select * from no_plan();
+\set def `cat "${ROTA_TOP:-.}/lib/api.def"`
+create schema t;
+create table t.role as
+select r as role, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port') || ' dbname=' || current_database() || ' user=' || r as conninfo
+from unnest('{rota_owner,rota_jobmgr,rota_node,rota_nodemgr,rota_analyst,rota_admin}'::text[]) r;
+-- What the list says that C may call, and who.
+create table t.def as
+select m[1] as name, format('api.%s(%s)', m[1], m[2])::regprocedure as function, 'rota_' || lower(r[1]) as role
+from regexp_matches(:'def', 'API\((\w+), "([^"]*)", ([A-Z_ |]+)\)', 'g') m
+cross join regexp_matches(m[3], 'API_(\w+)', 'g') r;
+select cmp_ok((select count(*) from t.def), '>', 40::bigint, 'lib/api.def is read');
+
+-- What a statement comes to when the role says it: ok, or the SQLSTATE. Nothing of it stays.
+create function t.try(p_role text, p_statement text) returns text language plpgsql as $$
+begin
+	perform dblink_exec(p_role, 'begin');
+	begin
+		perform * from dblink(p_role, p_statement || ' limit 0') x (y text);
+		perform dblink_exec(p_role, 'rollback');
+		return 'ok';
+	exception when others then
+		perform dblink_exec(p_role, 'rollback');
+		return case when sqlerrm ~ 'number of columns|structure of query' then 'ok' else sqlstate end;
+	end;
+end $$;
+create function t.say(p_role text, p_statement text) returns text language plpgsql as $$
+declare
+	v_state text := 'ok';
+begin
+	perform dblink_exec(p_role, 'begin read write');
+	begin
+		perform dblink_exec(p_role, p_statement);
+	exception when others then
+		v_state := sqlstate;
+	end;
+	perform dblink_exec(p_role, 'rollback');
+	return v_state;
+end $$;
+select is(dblink_connect(role, conninfo), 'OK', role || ' connects') from t.role;
+select is((select u from dblink(role, 'select session_user::text') x (u text)), role, role || ' is itself') from t.role;
+
+-- Functions, each tried by each role.
+create table t.call as
+select r.role, p.oid::regprocedure as function, format('select %s(%s)', p.oid::regproc, (select string_agg('null::' || format_type(a, null), ', ' order by nr) from unnest(p.proargtypes) with ordinality x (a, nr))) as statement,
+	exists (select from t.def d where d.role = r.role and d.function = p.oid) as allowed, p.proisstrict as strict
+from t.role r
+cross join pg_proc p
+where r.role <> 'rota_owner' and p.pronamespace::regnamespace::text in ('api', 'rota', 'login') and p.prorettype <> 'trigger'::regtype;
+select is(has_function_privilege(role, function, 'execute') and has_schema_privilege(role, split_part(function::text, '.', 1), 'usage'), allowed, format('%s %s %s', role, case when allowed then 'may call' else 'may not call' end, function))
+from t.call order by role, function::text;
+select is(t.try(role, statement) <> '42501', allowed, format('%s %s %s', role, case when allowed then 'calls' else 'is refused' end, function)) from t.call
+-- (a strict function of nulls is never called)
+where not strict order by role, function::text;
+select is_empty('select function from t.def d where not exists (select from pg_proc p where p.oid = d.function and p.prosecdef)', 'what daemons call runs as the owner');
+select is_empty($$select p.oid::regprocedure from pg_proc p where p.pronamespace::regnamespace::text = 'api' and p.prosecdef and not exists (select from t.def d where d.function = p.oid)$$,
+	'nothing else does');
+
+-- Tables, each read and written by each role.
+create table t.relation as
+select r.role, c.oid::regclass as relation, c.relnamespace::regnamespace::text as space, c.relkind,
+	(select format('%I', a.attname) from pg_attribute a where a.attrelid = c.oid and a.attnum = 1) as first_column
+from t.role r
+cross join pg_class c
+where r.role <> 'rota_owner' and c.relnamespace::regnamespace::text in ('rota', 'acct') and c.relkind in ('r', 'p', 'v');
+select is(t.try(role, format('select %s from %s', first_column, relation)), case
+		when space = 'acct' and role in ('rota_analyst', 'rota_admin') then 'ok'
+		when space = 'rota' and role = 'rota_admin' and relation::text not in ('rota.script', 'rota.environment', 'rota.client_key')
+			and not (select relispartition from pg_class where oid = relation) then 'ok'
+		else '42501' end, format('%s reads %s only if it may', role, relation)) from t.relation order by role, relation::text;
+select isnt(t.say(role, format('update %s set %s = %s', relation, first_column, first_column)), 'ok', format('%s does not change %s', role, relation)) from t.relation order by role, relation::text;
+select isnt(t.say(role, format('delete from %s', relation)), 'ok', format('%s deletes nothing from %s', role, relation)) from t.relation where relkind <> 'v' order by role, relation::text;
+select is(t.try('rota_admin', 'select ' || c), '42501', 'rota_admin does not see ' || c)
+from unnest('{spec from rota.step_request,auth from rota.step_request,body from rota.script,body from rota.environment,body from rota.node_order,signature from rota.node_order,* from rota.step_request}'::text[]) c;
+
+-- No role but the owner makes anything, anywhere.
+select is(t.say(role, s), '42501', role || ' is refused: ' || s)
+from t.role cross join unnest('{create table public.x (),create table api.x (),create schema x,create role x,create temporary table x (),create function public.x() returns int return 1}'::text[]) s
+where role <> 'rota_owner' order by role, s;
+select is(t.say('rota_owner', 'create role x'), '42501', 'not even the owner makes roles');
+select is_empty($$select c.oid::regclass from pg_class c where c.relnamespace::regnamespace::text in ('rota', 'api', 'acct') and c.relowner <> 'rota_owner'::regrole$$, 'all relations belong to the owner');
+select is_empty($$select p.oid::regprocedure from pg_proc p where p.pronamespace::regnamespace::text in ('rota', 'api', 'acct') and p.proowner <> 'rota_owner'::regrole$$, 'and all functions');
+select is_empty($$select rolname from pg_roles where rolname ~ '^rota_' and (rolsuper or rolbypassrls or rolcreatedb or rolreplication or (rolcreaterole and (rolname <> 'rota_login' or rolcanlogin)))$$, 'no role has more than it needs');
+select is_empty($$select c.oid::regclass from pg_class c cross join aclexplode(c.relacl) a where c.relnamespace::regnamespace::text in ('rota', 'api', 'acct') and a.grantee = 0$$, 'public has nothing on relations');
+select is_empty($$select p.oid::regprocedure from pg_proc p cross join aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+	where p.pronamespace::regnamespace::text in ('rota', 'api', 'acct', 'login') and a.grantee = 0$$, 'and nothing on functions');
+
+-- Analysts: time limits, read only; a login of their own comes and goes with the user's entry.
+select is((select v from dblink('rota_analyst', format('select current_setting(%L)', s)) x (v text)), v, 'rota_analyst: ' || s)
+from unnest('{statement_timeout,idle_in_transaction_session_timeout,default_transaction_read_only}'::text[], '{5min,1min,on}'::text[]) y (s, v);
+create function t.admin(p_request text) returns text language sql as $$
+	select v from dblink('rota_jobmgr', format('select api.admin_change(0, ''root'', %L)::text', p_request)) x (v text);
+$$;
+select is(t.admin('{"object": "user", "action": "create", "name": "test_ana", "values": {"analyst": "true"}}')::jsonb ->> 'changed', 'true', 'an analyst is made');
+select is(dblink_connect('ana', (select replace(conninfo, 'rota_analyst', 'test_ana') from t.role where role = 'rota_analyst')), 'OK', 'connects');
+select is(t.try('ana', 'select job_id from acct.job'), 'ok', 'reads acct');
+select is(t.try('ana', 'select job_id from rota.job'), '42501', 'and not rota');
+select is(t.say('ana', 'create temporary table x ()'), '42501', 'and makes nothing');
+select is((select v from dblink('ana', 'select current_setting(''statement_timeout'')') x (v text)), '5min', 'with the time limits');
+select is(dblink_disconnect('ana'), 'OK', 'leaves');
+select is(t.admin('{"object": "user", "action": "change", "name": "test_ana", "values": {"analyst": "false"}}')::jsonb ->> 'changed', 'true', 'no analyst any more');
+select is_empty($$select rolname from pg_roles where rolname = 'test_ana'$$, 'the login is gone');
+select throws_ok(format('select t.admin(%L)', format('{"object": "user", "action": "create", "name": "%s", "values": {"analyst": "true"}}', n)), s, null, n || ' is not made')
+from unnest('{rota_owner,rota_x,pg_monitor,Upper}'::text[], '{RT422,RT422,RT422,RT422}'::text[]) x (n, s);
+select is(t.admin('{"object": "user", "action": "delete", "name": "test_ana"}')::jsonb ->> 'changed', 'true', 'the entry goes');
+select is(dblink_disconnect(role), 'OK', role || ' leaves') from t.role;
+select * from finish();
+rollback;
