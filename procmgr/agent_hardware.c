@@ -58,12 +58,21 @@ static void add_counts(json_t *found, hwloc_topology_t topology)
 	}
 }
 
+/* Who opens displays, starts compilers or maps the PCI bus to find devices is left out: they are only counted here. */
+static void leave_out(hwloc_topology_t topology)
+{
+	static const char *const components[] = {"gl", "opencl", "pci"};
+	for (size_t i = 0; i < sizeof components / sizeof *components; i++)
+		hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, components[i]);
+}
+
 static json_t *found(void)
 {
 	struct utsname system;
 	hwloc_topology_t topology;
 	json_t *facts = json_object();
 	if (hwloc_topology_init(&topology) == 0) {
+		leave_out(topology);
 		hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
 		if (hwloc_topology_load(topology) == 0)
 			add_counts(facts, topology);

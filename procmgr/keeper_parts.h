@@ -19,6 +19,7 @@ enum { KEEPER_TAIL_SIZE = 4096, KEEPER_CAUSE_SIZE = 32 };
 struct keeper_task {
 	pid_t pid;  /* 0: over */
 	int report; /* -1: it runs its program */
+	int counts; /* of stats_open */
 	int rank;
 	int64_t started_at;
 	char error[512]; /* why it never ran its program */

@@ -142,6 +142,7 @@ static bool start_one(struct keeper *k, struct keeper_task *t, struct err *e)
 	fill_start(k, &start, &streams, t->rank);
 	t->started_at = record_now();
 	t->pid = task_start(&start, &t->report, e);
+	t->counts = t->pid > 0 ? stats_open(t->pid) : -1;
 	task_environment_free(environment);
 	streams_free(&streams);
 	return t->pid > 0;
@@ -231,7 +232,7 @@ bool keeper_task_reap(struct keeper *k, pid_t pid)
 		keeper_task_report(k, t);
 	int status = 0;
 	struct stats stats;
-	if (!stats_reap(pid, &status, &stats))
+	if (!stats_reap(pid, t->counts, &status, &stats))
 		die("task %ld of %s cannot be reaped", (long)pid, k->name);
 	t->pid = 0;
 	k->live--;

@@ -1,5 +1,5 @@
-/* stats.c - figures of ended processes. Called by the keeper for each task. What always holds: /proc/<pid>/io is read before the
- * process is reaped, while its number is still its own. */
+/* stats.c - figures of ended processes. Called by the keeper for each task. What always holds: the byte counts are
+ * read before the process is reaped, when they are complete and still its own. */
 #include "procmgr/stats.h"
 
 #include <fcntl.h>
@@ -16,14 +16,19 @@ static int64_t number_behind(const char *text, const char *word)
 	return at ? strtoll(at + strlen(word), NULL, 10) : -1;
 }
 
-static void read_io(pid_t pid, struct stats *stats)
+int stats_open(pid_t pid)
 {
-	char path[64], text[512];
+	char path[64];
 	snprintf(path, sizeof path, "/proc/%ld/io", (long)pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (fd >= 0)
-		close(fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void read_counts(int counts, struct stats *stats)
+{
+	char text[512];
+	ssize_t size = counts < 0 ? -1 : pread(counts, text, sizeof text - 1, 0);
+	if (counts >= 0)
+		close(counts);
 	text[size > 0 ? size : 0] = '\0';
 	stats->read_bytes = number_behind(text, "rchar: ");
 	stats->write_bytes = number_behind(text, "wchar: ");
@@ -34,10 +39,10 @@ static int64_t usec(struct timeval t)
 	return (int64_t)t.tv_sec * 1000000 + t.tv_usec;
 }
 
-bool stats_reap(pid_t pid, int *status, struct stats *stats)
+bool stats_reap(pid_t pid, int counts, int *status, struct stats *stats)
 {
 	struct rusage used;
-	read_io(pid, stats);
+	read_counts(counts, stats);
 	if (wait4(pid, status, 0, &used) != pid)
 		return false;
 	stats->user_usec = usec(used.ru_utime);

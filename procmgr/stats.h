@@ -14,7 +14,12 @@ struct stats {
 	int64_t nvcsw, nivcsw;
 };
 
-/* Take the end of the child `pid`, which has ended: its wait status and its figures. False where it is none of ours. */
-bool stats_reap(pid_t pid, int *status, struct stats *stats);
+/* A descriptor on the byte counts of a child that has just been forked, -1 where there are none. While it runs, we may open
+ * them; when it has ended, only root may. */
+int stats_open(pid_t pid);
+
+/* Take the end of the child `pid`, which has ended: its wait status and its figures; `counts` is what stats_open gave and is
+ * closed. False where it is none of ours. */
+bool stats_reap(pid_t pid, int counts, int *status, struct stats *stats);
 
 #endif

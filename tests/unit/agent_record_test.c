@@ -1,0 +1,119 @@
+/* agent_record_test.c - journal records as JSON, and orders as messages. */
+#include "tests/unit/unit.h"
+
+#include "procmgr/agent_parts.h"
+
+static const struct record_key key = {812, 3, 1};
+
+static struct fields *record_at(const char *kind, int64_t at)
+{
+	struct fields *f = fields_new();
+	fields_add(f, "kind", kind);
+	fields_add_int(f, "job", 812);
+	fields_add_int(f, "step", 3);
+	fields_add_int(f, "attempt", 1);
+	fields_add_int(f, "at", at);
+	return f;
+}
+
+static void is(json_t *json, const char *expected)
+{
+	json_error_t wrong;
+	json_t *other = json_loads(expected, 0, &wrong);
+	assert_non_null(other);
+	assert_true(json_equal(json, other));
+	json_decref(other);
+	json_decref(json);
+}
+
+static void test_task(void **state)
+{
+	(void)state;
+	struct fields *f = record_at("task", 1000);
+	fields_add_int(f, "task", 0);
+	fields_add_int(f, "exit", 3);
+	fields_add(f, "cause", "exit");
+	fields_add_int(f, "start_usec", 400);
+	fields_add_int(f, "max_rss_kb", -1);
+	is(agent_record_json(f, 7, 1500), "{\"node\":7,\"kind\":\"task\",\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":500,"
+					  "\"task\":0,\"exit\":3,\"cause\":\"exit\","
+					  "\"started_age_us\":1100,\"max_rss_kb\":-1}");
+	fields_free(f);
+}
+
+static void test_text(void **state)
+{
+	(void)state;
+	struct fields *f = record_at("done", 2000); /* of another boot: later than now */
+	fields_add(f, "message", "caf\xc3\xa9 \"x\"");
+	fields_add(f, "outcome", "12");
+	is(agent_record_json(f, 7, 1500), "{\"node\":7,\"kind\":\"done\",\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":0,"
+					  "\"message\":\"caf\xc3\xa9 \\\"x\\\"\",\"outcome\":\"12\"}");
+	fields_free(f);
+	f = record_at("done", 1500);
+	fields_add(f, "message", "broken \xff\xfe");
+	is(agent_record_json(f, 7, 1500), "{\"node\":7,\"kind\":\"done\",\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":0,"
+					  "\"message\":\"broken ??\"}");
+	fields_free(f);
+}
+
+static void test_not_told(void **state)
+{
+	(void)state;
+	struct fields *f = record_at("refused", 1);
+	fields_add(f, "reason", "order was used before");
+	fields_add_int(f, "again", 1);
+	assert_null(agent_record_json(f, 7, 1500));
+	fields_free(f);
+	f = record_at("refused", 1);
+	fields_add_int(f, "again", 0);
+	json_t *json = agent_record_json(f, 7, 1500);
+	assert_non_null(json);
+	json_decref(json);
+	fields_free(f);
+	f = fields_new();
+	fields_add(f, "kind", "done");
+	assert_null(agent_record_json(f, 7, 1500));
+	fields_free(f);
+}
+
+static void control_is(const char *kind, const char *args, const char *signal, const char *epilog, const char *cause)
+{
+	struct err e;
+	struct fields *f = agent_order_control(kind, &key, args, &e);
+	assert_non_null(f);
+	assert_string_equal(fields_get(f, "op"), "control");
+	assert_string_equal(fields_get(f, "job"), "812");
+	assert_string_equal(fields_get(f, "action"), kind);
+	assert_string_equal(fields_get(f, "signal"), signal);
+	assert_string_equal(fields_get(f, "epilog"), epilog);
+	assert_string_equal(fields_get(f, "cause"), cause);
+	fields_free(f);
+}
+
+static void test_control(void **state)
+{
+	(void)state;
+	struct err e;
+	control_is("go", "", "0", "1", "");
+	control_is("kill", "{\"cause\":\"cancelled\"}", "0", "1", "cancelled");
+	control_is("end", "{\"epilog\":0}", "0", "0", "");
+	control_is("end", "{\"epilog\":true}", "0", "1", "");
+	control_is("end", "{\"epilog\":false}", "0", "0", "");
+	control_is("signal", "{\"signal\":12}", "12", "1", "");
+	control_is("signal", "{\"signal\":\"USR1\"}", "10", "1", "");
+	control_is("signal", "{\"signal\":\"SIGHUP\"}", "1", "1", "");
+	control_is("signal", "{\"signal\":\"15\"}", "15", "1", "");
+	assert_null(agent_order_control("kill", &key, "{", &e));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_task),
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_not_told),
+		cmocka_unit_test(test_control),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,157 @@
+/* keeper_environment_test.c - the variables of tasks and hooks. */
+#include "tests/unit/unit.h"
+
+#include "procmgr/task_environment.h"
+
+static struct order order;
+static struct task_owner owner = {1000, 1000, (char *)"ann", (char *)"/home/ann", (char *)"/bin/zsh"};
+static const struct task_facts task = {&order, &owner, "lab", 5};
+static const struct task_facts hook = {&order, &owner, "lab", -1};
+
+static int setup(void **state)
+{
+	(void)state;
+	order = (struct order){
+		.job_id = 812,
+		.step_id = 2,
+		.attempt = 1,
+		.node = "n2",
+		.nodes = "n1,n2",
+		.node_index = 1,
+		.node_count = 2,
+		.first_task = 4,
+		.tasks = 3,
+		.task_count = 7,
+		.cpus = 6,
+		.mem_mb = 0,
+		.gres = "fpga:1,gpu:0+3",
+		.uid = 1000,
+		.gid = 1000,
+		.user = "ann",
+		.array_index = -1,
+		.step_label = "812.solve",
+		.spec = {.step_name = "solve",
+			 .job_name = "heat",
+			 .account = "",
+			 .partition = "main",
+			 .workdir = "/w",
+			 .group = "",
+			 .cpus_per_task = 2},
+	};
+	return 0;
+}
+
+/* The value of a variable; NULL where it is absent; fails where it stands twice. */
+static const char *value(char **environment, const char *name)
+{
+	const char *found = NULL;
+	size_t length = strlen(name);
+	for (; *environment; environment++) {
+		if (strncmp(*environment, name, length) != 0 || (*environment)[length] != '=')
+			continue;
+		assert_null(found);
+		found = *environment + length + 1;
+	}
+	return found;
+}
+
+static void is(char **environment, const char *name, const char *expected)
+{
+	const char *found = value(environment, name);
+	assert_non_null(found);
+	assert_string_equal(found, expected);
+}
+
+static void test_task(void **state)
+{
+	(void)state;
+	char **e = task_environment("", 0, &task);
+	is(e, "ROTA_JOB_ID", "812");
+	is(e, "ROTA_STEP_LABEL", "812.solve");
+	is(e, "ROTA_NODELIST", "n1,n2");
+	is(e, "ROTA_TASK_ID", "5");
+	is(e, "SLURM_PROCID", "5");
+	is(e, "SLURM_LOCALID", "1");
+	is(e, "SLURM_TASKS_PER_NODE", "4(x1),3(x1)");
+	is(e, "CUDA_VISIBLE_DEVICES", "0,3");
+	is(e, "ROTA_GRES", "fpga:1,gpu:0+3");
+	is(e, "ROTA_CLUSTER", "lab");
+	is(e, "HOME", "/home/ann");
+	is(e, "SHELL", "/bin/zsh");
+	assert_non_null(value(e, "PATH"));
+	assert_null(value(e, "ROTA_MEM_MB"));
+	assert_null(value(e, "ROTA_ACCOUNT"));
+	assert_null(value(e, "SLURM_ARRAY_TASK_ID"));
+	assert_null(value(e, "SLURM_RESTART_COUNT"));
+	task_environment_free(e);
+}
+
+static void test_blob(void **state)
+{
+	(void)state;
+	static const char blob[] = "FOO=bar\0HOME=/evil\0ROTA_JOB_ID=1\0ROTA_ARRAY_INDEX=9\0SLURM_MEM_PER_NODE=7\0=x\0nosign\0"
+				   "PATH=/mine\0FOO=again\0EMPTY=\0CUDA_VISIBLE_DEVICES=7\0LAST=1";
+	char **e = task_environment(blob, sizeof blob - 1, &task);
+	assert_non_null(value(e, "FOO"));
+	is(e, "HOME", "/home/ann");
+	is(e, "ROTA_JOB_ID", "812");
+	is(e, "PATH", "/mine");
+	is(e, "EMPTY", "");
+	is(e, "LAST", "1");
+	is(e, "CUDA_VISIBLE_DEVICES", "0,3");
+	assert_null(value(e, "ROTA_ARRAY_INDEX"));
+	assert_null(value(e, "SLURM_MEM_PER_NODE"));
+	for (char **item = e; *item; item++) {
+		assert_int_not_equal(**item, '=');
+		assert_non_null(strchr(*item, '='));
+	}
+	task_environment_free(e);
+}
+
+static void test_array_and_single_node(void **state)
+{
+	(void)state;
+	order.array_index = 7;
+	order.array_size = 10;
+	order.nodes = "";
+	order.node_count = 1;
+	order.gres = "";
+	order.attempt = 3;
+	char **e = task_environment("", 0, &task);
+	is(e, "ROTA_ARRAY_INDEX", "7");
+	is(e, "SLURM_ARRAY_JOB_ID", "812");
+	is(e, "SLURM_ARRAY_TASK_COUNT", "10");
+	is(e, "ROTA_NODELIST", "n2");
+	is(e, "SLURM_TASKS_PER_NODE", "7");
+	is(e, "SLURM_RESTART_COUNT", "2");
+	assert_null(value(e, "CUDA_VISIBLE_DEVICES"));
+	assert_null(value(e, "SLURM_JOB_GPUS"));
+	task_environment_free(e);
+}
+
+static void test_site(void **state)
+{
+	(void)state;
+	char **e = task_site_environment(&hook);
+	is(e, "ROTA_JOB_ID", "812");
+	is(e, "ROTA_USER", "ann");
+	is(e, "ROTA_UID", "1000");
+	is(e, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	assert_null(value(e, "ROTA_TASK_ID"));
+	assert_null(value(e, "HOME"));
+	for (char **item = e; *item; item++)
+		assert_true(strncmp(*item, "PATH=", 5) == 0 || strncmp(*item, "ROTA_", 5) == 0 ||
+			    strncmp(*item, "SLURM", 5) == 0);
+	task_environment_free(e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_task, setup),
+		cmocka_unit_test_setup(test_blob, setup),
+		cmocka_unit_test_setup(test_array_and_single_node, setup),
+		cmocka_unit_test_setup(test_site, setup),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,85 @@
+/* keeper_record_test.c - what a keeper says of a step's end, and names of attempts. */
+#include "tests/unit/unit.h"
+
+#include "procmgr/keeper_parts.h"
+
+static void says(const struct keeper *k, const char *cause, const char *outcome)
+{
+	const char *c, *o;
+	keeper_record_outcome(k, &c, &o);
+	assert_string_equal(c, cause);
+	assert_string_equal(o, outcome);
+}
+
+static void test_outcome(void **state)
+{
+	(void)state;
+	says(&(struct keeper){0}, "exit", "complete");
+	says(&(struct keeper){.exit_code = 3}, "exit", "fail");
+	says(&(struct keeper){.signal = 11}, "signal", "fail");
+	says(&(struct keeper){.signal = 9, .figures = {.oom_kills = 1}}, "out_of_memory", "oom");
+	says(&(struct keeper){.exit_code = 0, .figures = {.oom_kills = 1}}, "out_of_memory", "oom");
+	says(&(struct keeper){.cause = "cancelled"}, "cancelled", "cancel");
+	says(&(struct keeper){.cause = "preempted", .signal = 15}, "preempted", "cancel");
+	says(&(struct keeper){.cause = "time_limit", .figures = {.oom_kills = 1}}, "time_limit", "timeout");
+	says(&(struct keeper){.cause = "node"}, "node", "node_fail");
+	says(&(struct keeper){.cause = "shutdown"}, "shutdown", "node_fail");
+	says(&(struct keeper){.failed_start = true, .exit_code = 126}, "launch", "fail");
+	says(&(struct keeper){.failed_start = true, .failed_node = true}, "node", "node_fail");
+	says(&(struct keeper){.failed_hook = true, .failed_site = true, .cause = "cancelled"}, "prolog", "prolog_fail");
+	says(&(struct keeper){.failed_hook = true}, "prolog", "fail");
+}
+
+static void cleans(const char *text, const char *expected)
+{
+	char copy[64];
+	snprintf(copy, sizeof copy, "%s", text);
+	keeper_record_clean(copy);
+	assert_string_equal(copy, expected);
+}
+
+static void test_clean(void **state)
+{
+	(void)state;
+	cleans("plain\ttext\n", "plain\ttext\n");
+	cleans("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80", "gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80");
+	cleans("\x1b[31m\x7f\r", "?[31m??");
+	cleans("cut \xe2\x82", "cut ??");
+	cleans("\xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80 \xff", "?? ??? ???? ?");
+	cleans("", "");
+}
+
+static void test_key(void **state)
+{
+	(void)state;
+	const struct record_key key = {812, 3, 1};
+	struct record_key parsed;
+	char text[RECORD_KEY_SIZE];
+	record_key_text(&key, text);
+	assert_string_equal(text, "812.3.1");
+	assert_true(record_key_parse(text, &parsed));
+	assert_true(record_key_equal(&key, &parsed));
+	static const char *const bad[] = {"",
+					  "812",
+					  "812.3",
+					  "812.3.1.",
+					  "0812.3.1",
+					  "812.3.1x",
+					  " 812.3.1",
+					  "812.+3.1",
+					  "group.812.g",
+					  "../../etc",
+					  "999999999999999999999999.1.1"};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(record_key_parse(bad[i], &parsed));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_outcome),
+		cmocka_unit_test(test_clean),
+		cmocka_unit_test(test_key),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+/* launcher_order_test.c - which launch messages the launcher believes, and its memory of those it did. */
+#include "tests/unit/unit.h"
+
+#include "lib/order.h"
+#include "procmgr/launcher_parts.h"
+
+enum { NOW = 1000000 };
+
+static char dir[] = "/tmp/rota-launcher-test.XXXXXX";
+static struct seal_sign_key *sign_key;
+static struct launcher launcher;
+static struct order good;
+
+static int setup_group(void **state)
+{
+	(void)state;
+	struct err e;
+	char path[128];
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chdir(dir), 0);
+	assert_true(seal_keys_make(dir, &e));
+	snprintf(path, sizeof path, "%s/sign.key", dir);
+	sign_key = seal_sign_key_load(path, &e);
+	snprintf(path, sizeof path, "%s/sign.pub", dir);
+	launcher.key = seal_verify_key_load(path, &e);
+	launcher.node = "n1";
+	return sign_key && launcher.key ? 0 : -1;
+}
+
+static int teardown_group(void **state)
+{
+	(void)state;
+	static const char *const files[] = {"auth.key", "sign.key", "sign.pub"};
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+		unlink(files[i]);
+	seal_sign_key_free(sign_key);
+	seal_verify_key_free(launcher.key);
+	return rmdir(dir);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	static char hash[65];
+	memset(hash, 'a', 64);
+	launcher.used = used_new();
+	good = (struct order){
+		.job_id = 812,
+		.step_id = 1,
+		.attempt = 1,
+		.node = "n1",
+		.nodes = "n1",
+		.node_count = 1,
+		.tasks = 1,
+		.task_count = 1,
+		.cpus = 1,
+		.gres = "",
+		.uid = geteuid(),
+		.gid = 0,
+		.user = "ann",
+		.script_hash = hash,
+		.environment_hash = hash,
+		.array_index = -1,
+		.step_label = "812.solve",
+		.prolog = true,
+		.expires_at = NOW + 100,
+		.spec = {.step_name = "solve",
+			 .job_name = "heat",
+			 .account = "",
+			 .partition = "",
+			 .output = "",
+			 .error = "",
+			 .input = "",
+			 .workdir = "/w",
+			 .shell = "",
+			 .user_prolog = "",
+			 .user_epilog = "",
+			 .group = "",
+			 .rlimits = "",
+			 .submit_ntasks = 1,
+			 .cpus_per_task = 1},
+	};
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	used_free(launcher.used);
+	return 0;
+}
+
+static char *text_of(const struct order *o)
+{
+	size_t size;
+	struct fields *spec = order_spec_write(&o->spec), *order = order_write(o, fields_text(spec, &size));
+	char *text = xstrdup(fields_text(order, &size));
+	fields_free(order);
+	fields_free(spec);
+	return text;
+}
+
+static struct fields *message_of(const char *text, const char *signed_text, int64_t job)
+{
+	unsigned char signature[SEAL_SIGNATURE_SIZE];
+	char hex[2 * SEAL_SIGNATURE_SIZE + 1];
+	seal_sign(sign_key, signed_text, strlen(signed_text), signature);
+	for (int i = 0; i < SEAL_SIGNATURE_SIZE; i++)
+		snprintf(hex + 2 * i, 3, "%02x", signature[i]);
+	struct fields *message = fields_new();
+	fields_add(message, "op", "launch");
+	fields_add_int(message, "job", job);
+	fields_add_int(message, "step", 1);
+	fields_add_int(message, "attempt", 1);
+	fields_add(message, "order", text);
+	fields_add(message, "signature", hex);
+	return message;
+}
+
+/* Believe the message (and free it); `reason` is what a refusal has to hold, NULL = none. */
+static void judge(struct fields *message, const char *reason)
+{
+	struct err e;
+	struct order order;
+	bool again, believed = launcher_order_believe(&launcher, message, NOW, &order, &again, &e);
+	assert_int_equal(believed, reason == NULL);
+	if (reason)
+		assert_non_null(strstr(e.message, reason));
+	if (believed)
+		order_free(&order);
+	fields_free(message);
+}
+
+static void judge_order(const struct order *o, const char *reason)
+{
+	char *text = text_of(o);
+	judge(message_of(text, text, o->job_id), reason);
+	free(text);
+}
+
+static void test_good(void **state)
+{
+	(void)state;
+	judge_order(&good, NULL);
+	good.nodes = "";
+	judge_order(&good, NULL);
+}
+
+static void test_altered(void **state)
+{
+	(void)state;
+	char *text = text_of(&good), *altered = xstrdup(text);
+	*strstr(altered, "/w") = '|';
+	judge(message_of(altered, text, 812), "signature does not fit");
+	judge(message_of(text, altered, 812), "signature does not fit");
+	free(altered);
+	altered = xasprintf("%sx=1:1\n", text);
+	judge(message_of(altered, text, 812), "signature does not fit");
+	judge(message_of(altered, altered, 812), "");
+	free(altered);
+	free(text);
+}
+
+static void test_misdirected(void **state)
+{
+	(void)state;
+	good.node = good.nodes = "n2";
+	judge_order(&good, "for node \"n2\"");
+	good.node = good.nodes = "n1";
+	char *text = text_of(&good);
+	judge(message_of(text, text, 813), "another step");
+	free(text);
+}
+
+static void test_expired(void **state)
+{
+	(void)state;
+	good.expires_at = NOW;
+	judge_order(&good, "expired");
+	good.expires_at = NOW + 1;
+	judge_order(&good, NULL);
+}
+
+static void test_used(void **state)
+{
+	(void)state;
+	const struct record_key key = {812, 1, 1}, other = {812, 1, 2};
+	used_add(launcher.used, &other, NOW + 100, NOW);
+	judge_order(&good, NULL);
+	used_add(launcher.used, &key, NOW + 100, NOW);
+	judge_order(&good, "used before");
+	good.expires_at = NOW - 5; /* said first, since it ran */
+	judge_order(&good, "used before");
+}
+
+static void test_owner(void **state)
+{
+	(void)state;
+	if (geteuid() == 0)
+		skip();
+	good.uid = 0;
+	judge_order(&good, "only root can launch for others");
+}
+
+static void test_malformed(void **state)
+{
+	(void)state;
+	char *text = text_of(&good);
+	static const char *const signatures[] = {"", "00", "zz", NULL};
+	for (int i = 0; signatures[i]; i++) {
+		struct fields *message = fields_new();
+		fields_add_int(message, "job", 812);
+		fields_add_int(message, "step", 1);
+		fields_add_int(message, "attempt", 1);
+		fields_add(message, "order", text);
+		fields_add(message, "signature", signatures[i]);
+		judge(message, "no order or no signature");
+	}
+	judge(fields_new(), "no order or no signature");
+	judge(message_of("garbage", "garbage", 812), "");
+	free(text);
+}
+
+static void test_memory(void **state)
+{
+	(void)state;
+	struct used *u = used_new();
+	for (int i = 1; i <= 5000; i++) {
+		const struct record_key key = {i, i % 7, 1};
+		used_add(u, &key, i % 2 ? NOW + 10 : NOW - 10, NOW);
+	}
+	for (int i = 1; i <= 5000; i += 2) {
+		const struct record_key key = {i, i % 7, 1}, other = {i, i % 7, 2};
+		assert_true(used_has(u, &key));
+		assert_false(used_has(u, &other));
+	}
+	assert_true(used_count(u) < 5000); /* what has expired was let go */
+	used_free(u);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_good, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_altered, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_misdirected, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_expired, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_used, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_malformed, setup, teardown),
+		cmocka_unit_test(test_memory),
+	};
+	return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
