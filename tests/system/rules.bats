@@ -1,0 +1,48 @@
+#!/usr/bin/env bats
+# Rules of DESIGN that a reader of the source can check, and that this file checks for him.
+
+load helper
+
+# Sources of programs that serve: everything but the client, the tests and the examples.
+daemon_sources() {
+	find "$ROTA_SOURCE"/lib "$ROTA_SOURCE"/jobmgr "$ROTA_SOURCE"/procmgr "$ROTA_SOURCE"/nodemgr "$ROTA_SOURCE"/bin -maxdepth 1 -name '*.c' ! -name 'http*.c'
+}
+
+@test "daemons contain no blocking call" {
+	run grep -nE '\b(PQexec|PQexecParams|PQexecPrepared|PQconnectdb|PQprepare|sleep|system|popen)\(' $(daemon_sources)
+	[ "$status" -eq 1 ]
+	# Event loops never pause. (A keeper serves one attempt only, and the launcher waits in bounded steps where it must.)
+	run grep -nE '\b(usleep|nanosleep|poll|select)\(' $(daemon_sources | grep -vE 'procmgr/(launcher|keeper|fence|record|task)')
+	[ "$status" -eq 1 ]
+}
+
+@test "no folder includes another daemon's folder" {
+	for part in jobmgr procmgr nodemgr; do
+		for other in jobmgr procmgr nodemgr; do
+			[ "$part" = "$other" ] || run ! grep -rn "include \"$other/" "$ROTA_SOURCE/$part"
+		done
+	done
+	run ! grep -rnE 'include "(jobmgr|procmgr|nodemgr|bin)/' "$ROTA_SOURCE/lib"
+}
+
+@test "C holds no SQL beyond calls of api functions" {
+	run grep -nE '"[^"]*\b(insert into|update [a-z_.]+ set|delete from|select [^"]*from) ' $(daemon_sources)
+	[ -z "$(grep -v 'select \* from api\.' <<<"$output")" ]
+}
+
+@test "what root runs links neither SQL nor TLS nor JSON nor HTTP" {
+	run ! grep -E 'libpq|libssl|libjansson|libevent|libmunge' <(ldd "$ROTA_BIN/rota-launcher")
+}
+
+@test "every public header compiles alone" {
+	for header in $(cd "$ROTA_SOURCE" && find lib jobmgr procmgr nodemgr bin -name '*.h'); do
+		printf '#include "%s"\n' "$header" | cc -std=c17 -D_GNU_SOURCE -fsyntax-only -I"$ROTA_SOURCE" -I"$(pg_config --includedir)" -x c - || {
+			echo "$header"
+			return 1
+		}
+	done
+}
+
+@test "nothing is left open in the code" {
+	run ! grep -rnE '\b(TODO|FIXME|XXX|HACK)\b|not implemented' --include='*.[ch]' --include='*.sql' "$ROTA_SOURCE"/{lib,jobmgr,procmgr,nodemgr,bin,sql,migrations}
+}
