@@ -1,7 +1,7 @@
 /* option.c - the table of options, and finding a row in it by whichever name it was called.
  *
- * Called by the translator, and by clients for help, completion and to part options from operands. What always holds: a name, in
- * a spelling, means one row; the test of this module walks the table to see to that. */
+ * Called by the translator, and by clients for help, completion and to part options from operands. What always holds: a name,
+ * in a spelling, means one row; the test of this module walks the table to see to that. */
 #include "jobmgr/option.h"
 
 #include <string.h>

@@ -76,8 +76,8 @@ const char *option_nearest(const char *name, enum option_spelling spelling);
 /* Whether the option must have a value, so that "--name value" is one option. */
 bool option_takes_value(const struct option_row *row);
 
-/* How many of the arguments from arguments[0] on are one option of the table ("--time=5", "-t5": 1; "--time 5", "-t 5": 2);
- * 0 where arguments[0] is none. For clients that part options from operands. */
+/* How many of the arguments from arguments[0] on are one option of the table ("--time=5", "-t5": 1; "--time 5", "-t 5": 2); 0
+ * where arguments[0] is none. For clients that part options from operands. */
 int option_span(const char *const *arguments, int count);
 
 /* What parsers need to know, and have in common. */

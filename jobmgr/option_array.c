@@ -1,8 +1,8 @@
 /* option_array.c - the indices of an array: 0-15, 0-15:4, 0,6,16-32, and how many may run at once: %2.
  *
  * Called by option_value. What always holds of the result: ranges [low, high, step] ascend and do not overlap, `high` is an
- * index, steps are at least 1; and one set of indices has one list, so two arrays have the same indices if their lists are equal.
- */
+ * index, steps are at least 1; and one set of indices has one list, so two arrays have the same indices if their lists are
+ * equal. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

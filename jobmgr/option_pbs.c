@@ -1,7 +1,7 @@
 /* option_pbs.c - #PBS options in terms of Rota's: letters, and the resources of -l, those of chunks (select, nodes) too.
  *
- * Called by the translator. What always holds: what has no counterpart is refused, never left out. The table's PBS column finds
- * the row; where PBS writes values in another way, the kind of the row's value says how they are rewritten. */
+ * Called by the translator. What always holds: what has no counterpart is refused, never left out. The table's PBS column
+ * finds the row; where PBS writes values in another way, the kind of the row's value says how they are rewritten. */
 #include "jobmgr/option_pbs.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* option_text.c - texts from users.
  *
- * Called by all of the translator. What always holds: a text that option_text_clean passed can be a JSON string and a field of a
- * launch spec, and one that option_text_quote made can be printed on any terminal. */
+ * Called by all of the translator. What always holds: a text that option_text_clean passed can be a JSON string and a field of
+ * a launch spec, and one that option_text_quote made can be printed on any terminal. */
 #include "jobmgr/option_text.h"
 
 #include <stdio.h>
@@ -122,8 +122,8 @@ static int least_of(int a, int b)
 	return a < b ? a : b;
 }
 
-/* Edit distance with transpositions (optimal string alignment) of two words of at most WORD_LONGEST characters; some number above
- * `enough` where it is more than that. */
+/* Edit distance with transpositions (optimal string alignment) of two words of at most WORD_LONGEST characters; some number
+ * above `enough` where it is more than that. */
 static int distance(const char *a, int m, const char *b, int n, int enough)
 {
 	int rows[3][WORD_LONGEST + 1];

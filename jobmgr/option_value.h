@@ -1,5 +1,5 @@
-/* option_value.h - the parsers of option values, one a kind of value; option_value.c calls them. Each gives JSON of its own, or
- * NULL with an error. */
+/* option_value.h - the parsers of option values, one a kind of value; option_value.c calls them. Each gives JSON of its own,
+ * or NULL with an error. */
 #ifndef ROTA_OPTION_VALUE_H
 #define ROTA_OPTION_VALUE_H
 
@@ -37,8 +37,8 @@ bool option_digits(const char **text, int64_t highest, int64_t *number);
 void option_put(json_t *object, const char *key, json_t *value);
 void option_append(json_t *list, json_t *value);
 
-/* A copy of a list's first item, and the text moved behind it and its separator; NULL at the end. For lists with commas between,
- * where an empty item is an item. */
+/* A copy of a list's first item, and the text moved behind it and its separator; NULL at the end. For lists with commas
+ * between, where an empty item is an item. */
 char *option_item(const char **text, char separator);
 
 #endif

@@ -2,11 +2,11 @@
  * nothing kept between calls.
  *
  * Who says what of an option, from strong to weak:
- *   a script of several steps:  the #ROTA step line; the command line; #ROTA lines before the first step; #SBATCH lines; #PBS
- * lines a script of one step:       the command line; the #ROTA step line; #ROTA lines; #SBATCH lines; #PBS lines On the command
- * line, and among lines of one kind, the last one counts. --mem and --mem-per-cpu, and --after and --dependency, displace each
- * other. --after and --dependency before the first step, or on the command line, bind the steps that wait for no other
- * step of the script. */
+ *   a script of several steps: #ROTA step line; command line; #ROTA lines before the first step; #SBATCH lines; #PBS lines
+ *   a script of one step:      command line; #ROTA step line; #ROTA lines; #SBATCH lines; #PBS lines
+ * On the command line, and among lines of one kind, the last one counts. --mem and --mem-per-cpu, and --after and
+ * --dependency, displace each other. --after and --dependency before the first step, or on the command line, bind the steps
+ * that wait for no other step of the script. */
 #ifndef ROTA_TRANSLATE_H
 #define ROTA_TRANSLATE_H
 
@@ -42,9 +42,9 @@ struct translate_limits {
 
 extern const struct translate_limits translate_limits_default; /* 4 MiB, 10000, 100000, 10 million, no partitions */
 
-/* Limits from JSON, what is absent being the default:
- * {"script_bytes", "steps", "edges", "array", "partitions": [{"name", "nodes", "cpus", "node_cpus", "node_mem_mb", "node_gres":
- * {}, "max_time_s", "max_nodes", "is_default"}]}. translate_limits_free releases it. */
+/* Limits from JSON, what is absent being the default. translate_limits_free releases it.
+ *   {"script_bytes", "steps", "edges", "array", "partitions": [{"name", "nodes", "cpus", "node_cpus", "node_mem_mb",
+ *     "node_gres": {"gpu": 2}, "max_time_s", "max_nodes", "is_default"}]} */
 bool translate_limits_read(const json_t *facts, struct translate_limits *limits, struct err *e);
 void translate_limits_free(struct translate_limits *limits);
 
@@ -69,8 +69,8 @@ struct translate_problem {
 	char hint[256]; /* "" = none */
 };
 
-/* Problems, in the order of lines; those beyond TRANSLATE_PROBLEMS_MOST are counted only, and behind a thousand the reading ends.
- * Zero it before use. */
+/* Problems, in the order of lines; those beyond TRANSLATE_PROBLEMS_MOST are counted only, and behind a thousand the reading
+ * ends. Zero it before use. */
 enum { TRANSLATE_PROBLEMS_MOST = 50 };
 
 struct translate_problems {

@@ -1,11 +1,10 @@
-/* translate_graph.c - the graph of steps: which start together, which share nodes, in which order they can come, and the cycles
- * that keep them from coming at all.
+/* translate_graph.c - the graph of steps: which start together, which share nodes, in which order they can come, and the
+ * cycles that keep them from coming at all.
  *
- * Called behind translate_peers. Steps bound by --with are one vertex. A vertex waits for another by --after, and by --same-nodes
- * or
- * --other-nodes, which need the other's nodes to be known. One depth-first search, without recursion, finds cycles and
- * the order; all of it is linear in steps and edges. What always holds afterwards, if there was no problem: topo ascends along
- * every such edge. */
+ * Called behind translate_peers. Steps bound by --with are one vertex. A vertex waits for another by --after, and by
+ * --same-nodes or --other-nodes, which need the other's nodes to be known. One depth-first search, without recursion, finds
+ * cycles and the order; all of it is linear in steps and edges. What always holds afterwards, if there was no problem: topo
+ * ascends along every such edge. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

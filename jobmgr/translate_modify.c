@@ -1,5 +1,5 @@
-/* translate_modify.c - a submitted step, changed by options: the step is read back into settings, as if its own line had said all
- * of them, the options come on top, and the stages of a submission judge the result.
+/* translate_modify.c - a submitted step, changed by options: the step is read back into settings, as if its own line had said
+ * all of them, the options come on top, and the stages of a submission judge the result.
  *
  * Called by the gate for each step that `rota modify` names. Which changes a running step allows is for the database to say. */
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* translate_parts.h - what the files of the translator share: a translation under way, from the words of directives to resolved
- * steps. For translate*.c only. */
+/* translate_parts.h - what the files of the translator share: a translation under way, from the words of directives to
+ * resolved steps. For translate*.c only. */
 #ifndef ROTA_TRANSLATE_PARTS_H
 #define ROTA_TRANSLATE_PARTS_H
 

@@ -1,8 +1,8 @@
 /* translate_peer.c - who waits for whom: from --after, --dependency, --with, --same-nodes and --other-nodes to edges between
  * steps, or the plain sequence where no step names peers.
  *
- * Called behind translate_read. What always holds afterwards: the edges of a step stand together, in the order of steps, and no
- * step has two edges of one kind to one peer. */
+ * Called behind translate_read. What always holds afterwards: the edges of a step stand together, in the order of steps, and
+ * no step has two edges of one kind to one peer. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* translate_plan.c - the plan as JSON: job, steps and edges, resolved.
  *
- * Called last, where there was no problem; translate_modify uses the parts. What always holds: every member of the plan is there
- * in every plan, null where nothing was said. */
+ * Called last, where there was no problem; translate_modify uses the parts. What always holds: every member of the plan is
+ * there in every plan, null where nothing was said. */
 #include <stdlib.h>
 #include <string.h>
 

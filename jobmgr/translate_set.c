@@ -1,4 +1,5 @@
-/* translate_set.c - options as somebody gave them: from words to a set of settings, and which of several sets counts for a step.
+/* translate_set.c - options as somebody gave them: from words to a set of settings, and which of several sets counts for a
+ * step.
  *
  * Called for command lines and for each directive; then by every later stage, which asks what counts. What always holds: the
  * value of a setting is one that option_value made. */

@@ -1,5 +1,5 @@
-/* translate_size.c - how large each step is: nodes, tasks, elements of arrays, and with these the ids; and whether what it asks
- * for agrees with itself.
+/* translate_size.c - how large each step is: nodes, tasks, elements of arrays, and with these the ids; and whether what it
+ * asks for agrees with itself.
  *
  * Called behind translate_graph, and by translate_modify for its one step, only where there was no problem before. What always
  * holds afterwards, if there was none here: every node has a task, ntasks * cpus_per_task and all ids fit an int. */

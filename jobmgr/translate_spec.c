@@ -1,7 +1,7 @@
 /* translate_spec.c - what the node is told to run: the spec of a step (lib/order.h), which the owner's authenticator covers.
  *
- * Called by translate_plan and translate_modify. What always holds: paths are absolute, but those of output patterns, which are
- * below the working directory of the step. */
+ * Called by translate_plan and translate_modify. What always holds: paths are absolute, but those of output patterns, which
+ * are below the working directory of the step. */
 #include <stdlib.h>
 #include <string.h>
 

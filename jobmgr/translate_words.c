@@ -1,5 +1,6 @@
 /* translate_words.c - the words of a directive, split as a shell splits them: blanks part words; '...' keeps everything, "..."
- * everything but \ before " and \; \ keeps the next character; # at the beginning of a word ends the line. Nothing is expanded.
+ * everything but \ before " and \; \ keeps the next character; # at the beginning of a word ends the line. Nothing is
+ * expanded.
  *
  * Called by translate_read for each directive. */
 #include <stdlib.h>

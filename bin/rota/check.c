@@ -1,7 +1,8 @@
-/* check.c - `rota check`: translate a script as the gate would, and show what comes of it: tables, the plan as JSON, or a graph.
+/* check.c - `rota check`: translate a script as the gate would, and show what comes of it: tables, the plan as JSON, or a
+ * graph.
  *
- * No gate is asked, so what only the database knows (partitions, accounts, other jobs) is not checked. Exits with EXIT_REFUSED where the
- * script would be refused; each refusal then is a line on standard error: FILE:LINE: --option: what is wrong. */
+ * No gate is asked, so what only the database knows (partitions, accounts, other jobs) is not checked. Exits with EXIT_REFUSED
+ * where the script would be refused; each refusal then is a line on standard error: FILE:LINE: --option: what is wrong. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
