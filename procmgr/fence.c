@@ -333,8 +333,8 @@ bool fence_freeze(const struct fence *f, const char *key, bool frozen)
 	return asked;
 }
 
-/* SIGKILL to each process that the group lists now; true where there was one. */
-static bool kill_listed(const char *dir, const char *key)
+/* A signal to each process that the group lists now; true where there was one. */
+static bool signal_listed(const char *dir, const char *key, int signal)
 {
 	char path[PATH_SIZE];
 	snprintf(path, sizeof path, "%s/%s/cgroup.procs", dir, key);
@@ -344,23 +344,33 @@ static bool kill_listed(const char *dir, const char *key)
 	while (file && fscanf(file, "%d", &pid) == 1) {
 		any = true;
 		if (pid > 0)
-			kill(pid, SIGKILL);
+			kill(pid, signal);
 	}
 	if (file)
 		fclose(file);
 	return any;
 }
 
+static const char *core_dir(const struct fence *f)
+{
+	return f->dir[FREEZER] ? f->dir[FREEZER] : f->two_dir;
+}
+
+void fence_signal(const struct fence *f, const char *key, int signal)
+{
+	signal_listed(core_dir(f), key, signal);
+}
+
 bool fence_kill(const struct fence *f, const char *key)
 {
-	const char *dir = f->dir[FREEZER] ? f->dir[FREEZER] : f->two_dir;
+	const char *dir = core_dir(f);
 	char procs[VALUE_SIZE];
 	if (!file_read(dir, key, "cgroup.procs", procs) || !*procs)
 		return false;
 	if (dir == f->two_dir && file_write(dir, key, "cgroup.kill", "1"))
 		return true;
 	fence_freeze(f, key, true); /* so that nothing can fork meanwhile */
-	bool any = kill_listed(dir, key);
+	bool any = signal_listed(dir, key, SIGKILL);
 	fence_freeze(f, key, false);
 	return any;
 }

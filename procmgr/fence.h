@@ -35,6 +35,9 @@ bool fence_enter(const struct fence *f, const char *key, struct err *e);
 /* Stop, or let go on, everything in it; false where there is no freezer. */
 bool fence_freeze(const struct fence *f, const char *key, bool frozen);
 
+/* Send a signal to each process in it. */
+void fence_signal(const struct fence *f, const char *key, int signal);
+
 /* SIGKILL to everything in it; true where there was something. */
 bool fence_kill(const struct fence *f, const char *key);
 

@@ -14,11 +14,10 @@
 
 enum { MESSAGE_SIZE = 4096, AGAIN_USEC = 1000000 };
 
-void keeper_control_signal(const struct keeper *k, int signal)
+/* Is there something of the user's that signals and endings are for? The site's hooks and the epilogs have their own time. */
+static bool is_busy(const struct keeper *k)
 {
-	for (int i = 0; i < k->task_count; i++)
-		if (k->tasks[i].pid > 0)
-			kill(-k->tasks[i].pid, signal);
+	return k->live > 0 || (k->hook && k->hook->users && !k->done);
 }
 
 static void freeze(struct keeper *k, bool frozen)
@@ -54,19 +53,13 @@ void keeper_control_end(struct keeper *k, const char *cause)
 		return;
 	snprintf(k->cause, sizeof k->cause, "%s", *cause ? cause : "cancelled");
 	k->limit_at = 0;
-	if (k->hook && k->hook->users && k->hook->pid > 0)
-		kill(-k->hook->pid, SIGTERM);
-	keeper_control_signal(k, SIGTERM);
+	if (is_busy(k))
+		keeper_sweep_signal(k, SIGTERM);
 	if (k->suspended)
 		freeze(k, false);
-	keeper_control_signal(k, SIGCONT);
+	if (is_busy(k))
+		keeper_sweep_signal(k, SIGCONT);
 	k->kill_at = record_now() + (int64_t)k->order->grace_s * 1000000;
-}
-
-/* Is there something of the user's that an ending has to wait for? The site's hooks and the epilogs have their own time. */
-static bool is_busy(const struct keeper *k)
-{
-	return k->live > 0 || (k->hook && k->hook->users && !k->done);
 }
 
 void keeper_control_clocks(struct keeper *k)
@@ -110,7 +103,8 @@ static bool act(struct keeper *k, const struct fields *message, struct err *e)
 	} else if (strcmp(action, "kill") == 0) {
 		keeper_control_end(k, cause ? cause : "");
 	} else if (strcmp(action, "signal") == 0) {
-		keeper_control_signal(k, (int)signal);
+		if (is_busy(k))
+			keeper_sweep_signal(k, (int)signal);
 	} else if (strcmp(action, "suspend") == 0) {
 		suspend(k);
 	} else if (strcmp(action, "resume") == 0) {

@@ -86,7 +86,6 @@ void keeper_control_read(struct keeper *k);
 void keeper_control_clocks(struct keeper *k);
 int64_t keeper_control_next(const struct keeper *k); /* when keeper_control_clocks has something to do, 0 = never */
 void keeper_control_end(struct keeper *k, const char *cause);
-void keeper_control_signal(const struct keeper *k, int signal);
 
 /* keeper_task.c */
 void keeper_task_start(struct keeper *k); /* all tasks of this node */

@@ -117,7 +117,10 @@ static bool kill_below(const struct keeper *k, bool users)
 
 void keeper_sweep_signal(const struct keeper *k, int signal)
 {
-	signal_below(k, signal, true);
+	if (k->fence)
+		fence_signal(k->fence, k->name, signal);
+	else
+		signal_below(k, signal, true);
 }
 
 void keeper_sweep_kill(const struct keeper *k)
