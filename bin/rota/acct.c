@@ -191,7 +191,7 @@ static void field_cell(struct table *table, const json_t *row, const struct acct
 
 static void print(const json_t *rows, const struct acct_line *line, const struct acct_field **fields, int count)
 {
-	struct table_column columns[MOST_FIELDS];
+	struct table_column columns[MOST_FIELDS] = {{0}};
 	struct table *table = table_new(columns, count);
 	const json_t *row;
 	size_t i;

@@ -95,15 +95,21 @@ struct word format_when(const json_t *time_value)
 	return w;
 }
 
-struct word format_time(const json_t *time_value)
+struct word format_moment(time_t at)
 {
 	struct word w = {"-"};
 	struct tm then;
-	time_t at;
 
-	if (time_of(time_value, &at) && localtime_r(&at, &then))
+	if (localtime_r(&at, &then))
 		strftime(w.s, sizeof(w.s), "%Y-%m-%d %H:%M:%S", &then);
 	return w;
+}
+
+struct word format_time(const json_t *time_value)
+{
+	time_t at;
+
+	return time_of(time_value, &at) ? format_moment(at) : (struct word){"-"};
 }
 
 /* A size in steps of 1024, beginning with the unit at `first` in "BKMGTP". */

@@ -20,6 +20,9 @@ struct word format_when(const json_t *time);
 /* The same in full, local: "2025-11-20 14:05:12". */
 struct word format_time(const json_t *time);
 
+/* The same of a time of this machine. */
+struct word format_moment(time_t at);
+
 /* Seconds since the epoch of an ISO 8601 time; false where it is none. */
 bool format_time_parse(const char *text, double *seconds);
 

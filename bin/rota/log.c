@@ -183,6 +183,17 @@ static int once(const struct log *log, const char *path, const char *state)
 	return ok ? EXIT_OK : EXIT_REFUSED;
 }
 
+/* An array has a file for each element: say which one could be meant. */
+static int array_refuse(const json_t *step)
+{
+	const json_t *array = json_object_get(step, "array");
+	const json_t *first = json_array_get(json_array_get(json_object_get(array, "indices"), 0), 0);
+
+	fprintf(stderr, "rota: %s is an array; name an element, for example %s[%lld]\n", format_text(step, "label"),
+		format_text(step, "label"), (long long)json_integer_value(first));
+	return EXIT_REFUSED;
+}
+
 /* The step's file, whichever way it was asked for. Where errors have no file of their own, they are with the output. */
 static int file_print(const struct log *log, const json_t *job, const json_t *step)
 {
@@ -191,7 +202,9 @@ static int file_print(const struct log *log, const json_t *job, const json_t *st
 
 	if (!path && json_is_string(json_object_get(step, "output")))
 		path = output_path(job, step, "output");
-	if (!path)
+	if (path && json_is_object(json_object_get(step, "array")) && access(path, F_OK))
+		status = array_refuse(step);
+	else if (!path)
 		fprintf(stderr, "rota: the output of %s is private\n", format_text(step, "label"));
 	else
 		status = log->follow ? follow(log, path) : once(log, path, format_text(step, "state"));

@@ -180,7 +180,7 @@ static void size_print(const json_t *step)
 {
 	long long cpus = json_integer_value(json_object_get(step, "cpus")),
 		  tasks = json_integer_value(json_object_get(step, "ntasks"));
-	bool memory = json_is_number(json_object_get(step, "mem_mb"));
+	bool memory = json_integer_value(json_object_get(step, "mem_mb")) > 0; /* 0: as much as there is */
 	char text[128];
 
 	snprintf(text, sizeof(text), "%lld CPU%s, %s%s%lld task%s", cpus, cpus == 1 ? "" : "s",

@@ -31,7 +31,7 @@ static bool runs_instance(const struct conf *conf)
 int verb_sql(int argc, char **argv)
 {
 	const struct verb *verb = verb_find("sql");
-	const char **arguments = xcalloc(argc + 4, sizeof(*arguments));
+	const char **arguments;
 	const struct conf *conf;
 	int from = 1, count = 0;
 
@@ -42,6 +42,7 @@ int verb_sql(int argc, char **argv)
 	if (argc > 1 && !strncmp(argv[1], "--config=", 9))
 		call_use_config(argv[from++] + 9);
 	conf = call_conf();
+	arguments = xcalloc(argc + 4, sizeof(*arguments));
 	arguments[count++] = "psql";
 	arguments[count++] = "-d";
 	arguments[count++] = xasprintf("%s user=%s", conf->database_conninfo, runs_instance(conf) ? "rota_admin" : words_me());

@@ -15,7 +15,7 @@
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
 
-enum { WATCH_LINES = 256, WATCH_ROUND = 30 };
+enum { WATCH_LINES = 256, WATCH_ROUND = 30, DATE = sizeof("2000-01-01 ") - 1 };
 
 const struct verb_option watch_options[] = {
 	{WATCH_LINES, "lines", NULL, "print a line for each change, on a terminal too"},
@@ -25,7 +25,7 @@ const struct verb_option watch_options[] = {
 /* What was told of a step last. */
 struct told {
 	char *state;
-	long long attempt;
+	long long attempt, tenths;
 };
 
 struct watch {
@@ -39,14 +39,12 @@ struct watch {
 static void step_line(const json_t *step)
 {
 	const char *state = format_text(step, "state"), *nodes = format_text(step, "nodes");
-	const json_t *ended = json_object_get(step, "ended_at"), *elapsed = json_object_get(step, "elapsed_s");
+	const json_t *elapsed = json_object_get(step, "elapsed_s");
 	char *words = outcome_words(step);
-	struct word when = format_time(json_is_string(ended) ? ended : json_object_get(step, "started_at"));
+	struct word when = format_state_final(state) ? format_time(json_object_get(step, "ended_at")) : format_moment(time(NULL));
 	int attempt = (int)json_integer_value(json_object_get(step, "attempt"));
 
-	if (!format_state_final(state))
-		when = format_time(json_real((double)time(NULL)));
-	printf("%s %s %s", when.s[0] == '-' ? "" : when.s + strlen("2000-01-01 "), format_text(step, "label"), words);
+	printf("%s %s %s", strlen(when.s) > DATE ? when.s + DATE : when.s, format_text(step, "label"), words);
 	if (attempt > 1)
 		printf(", attempt %d", attempt);
 	if (nodes[0])
@@ -57,6 +55,32 @@ static void step_line(const json_t *step)
 		printf(": %s", format_text(step, "message"));
 	putchar('\n');
 	free(words);
+}
+
+/* How far an array has come, in tenths. */
+static long long tenths_of(const json_t *step)
+{
+	const json_t *array = json_object_get(step, "array");
+	long long size = json_integer_value(json_object_get(array, "size"));
+
+	return size ? (json_integer_value(json_object_get(array, "completed")) +
+		       json_integer_value(json_object_get(array, "failed"))) *
+			       10 / size
+		    : 0;
+}
+
+/* A line for an array of which another tenth has ended. */
+static void array_line(const json_t *step)
+{
+	const json_t *array = json_object_get(step, "array");
+	long long failed = json_integer_value(json_object_get(array, "failed"));
+
+	printf("%s %s %lld of %lld ended", format_moment(time(NULL)).s + DATE, format_text(step, "label"),
+	       (long long)json_integer_value(json_object_get(array, "completed")) + failed,
+	       (long long)json_integer_value(json_object_get(array, "size")));
+	if (failed)
+		printf(", %lld failed", failed);
+	putchar('\n');
 }
 
 /* Tell what is new since the last answer. Waiting is where every step begins, so that is not told. */
@@ -75,12 +99,12 @@ static void lines_print(struct watch *w, const json_t *job)
 		long long attempt = json_integer_value(json_object_get(step, "attempt"));
 		struct told *told = &w->told[i];
 
-		if (told->state && !strcmp(told->state, state) && told->attempt == attempt)
-			continue;
-		if (told->state || strcmp(state, "pending"))
+		if (tenths_of(step) > told->tenths && !format_state_final(state))
+			array_line(step);
+		if (!told->state ? strcmp(state, "pending") : strcmp(told->state, state) || told->attempt != attempt)
 			step_line(step);
 		free(told->state);
-		*told = (struct told){xstrdup(state), attempt};
+		*told = (struct told){xstrdup(state), attempt, tenths_of(step)};
 	}
 	fflush(stdout);
 }
