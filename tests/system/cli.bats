@@ -155,6 +155,52 @@ true'
 	[[ $output == "job $first (1 step), submitted before with this key" ]]
 }
 
+@test "a submission whose answer is lost is repeated and makes one job" {
+	write '#!/bin/sh
+true'
+	cd "$BATS_TEST_TMPDIR"
+	before=$(rota queue -a --json | jq '.jobs | length')
+	pid=$(cat "$ROTA_HOME/run/jobmgrd-1.pid")
+	kill -STOP "$pid"
+	rota submit --parsable job.sh >answer 2>&1 &
+	submission=$!
+	sleep 0.3
+	kill -KILL "$pid"
+	rota up --quiet
+	wait "$submission"
+	[[ $(cat answer) =~ ^[0-9]+$ ]]
+	[ "$(rota queue -a --json | jq '.jobs | length')" = $((before + 1)) ]
+}
+
+@test "check shows steps and edges, the plan, a graph, or what is wrong" {
+	write '#!/bin/bash
+#ROTA step one
+true
+#ROTA step two --after=one
+true'
+	run -0 rota check "$BATS_TEST_TMPDIR/job.sh"
+	[[ $output == *one*two* ]]
+	run -0 rota check --json "$BATS_TEST_TMPDIR/job.sh"
+	[ "$(jq '.steps | length' <<<"$output")" = 2 ]
+	run -0 rota check --dot "$BATS_TEST_TMPDIR/job.sh"
+	[[ $output == digraph* ]]
+	run -1 rota check --time=never "$BATS_TEST_TMPDIR/job.sh"
+	[[ $output == *"--time"* ]]
+}
+
+@test "an array names its elements where one is meant" {
+	job=$(submit '#!/bin/bash
+#ROTA step many --array=3-5
+echo "$ROTA_ARRAY_INDEX"')
+	rota wait -q "$job"
+	run -1 rota log "$job.many"
+	[[ $output == *"for example $job.many[3]"* ]]
+	run -0 rota log "$job.many[4]"
+	[ "$output" = 4 ]
+	run -0 rota show -e "$job"
+	[[ $output == *"many[5]"* ]]
+}
+
 @test "submit --wait, wait and watch exit as the job did" {
 	write '#!/bin/sh
 exit 7'
