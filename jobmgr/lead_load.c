@@ -87,7 +87,7 @@ static const struct column pending_columns[] = {
 	{"gres", lead_read_amounts, AT(schedule_pending, gres)},
 	{"licenses", lead_read_amounts, AT(schedule_pending, licenses)},
 	{"exclusive", lead_read_bool, AT(schedule_pending, exclusive)},
-	{"constraint", lead_read_text, AT(schedule_pending, constraint)},
+	{"features", lead_read_text, AT(schedule_pending, constraint)},
 	{"nodelist", lead_read_texts, AT(schedule_pending, nodelist)},
 	{"exclude", lead_read_texts, AT(schedule_pending, exclude)},
 	{"time_limit_s", lead_read_int64, AT(schedule_pending, time_limit_s)},

@@ -1,12 +1,15 @@
+-- Asked at every bell for every waiter, so it looks at few rows: of a live job it only tells whether anything has started.
 create function api.job_wait(p_uid int, p_user text, p_request jsonb) returns jsonb
-language sql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+begin
+	return (
 	with target as (
 		select t.job_id, case when t.whole_job then null else t.step_id end as step_id, t.pos
 		from api.job_target(p_uid, p_user, p_request, false) t
 		group by 1, 2, 3
 	), known as (
 		select t.job_id, t.step_id,
-			case when t.step_id is null then u.state else coalesce(s.state, a.rest_state, 'pending') end as state,
+			case when t.step_id is null then coalesce(j.state, case when j.started_at is null then 'pending' else 'running' end) else coalesce(s.state, a.rest_state, 'pending') end as state,
 			case when t.step_id is null then j.ended_at is not null else coalesce(s.ended_at is not null, h.ended_at is not null) end as ended,
 			case when t.step_id is null then j.exit_code else s.exit_code end as exit_code,
 			case when t.step_id is null then j.signal else s.signal end as signal,
@@ -15,7 +18,6 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 				api.step_label(h.job_id, h.step_id) || '[' || api.array_index(a.indices, t.pos) || ']') end as label
 		from target t
 		join job j on j.job_id = t.job_id
-		left join api.job_summary(array(select x.job_id from target x where x.step_id is null)) u on u.job_id = t.job_id
 		left join step s on s.job_id = t.job_id and s.step_id = t.step_id
 		-- An element that is no row shares its array's fate.
 		left join step h on h.job_id = t.job_id and h.step_id = t.step_id - 1 - t.pos
@@ -24,7 +26,7 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 	select jsonb_build_object('done', bool_and(k.ended), 'jobs', jsonb_agg(jsonb_strip_nulls(jsonb_build_object('step_id', k.step_id, 'label', k.label))
 		|| jsonb_build_object('job_id', k.job_id, 'state', k.state, 'exit_code', k.exit_code, 'signal', k.signal, 'cause', k.cause)
 		order by k.job_id, k.step_id nulls first))
-	from known k;
-$$;
+	from known k);
+end $$;
 comment on function api.job_wait(int, text, jsonb) is
 	'Whether jobs or steps have ended, and how. Request {jobs}. Answer {done, jobs: [{job_id, state, exit_code, signal, cause}]}, with step_id and label where a step was named.';

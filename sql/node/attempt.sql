@@ -103,13 +103,15 @@ comment on function api.attempt_end_forced(jsonb, text, text, text, text) is
 	'End attempts [{job_id, step_id, attempt}] without waiting for their nodes, free what they hold, and have what may still run killed. Internal.';
 
 create function api.setting_int(p_name text) returns int
-language sql stable set search_path = rota, pg_temp as $$
-	select s.value::int from setting s where s.name = p_name;
-$$;
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (select s.value::int from setting s where s.name = p_name);
+end $$;
 comment on function api.setting_int(text) is 'A setting of kind int. Internal.';
 
 create function api.setting_bool(p_name text) returns boolean
-language sql stable set search_path = rota, pg_temp as $$
-	select s.value::boolean from setting s where s.name = p_name;
-$$;
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (select s.value::boolean from setting s where s.name = p_name);
+end $$;
 comment on function api.setting_bool(text) is 'A setting of kind bool. Internal.';

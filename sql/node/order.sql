@@ -1,45 +1,55 @@
 create function api.order_put(p_orders jsonb) returns void
-language sql set search_path = rota, pg_temp as $$
-	with put as (
-		insert into node_order (node_id, kind, job_id, step_id, attempt, body, signature, args)
-		select v.node_id, v.kind, v.job_id, v.step_id, v.attempt, v.body, decode(v.signature, 'hex'), coalesce(v.args, '{}')
-		from jsonb_to_recordset(p_orders) as v (node_id int, kind text, job_id bigint, step_id int, attempt int, body text, signature text, args jsonb)
-		returning node_id
-	)
-	select pg_notify('rota_node_' || node_id, '') from (select distinct node_id from put) p;
-$$;
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_node int;
+begin
+	for v_node in
+		with put as (
+			insert into node_order (node_id, kind, job_id, step_id, attempt, body, signature, args)
+			select v.node_id, v.kind, v.job_id, v.step_id, v.attempt, v.body, decode(v.signature, 'hex'), coalesce(v.args, '{}')
+			from jsonb_to_recordset(p_orders) as v (node_id int, kind text, job_id bigint, step_id int, attempt int, body text, signature text, args jsonb)
+			returning node_id
+		)
+		select distinct p.node_id from put p
+	loop
+		perform pg_notify('rota_node_' || v_node, '');
+	end loop;
+end $$;
 comment on function api.order_put(jsonb) is 'Put orders [{node_id, kind, job_id, step_id, attempt, body, signature, args}] on their way and ring their nodes. Internal.';
 
 create function api.attempt_order(p_kind text, p_job bigint, p_step int, p_args jsonb) returns void
-language sql set search_path = rota, pg_temp as $$
-	select api.order_put(jsonb_agg(jsonb_build_object('node_id', a.node_id, 'kind', p_kind, 'job_id', a.job_id, 'step_id', a.step_id,
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	perform api.order_put(jsonb_agg(jsonb_build_object('node_id', a.node_id, 'kind', p_kind, 'job_id', a.job_id, 'step_id', a.step_id,
 		'attempt', a.attempt, 'args', p_args)))
 	from step s
 	join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt
 	where s.job_id = p_job and s.step_id = p_step and a.attempt > 0 and a.ended_at is null
 	having count(*) > 0;
-$$;
+end $$;
 comment on function api.attempt_order(text, bigint, int, jsonb) is 'Send one order to every node of a step''s live attempt. Internal.';
 
 -- Job groups: the first attempt of a group on a node holds the group's prolog and epilog there. When every step of the group
 -- has ended, the holders run the epilog.
 create function api.group_close(p_final jsonb) returns void
-language sql set search_path = rota, pg_temp as $$
-	with closed as (
-		select distinct r.job_id, r.group_name
-		from jsonb_to_recordset(p_final) as v (job_id bigint, request_id int)
-		join step_request r on r.job_id = v.job_id and r.step_id = v.request_id and r.group_name is not null
-		where not exists (
-			select from step_request o
-			join step s on s.job_id = o.job_id and s.step_id = o.step_id
-			where o.job_id = r.job_id and o.group_name = r.group_name and s.ended_at is null)
-	)
-	select api.order_put(jsonb_agg(jsonb_build_object('node_id', a.node_id, 'kind', 'end', 'job_id', a.job_id, 'step_id', a.step_id,
-		'attempt', a.attempt, 'args', '{"epilog": 1}'::jsonb)))
-	from closed c
-	join step_request r on r.job_id = c.job_id and r.group_name = c.group_name
-	join step s on s.job_id = r.job_id and s.request_id = r.step_id
-	join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.holder and a.gone_at is null and a.attempt > 0
-	having count(*) > 0;
-$$;
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	perform api.order_put((
+		with closed as (
+			select distinct r.job_id, r.group_name
+			from jsonb_to_recordset(p_final) as v (job_id bigint, request_id int)
+			join step_request r on r.job_id = v.job_id and r.step_id = v.request_id and r.group_name is not null
+			where not exists (
+				select from step_request o
+				join step s on s.job_id = o.job_id and s.step_id = o.step_id
+				where o.job_id = r.job_id and o.group_name = r.group_name and s.ended_at is null)
+		)
+		select jsonb_agg(jsonb_build_object('node_id', a.node_id, 'kind', 'end', 'job_id', a.job_id, 'step_id', a.step_id,
+			'attempt', a.attempt, 'args', '{"epilog": 1}'::jsonb))
+		from closed c
+		join step_request r on r.job_id = c.job_id and r.group_name = c.group_name
+		join step s on s.job_id = r.job_id and s.request_id = r.step_id
+		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.holder and a.gone_at is null and a.attempt > 0
+		having count(*) > 0));
+end $$;
 comment on function api.group_close(jsonb) is 'Where the steps [{job_id, request_id}] were the last of their job groups: let the holders run the epilog. Internal.';

@@ -64,7 +64,8 @@ end $$;
 comment on function api.report_pause(jsonb) is 'Records of kinds suspended and resumed. Internal.';
 
 create function api.report_task(p_records jsonb) returns void
-language sql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = rota, pg_temp as $$
+begin
 	insert into task_end (job_id, step_id, attempt, task, node_id, pid, started_at, ended_at, exit_code, signal, cause, user_usec, system_usec,
 		max_rss_kb, minor_faults, major_faults, read_bytes, write_bytes, voluntary_switches, involuntary_switches)
 	select x.job, x.step, x.attempt, x.task, x.node, nullif(x.pid, 0), x.started_at, x.at, nullif(x.exit, -1), nullif(x.signal, 0),
@@ -81,7 +82,7 @@ language sql set search_path = rota, pg_temp as $$
 		usec bigint, output text)
 	where x.kind = 'hook'
 	on conflict do nothing;
-$$;
+end $$;
 comment on function api.report_task(jsonb) is 'Records of kinds task and hook. Internal.';
 
 create function api.report_done(p_records jsonb) returns void

@@ -1,12 +1,15 @@
 create function api.node_orders(p_nodes int[], p_after bigint)
 returns table (order_id bigint, node_id int, kind text, job_id bigint, step_id int, attempt int, body text, signature text, args jsonb)
-language sql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
 	select o.order_id, o.node_id, o.kind, o.job_id, o.step_id, o.attempt, o.body, encode(o.signature, 'hex'), o.args
 	from node_order o
 	where o.node_id = any (p_nodes) and o.order_id > p_after
 	order by o.order_id
 	limit 1000;
-$$;
+end $$;
 comment on function api.node_orders(int[], bigint) is 'Orders for nodes that they have not taken yet, behind order p_after, 1000 at most.';
 
 create function api.node_blob(p_hashes bytea[]) returns table (hash text, body bytea)

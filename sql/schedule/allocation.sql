@@ -2,9 +2,10 @@
 -- the same transaction, so the table constraints forbid holding more than there is.
 
 create function api.node_lock(p_nodes int[]) returns void
-language sql set search_path = rota, pg_temp as $$
-	select 1 from node n where n.node_id = any (p_nodes) order by n.node_id for no key update;
-$$;
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	perform 1 from node n where n.node_id = any (p_nodes) order by n.node_id for no key update;
+end $$;
 comment on function api.node_lock(int[]) is 'Lock nodes in order of id, after jobs (api.job_lock). Internal.';
 
 create function api.allocation_free(p_open jsonb) returns void

@@ -3,7 +3,10 @@
 create function api.pending_free()
 returns table (job_id bigint, step_id int, request_id int, place int, rank bigint, user_name text, qos text, account text, wants int, array_max int,
 	array_running int, account_max int, qos_max int)
-language sql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
 	with free as (
 		select s.job_id, s.step_id, s.request_id, s.rank
 		from step s
@@ -25,11 +28,14 @@ language sql stable set search_path = rota, pg_temp as $$
 	left join association m on m.account = j.account and m.user_name = j.user_name
 	left join step_array a on a.job_id = f.job_id and a.step_id = f.request_id
 	where f.step_id is distinct from a.step_id or (not a.by_corr and a.next < a.size);
-$$;
+end $$;
 comment on function api.pending_free() is 'Steps that nothing but limits and resources keeps from starting, and the limits that hold for each. Internal.';
 
 create function api.pending_offered(p_limit int) returns table (job_id bigint, step_id int, request_id int, room int, place int, rank bigint)
-language sql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
 	with free as (
 		select * from api.pending_free()
 	), by_array as (
@@ -70,16 +76,19 @@ language sql stable set search_path = rota, pg_temp as $$
 		where f.qos_max - f.busy > f.before
 	)
 	select f.job_id, f.step_id, f.request_id, f.room::int, f.place, f.rank from by_qos f order by f.place desc, f.rank desc, f.job_id, f.step_id limit p_limit;
-$$;
+end $$;
 comment on function api.pending_offered(int) is 'Steps that may start, limits taken off, in the order of the queue; room: of an array, how many elements. Internal.';
 
 create function api.schedule_pending(p_limit int)
 returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text, user_name text, qos text, rank bigint,
 	nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb,
-	licenses jsonb, exclusive boolean, "constraint" text, nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint,
+	licenses jsonb, exclusive boolean, features text, nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint,
 	deadline_at double precision, with_set int, with_count int, same_nodes int[], other_nodes int[], same_as_step int, other_than_step int[],
 	array_next int, array_size int, array_room int, array_skip int[])
-language sql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
 	select s.job_id, s.step_id, s.request_id, r.name, s.array_index, s.attempt, r.partition, j.user_name, j.qos, s.rank,
 		r.nodes_min, r.nodes_max, r.ntasks, r.ntasks_per_node, r.cpus_per_task, r.mem_mb,
 		coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
@@ -113,5 +122,5 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes' and not e.gates) as other_than_step
 	) peers on true
 	order by o.place desc, o.rank desc, o.job_id, o.step_id;
-$$;
+end $$;
 comment on function api.schedule_pending(int) is 'Steps that may start, in the order of the queue, array heads with elements left among them, p_limit at most.';

@@ -3,7 +3,10 @@
 create function api.schedule_nodes()
 returns table (node_id int, name text, cpus int, cpus_used int, mem_mb bigint, mem_used_mb bigint, state text, features text[],
 	gres jsonb, gres_total jsonb, weight int)
-language sql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
 	select n.node_id, n.name, n.cpus, n.cpus_used, n.mem_mb, n.mem_used_mb, n.state, n.features, coalesce(g.free, '{}'), coalesce(g.total, '{}'), n.weight
 	from node n
 	left join (
@@ -16,29 +19,38 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 		group by x.node_id
 	) g on g.node_id = n.node_id
 	order by n.node_id;
-$$;
+end $$;
 comment on function api.schedule_nodes() is 'All nodes with what they have and what is used; gres: {"gpu": [free units]}.';
 
 create function api.schedule_partitions()
 returns table (partition text, priority int, state text, max_time_s bigint, default_time_s bigint, max_nodes int, node_ids int[])
-language sql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
 	select p.partition, p.priority, p.state, p.max_time_s, p.default_time_s, p.max_nodes,
 		array(select pn.node_id from partition_node pn where pn.partition = p.partition order by pn.node_id)
 	from partition p
 	order by p.priority desc, p.partition;
-$$;
+end $$;
 comment on function api.schedule_partitions() is 'All partitions with their nodes.';
 
 create function api.schedule_licenses() returns table (license text, total int, used int)
-language sql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
 	select l.license, l.total, l.used from license l;
-$$;
+end $$;
 comment on function api.schedule_licenses() is 'All licences.';
 
 create function api.schedule_running()
 returns table (job_id bigint, step_id int, label text, attempt int, node_id int, cpus int, mem_mb bigint, gres jsonb, ends_at double precision,
 	kept boolean, kept_for int, licenses jsonb, partition text)
-language sql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
 	select a.job_id, a.step_id, a.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', ''), a.attempt, a.node_id, a.cpus_held, a.mem_mb, a.gres,
 		case when t.time_limit_s > 0 then extract(epoch from coalesce(t.started_at, t.ordered_at)) + t.time_limit_s + t.suspended_s end,
 		a.attempt = 0, case when a.attempt = 0 then a.step_id end, a.licenses, r.partition
@@ -47,13 +59,16 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 	left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 	where a.ended_at is null;
-$$;
+end $$;
 comment on function api.schedule_running() is 'Open allocations, and when each is to end (epoch seconds, null: no limit); kept ones are for step kept_for.';
 
 create function api.schedule_launch(p_jobs bigint[], p_requests int[])
 returns table (job_id bigint, request_id int, uid int, gid int, user_name text, script_hash text, environment_hash text, spec text, auth text,
 	job_name text, name text, account text, array_size int, array_indices jsonb, group_name text, group_nodes int[])
-language sql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
 	select j.job_id, r.step_id, j.uid, j.gid, j.user_name, encode(j.script_hash, 'hex'), encode(j.environment_hash, 'hex'), r.spec,
 		encode(r.auth, 'hex'), j.name, r.name, j.account, a.size, a.indices, r.group_name,
 		-- Where an attempt of its group holds the prolog and has not gone yet.
@@ -67,5 +82,5 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 	join step_request r on r.job_id = v.job_id and r.step_id = v.step_id
 	join job j on j.job_id = r.job_id
 	left join step_array a on a.job_id = r.job_id and a.step_id = r.step_id;
-$$;
+end $$;
 comment on function api.schedule_launch(bigint[], int[]) is 'What the signer needs of steps that are to start; it checks auth before it signs. group_nodes: where the prolog of the step''s job group has been run and its epilog is still to come.';

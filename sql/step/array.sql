@@ -41,7 +41,10 @@ comment on function api.array_position(jsonb, int) is 'The position of an index 
 -- An element becomes a row: when it starts, or before that because something befalls it alone.
 create function api.array_expand(p_elements jsonb, p_actor text)
 returns table (job_id bigint, step_id int, request_id int, pos int)
-language sql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
 	with made as (
 		insert into step (job_id, step_id, request_id, array_index, rank, begin_at, start_by, eligible_at, held, held_reason)
 		select h.job_id, h.step_id + 1 + v.pos, h.step_id, api.array_index(a.indices, v.pos), h.rank, h.begin_at, h.start_by, h.eligible_at,
@@ -76,13 +79,16 @@ language sql set search_path = rota, pg_temp as $$
 		where a.job_id = t.job_id and a.step_id = t.request_id
 	)
 	select m.job_id, m.step_id, m.request_id, m.step_id - m.request_id - 1 from made m;
-$$;
+end $$;
 comment on function api.array_expand(jsonb, text) is 'Make rows of array elements [{job_id, request_id, pos}] that have none yet; answers those made. The caller holds the job''s lock. Internal.';
 
 -- after=X:corr: an element may go once the elements of its peers at its position have ended. Heads whose other dependencies
 -- still stand wait with all their elements.
 create function api.correspond_due(p_moved jsonb, p_jobs bigint[]) returns table (job_id bigint, request_id int, pos int, failed text)
-language sql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
 	with head as (
 		select e.job_id, e.step_id, null::int as pos
 		from step_edge e
@@ -109,7 +115,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		group by c.job_id, c.step_id, c.pos
 	)
 	select j.job_id, j.step_id, j.pos, j.failed from judged j where j.ended = j.edges or j.failed is not null;
-$$;
+end $$;
 comment on function api.correspond_due(jsonb, bigint[]) is
 	'Elements of after=X:corr arrays that are no rows yet and may go, or (failed: why) never will: those that correspond to moved elements, and all of the jobs p_jobs. Internal.';
 
@@ -178,7 +184,9 @@ comment on function api.array_correspond(jsonb) is
 	'Make the elements of after=X:corr arrays eligible, or fail them, as those they correspond to have ended; p_moved: what moved, [{job_id}] for all of a job. Internal.';
 
 create function api.array_finish(p_job bigint, p_head int) returns setof api.move
-language sql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	return query
 	select p_job, p_head, t.event, null::timestamptz, w.cause, w.exit_code, w.signal, w.message
 	from step_array a
 	join step h on h.job_id = a.job_id and h.step_id = a.step_id and h.ended_at is null
@@ -198,7 +206,7 @@ language sql set search_path = rota, pg_temp as $$
 	join step_transition t on t.from_state = h.state and t.to_state = w.state
 	where a.job_id = p_job and a.step_id = p_head and a.completed + a.failed = a.size
 	limit 1;
-$$;
+end $$;
 comment on function api.array_finish(bigint, int) is 'The end of an array''s head, once all of its elements have ended: the worst of theirs. Internal.';
 
 create function api.array_give_up(p_job bigint, p_head int, p_event text, p_cause text, p_message text) returns setof api.move

@@ -2,7 +2,9 @@
 -- array heads), which the caller applies in turn; see api.step_move.
 
 create function api.edge_settle(p_edges jsonb) returns setof api.move
-language sql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	return query
 	with settled as (
 		update step_edge e
 		set state = v.state, settled_at = now()
@@ -45,11 +47,13 @@ language sql set search_path = rota, pg_temp as $$
 	where j.peer_failed > 0
 		or (not j.deps_any and j.after_failed > 0)
 		or (j.deps_any and j.after_met = 0 and not j.met_before and j.after_failed = j.still_waiting and j.after_failed > 0);
-$$;
+end $$;
 comment on function api.edge_settle(jsonb) is 'Mark edges [{job_id, step_id, edge, state}] met or failed, count down their steps, answer the steps that can no longer start. Internal.';
 
 create function api.step_settle_start(p_moved jsonb) returns setof api.move
-language sql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	return query
 	-- Placement decides on which nodes peers may go; the first task's start is what "after:start" waits for.
 	select m.*
 	from jsonb_to_recordset(p_moved) as v (job_id bigint, step_id int, event text)
@@ -62,7 +66,7 @@ language sql set search_path = rota, pg_temp as $$
 	) found
 	cross join lateral api.edge_settle(found.edges) m
 	where found.edges is not null;
-$$;
+end $$;
 comment on function api.step_settle_start(jsonb) is 'What the start of steps [{job_id, step_id, event}] means for their peers. Internal.';
 
 create function api.step_settle_end(p_final jsonb) returns setof api.move

@@ -2,7 +2,10 @@
 -- caller sees from the answer what really moved. The jobs are locked by the caller (api.job_lock).
 create function api.step_write(p_actor text, p_moves api.move[])
 returns table (job_id bigint, step_id int, request_id int, array_index int, attempt int, from_state text, event text, to_state text, final boolean)
-language sql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
 	with asked as (
 		select distinct on (m.job_id, m.step_id) m.*
 		from unnest(p_moves) with ordinality as m (job_id, step_id, event, at, cause, exit_code, signal, message, nr)
@@ -37,6 +40,6 @@ language sql set search_path = rota, pg_temp as $$
 	)
 	select m.job_id, m.step_id, m.request_id, m.array_index, m.attempt + (m.event = 'start')::int, m.from_state, m.event, m.to_state, m.final
 	from moved m;
-$$;
+end $$;
 comment on function api.step_write(text, api.move[]) is
 	'Apply events to steps, write states and the event log, answer what moved. Only the first move of a step in the list counts. Internal.';

@@ -147,7 +147,7 @@ static const char *const pending_row[] = {
 	"{}",
 	"exclusive",
 	"f",
-	"constraint",
+	"features",
 	"a&b",
 	"nodelist",
 	"{n1,n2}",
