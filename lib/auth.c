@@ -59,6 +59,7 @@ static bool auth_fail(munge_ctx_t context, munge_err_t code, const char *socket,
 		return err_hint(e, "munge.key must be the same on both machines");
 	case EMUNGE_SOCKET:
 		err_set(e, "could not reach munged at \"%s\"", socket);
+		strcpy(e->code, "08001");
 		return err_hint(e, "start it, or set \"socket\" in section \"munge\" of rota.conf");
 	default:
 		break;
