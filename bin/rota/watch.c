@@ -12,10 +12,11 @@
 #include "bin/rota/format.h"
 #include "bin/rota/outcome.h"
 #include "bin/rota/picture.h"
+#include "bin/rota/process.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
 
-enum { WATCH_LINES = 256, WATCH_ROUND = 30, DATE = sizeof("2000-01-01 ") - 1 };
+enum { WATCH_LINES = 256, WATCH_ROUND = 30, LONGEST_BREATH = 3000, DATE = sizeof("2000-01-01 ") - 1 };
 
 const struct verb_option watch_options[] = {
 	{WATCH_LINES, "lines", NULL, "print a line for each change, on a terminal too"},
@@ -136,6 +137,14 @@ static json_t *look(const struct watch *w, json_t **cursor)
 	return answer;
 }
 
+/* Milliseconds between two looks: the more steps an answer has, the dearer it is, and the less one can read at a time. */
+static int breath(const json_t *answer)
+{
+	size_t steps = json_array_size(json_object_get(json_array_get(json_object_get(answer, "jobs"), 0), "steps"));
+
+	return 50 + (steps < LONGEST_BREATH ? (int)steps : LONGEST_BREATH);
+}
+
 /* Until the job has ended; the last answer, NULL after a failure. */
 static json_t *follow(struct watch *w)
 {
@@ -162,6 +171,7 @@ static json_t *follow(struct watch *w)
 			picture_draw(json_array_get(json_object_get(last, "jobs"), 0));
 		if (ended(json_array_get(json_object_get(last, "jobs"), 0)))
 			break;
+		process_rest(breath(last));
 	}
 	json_decref(cursor);
 	return last;
