@@ -59,8 +59,8 @@ declare
 	v_row jsonb;
 begin
 	select * into v_table from api.admin_table(p_object);
-	-- Absent and null alike mean the column's default, where it must have a value.
-	select coalesce(jsonb_object_agg(s.key, s.value), '{}') into v_row
+	-- In a new row absent and null alike mean the column's default, where it must have a value; a list that must be there is empty.
+	select coalesce(jsonb_object_agg(s.key, case when a.attnotnull and s.value = 'null' and a.atttypid = 'text[]'::regtype then '[]' else s.value end), '{}') into v_row
 	from jsonb_each(p_set) s
 	join pg_attribute a on a.attrelid = format('rota.%I', v_table.relation)::regclass and a.attname = s.key and not a.attisdropped
 	where not (a.attnotnull and s.value = 'null' and p_new);

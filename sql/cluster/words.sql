@@ -33,6 +33,9 @@ declare
 	v_range text;
 	v_bound text[];
 begin
+	if p_hosts !~ '^([^][]|\[[^][]*\])*$' then
+		raise exception '"%" is not a list of nodes', p_hosts using errcode = 'RT422', hint = 'Write it like n1,n2 or n[1-4,7].';
+	end if;
 	-- Commas between brackets separate ranges, the others names.
 	for v_part in select btrim(m[1]) from regexp_matches(p_hosts || ',', '((?:[^,[]|\[[^]]*\])*),', 'g') m where btrim(m[1]) <> '' loop
 		v_match := regexp_match(v_part, '^([A-Za-z0-9_.-]*)\[([0-9,-]+)\]([A-Za-z0-9_.-]*)$');

@@ -1,0 +1,150 @@
+-- rota admin: every object, every action; keys and kinds of values; what is in use is not taken away; who may; the record.
+begin;
+\ir world.psql
+select * from no_plan();
+create function t.admin(p_object text, p_action text, p_name text, p_values jsonb default '{}', p_user text default 'root') returns text language plpgsql as $$
+declare
+	v_hint text;
+	v_state text;
+begin
+	return api.admin_change(case p_user when 'root' then 0 else t.uid(p_user) end, p_user,
+		jsonb_build_object('object', p_object, 'action', p_action, 'name', p_name, 'values', p_values)) ->> 'changed';
+exception when others then
+	get stacked diagnostics v_hint = pg_exception_hint, v_state = returned_sqlstate;
+	return concat_ws(' | ', v_state, sqlerrm, nullif(v_hint, ''));
+end $$;
+
+-- Who may.
+select t.admin('user', 'create', 'olga', '{"role": "operator"}'), t.admin('user', 'create', 'zoe', '{"role": "admin"}') \g /dev/null
+select matches(t.admin('partition', 'create', 'p', '{}', 'alice'), '^RT403', 'a user changes nothing');
+select matches(t.admin('partition', 'create', 'p', '{}', 'olga'), '^RT403', 'nor does an operator');
+select matches(t.admin('node', 'drain', 'n1', '{"reason": "x"}', 'alice'), '^RT403', 'a user drains nothing');
+select is(t.admin('node', 'drain', 'n1', '{"reason": "x"}', 'olga'), 'true', 'an operator drains');
+select is(t.admin('node', 'drain', 'n1', '{"reason": "x"}', 'olga'), 'false', 'again: no change');
+select is(t.admin('node', 'drain', 'n1', '{"reason": "y"}', 'olga'), 'true', 'for another reason');
+select is((select concat_ws(' ', state, reason, reason_by, reason_at is not null) from rota.node where name = 'n1'), 'drain y olga t', 'reason');
+select is(t.admin('node', 'resume', 'n1', '{}', 'olga'), 'true', 'and resumes');
+select is((select concat_ws(' ', state, reason) from rota.node where name = 'n1'), 'up', 'up again');
+select is(t.admin('node', 'resume', 'n1', '{}', 'olga'), 'false', 'again: no change');
+select is(t.admin('partition', 'create', 'p', '{}', 'zoe'), 'true', 'an admin creates');
+select is(t.admin('partition', 'delete', 'p', '{}', 'zoe'), 'true', 'and deletes');
+
+-- Wrong words.
+select matches(t.admin('cheese', 'create', 'x'), '^RT422.*there is no object "cheese"', 'no such object');
+select matches(t.admin('node', 'paint', 'n1'), '^RT422.*no action "paint"', 'no such action');
+select matches(t.admin('qos', 'drain', 'normal'), '^RT422.*no action "drain"', 'not an action of this object');
+select matches(t.admin('partition', 'create', ''), '^RT422.*name the partition', 'no name');
+select is(t.admin('partition', 'create', 'p', '{"max_tme": "5"}'), 'RT422 | a partition has no "max_tme" | Did you mean "max_time"? It has: state, default, is_default, priority, max_time, max_time_s, default_time, default_time_s, max_nodes, default_mem_per_cpu, default_mem_per_cpu_mb, allow_users, allow_groups, allow_accounts, nodes.', 'an unknown key');
+select matches(t.admin('partition', 'create', 'p', '{"state": "sleepy"}'), '^RT422.*"sleepy" is no value for "state".*up, down, drain, inactive', 'not one of the words');
+select matches(t.admin('partition', 'create', 'p', '{"priority": "high"}'), '^RT422.*no value for "priority"', 'not a number');
+select matches(t.admin('partition', 'create', 'p', '{"default": "perhaps"}'), '^RT422.*true or false', 'not a truth');
+select matches(t.admin('partition', 'create', 'p', '{"max_time": "1:2:3:4"}'), '^RT422.*no value for "max_time"', 'not a time');
+select matches(t.admin('partition', 'create', 'p', '{"default_mem_per_cpu": "much"}'), '^RT422.*no value for', 'not a size');
+select matches(t.admin('partition', 'create', 'p', '{"max_nodes": -1}'), '^RT422.*not possible', 'a number out of range');
+select matches(t.admin('partition', 'create', 'a b'), '^RT422.*not possible', 'not a name');
+select matches(t.admin('partition', 'create', 'main'), '^RT409.*already', 'a name that is taken');
+select matches(t.admin('partition', 'change', 'man', '{"priority": 1}'), '^RT404.*Did you mean "main"', 'a name that is not there');
+select matches(t.admin('partition', 'create', 'p', '{"nodes": "n[1-9]"}'), '^RT404.*no node "n5"', 'nodes that are not there');
+select matches(t.admin('partition', 'create', 'p', '{"nodes": "n[1-"}'), '^RT422', 'not a list of nodes');
+select matches(t.admin('node', 'create', 'm1'), '^RT422.*needs "cpus" and "mem"', 'a node without a size');
+select matches(t.admin('node', 'create', 'm1', '{"cpus": 0, "mem": 1}'), '^RT422.*not possible', 'a node without CPUs');
+select matches(t.admin('node', 'change', 'n1', '{"reason": "x"}'), '^RT422.*belongs to drain', 'a reason for nothing');
+select matches(t.admin('node', 'drain', 'n1'), '^RT422.*say why', 'no reason');
+select matches(t.admin('node', 'drain', 'n1', '{"reason": "x", "cpus": 3}'), '^RT422', 'drain changes nothing else');
+select matches(t.admin('license', 'create', 'x'), '^RT422.*needs "total"', 'a licence without a number');
+select is_empty($$select * from rota.partition where partition = 'p'$$, 'nothing is left of what was refused');
+
+-- Partitions.
+select is(t.admin('partition', 'create', 'big', '{"max_time": "2-12", "default_time": "1:30:00", "default_mem_per_cpu": "2G", "nodes": "n[1-2],n4", "priority": "7", "allow_users": "a,b", "max_nodes": 3, "default": "yes"}'), 'true', 'a partition');
+select is((select (p.*)::text from rota.partition p where partition = 'big'), '(big,up,t,7,216000,5400,3,2048,"{a,b}",,)', 'as written');
+select is((select array_agg(partition) from rota.partition where is_default), '{big}', 'the default moves');
+select is((select array_agg(node_id order by node_id) from rota.partition_node where partition = 'big'), '{1,2,4}', 'its nodes');
+select is(t.admin('partition', 'change', 'big', '{"nodes": "all", "allow_users": "none", "max_time": "none", "default_time": 0}'), 'true', 'changed');
+select is((select (p.*)::text from rota.partition p where partition = 'big'), '(big,up,t,7,,,3,2048,,,)', 'none is none');
+select is((select count(*) from rota.partition_node where partition = 'big'), 4::bigint, 'all nodes');
+select is(t.admin('partition', 'change', 'big', '{"priority": 7}'), 'false', 'nothing to change');
+select is(t.admin('partition', 'change', 'big', '{"max_time_s": 90}'), 'true', 'in seconds');
+select is((select max_time_s from rota.partition where partition = 'big'), 90::bigint, 'as seconds');
+select is(api.word_seconds(w), s, 'time ' || w) from unnest('{5,5:30,1:00:00,1-0,1-2:3,1-2:3:4,x,1:2:3:4,-5}'::text[], '{300,330,3600,86400,93780,93784,null,null,null}'::bigint[]) x (w, s);
+select is(api.word_mebibytes(w), s, 'size ' || w) from unnest('{5,5M,2G,1t,512K,2GiB,x,-1}'::text[], '{5,5,2048,1048576,1,2048,null,null}'::bigint[]) x (w, s);
+select is(array(select api.hosts_expand(w)), s::text[], 'hosts ' || w) from (values ('n1', '{n1}'), ('n1,m2', '{n1,m2}'), ('n[1-3]', '{n1,n2,n3}'), ('n[08-10,12]-ib, x', '{n08-ib,n09-ib,n10-ib,n12-ib,x}'), ('', '{}')) x (w, s);
+select t.submit('alice', '[{"name": "a", "partition": "big", "time_limit_s": 30}]') as j \gset
+select matches(t.admin('partition', 'delete', 'big'), '^RT409.*in use by ' || :'j' || '.a', 'not while a step waits for it');
+select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
+select is(t.admin('partition', 'delete', 'big'), 'true', 'deleted');
+
+-- Nodes.
+select is(t.admin('node', 'create', 'm[01-03]', '{"cpus": 8, "mem": "4G", "features": "ib,avx", "weight": 3, "gres": "gpu:2,fpga:1", "hardware_check": "no", "partitions": "main"}'), 'true', 'three nodes at once');
+select is((select array_agg(name || ' ' || cpus || ' ' || mem_mb || ' ' || features::text || ' ' || weight || ' ' || state order by name) from rota.node where name like 'm%'),
+	'{"m01 8 4096 {ib,avx} 3 unknown","m02 8 4096 {ib,avx} 3 unknown","m03 8 4096 {ib,avx} 3 unknown"}', 'as written');
+select is((select string_agg(gres || unit, ' ' order by gres, unit) from rota.node_gres g join rota.node using (node_id) where name = 'm02'), 'fpga0 gpu0 gpu1', 'its units');
+select is(t.admin('node', 'change', 'm02', '{"gres": "gpu:1"}'), 'true', 'fewer units');
+select is((select string_agg(gres || unit, ' ' order by gres, unit) from rota.node_gres g join rota.node using (node_id) where name = 'm02'), 'gpu0', 'gone');
+select is(t.admin('node', 'change', 'm02', '{"partitions": "", "features": ""}'), 'true', 'out of all partitions');
+select matches(t.admin('node', 'change', 'm02', '{"gres": "gpu two"}'), '^RT422', 'not a unit');
+select matches(t.admin('node', 'change', 'm02', '{"partitions": "nix"}'), '^RT404', 'no such partition');
+select is(t.admin('node', 'delete', 'm[01-03]'), 'true', 'deleted');
+select t.admin('partition', 'change', 'main', '{"default": true}') \g /dev/null
+select t.submit('alice', '[{"name": "a", "cpus_per_task": 3, "mem_mb": 1000}]') as j \gset
+select t.start(:'j' || '.a', '{2}', '{"gres": {"gpu": [1]}}') \g /dev/null
+select matches(t.admin('node', 'change', 'n2', '{"cpus": 2}'), '^RT409.*3 cpus of node "n2" are in use', 'CPUs in use');
+select matches(t.admin('node', 'change', 'n2', '{"mem": "999"}'), '^RT409.*1000 MiB of node "n2" are in use', 'memory in use');
+select matches(t.admin('node', 'change', 'n2', '{"gres": "gpu:1"}'), '^RT409.*unit 1 of "gpu" on node "n2" is in use by ' || :'j' || '.a', 'a unit in use');
+select matches(t.admin('node', 'delete', 'n2'), '^RT409.*in use by ' || :'j' || '.a', 'a node in use');
+select is(t.admin('node', 'change', 'n2', '{"cpus": 3, "mem": 1000, "gres": "gpu:2,fpga:1"}'), 'true', 'down to what is used');
+select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
+select matches(t.admin('node', 'delete', 'n2'), '^RT409.*history.*Drain it', 'a node that history names');
+select t.right('changes under load');
+-- More than was found: the node is no longer used; less again: it is.
+select is(t.admin('node', 'change', 'n3', '{"cpus": 64}'), 'true', 'more than it has');
+select is((select state || ': ' || reason from rota.node where name = 'n3'), 'invalid: 4 cpus found, 64 prescribed', 'is not used');
+select is(t.admin('node', 'change', 'n3', '{"hardware_check": "false"}'), 'true', 'unless nobody looks');
+select is((select state from rota.node where name = 'n3'), 'up', 'used');
+select t.admin('node', 'change', 'n3', '{"cpus": 4, "hardware_check": "true"}') \g /dev/null
+
+-- Accounts, users, qualities of service, licences.
+select is(t.admin('account', 'create', 'uni', '{"description": "the university"}'), 'true', 'an account');
+select is(t.admin('account', 'create', 'phys', '{"parent": "uni", "users": "alice,bob:5"}'), 'true', 'below it another, for two users');
+select is((select array_agg(user_name || coalesce(':' || max_running, '') order by user_name) from rota.association where account = 'phys'), '{alice,bob:5}', 'with limits');
+select matches(t.admin('account', 'change', 'uni', '{"parent": "phys"}'), '^RT422.*above itself', 'no circles');
+select matches(t.admin('account', 'create', 'x', '{"parent": "nix"}'), '^RT404', 'no such parent');
+select matches(t.admin('account', 'delete', 'uni'), '^RT409', 'a parent stays');
+select matches(t.admin('account', 'change', 'phys', '{"users": "a b"}'), '^RT422', 'not a name');
+select is(t.admin('user', 'create', 'carl', '{"accounts": "phys:2,uni", "default_account": "phys"}'), 'true', 'a user');
+select is((select array_agg(account || coalesce(':' || max_running, '') order by account) from rota.association where user_name = 'carl'), '{phys:2,uni}', 'with accounts');
+select is(t.admin('user', 'change', 'carl', '{"accounts": "uni"}'), 'true', 'with one');
+select is((select array_agg(account) from rota.association where user_name = 'carl'), '{uni}', 'left');
+select matches(t.admin('user', 'change', 'carl', '{"role": "god"}'), '^RT422', 'no such role');
+select matches(t.admin('user', 'change', 'carl', '{"default_account": "nix"}'), '^RT404', 'no such account');
+select is(t.admin('user', 'delete', 'carl'), 'true', 'gone');
+select is((select count(*) from rota.association where user_name = 'carl'), 0::bigint, 'with his accounts');
+select is(t.admin('account', 'delete', 'phys'), 'true', 'an account goes');
+select is(t.admin('qos', 'create', 'fast', '{"priority": 5, "max_time": "1:00:00", "max_running_per_user": 3}'), 'true', 'a quality of service');
+select is((select (q.*)::text from rota.qos q where qos = 'fast'), '(fast,5,3600,3)', 'as written');
+select is(t.admin('qos', 'delete', 'fast'), 'true', 'gone');
+select matches(t.admin('qos', 'delete', 'normal'), '^RT409', 'one stays');
+select is(t.admin('license', 'create', 'lic', '{"total": 2}'), 'true', 'a licence');
+update rota.license set used = 1;
+select matches(t.admin('license', 'change', 'lic', '{"total": 0}'), '^RT409.*1 of licence "lic" are in use', 'in use');
+select matches(t.admin('license', 'delete', 'lic'), '^RT409.*in use', 'in use');
+update rota.license set used = 0;
+select is(t.admin('license', 'delete', 'lic'), 'true', 'gone');
+
+-- Settings.
+select is(t.admin('setting', 'change', 'requeue_max', '{"value": "9"}'), 'true', 'a setting');
+select is(api.setting_int('requeue_max'), 9, 'counts');
+select matches(t.admin('setting', 'change', 'requeue_max', '{"value": "often"}'), '^RT422', 'not its kind');
+select matches(t.admin('setting', 'change', 'requeue_max', '{"value": "-1"}'), '^RT422', 'below nothing');
+select matches(t.admin('setting', 'change', 'requeue_max', '{"value": ""}'), '^RT422', 'no value');
+select matches(t.admin('setting', 'change', 'requeue_mx', '{"value": "9"}'), '^RT404.*Did you mean "requeue_max"', 'a near one');
+select matches(t.admin('setting', 'create', 'mine', '{"value": "9"}'), '^RT422', 'none is made');
+select matches(t.admin('setting', 'delete', 'requeue_max'), '^RT409', 'none goes');
+-- The record.
+select is((select concat_ws(' ', actor, object, action, name, given, before ->> 'value', after ->> 'value') from rota.admin_event order by admin_event_id desc limit 1),
+	'root setting change requeue_max {"value": "9"} 5 9', 'who changed what, from what to what');
+select is((select count(*) from rota.admin_event where object = 'node' and name like 'm0%' and action = 'create'), 3::bigint, 'each node for itself');
+select is((select count(*) from rota.admin_event where before is not distinct from after), 0::bigint, 'and nothing that changed nothing');
+select throws_ok('update rota.admin_event set actor = null', '23001', null, 'the record is not changed');
+select throws_ok('delete from rota.admin_event', '23001', null, 'nor shortened');
+select * from finish();
+rollback;

@@ -1,0 +1,46 @@
+-- Limits of qualities of service, of associations and of arrays: what is over them is not offered, and why says so.
+begin;
+\ir world.psql
+select * from no_plan();
+select api.admin_change(0, 'root', v::jsonb) from unnest(array[
+	'{"object": "qos", "action": "create", "name": "two", "values": {"max_running_per_user": 2}}',
+	'{"object": "account", "action": "create", "name": "acc", "values": {"users": "alice:1,bob"}}']) v \g /dev/null
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]', '[]', '{"qos": "two"}') as j \gset
+select t.submit('bob', '[{"name": "a"}]', '[]', '{"qos": "two"}') as k \gset
+select is(t.pending(), format('%1$s.a %1$s.b %2$s.a', :j, :k), 'two of one user, and another''s');
+select t.start(:'j' || '.a') \g /dev/null
+select is(t.pending(), format('%1$s.b %2$s.a', :j, :k), 'one runs, one more is offered');
+select t.start(:'j' || '.c', '{2}') \g /dev/null
+select is(t.pending(), format('%1$s.a', :k), 'two run');
+select is(api.job_why(0, 'root', t.request(:'j' || '.b')) #> '{steps,0,conditions}',
+	'[{"kind": "limit", "blocker": null, "message": "2 of at most 2 steps of \"alice\" run under quality of service \"two\"", "expected_at": null}]', 'why names the limit');
+select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
+select is(t.pending(), format('%1$s.b %2$s.a', :j, :k), 'room again');
+-- Arrays take what room there is; the queue's order decides who gets it.
+select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,9,1]], "size": 10}}]', '[]', '{"qos": "two"}') as m \gset
+select is(t.pending(), format('%1$s.b %2$s.a', :j, :k), 'the one before it has the room');
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j' || '.b')) \g /dev/null
+select is(t.pending(), format('%s.a %s.r*1', :k, :m), 'now the array has it');
+select t.finish(:'j' || '.c') \g /dev/null
+select is(t.pending(), format('%s.a %s.r*2', :k, :m), 'all of it');
+select t.commit(t.decision(:'m' || '.r', '{1}', '{"position": 0}'), t.decision(:'m' || '.r', '{1}', '{"position": 1}')) \g /dev/null
+select is(t.pending(), format('%s.a', :k), 'elements count');
+select api.job_cancel(0, 'root', jsonb_build_object('jobs', jsonb_build_array(:'k'))) \g /dev/null
+-- Associations; both kinds together.
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "acc"}') as j \gset
+select t.submit('bob', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "acc"}') as k \gset
+select is(t.pending(), format('%1$s.a %2$s.a %2$s.b', :j, :k), 'one of alice''s on this account, any of bob''s');
+select t.start(:'j' || '.b', '{3}') \g /dev/null
+select is(t.pending(), format('%1$s.a %1$s.b', :k), 'it runs');
+select is(api.job_why(0, 'root', t.request(:'j' || '.a')) #>> '{steps,0,conditions,0,message}', '1 of at most 1 steps of "alice" run on account "acc"', 'why names the limit');
+select is(api.job_queue(0, 'root', t.request(:'j')) #>> '{jobs,0,state}', 'starting', 'the job''s state is that of what goes on');
+select t.submit('alice', '[{"name": "a"}]', '[]', '{"account": "acc", "qos": "two"}') as l \gset
+select is(t.pending(), format('%1$s.a %1$s.b', :k), 'over both limits');
+select t.run(:'m' || '.r[0]'), t.finish(:'m' || '.r[0]') \g /dev/null
+select is(t.pending(), format('%s.r*1 %2$s.a %2$s.b', :m, :k), 'over one of them: it does not take the other''s room');
+select t.run(:'j' || '.b'), t.finish(:'j' || '.b') \g /dev/null
+select t.right('limits');
+-- A cut list: limits are taken off before it.
+select is((select array_agg(job_id || '.' || step_id order by nr) from (select *, row_number() over () as nr from api.schedule_pending(1)) p), array[:'m' || '.0'], 'the first one only');
+select * from finish();
+rollback;

@@ -1,0 +1,135 @@
+-- What is shown to whom: queue, show, why, wait, acct, script, nodes, partitions, status.
+begin;
+\ir world.psql
+select * from no_plan();
+select api.admin_change(0, 'root', v::jsonb) from unnest(array[
+	'{"object": "user", "action": "create", "name": "olga", "values": {"role": "operator"}}',
+	'{"object": "user", "action": "create", "name": "zoe", "values": {"role": "admin"}}',
+	'{"object": "partition", "action": "create", "name": "side", "values": {"nodes": "n4", "max_time": "5"}}']) v \g /dev/null
+create function t.ask(p_verb text, p_user text, p_request jsonb default '{}') returns jsonb language plpgsql as $$
+declare
+	v_answer jsonb;
+begin
+	execute format('select api.%s($1, $2, $3)', p_verb) into v_answer using t.uid(p_user), p_user, p_request;
+	return v_answer;
+end $$;
+create function t.ids(p_user text, p_request jsonb default '{}') returns text language sql as $$
+	select string_agg(j ->> 'job_id', ' ' order by nr) from jsonb_array_elements(t.ask('job_queue', p_user, p_request) -> 'jobs') with ordinality x (j, nr) $$;
+
+select t.submit('alice', '[{"name": "mesh", "spec": "workdir=4:/tmp\noutput=11:out/%j.text\nerror=0:\n", "mem_mb": 50}, {"name": "solve", "retry": 1}, {"name": "r", "array": {"indices": [[0,3,1]], "size": 4, "limit": 2}}]',
+	'[{"step": "solve", "peer": "mesh"}, {"step": "r", "peer": "solve", "condition": "any"}]', '{"name": "heat", "comment": "secret", "mail_user": "a@b"}') as a \gset
+select t.submit('bob', '[{"name": "one", "partition": "side", "time_limit_s": null}]', '[]', '{"name": "small"}') as b \gset
+-- The queue.
+select is(t.ids('alice'), :'a' || ' ' || :'b', 'live jobs, in order');
+select is(t.ids('alice', '{"user": "bob"}'), :'b', 'by user');
+select is(t.ids('alice', '{"partition": "side"}'), :'b', 'by partition');
+select is(t.ids('alice', '{"states": ["running"]}'), null, 'by state');
+select is(t.ids('alice', '{"states": "pending,running", "limit": "1"}'), :'b', 'as a query writes it: strings; the newest when there is a limit');
+select is(t.ids('alice', jsonb_build_object('jobs', :'a')), :'a', 'by id');
+select throws_ok($$select t.ids('alice', '{"states": "happy"}')$$, 'RT422', 'there is no state "happy"', 'a state that does not exist');
+select throws_ok($$select t.ids('alice', '{"limit": "few"}')$$, 'RT422', '"limit" must be a number, not "few"', 'a limit that is none');
+select throws_ok($$select t.ids('alice', '{"all": "maybe"}')$$, 'RT422', '"all" must be true or false, not "maybe"', 'a flag that is none');
+select throws_ok($$select t.ids('alice', '{"jobs": ["4711"]}')$$, 'RT404', null, 'a job that does not exist');
+select is((t.ask('job_queue', 'alice') #> '{jobs,0}') - '{submit_at}'::text[], jsonb_build_object('job_id', :a, 'name', 'heat', 'user', 'alice', 'account', null, 'partition', 'main', 'qos', 'normal', 'state', 'pending',
+	'reason', 'scheduler', 'started_at', null, 'ended_at', null, 'expected_at', null, 'time_limit_s', 60, 'elapsed_s', null, 'nodes', '', 'node_count', 0, 'cpus', 1, 'priority', 0,
+	'steps_total', 3, 'steps_done', 0, 'steps_running', 0, 'steps_failed', 0), 'a pending job, every member');
+select is(t.ask('job_queue', 'alice') #>> '{jobs,1,time_limit_s}', '300', 'the partition''s time limit');
+select api.job_hold(t.uid('alice'), 'alice', t.request(:'a' || '.mesh')) \g /dev/null
+select is(t.ask('job_queue', 'alice') #>> '{jobs,0,reason}', 'held', 'reason: held, though others wait for dependencies');
+select api.job_release(t.uid('alice'), 'alice', t.request(:'a' || '.mesh')), t.start(:'a' || '.mesh', '{2}') \g /dev/null
+select is(t.ask('job_queue', 'alice') #>> '{jobs,0,state}', 'starting', 'state: the most lively');
+select t.run(:'a' || '.mesh') \g /dev/null
+select is((select concat_ws(' ', j ->> 'state', j ->> 'nodes', j ->> 'cpus', j ->> 'steps_running', j ->> 'reason') from (select t.ask('job_queue', 'alice') #> '{jobs,0}' as j) x), 'running n2 1 1', 'running');
+select is(t.ids('alice', '{"states": ["running"]}'), :'a', 'by state');
+select t.finish(:'a' || '.mesh') \g /dev/null
+select is((select concat_ws(' ', j ->> 'state', j ->> 'nodes', j ->> 'steps_done') from (select t.ask('job_queue', 'alice') #> '{jobs,0}' as j) x), 'pending  1', 'between two steps');
+
+-- Show.
+select t.ask('job_show', 'alice', t.request(:'a')) as shown \gset
+select is((:'shown'::jsonb #> '{jobs,0,steps}') @> '[{"name": "mesh", "state": "completed", "output": "out/%j.text", "error": "", "nodes": "n2", "mem_mb": 50, "exit_code": 0}, {"name": "solve", "state": "pending", "reason": "scheduler"}]', true, 'steps');
+select is(:'shown'::jsonb #> '{jobs,0,steps,1,after}', jsonb_build_array(jsonb_build_object('label', :'a' || '.mesh', 'kind', 'after', 'condition', 'ok', 'state', 'met')), 'what a step waits for');
+select is(:'shown'::jsonb #> '{jobs,0,edges}', '[{"from": 0, "to": 1, "kind": "after", "condition": "ok", "state": "met"}, {"from": 1, "to": 2, "kind": "after", "condition": "any", "state": "waiting"}]', 'edges');
+select is((:'shown'::jsonb #> '{jobs,0,steps,0,tasks,0}') - '{started_at,ended_at}'::text[], '{"task": 0, "node": "n2", "pid": 78, "exit_code": 0, "signal": null, "cause": "exit", "user_s": 0.002, "system_s": 0.001, "max_rss_kb": 2048}', 'tasks');
+select is(:'shown'::jsonb #> '{jobs,0,steps,2,array}', '{"size": 4, "next": 0, "running": 0, "completed": 0, "failed": 0, "limit": 2, "indices": [[0, 3, 1]]}', 'an array');
+select is((select concat_ws(' ', j ->> 'comment', j ->> 'script_name', j ->> 'workdir', j ->> 'mail_user') from (select :'shown'::jsonb #> '{jobs,0}' as j) x), 'secret test.sh /tmp a@b', 'to its owner');
+select is((select concat_ws(' ', j ->> 'comment', j ->> 'script_name', j ->> 'workdir', j ->> 'mail_user', j #>> '{steps,0,output}', j ->> 'name') from (select t.ask('job_show', 'bob', t.request(:'a')) #> '{jobs,0}' as j) x), 'heat', 'to others');
+select is(t.ask('job_show', 'olga', t.request(:'a')) #>> '{jobs,0,comment}', 'secret', 'to operators');
+select is(jsonb_array_length(t.ask('job_show', 'alice', t.request(:'a' || '.solve')) #> '{jobs,0,steps}'), 1, 'one step of it');
+select t.pass(:'a' || '.solve') \g /dev/null
+select t.commit(t.decision(:'a' || '.r', '{1}', '{"position": 0}'), t.decision(:'a' || '.r', '{1}', '{"position": 1}')) \g /dev/null
+select is(jsonb_array_length(t.ask('job_show', 'alice', t.request(:'a')) #> '{jobs,0,steps}'), 3, 'without elements');
+select is((select array_agg(s ->> 'label') from jsonb_array_elements(t.ask('job_show', 'alice', t.request(:'a', '{"elements": true}')) #> '{jobs,0,steps}') s),
+	array[:'a' || '.mesh', :'a' || '.solve', :'a' || '.r', :'a' || '.r[0]', :'a' || '.r[1]'], 'with elements');
+select is((select array_agg(s ->> 'label') from jsonb_array_elements(t.ask('job_show', 'alice', t.request(:'a' || '.r[0-1]')) #> '{jobs,0,steps}') s), array[:'a' || '.r[0]', :'a' || '.r[1]'], 'two elements');
+select is((select array_agg(s ->> 'label') from jsonb_array_elements(t.ask('job_show', 'alice', t.request(:'a' || '.r[3]')) #> '{jobs,0,steps}') s), array[:'a' || '.r'], 'an element that is no row: its array');
+-- The cursor: news only (all of this test is one transaction, whose own events are always news).
+select is(t.ask('job_show', 'alice', t.request(:'a', '{"since": "1:1:"}')) ->> 'changed', 'true', 'news');
+select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since', pg_current_xact_id()::text::bigint + 1 || ':' || pg_current_xact_id()::text::bigint + 1 || ':'))) - 'cursor', '{"changed": false}', 'no news');
+select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since', format('%s:%s:%s', pg_current_xact_id(), pg_current_xact_id()::text::bigint + 1, pg_current_xact_id())))) ->> 'changed', 'true', 'news of a transaction that was under way then');
+select throws_ok(format($$select t.ask('job_show', 'alice', t.request('%s', '{"since": "yesterday"}'))$$, :a), 'RT422', null, 'not a cursor');
+
+-- Wait.
+select is(t.ask('job_wait', 'alice', t.request(:'a')), jsonb_build_object('done', false, 'jobs', jsonb_build_array(jsonb_build_object('job_id', :a, 'state', 'running', 'exit_code', null, 'signal', null, 'cause', null))), 'not over');
+select is(t.ask('job_wait', 'alice', t.request(:'a' || '.solve')) -> 'done', 'true', 'a step that is over');
+select is(t.ask('job_wait', 'alice', t.request(:'a' || '.r[2]')) #>> '{jobs,0,label}', :'a' || '.r[2]', 'an element that is no row yet');
+select is(t.ask('job_wait', 'alice', t.request(:'a' || '.r[2]')) -> 'done', 'false', 'is not over');
+select is(t.ask('job_wait', 'alice', jsonb_build_object('jobs', :'a' || '.mesh,' || :'a' || '.solve')) -> 'done', 'true', 'two, as a query writes it');
+select t.run(:'a' || '.r[0]'), t.fail(:'a' || '.r[0]', 3), t.run(:'a' || '.r[1]'), t.finish(:'a' || '.r[1]') \g /dev/null
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'a')) \g /dev/null
+select is(t.ask('job_wait', 'alice', t.request(:'a')), jsonb_build_object('done', true, 'jobs', jsonb_build_array(jsonb_build_object('job_id', :a, 'state', 'failed', 'exit_code', 3, 'signal', null, 'cause', 'exit'))), 'over');
+select is(t.ask('job_wait', 'alice', t.request(:'a' || '.r[3]')) #>> '{jobs,0,state}', 'cancelled', 'an element that never was, was cancelled');
+select is(t.ask('job_why', 'alice', t.request(:'a' || '.mesh')) #>> '{steps,0,conditions,0,message}' ~ '^completed at .*, exit code 0$', true, 'why of what has ended says how');
+select is(t.ids('alice'), :'b', 'what has ended is not in the queue');
+select is(t.ids('alice', '{"all": "true"}'), :'a' || ' ' || :'b', 'but in all of it');
+select is(t.ids('alice', '{"states": "failed"}'), :'a', 'and where its state is asked for');
+select is(t.ids('alice', '{"all": true, "user": "bob"}'), :'b', 'all of one user');
+select is(t.ids('alice', '{"all": true, "user": "alice", "limit": 1}'), :'a', 'with a limit');
+select is((select concat_ws(' ', j ->> 'nodes', j ->> 'node_count', j ->> 'steps_done', j ->> 'steps_failed', j ->> 'reason') from (select t.ask('job_queue', 'alice', t.request(:'a')) #> '{jobs,0}' as j) x), 'n1,n2 2 3 1 exit', 'where it ran');
+
+-- Accounting.
+select is((select array_agg(r ->> 'label') from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'a', 'steps', 'true')) -> 'rows') r),
+	array[:'a' || '.mesh', :'a' || '.solve', :'a' || '.r', :'a' || '.r[0]', :'a' || '.r[1]'], 'a row for each step and element');
+select is((select r - '{submit_at,started_at,ended_at}'::text[] from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'a', 'steps', true)) -> 'rows') r limit 1),
+	jsonb_build_object('job_id', :a, 'step', 'mesh', 'step_id', 0, 'label', :'a' || '.mesh', 'name', 'heat', 'user', 'alice', 'account', null, 'qos', 'normal', 'partition', 'main', 'state', 'completed', 'exit_code', 0, 'signal', null,
+	'cause', 'exit', 'elapsed_s', 0, 'cpus', 1, 'cpu_s', 0.002, 'max_rss_kb', 2048, 'nodes', 'n2', 'attempts', 1, 'ntasks', 1, 'read_bytes', 10, 'write_bytes', 20), 'every member');
+select is((select concat_ws(' ', r ->> 'label', r ->> 'state', r ->> 'cpu_s', r ->> 'nodes', r ->> 'attempts', r ->> 'read_bytes') from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'a')) -> 'rows') r),
+	:'a' || ' failed 0.008 n1,n2 4 40', 'one for the job');
+select is(jsonb_array_length(t.ask('job_acct', 'alice', '{"user": "bob"}') -> 'rows'), 1, 'by user');
+select is(jsonb_array_length(t.ask('job_acct', 'alice', '{"states": "failed"}') -> 'rows'), 1, 'by state');
+select is(jsonb_array_length(t.ask('job_acct', 'alice', '{"states": "failed", "steps": true}') -> 'rows'), 2, 'by state, steps');
+select is(jsonb_array_length(t.ask('job_acct', 'alice', jsonb_build_object('since', now() + interval '1 hour')) -> 'rows'), 1, 'since: what is still live then');
+select is(jsonb_array_length(t.ask('job_acct', 'alice', jsonb_build_object('until', now() - interval '1 hour')) -> 'rows'), 0, 'until');
+select is(jsonb_array_length(t.ask('job_acct', 'alice', jsonb_build_object('since', extract(epoch from now() - interval '1 hour')::bigint, 'until', extract(epoch from now() + interval '1 hour')::bigint::text)) -> 'rows'), 2, 'as seconds');
+select throws_ok($$select t.ask('job_acct', 'alice', '{"since": "soonish"}')$$, 'RT422', null, 'not a time');
+
+-- Scripts are private.
+select is(t.ask('job_script', 'alice', t.request(:'a')) - 'job_id', '{"script": "#!/bin/bash", "script_name": "test.sh", "environment": ["A=b"]}', 'to the owner');
+select is(t.ask('job_script', 'zoe', t.request(:'a')) ->> 'script', '#!/bin/bash', 'to admins');
+select throws_ok(format($$select t.ask('job_script', %L, t.request(%L))$$, u, :'a'), 'RT403', null, 'not to ' || u) from unnest('{bob,olga}'::text[]) u;
+select is(api.environment_list('\x413d310a3200423d5c00433d00'), '["A=1\n2", "B=\\", "C="]', 'an environment with line ends and backslashes');
+-- Everything is private when the site says so.
+select api.admin_change(0, 'root', '{"object": "setting", "action": "change", "name": "queue_visible", "values": {"value": "false"}}') \g /dev/null
+select is(t.ids('bob', '{"all": true}'), :'b', 'queue_visible=false: the queue is one''s own');
+select is(t.ids('olga', '{"all": true}'), :'a' || ' ' || :'b', 'or an operator''s');
+select is(jsonb_array_length(t.ask('job_acct', 'bob') -> 'rows'), 1, 'so is accounting');
+select throws_ok(format($$select t.ask(%L, 'bob', t.request(%L))$$, v, :'a'), 'RT403', null, v || ' of another''s job') from unnest('{job_show,job_why,job_wait}'::text[]) v;
+
+-- The cluster.
+select is((select n - '{seen_at,found}'::text[] from jsonb_array_elements(t.ask('node_list', 'bob') -> 'nodes') n where n ->> 'name' = 'n4'), '{"node_id": 4, "name": "n4", "state": "up", "reason": null, "reason_by": null, "reason_at": null, "cpus": 4, "cpus_used": 0,
+	"mem_mb": 4000, "mem_used_mb": 0, "gres": "gpu:2", "gres_used": "", "features": [], "weight": 1, "partitions": ["main", "side"], "address": "host", "version": "1", "hardware_check": true, "steps": 0}', 'a node, every member');
+select is(jsonb_array_length(t.ask('node_list', 'bob', '{"partition": "side"}') -> 'nodes'), 1, 'nodes of a partition');
+select is(t.ask('partition_list', 'bob') #> '{partitions}' @> '[{"name": "main", "nodes": ["n1", "n2", "n3", "n4"], "cpus": 16, "pending": 0, "running": 0, "is_default": true}, {"name": "side", "nodes": ["n4"], "cpus": 4, "pending": 1, "max_time_s": 300}]', true, 'partitions');
+select api.daemon_register('jobmgrd', 'host', 42, '1.0') \g /dev/null
+select is((select p - '{started_at,seen_at}'::text[] from jsonb_array_elements(t.ask('instance_status', 'bob') -> 'processes') p where p ->> 'pid' = '42'),
+	'{"role": "jobmgrd", "name": "host", "pid": 42, "host": null, "version": "1.0", "connected": false, "leader": true}', 'a process');
+select is(t.ask('instance_status', 'bob') -> 'jobs', '{"pending": 1, "running": 0}', 'jobs');
+select is(t.ask('instance_status', 'bob') #>> '{database,version}', current_setting('server_version'), 'the database');
+-- Ranges are made ahead of the ids.
+select is(api.range_ensure(), 0, 'nothing to make');
+select setval('rota.job_job_id_seq', 1500000) \g /dev/null
+select is(api.range_ensure(), 1, 'one range is made');
+select is(to_regclass('rota.event_2000000') is not null, true, 'with all tables');
+select is((t.submit('alice', '[{"name": "a"}]') > 1500000), true, 'and jobs go on');
+select throws_ok($$delete from rota.job_2000000$$, '23001', null, 'a new range is as safe');
+select * from finish();
+rollback;

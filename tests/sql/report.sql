@@ -1,0 +1,90 @@
+-- Reports of nodes: said twice they change nothing, said too late they are kept as strays, said in any cut they come to the same.
+begin;
+\ir world.psql
+select * from no_plan();
+create function t.all(p_label text) returns jsonb[] language sql as $$
+	select array[t.say(p_label, 'used', '{"expires": 1, "pid": 0}'), t.say(p_label, 'keeper', '{"pid": 5}'), t.say(p_label, 'hook', '{"hook": "site_prolog", "exit": 0, "signal": 0, "usec": 9, "output": ""}'),
+		t.say(p_label, 'run'), t.say(p_label, 'task'), t.say(p_label, 'done'), t.say(p_label, 'hook', '{"hook": "site_epilog", "exit": 0, "signal": 0, "usec": 9, "output": ""}'), t.say(p_label, 'end')];
+$$;
+create function t.digest(p_job bigint) returns text language sql as $$
+	select concat_ws('|', (select array_agg(event order by event_id) from rota.event where job_id = p_job), t.states(p_job), t.job(p_job),
+		(select count(*) from rota.task_end where job_id = p_job), (select count(*) from rota.hook_run where job_id = p_job),
+		(select array_agg(concat_ws(',', phase, ended_at is not null, gone_at is not null, peak_mb, cpu_usec)) from rota.allocation where job_id = p_job),
+		(select concat_ws(',', state, exit_code, cause, session_id) from rota.attempt where job_id = p_job));
+$$;
+
+-- One record a report, each said twice; then all at once; then all again.
+select t.submit('alice', '[{"name": "a"}]') as j \gset
+select t.start(:'j' || '.a') \g /dev/null
+select t.all(:'j' || '.a') as records \gset
+select t.report(r), t.report(r) from unnest(:'records'::jsonb[]) with ordinality x (r, nr) order by nr \g /dev/null
+select t.digest(:j) as one \gset
+select is(:'one'::text, '{submit,start,prolog,run,end,complete}|a:completed|completed|1|2|{"ended,t,t,3,2500"}|completed,0,exit,77', 'one record a report, each twice');
+select is(t.report(variadic :'records'::jsonb[]), 0, 'all again is no news');
+select is(t.digest(:j), :'one', 'and changes nothing');
+select t.right('twice');
+select t.submit('alice', '[{"name": "a"}]') as j \gset
+select t.start(:'j' || '.a') \g /dev/null
+select is(t.report(variadic t.all(:'j' || '.a')), 8, 'all at once');
+select is(t.digest(:j), '{submit,start,run,complete}|a:completed|completed|1|2|{"ended,t,t,3,2500"}|completed,0,exit,77', 'comes to the same, without the stages it did not stop at');
+-- A thousand cuts: any prefix, then all of it.
+create function t.cut(p_at int) returns text language plpgsql as $$
+declare
+	v_job bigint := t.submit('alice', '[{"name": "a"}]');
+	v_records jsonb[];
+begin
+	perform t.start(v_job || '.a');
+	v_records := t.all(v_job || '.a');
+	perform t.report(variadic v_records[1 : p_at]);
+	perform t.report(variadic v_records);
+	return t.job(v_job);
+end $$;
+select is(t.cut(i), 'completed', 'cut behind record ' || i) from generate_series(1, 8) i;
+select t.right('cuts');
+
+-- Strays: unknown steps, attempts that never were, other nodes.
+select t.submit('alice', '[{"name": "a"}]') as j \gset
+select t.start(:'j' || '.a'), t.run(:'j' || '.a') \g /dev/null
+delete from rota.stray;
+create function t.stray(p_change jsonb) returns int language sql as $$
+	select api.node_report(jsonb_build_object('orders_done', '[]'::jsonb, 'records', jsonb_build_array('{"node": 1, "step": 0, "attempt": 1, "kind": "done", "age_us": 0, "exit": 0, "signal": 0, "cause": "exit", "outcome": "complete"}'::jsonb || p_change))) $$;
+select is(t.stray(jsonb_build_object('job', 987654)), 0, 'a job that does not exist');
+select is(t.stray(jsonb_build_object('job', :j, 'step', 7)), 0, 'a step that does not exist');
+select is(t.stray(jsonb_build_object('job', :j, 'attempt', 2)), 0, 'an attempt that never was');
+select is(t.stray(jsonb_build_object('job', :j, 'node', 2)), 0, 'a node that has nothing to do with it');
+select is((select count(*) from rota.stray), 4::bigint, 'all are kept');
+select is(t.state(:'j' || '.a'), 'running', 'and nothing has changed');
+select t.right('strays');
+-- An unknown kind of record does no harm.
+select t.report(t.say(:'j' || '.a', 'newfangled', '{"x": 1}')) \g /dev/null
+select is(t.state(:'j' || '.a'), 'running', 'an unknown kind');
+-- A late word of an earlier attempt, while the next one runs.
+select t.submit('alice', '[{"name": "a", "retry": 1}]') as k \gset
+select t.start(:'k' || '.a', '{2}'), t.run(:'k' || '.a') \g /dev/null
+select t.all(:'k' || '.a') as records \gset
+select t.fail(:'k' || '.a'), t.later(), t.start(:'k' || '.a', '{2}') \g /dev/null
+select is(t.report(variadic :'records'::jsonb[]), 0, 'an earlier attempt, told again');
+select is((select concat_ws(' ', state, attempt) from t.step(:'k' || '.a')), 'starting 2', 'does not touch the next one');
+select t.right('earlier attempt');
+
+-- Orders: fetched behind a position, gone when taken; one bell for each node.
+select is((select array_agg(kind || '@' || node_id order by order_id) from api.node_orders('{1,2}', 0) where job_id = :k), '{launch@2,launch@2}', 'orders of two attempts');
+select api.node_report(jsonb_build_object('records', '[]'::jsonb, 'orders_done', (select jsonb_agg(order_id) from rota.node_order where node_id = 2 and attempt = 1))) \g /dev/null
+select is((select array_agg(attempt) from api.node_orders('{2}', 0) where job_id = :k), '{2}', 'what was taken is gone');
+select is((select body || ' ' || signature from api.node_orders('{2}', 0) where job_id = :k), 'order abcd', 'body and signature');
+select is((select count(*) from api.node_orders('{2}', 99999999)), 0::bigint, 'behind the last');
+select is((select count(*) from api.node_orders('{3}', 0)), 0::bigint, 'of another node');
+
+-- Many at once: an array of a thousand, started and ended in one report each.
+select t.submit('alice', '[{"name": "m", "array": {"indices": [[0,999,1]], "size": 1000, "limit": null}}]') as m \gset
+update rota.node set cpus = 2000 where node_id = 3;
+select is(t.commit(variadic (select array_agg(t.decision(:'m' || '.m', '{3}', jsonb_build_object('position', i))) from generate_series(0, 999) i)), 1000, 'a thousand starts in one call');
+select is((select cpus_used from rota.node where node_id = 3), 1000, 'all are booked');
+create function t.many(p_job bigint, p_kind text) returns jsonb language sql as $$
+	select jsonb_agg(jsonb_build_object('node', 3, 'job', p_job, 'step', i, 'attempt', 1, 'kind', p_kind, 'age_us', 0, 'exit', 0, 'signal', 0, 'cause', 'exit', 'outcome', 'complete', 'message', '', 'drain', '')) from generate_series(1, 1000) i $$;
+select t.report(t.many(:m, 'run'), t.many(:m, 'done'), t.many(:m, 'end')) \g /dev/null
+select is((select array[a.running, a.completed, a.failed, a.next] from rota.step_array a where job_id = :m), '{0,1000,0,1000}', 'a thousand ends in one report');
+select is(t.job(:m), 'completed', 'and the job is done');
+select t.right('a thousand');
+select * from finish();
+rollback;

@@ -1,0 +1,100 @@
+-- Submission: all of a job or nothing of it; what can never run, or is not allowed, is refused with its line and option.
+begin;
+\ir world.psql
+select * from no_plan();
+select api.admin_change(0, 'root', v::jsonb) from unnest(array[
+	'{"object": "partition", "action": "create", "name": "short", "values": {"max_time": "10", "max_nodes": 2, "nodes": "n[1-3]", "priority": 5}}',
+	'{"object": "partition", "action": "create", "name": "closed", "values": {"allow_users": "bob,carol", "nodes": "n4"}}',
+	'{"object": "partition", "action": "create", "name": "grouped", "values": {"allow_groups": "phys", "nodes": "all"}}',
+	'{"object": "partition", "action": "create", "name": "paid", "values": {"allow_accounts": "phys", "nodes": "all"}}',
+	'{"object": "partition", "action": "create", "name": "old", "values": {"state": "drain", "nodes": "all"}}',
+	'{"object": "partition", "action": "create", "name": "off", "values": {"state": "down", "nodes": "all"}}',
+	'{"object": "account", "action": "create", "name": "phys", "values": {"users": "bob,alice:3"}}',
+	'{"object": "account", "action": "create", "name": "open"}',
+	'{"object": "qos", "action": "create", "name": "fast", "values": {"priority": 100, "max_time": "1:00:00"}}',
+	'{"object": "license", "action": "create", "name": "lic", "values": {"total": 3}}',
+	'{"object": "user", "action": "create", "name": "olga", "values": {"role": "operator", "default_account": "open"}}']) v \g /dev/null
+
+create function t.refused(p_step jsonb, p_user text default 'alice', p_job jsonb default '{}', p_groups jsonb default null) returns text language plpgsql as $$
+begin
+	perform t.submit(p_user, jsonb_build_array(p_step || '{"name": "a", "line": 7}'), '[]', p_job || jsonb_strip_nulls(jsonb_build_object('groups', p_groups)));
+	return 'taken';
+exception when sqlstate 'RT422' or sqlstate 'RT429' then
+	return sqlerrm;
+end $$;
+select is(t.refused('{}'), 'taken', 'a plain step');
+select is(t.refused('{"partition": "nix"}'), 'test.sh:7: --partition: there is no partition "nix"', 'no such partition');
+select is(t.refused('{"partition": "old"}'), 'test.sh:7: --partition: partition "old" accepts no jobs now (drain)', 'drain accepts nothing');
+select is(t.refused('{"partition": "off"}'), 'taken', 'down accepts');
+select is(t.refused('{"partition": "closed"}'), 'test.sh:7: --partition: you may not use partition "closed"', 'not for this user');
+select is(t.refused('{"partition": "closed"}', 'bob'), 'taken', 'for that one');
+select is(t.refused('{"partition": "grouped"}'), 'test.sh:7: --partition: you may not use partition "grouped"', 'not for this group');
+select is(t.refused('{"partition": "grouped"}', 'alice', '{}', '["users", "phys"]'), 'taken', 'for that one');
+select is(t.refused('{"partition": "paid"}'), 'test.sh:7: --partition: you may not use partition "paid"', 'not without an account');
+select is(t.refused('{"partition": "paid"}', 'alice', '{"account": "open"}'), 'test.sh:7: --partition: you may not use partition "paid"', 'not with this account');
+select is(t.refused('{"partition": "paid"}', 'alice', '{"account": "phys"}'), 'taken', 'with that one');
+select is(t.refused('{}', 'alice', '{"account": "nix"}'), 'test.sh:1: --account: there is no account "nix"', 'no such account');
+select is(t.refused('{}', 'carol', '{"account": "phys"}'), 'test.sh:1: --account: "carol" may not use account "phys"', 'not this user''s');
+select is(t.refused('{}', 'carol', '{"account": "open"}'), 'taken', 'an account without a list is open');
+select is(t.refused('{}', 'alice', '{"qos": "nix"}'), 'test.sh:1: --qos: there is no quality of service "nix"', 'no such qos');
+select is(t.refused('{}', 'alice', '{"nice": -1}'), 'test.sh:1: --nice: only operators give a negative value', 'nice below zero');
+select is(t.refused('{}', 'alice', '{"priority": 5}'), 'test.sh:1: --priority: only operators give priority', 'priority');
+select is(t.refused('{}', 'olga', '{"priority": 5, "nice": -3}'), 'taken', 'operators may');
+select is((select account from rota.job order by job_id desc limit 1), 'open', 'a default account');
+select is(t.refused('{"partition": "short", "time_limit_s": 601}'), 'test.sh:7: --time: the time limit is longer than the 600 s allowed here', 'too long');
+select is(t.refused('{"partition": "short", "time_limit_s": 0}'), 'test.sh:7: --time: the time limit is longer than the 600 s allowed here', 'no limit where there is one');
+select is(t.refused('{"time_limit_s": 3601}', 'alice', '{"qos": "fast"}'), 'test.sh:7: --time: the time limit is longer than the 3600 s allowed here', 'too long for its qos');
+select is(t.refused('{"partition": "short", "time_limit_s": null}'), 'taken', 'the partition''s own limit');
+select is(t.refused('{"partition": "short", "nodes_min": 3}'), 'test.sh:7: --nodes: 3 nodes asked for, partition "short" allows 2', 'too many nodes');
+select is(t.refused('{"nodes_min": 5}'), 'test.sh:7: --nodes: 5 nodes asked for, partition "main" has 4', 'more nodes than there are');
+select is(t.refused('{"cpus_per_task": 5}'), 'test.sh:7: --cpus-per-task: 5 cpus on one node asked for, the largest node of partition "main" has 4', 'more CPUs than a node has');
+select is(t.refused('{"cpus_per_task": 2, "ntasks": 9}'), 'test.sh:7: --ntasks: 18 cpus asked for, partition "main" has 16', 'more CPUs than there are');
+select is(t.refused('{"mem_mb": 4001}'), 'test.sh:7: --mem: 4001 MiB on one node asked for, the largest node of partition "main" has 4000', 'more memory than a node has');
+select is(t.refused('{"gres": {"gpu": 3}}'), 'test.sh:7: --gres: 3 of "gpu" on one node asked for, the best node of partition "main" has 2', 'more units than a node has');
+select is(t.refused('{"gres": {"tpu": 1}}'), 'test.sh:7: --gres: 1 of "tpu" on one node asked for, the best node of partition "main" has 0', 'units that no node has');
+select is(t.refused('{"licenses": {"lic": 4}}'), 'test.sh:7: --licenses: 4 of licence "lic" asked for, there are 3', 'more licences than there are');
+select is(t.refused('{"nodelist": ["n1", "n9"]}'), 'test.sh:7: --nodelist: partition "main" has no node "n9"', 'a node that is not there');
+select is(t.refused('{"partition": "short", "nodelist": ["n4"]}'), 'test.sh:7: --nodelist: partition "short" has no node "n4"', 'a node of another partition');
+select is(t.refused(jsonb_build_object('time_limit_s', 600, 'deadline_at', extract(epoch from now())::bigint + 300)), 'test.sh:7: --deadline: the step cannot end before its deadline', 'a deadline too near');
+select is(t.refused(jsonb_build_object('time_limit_s', 600, 'time_min_s', 100, 'deadline_at', extract(epoch from now())::bigint + 300)), 'taken', 'unless it may be shorter');
+update rota.partition set is_default = false;
+select is(t.refused('{}'), 'test.sh:7: --partition: no partition named, and there is no default one', 'no default partition');
+update rota.partition set is_default = true where partition = 'main';
+update rota.setting set value = '3' where name = 'max_submitted';
+select is(t.refused('{}', 'dave'), 'taken', 'one') ;
+select throws_ok($$select t.submit('dave', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]')$$, 'RT429', 'user "dave" would have more than 3 live steps', 'more than a user may have');
+update rota.setting set value = '1000000' where name = 'max_submitted';
+select throws_like($$select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,3,1]], "size": 4}}, {"name": "b"}]', '[{"step": "b", "kind": "same_nodes", "peer": "r"}]')$$,
+	'%--same-nodes: "r" is an array, which has no one set of nodes', 'the same nodes as an array');
+select is((select count(*) from rota.job), (select count(distinct job_id) from rota.step), 'nothing is left of what was refused');
+
+-- A client key makes a repeated submission the same one, each user's for itself.
+create function t.keyed(p_user text, p_key text) returns jsonb language sql as $$
+	select api.job_submit(t.uid(p_user), 100, p_user, t.plan('[{"name": "a"}, {"name": "b"}]', '[]', jsonb_build_object('client_key', p_key)), '#!/bin/sh', 'A=b') $$;
+select t.keyed('alice', 'k1') as one \gset
+select is(:'one'::jsonb ->> 'known', 'false', 'new');
+select is(t.keyed('alice', 'k1'), :'one'::jsonb || '{"known": true}', 'the same again');
+select isnt(t.keyed('bob', 'k1') ->> 'job_id', :'one'::jsonb ->> 'job_id', 'another user''s key is another one');
+select isnt(t.keyed('alice', 'k2') ->> 'job_id', :'one'::jsonb ->> 'job_id', 'another key');
+select is((select count(*) from rota.job j join rota.client_key k using (job_id) where k.client_key = 'k1'), 2::bigint, 'one job a key');
+-- Scripts and environments are kept once.
+select is((select count(*) from rota.script), 2::bigint, 'each script once');
+select is((select count(distinct script_hash) from rota.job), 2::bigint, 'whatever the number of jobs');
+select is((select array_agg(hash order by hash) from api.node_blob(array[sha256('#!/bin/sh'), sha256('A=b'), sha256('nix')])),
+	(select array_agg(encode(h, 'hex') order by encode(h, 'hex')) from unnest(array[sha256('#!/bin/sh'), sha256('A=b')]) h), 'both are found by their hash');
+-- Order in the queue: partition, then priority weighed against the time of submission.
+select api.job_cancel(0, 'root', jsonb_build_object('jobs', (select jsonb_agg(job_id::text) from rota.job))) \g /dev/null
+select t.submit('alice', '[{"name": "a"}]') as j1 \gset
+select t.submit('alice', '[{"name": "a"}]', '[]', '{"nice": 10}') as j2 \gset
+select t.submit('alice', '[{"name": "a"}]', '[]', '{"qos": "fast"}') as j3 \gset
+select t.submit('olga', '[{"name": "a"}]', '[]', '{"priority": 50}') as j4 \gset
+select t.submit('alice', '[{"name": "a", "partition": "short"}]', '[]', '{"nice": 1000}') as j5 \gset
+select is(t.pending(), format('%s.a %s.a %s.a %s.a %s.a', :j5, :j3, :j4, :j1, :j2), 'the order of the queue');
+select ok(api.submit_rank(0, 0, 'normal', now() - interval '2 hours') > api.submit_rank(1, 0, 'normal', now()), 'two hours of waiting outweigh a point');
+select ok(api.submit_rank(0, 0, 'normal', now() - interval '30 minutes') < api.submit_rank(1, 0, 'normal', now()), 'half an hour does not');
+-- Limits for the translator.
+select is((select x from jsonb_array_elements(api.submit_limits(0, 'root', '{}') -> 'partitions') x where x ->> 'name' = 'short'),
+	'{"name": "short", "cpus": 12, "nodes": 3, "node_cpus": 4, "node_mem_mb": 4000, "node_gres": {"gpu": 2}, "max_time_s": 600, "max_nodes": 2, "is_default": false}'::jsonb, 'limits for the translator');
+select t.right('submissions');
+select * from finish();
+rollback;
