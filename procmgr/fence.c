@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libcgroup.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "lib/seal.h"
+#include "procmgr/fence_cores.h"
 
 enum part { MEMORY, CPUSET, FREEZER, CPUACCT, PARTS };
 
@@ -74,18 +74,32 @@ static int64_t file_number(const char *dir, const char *key, const char *name, c
 	return strtoll(at + (length > 0 ? length + 1 : 0), NULL, 10);
 }
 
+/* Version 2 hands a controller down only where the group above says so; libcgroup does that below the mount, not at it. */
+static bool is_handed_down(const char *mount, const char *controller)
+{
+	char value[VALUE_SIZE], wish[32];
+	snprintf(wish, sizeof wish, "+%s", controller);
+	file_write(mount, "", "cgroup.subtree_control", wish);
+	if (!file_read(mount, "", "cgroup.subtree_control", value))
+		return false;
+	value[strcspn(value, "\n")] = '\0';
+	for (char *rest = value, *word; (word = strsep(&rest, " "));)
+		if (strcmp(word, controller) == 0)
+			return true;
+	return false;
+}
+
 /* Where each controller is mounted, and as which version. */
 static void find_parts(struct fence *f)
 {
 	for (int p = 0; p < PARTS; p++) {
-		char *mount = NULL;
+		char *mount = NULL, value[VALUE_SIZE];
 		if (cgroup_get_subsys_mount_point(controllers[p], &mount) != 0)
 			continue;
-		char probe[PATH_SIZE];
-		snprintf(probe, sizeof probe, "%s/cgroup.controllers", mount);
-		f->two[p] = access(probe, F_OK) == 0;
-		f->dir[p] = xasprintf("%s/%s", mount, f->path);
-		if (f->two[p])
+		f->two[p] = file_read(mount, "", "cgroup.controllers", value);
+		if (!f->two[p] || is_handed_down(mount, controllers[p]))
+			f->dir[p] = xasprintf("%s/%s", mount, f->path);
+		if (f->two[p] && f->dir[p])
 			f->two_dir = f->dir[p];
 		free(mount);
 	}
@@ -161,8 +175,8 @@ struct fence *fence_new(const char *instance, const char *state, const char *nod
 	seal_hash_hex(state, strlen(state), hash);
 	f->path = xasprintf("rota/%s-%.8s/%s", instance, hash, node);
 	find_parts(f);
-	bool usable = f->dir[MEMORY] && (f->dir[FREEZER] || f->two_dir);
-	if (usable ? !make_node(f, e) : !err_set(e, "there is no memory controller or no freezer")) {
+	bool usable = f->dir[FREEZER] || f->two_dir;
+	if (usable ? !make_node(f, e) : !err_set(e, "there is no freezer")) {
 		fence_free(f);
 		return NULL;
 	}
@@ -203,66 +217,14 @@ void fence_leave(const struct fence *f)
 		}
 }
 
-/* Mark the cores of a list like "0-3,7". */
-static void cores_mark(const char *list, cpu_set_t *cores)
-{
-	while (isdigit((unsigned char)*list)) {
-		char *end;
-		long from = strtol(list, &end, 10), to = from;
-		if (*end == '-')
-			to = strtol(end + 1, &end, 10);
-		for (long core = from; core <= to && core < CPU_SETSIZE; core++)
-			CPU_SET((int)core, cores);
-		list = *end == ',' ? end + 1 : end;
-	}
-}
-
-/* Mark what the groups `depth` levels below `path` are pinned to. */
-static void cores_pinned(const char *path, int depth, cpu_set_t *cores)
-{
-	char value[VALUE_SIZE];
-	if (depth == 0) {
-		if (file_read(path, "", "cpuset.cpus", value))
-			cores_mark(value, cores);
-		return;
-	}
-	DIR *dir = opendir(path);
-	for (struct dirent *entry; dir && (entry = readdir(dir));) {
-		if (entry->d_type != DT_DIR || *entry->d_name == '.')
-			continue;
-		char *below = xasprintf("%s/%s", path, entry->d_name);
-		cores_pinned(below, depth - 1, cores);
-		free(below);
-	}
-	if (dir)
-		closedir(dir);
-}
-
 char *fence_pick(const struct fence *f, int count)
 {
 	if (!f->dir[CPUSET] || count <= 0)
 		return NULL;
-	cpu_set_t usable, pinned;
-	CPU_ZERO(&pinned);
 	char *top = xstrndup(f->dir[CPUSET], strlen(f->dir[CPUSET]) - strlen(f->path) + strlen("rota"));
-	cores_pinned(top, 3, &pinned);
+	char *cores = fence_cores_pick(top, count);
 	free(top);
-	if (sched_getaffinity(0, sizeof usable, &usable) < 0)
-		return NULL;
-	char *list = xstrdup("");
-	for (int core = 0; core < CPU_SETSIZE && count > 0; core++) {
-		if (!CPU_ISSET(core, &usable) || CPU_ISSET(core, &pinned))
-			continue;
-		char *longer = xasprintf("%s%s%d", list, *list ? "," : "", core);
-		free(list);
-		list = longer;
-		count--;
-	}
-	if (count > 0) {
-		free(list);
-		return NULL;
-	}
-	return list;
+	return cores;
 }
 
 /* The limit with the files that this kernel has for it; swap counts as memory. */
@@ -290,7 +252,7 @@ bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, const ch
 {
 	struct cgroup *group = group_of(f, key);
 	struct cgroup_controller *memory = part_of(f, group, MEMORY);
-	if (mem_mb > 0)
+	if (mem_mb > 0 && memory)
 		add_memory(f, memory, mem_mb);
 	if (cores && f->dir[CPUSET])
 		add_cores(f, part_of(f, group, CPUSET), cores);

@@ -97,6 +97,7 @@ static bool open_all(struct launcher *l, struct err *e)
 		return false;
 	open_fence(l);
 	launcher_spool_each(l, look_at);
+	launcher_spool_tidy(l);
 	return true;
 }
 

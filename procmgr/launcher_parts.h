@@ -55,6 +55,8 @@ bool launcher_spool_has(const struct record_key *key);
 bool launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e);
 /* Call `each` for every attempt that has a folder; returns how many there are. */
 int launcher_spool_each(struct launcher *l, void (*each)(struct launcher *l, const struct record_key *key));
+/* Remove what groups have left behind, when there is no attempt. */
+void launcher_spool_tidy(struct launcher *l);
 /* The process that keeps it, 0 = none does. */
 pid_t launcher_spool_keeper(const struct record_key *key);
 /* An attempt whose keeper died: end what is left of it and say so in the journal. */

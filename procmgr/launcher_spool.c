@@ -270,3 +270,16 @@ void launcher_spool_recover(struct launcher *l, const struct record_key *key)
 	}
 	launcher_spool_remove(key);
 }
+
+/* What a group's holder told stays when its keeper dies; without any attempt nobody can read it any more. */
+void launcher_spool_tidy(struct launcher *l)
+{
+	if (launcher_spool_each(l, NULL) > 0)
+		return;
+	DIR *dir = opendir("spool");
+	for (struct dirent *entry; dir && (entry = readdir(dir));)
+		if (strncmp(entry->d_name, "group.", strlen("group.")) == 0)
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
