@@ -9,11 +9,11 @@ export PATH="$ROTA_BIN:$PATH"
 export LC_ALL=C.UTF-8 TZ=UTC
 unset ROTA_CONFIG
 
-# instance_up NODES [OPTION OF rota up]...: an instance under /tmp, in ROTA_HOME; other users can reach it.
+# instance_up NODES [OPTION OF rota up]...: an instance below the folder for temporary files, in ROTA_HOME; other users can reach it.
 instance_up() {
 	local nodes=$1
 	shift
-	ROTA_TEST_DIR=$(mktemp -d /tmp/rota-test.XXXXXX)
+	ROTA_TEST_DIR=$(mktemp -d "${TMPDIR:-/tmp}/rota-test.XXXXXX")
 	export ROTA_TEST_DIR
 	chmod 0755 "$ROTA_TEST_DIR"
 	export ROTA_HOME=$ROTA_TEST_DIR/home

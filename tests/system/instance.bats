@@ -51,7 +51,7 @@ owner_of() {
 
 @test "as an ordinary user, everything runs as that user" {
 	need_root
-	ROTA_TEST_DIR=$(mktemp -d /tmp/rota-test.XXXXXX)
+	ROTA_TEST_DIR=$(mktemp -d "${TMPDIR:-/tmp}/rota-test.XXXXXX")
 	export ROTA_TEST_DIR ROTA_HOME=$ROTA_TEST_DIR/home
 	chown games "$ROTA_TEST_DIR"
 	chmod 0700 "$ROTA_TEST_DIR"
