@@ -108,6 +108,8 @@ static bool nodes_end_once(const struct instance *in, char **nodes, size_t count
 
 		if (!launcher_runs(in, nodes[i]) && spool_used(in, nodes[i]) && !launcher_again(in, nodes[i], &e))
 			call_error(&e);
+		if (spool_used(in, nodes[i]))
+			instance_say(in, "ending the steps on node %s", nodes[i]);
 		pids[i] = instance_launcher(in, nodes[i]);
 		if (pids[i])
 			kill(pids[i], SIGUSR1);
