@@ -45,6 +45,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		'mem_mb', coalesce(l.mem_mb, r.mem_mb, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task), 'ntasks', r.ntasks, 'cpus_per_task', r.cpus_per_task,
 		'nodes_min', r.nodes_min, 'nodes_max', r.nodes_max, 'gres', r.gres, 'licenses', r.licenses, 'constraint', nullif(r."constraint", ''),
 		'exclusive', r.exclusive, 'group', r.group_name, 'partition', r.partition,
+		'workdir', case when p_own then api.spec_field(r.spec, 'workdir') end,
 		'output', case when p_own then api.spec_field(r.spec, 'output') end, 'error', case when p_own then api.spec_field(r.spec, 'error') end,
 		'array_index', s.array_index,
 		'array', case when a.size is not null then jsonb_build_object('size', a.size, 'next', a.next, 'running', a.running, 'completed', a.completed,
