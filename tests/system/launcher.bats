@@ -93,6 +93,11 @@ stop_launcher() { # SIGNAL
 	return 1
 }
 
+gone() { # PATH: what is removed just behind the record `end`
+	for i in $(seq 100); do [ -e "$1" ] || return 0; sleep 0.02; done
+	return 1
+}
+
 lives() { # PID: is it there, and no zombie?
 	grep -q '^State:.[^ZX]' "/proc/$1/status" 2>/dev/null
 }
@@ -154,7 +159,7 @@ has_cgroup() {
 	[ "${lines[0]}" = "100 script n1 0 100 bar 0,3 $WHO $DIR/work" ]
 	[ "${lines[1]}" = oops ]
 	[ "$(stat -c %U "$DIR/work/100.out")" = "$WHO" ]
-	[ ! -e "$DIR/node/n1/spool/100.0.1" ]
+	gone "$DIR/node/n1/spool/100.0.1"
 }
 
 @test "a forged, altered, expired or misdirected order is refused" {
@@ -478,7 +483,7 @@ suspend_and_resume() {
 	control 260 end epilog=1
 	record 260 end
 	[ "$(wc -l <"$DIR/epilog.260.log")" = 1 ]
-	[ ! -e "$DIR/node/n1/spool/group.260.g" ]
+	gone "$DIR/node/n1/spool/group.260.g"
 }
 
 @test "a failed site prolog drains the node and nothing of the step runs" {
@@ -564,7 +569,7 @@ suspend_and_resume() {
 	for i in $(seq 100); do [ -e "$DIR/work/started" ] && break; sleep 0.05; done
 	kill -9 "$keeper"
 	record 285 end
-	[ ! -e "$DIR/node/n4/spool/285.0.1" ]
+	gone "$DIR/node/n4/spool/285.0.1"
 	record 285 done
 	[[ $output == *"cause=node outcome=node_fail message=the keeper died"* ]]
 	if grep -q 'with control groups' "$DIR/n4.log"; then
@@ -696,6 +701,7 @@ suspend_and_resume() {
 }
 
 @test "nothing is left over" {
+	for i in $(seq 100); do [ -z "$(ls "$DIR/node/n1/spool")" ] && break; sleep 0.02; done
 	[ -z "$(ls "$DIR/node/n1/spool")" ]
 	if [ "$(id -u)" = 0 ]; then [ -z "$(pgrep -u "$WHO")" ]; fi
 	sleep 0.5
