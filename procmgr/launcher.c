@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,6 +41,20 @@ static bool open_journal(struct launcher *l, struct err *e)
 	l->journal = journal_open("journal", JOURNAL_WRITE, e);
 	l->used = used_new();
 	return l->journal && journal_read(l->journal, &position, note_used, l, e);
+}
+
+/* The configuration names programs that run as root. */
+static bool check_conf(const struct launcher *l, struct err *e)
+{
+	struct stat st;
+	if (geteuid() != 0)
+		return true;
+	if (stat(l->conf->path, &st) < 0)
+		return err_sys(e, "could not look at \"%s\"", l->conf->path);
+	if (st.st_uid == 0 && !(st.st_mode & 022))
+		return true;
+	err_set(e, "\"%s\" can be changed by others than root", l->conf->path);
+	return err_hint(e, "chown root and chmod 644 it");
 }
 
 static bool open_key(struct launcher *l, struct err *e)
@@ -86,14 +101,14 @@ static bool open_signals(struct launcher *l, struct err *e)
 
 static void look_at(struct launcher *l, const struct record_key *key)
 {
-	if (!launcher_order_is_child(l, key) && launcher_spool_keeper(key) == 0)
+	if (!launcher_order_is_child(l, key) && launcher_spool_keeper(key) == 0 && !launcher_spool_is_new(key))
 		launcher_spool_recover(l, key);
 }
 
 static bool open_all(struct launcher *l, struct err *e)
 {
-	if (!launcher_agent_find(l, e) || !open_key(l, e) || !launcher_spool_enter(l, e) || !daemon_lock("launcher.pid", e) ||
-	    !open_journal(l, e) || !open_signals(l, e))
+	if (!check_conf(l, e) || !launcher_agent_find(l, e) || !open_key(l, e) || !launcher_spool_enter(l, e) ||
+	    !daemon_lock("launcher.pid", e) || !open_journal(l, e) || !open_signals(l, e))
 		return false;
 	open_fence(l);
 	launcher_spool_each(l, look_at);

@@ -59,6 +59,8 @@ int launcher_spool_each(struct launcher *l, void (*each)(struct launcher *l, con
 void launcher_spool_tidy(struct launcher *l);
 /* The process that keeps it, 0 = none does. */
 pid_t launcher_spool_keeper(const struct record_key *key);
+/* Made just now, so that its keeper may be on its way. */
+bool launcher_spool_is_new(const struct record_key *key);
 /* An attempt whose keeper died: end what is left of it and say so in the journal. */
 void launcher_spool_recover(struct launcher *l, const struct record_key *key);
 

@@ -15,13 +15,14 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/daemon.h"
 #include "lib/log.h"
 #include "procmgr/launcher_parts.h"
 
-enum { PATH_SIZE = RECORD_KEY_SIZE + 32, REMOVE_USEC = 100000 };
+enum { PATH_SIZE = RECORD_KEY_SIZE + 32, REMOVE_USEC = 100000, NEW_S = 5 };
 
 static bool make_path(const char *path, struct err *e)
 {
@@ -174,6 +175,15 @@ pid_t launcher_spool_keeper(const struct record_key *key)
 	char path[PATH_SIZE];
 	path_of(key, "pid", path);
 	return daemon_holder(path);
+}
+
+bool launcher_spool_is_new(const struct record_key *key)
+{
+	char folder[PATH_SIZE], pid[PATH_SIZE];
+	struct stat st;
+	path_of(key, "", folder);
+	path_of(key, "pid", pid);
+	return access(pid, F_OK) < 0 && stat(folder, &st) == 0 && time(NULL) - st.st_mtime < NEW_S;
 }
 
 bool launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e)

@@ -530,6 +530,28 @@ suspend_and_resume() {
 	[ ! -e "$DIR/work/274.out" ]
 }
 
+@test "root takes no configuration that others can change" {
+	as_root
+	cp "$CONFIG" "$DIR/open.conf"
+	chmod 666 "$DIR/open.conf"
+	run "$DIR/bin/rota-launcher" --config "$DIR/open.conf" --node n9
+	[ "$status" -eq 1 ]
+	[[ $output == *"can be changed by others than root"* ]]
+	chmod 644 "$DIR/open.conf"
+	chown "$WHO" "$DIR/open.conf"
+	run "$DIR/bin/rota-launcher" --config "$DIR/open.conf" --node n9
+	[ "$status" -eq 1 ]
+	mkdir -p "$DIR/node/n9"
+	chown "$WHO" "$DIR/node/n9"
+	run "$DIR/bin/rota-launcher" --config "$CONFIG" --node n9
+	[ "$status" -eq 1 ]
+	[[ $output == *"belongs to somebody else"* ]]
+	run "$DIR/bin/rota-launcher" --config "$CONFIG" --node ../n9
+	[ "$status" -ne 0 ]
+	run "$DIR/bin/rota-launcher" --config "$CONFIG" --node n1
+	[[ $output == *"which runs already"* ]]
+}
+
 @test "keepers survive the launcher, and the next launcher reaches them" {
 	NODE=n3
 	start_launcher
