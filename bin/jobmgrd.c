@@ -2,15 +2,10 @@
  *
  * Started by `rota up` or systemd. What always holds: it is unprivileged; SIGTERM ends it within JOBMGRD_PATIENCE, with every
  * request under way answered if that is possible; a start needs neither the database nor munged to be there already. */
-#include <errno.h>
 #include <event2/event.h>
-#include <getopt.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "jobmgr/gate.h"
 #include "jobmgr/lead.h"
@@ -23,8 +18,8 @@ enum { JOBMGRD_PATIENCE = 5 }; /* seconds for requests under way at the end */
 
 struct jobmgrd {
 	struct event_base *base;
-	struct conf conf;
-	char *name;
+	const struct conf *conf;
+	const char *name;
 	struct seal_mac_key *mac;
 	struct seal_sign_key *sign;
 	struct gate *gate;
@@ -32,15 +27,13 @@ struct jobmgrd {
 	bool ending;
 };
 
-static void usage(FILE *to)
-{
-	fprintf(to, "usage: jobmgrd [--config FILE] [--name NAME]\n\n"
-		    "The job manager: serves the gate, schedules while it leads, signs launch orders.\n\n"
-		    "  --config FILE  configuration (else as every program of Rota finds it)\n"
-		    "  --name NAME    name of this one among several (else host:pid)\n"
-		    "  --help         this\n"
-		    "  --version      version\n");
-}
+static const char usage[] = "usage: jobmgrd [--config FILE] [--name NAME]\n\n"
+			    "The job manager: serves the gate, schedules while it leads, signs launch orders.\n\n"
+			    "  --config FILE  configuration (else as every program of Rota finds it)\n"
+			    "  --name NAME    name of this one among several (else host:pid)\n"
+			    "  --verbose      log more\n"
+			    "  --help         this\n"
+			    "  --version      version\n";
 
 static void ended(void *arg)
 {
@@ -82,26 +75,13 @@ static void leadership_changed(bool leader, void *arg)
 
 static bool load_keys(struct jobmgrd *j, struct err *e)
 {
-	char *mac = xasprintf("%s/auth.key", j->conf.keys_dir), *sign = xasprintf("%s/sign.key", j->conf.keys_dir);
+	char *mac = xasprintf("%s/auth.key", j->conf->keys_dir), *sign = xasprintf("%s/sign.key", j->conf->keys_dir);
 
 	j->mac = seal_mac_key_load(mac, e);
 	j->sign = j->mac ? seal_sign_key_load(sign, e) : NULL;
 	free(mac);
 	free(sign);
 	return j->sign != NULL;
-}
-
-static bool take_lock(const struct jobmgrd *j, struct err *e)
-{
-	char *path;
-	bool good;
-
-	if (!*j->conf.instance_home)
-		return true;
-	path = xasprintf("%s/run/jobmgrd-%s.pid", j->conf.instance_home, j->name);
-	good = daemon_lock(path, e);
-	free(path);
-	return good;
 }
 
 /* As many open files as we may have: each client is one. */
@@ -122,10 +102,10 @@ static bool serve(struct jobmgrd *j, struct err *e)
 	j->base = event_base_new();
 	if (!j->base)
 		return err_set(e, "could not make an event loop");
-	j->gate = gate_open(j->base, &j->conf, j->mac, e);
+	j->gate = gate_open(j->base, j->conf, j->mac, e);
 	if (!j->gate)
 		return false;
-	j->lead = lead_open(j->base, &j->conf, j->name, j->mac, j->sign, leadership_changed, j);
+	j->lead = lead_open(j->base, j->conf, j->name, j->mac, j->sign, leadership_changed, j);
 	term = evsignal_new(j->base, SIGTERM, told_to_end, j);
 	interrupt = evsignal_new(j->base, SIGINT, told_to_end, j);
 	evsignal_add(term, NULL);
@@ -137,13 +117,6 @@ static bool serve(struct jobmgrd *j, struct err *e)
 	return true;
 }
 
-static bool run(struct jobmgrd *j, const char *config, struct err *e)
-{
-	if (!conf_load(&j->conf, config, e))
-		return false;
-	return daemon_become(j->conf.instance_account, e) && load_keys(j, e) && take_lock(j, e) && serve(j, e);
-}
-
 static void clear(struct jobmgrd *j)
 {
 	lead_close(j->lead);
@@ -152,58 +125,21 @@ static void clear(struct jobmgrd *j)
 		event_base_free(j->base);
 	seal_mac_key_free(j->mac);
 	seal_sign_key_free(j->sign);
-	conf_clear(&j->conf);
-	free(j->name);
 }
 
-static char *default_name(void)
+static bool run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
 {
-	char host[256] = "localhost";
-
-	gethostname(host, sizeof host - 1);
-	return xasprintf("%s:%d", host, (int)getpid());
+	struct jobmgrd j = {.conf = conf, .name = name};
+	(void)launcher_fd;
+	raise_files();
+	bool good = daemon_become(conf->instance_account, e) && load_keys(&j, e) &&
+		    daemon_lock_instance(conf, "jobmgrd", name, e) && serve(&j, e);
+	clear(&j);
+	return good;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"config", required_argument, NULL, 'c'},
-		{"name", required_argument, NULL, 'n'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'v'},
-		{NULL, 0, NULL, 0},
-	};
-	struct jobmgrd j = {0};
-	const char *config = NULL;
-	struct err e = {0};
-	bool good;
-
-	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-		if (c == 'c') {
-			config = optarg;
-		} else if (c == 'n') {
-			free(j.name);
-			j.name = xstrdup(optarg);
-		} else if (c == 'v') {
-			puts("jobmgrd " ROTA_VERSION);
-			return 0;
-		} else {
-			usage(c == 'h' ? stdout : stderr);
-			return c == 'h' ? 0 : 2;
-		}
-	}
-	if (!j.name)
-		j.name = default_name();
-	if (strchr(j.name, '/') || optind < argc) {
-		usage(stderr);
-		return 2;
-	}
-	log_open("jobmgrd", NULL, getenv("ROTA_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
-	signal(SIGPIPE, SIG_IGN);
-	raise_files();
-	good = run(&j, config, &e);
-	if (!good)
-		log_error("%s%s%s", e.message, *e.hint ? "; " : "", e.hint);
-	clear(&j);
-	return good ? 0 : 1;
+	static const struct daemon_program program = {"jobmgrd", usage, "name", run};
+	return daemon_main(&program, argc, argv);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "lib/conf.h"
 #include "lib/err.h"
 
 /* Take PATH as the pid file of this process: locked for the life of the process (the lock, not the number, says that it
@@ -16,5 +17,20 @@ pid_t daemon_holder(const char *path);
 
 /* As root, become `account` for good (groups, gid, uid); "" and the account we already are: nothing. */
 bool daemon_become(const char *account, struct err *e);
+
+/* PROGRAM-NAME.pid in run/ of a private instance, locked as above; a system installation has systemd instead. */
+bool daemon_lock_instance(const struct conf *conf, const char *program, const char *name, struct err *e);
+
+/* What the four daemons differ in at their start. */
+struct daemon_program {
+	const char *name;
+	const char *usage;	/* --help, and what misuse prints */
+	const char *names;	/* the option that names this one: "name" (else it is host:pid) or "node" (must be given) */
+	bool (*run)(const struct conf *conf, const char *name, int launcher_fd, struct err *e); /* returns at the end */
+};
+
+/* A daemon's main: its command line (--config, --name or --node, --launcher-fd, --verbose, --help, --version), its log, its
+ * configuration, its run. Returns the exit status. */
+int daemon_main(const struct daemon_program *program, int argc, char **argv);
 
 #endif

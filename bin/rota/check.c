@@ -3,7 +3,6 @@
  *
  * No gate is asked, so what only the database knows (partitions, accounts, other jobs) is not checked. Exits with EXIT_REFUSED
  * where the script would be refused; each refusal then is a line on standard error: FILE:LINE: --option: what is wrong. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,47 +34,13 @@ struct check_line {
 	bool json, dot;
 };
 
-static void line_read(const struct verb *verb, struct check_line *line, int argc, char **argv)
+/* An option of this verb alone: how many words it took, 0 for none of them. */
+static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 {
-	bool operands = false;
-	line->options = json_array();
-	for (int i = 1; i < argc;) {
-		int took = 0;
-		if (!operands && strcmp(argv[i], "--") == 0)
-			took = operands = true;
-		else if (!operands && strcmp(argv[i], "--dot") == 0)
-			took = line->dot = true;
-		else if (!operands)
-			took = submit_options_common(verb, argc - i, argv + i, &line->json);
-		if (!took && !operands)
-			took = submit_options_take(verb, line->options, argc - i, argv + i);
-		if (!took) {
-			if (line->script)
-				verb_misuse(verb, "\"%s\" is too much: one script makes one job", argv[i]);
-			line->script = argv[i];
-			took = 1;
-		}
-		i += took;
-	}
-	if (!line->script)
-		verb_misuse(verb, "name a script, or - for standard input");
-}
-
-/* The script, as far as it may be long and one byte more, so that one that is too long is seen to be. NULL with an error. */
-static char *script_read(const char *path, size_t *size, struct err *e)
-{
-	FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-	size_t room = translate_limits_default.script_bytes + 1;
-	char *text = in ? xmalloc(room) : NULL;
-	*size = in ? fread(text, 1, room, in) : 0;
-	if (!in || ferror(in)) {
-		err_sys(e, "could not read \"%s\"", path);
-		free(text);
-		text = NULL;
-	}
-	if (in && in != stdin)
-		fclose(in);
-	return text;
+	struct check_line *line = arg;
+	if (strcmp(argv[0], "--dot") == 0)
+		return line->dot = true;
+	return submit_options_common(verb, left, argv, &line->json);
 }
 
 static void problem_print(const char *file, const struct translate_problem *problem)
@@ -360,8 +325,9 @@ int verb_check(int argc, char **argv)
 	struct check_line line = {0};
 	struct err e = {0};
 	size_t size;
-	line_read(verb_find("check"), &line, argc, argv);
-	char *script = script_read(line.script, &size, &e);
+	line.options = json_array();
+	line.script = submit_options_script(verb_find("check"), line.options, argc, argv, own_option, &line);
+	char *script = submit_options_read(line.script, translate_limits_default.script_bytes + 1, &size, &e);
 	json_t *plan = script ? translate(&line, script, size) : NULL;
 	if (!script)
 		call_error(&e);

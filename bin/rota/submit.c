@@ -40,8 +40,9 @@ struct submit_line {
 };
 
 /* An option of this verb alone: how many words it took, 0 for none of them. */
-static int own_option(const struct verb *verb, struct submit_line *line, int left, char **argv)
+static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 {
+	struct submit_line *line = arg;
 	static const char KEY[] = "--client-key";
 
 	if (!strcmp(argv[0], "--parsable"))
@@ -58,65 +59,6 @@ static int own_option(const struct verb *verb, struct submit_line *line, int lef
 		verb_misuse(verb, "option \"--client-key\" needs a value");
 	line->key = argv[1];
 	return 2;
-}
-
-static void line_read(const struct verb *verb, struct submit_line *line, int argc, char **argv)
-{
-	bool operands = false;
-
-	line->options = json_array();
-	for (int i = 1; i < argc;) {
-		int took = operands ? 0 : own_option(verb, line, argc - i, argv + i);
-
-		if (!took && !operands && !strcmp(argv[i], "--")) {
-			operands = true;
-			i++;
-			continue;
-		}
-		if (!took && !operands)
-			took = submit_options_take(verb, line->options, argc - i, argv + i);
-		if (!took) {
-			if (line->script)
-				verb_misuse(verb, "\"%s\" is too much: one script makes one job", argv[i]);
-			line->script = argv[i];
-			took = 1;
-		}
-		i += took;
-	}
-	if (!line->script)
-		verb_misuse(verb, "name a script, or - for standard input");
-}
-
-/* The whole script; NULL with an error. */
-static char *script_read(const char *path, size_t *size, struct err *e)
-{
-	FILE *in = strcmp(path, "-") ? fopen(path, "re") : stdin;
-	struct stat st;
-	char *text = NULL;
-	size_t room = 0;
-
-	*size = 0;
-	if (!in || fstat(fileno(in), &st) || S_ISDIR(st.st_mode)) {
-		errno = in && S_ISDIR(st.st_mode) ? EISDIR : errno;
-		err_sys(e, "could not read \"%s\"", path);
-		goto out;
-	}
-	do {
-		if (room - *size < 65536)
-			text = xrealloc(text, room = room ? room * 2 : 131072);
-		*size += fread(text + *size, 1, room - *size - 1, in);
-	} while (!feof(in) && !ferror(in) && *size < SUBMIT_MOST);
-	if (!ferror(in)) {
-		text[*size] = '\0';
-	} else {
-		err_sys(e, "could not read \"%s\"", path);
-		free(text);
-		text = NULL;
-	}
-out:
-	if (in && in != stdin)
-		fclose(in);
-	return text;
 }
 
 /* What cannot travel as JSON text is refused here, with its line: NUL bytes, and what is not UTF-8. */
@@ -157,7 +99,7 @@ static json_t *request_make(const struct submit_line *line, struct err *e)
 {
 	char key[33];
 	size_t size;
-	char *text = script_read(line->script, &size, e);
+	char *text = submit_options_read(line->script, SUBMIT_MOST, &size, e);
 	const char *name = strcmp(line->script, "-") ? line->script : "stdin";
 	json_t *script, *request;
 
@@ -215,7 +157,8 @@ int verb_submit(int argc, char **argv)
 	json_t *request, *answer;
 	int status = EXIT_OK;
 
-	line_read(verb_find("submit"), &line, argc, argv);
+	line.options = json_array();
+	line.script = submit_options_script(verb_find("submit"), line.options, argc, argv, own_option, &line);
 	request = request_make(&line, &e);
 	if (!request) {
 		call_error(&e);

@@ -4,9 +4,11 @@
  * same table (jobmgr/options.def). */
 #include "bin/rota/submit_options.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bin/rota/call.h"
 #include "jobmgr/option.h"
@@ -95,4 +97,62 @@ int submit_options_common(const struct verb *verb, int left, char **argv, bool *
 		return 2;
 	}
 	return 0;
+}
+
+const char *submit_options_script(const struct verb *verb, json_t *options, int argc, char **argv,
+				  int (*own)(const struct verb *verb, void *arg, int left, char **argv), void *arg)
+{
+	const char *script = NULL;
+	bool operands = false;
+
+	for (int i = 1; i < argc;) {
+		int took = 0;
+
+		if (!operands && !strcmp(argv[i], "--"))
+			took = operands = true;
+		else if (!operands)
+			took = own(verb, arg, argc - i, argv + i);
+		if (!took && !operands)
+			took = submit_options_take(verb, options, argc - i, argv + i);
+		if (!took) {
+			if (script)
+				verb_misuse(verb, "\"%s\" is too much: one script makes one job", argv[i]);
+			script = argv[i];
+			took = 1;
+		}
+		i += took;
+	}
+	if (!script)
+		verb_misuse(verb, "name a script, or - for standard input");
+	return script;
+}
+
+char *submit_options_read(const char *path, size_t most, size_t *size, struct err *e)
+{
+	FILE *in = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	struct stat st;
+	char *text = NULL;
+	size_t room = 0;
+
+	*size = 0;
+	if (!in || fstat(fileno(in), &st) || S_ISDIR(st.st_mode)) {
+		errno = in && S_ISDIR(st.st_mode) ? EISDIR : errno;
+		err_sys(e, "could not read \"%s\"", path);
+		goto out;
+	}
+	do {
+		if (room - *size < 65536)
+			text = xrealloc(text, room = room ? room * 2 : 131072);
+		*size += fread(text + *size, 1, room - *size - 1, in);
+	} while (!feof(in) && !ferror(in) && *size < most);
+	text[*size] = '\0';
+	if (ferror(in)) {
+		err_sys(e, "could not read \"%s\"", path);
+		free(text);
+		text = NULL;
+	}
+out:
+	if (in && in != stdin)
+		fclose(in);
+	return text;
 }

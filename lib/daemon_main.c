@@ -1,0 +1,89 @@
+/* daemon_main.c - how a daemon starts: the same words on every command line, the same log, one configuration.
+ *
+ * Called by the mains in bin/. What always holds: misuse ends with status 2 before anything is opened; a failure is logged
+ * once, with its hint, and ends with status 1. */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/daemon.h"
+#include "lib/log.h"
+
+struct line {
+	const char *config, *name;
+	int launcher_fd;
+	bool verbose;
+};
+
+/* Read the command line; the exit status, or -1 to go on. */
+static int line_read(const struct daemon_program *program, struct line *line, int argc, char **argv)
+{
+	const struct option options[] = {
+		{"config", required_argument, NULL, 'c'},
+		{program->names, required_argument, NULL, 'n'},
+		{"launcher-fd", required_argument, NULL, 'f'},
+		{"verbose", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{NULL, 0, NULL, 0},
+	};
+	for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+		if (c == 'c')
+			line->config = optarg;
+		else if (c == 'n')
+			line->name = optarg;
+		else if (c == 'f')
+			line->launcher_fd = atoi(optarg);
+		else if (c == 'v')
+			line->verbose = true;
+		else if (c == 'V')
+			return printf("%s %s\n", program->name, ROTA_VERSION) < 0;
+		else
+			return fputs(program->usage, c == 'h' ? stdout : stderr) < 0 || c != 'h' ? 2 : 0;
+	}
+	bool named = line->name ? !strchr(line->name, '/') : strcmp(program->names, "name") == 0;
+	if (named && optind == argc)
+		return -1;
+	fputs(program->usage, stderr);
+	return 2;
+}
+
+static char *default_name(void)
+{
+	char host[256] = "localhost";
+	gethostname(host, sizeof host - 1);
+	return xasprintf("%s:%d", host, (int)getpid());
+}
+
+int daemon_main(const struct daemon_program *program, int argc, char **argv)
+{
+	struct line line = {.launcher_fd = 3};
+	int status = line_read(program, &line, argc, argv);
+	if (status >= 0)
+		return status;
+	struct conf conf = {0};
+	struct err e = {0};
+	char *name = line.name ? xstrdup(line.name) : default_name();
+	bool is_node = strcmp(program->names, "node") == 0;
+	log_open(program->name, is_node ? name : NULL, line.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	signal(SIGPIPE, SIG_IGN);
+	bool good = conf_load(&conf, line.config, &e) && program->run(&conf, name, line.launcher_fd, &e);
+	if (!good)
+		log_error("%s%s%s", e.message, *e.hint ? "; " : "", e.hint);
+	conf_clear(&conf);
+	free(name);
+	return good ? 0 : 1;
+}
+
+bool daemon_lock_instance(const struct conf *conf, const char *program, const char *name, struct err *e)
+{
+	if (!*conf->instance_home)
+		return true;
+	char *path = xasprintf("%s/run/%s-%s.pid", conf->instance_home, program, name);
+	bool locked = daemon_lock(path, e);
+	free(path);
+	return locked;
+}
