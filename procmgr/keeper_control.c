@@ -32,7 +32,7 @@ static void suspend(struct keeper *k)
 	if (k->suspended || k->live == 0 || *k->cause)
 		return;
 	freeze(k, true);
-	k->limit_left = k->limit_at > 0 ? k->limit_at - record_now() : 0;
+	k->limit_left = k->limit_at == 0 ? 0 : k->limit_at > record_now() ? k->limit_at - record_now() : 1;
 	k->limit_at = 0;
 	keeper_record_plain(k, "suspended");
 }
@@ -42,7 +42,7 @@ static void resume(struct keeper *k)
 	if (!k->suspended)
 		return;
 	freeze(k, false);
-	k->limit_at = k->order->time_limit_s > 0 ? record_now() + (k->limit_left > 0 ? k->limit_left : 0) : 0;
+	k->limit_at = k->limit_left > 0 ? record_now() + k->limit_left : 0;
 	keeper_record_plain(k, "resumed");
 }
 
@@ -97,9 +97,7 @@ static bool act(struct keeper *k, const struct fields *message, struct err *e)
 		k->go = true;
 	} else if (strcmp(action, "end") == 0) {
 		k->epilogs = k->epilogs && epilog;
-		k->end_asked = true;
-		if (k->live > 0)
-			keeper_control_end(k, cause ? cause : "");
+		k->end_asked = true; /* what still runs goes on: only nothing is waited for after it */
 	} else if (strcmp(action, "kill") == 0) {
 		keeper_control_end(k, cause ? cause : "");
 	} else if (strcmp(action, "signal") == 0) {

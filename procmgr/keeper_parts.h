@@ -65,7 +65,7 @@ struct keeper {
 	char cause[KEEPER_CAUSE_SIZE]; /* why it is being ended, "" = it is not */
 	int64_t kill_at;	       /* when SIGKILL follows, 0 = never */
 	int64_t limit_at;	       /* when the time limit strikes, 0 = never or suspended */
-	int64_t limit_left;	       /* of it, while suspended */
+	int64_t limit_left;	       /* of it while suspended, 0 = there is none */
 	struct fence_figures figures;  /* as last read */
 
 	int exit_code, signal; /* of the step on this node */

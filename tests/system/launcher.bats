@@ -458,6 +458,19 @@ suspend_and_resume() {
 	[ -e "$DIR/epilog.251.log" ]
 }
 
+@test "the end of the first node does not end tasks that run on others" {
+	printf '#!/bin/sh\nsleep 1; echo "finished $ROTA_TASK_ID"\n' | launch 253 wait_for_go=1 per_task=1 nodes=n2,n1 node_count=2 \
+		node_index=1 first_task=1 tasks=1 task_count=2
+	record 253 ready
+	control 253 go
+	record 253 run
+	control 253 end epilog=1
+	record 253 done
+	[[ $output == *"exit=0 signal=0 cause=exit outcome=complete"* ]]
+	[ "$(cat "$DIR/work/253.out")" = "finished 1" ]
+	record 253 end
+}
+
 @test "a step that is ended before it may go never starts" {
 	echo 'echo wrong' | sed '1i#!/bin/sh' | launch 252 wait_for_go=1 nodes=n1,n2 node_count=2
 	record 252 ready
