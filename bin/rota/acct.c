@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "acct/export.h"
+#include "acct/field.h"
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
 #include "bin/rota/table.h"
@@ -30,42 +32,6 @@ const struct verb_option acct_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-enum kind { TEXT, LABEL, NUMBER, SECONDS, WHEN, KILOBYTES, BYTES, EXIT, STATE };
-
-/* The fields there are: name, title, kind, and what they are. */
-static const struct acct_field {
-	const char *name, *title;
-	enum kind kind;
-	int shrink;
-	const char *help;
-} FIELDS[] = {
-	{"job_id", "JOB", NUMBER, 0, "number of the job"},
-	{"label", "JOB", LABEL, 12, "job, step and array index: 812, 812.solve, 812.solve[7]"},
-	{"step", "STEP", TEXT, 6, "name of the step"},
-	{"name", "NAME", TEXT, 6, "name of the job"},
-	{"user", "USER", TEXT, 5, "its owner"},
-	{"account", "ACCOUNT", TEXT, 5, "account that paid"},
-	{"partition", "PARTITION", TEXT, 5, "partition"},
-	{"state", "STATE", STATE, 0, "state"},
-	{"exit_code", "EXIT", EXIT, 0, "exit code, or the signal that ended it"},
-	{"signal", "SIGNAL", NUMBER, 1, "number of the signal"},
-	{"cause", "CAUSE", TEXT, 5, "why it ended"},
-	{"submit_at", "SUBMITTED", WHEN, 0, "when it was submitted"},
-	{"started_at", "STARTED", WHEN, 0, "when it started"},
-	{"ended_at", "ENDED", WHEN, 0, "when it ended"},
-	{"elapsed_s", "TIME", SECONDS, 0, "how long it ran"},
-	{"cpus", "CPUS", NUMBER, 0, "CPUs allocated"},
-	{"cpu_s", "CPU TIME", SECONDS, 0, "CPU time used, user and system"},
-	{"max_rss_kb", "MEMORY", KILOBYTES, 0, "most memory of a task"},
-	{"nodes", "NODES", TEXT, 4, "nodes it ran on"},
-	{"attempts", "TRIES", NUMBER, 0, "how often it was started"},
-	{"ntasks", "TASKS", NUMBER, 0, "number of tasks"},
-	{"read_bytes", "READ", BYTES, 0, "bytes read from storage"},
-	{"write_bytes", "WRITTEN", BYTES, 0, "bytes written to storage"},
-};
-
-enum { FIELD_COUNT = sizeof(FIELDS) / sizeof(FIELDS[0]) };
-
 static const char STEP_FIELDS[] = "label,user,state,exit_code,started_at,elapsed_s,cpu_s,max_rss_kb,nodes";
 static const char JOB_FIELDS[] = "label,name,user,state,exit_code,started_at,elapsed_s,cpu_s,max_rss_kb,nodes";
 static const char PARSABLE_FIELDS[] =
@@ -80,8 +46,11 @@ struct acct_line {
 
 static void fields_help(void)
 {
-	for (int i = 0; i < FIELD_COUNT; i++)
-		printf("%-12s  %s\n", FIELDS[i].name, FIELDS[i].help);
+	int count;
+	const struct acct_field *fields = acct_fields(&count);
+
+	for (int i = 0; i < count; i++)
+		printf("%-12s  %s\n", fields[i].name, fields[i].help);
 }
 
 /* The options that narrow the request; false where `id` is none of them. */
@@ -125,30 +94,34 @@ static void line_read(struct verb_scan *scan, struct acct_line *line)
 		json_object_set_new(line->request, "jobs", words_operands(scan));
 }
 
+static void field_misuse(const struct verb *verb, const char *word)
+{
+	int count;
+	const struct acct_field *fields = acct_fields(&count);
+	const char *known[MOST_FIELDS + 1] = {NULL};
+	const char *near;
+
+	for (int i = 0; i < count && i < MOST_FIELDS; i++)
+		known[i] = fields[i].name;
+	near = verb_nearest(word, known);
+	verb_misuse(verb, "there is no field \"%s\"%s%s%s", word, near ? "; did you mean \"" : "", near ? near : "",
+		    near ? "\"?" : "");
+}
+
 /* The fields of a list of names; misuse with the nearest where there is none. */
 static int fields_find(const struct verb *verb, const char *names, const struct acct_field **fields)
 {
 	char *copy = xstrdup(names), *rest = copy, *word;
-	const char *known[FIELD_COUNT + 1] = {NULL};
 	int count = 0;
 
 	while ((word = strsep(&rest, ","))) {
-		const char *near;
-		int i = 0;
+		const struct acct_field *field = acct_field(word);
 
-		while (i < FIELD_COUNT && strcmp(FIELDS[i].name, word))
-			i++;
+		if (!field)
+			field_misuse(verb, word);
 		if (count == MOST_FIELDS)
 			verb_misuse(verb, "more than %d fields", MOST_FIELDS);
-		if (i < FIELD_COUNT) {
-			fields[count++] = &FIELDS[i];
-			continue;
-		}
-		for (i = 0; i < FIELD_COUNT; i++)
-			known[i] = FIELDS[i].name;
-		near = verb_nearest(word, known);
-		verb_misuse(verb, "there is no field \"%s\"%s%s%s", word, near ? "; did you mean \"" : "", near ? near : "",
-			    near ? "\"?" : "");
+		fields[count++] = field;
 	}
 	free(copy);
 	return count;
@@ -160,17 +133,17 @@ static struct word field_word(const json_t *row, const struct acct_field *field)
 	const json_t *value = json_object_get(row, field->name);
 
 	switch (field->kind) {
-	case NUMBER:
+	case ACCT_NUMBER:
 		return format_count(value);
-	case SECONDS:
+	case ACCT_SECONDS:
 		return format_duration(json_is_number(value) ? json_number_value(value) : -1);
-	case WHEN:
+	case ACCT_WHEN:
 		return format_when(value);
-	case KILOBYTES:
+	case ACCT_KILOBYTES:
 		return format_size_kb(value);
-	case BYTES:
+	case ACCT_BYTES:
 		return format_size_bytes(value);
-	case EXIT:
+	case ACCT_EXIT:
 		return format_exit(value, json_object_get(row, "signal"));
 	default:
 		return (struct word){""};
@@ -181,9 +154,9 @@ static void field_cell(struct table *table, const json_t *row, const struct acct
 {
 	const char *text = format_text(row, field->name);
 
-	if (field->kind == STATE)
+	if (field->kind == ACCT_STATE)
 		table_cell_coloured(table, text, format_state_colour(text));
-	else if (field->kind == TEXT || field->kind == LABEL)
+	else if (field->kind == ACCT_TEXT || field->kind == ACCT_LABEL)
 		table_cell(table, text);
 	else
 		table_cell(table, field_word(row, field).s);
@@ -198,42 +171,14 @@ static void print(const json_t *rows, const struct acct_line *line, const struct
 
 	for (int f = 0; f < count; f++)
 		columns[f] = (struct table_column){line->no_header ? "" : fields[f]->title,
-						   fields[f]->kind != TEXT && fields[f]->kind != STATE &&
-							   fields[f]->kind != LABEL && fields[f]->kind != WHEN,
+						   fields[f]->kind != ACCT_TEXT && fields[f]->kind != ACCT_STATE &&
+							   fields[f]->kind != ACCT_LABEL && fields[f]->kind != ACCT_WHEN,
 						   fields[f]->shrink};
 	json_array_foreach (rows, i, row)
 		for (int f = 0; f < count; f++)
 			field_cell(table, row, fields[f]);
 	table_print(table, stdout, line->wide);
 	table_free(table);
-}
-
-/* A value as it is, with what would part fields or lines replaced. */
-static void raw_print(const json_t *value)
-{
-	const char *text = json_string_value(value);
-
-	if (json_is_integer(value))
-		printf("%lld", (long long)json_integer_value(value));
-	else if (json_is_real(value))
-		printf("%.6g", json_real_value(value));
-	for (; text && *text; text++)
-		putchar(*text == '|' || (unsigned char)*text < 0x20 ? ' ' : *text);
-}
-
-static void print_parsable(const json_t *rows, const struct acct_line *line, const struct acct_field **fields, int count)
-{
-	const json_t *row;
-	size_t i;
-
-	for (int f = 0; f < count && !line->no_header; f++)
-		printf("%s%c", fields[f]->name, f + 1 < count ? '|' : '\n');
-	json_array_foreach (rows, i, row) {
-		for (int f = 0; f < count; f++) {
-			raw_print(json_object_get(row, fields[f]->name));
-			putchar(f + 1 < count ? '|' : '\n');
-		}
-	}
 }
 
 int verb_acct(int argc, char **argv)
@@ -259,7 +204,7 @@ int verb_acct(int argc, char **argv)
 	if (line.json)
 		call_print_json();
 	else if (line.parsable)
-		print_parsable(json_object_get(answer, "rows"), &line, fields, count);
+		acct_export(stdout, json_object_get(answer, "rows"), fields, count, !line.no_header);
 	else
 		print(json_object_get(answer, "rows"), &line, fields, count);
 	json_decref(answer);

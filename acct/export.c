@@ -1,0 +1,30 @@
+/* export.c - accounting rows for programs: lines of fields that a spreadsheet, awk or another accounting reads. */
+#include "acct/export.h"
+
+/* A value as it is, with what would part fields or lines replaced. */
+static void raw_print(FILE *to, const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	if (json_is_integer(value))
+		fprintf(to, "%lld", (long long)json_integer_value(value));
+	else if (json_is_real(value))
+		fprintf(to, "%.6g", json_real_value(value));
+	for (; text && *text; text++)
+		putc(*text == '|' || (unsigned char)*text < 0x20 ? ' ' : *text, to);
+}
+
+void acct_export(FILE *to, const json_t *rows, const struct acct_field *const *fields, int count, bool header)
+{
+	const json_t *row;
+	size_t i;
+
+	for (int f = 0; header && f < count; f++)
+		fprintf(to, "%s%c", fields[f]->name, f + 1 < count ? '|' : '\n');
+	json_array_foreach (rows, i, row) {
+		for (int f = 0; f < count; f++) {
+			raw_print(to, json_object_get(row, fields[f]->name));
+			putc(f + 1 < count ? '|' : '\n', to);
+		}
+	}
+}
