@@ -4,7 +4,7 @@
 
 setup_file() {
 	export DIR=$(mktemp -d "${TMPDIR:-/tmp}/rota-launcher.XXXXXX")
-	export CONFIG=$DIR/rota.conf NODE=n1
+	export CONFIG=$DIR/rota.conf NODE=n1 INSTANCE=lt$$
 	chmod 755 "$DIR"
 	mkdir "$DIR/bin" "$DIR/keys" "$DIR/work" "$DIR/sock"
 	chmod 777 "$DIR/sock"
@@ -47,7 +47,7 @@ setup_file() {
 configure() {
 	cat >"$1" <<-END
 		[instance]
-		name = lt$$
+		name = $INSTANCE
 		account = $ACCOUNT
 		[keys]
 		dir = $DIR/keys
@@ -628,7 +628,7 @@ suspend_and_resume() {
 		record $job end
 	done
 	[ -z "$(ls "$DIR/node/n5/spool")" ]
-	[ -z "$(find /sys/fs/cgroup -maxdepth 4 -path '*/n5' 2>/dev/null)" ]
+	[ -z "$(find /sys/fs/cgroup -maxdepth 4 -path "*/$INSTANCE-*/n5" 2>/dev/null)" ]
 	rm -f "$DIR/n5.pid"
 }
 
@@ -740,7 +740,7 @@ suspend_and_resume() {
 	[ -z "$(ls "$DIR/node/n1/spool")" ]
 	if [ "$(id -u)" = 0 ]; then [ -z "$(pgrep -u "$WHO")" ]; fi
 	sleep 0.5
-	run find /sys/fs/cgroup -path "*/rota/lt*/n1/*.0.1" -maxdepth 5
+	run find /sys/fs/cgroup -path "*/rota/$INSTANCE-*/n1/*.0.1" -maxdepth 5
 	echo "$output"
 	[ -z "$output" ]
 }
