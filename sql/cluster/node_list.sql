@@ -10,12 +10,11 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 		order by regexp_replace(n.name, '[0-9]+$', ''), length(n.name), n.name), '[]'))
 	from node n
 	left join node_lease l on l.node_id = n.node_id
-	left join (
-		select u.node_id, string_agg(u.gres || ':' || u.n, ',' order by u.gres) as total,
+	left join lateral (
+		select string_agg(u.gres || ':' || u.n, ',' order by u.gres) as total,
 			string_agg(u.gres || ':' || u.used, ',' order by u.gres) filter (where u.used > 0) as used
-		from (select x.node_id, x.gres, count(*) as n, count(x.job_id) as used from node_gres x group by x.node_id, x.gres) u
-		group by u.node_id
-	) g on g.node_id = n.node_id
+		from (select x.gres, count(*) as n, count(x.job_id) as used from node_gres x where x.node_id = n.node_id group by x.gres) u
+	) g on true
 	where (api.request_list(p_request, 'names') is null or n.name = any (api.request_list(p_request, 'names')))
 		and (api.request_list(p_request, 'states') is null or n.state = any (api.request_list(p_request, 'states')))
 		and (api.request_list(p_request, 'partition') is null or exists (select from partition_node pn

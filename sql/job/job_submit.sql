@@ -16,9 +16,15 @@ declare
 	v_limit bigint;
 	v_fit record;
 begin
+	-- Steps that ask for the same are looked at once, by the first line of them.
 	for v_step in
-		select * from jsonb_to_recordset(p_steps) as s (name text, line int, partition text, nodes_min int, ntasks int, ntasks_per_node int, cpus_per_task int,
+		select min(s.line) as line, s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
+			s.nodelist, s.time_limit_s, s.time_min_s, s.deadline_at
+		from jsonb_to_recordset(p_steps) as s (line int, partition text, nodes_min int, ntasks int, ntasks_per_node int, cpus_per_task int,
 			mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, nodelist jsonb, time_limit_s bigint, time_min_s bigint, deadline_at double precision)
+		group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
+			s.nodelist, s.time_limit_s, s.time_min_s, s.deadline_at
+		order by 1
 	loop
 		select * into v_part from partition p where p.partition = v_step.partition;
 		if not found then
@@ -192,7 +198,7 @@ begin
 	from jsonb_to_recordset(v_steps) as s (step_id int, begin_at double precision, deadline_at double precision, time_min_s bigint, time_limit_s bigint, hold boolean);
 	insert into step_array (job_id, step_id, indices, size, max_running, by_corr)
 	select v_job, s.step_id, s."array" -> 'indices', (s."array" ->> 'size')::int, (s."array" ->> 'limit')::int,
-		exists (select from jsonb_to_recordset(p_plan -> 'edges') as e (step_id int, "condition" text) where e.step_id = s.step_id and e."condition" = 'corr')
+		s.step_id = any (array(select e.step_id from jsonb_to_recordset(p_plan -> 'edges') as e (step_id int, "condition" text) where e."condition" = 'corr'))
 	from jsonb_to_recordset(v_steps) as s (step_id int, "array" jsonb)
 	where jsonb_typeof(s."array") = 'object';
 

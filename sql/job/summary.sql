@@ -20,18 +20,17 @@ comment on function api.step_reason(text, int, text, int, timestamptz, text, tex
 create function api.job_summary(p_jobs bigint[])
 returns table (job_id bigint, state text, partitions text[], facts jsonb)
 language sql stable set search_path = rota, pg_temp as $$
-	with asked as (
-		select j.* from unnest(p_jobs) as v (job_id) join job j on j.job_id = v.job_id
-	), one as (
-		select x.*, st.severity, st.stage
+	with one as (
+		select x.*, st.severity, st.stage,
+			api.step_reason(x.state, x.attempt, x.held, x.deps_waiting, x.begin_at, x.partition_state, x.plan, x.end_wanted, x.resume_wanted, x.cause) as reason
 		from (
 			select r.job_id, r.step_id, r.partition, r.ntasks::bigint * r.cpus_per_task as cpus, s.attempt, s.held, s.deps_waiting, s.begin_at,
 				s.end_wanted, s.resume_wanted, s.cause, p.state as partition_state, pl.reason as plan, pl.expected_at,
 				coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0) as time_limit_s,
 				-- The head of an array none of whose elements runs waits like them.
 				case when a.running = 0 and s.state = 'running' then 'pending' else s.state end as state
-			from asked j
-			join step_request r on r.job_id = j.job_id
+			from unnest(p_jobs) as v (job_id)
+			join step_request r on r.job_id = v.job_id
 			join step s on s.job_id = r.job_id and s.step_id = r.step_id
 			left join step_array a on a.job_id = r.job_id and a.step_id = r.step_id
 			left join partition p on p.partition = r.partition
@@ -41,38 +40,27 @@ language sql stable set search_path = rota, pg_temp as $$
 	), steps as (
 		select o.job_id, array_agg(distinct o.partition) as partitions, max(o.cpus) as cpus, bool_or(o.time_limit_s = 0) as unlimited, max(o.time_limit_s) as time_limit_s,
 			(array_agg(o.state order by o.severity desc))[1] as state,
+			-- What stands in the way of a step that waits for no other one says most.
+			(array_agg(o.reason order by o.severity desc, o.reason is null, o.reason = 'dependency', o.step_id))[1] as reason,
 			count(*) filter (where o.stage = 'final') as done, count(*) filter (where o.stage = 'live') as running,
 			count(*) filter (where o.stage = 'final' and o.state <> 'completed') as failed,
 			min(o.expected_at) filter (where o.stage = 'waiting') as expected_at
 		from one o
 		group by o.job_id
-	), reasons as (
-		-- What stands in the way of a step that waits for no other one says most.
-		select distinct on (w.job_id) w.job_id, w.reason
-		from (
-			select o.job_id, o.step_id, api.step_reason(o.state, o.attempt, o.held, o.deps_waiting, o.begin_at, o.partition_state, o.plan,
-				o.end_wanted, o.resume_wanted, o.cause) as reason
-			from one o
-			join steps s on s.job_id = o.job_id and s.state = o.state
-			where o.stage <> 'final'
-		) w
-		where w.reason is not null
-		order by w.job_id, w.reason = 'dependency', w.step_id
 	)
 	select j.job_id, coalesce(j.state, s.state), s.partitions, jsonb_build_object(
 		'job_id', j.job_id, 'name', j.name, 'user', j.user_name, 'account', j.account, 'partition', array_to_string(s.partitions, ','), 'qos', j.qos,
 		'state', coalesce(j.state, s.state),
-		'reason', case when j.ended_at is null then r.reason when j.state <> 'completed' then j.cause end,
+		'reason', case when j.ended_at is null then s.reason when j.state <> 'completed' then j.cause end,
 		'submit_at', j.submit_at, 'started_at', j.started_at, 'ended_at', j.ended_at, 'expected_at', case when j.ended_at is null then s.expected_at end,
 		'time_limit_s', case when s.unlimited then 0 else s.time_limit_s end,
 		'elapsed_s', extract(epoch from coalesce(j.ended_at, now()) - j.started_at)::bigint,
 		'nodes', coalesce(l.nodes, ''), 'node_count', coalesce(l.node_count, 0), 'cpus', coalesce(l.cpus, s.cpus),
 		'priority', j.priority - j.nice + q.priority,
 		'steps_total', j.steps_total, 'steps_done', s.done, 'steps_running', s.running, 'steps_failed', s.failed)
-	from asked j
-	join steps s on s.job_id = j.job_id
+	from steps s
+	join job j on j.job_id = s.job_id
 	join qos q on q.qos = j.qos
-	left join reasons r on r.job_id = j.job_id
 	left join lateral (
 		-- Where it runs now; for a job that is over, where it ran.
 		select string_agg(distinct n.name, ',') as nodes, count(distinct n.node_id) as node_count, sum(al.cpus) filter (where t.ended_at is null) as cpus

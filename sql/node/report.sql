@@ -22,11 +22,13 @@ begin
 	where t.job_id = v.job and t.step_id = v.step and t.attempt = v.attempt;
 	perform api.step_move('node', array(
 		select (x.job, x.step, case x.kind when 'run' then 'run' else 'prolog' end, x.at, null, null, null, null)::api.move
-		from jsonb_to_recordset(p_records) as x (job bigint, step int, attempt int, kind text, at timestamptz, seq int)
-		where x.kind = 'run' or (x.kind = 'keeper' and not exists (
-			-- A step whose tasks start in the same report is not shown in its prolog.
-			select from jsonb_to_recordset(p_records) as y (job bigint, step int, attempt int, kind text)
-			where y.job = x.job and y.step = x.step and y.attempt = x.attempt and y.kind in ('run', 'done')))
+		from (
+			select y.*, bool_or(y.kind <> 'keeper') over (partition by y.job, y.step, y.attempt) as further
+			from jsonb_to_recordset(p_records) as y (job bigint, step int, attempt int, kind text, at timestamptz, seq int)
+			where y.kind in ('keeper', 'run', 'done')
+		) x
+		-- A step whose tasks start in the same report is not shown in its prolog.
+		where x.kind = 'run' or (x.kind = 'keeper' and not x.further)
 		order by x.seq));
 	-- Steps over several nodes: when every node is ready, all are told to go.
 	perform api.order_put((

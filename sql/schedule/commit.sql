@@ -7,6 +7,8 @@ declare
 	v_jobs bigint[];
 	v_elements jsonb;
 	v_began jsonb;
+	v_keys jsonb;
+	v_starts jsonb;
 	v_taken jsonb;
 begin
 	perform api.leader_check(p_term);
@@ -39,6 +41,9 @@ begin
 	if v_began is null then
 		return;
 	end if;
+	-- Of the decision, from here on, only what began.
+	select jsonb_object_agg((b ->> 'job_id') || '.' || (b ->> 'step_id'), null) into v_keys from jsonb_array_elements(v_began) b;
+	select jsonb_agg(v) into v_starts from jsonb_array_elements(p_starts) v where v_keys ? ((v ->> 'job') || '.' || (v ->> 'step'));
 	if exists (
 		select from jsonb_to_recordset(v_began) as b (job_id bigint, step_id int)
 		join step_request r on r.job_id = b.job_id and r.step_id = b.step_id and r.with_set is not null
@@ -56,16 +61,14 @@ begin
 	insert into attempt (job_id, step_id, attempt, time_limit_s, node_ids, nodes)
 	select v.job, v.step, v.attempt, v.time_limit_s, v.nodes,
 		array(select n.name from unnest(v.nodes) with ordinality as x (id, nr) join node n on n.node_id = x.id order by x.nr)
-	from jsonb_to_recordset(p_starts) as v (job bigint, step int, attempt int, time_limit_s bigint, nodes int[])
-	join jsonb_to_recordset(v_began) as b (job_id bigint, step_id int) on b.job_id = v.job and b.step_id = v.step;
+	from jsonb_to_recordset(v_starts) as v (job bigint, step int, attempt int, time_limit_s bigint, nodes int[]);
 
 	select jsonb_agg(jsonb_build_object('job_id', v.job, 'step_id', v.step, 'attempt', v.attempt, 'node_id', al.value -> 'node',
 			'node_index', al.nr - 1, 'cpus', al.value -> 'cpus', 'mem_mb', al.value -> 'mem_mb', 'gres', al.value -> 'gres',
 			'licenses', case when al.nr = 1 then r.licenses else '{}'::jsonb end,
 			'tasks', al.value -> 'tasks', 'holder', coalesce(al.value -> 'holder', 'true'), 'phase', 'ordered'))
 	into v_taken
-	from jsonb_to_recordset(p_starts) as v (job bigint, step int, request int, attempt int, allocations jsonb)
-	join jsonb_to_recordset(v_began) as b (job_id bigint, step_id int) on b.job_id = v.job and b.step_id = v.step
+	from jsonb_to_recordset(v_starts) as v (job bigint, step int, request int, attempt int, allocations jsonb)
 	join step_request r on r.job_id = v.job and r.step_id = v.request
 	cross join lateral jsonb_array_elements(v.allocations) with ordinality as al (value, nr);
 	perform api.allocation_take(v_taken);
@@ -85,7 +88,7 @@ begin
 		select jsonb_agg(jsonb_build_object('node_id', o.node, 'kind', 'launch', 'job_id', o.job, 'step_id', o.step, 'attempt', o.attempt,
 			'body', o.body, 'signature', o.signature))
 		from jsonb_to_recordset(p_orders) as o (job bigint, step int, attempt int, node int, body text, signature text)
-		join jsonb_to_recordset(v_began) as b (job_id bigint, step_id int) on b.job_id = o.job and b.step_id = o.step));
+		where v_keys ? (o.job || '.' || o.step)));
 	notify rota_event;
 	return query select b.* from jsonb_to_recordset(v_began) as b (job_id bigint, step_id int, attempt int);
 end $$;

@@ -42,14 +42,14 @@ begin
 		-- Elements that run again come before those that never ran.
 		select f.*, f.wants::bigint as room from free f where f.array_max is null
 		union all
-		select f.*, least(f.wants, f.array_max - f.array_running - x.before)
-		from free f
-		join (
-			select y.job_id, y.step_id, sum(y.wants) over (partition by y.job_id, y.request_id order by y.step_id = y.request_id, y.step_id) - y.wants as before
+		select f.job_id, f.step_id, f.request_id, f.place, f.rank, f.user_name, f.qos, f.account, f.wants, f.array_max, f.array_running, f.account_max, f.qos_max,
+			least(f.wants, f.array_max - f.array_running - f.before)
+		from (
+			select y.*, sum(y.wants) over (partition by y.job_id, y.request_id order by y.step_id = y.request_id, y.step_id) - y.wants as before
 			from free y
 			where y.array_max is not null
-		) x on x.job_id = f.job_id and x.step_id = f.step_id
-		where f.array_max is not null and f.array_max - f.array_running > x.before
+		) f
+		where f.array_max - f.array_running > f.before
 	), by_account as (
 		select f.job_id, f.step_id, f.request_id, f.place, f.rank, f.user_name, f.qos, f.qos_max, f.room from by_array f where f.account_max is null
 		union all

@@ -28,7 +28,7 @@ begin
 			v_kind := case when v_steps -> i ? 'array' and v_steps -> v_peer::int ? 'array' and random() < 0.5 then 'corr' else t.pick('{ok,any,fail,start}'::text[]) end;
 			v_edges := v_edges || jsonb_build_array(jsonb_build_object('step', 's' || i, 'peer', 's' || v_peer, 'condition', v_kind));
 			if random() < 0.2 and not v_steps -> v_peer::int ? 'array' then
-				v_edges := v_edges || jsonb_build_array(jsonb_build_object('step', 's' || i, 'peer', 's' || v_peer, 'kind', t.pick('{same_nodes,other_nodes}'::text[])));
+				v_edges := v_edges || jsonb_build_array(jsonb_build_object('step', 's' || i, 'peer', 's' || v_peer, 'kind', (array['same_nodes', 'other_nodes'])[1 + i % 2]));
 			end if;
 		end loop;
 		select max(job_id) into v_peer from rota.job;
@@ -174,7 +174,7 @@ select is_empty('select * from t.play(' || :rounds || ', ' || :rounds / 15 || ')
 select cmp_ok((select count(distinct event) from rota.event), '>', 12::bigint, 'they saw much of the machine');
 select cmp_ok(t.settle(), '<', 400, 'all jobs come to an end');
 select is_empty($$select t.states(job_id) from rota.job where ended_at is null$$, 'none is left');
-select is_empty('select * from t.wrong()', 'and all adds up');
+select is_empty('select * from t.wrong() limit 9', 'and all adds up');
 select is((select sum(cpus_used + mem_used_mb) from rota.node), 0::numeric, 'nothing is held on any node');
 -- Holders of groups go when their epilogs have run.
 select t.report(jsonb_build_array(jsonb_build_object('node', node_id, 'job', job_id, 'step', step_id, 'attempt', attempt, 'kind', 'end', 'age_us', 0, 'drain', ''))) from rota.allocation where gone_at is null \g /dev/null

@@ -1,0 +1,19 @@
+-- How the planner is to see the functions that daemons call. They begin from a few rows (a request, a report, what is live) and
+-- go on by key; to read a table that keeps all history as a whole, by itself or for a join, is never what is wanted, even where
+-- statistics are missing or old, or the table was empty when the plan was made, so that it looked cheap. What they read is in
+-- memory. Compiling plans takes longer than running these.
+do $$
+declare
+	v_function regprocedure;
+begin
+	for v_function in select p.oid::regprocedure from pg_proc p where p.pronamespace = 'api'::regnamespace and p.prosecdef loop
+		execute format('alter function %s set enable_seqscan = off', v_function);
+		execute format('alter function %s set enable_hashjoin = off', v_function);
+		execute format('alter function %s set enable_mergejoin = off', v_function);
+		execute format('alter function %s set random_page_cost = 1.1', v_function);
+		execute format('alter function %s set jit = off', v_function);
+	end loop;
+	-- The plan and the nodes are no history, and what is joined with them is long.
+	alter function api.schedule_plan(bigint, jsonb) set enable_hashjoin = on;
+	alter function api.schedule_nodes() set enable_hashjoin = on;
+end $$;
