@@ -2,11 +2,13 @@
  * every hour api.range_ensure makes the table ranges ahead of need.
  *
  * nodemgrd's main opens it. What always holds: nothing is decided here, so any number of node managers may run and none needs to
- * know of the others; one look is under way at a time. */
+ * know of the others; one look is under way at a time. Nobody is judged before the database has been there for one lease: while
+ * it was away it could not hear anybody, and within one lease every node that lives renews its own. */
 #include "nodemgr/judge.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/db.h"
@@ -21,7 +23,17 @@ struct judge {
 	struct db_watcher watcher;
 	struct event *look, *ranges, *heartbeat;
 	bool looking;
+	int lease;
+	time_t up_since; /* by the monotonic clock */
 };
+
+static time_t seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
 
 /* A column of the answer, "" for null. */
 static const char *text_of(const PGresult *result, int row, const char *column)
@@ -55,7 +67,7 @@ static void judge_look(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (judge->looking || !db_is_up(judge->db))
+	if (judge->looking || !db_is_up(judge->db) || seconds_now() - judge->up_since <= judge->lease)
 		return;
 	judge->looking = true;
 	db_call(judge->db, API_node_judge, NULL, 0, judged, judge);
@@ -97,11 +109,13 @@ static void judge_register(evutil_socket_t fd, short what, void *arg)
 
 static void database_up(struct db *db, void *arg)
 {
+	struct judge *judge = arg;
+
 	(void)db;
 	log_info("connected to the database");
+	judge->up_since = seconds_now();
 	judge_register(-1, 0, arg);
 	judge_ranges(-1, 0, arg);
-	judge_look(-1, 0, arg);
 }
 
 static void database_down(struct db *db, const struct err *e, void *arg)
@@ -135,6 +149,7 @@ struct judge *judge_open(struct event_base *base, const struct conf *conf, const
 	char *conninfo = db_conninfo(conf, "rota_nodemgr", "nodemgrd");
 
 	judge->name = xstrdup(name);
+	judge->lease = conf->node_lease;
 	judge->watcher = (struct db_watcher){.up = database_up, .down = database_down, .bell = database_bell, .arg = judge};
 	judge->db = db_open(base, conninfo, API_NODEMGR, channels, &judge->watcher);
 	judge->look = judge_every(base, conf->nodemgr_period, judge_look, judge);

@@ -104,3 +104,17 @@ ran_once() {
 	wait "$second" || true
 }
 
+
+@test "a database that was away for longer than a lease has lost no node" {
+	rota down >/dev/null
+	rota up --set node.lease=3 >/dev/null
+	grep -q '^lease = 3' "$ROTA_HOME/etc/rota.conf"
+	printf '#!/bin/bash\necho begin >>%s\nsleep 8\necho end >>%s\n' "$OUT" "$OUT" >"$BATS_TEST_TMPDIR/job.sh"
+	job=$(submit)
+	eventually 10 running "$job"
+	kill -9 "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
+	sleep 4
+	rota up >/dev/null
+	rota wait "$job"
+	ran_once "$job"
+}
