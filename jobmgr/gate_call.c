@@ -18,7 +18,7 @@
 #include "jobmgr/gate_submit.h"
 #include "lib/log.h"
 
-enum { CALL_PATIENCE = 60, CALL_RETRIES = 3 };
+enum { CALL_PATIENCE = 60, CALL_RETRIES = 3, CALL_LARGEST = 1024 * 1024 /* bytes of a request that carries no script */ };
 
 int64_t gate_now(void)
 {
@@ -260,7 +260,7 @@ static void call_identify(struct gate_call *c, const char *method, const char *c
 	claim->credential = xstrdup(credential);
 	claim->method = xstrdup(method);
 	claim->target = xstrdup(evhttp_request_get_uri(c->http));
-	claim->ask_groups = c->route->flags & GATE_SUBMIT;
+	claim->ask_groups = c->route->flags & (GATE_SUBMIT | GATE_MODIFY);
 	claim->size = evbuffer_get_length(body);
 	claim->body = xmalloc(claim->size + 1);
 	evbuffer_remove(body, claim->body, claim->size);
@@ -297,6 +297,8 @@ static bool call_route(struct gate_call *c, enum evhttp_cmd_type method, const c
 		return gate_refuse(e, "RT405", "\"%s\" changes things, so it takes POST", c->route->verb);
 	if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_POST)
 		return gate_refuse(e, "RT405", "verbs take GET, or POST with a JSON object");
+	if (!(c->route->flags & GATE_SUBMIT) && evbuffer_get_length(evhttp_request_get_input_buffer(c->http)) > CALL_LARGEST)
+		return gate_refuse(e, "RT413", "a request for \"%s\" has %d bytes at most", c->route->verb, CALL_LARGEST);
 	return true;
 }
 

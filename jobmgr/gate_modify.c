@@ -136,7 +136,8 @@ static void modify_translate(struct gate_call *c, const json_t *steps)
 {
 	struct translate_request request = {.home = c->claim->home, .now = (int64_t)time(NULL)};
 	const char **options = NULL;
-	json_t *changed = json_pack("{s:[], s:O}", "steps", "jobs", json_object_get(c->request, "jobs"));
+	json_t *changed =
+		json_pack("{s:[], s:O, s:O?}", "steps", "jobs", json_object_get(c->request, "jobs"), "groups", c->claim->groups);
 	struct err e;
 
 	if (!gate_member_texts(c->request, "options", &options, &request.option_count, &e) ||

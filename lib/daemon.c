@@ -3,7 +3,8 @@
  * Every daemon's main calls daemon_lock (and, started by root, daemon_become) once; `rota status` and `rota down` call
  * daemon_holder. The lock is a POSIX record lock on purpose: a forked child (the launcher's keepers) does not inherit it, so it
  * ends with the very process, and the kernel names the holder. Take it behind the last fork of a daemon's start. What always
- * holds: the number in the file is for people; what is believed is the lock. */
+ * holds: the number in the file is for people; what is believed is the lock. Whoever could read the file could share-lock it and
+ * so keep a daemon from starting, or seem to be it: nobody else may open it. */
 #include "lib/daemon.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ static struct {
 
 bool daemon_lock(const char *path, struct err *e)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return err_sys(e, "could not open pid file \"%s\"", path);
 	struct flock lock = whole_file;
@@ -43,7 +44,7 @@ bool daemon_lock(const char *path, struct err *e)
 		return false;
 	}
 	struct stat st;
-	if (ftruncate(fd, 0) < 0 || dprintf(fd, "%ld\n", (long)getpid()) < 0 || fstat(fd, &st) < 0) {
+	if (fchmod(fd, 0600) < 0 || ftruncate(fd, 0) < 0 || dprintf(fd, "%ld\n", (long)getpid()) < 0 || fstat(fd, &st) < 0) {
 		err_sys(e, "could not write pid file \"%s\"", path);
 		close(fd);
 		return false;

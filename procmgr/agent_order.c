@@ -65,6 +65,8 @@ static struct fields *launch_message(const struct agent_order *o)
 	fields_add_int(message, "attempt", o->key.attempt);
 	fields_add(message, "order", o->body);
 	fields_add(message, "signature", o->signature);
+	if (o->lacks)
+		fields_add(message, "lacks", o->lacks);
 	return message;
 }
 
@@ -216,15 +218,15 @@ static void keep_blob(const PGresult *result, int row)
 	PQfreemem(bytes);
 }
 
-/* What the database does not have is not waited for: the keeper will say that it is missing. */
+/* What the database does not have, or has otherwise than its hash says, is not waited for: the launcher is told and refuses. */
 static void give_up(struct agent *a, const struct blobs_asked *asked)
 {
 	for (int i = 0; i < a->order_count; i++) {
 		struct agent_order *o = &a->orders[i];
 		if (is_asked(asked, o->script) && !agent_cache_has(o->script))
-			*o->script = '\0';
-		if (is_asked(asked, o->environment) && !agent_cache_has(o->environment))
-			*o->environment = '\0';
+			o->lacks = "script";
+		else if (is_asked(asked, o->environment) && !agent_cache_has(o->environment))
+			o->lacks = "environment";
 	}
 }
 
@@ -284,7 +286,7 @@ static void work_launch(struct agent *a, struct agent_order *o, struct blobs_ask
 	     environment = !*o->environment || agent_cache_has(o->environment);
 	if (used_has(a->answered, &o->key)) {
 		o->state = AGENT_ORDER_DONE;
-	} else if (script && environment) {
+	} else if (o->lacks || (script && environment)) {
 		struct fields *message = launch_message(o);
 		agent_launcher_send(a, message);
 		fields_free(message);

@@ -34,6 +34,7 @@ struct agent_order {
 	enum agent_order_state state;
 	char *body, *signature;		  /* of a launch */
 	char script[65], environment[65]; /* hashes, "" where the order cannot be read */
+	const char *lacks;		  /* which of the two the database does not have as it should; NULL: none */
 	struct fields *control;		  /* of everything else: the message for the launcher */
 };
 

@@ -88,16 +88,17 @@ static void make_fence(struct keeper *k)
 	}
 }
 
-/* Everything the tasks will need; what is missing is the node's fault. */
+/* Everything the tasks will need; what is missing is the node's fault, limits that make no sense are the step's. */
 static bool prepare(struct keeper *k)
 {
 	struct err e;
 	make_fence(k);
 	k->environment = keeper_file_read(k->order->environment_hash, &k->environment_size, &e);
-	if (k->environment && task_owner_find(k->order, &k->owner, &e) && keeper_file_script(k, &e) &&
-	    task_limit_parse(k->order->spec.rlimits, k->limits, &k->limit_count, &e))
+	bool there = k->environment && task_owner_find(k->order, &k->owner, &e) && keeper_file_script(k, &e);
+	if (there && task_limit_parse(k->order->spec.rlimits, k->limits, &k->limit_count, &e))
 		return true;
-	k->failed_start = k->failed_node = true;
+	k->failed_start = true;
+	k->failed_node = !there;
 	snprintf(k->message, sizeof k->message, "%s", e.message);
 	return false;
 }

@@ -33,7 +33,7 @@ static bool read_signature(const char *hex, unsigned char signature[SEAL_SIGNATU
 }
 
 /* What the signed order says, held against who we are and what was before. */
-static bool is_wanted(const struct launcher *l, const struct order *o, const struct record_key *asked, int64_t now, bool *again,
+static bool is_wanted(const struct launcher *l, const struct order *o, const struct record_key *asked, int64_t now, bool again,
 		      struct err *e)
 {
 	struct record_key key = {o->job_id, o->step_id, o->attempt};
@@ -43,12 +43,19 @@ static bool is_wanted(const struct launcher *l, const struct order *o, const str
 		return err_set(e, "order is for node \"%s\", this is \"%s\"", o->node, l->node);
 	if (geteuid() != 0 && o->uid != geteuid())
 		return err_set(e, "order is for uid %ld, and only root can launch for others", (long)o->uid);
-	*again = used_has(l->used, &key) || launcher_spool_has(&key);
-	if (*again)
+	if (again)
 		return err_set(e, "order was used before");
 	if (o->expires_at <= now)
 		return err_set(e, "order has expired %lld seconds ago", (long long)(now - o->expires_at));
 	return true;
+}
+
+/* procmgrd says what it could not get: no file of the cache stands for it. */
+static bool has_all(const struct fields *message, struct err *e)
+{
+	const char *lacks = fields_get(message, "lacks");
+	return !lacks || err_set(e, "the database does not have the %s that the order names",
+				 strcmp(lacks, "script") == 0 ? lacks : "environment");
 }
 
 bool launcher_order_believe(const struct launcher *l, const struct fields *message, int64_t now, struct order *order, bool *again,
@@ -57,14 +64,14 @@ bool launcher_order_believe(const struct launcher *l, const struct fields *messa
 	unsigned char signature[SEAL_SIGNATURE_SIZE];
 	struct record_key asked;
 	const char *text = fields_get(message, "order");
-	*again = false;
+	*again = record_key_read(message, &asked, e) && (used_has(l->used, &asked) || launcher_spool_has(&asked));
 	if (!text || !read_signature(fields_get(message, "signature"), signature) || !record_key_read(message, &asked, e))
 		return err_set(e, "message has no order or no signature");
 	if (!seal_verify(l->key, text, strlen(text), signature))
 		return err_set(e, "signature does not fit the order");
 	if (!order_parse(text, strlen(text), order, e))
 		return false;
-	if (is_wanted(l, order, &asked, now, again, e))
+	if (is_wanted(l, order, &asked, now, *again, e) && has_all(message, e))
 		return true;
 	order_free(order);
 	return false;

@@ -68,7 +68,7 @@ void launcher_spool_recover(struct launcher *l, const struct record_key *key);
 void launcher_order_take(struct launcher *l, const struct fields *message);
 void launcher_order_reaped(struct launcher *l, pid_t pid);
 bool launcher_order_is_child(const struct launcher *l, const struct record_key *key);
-/* Is the order in this message to be run? False with the reason; *again where it was run already. */
+/* Is the order in this message to be run? False with the reason; *again where the attempt that the message names runs or ran. */
 struct order;
 bool launcher_order_believe(const struct launcher *l, const struct fields *message, int64_t now, struct order *order, bool *again,
 			    struct err *e);

@@ -31,6 +31,7 @@ bool task_owner_find(const struct order *order, struct task_owner *owner, struct
 			       (long)order->uid);
 	owner->uid = order->uid;
 	owner->gid = order->gid;
+	owner->login_gid = pw->pw_gid;
 	owner->user = xstrdup(pw->pw_name);
 	owner->home = xstrdup(pw->pw_dir && *pw->pw_dir ? pw->pw_dir : "/");
 	owner->shell = xstrdup(pw->pw_shell && *pw->pw_shell ? pw->pw_shell : "/bin/sh");
@@ -69,7 +70,7 @@ static bool become_owner(const struct task_owner *owner, struct err *e)
 {
 	if (geteuid() != 0)
 		return owner->uid == geteuid() || err_set(e, "only root can start tasks of another user");
-	if (initgroups(owner->user, owner->gid) < 0 || setresgid(owner->gid, owner->gid, owner->gid) < 0 ||
+	if (initgroups(owner->user, owner->login_gid) < 0 || setresgid(owner->gid, owner->gid, owner->gid) < 0 ||
 	    setresuid(owner->uid, owner->uid, owner->uid) < 0)
 		return err_sys(e, "could not become user \"%s\"", owner->user);
 	if (owner->uid != 0 && (setuid(0) == 0 || seteuid(0) == 0))
@@ -77,12 +78,16 @@ static bool become_owner(const struct task_owner *owner, struct err *e)
 	return true;
 }
 
-/* Put what is opened from `path` into the place of descriptor `fd`. */
+/* Put what is opened from `path` into the place of descriptor `fd`. Output does not wait for the reader of a FIFO, since nobody could
+ * tell such a step from one that works. */
 static bool open_as(int fd, const char *path, int flags, const char *what, struct err *e)
 {
-	int opened = open(path, flags | O_NOCTTY | O_CLOEXEC, 0666);
+	int wait = flags & O_ACCMODE ? O_NONBLOCK : 0;
+	int opened = open(path, flags | wait | O_NOCTTY | O_CLOEXEC, 0666);
 	if (opened < 0)
 		return err_sys(e, "could not open %s \"%s\"", what, path);
+	if (wait && fcntl(opened, F_SETFL, flags & O_APPEND) < 0)
+		return err_sys(e, "could not set up %s \"%s\"", what, path);
 	if (opened == fd)
 		return fcntl(fd, F_SETFD, 0) == 0 || err_sys(e, "could not keep %s \"%s\"", what, path);
 	if (dup2(opened, fd) < 0)

@@ -10,7 +10,8 @@
 /* Who runs the tasks, as this node's password database has it. */
 struct task_owner {
 	uid_t uid;
-	gid_t gid;
+	gid_t gid;	 /* that the job was submitted in */
+	gid_t login_gid; /* of the user in the password database */
 	char *user, *home, *shell;
 };
 

@@ -27,6 +27,19 @@ begin
 	execute format('grant connect on database %I to rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin', current_database());
 end $$;
 revoke create on schema public from public;
+-- What any login could do by itself, analysts too: hold the lock by which a leader leads, fill the disk with large objects.
+do $$
+declare
+	v_one record;
+begin
+	for v_one in
+		select p.oid::regprocedure as name from pg_proc p
+		where p.pronamespace = 'pg_catalog'::regnamespace and p.proname ~ '^(pg_(try_)?advisory_|lo_(creat|create|from_bytea|import|put)$)'
+	loop
+		execute format('revoke execute on function %s from public', v_one.name);
+		execute format('grant execute on function %s to rota_owner', v_one.name);
+	end loop;
+end $$;
 
 -- Analysts get logins of their own. To make them takes createrole, which the owner of everything else does not have: it stays
 -- with a role that nobody can log in as and that owns this one function.

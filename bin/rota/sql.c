@@ -3,6 +3,7 @@
  * Whoever runs the instance is rota_admin; anybody else is the role of their own name, which an administrator makes (docs/querying.md).
  * The server decides by the peer's user id, so asking for more than that is refused there. */
 #include <errno.h>
+#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +29,29 @@ static bool runs_instance(const struct conf *conf)
 	return !conf->instance_account[0] && conf->instance_home[0] && !stat(conf->instance_home, &st) && st.st_uid == geteuid();
 }
 
+/* Whether the database knows nobody of the caller's name: the one failure that psql would not explain. */
+static bool lacks_login(const char *conninfo)
+{
+	PGconn *db = PQconnectdb(conninfo);
+	const char *role = PQstatus(db) == CONNECTION_BAD ? strstr(PQerrorMessage(db), "role \"") : NULL;
+	bool lacks = role && strstr(role, "\" does not exist");
+
+	PQfinish(db);
+	if (!lacks)
+		return false;
+	fprintf(stderr, "rota: \"%s\" has no login in the database\n", words_me());
+	fprintf(stderr, "hint: An administrator gives one that reads schema acct: rota admin user create %s --analyst=true\n",
+		words_me());
+	return true;
+}
+
 int verb_sql(int argc, char **argv)
 {
 	const struct verb *verb = verb_find("sql");
 	const char **arguments;
 	const struct conf *conf;
+	char *conninfo;
+	bool runs;
 	int from = 1, count = 0;
 
 	if (argc > 1 && !strcmp(argv[1], "--help")) { /* -h is psql's: the host */
@@ -45,7 +64,11 @@ int verb_sql(int argc, char **argv)
 	arguments = xcalloc(argc + 4, sizeof(*arguments));
 	arguments[count++] = "psql";
 	arguments[count++] = "-d";
-	arguments[count++] = xasprintf("%s user=%s", conf->database_conninfo, runs_instance(conf) ? "rota_admin" : words_me());
+	runs = runs_instance(conf);
+	conninfo = xasprintf("%s user=%s", conf->database_conninfo, runs ? "rota_admin" : words_me());
+	if (!runs && lacks_login(conninfo))
+		return EXIT_REFUSED;
+	arguments[count++] = conninfo;
 	for (int i = from; i < argc; i++)
 		arguments[count++] = argv[i];
 	execvp("psql", (char *const *)arguments);

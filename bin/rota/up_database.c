@@ -35,6 +35,11 @@ static const char SETTINGS[] = "\n# Rota: a private server, reached by its socke
 			       "log_destination = 'stderr'\n"
 			       "log_line_prefix = '%m [%p] %q%u@%d '\n";
 
+/* pg_hba.conf: analysts come into the one database. */
+static const char DOORS[] = "# Rota: nobody comes over a network.\n"
+			    "local rota all peer map=rota\n"
+			    "local all postgres peer map=rota\n";
+
 /* The newest bin folder under /usr/lib/postgresql that is new enough; malloc'ed, NULL where there is none. */
 static char *bindir_debian(void)
 {
@@ -134,7 +139,7 @@ static bool cluster_finish(const struct instance *in, struct err *e)
 	char *ident = ident_text(in), *run = instance_path(in, "run"), *draft = instance_path(in, "pg/data.new");
 	char *socket = xasprintf("%sunix_socket_directories = '%s'\n", SETTINGS, run), *data = instance_path(in, "pg/data");
 	bool ok = cluster_file(in, "postgresql.conf", "ae", socket, e) && cluster_file(in, "pg_ident.conf", "we", ident, e) &&
-		  cluster_file(in, "pg_hba.conf", "we", "# Rota: nobody comes over a network.\nlocal all all peer map=rota\n", e);
+		  cluster_file(in, "pg_hba.conf", "we", DOORS, e);
 
 	if (ok && rename(draft, data))
 		ok = err_sys(e, "could not rename \"%s\"", draft);

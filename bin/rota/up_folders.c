@@ -14,13 +14,14 @@
 #include "bin/rota/up.h"
 #include "lib/seal.h"
 
-/* Folders of the home. What root reads or executes by is root's own; the account gets what it writes. */
+/* Folders of the home. What root reads or executes by is root's own; the account gets what it writes. Logs are not for everybody:
+ * PostgreSQL's quote rows and statements that failed. */
 static const struct {
 	const char *name;
 	mode_t mode;
 	bool accounts; /* belongs to the account */
 } FOLDERS[] = {
-	{"etc", 0755, false}, {"log", 0755, false}, {"node", 0755, false},
+	{"etc", 0755, false}, {"log", 0750, false}, {"node", 0755, false},
 	{"run", 0755, true},  {"keys", 0700, true}, {"pg", 0700, true},
 };
 

@@ -17,14 +17,24 @@ declare
 	v_array step_array;
 	v_pos int;
 	v_list jsonb := coalesce(p_request -> 'jobs', '[]');
+	-- One request shall not keep the database busy for everybody.
+	c_names constant int := 10000;
+	c_steps constant int := 1000000;
+	v_steps bigint := 0;
+	v_found bigint;
 begin
 	if jsonb_typeof(v_list) = 'string' then
 		v_list := to_jsonb(string_to_array(v_list #>> '{}', ','));
 	end if;
 	if jsonb_array_length(v_list) = 0 then
 		raise exception 'no job named' using errcode = 'RT422', hint = 'Name jobs like 812, 812.solve or 812.solve[7].';
+	elsif jsonb_array_length(v_list) > c_names then
+		raise exception 'more than % jobs and steps named', c_names using errcode = 'RT422', hint = 'Ask in several requests.';
 	end if;
-	for v_text in select jsonb_array_elements_text(v_list) loop
+	for v_text in select distinct jsonb_array_elements_text(v_list) loop
+		if v_steps > c_steps then
+			raise exception 'the jobs named have more than % steps', c_steps using errcode = 'RT422', hint = 'Ask in several requests.';
+		end if;
 		v_part := regexp_match(v_text, '^([0-9]{1,18})(?:\.([A-Za-z][A-Za-z0-9_-]*)(?:\[([0-9]{1,9})(?:-([0-9]{1,9}))?\])?)?$');
 		if v_part is null then
 			raise exception '"%" does not name a job', v_text using errcode = 'RT422', hint = 'Name jobs like 812, 812.solve or 812.solve[7].';
@@ -34,12 +44,15 @@ begin
 			raise exception 'there is no job %', v_part[1] using errcode = 'RT404';
 		end if;
 		if v_job.uid <> p_uid and api.caller_role(p_uid, p_user) = 'user' and (p_write or not api.setting_bool('queue_visible')) then
-			raise exception 'job % belongs to "%"', v_job.job_id, v_job.user_name using errcode = 'RT403',
-				hint = 'Only its owner and operators may do that.';
+			raise exception 'job % belongs to %', v_job.job_id,
+				case when api.setting_bool('queue_visible') then '"' || v_job.user_name || '"' else 'somebody else' end
+				using errcode = 'RT403', hint = 'Only its owner and operators may do that.';
 		end if;
 		if v_part[2] is null then
 			return query select s.job_id, s.step_id, null::int, true from step s
 				where s.job_id = v_job.job_id and s.array_index is null order by s.step_id;
+			get diagnostics v_found = row_count;
+			v_steps := v_steps + v_found;
 			continue;
 		end if;
 		select * into v_request from step_request r where r.job_id = v_job.job_id and r.name = v_part[2];
@@ -58,6 +71,7 @@ begin
 		if coalesce(v_part[4], v_part[3])::int - v_part[3]::int not between 0 and 100000 then
 			raise exception '"%" names no elements, or too many', v_text using errcode = 'RT422', hint = 'Name the whole array instead.';
 		end if;
+		v_steps := v_steps + coalesce(v_part[4], v_part[3])::int - v_part[3]::int;
 		for v_index in v_part[3]::int .. coalesce(v_part[4], v_part[3])::int loop
 			v_pos := api.array_position(v_array.indices, v_index);
 			if v_pos is null then

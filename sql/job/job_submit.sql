@@ -121,21 +121,22 @@ language sql stable set search_path = rota, pg_temp as $$
 $$;
 comment on function api.submit_rank(int, int, text, timestamptz) is 'Place in the queue, in milliseconds: priority points weighed against the time of submission. Internal.';
 
-create function api.edge_peer(p_uid int, p_user text, p_script text, p_line int, p_job bigint, p_name text) returns int
+create function api.edge_peer(p_uid int, p_user text, p_script text, p_line int, p_kind text, p_job bigint, p_name text) returns int
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_step int;
 begin
-	perform api.job_target(p_uid, p_user, jsonb_build_object('jobs', jsonb_build_array(concat_ws('.', p_job::text, p_name))), false);
+	-- Who follows on the same nodes gets them before all others: a matter among the owner's own jobs.
+	perform api.job_target(p_uid, p_user, jsonb_build_object('jobs', jsonb_build_array(concat_ws('.', p_job::text, p_name))), p_kind = 'same_nodes');
 	if p_name is null then
 		return -1;
 	end if;
 	select r.step_id into v_step from step_request r where r.job_id = p_job and r.name = p_name;
 	return v_step;
 exception when sqlstate 'RT404' or sqlstate 'RT403' then
-	perform api.submit_refuse(p_script, p_line, 'after', sqlerrm, null);
+	perform api.submit_refuse(p_script, p_line, translate(p_kind, '_', '-'), sqlerrm, null);
 end $$;
-comment on function api.edge_peer(int, text, text, int, bigint, text) is 'The step of another job that an edge names; -1: the whole job. Internal.';
+comment on function api.edge_peer(int, text, text, int, text, bigint, text) is 'The step of another job that an edge names; -1: the whole job. Internal.';
 
 create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -217,7 +218,7 @@ begin
 	join step_request r on r.job_id = v_job and r.step_id = e.step_id
 	cross join lateral (
 		select coalesce(e.peer_job, v_job) as peer_job,
-			case when e.peer_job is null then e.peer_step else api.edge_peer(p_uid, p_user, v_script, e.line, e.peer_job, e.peer_name) end as peer_step
+			case when e.peer_job is null then e.peer_step else api.edge_peer(p_uid, p_user, v_script, e.line, e.kind, e.peer_job, e.peer_name) end as peer_step
 	) x
 	left join step_request p on p.job_id = x.peer_job and p.step_id = x.peer_step;
 	perform api.submit_check_peers(v_job, v_script);

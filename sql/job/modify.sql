@@ -63,7 +63,7 @@ begin
 end $$;
 comment on function api.modify_refuse(bigint, int, text, text) is 'Refuse a modification that the state of a step does not allow (RT409). Internal.';
 
-create function api.modify_check(p_role text, p_job bigint, p_request int, p_changed jsonb, p_spec text) returns void
+create function api.modify_check(p_role text, p_groups jsonb, p_job bigint, p_request int, p_changed jsonb, p_spec text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_step step;
@@ -88,7 +88,7 @@ begin
 		select k into v_key from jsonb_object_keys(p_changed) k where k not in ('time_limit_s', 'array') limit 1;
 		if not found then
 			select o.key into v_key from jsonb_each(api.spec_fields(v_request.spec)) o
-			where o.value is distinct from api.spec_fields(p_spec) -> o.key and o.key not in ('job_name', 'account') limit 1;
+			where o.value is distinct from api.spec_fields(p_spec) -> o.key and o.key not in ('job_name', 'account', 'partition') limit 1;
 		end if;
 		if v_key is not null then
 			perform api.modify_refuse(p_job, p_request, format('it has started, so "%s" cannot be modified any more', v_key),
@@ -114,10 +114,11 @@ begin
 	end if;
 	perform api.submit_check(v_owner.user_name, v_owner.account, v_owner.qos,
 		-- The owner's groups were looked at when it was submitted; they count again for another partition only.
-		case when not p_changed ? 'partition' then (select to_jsonb(p.allow_groups) from partition p where p.partition = v_request.partition) end,
+		case when p_changed ? 'partition' then p_groups else (select to_jsonb(p.allow_groups) from partition p where p.partition = v_request.partition) end,
 		null, jsonb_build_array(api.step_plan(p_job, p_request) || p_changed));
 end $$;
-comment on function api.modify_check(text, bigint, int, jsonb, text) is 'Refuse what cannot be changed in a step''s state, or could never run. Internal.';
+comment on function api.modify_check(text, jsonb, bigint, int, jsonb, text) is
+	'Refuse what cannot be changed in a step''s state, or could never run; p_groups: the owner''s groups, null where another one asks. Internal.';
 
 create function api.modify_step(p_job bigint, p_request int, p_changed jsonb, p_spec text, p_auth text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -219,7 +220,8 @@ begin
 		if v_one.step_id is null then
 			raise exception 'step %.% has changed meanwhile', v_one.job_id, v_one.request_id using errcode = 'RT409', hint = 'Try again.';
 		end if;
-		perform api.modify_check(v_role, v_one.job_id, v_one.request_id, v_one.changed, v_one.spec);
+		perform api.modify_check(v_role, (select p_request -> 'groups' from job j where j.job_id = v_one.job_id and j.uid = p_uid), v_one.job_id,
+			v_one.request_id, v_one.changed, v_one.spec);
 		perform api.modify_step(v_one.job_id, v_one.request_id, v_one.changed, v_one.spec, v_one.auth);
 	end loop;
 	perform api.step_move(p_user, array(
@@ -230,4 +232,4 @@ begin
 	return api.control_answer(v_target);
 end $$;
 comment on function api.job_modify(int, text, jsonb) is
-	'Store changes to steps and their jobs: {jobs, steps: [{job_id, request_id, changed, spec, auth}], job: {...}}. Answer {steps: [{label, state, action}]}. RT409: not in this state.';
+	'Store changes to steps and their jobs: {jobs, steps: [{job_id, request_id, changed, spec, auth}], job: {...}, groups: those of the caller}. Answer {steps: [{label, state, action}]}. RT409: not in this state.';

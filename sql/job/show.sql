@@ -40,7 +40,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		'started_at', s.started_at, 'ended_at', s.ended_at, 'expected_at', pl.expected_at, 'deadline_at', r.deadline_at,
 		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint,
 		'time_limit_s', coalesce(t.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0),
-		'exit_code', s.exit_code, 'signal', s.signal, 'cause', s.cause, 'message', s.message,
+		'exit_code', s.exit_code, 'signal', s.signal, 'cause', s.cause, 'message', case when p_own then s.message end,
 		'nodes', coalesce(array_to_string(t.nodes, ','), ''), 'cpus', coalesce(l.cpus, r.ntasks::bigint * r.cpus_per_task),
 		'mem_mb', coalesce(l.mem_mb, r.mem_mb, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task), 'ntasks', r.ntasks, 'cpus_per_task', r.cpus_per_task,
 		'nodes_min', r.nodes_min, 'nodes_max', r.nodes_max, 'gres', r.gres, 'licenses', r.licenses, 'constraint', nullif(r."constraint", ''),

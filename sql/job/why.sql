@@ -128,13 +128,24 @@ language sql stable set search_path = rota, pg_temp as $$
 $$;
 comment on function api.leader_lives() is 'Whether the session that became leader last is still there. Internal.';
 
-create function api.why_ended(p_step rota.step) returns jsonb
+create function api.why_ended(p_step rota.step, p_own boolean) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	select api.why_row('ended', concat_ws(', ', format('%s at %s', p_step.state, to_char(p_step.ended_at, 'YYYY-MM-DD HH24:MI:SS')),
 		case when p_step.exit_code is not null then format('exit code %s', p_step.exit_code) end,
-		case when p_step.signal is not null then format('signal %s', p_step.signal) end, nullif(p_step.message, '')), null, null);
+		case when p_step.signal is not null then format('signal %s', p_step.signal) end, case when p_own then nullif(p_step.message, '') end), null, null);
 $$;
-comment on function api.why_ended(rota.step) is 'How a step ended, as an answer to "why". Internal.';
+comment on function api.why_ended(rota.step, boolean) is 'How a step ended, as an answer to "why"; the cause in words, which may name files, only for whoever may know (p_own). Internal.';
+
+create function api.why_veil(p_uid int, p_conditions jsonb) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select coalesce(jsonb_agg(case when c.value ->> 'kind' in ('resources', 'priority', 'license') and o.uid is distinct from p_uid
+			then c.value || jsonb_build_object('blocker', null,
+				'message', regexp_replace(c.value ->> 'message', '[0-9]+(\.[A-Za-z][A-Za-z0-9_-]*(\[[0-9]+\])?| step [0-9]+)', 'another job', 'g'))
+			else c.value end order by c.nr), '[]')
+	from jsonb_array_elements(p_conditions) with ordinality as c (value, nr)
+	left join job o on o.job_id = substring(c.value ->> 'blocker' from '^[0-9]{1,18}')::bigint;
+$$;
+comment on function api.why_veil(int, jsonb) is 'Conditions without the names of jobs of others in the way, for whom these are hidden. Internal.';
 
 create function api.job_why(p_uid int, p_user text, p_request jsonb) returns jsonb
 language sql stable security definer set search_path = rota, pg_temp as $$
@@ -152,7 +163,7 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 		select t.job_id, t.step_id, x.state, case when s.step_id = t.step_id then api.step_label(s.job_id, s.step_id)
 				else api.step_label(s.job_id, s.step_id) || '[' || api.array_index(a.indices, t.pos) || ']' end as label,
 			case when x.state = 'pending' then coalesce((select jsonb_agg(w) from api.why_step(s.job_id, s.step_id) w), '[]')
-				when s.ended_at is not null then jsonb_build_array(api.why_ended(s))
+				when s.ended_at is not null then jsonb_build_array(api.why_ended(s, j.uid = p_uid or api.caller_role(p_uid, p_user) <> 'user'))
 				else jsonb_build_array(api.why_row('running', concat_ws(', ', x.state,
 					case when s.started_at is not null then 'since ' || to_char(s.started_at, 'YYYY-MM-DD HH24:MI:SS') end,
 					(select 'on ' || array_to_string(n.nodes, ',') from attempt n where n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt),
@@ -162,11 +173,13 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 			pl.expected_at
 		from shown t
 		join step s on s.job_id = t.job_id and s.step_id = t.row_id
+		join job j on j.job_id = t.job_id
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 		left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
 		cross join lateral (select case when a.running = 0 and s.state = 'running' then 'pending' else s.state end as state) x
 	)
-	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', t.label, 'state', t.state, 'conditions', t.conditions,
+	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', t.label, 'state', t.state,
+		'conditions', case when (select api.sees_all(p_uid, p_user)) then t.conditions else api.why_veil(p_uid, t.conditions) end,
 		'expected_at', case when t.state = 'pending' then t.expected_at end) order by t.job_id, t.step_id), '[]'))
 	from told t;
 $$;

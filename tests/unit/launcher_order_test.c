@@ -193,6 +193,40 @@ static void test_used(void **state)
 	judge_order(&good, "used before");
 }
 
+/* Whatever is wrong with an order for an attempt that runs, its refusal is not the attempt's end. */
+static void test_used_and_forged(void **state)
+{
+	(void)state;
+	const struct record_key key = {812, 1, 1};
+	struct err e;
+	struct order order;
+	bool again;
+	char *text = text_of(&good), *altered = xstrdup(text);
+	*strstr(altered, "/w") = '|';
+	for (int used = 0; used <= 1; used++) {
+		struct fields *message = message_of(altered, text, 812);
+		assert_false(launcher_order_believe(&launcher, message, NOW, &order, &again, &e));
+		assert_int_equal(again, used);
+		fields_free(message);
+		used_add(launcher.used, &key, NOW + 100, NOW);
+	}
+	free(altered);
+	free(text);
+}
+
+static void test_lacks(void **state)
+{
+	(void)state;
+	static const char *const what[] = {"script", "environment"};
+	char *text = text_of(&good);
+	for (size_t i = 0; i < 2; i++) {
+		struct fields *message = message_of(text, text, 812);
+		fields_add(message, "lacks", what[i]);
+		judge(message, what[i]);
+	}
+	free(text);
+}
+
 static void test_owner(void **state)
 {
 	(void)state;
@@ -246,6 +280,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_misdirected, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_expired, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_used, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_used_and_forged, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lacks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_malformed, setup, teardown),
 		cmocka_unit_test(test_memory),
