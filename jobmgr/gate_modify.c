@@ -97,6 +97,8 @@ static json_t *step_changed(const struct gate_call *c, const json_t *before, con
 			 hex);
 }
 
+static void modify_begin(struct gate_call *c);
+
 static void modify_store(struct gate_call *c)
 {
 	gate_call_request(c, API_job_modify, c->work, gate_call_pass);
@@ -115,7 +117,8 @@ static bool modify_steps(struct gate_call *c, const json_t *steps, const struct 
 		json_t *answer = translate_modify(request, c->gate->limits, step, &problems), *one;
 
 		if (!answer) {
-			gate_call_problems(c, "", &problems);
+			if (!gate_limits_again(c, modify_begin))
+				gate_call_problems(c, "", &problems);
 			translate_problems_free(&problems);
 			return false;
 		}

@@ -174,7 +174,8 @@ static void submit_translate(struct gate_call *c)
 	}
 	c->work = translate_script(&request, c->gate->limits, &problems);
 	if (!c->work) {
-		gate_call_problems(c, request.script_name, &problems);
+		if (!gate_limits_again(c, submit_translate))
+			gate_call_problems(c, request.script_name, &problems);
 	} else if (!submit_export(c, c->work, &e)) {
 		gate_call_fail(c, &e, NULL);
 	} else {

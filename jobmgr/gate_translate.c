@@ -1,7 +1,7 @@
 /* gate_translate.c - the cluster's limits, kept for a second, and a translation's problems as an answer.
  *
- * gate_submit.c and gate_modify.c call it. What always holds: limits only let a hopeless request fail early and with its line;
- * api.job_submit checks by itself, so old limits do no harm. */
+ * gate_submit.c and gate_modify.c call it. What always holds: limits only let a hopeless request fail early and with its line, and
+ * nobody is refused by old ones; api.job_submit checks by itself, so what they let through does no harm. */
 #include "jobmgr/gate_translate.h"
 
 #include <stdio.h>
@@ -61,9 +61,17 @@ void gate_limits(struct gate_call *c, void (*then)(struct gate_call *c))
 		then(c);
 		return;
 	}
+	gate_limits_again(c, then);
+}
+
+bool gate_limits_again(struct gate_call *c, void (*then)(struct gate_call *c))
+{
+	if (c->go_on)
+		return false;
 	c->go_on = then;
 	c->issue = limits_ask;
 	limits_ask(c);
+	return true;
 }
 
 bool gate_member_text(const json_t *request, const char *name, const char *otherwise, const char **text, struct err *e)

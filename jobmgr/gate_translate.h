@@ -6,6 +6,10 @@
 
 /* Go on with `then` once gate->limits are not older than a second. */
 void gate_limits(struct gate_call *c, void (*then)(struct gate_call *c));
+
+/* For a request that the limits refuse: ask the database for new ones and go on with them. False, and nothing is done, when this
+ * request has asked already. */
+bool gate_limits_again(struct gate_call *c, void (*then)(struct gate_call *c));
 void gate_limits_free(struct gate_office *gate);
 
 /* A member of the request that must be a string: its text, `otherwise` where it is absent or null. False where it is anything

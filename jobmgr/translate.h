@@ -25,6 +25,7 @@ struct translate_partition {
 	int node_cpus;		 /* of the node that has most */
 	int64_t node_mem_mb;	 /* of the node that has most */
 	const json_t *node_gres; /* {"gpu": 2}: most on a node; NULL = none */
+	const json_t *features;	 /* [{"features": ["fast"], "nodes": 3}]: which nodes have which; NULL = not known */
 	int64_t max_time_s;	 /* 0 = no limit */
 	int max_nodes;		 /* 0 = no limit */
 	bool is_default;
@@ -44,7 +45,7 @@ extern const struct translate_limits translate_limits_default; /* 4 MiB, 10000, 
 
 /* Limits from JSON, what is absent being the default. translate_limits_free releases it.
  *   {"script_bytes", "steps", "edges", "array", "partitions": [{"name", "nodes", "cpus", "node_cpus", "node_mem_mb",
- *     "node_gres": {"gpu": 2}, "max_time_s", "max_nodes", "is_default"}]} */
+ *     "node_gres": {"gpu": 2}, "features": [{"features": [], "nodes"}], "max_time_s", "max_nodes", "is_default"}]} */
 bool translate_limits_read(const json_t *facts, struct translate_limits *limits, struct err *e);
 void translate_limits_free(struct translate_limits *limits);
 

@@ -119,12 +119,49 @@ static void check_cpus(struct fit *f)
 				 s->ntasks, nodes, f->partition->name, on_a_node);
 }
 
+/* Enough nodes with the features asked for. */
+static void check_features(struct fit *f)
+{
+	const char *expression = json_string_value(translate_value(f->t, f->s, OPTION_ID_CONSTRAINT));
+	const json_t *some;
+	int64_t nodes = 0;
+	size_t i;
+	if (!expression || !*expression || !f->partition->features)
+		return;
+	json_array_foreach((json_t *)f->partition->features, i, some)
+	{
+		if (translate_feature_met(expression, json_object_get(some, "features")))
+			nodes += json_integer_value(json_object_get(some, "nodes"));
+	}
+	if (nodes < f->s->nodes_min)
+		translate_refuse(f->t, translate_line(f->t, f->s, OPTION_ID_CONSTRAINT), "--constraint",
+				 "\"%s\" is met by %" PRId64 " nodes of partition \"%s\", and %" PRId64 " are asked for",
+				 expression, nodes, f->partition->name, f->s->nodes_min);
+}
+
+/* A step and one that starts with it on other nodes: together at most what there is. True if they are refused. */
+static bool check_others(struct translation *t, const struct translate_step *s, const int *partitions)
+{
+	for (int i = s->first_edge; i < s->first_edge + s->edge_count; i++) {
+		const struct translate_edge *edge = &t->edges[i];
+		const struct translate_step *peer = edge->peer >= 0 ? &t->steps[edge->peer] : NULL;
+		int mine = partitions[s - t->steps];
+		if (edge->kind != TRANSLATE_OTHER_NODES || !peer || peer->with != s->with || partitions[edge->peer] != mine ||
+		    s->nodes_min + peer->nodes_min <= t->limits->partitions[mine].nodes)
+			continue;
+		return translate_refuse(t, s->line, "--other-nodes",
+					"steps that start together need more than the %d nodes of partition \"%s\"",
+					t->limits->partitions[mine].nodes, t->limits->partitions[mine].name) ||
+		       true;
+	}
+	return false;
+}
+
 /* What the steps of a `with` set need together in each partition. */
 static void check_set(struct translation *t, int first, const int *partitions)
 {
 	struct need {
-		int64_t cpus, exclusive;
-		bool shared;
+		int64_t cpus, exclusive, shared;
 	} *need = xcalloc((size_t)t->limits->partition_count, sizeof *need);
 	for (int i = first; i >= 0; i = t->steps[i].next_with) {
 		const struct translate_step *s = &t->steps[i];
@@ -133,7 +170,8 @@ static void check_set(struct translation *t, int first, const int *partitions)
 		bool exclusive = json_is_true(translate_value(t, s, OPTION_ID_EXCLUSIVE));
 		n->cpus += s->ntasks * s->cpus_per_task * elements;
 		n->exclusive += exclusive ? s->nodes_min * elements : 0;
-		n->shared = n->shared || !exclusive;
+		if (!exclusive && s->nodes_min > n->shared)
+			n->shared = s->nodes_min;
 		const struct translate_partition *partition = &t->limits->partitions[partitions[i]];
 		if (n->cpus > partition->cpus) {
 			translate_refuse(t, s->line, "--with",
@@ -147,6 +185,8 @@ static void check_set(struct translation *t, int first, const int *partitions)
 					 partition->nodes, partition->name);
 			break;
 		}
+		if (check_others(t, s, partitions))
+			break;
 	}
 	free(need);
 }
@@ -165,6 +205,7 @@ void translate_fit(struct translation *t)
 		check_cpus(&f);
 		check_memory(&f);
 		check_gres(&f);
+		check_features(&f);
 		check_time(&f);
 	}
 	for (int i = 0; t->problems->count + t->problems->more == before && i < t->step_count; i++)

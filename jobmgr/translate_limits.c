@@ -29,7 +29,8 @@ static bool member(const json_t *object, const char *key, int64_t lowest, int64_
 static bool read_partition(const json_t *json, struct translate_partition *p, struct err *e)
 {
 	int64_t nodes, cpus, node_cpus, max_nodes;
-	const json_t *gres = json_object_get(json, "node_gres");
+	const json_t *gres = json_object_get(json, "node_gres"),
+		     *features = json_object_get(json, "features");
 	p->name = json_string_value(json_object_get(json, "name"));
 	if (!p->name)
 		return err_set(e, "a partition has no name");
@@ -44,6 +45,7 @@ static bool read_partition(const json_t *json, struct translate_partition *p, st
 	p->node_cpus = (int)node_cpus;
 	p->max_nodes = (int)max_nodes;
 	p->node_gres = json_is_object(gres) ? gres : NULL;
+	p->features = json_is_array(features) ? features : NULL;
 	p->is_default = json_is_true(json_object_get(json, "is_default"));
 	return true;
 }

@@ -124,7 +124,7 @@ static json_t *options_json(const struct translation *t)
 
 static json_t *answer_json(struct translation *t, const json_t *before, const struct order_spec *base)
 {
-	static const char *const kept[] = {"step_id", "name", "line", "topo", "deps_any", "with_set"};
+	static const char *const kept[] = {"step_id", "name", "line", "lines", "topo", "deps_any", "with_set"};
 	static const char *const sizes[] = {"nodes_min", "nodes_max", "ntasks", "ntasks_per_node"};
 	json_t *job = json_object(), *answer = json_object();
 	translate_job_json(t, job, true);

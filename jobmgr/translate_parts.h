@@ -119,6 +119,9 @@ json_t *translate_plan(struct translation *t); /* translate_plan.c */
 json_t *translate_step_json(struct translation *t, const struct translate_step *s, json_t *spec);
 void translate_job_json(struct translation *t, json_t *job, bool only_given);
 
+/* translate_feature.c: whether a node with these features (a list of strings) meets a well-formed --constraint. */
+bool translate_feature_met(const char *expression, const json_t *features);
+
 /* translate_spec.c: the spec of a step; `base` has the lines and rlimits. NULL with a problem. */
 struct order_spec;
 json_t *translate_spec(struct translation *t, const struct translate_step *s, const struct order_spec *base, const char *job_name,

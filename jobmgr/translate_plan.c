@@ -69,13 +69,28 @@ static void put_place(struct translation *t, json_t *json, const struct translat
 	option_put(json, "exclude", value_or(t, s, OPTION_ID_EXCLUDE, json_array()));
 }
 
+/* The lines of options that only the database can judge, as far as they are given: {"licenses": 3}; 0 = command line. */
+static json_t *lines_json(const struct translation *t, const struct translate_step *s, const enum option_id *ids, size_t count)
+{
+	json_t *lines = json_object();
+	for (size_t i = 0; i < count; i++) {
+		const struct translate_setting *setting = translate_get(t, s, ids[i], NULL);
+		if (setting)
+			option_put(lines, option_row(ids[i])->name, json_integer(setting->line));
+	}
+	return lines;
+}
+
 json_t *translate_step_json(struct translation *t, const struct translate_step *s, json_t *spec)
 {
+	static const enum option_id judged[] = {OPTION_ID_PARTITION, OPTION_ID_TIME, OPTION_ID_LICENSES, OPTION_ID_NODELIST,
+						OPTION_ID_EXCLUDE};
 	json_t *json = json_object();
 	bool bound = s->with != (int)(s - t->steps) || s->next_with >= 0;
 	option_put(json, "step_id", json_integer(s->id));
 	option_put(json, "name", json_string(s->name));
 	option_put(json, "line", json_integer(s->line));
+	option_put(json, "lines", lines_json(t, s, judged, sizeof judged / sizeof *judged));
 	option_put(json, "topo", json_integer(s->topo));
 	put_place(t, json, s);
 	option_put(json, "time_limit_s", value_or(t, s, OPTION_ID_TIME, json_null()));
@@ -140,12 +155,14 @@ static const char *base_name(const char *path)
 static json_t *job_json(struct translation *t)
 {
 	const struct translate_request *q = t->request;
+	static const enum option_id judged[] = {OPTION_ID_ACCOUNT, OPTION_ID_QOS, OPTION_ID_PRIORITY, OPTION_ID_NICE};
 	const struct translate_step nobody = {0};
 	const char *workdir = json_string_value(translate_value(t, &nobody, OPTION_ID_WORKDIR));
 	char *folder = translate_path(t, q->workdir, workdir ? workdir : q->workdir);
 	json_t *job = json_object();
 	option_put(job, "name", json_string(base_name(q->script_name)));
 	translate_job_json(t, job, false);
+	option_put(job, "lines", lines_json(t, &nobody, judged, sizeof judged / sizeof *judged));
 	option_put(job, "client_key", q->client_key ? json_string(q->client_key) : json_null());
 	option_put(job, "script_name", json_string(q->script_name));
 	option_put(job, "workdir", json_string(folder));

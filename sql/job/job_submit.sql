@@ -3,10 +3,16 @@
 create function api.submit_refuse(p_script text, p_line int, p_option text, p_message text, p_hint text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	raise exception '%', concat_ws(': ', p_script || ':' || p_line, '--' || p_option, p_message)
+	raise exception '%', concat_ws(': ', case when p_line > 0 then p_script || ':' || p_line end, '--' || p_option, p_message)
 		using errcode = 'RT422', hint = coalesce(p_hint, '');
 end $$;
-comment on function api.submit_refuse(text, int, text, text, text) is 'Refuse a submission (RT422), naming script, line and option. Internal.';
+comment on function api.submit_refuse(text, int, text, text, text) is 'Refuse a submission (RT422), naming script, line and option; line 0: the command line. Internal.';
+
+create function api.submit_line(p_steps jsonb, p_line int, p_option text) returns int
+language sql stable set search_path = pg_catalog, pg_temp as $$
+	select coalesce((select (s -> 'lines' ->> p_option)::int from jsonb_array_elements(p_steps) s where (s ->> 'line')::int = p_line limit 1), p_line);
+$$;
+comment on function api.submit_line(jsonb, int, text) is 'The line on which the step that begins on line p_line, or all of them, were given an option. Internal.';
 
 create function api.submit_check(p_user text, p_account text, p_qos text, p_groups jsonb, p_script text, p_steps jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -19,30 +25,30 @@ begin
 	-- Steps that ask for the same are looked at once, by the first line of them.
 	for v_step in
 		select min(s.line) as line, s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
-			s.nodelist, s.time_limit_s, s.time_min_s, s.deadline_at
+			s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at
 		from jsonb_to_recordset(p_steps) as s (line int, partition text, nodes_min int, ntasks int, ntasks_per_node int, cpus_per_task int,
-			mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, nodelist jsonb, time_limit_s bigint, time_min_s bigint, deadline_at double precision)
+			mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, nodelist jsonb, exclude jsonb, time_limit_s bigint, time_min_s bigint, deadline_at double precision)
 		group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
-			s.nodelist, s.time_limit_s, s.time_min_s, s.deadline_at
+			s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at
 		order by 1
 	loop
 		select * into v_part from partition p where p.partition = v_step.partition;
 		if not found then
-			perform api.submit_refuse(p_script, v_step.line, 'partition', case when v_step.partition is null
+			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'partition'), 'partition', case when v_step.partition is null
 				then 'no partition named, and there is no default one' else format('there is no partition "%s"', v_step.partition) end,
 				'Partitions: ' || coalesce((select string_agg(p.partition, ', ' order by p.partition) from partition p), 'none') || '.');
 		end if;
 		if v_part.state in ('drain', 'inactive') then
-			perform api.submit_refuse(p_script, v_step.line, 'partition', format('partition "%s" accepts no jobs now (%s)', v_part.partition, v_part.state), null);
+			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'partition'), 'partition', format('partition "%s" accepts no jobs now (%s)', v_part.partition, v_part.state), null);
 		end if;
 		if not coalesce(p_user = any (v_part.allow_users), true) or not coalesce(p_account = any (v_part.allow_accounts), v_part.allow_accounts is null)
 			or (v_part.allow_groups is not null and not coalesce(p_groups ?| v_part.allow_groups, false)) then
-			perform api.submit_refuse(p_script, v_step.line, 'partition', format('you may not use partition "%s"', v_part.partition),
+			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'partition'), 'partition', format('you may not use partition "%s"', v_part.partition),
 				'It is open to some users, groups or accounts only; see "rota partitions".');
 		end if;
 		v_limit := least(v_part.max_time_s, (select q.max_time_s from qos q where q.qos = p_qos));
 		if v_limit is not null and (v_step.time_limit_s > v_limit or v_step.time_limit_s = 0) then
-			perform api.submit_refuse(p_script, v_step.line, 'time', format('the time limit is longer than the %s s allowed here', v_limit), null);
+			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'time'), 'time', format('the time limit is longer than the %s s allowed here', v_limit), null);
 		end if;
 		if v_step.deadline_at is not null and to_timestamp(v_step.deadline_at) <= now() + make_interval(secs => coalesce(v_step.time_min_s, v_step.time_limit_s, 0)) then
 			perform api.submit_refuse(p_script, v_step.line, 'deadline', 'the step cannot end before its deadline', null);
@@ -77,36 +83,46 @@ begin
 		select x.key, x.value::int as n, coalesce(l.total, 0) as total into v_fit
 		from jsonb_each_text(v_step.licenses) x left join license l on l.license = x.key where coalesce(l.total, 0) < x.value::int limit 1;
 		if found then
-			perform api.submit_refuse(p_script, v_step.line, 'licenses', format('%s of licence "%s" asked for, there are %s', v_fit.n, v_fit.key, v_fit.total), null);
+			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'licenses'), 'licenses', format('%s of licence "%s" asked for, there are %s', v_fit.n, v_fit.key, v_fit.total), null);
 		end if;
 		select x.name into v_fit from jsonb_array_elements_text(v_step.nodelist) x (name)
 		where not exists (select from node n join partition_node pn on pn.node_id = n.node_id where n.name = x.name and pn.partition = v_part.partition) limit 1;
 		if found then
-			perform api.submit_refuse(p_script, v_step.line, 'nodelist', format('partition "%s" has no node "%s"', v_part.partition, v_fit.name), null);
+			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'nodelist'), 'nodelist', format('partition "%s" has no node "%s"', v_part.partition, v_fit.name), null);
+		end if;
+		if jsonb_array_length(v_step.exclude) > 0 then
+			select count(*) as nodes into v_fit
+			from partition_node pn join node n on n.node_id = pn.node_id
+			where pn.partition = v_part.partition and not v_step.exclude ? n.name
+				and (jsonb_array_length(coalesce(v_step.nodelist, '[]')) = 0 or v_step.nodelist ? n.name);
+			if v_step.nodes_min > v_fit.nodes then
+				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'exclude'), 'exclude', format('%s nodes asked for, it leaves %s of partition "%s"',
+					v_step.nodes_min, v_fit.nodes, v_part.partition), null);
+			end if;
 		end if;
 	end loop;
 end $$;
 comment on function api.submit_check(text, text, text, jsonb, text, jsonb) is 'Refuse what can never run (JM20) or is not allowed. Internal.';
 
-create function api.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int, p_script text) returns void
+create function api.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int, p_script text, p_lines jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	if p_account is not null and not exists (select from account a where a.account = p_account) then
-		perform api.submit_refuse(p_script, 1, 'account', format('there is no account "%s"', p_account), null);
+		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'account')::int, 1), 'account', format('there is no account "%s"', p_account), null);
 	elsif exists (select from association a where a.account = p_account)
 		and not exists (select from association a where a.account = p_account and a.user_name = p_owner) then
-		perform api.submit_refuse(p_script, 1, 'account', format('"%s" may not use account "%s"', p_owner, p_account), null);
+		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'account')::int, 1), 'account', format('"%s" may not use account "%s"', p_owner, p_account), null);
 	elsif not exists (select from qos q where q.qos = p_qos) then
-		perform api.submit_refuse(p_script, 1, 'qos', format('there is no quality of service "%s"', p_qos),
+		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'qos')::int, 1), 'qos', format('there is no quality of service "%s"', p_qos),
 			(select 'There are: ' || string_agg(q.qos, ', ' order by q.qos) || '.' from qos q));
 	elsif p_role = 'user' and p_priority is not null then
-		perform api.submit_refuse(p_script, 1, 'priority', 'only operators give priority', null);
+		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'priority')::int, 1), 'priority', 'only operators give priority', null);
 	elsif p_role = 'user' and p_nice < 0 then
-		perform api.submit_refuse(p_script, 1, 'nice', 'only operators give a negative value', null);
+		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'nice')::int, 1), 'nice', 'only operators give a negative value', null);
 	end if;
 end $$;
-comment on function api.submit_check_job(text, text, text, text, int, int, text) is
-	'Refuse an account, a quality of service or a priority that the owner may not have; p_role: the role of who asks. Internal.';
+comment on function api.submit_check_job(text, text, text, text, int, int, text, jsonb) is
+	'Refuse an account, a quality of service or a priority that the owner may not have; p_role: the role of who asks; p_lines: where they were given. Internal.';
 
 create function api.start_by(p_deadline timestamptz, p_time_min_s bigint, p_time_limit_s bigint) returns timestamptz
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -161,7 +177,7 @@ begin
 	if v_account is null then
 		select p.default_account into v_account from person p where p.user_name = p_user;
 	end if;
-	perform api.submit_check_job(p_user, api.caller_role(p_uid, p_user), v_account, v_qos, (v_head ->> 'nice')::int, (v_head ->> 'priority')::int, v_script);
+	perform api.submit_check_job(p_user, api.caller_role(p_uid, p_user), v_account, v_qos, (v_head ->> 'nice')::int, (v_head ->> 'priority')::int, v_script, v_head -> 'lines');
 	select jsonb_agg(s.value || jsonb_build_object('partition', coalesce(s.value ->> 'partition', (select p.partition from partition p where p.is_default))) order by s.nr)
 	into v_steps
 	from jsonb_array_elements(p_plan -> 'steps') with ordinality as s (value, nr);

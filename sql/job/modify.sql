@@ -175,7 +175,7 @@ begin
 		raise exception 'job % has started, so its account and quality of service cannot be modified any more', p_job using errcode = 'RT409';
 	end if;
 	perform api.submit_check_job(v_job.user_name, p_role, case when p_changed ? 'account' then p_changed ->> 'account' else v_job.account end,
-		coalesce(p_changed ->> 'qos', v_job.qos), (p_changed ->> 'nice')::int, (p_changed ->> 'priority')::int, null);
+		coalesce(p_changed ->> 'qos', v_job.qos), (p_changed ->> 'nice')::int, (p_changed ->> 'priority')::int, null, null);
 	update job j
 	set name = coalesce(p_changed ->> 'name', j.name),
 		account = case when p_changed ? 'account' then p_changed ->> 'account' else j.account end,

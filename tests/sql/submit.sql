@@ -34,6 +34,11 @@ select is(t.refused('{"partition": "paid"}'), 'test.sh:7: --partition: you may n
 select is(t.refused('{"partition": "paid"}', 'alice', '{"account": "open"}'), 'test.sh:7: --partition: you may not use partition "paid"', 'not with this account');
 select is(t.refused('{"partition": "paid"}', 'alice', '{"account": "phys"}'), 'taken', 'with that one');
 select is(t.refused('{}', 'alice', '{"account": "nix"}'), 'test.sh:1: --account: there is no account "nix"', 'no such account');
+select is(t.refused('{}', 'alice', '{"account": "nix", "lines": {"account": 3}}'), 'test.sh:3: --account: there is no account "nix"', 'with the line of the option');
+select is(t.refused('{}', 'alice', '{"account": "nix", "lines": {"account": 0}}'), '--account: there is no account "nix"', 'which may be the command line');
+select is(t.refused('{"licenses": {"lic": 9}, "lines": {"licenses": 4}}'), 'test.sh:4: --licenses: 9 of licence "lic" asked for, there are 3', 'of a step''s option too');
+select is(t.refused('{"partition": "short", "exclude": ["n1", "n2", "n3"]}'), 'test.sh:7: --exclude: 1 nodes asked for, it leaves 0 of partition "short"', 'nothing left');
+select is(t.refused('{"partition": "short", "exclude": ["n1", "n2"]}'), 'taken', 'something left');
 select is(t.refused('{}', 'carol', '{"account": "phys"}'), 'test.sh:1: --account: "carol" may not use account "phys"', 'not this user''s');
 select is(t.refused('{}', 'carol', '{"account": "open"}'), 'taken', 'an account without a list is open');
 select is(t.refused('{}', 'alice', '{"qos": "nix"}'), 'test.sh:1: --qos: there is no quality of service "nix"', 'no such qos');
@@ -94,7 +99,7 @@ select ok(api.submit_rank(0, 0, 'normal', now() - interval '2 hours') > api.subm
 select ok(api.submit_rank(0, 0, 'normal', now() - interval '30 minutes') < api.submit_rank(1, 0, 'normal', now()), 'half an hour does not');
 -- Limits for the translator.
 select is((select x from jsonb_array_elements(api.submit_limits(0, 'root', '{}') -> 'partitions') x where x ->> 'name' = 'short'),
-	'{"name": "short", "cpus": 12, "nodes": 3, "node_cpus": 4, "node_mem_mb": 4000, "node_gres": {"gpu": 2}, "max_time_s": 600, "max_nodes": 2, "is_default": false}'::jsonb, 'limits for the translator');
+	'{"name": "short", "cpus": 12, "nodes": 3, "node_cpus": 4, "node_mem_mb": 4000, "node_gres": {"gpu": 2}, "features": [{"nodes": 3, "features": []}], "max_time_s": 600, "max_nodes": 2, "is_default": false}'::jsonb, 'limits for the translator');
 select t.right('submissions');
 select * from finish();
 rollback;

@@ -334,6 +334,23 @@ true')
 	run -1 rota admin node drain n77 --reason=x
 }
 
+@test "what admin has just created can be asked for at once; what the database refuses has its line" {
+	printf '#!/bin/bash\ntrue\n' >"$BATS_TEST_TMPDIR/s.sh"
+	for name in soon1 soon2 soon3; do
+		rota submit "$BATS_TEST_TMPDIR/s.sh" # the gate has just looked at the partitions
+		rota admin partition create "$name" --nodes=all
+		run -0 rota submit --parsable --hold --partition="$name" "$BATS_TEST_TMPDIR/s.sh"
+		rota cancel -q "$output"
+		rota admin partition delete "$name"
+	done
+	printf '#!/bin/bash\n#ROTA --mem=1\n#ROTA --account=nobodys\n' >"$BATS_TEST_TMPDIR/s.sh"
+	run -1 rota submit "$BATS_TEST_TMPDIR/s.sh"
+	[[ $output == *'s.sh:3: --account: there is no account "nobodys"'* ]]
+	printf '#!/bin/bash\n#ROTA --constraint=nosuch\n' >"$BATS_TEST_TMPDIR/s.sh"
+	run -1 rota submit "$BATS_TEST_TMPDIR/s.sh"
+	[[ $output == *'s.sh:2: --constraint: "nosuch" is met by 0 nodes'* ]]
+}
+
 @test "status shows every process and the leader" {
 	run -0 rota status
 	for part in jobmgrd nodemgrd procmgrd launcher PostgreSQL munged leader; do

@@ -210,6 +210,13 @@ static void refused_fit(void **state)
 		     "more than the 12 CPUs of partition \"small\"", NULL),
 		LINE(BASH "#ROTA step a -N 2 --exclusive\n#ROTA step b -N 2 --exclusive\n#ROTA step c --with=a,b\n", 4, "--with",
 		     "more than the 4 nodes", NULL),
+		LINE(BASH "#ROTA step a -N 2 --exclusive\n#ROTA step b -N 3 --with=a\n", 3, "--with", "more than the 4 nodes", NULL),
+		LINE(BASH "#ROTA step a -N 2\n#ROTA step b -N 3 --with=a --other-nodes=a\n", 3, "--other-nodes",
+		     "more than the 4 nodes", NULL),
+		LINE(BASH "#ROTA -p large\n#ROTA -C nosuch\n", 3, "--constraint",
+		     "\"nosuch\" is met by 0 nodes of partition \"large\", and 1 are asked for", NULL),
+		LINE(BASH "#ROTA -p large -C fast&!old -N 11\n", 2, "--constraint", "is met by 10 nodes", NULL),
+		LINE(BASH "#ROTA -p large -C (old|none)&fast -N 6\n", 2, "--constraint", "is met by 5 nodes", NULL),
 		LINE(BASH "#ROTA step a --array=0-12 --with=b\n#ROTA step b\n", 2, "--with", "more than the 12 CPUs", NULL),
 	};
 	struct translate_limits limits = translate_limits_default;
@@ -220,16 +227,21 @@ static void refused_fit(void **state)
 	limits.partitions = partitions;
 	limits.partition_count = 2;
 	partitions[1].node_gres = gres;
+	json_t *features = json_loads("[{\"features\": [], \"nodes\": 85}, {\"features\": [\"fast\"], \"nodes\": 10}, "
+				      "{\"features\": [\"fast\", \"old\"], \"nodes\": 5}]",
+				      0, NULL);
+	partitions[1].features = features;
 	REFUSALS(refusals, &limits);
 	json_t *plan = run(BASH "#ROTA step a -N 2 -n 8 --mem=8G --time=60\n#ROTA step b -n 4 --with=a\n#ROTA step c -p large "
-				"--gres=gpu:2 -t 0\n",
+				"--gres=gpu:2 -t 0 -N 95 -C !old\n",
 			   NULL, &limits, &problems);
 	assert_non_null(plan);
 	json_decref(plan);
 	limits.partition_count = 0;
 	check_refusal(&(struct refusal){BASH, {0}, 1, "--partition", "there is no default", NULL}, &limits);
 	json_decref(gres);
-	partitions[1].node_gres = NULL;
+	json_decref(features);
+	partitions[1].node_gres = partitions[1].features = NULL;
 }
 
 static void limits(void **state)

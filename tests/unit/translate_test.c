@@ -10,7 +10,7 @@ static void plain(void **state)
 		 "job",
 		 "{\"name\":\"heat.sh\",\"account\":null,\"qos\":null,\"comment\":null,\"mail_user\":null,\"mail_type\":null,"
 		 "\"nice\":0,"
-		 "\"priority\":null,\"export\":\"ALL\",\"client_key\":null,\"script_name\":\"dir/heat.sh\",\"workdir\":\"/work\","
+		 "\"priority\":null,\"export\":\"ALL\",\"lines\":{},\"client_key\":null,\"script_name\":\"dir/heat.sh\",\"workdir\":\"/work\","
 		 "\"sequence\":false}"},
 		{BASH "true\n", {0}, "edges", "[]"},
 		{BASH "true\n", {0}, "steps/0/name", "\"script\""},
@@ -59,6 +59,8 @@ static void options(void **state)
 		{BASH "#ROTA -J x\n", {0}, "job/name", "\"x\""},
 		{BASH "#ROTA --account=physics\n", {0}, "job/account", "\"physics\""},
 		{BASH "#ROTA --qos=high\n", {0}, "job/qos", "\"high\""},
+		{BASH "#ROTA --mem=1\n#SBATCH --qos=high\n#ROTA --account=a\n", {0}, "job/lines", "{\"account\":4,\"qos\":3}"},
+		{BASH "#ROTA -L a\n#ROTA step x\n#ROTA step y -w n1\n", {0}, "steps/1/lines", "{\"licenses\":2,\"nodelist\":4}"},
 		{BASH "#ROTA --priority=7\n", {0}, "job/priority", "7"},
 		{BASH "#ROTA --nice\n", {0}, "job/nice", "100"},
 		{BASH "#ROTA --nice=-5\n", {0}, "job/nice", "-5"},
