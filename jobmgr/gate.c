@@ -23,6 +23,7 @@ enum {
 	GATE_CONNECTIONS = 2000, /* at the most, or what the limit of open files leaves */
 	GATE_FILES_KEPT = 100,	 /* open files for all else */
 	GATE_HEADERS = 64 * 1024,
+	GATE_BODIES = 4,     /* of the largest size that one user may have under way */
 	GATE_TIMEOUT = 60,   /* seconds without progress in reading or writing */
 	GATE_RETRY = 1,	     /* seconds between tries for the socket's lock */
 	GATE_PAUSE = 100,    /* milliseconds without accepting where the kernel has no more files for us */
@@ -209,7 +210,7 @@ struct gate *gate_open(struct event_base *base, const struct conf *conf, const s
 
 	gate->office = (struct gate_office){.base = base, .conf = conf, .key = key};
 	gate->lock = xasprintf("%s.lock", conf->gate_socket);
-	gate->connections = gate_connections_new(base, gate_bound());
+	gate->connections = gate_connections_new(base, gate_bound(), GATE_BODIES * (size_t)conf->gate_max_body);
 	TAILQ_INIT(&gate->office.calls);
 	TAILQ_INIT(&gate->office.parks);
 	gate->office.auth = gate_auth_new(base, conf->munge_socket);

@@ -1,9 +1,10 @@
-/* gate_connection.c - bounds on connections, so that no user locks the others out.
+/* gate_connection.c - bounds on connections and on what is read from them, so that no user locks the others out.
  *
  * evhttp accepts without asking and does not tell of connections that end, so each one's buffer is held by a reference of ours:
  * evhttp's bufferevent_free takes the call backs off a buffer, and one without is a connection that has ended.
- * gate.c calls it. What always holds: a connection above the bounds is shut down in the same turn of the loop; a dead one
- * is let go at the next new one, within CONNECTION_SWEEP at the latest. */
+ * gate.c calls it. What always holds: a connection above the bounds is shut down in the same turn of the loop, and so is one by
+ * which its user has more unanswered bytes with us than allowed (nobody has said yet who he is, but for the socket); a dead one is
+ * let go at the next new one, within CONNECTION_SWEEP at the latest. */
 #include "jobmgr/gate_connection.h"
 
 #include <event2/buffer.h>
@@ -17,8 +18,10 @@
 enum { CONNECTION_SWEEP = 1 }; /* seconds */
 
 struct connection {
+	struct gate_connections *all;
 	struct bufferevent *buffer;
-	bool admitted;
+	size_t unanswered; /* bytes read since the last answer */
+	bool admitted, over;
 	uid_t uid; /* who holds it, -1: not known (TLS) */
 	TAILQ_ENTRY(connection) link;
 };
@@ -27,6 +30,7 @@ struct gate_connections {
 	TAILQ_HEAD(, connection) list;
 	unsigned count, bound; /* of those admitted */
 	unsigned refused;      /* since that was last said */
+	size_t most;	       /* unanswered bytes of one user */
 	struct event *sweep;
 };
 
@@ -38,8 +42,43 @@ static bool connection_is_dead(const struct connection *c)
 	return owner == NULL;
 }
 
+/* Unanswered bytes of a user, or of all whom no socket names. */
+static size_t connections_unanswered(const struct gate_connections *all, uid_t uid)
+{
+	const struct connection *each;
+	size_t sum = 0;
+
+	TAILQ_FOREACH(each, &all->list, link)
+	sum += each->uid == uid ? each->unanswered : 0;
+	return sum;
+}
+
+static void input_changed(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
+{
+	struct connection *c = arg;
+
+	(void)input;
+	c->unanswered += info->n_added;
+	if (info->n_added == 0 || c->over || connections_unanswered(c->all, c->uid) <= c->all->most)
+		return;
+	c->over = true;
+	log_warning("a connection of uid %d was ended: more than %zu bytes of requests", (int)c->uid, c->all->most);
+	shutdown(bufferevent_getfd(c->buffer), SHUT_RDWR);
+}
+
+static void output_changed(struct evbuffer *output, const struct evbuffer_cb_info *info, void *arg)
+{
+	struct connection *c = arg;
+
+	(void)output;
+	if (info->n_added > 0)
+		c->unanswered = 0;
+}
+
 static void connection_remove(struct gate_connections *all, struct connection *c)
 {
+	evbuffer_remove_cb(bufferevent_get_input(c->buffer), input_changed, c);
+	evbuffer_remove_cb(bufferevent_get_output(c->buffer), output_changed, c);
 	TAILQ_REMOVE(&all->list, c, link);
 	all->count -= c->admitted;
 	bufferevent_decref(c->buffer);
@@ -98,13 +137,14 @@ static void connections_sweep(evutil_socket_t fd, short what, void *arg)
 	all->refused = 0;
 }
 
-struct gate_connections *gate_connections_new(struct event_base *base, unsigned bound)
+struct gate_connections *gate_connections_new(struct event_base *base, unsigned bound, size_t most)
 {
 	struct gate_connections *all = xcalloc(1, sizeof *all);
 	struct timeval often = {.tv_sec = CONNECTION_SWEEP};
 
 	TAILQ_INIT(&all->list);
 	all->bound = bound;
+	all->most = most;
 	all->sweep = event_new(base, -1, EV_PERSIST, connections_sweep, all);
 	event_add(all->sweep, &often);
 	return all;
@@ -125,8 +165,11 @@ void gate_connection_add(struct gate_connections *all, struct bufferevent *buffe
 	struct connection *c = xcalloc(1, sizeof *c);
 
 	bufferevent_incref(buffer);
+	c->all = all;
 	c->buffer = buffer;
 	c->uid = (uid_t)-1;
+	evbuffer_add_cb(bufferevent_get_input(buffer), input_changed, c);
+	evbuffer_add_cb(bufferevent_get_output(buffer), output_changed, c);
 	TAILQ_INSERT_TAIL(&all->list, c, link);
 	event_active(all->sweep, 0, 0);
 }

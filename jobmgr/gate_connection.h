@@ -8,8 +8,9 @@
 
 struct gate_connections;
 
-/* At most `bound` at once, of which one user holds half at the most. */
-struct gate_connections *gate_connections_new(struct event_base *base, unsigned bound);
+/* At most `bound` at once, of which one user holds half at the most, and by all of them no more than `most` bytes of requests that
+ * are not answered yet. */
+struct gate_connections *gate_connections_new(struct event_base *base, unsigned bound, size_t most);
 
 /* After evhttp has freed them all. */
 void gate_connections_free(struct gate_connections *connections);

@@ -233,7 +233,7 @@ raw() {
 	[[ $output == *'[400]' ]]
 	run curl -s --unix-socket "$GATE" -w '[%{http_code}]' "http://gate/v1/ping?$(head -c 100000 "$BATS_TEST_TMPDIR/long")"
 	[[ $output == *'[400]' || $output == *'[414]' ]]
-	head -c 68000000 /dev/zero >"$BATS_TEST_TMPDIR/large"
+	head -c 17000000 /dev/zero >"$BATS_TEST_TMPDIR/large"
 	run request x /v1/submit --data-binary "@$BATS_TEST_TMPDIR/large"
 	[[ $output == *'[413]' ]]
 	run request x /v1/submit -H 'Transfer-Encoding: chunked' --data-binary "@$BATS_TEST_TMPDIR/large"
@@ -244,6 +244,26 @@ raw() {
 	body="{\"jobs\":[$(seq -s, 1 10001)]}"
 	run request "$(credential POST /v1/queue "$body")" /v1/queue -d "$body"
 	[[ $output == *'more than 10000 jobs'*'[422]' ]]
+	as "$VIC" rota queue
+}
+
+@test "one user's requests do not fill the memory" {
+	jobmgrd=$(rota status --json | jq -r '.processes[] | select(.leader) | .pid')
+	# Twenty requests of 15 MiB, each short of its last byte.
+	run setpriv --reuid "$EVE" --regid "$EVE" --clear-groups perl -MIO::Socket::UNIX -e '
+		$SIG{PIPE} = "IGNORE";
+		my $large = "x" x 1048576;
+		for (1 .. 20) {
+			my $gate = IO::Socket::UNIX->new(Peer => $ENV{GATE}) or die $!;
+			push @gates, $gate;
+			defined syswrite $gate, "POST /v1/submit HTTP/1.1\r\nContent-Length: 15728641\r\n\r\n" or next;
+			for (1 .. 15) { defined syswrite $gate, $large or do { $cut++; last } }
+		}
+		open $status, "/proc/$ARGV[0]/status"; /^VmRSS:\s+(\d+)/ and $size = $1 for <$status>;
+		print "$cut $size"' "$jobmgrd"
+	read -r cut size <<<"$output"
+	[ "$cut" -ge 10 ]
+	[ "$size" -lt 200000 ]
 	as "$VIC" rota queue
 }
 
