@@ -7,6 +7,7 @@ enum acct_kind { ACCT_TEXT, ACCT_LABEL, ACCT_NUMBER, ACCT_SECONDS, ACCT_WHEN, AC
 
 struct acct_field {
 	const char *name;  /* as in the answer of the gate */
+	const char *slurm; /* what sacct calls it, in upper or lower case; NULL where it has no such field */
 	const char *title; /* of its column */
 	enum acct_kind kind;
 	int shrink; /* fewest columns of a terminal it may be cut to, 0 = never cut */
@@ -16,7 +17,7 @@ struct acct_field {
 /* All fields, and how many. */
 const struct acct_field *acct_fields(int *count);
 
-/* The field of that name, NULL where there is none. */
+/* The field of that name, ours or Slurm's, NULL where there is none. */
 const struct acct_field *acct_field(const char *name);
 
 #endif

@@ -29,8 +29,7 @@ static bool read_unit(struct reader *r)
 	const char *name = r->at;
 	const json_t *feature;
 	r->at += length;
-	json_array_foreach((json_t *)r->features, i, feature)
-	{
+	json_array_foreach ((json_t *)r->features, i, feature) {
 		const char *text = json_string_value(feature);
 		if (text && strlen(text) == length && memcmp(text, name, length) == 0)
 			return true;

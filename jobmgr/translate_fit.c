@@ -67,8 +67,7 @@ static void check_gres(struct fit *f)
 {
 	const char *name;
 	const json_t *count;
-	json_object_foreach((json_t *)translate_value(f->t, f->s, OPTION_ID_GRES), name, count)
-	{
+	json_object_foreach ((json_t *)translate_value(f->t, f->s, OPTION_ID_GRES), name, count) {
 		char what[96];
 		snprintf(what, sizeof what, "%s on a node", name);
 		if (!fits(f, OPTION_ID_GRES, json_integer_value(count),
@@ -128,8 +127,7 @@ static void check_features(struct fit *f)
 	size_t i;
 	if (!expression || !*expression || !f->partition->features)
 		return;
-	json_array_foreach((json_t *)f->partition->features, i, some)
-	{
+	json_array_foreach ((json_t *)f->partition->features, i, some) {
 		if (translate_feature_met(expression, json_object_get(some, "features")))
 			nodes += json_integer_value(json_object_get(some, "nodes"));
 	}

@@ -12,7 +12,7 @@
 #include "bin/rota/words.h"
 #include "lib/err.h"
 
-enum { ACCT_ME = 256, ACCT_LIMIT, MOST_FIELDS = 64 };
+enum { ACCT_ME = 256, ACCT_LIMIT, ACCT_NAME, ACCT_FORMAT, MOST_FIELDS = 64 };
 
 const struct verb_option acct_options[] = {
 	{'u', "user", "NAME", "only jobs of this user"},
@@ -20,11 +20,15 @@ const struct verb_option acct_options[] = {
 	{'A', "account", "NAME", "only jobs of this account"},
 	{'t', "states", "LIST", "only what is in these states, with commas between"},
 	{'p', "partition", "NAME", "only this partition"},
+	{'q', "qos", "NAME", "only under this quality of service"},
+	{'N', "nodelist", "NODES", "only what ran on these nodes, with commas between"},
+	{ACCT_NAME, "name", "NAME", "only jobs of this name"},
 	{'S', "since", "TIME", "only what ran after this: 2025-11-20, 2025-11-20T14:00, today, now-2hours"},
 	{'E', "until", "TIME", "only what ran before this"},
 	{ACCT_LIMIT, "limit", "N", "at most N rows, the latest"},
 	{'s', "steps", NULL, "a row for each step, not only for each job"},
 	{'o', "fields", "LIST", "these fields, with commas between; --fields=help lists them"},
+	{ACCT_FORMAT, "format", "LIST", "the same; sacct's names are known too, as in JobID,State"},
 	{'P', "parsable", NULL, "fields with | between, nothing cut or rounded"},
 	{'n', "no-header", NULL, "no titles"},
 	{'w', "wide", NULL, "cut nothing to fit the terminal"},
@@ -50,7 +54,8 @@ static void fields_help(void)
 	const struct acct_field *fields = acct_fields(&count);
 
 	for (int i = 0; i < count; i++)
-		printf("%-12s  %s\n", fields[i].name, fields[i].help);
+		printf("%-12s  %s%s%s%s\n", fields[i].name, fields[i].help, fields[i].slurm ? " (" : "",
+		       fields[i].slurm ? fields[i].slurm : "", fields[i].slurm ? ")" : "");
 }
 
 /* The options that narrow the request; false where `id` is none of them. */
@@ -59,7 +64,8 @@ static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 	static const struct {
 		int id;
 		const char *key;
-	} TEXTS[] = {{'u', "user"}, {'A', "account"}, {'p', "partition"}, {'S', "since"}, {'E', "until"}};
+	} TEXTS[] = {{'u', "user"},  {'A', "account"}, {'p', "partition"}, {'q', "qos"},
+		     {'S', "since"}, {'E', "until"},   {'N', "nodes"},	   {ACCT_NAME, "name"}};
 
 	for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++)
 		if (TEXTS[i].id == id)
@@ -83,7 +89,7 @@ static void line_read(struct verb_scan *scan, struct acct_line *line)
 	for (int id; (id = verb_next(scan));) {
 		if (filter_read(scan, id, line->request))
 			continue;
-		if (id == 'o')
+		if (id == 'o' || id == ACCT_FORMAT)
 			line->fields = scan->value;
 		line->parsable |= id == 'P';
 		line->no_header |= id == 'n';

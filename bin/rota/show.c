@@ -189,6 +189,45 @@ static void size_print(const json_t *step)
 	line_print("Size", text);
 }
 
+/* "gpu:2,fpga:1" of {"gpu": 2, "fpga": 1}. */
+static void amounts_print(const char *name, const json_t *amounts)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	const json_t *count;
+	const char *key;
+
+	if (!out)
+		die("out of memory");
+	json_object_foreach ((json_t *)amounts, key, count)
+		fprintf(out, "%s%s:%lld", ftell(out) ? "," : "", key, (long long)json_integer_value(count));
+	if (fclose(out))
+		die("out of memory");
+	line_print(name, text);
+	free(text);
+}
+
+/* What else a step asks for: nodes, devices, licences, times. */
+static void wishes_print(const json_t *step)
+{
+	const json_t *lowest = json_object_get(step, "nodes_min"), *highest = json_object_get(step, "nodes_max");
+	bool range = json_is_integer(highest) && !json_equal(lowest, highest);
+	char nodes[160];
+
+	snprintf(nodes, sizeof(nodes), "%s%s%s%s", format_count(lowest).s, range ? "-" : "", range ? format_count(highest).s : "",
+		 json_is_true(json_object_get(step, "exclusive")) ? ", for itself alone" : "");
+	line_print("Wants nodes", json_is_integer(lowest) && strcmp(nodes, "1") ? nodes : "");
+	line_print("Constraint", format_text(step, "constraint"));
+	amounts_print("Gres", json_object_get(step, "gres"));
+	amounts_print("Licences", json_object_get(step, "licenses"));
+	line_print("Group", format_text(step, "group"));
+	line_print("Retries",
+		   json_integer_value(json_object_get(step, "retry")) ? format_count(json_object_get(step, "retry")).s : "");
+	line_print("Begin", format_time(json_object_get(step, "begin_at")).s);
+	line_print("Deadline", format_time(json_object_get(step, "deadline_at")).s);
+}
+
 /* One step in full. */
 static void step_print(const json_t *job, const json_t *step)
 {
@@ -199,6 +238,7 @@ static void step_print(const json_t *job, const json_t *step)
 	printf("step %s: %s\n", format_text(step, "label"), words);
 	line_print("Partition", format_text(step, "partition"));
 	size_print(step);
+	wishes_print(step);
 	line_print("Nodes", format_text(step, "nodes"));
 	line_print("After", after);
 	line_print("Array", progress(step).s);

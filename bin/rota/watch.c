@@ -20,6 +20,7 @@ enum { WATCH_LINES = 256, WATCH_ROUND = 30, LONGEST_BREATH = 3000, DATE = sizeof
 
 const struct verb_option watch_options[] = {
 	{WATCH_LINES, "lines", NULL, "print a line for each change, on a terminal too"},
+	{VERB_JSON, "json", NULL, "print the job and its steps as JSON, on a line, at each change"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -31,9 +32,10 @@ struct told {
 
 struct watch {
 	json_t *jobs; /* the operands */
-	bool lines;
+	bool lines, json;
 	struct told *told; /* by position in the list of steps */
 	size_t count;
+	char *text; /* --json: what was printed last */
 };
 
 /* A line for a step whose state has changed. */
@@ -115,6 +117,21 @@ static bool ended(const json_t *job)
 	return format_state_final(format_text(job, "state"));
 }
 
+/* The job as JSON on a line, unless it is as it was told last. */
+static void json_print(struct watch *w, const json_t *job)
+{
+	char *text = json_dumps(job, JSON_COMPACT);
+
+	if (text && w->text && !strcmp(text, w->text)) {
+		free(text);
+		return;
+	}
+	free(w->text);
+	w->text = text;
+	puts(text ? text : "{}");
+	fflush(stdout);
+}
+
 /* Ctrl-C while a picture is up: leave the terminal as it was found. */
 static void interrupted(int signal)
 {
@@ -165,7 +182,9 @@ static json_t *follow(struct watch *w)
 			json_decref(last);
 			last = answer;
 		}
-		if (w->lines)
+		if (w->json)
+			json_print(w, json_array_get(json_object_get(last, "jobs"), 0));
+		else if (w->lines)
 			lines_print(w, json_array_get(json_object_get(last, "jobs"), 0));
 		else
 			picture_draw(json_array_get(json_object_get(last, "jobs"), 0));
@@ -185,8 +204,10 @@ int verb_watch(int argc, char **argv)
 	json_t *last;
 	int status;
 
-	while (verb_next(&scan))
+	for (int id; (id = verb_next(&scan));) {
+		w.json |= id == VERB_JSON;
 		w.lines = true;
+	}
 	verb_operands(&scan, 1, 1);
 	if (strchr(argv[scan.at], '.'))
 		verb_misuse(scan.verb, "\"%s\" is a step; name its job", argv[scan.at]);
@@ -199,7 +220,7 @@ int verb_watch(int argc, char **argv)
 	picture_leave();
 	job = json_array_get(json_object_get(last, "jobs"), 0);
 	status = last ? outcome_status(job) : call_status();
-	if (last && w.lines) {
+	if (last && w.lines && !w.json) {
 		char *words = outcome_words(job);
 
 		printf("job %lld %s\n", (long long)json_integer_value(json_object_get(job, "job_id")), words);
@@ -208,6 +229,7 @@ int verb_watch(int argc, char **argv)
 	for (size_t i = 0; i < w.count; i++)
 		free(w.told[i].state);
 	free(w.told);
+	free(w.text);
 	json_decref(last);
 	json_decref(w.jobs);
 	return status;

@@ -41,6 +41,7 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 	with wish as (
 		select api.request_time(p_request, 'since') as since, api.request_time(p_request, 'until') as until,
 			api.request_states(p_request) as states, api.request_list(p_request, 'user') as users,
+			api.request_list(p_request, 'qos') as qoses, api.request_list(p_request, 'name') as names, api.request_list(p_request, 'nodes') as nodes,
 			api.request_list(p_request, 'account') as accounts, api.request_list(p_request, 'partition') as partitions
 	), picked as (
 		-- Jobs that were there at any time between since and until; those named, whenever they were.
@@ -57,6 +58,8 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 		select p.* from picked p cross join wish w
 		where (p.uid = p_uid or (select api.sees_all(p_uid, p_user)))
 			and (w.users is null or p.user_name = any (w.users)) and (w.accounts is null or p.account = any (w.accounts))
+			and (w.qoses is null or p.qos = any (w.qoses)) and (w.names is null or p.name = any (w.names))
+			and (w.nodes is null or exists (select from allocation l join node n on n.node_id = l.node_id where l.job_id = p.job_id and n.name = any (w.nodes)))
 			and (w.partitions is null or exists (select from step_request r where r.job_id = p.job_id and r.partition = any (w.partitions)))
 			and (w.states is null or coalesce(p.state, case when p.started_at is null then 'pending' else 'running' end) = any (w.states)
 				or (api.request_bool(p_request, 'steps') and exists (select from step s where s.job_id = p.job_id and s.state = any (w.states))))
@@ -77,4 +80,4 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 	where w.states is null or t.facts ->> 'state' = any (w.states);
 $$;
 comment on function api.job_acct(int, text, jsonb) is
-	'What ran, when, and what it used. Request {user, account, states, partition, since, until, jobs, limit, steps}. Answer {rows: [...]}, one a job, or with steps one for each step.';
+	'What ran, when, and what it used. Request {user, account, qos, name, nodes, states, partition, since, until, jobs, limit, steps}. Answer {rows: [...]}, one a job, or with steps one for each step.';

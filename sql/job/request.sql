@@ -40,10 +40,13 @@ begin
 	if v_text ~ '^[0-9]{9,12}(\.[0-9]+)?$' then
 		return to_timestamp(v_text::double precision);
 	end if;
+	if v_text ~ '^now[+-][0-9]{1,9}(second|minute|hour|day|week)?s?$' then
+		return now() + regexp_replace(v_text, '^now([+-][0-9]+)([a-z]*)$', '\1 \2')::interval;
+	end if;
 	return v_text::timestamptz;
 exception when datetime_field_overflow or invalid_datetime_format then
 	raise exception '"%" must be a time, not "%"', p_key, v_text using errcode = 'RT422',
-		hint = 'Write it like 2026-01-31T12:00:00+01:00, or as seconds since 1970.';
+		hint = 'Write it like 2026-01-31T12:00:00+01:00, today, now-2hours, or as seconds since 1970.';
 end $$;
 comment on function api.request_time(jsonb, text) is 'A member that is a time, as ISO 8601 or in seconds since 1970; null where it is absent. Internal.';
 

@@ -20,7 +20,14 @@ comment on function api.step_reason(text, int, text, int, timestamptz, text, tex
 create function api.job_summary(p_jobs bigint[])
 returns table (job_id bigint, state text, partitions text[], facts jsonb)
 language sql stable set search_path = rota, pg_temp as $$
-	with one as (
+	with full_limit as materialized (
+		-- Whose steps are not handed to the scheduler just now; asked for only where one waits unlooked at.
+		select u.kind, u.name, u.user_name
+		from api.running_by_user() u
+		left join qos q on u.kind = 'qos' and q.qos = u.name
+		left join association a on u.kind = 'account' and a.account = u.name and a.user_name = u.user_name
+		where u.running >= coalesce(q.max_running_per_user, a.max_running)
+	), one as (
 		select x.*, st.severity, st.stage,
 			api.step_reason(x.state, x.attempt, x.held, x.deps_waiting, x.begin_at, x.partition_state, x.plan, x.end_wanted, x.resume_wanted, x.cause) as reason
 		from (
@@ -51,7 +58,9 @@ language sql stable set search_path = rota, pg_temp as $$
 	select j.job_id, coalesce(j.state, s.state), s.partitions, jsonb_build_object(
 		'job_id', j.job_id, 'name', j.name, 'user', j.user_name, 'account', j.account, 'partition', array_to_string(s.partitions, ','), 'qos', j.qos,
 		'state', coalesce(j.state, s.state),
-		'reason', case when j.ended_at is null then s.reason when j.state <> 'completed' then j.cause end,
+		'reason', case when j.ended_at is null and s.reason = 'scheduler' and exists (select from full_limit f where f.user_name = j.user_name
+				and f.name = case f.kind when 'qos' then j.qos else j.account end) then 'limit'
+			when j.ended_at is null then s.reason when j.state <> 'completed' then j.cause end,
 		'submit_at', j.submit_at, 'started_at', j.started_at, 'ended_at', j.ended_at, 'expected_at', case when j.ended_at is null then s.expected_at end,
 		'time_limit_s', case when s.unlimited then 0 else s.time_limit_s end,
 		'elapsed_s', extract(epoch from coalesce(j.ended_at, now()) - j.started_at)::bigint,

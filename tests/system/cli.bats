@@ -252,6 +252,20 @@ true')
 	[ "${lines[-1]}" = "job $job completed" ]
 }
 
+@test "watch --json prints the job at each change; show tells what a step asks for; a limit is a reason" {
+	rota admin qos create one --max_running_per_user=1
+	job=$(submit '#!/bin/bash
+sleep 3' --qos=one)
+	eventually 20 eval 'rota queue --json "$job" | jq -e ".jobs[0].state == \"running\"" >/dev/null'
+	second=$(submit $'#!/bin/bash\n#ROTA --deadline=now+2hours --nodes=1-2 --exclusive\ntrue' --qos=one)
+	run -0 rota queue "$second"
+	[[ $output == *limit* ]]
+	run -0 rota show "$second.script"
+	[[ $output == *"Wants nodes 1-2, for itself alone"* && $output == *Deadline* ]]
+	rota watch --json "$second" | jq -es 'length > 1 and .[-1].state == "completed"'
+	rota wait "$job"
+}
+
 @test "watch on a terminal redraws" {
 	job=$(submit '#!/bin/bash
 #ROTA step one
@@ -305,6 +319,14 @@ true')
 	[ "$output" = completed ]
 	run -0 rota acct --fields=help
 	[[ $output == *"max_rss_kb"* ]]
+	run -0 rota acct -n -P --format=JobID,STATE,qos "$job"
+	[[ $output == "$job|"*"|normal" ]]
+	run -0 rota acct -n -P -o label --since=now-2hours --qos=normal --name=nobodys-job
+	[ -z "$output" ]
+	run -0 rota acct -n -P -o label --since=now-2hours --nodelist="$(rota acct -n -P -o nodes "$job")"
+	[[ $'\n'$output$'\n' == *$'\n'"$job"$'\n'* ]]
+	run -1 rota acct --since=now-2moons
+	[[ $output == *now-2hours* ]]
 }
 
 @test "sql passes psql's own options on" {
