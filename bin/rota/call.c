@@ -82,6 +82,42 @@ static void refusal(const json_t *answer, int status, struct err *e)
 	snprintf(e->code, sizeof(e->code), "%s", code ? code : "");
 }
 
+/* A text without the control characters by which it could work the terminal. */
+static void text_tame(json_t *text)
+{
+	char *tame = xstrdup(json_string_value(text));
+	bool wild = false;
+
+	for (unsigned char *c = (unsigned char *)tame; *c; c++) {
+		bool second = c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0; /* of U+0080 to U+009F */
+
+		if (*c >= 0x20 && *c != 0x7F && !second)
+			continue;
+		wild = true;
+		*c = '?';
+		if (second)
+			*++c = '?';
+	}
+	if (wild)
+		json_string_set(text, tame);
+	free(tame);
+}
+
+/* What users wrote is shown to others: all texts of an answer are made fit for a terminal. */
+static void answer_tame(json_t *value)
+{
+	const char *key;
+	json_t *member;
+	size_t i;
+
+	if (json_is_string(value))
+		text_tame(value);
+	json_array_foreach (value, i, member)
+		answer_tame(member);
+	json_object_foreach (value, key, member)
+		answer_tame(member);
+}
+
 /* Send and parse; *answer is the JSON of an answer or a refusal, `status` its HTTP status. */
 static bool call(const struct conf *conf, const char *verb, json_t *request, json_t **answer, int *status, struct err *e)
 {
@@ -98,6 +134,8 @@ static bool call(const struct conf *conf, const char *verb, json_t *request, jso
 	gate.unavailable = !ok || *status == 503 || *status == 504;
 	gate.status = ok ? EXIT_REFUSED : EXIT_NO_GATE;
 	*answer = ok ? json_loads(gate.text, JSON_DECODE_ANY, &wrong) : NULL;
+	if (strcmp(verb, "script") != 0)
+		answer_tame(*answer);
 	if (ok && !*answer && *status < 300)
 		ok = err_set(e, "the gate's answer is not JSON: %s", wrong.text);
 	free(body);

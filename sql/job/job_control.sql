@@ -5,6 +5,10 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_target jsonb;
 begin
+	-- It is kept with every step.
+	if length(p_request ->> 'reason') > 1000 or p_request ->> 'reason' ~ '[[:cntrl:]]' then
+		raise exception 'a reason is a line of 1000 characters at most' using errcode = 'RT422';
+	end if;
 	select jsonb_agg(to_jsonb(t)) into v_target from api.job_target(p_uid, p_user, p_request, true) t;
 	perform api.job_lock(array(select distinct (v ->> 'job_id')::bigint from jsonb_array_elements(v_target) v));
 	-- Elements named one by one become rows, so that something can befall them.

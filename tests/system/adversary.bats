@@ -495,15 +495,20 @@ partition_known() {
 		refused "" submit "$EVE" "--comment=$name" "$ROTA_TEST_DIR/name.sh"
 		refused "" submit "$EVE" "--output=$name" "$ROTA_TEST_DIR/name.sh"
 	done
-	# What comes round the client's own checks is shown as text too.
+	# What comes round the client's own checks is refused too, or shown as text.
 	job=$(submit "$EVE" --hold "$ROTA_TEST_DIR/name.sh")
-	body='{"jobs":["'$job'"],"reason":"\u001b[2J\u0007\nowned"}'
-	request "$(credential POST /v1/cancel "$body")" /v1/cancel -d "$body"
+	for reason in '\u001b[2J' 'two\nlines' "$(head -c 2000 /dev/zero | tr '\0' a)"; do
+		body='{"jobs":["'$job'"],"reason":"'$reason'"}'
+		run request "$(credential POST /v1/cancel "$body")" /v1/cancel -d "$body"
+		[[ $output == *'1000 characters at most'*'[422]' ]]
+	done
+	superuser "update rota.job set comment = E'\\033[2J\\007' where job_id = $job; update rota.step set held_reason = E'\\033[2J\\007' where job_id = $job"
 	for verb in show why queue acct; do
-		run as "$VIC" rota $verb "$job"
+		run as "$EVE" rota $verb "$job"
 		[[ $output != *$'\e'* ]]
 		[[ $output != *$'\a'* ]]
 	done
+	as "$EVE" rota cancel "$job"
 }
 
 @test "odd options and targets are refused, and nothing else happens" {

@@ -126,6 +126,7 @@ superuser() { # SQL
 }
 
 @test "operators drain nodes, only admins change the cluster" {
+	[ "$(rota sql -Atc "select string_agg(user_name, ' ' order by user_name) from rota.person where role = 'admin'")" = "$ADA root" ]
 	for user in "$ALICE" "$OLGA" "$ANNA"; do
 		refused "" as "$user" rota admin partition create mine
 		refused "" as "$user" rota admin setting change queue_visible --value=true
