@@ -66,8 +66,11 @@ int verb_sql(int argc, char **argv)
 	arguments[count++] = "-d";
 	runs = runs_instance(conf);
 	conninfo = xasprintf("%s user=%s", conf->database_conninfo, runs ? "rota_admin" : words_me());
-	if (!runs && lacks_login(conninfo))
+	if (!runs && lacks_login(conninfo)) {
+		free(conninfo);
+		free(arguments);
 		return EXIT_REFUSED;
+	}
 	arguments[count++] = conninfo;
 	for (int i = from; i < argc; i++)
 		arguments[count++] = argv[i];

@@ -160,6 +160,7 @@ int verb_submit(int argc, char **argv)
 	line.script = submit_options_script(verb_find("submit"), line.options, argc, argv, own_option, &line);
 	request = request_make(&line, &e);
 	if (!request) {
+		json_decref(line.options);
 		call_error(&e);
 		return EXIT_REFUSED;
 	}
