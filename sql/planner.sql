@@ -1,7 +1,7 @@
 -- How the planner is to see the functions that daemons call. They begin from a few rows (a request, a report, what is live) and
 -- go on by key; to read a table that keeps all history as a whole, by itself or for a join, is never what is wanted, even where
 -- statistics are missing or old, or the table was empty when the plan was made, so that it looked cheap. What they read is in
--- memory. Compiling plans takes longer than running these.
+-- memory. Compiling plans, and starting workers, takes longer than running these.
 do $$
 declare
 	v_function regprocedure;
@@ -10,7 +10,9 @@ begin
 		execute format('alter function %s set enable_seqscan = off', v_function);
 		execute format('alter function %s set enable_hashjoin = off', v_function);
 		execute format('alter function %s set enable_mergejoin = off', v_function);
+		execute format('alter function %s set enable_material = off', v_function);
 		execute format('alter function %s set random_page_cost = 1.1', v_function);
+		execute format('alter function %s set max_parallel_workers_per_gather = 0', v_function);
 		execute format('alter function %s set jit = off', v_function);
 	end loop;
 	-- The plan and the nodes are no history, and what is joined with them is long.

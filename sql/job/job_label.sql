@@ -1,8 +1,10 @@
 create function api.step_label(p_job bigint, p_step int) returns text
-language sql stable set search_path = rota, pg_temp as $$
-	select p_job || '.' || r.name || coalesce('[' || s.array_index || ']', '')
-	from step s
-	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-	where s.job_id = p_job and s.step_id = p_step;
-$$;
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select p_job || '.' || r.name || coalesce('[' || s.array_index || ']', '')
+		from step s
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		where s.job_id = p_job and s.step_id = p_step);
+end $$;
 comment on function api.step_label(bigint, int) is 'How people name a step: 812.solve or 812.solve[7]; null where there is no such step. Internal.';

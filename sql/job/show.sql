@@ -1,21 +1,25 @@
 create function api.tasks_json(p_job bigint, p_step int, p_attempt int) returns jsonb
-language sql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
 	select coalesce(jsonb_agg(jsonb_build_object('task', t.task, 'node', n.name, 'pid', t.pid, 'started_at', t.started_at, 'ended_at', t.ended_at,
 		'exit_code', t.exit_code, 'signal', t.signal, 'cause', t.cause, 'user_s', round(t.user_usec / 1e6, 3), 'system_s', round(t.system_usec / 1e6, 3),
 		'max_rss_kb', t.max_rss_kb) order by t.task), '[]')
 	from task_end t
 	join node n on n.node_id = t.node_id
-	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt;
-$$;
+	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt);
+end $$;
 comment on function api.tasks_json(bigint, int, int) is 'The ended tasks of an attempt. Internal.';
 
 create function api.edges_json(p_job bigint, p_step int) returns jsonb
-language sql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
 	select coalesce(jsonb_agg(jsonb_build_object('label', coalesce(api.step_label(e.peer_job_id, nullif(e.peer_step_id, -1)), e.peer_job_id::text),
 		'kind', e.kind, 'condition', e."condition", 'state', e.state) order by e.edge), '[]')
 	from step_edge e
-	where e.job_id = p_job and e.step_id = p_step;
-$$;
+	where e.job_id = p_job and e.step_id = p_step);
+end $$;
 comment on function api.edges_json(bigint, int) is 'The peers of a step. Internal.';
 
 create function api.steps_json(p_job bigint, p_steps int[], p_elements boolean, p_own boolean) returns jsonb

@@ -1,4 +1,5 @@
--- Why a step waits, computed from facts, one condition for each thing that is not met (X4).
+-- Why a step waits, computed from facts, one condition for each thing that is not met (X4). In plpgsql, which keeps its plans, as a
+-- job may have many steps.
 create function api.why_row(p_kind text, p_message text, p_blocker text, p_expected_at timestamptz) returns jsonb
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select jsonb_build_object('kind', p_kind, 'message', p_message, 'blocker', p_blocker, 'expected_at', p_expected_at);
@@ -6,7 +7,9 @@ $$;
 comment on function api.why_row(text, text, text, timestamptz) is 'One condition of an answer to "why". Internal.';
 
 create function api.why_peers(p_job bigint, p_step int) returns setof jsonb
-language sql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return query
 	select api.why_row(case when e.kind = 'after' then 'dependency' else 'peer' end,
 		case when r.deps_any and e.kind = 'after' then 'one of several: ' else '' end || case
 			when e.kind = 'same_nodes' then format('waits to be placed on the nodes of %s (%s)', x.label, x.state)
@@ -40,11 +43,13 @@ language sql stable set search_path = rota, pg_temp as $$
 	join step o on o.job_id = q.job_id and o.step_id = q.step_id and o.state = 'pending'
 		and (o.held <> '' or o.deps_waiting > 0 or o.begin_at > now())
 	where r.job_id = p_job and r.step_id = p_step;
-$$;
+end $$;
 comment on function api.why_peers(bigint, int) is 'The unmet peer constraints of a step. Internal.';
 
 create function api.why_limits(p_job bigint, p_request int) returns setof jsonb
-language sql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return query
 	select api.why_row('limit', format('%s of at most %s steps of "%s" run under quality of service "%s"', u.running, q.max_running_per_user, j.user_name, j.qos), null, null)
 	from job j
 	join qos q on q.qos = j.qos
@@ -67,22 +72,26 @@ language sql stable set search_path = rota, pg_temp as $$
 	cross join lateral jsonb_each_text(r.licenses) x
 	left join license l on l.license = x.key
 	where r.job_id = p_job and r.step_id = p_request and coalesce(l.total - l.used, 0) < x.value::int;
-$$;
+end $$;
 comment on function api.why_limits(bigint, int) is 'The limits and licences that keep a step from starting. Internal.';
 
 create function api.why_nodes(p_job bigint, p_request int) returns setof jsonb
-language sql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return query
 	select api.why_row('node', format('%s: %s%s', string_agg(n.name, ',' order by n.node_id), n.state, coalesce(' (' || n.reason || ')', '')), null, null)
 	from step_request r
 	join partition_node pn on pn.partition = r.partition
 	join node n on n.node_id = pn.node_id and n.state <> 'up'
 	where r.job_id = p_job and r.step_id = p_request and n.name <> all (r.exclude) and (r.nodelist = '{}' or n.name = any (r.nodelist))
 	group by n.state, n.reason;
-$$;
+end $$;
 comment on function api.why_nodes(bigint, int) is 'The nodes that a step could run on and that are not in use, with their reasons. Internal.';
 
 create function api.why_step(p_job bigint, p_step int) returns setof jsonb
-language sql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return query
 	with one as (
 		select s.*, r.partition, p.state as partition_state, r.deadline_at, pl.reason as plan, pl.message as plan_message, pl.blocker, pl.expected_at,
 			s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now()) and coalesce(p.state in ('up', 'drain'), false) as eligible
@@ -119,7 +128,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	select api.why_row('priority', case when api.leader_lives() then 'has not been looked at yet' else 'no job manager schedules just now' end, null, null)
 	from one o
 	where o.eligible and o.plan is null and not exists (select from api.why_limits(o.job_id, o.request_id));
-$$;
+end $$;
 comment on function api.why_step(bigint, int) is 'All that keeps a waiting step from starting. Internal.';
 
 create function api.leader_lives() returns boolean
