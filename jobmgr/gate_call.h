@@ -57,7 +57,7 @@ struct gate_call {
 	void (*go_on)(struct gate_call *c); /* once the limits are there */
 	void (*wake)(struct gate_call *c);  /* the timer of a parked call */
 	gate_then *then;
-	int64_t until, looked_at; /* a parked call: when its time is over, when it last looked */
+	int64_t until, looked_at, took; /* a parked call: when its time is over, when it last looked and how long that took */
 	bool parked, rung;
 	TAILQ_ENTRY(gate_call) link, park_link;
 };

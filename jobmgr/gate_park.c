@@ -1,8 +1,8 @@
 /* gate_park.c - long polling: a request looks, and while there is nothing to tell it waits for a bell and looks again.
  *
  * gate_call.c hands over requests of routes with GATE_PARK, gate.c passes bells on. What always holds: a parked request has at
- * most one call under way, looks at most every PARK_GAP ms (and so that all parked ones together make at most a thousand calls a
- * second), looks once more when its time is over, and is then answered; so a lost bell costs latency only. A connection to the
+ * most one call under way, looks at most every PARK_GAP ms (so that all parked ones together make at most a thousand calls a
+ * second, and each one, however much it asks for, takes a fifth of a connection at most), looks once more when its time is over, and is then answered; so a lost bell costs latency only. A connection to the
  * database that is lost in between is waited for: looking does no harm twice. */
 #include "jobmgr/gate_park.h"
 
@@ -14,7 +14,7 @@
 
 #include "jobmgr/gate_answer.h"
 
-enum { PARK_GAP = 20, PARK_DEFAULT = 30, PARK_LONGEST = 3600, PARK_DATABASE_GAP = 500 };
+enum { PARK_GAP = 20, PARK_REST = 5, PARK_DEFAULT = 30, PARK_LONGEST = 3600, PARK_DATABASE_GAP = 500 };
 
 /* timeout_s of a request: a number, or a string of digits (of a query). */
 static bool park_time(const json_t *request, int64_t *seconds, struct err *e)
@@ -77,6 +77,7 @@ static int64_t park_next(const struct gate_call *c)
 {
 	int64_t gap = c->gate->parked > PARK_GAP ? c->gate->parked : PARK_GAP;
 
+	gap = c->took * PARK_REST > gap ? c->took * PARK_REST : gap;
 	return c->looked_at + gap < c->until ? c->looked_at + gap : c->until;
 }
 
@@ -84,6 +85,7 @@ static void park_answered(struct gate_call *c, const char *text, const struct er
 {
 	bool over = gate_now() >= c->until;
 
+	c->took = gate_now() - c->looked_at;
 	if (e && (over || strncmp(e->code, "08", 2) != 0))
 		gate_call_fail(c, e, NULL);
 	else if (!e && (over || park_settled(text)))
