@@ -95,7 +95,7 @@ static const struct column pending_columns[] = {
 	{"deadline_at", lead_read_double, AT(schedule_pending, deadline_at)},
 	{"with_set", lead_read_int_or_none, AT(schedule_pending, with_set)},
 	{"with_count", lead_read_int, AT(schedule_pending, with_count)},
-	{"same_as_step", lead_read_int_list, AT(schedule_pending, same_as)},
+	{"same_as_step", lead_read_ints, AT(schedule_pending, same_as)},
 	{"other_than_step", lead_read_ints, AT(schedule_pending, other_than)},
 	{"same_nodes", lead_read_ints, AT(schedule_pending, same_nodes)},
 	{"other_nodes", lead_read_ints, AT(schedule_pending, other_nodes)},

@@ -145,14 +145,6 @@ bool lead_read_ints(struct schedule_arena *arena, const char *text, void *target
 	return strcmp(text, "}") == 0;
 }
 
-bool lead_read_int_list(struct schedule_arena *arena, const char *text, void *target)
-{
-	int *item = schedule_arena_take(arena, 1, sizeof *item);
-
-	list_set(target, item, text ? 1 : 0);
-	return read_int(text, 0, item);
-}
-
 /* Copy one element of a text[] literal to `to`; answers what stands behind it, NULL where it is malformed. */
 static const char *array_text(const char *text, char *to)
 {

@@ -20,7 +20,6 @@ lead_reader lead_read_text;	   /* const char *; null: NULL */
 lead_reader lead_read_usable;	   /* bool: whether a node's state is "up" */
 lead_reader lead_read_state;	   /* enum schedule_state of a partition */
 lead_reader lead_read_ints;	   /* list of int, from int[] */
-lead_reader lead_read_int_list;	   /* list of int, from one int; null: empty */
 lead_reader lead_read_texts;	   /* list of const char *, from text[] */
 lead_reader lead_read_amounts;	   /* list of struct schedule_amount, from {"gpu": 2} */
 lead_reader lead_read_units;	   /* list of struct schedule_units, from {"gpu": [0, 3]} */

@@ -44,7 +44,7 @@ bool daemon_lock(const char *path, struct err *e)
 		return false;
 	}
 	struct stat st;
-	if (fchmod(fd, 0600) < 0 || ftruncate(fd, 0) < 0 || dprintf(fd, "%ld\n", (long)getpid()) < 0 || fstat(fd, &st) < 0) {
+	if (fchmod(fd, 0600) < 0 || ftruncate(fd, 0) < 0 || dprintf(fd, "%ld %s\n", (long)getpid(), ROTA_VERSION) < 0 || fstat(fd, &st) < 0) {
 		err_sys(e, "could not write pid file \"%s\"", path);
 		close(fd);
 		return false;
@@ -67,6 +67,17 @@ pid_t daemon_holder(const char *path)
 	bool taken = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 	close(fd);
 	return taken ? lock.l_pid : 0;
+}
+
+char *daemon_version(const char *path)
+{
+	char text[64] = "";
+	FILE *file = daemon_holder(path) ? fopen(path, "re") : NULL;
+	if (file && fscanf(file, "%*d %63s", text) != 1)
+		text[0] = '\0';
+	if (file)
+		fclose(file);
+	return xstrdup(text);
 }
 
 /* The environment of the account, as a login would set it. */

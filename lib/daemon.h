@@ -9,11 +9,15 @@
 #include "lib/err.h"
 
 /* Take PATH as the pid file of this process: locked for the life of the process (the lock, not the number, says that it
- * lives), our pid written into it. Fails where another process holds it, and names its pid. */
+ * lives), our pid and version written into it. Fails where another process holds it, and names its pid. */
 bool daemon_lock(const char *path, struct err *e);
 
 /* The pid of the process that holds PATH, 0 where none does. */
 pid_t daemon_holder(const char *path);
+
+/* The version of Rota that this process has written beside its pid; malloc'ed, "" where none holds PATH. Only for the files of
+ * others: reading one's own would give its lock away. */
+char *daemon_version(const char *path);
 
 /* As root, become `account` for good (groups, gid, uid); "" and the account we already are: nothing. */
 bool daemon_become(const char *account, struct err *e);

@@ -247,6 +247,10 @@ static void db_answer_oldest(struct db *db)
 		err_set(&e, "the database gave no answer");
 	else if (!good)
 		result_error(call->result, &e);
+	if (db->state == DB_UP && strcmp(e.code, "0A000") == 0) { /* the database was upgraded: what is prepared fits no more */
+		db->state = DB_BROKEN;
+		event_active(db->deferred, 0, 0);
+	}
 	call->answer(db, good ? call->result : NULL, &e, call->arg);
 	sent_free(call);
 }

@@ -21,6 +21,7 @@ const struct verb_option down_options[] = {
 	{DOWN_PURGE, "purge", NULL, "remove the state folder too: jobs, accounting, keys, logs"},
 	{'y', "yes", NULL, "do not ask before --purge"},
 	{'q', "quiet", NULL, "print nothing while all goes well"},
+	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
 };
 
@@ -219,10 +220,25 @@ static bool down(struct instance *in, bool remove, bool yes, struct err *e)
 	return !remove || purge(in, e);
 }
 
+/* What ran before, and where it was, as {"home", "ended", "removed"}. */
+static void json_print(const struct instance *in, json_t *before, bool removed)
+{
+	json_t *part, *all = json_pack("{ss s[] sb}", "home", in->home, "ended", "removed", removed && in->made);
+	size_t i;
+
+	json_array_foreach (before, i, part)
+		if (json_is_integer(json_object_get(part, "pid")))
+			json_array_append(json_object_get(all, "ended"), part);
+	json_dumpf(all, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(all);
+}
+
 int verb_down(int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb_find("down"), argc, argv);
-	bool remove = false, yes = false, quiet = false, ok;
+	bool remove = false, yes = false, quiet = false, json = false, ok;
+	json_t *before = NULL;
 	struct instance in;
 	struct err e = {0};
 
@@ -230,13 +246,18 @@ int verb_down(int argc, char **argv)
 		remove |= id == DOWN_PURGE;
 		yes |= id == 'y';
 		quiet |= id == 'q';
+		json |= id == VERB_JSON;
 	}
 	verb_operands(&scan, 0, 0);
 	ok = instance_open(&in, NULL, &e);
 	in.quiet = quiet;
+	before = ok && json ? instance_parts(&in) : NULL;
 	ok = ok && down(&in, remove, yes, &e);
 	if (!ok)
 		call_error(&e);
+	else if (json)
+		json_print(&in, before, remove);
+	json_decref(before);
 	instance_close(&in);
 	return ok ? EXIT_OK : EXIT_REFUSED;
 }

@@ -6,6 +6,7 @@
 #ifndef ROTA_BIN_INSTANCE_H
 #define ROTA_BIN_INSTANCE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -46,6 +47,13 @@ pid_t instance_munged(const struct instance *in);
 pid_t instance_postgres(const struct instance *in);
 pid_t instance_daemon(const struct instance *in, const char *name);
 pid_t instance_launcher(const struct instance *in, const char *node);
+
+/* What of the instance is to be found on this machine, a list of {"role", "name", "node", "pid", "version"}: PostgreSQL, munged, a
+ * launcher for each node that has been made, each daemon (pid null: it does not run). */
+json_t *instance_parts(const struct instance *in);
+
+/* The munged program that instances start. */
+const char *instance_munged_program(void);
 
 /* Names of the nodes that have a folder under node/, and of the daemons of a kind ("jobmgrd-1") that have a pid file; sorted,
  * NULL-terminated, for instance_names_free. */

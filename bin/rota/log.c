@@ -13,6 +13,7 @@
 
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
+#include "bin/rota/lines.h"
 #include "bin/rota/output.h"
 #include "bin/rota/process.h"
 #include "bin/rota/verb.h"
@@ -24,6 +25,7 @@ const struct verb_option log_options[] = {
 	{'f', "follow", NULL, "print on as the step writes, until it has ended"},
 	{'e', "error", NULL, "standard error instead of standard output"},
 	{'n', "lines", "N", "only the last N lines of what is there"},
+	{VERB_JSON, "json", NULL, "print each line as a JSON object"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -32,6 +34,7 @@ struct log {
 	const char *key;  /* "output" or "error" */
 	bool follow;
 	long lines; /* -1: all */
+	struct lines *json; /* NULL: the bytes as they are */
 };
 
 /* The step meant, from the gate (the caller frees *answer): of a job with one step, that one. NULL when this was refused or is ambiguous. */
@@ -63,18 +66,20 @@ static const json_t *step_find(const struct log *log, json_t **answer, int *stat
 
 /* Write all there is from here to the end of the file, from its beginning where it was truncated (another attempt writes it anew).
  * False when standard output is gone or reading failed. */
-static bool pour(int fd)
+static bool pour(const struct log *log, int fd)
 {
 	char block[65536];
 	struct stat st;
-	ssize_t got;
+	ssize_t got = 0;
 
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size < lseek(fd, 0, SEEK_CUR))
 		lseek(fd, 0, SEEK_SET);
-	while ((got = read(fd, block, sizeof(block))) > 0)
-		if (fwrite(block, 1, (size_t)got, stdout) != (size_t)got)
-			return false;
-	return got == 0 && !fflush(stdout);
+	while (!ferror(stdout) && (got = read(fd, block, sizeof(block))) > 0)
+		if (log->json)
+			lines_print(log->json, block, (size_t)got);
+		else
+			fwrite(block, 1, (size_t)got, stdout);
+	return !ferror(stdout) && got == 0 && !fflush(stdout);
 }
 
 /* Move to the beginning of the last `lines` lines. */
@@ -147,7 +152,7 @@ static int follow(const struct log *log, const char *path)
 		}
 		if (fd < 0 && errno != ENOENT)
 			break;
-		ok = fd < 0 || pour(fd);
+		ok = fd < 0 || pour(log, fd);
 		if (last)
 			break;
 		ended = step_ended(log, &status);
@@ -178,7 +183,7 @@ static int once(const struct log *log, const char *path, const char *state)
 	}
 	if (log->lines >= 0)
 		tail_seek(fd, log->lines);
-	ok = pour(fd);
+	ok = pour(log, fd);
 	close(fd);
 	return ok ? EXIT_OK : EXIT_REFUSED;
 }
@@ -216,6 +221,7 @@ int verb_log(int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb_find("log"), argc, argv);
 	struct log log = {.key = "output", .lines = -1};
+	struct lines lines = {0};
 	json_t *answer = NULL;
 	const json_t *step;
 	int status;
@@ -225,6 +231,8 @@ int verb_log(int argc, char **argv)
 			log.key = "error";
 		else if (id == 'n')
 			log.lines = verb_number(&scan, 0, 1000000000);
+		else if (id == VERB_JSON)
+			log.json = &lines;
 		else
 			log.follow = true;
 	}
@@ -233,6 +241,7 @@ int verb_log(int argc, char **argv)
 	step = step_find(&log, &answer, &status);
 	if (step)
 		status = file_print(&log, json_array_get(json_object_get(answer, "jobs"), 0), step);
+	lines_end(&lines);
 	json_decref(answer);
 	json_decref(log.operands);
 	return status;

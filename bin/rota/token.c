@@ -11,6 +11,7 @@ enum { TOKEN_MOST = 256 << 20 };
 
 const struct verb_option token_options[] = {
 	{'d', "data", "TEXT", "the body of the request; @FILE reads it from a file, @- from standard input"},
+	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
 };
 
@@ -45,10 +46,13 @@ int verb_token(int argc, char **argv)
 	const char *data = "";
 	char *credential, *body;
 	struct err e = {0};
+	bool json = false;
 	size_t size;
 
-	while (verb_next(&scan))
-		data = scan.value;
+	for (int id; (id = verb_next(&scan));) {
+		data = id == 'd' ? scan.value : data;
+		json |= id == VERB_JSON;
+	}
 	verb_operands(&scan, 2, 2);
 	body = body_read(scan.verb, data, &size);
 	credential = auth_encode(call_conf()->munge_socket, argv[scan.at], argv[scan.at + 1], body, size, &e);
@@ -57,7 +61,7 @@ int verb_token(int argc, char **argv)
 		call_error(&e);
 		return EXIT_NO_GATE;
 	}
-	puts(credential);
+	printf(json ? "{\"credential\":\"%s\"}\n" : "%s\n", credential);
 	free(credential);
 	return EXIT_OK;
 }

@@ -39,6 +39,7 @@ const struct verb_option up_options[] = {
 	{UP_EPILOG, "site-epilog", "FILE", "program run after the tasks of each step"},
 	{UP_SET, "set", "SECTION.KEY=VALUE", "any setting of rota.conf, for example node.grace=5; may be repeated"},
 	{'q', "quiet", NULL, "print nothing while all goes well"},
+	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
 };
 
@@ -46,7 +47,7 @@ const struct verb_option up_options[] = {
 struct up_line {
 	struct up_wish wish;
 	const char *account;
-	bool quiet;
+	bool quiet, json;
 	char *settings[MOST_SETTINGS]; /* key=value, malloc'ed */
 	int count;
 };
@@ -99,6 +100,9 @@ static void line_read(struct verb_scan *scan, struct up_line *line)
 		case UP_EPILOG:
 			hook_add(scan->verb, line, id == UP_PROLOG ? "node.site_prolog" : "node.site_epilog", scan->value);
 			break;
+		case VERB_JSON:
+			line->json = true;
+			break;
 		default:
 			line->quiet = true;
 		}
@@ -144,14 +148,13 @@ static bool munged_answers(const struct instance *in, const void *arg)
 
 bool up_munged(const struct instance *in, struct err *e)
 {
-	const char *program = access("/usr/sbin/munged", X_OK) ? "/usr/local/sbin/munged" : "/usr/sbin/munged";
 	char *key = xasprintf("--key-file=%s/etc/munge.key", in->home);
 	char *socket = xasprintf("--socket=%s", in->conf.munge_socket);
 	char *pid_file = xasprintf("--pid-file=%s/run/munged.pid", in->home);
 	char *seed = xasprintf("--seed-file=%s/run/munged.seed", in->home);
 	char *log = xasprintf("--log-file=%s/run/munged.log", in->home);
 	/* --force: a home under a private folder is not reachable for others, which munged would refuse to serve in. */
-	const char *argv[] = {program, "--foreground", "--force", key, socket, pid_file, seed, log, "--origin=127.0.0.1", NULL};
+	const char *argv[] = {instance_munged_program(), "--foreground", "--force", key, socket, pid_file, seed, log, "--origin=127.0.0.1", NULL};
 	pid_t pid = instance_munged(in);
 	bool ok = true;
 
@@ -180,6 +183,17 @@ static bool stages(struct instance *in, const struct up_line *line, struct err *
 	       up_database(in, e) && up_daemons(in, e) && up_nodes(in, &line->wish, e);
 }
 
+/* What there is now, as {"name", "home", "gate", "processes"}. */
+static void json_print(const struct instance *in)
+{
+	json_t *all = json_pack("{ss ss ss so}", "name", in->conf.instance_name, "home", in->home, "gate", in->conf.gate_socket,
+				"processes", instance_parts(in));
+
+	json_dumpf(all, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(all);
+}
+
 int verb_up(int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb_find("up"), argc, argv);
@@ -197,6 +211,8 @@ int verb_up(int argc, char **argv)
 		instance_say(&in, "instance \"%s\" is up in %s", in.conf.instance_name, in.home);
 	else
 		call_error(&e);
+	if (ok && line.json)
+		json_print(&in);
 	for (int i = 0; i < line.count; i++)
 		free(line.settings[i]);
 	instance_close(&in);

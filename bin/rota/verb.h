@@ -30,11 +30,16 @@ struct verb {
 /* All verbs, in the order of `rota help`; ends with a NULL name. */
 extern const struct verb VERBS[];
 
-/* --json, for tables of verbs that print what the gate answered. */
+/* --json, for tables of verbs that print what the gate answered, and of those that print something of their own. */
 enum { VERB_JSON = 1000 };
 #define VERB_OPTION_JSON                                                                                                         \
 	{                                                                                                                        \
 		VERB_JSON, "json", NULL, "print the gate's answer as JSON, unchanged"                                            \
+	}
+
+#define VERB_OPTION_JSON_OWN                                                                                                     \
+	{                                                                                                                        \
+		VERB_JSON, "json", NULL, "print it as JSON"                                                                      \
 	}
 
 /* A walk over one command line. Options may stand anywhere before "--", except where operands_first_end is set. */

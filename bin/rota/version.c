@@ -4,7 +4,7 @@
 #include "bin/rota/verb.h"
 
 const struct verb_option version_options[] = {
-	{VERB_JSON, "json", NULL, "print it as JSON"},
+	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
 };
 

@@ -9,7 +9,8 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 		left join pg_stat_activity b on b.pid = d.backend_pid and b.usename like 'rota\_%'
 	)
 	select jsonb_build_object(
-		'processes', (select coalesce(jsonb_agg(jsonb_build_object('role', p.role, 'name', p.name, 'pid', p.pid, 'host', p.host, 'version', p.version,
+		'processes', (select coalesce(jsonb_agg(jsonb_build_object('role', p.role, 'name', p.name, 'pid', p.pid, 'node', case when p.role = 'procmgrd' then p.name end,
+			'host', p.host, 'version', p.version,
 			'started_at', p.started_at, 'seen_at', case when p.connected then now() else p.seen_at end, 'connected', p.connected, 'leader', p.leader)
 			order by p.role, p.name), '[]') from process p),
 		'database', jsonb_build_object('version', current_setting('server_version'), 'size', pg_database_size(current_database()),

@@ -24,7 +24,10 @@ comment on function api.edges_json(bigint, int) is 'The peers of a step. Interna
 
 create function api.steps_json(p_job bigint, p_steps int[], p_elements boolean, p_own boolean) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	with one as (
+	with full_limit as materialized (
+		select f.kind, f.name from api.full_limits() f join job j on j.user_name = f.user_name and f.name = case f.kind when 'qos' then j.qos else j.account end
+		where j.job_id = p_job
+	), one as (
 		select s.step_id from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
 		where r.job_id = p_job and (p_steps is null or s.step_id = any (p_steps))
 		union
@@ -39,7 +42,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	select coalesce(jsonb_agg(jsonb_build_object(
 		'step_id', s.step_id, 'label', api.step_label(s.job_id, s.step_id), 'name', r.name, 'line', r.line, 'state', x.state,
 		'held', nullif(s.held, ''), 'held_reason', s.held_reason,
-		'reason', api.step_reason(x.state, s.attempt, s.held, s.deps_waiting, s.begin_at, p.state, pl.reason, s.end_wanted, s.resume_wanted, s.cause),
+		'reason', case when w.reason = 'scheduler' and exists (select from full_limit) then 'limit' else w.reason end,
 		'attempt', s.attempt, 'retry', r.retry, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at, 'eligible_at', s.eligible_at,
 		'started_at', s.started_at, 'ended_at', s.ended_at, 'expected_at', pl.expected_at, 'deadline_at', r.deadline_at,
 		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint,
@@ -63,6 +66,8 @@ language sql stable set search_path = rota, pg_temp as $$
 	cross join lateral (select case when a.running = 0 and s.state = 'running' then 'pending' else s.state end as state) x
 	left join partition p on p.partition = r.partition
 	left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
+	cross join lateral (select api.step_reason(x.state, s.attempt, s.held, s.deps_waiting, s.begin_at, p.state, pl.reason, s.end_wanted,
+		s.resume_wanted, s.cause) as reason) w
 	left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
 	left join lateral (select sum(al.cpus) as cpus, sum(al.mem_mb) as mem_mb from allocation al
 		where al.job_id = t.job_id and al.step_id = t.step_id and al.attempt = t.attempt) l on true;

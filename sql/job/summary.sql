@@ -17,16 +17,25 @@ $$;
 comment on function api.step_reason(text, int, text, int, timestamptz, text, text, text, boolean, text) is
 	'In a word, why a step is not running, or how it ended; null: nothing to say. "scheduler": not looked at yet. Internal.';
 
+create function api.full_limits() returns table (kind text, name text, user_name text)
+language plpgsql stable set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	select u.kind, u.name, u.user_name
+	from api.running_by_user() u
+	left join qos q on u.kind = 'qos' and q.qos = u.name
+	left join association a on u.kind = 'account' and a.account = u.name and a.user_name = u.user_name
+	where u.running >= coalesce(q.max_running_per_user, a.max_running);
+end $$;
+comment on function api.full_limits() is 'Whose steps are not handed to the scheduler just now: kind ("qos" or "account"), its name, and the user. Internal.';
+
 create function api.job_summary(p_jobs bigint[])
 returns table (job_id bigint, state text, partitions text[], facts jsonb)
 language sql stable set search_path = rota, pg_temp as $$
 	with full_limit as materialized (
-		-- Whose steps are not handed to the scheduler just now; asked for only where one waits unlooked at.
-		select u.kind, u.name, u.user_name
-		from api.running_by_user() u
-		left join qos q on u.kind = 'qos' and q.qos = u.name
-		left join association a on u.kind = 'account' and a.account = u.name and a.user_name = u.user_name
-		where u.running >= coalesce(q.max_running_per_user, a.max_running)
+		-- Asked for only where a step waits unlooked at.
+		select * from api.full_limits()
 	), one as (
 		select x.*, st.severity, st.stage,
 			api.step_reason(x.state, x.attempt, x.held, x.deps_waiting, x.begin_at, x.partition_state, x.plan, x.end_wanted, x.resume_wanted, x.cause) as reason
@@ -63,7 +72,8 @@ language sql stable set search_path = rota, pg_temp as $$
 			when j.ended_at is null then s.reason when j.state <> 'completed' then j.cause end,
 		'submit_at', j.submit_at, 'started_at', j.started_at, 'ended_at', j.ended_at, 'expected_at', case when j.ended_at is null then s.expected_at end,
 		'time_limit_s', case when s.unlimited then 0 else s.time_limit_s end,
-		'elapsed_s', extract(epoch from coalesce(j.ended_at, now()) - j.started_at)::bigint,
+		-- Of a job all of whose steps wait (again), no time runs.
+		'elapsed_s', case when j.ended_at is not null or s.done + s.running > 0 then extract(epoch from coalesce(j.ended_at, now()) - j.started_at)::bigint end,
 		'nodes', coalesce(l.nodes, ''), 'node_count', coalesce(l.node_count, 0), 'cpus', coalesce(l.cpus, s.cpus),
 		'priority', j.priority - j.nice + q.priority,
 		'steps_total', j.steps_total, 'steps_done', s.done, 'steps_running', s.running, 'steps_failed', s.failed)

@@ -83,7 +83,7 @@ create function api.schedule_pending(p_limit int)
 returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text, user_name text, qos text, rank bigint,
 	nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb,
 	licenses jsonb, exclusive boolean, features text, nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint,
-	deadline_at double precision, with_set int, with_count int, same_nodes int[], other_nodes int[], same_as_step int, other_than_step int[],
+	deadline_at double precision, with_set int, with_count int, same_nodes int[], other_nodes int[], same_as_step int[], other_than_step int[],
 	array_next int, array_size int, array_room int, array_skip int[])
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
@@ -116,7 +116,7 @@ begin
 				join step ps on ps.job_id = e.peer_job_id and ps.request_id = e.peer_step_id
 				join allocation al on al.job_id = ps.job_id and al.step_id = ps.step_id and al.attempt = ps.attempt and al.attempt > 0
 				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes' and e.gates) as other_nodes,
-			(select min(e.peer_step_id) from step_edge e
+			(select array_agg(e.peer_step_id) from step_edge e
 				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'same_nodes' and not e.gates) as same_as_step,
 			(select array_agg(e.peer_step_id) from step_edge e
 				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes' and not e.gates) as other_than_step

@@ -33,6 +33,13 @@ select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j' || '.b')) \g /dev/
 select is(t.states(:j), 'a:dependency_failed b:cancelled', 'cancelled against the edge''s direction');
 select t.right('with, cancelled');
 
+-- Several members to be with on their nodes: all are offered.
+select t.submit('alice', '[{"name": "a", "with_set": 0}, {"name": "b", "with_set": 0}, {"name": "c", "with_set": 0}]',
+	'[{"step": "b", "kind": "with", "peer": "a"}, {"step": "c", "kind": "with", "peer": "a"}, {"step": "c", "kind": "same_nodes", "peer": "a"},
+	{"step": "c", "kind": "same_nodes", "peer": "b"}]') as j \gset
+select is(t.offer(:'j' || '.c'), 'with 0 3 same {0,1} other', 'two members of the set on whose nodes it is to run');
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
+
 -- same-nodes: the very nodes, kept in between as far as the follower needs them.
 select t.submit('alice', '[{"name": "a", "nodes_min": 2, "cpus_per_task": 4, "mem_mb": 500}, {"name": "b", "nodes_min": 2, "ntasks": 2, "cpus_per_task": 3, "mem_mb": 900}]',
 	'[{"step": "b", "peer": "a"}, {"step": "b", "kind": "same_nodes", "peer": "a"}]') as j \gset

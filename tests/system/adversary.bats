@@ -75,10 +75,6 @@ refused() {
 	[[ $output == *$pattern* ]] || { echo "$* says: $output" >&2; return 1; }
 }
 
-superuser() { # SQL
-	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atqc "$1"
-}
-
 ended() { # JOB: state, cause and message of its first step, once it has ended
 	rota wait --timeout=15 "$1" >/dev/null 2>&1 || [ $? -ne 124 ] || { echo "job $1 does not end" >&2; return 1; }
 	rota sql -Atc "select state || '|' || cause || '|' || coalesce(message, '') from rota.step where job_id = $1 and step_id = 0"

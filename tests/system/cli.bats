@@ -160,7 +160,7 @@ true'
 true'
 	cd "$BATS_TEST_TMPDIR"
 	before=$(rota queue -a --json | jq '.jobs | length')
-	pid=$(cat "$ROTA_HOME/run/jobmgrd-1.pid")
+	pid=$(pid_of jobmgrd)
 	kill -STOP "$pid"
 	rota submit --parsable job.sh >answer 2>&1 &
 	submission=$!
@@ -284,6 +284,8 @@ echo problem >&2')
 	[[ $output == "line 1"$'\n'"line 2"$'\n'"line 3"* ]]
 	run -0 rota log -n 1 "$job"
 	[ "${#lines[@]}" -eq 1 ]
+	run -0 rota log --json -n 2 "$job"
+	[ "$output" = '{"line":"line 3"}'$'\n''{"line":"problem"}' ]
 	run -1 rota log 999999999
 	[[ $output == *"there is no job"* ]]
 }
@@ -379,6 +381,18 @@ true')
 		[[ $output == *"$part"* ]]
 	done
 	[[ $output != *"not running"* ]]
+	run -0 --separate-stderr rota status --json
+	jq -e 'all(.processes[]; .pid and .version) and any(.processes[]; .role == "procmgrd" and .node == "n1") and
+		any(.processes[]; .role == "launcher" and .node == "n2")' <<<"$output"
+}
+
+@test "--json of what speaks without the gate" {
+	run -0 --separate-stderr rota token --json GET /v1/queue
+	jq -e '.credential | startswith("MUNGE:")' <<<"$output"
+	run -0 --separate-stderr rota up --json
+	jq -e --arg home "$ROTA_HOME" '.home == $home and any(.processes[]; .role == "launcher")' <<<"$output"
+	ROTA_HOME=$BATS_TEST_TMPDIR/none run -0 --separate-stderr rota down --json
+	jq -e '.ended == [] and .removed == false' <<<"$output"
 }
 
 @test "db upgrade does nothing where there is nothing to do" {

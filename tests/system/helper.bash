@@ -81,6 +81,17 @@ need_root() {
 	[ "$(id -u)" = 0 ] || skip "needs root"
 }
 
+# pid_of ROLE [NODE]: a process of the instance, as `rota status` names it; the first there is.
+pid_of() {
+	rota status --json | jq -r --arg role "$1" --arg node "${2:-}" \
+		'first(.processes[] | select(.role == $role and ($node == "" or .node == $node)) | .pid // empty)'
+}
+
+# superuser SQL: in the instance's database, past all rights.
+superuser() {
+	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atqc "$1"
+}
+
 # eventually SECONDS COMMAND...: true as soon as the command is, false when it is not within so long.
 eventually() {
 	local until=$((SECONDS + $1))

@@ -22,11 +22,6 @@ run_job() {
 	(cd /tmp && rota submit --wait --parsable --output="$ROTA_TEST_DIR/out" "$@" "$BATS_TEST_TMPDIR/job.sh")
 }
 
-# pid_of ROLE [NAME]: from rota status.
-pid_of() {
-	rota status | awk -v role="$1" -v name="${2:-}" '$1 == role && (name == "" || $2 == name) { print name == "" && $2 ~ /^[0-9]+$/ && NF < 4 ? $2 : ($3 ~ /^[0-9]+$/ ? $3 : $2); exit }'
-}
-
 owner_of() {
 	stat -c %U "/proc/$1"
 }
@@ -34,13 +29,10 @@ owner_of() {
 @test "as root, only launchers run as root" {
 	need_root
 	instance_up 1
-	for role in jobmgrd nodemgrd procmgrd; do
-		pid=$(rota status --json | jq -r --arg role $role '.processes[] | select(.role == $role) | .pid')
-		[ "$(owner_of "$pid")" = rota ]
+	for role in jobmgrd nodemgrd procmgrd munged PostgreSQL; do
+		[ "$(owner_of "$(pid_of "$role")")" = rota ]
 	done
-	[ "$(owner_of "$(cat "$ROTA_HOME/run/munged.pid")")" = rota ]
-	[ "$(owner_of "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")")" = rota ]
-	[ "$(owner_of "$(cat "$ROTA_HOME/node/n1/launcher.pid")")" = root ]
+	[ "$(owner_of "$(pid_of launcher)")" = root ]
 	# What root reads and executes by is not the account's to change.
 	for path in "$ROTA_HOME" "$ROTA_HOME/etc" "$ROTA_HOME/etc/rota.conf" "$ROTA_HOME/log" "$ROTA_HOME/node"; do
 		[ "$(stat -c %U "$path")" = root ]
@@ -93,12 +85,12 @@ owner_of() {
 @test "what died is started again, and what runs is kept" {
 	instance_up 1
 	run_job
-	kill -9 "$(rota status --json | jq -r '.processes[] | select(.role == "jobmgrd") | .pid')"
+	kill -9 "$(pid_of jobmgrd)"
 	eventually 5 sh -c '! rota nodes 2>/dev/null'
 	run -0 rota up
 	[[ $output == *"jobmgrd started"* && $output == *"PostgreSQL runs"* && $output == *"munged runs"* ]]
 	run_job
-	kill -9 "$(cat "$ROTA_HOME/run/munged.pid")" "$(cat "$ROTA_HOME/node/n1/launcher.pid")"
+	kill -9 "$(cat "$ROTA_HOME/run/munged.pid")" "$(pid_of launcher)"
 	run -0 rota up
 	[[ $output == *"munged started"* && $output == *"node n1 started"* && $output == *"jobmgrd runs"* ]]
 	run_job
@@ -142,7 +134,7 @@ echo started; wait"
 echo started; sleep 86396'
 	(cd /tmp && rota submit --parsable --output="$ROTA_TEST_DIR/out" "$BATS_TEST_TMPDIR/job.sh")
 	eventually 10 grep -q started "$ROTA_TEST_DIR/out"
-	kill -9 "$(cat "$ROTA_HOME/node/n1/launcher.pid")"
+	kill -9 "$(pid_of launcher)"
 	run -0 rota down
 	[ -z "$(instance_processes)" ]
 	! pgrep -f 'sleep 86396'

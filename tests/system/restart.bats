@@ -25,10 +25,6 @@ running() {
 	[ "$(sql "select state from rota.step where job_id = $1")" = running ]
 }
 
-pid_of() {
-	rota status --json | jq -r --arg role "$1" '.processes[] | select(.role == $role) | .pid' | head -n 1
-}
-
 ran_once() {
 	[ "$(tr '\n' ' ' <"$OUT")" = "begin end " ]
 	[ "$(sql "select state || ' ' || attempt from rota.step where job_id = $1")" = "completed 1" ]
@@ -54,7 +50,7 @@ ran_once() {
 @test "the launcher killed: its keeper goes on, and the next launcher's process manager reports the end" {
 	job=$(submit)
 	eventually 10 running "$job"
-	kill -9 "$(cat "$ROTA_HOME/node/n1/launcher.pid")"
+	kill -9 "$(pid_of launcher)"
 	rota up >/dev/null
 	rota wait "$job"
 	ran_once "$job"
@@ -63,12 +59,24 @@ ran_once() {
 @test "PostgreSQL killed: the job goes on; its end, journaled meanwhile, is reported when it is back" {
 	job=$(submit)
 	eventually 10 running "$job"
-	kill -9 "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
+	kill -9 "$(pid_of PostgreSQL)"
 	ended() { grep -qx end "$OUT"; }
 	eventually 10 ended
 	rota up >/dev/null
 	rota wait "$job"
 	ran_once "$job"
+}
+
+@test "a function that answers in another form: daemons that have prepared it connect anew" {
+	job=$(submit)
+	superuser "begin;
+		set local role rota_owner;
+		drop function api.schedule_licenses();
+		create function api.schedule_licenses() returns table (license text, total int, used int, added int) language sql stable security definer
+		set search_path = rota, pg_temp as 'select license, total, used, 0 from license';
+		grant execute on function api.schedule_licenses() to rota_jobmgr;
+		commit"
+	rota wait "$(submit)" "$job"
 }
 
 @test "rota down ends what runs; after rota up it runs again as a new attempt" {
@@ -112,7 +120,7 @@ ran_once() {
 	printf '#!/bin/bash\necho begin >>%s\nsleep 8\necho end >>%s\n' "$OUT" "$OUT" >"$BATS_TEST_TMPDIR/job.sh"
 	job=$(submit)
 	eventually 10 running "$job"
-	kill -9 "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
+	kill -9 "$(pid_of PostgreSQL)"
 	sleep 4
 	rota up >/dev/null
 	rota wait "$job"

@@ -43,6 +43,9 @@ static void test_one_holder(void **state)
 	pid_t first = holder_start(path, &locked);
 	assert_true(locked);
 	assert_int_equal(daemon_holder(path), first);
+	char *version = daemon_version(path);
+	assert_string_equal(version, ROTA_VERSION);
+	free(version);
 	pid_t second = holder_start(path, &locked);
 	assert_false(locked);
 	holder_end(second);
@@ -52,6 +55,9 @@ static void test_one_holder(void **state)
 	assert_non_null(strstr(e.message, number));
 	holder_end(first);
 	assert_int_equal(daemon_holder(path), 0); /* the file is still there */
+	version = daemon_version(path);
+	assert_string_equal(version, "");
+	free(version);
 	assert_int_equal(access(path, F_OK), 0);
 }
 
@@ -68,7 +74,7 @@ static void test_own_lock(void **state)
 	holder_end(other);
 	FILE *file = fopen(path, "r");
 	char text[32] = "", pid[32];
-	snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+	snprintf(pid, sizeof pid, "%ld %s\n", (long)getpid(), ROTA_VERSION);
 	assert_non_null(file);
 	assert_non_null(fgets(text, sizeof text, file));
 	assert_string_equal(text, pid);

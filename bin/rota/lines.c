@@ -1,0 +1,47 @@
+/* lines.c - bytes as they come from a file to lines of JSON. In constant memory: a line above LINES_LONGEST is cut into several. */
+#include "bin/rota/lines.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/err.h"
+
+enum { LINES_LONGEST = 1 << 20 };
+
+static void line_print(char *line, size_t size)
+{
+	json_t *text = json_stringn(line, size), *object;
+
+	for (size_t i = 0; !text && i < size; i++)
+		if (line[i] & 0x80)
+			line[i] = '?';
+	object = json_pack("{so}", "line", text ? text : json_stringn(line, size));
+	json_dumpf(object, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(object);
+}
+
+void lines_print(struct lines *l, const char *block, size_t size)
+{
+	char *line, *end, *last;
+
+	l->rest = xrealloc(l->rest, l->size + size + 1);
+	memcpy(l->rest + l->size, block, size);
+	last = l->rest + l->size + size;
+	for (line = l->rest; (end = memchr(line, '\n', (size_t)(last - line))); line = end + 1)
+		line_print(line, (size_t)(end - line));
+	l->size = (size_t)(last - line);
+	memmove(l->rest, line, l->size);
+	if (l->size > LINES_LONGEST)
+		lines_end(l);
+}
+
+void lines_end(struct lines *l)
+{
+	if (l->size)
+		line_print(l->rest, l->size);
+	free(l->rest);
+	*l = (struct lines){0};
+}
