@@ -116,9 +116,9 @@ begin
 				join step ps on ps.job_id = e.peer_job_id and ps.request_id = e.peer_step_id
 				join allocation al on al.job_id = ps.job_id and al.step_id = ps.step_id and al.attempt = ps.attempt and al.attempt > 0
 				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes' and e.gates) as other_nodes,
-			(select array_agg(e.peer_step_id) from step_edge e
+			(select array_agg(e.peer_step_id order by e.peer_step_id) from step_edge e
 				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'same_nodes' and not e.gates) as same_as_step,
-			(select array_agg(e.peer_step_id) from step_edge e
+			(select array_agg(e.peer_step_id order by e.peer_step_id) from step_edge e
 				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes' and not e.gates) as other_than_step
 	) peers on true
 	order by o.place desc, o.rank desc, o.job_id, o.step_id;

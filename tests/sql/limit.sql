@@ -14,6 +14,7 @@ select t.start(:'j' || '.c', '{2}') \g /dev/null
 select is(t.pending(), format('%1$s.a', :k), 'two run');
 select is(api.job_why(0, 'root', t.request(:'j' || '.b')) #> '{steps,0,conditions}',
 	'[{"kind": "limit", "blocker": null, "message": "2 of at most 2 steps of \"alice\" run under quality of service \"two\"", "expected_at": null}]', 'why names the limit');
+select is(jsonb_path_query_array(api.job_show(0, 'root', t.request(:'j')), '$.jobs[0].steps[*].reason'), '[null, "limit", null]', 'and so does show');
 select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
 select is(t.pending(), format('%1$s.b %2$s.a', :j, :k), 'room again');
 -- Arrays take what room there is; the queue's order decides who gets it.

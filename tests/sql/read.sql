@@ -121,7 +121,7 @@ select is(jsonb_array_length(t.ask('node_list', 'bob', '{"partition": "side"}') 
 select is(t.ask('partition_list', 'bob') #> '{partitions}' @> '[{"name": "main", "nodes": ["n1", "n2", "n3", "n4"], "cpus": 16, "pending": 0, "running": 0, "is_default": true}, {"name": "side", "nodes": ["n4"], "cpus": 4, "pending": 1, "max_time_s": 300}]', true, 'partitions');
 select api.daemon_register('jobmgrd', 'host', 42, '1.0') \g /dev/null
 select is((select p - '{started_at,seen_at}'::text[] from jsonb_array_elements(t.ask('instance_status', 'bob') -> 'processes') p where p ->> 'pid' = '42'),
-	'{"role": "jobmgrd", "name": "host", "pid": 42, "host": null, "version": "1.0", "connected": false, "leader": true}', 'a process');
+	'{"role": "jobmgrd", "name": "host", "pid": 42, "host": null, "node": null, "version": "1.0", "connected": false, "leader": true}', 'a process');
 select is(t.ask('instance_status', 'bob') -> 'jobs', '{"pending": 1, "running": 0}', 'jobs');
 select is(t.ask('instance_status', 'bob') #>> '{database,version}', current_setting('server_version'), 'the database');
 -- Ranges are made ahead of the ids.
