@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "jobmgr/gate.h"
-#include "jobmgr/lead.h"
+#include "jobmgr/gate/gate.h"
+#include "jobmgr/lead/lead.h"
 #include "lib/conf.h"
 #include "lib/daemon.h"
 #include "lib/log.h"

@@ -1,6 +1,6 @@
 /* procmgrd - the unprivileged half of a node's process manager, started by rota-launcher. */
 #include "lib/daemon.h"
-#include "procmgr/agent.h"
+#include "procmgr/agent/agent.h"
 
 static const char usage[] = "Usage: procmgrd [--config FILE] --node NAME [--launcher-fd N] [--verbose]\n"
 			    "Take the orders of node NAME from the database to its launcher, and its journal back.\n"

@@ -1,6 +1,6 @@
 /* rota-launcher - root's half of a node's process manager: rota-launcher --config FILE --node NAME. */
 #include "lib/daemon.h"
-#include "procmgr/launcher.h"
+#include "procmgr/launcher/launcher.h"
 
 static const char usage[] = "Usage: rota-launcher [--config FILE] --node NAME [--verbose]\n"
 			    "Start what signed orders say on node NAME and keep its procmgrd running.\n"

@@ -1,7 +1,7 @@
 /* call.c - the gate as verbs see it: one connection per process, JSON both ways, refusals printed in one place.
  *
  * Every verb that needs the gate calls call_gate. A refusal is {"error": {code, message, hint}}, with a list of problems for
- * scripts, each with its file and line (jobmgr/gate_answer.h). */
+ * scripts, each with its file and line (jobmgr/gate/gate_answer.h). */
 #include "bin/rota/call.h"
 
 #include <stdio.h>

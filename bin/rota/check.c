@@ -14,15 +14,15 @@
 #include "bin/rota/format.h"
 #include "bin/rota/submit_options.h"
 #include "bin/rota/table.h"
-#include "jobmgr/option.h"
-#include "jobmgr/translate.h"
+#include "jobmgr/translate/option.h"
+#include "jobmgr/translate/translate.h"
 #include "lib/err.h"
 
 const struct verb_option check_options[] = {
 	{256, "dot", NULL, "print the graph of steps, for dot of Graphviz"},
 	{VERB_JSON, "json", NULL, "print the plan as JSON"},
 #define OPTION SUBMIT_OPTIONS_ROW
-#include "jobmgr/options.def"
+#include "jobmgr/translate/options.def"
 #undef OPTION
 	{0, NULL, NULL, NULL},
 };

@@ -5,13 +5,13 @@
 #include "bin/rota/act.h"
 #include "bin/rota/submit_options.h"
 #include "bin/rota/verb.h"
-#include "jobmgr/option.h"
+#include "jobmgr/translate/option.h"
 
 const struct verb_option modify_options[] = {
 	{256, "quiet", NULL, "print nothing while all goes well"},
 	VERB_OPTION_JSON,
 #define OPTION SUBMIT_OPTIONS_ROW
-#include "jobmgr/options.def"
+#include "jobmgr/translate/options.def"
 #undef OPTION
 	{0, NULL, NULL, NULL},
 };

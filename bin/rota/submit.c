@@ -15,7 +15,7 @@
 #include "bin/rota/submit_options.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/wait.h"
-#include "jobmgr/option.h"
+#include "jobmgr/translate/option.h"
 #include "lib/err.h"
 
 enum { SUBMIT_PARSABLE = 256, SUBMIT_WAIT, SUBMIT_KEY, SUBMIT_MOST = 256 << 20 };
@@ -26,7 +26,7 @@ const struct verb_option submit_options[] = {
 	{SUBMIT_KEY, "client-key", "KEY", "name of this submission: a second one with the same key gives the same job"},
 	VERB_OPTION_JSON,
 #define OPTION SUBMIT_OPTIONS_ROW
-#include "jobmgr/options.def"
+#include "jobmgr/translate/options.def"
 #undef OPTION
 	{0, NULL, NULL, NULL},
 };

@@ -1,7 +1,7 @@
 /* submit_options.c - parts the options of a submission from operands and writes each in its one long form.
  *
  * What a value means is the gate's business: it translates script and options together. Here only the spelling is read, from the
- * same table (jobmgr/options.def). */
+ * same table (jobmgr/translate/options.def). */
 #include "bin/rota/submit_options.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "bin/rota/call.h"
-#include "jobmgr/option.h"
+#include "jobmgr/translate/option.h"
 #include "lib/err.h"
 
 /* Add "--name=value" or "--name". */

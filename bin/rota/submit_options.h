@@ -1,4 +1,4 @@
-/* submit_options.h - the options of a submission (jobmgr/options.def) on a command line, for `rota submit`, `rota
+/* submit_options.h - the options of a submission (jobmgr/translate/options.def) on a command line, for `rota submit`, `rota
  * check` and `rota modify`; and the one script that the first two are about. */
 #ifndef ROTA_BIN_SUBMIT_OPTIONS_H
 #define ROTA_BIN_SUBMIT_OPTIONS_H

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "jobmgr/option.h"
+#include "jobmgr/translate/option.h"
 #include "lib/err.h"
 
 enum { MOST_NODES = 65536 };

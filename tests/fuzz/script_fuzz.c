@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jobmgr/translate.h"
+#include "jobmgr/translate/translate.h"
 #include "lib/err.h"
 #include "lib/order.h"
 

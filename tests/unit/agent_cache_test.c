@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "lib/seal.h"
-#include "procmgr/agent_parts.h"
+#include "procmgr/agent/agent_parts.h"
 
 static char dir[] = "/tmp/rota-agent-test.XXXXXX";
 

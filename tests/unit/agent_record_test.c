@@ -1,7 +1,7 @@
 /* agent_record_test.c - journal records as JSON, and orders as messages. */
 #include "tests/unit/unit.h"
 
-#include "procmgr/agent_parts.h"
+#include "procmgr/agent/agent_parts.h"
 
 static const struct record_key key = {812, 3, 1};
 

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "jobmgr/gate_answer.h"
+#include "jobmgr/gate/gate_answer.h"
 
 static void statuses(void **state)
 {

@@ -1,7 +1,7 @@
 /* gate_modify_test.c - what of a spec somebody else than its owner may have changed. */
 #include "tests/unit/unit.h"
 
-#include "jobmgr/gate_modify.h"
+#include "jobmgr/gate/gate_modify.h"
 #include "lib/order.h"
 
 static const struct order_spec sample = {

@@ -1,7 +1,7 @@
 /* gate_route_test.c - verbs, and the two ways to write a request. */
 #include "tests/unit/unit.h"
 
-#include "jobmgr/gate_route.h"
+#include "jobmgr/gate/gate_route.h"
 
 static void known_verbs(void **state)
 {

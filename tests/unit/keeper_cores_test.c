@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "procmgr/fence_cores.h"
+#include "procmgr/keeper/fence_cores.h"
 
 static int count_usable(void)
 {

@@ -1,7 +1,7 @@
 /* keeper_environment_test.c - the variables of tasks and hooks. */
 #include "tests/unit/unit.h"
 
-#include "procmgr/task_environment.h"
+#include "procmgr/keeper/task_environment.h"
 
 static struct order order;
 static struct task_owner owner = {1000, 1000, 1000, (char *)"ann", (char *)"/home/ann", (char *)"/bin/zsh"};

@@ -1,7 +1,7 @@
 /* keeper_record_test.c - what a keeper says of a step's end, and names of attempts. */
 #include "tests/unit/unit.h"
 
-#include "procmgr/keeper_parts.h"
+#include "procmgr/keeper/keeper_parts.h"
 
 static void says(const struct keeper *k, const char *cause, const char *outcome)
 {

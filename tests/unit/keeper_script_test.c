@@ -1,8 +1,8 @@
 /* keeper_script_test.c - cutting a script, and resource limits. */
 #include "tests/unit/unit.h"
 
-#include "procmgr/task_limit.h"
-#include "procmgr/task_script.h"
+#include "procmgr/keeper/task_limit.h"
+#include "procmgr/keeper/task_script.h"
 
 static void cuts(const char *script, int pre_from, int pre_to, int from, int to, const char *expected)
 {

@@ -1,7 +1,7 @@
 /* launcher_control_test.c - what the launcher passes on to keepers. */
 #include "tests/unit/unit.h"
 
-#include "procmgr/launcher_parts.h"
+#include "procmgr/launcher/launcher_parts.h"
 
 /* Check a message of name, value, name, value, ..., NULL. */
 static struct fields *check(const char *name, ...)

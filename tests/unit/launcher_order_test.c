@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "lib/order.h"
-#include "procmgr/launcher_parts.h"
+#include "procmgr/launcher/launcher_parts.h"
 
 enum { NOW = 1000000 };
 

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-#include "jobmgr/lead_load.h"
-#include "jobmgr/lead_value.h"
-#include "jobmgr/schedule_arena.h"
+#include "jobmgr/lead/lead_load.h"
+#include "jobmgr/lead/lead_value.h"
+#include "jobmgr/schedule/schedule_arena.h"
 
 /* A result with one row: names and values (NULL: null) in turn. */
 static PGresult *one_row(const char *const *pairs)

@@ -1,9 +1,9 @@
 /* lead_order_test.c - decisions to commits: numbers, shares, signatures, refusals, groups, sets. */
 #include "tests/unit/unit.h"
 
-#include "jobmgr/lead_order.h"
-#include "jobmgr/schedule_arena.h"
-#include "jobmgr/sign.h"
+#include "jobmgr/lead/lead_order.h"
+#include "jobmgr/schedule/schedule_arena.h"
+#include "jobmgr/lead/sign.h"
 #include "lib/order.h"
 
 static const char hash_a[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";

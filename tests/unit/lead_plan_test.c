@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "jobmgr/lead_plan.h"
+#include "jobmgr/lead/lead_plan.h"
 
 static void entries(void **state)
 {

@@ -1,7 +1,7 @@
 /* option_pbs_test.c - #PBS options in terms of Rota's. */
 #include <time.h>
 
-#include "jobmgr/option_pbs.h"
+#include "jobmgr/translate/option_pbs.h"
 #include "tests/unit/unit.h"
 
 #define NOW INT64_C(1900000000) /* 2030-03-17T17:46:40 UTC, a Sunday */

@@ -1,6 +1,6 @@
 /* option_test.c - the table of options: one spelling, one row; the nearest name; which arguments are options. */
-#include "jobmgr/option.h"
-#include "jobmgr/option_text.h"
+#include "jobmgr/translate/option.h"
+#include "jobmgr/translate/option_text.h"
 #include "tests/unit/unit.h"
 
 /* One spelling, one row. */

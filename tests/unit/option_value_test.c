@@ -1,7 +1,7 @@
 /* option_value_test.c - the parsers of option values: what passes and as what, what is refused and why. */
 #include <time.h>
 
-#include "jobmgr/option.h"
+#include "jobmgr/translate/option.h"
 #include "tests/unit/unit.h"
 
 #define NOW INT64_C(1900000000) /* 2030-03-17T17:46:40 UTC, a Sunday */

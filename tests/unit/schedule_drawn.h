@@ -14,8 +14,8 @@
 
 #include <math.h>
 
-#include "jobmgr/schedule.h"
-#include "jobmgr/schedule_arena.h"
+#include "jobmgr/schedule/schedule.h"
+#include "jobmgr/schedule/schedule_arena.h"
 #include "tests/unit/unit.h"
 
 enum { DRAW_MOST = 128, DRAW_NOW = 1000 };

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "jobmgr/schedule.h"
+#include "jobmgr/schedule/schedule.h"
 
 enum { NODES = 1000, CPUS = 64, STEPS = 10000 };
 

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#include "jobmgr/schedule.h"
-#include "jobmgr/schedule_arena.h"
+#include "jobmgr/schedule/schedule.h"
+#include "jobmgr/schedule/schedule_arena.h"
 #include "tests/unit/unit.h"
 
 enum { WORLD_NODES = 12, WORLD_UNITS = 4, WORLD_STEPS = 48, WORLD_RUNNING = 512 };

@@ -4,8 +4,8 @@
 
 #include <time.h>
 
-#include "jobmgr/option_value.h"
-#include "jobmgr/translate.h"
+#include "jobmgr/translate/option_value.h"
+#include "jobmgr/translate/translate.h"
 #include "lib/order.h"
 #include "tests/unit/unit.h"
 

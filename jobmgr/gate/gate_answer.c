@@ -1,0 +1,117 @@
+/* gate_answer.c - SQLSTATEs to HTTP statuses, errors to JSON.
+ *
+ * The rest of the gate calls it. What always holds: every error that leaves the gate has this one form, so a client needs one
+ * reader for it, and a status says whose fault it was: 4xx the request's, 503 worth another try, 500 a fault of Rota. */
+#include "jobmgr/gate/gate_answer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Classes of SQLSTATE, the longest prefix first; RTnnn speaks for itself. */
+static const struct {
+	const char *prefix;
+	int status;
+} statuses[] = {
+	{"57014", 504}, /* cancelled by a statement timeout */
+	{"22", 422},	/* data: a value out of range, a bad number */
+	{"23", 422},	/* a constraint */
+	{"28", 401},	/* a credential */
+	{"40", 503},	/* rolled back: serialization, deadlock */
+	{"08", 503},	/* no connection */
+	{"53", 503},	/* the database is out of something */
+	{"57", 503},	/* the database shuts down */
+};
+
+static const struct {
+	int status;
+	const char *reason;
+} reasons[] = {
+	{200, "OK"},
+	{400, "Bad Request"},
+	{401, "Unauthorized"},
+	{403, "Forbidden"},
+	{404, "Not Found"},
+	{405, "Method Not Allowed"},
+	{409, "Conflict"},
+	{412, "Precondition Failed"},
+	{413, "Content Too Large"},
+	{422, "Unprocessable Content"},
+	{429, "Too Many Requests"},
+	{500, "Internal Server Error"},
+	{503, "Service Unavailable"},
+	{504, "Gateway Timeout"},
+};
+
+bool gate_refuse(struct err *e, const char *code, const char *format, ...)
+{
+	char message[sizeof e->message];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(message, sizeof message, format, args);
+	va_end(args);
+	err_set(e, "%s", message);
+	snprintf(e->code, sizeof e->code, "%s", code);
+	return false;
+}
+
+int gate_status(const char *code)
+{
+	if (strncmp(code, "RT", 2) == 0) {
+		int status = atoi(code + 2);
+
+		return status >= 400 && status <= 599 ? status : 500;
+	}
+	for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+		if (strncmp(code, statuses[i].prefix, strlen(statuses[i].prefix)) == 0)
+			return statuses[i].status;
+	}
+	return 500;
+}
+
+const char *gate_reason(int status)
+{
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+		if (reasons[i].status == status)
+			return reasons[i].reason;
+	}
+	return "Error";
+}
+
+/* A JSON string of any bytes: what is not UTF-8 (cut in the middle of a character, say) is shown as "?". */
+static json_t *text_json(const char *text)
+{
+	json_t *value = json_string(text);
+
+	if (!value) {
+		char *ascii = xstrdup(text);
+
+		for (char *c = ascii; *c; c++) {
+			if ((unsigned char)*c >= 0x80)
+				*c = '?';
+		}
+		value = json_string(ascii);
+		free(ascii);
+	}
+	return value;
+}
+
+char *gate_error_text(const struct err *e, json_t *problems)
+{
+	json_t *error = json_object(), *root = json_object();
+	char *text;
+
+	json_object_set_new(error, "code", json_string(e->code[0] ? e->code : "RT500"));
+	json_object_set_new(error, "message", text_json(e->message));
+	json_object_set_new(error, "hint", e->hint[0] ? text_json(e->hint) : json_null());
+	if (problems)
+		json_object_set_new(error, "problems", problems);
+	json_object_set_new(root, "error", error);
+	text = json_dumps(root, JSON_COMPACT);
+	json_decref(root);
+	if (!text)
+		die("could not write an error as JSON");
+	return text;
+}

@@ -1,0 +1,329 @@
+/* gate_call.c - the life of one request: who asks, what for, one call of the database, the answer.
+ *
+ * gate.c begins calls; gate_submit.c, gate_modify.c and gate_park.c say how a verb differs from "call the function, pass its
+ * answer on". What always holds: nothing here blocks, each request is answered at most once, and an identity comes from the
+ * credential only. */
+#include "jobmgr/gate/gate_call.h"
+
+#include <event2/buffer.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_modify.h"
+#include "jobmgr/gate/gate_park.h"
+#include "jobmgr/gate/gate_submit.h"
+#include "lib/log.h"
+
+enum { CALL_PATIENCE = 60, CALL_RETRIES = 3, CALL_LARGEST = 1024 * 1024 /* bytes of a request that carries no script */ };
+
+int64_t gate_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void call_free(struct gate_call *c)
+{
+	TAILQ_REMOVE(&c->gate->calls, c, link);
+	gate_park_end(c);
+	event_free(c->timer);
+	gate_claim_free(c->claim);
+	json_decref(c->request);
+	json_decref(c->work);
+	free(c->bytes);
+	free(c);
+}
+
+/* Send the answer; from now on nobody waits for one. */
+static void call_answer(struct gate_call *c, int status, const char *text)
+{
+	struct evhttp_request *http = c->http;
+	struct evkeyvalq *headers;
+	struct evbuffer *body;
+
+	if (!http)
+		return;
+	c->http = NULL;
+	headers = evhttp_request_get_output_headers(http);
+	body = evhttp_request_get_output_buffer(http);
+	evhttp_add_header(headers, "Content-Type", "application/json");
+	evhttp_add_header(headers, "Cache-Control", "no-store");
+	if (status == 401)
+		evhttp_add_header(headers, "WWW-Authenticate", "Munge");
+	if (status == 405)
+		evhttp_add_header(headers, "Allow", c->route->flags & GATE_READ ? "GET, POST" : "POST");
+	if (status == 503)
+		evhttp_add_header(headers, "Retry-After", "1");
+	if (c->gate->draining)
+		evhttp_add_header(headers, "Connection", "close");
+	evbuffer_add(body, text, strlen(text));
+	evbuffer_add(body, "\n", 1);
+	evhttp_send_reply(http, status, gate_reason(status), NULL);
+}
+
+static void call_answer_error(struct gate_call *c, const struct err *e, json_t *problems)
+{
+	char *text = gate_error_text(e, problems);
+	int status = gate_status(e->code);
+
+	if (status == 500)
+		log_error("%s: %s %s", c->route ? c->route->verb : "request", e->code, e->message);
+	call_answer(c, status, text);
+	free(text);
+}
+
+void gate_call_reply(struct gate_call *c, const char *text)
+{
+	call_answer(c, 200, text);
+	call_free(c);
+}
+
+void gate_call_fail(struct gate_call *c, const struct err *e, json_t *problems)
+{
+	call_answer_error(c, e, problems);
+	call_free(c);
+}
+
+void gate_call_pass(struct gate_call *c, const char *text, const struct err *e)
+{
+	if (e)
+		gate_call_fail(c, e, NULL);
+	else
+		gate_call_reply(c, text);
+}
+
+void gate_calls_lost(struct gate_office *gate, struct evhttp_connection *connection)
+{
+	struct gate_call *c;
+
+	TAILQ_FOREACH(c, &gate->calls, link)
+	{
+		/* a request that evhttp took off its connection before stays ours, and goes with the reply that nobody reads */
+		if (c->http && evhttp_request_get_connection(c->http) == connection)
+			c->http = NULL;
+	}
+}
+
+void gate_calls_free(struct gate_office *gate)
+{
+	while (!TAILQ_EMPTY(&gate->calls))
+		call_free(TAILQ_FIRST(&gate->calls));
+}
+
+static void call_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct gate_call *c = arg;
+	struct err e;
+
+	(void)fd;
+	(void)what;
+	if (!c->flying) {
+		c->wake(c);
+		return;
+	}
+	gate_refuse(&e, "RT504", "the database did not answer within %d s", CALL_PATIENCE);
+	err_hint(&e, "Whether the request took effect is not known; look before you repeat it.");
+	call_answer_error(c, &e, NULL); /* the call itself ends when the database answers */
+}
+
+/* A failure of the database in the client's terms. */
+static void call_explain(const struct gate_call *c, struct err *e)
+{
+	if (strncmp(e->code, "08", 2) != 0 || e->hint[0])
+		return;
+	if (c->route->flags & GATE_READ || strcmp(e->code, "08003") == 0)
+		err_hint(e, "The database is out of reach and nothing was done; the job manager keeps trying.");
+	else
+		err_hint(e, "The database is out of reach; whether the request took effect is not known.");
+}
+
+static void call_returned(struct db *db, PGresult *result, const struct err *failure, void *arg)
+{
+	struct gate_call *c = arg;
+	struct err e;
+
+	(void)db;
+	c->flying = false;
+	gate_lane_done(c->lane);
+	event_del(c->timer);
+	if (!c->http) {
+		call_free(c);
+		return;
+	}
+	if (result && PQntuples(result) == 1 && PQnfields(result) == 1 && !PQgetisnull(result, 0, 0)) {
+		c->then(c, PQgetvalue(result, 0, 0), NULL);
+		return;
+	}
+	if (!result && strncmp(failure->code, "40", 2) == 0 && c->retries++ < CALL_RETRIES) {
+		c->issue(c);
+		return;
+	}
+	if (result)
+		gate_refuse(&e, "RT500", "the database did not answer with one value");
+	else
+		e = *failure;
+	call_explain(c, &e);
+	c->then(c, NULL, &e);
+}
+
+void gate_call_db(struct gate_call *c, enum api_function function, const struct db_param *params, int count, gate_then *then)
+{
+	struct timeval patience = {.tv_sec = CALL_PATIENCE};
+
+	c->then = then;
+	c->flying = true;
+	event_add(c->timer, &patience);
+	c->lane = gate_lane_call(c->gate->lanes, function, params, count, call_returned, c);
+}
+
+void gate_call_request(struct gate_call *c, enum api_function function, const json_t *request, gate_then *then)
+{
+	char uid[16], *text = json_dumps(request, JSON_COMPACT);
+
+	if (!text)
+		die("could not write a request as JSON");
+	snprintf(uid, sizeof uid, "%u", (unsigned)c->claim->uid);
+	gate_call_db(c, function, (struct db_param[]){{uid, -1}, {c->claim->user, -1}, {text, -1}}, 3, then);
+	free(text);
+}
+
+static void call_plain(struct gate_call *c)
+{
+	gate_call_request(c, c->route->function, c->request, gate_call_pass);
+}
+
+/* The verb's own way, now that all is known. */
+static void call_dispatch(struct gate_call *c)
+{
+	if (c->route->flags & GATE_SUBMIT) {
+		gate_submit(c);
+	} else if (c->route->flags & GATE_MODIFY) {
+		gate_modify(c);
+	} else if (c->route->flags & GATE_PARK) {
+		gate_park(c);
+	} else {
+		c->issue = call_plain;
+		call_plain(c);
+	}
+}
+
+static void call_identified(struct gate_claim *claim, const struct err *failure, void *arg)
+{
+	struct gate_call *c = arg;
+	struct err e;
+
+	c->claim = claim;
+	if (!c->http) {
+		call_free(c);
+		return;
+	}
+	if (failure) {
+		gate_call_fail(c, failure, NULL);
+		return;
+	}
+	if (strcmp(claim->method, "GET") == 0)
+		c->request = gate_request_query(evhttp_uri_get_query(evhttp_request_get_evhttp_uri(c->http)), &e);
+	else
+		c->request = gate_request_body(claim->body, claim->size, &e);
+	free(claim->body);
+	claim->body = NULL;
+	if (!c->request) {
+		gate_call_fail(c, &e, NULL);
+	} else if (!gate_lanes_up(c->gate->lanes) && !(c->route->flags & GATE_PARK)) {
+		gate_refuse(&e, "08001", "the job manager has no connection to the database");
+		err_hint(&e, "It keeps trying; nothing was done, try again soon.");
+		gate_call_fail(c, &e, NULL);
+	} else {
+		call_dispatch(c);
+	}
+}
+
+/* What the Authorization header holds behind "Munge ", or NULL. */
+static const char *call_credential(struct evhttp_request *http)
+{
+	const char *header = evhttp_find_header(evhttp_request_get_input_headers(http), "Authorization");
+
+	return header && strncasecmp(header, "Munge ", 6) == 0 ? header + 6 : NULL;
+}
+
+static void call_identify(struct gate_call *c, const char *method, const char *credential)
+{
+	struct gate_claim *claim = xcalloc(1, sizeof *claim);
+	struct evbuffer *body = evhttp_request_get_input_buffer(c->http);
+
+	claim->credential = xstrdup(credential);
+	claim->method = xstrdup(method);
+	claim->target = xstrdup(evhttp_request_get_uri(c->http));
+	claim->ask_groups = c->route->flags & (GATE_SUBMIT | GATE_MODIFY);
+	claim->size = evbuffer_get_length(body);
+	claim->body = xmalloc(claim->size + 1);
+	evbuffer_remove(body, claim->body, claim->size);
+	claim->body[claim->size] = '\0';
+	gate_auth_check(c->gate->auth, claim, call_identified, c);
+}
+
+/* The two answers that need no credential; the text is malloc'ed, NULL for any other path. */
+static char *call_public(const struct gate_office *gate, const char *path)
+{
+	json_t *answer = NULL;
+	char *text;
+
+	if (strcmp(path, "/v1/ping") == 0)
+		answer = json_pack("{s:b, s:s, s:b, s:b}", "ok", true, "version", ROTA_VERSION, "leader", gate->leader,
+				   "database", gate_lanes_up(gate->lanes));
+	else if (strcmp(path, "/v1/") == 0 || strcmp(path, "/v1") == 0)
+		answer = gate_route_list();
+	if (!answer)
+		return NULL;
+	text = json_dumps(answer, JSON_COMPACT);
+	json_decref(answer);
+	return text;
+}
+
+static bool call_route(struct gate_call *c, enum evhttp_cmd_type method, const char *path, struct err *e)
+{
+	if (c->gate->draining)
+		return gate_refuse(e, "RT503", "the job manager is shutting down");
+	c->route = gate_route_find(path, e);
+	if (!c->route)
+		return false;
+	if (method == EVHTTP_REQ_GET && !(c->route->flags & GATE_READ))
+		return gate_refuse(e, "RT405", "\"%s\" changes things, so it takes POST", c->route->verb);
+	if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_POST)
+		return gate_refuse(e, "RT405", "verbs take GET, or POST with a JSON object");
+	if (!(c->route->flags & GATE_SUBMIT) && evbuffer_get_length(evhttp_request_get_input_buffer(c->http)) > CALL_LARGEST)
+		return gate_refuse(e, "RT413", "a request for \"%s\" has %d bytes at most", c->route->verb, CALL_LARGEST);
+	return true;
+}
+
+void gate_call_begin(struct gate_office *gate, struct evhttp_request *http)
+{
+	struct gate_call *c = xcalloc(1, sizeof *c);
+	enum evhttp_cmd_type method = evhttp_request_get_command(http);
+	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(http)), *credential = call_credential(http);
+	char *text = method == EVHTTP_REQ_GET && path ? call_public(gate, path) : NULL;
+	struct err e;
+
+	c->gate = gate;
+	c->http = http;
+	c->timer = event_new(gate->base, -1, 0, call_timer, c);
+	TAILQ_INSERT_TAIL(&gate->calls, c, link);
+	if (text) {
+		gate_call_reply(c, text);
+	} else if (!call_route(c, method, path ? path : "", &e)) {
+		gate_call_fail(c, &e, NULL);
+	} else if (!credential) {
+		gate_refuse(&e, "RT401", "the request has no credential");
+		err_hint(&e, "Send the header \"Authorization: Munge CREDENTIAL\"; docs/reporting.md shows how.");
+		gate_call_fail(c, &e, NULL);
+	} else {
+		call_identify(c, method == EVHTTP_REQ_GET ? "GET" : "POST", credential);
+	}
+	free(text);
+}

@@ -1,0 +1,166 @@
+/* gate_listen.c - Unix socket, TCP socket, TLS.
+ *
+ * gate.c calls it at its start. What always holds: whoever may connect to the Unix socket is nobody yet (a credential says who
+ * asks), so its mode is 0666; a socket file is removed only by the holder of its lock. */
+#include "jobmgr/gate/gate_listen.h"
+
+#include <errno.h>
+#include <event2/bufferevent_ssl.h>
+#include <event2/util.h>
+#include <netinet/in.h>
+#include <netdb.h>
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "lib/log.h"
+
+enum { BACKLOG = 512 };
+
+/* Remove what is left of a former gate, and nothing but a socket. */
+static bool unlink_stale(const char *path, struct err *e)
+{
+	struct stat found;
+
+	if (lstat(path, &found) < 0)
+		return errno == ENOENT || err_sys(e, "could not look at \"%s\"", path);
+	if (!S_ISSOCK(found.st_mode))
+		return err_set(e, "\"%s\" is in the way and is no socket", path);
+	return unlink(path) == 0 || err_sys(e, "could not remove the stale socket \"%s\"", path);
+}
+
+int gate_listen_unix(const char *path, struct err *e)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (strlen(path) >= sizeof address.sun_path) {
+		err_set(e, "socket path \"%s\" is longer than %zu bytes", path, sizeof address.sun_path - 1);
+		return -1;
+	}
+	strcpy(address.sun_path, path);
+	if (!unlink_stale(path, e))
+		return -1;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		err_sys(e, "could not make a socket");
+		return -1;
+	}
+	if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || chmod(path, 0666) < 0 || listen(fd, BACKLOG) < 0) {
+		err_sys(e, "could not listen at \"%s\"", path);
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Tell under which address and port a socket is reached: the port may have been chosen by the kernel. */
+static void log_address(int fd)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t length = sizeof address;
+	char text[INET6_ADDRSTRLEN] = "";
+
+	if (getsockname(fd, (struct sockaddr *)&address, &length) < 0)
+		return;
+	if (address.ss_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&address;
+
+		evutil_inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof text);
+		log_info("HTTPS at [%s]:%d", text, ntohs(in6->sin6_port));
+	} else {
+		const struct sockaddr_in *in = (const struct sockaddr_in *)&address;
+
+		evutil_inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
+		log_info("HTTPS at %s:%d", text, ntohs(in->sin_port));
+	}
+}
+
+/* "0.0.0.0:6820" or "[::]:6820" as an address; port 0: the kernel chooses one. Freed by freeaddrinfo. */
+static struct addrinfo *parse_address(const char *text, struct err *e)
+{
+	const struct addrinfo hints = {
+		.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	const char *colon = strrchr(text, ':');
+	struct addrinfo *found = NULL;
+	char *host;
+	size_t length;
+
+	if (colon) {
+		host = xstrndup(text, (unsigned long)(colon - text));
+		length = strlen(host);
+		if (length > 1 && host[0] == '[' && host[length - 1] == ']') {
+			host[length - 1] = '\0';
+			memmove(host, host + 1, length - 1);
+		}
+		if (getaddrinfo(host, colon + 1, &hints, &found) != 0)
+			found = NULL;
+		free(host);
+	}
+	if (!found) {
+		err_set(e, "\"%s\" is not an address and port", text);
+		err_hint(e, "Write for example 0.0.0.0:6820 or [::]:6820.");
+	}
+	return found;
+}
+
+int gate_listen_tcp(const char *text, struct err *e)
+{
+	struct addrinfo *address = parse_address(text, e);
+	int fd, one = 1;
+
+	if (!address)
+		return -1;
+	fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
+	    bind(fd, address->ai_addr, address->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0) {
+		err_sys(e, "could not listen at %s", text);
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
+	}
+	freeaddrinfo(address);
+	if (fd >= 0)
+		log_address(fd);
+	return fd;
+}
+
+static SSL_CTX *tls_fail(SSL_CTX *tls, const char *path, struct err *e)
+{
+	err_set(e, "could not use \"%s\" for HTTPS: %s", path, ERR_reason_error_string(ERR_peek_last_error()));
+	ERR_clear_error();
+	SSL_CTX_free(tls);
+	return NULL;
+}
+
+SSL_CTX *gate_tls_new(const struct conf *conf, struct err *e)
+{
+	SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
+
+	if (!tls)
+		die("could not make a TLS context");
+	SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
+	SSL_CTX_set_options(tls, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+	if (SSL_CTX_use_certificate_chain_file(tls, conf->gate_certificate) != 1)
+		return tls_fail(tls, conf->gate_certificate, e);
+	if (SSL_CTX_use_PrivateKey_file(tls, conf->gate_private_key, SSL_FILETYPE_PEM) != 1 ||
+	    SSL_CTX_check_private_key(tls) != 1)
+		return tls_fail(tls, conf->gate_private_key, e);
+	return tls;
+}
+
+struct bufferevent *gate_tls_buffer(struct event_base *base, SSL_CTX *tls)
+{
+	struct bufferevent *buffer;
+
+	if (!tls)
+		return bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	buffer = bufferevent_openssl_socket_new(base, -1, SSL_new(tls), BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
+	if (buffer)
+		bufferevent_openssl_set_allow_dirty_shutdown(buffer, 1);
+	return buffer;
+}

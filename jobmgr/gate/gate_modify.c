@@ -1,0 +1,200 @@
+/* gate_modify.c - modification: read the steps as they stand, let the translator change them, authenticate them anew.
+ *
+ * gate_call.c calls it. What always holds: only a step whose authenticator fits is authenticated again, so a row that was altered
+ * in the database is not made good by a modify; and only its owner (or root) changes what a step runs, so to be an operator
+ * is not to be everybody. */
+#include "jobmgr/gate/gate_modify.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_translate.h"
+#include "jobmgr/lead/sign.h"
+#include "lib/fields.h"
+
+/* Fields of a spec that tell a step's place in the cluster; every other one is the owner's alone. */
+static const char *const placing[] = {"job_name", "account", "partition", "submit_ntasks", "cpus_per_task"};
+
+static bool field_places(const char *name)
+{
+	for (size_t i = 0; i < sizeof placing / sizeof *placing; i++) {
+		if (strcmp(name, placing[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool gate_spec_runs_alike(const char *before, const char *after)
+{
+	struct fields *old = fields_parse(before, strlen(before), NULL), *new = fields_parse(after, strlen(after), NULL);
+	bool alike = old && new &&fields_count(old) == fields_count(new);
+
+	for (int i = 0; alike && i < fields_count(old); i++) {
+		const char *name = fields_name(old, i), *value = fields_get(new, name);
+
+		alike = value && (field_places(name) || strcmp(value, fields_value(old, i)) == 0);
+	}
+	fields_free(old);
+	fields_free(new);
+	return alike;
+}
+
+/* Who and what a step of api.job_spec is about; false where a member is missing. */
+static bool step_subject(const json_t *step, struct sign_subject *s, struct err *e)
+{
+	s->uid = (uid_t)json_integer_value(json_object_get(step, "uid"));
+	s->gid = (gid_t)json_integer_value(json_object_get(step, "gid"));
+	s->user = json_string_value(json_object_get(step, "user"));
+	s->script_hash = json_string_value(json_object_get(step, "script_hash"));
+	s->environment_hash = json_string_value(json_object_get(step, "environment_hash"));
+	s->spec = json_string_value(json_object_get(step, "spec"));
+	if (json_is_integer(json_object_get(step, "uid")) && json_is_integer(json_object_get(step, "gid")) && s->user &&
+	    s->script_hash && s->environment_hash && s->spec)
+		return true;
+	return gate_refuse(e, "RT500", "the database's answer lacks facts of a step");
+}
+
+/* Members of the changed step that differ from the step before. */
+static json_t *step_changes(const json_t *before, const json_t *after)
+{
+	json_t *changes = json_object(), *value;
+	const char *name;
+
+	json_object_foreach((json_t *)after, name, value)
+	{
+		if (strcmp(name, "spec") != 0 && !json_equal(value, json_object_get(before, name)))
+			json_object_set(changes, name, value);
+	}
+	return changes;
+}
+
+/* A changed step as api.job_modify takes it, NULL where the caller may not have it changed. */
+static json_t *step_changed(const struct gate_call *c, const json_t *before, const json_t *after, struct err *e)
+{
+	const char *auth = json_string_value(json_object_get(before, "auth"));
+	const char *spec = json_string_value(json_object_get(after, "spec"));
+	char hex[SEAL_HEX_SIZE];
+	struct sign_subject subject;
+
+	if (!step_subject(before, &subject, e))
+		return NULL;
+	if (!auth || !sign_authenticator_check(c->gate->key, &subject, auth)) {
+		gate_refuse(e, "RT409", "step \"%s\" is not as its owner submitted it",
+			    json_string_value(json_object_get(before, "name")));
+		err_hint(e, "Its row was altered in the database; it will not be run. Cancel it and submit it again.");
+		return NULL;
+	}
+	if (c->claim->uid != subject.uid && c->claim->uid != 0 && !gate_spec_runs_alike(subject.spec, spec)) {
+		gate_refuse(e, "RT403", "only its owner \"%s\" may change what a step runs and how", subject.user);
+		return NULL;
+	}
+	subject.spec = spec;
+	sign_authenticator(c->gate->key, &subject, hex);
+	return json_pack("{s:O, s:O, s:o, s:s, s:s}", "job_id", json_object_get(before, "job_id"), "request_id",
+			 json_object_get(before, "request_id"), "changed", step_changes(before, after), "spec", spec, "auth",
+			 hex);
+}
+
+static void modify_begin(struct gate_call *c);
+
+static void modify_store(struct gate_call *c)
+{
+	gate_call_request(c, API_job_modify, c->work, gate_call_pass);
+}
+
+/* Change one step after the other; false after the call was ended with what is wrong. */
+static bool modify_steps(struct gate_call *c, const json_t *steps, const struct translate_request *request, json_t *changed)
+{
+	struct translate_problems problems = {0};
+	const json_t *step;
+	size_t i;
+	struct err e;
+
+	json_array_foreach(steps, i, step)
+	{
+		json_t *answer = translate_modify(request, c->gate->limits, step, &problems), *one;
+
+		if (!answer) {
+			if (!gate_limits_again(c, modify_begin))
+				gate_call_problems(c, "", &problems);
+			translate_problems_free(&problems);
+			return false;
+		}
+		one = step_changed(c, step, json_object_get(answer, "step"), &e);
+		json_object_set(changed, "job", json_object_get(answer, "job"));
+		json_object_set(changed, "options", json_object_get(answer, "options"));
+		json_decref(answer);
+		if (!one) {
+			gate_call_fail(c, &e, NULL);
+			return false;
+		}
+		json_array_append_new(json_object_get(changed, "steps"), one);
+	}
+	return true;
+}
+
+static void modify_translate(struct gate_call *c, const json_t *steps)
+{
+	struct translate_request request = {.home = c->claim->home, .now = (int64_t)time(NULL)};
+	const char **options = NULL;
+	json_t *changed =
+		json_pack("{s:[], s:O, s:O?}", "steps", "jobs", json_object_get(c->request, "jobs"), "groups", c->claim->groups);
+	struct err e;
+
+	if (!gate_member_texts(c->request, "options", &options, &request.option_count, &e) ||
+	    !gate_member_text(c->request, "workdir", "/", &request.workdir, &e)) {
+		gate_call_fail(c, &e, NULL);
+	} else {
+		request.options = options;
+		if (modify_steps(c, steps, &request, changed)) {
+			json_decref(c->work);
+			c->work = json_incref(changed);
+			c->issue = modify_store;
+			modify_store(c);
+		}
+	}
+	json_decref(changed);
+	free(options);
+}
+
+static void modify_read(struct gate_call *c, const char *text, const struct err *failure)
+{
+	json_t *answer = text ? json_loads(text, 0, NULL) : NULL;
+	const json_t *steps = json_object_get(answer, "steps");
+	struct err e;
+
+	if (failure) {
+		gate_call_fail(c, failure, NULL);
+	} else if (!json_is_array(steps)) {
+		gate_refuse(&e, "RT500", "the database's answer has no list of steps");
+		gate_call_fail(c, &e, NULL);
+	} else {
+		modify_translate(c, steps);
+	}
+	json_decref(answer);
+}
+
+static void modify_ask(struct gate_call *c)
+{
+	gate_call_request(c, API_job_spec, c->request, modify_read);
+}
+
+static void modify_begin(struct gate_call *c)
+{
+	c->issue = modify_ask;
+	modify_ask(c);
+}
+
+void gate_modify(struct gate_call *c)
+{
+	struct err e;
+
+	if (!json_object_get(c->request, "jobs") || !json_array_size(json_object_get(c->request, "options"))) {
+		gate_refuse(&e, "RT422", "the request needs \"jobs\" and \"options\", two lists of strings");
+		gate_call_fail(c, &e, NULL);
+	} else {
+		gate_limits(c, modify_begin);
+	}
+}

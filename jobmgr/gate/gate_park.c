@@ -1,0 +1,166 @@
+/* gate_park.c - long polling: a request looks, and while there is nothing to tell it waits for a bell and looks again.
+ *
+ * gate_call.c hands over requests of routes with GATE_PARK, gate.c passes bells on. What always holds: a parked request has at
+ * most one call under way, looks at most every PARK_GAP ms (so that all parked ones together make at most a thousand calls a
+ * second, and each one, however much it asks for, takes a fifth of a connection at most), looks once more when its time is over, and is then answered; so a lost bell costs latency only. A connection to the
+ * database that is lost in between is waited for: looking does no harm twice. */
+#include "jobmgr/gate/gate_park.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <event2/bufferevent.h>
+
+#include "jobmgr/gate/gate_answer.h"
+
+enum { PARK_GAP = 20, PARK_REST = 5, PARK_DEFAULT = 30, PARK_LONGEST = 3600, PARK_DATABASE_GAP = 500 };
+
+/* timeout_s of a request: a number, or a string of digits (of a query). */
+static bool park_time(const json_t *request, int64_t *seconds, struct err *e)
+{
+	const json_t *value = json_object_get(request, "timeout_s");
+	const char *text = json_string_value(value);
+	char *end = NULL;
+
+	if (!value || json_is_null(value))
+		*seconds = PARK_DEFAULT;
+	else if (text)
+		*seconds = strtoll(text, &end, 10);
+	else
+		*seconds = json_is_number(value) ? (int64_t)json_number_value(value) : -1;
+	if (text && (end == text || *end))
+		*seconds = -1;
+	if (*seconds < 0 || *seconds > PARK_LONGEST) {
+		gate_refuse(e, "RT422", "\"timeout_s\" must be a number from 0 to %d", PARK_LONGEST);
+		return false;
+	}
+	return true;
+}
+
+/* Whether an answer tells something: neither "done": false nor "changed": false. */
+static bool park_settled(const char *text)
+{
+	json_t *answer = json_loads(text, 0, NULL);
+	bool settled =
+		!answer || !(json_is_false(json_object_get(answer, "done")) || json_is_false(json_object_get(answer, "changed")));
+
+	json_decref(answer);
+	return settled;
+}
+
+/* Whether the client hung up: nothing comes from it any more. Reading is off while a request is served, so nobody else sees it.
+ */
+static bool park_deserted(struct gate_call *c)
+{
+	struct evhttp_connection *connection = evhttp_request_get_connection(c->http);
+	evutil_socket_t fd = connection ? bufferevent_getfd(evhttp_connection_get_bufferevent(connection)) : -1;
+	char byte;
+
+	return fd < 0 || recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static void park_sleep(struct gate_call *c, int64_t wake_at)
+{
+	int64_t pause = wake_at - gate_now();
+	struct timeval wait = {0};
+
+	if (pause > 0) {
+		wait.tv_sec = pause / 1000;
+		wait.tv_usec = pause % 1000 * 1000;
+	}
+	event_add(c->timer, &wait);
+}
+
+/* When a request that has just looked may look again. */
+static int64_t park_next(const struct gate_call *c)
+{
+	int64_t gap = c->gate->parked > PARK_GAP ? c->gate->parked : PARK_GAP;
+
+	gap = c->took * PARK_REST > gap ? c->took * PARK_REST : gap;
+	return c->looked_at + gap < c->until ? c->looked_at + gap : c->until;
+}
+
+static void park_answered(struct gate_call *c, const char *text, const struct err *e)
+{
+	bool over = gate_now() >= c->until;
+
+	c->took = gate_now() - c->looked_at;
+	if (e && (over || strncmp(e->code, "08", 2) != 0))
+		gate_call_fail(c, e, NULL);
+	else if (!e && (over || park_settled(text)))
+		gate_call_reply(c, text);
+	else if (e)
+		park_sleep(c, c->looked_at + PARK_DATABASE_GAP < c->until ? c->looked_at + PARK_DATABASE_GAP : c->until);
+	else
+		park_sleep(c, c->rung ? park_next(c) : c->until);
+}
+
+static void park_look(struct gate_call *c)
+{
+	c->rung = false;
+	c->looked_at = gate_now();
+	gate_call_request(c, c->route->function, c->request, park_answered);
+}
+
+static void park_wake(struct gate_call *c)
+{
+	if (!c->http || park_deserted(c))
+		gate_call_reply(c, "{}"); /* to nobody */
+	else
+		park_look(c);
+}
+
+void gate_park(struct gate_call *c)
+{
+	int64_t seconds = 0;
+	struct err e;
+
+	if (c->route->function == API_job_show && !json_object_get(c->request, "since")) {
+		c->until = 0; /* plain show: the first answer is the answer */
+	} else if (!park_time(c->request, &seconds, &e)) {
+		gate_call_fail(c, &e, NULL);
+		return;
+	} else {
+		c->until = gate_now() + seconds * 1000;
+		c->parked = true;
+		TAILQ_INSERT_TAIL(&c->gate->parks, c, park_link);
+		c->gate->parked++;
+	}
+	c->issue = park_look;
+	c->wake = park_wake;
+	park_look(c);
+}
+
+void gate_park_end(struct gate_call *c)
+{
+	if (!c->parked)
+		return;
+	TAILQ_REMOVE(&c->gate->parks, c, park_link);
+	c->gate->parked--;
+	c->parked = false;
+}
+
+void gate_park_bell(struct gate_office *gate)
+{
+	struct gate_call *c;
+
+	TAILQ_FOREACH(c, &gate->parks, park_link)
+	{
+		if (!c->rung && !c->flying)
+			park_sleep(c, park_next(c));
+		c->rung = true;
+	}
+}
+
+void gate_park_release(struct gate_office *gate)
+{
+	struct gate_call *c;
+
+	TAILQ_FOREACH(c, &gate->parks, park_link)
+	{
+		c->until = 0;
+		if (!c->flying)
+			park_sleep(c, 0);
+	}
+}

@@ -1,0 +1,160 @@
+/* gate_route.c - the table of verbs (route.def) and the two ways to write a request, query and body.
+ *
+ * gate_call.c calls it for each request. What always holds: a request that gets past here is a JSON object without a NUL and
+ * without a member given twice, so that every api function sees what the client wrote. */
+#include "jobmgr/gate/gate_route.h"
+
+#include <event2/http.h>
+#include <event2/keyvalq_struct.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "jobmgr/gate/gate_answer.h"
+
+static const char prefix[] = "/v1/";
+
+static const struct gate_route routes[] = {
+#define ROUTE(verb, function, flags, help) {#verb, API_##function, flags, help},
+#include "jobmgr/gate/route.def"
+#undef ROUTE
+};
+
+enum { ROUTE_COUNT = sizeof routes / sizeof *routes, VERB_LONGEST = 32 };
+
+/* Edit distance: letters to insert, delete, replace, or swap with their neighbour. Both at most VERB_LONGEST long. */
+static int route_distance(const char *a, const char *b)
+{
+	int rows[VERB_LONGEST + 1][VERB_LONGEST + 1];
+	int m = (int)strlen(a), n = (int)strlen(b);
+
+	for (int i = 0; i <= m; i++) {
+		for (int j = 0; j <= n; j++) {
+			int best;
+
+			if (i == 0 || j == 0) {
+				rows[i][j] = i + j;
+				continue;
+			}
+			best = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+			best = rows[i - 1][j] + 1 < best ? rows[i - 1][j] + 1 : best;
+			best = rows[i][j - 1] + 1 < best ? rows[i][j - 1] + 1 : best;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && rows[i - 2][j - 2] + 1 < best)
+				best = rows[i - 2][j - 2] + 1;
+			rows[i][j] = best;
+		}
+	}
+	return rows[m][n];
+}
+
+/* The verb nearest to `word`, or NULL where none is like it. */
+static const char *route_nearest(const char *word)
+{
+	const char *nearest = NULL;
+	int least = strlen(word) < 4 ? 2 : 3; /* further away is another word */
+
+	if (strlen(word) > VERB_LONGEST)
+		return NULL;
+	for (int i = 0; i < ROUTE_COUNT; i++) {
+		bool begun = *word && strncmp(word, routes[i].verb, strlen(word)) == 0;
+		int distance = begun ? 1 : route_distance(word, routes[i].verb);
+
+		if (distance < least) {
+			least = distance;
+			nearest = routes[i].verb;
+		}
+	}
+	return nearest;
+}
+
+const struct gate_route *gate_route_find(const char *path, struct err *e)
+{
+	const char *verb = path + strlen(prefix), *nearest;
+
+	if (strncmp(path, prefix, strlen(prefix)) != 0) {
+		gate_refuse(e, "RT404", "there is nothing at \"%.100s\"", path);
+		err_hint(e, "Verbs are below \"%s\"; GET %s lists them.", prefix, prefix);
+		return NULL;
+	}
+	for (int i = 0; i < ROUTE_COUNT; i++) {
+		if (strcmp(verb, routes[i].verb) == 0)
+			return &routes[i];
+	}
+	gate_refuse(e, "RT404", "unknown verb \"%.100s\"", verb);
+	nearest = route_nearest(verb);
+	if (nearest)
+		err_hint(e, "Perhaps you mean \"%s\".", nearest);
+	else
+		err_hint(e, "GET %s lists the verbs.", prefix);
+	return NULL;
+}
+
+json_t *gate_route_list(void)
+{
+	json_t *verbs = json_array();
+
+	for (int i = 0; i < ROUTE_COUNT; i++)
+		json_array_append_new(verbs,
+				      json_pack("{s:s, s:s, s:s}", "verb", routes[i].verb, "methods",
+						routes[i].flags & GATE_READ ? "GET, POST" : "POST", "help", routes[i].help));
+	return json_pack("{s:o}", "verbs", verbs);
+}
+
+/* Put one parameter into the object; false where it is not UTF-8. */
+static bool query_add(json_t *object, const char *name, const char *text)
+{
+	json_t *value = json_string(text), *old = json_object_get(object, name);
+
+	if (!value)
+		return false;
+	if (json_is_array(old))
+		return json_array_append_new(old, value) == 0;
+	if (old)
+		value = json_pack("[O, o]", old, value);
+	return json_object_set_new(object, name, value) == 0; /* refuses a name that is not UTF-8 */
+}
+
+json_t *gate_request_query(const char *query, struct err *e)
+{
+	struct evkeyvalq parameters;
+	struct evkeyval *parameter;
+	json_t *object = json_object();
+	bool good = true;
+
+	if (!query || !*query)
+		return object;
+	if (evhttp_parse_query_str(query, &parameters) != 0) {
+		json_decref(object);
+		gate_refuse(e, "RT400", "malformed query \"%.200s\"", query);
+		err_hint(e, "Write name=value, joined by \"&\".");
+		return NULL;
+	}
+	TAILQ_FOREACH(parameter, &parameters, next)
+	good = good && query_add(object, parameter->key, parameter->value);
+	evhttp_clear_headers(&parameters);
+	if (good)
+		return object;
+	json_decref(object);
+	gate_refuse(e, "RT400", "the query is not UTF-8");
+	return NULL;
+}
+
+json_t *gate_request_body(const char *body, size_t size, struct err *e)
+{
+	json_error_t error;
+	json_t *object;
+
+	if (size == 0)
+		return json_object();
+	object = json_loadb(body, size, JSON_REJECT_DUPLICATES, &error);
+	if (!object) {
+		gate_refuse(e, "RT400", "the body is not JSON: line %d: %s", error.line, error.text);
+		return NULL;
+	}
+	if (!json_is_object(object)) {
+		json_decref(object);
+		gate_refuse(e, "RT400", "the body is not a JSON object");
+		return NULL;
+	}
+	return object;
+}

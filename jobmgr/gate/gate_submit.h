@@ -1,0 +1,12 @@
+/* gate_submit.h - a script becomes a job. For the files of the gate only. */
+#ifndef ROTA_GATE_SUBMIT_H
+#define ROTA_GATE_SUBMIT_H
+
+#include "jobmgr/gate/gate_call.h"
+
+/* Carry out a request whose route has GATE_SUBMIT: {"script", "script_name", "options": ["--x=y"], "environment": ["NAME=value"]
+ * or
+ * {"NAME": "value"}, "workdir", "umask": number or octal text, "rlimits": "core=0,nofile=1024", "client_key"}. */
+void gate_submit(struct gate_call *c);
+
+#endif

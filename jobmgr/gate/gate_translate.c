@@ -1,0 +1,146 @@
+/* gate_translate.c - the cluster's limits, kept for a second, and a translation's problems as an answer.
+ *
+ * gate_submit.c and gate_modify.c call it. What always holds: limits only let a hopeless request fail early and with its line, and
+ * nobody is refused by old ones; api.job_submit checks by itself, so what they let through does no harm. */
+#include "jobmgr/gate/gate_translate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "jobmgr/gate/gate_answer.h"
+
+enum { LIMITS_AGE = 1000 }; /* milliseconds */
+
+void gate_limits_free(struct gate_office *gate)
+{
+	if (gate->limits)
+		translate_limits_free(gate->limits);
+	free(gate->limits);
+	gate->limits = NULL;
+}
+
+static void limits_set(struct gate_office *gate, const struct translate_limits *limits)
+{
+	gate_limits_free(gate);
+	gate->limits = xmalloc(sizeof *gate->limits);
+	*gate->limits = *limits;
+	gate->limits_at = gate_now();
+}
+
+static void limits_came(struct gate_call *c, const char *text, const struct err *failure)
+{
+	struct translate_limits limits;
+	json_t *facts = text ? json_loads(text, 0, NULL) : NULL;
+	struct err e;
+	bool good = facts && translate_limits_read(facts, &limits, &e);
+
+	if (failure)
+		e = *failure;
+	else if (!facts)
+		gate_refuse(&e, "RT500", "the limits are not JSON");
+	json_decref(facts);
+	if (!good) {
+		gate_call_fail(c, &e, NULL);
+		return;
+	}
+	limits_set(c->gate, &limits);
+	c->go_on(c);
+}
+
+static void limits_ask(struct gate_call *c)
+{
+	json_t *nothing = json_object();
+
+	gate_call_request(c, API_submit_limits, nothing, limits_came);
+	json_decref(nothing);
+}
+
+void gate_limits(struct gate_call *c, void (*then)(struct gate_call *c))
+{
+	if (c->gate->limits && gate_now() - c->gate->limits_at < LIMITS_AGE) {
+		then(c);
+		return;
+	}
+	gate_limits_again(c, then);
+}
+
+bool gate_limits_again(struct gate_call *c, void (*then)(struct gate_call *c))
+{
+	if (c->go_on)
+		return false;
+	c->go_on = then;
+	c->issue = limits_ask;
+	limits_ask(c);
+	return true;
+}
+
+bool gate_member_text(const json_t *request, const char *name, const char *otherwise, const char **text, struct err *e)
+{
+	const json_t *value = json_object_get(request, name);
+
+	*text = otherwise;
+	if (!value || json_is_null(value))
+		return true;
+	*text = json_string_value(value);
+	return *text || gate_refuse(e, "RT422", "\"%s\" must be a string", name);
+}
+
+bool gate_member_texts(const json_t *request, const char *name, const char ***texts, int *count, struct err *e)
+{
+	const json_t *list = json_object_get(request, name);
+
+	*count = (int)json_array_size(list);
+	*texts = xcalloc((size_t)*count, sizeof **texts);
+	for (int i = 0; i < *count; i++)
+		(*texts)[i] = json_string_value(json_array_get(list, (size_t)i));
+	for (int i = 0; i < *count; i++) {
+		if (!(*texts)[i])
+			return gate_refuse(e, "RT422", "\"%s\" must be a list of strings", name);
+	}
+	return !list || json_is_null(list) || json_is_array(list) ||
+	       gate_refuse(e, "RT422", "\"%s\" must be a list of strings", name);
+}
+
+/* "heat.sh:12: --tme: unknown option": where a problem is, and what. */
+static void problem_error(const char *file, const struct translate_problem *problem, struct err *e)
+{
+	char where[300] = "";
+
+	if (problem->line > 0)
+		snprintf(where, sizeof where, "%.200s:%d: ", file, problem->line);
+	gate_refuse(e, "RT422", "%s%s%s%s", where, problem->option, *problem->option ? ": " : "", problem->message);
+	if (*problem->hint)
+		err_hint(e, "%s", problem->hint);
+}
+
+static json_t *problem_json(const char *file, const struct translate_problem *problem)
+{
+	return json_pack("{s:s?, s:i, s:s, s:s, s:s?}", "file", problem->line > 0 || !problem->option[0] ? file : NULL, "line",
+			 problem->line, "option", problem->option, "message", problem->message, "hint",
+			 *problem->hint ? problem->hint : NULL);
+}
+
+void gate_call_problems(struct gate_call *c, const char *file, const struct translate_problems *problems)
+{
+	json_t *list = json_array();
+	struct err e;
+
+	for (int i = 0; i < problems->count; i++) {
+		json_t *problem = problem_json(file, &problems->list[i]);
+
+		if (problem) /* not UTF-8, say: the first one is told by the error itself */
+			json_array_append_new(list, problem);
+	}
+	if (problems->count > 0)
+		problem_error(file, &problems->list[0], &e);
+	else
+		gate_refuse(&e, "RT422", "the request was refused");
+	if (problems->more > 0) {
+		char more[64];
+
+		snprintf(more, sizeof more, "%d more problems are not listed", problems->more);
+		json_array_append_new(
+			list, json_pack("{s:n, s:i, s:s, s:s, s:n}", "file", "line", 0, "option", "", "message", more, "hint"));
+	}
+	gate_call_fail(c, &e, list);
+}

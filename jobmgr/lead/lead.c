@@ -1,0 +1,280 @@
+/* lead.c - win leadership, run passes while it lasts, let it go.
+ *
+ * jobmgrd's main opens it. What always holds: the advisory lock of the leader lives on this connection, so who leads has a
+ * connection, and who loses it leads no more; a lost term takes with it everything that passes found; one pass runs at a time.
+ *
+ * Why it never spins: a pass follows another one at once only because that one moved a step out of `pending` (there are finitely
+ * many), or because a bell rang or a start was left over. Where that goes on but passes move nothing, each keeps a little more
+ * distance from the one before (LEAD_GAP each, LEAD_GAP_MOST in all). A pass that the database refuses because something is no
+ * longer as it was read is repeated LEAD_TRIES times at once, then with each start apart for as long as one of them fails, so that
+ * it holds up itself only; every other failure waits, longer each time. */
+#include "jobmgr/lead/lead.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "jobmgr/lead/lead_pass.h"
+#include "lib/db.h"
+#include "lib/err.h"
+#include "lib/log.h"
+
+enum {
+	LEAD_BEAT = 1,	      /* seconds between claims */
+	LEAD_HEARTBEAT = 10,  /* beats between registrations */
+	LEAD_TRIES = 3,	      /* repetitions at once after a refusal of the database */
+	LEAD_DELAY_MOST = 30, /* seconds between tries at the most */
+	LEAD_PLAN_LATE = 300, /* milliseconds until a plan that was found too soon is looked at again */
+	LEAD_GAP = 5,	      /* milliseconds */
+	LEAD_GAP_MOST = 100
+};
+
+struct lead {
+	struct event_base *base;
+	const struct conf *conf;
+	char *name;
+	struct db *db;
+	struct db_watcher watcher;
+	struct lead_pass *pass;
+	struct event *beat;  /* every second: claim, register */
+	struct event *alarm; /* the next pass */
+	void (*changed)(bool leader, void *arg);
+	void *arg;
+	int64_t term; /* 0: somebody else leads, or nobody */
+	bool claiming, rung;
+	bool apart; /* starts are committed one by one, since together they failed */
+	int beats, failures;
+	int idle;	 /* passes in a row that moved nothing */
+	double ended_at; /* the last pass; monotonic seconds */
+};
+
+static double monotonic_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void lead_start_pass(struct lead *lead)
+{
+	event_del(lead->alarm);
+	lead->rung = false;
+	lead_pass_run(lead->pass, lead->term, lead->apart);
+}
+
+static void lead_alarm(evutil_socket_t fd, short what, void *arg)
+{
+	struct lead *lead = arg;
+
+	(void)fd;
+	(void)what;
+	if (lead->term && !lead_pass_is_running(lead->pass))
+		lead_start_pass(lead);
+}
+
+static void lead_sleep(struct lead *lead, double seconds)
+{
+	struct timeval wait;
+
+	if (seconds > lead->conf->schedule_period)
+		seconds = lead->conf->schedule_period;
+	if (seconds < 0)
+		seconds = 0;
+	wait.tv_sec = (time_t)seconds;
+	wait.tv_usec = (suseconds_t)((seconds - (double)wait.tv_sec) * 1e6);
+	event_add(lead->alarm, &wait);
+}
+
+/* Another pass, at a distance from the last one that grows while passes move nothing. */
+static void lead_soon(struct lead *lead)
+{
+	double gap = lead->idle * LEAD_GAP < LEAD_GAP_MOST ? lead->idle * LEAD_GAP : LEAD_GAP_MOST;
+
+	lead_sleep(lead, lead->ended_at + gap / 1000 - monotonic_now());
+}
+
+/* Leadership is over: whatever was known is not known any more. */
+static void lead_drop(struct lead *lead, const char *why)
+{
+	if (lead->term) {
+		log_info("leadership of term %lld is over: %s", (long long)lead->term, why);
+		lead->term = 0;
+		lead->changed(false, lead->arg);
+	}
+	event_del(lead->alarm);
+	lead->rung = false;
+	lead->failures = 0;
+	lead->apart = false;
+	lead->idle = 0;
+	lead_pass_forget(lead->pass);
+}
+
+static void pass_failed(struct lead *lead, const struct err *e)
+{
+	int delay;
+
+	if (strcmp(e->code, "RT412") == 0) {
+		lead_drop(lead, e->message);
+		return;
+	}
+	if (strncmp(e->code, "08", 2) == 0) /* `down` comes next */
+		return;
+	lead->apart = ++lead->failures >= LEAD_TRIES;
+	if (lead_pass_is_stale(e->code) && lead->failures <= LEAD_TRIES) {
+		log_debug("the pass is repeated: %s %s", e->code, e->message);
+		lead_sleep(lead, 0);
+		return;
+	}
+	log_error("the scheduling pass failed: %s %s", e->code, e->message);
+	delay = lead->failures < LEAD_DELAY_MOST ? lead->failures : LEAD_DELAY_MOST;
+	lead_sleep(lead, delay);
+}
+
+/* When the next pass is to be, after this one. */
+static void pass_ended(const struct lead_outcome *outcome, void *arg)
+{
+	struct lead *lead = arg;
+
+	lead->ended_at = monotonic_now();
+	if (!lead->term)
+		return;
+	if (!outcome->good) {
+		pass_failed(lead, &outcome->e);
+		return;
+	}
+	lead->failures = 0;
+	lead->apart = outcome->spoiled;
+	lead->idle = outcome->moved > 0 ? 0 : lead->idle + 1;
+	if (outcome->moved > 0 || outcome->left_over || lead->rung)
+		lead_soon(lead);
+	else if (outcome->plan_is_late)
+		lead_sleep(lead, LEAD_PLAN_LATE / 1000.0);
+	else /* what is due already and did not happen is waited for with a pause */
+		lead_sleep(lead, outcome->next_in > 0 ? outcome->next_in : 1);
+}
+
+/* leadership */
+
+static void claim_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead *lead = arg;
+
+	(void)db;
+	lead->claiming = false;
+	if (!result) {
+		log_error("leadership could not be claimed: %s %s", e->code, e->message);
+		return;
+	}
+	if (PQntuples(result) != 1 || PQgetisnull(result, 0, 0))
+		return; /* somebody else leads */
+	lead->term = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+	log_info("leader of term %lld", (long long)lead->term);
+	lead->changed(true, lead->arg);
+	lead_sleep(lead, 0);
+}
+
+static void lead_claim(struct lead *lead)
+{
+	if (lead->term || lead->claiming || lead_pass_is_running(lead->pass))
+		return;
+	lead->claiming = true;
+	db_call(lead->db, API_leader_claim, (struct db_param[]){{"schedule", -1}}, 1, claim_came, lead);
+}
+
+static void register_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	(void)db;
+	(void)arg;
+	if (!result)
+		log_warning("the database does not take this daemon down: %s %s", e->code, e->message);
+}
+
+static void lead_register(struct lead *lead)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof pid, "%d", (int)getpid());
+	db_call(lead->db, API_daemon_register,
+		(struct db_param[]){{"jobmgrd", -1}, {lead->name, -1}, {pid, -1}, {ROTA_VERSION, -1}}, 4, register_came, lead);
+}
+
+static void lead_beat(evutil_socket_t fd, short what, void *arg)
+{
+	struct lead *lead = arg;
+
+	(void)fd;
+	(void)what;
+	if (!db_is_up(lead->db))
+		return;
+	lead_claim(lead);
+	if (++lead->beats % LEAD_HEARTBEAT == 0)
+		lead_register(lead);
+}
+
+static void database_up(struct db *db, void *arg)
+{
+	struct lead *lead = arg;
+
+	(void)db;
+	lead_register(lead);
+	lead_claim(lead);
+}
+
+static void database_down(struct db *db, const struct err *e, void *arg)
+{
+	(void)db;
+	lead_drop(arg, e->message);
+}
+
+static void database_bell(struct db *db, const char *channel, void *arg)
+{
+	struct lead *lead = arg;
+
+	(void)db;
+	(void)channel;
+	if (!lead->term)
+		return;
+	if (!lead->rung && !lead_pass_is_running(lead->pass) && lead->failures == 0)
+		lead_soon(lead);
+	lead->rung = true;
+}
+
+struct lead *lead_open(struct event_base *base, const struct conf *conf, const char *name, const struct seal_mac_key *mac,
+		       const struct seal_sign_key *sign, void (*changed)(bool leader, void *arg), void *arg)
+{
+	static const char *const channels[] = {"rota_schedule", NULL};
+	struct timeval often = {.tv_sec = LEAD_BEAT};
+	struct lead *lead = xcalloc(1, sizeof *lead);
+	char *application = xasprintf("jobmgrd %s", name), *conninfo = db_conninfo(conf, "rota_jobmgr", application);
+
+	lead->base = base;
+	lead->conf = conf;
+	lead->name = xstrdup(name);
+	lead->changed = changed;
+	lead->arg = arg;
+	lead->watcher = (struct db_watcher){.up = database_up, .down = database_down, .bell = database_bell, .arg = lead};
+	lead->beat = event_new(base, -1, EV_PERSIST, lead_beat, lead);
+	lead->alarm = event_new(base, -1, 0, lead_alarm, lead);
+	lead->db = db_open(base, conninfo, API_JOBMGR, channels, &lead->watcher);
+	lead->pass = lead_pass_new(lead->db, conf, mac, sign, pass_ended, lead);
+	event_add(lead->beat, &often);
+	free(conninfo);
+	free(application);
+	return lead;
+}
+
+void lead_close(struct lead *lead)
+{
+	if (!lead)
+		return;
+	lead_drop(lead, "shutting down");
+	db_close(lead->db); /* a pass under way ends, and finds no term */
+	lead_pass_free(lead->pass);
+	event_free(lead->beat);
+	event_free(lead->alarm);
+	free(lead->name);
+	free(lead);
+}

@@ -1,0 +1,66 @@
+/* lead_group.c - the holders of job groups that a pass makes, beside those that the database knows (JM21).
+ *
+ * lead_order.c asks for each node of each start. What always holds: of the starts of a pass that have a group in common, one
+ * at most is told to hold it on a node, and none where somebody holds it there already. */
+#include "jobmgr/lead/lead_group.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/err.h"
+
+struct holder {
+	int64_t job;
+	const char *group;
+	int node_id;
+};
+
+struct lead_groups {
+	struct holder *holders;
+	size_t count;
+};
+
+struct lead_groups *lead_groups_new(void)
+{
+	return xcalloc(1, sizeof(struct lead_groups));
+}
+
+void lead_groups_free(struct lead_groups *groups)
+{
+	if (!groups)
+		return;
+	free(groups->holders);
+	free(groups);
+}
+
+/* Whether the group had its holder on the node before this pass. */
+static bool group_is_held(const struct lead_launch *launch, int node_id)
+{
+	for (size_t i = 0; i < launch->group_node_count; i++) {
+		if (launch->group_nodes[i] == node_id)
+			return true;
+	}
+	return false;
+}
+
+bool lead_group_opening(const struct lead_groups *groups, const struct lead_launch *launch, int node_id)
+{
+	for (size_t i = 0; launch->group_name && i < groups->count; i++) {
+		const struct holder *h = &groups->holders[i];
+
+		if (h->job == launch->job_id && h->node_id == node_id && strcmp(h->group, launch->group_name) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool lead_group_hold(struct lead_groups *groups, const struct lead_launch *launch, int node_id)
+{
+	if (!launch->group_name)
+		return true;
+	if (group_is_held(launch, node_id) || lead_group_opening(groups, launch, node_id))
+		return false;
+	groups->holders = xrealloc(groups->holders, (groups->count + 1) * sizeof *groups->holders);
+	groups->holders[groups->count++] = (struct holder){launch->job_id, launch->group_name, node_id};
+	return true;
+}

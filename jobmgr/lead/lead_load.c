@@ -1,0 +1,214 @@
+/* lead_load.c - rows to structs: one table of columns for each result set, and one loop that reads them all.
+ *
+ * lead_pass.c calls it, once for each result of a pass. What always holds: columns are found by name, a missing one is an error
+ * (daemon and database do not fit); everything read lives in the arena of the pass; the reader of a column writes its member
+ * only. Add a column: a line in its table. */
+#include "jobmgr/lead/lead_load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/lead/lead_value.h"
+#include "jobmgr/schedule/schedule_arena.h"
+
+/* A column and where its value goes. */
+struct column {
+	const char *name;
+	lead_reader *read;
+	size_t offset;
+};
+
+/* A result set: its rows become an array of structs, a pointer and a count of struct lead_rows. */
+struct target {
+	size_t size; /* of one struct */
+	size_t array, count;
+	const struct column *columns;
+	size_t column_count;
+};
+
+#define AT(type, member) offsetof(struct type, member)
+
+static const struct column node_columns[] = {
+	{"node_id", lead_read_int, AT(schedule_node, id)},
+	{"name", lead_read_text, AT(schedule_node, name)},
+	{"cpus", lead_read_int, AT(schedule_node, cpus)},
+	{"cpus_used", lead_read_int, AT(schedule_node, cpus_used)},
+	{"mem_mb", lead_read_int64, AT(schedule_node, mem_mb)},
+	{"mem_used_mb", lead_read_int64, AT(schedule_node, mem_used_mb)},
+	{"state", lead_read_usable, AT(schedule_node, usable)},
+	{"features", lead_read_texts, AT(schedule_node, features)},
+	{"gres_total", lead_read_gres_total, AT(schedule_node, gres)},
+	{"gres", lead_read_gres_free, AT(schedule_node, gres)},
+	{"weight", lead_read_int, AT(schedule_node, weight)},
+};
+
+static const struct column partition_columns[] = {
+	{"partition", lead_read_text, AT(schedule_partition, name)},
+	{"priority", lead_read_int, AT(schedule_partition, priority)},
+	{"state", lead_read_state, AT(schedule_partition, state)},
+	{"max_time_s", lead_read_int64, AT(schedule_partition, max_time_s)},
+	{"max_nodes", lead_read_int, AT(schedule_partition, max_nodes)},
+	{"node_ids", lead_read_ints, AT(schedule_partition, node_ids)},
+};
+
+static const struct column running_columns[] = {
+	{"job_id", lead_read_int64, AT(schedule_running, job)},
+	{"step_id", lead_read_int, AT(schedule_running, step)},
+	{"label", lead_read_text, AT(schedule_running, label)},
+	{"attempt", lead_read_int, AT(schedule_running, attempt)},
+	{"node_id", lead_read_int, AT(schedule_running, node_id)},
+	{"cpus", lead_read_int, AT(schedule_running, cpus)},
+	{"mem_mb", lead_read_int64, AT(schedule_running, mem_mb)},
+	{"gres", lead_read_units, AT(schedule_running, gres)},
+	{"ends_at", lead_read_time, AT(schedule_running, ends_at)},
+	{"kept", lead_read_bool, AT(schedule_running, kept)},
+	{"kept_for", lead_read_int, AT(schedule_running, kept_for)},
+	{"licenses", lead_read_amounts, AT(schedule_running, licenses)},
+};
+
+static const struct column license_columns[] = {
+	{"license", lead_read_text, AT(schedule_license, name)},
+	{"total", lead_read_int64, AT(schedule_license, total)},
+	{"used", lead_read_int64, AT(schedule_license, used)},
+};
+
+static const struct column pending_columns[] = {
+	{"job_id", lead_read_int64, AT(schedule_pending, job)},
+	{"step_id", lead_read_int, AT(schedule_pending, step)},
+	{"name", lead_read_text, AT(schedule_pending, name)},
+	{"partition", lead_read_text, AT(schedule_pending, partition)},
+	{"nodes_min", lead_read_int, AT(schedule_pending, nodes_min)},
+	{"nodes_max", lead_read_int, AT(schedule_pending, nodes_max)},
+	{"ntasks", lead_read_int, AT(schedule_pending, ntasks)},
+	{"ntasks_per_node", lead_read_int, AT(schedule_pending, ntasks_per_node)},
+	{"cpus_per_task", lead_read_int, AT(schedule_pending, cpus_per_task)},
+	{"mem_mb", lead_read_int64, AT(schedule_pending, mem_mb)},
+	{"mem_per_cpu_mb", lead_read_int64, AT(schedule_pending, mem_per_cpu_mb)},
+	{"gres", lead_read_amounts, AT(schedule_pending, gres)},
+	{"licenses", lead_read_amounts, AT(schedule_pending, licenses)},
+	{"exclusive", lead_read_bool, AT(schedule_pending, exclusive)},
+	{"features", lead_read_text, AT(schedule_pending, constraint)},
+	{"nodelist", lead_read_texts, AT(schedule_pending, nodelist)},
+	{"exclude", lead_read_texts, AT(schedule_pending, exclude)},
+	{"time_limit_s", lead_read_int64, AT(schedule_pending, time_limit_s)},
+	{"time_min_s", lead_read_int64, AT(schedule_pending, time_min_s)},
+	{"deadline_at", lead_read_double, AT(schedule_pending, deadline_at)},
+	{"with_set", lead_read_int_or_none, AT(schedule_pending, with_set)},
+	{"with_count", lead_read_int, AT(schedule_pending, with_count)},
+	{"same_as_step", lead_read_ints, AT(schedule_pending, same_as)},
+	{"other_than_step", lead_read_ints, AT(schedule_pending, other_than)},
+	{"same_nodes", lead_read_ints, AT(schedule_pending, same_nodes)},
+	{"other_nodes", lead_read_ints, AT(schedule_pending, other_nodes)},
+	{"array_size", lead_read_int, AT(schedule_pending, array_size)},
+	{"array_next", lead_read_int, AT(schedule_pending, array_next)},
+	{"array_room", lead_read_int_or_none, AT(schedule_pending, array_room)},
+	{"array_skip", lead_read_ints, AT(schedule_pending, array_skip)},
+};
+
+static const struct column key_columns[] = {
+	{"request_id", lead_read_int, AT(lead_key, request_id)},
+	{"attempt", lead_read_int, AT(lead_key, attempt)},
+	{"array_index", lead_read_int_or_none, AT(lead_key, array_index)},
+	{"name", lead_read_text, AT(lead_key, name)},
+};
+
+static const struct column launch_columns[] = {
+	{"job_id", lead_read_int64, AT(lead_launch, job_id)},
+	{"request_id", lead_read_int, AT(lead_launch, request_id)},
+	{"uid", lead_read_int64, AT(lead_launch, uid)},
+	{"gid", lead_read_int64, AT(lead_launch, gid)},
+	{"user_name", lead_read_text, AT(lead_launch, user_name)},
+	{"script_hash", lead_read_text, AT(lead_launch, script_hash)},
+	{"environment_hash", lead_read_text, AT(lead_launch, environment_hash)},
+	{"spec", lead_read_text, AT(lead_launch, spec)},
+	{"auth", lead_read_text, AT(lead_launch, auth)},
+	{"array_size", lead_read_int, AT(lead_launch, array_size)},
+	{"array_indices", lead_read_text, AT(lead_launch, array_indices)},
+	{"group_name", lead_read_text, AT(lead_launch, group_name)},
+	{"group_nodes", lead_read_ints, AT(lead_launch, group_nodes)},
+};
+
+#define COLUMNS(columns) columns, sizeof columns / sizeof *columns
+#define SNAPSHOT(array, count) offsetof(struct lead_rows, snapshot.array), offsetof(struct lead_rows, snapshot.count)
+
+static const struct target targets[] = {
+	[LEAD_NODES] = {sizeof(struct schedule_node), SNAPSHOT(nodes, node_count), COLUMNS(node_columns)},
+	[LEAD_PARTITIONS] = {sizeof(struct schedule_partition), SNAPSHOT(partitions, partition_count),
+			     COLUMNS(partition_columns)},
+	[LEAD_RUNNING] = {sizeof(struct schedule_running), SNAPSHOT(running, running_count), COLUMNS(running_columns)},
+	[LEAD_LICENSES] = {sizeof(struct schedule_license), SNAPSHOT(licenses, license_count), COLUMNS(license_columns)},
+	[LEAD_PENDING] = {sizeof(struct schedule_pending), SNAPSHOT(pending, pending_count), COLUMNS(pending_columns)},
+	[LEAD_LAUNCH] = {sizeof(struct lead_launch), offsetof(struct lead_rows, launches),
+			 offsetof(struct lead_rows, launch_count), COLUMNS(launch_columns)},
+};
+
+/* The keys are a second reading of the pending rows, so their count is the same. */
+static const struct target keys = {sizeof(struct lead_key), offsetof(struct lead_rows, keys),
+				   offsetof(struct lead_rows, snapshot.pending_count), COLUMNS(key_columns)};
+
+static const enum api_function functions[] = {
+	[LEAD_NODES] = API_schedule_nodes,     [LEAD_PARTITIONS] = API_schedule_partitions,
+	[LEAD_RUNNING] = API_schedule_running, [LEAD_LICENSES] = API_schedule_licenses,
+	[LEAD_PENDING] = API_schedule_pending, [LEAD_LAUNCH] = API_schedule_launch,
+};
+
+enum api_function lead_set_function(enum lead_set set)
+{
+	return functions[set];
+}
+
+struct lead_rows *lead_rows_new(double now)
+{
+	struct lead_rows *rows = xcalloc(1, sizeof *rows);
+
+	rows->arena = schedule_arena_new();
+	rows->snapshot.now = now;
+	return rows;
+}
+
+void lead_rows_free(struct lead_rows *rows)
+{
+	if (!rows)
+		return;
+	schedule_arena_free(rows->arena);
+	free(rows);
+}
+
+/* One column of all rows. */
+static bool load_column(struct lead_rows *rows, const struct column *column, const PGresult *result, char *structs, size_t size,
+			struct err *e)
+{
+	int field = PQfnumber(result, column->name), count = PQntuples(result);
+
+	if (field < 0)
+		return err_set(e, "the database's answer has no column \"%s\"", column->name);
+	for (int i = 0; i < count; i++) {
+		const char *text = PQgetisnull(result, i, field) ? NULL : PQgetvalue(result, i, field);
+
+		if (!column->read(rows->arena, text, structs + (size_t)i * size + column->offset))
+			return err_set(e, "the database's answer has \"%.100s\" in column \"%s\"", text ? text : "",
+				       column->name);
+	}
+	return true;
+}
+
+static bool load_target(struct lead_rows *rows, const struct target *target, const PGresult *result, struct err *e)
+{
+	size_t count = (size_t)PQntuples(result);
+	char *structs = schedule_arena_take(rows->arena, count, target->size);
+
+	for (size_t i = 0; i < target->column_count; i++) {
+		if (!load_column(rows, &target->columns[i], result, structs, target->size, e))
+			return false;
+	}
+	memcpy((char *)rows + target->array, &structs, sizeof structs);
+	memcpy((char *)rows + target->count, &count, sizeof count);
+	return true;
+}
+
+bool lead_load(struct lead_rows *rows, enum lead_set set, const PGresult *result, struct err *e)
+{
+	if (!load_target(rows, &targets[set], result, e))
+		return false;
+	return set != LEAD_PENDING || load_target(rows, &keys, result, e);
+}

@@ -1,0 +1,394 @@
+/* lead_order.c - for each start: is its authenticator good, which numbers does it get, what does each of its nodes sign for.
+ *
+ * lead_pass.c calls it between reading the launch rows and committing. What always holds: nothing is signed for a step whose
+ * authenticator does not fit its row; a start and its orders are in the same commit; the members of a `with` set are all in one
+ * commit or in none; of the steps of a job group that meet on a node, exactly one holds the prolog there, and it was committed
+ * before the others are started (but for members of one `with` set). */
+#include "jobmgr/lead/lead_order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/lead/lead_group.h"
+#include "jobmgr/schedule/schedule_arena.h"
+#include "jobmgr/lead/sign.h"
+#include "lib/err.h"
+#include "lib/order.h"
+
+/* A launch row that was looked up, and whether it may be signed. */
+struct vouched {
+	const struct lead_launch *launch;
+	bool good;
+};
+
+struct maker {
+	const struct lead_rows *rows;
+	const struct schedule_result *result;
+	const struct lead_signer *signer;
+	struct lead_orders *orders;
+	struct vouched *vouched;	    /* by job and request */
+	const struct schedule_node **nodes; /* by id */
+	struct lead_groups *groups;
+};
+
+/* One start with everything about it. */
+struct start {
+	const struct schedule_start *decided;
+	const struct lead_key *key;
+	const struct lead_launch *launch;
+	int step_id, attempt, array_index; /* array_index -1: no element */
+	const char *nodes, *label;
+	int task_count;
+};
+
+static int compare_vouched(const void *a, const void *b)
+{
+	const struct lead_launch *x = ((const struct vouched *)a)->launch, *y = ((const struct vouched *)b)->launch;
+
+	if (x->job_id != y->job_id)
+		return x->job_id < y->job_id ? -1 : 1;
+	return (x->request_id > y->request_id) - (x->request_id < y->request_id);
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+	int x = (*(const struct schedule_node *const *)a)->id, y = (*(const struct schedule_node *const *)b)->id;
+
+	return (x > y) - (x < y);
+}
+
+static bool launch_is_good(const struct lead_launch *launch, const struct lead_signer *signer)
+{
+	struct sign_subject subject = {
+		.uid = (uid_t)launch->uid,
+		.gid = (gid_t)launch->gid,
+		.user = launch->user_name,
+		.script_hash = launch->script_hash,
+		.environment_hash = launch->environment_hash,
+		.spec = launch->spec,
+	};
+
+	return launch->auth && launch->user_name && launch->script_hash && launch->environment_hash && launch->spec &&
+	       sign_authenticator_check(signer->mac, &subject, launch->auth);
+}
+
+/* Sort the launch rows and judge each once, however many elements of its array start. */
+static void maker_vouch(struct maker *m)
+{
+	const struct lead_rows *rows = m->rows;
+	struct lead_orders *orders = m->orders;
+
+	m->vouched = schedule_arena_take(rows->arena, rows->launch_count, sizeof *m->vouched);
+	orders->refused_jobs = xcalloc(rows->launch_count, sizeof *orders->refused_jobs);
+	orders->refused_requests = xcalloc(rows->launch_count, sizeof *orders->refused_requests);
+	for (size_t i = 0; i < rows->launch_count; i++) {
+		const struct lead_launch *launch = &rows->launches[i];
+
+		m->vouched[i] = (struct vouched){launch, launch_is_good(launch, m->signer)};
+		if (m->vouched[i].good)
+			continue;
+		orders->refused_jobs[orders->refused_count] = launch->job_id;
+		orders->refused_requests[orders->refused_count++] = launch->request_id;
+	}
+	qsort(m->vouched, rows->launch_count, sizeof *m->vouched, compare_vouched);
+}
+
+static void maker_index_nodes(struct maker *m)
+{
+	const struct schedule_snapshot *s = &m->rows->snapshot;
+
+	m->nodes = schedule_arena_take(m->rows->arena, s->node_count, sizeof *m->nodes);
+	for (size_t i = 0; i < s->node_count; i++)
+		m->nodes[i] = &s->nodes[i];
+	qsort(m->nodes, s->node_count, sizeof *m->nodes, compare_nodes);
+}
+
+static const char *node_name(const struct maker *m, int id)
+{
+	const struct schedule_node wanted = {.id = id}, *key = &wanted;
+	const struct schedule_node **found =
+		bsearch(&key, m->nodes, m->rows->snapshot.node_count, sizeof *m->nodes, compare_nodes);
+
+	if (!found)
+		die("the scheduler placed a step on node %d, which is not in its snapshot", id);
+	return (*found)->name;
+}
+
+/* The launch row of a start, NULL where it is gone or may not be signed. */
+static const struct lead_launch *start_launch(const struct maker *m, const struct schedule_start *decided)
+{
+	const struct lead_launch wanted = {.job_id = decided->job, .request_id = m->rows->keys[decided->pending].request_id};
+	const struct vouched key = {.launch = &wanted}, *found = NULL;
+
+	if (m->rows->launch_count > 0)
+		found = bsearch(&key, m->vouched, m->rows->launch_count, sizeof *m->vouched, compare_vouched);
+	return found && found->good ? found->launch : NULL;
+}
+
+bool lead_array_index(const char *indices, int position, int *index)
+{
+	json_t *ranges = json_loads(indices, 0, NULL), *range;
+	int64_t left = position;
+	bool found = false;
+	size_t i;
+
+	json_array_foreach(ranges, i, range)
+	{
+		int64_t low = json_integer_value(json_array_get(range, 0)), high = json_integer_value(json_array_get(range, 1));
+		int64_t step = json_integer_value(json_array_get(range, 2)),
+			count = step > 0 && high >= low ? (high - low) / step + 1 : 0;
+
+		if (left < count) {
+			*index = (int)(low + left * step);
+			found = true;
+			break;
+		}
+		left -= count;
+	}
+	json_decref(ranges);
+	return found;
+}
+
+static const char *start_label(const struct maker *m, const struct start *s)
+{
+	if (s->array_index >= 0)
+		return schedule_arena_print(m->rows->arena, "%lld.%s[%d]", (long long)s->decided->job, s->key->name,
+					    s->array_index);
+	return schedule_arena_print(m->rows->arena, "%lld.%s", (long long)s->decided->job, s->key->name);
+}
+
+/* Names of the nodes, head node first, with commas between. */
+static const char *start_nodes(const struct maker *m, const struct schedule_start *decided)
+{
+	size_t size = 1;
+	char *list, *end;
+
+	for (size_t i = 0; i < decided->share_count; i++)
+		size += strlen(node_name(m, decided->shares[i].node_id)) + 1;
+	end = list = schedule_arena_take(m->rows->arena, size, 1);
+	for (size_t i = 0; i < decided->share_count; i++) {
+		if (i > 0)
+			*end++ = ',';
+		end = stpcpy(end, node_name(m, decided->shares[i].node_id));
+	}
+	return list;
+}
+
+static bool start_fill(const struct maker *m, const struct schedule_start *decided, struct start *s)
+{
+	*s = (struct start){.decided = decided, .key = &m->rows->keys[decided->pending], .launch = start_launch(m, decided)};
+	if (!s->launch)
+		return false;
+	s->step_id = decided->step;
+	s->attempt = s->key->attempt + 1;
+	s->array_index = s->key->array_index;
+	if (decided->position >= 0) {
+		s->step_id = decided->step + 1 + decided->position;
+		s->attempt = 1;
+		if (!s->launch->array_indices || !lead_array_index(s->launch->array_indices, decided->position, &s->array_index))
+			return false;
+	}
+	s->nodes = start_nodes(m, decided);
+	s->label = start_label(m, s);
+	for (size_t i = 0; i < decided->share_count; i++)
+		s->task_count += decided->shares[i].tasks;
+	return true;
+}
+
+/* Whether a node of this start gets its group's holder by another start of this pass. */
+static bool start_waits_for_group(const struct maker *m, const struct start *s)
+{
+	for (size_t i = 0; i < s->decided->share_count; i++) {
+		if (lead_group_opening(m->groups, s->launch, s->decided->shares[i].node_id))
+			return true;
+	}
+	return false;
+}
+
+/* JSON and orders */
+
+static json_t *units_json(const struct schedule_share *share)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; i < share->gres_count; i++) {
+		json_t *units = json_array();
+
+		for (size_t k = 0; k < share->gres[i].count; k++)
+			json_array_append_new(units, json_integer(share->gres[i].unit[k]));
+		json_object_set_new(object, share->gres[i].name, units);
+	}
+	return object;
+}
+
+/* "gpu:0+3,fpga:1" */
+static const char *units_text(const struct maker *m, const struct schedule_share *share)
+{
+	const char *text = "";
+
+	for (size_t i = 0; i < share->gres_count; i++) {
+		text = schedule_arena_print(m->rows->arena, "%s%s%s:", text, *text ? "," : "", share->gres[i].name);
+		for (size_t k = 0; k < share->gres[i].count; k++)
+			text = schedule_arena_print(m->rows->arena, "%s%s%d", text, k > 0 ? "+" : "", share->gres[i].unit[k]);
+	}
+	return text;
+}
+
+/* The signed order for one node of a start. */
+static json_t *order_json(const struct maker *m, const struct start *s, int index, int first_task, bool holder)
+{
+	const struct schedule_share *share = &s->decided->shares[index];
+	const struct lead_launch *launch = s->launch;
+	struct order order = {
+		.job_id = s->decided->job,
+		.step_id = s->step_id,
+		.attempt = s->attempt,
+		.node = node_name(m, share->node_id),
+		.nodes = s->nodes,
+		.node_index = index,
+		.node_count = (int)s->decided->share_count,
+		.first_task = first_task,
+		.tasks = share->tasks,
+		.task_count = s->task_count,
+		.cpus = share->cpus,
+		.mem_mb = share->mem_mb,
+		.gres = units_text(m, share),
+		.uid = (uid_t)launch->uid,
+		.gid = (gid_t)launch->gid,
+		.user = launch->user_name,
+		.script_hash = launch->script_hash,
+		.environment_hash = launch->environment_hash,
+		.array_index = s->array_index,
+		.array_size = s->array_index >= 0 ? launch->array_size : 0,
+		.step_label = s->label,
+		.time_limit_s = s->decided->time_limit_s,
+		.grace_s = m->signer->grace_s,
+		.prolog = holder,
+		.wait_for_go = s->decided->share_count > 1,
+		.expires_at = m->signer->expires_at,
+	};
+	struct fields *fields = order_write(&order, launch->spec);
+	char signature[SIGN_SIGNATURE_HEX];
+	size_t length;
+	const char *body = fields_text(fields, &length);
+	json_t *json;
+
+	sign_order(m->signer->sign, body, length, signature);
+	json = json_pack("{s:I, s:i, s:i, s:i, s:s%, s:s}", "job", (json_int_t)order.job_id, "step", order.step_id, "attempt",
+			 order.attempt, "node", share->node_id, "body", body, length, "signature", signature);
+	fields_free(fields);
+	return json;
+}
+
+/* Put a start and its orders into a commit. */
+static void commit_add(struct maker *m, struct lead_commit *commit, const struct start *s)
+{
+	const struct schedule_start *decided = s->decided;
+	json_t *nodes = json_array(), *allocations = json_array();
+	int first_task = 0;
+
+	for (size_t i = 0; i < decided->share_count; i++) {
+		const struct schedule_share *share = &decided->shares[i];
+		bool holder = lead_group_hold(m->groups, s->launch, share->node_id);
+
+		json_array_append_new(nodes, json_integer(share->node_id));
+		json_array_append_new(allocations, json_pack("{s:i, s:i, s:I, s:i, s:o, s:b}", "node", share->node_id, "cpus",
+							     share->cpus, "mem_mb", (json_int_t)share->mem_mb, "tasks",
+							     share->tasks, "gres", units_json(share), "holder", holder));
+		if (json_array_append_new(commit->orders, order_json(m, s, (int)i, first_task, holder)) != 0)
+			die("the order for step %s cannot be written as JSON", s->label);
+		first_task += share->tasks;
+	}
+	json_array_append_new(commit->starts,
+			      json_pack("{s:I, s:i, s:i, s:i, s:o, s:o, s:I, s:o, s:o}", "job", (json_int_t)decided->job, "step",
+					s->step_id, "request", s->key->request_id, "attempt", s->attempt, "array_index",
+					s->array_index >= 0 ? json_integer(s->array_index) : json_null(), "position",
+					decided->position >= 0 ? json_integer(decided->position) : json_null(), "time_limit_s",
+					(json_int_t)decided->time_limit_s, "nodes", nodes, "allocations", allocations));
+}
+
+/* How many starts from `first` on belong together: a `with` set, or one. */
+static size_t set_length(const struct maker *m, size_t first)
+{
+	const struct schedule_pending *pending = m->rows->snapshot.pending;
+	const struct schedule_start *starts = m->result->starts;
+	const struct schedule_pending *head = &pending[starts[first].pending];
+	size_t length = 1;
+
+	if (head->with_count == 0)
+		return 1;
+	while (first + length < m->result->start_count) {
+		const struct schedule_pending *next = &pending[starts[first + length].pending];
+
+		if (next->with_count == 0 || next->job != head->job || next->with_set != head->with_set)
+			break;
+		length++;
+	}
+	return length;
+}
+
+/* All starts of a set, or none of them. */
+static void maker_add_set(struct maker *m, struct lead_commit *commit, size_t first, size_t length)
+{
+	struct start *set = xcalloc(length, sizeof *set);
+	bool good = true;
+
+	for (size_t i = 0; i < length && good; i++)
+		good = start_fill(m, &m->result->starts[first + i], &set[i]);
+	if (good && length == 1 && start_waits_for_group(m, &set[0])) {
+		m->orders->left_over = true;
+		good = false;
+	}
+	for (size_t i = 0; i < length && good; i++)
+		commit_add(m, commit, &set[i]);
+	free(set);
+}
+
+static struct lead_commit *maker_commit(struct maker *m)
+{
+	struct lead_orders *orders = m->orders;
+	struct lead_commit *commit = &orders->commits[orders->commit_count++];
+
+	commit->starts = json_array();
+	commit->orders = json_array();
+	return commit;
+}
+
+struct lead_orders *lead_orders_make(const struct lead_rows *rows, const struct schedule_result *result,
+				     const struct lead_signer *signer, bool apart)
+{
+	struct lead_orders *orders = xcalloc(1, sizeof *orders);
+	struct maker m = {.rows = rows, .result = result, .signer = signer, .orders = orders, .groups = lead_groups_new()};
+	struct lead_commit *commit = NULL;
+
+	orders->commits = xcalloc(result->start_count, sizeof *orders->commits);
+	maker_vouch(&m);
+	maker_index_nodes(&m);
+	for (size_t i = 0, length; i < result->start_count; i += length) {
+		length = set_length(&m, i);
+		if (!commit || (apart && json_array_size(commit->starts) > 0))
+			commit = maker_commit(&m);
+		maker_add_set(&m, commit, i, length);
+	}
+	if (commit && json_array_size(commit->starts) == 0) { /* everything was refused */
+		json_decref(commit->starts);
+		json_decref(commit->orders);
+		orders->commit_count--;
+	}
+	lead_groups_free(m.groups);
+	return orders;
+}
+
+void lead_orders_free(struct lead_orders *orders)
+{
+	if (!orders)
+		return;
+	for (size_t i = 0; i < orders->commit_count; i++) {
+		json_decref(orders->commits[i].starts);
+		json_decref(orders->commits[i].orders);
+	}
+	free(orders->commits);
+	free(orders->refused_jobs);
+	free(orders->refused_requests);
+	free(orders);
+}

@@ -1,0 +1,44 @@
+/* lead_order.h - decisions become what api.schedule_commit takes: starts, and signed launch orders. */
+#ifndef ROTA_LEAD_ORDER_H
+#define ROTA_LEAD_ORDER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "jobmgr/lead/lead_load.h"
+#include "jobmgr/schedule/schedule.h"
+#include "lib/seal.h"
+
+/* By what orders are made. */
+struct lead_signer {
+	const struct seal_mac_key *mac;
+	const struct seal_sign_key *sign;
+	int grace_s;	    /* between SIGTERM and SIGKILL */
+	int64_t expires_at; /* Unix time */
+};
+
+/* Starts that stand or fall together in one call of api.schedule_commit. */
+struct lead_commit {
+	json_t *starts, *orders;
+};
+
+struct lead_orders {
+	struct lead_commit *commits;
+	size_t commit_count;
+	int64_t *refused_jobs; /* steps whose authenticator does not fit */
+	int *refused_requests;
+	size_t refused_count;
+	bool left_over; /* some starts were left for the next pass */
+};
+
+/* Make the orders of all starts; rows->launches must be loaded. `apart`: one commit for each set of steps that start together,
+ * instead of one for all, so that one impossible start does not keep the others back. */
+struct lead_orders *lead_orders_make(const struct lead_rows *rows, const struct schedule_result *result,
+				     const struct lead_signer *signer, bool apart);
+void lead_orders_free(struct lead_orders *orders);
+
+/* The index at a position of [[low, high, step], ...]; false where there is none. */
+bool lead_array_index(const char *indices, int position, int *index);
+
+#endif

@@ -1,0 +1,400 @@
+/* lead_pass.c - the flow of a pass, each stage one round of calls:
+ *
+ *   tick          what time alone brings; fails when another jobmgrd leads
+ *   read          the snapshot, all result sets in one round trip
+ *   launch        what the signer needs of the steps that the scheduler starts
+ *   commit        starts with their signed orders; refusals of what may not be signed
+ *   plan          why the others wait, when that has changed
+ *
+ * lead.c runs one pass at a time. What always holds: every call carries the term, so nothing of a deposed leader is committed;
+ * decisions rest on the snapshot of this pass alone; a pass that meets an error ends there, and what the database refused is
+ * simply decided anew from what it then says. */
+#include "jobmgr/lead/lead_pass.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "jobmgr/lead/lead_load.h"
+#include "jobmgr/lead/lead_order.h"
+#include "jobmgr/lead/lead_plan.h"
+#include "jobmgr/schedule/schedule.h"
+#include "lib/log.h"
+
+static const double plan_gap = 0.3; /* seconds between two writings of the plan */
+
+struct read {
+	struct lead_pass *pass;
+	enum lead_set set;
+};
+
+struct lead_pass {
+	struct db *db;
+	const struct conf *conf;
+	const struct seal_mac_key *mac;
+	const struct seal_sign_key *sign;
+	lead_pass_done *done;
+	void *arg;
+	struct read reads[LEAD_SNAPSHOT_SETS];
+	char *plan;	    /* as it stands in the database, NULL: not known */
+	double plan_at;	    /* when it was written, monotonic seconds */
+	char *plan_written; /* on its way */
+
+	/* of the running pass */
+	bool running, apart;
+	char term[24];
+	int waiting; /* answers still to come in this stage */
+	struct lead_rows *rows;
+	struct schedule_result *result;
+	struct lead_outcome outcome;
+};
+
+static double monotonic_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void pass_end(struct lead_pass *p)
+{
+	struct lead_outcome outcome = p->outcome;
+
+	schedule_result_free(p->result);
+	p->result = NULL;
+	lead_rows_free(p->rows);
+	p->rows = NULL;
+	p->running = false;
+	p->done(&outcome, p->arg);
+}
+
+/* Note the first error of a stage. */
+static void pass_fail(struct lead_pass *p, const struct err *e)
+{
+	if (p->outcome.good)
+		p->outcome.e = *e;
+	p->outcome.good = false;
+}
+
+/* Whether the stage is over, with its error or without. */
+static bool pass_stage_over(struct lead_pass *p, const PGresult *result, const struct err *e)
+{
+	if (!result)
+		pass_fail(p, e);
+	return --p->waiting == 0;
+}
+
+/* plan */
+
+static void plan_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_pass *p = arg;
+
+	(void)db;
+	if (result) {
+		free(p->plan);
+		p->plan = p->plan_written;
+		p->plan_at = monotonic_now();
+	} else {
+		free(p->plan_written);
+		pass_fail(p, e);
+	}
+	p->plan_written = NULL;
+	pass_end(p);
+}
+
+static void pass_plan(struct lead_pass *p)
+{
+	char *text = lead_plan_text(p->rows, p->result);
+	bool changed = !p->plan || strcmp(p->plan, text) != 0;
+
+	p->outcome.plan_is_late = changed && monotonic_now() - p->plan_at < plan_gap;
+	if (!changed || p->outcome.plan_is_late) {
+		free(text);
+		pass_end(p);
+		return;
+	}
+	p->plan_written = text;
+	db_call(p->db, API_schedule_plan, (struct db_param[]){{p->term, -1}, {text, -1}}, 2, plan_came, p);
+}
+
+/* commit */
+
+static void pass_stored(struct lead_pass *p)
+{
+	if (p->outcome.good)
+		pass_plan(p);
+	else
+		pass_end(p);
+}
+
+/* A start on its own failed: that is its own affair. */
+static void pass_spoil(struct lead_pass *p, const struct err *e)
+{
+	p->outcome.spoiled = true;
+	log_warning("a start was not committed: %s %s", e->code, e->message);
+}
+
+static void commit_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_pass *p = arg;
+
+	(void)db;
+	if (result)
+		p->outcome.moved += (size_t)PQntuples(result);
+	else if (!p->apart || strcmp(e->code, "RT412") == 0 || strncmp(e->code, "08", 2) == 0)
+		pass_fail(p, e);
+	else
+		pass_spoil(p, e);
+	if (--p->waiting == 0)
+		pass_stored(p);
+}
+
+static void refuse_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_pass *p = arg;
+
+	(void)db;
+	if (pass_stage_over(p, result, e))
+		pass_stored(p);
+}
+
+static void pass_refuse(struct lead_pass *p, const struct lead_orders *orders)
+{
+	struct db_array *jobs = db_array_new(), *requests = db_array_new(), *reasons = db_array_new();
+
+	for (size_t i = 0; i < orders->refused_count; i++) {
+		db_array_int(jobs, orders->refused_jobs[i]);
+		db_array_int(requests, orders->refused_requests[i]);
+		db_array_text(reasons, "its authenticator does not fit: the row is not what its owner submitted");
+		log_error("step %d of job %lld is refused: its authenticator does not fit what is stored",
+			  orders->refused_requests[i], (long long)orders->refused_jobs[i]);
+	}
+	p->outcome.moved += orders->refused_count;
+	p->waiting++;
+	db_call(p->db, API_schedule_refuse,
+		(struct db_param[]){{p->term, -1},
+				    {db_array_literal(jobs), -1},
+				    {db_array_literal(requests), -1},
+				    {db_array_literal(reasons), -1}},
+		4, refuse_came, p);
+	db_array_free(jobs);
+	db_array_free(requests);
+	db_array_free(reasons);
+}
+
+static void pass_commit_one(struct lead_pass *p, const struct lead_commit *commit)
+{
+	char *starts = json_dumps(commit->starts, JSON_COMPACT), *signed_orders = json_dumps(commit->orders, JSON_COMPACT);
+
+	if (!starts || !signed_orders)
+		die("could not write orders as JSON");
+	p->waiting++;
+	db_call(p->db, API_schedule_commit, (struct db_param[]){{p->term, -1}, {starts, -1}, {signed_orders, -1}}, 3, commit_came,
+		p);
+	free(starts);
+	free(signed_orders);
+}
+
+static void pass_commit(struct lead_pass *p)
+{
+	struct lead_signer signer = {
+		.mac = p->mac,
+		.sign = p->sign,
+		.grace_s = p->conf->node_grace,
+		.expires_at = (int64_t)time(NULL) + p->conf->schedule_order_lifetime,
+	};
+	struct lead_orders *orders = lead_orders_make(p->rows, p->result, &signer, p->apart);
+
+	p->outcome.left_over = orders->left_over;
+	if (orders->refused_count > 0)
+		pass_refuse(p, orders);
+	for (size_t i = 0; i < orders->commit_count; i++)
+		pass_commit_one(p, &orders->commits[i]);
+	lead_orders_free(orders);
+	if (p->waiting == 0)
+		pass_plan(p);
+}
+
+/* launch */
+
+static void launch_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_pass *p = arg;
+	struct err mine;
+
+	(void)db;
+	if (result && !lead_load(p->rows, LEAD_LAUNCH, result, &mine)) {
+		result = NULL;
+		e = &mine;
+	}
+	pass_stage_over(p, result, e);
+	if (p->outcome.good)
+		pass_commit(p);
+	else
+		pass_end(p);
+}
+
+static void pass_launch(struct lead_pass *p)
+{
+	struct db_array *jobs = db_array_new(), *requests = db_array_new();
+	const struct schedule_start *starts = p->result->starts;
+
+	for (size_t i = 0; i < p->result->start_count; i++) {
+		int request = p->rows->keys[starts[i].pending].request_id;
+
+		/* the elements of an array stand together and share a row */
+		if (i > 0 && starts[i - 1].job == starts[i].job && p->rows->keys[starts[i - 1].pending].request_id == request)
+			continue;
+		db_array_int(jobs, starts[i].job);
+		db_array_int(requests, request);
+	}
+	p->waiting = 1;
+	db_call(p->db, API_schedule_launch, (struct db_param[]){{db_array_literal(jobs), -1}, {db_array_literal(requests), -1}},
+		2, launch_came, p);
+	db_array_free(jobs);
+	db_array_free(requests);
+}
+
+/* decide */
+
+static void pass_decide(struct lead_pass *p)
+{
+	struct schedule_policy policy = schedule_policy_default;
+
+	policy.backfill = p->conf->schedule_backfill > 0;
+	policy.reservations = p->conf->schedule_backfill > 0 ? p->conf->schedule_backfill : 1;
+	p->result = schedule_run(&p->rows->snapshot, &policy);
+	log_debug("pass: %zu pending, %zu running, %zu starts, %zu waits", p->rows->snapshot.pending_count,
+		  p->rows->snapshot.running_count, p->result->start_count, p->result->wait_count);
+	if (p->result->start_count > 0)
+		pass_launch(p);
+	else
+		pass_plan(p);
+}
+
+/* read */
+
+static void read_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	const struct read *read = arg;
+	struct lead_pass *p = read->pass;
+	struct err mine;
+
+	(void)db;
+	if (result && !lead_load(p->rows, read->set, result, &mine)) {
+		result = NULL;
+		e = &mine;
+	}
+	if (!pass_stage_over(p, result, e))
+		return;
+	if (p->outcome.good)
+		pass_decide(p);
+	else
+		pass_end(p);
+}
+
+static void pass_read(struct lead_pass *p, double now)
+{
+	char depth[16];
+
+	snprintf(depth, sizeof depth, "%d", p->conf->schedule_depth);
+	p->rows = lead_rows_new(now);
+	p->waiting = LEAD_SNAPSHOT_SETS;
+	for (int set = 0; set < LEAD_SNAPSHOT_SETS; set++) {
+		p->reads[set] = (struct read){p, (enum lead_set)set};
+		db_call(p->db, lead_set_function((enum lead_set)set), (struct db_param[]){{depth, -1}},
+			set == LEAD_PENDING ? 1 : 0, read_came, &p->reads[set]);
+	}
+}
+
+/* tick */
+
+/* A number in the one row of the tick; null: `otherwise`. */
+static bool tick_number(const PGresult *result, const char *column, double otherwise, double *number, struct err *e)
+{
+	int field = PQfnumber(result, column);
+
+	if (field < 0 || PQntuples(result) != 1)
+		return err_set(e, "the database's answer has no column \"%s\"", column);
+	*number = PQgetisnull(result, 0, field) ? otherwise : strtod(PQgetvalue(result, 0, field), NULL);
+	return true;
+}
+
+static void tick_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_pass *p = arg;
+	double now = 0, next = INFINITY;
+	struct err mine;
+
+	(void)db;
+	if (result && (!tick_number(result, "now", 0, &now, &mine) || !tick_number(result, "next_at", INFINITY, &next, &mine))) {
+		result = NULL;
+		e = &mine;
+	}
+	pass_stage_over(p, result, e);
+	p->outcome.next_in = next - now;
+	if (p->outcome.good)
+		pass_read(p, now);
+	else
+		pass_end(p);
+}
+
+void lead_pass_run(struct lead_pass *p, int64_t term, bool apart)
+{
+	p->running = true;
+	p->apart = apart;
+	p->outcome = (struct lead_outcome){.good = true, .next_in = INFINITY};
+	p->waiting = 1;
+	snprintf(p->term, sizeof p->term, "%lld", (long long)term);
+	db_call(p->db, API_schedule_tick, (struct db_param[]){{p->term, -1}}, 1, tick_came, p);
+}
+
+bool lead_pass_is_stale(const char *code)
+{
+	static const char *const codes[] = {"23505", "23514", "40001", "40P01"};
+
+	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+		if (strcmp(code, codes[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool lead_pass_is_running(const struct lead_pass *p)
+{
+	return p->running;
+}
+
+void lead_pass_forget(struct lead_pass *p)
+{
+	free(p->plan);
+	p->plan = NULL;
+}
+
+struct lead_pass *lead_pass_new(struct db *db, const struct conf *conf, const struct seal_mac_key *mac,
+				const struct seal_sign_key *sign, lead_pass_done *done, void *arg)
+{
+	struct lead_pass *p = xcalloc(1, sizeof *p);
+
+	p->db = db;
+	p->conf = conf;
+	p->mac = mac;
+	p->sign = sign;
+	p->done = done;
+	p->arg = arg;
+	return p;
+}
+
+void lead_pass_free(struct lead_pass *p)
+{
+	if (!p)
+		return;
+	schedule_result_free(p->result);
+	lead_rows_free(p->rows);
+	free(p->plan);
+	free(p);
+}

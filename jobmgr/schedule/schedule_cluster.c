@@ -1,0 +1,256 @@
+/* schedule_cluster.c - indexes the nodes, partitions and licences of a snapshot.
+ *
+ * Called once at the start of a pass. Afterwards only the free amounts and units change. */
+#include "jobmgr/schedule/schedule_cluster.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/schedule/schedule_bits.h"
+#include "lib/err.h"
+
+int schedule_name_compare(const char *a, const char *b)
+{
+	const char *x = a, *y = b;
+	while (*x && *y) {
+		if (isdigit((unsigned char)*x) && isdigit((unsigned char)*y)) {
+			x += strspn(x, "0");
+			y += strspn(y, "0");
+			size_t m = strspn(x, "0123456789"), n = strspn(y, "0123456789");
+			int order = m != n ? (m < n ? -1 : 1) : strncmp(x, y, m);
+			if (order)
+				return order;
+			x += m;
+			y += n;
+		} else if (*x != *y) {
+			return (unsigned char)*x < (unsigned char)*y ? -1 : 1;
+		} else {
+			x++;
+			y++;
+		}
+	}
+	if (*x || *y)
+		return *x ? 1 : -1;
+	return strcmp(a, b);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct schedule_node *x = *(const struct schedule_node *const *)a, *y = *(const struct schedule_node *const *)b;
+	int order = schedule_name_compare(x->name, y->name);
+	return order ? order : (x->id > y->id) - (x->id < y->id);
+}
+
+static int by_string(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int x = ((const struct schedule_number *)a)->number, y = ((const struct schedule_number *)b)->number;
+	return (x > y) - (x < y);
+}
+
+static void names_sort(struct schedule_names *names)
+{
+	size_t kept = 0;
+	if (names->count)
+		qsort(names->name, names->count, sizeof *names->name, by_string);
+	for (size_t i = 0; i < names->count; i++)
+		if (!kept || strcmp(names->name[kept - 1], names->name[i]))
+			names->name[kept++] = names->name[i];
+	names->count = kept;
+}
+
+int schedule_names_find(const struct schedule_names *names, const char *name)
+{
+	const char **found = names->count ? bsearch(&name, names->name, names->count, sizeof *names->name, by_string) : NULL;
+	return found ? (int)(found - names->name) : -1;
+}
+
+int schedule_cluster_by_id(const struct schedule_cluster *cluster, int id)
+{
+	const struct schedule_number wanted = {.number = id};
+	const struct schedule_number *found =
+		cluster->nodes ? bsearch(&wanted, cluster->place_of_id, cluster->nodes, sizeof wanted, by_number) : NULL;
+	return found ? found->place : -1;
+}
+
+int schedule_cluster_by_name(const struct schedule_cluster *cluster, const char *name)
+{
+	int found = schedule_names_find(&cluster->node_names, name);
+	return found < 0 ? -1 : cluster->place_of_name[found];
+}
+
+int schedule_cluster_partition(const struct schedule_cluster *cluster, const char *name)
+{
+	for (size_t i = 0; name && i < cluster->snapshot->partition_count; i++)
+		if (!strcmp(cluster->snapshot->partitions[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+uint64_t *schedule_cluster_bits(const struct schedule_cluster *cluster)
+{
+	return schedule_arena_take(cluster->arena, cluster->words, sizeof(uint64_t));
+}
+
+int64_t *schedule_cluster_amounts(const struct schedule_cluster *cluster)
+{
+	return schedule_arena_take(cluster->arena, cluster->kinds, sizeof(int64_t));
+}
+
+static void cluster_names(struct schedule_cluster *c)
+{
+	const struct schedule_snapshot *s = c->snapshot;
+	size_t gres = 0, features = 0;
+	for (size_t i = 0; i < s->node_count; i++) {
+		gres += s->nodes[i].gres_count;
+		features += s->nodes[i].feature_count;
+	}
+	c->gres.name = schedule_arena_take(c->arena, gres, sizeof(char *));
+	c->features.name = schedule_arena_take(c->arena, features, sizeof(char *));
+	c->licenses.name = schedule_arena_take(c->arena, s->license_count, sizeof(char *));
+	c->node_names.name = schedule_arena_take(c->arena, s->node_count, sizeof(char *));
+	for (size_t i = 0; i < s->node_count; i++) {
+		const struct schedule_node *node = &s->nodes[i];
+		c->node_names.name[c->node_names.count++] = node->name;
+		for (size_t k = 0; k < node->gres_count; k++)
+			c->gres.name[c->gres.count++] = node->gres[k].name;
+		for (size_t k = 0; k < node->feature_count; k++)
+			c->features.name[c->features.count++] = node->features[k];
+	}
+	for (size_t i = 0; i < s->license_count; i++)
+		c->licenses.name[c->licenses.count++] = s->licenses[i].name;
+	names_sort(&c->gres);
+	names_sort(&c->features);
+	names_sort(&c->licenses);
+	names_sort(&c->node_names);
+}
+
+/* Places in the order of names, and the ways from an id and a name to a place. */
+static void cluster_places(struct schedule_cluster *c)
+{
+	c->node = schedule_arena_take(c->arena, c->nodes, sizeof *c->node);
+	c->place_of_id = schedule_arena_take(c->arena, c->nodes, sizeof *c->place_of_id);
+	c->place_of_name = schedule_arena_take(c->arena, c->nodes, sizeof *c->place_of_name);
+	for (size_t i = 0; i < c->nodes; i++)
+		c->node[i] = &c->snapshot->nodes[i];
+	if (c->nodes)
+		qsort(c->node, c->nodes, sizeof *c->node, by_name);
+	for (size_t place = 0; place < c->nodes; place++) {
+		c->place_of_id[place] = (struct schedule_number){c->node[place]->id, (int)place};
+		c->place_of_name[schedule_names_find(&c->node_names, c->node[place]->name)] = (int)place;
+	}
+	if (c->nodes)
+		qsort(c->place_of_id, c->nodes, sizeof *c->place_of_id, by_number);
+}
+
+/* The weights' ranks, so that weight, free cpus and place fit into one number to compare. */
+static void cluster_preference(struct schedule_cluster *c)
+{
+	struct schedule_number *order = schedule_arena_take(c->arena, c->nodes, sizeof *order);
+	c->preference = schedule_arena_take(c->arena, c->nodes, sizeof *c->preference);
+	for (size_t place = 0; place < c->nodes; place++)
+		order[place] = (struct schedule_number){c->node[place]->weight, (int)place};
+	if (c->nodes)
+		qsort(order, c->nodes, sizeof *order, by_number);
+	uint64_t rank = 0;
+	for (size_t i = 0; i < c->nodes; i++) {
+		rank += i && order[i].number != order[i - 1].number;
+		c->preference[order[i].place] = rank << (SCHEDULE_PLACE_BITS + SCHEDULE_CPU_BITS) | (uint64_t)order[i].place;
+	}
+}
+
+static int by_int(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+	return (x > y) - (x < y);
+}
+
+static void cluster_gres(struct schedule_cluster *c, size_t place)
+{
+	int64_t *total = schedule_cluster_at(c, c->total, place), *free = schedule_cluster_at(c, c->free, place);
+	const struct schedule_node *node = c->node[place];
+	for (size_t k = 0; k < node->gres_count; k++) {
+		const struct schedule_gres *gres = &node->gres[k];
+		size_t kind = (size_t)schedule_names_find(&c->gres, gres->name);
+		int **units = &c->units[place * c->gres.count + kind];
+		total[SCHEDULE_FIRST_GRES + kind] = gres->total;
+		free[SCHEDULE_FIRST_GRES + kind] = (int64_t)gres->free_count;
+		*units = schedule_arena_take(c->arena, gres->free_count, sizeof **units);
+		if (!gres->free_count)
+			continue;
+		memcpy(*units, gres->free, gres->free_count * sizeof **units);
+		qsort(*units, gres->free_count, sizeof **units, by_int);
+	}
+}
+
+static void cluster_amounts(struct schedule_cluster *c)
+{
+	size_t gres = c->nodes * c->gres.count;
+	c->total = schedule_arena_take(c->arena, (c->nodes + 1) * c->kinds, sizeof *c->total);
+	c->free = schedule_arena_take(c->arena, (c->nodes + 1) * c->kinds, sizeof *c->free);
+	c->units = schedule_arena_take(c->arena, gres, sizeof *c->units);
+	c->units_taken = schedule_arena_take(c->arena, gres, sizeof *c->units_taken);
+	c->usable = schedule_cluster_bits(c);
+	for (size_t place = 0; place < c->nodes; place++) {
+		const struct schedule_node *node = c->node[place];
+		int64_t *total = schedule_cluster_at(c, c->total, place), *free = schedule_cluster_at(c, c->free, place);
+		total[SCHEDULE_CPUS] = node->cpus;
+		total[SCHEDULE_MEM] = node->mem_mb;
+		free[SCHEDULE_CPUS] = node->cpus - node->cpus_used;
+		free[SCHEDULE_MEM] = node->mem_mb - node->mem_used_mb;
+		cluster_gres(c, place);
+		if (node->usable)
+			schedule_bits_add(c->usable, place);
+	}
+	for (size_t i = 0; i < c->snapshot->license_count; i++) {
+		const struct schedule_license *license = &c->snapshot->licenses[i];
+		int kind = schedule_names_find(&c->licenses, license->name);
+		schedule_cluster_at(c, c->total, c->nodes)[kind] = license->total;
+		schedule_cluster_at(c, c->free, c->nodes)[kind] = license->total - license->used;
+	}
+}
+
+static void cluster_sets(struct schedule_cluster *c)
+{
+	const struct schedule_snapshot *s = c->snapshot;
+	c->with_feature = schedule_arena_take(c->arena, c->features.count, sizeof *c->with_feature);
+	for (size_t i = 0; i < c->features.count; i++)
+		c->with_feature[i] = schedule_cluster_bits(c);
+	for (size_t place = 0; place < c->nodes; place++)
+		for (size_t k = 0; k < c->node[place]->feature_count; k++)
+			schedule_bits_add(c->with_feature[schedule_names_find(&c->features, c->node[place]->features[k])], place);
+	c->partition = schedule_arena_take(c->arena, s->partition_count, sizeof *c->partition);
+	for (size_t i = 0; i < s->partition_count; i++) {
+		c->partition[i] = schedule_cluster_bits(c);
+		for (size_t k = 0; k < s->partitions[i].node_count; k++) {
+			int place = schedule_cluster_by_id(c, s->partitions[i].node_ids[k]);
+			if (place >= 0)
+				schedule_bits_add(c->partition[i], (size_t)place);
+		}
+	}
+}
+
+struct schedule_cluster *schedule_cluster_new(struct schedule_arena *arena, const struct schedule_snapshot *snapshot)
+{
+	struct schedule_cluster *c = schedule_arena_take(arena, 1, sizeof *c);
+	if (snapshot->node_count >= (size_t)1 << SCHEDULE_PLACE_BITS)
+		die("schedule: %zu nodes are more than can be scheduled", snapshot->node_count);
+	c->snapshot = snapshot;
+	c->arena = arena;
+	c->nodes = snapshot->node_count;
+	c->words = c->nodes / 64 + 1;
+	cluster_names(c);
+	c->kinds = SCHEDULE_FIRST_GRES + c->gres.count;
+	if (c->kinds < c->licenses.count)
+		c->kinds = c->licenses.count;
+	cluster_places(c);
+	cluster_preference(c);
+	cluster_amounts(c);
+	cluster_sets(c);
+	return c;
+}

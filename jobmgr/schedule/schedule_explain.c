@@ -1,0 +1,184 @@
+/* schedule_explain.c - puts facts of a pass into one line each.
+ *
+ * Called for requests that were refused or did not fit. Times are said relative to the snapshot's `now`. */
+#include "jobmgr/schedule/schedule_explain.h"
+
+#include <limits.h>
+
+#include "jobmgr/schedule/schedule_bits.h"
+#include "jobmgr/schedule/schedule_fit.h"
+
+static const char *plural(int64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static const char *explain_mem(struct schedule_arena *arena, int64_t mb)
+{
+	if (mb >= 1024 && mb % 1024 == 0)
+		return schedule_arena_print(arena, "%lld GB", (long long)mb / 1024);
+	return schedule_arena_print(arena, "%lld MB", (long long)mb);
+}
+
+static const char *explain_nodes(struct schedule_arena *arena, const struct schedule_request *request)
+{
+	if (request->nodes_max == INT_MAX && request->ntasks > request->nodes_min)
+		return schedule_arena_print(arena, "%d or more nodes", request->nodes_min);
+	if (request->nodes_max > request->nodes_min && request->nodes_max < INT_MAX)
+		return schedule_arena_print(arena, "%d-%d nodes", request->nodes_min, request->nodes_max);
+	return schedule_arena_print(arena, "%d node%s", request->nodes_min, plural(request->nodes_min));
+}
+
+const char *schedule_explain_request(const struct schedule_cluster *cluster, const struct schedule_request *request)
+{
+	struct schedule_arena *arena = cluster->arena;
+	int64_t cpus = (int64_t)request->ntasks * request->cpus_per_task;
+	const char *text = schedule_arena_print(arena, "%lld cpu%s", (long long)cpus, plural(cpus));
+	if (request->mem_mb)
+		text = schedule_arena_print(arena, "%s, %s a node", text, explain_mem(arena, request->mem_mb));
+	else if (request->mem_per_cpu_mb)
+		text = schedule_arena_print(arena, "%s, %s a cpu", text, explain_mem(arena, request->mem_per_cpu_mb));
+	for (size_t i = 0; i < request->gres_count; i++)
+		text = schedule_arena_print(arena, "%s, %s:%lld a node", text,
+					    cluster->gres.name[request->gres[i].kind - SCHEDULE_FIRST_GRES],
+					    (long long)request->gres[i].count);
+	return schedule_arena_print(arena, "%s on %s%s", text, explain_nodes(arena, request),
+				    request->exclusive ? " for itself" : "");
+}
+
+const char *schedule_explain_pending(struct schedule_arena *arena, const struct schedule_pending *step)
+{
+	if (!step->name || !*step->name)
+		return schedule_arena_print(arena, "%lld", (long long)step->job);
+	return schedule_arena_print(arena, "%lld.%s", (long long)step->job, step->name);
+}
+
+const char *schedule_explain_source(const struct schedule_profile *profile, int source, struct schedule_cause *cause)
+{
+	const struct schedule_snapshot *s = profile->cluster->snapshot;
+	struct schedule_arena *arena = profile->cluster->arena;
+	if (source < 0) {
+		cause->job = s->pending[~source].job;
+		cause->step = s->pending[~source].step;
+		return schedule_explain_pending(arena, &s->pending[~source]);
+	}
+	const struct schedule_running *row = &s->running[source];
+	cause->job = row->job;
+	cause->step = row->step;
+	return row->label ? row->label : schedule_arena_print(arena, "%lld step %d", (long long)row->job, row->step);
+}
+
+static const char *explain_after(struct schedule_arena *arena, double seconds)
+{
+	return schedule_arena_print(arena, "+%.0f s", seconds);
+}
+
+/* The node of the request's where something ends first, -1: nothing runs there. */
+static int explain_first(const struct schedule_profile *profile, const struct schedule_request *request)
+{
+	const struct schedule_cluster *c = profile->cluster;
+	int first = -1;
+	if (schedule_bits_has(request->mask, (size_t)profile->first_place))
+		return profile->first_at[profile->first_place] < SCHEDULE_BEYOND ? profile->first_place : -1;
+	for (size_t w = 0; w < c->words; w++) {
+		for (uint64_t word = request->mask[w]; word;) {
+			size_t place = w * 64 + schedule_bits_pop(&word);
+			if (profile->first_at[place] < (first < 0 ? SCHEDULE_BEYOND : profile->first_at[first]))
+				first = (int)place;
+		}
+	}
+	return first;
+}
+
+/* "; first to end: 812.solve at +300 s", and that step into the cause. */
+static const char *explain_end(struct schedule_arena *arena, const struct schedule_profile *profile, int place,
+			       struct schedule_cause *cause)
+{
+	const struct schedule_snapshot *s = profile->cluster->snapshot;
+	if (place < 0)
+		return "";
+	const char *label = schedule_explain_source(profile, profile->first_source[place], cause);
+	if (profile->first_at[place] >= SCHEDULE_FOREVER)
+		return schedule_arena_print(arena, "; %s has no time limit", label);
+	return schedule_arena_print(arena, "; first to end: %s at %s", label,
+				    explain_after(arena, profile->first_at[place] - s->now));
+}
+
+struct schedule_cause schedule_explain_resources(struct schedule_arena *arena, const struct schedule_profile *profile,
+						 const struct schedule_request *request, size_t nodes_free)
+{
+	struct schedule_cause cause = {.reason = SCHEDULE_RESOURCES, .step = -1, .blocks = true};
+	const char *end = explain_end(arena, profile, explain_first(profile, request), &cause);
+	cause.message = schedule_arena_print(arena, "needs %s; %zu node%s free%s", request->words, nodes_free,
+					     plural((int64_t)nodes_free), end);
+	return cause;
+}
+
+static bool hold_meets(const struct schedule_hold *hold, const struct schedule_cluster *c, const struct schedule_request *request)
+{
+	for (size_t i = 0; i < hold->piece_count; i++) {
+		size_t place = (size_t)hold->piece[i].place;
+		if (place == c->nodes ? request->license_count > 0 : schedule_bits_has(request->mask, place))
+			return true;
+	}
+	return false;
+}
+
+struct schedule_cause schedule_explain_priority(struct schedule_arena *arena, const struct schedule_profile *profile,
+						const struct schedule_request *request)
+{
+	const struct schedule_snapshot *s = profile->cluster->snapshot;
+	double until = schedule_profile_until(s->now, request->least_s);
+	struct schedule_cause cause = {.reason = SCHEDULE_PRIORITY, .step = -1, .blocks = true};
+	cause.message = "enough is free, but steps before it need it";
+	for (size_t i = 0; i < profile->hold_count; i++) {
+		const struct schedule_hold *hold = profile->hold[i];
+		const struct schedule_pending *step = &s->pending[hold->pending];
+		if (hold->from >= until || !hold_meets(hold, profile->cluster, request))
+			continue;
+		cause.job = step->job;
+		cause.step = step->step;
+		cause.message = schedule_arena_print(
+			arena, "enough is free, but it would delay %s, expected %s", schedule_explain_pending(arena, step),
+			hold->from < SCHEDULE_FOREVER
+				? schedule_arena_print(arena, "at %s", explain_after(arena, hold->from - s->now))
+				: "when what has no time limit ends");
+		break;
+	}
+	return cause;
+}
+
+struct schedule_cause schedule_explain_license(struct schedule_arena *arena, const struct schedule_profile *profile,
+					       const struct schedule_request *request)
+{
+	const struct schedule_cluster *c = profile->cluster;
+	struct schedule_cause cause = {.reason = SCHEDULE_LICENSE, .step = -1, .closes = true};
+	int licenses = profile->first_at[c->nodes] < SCHEDULE_BEYOND ? (int)c->nodes : -1;
+	cause.message = "it and its peers need more licenses than are free";
+	for (size_t i = 0; i < request->license_count; i++) {
+		const struct schedule_need *need = &request->licenses[i];
+		int64_t free = schedule_cluster_at(c, profile->live.free, c->nodes)[need->kind];
+		if (free >= need->count)
+			continue;
+		cause.message = schedule_arena_print(arena, "needs %lld of license \"%s\"; %lld free%s", (long long)need->count,
+						     c->licenses.name[need->kind], (long long)(free > 0 ? free : 0),
+						     explain_end(arena, profile, licenses, &cause));
+		break;
+	}
+	return cause;
+}
+
+struct schedule_cause schedule_explain_node(struct schedule_arena *arena, const struct schedule_request *request)
+{
+	struct schedule_cause cause = {.reason = SCHEDULE_NODE, .step = -1};
+	if (!request->matching)
+		cause.message = schedule_arena_print(arena, "needs %s; no node matches what it asks for", request->words);
+	else if (request->usable < (size_t)request->nodes_min || request->usable < request->forced_count)
+		cause.message = schedule_arena_print(arena, "needs %s; of %zu that match%s, %zu can be used", request->words,
+						     request->matching, request->matching == 1 ? "es" : "", request->usable);
+	else
+		cause.message = schedule_arena_print(arena, "needs %s; that is more than the %zu node%s that match%s have",
+						     request->words, request->usable, plural((int64_t)request->usable),
+						     request->usable == 1 ? "es" : "");
+	return cause;
+}

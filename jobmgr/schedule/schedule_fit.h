@@ -1,0 +1,75 @@
+/* schedule_fit.h - places one step on the nodes at one moment. */
+#ifndef ROTA_SCHEDULE_FIT_H
+#define ROTA_SCHEDULE_FIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "jobmgr/schedule/schedule_profile.h"
+#include "jobmgr/schedule/schedule_request.h"
+
+/* Some tasks of a step on a place. */
+struct schedule_spot {
+	int place;
+	int tasks;
+};
+
+/* A place that can take some tasks. */
+struct schedule_candidate {
+	uint64_t preference; /* the lowest is taken first */
+	int place;
+	int tasks;
+};
+
+/* What the members of a `with` set have to say about each other. All may be NULL. */
+struct schedule_terms {
+	const uint64_t *ban;		    /* none of these places */
+	const struct schedule_spot *forced; /* exactly the places of these */
+	size_t forced_count;
+	const int64_t *extra; /* leave so much on each place */
+};
+
+/* Working space of a pass, and the answer of the last question: where the step fits. */
+struct schedule_fit {
+	const struct schedule_profile *profile;
+	struct schedule_candidate *candidate;
+	size_t candidates; /* also when the answer is no: how many nodes could take at least one task */
+	int *tasks;
+	struct schedule_spot *spot;
+	size_t spots;
+	size_t evaluations;
+	bool any; /* the question is only whether, not where: the first answer will do */
+
+	/* The last start, when it was of one node: as that node was the best for its request and has become better still (it has
+	 * fewer free cpus), it is the best for the same request again as long as it can take it. */
+	const struct schedule_request *again;
+	int again_place;
+	double again_until;
+};
+
+struct schedule_fit *schedule_fit_new(const struct schedule_profile *profile);
+
+/* How many tasks a place can take from the view's moment until `until`. */
+int schedule_fit_tasks(const struct schedule_profile *profile, const struct schedule_view *view,
+		       const struct schedule_request *request, size_t place, double until, const int64_t *extra);
+
+/* Are its licences free all that time? */
+bool schedule_fit_licenses(const struct schedule_profile *profile, const struct schedule_view *view,
+			   const struct schedule_request *request, double until);
+
+/* Is there room on the nodes? Then fit->spot says where, in the order of names (or as forced). */
+bool schedule_fit_nodes(struct schedule_fit *fit, const struct schedule_view *view, const struct schedule_request *request,
+			double until, const struct schedule_terms *terms);
+
+/* schedule_choose.c: of the candidates, the fewest that take all tasks, the preferred of those. */
+bool schedule_choose(struct schedule_fit *fit, const struct schedule_request *request);
+
+/* All candidates: where any answer will do. */
+bool schedule_choose_all(struct schedule_fit *fit, const struct schedule_request *request);
+
+/* Spread a request's tasks over the spots in order, where spot->tasks is the most each can take: each is filled in turn, but
+ * none is left without a task. False when they do not take all. */
+bool schedule_choose_spread(struct schedule_spot *spot, size_t count, int ntasks);
+
+#endif

@@ -1,0 +1,47 @@
+/* schedule_pass.h - the state of one pass, and its two halves: deciding a unit, and letting it wait. */
+#ifndef ROTA_SCHEDULE_PASS_H
+#define ROTA_SCHEDULE_PASS_H
+
+#include "jobmgr/schedule/schedule_record.h"
+#include "jobmgr/schedule/schedule_reserve.h"
+#include "jobmgr/schedule/schedule_unit.h"
+
+/* What a pass knows of a partition. */
+struct schedule_lane {
+	bool blocked;
+	size_t first;	 /* the step that blocked it */
+	int foreseen[2]; /* waiting units whose start was worked out: for licences, and those that hold it */
+	size_t unit;	 /* the last unit counted in them */
+};
+
+struct schedule_pass {
+	const struct schedule_snapshot *snapshot;
+	bool backfill;
+	int reservations;
+	struct schedule_cluster *cluster;
+	struct schedule_profile *profile;
+	struct schedule_fit *fit;
+	struct schedule_set *set;
+	struct schedule_reserve *reserve;
+	struct schedule_record *record;
+	struct schedule_view empty;
+	struct schedule_lane *lane; /* by partition */
+	size_t *closed;		    /* by licence: 1 + the step it goes to first, 0: open */
+	size_t units;		    /* decided so far */
+};
+
+static inline struct schedule_lane *schedule_pass_lane(struct schedule_pass *pass, const struct schedule_member *member)
+{
+	return &pass->lane[member->request->partition];
+}
+
+/* All members are tried with their full time limits, or with the least they allow. */
+void schedule_pass_seconds(struct schedule_unit *unit, bool full);
+
+/* Start a unit, or tell why not, and which member it is stuck at. */
+bool schedule_decide(struct schedule_pass *pass, struct schedule_unit *unit, size_t *stuck, struct schedule_cause *cause);
+
+/* Write down that a unit waits for the sake of one member, and what that means for those behind it. */
+void schedule_wait(struct schedule_pass *pass, struct schedule_unit *unit, size_t stuck, const struct schedule_cause *cause);
+
+#endif

@@ -1,0 +1,147 @@
+/* schedule_record.c - writes starts and waits down as lead.c reads them.
+ *
+ * Called by schedule.c for each decision. The result lies in the arena of the pass and takes it along. */
+#include "jobmgr/schedule/schedule_record.h"
+
+#include <math.h>
+#include <string.h>
+
+struct result {
+	struct schedule_result result; /* first: what the caller holds */
+	struct schedule_arena *arena;
+};
+
+struct schedule_record {
+	const struct schedule_cluster *cluster;
+	struct schedule_start *start;
+	size_t starts, start_capacity;
+	struct schedule_wait *wait; /* by pending step; without a message: none */
+};
+
+struct schedule_record *schedule_record_new(const struct schedule_cluster *cluster)
+{
+	struct schedule_record *record = schedule_arena_take(cluster->arena, 1, sizeof *record);
+	record->cluster = cluster;
+	record->wait = schedule_arena_take(cluster->arena, cluster->snapshot->pending_count, sizeof *record->wait);
+	return record;
+}
+
+/* The units a start gets of one resource of a place: first what is kept for it, then the lowest free numbers. */
+static void record_units(const struct schedule_cluster *c, const struct schedule_kept *kept, const struct schedule_taken *taken,
+			 size_t gres, struct schedule_units *units)
+{
+	size_t kind = SCHEDULE_FIRST_GRES + gres;
+	size_t free = (size_t)taken->draw[kind], from_kept = (size_t)taken->need[kind] - free;
+	size_t slot = (size_t)taken->place * c->gres.count + gres;
+	int *unit = schedule_arena_take(c->arena, free + from_kept, sizeof *unit);
+	while (kept && kept->place != taken->place)
+		kept = kept->next;
+	if (from_kept) {
+		struct schedule_pool *pool = &kept->pool[gres];
+		memcpy(unit, pool->unit + pool->taken, from_kept * sizeof *unit);
+		pool->taken += from_kept;
+	}
+	if (free) {
+		memcpy(unit + from_kept, c->units[slot] + c->units_taken[slot], free * sizeof *unit);
+		c->units_taken[slot] += free;
+	}
+	*units = (struct schedule_units){.name = c->gres.name[gres], .unit = unit, .count = free + from_kept};
+}
+
+static struct schedule_share record_share(const struct schedule_cluster *c, const struct schedule_placed *placed,
+					  const struct schedule_taken *taken)
+{
+	struct schedule_share share = {.node_id = c->node[taken->place]->id,
+				       .cpus = (int)taken->need[SCHEDULE_CPUS],
+				       .mem_mb = taken->need[SCHEDULE_MEM],
+				       .tasks = taken->tasks};
+	size_t count = 0;
+	for (size_t i = 0; i < c->gres.count; i++)
+		count += taken->need[SCHEDULE_FIRST_GRES + i] > 0;
+	struct schedule_units *units = schedule_arena_take(c->arena, count, sizeof *units);
+	for (size_t i = 0; i < c->gres.count; i++)
+		if (taken->need[SCHEDULE_FIRST_GRES + i] > 0)
+			record_units(c, placed->kept, taken, i, &units[share.gres_count++]);
+	share.gres = units;
+	return share;
+}
+
+void schedule_record_start(struct schedule_record *record, const struct schedule_member *member,
+			   const struct schedule_placed *placed, const struct schedule_taken *taken, bool backfilled)
+{
+	const struct schedule_cluster *c = record->cluster;
+	if (record->starts == record->start_capacity) {
+		record->start_capacity = record->start_capacity ? record->start_capacity * 2 : 64;
+		struct schedule_start *start = schedule_arena_take(c->arena, record->start_capacity, sizeof *start);
+		if (record->starts)
+			memcpy(start, record->start, record->starts * sizeof *start);
+		record->start = start;
+	}
+	struct schedule_share *share = schedule_arena_take(c->arena, placed->spots, sizeof *share);
+	for (size_t i = 0; i < placed->spots; i++)
+		share[i] = record_share(c, placed, &taken[i]);
+	record->start[record->starts++] = (struct schedule_start){.pending = member->pending,
+								  .job = member->step->job,
+								  .step = member->step->step,
+								  .position = placed->position,
+								  .time_limit_s = placed->seconds,
+								  .backfilled = backfilled,
+								  .shares = share,
+								  .share_count = placed->spots};
+}
+
+void schedule_record_wait(struct schedule_record *record, size_t pending, const struct schedule_cause *cause)
+{
+	const struct schedule_pending *step = &record->cluster->snapshot->pending[pending];
+	record->wait[pending] = (struct schedule_wait){.pending = pending,
+						       .job = step->job,
+						       .step = step->step,
+						       .reason = cause->reason,
+						       .blocker_job = cause->job,
+						       .blocker_step = cause->step,
+						       .expected_at = NAN,
+						       .message = cause->message};
+}
+
+void schedule_record_expect(struct schedule_record *record, size_t pending, double at, const struct schedule_cause *after,
+			    const struct schedule_placed *placed, const struct schedule_taken *taken)
+{
+	const struct schedule_cluster *c = record->cluster;
+	struct schedule_wait *wait = &record->wait[pending];
+	int *node = schedule_arena_take(c->arena, placed->spots, sizeof *node);
+	if (wait->node_count)
+		return;
+	for (size_t i = 0; i < placed->spots; i++)
+		node[i] = c->node[taken[i].place]->id;
+	wait->expected_at = at;
+	wait->node_ids = node;
+	wait->node_count = placed->spots;
+	wait->message = schedule_arena_print(c->arena, "%s; expected at +%.0f s after %s", wait->message, at - c->snapshot->now,
+					     after->message);
+	if (wait->reason != SCHEDULE_RESOURCES && wait->reason != SCHEDULE_LICENSE)
+		return;
+	wait->blocker_job = after->job;
+	wait->blocker_step = after->step;
+}
+
+struct schedule_result *schedule_record_finish(struct schedule_record *record, size_t evaluations)
+{
+	struct result *result = schedule_arena_take(record->cluster->arena, 1, sizeof *result);
+	size_t waits = 0;
+	for (size_t i = 0; i < record->cluster->snapshot->pending_count; i++)
+		if (record->wait[i].message)
+			record->wait[waits++] = record->wait[i];
+	result->result = (struct schedule_result){.starts = record->start,
+						  .start_count = record->starts,
+						  .waits = record->wait,
+						  .wait_count = waits,
+						  .evaluations = evaluations};
+	result->arena = record->cluster->arena;
+	return &result->result;
+}
+
+void schedule_result_free(struct schedule_result *result)
+{
+	if (result)
+		schedule_arena_free(((struct result *)result)->arena);
+}

@@ -1,0 +1,111 @@
+/* option.c - the table of options, and finding a row in it by whichever name it was called.
+ *
+ * Called by the translator, and by clients for help, completion and to part options from operands. What always holds: a name,
+ * in a spelling, means one row; the test of this module walks the table to see to that. */
+#include "jobmgr/translate/option.h"
+
+#include <string.h>
+
+#include "jobmgr/translate/option_text.h"
+
+static const struct option_row rows[] = {
+#define OPTION(id, name, alias, letter, kind, level, slurm, pbs, key, argument, help)                                            \
+	{OPTION_ID_##id, name, alias, letter, OPTION_##kind, OPTION_##level, slurm, pbs, key, argument, help},
+#include "jobmgr/translate/options.def"
+#undef OPTION
+};
+
+const struct option_row *option_rows(int *count)
+{
+	*count = OPTION_ROWS;
+	return rows;
+}
+
+const struct option_row *option_row(enum option_id id)
+{
+	return &rows[id];
+}
+
+static bool is_named(const struct option_row *row, const char *name, enum option_spelling spelling)
+{
+	if (!*name)
+		return false;
+	if (spelling == OPTION_SLURM)
+		return strcmp(name, row->slurm) == 0;
+	return strcmp(name, row->name) == 0 || strcmp(name, row->alias) == 0 || strcmp(name, row->slurm) == 0;
+}
+
+const struct option_row *option_find(const char *name, enum option_spelling spelling)
+{
+	for (int i = 0; i < OPTION_ROWS; i++)
+		if (is_named(&rows[i], name, spelling))
+			return &rows[i];
+	return NULL;
+}
+
+const struct option_row *option_find_letter(char letter, enum option_spelling spelling)
+{
+	for (int i = 0; letter && i < OPTION_ROWS; i++)
+		if (rows[i].letter == letter && (spelling != OPTION_SLURM || *rows[i].slurm))
+			return &rows[i];
+	return NULL;
+}
+
+const struct option_row *option_find_pbs(const char *spelling)
+{
+	size_t length = strlen(spelling);
+	for (int i = 0; i < OPTION_ROWS; i++) {
+		const char *item = rows[i].pbs;
+		while (*item) {
+			size_t size = strcspn(item, ",");
+			if (size == length && memcmp(item, spelling, size) == 0)
+				return &rows[i];
+			item += size;
+			item += strspn(item, ", ");
+		}
+	}
+	return NULL;
+}
+
+const char *option_nearest(const char *name, enum option_spelling spelling)
+{
+	struct option_nearest nearest = OPTION_NEAREST(name);
+	for (int i = 0; i < OPTION_ROWS; i++) {
+		if (spelling != OPTION_SLURM)
+			option_nearest_try(&nearest, rows[i].name);
+		option_nearest_try(&nearest, rows[i].slurm);
+	}
+	return nearest.best;
+}
+
+bool option_takes_value(const struct option_row *row)
+{
+	return row->kind != OPTION_FLAG && row->argument[0] != '[';
+}
+
+static const struct option_row *find_long(const char *argument)
+{
+	char name[64];
+	size_t length = strcspn(argument, "=");
+	if (length >= sizeof name)
+		return NULL;
+	memcpy(name, argument, length);
+	name[length] = '\0';
+	const struct option_row *row = option_find(name, OPTION_ROTA);
+	if (!row && strncmp(name, "no-", 3) == 0)
+		row = option_find(name + 3, OPTION_ROTA);
+	return row;
+}
+
+int option_span(const char *const *arguments, int count)
+{
+	const char *argument = count > 0 ? arguments[0] : "";
+	if (argument[0] != '-' || !argument[1])
+		return 0;
+	bool is_long = argument[1] == '-';
+	const struct option_row *row = is_long ? find_long(argument + 2) : option_find_letter(argument[1], OPTION_ROTA);
+	if (!row)
+		return 0;
+	bool attached = is_long ? strchr(argument, '=') != NULL : argument[2] != '\0';
+	return !attached && option_takes_value(row) && count > 1 ? 2 : 1;
+}

@@ -1,0 +1,117 @@
+/* option_list.c - values that are lists of names: generic resources, licences, what is kept, mail events.
+ *
+ * Called by option_value. What always holds: no list names a thing twice. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "jobmgr/translate/option_text.h"
+#include "jobmgr/translate/option_value.h"
+
+enum { AMOUNTS_MOST = 64, AMOUNT_HIGHEST = 1000000 };
+
+/* NAME or NAME:N into object. */
+static bool amount(json_t *object, char *item, const char *extra, struct err *e)
+{
+	int64_t count = 1;
+	char *colon = strchr(item, ':');
+	if (colon)
+		*colon = '\0';
+	if (!option_text_name(item, extra, "0123456789.@-_"))
+		return err_set(e, "\"%s\" is not a name", OPTION_QUOTE(item));
+	if (colon && strchr(colon + 1, ':')) {
+		err_set(e, "\"%s\" is asked for by its type", OPTION_QUOTE(item));
+		return err_hint(e, "write %s:N here, and the type as a feature in --constraint", item);
+	}
+	if (colon && !option_number(colon + 1, 1, AMOUNT_HIGHEST, &count))
+		return err_set(e, "\"%s\" is not a number from 1 to %d", OPTION_QUOTE(colon + 1), AMOUNT_HIGHEST);
+	if (json_object_get(object, item))
+		return err_set(e, "\"%s\" is named twice", item);
+	if (json_object_size(object) >= AMOUNTS_MOST)
+		return err_set(e, "more than %d names", AMOUNTS_MOST);
+	option_put(object, item, json_integer(count));
+	return true;
+}
+
+static json_t *amounts(const char *text, const char *extra, struct err *e)
+{
+	json_t *object = json_object();
+	if (strcmp(text, "none") == 0)
+		return object;
+	bool good = true;
+	char *item;
+	while (good && (item = option_item(&text, ','))) {
+		good = amount(object, item, extra, e);
+		free(item);
+	}
+	if (good)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+json_t *option_gres(const char *text, struct err *e)
+{
+	return amounts(text, "_", e);
+}
+
+json_t *option_licenses(const char *text, struct err *e)
+{
+	return amounts(text, "_.@-", e);
+}
+
+json_t *option_keep(const char *text, struct err *e)
+{
+	static const struct {
+		const char *word, *key;
+	} words[] = {{"cpus", "cpus"}, {"mem", "mem"}, {"gres", "gres"}, {"licenses", "licenses"}, {"licences", "licenses"}};
+	enum { WORDS = sizeof words / sizeof *words };
+	json_t *object = json_object();
+	bool all = strcmp(text, "all") == 0, none = strcmp(text, "none") == 0;
+	for (int i = 0; i < WORDS; i++)
+		option_put(object, words[i].key, json_boolean(all));
+	if (all || none)
+		return object;
+	char *item;
+	while ((item = option_item(&text, ','))) {
+		int i = 0;
+		while (i < WORDS && strcmp(item, words[i].word) != 0)
+			i++;
+		if (i == WORDS) {
+			err_set(e, "\"%s\" is not one of cpus, mem, gres, licenses", OPTION_QUOTE(item));
+			free(item);
+			json_decref(object);
+			return NULL;
+		}
+		option_put(object, words[i].key, json_true());
+		free(item);
+	}
+	return object;
+}
+
+json_t *option_mail(const char *text, struct err *e)
+{
+	static const char *const events[] = {"NONE",	      "BEGIN",		"END",	      "FAIL",	    "REQUEUE",
+					     "ALL",	      "INVALID_DEPEND", "STAGE_OUT",  "TIME_LIMIT", "TIME_LIMIT_90",
+					     "TIME_LIMIT_80", "TIME_LIMIT_50",	"ARRAY_TASKS"};
+	enum { EVENTS = sizeof events / sizeof *events };
+	bool wanted[EVENTS] = {false};
+	char *item, list[256] = "";
+	while ((item = option_item(&text, ','))) {
+		int i = 0;
+		while (i < EVENTS && strcasecmp(item, events[i]) != 0)
+			i++;
+		if (i == EVENTS) {
+			err_set(e, "\"%s\" is not an event", OPTION_QUOTE(item));
+			err_hint(e, "events are BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, ARRAY_TASKS, ALL and NONE");
+			free(item);
+			return NULL;
+		}
+		wanted[i] = true;
+		free(item);
+	}
+	for (int i = 0; i < EVENTS; i++)
+		if (wanted[i])
+			strcat(strcat(list, *list ? "," : ""), events[i]);
+	return json_string(list);
+}

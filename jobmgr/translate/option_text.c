@@ -1,0 +1,162 @@
+/* option_text.c - texts from users.
+ *
+ * Called by all of the translator. What always holds: a text that option_text_clean passed can be a JSON string and a field of
+ * a launch spec, and one that option_text_quote made can be printed on any terminal. */
+#include "jobmgr/translate/option_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_LONGEST = 64, WORD_LONGEST = 64 };
+
+/* The length of the UTF-8 sequence at s and its code point; 0 where it is none. */
+static int sequence(const unsigned char *s, unsigned *point)
+{
+	static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+	int length = s[0] < 0x80		   ? 1
+		     : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
+		     : s[0] >= 0xE0 && s[0] < 0xF0 ? 3
+		     : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
+						   : 0;
+	if (length == 0)
+		return 0;
+	*point = length == 1 ? s[0] : s[0] & (0x7Fu >> length);
+	for (int i = 1; i < length; i++) {
+		if ((s[i] & 0xC0) != 0x80)
+			return 0;
+		*point = *point << 6 | (s[i] & 0x3Fu);
+	}
+	return *point < least[length] || *point > 0x10FFFF || (*point >= 0xD800 && *point < 0xE000) ? 0 : length;
+}
+
+static bool is_control(unsigned point)
+{
+	return point < 0x20 || (point >= 0x7F && point < 0xA0);
+}
+
+bool option_text_clean(const char *text, bool tabs)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	while (*s) {
+		unsigned point = 0;
+		int length = sequence(s, &point);
+		if (length == 0 || (is_control(point) && !(tabs && point == '\t')))
+			return false;
+		s += length;
+	}
+	return true;
+}
+
+/* The sequence at text, of which there are no more than `left` bytes. */
+static int sequence_within(const char *text, size_t left, unsigned *point)
+{
+	unsigned char unit[5] = {0};
+	memcpy(unit, text, left < 4 ? left : 4);
+	return sequence(unit, point);
+}
+
+const char *option_text_utf8(const char *text, size_t size)
+{
+	unsigned point;
+	for (size_t i = 0; i < size;) {
+		int length = (unsigned char)text[i] < 0x80 ? 1 : sequence_within(text + i, size - i, &point);
+		if (length == 0)
+			return text + i;
+		i += (size_t)length;
+	}
+	return NULL;
+}
+
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool option_text_name(const char *text, const char *extra, const char *not_first)
+{
+	size_t length = strlen(text);
+	if (length < 1 || length > NAME_LONGEST || strchr(not_first, *text))
+		return false;
+	for (; *text; text++)
+		if (!is_letter(*text) && !(*text >= '0' && *text <= '9') && !strchr(extra, *text))
+			return false;
+	return true;
+}
+
+bool option_text_label(const char *text)
+{
+	return option_text_name(text, "_-", "0123456789_-");
+}
+
+const char *option_text_quote(char *buffer, size_t size, const char *text, size_t length)
+{
+	char *out = buffer, *last = buffer + size - 4; /* room for "..." and NUL */
+	for (size_t i = 0; i < length;) {
+		unsigned point = 0;
+		int bytes = sequence_within(text + i, length - i, &point);
+		bool plain = bytes > 0 && !is_control(point);
+		int room = plain ? bytes : 4;
+		if (out + room > last) {
+			strcpy(out, "...");
+			return buffer;
+		}
+		if (plain)
+			memcpy(out, text + i, (size_t)bytes);
+		else
+			snprintf(out, 5, "\\x%02X", (unsigned char)text[i]);
+		out += room;
+		i += plain ? (size_t)bytes : 1;
+	}
+	*out = '\0';
+	return buffer;
+}
+
+int option_nearest_reach(const char *word)
+{
+	size_t length = strlen(word);
+	return length < 3 ? 0 : length < 6 ? 1 : length < 9 ? 2 : 3;
+}
+
+static int least_of(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+/* Edit distance with transpositions (optimal string alignment) of two words of at most WORD_LONGEST characters; some number
+ * above `enough` where it is more than that. */
+static int distance(const char *a, int m, const char *b, int n, int enough)
+{
+	int rows[3][WORD_LONGEST + 1];
+	for (int j = 0; j <= n; j++)
+		rows[0][j] = j;
+	for (int i = 1; i <= m; i++) {
+		int *row = rows[i % 3], *above = rows[(i + 2) % 3], *higher = rows[(i + 1) % 3];
+		int least = row[0] = i;
+		for (int j = 1; j <= n; j++) {
+			bool same = a[i - 1] == b[j - 1];
+			row[j] = least_of(least_of(row[j - 1], above[j]) + 1, above[j - 1] + (same ? 0 : 1));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				row[j] = least_of(row[j], higher[j - 2] + 1);
+			least = least_of(least, row[j]);
+		}
+		if (least > enough) /* it can only grow */
+			return least;
+	}
+	return rows[m % 3][n];
+}
+
+void option_nearest_try(struct option_nearest *nearest, const char *known)
+{
+	size_t m = strlen(nearest->word), n = strlen(known);
+	if (m > WORD_LONGEST || n > WORD_LONGEST || n == 0)
+		return;
+	size_t apart = m > n ? m - n : n - m;
+	bool begins = m >= 3 && m < n && memcmp(nearest->word, known, m) == 0;
+	if (!begins && (int)apart >= nearest->distance)
+		return;
+	int d = begins ? 1 : distance(nearest->word, (int)m, known, (int)n, nearest->distance);
+	if (d < nearest->distance) {
+		nearest->distance = d;
+		nearest->best = known;
+	}
+}

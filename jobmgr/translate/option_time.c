@@ -1,0 +1,227 @@
+/* option_time.c - lengths of time, and moments. Moments are in the time zone of whoever translates.
+ *
+ * Called by option_value. What always holds: the result depends on the text, `now` and the time zone only. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "jobmgr/translate/option_text.h"
+#include "jobmgr/translate/option_value.h"
+
+#define LONGEST (INT64_C(100) * 366 * 86400) /* a hundred years */
+
+/* Up to four numbers with ':' between, from *text on; their count. */
+static int clock_numbers(const char *text, int64_t *numbers, int most)
+{
+	int count = 0;
+	while (count < most && option_digits(&text, LONGEST, &numbers[count])) {
+		count++;
+		if (!*text)
+			return count;
+		if (*text++ != ':')
+			return 0;
+	}
+	return 0;
+}
+
+/* d-h, d-h:m, d-h:m:s; m, m:s, h:m:s. */
+static int64_t duration(const char *text)
+{
+	static const int64_t behind_days[] = {3600, 60, 1}, alone[][3] = {{60}, {60, 1}, {3600, 60, 1}};
+	const char *dash = strchr(text, '-');
+	int64_t total = 0, numbers[3];
+	if (dash) {
+		if (!option_digits(&text, LONGEST / 86400, &total) || text != dash)
+			return -1;
+		total *= 86400;
+		text = dash + 1;
+	}
+	int count = clock_numbers(text, numbers, 3);
+	if (count == 0)
+		return -1;
+	const int64_t *units = dash ? behind_days : alone[count - 1];
+	for (int i = 0; i < count; i++) {
+		if (numbers[i] > LONGEST / units[i])
+			return -1;
+		total += numbers[i] * units[i];
+	}
+	return total;
+}
+
+json_t *option_duration(const char *text, struct err *e)
+{
+	if (strcasecmp(text, "unlimited") == 0 || strcasecmp(text, "infinite") == 0)
+		return json_integer(0);
+	int64_t seconds = duration(text);
+	if (seconds >= 0 && seconds <= LONGEST)
+		return json_integer(seconds);
+	err_set(e, "\"%s\" is not a length of time", OPTION_QUOTE(text));
+	err_hint(e, "write minutes, m:s, h:m:s, d-h, d-h:m or d-h:m:s; 0 is no limit");
+	return NULL;
+}
+
+/* now, now+N, now+Nunit: seconds to be added; -1 where it is none of that. */
+static int64_t offset(const char *text)
+{
+	static const struct {
+		const char *name;
+		int64_t seconds;
+	} units[] = {{"seconds", 1}, {"minutes", 60}, {"hours", 3600}, {"days", 86400}, {"weeks", 7 * 86400}};
+	int64_t number;
+	if (!*text)
+		return 0;
+	if (*text++ != '+' || !option_digits(&text, LONGEST, &number))
+		return -1;
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (strncasecmp(units[i].name, text, strlen(text)) == 0)
+			return number <= LONGEST / units[i].seconds ? number * units[i].seconds : -1;
+	return -1;
+}
+
+struct moment {
+	struct tm tm;
+	bool has_date, has_clock, is_pm, is_am;
+};
+
+static bool set_clock(struct moment *m, int64_t hour, int64_t minute, int64_t second)
+{
+	if (m->has_clock || hour > 23 || minute > 59 || second > 59)
+		return false;
+	m->tm.tm_hour = (int)hour;
+	m->tm.tm_min = (int)minute;
+	m->tm.tm_sec = (int)second;
+	return m->has_clock = true;
+}
+
+static bool set_date(struct moment *m, int64_t year, int64_t month, int64_t day)
+{
+	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+	if (m->has_date || year < 1970 || year > 9999 || month < 1 || month > 12 || day < 1 ||
+	    day > days[month - 1] + (leap && month == 2))
+		return false;
+	m->tm.tm_year = (int)year - 1900;
+	m->tm.tm_mon = (int)month - 1;
+	m->tm.tm_mday = (int)day;
+	return m->has_date = true;
+}
+
+/* HH:MM[:SS], perhaps with AM or PM at its end. */
+static bool clock_word(struct moment *m, const char *word)
+{
+	char digits[16];
+	size_t length = strspn(word, "0123456789:");
+	int64_t n[3] = {0};
+	if (length >= sizeof digits)
+		return false;
+	memcpy(digits, word, length);
+	digits[length] = '\0';
+	if (clock_numbers(digits, n, 3) < 2)
+		return false;
+	m->is_am = strcasecmp(word + length, "am") == 0;
+	m->is_pm = strcasecmp(word + length, "pm") == 0;
+	return (!word[length] || m->is_am || m->is_pm) && set_clock(m, n[0], n[1], n[2]);
+}
+
+/* YYYY-MM-DD[THH:MM[:SS]], MM/DD[/YY], MMDDYY. */
+static bool date_word(struct moment *m, const char *word)
+{
+	const char *c = word;
+	int64_t n[3] = {0};
+	if (!option_digits(&c, 999999, &n[0]))
+		return false;
+	if (*c == '-') {
+		if (c - word != 4 || (c++, !option_digits(&c, 99, &n[1])) || *c++ != '-' || !option_digits(&c, 99, &n[2]))
+			return false;
+		return set_date(m, n[0], n[1], n[2]) && (!*c || (*c == 'T' && clock_word(m, c + 1)));
+	}
+	if (*c == '/') {
+		c++;
+		if (!option_digits(&c, 99, &n[1]))
+			return false;
+		n[2] = m->tm.tm_year - 100;
+		if (*c == '/' && (c++, !option_digits(&c, 99, &n[2])))
+			return false;
+		return !*c && set_date(m, 2000 + n[2], n[0], n[1]);
+	}
+	return !*c && c - word == 6 && set_date(m, 2000 + n[0] % 100, n[0] / 10000, n[0] / 100 % 100);
+}
+
+static bool moment_word(struct moment *m, const char *word)
+{
+	static const struct {
+		const char *name;
+		int hour;
+	} hours[] = {{"midnight", 0}, {"elevenses", 11}, {"noon", 12}, {"fika", 15}, {"teatime", 16}};
+	for (size_t i = 0; i < sizeof hours / sizeof *hours; i++)
+		if (strcasecmp(word, hours[i].name) == 0)
+			return set_clock(m, hours[i].hour, 0, 0);
+	bool tomorrow = strcasecmp(word, "tomorrow") == 0;
+	if (tomorrow || strcasecmp(word, "today") == 0) {
+		if (m->has_date)
+			return false;
+		m->tm.tm_mday += tomorrow;
+		return m->has_date = true;
+	}
+	bool am = strcasecmp(word, "am") == 0, pm = strcasecmp(word, "pm") == 0;
+	if (am || pm) {
+		if (!m->has_clock || m->is_am || m->is_pm)
+			return false;
+		m->is_am = am;
+		m->is_pm = pm;
+		return true;
+	}
+	return clock_word(m, word) || date_word(m, word);
+}
+
+static bool moment_end(struct moment *m, int64_t now, int64_t *at)
+{
+	if (m->is_am || m->is_pm) {
+		if (m->tm.tm_hour < 1 || m->tm.tm_hour > 12)
+			return false;
+		m->tm.tm_hour = m->tm.tm_hour % 12 + (m->is_pm ? 12 : 0);
+	}
+	m->tm.tm_isdst = -1;
+	struct tm copy = m->tm;
+	*at = mktime(&copy);
+	if (!m->has_date && *at < now) { /* a time of day that is over today is tomorrow's */
+		m->tm.tm_mday++;
+		*at = mktime(&m->tm);
+	}
+	return m->has_date || m->has_clock;
+}
+
+static bool moment(const char *text, int64_t now, int64_t *at)
+{
+	if (strncasecmp(text, "now", 3) == 0) {
+		int64_t seconds = offset(text + 3);
+		*at = now + seconds;
+		return seconds >= 0;
+	}
+	struct moment m = {0};
+	time_t t = (time_t)now;
+	if (!localtime_r(&t, &m.tm))
+		return false;
+	m.tm.tm_hour = m.tm.tm_min = m.tm.tm_sec = 0;
+	char copy[64], *save = NULL;
+	if (strlen(text) >= sizeof copy)
+		return false;
+	strcpy(copy, text);
+	for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
+		if (!moment_word(&m, word))
+			return false;
+	return moment_end(&m, now, at);
+}
+
+json_t *option_moment(const char *text, int64_t now, struct err *e)
+{
+	int64_t at;
+	if (strcmp(text, "none") == 0)
+		return json_null();
+	if (moment(text, now, &at))
+		return json_integer(at);
+	err_set(e, "\"%s\" is not a moment", OPTION_QUOTE(text));
+	err_hint(e, "write HH:MM, YYYY-MM-DD, YYYY-MM-DDTHH:MM, MM/DD/YY, today, tomorrow, noon, or now+2hours");
+	return NULL;
+}

@@ -1,0 +1,285 @@
+/* option_value.c - from the text of an option to its value: which parser reads which kind, and the small parsers.
+ *
+ * Called by the translator for each option it meets. What always holds: no string gets past here that is not clean UTF-8, so
+ * values can go into JSON and launch specs as they are. */
+#include "jobmgr/translate/option_value.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "jobmgr/translate/option_text.h"
+
+enum { TITLE_LONGEST = 255, TEXT_LONGEST = 1024, PATH_LONGEST = 1023 };
+enum { COUNT_HIGHEST = 1000000, NICE_DEFAULT = 100 };
+#define NICE_HIGHEST 2147483645LL
+#define SIZE_HIGHEST (INT64_C(2048) << 30) /* KiB */
+
+bool option_digits(const char **text, int64_t highest, int64_t *number)
+{
+	const char *c = *text;
+	*number = 0;
+	for (; *c >= '0' && *c <= '9'; c++) {
+		if (*number > (highest - (*c - '0')) / 10)
+			return false;
+		*number = *number * 10 + (*c - '0');
+	}
+	bool some = c > *text;
+	*text = c;
+	return some;
+}
+
+bool option_number(const char *text, int64_t lowest, int64_t highest, int64_t *number)
+{
+	bool negative = lowest < 0 && *text == '-';
+	if (negative || (lowest < 0 && *text == '+'))
+		text++;
+	if (!option_digits(&text, INT64_MAX, number) || *text)
+		return false;
+	if (negative)
+		*number = -*number;
+	return *number >= lowest && *number <= highest;
+}
+
+void option_put(json_t *object, const char *key, json_t *value)
+{
+	if (json_object_set_new(object, key, value) != 0)
+		die("out of memory");
+}
+
+void option_append(json_t *list, json_t *value)
+{
+	if (json_array_append_new(list, value) != 0)
+		die("out of memory");
+}
+
+char *option_item(const char **text, char separator)
+{
+	if (!*text)
+		return NULL;
+	const char *end = strchrnul(*text, separator);
+	char *item = xstrndup(*text, (size_t)(end - *text));
+	*text = *end ? end + 1 : NULL;
+	return item;
+}
+
+static json_t *whole(const char *text, int64_t lowest, int64_t highest, struct err *e)
+{
+	int64_t number;
+	if (option_number(text, lowest, highest, &number))
+		return json_integer(number);
+	err_set(e, "\"%s\" is not a number from %lld to %lld", OPTION_QUOTE(text), (long long)lowest, (long long)highest);
+	return NULL;
+}
+
+static json_t *flag(const char *text, struct err *e)
+{
+	bool yes = strcmp(text, "yes") == 0;
+	if (yes || strcmp(text, "no") == 0)
+		return json_boolean(yes);
+	err_set(e, "it takes no value, and \"%s\" is one", OPTION_QUOTE(text));
+	return NULL;
+}
+
+static json_t *string(const char *text, size_t longest, bool tabs, struct err *e)
+{
+	if (strlen(text) > longest) {
+		err_set(e, "%zu bytes are too long, %zu are the most", strlen(text), longest);
+		return NULL;
+	}
+	if (option_text_clean(text, tabs))
+		return json_string(text);
+	err_set(e, "\"%s\" is not UTF-8 text without control characters", OPTION_QUOTE(text));
+	return NULL;
+}
+
+static json_t *filled(const char *text, size_t longest, struct err *e)
+{
+	if (*text)
+		return string(text, longest, false, e);
+	err_set(e, "its value is empty");
+	return NULL;
+}
+
+static json_t *name(const char *text, struct err *e)
+{
+	if (option_text_name(text, "_.@-", ".@-"))
+		return json_string(text);
+	err_set(e, "\"%s\" is not a name", OPTION_QUOTE(text));
+	err_hint(e, "a name has up to 64 letters, digits and _ . @ -%s", strchr(text, ',') ? "; only one can be given" : "");
+	return NULL;
+}
+
+static json_t *label(const char *text, struct err *e)
+{
+	if (option_text_label(text))
+		return json_string(text);
+	err_set(e, "\"%s\" is not a name", OPTION_QUOTE(text));
+	err_hint(e, "a name is a letter with up to 63 letters, digits and _ - behind it");
+	return NULL;
+}
+
+static json_t *nodes(const char *text, struct err *e)
+{
+	const char *c = text;
+	int64_t lowest, highest;
+	bool good = option_digits(&c, COUNT_HIGHEST, &lowest);
+	highest = lowest;
+	if (good && *c == '-')
+		good = (c++, option_digits(&c, COUNT_HIGHEST, &highest));
+	if (good && !*c && lowest >= 1 && lowest <= highest)
+		return json_pack("[I, I]", (json_int_t)lowest, (json_int_t)highest);
+	err_set(e, "\"%s\" is not a number of nodes", OPTION_QUOTE(text));
+	err_hint(e, "write 2, or 2-4 for between two and four");
+	return NULL;
+}
+
+/* KiB in a unit: "", K, M, G or T, with B or iB behind it or not, in small letters too; 0 = there is no such unit. */
+static int64_t unit(const char *text)
+{
+	static const char letters[] = "kmgt";
+	const char *letter = *text ? strchr(letters, *text | 0x20) : strchr(letters, 'm');
+	const char *rest = *text ? text + 1 : text;
+	bool good = letter && (!*rest || strcasecmp(rest, "b") == 0 || strcasecmp(rest, "ib") == 0);
+	return good ? INT64_C(1) << 10 * (letter - letters) : 0;
+}
+
+static json_t *size(const char *text, struct err *e)
+{
+	const char *c = text;
+	int64_t number, kib = option_digits(&c, 1LL << 40, &number) ? unit(c) : 0;
+	if (kib == 0) {
+		err_set(e, "\"%s\" is not a size", OPTION_QUOTE(text));
+		err_hint(e, "write a whole number of MiB, or one with K, M, G or T behind it, as in 4G");
+		return NULL;
+	}
+	if (number == 0) {
+		err_set(e, "\"%s\" is nothing", OPTION_QUOTE(text));
+		err_hint(e, "for all that a node has, write --exclusive");
+		return NULL;
+	}
+	if (number > SIZE_HIGHEST / kib) {
+		err_set(e, "\"%s\" is more than 2048T", OPTION_QUOTE(text));
+		return NULL;
+	}
+	return json_integer((number * kib + 1023) / 1024);
+}
+
+static json_t *pattern(const char *text, struct err *e)
+{
+	json_t *value = filled(text, PATH_LONGEST, e);
+	for (const char *c = text; value && *c; c++) {
+		if (*c != '%')
+			continue;
+		c += 1 + strspn(c + 1, "0123456789");
+		if (!*c || !strchr("AabJjNnrSstux%", *c)) {
+			err_set(e, "\"%s\" has no letter of a pattern behind a %%", OPTION_QUOTE(text));
+			err_hint(e, "the letters are %%A %%a %%b %%J %%j %%N %%n %%r %%S %%s %%t %%u %%x; write %%%% for a per "
+				    "cent sign");
+			json_decref(value);
+			return NULL;
+		}
+	}
+	return value;
+}
+
+static json_t *choice(const struct option_row *row, const char *text, struct err *e)
+{
+	const char *words = row->argument;
+	char *word;
+	while ((word = option_item(&words, '|'))) {
+		bool same = strcmp(word, text) == 0;
+		free(word);
+		if (same)
+			return json_string(text);
+	}
+	err_set(e, "\"%s\" is not one of %s", OPTION_QUOTE(text), row->argument);
+	return NULL;
+}
+
+static json_t *octal(const char *text, struct err *e)
+{
+	size_t digits = strspn(text, "01234567");
+	if (digits >= 1 && digits <= 4 && !text[digits] && strtol(text, NULL, 8) <= 0777)
+		return json_integer(strtol(text, NULL, 8));
+	err_set(e, "\"%s\" is not a mask in octal digits, as in 022", OPTION_QUOTE(text));
+	return NULL;
+}
+
+static json_t *shell(const char *text, struct err *e)
+{
+	if (*text == '/' || strcmp(text, "login") == 0)
+		return filled(text, PATH_LONGEST, e);
+	err_set(e, "\"%s\" is neither an absolute path nor login", OPTION_QUOTE(text));
+	return NULL;
+}
+
+/* Kinds whose text is all there is to know. */
+static json_t *text_value(const struct option_row *row, const char *text, struct err *e)
+{
+	switch (row->kind) {
+	case OPTION_TEXT:
+		return string(text, TEXT_LONGEST, true, e);
+	case OPTION_TITLE:
+		return filled(text, TITLE_LONGEST, e);
+	case OPTION_NAME:
+		return name(text, e);
+	case OPTION_LABEL:
+		return label(text, e);
+	case OPTION_PATTERN:
+		return pattern(text, e);
+	case OPTION_PATH:
+		return filled(text, PATH_LONGEST, e);
+	case OPTION_CHOICE:
+		return choice(row, text, e);
+	case OPTION_SHELL:
+		return shell(text, e);
+	case OPTION_EXPORT:
+		return option_export(text, e);
+	case OPTION_MAIL:
+		return option_mail(text, e);
+	case OPTION_FEATURES:
+		return option_features(text, e);
+	default: /* OPTION_AFTER, OPTION_PEERS: the translator reads on, and may have a long list to read */
+		return filled(text, INT_MAX, e);
+	}
+}
+
+json_t *option_value(const struct option_row *row, const char *text, struct option_context *context, struct err *e)
+{
+	memset(e, 0, sizeof *e);
+	switch (row->kind) {
+	case OPTION_FLAG:
+		return flag(text, e);
+	case OPTION_NATURAL:
+		return whole(text, 0, INT_MAX, e);
+	case OPTION_COUNT:
+		return whole(text, 1, COUNT_HIGHEST, e);
+	case OPTION_NICE:
+		return *text ? whole(text, -NICE_HIGHEST, NICE_HIGHEST, e) : json_integer(NICE_DEFAULT);
+	case OPTION_DURATION:
+		return option_duration(text, e);
+	case OPTION_MOMENT:
+		return option_moment(text, context->now, e);
+	case OPTION_NODES:
+		return nodes(text, e);
+	case OPTION_HOSTS:
+		return option_hosts(text, context, e);
+	case OPTION_SIZE:
+		return size(text, e);
+	case OPTION_GRES:
+		return option_gres(text, e);
+	case OPTION_LICENSES:
+		return option_licenses(text, e);
+	case OPTION_UMASK:
+		return octal(text, e);
+	case OPTION_ARRAY:
+		return option_array(text, context, e);
+	case OPTION_KEEP:
+		return option_keep(text, e);
+	default:
+		return text_value(row, text, e);
+	}
+}

@@ -1,0 +1,44 @@
+/* option_value.h - the parsers of option values, one a kind of value; option_value.c calls them. Each gives JSON of its own,
+ * or NULL with an error. */
+#ifndef ROTA_OPTION_VALUE_H
+#define ROTA_OPTION_VALUE_H
+
+#include "jobmgr/translate/option.h"
+
+json_t *option_duration(const char *text, struct err *e);
+json_t *option_moment(const char *text, int64_t now, struct err *e);
+
+json_t *option_hosts(const char *text, struct option_context *context, struct err *e);
+json_t *option_array(const char *text, struct option_context *context, struct err *e);
+json_t *option_features(const char *text, struct err *e);
+
+json_t *option_gres(const char *text, struct err *e);
+json_t *option_licenses(const char *text, struct err *e);
+json_t *option_keep(const char *text, struct err *e);
+json_t *option_mail(const char *text, struct err *e);
+json_t *option_export(const char *text, struct err *e);
+
+/* One item of an export list: a name, NAME=value with the value unquoted, or ALL or NONE alone. */
+struct option_export_item {
+	char *name;
+	char *value; /* NULL: as it is in the environment */
+};
+
+/* Take the next item off *text (NULL at the end); the caller frees name and value. False with an error where it is none. */
+bool option_export_next(const char **text, struct option_export_item *item, struct err *e);
+
+/* A whole text as a number within [lowest, highest]. */
+bool option_number(const char *text, int64_t lowest, int64_t highest, int64_t *number);
+
+/* Digits at *text, which then stands behind them; false when there are none or they are more than `highest`. */
+bool option_digits(const char **text, int64_t highest, int64_t *number);
+
+/* Put value (taken over) into object; memory that is out ends the process. */
+void option_put(json_t *object, const char *key, json_t *value);
+void option_append(json_t *list, json_t *value);
+
+/* A copy of a list's first item, and the text moved behind it and its separator; NULL at the end. For lists with commas
+ * between, where an empty item is an item. */
+char *option_item(const char **text, char separator);
+
+#endif

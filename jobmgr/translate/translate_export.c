@@ -1,0 +1,73 @@
+/* translate_export.c - what --export lets through of an environment.
+ *
+ * Called by the gate for each submission. What always holds: a variable is in the answer once, and each entry has a name and a
+ * '='. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/translate/option_value.h"
+#include "jobmgr/translate/translate.h"
+
+static size_t name_length(const char *entry)
+{
+	const char *equals = strchr(entry, '=');
+	return equals ? (size_t)(equals - entry) : 0;
+}
+
+/* The environment as an object: name to entry. */
+static json_t *by_name(const json_t *environment)
+{
+	json_t *variables = json_object(), *entry;
+	size_t i;
+	json_array_foreach((json_t *)environment, i, entry)
+	{
+		const char *text = json_string_value(entry);
+		size_t length = text ? name_length(text) : 0;
+		if (length == 0)
+			continue;
+		char *name = xstrndup(text, length);
+		option_put(variables, name, json_incref(entry));
+		free(name);
+	}
+	return variables;
+}
+
+static void take(json_t *chosen, const json_t *variables, const struct option_export_item *item)
+{
+	if (item->value) {
+		char *entry = xasprintf("%s=%s", item->name, item->value);
+		option_put(chosen, item->name, json_string(entry));
+		free(entry);
+	} else if (strcmp(item->name, "ALL") == 0) {
+		if (json_object_update_missing(chosen, (json_t *)variables) != 0)
+			die("out of memory");
+	} else if (json_object_get(variables, item->name) && !json_object_get(chosen, item->name)) {
+		option_put(chosen, item->name, json_incref(json_object_get(variables, item->name)));
+	}
+}
+
+json_t *translate_export(const char *list, const json_t *environment, struct err *e)
+{
+	json_t *checked = option_export(list, e), *answer = NULL, *entry;
+	if (!checked)
+		return NULL;
+	json_decref(checked);
+	json_t *variables = by_name(environment), *chosen = json_object();
+	bool good = true;
+	for (const char *rest = strcmp(list, "NONE") == 0 ? NULL : list; good && rest;) {
+		struct option_export_item item;
+		good = option_export_next(&rest, &item, e);
+		if (good)
+			take(chosen, variables, &item);
+		free(item.name);
+		free(item.value);
+	}
+	if (good) {
+		const char *name;
+		answer = json_array();
+		json_object_foreach(chosen, name, entry) option_append(answer, json_incref(entry));
+	}
+	json_decref(variables);
+	json_decref(chosen);
+	return answer;
+}

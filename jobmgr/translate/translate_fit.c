@@ -1,0 +1,213 @@
+/* translate_fit.c - whether a partition, with all its nodes free, could run a step: what can never run is refused at once.
+ *
+ * Called behind translate_sizes, only where that found no problem and the partitions are known. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/translate/option_text.h"
+#include "jobmgr/translate/translate_parts.h"
+
+struct fit {
+	struct translation *t;
+	const struct translate_step *s;
+	const struct translate_partition *partition;
+};
+
+static int find(const struct translation *t, const char *name)
+{
+	for (int i = 0; i < t->limits->partition_count; i++)
+		if (name ? strcmp(t->limits->partitions[i].name, name) == 0 : t->limits->partitions[i].is_default)
+			return i;
+	return -1;
+}
+
+/* The index of a step's partition, -1 with a problem. */
+static int partition_of(struct translation *t, const struct translate_step *s)
+{
+	const char *name = json_string_value(translate_value(t, s, OPTION_ID_PARTITION));
+	int line = translate_line(t, s, OPTION_ID_PARTITION), found = find(t, name);
+	struct option_nearest nearest = OPTION_NEAREST(name ? name : "");
+	if (found >= 0)
+		return found;
+	for (int i = 0; i < t->limits->partition_count; i++)
+		option_nearest_try(&nearest, t->limits->partitions[i].name);
+	if (name)
+		translate_refuse(t, line, "--partition", "unknown partition \"%s\"", name);
+	else
+		translate_refuse(t, line, "--partition", "no partition is named, and there is no default");
+	if (nearest.best)
+		translate_hint(t, "did you mean \"%s\"?", nearest.best);
+	return -1;
+}
+
+/* At most `most` of `what`, which `option` asks for. */
+static bool fits(struct fit *f, enum option_id id, int64_t asked, int64_t most, const char *what)
+{
+	char option[64] = "--";
+	if (asked <= most)
+		return true;
+	translate_refuse(f->t, translate_line(f->t, f->s, id), strcat(option, option_row(id)->name),
+			 "%" PRId64 " %s are more than the %" PRId64 " of partition \"%s\"", asked, what, most,
+			 f->partition->name);
+	return false;
+}
+
+static void check_time(struct fit *f)
+{
+	int64_t most = f->partition->max_time_s, limit = translate_number(f->t, f->s, OPTION_ID_TIME, -1);
+	if (most > 0 && limit == 0)
+		translate_refuse(f->t, translate_line(f->t, f->s, OPTION_ID_TIME), "--time",
+				 "partition \"%s\" has a time limit of %" PRId64 " seconds", f->partition->name, most);
+	else if (most > 0)
+		fits(f, OPTION_ID_TIME, limit, most, "seconds");
+}
+
+static void check_gres(struct fit *f)
+{
+	const char *name;
+	const json_t *count;
+	json_object_foreach ((json_t *)translate_value(f->t, f->s, OPTION_ID_GRES), name, count) {
+		char what[96];
+		snprintf(what, sizeof what, "%s on a node", name);
+		if (!fits(f, OPTION_ID_GRES, json_integer_value(count),
+			  json_integer_value(json_object_get(f->partition->node_gres, name)), what))
+			return;
+	}
+	fits(f, OPTION_ID_GPUS_PER_NODE, translate_number(f->t, f->s, OPTION_ID_GPUS_PER_NODE, 0),
+	     json_integer_value(json_object_get(f->partition->node_gres, "gpu")), "gpu on a node");
+}
+
+static void check_memory(struct fit *f)
+{
+	int which = translate_rival(f->t, f->s, OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
+	int64_t asked;
+	if (which < 0)
+		return;
+	const struct translate_setting *setting = translate_get(f->t, f->s, (enum option_id)which, NULL);
+	asked = json_integer_value(setting->value);
+	if (which == OPTION_ID_MEM_PER_CPU)
+		asked *= f->s->cpus_per_task * (f->s->ntasks_per_node ? f->s->ntasks_per_node : 1);
+	else if (setting->total)
+		asked = (asked + f->s->nodes_min - 1) / f->s->nodes_min;
+	fits(f, (enum option_id)which, asked, f->partition->node_mem_mb, "MiB on a node");
+}
+
+/* Nodes, and tasks with their CPUs on them. */
+static void check_cpus(struct fit *f)
+{
+	const struct translate_step *s = f->s;
+	int64_t nodes = f->partition->nodes, node_cpus = f->partition->node_cpus;
+	if (f->partition->max_nodes && f->partition->max_nodes < nodes)
+		nodes = f->partition->max_nodes;
+	if (!fits(f, OPTION_ID_NODES, s->nodes_min, nodes, "nodes") ||
+	    !fits(f, OPTION_ID_CPUS_PER_TASK, s->cpus_per_task, node_cpus, "CPUs for a task") ||
+	    (s->ntasks_per_node &&
+	     !fits(f, OPTION_ID_NTASKS_PER_NODE, s->ntasks_per_node * s->cpus_per_task, node_cpus, "CPUs on a node")) ||
+	    !fits(f, OPTION_ID_NTASKS, s->ntasks * s->cpus_per_task, f->partition->cpus, "CPUs"))
+		return;
+	if (s->nodes_max && s->nodes_max < nodes)
+		nodes = s->nodes_max;
+	int64_t on_a_node = node_cpus / s->cpus_per_task;
+	if (s->ntasks_per_node && s->ntasks_per_node < on_a_node)
+		on_a_node = s->ntasks_per_node;
+	if (s->ntasks > on_a_node * nodes)
+		translate_refuse(f->t, translate_line(f->t, s, OPTION_ID_NTASKS), "--ntasks",
+				 "%" PRId64 " tasks do not fit on %" PRId64 " nodes of partition \"%s\", which take %" PRId64
+				 " each",
+				 s->ntasks, nodes, f->partition->name, on_a_node);
+}
+
+/* Enough nodes with the features asked for. */
+static void check_features(struct fit *f)
+{
+	const char *expression = json_string_value(translate_value(f->t, f->s, OPTION_ID_CONSTRAINT));
+	const json_t *some;
+	int64_t nodes = 0;
+	size_t i;
+	if (!expression || !*expression || !f->partition->features)
+		return;
+	json_array_foreach ((json_t *)f->partition->features, i, some) {
+		if (translate_feature_met(expression, json_object_get(some, "features")))
+			nodes += json_integer_value(json_object_get(some, "nodes"));
+	}
+	if (nodes < f->s->nodes_min)
+		translate_refuse(f->t, translate_line(f->t, f->s, OPTION_ID_CONSTRAINT), "--constraint",
+				 "\"%s\" is met by %" PRId64 " nodes of partition \"%s\", and %" PRId64 " are asked for",
+				 expression, nodes, f->partition->name, f->s->nodes_min);
+}
+
+/* A step and one that starts with it on other nodes: together at most what there is. True if they are refused. */
+static bool check_others(struct translation *t, const struct translate_step *s, const int *partitions)
+{
+	for (int i = s->first_edge; i < s->first_edge + s->edge_count; i++) {
+		const struct translate_edge *edge = &t->edges[i];
+		const struct translate_step *peer = edge->peer >= 0 ? &t->steps[edge->peer] : NULL;
+		int mine = partitions[s - t->steps];
+		if (edge->kind != TRANSLATE_OTHER_NODES || !peer || peer->with != s->with || partitions[edge->peer] != mine ||
+		    s->nodes_min + peer->nodes_min <= t->limits->partitions[mine].nodes)
+			continue;
+		return translate_refuse(t, s->line, "--other-nodes",
+					"steps that start together need more than the %d nodes of partition \"%s\"",
+					t->limits->partitions[mine].nodes, t->limits->partitions[mine].name) ||
+		       true;
+	}
+	return false;
+}
+
+/* What the steps of a `with` set need together in each partition. */
+static void check_set(struct translation *t, int first, const int *partitions)
+{
+	struct need {
+		int64_t cpus, exclusive, shared;
+	} *need = xcalloc((size_t)t->limits->partition_count, sizeof *need);
+	for (int i = first; i >= 0; i = t->steps[i].next_with) {
+		const struct translate_step *s = &t->steps[i];
+		int64_t elements = s->elements ? s->elements : 1;
+		struct need *n = &need[partitions[i]];
+		bool exclusive = json_is_true(translate_value(t, s, OPTION_ID_EXCLUSIVE));
+		n->cpus += s->ntasks * s->cpus_per_task * elements;
+		n->exclusive += exclusive ? s->nodes_min * elements : 0;
+		if (!exclusive && s->nodes_min > n->shared)
+			n->shared = s->nodes_min;
+		const struct translate_partition *partition = &t->limits->partitions[partitions[i]];
+		if (n->cpus > partition->cpus) {
+			translate_refuse(t, s->line, "--with",
+					 "steps that start together need more than the %" PRId64 " CPUs of partition \"%s\"",
+					 partition->cpus, partition->name);
+			break;
+		}
+		if (n->exclusive + n->shared > partition->nodes) {
+			translate_refuse(t, s->line, "--with",
+					 "steps that start together need more than the %d nodes of partition \"%s\"",
+					 partition->nodes, partition->name);
+			break;
+		}
+		if (check_others(t, s, partitions))
+			break;
+	}
+	free(need);
+}
+
+void translate_fit(struct translation *t)
+{
+	if (!t->limits->know_partitions)
+		return;
+	int *partitions = xcalloc((size_t)t->step_count, sizeof *partitions);
+	int before = t->problems->count + t->problems->more;
+	for (int i = 0; i < t->step_count; i++) {
+		partitions[i] = partition_of(t, &t->steps[i]);
+		if (partitions[i] < 0)
+			continue;
+		struct fit f = {t, &t->steps[i], &t->limits->partitions[partitions[i]]};
+		check_cpus(&f);
+		check_memory(&f);
+		check_gres(&f);
+		check_features(&f);
+		check_time(&f);
+	}
+	for (int i = 0; t->problems->count + t->problems->more == before && i < t->step_count; i++)
+		if (t->steps[i].with == i && t->steps[i].next_with >= 0)
+			check_set(t, i, partitions);
+	free(partitions);
+}

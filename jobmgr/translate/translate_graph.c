@@ -1,0 +1,211 @@
+/* translate_graph.c - the graph of steps: which start together, which share nodes, in which order they can come, and the
+ * cycles that keep them from coming at all.
+ *
+ * Called behind translate_peers. Steps bound by --with are one vertex. A vertex waits for another by --after, and by
+ * --same-nodes or --other-nodes, which need the other's nodes to be known. One depth-first search, without recursion, finds
+ * cycles and the order; all of it is linear in steps and edges. What always holds afterwards, if there was no problem: topo
+ * ascends along every such edge. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/translate/translate_parts.h"
+
+enum { CYCLES_MOST = 5, CYCLE_WIDTH = 360 };
+
+/* Sets as trees of parents; a root is the lowest index of its set. */
+static int root(int *parents, int i)
+{
+	while (parents[i] != i)
+		i = parents[i] = parents[parents[i]];
+	return i;
+}
+
+static void unite(int *parents, int a, int b)
+{
+	a = root(parents, a);
+	b = root(parents, b);
+	parents[a > b ? a : b] = a < b ? a : b;
+}
+
+static void make_sets(struct translation *t)
+{
+	int *with = xcalloc((size_t)t->step_count, sizeof *with), *same = xcalloc((size_t)t->step_count, sizeof *same);
+	int *last = xcalloc((size_t)t->step_count, sizeof *last);
+	for (int i = 0; i < t->step_count; i++)
+		with[i] = same[i] = i;
+	for (int i = 0; i < t->edge_count; i++) {
+		const struct translate_edge *edge = &t->edges[i];
+		if (edge->peer >= 0 && edge->kind == TRANSLATE_WITH)
+			unite(with, edge->step, edge->peer);
+		if (edge->peer >= 0 && edge->kind == TRANSLATE_SAME_NODES)
+			unite(same, edge->step, edge->peer);
+	}
+	for (int i = 0; i < t->step_count; i++) {
+		struct translate_step *s = &t->steps[i];
+		s->with = root(with, i);
+		s->same = root(same, i);
+		s->next_with = -1;
+		if (s->with != i)
+			t->steps[last[s->with]].next_with = i;
+		last[s->with] = i;
+	}
+	free(with);
+	free(same);
+	free(last);
+}
+
+/* --other-nodes between steps that are to have the same nodes. */
+static void check_nodes(struct translation *t)
+{
+	for (int i = 0; i < t->edge_count; i++) {
+		const struct translate_edge *edge = &t->edges[i];
+		if (edge->kind == TRANSLATE_OTHER_NODES && edge->peer >= 0 &&
+		    t->steps[edge->step].same == t->steps[edge->peer].same)
+			translate_refuse(t, edge->line, "--other-nodes", "\"%s\" is bound to the nodes of \"%s\" by --same-nodes",
+					 t->steps[edge->step].name, t->steps[edge->peer].name);
+	}
+}
+
+/* A vertex on the path of the search: the member of its set and the edge that are being looked at. */
+struct frame {
+	int member, edge; /* edge: index in t->edges */
+};
+
+struct search {
+	struct translation *t;
+	struct frame *path;
+	int depth;
+	char *state; /* of each set, by its root: 0 not seen, 1 on the path, 2 done */
+	int topo, cycles;
+};
+
+static void enter(struct search *s, int set)
+{
+	s->state[set] = 1;
+	s->path[s->depth++] = (struct frame){set, s->t->steps[set].first_edge};
+}
+
+static bool is_order(const struct translation *t, const struct translate_edge *edge)
+{
+	if (edge->peer < 0 || edge->kind == TRANSLATE_WITH)
+		return false;
+	return edge->kind == TRANSLATE_AFTER || t->steps[edge->step].with != t->steps[edge->peer].with;
+}
+
+/* The next edge of the top vertex from its current one on that makes it wait; NULL at the end of its last member. */
+static const struct translate_edge *next_edge(struct search *s)
+{
+	struct translation *t = s->t;
+	struct frame *top = &s->path[s->depth - 1];
+	for (;;) {
+		const struct translate_step *step = &t->steps[top->member];
+		for (; top->edge < step->first_edge + step->edge_count; top->edge++)
+			if (is_order(t, &t->edges[top->edge]))
+				return &t->edges[top->edge];
+		if (step->next_with < 0)
+			return NULL;
+		top->member = step->next_with;
+		top->edge = t->steps[top->member].first_edge;
+	}
+}
+
+/* Print the path from frame `first` on: each step and the peer it waits for; "=" where the peer only starts together with the
+ * step that goes on. Long ones lose their middle. */
+static void print_cycle(const struct search *s, int first, char *text, size_t size)
+{
+	const struct translation *t = s->t;
+	size_t used = 0;
+	bool cut = false;
+	const char *begin = t->steps[t->edges[s->path[first].edge].step].name, *end = begin;
+	for (int i = first; i < s->depth; i++) {
+		const struct translate_edge *edge = &t->edges[s->path[i].edge];
+		const char *from = t->steps[edge->step].name, *to = t->steps[edge->peer].name;
+		if (i > first && used > CYCLE_WIDTH / 2 && i < s->depth - 1) {
+			used += cut ? 0 : (size_t)snprintf(text + used, size - used, " -> ...");
+			cut = true;
+			end = to;
+			continue;
+		}
+		bool joined = i > first && end != from && !cut;
+		used += (size_t)snprintf(text + used, size - used, "%s%s -> %s",
+					 i == first ? ""
+					 : joined   ? " = "
+						    : "",
+					 i == first || joined ? from : "", to);
+		end = to;
+	}
+	if (end != begin)
+		snprintf(text + used, size - used, " = %s", begin);
+}
+
+/* The edge of the cycle to blame: one that was written; in a plain sequence, most were not. */
+static const struct translate_edge *blame(const struct search *s, int first, const struct translate_edge *closing)
+{
+	for (int i = s->depth - 1; s->t->sequence && closing->kind == TRANSLATE_AFTER && i >= first; i--)
+		closing = &s->t->edges[s->path[i].edge];
+	return closing;
+}
+
+static void report_cycle(struct search *s, const struct translate_edge *edge)
+{
+	struct translation *t = s->t;
+	char text[CYCLE_WIDTH * 2];
+	int first = s->depth - 1;
+	if (++s->cycles > CYCLES_MOST)
+		return;
+	while (t->steps[s->path[first].member].with != t->steps[edge->peer].with)
+		first--;
+	print_cycle(s, first, text, sizeof text);
+	edge = blame(s, first, edge);
+	translate_refuse(t, edge->line, translate_kind_option(edge->kind), "cycle: %s", text);
+	if (t->sequence)
+		translate_hint(t, "without --after, each step waits for the one before it");
+	else if (strstr(text, " = "))
+		translate_hint(t, "each waits for the next; = joins steps that start together by --with");
+	else
+		translate_hint(t, "each waits for the next");
+}
+
+static void search_from(struct search *s, int set)
+{
+	struct translation *t = s->t;
+	enter(s, set);
+	while (s->depth > 0) {
+		struct frame *top = &s->path[s->depth - 1];
+		const struct translate_edge *edge = next_edge(s);
+		if (!edge) {
+			int done = t->steps[top->member].with;
+			s->state[done] = 2;
+			t->steps[done].topo = s->topo++;
+			s->depth--;
+			if (s->depth > 0)
+				s->path[s->depth - 1].edge++;
+			continue;
+		}
+		int peer = t->steps[edge->peer].with;
+		if (s->state[peer] == 0) {
+			enter(s, peer);
+			continue;
+		}
+		if (s->state[peer] == 1)
+			report_cycle(s, edge);
+		top->edge++;
+	}
+}
+
+void translate_graph(struct translation *t)
+{
+	make_sets(t);
+	check_nodes(t);
+	struct search s = {.t = t};
+	s.path = xcalloc((size_t)t->step_count, sizeof *s.path);
+	s.state = xcalloc((size_t)t->step_count, 1);
+	for (int i = 0; i < t->step_count; i++)
+		if (t->steps[i].with == i && s.state[i] == 0)
+			search_from(&s, i);
+	for (int i = 0; i < t->step_count; i++)
+		t->steps[i].topo = t->steps[t->steps[i].with].topo;
+	free(s.path);
+	free(s.state);
+}

@@ -1,0 +1,175 @@
+/* translate_modify.c - a submitted step, changed by options: the step is read back into settings, as if its own line had said
+ * all of them, the options come on top, and the stages of a submission judge the result.
+ *
+ * Called by the gate for each step that `rota modify` names. Which changes a running step allows is for the database to say. */
+#include <limits.h>
+#include <string.h>
+
+#include "jobmgr/translate/option_value.h"
+#include "jobmgr/translate/translate_parts.h"
+#include "lib/order.h"
+
+/* Members of the step that are settings as they stand. */
+static const struct {
+	enum option_id id;
+	const char *key;
+	json_type type;
+} members[] = {
+	{OPTION_ID_PARTITION, "partition", JSON_STRING},
+	{OPTION_ID_NTASKS_PER_NODE, "ntasks_per_node", JSON_INTEGER},
+	{OPTION_ID_CPUS_PER_TASK, "cpus_per_task", JSON_INTEGER},
+	{OPTION_ID_MEM, "mem_mb", JSON_INTEGER},
+	{OPTION_ID_MEM_PER_CPU, "mem_per_cpu_mb", JSON_INTEGER},
+	{OPTION_ID_GRES, "gres", JSON_OBJECT},
+	{OPTION_ID_LICENSES, "licenses", JSON_OBJECT},
+	{OPTION_ID_EXCLUSIVE, "exclusive", JSON_TRUE},
+	{OPTION_ID_CONSTRAINT, "constraint", JSON_STRING},
+	{OPTION_ID_NODELIST, "nodelist", JSON_ARRAY},
+	{OPTION_ID_EXCLUDE, "exclude", JSON_ARRAY},
+	{OPTION_ID_TIME, "time_limit_s", JSON_INTEGER},
+	{OPTION_ID_TIME_MIN, "time_min_s", JSON_INTEGER},
+	{OPTION_ID_BEGIN, "begin_at", JSON_INTEGER},
+	{OPTION_ID_DEADLINE, "deadline_at", JSON_INTEGER},
+	{OPTION_ID_ARRAY, "array", JSON_OBJECT},
+	{OPTION_ID_REQUEUE, "requeue", JSON_TRUE},
+	{OPTION_ID_RETRY, "retry", JSON_INTEGER},
+	{OPTION_ID_HOLD, "hold", JSON_TRUE},
+	{OPTION_ID_GROUP, "group", JSON_STRING},
+	{OPTION_ID_KEEP, "keep", JSON_OBJECT},
+};
+
+static bool is_of(const json_t *value, json_type type)
+{
+	return type == JSON_TRUE ? json_is_boolean(value) : json_typeof(value) == type;
+}
+
+/* A whole number of seconds may come as a float (an epoch from SQL). */
+static json_t *as_integer(json_t *value)
+{
+	return json_is_real(value) ? json_integer((json_int_t)json_real_value(value)) : json_incref(value);
+}
+
+static void set_text(struct translate_set *own, enum option_id id, const char *text)
+{
+	if (*text)
+		own->of[id].value = json_string(text);
+}
+
+/* The step and its spec as settings of its own line. */
+static bool read_back(struct translation *t, const json_t *json, const struct order_spec *spec)
+{
+	struct translate_step *s = translation_add_step(t, spec->step_name, 0);
+	struct translate_set *own = &s->own;
+	json_t *lowest = json_object_get(json, "nodes_min"), *highest = json_object_get(json, "nodes_max");
+	for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+		json_t *value = json_object_get(json, members[i].key);
+		if (!value || json_is_null(value))
+			continue;
+		value = own->of[members[i].id].value = as_integer(value);
+		if (!is_of(value, members[i].type)) {
+			translate_refuse(t, 0, "", "member \"%s\" of the step is malformed", members[i].key);
+			return false;
+		}
+	}
+	if (json_is_integer(lowest) && json_is_integer(highest))
+		own->of[OPTION_ID_NODES].value = json_pack("[O, O]", lowest, highest);
+	if (spec->submit_ntasks > 0)
+		own->of[OPTION_ID_NTASKS].value = json_integer(spec->submit_ntasks);
+	set_text(own, OPTION_ID_RUN, spec->per_task ? "tasks" : "once");
+	set_text(own, OPTION_ID_OUTPUT, spec->output);
+	set_text(own, OPTION_ID_ERROR, spec->error);
+	set_text(own, OPTION_ID_INPUT, spec->input);
+	set_text(own, OPTION_ID_OPEN_MODE, spec->append ? "append" : "truncate");
+	set_text(own, OPTION_ID_WORKDIR, spec->workdir);
+	set_text(own, OPTION_ID_SHELL, spec->shell);
+	set_text(own, OPTION_ID_PROLOG, spec->user_prolog);
+	set_text(own, OPTION_ID_EPILOG, spec->user_epilog);
+	return true;
+}
+
+/* What cannot be changed once it is submitted. */
+static void check_options(struct translation *t)
+{
+	static const enum option_id fixed[] = {OPTION_ID_AFTER,	     OPTION_ID_DEPENDENCY,  OPTION_ID_WITH,
+					       OPTION_ID_SAME_NODES, OPTION_ID_OTHER_NODES, OPTION_ID_EXPORT};
+	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+		char option[64] = "--";
+		if (!t->command.of[fixed[i]].value)
+			continue;
+		translate_refuse(t, 0, strcat(option, option_row(fixed[i])->name),
+				 "it cannot be changed once the job is submitted");
+		translate_hint(t, "cancel the job and submit it anew");
+	}
+	const json_t *array = t->command.of[OPTION_ID_ARRAY].value, *before = t->steps[0].own.of[OPTION_ID_ARRAY].value;
+	if (array && (!before || !json_equal(json_object_get(array, "indices"), json_object_get(before, "indices")))) {
+		translate_refuse(t, 0, "--array", "the indices cannot be changed once the job is submitted");
+		translate_hint(t, "repeat them to change %%limit");
+	}
+}
+
+static bool changes_size(const struct translation *t)
+{
+	return t->command.of[OPTION_ID_NODES].value || t->command.of[OPTION_ID_NODELIST].value ||
+	       t->command.of[OPTION_ID_NTASKS].value || t->command.of[OPTION_ID_NTASKS_PER_NODE].value;
+}
+
+static json_t *options_json(const struct translation *t)
+{
+	json_t *names = json_array();
+	for (int i = 0; i < OPTION_ROWS; i++)
+		if (t->command.of[i].value)
+			option_append(names, json_string(option_row((enum option_id)i)->name));
+	return names;
+}
+
+static json_t *answer_json(struct translation *t, const json_t *before, const struct order_spec *base)
+{
+	static const char *const kept[] = {"step_id", "name", "line", "lines", "topo", "deps_any", "with_set"};
+	static const char *const sizes[] = {"nodes_min", "nodes_max", "ntasks", "ntasks_per_node"};
+	json_t *job = json_object(), *answer = json_object();
+	translate_job_json(t, job, true);
+	const char *name = json_string_value(json_object_get(job, "name"));
+	const char *account = json_string_value(json_object_get(job, "account"));
+	json_t *spec = translate_spec(t, &t->steps[0], base, name ? name : base->job_name, account ? account : base->account);
+	json_t *step = translate_step_json(t, &t->steps[0], spec);
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+		json_object_del(step, kept[i]);
+	for (size_t i = 0; !changes_size(t) && i < sizeof sizes / sizeof *sizes; i++)
+		json_object_del(step, sizes[i]);
+	if (json_object_update_missing(step, (json_t *)before) != 0)
+		die("out of memory");
+	option_put(answer, "step", step);
+	option_put(answer, "job", job);
+	option_put(answer, "options", options_json(t));
+	return answer;
+}
+
+json_t *translate_modify(const struct translate_request *request, const struct translate_limits *limits, const json_t *step,
+			 struct translate_problems *problems)
+{
+	struct translation t;
+	struct order_spec spec;
+	struct fields *owner = NULL;
+	struct err e = {0};
+	json_t *answer = NULL;
+	const char *text = json_string_value(json_object_get(step, "spec"));
+	translation_init(&t, request, limits, problems);
+	t.modifies = true;
+	if (!text || !order_spec_parse(text, strlen(text), &spec, &owner, &e)) {
+		translate_refuse(&t, 0, "", "the step has no launch spec%s%s", *e.message ? ": " : "", e.message);
+	} else if (read_back(&t, step, &spec)) {
+		translate_set_read(&t, &t.command, OPTION_ROTA, request->options, request->option_count, 0, false);
+		check_options(&t);
+		if (request->option_count == 0)
+			translate_refuse(&t, 0, "", "no option says what to change");
+		if (problems->count == 0)
+			translate_sizes(&t);
+		if (problems->count == 0)
+			translate_fit(&t);
+		if (problems->count == 0)
+			answer = answer_json(&t, step, &spec);
+	}
+	translation_clear(&t);
+	fields_free(owner);
+	return answer;
+}

@@ -1,0 +1,136 @@
+/* translate_parts.h - what the files of the translator share: a translation under way, from the words of directives to
+ * resolved steps. For translate*.c only. */
+#ifndef ROTA_TRANSLATE_PARTS_H
+#define ROTA_TRANSLATE_PARTS_H
+
+#include "jobmgr/translate/option.h"
+#include "jobmgr/translate/translate.h"
+
+/* One option as somebody gave it. */
+struct translate_setting {
+	json_t *value; /* as option_value gives it, JSON null included; NULL = not given */
+	int line;      /* 0 = command line */
+	bool total;    /* memory of all nodes together (PBS) */
+};
+
+struct translate_set {
+	struct translate_setting of[OPTION_ROWS];
+};
+
+enum translate_kind { TRANSLATE_AFTER, TRANSLATE_WITH, TRANSLATE_SAME_NODES, TRANSLATE_OTHER_NODES };
+enum translate_condition { TRANSLATE_OK, TRANSLATE_ANY, TRANSLATE_FAIL, TRANSLATE_START, TRANSLATE_CORR };
+
+struct translate_edge {
+	enum translate_kind kind;
+	enum translate_condition condition;
+	int step;	  /* index of the step that is bound */
+	int peer;	  /* index of the peer; -1: in another job */
+	int64_t peer_job; /* 0: this one */
+	char *peer_name;  /* step of another job, NULL = the whole of it */
+	int line;
+};
+
+struct translate_step {
+	char name[65];
+	int line, last_line;
+	struct translate_set own; /* from its own line */
+	bool deps_any;
+	int first_edge, edge_count; /* its edges stand together */
+	int with;		    /* lowest index of those it starts with; itself where alone */
+	int same;		    /* the like for those on the same nodes */
+	int next_with;		    /* next step of its `with` set, -1 = last */
+	int topo;		    /* place in an order in which all come behind those they wait for */
+	int id;
+	int64_t elements; /* of an array; 0 = none */
+	bool nodes_named;
+	int64_t nodes_min, nodes_max;			/* nodes_max 0 = as many as the tasks need */
+	int64_t ntasks, ntasks_per_node, cpus_per_task; /* 0 = not given, until translate_sizes is done */
+};
+
+struct translation {
+	const struct translate_request *request;
+	const struct translate_limits *limits;
+	struct translate_problems *problems;
+	struct option_context context;
+	struct translate_set command, rota, slurm, pbs;
+	bool has_steps;	 /* a line #ROTA step was seen */
+	bool modifies;	 /* a submitted step is being changed */
+	bool sequence;	 /* no step names peers, so each follows the one before it */
+	int header_last; /* last line before the first step */
+	struct translate_step *steps;
+	int step_count, step_room;
+	int refused; /* refusals, those of one and the same problem included */
+	int latest;  /* index of the problem that the latest refusal made; -1: it made none */
+	struct translate_edge *edges;
+	int edge_count, edge_room;
+};
+
+void translation_init(struct translation *t, const struct translate_request *request, const struct translate_limits *limits,
+		      struct translate_problems *problems);
+void translation_clear(struct translation *t);
+struct translate_step *translation_add_step(struct translation *t, const char *name, int line);
+
+/* Problems: one with an error's text, and one with a text of its own; line 0 and option "" where none. True if it is a new one
+ * that is kept; only then it is worth looking for a hint. */
+bool translate_problem(struct translation *t, int line, const char *option, const struct err *e);
+bool translate_refuse(struct translation *t, int line, const char *option, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* So much was refused that it is not worth reading on: what readers of long lists ask at each item. */
+bool translate_hopeless(const struct translation *t);
+
+/* A hint for the problem just made. */
+void translate_hint(struct translation *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* translate_words.c: a directive's text as a shell would split it, in memory of its own. */
+struct translate_words {
+	char *text;
+	const char **list;
+	int count;
+};
+bool translate_words(const char *text, size_t size, struct translate_words *words, struct err *e);
+void translate_words_free(struct translate_words *words);
+
+/* translate_set.c: read options from words into a set. `own`: the set of a step's own line. */
+void translate_set_read(struct translation *t, struct translate_set *set, enum option_spelling spelling, const char *const *words,
+			int count, int line, bool own);
+void translate_set_clear(struct translate_set *set);
+
+/* What counts for a step, and how strong it is (0 = strongest); NULL = nobody said. */
+const struct translate_setting *translate_get(const struct translation *t, const struct translate_step *s, enum option_id id,
+					      int *rank);
+/* The same as a JSON value, NULL also for JSON null; and as a number. */
+json_t *translate_value(const struct translation *t, const struct translate_step *s, enum option_id id);
+int64_t translate_number(const struct translation *t, const struct translate_step *s, enum option_id id, int64_t otherwise);
+int translate_line(const struct translation *t, const struct translate_step *s, enum option_id id);
+
+/* Of two options that displace each other: whichever counts, or -1; a problem where neither is stronger. */
+int translate_rival(struct translation *t, const struct translate_step *s, enum option_id a, enum option_id b);
+
+/* The stages, in the order in which translate.c calls them. */
+void translate_read(struct translation *t);    /* translate_read.c: lines to sets and steps */
+void translate_peers(struct translation *t);   /* translate_peer.c: steps' settings to edges */
+void translate_graph(struct translation *t);   /* translate_graph.c: sets, cycles, topo */
+void translate_sizes(struct translation *t);   /* translate_size.c: nodes, tasks, arrays, ids, times */
+void translate_fit(struct translation *t);     /* translate_fit.c: against the partitions */
+json_t *translate_plan(struct translation *t); /* translate_plan.c */
+
+/* translate_plan.c: the parts that translate_modify needs too. */
+json_t *translate_step_json(struct translation *t, const struct translate_step *s, json_t *spec);
+void translate_job_json(struct translation *t, json_t *job, bool only_given);
+
+/* translate_feature.c: whether a node with these features (a list of strings) meets a well-formed --constraint. */
+bool translate_feature_met(const char *expression, const json_t *features);
+
+/* translate_spec.c: the spec of a step; `base` has the lines and rlimits. NULL with a problem. */
+struct order_spec;
+json_t *translate_spec(struct translation *t, const struct translate_step *s, const struct order_spec *base, const char *job_name,
+		       const char *account);
+/* `path` made absolute: below home for ~/, else below `folder`. malloc'ed. */
+char *translate_path(const struct translation *t, const char *folder, const char *path);
+
+const char *translate_kind_name(enum translate_kind kind);
+const char *translate_condition_name(enum translate_condition condition);
+const char *translate_kind_option(enum translate_kind kind);
+
+#endif

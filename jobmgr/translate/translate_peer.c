@@ -1,0 +1,363 @@
+/* translate_peer.c - who waits for whom: from --after, --dependency, --with, --same-nodes and --other-nodes to edges between
+ * steps, or the plain sequence where no step names peers.
+ *
+ * Called behind translate_read. What always holds afterwards: the edges of a step stand together, in the order of steps, and
+ * no step has two edges of one kind to one peer. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/translate/option_text.h"
+#include "jobmgr/translate/option_value.h"
+#include "jobmgr/translate/translate_parts.h"
+
+struct peers {
+	struct translation *t;
+	int *by_name; /* indices of steps, sorted by name */
+	bool full;    /* the limit on edges was met, and said */
+};
+
+/* The option whose list is being read, and for which step. */
+struct peer_list {
+	struct peers *p;
+	struct translate_step *s;
+	enum translate_kind kind;
+	const char *option;
+	int line;
+	bool own; /* the step's own words: may name steps of the script */
+};
+
+static const char *const kinds[] = {"after", "with", "same_nodes", "other_nodes"};
+static const char *const kind_options[] = {"--after", "--with", "--same-nodes", "--other-nodes"};
+static const char *const conditions[] = {"ok", "any", "fail", "start", "corr"};
+
+const char *translate_kind_name(enum translate_kind kind)
+{
+	return kinds[kind];
+}
+
+const char *translate_kind_option(enum translate_kind kind)
+{
+	return kind_options[kind];
+}
+
+const char *translate_condition_name(enum translate_condition condition)
+{
+	return conditions[condition];
+}
+
+static int compare_names(const void *a, const void *b, void *of)
+{
+	const struct translation *t = of;
+	int x = *(const int *)a, y = *(const int *)b, order = strcmp(t->steps[x].name, t->steps[y].name);
+	return order ? order : (x > y) - (x < y);
+}
+
+static void index_names(struct peers *p)
+{
+	struct translation *t = p->t;
+	p->by_name = xcalloc((size_t)t->step_count, sizeof *p->by_name);
+	for (int i = 0; i < t->step_count; i++)
+		p->by_name[i] = i;
+	qsort_r(p->by_name, (size_t)t->step_count, sizeof *p->by_name, compare_names, t);
+	for (int i = 1; i < t->step_count; i++) {
+		const struct translate_step *s = &t->steps[p->by_name[i]], *before = &t->steps[p->by_name[i - 1]];
+		if (strcmp(s->name, before->name) != 0 || s->name[0] == '?')
+			continue;
+		translate_refuse(t, s->line, "", "a step \"%s\" begins on line %d already", s->name, before->line);
+		translate_hint(t, "each step has a name of its own");
+	}
+}
+
+static int find_step(const struct peers *p, const char *name)
+{
+	int low = 0, high = p->t->step_count - 1;
+	while (low <= high) {
+		int middle = low + (high - low) / 2, order = strcmp(name, p->t->steps[p->by_name[middle]].name);
+		if (order == 0)
+			return p->by_name[middle];
+		if (order < 0)
+			high = middle - 1;
+		else
+			low = middle + 1;
+	}
+	return -1;
+}
+
+static void add_edge(struct peer_list *l, const struct translate_edge *edge)
+{
+	struct translation *t = l->p->t;
+	if (t->edge_count >= t->limits->edges) {
+		if (!l->p->full)
+			translate_refuse(t, l->line, l->option, "more than %d dependencies", t->limits->edges);
+		l->p->full = true;
+		return;
+	}
+	if (t->edge_count == t->edge_room) {
+		t->edge_room = t->edge_room ? 2 * t->edge_room : 64;
+		t->edges = xrealloc(t->edges, (size_t)t->edge_room * sizeof *t->edges);
+	}
+	t->edges[t->edge_count] = *edge;
+	t->edges[t->edge_count].step = (int)(l->s - t->steps);
+	t->edges[t->edge_count++].line = l->line;
+}
+
+static void unknown_step(struct peer_list *l, const char *name)
+{
+	struct translation *t = l->p->t;
+	struct option_nearest nearest = OPTION_NEAREST(name);
+	if (!translate_refuse(t, l->line, l->option, "unknown step \"%s\"", OPTION_QUOTE(name)))
+		return;
+	for (int i = 0; i < t->step_count; i++)
+		option_nearest_try(&nearest, t->steps[i].name);
+	if (nearest.best)
+		translate_hint(t, "did you mean \"%s\"?", nearest.best);
+	else
+		translate_hint(t, "peers are steps of this script, or jobs by their number: 812, 812.solve");
+}
+
+/* A step of this script. */
+static void add_step_peer(struct peer_list *l, const char *name, enum translate_condition condition)
+{
+	struct translation *t = l->p->t;
+	int peer = find_step(l->p, name);
+	if (peer < 0)
+		unknown_step(l, name);
+	else if (!l->own)
+		translate_refuse(t, l->line, l->option, "step \"%s\" is named for all steps, itself among them", name);
+	else if (&t->steps[peer] == l->s)
+		translate_refuse(t, l->line, l->option, "cycle: %s -> %s", name, name);
+	else
+		add_edge(l, &(struct translate_edge){.kind = l->kind, .condition = condition, .peer = peer});
+}
+
+/* STEP, JOB or JOB.STEP. */
+static void add_peer(struct peer_list *l, const char *name, enum translate_condition condition)
+{
+	struct translate_edge edge = {.kind = l->kind, .condition = condition, .peer = -1};
+	const char *rest = name;
+	if (*name < '0' || *name > '9') {
+		add_step_peer(l, name, condition);
+		return;
+	}
+	if (!option_digits(&rest, INT64_MAX, &edge.peer_job) || edge.peer_job == 0 ||
+	    (*rest && (*rest != '.' || !option_text_label(rest + 1)))) {
+		translate_refuse(l->p->t, l->line, l->option, "\"%s\" is neither a step nor a job", OPTION_QUOTE(name));
+		translate_hint(l->p->t, "write the name of a step of this script, 812 for a job, or 812.solve for a step of it");
+		return;
+	}
+	if (l->kind == TRANSLATE_WITH) {
+		translate_refuse(l->p->t, l->line, l->option, "\"%s\" is in another job, which cannot wait for this one", name);
+		translate_hint(l->p->t, "steps that start together belong in one script");
+		return;
+	}
+	if (l->kind == TRANSLATE_SAME_NODES && !*rest) {
+		translate_refuse(l->p->t, l->line, l->option, "job %s has no one set of nodes", name);
+		translate_hint(l->p->t, "name one of its steps, as in %s.solve", name);
+		return;
+	}
+	if (*rest)
+		edge.peer_name = xstrdup(rest + 1);
+	add_edge(l, &edge);
+	if (l->p->full)
+		free(edge.peer_name);
+}
+
+static bool no_delay(struct peer_list *l, char *text)
+{
+	if (!strchr(text, '+'))
+		return true;
+	translate_refuse(l->p->t, l->line, l->option, "\"%s\" has a delay, which dependencies do not have here",
+			 OPTION_QUOTE(text));
+	translate_hint(l->p->t, "let the step that waits begin with a sleep, or give it --begin");
+	return false;
+}
+
+/* X[:condition] of --after. */
+static void read_after(struct peer_list *l, char *text)
+{
+	char *colon = strchr(text, ':');
+	int condition = TRANSLATE_OK;
+	if (!no_delay(l, text))
+		return;
+	if (colon) {
+		*colon = '\0';
+		while (condition <= TRANSLATE_CORR && strcmp(colon + 1, conditions[condition]) != 0)
+			condition++;
+	}
+	if (condition <= TRANSLATE_CORR) {
+		add_peer(l, text, (enum translate_condition)condition);
+		return;
+	}
+	translate_refuse(l->p->t, l->line, l->option, "unknown condition \"%s\"", OPTION_QUOTE(colon + 1));
+	translate_hint(l->p->t, "the conditions are ok, any, fail, start and corr");
+}
+
+/* type:X[:X]... of --dependency, or X alone. */
+static void read_dependency(struct peer_list *l, char *text)
+{
+	static const char *const types[] = {"afterok", "afterany", "afternotok", "after", "aftercorr"};
+	const char *rest = text;
+	int condition = 0;
+	if (!no_delay(l, text))
+		return;
+	char *item = option_item(&rest, ':');
+	while (condition <= TRANSLATE_CORR && strcmp(item, types[condition]) != 0)
+		condition++;
+	if (condition > TRANSLATE_CORR && *item >= '0' && *item <= '9') {
+		condition = TRANSLATE_ANY;
+		rest = text;
+	} else if (condition > TRANSLATE_CORR || !rest) {
+		translate_refuse(l->p->t, l->line, l->option,
+				 condition > TRANSLATE_CORR ? "unknown type \"%s\"" : "\"%s\" of which job?", OPTION_QUOTE(item));
+		translate_hint(l->p->t, "supported are afterok, afterany, afternotok, after and aftercorr, with :JOB behind");
+		rest = NULL;
+	}
+	free(item);
+	while (!translate_hopeless(l->p->t) && (item = option_item(&rest, ':'))) {
+		add_peer(l, item, (enum translate_condition)condition);
+		free(item);
+	}
+}
+
+static void read_list(struct peer_list *l, const char *text, void (*read)(struct peer_list *l, char *item))
+{
+	bool any = strchr(text, '?') != NULL;
+	if (strcmp(text, "none") == 0)
+		return;
+	if (any && strchr(text, ',')) {
+		translate_refuse(l->p->t, l->line, l->option, "\",\" (all) and \"?\" (any) are mixed");
+		translate_hint(l->p->t, "an extra step in between can gather one of the two");
+		return;
+	}
+	if (any && l->kind != TRANSLATE_AFTER) {
+		translate_refuse(l->p->t, l->line, l->option, "\"?\" (any) has no meaning here");
+		return;
+	}
+	l->s->deps_any = l->s->deps_any || any;
+	char *item;
+	while (!translate_hopeless(l->p->t) && !l->p->full && (item = option_item(&text, any ? '?' : ','))) {
+		if (*item)
+			read(l, item);
+		else
+			translate_refuse(l->p->t, l->line, l->option, "the list has an empty item");
+		free(item);
+	}
+}
+
+static void read_plain(struct peer_list *l, char *name)
+{
+	add_peer(l, name, TRANSLATE_OK);
+}
+
+static void read_setting(struct peers *p, struct translate_step *s, enum option_id id, enum translate_kind kind)
+{
+	const struct translate_setting *setting = translate_get(p->t, s, id, NULL);
+	char option[64] = "--";
+	if (!setting)
+		return;
+	bool own = p->t->step_count == 1 || setting == &s->own.of[id];
+	struct peer_list l = {p, s, kind, strcat(option, option_row(id)->name), setting->line, own};
+	read_list(&l, json_string_value(setting->value),
+		  id == OPTION_ID_AFTER	       ? read_after
+		  : id == OPTION_ID_DEPENDENCY ? read_dependency
+					       : read_plain);
+}
+
+static int compare_edges(const void *a, const void *b)
+{
+	const struct translate_edge *x = *(const struct translate_edge *const *)a, *y = *(const struct translate_edge *const *)b;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (x->peer != y->peer)
+		return x->peer < y->peer ? -1 : 1;
+	if (x->peer_job != y->peer_job)
+		return x->peer_job < y->peer_job ? -1 : 1;
+	return strcmp(x->peer_name ? x->peer_name : "", y->peer_name ? y->peer_name : "");
+}
+
+static void check_twice(struct translation *t, const struct translate_step *s)
+{
+	if (s->edge_count < 2)
+		return;
+	const struct translate_edge **sorted = xcalloc((size_t)s->edge_count, sizeof *sorted);
+	for (int i = 0; i < s->edge_count; i++)
+		sorted[i] = &t->edges[s->first_edge + i];
+	qsort(sorted, (size_t)s->edge_count, sizeof *sorted, compare_edges);
+	for (int i = 1; i < s->edge_count; i++)
+		if (compare_edges(&sorted[i - 1], &sorted[i]) == 0) {
+			const struct translate_edge *edge = sorted[i];
+			translate_refuse(t, edge->line, kind_options[edge->kind], "\"%s\" is named twice",
+					 edge->peer >= 0   ? t->steps[edge->peer].name
+					 : edge->peer_name ? edge->peer_name
+							   : "the job");
+		}
+	free(sorted);
+}
+
+/* --same-nodes names one step, and that step has one set of nodes. */
+static void check_same_nodes(struct translation *t, const struct translate_step *s)
+{
+	int count = 0;
+	for (int i = 0; i < s->edge_count; i++) {
+		const struct translate_edge *edge = &t->edges[s->first_edge + i];
+		if (edge->kind != TRANSLATE_SAME_NODES)
+			continue;
+		if (count++ == 1)
+			translate_refuse(t, edge->line, "--same-nodes", "more than one step is named");
+		if (edge->peer >= 0 && translate_value(t, &t->steps[edge->peer], OPTION_ID_ARRAY)) {
+			translate_refuse(t, edge->line, "--same-nodes",
+					 "\"%s\" is an array, whose elements have nodes of their own", t->steps[edge->peer].name);
+			translate_hint(t, "name the step whose nodes the array has too");
+		}
+	}
+}
+
+/* --after=none for all steps, too, says that they are no sequence. */
+static bool frees_all(const struct translate_set *set)
+{
+	const json_t *value = set->of[OPTION_ID_AFTER].value;
+	return value && strcmp(json_string_value(value), "none") == 0;
+}
+
+static bool names_peers(const struct translate_step *s)
+{
+	return s->own.of[OPTION_ID_AFTER].value || s->own.of[OPTION_ID_DEPENDENCY].value || s->own.of[OPTION_ID_WITH].value;
+}
+
+/* What a step waits for: its own words; else the step before it in a plain sequence; else what the job waits for. */
+static void read_step_after(struct peers *p, struct translate_step *s)
+{
+	struct translation *t = p->t;
+	bool own = s->own.of[OPTION_ID_AFTER].value || s->own.of[OPTION_ID_DEPENDENCY].value;
+	if (t->sequence && s > t->steps && !own) {
+		struct peer_list l = {p, s, TRANSLATE_AFTER, "", s->line, true};
+		add_edge(&l, &(struct translate_edge){
+				     .kind = TRANSLATE_AFTER, .condition = TRANSLATE_OK, .peer = (int)(s - t->steps) - 1});
+		return;
+	}
+	int which = translate_rival(t, s, OPTION_ID_AFTER, OPTION_ID_DEPENDENCY);
+	if (which >= 0)
+		read_setting(p, s, (enum option_id)which, TRANSLATE_AFTER);
+}
+
+void translate_peers(struct translation *t)
+{
+	struct peers p = {.t = t};
+	t->sequence = t->step_count > 1 && !frees_all(&t->command) && !frees_all(&t->rota);
+	for (int i = 0; t->sequence && i < t->step_count; i++)
+		t->sequence = !names_peers(&t->steps[i]);
+	index_names(&p);
+	for (int i = 0; i < t->step_count && !p.full && !translate_hopeless(t); i++) {
+		struct translate_step *s = &t->steps[i];
+		s->first_edge = t->edge_count;
+		read_step_after(&p, s);
+		read_setting(&p, s, OPTION_ID_WITH, TRANSLATE_WITH);
+		read_setting(&p, s, OPTION_ID_SAME_NODES, TRANSLATE_SAME_NODES);
+		read_setting(&p, s, OPTION_ID_OTHER_NODES, TRANSLATE_OTHER_NODES);
+		s->edge_count = t->edge_count - s->first_edge;
+		check_twice(t, s);
+		check_same_nodes(t, s);
+	}
+	free(p.by_name);
+}

@@ -1,0 +1,198 @@
+/* translate_read.c - from the bytes of a script to sets of options and steps with their lines.
+ *
+ * Called by translate_script first. Directives stand at the beginning of a line:
+ *   #ROTA step NAME [OPTION]...  begins a step, anywhere
+ *   #ROTA OPTION...              before the first step, or anywhere in a script without steps
+ *   #SBATCH, #PBS OPTION...      before the first line that is neither empty nor a comment; behind it, and behind the first step,
+ * they are comments, as they are for Slurm and PBS What always holds afterwards: there is at least one step, and lines are
+ * numbered from 1. */
+#include <string.h>
+
+#include "jobmgr/translate/option_text.h"
+#include "jobmgr/translate/translate_parts.h"
+
+struct reader {
+	struct translation *t;
+	int line;
+	bool commands; /* a line that is neither empty nor a comment was seen */
+	bool too_many; /* steps; said once */
+};
+
+/* What stands behind `word` at the beginning of a line, NULL where something else does. */
+static const char *behind(const char *text, size_t size, const char *word, size_t *left)
+{
+	size_t length = strlen(word);
+	if (size < length || memcmp(text, word, length) != 0)
+		return NULL;
+	if (size > length && text[length] != ' ' && text[length] != '\t' && text[length] != '\r')
+		return NULL;
+	*left = size - length;
+	return text + length;
+}
+
+static bool step_name_is_good(struct reader *r, const char *name)
+{
+	bool none = strcmp(name, "none") == 0;
+	if (option_text_label(name) && !none)
+		return true;
+	translate_refuse(r->t, r->line, "", "\"%s\" is not a name for a step", OPTION_QUOTE(name));
+	translate_hint(r->t, none ? "in --after and its kin, \"none\" means that there is no peer"
+				  : "a name is a letter with up to 63 letters, digits and _ - behind it");
+	return false;
+}
+
+static void read_step(struct reader *r, const struct translate_words *words)
+{
+	struct translation *t = r->t;
+	if (words->count < 2 || words->list[1][0] == '-') {
+		translate_refuse(t, r->line, "", "the step has no name");
+		translate_hint(t, "write #ROTA step NAME [OPTION]...");
+		return;
+	}
+	if (t->step_count >= t->limits->steps) {
+		if (!r->too_many)
+			translate_refuse(t, r->line, "", "more than %d steps", t->limits->steps);
+		r->too_many = true;
+		return;
+	}
+	if (t->step_count > 0)
+		t->steps[t->step_count - 1].last_line = r->line - 1;
+	else
+		t->header_last = r->line - 1;
+	t->has_steps = true;
+	bool good = step_name_is_good(r, words->list[1]);
+	struct translate_step *s = translation_add_step(t, good ? words->list[1] : "?", r->line);
+	translate_set_read(t, &s->own, OPTION_ROTA, words->list + 2, words->count - 2, r->line, true);
+}
+
+static void read_rota(struct reader *r, const char *text, size_t size)
+{
+	struct translation *t = r->t;
+	struct translate_words words;
+	struct err e;
+	if (!translate_words(text, size, &words, &e)) {
+		translate_problem(t, r->line, "", &e);
+	} else if (words.count > 0 && strcmp(words.list[0], "step") == 0) {
+		read_step(r, &words);
+	} else if (words.count > 0 && words.list[0][0] != '-') {
+		translate_refuse(t, r->line, "", "\"%s\" is neither \"step\" nor an option", OPTION_QUOTE(words.list[0]));
+		translate_hint(t, "write #ROTA step NAME [OPTION]..., or #ROTA OPTION...");
+	} else if (words.count > 0 && t->has_steps) {
+		translate_refuse(t, r->line, "", "options on a line of their own behind the first step");
+		translate_hint(t, "put those of a step on its #ROTA step line, and those of all before the first step");
+	} else {
+		translate_set_read(t, &t->rota, OPTION_ROTA, words.list, words.count, r->line, false);
+	}
+	translate_words_free(&words);
+}
+
+static void read_foreign(struct reader *r, const char *text, size_t size, enum option_spelling spelling)
+{
+	struct translate_words words;
+	struct err e;
+	if (translate_words(text, size, &words, &e))
+		translate_set_read(r->t, spelling == OPTION_PBS ? &r->t->pbs : &r->t->slurm, spelling, words.list, words.count,
+				   r->line, false);
+	else
+		translate_problem(r->t, r->line, "", &e);
+	translate_words_free(&words);
+}
+
+static void read_line(struct reader *r, const char *text, size_t size)
+{
+	size_t left = 0;
+	const char *rest;
+	if (size == 0 || text[0] != '#') {
+		for (size_t i = 0; !r->commands && i < size && text[i] != '#'; i++)
+			r->commands = text[i] != ' ' && text[i] != '\t' && text[i] != '\r';
+		return;
+	}
+	if ((rest = behind(text, size, "#ROTA", &left)))
+		read_rota(r, rest, left);
+	else if (r->commands || r->t->has_steps)
+		return;
+	else if ((rest = behind(text, size, "#SBATCH", &left)))
+		read_foreign(r, rest, left, OPTION_SLURM);
+	else if ((rest = behind(text, size, "#PBS", &left)))
+		read_foreign(r, rest, left, OPTION_PBS);
+}
+
+/* A byte that no script has: where it is, and what to do. */
+static bool refuse_byte(struct translation *t, const char *byte, const char *message, const char *hint)
+{
+	int line = 1;
+	for (const char *p = t->request->script; (p = memchr(p, '\n', (size_t)(byte - p))); p++)
+		line++;
+	translate_refuse(t, line, "", "%s", message);
+	translate_hint(t, "%s", hint);
+	return false;
+}
+
+/* The first line, of `size` bytes. */
+static bool check_first(struct translation *t, const char *line, size_t size)
+{
+	if (size < 2 || memcmp(line, "#!", 2) != 0)
+		return refuse_byte(t, line, "the script does not begin with #!",
+				   "its first line names what runs it, as in #!/bin/bash");
+	size_t path = 2;
+	while (path < size && (line[path] == ' ' || line[path] == '\t'))
+		path++;
+	if (path == size || line[path] != '/')
+		return refuse_byte(t, line, "the path behind #! is not absolute", "write it in full, as in #!/bin/bash");
+	if (line[size - 1] == '\r')
+		return refuse_byte(t, line, "the script has DOS line ends", "convert it with dos2unix, or sed -i 's/\\r$//'");
+	return true;
+}
+
+/* What must hold of the bytes before it is worth looking at lines. */
+static bool check_bytes(struct translation *t)
+{
+	const char *script = t->request->script, *byte;
+	size_t size = t->request->size;
+	if (size == 0) {
+		translate_refuse(t, 0, "", "the script is empty");
+		return false;
+	}
+	if (size > t->limits->script_bytes) {
+		translate_refuse(t, 0, "", "the script has more than the %zu bytes that are allowed", t->limits->script_bytes);
+		translate_hint(t, "keep data in files, and have the script read them");
+		return false;
+	}
+	if ((byte = memchr(script, '\0', size)))
+		return refuse_byte(t, byte, "the script has a NUL byte", "submit a script; a compiled program is started by one");
+	if ((byte = option_text_utf8(script, size)))
+		return refuse_byte(t, byte, "the script is not UTF-8 text", "convert it with iconv -t UTF-8");
+	byte = memchr(script, '\n', size);
+	return check_first(t, script, byte ? (size_t)(byte - script) : size);
+}
+
+/* Options about peers of one step say nothing where there are several. */
+static void check_header(struct translation *t, const struct translate_set *set)
+{
+	for (int i = 0; t->step_count > 1 && i < OPTION_ROWS; i++) {
+		if (!set->of[i].value || option_row((enum option_id)i)->level != OPTION_PEER)
+			continue;
+		char option[64] = "--";
+		translate_refuse(t, set->of[i].line, strcat(option, option_row((enum option_id)i)->name),
+				 "it is about one step, and the script has several");
+		translate_hint(t, "give it on that step's #ROTA step line");
+	}
+}
+
+void translate_read(struct translation *t)
+{
+	struct reader r = {.t = t};
+	const char *text = t->request->script, *end = text + t->request->size;
+	bool good = check_bytes(t);
+	while (good && text < end && !translate_hopeless(t)) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+		r.line++;
+		read_line(&r, text, (size_t)((newline ? newline : end) - text));
+		text = newline ? newline + 1 : end;
+	}
+	if (!t->has_steps)
+		translation_add_step(t, "script", 1);
+	t->steps[t->step_count - 1].last_line = r.line;
+	check_header(t, &t->command);
+	check_header(t, &t->rota);
+}

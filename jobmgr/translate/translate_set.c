@@ -1,0 +1,246 @@
+/* translate_set.c - options as somebody gave them: from words to a set of settings, and which of several sets counts for a
+ * step.
+ *
+ * Called for command lines and for each directive; then by every later stage, which asks what counts. What always holds: the
+ * value of a setting is one that option_value made. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/translate/option_pbs.h"
+#include "jobmgr/translate/option_text.h"
+#include "jobmgr/translate/option_value.h"
+#include "jobmgr/translate/translate_parts.h"
+
+/* Where the options of one line go. */
+struct place {
+	struct translation *t;
+	struct translate_set *set;
+	enum option_spelling spelling;
+	int line;
+	bool own;
+	char written[64]; /* the option as written, for messages */
+};
+
+static void put(struct place *p, const struct option_row *row, const char *text, bool total)
+{
+	struct translate_setting *setting = &p->set->of[row->id];
+	bool once = p->own || row->kind == OPTION_AFTER || row->kind == OPTION_PEERS;
+	struct err e;
+	if (p->own && row->level == OPTION_JOB) {
+		translate_refuse(p->t, p->line, p->written, "it belongs to the whole job");
+		translate_hint(p->t, "give it on a #ROTA line before the first step");
+		return;
+	}
+	if (setting->value && once) {
+		translate_refuse(p->t, p->line, p->written, "it is given twice");
+		return;
+	}
+	json_t *value = option_value(row, text, &p->t->context, &e);
+	if (!value) {
+		translate_problem(p->t, p->line, p->written, &e);
+		return;
+	}
+	json_decref(setting->value);
+	*setting = (struct translate_setting){value, p->line, total};
+}
+
+/* What #PBS says in several places adds up where the option is a list. */
+static void put_pbs(void *to, const struct option_row *row, const char *text, bool total)
+{
+	enum { LONGEST = 4096 }; /* each addition means to read the whole list again */
+	struct place *p = to;
+	const json_t *before = p->set->of[row->id].value;
+	char separator = row->kind == OPTION_EXPORT ? ',' : row->kind == OPTION_FEATURES ? '&' : '\0';
+	if (!before || !separator) {
+		put(p, row, text, total);
+	} else if (json_string_length(before) > LONGEST) {
+		translate_refuse(p->t, p->line, p->written, "the list of all lines together is too long");
+	} else {
+		char *joined = xasprintf("%s%c%s", json_string_value(before), separator, text);
+		put(p, row, joined, total);
+		free(joined);
+	}
+}
+
+static void unknown(struct place *p, const char *name)
+{
+	const char *nearest = NULL;
+	if (translate_refuse(p->t, p->line, p->written, "unknown option"))
+		nearest = option_nearest(name, p->spelling);
+	if (nearest)
+		translate_hint(p->t, "did you mean \"--%s\"?", nearest);
+}
+
+static bool is_option(const char *word)
+{
+	return word[0] == '-' && word[1] && !(word[1] >= '0' && word[1] <= '9');
+}
+
+/* The value behind an option that needs one: attached, or the next word. How many words it took. */
+static int put_valued(struct place *p, const struct option_row *row, const char *attached, const char *const *words, int count)
+{
+	if (attached || !option_takes_value(row)) {
+		put(p, row, attached ? attached : row->kind == OPTION_FLAG ? "yes" : "", false);
+		return 1;
+	}
+	if (count > 1 && !is_option(words[1])) {
+		put(p, row, words[1], false);
+		return 2;
+	}
+	translate_refuse(p->t, p->line, p->written, "it needs a value");
+	translate_hint(p->t, "write --%s=%s", row->name, row->argument);
+	return 1;
+}
+
+static int read_long(struct place *p, const char *const *words, int count)
+{
+	const char *equals = strchr(words[0], '=');
+	char *name = equals ? xstrndup(words[0] + 2, (size_t)(equals - words[0] - 2)) : xstrdup(words[0] + 2);
+	int taken = 1;
+	snprintf(p->written, sizeof p->written, "--%s", OPTION_QUOTE(name));
+	const struct option_row *row = option_find(name, p->spelling);
+	const struct option_row *undone = strncmp(name, "no-", 3) == 0 ? option_find(name + 3, p->spelling) : NULL;
+	if (row)
+		taken = put_valued(p, row, equals ? equals + 1 : NULL, words, count);
+	else if (undone && undone->kind == OPTION_FLAG && !equals)
+		put(p, undone, "no", false);
+	else if (undone && undone->kind == OPTION_FLAG)
+		translate_refuse(p->t, p->line, p->written, "it takes no value");
+	else
+		unknown(p, name);
+	free(name);
+	return taken;
+}
+
+static int read_short(struct place *p, const char *const *words, int count)
+{
+	const struct option_row *row = option_find_letter(words[0][1], p->spelling);
+	const char *attached = words[0][2] ? words[0] + 2 : NULL;
+	snprintf(p->written, sizeof p->written, "-%s", option_text_quote((char[8]){0}, 8, words[0] + 1, 1));
+	if (!row) {
+		translate_refuse(p->t, p->line, p->written, "unknown option");
+		return 1;
+	}
+	if (row->kind != OPTION_FLAG)
+		return put_valued(p, row, attached, words, count);
+	if (attached)
+		translate_refuse(p->t, p->line, p->written, "it takes no value, and \"%s\" is one", OPTION_QUOTE(attached));
+	else
+		put(p, row, "yes", false);
+	return 1;
+}
+
+/* One letter of PBS with its value; for -l and -W the name is part of how the option is written. */
+static void put_pbs_letter(struct place *p, char letter, const char *value)
+{
+	struct option_pbs pbs = {put_pbs, p, p->t->context.now};
+	struct err e;
+	snprintf(p->written, sizeof p->written, "-%s", option_text_quote((char[8]){0}, 8, &letter, 1));
+	if (letter == 'l' || letter == 'W') {
+		char name[48];
+		snprintf(p->written, sizeof p->written, "-%c %s", letter,
+			 option_text_quote(name, sizeof name, value, strcspn(value, "=")));
+	}
+	if (!option_pbs_read(&pbs, letter, value, &e))
+		translate_problem(p->t, p->line, p->written, &e);
+}
+
+static int read_pbs(struct place *p, const char *const *words, int count)
+{
+	char letter = words[0][1], *resource;
+	const char *value = words[0] + 2;
+	int taken = 1;
+	bool needs = option_pbs_takes_value(letter);
+	if (needs && !*value && count > 1)
+		value = words[taken++];
+	snprintf(p->written, sizeof p->written, "-%s", option_text_quote((char[8]){0}, 8, &letter, 1));
+	if (letter == '-')
+		translate_refuse(p->t, p->line, p->written, "PBS has no long options");
+	else if (needs && !*value)
+		translate_refuse(p->t, p->line, p->written, "it needs a value");
+	else if (!needs && *value)
+		translate_refuse(p->t, p->line, p->written, "it takes no value");
+	else if (letter != 'l')
+		put_pbs_letter(p, letter, value);
+	else
+		while (!translate_hopeless(p->t) && (resource = option_item(&value, ','))) {
+			put_pbs_letter(p, letter, resource);
+			free(resource);
+		}
+	return taken;
+}
+
+void translate_set_read(struct translation *t, struct translate_set *set, enum option_spelling spelling, const char *const *words,
+			int count, int line, bool own)
+{
+	struct place p = {.t = t, .set = set, .spelling = spelling, .line = line, .own = own};
+	for (int i = 0; i < count && !translate_hopeless(t);) {
+		if (words[i][0] != '-' || !words[i][1]) {
+			translate_refuse(t, line, "", "\"%s\" is not an option", OPTION_QUOTE(words[i]));
+			i++;
+		} else if (spelling == OPTION_PBS) {
+			i += read_pbs(&p, words + i, count - i);
+		} else if (words[i][1] == '-') {
+			i += read_long(&p, words + i, count - i);
+		} else {
+			i += read_short(&p, words + i, count - i);
+		}
+	}
+}
+
+void translate_set_clear(struct translate_set *set)
+{
+	for (int i = 0; i < OPTION_ROWS; i++)
+		json_decref(set->of[i].value);
+	memset(set, 0, sizeof *set);
+}
+
+const struct translate_setting *translate_get(const struct translation *t, const struct translate_step *s, enum option_id id,
+					      int *rank)
+{
+	const struct translate_set *sets[] = {&s->own, &t->command, &t->rota, &t->slurm, &t->pbs};
+	if (t->step_count < 2) {
+		sets[0] = &t->command;
+		sets[1] = &s->own;
+	}
+	for (int i = 0; i < 5; i++)
+		if (sets[i]->of[id].value) {
+			if (rank)
+				*rank = i;
+			return &sets[i]->of[id];
+		}
+	return NULL;
+}
+
+json_t *translate_value(const struct translation *t, const struct translate_step *s, enum option_id id)
+{
+	const struct translate_setting *setting = translate_get(t, s, id, NULL);
+	return setting && !json_is_null(setting->value) ? setting->value : NULL;
+}
+
+int64_t translate_number(const struct translation *t, const struct translate_step *s, enum option_id id, int64_t otherwise)
+{
+	const json_t *value = translate_value(t, s, id);
+	return value ? json_integer_value(value) : otherwise;
+}
+
+int translate_line(const struct translation *t, const struct translate_step *s, enum option_id id)
+{
+	const struct translate_setting *setting = translate_get(t, s, id, NULL);
+	return setting ? setting->line : s->line;
+}
+
+int translate_rival(struct translation *t, const struct translate_step *s, enum option_id a, enum option_id b)
+{
+	int rank_a = 0, rank_b = 0;
+	const struct translate_setting *of_a = translate_get(t, s, a, &rank_a), *of_b = translate_get(t, s, b, &rank_b);
+	if (!of_a || !of_b)
+		return of_a ? (int)a : of_b ? (int)b : -1;
+	if (rank_a == rank_b) {
+		char option[64];
+		snprintf(option, sizeof option, "--%s", option_row(b)->name);
+		translate_refuse(t, of_b->line, option, "it contradicts --%s", option_row(a)->name);
+	}
+	return rank_a <= rank_b ? (int)a : (int)b;
+}

@@ -1,0 +1,244 @@
+/* translate_size.c - how large each step is: nodes, tasks, elements of arrays, and with these the ids; and whether what it
+ * asks for agrees with itself.
+ *
+ * Called behind translate_graph, and by translate_modify for its one step, only where there was no problem before. What always
+ * holds afterwards, if there was none here: every node has a task, ntasks * cpus_per_task and all ids fit an int. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/translate/translate_parts.h"
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void read_sizes(struct translation *t, struct translate_step *s)
+{
+	const json_t *nodes = translate_value(t, s, OPTION_ID_NODES);
+	int64_t listed = (int64_t)json_array_size(translate_value(t, s, OPTION_ID_NODELIST));
+	s->ntasks = translate_number(t, s, OPTION_ID_NTASKS, 0);
+	s->ntasks_per_node = translate_number(t, s, OPTION_ID_NTASKS_PER_NODE, 0);
+	s->cpus_per_task = translate_number(t, s, OPTION_ID_CPUS_PER_TASK, 1);
+	s->elements = json_integer_value(json_object_get(translate_value(t, s, OPTION_ID_ARRAY), "size"));
+	s->nodes_named = nodes || listed > 0;
+	s->nodes_min = 1;
+	s->nodes_max = 0;
+	if (nodes) {
+		s->nodes_min = json_integer_value(json_array_get(nodes, 0));
+		s->nodes_max = json_integer_value(json_array_get(nodes, 1));
+	} else if (listed > 0) {
+		s->nodes_min = s->ntasks ? least(listed, s->ntasks) : listed;
+		s->nodes_max = listed;
+	} else if (s->ntasks && s->ntasks_per_node) {
+		s->nodes_min = divide_up(s->ntasks, s->ntasks_per_node);
+	}
+}
+
+static void count_text(char *text, size_t size, const struct translate_step *s)
+{
+	if (s->nodes_min == s->nodes_max)
+		snprintf(text, size, "%" PRId64, s->nodes_min);
+	else
+		snprintf(text, size, "%" PRId64 " to %" PRId64, s->nodes_min, s->nodes_max);
+}
+
+static void differ(struct translation *t, const struct translate_step *s, const struct translate_step *peer)
+{
+	char own[48], others[48];
+	count_text(own, sizeof own, s);
+	count_text(others, sizeof others, peer);
+	translate_refuse(t, s->line, "--same-nodes", "\"%s\" has %s nodes, and \"%s\", whose nodes it shares, %s", s->name, own,
+			 peer->name, others);
+	translate_hint(t, "leave --nodes out of one of them, and it has those of the other");
+}
+
+/* Steps on the same nodes have as many: what one of them names, else what the largest needs. */
+static void share_nodes(struct translation *t)
+{
+	struct translate_step **named = xcalloc((size_t)t->step_count, sizeof(struct translate_step *));
+	for (int i = 0; i < t->step_count; i++) {
+		struct translate_step *s = &t->steps[i], *first = &t->steps[s->same];
+		if (s->nodes_named && !named[s->same])
+			named[s->same] = s;
+		else if (s->nodes_named &&
+			 (s->nodes_min != named[s->same]->nodes_min || s->nodes_max != named[s->same]->nodes_max))
+			differ(t, s, named[s->same]);
+		if (s->nodes_min > first->nodes_min && !named[s->same])
+			first->nodes_min = s->nodes_min;
+	}
+	for (int i = 0; i < t->step_count; i++) {
+		struct translate_step *s = &t->steps[i];
+		const struct translate_step *from = named[s->same] ? named[s->same] : &t->steps[s->same];
+		s->nodes_min = from->nodes_min;
+		s->nodes_max = from->nodes_max;
+	}
+	free(named);
+}
+
+/* Tasks over nodes. */
+static void settle_tasks(struct translation *t, struct translate_step *s)
+{
+	int64_t asked = s->ntasks;
+	if (!asked)
+		s->ntasks = s->ntasks_per_node ? s->ntasks_per_node * s->nodes_min : s->nodes_min;
+	if (asked && asked < s->nodes_min) {
+		translate_refuse(t, translate_line(t, s, OPTION_ID_NTASKS), "--ntasks",
+				 "%" PRId64 " tasks cannot be on %" PRId64 " nodes", asked, s->nodes_min);
+		translate_hint(t, "each node has at least one task");
+	} else if (asked && s->ntasks_per_node && s->nodes_max && asked > s->ntasks_per_node * s->nodes_max) {
+		translate_refuse(t, translate_line(t, s, OPTION_ID_NTASKS), "--ntasks",
+				 "%" PRId64 " tasks are more than %" PRId64 " on each of %" PRId64 " nodes", asked,
+				 s->ntasks_per_node, s->nodes_max);
+	} else if (s->ntasks > INT_MAX / s->cpus_per_task) {
+		translate_refuse(t, translate_line(t, s, OPTION_ID_CPUS_PER_TASK), "--cpus-per-task",
+				 "%" PRId64 " tasks of %" PRId64 " CPUs are more than can be counted", s->ntasks,
+				 s->cpus_per_task);
+	}
+	if (asked && s->nodes_max > asked && asked >= s->nodes_min)
+		s->nodes_max = asked;
+}
+
+static void check_lists(struct translation *t, const struct translate_step *s)
+{
+	const json_t *wanted = translate_value(t, s, OPTION_ID_NODELIST), *excluded = translate_value(t, s, OPTION_ID_EXCLUDE);
+	if (!json_array_size(wanted) || !json_array_size(excluded))
+		return;
+	json_t *names = json_object(), *host;
+	size_t i;
+	json_array_foreach(excluded, i, host) json_object_set(names, json_string_value(host), host);
+	json_array_foreach(wanted, i, host) if (json_object_get(names, json_string_value(host)))
+	{
+		translate_refuse(t, translate_line(t, s, OPTION_ID_EXCLUDE), "--exclude", "node \"%s\" is in --nodelist too",
+				 json_string_value(host));
+		break;
+	}
+	json_decref(names);
+}
+
+static bool is_changed(const struct translation *t, enum option_id id)
+{
+	return !t->modifies || t->command.of[id].value;
+}
+
+static void check_times(struct translation *t, const struct translate_step *s)
+{
+	int64_t limit = translate_number(t, s, OPTION_ID_TIME, 0), shortest = translate_number(t, s, OPTION_ID_TIME_MIN, 0);
+	int64_t begin = translate_number(t, s, OPTION_ID_BEGIN, 0), deadline = translate_number(t, s, OPTION_ID_DEADLINE, 0);
+	int64_t now = t->request->now, from = begin > now ? begin : now, needed = shortest ? shortest : limit;
+	int line = translate_line(t, s, OPTION_ID_DEADLINE);
+	if (limit && shortest > limit)
+		translate_refuse(t, translate_line(t, s, OPTION_ID_TIME_MIN), "--time-min", "it is longer than --time");
+	if (!deadline || !(is_changed(t, OPTION_ID_DEADLINE) || is_changed(t, OPTION_ID_BEGIN)))
+		return;
+	if (deadline <= now)
+		translate_refuse(t, line, "--deadline", "the moment has passed");
+	else if (deadline <= begin)
+		translate_refuse(t, line, "--deadline", "it is not behind --begin");
+	else if (needed > deadline - from) {
+		translate_refuse(t, line, "--deadline", "%" PRId64 " seconds are left, and the step may need %" PRId64,
+				 deadline - from, needed);
+		translate_hint(t, "with --time-min, the time limit may be cut to fit");
+	}
+}
+
+/* A number that stands for the indices of an array: equal lists have equal numbers (FNV-1a). */
+static uint64_t indices_number(const struct translation *t, const struct translate_step *s)
+{
+	const json_t *list = json_object_get(translate_value(t, s, OPTION_ID_ARRAY), "indices");
+	uint64_t number = 14695981039346656037u;
+	for (size_t i = 0; i < json_array_size(list); i++)
+		for (size_t j = 0; j < 3; j++)
+			number = (number ^ (uint64_t)json_integer_value(json_array_get(json_array_get(list, i), j))) *
+				 1099511628211u;
+	return number;
+}
+
+static void check_corr(struct translation *t)
+{
+	uint64_t *numbers = xcalloc((size_t)t->step_count, sizeof *numbers);
+	for (int i = 0; i < t->step_count; i++)
+		numbers[i] = t->steps[i].elements ? indices_number(t, &t->steps[i]) : 0;
+	for (int i = 0; i < t->edge_count; i++) {
+		const struct translate_edge *edge = &t->edges[i];
+		const struct translate_step *s = &t->steps[edge->step], *peer = edge->peer >= 0 ? &t->steps[edge->peer] : NULL;
+		if (edge->condition != TRANSLATE_CORR || edge->kind != TRANSLATE_AFTER)
+			continue;
+		if (!s->elements || (peer && !peer->elements)) {
+			translate_refuse(t, edge->line, "--after", "\"%s\" is no array, so its elements correspond to none",
+					 !s->elements ? s->name : peer->name);
+			translate_hint(t, ":corr binds each element to the one of the same index");
+		} else if (peer && (s->elements != peer->elements || numbers[edge->step] != numbers[edge->peer])) {
+			translate_refuse(t, edge->line, "--after", "\"%s\" and \"%s\" have different indices", s->name,
+					 peer->name);
+			translate_hint(t, ":corr binds each element to the one of the same index");
+		}
+	}
+	free(numbers);
+}
+
+static void number_steps(struct translation *t)
+{
+	int64_t id = 0;
+	for (int i = 0; i < t->step_count; i++) {
+		t->steps[i].id = (int)id;
+		id += 1 + t->steps[i].elements;
+		if (id <= INT_MAX)
+			continue;
+		translate_refuse(t, t->steps[i].line, "--array", "the arrays have more elements in all than can be numbered");
+		return;
+	}
+}
+
+/* About how many bytes an option's value takes in the plan. */
+static size_t weight(const json_t *value)
+{
+	enum { ITEM = 32, MEMBER = 96 };
+	size_t indices = json_array_size(json_object_get(value, "indices"));
+	return json_string_length(value) + ITEM * (json_array_size(value) + indices) + MEMBER * json_object_size(value);
+}
+
+/* What lines before the first step say is written once in the script, but once a step in the plan. */
+static bool check_weight(struct translation *t)
+{
+	enum { MOST = 32 << 20, STEP = 1024 };
+	size_t sum = 0;
+	for (int i = 0; i < t->step_count; i++) {
+		const struct translate_step *s = &t->steps[i];
+		sum += STEP + 3 * strlen(t->request->workdir);
+		for (int id = 0; id < OPTION_ROWS; id++) {
+			const struct option_row *row = option_row((enum option_id)id);
+			if (row->level == OPTION_STEP && row->kind != OPTION_AFTER)
+				sum += weight(translate_value(t, s, row->id));
+		}
+		if (sum > MOST) {
+			translate_refuse(t, s->line, "", "the options of all steps together are too long");
+			return false;
+		}
+	}
+	return true;
+}
+
+void translate_sizes(struct translation *t)
+{
+	if (!check_weight(t))
+		return;
+	for (int i = 0; i < t->step_count; i++)
+		read_sizes(t, &t->steps[i]);
+	share_nodes(t);
+	for (int i = 0; i < t->step_count; i++) {
+		settle_tasks(t, &t->steps[i]);
+		check_times(t, &t->steps[i]);
+		check_lists(t, &t->steps[i]);
+		translate_rival(t, &t->steps[i], OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
+	}
+	check_corr(t);
+	number_steps(t);
+}

@@ -1,0 +1,74 @@
+/* translate_spec.c - what the node is told to run: the spec of a step (lib/order.h), which the owner's authenticator covers.
+ *
+ * Called by translate_plan and translate_modify. What always holds: paths are absolute, but those of output patterns, which
+ * are below the working directory of the step. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/translate/option_value.h"
+#include "jobmgr/translate/translate_parts.h"
+#include "lib/order.h"
+
+static const char *home_of(const struct translation *t, const char *path)
+{
+	return strncmp(path, "~/", 2) == 0 ? t->request->home : NULL;
+}
+
+/* ~/ at the beginning replaced; malloc'ed. */
+static char *at_home(const struct translation *t, const char *path)
+{
+	const char *home = home_of(t, path);
+	return home ? xasprintf("%s%s", home, path + 1) : xstrdup(path);
+}
+
+char *translate_path(const struct translation *t, const char *folder, const char *path)
+{
+	if (*path == '/' || home_of(t, path))
+		return at_home(t, path);
+	size_t length = strlen(folder);
+	return xasprintf("%s%s%s", folder, length > 0 && folder[length - 1] == '/' ? "" : "/", path);
+}
+
+static const char *text(const struct translation *t, const struct translate_step *s, enum option_id id)
+{
+	const char *value = json_string_value(translate_value(t, s, id));
+	return value ? value : "";
+}
+
+json_t *translate_spec(struct translation *t, const struct translate_step *s, const struct order_spec *base, const char *job_name,
+		       const char *account)
+{
+	const char *workdir = text(t, s, OPTION_ID_WORKDIR), *prolog = text(t, s, OPTION_ID_PROLOG);
+	const char *epilog = text(t, s, OPTION_ID_EPILOG);
+	char *folder = translate_path(t, t->request->workdir, *workdir ? workdir : t->request->workdir);
+	char *paths[] = {at_home(t, text(t, s, OPTION_ID_OUTPUT)), at_home(t, text(t, s, OPTION_ID_ERROR)),
+			 at_home(t, text(t, s, OPTION_ID_INPUT)), *prolog ? translate_path(t, folder, prolog) : xstrdup(""),
+			 *epilog ? translate_path(t, folder, epilog) : xstrdup("")};
+	struct order_spec spec = *base;
+	spec.per_task = strcmp(text(t, s, OPTION_ID_RUN), "tasks") == 0;
+	spec.step_name = s->name;
+	spec.job_name = job_name;
+	spec.account = account;
+	spec.partition = text(t, s, OPTION_ID_PARTITION);
+	spec.output = paths[0];
+	spec.error = paths[1];
+	spec.input = paths[2];
+	spec.append = strcmp(text(t, s, OPTION_ID_OPEN_MODE), "append") == 0;
+	spec.workdir = folder;
+	spec.umask = (int)translate_number(t, s, OPTION_ID_UMASK, base->umask);
+	spec.shell = text(t, s, OPTION_ID_SHELL);
+	spec.user_prolog = paths[3];
+	spec.user_epilog = paths[4];
+	spec.group = text(t, s, OPTION_ID_GROUP);
+	spec.submit_ntasks = (int)translate_number(t, s, OPTION_ID_NTASKS, 0);
+	spec.cpus_per_task = (int)s->cpus_per_task;
+	struct fields *fields = order_spec_write(&spec);
+	json_t *value = json_string(fields_text(fields, NULL));
+	if (!value)
+		die("a spec is not UTF-8");
+	fields_free(fields);
+	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+		free(paths[i]);
+	free(folder);
+	return value;
+}

@@ -1,0 +1,82 @@
+/* translate_words.c - the words of a directive, split as a shell splits them: blanks part words; '...' keeps everything, "..."
+ * everything but \ before " and \; \ keeps the next character; # at the beginning of a word ends the line. Nothing is
+ * expanded.
+ *
+ * Called by translate_read for each directive. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/translate/translate_parts.h"
+
+struct splitter {
+	const char *in, *end;
+	char *out;
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* A quoted part, the opening quote of which has been read. */
+static bool quoted(struct splitter *s, char quote)
+{
+	while (s->in < s->end && *s->in != quote) {
+		if (quote == '"' && *s->in == '\\' && s->in + 1 < s->end && (s->in[1] == '"' || s->in[1] == '\\'))
+			s->in++;
+		*s->out++ = *s->in++;
+	}
+	return s->in < s->end && *s->in++ == quote;
+}
+
+/* One word to out, with a NUL behind it. */
+static bool word(struct splitter *s, struct err *e)
+{
+	while (s->in < s->end && !is_blank(*s->in)) {
+		char c = *s->in++;
+		if (c == '\'' || c == '"') {
+			if (!quoted(s, c))
+				return err_set(e, "a quotation mark %c has no counterpart", c);
+			continue;
+		}
+		if (c == '\\') {
+			if (s->in == s->end) {
+				err_set(e, "the line ends in \"\\\"");
+				return err_hint(e, "a directive cannot go on in the next line");
+			}
+			c = *s->in++;
+		}
+		*s->out++ = c;
+	}
+	*s->out++ = '\0';
+	return true;
+}
+
+bool translate_words(const char *text, size_t size, struct translate_words *words, struct err *e)
+{
+	int room = 0;
+	words->text = xmalloc(2 * size + 1);
+	words->list = NULL;
+	words->count = 0;
+	memset(e, 0, sizeof *e);
+	struct splitter s = {text, text + size, words->text};
+	for (;;) {
+		while (s.in < s.end && is_blank(*s.in))
+			s.in++;
+		if (s.in == s.end || *s.in == '#')
+			return true;
+		if (words->count == room) {
+			room = room ? 2 * room : 8;
+			words->list = xrealloc(words->list, (size_t)room * sizeof *words->list);
+		}
+		words->list[words->count++] = s.out;
+		if (!word(&s, e))
+			return false;
+	}
+}
+
+void translate_words_free(struct translate_words *words)
+{
+	free(words->text);
+	free(words->list);
+}

@@ -1,0 +1,153 @@
+/* agent_cache.c - scripts and environments by hash, where keepers read them.
+ *
+ * Called by the agent's orders, with the node's folder as working directory. What always holds: a file stands under its name
+ * only whole and with the hash that the name says (keepers check again); files that nobody asked for within the last hour go
+ * first when there is too much. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/log.h"
+#include "lib/seal.h"
+#include "procmgr/agent/agent_parts.h"
+
+enum { PATH_SIZE = 128 };
+
+struct cached {
+	char hash[SEAL_HEX_SIZE];
+	time_t used_at;
+	int64_t size;
+};
+
+static bool is_hash(const char *name)
+{
+	return strlen(name) == SEAL_HEX_SIZE - 1 && strspn(name, "0123456789abcdef") == SEAL_HEX_SIZE - 1;
+}
+
+static void path_of(const char *hash, char path[PATH_SIZE])
+{
+	snprintf(path, PATH_SIZE, "cache/%.64s", hash);
+}
+
+static bool is_whole(int dir, const char *hash)
+{
+	char found[SEAL_HEX_SIZE] = "";
+	struct stat st;
+	int fd = openat(dir, hash, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		if (fd >= 0)
+			close(fd);
+		return false;
+	}
+	void *bytes = st.st_size > 0 ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+	if (bytes != MAP_FAILED)
+		seal_hash_hex(bytes ? bytes : "", (size_t)st.st_size, found);
+	if (bytes && bytes != MAP_FAILED)
+		munmap(bytes, (size_t)st.st_size);
+	close(fd);
+	return strcmp(found, hash) == 0;
+}
+
+void agent_cache_open(void)
+{
+	DIR *dir = opendir("cache");
+	for (struct dirent *entry; dir && (entry = readdir(dir));)
+		if (*entry->d_name != '.' && (!is_hash(entry->d_name) || !is_whole(dirfd(dir), entry->d_name)))
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
+
+bool agent_cache_has(const char *hash)
+{
+	char path[PATH_SIZE];
+	path_of(hash, path);
+	return utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static bool write_all(int fd, const char *bytes, size_t size)
+{
+	for (size_t at = 0; at < size;) {
+		ssize_t n = write(fd, bytes + at, size - at);
+		if (n < 0 && errno != EINTR)
+			return false;
+		at += n > 0 ? (size_t)n : 0;
+	}
+	return true;
+}
+
+bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct err *e)
+{
+	char path[PATH_SIZE], fresh[] = "cache/fresh.XXXXXX", found[SEAL_HEX_SIZE];
+	seal_hash_hex(bytes, size, found);
+	if (!is_hash(hash) || strcmp(found, hash) != 0)
+		return err_set(e, "what the database gave for \"%.64s\" hashes otherwise", hash);
+	path_of(hash, path);
+	int fd = mkostemp(fresh, O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, "could not make a file in the cache");
+	bool written = write_all(fd, bytes, size) && rename(fresh, path) == 0;
+	if (!written) {
+		err_sys(e, "could not write \"%s\"", path);
+		unlink(fresh);
+	}
+	close(fd);
+	return written;
+}
+
+static int compare_use(const void *a, const void *b)
+{
+	const struct cached *x = a, *y = b;
+	return x->used_at < y->used_at ? -1 : x->used_at > y->used_at;
+}
+
+/* What is in the cache, longest unused first. */
+static struct cached *list(int *count, int64_t *bytes)
+{
+	struct cached *files = NULL;
+	int room = 0;
+	DIR *dir = opendir("cache");
+	*count = 0;
+	*bytes = 0;
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		struct stat st;
+		if (!is_hash(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (*count == room) {
+			room = room ? 2 * room : 64;
+			files = xrealloc(files, (unsigned long)room * sizeof *files);
+		}
+		struct cached *file = &files[(*count)++];
+		memcpy(file->hash, entry->d_name, SEAL_HEX_SIZE);
+		file->used_at = st.st_mtime;
+		file->size = st.st_size;
+		*bytes += st.st_size;
+	}
+	if (dir)
+		closedir(dir);
+	if (*count > 0)
+		qsort(files, (size_t)*count, sizeof *files, compare_use);
+	return files;
+}
+
+void agent_cache_evict(int64_t most_bytes, int64_t unused_s)
+{
+	char path[PATH_SIZE];
+	int64_t bytes;
+	int count;
+	struct cached *files = list(&count, &bytes);
+	time_t limit = time(NULL) - (time_t)unused_s;
+	for (int i = 0; i < count && bytes > most_bytes && files[i].used_at <= limit; i++) {
+		path_of(files[i].hash, path);
+		if (unlink(path) == 0)
+			bytes -= files[i].size;
+	}
+	free(files);
+}

@@ -1,0 +1,108 @@
+/* agent_hardware.c - what a node has, found with hwloc. Called by the agent at each registration. What always holds: a number that
+ * was not found is not told. */
+#include <hwloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "procmgr/agent/agent_parts.h"
+
+static int count_of(hwloc_topology_t topology, hwloc_obj_type_t type)
+{
+	int count = hwloc_get_nbobjs_by_type(topology, type);
+	return count > 0 ? count : 0;
+}
+
+/* Accelerators by whichever of their drivers' libraries shows most of them. */
+static int gpus_of(hwloc_topology_t topology)
+{
+	static const char *const drivers[] = {"nvml", "cuda", "rsmi", "ze"};
+	int most = 0;
+	for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+		int count = 0;
+		for (hwloc_obj_t o = NULL; (o = hwloc_get_next_osdev(topology, o));)
+			count += o->name && strncmp(o->name, drivers[i], strlen(drivers[i])) == 0;
+		most = count > most ? count : most;
+	}
+	return most;
+}
+
+/* In MiB: the kernel's total, of which the NUMA nodes may show only a part on virtual machines, or what they show. */
+static int64_t memory_of(hwloc_topology_t topology)
+{
+	hwloc_obj_t root = hwloc_get_root_obj(topology);
+	int64_t shown = root ? (int64_t)(root->total_memory / (1024 * 1024)) : 0;
+	int64_t total = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / (1024 * 1024);
+	return shown > total ? shown : total;
+}
+
+static void add_counts(json_t *found, hwloc_topology_t topology)
+{
+	int threads = count_of(topology, HWLOC_OBJ_PU), cores = count_of(topology, HWLOC_OBJ_CORE);
+	int sockets = count_of(topology, HWLOC_OBJ_PACKAGE), gpus = gpus_of(topology);
+	int64_t mem_mb = memory_of(topology);
+	if (threads > 0) {
+		json_object_set_new(found, "cpus", json_integer(threads));
+		json_object_set_new(found, "threads", json_integer(threads));
+	}
+	if (cores > 0)
+		json_object_set_new(found, "cores", json_integer(cores));
+	if (sockets > 0)
+		json_object_set_new(found, "sockets", json_integer(sockets));
+	if (mem_mb > 0)
+		json_object_set_new(found, "mem_mb", json_integer(mem_mb));
+	if (gpus > 0) {
+		json_object_set_new(found, "gpus", json_integer(gpus));
+		json_object_set_new(found, "gres", json_pack("{s:i}", "gpu", gpus));
+	}
+}
+
+/* Who opens displays, starts compilers or maps the PCI bus to find devices is left out: they are only counted here. */
+static void leave_out(hwloc_topology_t topology)
+{
+	static const char *const components[] = {"gl", "opencl", "pci"};
+	for (size_t i = 0; i < sizeof components / sizeof *components; i++)
+		hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, components[i]);
+}
+
+static json_t *found(void)
+{
+	struct utsname system;
+	hwloc_topology_t topology;
+	json_t *facts = json_object();
+	if (hwloc_topology_init(&topology) == 0) {
+		leave_out(topology);
+		hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+		if (hwloc_topology_load(topology) == 0)
+			add_counts(facts, topology);
+		hwloc_topology_destroy(topology);
+	}
+	if (uname(&system) == 0) {
+		json_object_set_new(facts, "arch", json_string(system.machine));
+		char *os = xasprintf("%s %s", system.sysname, system.release);
+		json_object_set_new(facts, "os", json_string(os));
+		free(os);
+	}
+	return facts;
+}
+
+static json_t *boot_id(void)
+{
+	char id[64] = "";
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	bool read = file && fscanf(file, "%63s", id) == 1;
+	if (file)
+		fclose(file);
+	return read ? json_string(id) : json_null();
+}
+
+json_t *agent_hardware_facts(const char *node, int lease_s)
+{
+	char host[256] = "";
+	if (gethostname(host, sizeof host - 1) < 0)
+		*host = '\0';
+	json_t *one = json_pack("{s:s, s:o, s:s, s:i, s:s, s:o, s:i}", "name", node, "boot_id", boot_id(), "version",
+				ROTA_VERSION, "pid", (int)getpid(), "address", host, "found", found(), "lease_s", lease_s);
+	return json_pack("{s:[o]}", "nodes", one);
+}

@@ -1,0 +1,361 @@
+/* agent_order.c - orders: asked for, kept in hand, handed to the launcher, said to be done.
+ *
+ * Called by the agent at each bell and tick. What always holds: orders of one attempt are handed over in the order of their
+ * numbers; a launch is handed over once, when script and environment lie in the cache; orders in hand are those that the
+ * database may still list. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "procmgr/agent/agent_parts.h"
+
+enum { PAGE = 1000, BLOBS_AT_ONCE = 16 };
+
+struct blobs_asked {
+	struct agent *agent;
+	char hashes[BLOBS_AT_ONCE][65];
+	int count;
+};
+
+static int signal_number(json_t *value)
+{
+	if (json_is_integer(value))
+		return (int)json_integer_value(value);
+	const char *name = json_string_value(value);
+	if (!name)
+		return 0;
+	if (strncasecmp(name, "SIG", 3) == 0)
+		name += 3;
+	for (int s = 1; s < NSIG; s++)
+		if (sigabbrev_np(s) && strcasecmp(sigabbrev_np(s), name) == 0)
+			return s;
+	return atoi(name);
+}
+
+struct fields *agent_order_control(const char *kind, const struct record_key *key, const char *args, struct err *e)
+{
+	json_error_t wrong;
+	json_t *json = json_loads(args && *args ? args : "{}", 0, &wrong);
+	if (!json) {
+		err_set(e, "arguments of order \"%s\" are not JSON: %s", kind, wrong.text);
+		return NULL;
+	}
+	json_t *epilog = json_object_get(json, "epilog");
+	const char *cause = json_string_value(json_object_get(json, "cause"));
+	struct fields *message = fields_new();
+	fields_add(message, "op", "control");
+	fields_add_int(message, "job", key->job_id);
+	fields_add_int(message, "step", key->step_id);
+	fields_add_int(message, "attempt", key->attempt);
+	fields_add(message, "action", kind);
+	fields_add_int(message, "signal", signal_number(json_object_get(json, "signal")));
+	fields_add_int(message, "epilog", !epilog || json_is_true(epilog) || json_integer_value(epilog) != 0);
+	fields_add(message, "cause", cause ? cause : "");
+	json_decref(json);
+	return message;
+}
+
+static struct fields *launch_message(const struct agent_order *o)
+{
+	struct fields *message = fields_new();
+	fields_add(message, "op", "launch");
+	fields_add_int(message, "job", o->key.job_id);
+	fields_add_int(message, "step", o->key.step_id);
+	fields_add_int(message, "attempt", o->key.attempt);
+	fields_add(message, "order", o->body);
+	fields_add(message, "signature", o->signature);
+	if (o->lacks)
+		fields_add(message, "lacks", o->lacks);
+	return message;
+}
+
+/* Where the order of this number stands, or would. */
+static int place_of(const struct agent *a, int64_t id)
+{
+	int low = 0, high = a->order_count;
+	while (low < high) {
+		int middle = (low + high) / 2;
+		if (a->orders[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void clear(struct agent_order *o)
+{
+	free(o->body);
+	free(o->signature);
+	fields_free(o->control);
+}
+
+void agent_order_free(struct agent *a)
+{
+	for (int i = 0; i < a->order_count; i++)
+		clear(&a->orders[i]);
+	free(a->orders);
+	a->orders = NULL;
+	a->order_count = a->order_room = 0;
+}
+
+static const char *cell(const PGresult *result, int row, const char *column)
+{
+	int c = PQfnumber(result, column);
+	return c < 0 || PQgetisnull(result, row, c) ? "" : PQgetvalue(result, row, c);
+}
+
+/* Which blobs a launch needs; an order that cannot be read is the launcher's to refuse. */
+static void read_hashes(struct agent_order *o)
+{
+	struct order order;
+	struct err e;
+	if (!order_parse(o->body, strlen(o->body), &order, &e))
+		return;
+	memcpy(o->script, order.script_hash, sizeof o->script);
+	memcpy(o->environment, order.environment_hash, sizeof o->environment);
+	order_free(&order);
+}
+
+static void take(struct agent *a, const PGresult *result, int row)
+{
+	int64_t id = strtoll(cell(result, row, "order_id"), NULL, 10);
+	int at = place_of(a, id);
+	if (at < a->order_count && a->orders[at].id == id)
+		return;
+	if (a->order_count == a->order_room) {
+		a->order_room = a->order_room ? 2 * a->order_room : 64;
+		a->orders = xrealloc(a->orders, (unsigned long)a->order_room * sizeof *a->orders);
+	}
+	memmove(&a->orders[at + 1], &a->orders[at], (size_t)(a->order_count - at) * sizeof *a->orders);
+	a->order_count++;
+	struct agent_order *o = &a->orders[at];
+	struct err e;
+	*o = (struct agent_order){.id = id, .launch = strcmp(cell(result, row, "kind"), "launch") == 0};
+	o->key.job_id = strtoll(cell(result, row, "job_id"), NULL, 10);
+	o->key.step_id = atoi(cell(result, row, "step_id"));
+	o->key.attempt = atoi(cell(result, row, "attempt"));
+	if (o->launch) {
+		o->body = xstrdup(cell(result, row, "body"));
+		o->signature = xstrdup(cell(result, row, "signature"));
+		read_hashes(o);
+	} else {
+		o->control = agent_order_control(cell(result, row, "kind"), &o->key, cell(result, row, "args"), &e);
+		if (!o->control)
+			log_error("order %lld: %s", (long long)id, e.message);
+	}
+}
+
+static void orders(struct db *db, PGresult *result, const struct err *e, void *arg);
+
+static void call(struct agent *a, int64_t after)
+{
+	struct db_array *nodes = db_array_new();
+	char *from = xasprintf("%lld", (long long)after);
+	db_array_int(nodes, a->node_id);
+	const struct db_param params[] = {{db_array_literal(nodes), -1}, {from, -1}};
+	a->orders_asked = true;
+	db_call(a->db, API_node_orders, params, 2, orders, a);
+	db_array_free(nodes);
+	free(from);
+}
+
+static void orders(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	(void)db;
+	struct agent *a = arg;
+	a->orders_asked = false;
+	if (!result) {
+		log_warning("orders could not be read: %s", e->message);
+		return;
+	}
+	int count = PQntuples(result);
+	for (int i = 0; i < count; i++)
+		take(a, result, i);
+	if (count == PAGE) {
+		call(a, strtoll(cell(result, count - 1, "order_id"), NULL, 10));
+	} else {
+		a->orders_known = true;
+		if (a->orders_again)
+			agent_order_ask(a);
+	}
+	agent_order_work(a);
+	agent_report_turn(a);
+}
+
+void agent_order_ask(struct agent *a)
+{
+	a->orders_again = a->orders_asked;
+	if (a->node_id != 0 && !a->orders_asked && !a->stop)
+		call(a, 0);
+}
+
+static bool is_asked(const struct blobs_asked *asked, const char *hash)
+{
+	for (int i = 0; i < asked->count; i++)
+		if (strcmp(asked->hashes[i], hash) == 0)
+			return true;
+	return false;
+}
+
+static void want(struct blobs_asked *asked, const char *hash)
+{
+	if (asked->count < BLOBS_AT_ONCE && !is_asked(asked, hash))
+		memcpy(asked->hashes[asked->count++], hash, sizeof asked->hashes[0]);
+}
+
+/* Put one row into the cache. */
+static void keep_blob(const PGresult *result, int row)
+{
+	size_t size;
+	struct err e;
+	unsigned char *bytes = PQunescapeBytea((const unsigned char *)cell(result, row, "body"), &size);
+	if (!bytes)
+		die("out of memory");
+	if (!agent_cache_put(cell(result, row, "hash"), bytes, size, &e))
+		log_error("%s", e.message);
+	PQfreemem(bytes);
+}
+
+/* What the database does not have, or has otherwise than its hash says, is not waited for: the launcher is told and refuses. */
+static void give_up(struct agent *a, const struct blobs_asked *asked)
+{
+	for (int i = 0; i < a->order_count; i++) {
+		struct agent_order *o = &a->orders[i];
+		if (is_asked(asked, o->script) && !agent_cache_has(o->script))
+			o->lacks = "script";
+		else if (is_asked(asked, o->environment) && !agent_cache_has(o->environment))
+			o->lacks = "environment";
+	}
+}
+
+static void blobs(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	(void)db;
+	struct blobs_asked *asked = arg;
+	struct agent *a = asked->agent;
+	a->blobs_asked = false;
+	if (!result)
+		log_warning("scripts could not be read: %s", e->message);
+	for (int i = 0; result && i < PQntuples(result); i++)
+		keep_blob(result, i);
+	if (result) {
+		give_up(a, asked);
+		agent_order_work(a);
+	}
+	free(asked);
+}
+
+static int hex(char c)
+{
+	return c <= '9' ? c - '0' : c - 'a' + 10;
+}
+
+static void ask_blobs(struct agent *a, const struct blobs_asked *wanted)
+{
+	if (wanted->count == 0 || a->blobs_asked || !db_is_up(a->db))
+		return;
+	struct blobs_asked *asked = xmalloc(sizeof *asked);
+	struct db_array *hashes = db_array_new();
+	*asked = *wanted;
+	for (int i = 0; i < asked->count; i++) {
+		unsigned char raw[32];
+		for (int j = 0; j < 32; j++)
+			raw[j] = (unsigned char)(hex(asked->hashes[i][2 * j]) << 4 | hex(asked->hashes[i][2 * j + 1]));
+		db_array_bytes(hashes, raw, sizeof raw);
+	}
+	const struct db_param params[] = {{db_array_literal(hashes), -1}};
+	a->blobs_asked = true;
+	db_call(a->db, API_node_blob, params, 1, blobs, asked);
+	db_array_free(hashes);
+}
+
+static bool is_behind_launch(const struct agent *a, int at)
+{
+	for (int i = 0; i < at; i++)
+		if (a->orders[i].launch && a->orders[i].state == AGENT_ORDER_WAITS &&
+		    record_key_equal(&a->orders[i].key, &a->orders[at].key))
+			return true;
+	return false;
+}
+
+static void work_launch(struct agent *a, struct agent_order *o, struct blobs_asked *wanted)
+{
+	bool script = !*o->script || agent_cache_has(o->script),
+	     environment = !*o->environment || agent_cache_has(o->environment);
+	if (used_has(a->answered, &o->key)) {
+		o->state = AGENT_ORDER_DONE;
+	} else if (o->lacks || (script && environment)) {
+		struct fields *message = launch_message(o);
+		agent_launcher_send(a, message);
+		fields_free(message);
+		o->state = AGENT_ORDER_HANDED;
+	} else {
+		if (!script)
+			want(wanted, o->script);
+		if (!environment)
+			want(wanted, o->environment);
+	}
+}
+
+void agent_order_work(struct agent *a)
+{
+	struct blobs_asked wanted = {.agent = a, .count = 0};
+	for (int i = 0; i < a->order_count && !a->stop; i++) {
+		struct agent_order *o = &a->orders[i];
+		if (o->state != AGENT_ORDER_WAITS)
+			continue;
+		if (o->launch) {
+			work_launch(a, o, &wanted);
+		} else if (!is_behind_launch(a, i)) {
+			if (o->control)
+				agent_launcher_send(a, o->control);
+			o->state = AGENT_ORDER_DONE;
+		}
+	}
+	ask_blobs(a, &wanted);
+}
+
+void agent_order_answered(struct agent *a, const struct fields *record)
+{
+	struct record_key key;
+	struct err e;
+	const char *kind = fields_get(record, "kind");
+	if (!kind || (strcmp(kind, "used") != 0 && strcmp(kind, "refused") != 0) || !record_key_read(record, &key, &e))
+		return;
+	for (int i = 0; i < a->order_count; i++)
+		if (a->orders[i].launch && a->orders[i].state == AGENT_ORDER_HANDED && record_key_equal(&a->orders[i].key, &key))
+			a->orders[i].state = AGENT_ORDER_DONE;
+}
+
+void agent_order_lost(struct agent *a)
+{
+	for (int i = 0; i < a->order_count; i++)
+		if (a->orders[i].state == AGENT_ORDER_SAID)
+			a->orders[i].state = AGENT_ORDER_DONE;
+}
+
+void agent_order_forget(struct agent *a)
+{
+	int kept = 0;
+	for (int i = 0; i < a->order_count; i++) {
+		if (a->orders[i].state == AGENT_ORDER_SAID)
+			clear(&a->orders[i]);
+		else
+			a->orders[kept++] = a->orders[i];
+	}
+	a->order_count = kept;
+}
+
+json_t *agent_order_done(struct agent *a)
+{
+	json_t *ids = json_array();
+	for (int i = 0; i < a->order_count; i++) {
+		if (a->orders[i].state != AGENT_ORDER_DONE)
+			continue;
+		json_array_append_new(ids, json_integer(a->orders[i].id));
+		a->orders[i].state = AGENT_ORDER_SAID;
+	}
+	return ids;
+}

@@ -1,0 +1,109 @@
+/* agent_parts.h - procmgrd's one object and how its files hang together:
+ *
+ * agent.c is start, connection, bells and timers; agent_hardware.c what the node has; agent_order.c takes orders from the
+ * database to the launcher; agent_cache.c keeps scripts and environments where keepers read them; agent_launcher.c speaks to the
+ * launcher; agent_report.c takes the journal to the database; agent_record.c turns one record into JSON.
+ *
+ * What always holds: an order counts as taken only when the launcher's answer to it is in the journal (launches) or it was handed
+ * over (everything else); the journal is truncated only up to what the database has acknowledged. So everything here may die at
+ * any moment, and the next start says and asks again what is not known to have arrived. */
+#ifndef ROTA_PROCMGR_AGENT_PARTS_H
+#define ROTA_PROCMGR_AGENT_PARTS_H
+
+#include <event2/event.h>
+#include <jansson.h>
+
+#include "lib/db.h"
+#include "lib/order.h"
+#include "procmgr/agent/agent.h"
+#include "procmgr/record/record.h"
+#include "procmgr/record/used.h"
+
+enum agent_order_state {
+	AGENT_ORDER_WAITS,  /* for a blob, or behind a launch of the same attempt that waits for one */
+	AGENT_ORDER_HANDED, /* a launch; its `used` or `refused` is awaited */
+	AGENT_ORDER_DONE,   /* to be said so to the database */
+	AGENT_ORDER_SAID    /* said, in the report under way */
+};
+
+/* An order in hand. */
+struct agent_order {
+	int64_t id;
+	struct record_key key;
+	bool launch;
+	enum agent_order_state state;
+	char *body, *signature;		  /* of a launch */
+	char script[65], environment[65]; /* hashes, "" where the order cannot be read */
+	const char *lacks;		  /* which of the two the database does not have as it should; NULL: none */
+	struct fields *control;		  /* of everything else: the message for the launcher */
+};
+
+struct agent_message; /* on its way to the launcher */
+
+struct agent {
+	const struct conf *conf;
+	const char *node;
+	struct event_base *base;
+	struct db *db;
+	int64_t node_id; /* 0: not registered on this connection */
+	bool stop;	 /* SIGTERM: say what is left, then go */
+
+	int launcher_fd;
+	struct event *launcher_readable, *launcher_writable;
+	struct agent_message *messages, **messages_end;
+
+	struct agent_order *orders; /* by id */
+	int order_count, order_room;
+	bool orders_asked, orders_again; /* a call is under way; another has to follow */
+	bool orders_known;		 /* on this connection: every order there is, is in hand */
+	struct used *answered;		 /* attempts whose launch the journal had answered when we started */
+	bool blobs_asked;
+	int64_t cache_looked_at;
+
+	struct journal *journal;
+	int64_t read_to;    /* everything before is in a report that was sent */
+	int64_t acked_to;   /* everything before is in the database */
+	int64_t dropped_to; /* truncation was asked for up to here */
+	bool reporting;	    /* a report is under way */
+	int report_most;    /* records a report may have: 1 after the database refused one */
+	int report_refused; /* times in a row */
+	int64_t report_at;  /* when the last report was sent */
+	struct event *watch, *report_timer, *tick_timer, *lease_timer, *stop_timer;
+};
+
+/* agent_hardware.c: what node_register wants to hear; new reference. */
+json_t *agent_hardware_facts(const char *node, int lease_s);
+
+/* agent_record.c: the record as node_report wants it; NULL for what is no business of the database. New reference. */
+json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t now);
+
+/* agent_launcher.c */
+bool agent_launcher_open(struct agent *a, int fd, struct err *e);
+void agent_launcher_close(struct agent *a);
+void agent_launcher_send(struct agent *a, const struct fields *message);
+
+/* agent_cache.c: the cache is the folder cache/ below the working directory. */
+void agent_cache_open(void);
+bool agent_cache_has(const char *hash); /* and will keep it for a while */
+bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct err *e);
+void agent_cache_evict(int64_t most_bytes, int64_t unused_s);
+
+/* agent_order.c */
+void agent_order_ask(struct agent *a);
+void agent_order_work(struct agent *a);
+void agent_order_answered(struct agent *a, const struct fields *record);
+void agent_order_lost(struct agent *a);	   /* the connection: nothing that was said is known to have arrived */
+void agent_order_forget(struct agent *a);  /* what was said has arrived */
+json_t *agent_order_done(struct agent *a); /* ids that are done, now said; new reference */
+void agent_order_free(struct agent *a);
+/* The control message for the launcher that an order of this kind with these arguments makes; NULL where it makes none. */
+struct fields *agent_order_control(const char *kind, const struct record_key *key, const char *args, struct err *e);
+
+/* agent_report.c */
+bool agent_report_open(struct agent *a, struct err *e);
+void agent_report_close(struct agent *a);
+void agent_report_turn(struct agent *a); /* report what is new, if that can be done now */
+void agent_report_lost(struct agent *a);
+void agent_report_idle(struct agent *a); /* now and then: let the launcher drop what is acknowledged */
+
+#endif

@@ -1,0 +1,70 @@
+/* agent_record.c - a journal record as JSON for node_report.
+ *
+ * Called by the agent's report. What always holds: times leave as ages, since the database's clock is the only one it believes;
+ * numbers are JSON numbers; text is valid UTF-8 whatever the record held. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmgr/agent/agent_parts.h"
+
+static const char *const numbers[] = {
+	"job",	       "step",	     "attempt", "task",	  "exit",	"signal",      "pid",	"session", "usec",    "user_usec",
+	"system_usec", "max_rss_kb", "minflt",	"majflt", "read_bytes", "write_bytes", "nvcsw", "nivcsw",  "peak_mb", "cpu_usec",
+};
+
+static bool is_number(const char *name)
+{
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		if (strcmp(numbers[i], name) == 0)
+			return true;
+	return false;
+}
+
+static json_t *text(const char *value)
+{
+	json_t *json = json_string(value);
+	if (json)
+		return json;
+	char *copy = xstrdup(value);
+	for (char *c = copy; *c; c++)
+		if ((unsigned char)*c >= 0x80)
+			*c = '?';
+	json = json_string(copy);
+	free(copy);
+	return json;
+}
+
+static json_t *age(const char *at, int64_t now)
+{
+	int64_t usec = now - strtoll(at, NULL, 10);
+	return json_integer(usec > 0 ? usec : 0);
+}
+
+static void add_field(json_t *json, const char *name, const char *value, int64_t now)
+{
+	if (strcmp(name, "at") == 0)
+		json_object_set_new(json, "age_us", age(value, now));
+	else if (strcmp(name, "start_usec") == 0)
+		json_object_set_new(json, "started_age_us", age(value, now));
+	else if (is_number(name))
+		json_object_set_new(json, name, json_integer(strtoll(value, NULL, 10)));
+	else
+		json_object_set_new(json, name, text(value));
+}
+
+json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t now)
+{
+	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again");
+	struct record_key key;
+	struct err e;
+	if (!kind || !record_key_read(record, &key, &e))
+		return NULL;
+	/* A second copy of an order was refused, the first one counts. */
+	if (strcmp(kind, "refused") == 0 && again && strcmp(again, "1") == 0)
+		return NULL;
+	json_t *json = json_object();
+	json_object_set_new(json, "node", json_integer(node_id));
+	for (int i = 0; i < fields_count(record); i++)
+		add_field(json, fields_name(record, i), fields_value(record, i), now);
+	return json;
+}

@@ -1,0 +1,210 @@
+/* agent_report.c - the journal, told to the database.
+ *
+ * Called by the agent when the journal changes, when a report was answered, and at each tick. One report is under way at a time:
+ * when nothing is, a new record goes at once; what comes meanwhile goes together with the next. What always holds: records go in
+ * the journal's order; what the database has not acknowledged is told again after whatever went wrong; one record that the
+ * database refuses does not hold up the others. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "lib/log.h"
+#include "procmgr/agent/agent_parts.h"
+
+enum { RECORDS_MOST = 2000, REFUSED_MOST = 3, DROP_BYTES = 256 * 1024, AGAIN_S = 1, REMEMBER_S = 3600 };
+
+struct batch {
+	struct agent *agent;
+	json_t *records;
+	int64_t now;
+	int count; /* records read, also those that are not told */
+};
+
+static bool gather(const struct fields *record, void *arg)
+{
+	struct batch *b = arg;
+	if (b->count >= b->agent->report_most)
+		return false;
+	b->count++;
+	json_t *json = agent_record_json(record, b->agent->node_id, b->now);
+	if (json)
+		json_array_append_new(b->records, json);
+	agent_order_answered(b->agent, record);
+	return true;
+}
+
+static void drop(struct agent *a)
+{
+	struct fields *message = fields_new();
+	fields_add(message, "op", "truncate");
+	fields_add_int(message, "position", a->acked_to);
+	agent_launcher_send(a, message);
+	fields_free(message);
+	a->dropped_to = a->acked_to;
+}
+
+void agent_report_idle(struct agent *a)
+{
+	if (a->acked_to > a->dropped_to && !a->stop)
+		drop(a);
+}
+
+static void later(struct agent *a, int64_t usec)
+{
+	struct timeval wait = {usec / 1000000, usec % 1000000};
+	event_add(a->report_timer, &wait);
+}
+
+/* Is it the content that the database refuses, rather than the moment? */
+static bool is_refusal(const struct err *e)
+{
+	static const char *const classes[] = {"22", "23", "42", "P0", "RT", "XX"};
+	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+		if (strncmp(e->code, classes[i], 2) == 0)
+			return true;
+	return false;
+}
+
+static void failed(struct agent *a, const struct err *e)
+{
+	log_warning("report not taken: %s", e->message);
+	agent_order_lost(a);
+	if (!is_refusal(e) || a->report_most > 1) {
+		a->report_most = is_refusal(e) ? 1 : a->report_most;
+		a->read_to = a->acked_to;
+	} else if (++a->report_refused >= REFUSED_MOST) {
+		log_error("the record before position %lld of the journal is left out", (long long)a->read_to);
+		a->acked_to = a->read_to;
+		a->report_refused = 0;
+	} else {
+		a->read_to = a->acked_to;
+	}
+	later(a, AGAIN_S * 1000000);
+}
+
+static void answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	(void)db;
+	struct agent *a = arg;
+	a->reporting = false;
+	if (!result) {
+		failed(a, e);
+		return;
+	}
+	a->acked_to = a->read_to;
+	a->report_refused = 0;
+	a->report_most = a->report_most * 2 < RECORDS_MOST ? a->report_most * 2 : RECORDS_MOST;
+	agent_order_forget(a);
+	if (a->acked_to - a->dropped_to >= DROP_BYTES)
+		drop(a);
+	int64_t rest = a->report_at + a->conf->node_batch_ms * 1000LL - record_now();
+	if (rest > 0 && !a->stop)
+		later(a, rest);
+	else
+		agent_report_turn(a);
+}
+
+static void send_report(struct agent *a, json_t *records, json_t *done)
+{
+	json_t *report = json_pack("{s:O, s:O}", "records", records, "orders_done", done);
+	char *text = json_dumps(report, JSON_COMPACT);
+	if (!text)
+		die("a report cannot be written as JSON");
+	const struct db_param params[] = {{text, -1}};
+	a->reporting = true;
+	a->report_at = record_now();
+	db_call(a->db, API_node_report, params, 1, answered, a);
+	free(text);
+	json_decref(report);
+}
+
+void agent_report_turn(struct agent *a)
+{
+	struct err e;
+	if (a->node_id == 0 || !a->orders_known || a->reporting || event_pending(a->report_timer, EV_TIMEOUT, NULL))
+		return;
+	struct batch b = {a, json_array(), record_now(), 0};
+	if (!journal_read(a->journal, &a->read_to, gather, &b, &e))
+		log_error("%s", e.message);
+	json_t *done = agent_order_done(a);
+	if (json_array_size(b.records) > 0 || json_array_size(done) > 0)
+		send_report(a, b.records, done);
+	else
+		a->acked_to = a->read_to;
+	json_decref(b.records);
+	json_decref(done);
+	if (a->stop && !a->reporting)
+		event_base_loopbreak(a->base);
+}
+
+void agent_report_lost(struct agent *a)
+{
+	a->reporting = false;
+	a->read_to = a->acked_to;
+	agent_order_lost(a);
+}
+
+static void due(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	agent_report_turn(arg);
+}
+
+static void changed(evutil_socket_t fd, short what, void *arg)
+{
+	(void)what;
+	char events[4096];
+	while (read(fd, events, sizeof events) > 0)
+		continue;
+	agent_report_turn(arg);
+}
+
+/* Launches that the journal has answered already must not be handed over again. */
+static bool remember(const struct fields *record, void *arg)
+{
+	struct agent *a = arg;
+	struct record_key key;
+	struct err e;
+	const char *kind = fields_get(record, "kind");
+	bool answer = kind && (strcmp(kind, "used") == 0 || strcmp(kind, "refused") == 0);
+	int64_t now = record_now() / 1000000;
+	if (answer && record_key_read(record, &key, &e))
+		used_add(a->answered, &key, now + REMEMBER_S, now);
+	return true;
+}
+
+bool agent_report_open(struct agent *a, struct err *e)
+{
+	int64_t position = 0;
+	a->report_most = RECORDS_MOST;
+	a->answered = used_new();
+	a->report_timer = evtimer_new(a->base, due, a);
+	a->journal = journal_open("journal", JOURNAL_READ, e);
+	if (!a->journal || !journal_read(a->journal, &position, remember, a, e))
+		return false;
+	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (fd < 0 || inotify_add_watch(fd, ".", IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0) {
+		log_warning("the journal is looked at once a second only: %m");
+		if (fd >= 0)
+			close(fd);
+		return true;
+	}
+	a->watch = event_new(a->base, fd, EV_READ | EV_PERSIST, changed, a);
+	event_add(a->watch, NULL);
+	return true;
+}
+
+void agent_report_close(struct agent *a)
+{
+	if (a->watch) {
+		close(event_get_fd(a->watch));
+		event_free(a->watch);
+	}
+	if (a->report_timer)
+		event_free(a->report_timer);
+	journal_close(a->journal);
+	used_free(a->answered);
+}

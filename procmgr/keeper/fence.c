@@ -1,0 +1,366 @@
+/* fence.c - control groups around a step's processes.
+ *
+ * The launcher calls fence_new, fence_pick and fence_tidy; a keeper makes, reads and removes its own group; a task's process
+ * enters it before it becomes the user. libcgroup finds and makes the groups in whichever version each controller is mounted;
+ * single files are read and written here. What always holds: a group is ours alone (named by attempt) and holds only
+ * processes of that attempt; keepers stand outside. */
+#include "procmgr/keeper/fence.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libcgroup.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/seal.h"
+#include "procmgr/keeper/fence_cores.h"
+
+enum part { MEMORY, CPUSET, FREEZER, CPUACCT, PARTS };
+
+static const char *const controllers[PARTS] = {"memory", "cpuset", "freezer", "cpuacct"};
+
+struct fence {
+	char *path;	     /* below each mount: rota/<instance>-<hash>/<node> */
+	char *dir[PARTS];    /* mount and path; NULL = there is no such controller */
+	bool two[PARTS];     /* mounted as version 2 */
+	const char *two_dir; /* the node's group in version 2, whose core files freeze and kill; NULL = there is none */
+};
+
+enum { PATH_SIZE = 4096, VALUE_SIZE = 4096, FREEZE_TRIES = 200, PAUSE_USEC = 1000 };
+
+static bool file_read(const char *dir, const char *key, const char *name, char value[VALUE_SIZE])
+{
+	char path[PATH_SIZE];
+	snprintf(path, sizeof path, "%s/%s/%s", dir, key, name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t size = read(fd, value, VALUE_SIZE - 1);
+	close(fd);
+	value[size > 0 ? size : 0] = '\0';
+	return size >= 0;
+}
+
+static bool file_write(const char *dir, const char *key, const char *name, const char *value)
+{
+	char path[PATH_SIZE];
+	snprintf(path, sizeof path, "%s/%s/%s", dir, key, name);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	bool written = write(fd, value, strlen(value)) >= 0;
+	close(fd);
+	return written;
+}
+
+/* The number behind `word` in a file of "word number" lines; without a word, the number the file begins with. */
+static int64_t file_number(const char *dir, const char *key, const char *name, const char *word)
+{
+	char value[VALUE_SIZE];
+	if (!dir || !file_read(dir, key, name, value))
+		return -1;
+	const char *at = value;
+	size_t length = strlen(word);
+	while (length > 0 && at && !(strncmp(at, word, length) == 0 && at[length] == ' '))
+		at = (at = strchr(at, '\n')) ? at + 1 : NULL;
+	if (!at || !isdigit((unsigned char)at[length > 0 ? length + 1 : 0]))
+		return -1;
+	return strtoll(at + (length > 0 ? length + 1 : 0), NULL, 10);
+}
+
+/* Version 2 hands a controller down only where the group above says so; libcgroup does that below the mount, not at it. */
+static bool is_handed_down(const char *mount, const char *controller)
+{
+	char value[VALUE_SIZE], wish[32];
+	snprintf(wish, sizeof wish, "+%s", controller);
+	file_write(mount, "", "cgroup.subtree_control", wish);
+	if (!file_read(mount, "", "cgroup.subtree_control", value))
+		return false;
+	value[strcspn(value, "\n")] = '\0';
+	for (char *rest = value, *word; (word = strsep(&rest, " "));)
+		if (strcmp(word, controller) == 0)
+			return true;
+	return false;
+}
+
+/* Where each controller is mounted, and as which version. */
+static void find_parts(struct fence *f)
+{
+	for (int p = 0; p < PARTS; p++) {
+		char *mount = NULL, value[VALUE_SIZE];
+		if (cgroup_get_subsys_mount_point(controllers[p], &mount) != 0)
+			continue;
+		f->two[p] = file_read(mount, "", "cgroup.controllers", value);
+		if (!f->two[p] || is_handed_down(mount, controllers[p]))
+			f->dir[p] = xasprintf("%s/%s", mount, f->path);
+		if (f->two[p] && f->dir[p])
+			f->two_dir = f->dir[p];
+		free(mount);
+	}
+}
+
+/* A libcgroup description of a group below the node's ("" = the node's own). */
+static struct cgroup *group_of(const struct fence *f, const char *key)
+{
+	char path[PATH_SIZE];
+	snprintf(path, sizeof path, "%s%s%s", f->path, *key ? "/" : "", key);
+	struct cgroup *group = cgroup_new_cgroup(path);
+	if (!group)
+		die("out of memory");
+	return group;
+}
+
+static struct cgroup_controller *part_of(const struct fence *f, struct cgroup *group, enum part p)
+{
+	struct cgroup_controller *part = f->dir[p] ? cgroup_add_controller(group, controllers[p]) : NULL;
+	if (f->dir[p] && !part)
+		die("out of memory");
+	return part;
+}
+
+static void inherit(const char *above, const char *below, const char *name)
+{
+	char value[VALUE_SIZE], now[VALUE_SIZE];
+	if (file_read(above, "", name, value) && file_read(below, "", name, now) && now[strspn(now, "\n")] == '\0')
+		file_write(below, "", name, value);
+}
+
+/* Version 1 wants the cores and memory nodes of a group set before anything can be below it: copy them from above, from the
+ * mount down to the node's group. */
+static void inherit_cpuset(const struct fence *f)
+{
+	const char *dir = f->dir[CPUSET];
+	size_t above = dir ? strlen(dir) - strlen(f->path) - 1 : 0;
+	while (dir && !f->two[CPUSET] && dir[above]) {
+		size_t below = above + 1 + strcspn(dir + above + 1, "/");
+		char *parent = xstrndup(dir, above), *child = xstrndup(dir, below);
+		inherit(parent, child, "cpuset.cpus");
+		inherit(parent, child, "cpuset.mems");
+		free(parent);
+		free(child);
+		above = below;
+	}
+}
+
+static bool make_node(const struct fence *f, struct err *e)
+{
+	struct cgroup *group = group_of(f, "");
+	for (int p = 0; p < PARTS; p++)
+		part_of(f, group, p);
+	int failed = ECGOTHER;
+	for (int try = 0; failed && try < 3; try++) /* a launcher that ends may remove the folders above */
+		failed = cgroup_create_cgroup(group, 1);
+	cgroup_free(&group);
+	if (failed)
+		return err_set(e, "could not make control group \"%s\": %s", f->path, cgroup_strerror(failed));
+	inherit_cpuset(f);
+	return true;
+}
+
+struct fence *fence_new(const char *instance, const char *state, const char *node, struct err *e)
+{
+	int failed = cgroup_init();
+	if (failed) {
+		err_set(e, "there are no control groups: %s", cgroup_strerror(failed));
+		return NULL;
+	}
+	char hash[SEAL_HEX_SIZE];
+	struct fence *f = xcalloc(1, sizeof *f);
+	seal_hash_hex(state, strlen(state), hash);
+	f->path = xasprintf("rota/%s-%.8s/%s", instance, hash, node);
+	find_parts(f);
+	bool usable = f->dir[FREEZER] || f->two_dir;
+	if (usable ? !make_node(f, e) : !err_set(e, "there is no freezer")) {
+		fence_free(f);
+		return NULL;
+	}
+	return f;
+}
+
+void fence_free(struct fence *f)
+{
+	if (!f)
+		return;
+	for (int p = 0; p < PARTS; p++)
+		free(f->dir[p]);
+	free(f->path);
+	free(f);
+}
+
+void fence_tidy(const struct fence *f, bool (*in_use)(const char *key))
+{
+	for (int p = 0; p < PARTS; p++) {
+		DIR *dir = f->dir[p] ? opendir(f->dir[p]) : NULL;
+		for (struct dirent *entry; dir && (entry = readdir(dir));)
+			if (isdigit((unsigned char)*entry->d_name) && !in_use(entry->d_name))
+				unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+		if (dir)
+			closedir(dir);
+	}
+}
+
+void fence_leave(const struct fence *f)
+{
+	for (int p = 0; p < PARTS; p++)
+		for (int depth = 0; f->dir[p] && depth < 3; depth++) {
+			char *path = xstrdup(f->dir[p]);
+			for (int i = 0; i < depth; i++)
+				*strrchr(path, '/') = '\0';
+			rmdir(path);
+			free(path);
+		}
+}
+
+char *fence_pick(const struct fence *f, int count)
+{
+	if (!f->dir[CPUSET] || count <= 0)
+		return NULL;
+	char *top = xstrndup(f->dir[CPUSET], strlen(f->dir[CPUSET]) - strlen(f->path) + strlen("rota"));
+	char *cores = fence_cores_pick(top, count);
+	free(top);
+	return cores;
+}
+
+/* The limit with the files that this kernel has for it; swap counts as memory. */
+static void add_memory(const struct fence *f, struct cgroup_controller *memory, int64_t mem_mb)
+{
+	const char *swap = f->two[MEMORY] ? "memory.swap.max" : "memory.memsw.limit_in_bytes";
+	char value[VALUE_SIZE], bytes[32];
+	snprintf(bytes, sizeof bytes, "%lld", (long long)mem_mb * 1024 * 1024);
+	cgroup_add_value_string(memory, f->two[MEMORY] ? "memory.max" : "memory.limit_in_bytes", bytes);
+	if (file_read(f->dir[MEMORY], "", swap, value))
+		cgroup_add_value_string(memory, swap, f->two[MEMORY] ? "0" : bytes);
+}
+
+static void add_cores(const struct fence *f, struct cgroup_controller *cpuset, const char *cores)
+{
+	char mems[VALUE_SIZE];
+	if (!f->two[CPUSET] && file_read(f->dir[CPUSET], "", "cpuset.mems", mems)) {
+		mems[strcspn(mems, "\n")] = '\0';
+		cgroup_add_value_string(cpuset, "cpuset.mems", mems);
+	}
+	cgroup_add_value_string(cpuset, "cpuset.cpus", cores);
+}
+
+bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, const char *cores, struct err *e)
+{
+	struct cgroup *group = group_of(f, key);
+	struct cgroup_controller *memory = part_of(f, group, MEMORY);
+	if (mem_mb > 0 && memory)
+		add_memory(f, memory, mem_mb);
+	if (cores && f->dir[CPUSET])
+		add_cores(f, part_of(f, group, CPUSET), cores);
+	part_of(f, group, FREEZER);
+	part_of(f, group, CPUACCT);
+	int failed = cgroup_create_cgroup(group, 1);
+	cgroup_free(&group);
+	return !failed || err_set(e, "could not make control group \"%s/%s\": %s", f->path, key, cgroup_strerror(failed));
+}
+
+bool fence_enter(const struct fence *f, const char *key, struct err *e)
+{
+	struct cgroup *group = group_of(f, key);
+	for (int p = 0; p < PARTS; p++) {
+		char path[PATH_SIZE];
+		snprintf(path, sizeof path, "%s/%s", f->dir[p] ? f->dir[p] : "", key);
+		if (f->dir[p] && access(path, F_OK) == 0)
+			part_of(f, group, p);
+	}
+	int failed = cgroup_attach_task(group);
+	cgroup_free(&group);
+	return !failed || err_set(e, "could not enter control group \"%s/%s\": %s", f->path, key, cgroup_strerror(failed));
+}
+
+static bool frozen_is(const struct fence *f, const char *key, bool frozen)
+{
+	char value[VALUE_SIZE];
+	if (f->dir[FREEZER])
+		return file_read(f->dir[FREEZER], key, "freezer.state", value) &&
+		       strncmp(value, frozen ? "FROZEN" : "THAWED", 6) == 0;
+	return file_number(f->two_dir, key, "cgroup.events", "frozen") == frozen;
+}
+
+bool fence_freeze(const struct fence *f, const char *key, bool frozen)
+{
+	bool asked = f->dir[FREEZER] ? file_write(f->dir[FREEZER], key, "freezer.state", frozen ? "FROZEN" : "THAWED")
+				     : file_write(f->two_dir, key, "cgroup.freeze", frozen ? "1" : "0");
+	for (int try = 0; asked && try < FREEZE_TRIES && !frozen_is(f, key, frozen); try++)
+		usleep(500);
+	return asked;
+}
+
+/* A signal to each process that the group lists now; true where there was one. */
+static bool signal_listed(const char *dir, const char *key, int signal)
+{
+	char path[PATH_SIZE];
+	snprintf(path, sizeof path, "%s/%s/cgroup.procs", dir, key);
+	FILE *file = fopen(path, "re");
+	bool any = false;
+	int pid;
+	while (file && fscanf(file, "%d", &pid) == 1) {
+		any = true;
+		if (pid > 0)
+			kill(pid, signal);
+	}
+	if (file)
+		fclose(file);
+	return any;
+}
+
+static const char *core_dir(const struct fence *f)
+{
+	return f->dir[FREEZER] ? f->dir[FREEZER] : f->two_dir;
+}
+
+void fence_signal(const struct fence *f, const char *key, int signal)
+{
+	signal_listed(core_dir(f), key, signal);
+}
+
+bool fence_kill(const struct fence *f, const char *key)
+{
+	const char *dir = core_dir(f);
+	char procs[VALUE_SIZE];
+	if (!file_read(dir, key, "cgroup.procs", procs) || !*procs)
+		return false;
+	if (dir == f->two_dir && file_write(dir, key, "cgroup.kill", "1"))
+		return true;
+	fence_freeze(f, key, true); /* so that nothing can fork meanwhile */
+	bool any = signal_listed(dir, key, SIGKILL);
+	fence_freeze(f, key, false);
+	return any;
+}
+
+void fence_read(const struct fence *f, const char *key, struct fence_figures *figures)
+{
+	bool two = f->two[MEMORY];
+	int64_t peak = file_number(f->dir[MEMORY], key, two ? "memory.peak" : "memory.max_usage_in_bytes", "");
+	int64_t kills = file_number(f->dir[MEMORY], key, two ? "memory.events" : "memory.oom_control", "oom_kill");
+	int64_t cpu = f->dir[CPUACCT] ? file_number(f->dir[CPUACCT], key, "cpuacct.usage", "")
+				      : file_number(f->two_dir, key, "cpu.stat", "usage_usec");
+	figures->peak_mb = peak < 0 ? -1 : (peak + 1024 * 1024 - 1) / (1024 * 1024);
+	figures->oom_kills = kills < 0 ? 0 : kills;
+	figures->cpu_usec = cpu < 0 || !f->dir[CPUACCT] ? cpu : cpu / 1000;
+}
+
+bool fence_remove(const struct fence *f, const char *key, int64_t patience_usec)
+{
+	bool removed = true;
+	for (int p = 0; p < PARTS; p++) {
+		char path[PATH_SIZE];
+		snprintf(path, sizeof path, "%s/%s", f->dir[p] ? f->dir[p] : "", key);
+		int failed = f->dir[p] ? rmdir(path) : 0;
+		for (; failed && errno == EBUSY && patience_usec > 0; patience_usec -= PAUSE_USEC) {
+			usleep(PAUSE_USEC);
+			failed = rmdir(path);
+		}
+		removed = removed && (!failed || errno == ENOENT);
+	}
+	return removed;
+}

@@ -1,0 +1,237 @@
+/* keeper.c - the life of one step attempt on one node, from the signed order to the last record.
+ *
+ * The launcher forks into keeper_run and forgets the child; from here on the keeper depends on no daemon. It is the leader of
+ * its own session and the subreaper of everything that its tasks leave behind. What always holds: `done` is written exactly
+ * once, when no process of the user's is left; `end` exactly once, when nothing at all is left; in between and before, whatever
+ * goes wrong only decides what those two records say. */
+#include "procmgr/keeper/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/daemon.h"
+#include "lib/log.h"
+#include "procmgr/keeper/keeper_parts.h"
+
+enum { REMOVE_USEC = 20000, REMOVE_LATE_USEC = 5000000 };
+
+static void protect_from_oom(void)
+{
+	int fd = geteuid() == 0 ? open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC) : -1;
+	if (fd < 0)
+		return;
+	if (write(fd, "-1000", 5) < 0)
+		log_debug("keeper without protection: %m");
+	close(fd);
+}
+
+/* Nothing of the launcher's but the log and the control socket. */
+static void leave_launcher(const struct keeper_job *job)
+{
+	int null = open("/dev/null", O_RDWR);
+	dup2(null, 0);
+	dup2(null, 1);
+	if (job->ctl > 3)
+		close_range(3, (unsigned)job->ctl - 1, 0);
+	close_range((unsigned)job->ctl + 1, ~0U, 0);
+}
+
+static void become_keeper(struct keeper *k)
+{
+	static const int ignored[] = {SIGTERM, SIGUSR1, SIGINT, SIGHUP, SIGPIPE};
+	sigset_t children;
+	leave_launcher(k->job);
+	setsid();
+	prctl(PR_SET_NAME, "rota-keeper");
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	protect_from_oom();
+	umask(022);
+	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+		signal(ignored[i], SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	sigprocmask(SIG_SETMASK, &children, NULL);
+	k->signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (k->signals < 0)
+		die("could not make a signal descriptor: %m");
+}
+
+/* From here on the launcher sees that the attempt has a keeper, and the journal hears of it. */
+static void announce(struct keeper *k)
+{
+	struct err e;
+	char path[RECORD_KEY_SIZE + 16];
+	snprintf(path, sizeof path, "spool/%s/pid", k->name);
+	if (!daemon_lock(path, &e) || !(k->journal = journal_open("journal", JOURNAL_WRITE, &e)))
+		die("%s: %s", k->name, e.message);
+	struct fields *record = record_new("keeper", &k->key);
+	fields_add_int(record, "pid", getpid());
+	record_write(k->journal, record);
+}
+
+static void make_fence(struct keeper *k)
+{
+	struct err e;
+	k->fence = k->job->fence;
+	if (k->fence && !fence_make(k->fence, k->name, k->order->mem_mb, k->job->cores, &e)) {
+		log_warning("%s runs without a control group: %s", k->name, e.message);
+		k->fence = NULL;
+	}
+}
+
+/* Everything the tasks will need; what is missing is the node's fault, limits that make no sense are the step's. */
+static bool prepare(struct keeper *k)
+{
+	struct err e;
+	make_fence(k);
+	k->environment = keeper_file_read(k->order->environment_hash, &k->environment_size, &e);
+	bool there = k->environment && task_owner_find(k->order, &k->owner, &e) && keeper_file_script(k, &e);
+	if (there && task_limit_parse(k->order->spec.rlimits, k->limits, &k->limit_count, &e))
+		return true;
+	k->failed_start = true;
+	k->failed_node = !there;
+	snprintf(k->message, sizeof k->message, "%s", e.message);
+	return false;
+}
+
+/* Does this step run prolog and epilog for others of its group? */
+static bool is_holder(const struct keeper *k)
+{
+	return k->order->prolog && *k->order->spec.group;
+}
+
+/* The prologs; false where the tasks must not start. */
+static bool prolog(struct keeper *k)
+{
+	struct err e;
+	if (!k->order->prolog) {
+		k->failed_hook = k->failed_site = !keeper_group_wait(k, &e);
+		if (k->failed_hook)
+			snprintf(k->message, sizeof k->message, "%s", e.message);
+		return !k->failed_hook;
+	}
+	k->failed_site = !keeper_hook_site(k, "site_prolog", k->job->conf->node_site_prolog);
+	k->epilogs = !k->failed_site;
+	bool good = !k->failed_site && (*k->cause || keeper_hook_user(k, "user_prolog", k->order->spec.user_prolog));
+	k->failed_hook = !good && !*k->cause;
+	if (k->failed_site)
+		snprintf(k->drain, sizeof k->drain, "prolog failed: %.400s", k->message);
+	if (is_holder(k))
+		keeper_group_tell(k, good);
+	return good;
+}
+
+static bool may_go(const struct keeper *k)
+{
+	return k->go || k->end_asked;
+}
+
+static bool is_ended(const struct keeper *k)
+{
+	return k->end_asked;
+}
+
+static bool is_over(const struct keeper *k)
+{
+	return k->live == 0;
+}
+
+/* From the prolog's end to the last task's: other nodes are waited for, and a node that runs none of the tasks holds until it
+ * is told that the step is over. */
+static void run_tasks(struct keeper *k)
+{
+	keeper_task_clear(k);
+	if (k->order->wait_for_go) {
+		keeper_record_plain(k, "ready");
+		keeper_wait(k, may_go, 0);
+	}
+	if (k->end_asked)
+		return;
+	keeper_task_start(k);
+	keeper_wait(k, is_over, 0);
+	if (k->task_count == 0)
+		keeper_wait(k, is_ended, 0);
+}
+
+static void drain(struct keeper *k, const char *what, const char *message)
+{
+	if (!*k->drain)
+		snprintf(k->drain, sizeof k->drain, "%s: %.400s", what, message);
+}
+
+static void sweep(struct keeper *k, bool (*swept)(struct keeper *k))
+{
+	if (!swept(k))
+		drain(k, "processes cannot be killed", k->order->step_label);
+}
+
+static void done(struct keeper *k)
+{
+	bool expected = k->order->spec.per_task ? k->order->tasks > 0 : k->order->node_index == 0;
+	if (expected && k->task_count == 0 && !*k->cause)
+		snprintf(k->cause, sizeof k->cause, "cancelled"); /* ended before its tasks began */
+	sweep(k, keeper_sweep_user);
+	if (k->fence)
+		fence_read(k->fence, k->name, &k->figures);
+	keeper_record_done(k);
+	k->done = true;
+}
+
+static void epilog(struct keeper *k)
+{
+	if (is_holder(k))
+		keeper_group_over(k);
+	if (k->epilogs && !keeper_hook_user(k, "user_epilog", k->order->spec.user_epilog))
+		log_info("%s: %s", k->name, k->message);
+	sweep(k, keeper_sweep_user);
+	if (k->epilogs && !keeper_hook_site(k, "site_epilog", k->job->conf->node_site_epilog))
+		drain(k, "epilog failed", k->message);
+	sweep(k, keeper_sweep_all);
+}
+
+/* The folder is there until `end` is: a keeper that dies before is found by it. */
+static void end(struct keeper *k)
+{
+	char path[RECORD_KEY_SIZE + 32];
+	static const char *const files[] = {"script", "ctl", "pid"};
+	if (k->fence)
+		fence_read(k->fence, k->name, &k->figures);
+	bool removed = !k->fence || fence_remove(k->fence, k->name, REMOVE_USEC);
+	keeper_record_end(k);
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		snprintf(path, sizeof path, "spool/%s/%s", k->name, files[i]);
+		unlink(path);
+	}
+	snprintf(path, sizeof path, "spool/%s", k->name);
+	if (rmdir(path) < 0)
+		log_warning("could not remove \"%s\": %m", path);
+	if (!removed)
+		fence_remove(k->fence, k->name, REMOVE_LATE_USEC);
+}
+
+void keeper_run(const struct keeper_job *job)
+{
+	struct keeper k = {.job = job, .order = job->order, .figures = {-1, -1, 0}};
+	k.key = (struct record_key){job->order->job_id, job->order->step_id, job->order->attempt};
+	record_key_text(&k.key, k.name);
+	become_keeper(&k);
+	announce(&k);
+	bool prepared = prepare(&k), good = prepared && prolog(&k);
+	if (good && !k.end_asked)
+		run_tasks(&k);
+	done(&k);
+	if (is_holder(&k) && good)
+		keeper_wait(&k, is_ended, 0);
+	epilog(&k);
+	end(&k);
+	_exit(0);
+}

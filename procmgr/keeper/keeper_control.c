@@ -1,0 +1,129 @@
+/* keeper_control.c - what control messages and the clocks do to a step.
+ *
+ * Called by the keeper's loop. Messages come from the launcher through the spool folder's socket, which only root (in a private
+ * instance: the user) can write to. What always holds: an ending has one cause, the first; once asked for, SIGTERM, the grace
+ * time and SIGKILL follow by themselves; the time limit does not run while the step is suspended. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lib/log.h"
+#include "procmgr/keeper/keeper_parts.h"
+
+enum { MESSAGE_SIZE = 4096, AGAIN_USEC = 1000000 };
+
+/* Is there something of the user's that signals and endings are for? The site's hooks and the epilogs have their own time. */
+static bool is_busy(const struct keeper *k)
+{
+	return k->live > 0 || (k->hook && k->hook->users && !k->done);
+}
+
+static void freeze(struct keeper *k, bool frozen)
+{
+	if (!k->fence || !fence_freeze(k->fence, k->name, frozen))
+		keeper_sweep_signal(k, frozen ? SIGSTOP : SIGCONT);
+	k->suspended = frozen;
+}
+
+static void suspend(struct keeper *k)
+{
+	if (k->suspended || k->live == 0 || *k->cause)
+		return;
+	freeze(k, true);
+	k->limit_left = k->limit_at == 0 ? 0 : k->limit_at > record_now() ? k->limit_at - record_now() : 1;
+	k->limit_at = 0;
+	keeper_record_plain(k, "suspended");
+}
+
+static void resume(struct keeper *k)
+{
+	if (!k->suspended)
+		return;
+	freeze(k, false);
+	k->limit_at = k->limit_left > 0 ? record_now() + k->limit_left : 0;
+	keeper_record_plain(k, "resumed");
+}
+
+void keeper_control_end(struct keeper *k, const char *cause)
+{
+	k->end_asked = true;
+	if (*k->cause || k->done)
+		return;
+	snprintf(k->cause, sizeof k->cause, "%s", *cause ? cause : "cancelled");
+	k->limit_at = 0;
+	if (is_busy(k))
+		keeper_sweep_signal(k, SIGTERM);
+	if (k->suspended)
+		freeze(k, false);
+	if (is_busy(k))
+		keeper_sweep_signal(k, SIGCONT);
+	k->kill_at = record_now() + (int64_t)k->order->grace_s * 1000000;
+}
+
+void keeper_control_clocks(struct keeper *k)
+{
+	int64_t now = record_now();
+	if (k->limit_at > 0 && now >= k->limit_at && k->live > 0) {
+		snprintf(k->message, sizeof k->message, "time limit of %lld seconds reached", (long long)k->order->time_limit_s);
+		keeper_control_end(k, "time_limit");
+	}
+	if (k->kill_at > 0 && now >= k->kill_at && is_busy(k)) {
+		keeper_sweep_kill(k);
+		k->kill_at = now + AGAIN_USEC;
+	}
+}
+
+int64_t keeper_control_next(const struct keeper *k)
+{
+	if (!is_busy(k))
+		return 0;
+	if (k->kill_at > 0 && (k->limit_at == 0 || k->kill_at < k->limit_at))
+		return k->kill_at;
+	return k->limit_at;
+}
+
+static bool act(struct keeper *k, const struct fields *message, struct err *e)
+{
+	const char *action = fields_get(message, "action"), *cause = fields_get(message, "cause");
+	int64_t signal, epilog;
+	if (!action)
+		return err_set(e, "there is no action");
+	if (!fields_int_or(message, "signal", 0, NSIG - 1, 0, &signal, e) ||
+	    !fields_int_or(message, "epilog", 0, 1, 1, &epilog, e))
+		return false;
+	if (strcmp(action, "go") == 0) {
+		k->go = true;
+	} else if (strcmp(action, "end") == 0) {
+		k->epilogs = k->epilogs && epilog;
+		k->end_asked = true; /* what still runs goes on: only nothing is waited for after it */
+	} else if (strcmp(action, "kill") == 0) {
+		keeper_control_end(k, cause ? cause : "");
+	} else if (strcmp(action, "signal") == 0) {
+		if (is_busy(k))
+			keeper_sweep_signal(k, (int)signal);
+	} else if (strcmp(action, "suspend") == 0) {
+		suspend(k);
+	} else if (strcmp(action, "resume") == 0) {
+		resume(k);
+	} else {
+		return err_set(e, "unknown action \"%.32s\"", action);
+	}
+	return true;
+}
+
+void keeper_control_read(struct keeper *k)
+{
+	char text[MESSAGE_SIZE];
+	ssize_t size;
+	while ((size = recv(k->job->ctl, text, sizeof text, MSG_DONTWAIT)) >= 0 || errno == EINTR) {
+		if (size < 0)
+			continue;
+		struct err e;
+		struct fields *message = fields_parse(text, (size_t)size, &e);
+		if (!message || !act(k, message, &e))
+			log_warning("%s: control message ignored: %s", k->name, e.message);
+		fields_free(message);
+	}
+}

@@ -1,0 +1,190 @@
+/* keeper_hook.c - running one prolog or epilog: bounded in time, its end and the tail of its output recorded.
+ *
+ * Called by the keeper's sequence. What always holds: the site's hooks run with root's rights and a clean environment, outside
+ * the step's control group; the user's run as the user, inside it; none outlives its time. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/log.h"
+#include "procmgr/keeper/keeper_parts.h"
+
+void keeper_hook_output(struct keeper *k)
+{
+	struct keeper_hook *h = k->hook;
+	for (;;) {
+		if (h->tail_length >= sizeof h->tail - 1) {
+			memmove(h->tail, h->tail + h->tail_length - KEEPER_TAIL_SIZE, KEEPER_TAIL_SIZE);
+			h->tail_length = KEEPER_TAIL_SIZE;
+		}
+		ssize_t size = read(h->output, h->tail + h->tail_length, sizeof h->tail - 1 - h->tail_length);
+		if (size < 0 && errno == EINTR)
+			continue;
+		if (size > 0) {
+			h->tail_length += (size_t)size;
+			continue;
+		}
+		if (size == 0 || errno != EAGAIN) {
+			close(h->output);
+			h->output = -1;
+		}
+		return;
+	}
+}
+
+void keeper_hook_report(struct keeper *k)
+{
+	struct keeper_hook *h = k->hook;
+	ssize_t size = read(h->report, h->error, sizeof h->error - 1);
+	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	h->error[size > 0 ? size : 0] = '\0';
+	close(h->report);
+	h->report = -1;
+}
+
+bool keeper_hook_reap(struct keeper *k, pid_t pid)
+{
+	struct keeper_hook *h = k->hook;
+	if (!h || h->pid != pid)
+		return false;
+	waitpid(pid, &h->status, 0);
+	h->pid = 0;
+	if (h->report >= 0)
+		keeper_hook_report(k);
+	if (h->output >= 0)
+		keeper_hook_output(k);
+	return true;
+}
+
+static bool is_over(const struct keeper *k)
+{
+	return k->hook->pid == 0;
+}
+
+/* Keep the last KEEPER_TAIL_SIZE bytes, whole and clean; what failed before the program ran stands there too. */
+static void finish_tail(struct keeper_hook *h)
+{
+	if (*h->error)
+		h->tail_length = (size_t)snprintf(h->tail, KEEPER_TAIL_SIZE, "%s", h->error);
+	if (h->tail_length > KEEPER_TAIL_SIZE) {
+		memmove(h->tail, h->tail + h->tail_length - KEEPER_TAIL_SIZE, KEEPER_TAIL_SIZE);
+		h->tail_length = KEEPER_TAIL_SIZE;
+	}
+	for (size_t i = 0; i < h->tail_length; i++)
+		if (h->tail[i] == '\0')
+			h->tail[i] = '?';
+	h->tail[h->tail_length] = '\0';
+	keeper_record_clean(h->tail);
+}
+
+static void close_hook(struct keeper_hook *h)
+{
+	if (h->report >= 0)
+		close(h->report);
+	if (h->output >= 0)
+		close(h->output);
+	h->report = h->output = -1;
+}
+
+/* Start it and wait for its end; false where it did not even fork. */
+static bool run(struct keeper *k, struct keeper_hook *h, struct task_start *start, struct err *e)
+{
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_sys(e, "could not make a pipe");
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	start->out = ends[1];
+	h->users = start->owner != NULL;
+	h->output = ends[0];
+	h->pid = task_start(start, &h->report, e);
+	close(ends[1]);
+	if (h->pid < 0) {
+		close(ends[0]);
+		return false;
+	}
+	k->hook = h;
+	if (!keeper_wait(k, is_over, record_now() + (int64_t)k->job->conf->node_hook_timeout * 1000000)) {
+		snprintf(h->error, sizeof h->error, "not finished after %d seconds", k->job->conf->node_hook_timeout);
+		kill(-h->pid, SIGKILL);
+		keeper_wait(k, is_over, 0);
+	}
+	close_hook(h);
+	return true;
+}
+
+/* Run it, record it, and keep in k->message how it failed. */
+static bool run_recorded(struct keeper *k, const char *name, struct task_start *start)
+{
+	struct err e;
+	struct keeper_hook h = {.report = -1, .output = -1};
+	int64_t began = record_now();
+	if (!run(k, &h, start, &e)) {
+		snprintf(k->message, sizeof k->message, "%s: %.400s", name, e.message);
+		return false;
+	}
+	finish_tail(&h);
+	keeper_record_hook(k, name, record_now() - began);
+	k->hook = NULL;
+	if (h.status == 0)
+		return true;
+	if (*h.error)
+		snprintf(k->message, sizeof k->message, "%s \"%s\": %.300s", name, start->path, h.error);
+	else
+		snprintf(k->message, sizeof k->message, "%s \"%s\" ended with %s %d", name, start->path,
+			 WIFSIGNALED(h.status) ? "signal" : "exit code",
+			 WIFSIGNALED(h.status) ? WTERMSIG(h.status) : WEXITSTATUS(h.status));
+	return false;
+}
+
+bool keeper_hook_site(struct keeper *k, const char *name, const char *path)
+{
+	if (!*path)
+		return true;
+	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, -1};
+	char *argv[] = {(char *)path, NULL};
+	char **environment = task_site_environment(&facts);
+	struct task_start start = {.path = path, .argv = argv, .environment = environment, .folder = "/", .umask = 022};
+	bool good = run_recorded(k, name, &start);
+	task_environment_free(environment);
+	return good;
+}
+
+static void as_user(const struct keeper *k, struct task_start *start)
+{
+	start->folder = k->order->spec.workdir;
+	start->umask = k->order->spec.umask;
+	start->limits = k->limits;
+	start->limit_count = k->limit_count;
+	start->owner = &k->owner;
+	start->fence = k->fence;
+	start->key = k->name;
+}
+
+bool keeper_hook_user(struct keeper *k, const char *name, const char *path)
+{
+	if (!*path)
+		return true;
+	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, -1};
+	char *argv[] = {(char *)path, NULL};
+	char **environment = task_environment(k->environment, k->environment_size, &facts);
+	struct task_start start = {.path = path, .argv = argv, .environment = environment};
+	as_user(k, &start);
+	bool good = run_recorded(k, name, &start);
+	task_environment_free(environment);
+	return good;
+}
+
+bool keeper_hook_quiet(struct keeper *k, const struct task_start *start)
+{
+	struct err e;
+	struct task_start own = *start;
+	struct keeper_hook h = {.report = -1, .output = -1};
+	bool good = run(k, &h, &own, &e) && h.status == 0;
+	k->hook = NULL;
+	return good;
+}

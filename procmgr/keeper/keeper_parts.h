@@ -1,0 +1,135 @@
+/* keeper_parts.h - the keeper's one object and how its files hang together:
+ *
+ * keeper.c is the sequence (prolog, tasks, epilog, end) and the only one who decides what comes next; keeper_wait.c turns the
+ * loop meanwhile; keeper_control.c does what control messages and clocks ask for; keeper_task.c starts and reaps tasks;
+ * keeper_hook.c runs a prolog or epilog; keeper_group.c shares a prolog between the steps of a group; keeper_sweep.c kills;
+ * keeper_record.c writes the journal; keeper_file.c reads what is to be run. */
+#ifndef ROTA_PROCMGR_KEEPER_PARTS_H
+#define ROTA_PROCMGR_KEEPER_PARTS_H
+
+#include <limits.h>
+
+#include "procmgr/keeper/keeper.h"
+#include "procmgr/record/record.h"
+#include "procmgr/keeper/stats.h"
+#include "procmgr/keeper/task.h"
+
+enum { KEEPER_TAIL_SIZE = 4096, KEEPER_CAUSE_SIZE = 32 };
+
+struct keeper_task {
+	pid_t pid;  /* 0: over */
+	int report; /* -1: it runs its program */
+	int counts; /* of stats_open */
+	int rank;
+	int64_t started_at;
+	char error[512]; /* why it never ran its program */
+};
+
+/* A hook under way. */
+struct keeper_hook {
+	pid_t pid;
+	bool users;	    /* runs as the user */
+	int report, output; /* -1: closed */
+	int status;
+	char error[512];
+	char tail[2 * KEEPER_TAIL_SIZE];
+	size_t tail_length;
+};
+
+struct keeper {
+	const struct keeper_job *job;
+	const struct order *order;
+	struct record_key key;
+	char name[RECORD_KEY_SIZE]; /* of spool folder and control group */
+	const struct fence *fence;  /* NULL: none, or its group could not be made */
+	struct journal *journal;
+	int signals; /* signalfd of SIGCHLD */
+	struct task_owner owner;
+	struct task_limit limits[TASK_LIMIT_MOST];
+	int limit_count;
+	char *script_path; /* absolute */
+	char *environment; /* the blob */
+	size_t environment_size;
+
+	struct keeper_task *tasks;
+	int task_count, live;
+	struct keeper_hook *hook; /* NULL: none under way */
+
+	bool go;	/* control `go` came */
+	bool end_asked; /* control `end` came, or whatever ends a hold */
+	bool epilogs;	/* to be run */
+	bool running;	/* the record `run` is written */
+	bool suspended;
+	bool cleared;		       /* the first task's output files are empty already */
+	bool done;		       /* the record `done` is written: every task has ended */
+	char cause[KEEPER_CAUSE_SIZE]; /* why it is being ended, "" = it is not */
+	int64_t kill_at;	       /* when SIGKILL follows, 0 = never */
+	int64_t limit_at;	       /* when the time limit strikes, 0 = never or suspended */
+	int64_t limit_left;	       /* of it while suspended, 0 = there is none */
+	struct fence_figures figures;  /* as last read */
+
+	int exit_code, signal; /* of the step on this node */
+	bool failed_start;
+	bool failed_node; /* it is the node's fault, not the step's */
+	bool failed_hook; /* a prolog failed */
+	bool failed_site; /* and it was the site's, here or at the group's holder */
+	char message[512];
+	char drain[512];
+};
+
+/* keeper_wait.c: handle what comes, once at least, until over(k), or until the time `deadline` (of record_now; 0 = none); true
+ * when over. */
+bool keeper_wait(struct keeper *k, bool (*over)(const struct keeper *k), int64_t deadline);
+
+/* keeper_control.c */
+void keeper_control_read(struct keeper *k);
+void keeper_control_clocks(struct keeper *k);
+int64_t keeper_control_next(const struct keeper *k); /* when keeper_control_clocks has something to do, 0 = never */
+void keeper_control_end(struct keeper *k, const char *cause);
+
+/* keeper_task.c */
+void keeper_task_start(struct keeper *k); /* all tasks of this node */
+void keeper_task_report(struct keeper *k, struct keeper_task *t);
+bool keeper_task_reap(struct keeper *k, pid_t pid); /* false: it is no task */
+/* Empty the output that several tasks may share, before any of them can write to it. */
+void keeper_task_clear(struct keeper *k);
+
+/* keeper_hook.c: false where it failed; nothing to run is success. */
+bool keeper_hook_site(struct keeper *k, const char *name, const char *path);
+bool keeper_hook_user(struct keeper *k, const char *name, const char *path);
+/* Run one program as the user without a record. */
+bool keeper_hook_quiet(struct keeper *k, const struct task_start *start);
+void keeper_hook_output(struct keeper *k);
+void keeper_hook_report(struct keeper *k);
+bool keeper_hook_reap(struct keeper *k, pid_t pid);
+
+/* keeper_group.c */
+bool keeper_group_wait(struct keeper *k, struct err *e);
+void keeper_group_tell(struct keeper *k, bool good);
+void keeper_group_over(struct keeper *k);
+
+/* keeper_sweep.c */
+void keeper_sweep_signal(const struct keeper *k, int signal); /* to every process of the step */
+void keeper_sweep_kill(const struct keeper *k);
+bool keeper_sweep_user(struct keeper *k); /* until nothing of the user's is left */
+bool keeper_sweep_all(struct keeper *k);  /* until nothing at all is left */
+
+/* keeper_record.c */
+void keeper_record_plain(struct keeper *k, const char *kind);
+void keeper_record_hook(struct keeper *k, const char *name, int64_t usec);
+void keeper_record_run(struct keeper *k, pid_t pid);
+void keeper_record_task(struct keeper *k, const struct keeper_task *t, pid_t pid, int status, const char *cause,
+			const struct stats *stats);
+void keeper_record_done(struct keeper *k);
+void keeper_record_end(struct keeper *k);
+/* What happened to the step on this node, as `done` says it. */
+void keeper_record_outcome(const struct keeper *k, const char **cause, const char **outcome);
+/* Make a hook's output fit for a record: control characters and broken UTF-8 become '?'; the length stays or shrinks. */
+void keeper_record_clean(char *text);
+
+/* keeper_file.c: read cache/<hash> whole; refuses what is too large or hashes otherwise. malloc'ed, NUL-terminated. */
+char *keeper_file_read(const char *hash, size_t *size, struct err *e);
+/* Write the step's script into the spool folder, the owner's, mode 0500. */
+bool keeper_file_script(struct keeper *k, struct err *e);
+
+#endif

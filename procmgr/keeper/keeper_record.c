@@ -1,0 +1,147 @@
+/* keeper_record.c - the journal records of a keeper: what happened, once each, in the order in which it happened.
+ *
+ * Called by the keeper's other files. What always holds: the fields are those that docs/formats.md lists for the kind. */
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "procmgr/keeper/keeper_parts.h"
+
+static struct fields *begin(struct keeper *k, const char *kind)
+{
+	return record_new(kind, &k->key);
+}
+
+static void add_status(struct fields *record, int status)
+{
+	fields_add_int(record, "exit", WIFEXITED(status) ? WEXITSTATUS(status) : 0);
+	fields_add_int(record, "signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+}
+
+void keeper_record_plain(struct keeper *k, const char *kind)
+{
+	record_write(k->journal, begin(k, kind));
+}
+
+/* Length of the UTF-8 character at p, 0 where there is none. */
+static size_t character(const unsigned char *p)
+{
+	size_t length = p[0] < 0x80		      ? 1
+			: p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+			: (p[0] & 0xf0) == 0xe0	      ? 3
+			: p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+						      : 0;
+	for (size_t i = 1; i < length; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
+	    (p[0] == 0xf4 && p[1] >= 0x90))
+		return 0;
+	return length;
+}
+
+void keeper_record_clean(char *text)
+{
+	for (unsigned char *p = (unsigned char *)text; *p;) {
+		size_t length = character(p);
+		if (length == 0 || (*p < ' ' && *p != '\n' && *p != '\t') || *p == 127) {
+			*p++ = '?';
+			continue;
+		}
+		p += length;
+	}
+}
+
+void keeper_record_hook(struct keeper *k, const char *name, int64_t usec)
+{
+	struct keeper_hook *h = k->hook;
+	struct fields *record = begin(k, "hook");
+	fields_add(record, "hook", name);
+	add_status(record, h->status);
+	fields_add_int(record, "usec", usec);
+	fields_add(record, "output", h->tail);
+	record_write(k->journal, record);
+}
+
+void keeper_record_run(struct keeper *k, pid_t pid)
+{
+	struct fields *record = begin(k, "run");
+	fields_add_int(record, "pid", pid);
+	fields_add_int(record, "session", pid);
+	record_write(k->journal, record);
+	k->running = true;
+}
+
+void keeper_record_task(struct keeper *k, const struct keeper_task *t, pid_t pid, int status, const char *cause,
+			const struct stats *stats)
+{
+	struct fields *record = begin(k, "task");
+	fields_add_int(record, "task", t->rank);
+	add_status(record, status);
+	fields_add(record, "cause", cause);
+	fields_add_int(record, "pid", pid);
+	fields_add_int(record, "start_usec", t->started_at);
+	fields_add_int(record, "user_usec", stats->user_usec);
+	fields_add_int(record, "system_usec", stats->system_usec);
+	fields_add_int(record, "max_rss_kb", stats->max_rss_kb);
+	fields_add_int(record, "minflt", stats->minflt);
+	fields_add_int(record, "majflt", stats->majflt);
+	fields_add_int(record, "read_bytes", stats->read_bytes);
+	fields_add_int(record, "write_bytes", stats->write_bytes);
+	fields_add_int(record, "nvcsw", stats->nvcsw);
+	fields_add_int(record, "nivcsw", stats->nivcsw);
+	record_write(k->journal, record);
+}
+
+/* What an ending asked for from outside, or by the clock, is called. */
+static const char *outcome_of_cause(const char *cause)
+{
+	if (strcmp(cause, "time_limit") == 0)
+		return "timeout";
+	if (strcmp(cause, "node") == 0 || strcmp(cause, "shutdown") == 0)
+		return "node_fail";
+	return "cancel";
+}
+
+void keeper_record_outcome(const struct keeper *k, const char **cause, const char **outcome)
+{
+	if (k->failed_hook || k->failed_site) {
+		*cause = "prolog";
+		*outcome = k->failed_site ? "prolog_fail" : "fail";
+	} else if (k->failed_start) {
+		*cause = k->failed_node ? "node" : "launch";
+		*outcome = k->failed_node ? "node_fail" : "fail";
+	} else if (*k->cause) {
+		*cause = k->cause;
+		*outcome = outcome_of_cause(k->cause);
+	} else if (k->figures.oom_kills > 0) {
+		*cause = "out_of_memory";
+		*outcome = "oom";
+	} else {
+		*cause = k->signal ? "signal" : "exit";
+		*outcome = k->signal || k->exit_code ? "fail" : "complete";
+	}
+}
+
+void keeper_record_done(struct keeper *k)
+{
+	const char *cause, *outcome;
+	keeper_record_outcome(k, &cause, &outcome);
+	keeper_record_clean(k->message);
+	struct fields *record = begin(k, "done");
+	fields_add_int(record, "exit", k->exit_code);
+	fields_add_int(record, "signal", k->signal);
+	fields_add(record, "cause", cause);
+	fields_add(record, "outcome", outcome);
+	fields_add(record, "message", k->message);
+	record_write(k->journal, record);
+}
+
+void keeper_record_end(struct keeper *k)
+{
+	struct fields *record = begin(k, "end");
+	fields_add(record, "drain", k->drain);
+	fields_add_int(record, "peak_mb", k->figures.peak_mb);
+	fields_add_int(record, "cpu_usec", k->figures.cpu_usec);
+	record_write(k->journal, record);
+}

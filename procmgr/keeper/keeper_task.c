@@ -1,0 +1,249 @@
+/* keeper_task.c - the tasks of a step on this node: what each is started with, and what becomes of it.
+ *
+ * Called by the keeper's sequence and loop. What always holds: `run` is in the journal before any `task`; a task that never ran
+ * its program is told apart from one that ended badly (cause `launch`), and takes the others down with it. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/log.h"
+#include "lib/pattern.h"
+#include "procmgr/keeper/keeper_parts.h"
+
+enum { LIMIT_ENDLESS = INT_MAX }; /* a limit of so many seconds is none */
+
+struct streams {
+	char *input, *output, *error; /* NULL: none of its own */
+};
+
+static struct pattern_facts facts_for(const struct keeper *k, int rank)
+{
+	const struct order *o = k->order;
+	return (struct pattern_facts){
+		.job_id = o->job_id,
+		.step_id = o->step_id,
+		.step_name = o->spec.step_name,
+		.job_name = o->spec.job_name,
+		.user = o->user,
+		.array = o->array_index >= 0,
+		.array_index = o->array_index,
+		.attempt = o->attempt,
+		.node = o->node,
+		.node_index = o->node_index,
+		.task = rank,
+	};
+}
+
+static struct streams streams_for(const struct keeper *k, const struct pattern_facts *facts)
+{
+	const struct order_spec *spec = &k->order->spec;
+	return (struct streams){
+		.input = *spec->input ? pattern_path(spec->input, facts, spec->workdir) : NULL,
+		.output = pattern_output(spec->output, facts, spec->workdir),
+		.error = *spec->error ? pattern_path(spec->error, facts, spec->workdir) : NULL,
+	};
+}
+
+static void streams_free(struct streams *s)
+{
+	free(s->input);
+	free(s->output);
+	free(s->error);
+}
+
+/* Does the task of this rank open the file of that pattern before any other task of the step, on whichever node? */
+static bool opens_first(const struct keeper *k, int rank, const char *path, char *(*path_of)(const struct keeper *, int, bool))
+{
+	bool first = true;
+	char *other;
+	for (int i = k->order->first_task; first && i < rank; i++) {
+		other = path_of(k, i, false);
+		first = strcmp(other, path) != 0;
+		free(other);
+	}
+	if (first && k->order->node_index > 0) {
+		other = path_of(k, 0, true);
+		first = strcmp(other, path) != 0;
+		free(other);
+	}
+	return first;
+}
+
+/* The facts of another task: on this node, or (head) of the very first. */
+static struct pattern_facts facts_of_other(const struct keeper *k, int rank, bool head, char node[256])
+{
+	struct pattern_facts facts = facts_for(k, rank);
+	if (head) {
+		snprintf(node, 256, "%.*s", (int)strcspn(k->order->nodes, ","), k->order->nodes);
+		facts.node = node;
+		facts.node_index = 0;
+	}
+	return facts;
+}
+
+static char *output_of(const struct keeper *k, int rank, bool head)
+{
+	char node[256];
+	struct pattern_facts facts = facts_of_other(k, rank, head, node);
+	return pattern_output(k->order->spec.output, &facts, k->order->spec.workdir);
+}
+
+static char *error_of(const struct keeper *k, int rank, bool head)
+{
+	char node[256];
+	struct pattern_facts facts = facts_of_other(k, rank, head, node);
+	return pattern_path(k->order->spec.error, &facts, k->order->spec.workdir);
+}
+
+/* The owner's login shell is told by a '-' before its name that it is one. */
+static void choose_program(const struct keeper *k, const char **path, char *argv[3], char first[PATH_MAX])
+{
+	const char *shell = k->order->spec.shell, *slash;
+	*path = *shell ? shell : k->script_path;
+	argv[0] = (char *)*path;
+	argv[1] = *shell ? k->script_path : NULL;
+	argv[2] = NULL;
+	if (strcmp(shell, "login") == 0) {
+		*path = k->owner.shell;
+		slash = strrchr(*path, '/');
+		snprintf(first, PATH_MAX, "-%s", slash ? slash + 1 : *path);
+		argv[0] = first;
+	}
+}
+
+static void fill_start(const struct keeper *k, struct task_start *start, const struct streams *streams, int rank)
+{
+	bool fresh = !k->order->spec.append && !(k->cleared && rank == k->order->first_task);
+	start->folder = k->order->spec.workdir;
+	start->input = streams->input;
+	start->output = streams->output;
+	start->error = streams->error;
+	start->truncate_output = fresh && opens_first(k, rank, streams->output, output_of);
+	start->truncate_error = fresh && streams->error && opens_first(k, rank, streams->error, error_of);
+	start->umask = k->order->spec.umask;
+	start->limits = k->limits;
+	start->limit_count = k->limit_count;
+	start->owner = &k->owner;
+	start->fence = k->fence;
+	start->key = k->name;
+}
+
+static bool start_one(struct keeper *k, struct keeper_task *t, struct err *e)
+{
+	struct pattern_facts pattern = facts_for(k, t->rank);
+	struct streams streams = streams_for(k, &pattern);
+	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, t->rank};
+	char **environment = task_environment(k->environment, k->environment_size, &facts);
+	char *argv[3], first[PATH_MAX];
+	struct task_start start = {.argv = argv, .environment = environment};
+	choose_program(k, &start.path, argv, first);
+	fill_start(k, &start, &streams, t->rank);
+	t->started_at = record_now();
+	t->pid = task_start(&start, &t->report, e);
+	t->counts = t->pid > 0 ? stats_open(t->pid) : -1;
+	task_environment_free(environment);
+	streams_free(&streams);
+	return t->pid > 0;
+}
+
+void keeper_task_clear(struct keeper *k)
+{
+	if (!k->order->spec.per_task || k->order->task_count == 1)
+		return;
+	struct pattern_facts pattern = facts_for(k, k->order->first_task);
+	struct streams streams = streams_for(k, &pattern);
+	char *argv[] = {(char *)"true", NULL}, *environment[] = {NULL};
+	struct task_start start = {.path = "/bin/true", .argv = argv, .environment = environment};
+	fill_start(k, &start, &streams, k->order->first_task);
+	if (start.truncate_output || start.truncate_error)
+		k->cleared = keeper_hook_quiet(k, &start);
+	streams_free(&streams);
+}
+
+static void failed(struct keeper *k, bool node, const char *message)
+{
+	if (!k->failed_start)
+		snprintf(k->message, sizeof k->message, "%s", message);
+	k->failed_start = true;
+	k->failed_node = k->failed_node || node;
+	if (k->live > 0)
+		keeper_sweep_kill(k);
+}
+
+void keeper_task_start(struct keeper *k)
+{
+	struct err e;
+	int count = k->order->spec.per_task ? k->order->tasks : k->order->node_index == 0;
+	k->tasks = xcalloc((unsigned long)count + 1, sizeof *k->tasks);
+	for (int i = 0; i < count && !k->failed_start; i++) {
+		struct keeper_task *t = &k->tasks[i];
+		t->rank = k->order->first_task + i;
+		t->report = -1;
+		k->task_count = i + 1;
+		if (start_one(k, t, &e))
+			k->live++;
+		else
+			failed(k, true, e.message);
+	}
+	if (k->live > 0 && k->order->time_limit_s > 0 && k->order->time_limit_s < LIMIT_ENDLESS)
+		k->limit_at = k->tasks[0].started_at + k->order->time_limit_s * 1000000;
+}
+
+void keeper_task_report(struct keeper *k, struct keeper_task *t)
+{
+	ssize_t size = read(t->report, t->error, sizeof t->error - 1);
+	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	t->error[size > 0 ? size : 0] = '\0';
+	close(t->report);
+	t->report = -1;
+	if (!*t->error && !k->running)
+		keeper_record_run(k, t->pid);
+}
+
+/* Why the task ended as it did. */
+static const char *cause_of(struct keeper *k, const struct keeper_task *t, int status)
+{
+	int64_t kills = k->figures.oom_kills;
+	if (k->fence)
+		fence_read(k->fence, k->name, &k->figures);
+	bool killed = WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 128 + SIGKILL;
+	bool bad = WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
+	if (*t->error)
+		return "launch";
+	if (killed && k->figures.oom_kills > kills)
+		return "out_of_memory";
+	if (bad && *k->cause)
+		return k->cause;
+	return WIFSIGNALED(status) ? "signal" : "exit";
+}
+
+bool keeper_task_reap(struct keeper *k, pid_t pid)
+{
+	int i = 0;
+	while (i < k->task_count && k->tasks[i].pid != pid)
+		i++;
+	if (i == k->task_count)
+		return false;
+	struct keeper_task *t = &k->tasks[i];
+	if (t->report >= 0)
+		keeper_task_report(k, t);
+	int status = 0;
+	struct stats stats;
+	if (!stats_reap(pid, t->counts, &status, &stats))
+		die("task %ld of %s cannot be reaped", (long)pid, k->name);
+	t->pid = 0;
+	k->live--;
+	keeper_record_task(k, t, pid, status, cause_of(k, t, status), &stats);
+	if (WIFSIGNALED(status) && k->signal == 0)
+		k->signal = WTERMSIG(status);
+	if (WIFEXITED(status) && WEXITSTATUS(status) > k->exit_code)
+		k->exit_code = WEXITSTATUS(status);
+	if (*t->error)
+		failed(k, false, t->error);
+	return true;
+}

@@ -1,0 +1,87 @@
+/* keeper_wait.c - the keeper's loop: control messages, ended children, hooks' output, clocks.
+ *
+ * Called by the keeper's sequence wherever it has to wait for something. What always holds: whatever can happen is handled at
+ * every wait, so a message that comes early (during the prolog, say) is kept in the keeper's state and not lost. */
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "procmgr/keeper/keeper_parts.h"
+
+enum { FIXED = 4 }; /* descriptors before those of the tasks: control, signals, hook's report, hook's output */
+
+static void drain_signals(const struct keeper *k)
+{
+	struct signalfd_siginfo info;
+	while (read(k->signals, &info, sizeof info) == sizeof info)
+		continue;
+}
+
+/* Reap what has ended; what is neither task nor hook was left behind by one. */
+static void reap(struct keeper *k)
+{
+	siginfo_t info = {.si_pid = 0};
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0) {
+		if (!keeper_task_reap(k, info.si_pid) && !keeper_hook_reap(k, info.si_pid))
+			waitpid(info.si_pid, NULL, 0);
+		info.si_pid = 0;
+	}
+}
+
+static int timeout_ms(const struct keeper *k, int64_t deadline)
+{
+	int64_t next = keeper_control_next(k), now = record_now();
+	if (next == 0 || (deadline > 0 && deadline < next))
+		next = deadline;
+	if (next == 0)
+		return -1;
+	if (next <= now)
+		return 0;
+	int64_t ms = (next - now + 999) / 1000;
+	return ms > 3600000 ? 3600000 : (int)ms;
+}
+
+static int gather(const struct keeper *k, struct pollfd *fds)
+{
+	fds[0] = (struct pollfd){.fd = k->job->ctl, .events = POLLIN};
+	fds[1] = (struct pollfd){.fd = k->signals, .events = POLLIN};
+	fds[2] = (struct pollfd){.fd = k->hook ? k->hook->report : -1, .events = POLLIN};
+	fds[3] = (struct pollfd){.fd = k->hook ? k->hook->output : -1, .events = POLLIN};
+	for (int i = 0; i < k->task_count; i++)
+		fds[FIXED + i] = (struct pollfd){.fd = k->tasks[i].report, .events = POLLIN};
+	return FIXED + k->task_count;
+}
+
+static void turn(struct keeper *k, int64_t deadline)
+{
+	struct pollfd *fds = xcalloc((unsigned long)(FIXED + k->task_count), sizeof *fds);
+	int count = gather(k, fds);
+	if (poll(fds, (nfds_t)count, timeout_ms(k, deadline)) > 0) {
+		if (fds[2].revents)
+			keeper_hook_report(k);
+		if (fds[3].revents)
+			keeper_hook_output(k);
+		for (int i = FIXED; i < count; i++)
+			if (fds[i].revents)
+				keeper_task_report(k, &k->tasks[i - FIXED]);
+		if (fds[1].revents)
+			drain_signals(k);
+		if (fds[0].revents)
+			keeper_control_read(k);
+	}
+	free(fds);
+	reap(k);
+	keeper_control_clocks(k);
+}
+
+bool keeper_wait(struct keeper *k, bool (*over)(const struct keeper *k), int64_t deadline)
+{
+	while (!over(k)) {
+		turn(k, deadline);
+		if (deadline > 0 && record_now() >= deadline)
+			return over(k);
+	}
+	return true;
+}

@@ -1,0 +1,160 @@
+/* task.c - starting one process of a step.
+ *
+ * Called by the keeper for tasks and hooks. What always holds, in this order: limits and groups are set while still root, then
+ * the user's groups, gid and uid for good; only then the folder is entered and files are opened, so the kernel judges every
+ * path of the user's as the user; no descriptor but 0, 1 and 2 and no signal setting of ours goes into the program. */
+#include "procmgr/keeper/task.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <linux/close_range.h>
+
+bool task_owner_find(const struct order *order, struct task_owner *owner, struct err *e)
+{
+	errno = 0;
+	const struct passwd *pw = getpwnam(order->user);
+	if (!pw && errno && errno != ENOENT)
+		return err_sys(e, "could not look up user \"%s\" on node \"%s\"", order->user, order->node);
+	if (!pw)
+		return err_set(e, "user \"%s\" is unknown on node \"%s\"", order->user, order->node);
+	if (pw->pw_uid != order->uid)
+		return err_set(e, "user \"%s\" has uid %ld on node \"%s\", not %ld", order->user, (long)pw->pw_uid, order->node,
+			       (long)order->uid);
+	owner->uid = order->uid;
+	owner->gid = order->gid;
+	owner->login_gid = pw->pw_gid;
+	owner->user = xstrdup(pw->pw_name);
+	owner->home = xstrdup(pw->pw_dir && *pw->pw_dir ? pw->pw_dir : "/");
+	owner->shell = xstrdup(pw->pw_shell && *pw->pw_shell ? pw->pw_shell : "/bin/sh");
+	return true;
+}
+
+void task_owner_clear(struct task_owner *owner)
+{
+	free(owner->user);
+	free(owner->home);
+	free(owner->shell);
+	memset(owner, 0, sizeof *owner);
+}
+
+static void reset_signals(void)
+{
+	sigset_t none;
+	for (int s = 1; s < NSIG; s++)
+		signal(s, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* A keeper must not be chosen when memory is out; its tasks may. */
+static void reset_oom_score(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		if (write(fd, "0", 1) < 0)
+			errno = 0; /* a kernel without it has nothing to reset */
+		close(fd);
+	}
+}
+
+static bool become_owner(const struct task_owner *owner, struct err *e)
+{
+	if (geteuid() != 0)
+		return owner->uid == geteuid() || err_set(e, "only root can start tasks of another user");
+	if (initgroups(owner->user, owner->login_gid) < 0 || setresgid(owner->gid, owner->gid, owner->gid) < 0 ||
+	    setresuid(owner->uid, owner->uid, owner->uid) < 0)
+		return err_sys(e, "could not become user \"%s\"", owner->user);
+	if (owner->uid != 0 && (setuid(0) == 0 || seteuid(0) == 0))
+		return err_set(e, "user \"%s\" can become root", owner->user);
+	return true;
+}
+
+/* Put what is opened from `path` into the place of descriptor `fd`. Output does not wait for the reader of a FIFO, since nobody could
+ * tell such a step from one that works. */
+static bool open_as(int fd, const char *path, int flags, const char *what, struct err *e)
+{
+	int wait = flags & O_ACCMODE ? O_NONBLOCK : 0;
+	int opened = open(path, flags | wait | O_NOCTTY | O_CLOEXEC, 0666);
+	if (opened < 0)
+		return err_sys(e, "could not open %s \"%s\"", what, path);
+	if (wait && fcntl(opened, F_SETFL, flags & O_APPEND) < 0)
+		return err_sys(e, "could not set up %s \"%s\"", what, path);
+	if (opened == fd)
+		return fcntl(fd, F_SETFD, 0) == 0 || err_sys(e, "could not keep %s \"%s\"", what, path);
+	if (dup2(opened, fd) < 0)
+		return err_sys(e, "could not place %s \"%s\"", what, path);
+	close(opened);
+	return true;
+}
+
+static bool open_streams(const struct task_start *s, struct err *e)
+{
+	const int flags = O_WRONLY | O_CREAT | O_APPEND;
+	if (!open_as(0, s->input ? s->input : "/dev/null", O_RDONLY, "input file", e))
+		return false;
+	if (s->output ? !open_as(1, s->output, flags | (s->truncate_output ? O_TRUNC : 0), "output file", e)
+		      : dup2(s->out, 1) < 0 && !err_sys(e, "could not place output"))
+		return false;
+	if (s->error)
+		return open_as(2, s->error, flags | (s->truncate_error ? O_TRUNC : 0), "error file", e);
+	return dup2(1, 2) >= 0 || err_sys(e, "could not place error output");
+}
+
+static bool become_task(const struct task_start *s, struct err *e)
+{
+	if (setsid() < 0)
+		return err_sys(e, "could not begin a session");
+	reset_signals();
+	reset_oom_score();
+	if (s->fence && !fence_enter(s->fence, s->key, e))
+		return false;
+	if (!task_limit_apply(s->limits, s->limit_count, e) || (s->owner && !become_owner(s->owner, e)))
+		return false;
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* behind the change of user, which clears it */
+	umask((mode_t)s->umask);
+	if (chdir(s->folder) < 0)
+		return err_sys(e, "could not enter folder \"%s\"", s->folder);
+	return open_streams(s, e);
+}
+
+static void __attribute__((noreturn)) child(const struct task_start *s, int report)
+{
+	struct err e;
+	if (become_task(s, &e)) {
+		close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+		execve(s->path, s->argv, s->environment);
+		err_sys(&e, "could not execute \"%s\"", s->path);
+	}
+	if (write(report, e.message, strlen(e.message)) < 0)
+		_exit(TASK_NOT_STARTED - 1);
+	_exit(TASK_NOT_STARTED);
+}
+
+pid_t task_start(const struct task_start *start, int *report, struct err *e)
+{
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		err_sys(e, "could not make a pipe");
+		return -1;
+	}
+	pid_t pid = fork();
+	if (pid == 0)
+		child(start, ends[1]);
+	if (pid < 0)
+		err_sys(e, "could not fork");
+	close(ends[1]);
+	if (pid < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
+		close(ends[0]);
+	else
+		*report = ends[0];
+	return pid;
+}

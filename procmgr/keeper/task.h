@@ -1,0 +1,41 @@
+/* task.h - one process of a step: a task, a hook; started with everything that makes it the user's own. */
+#ifndef ROTA_PROCMGR_TASK_H
+#define ROTA_PROCMGR_TASK_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "lib/err.h"
+#include "lib/order.h"
+#include "procmgr/keeper/fence.h"
+#include "procmgr/keeper/task_environment.h"
+#include "procmgr/keeper/task_limit.h"
+
+/* The owner of an order in this node's password database; refuses a name that stands for another uid here. */
+bool task_owner_find(const struct order *order, struct task_owner *owner, struct err *e);
+void task_owner_clear(struct task_owner *owner);
+
+struct task_start {
+	const char *path; /* of the program */
+	char *const *argv;
+	char *const *environment;
+	const char *folder;		    /* to start in */
+	const char *input, *output, *error; /* paths; NULL: /dev/null for input, `out` for the others */
+	int out;			    /* descriptor for output and error where they have no path */
+	bool truncate_output, truncate_error;
+	int umask;
+	const struct task_limit *limits;
+	int limit_count;
+	const struct task_owner *owner; /* become this user; NULL: stay who we are (site hooks) */
+	const struct fence *fence;	/* enter the group `key`; NULL: none */
+	const char *key;
+};
+
+/* Fork and start it in a session of its own. Returns its pid; *report is a descriptor (close-on-exec, non-blocking) that reads
+ * as end-of-file once the program runs, or as the text of what went wrong before it could. -1 where it cannot fork. */
+pid_t task_start(const struct task_start *start, int *report, struct err *e);
+
+/* The exit code of a process that did not get as far as running its program. */
+enum { TASK_NOT_STARTED = 126 };
+
+#endif

@@ -1,0 +1,229 @@
+/* task_environment.c - the variables that tasks and hooks start with.
+ *
+ * Called by the keeper before each start. What always holds: a name stands once; what Rota says wins over what the user
+ * exported; nothing from the user's environment reaches a site hook. The variables are a table (task_variable.def), from which
+ * the manual's list is made too. */
+#include "procmgr/keeper/task_environment.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/err.h"
+
+static const char path_otherwise[] = "PATH=/usr/local/bin:/usr/bin:/bin";
+static const char site_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+struct list {
+	char **items;
+	int count, room;
+};
+
+/* The units of one generic resource in "gpu:0+3,fpga:1" as "0,3"; NULL where there are none. malloc'ed. */
+static char *gres_units(const char *gres, const char *kind)
+{
+	size_t length = strlen(kind);
+	for (const char *at = gres; *at; at += strcspn(at, ","), at += *at == ',') {
+		if (strncmp(at, kind, length) != 0 || at[length] != ':')
+			continue;
+		char *units = xstrndup(at + length + 1, strcspn(at + length + 1, ","));
+		for (char *c = units; *c; c++)
+			if (*c == '+')
+				*c = ',';
+		return units;
+	}
+	return NULL;
+}
+
+static char *text_or_none(const char *text)
+{
+	return *text ? xstrdup(text) : NULL;
+}
+
+static char *number(int64_t n)
+{
+	return xasprintf("%" PRId64, n);
+}
+
+#define VALUE_NUMBER(name, expression)                                                                                           \
+	static char *value_##name(const struct task_facts *f)                                                                    \
+	{                                                                                                                        \
+		return number(expression);                                                                                       \
+	}
+#define VALUE_NUMBER_IF(name, condition, expression)                                                                             \
+	static char *value_##name(const struct task_facts *f)                                                                    \
+	{                                                                                                                        \
+		return (condition) ? number(expression) : NULL;                                                                  \
+	}
+#define VALUE_TEXT(name, expression)                                                                                             \
+	static char *value_##name(const struct task_facts *f)                                                                    \
+	{                                                                                                                        \
+		return text_or_none(expression);                                                                                 \
+	}
+
+VALUE_NUMBER(job_id, f->order->job_id)
+VALUE_NUMBER(step_id, f->order->step_id)
+VALUE_NUMBER(attempt, f->order->attempt)
+VALUE_NUMBER_IF(restarts, f->order->attempt > 1, f->order->attempt - 1)
+VALUE_NUMBER(node_count, f->order->node_count)
+VALUE_NUMBER(node_index, f->order->node_index)
+VALUE_NUMBER(task_count, f->order->task_count)
+VALUE_NUMBER(tasks_here, f->order->tasks)
+VALUE_NUMBER_IF(rank, f->rank >= 0, f->rank)
+VALUE_NUMBER_IF(local_rank, f->rank >= 0, f->rank - f->order->first_task)
+VALUE_NUMBER_IF(array_index, f->order->array_index >= 0, f->order->array_index)
+VALUE_NUMBER_IF(array_size, f->order->array_index >= 0, f->order->array_size)
+VALUE_NUMBER_IF(array_job_id, f->order->array_index >= 0, f->order->job_id)
+VALUE_NUMBER(cpus, f->order->cpus)
+VALUE_NUMBER(cpus_per_task, f->order->spec.cpus_per_task)
+VALUE_NUMBER_IF(mem_mb, f->order->mem_mb > 0, f->order->mem_mb)
+VALUE_NUMBER(uid, f->order->uid)
+VALUE_NUMBER(gid, f->order->gid)
+VALUE_NUMBER_IF(time_limit, f->order->time_limit_s > 0, f->order->time_limit_s)
+VALUE_TEXT(job_name, f->order->spec.job_name)
+VALUE_TEXT(step_name, f->order->spec.step_name)
+VALUE_TEXT(step_label, f->order->step_label)
+VALUE_TEXT(node, f->order->node)
+VALUE_TEXT(nodes, *f->order->nodes ? f->order->nodes : f->order->node)
+VALUE_TEXT(gres, f->order->gres)
+VALUE_TEXT(workdir, f->order->spec.workdir)
+VALUE_TEXT(user, f->order->user)
+VALUE_TEXT(account, f->order->spec.account)
+VALUE_TEXT(partition, f->order->spec.partition)
+VALUE_TEXT(group, f->order->spec.group)
+VALUE_TEXT(cluster, f->cluster)
+
+static char *value_gpus(const struct task_facts *f)
+{
+	return gres_units(f->order->gres, "gpu");
+}
+
+/* Tasks are dealt out in blocks, the first nodes getting one more where they do not divide evenly. */
+static char *value_tasks_per_node(const struct task_facts *f)
+{
+	int nodes = f->order->node_count, each = f->order->task_count / nodes, more = f->order->task_count % nodes;
+	if (nodes == 1)
+		return number(each);
+	if (more == 0)
+		return xasprintf("%d(x%d)", each, nodes);
+	return xasprintf("%d(x%d),%d(x%d)", each + 1, more, each, nodes - more);
+}
+
+static const struct {
+	const char *name;
+	char *(*value)(const struct task_facts *f);
+} variables[] = {
+#define TASK_VARIABLE(name, value, help) {#name, value_##value},
+#include "procmgr/keeper/task_variable.def"
+#undef TASK_VARIABLE
+};
+
+enum { VARIABLE_COUNT = sizeof variables / sizeof *variables };
+
+static void list_add(struct list *l, char *item)
+{
+	if (l->count + 1 >= l->room) {
+		l->room = l->room ? 2 * l->room : 128;
+		l->items = xrealloc(l->items, (unsigned long)l->room * sizeof *l->items);
+	}
+	l->items[l->count++] = item;
+	l->items[l->count] = NULL;
+}
+
+static int list_find(const struct list *l, const char *name, size_t length)
+{
+	for (int i = 0; i < l->count; i++)
+		if (strncmp(l->items[i], name, length) == 0 && l->items[i][length] == '=')
+			return i;
+	return -1;
+}
+
+/* Set one variable (takes `value`); NULL removes it. */
+static void list_set(struct list *l, const char *name, char *value)
+{
+	int at = list_find(l, name, strlen(name));
+	if (at >= 0) {
+		free(l->items[at]);
+		l->items[at] = l->items[--l->count];
+		l->items[l->count] = NULL;
+	}
+	if (value)
+		list_add(l, xasprintf("%s=%s", name, value));
+	free(value);
+}
+
+static void add_variables(struct list *l, const struct task_facts *facts)
+{
+	for (int i = 0; i < VARIABLE_COUNT; i++)
+		list_set(l, variables[i].name, variables[i].value(facts));
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const char *x = *(char *const *)a, *y = *(char *const *)b;
+	size_t i = strcspn(x, "="), j = strcspn(y, "=");
+	int order = strncmp(x, y, i < j ? i : j);
+	return order ? order : i < j ? -1 : i > j;
+}
+
+/* Of a name given twice one stands; the sort is for that only. */
+static void list_unique(struct list *l)
+{
+	int kept = 0;
+	if (l->count > 0)
+		qsort(l->items, (size_t)l->count, sizeof *l->items, compare_names);
+	for (int i = 0; i < l->count; i++) {
+		if (kept > 0 && compare_names(&l->items[kept - 1], &l->items[i]) == 0)
+			free(l->items[i]);
+		else
+			l->items[kept++] = l->items[i];
+	}
+	l->count = kept;
+	if (l->items)
+		l->items[kept] = NULL;
+}
+
+static void add_blob(struct list *l, const char *blob, size_t size)
+{
+	for (size_t at = 0; at < size;) {
+		size_t length = strnlen(blob + at, size - at);
+		const char *sign = memchr(blob + at, '=', length);
+		if (sign && sign != blob + at)
+			list_add(l, xstrndup(blob + at, length));
+		at += length + 1;
+	}
+	list_unique(l);
+}
+
+char **task_environment(const char *blob, size_t size, const struct task_facts *facts)
+{
+	struct list l = {NULL, 0, 0};
+	add_blob(&l, blob, size);
+	if (list_find(&l, "PATH", strlen("PATH")) < 0)
+		list_add(&l, xstrdup(path_otherwise));
+	list_set(&l, "HOME", xstrdup(facts->owner->home));
+	list_set(&l, "USER", xstrdup(facts->owner->user));
+	list_set(&l, "LOGNAME", xstrdup(facts->owner->user));
+	list_set(&l, "SHELL", xstrdup(facts->owner->shell));
+	add_variables(&l, facts);
+	char *gpus = value_gpus(facts);
+	if (gpus)
+		list_set(&l, "CUDA_VISIBLE_DEVICES", gpus);
+	return l.items;
+}
+
+char **task_site_environment(const struct task_facts *facts)
+{
+	struct list l = {NULL, 0, 0};
+	list_add(&l, xstrdup(site_path));
+	add_variables(&l, facts);
+	return l.items;
+}
+
+void task_environment_free(char **environment)
+{
+	for (char **item = environment; item && *item; item++)
+		free(*item);
+	free(environment);
+}

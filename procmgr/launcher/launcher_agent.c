@@ -1,0 +1,144 @@
+/* launcher_agent.c - procmgrd, the launcher's unprivileged half: started, heard, restarted.
+ *
+ * Called by the launcher's loop. What always holds: procmgrd runs as instance.account, holds one end of a socket pair as
+ * descriptor 3 and nothing else of ours; what it sends is checked as if it came from an enemy; it is started anew after a pause
+ * that doubles while it does not stay up. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/daemon.h"
+#include "lib/log.h"
+#include "procmgr/launcher/launcher_parts.h"
+
+enum { AGENT_FD = 3, PAUSE_FIRST = 100000, PAUSE_LONGEST = 5000000, STAYED_UP = 10000000, STOP_TRIES = 500, AT_ONCE = 256 };
+
+bool launcher_agent_find(struct launcher *l, struct err *e)
+{
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+	if (length < 0)
+		return err_sys(e, "could not find the launcher's own program");
+	self[length] = '\0';
+	*strrchr(self, '/') = '\0';
+	l->agent_path = xasprintf("%s/procmgrd", self);
+	l->agent_pause = PAUSE_FIRST;
+	l->agent_socket = -1;
+	return access(l->agent_path, X_OK) == 0 || err_sys(e, "could not find \"%s\"", l->agent_path);
+}
+
+static bool become_agent(const struct launcher *l, int fd, struct err *e)
+{
+	sigset_t none;
+	char *const argv[] = {(char *)"procmgrd", (char *)"--config",	   l->conf->path, (char *)"--node",
+			      (char *)l->node,	  (char *)"--launcher-fd", (char *)"3",	  NULL};
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGHUP, SIG_DFL);
+	if (fd == AGENT_FD ? fcntl(fd, F_SETFD, 0) < 0 : dup2(fd, AGENT_FD) < 0)
+		return err_sys(e, "could not hand procmgrd its socket");
+	close_range(AGENT_FD + 1, ~0U, 0);
+	if (!daemon_become(l->conf->instance_account, e))
+		return false;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	execv(l->agent_path, argv);
+	return err_sys(e, "could not execute \"%s\"", l->agent_path);
+}
+
+static void start(struct launcher *l)
+{
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
+		log_error("could not make a socket pair: %m");
+		return;
+	}
+	l->agent_pid = fork();
+	if (l->agent_pid == 0) {
+		struct err e;
+		become_agent(l, ends[1], &e);
+		log_error("%s", e.message);
+		_exit(1);
+	}
+	close(ends[1]);
+	if (l->agent_pid < 0) {
+		log_error("could not fork procmgrd: %m");
+		close(ends[0]);
+		l->agent_pid = 0;
+		return;
+	}
+	l->agent_socket = ends[0];
+	l->agent_started_at = record_now();
+}
+
+void launcher_agent_turn(struct launcher *l)
+{
+	if (l->agent_pid > 0 || l->stop || record_now() < l->agent_start_at)
+		return;
+	start(l);
+	l->agent_start_at = record_now() + l->agent_pause;
+}
+
+void launcher_agent_reaped(struct launcher *l)
+{
+	launcher_agent_read(l, true);
+	l->agent_pid = 0;
+	if (l->agent_socket >= 0)
+		close(l->agent_socket);
+	l->agent_socket = -1;
+	if (l->stop)
+		return;
+	int64_t now = record_now();
+	bool stayed = now - l->agent_started_at >= STAYED_UP;
+	l->agent_pause = stayed ? PAUSE_FIRST : l->agent_pause * 2 < PAUSE_LONGEST ? l->agent_pause * 2 : PAUSE_LONGEST;
+	l->agent_start_at = now + l->agent_pause;
+	log_warning("procmgrd has ended; it is started again in %lld ms", (long long)l->agent_pause / 1000);
+}
+
+/* Take what it sent: everything there is, or no more than a turn's worth. */
+void launcher_agent_read(struct launcher *l, bool all)
+{
+	static char text[LAUNCHER_MESSAGE_LARGEST + 1];
+	for (int i = 0; l->agent_socket >= 0 && (all || i < AT_ONCE); i++) {
+		ssize_t size = recv(l->agent_socket, text, sizeof text, MSG_DONTWAIT);
+		if (size < 0 && errno == EINTR)
+			continue;
+		if (size < 0 && errno == EAGAIN)
+			return;
+		if (size <= 0) {
+			close(l->agent_socket);
+			l->agent_socket = -1;
+			return;
+		}
+		if (size > LAUNCHER_MESSAGE_LARGEST)
+			log_warning("message ignored: it is longer than %d bytes", LAUNCHER_MESSAGE_LARGEST);
+		else
+			launcher_control_take(l, text, (size_t)size);
+	}
+}
+
+void launcher_agent_stop(struct launcher *l)
+{
+	l->stop = true;
+	if (l->agent_pid > 0)
+		kill(l->agent_pid, SIGTERM);
+	for (int try = 0; l->agent_pid > 0 && try < STOP_TRIES; try++) {
+		launcher_agent_read(l, true);
+		if (waitpid(l->agent_pid, NULL, WNOHANG) == l->agent_pid)
+			launcher_agent_reaped(l);
+		else
+			usleep(10000);
+	}
+	if (l->agent_pid > 0) {
+		kill(l->agent_pid, SIGKILL);
+		waitpid(l->agent_pid, NULL, 0);
+		launcher_agent_reaped(l);
+	}
+}

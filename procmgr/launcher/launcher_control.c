@@ -1,0 +1,112 @@
+/* launcher_control.c - what procmgrd may ask for beside launches, passed on to the keepers.
+ *
+ * Called by the launcher for each message. What always holds: a keeper gets only what was understood here and written anew. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/log.h"
+#include "procmgr/launcher/launcher_parts.h"
+
+enum { CAUSE_LONGEST = 31 };
+
+static const char *const actions[] = {"go", "end", "kill", "signal", "suspend", "resume"};
+
+static const char *known_action(const char *action)
+{
+	for (size_t i = 0; action && i < sizeof actions / sizeof *actions; i++)
+		if (strcmp(actions[i], action) == 0)
+			return actions[i];
+	return NULL;
+}
+
+static bool is_word(const char *text)
+{
+	return strlen(text) <= CAUSE_LONGEST && strspn(text, "abcdefghijklmnopqrstuvwxyz_") == strlen(text);
+}
+
+struct fields *launcher_control_check(const struct fields *message, struct err *e)
+{
+	const char *action = known_action(fields_get(message, "action")), *cause = fields_get(message, "cause");
+	int64_t signal, epilog;
+	bool understood = action || err_set(e, "unknown action");
+	understood = understood && fields_int_or(message, "signal", 0, NSIG - 1, 0, &signal, e) &&
+		     fields_int_or(message, "epilog", 0, 1, 1, &epilog, e);
+	if (understood && strcmp(action, "signal") == 0 && signal == 0)
+		understood = err_set(e, "which signal is not said");
+	if (understood && cause && !is_word(cause))
+		understood = err_set(e, "cause is not a word");
+	if (!understood)
+		return NULL;
+	struct fields *control = fields_new();
+	fields_add(control, "action", action);
+	fields_add_int(control, "signal", signal);
+	fields_add_int(control, "epilog", epilog);
+	fields_add(control, "cause", cause ? cause : "");
+	return control;
+}
+
+static void control(struct fields *message)
+{
+	struct err e;
+	struct record_key key;
+	struct fields *checked = record_key_read(message, &key, &e) ? launcher_control_check(message, &e) : NULL;
+	if (!checked || !launcher_spool_send(&key, checked, &e))
+		log_warning("control message ignored: %s", e.message);
+	fields_free(checked);
+}
+
+/* Of what is dropped, orders that have not expired stay. */
+static bool is_needed(const struct fields *record, void *arg)
+{
+	const int64_t *now = arg;
+	const char *kind = fields_get(record, "kind");
+	int64_t expires;
+	struct err e;
+	return kind && strcmp(kind, "used") == 0 && fields_int(record, "expires", 0, INT64_MAX, &expires, &e) && expires > *now;
+}
+
+static void truncate_journal(struct launcher *l, const struct fields *message)
+{
+	struct err e;
+	int64_t position, now = time(NULL);
+	if (!fields_int(message, "position", 0, INT64_MAX, &position, &e) ||
+	    !journal_truncate(l->journal, position, is_needed, &now, &e))
+		log_warning("journal not truncated: %s", e.message);
+}
+
+void launcher_control_take(struct launcher *l, const char *text, size_t size)
+{
+	struct err e;
+	struct fields *message = fields_parse(text, size, &e);
+	const char *op = message ? fields_get(message, "op") : NULL;
+	if (!message)
+		log_warning("message ignored: %s", e.message);
+	else if (op && strcmp(op, "launch") == 0)
+		launcher_order_take(l, message);
+	else if (op && strcmp(op, "control") == 0)
+		control(message);
+	else if (op && strcmp(op, "truncate") == 0)
+		truncate_journal(l, message);
+	else
+		log_warning("message ignored: it names no known operation");
+	fields_free(message);
+}
+
+static void end_one(struct launcher *l, const struct record_key *key)
+{
+	(void)l;
+	struct err e;
+	struct fields *message = fields_new();
+	fields_add(message, "action", "kill");
+	fields_add(message, "cause", "shutdown");
+	if (!launcher_spool_send(key, message, &e))
+		log_warning("%s", e.message);
+	fields_free(message);
+}
+
+void launcher_control_end_all(struct launcher *l)
+{
+	launcher_spool_each(l, end_one);
+}

@@ -1,0 +1,176 @@
+/* launcher_order.c - from a launch message to a keeper.
+ *
+ * Called by the launcher for each message `launch`. What always holds: nothing is forked for an order whose signature, node,
+ * owner, expiry or novelty is in doubt; the order is in the journal as used before its keeper is forked, so not even a crash
+ * in between lets it run twice; every launch message with a readable key leaves a record, `used` or `refused`. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/log.h"
+#include "procmgr/keeper/keeper.h"
+#include "procmgr/launcher/launcher_parts.h"
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool read_signature(const char *hex, unsigned char signature[SEAL_SIGNATURE_SIZE])
+{
+	if (!hex || strlen(hex) != 2 * SEAL_SIGNATURE_SIZE)
+		return false;
+	for (int i = 0; i < SEAL_SIGNATURE_SIZE; i++) {
+		int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
+		if (high < 0 || low < 0)
+			return false;
+		signature[i] = (unsigned char)(high << 4 | low);
+	}
+	return true;
+}
+
+/* What the signed order says, held against who we are and what was before. */
+static bool is_wanted(const struct launcher *l, const struct order *o, const struct record_key *asked, int64_t now, bool again,
+		      struct err *e)
+{
+	struct record_key key = {o->job_id, o->step_id, o->attempt};
+	if (!record_key_equal(&key, asked))
+		return err_set(e, "order is for another step than the message says");
+	if (strcmp(o->node, l->node) != 0)
+		return err_set(e, "order is for node \"%s\", this is \"%s\"", o->node, l->node);
+	if (geteuid() != 0 && o->uid != geteuid())
+		return err_set(e, "order is for uid %ld, and only root can launch for others", (long)o->uid);
+	if (again)
+		return err_set(e, "order was used before");
+	if (o->expires_at <= now)
+		return err_set(e, "order has expired %lld seconds ago", (long long)(now - o->expires_at));
+	return true;
+}
+
+/* procmgrd says what it could not get: no file of the cache stands for it. */
+static bool has_all(const struct fields *message, struct err *e)
+{
+	const char *lacks = fields_get(message, "lacks");
+	return !lacks || err_set(e, "the database does not have the %s that the order names",
+				 strcmp(lacks, "script") == 0 ? lacks : "environment");
+}
+
+bool launcher_order_believe(const struct launcher *l, const struct fields *message, int64_t now, struct order *order, bool *again,
+			    struct err *e)
+{
+	unsigned char signature[SEAL_SIGNATURE_SIZE];
+	struct record_key asked;
+	const char *text = fields_get(message, "order");
+	*again = record_key_read(message, &asked, e) && (used_has(l->used, &asked) || launcher_spool_has(&asked));
+	if (!text || !read_signature(fields_get(message, "signature"), signature) || !record_key_read(message, &asked, e))
+		return err_set(e, "message has no order or no signature");
+	if (!seal_verify(l->key, text, strlen(text), signature))
+		return err_set(e, "signature does not fit the order");
+	if (!order_parse(text, strlen(text), order, e))
+		return false;
+	if (is_wanted(l, order, &asked, now, *again, e) && has_all(message, e))
+		return true;
+	order_free(order);
+	return false;
+}
+
+static void refuse(struct launcher *l, const struct record_key *key, bool again, const struct err *why)
+{
+	char name[RECORD_KEY_SIZE];
+	record_key_text(key, name);
+	log_warning("order for %s refused: %s", name, why->message);
+	struct fields *record = record_new("refused", key);
+	fields_add(record, "reason", why->message);
+	fields_add_int(record, "again", again);
+	record_write(l->journal, record);
+}
+
+static void add_child(struct launcher *l, pid_t pid, const struct record_key *key)
+{
+	if (l->child_count == l->child_room) {
+		l->child_room = l->child_room ? 2 * l->child_room : 64;
+		l->children = xrealloc(l->children, (unsigned long)l->child_room * sizeof *l->children);
+	}
+	l->children[l->child_count++] = (struct launcher_child){pid, *key};
+}
+
+bool launcher_order_is_child(const struct launcher *l, const struct record_key *key)
+{
+	for (int i = 0; i < l->child_count; i++)
+		if (record_key_equal(&l->children[i].key, key))
+			return true;
+	return false;
+}
+
+void launcher_order_reaped(struct launcher *l, pid_t pid)
+{
+	for (int i = 0; i < l->child_count; i++) {
+		if (l->children[i].pid != pid)
+			continue;
+		struct record_key key = l->children[i].key;
+		l->children[i] = l->children[--l->child_count];
+		if (launcher_spool_has(&key))
+			launcher_spool_recover(l, &key);
+		return;
+	}
+}
+
+static bool write_used(struct launcher *l, const struct order *o, const struct record_key *key)
+{
+	struct fields *record = record_new("used", key);
+	fields_add_int(record, "expires", o->expires_at);
+	fields_add_int(record, "pid", 0);
+	return record_write(l->journal, record);
+}
+
+static void fork_keeper(struct launcher *l, const struct order *o, const struct record_key *key, int ctl)
+{
+	char *cores = l->fence ? fence_pick(l->fence, o->cpus) : NULL;
+	struct keeper_job job = {l->conf, l->dir, l->fence, o, cores, ctl};
+	pid_t pid = fork();
+	if (pid == 0)
+		keeper_run(&job);
+	if (pid > 0)
+		add_child(l, pid, key);
+	else
+		log_error("could not fork a keeper: %m");
+	free(cores);
+	if (pid < 0)
+		launcher_spool_recover(l, key);
+}
+
+static void launch(struct launcher *l, const struct order *o, const struct record_key *key)
+{
+	struct err e;
+	int ctl = launcher_spool_make(key, &e);
+	if (ctl < 0) {
+		refuse(l, key, false, &e);
+		return;
+	}
+	if (!write_used(l, o, key))
+		die("the journal of node \"%s\" cannot be written", l->node);
+	used_add(l->used, key, o->expires_at, time(NULL));
+	fork_keeper(l, o, key, ctl);
+	close(ctl);
+}
+
+void launcher_order_take(struct launcher *l, const struct fields *message)
+{
+	struct err e;
+	struct order order;
+	struct record_key key;
+	bool again;
+	if (!record_key_read(message, &key, &e))
+		log_warning("launch message ignored: %s", e.message);
+	else if (l->end_all)
+		log_info("launch message ignored: this node is shutting down");
+	else if (!launcher_order_believe(l, message, time(NULL), &order, &again, &e))
+		refuse(l, &key, again, &e);
+	else {
+		launch(l, &order, &key);
+		order_free(&order);
+	}
+}

@@ -1,0 +1,89 @@
+/* launcher_parts.h - the launcher's one object and how its files hang together:
+ *
+ * launcher.c is start, loop and end; launcher_spool.c the node's folders and the sockets of its keepers; launcher_order.c decides
+ * whether an order is believed and forks its keeper; launcher_control.c passes control
+ * messages on; launcher_agent.c keeps procmgrd running. */
+#ifndef ROTA_PROCMGR_LAUNCHER_PARTS_H
+#define ROTA_PROCMGR_LAUNCHER_PARTS_H
+
+#include <sys/types.h>
+
+#include "lib/seal.h"
+#include "procmgr/launcher/launcher.h"
+#include "procmgr/keeper/fence.h"
+#include "procmgr/record/record.h"
+#include "procmgr/record/used.h"
+
+enum { LAUNCHER_MESSAGE_LARGEST = 128 * 1024 };
+
+/* A keeper that this launcher forked. */
+struct launcher_child {
+	pid_t pid;
+	struct record_key key;
+};
+
+struct launcher {
+	const struct conf *conf;
+	const char *node;
+	char *dir; /* the node's folder, absolute; also the working directory */
+	uid_t agent_uid;
+	gid_t agent_gid;
+	struct journal *journal;
+	struct seal_verify_key *key;
+	struct fence *fence; /* NULL: none on this machine, or switched off */
+	struct used *used;   /* attempts whose orders were believed and have not expired */
+	struct launcher_child *children;
+	int child_count, child_room;
+	int signals;  /* signalfd */
+	bool stop;    /* SIGTERM */
+	bool end_all; /* SIGUSR1 */
+
+	char *agent_path;
+	pid_t agent_pid;
+	int agent_socket; /* -1: procmgrd does not run */
+	int64_t agent_started_at, agent_start_at;
+	int64_t agent_pause; /* before the next start */
+};
+
+/* launcher_spool.c: the node's folders, made where they are absent, checked, entered (chdir). */
+bool launcher_spool_enter(struct launcher *l, struct err *e);
+/* Make the folder of an attempt with its control socket; -1 where that fails or it is there already. */
+int launcher_spool_make(const struct record_key *key, struct err *e);
+void launcher_spool_remove(const struct record_key *key);
+bool launcher_spool_has(const struct record_key *key);
+/* Send a control message to the keeper of an attempt. */
+bool launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e);
+/* Call `each` for every attempt that has a folder; returns how many there are. */
+int launcher_spool_each(struct launcher *l, void (*each)(struct launcher *l, const struct record_key *key));
+/* Remove what groups have left behind, when there is no attempt. */
+void launcher_spool_tidy(struct launcher *l);
+/* The process that keeps it, 0 = none does. */
+pid_t launcher_spool_keeper(const struct record_key *key);
+/* Made just now, so that its keeper may be on its way. */
+bool launcher_spool_is_new(const struct record_key *key);
+/* An attempt whose keeper died: end what is left of it and say so in the journal. */
+void launcher_spool_recover(struct launcher *l, const struct record_key *key);
+
+/* launcher_order.c */
+void launcher_order_take(struct launcher *l, const struct fields *message);
+void launcher_order_reaped(struct launcher *l, pid_t pid);
+bool launcher_order_is_child(const struct launcher *l, const struct record_key *key);
+/* Is the order in this message to be run? False with the reason; *again where the attempt that the message names runs or ran. */
+struct order;
+bool launcher_order_believe(const struct launcher *l, const struct fields *message, int64_t now, struct order *order, bool *again,
+			    struct err *e);
+
+/* launcher_control.c */
+void launcher_control_take(struct launcher *l, const char *text, size_t size);
+void launcher_control_end_all(struct launcher *l);
+/* The control message for keepers that a checked message of procmgrd's makes; NULL with the reason. */
+struct fields *launcher_control_check(const struct fields *message, struct err *e);
+
+/* launcher_agent.c */
+bool launcher_agent_find(struct launcher *l, struct err *e);
+void launcher_agent_turn(struct launcher *l); /* start it when its time has come */
+void launcher_agent_read(struct launcher *l, bool all);
+void launcher_agent_reaped(struct launcher *l);
+void launcher_agent_stop(struct launcher *l);
+
+#endif

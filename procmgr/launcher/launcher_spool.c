@@ -1,0 +1,295 @@
+/* launcher_spool.c - a node's folder and, in it, one folder for each attempt that is not over.
+ *
+ * node.state/<node> belongs to root (in a private instance: to the user): journal and launcher.pid in it, cache/ is procmgrd's,
+ * spool/<key>/ holds an attempt's script, control socket and its keeper's pid file. What always holds: launcher and keepers
+ * stand in the folder and use paths below it only, so nobody who moves folders above it can lead them elsewhere; a folder in
+ * spool/ whose keeper does not live is an attempt whose end has to be told. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/daemon.h"
+#include "lib/log.h"
+#include "procmgr/launcher/launcher_parts.h"
+
+enum { PATH_SIZE = RECORD_KEY_SIZE + 32, REMOVE_USEC = 100000, NEW_S = 5 };
+
+static bool make_path(const char *path, struct err *e)
+{
+	char *copy = xstrdup(path);
+	bool made = true;
+	for (char *slash = strchr(copy + 1, '/'); made; slash = strchr(slash + 1, '/')) {
+		if (slash)
+			*slash = '\0';
+		made = mkdir(copy, 0755) == 0 || errno == EEXIST;
+		if (!slash)
+			break;
+		*slash = '/';
+	}
+	free(copy);
+	return made || err_sys(e, "could not make folder \"%s\"", path);
+}
+
+/* Whoever may rename a folder above the node's could put another in its place for the next start. */
+static void warn_about_above(const char *dir)
+{
+	char *path = xstrdup(dir);
+	struct stat st;
+	for (char *slash; geteuid() == 0 && (slash = strrchr(path, '/')) && slash != path;) {
+		*slash = '\0';
+		bool loose = stat(path, &st) == 0 && (st.st_uid != 0 || ((st.st_mode & 022) && !(st.st_mode & S_ISVTX)));
+		if (loose)
+			log_warning("folder \"%s\" above \"%s\" can be changed by others than root", path, dir);
+	}
+	free(path);
+}
+
+static bool find_agent_account(struct launcher *l, struct err *e)
+{
+	l->agent_uid = geteuid();
+	l->agent_gid = getegid();
+	if (geteuid() != 0 || !*l->conf->instance_account)
+		return true;
+	const struct passwd *pw = getpwnam(l->conf->instance_account);
+	if (!pw)
+		return err_set(e, "account \"%s\" does not exist", l->conf->instance_account);
+	l->agent_uid = pw->pw_uid;
+	l->agent_gid = pw->pw_gid;
+	return true;
+}
+
+/* A folder below the one we stand in. */
+static bool make_folder(const char *name, uid_t uid, gid_t gid, mode_t mode, struct err *e)
+{
+	struct stat st;
+	if (mkdir(name, 0700) < 0 && errno != EEXIST)
+		return err_sys(e, "could not make folder \"%s\"", name);
+	if (lstat(name, &st) < 0 || !S_ISDIR(st.st_mode))
+		return err_set(e, "\"%s\" is not a folder", name);
+	if ((st.st_uid != uid || st.st_gid != gid) && lchown(name, uid, gid) < 0)
+		return err_sys(e, "could not give away folder \"%s\"", name);
+	return chmod(name, mode) == 0 || err_sys(e, "could not set the mode of folder \"%s\"", name);
+}
+
+/* Enter the node's folder, and believe in it only if nobody else can write to it. */
+static bool enter(struct launcher *l, struct err *e)
+{
+	struct stat st;
+	int fd = open(l->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys(e, "could not open folder \"%s\"", l->dir);
+	bool ours = fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & 022);
+	bool entered = ours && fchown(fd, geteuid(), l->agent_gid) == 0 && fchmod(fd, 0751) == 0 && fchdir(fd) == 0;
+	if (!ours)
+		err_set(e, "folder \"%s\" belongs to somebody else, or others can write to it", l->dir);
+	else if (!entered)
+		err_sys(e, "could not enter folder \"%s\"", l->dir);
+	close(fd);
+	return entered;
+}
+
+bool launcher_spool_enter(struct launcher *l, struct err *e)
+{
+	char absolute[PATH_MAX];
+	umask(022);
+	if (!find_agent_account(l, e) || !make_path(l->conf->node_state, e))
+		return false;
+	if (!realpath(l->conf->node_state, absolute))
+		return err_sys(e, "could not find folder \"%s\"", l->conf->node_state);
+	l->dir = xasprintf("%s/%s", absolute, l->node);
+	if (mkdir(l->dir, 0751) < 0 && errno != EEXIST)
+		return err_sys(e, "could not make folder \"%s\"", l->dir);
+	warn_about_above(l->dir);
+	return enter(l, e) && make_folder("cache", l->agent_uid, l->agent_gid, 0700, e) &&
+	       make_folder("spool", geteuid(), getegid(), 0711, e);
+}
+
+static void path_of(const struct record_key *key, const char *file, char path[PATH_SIZE])
+{
+	char name[RECORD_KEY_SIZE];
+	record_key_text(key, name);
+	snprintf(path, PATH_SIZE, "spool/%s%s%s", name, *file ? "/" : "", file);
+}
+
+static struct sockaddr_un address_of(const struct record_key *key)
+{
+	char path[PATH_SIZE];
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	path_of(key, "ctl", path);
+	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+	return address;
+}
+
+int launcher_spool_make(const struct record_key *key, struct err *e)
+{
+	char path[PATH_SIZE];
+	path_of(key, "", path);
+	if (mkdir(path, 0711) < 0) {
+		err_sys(e, "could not make folder \"%s\"", path);
+		return -1;
+	}
+	struct sockaddr_un address = address_of(key);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	mode_t before = umask(077);
+	bool bound = fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
+	umask(before);
+	if (bound)
+		return fd;
+	err_sys(e, "could not make socket \"%s\"", address.sun_path);
+	if (fd >= 0)
+		close(fd);
+	launcher_spool_remove(key);
+	return -1;
+}
+
+void launcher_spool_remove(const struct record_key *key)
+{
+	static const char *const files[] = {"script", "ctl", "group", "pid", ""};
+	char path[PATH_SIZE];
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		path_of(key, files[i], path);
+		if (remove(path) < 0 && errno != ENOENT)
+			log_warning("could not remove \"%s\": %m", path);
+	}
+}
+
+bool launcher_spool_has(const struct record_key *key)
+{
+	char path[PATH_SIZE];
+	path_of(key, "", path);
+	return access(path, F_OK) == 0;
+}
+
+pid_t launcher_spool_keeper(const struct record_key *key)
+{
+	char path[PATH_SIZE];
+	path_of(key, "pid", path);
+	return daemon_holder(path);
+}
+
+bool launcher_spool_is_new(const struct record_key *key)
+{
+	char folder[PATH_SIZE], pid[PATH_SIZE];
+	struct stat st;
+	path_of(key, "", folder);
+	path_of(key, "pid", pid);
+	return access(pid, F_OK) < 0 && stat(folder, &st) == 0 && time(NULL) - st.st_mtime < NEW_S;
+}
+
+bool launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e)
+{
+	size_t size;
+	const char *text = fields_text(message, &size);
+	struct sockaddr_un address = address_of(key);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool sent = fd >= 0 && sendto(fd, text, size, 0, (struct sockaddr *)&address, sizeof address) == (ssize_t)size;
+	if (!sent)
+		err_sys(e, "could not reach the keeper at \"%s\"", address.sun_path);
+	if (fd >= 0)
+		close(fd);
+	return sent;
+}
+
+int launcher_spool_each(struct launcher *l, void (*each)(struct launcher *l, const struct record_key *key))
+{
+	int count = 0;
+	DIR *dir = opendir("spool");
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		struct record_key key;
+		if (!record_key_parse(entry->d_name, &key))
+			continue;
+		count++;
+		if (each)
+			each(l, &key);
+	}
+	if (dir)
+		closedir(dir);
+	return count;
+}
+
+struct told {
+	const struct record_key *key;
+	bool used, done, end;
+};
+
+static bool note(const struct fields *record, void *arg)
+{
+	struct told *told = arg;
+	struct record_key key;
+	struct err e;
+	const char *kind = fields_get(record, "kind");
+	if (!kind || !record_key_read(record, &key, &e) || !record_key_equal(&key, told->key))
+		return true;
+	told->used = told->used || strcmp(kind, "used") == 0;
+	told->done = told->done || strcmp(kind, "done") == 0;
+	told->end = told->end || strcmp(kind, "end") == 0;
+	return true;
+}
+
+static void tell_done(struct launcher *l, const struct record_key *key)
+{
+	struct fields *record = record_new("done", key);
+	fields_add_int(record, "exit", 0);
+	fields_add_int(record, "signal", 0);
+	fields_add(record, "cause", "node");
+	fields_add(record, "outcome", "node_fail");
+	fields_add(record, "message", "the keeper died");
+	record_write(l->journal, record);
+}
+
+/* Without a control group nobody can tell what the step has left behind. */
+static void tell_end(struct launcher *l, const struct record_key *key, bool clean)
+{
+	struct fields *record = record_new("end", key);
+	fields_add(record, "drain", clean ? "" : "a keeper died and processes of its step may be left");
+	fields_add_int(record, "peak_mb", -1);
+	fields_add_int(record, "cpu_usec", -1);
+	record_write(l->journal, record);
+}
+
+void launcher_spool_recover(struct launcher *l, const struct record_key *key)
+{
+	char name[RECORD_KEY_SIZE], pid[PATH_SIZE];
+	struct told told = {.key = key};
+	struct err e;
+	int64_t position = 0;
+	record_key_text(key, name);
+	path_of(key, "pid", pid);
+	bool kept = access(pid, F_OK) == 0, clean = l->fence != NULL || !kept;
+	for (int try = 0; l->fence && try < 100 && fence_kill(l->fence, name); try++)
+		usleep(10000);
+	if (l->fence)
+		fence_remove(l->fence, name, REMOVE_USEC);
+	if (!journal_read(l->journal, &position, note, &told, &e))
+		log_error("%s", e.message);
+	if ((told.used || kept) && !told.end) {
+		log_error("the keeper of %s died", name);
+		if (!told.done)
+			tell_done(l, key);
+		tell_end(l, key, clean);
+	}
+	launcher_spool_remove(key);
+}
+
+/* What a group's holder told stays when its keeper dies; without any attempt nobody can read it any more. */
+void launcher_spool_tidy(struct launcher *l)
+{
+	if (launcher_spool_each(l, NULL) > 0)
+		return;
+	DIR *dir = opendir("spool");
+	for (struct dirent *entry; dir && (entry = readdir(dir));)
+		if (strncmp(entry->d_name, "group.", strlen("group.")) == 0)
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+}

@@ -1,0 +1,81 @@
+/* record.c - names of step attempts, and the journal's records about them.
+ *
+ * Called by the launcher (used, refused) and by keepers (all other kinds). What always holds: a key has one spelling, so a
+ * folder or group of another spelling is not ours. */
+#include "procmgr/record/record.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/log.h"
+
+enum { WRITE_TRIES = 60 };
+
+void record_key_text(const struct record_key *key, char text[RECORD_KEY_SIZE])
+{
+	snprintf(text, RECORD_KEY_SIZE, "%" PRId64 ".%d.%d", key->job_id, key->step_id, key->attempt);
+}
+
+bool record_key_parse(const char *text, struct record_key *key)
+{
+	char again[RECORD_KEY_SIZE];
+	memset(key, 0, sizeof *key);
+	if (strlen(text) >= RECORD_KEY_SIZE ||
+	    sscanf(text, "%18" SCNd64 ".%9d.%9d", &key->job_id, &key->step_id, &key->attempt) != 3)
+		return false;
+	record_key_text(key, again);
+	return strcmp(text, again) == 0;
+}
+
+bool record_key_read(const struct fields *f, struct record_key *key, struct err *e)
+{
+	int64_t step, attempt;
+	if (!fields_int(f, "job", 1, INT64_MAX, &key->job_id, e) || !fields_int(f, "step", 0, INT_MAX, &step, e) ||
+	    !fields_int(f, "attempt", 0, INT_MAX, &attempt, e))
+		return false;
+	key->step_id = (int)step;
+	key->attempt = (int)attempt;
+	return true;
+}
+
+bool record_key_equal(const struct record_key *a, const struct record_key *b)
+{
+	return a->job_id == b->job_id && a->step_id == b->step_id && a->attempt == b->attempt;
+}
+
+struct fields *record_new(const char *kind, const struct record_key *key)
+{
+	struct fields *record = fields_new();
+	fields_add(record, "kind", kind);
+	fields_add_int(record, "job", key->job_id);
+	fields_add_int(record, "step", key->step_id);
+	fields_add_int(record, "attempt", key->attempt);
+	fields_add_int(record, "at", record_now());
+	return record;
+}
+
+int64_t record_now(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+bool record_write(struct journal *j, struct fields *record)
+{
+	struct err e;
+	bool written = false;
+	for (int try = 0; !written && try < WRITE_TRIES; try++) {
+		if (try > 0)
+			usleep(1000000);
+		written = journal_append(j, record, &e);
+		if (!written && (try == 0 || try == WRITE_TRIES - 1))
+			log_error("%s", e.message);
+	}
+	fields_free(record);
+	return written;
+}
