@@ -1,0 +1,118 @@
+#!/usr/bin/env bats
+# The audit sees damage: an instance that has run a bit of everything passes, and each kind of damage is named.
+
+load ../system/helper
+
+setup_file() {
+	instance_up 3 --cpus 4 --set node.grace=1
+	rota admin license create solver --total=2
+	rota admin node change n1 --gres=gpu:2
+	cat >"$ROTA_TEST_DIR/job.sh" <<-'END'
+		#!/bin/bash
+		#ROTA step first
+		true
+		#ROTA step wide --after=first --nodes=2 --ntasks-per-node=1 --run=tasks
+		sleep 0.1
+		#ROTA step many --after=first --array=0-3 --licenses=solver:1
+		true
+		#ROTA step left --with=right --gres=gpu:1
+		true
+		#ROTA step right
+		true
+		#ROTA step again --retry=1 --after=left
+		[ "$ROTA_ATTEMPT" = 2 ]
+	END
+	(cd "$ROTA_TEST_DIR" && rota wait "$(rota submit --parsable --output=/dev/null --client-key=one job.sh)" &&
+		rota wait "$(rota submit --parsable --output=/dev/null job.sh)")
+}
+
+teardown_file() {
+	instance_down
+}
+
+# damaged [DAMAGE]: what the audit finds after the damage, which is undone.
+damaged() {
+	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -qAt -v live="${LIVE:-0}" <<-END
+		begin;
+		set local session_replication_role = replica;
+		set local search_path = rota;
+		alter table node drop constraint node_cpus_not_overbooked, drop constraint node_mem_not_overbooked;
+		alter table license drop constraint license_not_overbooked;
+		$1;
+		\\i $ROTA_SOURCE/tests/fault/audit.sql
+		rollback;
+	END
+}
+
+# seen DAMAGE WHAT...: the damage is seen as each of these.
+seen() {
+	local damage=$1 found what
+	shift
+	found=$(damaged "$damage")
+	for what; do
+		grep -q "^$what" <<<"$found" || {
+			printf 'not seen as "%s": %s\nfound:\n%s\n' "$what" "$damage" "$found" >&2
+			return 1
+		}
+	done
+}
+
+@test "an instance that has run and is idle has no violation" {
+	[ "$(superuser "select count(*) from rota.step where attempt = 2 and state = 'completed'")" = 2 ]
+	[ -z "$(damaged "")" ]
+}
+
+@test "what was given away twice is seen" {
+	seen "update allocation set cpus = 3 where step_id = 0; update allocation set started_at = started_at - interval '1 hour', cpus = 3 where step_id = 1" \
+		"overbooked: more CPUs"
+	seen "update allocation set ended_at = ended_at + interval '1 hour', mem_mb = 1000000000 where step_id = 0 and job_id = 1" "overbooked: more memory"
+	seen "update allocation set ended_at = ended_at + interval '1 hour', gres = '{\"gpu\": [0]}' where gres <> '{}'" "overbooked: one unit"
+	seen "update allocation set licenses = '{\"solver\": 3}' where licenses <> '{}'" "overbooked: more licences"
+}
+
+@test "columns that are not what their rows add up to are seen" {
+	seen "update node set cpus_used = 1 where name = 'n2'" "the node's used columns" "not over: node in use"
+	seen "update node set mem_used_mb = 1 where name = 'n2'" "the node's used columns"
+	seen "update license set used = 1" "the licences used" "not over: licence in use"
+	seen "update node_gres set job_id = 1, step_id = 0, attempt = 1 where unit = 1" "a unit's holder" "not over: unit in use"
+	seen "update step_array set completed = completed - 1 where job_id = 1" "an array does not count"
+	seen "update job set steps_total = 7 where job_id = 1" "a job does not count"
+	seen "update job set state = 'failed' where job_id = 1" "a job's state is not the worst"
+}
+
+@test "a broken log, and a state the log does not lead to, are seen" {
+	seen "delete from event where job_id = 1 and event = 'start' and step_id = 0" "a move begins where" "not exactly one start"
+	seen "update step set state = 'failed' where job_id = 1 and step_id = 0" "the log does not end in" "a job's state is not"
+	seen "insert into event (job_id, step_id, attempt, from_state, event, to_state, actor)
+		select job_id, step_id, attempt, from_state, event, to_state, actor from event where event = 'complete' and job_id = 1" \
+		"not exactly one end" "a move begins where"
+	seen "update step set ended_at = null where job_id = 1 and step_id = 0" "a step has an end without" "a job does not count" "not over: step"
+}
+
+@test "attempts lost, doubled or beside each other are seen" {
+	seen "delete from attempt where attempt = 1 and step_id = 0 and job_id = 1" "attempts are not numbered" "an allocation of no attempt" "completed, but its last"
+	seen "update attempt set ended_at = ended_at + interval '1 hour' where attempt = 1 and exists (select from attempt t
+		where t.job_id = attempt.job_id and t.step_id = attempt.step_id and t.attempt = 2)" "an attempt was placed before" "allocations do not span"
+	seen "update attempt set ended_at = null, state = null where attempt = 1 and step_id = 0 and job_id = 1" "a step that is not live has a live" "not over: attempt"
+	seen "update attempt set state = 'completed' where state = 'failed'" "an attempt that runs again without" "completed, but not all"
+	seen "delete from allocation where job_id = 1 and step_id = 1 and node_index = 1" "not one allocation for each node"
+	seen "delete from task_end where job_id = 1 and step_id = 1 and task = 1" "completed, but not all of its tasks"
+	seen "update step set array_index = 0 where array_index = 1" "elements of an array share"
+}
+
+@test "peers that went before or without each other are seen" {
+	seen "update attempt set ordered_at = ordered_at - interval '1 hour' where step_id = 1" "placed before the step it waits for" "allocations do not span"
+	seen "update event set xid = '1' where event = 'start' and (job_id, step_id) = (select job_id, step_id from step_request where name = 'left' and job_id = 1)" \
+		"steps that go together"
+}
+
+@test "keys without a job, and what is still on its way, are seen; what is on its way is no violation of a working instance" {
+	seen "update client_key set job_id = 99" "a key stands for a job"
+	seen "insert into node_order (node_id, kind, job_id, step_id, attempt) values (1, 'go', 1, 0, 1)" "not over: order"
+	LIVE=1
+	[ -z "$(damaged "insert into node_order (node_id, kind, job_id, step_id, attempt) values (1, 'go', 1, 0, 1)")" ]
+	LIVE=0
+	seen "update allocation set gone_at = null where job_id = 1 and step_id = 0" "not over: allocation"
+	seen "update allocation set ended_at = null, cpus_held = cpus where job_id = 1 and step_id = 0" "not over: allocation" "the node's used columns"
+	seen "update job set ended_at = null, state = null, steps_left = 1 where job_id = 1" "not over: job"
+}

@@ -1,0 +1,279 @@
+-- audit.sql - what must be true of an instance whatever befell it. Each row of the answer is a violation: what, who, detail.
+--
+--	psql -X -h HOME/run -d rota -U postgres -v ON_ERROR_STOP=1 -At -f audit.sql
+--
+-- It is one statement that only reads, so it sees one moment. From the rows that say what happened (event, attempt, allocation,
+-- task_end) it judges what the columns that say how things stand must be. As it is, it expects an instance that has nothing left
+-- to do; with -v live=1 it leaves out what only holds then, so a working instance, or a copy of one, can be looked at too. It
+-- takes the nodes' sizes as they are now.
+\set QUIET on
+\if :{?live}
+\else
+\set live 0
+\endif
+set search_path = rota, pg_temp;
+
+with final as (
+	select state from step_state where stage = 'final'
+),
+-- The log of each step, move by move.
+move as (
+	select e.*, lag(e.to_state) over w as before, lead(e.at) over w as until, row_number() over w as nr, lead(e.event_id) over w is null as last
+	from event e
+	window w as (partition by e.job_id, e.step_id order by e.event_id)
+),
+-- What each node gave and took back, moment by moment. Suspended attempts hold no CPUs unless they asked to keep them. Where
+-- one ends and another begins in the same moment, the end comes first.
+flow as (
+	select a.node_id, a.started_at as at, a.cpus, a.mem_mb from allocation a
+	union all
+	select a.node_id, a.ended_at, -a.cpus, -a.mem_mb from allocation a where a.ended_at is not null
+	union all
+	select a.node_id, x.at, x.sign * a.cpus, 0
+	from move m
+	join allocation a on a.job_id = m.job_id and a.step_id = m.step_id and a.attempt = m.attempt
+	join step s on s.job_id = m.job_id and s.step_id = m.step_id
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id and not coalesce((r.keep ->> 'cpus')::boolean, false)
+	cross join lateral (values (m.at, -1), (least(m.until, a.ended_at), 1)) x (at, sign)
+	where m.event = 'suspend' and x.at is not null
+),
+moment as (
+	select f.node_id, f.at, sum(sum(f.cpus)) over w as cpus, sum(sum(f.mem_mb)) over w as mem_mb
+	from flow f
+	group by f.node_id, f.at
+	window w as (partition by f.node_id order by f.at)
+),
+unit as (
+	select a.job_id, a.step_id, a.attempt, a.node_id, g.key as gres, u.value::int as unit, a.started_at,
+		coalesce(a.ended_at, 'infinity') as ended_at, a.ended_at is null as open
+	from allocation a
+	cross join lateral jsonb_each(a.gres) g
+	cross join lateral jsonb_array_elements_text(g.value) u
+),
+licence as (
+	select f.license, f.at, sum(sum(f.n)) over (partition by f.license order by f.at) as n
+	from (
+		select l.key as license, x.at, x.sign * l.value::int as n
+		from allocation a
+		cross join lateral jsonb_each_text(a.licenses) l
+		cross join lateral (values (a.started_at, 1), (a.ended_at, -1)) x (at, sign)
+		where x.at is not null
+	) f
+	group by f.license, f.at
+),
+violation (what, who, detail) as (
+	-- Nothing given away twice, at any moment of the past.
+	select 'overbooked: more CPUs than the node has', n.name, format('%s of %s at %s', m.cpus, n.cpus, m.at)
+	from moment m join node n on n.node_id = m.node_id where m.cpus > n.cpus
+	union all
+	select 'overbooked: more memory than the node has', n.name, format('%s of %s MiB at %s', m.mem_mb, n.mem_mb, m.at)
+	from moment m join node n on n.node_id = m.node_id where m.mem_mb > n.mem_mb
+	union all
+	select 'overbooked: one unit, two holders', n.name, format('%s %s: %s.%s attempt %s and %s.%s attempt %s', u.gres, u.unit,
+		u.job_id, u.step_id, u.attempt, v.job_id, v.step_id, v.attempt)
+	from unit u
+	join unit v on v.node_id = u.node_id and v.gres = u.gres and v.unit = u.unit and u.started_at < v.ended_at and v.started_at < u.ended_at
+		and (u.job_id, u.step_id, u.attempt) < (v.job_id, v.step_id, v.attempt)
+	join node n on n.node_id = u.node_id
+	union all
+	select 'overbooked: more licences than there are', l.license, format('%s of %s at %s', x.n, l.total, x.at)
+	from licence x join license l on l.license = x.license where x.n > l.total
+	-- What is counted as used is what open allocations hold.
+	union all
+	select 'the node''s used columns are not the sum of its open allocations', n.name,
+		format('cpus %s, held %s; memory %s MiB, held %s', n.cpus_used, h.cpus, n.mem_used_mb, h.mem_mb)
+	from node n
+	cross join lateral (select coalesce(sum(a.cpus_held), 0) as cpus, coalesce(sum(a.mem_mb), 0) as mem_mb
+		from allocation a where a.node_id = n.node_id and a.ended_at is null) h
+	where (n.cpus_used, n.mem_used_mb) is distinct from (h.cpus, h.mem_mb)
+	union all
+	select 'the licences used are not the sum of the open allocations', l.license, format('used %s, held %s', l.used, h.n)
+	from license l
+	cross join lateral (select coalesce(sum(x.value::int), 0) as n from allocation a cross join lateral jsonb_each_text(a.licenses) x
+		where a.ended_at is null and x.key = l.license) h
+	where l.used <> h.n
+	union all
+	select 'a unit''s holder is not the open allocation that has it', n.name, format('%s %s', coalesce(g.gres, u.gres), coalesce(g.unit, u.unit))
+	from (select * from node_gres where job_id is not null) g
+	full join (select * from unit where open) u on u.node_id = g.node_id and u.gres = g.gres and u.unit = g.unit
+	join node n on n.node_id = coalesce(g.node_id, u.node_id)
+	where (g.job_id, g.step_id, g.attempt) is distinct from (u.job_id, u.step_id, u.attempt)
+	union all
+	select 'the usage of a step is not the sum of its allocations', s.label, format('%s s, allocations %s s', s.cpu_held_s, h.held_s)
+	from acct.step s
+	cross join lateral (select coalesce(sum(a.cpu_held_s), 0) as held_s from acct.allocation a
+		where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt > 0) h
+	where abs(s.cpu_held_s - h.held_s) > 1e-3
+	-- The log of each step is one unbroken chain that leads to the state it is in, and reaches the end once.
+	union all
+	select 'a move begins where the one before did not end', api.step_label(m.job_id, m.step_id), format('%s: %s from %s, was %s', m.event_id, m.event, m.from_state, m.before)
+	from move m where m.from_state <> coalesce(m.before, 'pending')
+	union all
+	select 'the log does not end in the step''s state', api.step_label(s.job_id, s.step_id), format('%s, log %s', s.state, m.to_state)
+	from step s left join move m on m.job_id = s.job_id and m.step_id = s.step_id and m.last
+	where s.state is distinct from m.to_state
+	union all
+	select 'not exactly one end of a final step', api.step_label(s.job_id, s.step_id), format('%s ends', count(m.event_id))
+	from step s
+	left join move m on m.job_id = s.job_id and m.step_id = s.step_id and m.to_state in (select state from final)
+	where s.state in (select state from final)
+	group by s.job_id, s.step_id
+	having count(m.event_id) <> 1
+	union all
+	select 'a step has an end without being final, or the other way round', api.step_label(s.job_id, s.step_id), format('%s, ended at %s', s.state, s.ended_at)
+	from step s where (s.ended_at is not null) <> (s.state in (select state from final))
+	-- Attempts: 1 to n, each started once, one after the other, and over when the step is.
+	union all
+	select 'attempts are not numbered from 1 to the step''s', api.step_label(s.job_id, s.step_id), format('step at %s; %s rows, highest %s', s.attempt, count(t.attempt), max(t.attempt))
+	from step s left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id
+	group by s.job_id, s.step_id, s.attempt
+	having count(t.attempt) <> s.attempt or coalesce(max(t.attempt), 0) <> s.attempt
+	union all
+	select 'not exactly one start of an attempt', api.step_label(t.job_id, t.step_id), format('attempt %s: %s starts', t.attempt, count(m.event_id))
+	from attempt t
+	left join move m on m.job_id = t.job_id and m.step_id = t.step_id and m.attempt = t.attempt and m.event = 'start'
+	group by t.job_id, t.step_id, t.attempt
+	having count(m.event_id) <> 1
+	union all
+	select 'an attempt was placed before the one before had ended', api.step_label(t.job_id, t.step_id), format('attempt %s at %s, attempt %s ended at %s',
+		t.attempt, t.ordered_at, p.attempt, coalesce(p.ended_at::text, 'never'))
+	from attempt t
+	join attempt p on p.job_id = t.job_id and p.step_id = t.step_id and p.attempt = t.attempt - 1
+	where p.ended_at is null or p.ended_at > t.ordered_at
+	union all
+	select 'a step that is not live has a live attempt, or the other way round', api.step_label(s.job_id, s.step_id), format('%s, attempt %s', s.state, t.attempt)
+	from step s
+	left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null
+	left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+	join step_state x on x.state = s.state
+	where a.size is null and (x.stage = 'live') <> (t.attempt is not null)
+	union all
+	select 'an attempt that runs again without a reason', api.step_label(t.job_id, t.step_id), format('attempt %s: %s %s', t.attempt, t.state, t.cause)
+	from attempt t
+	join step s on s.job_id = t.job_id and s.step_id = t.step_id and s.attempt > t.attempt
+	where t.state = 'completed' or t.cause is null
+	-- Allocations: one for each node of the attempt, from its placing to its end.
+	union all
+	select 'not one allocation for each node of the attempt', api.step_label(t.job_id, t.step_id), format('attempt %s: %s nodes, %s allocations', t.attempt, cardinality(t.node_ids), h.n)
+	from attempt t
+	cross join lateral (select count(*) as n, array_agg(a.node_id order by a.node_index) as nodes from allocation a
+		where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt) h
+	where h.nodes is distinct from t.node_ids
+	union all
+	select 'allocations do not span their attempt', api.step_label(t.job_id, t.step_id), format('attempt %s: %s to %s, allocations %s to %s',
+		t.attempt, t.ordered_at, t.ended_at, h.started_at, h.ended_at)
+	from attempt t
+	cross join lateral (select min(a.started_at) as started_at, max(a.ended_at) as ended_at, count(*) filter (where a.ended_at is null) as open from allocation a
+		where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt) h
+	where h.started_at <> t.ordered_at or (t.ended_at is not null and (h.open > 0 or h.ended_at <> t.ended_at))
+	union all
+	select 'an allocation of no attempt', api.step_label(a.job_id, a.step_id), format('attempt %s', a.attempt)
+	from allocation a
+	left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+	where a.attempt > 0 and t.attempt is null
+	-- What completed has run: every task of it is there, with exit code 0.
+	union all
+	select 'completed, but not all of its tasks ended well', api.step_label(t.job_id, t.step_id), format('attempt %s: %s of %s tasks', t.attempt, h.ok, h.tasks)
+	from attempt t
+	join step s on s.job_id = t.job_id and s.step_id = t.step_id
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+	cross join lateral (
+		select (select count(*) from task_end e where e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt and e.exit_code = 0) as ok,
+			case when api.spec_field(r.spec, 'per_task') = '1' then (select sum(a.tasks) from allocation a
+				where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt) else 1 end as tasks
+	) h
+	where t.state = 'completed' and (h.ok <> h.tasks or t.started_at is null)
+	union all
+	select 'completed, but its last attempt did not', api.step_label(s.job_id, s.step_id), format('attempt %s: %s', s.attempt, t.state)
+	from step s
+	left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+	left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
+	where s.state = 'completed' and a.size is null and t.state is distinct from 'completed'
+	-- Arrays and jobs count what their steps are.
+	union all
+	select 'an array does not count its elements', api.step_label(a.job_id, a.step_id), format('running %s, is %s; completed %s, is %s; failed %s, is %s; size %s',
+		a.running, h.running, a.completed, h.completed, a.failed, h.failed, a.size)
+	from step_array a
+	join step s on s.job_id = a.job_id and s.step_id = a.step_id
+	cross join lateral (
+		select count(t.attempt) as running, count(*) filter (where e.state = 'completed') as completed,
+			count(*) filter (where e.ended_at is not null and e.state <> 'completed') as failed, count(*) as n
+		from step e
+		left join attempt t on t.job_id = e.job_id and t.step_id = e.step_id and t.ended_at is null
+		where e.job_id = a.job_id and e.request_id = a.step_id and e.array_index is not null
+	) h
+	where a.running <> h.running or a.completed <> h.completed or (a.rest_state is null and a.failed <> h.failed) or a.failed < h.failed
+		or (s.ended_at is not null) <> (a.completed + a.failed = a.size) or (a.rest_state is null and h.n > a.size)
+	union all
+	select 'elements of an array share an index', api.step_label(s.job_id, s.request_id), format('[%s] %s times', s.array_index, count(*))
+	from step s where s.array_index is not null group by s.job_id, s.request_id, s.array_index having count(*) > 1
+	union all
+	select 'a job does not count its steps', j.job_id::text, format('total %s, is %s; left %s, is %s; ended at %s', j.steps_total, h.n, j.steps_left, h.live, j.ended_at)
+	from job j
+	cross join lateral (
+		select count(*) as n, count(*) filter (where s.ended_at is null) as live
+		from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id where r.job_id = j.job_id
+	) h
+	where j.steps_total <> h.n or j.steps_left <> h.live or (j.ended_at is null) <> (h.live > 0)
+	union all
+	select 'a job''s state is not the worst of its steps''', j.job_id::text, format('%s, worst %s', j.state, w.state)
+	from job j
+	cross join lateral (
+		select s.state from step_request r
+		join step s on s.job_id = r.job_id and s.step_id = r.step_id
+		join step_state x on x.state = s.state
+		where r.job_id = j.job_id order by x.severity desc limit 1
+	) w
+	where j.ended_at is not null and j.state is distinct from w.state
+	-- Peers: nobody went before those they wait for, nobody went without those they go with.
+	union all
+	select 'placed before the step it waits for had ended so', api.step_label(e.job_id, e.step_id), format('edge %s on %s.%s: %s %s, ended at %s, placed at %s',
+		e.edge, e.peer_job_id, e.peer_step_id, e."condition", p.state, p.ended_at, t.ordered_at)
+	from step_edge e
+	join step_request r on r.job_id = e.job_id and r.step_id = e.step_id and not r.deps_any
+	join attempt t on t.job_id = e.job_id and t.step_id = e.step_id and t.attempt = 1
+	left join lateral (
+		select s.state, s.ended_at from step s where e.peer_step_id >= 0 and s.job_id = e.peer_job_id and s.step_id = e.peer_step_id
+		union all
+		select j.state, j.ended_at from job j where e.peer_step_id < 0 and j.job_id = e.peer_job_id
+	) p on true
+	where e.kind = 'after' and e.gates and ((e."condition" in ('ok', 'any', 'fail') and (p.ended_at is null or p.ended_at > t.ordered_at))
+		or (e."condition" = 'ok' and p.state <> 'completed') or (e."condition" = 'fail' and p.state = 'completed'))
+	union all
+	select 'steps that go together were placed apart', api.step_label(r.job_id, min(r.step_id)), format('in %s decisions', count(distinct m.xid))
+	from step_request r
+	join step s on s.job_id = r.job_id and s.step_id = r.step_id
+	left join move m on m.job_id = s.job_id and m.step_id = s.step_id and m.event = 'start' and m.attempt = 1
+	where r.with_set is not null
+	group by r.job_id, r.with_set
+	having count(distinct m.xid) > 1 or count(m.xid) not in (0, count(*))
+	union all
+	select 'a key stands for a job that is not there', k.client_key, k.job_id::text
+	from client_key k left join job j on j.job_id = k.job_id where j.job_id is null
+	-- From here on: what holds when there is nothing left to do.
+	union all
+	select 'not over: job', j.job_id::text, format('%s of %s steps left', j.steps_left, j.steps_total)
+	from job j where :live = 0 and j.ended_at is null
+	union all
+	select 'not over: step', api.step_label(s.job_id, s.step_id), concat_ws(', ', s.state, 'attempt ' || s.attempt, nullif(s.held, ''), s.held_reason)
+	from step s where :live = 0 and s.ended_at is null
+	union all
+	select 'not over: attempt', api.step_label(t.job_id, t.step_id), format('attempt %s on %s', t.attempt, array_to_string(t.nodes, ','))
+	from attempt t where :live = 0 and t.ended_at is null
+	union all
+	select 'not over: allocation', api.step_label(a.job_id, a.step_id), format('attempt %s on %s, %s', a.attempt, n.name, a.phase)
+	from allocation a join node n on n.node_id = a.node_id where :live = 0 and (a.ended_at is null or (a.holder and a.gone_at is null and a.attempt > 0))
+	union all
+	select 'not over: node in use', n.name, format('%s CPUs, %s MiB', n.cpus_used, n.mem_used_mb)
+	from node n where :live = 0 and (n.cpus_used <> 0 or n.mem_used_mb <> 0)
+	union all
+	select 'not over: unit in use', n.name, format('%s %s', g.gres, g.unit)
+	from node_gres g join node n on n.node_id = g.node_id where :live = 0 and g.job_id is not null
+	union all
+	select 'not over: licence in use', l.license, l.used::text
+	from license l where :live = 0 and l.used <> 0
+	union all
+	select 'not over: order on its way', n.name, format('%s of %s attempt %s', o.kind, api.step_label(o.job_id, o.step_id), o.attempt)
+	from node_order o join node n on n.node_id = o.node_id where :live = 0
+)
+select what, who, detail from violation order by what, who, detail;
