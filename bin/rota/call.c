@@ -35,18 +35,29 @@ void call_use_config(const char *path)
 	gate.path = path;
 }
 
+static bool conf_loaded(struct err *e)
+{
+	if (!gate.loaded)
+		gate.loaded = conf_load(&gate.conf, gate.path, e);
+	return gate.loaded;
+}
+
 const struct conf *call_conf(void)
 {
 	struct err e = {0};
 
-	if (gate.loaded)
-		return &gate.conf;
-	if (!conf_load(&gate.conf, gate.path, &e)) {
+	if (!conf_loaded(&e)) {
 		call_error(&e);
 		exit(EXIT_NO_GATE);
 	}
-	gate.loaded = true;
 	return &gate.conf;
+}
+
+const struct conf *call_conf_try(void)
+{
+	struct err e = {0};
+
+	return conf_loaded(&e) ? &gate.conf : NULL;
 }
 
 int call_status(void)

@@ -11,6 +11,9 @@
 /* The configuration of the instance that is meant; read once. Ends the process with EXIT_NO_GATE where there is none. */
 const struct conf *call_conf(void);
 
+/* The same, NULL where there is none. */
+const struct conf *call_conf_try(void);
+
 /* --config was given. */
 void call_use_config(const char *path);
 

@@ -1,8 +1,9 @@
 /* check.c - `rota check`: translate a script as the gate would, and show what comes of it: tables, the plan as JSON, or a
  * graph.
  *
- * No gate is asked, so what only the database knows (partitions, accounts, other jobs) is not checked. Exits with EXIT_REFUSED
- * where the script would be refused; each refusal then is a line on standard error: FILE:LINE: --option: what is wrong. */
+ * Where an instance answers, its limits and partitions count as they would for a submission; without one the built-in limits, which is
+ * then said. Accounts, rights and other jobs are looked at by a submission only. Exits with EXIT_REFUSED where the script would be
+ * refused; each refusal then is a line on standard error: FILE:LINE: --option: what is wrong. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,8 +291,24 @@ static void plan_print(const json_t *plan, const struct check_line *line)
 	json_decref(names);
 }
 
+/* What the instance allows and has, for translate_limits_free. */
+static struct translate_limits limits_here(void)
+{
+	struct translate_limits limits = translate_limits_default;
+	const struct conf *conf = call_conf_try();
+	json_t *answer = NULL;
+	struct err e = {0};
+	if (conf && call_try(conf, "limits", NULL, &answer, &e) && translate_limits_read(answer, &limits, &e)) {
+		json_decref(answer);
+		return limits;
+	}
+	fputs("rota: no instance answers, so its limits and partitions were not looked at\n", stderr);
+	json_decref(answer);
+	return translate_limits_default;
+}
+
 /* The plan of a script, NULL after the problems were printed. */
-static json_t *translate(const struct check_line *line, const char *script, size_t size)
+static json_t *translate(const struct check_line *line, const char *script, size_t size, const struct translate_limits *limits)
 {
 	int count = (int)json_array_size(line->options);
 	const char **options = xcalloc((size_t)count + 1, sizeof *options), *home = getenv("HOME");
@@ -311,7 +328,7 @@ static json_t *translate(const struct check_line *line, const char *script, size
 					    .umask = (int)mask & 0777,
 					    .home = home && home[0] == '/' ? home : NULL,
 					    .now = (int64_t)time(NULL)};
-	json_t *plan = translate_script(&request, &translate_limits_default, &problems);
+	json_t *plan = translate_script(&request, limits, &problems);
 	if (!plan)
 		problems_print(name, &problems);
 	translate_problems_free(&problems);
@@ -327,8 +344,9 @@ int verb_check(int argc, char **argv)
 	size_t size;
 	line.options = json_array();
 	line.script = submit_options_script(verb_find("check"), line.options, argc, argv, own_option, &line);
-	char *script = submit_options_read(line.script, translate_limits_default.script_bytes + 1, &size, &e);
-	json_t *plan = script ? translate(&line, script, size) : NULL;
+	struct translate_limits limits = limits_here();
+	char *script = submit_options_read(line.script, limits.script_bytes + 1, &size, &e);
+	json_t *plan = script ? translate(&line, script, size, &limits) : NULL;
 	if (!script)
 		call_error(&e);
 	if (plan)
@@ -336,6 +354,7 @@ int verb_check(int argc, char **argv)
 	int status = plan ? EXIT_OK : EXIT_REFUSED;
 	json_decref(plan);
 	json_decref(line.options);
+	translate_limits_free(&limits);
 	free(script);
 	return status;
 }

@@ -186,6 +186,13 @@ true'
 	[[ $output == digraph* ]]
 	run -1 rota check --time=never "$BATS_TEST_TMPDIR/job.sh"
 	[[ $output == *"--time"* ]]
+	# With the instance's own nodes and partitions; without an instance that is said.
+	run -1 rota check --nodes=500 "$BATS_TEST_TMPDIR/job.sh"
+	[[ $output == *"--nodes"*500* ]]
+	run -1 rota check --partition=nosuch "$BATS_TEST_TMPDIR/job.sh"
+	[[ $output == *nosuch* ]]
+	ROTA_HOME=$BATS_TEST_TMPDIR/none run -0 rota check --nodes=500 "$BATS_TEST_TMPDIR/job.sh"
+	[[ $output == *"no instance answers"* ]]
 }
 
 @test "an array names its elements where one is meant" {

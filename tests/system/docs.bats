@@ -55,12 +55,13 @@ blocks() {
 }
 
 @test "every script on a page is accepted" {
+	# As by an instance that has room for it: the one here is small.
 	count=0
 	for page in README.md docs/submitting.md; do
 		while IFS= read -r -d '' script; do
 			[[ $script == '#!'* ]] || continue
 			printf '%s' "$script" >script.sh
-			rota check script.sh || { cat script.sh; false; }
+			ROTA_HOME=$BATS_TEST_TMPDIR/none rota check script.sh || { cat script.sh; false; }
 			count=$((count + 1))
 		done < <(blocks "$page" sh)
 	done
