@@ -98,6 +98,8 @@ static void job_print(const json_t *job)
 	line_print("Script", format_text(job, "script_name"));
 	line_print("Folder", format_text(job, "workdir"));
 	line_print("Comment", format_text(job, "comment"));
+	line_print("Mail to", format_text(job, "mail_user"));
+	line_print("Mail on", format_text(job, "mail_type"));
 }
 
 /* "mesh, input:any": what a step is after, or kept with. */

@@ -90,6 +90,10 @@ begin
 		if found then
 			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'nodelist'), 'nodelist', format('partition "%s" has no node "%s"', v_part.partition, v_fit.name), null);
 		end if;
+		select x.name into v_fit from jsonb_array_elements_text(v_step.exclude) x (name) where not exists (select from node n where n.name = x.name) limit 1;
+		if found then
+			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'exclude'), 'exclude', format('there is no node "%s"', v_fit.name), null);
+		end if;
 		if jsonb_array_length(v_step.exclude) > 0 then
 			select count(*) as nodes into v_fit
 			from partition_node pn join node n on n.node_id = pn.node_id
