@@ -98,7 +98,9 @@ void db_leave(struct db *db)
 	for (int i = 0; i < db->channel_count; i++)
 		free(db->channels[i]);
 	free(db->channels);
-	free(db->conninfo);
+	for (int i = 0; i < db->place_count; i++)
+		free(db->places[i]);
+	free(db->places);
 	free(db);
 }
 
@@ -112,23 +114,55 @@ static void conn_error(const PGconn *conn, struct err *e)
 	strcpy(e->code, "08006");
 }
 
+/* The next attempt: at once at the next host; after a round of all of them with a pause, which grows. Each daemon takes a part of
+ * it at random, so that a server that comes back does not meet all of them in the same moment. */
+static void db_again(struct db *db)
+{
+	struct timeval wait = {0, 0};
+	if (db->tried % db->place_count == 0) {
+		uint16_t part;
+		evutil_secure_rng_get_bytes(&part, sizeof part);
+		wait.tv_usec = (db->backoff_ms / 2 + db->backoff_ms * part / 2 / UINT16_MAX) * 1000;
+		db->backoff_ms = db->backoff_ms * 2 < DB_BACKOFF_MOST_MS ? db->backoff_ms * 2 : DB_BACKOFF_MOST_MS;
+	}
+	evtimer_add(db->connect, &wait);
+}
+
+/* Tell why, unless that was told already. */
+static void db_tell(struct db *db, const struct err *e)
+{
+	if (strcmp(db->told, e->message) == 0)
+		return;
+	snprintf(db->told, sizeof db->told, "%s", e->message);
+	db->watcher->down(db, e, db->watcher->arg);
+}
+
+/* This host cannot be had; when none of them can, that is told. */
+static void db_failed(struct db *db, const struct err *e)
+{
+	struct err all = *e;
+	size_t length = strlen(db->failed);
+	snprintf(db->failed + length, sizeof db->failed - length, "%s%s", length ? "; " : "", e->message);
+	db->place = (db->place + 1) % db->place_count;
+	if (++db->tried % db->place_count > 0)
+		return;
+	snprintf(all.message, sizeof all.message, "%s", db->failed);
+	db->failed[0] = '\0';
+	db_tell(db, &all);
+}
+
 void db_lost(struct db *db, const struct err *e)
 {
 	bool was_up = db->state == DB_UP || db->state == DB_BROKEN;
 	db_disconnect(db);
 	db->state = DB_DOWN;
 	queue_fail(db, &db->sent, e);
-	if (db->state == DB_CLOSED)
-		return;
-	if (was_up || strcmp(db->told, e->message) != 0) {
-		snprintf(db->told, sizeof db->told, "%s", e->message);
-		db->watcher->down(db, e, db->watcher->arg);
-	}
-	if (db->state == DB_CLOSED)
-		return;
-	struct timeval wait = {db->backoff_ms / 1000, db->backoff_ms % 1000 * 1000};
-	evtimer_add(db->connect, &wait);
-	db->backoff_ms = db->backoff_ms * 2 < DB_BACKOFF_MOST_MS ? db->backoff_ms * 2 : DB_BACKOFF_MOST_MS;
+	if (db->state != DB_CLOSED && was_up)
+		db_tell(db, e);
+	else if (db->state != DB_CLOSED)
+		db_failed(db, e);
+	if (db->state != DB_CLOSED)
+		db_again(db);
 }
 
 void db_lost_conn(struct db *db)
@@ -247,7 +281,8 @@ static void db_answer_oldest(struct db *db)
 		err_set(&e, "the database gave no answer");
 	else if (!good)
 		result_error(call->result, &e);
-	if (db->state == DB_UP && strcmp(e.code, "0A000") == 0) { /* the database was upgraded: what is prepared fits no more */
+	/* The database was upgraded, and what is prepared fits no more; or this server is not the primary any more. */
+	if (db->state == DB_UP && (strcmp(e.code, "0A000") == 0 || strcmp(e.code, "25006") == 0)) {
 		db->state = DB_BROKEN;
 		event_active(db->deferred, 0, 0);
 	}
@@ -324,7 +359,10 @@ struct db *db_open(struct event_base *base, const char *conninfo, enum api_user 
 	struct timeval now = {0, 0};
 	struct db *db = xcalloc(1, sizeof *db);
 	db->base = base;
-	db->conninfo = xstrdup(conninfo);
+	for (char *place; (place = db_conninfo_place(conninfo, db->place_count));) {
+		db->places = xrealloc(db->places, (size_t)(db->place_count + 1) * sizeof *db->places);
+		db->places[db->place_count++] = place;
+	}
 	db->user = user;
 	db->watcher = watcher;
 	db->backoff_ms = DB_BACKOFF_FIRST_MS;

@@ -2,7 +2,8 @@
  *
  * Non-blocking and pipelined: each call is sent with one sync behind it and answered first in, first out. What C may call
  * stands in api.def; each is prepared at connect, so a daemon that does not fit its database finds out before it serves. A lost
- * connection fails every call under way and reconnects by itself (50 ms, doubling to 2 s); nothing is sent twice. */
+ * connection fails every call under way and reconnects by itself; nothing is sent twice. Where the connection string names several
+ * hosts they are tried in turn, each for connect_timeout at the most, with a pause after each round (50 ms, doubling to 500 ms). */
 #ifndef ROTA_DB_H
 #define ROTA_DB_H
 
@@ -35,8 +36,12 @@ struct db_watcher {
 	void *arg;
 };
 
-/* The connection string of a program: the configured one with its role and name put in; malloc'ed. */
+/* The connection string of a program: the configured one with its role and name put in, and with what a daemon needs where it
+ * says nothing of that: a server that can be written to, and a dead one noticed; malloc'ed. */
 char *db_conninfo(const struct conf *conf, const char *role, const char *application);
+
+/* The same for people: where the configured one wants a server that can be written to, the primary, whatever they may do there. */
+char *db_conninfo_reader(const struct conf *conf, const char *role);
 
 /* Begin to connect. `channels` is NULL-terminated and may be empty; LISTEN is sent before `up`. The caller keeps `watcher`. */
 struct db *db_open(struct event_base *base, const char *conninfo, enum api_user user, const char *const *channels,

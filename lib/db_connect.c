@@ -1,11 +1,13 @@
 /* db_connect.c - the way up: connect without blocking, prepare what api.def names for this user, listen, then `up`.
  *
  * Called by the event loop alone, first from db_open's timer and again after each loss. What always holds: the socket is watched
- * through `read` only (while connecting) until it is prepared. libpq resolves host names by waiting: where that may take long,
- * the connection string should say hostaddr. */
+ * through `read` only (while connecting) until it is prepared; one attempt is one host's and has an end in time, which is ours to
+ * keep: libpq's connect_timeout does nothing for who does not wait. So a host that swallows everything does not hide the next one.
+ * libpq resolves host names by waiting: where that may take long, the connection string should say hostaddr. */
 #include "lib/db_inside.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/log.h"
@@ -30,7 +32,9 @@ static void on_prepared(struct db *db, PGresult *result, const struct err *e, vo
 	}
 	db->state = DB_UP;
 	db->backoff_ms = DB_BACKOFF_FIRST_MS;
-	db->told[0] = '\0';
+	db->tried = 0;
+	db->told[0] = db->failed[0] = '\0';
+	evtimer_del(db->connect);
 	db->watcher->up(db, db->watcher->arg);
 }
 
@@ -79,32 +83,60 @@ static void on_connecting(evutil_socket_t fd, short what, void *arg);
 /* libpq wants to read or write: the socket may be another one each time. */
 static void connect_wait(struct db *db, short what)
 {
-	struct timeval limit = {CONNECT_SECONDS, 0};
 	db->read = event_new(db->base, PQsocket(db->conn), what, on_connecting, db);
-	if (!db->read || event_add(db->read, &limit) < 0)
+	if (!db->read || event_add(db->read, NULL) < 0)
 		die("no event for the database connection");
 }
 
 static void on_connecting(evutil_socket_t fd, short what, void *arg)
 {
-	(void)fd;
+	(void)fd, (void)what;
 	struct db *db = arg;
-	struct err e;
 	db_enter(db);
 	event_free(db->read);
 	db->read = NULL;
-	PostgresPollingStatusType status = what & EV_TIMEOUT ? PGRES_POLLING_FAILED : PQconnectPoll(db->conn);
+	PostgresPollingStatusType status = PQconnectPoll(db->conn);
 	if (status == PGRES_POLLING_OK)
 		db_prepare(db);
 	else if (status == PGRES_POLLING_READING || status == PGRES_POLLING_WRITING)
 		connect_wait(db, status == PGRES_POLLING_READING ? EV_READ : EV_WRITE);
-	else if (what & EV_TIMEOUT) {
-		err_set(&e, "database connection: no answer within %d seconds", (int)CONNECT_SECONDS);
-		strcpy(e.code, "08006");
-		db_lost(db, &e);
-	} else
+	else
 		db_lost_conn(db);
 	db_leave(db);
+}
+
+/* How long an attempt may take, until everything is prepared. */
+static int connect_seconds(PGconn *conn)
+{
+	PQconninfoOption *options = PQconninfo(conn);
+	int seconds = 0;
+	for (const PQconninfoOption *o = options; o && o->keyword; o++)
+		if (strcmp(o->keyword, "connect_timeout") == 0 && o->val)
+			seconds = atoi(o->val);
+	PQconninfoFree(options);
+	return seconds > 0 ? seconds : CONNECT_SECONDS;
+}
+
+static void connect_start(struct db *db)
+{
+	db->state = DB_CONNECTING;
+	db->conn = PQconnectStart(db->places[db->place]);
+	if (!db->conn || PQstatus(db->conn) == CONNECTION_BAD) {
+		db_lost_conn(db);
+		return;
+	}
+	struct timeval limit = {connect_seconds(db->conn), 0};
+	evtimer_add(db->connect, &limit);
+	connect_wait(db, EV_WRITE);
+}
+
+static void connect_late(struct db *db)
+{
+	struct err e;
+	const char *host = PQhost(db->conn);
+	err_set(&e, "database connection: no answer from \"%s\" within %d seconds", host ? host : "", connect_seconds(db->conn));
+	strcpy(e.code, "08006");
+	db_lost(db, &e);
 }
 
 void db_on_connect(evutil_socket_t fd, short what, void *arg)
@@ -112,11 +144,9 @@ void db_on_connect(evutil_socket_t fd, short what, void *arg)
 	(void)fd, (void)what;
 	struct db *db = arg;
 	db_enter(db);
-	db->state = DB_CONNECTING;
-	db->conn = PQconnectStart(db->conninfo);
-	if (db->conn && PQstatus(db->conn) != CONNECTION_BAD)
-		connect_wait(db, EV_WRITE);
+	if (db->state == DB_DOWN)
+		connect_start(db);
 	else
-		db_lost_conn(db);
+		connect_late(db);
 	db_leave(db);
 }

@@ -1,13 +1,25 @@
-/* db_conninfo.c - the connection string of one program, from the configured one.
+/* db_conninfo.c - the connection string of one program, from the configured one; and of one host, from one that names several.
  *
- * Called by each daemon's main and by the client's verbs that open SQL. What always holds: whatever the configured string says
- * of user and application_name, ours stand in the result; a string that libpq cannot read is handed on, so that connecting says
- * what is wrong with it. */
-#include "lib/db.h"
+ * Called by each daemon's main, by the client's verbs that open SQL, and by db.c. What always holds: whatever the configured string
+ * says of user and application_name, ours stand in the result; what else it says stands there, too; a string that libpq cannot
+ * read is handed on, so that connecting says what is wrong with it. */
+#include "lib/db_inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct setting {
+	const char *keyword, *value;
+};
+
+/* A daemon writes. It notices a server that is gone without a word within half a minute, also with a call under way: the system's
+ * own patience is hours. These two say nothing of Unix sockets. */
+static const struct setting daemon_defaults[] = {
+	{"target_session_attrs", "read-write"}, {"keepalives_idle", "10"},
+	{"keepalives_interval", "5"},		{"keepalives_count", "3"},
+	{"tcp_user_timeout", "25000"},		{NULL, NULL},
+};
 
 /* " keyword='value'", quoted as libpq wants it. */
 static void conninfo_add(FILE *out, const char *keyword, const char *value)
@@ -21,23 +33,115 @@ static void conninfo_add(FILE *out, const char *keyword, const char *value)
 	fputc('\'', out);
 }
 
-char *db_conninfo(const struct conf *conf, const char *role, const char *application)
+static FILE *conninfo_open(char **text, size_t *size)
 {
-	PQconninfoOption *options = PQconninfoParse(conf->database_conninfo, NULL);
-	if (!options)
-		return xstrdup(conf->database_conninfo);
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out = open_memstream(text, size);
 	if (!out)
 		die("out of memory for a connection string");
-	for (const PQconninfoOption *o = options; o->keyword; o++)
-		if (o->val && strcmp(o->keyword, "user") != 0 && strcmp(o->keyword, "application_name") != 0)
-			conninfo_add(out, o->keyword, o->val);
-	conninfo_add(out, "user", role);
-	conninfo_add(out, "application_name", application);
+	return out;
+}
+
+static void conninfo_close(FILE *out, PQconninfoOption *options)
+{
 	if (fclose(out) != 0)
 		die("out of memory for a connection string");
 	PQconninfoFree(options);
+}
+
+static const char *option_value(const PQconninfoOption *options, const char *keyword)
+{
+	for (const PQconninfoOption *o = options; o->keyword; o++)
+		if (strcmp(o->keyword, keyword) == 0 && o->val && *o->val)
+			return o->val;
+	return NULL;
+}
+
+/* The first of these settings with this keyword, NULL: none. */
+static const struct setting *setting_find(const struct setting *settings, const char *keyword)
+{
+	for (; settings->keyword; settings++)
+		if (strcmp(settings->keyword, keyword) == 0)
+			return settings;
+	return NULL;
+}
+
+/* The configured string with `ours` instead of what it says of these. */
+static char *conninfo_make(const char *conninfo, PQconninfoOption *options, const struct setting *ours)
+{
+	if (!options)
+		return xstrdup(conninfo);
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = conninfo_open(&text, &size);
+	for (const PQconninfoOption *o = options; o->keyword; o++)
+		if (o->val && !setting_find(ours, o->keyword))
+			conninfo_add(out, o->keyword, o->val);
+	for (; ours->keyword; ours++)
+		conninfo_add(out, ours->keyword, ours->value);
+	conninfo_close(out, options);
+	return text;
+}
+
+char *db_conninfo(const struct conf *conf, const char *role, const char *application)
+{
+	PQconninfoOption *options = PQconninfoParse(conf->database_conninfo, NULL);
+	struct setting ours[8] = {{"user", role}, {"application_name", application}};
+	int count = 2;
+	for (const struct setting *d = daemon_defaults; options && d->keyword; d++)
+		if (!option_value(options, d->keyword))
+			ours[count++] = *d;
+	return conninfo_make(conf->database_conninfo, options, ours);
+}
+
+char *db_conninfo_reader(const struct conf *conf, const char *role)
+{
+	PQconninfoOption *options = PQconninfoParse(conf->database_conninfo, NULL);
+	const char *wanted = options ? option_value(options, "target_session_attrs") : NULL;
+	struct setting ours[3] = {{"user", role}};
+	if (wanted && strcmp(wanted, "read-write") == 0)
+		ours[1] = (struct setting){"target_session_attrs", "primary"};
+	return conninfo_make(conf->database_conninfo, options, ours);
+}
+
+/* The part of a list, "a,b,c", at `place`; the only one of a list of one. False behind the end. */
+static bool list_part(const char *list, int place, const char **part, int *length)
+{
+	bool only = !strchr(list, ',');
+	for (; place > 0 && !only; place--) {
+		list = strchr(list, ',');
+		if (!list)
+			return false;
+		list++;
+	}
+	*part = list;
+	*length = (int)strcspn(list, ",");
+	return true;
+}
+
+char *db_conninfo_place(const char *conninfo, int place)
+{
+	static const char *const lists[] = {"host", "hostaddr", "port"};
+	PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
+	const char *hosts = options ? option_value(options, "hostaddr") : NULL, *part = "";
+	int length = 0;
+	if (options && !hosts)
+		hosts = option_value(options, "host");
+	bool single = !hosts || !strchr(hosts, ',');
+	if (single || !list_part(hosts, place, &part, &length)) {
+		PQconninfoFree(options);
+		return single && place == 0 ? xstrdup(conninfo) : NULL;
+	}
+	struct setting ours[4] = {0};
+	char *values[3] = {0};
+	for (int i = 0, count = 0; i < 3; i++) {
+		const char *list = option_value(options, lists[i]);
+		if (!list || !list_part(list, place, &part, &length))
+			continue;
+		values[i] = xstrndup(part, (size_t)length);
+		ours[count++] = (struct setting){lists[i], values[i]};
+	}
+	char *text = conninfo_make(conninfo, options, ours);
+	for (int i = 0; i < 3; i++)
+		free(values[i]);
 	return text;
 }

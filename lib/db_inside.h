@@ -4,7 +4,7 @@
 
 #include "lib/db.h"
 
-enum { DB_BACKOFF_FIRST_MS = 50, DB_BACKOFF_MOST_MS = 2000 };
+enum { DB_BACKOFF_FIRST_MS = 50, DB_BACKOFF_MOST_MS = 500 };
 
 struct db_function {
 	const char *name, *parameters; /* as in api.def */
@@ -29,7 +29,9 @@ enum db_state { DB_DOWN, DB_CONNECTING, DB_PREPARING, DB_UP, DB_BROKEN, DB_CLOSE
 
 struct db {
 	struct event_base *base;
-	char *conninfo;
+	char **places; /* a connection string for each host that the configured one names */
+	int place_count, place;
+	int tried; /* places without success since the last pause */
 	enum api_user user;
 	const struct db_watcher *watcher;
 	char **channels;
@@ -37,11 +39,12 @@ struct db {
 	PGconn *conn;
 	enum db_state state;
 	struct event *read, *write; /* of conn's socket */
-	struct event *connect;	    /* timer: next attempt */
+	struct event *connect;	    /* timer: next attempt; while connecting, the end of this one */
 	struct event *deferred;	    /* something to tell that db_call found out */
 	struct db_queue sent, unsent;
 	int backoff_ms;
-	char told[512]; /* the last reason given to `down` */
+	char failed[512]; /* why each place of this round failed */
+	char told[512];	  /* the last reason given to `down` */
 	int depth;	/* event handlers on the stack: db_close waits for the last */
 };
 
@@ -56,6 +59,9 @@ void db_lost_conn(struct db *db); /* with libpq's own words */
 /* Close what was sent with a sync; `answer` is called when it comes. */
 void db_send_end(struct db *db, bool sent, db_answer *answer, void *arg);
 bool db_send_listen(struct db *db, const char *channel);
+
+/* The connection string of the host at `place` alone, malloc'ed; NULL behind the last. */
+char *db_conninfo_place(const char *conninfo, int place);
 
 void db_on_socket(evutil_socket_t fd, short what, void *arg);  /* connected: answers, bells, room to send */
 void db_on_connect(evutil_socket_t fd, short what, void *arg); /* time for the next attempt */

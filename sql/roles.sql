@@ -19,6 +19,24 @@ comment on role rota_admin is 'Reads everything but scripts and environments, an
 alter role rota_analyst set statement_timeout = '5min';
 alter role rota_analyst set idle_in_transaction_session_timeout = '1min';
 alter role rota_analyst set default_transaction_read_only = on;
+-- A daemon that is gone without a word (its machine lost power, the network was cut) is noticed within half a minute, also in the
+-- middle of a call, and with its session go its locks.
+do $$
+declare
+	v_role text;
+begin
+	foreach v_role in array array['rota_jobmgr', 'rota_node', 'rota_nodemgr'] loop
+		execute format('alter role %I set tcp_keepalives_idle = 10', v_role);
+		execute format('alter role %I set tcp_keepalives_interval = 5', v_role);
+		execute format('alter role %I set tcp_keepalives_count = 3', v_role);
+		execute format('alter role %I set tcp_user_timeout = 25000', v_role);
+		execute format('alter role %I set client_connection_check_interval = 1000', v_role);
+		-- By this the database knows for how long a client has been silent (api.leader_claim, api.session_judge).
+		execute format('alter role %I set track_activities = on', v_role);
+		execute format('grant %I to rota_owner', v_role);
+	end loop;
+end $$;
+grant pg_read_all_stats to rota_owner;
 -- Who may come into the database, and what for: nobody but these by default, and nobody to make things.
 do $$
 begin
@@ -27,7 +45,7 @@ begin
 	execute format('grant connect on database %I to rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin', current_database());
 end $$;
 revoke create on schema public from public;
--- What any login could do by itself, analysts too: hold the lock by which a leader leads, fill the disk with large objects.
+-- What any login could do by itself, analysts too: hold locks that nobody sees, fill the disk with large objects.
 do $$
 declare
 	v_one record;

@@ -13,6 +13,7 @@
 #include "bin/rota/call.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
+#include "lib/db.h"
 
 /* Everything but these is psql's. */
 const struct verb_option sql_options[] = {
@@ -65,7 +66,7 @@ int verb_sql(int argc, char **argv)
 	arguments[count++] = "psql";
 	arguments[count++] = "-d";
 	runs = runs_instance(conf);
-	conninfo = xasprintf("%s user=%s", conf->database_conninfo, runs ? "rota_admin" : words_me());
+	conninfo = db_conninfo_reader(conf, runs ? "rota_admin" : words_me());
 	if (!runs && lacks_login(conninfo)) {
 		free(conninfo);
 		free(arguments);

@@ -1,7 +1,9 @@
 /* lead.c - win leadership, run passes while it lasts, let it go.
  *
- * jobmgrd's main opens it. What always holds: the advisory lock of the leader lives on this connection, so who leads has a
+ * jobmgrd's main opens it. What always holds: the database knows the leader by this connection, so who leads has a
  * connection, and who loses it leads no more; a lost term takes with it everything that passes found; one pass runs at a time.
+ * Every beat claims, the leader's too: that is how it lives, and how one that was frozen hears that another one leads. Whether
+ * it hears in time matters to nobody: the database refuses what carries an old term (sql/schedule/leader.sql).
  *
  * Why it never spins: a pass follows another one at once only because that one moved a step out of `pending` (there are finitely
  * many), or because a bell rang or a start was left over. Where that goes on but passes move nothing, each keeps a little more
@@ -22,8 +24,10 @@
 #include "lib/log.h"
 
 enum {
-	LEAD_BEAT = 1,	      /* seconds between claims */
-	LEAD_HEARTBEAT = 10,  /* beats between registrations */
+	LEAD_BEAT = 250,      /* milliseconds between claims */
+	LEAD_JUDGE = 10,      /* beats between looks at other daemons' sessions */
+	LEAD_HEARTBEAT = 40,  /* beats between registrations */
+	LEAD_SILENCE = 10,    /* seconds for which a session may keep a transaction open and be silent */
 	LEAD_TRIES = 3,	      /* repetitions at once after a refusal of the database */
 	LEAD_DELAY_MOST = 30, /* seconds between tries at the most */
 	LEAD_PLAN_LATE = 300, /* milliseconds until a plan that was found too soon is looked at again */
@@ -38,7 +42,7 @@ struct lead {
 	struct db *db;
 	struct db_watcher watcher;
 	struct lead_pass *pass;
-	struct event *beat;  /* every second: claim, register */
+	struct event *beat;  /* claim, judge, register */
 	struct event *alarm; /* the next pass */
 	void (*changed)(bool leader, void *arg);
 	void *arg;
@@ -112,6 +116,12 @@ static void lead_drop(struct lead *lead, const char *why)
 	lead_pass_forget(lead->pass);
 }
 
+/* The connection was lost: `down` comes next and says so. */
+static bool is_loss(const struct err *e)
+{
+	return strncmp(e->code, "08", 2) == 0;
+}
+
 static void pass_failed(struct lead *lead, const struct err *e)
 {
 	int delay;
@@ -120,7 +130,7 @@ static void pass_failed(struct lead *lead, const struct err *e)
 		lead_drop(lead, e->message);
 		return;
 	}
-	if (strncmp(e->code, "08", 2) == 0) /* `down` comes next */
+	if (is_loss(e))
 		return;
 	lead->apart = ++lead->failures >= LEAD_TRIES;
 	if (lead_pass_is_stale(e->code) && lead->failures <= LEAD_TRIES) {
@@ -158,30 +168,63 @@ static void pass_ended(const struct lead_outcome *outcome, void *arg)
 
 /* leadership */
 
-static void claim_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+static void lead_win(struct lead *lead, int64_t term)
 {
-	struct lead *lead = arg;
-
-	(void)db;
-	lead->claiming = false;
-	if (!result) {
-		log_error("leadership could not be claimed: %s %s", e->code, e->message);
-		return;
-	}
-	if (PQntuples(result) != 1 || PQgetisnull(result, 0, 0))
-		return; /* somebody else leads */
-	lead->term = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
-	log_info("leader of term %lld", (long long)lead->term);
+	lead->term = term;
+	log_info("leader of term %lld", (long long)term);
 	lead->changed(true, lead->arg);
 	lead_sleep(lead, 0);
 }
 
+static void claim_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead *lead = arg;
+	int64_t term = 0;
+
+	(void)db;
+	lead->claiming = false;
+	if (!result) {
+		if (!is_loss(e))
+			log_error("leadership could not be claimed: %s %s", e->code, e->message);
+		return;
+	}
+	if (PQntuples(result) == 1 && !PQgetisnull(result, 0, 0))
+		term = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+	if (lead->term && term != lead->term)
+		lead_drop(lead, "another jobmgrd leads");
+	if (term && term != lead->term)
+		lead_win(lead, term);
+}
+
+/* Who leads claims as well. Who was deposed in the middle of a pass waits for its end: passes do not run side by side. */
 static void lead_claim(struct lead *lead)
 {
-	if (lead->term || lead->claiming || lead_pass_is_running(lead->pass))
+	char lease[16];
+
+	if (lead->claiming || (!lead->term && lead_pass_is_running(lead->pass)))
 		return;
 	lead->claiming = true;
-	db_call(lead->db, API_leader_claim, (struct db_param[]){{"schedule", -1}}, 1, claim_came, lead);
+	snprintf(lease, sizeof lease, "%d", lead->conf->schedule_lease);
+	db_call(lead->db, API_leader_claim, (struct db_param[]){{"schedule", -1}, {lease, -1}}, 2, claim_came, lead);
+}
+
+static void judge_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	(void)db;
+	(void)arg;
+	if (!result && !is_loss(e))
+		log_warning("the sessions of the database could not be judged: %s %s", e->code, e->message);
+	for (int i = 0; result && i < PQntuples(result); i++)
+		log_warning("%s was silent in the middle of a call for %d s: its session was ended", PQgetvalue(result, i, 0),
+			    LEAD_SILENCE);
+}
+
+static void lead_judge(struct lead *lead)
+{
+	char silence[16];
+
+	snprintf(silence, sizeof silence, "%d", LEAD_SILENCE);
+	db_call(lead->db, API_session_judge, (struct db_param[]){{silence, -1}}, 1, judge_came, lead);
 }
 
 static void register_came(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -210,7 +253,9 @@ static void lead_beat(evutil_socket_t fd, short what, void *arg)
 	if (!db_is_up(lead->db))
 		return;
 	lead_claim(lead);
-	if (++lead->beats % LEAD_HEARTBEAT == 0)
+	if (++lead->beats % LEAD_JUDGE == 0)
+		lead_judge(lead);
+	if (lead->beats % LEAD_HEARTBEAT == 0)
 		lead_register(lead);
 }
 
@@ -246,7 +291,7 @@ struct lead *lead_open(struct event_base *base, const struct conf *conf, const c
 		       const struct seal_sign_key *sign, void (*changed)(bool leader, void *arg), void *arg)
 {
 	static const char *const channels[] = {"rota_schedule", NULL};
-	struct timeval often = {.tv_sec = LEAD_BEAT};
+	struct timeval often = {.tv_usec = LEAD_BEAT * 1000};
 	struct lead *lead = xcalloc(1, sizeof *lead);
 	char *application = xasprintf("jobmgrd %s", name), *conninfo = db_conninfo(conf, "rota_jobmgr", application);
 

@@ -2,9 +2,9 @@ create function api.instance_status(p_uid int, p_user text, p_request jsonb) ret
 language sql stable security definer set search_path = rota, pg_temp as $$
 	with process as (
 		select d.*, b.pid is not null as connected,
-			-- The leader's connection says by its application name whose it is; of one that is gone nothing is led.
-			exists (select from leader l join pg_stat_activity x on l.holder = x.application_name || ' ' || x.pid
-				where x.pid = d.backend_pid or (d.role = 'jobmgrd' and x.application_name = b.application_name)) as leader
+			-- Each jobmgrd registers on the connection on which it leads.
+			d.role = 'jobmgrd' and api.leader_lives()
+				and exists (select from leader l where l.backend_pid = d.backend_pid and l.backend_start <= d.seen_at) as leader
 		from daemon d
 		left join pg_stat_activity b on b.pid = d.backend_pid and b.usename like 'rota\_%'
 	)

@@ -131,12 +131,6 @@ begin
 end $$;
 comment on function api.why_step(bigint, int) is 'All that keeps a waiting step from starting. Internal.';
 
-create function api.leader_lives() returns boolean
-language sql stable set search_path = rota, pg_temp as $$
-	select exists (select from leader l join pg_stat_activity x on l.holder = x.application_name || ' ' || x.pid);
-$$;
-comment on function api.leader_lives() is 'Whether the session that became leader last is still there. Internal.';
-
 create function api.why_ended(p_step rota.step, p_own boolean) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	select api.why_row('ended', concat_ws(', ', format('%s at %s', p_step.state, to_char(p_step.ended_at, 'YYYY-MM-DD HH24:MI:SS')),

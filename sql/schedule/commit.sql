@@ -1,7 +1,9 @@
+-- What the leader writes. It waits for nobody's locks for long: a pass that gives up is repeated, and in between the leader says
+-- that it lives and sees who holds them (api.session_judge).
 -- The whole decision of a pass in one transaction: states, attempts, allocations, orders, bells.
 create function api.schedule_commit(p_term bigint, p_starts jsonb, p_orders jsonb)
 returns table (job_id bigint, step_id int, attempt int)
-language plpgsql security definer set search_path = rota, pg_temp as $$
+language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_jobs bigint[];
@@ -96,7 +98,7 @@ comment on function api.schedule_commit(bigint, jsonb, jsonb) is
 	'Start steps as decided and send their signed orders; answers those really started. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
 
 create function api.schedule_refuse(p_term bigint, p_jobs bigint[], p_steps int[], p_reasons text[]) returns void
-language plpgsql security definer set search_path = rota, pg_temp as $$
+language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
 begin
 	perform api.leader_check(p_term);
 	perform api.job_lock(p_jobs);
@@ -117,7 +119,7 @@ end $$;
 comment on function api.schedule_refuse(bigint, bigint[], int[], text[]) is 'End steps whose authenticator does not fit what is stored: they are not run.';
 
 create function api.schedule_plan(p_term bigint, p_plan jsonb) returns void
-language plpgsql security definer set search_path = rota, pg_temp as $$
+language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
 begin
 	perform api.leader_check(p_term);
 	with said as (
@@ -138,7 +140,7 @@ end $$;
 comment on function api.schedule_plan(bigint, jsonb) is 'Replace the plan by what this pass expects; rows that say the same stay untouched.';
 
 create function api.schedule_tick(p_term bigint) returns table (now double precision, next_at double precision)
-language plpgsql security definer set search_path = rota, pg_temp as $$
+language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
 declare
 	v_due bigint[];
 	v_one record;

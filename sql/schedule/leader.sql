@@ -1,19 +1,63 @@
-create function api.leader_claim(p_name text) returns bigint
+-- One jobmgrd schedules. Two questions, two answers, and neither leans on the other:
+--
+-- Can two of them commit? No: leader_check takes a share lock on the leader's row in the transaction of each decision, and a claim
+-- changes that row. So a claim waits for no decision and passes none by: either it finds the row free, and every later check of
+-- the old term finds no row, or it finds it locked and claims nothing. What was read, and when, and what froze between, is no part
+-- of this.
+--
+-- When may another one lead? When the session that leads is gone (its jobmgrd was killed, its database restarted or replaced), or
+-- has waited for its client for longer than the lease: the server itself keeps the time since which it waits, by one clock, so
+-- nothing is written to stay leader, and nothing has to be replicated to show that one lives. Each jobmgrd calls leader_claim
+-- every quarter of a second; for the leader, to call is to live. A session at work is not silent: then the database is slow, and
+-- another leader would be no quicker.
+create function api.leader_silence(p_leader rota.leader) returns interval
+language sql stable set search_path = rota, pg_temp as $$
+	-- A client that is hung has sent nothing (the session waits to read), or reads nothing (it waits to write). A clock that was
+	-- set back makes nobody alive.
+	select case when x.wait_event_type = 'Client' then greatest(d.since, -d.since) else interval '0' end
+	from pg_stat_get_activity(p_leader.backend_pid) x
+	cross join lateral (select clock_timestamp() - x.state_change as since) d
+	where p_leader.backend_pid is not null and x.backend_start = p_leader.backend_start;
+$$;
+comment on function api.leader_silence(rota.leader) is 'For how long the leader''s session has waited for its jobmgrd; null: that session is gone. Internal.';
+
+create function api.leader_lives() returns boolean
+language sql stable set search_path = rota, pg_temp as $$
+	select exists (select from leader l where l.name = 'schedule' and api.leader_silence(l) <= l.lease);
+$$;
+comment on function api.leader_lives() is 'Whether somebody leads: its session is there and not silent. Internal.';
+
+create function api.leader_claim(p_name text, p_lease_s int) returns bigint
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_term bigint;
+	v_leader leader;
+	v_start timestamptz := (select x.backend_start from pg_stat_get_activity(pg_backend_pid()) x);
 begin
-	-- The lock lives and dies with the session, so there is never a leader without a connection; the term tells old from new.
-	if not pg_try_advisory_lock(hashtext('rota leader ' || p_name)) then
+	select l.* into v_leader from leader l where l.name = p_name;
+	if v_leader.backend_pid = pg_backend_pid() and v_leader.backend_start = v_start then
+		return v_leader.term;
+	end if;
+	if api.leader_silence(v_leader) <= v_leader.lease then
+		return null;
+	end if;
+	perform from leader l where l.name = p_name and l.term = v_leader.term for update skip locked;
+	if not found then
+		-- The old leader froze inside a transaction that holds the row: between a call and its end, or reading the answer. Only its
+		-- client could end that, so the session is ended, and the next claim finds the row free. One that waits for its client has
+		-- not begun to commit, so nothing half replicated is let go.
+		perform pg_terminate_backend(x.pid) from pg_stat_get_activity(v_leader.backend_pid) x
+		where x.backend_start = v_leader.backend_start and x.wait_event_type = 'Client';
 		return null;
 	end if;
 	update leader
-	set term = term + 1, holder = current_setting('application_name') || ' ' || pg_backend_pid(), since = now()
+	set term = term + 1, holder = current_setting('application_name') || ' ' || pg_backend_pid(), since = now(),
+		backend_pid = pg_backend_pid(), backend_start = v_start, lease = make_interval(secs => p_lease_s)
 	where name = p_name
-	returning term into v_term;
-	return v_term;
+	returning term into v_leader.term;
+	return v_leader.term;
 end $$;
-comment on function api.leader_claim(text) is 'Become leader: the new term, or null where another session leads.';
+comment on function api.leader_claim(text, int) is
+	'Become or stay leader, with leave to be silent for so many seconds: the term of this session, or null where another one leads.';
 
 create function api.leader_check(p_term bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -24,3 +68,17 @@ begin
 	end if;
 end $$;
 comment on function api.leader_check(bigint) is 'Fail with RT412 unless p_term is the leader''s; the share lock holds off a successor until this transaction ends. Internal.';
+
+create function api.session_judge(p_silence_s int) returns setof text
+language sql security definer set search_path = rota, pg_temp as $$
+	-- Daemons open no transactions but for one call, so one that has written and waits for its client was cut in two: its client
+	-- froze, or its machine went away, between the call and the end of it. Its locks would be kept for as long.
+	with silent as materialized (
+		select x.pid, x.application_name
+		from pg_stat_activity x
+		where x.usename in ('rota_jobmgr', 'rota_node', 'rota_nodemgr') and x.datname = current_database() and x.backend_xid is not null
+			and x.wait_event_type = 'Client' and x.state_change < clock_timestamp() - make_interval(secs => p_silence_s)
+	)
+	select s.application_name from silent s where pg_terminate_backend(s.pid);
+$$;
+comment on function api.session_judge(int) is 'End the sessions of daemons that hold a transaction open and have been silent for so many seconds; answers whose they were.';

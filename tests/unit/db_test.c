@@ -1,7 +1,12 @@
-/* db_test.c - what of the database connection needs no database: array literals and connection strings. */
+/* db_test.c - what of the database connection needs no database: array literals, connection strings, the search for a host. */
 #include "tests/unit/unit.h"
 
-#include "lib/db.h"
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/db_inside.h"
 
 static void test_array_ints(void **state)
 {
@@ -90,6 +95,121 @@ static void test_conninfo(void **state)
 	expect("postgresql://root@db.example:5433/rota?sslmode=verify-full", "sslmode", "verify-full");
 }
 
+static void test_conninfo_of_a_daemon(void **state)
+{
+	(void)state;
+	expect("dbname=rota", "target_session_attrs", "read-write");
+	expect("dbname=rota", "tcp_user_timeout", "25000");
+	expect("host=a,b target_session_attrs=any keepalives_idle=60", "target_session_attrs", "any");
+	expect("host=a,b target_session_attrs=any keepalives_idle=60", "keepalives_idle", "60");
+	expect("host=a,b target_session_attrs=any keepalives_idle=60", "keepalives_count", "3");
+	expect("host=a,b target_session_attrs=any keepalives_idle=60", "host", "a,b");
+}
+
+static void test_conninfo_of_a_reader(void **state)
+{
+	(void)state;
+	struct conf conf = {.database_conninfo = (char[]){"postgresql://x@a,b/rota?target_session_attrs=read-write"}};
+	char *text = db_conninfo_reader(&conf, "anna");
+	assert_string_equal(text, "dbname='rota' host='a,b' port=',' user='anna' target_session_attrs='primary'");
+	free(text);
+	conf.database_conninfo = (char[]){"dbname=rota target_session_attrs=prefer-standby user=x"};
+	text = db_conninfo_reader(&conf, "anna");
+	assert_string_equal(text, "dbname='rota' target_session_attrs='prefer-standby' user='anna'");
+	free(text);
+}
+
+/* Each host of a connection string by itself, in order, and nothing behind the last. */
+static void expect_places(const char *conninfo, const char *const *expected)
+{
+	int place = 0;
+	for (char *text; (text = db_conninfo_place(conninfo, place)); place++) {
+		assert_non_null(expected[place]);
+		assert_string_equal(text, expected[place]);
+		free(text);
+	}
+	assert_null(expected[place]);
+}
+
+static void test_places(void **state)
+{
+	(void)state;
+	expect_places("dbname=rota host=a", (const char *const[]){"dbname=rota host=a", NULL});
+	expect_places("dbname=rota", (const char *const[]){"dbname=rota", NULL});
+	expect_places("nonsense", (const char *const[]){"nonsense", NULL});
+	expect_places("dbname=rota host=a,b port=1",
+		      (const char *const[]){"dbname='rota' host='a' port='1'", "dbname='rota' host='b' port='1'", NULL});
+	expect_places("postgresql://a:1,b:2,c/rota",
+		      (const char *const[]){"dbname='rota' host='a' port='1'", "dbname='rota' host='b' port='2'",
+					    "dbname='rota' host='c' port=''", NULL});
+	expect_places("host=a,b hostaddr=10.0.0.1,10.0.0.2",
+		      (const char *const[]){"host='a' hostaddr='10.0.0.1'", "host='b' hostaddr='10.0.0.2'", NULL});
+	expect_places("hostaddr=10.0.0.1,10.0.0.2", (const char *const[]){"hostaddr='10.0.0.1'", "hostaddr='10.0.0.2'", NULL});
+}
+
+/* Somebody listens at a port of this machine and says nothing. */
+static int silent_server(int *port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof at;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+	assert_int_equal(listen(fd, 4), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+	*port = ntohs(at.sin_port);
+	return fd;
+}
+
+static void on_visit(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	event_base_loopbreak(arg);
+}
+
+static void not_called(struct db *db, void *arg)
+{
+	(void)db, (void)arg;
+	fail_msg("a server that says nothing was believed");
+}
+
+static void on_down(struct db *db, const struct err *e, void *arg)
+{
+	(void)db;
+	snprintf(arg, sizeof((struct err *)0)->message, "%s", e->message);
+	assert_string_equal(e->code, "08006");
+}
+
+/* A host that swallows everything does not hide the next one; one that refuses is passed by; the reasons are told together. */
+static void test_silent_host(void **state)
+{
+	(void)state;
+	struct event_base *base = event_base_new();
+	int port[3], silent = silent_server(&port[0]), closed = silent_server(&port[1]), next = silent_server(&port[2]);
+	char reason[sizeof((struct err *)0)->message] = "", conninfo[200];
+	close(closed);
+	snprintf(conninfo, sizeof conninfo,
+		 "host=127.0.0.1,127.0.0.1,127.0.0.1 port=%d,%d,%d dbname=x user=x connect_timeout=1 sslmode=disable", port[0], port[1],
+		 port[2]);
+	struct db_watcher watcher = {.up = not_called, .down = on_down, .arg = reason};
+	struct event *visit = event_new(base, next, EV_READ, on_visit, base), *again;
+	event_add(visit, NULL);
+	struct db *db = db_open(base, conninfo, API_NODEMGR, NULL, &watcher);
+	event_base_dispatch(base);
+	assert_string_equal(reason, "");
+	assert_int_equal(close(accept(silent, NULL, NULL)), 0);
+	again = event_new(base, silent, EV_READ, on_visit, base); /* the second round */
+	event_add(again, NULL);
+	event_base_dispatch(base);
+	assert_non_null(strstr(reason, "no answer from \"127.0.0.1\" within 1 seconds; "));
+	assert_non_null(strstr(reason, "Connection refused"));
+	db_close(db);
+	event_free(visit);
+	event_free(again);
+	event_base_free(base);
+	close(silent);
+	close(next);
+}
+
 static void test_unreadable_conninfo_is_handed_on(void **state)
 {
 	(void)state;
@@ -105,6 +225,8 @@ int main(void)
 		cmocka_unit_test(test_array_ints),  cmocka_unit_test(test_array_texts),
 		cmocka_unit_test(test_array_bytes), cmocka_unit_test(test_array_grows),
 		cmocka_unit_test(test_conninfo),    cmocka_unit_test(test_unreadable_conninfo_is_handed_on),
+		cmocka_unit_test(test_conninfo_of_a_daemon), cmocka_unit_test(test_conninfo_of_a_reader),
+		cmocka_unit_test(test_places),	    cmocka_unit_test(test_silent_host),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

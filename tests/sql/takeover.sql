@@ -1,0 +1,125 @@
+-- Leadership between sessions that are really there: who leads, when another one may, and that never two of them commit. The
+-- sessions a, b and c are jobmgrds; what they do is committed, so this file leaves terms behind in rota.leader. A lease of 0
+-- seconds makes every session silent as soon as it waits.
+\set ON_ERROR_STOP 1
+\set QUIET 1
+\pset format unaligned
+\pset tuples_only on
+set client_min_messages = warning;
+begin;
+create extension if not exists pgtap schema tap;
+create extension if not exists dblink schema tap;
+set search_path = public, tap;
+select * from no_plan();
+create schema t;
+create function t.open(p_name text, p_role text default 'rota_jobmgr') returns text language sql as $$
+	select dblink_connect(p_name, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port')
+		|| ' dbname=' || current_database() || ' user=' || p_role || ' application_name=' || p_name);
+$$;
+create function t.say(p_name text, p_statement text) returns text language sql as 'select v from dblink(p_name, p_statement) x (v text)';
+create function t.claim(p_name text, p_lease_s int) returns bigint language sql as $$
+	select t.say(p_name, format('select api.leader_claim(''schedule'', %s)', p_lease_s))::bigint;
+$$;
+create function t.pid(p_name text) returns int language sql as $$ select t.say(p_name, 'select pg_backend_pid()')::int $$;
+-- Until something is so; fails loudly by never ending, so it has an end.
+create procedure t.await(p_condition text) language plpgsql as $$
+declare
+	v_good boolean;
+begin
+	for i in 1 .. 500 loop
+		perform pg_stat_clear_snapshot();
+		execute p_condition into v_good;
+		if v_good then
+			return;
+		end if;
+		perform pg_sleep(0.02);
+	end loop;
+	raise exception 'never came: %', p_condition;
+end $$;
+-- Claim as jobmgrds do: again and again.
+create function t.win(p_name text, p_lease_s int) returns bigint language plpgsql as $$
+declare
+	v_term bigint;
+begin
+	for i in 1 .. 500 loop
+		v_term := t.claim(p_name, p_lease_s);
+		exit when v_term is not null;
+		perform pg_sleep(0.02);
+	end loop;
+	return v_term;
+end $$;
+select t.open(n) from unnest('{a,b,c}'::text[]) n \g /dev/null
+
+-- One leads, and goes on to lead.
+select t.win('a', 60) as term \gset
+select is(t.claim('a', 60), :term::bigint, 'who leads and claims leads on');
+select is(t.claim('b', 60), null, 'another one does not');
+select is(api.leader_lives(), true, 'somebody leads');
+select lives_ok(format($$select t.say('a', 'select now from api.schedule_tick(%s)')$$, :term), 'the leader decides');
+
+-- Killed: its session is gone, and whoever claims next leads, however long the lease was.
+select dblink_disconnect('a') \g /dev/null
+call t.await('select not api.leader_lives()');
+select is(t.win('b', 0), (:term + 1)::bigint, 'the session of the leader is gone: the next term');
+select is((select holder from rota.leader), 'b ' || t.pid('b'), 'its holder');
+
+-- Hung: silent for longer than its lease. It wakes up between two calls, and all it says is refused.
+select is(api.leader_lives(), false, 'a leader that has been silent for longer than its lease does not lead');
+select is(t.claim('c', 60), (:term + 2)::bigint, 'silent: the next term');
+select throws_ok(format($$select t.say('b', 'select %s')$$, replace(f, 'TERM', (:term + 1)::text)), 'RT412', null, 'of the old term: ' || f)
+from unnest('{"now from api.schedule_tick(TERM)","job_id from api.schedule_commit(TERM, ''''[]'''', ''''[]'''')","api.schedule_plan(TERM, ''''[]'''')","api.schedule_refuse(TERM, null, null, null)"}'::text[]) f;
+select is(t.claim('b', 60), null, 'and it does not lead again');
+select lives_ok(format($$select t.say('c', 'select now from api.schedule_tick(%s)')$$, :term + 2), 'the new one decides');
+
+-- Hung inside a pass, between reading and deciding, in one transaction even.
+select dblink_disconnect('c') \g /dev/null
+select t.win('b', 0) as term \gset
+select dblink_exec('b', 'begin') \g /dev/null
+select t.say('b', 'select count(*) from api.schedule_nodes()') \g /dev/null
+select t.open('c') \g /dev/null
+select is(t.claim('c', 0), (:term + 1)::bigint, 'who has only read holds up nobody');
+select throws_ok(format($$select t.say('b', 'select now from api.schedule_tick(%s)')$$, :term), 'RT412', null, 'and decides nothing any more');
+select dblink_exec('b', 'rollback') \g /dev/null
+
+-- Hung inside the transaction of a decision, behind its check: it cannot commit any more when the next term begins.
+select dblink_exec('c', 'begin') \g /dev/null
+select t.say('c', format('select now from api.schedule_tick(%s)', :term + 1)) \g /dev/null
+select is(t.claim('b', 0), null, 'a term under which a decision is open does not end, and nobody waits for it');
+select is((select term from rota.leader), (:term + 1)::bigint, 'not a moment before');
+select is(t.win('b', 0), (:term + 2)::bigint, 'the silent session is ended, and the next term begins');
+select throws_ok($$select dblink_exec('c', 'commit')$$, null, null, 'the decision that was open cannot be committed');
+select dblink_disconnect('c') \g /dev/null
+
+-- At work inside such a transaction: not silent. Nobody waits for it, nobody ends it; it commits before the next term begins.
+select dblink_send_query('b', format('select pg_sleep(0.5) from api.schedule_tick(%s)', :term + 2)) \g /dev/null
+call t.await($$select wait_event = 'PgSleep' from pg_stat_activity where application_name = 'b'$$);
+select t.open('a') \g /dev/null
+select is(t.claim('a', 60), null, 'a leader at work leads on, whatever its lease');
+select is(api.leader_lives(), true, 'and lives');
+select is((select count(*) from dblink_get_result('b') x (v text)), 1::bigint, 'what it decided is committed');
+select count(*) from dblink_get_result('b') x (v text) \g /dev/null
+select is(t.win('a', 60), (:term + 3)::bigint, 'then it is silent, and the next term begins');
+select throws_ok(format($$select t.say('b', 'select now from api.schedule_tick(%s)')$$, :term + 2), 'RT412', null, 'of the old term');
+
+-- Two that claim at once: one wins.
+select t.open('c') \g /dev/null
+select dblink_disconnect('a') \g /dev/null
+call t.await('select not api.leader_lives()');
+select dblink_exec('b', 'begin'), t.claim('b', 60) as b \gset
+select is(:b, :term + 4, 'the first one');
+select is(t.claim('c', 60), null, 'the second one does not wait for the first to commit');
+select dblink_exec('b', 'commit') \g /dev/null
+select is(t.claim('c', 60), null, 'nor does it lead when that has');
+
+-- A daemon cut in two between a call and the end of it: its locks are not kept for ever.
+select t.open('n', 'rota_node') \g /dev/null
+select t.pid('n') as pid \gset
+select dblink_exec('n', 'begin'), t.say('n', $$select api.daemon_register('procmgrd', 'takeover', 1, '1')$$) \g /dev/null
+select dblink_exec('c', 'begin'), t.say('c', 'select count(*) from api.schedule_nodes()') \g /dev/null
+select is(t.say('b', 'select api.session_judge(60)'), null, 'a session that was silent for a short time is left alone');
+select is(t.say('b', 'select api.session_judge(0)'), 'n', 'one that has written and is silent is ended');
+call t.await(format('select not exists (select from pg_stat_activity where pid = %s)', :pid));
+select lives_ok($$select dblink_exec('c', 'commit')$$, 'one that has only read is not');
+select is((select count(*) from rota.daemon where name = 'takeover'), 0::bigint, 'nothing of it stays');
+select * from finish();
+rollback;
