@@ -26,11 +26,15 @@ static struct {
 	pid_t pid;
 } held;
 
-bool daemon_lock(const char *path, struct err *e)
+/* Open PATH and lock it; -1 where that fails or the name stands for another file by now, its owner having removed it. */
+static int file_lock(const char *path, struct err *e)
 {
+	struct stat named, opened;
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return err_sys(e, "could not open pid file \"%s\"", path);
+	if (fd < 0) {
+		err_sys(e, "could not open pid file \"%s\"", path);
+		return -1;
+	}
 	struct flock lock = whole_file;
 	if (fcntl(fd, F_SETLK, &lock) < 0) {
 		bool taken = errno == EACCES || errno == EAGAIN;
@@ -40,9 +44,20 @@ bool daemon_lock(const char *path, struct err *e)
 			err_set(e, "pid file \"%s\" is held by process %ld, which runs already", path, (long)lock.l_pid);
 		else
 			err_set(e, "pid file \"%s\" is held by another process", path);
-		close(fd);
+	} else if (stat(path, &named) < 0 || fstat(fd, &opened) < 0 || named.st_ino != opened.st_ino ||
+		   named.st_dev != opened.st_dev)
+		err_set(e, "pid file \"%s\" was removed meanwhile", path);
+	else
+		return fd;
+	close(fd);
+	return -1;
+}
+
+bool daemon_lock(const char *path, struct err *e)
+{
+	int fd = file_lock(path, e);
+	if (fd < 0)
 		return false;
-	}
 	struct stat st;
 	if (fchmod(fd, 0600) < 0 || ftruncate(fd, 0) < 0 || dprintf(fd, "%ld %s\n", (long)getpid(), ROTA_VERSION) < 0 || fstat(fd, &st) < 0) {
 		err_sys(e, "could not write pid file \"%s\"", path);
@@ -53,6 +68,12 @@ bool daemon_lock(const char *path, struct err *e)
 	held.inode = st.st_ino;
 	held.pid = getpid();
 	return true; /* fd stays open: it is the lock */
+}
+
+int daemon_seize(const char *path)
+{
+	struct err e;
+	return file_lock(path, &e);
 }
 
 pid_t daemon_holder(const char *path)

@@ -15,6 +15,10 @@ bool daemon_lock(const char *path, struct err *e);
 /* The pid of the process that holds PATH, 0 where none does. */
 pid_t daemon_holder(const char *path);
 
+/* Hold PATH in the place of a process that is gone: until the descriptor is closed nobody can take it, and who had it open before
+ * it was removed never can. -1 where a process holds it. */
+int daemon_seize(const char *path);
+
 /* The version of Rota that this process has written beside its pid; malloc'ed, "" where none holds PATH. Only for the files of
  * others: reading one's own would give its lock away. */
 char *daemon_version(const char *path);

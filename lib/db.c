@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/crash.h"
 #include "lib/log.h"
 
 enum { PARAMETERS_MOST = 16, CHANNEL_LONGEST = 63 };
@@ -27,13 +28,14 @@ static void queue_reset(struct db_queue *q)
 	q->tail = &q->head;
 }
 
-static void queue_add(struct db_queue *q, db_answer *answer, void *arg)
+static struct db_sent *queue_add(struct db_queue *q, db_answer *answer, void *arg)
 {
 	struct db_sent *call = xcalloc(1, sizeof *call);
 	call->answer = answer;
 	call->arg = arg;
 	*q->tail = call;
 	q->tail = &call->next;
+	return call;
 }
 
 static struct db_sent *queue_take(struct db_queue *q)
@@ -183,14 +185,15 @@ static bool db_flush(struct db *db)
 	return rest >= 0;
 }
 
-void db_send_end(struct db *db, bool sent, db_answer *answer, void *arg)
+struct db_sent *db_send_end(struct db *db, bool sent, db_answer *answer, void *arg)
 {
-	queue_add(&db->sent, answer, arg);
+	struct db_sent *call = queue_add(&db->sent, answer, arg);
 	if (sent && PQpipelineSync(db->conn) && db_flush(db))
-		return;
+		return call;
 	if (db->state != DB_CLOSED)
 		db->state = DB_BROKEN;
 	event_active(db->deferred, 0, 0);
+	return call;
 }
 
 static int parameter_count(const char *parameters)
@@ -218,8 +221,10 @@ void db_call(struct db *db, enum api_function function, const struct db_param *p
 		sizes[i] = params[i].size > 0 ? params[i].size : 0;
 		formats[i] = params[i].size >= 0;
 	}
+	crash_call(db_functions[function].name, "before");
 	bool sent = PQsendQueryPrepared(db->conn, db_functions[function].name, count, values, sizes, formats, 0);
-	db_send_end(db, sent, answer, arg);
+	db_send_end(db, sent, answer, arg)->function = db_functions[function].name;
+	crash_call(db_functions[function].name, "sent");
 }
 
 bool db_send_listen(struct db *db, const char *channel)
@@ -286,6 +291,8 @@ static void db_answer_oldest(struct db *db)
 		db->state = DB_BROKEN;
 		event_active(db->deferred, 0, 0);
 	}
+	if (good && call->function)
+		crash_call(call->function, "after");
 	call->answer(db, good ? call->result : NULL, &e, call->arg);
 	sent_free(call);
 }

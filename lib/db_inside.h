@@ -18,6 +18,7 @@ struct db_sent {
 	db_answer *answer;
 	void *arg;
 	PGresult *result; /* what came so far; an error is never replaced */
+	const char *function; /* NULL: none of the api's */
 };
 
 struct db_queue {
@@ -57,7 +58,7 @@ void db_lost(struct db *db, const struct err *e);
 void db_lost_conn(struct db *db); /* with libpq's own words */
 
 /* Close what was sent with a sync; `answer` is called when it comes. */
-void db_send_end(struct db *db, bool sent, db_answer *answer, void *arg);
+struct db_sent *db_send_end(struct db *db, bool sent, db_answer *answer, void *arg);
 bool db_send_listen(struct db *db, const char *channel);
 
 /* The connection string of the host at `place` alone, malloc'ed; NULL behind the last. */

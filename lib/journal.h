@@ -39,6 +39,13 @@ bool journal_read(struct journal *j, int64_t *position, bool (*each)(const struc
 bool journal_truncate(struct journal *j, int64_t position, bool (*keep)(const struct fields *record, void *arg), void *arg,
 		      struct err *e);
 
+/* Have room for `bytes` behind the end, whatever happens to the disk later; false with the reason where there is none. The same room
+ * is taken again at each truncation. Where the file system cannot hold room it is taken for granted. */
+bool journal_reserve(struct journal *j, int64_t bytes, struct err *e);
+
+/* The room there is, by whoever it was reserved; about right, never less. */
+int64_t journal_reserved(const struct journal *j);
+
 /* Bytes in the file now, torn tail included. */
 int64_t journal_size(const struct journal *j);
 

@@ -83,11 +83,17 @@ static bool write_all(int fd, const char *bytes, size_t size)
 	return true;
 }
 
+bool agent_cache_fits(const char *hash, const void *bytes, size_t size)
+{
+	char found[SEAL_HEX_SIZE];
+	seal_hash_hex(bytes, size, found);
+	return is_hash(hash) && strcmp(found, hash) == 0;
+}
+
 bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct err *e)
 {
-	char path[PATH_SIZE], fresh[] = "cache/fresh.XXXXXX", found[SEAL_HEX_SIZE];
-	seal_hash_hex(bytes, size, found);
-	if (!is_hash(hash) || strcmp(found, hash) != 0)
+	char path[PATH_SIZE], fresh[] = "cache/fresh.XXXXXX";
+	if (!agent_cache_fits(hash, bytes, size))
 		return err_set(e, "what the database gave for \"%.64s\" hashes otherwise", hash);
 	path_of(hash, path);
 	int fd = mkostemp(fresh, O_CLOEXEC);

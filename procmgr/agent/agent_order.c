@@ -10,10 +10,11 @@
 #include "lib/log.h"
 #include "procmgr/agent/agent_parts.h"
 
-enum { PAGE = 1000, BLOBS_AT_ONCE = 16 };
+enum { PAGE = 1000, BLOBS_AT_ONCE = 16, ANSWER_USEC = 30 * 1000000 };
 
 struct blobs_asked {
 	struct agent *agent;
+	bool full; /* one of them found no room in the cache */
 	char hashes[BLOBS_AT_ONCE][65];
 	int count;
 };
@@ -206,27 +207,30 @@ static void want(struct blobs_asked *asked, const char *hash)
 }
 
 /* Put one row into the cache. */
-static void keep_blob(const PGresult *result, int row)
+static void keep_blob(struct blobs_asked *asked, const PGresult *result, int row)
 {
 	size_t size;
 	struct err e;
 	unsigned char *bytes = PQunescapeBytea((const unsigned char *)cell(result, row, "body"), &size);
 	if (!bytes)
 		die("out of memory");
-	if (!agent_cache_put(cell(result, row, "hash"), bytes, size, &e))
+	if (!agent_cache_put(cell(result, row, "hash"), bytes, size, &e)) {
 		log_error("%s", e.message);
+		asked->full = asked->full || agent_cache_fits(cell(result, row, "hash"), bytes, size);
+	}
 	PQfreemem(bytes);
 }
 
-/* What the database does not have, or has otherwise than its hash says, is not waited for: the launcher is told and refuses. */
+/* What the database does not have, or has otherwise than its hash says, or the cache cannot take, is not waited for: the launcher is
+ * told and refuses. */
 static void give_up(struct agent *a, const struct blobs_asked *asked)
 {
 	for (int i = 0; i < a->order_count; i++) {
 		struct agent_order *o = &a->orders[i];
 		if (is_asked(asked, o->script) && !agent_cache_has(o->script))
-			o->lacks = "script";
+			o->lacks = asked->full ? "room" : "script";
 		else if (is_asked(asked, o->environment) && !agent_cache_has(o->environment))
-			o->lacks = "environment";
+			o->lacks = asked->full ? "room" : "environment";
 	}
 }
 
@@ -239,7 +243,7 @@ static void blobs(struct db *db, PGresult *result, const struct err *e, void *ar
 	if (!result)
 		log_warning("scripts could not be read: %s", e->message);
 	for (int i = 0; result && i < PQntuples(result); i++)
-		keep_blob(result, i);
+		keep_blob(asked, result, i);
 	if (result) {
 		give_up(a, asked);
 		agent_order_work(a);
@@ -291,6 +295,7 @@ static void work_launch(struct agent *a, struct agent_order *o, struct blobs_ask
 		agent_launcher_send(a, message);
 		fields_free(message);
 		o->state = AGENT_ORDER_HANDED;
+		o->handed_at = record_now();
 	} else {
 		if (!script)
 			want(wanted, o->script);
@@ -299,11 +304,19 @@ static void work_launch(struct agent *a, struct agent_order *o, struct blobs_ask
 	}
 }
 
+/* An answer that found no room in the journal never comes: handed over again, the order is refused again, or as used before. */
+static bool is_unanswered(const struct agent *a, const struct agent_order *o)
+{
+	return o->state == AGENT_ORDER_HANDED && a->node_id != 0 && record_now() - o->handed_at > ANSWER_USEC;
+}
+
 void agent_order_work(struct agent *a)
 {
 	struct blobs_asked wanted = {.agent = a, .count = 0};
 	for (int i = 0; i < a->order_count && !a->stop; i++) {
 		struct agent_order *o = &a->orders[i];
+		if (is_unanswered(a, o))
+			o->state = AGENT_ORDER_WAITS;
 		if (o->state != AGENT_ORDER_WAITS)
 			continue;
 		if (o->launch) {

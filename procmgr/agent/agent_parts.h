@@ -34,7 +34,8 @@ struct agent_order {
 	enum agent_order_state state;
 	char *body, *signature;		  /* of a launch */
 	char script[65], environment[65]; /* hashes, "" where the order cannot be read */
-	const char *lacks;		  /* which of the two the database does not have as it should; NULL: none */
+	const char *lacks;		  /* which of the two the database does not have as it should, or "room"; NULL: none */
+	int64_t handed_at;
 	struct fields *control;		  /* of everything else: the message for the launcher */
 };
 
@@ -85,6 +86,7 @@ void agent_launcher_send(struct agent *a, const struct fields *message);
 /* agent_cache.c: the cache is the folder cache/ below the working directory. */
 void agent_cache_open(void);
 bool agent_cache_has(const char *hash); /* and will keep it for a while */
+bool agent_cache_fits(const char *hash, const void *bytes, size_t size); /* is it what its name says? */
 bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct err *e);
 void agent_cache_evict(int64_t most_bytes, int64_t unused_s);
 

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/crash.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
@@ -71,11 +72,14 @@ static void announce(struct keeper *k)
 	struct err e;
 	char path[RECORD_KEY_SIZE + 16];
 	snprintf(path, sizeof path, "spool/%s/pid", k->name);
-	if (!daemon_lock(path, &e) || !(k->journal = journal_open("journal", JOURNAL_WRITE, &e)))
-		die("%s: %s", k->name, e.message);
+	if (!daemon_lock(path, &e) || !(k->journal = journal_open("journal", JOURNAL_WRITE, &e))) {
+		log_error("%s: %s", k->name, e.message); /* a launcher has given the attempt up, or will */
+		_exit(1);
+	}
+	crash_point(CRASH_keeper_locked);
 	struct fields *record = record_new("keeper", &k->key);
 	fields_add_int(record, "pid", getpid());
-	record_write(k->journal, record);
+	record_must(k->journal, record);
 }
 
 static void make_fence(struct keeper *k)
@@ -152,6 +156,7 @@ static void run_tasks(struct keeper *k)
 	keeper_task_clear(k);
 	if (k->order->wait_for_go) {
 		keeper_record_plain(k, "ready");
+		crash_point(CRASH_keeper_ready);
 		keeper_wait(k, may_go, 0);
 	}
 	if (k->end_asked)
@@ -183,6 +188,7 @@ static void done(struct keeper *k)
 	if (k->fence)
 		fence_read(k->fence, k->name, &k->figures);
 	keeper_record_done(k);
+	crash_point(CRASH_keeper_done);
 	k->done = true;
 }
 
@@ -207,13 +213,16 @@ static void end(struct keeper *k)
 		fence_read(k->fence, k->name, &k->figures);
 	bool removed = !k->fence || fence_remove(k->fence, k->name, REMOVE_USEC);
 	keeper_record_end(k);
+	crash_point(CRASH_keeper_end);
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		snprintf(path, sizeof path, "spool/%s/%s", k->name, files[i]);
 		unlink(path);
 	}
+	crash_point(CRASH_keeper_unlocked);
 	snprintf(path, sizeof path, "spool/%s", k->name);
 	if (rmdir(path) < 0)
 		log_warning("could not remove \"%s\": %m", path);
+	crash_point(CRASH_keeper_removed);
 	if (!removed)
 		fence_remove(k->fence, k->name, REMOVE_LATE_USEC);
 }
@@ -223,9 +232,15 @@ void keeper_run(const struct keeper_job *job)
 	struct keeper k = {.job = job, .order = job->order, .figures = {-1, -1, 0}};
 	k.key = (struct record_key){job->order->job_id, job->order->step_id, job->order->attempt};
 	record_key_text(&k.key, k.name);
+	record_mark(job->dir, &k.key, k.mark);
 	become_keeper(&k);
+	crash_point(CRASH_keeper_forked);
 	announce(&k);
-	bool prepared = prepare(&k), good = prepared && prolog(&k);
+	crash_point(CRASH_keeper_announced);
+	bool prepared = prepare(&k);
+	crash_point(CRASH_keeper_prepared);
+	bool good = prepared && prolog(&k);
+	crash_point(CRASH_keeper_prolog);
 	if (good && !k.end_asked)
 		run_tasks(&k);
 	done(&k);

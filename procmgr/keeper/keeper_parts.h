@@ -41,6 +41,7 @@ struct keeper {
 	const struct order *order;
 	struct record_key key;
 	char name[RECORD_KEY_SIZE]; /* of spool folder and control group */
+	char mark[RECORD_MARK_SIZE]; /* in the environment of its processes */
 	const struct fence *fence;  /* NULL: none, or its group could not be made */
 	struct journal *journal;
 	int signals; /* signalfd of SIGCHLD */

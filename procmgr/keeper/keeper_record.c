@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/crash.h"
 #include "procmgr/keeper/keeper_parts.h"
 
 static struct fields *begin(struct keeper *k, const char *kind)
@@ -20,7 +21,7 @@ static void add_status(struct fields *record, int status)
 
 void keeper_record_plain(struct keeper *k, const char *kind)
 {
-	record_write(k->journal, begin(k, kind));
+	record_must(k->journal, begin(k, kind));
 }
 
 /* Length of the UTF-8 character at p, 0 where there is none. */
@@ -60,7 +61,7 @@ void keeper_record_hook(struct keeper *k, const char *name, int64_t usec)
 	add_status(record, h->status);
 	fields_add_int(record, "usec", usec);
 	fields_add(record, "output", h->tail);
-	record_write(k->journal, record);
+	record_must(k->journal, record);
 }
 
 void keeper_record_run(struct keeper *k, pid_t pid)
@@ -68,7 +69,8 @@ void keeper_record_run(struct keeper *k, pid_t pid)
 	struct fields *record = begin(k, "run");
 	fields_add_int(record, "pid", pid);
 	fields_add_int(record, "session", pid);
-	record_write(k->journal, record);
+	record_must(k->journal, record);
+	crash_point(CRASH_keeper_run);
 	k->running = true;
 }
 
@@ -90,7 +92,8 @@ void keeper_record_task(struct keeper *k, const struct keeper_task *t, pid_t pid
 	fields_add_int(record, "write_bytes", stats->write_bytes);
 	fields_add_int(record, "nvcsw", stats->nvcsw);
 	fields_add_int(record, "nivcsw", stats->nivcsw);
-	record_write(k->journal, record);
+	record_must(k->journal, record);
+	crash_point(CRASH_keeper_task);
 }
 
 /* What an ending asked for from outside, or by the clock, is called. */
@@ -134,7 +137,7 @@ void keeper_record_done(struct keeper *k)
 	fields_add(record, "cause", cause);
 	fields_add(record, "outcome", outcome);
 	fields_add(record, "message", k->message);
-	record_write(k->journal, record);
+	record_must(k->journal, record);
 }
 
 void keeper_record_end(struct keeper *k)
@@ -143,5 +146,5 @@ void keeper_record_end(struct keeper *k)
 	fields_add(record, "drain", k->drain);
 	fields_add_int(record, "peak_mb", k->figures.peak_mb);
 	fields_add_int(record, "cpu_usec", k->figures.cpu_usec);
-	record_write(k->journal, record);
+	record_must(k->journal, record);
 }

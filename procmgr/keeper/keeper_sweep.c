@@ -3,116 +3,18 @@
  * Called by the keeper's sequence and control. With a control group, whatever is in it is the step's. Without one, the keeper is
  * a subreaper: whatever a task leaves behind becomes its child, so every process of the step stands below the keeper, in
  * whichever session. What always holds: nobody is killed who is not in the group or below the keeper. */
-#include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "procmgr/keeper/below.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { ROUNDS = 10, LONGEST_USEC = 60 * 1000000, PAUSE_USEC = 5000, PAUSE_LONGEST = 200000 };
+enum { LONGEST_USEC = 60 * 1000000, PAUSE_USEC = 5000, PAUSE_LONGEST = 200000 };
 
-struct process {
-	pid_t pid, parent;
-	uid_t uid;
-	bool below; /* the keeper */
-};
-
-struct processes {
-	struct process *list;
-	int count, room;
-};
-
-static bool read_process(const char *pid, struct process *p)
+static bool is_child(const struct below_process *p, void *arg)
 {
-	char path[64], text[2048];
-	snprintf(path, sizeof path, "/proc/%.20s/status", pid);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-	if (fd >= 0)
-		close(fd);
-	text[size > 0 ? size : 0] = '\0';
-	const char *state = strstr(text, "\nState:\t"), *parent = strstr(text, "\nPPid:\t"), *uid = strstr(text, "\nUid:\t");
-	if (!state || !parent || !uid || strchr("ZX", state[8]))
-		return false;
-	p->pid = (pid_t)atol(pid);
-	p->parent = (pid_t)atol(parent + 7);
-	p->uid = (uid_t)strtoul(uid + 6, NULL, 10);
-	p->below = false;
-	return true;
-}
-
-static void read_processes(struct processes *all)
-{
-	DIR *dir = opendir("/proc");
-	for (struct dirent *entry; dir && (entry = readdir(dir));) {
-		struct process p;
-		if (!isdigit((unsigned char)*entry->d_name) || !read_process(entry->d_name, &p))
-			continue;
-		if (all->count == all->room) {
-			all->room = all->room ? 2 * all->room : 256;
-			all->list = xrealloc(all->list, (unsigned long)all->room * sizeof *all->list);
-		}
-		all->list[all->count++] = p;
-	}
-	if (dir)
-		closedir(dir);
-}
-
-/* Mark what stands below the keeper, generation by generation. */
-static void mark_below(struct processes *all)
-{
-	bool more = true;
-	while (more) {
-		more = false;
-		for (int i = 0; i < all->count; i++) {
-			struct process *p = &all->list[i];
-			bool below = p->parent == getpid();
-			for (int j = 0; !below && j < all->count; j++)
-				below = all->list[j].below && all->list[j].pid == p->parent;
-			more = more || (below && !p->below);
-			p->below = p->below || below;
-		}
-	}
-}
-
-/* Send a signal (0: only count) to what stands below the keeper, the user's only where `users`; returns how many. */
-static int signal_below(const struct keeper *k, int signal, bool users)
-{
-	struct processes all = {NULL, 0, 0};
-	int count = 0;
-	read_processes(&all);
-	mark_below(&all);
-	for (int i = 0; i < all.count; i++) {
-		const struct process *p = &all.list[i];
-		if (!p->below || (users && p->uid != k->owner.uid))
-			continue;
-		count++;
-		if (signal)
-			kill(p->pid, signal);
-	}
-	free(all.list);
-	return count;
-}
-
-/* Stop first, until nothing new turns up, so that nothing can outrun the killing by forking. */
-static bool kill_below(const struct keeper *k, bool users)
-{
-	int before = -1, now = signal_below(k, 0, users);
-	if (now == 0)
-		return false;
-	for (int round = 0; round < ROUNDS && now != before; round++) {
-		before = now;
-		now = signal_below(k, SIGSTOP, users);
-	}
-	signal_below(k, SIGKILL, users);
-	return true;
+	(void)arg;
+	return p->parent == getpid();
 }
 
 void keeper_sweep_signal(const struct keeper *k, int signal)
@@ -120,7 +22,7 @@ void keeper_sweep_signal(const struct keeper *k, int signal)
 	if (k->fence)
 		fence_signal(k->fence, k->name, signal);
 	else
-		signal_below(k, signal, true);
+		below_signal(is_child, NULL, k->owner.uid, signal);
 }
 
 void keeper_sweep_kill(const struct keeper *k)
@@ -128,7 +30,7 @@ void keeper_sweep_kill(const struct keeper *k)
 	if (k->fence)
 		fence_kill(k->fence, k->name);
 	else
-		kill_below(k, true);
+		below_kill(is_child, NULL, k->owner.uid);
 }
 
 static bool have_children(void)
@@ -140,7 +42,7 @@ static bool have_children(void)
 /* Is there still something of the user's? It has been killed then, but may not have died yet. */
 static bool left_of_user(const struct keeper *k)
 {
-	return k->fence ? fence_kill(k->fence, k->name) : have_children() && kill_below(k, true);
+	return k->fence ? fence_kill(k->fence, k->name) : have_children() && below_kill(is_child, NULL, k->owner.uid);
 }
 
 static bool left_at_all(const struct keeper *k)
@@ -148,7 +50,7 @@ static bool left_at_all(const struct keeper *k)
 	bool fenced = k->fence && fence_kill(k->fence, k->name);
 	if (!have_children())
 		return fenced;
-	kill_below(k, false);
+	below_kill(is_child, NULL, BELOW_ANYBODY);
 	return true;
 }
 

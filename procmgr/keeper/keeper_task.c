@@ -136,7 +136,7 @@ static bool start_one(struct keeper *k, struct keeper_task *t, struct err *e)
 {
 	struct pattern_facts pattern = facts_for(k, t->rank);
 	struct streams streams = streams_for(k, &pattern);
-	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, t->rank};
+	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, t->rank};
 	char **environment = task_environment(k->environment, k->environment_size, &facts);
 	char *argv[3], first[PATH_MAX];
 	struct task_start start = {.argv = argv, .environment = environment};

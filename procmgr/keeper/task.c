@@ -109,7 +109,7 @@ static bool open_streams(const struct task_start *s, struct err *e)
 	return dup2(1, 2) >= 0 || err_sys(e, "could not place error output");
 }
 
-static bool become_task(const struct task_start *s, struct err *e)
+static bool become_task(const struct task_start *s, pid_t keeper, struct err *e)
 {
 	if (setsid() < 0)
 		return err_sys(e, "could not begin a session");
@@ -120,16 +120,18 @@ static bool become_task(const struct task_start *s, struct err *e)
 	if (!task_limit_apply(s->limits, s->limit_count, e) || (s->owner && !become_owner(s->owner, e)))
 		return false;
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* behind the change of user, which clears it */
+	if (getppid() != keeper)
+		return err_set(e, "the keeper died");
 	umask((mode_t)s->umask);
 	if (chdir(s->folder) < 0)
 		return err_sys(e, "could not enter folder \"%s\"", s->folder);
 	return open_streams(s, e);
 }
 
-static void __attribute__((noreturn)) child(const struct task_start *s, int report)
+static void __attribute__((noreturn)) child(const struct task_start *s, pid_t keeper, int report)
 {
 	struct err e;
-	if (become_task(s, &e)) {
+	if (become_task(s, keeper, &e)) {
 		close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
 		execve(s->path, s->argv, s->environment);
 		err_sys(&e, "could not execute \"%s\"", s->path);
@@ -146,9 +148,9 @@ pid_t task_start(const struct task_start *start, int *report, struct err *e)
 		err_sys(e, "could not make a pipe");
 		return -1;
 	}
-	pid_t pid = fork();
+	pid_t keeper = getpid(), pid = fork();
 	if (pid == 0)
-		child(start, ends[1]);
+		child(start, keeper, ends[1]);
 	if (pid < 0)
 		err_sys(e, "could not fork");
 	close(ends[1]);

@@ -93,6 +93,7 @@ VALUE_TEXT(account, f->order->spec.account)
 VALUE_TEXT(partition, f->order->spec.partition)
 VALUE_TEXT(group, f->order->spec.group)
 VALUE_TEXT(cluster, f->cluster)
+VALUE_TEXT(mark, f->mark)
 
 static char *value_gpus(const struct task_facts *f)
 {

@@ -19,6 +19,7 @@ struct task_facts {
 	const struct order *order;
 	const struct task_owner *owner;
 	const char *cluster; /* name of the instance */
+	const char *mark;    /* of the attempt on this machine; see record_mark */
 	int rank;	     /* of the task; -1: a hook */
 };
 

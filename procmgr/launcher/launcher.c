@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -101,8 +102,20 @@ static bool open_signals(struct launcher *l, struct err *e)
 
 static void look_at(struct launcher *l, const struct record_key *key)
 {
-	if (!launcher_order_is_child(l, key) && launcher_spool_keeper(key) == 0 && !launcher_spool_is_new(key))
-		launcher_spool_recover(l, key);
+	if (launcher_order_is_child(l, key))
+		return;
+	launcher_lost_recover(l, key);
+	l->adopted += launcher_spool_has(key);
+}
+
+/* Keepers of an earlier launcher are not our children. Returns how many attempts there are. */
+static int look(struct launcher *l)
+{
+	l->adopted = 0;
+	int count = launcher_spool_each(l, look_at);
+	if (l->adopted == 0)
+		l->room_adopted = 0;
+	return count;
 }
 
 static bool open_all(struct launcher *l, struct err *e)
@@ -110,9 +123,11 @@ static bool open_all(struct launcher *l, struct err *e)
 	if (!check_conf(l, e) || !launcher_agent_find(l, e) || !open_key(l, e) || !launcher_spool_enter(l, e) ||
 	    !daemon_lock("launcher.pid", e) || !open_journal(l, e) || !open_signals(l, e))
 		return false;
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a dead keeper leaves behind comes to us */
 	open_fence(l);
-	launcher_spool_each(l, look_at);
+	look(l);
 	launcher_spool_tidy(l);
+	launcher_room_open(l);
 	return true;
 }
 
@@ -178,7 +193,7 @@ static void turn(struct launcher *l)
 	launcher_agent_turn(l);
 }
 
-/* Keepers of an earlier launcher are not our children: look from time to time whether they live. */
+/* Those that are not our children are looked at from time to time. */
 static void serve(struct launcher *l)
 {
 	int64_t looked = record_now();
@@ -188,7 +203,7 @@ static void serve(struct launcher *l)
 			looked = record_now();
 			if (l->fence && !l->end_all)
 				fence_tidy(l->fence, is_in_use);
-			if (launcher_spool_each(l, look_at) == 0 && l->end_all)
+			if (look(l) == 0 && l->end_all)
 				break;
 		}
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/crash.h"
 #include "lib/log.h"
 #include "procmgr/launcher/launcher_parts.h"
 
@@ -47,13 +48,29 @@ struct fields *launcher_control_check(const struct fields *message, struct err *
 	return control;
 }
 
-static void control(struct fields *message)
+/* What was meant for an attempt that is not here any more changes nothing; the database keeps it with what came late. */
+static void tell_late(struct launcher *l, const struct record_key *key, const char *action, const char *why)
+{
+	char name[RECORD_KEY_SIZE];
+	record_key_text(key, name);
+	log_info("%s for %s came late: %s", action, name, why);
+	struct fields *record = record_new("late", key);
+	fields_add(record, "action", action);
+	fields_add(record, "reason", why);
+	record_write(l->journal, record);
+}
+
+static void control(struct launcher *l, const struct fields *message)
 {
 	struct err e;
 	struct record_key key;
 	struct fields *checked = record_key_read(message, &key, &e) ? launcher_control_check(message, &e) : NULL;
-	if (!checked || !launcher_spool_send(&key, checked, &e))
+	crash_point(CRASH_control_received);
+	if (!checked)
 		log_warning("control message ignored: %s", e.message);
+	else if (!launcher_spool_send(&key, checked, &e))
+		tell_late(l, &key, fields_get(checked, "action"), e.message);
+	crash_point(CRASH_control_sent);
 	fields_free(checked);
 }
 
@@ -86,7 +103,7 @@ void launcher_control_take(struct launcher *l, const char *text, size_t size)
 	else if (op && strcmp(op, "launch") == 0)
 		launcher_order_take(l, message);
 	else if (op && strcmp(op, "control") == 0)
-		control(message);
+		control(l, message);
 	else if (op && strcmp(op, "truncate") == 0)
 		truncate_journal(l, message);
 	else

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/crash.h"
 #include "lib/log.h"
 #include "procmgr/keeper/keeper.h"
 #include "procmgr/launcher/launcher_parts.h"
@@ -45,6 +46,8 @@ static bool is_wanted(const struct launcher *l, const struct order *o, const str
 		return err_set(e, "order is for uid %ld, and only root can launch for others", (long)o->uid);
 	if (again)
 		return err_set(e, "order was used before");
+	if (used_newest(l->used, asked) > asked->attempt)
+		return err_set(e, "order is for an old attempt, attempt %d was ordered here", used_newest(l->used, asked));
 	if (o->expires_at <= now)
 		return err_set(e, "order has expired %lld seconds ago", (long long)(now - o->expires_at));
 	return true;
@@ -54,8 +57,10 @@ static bool is_wanted(const struct launcher *l, const struct order *o, const str
 static bool has_all(const struct fields *message, struct err *e)
 {
 	const char *lacks = fields_get(message, "lacks");
-	return !lacks || err_set(e, "the database does not have the %s that the order names",
-				 strcmp(lacks, "script") == 0 ? lacks : "environment");
+	if (!lacks || strcmp(lacks, "room") == 0)
+		return true;
+	return err_set(e, "the database does not have the %s that the order names",
+		       strcmp(lacks, "script") == 0 ? lacks : "environment");
 }
 
 bool launcher_order_believe(const struct launcher *l, const struct fields *message, int64_t now, struct order *order, bool *again,
@@ -77,7 +82,8 @@ bool launcher_order_believe(const struct launcher *l, const struct fields *messa
 	return false;
 }
 
-static void refuse(struct launcher *l, const struct record_key *key, bool again, const struct err *why)
+/* Why nothing was run; `drain` where it is the node's fault, so that it gets no more orders and the step runs elsewhere. */
+static void refuse(struct launcher *l, const struct record_key *key, bool again, bool drain, const struct err *why)
 {
 	char name[RECORD_KEY_SIZE];
 	record_key_text(key, name);
@@ -85,16 +91,18 @@ static void refuse(struct launcher *l, const struct record_key *key, bool again,
 	struct fields *record = record_new("refused", key);
 	fields_add(record, "reason", why->message);
 	fields_add_int(record, "again", again);
+	fields_add(record, "drain", drain ? why->message : "");
 	record_write(l->journal, record);
 }
 
-static void add_child(struct launcher *l, pid_t pid, const struct record_key *key)
+static void add_child(struct launcher *l, pid_t pid, const struct record_key *key, int64_t room)
 {
 	if (l->child_count == l->child_room) {
 		l->child_room = l->child_room ? 2 * l->child_room : 64;
 		l->children = xrealloc(l->children, (unsigned long)l->child_room * sizeof *l->children);
 	}
-	l->children[l->child_count++] = (struct launcher_child){pid, *key};
+	l->children[l->child_count++] = (struct launcher_child){pid, *key, room};
+	l->room += room;
 }
 
 bool launcher_order_is_child(const struct launcher *l, const struct record_key *key)
@@ -105,15 +113,24 @@ bool launcher_order_is_child(const struct launcher *l, const struct record_key *
 	return false;
 }
 
+bool launcher_order_is_keeper(const struct launcher *l, pid_t pid)
+{
+	for (int i = 0; i < l->child_count; i++)
+		if (l->children[i].pid == pid)
+			return true;
+	return false;
+}
+
 void launcher_order_reaped(struct launcher *l, pid_t pid)
 {
 	for (int i = 0; i < l->child_count; i++) {
 		if (l->children[i].pid != pid)
 			continue;
 		struct record_key key = l->children[i].key;
+		l->room -= l->children[i].room;
 		l->children[i] = l->children[--l->child_count];
 		if (launcher_spool_has(&key))
-			launcher_spool_recover(l, &key);
+			launcher_lost_recover(l, &key);
 		return;
 	}
 }
@@ -134,27 +151,42 @@ static void fork_keeper(struct launcher *l, const struct order *o, const struct 
 	if (pid == 0)
 		keeper_run(&job);
 	if (pid > 0)
-		add_child(l, pid, key);
+		add_child(l, pid, key, launcher_room_of(o));
 	else
 		log_error("could not fork a keeper: %m");
 	free(cores);
 	if (pid < 0)
-		launcher_spool_recover(l, key);
+		launcher_lost_recover(l, key);
 }
 
+/* Whatever fails before the order is in the journal is the node's fault, and nothing was run. */
 static void launch(struct launcher *l, const struct order *o, const struct record_key *key)
 {
 	struct err e;
 	int ctl = launcher_spool_make(key, &e);
 	if (ctl < 0) {
-		refuse(l, key, false, &e);
+		refuse(l, key, false, true, &e);
 		return;
 	}
-	if (!write_used(l, o, key))
-		die("the journal of node \"%s\" cannot be written", l->node);
-	used_add(l->used, key, o->expires_at, time(NULL));
-	fork_keeper(l, o, key, ctl);
+	crash_point(CRASH_order_spooled);
+	if (write_used(l, o, key)) {
+		crash_point(CRASH_order_used);
+		used_add(l->used, key, o->expires_at, time(NULL));
+		fork_keeper(l, o, key, ctl);
+		crash_point(CRASH_order_forked);
+	} else {
+		err_set(&e, "the journal cannot be written");
+		launcher_spool_remove(key);
+		refuse(l, key, false, true, &e);
+	}
 	close(ctl);
+}
+
+/* Script and environment that procmgrd could not store, journal, disk. */
+static bool has_room(struct launcher *l, const struct fields *message, const struct order *o, struct err *e)
+{
+	const char *lacks = fields_get(message, "lacks");
+	return launcher_room_for(l, o, e) && (!lacks || err_set(e, "procmgrd cannot store what is to be run; see its log"));
 }
 
 void launcher_order_take(struct launcher *l, const struct fields *message)
@@ -163,14 +195,23 @@ void launcher_order_take(struct launcher *l, const struct fields *message)
 	struct order order;
 	struct record_key key;
 	bool again;
-	if (!record_key_read(message, &key, &e))
+	crash_point(CRASH_order_received);
+	if (!record_key_read(message, &key, &e)) {
 		log_warning("launch message ignored: %s", e.message);
-	else if (l->end_all)
-		log_info("launch message ignored: this node is shutting down");
-	else if (!launcher_order_believe(l, message, time(NULL), &order, &again, &e))
-		refuse(l, &key, again, &e);
-	else {
-		launch(l, &order, &key);
-		order_free(&order);
+		return;
 	}
+	if (l->end_all) {
+		log_info("launch message ignored: this node is shutting down");
+		return;
+	}
+	if (!launcher_order_believe(l, message, time(NULL), &order, &again, &e)) {
+		refuse(l, &key, again, false, &e);
+		return;
+	}
+	crash_point(CRASH_order_verified);
+	if (has_room(l, message, &order, &e))
+		launch(l, &order, &key);
+	else
+		refuse(l, &key, false, true, &e);
+	order_free(&order);
 }

@@ -1,13 +1,14 @@
 /* launcher_parts.h - the launcher's one object and how its files hang together:
  *
  * launcher.c is start, loop and end; launcher_spool.c the node's folders and the sockets of its keepers; launcher_order.c decides
- * whether an order is believed and forks its keeper; launcher_control.c passes control
- * messages on; launcher_agent.c keeps procmgrd running. */
+ * whether an order is believed and forks its keeper; launcher_room.c whether its records will find room; launcher_lost.c ends what a
+ * dead keeper has left; launcher_control.c passes control messages on; launcher_agent.c keeps procmgrd running. */
 #ifndef ROTA_PROCMGR_LAUNCHER_PARTS_H
 #define ROTA_PROCMGR_LAUNCHER_PARTS_H
 
 #include <sys/types.h>
 
+#include "lib/order.h"
 #include "lib/seal.h"
 #include "procmgr/launcher/launcher.h"
 #include "procmgr/keeper/fence.h"
@@ -20,6 +21,7 @@ enum { LAUNCHER_MESSAGE_LARGEST = 128 * 1024 };
 struct launcher_child {
 	pid_t pid;
 	struct record_key key;
+	int64_t room; /* for its records */
 };
 
 struct launcher {
@@ -34,6 +36,9 @@ struct launcher {
 	struct used *used;   /* attempts whose orders were believed and have not expired */
 	struct launcher_child *children;
 	int child_count, child_room;
+	int adopted;	      /* attempts that an earlier launcher had started, at the last look */
+	int64_t room_adopted; /* for their records, together */
+	int64_t room;	      /* for those of the children, together */
 	int signals;  /* signalfd */
 	bool stop;    /* SIGTERM */
 	bool end_all; /* SIGUSR1 */
@@ -57,19 +62,27 @@ bool launcher_spool_send(const struct record_key *key, const struct fields *mess
 int launcher_spool_each(struct launcher *l, void (*each)(struct launcher *l, const struct record_key *key));
 /* Remove what groups have left behind, when there is no attempt. */
 void launcher_spool_tidy(struct launcher *l);
-/* The process that keeps it, 0 = none does. */
-pid_t launcher_spool_keeper(const struct record_key *key);
-/* Made just now, so that its keeper may be on its way. */
-bool launcher_spool_is_new(const struct record_key *key);
-/* An attempt whose keeper died: end what is left of it and say so in the journal. */
-void launcher_spool_recover(struct launcher *l, const struct record_key *key);
+/* Take the attempt's pid file, as daemon_seize; *kept: a keeper had it before. */
+int launcher_spool_seize(const struct record_key *key, bool *kept);
+/* Whose tasks they are, as far as it is known. */
+uid_t launcher_spool_owner(const struct record_key *key);
+
+/* launcher_lost.c: where no keeper has the attempt, end what is left of it and say so in the journal. */
+void launcher_lost_recover(struct launcher *l, const struct record_key *key);
+
+/* launcher_room.c: may another attempt begin, as far as disk and journal go? False with the reason. */
+bool launcher_room_for(struct launcher *l, const struct order *o, struct err *e);
+/* Hold what those under way may need that an earlier launcher had started. */
+void launcher_room_open(struct launcher *l);
+/* Room for the records of one attempt. */
+int64_t launcher_room_of(const struct order *o);
 
 /* launcher_order.c */
 void launcher_order_take(struct launcher *l, const struct fields *message);
 void launcher_order_reaped(struct launcher *l, pid_t pid);
 bool launcher_order_is_child(const struct launcher *l, const struct record_key *key);
+bool launcher_order_is_keeper(const struct launcher *l, pid_t pid);
 /* Is the order in this message to be run? False with the reason; *again where the attempt that the message names runs or ran. */
-struct order;
 bool launcher_order_believe(const struct launcher *l, const struct fields *message, int64_t now, struct order *order, bool *again,
 			    struct err *e);
 

@@ -15,14 +15,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/daemon.h"
 #include "lib/log.h"
 #include "procmgr/launcher/launcher_parts.h"
 
-enum { PATH_SIZE = RECORD_KEY_SIZE + 32, REMOVE_USEC = 100000, NEW_S = 5 };
+enum { PATH_SIZE = RECORD_KEY_SIZE + 32 };
 
 static bool make_path(const char *path, struct err *e)
 {
@@ -170,20 +169,20 @@ bool launcher_spool_has(const struct record_key *key)
 	return access(path, F_OK) == 0;
 }
 
-pid_t launcher_spool_keeper(const struct record_key *key)
+int launcher_spool_seize(const struct record_key *key, bool *kept)
 {
 	char path[PATH_SIZE];
 	path_of(key, "pid", path);
-	return daemon_holder(path);
+	*kept = access(path, F_OK) == 0;
+	return daemon_seize(path);
 }
 
-bool launcher_spool_is_new(const struct record_key *key)
+uid_t launcher_spool_owner(const struct record_key *key)
 {
-	char folder[PATH_SIZE], pid[PATH_SIZE];
+	char path[PATH_SIZE];
 	struct stat st;
-	path_of(key, "", folder);
-	path_of(key, "pid", pid);
-	return access(pid, F_OK) < 0 && stat(folder, &st) == 0 && time(NULL) - st.st_mtime < NEW_S;
+	path_of(key, "script", path);
+	return lstat(path, &st) == 0 ? st.st_uid : geteuid();
 }
 
 bool launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e)
@@ -215,70 +214,6 @@ int launcher_spool_each(struct launcher *l, void (*each)(struct launcher *l, con
 	if (dir)
 		closedir(dir);
 	return count;
-}
-
-struct told {
-	const struct record_key *key;
-	bool used, done, end;
-};
-
-static bool note(const struct fields *record, void *arg)
-{
-	struct told *told = arg;
-	struct record_key key;
-	struct err e;
-	const char *kind = fields_get(record, "kind");
-	if (!kind || !record_key_read(record, &key, &e) || !record_key_equal(&key, told->key))
-		return true;
-	told->used = told->used || strcmp(kind, "used") == 0;
-	told->done = told->done || strcmp(kind, "done") == 0;
-	told->end = told->end || strcmp(kind, "end") == 0;
-	return true;
-}
-
-static void tell_done(struct launcher *l, const struct record_key *key)
-{
-	struct fields *record = record_new("done", key);
-	fields_add_int(record, "exit", 0);
-	fields_add_int(record, "signal", 0);
-	fields_add(record, "cause", "node");
-	fields_add(record, "outcome", "node_fail");
-	fields_add(record, "message", "the keeper died");
-	record_write(l->journal, record);
-}
-
-/* Without a control group nobody can tell what the step has left behind. */
-static void tell_end(struct launcher *l, const struct record_key *key, bool clean)
-{
-	struct fields *record = record_new("end", key);
-	fields_add(record, "drain", clean ? "" : "a keeper died and processes of its step may be left");
-	fields_add_int(record, "peak_mb", -1);
-	fields_add_int(record, "cpu_usec", -1);
-	record_write(l->journal, record);
-}
-
-void launcher_spool_recover(struct launcher *l, const struct record_key *key)
-{
-	char name[RECORD_KEY_SIZE], pid[PATH_SIZE];
-	struct told told = {.key = key};
-	struct err e;
-	int64_t position = 0;
-	record_key_text(key, name);
-	path_of(key, "pid", pid);
-	bool kept = access(pid, F_OK) == 0, clean = l->fence != NULL || !kept;
-	for (int try = 0; l->fence && try < 100 && fence_kill(l->fence, name); try++)
-		usleep(10000);
-	if (l->fence)
-		fence_remove(l->fence, name, REMOVE_USEC);
-	if (!journal_read(l->journal, &position, note, &told, &e))
-		log_error("%s", e.message);
-	if ((told.used || kept) && !told.end) {
-		log_error("the keeper of %s died", name);
-		if (!told.done)
-			tell_done(l, key);
-		tell_end(l, key, clean);
-	}
-	launcher_spool_remove(key);
 }
 
 /* What a group's holder told stays when its keeper dies; without any attempt nobody can read it any more. */

@@ -12,12 +12,21 @@
 #include <unistd.h>
 
 #include "lib/log.h"
+#include "lib/seal.h"
 
-enum { WRITE_TRIES = 60 };
+enum { TRY_USEC = 200000, LOG_TRIES = 300 };
 
 void record_key_text(const struct record_key *key, char text[RECORD_KEY_SIZE])
 {
 	snprintf(text, RECORD_KEY_SIZE, "%" PRId64 ".%d.%d", key->job_id, key->step_id, key->attempt);
+}
+
+void record_mark(const char *dir, const struct record_key *key, char mark[RECORD_MARK_SIZE])
+{
+	char hash[SEAL_HEX_SIZE], name[RECORD_KEY_SIZE];
+	seal_hash_hex(dir, strlen(dir), hash);
+	record_key_text(key, name);
+	snprintf(mark, RECORD_MARK_SIZE, "%.8s.%s", hash, name);
 }
 
 bool record_key_parse(const char *text, struct record_key *key)
@@ -68,14 +77,20 @@ int64_t record_now(void)
 bool record_write(struct journal *j, struct fields *record)
 {
 	struct err e;
-	bool written = false;
-	for (int try = 0; !written && try < WRITE_TRIES; try++) {
-		if (try > 0)
-			usleep(1000000);
-		written = journal_append(j, record, &e);
-		if (!written && (try == 0 || try == WRITE_TRIES - 1))
-			log_error("%s", e.message);
-	}
+	bool written = journal_append(j, record, &e);
+	if (!written)
+		log_error("%s", e.message);
 	fields_free(record);
 	return written;
+}
+
+void record_must(struct journal *j, struct fields *record)
+{
+	struct err e;
+	for (int try = 0; !journal_append(j, record, &e); try++) {
+		if (try % LOG_TRIES == 0)
+			log_error("%s; waiting until it can be written", e.message);
+		usleep(TRY_USEC);
+	}
+	fields_free(record);
 }

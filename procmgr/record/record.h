@@ -15,11 +15,14 @@ struct record_key {
 	int attempt;
 };
 
-enum { RECORD_KEY_SIZE = 48 };
+enum { RECORD_KEY_SIZE = 48, RECORD_MARK_SIZE = RECORD_KEY_SIZE + 9 };
 
 /* "812.0.1": job, step, attempt; the name of the spool folder and of the cgroup. */
 void record_key_text(const struct record_key *key, char text[RECORD_KEY_SIZE]);
 bool record_key_parse(const char *text, struct record_key *key);
+
+/* "1f0c9a2e.812.0.1": the attempt among those of all nodes and instances of this machine; `dir` is the node's folder. */
+void record_mark(const char *dir, const struct record_key *key, char mark[RECORD_MARK_SIZE]);
 
 /* The fields job, step and attempt of a message or record. */
 bool record_key_read(const struct fields *f, struct record_key *key, struct err *e);
@@ -31,7 +34,10 @@ struct fields *record_new(const char *kind, const struct record_key *key);
 /* Microseconds of CLOCK_BOOTTIME: the clock of every record and of every wait. */
 int64_t record_now(void);
 
-/* Append the record and free it. A full disk is waited for (a minute, then the record is lost and that is logged). */
+/* Append the record and free it; false, and logged, where that fails. */
 bool record_write(struct journal *j, struct fields *record);
+
+/* The same for what must not be lost: waits until it can be written. */
+void record_must(struct journal *j, struct fields *record);
 
 #endif

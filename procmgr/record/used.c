@@ -19,11 +19,11 @@ struct used {
 
 enum { ROOM_FIRST = 256 };
 
+/* All attempts of a step begin their search at one place, so they stand in one row without a gap. */
 static unsigned place_of(const struct record_key *key, unsigned room)
 {
 	uint64_t h = (uint64_t)key->job_id * 0x9e3779b97f4a7c15u;
 	h = (h ^ (uint32_t)key->step_id) * 0xbf58476d1ce4e5b9u;
-	h = (h ^ (uint32_t)key->attempt) * 0x94d049bb133111ebu;
 	return (unsigned)(h >> 32) & (room - 1);
 }
 
@@ -83,6 +83,17 @@ void used_add(struct used *u, const struct record_key *key, int64_t expires, int
 bool used_has(const struct used *u, const struct record_key *key)
 {
 	return find(u, key)->expires != 0;
+}
+
+int used_newest(const struct used *u, const struct record_key *key)
+{
+	int newest = 0;
+	for (unsigned at = place_of(key, u->room); u->entries[at].expires != 0; at = (at + 1) & (u->room - 1)) {
+		const struct record_key *k = &u->entries[at].key;
+		if (k->job_id == key->job_id && k->step_id == key->step_id && k->attempt > newest)
+			newest = k->attempt;
+	}
+	return newest;
 }
 
 int used_count(const struct used *u)

@@ -21,7 +21,7 @@ begin
 				when d.outcome = 'timeout' then 'timeout'
 				when d.end_wanted is not null then d.end_wanted
 				when d.outcome in ('fail', 'oom') and d.may_retry then 'requeue'
-				when d.outcome = 'node_fail' and d.requeue then 'requeue'
+				when d.outcome = 'node_fail' and (d.requeue or d.cause = 'refused') then 'requeue'
 				else d.outcome end as event,
 			case d.outcome when 'complete' then 'completed' when 'timeout' then 'timeout' when 'oom' then 'out_of_memory'
 				when 'node_fail' then 'node_fail' when 'cancel' then case when d.end_wanted = 'preempt' then 'preempted' when d.end_wanted = 'deadline' then 'deadline' else 'cancelled' end

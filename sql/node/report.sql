@@ -94,12 +94,13 @@ declare
 begin
 	-- done: the tasks on one node have ended; refused: they never were. The first bad outcome of a node is the attempt's.
 	select jsonb_agg(jsonb_build_object('job_id', x.job, 'step_id', x.step, 'attempt', x.attempt, 'node_id', x.node, 'at', x.at,
-		'outcome', case x.kind when 'refused' then 'fail' else x.outcome end, 'exit', x.exit, 'signal', x.signal,
+		-- Refused for want of room, or for another fault of the node: nothing was run, so it may always run elsewhere.
+		'outcome', case when x.kind = 'done' then x.outcome when coalesce(x.drain, '') <> '' then 'node_fail' else 'fail' end, 'exit', x.exit, 'signal', x.signal,
 		'cause', case x.kind when 'refused' then 'refused' else x.cause end,
 		'message', case x.kind when 'refused' then x.reason else x.message end, 'seq', x.seq))
 	into v_done
 	from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz, outcome text, exit int,
-		signal int, cause text, message text, reason text, seq int)
+		signal int, cause text, message text, reason text, drain text, seq int)
 	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node
 		and a.phase not in ('done', 'ended')
 	where x.kind in ('done', 'refused');
@@ -157,12 +158,11 @@ create function api.report_end(p_records jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_end jsonb;
-	v_drain record;
 begin
 	select jsonb_agg(jsonb_build_object('job_id', x.job, 'step_id', x.step, 'attempt', x.attempt, 'node_id', x.node, 'at', x.at,
-		'drain', x.drain, 'peak_mb', nullif(x.peak_mb, -1), 'cpu_usec', nullif(x.cpu_usec, -1)))
+		'peak_mb', nullif(x.peak_mb, -1), 'cpu_usec', nullif(x.cpu_usec, -1)))
 	into v_end
-	from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz, drain text, peak_mb bigint, cpu_usec bigint)
+	from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz, peak_mb bigint, cpu_usec bigint)
 	where x.kind = 'end';
 	if v_end is null then
 		return;
@@ -178,14 +178,22 @@ begin
 	set gone_at = greatest(v.at, a.ended_at), phase = 'ended', peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
 	from jsonb_to_recordset(v_end) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz, peak_mb bigint, cpu_usec bigint)
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id and a.gone_at is null;
+end $$;
+comment on function api.report_end(jsonb) is 'Records of kind end: nothing of the attempt is left on the node. Internal.';
+
+create function api.report_drain(p_records jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_drain record;
+begin
 	for v_drain in
-		select v.node_id, min(v.drain) as reason from jsonb_to_recordset(v_end) as v (node_id int, drain text)
-		where v.drain <> '' group by v.node_id order by v.node_id
+		select v.node as node_id, min(v.drain) as reason from jsonb_to_recordset(p_records) as v (node int, kind text, drain text)
+		where v.drain <> '' and v.kind in ('refused', 'end') group by v.node order by v.node
 	loop
 		perform api.node_state_set(v_drain.node_id, 'drain', 'procmgrd', v_drain.reason);
 	end loop;
 end $$;
-comment on function api.report_end(jsonb) is 'Records of kind end: nothing of the attempt is left on the node. Internal.';
+comment on function api.report_drain(jsonb) is 'Nodes whose records say why they should take no more steps. Internal.';
 
 create function api.node_report(p_report jsonb) returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -205,8 +213,11 @@ begin
 			'started_at', now() - make_interval(secs => (r.value ->> 'started_age_us')::double precision / 1e6)) order by r.nr)
 			filter (where a.gone_at is null and a.job_id is not null
 				-- Of an attempt that is over, only what its group's holder still has to say.
-				and (t.ended_at is null or r.value ->> 'kind' in ('end', 'hook', 'task'))),
-		jsonb_agg(r.value) filter (where a.job_id is null or (t.state = 'node_fail' and r.value ->> 'kind' in ('run', 'done', 'task')))
+				and (t.ended_at is null or r.value ->> 'kind' in ('end', 'hook', 'task')) and r.value ->> 'kind' <> 'late'),
+		-- What was for an attempt that is over (late), or an order for it (refused), changed nothing on the node.
+		jsonb_agg(r.value) filter (where a.job_id is null or r.value ->> 'kind' = 'late'
+			or (t.state = 'node_fail' and r.value ->> 'kind' in ('run', 'done', 'task'))
+			or (t.ended_at is not null and t.cause <> 'refused' and r.value ->> 'kind' = 'refused'))
 	into v_known, v_stray
 	from jsonb_array_elements(p_report -> 'records') with ordinality as r (value, nr)
 	left join allocation a on a.job_id = (r.value ->> 'job')::bigint and a.step_id = (r.value ->> 'step')::int
@@ -224,6 +235,7 @@ begin
 	perform api.report_task(v_known);
 	perform api.report_done(v_known);
 	perform api.report_end(v_known);
+	perform api.report_drain(v_known);
 	-- Tasks over, epilog still at work: seen as ending.
 	perform api.step_move('node', array(
 		select (x.job, x.step, 'end', x.at, null, null, null, null)::api.move

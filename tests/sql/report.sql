@@ -67,6 +67,22 @@ select is(t.report(variadic :'records'::jsonb[]), 0, 'an earlier attempt, told a
 select is((select concat_ws(' ', state, attempt) from t.step(:'k' || '.a')), 'starting 2', 'does not touch the next one');
 select t.right('earlier attempt');
 
+-- Orders and messages for attempts that are over: told of, kept as strays, nothing else.
+delete from rota.stray;
+select is(t.report(jsonb_build_array(jsonb_build_object('node', 2, 'job', :k, 'step', 0, 'attempt', 1, 'kind', k, 'age_us', 0, 'reason', 'old', 'action', 'kill', 'drain', ''))),
+	0, k || ' for an attempt that is over') from unnest('{refused,late}'::text[]) k;
+select is((select count(*) from rota.stray), 2::bigint, 'both are kept');
+select is((select concat_ws(' ', state, attempt) from t.step(:'k' || '.a')), 'starting 2', 'and change nothing');
+-- Refused because the node is at fault: it is drained, and the step runs again though it is not to be requeued.
+select t.submit('alice', '[{"name": "a", "requeue": false}]') as f \gset
+select t.start(:'f' || '.a', '{4}') \g /dev/null
+select t.report(t.say(:'f' || '.a', 'refused', '{"reason": "disk full", "again": "0", "drain": "disk full"}')) \g /dev/null
+select is((select concat_ws(' ', state, attempt, requeues) from t.step(:'f' || '.a')), 'pending 1 1', 'nothing was run, so it may run again');
+select is((select concat_ws(' ', state, cause, message) from rota.attempt where job_id = :f), 'node_fail refused disk full', 'the attempt says why');
+select is((select concat_ws(' ', state, reason, cpus_used) from rota.node where node_id = 4), 'drain disk full 0', 'the node is drained with the reason');
+select is(t.report(t.say(:'f' || '.a', 'refused', '{"reason": "disk full", "again": "0", "drain": "disk full"}')), 0, 'told again it is no news');
+select t.right('refused for want of room');
+
 -- Orders: fetched behind a position, gone when taken; one bell for each node.
 select is((select array_agg(kind || '@' || node_id order by order_id) from api.node_orders('{1,2}', 0) where job_id = :k), '{launch@2,launch@2}', 'orders of two attempts');
 select api.node_report(jsonb_build_object('records', '[]'::jsonb, 'orders_done', (select jsonb_agg(order_id) from rota.node_order where node_id = 2 and attempt = 1))) \g /dev/null

@@ -56,6 +56,7 @@ configure() {
 		site_prolog = $DIR/site_prolog
 		site_epilog = $DIR/site_epilog
 		hook_timeout = 4
+		disk_floor_mb = 1
 		cgroup = $2
 	END
 }
@@ -71,6 +72,7 @@ teardown_file() {
 		userdel "$OTHER"
 		groupdel "$GROUP" || true
 	fi
+	umount "$DIR/small" 2>/dev/null || true
 	rm -rf "$DIR"
 }
 
@@ -594,25 +596,151 @@ suspend_and_resume() {
 	rm -f "$DIR/n3.pid"
 }
 
-@test "a keeper that dies is told of, and its tasks end" {
-	NODE=n4
-	rm -f "$DIR/sock/driver"
-	start_launcher
-	daemon_script | sed 's/sleep 0.3/sleep 0.3; touch started; sleep 60/' | launch 285
-	record 285 keeper
+# What daemon_script leaves behind, in sessions of their own.
+daemons() {
+	pgrep -u "$WHO" -f 'sleep 987[.]6'
+}
+
+# lose JOB: start a step with daemons, kill its keeper.
+lose() {
+	rm -f "$DIR/work/started"
+	daemon_script | sed 's/sleep 0.3/sleep 0.3; touch started; sleep 60/' | launch "$1"
+	record "$1" keeper
 	keeper=$(field pid)
 	for i in $(seq 100); do [ -e "$DIR/work/started" ] && break; sleep 0.05; done
+	[ -n "$(daemons)" ]
+}
+
+# lost JOB: its end is told, and nothing of it is left.
+lost() {
+	record "$1" end
+	[[ $output == *"drain=a keeper died before its site epilog"* ]]
+	gone "$DIR/node/$NODE/spool/$1.0.1"
+	record "$1" done
+	[[ $output == *"cause=keeper_lost outcome=node_fail message=its keeper died"* ]]
+	[ "$(drive journal "$1.0.1" | grep -c '^kind=\(done\|end\) ')" = 2 ]
+	[ -z "$(daemons)" ]
+}
+
+lose_keepers() {
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	lose 285
 	kill -9 "$keeper"
-	record 285 end
-	gone "$DIR/node/n4/spool/285.0.1"
-	record 285 done
-	[[ $output == *"cause=node outcome=node_fail message=the keeper died"* ]]
-	if grep -q 'with control groups' "$DIR/n4.log"; then
-		! pgrep -u "$WHO" -f 'sleep 987[.]6'
-	fi
+	lost 285
+	# Together with the launcher: the next one does it before it serves.
+	lose 286
+	kill -9 "$(cat "$DIR/$NODE.pid")" "$keeper"
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	lost 286
+	# And alone, under a launcher that did not fork it.
+	lose 287
+	kill -9 "$(cat "$DIR/$NODE.pid")"
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	kill -9 "$keeper"
+	lost 287
+	echo '#!/bin/true' | launch 288
+	record 288 end
 	stop_launcher USR1
-	pkill -u "$WHO" -f 'sleep 987[.]6' || true
-	rm -f "$DIR/n4.pid"
+	rm -f "$DIR/$NODE.pid"
+}
+
+@test "a keeper that dies takes all of its step along, and its end is told" {
+	NODE=n4
+	lose_keepers
+}
+
+@test "a keeper that dies takes all of its step along where there are no control groups" {
+	NODE=n8 CONFIG=$DIR/plain.conf
+	lose_keepers
+}
+
+@test "an attempt that was believed, but has no keeper yet, is ended by the next launcher" {
+	NODE=n9
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	echo 'sleep 60' | sed '1i#!/bin/bash' | launch 289
+	record 289 run
+	record 289 keeper
+	kill -9 "$(cat "$DIR/$NODE.pid")" "$(field pid)"
+	rm "$DIR/node/$NODE/spool/289.0.1/pid"
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	record 289 end
+	echo '#!/bin/true' | launch 289
+	record 289 refused
+	stop_launcher USR1
+	rm -f "$DIR/$NODE.pid"
+}
+
+@test "orders and messages for old attempts change nothing and are told of" {
+	NODE=n11
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	echo 'sleep 60' | sed '1i#!/bin/bash' | launch 295 attempt=3
+	run drive wait 295.0.3 run
+	echo 'echo wrong' | sed '1i#!/bin/sh' | launch 295 attempt=2
+	run drive wait 295.0.2 refused
+	[[ $output == *"reason=order is for an old attempt, attempt 3 was ordered here again=0 drain="* ]]
+	[ ! -e "$DIR/work/295.out" ] || [ ! -s "$DIR/work/295.out" ]
+	drive send op=control job=295 step=0 attempt=2 action=kill cause=cancelled
+	run drive wait 295.0.2 late
+	[[ $output == *"action=kill reason="* ]]
+	[ -z "$(drive journal 295.0.3 done)" ]
+	drive send op=control job=295 step=0 attempt=3 action=kill cause=cancelled
+	run drive wait 295.0.3 end
+	[ "$status" -eq 0 ]
+	stop_launcher USR1
+	rm -f "$DIR/$NODE.pid"
+}
+
+fill() {
+	dd if=/dev/zero of="$DIR/small/fill" bs=64k 2>/dev/null || true
+	dd if=/dev/zero of="$DIR/small/rest" bs=512 2>/dev/null || true
+}
+
+@test "a full disk: what was believed tells its end, nothing else begins; with room again it does" {
+	as_root
+	NODE=n10 CONFIG=$DIR/small.conf
+	mkdir "$DIR/small"
+	mount -t tmpfs -o size=4m,mode=755 tmpfs "$DIR/small"
+	sed "s,^state = .*,state = $DIR/small," "$DIR/rota.conf" >"$CONFIG"
+	ln -s "$DIR/small/$NODE" "$DIR/node/$NODE"
+	rm -f "$DIR/sock/driver"
+	"$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
+	echo $! >"$DIR/$NODE.pid"
+	for i in $(seq 100); do [ -S "$DIR/sock/driver" ] && [ -e "$DIR/small/$NODE/journal" ] && break; sleep 0.05; done
+	for job in 400 401 402; do launch $job "workdir=$DIR/work" <<<$'#!/bin/bash\nuntil [ -e go ]; do sleep 0.05; done\nhead -c 8000 /dev/zero | tr "\\0" x'; done
+	for job in 400 401 402; do record $job run; done
+	fill
+	[ "$(stat -f -c %a "$DIR/small")" = 0 ]
+	launch 403 "workdir=$DIR/work" <<<$'#!/bin/bash\nuntil [ -e go ]; do sleep 0.05; done\nhead -c 8000 /dev/zero | tr "\\0" x'
+	record 403 refused
+	[[ $output == *"reason=disk full: 0 MiB left in "*"drain=disk full: "* ]]
+	record 401 keeper
+	kill -9 "$(field pid)"
+	record 401 end
+	# A launcher that starts on a full disk adopts what is there.
+	kill -9 "$(cat "$DIR/$NODE.pid")"
+	rm -f "$DIR/sock/driver"
+	"$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
+	echo $! >"$DIR/$NODE.pid"
+	touch "$DIR/work/go"
+	for job in 400 402; do
+		record $job end
+		record $job done
+		[[ $output == *outcome=complete* ]]
+		[ "$(drive journal $job.0.1 | grep -c ^kind=)" = 8 ]
+	done
+	rm "$DIR/small/fill" "$DIR/small/rest"
+	echo 'echo room' | sed '1i#!/bin/sh' | launch 404
+	record 404 end
+	[ "$(cat "$DIR/work/404.out")" = room ]
+	stop_launcher USR1
+	umount "$DIR/small"
+	rm -f "$DIR/$NODE.pid"
 }
 
 @test "SIGUSR1 ends every step and leaves nothing" {

@@ -184,9 +184,11 @@ static void test_expired(void **state)
 static void test_used(void **state)
 {
 	(void)state;
-	const struct record_key key = {812, 1, 1}, other = {812, 1, 2};
+	const struct record_key key = {812, 1, 1}, other = {812, 2, 2}, newer = {812, 1, 2};
 	used_add(launcher.used, &other, NOW + 100, NOW);
 	judge_order(&good, NULL);
+	used_add(launcher.used, &newer, NOW + 100, NOW);
+	judge_order(&good, "order is for an old attempt, attempt 2 was ordered here");
 	used_add(launcher.used, &key, NOW + 100, NOW);
 	judge_order(&good, "used before");
 	good.expires_at = NOW - 5; /* said first, since it ran */
@@ -267,6 +269,7 @@ static void test_memory(void **state)
 		const struct record_key key = {i, i % 7, 1}, other = {i, i % 7, 2};
 		assert_true(used_has(u, &key));
 		assert_false(used_has(u, &other));
+		assert_int_equal(used_newest(u, &other), 1);
 	}
 	assert_true(used_count(u) < 5000); /* what has expired was let go */
 	used_free(u);

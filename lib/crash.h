@@ -1,0 +1,51 @@
+/* crash.h - named places at which a process of a crash build kills itself, for tests/fault/crash.
+ *
+ * In an ordinary build all of this is nothing. Configured with -DROTA_CRASH=ON (preset `crash`), the environment variable
+ * ROTA_CRASH names a file of lines "point count": the process that comes to the point of the first line for the count-th time,
+ * counted over all processes, takes the line out and dies as by kill -9. The places are listed in crash.def. */
+#ifndef ROTA_CRASH_H
+#define ROTA_CRASH_H
+
+#include <stdbool.h>
+
+enum crash_place {
+#define CRASH(place, hits, first, help) CRASH_##place,
+#define CRASH_CALL(function)
+#include "lib/crash.def"
+#undef CRASH
+#undef CRASH_CALL
+	CRASH_COUNT
+};
+
+#ifdef ROTA_CRASH
+/* Die here, if it is this place's turn. */
+void crash_point(enum crash_place place);
+/* The same for a call of the database: `moment` is before, sent or after. */
+void crash_call(const char *function, const char *moment);
+/* Is it this place's turn? The caller does something by halves and dies by crash_now. */
+bool crash_is_due(enum crash_place place);
+void crash_now(void) __attribute__((noreturn));
+#else
+static inline void crash_point(enum crash_place place)
+{
+	(void)place;
+}
+
+static inline void crash_call(const char *function, const char *moment)
+{
+	(void)function;
+	(void)moment;
+}
+
+static inline bool crash_is_due(enum crash_place place)
+{
+	(void)place;
+	return false;
+}
+
+static inline void crash_now(void)
+{
+}
+#endif
+
+#endif

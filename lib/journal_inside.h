@@ -1,0 +1,50 @@
+/* journal_inside.h - what journal.c, journal_truncate.c and journal_room.c know of a journal; nobody else includes it. */
+#ifndef ROTA_JOURNAL_INSIDE_H
+#define ROTA_JOURNAL_INSIDE_H
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "lib/journal.h"
+
+enum { RECORD_HEAD = 8, RECORD_LONGEST = 1 << 20, WINDOW = RECORD_HEAD + RECORD_LONGEST, FILE_HEAD = 16 };
+
+struct journal {
+	char *path;
+	enum journal_mode mode;
+	int fd;
+	int64_t base;	 /* logical position of byte FILE_HEAD */
+	int64_t checked; /* every record before this position is whole */
+	int64_t room;	 /* bytes last reserved behind the end */
+	char *window;	 /* bytes of the file, from window_at on */
+	int64_t window_at;
+	size_t window_size;
+};
+
+static inline off_t journal_offset(const struct journal *j, int64_t position)
+{
+	return FILE_HEAD + (position - j->base);
+}
+
+bool journal_write_at(int fd, const void *data, size_t size, off_t at);
+ssize_t journal_read_at(int fd, void *data, size_t size, off_t at);
+
+/* A file's head, its owner's group and mode. */
+bool journal_head_write(int fd, int64_t base);
+bool journal_file_prepare(int fd, const char *path);
+
+/* Make `fd` the file that PATH names. */
+bool journal_follow(struct journal *j, struct err *e);
+
+/* What every writer does first: lock, follow, cut a torn tail. The lock's descriptor, which ends it when closed, or -1. */
+int journal_begin(struct journal *j, struct err *e);
+
+/* The payload of the whole record at `position`; NULL at the end and at a torn one. Good until the next call. */
+const char *journal_record(struct journal *j, int64_t position, uint32_t *length);
+
+/* Bytes that the file system holds for a file behind `end`; 0 where it does not say. */
+int64_t journal_room_behind(const struct stat *st, off_t end);
+/* Have `bytes` held behind `end`. True as well where the file system cannot do that. */
+bool journal_room_take(int fd, off_t end, int64_t bytes, struct err *e);
+
+#endif

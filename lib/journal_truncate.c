@@ -1,0 +1,108 @@
+/* journal_truncate.c - drop the front of a journal.
+ *
+ * The launcher calls it when procmgrd says what the database has. What always holds: the record at a position is the same before
+ * and after; a crash leaves the old file or the new one; the new one has the room that was reserved, or the old one stays. */
+#include "lib/journal_inside.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/crash.h"
+
+struct rewriting {
+	char *kept; /* records, in their order */
+	size_t size;
+};
+
+/* Gather the records before `position` that are to be kept. */
+static bool kept_gather(struct journal *j, int64_t position, bool (*keep)(const struct fields *, void *), void *arg,
+			struct rewriting *r, struct err *e)
+{
+	int64_t at = j->base;
+	while (at < position) {
+		uint32_t length;
+		const char *text = journal_record(j, at, &length);
+		if (!text || at + RECORD_HEAD + length > position)
+			return err_set(e, "position %" PRId64 " is not between records of journal \"%s\"", position, j->path);
+		struct fields *record = keep ? fields_parse(text, length, e) : NULL;
+		if (keep && !record)
+			return false;
+		if (record && keep(record, arg)) {
+			r->kept = xrealloc(r->kept, r->size + RECORD_HEAD + length);
+			memcpy(r->kept + r->size, text - RECORD_HEAD, RECORD_HEAD + length);
+			r->size += RECORD_HEAD + length;
+		}
+		fields_free(record);
+		at += RECORD_HEAD + length;
+	}
+	return true;
+}
+
+/* Head, kept records, and what stands from `position` on, into `fd`. */
+static bool rest_write(struct journal *j, int fd, int64_t position, const struct rewriting *r)
+{
+	off_t to = FILE_HEAD + (off_t)r->size;
+	if (!journal_file_prepare(fd, j->path) || !journal_head_write(fd, position - (int64_t)r->size) ||
+	    !journal_write_at(fd, r->kept, r->size, FILE_HEAD))
+		return false;
+	j->window_size = 0; /* the window serves as buffer */
+	for (off_t from = journal_offset(j, position), end = journal_offset(j, j->checked); from < end;) {
+		size_t most = end - from < WINDOW ? (size_t)(end - from) : WINDOW;
+		ssize_t n = journal_read_at(j->fd, j->window, most, from);
+		if (n <= 0 || !journal_write_at(fd, j->window, (size_t)n, to))
+			return false;
+		from += n;
+		to += n;
+	}
+	return true;
+}
+
+/* Write the new file at `beside` and let it take the old one's place. */
+static bool file_swap(struct journal *j, int fd, const char *beside, int64_t position, const struct rewriting *r, struct err *e)
+{
+	struct stat st;
+	crash_point(CRASH_journal_truncate_before);
+	if (!rest_write(j, fd, position, r) || fstat(fd, &st) < 0)
+		return err_sys(e, "could not write \"%s\"", beside);
+	if (j->room > 0 && !journal_room_take(fd, st.st_size, j->room, e))
+		return false;
+	crash_point(CRASH_journal_truncate_written);
+	if (rename(beside, j->path) < 0)
+		return err_sys(e, "could not rename \"%s\"", beside);
+	crash_point(CRASH_journal_truncate_after);
+	return true;
+}
+
+static bool file_replace(struct journal *j, int64_t position, const struct rewriting *r, struct err *e)
+{
+	char *beside = xasprintf("%s.new", j->path);
+	unlink(beside);
+	int fd = open(beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	bool ok = fd >= 0 ? file_swap(j, fd, beside, position, r, e) : err_sys(e, "could not make \"%s\"", beside);
+	if (!ok)
+		unlink(beside);
+	if (fd >= 0)
+		close(fd);
+	free(beside);
+	return ok && journal_follow(j, e);
+}
+
+bool journal_truncate(struct journal *j, int64_t position, bool (*keep)(const struct fields *record, void *arg), void *arg,
+		      struct err *e)
+{
+	struct rewriting r = {0};
+	int lock = journal_begin(j, e);
+	if (lock < 0)
+		return false;
+	bool ok = position <= j->checked ||
+		  err_set(e, "position %" PRId64 " is behind the end of journal \"%s\"", position, j->path);
+	if (ok && position > j->base)
+		ok = kept_gather(j, position, keep, arg, &r, e) && file_replace(j, position, &r, e);
+	free(r.kept);
+	close(lock);
+	return ok;
+}
