@@ -30,26 +30,18 @@ static bool daemon_runs(const struct instance *in, const void *name)
 	return instance_daemon(in, name) > 0;
 }
 
-/* Start a daemon of a kind under the name "1", unless one of the kind runs. *pid is that of the new one, else 0. */
+/* Start a daemon under the name "1", which the configuration is of, unless it runs. *pid is that of the new one, else 0. */
 static bool daemon_start(const struct instance *in, const char *kind, pid_t *pid, struct err *e)
 {
 	char *program = xasprintf("%s/%s", in->daemons, kind), *config = instance_path(in, "etc/rota.conf");
+	char *name = xasprintf("%s-1", kind);
 	const char *argv[] = {program, "--config", config, "--name", "1", NULL};
-	char **names = instance_daemons(in, kind);
-	bool runs = false;
+	pid_t runs = instance_daemon(in, name);
 
-	*pid = 0;
-	for (char **name = names; *name && !runs; name++) {
-		runs = daemon_runs(in, *name);
-		if (runs)
-			instance_say(in, "%s runs (pid %d)", kind, (int)instance_daemon(in, *name));
-	}
-	if (!runs) {
-		*pid = process_start(in, kind, argv, false, e);
-		if (*pid > 0)
-			instance_say(in, "%s started (pid %d)", kind, (int)*pid);
-	}
-	instance_names_free(names);
+	*pid = runs ? 0 : process_start(in, kind, argv, false, e);
+	if (*pid >= 0)
+		instance_say(in, "%s %s (pid %d)", kind, runs ? "runs" : "started", (int)(runs ? runs : *pid));
+	free(name);
 	free(config);
 	free(program);
 	return *pid >= 0;

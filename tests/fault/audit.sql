@@ -178,7 +178,7 @@ violation (what, who, detail) as (
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 	cross join lateral (
-		select (select count(*) from task_end e where e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt and e.exit_code = 0) as ok,
+		select (select count(*) from task_end e where e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt and e.exit_code = 0 and e.signal is null) as ok,
 			case when api.spec_field(r.spec, 'per_task') = '1' then (select sum(a.tasks) from allocation a
 				where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt) else 1 end as tasks
 	) h

@@ -1,0 +1,168 @@
+"""The faults: what each one does to the instance, and how it is taken back.
+
+A fault is a function of the campaign's `Faults` that returns what it did, in words, or None where there was nothing to do it to.
+Kills are left to the repair that follows every fault; freezes, cuts, full disks and stepped clocks last for a drawn time and
+are undone here.
+"""
+import os
+import random
+import signal
+import threading
+import time
+
+from lib.instance import DISK_NODE, FAR_NODE, LEASE, NODES, alive, send, thaw
+
+FREEZES = (0.2, 0.2, 0.5, 0.5, 0.5, 1, 1, 2, LEASE - 1, LEASE + 3)  # seconds, the last ones about a lease
+ABSENCES = (0, 0, 0.5, 0.5, 1, 2, LEASE + 2)
+
+
+class Faults:
+    def __init__(self, instance, load, recovery, seed, wanted):
+        self.instance, self.load, self.recovery = instance, load, recovery
+        self.random = random.Random(f"faults {seed}")
+        self.count, self.probes, self.bag = {}, 0, []
+        self.kinds = {name: method for name, method in self.table() if not wanted or any(word in name for word in wanted)}
+
+    def table(self):
+        inst = self.instance
+        rows = [(f"{verb}-{role}", lambda verb=verb, role=role: self.hit(verb, role))
+                for verb in ("kill", "freeze") for role in ("procmgrd", "launcher", "keeper", "leader", "follower", "nodemgrd", "munged", "backend")]
+        rows += [("terminate-backend", self.terminate), ("stop-postgres", self.stop_postgres), ("kill-postmaster", self.kill_postmaster),
+                 ("freeze-postmaster", lambda: self.hit("freeze", "postmaster")), ("kill-client", self.kill_clients)]
+        rows += [("cut-network", self.cut)] if inst.own_network else []
+        rows += [("step-clock", self.step_clock)] if inst.own_clock else []
+        rows += [("fill-disk", self.fill_disk)] if inst.own_disk else []
+        return rows
+
+    def next(self):
+        """Each kind comes once before any comes again, in drawn order."""
+        if not self.bag:
+            self.bag = sorted(self.kinds)
+            self.random.shuffle(self.bag)
+        name = self.bag.pop()
+        what = self.kinds[name]()
+        if what:
+            self.count[name] = self.count.get(name, 0) + 1
+        return name, what
+
+    # whom
+
+    def victim(self, role):
+        inst, node = self.instance, f"n{self.random.randint(1, NODES)}"
+        if role == "procmgrd":
+            return next(iter(inst.named("procmgrd", "--node", node)), 0), node
+        if role == "launcher":
+            return inst.launcher(node), node
+        if role == "keeper":
+            return self.drawn(inst.keepers()), ""
+        if role == "nodemgrd":
+            return next(iter(inst.named("nodemgrd", "", "")), 0), ""
+        if role == "munged":
+            return next((pid for pid in inst.named("munged", "", "")), 0), ""
+        if role == "postmaster":
+            return inst.postmaster(), ""
+        if role == "backend":
+            return self.drawn(inst.backends()), ""
+        leader, follower = inst.jobmgrds()
+        return (leader if role == "leader" else follower), ""
+
+    def drawn(self, pids):
+        return self.random.choice(sorted(pids)) if pids else 0
+
+    # kills and freezes
+
+    def hit(self, verb, role):
+        pid, where = self.victim(role)
+        seconds = self.random.choice(FREEZES)
+        if not pid:
+            return None
+        at = time.time()
+        if not send(pid, signal.SIGKILL if verb == "kill" else signal.SIGSTOP):
+            return None
+        if role == "leader":
+            self.probe(verb, at)
+        if (verb, role) == ("kill", "procmgrd"):
+            self.recovery.procmgrd(where, pid, at)
+        if verb == "freeze":
+            time.sleep(seconds)
+            thaw(pid)
+        return f"pid {pid} {where}".strip() + (f" for {seconds:g} s" if verb == "freeze" else "")
+
+    def probe(self, verb, at):
+        """A job that nothing but the missing leader keeps from starting, submitted through the gate that is left."""
+        self.probes += 1
+        number = f"probe-{self.probes}"
+        serves = next((conf for conf, name in ((self.instance.conf, "1"), (self.instance.second_conf, "2"))
+                       if any(alive(pid) and state(pid) != "T" for pid in self.instance.named("jobmgrd", "--name", name))), None)
+        if serves:
+            self.recovery.leader(f"campaign-{number}", at, verb)
+            threading.Thread(target=self.load.submit, args=("probe", number, serves), daemon=True).start()
+
+    def terminate(self):
+        pid = self.drawn(self.instance.backends())
+        if not pid or self.instance.sql(f"select pg_terminate_backend({pid})", timeout=5) is None:
+            return None
+        return f"backend {pid}"
+
+    def stop_postgres(self):
+        pid = self.instance.postmaster()
+        if not pid or not send(pid, signal.SIGQUIT):
+            return None
+        seconds = self.random.choice(ABSENCES)
+        while alive(pid):
+            time.sleep(0.02)
+        time.sleep(seconds)
+        return f"pid {pid}, away for {seconds:g} s"
+
+    def kill_postmaster(self):
+        pid = self.instance.postmaster()
+        if not pid or not send(pid, signal.SIGKILL):
+            return None
+        seconds = self.random.choice(ABSENCES)
+        time.sleep(seconds)
+        return f"pid {pid}, away for {seconds:g} s"
+
+    def kill_clients(self):
+        """For a while, some clients are killed within their first milliseconds."""
+        before = self.load.clients_killed
+        self.load.kill_clients = True
+        time.sleep(2)
+        self.load.kill_clients = False
+        return f"{self.load.clients_killed - before} clients"
+
+    # the special nodes
+
+    def cut(self):
+        seconds = self.random.choice(FREEZES[2:] + (LEASE + 6,))
+        self.instance.cable(False)
+        time.sleep(seconds)
+        self.instance.cable(True)
+        return f"{FAR_NODE} for {seconds:g} s"
+
+    def step_clock(self):
+        seconds = self.random.choice((-200, -30, 30, 200))
+        self.instance.set_clock(seconds)
+        time.sleep(self.random.uniform(1, 4))
+        return f"{FAR_NODE}: {seconds:+d} s"
+
+    def fill_disk(self):
+        path = f"{self.instance.home}/node/{DISK_NODE}/ballast"
+        seconds = self.random.choice((1, 2, 4))
+        with open(path, "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError:
+                pass
+        time.sleep(seconds)
+        os.unlink(path)
+        return f"{DISK_NODE} for {seconds:g} s"
+
+
+def state(pid):
+    """The kernel's letter for a process: T where it is stopped."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(") ")[2][0]
+    except OSError:
+        return "X"

@@ -1,0 +1,271 @@
+"""A private instance for the campaign: started, looked at and repaired through `rota`, as an administrator would.
+
+Beside what `rota up` starts there is a second jobmgrd, and, as root, two nodes of a special kind: one whose folder is a small
+file system of its own, and one that reaches the database over a network of its own and has a clock of its own.
+"""
+import glob
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+LEASE = 5
+DISK_NODE, FAR_NODE = "n3", "n4"
+NODES, CPUS = 4, 8
+
+
+def alive(pid):
+    """Whether a process lives; one that only waits to be buried does not."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+            return stat.read().rpartition(") ")[2][0] not in "ZX"
+    except OSError:
+        return False
+
+
+def arguments(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as line:
+            return line.read().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def number_in(path):
+    """The number a pid file begins with, 0 where there is none."""
+    try:
+        with open(path, encoding="ascii") as file:
+            return int(file.read().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+class Instance:
+    def __init__(self, folder, binaries, say):
+        self.folder, self.home, self.binaries, self.say = folder, f"{folder}/home", binaries, say
+        self.conf = f"{self.home}/etc/rota.conf"
+        self.second_conf, self.far_conf = f"{self.home}/etc/second.conf", f"{self.home}/etc/far.conf"
+        self.clock_file = f"{folder}/clock"
+        self.environment = {**os.environ, "ROTA_HOME": self.home, "PATH": f"{binaries}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
+        for name in ("ROTA_CONFIG", "LD_PRELOAD"):
+            self.environment.pop(name, None)
+        self.root = os.geteuid() == 0
+        self.preload = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
+        self.own_disk = self.root and shutil.which("mount") is not None
+        self.own_network = self.root and None not in (shutil.which("ip"), shutil.which("nsenter"), shutil.which("unshare"))
+        self.own_clock = self.own_network and self.preload is not None
+        self.space = f"rota-{os.getpid()}"
+        self.near, self.away = (f"10.213.{os.getpid() >> 6 & 255}.{(os.getpid() & 63) * 4 + i}" for i in (1, 2))
+        self.link = f"rota{os.getpid()}"
+        self.children = {}
+
+    # commands
+
+    def rota(self, *words, conf=None, timeout=60):
+        environment = {**self.environment, "ROTA_CONFIG": conf} if conf else self.environment
+        try:
+            return subprocess.run([f"{self.binaries}/rota", *words], env=environment, cwd=self.folder, timeout=timeout,
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(words, 124, "", f"no answer within {timeout} s")
+
+    def sql(self, text, timeout=30):
+        """Rows as lists of strings; None where the database does not answer."""
+        try:
+            done = subprocess.run(["psql", "-XqAt", "-F", "\t", "-h", f"{self.home}/run", "-d", "rota", "-U", "postgres", "-v", "ON_ERROR_STOP=1"],
+                                  input=text, capture_output=True, text=True, timeout=timeout, check=False)
+        except subprocess.TimeoutExpired:
+            return None
+        if done.returncode:
+            return None
+        return [line.split("\t") for line in done.stdout.splitlines()]
+
+    # start and repair
+
+    def start(self):
+        """From nothing to four nodes that serve; raises where that fails."""
+        settings = {"node.lease": LEASE, "node.grace": 1, "nodemgr.period": 1}
+        words = ["up", "--nodes", str(NODES), "--cpus", str(CPUS), "--mem", "8G", "--name", self.space]
+        self.must("rota up", self.rota(*words, *(f"--set={k}={v}" for k, v in settings.items()), timeout=120))
+        for name, values in (("requeue_max", "1000"), ("requeue_delay_s", "1")):
+            self.must(name, self.rota("admin", "setting", "change", name, f"--value={values}"))
+        self.must("licence", self.rota("admin", "license", "create", "solver", "--total=3"))
+        self.must("gres", self.rota("admin", "node", "change", "n1", "--gres=gpu:2"))
+        self.must("rota down", self.rota("down", timeout=120))
+        with open(self.conf, encoding="utf-8") as file:
+            text = file.read()
+        with open(self.second_conf, "w", encoding="utf-8") as file:
+            file.write(text.replace("/run/gate.sock", "/run/gate2.sock"))
+        with open(f"{self.home}/pg/data/postgresql.conf", "a", encoding="utf-8") as file:
+            # When a transaction was committed is how the campaign knows how long a recovery took.
+            file.write("track_commit_timestamp = on\nlog_timezone = 'UTC'\n")
+            if self.own_network:
+                file.write(f"listen_addresses = '{self.near}'\n")
+        if self.own_disk:
+            self.must("mount", self.run("mount", "-t", "tmpfs", "-o", "size=768k,mode=0751", "rota", f"{self.home}/node/{DISK_NODE}"))
+        if self.own_network:
+            self.make_network(text)
+        if not self.repair():
+            raise RuntimeError("the instance does not start")
+
+    def must(self, what, done):
+        if done.returncode:
+            raise RuntimeError(f"{what}: {done.stderr.strip()}")
+
+    def run(self, *words):
+        return subprocess.run(words, capture_output=True, text=True, check=False)
+
+    def make_network(self, text):
+        """One cable between the machine and a network that only the far node is in; its clocks begin elsewhere too."""
+        with open(f"{self.home}/pg/data/pg_hba.conf", "a", encoding="utf-8") as file:
+            file.write(f"host rota rota_node {self.away}/32 trust\n")
+        with open(self.far_conf, "w", encoding="utf-8") as file:
+            file.write(text.replace(f"host='{self.home}/run'", f"host='{self.near}'"))
+        for words in (f"netns add {self.space}", f"link add {self.link} type veth peer name {self.link}f",
+                      f"link set {self.link}f netns {self.space}", f"addr add {self.near}/30 dev {self.link}", f"link set {self.link} up",
+                      f"-n {self.space} addr add {self.away}/30 dev {self.link}f", f"-n {self.space} link set {self.link}f up"):
+            self.must(f"ip {words}", self.run("ip", *words.split()))
+        self.set_clock(0)
+
+    def set_clock(self, seconds):
+        """How far the far node's calendar is from the machine's."""
+        with open(f"{self.clock_file}.new", "w", encoding="ascii") as file:
+            file.write(f"{seconds:+d}\n")
+        os.chmod(f"{self.clock_file}.new", 0o644)
+        os.rename(f"{self.clock_file}.new", self.clock_file)
+
+    def cable(self, plugged):
+        self.run("ip", "-n", self.space, "link", "set", f"{self.link}f", "up" if plugged else "down")
+
+    def child(self, name, words, environment=None):
+        """A daemon that `rota up` does not know how to start; started again where it has died."""
+        if name in self.children and self.children[name].poll() is None:
+            return
+        with open(f"{self.home}/log/{name}.log", "ab") as log:
+            self.children[name] = subprocess.Popen(words, env=environment or self.environment, cwd=self.home, stdin=subprocess.DEVNULL,
+                                                   stdout=log, stderr=log, start_new_session=True)
+
+    def start_children(self):
+        account = ["setpriv", "--reuid", "rota", "--regid", "rota", "--init-groups"] if self.root else []
+        self.child("jobmgrd.2", [*account, f"{self.binaries}/jobmgrd", "--config", self.second_conf, "--name", "2"])
+        if self.own_network and not self.launcher(FAR_NODE):
+            environment = dict(self.environment)
+            if self.own_clock:
+                environment.update(LD_PRELOAD=self.preload, FAKETIME_TIMESTAMP_FILE=self.clock_file, FAKETIME_NO_CACHE="1",
+                                   FAKETIME_DONT_FAKE_MONOTONIC="1")
+            self.child(f"launcher.{FAR_NODE}", ["nsenter", f"--net=/run/netns/{self.space}", f"{self.binaries}/rota-launcher",
+                                                "--config", self.far_conf, "--node", FAR_NODE], environment)
+
+    def repair(self, patience=90):
+        """What a service manager and an administrator do: start what died, bring drained nodes back. True when all serves."""
+        until = time.monotonic() + patience
+        while True:
+            self.start_children()
+            done = self.rota("up", "--quiet", timeout=60)
+            if done.returncode == 0:
+                break
+            if time.monotonic() > until:
+                self.say(f"rota up fails: {done.stderr.strip()}")
+                return False
+            time.sleep(0.2)
+        for name, reason in self.sql("select name, coalesce(reason, '') from rota.node where state = 'drain'") or []:
+            self.say(f"node {name} was drained: {reason}")
+            self.rota("admin", "node", "resume", name)
+        return True
+
+    # processes
+
+    def launcher(self, node):
+        pid = number_in(f"{self.home}/node/{node}/launcher.pid")
+        return pid if pid and alive(pid) and f"{node}" in arguments(pid) else 0
+
+    def named(self, program, option, value):
+        """Processes of this instance by program name and an option's value."""
+        found = []
+        for folder in glob.glob("/proc/[0-9]*"):
+            words = arguments(folder[6:])
+            if words and os.path.basename(words[0]) == program and any(w.startswith(self.home) for w in words) \
+                    and (not option or option in words and words[words.index(option) + 1] == value):
+                found.append(int(folder[6:]))
+        return [pid for pid in found if alive(pid)]
+
+    def keepers(self):
+        pids = [number_in(path) for path in glob.glob(f"{self.home}/node/*/spool/*/pid")]
+        return [pid for pid in pids if pid and alive(pid)]
+
+    def postmaster(self):
+        pid = number_in(f"{self.home}/pg/data/postmaster.pid")
+        return pid if pid and alive(pid) and "postgres" in "".join(arguments(pid)[:1]) else 0
+
+    def backends(self):
+        """Server processes with a client."""
+        rows = self.sql("select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()", timeout=5)
+        return [int(row[0]) for row in rows or []]
+
+    def jobmgrds(self):
+        """(leader, other) by pid, 0 where there is none."""
+        pids = {name: next(iter(self.named("jobmgrd", "--name", name)), 0) for name in ("1", "2")}
+        done = self.rota("status", "--json", timeout=5, conf=self.conf)
+        if done.returncode or not done.stdout:
+            done = self.rota("status", "--json", timeout=5, conf=self.second_conf)
+        try:
+            leads = next((p["name"] for p in json.loads(done.stdout)["processes"] if p["role"] == "jobmgrd" and p.get("leader")), None)
+        except (ValueError, KeyError):
+            leads = None
+        if leads not in pids:
+            return 0, 0
+        return pids[leads], pids["2" if leads == "1" else "1"]
+
+    # the end
+
+    def stop(self):
+        """rota down, and what is left behind it: a list of texts."""
+        left = []
+        done = self.rota("down", timeout=180)
+        if done.returncode:
+            left.append(f"rota down: {done.stderr.strip()}")
+        for child in self.children.values():
+            try:
+                child.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                left.append(f"process {child.pid} does not end")
+        for folder in glob.glob("/proc/[0-9]*"):
+            pid = int(folder[6:])
+            try:
+                cwd = os.readlink(f"{folder}/cwd")
+            except OSError:
+                cwd = ""
+            if pid != os.getpid() and alive(pid) and (cwd.startswith(self.folder) or any(self.folder in w for w in arguments(pid))):
+                left.append(f"process {pid}: {' '.join(arguments(pid))}")
+        left += [f"spool {path}" for path in glob.glob(f"{self.home}/node/*/spool/*")]
+        left += [f"control group {path}" for top in ("", "*/") for path in glob.glob(f"/sys/fs/cgroup/{top}rota/{self.space}-*")]
+        return left
+
+    def remove(self):
+        """Everything, also after a start that failed half way."""
+        for child in self.children.values():
+            if child.poll() is None:
+                child.kill()
+        self.rota("down", timeout=180)
+        if self.own_disk:
+            self.run("umount", f"{self.home}/node/{DISK_NODE}")
+        self.rota("down", "--purge", "--yes")
+        if self.own_network:
+            self.run("ip", "link", "del", self.link)
+            self.run("ip", "netns", "del", self.space)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def send(pid, number):
+    """A signal; False where there is nobody."""
+    try:
+        os.kill(pid, number)
+        return True
+    except ProcessLookupError:
+        return False
+
+
+def thaw(pid):
+    send(pid, signal.SIGCONT)

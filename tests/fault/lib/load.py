@@ -1,0 +1,166 @@
+"""The stream of jobs: what is submitted, and what each step may end as.
+
+Every submission has a key and is sent until it is answered, by clients some of which are killed half way: the job is known by
+its key whatever became of the answer. Jobs are a seeded draw, so the same seed gives the same scripts in the same order.
+"""
+import random
+import subprocess
+import threading
+import time
+
+LIVE = 14  # jobs that are not over, at most, before another one is submitted
+
+HEAD = "#!/bin/bash\n#ROTA --time=5:00 --output=/dev/null\n. {task}\n"
+
+# Kinds of jobs: name, weight, script. D is a drawn duration. Steps end as `completed` unless ENDS says otherwise.
+KINDS = (
+    ("single", 6, "work D\n"),
+    ("long", 2, "work 9\n"),
+    ("wide", 3, "#ROTA --nodes=2-3 --ntasks-per-node=1 --run=tasks\nwork D\n"),
+    ("many", 2, "#ROTA --array=0-7%4\nwork D\n"),
+    ("once", 2, "#ROTA --no-requeue\nwork D\n"),
+    ("again", 2, "#ROTA --retry=2\nwork D $((ROTA_ATTEMPT < 2))\n"),
+    ("bad", 1, "work D 3\n"),
+    ("held", 2, "work D\n"),
+    ("stopped", 2, "work D\n"),
+    ("cancelled", 2, "work 4\n"),
+    ("peers", 3, """
+#ROTA step first
+work D
+#ROTA step wide --after=first --nodes=2 --ntasks-per-node=1 --run=tasks
+work D
+#ROTA step many --after=first --array=0-3%2 --licenses=solver:1
+work 0.2
+#ROTA step each --after=many:corr --array=0-3
+work 0.2
+#ROTA step same --after=wide --same-nodes=wide
+work 0.3
+#ROTA step other --after=wide --other-nodes=wide
+work 0.3
+#ROTA step left --with=right --gres=gpu:1
+work 0.3
+#ROTA step right
+work 0.3
+#ROTA step bad --after=left
+work 0.1 1
+#ROTA step after --after=bad:fail?same
+work 0.1
+#ROTA step never --after=bad
+work 0.1
+#ROTA step group1 --after=left --group=G
+work 0.2
+#ROTA step group2 --after=group1 --group=G
+work 0.2
+"""),
+    ("probe", 0, "work 0.1\n"),
+)
+
+# What steps may end as, by kind and step; a step that may not be requeued is lost with its node.
+ENDS = {
+    ("once", "script"): {"completed", "node_fail"},
+    ("bad", "script"): {"failed"},
+    ("cancelled", "script"): {"completed", "cancelled"},
+    ("peers", "bad"): {"failed"},
+    ("peers", "never"): {"dependency_failed"},
+}
+
+
+def may_end(kind, step):
+    return ENDS.get((kind, step), {"completed"})
+
+
+class Load(threading.Thread):
+    def __init__(self, instance, seed, say):
+        super().__init__(daemon=True)
+        self.instance, self.say = instance, say
+        self.random = random.Random(f"load {seed}")
+        self.kill_clients = False
+        self.jobs = {}  # key: (kind, id)
+        self.unanswered = {}  # key: kind
+        self.ending = threading.Event()
+        self.clients_killed = 0
+        self.lock = threading.Lock()
+        self.ledger = f"{instance.folder}/ledger"
+        self.task = f"{instance.folder}/task.sh"
+
+    def script(self, kind):
+        text = HEAD.format(task=self.task) + next(body for name, _, body in KINDS if name == kind)
+        while "work D" in text:
+            text = text.replace("work D", f"work {self.random.choice((0.1, 0.3, 0.6, 1, 1, 2, 3)):g}", 1)
+        return text
+
+    def submit(self, kind, number, conf=None):
+        """Until there is an answer: the id, or None where the database refuses or there is no time left."""
+        key = f"campaign-{number}"
+        path = f"{self.instance.folder}/{key}.sh"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.script(kind))
+        with self.lock:
+            self.unanswered[key] = kind
+        gates = [conf] if conf else [self.instance.conf, self.instance.second_conf]
+        patience = self.random.uniform(0.002, 0.05) if self.kill_clients and self.random.random() < 0.15 else 60
+        until = time.monotonic() + 300
+        while time.monotonic() < until:
+            conf = self.random.choice(gates)
+            with subprocess.Popen([f"{self.instance.binaries}/rota", "submit", "--parsable", f"--client-key={key}", f"--job-name={kind}", path],
+                                  env={**self.instance.environment, "ROTA_CONFIG": conf, "LEDGER": self.ledger}, cwd=self.instance.folder,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
+                try:
+                    answer, complaint = client.communicate(timeout=patience)
+                except subprocess.TimeoutExpired:
+                    client.kill()
+                    client.communicate()
+                    self.clients_killed += patience < 60
+                    patience = 60
+                    continue
+            if client.returncode == 0:
+                with self.lock:
+                    self.jobs[key] = (kind, int(answer))
+                    del self.unanswered[key]
+                return int(answer)
+            if client.returncode != 3:
+                self.say(f"{key} ({kind}): {complaint.strip()}")
+            time.sleep(0.2)
+        return None
+
+    def act(self, words):
+        """One try: what must not be forgotten is done again when the campaign ends."""
+        self.instance.rota(*words, conf=self.random.choice((self.instance.conf, self.instance.second_conf)), timeout=10)
+
+    def treat(self, kind, job):
+        """What owners do to jobs of some kinds."""
+        if kind == "held":
+            self.act(("hold", str(job)))
+            time.sleep(0.3)
+            self.act(("release", str(job)))
+        elif kind in ("stopped", "cancelled"):
+            time.sleep(self.random.uniform(0.1, 0.8))
+            self.act(("suspend" if kind == "stopped" else "cancel", str(job)))
+            if kind == "stopped":
+                time.sleep(0.5)
+                self.act(("resume", str(job)))
+
+    def live(self):
+        rows = self.instance.sql("select count(*) from rota.job where ended_at is null", timeout=5)
+        return int(rows[0][0]) if rows else LIVE
+
+    def run(self):
+        number = 0
+        names = [name for name, _, _ in KINDS]
+        weights = [weight for _, weight, _ in KINDS]
+        while not self.ending.is_set():
+            if self.live() >= LIVE:
+                time.sleep(0.2)
+                continue
+            number += 1
+            kind = self.random.choices(names, weights)[0]
+            job = self.submit(kind, number)
+            if job:
+                self.treat(kind, job)
+            time.sleep(self.random.uniform(0, 0.3))
+
+    def set_free(self):
+        """What was held or stopped goes on; for the end, when an owner's word may have been lost."""
+        rows = self.instance.sql("select distinct job_id, state, held from rota.step where ended_at is null and (held <> '' or state = 'suspended')")
+        for job, state, held in rows or []:
+            self.instance.rota("release" if held else "resume", job, timeout=20)
