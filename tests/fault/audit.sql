@@ -203,7 +203,9 @@ violation (what, who, detail) as (
 		where e.job_id = a.job_id and e.request_id = a.step_id and e.array_index is not null
 	) h
 	where a.running <> h.running or a.completed <> h.completed or (a.rest_state is null and a.failed <> h.failed) or a.failed < h.failed
-		or (s.ended_at is not null) <> (a.completed + a.failed = a.size) or (a.rest_state is null and h.n > a.size)
+		or h.n > a.size
+		-- An array that ended before it began has no elements to count.
+		or (s.ended_at is not null) <> (a.completed + a.failed = a.size) and not (s.ended_at is not null and h.n = 0 and a.completed + a.failed = 0)
 	union all
 	select 'elements of an array share an index', api.step_label(s.job_id, s.request_id), format('[%s] %s times', s.array_index, count(*))
 	from step s where s.array_index is not null group by s.job_id, s.request_id, s.array_index having count(*) > 1

@@ -186,7 +186,7 @@ class Instance:
         found = []
         for folder in glob.glob("/proc/[0-9]*"):
             words = arguments(folder[6:])
-            if words and os.path.basename(words[0]) == program and any(w.startswith(self.home) for w in words) \
+            if words and os.path.basename(words[0]) == program and any(self.home in w for w in words) \
                     and (not option or option in words and words[words.index(option) + 1] == value):
                 found.append(int(folder[6:]))
         return [pid for pid in found if alive(pid)]

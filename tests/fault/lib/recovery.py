@@ -1,7 +1,7 @@
 """How long recoveries took, from when transactions were committed (track_commit_timestamp). Told, never judged.
 
 Three of them: from the loss of the leader to the start of a job that waited for nothing else; from PostgreSQL's return, and from
-the start of a new procmgrd, to the first report of an end that had been waiting for it.
+the start of a new procmgrd, to its first report of an end.
 """
 import re
 import threading
@@ -43,11 +43,12 @@ class Recovery:
         return moments[2:]
 
     def report(self, node, since, until):
-        """Seconds from `since` to the first report, of those of ends that had happened before it; None where there was none."""
+        """Seconds from `since`, or from the end it tells of where that came later, to the first report; None where there was none."""
         where = f"join rota.node n on n.node_id = e.node_id and n.name = '{node}'" if node else ""
         rows = self.instance.sql(f"""
-            select min(extract(epoch from pg_xact_commit_timestamp(e.xmin))) - {since} from rota.task_end e {where}
-            where pg_xact_commit_timestamp(e.xmin) between to_timestamp({since}) and to_timestamp({until}) and e.ended_at < to_timestamp({since})""")
+            select extract(epoch from pg_xact_commit_timestamp(e.xmin) - greatest(to_timestamp({since}), e.ended_at)) from rota.task_end e {where}
+            where pg_xact_commit_timestamp(e.xmin) between to_timestamp({since}) and to_timestamp({until})
+            order by pg_xact_commit_timestamp(e.xmin), e.ended_at limit 1""")
         return float(rows[0][0]) if rows and rows[0][0] else None
 
     def start(self, key, at):
