@@ -35,10 +35,12 @@ static pid_t alive_daemon(const struct instance *in, const void *name)
 	return instance_daemon(in, name);
 }
 
+/* By its process: the server removes its pid file a little before it ends. */
 static pid_t alive_postgres(const struct instance *in, const void *arg)
 {
-	(void)arg;
-	return instance_postgres(in);
+	const pid_t *pid = arg;
+
+	return instance_postgres_is(in, *pid) ? *pid : 0;
 }
 
 static pid_t alive_munged(const struct instance *in, const void *arg)
@@ -161,10 +163,12 @@ static bool daemons_end(const struct instance *in, const char *kind)
 static bool all_end(const struct instance *in)
 {
 	bool ok = nodes_end(in);
+	pid_t postgres;
 
 	ok = daemons_end(in, "nodemgrd") && ok;
 	ok = daemons_end(in, "jobmgrd") && ok;
-	ok = part_end(in, "PostgreSQL", instance_postgres(in), SIGINT, POSTGRES_SECONDS, alive_postgres, NULL) && ok;
+	postgres = instance_postgres(in);
+	ok = part_end(in, "PostgreSQL", postgres, SIGINT, POSTGRES_SECONDS, alive_postgres, &postgres) && ok;
 	return part_end(in, "munged", instance_munged(in), SIGTERM, DAEMON_SECONDS, alive_munged, NULL) && ok;
 }
 

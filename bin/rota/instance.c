@@ -208,24 +208,29 @@ pid_t instance_munged(const struct instance *in)
 	return pid;
 }
 
+bool instance_postgres_is(const struct instance *in, pid_t pid)
+{
+	char *data = instance_path(in, "pg/data"), *cwd = xasprintf("/proc/%d/cwd", (int)pid);
+	struct stat ours, its;
+	bool is = !stat(data, &ours) && !stat(cwd, &its) && ours.st_ino == its.st_ino && ours.st_dev == its.st_dev;
+
+	free(cwd);
+	free(data);
+	return is;
+}
+
 pid_t instance_postgres(const struct instance *in)
 {
-	char *path = instance_path(in, "pg/data/postmaster.pid"), *data = instance_path(in, "pg/data"), *cwd;
+	char *path = instance_path(in, "pg/data/postmaster.pid");
 	FILE *file = fopen(path, "re");
-	struct stat ours, its;
 	int pid = 0;
 
 	if (file && fscanf(file, "%d", &pid) != 1)
 		pid = 0;
 	if (file)
 		fclose(file);
-	cwd = xasprintf("/proc/%d/cwd", pid);
-	if (pid <= 0 || stat(data, &ours) || stat(cwd, &its) || ours.st_ino != its.st_ino || ours.st_dev != its.st_dev)
-		pid = 0;
-	free(cwd);
-	free(data);
 	free(path);
-	return pid;
+	return pid > 0 && instance_postgres_is(in, pid) ? pid : 0;
 }
 
 pid_t instance_daemon(const struct instance *in, const char *name)

@@ -48,6 +48,9 @@ pid_t instance_postgres(const struct instance *in);
 pid_t instance_daemon(const struct instance *in, const char *name);
 pid_t instance_launcher(const struct instance *in, const char *node);
 
+/* Whether a process is one of the instance's server. */
+bool instance_postgres_is(const struct instance *in, pid_t pid);
+
 /* What of the instance is to be found on this machine, a list of {"role", "name", "node", "pid", "version"}: PostgreSQL, munged, a
  * launcher for each node that has been made, each daemon (pid null: it does not run). */
 json_t *instance_parts(const struct instance *in);

@@ -14,6 +14,7 @@ import time
 LEASE = 5
 DISK_NODE, FAR_NODE = "n3", "n4"
 NODES, CPUS = 4, 8
+DISK_MB = 12
 
 
 def alive(pid):
@@ -86,7 +87,7 @@ class Instance:
 
     def start(self):
         """From nothing to four nodes that serve; raises where that fails."""
-        settings = {"node.lease": LEASE, "node.grace": 1, "nodemgr.period": 1}
+        settings = {"node.lease": LEASE, "node.grace": 1, "nodemgr.period": 1, "node.disk_floor_mb": 2}
         words = ["up", "--nodes", str(NODES), "--cpus", str(CPUS), "--mem", "8G", "--name", self.space]
         self.must("rota up", self.rota(*words, *(f"--set={k}={v}" for k, v in settings.items()), timeout=120))
         for name, values in (("requeue_max", "1000"), ("requeue_delay_s", "1")):
@@ -104,7 +105,7 @@ class Instance:
             if self.own_network:
                 file.write(f"listen_addresses = '{self.near}'\n")
         if self.own_disk:
-            self.must("mount", self.run("mount", "-t", "tmpfs", "-o", "size=768k,mode=0751", "rota", f"{self.home}/node/{DISK_NODE}"))
+            self.must("mount", self.run("mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m,mode=0751", "rota", f"{self.home}/node/{DISK_NODE}"))
         if self.own_network:
             self.make_network(text)
         if not self.repair():

@@ -15,7 +15,7 @@ HEAD = "#!/bin/bash\n#ROTA --time=5:00 --output=/dev/null\n. {task}\n"
 # Kinds of jobs: name, weight, script. D is a drawn duration. Steps end as `completed` unless ENDS says otherwise.
 KINDS = (
     ("single", 6, "work D\n"),
-    ("long", 2, "work 9\n"),
+    ("long", 4, "work 12\n"),
     ("wide", 3, "#ROTA --nodes=2-3 --ntasks-per-node=1 --run=tasks\nwork D\n"),
     ("many", 2, "#ROTA --array=0-7%4\nwork D\n"),
     ("once", 2, "#ROTA --no-requeue\nwork D\n"),
