@@ -18,4 +18,5 @@ begin
 	-- The plan and the nodes are no history, and what is joined with them is long.
 	alter function api.schedule_plan(bigint, jsonb) set enable_hashjoin = on;
 	alter function api.schedule_nodes() set enable_hashjoin = on;
+	alter function api.node_list(int, text, jsonb) set enable_hashjoin = on;
 end $$;

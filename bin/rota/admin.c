@@ -12,12 +12,14 @@
 
 enum { ADMIN_CONNINFO = 256 };
 
-static const char *const OBJECTS[] = {"partition", "node", "account", "user", "qos", "license", "setting", "db", NULL};
+static const char *const OBJECTS[] = {"partition", "node",    "account",     "user", "qos",
+				      "license",   "setting", "reservation", "db",   NULL};
 static const char *const ACTIONS[] = {"create", "change", "delete", "drain", "resume", NULL};
 
 /* For help and completion; other --KEY=VALUE are the object's own. */
 const struct verb_option admin_options[] = {
-	{256 + 1, "reason", "TEXT", "why a node is drained; shown to everybody whom it keeps waiting"},
+	{256 + 1, "reason", "TEXT", "why a node is drained, or kept free; shown to everybody whom it keeps waiting"},
+	{256 + 2, "deadline", "WHEN", "drain: until then, what ends before may start; then drained"},
 	{ADMIN_CONNINFO, "conninfo", "TEXT", "for db upgrade: the database, as a libpq connection string of a superuser"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
@@ -144,7 +146,7 @@ static bool change(const struct admin_line *line, const char *object, const char
 		       !strcmp(action, "create")   ? "created"
 		       : !strcmp(action, "change") ? "changed"
 		       : !strcmp(action, "delete") ? "deleted"
-		       : !strcmp(action, "drain")  ? "draining"
+		       : !strcmp(action, "drain")  ? (json_object_get(line->values, "deadline") ? "to be drained" : "draining")
 						   : "resumed");
 	json_decref(answer);
 	return true;
@@ -168,7 +170,7 @@ int verb_admin(int argc, char **argv)
 
 	line_read(verb, &line, argc, argv);
 	if (!line.count)
-		verb_misuse(verb, "name an object: partition, node, account, user, qos, license, setting or db");
+		verb_misuse(verb, "name an object: partition, node, account, user, qos, license, setting, reservation or db");
 	object = word(verb, "object", line.operands[0], OBJECTS);
 	if (!strcmp(object, "db")) {
 		status = db_upgrade(verb, &line);

@@ -1,5 +1,6 @@
 /* nodes.c - `rota nodes`: what there is, what of it is used, and why a node is not. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bin/rota/call.h"
@@ -24,6 +25,16 @@ static struct word share(struct word used, struct word all)
 	return w;
 }
 
+/* Why it does not serve, and what else is known of it: maintenance, a deadline, that it fails. */
+static void reason_cell(struct table *table, const json_t *node)
+{
+	const char *reason = format_text(node, "reason"), *notice = format_text(node, "notice");
+	char *text = xasprintf("%s%s%s", reason, *reason && *notice ? "; " : "", notice);
+
+	table_cell(table, text);
+	free(text);
+}
+
 static void row(struct table *table, const json_t *node)
 {
 	const char *state = format_text(node, "state");
@@ -38,7 +49,7 @@ static void row(struct table *table, const json_t *node)
 	table_cell(table, format_count(json_object_get(node, "steps")).s);
 	join_cell(table, json_object_get(node, "partitions"));
 	join_cell(table, json_object_get(node, "features"));
-	table_cell(table, format_text(node, "reason"));
+	reason_cell(table, node);
 }
 
 int verb_nodes(int argc, char **argv)

@@ -160,6 +160,22 @@ static void step_row(struct table *table, const json_t *step)
 	free(after);
 }
 
+/* Which nodes of what runs are failing, or are to be out of use within its time; what was `said` already is not said again. */
+static void warnings_print(const json_t *step, json_t *said)
+{
+	const json_t *warning;
+	size_t i;
+
+	json_array_foreach (json_object_get(step, "warnings"), i, warning) {
+		char *text = xasprintf("%s: %s", format_text(warning, "node"), format_text(warning, "message"));
+
+		if (!json_object_get(said, text))
+			line_print("Warning", text);
+		json_object_set_new(said, text, json_true());
+		free(text);
+	}
+}
+
 static void steps_print(const json_t *steps, bool wide)
 {
 	static const struct table_column COLUMNS[] = {
@@ -264,15 +280,22 @@ static void step_print(const json_t *job, const json_t *step)
 static void print(const json_t *job, bool one_step, const struct show_line *line)
 {
 	const json_t *steps = json_object_get(job, "steps"), *step;
+	json_t *said = json_object();
 	size_t i;
 
 	if (!one_step) {
 		job_print(job);
+		json_array_foreach (steps, i, step)
+			warnings_print(step, said);
 		steps_print(steps, line->wide);
-		return;
+	} else {
+		json_array_foreach (steps, i, step) {
+			json_object_clear(said);
+			step_print(job, step);
+			warnings_print(step, said);
+		}
 	}
-	json_array_foreach (steps, i, step)
-		step_print(job, step);
+	json_decref(said);
 }
 
 /* Whether only steps of this job were named, not the job itself. */

@@ -40,6 +40,7 @@ static const struct column node_columns[] = {
 	{"gres_total", lead_read_gres_total, AT(schedule_node, gres)},
 	{"gres", lead_read_gres_free, AT(schedule_node, gres)},
 	{"weight", lead_read_int, AT(schedule_node, weight)},
+	{"failing", lead_read_bool, AT(schedule_node, failing)},
 };
 
 static const struct column partition_columns[] = {
@@ -70,6 +71,12 @@ static const struct column license_columns[] = {
 	{"license", lead_read_text, AT(schedule_license, name)},
 	{"total", lead_read_int64, AT(schedule_license, total)},
 	{"used", lead_read_int64, AT(schedule_license, used)},
+};
+
+static const struct column outage_columns[] = {
+	{"reservation_id", lead_read_int, AT(schedule_outage, id)}, {"node_ids", lead_read_ints, AT(schedule_outage, node_ids)},
+	{"from_at", lead_read_double, AT(schedule_outage, from)},   {"to_at", lead_read_time, AT(schedule_outage, to)},
+	{"words", lead_read_text, AT(schedule_outage, words)},
 };
 
 static const struct column pending_columns[] = {
@@ -103,6 +110,7 @@ static const struct column pending_columns[] = {
 	{"array_next", lead_read_int, AT(schedule_pending, array_next)},
 	{"array_room", lead_read_int_or_none, AT(schedule_pending, array_room)},
 	{"array_skip", lead_read_ints, AT(schedule_pending, array_skip)},
+	{"admitted", lead_read_ints, AT(schedule_pending, admitted)},
 };
 
 static const struct column key_columns[] = {
@@ -137,6 +145,7 @@ static const struct target targets[] = {
 			     COLUMNS(partition_columns)},
 	[LEAD_RUNNING] = {sizeof(struct schedule_running), SNAPSHOT(running, running_count), COLUMNS(running_columns)},
 	[LEAD_LICENSES] = {sizeof(struct schedule_license), SNAPSHOT(licenses, license_count), COLUMNS(license_columns)},
+	[LEAD_OUTAGES] = {sizeof(struct schedule_outage), SNAPSHOT(outages, outage_count), COLUMNS(outage_columns)},
 	[LEAD_PENDING] = {sizeof(struct schedule_pending), SNAPSHOT(pending, pending_count), COLUMNS(pending_columns)},
 	[LEAD_LAUNCH] = {sizeof(struct lead_launch), offsetof(struct lead_rows, launches),
 			 offsetof(struct lead_rows, launch_count), COLUMNS(launch_columns)},
@@ -149,7 +158,8 @@ static const struct target keys = {sizeof(struct lead_key), offsetof(struct lead
 static const enum api_function functions[] = {
 	[LEAD_NODES] = API_schedule_nodes,     [LEAD_PARTITIONS] = API_schedule_partitions,
 	[LEAD_RUNNING] = API_schedule_running, [LEAD_LICENSES] = API_schedule_licenses,
-	[LEAD_PENDING] = API_schedule_pending, [LEAD_LAUNCH] = API_schedule_launch,
+	[LEAD_OUTAGES] = API_schedule_outages, [LEAD_PENDING] = API_schedule_pending,
+	[LEAD_LAUNCH] = API_schedule_launch,
 };
 
 enum api_function lead_set_function(enum lead_set set)

@@ -5,6 +5,8 @@
  *    there) waits without blocking anybody.
  *  - The first step of a partition that does not fit blocks it. The first `reservations` such steps hold a reservation,
  *    which binds every partition; behind them a step starts only where it delays none (without backfill: not at all).
+ *  - A step that only an outage keeps waiting holds a reservation for the time behind it, and blocks nobody: what ends before
+ *    the outage may start, also where there is no backfill.
  *  - A step that lacks nothing but a licence holds no nodes and blocks nobody; it closes that licence to all behind it, so
  *    that small users of it do not starve a large one. */
 #include "jobmgr/schedule/schedule.h"
@@ -120,9 +122,10 @@ struct schedule_result *schedule_run(const struct schedule_snapshot *snapshot, c
 const char *schedule_reason_name(enum schedule_reason reason)
 {
 	static const char *const name[] = {
-		[SCHEDULE_RESOURCES] = "resources", [SCHEDULE_PRIORITY] = "priority", [SCHEDULE_PARTITION] = "partition",
-		[SCHEDULE_LICENSE] = "license",	    [SCHEDULE_NODE] = "node",	      [SCHEDULE_PEER] = "peer",
-		[SCHEDULE_DEADLINE] = "deadline",   [SCHEDULE_LIMIT] = "limit",	      [SCHEDULE_ARRAY_LIMIT] = "array_limit",
+		[SCHEDULE_RESOURCES] = "resources",	[SCHEDULE_PRIORITY] = "priority", [SCHEDULE_PARTITION] = "partition",
+		[SCHEDULE_LICENSE] = "license",		[SCHEDULE_NODE] = "node",	  [SCHEDULE_PEER] = "peer",
+		[SCHEDULE_DEADLINE] = "deadline",	[SCHEDULE_LIMIT] = "limit",	  [SCHEDULE_ARRAY_LIMIT] = "array_limit",
+		[SCHEDULE_MAINTENANCE] = "maintenance",
 	};
 	return name[reason];
 }

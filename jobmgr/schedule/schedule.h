@@ -8,6 +8,7 @@
  *  - no start overbooks a node, a unit or a licence, taken with all that is used and all other starts;
  *  - steps of a partition start in the order given until the first that waits for resources; behind it a step starts only
  *    if that delays none of the reservations (backfill), whichever partition holds them;
+ *  - a step starts, or is expected, only where its time limit ends before each outage that does not let it in begins;
  *  - the members of a `with` set start all together or not at all;
  *  - each pending step that was looked at is started, or has a wait saying why, or (an array) both. */
 #ifndef ROTA_SCHEDULE_H
@@ -43,7 +44,8 @@ struct schedule_node {
 	const char *name;
 	int cpus, cpus_used; /* used counts the kept allocations too; so do mem_used_mb and the free units */
 	int64_t mem_mb, mem_used_mb;
-	bool usable; /* up, and neither drained nor lost: only then anything starts on it */
+	bool usable;  /* up, and neither drained nor lost: only then anything starts on it */
+	bool failing; /* somebody expects it to fail: taken last */
 	const char *const *features;
 	size_t feature_count;
 	const struct schedule_gres *gres;
@@ -67,6 +69,15 @@ struct schedule_partition {
 struct schedule_license {
 	const char *name;
 	int64_t total, used;
+};
+
+/* A time in which nodes are not to be used: a maintenance, or what comes behind the deadline of a drain. */
+struct schedule_outage {
+	int id; /* of what may let steps in; 0: nobody is let in */
+	const int *node_ids;
+	size_t node_count;
+	double from, to;   /* INFINITY: for good, or as far as anybody can see */
+	const char *words; /* for people: what it is, from when to when */
 };
 
 /* One live allocation: a step on a node. A kept one is what an ended step leaves on its nodes for the step `kept_for` of
@@ -115,6 +126,8 @@ struct schedule_pending {
 	int64_t time_limit_s; /* 0: unlimited */
 	int64_t time_min_s;   /* 0: the limit is not to be shortened */
 	double deadline_at;   /* 0: none; in the clock of `now` */
+	const int *admitted;  /* ids of the outages that let it in */
+	size_t admitted_count;
 
 	/* `with`: the steps of one job with the same with_set (>= 0) start together; with_count is how many they are, 0: none.
 	 * same_as and other_than are --same-nodes and --other-nodes between members of one set, as step ids of that set. */
@@ -147,6 +160,8 @@ struct schedule_snapshot {
 	size_t partition_count;
 	const struct schedule_license *licenses;
 	size_t license_count;
+	const struct schedule_outage *outages;
+	size_t outage_count;
 	const struct schedule_running *running;
 	size_t running_count;
 	const struct schedule_pending *pending; /* in order: highest priority first */
@@ -191,6 +206,7 @@ enum schedule_reason {
 	SCHEDULE_DEADLINE,    /* cannot end before its deadline any more */
 	SCHEDULE_LIMIT,	      /* asks for more than its partition allows */
 	SCHEDULE_ARRAY_LIMIT, /* as many elements run as %limit allows */
+	SCHEDULE_MAINTENANCE, /* enough is free, but it would run into an outage */
 };
 
 /* Why a pending step was not started (of an array: why its next element was not). */

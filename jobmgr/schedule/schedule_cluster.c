@@ -4,6 +4,7 @@
 #include "jobmgr/schedule/schedule_cluster.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,13 +149,13 @@ static void cluster_places(struct schedule_cluster *c)
 		qsort(c->place_of_id, c->nodes, sizeof *c->place_of_id, by_number);
 }
 
-/* The weights' ranks, so that weight, free cpus and place fit into one number to compare. */
+/* The weights' ranks, failing nodes behind all others, so that weight, free cpus and place fit into one number to compare. */
 static void cluster_preference(struct schedule_cluster *c)
 {
 	struct schedule_number *order = schedule_arena_take(c->arena, c->nodes, sizeof *order);
 	c->preference = schedule_arena_take(c->arena, c->nodes, sizeof *c->preference);
 	for (size_t place = 0; place < c->nodes; place++)
-		order[place] = (struct schedule_number){c->node[place]->weight, (int)place};
+		order[place] = (struct schedule_number){c->node[place]->failing ? INT_MAX : c->node[place]->weight, (int)place};
 	if (c->nodes)
 		qsort(order, c->nodes, sizeof *order, by_number);
 	uint64_t rank = 0;

@@ -55,21 +55,32 @@ static bool decide_behind(struct schedule_pass *pass, const struct schedule_unit
 	return false;
 }
 
-/* With the longest time limit that fits between now and a reservation, when time_min_s allows less than the full one. */
+/* The latest beginning of a reservation or an outage that was not looked at yet: `hold` and `barrier` count down. */
+static double decide_before(const struct schedule_profile *profile, size_t *hold, size_t *barrier)
+{
+	double from = *hold ? profile->by_from[*hold - 1]->from : -INFINITY;
+	if (*barrier && profile->barriers.barrier[*barrier - 1].from > from)
+		return profile->barriers.barrier[--*barrier].from;
+	--*hold;
+	return from;
+}
+
+/* With the longest time limit that fits between now and a reservation or an outage, when time_min_s allows less than the full
+ * one. */
 static bool decide_shortened(struct schedule_pass *pass, struct schedule_unit *unit)
 {
 	struct schedule_profile *profile = pass->profile;
 	struct schedule_member *member = &unit->member[0];
 	schedule_pass_seconds(unit, false);
-	if (!profile->hold_count || !schedule_set_try(pass->set, &profile->live, unit))
+	size_t hold = profile->hold_count, barrier = profile->barriers.count;
+	if ((!hold && !barrier) || !schedule_set_try(pass->set, &profile->live, unit))
 		return false;
 	if (unit->count > 1)
 		return true;
 	schedule_set_undo(pass->set, &profile->live);
-	for (size_t i = profile->hold_count; i--;) {
-		double seconds = floor(profile->by_from[i]->from - profile->live.at);
-		if (profile->by_from[i]->from >= SCHEDULE_FOREVER ||
-		    (member->request->full_s && seconds >= (double)member->request->full_s))
+	while (hold || barrier) {
+		double from = decide_before(profile, &hold, &barrier), seconds = floor(from - profile->live.at);
+		if (from >= SCHEDULE_FOREVER || (member->request->full_s && seconds >= (double)member->request->full_s))
 			continue;
 		if (seconds <= (double)member->request->least_s)
 			break;
@@ -148,7 +159,7 @@ static bool decide_possible(struct schedule_pass *pass, struct schedule_unit *un
 	return possible;
 }
 
-/* Why a unit that was just tried in vain does not start: what lacks, or a reservation in its way. */
+/* Why a unit that was just tried in vain does not start: what lacks, or a reservation or an outage in its way. */
 static struct schedule_cause decide_diagnose(struct schedule_pass *pass, struct schedule_unit *unit, size_t *stuck)
 {
 	struct schedule_arena *arena = pass->cluster->arena;
@@ -161,6 +172,9 @@ static struct schedule_cause decide_diagnose(struct schedule_pass *pass, struct 
 		return schedule_explain_priority(arena, pass->profile, unit->member[*stuck].request);
 	size_t nodes_free = pass->fit->candidates;
 	*stuck = schedule_set_stuck(pass->set, &for_licenses);
+	blind.calm = true;
+	if (pass->profile->barriers.count && decide_fits(pass, &blind, unit))
+		return schedule_explain_maintenance(arena, pass->profile, unit->member[*stuck].request);
 	if (!decide_possible(pass, unit)) {
 		*stuck = schedule_set_stuck(pass->set, &for_licenses);
 		if (for_licenses)

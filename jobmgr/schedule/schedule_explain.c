@@ -62,6 +62,11 @@ const char *schedule_explain_source(const struct schedule_profile *profile, int 
 		cause->step = s->pending[~source].step;
 		return schedule_explain_pending(arena, &s->pending[~source]);
 	}
+	if ((size_t)source >= s->running_count) {
+		cause->job = 0;
+		cause->step = -1;
+		return profile->barriers.barrier[(size_t)source - s->running_count].outage->words;
+	}
 	const struct schedule_running *row = &s->running[source];
 	cause->job = row->job;
 	cause->step = row->step;
@@ -145,6 +150,35 @@ struct schedule_cause schedule_explain_priority(struct schedule_arena *arena, co
 				: "when what has no time limit ends");
 		break;
 	}
+	return cause;
+}
+
+/* The first outage that the nodes of a request have within its time. */
+static const struct schedule_barrier *explain_outage(const struct schedule_profile *profile,
+						     const struct schedule_request *request)
+{
+	double now = profile->live.at, until = schedule_profile_until(now, request->least_s);
+	const struct schedule_barrier *first = NULL;
+	for (size_t w = 0; w < profile->cluster->words; w++) {
+		for (uint64_t word = request->mask[w]; word;) {
+			const struct schedule_barrier *met = schedule_outage_meet(&profile->barriers, request->step,
+										  w * 64 + schedule_bits_pop(&word), now, until);
+			if (met && (!first || met < first))
+				first = met;
+		}
+	}
+	return first;
+}
+
+struct schedule_cause schedule_explain_maintenance(struct schedule_arena *arena, const struct schedule_profile *profile,
+						   const struct schedule_request *request)
+{
+	struct schedule_cause cause = {.reason = SCHEDULE_MAINTENANCE, .step = -1, .blocks = true};
+	const struct schedule_barrier *met = explain_outage(profile, request);
+	const char *time = request->least_s ? schedule_arena_print(arena, "for %lld s", (long long)request->least_s)
+					    : "without a time limit";
+	cause.message = schedule_arena_print(arena, "needs %s %s, which would run into %s", request->words, time,
+					     met ? met->outage->words : "an outage of nodes of its peers");
 	return cause;
 }
 

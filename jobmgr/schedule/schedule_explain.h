@@ -22,6 +22,10 @@ struct schedule_cause schedule_explain_resources(struct schedule_arena *arena, c
 struct schedule_cause schedule_explain_priority(struct schedule_arena *arena, const struct schedule_profile *profile,
 						const struct schedule_request *request);
 
+/* Why it may not start though it fits: the outage that it would run into. */
+struct schedule_cause schedule_explain_maintenance(struct schedule_arena *arena, const struct schedule_profile *profile,
+						   const struct schedule_request *request);
+
 /* The first licence that is short. */
 struct schedule_cause schedule_explain_license(struct schedule_arena *arena, const struct schedule_profile *profile,
 					       const struct schedule_request *request);

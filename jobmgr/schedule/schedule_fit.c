@@ -52,6 +52,8 @@ int schedule_fit_tasks(const struct schedule_profile *profile, const struct sche
 	int64_t tasks = fit_spare(&q, SCHEDULE_CPUS) / request->cpus_per_task;
 	if (tasks <= 0 || (request->exclusive && !fit_whole(&q)))
 		return 0;
+	if (!view->calm && schedule_outage_meet(&profile->barriers, request->step, place, view->at, until))
+		return 0;
 	if (request->mem_mb) {
 		if (fit_spare(&q, SCHEDULE_MEM) < request->mem_mb)
 			return 0;

@@ -214,6 +214,7 @@ struct schedule_profile *schedule_profile_new(const struct schedule_cluster *clu
 	struct schedule_profile *profile = schedule_arena_take(cluster->arena, 1, sizeof *profile);
 	const struct schedule_snapshot *s = cluster->snapshot;
 	profile->cluster = cluster;
+	profile->barriers = schedule_outage_index(cluster);
 	profile->live = view_new(cluster, s->now, cluster->free);
 	profile->pieces = schedule_arena_take(cluster->arena, cluster->nodes + 1, sizeof *profile->pieces);
 	profile->first_at = schedule_arena_take(cluster->arena, cluster->nodes + 1, sizeof *profile->first_at);
@@ -233,7 +234,7 @@ struct schedule_view schedule_profile_empty(const struct schedule_profile *profi
 	int64_t *free = schedule_arena_take(c->arena, amounts, sizeof *free);
 	memcpy(free, c->total, amounts * sizeof *free);
 	struct schedule_view view = view_new(c, profile->live.at, free);
-	view.blind = view.empty = true;
+	view.blind = view.calm = view.empty = true;
 	return view;
 }
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "jobmgr/schedule/schedule_cluster.h"
+#include "jobmgr/schedule/schedule_outage.h"
 
 #define SCHEDULE_FOREVER 1e18 /* when what has no time limit ends: every time that is known comes before */
 #define SCHEDULE_BEYOND 3e18  /* the end of a window without end: FOREVER lies inside */
@@ -22,7 +23,8 @@
 struct schedule_end {
 	double at;
 	int place;
-	int source; /* what ends: a running row, or, below 0, ~source is a pending step started in this pass */
+	/* What ends: a running row; below 0, ~source is a pending step started in this pass; behind the running rows, an outage. */
+	int source;
 	const int64_t *amount;
 };
 
@@ -46,11 +48,13 @@ struct schedule_view {
 	int64_t *free;	/* by place and kind */
 	uint64_t *open; /* places with a free cpu */
 	bool blind;	/* holds do not count */
-	bool empty;	/* the cluster with nothing on it: blind, and nothing is kept */
+	bool calm;	/* outages do not count */
+	bool empty;	/* the cluster with nothing on it: blind and calm, and nothing is kept */
 };
 
 struct schedule_profile {
 	const struct schedule_cluster *cluster;
+	struct schedule_barriers barriers;
 	struct schedule_view live;
 	struct schedule_end *end, *spare; /* the first `sorted` are in order */
 	size_t sorted, end_count, end_capacity;

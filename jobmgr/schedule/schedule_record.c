@@ -116,8 +116,10 @@ void schedule_record_expect(struct schedule_record *record, size_t pending, doub
 	wait->expected_at = at;
 	wait->node_ids = node;
 	wait->node_count = placed->spots;
-	wait->message = schedule_arena_print(c->arena, "%s; expected at +%.0f s after %s", wait->message, at - c->snapshot->now,
-					     after->message);
+	wait->message = schedule_arena_print(c->arena, "%s; expected at +%.0f s", wait->message, at - c->snapshot->now);
+	/* The outage in its way was named. */
+	if (wait->reason != SCHEDULE_MAINTENANCE || after->step >= 0)
+		wait->message = schedule_arena_print(c->arena, "%s after %s", wait->message, after->message);
 	if (wait->reason != SCHEDULE_RESOURCES && wait->reason != SCHEDULE_LICENSE)
 		return;
 	wait->blocker_job = after->job;

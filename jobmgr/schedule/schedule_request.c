@@ -101,6 +101,7 @@ static void key_write(struct schedule_requests *r, const struct schedule_pending
 	key_words(r, p->exclude, p->exclude_count);
 	key_ids(r, p->same_nodes, p->same_nodes_count);
 	key_ids(r, p->other_nodes, p->other_nodes_count);
+	key_ids(r, p->admitted, p->admitted_count);
 }
 
 static uint64_t key_hash(const struct schedule_requests *r)

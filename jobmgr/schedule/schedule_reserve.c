@@ -1,8 +1,8 @@
 /* schedule_reserve.c - moves a copy of the cluster from end to end until a unit fits.
  *
- * Called for the first waiting steps of each partition. Only an end makes anything possible, so only the moments of ends are
- * looked at. At each of them the tasks that a place could take are counted again for the places that changed alone; the
- * unit is tried for good when those counts say that it may fit. */
+ * Called for the first waiting steps of each partition. Only an end makes anything possible (of what runs, of a reservation, of
+ * an outage), so only the moments of ends are looked at. At each of them the tasks that a place could take are counted again
+ * for the places that changed alone; the unit is tried for good when those counts say that it may fit. */
 #include "jobmgr/schedule/schedule_reserve.h"
 
 #include <math.h>
@@ -21,6 +21,7 @@ struct gate {
 	int tallness;
 	double until;
 	size_t entered; /* holds that begin before `until` */
+	size_t met;	/* outages that begin before `until` */
 };
 
 struct schedule_reserve {
@@ -30,8 +31,8 @@ struct schedule_reserve {
 	struct schedule_view view;
 	struct gate *gate;
 	size_t gates, gate_capacity;
-	size_t end, from, to;	      /* how many ends, beginnings and ends of holds are in the view */
-	size_t end_before, to_before; /* the same before the last move */
+	size_t end, from, to, over;		   /* ends, beginnings and ends of holds, ends of outages in the view */
+	size_t end_before, to_before, over_before; /* the same before the last move */
 };
 
 struct schedule_reserve *schedule_reserve_new(struct schedule_profile *profile, struct schedule_set *set)
@@ -73,6 +74,21 @@ static void gate_enter(struct schedule_reserve *r, struct gate *gate)
 	}
 }
 
+static void gate_recount(struct schedule_reserve *r, struct gate *gate, const struct schedule_barrier *barrier)
+{
+	for (size_t w = 0; w < r->cluster->words; w++)
+		for (uint64_t word = barrier->places[w]; word;)
+			gate_count(r, gate, w * 64 + schedule_bits_pop(&word));
+}
+
+/* The outages that it has reached. */
+static void gate_meet(struct schedule_reserve *r, struct gate *gate)
+{
+	const struct schedule_barriers *all = &r->profile->barriers;
+	for (; gate->met < all->count && all->barrier[gate->met].from < gate->until; gate->met++)
+		gate_recount(r, gate, &all->barrier[gate->met]);
+}
+
 static bool gate_open(const struct schedule_reserve *r, const struct gate *gate)
 {
 	return gate->nodes >= (size_t)gate->request->nodes_min && gate->sum >= gate->request->ntasks && gate->tall &&
@@ -100,7 +116,7 @@ static void reserve_begin(struct schedule_reserve *r, const struct schedule_unit
 	}
 	schedule_profile_sort(r->profile);
 	schedule_profile_copy(r->profile, &r->view);
-	r->end = r->from = r->to = 0;
+	r->end = r->from = r->to = r->over = 0;
 	r->gates = unit->count;
 	for (size_t i = 0; i < unit->count; i++)
 		gate_begin(r, &r->gate[i], &unit->member[i]);
@@ -118,15 +134,17 @@ static void reserve_shift(struct schedule_reserve *r, const struct schedule_hold
 static bool reserve_move(struct schedule_reserve *r)
 {
 	const struct schedule_profile *p = r->profile;
-	double at = INFINITY;
+	const struct schedule_barriers *outages = &p->barriers;
+	double at = r->over < outages->count ? outages->by_to[r->over]->to : INFINITY;
 	if (r->end < p->end_count)
-		at = p->end[r->end].at;
+		at = fmin(at, p->end[r->end].at);
 	if (r->to < p->hold_count)
 		at = fmin(at, p->by_to[r->to]->to);
 	if (at > SCHEDULE_FOREVER)
 		return false;
 	r->end_before = r->end;
 	r->to_before = r->to;
+	r->over_before = r->over;
 	r->view.at = at;
 	for (size_t i = 0; i < r->gates; i++)
 		r->gate[i].until = schedule_profile_until(at, r->gate[i].seconds);
@@ -139,8 +157,13 @@ static bool reserve_move(struct schedule_reserve *r)
 		schedule_profile_shift(p, &r->view, (size_t)end->place, end->amount, 1);
 		reserve_count(r, (size_t)end->place);
 	}
-	for (size_t i = 0; i < r->gates; i++)
+	for (; r->over < outages->count && outages->by_to[r->over]->to <= at; r->over++)
+		for (size_t i = 0; i < r->gates; i++)
+			gate_recount(r, &r->gate[i], outages->by_to[r->over]);
+	for (size_t i = 0; i < r->gates; i++) {
 		gate_enter(r, &r->gate[i]);
+		gate_meet(r, &r->gate[i]);
+	}
 	return true;
 }
 
@@ -163,6 +186,9 @@ static int reserve_source(const struct schedule_reserve *r)
 	for (size_t i = r->end_before; i < r->end; i++)
 		if (reserve_uses(r, r->profile->end[i].place))
 			return r->profile->end[i].source;
+	if (r->over_before < r->over)
+		return (int)(r->cluster->snapshot->running_count +
+			     (size_t)(r->profile->barriers.by_to[r->over_before] - r->profile->barriers.barrier));
 	if (r->to_before < r->to)
 		return ~(int)r->profile->by_to[r->to_before]->pending;
 	return r->profile->end[r->end_before].source;

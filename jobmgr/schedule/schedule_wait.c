@@ -87,7 +87,7 @@ void schedule_wait(struct schedule_pass *pass, struct schedule_unit *unit, size_
 	wait_peers(pass, unit, stuck, cause);
 	if (cause->closes)
 		wait_close(pass, &unit->member[stuck]);
-	for (size_t i = 0; cause->blocks && i < unit->count; i++) {
+	for (size_t i = 0; cause->blocks && cause->reason != SCHEDULE_MAINTENANCE && i < unit->count; i++) {
 		struct schedule_lane *lane = schedule_pass_lane(pass, &unit->member[i]);
 		if (!lane->blocked)
 			lane->first = unit->member[i].pending;

@@ -33,3 +33,37 @@ comment on column acct.node_event.from_state is 'State before.';
 comment on column acct.node_event.to_state is 'State after.';
 comment on column acct.node_event.actor is 'Who did it: a user''s name or a daemon.';
 comment on column acct.node_event.reason is 'Why.';
+
+create view acct.node_warning with (security_barrier) as
+select n.name as node, w.node_id, w.kind, w.starts_at, w.ends_at, w.reason, w.actor, w.words as message
+from api.node_warning w
+join rota.node n on n.node_id = w.node_id;
+comment on view acct.node_warning is 'What is wrong with nodes now, or will be: a row for each node and cause. Joined with acct.allocation where ended_at is null, it tells whose steps that concerns.';
+comment on column acct.node_warning.node is 'The node.';
+comment on column acct.node_warning.node_id is 'Its key.';
+comment on column acct.node_warning.kind is 'failing: somebody expects it to fail; drain: it will be drained; maintenance; down, drained, invalid: it is so.';
+comment on column acct.node_warning.starts_at is 'Since when, or from when on; null: not known.';
+comment on column acct.node_warning.ends_at is 'maintenance: until when; null: not known.';
+comment on column acct.node_warning.reason is 'Why.';
+comment on column acct.node_warning.actor is 'Who said so: a user''s name or a daemon.';
+comment on column acct.node_warning.message is 'All that in words.';
+
+create view acct.reservation with (security_barrier) as
+select r.name as reservation, t.starts_at, t.ends_at, r.recurs, r.time_zone,
+	array(select n.name from rota.reservation_node rn join rota.node n on n.node_id = rn.node_id where rn.reservation_id = r.reservation_id order by n.name) as nodes,
+	r.users, r.accounts, r.end_steps, r.reason, r.created_by, r.created_at
+from rota.reservation r
+join api.reservation_time t on t.reservation_id = r.reservation_id;
+comment on view acct.reservation is 'Maintenance to come: a row for each time, of what recurs those of the next 31 days or two at least.';
+comment on column acct.reservation.reservation is 'Name of the reservation.';
+comment on column acct.reservation.starts_at is 'When it begins.';
+comment on column acct.reservation.ends_at is 'When it ends.';
+comment on column acct.reservation.recurs is 'After how long it comes again; null: it is once.';
+comment on column acct.reservation.time_zone is 'Time zone whose clock a recurring one goes by.';
+comment on column acct.reservation.nodes is 'Its nodes.';
+comment on column acct.reservation.users is 'Users whose steps run there all the same.';
+comment on column acct.reservation.accounts is 'Accounts whose steps run there all the same.';
+comment on column acct.reservation.end_steps is 'Whether what still runs there when it begins is ended.';
+comment on column acct.reservation.reason is 'Why.';
+comment on column acct.reservation.created_by is 'Who made it.';
+comment on column acct.reservation.created_at is 'When it was made.';

@@ -3,7 +3,7 @@ create function api.admin_table(p_object text) returns table (relation text, nam
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select t.relation, t.name_column
 	from (values ('partition', 'partition', 'partition'), ('node', 'node', 'name'), ('account', 'account', 'account'), ('user', 'person', 'user_name'),
-		('qos', 'qos', 'qos'), ('license', 'license', 'license'), ('setting', 'setting', 'name')) as t (object, relation, name_column)
+		('qos', 'qos', 'qos'), ('license', 'license', 'license'), ('setting', 'setting', 'name'), ('reservation', 'reservation', 'name')) as t (object, relation, name_column)
 	where t.object = p_object;
 $$;
 comment on function api.admin_table(text) is 'The table of a kind of object and the column of its name; none: there is no such kind. Internal.';
@@ -76,8 +76,10 @@ begin
 		execute format('update rota.%1$I set (%2$s) = (select %2$s from jsonb_populate_record(null::rota.%1$I, $1)) where %3$I = $2',
 			v_table.relation, v_columns, v_table.name_column) using v_row, p_name;
 	end if;
-	if p_set ? '+nodes' then
+	if p_set ? '+nodes' and p_object = 'partition' then
 		perform api.admin_partition_nodes(p_name, coalesce(p_set ->> '+nodes', ''));
+	elsif p_set ? '+nodes' then
+		perform api.admin_reservation_nodes(p_name, coalesce(p_set ->> '+nodes', ''));
 	end if;
 	if p_set ? '+partitions' then
 		perform api.admin_node_partitions(p_name, api.request_list(p_set, '+partitions'));
@@ -144,12 +146,19 @@ begin
 	if p_action = 'drain' then
 		if p_set ->> '+reason' is null then
 			raise exception 'say why node "%" is drained', p_name using errcode = 'RT422', hint = 'Give a reason.';
+		elsif p_set ->> '+deadline' is not null then
+			perform api.admin_notice(p_user, v_node, 'drain', p_set ->> '+reason', (p_set ->> '+deadline')::timestamptz, coalesce((p_set ->> '+end_steps')::boolean, false));
+			return;
+		elsif p_set ->> '+end_steps' = 'true' then
+			raise exception 'to end what runs takes a deadline' using errcode = 'RT422', hint = 'Give one; "now" will do.';
 		end if;
+		delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'drain';
 		if v_node.state <> 'drain' or v_node.reason is distinct from p_set ->> '+reason' then
 			perform api.node_state_set(v_node.node_id, 'drain', p_user, p_set ->> '+reason');
 		end if;
 		return;
 	end if;
+	delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'drain';
 	if v_node.state not in ('drain', 'down', 'invalid') then
 		return;
 	end if;
@@ -162,7 +171,43 @@ begin
 		else 'down' end, case when v_short is null and v_node.found is not null then 'nodemgrd' else p_user end,
 		coalesce(v_short, case when not exists (select from node_lease l where l.node_id = v_node.node_id and l.expires_at >= now()) then 'not heard of' end));
 end $$;
-comment on function api.admin_node_state(text, text, text, jsonb) is 'Drain a node, or take it back into use. Internal.';
+comment on function api.admin_node_state(text, text, text, jsonb) is 'Drain a node, now or at a deadline, or take it back into use. Internal.';
+
+create function api.admin_notice(p_user text, p_node rota.node, p_kind text, p_reason text, p_at timestamptz, p_end_steps boolean) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	if p_kind = 'drain' and p_node.state = 'drain' then
+		raise exception 'node "%" is drained already', p_node.name using errcode = 'RT409', hint = 'Resume it first.';
+	end if;
+	insert into node_notice as n (node_id, kind, at, reason, actor, end_steps)
+	values (p_node.node_id, p_kind, p_at, p_reason, p_user, p_end_steps)
+	on conflict (node_id, kind) do update
+	set at = excluded.at, reason = excluded.reason, actor = excluded.actor, end_steps = excluded.end_steps, said_at = now()
+	where (n.at, n.reason, n.end_steps) is distinct from (excluded.at, excluded.reason, excluded.end_steps);
+end $$;
+comment on function api.admin_notice(text, rota.node, text, text, timestamptz, boolean) is 'Write down what is to befall a node. Internal.';
+
+create function api.admin_failing(p_user text, p_name text, p_set jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_node node;
+	v_old node_notice;
+begin
+	if not p_set ?| array['+failing', '+failing_at'] then
+		return;
+	end if;
+	select * into v_node from node n where n.name = p_name for no key update;
+	select * into v_old from node_notice n where n.node_id = v_node.node_id and n.kind = 'failing';
+	if p_set ? '+failing' and p_set ->> '+failing' is null then
+		delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'failing';
+		return;
+	elsif not p_set ? '+failing' and v_old.node_id is null then
+		raise exception 'say what is wrong with node "%"', p_name using errcode = 'RT422', hint = 'Give "failing" a reason.';
+	end if;
+	perform api.admin_notice(p_user, v_node, 'failing', coalesce(p_set ->> '+failing', v_old.reason),
+		case when p_set ? '+failing_at' then (p_set ->> '+failing_at')::timestamptz else v_old.at end, false);
+end $$;
+comment on function api.admin_failing(text, text, jsonb) is 'Mark a node as failing, or take the mark off. Internal.';
 
 create function api.admin_one(p_user text, p_object text, p_action text, p_name text, p_values jsonb) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -179,20 +224,25 @@ begin
 			when 'partition' then api.word_nearest(p_name, array(select s.partition from partition s)) end || '"?', '');
 	elsif p_action = 'create' and p_object = 'setting' then
 		raise exception 'settings are there; they can only be changed' using errcode = 'RT422';
-	elsif p_action in ('create', 'change') and v_set ? '+reason' then
-		raise exception 'a reason belongs to drain' using errcode = 'RT422';
+	elsif p_object = 'node' and p_action in ('create', 'change') and v_set ?| array['+reason', '+deadline', '+end_steps'] then
+		raise exception 'a % belongs to drain', case when v_set ? '+reason' then 'reason' when v_set ? '+deadline' then 'deadline' else 'choice of ending steps' end
+			using errcode = 'RT422';
 	elsif p_action = 'create' and p_object = 'node' and not (v_set ? 'cpus' and v_set ? 'mem_mb') then
 		raise exception 'a node needs "cpus" and "mem"' using errcode = 'RT422';
 	elsif p_action = 'create' and p_object = 'license' and not v_set ? 'total' then
 		raise exception 'a licence needs "total"' using errcode = 'RT422';
 	elsif p_action in ('delete', 'resume') and v_set <> '{}' then
 		raise exception '"%" takes no values', p_action using errcode = 'RT422';
-	elsif p_action = 'drain' and v_set - '+reason' <> '{}' then
-		raise exception '"drain" takes a reason only' using errcode = 'RT422';
+	elsif p_action = 'drain' and v_set - array['+reason', '+deadline', '+end_steps'] <> '{}' then
+		raise exception '"drain" takes a reason and a deadline only' using errcode = 'RT422';
 	end if;
 	if p_action in ('create', 'change') then
+		if p_object = 'reservation' then
+			v_set := api.admin_reservation(p_user, p_name, v_set);
+		end if;
 		perform api.admin_check(p_object, p_name, v_set);
 		perform api.admin_write(p_object, p_name, v_set, p_action = 'create');
+		perform api.admin_failing(p_user, p_name, v_set);
 	elsif p_action = 'delete' then
 		perform api.admin_delete(p_object, p_name);
 	else
@@ -240,13 +290,15 @@ declare
 	v_one text;
 begin
 	if v_object is null or not exists (select from api.admin_table(v_object)) then
-		raise exception 'there is no object "%"', v_object using errcode = 'RT422', hint = 'Objects are partition, node, account, user, qos, license and setting.';
+		raise exception 'there is no object "%"', v_object using errcode = 'RT422', hint = 'Objects are partition, node, account, user, qos, license, setting and reservation.';
 	elsif v_action is null or v_action not in ('create', 'change', 'delete', 'drain', 'resume') or (v_action in ('drain', 'resume') and v_object <> 'node') then
 		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422', hint = 'Actions are create, change and delete, for nodes drain and resume too.';
 	elsif v_name is null then
 		raise exception 'name the %', v_object using errcode = 'RT422';
-	elsif v_role <> 'admin' and not (v_role = 'operator' and v_action in ('drain', 'resume')) then
-		raise exception 'you may not administer' using errcode = 'RT403', hint = 'Only admins change the cluster; operators drain and resume nodes.';
+	elsif v_role <> 'admin' and not (v_role = 'operator' and (v_action in ('drain', 'resume')
+			or (v_object = 'node' and v_action = 'change' and coalesce(p_request -> 'values', '{}') - array['failing', 'failing_at'] = '{}'))) then
+		raise exception 'you may not administer' using errcode = 'RT403',
+			hint = 'Only admins change the cluster; operators drain and resume nodes and mark them as failing.';
 	end if;
 	for v_one in select x from api.hosts_expand(v_name) x where v_object = 'node' union all select v_name where v_object <> 'node' loop
 		v_changed := api.admin_one(p_user, v_object, v_action, v_one, p_request -> 'values') or v_changed;
@@ -256,4 +308,4 @@ begin
 	return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', v_changed);
 end $$;
 comment on function api.admin_change(int, text, jsonb) is
-	'Create, change or delete a partition, node, account, user, qos, license or setting; drain or resume nodes. Request {object, action, name, values}. Answer {object, name, action, changed}.';
+	'Create, change or delete a partition, node, account, user, qos, license, setting or reservation; drain or resume nodes. Request {object, action, name, values}. Answer {object, name, action, changed}.';

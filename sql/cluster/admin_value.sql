@@ -11,18 +11,24 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		('node', 'cpus', 'cpus', 'int'), ('node', 'mem', 'mem_mb', 'size'), ('node', 'mem_mb', 'mem_mb', 'int'), ('node', 'features', 'features', 'list'),
 		('node', 'weight', 'weight', 'int'), ('node', 'hardware_check', 'hardware_check', 'bool'), ('node', 'gres', '+gres', 'text'),
 		('node', 'partitions', '+partitions', 'list'), ('node', 'reason', '+reason', 'text'),
+		('node', 'deadline', '+deadline', 'moment'), ('node', 'end_steps', '+end_steps', 'bool'), ('node', 'failing', '+failing', 'word'),
+		('node', 'failing_at', '+failing_at', 'moment'),
 		('account', 'parent', 'parent', 'text'), ('account', 'description', 'description', 'text'), ('account', 'users', '+users', 'list'),
 		('user', 'role', 'role', 'user|operator|admin'), ('user', 'default_account', 'default_account', 'text'), ('user', 'analyst', 'analyst', 'bool'),
 		('user', 'accounts', '+accounts', 'list'),
 		('qos', 'priority', 'priority', 'int'), ('qos', 'max_time', 'max_time_s', 'time'), ('qos', 'max_time_s', 'max_time_s', 'int'),
 		('qos', 'max_running_per_user', 'max_running_per_user', 'int'),
 		('license', 'total', 'total', 'int'),
-		('setting', 'value', 'value', 'text');
+		('setting', 'value', 'value', 'text'),
+		('reservation', 'start', 'starts_at', 'moment'), ('reservation', 'end', 'ends_at', 'moment'), ('reservation', 'duration', '+duration', 'time'),
+		('reservation', 'nodes', '+nodes', 'text'), ('reservation', 'recurs', 'recurs', 'period'), ('reservation', 'time_zone', 'time_zone', 'text'),
+		('reservation', 'users', 'users', 'list'), ('reservation', 'accounts', 'accounts', 'list'), ('reservation', 'end_steps', 'end_steps', 'bool'),
+		('reservation', 'reason', 'reason', 'word');
 $$;
 comment on function api.admin_key_list() is 'Objects, the keys that may be given for them, the column each one sets (+: rows elsewhere), and the kind of its value. Internal.';
 
 create function api.admin_value(p_key text, p_kind text, p_value jsonb) returns jsonb
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
 	v_text text := btrim(p_value #>> '{}');
 	v_answer jsonb;
@@ -39,6 +45,9 @@ begin
 		when 'size' then to_jsonb(api.word_mebibytes(v_text))
 		when 'list' then to_jsonb(array(select btrim(x) from unnest(string_to_array(v_text, ',')) x where btrim(x) <> ''))
 		when 'text' then to_jsonb(v_text)
+		when 'word' then case when v_text !~ '[[:cntrl:]]' and length(v_text) <= 1000 then to_jsonb(v_text) end
+		when 'moment' then to_jsonb(api.request_time(jsonb_build_object(p_key, v_text), p_key))
+		when 'period' then to_jsonb(api.word_period(lower(v_text))::text)
 		else case when v_text = any (string_to_array(p_kind, '|')) then to_jsonb(v_text) end
 	end;
 	if v_answer is null and not (p_kind = 'time' and v_text ~ '^[0:-]+$') then
@@ -46,6 +55,8 @@ begin
 			when 'int' then 'Give a whole number.'
 			when 'bool' then 'Give true or false.'
 			when 'time' then 'Give a time like 30 (minutes), 1:30:00 or 2-12 (days-hours), or none.'
+			when 'word' then 'Give a line of 1000 characters at most.'
+			when 'period' then 'Give daily, weekly, monthly, or a number of days, weeks or months, like 14days.'
 			when 'size' then 'Give a size like 512M or 4G.'
 			else 'Give one of: ' || replace(p_kind, '|', ', ') || '.' end;
 	end if;
@@ -82,6 +93,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	union all
 	select jsonb_build_object('name', n.name, 'cpus', n.cpus, 'mem_mb', n.mem_mb, 'features', n.features, 'weight', n.weight, 'hardware_check', n.hardware_check,
 		'state', n.state, 'reason', n.reason,
+		'notices', (select jsonb_object_agg(x.kind, jsonb_build_object('at', x.at, 'reason', x.reason, 'end_steps', x.end_steps)) from node_notice x where x.node_id = n.node_id),
 		'gres', (select jsonb_object_agg(g.gres, g.n) from (select x.gres, count(*) as n from node_gres x where x.node_id = n.node_id group by x.gres) g),
 		'partitions', array(select pn.partition from partition_node pn where pn.node_id = n.node_id order by pn.partition))
 	from node n where p_object = 'node' and n.name = p_name
@@ -96,6 +108,10 @@ language sql stable set search_path = rota, pg_temp as $$
 	union all
 	select to_jsonb(l) - 'used' from license l where p_object = 'license' and l.license = p_name
 	union all
-	select to_jsonb(s) from setting s where p_object = 'setting' and s.name = p_name;
+	select to_jsonb(s) from setting s where p_object = 'setting' and s.name = p_name
+	union all
+	select to_jsonb(r) || jsonb_build_object('nodes', array(select n.name from reservation_node rn join node n on n.node_id = rn.node_id
+		where rn.reservation_id = r.reservation_id order by n.name))
+	from reservation r where p_object = 'reservation' and r.name = p_name;
 $$;
 comment on function api.admin_row(text, text) is 'An object as it stands, for the record of changes; null: there is none. Internal.';

@@ -73,6 +73,13 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function api.word_seconds(text) is 'Seconds of a time written as m, m:s, h:m:s, d-h, d-h:m or d-h:m:s; null: it is not one. Internal.';
 
+create function api.word_period(p_text text) returns interval
+language sql immutable strict set search_path = pg_catalog, pg_temp as $$
+	select case p_text when 'daily' then interval '1 day' when 'weekly' then interval '7 days' when 'monthly' then interval '1 month'
+		else case when p_text ~ '^[1-9][0-9]{0,2} ?(day|week|month)s?$' then p_text::interval end end;
+$$;
+comment on function api.word_period(text) is 'An interval of days, weeks or months in words, like daily, weekly or 14days; null: it is not one. Internal.';
+
 create function api.word_mebibytes(p_text text) returns bigint
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select case when p_text ~* '^[0-9]{1,12}[kmgt]?(i?b)?$' then ceil(substring(p_text from '^[0-9]+')::numeric

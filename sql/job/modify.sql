@@ -112,6 +112,9 @@ begin
 			raise exception '%: only operators raise the time limit of a step that has started', api.step_label(p_job, p_request) using errcode = 'RT403';
 		end if;
 	end if;
+	if v_begun and p_changed ? 'time_limit_s' and p_role <> 'admin' then
+		perform api.limit_check(p_job, p_request, coalesce((p_changed ->> 'time_limit_s')::bigint, 0));
+	end if;
 	perform api.submit_check(v_owner.user_name, v_owner.account, v_owner.qos,
 		-- The owner's groups were looked at when it was submitted; they count again for another partition only.
 		case when p_changed ? 'partition' then p_groups else (select to_jsonb(p.allow_groups) from partition p where p.partition = v_request.partition) end,

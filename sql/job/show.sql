@@ -48,7 +48,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint,
 		'time_limit_s', coalesce(t.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0),
 		'exit_code', s.exit_code, 'signal', s.signal, 'cause', s.cause, 'message', case when p_own then s.message end,
-		'nodes', coalesce(array_to_string(t.nodes, ','), ''), 'cpus', coalesce(l.cpus, r.ntasks::bigint * r.cpus_per_task),
+		'nodes', coalesce(array_to_string(t.nodes, ','), ''), 'warnings', case when s.ended_at is null and s.attempt > 0 then api.step_warnings(s.job_id, s.step_id, s.attempt) else '[]' end, 'cpus', coalesce(l.cpus, r.ntasks::bigint * r.cpus_per_task),
 		'mem_mb', coalesce(l.mem_mb, r.mem_mb, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task), 'ntasks', r.ntasks, 'cpus_per_task', r.cpus_per_task,
 		'nodes_min', r.nodes_min, 'nodes_max', r.nodes_max, 'gres', r.gres, 'licenses', r.licenses, 'constraint', nullif(r."constraint", ''),
 		'exclusive', r.exclusive, 'group', r.group_name, 'partition', r.partition,

@@ -115,7 +115,7 @@ begin
 	union all
 	select l.* from one o cross join lateral api.why_limits(o.job_id, o.request_id) l where o.eligible
 	union all
-	select api.why_row(case when o.plan in ('resources', 'priority', 'license', 'node', 'peer', 'deadline', 'limit') then o.plan
+	select api.why_row(case when o.plan in ('resources', 'priority', 'license', 'node', 'peer', 'deadline', 'limit', 'maintenance') then o.plan
 		when o.plan = 'array_limit' then 'limit' else case when o.plan = 'partition' then 'partition' else 'resources' end end, o.plan_message, o.blocker, o.expected_at)
 	from one o
 	where o.eligible and o.plan is not null

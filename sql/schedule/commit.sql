@@ -143,15 +143,20 @@ create function api.schedule_tick(p_term bigint) returns table (now double preci
 language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
 declare
 	v_due bigint[];
+	v_ending bigint[];
 	v_one record;
 	v_next timestamptz;
 begin
 	perform api.leader_check(p_term);
+	v_ending := array(select o.job_id from api.outage_attempts() o);
 	-- All locks at once, in order.
 	perform api.job_lock(array(
 		select s.job_id from step s where s.start_by <= now() and s.ended_at is null and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0))
 		union
-		select s.job_id from step s where s.resume_wanted and s.state = 'suspended'));
+		select s.job_id from step s where s.resume_wanted and s.state = 'suspended'
+		union
+		select unnest(v_ending)));
+	perform api.outage_begin(v_ending);
 	-- Deadlines: a step that waits past the moment from which it could still end in time will not start any more.
 	select array_agg(distinct s.job_id) into v_due
 	from step s
@@ -178,8 +183,9 @@ begin
 	end loop;
 	select least(
 		(select min(s.begin_at) from step s where s.begin_at > now() and s.state = 'pending'),
-		(select min(s.start_by) from step s where s.start_by > now() and s.ended_at is null))
+		(select min(s.start_by) from step s where s.start_by > now() and s.ended_at is null),
+		api.outage_next())
 	into v_next;
 	return query select extract(epoch from now())::double precision, extract(epoch from v_next)::double precision;
 end $$;
-comment on function api.schedule_tick(bigint) is 'Moves that only time brings: deadlines, resumes. Answers the database''s time and when the next one is due (epoch seconds), null: none is known.';
+comment on function api.schedule_tick(bigint) is 'Moves that only time brings: deadlines, resumes, outages. Answers the database''s time and when the next one is due (epoch seconds), null: none is known.';

@@ -84,7 +84,7 @@ returns table (job_id bigint, step_id int, request_id int, name text, array_inde
 	nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb,
 	licenses jsonb, exclusive boolean, features text, nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint,
 	deadline_at double precision, with_set int, with_count int, same_nodes int[], other_nodes int[], same_as_step int[], other_than_step int[],
-	array_next int, array_size int, array_room int, array_skip int[])
+	array_next int, array_size int, array_room int, array_skip int[], admitted int[])
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -97,7 +97,8 @@ begin
 		r.with_set, case when r.with_set is not null then (select count(*)::int from step_request w join step ws using (job_id, step_id)
 			where w.job_id = r.job_id and w.with_set = r.with_set and ws.state = 'pending') end,
 		peers.same_nodes, peers.other_nodes, peers.same_as_step, peers.other_than_step,
-		a.next, a.size, case when a.size is not null then o.room end, a.skip
+		a.next, a.size, case when a.size is not null then o.room end, a.skip,
+		(select array_agg(v.reservation_id order by v.reservation_id) from reservation v where j.user_name = any (v.users) or j.account = any (v.accounts))
 	from api.pending_offered(p_limit) o
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -123,4 +124,4 @@ begin
 	) peers on true
 	order by o.place desc, o.rank desc, o.job_id, o.step_id;
 end $$;
-comment on function api.schedule_pending(int) is 'Steps that may start, in the order of the queue, array heads with elements left among them, p_limit at most.';
+comment on function api.schedule_pending(int) is 'Steps that may start, in the order of the queue, array heads with elements left among them, p_limit at most; admitted: the reservations that let it in.';

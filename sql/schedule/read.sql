@@ -2,13 +2,15 @@
 
 create function api.schedule_nodes()
 returns table (node_id int, name text, cpus int, cpus_used int, mem_mb bigint, mem_used_mb bigint, state text, features text[],
-	gres jsonb, gres_total jsonb, weight int)
+	gres jsonb, gres_total jsonb, weight int, failing boolean)
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select n.node_id, n.name, n.cpus, n.cpus_used, n.mem_mb, n.mem_used_mb, n.state, n.features, coalesce(g.free, '{}'), coalesce(g.total, '{}'), n.weight
+	select n.node_id, n.name, n.cpus, n.cpus_used, n.mem_mb, n.mem_used_mb, n.state, case when f.node_id is null then n.features else n.features || 'failing'::text end,
+		coalesce(g.free, '{}'), coalesce(g.total, '{}'), n.weight, f.node_id is not null
 	from node n
+	left join node_notice f on f.node_id = n.node_id and f.kind = 'failing'
 	left join (
 		select x.node_id, jsonb_object_agg(x.gres, x.free) as free, jsonb_object_agg(x.gres, x.total) as total
 		from (
@@ -20,7 +22,7 @@ begin
 	) g on g.node_id = n.node_id
 	order by n.node_id;
 end $$;
-comment on function api.schedule_nodes() is 'All nodes with what they have and what is used; gres: {"gpu": [free units]}.';
+comment on function api.schedule_nodes() is 'All nodes with what they have and what is used; gres: {"gpu": [free units]}. Nodes marked as failing have the feature "failing".';
 
 create function api.schedule_partitions()
 returns table (partition text, priority int, state text, max_time_s bigint, default_time_s bigint, max_nodes int, node_ids int[])

@@ -51,6 +51,7 @@ static void nodes(void **state)
 		"gres",	       "{\"gpu\": [1, 3]}",
 		"gres_total",  "{\"gpu\": 4, \"fpga\": 1}",
 		"weight",      "2",
+		"failing",     "t",
 		NULL,
 	};
 	struct lead_rows *rows = load(LEAD_NODES, row);
@@ -77,6 +78,26 @@ static void nodes(void **state)
 			assert_int_equal(n->gres[i].free[1], 3);
 	}
 	assert_int_equal(n->weight, 2);
+	assert_true(n->failing);
+	lead_rows_free(rows);
+}
+
+static void outages(void **state)
+{
+	static const char *const row[] = {
+		"reservation_id", "3", "node_ids", "{7,9}", "from_at", "1020.5", "to_at", NULL, "words", "the move", NULL,
+	};
+	struct lead_rows *rows = load(LEAD_OUTAGES, row);
+	const struct schedule_outage *o = rows->snapshot.outages;
+
+	(void)state;
+	assert_int_equal(rows->snapshot.outage_count, 1);
+	assert_int_equal(o->id, 3);
+	assert_int_equal(o->node_count, 2);
+	assert_int_equal(o->node_ids[1], 9);
+	assert_true(o->from == 1020.5);
+	assert_true(isinf(o->to));
+	assert_string_equal(o->words, "the move");
 	lead_rows_free(rows);
 }
 
@@ -179,6 +200,8 @@ static const char *const pending_row[] = {
 	NULL,
 	"array_skip",
 	"{4,6}",
+	"admitted",
+	"{3}",
 	NULL,
 };
 
@@ -208,6 +231,8 @@ static void pending(void **state)
 	assert_int_equal(p->same_nodes[0], 3);
 	assert_int_equal(p->array_room, -1);
 	assert_int_equal(p->array_skip_count, 2);
+	assert_int_equal(p->admitted_count, 1);
+	assert_int_equal(p->admitted[0], 3);
 	assert_int_equal(rows->keys[0].attempt, 1);
 	assert_int_equal(rows->keys[0].array_index, -1);
 	assert_string_equal(rows->keys[0].name, "solve");
@@ -280,8 +305,8 @@ static void malformed_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nodes),      cmocka_unit_test(running),	  cmocka_unit_test(pending),
-		cmocka_unit_test(wrong_form), cmocka_unit_test(malformed_values),
+		cmocka_unit_test(nodes),   cmocka_unit_test(running),	 cmocka_unit_test(outages),
+		cmocka_unit_test(pending), cmocka_unit_test(wrong_form), cmocka_unit_test(malformed_values),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

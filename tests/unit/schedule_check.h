@@ -155,6 +155,17 @@ static inline void check_share(const struct check *c, const struct schedule_pend
 	assert_true(!p->gres_count || share->gres[0].count == (size_t)p->gres[0].count);
 }
 
+/* No node of a step has an outage in its time that does not let it in. */
+static inline void check_outages(const struct check *c, const struct schedule_pending *p, int node_id, double from, double to)
+{
+	for (size_t i = 0; i < c->w->snapshot.outage_count; i++) {
+		const struct schedule_outage *outage = &c->w->outage[i];
+		if (listed(outage->node_ids, outage->node_count, node_id) &&
+		    !(outage->id && listed(p->admitted, p->admitted_count, outage->id)))
+			assert_true(to <= outage->from || from >= outage->to);
+	}
+}
+
 static inline int more(int a, int b)
 {
 	return a > b ? a : b;
@@ -168,6 +179,8 @@ static inline void check_start(const struct check *c, const struct schedule_star
 	int64_t limit = start->time_limit_s;
 	for (int i = 0; i < nodes; i++) {
 		check_share(c, p, &start->shares[i]);
+		check_outages(c, p, start->shares[i].node_id, c->w->snapshot.now,
+			      limit ? c->w->snapshot.now + (double)limit : INFINITY);
 		tasks += start->shares[i].tasks;
 		for (int k = 0; k < i; k++)
 			assert_int_not_equal(start->shares[i].node_id, start->shares[k].node_id);
@@ -205,6 +218,11 @@ static inline void check_waits(const struct check *c)
 		assert_true(!i || wait->pending > c->result->waits[i - 1].pending);
 		assert_true(wait->message && *wait->message && (isnan(wait->expected_at) || wait->expected_at > s->now));
 		waits[wait->pending]++;
+		const struct schedule_pending *p = &s->pending[wait->pending];
+		for (size_t k = 0; k < wait->node_count && p->time_limit_s && p->deadline_at <= 0; k++)
+			if (!partition_of(c->w, p->partition)->max_time_s)
+				check_outages(c, p, wait->node_ids[k], wait->expected_at,
+					      wait->expected_at + (double)p->time_limit_s);
 	}
 	for (size_t i = 0; i < c->result->start_count; i++) {
 		const struct schedule_start *start = &c->result->starts[i];

@@ -7,8 +7,10 @@
  * The queue is a line for each step, named with capital letters; all are of job 1, and their step ids are 0, 1, ...:
  *	A p=long n=1-2 k=4 c=2 tpn=2 m=100 mc=10 g=gpu:1 l=mat:1 x f=ssd&!ib on=n1,n2 off=n3 t=600 tmin=60 by=900
  *	B with=0/2 same=A other=A nodes=n1 away=n2 array=10/4/0 skip=1,3
- * (n nodes, k tasks, c cpus a task, on/off node lists, t limit, by deadline, array size/room/next). Partitions:
- *	long prio=10 nodes=n1,n2 time=3600 max=2 down */
+ * (n nodes, k tasks, c cpus a task, on/off node lists, t limit, by deadline, array size/room/next; in=3: the outage of that id lets
+ * it in). Partitions, and outages (id, from when to when, '-' for good, where):
+ *	long prio=10 nodes=n1,n2 time=3600 max=2 down
+ *	3 +300 +900 n1,n2 */
 #ifndef ROTA_TESTS_SCHEDULE_DRAWN_H
 #define ROTA_TESTS_SCHEDULE_DRAWN_H
 
@@ -26,6 +28,7 @@ struct draw {
 	struct schedule_node node[DRAW_MOST];
 	struct schedule_partition partition[DRAW_MOST];
 	struct schedule_license license[DRAW_MOST];
+	struct schedule_outage outage[DRAW_MOST];
 	struct schedule_running running[DRAW_MOST];
 	struct schedule_pending pending[DRAW_MOST];
 	char *cells[DRAW_MOST];
@@ -124,6 +127,8 @@ static inline void draw_node(struct draw *d, char *line)
 			node->weight = atoi(value);
 		else if (!strcmp(word, "down"))
 			node->usable = false;
+		else if (!strcmp(word, "failing"))
+			node->failing = true;
 		else if (!strcmp(word, "f"))
 			node->feature_count = draw_words(d, value, &node->features);
 		else if (!strcmp(word, "g")) {
@@ -213,6 +218,8 @@ static inline void draw_pending(struct draw *d, char *line)
 			p->exclude_count = draw_words(d, value, &p->exclude);
 		else if (!strcmp(word, "by"))
 			p->deadline_at = DRAW_NOW + atoi(value);
+		else if (!strcmp(word, "in"))
+			p->admitted_count = draw_numbers(d, value, &p->admitted);
 		else
 			fail_msg("a step has no \"%s\"", word);
 	}
@@ -243,6 +250,18 @@ static inline void draw_license(struct draw *d, char *line)
 	char *rest;
 	license->name = strtok_r(line, " ", &rest);
 	license->total = atoi(strtok_r(NULL, " ", &rest));
+}
+
+static inline void draw_outage(struct draw *d, char *line)
+{
+	struct schedule_outage *outage = &d->outage[d->snapshot.outage_count++];
+	char *rest;
+	outage->id = atoi(strtok_r(line, " ", &rest));
+	outage->from = DRAW_NOW + atoi(strtok_r(NULL, " ", &rest));
+	const char *to = strtok_r(NULL, " ", &rest);
+	outage->to = strcmp(to, "-") ? DRAW_NOW + atoi(to) : INFINITY;
+	outage->node_count = draw_node_ids(d, strtok_r(NULL, " ", &rest), &outage->node_ids);
+	outage->words = schedule_arena_print(d->arena, "outage %d", outage->id);
 }
 
 /* The rows of one letter: one for each node that it is on. */
@@ -322,6 +341,7 @@ static inline struct draw *draw_new(const char *nodes, const char *partitions, c
 	s->nodes = d->node;
 	s->partitions = d->partition;
 	s->licenses = d->license;
+	s->outages = d->outage;
 	s->running = d->running;
 	s->pending = d->pending;
 	draw_lines(d, nodes, draw_node);

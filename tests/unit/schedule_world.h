@@ -9,7 +9,7 @@
 #include "jobmgr/schedule/schedule_arena.h"
 #include "tests/unit/unit.h"
 
-enum { WORLD_NODES = 12, WORLD_UNITS = 4, WORLD_STEPS = 48, WORLD_RUNNING = 512 };
+enum { WORLD_NODES = 12, WORLD_UNITS = 4, WORLD_STEPS = 48, WORLD_RUNNING = 512, WORLD_OUTAGES = 4 };
 
 struct world {
 	struct schedule_arena *arena;
@@ -20,6 +20,7 @@ struct world {
 	int free_unit[WORLD_NODES][WORLD_UNITS];
 	struct schedule_partition partition[3];
 	struct schedule_license license[2];
+	struct schedule_outage outage[WORLD_OUTAGES];
 	struct schedule_running running[WORLD_RUNNING];
 	double really_ends[WORLD_RUNNING];
 	bool released; /* something that was kept became free: to be looked at in a second */
@@ -248,6 +249,27 @@ static inline void world_add_running(struct world *w, int i)
 	world_hold(w, row, really);
 }
 
+/* Some nodes for some time, or for good; one in three lets some steps in. */
+static inline void world_add_outage(struct world *w)
+{
+	struct schedule_outage *outage = &w->outage[w->snapshot.outage_count++];
+	int *id = schedule_arena_take(w->arena, w->snapshot.node_count, sizeof *id);
+	*outage = (struct schedule_outage){.node_ids = id, .words = "an outage"};
+	outage->id = world_one_in(w, 3) ? 0 : 1 + world_roll(w, 2);
+	outage->from = w->snapshot.now + world_roll(w, 400) - 100;
+	outage->to = world_one_in(w, 8) ? INFINITY : outage->from + 1 + world_roll(w, 300);
+	for (size_t k = 0; k < w->snapshot.node_count; k++)
+		if (world_one_in(w, 2))
+			id[outage->node_count++] = w->node[k].id;
+}
+
+static inline void world_admit(struct world *w, struct schedule_pending *p)
+{
+	int id = 1 + world_roll(w, 2);
+	p->admitted = world_copy(w, &id, sizeof id);
+	p->admitted_count = 1;
+}
+
 static inline struct world *world_new(uint64_t seed)
 {
 	struct world *w = calloc(1, sizeof *w);
@@ -258,6 +280,7 @@ static inline struct world *world_new(uint64_t seed)
 						 .partitions = w->partition,
 						 .licenses = w->license,
 						 .license_count = 2,
+						 .outages = w->outage,
 						 .running = w->running,
 						 .pending = w->pending};
 	w->license[0] = (struct schedule_license){"x", world_roll(w, 4), 0};
@@ -276,6 +299,11 @@ static inline struct world *world_new(uint64_t seed)
 			world_add_set(w, i);
 	for (int i = world_roll(w, 24); i--;)
 		world_add_running(w, i);
+	for (int i = world_roll(w, WORLD_OUTAGES + 1); i--;)
+		world_add_outage(w);
+	for (size_t i = 0; i < w->snapshot.pending_count; i++)
+		if (world_one_in(w, 5))
+			world_admit(w, &w->pending[i]);
 	return w;
 }
 
@@ -336,13 +364,16 @@ static inline void world_leave(struct world *w, const struct schedule_result *re
 	w->snapshot.pending_count = count;
 }
 
-/* Time passes until something ends; false: nothing runs. */
+/* Time passes until something ends, an outage for instance; false: nothing will. */
 static inline bool world_pass(struct world *w)
 {
 	double next = w->released ? w->snapshot.now + 1 : INFINITY;
 	w->released = false;
 	for (size_t i = 0; i < w->snapshot.running_count; i++)
 		next = fmin(next, w->really_ends[i]);
+	for (size_t i = 0; i < w->snapshot.outage_count; i++)
+		if (w->outage[i].to > w->snapshot.now)
+			next = fmin(next, w->outage[i].to);
 	if (isinf(next))
 		return false;
 	w->snapshot.now = fmax(w->snapshot.now, next);

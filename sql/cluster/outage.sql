@@ -1,0 +1,173 @@
+-- Expected outages: when nodes are not to be used, what is known of them, and what happens when one begins. The leader reads
+-- them for each pass, so that no step starts whose time limit reaches into one; its tick does what is due.
+
+create view api.reservation_time as
+select x.reservation_id, x.starts_at, x.ends_at, row_number() over w = 1 as next, x.recurs is not null and lead(x.starts_at) over w is null as last
+from (
+	select r.reservation_id, r.recurs, t.starts_at,
+		-- Where the clock jumps over the end, the length counts.
+		case when t.ends_at > t.starts_at then t.ends_at else t.starts_at + (r.ends_at - r.starts_at) end as ends_at
+	from rota.reservation r
+	-- Which times lie ahead, of a recurring one those of 31 days, or two at least. A month counts as 30 days, it may have 31.
+	cross join lateral (select extract(epoch from r.recurs) as period) p
+	cross join lateral generate_series(
+		case when r.recurs is null then 0 else greatest(0, floor(extract(epoch from now() - r.ends_at) / (p.period * 1.04))::int - 1) end,
+		case when r.recurs is null then 0 else greatest(0, ceil(extract(epoch from now() - r.starts_at) / p.period)::int)
+			+ ceil(31 * 86400 / p.period)::int + 2 end) as k (n)
+	cross join lateral (select
+		((r.starts_at at time zone r.time_zone) + coalesce(k.n * r.recurs, interval '0')) at time zone r.time_zone as starts_at,
+		((r.ends_at at time zone r.time_zone) + coalesce(k.n * r.recurs, interval '0')) at time zone r.time_zone as ends_at) t
+	where r.recurs is null or t.starts_at < now() + greatest(r.recurs * 2, interval '31 days')
+) x
+where x.ends_at > now()
+window w as (partition by x.reservation_id order by x.starts_at);
+comment on view api.reservation_time is
+	'The times of reservations that are not over: next, the first of each; last, the one of a recurring one behind which is not looked any further.';
+
+create view api.node_warning as
+select n.node_id, n.kind, n.at as starts_at, null::timestamptz as ends_at, n.reason, n.actor, null::int as reservation_id, true as next,
+	case n.kind when 'drain' then format('drain at %s', to_char(n.at, 'YYYY-MM-DD HH24:MI'))
+		else 'failing' || coalesce(', expected ' || to_char(n.at, 'YYYY-MM-DD HH24:MI'), '') end || format(' (%s)', n.reason) as words
+from rota.node_notice n
+union all
+select rn.node_id, 'maintenance', t.starts_at, t.ends_at, r.reason, r.created_by, r.reservation_id, t.next,
+	format('maintenance "%s", %s to %s', r.name, to_char(t.starts_at, 'YYYY-MM-DD HH24:MI'), to_char(t.ends_at, 'YYYY-MM-DD HH24:MI'))
+		|| coalesce(format(' (%s)', r.reason), '')
+from rota.reservation r
+join api.reservation_time t on t.reservation_id = r.reservation_id
+join rota.reservation_node rn on rn.reservation_id = r.reservation_id
+union all
+select n.node_id, s.kind, n.reason_at, null, n.reason, n.reason_by, null, true, s.kind || coalesce(format(' (%s)', n.reason), '')
+from rota.node n
+cross join lateral (select case n.state when 'drain' then 'drained' else n.state end as kind) s
+where n.state in ('down', 'drain', 'invalid');
+comment on view api.node_warning is
+	'What is wrong with nodes, or will be: kind failing, drain (planned), maintenance, down, drained, invalid; from when to when; and all that in words.';
+
+create function api.schedule_outages() returns table (reservation_id int, node_ids int[], from_at double precision, to_at double precision, words text)
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	select coalesce(w.reservation_id, 0), array_agg(w.node_id order by w.node_id), extract(epoch from w.starts_at)::double precision,
+		case when t.last is false then extract(epoch from w.ends_at)::double precision end, w.words
+	from api.node_warning w
+	left join api.reservation_time t on t.reservation_id = w.reservation_id and t.starts_at = w.starts_at
+	where w.kind in ('maintenance', 'drain')
+	group by w.reservation_id, w.starts_at, w.ends_at, t.last, w.words
+	order by 3, 1;
+end $$;
+comment on function api.schedule_outages() is
+	'When nodes are not to be used (epoch seconds; to_at null: for good, or as far as is looked); reservation 0: the deadline of a drain. The steps that a reservation lets in name it in schedule_pending.admitted.';
+
+create function api.outage_attempts() returns table (job_id bigint, step_id int, attempt int, node_id int)
+language plpgsql stable set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	select a.job_id, a.step_id, a.attempt, a.node_id
+	from (
+		select rn.node_id, r.users, r.accounts
+		from reservation r
+		join api.reservation_time t on t.reservation_id = r.reservation_id and t.starts_at <= now()
+		join reservation_node rn on rn.reservation_id = r.reservation_id
+		where r.end_steps
+		union all
+		select n.node_id, '{}', '{}' from node_notice n where n.kind = 'drain' and n.end_steps and n.at <= now()
+	) o
+	join allocation a on a.node_id = o.node_id and a.ended_at is null and a.attempt > 0
+	join job j on j.job_id = a.job_id and not (j.user_name = any (o.users) or coalesce(j.account = any (o.accounts), false))
+	join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt and s.ended_at is null and s.state <> 'ending' and s.end_wanted is null;
+end $$;
+comment on function api.outage_attempts() is 'Attempts that run where an outage has begun that ends what runs, and nobody has asked for their end yet. Internal.';
+
+create function api.outage_begin(p_jobs bigint[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_one record;
+begin
+	for v_one in
+		select distinct o.job_id, o.step_id, r.requeue
+		from api.outage_attempts() o
+		join step s on s.job_id = o.job_id and s.step_id = o.step_id
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		where o.job_id = any (p_jobs)
+		order by o.job_id, o.step_id
+	loop
+		update step s set end_wanted = case when v_one.requeue then 'requeue' else 'cancel' end where s.job_id = v_one.job_id and s.step_id = v_one.step_id;
+		perform api.attempt_order('kill', v_one.job_id, v_one.step_id, '{"cause": "maintenance"}');
+		notify rota_event;
+	end loop;
+	-- A notice stays as long as it has something to end: what came since the jobs were locked is for the next tick, which its
+	-- coming has rung for.
+	for v_one in
+		with due as (
+			delete from node_notice n
+			where n.kind = 'drain' and n.at <= now() and not exists (select from api.outage_attempts() o where o.node_id = n.node_id)
+			returning n.node_id, n.actor, n.reason
+		)
+		select * from due d order by d.node_id
+	loop
+		perform api.node_state_set(v_one.node_id, 'drain', v_one.actor, v_one.reason);
+	end loop;
+end $$;
+comment on function api.outage_begin(bigint[]) is
+	'What is due: nodes whose deadline has come are drained; what still runs there, or in a maintenance that has begun, is ended where that was asked for, as far as its job is locked (p_jobs). Internal.';
+
+create function api.outage_next() returns timestamptz
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select min(x.at)
+		from (
+			select t.starts_at from api.reservation_time t
+			union all
+			select t.ends_at from api.reservation_time t
+			union all
+			select n.at from node_notice n where n.kind = 'drain'
+		) x (at)
+		where x.at > now());
+end $$;
+comment on function api.outage_next() is 'When the next outage begins or ends. Internal.';
+
+create function api.step_warnings(p_job bigint, p_step int, p_attempt int) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select coalesce(jsonb_agg(jsonb_build_object('node', n.name, 'kind', w.kind, 'at', w.starts_at, 'until', w.ends_at, 'reason', w.reason, 'message', w.words)
+			order by x.nr, w.starts_at nulls first), '[]')
+		from attempt t
+		cross join lateral unnest(t.node_ids) with ordinality as x (node_id, nr)
+		join api.node_warning w on w.node_id = x.node_id
+		join node n on n.node_id = x.node_id
+		where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt and t.ended_at is null
+			-- A maintenance behind its time does not concern it.
+			and (w.kind <> 'maintenance' or t.time_limit_s = 0 or w.starts_at <= coalesce(t.started_at, t.ordered_at) + make_interval(secs => t.time_limit_s + t.suspended_s)));
+end $$;
+comment on function api.step_warnings(bigint, int, int) is 'The nodes of a live attempt that are failing, or will be out of use within its time. Internal.';
+
+create function api.limit_check(p_job bigint, p_request int, p_limit bigint) returns void
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_met record;
+begin
+	select n.name, w.words into v_met
+	from step s
+	join job j on j.job_id = s.job_id
+	join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null
+	cross join lateral (select coalesce(t.started_at, t.ordered_at) + make_interval(secs => t.suspended_s) as began) b
+	join api.node_warning w on w.node_id = any (t.node_ids) and w.kind in ('maintenance', 'drain') and w.starts_at > now()
+	join node n on n.node_id = w.node_id
+	left join reservation r on r.reservation_id = w.reservation_id
+	where s.job_id = p_job and s.request_id = p_request
+		and (p_limit = 0 or b.began + make_interval(secs => p_limit) > w.starts_at)
+		and t.time_limit_s > 0 and b.began + make_interval(secs => t.time_limit_s) <= w.starts_at
+		and not coalesce(j.user_name = any (r.users) or j.account = any (r.accounts), false)
+	order by w.starts_at, n.node_id
+	limit 1;
+	if found then
+		raise exception '%: with that time limit it would run into % on node "%"', api.step_label(p_job, p_request), v_met.words, v_met.name
+			using errcode = 'RT403', hint = 'Only admins let what runs reach into it.';
+	end if;
+end $$;
+comment on function api.limit_check(bigint, int, bigint) is 'Refuse a time limit (seconds, 0: none) with which what runs of a step would run into an outage that it does not run into yet. Internal.';
