@@ -10,7 +10,10 @@ setup() {
 }
 
 teardown() {
-	instance_down
+	local left=0
+	rota down >/dev/null || left=1
+	umount "$ROTA_HOME/node" 2>/dev/null || true
+	instance_down && [ "$left" = 0 ]
 }
 
 sql() {
@@ -54,6 +57,64 @@ ran_once() {
 	rota up >/dev/null
 	rota wait "$job"
 	ran_once "$job"
+}
+
+# stream NAME: an array whose elements tell the ledger when they begin and end.
+stream() {
+	printf '#!/bin/bash\n#ROTA --array=0-29\necho "begin $ROTA_ARRAY_INDEX $ROTA_ATTEMPT" >>%s\nsleep 0.3\necho "end $ROTA_ARRAY_INDEX $ROTA_ATTEMPT" >>%s\n' "$OUT" "$OUT" >"$BATS_TEST_TMPDIR/job.sh"
+	submit
+}
+
+@test "launcher and procmgrd killed together, again and again under a stream: everything runs once" {
+	job=$(stream)
+	for i in 1 2 3 4 5; do
+		sleep 0.5
+		kill -9 "$(pid_of launcher)" "$(pid_of procmgrd)"
+		rota up >/dev/null
+	done
+	rota wait "$job"
+	for i in $(seq 0 29); do printf 'begin %s 1\nend %s 1\n' "$i" "$i"; done | sort >"$BATS_TEST_TMPDIR/expected"
+	sort "$OUT" | diff - "$BATS_TEST_TMPDIR/expected"
+	[ "$(sql "select count(*) from rota.attempt where job_id = $job and state = 'completed'")" = 30 ]
+}
+
+kill_keeper() {
+	eventually 10 running "$1"
+	kill -9 "$(sed 's/ .*//' "$ROTA_HOME/node/n1/spool/$1".*/pid)"
+}
+
+@test "a keeper killed: all of its step is gone, and it runs again where it may" {
+	job=$(submit)
+	kill_keeper "$job"
+	rota wait "$job"
+	[ "$(tr '\n' ' ' <"$OUT")" = "begin begin end " ]
+	[ "$(sql "select string_agg(attempt || ':' || state || ':' || cause, ' ' order by attempt) from rota.attempt where job_id = $job")" = "1:node_fail:keeper_lost 2:completed:exit" ]
+	job=$(submit --no-requeue)
+	kill_keeper "$job"
+	run rota wait "$job"
+	[ "$(sql "select concat_ws(' ', state, cause, attempt) from rota.step where job_id = $job")" = "node_fail keeper_lost 1" ]
+	[ "$(sql "select state from rota.node")" = up ]
+}
+
+@test "a full disk: what runs ends well, the node is drained with the reason, and serves again when it is resumed" {
+	need_root
+	rota down >/dev/null
+	mount -t tmpfs -o size=8m,mode=755 tmpfs "$ROTA_HOME/node"
+	rota up --set node.disk_floor_mb=1 >/dev/null
+	job=$(submit)
+	eventually 10 running "$job"
+	dd if=/dev/zero of="$ROTA_HOME/node/fill" bs=512 2>/dev/null || true
+	printf '#!/bin/bash\ntrue\n' >"$BATS_TEST_TMPDIR/job.sh"
+	second=$(submit)
+	drained() { [ "$(sql "select state || ' ' || left(reason, 9) from rota.node")" = "drain disk full" ]; }
+	eventually 10 drained
+	rota wait "$job"
+	ran_once "$job"
+	[ "$(sql "select concat_ws(' ', state, attempt) from rota.step where job_id = $second")" = "pending 1" ]
+	rm "$ROTA_HOME/node/fill"
+	rota admin node resume n1
+	rota wait "$second"
+	[ "$(sql "select string_agg(attempt || ':' || state || ':' || cause, ' ' order by attempt) from rota.attempt where job_id = $second")" = "1:node_fail:refused 2:completed:exit" ]
 }
 
 @test "PostgreSQL killed: the job goes on; its end, journaled meanwhile, is reported when it is back" {
