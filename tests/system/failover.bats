@@ -1,0 +1,284 @@
+#!/usr/bin/env bats
+# Another one takes over: job managers that are killed or hang, database sessions that are ended, and a database whose primary is
+# killed and whose standby is promoted. Each task writes into a ledger outside Rota; whatever happens, each accepted job runs
+# once, and the audit finds nothing.
+
+load helper
+
+setup() {
+	instance_up 2 --cpus 4 --set node.grace=1 "${SETTINGS[@]}"
+	LEDGER=$ROTA_TEST_DIR/ledger
+	touch "$LEDGER" && chmod 0666 "$LEDGER"
+	printf '#!/bin/bash\necho "begin $ROTA_JOB_ID" >>%s\nsleep 0.1\necho "end $ROTA_JOB_ID" >>%s\n' "$LEDGER" "$LEDGER" >"$BATS_TEST_TMPDIR/job.sh"
+	run_as=()
+	[ "$(id -u)" != 0 ] || run_as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups)
+	SOCKETS=$ROTA_HOME/run
+	declare -gA MANAGER=([1]=$(pid_of jobmgrd))
+}
+
+teardown() {
+	local pid
+	for pid in "${MANAGER[@]}"; do
+		kill -CONT "$pid" 2>/dev/null || true
+		kill -9 "$pid" 2>/dev/null || true
+	done
+	touch "$ROTA_TEST_DIR/stop"
+	[ -z "${STREAM:-}" ] || kill "$STREAM" 2>/dev/null || true
+	wait
+	if [ -s "$ROTA_TEST_DIR/standby/postmaster.pid" ]; then
+		"${run_as[@]}" "$(pg_config --bindir)/pg_ctl" -D "$ROTA_TEST_DIR/standby" -m immediate -w stop >/dev/null
+	fi
+	instance_down
+}
+
+# sql TEXT: on whichever server is the primary.
+sql() {
+	psql -X -d "host=$SOCKETS dbname=rota user=postgres target_session_attrs=primary" -v ON_ERROR_STOP=1 -Atqc "$1"
+}
+
+# manager NAME: one more jobmgrd, with a socket of its own; `configuration NAME` is what its clients use.
+configuration() {
+	[ "$1" != 1 ] && echo "$ROTA_TEST_DIR/$1.conf" || echo "$ROTA_HOME/etc/rota.conf"
+}
+
+manager() {
+	local socket=$ROTA_HOME/run/gate.sock
+	[ "$1" = 1 ] || socket=$ROTA_HOME/run/gate$1.sock
+	[ "$1" = 1 ] || sed "s,^socket.*gate.sock.*,socket = $socket," "$ROTA_HOME/etc/rota.conf" >"$(configuration "$1")"
+	(cd / && exec "${run_as[@]}" "$ROTA_BIN/jobmgrd" --config "$(configuration "$1")" --name "$1") >>"$ROTA_TEST_DIR/$1.log" 2>&1 3>&- &
+	MANAGER[$1]=$!
+	eventually 10 grep -q "started" "$ROTA_TEST_DIR/$1.log"
+	eventually 10 ready "$1"
+}
+
+ready() {
+	ROTA_CONFIG=$(configuration "$1") rota queue >/dev/null 2>&1
+}
+
+# The name of the jobmgrd that leads, and its term; empty where nobody does.
+leader() {
+	sql "select split_part(l.holder, ' ', 2) from rota.leader l where api.leader_lives()"
+}
+
+term() {
+	sql "select term from rota.leader"
+}
+
+# other NAME: one of the jobmgrds that is not this one.
+other() {
+	local name
+	for name in "${!MANAGER[@]}"; do
+		[ "$name" = "$1" ] || echo "$name"
+	done | head -n 1
+}
+
+submit() {
+	(cd /tmp && rota submit --parsable --output=/dev/null "$@" "$BATS_TEST_TMPDIR/job.sh")
+}
+
+# stream NAME: submit through this jobmgrd, one job after another, until the file `stop` is there; what was accepted is in `accepted`.
+# A job whose answer was lost is sent again with its key until somebody takes it.
+stream() {
+	local nr=0 id key=$BASHPID
+	export ROTA_CONFIG
+	ROTA_CONFIG=$(configuration "$1")
+	while [ ! -e "$ROTA_TEST_DIR/stop" ]; do
+		nr=$((nr + 1))
+		until id=$(submit --client-key="$key-$nr" 2>>"$ROTA_TEST_DIR/stream.log"); do
+			sleep 0.1
+		done
+		echo "$id" >>"$ROTA_TEST_DIR/accepted"
+	done
+}
+
+stream_start() {
+	rm -f "$ROTA_TEST_DIR/stop"
+	touch "$ROTA_TEST_DIR/accepted"
+	stream "$1" 3>&- &
+	STREAM=$!
+}
+
+stream_stop() {
+	touch "$ROTA_TEST_DIR/stop"
+	wait "$STREAM"
+}
+
+more_accepted() {
+	[ "$(wc -l <"$ROTA_TEST_DIR/accepted")" -gt "$1" ]
+}
+
+more_begun() {
+	[ "$(grep -c begin "$LEDGER")" -gt "$1" ]
+}
+
+# A few more jobs have been accepted and have begun than now.
+goes_on() {
+	eventually 60 more_accepted $(($(wc -l <"$ROTA_TEST_DIR/accepted") + 5))
+	eventually 60 more_begun $(($(grep -c begin "$LEDGER") + 5))
+}
+
+# Nothing is left to do; each job that was accepted has run once, no other one has, and the audit finds nothing.
+all_is_right() {
+	eventually 60 idle
+	diff <(sort "$ROTA_TEST_DIR/accepted") <(sql "select job_id from rota.job" | sort)
+	diff <(sort "$LEDGER") <(sed 's/.*/begin &\nend &/' "$ROTA_TEST_DIR/accepted" | sort)
+	[ "$(sql "select count(*) from rota.job where state is distinct from 'completed'")" = 0 ]
+	[ "$(sql "select count(*) from rota.attempt where attempt <> 1")" = 0 ]
+	[ -z "$(psql -X -d "host=$SOCKETS dbname=rota user=postgres target_session_attrs=primary" -v ON_ERROR_STOP=1 -At \
+		-f "$ROTA_SOURCE/tests/fault/audit.sql" | tee /dev/stderr)" ]
+}
+
+idle() {
+	[ "$(sql "select count(*) from rota.allocation where gone_at is null")" = 0 ] && [ "$(sql "select count(*) from rota.job where ended_at is null")" = 0 ]
+}
+
+leads_instead_of() {
+	local now
+	now=$(leader)
+	[ -n "$now" ] && [ "$now" != "$1" ]
+}
+
+# What a jobmgrd has logged.
+log_of() {
+	[ "$1" != 1 ] || [ -s "$ROTA_TEST_DIR/1.log" ] || { cat "$ROTA_HOME/log/"jobmgrd*.log && return; }
+	cat "$ROTA_TEST_DIR/$1.log"
+}
+
+logged() {
+	[ "$(log_of "$1" | grep -c -- "$2")" -ge "$3" ]
+}
+
+@test "the leader is killed, time and again: another one leads, with a new term" {
+	manager 2
+	manager 3
+	for round in 1 2 3; do
+		eventually 10 leads_instead_of nobody
+		old=$(leader)
+		before=$(term)
+		stream_start "$(other "$old")"
+		goes_on
+		kill -9 "${MANAGER[$old]}"
+		eventually 10 leads_instead_of "$old"
+		[ "$(term)" = $((before + 1)) ]
+		goes_on
+		stream_stop
+		wait "${MANAGER[$old]}" || true
+		manager "$old"
+	done
+	all_is_right
+}
+
+@test "the leader hangs while it has work: another one leads; woken, it commits nothing and follows" {
+	manager 2
+	for round in 1 2 3; do
+		eventually 10 leads_instead_of nobody
+		old=$(leader)
+		new=$(other "$old")
+		before=$(term)
+		lost=$(log_of "$old" | grep -c "leadership of term" || true)
+		stream_start "$new"
+		goes_on
+		kill -STOP "${MANAGER[$old]}"
+		eventually 20 leads_instead_of "$old"
+		[ "$(term)" = $((before + 1)) ]
+		[ "$(rota status --json --config="$(configuration "$new")" | jq -r '.processes[] | select(.leader) | .name')" = "$new" ]
+		goes_on
+		kill -CONT "${MANAGER[$old]}"
+		eventually 10 logged "$old" "leadership of term" $((lost + 1))
+		goes_on
+		stream_stop
+		# It did not take the lead back, and it serves as a gate.
+		[ "$(leader)" = "$new" ]
+		[ "$(term)" = $((before + 1)) ]
+		ready "$old"
+	done
+	all_is_right
+}
+
+@test "nobody leads: why says so, and status names no leader" {
+	manager 2
+	job=$(submit --hold)
+	echo "$job" >"$ROTA_TEST_DIR/accepted"
+	old=$(leader)
+	kill -STOP "${MANAGER[$old]}"
+	new=$(other "$old")
+	eventually 20 leads_instead_of "$old"
+	kill -STOP "${MANAGER[$new]}"
+	silent() { [ -z "$(leader)" ]; }
+	eventually 20 silent
+	[ "$(sql "select count(*) from api.instance_status(0, 'root', '{}') s, jsonb_array_elements(s -> 'processes') p where (p ->> 'leader')::boolean")" = 0 ]
+	sql "select api.job_release(0, 'root', '{\"jobs\": [\"$job\"]}')"
+	[[ $(sql "select api.job_why(0, 'root', '{\"jobs\": [\"$job\"]}')") == *"no job manager schedules just now"* ]]
+	kill -CONT "${MANAGER[$new]}" "${MANAGER[$old]}"
+	eventually 20 leads_instead_of nobody
+	all_is_right
+}
+
+@test "any session of the database is ended, or its process killed: scheduling resumes by itself" {
+	stream_start 1
+	goes_on
+	for who in 'jobmgrd %' 'jobmgrd gate' 'procmgrd %' nodemgrd; do
+		sql "select pg_terminate_backend(pid) from pg_stat_activity where application_name like '$who'"
+		goes_on
+	done
+	# PostgreSQL ends every session then, and recovers.
+	kill -9 "$(sql "select backend_pid from rota.leader")"
+	goes_on
+	kill -9 "$(sql "select pid from pg_stat_activity where application_name = 'procmgrd n1'")"
+	goes_on
+	stream_stop
+	all_is_right
+}
+
+# A second server, which follows the instance's own one and confirms each commit.
+standby_start() {
+	local bin data=$ROTA_TEST_DIR/standby
+	bin=$(pg_config --bindir)
+	mkdir "$data" "$ROTA_TEST_DIR/b"
+	[ "$(id -u)" != 0 ] || chown rota: "$data" "$ROTA_TEST_DIR/b"
+	chmod 0700 "$data"
+	echo "local replication postgres peer map=rota" >>"$ROTA_HOME/pg/data/pg_hba.conf"
+	sql "select pg_reload_conf()"
+	(cd / && "${run_as[@]}" "$bin/pg_basebackup" -D "$data" -R -c fast -d "host=$ROTA_HOME/run user=postgres application_name=b")
+	printf "unix_socket_directories = '%s'\ncluster_name = 'b'\n" "$ROTA_TEST_DIR/b" | "${run_as[@]}" tee -a "$data/postgresql.conf" >/dev/null
+	(cd / && "${run_as[@]}" "$bin/pg_ctl" -D "$data" -l "$data/log" -w start >/dev/null 3>&-)
+	sql "alter system set synchronous_standby_names = 'b'"
+	sql "select pg_reload_conf()"
+	eventually 20 in_step
+}
+
+in_step() {
+	[ "$(sql "select sync_state from pg_stat_replication where application_name = 'b'")" = sync ]
+}
+
+@test "the primary is killed and its standby promoted: nothing accepted is lost, and everything follows" {
+	standby_start
+	SOCKETS=$ROTA_HOME/run,$ROTA_TEST_DIR/b
+	rota up --set database.conninfo="host=$SOCKETS dbname=rota target_session_attrs=read-write" >/dev/null
+	kill "${MANAGER[1]}" "$(pid_of nodemgrd)" "$(pid_of procmgrd n1)" "$(pid_of procmgrd n2)"
+	eventually 10 bash -c "! kill -0 ${MANAGER[1]} 2>/dev/null"
+	rota up >/dev/null
+	MANAGER[1]=$(pid_of jobmgrd)
+	manager 2
+	stream_start 2
+	goes_on
+	before=$(sql "select count(*) from rota.job")
+	kill -9 "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
+	sleep 1
+	"${run_as[@]}" "$(pg_config --bindir)/pg_ctl" -D "$ROTA_TEST_DIR/standby" -w promote >/dev/null
+	goes_on
+	[ "$(sql "select cluster_name from (select current_setting('cluster_name') as cluster_name) x")" = b ]
+	[ "$(rota sql -Atc 'select count(*) > 0 from rota.job')" = t ]
+	eventually 10 leads_instead_of nobody
+	# And now the job managers fail over, too.
+	old=$(leader)
+	stream_stop
+	kill -9 "${MANAGER[$old]}"
+	eventually 10 leads_instead_of "$old"
+	stream_start "$(other "$old")"
+	goes_on
+	stream_stop
+	[ "$(sql "select count(*) from rota.job")" -gt "$before" ]
+	[ "$(sql "select count(distinct role || name) from rota.daemon where backend_pid in (select pid from pg_stat_activity)")" -ge 4 ]
+	all_is_right
+}
