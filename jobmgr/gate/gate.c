@@ -49,7 +49,6 @@ struct gate {
 	char *lock; /* path of the Unix socket's lock */
 	bool stands_by, owns_socket;
 	struct event *retry; /* for the lock */
-	struct gate_connections *connections;
 	struct event *drain; /* looks whether all is done */
 	void (*done)(void *arg);
 	void *done_arg;
@@ -61,7 +60,7 @@ static struct bufferevent *connection_buffer(struct event_base *base, void *arg)
 	struct bufferevent *buffer = gate_tls_buffer(base, side->tls);
 
 	if (buffer)
-		gate_connection_add(side->gate->connections, buffer);
+		gate_connection_add(side->gate->office.connections, buffer);
 	return buffer;
 }
 
@@ -210,7 +209,7 @@ struct gate *gate_open(struct event_base *base, const struct conf *conf, const s
 
 	gate->office = (struct gate_office){.base = base, .conf = conf, .key = key};
 	gate->lock = xasprintf("%s.lock", conf->gate_socket);
-	gate->connections = gate_connections_new(base, gate_bound(), GATE_BODIES * (size_t)conf->gate_max_body);
+	gate->office.connections = gate_connections_new(base, gate_bound(), GATE_BODIES * (size_t)conf->gate_max_body);
 	TAILQ_INIT(&gate->office.calls);
 	TAILQ_INIT(&gate->office.parks);
 	gate->office.auth = gate_auth_new(base, conf->munge_socket);
@@ -238,7 +237,7 @@ static void gate_look_drained(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!TAILQ_EMPTY(&gate->office.calls) || !gate_connections_flushed(gate->connections))
+	if (!TAILQ_EMPTY(&gate->office.calls) || !gate_connections_flushed(gate->office.connections))
 		return;
 	event_del(gate->drain);
 	gate->done(gate->done_arg);
@@ -276,10 +275,10 @@ void gate_close(struct gate *gate)
 	gate_unlink(gate);
 	side_close(&gate->plain); /* calls lose their clients */
 	side_close(&gate->tls);
-	gate_connections_free(gate->connections);
 	gate_lanes_close(gate->office.lanes); /* calls of the database end */
 	gate_auth_free(gate->office.auth);
 	gate_calls_free(&gate->office); /* calls that waited for munge or a bell */
+	gate_connections_free(gate->office.connections);
 	event_free(gate->retry);
 	if (gate->drain)
 		event_free(gate->drain);

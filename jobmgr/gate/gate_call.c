@@ -34,6 +34,8 @@ static void call_free(struct gate_call *c)
 	gate_park_end(c);
 	event_free(c->timer);
 	gate_claim_free(c->claim);
+	if (c->holder)
+		gate_holder_done(c->holder, c->size);
 	json_decref(c->request);
 	json_decref(c->work);
 	free(c->bytes);
@@ -58,7 +60,7 @@ static void call_answer(struct gate_call *c, int status, const char *text)
 		evhttp_add_header(headers, "WWW-Authenticate", "Munge");
 	if (status == 405)
 		evhttp_add_header(headers, "Allow", c->route->flags & GATE_READ ? "GET, POST" : "POST");
-	if (status == 503)
+	if (status == 503 || status == 429)
 		evhttp_add_header(headers, "Retry-After", "1");
 	if (c->gate->draining)
 		evhttp_add_header(headers, "Connection", "close");
@@ -297,9 +299,12 @@ static bool call_route(struct gate_call *c, enum evhttp_cmd_type method, const c
 		return gate_refuse(e, "RT405", "\"%s\" changes things, so it takes POST", c->route->verb);
 	if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_POST)
 		return gate_refuse(e, "RT405", "verbs take GET, or POST with a JSON object");
-	if (!(c->route->flags & GATE_SUBMIT) && evbuffer_get_length(evhttp_request_get_input_buffer(c->http)) > CALL_LARGEST)
+	c->size = evbuffer_get_length(evhttp_request_get_input_buffer(c->http));
+	if (!(c->route->flags & GATE_SUBMIT) && c->size > CALL_LARGEST)
 		return gate_refuse(e, "RT413", "a request for \"%s\" has %d bytes at most", c->route->verb, CALL_LARGEST);
-	return true;
+	c->holder = gate_holder_serve(c->gate->connections,
+				      evhttp_connection_get_bufferevent(evhttp_request_get_connection(c->http)), c->size, e);
+	return c->holder;
 }
 
 void gate_call_begin(struct gate_office *gate, struct evhttp_request *http)

@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "jobmgr/gate/gate_auth.h"
+#include "jobmgr/gate/gate_connection.h"
 #include "jobmgr/gate/gate_lane.h"
 #include "jobmgr/gate/gate_route.h"
 #include "jobmgr/translate/translate.h"
@@ -27,6 +28,7 @@ struct gate_office {
 	const struct seal_mac_key *key;
 	struct gate_lanes *lanes;
 	struct gate_auth *auth;
+	struct gate_connections *connections;
 	struct translate_limits *limits; /* what api.submit_limits answered last, NULL before the first time */
 	int64_t limits_at;		 /* when, gate_now() */
 	struct gate_calls calls;	 /* all under way */
@@ -44,6 +46,8 @@ struct gate_call {
 	struct gate_office *gate;
 	struct evhttp_request *http; /* NULL: answered, or the client is gone */
 	const struct gate_route *route;
+	struct gate_holder *holder; /* to whom it counts, with so many bytes; NULL: to nobody */
+	size_t size;
 	struct gate_claim *claim;
 	json_t *request;
 	json_t *work; /* what a verb of several calls makes on the way, and bytes too */
@@ -57,7 +61,8 @@ struct gate_call {
 	void (*go_on)(struct gate_call *c); /* once the limits are there */
 	void (*wake)(struct gate_call *c);  /* the timer of a parked call */
 	gate_then *then;
-	int64_t until, looked_at, took; /* a parked call: when its time is over, when it last looked and how long that took */
+	int64_t until, wake_at, looked_at, took; /* a parked call: when its time is over, when it looks next, when it last looked and how
+						    long that took */
 	bool parked, rung;
 	TAILQ_ENTRY(gate_call) link, park_link;
 };

@@ -1,38 +1,150 @@
-/* gate_connection.c - bounds on connections and on what is read from them, so that no user locks the others out.
+/* gate_connection.c - bounds on connections and on what is read from them, so that nobody locks the others out.
  *
  * evhttp accepts without asking and does not tell of connections that end, so each one's buffer is held by a reference of ours:
  * evhttp's bufferevent_free takes the call backs off a buffer, and one without is a connection that has ended.
- * gate.c calls it. What always holds: a connection above the bounds is shut down in the same turn of the loop, and so is one by
- * which its user has more unanswered bytes with us than allowed (nobody has said yet who he is, but for the socket); a dead one is
- * let go at the next new one, within CONNECTION_SWEEP at the latest. */
+ * gate.c and gate_call.c call it. What always holds: each connection has a holder from its first byte on, the user behind a Unix
+ * socket or the address behind TLS (nobody has said yet who asks); one above the bounds is shut down in the same turn of the loop,
+ * and so is one by which its holder has more unanswered bytes with us than allowed; a dead one is let go at the next new one,
+ * within CONNECTION_SWEEP at the latest. A request counts for its holder until it is over, though its client be gone: to hang up
+ * makes no room. All holders together have HOLDERS times the room of one, but for small requests there always is some. */
 #include "jobmgr/gate/gate_connection.h"
 
+#include <arpa/inet.h>
 #include <event2/buffer.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 
-#include "lib/err.h"
+#include "jobmgr/gate/gate_answer.h"
 #include "lib/log.h"
 
-enum { CONNECTION_SWEEP = 1 }; /* seconds */
+enum {
+	CONNECTION_SWEEP = 1, /* seconds */
+	HOLDERS = 4,
+	HOLDER_SMALL = 1024 * 1024, /* bytes that never count as too much */
+	HOLDER_NAME = 64
+};
+
+struct gate_holder {
+	struct gate_connections *all;
+	char name[HOLDER_NAME]; /* "uid 1000", "10.0.0.7" */
+	bool outside;
+	unsigned connections, serving;
+	size_t unanswered, served; /* bytes read since the last answer; bytes of requests that are served */
+	TAILQ_ENTRY(gate_holder) link;
+};
 
 struct connection {
 	struct gate_connections *all;
 	struct bufferevent *buffer;
-	size_t unanswered; /* bytes read since the last answer */
-	bool admitted, over;
-	uid_t uid; /* who holds it, -1: not known (TLS) */
+	struct gate_holder *holder; /* NULL: not known yet, or not admitted */
+	size_t unanswered;
+	bool refused;
 	TAILQ_ENTRY(connection) link;
 };
 
 struct gate_connections {
 	TAILQ_HEAD(, connection) list;
-	unsigned count, bound; /* of those admitted */
-	unsigned refused;      /* since that was last said */
-	size_t most;	       /* unanswered bytes of one user */
+	TAILQ_HEAD(, gate_holder) holders;
+	unsigned count, outside, bound; /* of those admitted; of them by TLS */
+	unsigned refused;		/* since that was last said */
+	size_t most, unanswered, served;
 	struct event *sweep;
 };
+
+/* holders */
+
+/* Who is at the other end. A provider gives each of its customers a /64 at least: those are one. */
+static bool peer_name(int fd, char name[HOLDER_NAME])
+{
+	struct sockaddr_storage address = {0};
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&address;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&address;
+	struct ucred who;
+	socklen_t size = sizeof who, length = sizeof address;
+
+	if (getpeername(fd, (struct sockaddr *)&address, &length) == 0 && address.ss_family == AF_INET6) {
+		if (!IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+			memset(in6->sin6_addr.s6_addr + 8, 0, 8);
+		inet_ntop(AF_INET6, &in6->sin6_addr, name, HOLDER_NAME);
+		return true;
+	}
+	if (address.ss_family == AF_INET) {
+		inet_ntop(AF_INET, &in->sin_addr, name, HOLDER_NAME);
+		return true;
+	}
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
+		who.uid = (uid_t)-1;
+	snprintf(name, HOLDER_NAME, "uid %d", (int)who.uid);
+	return false;
+}
+
+static struct gate_holder *holder_find(struct gate_connections *all, int fd)
+{
+	char name[HOLDER_NAME] = "";
+	bool outside = peer_name(fd, name);
+	struct gate_holder *holder;
+
+	TAILQ_FOREACH(holder, &all->holders, link)
+	{
+		if (strcmp(holder->name, name) == 0)
+			return holder;
+	}
+	holder = xcalloc(1, sizeof *holder);
+	holder->all = all;
+	holder->outside = outside;
+	memcpy(holder->name, name, sizeof name);
+	TAILQ_INSERT_HEAD(&all->holders, holder, link);
+	return holder;
+}
+
+static void holder_put(struct gate_holder *holder)
+{
+	if (holder->connections > 0 || holder->serving > 0)
+		return;
+	TAILQ_REMOVE(&holder->all->holders, holder, link);
+	free(holder);
+}
+
+/* How many connections, and requests under way, a holder may have. */
+static unsigned holder_bound(const struct gate_holder *holder)
+{
+	return holder->outside ? holder->all->bound / 4 : holder->all->bound / 2;
+}
+
+struct gate_holder *gate_holder_serve(struct gate_connections *all, const struct bufferevent *buffer, size_t size, struct err *e)
+{
+	struct connection *c;
+
+	TAILQ_FOREACH(c, &all->list, link)
+	{
+		if (c->buffer == buffer)
+			break;
+	}
+	if (!c || !c->holder || c->holder->serving >= holder_bound(c->holder) || c->holder->served + size > all->most ||
+	    (size > HOLDER_SMALL && all->served + size > HOLDERS * all->most)) {
+		gate_refuse(e, "RT429", "too many requests are under way");
+		err_hint(e, "Nothing was done; try again when some of yours have been answered.");
+		return NULL;
+	}
+	c->holder->serving++;
+	c->holder->served += size;
+	all->served += size;
+	return c->holder;
+}
+
+void gate_holder_done(struct gate_holder *holder, size_t size)
+{
+	holder->serving--;
+	holder->served -= size;
+	holder->all->served -= size;
+	holder_put(holder);
+}
+
+/* connections */
 
 static bool connection_is_dead(const struct connection *c)
 {
@@ -42,28 +154,59 @@ static bool connection_is_dead(const struct connection *c)
 	return owner == NULL;
 }
 
-/* Unanswered bytes of a user, or of all whom no socket names. */
-static size_t connections_unanswered(const struct gate_connections *all, uid_t uid)
+/* evhttp finds the end of the connection and frees it. */
+static void connection_refuse(struct connection *c)
 {
-	const struct connection *each;
-	size_t sum = 0;
+	c->refused = true;
+	shutdown(bufferevent_getfd(c->buffer), SHUT_RDWR);
+}
 
-	TAILQ_FOREACH(each, &all->list, link)
-	sum += each->uid == uid ? each->unanswered : 0;
-	return sum;
+/* Give an accepted connection its holder, if there is room for it. */
+static void connection_admit(struct connection *c)
+{
+	struct gate_connections *all = c->all;
+	struct gate_holder *holder = holder_find(all, bufferevent_getfd(c->buffer));
+
+	if (all->count < all->bound && holder->connections < holder_bound(holder) && holder->serving < holder_bound(holder) &&
+	    (!holder->outside || all->outside < all->bound / 2)) {
+		c->holder = holder;
+		holder->connections++;
+		all->count++;
+		all->outside += holder->outside;
+		return;
+	}
+	if (all->refused++ == 0)
+		log_warning("a connection of %s was refused, %u are open", holder->name, all->count);
+	holder_put(holder);
+	connection_refuse(c);
+}
+
+static void connection_count(struct connection *c, size_t added, size_t answered)
+{
+	c->unanswered += added - answered;
+	c->holder->unanswered += added - answered;
+	c->all->unanswered += added - answered;
 }
 
 static void input_changed(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct connection *c = arg;
+	const struct gate_holder *holder;
 
 	(void)input;
-	c->unanswered += info->n_added;
-	if (info->n_added == 0 || c->over || connections_unanswered(c->all, c->uid) <= c->all->most)
+	if (info->n_added == 0 || c->refused)
 		return;
-	c->over = true;
-	log_warning("a connection of uid %d was ended: more than %zu bytes of requests", (int)c->uid, c->all->most);
-	shutdown(bufferevent_getfd(c->buffer), SHUT_RDWR);
+	if (!c->holder)
+		connection_admit(c);
+	if (c->refused)
+		return;
+	holder = c->holder;
+	connection_count(c, info->n_added, 0);
+	if (holder->unanswered <= c->all->most &&
+	    (holder->unanswered <= HOLDER_SMALL || c->all->unanswered <= HOLDERS * c->all->most))
+		return;
+	log_warning("a connection of %s was ended: %zu bytes of its requests are unanswered", holder->name, holder->unanswered);
+	connection_refuse(c);
 }
 
 static void output_changed(struct evbuffer *output, const struct evbuffer_cb_info *info, void *arg)
@@ -71,47 +214,26 @@ static void output_changed(struct evbuffer *output, const struct evbuffer_cb_inf
 	struct connection *c = arg;
 
 	(void)output;
-	if (info->n_added > 0)
-		c->unanswered = 0;
+	if (info->n_added > 0 && c->holder)
+		connection_count(c, 0, c->unanswered);
 }
 
-static void connection_remove(struct gate_connections *all, struct connection *c)
+static void connection_remove(struct connection *c)
 {
+	struct gate_connections *all = c->all;
+
 	evbuffer_remove_cb(bufferevent_get_input(c->buffer), input_changed, c);
 	evbuffer_remove_cb(bufferevent_get_output(c->buffer), output_changed, c);
 	TAILQ_REMOVE(&all->list, c, link);
-	all->count -= c->admitted;
+	if (c->holder) {
+		connection_count(c, 0, c->unanswered);
+		all->count--;
+		all->outside -= c->holder->outside;
+		c->holder->connections--;
+		holder_put(c->holder);
+	}
 	bufferevent_decref(c->buffer);
 	free(c);
-}
-
-/* Whether one more connection of this user is within the bounds. */
-static bool connection_fits(const struct gate_connections *all, uid_t uid)
-{
-	const struct connection *each;
-	unsigned same = 0;
-
-	TAILQ_FOREACH(each, &all->list, link)
-	same += each->admitted && each->uid == uid;
-	return all->count < all->bound && (uid == (uid_t)-1 || same < all->bound / 2);
-}
-
-static void connection_admit(struct gate_connections *all, struct connection *c)
-{
-	int fd = bufferevent_getfd(c->buffer);
-	struct ucred who = {.uid = (uid_t)-1};
-	socklen_t size = sizeof who;
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0)
-		c->uid = who.uid;
-	if (connection_fits(all, c->uid)) {
-		c->admitted = true;
-		all->count++;
-		return;
-	}
-	if (all->refused++ == 0)
-		log_warning("a connection of uid %d was refused, %u are open", (int)c->uid, all->count);
-	shutdown(fd, SHUT_RDWR); /* evhttp finds its end and frees it */
 }
 
 static void connections_sweep(evutil_socket_t fd, short what, void *arg)
@@ -123,12 +245,12 @@ static void connections_sweep(evutil_socket_t fd, short what, void *arg)
 	for (c = TAILQ_FIRST(&all->list); c; c = next) {
 		next = TAILQ_NEXT(c, link);
 		if (connection_is_dead(c))
-			connection_remove(all, c);
+			connection_remove(c);
 	}
 	TAILQ_FOREACH(c, &all->list, link)
 	{
-		if (!c->admitted)
-			connection_admit(all, c);
+		if (!c->holder && !c->refused)
+			connection_admit(c);
 	}
 	if (!(what & EV_TIMEOUT))
 		return;
@@ -143,6 +265,7 @@ struct gate_connections *gate_connections_new(struct event_base *base, unsigned 
 	struct timeval often = {.tv_sec = CONNECTION_SWEEP};
 
 	TAILQ_INIT(&all->list);
+	TAILQ_INIT(&all->holders);
 	all->bound = bound;
 	all->most = most;
 	all->sweep = event_new(base, -1, EV_PERSIST, connections_sweep, all);
@@ -155,7 +278,7 @@ void gate_connections_free(struct gate_connections *all)
 	if (!all)
 		return;
 	while (!TAILQ_EMPTY(&all->list))
-		connection_remove(all, TAILQ_FIRST(&all->list));
+		connection_remove(TAILQ_FIRST(&all->list));
 	event_free(all->sweep);
 	free(all);
 }
@@ -167,7 +290,6 @@ void gate_connection_add(struct gate_connections *all, struct bufferevent *buffe
 	bufferevent_incref(buffer);
 	c->all = all;
 	c->buffer = buffer;
-	c->uid = (uid_t)-1;
 	evbuffer_add_cb(bufferevent_get_input(buffer), input_changed, c);
 	evbuffer_add_cb(bufferevent_get_output(buffer), output_changed, c);
 	TAILQ_INSERT_TAIL(&all->list, c, link);

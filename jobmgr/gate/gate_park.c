@@ -2,19 +2,26 @@
  *
  * gate_call.c hands over requests of routes with GATE_PARK, gate.c passes bells on. What always holds: a parked request has at
  * most one call under way, looks at most every PARK_GAP ms (so that all parked ones together make at most a thousand calls a
- * second, and each one, however much it asks for, takes a fifth of a connection at most), looks once more when its time is over, and is then answered; so a lost bell costs latency only. A connection to the
- * database that is lost in between is waited for: looking does no harm twice. */
+ * second, and each one, however much it asks for, takes a fifth of a connection at most), looks once more when its time is over,
+ * and is then answered; so a lost bell costs latency only. One whose client hung up is over within PARK_GLANCE. A connection to
+ * the database that is lost in between is waited for: looking does no harm twice. */
 #include "jobmgr/gate/gate_park.h"
 
+#include <event2/bufferevent.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-
-#include <event2/bufferevent.h>
 
 #include "jobmgr/gate/gate_answer.h"
 
-enum { PARK_GAP = 20, PARK_REST = 5, PARK_DEFAULT = 30, PARK_LONGEST = 3600, PARK_DATABASE_GAP = 500 };
+enum {
+	PARK_GAP = 20, /* milliseconds */
+	PARK_REST = 5,
+	PARK_DEFAULT = 30, /* seconds */
+	PARK_LONGEST = 3600,
+	PARK_DATABASE_GAP = 500, /* milliseconds */
+	PARK_GLANCE = 5000
+};
 
 /* timeout_s of a request: a number, or a string of digits (of a query). */
 static bool park_time(const json_t *request, int64_t *seconds, struct err *e)
@@ -49,22 +56,25 @@ static bool park_settled(const char *text)
 	return settled;
 }
 
-/* Whether the client hung up: nothing comes from it any more. Reading is off while a request is served, so nobody else sees it.
- */
+/* Whether the client hung up: nothing will come from it any more, whatever lies there unread (the end of TLS, say). Reading is off
+ * while a request is served, so nobody else sees it. */
 static bool park_deserted(struct gate_call *c)
 {
 	struct evhttp_connection *connection = evhttp_request_get_connection(c->http);
-	evutil_socket_t fd = connection ? bufferevent_getfd(evhttp_connection_get_bufferevent(connection)) : -1;
-	char byte;
+	struct pollfd p = {.fd = connection ? bufferevent_getfd(evhttp_connection_get_bufferevent(connection)) : -1,
+			   .events = POLLRDHUP};
 
-	return fd < 0 || recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	return p.fd < 0 || poll(&p, 1, 0) > 0;
 }
 
+/* Until it is to look again; in between it glances at its client, so that who hung up is not waited for. */
 static void park_sleep(struct gate_call *c, int64_t wake_at)
 {
 	int64_t pause = wake_at - gate_now();
 	struct timeval wait = {0};
 
+	c->wake_at = wake_at;
+	pause = pause < PARK_GLANCE ? pause : PARK_GLANCE;
 	if (pause > 0) {
 		wait.tv_sec = pause / 1000;
 		wait.tv_usec = pause % 1000 * 1000;
@@ -107,6 +117,8 @@ static void park_wake(struct gate_call *c)
 {
 	if (!c->http || park_deserted(c))
 		gate_call_reply(c, "{}"); /* to nobody */
+	else if (gate_now() < c->wake_at)
+		park_sleep(c, c->wake_at);
 	else
 		park_look(c);
 }

@@ -20,7 +20,11 @@ static const struct gate_route routes[] = {
 #undef ROUTE
 };
 
-enum { ROUTE_COUNT = sizeof routes / sizeof *routes, VERB_LONGEST = 32 };
+enum {
+	ROUTE_COUNT = sizeof routes / sizeof *routes,
+	VERB_LONGEST = 32,
+	BODY_VALUES = 200000
+};
 
 /* Edit distance: letters to insert, delete, replace, or swap with their neighbour. Both at most VERB_LONGEST long. */
 static int route_distance(const char *a, const char *b)
@@ -139,6 +143,23 @@ json_t *gate_request_query(const char *query, struct err *e)
 	return NULL;
 }
 
+/* How many values a text of JSON has at most: commas outside of strings. Each takes many times the memory of its text. */
+static int body_values(const char *body, size_t size)
+{
+	bool inside = false;
+	int count = 1;
+
+	for (size_t i = 0; i < size; i++) {
+		if (inside && body[i] == '\\')
+			i++;
+		else if (body[i] == '"')
+			inside = !inside;
+		else if (!inside && body[i] == ',' && ++count > BODY_VALUES)
+			break;
+	}
+	return count;
+}
+
 json_t *gate_request_body(const char *body, size_t size, struct err *e)
 {
 	json_error_t error;
@@ -146,6 +167,10 @@ json_t *gate_request_body(const char *body, size_t size, struct err *e)
 
 	if (size == 0)
 		return json_object();
+	if (body_values(body, size) > BODY_VALUES) {
+		gate_refuse(e, "RT413", "the body has more than %d values", BODY_VALUES);
+		return NULL;
+	}
 	object = json_loadb(body, size, JSON_REJECT_DUPLICATES, &error);
 	if (!object) {
 		gate_refuse(e, "RT400", "the body is not JSON: line %d: %s", error.line, error.text);

@@ -1,0 +1,178 @@
+#!/usr/bin/env bats
+# The gate over HTTPS: who trusts its certificate is served, whoever does not is not, and who speaks no TLS, or never to the end,
+# keeps nobody else from being served. The gate has few open files here, so that few connections are many.
+
+load helper
+
+certificate() { # NAME OPTION...: a key and something signed with it
+	local name=$1
+	shift
+	openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$TLS/$name.key" "$@" 2>/dev/null
+}
+
+setup_file() {
+	TLS=$(mktemp -d "${TMPDIR:-/tmp}/rota-tls.XXXXXX")
+	export TLS
+	chmod 0755 "$TLS"
+	certificate authority -x509 -days 2 -subj /CN=authority -out "$TLS/authority.pem"
+	certificate other -x509 -days 2 -subj /CN=authority -out "$TLS/other.pem"
+	certificate gate -subj /CN=gate -out "$TLS/gate.request"
+	openssl x509 -req -in "$TLS/gate.request" -CA "$TLS/authority.pem" -CAkey "$TLS/authority.key" -CAcreateserial -days 2 \
+		-extfile <(echo subjectAltName=DNS:localhost,IP:127.0.0.1) -out "$TLS/gate.pem" 2>/dev/null
+	[ "$(id -u)" != 0 ] || chown rota "$TLS/gate.key"
+	rota() { (ulimit -n 400 && command rota "$@"); }
+	instance_up 1 --cpus 2 --mem 1000 --set gate.listen=127.0.0.1:0 --set "gate.certificate=$TLS/gate.pem" --set "gate.private_key=$TLS/gate.key"
+	unset -f rota
+	PORT=$(sed -n 's/.*HTTPS at 127\.0\.0\.1:\([0-9]*\).*/\1/p' "$ROTA_HOME/log/jobmgrd.log" | tail -n 1)
+	[ -n "$PORT" ]
+	export PORT
+	client good "https://localhost:$PORT" "$TLS/authority.pem"
+	JOBMGRD=$(pid_of jobmgrd)
+	export JOBMGRD
+}
+
+teardown_file() {
+	local status=0
+	instance_down || status=1
+	rm -rf -- "$TLS"
+	return "$status"
+}
+
+# client NAME URL [AUTHORITY]: the configuration of a client that asks there.
+client() {
+	sed -e "s,^url *=.*,url = $2," -e "s,^authority *=.*,authority = ${3:-}," "$ROTA_HOME/etc/rota.conf" >"$TLS/$1.conf"
+	grep -q '^url = https' "$TLS/$1.conf" || sed -i "/^\[gate\]/a url = $2\nauthority = ${3:-}" "$TLS/$1.conf"
+}
+
+by() { # CLIENT COMMAND...
+	local name=$1
+	shift
+	ROTA_CONFIG=$TLS/$name.conf "$@"
+}
+
+served() { # by TLS and by the Unix socket
+	by good timeout 5 rota queue >/dev/null
+	timeout 5 rota queue >/dev/null
+}
+
+# hold COUNT FROM BYTES: so many connections from those addresses, each left alone after these bytes. Says how many of them the
+# gate has kept, and waits for the end of its standard input.
+hold() {
+	perl -MIO::Socket::INET -e '
+		my ($count, $from, $bytes) = @ARGV;
+		my @from = split /,/, $from;
+		$SIG{PIPE} = "IGNORE"; $| = 1;
+		$bytes =~ s/\\x(..)/chr hex $1/ge;
+		for (1 .. $count) {
+			my $tcp = IO::Socket::INET->new(PeerAddr => "127.0.0.1", PeerPort => $ENV{PORT}, LocalAddr => $from[$_ % @from]) or die "$@";
+			push @held, $tcp;
+			syswrite $tcp, $bytes if length $bytes;
+		}
+		select undef, undef, undef, 1.5;
+		my $kept = 0;
+		for (@held) { my $bits = ""; vec($bits, fileno $_, 1) = 1; $kept++ unless select $bits, undef, undef, 0 }
+		print "$kept\n";
+		<STDIN>' "$@"
+}
+
+# held FILE COUNT FROM BYTES: start hold, and wait until it has said how many.
+held() {
+	local file=$1
+	shift
+	coproc HOLD { hold "$@"; } >"$file" 3>&-
+	eventually 20 test -s "$file"
+}
+
+let_go() {
+	eval "exec ${HOLD[1]}>&-"
+	wait "$HOLD_PID"
+}
+
+@test "a client that trusts the certificate is served, by name and by address" {
+	printf '#!/bin/sh\n#ROTA --output=/dev/null\ntrue\n' >"$BATS_TEST_TMPDIR/job.sh"
+	job=$(by good rota submit --parsable "$BATS_TEST_TMPDIR/job.sh")
+	by good rota wait --timeout=20 "$job"
+	client address "https://127.0.0.1:$PORT" "$TLS/authority.pem"
+	by address rota queue
+	run curl -sS --cacert "$TLS/authority.pem" "https://localhost:$PORT/v1/ping"
+	[[ $output == *'"ok":true'* ]]
+	# Here too the credential decides.
+	run curl -sS -w '[%{http_code}]' --cacert "$TLS/authority.pem" "https://localhost:$PORT/v1/queue"
+	[[ $output == *'"error"'*'[401]' ]]
+}
+
+@test "megabytes come through, both ways" {
+	{ printf '#!/bin/sh\n#ROTA --output=/dev/null --hold\n'; for i in {1..90000}; do echo "# line $i of many more"; done; } >"$BATS_TEST_TMPDIR/large.sh"
+	job=$(by good rota submit --parsable "$BATS_TEST_TMPDIR/large.sh")
+	body="{\"jobs\":[\"$job\"]}"
+	credential=$(printf 'rota1:%s' "$(printf 'POST /v1/script\n%s' "$body" | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_HOME/run/munge.sock")
+	curl -sS --cacert "$TLS/authority.pem" -H "Authorization: Munge $credential" -d "$body" "https://localhost:$PORT/v1/script" |
+		jq -j .script | cmp - "$BATS_TEST_TMPDIR/large.sh"
+	by good rota cancel "$job"
+}
+
+@test "a certificate that is not trusted, or not for this name, is refused by the client" {
+	client nobody "https://localhost:$PORT"
+	client other "https://localhost:$PORT" "$TLS/other.pem"
+	client name "https://[::ffff:127.0.0.1]:$PORT" "$TLS/authority.pem"
+	for who in nobody other name; do
+		run by "$who" rota queue
+		[ "$status" -ne 0 ]
+		[[ $output == *"TLS with the gate failed"* && $output == *authority* ]]
+	done
+}
+
+@test "plain HTTP and garbage on the TLS port get no answer, TLS before 1.2 no connection" {
+	run curl -sS -m 10 "http://localhost:$PORT/v1/ping"
+	[ "$status" -ne 0 ]
+	[[ $output != *ok* ]]
+	exec {garbage}<>"/dev/tcp/127.0.0.1/$PORT"
+	head -c 100000 /dev/urandom 2>/dev/null >&"$garbage" || true
+	[ "$(timeout 10 head -c 3000 <&"$garbage" 2>/dev/null | wc -c)" -lt 2000 ]
+	exec {garbage}>&-
+	run bash -c 'openssl s_client -connect "localhost:$PORT" -tls1_1 -cipher ALL:@SECLEVEL=0 </dev/null'
+	[ "$status" -ne 0 ]
+	bash -c 'openssl s_client -connect "localhost:$PORT" -tls1_2 -CAfile "$TLS/authority.pem" -verify_return_error </dev/null'
+	served
+}
+
+@test "handshakes left half-open, from one address, keep nobody out" {
+	# A record of 512 bytes is announced, of which only the beginning comes; others say nothing at all.
+	held "$BATS_TEST_TMPDIR/held" 250 127.0.0.2 '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'
+	kept=$(cat "$BATS_TEST_TMPDIR/held")
+	[ "$kept" -ge 20 ]
+	[ "$kept" -le 100 ]
+	served
+	let_go
+	held "$BATS_TEST_TMPDIR/silent" 250 127.0.0.2 ''
+	[ "$(cat "$BATS_TEST_TMPDIR/silent")" -le 100 ]
+	served
+	let_go
+}
+
+@test "connections from many addresses keep nobody on this host out" {
+	held "$BATS_TEST_TMPDIR/held" 360 127.0.0.3,127.0.0.4,127.0.0.5,127.0.0.6 ''
+	[ "$(cat "$BATS_TEST_TMPDIR/held")" -le 150 ]
+	for i in 1 2 3; do
+		timeout 5 rota queue
+	done
+	let_go
+}
+
+@test "requests that come byte by byte over TLS keep nobody out" {
+	slow() { { printf 'POST /v1/queue HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n'; for i in {1..20}; do printf ' '; sleep 0.2; done; } |
+		openssl s_client -quiet -connect "127.0.0.1:$PORT" -bind 127.0.0.2:0 >/dev/null 2>&1 || true; }
+	for i in {1..20}; do
+		slow 3>&- &
+	done
+	sleep 1
+	served
+	wait
+	served
+}
+
+@test "the same jobmgrd serves, and its memory has stayed small" {
+	[ "$(pid_of jobmgrd)" = "$JOBMGRD" ]
+	run awk '/^VmHWM/ { print $2 }' "/proc/$JOBMGRD/status"
+	[ "$output" -lt 150000 ]
+}
