@@ -300,6 +300,11 @@ begin
 		raise exception 'you may not administer' using errcode = 'RT403',
 			hint = 'Only admins change the cluster; operators drain and resume nodes and mark them as failing.';
 	end if;
+	-- One change after the other, so that each is recorded against what it found; nodes are locked in order, as all others lock them.
+	perform pg_advisory_xact_lock(hashtext('rota admin_change'));
+	if v_object = 'node' then
+		perform api.node_lock(array(select n.node_id from api.hosts_expand(v_name) x join node n on n.name = x));
+	end if;
 	for v_one in select x from api.hosts_expand(v_name) x where v_object = 'node' union all select v_name where v_object <> 'node' loop
 		v_changed := api.admin_one(p_user, v_object, v_action, v_one, p_request -> 'values') or v_changed;
 	end loop;

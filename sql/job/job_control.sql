@@ -178,6 +178,7 @@ begin
 	where s.job_id = v.job_id and s.step_id = v.step_id and s.attempt > 0
 		-- One whose processes are being stopped just now goes on after that.
 		and s.state in ('running', 'suspended');
+	perform api.resume_lock(v_target);
 	select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id,
 		'action', case when not s.resume_wanted or s.state <> 'suspended' then 'left as it is' when api.step_resume(v.job_id, v.step_id) then 'resuming' else 'resumes when its CPUs are free' end))
 	into v_done

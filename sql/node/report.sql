@@ -208,6 +208,8 @@ begin
 		from (select distinct x.job, x.step, x.attempt from jsonb_to_recordset(p_report -> 'records') as x (job bigint, step int, attempt int)) x
 		join attempt t on t.job_id = x.job and t.step_id = x.step and t.attempt = x.attempt and t.ended_at is null
 		cross join lateral unnest(t.node_ids) n));
+	perform api.license_lock((select jsonb_agg(distinct jsonb_build_object('job_id', x.job, 'step_id', x.step))
+		from jsonb_to_recordset(p_report -> 'records') as x (job bigint, step int)));
 	-- Ages become times of the database's clock; records of attempts that are over on their node have been heard before.
 	select jsonb_agg(r.value || jsonb_build_object('seq', r.nr, 'at', now() - make_interval(secs => (r.value ->> 'age_us')::double precision / 1e6),
 			'started_at', now() - make_interval(secs => (r.value ->> 'started_age_us')::double precision / 1e6)) order by r.nr)

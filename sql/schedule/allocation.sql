@@ -8,6 +8,26 @@ begin
 end $$;
 comment on function api.node_lock(int[]) is 'Lock nodes in order of id, after jobs (api.job_lock). Internal.';
 
+create function api.license_lock(p_steps jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	-- Mostly there are none to speak of: then nobody's rows are looked at.
+	if not exists (select from license) then
+		return;
+	end if;
+	perform 1 from license l
+	where l.license in (
+		select x.key
+		from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		cross join lateral jsonb_object_keys(r.licenses) x (key)
+		where r.licenses <> '{}')
+	order by l.license
+	for no key update;
+end $$;
+comment on function api.license_lock(jsonb) is 'Lock the licences that steps [{job_id, step_id}] ask for, in order of name, after nodes (api.node_lock). Internal.';
+
 create function api.allocation_free(p_open jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -16,6 +36,7 @@ begin
 	-- p_open: [{job_id, step_id, attempt, node_id, at}]; those already ended are left alone, so it may be said twice.
 	select array_agg(distinct v.node_id) into v_nodes from jsonb_to_recordset(p_open) as v (node_id int);
 	perform api.node_lock(v_nodes);
+	perform api.license_lock(p_open);
 	with ended as (
 		update allocation a
 		set ended_at = greatest(coalesce(v.at, now()), a.started_at), cpus_held = 0,
@@ -68,6 +89,7 @@ begin
 	-- p_taken: [{job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, holder, phase}]
 	select array_agg(distinct v.node_id) into v_nodes from jsonb_to_recordset(p_taken) as v (node_id int);
 	perform api.node_lock(v_nodes);
+	perform api.license_lock(p_taken);
 	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, holder, phase, cpus_held)
 	select v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, coalesce(v.gres, '{}'), coalesce(v.licenses, '{}'),
 		v.tasks, coalesce(v.holder, true), v.phase, v.cpus

@@ -176,6 +176,8 @@ begin
 		notify rota_event;
 	end if;
 	-- Suspended steps that are to go on, oldest first, where their CPUs are free again.
+	perform api.resume_lock((select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id))
+		from step s where s.resume_wanted and s.state = 'suspended'));
 	for v_one in
 		select s.job_id, s.step_id from step s where s.resume_wanted and s.state = 'suspended' order by s.rank desc, s.job_id, s.step_id
 	loop

@@ -10,6 +10,7 @@ begin
 	end if;
 	perform api.step_move('node', array[(p_job, p_step, 'suspend', p_at, null, null, null, null)::api.move]);
 	perform api.node_lock(array(select a.node_id from allocation a where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt));
+	perform api.license_lock(jsonb_build_array(jsonb_build_object('job_id', p_job, 'step_id', p_step)));
 	with given as (
 		update allocation a
 		set cpus_held = 0
@@ -37,6 +38,18 @@ begin
 end $$;
 comment on function api.step_suspended(bigint, int, int, timestamptz) is 'The processes of an attempt have been stopped: the step is suspended and gives back what it does not keep. Internal.';
 
+create function api.resume_lock(p_steps jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	perform api.node_lock(array(
+		select a.node_id
+		from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'suspended'
+		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.ended_at is null));
+	perform api.license_lock(p_steps);
+end $$;
+comment on function api.resume_lock(jsonb) is 'Lock what steps [{job_id, step_id}] need to go on, all at once and in order, before api.step_resume for each. Internal.';
+
 create function api.step_resume(p_job bigint, p_step int) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -49,7 +62,6 @@ begin
 	if not found then
 		return false;
 	end if;
-	perform api.node_lock(array(select a.node_id from allocation a where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt));
 	if exists (
 		select from allocation a join node n on n.node_id = a.node_id
 		where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null
@@ -76,4 +88,4 @@ begin
 	notify rota_event;
 	return true;
 end $$;
-comment on function api.step_resume(bigint, int) is 'Let a suspended step go on if its CPUs and licences are free; whether they were. Internal.';
+comment on function api.step_resume(bigint, int) is 'Let a suspended step go on if its CPUs and licences are free; whether they were. The caller holds api.resume_lock. Internal.';
