@@ -1,6 +1,6 @@
 -- One jobmgrd schedules. Two questions, two answers, and neither leans on the other:
 --
--- Can two of them commit? No: leader_check takes a share lock on the leader's row in the transaction of each decision, and a claim
+-- Can two of them commit? No: leader_check locks the leader's row in the transaction of each decision, and a claim
 -- changes that row. So a claim waits for no decision and passes none by: either it finds the row free, and every later check of
 -- the old term finds no row, or it finds it locked and claims nothing. What was read, and when, and what froze between, is no part
 -- of this.
@@ -62,12 +62,12 @@ comment on function api.leader_claim(text, int) is
 create function api.leader_check(p_term bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	perform 1 from leader where name = 'schedule' and term = p_term for share;
+	perform 1 from leader where name = 'schedule' and term = p_term for no key update;
 	if not found then
 		raise exception 'term % is over', p_term using errcode = 'RT412', hint = 'Another jobmgrd leads now.';
 	end if;
 end $$;
-comment on function api.leader_check(bigint) is 'Fail with RT412 unless p_term is the leader''s; the share lock holds off a successor until this transaction ends. Internal.';
+comment on function api.leader_check(bigint) is 'Fail with RT412 unless p_term is the leader''s; the lock holds off a successor, and the leader''s next decision, until this transaction ends. Internal.';
 
 create function api.session_judge(p_silence_s int) returns setof text
 language sql security definer set search_path = rota, pg_temp as $$
