@@ -189,6 +189,7 @@ static const struct order_field order_table[] = {
 	INT(order, grace_s, 0, INT_MAX),
 	BOOL(order, prolog),
 	BOOL(order, wait_for_go),
+	TEXT(order, failing, is_nodes, "node names with commas between"),
 	INT64(order, expires_at, 0, INT64_MAX),
 };
 

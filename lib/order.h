@@ -55,6 +55,7 @@ struct order {
 	int grace_s;		/* between SIGTERM and SIGKILL */
 	bool prolog;		/* false: another step of the same group holds the prolog and the epilog on this node */
 	bool wait_for_go;	/* tasks start only when the control message `go` arrives (steps over several nodes) */
+	const char *failing;	/* those of `nodes` that were marked as failing, comma separated, "" = none */
 	int64_t expires_at;	/* Unix time behind which the launcher refuses */
 	struct order_spec spec;
 	struct fields *fields;	/* owner of every string here */

@@ -37,7 +37,7 @@ struct start {
 	const struct lead_key *key;
 	const struct lead_launch *launch;
 	int step_id, attempt, array_index; /* array_index -1: no element */
-	const char *nodes, *label;
+	const char *nodes, *failing, *label;
 	int task_count;
 };
 
@@ -103,7 +103,7 @@ static void maker_index_nodes(struct maker *m)
 	qsort(m->nodes, s->node_count, sizeof *m->nodes, compare_nodes);
 }
 
-static const char *node_name(const struct maker *m, int id)
+static const struct schedule_node *node_of(const struct maker *m, int id)
 {
 	const struct schedule_node wanted = {.id = id}, *key = &wanted;
 	const struct schedule_node **found =
@@ -111,7 +111,7 @@ static const char *node_name(const struct maker *m, int id)
 
 	if (!found)
 		die("the scheduler placed a step on node %d, which is not in its snapshot", id);
-	return (*found)->name;
+	return *found;
 }
 
 /* The launch row of a start, NULL where it is gone or may not be signed. */
@@ -132,8 +132,7 @@ bool lead_array_index(const char *indices, int position, int *index)
 	bool found = false;
 	size_t i;
 
-	json_array_foreach(ranges, i, range)
-	{
+	json_array_foreach (ranges, i, range) {
 		int64_t low = json_integer_value(json_array_get(range, 0)), high = json_integer_value(json_array_get(range, 1));
 		int64_t step = json_integer_value(json_array_get(range, 2)),
 			count = step > 0 && high >= low ? (high - low) / step + 1 : 0;
@@ -157,19 +156,23 @@ static const char *start_label(const struct maker *m, const struct start *s)
 	return schedule_arena_print(m->rows->arena, "%lld.%s", (long long)s->decided->job, s->key->name);
 }
 
-/* Names of the nodes, head node first, with commas between. */
-static const char *start_nodes(const struct maker *m, const struct schedule_start *decided)
+/* Names of the nodes, head node first, with commas between; or those of them alone that are failing. */
+static const char *start_nodes(const struct maker *m, const struct schedule_start *decided, bool only_failing)
 {
 	size_t size = 1;
 	char *list, *end;
 
 	for (size_t i = 0; i < decided->share_count; i++)
-		size += strlen(node_name(m, decided->shares[i].node_id)) + 1;
+		size += strlen(node_of(m, decided->shares[i].node_id)->name) + 1;
 	end = list = schedule_arena_take(m->rows->arena, size, 1);
 	for (size_t i = 0; i < decided->share_count; i++) {
-		if (i > 0)
+		const struct schedule_node *node = node_of(m, decided->shares[i].node_id);
+
+		if (only_failing && !node->failing)
+			continue;
+		if (end > list)
 			*end++ = ',';
-		end = stpcpy(end, node_name(m, decided->shares[i].node_id));
+		end = stpcpy(end, node->name);
 	}
 	return list;
 }
@@ -188,7 +191,8 @@ static bool start_fill(const struct maker *m, const struct schedule_start *decid
 		if (!s->launch->array_indices || !lead_array_index(s->launch->array_indices, decided->position, &s->array_index))
 			return false;
 	}
-	s->nodes = start_nodes(m, decided);
+	s->nodes = start_nodes(m, decided, false);
+	s->failing = start_nodes(m, decided, true);
 	s->label = start_label(m, s);
 	for (size_t i = 0; i < decided->share_count; i++)
 		s->task_count += decided->shares[i].tasks;
@@ -243,7 +247,7 @@ static json_t *order_json(const struct maker *m, const struct start *s, int inde
 		.job_id = s->decided->job,
 		.step_id = s->step_id,
 		.attempt = s->attempt,
-		.node = node_name(m, share->node_id),
+		.node = node_of(m, share->node_id)->name,
 		.nodes = s->nodes,
 		.node_index = index,
 		.node_count = (int)s->decided->share_count,
@@ -265,6 +269,7 @@ static json_t *order_json(const struct maker *m, const struct start *s, int inde
 		.grace_s = m->signer->grace_s,
 		.prolog = holder,
 		.wait_for_go = s->decided->share_count > 1,
+		.failing = s->failing,
 		.expires_at = m->signer->expires_at,
 	};
 	struct fields *fields = order_write(&order, launch->spec);

@@ -25,6 +25,7 @@ static int setup(void **state)
 		.cpus = 6,
 		.mem_mb = 0,
 		.gres = "fpga:1,gpu:0+3",
+		.failing = "n1",
 		.uid = 1000,
 		.gid = 1000,
 		.user = "ann",
@@ -69,6 +70,7 @@ static void test_task(void **state)
 	is(e, "ROTA_JOB_ID", "812");
 	is(e, "ROTA_STEP_LABEL", "812.solve");
 	is(e, "ROTA_NODELIST", "n1,n2");
+	is(e, "ROTA_NODES_FAILING", "n1");
 	is(e, "ROTA_TASK_ID", "5");
 	is(e, "SLURM_PROCID", "5");
 	is(e, "SLURM_LOCALID", "1");
@@ -114,6 +116,7 @@ static void test_array_and_single_node(void **state)
 	order.array_index = 7;
 	order.array_size = 10;
 	order.nodes = "";
+	order.failing = "";
 	order.node_count = 1;
 	order.gres = "";
 	order.attempt = 3;
@@ -124,6 +127,7 @@ static void test_array_and_single_node(void **state)
 	is(e, "ROTA_NODELIST", "n2");
 	is(e, "SLURM_TASKS_PER_NODE", "7");
 	is(e, "SLURM_RESTART_COUNT", "2");
+	assert_null(value(e, "ROTA_NODES_FAILING"));
 	assert_null(value(e, "CUDA_VISIBLE_DEVICES"));
 	assert_null(value(e, "SLURM_JOB_GPUS"));
 	task_environment_free(e);

@@ -39,7 +39,7 @@ static int world_make(void **state)
 	w.sign = seal_sign_key_load(unit_path("sign.key"), &e);
 	w.verify = seal_verify_key_load(unit_path("sign.pub"), &e);
 	w.rows = lead_rows_new(1000);
-	w.nodes[0] = (struct schedule_node){.id = 2, .name = "n2"};
+	w.nodes[0] = (struct schedule_node){.id = 2, .name = "n2", .failing = true};
 	w.nodes[1] = (struct schedule_node){.id = 1, .name = "n1"};
 	w.rows->snapshot.nodes = w.nodes;
 	w.rows->snapshot.node_count = 2;
@@ -177,6 +177,7 @@ static void two_nodes(void **state)
 	order = parsed(&orders->commits[0], 0);
 	assert_string_equal(order.node, "n2");
 	assert_string_equal(order.nodes, "n2,n1");
+	assert_string_equal(order.failing, "n2");
 	assert_string_equal(order.gres, "gpu:0+3");
 	assert_string_equal(order.step_label, "812.solve");
 	assert_int_equal(order.attempt, 3);

@@ -62,6 +62,7 @@ static struct order sample_order(void)
 		.grace_s = 30,
 		.prolog = true,
 		.wait_for_go = true,
+		.failing = "n3",
 		.expires_at = 1800000000,
 	};
 }
@@ -128,6 +129,7 @@ static void test_round_trip(void **state)
 	assert_string_equal(got.gres, "gpu:0+3");
 	assert_string_equal(got.spec.workdir, "/home/u/run 7");
 	assert_int_equal(got.spec.umask, 027);
+	assert_string_equal(got.failing, "n3");
 	assert_int_equal(got.expires_at, 1800000000);
 	struct fields *spec_again = order_spec_write(&got.spec), *f_again = order_write(&got, fields_text(spec_again, NULL));
 	assert_string_equal(fields_text(f_again, &again), text);
@@ -270,6 +272,7 @@ static void test_order_bounds(void **state)
 		{"prolog", "2"},
 		{"prolog", "true"},
 		{"wait_for_go", ""},
+		{"failing", "n1 n2"},
 		{"expires_at", "-1"},
 		{"spec", ""},
 		{"spec", "x"},

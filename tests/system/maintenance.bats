@@ -1,0 +1,197 @@
+#!/usr/bin/env bats
+# Expected failures: maintenance, drains with a deadline, failing nodes, with real daemons. Passes come rarely by themselves here, so
+# what begins or ends in time has woken the leader. Outcomes are read in SQL.
+
+load helper
+
+setup_file() {
+	instance_up 3 --cpus 2 --mem 1000 --set node.grace=1 --set schedule.period=300
+	rota admin setting change requeue_delay_s --value=0
+}
+
+teardown_file() {
+	instance_down
+}
+
+teardown() {
+	# Each test leaves free nodes to the next.
+	rota cancel -q $(sql "select job_id from rota.job where ended_at is null") 2>/dev/null || true
+	for name in $(rota reservations --all --json | jq -r '.reservations[].name'); do
+		rota admin reservation delete "$name"
+	done
+	rota admin node resume 'n[1-3]'
+	rota admin node change 'n[1-3]' --failing=none
+	eventually 20 nothing_runs
+}
+
+sql() {
+	rota sql -Atc "$1"
+}
+
+nothing_runs() {
+	[ "$(sql "select count(*) from rota.allocation where ended_at is null")" = 0 ]
+}
+
+# submit SCRIPT [OPTION]...
+submit() {
+	local text=$1
+	shift
+	printf '#!/bin/bash\n%s\n' "$text" >"$BATS_TEST_TMPDIR/job.sh"
+	cd "$BATS_TEST_TMPDIR" && rota submit --parsable "$@" job.sh
+}
+
+# is JOB STATE
+is() {
+	[ "$(sql "select state from rota.step where job_id = $1 and step_id = 0")" = "$2" ]
+}
+
+# waits_for JOB REASON: as the plan says.
+waits_for() {
+	[ "$(rota queue --json | jq -r --argjson job "$1" '.jobs[] | select(.job_id == $job) | .reason')" = "$2" ]
+}
+
+node_is() {
+	[ "$(sql "select state from rota.node where name = '$1'")" = "$2" ]
+}
+
+@test "what would run into a maintenance waits, what ends before starts; without it, both run" {
+	rota admin reservation create memory --start=now+10minutes --duration=1:00:00 --nodes=all --reason="new memory"
+	long=$(submit 'true' --time=1:00:00)
+	short=$(submit 'true' --time=1)
+	eventually 10 is "$short" completed
+	eventually 10 waits_for "$long" maintenance
+	run -0 rota why "$long"
+	[[ $output == *'maintenance: needs 1 cpu on 1 node for 3600 s, which would run into maintenance "memory"'*'(new memory)'* ]]
+	[[ $output == *"expected to start"* ]]
+	run -0 rota nodes n1
+	[[ $output == *'up '*'maintenance "memory"'* ]]
+	run -0 sql "select expected_at >= (select ends_at from rota.reservation) from rota.plan where job_id = $long"
+	[ "$output" = t ]
+	rota admin reservation delete memory
+	eventually 10 is "$long" completed
+}
+
+@test "nodes without maintenance are used" {
+	rota admin reservation create some --start=now+10minutes --duration=60 --nodes='n[1,3]'
+	job=$(submit 'true' --time=1:00:00)
+	eventually 10 is "$job" completed
+	[ "$(sql "select nodes from acct.attempt where job_id = $job")" = n2 ]
+	both=$(submit 'true' --time=1:00:00 --nodes=2)
+	eventually 10 waits_for "$both" maintenance
+	rota admin reservation change some --nodes=n3
+	eventually 10 is "$both" completed
+}
+
+@test "who is let in runs all the same, also in the middle of it" {
+	rota admin reservation create mine --start=now-1minutes --duration=60 --nodes=all --users=nobody-of-this-name
+	job=$(submit 'true' --time=10)
+	eventually 10 waits_for "$job" maintenance
+	rota admin reservation change mine --users="$(id -un)"
+	eventually 10 is "$job" completed
+}
+
+@test "when a maintenance is over, what waited starts by itself" {
+	rota admin reservation create brief --start=now --duration=0:03 --nodes=all
+	job=$(submit 'true' --time=10)
+	eventually 3 waits_for "$job" maintenance || is "$job" completed
+	eventually 20 is "$job" completed
+	run -0 sql "select t.ordered_at >= r.ends_at from rota.attempt t, rota.reservation r where t.job_id = $job"
+	[ "$output" = t ]
+	run -0 rota reservations
+	[[ $output != *brief* ]]
+	run -0 rota reservations --all
+	[[ $output == *brief*over* ]]
+}
+
+@test "one that recurs counts the next time too" {
+	rota admin reservation create nightly --start=now-1hours --duration=1:00 --nodes=all --recurs=daily
+	short=$(submit 'true' --time=1:00:00)
+	long=$(submit 'true' --time=2-0)
+	eventually 10 is "$short" completed
+	eventually 10 waits_for "$long" maintenance
+	run -0 rota reservations nightly --json
+	[ "$(jq -r '.reservations[0] | .state + " " + .recurs' <<<"$output")" = "planned 1 day" ]
+	[ "$(sql "select count(*) > 25 and min(starts_at) between now() and now() + interval '25 hours' from acct.reservation")" = t ]
+	rota cancel -q "$long"
+}
+
+@test "a limit that may be cut is cut to what is left" {
+	rota admin reservation create soon --start=now+10minutes --duration=60 --nodes=all
+	job=$(submit 'true' --time=5:00:00 --time-min=1)
+	eventually 10 is "$job" completed
+	run -0 sql "select time_limit_s between 60 and 600 from rota.attempt where job_id = $job"
+	[ "$output" = t ]
+}
+
+@test "a drain with a deadline: what ends before starts, then the node is drained and what runs goes on" {
+	running=$(submit 'until [ -e go ]; do sleep 0.1; done' --time=5 --nodelist=n1)
+	eventually 10 is "$running" running
+	rota admin node drain n1 --deadline=now+8seconds --reason=fan
+	node_is n1 up
+	run -0 rota nodes n1
+	[[ $output == *"drain at "*"(fan)"* ]]
+	waiting=$(submit 'true' --time=1 --nodelist=n1)
+	short=$(submit 'true' --time=0:03 --nodelist=n1)
+	eventually 5 is "$short" completed
+	eventually 5 waits_for "$waiting" maintenance
+	run -0 rota why "$waiting"
+	[[ $output == *"which would run into drain at "*"(fan)"* ]]
+	eventually 20 node_is n1 drain
+	is "$running" running
+	is "$waiting" pending
+	run -0 rota nodes n1
+	[[ $output == *drain*fan* ]]
+	touch "$BATS_TEST_TMPDIR/go"
+	eventually 20 is "$running" completed
+	rota admin node resume n1
+	eventually 10 is "$waiting" completed
+}
+
+@test "a drain that ends what runs: it runs again elsewhere, where it may" {
+	again=$(submit 'sleep 60' --time=5)
+	eventually 5 is "$again" running
+	node=$(sql "select nodes from acct.attempt where job_id = $again")
+	gone=$(submit 'sleep 60' --time=5 --nodelist="$node" --no-requeue)
+	eventually 5 is "$gone" running
+	rota admin node drain "$node" --deadline=now+1seconds --reason=smoke --end-steps=true
+	eventually 20 is "$gone" cancelled
+	[ "$(sql "select cause from rota.step where job_id = $gone")" = maintenance ]
+	node_is "$node" drain
+	eventually 20 is "$again" running
+	run -0 sql "select attempt || ' ' || cause || ' ' || (nodes <> '$node') from acct.attempt where job_id = $again and attempt = 1 union all
+		select attempt || ' ' || (nodes <> '$node') from acct.attempt where job_id = $again and attempt = 2"
+	[ "${lines[0]}" = "1 maintenance false" ]
+	[ "${lines[1]}" = "2 true" ]
+}
+
+@test "a job sees which of its nodes are failing, or are to be out of use" {
+	rota admin node change n2 --failing="ECC errors" --failing-at=now+2days
+	# Failing nodes are taken last, and not at all by who says so.
+	first=$(submit 'sleep 60' --time=5 --exclusive --nodes=2 --constraint='!failing')
+	eventually 10 is "$first" running
+	[ "$(sql "select nodes from acct.attempt where job_id = $first")" = n1,n3 ]
+	rota cancel -q "$first"
+	job=$(submit 'echo "failing: $ROTA_NODES_FAILING"; sleep 60' --time=5 --nodes=3)
+	eventually 10 is "$job" running
+	eventually 10 grep -q '^failing: n2$' "$BATS_TEST_TMPDIR/rota-$job.out"
+	run -0 rota show "$job"
+	[[ $output == *"Warning"*"n2: failing, expected "*"(ECC errors)"* ]]
+	# What is known only later.
+	rota admin node drain n3 --deadline=now+1days --reason=fan
+	rota admin reservation create soon --start=now+1minutes --duration=60 --nodes=n1
+	run -0 rota show "$job"
+	[[ $output == *'n1: maintenance "soon"'* ]]
+	[[ $output == *"n3: drain at "*"(fan)"* ]]
+	[ "$(rota show --json "$job" | jq -r '[.jobs[0].steps[0].warnings[] | .node + " " + .kind] | join(",")')" = "n1 maintenance,n2 failing,n3 drain" ]
+	run -0 sql "select string_agg(node || ' ' || kind, ',' order by node) from acct.node_warning join acct.allocation using (node) where job_id = $job and ended_at is null"
+	[ "$output" = "n1 maintenance,n2 failing,n3 drain" ]
+}
+
+@test "who may not is refused, and what is wrong is named" {
+	run -1 rota admin reservation create x --start=now --nodes=n1
+	[[ $output == *'needs "start", "nodes", and "end" or "duration"'* ]]
+	run -1 rota admin reservation create x --start=now --duration=5 --nodes=n9
+	[[ $output == *'no node "n9"'* ]]
+	run -1 rota admin node drain n1 --end-steps=true --reason=x
+	[[ $output == *"takes a deadline"* ]]
+}
