@@ -14,7 +14,7 @@
 #include "procmgr/keeper/below.h"
 #include "procmgr/launcher/launcher_parts.h"
 
-enum { REMOVE_USEC = 100000, KILL_TRIES = 300, KILL_USEC = 10000, ENVIRONMENT_SIZE = 128 * 1024 };
+enum { REMOVE_USEC = 100000, KILL_TRIES = 300, KILL_USEC = 10000 };
 
 /* What the journal says of the attempt. */
 struct told {
@@ -65,17 +65,16 @@ struct search {
 /* Does the process have the attempt's mark in its environment? */
 static bool has_mark(const struct search *s, const struct below_process *p)
 {
-	static char text[ENVIRONMENT_SIZE + 1];
-	char *path = xasprintf("/proc/%ld/environ", (long)p->pid);
+	char *path = xasprintf("/proc/%ld/environ", (long)p->pid), *variable = NULL;
 	FILE *file = p->uid == s->owner || p->uid == geteuid() ? fopen(path, "re") : NULL;
-	size_t size = file ? fread(text, 1, ENVIRONMENT_SIZE, file) : 0;
+	size_t room = 0;
 	bool found = false;
+	while (file && !found && getdelim(&variable, &room, '\0', file) > 0)
+		found = strcmp(variable, s->mark) == 0;
 	if (file)
 		fclose(file);
+	free(variable);
 	free(path);
-	text[size] = '\0';
-	for (size_t at = 0; !found && at < size; at += strlen(text + at) + 1)
-		found = strcmp(text + at, s->mark) == 0;
 	return found;
 }
 

@@ -658,7 +658,7 @@ lose_keepers() {
 }
 
 @test "an attempt that was believed, but has no keeper yet, is ended by the next launcher" {
-	NODE=n9
+	NODE=n13
 	rm -f "$DIR/sock/driver"
 	start_launcher
 	echo 'sleep 60' | sed '1i#!/bin/bash' | launch 289
@@ -692,6 +692,26 @@ lose_keepers() {
 	drive send op=control job=295 step=0 attempt=3 action=kill cause=cancelled
 	run drive wait 295.0.3 end
 	[ "$status" -eq 0 ]
+	stop_launcher USR1
+	rm -f "$DIR/$NODE.pid"
+}
+
+@test "a journal at its limit: nothing begins until what is in it was told" {
+	NODE=n12 CONFIG=$DIR/short.conf
+	sed "s,^disk_floor_mb = .*,&\njournal_mb = 1," "$DIR/rota.conf" >"$CONFIG"
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	echo '#!/bin/true' | launch 405
+	record 405 end
+	drive grow 900000
+	echo '#!/bin/true' | launch 406
+	record 406 refused
+	[[ $output == *"reason=the journal has reached its limit of 1 MiB again=0 drain=the journal has reached its limit"* ]]
+	run drive wait 406.0.1 refused
+	position=$(sed -n 's/position=//p' <<<"$output")
+	drive send op=truncate "position=$position"
+	echo '#!/bin/true' | launch 407
+	record 407 end
 	stop_launcher USR1
 	rm -f "$DIR/$NODE.pid"
 }

@@ -359,10 +359,10 @@ static bool print_record(const struct fields *record, void *arg)
 	return true;
 }
 
-static struct journal *open_journal(struct err *e)
+static struct journal *open_journal(enum journal_mode mode, struct err *e)
 {
 	char *path = xasprintf("%s/%s/journal", conf.node_state, node);
-	struct journal *j = journal_open(path, JOURNAL_READ, e);
+	struct journal *j = journal_open(path, mode, e);
 	free(path);
 	return j;
 }
@@ -378,7 +378,7 @@ static int journal(int argc, char **argv, bool wait)
 	for (int i = 0; i < tries && !w.found; i++) {
 		if (i > 0)
 			usleep(10000);
-		j = j ? j : open_journal(&e);
+		j = j ? j : open_journal(JOURNAL_READ, &e);
 		if (j)
 			must(journal_read(j, &position, print_record, &w, &e), &e);
 	}
@@ -386,6 +386,22 @@ static int journal(int argc, char **argv, bool wait)
 		printf("position=%lld\n", (long long)position);
 	journal_close(j);
 	return wait && !w.found;
+}
+
+/* grow BYTES: a record of that size, as if much had not been reported yet. */
+static void grow(int size)
+{
+	struct err e;
+	struct journal *j = open_journal(JOURNAL_WRITE, &e);
+	struct fields *record = fields_new();
+	char *text = xcalloc((unsigned long)size + 1, 1);
+	memset(text, 'x', (unsigned long)size);
+	fields_add(record, "kind", "filler");
+	fields_add(record, "text", text);
+	must(j && journal_append(j, record, &e), &e);
+	fields_free(record);
+	free(text);
+	journal_close(j);
 }
 
 static const char *option(int argc, char **argv, const char *name)
@@ -407,6 +423,8 @@ static int run(const char *verb, int argc, char **argv)
 		return journal(argc, argv, *verb == 'w');
 	if (strcmp(verb, "keys") == 0)
 		must(seal_keys_make(conf.keys_dir, &e), &e);
+	else if (strcmp(verb, "grow") == 0 && argc > 0)
+		grow(atoi(argv[0]));
 	else if (strcmp(verb, "raw") == 0 && argc > 0)
 		send_packet(argv[0], strlen(argv[0]));
 	else
