@@ -1,7 +1,8 @@
 /* agent_record.c - a journal record as JSON for node_report.
  *
- * Called by the agent's report. What always holds: times leave as ages, since the database's clock is the only one it believes;
- * numbers are JSON numbers; text is valid UTF-8 whatever the record held. */
+ * Called by the agent's report. What always holds: times leave as ages, since the database's clock is the only one it believes
+ * (of a pause the node's clock goes along, by which the database knows one that it was told before); numbers are JSON numbers;
+ * text is valid UTF-8 whatever the record held. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ static void add_field(json_t *json, const char *name, const char *value, int64_t
 
 json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t now)
 {
-	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again");
+	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again"), *at = fields_get(record, "at");
 	struct record_key key;
 	struct err e;
 	if (!kind || !record_key_read(record, &key, &e))
@@ -63,6 +64,8 @@ json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t 
 	if (strcmp(kind, "refused") == 0 && again && strcmp(again, "1") == 0)
 		return NULL;
 	json_t *json = json_object();
+	if (at && (strcmp(kind, "suspended") == 0 || strcmp(kind, "resumed") == 0))
+		json_object_set_new(json, "clock", json_integer(strtoll(at, NULL, 10)));
 	json_object_set_new(json, "node", json_integer(node_id));
 	for (int i = 0; i < fields_count(record); i++)
 		add_field(json, fields_name(record, i), fields_value(record, i), now);

@@ -48,12 +48,18 @@ declare
 begin
 	-- The first node speaks for the step.
 	for v_last in
-		select x.job, x.step, x.attempt, x.kind, x.at
-		from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz, seq int)
+		select x.job, x.step, x.attempt, x.kind, x.at, x.clock
+		from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz, clock bigint, seq int)
 		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.node_index = 0
 		where x.kind in ('suspended', 'resumed')
 		order by x.seq
 	loop
+		-- What was told before is known by the node's clock: an attempt does not outlive a boot.
+		update attempt t
+		set pause_clock = v_last.clock
+		where t.job_id = v_last.job and t.step_id = v_last.step and t.attempt = v_last.attempt
+			and (t.pause_clock is null or v_last.clock is null or t.pause_clock < v_last.clock);
+		continue when not found;
 		if v_last.kind = 'suspended' then
 			perform api.step_suspended(v_last.job, v_last.step, v_last.attempt, v_last.at);
 		else

@@ -121,6 +121,21 @@ select is(t.act('resume', 'alice', :'j'), 'resuming', 'resume at once');
 select t.report(t.say(:'j' || '.a', 'resumed')), t.finish(:'j' || '.a') \g /dev/null
 select is(t.job(:j), 'completed', 'and it completes');
 select t.right('resume at once');
+-- A process manager that was killed tells its journal from the beginning.
+select t.submit('alice', '[{"name": "a", "cpus_per_task": 4}]') as j \gset
+select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.act('suspend', 'alice', :'j') \g /dev/null
+select t.report(t.say(:'j' || '.a', 'suspended', '{"clock": 1000}')), t.act('resume', 'alice', :'j') \g /dev/null
+select t.report(t.say(:'j' || '.a', 'resumed', '{"clock": 2000}')) \g /dev/null
+select suspended_s as was from rota.attempt where job_id = :j \gset
+select t.report(t.say(:'j' || '.a', 'suspended', '{"clock": 1000, "age_us": 5000000}'), t.say(:'j' || '.a', 'resumed', '{"clock": 2000}')) \g /dev/null
+select is(t.state(:'j' || '.a'), 'running', 'told again: it goes on');
+select is((select cpus_used from rota.node where node_id = 1), 4, 'with its CPUs');
+select is((select suspended_s from rota.attempt where job_id = :j), :was::double precision, 'and was suspended for as long as before');
+select t.act('suspend', 'alice', :'j') \g /dev/null
+select t.report(t.say(:'j' || '.a', 'suspended', '{"clock": 1000}'), t.say(:'j' || '.a', 'resumed', '{"clock": 2000}'), t.say(:'j' || '.a', 'suspended', '{"clock": 3000}')) \g /dev/null
+select is(t.state(:'j' || '.a'), 'suspended', 'what is new behind it counts');
+select t.right('pauses told again');
+select t.act('resume', 'alice', :'j'), t.finish(:'j' || '.a') \g /dev/null
 -- Resume asked for while the node was still stopping it.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.act('suspend', 'alice', :'j'), t.act('resume', 'alice', :'j') \g /dev/null

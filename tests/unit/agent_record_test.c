@@ -57,6 +57,15 @@ static void test_text(void **state)
 	fields_free(f);
 }
 
+static void test_pause(void **state)
+{
+	(void)state;
+	struct fields *f = record_at("suspended", 1000);
+	is(agent_record_json(f, 7, 1500), "{\"node\":7,\"kind\":\"suspended\",\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":500,"
+					  "\"clock\":1000}");
+	fields_free(f);
+}
+
 static void test_not_told(void **state)
 {
 	(void)state;
@@ -112,6 +121,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_task),
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_not_told),
 		cmocka_unit_test(test_control),
 	};
