@@ -36,6 +36,11 @@ begin
 	end loop;
 	raise exception 'never came: %', p_condition;
 end $$;
+-- Until a session has answered and waits for the next call.
+create procedure t.silent(p_name text) language plpgsql as $$
+begin
+	call t.await(format('select wait_event_type = ''Client'' from pg_stat_activity where application_name = %L', p_name));
+end $$;
 -- Claim as jobmgrds do: again and again.
 create function t.win(p_name text, p_lease_s int) returns bigint language plpgsql as $$
 declare
@@ -64,6 +69,7 @@ select is(t.win('b', 0), (:term + 1)::bigint, 'the session of the leader is gone
 select is((select holder from rota.leader), 'b ' || t.pid('b'), 'its holder');
 
 -- Hung: silent for longer than its lease. It wakes up between two calls, and all it says is refused.
+call t.silent('b');
 select is(api.leader_lives(), false, 'a leader that has been silent for longer than its lease does not lead');
 select is(t.claim('c', 60), (:term + 2)::bigint, 'silent: the next term');
 select throws_ok(format($$select t.say('b', 'select %s')$$, replace(f, 'TERM', (:term + 1)::text)), 'RT412', null, 'of the old term: ' || f)
@@ -77,6 +83,7 @@ select t.win('b', 0) as term \gset
 select dblink_exec('b', 'begin') \g /dev/null
 select t.say('b', 'select count(*) from api.schedule_nodes()') \g /dev/null
 select t.open('c') \g /dev/null
+call t.silent('b');
 select is(t.claim('c', 0), (:term + 1)::bigint, 'who has only read holds up nobody');
 select throws_ok(format($$select t.say('b', 'select now from api.schedule_tick(%s)')$$, :term), 'RT412', null, 'and decides nothing any more');
 select dblink_exec('b', 'rollback') \g /dev/null
@@ -84,6 +91,7 @@ select dblink_exec('b', 'rollback') \g /dev/null
 -- Hung inside the transaction of a decision, behind its check: it cannot commit any more when the next term begins.
 select dblink_exec('c', 'begin') \g /dev/null
 select t.say('c', format('select now from api.schedule_tick(%s)', :term + 1)) \g /dev/null
+call t.silent('c');
 select is(t.claim('b', 0), null, 'a term under which a decision is open does not end, and nobody waits for it');
 select is((select term from rota.leader), (:term + 1)::bigint, 'not a moment before');
 select is(t.win('b', 0), (:term + 2)::bigint, 'the silent session is ended, and the next term begins');
@@ -116,6 +124,8 @@ select t.open('n', 'rota_node') \g /dev/null
 select t.pid('n') as pid \gset
 select dblink_exec('n', 'begin'), t.say('n', $$select api.daemon_register('procmgrd', 'takeover', 1, '1')$$) \g /dev/null
 select dblink_exec('c', 'begin'), t.say('c', 'select count(*) from api.schedule_nodes()') \g /dev/null
+call t.silent('n');
+call t.silent('c');
 select is(t.say('b', 'select api.session_judge(60)'), null, 'a session that was silent for a short time is left alone');
 select is(t.say('b', 'select api.session_judge(0)'), 'n', 'one that has written and is silent is ended');
 call t.await(format('select not exists (select from pg_stat_activity where pid = %s)', :pid));
