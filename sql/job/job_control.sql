@@ -11,6 +11,7 @@ begin
 	end if;
 	select jsonb_agg(to_jsonb(t)) into v_target from api.job_target(p_uid, p_user, p_request, true) t;
 	perform api.job_lock(array(select distinct (v ->> 'job_id')::bigint from jsonb_array_elements(v_target) v));
+	perform api.plan_for(jsonb_array_length(v_target));
 	-- Elements named one by one become rows, so that something can befall them.
 	perform api.array_expand((
 		select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'request_id', v.step_id - 1 - v.pos, 'pos', v.pos))
@@ -24,6 +25,7 @@ begin
 			select v.job_id, v.step_id from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 			union
 			select s.job_id, s.step_id from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
+			join step_array a on a.job_id = v.job_id and a.step_id = v.step_id
 			join step s on s.job_id = v.job_id and s.request_id = v.step_id and s.array_index is not null and s.ended_at is null
 		) x);
 end $$;

@@ -186,6 +186,7 @@ begin
 	into v_steps
 	from jsonb_array_elements(p_plan -> 'steps') with ordinality as s (value, nr);
 	perform api.submit_check(p_user, v_account, v_qos, v_head -> 'groups', v_script, v_steps);
+	perform api.plan_for(v_count);
 	if (select coalesce(sum(j.steps_left), 0) from job j where j.ended_at is null and j.uid = p_uid) + v_count > api.setting_int('max_submitted') then
 		raise exception 'user "%" would have more than % live steps', p_user, api.setting_int('max_submitted') using errcode = 'RT429',
 			hint = 'Wait until some have ended, or use arrays.';
@@ -235,23 +236,24 @@ begin
 			and not (e.kind in ('same_nodes', 'other_nodes') and x.peer_job = v_job and r.with_set is not null and r.with_set is not distinct from p.with_set),
 		e.line
 	from jsonb_to_recordset(p_plan -> 'edges') as e (step_id int, kind text, peer_job bigint, peer_step int, peer_name text, "condition" text, line int)
-	join step_request r on r.job_id = v_job and r.step_id = e.step_id
+	-- By key: of a job that is new, statistics say that it has one row, and "limit 1" keeps the planner from starting with that.
+	cross join lateral (select r.topo, r.with_set from step_request r where r.job_id = v_job and r.step_id = e.step_id limit 1) r
 	cross join lateral (
 		select coalesce(e.peer_job, v_job) as peer_job,
 			case when e.peer_job is null then e.peer_step else api.edge_peer(p_uid, p_user, v_script, e.line, e.kind, e.peer_job, e.peer_name) end as peer_step
 	) x
-	left join step_request p on p.job_id = x.peer_job and p.step_id = x.peer_step;
+	left join lateral (select p.topo, p.with_set from step_request p where p.job_id = x.peer_job and p.step_id = x.peer_step limit 1) p on true;
 	perform api.submit_check_peers(v_job, v_script);
 	update step s
 	set deps_waiting = n.waiting
 	from (
 		select e.job_id, e.step_id,
-			case when r.deps_any then least(1, count(*) filter (where e.kind = 'after')) else count(*) filter (where e.kind = 'after') end
+			least(count(*) filter (where e.kind = 'after'),
+				(select 1 from step_request r where r.job_id = e.job_id and r.step_id = e.step_id and r.deps_any))
 				+ count(*) filter (where e.kind <> 'after') as waiting
 		from step_edge e
-		join step_request r on r.job_id = e.job_id and r.step_id = e.step_id
 		where e.job_id = v_job and e.gates
-		group by e.job_id, e.step_id, r.deps_any
+		group by e.job_id, e.step_id
 	) n
 	where s.job_id = n.job_id and s.step_id = n.step_id;
 	update step s set eligible_at = now() where s.job_id = v_job and s.deps_waiting = 0;
@@ -270,19 +272,22 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_bad record;
 begin
+	with bound as materialized (
+		select * from step_edge e where e.job_id = p_job and (e.kind = 'same_nodes' or e."condition" = 'corr')
+	)
 	select e.line, case e.kind when 'same_nodes' then 'same-nodes' else 'after' end as option,
 		case when e.kind = 'same_nodes' and pa.size is not null then format('"%s" is an array, which has no one set of nodes', p.name)
 			when e.kind = 'same_nodes' and e.peer_step_id = -1 then 'a whole job has no one set of nodes'
 			when a.size is null or pa.size is null then format('"%s" and "%s" must both be arrays', r.name, p.name)
 			else format('"%s" and "%s" have different indices', r.name, p.name) end as message
 	into v_bad
-	from step_edge e
+	from bound e
 	join step_request r on r.job_id = e.job_id and r.step_id = e.step_id
 	left join step_request p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id
 	left join step_array a on a.job_id = e.job_id and a.step_id = e.step_id
 	left join step_array pa on pa.job_id = e.peer_job_id and pa.step_id = e.peer_step_id
-	where e.job_id = p_job and ((e.kind = 'same_nodes' and (pa.size is not null or e.peer_step_id = -1))
-		or (e."condition" = 'corr' and (a.indices is distinct from pa.indices or a.size is null)))
+	where (e.kind = 'same_nodes' and (pa.size is not null or e.peer_step_id = -1))
+		or (e."condition" = 'corr' and (a.indices is distinct from pa.indices or a.size is null))
 	order by e.step_id
 	limit 1;
 	if found then

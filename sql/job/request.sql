@@ -100,3 +100,14 @@ language sql stable set search_path = rota, pg_temp as $$
 	select api.setting_bool('queue_visible') or api.caller_role(p_uid, p_user) <> 'user';
 $$;
 comment on function api.sees_all(int, text) is 'Whether the caller sees the jobs of others. Internal.';
+
+create function api.plan_for(p_rows int) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	-- Kept plans are made for a few rows: good for thousands of small requests a second, quadratic for one of thousands of rows,
+	-- beside whose work making plans anew costs nothing.
+	if p_rows > 100 then
+		perform set_config('plan_cache_mode', 'force_custom_plan', true);
+	end if;
+end $$;
+comment on function api.plan_for(int) is 'Say how many rows a request is about, before it goes to work: the rest of the transaction is planned for that. Internal.';

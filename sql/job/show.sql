@@ -28,13 +28,13 @@ language sql stable set search_path = rota, pg_temp as $$
 		select f.kind, f.name from api.full_limits() f join job j on j.user_name = f.user_name and f.name = case f.kind when 'qos' then j.qos else j.account end
 		where j.job_id = p_job
 	), one as (
-		select s.step_id from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
+		select s.job_id, s.step_id from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
 		where r.job_id = p_job and (p_steps is null or s.step_id = any (p_steps))
 		union
 		-- Elements, where they are asked for; of one that is no row yet, its array.
-		select s.step_id from step s where s.job_id = p_job and p_elements and s.array_index is not null and (p_steps is null or s.request_id = any (p_steps))
+		select s.job_id, s.step_id from step s where s.job_id = p_job and p_elements and s.array_index is not null and (p_steps is null or s.request_id = any (p_steps))
 		union
-		select coalesce(s.step_id, r.step_id)
+		select p_job, coalesce(s.step_id, r.step_id)
 		from unnest(p_steps) as v (step_id)
 		left join step s on s.job_id = p_job and s.step_id = v.step_id
 		left join lateral (select max(a.step_id) as step_id from step_array a where a.job_id = p_job and a.step_id < v.step_id) r on true
@@ -60,7 +60,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		'after', case when s.array_index is null then api.edges_json(s.job_id, s.step_id) else '[]' end,
 		'tasks', api.tasks_json(s.job_id, s.step_id, s.attempt)) order by s.step_id), '[]')
 	from one o
-	join step s on s.job_id = p_job and s.step_id = o.step_id
+	join step s on s.job_id = o.job_id and s.step_id = o.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 	left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 	cross join lateral (select case when a.running = 0 and s.state = 'running' then 'pending' else s.state end as state) x

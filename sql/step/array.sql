@@ -160,7 +160,7 @@ begin
 		union
 		select e.job_id
 		from jsonb_to_recordset(p_moved) as m (job_id bigint, step_id int, array_index int)
-		join step_edge e on e.peer_job_id = m.job_id and e.peer_step_id in (m.step_id, -1)
+		join step_edge e on e.peer_job_id = m.job_id and e.peer_step_id = any (array[m.step_id, -1])
 		where m.array_index is null
 	) x
 	where exists (select from step_edge e where e.job_id = x.job_id and e."condition" = 'corr');

@@ -60,7 +60,7 @@ begin
 	cross join lateral (
 		select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'state', 'met')) as edges
 		from step_edge e
-		where e.peer_job_id = v.job_id and e.peer_step_id in (v.step_id, -1) and e.state = 'waiting'
+		where e.peer_job_id = v.job_id and e.peer_step_id = any (array[v.step_id, -1]) and e.state = 'waiting'
 			and ((v.event in ('start', 'expand') and e.kind in ('same_nodes', 'other_nodes', 'with'))
 				or (v.event in ('run', 'expand') and e.kind = 'after' and e."condition" = 'start'))
 	) found
