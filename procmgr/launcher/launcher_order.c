@@ -34,8 +34,8 @@ static bool read_signature(const char *hex, unsigned char signature[SEAL_SIGNATU
 }
 
 /* What the signed order says, held against who we are and what was before. */
-static bool is_wanted(const struct launcher *l, const struct order *o, const struct record_key *asked, int64_t now, bool again,
-		      struct err *e)
+static bool is_wanted(const struct launcher *l, const struct order *o, const struct record_key *asked, int64_t now,
+		      enum launcher_fault *fault, struct err *e)
 {
 	struct record_key key = {o->job_id, o->step_id, o->attempt};
 	if (!record_key_equal(&key, asked))
@@ -44,13 +44,14 @@ static bool is_wanted(const struct launcher *l, const struct order *o, const str
 		return err_set(e, "order is for node \"%s\", this is \"%s\"", o->node, l->node);
 	if (geteuid() != 0 && o->uid != geteuid())
 		return err_set(e, "order is for uid %ld, and only root can launch for others", (long)o->uid);
-	if (again)
+	if (*fault == LAUNCHER_FAULT_AGAIN)
 		return err_set(e, "order was used before");
 	if (used_newest(l->used, asked) > asked->attempt)
 		return err_set(e, "order is for an old attempt, attempt %d was ordered here", used_newest(l->used, asked));
-	if (o->expires_at <= now)
-		return err_set(e, "order has expired %lld seconds ago", (long long)(now - o->expires_at));
-	return true;
+	if (o->expires_at > now)
+		return true;
+	*fault = LAUNCHER_FAULT_LATE;
+	return err_set(e, "order has expired %lld seconds ago", (long long)(now - o->expires_at));
 }
 
 /* procmgrd says what it could not get: no file of the cache stands for it. */
@@ -63,35 +64,36 @@ static bool has_all(const struct fields *message, struct err *e)
 		       strcmp(lacks, "script") == 0 ? lacks : "environment");
 }
 
-bool launcher_order_believe(const struct launcher *l, const struct fields *message, int64_t now, struct order *order, bool *again,
-			    struct err *e)
+bool launcher_order_believe(const struct launcher *l, const struct fields *message, int64_t now, struct order *order,
+			    enum launcher_fault *fault, struct err *e)
 {
 	unsigned char signature[SEAL_SIGNATURE_SIZE];
 	struct record_key asked;
 	const char *text = fields_get(message, "order");
-	*again = record_key_read(message, &asked, e) && (used_has(l->used, &asked) || launcher_spool_has(&asked));
+	bool again = record_key_read(message, &asked, e) && (used_has(l->used, &asked) || launcher_spool_has(&asked));
+	*fault = again ? LAUNCHER_FAULT_AGAIN : LAUNCHER_FAULT_ORDER;
 	if (!text || !read_signature(fields_get(message, "signature"), signature) || !record_key_read(message, &asked, e))
 		return err_set(e, "message has no order or no signature");
 	if (!seal_verify(l->key, text, strlen(text), signature))
 		return err_set(e, "signature does not fit the order");
 	if (!order_parse(text, strlen(text), order, e))
 		return false;
-	if (is_wanted(l, order, &asked, now, *again, e) && has_all(message, e))
+	if (is_wanted(l, order, &asked, now, fault, e) && has_all(message, e))
 		return true;
 	order_free(order);
 	return false;
 }
 
-/* Why nothing was run; `drain` where it is the node's fault, so that it gets no more orders and the step runs elsewhere. */
-static void refuse(struct launcher *l, const struct record_key *key, bool again, bool drain, const struct err *why)
+static void refuse(struct launcher *l, const struct record_key *key, enum launcher_fault fault, const struct err *why)
 {
 	char name[RECORD_KEY_SIZE];
 	record_key_text(key, name);
 	log_warning("order for %s refused: %s", name, why->message);
 	struct fields *record = record_new("refused", key);
 	fields_add(record, "reason", why->message);
-	fields_add_int(record, "again", again);
-	fields_add(record, "drain", drain ? why->message : "");
+	fields_add_int(record, "again", fault == LAUNCHER_FAULT_AGAIN);
+	fields_add_int(record, "retry", fault == LAUNCHER_FAULT_LATE || fault == LAUNCHER_FAULT_NODE);
+	fields_add(record, "drain", fault == LAUNCHER_FAULT_NODE ? why->message : "");
 	record_write(l->journal, record);
 }
 
@@ -165,7 +167,7 @@ static void launch(struct launcher *l, const struct order *o, const struct recor
 	struct err e;
 	int ctl = launcher_spool_make(key, &e);
 	if (ctl < 0) {
-		refuse(l, key, false, true, &e);
+		refuse(l, key, LAUNCHER_FAULT_NODE, &e);
 		return;
 	}
 	crash_point(CRASH_order_spooled);
@@ -177,7 +179,7 @@ static void launch(struct launcher *l, const struct order *o, const struct recor
 	} else {
 		err_set(&e, "the journal cannot be written");
 		launcher_spool_remove(key);
-		refuse(l, key, false, true, &e);
+		refuse(l, key, LAUNCHER_FAULT_NODE, &e);
 	}
 	close(ctl);
 }
@@ -194,7 +196,7 @@ void launcher_order_take(struct launcher *l, const struct fields *message)
 	struct err e;
 	struct order order;
 	struct record_key key;
-	bool again;
+	enum launcher_fault fault;
 	crash_point(CRASH_order_received);
 	if (!record_key_read(message, &key, &e)) {
 		log_warning("launch message ignored: %s", e.message);
@@ -204,14 +206,14 @@ void launcher_order_take(struct launcher *l, const struct fields *message)
 		log_info("launch message ignored: this node is shutting down");
 		return;
 	}
-	if (!launcher_order_believe(l, message, time(NULL), &order, &again, &e)) {
-		refuse(l, &key, again, false, &e);
+	if (!launcher_order_believe(l, message, time(NULL), &order, &fault, &e)) {
+		refuse(l, &key, fault, &e);
 		return;
 	}
 	crash_point(CRASH_order_verified);
 	if (has_room(l, message, &order, &e))
 		launch(l, &order, &key);
 	else
-		refuse(l, &key, false, true, &e);
+		refuse(l, &key, LAUNCHER_FAULT_NODE, &e);
 	order_free(&order);
 }

@@ -82,9 +82,12 @@ void launcher_order_take(struct launcher *l, const struct fields *message);
 void launcher_order_reaped(struct launcher *l, pid_t pid);
 bool launcher_order_is_child(const struct launcher *l, const struct record_key *key);
 bool launcher_order_is_keeper(const struct launcher *l, pid_t pid);
-/* Is the order in this message to be run? False with the reason; *again where the attempt that the message names runs or ran. */
-bool launcher_order_believe(const struct launcher *l, const struct fields *message, int64_t now, struct order *order, bool *again,
-			    struct err *e);
+/* Why an order is not run: something is wrong with it; its attempt runs or ran here; it came too late, so that another order may
+ * follow; the node cannot, and should get no more. */
+enum launcher_fault { LAUNCHER_FAULT_ORDER, LAUNCHER_FAULT_AGAIN, LAUNCHER_FAULT_LATE, LAUNCHER_FAULT_NODE };
+/* Is the order in this message to be run? False with the reason. */
+bool launcher_order_believe(const struct launcher *l, const struct fields *message, int64_t now, struct order *order,
+			    enum launcher_fault *fault, struct err *e);
 
 /* launcher_control.c */
 void launcher_control_take(struct launcher *l, const char *text, size_t size);

@@ -100,13 +100,13 @@ declare
 begin
 	-- done: the tasks on one node have ended; refused: they never were. The first bad outcome of a node is the attempt's.
 	select jsonb_agg(jsonb_build_object('job_id', x.job, 'step_id', x.step, 'attempt', x.attempt, 'node_id', x.node, 'at', x.at,
-		-- Refused for want of room, or for another fault of the node: nothing was run, so it may always run elsewhere.
-		'outcome', case when x.kind = 'done' then x.outcome when coalesce(x.drain, '') <> '' then 'node_fail' else 'fail' end, 'exit', x.exit, 'signal', x.signal,
+		-- Refused as too late, or because the node cannot: nothing was run, so another order may always follow.
+		'outcome', case when x.kind = 'done' then x.outcome when x.retry = '1' then 'node_fail' else 'fail' end, 'exit', x.exit, 'signal', x.signal,
 		'cause', case x.kind when 'refused' then 'refused' else x.cause end,
 		'message', case x.kind when 'refused' then x.reason else x.message end, 'seq', x.seq))
 	into v_done
 	from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz, outcome text, exit int,
-		signal int, cause text, message text, reason text, drain text, seq int)
+		signal int, cause text, message text, reason text, retry text, seq int)
 	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node
 		and a.phase not in ('done', 'ended')
 	where x.kind in ('done', 'refused');

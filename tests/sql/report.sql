@@ -76,11 +76,11 @@ select is((select concat_ws(' ', state, attempt) from t.step(:'k' || '.a')), 'st
 -- Refused because the node is at fault: it is drained, and the step runs again though it is not to be requeued.
 select t.submit('alice', '[{"name": "a", "requeue": false}]') as f \gset
 select t.start(:'f' || '.a', '{4}') \g /dev/null
-select t.report(t.say(:'f' || '.a', 'refused', '{"reason": "disk full", "again": "0", "drain": "disk full"}')) \g /dev/null
+select t.report(t.say(:'f' || '.a', 'refused', '{"reason": "disk full", "again": "0", "retry": "1", "drain": "disk full"}')) \g /dev/null
 select is((select concat_ws(' ', state, attempt, requeues) from t.step(:'f' || '.a')), 'pending 1 1', 'nothing was run, so it may run again');
 select is((select concat_ws(' ', state, cause, message) from rota.attempt where job_id = :f), 'node_fail refused disk full', 'the attempt says why');
 select is((select concat_ws(' ', state, reason, cpus_used) from rota.node where node_id = 4), 'drain disk full 0', 'the node is drained with the reason');
-select is(t.report(t.say(:'f' || '.a', 'refused', '{"reason": "disk full", "again": "0", "drain": "disk full"}')), 0, 'told again it is no news');
+select is(t.report(t.say(:'f' || '.a', 'refused', '{"reason": "disk full", "again": "0", "retry": "1", "drain": "disk full"}')), 0, 'told again it is no news');
 select t.right('refused for want of room');
 
 -- Orders: fetched behind a position, gone when taken; one bell for each node.

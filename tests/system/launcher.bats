@@ -173,7 +173,7 @@ has_cgroup() {
 	[[ $output == *"reason=signature does not fit"* ]]
 	echo '#!/bin/true' | launch 112 expires_at=1000
 	record 112 refused
-	[[ $output == *"reason=order has expired"* ]]
+	[[ $output == *"reason=order has expired"*"again=0 retry=1 drain="* ]]
 	echo '#!/bin/true' | launch 113 node=n2 nodes=n2
 	record 113 refused
 	[[ $output == *'reason=order is for node "n2"'* ]]
@@ -683,7 +683,7 @@ lose_keepers() {
 	run drive wait 295.0.3 run
 	echo 'echo wrong' | sed '1i#!/bin/sh' | launch 295 attempt=2
 	run drive wait 295.0.2 refused
-	[[ $output == *"reason=order is for an old attempt, attempt 3 was ordered here again=0 drain="* ]]
+	[[ $output == *"reason=order is for an old attempt, attempt 3 was ordered here again=0 retry=0 drain="* ]]
 	[ ! -e "$DIR/work/295.out" ] || [ ! -s "$DIR/work/295.out" ]
 	drive send op=control job=295 step=0 attempt=2 action=kill cause=cancelled
 	run drive wait 295.0.2 late
@@ -706,7 +706,7 @@ lose_keepers() {
 	drive grow 900000
 	echo '#!/bin/true' | launch 406
 	record 406 refused
-	[[ $output == *"reason=the journal has reached its limit of 1 MiB again=0 drain=the journal has reached its limit"* ]]
+	[[ $output == *"reason=the journal has reached its limit of 1 MiB again=0 retry=1 drain=the journal has reached its limit"* ]]
 	run drive wait 406.0.1 refused
 	position=$(sed -n 's/position=//p' <<<"$output")
 	drive send op=truncate "position=$position"

@@ -122,10 +122,12 @@ static void judge(struct fields *message, const char *reason)
 {
 	struct err e;
 	struct order order;
-	bool again, believed = launcher_order_believe(&launcher, message, NOW, &order, &again, &e);
+	enum launcher_fault fault;
+	bool believed = launcher_order_believe(&launcher, message, NOW, &order, &fault, &e);
 	assert_int_equal(believed, reason == NULL);
 	if (reason)
 		assert_non_null(strstr(e.message, reason));
+	assert_int_equal(!believed && fault == LAUNCHER_FAULT_LATE, reason && strstr(reason, "expired"));
 	if (believed)
 		order_free(&order);
 	fields_free(message);
@@ -202,13 +204,13 @@ static void test_used_and_forged(void **state)
 	const struct record_key key = {812, 1, 1};
 	struct err e;
 	struct order order;
-	bool again;
+	enum launcher_fault fault;
 	char *text = text_of(&good), *altered = xstrdup(text);
 	*strstr(altered, "/w") = '|';
 	for (int used = 0; used <= 1; used++) {
 		struct fields *message = message_of(altered, text, 812);
-		assert_false(launcher_order_believe(&launcher, message, NOW, &order, &again, &e));
-		assert_int_equal(again, used);
+		assert_false(launcher_order_believe(&launcher, message, NOW, &order, &fault, &e));
+		assert_int_equal(fault, used ? LAUNCHER_FAULT_AGAIN : LAUNCHER_FAULT_ORDER);
 		fields_free(message);
 		used_add(launcher.used, &key, NOW + 100, NOW);
 	}
