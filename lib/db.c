@@ -286,13 +286,13 @@ static void db_answer_oldest(struct db *db)
 		err_set(&e, "the database gave no answer");
 	else if (!good)
 		result_error(call->result, &e);
-	/* The database was upgraded, and what is prepared fits no more; or this server is not the primary any more. */
-	if (db->state == DB_UP && (strcmp(e.code, "0A000") == 0 || strcmp(e.code, "25006") == 0)) {
+	bool demoted = strcmp(e.code, "25006") == 0; /* this server cannot be written to any more: as if there were none */
+	if (demoted)
+		strcpy(e.code, "08003");
+	if (db->state == DB_UP && (demoted || strcmp(e.code, "0A000") == 0)) { /* 0A000: upgraded, what is prepared fits no more */
 		db->state = DB_BROKEN;
 		event_active(db->deferred, 0, 0);
 	}
-	if (good && call->function)
-		crash_call(call->function, "after");
 	call->answer(db, good ? call->result : NULL, &e, call->arg);
 	sent_free(call);
 }

@@ -61,7 +61,7 @@ struct db_param {
 };
 
 /* The answer: `result` is lent for the length of the call back and NULL on failure, where `e` tells (SQLSTATE in e->code;
- * "08006" when the connection was lost: the outcome is then unknown; "08003" when there was none: nothing was sent). It never
+ * "08006" when the connection was lost: the outcome is then unknown; "08003" when there was none, or none to a server that can be written to: nothing was done). It never
  * comes before db_call has returned; with a result, the transaction is committed. */
 typedef void db_answer(struct db *db, PGresult *result, const struct err *e, void *arg);
 

@@ -26,7 +26,7 @@ teardown() {
 	[ -z "${STREAM:-}" ] || kill "$STREAM" 2>/dev/null || true
 	wait
 	if [ -s "$ROTA_TEST_DIR/standby/postmaster.pid" ]; then
-		"${run_as[@]}" "$(pg_config --bindir)/pg_ctl" -D "$ROTA_TEST_DIR/standby" -m immediate -w stop >/dev/null
+		standby -m immediate stop
 	fi
 	instance_down
 }
@@ -230,6 +230,27 @@ logged() {
 	all_is_right
 }
 
+@test "a server that cannot be written to any more is left, and found again when it can" {
+	stream_start 1
+	goes_on
+	before=$(term)
+	sql "alter system set default_transaction_read_only = on"
+	sql "select pg_reload_conf()"
+	silent() { [ -z "$(leader)" ]; }
+	eventually 20 silent
+	sql "alter system reset default_transaction_read_only"
+	sql "select pg_reload_conf()"
+	goes_on
+	[ "$(term)" -gt "$before" ]
+	stream_stop
+	all_is_right
+}
+
+# standby start|stop|promote: the second server.
+standby() {
+	(cd / && "${run_as[@]}" "$(pg_config --bindir)/pg_ctl" -D "$ROTA_TEST_DIR/standby" -l "$ROTA_TEST_DIR/standby/log" -w "$@" >/dev/null 3>&-)
+}
+
 # A second server, which follows the instance's own one and confirms each commit.
 standby_start() {
 	local bin data=$ROTA_TEST_DIR/standby
@@ -241,7 +262,7 @@ standby_start() {
 	sql "select pg_reload_conf()"
 	(cd / && "${run_as[@]}" "$bin/pg_basebackup" -D "$data" -R -c fast -d "host=$ROTA_HOME/run user=postgres application_name=b")
 	printf "unix_socket_directories = '%s'\ncluster_name = 'b'\n" "$ROTA_TEST_DIR/b" | "${run_as[@]}" tee -a "$data/postgresql.conf" >/dev/null
-	(cd / && "${run_as[@]}" "$bin/pg_ctl" -D "$data" -l "$data/log" -w start >/dev/null 3>&-)
+	standby start
 	sql "alter system set synchronous_standby_names = 'b'"
 	sql "select pg_reload_conf()"
 	eventually 20 in_step
@@ -262,10 +283,17 @@ in_step() {
 	manager 2
 	stream_start 2
 	goes_on
+	# Without the standby nothing is committed; that is no reason for another leader, and with it all goes on.
+	before=$(term)
+	standby stop
+	sleep 5
+	standby start
+	goes_on
+	[ "$(term)" = "$before" ]
 	before=$(sql "select count(*) from rota.job")
 	kill -9 "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
 	sleep 1
-	"${run_as[@]}" "$(pg_config --bindir)/pg_ctl" -D "$ROTA_TEST_DIR/standby" -w promote >/dev/null
+	standby promote
 	goes_on
 	[ "$(sql "select cluster_name from (select current_setting('cluster_name') as cluster_name) x")" = b ]
 	[ "$(rota sql -Atc 'select count(*) > 0 from rota.job')" = t ]
