@@ -1,5 +1,6 @@
 -- Expected outages: when nodes are not to be used, what is known of them, and what happens when one begins. The leader reads
--- them for each pass, so that no step starts whose time limit reaches into one; its tick does what is due.
+-- them for each pass, so that no step starts whose time limit reaches into one; the commit looks once more; the tick does what
+-- is due.
 
 create view api.reservation_time as
 select x.reservation_id, x.starts_at, x.ends_at, row_number() over w = 1 as next, x.recurs is not null and lead(x.starts_at) over w is null as last
@@ -24,20 +25,30 @@ window w as (partition by x.reservation_id order by x.starts_at);
 comment on view api.reservation_time is
 	'The times of reservations that are not over: next, the first of each; last, the one of a recurring one behind which is not looked any further.';
 
-create view api.node_warning as
-select n.node_id, n.kind, n.at as starts_at, null::timestamptz as ends_at, n.reason, n.actor, null::int as reservation_id, true as next,
-	case n.kind when 'drain' then format('drain at %s', to_char(n.at, 'YYYY-MM-DD HH24:MI'))
-		else 'failing' || coalesce(', expected ' || to_char(n.at, 'YYYY-MM-DD HH24:MI'), '') end || format(' (%s)', n.reason) as words
+create view api.outage as
+select n.node_id, n.kind, n.at as starts_at, null::timestamptz as ends_at, n.reason, n.actor, null::int as reservation_id, true as next, true as last,
+	format('drain at %s (%s)', to_char(n.at, 'YYYY-MM-DD HH24:MI'), n.reason) as words
 from rota.node_notice n
+where n.kind = 'drain'
 union all
-select rn.node_id, 'maintenance', t.starts_at, t.ends_at, r.reason, r.created_by, r.reservation_id, t.next,
+select rn.node_id, 'maintenance', t.starts_at, t.ends_at, r.reason, r.created_by, r.reservation_id, t.next, t.last,
 	format('maintenance "%s", %s to %s', r.name, to_char(t.starts_at, 'YYYY-MM-DD HH24:MI'), to_char(t.ends_at, 'YYYY-MM-DD HH24:MI'))
 		|| coalesce(format(' (%s)', r.reason), '')
 from rota.reservation r
 join api.reservation_time t on t.reservation_id = r.reservation_id
-join rota.reservation_node rn on rn.reservation_id = r.reservation_id
+join rota.reservation_node rn on rn.reservation_id = r.reservation_id;
+comment on view api.outage is 'When nodes are not to be used: kind drain (planned, for good) or maintenance; next: the first of a reservation; last: behind it is not looked any further.';
+
+create view api.node_warning as
+select o.node_id, o.kind, o.starts_at, o.ends_at, o.reason, o.actor, o.next, o.reservation_id, o.words
+from api.outage o
 union all
-select n.node_id, s.kind, n.reason_at, null, n.reason, n.reason_by, null, true, s.kind || coalesce(format(' (%s)', n.reason), '')
+select n.node_id, n.kind, n.at, null, n.reason, n.actor, true, null,
+	'failing' || coalesce(', expected ' || to_char(n.at, 'YYYY-MM-DD HH24:MI'), '') || format(' (%s)', n.reason)
+from rota.node_notice n
+where n.kind = 'failing'
+union all
+select n.node_id, s.kind, n.reason_at, null, n.reason, n.reason_by, true, null, s.kind || coalesce(format(' (%s)', n.reason), '')
 from rota.node n
 cross join lateral (select case n.state when 'drain' then 'drained' else n.state end as kind) s
 where n.state in ('down', 'drain', 'invalid');
@@ -49,16 +60,36 @@ language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select coalesce(w.reservation_id, 0), array_agg(w.node_id order by w.node_id), extract(epoch from w.starts_at)::double precision,
-		case when t.last is false then extract(epoch from w.ends_at)::double precision end, w.words
-	from api.node_warning w
-	left join api.reservation_time t on t.reservation_id = w.reservation_id and t.starts_at = w.starts_at
-	where w.kind in ('maintenance', 'drain')
-	group by w.reservation_id, w.starts_at, w.ends_at, t.last, w.words
+	select coalesce(o.reservation_id, 0), array_agg(o.node_id order by o.node_id), extract(epoch from o.starts_at)::double precision,
+		case when not o.last then extract(epoch from o.ends_at)::double precision end, o.words
+	from api.outage o
+	group by o.reservation_id, o.starts_at, o.ends_at, o.last, o.words
 	order by 3, 1;
 end $$;
 comment on function api.schedule_outages() is
 	'When nodes are not to be used (epoch seconds; to_at null: for good, or as far as is looked); reservation 0: the deadline of a drain. The steps that a reservation lets in name it in schedule_pending.admitted.';
+
+create function api.outage_check(p_starts jsonb) returns void
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_met record;
+begin
+	-- What the leader read may be a pass old, and a prolog takes its time: a minute counts for nothing.
+	select v.job, v.step, n.name, o.words into v_met
+	from jsonb_to_recordset(p_starts) as v (job bigint, step int, time_limit_s bigint, nodes int[])
+	join api.outage o on o.node_id = any (v.nodes)
+	join node n on n.node_id = o.node_id
+	join job j on j.job_id = v.job
+	left join reservation r on r.reservation_id = o.reservation_id
+	where (v.time_limit_s = 0 or now() + make_interval(secs => v.time_limit_s - 60) > o.starts_at) and coalesce(o.ends_at > now() + interval '1 minute', true)
+		and not coalesce(j.user_name = any (r.users) or j.account = any (r.accounts), false)
+	limit 1;
+	if found then
+		raise exception '% would run into % on node "%"', api.step_label(v_met.job, v_met.step), v_met.words, v_met.name
+			using errcode = '40001', hint = 'Read again and decide anew.';
+	end if;
+end $$;
+comment on function api.outage_check(jsonb) is 'Fail with 40001 where starts, as schedule_commit takes them, would run into an outage that the leader had not heard of when it decided. Internal.';
 
 create function api.outage_attempts() returns table (job_id bigint, step_id int, attempt int, node_id int)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -81,7 +112,7 @@ begin
 end $$;
 comment on function api.outage_attempts() is 'Attempts that run where an outage has begun that ends what runs, and nobody has asked for their end yet. Internal.';
 
-create function api.outage_begin(p_jobs bigint[]) returns void
+create function api.outage_begin(p_jobs bigint[], p_nodes int[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_one record;
@@ -98,12 +129,12 @@ begin
 		perform api.attempt_order('kill', v_one.job_id, v_one.step_id, '{"cause": "maintenance"}');
 		notify rota_event;
 	end loop;
-	-- A notice stays as long as it has something to end: what came since the jobs were locked is for the next tick, which its
-	-- coming has rung for.
+	-- A notice stays as long as it has something to end: what came since the jobs and nodes were locked is for the next tick, which
+	-- its coming has rung for.
 	for v_one in
 		with due as (
 			delete from node_notice n
-			where n.kind = 'drain' and n.at <= now() and not exists (select from api.outage_attempts() o where o.node_id = n.node_id)
+			where n.node_id = any (p_nodes) and n.kind = 'drain' and n.at <= now() and not exists (select from api.outage_attempts() o where o.node_id = n.node_id)
 			returning n.node_id, n.actor, n.reason
 		)
 		select * from due d order by d.node_id
@@ -111,8 +142,8 @@ begin
 		perform api.node_state_set(v_one.node_id, 'drain', v_one.actor, v_one.reason);
 	end loop;
 end $$;
-comment on function api.outage_begin(bigint[]) is
-	'What is due: nodes whose deadline has come are drained; what still runs there, or in a maintenance that has begun, is ended where that was asked for, as far as its job is locked (p_jobs). Internal.';
+comment on function api.outage_begin(bigint[], int[]) is
+	'What is due: nodes whose deadline has come are drained; what still runs there, or in a maintenance that has begun, is ended where that was asked for, as far as its job (p_jobs) and the node (p_nodes) are locked. Internal.';
 
 create function api.outage_next() returns timestamptz
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -156,7 +187,7 @@ begin
 	join job j on j.job_id = s.job_id
 	join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null
 	cross join lateral (select coalesce(t.started_at, t.ordered_at) + make_interval(secs => t.suspended_s) as began) b
-	join api.node_warning w on w.node_id = any (t.node_ids) and w.kind in ('maintenance', 'drain') and w.starts_at > now()
+	join api.outage w on w.node_id = any (t.node_ids) and w.starts_at > now()
 	join node n on n.node_id = w.node_id
 	left join reservation r on r.reservation_id = w.reservation_id
 	where s.job_id = p_job and s.request_id = p_request

@@ -46,6 +46,7 @@ begin
 	-- Of the decision, from here on, only what began.
 	select jsonb_object_agg((b ->> 'job_id') || '.' || (b ->> 'step_id'), null) into v_keys from jsonb_array_elements(v_began) b;
 	select jsonb_agg(v) into v_starts from jsonb_array_elements(p_starts) v where v_keys ? ((v ->> 'job') || '.' || (v ->> 'step'));
+	perform api.outage_check(v_starts);
 	if exists (
 		select from jsonb_to_recordset(v_began) as b (job_id bigint, step_id int)
 		join step_request r on r.job_id = b.job_id and r.step_id = b.step_id and r.with_set is not null
@@ -144,6 +145,7 @@ language plpgsql security definer set lock_timeout = '5s' set search_path = rota
 declare
 	v_due bigint[];
 	v_ending bigint[];
+	v_drained int[];
 	v_one record;
 	v_next timestamptz;
 begin
@@ -156,7 +158,14 @@ begin
 		select s.job_id from step s where s.resume_wanted and s.state = 'suspended'
 		union
 		select unnest(v_ending)));
-	perform api.outage_begin(v_ending);
+	v_drained := array(select n.node_id from node_notice n where n.kind = 'drain' and n.at <= now());
+	perform api.node_lock(array(
+		select unnest(v_drained)
+		union
+		select a.node_id
+		from step s join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.ended_at is null
+		where s.resume_wanted and s.state = 'suspended'));
+	perform api.outage_begin(v_ending, v_drained);
 	-- Deadlines: a step that waits past the moment from which it could still end in time will not start any more.
 	select array_agg(distinct s.job_id) into v_due
 	from step s

@@ -135,14 +135,14 @@ select is(t.outages(), null, 'it is no outage');
 select matches(api.node_list(0, 'root', '{"names": ["n4"]}') -> 'nodes' -> 0 ->> 'notice', '^failing, expected [0-9: -]+ \(ECC errors\)$', 'rota nodes tells');
 select is(t.admin('node', 'change', 'n4', '{"failing": "more ECC errors"}'), 'true', 'another reason');
 select is((select reason || ' ' || (at is not null) from rota.node_notice), 'more ECC errors true', 'the same time');
+select t.submit('alice', '[{"name": "a", "time_limit_s": 3600, "nodes_min": 2}]') as j \gset
+select t.start(:'j' || '.a', '{3,4}'), t.run(:'j' || '.a') \g /dev/null
 select t.admin('reservation', 'create', 'weekly', '{"start": "now-10minutes", "duration": "60", "nodes": "n4", "recurs": "weekly", "reason": "tests"}') \g /dev/null
 select matches(api.node_list(0, 'root', '{"names": ["n4"]}') -> 'nodes' -> 0 ->> 'notice', '^maintenance "weekly", [0-9: -]+ to [0-9: -]+ \(tests\); failing', 'both');
 select is(api.node_list(0, 'root', '{"names": ["n4"]}') -> 'nodes' -> 0 ->> 'state', 'up', 'the node keeps its state');
 select is(t.tick(), 50::double precision, 'the leader wakes when a maintenance ends');
 
 -- A job and its nodes.
-select t.submit('alice', '[{"name": "a", "time_limit_s": 3600, "nodes_min": 2}]') as j \gset
-select t.start(:'j' || '.a', '{3,4}'), t.run(:'j' || '.a') \g /dev/null
 create function t.warnings(p_job bigint) returns text language sql as $$
 	select string_agg((w ->> 'node') || ' ' || (w ->> 'kind'), ', ' order by nr)
 	from jsonb_array_elements(api.job_show(t.uid('alice'), 'alice', t.request(p_job::text)) -> 'jobs' -> 0 -> 'steps' -> 0 -> 'warnings') with ordinality x (w, nr);
@@ -179,12 +179,20 @@ select is(t.modify('olga', :k, 2400), 'ok', 'what is let in');
 update rota.reservation set users = '{}' where name = 'soon';
 
 -- It begins. What runs goes on, unless it is to be ended; then it runs again later, where it may.
-update rota.reservation set starts_at = now() where name = 'soon';
-select t.tick() \g /dev/null
-select is(t.orders(:'k' || '.a'), null, 'what runs goes on');
 select t.submit('bob', '[{"name": "a", "time_limit_s": 600}]') as b \gset
 select t.submit('alice', '[{"name": "a", "time_limit_s": 600, "requeue": false}]') as m \gset
 select t.start(:'b' || '.a', '{3}'), t.run(:'b' || '.a'), t.start(:'m' || '.a', '{3}'), t.run(:'m' || '.a') \g /dev/null
+update rota.reservation set starts_at = now() where name = 'soon';
+select t.tick() \g /dev/null
+select is(t.orders(:'k' || '.a'), null, 'what runs goes on');
+select t.submit('alice', '[{"name": "a", "time_limit_s": 600}, {"name": "b", "time_limit_s": 0}]') as late \gset
+select throws_ok(format('select t.start(%L, %L)', :'late' || '.a', '{3}'), '40001', null, 'the commit refuses what the leader decided without knowing');
+select is(t.start(:'late' || '.a', '{1}'), 1, 'elsewhere it starts');
+select t.admin('reservation', 'create', 'tomorrow', '{"start": "now+1days", "duration": "60", "nodes": "n1", "accounts": "physics"}') \g /dev/null
+select throws_ok(format('select t.start(%L, %L)', :'late' || '.b', '{1}'), '40001', null, 'without a limit, any time');
+update rota.job set account = 'physics' where job_id = :late;
+select is(t.start(:'late' || '.b', '{1}'), 1, 'unless it is let in');
+select api.job_cancel(0, 'root', t.request(:'late')) \g /dev/null
 update rota.reservation set end_steps = true, users = '{bob}' where name = 'soon';
 select t.tick() \g /dev/null
 select is(t.orders(:'k' || '.a'), 'kill@n3', 'what is to be ended is told');
