@@ -98,7 +98,7 @@ class Load(threading.Thread):
         with self.lock:
             self.unanswered[key] = kind
         gates = [conf] if conf else [self.instance.conf, self.instance.second_conf]
-        patience = self.random.uniform(0.002, 0.05) if self.kill_clients and self.random.random() < 0.15 else 60
+        patience = self.random.uniform(0.002, 0.04) if self.kill_clients and self.random.random() < 0.7 else 60
         until = time.monotonic() + 300
         while time.monotonic() < until:
             conf = self.random.choice(gates)
