@@ -2,8 +2,8 @@
  * one loop reads the tables to write and one to parse.
  *
  * Called by the translator (specs), the signer (orders), and the launcher, for which an order is input from an enemy until its
- * signature is checked, and suspicious after. What always holds: an order that parsed has every field, in the table's order,
- * each within its bounds, and no other; so one content has one text. */
+ * signature is checked, and suspicious after. What always holds: an order that parsed has every field (but marks, which are there or
+ * not), in the table's order, each within its bounds, and no other; so one content has one text. */
 #include "lib/order.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { KIND_INT, KIND_INT64, KIND_ID, KIND_BOOL, KIND_TEXT };
+enum kind { KIND_INT, KIND_INT64, KIND_ID, KIND_BOOL, KIND_MARK, KIND_TEXT };
 
 struct order_field {
 	const char *name;
@@ -133,6 +133,11 @@ static bool is_shell(const char *text)
 	{                                                                                                                        \
 #member, KIND_BOOL, offsetof(struct type, member), 0, 1, NULL, NULL                                              \
 	}
+/* A bool whose field is there only where it is true; only at the end of a table. */
+#define MARK(type, member)                                                                                                       \
+	{                                                                                                                        \
+#member, KIND_MARK, offsetof(struct type, member), 1, 1, NULL, NULL                                              \
+	}
 #define TEXT(type, member, check, what)                                                                                          \
 	{                                                                                                                        \
 #member, KIND_TEXT, offsetof(struct type, member), 0, 0, check, what                                             \
@@ -161,6 +166,7 @@ static const struct order_field spec_table[] = {
 	TEXT(order_spec, rlimits, is_rlimits, "name=number pairs"),
 	INT(order_spec, submit_ntasks, 0, INT_MAX),
 	INT(order_spec, cpus_per_task, 1, INT_MAX),
+	MARK(order_spec, fence),
 };
 
 static const struct order_field order_table[] = {
@@ -217,6 +223,7 @@ static bool member_read(const struct order_field *field, const struct fields *f,
 		*(uint32_t *)member = (uint32_t)n;
 		break;
 	case KIND_BOOL:
+	case KIND_MARK:
 		*(bool *)member = n == 1;
 		break;
 	default:
@@ -229,9 +236,14 @@ static bool member_read(const struct order_field *field, const struct fields *f,
 static bool table_read(const struct order_field *table, int count, const struct fields *f, void *object, struct err *e)
 {
 	for (int i = 0; i < count; i++) {
+		if (i >= fields_count(f) && table[i].kind == KIND_MARK)
+			return true;
 		if (i >= fields_count(f))
 			return err_set(e, "field \"%s\" is missing", table[i].name);
-		if (strcmp(fields_name(f, i), table[i].name) != 0)
+		bool here = strcmp(fields_name(f, i), table[i].name) == 0;
+		if (!here && table[i].kind == KIND_MARK)
+			return err_set(e, "unknown field \"%s\"", fields_name(f, i));
+		if (!here)
 			return err_set(e, "field \"%s\" stands where \"%s\" belongs", fields_name(f, i), table[i].name);
 		if (!member_read(&table[i], f, object, e))
 			return false;
@@ -241,7 +253,7 @@ static bool table_read(const struct order_field *table, int count, const struct 
 
 static bool table_end(const struct fields *f, int count, struct err *e)
 {
-	return fields_count(f) == count || err_set(e, "unknown field \"%s\"", fields_name(f, count));
+	return fields_count(f) <= count || err_set(e, "unknown field \"%s\"", fields_name(f, count));
 }
 
 static void table_write(const struct order_field *table, int count, struct fields *f, const void *object)
@@ -257,6 +269,10 @@ static void table_write(const struct order_field *table, int count, struct field
 			break;
 		case KIND_BOOL:
 			fields_add_int(f, table[i].name, *(const bool *)member);
+			break;
+		case KIND_MARK:
+			if (*(const bool *)member)
+				fields_add_int(f, table[i].name, 1);
 			break;
 		case KIND_INT64:
 			fields_add_int(f, table[i].name, *(const int64_t *)member);

@@ -2,8 +2,9 @@
  * every hour api.range_ensure makes the table ranges ahead of need.
  *
  * nodemgrd's main opens it. What always holds: nothing is decided here, so any number of node managers may run and none needs to
- * know of the others; one look is under way at a time. Nobody is judged before the database has been there for one lease: while
- * it was away it could not hear anybody, and within one lease every node that lives renews its own. */
+ * know of the others; one look is under way at a time. Leases are times of the database's clock, so nobody is judged for longer than
+ * that clock has been seen to run as steadily as ours: since this connection was made (while the database was away it could not hear
+ * anybody, and within one lease every node that lives renews its own), and since it was last set forward. */
 #include "nodemgr/judge.h"
 
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "lib/log.h"
 
 enum { JUDGE_RANGES = 3600, JUDGE_HEARTBEAT = 10 }; /* seconds between calls of range_ensure, and between registrations */
+enum { JUDGE_JUMP = 1000000 }; /* microseconds by which the database's clock may be ahead of what we expect */
 
 struct judge {
 	char *name;
@@ -23,16 +25,18 @@ struct judge {
 	struct db_watcher watcher;
 	struct event *look, *ranges, *heartbeat;
 	bool looking;
-	int lease;
-	time_t up_since; /* by the monotonic clock */
+	int64_t asked_at;	/* when the look under way was sent; this and the next two by our clock */
+	int64_t watched_since;	/* since when the database's clock runs steadily; 0 = it was not read yet */
+	int64_t read_at, clock; /* when it was last read, at the earliest, and what it said */
 };
 
-static time_t seconds_now(void)
+/* Microseconds of a clock that nobody sets. */
+static int64_t now_usec(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 /* A column of the answer, "" for null. */
@@ -41,6 +45,24 @@ static const char *text_of(const PGresult *result, int row, const char *column)
 	int field = PQfnumber(result, column);
 
 	return field < 0 ? "" : PQgetvalue(result, row, field);
+}
+
+/* What the database's clock may show at most just now; beyond it has been set forward. */
+static int64_t clock_latest(const struct judge *judge)
+{
+	return judge->clock + (now_usec() - judge->read_at) + JUDGE_JUMP;
+}
+
+static void clock_read(struct judge *judge, int64_t clock, int64_t sent)
+{
+	bool jumped = judge->watched_since > 0 && clock > clock_latest(judge);
+
+	if (jumped)
+		log_warning("the database's clock was set forward; nodes are judged by what they do from now on");
+	if (jumped || judge->watched_since == 0)
+		judge->watched_since = now_usec();
+	judge->clock = clock;
+	judge->read_at = sent;
 }
 
 static void judged(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -56,6 +78,10 @@ static void judged(struct db *db, PGresult *result, const struct err *e, void *a
 	for (int i = 0; i < PQntuples(result); i++) {
 		const char *reason = text_of(result, i, "reason");
 
+		if (i == 0)
+			clock_read(judge, strtoll(text_of(result, i, "clock"), NULL, 10), judge->asked_at);
+		if (!*text_of(result, i, "node"))
+			continue;
 		log_info("node %s: %s, was %s%s%s", text_of(result, i, "node"), text_of(result, i, "to_state"),
 			 text_of(result, i, "from_state"), *reason ? ": " : "", reason);
 	}
@@ -64,13 +90,18 @@ static void judged(struct db *db, PGresult *result, const struct err *e, void *a
 static void judge_look(evutil_socket_t fd, short what, void *arg)
 {
 	struct judge *judge = arg;
+	char latest[24], watched[16];
 
 	(void)fd;
 	(void)what;
-	if (judge->looking || !db_is_up(judge->db) || seconds_now() - judge->up_since <= judge->lease)
+	if (judge->looking || !db_is_up(judge->db))
 		return;
 	judge->looking = true;
-	db_call(judge->db, API_node_judge, NULL, 0, judged, judge);
+	judge->asked_at = now_usec();
+	snprintf(latest, sizeof latest, "%lld", (long long)clock_latest(judge));
+	snprintf(watched, sizeof watched, "%d", (int)((judge->asked_at - judge->watched_since) / 1000000));
+	db_call(judge->db, API_node_judge, (struct db_param[]){{judge->watched_since > 0 ? latest : NULL, -1}, {watched, -1}}, 2,
+		judged, judge);
 }
 
 static void said(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -113,7 +144,7 @@ static void database_up(struct db *db, void *arg)
 
 	(void)db;
 	log_info("connected to the database");
-	judge->up_since = seconds_now();
+	judge->watched_since = 0;
 	judge_register(-1, 0, arg);
 	judge_ranges(-1, 0, arg);
 }
@@ -149,7 +180,6 @@ struct judge *judge_open(struct event_base *base, const struct conf *conf, const
 	char *conninfo = db_conninfo(conf, "rota_nodemgr", "nodemgrd");
 
 	judge->name = xstrdup(name);
-	judge->lease = conf->node_lease;
 	judge->watcher = (struct db_watcher){.up = database_up, .down = database_down, .bell = database_bell, .arg = judge};
 	judge->db = db_open(base, conninfo, API_NODEMGR, channels, &judge->watcher);
 	judge->look = judge_every(base, conf->nodemgr_period, judge_look, judge);

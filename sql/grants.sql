@@ -52,7 +52,7 @@ grant execute on function
 	api.daemon_register(text, text, int, text)
 to rota_node;
 grant execute on function
-	api.node_judge(),
+	api.node_judge(bigint, int),
 	api.range_ensure(),
 	api.daemon_register(text, text, int, text)
 to rota_nodemgr;

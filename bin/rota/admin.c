@@ -14,11 +14,12 @@ enum { ADMIN_CONNINFO = 256 };
 
 static const char *const OBJECTS[] = {"partition", "node",    "account",     "user", "qos",
 				      "license",   "setting", "reservation", "db",   NULL};
-static const char *const ACTIONS[] = {"create", "change", "delete", "drain", "resume", NULL};
+static const char *const ACTIONS[] = {"create", "change", "delete", "drain", "resume", "dead", NULL};
 
 /* For help and completion; other --KEY=VALUE are the object's own. */
 const struct verb_option admin_options[] = {
-	{256 + 1, "reason", "TEXT", "why a node is drained, or kept free; shown to everybody whom it keeps waiting"},
+	{256 + 1, "reason", "TEXT",
+	 "why a node is drained, or kept free, shown to everybody whom it keeps waiting; how you know that it is dead"},
 	{256 + 2, "deadline", "WHEN", "drain: until then, what ends before may start; then drained"},
 	{ADMIN_CONNINFO, "conninfo", "TEXT", "for db upgrade: the database, as a libpq connection string of a superuser"},
 	VERB_OPTION_JSON,
@@ -147,6 +148,7 @@ static bool change(const struct admin_line *line, const char *object, const char
 		       : !strcmp(action, "change") ? "changed"
 		       : !strcmp(action, "delete") ? "deleted"
 		       : !strcmp(action, "drain")  ? (json_object_get(line->values, "deadline") ? "to be drained" : "draining")
+		       : !strcmp(action, "dead")   ? "declared dead"
 						   : "resumed");
 	json_decref(answer);
 	return true;
@@ -154,9 +156,11 @@ static bool change(const struct admin_line *line, const char *object, const char
 
 static int changes(const struct verb *verb, const struct admin_line *line, const char *object, const char *action)
 {
-	if (strcmp(object, "node") && (!strcmp(action, "drain") || !strcmp(action, "resume")))
-		verb_misuse(verb, "only nodes can be %s", !strcmp(action, "drain") ? "drained" : "resumed");
-	if (!strcmp(action, "drain") && !json_object_get(line->values, "reason"))
+	bool drain = !strcmp(action, "drain"), dead = !strcmp(action, "dead");
+
+	if (strcmp(object, "node") && (drain || dead || !strcmp(action, "resume")))
+		verb_misuse(verb, "only nodes can be %s", drain ? "drained" : dead ? "declared dead" : "resumed");
+	if ((drain || dead) && !json_object_get(line->values, "reason"))
 		verb_misuse(verb, "say why: --reason=TEXT");
 	return change(line, object, action, line->operands[2]) ? EXIT_OK : call_status();
 }

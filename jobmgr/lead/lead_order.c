@@ -39,6 +39,7 @@ struct start {
 	int step_id, attempt, array_index; /* array_index -1: no element */
 	const char *nodes, *failing, *label;
 	int task_count;
+	bool fence; /* as the order will say */
 };
 
 static int compare_vouched(const void *a, const void *b)
@@ -177,6 +178,18 @@ static const char *start_nodes(const struct maker *m, const struct schedule_star
 	return list;
 }
 
+/* Whether the node is to end it with its lease; a spec that cannot be read is the launcher's to refuse. */
+static bool spec_fence(const char *spec)
+{
+	struct order_spec parsed;
+	struct fields *owner;
+	struct err e;
+	bool fence = order_spec_parse(spec, strlen(spec), &parsed, &owner, &e) && parsed.fence;
+
+	fields_free(owner);
+	return fence;
+}
+
 static bool start_fill(const struct maker *m, const struct schedule_start *decided, struct start *s)
 {
 	*s = (struct start){.decided = decided, .key = &m->rows->keys[decided->pending], .launch = start_launch(m, decided)};
@@ -191,6 +204,7 @@ static bool start_fill(const struct maker *m, const struct schedule_start *decid
 		if (!s->launch->array_indices || !lead_array_index(s->launch->array_indices, decided->position, &s->array_index))
 			return false;
 	}
+	s->fence = spec_fence(s->launch->spec);
 	s->nodes = start_nodes(m, decided, false);
 	s->failing = start_nodes(m, decided, true);
 	s->label = start_label(m, s);
@@ -305,11 +319,12 @@ static void commit_add(struct maker *m, struct lead_commit *commit, const struct
 		first_task += share->tasks;
 	}
 	json_array_append_new(commit->starts,
-			      json_pack("{s:I, s:i, s:i, s:i, s:o, s:o, s:I, s:o, s:o}", "job", (json_int_t)decided->job, "step",
-					s->step_id, "request", s->key->request_id, "attempt", s->attempt, "array_index",
+			      json_pack("{s:I, s:i, s:i, s:i, s:o, s:o, s:I, s:b, s:o, s:o}", "job", (json_int_t)decided->job,
+					"step", s->step_id, "request", s->key->request_id, "attempt", s->attempt, "array_index",
 					s->array_index >= 0 ? json_integer(s->array_index) : json_null(), "position",
 					decided->position >= 0 ? json_integer(decided->position) : json_null(), "time_limit_s",
-					(json_int_t)decided->time_limit_s, "nodes", nodes, "allocations", allocations));
+					(json_int_t)decided->time_limit_s, "fence", s->fence, "nodes", nodes, "allocations",
+					allocations));
 }
 
 /* How many starts from `first` on belong together: a `with` set, or one. */

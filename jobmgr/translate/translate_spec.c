@@ -35,6 +35,13 @@ static const char *text(const struct translation *t, const struct translate_step
 	return value ? value : "";
 }
 
+/* What may run again must not run twice, so it ends with the lease of its node, unless the user says otherwise. */
+static bool is_fenced(const struct translation *t, const struct translate_step *s)
+{
+	const char *said = text(t, s, OPTION_ID_NODE_LOSS);
+	return *said ? strcmp(said, "fence") == 0 : !json_is_false(translate_value(t, s, OPTION_ID_REQUEUE));
+}
+
 json_t *translate_spec(struct translation *t, const struct translate_step *s, const struct order_spec *base, const char *job_name,
 		       const char *account)
 {
@@ -62,6 +69,7 @@ json_t *translate_spec(struct translation *t, const struct translate_step *s, co
 	spec.group = text(t, s, OPTION_ID_GROUP);
 	spec.submit_ntasks = (int)translate_number(t, s, OPTION_ID_NTASKS, 0);
 	spec.cpus_per_task = (int)s->cpus_per_task;
+	spec.fence = is_fenced(t, s);
 	struct fields *fields = order_spec_write(&spec);
 	json_t *value = json_string(fields_text(fields, NULL));
 	if (!value)

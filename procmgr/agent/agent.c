@@ -33,10 +33,35 @@ static void introduce(struct agent *a)
 	free(pid);
 }
 
+/* A question about the lease, with the time at which it was sent. */
+struct asked {
+	struct agent *agent;
+	int64_t sent;
+};
+
+static struct asked *asked_now(struct agent *a)
+{
+	struct asked *asked = xmalloc(sizeof *asked);
+	*asked = (struct asked){a, record_now()};
+	return asked;
+}
+
+/* Take the answer's context apart. */
+static struct agent *asked_take(void *arg, int64_t *sent)
+{
+	struct asked *asked = arg;
+	struct agent *a = asked->agent;
+	*sent = asked->sent;
+	free(asked);
+	return a;
+}
+
 /* node_register has answered: the nodes that the database knows. */
 static void registered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
-	struct agent *a = arg;
+	int64_t sent;
+	struct agent *a = asked_take(arg, &sent);
+	a->registering = false;
 	if (!result) {
 		log_warning("could not register node \"%s\": %s", a->node, e->message);
 		return;
@@ -47,6 +72,9 @@ static void registered(struct db *db, PGresult *result, const struct err *e, voi
 	}
 	char channel[64];
 	bool anew = a->node_id == 0;
+	agent_lease_granted(a, sent);
+	agent_order_drop(a); /* some may have been given up with a lease before */
+	a->strays = atoi(PQgetvalue(result, 0, PQfnumber(result, "strays")));
 	a->node_id = strtoll(PQgetvalue(result, 0, PQfnumber(result, "node_id")), NULL, 10);
 	snprintf(channel, sizeof channel, "rota_node_%lld", (long long)a->node_id);
 	db_listen(db, channel);
@@ -57,10 +85,14 @@ static void registered(struct db *db, PGresult *result, const struct err *e, voi
 
 static void do_register(struct agent *a)
 {
+	if (a->registering)
+		return;
 	json_t *facts = agent_hardware_facts(a->node, a->conf->node_lease);
+	agent_lease_prove(a, facts);
 	char *text = json_dumps(facts, JSON_COMPACT);
 	const struct db_param params[] = {{text, -1}};
-	db_call(a->db, API_node_register, params, 1, registered, a);
+	a->registering = true;
+	db_call(a->db, API_node_register, params, 1, registered, asked_now(a));
 	free(text);
 	json_decref(facts);
 }
@@ -95,11 +127,14 @@ static void bell(struct db *db, const char *channel, void *arg)
 static void renewed(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
-	struct agent *a = arg;
+	int64_t sent;
+	struct agent *a = asked_take(arg, &sent);
 	if (!result)
 		log_warning("could not renew the lease: %s", e->message);
 	else if (PQntuples(result) == 0)
 		do_register(a);
+	else
+		agent_lease_granted(a, sent);
 }
 
 static void renew(evutil_socket_t fd, short what, void *arg)
@@ -117,7 +152,7 @@ static void renew(evutil_socket_t fd, short what, void *arg)
 	struct db_array *nodes = db_array_new();
 	db_array_int(nodes, a->node_id);
 	const struct db_param params[] = {{db_array_literal(nodes), -1}};
-	db_call(a->db, API_node_renew, params, 1, renewed, a);
+	db_call(a->db, API_node_renew, params, 1, renewed, asked_now(a));
 	db_array_free(nodes);
 }
 
@@ -133,6 +168,8 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 		a->cache_looked_at = now;
 		agent_cache_evict(cache_most, CACHE_UNUSED_S);
 	}
+	if (a->strays > 0 && a->node_id != 0)
+		do_register(a);
 	agent_order_work(a);
 	agent_report_turn(a);
 }
@@ -183,6 +220,7 @@ static bool open_all(struct agent *a, int launcher_fd, const struct db_watcher *
 	if (!enter(a, e) || !agent_launcher_open(a, launcher_fd, e) || !agent_report_open(a, e))
 		return false;
 	agent_cache_open();
+	agent_lease_open(a);
 	int third = a->conf->node_lease / 3;
 	a->tick_timer = every(a, TICK_S, tick);
 	a->lease_timer = every(a, third > 0 ? third : 1, renew);

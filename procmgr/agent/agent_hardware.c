@@ -87,22 +87,14 @@ static json_t *found(void)
 	return facts;
 }
 
-static json_t *boot_id(void)
-{
-	char id[64] = "";
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	bool read = file && fscanf(file, "%63s", id) == 1;
-	if (file)
-		fclose(file);
-	return read ? json_string(id) : json_null();
-}
-
 json_t *agent_hardware_facts(const char *node, int lease_s)
 {
-	char host[256] = "";
+	char host[256] = "", boot[LEASE_BOOT_SIZE];
+	lease_boot_id(boot);
 	if (gethostname(host, sizeof host - 1) < 0)
 		*host = '\0';
-	json_t *one = json_pack("{s:s, s:o, s:s, s:i, s:s, s:o, s:i}", "name", node, "boot_id", boot_id(), "version",
-				ROTA_VERSION, "pid", (int)getpid(), "address", host, "found", found(), "lease_s", lease_s);
+	json_t *one =
+		json_pack("{s:s, s:o, s:s, s:i, s:s, s:o, s:i}", "name", node, "boot_id", *boot ? json_string(boot) : json_null(),
+			  "version", ROTA_VERSION, "pid", (int)getpid(), "address", host, "found", found(), "lease_s", lease_s);
 	return json_pack("{s:[o]}", "nodes", one);
 }

@@ -1,8 +1,8 @@
 /* agent_order.c - orders: asked for, kept in hand, handed to the launcher, said to be done.
  *
  * Called by the agent at each bell and tick. What always holds: orders of one attempt are handed over in the order of their
- * numbers; a launch is handed over once, when script and environment lie in the cache; orders in hand are those that the
- * database may still list. */
+ * numbers; a launch is handed over once, under the node's lease, when script and environment lie in the cache; orders in hand are
+ * those that the database may still list. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,6 +290,8 @@ static void work_launch(struct agent *a, struct agent_order *o, struct blobs_ask
 	     environment = !*o->environment || agent_cache_has(o->environment);
 	if (used_has(a->answered, &o->key)) {
 		o->state = AGENT_ORDER_DONE;
+	} else if (!agent_lease_has(a)) {
+		return; /* it may have been given up */
 	} else if (o->lacks || (script && environment)) {
 		struct fields *message = launch_message(o);
 		agent_launcher_send(a, message);
@@ -349,16 +351,27 @@ void agent_order_lost(struct agent *a)
 			a->orders[i].state = AGENT_ORDER_DONE;
 }
 
-void agent_order_forget(struct agent *a)
+/* Of the orders in hand, leave out those in a state. */
+static void leave_out(struct agent *a, enum agent_order_state state)
 {
 	int kept = 0;
 	for (int i = 0; i < a->order_count; i++) {
-		if (a->orders[i].state == AGENT_ORDER_SAID)
+		if (a->orders[i].state == state)
 			clear(&a->orders[i]);
 		else
 			a->orders[kept++] = a->orders[i];
 	}
 	a->order_count = kept;
+}
+
+void agent_order_drop(struct agent *a)
+{
+	leave_out(a, AGENT_ORDER_WAITS);
+}
+
+void agent_order_forget(struct agent *a)
+{
+	leave_out(a, AGENT_ORDER_SAID);
 }
 
 json_t *agent_order_done(struct agent *a)

@@ -1,7 +1,7 @@
 /* agent_parts.h - procmgrd's one object and how its files hang together:
  *
- * agent.c is start, connection, bells and timers; agent_hardware.c what the node has; agent_order.c takes orders from the
- * database to the launcher; agent_cache.c keeps scripts and environments where keepers read them; agent_launcher.c speaks to the
+ * agent.c is start, connection, bells and timers; agent_hardware.c what the node has; agent_lease.c its lease; agent_order.c takes
+ * orders from the database to the launcher; agent_cache.c keeps scripts and environments where keepers read them; agent_launcher.c speaks to the
  * launcher; agent_report.c takes the journal to the database; agent_record.c turns one record into JSON.
  *
  * What always holds: an order counts as taken only when the launcher's answer to it is in the journal (launches) or it was handed
@@ -16,6 +16,7 @@
 #include "lib/db.h"
 #include "lib/order.h"
 #include "procmgr/agent/agent.h"
+#include "procmgr/record/lease.h"
 #include "procmgr/record/record.h"
 #include "procmgr/record/used.h"
 
@@ -48,6 +49,10 @@ struct agent {
 	struct db *db;
 	int64_t node_id; /* 0: not registered on this connection */
 	bool stop;	 /* SIGTERM: say what is left, then go */
+	bool registering;
+	int strays;  /* attempts here that were given up: register again when they are gone */
+	bool leased; /* `lease` was granted in this boot */
+	struct lease lease;
 
 	int launcher_fd;
 	struct event *launcher_readable, *launcher_writable;
@@ -75,6 +80,12 @@ struct agent {
 /* agent_hardware.c: what node_register wants to hear; new reference. */
 json_t *agent_hardware_facts(const char *node, int lease_s);
 
+/* agent_lease.c */
+void agent_lease_open(struct agent *a);
+bool agent_lease_has(const struct agent *a);
+void agent_lease_granted(struct agent *a, int64_t sent); /* by a request sent then */
+void agent_lease_prove(struct agent *a, json_t *facts);	 /* what still runs here, for a registration */
+
 /* agent_record.c: the record as node_report wants it; NULL for what is no business of the database. New reference. */
 json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t now);
 
@@ -95,6 +106,7 @@ void agent_order_ask(struct agent *a);
 void agent_order_work(struct agent *a);
 void agent_order_answered(struct agent *a, const struct fields *record);
 void agent_order_lost(struct agent *a);	   /* the connection: nothing that was said is known to have arrived */
+void agent_order_drop(struct agent *a);	   /* what is not handed over yet: the database says anew what still holds */
 void agent_order_forget(struct agent *a);  /* what was said has arrived */
 json_t *agent_order_done(struct agent *a); /* ids that are done, now said; new reference */
 void agent_order_free(struct agent *a);

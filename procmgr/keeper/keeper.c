@@ -196,9 +196,10 @@ static void epilog(struct keeper *k)
 {
 	if (is_holder(k))
 		keeper_group_over(k);
-	if (k->epilogs && !keeper_hook_user(k, "user_epilog", k->order->spec.user_epilog))
+	if (k->epilogs && !k->fenced && !keeper_hook_user(k, "user_epilog", k->order->spec.user_epilog))
 		log_info("%s: %s", k->name, k->message);
 	sweep(k, keeper_sweep_user);
+	keeper_lease_over(k);
 	if (k->epilogs && !keeper_hook_site(k, "site_epilog", k->job->conf->node_site_epilog))
 		drain(k, "epilog failed", k->message);
 	sweep(k, keeper_sweep_all);
@@ -237,9 +238,10 @@ void keeper_run(const struct keeper_job *job)
 	crash_point(CRASH_keeper_forked);
 	announce(&k);
 	crash_point(CRASH_keeper_announced);
+	keeper_lease_begin(&k);
 	bool prepared = prepare(&k);
 	crash_point(CRASH_keeper_prepared);
-	bool good = prepared && prolog(&k);
+	bool good = prepared && !k.fenced && prolog(&k);
 	crash_point(CRASH_keeper_prolog);
 	if (good && !k.end_asked)
 		run_tasks(&k);

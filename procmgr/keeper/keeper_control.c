@@ -14,10 +14,11 @@
 
 enum { MESSAGE_SIZE = 4096, AGAIN_USEC = 1000000 };
 
-/* Is there something of the user's that signals and endings are for? The site's hooks and the epilogs have their own time. */
+/* Is there something of the user's that signals and endings are for? The site's hooks have their own time, and so have the epilogs,
+ * but for the end of the node's lease. */
 static bool is_busy(const struct keeper *k)
 {
-	return k->live > 0 || (k->hook && k->hook->users && !k->done);
+	return k->live > 0 || (k->hook && k->hook->users && (!k->done || k->fenced));
 }
 
 static void freeze(struct keeper *k, bool frozen)
@@ -65,6 +66,7 @@ void keeper_control_end(struct keeper *k, const char *cause)
 void keeper_control_clocks(struct keeper *k)
 {
 	int64_t now = record_now();
+	keeper_lease_look(k);
 	if (k->limit_at > 0 && now >= k->limit_at && k->live > 0) {
 		snprintf(k->message, sizeof k->message, "time limit of %lld seconds reached", (long long)k->order->time_limit_s);
 		keeper_control_end(k, "time_limit");
@@ -75,13 +77,15 @@ void keeper_control_clocks(struct keeper *k)
 	}
 }
 
+/* The earlier of two times, where 0 is never. */
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a == 0 || (b > 0 && b < a) ? b : a;
+}
+
 int64_t keeper_control_next(const struct keeper *k)
 {
-	if (!is_busy(k))
-		return 0;
-	if (k->kill_at > 0 && (k->limit_at == 0 || k->kill_at < k->limit_at))
-		return k->kill_at;
-	return k->limit_at;
+	return is_busy(k) ? earlier(k->lease_at, earlier(k->kill_at, k->limit_at)) : k->lease_at;
 }
 
 static bool act(struct keeper *k, const struct fields *message, struct err *e)

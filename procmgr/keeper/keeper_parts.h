@@ -1,7 +1,7 @@
 /* keeper_parts.h - the keeper's one object and how its files hang together:
  *
  * keeper.c is the sequence (prolog, tasks, epilog, end) and the only one who decides what comes next; keeper_wait.c turns the
- * loop meanwhile; keeper_control.c does what control messages and clocks ask for; keeper_task.c starts and reaps tasks;
+ * loop meanwhile; keeper_control.c does what control messages and clocks ask for; keeper_lease.c ends it with the lease; keeper_task.c starts and reaps tasks;
  * keeper_hook.c runs a prolog or epilog; keeper_group.c shares a prolog between the steps of a group; keeper_sweep.c kills;
  * keeper_record.c writes the journal; keeper_file.c reads what is to be run. */
 #ifndef ROTA_PROCMGR_KEEPER_PARTS_H
@@ -10,6 +10,7 @@
 #include <limits.h>
 
 #include "procmgr/keeper/keeper.h"
+#include "procmgr/record/lease.h"
 #include "procmgr/record/record.h"
 #include "procmgr/keeper/stats.h"
 #include "procmgr/keeper/task.h"
@@ -67,6 +68,9 @@ struct keeper {
 	int64_t kill_at;	       /* when SIGKILL follows, 0 = never */
 	int64_t limit_at;	       /* when the time limit strikes, 0 = never or suspended */
 	int64_t limit_left;	       /* of it while suspended, 0 = there is none */
+	struct lease lease;	       /* of the node, as last read */
+	int64_t lease_at;	       /* when to look at it again, 0 = never */
+	bool fenced;		       /* it ran out: nothing of the user's is started any more */
 	struct fence_figures figures;  /* as last read */
 
 	int exit_code, signal; /* of the step on this node */
@@ -87,6 +91,11 @@ void keeper_control_read(struct keeper *k);
 void keeper_control_clocks(struct keeper *k);
 int64_t keeper_control_next(const struct keeper *k); /* when keeper_control_clocks has something to do, 0 = never */
 void keeper_control_end(struct keeper *k, const char *cause);
+
+/* keeper_lease.c */
+void keeper_lease_begin(struct keeper *k); /* without a lease, it ends before it has begun */
+void keeper_lease_look(struct keeper *k);
+void keeper_lease_over(struct keeper *k); /* nothing of the user's is left, or will be */
 
 /* keeper_task.c */
 void keeper_task_start(struct keeper *k); /* all tasks of this node */

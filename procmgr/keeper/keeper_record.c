@@ -101,7 +101,7 @@ static const char *outcome_of_cause(const char *cause)
 {
 	if (strcmp(cause, "time_limit") == 0)
 		return "timeout";
-	if (strcmp(cause, "node") == 0 || strcmp(cause, "shutdown") == 0)
+	if (strcmp(cause, "node") == 0 || strcmp(cause, "node_lost") == 0 || strcmp(cause, "shutdown") == 0)
 		return "node_fail";
 	return "cancel";
 }

@@ -175,7 +175,8 @@ static int timeout_ms(const struct launcher *l)
 {
 	if (l->end_all)
 		return ENDING_MS;
-	int64_t wait = l->agent_pid > 0 ? LOOK_MS : (l->agent_start_at - record_now()) / 1000 + 1;
+	int64_t now = record_now(), next = l->agent_pid > 0 || l->lease_at < l->agent_start_at ? l->lease_at : l->agent_start_at;
+	int64_t wait = (next - now) / 1000 + 1;
 	return wait < 0 ? 0 : wait < LOOK_MS ? (int)wait : LOOK_MS;
 }
 
@@ -191,6 +192,7 @@ static void turn(struct launcher *l)
 	if (ready > 0 && fds[0].revents)
 		take_signals(l);
 	launcher_agent_turn(l);
+	launcher_lease_turn(l);
 }
 
 /* Those that are not our children are looked at from time to time. */

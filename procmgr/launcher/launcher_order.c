@@ -165,7 +165,7 @@ static void fork_keeper(struct launcher *l, const struct order *o, const struct 
 static void launch(struct launcher *l, const struct order *o, const struct record_key *key)
 {
 	struct err e;
-	int ctl = launcher_spool_make(key, &e);
+	int ctl = launcher_spool_make(key, o->spec.fence, &e);
 	if (ctl < 0) {
 		refuse(l, key, LAUNCHER_FAULT_NODE, &e);
 		return;

@@ -2,7 +2,8 @@
  *
  * launcher.c is start, loop and end; launcher_spool.c the node's folders and the sockets of its keepers; launcher_order.c decides
  * whether an order is believed and forks its keeper; launcher_room.c whether its records will find room; launcher_lost.c ends what a
- * dead keeper has left; launcher_control.c passes control messages on; launcher_agent.c keeps procmgrd running. */
+ * dead keeper has left; launcher_lease.c what a hanging one has; launcher_control.c passes control messages on; launcher_agent.c
+ * keeps procmgrd running. */
 #ifndef ROTA_PROCMGR_LAUNCHER_PARTS_H
 #define ROTA_PROCMGR_LAUNCHER_PARTS_H
 
@@ -12,6 +13,7 @@
 #include "lib/seal.h"
 #include "procmgr/launcher/launcher.h"
 #include "procmgr/keeper/fence.h"
+#include "procmgr/record/lease.h"
 #include "procmgr/record/record.h"
 #include "procmgr/record/used.h"
 
@@ -39,6 +41,8 @@ struct launcher {
 	int adopted;	      /* attempts that an earlier launcher had started, at the last look */
 	int64_t room_adopted; /* for their records, together */
 	int64_t room;	      /* for those of the children, together */
+	struct lease lease;   /* of the node, as last read; all 0 = none yet in this boot */
+	int64_t lease_at;     /* when to look at it again */
 	int signals;  /* signalfd */
 	bool stop;    /* SIGTERM */
 	bool end_all; /* SIGUSR1 */
@@ -53,7 +57,11 @@ struct launcher {
 /* launcher_spool.c: the node's folders, made where they are absent, checked, entered (chdir). */
 bool launcher_spool_enter(struct launcher *l, struct err *e);
 /* Make the folder of an attempt with its control socket; -1 where that fails or it is there already. */
-int launcher_spool_make(const struct record_key *key, struct err *e);
+int launcher_spool_make(const struct record_key *key, bool fence, struct err *e);
+/* Is there something that must not outlive the node's lease? */
+bool launcher_spool_is_fenced(const struct record_key *key);
+/* The process that keeps it, 0 = none does. */
+pid_t launcher_spool_keeper(const struct record_key *key);
 void launcher_spool_remove(const struct record_key *key);
 bool launcher_spool_has(const struct record_key *key);
 /* Send a control message to the keeper of an attempt. */
@@ -76,6 +84,9 @@ bool launcher_room_for(struct launcher *l, const struct order *o, struct err *e)
 void launcher_room_open(struct launcher *l);
 /* Room for the records of one attempt. */
 int64_t launcher_room_of(const struct order *o);
+
+/* launcher_lease.c: end what no keeper has ended with the node's lease. */
+void launcher_lease_turn(struct launcher *l);
 
 /* launcher_order.c */
 void launcher_order_take(struct launcher *l, const struct fields *message);

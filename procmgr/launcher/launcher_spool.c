@@ -110,7 +110,7 @@ bool launcher_spool_enter(struct launcher *l, struct err *e)
 		return err_sys(e, "could not make folder \"%s\"", l->dir);
 	warn_about_above(l->dir);
 	return enter(l, e) && make_folder("cache", l->agent_uid, l->agent_gid, 0700, e) &&
-	       make_folder("spool", geteuid(), getegid(), 0711, e);
+	       make_folder("spool", geteuid(), l->agent_gid, 0751, e) && lease_make(l->agent_uid, l->agent_gid, e);
 }
 
 static void path_of(const struct record_key *key, const char *file, char path[PATH_SIZE])
@@ -129,12 +129,27 @@ static struct sockaddr_un address_of(const struct record_key *key)
 	return address;
 }
 
-int launcher_spool_make(const struct record_key *key, struct err *e)
+static bool make_mark(const struct record_key *key)
+{
+	char path[PATH_SIZE];
+	path_of(key, "fence", path);
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+int launcher_spool_make(const struct record_key *key, bool fence, struct err *e)
 {
 	char path[PATH_SIZE];
 	path_of(key, "", path);
 	if (mkdir(path, 0711) < 0) {
 		err_sys(e, "could not make folder \"%s\"", path);
+		return -1;
+	}
+	if (fence && !make_mark(key)) {
+		err_sys(e, "could not make a file in folder \"%s\"", path);
+		launcher_spool_remove(key);
 		return -1;
 	}
 	struct sockaddr_un address = address_of(key);
@@ -153,7 +168,7 @@ int launcher_spool_make(const struct record_key *key, struct err *e)
 
 void launcher_spool_remove(const struct record_key *key)
 {
-	static const char *const files[] = {"script", "ctl", "group", "pid", ""};
+	static const char *const files[] = {"script", "ctl", "group", "fence", "pid", ""};
 	char path[PATH_SIZE];
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		path_of(key, files[i], path);
@@ -167,6 +182,20 @@ bool launcher_spool_has(const struct record_key *key)
 	char path[PATH_SIZE];
 	path_of(key, "", path);
 	return access(path, F_OK) == 0;
+}
+
+bool launcher_spool_is_fenced(const struct record_key *key)
+{
+	char path[PATH_SIZE];
+	path_of(key, "fence", path);
+	return access(path, F_OK) == 0;
+}
+
+pid_t launcher_spool_keeper(const struct record_key *key)
+{
+	char path[PATH_SIZE];
+	path_of(key, "pid", path);
+	return daemon_holder(path);
 }
 
 int launcher_spool_seize(const struct record_key *key, bool *kept)

@@ -140,8 +140,13 @@ create function api.admin_node_state(p_user text, p_name text, p_action text, p_
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_node node;
+	v_lease node_lease;
 	v_short text;
 begin
+	if p_action = 'dead' then
+		perform api.node_dead(p_user, p_name, p_set ->> '+reason');
+		return;
+	end if;
 	select * into v_node from node n where n.name = p_name for no key update;
 	if p_action = 'drain' then
 		if p_set ->> '+reason' is null then
@@ -159,19 +164,20 @@ begin
 		return;
 	end if;
 	delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'drain';
-	if v_node.state not in ('drain', 'down', 'invalid') then
+	if v_node.state not in ('drain', 'invalid') then
 		return;
 	end if;
-	-- Back to what it would be by itself.
+	-- Back to what it would be by itself; one that is down comes back by itself, when it has shown that nothing is left there.
 	v_short := api.node_shortfall(v_node.node_id);
+	select * into v_lease from node_lease l where l.node_id = v_node.node_id;
 	perform api.node_state_set(v_node.node_id, case
 		when v_node.found is null then 'unknown'
+		when v_lease.node_id is null or v_lease.lost_at is not null or v_lease.strays > 0 then 'down'
 		when v_short is not null then 'invalid'
-		when exists (select from node_lease l where l.node_id = v_node.node_id and l.expires_at >= now()) then 'up'
-		else 'down' end, case when v_short is null and v_node.found is not null then 'nodemgrd' else p_user end,
-		coalesce(v_short, case when not exists (select from node_lease l where l.node_id = v_node.node_id and l.expires_at >= now()) then 'not heard of' end));
+		else 'up' end, p_user,
+		case when v_lease.strays > 0 then 'what was given up here is being ended' when v_lease.node_id is null or v_lease.lost_at is not null then 'not heard of' else v_short end);
 end $$;
-comment on function api.admin_node_state(text, text, text, jsonb) is 'Drain a node, now or at a deadline, or take it back into use. Internal.';
+comment on function api.admin_node_state(text, text, text, jsonb) is 'Drain a node, now or at a deadline, take it back into use, or declare it dead. Internal.';
 
 create function api.admin_notice(p_user text, p_node rota.node, p_kind text, p_reason text, p_at timestamptz, p_end_steps boolean) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -235,6 +241,8 @@ begin
 		raise exception '"%" takes no values', p_action using errcode = 'RT422';
 	elsif p_action = 'drain' and v_set - array['+reason', '+deadline', '+end_steps'] <> '{}' then
 		raise exception '"drain" takes a reason and a deadline only' using errcode = 'RT422';
+	elsif p_action = 'dead' and (v_set ->> '+reason' is null or v_set - '+reason' <> '{}') then
+		raise exception 'say how you know that node "%" is dead, and nothing else', p_name using errcode = 'RT422', hint = 'Give a reason.';
 	end if;
 	if p_action in ('create', 'change') then
 		if p_object = 'reservation' then
@@ -291,17 +299,21 @@ declare
 begin
 	if v_object is null or not exists (select from api.admin_table(v_object)) then
 		raise exception 'there is no object "%"', v_object using errcode = 'RT422', hint = 'Objects are partition, node, account, user, qos, license, setting and reservation.';
-	elsif v_action is null or v_action not in ('create', 'change', 'delete', 'drain', 'resume') or (v_action in ('drain', 'resume') and v_object <> 'node') then
-		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422', hint = 'Actions are create, change and delete, for nodes drain and resume too.';
+	elsif v_action is null or v_action not in ('create', 'change', 'delete', 'drain', 'resume', 'dead') or (v_action in ('drain', 'resume', 'dead') and v_object <> 'node') then
+		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422', hint = 'Actions are create, change and delete, for nodes drain, resume and dead too.';
 	elsif v_name is null then
 		raise exception 'name the %', v_object using errcode = 'RT422';
-	elsif v_role <> 'admin' and not (v_role = 'operator' and (v_action in ('drain', 'resume')
+	elsif v_role <> 'admin' and not (v_role = 'operator' and (v_action in ('drain', 'resume', 'dead')
 			or (v_object = 'node' and v_action = 'change' and coalesce(p_request -> 'values', '{}') - array['failing', 'failing_at'] = '{}'))) then
 		raise exception 'you may not administer' using errcode = 'RT403',
-			hint = 'Only admins change the cluster; operators drain and resume nodes and mark them as failing.';
+			hint = 'Only admins change the cluster; operators drain and resume nodes, mark them as failing and declare them dead.';
 	end if;
 	-- One change after the other, so that each is recorded against what it found; nodes are locked in order, as all others lock them.
 	perform pg_advisory_xact_lock(hashtext('rota admin_change'));
+	if v_action = 'dead' then
+		perform api.job_lock(array(select a.job_id from api.hosts_expand(v_name) x join node n on n.name = x
+			join allocation a on a.node_id = n.node_id and a.ended_at is null));
+	end if;
 	if v_object = 'node' then
 		perform api.node_lock(array(select n.node_id from api.hosts_expand(v_name) x join node n on n.name = x));
 	end if;
@@ -313,4 +325,4 @@ begin
 	return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', v_changed);
 end $$;
 comment on function api.admin_change(int, text, jsonb) is
-	'Create, change or delete a partition, node, account, user, qos, license, setting or reservation; drain or resume nodes. Request {object, action, name, values}. Answer {object, name, action, changed}.';
+	'Create, change or delete a partition, node, account, user, qos, license, setting or reservation; drain or resume nodes, or declare them dead. Request {object, action, name, values}. Answer {object, name, action, changed}.';

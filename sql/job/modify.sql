@@ -87,8 +87,10 @@ begin
 		-- What runs keeps what it has; its time, and how many elements run at once, can change.
 		select k into v_key from jsonb_object_keys(p_changed) k where k not in ('time_limit_s', 'array') limit 1;
 		if not found then
-			select o.key into v_key from jsonb_each(api.spec_fields(v_request.spec)) o
-			where o.value is distinct from api.spec_fields(p_spec) -> o.key and o.key not in ('job_name', 'account', 'partition') limit 1;
+			-- A field may also be there only before, or only after.
+			select k into v_key
+			from api.spec_fields(v_request.spec) o, api.spec_fields(p_spec) n, jsonb_object_keys(o || n) k
+			where o -> k is distinct from n -> k and k not in ('job_name', 'account', 'partition') limit 1;
 		end if;
 		if v_key is not null then
 			perform api.modify_refuse(p_job, p_request, format('it has started, so "%s" cannot be modified any more', v_key),

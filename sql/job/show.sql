@@ -67,7 +67,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	left join partition p on p.partition = r.partition
 	left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
 	cross join lateral (select api.step_reason(x.state, s.attempt, s.held, s.deps_waiting, s.begin_at, p.state, pl.reason, s.end_wanted,
-		s.resume_wanted, s.cause) as reason) w
+		s.resume_wanted, s.cause, s.ended_at is null and api.step_lost(s.job_id, s.step_id, s.attempt) is not null) as reason) w
 	left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
 	left join lateral (select sum(al.cpus) as cpus, sum(al.mem_mb) as mem_mb from allocation al
 		where al.job_id = t.job_id and al.step_id = t.step_id and al.attempt = t.attempt) l on true;

@@ -1,10 +1,11 @@
 -- A job in one line, for lists: its state, derived from its steps, and the facts that go with it.
 create function api.step_reason(p_state text, p_attempt int, p_held text, p_deps_waiting int, p_begin_at timestamptz, p_partition_state text,
-	p_plan text, p_end_wanted text, p_resume_wanted boolean, p_cause text) returns text
+	p_plan text, p_end_wanted text, p_resume_wanted boolean, p_cause text, p_lost boolean) returns text
 language sql stable set search_path = rota, pg_temp as $$
 	select case
 		when p_state = 'completed' then null
 		when p_state not in ('pending', 'starting', 'prolog', 'running', 'suspended', 'ending') then p_cause
+		when p_lost then 'node_lost'
 		when p_state <> 'pending' and p_end_wanted is not null then p_end_wanted
 		when p_state = 'suspended' and p_resume_wanted then 'resuming'
 		when p_state <> 'pending' then null
@@ -14,7 +15,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		when p_partition_state not in ('up', 'drain') then 'partition'
 		else coalesce(p_plan, 'scheduler') end;
 $$;
-comment on function api.step_reason(text, int, text, int, timestamptz, text, text, text, boolean, text) is
+comment on function api.step_reason(text, int, text, int, timestamptz, text, text, text, boolean, text, boolean) is
 	'In a word, why a step is not running, or how it ended; null: nothing to say. "scheduler": not looked at yet. Internal.';
 
 create function api.full_limits() returns table (kind text, name text, user_name text)
@@ -38,7 +39,8 @@ language sql stable set search_path = rota, pg_temp as $$
 		select * from api.full_limits()
 	), one as (
 		select x.*, st.severity, st.stage,
-			api.step_reason(x.state, x.attempt, x.held, x.deps_waiting, x.begin_at, x.partition_state, x.plan, x.end_wanted, x.resume_wanted, x.cause) as reason
+			api.step_reason(x.state, x.attempt, x.held, x.deps_waiting, x.begin_at, x.partition_state, x.plan, x.end_wanted, x.resume_wanted, x.cause,
+				st.stage = 'live' and (select exists (select from node_lease l where l.lost_at is not null)) and api.step_lost(x.job_id, x.step_id, x.attempt) is not null) as reason
 		from (
 			select r.job_id, r.step_id, r.partition, r.ntasks::bigint * r.cpus_per_task as cpus, s.attempt, s.held, s.deps_waiting, s.begin_at,
 				s.end_wanted, s.resume_wanted, s.cause, p.state as partition_state, pl.reason as plan, pl.expected_at,

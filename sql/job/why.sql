@@ -172,6 +172,7 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 					(select 'on ' || array_to_string(n.nodes, ',') from attempt n where n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt),
 					case when a.size is not null then format('%s of %s elements run, %s have ended', a.running, a.size, a.completed + a.failed) end,
 					case when s.state = 'suspended' and s.resume_wanted then 'goes on when its CPUs are free' end,
+					x.lost,
 					case when s.end_wanted is not null then 'is being ended (' || s.end_wanted || ')' end), null, null)) end as conditions,
 			pl.expected_at
 		from shown t
@@ -179,7 +180,8 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 		join job j on j.job_id = t.job_id
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 		left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
-		cross join lateral (select case when a.running = 0 and s.state = 'running' then 'pending' else s.state end as state) x
+		cross join lateral (select case when a.running = 0 and s.state = 'running' then 'pending' else s.state end as state,
+			case when s.ended_at is null then api.step_lost(s.job_id, s.step_id, s.attempt) end as lost) x
 	)
 	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', t.label, 'state', t.state,
 		'conditions', case when (select api.sees_all(p_uid, p_user)) then t.conditions else api.why_veil(p_uid, t.conditions) end,

@@ -68,39 +68,59 @@ begin
 end $$;
 comment on function api.attempt_close(jsonb, text) is 'End those of the attempts [{job_id, step_id, attempt}] that hold nothing any more; their steps end or are queued again. Internal.';
 
-create function api.attempt_end_forced(p_attempts jsonb, p_outcome text, p_cause text, p_message text, p_actor text) returns void
+-- The last moment of which anything is known: the node was heard of, or reported something of the attempt. It lies before the end of
+-- the lease, so before the moment by which the node has ended the tasks by itself; nobody is charged for what nobody saw.
+create function api.attempt_last_known(p_job bigint, p_step int, p_attempt int, p_node int) returns timestamptz
+language sql stable set search_path = rota, pg_temp as $$
+	select greatest(l.renewed_at, t.ordered_at, t.started_at, t.suspended_at, t.done_at)
+	from attempt t
+	left join node_lease l on l.node_id = p_node
+	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt;
+$$;
+comment on function api.attempt_last_known(bigint, int, int, int) is 'When an attempt is last known to have been on a node. Internal.';
+
+create function api.attempt_lost(p_lost jsonb, p_message text, p_actor text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_open jsonb;
 begin
-	-- Where all tasks had ended and only an epilog was under way, the outcome stands.
-	update attempt t
-	set outcome = p_outcome, cause = p_cause, message = p_message
-	from jsonb_to_recordset(p_attempts) as v (job_id bigint, step_id int, attempt int)
-	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null
-		and exists (select from allocation a where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
-			and a.phase not in ('done', 'ended'));
-	select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id', a.node_id,
-		'kind', 'kill', 'args', jsonb_build_object('cause', p_cause)))
+	select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id', a.node_id, 'kind', 'kill',
+		'args', jsonb_build_object('cause', 'node_lost'), 'over', a.phase = 'done',
+		'at', api.attempt_last_known(a.job_id, a.step_id, a.attempt, a.node_id)))
 	into v_open
-	from jsonb_to_recordset(p_attempts) as v (job_id bigint, step_id int, attempt int)
-	join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.ended_at is null;
+	from jsonb_to_recordset(p_lost) as v (job_id bigint, step_id int, attempt int, node_id int)
+	join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id and a.ended_at is null;
 	if v_open is null then
 		return;
 	end if;
+	-- Where all tasks of the node had ended and only an epilog was under way, the outcome stands.
+	update attempt t
+	set outcome = coalesce(t.outcome, 'node_fail'), cause = case when t.outcome is null then 'node_lost' else t.cause end,
+		message = case when t.outcome is null then p_message else t.message end
+	from (select distinct x.job_id, x.step_id, x.attempt
+		from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int, over boolean) where not x.over) v
+	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null;
+	-- What was on its way to the node is void; should it be heard of again, what still runs there is killed.
 	delete from node_order o
 	using jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int)
 	where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt and o.node_id = v.node_id;
 	perform api.order_put(v_open);
 	perform api.allocation_free(v_open);
 	update allocation a
-	set gone_at = a.ended_at, phase = 'ended'
+	set gone_at = a.ended_at, phase = 'ended', lost_at = now()
 	from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int)
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id;
-	perform api.attempt_close(p_attempts, p_actor);
+	-- The attempt's other nodes live: they end its tasks, and it is over when they have said so.
+	perform api.order_put((
+		select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id', a.node_id, 'kind', 'kill',
+			'args', jsonb_build_object('cause', 'node_lost')))
+		from (select distinct x.job_id, x.step_id, x.attempt from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int)) v
+		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.outcome is not null
+		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.ended_at is null and a.phase <> 'done'));
+	perform api.attempt_close(v_open, p_actor);
 end $$;
-comment on function api.attempt_end_forced(jsonb, text, text, text, text) is
-	'End attempts [{job_id, step_id, attempt}] without waiting for their nodes, free what they hold, and have what may still run killed. Internal.';
+comment on function api.attempt_lost(jsonb, text, text) is
+	'Give up attempts on nodes [{job_id, step_id, attempt, node_id}] without hearing of them: what they hold there is free as of the last moment known, and their other nodes end them. The caller holds the locks of jobs and nodes. Internal.';
 
 create function api.setting_int(p_name text) returns int
 language plpgsql stable set search_path = rota, pg_temp as $$

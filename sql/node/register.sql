@@ -3,9 +3,10 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_from text;
 	v_name text;
+	v_reason text;
 begin
-	select n.state, n.name into v_from, v_name from node n where n.node_id = p_node for no key update;
-	if v_from = p_state and p_state <> 'drain' then
+	select n.state, n.name, n.reason into v_from, v_name, v_reason from node n where n.node_id = p_node for no key update;
+	if v_from = p_state and (p_state in ('up', 'unknown') or v_reason is not distinct from p_reason) then
 		return false;
 	end if;
 	update node
@@ -32,115 +33,143 @@ language sql stable set search_path = rota, pg_temp as $$
 $$;
 comment on function api.node_shortfall(int) is 'What a node has less of than prescribed, in words; null: nothing, or not to be checked. Internal.';
 
-create function api.node_register(p_facts jsonb) returns table (node_id int, name text, lease_s int)
+-- A node that comes back proves what still runs there: the names of the attempts in its spool folder, and of those about which its
+-- journal has more to tell.
+create function api.node_proof(p_facts jsonb)
+returns table (node_id int, rebooted boolean, attempts jsonb, told jsonb, strays int)
+language plpgsql stable set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	select n.node_id, n.boot_id is distinct from f.boot_id and n.boot_id is not null, f.attempts, coalesce(f.told, '[]'),
+		-- What it has without being meant to.
+		(select count(*)::int from jsonb_array_elements_text(f.attempts) x (name)
+			where not exists (select from allocation a where a.job_id = split_part(x.name, '.', 1)::bigint and a.step_id = split_part(x.name, '.', 2)::int
+				and a.attempt = split_part(x.name, '.', 3)::int and a.node_id = n.node_id and a.gone_at is null))
+	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text, attempts jsonb, told jsonb)
+	join node n on n.name = f.name;
+end $$;
+comment on function api.node_proof(jsonb) is 'What nodes say at registration of the attempts they have, against what they are meant to have. Internal.';
+
+create function api.node_missing(p_facts jsonb) returns table (node_id int, job_id bigint, step_id int, attempt int, message text)
+language plpgsql stable set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	-- Another boot: what ran there before is gone, whatever the journal of that boot could not say. In the same boot, what is
+	-- neither in the spool nor in the journal nor on its way there. Holders of a group, which hold nothing, are among them.
+	return query
+	select a.node_id, a.job_id, a.step_id, a.attempt, case when p.rebooted then 'the node was rebooted' else 'the node has nothing of it any more' end
+	from api.node_proof(p_facts) p
+	join allocation a on a.node_id = p.node_id and a.attempt > 0 and (a.ended_at is null or (a.holder and a.gone_at is null))
+	cross join lateral (select a.job_id || '.' || a.step_id || '.' || a.attempt as name) k
+	where p.rebooted or (p.attempts is not null and not p.attempts ? k.name and not p.told ? k.name
+		and not exists (select from node_order o where o.node_id = a.node_id and o.kind = 'launch' and o.job_id = a.job_id
+			and o.step_id = a.step_id and o.attempt = a.attempt));
+end $$;
+comment on function api.node_missing(jsonb) is 'Attempts that nodes are meant to have and do not. Internal.';
+
+create function api.node_reclaim(p_facts jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_jobs bigint[];
+	v_one record;
+begin
+	v_jobs := array(select distinct m.job_id from api.node_missing(p_facts) m);
+	perform api.job_lock(v_jobs);
+	perform api.node_lock(array(
+		select n.node_id from jsonb_to_recordset(p_facts -> 'nodes') as f (name text) join node n on n.name = f.name
+		union
+		select x from api.node_missing(p_facts) m join attempt t on t.job_id = m.job_id and t.step_id = m.step_id and t.attempt = m.attempt, unnest(t.node_ids) x));
+	-- As it stands now that nobody else changes it. What began meanwhile is of another job, and not missing.
+	for v_one in
+		select m.message, jsonb_agg(to_jsonb(m) - 'message') as lost from api.node_missing(p_facts) m where m.job_id = any (v_jobs) group by m.message
+	loop
+		perform api.attempt_lost(v_one.lost, v_one.message, 'node');
+		perform api.holder_lost(v_one.lost);
+	end loop;
+	-- What the nodes have without being meant to is killed there.
+	perform api.order_put((
+		select jsonb_agg(jsonb_build_object('node_id', p.node_id, 'kind', 'kill', 'job_id', k.job_id, 'step_id', k.step_id, 'attempt', k.attempt,
+			'args', jsonb_build_object('cause', 'node_lost')))
+		from api.node_proof(p_facts) p
+		cross join lateral jsonb_array_elements_text(p.attempts) x (name)
+		cross join lateral (select split_part(x.name, '.', 1)::bigint as job_id, split_part(x.name, '.', 2)::int as step_id, split_part(x.name, '.', 3)::int as attempt) k
+		where p.strays > 0
+			and not exists (select from allocation a where a.job_id = k.job_id and a.step_id = k.step_id and a.attempt = k.attempt
+				and a.node_id = p.node_id and a.gone_at is null)
+			and not exists (select from node_order o where o.node_id = p.node_id and o.kind = 'kill' and o.job_id = k.job_id
+				and o.step_id = k.step_id and o.attempt = k.attempt)));
+end $$;
+comment on function api.node_reclaim(jsonb) is 'End what registering nodes do not have any more, kill what they should not have. Locks jobs, then nodes. Internal.';
+
+create function api.node_flaps(p_node int) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_most int := api.setting_int('flap_count');
+	v_times text[];
+begin
+	-- Since it was drained last: whoever took it back into use has seen to it.
+	v_times := array(
+		select to_char(e.at, 'YYYY-MM-DD HH24:MI:SS')
+		from node_event e
+		where e.node_id = p_node and e.to_state = 'down' and e.from_state <> 'down'
+			and e.at > now() - make_interval(secs => api.setting_int('flap_window_s'))
+			and e.node_event_id > coalesce((select max(d.node_event_id) from node_event d where d.node_id = p_node and d.to_state = 'drain'), 0)
+		order by e.node_event_id);
+	return case when v_most > 0 and cardinality(v_times) >= v_most
+		then format('went down %s times: %s', cardinality(v_times), array_to_string(v_times, ', ')) end;
+end $$;
+comment on function api.node_flaps(int) is 'Why a node that comes and goes is to be drained; null: it is not. Internal.';
+
+create function api.node_register(p_facts jsonb) returns table (node_id int, name text, lease_s int, strays int)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_one record;
 	v_short text;
+	v_flaps text;
+	v_actor text;
 begin
-	-- Another boot: what ran there before is gone, whatever the journal of that boot could not say. First, as jobs are locked
-	-- before nodes.
-	perform api.node_lost(array(
-		select n.node_id
-		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text)
-		join node n on n.name = f.name and n.boot_id <> f.boot_id), 'the node was rebooted');
+	perform api.node_reclaim(p_facts);
 	for v_one in
-		select n.node_id, n.name, n.state, f.boot_id, f.version, f.address, f.found, f.lease_s
-		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text, version text, address text, found jsonb, lease_s int)
+		select n.node_id, n.name, n.state, f.boot_id, f.version, f.address, f.found, f.lease_s, f.margin_s, p.rebooted, coalesce(p.strays, 0) as strays
+		from jsonb_to_recordset(p_facts -> 'nodes')
+			as f (name text, boot_id text, version text, address text, found jsonb, lease_s int, margin_s int)
 		join node n on n.name = f.name
+		join api.node_proof(p_facts) p on p.node_id = n.node_id
 		order by n.node_id
 	loop
+		v_actor := 'node:' || v_one.name;
 		update node n
 		set boot_id = v_one.boot_id, version = v_one.version, address = v_one.address, found = v_one.found
 		where n.node_id = v_one.node_id;
-		insert into node_lease (node_id, renewed_at, expires_at)
-		values (v_one.node_id, now(), now() + make_interval(secs => coalesce(v_one.lease_s, 30)))
-		on conflict (node_id) do update set renewed_at = excluded.renewed_at, expires_at = excluded.expires_at;
+		insert into node_lease as l (node_id, renewed_at, expires_at, lease_s, margin_s, strays)
+		values (v_one.node_id, now(), now() + make_interval(secs => coalesce(v_one.lease_s, 30)), coalesce(v_one.lease_s, 30), coalesce(v_one.margin_s, 60), v_one.strays)
+		on conflict (node_id) do update
+		set renewed_at = excluded.renewed_at, expires_at = excluded.expires_at, lease_s = excluded.lease_s, margin_s = excluded.margin_s,
+			strays = excluded.strays, lost_at = null, fenced_at = null;
+		if v_one.state = 'drain' then
+			continue;
+		elsif v_one.rebooted and v_one.state = 'up' then
+			perform api.node_state_set(v_one.node_id, 'down', v_actor, 'rebooted');
+		end if;
 		v_short := api.node_shortfall(v_one.node_id);
-		if v_short is not null and v_one.state <> 'drain' then
-			perform api.node_state_set(v_one.node_id, 'invalid', 'node:' || v_one.name, v_short);
-		elsif v_short is null and v_one.state in ('unknown', 'down', 'invalid') then
-			perform api.node_state_set(v_one.node_id, 'up', 'node:' || v_one.name, null);
+		v_flaps := api.node_flaps(v_one.node_id);
+		if v_one.strays > 0 then
+			perform api.node_state_set(v_one.node_id, 'down', v_actor, format('what was given up here is being ended: %s left', v_one.strays));
+		elsif v_short is not null then
+			perform api.node_state_set(v_one.node_id, 'invalid', v_actor, v_short);
+		elsif v_flaps is not null then
+			perform api.node_state_set(v_one.node_id, 'drain', v_actor, v_flaps);
+		else
+			perform api.node_state_set(v_one.node_id, 'up', v_actor, case when v_one.rebooted then 'rebooted' end);
 		end if;
 	end loop;
 	return query
-		select n.node_id, n.name, coalesce(f.lease_s, 30)
-		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, lease_s int)
-		join node n on n.name = f.name;
+		select n.node_id, n.name, l.lease_s, l.strays
+		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
+		join node n on n.name = f.name
+		join node_lease l on l.node_id = n.node_id;
 end $$;
 comment on function api.node_register(jsonb) is
-	'A process manager says which nodes it serves and what it found: {"nodes": [{name, boot_id, version, address, found, lease_s}]}. Answers the nodes known; a name without a row is not one.';
-
-create function api.node_renew(p_nodes int[]) returns table (node_id int)
-language sql security definer set search_path = rota, pg_temp as $$
-	update node_lease l
-	set renewed_at = now(), expires_at = now() + (l.expires_at - l.renewed_at)
-	where l.node_id = any (p_nodes)
-	returning l.node_id;
-$$;
-comment on function api.node_renew(int[]) is 'Renew the leases of nodes; answers those that have one.';
-
-create function api.node_lost(p_nodes int[], p_reason text) returns void
-language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_lost jsonb;
-begin
-	select jsonb_agg(distinct jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt))
-	into v_lost
-	from allocation a
-	where a.node_id = any (p_nodes) and a.ended_at is null and a.attempt > 0;
-	if v_lost is not null then
-		perform api.job_lock(array(select distinct (v ->> 'job_id')::bigint from jsonb_array_elements(v_lost) v));
-		perform api.attempt_end_forced(v_lost, 'node_fail', 'node', p_reason, 'nodemgr');
-	end if;
-	-- Nothing is kept there for followers, and groups have no holder there any more.
-	perform api.allocation_free((
-		select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', 0, 'node_id', a.node_id))
-		from allocation a
-		where a.node_id = any (p_nodes) and a.ended_at is null and a.attempt = 0));
-	update allocation a
-	set gone_at = now(), phase = 'ended'
-	where a.node_id = any (p_nodes) and a.holder and a.gone_at is null and a.ended_at is not null;
-end $$;
-comment on function api.node_lost(int[], text) is 'End the attempts that lost nodes had, for the reason given. Internal.';
-
-create function api.node_judge() returns table (node text, from_state text, to_state text, reason text)
-language plpgsql security definer set search_path = rota, pg_temp as $$
-declare
-	v_lost int[];
-	v_one record;
-	v_reason text;
-begin
-	-- Drained nodes can be lost too; they stay drained.
-	v_lost := array(
-		select n.node_id from node n join node_lease l on l.node_id = n.node_id
-		where l.expires_at < now() and (n.state in ('up', 'invalid') or exists (select from allocation a
-			where a.node_id = n.node_id and a.ended_at is null and a.attempt > 0)));
-	if v_lost <> '{}' then
-		perform api.node_lost(v_lost, 'the node was not heard of any more');
-	end if;
-	for v_one in
-		select n.node_id, n.name, n.state, l.renewed_at
-		from node n
-		join node_lease l on l.node_id = n.node_id
-		where n.node_id = any (v_lost) and n.state in ('up', 'invalid')
-		order by n.node_id
-	loop
-		v_reason := 'not heard of since ' || to_char(v_one.renewed_at, 'YYYY-MM-DD HH24:MI:SS');
-		if api.node_state_set(v_one.node_id, 'down', 'nodemgrd', v_reason) then
-			return query select v_one.name, v_one.state, 'down'::text, v_reason;
-		end if;
-	end loop;
-	-- Back: a renewed lease on a node that was given up only for its silence.
-	for v_one in
-		select n.node_id, n.name, n.state from node n join node_lease l on l.node_id = n.node_id
-		where l.expires_at >= now() and n.state = 'down' and n.reason_by = 'nodemgrd'
-		order by n.node_id
-	loop
-		if api.node_shortfall(v_one.node_id) is null and api.node_state_set(v_one.node_id, 'up', 'nodemgrd', null) then
-			return query select v_one.name, v_one.state, 'up'::text, null::text;
-		end if;
-	end loop;
-end $$;
-comment on function api.node_judge() is 'Look at leases: lost nodes go down with what ran there, nodes heard of again come up. Answers what changed.';
+	'A process manager says which nodes it serves, what it found and which attempts it has: {"nodes": [{name, boot_id, version, address, found, lease_s, margin_s, attempts: ["812.0.1"], told: [...]}]}; told: only its journal has more of them. Answers the nodes known (a name without a row is not one), and how many attempts each has that were given up: it serves when there are none, and is to register again then.';

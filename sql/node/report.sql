@@ -216,15 +216,15 @@ begin
 		cross join lateral unnest(t.node_ids) n));
 	perform api.license_lock((select jsonb_agg(distinct jsonb_build_object('job_id', x.job, 'step_id', x.step))
 		from jsonb_to_recordset(p_report -> 'records') as x (job bigint, step int)));
-	-- Ages become times of the database's clock; records of attempts that are over on their node have been heard before.
+	-- Ages become times of the database's clock; records of attempts that are over on their node have been heard before. Attempts
+	-- given up with their node, or unknown, are strays: they change nothing, and what still runs of them is killed.
 	select jsonb_agg(r.value || jsonb_build_object('seq', r.nr, 'at', now() - make_interval(secs => (r.value ->> 'age_us')::double precision / 1e6),
 			'started_at', now() - make_interval(secs => (r.value ->> 'started_age_us')::double precision / 1e6)) order by r.nr)
 			filter (where a.gone_at is null and a.job_id is not null
 				-- Of an attempt that is over, only what its group's holder still has to say.
 				and (t.ended_at is null or r.value ->> 'kind' in ('end', 'hook', 'task')) and r.value ->> 'kind' <> 'late'),
 		-- What was for an attempt that is over (late), or an order for it (refused), changed nothing on the node.
-		jsonb_agg(r.value) filter (where a.job_id is null or r.value ->> 'kind' = 'late'
-			or (t.state = 'node_fail' and r.value ->> 'kind' in ('run', 'done', 'task'))
+		jsonb_agg(r.value) filter (where a.job_id is null or a.lost_at is not null or r.value ->> 'kind' = 'late'
 			or (t.ended_at is not null and t.cause <> 'refused' and r.value ->> 'kind' = 'refused'))
 	into v_known, v_stray
 	from jsonb_array_elements(p_report -> 'records') with ordinality as r (value, nr)
@@ -233,6 +233,16 @@ begin
 	left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt;
 	if v_stray is not null then
 		insert into stray (actor, what) values ('node', v_stray);
+		perform api.order_put((
+			select jsonb_agg(distinct jsonb_build_object('node_id', x.node, 'kind', 'kill', 'job_id', x.job, 'step_id', x.step, 'attempt', x.attempt,
+				'args', jsonb_build_object('cause', 'node_lost')))
+			from jsonb_to_recordset(v_stray) as x (node int, job bigint, step int, attempt int, kind text)
+			join node n on n.node_id = x.node
+			where x.kind in ('keeper', 'ready', 'run')
+				and not exists (select from jsonb_to_recordset(v_stray) as e (node int, job bigint, step int, attempt int, kind text)
+					where e.node = x.node and e.job = x.job and e.step = x.step and e.attempt = x.attempt and e.kind = 'end')
+				and not exists (select from node_order o where o.node_id = x.node and o.kind = 'kill' and o.job_id = x.job and o.step_id = x.step
+					and o.attempt = x.attempt)));
 	end if;
 	delete from node_order o where o.order_id in (select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x);
 	if v_known is null then

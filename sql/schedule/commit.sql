@@ -7,6 +7,7 @@ language plpgsql security definer set lock_timeout = '5s' set search_path = rota
 #variable_conflict use_column
 declare
 	v_jobs bigint[];
+	v_nodes int[];
 	v_elements jsonb;
 	v_began jsonb;
 	v_keys jsonb;
@@ -16,7 +17,11 @@ begin
 	perform api.leader_check(p_term);
 	select array_agg(distinct v.job) into v_jobs from jsonb_to_recordset(p_starts) as v (job bigint);
 	perform api.job_lock(v_jobs);
-	perform api.node_lock(array(select distinct n::int from jsonb_array_elements(p_starts) v cross join lateral jsonb_array_elements_text(v -> 'nodes') n));
+	v_nodes := array(select distinct n::int from jsonb_array_elements(p_starts) v cross join lateral jsonb_array_elements_text(v -> 'nodes') n);
+	perform api.node_lock(v_nodes);
+	if exists (select from node n where n.node_id = any (v_nodes) and n.state <> 'up') then
+		raise exception 'a node does not serve any more' using errcode = '40001', hint = 'Read again and decide anew.';
+	end if;
 
 	-- Array elements become rows now.
 	select jsonb_agg(jsonb_build_object('job_id', v.job, 'request_id', v.request, 'pos', v."position"))
@@ -61,10 +66,10 @@ begin
 		from jsonb_to_recordset(v_began) as b (job_id bigint, step_id int)
 		join step s on s.job_id = b.job_id and s.step_id = b.step_id and s.array_index is not null));
 
-	insert into attempt (job_id, step_id, attempt, time_limit_s, node_ids, nodes)
-	select v.job, v.step, v.attempt, v.time_limit_s, v.nodes,
+	insert into attempt (job_id, step_id, attempt, time_limit_s, fence, node_ids, nodes)
+	select v.job, v.step, v.attempt, v.time_limit_s, coalesce(v.fence, false), v.nodes,
 		array(select n.name from unnest(v.nodes) with ordinality as x (id, nr) join node n on n.node_id = x.id order by x.nr)
-	from jsonb_to_recordset(v_starts) as v (job bigint, step int, attempt int, time_limit_s bigint, nodes int[]);
+	from jsonb_to_recordset(v_starts) as v (job bigint, step int, attempt int, time_limit_s bigint, fence boolean, nodes int[]);
 
 	select jsonb_agg(jsonb_build_object('job_id', v.job, 'step_id', v.step, 'attempt', v.attempt, 'node_id', al.value -> 'node',
 			'node_index', al.nr - 1, 'cpus', al.value -> 'cpus', 'mem_mb', al.value -> 'mem_mb', 'gres', al.value -> 'gres',

@@ -74,12 +74,12 @@ select api.job_hold(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 select is((select cpus_used from rota.node where node_id = 4), 0, 'let go by hold');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 select t.keep() as j \gset
-update rota.node_lease set renewed_at = renewed_at - interval '1 hour', expires_at = expires_at - interval '1 hour' where node_id = 4;
-select api.node_judge() \g /dev/null
+select t.silent(4) \g /dev/null
+select t.judge() \g /dev/null
 select is((select cpus_used from rota.node where node_id = 4), 0, 'let go by the loss of the node');
 select t.right('let go');
 select is(api.job_why(0, 'root', t.request(:'j' || '.b')) #> '{steps,0,conditions}' @> '[{"kind": "node"}]', true, 'why names the lost node');
-select api.node_renew('{4}'), api.node_judge() \g /dev/null
+select t.back(4) \g /dev/null
 select t.pass(:'j' || '.b', '{4}') \g /dev/null
 -- The follower of a step that never was placed can never be placed.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "kind": "same_nodes", "peer": "a"}]') as j \gset
@@ -138,8 +138,8 @@ select t.right('group');
 -- A group whose holder's node is lost; a group that is cancelled before it is done.
 select t.submit('alice', '[{"name": "a", "group": "g"}, {"name": "b", "group": "g"}]', '[{"step": "b", "peer": "a"}]') as j \gset
 select t.start(:'j' || '.a', '{4}'), t.run(:'j' || '.a'), t.report(t.say(:'j' || '.a', 'done')) \g /dev/null
-update rota.node_lease set renewed_at = renewed_at - interval '1 hour', expires_at = expires_at - interval '1 hour' where node_id = 4;
-select api.node_judge() \g /dev/null
+select t.silent(4) \g /dev/null
+select t.judge() \g /dev/null
 select is((select group_nodes from api.schedule_launch(array[:j], '{1}')), '{}', 'the holder is lost with its node');
 select t.start(:'j' || '.b', '{1}'), t.run(:'j' || '.b') \g /dev/null
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null

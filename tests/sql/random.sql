@@ -114,11 +114,10 @@ begin
 		when 'tick' then perform api.schedule_tick(t.term());
 		when 'later' then perform t.later();
 		when 'lost' then
-			update rota.node_lease set renewed_at = now() - interval '1 hour', expires_at = now() - interval '30 minutes' where node_id = v_node;
-			perform api.node_judge();
+			perform t.silent(v_node);
+			perform t.judge();
 		when 'back' then
-			update rota.node_lease set renewed_at = now(), expires_at = now() + interval '1 hour';
-			perform api.node_judge();
+			perform t.back(i) from generate_series(1, 4) i;
 			perform api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name": "n[1-4]"}');
 		else
 			select a.job_id || '.' || r.name || '[' || floor(random() * 4)::int || ']' into v_label
@@ -156,8 +155,7 @@ create function t.settle() returns int language plpgsql as $$
 declare
 	v_rounds int := 0;
 begin
-	update rota.node_lease set renewed_at = now(), expires_at = now() + interval '1 hour';
-	perform api.node_judge();
+	perform t.back(i) from generate_series(1, 4) i;
 	perform api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name": "n[1-4]"}');
 	while exists (select from rota.job where ended_at is null) and v_rounds < 400 loop
 		v_rounds := v_rounds + 1;

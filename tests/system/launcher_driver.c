@@ -20,6 +20,8 @@
 #include "lib/log.h"
 #include "lib/order.h"
 #include "lib/seal.h"
+#include "procmgr/record/lease.h"
+#include "procmgr/record/record.h"
 
 enum { PACKET_LARGEST = 200 * 1024 };
 
@@ -48,6 +50,9 @@ static int pass_on(void)
 	struct sockaddr_un a = address();
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	unlink(a.sun_path);
+	struct lease lease = lease_extended(NULL, record_now(), 3600, 60); /* nothing starts without one */
+	struct err e;
+	must(lease_write(&lease, &e), &e);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0 || chmod(a.sun_path, 0777) < 0)
 		die("could not listen at \"%s\": %m", a.sun_path);
 	for (;;) {

@@ -172,18 +172,3 @@ kill_keeper() {
 	kill "$second"
 	wait "$second" || true
 }
-
-
-@test "a database that was away for longer than a lease has lost no node" {
-	rota down >/dev/null
-	rota up --set node.lease=3 >/dev/null
-	grep -q '^lease = 3' "$ROTA_HOME/etc/rota.conf"
-	printf '#!/bin/bash\necho begin >>%s\nsleep 8\necho end >>%s\n' "$OUT" "$OUT" >"$BATS_TEST_TMPDIR/job.sh"
-	job=$(submit)
-	eventually 10 running "$job"
-	kill -9 "$(pid_of PostgreSQL)"
-	sleep 4
-	rota up >/dev/null
-	rota wait "$job"
-	ran_once "$job"
-}

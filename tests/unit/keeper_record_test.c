@@ -23,6 +23,7 @@ static void test_outcome(void **state)
 	says(&(struct keeper){.cause = "preempted", .signal = 15}, "preempted", "cancel");
 	says(&(struct keeper){.cause = "time_limit", .figures = {.oom_kills = 1}}, "time_limit", "timeout");
 	says(&(struct keeper){.cause = "node"}, "node", "node_fail");
+	says(&(struct keeper){.cause = "node_lost"}, "node_lost", "node_fail");
 	says(&(struct keeper){.cause = "shutdown"}, "shutdown", "node_fail");
 	says(&(struct keeper){.failed_start = true, .exit_code = 126}, "launch", "fail");
 	says(&(struct keeper){.failed_start = true, .failed_node = true}, "node", "node_fail");

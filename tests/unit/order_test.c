@@ -142,6 +142,28 @@ static void test_round_trip(void **state)
 	fields_free(f_again);
 }
 
+/* A mark is there or not: a spec from before there was one reads as without it, and each content has one text. */
+static void test_spec_mark(void **state)
+{
+	(void)state;
+	struct err e;
+	struct order_spec spec = sample_spec(), got;
+	struct fields *without = order_spec_write(&spec), *owner;
+	assert_null(fields_get(without, "fence"));
+	assert_true(order_spec_parse(fields_text(without, NULL), strlen(fields_text(without, NULL)), &got, &owner, &e));
+	assert_false(got.fence);
+	fields_free(owner);
+	spec.fence = true;
+	struct fields *with = order_spec_write(&spec);
+	assert_true(order_spec_parse(fields_text(with, NULL), strlen(fields_text(with, NULL)), &got, &owner, &e));
+	assert_true(got.fence);
+	fields_free(owner);
+	fields_free(with);
+	fields_add(without, "fence", "0");
+	assert_false(order_spec_parse(fields_text(without, NULL), strlen(fields_text(without, NULL)), &got, &owner, &e));
+	fields_free(without);
+}
+
 static void test_spec_alone(void **state)
 {
 	(void)state;
@@ -389,6 +411,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_spec_alone),
+		cmocka_unit_test(test_spec_mark),
 		cmocka_unit_test(test_every_field_is_needed),
 		cmocka_unit_test(test_unknown_and_swapped),
 		cmocka_unit_test(test_order_bounds),

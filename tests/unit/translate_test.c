@@ -332,6 +332,30 @@ static void steps(void **state)
 	FACTS(facts);
 }
 
+/* What may run again is fenced, unless the step says otherwise. */
+static void node_loss(void **state)
+{
+	static const struct {
+		const char *line;
+		bool fence;
+	} cases[] = {{"", true},
+		     {"#ROTA --requeue\n", true},
+		     {"#ROTA --no-requeue\n", false},
+		     {"#ROTA --node-loss=keep\n", false},
+		     {"#ROTA --no-requeue --node-loss=fence\n", true}};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct order_spec spec;
+		char *script = xasprintf(BASH "%strue\n", cases[i].line);
+		json_t *plan = plan_of(script, NULL);
+		struct fields *owner = spec_of(pick(plan, "steps/0"), &spec);
+		assert_int_equal(spec.fence, cases[i].fence);
+		fields_free(owner);
+		json_decref(plan);
+		free(script);
+	}
+}
+
 /* The spec: lines, paths, and all that only the node needs. */
 static void specs(void **state)
 {
@@ -391,7 +415,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain), cmocka_unit_test(options), cmocka_unit_test(foreign), cmocka_unit_test(precedence),
-		cmocka_unit_test(edges), cmocka_unit_test(steps),   cmocka_unit_test(specs),
+		cmocka_unit_test(edges), cmocka_unit_test(steps),   cmocka_unit_test(specs),   cmocka_unit_test(node_loss),
 	};
 	return cmocka_run_group_tests(tests, utc, NULL);
 }

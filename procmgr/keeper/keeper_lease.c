@@ -1,0 +1,58 @@
+/* keeper_lease.c - a step with the policy fence does not outlive its node's lease.
+ *
+ * Called by the keeper at its start and from its loop. What always holds: nothing of a step begins without a lease; with the policy
+ * fence, when the lease has run out by this node's clock, or ran out at any time since (so a keeper that slept through it ends too),
+ * SIGTERM is sent, SIGKILL in time for all to be dead when the margin is over, and nothing of the user's is started any more. No
+ * daemon is needed for that. The file `fence` in the attempt's folder tells the launcher that there may be something to end. */
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/log.h"
+#include "procmgr/keeper/keeper_parts.h"
+
+static void lost(struct keeper *k)
+{
+	int64_t kill_at = lease_kill_at(&k->lease);
+	k->lease_at = 0;
+	k->fenced = true;
+	if (!*k->cause)
+		snprintf(k->message, sizeof k->message, "the node's lease has run out");
+	log_warning("%s: the node's lease has run out", k->name);
+	keeper_control_end(k, "node_lost");
+	if (k->done && k->hook && k->hook->users)
+		keeper_sweep_signal(k, SIGTERM);
+	if (k->kill_at == 0 || k->kill_at > kill_at)
+		k->kill_at = kill_at;
+}
+
+void keeper_lease_look(struct keeper *k)
+{
+	struct lease lease;
+	int64_t now = record_now();
+	if (k->lease_at == 0 || now < k->lease_at)
+		return;
+	/* One that began after the end of the one we knew comes too late. */
+	if (!lease_read(&lease) || lease.since > k->lease.until || now >= lease.until) {
+		lost(k);
+		return;
+	}
+	k->lease = lease;
+	k->lease_at = lease.until;
+}
+
+void keeper_lease_begin(struct keeper *k)
+{
+	if (!lease_read(&k->lease) || record_now() >= k->lease.until)
+		lost(k);
+	else if (k->order->spec.fence)
+		k->lease_at = k->lease.until;
+}
+
+void keeper_lease_over(struct keeper *k)
+{
+	char path[RECORD_KEY_SIZE + 16];
+	k->lease_at = 0;
+	snprintf(path, sizeof path, "spool/%s/fence", k->name);
+	unlink(path);
+}

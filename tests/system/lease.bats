@@ -1,0 +1,229 @@
+#!/usr/bin/env bats
+# Nodes that are not heard of: leases on both sides, the policies fence and keep, nodes that come back, reboots, flapping. A node is
+# cut off by stopping its process manager, so that nothing passes between it and the database. Tasks write a ledger outside Rota;
+# asserted is the order of its lines, never a time.
+
+load helper
+
+setup() {
+	instance_up 2 --cpus 2 --set node.lease=3 --set node.lease_margin=4 --set nodemgr.period=1 --set node.grace=1
+	rota admin setting change requeue_delay_s --value=0 >/dev/null
+	LEDGER=$ROTA_TEST_DIR/ledger
+	touch "$LEDGER"
+	chmod 0666 "$LEDGER"
+	stopped=
+}
+
+teardown() {
+	[ -z "$stopped" ] || kill -CONT $stopped 2>/dev/null || true
+	instance_down
+}
+
+sql() {
+	rota sql -Atc "$1"
+}
+
+# A job whose task ticks into the ledger until the file `enough` is there; what it gets by $1 is put before that.
+ticker() {
+	local first=$1
+	shift
+	cat >"$BATS_TEST_TMPDIR/job.sh" <<END
+#!/bin/bash
+$first
+echo "begin \$ROTA_ATTEMPT \$ROTA_NODE \$\$" >>$LEDGER
+until [ -e $ROTA_TEST_DIR/enough ]; do echo "tick \$ROTA_ATTEMPT" >>$LEDGER; sleep 0.1; done
+echo "end \$ROTA_ATTEMPT" >>$LEDGER
+END
+	(cd /tmp && rota submit --parsable --output=/dev/null "$@" "$BATS_TEST_TMPDIR/job.sh")
+}
+
+enough() {
+	touch "$ROTA_TEST_DIR/enough"
+}
+
+has() {
+	grep -q "^$1" "$LEDGER"
+}
+
+# The node on which an attempt began.
+node_of() {
+	awk -v attempt="$1" '$1 == "begin" && $2 == attempt { print $3 }' "$LEDGER"
+}
+
+node_is() {
+	[ "$(sql "select state from rota.node where name = '$1'")" = "$2" ]
+}
+
+# Cut a node off, and let it be heard of again.
+cut_off() {
+	stopped=$(pid_of procmgrd "$1")
+	kill -STOP $stopped
+}
+
+mend() {
+	kill -CONT $stopped
+	stopped=
+}
+
+# Lines of an attempt behind the beginning of the next.
+late_lines() {
+	awk -v attempt="$1" '$1 == "begin" && $2 == attempt + 1 { next_began = 1 } next_began && $2 == attempt { n++ } END { print n + 0 }' "$LEDGER"
+}
+
+attempts() {
+	sql "select string_agg(attempt || ':' || state || ':' || cause, ' ' order by attempt) from rota.attempt where job_id = $1"
+}
+
+# What must be true whatever befell the instance; every job has ended.
+audit() {
+	idle() { [ "$(sql "select count(*) from rota.allocation where gone_at is null") $(sql "select count(*) from rota.node_order")" = "0 0" ]; }
+	eventually 10 idle
+	run -0 psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -At -f "$ROTA_SOURCE/tests/fault/audit.sql"
+	[ -z "$output" ] || { echo "$output"; false; }
+}
+
+@test "fence: the node ends the tasks itself, though they ignore SIGTERM, before they begin elsewhere" {
+	job=$(ticker 'trap "" TERM')
+	eventually 10 has "tick 1"
+	node=$(node_of 1)
+	cut_off "$node"
+	eventually 20 node_is "$node" down
+	[ "$(rota queue --json | jq -r '.jobs[0].reason')" = node_lost ]
+	eventually 30 has "begin 2"
+	[ "$(node_of 2)" != "$node" ]
+	run ! kill -0 "$(awk '$1 == "begin" && $2 == 1 { print $4 }' "$LEDGER")"
+	enough
+	rota wait "$job"
+	[ "$(late_lines 1)" = 0 ]
+	# Accounted up to when it was last known of, which is before the lease's end; what the node says later changes nothing.
+	[ "$(sql "select bool_and(a.ended_at between l.renewed_at and l.expires_at) from rota.allocation a join rota.node_lease l using (node_id) where a.job_id = $job and a.attempt = 1")" = t ]
+	before=$(sql "select a from rota.attempt a where job_id = $job and attempt = 1")
+	mend
+	eventually 10 node_is "$node" up
+	strays() { [ "$(sql "select count(*) from rota.stray s, jsonb_array_elements(s.what) w where w ->> 'kind' = 'done' and (w ->> 'job')::int = $job")" -gt 0 ]; }
+	eventually 10 strays
+	[ "$(sql "select a from rota.attempt a where job_id = $job and attempt = 1")" = "$before" ]
+	[ "$(attempts "$job")" = "1:node_fail:node_lost 2:completed:exit" ]
+	[ "$(sql "select coalesce(sum(cpus_used), 0) from rota.node")" = 0 ]
+	audit
+}
+
+@test "fence: a keeper that hangs is killed by the launcher, and its tasks with it" {
+	job=$(ticker)
+	eventually 10 has "tick 1"
+	node=$(node_of 1)
+	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
+	keeper=$(ps -o ppid= -p "$task" | tr -d ' ')
+	cut_off "$node"
+	kill -STOP "$keeper"
+	eventually 30 has "begin 2"
+	run ! kill -0 "$task"
+	run ! kill -0 "$keeper"
+	enough
+	rota wait "$job"
+	[ "$(late_lines 1)" = 0 ]
+	mend
+	eventually 10 node_is "$node" up
+	audit
+}
+
+@test "keep: the tasks go on, nothing is started again, and when the node is back all is as if nothing had been" {
+	job=$(ticker '' --node-loss=keep)
+	eventually 10 has "tick 1"
+	node=$(node_of 1)
+	cut_off "$node"
+	eventually 20 node_is "$node" down
+	[ "$(rota queue --json | jq -r '.jobs[0] | .state + " " + .reason')" = "running node_lost" ]
+	rota why "$job" | grep -q "$node is lost"
+	run rota admin node dead "$node" --reason="pulled the plug"
+	[ "$status" -ne 0 ]
+	[[ $output == *"may still be ending its steps"* ]]
+	over() { [ "$(sql "select fenced_at is not null from rota.node_lease join rota.node using (node_id) where name = '$node'")" = t ]; }
+	eventually 20 over
+	[ "$(sql "select state || ' ' || attempt from rota.step where job_id = $job")" = "running 1" ]
+	enough
+	eventually 10 has "end 1"
+	mend
+	rota wait "$job"
+	[ "$(grep -c begin "$LEDGER")" = 1 ]
+	[ "$(attempts "$job")" = "1:completed:exit" ]
+	eventually 10 node_is "$node" up
+	audit
+}
+
+@test "keep, declared dead: it runs elsewhere; should the node come back, what runs there is killed before it serves" {
+	job=$(ticker 'trap "" TERM' --node-loss=keep)
+	eventually 10 has "tick 1"
+	node=$(node_of 1)
+	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
+	run rota admin node dead "$node" --reason="pulled the plug"
+	[ "$status" -ne 0 ]
+	[[ $output == *"is not lost"* ]]
+	cut_off "$node"
+	declared() { rota admin node dead "$node" --reason="pulled the plug" >/dev/null 2>&1; }
+	eventually 30 declared
+	eventually 10 has "begin 2"
+	kill -0 "$task"
+	[[ "$(sql "select reason from rota.node where name = '$node'")" == "declared dead: pulled the plug" ]]
+	mend
+	eventually 20 node_is "$node" up
+	run ! kill -0 "$task"
+	[ "$(sql "select count(*) from rota.node_event where node = '$node' and reason like 'what was given up here is being ended: 1 left'")" = 1 ]
+	enough
+	rota wait "$job"
+	[ "$(attempts "$job")" = "1:node_fail:node_lost 2:completed:exit" ]
+	audit
+}
+
+@test "a database that is away for longer than the lease: what may run again has ended, what is kept goes on, no node is lost" {
+	fenced=$(ticker)
+	kept=$(ticker '' --node-loss=keep)
+	both() { [ "$(grep -c begin "$LEDGER")" = 2 ]; }
+	eventually 10 both
+	kill -9 "$(pid_of PostgreSQL)"
+	sleep 5
+	rota up >/dev/null
+	again() { has "begin 2"; }
+	eventually 20 again
+	enough
+	rota wait "$fenced" "$kept"
+	[ "$(attempts "$fenced")" = "1:node_fail:node_lost 2:completed:exit" ]
+	[ "$(attempts "$kept")" = "1:completed:exit" ]
+	[ "$(sql "select count(*) from rota.node_event where to_state = 'down'")" = 0 ]
+	audit
+}
+
+@test "a node that was rebooted is known as such, and what ran there runs again at once" {
+	need_root
+	job=$(ticker)
+	eventually 10 has "tick 1"
+	node=$(node_of 1)
+	# Power off: everything that the node runs is gone at once.
+	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
+	kill -9 $(instance_processes | awk -v node="--node $node" 'index($0, node) { print $1 }') "$task" || true
+	uuidgen >"$ROTA_TEST_DIR/boot_id" 2>/dev/null || echo 11111111-2222-3333-4444-555555555555 >"$ROTA_TEST_DIR/boot_id"
+	unshare -m bash -c "mount --bind $ROTA_TEST_DIR/boot_id /proc/sys/kernel/random/boot_id && exec rota-launcher --config $ROTA_HOME/etc/rota.conf --node $node" \
+		>>"$ROTA_HOME/log/launcher-$node.log" 2>&1 3>&- &
+	eventually 10 has "begin 2"
+	enough
+	rota wait "$job"
+	[ "$(attempts "$job")" = "1:node_fail:node_lost 2:completed:exit" ]
+	[ "$(sql "select message from rota.attempt where job_id = $job and attempt = 1")" = "the node was rebooted" ]
+	[ "$(sql "select count(*) from rota.node_event where node = '$node' and reason = 'rebooted'")" -gt 0 ]
+	eventually 10 node_is "$node" up
+	audit
+}
+
+@test "a node that comes and goes is drained, with its history as the reason" {
+	rota admin setting change flap_count --value=2 >/dev/null
+	for round in 1 2; do
+		cut_off n1
+		eventually 20 node_is n1 down
+		mend
+		[ "$round" = 2 ] || eventually 10 node_is n1 up
+	done
+	eventually 10 node_is n1 drain
+	[[ "$(sql "select reason from rota.node where name = 'n1'")" == "went down 2 times: "*", "* ]]
+	rota admin node resume n1
+	node_is n1 up
+}
