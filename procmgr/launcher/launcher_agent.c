@@ -18,7 +18,7 @@
 #include "lib/log.h"
 #include "procmgr/launcher/launcher_parts.h"
 
-enum { AGENT_FD = 3, PAUSE_FIRST = 100000, PAUSE_LONGEST = 5000000, STAYED_UP = 10000000, STOP_TRIES = 500, AT_ONCE = 256 };
+enum { AGENT_FD = 3, PAUSE_FIRST = 100000, PAUSE_LONGEST = 5000000, STAYED_UP = 2000000, STOP_TRIES = 500, AT_ONCE = 256 };
 
 bool launcher_agent_find(struct launcher *l, struct err *e)
 {
