@@ -46,6 +46,7 @@ struct schedule_request {
 	bool refused;		 /* cannot start, whatever is free: see cause */
 	bool possible;		 /* would run on the nodes if nothing else did */
 	bool failed;		 /* did not fit in this pass: see cause */
+	bool unforeseen;	 /* nor was there a later moment at which it would; what the pass releases, the next one sees */
 	struct schedule_cause cause;
 	const char *words;	       /* "4 cpus on 2 nodes" */
 	struct schedule_request *next; /* of the same bucket */

@@ -49,9 +49,14 @@ static void wait_foresee(struct schedule_pass *pass, struct schedule_unit *unit,
 {
 	struct schedule_moment moment;
 	size_t count;
-	schedule_pass_seconds(unit, true);
-	if (!schedule_reserve_find(pass->reserve, unit, &moment))
+	struct schedule_request *request = unit->member[0].request;
+	if (unit->count == 1 && request->unforeseen)
 		return;
+	schedule_pass_seconds(unit, true);
+	if (!schedule_reserve_find(pass->reserve, unit, &moment)) {
+		request->unforeseen = unit->count == 1;
+		return;
+	}
 	const struct schedule_placed *placed = schedule_set_placed(pass->set, &count);
 	bool late = wait_late(unit, moment.at);
 	struct schedule_cause after;

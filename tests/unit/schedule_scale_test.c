@@ -1,6 +1,7 @@
 /* schedule_scale_test.c - what a pass costs, in placings tried: those do not depend on the machine. Times are printed. */
 #include "tests/unit/unit.h"
 
+#include <math.h>
 #include <time.h>
 
 #include "jobmgr/schedule/schedule.h"
@@ -100,9 +101,29 @@ static void test_different(void **state)
 	assert_in_range(evaluations(0, STEPS), 1, 3 * STEPS + 64);
 }
 
+/* A month of nightly maintenance on all nodes, and ten thousand steps for which no night leaves enough time. */
+static void test_outages(void **state)
+{
+	(void)state;
+	static struct schedule_outage night[31];
+	cluster(NODES, CPUS / 2);
+	for (int i = 0; i < 31; i++)
+		night[i] = (struct schedule_outage){.id = 1,
+						    .node_ids = id,
+						    .node_count = NODES,
+						    .from = snapshot.now + 36000 + i * 86400.0,
+						    .to = i < 30 ? snapshot.now + 43200 + i * 86400.0 : INFINITY,
+						    .words = "night"};
+	snapshot.outages = night;
+	snapshot.outage_count = 31;
+	while (snapshot.pending_count < STEPS)
+		step()->time_limit_s = snapshot.pending_count % 2 ? 0 : 100000;
+	assert_in_range(evaluations(0, STEPS), 1, 64);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_array), cmocka_unit_test(test_alike),
-					   cmocka_unit_test(test_different)};
+					   cmocka_unit_test(test_different), cmocka_unit_test(test_outages)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
