@@ -87,10 +87,10 @@ class Instance:
 
     def start(self):
         """From nothing to four nodes that serve; raises where that fails."""
-        settings = {"node.lease": LEASE, "node.grace": 1, "nodemgr.period": 1, "node.disk_floor_mb": 2}
+        settings = {"node.lease": LEASE, "node.lease_margin": 4, "node.grace": 1, "nodemgr.period": 1, "node.disk_floor_mb": 2}
         words = ["up", "--nodes", str(NODES), "--cpus", str(CPUS), "--mem", "8G", "--name", self.space]
         self.must("rota up", self.rota(*words, *(f"--set={k}={v}" for k, v in settings.items()), timeout=120))
-        for name, values in (("requeue_max", "1000"), ("requeue_delay_s", "1")):
+        for name, values in (("requeue_max", "1000"), ("requeue_delay_s", "1"), ("flap_count", "0")):
             self.must(name, self.rota("admin", "setting", "change", name, f"--value={values}"))
         self.must("licence", self.rota("admin", "license", "create", "solver", "--total=3"))
         self.must("gres", self.rota("admin", "node", "change", "n1", "--gres=gpu:2"))
