@@ -85,6 +85,8 @@ static void refusal(const json_t *answer, int status, struct err *e)
 
 	if (message)
 		err_set(e, "%s", message);
+	else if (status == 413) /* cut off by the HTTP library, in its own words */
+		err_set(e, "the request is larger than the gate takes");
 	else
 		err_set(e, "the gate answered with HTTP status %d", status);
 	e->hint[0] = '\0';

@@ -158,6 +158,37 @@ exception when sqlstate 'RT404' or sqlstate 'RT403' then
 end $$;
 comment on function api.edge_peer(int, text, text, int, text, bigint, text) is 'The step of another job that an edge names; -1: the whole job. Internal.';
 
+create function api.submit_fits(p_uid int, p_steps int, p_most bigint) returns boolean
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_load submit_load;
+	v_newer bigint;
+	v_jobs bigint;
+begin
+	-- What was counted last and what came since are at least what there is: ends only make it less. So it is counted anew only
+	-- where that is too much or has become a long list, and not all the time: the longer it takes, the more seldom.
+	select * into v_load from submit_load l where l.uid = p_uid;
+	if p_uid >= 0 then
+		select coalesce(sum(j.steps_left), 0), count(*) into v_newer, v_jobs
+		from job j where j.ended_at is null and j.uid = p_uid and j.job_id > coalesce(v_load.last_job, 0);
+	else
+		select coalesce(sum(j.steps_left), 0), count(*) into v_newer, v_jobs from job j where j.ended_at is null and j.job_id > coalesce(v_load.last_job, 0);
+	end if;
+	if v_jobs < 1000 and coalesce(v_load.steps, 0) + v_newer + p_steps <= p_most then
+		return true;
+	elsif v_load.counted_at > now() - make_interval(secs => v_load.steps / 100000.0) then
+		return v_load.steps + v_newer + p_steps <= p_most;
+	end if;
+	insert into submit_load as l (uid, steps, last_job)
+	select p_uid, coalesce(sum(j.steps_left), 0), coalesce(max(j.job_id), 0)
+	from job j where j.ended_at is null and (p_uid = -1 or j.uid = p_uid)
+	on conflict (uid) do update set steps = excluded.steps, last_job = greatest(excluded.last_job, l.last_job), counted_at = now()
+	returning * into v_load;
+	return v_load.steps + p_steps <= p_most;
+end $$;
+comment on function api.submit_fits(int, int, bigint) is
+	'Whether so many steps more are within the limit for a user (-1: all); submissions of the same moment do not see each other. Internal.';
+
 create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
@@ -187,9 +218,12 @@ begin
 	from jsonb_array_elements(p_plan -> 'steps') with ordinality as s (value, nr);
 	perform api.submit_check(p_user, v_account, v_qos, v_head -> 'groups', v_script, v_steps);
 	perform api.plan_for(v_count);
-	if (select coalesce(sum(j.steps_left), 0) from job j where j.ended_at is null and j.uid = p_uid) + v_count > api.setting_int('max_submitted') then
+	if not api.submit_fits(p_uid, v_count, api.setting_int('max_submitted')) then
 		raise exception 'user "%" would have more than % live steps', p_user, api.setting_int('max_submitted') using errcode = 'RT429',
-			hint = 'Wait until some have ended, or use arrays.';
+			hint = 'Wait until some have ended, or use arrays: an array is one.';
+	elsif not api.submit_fits(-1, v_count, api.setting_int('max_submitted_all')) then
+		raise exception 'all users together would have more than % live steps', api.setting_int('max_submitted_all') using errcode = 'RT429',
+			hint = 'Try again when some have ended, or use arrays: an array is one.';
 	end if;
 
 	insert into script (hash, body) values (sha256(p_script), p_script) on conflict do nothing;

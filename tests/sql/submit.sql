@@ -69,7 +69,27 @@ update rota.partition set is_default = true where partition = 'main';
 update rota.setting set value = '3' where name = 'max_submitted';
 select is(t.refused('{}', 'dave'), 'taken', 'one') ;
 select throws_ok($$select t.submit('dave', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]')$$, 'RT429', 'user "dave" would have more than 3 live steps', 'more than a user may have');
+select t.submit('dave', '[{"name": "a", "array": {"indices": [[0,99,1]], "size": 100}}, {"name": "b"}]') as d \gset
+select throws_ok($$select t.submit('dave', '[{"name": "a"}]')$$, 'RT429', 'user "dave" would have more than 3 live steps', 'an array is one step');
+select api.job_cancel(0, 'root', t.request(:'d' || '.b')) \g /dev/null
+select is(t.refused('{}', 'dave'), 'taken', 'room again as soon as one has ended');
+select is(t.refused('{}', 'erin'), 'taken', 'another user has room');
 update rota.setting set value = '1000000' where name = 'max_submitted';
+-- All together: what is counted is right whenever it is counted, from whatever was known before.
+select sum(steps_left) as live from rota.job where ended_at is null \gset
+update rota.setting set value = :live + 1 where name = 'max_submitted_all';
+select is(t.refused('{}', 'dave'), 'taken', 'the last that fits');
+select throws_ok($$select t.submit('erin', '[{"name": "a"}]')$$, 'RT429', 'all users together would have more than ' || :live + 1 || ' live steps', 'more than all may have');
+select api.job_cancel(0, 'root', t.request(:'d')) \g /dev/null
+select is(t.refused('{}', 'erin'), 'taken', 'room again');
+update rota.setting set value = '900' where name in ('max_submitted', 'max_submitted_all');
+insert into rota.submit_load (uid, steps, last_job, counted_at) values (-1, 2, 3, now()), (t.uid('erin'), 1000, 3, now() - interval '1 minute');
+select is(t.refused('{}', 'erin'), 'taken', 'what was counted long ago and is too much now is counted anew');
+select is((select steps from rota.submit_load where uid = t.uid('erin')), (select sum(steps_left)::bigint - 1 from rota.job where ended_at is null and uid = t.uid('erin')), 'and kept');
+update rota.submit_load set steps = 1000000, counted_at = now() where uid = -1;
+select throws_ok($$select t.submit('erin', '[{"name": "a"}]')$$, 'RT429', null, 'of many, what was counted a moment ago stands');
+delete from rota.submit_load;
+update rota.setting set value = '1000000' where name in ('max_submitted', 'max_submitted_all');
 select throws_like($$select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,3,1]], "size": 4}}, {"name": "b"}]', '[{"step": "b", "kind": "same_nodes", "peer": "r"}]')$$,
 	'%--same-nodes: "r" is an array, which has no one set of nodes', 'the same nodes as an array');
 select is((select count(*) from rota.job), (select count(distinct job_id) from rota.step), 'nothing is left of what was refused');

@@ -1,0 +1,170 @@
+#!/usr/bin/env bats
+# Clients that ask twice, hang up, are killed, send too much or too often: no job is made twice, none by halves, the gate keeps
+# serving the others, and its memory stays small.
+
+load helper
+
+setup_file() {
+	instance_up 1 --cpus 2 --mem 1000
+	SCRIPT=$ROTA_TEST_DIR/held.sh
+	printf '#!/bin/sh\n#ROTA --hold --output=/dev/null\n#ROTA step a\ntrue\n#ROTA step b\ntrue\n' >"$SCRIPT"
+	export SCRIPT
+}
+
+teardown_file() {
+	instance_down
+}
+
+teardown() {
+	[ -z "${LOCKER:-}" ] || unlock
+	jobs=$(superuser "select coalesce(string_agg(job_id::text, ' '), '') from rota.job where ended_at is null")
+	[ -z "$jobs" ] || rota cancel $jobs >/dev/null
+}
+
+jobs() { # how many there are of this name
+	superuser "select count(*) from rota.job where name = '$1'"
+}
+
+known() { # FILE...: how many answers say that the job was known
+	cat "$@" | jq -s 'map(select(.known)) | length'
+}
+
+# lock TABLE: keep it from being written until unlock.
+lock() {
+	coproc LOCKER { psql -X -h "$ROTA_HOME/run" -d rota -U postgres -Atq 3>&-; }
+	LOCKER_IN=${LOCKER[1]}
+	printf 'begin; lock table rota.%s in exclusive mode; select 1;\n' "$1" >&"$LOCKER_IN"
+	read -r _ <&"${LOCKER[0]}"
+}
+
+unlock() {
+	local pid=$LOCKER_PID
+	eval "exec $LOCKER_IN>&-"
+	wait "$pid" || true
+	LOCKER=
+}
+
+waiting_for_lock() { # NUMBER: so many calls stand before the lock
+	[ "$(superuser "select count(*) from pg_locks where not granted and locktype = 'relation'")" -ge "$1" ]
+}
+
+gate_files() {
+	ls "/proc/$(pid_of jobmgrd)/fd" | wc -l
+}
+
+@test "the same key at the same time from many: one job, one of them made it" {
+	for i in {1..12}; do
+		rota submit --json --client-key=together --job-name=together "$SCRIPT" >"$BATS_TEST_TMPDIR/$i" 3>&- &
+	done
+	wait
+	[ "$(jobs together)" = 1 ]
+	[ "$(known "$BATS_TEST_TMPDIR"/*)" = 11 ]
+	[ "$(cat "$BATS_TEST_TMPDIR"/* | jq -s 'map(.job_id) | unique | length')" = 1 ]
+	# Another user's key is another key; another key another job.
+	rota submit --client-key=apart --job-name=together "$SCRIPT"
+	[ "$(jobs together)" = 2 ]
+}
+
+@test "the same key while the first is still under way, its client gone" {
+	lock step
+	rota submit --json --client-key=slow --job-name=slow "$SCRIPT" >"$BATS_TEST_TMPDIR/first" 3>&- &
+	first=$!
+	eventually 10 waiting_for_lock 1
+	kill -9 "$first"
+	rota submit --json --client-key=slow --job-name=slow "$SCRIPT" >"$BATS_TEST_TMPDIR/second" 3>&- &
+	sleep 0.5
+	unlock
+	wait $! || true
+	[ "$(jobs slow)" = 1 ]
+	[ "$(known "$BATS_TEST_TMPDIR/second")" = 1 ]
+}
+
+@test "jobmgrd killed between the commit and the answer" {
+	lock step
+	rota submit --json --client-key=unanswered --job-name=unanswered "$SCRIPT" >"$BATS_TEST_TMPDIR/first" 2>&1 3>&- &
+	client=$!
+	eventually 10 waiting_for_lock 1
+	kill -9 "$(pid_of jobmgrd)"
+	unlock
+	wait "$client" || true # it asked again for a while
+	made() { [ "$(jobs unanswered)" = 1 ]; }
+	eventually 10 made
+	rota up >/dev/null
+	run rota submit --json --client-key=unanswered --job-name=unanswered "$SCRIPT"
+	[ "$(jq .known <<<"$output")" = true ]
+	[ "$(jobs unanswered)" = 1 ]
+}
+
+@test "clients killed at any moment leave whole jobs or none" {
+	for i in {1..40}; do
+		rota submit --client-key="killed$i" --job-name=killed "$SCRIPT" >/dev/null 2>&1 3>&- &
+		sleep "0.0$((i % 10))"
+		kill -9 $! 2>/dev/null || true
+		wait $! 2>/dev/null || true
+	done
+	[ "$(superuser "select count(*) from rota.job j where name = 'killed'
+		and (2, 2) is distinct from (steps_left, (select count(*) from rota.step s where s.job_id = j.job_id))")" = 0 ]
+	for i in {1..40}; do
+		rota submit --client-key="killed$i" --job-name=killed "$SCRIPT" >/dev/null
+	done
+	[ "$(jobs killed)" = 40 ]
+}
+
+@test "who hangs up while waiting is not waited for" {
+	job=$(rota submit --parsable "$SCRIPT")
+	before=$(gate_files)
+	for i in {1..30}; do
+		rota wait --timeout=600 "$job" >/dev/null 2>&1 3>&- &
+		pids[$i]=$!
+	done
+	all_wait() { [ "$(gate_files)" -ge $((before + 30)) ]; }
+	eventually 10 all_wait
+	kill -9 "${pids[@]}"
+	gone() { [ "$(gate_files)" -le $((before + 3)) ]; }
+	eventually 20 gone
+}
+
+@test "beyond a limit a submission is refused with 429 and a hint, and taken as soon as there is room" {
+	rota admin setting change max_submitted --value=5
+	first=$(rota submit --parsable "$SCRIPT")
+	rota submit "$SCRIPT"
+	run rota submit "$SCRIPT"
+	[ "$status" -ne 0 ]
+	[[ $output == *"more than 5 live steps"*hint*arrays* ]]
+	rota cancel "$first"
+	rota submit "$SCRIPT"
+	rota admin setting change max_submitted --value=200000
+	rota admin setting change max_submitted_all --value=5
+	body=$(jq -nc --rawfile script "$SCRIPT" '{$script, workdir: "/tmp", options: []}')
+	credential=$(printf 'rota1:%s' "$(printf 'POST /v1/submit\n%s' "$body" | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_HOME/run/munge.sock")
+	run curl -sS -i --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $credential" -d "$body" http://gate/v1/submit
+	rota admin setting change max_submitted_all --value=1000000
+	[[ $output == *" 429 "* && $output == *Retry-After* && $output == *"all users together"* ]]
+	rota submit "$SCRIPT"
+}
+
+@test "a gigabyte, a body without end, a body of a million values: refused, and no memory taken" {
+	local pid before after
+	pid=$(pid_of jobmgrd)
+	rota queue >/dev/null
+	before=$(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status")
+	run bash -c 'head -c 1G /dev/zero | curl -sS -m 60 -o /dev/null -w "[%{http_code}]" --unix-socket "$ROTA_HOME/run/gate.sock" -T - -X POST http://gate/v1/submit'
+	[[ $output == *"[413]"* ]]
+	{ cat "$SCRIPT"; yes '# much' | head -c 20M; } >"$BATS_TEST_TMPDIR/script"
+	run rota submit "$BATS_TEST_TMPDIR/script"
+	[ "$status" -ne 0 ]
+	[[ $output == *"larger than the gate takes"* ]]
+	truncate -s 1G "$BATS_TEST_TMPDIR/large"
+	run curl -sS -m 60 -w '[%{http_code}]' --unix-socket "$ROTA_HOME/run/gate.sock" -H 'Expect:' -T "$BATS_TEST_TMPDIR/large" -X POST http://gate/v1/submit
+	[[ $output == *"[413]"* || $output == *"[000]"* ]]
+	body="{\"environment\":[$(yes '""' | head -n 1000000 | paste -sd,)]}"
+	printf %s "$body" >"$BATS_TEST_TMPDIR/many"
+	credential=$(printf 'rota1:%s' "$({ printf 'POST /v1/submit\n'; cat "$BATS_TEST_TMPDIR/many"; } | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_HOME/run/munge.sock")
+	run curl -sS -m 60 --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $credential" --data-binary "@$BATS_TEST_TMPDIR/many" http://gate/v1/submit
+	[[ $output == *"RT413"*"200000 values"* ]]
+	after=$(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status")
+	echo "peak of memory before $before KiB, after $after KiB"
+	[ $((after - before)) -lt 65536 ]
+	[ "$(pid_of jobmgrd)" = "$pid" ]
+	rota queue >/dev/null
+}
