@@ -52,6 +52,7 @@ static void call_answer(struct gate_call *c, int status, const char *text)
 	if (!http)
 		return;
 	c->http = NULL;
+	gate_park_unwatch(c);
 	headers = evhttp_request_get_output_headers(http);
 	body = evhttp_request_get_output_buffer(http);
 	evhttp_add_header(headers, "Content-Type", "application/json");
@@ -107,8 +108,10 @@ void gate_calls_lost(struct gate_office *gate, struct evhttp_connection *connect
 	TAILQ_FOREACH(c, &gate->calls, link)
 	{
 		/* a request that evhttp took off its connection before stays ours, and goes with the reply that nobody reads */
-		if (c->http && evhttp_request_get_connection(c->http) == connection)
-			c->http = NULL;
+		if (!c->http || evhttp_request_get_connection(c->http) != connection)
+			continue;
+		c->http = NULL;
+		gate_park_unwatch(c);
 	}
 }
 

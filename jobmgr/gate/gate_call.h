@@ -61,9 +61,9 @@ struct gate_call {
 	void (*go_on)(struct gate_call *c); /* once the limits are there */
 	void (*wake)(struct gate_call *c);  /* the timer of a parked call */
 	gate_then *then;
-	int64_t until, wake_at, looked_at, took; /* a parked call: when its time is over, when it looks next, when it last looked and how
-						    long that took */
-	bool parked, rung;
+	int64_t until, looked_at, took; /* a parked call: when its time is over, when it last looked and how long that took */
+	struct event *closed;		/* of a parked call, while it has a client: that one hung up */
+	bool parked, rung, deserted;
 	TAILQ_ENTRY(gate_call) link, park_link;
 };
 

@@ -3,12 +3,11 @@
  * gate_call.c hands over requests of routes with GATE_PARK, gate.c passes bells on. What always holds: a parked request has at
  * most one call under way, looks at most every PARK_GAP ms (so that all parked ones together make at most a thousand calls a
  * second, and each one, however much it asks for, takes a fifth of a connection at most), looks once more when its time is over,
- * and is then answered; so a lost bell costs latency only. One whose client hung up is over within PARK_GLANCE. A connection to
+ * and is then answered; so a lost bell costs latency only. One whose client hung up is over. A connection to
  * the database that is lost in between is waited for: looking does no harm twice. */
 #include "jobmgr/gate/gate_park.h"
 
 #include <event2/bufferevent.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +18,7 @@ enum {
 	PARK_REST = 5,
 	PARK_DEFAULT = 30, /* seconds */
 	PARK_LONGEST = 3600,
-	PARK_DATABASE_GAP = 500, /* milliseconds */
-	PARK_GLANCE = 5000
+	PARK_DATABASE_GAP = 500 /* milliseconds */
 };
 
 /* timeout_s of a request: a number, or a string of digits (of a query). */
@@ -56,25 +54,11 @@ static bool park_settled(const char *text)
 	return settled;
 }
 
-/* Whether the client hung up: nothing will come from it any more, whatever lies there unread (the end of TLS, say). Reading is off
- * while a request is served, so nobody else sees it. */
-static bool park_deserted(struct gate_call *c)
-{
-	struct evhttp_connection *connection = evhttp_request_get_connection(c->http);
-	struct pollfd p = {.fd = connection ? bufferevent_getfd(evhttp_connection_get_bufferevent(connection)) : -1,
-			   .events = POLLRDHUP};
-
-	return p.fd < 0 || poll(&p, 1, 0) > 0;
-}
-
-/* Until it is to look again; in between it glances at its client, so that who hung up is not waited for. */
 static void park_sleep(struct gate_call *c, int64_t wake_at)
 {
 	int64_t pause = wake_at - gate_now();
 	struct timeval wait = {0};
 
-	c->wake_at = wake_at;
-	pause = pause < PARK_GLANCE ? pause : PARK_GLANCE;
 	if (pause > 0) {
 		wait.tv_sec = pause / 1000;
 		wait.tv_usec = pause % 1000 * 1000;
@@ -96,7 +80,9 @@ static void park_answered(struct gate_call *c, const char *text, const struct er
 	bool over = gate_now() >= c->until;
 
 	c->took = gate_now() - c->looked_at;
-	if (e && (over || strncmp(e->code, "08", 2) != 0))
+	if (c->deserted)
+		gate_call_reply(c, "{}");
+	else if (e && (over || strncmp(e->code, "08", 2) != 0))
 		gate_call_fail(c, e, NULL);
 	else if (!e && (over || park_settled(text)))
 		gate_call_reply(c, text);
@@ -115,12 +101,37 @@ static void park_look(struct gate_call *c)
 
 static void park_wake(struct gate_call *c)
 {
-	if (!c->http || park_deserted(c))
+	if (!c->http)
 		gate_call_reply(c, "{}"); /* to nobody */
-	else if (gate_now() < c->wake_at)
-		park_sleep(c, c->wake_at);
 	else
 		park_look(c);
+}
+
+/* The client hung up. Reading is off while a request is served, so nobody else sees it. */
+static void park_closed(evutil_socket_t fd, short what, void *arg)
+{
+	struct gate_call *c = arg;
+
+	(void)fd;
+	(void)what;
+	c->deserted = true;
+	if (!c->flying)
+		gate_call_reply(c, "{}");
+}
+
+static void park_watch(struct gate_call *c)
+{
+	struct bufferevent *buffer = evhttp_connection_get_bufferevent(evhttp_request_get_connection(c->http));
+
+	c->closed = event_new(c->gate->base, bufferevent_getfd(buffer), EV_CLOSED, park_closed, c);
+	event_add(c->closed, NULL);
+}
+
+void gate_park_unwatch(struct gate_call *c)
+{
+	if (c->closed)
+		event_free(c->closed);
+	c->closed = NULL;
 }
 
 void gate_park(struct gate_call *c)
@@ -138,6 +149,7 @@ void gate_park(struct gate_call *c)
 		c->parked = true;
 		TAILQ_INSERT_TAIL(&c->gate->parks, c, park_link);
 		c->gate->parked++;
+		park_watch(c);
 	}
 	c->issue = park_look;
 	c->wake = park_wake;
@@ -146,6 +158,7 @@ void gate_park(struct gate_call *c)
 
 void gate_park_end(struct gate_call *c)
 {
+	gate_park_unwatch(c);
 	if (!c->parked)
 		return;
 	TAILQ_REMOVE(&c->gate->parks, c, park_link);

@@ -7,6 +7,9 @@
 /* Carry out a request whose route has GATE_PARK. */
 void gate_park(struct gate_call *c);
 
+/* The call has its client no longer: its connection may serve others, or close. */
+void gate_park_unwatch(struct gate_call *c);
+
 /* The call is about to be freed. */
 void gate_park_end(struct gate_call *c);
 

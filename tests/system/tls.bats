@@ -171,6 +171,24 @@ let_go() {
 	served
 }
 
+@test "who hangs up while waiting is not waited for" {
+	printf '#!/bin/sh\n#ROTA --hold --output=/dev/null\ntrue\n' >"$BATS_TEST_TMPDIR/held.sh"
+	job=$(rota submit --parsable "$BATS_TEST_TMPDIR/held.sh")
+	files() { ls "/proc/$JOBMGRD/fd" | wc -l; }
+	before=$(files)
+	for i in {1..20}; do
+		ROTA_CONFIG=$TLS/good.conf rota wait --timeout=600 "$job" >/dev/null 2>&1 3>&- &
+		pids[$i]=$!
+	done
+	all_wait() { [ "$(files)" -ge $((before + 20)) ]; }
+	eventually 10 all_wait
+	sleep 0.5
+	kill -9 "${pids[@]}"
+	gone() { [ "$(files)" -le $((before + 3)) ]; }
+	eventually 10 gone
+	rota cancel "$job"
+}
+
 @test "the same jobmgrd serves, and its memory has stayed small" {
 	[ "$(pid_of jobmgrd)" = "$JOBMGRD" ]
 	run awk '/^VmHWM/ { print $2 }' "/proc/$JOBMGRD/status"
