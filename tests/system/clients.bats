@@ -117,7 +117,7 @@ gate_files() {
 		rota wait --timeout=600 "$job" >/dev/null 2>&1 3>&- &
 		pids[$i]=$!
 	done
-	all_wait() { [ "$(gate_files)" -ge $((before + 30)) ]; }
+	all_wait() { [ "$(gate_files)" -ge $((before + 25)) ]; }
 	eventually 10 all_wait
 	kill -9 "${pids[@]}"
 	gone() { [ "$(gate_files)" -le $((before + 3)) ]; }

@@ -180,7 +180,7 @@ let_go() {
 		ROTA_CONFIG=$TLS/good.conf rota wait --timeout=600 "$job" >/dev/null 2>&1 3>&- &
 		pids[$i]=$!
 	done
-	all_wait() { [ "$(files)" -ge $((before + 20)) ]; }
+	all_wait() { [ "$(files)" -ge $((before + 15)) ]; }
 	eventually 10 all_wait
 	sleep 0.5
 	kill -9 "${pids[@]}"
