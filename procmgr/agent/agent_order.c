@@ -53,6 +53,7 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 	fields_add_int(message, "signal", signal_number(json_object_get(json, "signal")));
 	fields_add_int(message, "epilog", !epilog || json_is_true(epilog) || json_integer_value(epilog) != 0);
 	fields_add(message, "cause", cause ? cause : "");
+	fields_add_int(message, "limit", json_integer_value(json_object_get(json, "time_limit_s")));
 	json_decref(json);
 	return message;
 }

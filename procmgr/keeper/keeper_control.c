@@ -4,6 +4,7 @@
  * instance: the user) can write to. What always holds: an ending has one cause, the first; once asked for, SIGTERM, the grace
  * time and SIGKILL follow by themselves; the time limit does not run while the step is suspended. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "procmgr/keeper/keeper_parts.h"
 
 enum { MESSAGE_SIZE = 4096, AGAIN_USEC = 1000000 };
+enum { LIMIT_ENDLESS = INT_MAX }; /* a limit of so many seconds is none */
 
 /* Is there something of the user's that signals and endings are for? The site's hooks have their own time, and so have the epilogs,
  * but for the end of the node's lease. */
@@ -28,13 +30,20 @@ static void freeze(struct keeper *k, bool frozen)
 	k->suspended = frozen;
 }
 
+void keeper_control_limit(struct keeper *k, int64_t limit_s)
+{
+	bool runs = k->live > 0 && !k->suspended && !*k->cause && limit_s > 0 && limit_s < LIMIT_ENDLESS;
+	k->limit_s = limit_s;
+	k->limit_at = runs ? k->tasks[0].started_at + limit_s * 1000000 + k->paused : 0;
+}
+
 static void suspend(struct keeper *k)
 {
 	if (k->suspended || k->live == 0 || *k->cause)
 		return;
 	freeze(k, true);
-	k->limit_left = k->limit_at == 0 ? 0 : k->limit_at > record_now() ? k->limit_at - record_now() : 1;
-	k->limit_at = 0;
+	k->paused_at = record_now();
+	keeper_control_limit(k, k->limit_s);
 	keeper_record_plain(k, "suspended");
 }
 
@@ -43,7 +52,8 @@ static void resume(struct keeper *k)
 	if (!k->suspended)
 		return;
 	freeze(k, false);
-	k->limit_at = k->limit_left > 0 ? record_now() + k->limit_left : 0;
+	k->paused += record_now() - k->paused_at;
+	keeper_control_limit(k, k->limit_s);
 	keeper_record_plain(k, "resumed");
 }
 
@@ -68,7 +78,7 @@ void keeper_control_clocks(struct keeper *k)
 	int64_t now = record_now();
 	keeper_lease_look(k);
 	if (k->limit_at > 0 && now >= k->limit_at && k->live > 0) {
-		snprintf(k->message, sizeof k->message, "time limit of %lld seconds reached", (long long)k->order->time_limit_s);
+		snprintf(k->message, sizeof k->message, "time limit of %lld seconds reached", (long long)k->limit_s);
 		keeper_control_end(k, "time_limit");
 	}
 	if (k->kill_at > 0 && now >= k->kill_at && is_busy(k)) {
@@ -91,11 +101,12 @@ int64_t keeper_control_next(const struct keeper *k)
 static bool act(struct keeper *k, const struct fields *message, struct err *e)
 {
 	const char *action = fields_get(message, "action"), *cause = fields_get(message, "cause");
-	int64_t signal, epilog;
+	int64_t signal, epilog, limit;
 	if (!action)
 		return err_set(e, "there is no action");
 	if (!fields_int_or(message, "signal", 0, NSIG - 1, 0, &signal, e) ||
-	    !fields_int_or(message, "epilog", 0, 1, 1, &epilog, e))
+	    !fields_int_or(message, "epilog", 0, 1, 1, &epilog, e) ||
+	    !fields_int_or(message, "limit", 0, INT64_MAX / 1000000, 0, &limit, e))
 		return false;
 	if (strcmp(action, "go") == 0) {
 		k->go = true;
@@ -107,6 +118,8 @@ static bool act(struct keeper *k, const struct fields *message, struct err *e)
 	} else if (strcmp(action, "signal") == 0) {
 		if (is_busy(k))
 			keeper_sweep_signal(k, (int)signal);
+	} else if (strcmp(action, "limit") == 0) {
+		keeper_control_limit(k, limit);
 	} else if (strcmp(action, "suspend") == 0) {
 		suspend(k);
 	} else if (strcmp(action, "resume") == 0) {

@@ -41,9 +41,9 @@ struct keeper {
 	const struct keeper_job *job;
 	const struct order *order;
 	struct record_key key;
-	char name[RECORD_KEY_SIZE]; /* of spool folder and control group */
+	char name[RECORD_KEY_SIZE];  /* of spool folder and control group */
 	char mark[RECORD_MARK_SIZE]; /* in the environment of its processes */
-	const struct fence *fence;  /* NULL: none, or its group could not be made */
+	const struct fence *fence;   /* NULL: none, or its group could not be made */
 	struct journal *journal;
 	int signals; /* signalfd of SIGCHLD */
 	struct task_owner owner;
@@ -67,7 +67,8 @@ struct keeper {
 	char cause[KEEPER_CAUSE_SIZE]; /* why it is being ended, "" = it is not */
 	int64_t kill_at;	       /* when SIGKILL follows, 0 = never */
 	int64_t limit_at;	       /* when the time limit strikes, 0 = never or suspended */
-	int64_t limit_left;	       /* of it while suspended, 0 = there is none */
+	int64_t limit_s;	       /* as it is now, 0 = none */
+	int64_t paused, paused_at;     /* how long it was suspended, and since when it is */
 	struct lease lease;	       /* of the node, as last read */
 	int64_t lease_at;	       /* when to look at it again, 0 = never */
 	bool fenced;		       /* it ran out: nothing of the user's is started any more */
@@ -91,6 +92,7 @@ void keeper_control_read(struct keeper *k);
 void keeper_control_clocks(struct keeper *k);
 int64_t keeper_control_next(const struct keeper *k); /* when keeper_control_clocks has something to do, 0 = never */
 void keeper_control_end(struct keeper *k, const char *cause);
+void keeper_control_limit(struct keeper *k, int64_t limit_s); /* from its start, without suspensions; 0 = none */
 
 /* keeper_lease.c */
 void keeper_lease_begin(struct keeper *k); /* without a lease, it ends before it has begun */

@@ -14,8 +14,6 @@
 #include "lib/pattern.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { LIMIT_ENDLESS = INT_MAX }; /* a limit of so many seconds is none */
-
 struct streams {
 	char *input, *output, *error; /* NULL: none of its own */
 };
@@ -189,8 +187,7 @@ void keeper_task_start(struct keeper *k)
 		else
 			failed(k, true, e.message);
 	}
-	if (k->live > 0 && k->order->time_limit_s > 0 && k->order->time_limit_s < LIMIT_ENDLESS)
-		k->limit_at = k->tasks[0].started_at + k->order->time_limit_s * 1000000;
+	keeper_control_limit(k, k->limit_s);
 }
 
 void keeper_task_report(struct keeper *k, struct keeper_task *t)

@@ -12,7 +12,7 @@
 
 enum { CAUSE_LONGEST = 31 };
 
-static const char *const actions[] = {"go", "end", "kill", "signal", "suspend", "resume"};
+static const char *const actions[] = {"go", "end", "kill", "signal", "suspend", "resume", "limit"};
 
 static const char *known_action(const char *action)
 {
@@ -30,10 +30,11 @@ static bool is_word(const char *text)
 struct fields *launcher_control_check(const struct fields *message, struct err *e)
 {
 	const char *action = known_action(fields_get(message, "action")), *cause = fields_get(message, "cause");
-	int64_t signal, epilog;
+	int64_t signal, epilog, limit;
 	bool understood = action || err_set(e, "unknown action");
 	understood = understood && fields_int_or(message, "signal", 0, NSIG - 1, 0, &signal, e) &&
-		     fields_int_or(message, "epilog", 0, 1, 1, &epilog, e);
+		     fields_int_or(message, "epilog", 0, 1, 1, &epilog, e) &&
+		     fields_int_or(message, "limit", 0, INT64_MAX / 1000000, 0, &limit, e);
 	if (understood && strcmp(action, "signal") == 0 && signal == 0)
 		understood = err_set(e, "which signal is not said");
 	if (understood && cause && !is_word(cause))
@@ -45,6 +46,7 @@ struct fields *launcher_control_check(const struct fields *message, struct err *
 	fields_add_int(control, "signal", signal);
 	fields_add_int(control, "epilog", epilog);
 	fields_add(control, "cause", cause ? cause : "");
+	fields_add_int(control, "limit", limit);
 	return control;
 }
 

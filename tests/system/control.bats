@@ -157,6 +157,25 @@ echo "$PWD"' --hold)
 	[ "$output" = "300 2" ]
 }
 
+@test "what runs can get another time limit, which its node keeps" {
+	longer=$(submit '#!/bin/bash
+until [ -e go ]; do sleep 0.1; done' --time=0:06)
+	shorter=$(submit '#!/bin/bash
+sleep 60' --time=5)
+	eventually 5 is "$longer" running
+	eventually 5 is "$shorter" running
+	rota modify "$longer" --time=5
+	rota suspend "$shorter"
+	eventually 5 is "$shorter" suspended
+	rota modify "$shorter" --time=0:01
+	rota resume "$shorter"
+	eventually 15 is "$shorter" timeout
+	sleep 6 # its first limit has gone by
+	[ "$(state "$longer")" = running ]
+	touch "$BATS_TEST_TMPDIR/go"
+	eventually 10 is "$longer" completed
+}
+
 @test "begin, deadline, licences, gres and features decide when and where" {
 	later=$(submit '#!/bin/bash
 true' --begin=now+3seconds)

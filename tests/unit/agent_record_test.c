@@ -113,6 +113,9 @@ static void test_control(void **state)
 	control_is("signal", "{\"signal\":\"USR1\"}", "10", "1", "");
 	control_is("signal", "{\"signal\":\"SIGHUP\"}", "1", "1", "");
 	control_is("signal", "{\"signal\":\"15\"}", "15", "1", "");
+	struct fields *f = agent_order_control("limit", &key, "{\"time_limit_s\": 90}", &e);
+	assert_string_equal(fields_get(f, "limit"), "90");
+	fields_free(f);
 	assert_null(agent_order_control("kill", &key, "{", &e));
 }
 

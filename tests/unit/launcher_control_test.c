@@ -31,6 +31,9 @@ static void test_good(void **state)
 	assert_string_equal(fields_get(control, "signal"), "10");
 	assert_string_equal(fields_get(control, "epilog"), "1");
 	fields_free(control);
+	control = check("action", "limit", "limit", "90", NULL);
+	assert_string_equal(fields_get(control, "limit"), "90");
+	fields_free(control);
 }
 
 static void test_bad(void **state)
@@ -45,6 +48,8 @@ static void test_bad(void **state)
 	assert_null(check("action", "kill", "cause", "../../x", NULL));
 	assert_null(check("action", "kill", "cause", "a_cause_that_is_longer_than_any_of_ours", NULL));
 	assert_null(check("action", "end", "epilog", "2", NULL));
+	assert_null(check("action", "limit", "limit", "-1", NULL));
+	assert_null(check("action", "limit", "limit", "9223372036854775807", NULL));
 }
 
 int main(void)
