@@ -10,9 +10,10 @@ import signal
 import threading
 import time
 
-from lib.instance import DISK_NODE, FAR_NODE, LEASE, NODES, alive, send, thaw
+from lib.instance import DISK_NODE, FAR_NODE, LEASE, MARGIN, NODES, alive, send, thaw
 
-FREEZES = (0.2, 0.2, 0.5, 0.5, 0.5, 1, 1, 2, LEASE - 1, LEASE + 3)  # seconds, the last ones about a lease
+# Seconds; the last ones are about a lease: within it, within the margin behind it, and longer than both.
+FREEZES = (0.2, 0.2, 0.5, 0.5, 0.5, 1, 1, 2, LEASE - 1, LEASE + 2, LEASE + MARGIN + 2)
 ABSENCES = (0, 0, 0.5, 0.5, 1, 2, LEASE + 2)
 
 
@@ -133,7 +134,7 @@ class Faults:
     # the special nodes
 
     def cut(self):
-        seconds = self.random.choice(FREEZES[2:] + (LEASE + 6,))
+        seconds = self.random.choice(FREEZES[4:])
         self.instance.cable(False)
         time.sleep(seconds)
         self.instance.cable(True)

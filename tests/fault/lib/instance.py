@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-LEASE = 5
+LEASE, MARGIN = 5, 4
 DISK_NODE, FAR_NODE = "n3", "n4"
 NODES, CPUS = 4, 8
 DISK_MB = 12
@@ -87,7 +87,7 @@ class Instance:
 
     def start(self):
         """From nothing to four nodes that serve; raises where that fails."""
-        settings = {"node.lease": LEASE, "node.lease_margin": 4, "node.grace": 1, "nodemgr.period": 1, "node.disk_floor_mb": 2}
+        settings = {"node.lease": LEASE, "node.lease_margin": MARGIN, "node.grace": 1, "nodemgr.period": 1, "node.disk_floor_mb": 2}
         words = ["up", "--nodes", str(NODES), "--cpus", str(CPUS), "--mem", "8G", "--name", self.space]
         self.must("rota up", self.rota(*words, *(f"--set={k}={v}" for k, v in settings.items()), timeout=120))
         for name, values in (("requeue_max", "1000"), ("requeue_delay_s", "1"), ("flap_count", "0")):

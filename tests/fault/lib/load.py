@@ -16,6 +16,7 @@ HEAD = "#!/bin/bash\n#ROTA --time=5:00 --output=/dev/null\n. {task}\n"
 KINDS = (
     ("single", 6, "work D\n"),
     ("long", 4, "work 12\n"),
+    ("kept", 2, "#ROTA --node-loss=keep\nwork 12\n"),
     ("wide", 3, "#ROTA --nodes=2-3 --ntasks-per-node=1 --run=tasks\nwork D\n"),
     ("many", 2, "#ROTA --array=0-7%4\nwork D\n"),
     ("once", 2, "#ROTA --no-requeue\nwork D\n"),
