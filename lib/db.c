@@ -293,6 +293,8 @@ static void db_answer_oldest(struct db *db)
 		db->state = DB_BROKEN;
 		event_active(db->deferred, 0, 0);
 	}
+	if (good && call->function)
+		crash_call(call->function, "after");
 	call->answer(db, good ? call->result : NULL, &e, call->arg);
 	sent_free(call);
 }

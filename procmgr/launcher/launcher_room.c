@@ -42,7 +42,7 @@ bool launcher_room_for(struct launcher *l, const struct order *o, struct err *e)
 		return false;
 	if (journal_size(l->journal) + room > (int64_t)l->conf->node_journal_mb * MB)
 		return err_set(e, "the journal has reached its limit of %d MiB", l->conf->node_journal_mb);
-	return journal_reserve(l->journal, room, &why) || err_set(e, "disk full: %.300s", why.message);
+	return journal_reserve(l->journal, room, &why) || err_set(e, "no room for the journal: %.300s", why.message);
 }
 
 void launcher_room_open(struct launcher *l)
