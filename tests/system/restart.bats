@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The ordinary start is the recovery: daemons are killed under a running job and started again; a second jobmgrd takes over.
+# The ordinary start is the recovery: daemons are killed under a running job and started again. (One taking over: failover.bats.)
 
 load helper
 
@@ -148,27 +148,4 @@ kill_keeper() {
 	rota up >/dev/null
 	rota wait "$job"
 	[ "$(sql "select string_agg(attempt || ':' || state || ':' || cause, ' ' order by attempt) from rota.attempt where job_id = $job")" = "1:node_fail:shutdown 2:completed:exit" ]
-}
-
-@test "of two jobmgrds one leads, both serve; when the leader is killed the other leads with a new term" {
-	sed "s,^socket.*gate.sock.*,socket = $ROTA_HOME/run/gate2.sock," "$ROTA_HOME/etc/rota.conf" >"$ROTA_TEST_DIR/second.conf"
-	grep -q gate2.sock "$ROTA_TEST_DIR/second.conf"
-	run_as=()
-	[ "$(id -u)" != 0 ] || run_as=(setpriv --reuid rota --regid "$(id -g rota)" --init-groups)
-	"${run_as[@]}" "$ROTA_BIN/jobmgrd" --config "$ROTA_TEST_DIR/second.conf" --name 2 >"$ROTA_TEST_DIR/second.log" 2>&1 3>&- &
-	second=$!
-	two() { [ "$(rota status --json | jq '[.processes[] | select(.role == "jobmgrd")] | length')" = 2 ]; }
-	eventually 10 two
-	[ "$(rota status --json | jq '[.processes[] | select(.leader)] | length')" = 1 ]
-	job=$(ROTA_CONFIG=$ROTA_TEST_DIR/second.conf submit)
-	rota wait "$job"
-	term=$(sql "select term from rota.leader")
-	kill -9 "$(rota status --json | jq -r '.processes[] | select(.leader) | .pid')"
-	export ROTA_CONFIG=$ROTA_TEST_DIR/second.conf
-	job=$(submit)
-	rota wait "$job"
-	[ "$(sql "select term from rota.leader")" -gt "$term" ]
-	unset ROTA_CONFIG
-	kill "$second"
-	wait "$second" || true
 }
