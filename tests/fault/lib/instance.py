@@ -1,7 +1,7 @@
 """A private instance for the campaign: started, looked at and repaired through `rota`, as an administrator would.
 
 Beside what `rota up` starts there is a second jobmgrd, and, as root, two nodes of a special kind: one whose folder is a small
-file system of its own, and one that reaches the database over a network of its own and has a clock of its own.
+file system of its own, and one that reaches the database over a network of its own and has a calendar of its own.
 """
 import glob
 import json
@@ -55,7 +55,7 @@ class Instance:
         self.root = os.geteuid() == 0
         self.preload = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
         self.own_disk = self.root and shutil.which("mount") is not None
-        self.own_network = self.root and None not in (shutil.which("ip"), shutil.which("nsenter"), shutil.which("unshare"))
+        self.own_network = self.root and None not in (shutil.which("ip"), shutil.which("nsenter"))
         self.own_clock = self.own_network and self.preload is not None
         self.space = f"rota-{os.getpid()}"
         self.near, self.away = (f"10.213.{os.getpid() >> 6 & 255}.{(os.getpid() & 63) * 4 + i}" for i in (1, 2))
@@ -119,7 +119,7 @@ class Instance:
         return subprocess.run(words, capture_output=True, text=True, check=False)
 
     def make_network(self, text):
-        """One cable between the machine and a network that only the far node is in; its clocks begin elsewhere too."""
+        """One cable between the machine and a network that only the far node is in."""
         with open(f"{self.home}/pg/data/pg_hba.conf", "a", encoding="utf-8") as file:
             file.write(f"host rota rota_node {self.away}/32 trust\n")
         with open(self.far_conf, "w", encoding="utf-8") as file:

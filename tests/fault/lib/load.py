@@ -120,7 +120,7 @@ class Load(threading.Thread):
                     del self.unanswered[key]
                 return int(answer)
             if client.returncode != 3:
-                self.say(f"{key} ({kind}): {complaint.strip()}")
+                self.say(f"{key} ({kind}): {complaint.partition(chr(10))[0]}")
             time.sleep(0.2)
         return None
 
