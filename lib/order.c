@@ -133,7 +133,7 @@ static bool is_shell(const char *text)
 	{                                                                                                                        \
 #member, KIND_BOOL, offsetof(struct type, member), 0, 1, NULL, NULL                                              \
 	}
-/* A bool whose field is there only where it is true; only at the end of a table. */
+/* A bool whose field is there only where it is true. */
 #define MARK(type, member)                                                                                                       \
 	{                                                                                                                        \
 #member, KIND_MARK, offsetof(struct type, member), 1, 1, NULL, NULL                                              \
@@ -167,6 +167,7 @@ static const struct order_field spec_table[] = {
 	INT(order_spec, submit_ntasks, 0, INT_MAX),
 	INT(order_spec, cpus_per_task, 1, INT_MAX),
 	MARK(order_spec, fence),
+	MARK(order_spec, no_kill),
 };
 
 static const struct order_field order_table[] = {
@@ -232,28 +233,29 @@ static bool member_read(const struct order_field *field, const struct fields *f,
 	return true;
 }
 
-/* Every field of the table, in its order, from the front of `f`. */
-static bool table_read(const struct order_field *table, int count, const struct fields *f, void *object, struct err *e)
+/* Every field of the table, in its order, from the front of `f`; how many there are, -1 where one is not as it should be. */
+static int table_read(const struct order_field *table, int count, const struct fields *f, void *object, struct err *e)
 {
+	int at = 0;
 	for (int i = 0; i < count; i++) {
-		if (i >= fields_count(f) && table[i].kind == KIND_MARK)
-			return true;
-		if (i >= fields_count(f))
-			return err_set(e, "field \"%s\" is missing", table[i].name);
-		bool here = strcmp(fields_name(f, i), table[i].name) == 0;
-		if (!here && table[i].kind == KIND_MARK)
-			return err_set(e, "unknown field \"%s\"", fields_name(f, i));
-		if (!here)
-			return err_set(e, "field \"%s\" stands where \"%s\" belongs", fields_name(f, i), table[i].name);
-		if (!member_read(&table[i], f, object, e))
-			return false;
+		bool more = at < fields_count(f), here = more && strcmp(fields_name(f, at), table[i].name) == 0;
+		if (here && !member_read(&table[i], f, object, e))
+			return -1;
+		if (!here && table[i].kind != KIND_MARK) {
+			if (more)
+				err_set(e, "field \"%s\" stands where \"%s\" belongs", fields_name(f, at), table[i].name);
+			else
+				err_set(e, "field \"%s\" is missing", table[i].name);
+			return -1;
+		}
+		at += here;
 	}
-	return true;
+	return at;
 }
 
 static bool table_end(const struct fields *f, int count, struct err *e)
 {
-	return fields_count(f) <= count || err_set(e, "unknown field \"%s\"", fields_name(f, count));
+	return fields_count(f) == count || err_set(e, "unknown field \"%s\"", fields_name(f, count));
 }
 
 static void table_write(const struct order_field *table, int count, struct fields *f, const void *object)
@@ -291,7 +293,8 @@ static bool range_is_good(int from, int to)
 static bool spec_read(const struct fields *f, struct order_spec *spec, struct err *e)
 {
 	memset(spec, 0, sizeof *spec);
-	if (!table_read(spec_table, SPEC_COUNT, f, spec, e) || !table_end(f, SPEC_COUNT, e))
+	int count = table_read(spec_table, SPEC_COUNT, f, spec, e);
+	if (count < 0 || !table_end(f, count, e))
 		return false;
 	if (!range_is_good(spec->pre_from, spec->pre_to))
 		return err_set(e, "preamble of lines %d to %d", spec->pre_from, spec->pre_to);
@@ -354,7 +357,7 @@ bool order_parse(const char *text, size_t length, struct order *order, struct er
 {
 	memset(order, 0, sizeof *order);
 	order->fields = fields_parse(text, length, e);
-	if (!order->fields || !table_read(order_table, ORDER_COUNT, order->fields, order, e))
+	if (!order->fields || table_read(order_table, ORDER_COUNT, order->fields, order, e) < 0)
 		goto fail;
 	const char *spec = fields_get(order->fields, "spec");
 	if (!spec) {

@@ -27,8 +27,9 @@ struct order_spec {
 	const char *rlimits;	/* "nofile=1024,core=0,stack=unlimited", soft limits of the submitting shell; "" = the node's */
 	int submit_ntasks;	/* --ntasks as asked */
 	int cpus_per_task;
-	bool fence; /* the node ends it when its lease has run out; the field is there only where it is true, so that specs
-				 * from before there was one have it false */
+	/* The fields of these are there only where they are true, so that specs from before there were any have them false. */
+	bool fence;   /* the node ends it when its lease has run out */
+	bool no_kill; /* it goes on when it loses a node, as long as it has its first */
 };
 
 /* One step attempt on one node. All strings are owned by the parsed fields. */

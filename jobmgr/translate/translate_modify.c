@@ -80,6 +80,7 @@ static bool read_back(struct translation *t, const json_t *json, const struct or
 	set_text(own, OPTION_ID_ERROR, spec->error);
 	set_text(own, OPTION_ID_INPUT, spec->input);
 	set_text(own, OPTION_ID_OPEN_MODE, spec->append ? "append" : "truncate");
+	own->of[OPTION_ID_KILL].value = json_boolean(!spec->no_kill);
 	set_text(own, OPTION_ID_NODE_LOSS, spec->fence ? "fence" : "keep");
 	set_text(own, OPTION_ID_WORKDIR, spec->workdir);
 	set_text(own, OPTION_ID_SHELL, spec->shell);

@@ -70,6 +70,7 @@ json_t *translate_spec(struct translation *t, const struct translate_step *s, co
 	spec.submit_ntasks = (int)translate_number(t, s, OPTION_ID_NTASKS, 0);
 	spec.cpus_per_task = (int)s->cpus_per_task;
 	spec.fence = is_fenced(t, s);
+	spec.no_kill = json_is_false(translate_value(t, s, OPTION_ID_KILL));
 	struct fields *fields = order_spec_write(&spec);
 	json_t *value = json_string(fields_text(fields, NULL));
 	if (!value)

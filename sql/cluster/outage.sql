@@ -169,13 +169,19 @@ begin
 			order by x.nr, w.starts_at nulls first), '[]')
 		from attempt t
 		cross join lateral unnest(t.node_ids) with ordinality as x (node_id, nr)
-		join api.node_warning w on w.node_id = x.node_id
+		join lateral (
+			select w.kind, w.starts_at, w.ends_at, w.reason, w.words from api.node_warning w where w.node_id = x.node_id
+			union all
+			select 'lost', a.lost_at, null, 'the step goes on without it', 'lost (the step goes on without it)'
+			from allocation a
+			where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt and a.node_id = x.node_id and a.lost_at is not null
+		) w on true
 		join node n on n.node_id = x.node_id
 		where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt and t.ended_at is null
 			-- A maintenance behind its time does not concern it.
 			and (w.kind <> 'maintenance' or t.time_limit_s = 0 or w.starts_at <= coalesce(t.started_at, t.ordered_at) + make_interval(secs => t.time_limit_s + t.suspended_s)));
 end $$;
-comment on function api.step_warnings(bigint, int, int) is 'The nodes of a live attempt that are failing, or will be out of use within its time. Internal.';
+comment on function api.step_warnings(bigint, int, int) is 'The nodes of a live attempt that are lost, failing, or will be out of use within its time. Internal.';
 
 create function api.limit_check(p_job bigint, p_request int, p_limit bigint) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -83,17 +83,27 @@ create function api.attempt_lost(p_lost jsonb, p_message text, p_actor text) ret
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_open jsonb;
+	v_going jsonb;
 begin
 	select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id', a.node_id, 'kind', 'kill',
-		'args', jsonb_build_object('cause', 'node_lost'), 'over', a.phase = 'done',
-		'at', api.attempt_last_known(a.job_id, a.step_id, a.attempt, a.node_id)))
+		'args', jsonb_build_object('cause', 'node_lost'), 'at', api.attempt_last_known(a.job_id, a.step_id, a.attempt, a.node_id),
+		-- Where all tasks of the node had ended and only an epilog was under way, the outcome stands. So it does where the step goes on
+		-- with the nodes that it has left, the one that runs the script among them.
+		'over', a.phase = 'done' or g.going, 'going', g.going))
 	into v_open
 	from jsonb_to_recordset(p_lost) as v (job_id bigint, step_id int, attempt int, node_id int)
-	join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id and a.ended_at is null;
+	join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id and a.ended_at is null
+	join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+	cross join lateral (
+		select t.outcome is null and t.started_at is not null and cardinality(t.node_ids) > 1
+			and not exists (select from jsonb_to_recordset(p_lost) as o (job_id bigint, step_id int, attempt int, node_id int)
+				where o.job_id = a.job_id and o.step_id = a.step_id and o.attempt = a.attempt and o.node_id = t.node_ids[1])
+			and coalesce((select api.spec_field(r.spec, 'no_kill') = '1' from step s
+				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id where s.job_id = a.job_id and s.step_id = a.step_id), false) as going
+	) g;
 	if v_open is null then
 		return;
 	end if;
-	-- Where all tasks of the node had ended and only an epilog was under way, the outcome stands.
 	update attempt t
 	set outcome = coalesce(t.outcome, 'node_fail'), cause = case when t.outcome is null then 'node_lost' else t.cause end,
 		message = case when t.outcome is null then p_message else t.message end
@@ -117,6 +127,14 @@ begin
 		from (select distinct x.job_id, x.step_id, x.attempt from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int)) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.outcome is not null
 		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.ended_at is null and a.phase <> 'done'));
+	select jsonb_agg(to_jsonb(x)) into v_going
+	from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int, node_id int, going boolean) where x.going;
+	perform api.step_move(p_actor, array(
+		select (x.job_id, x.step_id, 'modify', null, null, null, null,
+			format('goes on without %s: %s', string_agg(n.name, ',' order by n.node_id), p_message))::api.move
+		from jsonb_to_recordset(v_going) as x (job_id bigint, step_id int, attempt int, node_id int)
+		join node n on n.node_id = x.node_id
+		group by x.job_id, x.step_id));
 	perform api.attempt_close(v_open, p_actor);
 end $$;
 comment on function api.attempt_lost(jsonb, text, text) is

@@ -171,16 +171,18 @@ violation (what, who, detail) as (
 	from allocation a
 	left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 	where a.attempt > 0 and t.attempt is null
-	-- What completed has run: every task of it is there, with exit code 0.
+	-- What completed has run: every task of it is there, with exit code 0, but those of nodes without which it went on (--no-kill).
 	union all
 	select 'completed, but not all of its tasks ended well', api.step_label(t.job_id, t.step_id), format('attempt %s: %s of %s tasks', t.attempt, h.ok, h.tasks)
 	from attempt t
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 	cross join lateral (
-		select (select count(*) from task_end e where e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt and e.exit_code = 0 and e.signal is null) as ok,
+		select (select count(*) from task_end e join allocation a on a.job_id = e.job_id and a.step_id = e.step_id and a.attempt = e.attempt and a.node_id = e.node_id
+				where e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt and e.exit_code = 0 and e.signal is null
+					and a.lost_at is null) as ok,
 			case when api.spec_field(r.spec, 'per_task') = '1' then (select sum(a.tasks) from allocation a
-				where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt) else 1 end as tasks
+				where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt and a.lost_at is null) else 1 end as tasks
 	) h
 	where t.state = 'completed' and (h.ok <> h.tasks or t.started_at is null)
 	union all

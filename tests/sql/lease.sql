@@ -146,6 +146,38 @@ select api.admin_change(0, 'root', '{"object": "setting", "action": "change", "n
 select t.ended(1, 1), t.judge(), t.back(1) \g /dev/null
 select is((select state from rota.node where node_id = 1), 'up', 'nor anything where it is not wanted');
 
+-- --no-kill: a step on several nodes goes on with those it has left, if its first is among them and its tasks have begun.
+select t.back(i, '{"boot_id": "third", "attempts": [], "told": []}') from generate_series(1, 4) i \g /dev/null
+create function t.wide(p_step jsonb default '{}') returns bigint language sql as $$
+	select t.going('{}', '{2,3,4}', '{"nodes_min": 3, "spec": "output=0:\nno_kill=1:1\n"}'::jsonb || p_step) $$;
+select t.wide() as j \gset
+select t.ended(4, 11), t.judge() \g /dev/null
+select is(concat_ws(' ', t.state(:'j' || '.a'), t.orders(:'j' || '.a')), 'running kill@n4', 'it goes on, and its other nodes are not disturbed');
+select is((select array_agg(cpus_used order by node_id) from rota.node where node_id > 1), '{1,1,0}', 'the lost node is free');
+select is((select detail from rota.event where job_id = :j and event = 'modify'), 'goes on without n4: the node was not heard of any more', 'that is on record');
+select is(api.job_show(0, 'root', t.request(:'j')) #> '{jobs,0,steps,0,warnings}' @> '[{"node": "n4", "kind": "lost"}]', true, 'show warns of it');
+select t.right('no-kill');
+select t.report(t.say(:'j' || '.a', 'done', '{"exit": 7, "outcome": "fail"}', 4)) \g /dev/null
+select is(t.state(:'j' || '.a'), 'running', 'what the lost node says later changes nothing');
+select t.report(t.say(:'j' || '.a', 'done', '{}', 2)) \g /dev/null
+select is(t.orders(:'j' || '.a'), 'kill@n4 end@n3', 'the script is done: the other node left may go');
+select t.report(t.say(:'j' || '.a', 'end', '{}', 2), t.say(:'j' || '.a', 'done', '{}', 3), t.say(:'j' || '.a', 'end', '{}', 3)) \g /dev/null
+select is((select concat_ws(' ', state, attempt, cause, message) from t.step(:'j' || '.a')), 'completed 1 exit goes on without n4: the node was not heard of any more', 'completed by those left');
+select t.right('no-kill, completed');
+select t.back(4) \g /dev/null
+select t.wide() as j \gset
+select t.ended(2, 11), t.judge() \g /dev/null
+select is(concat_ws(' ', t.state(:'j' || '.a'), t.orders(:'j' || '.a')), 'running kill@n2 kill@n3 kill@n4', 'its first node is lost: the others end it');
+select t.report(t.say(:'j' || '.a', 'done', '{"outcome": "node_fail", "cause": "node_lost"}'), t.say(:'j' || '.a', 'end')) \g /dev/null
+select is(t.state(:'j' || '.a'), 'pending', 'and it runs again');
+select api.job_cancel(0, 'root', t.request(:'j')), t.back(2) \g /dev/null
+-- Its script had ended, and only the node that is lost was waited for.
+select t.wide('{"nodes_min": 2}') as j \gset
+select t.report(t.say(:'j' || '.a', 'done', '{}', 2), t.say(:'j' || '.a', 'end', '{}', 2), t.say(:'j' || '.a', 'done', '{}', 3), t.say(:'j' || '.a', 'end', '{}', 3)) \g /dev/null
+select t.ended(4, 11), t.judge() \g /dev/null
+select is((select concat_ws(' ', state, attempt) from t.step(:'j' || '.a')), 'completed 1', 'only the lost node was waited for: completed');
+select t.right('no-kill, at the end');
+
 -- A modification cannot make a step that runs be ended, or kept, otherwise than its nodes know.
 select t.going('{}', '{1}') as j \gset
 select throws_ok(format($$select api.modify_check('admin', null, %s, 0, '{}', E'output=0:\nfence=1:1\n')$$, :j), 'RT409', null, 'the policy of a step that has started stays');

@@ -175,6 +175,48 @@ audit() {
 	audit
 }
 
+# The second node of a job's attempt; both have begun.
+second_of() {
+	both() { [ "$(grep -c "^begin 1 " "$LEDGER")" = 2 ]; }
+	eventually 20 both
+	sql "select nodes[2] from rota.attempt where job_id = $1 and attempt = 1"
+}
+
+@test "a step on two nodes that loses one is ended on the other, and runs again when there are two" {
+	job=$(ticker '' --nodes=2 --ntasks-per-node=1 --run=tasks)
+	node=$(second_of "$job")
+	cut_off "$node"
+	waits() { [ "$(sql "select state from rota.step where job_id = $job")" = pending ]; }
+	eventually 30 waits
+	for task in $(awk '$1 == "begin" { print $4 }' "$LEDGER"); do
+		run ! kill -0 "$task"
+	done
+	mend
+	eventually 30 has "begin 2"
+	enough
+	rota wait "$job"
+	[ "$(late_lines 1)" = 0 ]
+	[ "$(attempts "$job")" = "1:node_fail:node_lost 2:completed:exit" ]
+	audit
+}
+
+@test "with --no-kill it goes on with the node that is left" {
+	job=$(ticker 'echo "told $ROTA_NO_KILL" >>'"$LEDGER" --nodes=2 --ntasks-per-node=1 --run=tasks --no-kill)
+	node=$(second_of "$job")
+	has "told 1"
+	cut_off "$node"
+	goes_on() { rota show "$job" | grep -q "$node: lost"; }
+	eventually 30 goes_on
+	[ "$(sql "select state || ' ' || attempt from rota.step where job_id = $job")" = "running 1" ]
+	enough
+	rota wait "$job"
+	[ "$(attempts "$job")" = "1:completed:exit" ]
+	[ "$(sql "select coalesce(sum(cpus_used), 0) from rota.node")" = 0 ]
+	mend
+	eventually 20 node_is "$node" up
+	audit
+}
+
 @test "a database that is away for longer than the lease: what may run again has ended, what is kept goes on, no node is lost" {
 	fenced=$(ticker)
 	kept=$(ticker '' --node-loss=keep)

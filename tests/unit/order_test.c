@@ -156,8 +156,17 @@ static void test_spec_mark(void **state)
 	spec.fence = true;
 	struct fields *with = order_spec_write(&spec);
 	assert_true(order_spec_parse(fields_text(with, NULL), strlen(fields_text(with, NULL)), &got, &owner, &e));
-	assert_true(got.fence);
+	assert_true(got.fence && !got.no_kill);
 	fields_free(owner);
+	fields_free(with);
+	spec.fence = false;
+	spec.no_kill = true;
+	with = order_spec_write(&spec);
+	assert_true(order_spec_parse(fields_text(with, NULL), strlen(fields_text(with, NULL)), &got, &owner, &e));
+	assert_true(!got.fence && got.no_kill);
+	fields_free(owner);
+	fields_add(with, "fence", "1"); /* in the table's order only */
+	assert_false(order_spec_parse(fields_text(with, NULL), strlen(fields_text(with, NULL)), &got, &owner, &e));
 	fields_free(with);
 	fields_add(without, "fence", "0");
 	assert_false(order_spec_parse(fields_text(without, NULL), strlen(fields_text(without, NULL)), &got, &owner, &e));

@@ -337,12 +337,14 @@ static void node_loss(void **state)
 {
 	static const struct {
 		const char *line;
-		bool fence;
-	} cases[] = {{"", true},
-		     {"#ROTA --requeue\n", true},
-		     {"#ROTA --no-requeue\n", false},
-		     {"#ROTA --node-loss=keep\n", false},
-		     {"#ROTA --no-requeue --node-loss=fence\n", true}};
+		bool fence, no_kill;
+	} cases[] = {{"", true, false},
+		     {"#ROTA --requeue\n", true, false},
+		     {"#ROTA --no-requeue\n", false, false},
+		     {"#ROTA --node-loss=keep --kill\n", false, false},
+		     {"#ROTA --no-requeue --node-loss=fence\n", true, false},
+		     {"#ROTA --no-kill\n", true, true},
+		     {"#SBATCH --no-kill\n", true, true}};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct order_spec spec;
@@ -350,6 +352,7 @@ static void node_loss(void **state)
 		json_t *plan = plan_of(script, NULL);
 		struct fields *owner = spec_of(pick(plan, "steps/0"), &spec);
 		assert_int_equal(spec.fence, cases[i].fence);
+		assert_int_equal(spec.no_kill, cases[i].no_kill);
 		fields_free(owner);
 		json_decref(plan);
 		free(script);
