@@ -14,6 +14,9 @@ from lib.instance import DISK_NODE, FAR_NODE, LEASE, MARGIN, NODES, alive, send,
 
 # Seconds; the last ones are about a lease: within it, within the margin behind it, and longer than both.
 FREEZES = (0.2, 0.2, 0.5, 0.5, 0.5, 1, 1, 2, LEASE - 1, LEASE + 2, LEASE + MARGIN + 2)
+# Faults that cost no running task anything, however they fall.
+HARMLESS = {"kill-procmgrd", "kill-launcher", "kill-leader", "kill-follower", "kill-nodemgrd", "kill-munged", "kill-backend", "kill-client",
+            "freeze-leader", "freeze-follower", "freeze-nodemgrd", "freeze-munged", "terminate-backend", "step-clock"}
 ABSENCES = (0, 0, 0.5, 0.5, 1, 2, LEASE + 2)
 
 
@@ -45,6 +48,10 @@ class Faults:
         if what:
             self.count[name] = self.count.get(name, 0) + 1
         return name, what
+
+    def harmless(self):
+        """Whether all that was injected should have disturbed no task."""
+        return set(self.count) <= HARMLESS
 
     # whom
 

@@ -15,6 +15,7 @@ class Verdict:
     def __init__(self):
         self.lost, self.doubled, self.wrong = [], [], []
         self.jobs = self.attempts = self.begun = 0
+        self.causes = ""
 
     def lines(self):
         for what, findings in (("lost", self.lost), ("doubled", self.doubled), ("wrong", self.wrong)):
@@ -44,8 +45,10 @@ class Ledger:
                     (self.begins if words[0] == "begin" else self.ends).setdefault(key, []).append((position, words[5], words[6]))
 
 
-def judge(instance, load, ledger):
+def judge(instance, load, ledger, harmless):
+    """`harmless`: no fault that was injected should have disturbed a task."""
     verdict = Verdict()
+    judge_causes(verdict, instance, harmless)
     judge_ledger(verdict, ledger)
     judge_submissions(verdict, instance, load)
     judge_attempts(verdict, instance, ledger)
@@ -117,6 +120,15 @@ def judge_attempts(verdict, instance, ledger):
     for key in ledger.begins:
         if key[:2] not in known:
             verdict.wrong.append(f"{name(key)} ran, and the database knows no such attempt")
+
+
+def judge_causes(verdict, instance, harmless):
+    """What ended attempts: tasks by themselves or by their owner, and nothing else where nothing else was to."""
+    rows = instance.sql("select cause, count(*) from rota.attempt group by cause order by 2 desc, 1")
+    verdict.causes = ", ".join(f"{cause} {count}" for cause, count in rows)
+    for cause, count in rows:
+        if harmless and cause not in ("exit", "cancelled"):
+            verdict.wrong.append(f"{count} attempts were ended by {cause}, though no fault was to end any")
 
 
 def judge_outcomes(verdict, instance):
