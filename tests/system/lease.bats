@@ -127,6 +127,24 @@ audit() {
 	audit
 }
 
+@test "fence: a machine that slept through the margin ends the old attempt when it wakes, before it serves" {
+	job=$(ticker)
+	eventually 10 has "tick 1"
+	node=$(node_of 1)
+	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
+	stopped="$(instance_processes | awk -v node="--node $node" 'index($0, node) { print $1 }') $task"
+	kill -STOP $stopped
+	eventually 30 has "begin 2"
+	mend
+	eventually 20 node_is "$node" up
+	run ! kill -0 "$task"
+	run ! has "end 1"
+	enough
+	rota wait "$job"
+	[ "$(attempts "$job")" = "1:node_fail:node_lost 2:completed:exit" ]
+	audit
+}
+
 @test "keep: the tasks go on, nothing is started again, and when the node is back all is as if nothing had been" {
 	job=$(ticker '' --node-loss=keep)
 	eventually 10 has "tick 1"

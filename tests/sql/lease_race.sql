@@ -1,0 +1,134 @@
+-- Leases between sessions that are really there, both orders of each pair: whoever comes second waits for the first, finds what that has
+-- left, and nobody waits in a ring. What the sessions do is committed, so this file has a database of its own.
+\set ON_ERROR_STOP 1
+\set QUIET 1
+\pset format unaligned
+\pset tuples_only on
+set client_min_messages = warning;
+\set home :DBNAME
+\c postgres
+set client_min_messages = warning;
+drop database if exists lease_race;
+create database lease_race template :home;
+\c lease_race
+begin;
+\ir world.psql
+create extension if not exists dblink schema tap;
+create function t.open(p_name text) returns text language sql as $$
+	select dblink_connect(p_name, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port')
+		|| ' dbname=' || current_database() || ' user=' || current_user || ' application_name=' || p_name || ' options=--search_path=public,tap') $$;
+create function t.ended(p_node int, p_seconds int) returns void language sql as $$
+	update rota.node_lease set renewed_at = now() - make_interval(secs => lease_s + p_seconds), expires_at = now() - make_interval(secs => p_seconds) where node_id = p_node $$;
+-- Does the session wait for a lock?
+create function t.waits(p_name text) returns boolean language plpgsql as $$
+begin
+	for i in 1 .. 500 loop
+		perform pg_stat_clear_snapshot();
+		if exists (select from pg_stat_activity where application_name = p_name and wait_event_type = 'Lock') then
+			return true;
+		end if;
+		perform pg_sleep(0.01);
+	end loop;
+	return false;
+end $$;
+-- Session a does p_first and has not committed when b does p_second; what b answers when a has.
+create function t.race(p_first text, p_second text, p_waits boolean default true) returns text language plpgsql as $$
+declare
+	v_answer text;
+begin
+	perform dblink_exec('a', 'begin');
+	perform v from dblink('a', p_first) x (v text);
+	perform dblink_send_query('b', p_second);
+	if t.waits('b') <> p_waits then
+		perform dblink_exec('a', 'rollback');
+		return 'b did not wait';
+	end if;
+	perform dblink_exec('a', 'commit');
+	select x.v into v_answer from dblink_get_result('b') x (v text);
+	-- The result behind the last one is empty.
+	perform x.v from dblink_get_result('b') x (v text);
+	return coalesce(v_answer, '');
+exception when others then
+	perform x.v from dblink_get_result('b', false) x (v text);
+	return sqlstate;
+end $$;
+create function t.going(p_node int) returns text language plpgsql as $$
+declare
+	v_label text := t.submit('alice', '[{"name": "a"}]') || '.a';
+begin
+	perform t.start(v_label, array[p_node]);
+	perform t.run(v_label);
+	delete from rota.node_order;
+	return v_label;
+end $$;
+create function t.lives(p_label text) returns text language sql as $$ select concat_ws(' ', state, attempt) from t.step(p_label) $$;
+create function t.home(p_node int) returns int language sql as $$ select t.back(p_node, '{"attempts": [], "told": []}') $$;
+update rota.setting set value = '0' where name = 'flap_count';
+select t.back(i) from generate_series(1, 4) i \g /dev/null
+commit;
+select * from no_plan();
+select t.open(n) from unnest('{a,b}'::text[]) n \g /dev/null
+\set judge '\'select count(*) from t.judge()\''
+
+-- A renewal against the end of the lease.
+select t.going(3) as label, t.ended(3, 11) \gset
+select is(t.race(:judge, 'select count(*) from api.node_renew(array[3])'), '0', 'judged first: the renewal comes too late');
+select is(t.lives(:'label'), 'pending 1', 'and the attempt is over');
+select t.home(3), t.later() \g /dev/null
+select t.going(3) as label, t.ended(3, 11) \gset
+select is(t.race('select count(*) from api.node_renew(array[3])', :judge), '0', 'renewed first: there is nothing to judge');
+select is(t.lives(:'label'), 'running 1', 'and the attempt goes on');
+
+-- A registration against it: of a node that says what it has.
+select t.ended(3, 11), format('select t.back(3, %L)', jsonb_build_object('attempts', jsonb_build_array(replace(:'label', '.a', '.0.1')), 'told', '[]'::jsonb)) as back \gset
+select is(t.race(:'back', :judge), '0', 'registered first: not lost');
+select is(t.lives(:'label'), 'running 1', 'and the attempt goes on');
+select t.ended(3, 11) \g /dev/null
+select is(t.race(:judge, :'back'), '1', 'judged first: what the node has should not be there');
+select is(t.lives(:'label') || ' ' || (select state from rota.node where node_id = 3), 'pending 1 down', 'and it does not serve');
+select t.home(3), t.later() \g /dev/null
+
+-- The end of an attempt against the loss of its node.
+create function t.end_of(p_label text) returns text language sql as $$
+	select format('select t.report(%L::jsonb, %L::jsonb)', t.say(p_label, 'done'), t.say(p_label, 'end')) $$;
+select t.going(3) as label, t.ended(3, 11) \gset
+select t.end_of(:'label') as ended \gset
+select is(t.race(:'ended', :judge), '1', 'reported first: the node is down');
+select is(t.lives(:'label'), 'completed 1', 'but the attempt completed');
+select t.home(3) \g /dev/null
+select t.going(3) as label, t.ended(3, 11) \gset
+select t.end_of(:'label') as ended \gset
+select is(t.race(:judge, :'ended'), '0', 'judged first: the report is no news');
+select is(t.lives(:'label'), 'pending 1', 'and it runs again');
+select t.home(3), t.later() \g /dev/null
+
+-- A start against it.
+select t.submit('alice', '[{"name": "a"}]') || '.a' as label, t.ended(3, 11) \gset
+select is(t.race(:judge, format('select t.start(%L, %L)', :'label', '{3}')), '40001', 'judged first: nothing starts there');
+select is(t.lives(:'label'), 'pending 0', 'the scheduler decides anew');
+select t.home(3), t.ended(3, 11) \g /dev/null
+select is(t.race(format('select t.start(%L, %L)', :'label', '{3}'), :judge), '1', 'started first: the node is down');
+select is(t.lives(:'label'), 'starting 1', 'the attempt is not yet looked at');
+select t.judge() \g /dev/null
+select is(t.lives(:'label'), 'pending 1', 'but at the next look');
+
+-- An administrator's word against the node's return.
+select t.home(3), t.later() \g /dev/null
+create function t.keep(p_label text) returns void language sql as $$ update rota.attempt set fence = false where ended_at is null and job_id = split_part(p_label, '.', 1)::bigint $$;
+select t.going(3) as label \gset
+select t.keep(:'label'), t.ended(3, 11) \g /dev/null
+select t.judge() \g /dev/null
+select format('select t.back(3, %L)', jsonb_build_object('attempts', jsonb_build_array(replace(:'label', '.a', '.0.1')), 'told', '[]'::jsonb)) as back,
+	$$select api.admin_change(0, 'root', '{"object": "node", "action": "dead", "name": "n3", "values": {"reason": "burnt"}}') ->> 'changed'$$ as dead \gset
+select is(t.race(:'back', :'dead'), 'RT409', 'it is back: not dead');
+select is(t.lives(:'label'), 'running 1', 'and what was kept goes on');
+select t.ended(3, 11) \g /dev/null
+select t.judge() \g /dev/null
+select is(t.race(:'dead', :'back'), '1', 'declared dead first: it comes back with what should not be there');
+select is(t.lives(:'label'), 'pending 1', 'that runs again');
+select is_empty('select * from t.wrong()', 'all adds up');
+select dblink_disconnect(n) from unnest('{a,b}'::text[]) n \g /dev/null
+select * from finish();
+\c postgres
+set client_min_messages = warning;
+drop database lease_race;
