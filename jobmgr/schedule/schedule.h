@@ -73,8 +73,8 @@ struct schedule_license {
 
 /* A time in which nodes are not to be used: a maintenance, or what comes behind the deadline of a drain. */
 struct schedule_outage {
-	int id; /* of what may let steps in; 0: nobody is let in */
-	const int *node_ids;
+	int id;		     /* of what may let steps in; 0: nobody is let in */
+	const int *node_ids; /* none: those of the outage before, which has the same id */
 	size_t node_count;
 	double from, to;   /* INFINITY: for good, or as far as anybody can see */
 	const char *words; /* for people: what it is, from when to when */

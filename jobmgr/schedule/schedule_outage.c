@@ -25,15 +25,18 @@ static int by_to(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static struct schedule_barrier barrier_of(const struct schedule_cluster *c, const struct schedule_outage *outage)
+/* The nodes of an outage as places; those of the one before where it has none of its own. */
+static uint64_t *outage_places(const struct schedule_cluster *c, const struct schedule_outage *outage, uint64_t *before)
 {
-	struct schedule_barrier barrier = {outage->from, outage->to, outage, schedule_cluster_bits(c)};
+	if (!outage->node_count && before && outage[-1].id == outage->id)
+		return before;
+	uint64_t *places = schedule_cluster_bits(c);
 	for (size_t i = 0; i < outage->node_count; i++) {
 		int place = schedule_cluster_by_id(c, outage->node_ids[i]);
 		if (place >= 0)
-			schedule_bits_add(barrier.places, (size_t)place);
+			schedule_bits_add(places, (size_t)place);
 	}
-	return barrier;
+	return places;
 }
 
 struct schedule_barriers schedule_outage_index(const struct schedule_cluster *cluster)
@@ -42,9 +45,13 @@ struct schedule_barriers schedule_outage_index(const struct schedule_cluster *cl
 	struct schedule_barriers all = {0};
 	all.barrier = schedule_arena_take(cluster->arena, s->outage_count, sizeof *all.barrier);
 	all.by_to = schedule_arena_take(cluster->arena, s->outage_count, sizeof *all.by_to);
-	for (size_t i = 0; i < s->outage_count; i++)
-		if (s->outages[i].to > s->now)
-			all.barrier[all.count++] = barrier_of(cluster, &s->outages[i]);
+	uint64_t *places = NULL;
+	for (size_t i = 0; i < s->outage_count; i++) {
+		const struct schedule_outage *outage = &s->outages[i];
+		places = outage_places(cluster, outage, places);
+		if (outage->to > s->now)
+			all.barrier[all.count++] = (struct schedule_barrier){outage->from, outage->to, outage, places};
+	}
 	if (!all.count)
 		return all;
 	qsort(all.barrier, all.count, sizeof *all.barrier, by_from);

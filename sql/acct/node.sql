@@ -38,7 +38,7 @@ create view acct.node_warning with (security_barrier) as
 select n.name as node, w.node_id, w.kind, w.starts_at, w.ends_at, w.reason, w.actor, w.words as message
 from api.node_warning w
 join rota.node n on n.node_id = w.node_id;
-comment on view acct.node_warning is 'What is wrong with nodes now, or will be: a row for each node and cause. Joined with acct.allocation where ended_at is null, it tells whose steps that concerns.';
+comment on view acct.node_warning is 'What is wrong with nodes now, or will be (of maintenance, the next): a row for each node and cause. Joined with acct.allocation where ended_at is null, it tells whose steps that concerns.';
 comment on column acct.node_warning.node is 'The node.';
 comment on column acct.node_warning.node_id is 'Its key.';
 comment on column acct.node_warning.kind is 'failing: somebody expects it to fail; drain: it will be drained; maintenance; down, drained, invalid: it is so.';

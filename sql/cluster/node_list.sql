@@ -5,8 +5,8 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 		select x.node_id, string_agg(x.words, '; ' order by x.starts_at nulls first, x.kind) as words,
 			jsonb_agg(jsonb_build_object('kind', x.kind, 'at', x.starts_at, 'until', x.ends_at, 'reason', x.reason, 'by', x.actor, 'message', x.words)
 				order by x.starts_at nulls first, x.kind) as list
-		from api.node_warning x
-		where x.next and x.kind not in ('down', 'drained', 'invalid')
+		from api.node_warnings(null) x
+		where x.kind not in ('down', 'drained', 'invalid')
 		group by x.node_id
 	)
 	select jsonb_build_object('nodes', coalesce(jsonb_agg(jsonb_build_object(

@@ -3,9 +3,11 @@
 -- is due.
 
 create view api.reservation_time as
-select x.reservation_id, x.starts_at, x.ends_at, row_number() over w = 1 as next, x.recurs is not null and lead(x.starts_at) over w is null as last
+select x.reservation_id, x.starts_at, x.ends_at, row_number() over w = 1 as next, x.recurs is not null and lead(x.starts_at) over w is null as last,
+	format('maintenance "%s", %s to %s', x.name, to_char(x.starts_at, 'YYYY-MM-DD HH24:MI'), to_char(x.ends_at, 'YYYY-MM-DD HH24:MI'))
+		|| coalesce(' (' || x.reason || ')', '') as words
 from (
-	select r.reservation_id, r.recurs, t.starts_at,
+	select r.reservation_id, r.name, r.reason, r.recurs, t.starts_at,
 		-- Where the clock jumps over the end, the length counts.
 		case when t.ends_at > t.starts_at then t.ends_at else t.starts_at + (r.ends_at - r.starts_at) end as ends_at
 	from rota.reservation r
@@ -25,49 +27,51 @@ window w as (partition by x.reservation_id order by x.starts_at);
 comment on view api.reservation_time is
 	'The times of reservations that are not over: next, the first of each; last, the one of a recurring one behind which is not looked any further.';
 
-create view api.outage as
-select n.node_id, n.kind, n.at as starts_at, null::timestamptz as ends_at, n.reason, n.actor, null::int as reservation_id, true as next, true as last,
-	format('drain at %s (%s)', to_char(n.at, 'YYYY-MM-DD HH24:MI'), n.reason) as words
-from rota.node_notice n
-where n.kind = 'drain'
-union all
-select rn.node_id, 'maintenance', t.starts_at, t.ends_at, r.reason, r.created_by, r.reservation_id, t.next, t.last,
-	format('maintenance "%s", %s to %s', r.name, to_char(t.starts_at, 'YYYY-MM-DD HH24:MI'), to_char(t.ends_at, 'YYYY-MM-DD HH24:MI'))
-		|| coalesce(format(' (%s)', r.reason), '')
-from rota.reservation r
-join api.reservation_time t on t.reservation_id = r.reservation_id
-join rota.reservation_node rn on rn.reservation_id = r.reservation_id;
-comment on view api.outage is 'When nodes are not to be used: kind drain (planned, for good) or maintenance; next: the first of a reservation; last: behind it is not looked any further.';
-
 create view api.node_warning as
-select o.node_id, o.kind, o.starts_at, o.ends_at, o.reason, o.actor, o.next, o.reservation_id, o.words
-from api.outage o
+select rn.node_id, 'maintenance' as kind, t.starts_at, t.ends_at, r.reason, r.created_by as actor, t.words
+from api.reservation_time t
+join rota.reservation r on r.reservation_id = t.reservation_id
+join rota.reservation_node rn on rn.reservation_id = t.reservation_id
+where t.next
 union all
-select n.node_id, n.kind, n.at, null, n.reason, n.actor, true, null,
-	'failing' || coalesce(', expected ' || to_char(n.at, 'YYYY-MM-DD HH24:MI'), '') || format(' (%s)', n.reason)
+select n.node_id, n.kind, n.at, null, n.reason, n.actor,
+	case n.kind when 'drain' then format('drain at %s', to_char(n.at, 'YYYY-MM-DD HH24:MI'))
+		else 'failing' || coalesce(', expected ' || to_char(n.at, 'YYYY-MM-DD HH24:MI'), '') end || format(' (%s)', n.reason)
 from rota.node_notice n
-where n.kind = 'failing'
 union all
-select n.node_id, s.kind, n.reason_at, null, n.reason, n.reason_by, true, null, s.kind || coalesce(format(' (%s)', n.reason), '')
+select n.node_id, s.kind, n.reason_at, null, n.reason, n.reason_by, s.kind || coalesce(' (' || n.reason || ')', '')
 from rota.node n
 cross join lateral (select case n.state when 'drain' then 'drained' else n.state end as kind) s
 where n.state in ('down', 'drain', 'invalid');
 comment on view api.node_warning is
-	'What is wrong with nodes, or will be: kind failing, drain (planned), maintenance, down, drained, invalid; from when to when; and all that in words.';
+	'What is wrong with nodes, or will be: kind failing, drain (planned), maintenance (the next), down, drained, invalid; from when to when; and all that in words.';
+
+create function api.node_warnings(p_nodes int[]) returns setof api.node_warning
+language plpgsql stable set search_path = rota, pg_temp set enable_hashjoin = on set enable_material = on as $$
+begin
+	return query select w.* from api.node_warning w where p_nodes is null or w.node_id = any (p_nodes);
+end $$;
+comment on function api.node_warnings(int[]) is 'The warnings of these nodes (null: all), for functions that plan without hashes: the times of reservations are worked out once. Internal.';
 
 create function api.schedule_outages() returns table (reservation_id int, node_ids int[], from_at double precision, to_at double precision, words text)
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select coalesce(o.reservation_id, 0), array_agg(o.node_id order by o.node_id), extract(epoch from o.starts_at)::double precision,
-		case when not o.last then extract(epoch from o.ends_at)::double precision end, o.words
-	from api.outage o
-	group by o.reservation_id, o.starts_at, o.ends_at, o.last, o.words
-	order by 3, 1;
+	select 0, array_agg(w.node_id order by w.node_id), extract(epoch from w.starts_at)::double precision, null::double precision, w.words
+	from api.node_warning w
+	where w.kind = 'drain'
+	group by w.starts_at, w.words
+	union all
+	select t.reservation_id, case when t.next then m.node_ids end, extract(epoch from t.starts_at)::double precision,
+		case when not t.last then extract(epoch from t.ends_at)::double precision end, t.words
+	from api.reservation_time t
+	cross join lateral (select array_agg(rn.node_id order by rn.node_id) as node_ids from reservation_node rn where t.next and rn.reservation_id = t.reservation_id) m
+	where exists (select from reservation_node rn where rn.reservation_id = t.reservation_id)
+	order by 1, 3;
 end $$;
 comment on function api.schedule_outages() is
-	'When nodes are not to be used (epoch seconds; to_at null: for good, or as far as is looked); reservation 0: the deadline of a drain. The steps that a reservation lets in name it in schedule_pending.admitted.';
+	'When nodes are not to be used (epoch seconds; to_at null: for good, or as far as is looked). The nodes of a reservation stand on its first row only. Reservation 0: the deadline of a drain. The steps that a reservation lets in name it in schedule_pending.admitted.';
 
 create function api.outage_check(p_starts jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -75,17 +79,32 @@ declare
 	v_met record;
 begin
 	-- What the leader read may be a pass old, and a prolog takes its time: a minute counts for nothing.
-	select v.job, v.step, n.name, o.words into v_met
-	from jsonb_to_recordset(p_starts) as v (job bigint, step int, time_limit_s bigint, nodes int[])
-	join api.outage o on o.node_id = any (v.nodes)
-	join node n on n.node_id = o.node_id
-	join job j on j.job_id = v.job
-	left join reservation r on r.reservation_id = o.reservation_id
-	where (v.time_limit_s = 0 or now() + make_interval(secs => v.time_limit_s - 60) > o.starts_at) and coalesce(o.ends_at > now() + interval '1 minute', true)
-		and not coalesce(j.user_name = any (r.users) or j.account = any (r.accounts), false)
+	with start as materialized (
+		select v.job, v.step, n.node_id,
+			case v.time_limit_s when 0 then 'infinity' else now() + make_interval(secs => v.time_limit_s - 60) end as until
+		from jsonb_to_recordset(p_starts) as v (job bigint, step int, time_limit_s bigint, nodes int[])
+		cross join lateral unnest(v.nodes) as n (node_id)
+	), ahead as materialized (
+		select t.reservation_id, t.starts_at, t.words, r.users, r.accounts
+		from api.reservation_time t
+		join reservation r on r.reservation_id = t.reservation_id
+		where t.starts_at < (select max(s.until) from start s) and t.ends_at > now() + interval '1 minute'
+	)
+	select s.job, s.step, s.node_id, coalesce(o.words, 'the deadline of a drain') as words into v_met
+	from start s
+	join job j on j.job_id = s.job
+	cross join lateral (
+		select a.words, a.users, a.accounts
+		from reservation_node rn
+		join ahead a on a.reservation_id = rn.reservation_id and a.starts_at < s.until
+		where rn.node_id = s.node_id
+		union all
+		select null, '{}', '{}' from node_notice n where n.node_id = s.node_id and n.kind = 'drain' and n.at < s.until
+	) o
+	where not (j.user_name = any (o.users) or coalesce(j.account = any (o.accounts), false))
 	limit 1;
 	if found then
-		raise exception '% would run into % on node "%"', api.step_label(v_met.job, v_met.step), v_met.words, v_met.name
+		raise exception '% would run into % on node "%"', api.step_label(v_met.job, v_met.step), v_met.words, (select n.name from node n where n.node_id = v_met.node_id)
 			using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 end $$;
@@ -166,17 +185,16 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
 		select coalesce(jsonb_agg(jsonb_build_object('node', n.name, 'kind', w.kind, 'at', w.starts_at, 'until', w.ends_at, 'reason', w.reason, 'message', w.words)
-			order by x.nr, w.starts_at nulls first), '[]')
+			order by array_position(t.node_ids, w.node_id), w.starts_at nulls first), '[]')
 		from attempt t
-		cross join lateral unnest(t.node_ids) with ordinality as x (node_id, nr)
-		join lateral (
-			select w.kind, w.starts_at, w.ends_at, w.reason, w.words from api.node_warning w where w.node_id = x.node_id
+		cross join lateral (
+			select x.node_id, x.kind, x.starts_at, x.ends_at, x.reason, x.words from api.node_warnings(t.node_ids) x
 			union all
-			select 'lost', a.lost_at, null, 'the step goes on without it', 'lost (the step goes on without it)'
+			select a.node_id, 'lost', a.lost_at, null, 'the step goes on without it', 'lost (the step goes on without it)'
 			from allocation a
-			where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt and a.node_id = x.node_id and a.lost_at is not null
-		) w on true
-		join node n on n.node_id = x.node_id
+			where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt and a.lost_at is not null
+		) w
+		join node n on n.node_id = w.node_id
 		where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt and t.ended_at is null
 			-- A maintenance behind its time does not concern it.
 			and (w.kind <> 'maintenance' or t.time_limit_s = 0 or w.starts_at <= coalesce(t.started_at, t.ordered_at) + make_interval(secs => t.time_limit_s + t.suspended_s)));
@@ -186,24 +204,29 @@ comment on function api.step_warnings(bigint, int, int) is 'The nodes of a live 
 create function api.limit_check(p_job bigint, p_request int, p_limit bigint) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
-	v_met record;
+	v_words text;
 begin
-	select n.name, w.words into v_met
+	select o.words into v_words
 	from step s
 	join job j on j.job_id = s.job_id
 	join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null
 	cross join lateral (select coalesce(t.started_at, t.ordered_at) + make_interval(secs => t.suspended_s) as began) b
-	join api.outage w on w.node_id = any (t.node_ids) and w.starts_at > now()
-	join node n on n.node_id = w.node_id
-	left join reservation r on r.reservation_id = w.reservation_id
-	where s.job_id = p_job and s.request_id = p_request
-		and (p_limit = 0 or b.began + make_interval(secs => p_limit) > w.starts_at)
-		and t.time_limit_s > 0 and b.began + make_interval(secs => t.time_limit_s) <= w.starts_at
-		and not coalesce(j.user_name = any (r.users) or j.account = any (r.accounts), false)
-	order by w.starts_at, n.node_id
+	cross join lateral (
+		select x.starts_at, x.words
+		from api.reservation_time x
+		join reservation r on r.reservation_id = x.reservation_id
+		where not (j.user_name = any (r.users) or coalesce(j.account = any (r.accounts), false))
+			and exists (select from reservation_node rn where rn.reservation_id = x.reservation_id and rn.node_id = any (t.node_ids))
+		union all
+		select w.starts_at, w.words from api.node_warnings(t.node_ids) w where w.kind = 'drain'
+	) o
+	where s.job_id = p_job and s.request_id = p_request and o.starts_at > now()
+		and (p_limit = 0 or b.began + make_interval(secs => p_limit) > o.starts_at)
+		and t.time_limit_s > 0 and b.began + make_interval(secs => t.time_limit_s) <= o.starts_at
+	order by o.starts_at
 	limit 1;
 	if found then
-		raise exception '%: with that time limit it would run into % on node "%"', api.step_label(p_job, p_request), v_met.words, v_met.name
+		raise exception '%: with that time limit it would run into %', api.step_label(p_job, p_request), v_words
 			using errcode = 'RT403', hint = 'Only admins let what runs reach into it.';
 	end if;
 end $$;

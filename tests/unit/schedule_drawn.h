@@ -8,7 +8,7 @@
  *	A p=long n=1-2 k=4 c=2 tpn=2 m=100 mc=10 g=gpu:1 l=mat:1 x f=ssd&!ib on=n1,n2 off=n3 t=600 tmin=60 by=900
  *	B with=0/2 same=A other=A nodes=n1 away=n2 array=10/4/0 skip=1,3
  * (n nodes, k tasks, c cpus a task, on/off node lists, t limit, by deadline, array size/room/next; in=3: the outage of that id lets
- * it in). Partitions, and outages (id, from when to when, '-' for good, where):
+ * it in). Partitions, and outages (id, from when to when, '-' for good, where, unless that is as on the line before):
  *	long prio=10 nodes=n1,n2 time=3600 max=2 down
  *	3 +300 +900 n1,n2 */
 #ifndef ROTA_TESTS_SCHEDULE_DRAWN_H
@@ -260,7 +260,9 @@ static inline void draw_outage(struct draw *d, char *line)
 	outage->from = DRAW_NOW + atoi(strtok_r(NULL, " ", &rest));
 	const char *to = strtok_r(NULL, " ", &rest);
 	outage->to = strcmp(to, "-") ? DRAW_NOW + atoi(to) : INFINITY;
-	outage->node_count = draw_node_ids(d, strtok_r(NULL, " ", &rest), &outage->node_ids);
+	const char *nodes = strtok_r(NULL, " ", &rest);
+	if (nodes)
+		outage->node_count = draw_node_ids(d, nodes, &outage->node_ids);
 	outage->words = schedule_arena_print(d->arena, "outage %d", outage->id);
 }
 

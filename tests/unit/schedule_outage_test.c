@@ -26,6 +26,8 @@ static const struct outing {
 	 "n1 ..\nA maintenance +200 on n1\n", NULL},
 	{"between two of them", "n1 ..", "1 +60 +90 n1\n1 +160 +190 n1", NULL, "A t=70\nB t=71",
 	 "n1 ..\nA maintenance +90 on n1\nB maintenance +190 on n1\n", NULL},
+	{"again on the same nodes", "n1 ..\nn2 ..", "1 +60 +90 n1\n1 +160 +190\n2 +160 +190 n2\n2 +200 +210", NULL,
+	 "A t=120\nB t=130 on=n1\nC t=170 on=n2", "n1 ..\nn2 A.\nB maintenance +190 on n1\nC maintenance +210 on n2\n", NULL},
 	{"a step of many nodes needs all of them", "n1 .\nn2 .\nn3 .", "1 +60 +90 n2,n3", NULL, "A n=2 t=70",
 	 "n1 .\nn2 .\nn3 .\nA maintenance +90 on n1,n2\n", NULL},
 	{"named nodes", "n1 .\nn2 .", "1 +60 +90 n2", NULL, "A on=n2 t=70", "n1 .\nn2 .\nA maintenance +90 on n2\n", NULL},
