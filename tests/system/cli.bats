@@ -234,12 +234,12 @@ sleep 60')
 sleep 60
 #ROTA step second-with-quite-a-long-name --after=first
 true' --job-name="$name")
-	for command in "queue" "queue --start" "show $job" "show $job.first" "nodes" "partitions" "status" "acct $job" "acct --steps $job"; do
+	for command in "queue" "queue --start" "show $job" "show $job.first" "nodes" "reservations" "partitions" "status" "acct $job" "acct --steps $job"; do
 		COLUMNS=80 rota $command | awk -v command="$command" 'length > 80 { print command ": " $0; bad = 1 } END { exit bad }'
 	done
 	run -0 rota queue --wide
 	[[ $output == *"$name"* ]]
-	for verb in queue nodes partitions status; do
+	for verb in queue nodes reservations partitions status; do
 		rota $verb --json | jq -e . >/dev/null
 	done
 	rota show --json "$job" | jq -e '.jobs[0].steps | length == 2' >/dev/null
