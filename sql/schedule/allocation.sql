@@ -90,9 +90,12 @@ begin
 	select array_agg(distinct v.node_id) into v_nodes from jsonb_to_recordset(p_taken) as v (node_id int);
 	perform api.node_lock(v_nodes);
 	perform api.license_lock(p_taken);
-	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, holder, phase, cpus_held)
+	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, holder, phase, cpus_held, started_at)
 	select v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, coalesce(v.gres, '{}'), coalesce(v.licenses, '{}'),
-		v.tasks, coalesce(v.holder, true), v.phase, v.cpus
+		v.tasks, coalesce(v.holder, true), v.phase, v.cpus,
+		-- A start was decided on what was committed before this transaction began. What is kept was found free under the locks, and
+		-- may have become so while they were waited for: it is held from now, not from the transaction's beginning.
+		case when v.attempt = 0 then clock_timestamp() else now() end
 	from jsonb_to_recordset(p_taken) as v (job_id bigint, step_id int, attempt int, node_id int, node_index int, cpus int, mem_mb bigint,
 		gres jsonb, licenses jsonb, tasks int, holder boolean, phase text);
 	update node n

@@ -83,7 +83,8 @@ begin
 	update allocation a
 	set cpus_held = a.cpus, licenses = case when a.node_index = 0 then v_licenses else a.licenses end
 	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null;
-	perform api.step_move('schedule', array[(p_job, p_step, 'resume', null, null, null, null, null)::api.move]);
+	-- Its CPUs were found free under the locks, perhaps while these were waited for: they are held from now.
+	perform api.step_move('schedule', array[(p_job, p_step, 'resume', clock_timestamp(), null, null, null, null)::api.move]);
 	perform api.attempt_order('resume', p_job, p_step, '{}');
 	notify rota_event;
 	return true;

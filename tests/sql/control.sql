@@ -110,6 +110,7 @@ select t.finish(:'k' || '.b'), api.schedule_tick(t.term()) \g /dev/null
 select is(t.state(:'j' || '.a'), 'running', 'now');
 select is((select cpus_used from rota.node where node_id = 1), 4, 'with its CPUs');
 select is(t.orders(:'j' || '.a'), 'suspend@n1 resume@n1', 'and the node is told');
+select ok((select at > now() from rota.event where job_id = :j and event = 'resume'), 'its CPUs are held from when they were found free');
 select t.right('resume');
 -- Suspended again before the node said that it had resumed: the records come in order.
 select t.act('suspend', 'alice', :'j') \g /dev/null

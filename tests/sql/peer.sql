@@ -51,6 +51,7 @@ select is((select array_agg(cpus_used order by node_id) from rota.node), '{0,3,3
 select is((select array_agg(mem_used_mb order by node_id) from rota.node), '{0,500,500,0}', 'and memory, no more than there was');
 select is(t.offer(:'j' || '.b'), 'with same {3,2} other', 'which is offered those nodes, in their order');
 select is((select array_agg(node_id order by node_id) from api.schedule_running() where kept and kept_for = 1), '{2,3}', 'the scheduler sees them kept');
+select ok((select bool_and(started_at > now()) from rota.allocation where job_id = :j and attempt = 0), 'held from when they were found free, which may be after the transaction''s beginning');
 select t.right('kept');
 select is(t.start(:'j' || '.b', '{3,2}', '{"mem_mb": 900}'), 1, 'it starts there');
 select is((select array_agg(mem_used_mb order by node_id) from rota.node), '{0,900,900,0}', 'with its own figures');
