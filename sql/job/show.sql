@@ -78,10 +78,12 @@ comment on function api.steps_json(bigint, int[], boolean, boolean) is
 create function api.job_changed(p_jobs bigint[], p_since text) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	-- The cursor is a snapshot: news is what it could not see, however late it committed.
+	-- The cursor is a snapshot: news is what it could not see, however late it committed. What a transaction to come has written
+	-- is from the database that this one was restored from: no news.
 	return exists (
 		select from event e
-		where e.job_id = any (p_jobs) and e.xid >= pg_snapshot_xmin(p_since::pg_snapshot) and not pg_visible_in_snapshot(e.xid, p_since::pg_snapshot));
+		where e.job_id = any (p_jobs) and e.xid >= pg_snapshot_xmin(p_since::pg_snapshot) and not pg_visible_in_snapshot(e.xid, p_since::pg_snapshot)
+			and e.xid <= pg_snapshot_xmax(pg_current_snapshot()));
 exception when invalid_text_representation then
 	raise exception '"%" is not a cursor', p_since using errcode = 'RT422', hint = 'Give the "cursor" of an answer.';
 end $$;

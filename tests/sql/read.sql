@@ -67,6 +67,8 @@ select is(t.ask('job_show', 'alice', t.request(:'a', '{"since": "1:1:"}')) ->> '
 select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since', pg_current_xact_id()::text::bigint + 1 || ':' || pg_current_xact_id()::text::bigint + 1 || ':'))) - 'cursor', '{"changed": false}', 'no news');
 select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since', format('%s:%s:%s', pg_current_xact_id(), pg_current_xact_id()::text::bigint + 1, pg_current_xact_id())))) ->> 'changed', 'true', 'news of a transaction that was under way then');
 select throws_ok(format($$select t.ask('job_show', 'alice', t.request('%s', '{"since": "yesterday"}'))$$, :a), 'RT422', null, 'not a cursor');
+insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor, xid) select :a, step_id, 0, state, 'modify', state, 'alice', '4000000000' from rota.step where job_id = :a and state = 'pending' limit 1;
+select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since', pg_current_xact_id()::text::bigint + 1 || ':' || pg_current_xact_id()::text::bigint + 1 || ':'))) - 'cursor', '{"changed": false}', 'what another cluster wrote, before this one was restored from it, is no news');
 
 -- Wait.
 select is(t.ask('job_wait', 'alice', t.request(:'a')), jsonb_build_object('done', false, 'jobs', jsonb_build_array(jsonb_build_object('job_id', :a, 'state', 'running', 'exit_code', null, 'signal', null, 'cause', null))), 'not over');

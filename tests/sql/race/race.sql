@@ -1,0 +1,179 @@
+-- Races: every two calls that write (calls.psql), in both orders, from two sessions. The first call is made and its transaction
+-- stays open while the second is made; then both behind a door, a lock on all jobs or all nodes, so that they come to their own
+-- locks with what they read before. What must hold: nobody waits in a ring, and the rows and the
+-- answers are those of one of the two orders, one call after the other (of which tests/sql/random.sql shows that all adds up).
+--
+-- It works in a database of its own, a copy of the one that tests/sql/run has made, because meetings have to be committed.
+-- ROTA_RACE: "all" meetings, or those with a call whose name matches; ROTA_SEED (-1 to 1): another draw.
+\set ON_ERROR_STOP 1
+\set QUIET 1
+\connect postgres
+drop database if exists race with (force);
+create database race template rota;
+\connect race
+alter database race set search_path = public, tap;
+alter database race set deadlock_timeout = '20ms';
+alter database race set statement_timeout = '30s';
+\ir ../world.psql
+create extension dblink schema tap;
+\ir scene.psql
+\ir calls.psql
+\set which ''
+\getenv which ROTA_RACE
+\set seed 0.42
+\getenv seed ROTA_SEED
+
+create function t.says(p_call text, p_other text default null) returns text language sql as $$ select p_call || case p_call when p_other then '''s twin' else '' end || ' answers' $$;
+-- One call here and now: its answer, or the code of its error.
+create function t.answer_here(p_sql text) returns text language plpgsql as $$
+declare
+	v_answer text;
+begin
+	execute p_sql into v_answer;
+	return v_answer;
+exception when others then
+	return sqlstate || ' ' || sqlerrm;
+end $$;
+create function t.sql(p_call text) returns text language sql as $$ select sql from t.call where name = p_call $$;
+create function t.again(p_call text) returns boolean language sql as $$ select again from t.call where name = p_call $$;
+-- What was seen of two calls: their answers.
+create function t.seen(p_first text, p_one text, p_second text, p_two text) returns jsonb language sql as $$
+	select case when t.again(p_first) then '{}' else jsonb_build_object(t.says(p_first), p_one) end || case when t.again(p_second) then '{}' else jsonb_build_object(t.says(p_second, p_first), p_two) end $$;
+-- One call after the other, and all of it undone: the answers of both, and what they made.
+create function t.in_turn(p_first text, p_second text) returns jsonb language plpgsql as $$
+declare
+	v_one text;
+	v_two text;
+begin
+	perform t.restore();
+	v_one := t.answer_here(t.sql(p_first));
+	v_two := t.answer_here(t.sql(p_second));
+	perform t.answer_here(sql) from unnest(array[p_first, p_second]) x join t.call c on c.name = x and c.again;
+	raise sqlstate 'T0001' using message = (t.seen(p_first, v_one, p_second, v_two) || t.digest())::text;
+exception when sqlstate 'T0001' then
+	return sqlerrm::jsonb;
+end $$;
+
+create function t.alone(p_call text) returns text language plpgsql as $$
+begin
+	perform t.restore();
+	raise sqlstate 'T0001' using message = coalesce(t.answer_here(t.sql(p_call)), '');
+exception when sqlstate 'T0001' then
+	return sqlerrm;
+end $$;
+create function t.answer_of(p_session text) returns text language plpgsql as $$
+declare
+	v_answer text;
+begin
+	select x.answer into v_answer from dblink_get_result(p_session) as x (answer text);
+	perform from dblink_get_result(p_session) as x (answer text);
+	return v_answer;
+exception when others then
+	perform from dblink_get_result(p_session) as x (answer text);
+	return sqlstate || ' ' || sqlerrm;
+end $$;
+-- Until the session has its answer, or waits for another one.
+create function t.settles(p_session text, p_pid int) returns void language plpgsql as $$
+begin
+	while dblink_is_busy(p_session) = 1 and pg_blocking_pids(p_pid) = '{}' loop
+		perform pg_sleep(0.0003);
+	end loop;
+end $$;
+
+create table t.session as
+	select x.name, dblink_connect(x.name, 'dbname=race host=' || current_setting('unix_socket_directories') || ' user=postgres'),
+		(select y.pid from dblink(x.name, 'select pg_backend_pid()') as y (pid int)) as pid
+	from unnest(array['one', 'two', 'door']) as x (name);
+
+create function t.meet(p_first text, p_second text, p_door text) returns jsonb language plpgsql as $$
+declare
+	v_one int := (select pid from t.session where name = 'one');
+	v_two int := (select pid from t.session where name = 'two');
+	v_first text;
+	v_second text;
+begin
+	if p_door <> '' then
+		perform dblink_exec('door', 'begin');
+		perform from dblink('door', format('select count(*) from (select from rota.%1$I order by %1$I_id for no key update) x', p_door)) as x (n bigint);
+	end if;
+	perform dblink_exec('one', 'begin');
+	perform dblink_send_query('one', t.sql(p_first));
+	perform t.settles('one', v_one);
+	perform dblink_send_query('two', t.sql(p_second));
+	perform t.settles('two', v_two);
+	if p_door <> '' then
+		perform dblink_exec('door', 'commit');
+	end if;
+	v_first := t.answer_of('one');
+	perform dblink_exec('one', 'commit');
+	v_second := t.answer_of('two');
+	perform dblink_send_query(y.session, t.sql(y.call)), t.answer_of(y.session) from (values ('one', p_first), ('two', p_second)) as y (session, call) where t.again(y.call);
+	return t.seen(p_first, v_first, p_second, v_second);
+end $$;
+
+-- In what two digests differ, in a few words.
+create function t.differs(p_one jsonb, p_two jsonb) returns text language sql as $$
+	select string_agg(k || ': ' || left(coalesce((select string_agg(x::text, ' ') from jsonb_array_elements(case jsonb_typeof(p_one -> k) when 'array' then p_one -> k else jsonb_build_array(p_one -> k) end) x
+			where case jsonb_typeof(p_two -> k) when 'array' then not p_two -> k @> jsonb_build_array(x) else true end), ''), 300)
+		|| ' where one after the other gives ' || left(coalesce((select string_agg(x::text, ' ') from jsonb_array_elements(case jsonb_typeof(p_two -> k) when 'array' then p_two -> k else jsonb_build_array(p_two -> k) end) x
+			where case jsonb_typeof(p_one -> k) when 'array' then not p_one -> k @> jsonb_build_array(x) else true end), ''), 300), E'\n')
+	from jsonb_object_keys(p_two || p_one) k where p_one -> k is distinct from p_two -> k;
+$$;
+
+create table t.met (first text, second text, door text, wrong text);
+create procedure t.race(p_first text, p_second text, p_door text) language plpgsql as $$
+declare
+	v_seen jsonb;
+	v_turn jsonb := t.in_turn(p_first, p_second);
+	v_wrong text;
+begin
+	perform t.restore();
+	commit;
+	v_seen := t.meet(p_first, p_second, p_door) || t.digest();
+	if v_seen is distinct from v_turn then
+		v_wrong := t.differs(v_seen, v_turn);
+		if v_seen = t.in_turn(p_second, p_first) then
+			v_wrong := null;
+		end if;
+		perform t.restore();
+	end if;
+	insert into t.met values (p_first, p_second, p_door, v_wrong);
+	commit;
+end $$;
+-- p_which: "all", or a pattern of names, for all meetings of such calls; else one for every two functions in either order, drawn.
+create procedure t.races(p_which text, p_seed float) language plpgsql as $$
+declare
+	v_one record;
+	v_count int := 0;
+begin
+	perform setseed(p_seed);
+	for v_one in
+		select a.name as first, b.name as second, d.door
+		from t.call a cross join t.call b cross join unnest(array['', 'job', 'node']) as d (door)
+		where p_which <> '' and (p_which = 'all' or a.name ~ p_which or b.name ~ p_which)
+		union all
+		select * from (select distinct on (a.function, b.function) a.name, b.name, d.door
+			from t.call a cross join t.call b cross join unnest(array['', 'job', 'node']) as d (door)
+			where p_which = '' order by a.function, b.function, random()) x
+	loop
+		call t.race(v_one.first, v_one.second, v_one.door);
+		v_count := v_count + 1;
+		if v_count % 100 = 0 then
+			perform dblink_exec('door', 'vacuum');
+		end if;
+	end loop;
+end $$;
+
+select * from no_plan();
+select is_empty($$select p.oid::regprocedure from pg_proc p
+	where p.pronamespace = 'api'::regnamespace and p.provolatile = 'v' and p.proname not in (select function from t.call)
+		and (has_function_privilege('rota_jobmgr', p.oid, 'execute') or has_function_privilege('rota_node', p.oid, 'execute') or has_function_privilege('rota_nodemgr', p.oid, 'execute'))$$,
+	'every function that daemons call and that writes is in tests/sql/race/calls.psql');
+select is_empty($$select c.name, x.says from t.call c cross join lateral (select t.alone(c.name) as says) x where x.says ~ '^[0-9A-Z]{5} ' and c.name <> 'dead'$$,
+	'every call by itself is a good one (but that a node is lost has to be seen first)');
+call t.races(:'which', :seed);
+select ok(not bool_or(wrong is not null), count(*) || ' meetings of ' || (select count(*) from t.call) || ' calls') from t.met;
+select diag(format('%s, %s%s:', first, second, ', behind a door of ' || nullif(door, '') || 's') || E'\n' || wrong) from t.met where wrong is not null order by first, second, door limit 100;
+select * from finish();
+\connect postgres
+drop database race with (force);
