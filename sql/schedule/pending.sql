@@ -1,21 +1,33 @@
 -- The queue as the leader reads it. Limits are taken off here: a step that has to wait for one is not offered, so the
 -- scheduler never has to know of them; arrays come with the room that is left for them.
-create function api.pending_free()
+--
+-- A long queue is not read as a whole for the few steps that a pass looks at: only its head, and more where limits leave too
+-- little of that. What a limit leaves of a step depends on those before it alone, so a longer head begins like a shorter one; and
+-- all of a job has one rank, so a head that ends with a job does not cut an array in two.
+create function api.pending_free(p_window bigint)
 returns table (job_id bigint, step_id int, request_id int, place int, rank bigint, user_name text, qos text, account text, wants int, array_max int,
 	array_running int, account_max int, qos_max int)
 language plpgsql stable set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	with free as (
+	with pending as (
 		select s.job_id, s.step_id, s.request_id, s.rank
 		from step s
 		where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and (s.begin_at is null or s.begin_at <= now())
-		union all
+		order by s.rank desc, s.job_id
+		fetch first (p_window) rows with ties
+	), begun as (
 		-- Arrays that have begun and have elements left.
 		select s.job_id, s.step_id, s.request_id, s.rank
 		from step s
 		where s.state = 'running' and s.attempt = 0 and s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now())
+		order by s.rank desc, s.job_id
+		fetch first (p_window) rows with ties
+	), free as (
+		select * from pending union all select * from begun
+		order by rank desc, job_id
+		fetch first (p_window) rows with ties
 	)
 	select f.job_id, f.step_id, f.request_id, p.priority, f.rank, j.user_name, j.qos, j.account,
 		case when f.step_id = a.step_id then a.size - a.next - cardinality(a.skip) else 1 end,
@@ -29,15 +41,15 @@ begin
 	left join step_array a on a.job_id = f.job_id and a.step_id = f.request_id
 	where f.step_id is distinct from a.step_id or (not a.by_corr and a.next < a.size);
 end $$;
-comment on function api.pending_free() is 'Steps that nothing but limits and resources keeps from starting, and the limits that hold for each. Internal.';
+comment on function api.pending_free(bigint) is 'Steps that nothing but limits and resources keeps from starting, and the limits that hold for each: the first p_window by rank, and all of the last one''s job. Internal.';
 
-create function api.pending_offered(p_limit int) returns table (job_id bigint, step_id int, request_id int, room int, place int, rank bigint)
+create function api.pending_within(p_window bigint) returns table (job_id bigint, step_id int, request_id int, room int, place int, rank bigint)
 language plpgsql stable set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
 	with free as (
-		select * from api.pending_free()
+		select * from api.pending_free(p_window)
 	), by_array as (
 		-- Elements that run again come before those that never ran.
 		select f.*, f.wants::bigint as room from free f where f.array_max is null
@@ -75,9 +87,34 @@ begin
 		) f
 		where f.qos_max - f.busy > f.before
 	)
-	select f.job_id, f.step_id, f.request_id, f.room::int, f.place, f.rank from by_qos f order by f.place desc, f.rank desc, f.job_id, f.step_id limit p_limit;
+	select f.job_id, f.step_id, f.request_id, f.room::int, f.place, f.rank from by_qos f;
 end $$;
-comment on function api.pending_offered(int) is 'Steps that may start, limits taken off, in the order of the queue; room: of an array, how many elements. Internal.';
+comment on function api.pending_within(bigint) is 'Of the head of the queue, what may start, limits taken off; room: of an array, how many elements. Internal.';
+
+create function api.pending_offered(p_limit int) returns table (job_id bigint, step_id int, request_id int, room int, place int, rank bigint)
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	c_all constant bigint := 1000000000000;
+	-- Where partitions differ in priority the queue is not in the order of rank alone.
+	v_window bigint := case when (select count(distinct p.priority) from partition p where p.state in ('up', 'drain')) > 1 then c_all else 2 * p_limit end;
+	v_given int := 0;
+	v_more int;
+begin
+	loop
+		return query
+		select o.* from api.pending_within(v_window) o order by o.place desc, o.rank desc, o.job_id, o.step_id offset v_given limit p_limit - v_given;
+		get diagnostics v_more = row_count;
+		v_given := v_given + v_more;
+		exit when v_given >= p_limit or v_window >= c_all
+			or v_window > (select count(*) from (
+				select from step s where s.state = 'pending' and s.deps_waiting = 0 and s.held = ''
+				union all
+				select from step s where s.state = 'running' and s.attempt = 0
+				limit v_window) x);
+		v_window := 4 * v_window;
+	end loop;
+end $$;
+comment on function api.pending_offered(int) is 'The first p_limit steps that may start, limits taken off, in the order of the queue; room: of an array, how many elements. Internal.';
 
 create function api.schedule_pending(p_limit int)
 returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text, user_name text, qos text, rank bigint,

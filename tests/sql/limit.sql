@@ -43,5 +43,26 @@ select t.run(:'j' || '.b'), t.finish(:'j' || '.b') \g /dev/null
 select t.right('limits');
 -- A cut list: limits are taken off before it.
 select is((select array_agg(job_id || '.' || step_id order by nr) from (select *, row_number() over () as nr from api.schedule_pending(1)) p), array[:'m' || '.0'], 'the first one only');
+-- A shorter list is the head of a longer one, whatever limits take off, and however many steps of the queue they pass over.
+select setseed(0.42) \g /dev/null
+select t.submit((array['alice', 'bob', 'carl'])[i % 3 + 1], jsonb_build_array(
+		jsonb_build_object('name', 'a', 'retry', 1) || case when i % 2 = 0 then jsonb_build_object('array', jsonb_build_object('indices', '[[0,4,1]]'::jsonb, 'size', 5)
+			|| case when i % 4 = 0 then '{"limit": 2}' else '{}'::jsonb end) else '{}' end,
+		'{"name": "b"}'::jsonb, '{"name": "c"}'::jsonb),
+	'[]', jsonb_build_object('nice', floor(random() * 3) * 1000) || case when random() < 0.5 then '{"qos": "two"}' else '{}'::jsonb end
+		|| case when i % 3 < 2 and random() < 0.5 then '{"account": "acc"}' else '{}'::jsonb end) as n
+from generate_series(1, 24) i \g /dev/null
+-- Some arrays have begun, and elements of them run again.
+select t.commit(t.decision(n || '.a', '{4}', '{"position": 0}')), t.run(n || '.a[0]'), t.fail(n || '.a[0]')
+from (select job_id as n from rota.step_array where next = 0 and size = 5 order by job_id limit 3) x \g /dev/null
+create function t.head(p_limit int) returns text[] language sql as $$
+	select array_agg(concat_ws(' ', p.job_id, p.step_id, p.array_room) order by p.nr) from (select *, row_number() over () as nr from api.schedule_pending(p_limit)) p;
+$$;
+select cmp_ok(cardinality(t.head(1000)), '>=', 20, 'a queue');
+select is_empty('select k from generate_series(1, cardinality(t.head(1000))) k where t.head(k) is distinct from (t.head(1000))[1:k]', 'its heads');
+select api.admin_change(0, 'root', '{"object": "partition", "action": "create", "name": "fast", "values": {"priority": 9, "nodes": "n1"}}') \g /dev/null
+update rota.step_request set partition = 'fast' where job_id % 5 = 0;
+select is_empty('select k from generate_series(1, cardinality(t.head(1000))) k where t.head(k) is distinct from (t.head(1000))[1:k]', 'with partitions of two priorities');
+select is((t.head(1))[1] ~ '^[0-9]*[05] ', true, 'the higher one first');
 select * from finish();
 rollback;
