@@ -15,9 +15,9 @@
 #include "lib/db.h"
 #include "lib/err.h"
 #include "lib/log.h"
+#include "nodemgr/watch.h"
 
 enum { JUDGE_RANGES = 3600, JUDGE_HEARTBEAT = 10 }; /* seconds between calls of range_ensure, and between registrations */
-enum { JUDGE_JUMP = 1000000 }; /* microseconds by which the database's clock may be ahead of what we expect */
 
 struct judge {
 	char *name;
@@ -25,9 +25,8 @@ struct judge {
 	struct db_watcher watcher;
 	struct event *look, *ranges, *heartbeat;
 	bool looking;
-	int64_t asked_at;	/* when the look under way was sent; this and the next two by our clock */
-	int64_t watched_since;	/* since when the database's clock runs steadily; 0 = it was not read yet */
-	int64_t read_at, clock; /* when it was last read, at the earliest, and what it said */
+	int64_t asked_at; /* when the look under way was sent, by our clock */
+	struct watch watch;
 };
 
 /* Microseconds of a clock that nobody sets. */
@@ -47,22 +46,10 @@ static const char *text_of(const PGresult *result, int row, const char *column)
 	return field < 0 ? "" : PQgetvalue(result, row, field);
 }
 
-/* What the database's clock may show at most just now; beyond it has been set forward. */
-static int64_t clock_latest(const struct judge *judge)
+static void clock_read(struct judge *judge, int64_t clock)
 {
-	return judge->clock + (now_usec() - judge->read_at) + JUDGE_JUMP;
-}
-
-static void clock_read(struct judge *judge, int64_t clock, int64_t sent)
-{
-	bool jumped = judge->watched_since > 0 && clock > clock_latest(judge);
-
-	if (jumped)
+	if (!watch_read(&judge->watch, clock, judge->asked_at, now_usec()))
 		log_warning("the database's clock was set forward; nodes are judged by what they do from now on");
-	if (jumped || judge->watched_since == 0)
-		judge->watched_since = now_usec();
-	judge->clock = clock;
-	judge->read_at = sent;
 }
 
 static void judged(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -79,7 +66,7 @@ static void judged(struct db *db, PGresult *result, const struct err *e, void *a
 		const char *reason = text_of(result, i, "reason");
 
 		if (i == 0)
-			clock_read(judge, strtoll(text_of(result, i, "clock"), NULL, 10), judge->asked_at);
+			clock_read(judge, strtoll(text_of(result, i, "clock"), NULL, 10));
 		if (!*text_of(result, i, "node"))
 			continue;
 		log_info("node %s: %s, was %s%s%s", text_of(result, i, "node"), text_of(result, i, "to_state"),
@@ -98,9 +85,9 @@ static void judge_look(evutil_socket_t fd, short what, void *arg)
 		return;
 	judge->looking = true;
 	judge->asked_at = now_usec();
-	snprintf(latest, sizeof latest, "%lld", (long long)clock_latest(judge));
-	snprintf(watched, sizeof watched, "%d", (int)((judge->asked_at - judge->watched_since) / 1000000));
-	db_call(judge->db, API_node_judge, (struct db_param[]){{judge->watched_since > 0 ? latest : NULL, -1}, {watched, -1}}, 2,
+	snprintf(latest, sizeof latest, "%lld", (long long)watch_latest(&judge->watch, judge->asked_at));
+	snprintf(watched, sizeof watched, "%d", watch_seconds(&judge->watch, judge->asked_at));
+	db_call(judge->db, API_node_judge, (struct db_param[]){{judge->watch.since > 0 ? latest : NULL, -1}, {watched, -1}}, 2,
 		judged, judge);
 }
 
@@ -144,7 +131,7 @@ static void database_up(struct db *db, void *arg)
 
 	(void)db;
 	log_info("connected to the database");
-	judge->watched_since = 0;
+	judge->watch = (struct watch){0};
 	judge_register(-1, 0, arg);
 	judge_ranges(-1, 0, arg);
 }
