@@ -177,12 +177,17 @@ violation (what, who, detail) as (
 	from attempt t
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+	-- Of several tasks, those on nodes that were lost need no end; the only one does, though a node may be lost after it.
 	cross join lateral (
-		select (select count(*) from task_end e join allocation a on a.job_id = e.job_id and a.step_id = e.step_id and a.attempt = e.attempt and a.node_id = e.node_id
-				where e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt and e.exit_code = 0 and e.signal is null
-					and a.lost_at is null) as ok,
-			case when api.spec_field(r.spec, 'per_task') = '1' then (select sum(a.tasks) from allocation a
-				where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt and a.lost_at is null) else 1 end as tasks
+		select case when o.per_task then o.ok_here else o.ok end as ok, case when o.per_task then o.tasks_here else 1 end as tasks
+		from (
+			select api.spec_field(r.spec, 'per_task') = '1' as per_task, coalesce(sum(x.ok), 0) as ok,
+				coalesce(sum(x.ok) filter (where a.lost_at is null), 0) as ok_here, coalesce(sum(a.tasks) filter (where a.lost_at is null), 0) as tasks_here
+			from allocation a
+			cross join lateral (select count(*) as ok from task_end e where e.job_id = a.job_id and e.step_id = a.step_id and e.attempt = a.attempt
+				and e.node_id = a.node_id and e.exit_code = 0 and e.signal is null) x
+			where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
+		) o
 	) h
 	where t.state = 'completed' and (h.ok <> h.tasks or t.started_at is null)
 	union all
