@@ -59,7 +59,8 @@ bool daemon_lock(const char *path, struct err *e)
 	if (fd < 0)
 		return false;
 	struct stat st;
-	if (fchmod(fd, 0600) < 0 || ftruncate(fd, 0) < 0 || dprintf(fd, "%ld %s\n", (long)getpid(), ROTA_VERSION) < 0 || fstat(fd, &st) < 0) {
+	if (fchmod(fd, 0600) < 0 || ftruncate(fd, 0) < 0 || dprintf(fd, "%ld %s\n", (long)getpid(), ROTA_VERSION) < 0 ||
+	    fstat(fd, &st) < 0) {
 		err_sys(e, "could not write pid file \"%s\"", path);
 		close(fd);
 		return false;

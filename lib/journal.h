@@ -32,7 +32,8 @@ bool journal_append(struct journal *j, const struct fields *record, struct err *
 /* Call `each` for every whole record from *position on (0, or what an earlier read left there), and move *position behind the
  * last one; a position before the first record left means that one. Stops early when `each` returns false (the position then
  * stands before that record). `each` may append to `j`. */
-bool journal_read(struct journal *j, int64_t *position, bool (*each)(const struct fields *record, void *arg), void *arg, struct err *e);
+bool journal_read(struct journal *j, int64_t *position, bool (*each)(const struct fields *record, void *arg), void *arg,
+		  struct err *e);
 
 /* Drop everything before `position`, except the records for which `keep` (may be NULL) says true: they then stand right before
  * `position`, which goes on to mean the same record. */

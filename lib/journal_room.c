@@ -11,7 +11,6 @@
 #include <linux/falloc.h>
 #include <unistd.h>
 
-
 enum { BLOCK = 512, AHEAD = 256 * 1024 };
 
 int64_t journal_room_behind(const struct stat *st, off_t end)

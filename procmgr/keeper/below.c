@@ -50,7 +50,8 @@ static void read_processes(struct entries *all, below_root *root, void *arg)
 	DIR *dir = opendir("/proc");
 	for (struct dirent *name; dir && (name = readdir(dir));) {
 		struct entry e;
-		if (!isdigit((unsigned char)*name->d_name) || !read_process(name->d_name, &e.process) || e.process.pid == getpid())
+		if (!isdigit((unsigned char)*name->d_name) || !read_process(name->d_name, &e.process) ||
+		    e.process.pid == getpid())
 			continue;
 		e.chosen = root(&e.process, arg);
 		if (all->count == all->room) {

@@ -43,9 +43,9 @@ struct launcher {
 	int64_t room;	      /* for those of the children, together */
 	struct lease lease;   /* of the node, as last read; all 0 = none yet in this boot */
 	int64_t lease_at;     /* when to look at it again */
-	int signals;  /* signalfd */
-	bool stop;    /* SIGTERM */
-	bool end_all; /* SIGUSR1 */
+	int signals;	      /* signalfd */
+	bool stop;	      /* SIGTERM */
+	bool end_all;	      /* SIGUSR1 */
 
 	char *agent_path;
 	pid_t agent_pid;
