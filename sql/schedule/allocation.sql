@@ -86,18 +86,16 @@ declare
 	v_asked bigint;
 	v_got bigint;
 begin
-	-- p_taken: [{job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, holder, phase}]
+	-- p_taken: [{job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, holder, phase, started_at}]
 	select array_agg(distinct v.node_id) into v_nodes from jsonb_to_recordset(p_taken) as v (node_id int);
 	perform api.node_lock(v_nodes);
 	perform api.license_lock(p_taken);
 	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, holder, phase, cpus_held, started_at)
+	-- What is taken begins under the nodes' locks, so behind the end of what it takes the place of, whichever transaction began first.
 	select v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, coalesce(v.gres, '{}'), coalesce(v.licenses, '{}'),
-		v.tasks, coalesce(v.holder, true), v.phase, v.cpus,
-		-- A start was decided on what was committed before this transaction began. What is kept was found free under the locks, and
-		-- may have become so while they were waited for: it is held from now, not from the transaction's beginning.
-		case when v.attempt = 0 then clock_timestamp() else now() end
+		v.tasks, coalesce(v.holder, true), v.phase, v.cpus, coalesce(v.started_at, clock_timestamp())
 	from jsonb_to_recordset(p_taken) as v (job_id bigint, step_id int, attempt int, node_id int, node_index int, cpus int, mem_mb bigint,
-		gres jsonb, licenses jsonb, tasks int, holder boolean, phase text);
+		gres jsonb, licenses jsonb, tasks int, holder boolean, phase text, started_at timestamptz);
 	update node n
 	set cpus_used = n.cpus_used + t.cpus, mem_used_mb = n.mem_used_mb + t.mem
 	from (select v.node_id, sum(v.cpus) as cpus, sum(v.mem_mb) as mem

@@ -13,12 +13,14 @@ declare
 	v_keys jsonb;
 	v_starts jsonb;
 	v_taken jsonb;
+	v_at timestamptz;
 begin
 	perform api.leader_check(p_term);
 	select array_agg(distinct v.job) into v_jobs from jsonb_to_recordset(p_starts) as v (job bigint);
 	perform api.job_lock(v_jobs);
 	v_nodes := array(select distinct n::int from jsonb_array_elements(p_starts) v cross join lateral jsonb_array_elements_text(v -> 'nodes') n);
 	perform api.node_lock(v_nodes);
+	v_at := clock_timestamp(); -- see api.allocation_take
 	if exists (select from node n where n.node_id = any (v_nodes) and n.state <> 'up') then
 		raise exception 'a node does not serve any more' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
@@ -66,15 +68,15 @@ begin
 		from jsonb_to_recordset(v_began) as b (job_id bigint, step_id int)
 		join step s on s.job_id = b.job_id and s.step_id = b.step_id and s.array_index is not null));
 
-	insert into attempt (job_id, step_id, attempt, time_limit_s, fence, node_ids, nodes)
-	select v.job, v.step, v.attempt, v.time_limit_s, coalesce(v.fence, false), v.nodes,
+	insert into attempt (job_id, step_id, attempt, ordered_at, time_limit_s, fence, node_ids, nodes)
+	select v.job, v.step, v.attempt, v_at, v.time_limit_s, coalesce(v.fence, false), v.nodes,
 		array(select n.name from unnest(v.nodes) with ordinality as x (id, nr) join node n on n.node_id = x.id order by x.nr)
 	from jsonb_to_recordset(v_starts) as v (job bigint, step int, attempt int, time_limit_s bigint, fence boolean, nodes int[]);
 
 	select jsonb_agg(jsonb_build_object('job_id', v.job, 'step_id', v.step, 'attempt', v.attempt, 'node_id', al.value -> 'node',
 			'node_index', al.nr - 1, 'cpus', al.value -> 'cpus', 'mem_mb', al.value -> 'mem_mb', 'gres', al.value -> 'gres',
 			'licenses', case when al.nr = 1 then r.licenses else '{}'::jsonb end,
-			'tasks', al.value -> 'tasks', 'holder', coalesce(al.value -> 'holder', 'true'), 'phase', 'ordered'))
+			'tasks', al.value -> 'tasks', 'holder', coalesce(al.value -> 'holder', 'true'), 'phase', 'ordered', 'started_at', v_at))
 	into v_taken
 	from jsonb_to_recordset(v_starts) as v (job bigint, step int, request int, attempt int, allocations jsonb)
 	join step_request r on r.job_id = v.job and r.step_id = v.request
