@@ -3,10 +3,14 @@
 
 create function api.node_renew(p_nodes int[]) returns table (node_id int)
 language sql security definer set search_path = rota, pg_temp as $$
-	-- A lost lease stays lost: its node registers anew, and so proves what it still has.
+	-- A lost lease stays lost: its node registers anew, and so proves what it still has. Leases are locked in order of nodes.
+	with mine as materialized (
+		select m.node_id from node_lease m where m.node_id = any (p_nodes) and m.lost_at is null order by m.node_id for no key update
+	)
 	update node_lease l
 	set renewed_at = now(), expires_at = now() + make_interval(secs => l.lease_s)
-	where l.node_id = any (p_nodes) and l.lost_at is null
+	from mine
+	where l.node_id = mine.node_id
 	returning l.node_id;
 $$;
 comment on function api.node_renew(int[]) is 'Renew the leases of nodes; answers those that have one. The others register.';
@@ -61,6 +65,7 @@ begin
 		select unnest(p_nodes)
 		union
 		select x from attempt t cross join lateral unnest(t.node_ids) x where t.job_id = any (v_jobs) and t.ended_at is null));
+	perform from node_lease l where l.node_id = any (p_nodes) order by l.node_id for no key update;
 	-- From here on none of them registers. Who did, or renewed, meanwhile is not lost.
 	with lost as (
 		update node_lease l set lost_at = now()

@@ -1,10 +1,11 @@
 -- Races: every two calls that write (calls.psql), in both orders, from two sessions. The first call is made and its transaction
 -- stays open while the second is made; then both behind a door, a lock on all jobs or all nodes, so that they come to their own
--- locks with what they read before. What must hold: nobody waits in a ring, and the rows and the
--- answers are those of one of the two orders, one call after the other (of which tests/sql/random.sql shows that all adds up).
+-- locks with what they read before. What must hold: nobody waits in a ring, and the rows and the answers are those of one of the
+-- two orders, one call after the other (of which tests/sql/random.sql shows that all adds up).
 --
 -- It works in a database of its own, a copy of the one that tests/sql/run has made, because meetings have to be committed.
--- ROTA_RACE: "all" meetings, or those with a call whose name matches; ROTA_SEED (-1 to 1): another draw.
+-- ROTA_RACE: "all" meetings, or those with a call whose name matches; ROTA_SEED (-1 to 1): another draw;
+-- ROTA_SOAK: so many seconds of many calls at once besides.
 \set ON_ERROR_STOP 1
 \set QUIET 1
 \connect postgres
@@ -20,6 +21,8 @@ create extension dblink schema tap;
 \ir calls.psql
 \set which ''
 \getenv which ROTA_RACE
+\set soak 0
+\getenv soak ROTA_SOAK
 \set seed 0.42
 \getenv seed ROTA_SEED
 
@@ -164,6 +167,41 @@ begin
 	end loop;
 end $$;
 
+-- Many at once: rounds from the scene on, in which eight sessions make drawn calls, as fast as each has its answers. Answers
+-- those that no client should see, and what does not add up after a round.
+create procedure t.soak(p_seconds int) language plpgsql as $$
+declare
+	v_until timestamptz := clock_timestamp() + make_interval(secs => p_seconds);
+	v_call text;
+	v_calls text[];
+	v_rounds int := 0;
+begin
+	perform dblink_connect('s' || i, 'dbname=race host=' || current_setting('unix_socket_directories') || ' user=postgres') from generate_series(1, 8 * (p_seconds > 0)::int) i;
+	while clock_timestamp() < v_until loop
+		perform t.restore();
+		commit;
+		v_calls := '{}';
+		for turn in 1 .. 5 loop
+			for i in 1 .. 8 loop
+				if turn > 1 then
+					insert into t.met select v_calls[i], 'others', 'soak', x from t.answer_of('s' || i) x where x ~ '^(40P01|57014|XX...|42...|25...) ';
+				end if;
+				select name into v_call from t.call order by random() limit 1;
+				v_calls[i] := v_call;
+				perform dblink_send_query('s' || i, t.sql(v_call));
+			end loop;
+		end loop;
+		for i in 1 .. 8 loop
+			insert into t.met select v_calls[i], 'others', 'soak', x from t.answer_of('s' || i) x where x ~ '^(40P01|57014|XX...|42...|25...) ';
+		end loop;
+		commit;
+		insert into t.met select array_to_string(v_calls, ', '), 'others', 'soak', x from t.wrong() x limit 3;
+		v_rounds := v_rounds + 1;
+		commit;
+	end loop;
+	insert into t.met select 'rounds', v_rounds::text, 'soak', null where p_seconds > 0;
+end $$;
+
 select * from no_plan();
 select is_empty($$select p.oid::regprocedure from pg_proc p
 	where p.pronamespace = 'api'::regnamespace and p.provolatile = 'v' and p.proname not in (select function from t.call)
@@ -172,6 +210,7 @@ select is_empty($$select p.oid::regprocedure from pg_proc p
 select is_empty($$select c.name, x.says from t.call c cross join lateral (select t.alone(c.name) as says) x where x.says ~ '^[0-9A-Z]{5} ' and c.name <> 'dead'$$,
 	'every call by itself is a good one (but that a node is lost has to be seen first)');
 call t.races(:'which', :seed);
+call t.soak(:soak);
 select ok(not bool_or(wrong is not null), count(*) || ' meetings of ' || (select count(*) from t.call) || ' calls') from t.met;
 select diag(format('%s, %s%s:', first, second, ', behind a door of ' || nullif(door, '') || 's') || E'\n' || wrong) from t.met where wrong is not null order by first, second, door limit 100;
 select * from finish();
