@@ -60,7 +60,7 @@ class Instance:
         self.space = f"rota-{os.getpid()}"
         self.near, self.away = (f"10.213.{os.getpid() >> 6 & 255}.{(os.getpid() & 63) * 4 + i}" for i in (1, 2))
         self.link = f"rota{os.getpid()}"
-        self.children = {}
+        self.children, self.started = {}, []
 
     # commands
 
@@ -147,6 +147,7 @@ class Instance:
         with open(f"{self.home}/log/{name}.log", "ab") as log:
             self.children[name] = subprocess.Popen(words, env=environment or self.environment, cwd=self.home, stdin=subprocess.DEVNULL,
                                                    stdout=log, stderr=log, start_new_session=True)
+        self.started.append(self.children[name].pid)
 
     def start_children(self):
         account = ["setpriv", "--reuid", "rota", "--regid", "rota", "--init-groups"] if self.root else []
@@ -246,10 +247,14 @@ class Instance:
 
     def remove(self):
         """Everything, also after a start that failed half way."""
+        self.rota("down", timeout=180)
         for child in self.children.values():
             if child.poll() is None:
                 child.kill()
-        self.rota("down", timeout=180)
+        # libfaketime names its shared memory by pid, and what is killed cannot remove its own.
+        for path in [f"/dev/shm/{name}_{pid}" for pid in self.started for name in ("faketime_shm", "sem.faketime_sem")]:
+            if os.path.exists(path):
+                os.unlink(path)
         if self.own_disk:
             self.run("umount", f"{self.home}/node/{DISK_NODE}")
         self.rota("down", "--purge", "--yes")
