@@ -76,7 +76,8 @@ language plpgsql set search_path = rota, pg_temp as $$
 begin
 	insert into task_end (job_id, step_id, attempt, task, node_id, pid, started_at, ended_at, exit_code, signal, cause, user_usec, system_usec,
 		max_rss_kb, minor_faults, major_faults, read_bytes, write_bytes, voluntary_switches, involuntary_switches)
-	select x.job, x.step, x.attempt, x.task, x.node, nullif(x.pid, 0), x.started_at, x.at, nullif(x.exit, -1), nullif(x.signal, 0),
+	select x.job, x.step, x.attempt, x.task, x.node, nullif(x.pid, 0), x.started_at, x.at,
+		case when coalesce(x.signal, 0) = 0 then nullif(x.exit, -1) end, nullif(x.signal, 0),
 		coalesce(x.cause, 'exit'), nullif(x.user_usec, -1), nullif(x.system_usec, -1), nullif(x.max_rss_kb, -1), nullif(x.minflt, -1),
 		nullif(x.majflt, -1), nullif(x.read_bytes, -1), nullif(x.write_bytes, -1), nullif(x.nvcsw, -1), nullif(x.nivcsw, -1)
 	from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz, started_at timestamptz, task int, pid int,

@@ -45,6 +45,10 @@ select t.report(t.say(:'j' || '.a', 'used', '{"age_us": 5000}'), t.say(:'j' || '
 select is((select array_agg(event order by event_id) from rota.event where job_id = :j), '{submit,start,run,complete}', 'in one report');
 select is((select round(extract(epoch from ended_at - started_at)::numeric, 4) from t.step(:'j' || '.a')), 0.0025, 'times are those of the records, not of the report');
 select is((select (user_usec, system_usec, max_rss_kb, major_faults, involuntary_switches)::text from rota.task_end where job_id = :j), '(1500,500,2048,0,)', 'what the kernel counted; -1 is unknown');
+select t.submit('alice', '[{"name": "k"}]') as q \gset
+select t.start(:'q' || '.k'), t.run(:'q' || '.k'), t.report(t.say(:'q' || '.k', 'task', '{"exit": 0, "signal": 9}')) \g /dev/null
+select is((select (exit_code, signal)::text from rota.task_end where job_id = :q), '(,9)', 'what a signal ended has no exit code');
+select t.finish(:'q' || '.k') \g /dev/null
 -- Tasks over, the epilog still at work.
 select t.going() as j \gset
 select t.report(t.say(:'j' || '.a', 'done')) \g /dev/null
