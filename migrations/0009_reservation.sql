@@ -64,4 +64,4 @@ comment on column rota.node_notice.end_steps is 'drain: whether what still runs 
 comment on column rota.admin_event.object is 'Kind of object: partition, node, account, user, qos, license, setting, reservation.';
 comment on column rota.plan.reason is 'Why it waits: resources, priority, partition, license, node, peer, deadline, limit, array_limit, maintenance.';
 comment on column rota.step.cause is
-	'What ended it: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, node, shutdown, maintenance, dependency.';
+	'What ended it: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, node, node_lost, keeper_lost, shutdown, maintenance, dependency.';
