@@ -83,6 +83,19 @@ true')
 	[ "$output" = "cancelled 0" ]
 }
 
+@test "a crash leaves its core in the working directory, where limits and kernel let it" {
+	[[ $(cat /proc/sys/kernel/core_pattern) != [/\|]* ]] || skip "the kernel puts cores elsewhere"
+	mkdir -p "$BATS_TEST_TMPDIR/crash"
+	chmod 0777 "$BATS_TEST_TMPDIR/crash"
+	ulimit -c unlimited
+	job=$(submit '#!/bin/bash
+kill -SEGV $$' --workdir="$BATS_TEST_TMPDIR/crash")
+	eventually 10 is "$job" failed
+	run sql "select signal || ' ' || cause from rota.step where job_id = $job"
+	[ "$output" = "11 signal" ]
+	[ -n "$(find "$BATS_TEST_TMPDIR/crash" -name '*core*' -user "$(id -un)")" ]
+}
+
 @test "memory over the limit is a cause of its own" {
 	grep -q 'with control groups' "$ROTA_HOME/log/launcher.n1.log" || skip "no control groups here"
 	job=$(submit '#!/bin/bash
