@@ -259,7 +259,7 @@ raw() {
 		print "$cut $size"' "$jobmgrd"
 	read -r cut size <<<"$output"
 	[ "$cut" -ge 10 ]
-	[ "$size" -lt 200000 ]
+	sanitized || [ "$size" -lt 200000 ]
 	as "$VIC" rota queue
 }
 

@@ -92,6 +92,11 @@ superuser() {
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atqc "$1"
 }
 
+# sanitized: whether this build keeps what it has freed, so that nothing can be said of its memory.
+sanitized() {
+	[ -n "${ASAN_OPTIONS:-}" ]
+}
+
 # eventually SECONDS COMMAND...: true as soon as the command is, false when it is not within so long.
 eventually() {
 	local until=$((SECONDS + $1))
