@@ -66,15 +66,6 @@ submit() {
 	(cd "$ROTA_TEST_DIR/$user" && as "$user" rota submit --parsable "$@")
 }
 
-# refused PATTERN COMMAND...: it fails and says so.
-refused() {
-	local pattern=$1
-	shift
-	run "$@"
-	[ "$status" -ne 0 ]
-	[[ $output == *$pattern* ]] || { echo "$* says: $output" >&2; return 1; }
-}
-
 ended() { # JOB: state, cause and message of its first step, once it has ended
 	rota wait --timeout=15 "$1" >/dev/null 2>&1 || [ $? -ne 124 ] || { echo "job $1 does not end" >&2; return 1; }
 	rota sql -Atc "select state || '|' || cause || '|' || coalesce(message, '') from rota.step where job_id = $1 and step_id = 0"

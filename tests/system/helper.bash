@@ -92,6 +92,15 @@ superuser() {
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atqc "$1"
 }
 
+# refused PATTERN COMMAND...: it fails and says so.
+refused() {
+	local pattern=$1
+	shift
+	run "$@"
+	[ "$status" -ne 0 ]
+	[[ $output == *$pattern* ]] || { echo "$* says: $output" >&2; return 1; }
+}
+
 # sanitized: whether this build keeps what it has freed, so that nothing can be said of its memory.
 sanitized() {
 	[ -n "${ASAN_OPTIONS:-}" ]

@@ -65,15 +65,6 @@ submit() {
 	(cd "$ROTA_TEST_DIR/$user" && as "$user" rota submit --parsable "$@")
 }
 
-# refused PATTERN COMMAND...: it fails and says so.
-refused() {
-	local pattern=$1
-	shift
-	run "$@"
-	[ "$status" -ne 0 ]
-	[[ $output == *$pattern* ]] || { echo "$* says: $output" >&2; return 1; }
-}
-
 step_is() { # JOB STATE
 	[ "$(rota sql -Atc "select state from rota.step where job_id = $1 and step_id = 0")" = "$2" ]
 }
