@@ -19,18 +19,7 @@ create function t.open(p_name text) returns text language sql as $$
 		|| ' dbname=' || current_database() || ' user=' || current_user || ' application_name=' || p_name || ' options=--search_path=public,tap') $$;
 create function t.ended(p_node int, p_seconds int) returns void language sql as $$
 	update rota.node_lease set renewed_at = now() - make_interval(secs => lease_s + p_seconds), expires_at = now() - make_interval(secs => p_seconds) where node_id = p_node $$;
--- Does the session wait for a lock?
-create function t.waits(p_name text) returns boolean language plpgsql as $$
-begin
-	for i in 1 .. 500 loop
-		perform pg_stat_clear_snapshot();
-		if exists (select from pg_stat_activity where application_name = p_name and wait_event_type = 'Lock') then
-			return true;
-		end if;
-		perform pg_sleep(0.01);
-	end loop;
-	return false;
-end $$;
+\ir session.psql
 -- Session a does p_first and has not committed when b does p_second; what b answers when a has.
 create function t.race(p_first text, p_second text, p_waits boolean default true) returns text language plpgsql as $$
 declare

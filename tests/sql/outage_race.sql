@@ -12,17 +12,7 @@ set search_path = public, tap;
 select * from no_plan();
 create schema t;
 create function t.say(p_name text, p_statement text) returns text language sql as 'select v from dblink(p_name, p_statement) x (v text)';
-create function t.waits(p_name text) returns boolean language plpgsql as $$
-begin
-	for i in 1 .. 500 loop
-		perform pg_stat_clear_snapshot();
-		if exists (select from pg_stat_activity where application_name = p_name and wait_event_type = 'Lock') then
-			return true;
-		end if;
-		perform pg_sleep(0.02);
-	end loop;
-	return false;
-end $$;
+\ir session.psql
 create function t.answer(p_name text) returns text language plpgsql as $$
 declare
 	v_answer text;
