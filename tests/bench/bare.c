@@ -1,0 +1,102 @@
+/* bare.c - the limit of the benchmarks array and cost: how fast this machine runs programs when nobody keeps a record of them.
+ *
+ * tests/bench/array.py starts it: bare SECONDS PROGRAM... For each of several numbers in flight it runs elements for that long and
+ * prints a line "IN-FLIGHT RATE". An element is the programs one after the other; their output goes to /dev/null. What always
+ * holds: no more processes at once than the number in flight; what was started has ended before the next number is tried. */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST = 64 };
+
+extern char **environ;
+
+struct slot {
+	pid_t pid; /* 0: nothing runs here */
+	int next;  /* of the element's programs */
+};
+
+static double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void fail(const char *what, int error)
+{
+	fprintf(stderr, "bare: %s: %s\n", what, strerror(error));
+	exit(1);
+}
+
+static void start(struct slot *s, char **programs, const posix_spawn_file_actions_t *actions)
+{
+	char *argv[] = {programs[s->next], NULL};
+	int error = posix_spawn(&s->pid, argv[0], actions, NULL, argv, environ);
+	if (error)
+		fail(argv[0], error);
+	s->next++;
+}
+
+/* Wait for one process; its slot. */
+static struct slot *reap(struct slot *slots)
+{
+	int status;
+	pid_t pid = waitpid(-1, &status, 0);
+	if (pid < 0)
+		fail("waitpid", errno);
+	if (!WIFEXITED(status) || WEXITSTATUS(status))
+		fail("a program failed", ECHILD);
+	while (slots->pid != pid)
+		slots++;
+	slots->pid = 0;
+	return slots;
+}
+
+/* Elements a second with so many in flight. */
+static double rate(int flight, double seconds, char **programs, int count, const posix_spawn_file_actions_t *actions)
+{
+	struct slot slots[MOST] = {{0, 0}};
+	long elements = 0;
+	double began = now(), ended;
+	for (int i = 0; i < flight; i++)
+		start(&slots[i], programs, actions);
+	for (int live = flight; live > 0;) {
+		struct slot *s = reap(slots);
+		if (s->next == count) {
+			elements++;
+			s->next = 0;
+		}
+		if (s->next > 0 || now() - began < seconds)
+			start(s, programs, actions);
+		else
+			live--;
+	}
+	ended = now();
+	return (double)elements / (ended - began);
+}
+
+int main(int argc, char **argv)
+{
+	static const int flights[] = {1, 2, 3, 4, 6, 8, 16, 64};
+	posix_spawn_file_actions_t actions;
+	double seconds = argc > 1 ? atof(argv[1]) : 0;
+	if (argc < 3 || seconds <= 0) {
+		fprintf(stderr, "usage: bare SECONDS PROGRAM...\n");
+		return 2;
+	}
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+	for (size_t i = 0; i < sizeof flights / sizeof *flights; i++)
+		printf("%d %.1f\n", flights[i], rate(flights[i], seconds, argv + 2, argc - 2, &actions));
+	posix_spawn_file_actions_destroy(&actions);
+	return 0;
+}

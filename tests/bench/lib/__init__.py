@@ -1,0 +1,1 @@
+"""What benchmarks share: instances, figures, pictures, and what /proc says of processes."""

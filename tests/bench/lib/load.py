@@ -1,0 +1,25 @@
+"""Loads that several benchmarks put on an instance."""
+import time
+
+# What each element of the arrays runs, as in Slurm's figures: a shell, and `hostname` below it.
+HOSTNAME = "#!/bin/sh\n#ROTA --output=/dev/null --time=5:00{options}\nhostname\n"
+
+
+def script(instance, name="hostname.sh", **options):
+    words = "".join(f" --{key}={value}" for key, value in options.items())
+    return instance.file(name, HOSTNAME.format(options=words))
+
+
+def array(instance, path, size):
+    """Seconds from the submission of an array until the last row of its accounting is there; raises unless all is well."""
+    began = time.monotonic()
+    job = instance.rota("submit", "--parsable", f"--array=0-{size - 1}", path).strip()
+    instance.rota("wait", "--quiet", job)
+    while instance.sql(f"select count(*) from rota.allocation where job_id = {job} and gone_at is null") != "0":
+        time.sleep(0.01)
+    seconds = time.monotonic() - began
+    done, tasks = instance.sql(f"""select count(*) from rota.step where job_id = {job} and array_index is not null and state = 'completed'
+        union all select count(*) from rota.task_end where job_id = {job} and exit_code = 0""")
+    if (done, tasks) != ((str(size),), (str(size),)):
+        raise RuntimeError(f"of {size} elements {done[0]} completed, with {tasks[0]} tasks")
+    return seconds

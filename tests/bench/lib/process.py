@@ -1,0 +1,60 @@
+"""What the kernel says of processes: time of processors, memory, how often they woke up. No process: zeros."""
+import glob
+import os
+
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def stat(pid):
+    """The fields of /proc/PID/stat behind the name: state, parent, ..."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(") ")[2].split()
+    except OSError:
+        return []
+
+
+def children(pid):
+    found = []
+    for path in glob.glob("/proc/[0-9]*"):
+        fields = stat(path[6:])
+        if fields and fields[1] == str(pid):
+            found.append(int(path[6:]))
+    return found
+
+
+def cpu(pid):
+    """Seconds: its own, and those of its children that have ended and were waited for."""
+    fields = stat(pid)
+    if not fields:
+        return 0.0, 0.0
+    own, dead = (sum(map(int, fields[i:i + 2])) / TICK for i in (11, 13))
+    return own, dead
+
+
+def value(pid, file, name):
+    """A number of a file of `Name: number` lines below /proc/PID."""
+    try:
+        with open(f"/proc/{pid}/{file}", encoding="ascii", errors="replace") as lines:
+            return next((int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)
+    except OSError:
+        return 0
+
+
+def rss(pid):
+    """MiB in memory, what it shares with others counted whole."""
+    return value(pid, "status", "VmRSS") / 1024
+
+
+def pss(pid):
+    """MiB in memory, what it shares with others counted in parts."""
+    return value(pid, "smaps_rollup", "Pss") / 1024
+
+
+def peak(pid):
+    return value(pid, "status", "VmHWM") / 1024
+
+
+def switches(pid):
+    """How often it has gone to sleep by itself, which is how often it woke up."""
+    return value(pid, "status", "voluntary_ctxt_switches")
