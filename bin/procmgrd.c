@@ -2,9 +2,9 @@
 #include "lib/daemon.h"
 #include "procmgr/agent/agent.h"
 
-static const char usage[] = "Usage: procmgrd [--config FILE] --node NAME [--launcher-fd N] [--verbose]\n"
+static const char usage[] = "Usage: procmgrd [--config FILE] --node NAME [--launcher-fd N] [--dry-run] [--verbose]\n"
 			    "Take the orders of node NAME from the database to its launcher, and its journal back.\n"
-			    "rota-launcher starts it, with a socket as descriptor N (3).\n";
+			    "rota-launcher starts it, with a socket as descriptor N (3), and with --dry-run where it runs nothing.\n";
 
 int main(int argc, char **argv)
 {

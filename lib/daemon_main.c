@@ -15,7 +15,7 @@
 struct line {
 	const char *config, *name;
 	int launcher_fd;
-	bool verbose;
+	bool verbose, dry_run;
 };
 
 /* Read the command line; the exit status, or -1 to go on. */
@@ -25,6 +25,7 @@ static int line_read(const struct daemon_program *program, struct line *line, in
 		{"config", required_argument, NULL, 'c'},
 		{program->names, required_argument, NULL, 'n'},
 		{"launcher-fd", required_argument, NULL, 'f'},
+		{"dry-run", no_argument, NULL, 'd'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
@@ -39,6 +40,8 @@ static int line_read(const struct daemon_program *program, struct line *line, in
 			line->launcher_fd = atoi(optarg);
 		else if (c == 'v')
 			line->verbose = true;
+		else if (c == 'd' && strcmp(program->names, "node") == 0)
+			line->dry_run = true;
 		else if (c == 'V')
 			return printf("%s %s\n", program->name, ROTA_VERSION) < 0;
 		else
@@ -70,7 +73,9 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	bool is_node = strcmp(program->names, "node") == 0;
 	log_open(program->name, is_node ? name : NULL, line.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);
-	bool good = conf_load(&conf, line.config, &e) && program->run(&conf, name, line.launcher_fd, &e);
+	bool good = conf_load(&conf, line.config, &e);
+	conf.launcher_dry_run |= line.dry_run;
+	good = good && program->run(&conf, name, line.launcher_fd, &e);
 	if (!good)
 		log_error("%s%s%s", e.message, *e.hint ? "; " : "", e.hint);
 	conf_clear(&conf);

@@ -225,6 +225,8 @@ bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err 
 	ok = ok && (nodes = list(in, "nodes", e)) && nodes_make(in, wish, nodes, e);
 	json_decref(nodes);
 	nodes = ok ? list(in, "nodes", e) : NULL;
+	if (ok && in->conf.launcher_dry_run)
+		instance_say(in, "dry run (launcher.dry_run): nothing that is submitted will be run");
 	json_array_foreach (nodes, i, row)
 		ok = ok && launcher_start(in, json_string_value(json_object_get(row, "name")), e);
 	ok = ok && nodes && nodes_await(in, e);

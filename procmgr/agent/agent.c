@@ -28,7 +28,7 @@ static void plain(struct db *db, PGresult *result, const struct err *e, void *ar
 static void introduce(struct agent *a)
 {
 	char *pid = xasprintf("%ld", (long)getpid());
-	const struct db_param params[] = {{"procmgrd", -1}, {a->node, -1}, {pid, -1}, {ROTA_VERSION, -1}};
+	const struct db_param params[] = {{"procmgrd", -1}, {a->node, -1}, {pid, -1}, {agent_version(a->conf), -1}};
 	db_call(a->db, API_daemon_register, params, 4, plain, (void *)"daemon_register");
 	free(pid);
 }
@@ -87,7 +87,7 @@ static void do_register(struct agent *a)
 {
 	if (a->registering)
 		return;
-	json_t *facts = agent_hardware_facts(a->node, a->conf->node_lease);
+	json_t *facts = agent_hardware_facts(a->conf, a->node);
 	agent_lease_prove(a, facts);
 	char *text = json_dumps(facts, JSON_COMPACT);
 	const struct db_param params[] = {{text, -1}};

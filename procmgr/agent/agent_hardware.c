@@ -87,7 +87,12 @@ static json_t *found(void)
 	return facts;
 }
 
-json_t *agent_hardware_facts(const char *node, int lease_s)
+const char *agent_version(const struct conf *conf)
+{
+	return conf->launcher_dry_run ? ROTA_VERSION " (dry run)" : ROTA_VERSION;
+}
+
+json_t *agent_hardware_facts(const struct conf *conf, const char *node)
 {
 	char host[256] = "", boot[LEASE_BOOT_SIZE];
 	lease_boot_id(boot);
@@ -95,6 +100,6 @@ json_t *agent_hardware_facts(const char *node, int lease_s)
 		*host = '\0';
 	json_t *one =
 		json_pack("{s:s, s:o, s:s, s:i, s:s, s:o, s:i}", "name", node, "boot_id", *boot ? json_string(boot) : json_null(),
-			  "version", ROTA_VERSION, "pid", (int)getpid(), "address", host, "found", found(), "lease_s", lease_s);
+			  "version", agent_version(conf), "pid", (int)getpid(), "address", host, "found", found(), "lease_s", conf->node_lease);
 	return json_pack("{s:[o]}", "nodes", one);
 }

@@ -78,7 +78,8 @@ struct agent {
 };
 
 /* agent_hardware.c: what node_register wants to hear; new reference. */
-json_t *agent_hardware_facts(const char *node, int lease_s);
+json_t *agent_hardware_facts(const struct conf *conf, const char *node);
+const char *agent_version(const struct conf *conf); /* what is said of us; that nothing is run, too */
 
 /* agent_lease.c */
 void agent_lease_open(struct agent *a);

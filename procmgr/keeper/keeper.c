@@ -77,9 +77,7 @@ static void announce(struct keeper *k)
 		_exit(1);
 	}
 	crash_point(CRASH_keeper_locked);
-	struct fields *record = record_new("keeper", &k->key);
-	fields_add_int(record, "pid", getpid());
-	record_must(k->journal, record);
+	keeper_record_keeper(k, getpid());
 }
 
 static void make_fence(struct keeper *k)

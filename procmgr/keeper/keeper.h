@@ -4,6 +4,7 @@
 
 #include "lib/conf.h"
 #include "lib/order.h"
+#include "lib/journal.h"
 #include "procmgr/keeper/fence.h"
 
 struct keeper_job {
@@ -18,5 +19,14 @@ struct keeper_job {
 /* Become the keeper: called in a freshly forked child of the launcher, never returns. Needs nothing of its parent from here on.
  */
 void keeper_run(const struct keeper_job *job) __attribute__((noreturn));
+
+/* keeper_dry.c: a keeper's records without a keeper, nothing being run. */
+struct keeper_dry;
+
+/* Begin the attempt; NULL where it is over already, else it waits for a control message. */
+struct keeper_dry *keeper_dry_start(const struct order *o, struct journal *journal);
+
+/* What a checked control message does to one that waits; true when that ended it: it is freed. */
+bool keeper_dry_control(struct keeper_dry *d, const struct fields *message);
 
 #endif

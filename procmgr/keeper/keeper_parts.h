@@ -3,7 +3,7 @@
  * keeper.c is the sequence (prolog, tasks, epilog, end) and the only one who decides what comes next; keeper_wait.c turns the
  * loop meanwhile; keeper_control.c does what control messages and clocks ask for; keeper_lease.c ends it with the lease; keeper_task.c starts and reaps tasks;
  * keeper_hook.c runs a prolog or epilog; keeper_group.c shares a prolog between the steps of a group; keeper_sweep.c kills;
- * keeper_record.c writes the journal; keeper_file.c reads what is to be run. */
+ * keeper_record.c writes the journal; keeper_file.c reads what is to be run; keeper_dry.c only writes the journal. */
 #ifndef ROTA_PROCMGR_KEEPER_PARTS_H
 #define ROTA_PROCMGR_KEEPER_PARTS_H
 
@@ -128,6 +128,7 @@ bool keeper_sweep_all(struct keeper *k);  /* until nothing at all is left */
 
 /* keeper_record.c */
 void keeper_record_plain(struct keeper *k, const char *kind);
+void keeper_record_keeper(struct keeper *k, pid_t pid);
 void keeper_record_hook(struct keeper *k, const char *name, int64_t usec);
 void keeper_record_run(struct keeper *k, pid_t pid);
 void keeper_record_task(struct keeper *k, const struct keeper_task *t, pid_t pid, int status, const char *cause,

@@ -24,6 +24,13 @@ void keeper_record_plain(struct keeper *k, const char *kind)
 	record_must(k->journal, begin(k, kind));
 }
 
+void keeper_record_keeper(struct keeper *k, pid_t pid)
+{
+	struct fields *record = begin(k, "keeper");
+	fields_add_int(record, "pid", pid);
+	record_must(k->journal, record);
+}
+
 /* Length of the UTF-8 character at p, 0 where there is none. */
 static size_t character(const unsigned char *p)
 {

@@ -125,6 +125,8 @@ static bool open_all(struct launcher *l, struct err *e)
 		return false;
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a dead keeper leaves behind comes to us */
 	open_fence(l);
+	if (l->conf->launcher_dry_run)
+		l->dry = launcher_dry_new();
 	look(l);
 	launcher_spool_tidy(l);
 	launcher_room_open(l);
@@ -141,6 +143,7 @@ static void close_all(struct launcher *l)
 	journal_close(l->journal);
 	seal_verify_key_free(l->key);
 	used_free(l->used);
+	free(l->dry);
 	free(l->children);
 	free(l->agent_path);
 	free(l->dir);
@@ -220,6 +223,7 @@ bool launcher_run(const struct conf *conf, const char *node, struct err *e)
 	if (served) {
 		log_info("serving node \"%s\" in \"%s\"%s", node, l.dir, l.fence ? ", with control groups" : "");
 		serve(&l);
+		launcher_dry_end_all(&l);
 		launcher_agent_stop(&l);
 		log_info("%s", l.end_all ? "every step has been ended" : "steps under way go on");
 	}

@@ -38,7 +38,8 @@ static bool become_agent(const struct launcher *l, int fd, struct err *e)
 {
 	sigset_t none;
 	char *const argv[] = {(char *)"procmgrd", (char *)"--config",	   l->conf->path, (char *)"--node",
-			      (char *)l->node,	  (char *)"--launcher-fd", (char *)"3",	  NULL};
+			      (char *)l->node,	  (char *)"--launcher-fd", (char *)"3",	  l->dry ? (char *)"--dry-run" : NULL,
+			      NULL};
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);

@@ -70,7 +70,7 @@ static void control(struct launcher *l, const struct fields *message)
 	crash_point(CRASH_control_received);
 	if (!checked)
 		log_warning("control message ignored: %s", e.message);
-	else if (!launcher_spool_send(&key, checked, &e))
+	else if (!launcher_dry_send(l, &key, checked) && !launcher_spool_send(&key, checked, &e))
 		tell_late(l, &key, fields_get(checked, "action"), e.message);
 	crash_point(CRASH_control_sent);
 	fields_free(checked);
@@ -127,5 +127,6 @@ static void end_one(struct launcher *l, const struct record_key *key)
 
 void launcher_control_end_all(struct launcher *l)
 {
+	launcher_dry_end_all(l);
 	launcher_spool_each(l, end_one);
 }

@@ -161,6 +161,31 @@ static void fork_keeper(struct launcher *l, const struct order *o, const struct 
 		launcher_lost_recover(l, key);
 }
 
+/* From here on the order is used, whatever happens to us. */
+static bool use(struct launcher *l, const struct order *o, const struct record_key *key)
+{
+	if (!write_used(l, o, key))
+		return false;
+	crash_point(CRASH_order_used);
+	used_add(l->used, key, o->expires_at, time(NULL));
+	return true;
+}
+
+static void refuse_unwritten(struct launcher *l, const struct record_key *key)
+{
+	struct err e;
+	err_set(&e, "the journal cannot be written");
+	refuse(l, key, LAUNCHER_FAULT_NODE, &e);
+}
+
+static void launch_dry(struct launcher *l, const struct order *o, const struct record_key *key)
+{
+	if (use(l, o, key))
+		launcher_dry_start(l, o, key);
+	else
+		refuse_unwritten(l, key);
+}
+
 /* Whatever fails before the order is in the journal is the node's fault, and nothing was run. */
 static void launch(struct launcher *l, const struct order *o, const struct record_key *key)
 {
@@ -171,15 +196,12 @@ static void launch(struct launcher *l, const struct order *o, const struct recor
 		return;
 	}
 	crash_point(CRASH_order_spooled);
-	if (write_used(l, o, key)) {
-		crash_point(CRASH_order_used);
-		used_add(l->used, key, o->expires_at, time(NULL));
+	if (use(l, o, key)) {
 		fork_keeper(l, o, key, ctl);
 		crash_point(CRASH_order_forked);
 	} else {
-		err_set(&e, "the journal cannot be written");
 		launcher_spool_remove(key);
-		refuse(l, key, LAUNCHER_FAULT_NODE, &e);
+		refuse_unwritten(l, key);
 	}
 	close(ctl);
 }
@@ -211,9 +233,11 @@ void launcher_order_take(struct launcher *l, const struct fields *message)
 		return;
 	}
 	crash_point(CRASH_order_verified);
-	if (has_room(l, message, &order, &e))
-		launch(l, &order, &key);
-	else
+	if (!has_room(l, message, &order, &e))
 		refuse(l, &key, LAUNCHER_FAULT_NODE, &e);
+	else if (l->dry)
+		launch_dry(l, &order, &key);
+	else
+		launch(l, &order, &key);
 	order_free(&order);
 }

@@ -2,8 +2,8 @@
  *
  * launcher.c is start, loop and end; launcher_spool.c the node's folders and the sockets of its keepers; launcher_order.c decides
  * whether an order is believed and forks its keeper; launcher_room.c whether its records will find room; launcher_lost.c ends what a
- * dead keeper has left; launcher_lease.c what a hanging one has; launcher_control.c passes control messages on; launcher_agent.c
- * keeps procmgrd running. */
+ * dead keeper has left; launcher_lease.c what a hanging one has; launcher_control.c passes control messages on; launcher_dry.c
+ * stands in for keepers when nothing is to be run; launcher_agent.c keeps procmgrd running. */
 #ifndef ROTA_PROCMGR_LAUNCHER_PARTS_H
 #define ROTA_PROCMGR_LAUNCHER_PARTS_H
 
@@ -43,6 +43,7 @@ struct launcher {
 	int64_t room;	      /* for those of the children, together */
 	struct lease lease;   /* of the node, as last read; all 0 = none yet in this boot */
 	int64_t lease_at;     /* when to look at it again */
+	struct launcher_dry *dry; /* attempts that run nothing, NULL: this launcher forks keepers */
 	int signals;	      /* signalfd */
 	bool stop;	      /* SIGTERM */
 	bool end_all;	      /* SIGUSR1 */
@@ -99,6 +100,12 @@ enum launcher_fault { LAUNCHER_FAULT_ORDER, LAUNCHER_FAULT_AGAIN, LAUNCHER_FAULT
 /* Is the order in this message to be run? False with the reason. */
 bool launcher_order_believe(const struct launcher *l, const struct fields *message, int64_t now, struct order *order,
 			    enum launcher_fault *fault, struct err *e);
+
+/* launcher_dry.c: in place of keepers */
+struct launcher_dry *launcher_dry_new(void);
+void launcher_dry_start(struct launcher *l, const struct order *o, const struct record_key *key);
+bool launcher_dry_send(struct launcher *l, const struct record_key *key, const struct fields *message); /* false: none such */
+void launcher_dry_end_all(struct launcher *l); /* what waits, which nobody else could */
 
 /* launcher_control.c */
 void launcher_control_take(struct launcher *l, const char *text, size_t size);

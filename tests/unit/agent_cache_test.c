@@ -88,7 +88,8 @@ static void test_evict(void **state)
 static void test_hardware(void **state)
 {
 	(void)state;
-	json_t *facts = agent_hardware_facts("n1", 30), *one = json_array_get(json_object_get(facts, "nodes"), 0);
+	struct conf conf = {.node_lease = 30};
+	json_t *facts = agent_hardware_facts(&conf, "n1"), *one = json_array_get(json_object_get(facts, "nodes"), 0);
 	json_t *found = json_object_get(one, "found");
 	assert_string_equal(json_string_value(json_object_get(one, "name")), "n1");
 	assert_int_equal(json_integer_value(json_object_get(one, "lease_s")), 30);

@@ -1,0 +1,76 @@
+/* keeper_dry.c - an attempt that runs nothing: its records, as those of a step that succeeds at once.
+ *
+ * Called by the launcher in place of a fork when launcher.dry_run is set, to measure all that is not the running of programs. What
+ * always holds: kinds, order and fields of the records are those that a keeper writes (the same functions write them); an attempt
+ * waits for `go` and `end` where a keeper would. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmgr/keeper/keeper_parts.h"
+
+struct keeper_dry {
+	struct record_key key;
+	struct journal *journal;
+	int first_task, tasks; /* those that run something on this node */
+	bool holder;	       /* stays for its group when its tasks are over */
+	bool done;
+};
+
+static struct keeper keeper_of(const struct keeper_dry *d)
+{
+	return (struct keeper){.key = d->key, .journal = d->journal, .figures = {-1, -1, 0}};
+}
+
+static bool over(struct keeper_dry *d, struct keeper *k)
+{
+	keeper_record_end(k);
+	free(d);
+	return true;
+}
+
+/* The tasks, where there are any, and what follows by itself; true when the attempt is over. */
+static bool run(struct keeper_dry *d, struct keeper *k)
+{
+	static const struct stats nothing;
+	for (int i = 0; i < d->tasks; i++) {
+		struct keeper_task task = {.rank = d->first_task + i, .started_at = record_now()};
+		if (!k->running)
+			keeper_record_run(k, 0);
+		keeper_record_task(k, &task, 0, 0, "exit", &nothing);
+	}
+	if (d->tasks == 0)
+		return false;
+	keeper_record_done(k);
+	d->done = true;
+	return !d->holder && over(d, k);
+}
+
+struct keeper_dry *keeper_dry_start(const struct order *o, struct journal *journal)
+{
+	struct keeper_dry *d = xmalloc(sizeof *d);
+	*d = (struct keeper_dry){.key = {o->job_id, o->step_id, o->attempt}, .journal = journal, .first_task = o->first_task};
+	d->tasks = o->spec.per_task ? o->tasks : o->node_index == 0;
+	d->holder = o->prolog && *o->spec.group;
+	struct keeper k = keeper_of(d);
+	keeper_record_keeper(&k, 0);
+	if (o->wait_for_go)
+		keeper_record_plain(&k, "ready");
+	return !o->wait_for_go && run(d, &k) ? NULL : d;
+}
+
+bool keeper_dry_control(struct keeper_dry *d, const struct fields *message)
+{
+	const char *action = fields_get(message, "action"), *cause = fields_get(message, "cause");
+	struct keeper k = keeper_of(d);
+	bool kill = strcmp(action, "kill") == 0;
+	if (strcmp(action, "go") == 0)
+		return !d->done && run(d, &k);
+	if (!kill && strcmp(action, "end") != 0)
+		return false; /* nothing runs that could be signalled or stopped */
+	if (!d->done) {
+		snprintf(k.cause, sizeof k.cause, "%s", kill && cause && *cause ? cause : kill || d->tasks > 0 ? "cancelled" : "");
+		keeper_record_done(&k);
+	}
+	return over(d, &k);
+}

@@ -1,0 +1,72 @@
+/* launcher_dry.c - the attempts of a launcher that runs nothing (launcher.dry_run), as far as they wait for a control message.
+ *
+ * Called where other launchers fork keepers and pass messages on to them. What always holds: an order has been believed and is in
+ * the journal as used before it comes here; who waits when the launcher ends is ended with it, there being no keeper to go on. */
+#include <stdlib.h>
+
+#include "lib/log.h"
+#include "procmgr/keeper/keeper.h"
+#include "procmgr/launcher/launcher_parts.h"
+
+enum { ROWS = 8192 };
+
+struct waiting {
+	struct waiting *next;
+	struct record_key key;
+	struct keeper_dry *attempt;
+};
+
+struct launcher_dry {
+	struct waiting *rows[ROWS];
+};
+
+struct launcher_dry *launcher_dry_new(void)
+{
+	log_warning("dry run: orders are reported as done, nothing is run");
+	return xcalloc(1, sizeof(struct launcher_dry));
+}
+
+/* Where the attempt stands in its row, or would. */
+static struct waiting **place_of(struct launcher_dry *dry, const struct record_key *key)
+{
+	uint64_t hash = ((uint64_t)key->job_id * 31 + (uint64_t)key->step_id) * 0x9e3779b97f4a7c15u;
+	struct waiting **w = &dry->rows[hash >> 32 & (ROWS - 1)];
+	while (*w && !record_key_equal(&(*w)->key, key))
+		w = &(*w)->next;
+	return w;
+}
+
+void launcher_dry_start(struct launcher *l, const struct order *o, const struct record_key *key)
+{
+	struct keeper_dry *attempt = keeper_dry_start(o, l->journal);
+	if (!attempt)
+		return;
+	struct waiting **place = place_of(l->dry, key), *w = xmalloc(sizeof *w);
+	*w = (struct waiting){NULL, *key, attempt};
+	*place = w;
+}
+
+bool launcher_dry_send(struct launcher *l, const struct record_key *key, const struct fields *message)
+{
+	struct waiting **place = l->dry ? place_of(l->dry, key) : NULL, *w = place ? *place : NULL;
+	if (!w)
+		return false;
+	if (keeper_dry_control(w->attempt, message)) {
+		*place = w->next;
+		free(w);
+	}
+	return true;
+}
+
+void launcher_dry_end_all(struct launcher *l)
+{
+	struct fields *message = fields_new();
+	fields_add(message, "action", "kill");
+	fields_add(message, "cause", "shutdown");
+	for (int row = 0; l->dry && row < ROWS; row++)
+		while (l->dry->rows[row]) {
+			struct record_key key = l->dry->rows[row]->key;
+			launcher_dry_send(l, &key, message);
+		}
+	fields_free(message);
+}

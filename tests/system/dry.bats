@@ -1,0 +1,73 @@
+#!/usr/bin/env bats
+# An instance that runs nothing (launcher.dry_run), for measurements: orders, journal, reports and accounting are the real ones.
+
+load helper
+
+setup_file() {
+	instance_up 3 --cpus 4 --mem 2000 --set launcher.dry_run=1 --set node.grace=1
+}
+
+teardown_file() {
+	instance_down
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+}
+
+# rows SQL ANSWER: what a query of the views says.
+rows() {
+	[ "$(superuser "$1")" = "$2" ] || { superuser "$1"; return 1; }
+}
+
+@test "a dry instance says so" {
+	grep -q 'nothing that is submitted will be run' "$ROTA_TEST_DIR/up.log"
+	[ "$(rota status --json | jq '[.processes[] | select(.role == "procmgrd" and (.version | contains("dry run")))] | length')" = 3 ]
+	grep -q 'dry run' "$ROTA_HOME/log/launcher.n1.log"
+}
+
+@test "a step is over at once, with every record and without a process" {
+	printf '%s\n' '#!/bin/bash' "touch '$PWD/was-run'" 'exit 3' >job.sh
+	job=$(rota submit --parsable --array=0-99 job.sh)
+	rota wait --timeout=60 "$job"
+	[ ! -e was-run ]
+	rows "select count(*), sum(exit_code) from rota.task_end where job_id = $job" '100|0'
+	rows "select count(*) from rota.allocation where job_id = $job and gone_at is not null and phase = 'ended'" 100
+	rows "select distinct state from rota.attempt where job_id = $job" completed
+}
+
+@test "steps over several nodes wait for each other, and groups for their last step" {
+	printf '%s\n' '#!/bin/bash' '#ROTA step wide --nodes=3 --run=tasks --ntasks=6' 'true' '#ROTA step once --nodes=2 --after=wide' 'true' \
+		'#ROTA step a --group=g --after=once' 'true' '#ROTA step b --group=g --after=a --same-nodes=a' 'true' >wide.sh
+	job=$(rota submit --parsable wide.sh)
+	rota wait --timeout=60 "$job"
+	rows "select count(*) from rota.task_end where job_id = $job" 9
+	eventually 10 rows "select count(*) from rota.allocation where job_id = $job and gone_at is null" 0
+	rows 'select count(*) from rota.stray' 0
+}
+
+@test "an order with a wrong signature is refused as ever" {
+	printf '%s\n' '#!/bin/bash' true >job.sh
+	pid=$(pid_of procmgrd n1)
+	kill -STOP "$pid"
+	job=$(rota submit --parsable --nodelist=n1 job.sh)
+	eventually 10 rows "select count(*) from rota.node_order where job_id = $job" 1
+	superuser "update rota.node_order set signature = set_byte(signature, 5, get_byte(signature, 5) # 1) where job_id = $job"
+	kill -CONT "$pid"
+	rota wait --timeout=60 "$job" || true
+	rows "select distinct cause from rota.attempt where job_id = $job" refused
+}
+
+@test "what waits when its launcher is stopped is run again" {
+	printf '%s\n' '#!/bin/bash' true >job.sh
+	pid=$(pid_of launcher n2)
+	kill -STOP "$pid"
+	job=$(rota submit --parsable --nodes=3 job.sh)
+	eventually 10 rows "select count(*) from rota.allocation where job_id = $job and phase = 'ready'" 2
+	other=$(pid_of launcher n1)
+	kill -TERM "$other"
+	kill -CONT "$pid"
+	rota up -q
+	rota wait --timeout=60 "$job"
+	rows "select count(*) > 1 from rota.attempt where job_id = $job" t
+}
