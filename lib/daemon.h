@@ -37,7 +37,7 @@ struct daemon_program {
 	bool (*run)(const struct conf *conf, const char *name, int launcher_fd, struct err *e); /* returns at the end */
 };
 
-/* A daemon's main: its command line (--config, --name or --node, --launcher-fd, --dry-run, --verbose, --help, --version), its log, its
+/* A daemon's main: its command line (--config, --name or --node, --launcher-fd, --dry-run, --virtual, --verbose, --help, --version), its log, its
  * configuration, its run. Returns the exit status. */
 int daemon_main(const struct daemon_program *program, int argc, char **argv);
 

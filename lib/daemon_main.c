@@ -14,7 +14,7 @@
 
 struct line {
 	const char *config, *name;
-	int launcher_fd;
+	int launcher_fd, virtual; /* nodes; -1: as the configuration says */
 	bool verbose, dry_run;
 };
 
@@ -26,6 +26,7 @@ static int line_read(const struct daemon_program *program, struct line *line, in
 		{program->names, required_argument, NULL, 'n'},
 		{"launcher-fd", required_argument, NULL, 'f'},
 		{"dry-run", no_argument, NULL, 'd'},
+		{"virtual", required_argument, NULL, 'N'},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'},
@@ -42,6 +43,8 @@ static int line_read(const struct daemon_program *program, struct line *line, in
 			line->verbose = true;
 		else if (c == 'd' && strcmp(program->names, "node") == 0)
 			line->dry_run = true;
+		else if (c == 'N' && strcmp(program->names, "node") == 0)
+			line->virtual = atoi(optarg);
 		else if (c == 'V')
 			return printf("%s %s\n", program->name, ROTA_VERSION) < 0;
 		else
@@ -61,9 +64,17 @@ static char *default_name(void)
 	return xasprintf("%s:%d", host, (int)getpid());
 }
 
+/* What the command line says against the configuration. */
+static void overrule(const struct line *line, struct conf *conf)
+{
+	if (line->virtual >= 0)
+		conf->launcher_virtual = line->virtual;
+	conf->launcher_dry_run |= line->dry_run || conf->launcher_virtual > 0;
+}
+
 int daemon_main(const struct daemon_program *program, int argc, char **argv)
 {
-	struct line line = {.launcher_fd = 3};
+	struct line line = {.launcher_fd = 3, .virtual = -1};
 	int status = line_read(program, &line, argc, argv);
 	if (status >= 0)
 		return status;
@@ -74,7 +85,7 @@ int daemon_main(const struct daemon_program *program, int argc, char **argv)
 	log_open(program->name, is_node ? name : NULL, line.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);
 	bool good = conf_load(&conf, line.config, &e);
-	conf.launcher_dry_run |= line.dry_run;
+	overrule(&line, &conf);
 	good = good && program->run(&conf, name, line.launcher_fd, &e);
 	if (!good)
 		log_error("%s%s%s", e.message, *e.hint ? "; " : "", e.hint);

@@ -225,10 +225,12 @@ bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err 
 	ok = ok && (nodes = list(in, "nodes", e)) && nodes_make(in, wish, nodes, e);
 	json_decref(nodes);
 	nodes = ok ? list(in, "nodes", e) : NULL;
-	if (ok && in->conf.launcher_dry_run)
-		instance_say(in, "dry run (launcher.dry_run): nothing that is submitted will be run");
+	if (ok && (in->conf.launcher_dry_run || in->conf.launcher_virtual > 0))
+		instance_say(in, "dry run (see section launcher of rota.conf): nothing that is submitted will be run");
+	if (in->conf.launcher_virtual > 0) /* one for n1, n2 and so on */
+		ok = ok && launcher_start(in, "n", e);
 	json_array_foreach (nodes, i, row)
-		ok = ok && launcher_start(in, json_string_value(json_object_get(row, "name")), e);
+		ok = ok && (in->conf.launcher_virtual > 0 || launcher_start(in, json_string_value(json_object_get(row, "name")), e));
 	ok = ok && nodes && nodes_await(in, e);
 	json_decref(nodes);
 	json_decref(partitions);

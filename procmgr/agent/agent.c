@@ -71,14 +71,15 @@ static void registered(struct db *db, PGresult *result, const struct err *e, voi
 		return;
 	}
 	char channel[64];
-	bool anew = a->node_id == 0;
+	int before = a->node_count;
 	agent_lease_granted(a, sent);
 	agent_order_drop(a); /* some may have been given up with a lease before */
-	a->strays = atoi(PQgetvalue(result, 0, PQfnumber(result, "strays")));
-	a->node_id = strtoll(PQgetvalue(result, 0, PQfnumber(result, "node_id")), NULL, 10);
-	snprintf(channel, sizeof channel, "rota_node_%lld", (long long)a->node_id);
+	agent_node_set(a, result);
+	snprintf(channel, sizeof channel, "rota_node_%lld", (long long)agent_node_bell(a));
 	db_listen(db, channel);
-	if (anew)
+	if (a->node_count > before && a->conf->launcher_virtual > 0)
+		log_info("%d virtual nodes are registered", a->node_count);
+	else if (before == 0)
 		log_info("node \"%s\" is registered", a->node);
 	agent_order_ask(a);
 }
@@ -87,8 +88,7 @@ static void do_register(struct agent *a)
 {
 	if (a->registering)
 		return;
-	json_t *facts = agent_hardware_facts(a->conf, a->node);
-	agent_lease_prove(a, facts);
+	json_t *facts = agent_node_facts(a);
 	char *text = json_dumps(facts, JSON_COMPACT);
 	const struct db_param params[] = {{text, -1}};
 	a->registering = true;
@@ -110,7 +110,7 @@ static void down(struct db *db, const struct err *e, void *arg)
 	(void)db;
 	struct agent *a = arg;
 	log_warning("no database: %s", e->message);
-	a->node_id = 0;
+	agent_node_clear(a);
 	a->orders_known = a->orders_asked = a->orders_again = a->blobs_asked = false;
 	agent_report_lost(a);
 	if (a->stop)
@@ -131,7 +131,7 @@ static void renewed(struct db *db, PGresult *result, const struct err *e, void *
 	struct agent *a = asked_take(arg, &sent);
 	if (!result)
 		log_warning("could not renew the lease: %s", e->message);
-	else if (PQntuples(result) == 0)
+	else if (PQntuples(result) < a->node_count || !agent_node_all(a))
 		do_register(a);
 	else
 		agent_lease_granted(a, sent);
@@ -145,12 +145,11 @@ static void renew(evutil_socket_t fd, short what, void *arg)
 	agent_report_idle(a);
 	if (!db_is_up(a->db))
 		return;
-	if (a->node_id == 0) {
+	if (a->node_count == 0) {
 		do_register(a);
 		return;
 	}
-	struct db_array *nodes = db_array_new();
-	db_array_int(nodes, a->node_id);
+	struct db_array *nodes = agent_node_array(a);
 	const struct db_param params[] = {{db_array_literal(nodes), -1}};
 	db_call(a->db, API_node_renew, params, 1, renewed, asked_now(a));
 	db_array_free(nodes);
@@ -168,7 +167,7 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 		a->cache_looked_at = now;
 		agent_cache_evict(cache_most, CACHE_UNUSED_S);
 	}
-	if (a->strays > 0 && a->node_id != 0)
+	if (a->strays > 0 && a->node_count > 0)
 		do_register(a);
 	agent_order_work(a);
 	agent_report_turn(a);
@@ -189,7 +188,7 @@ static void stop(evutil_socket_t fd, short what, void *arg)
 	struct agent *a = arg;
 	struct timeval most = {STOP_S, 0};
 	a->stop = true;
-	if (!db_is_up(a->db) || a->node_id == 0) {
+	if (!db_is_up(a->db) || a->node_count == 0) {
 		event_base_loopbreak(a->base);
 		return;
 	}
@@ -241,6 +240,7 @@ static void close_all(struct agent *a)
 	agent_report_close(a);
 	agent_launcher_close(a);
 	agent_order_free(a);
+	agent_node_clear(a);
 	for (size_t i = 0; i < sizeof timers / sizeof *timers; i++)
 		if (timers[i])
 			event_free(timers[i]);

@@ -46,9 +46,7 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 	const char *cause = json_string_value(json_object_get(json, "cause"));
 	struct fields *message = fields_new();
 	fields_add(message, "op", "control");
-	fields_add_int(message, "job", key->job_id);
-	fields_add_int(message, "step", key->step_id);
-	fields_add_int(message, "attempt", key->attempt);
+	record_key_add(message, key);
 	fields_add(message, "action", kind);
 	fields_add_int(message, "signal", signal_number(json_object_get(json, "signal")));
 	fields_add_int(message, "epilog", !epilog || json_is_true(epilog) || json_integer_value(epilog) != 0);
@@ -62,9 +60,7 @@ static struct fields *launch_message(const struct agent_order *o)
 {
 	struct fields *message = fields_new();
 	fields_add(message, "op", "launch");
-	fields_add_int(message, "job", o->key.job_id);
-	fields_add_int(message, "step", o->key.step_id);
-	fields_add_int(message, "attempt", o->key.attempt);
+	record_key_add(message, &o->key);
 	fields_add(message, "order", o->body);
 	fields_add(message, "signature", o->signature);
 	if (o->lacks)
@@ -138,6 +134,7 @@ static void take(struct agent *a, const PGresult *result, int row)
 	o->key.job_id = strtoll(cell(result, row, "job_id"), NULL, 10);
 	o->key.step_id = atoi(cell(result, row, "step_id"));
 	o->key.attempt = atoi(cell(result, row, "attempt"));
+	o->key.node = agent_node_number(a, strtoll(cell(result, row, "node_id"), NULL, 10));
 	if (o->launch) {
 		o->body = xstrdup(cell(result, row, "body"));
 		o->signature = xstrdup(cell(result, row, "signature"));
@@ -153,9 +150,8 @@ static void orders(struct db *db, PGresult *result, const struct err *e, void *a
 
 static void call(struct agent *a, int64_t after)
 {
-	struct db_array *nodes = db_array_new();
+	struct db_array *nodes = agent_node_array(a);
 	char *from = xasprintf("%lld", (long long)after);
-	db_array_int(nodes, a->node_id);
 	const struct db_param params[] = {{db_array_literal(nodes), -1}, {from, -1}};
 	a->orders_asked = true;
 	db_call(a->db, API_node_orders, params, 2, orders, a);
@@ -189,7 +185,7 @@ static void orders(struct db *db, PGresult *result, const struct err *e, void *a
 void agent_order_ask(struct agent *a)
 {
 	a->orders_again = a->orders_asked;
-	if (a->node_id != 0 && !a->orders_asked && !a->stop)
+	if (a->node_count > 0 && !a->orders_asked && !a->stop)
 		call(a, 0);
 }
 
@@ -310,7 +306,7 @@ static void work_launch(struct agent *a, struct agent_order *o, struct blobs_ask
 /* An answer that found no room in the journal never comes: handed over again, the order is refused again, or as used before. */
 static bool is_unanswered(const struct agent *a, const struct agent_order *o)
 {
-	return o->state == AGENT_ORDER_HANDED && a->node_id != 0 && record_now() - o->handed_at > ANSWER_USEC;
+	return o->state == AGENT_ORDER_HANDED && a->node_count > 0 && record_now() - o->handed_at > ANSWER_USEC;
 }
 
 void agent_order_work(struct agent *a)

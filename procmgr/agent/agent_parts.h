@@ -1,6 +1,6 @@
 /* agent_parts.h - procmgrd's one object and how its files hang together:
  *
- * agent.c is start, connection, bells and timers; agent_hardware.c what the node has; agent_lease.c its lease; agent_order.c takes
+ * agent.c is start, connection, bells and timers; agent_node.c which nodes; agent_hardware.c what a node has; agent_lease.c its lease; agent_order.c takes
  * orders from the database to the launcher; agent_cache.c keeps scripts and environments where keepers read them; agent_launcher.c speaks to the
  * launcher; agent_report.c takes the journal to the database; agent_record.c turns one record into JSON.
  *
@@ -47,7 +47,9 @@ struct agent {
 	const char *node;
 	struct event_base *base;
 	struct db *db;
-	int64_t node_id; /* 0: not registered on this connection */
+	struct agent_node *nodes; /* those that the database knows, by id */
+	int64_t *node_ids;	  /* the same by number, 0: not known */
+	int node_count;		  /* 0: not registered on this connection */
 	bool stop;	 /* SIGTERM: say what is left, then go */
 	bool registering;
 	int strays;  /* attempts here that were given up: register again when they are gone */
@@ -80,6 +82,16 @@ struct agent {
 /* agent_hardware.c: what node_register wants to hear; new reference. */
 json_t *agent_hardware_facts(const struct conf *conf, const char *node);
 const char *agent_version(const struct conf *conf); /* what is said of us; that nothing is run, too */
+
+/* agent_node.c */
+json_t *agent_node_facts(struct agent *a); /* for a registration; new reference */
+void agent_node_set(struct agent *a, const PGresult *result); /* its answer */
+void agent_node_clear(struct agent *a);
+bool agent_node_all(const struct agent *a);	/* the database knows all of them */
+int64_t agent_node_bell(const struct agent *a); /* whose channel rings for all */
+int64_t agent_node_id(const struct agent *a, const struct fields *record); /* whose record it is; 0: none's */
+int agent_node_number(const struct agent *a, int64_t id);
+struct db_array *agent_node_array(const struct agent *a); /* all ids; free with db_array_free */
 
 /* agent_lease.c */
 void agent_lease_open(struct agent *a);

@@ -66,8 +66,8 @@ json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t 
 	json_t *json = json_object();
 	if (at && (strcmp(kind, "suspended") == 0 || strcmp(kind, "resumed") == 0))
 		json_object_set_new(json, "clock", json_integer(strtoll(at, NULL, 10)));
-	json_object_set_new(json, "node", json_integer(node_id));
 	for (int i = 0; i < fields_count(record); i++)
 		add_field(json, fields_name(record, i), fields_value(record, i), now);
+	json_object_set_new(json, "node", json_integer(node_id)); /* the database's number in place of ours */
 	return json;
 }

@@ -28,7 +28,7 @@ static bool gather(const struct fields *record, void *arg)
 	if (b->count >= b->agent->report_most)
 		return false;
 	b->count++;
-	json_t *json = agent_record_json(record, b->agent->node_id, b->now);
+	json_t *json = agent_record_json(record, agent_node_id(b->agent, record), b->now);
 	if (json)
 		json_array_append_new(b->records, json);
 	agent_order_answered(b->agent, record);
@@ -123,7 +123,7 @@ static void send_report(struct agent *a, json_t *records, json_t *done)
 void agent_report_turn(struct agent *a)
 {
 	struct err e;
-	if (a->node_id == 0 || !a->orders_known || a->reporting || event_pending(a->report_timer, EV_TIMEOUT, NULL))
+	if (a->node_count == 0 || !a->orders_known || a->reporting || event_pending(a->report_timer, EV_TIMEOUT, NULL))
 		return;
 	struct batch b = {a, json_array(), record_now(), 0};
 	if (!journal_read(a->journal, &a->read_to, gather, &b, &e))

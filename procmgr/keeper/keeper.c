@@ -229,7 +229,7 @@ static void end(struct keeper *k)
 void keeper_run(const struct keeper_job *job)
 {
 	struct keeper k = {.job = job, .order = job->order, .limit_s = job->order->time_limit_s, .figures = {-1, -1, 0}};
-	k.key = (struct record_key){job->order->job_id, job->order->step_id, job->order->attempt};
+	k.key = (struct record_key){job->order->job_id, job->order->step_id, job->order->attempt, 0};
 	record_key_text(&k.key, k.name);
 	record_mark(job->dir, &k.key, k.mark);
 	become_keeper(&k);

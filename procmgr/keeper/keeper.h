@@ -4,8 +4,8 @@
 
 #include "lib/conf.h"
 #include "lib/order.h"
-#include "lib/journal.h"
 #include "procmgr/keeper/fence.h"
+#include "procmgr/record/record.h"
 
 struct keeper_job {
 	const struct conf *conf;
@@ -24,7 +24,7 @@ void keeper_run(const struct keeper_job *job) __attribute__((noreturn));
 struct keeper_dry;
 
 /* Begin the attempt; NULL where it is over already, else it waits for a control message. */
-struct keeper_dry *keeper_dry_start(const struct order *o, struct journal *journal);
+struct keeper_dry *keeper_dry_start(const struct order *o, const struct record_key *key, struct journal *journal);
 
 /* What a checked control message does to one that waits; true when that ended it: it is freed. */
 bool keeper_dry_control(struct keeper_dry *d, const struct fields *message);

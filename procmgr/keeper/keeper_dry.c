@@ -46,10 +46,10 @@ static bool run(struct keeper_dry *d, struct keeper *k)
 	return !d->holder && over(d, k);
 }
 
-struct keeper_dry *keeper_dry_start(const struct order *o, struct journal *journal)
+struct keeper_dry *keeper_dry_start(const struct order *o, const struct record_key *key, struct journal *journal)
 {
 	struct keeper_dry *d = xmalloc(sizeof *d);
-	*d = (struct keeper_dry){.key = {o->job_id, o->step_id, o->attempt}, .journal = journal, .first_task = o->first_task};
+	*d = (struct keeper_dry){.key = *key, .journal = journal, .first_task = o->first_task};
 	d->tasks = o->spec.per_task ? o->tasks : o->node_index == 0;
 	d->holder = o->prolog && *o->spec.group;
 	struct keeper k = keeper_of(d);

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -37,9 +38,10 @@ bool launcher_agent_find(struct launcher *l, struct err *e)
 static bool become_agent(const struct launcher *l, int fd, struct err *e)
 {
 	sigset_t none;
-	char *const argv[] = {(char *)"procmgrd", (char *)"--config",	   l->conf->path, (char *)"--node",
-			      (char *)l->node,	  (char *)"--launcher-fd", (char *)"3",	  l->dry ? (char *)"--dry-run" : NULL,
-			      NULL};
+	char virtual[16];
+	char *const argv[] = {(char *)"procmgrd", (char *)"--config", l->conf->path, (char *)"--node", (char *)l->node, (char *)"--launcher-fd",
+			      (char *)"3", (char *)"--virtual", virtual, l->dry ? (char *)"--dry-run" : NULL, NULL};
+	snprintf(virtual, sizeof virtual, "%d", l->conf->launcher_virtual);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);

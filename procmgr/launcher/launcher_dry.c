@@ -29,7 +29,7 @@ struct launcher_dry *launcher_dry_new(void)
 /* Where the attempt stands in its row, or would. */
 static struct waiting **place_of(struct launcher_dry *dry, const struct record_key *key)
 {
-	uint64_t hash = ((uint64_t)key->job_id * 31 + (uint64_t)key->step_id) * 0x9e3779b97f4a7c15u;
+	uint64_t hash = ((uint64_t)key->job_id * 31 + (uint64_t)key->step_id * 7 + (uint64_t)key->node) * 0x9e3779b97f4a7c15u;
 	struct waiting **w = &dry->rows[hash >> 32 & (ROWS - 1)];
 	while (*w && !record_key_equal(&(*w)->key, key))
 		w = &(*w)->next;
@@ -38,7 +38,7 @@ static struct waiting **place_of(struct launcher_dry *dry, const struct record_k
 
 void launcher_dry_start(struct launcher *l, const struct order *o, const struct record_key *key)
 {
-	struct keeper_dry *attempt = keeper_dry_start(o, l->journal);
+	struct keeper_dry *attempt = keeper_dry_start(o, key, l->journal);
 	if (!attempt)
 		return;
 	struct waiting **place = place_of(l->dry, key), *w = xmalloc(sizeof *w);

@@ -5,6 +5,7 @@
  * in between lets it run twice; every launch message with a readable key leaves a record, `used` or `refused`. */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -33,15 +34,26 @@ static bool read_signature(const char *hex, unsigned char signature[SEAL_SIGNATU
 	return true;
 }
 
+/* Our name, or that of one of our virtual nodes; false where there is none of this number. */
+static bool name_node(const struct launcher *l, int number, char *name, size_t size)
+{
+	if (number > 0)
+		snprintf(name, size, "%s%d", l->node, number);
+	else
+		snprintf(name, size, "%s", l->node);
+	return number <= l->conf->launcher_virtual && (number > 0) == (l->conf->launcher_virtual > 0);
+}
+
 /* What the signed order says, held against who we are and what was before. */
 static bool is_wanted(const struct launcher *l, const struct order *o, const struct record_key *asked, int64_t now,
 		      enum launcher_fault *fault, struct err *e)
 {
-	struct record_key key = {o->job_id, o->step_id, o->attempt};
+	struct record_key key = {o->job_id, o->step_id, o->attempt, asked->node};
+	char node[256];
 	if (!record_key_equal(&key, asked))
 		return err_set(e, "order is for another step than the message says");
-	if (strcmp(o->node, l->node) != 0)
-		return err_set(e, "order is for node \"%s\", this is \"%s\"", o->node, l->node);
+	if (!name_node(l, asked->node, node, sizeof node) || strcmp(o->node, node) != 0)
+		return err_set(e, "order is for node \"%s\", this is \"%s\"", o->node, node);
 	if (geteuid() != 0 && o->uid != geteuid())
 		return err_set(e, "order is for uid %ld, and only root can launch for others", (long)o->uid);
 	if (*fault == LAUNCHER_FAULT_AGAIN)

@@ -42,27 +42,35 @@ bool record_key_parse(const char *text, struct record_key *key)
 
 bool record_key_read(const struct fields *f, struct record_key *key, struct err *e)
 {
-	int64_t step, attempt;
+	int64_t step, attempt, node;
 	if (!fields_int(f, "job", 1, INT64_MAX, &key->job_id, e) || !fields_int(f, "step", 0, INT_MAX, &step, e) ||
-	    !fields_int(f, "attempt", 0, INT_MAX, &attempt, e))
+	    !fields_int(f, "attempt", 0, INT_MAX, &attempt, e) || !fields_int_or(f, "node", 1, INT_MAX, 0, &node, e))
 		return false;
 	key->step_id = (int)step;
 	key->attempt = (int)attempt;
+	key->node = (int)node;
 	return true;
+}
+
+void record_key_add(struct fields *f, const struct record_key *key)
+{
+	fields_add_int(f, "job", key->job_id);
+	fields_add_int(f, "step", key->step_id);
+	fields_add_int(f, "attempt", key->attempt);
+	if (key->node > 0)
+		fields_add_int(f, "node", key->node);
 }
 
 bool record_key_equal(const struct record_key *a, const struct record_key *b)
 {
-	return a->job_id == b->job_id && a->step_id == b->step_id && a->attempt == b->attempt;
+	return a->job_id == b->job_id && a->step_id == b->step_id && a->attempt == b->attempt && a->node == b->node;
 }
 
 struct fields *record_new(const char *kind, const struct record_key *key)
 {
 	struct fields *record = fields_new();
 	fields_add(record, "kind", kind);
-	fields_add_int(record, "job", key->job_id);
-	fields_add_int(record, "step", key->step_id);
-	fields_add_int(record, "attempt", key->attempt);
+	record_key_add(record, key);
 	fields_add_int(record, "at", record_now());
 	return record;
 }

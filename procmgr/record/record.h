@@ -13,6 +13,7 @@ struct record_key {
 	int64_t job_id;
 	int step_id;
 	int attempt;
+	int node; /* which of the virtual nodes of one launcher, from 1; 0: the node itself */
 };
 
 enum { RECORD_KEY_SIZE = 48, RECORD_MARK_SIZE = RECORD_KEY_SIZE + 9 };
@@ -24,8 +25,9 @@ bool record_key_parse(const char *text, struct record_key *key);
 /* "1f0c9a2e.812.0.1": the attempt among those of all nodes and instances of this machine; `dir` is the node's folder. */
 void record_mark(const char *dir, const struct record_key *key, char mark[RECORD_MARK_SIZE]);
 
-/* The fields job, step and attempt of a message or record. */
+/* The fields job, step, attempt and, of a virtual node, node of a message or record. */
 bool record_key_read(const struct fields *f, struct record_key *key, struct err *e);
+void record_key_add(struct fields *f, const struct record_key *key);
 bool record_key_equal(const struct record_key *a, const struct record_key *b);
 
 /* A record of this kind about the attempt, stamped with record_now(). */

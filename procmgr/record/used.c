@@ -23,7 +23,7 @@ enum { ROOM_FIRST = 256 };
 static unsigned place_of(const struct record_key *key, unsigned room)
 {
 	uint64_t h = (uint64_t)key->job_id * 0x9e3779b97f4a7c15u;
-	h = (h ^ (uint32_t)key->step_id) * 0xbf58476d1ce4e5b9u;
+	h = (h ^ (uint32_t)key->step_id ^ (uint64_t)key->node << 32) * 0xbf58476d1ce4e5b9u;
 	return (unsigned)(h >> 32) & (room - 1);
 }
 
@@ -90,7 +90,7 @@ int used_newest(const struct used *u, const struct record_key *key)
 	int newest = 0;
 	for (unsigned at = place_of(key, u->room); u->entries[at].expires != 0; at = (at + 1) & (u->room - 1)) {
 		const struct record_key *k = &u->entries[at].key;
-		if (k->job_id == key->job_id && k->step_id == key->step_id && k->attempt > newest)
+		if (k->job_id == key->job_id && k->step_id == key->step_id && k->node == key->node && k->attempt > newest)
 			newest = k->attempt;
 	}
 	return newest;

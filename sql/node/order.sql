@@ -10,12 +10,14 @@ begin
 			from jsonb_to_recordset(p_orders) as v (node_id int, kind text, job_id bigint, step_id int, attempt int, body text, signature text, args jsonb)
 			returning node_id
 		)
-		select distinct p.node_id from put p
+		select distinct coalesce(l.bell, p.node_id)
+		from (select distinct node_id from put) p
+		left join node_lease l on l.node_id = p.node_id
 	loop
 		perform pg_notify('rota_node_' || v_node, '');
 	end loop;
 end $$;
-comment on function api.order_put(jsonb) is 'Put orders [{node_id, kind, job_id, step_id, attempt, body, signature, args}] on their way and ring their nodes. Internal.';
+comment on function api.order_put(jsonb) is 'Put orders [{node_id, kind, job_id, step_id, attempt, body, signature, args}] on their way and ring their nodes, or those that ring for them. Internal.';
 
 create function api.attempt_order(p_kind text, p_job bigint, p_step int, p_args jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$

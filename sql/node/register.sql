@@ -126,31 +126,40 @@ language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_one record;
+	v_odd jsonb;
 	v_short text;
 	v_flaps text;
 	v_actor text;
 begin
 	perform api.node_reclaim(p_facts);
+	select coalesce(jsonb_object_agg(p.node_id, jsonb_build_object('rebooted', p.rebooted, 'strays', p.strays)), '{}') into v_odd
+	from api.node_proof(p_facts) p
+	where p.rebooted or p.strays > 0;
+	update node n
+	set boot_id = f.boot_id, version = f.version, address = f.address, found = f.found
+	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text, version text, address text, found jsonb)
+	where n.name = f.name and (n.boot_id, n.version, n.address, n.found) is distinct from (f.boot_id, f.version, f.address, f.found);
+	insert into node_lease as l (node_id, renewed_at, expires_at, lease_s, margin_s, strays, bell)
+	select n.node_id, now(), now() + make_interval(secs => coalesce(f.lease_s, 30)), coalesce(f.lease_s, 30), coalesce(f.margin_s, 60),
+		coalesce((v_odd -> n.node_id::text ->> 'strays')::int, 0), min(n.node_id) over ()
+	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, lease_s int, margin_s int)
+	join node n on n.name = f.name
+	order by n.node_id
+	on conflict (node_id) do update
+	set renewed_at = excluded.renewed_at, expires_at = excluded.expires_at, lease_s = excluded.lease_s, margin_s = excluded.margin_s,
+		strays = excluded.strays, bell = excluded.bell, lost_at = null, fenced_at = null;
+	-- Those that served and go on as they were need no look.
 	for v_one in
-		select n.node_id, n.name, n.state, f.boot_id, f.version, f.address, f.found, f.lease_s, f.margin_s, p.rebooted, coalesce(p.strays, 0) as strays
-		from jsonb_to_recordset(p_facts -> 'nodes')
-			as f (name text, boot_id text, version text, address text, found jsonb, lease_s int, margin_s int)
+		select n.node_id, n.name, n.state, coalesce((o.odd ->> 'rebooted')::boolean, false) as rebooted, coalesce((o.odd ->> 'strays')::int, 0) as strays
+		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
 		join node n on n.name = f.name
-		join api.node_proof(p_facts) p on p.node_id = n.node_id
+		cross join lateral (select v_odd -> n.node_id::text as odd) o
+		where n.state <> 'drain'
+			and (n.state <> 'up' or o.odd is not null or api.node_shortfall(n.node_id) is not null or api.node_flaps(n.node_id) is not null)
 		order by n.node_id
 	loop
 		v_actor := 'node:' || v_one.name;
-		update node n
-		set boot_id = v_one.boot_id, version = v_one.version, address = v_one.address, found = v_one.found
-		where n.node_id = v_one.node_id;
-		insert into node_lease as l (node_id, renewed_at, expires_at, lease_s, margin_s, strays)
-		values (v_one.node_id, now(), now() + make_interval(secs => coalesce(v_one.lease_s, 30)), coalesce(v_one.lease_s, 30), coalesce(v_one.margin_s, 60), v_one.strays)
-		on conflict (node_id) do update
-		set renewed_at = excluded.renewed_at, expires_at = excluded.expires_at, lease_s = excluded.lease_s, margin_s = excluded.margin_s,
-			strays = excluded.strays, lost_at = null, fenced_at = null;
-		if v_one.state = 'drain' then
-			continue;
-		elsif v_one.rebooted and v_one.state = 'up' then
+		if v_one.rebooted and v_one.state = 'up' then
 			perform api.node_state_set(v_one.node_id, 'down', v_actor, 'rebooted');
 		end if;
 		v_short := api.node_shortfall(v_one.node_id);

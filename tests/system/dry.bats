@@ -71,3 +71,21 @@ rows() {
 	rota wait --timeout=60 "$job"
 	rows "select count(*) > 1 from rota.attempt where job_id = $job" t
 }
+
+@test "one process manager serves many virtual nodes" {
+	rota down
+	more='insert into rota.node (name, cpus, mem_mb, hardware_check) select $$n$$ || i, 4, 2000, false from generate_series(4, 40) i'
+	rota up -q --set launcher.dry_run=0 --set launcher.virtual=40
+	superuser "$more"
+	superuser "insert into rota.partition_node (partition, node_id) select 'main', n.node_id from rota.node n where n.name not in ('n1', 'n2', 'n3')"
+	kill "$(pid_of procmgrd)"
+	eventually 20 rows "select count(*) from rota.node where state = 'up'" 40
+	rows "select count(*), count(distinct bell) from rota.node_lease" '40|1'
+	printf '%s\n' '#!/bin/bash' true >job.sh
+	wide=$(rota submit --parsable --nodes=40 --run=tasks --ntasks=80 job.sh)
+	many=$(rota submit --parsable --array=0-399 job.sh)
+	rota wait --timeout=60 "$wide" "$many"
+	rows "select count(*), count(distinct node_id) from rota.task_end where job_id = $wide" '80|40'
+	rows "select count(*) from rota.task_end where job_id = $many" 400
+	rows "select count(*) from rota.allocation where job_id in ($wide, $many) and gone_at is null" 0
+}

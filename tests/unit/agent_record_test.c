@@ -3,7 +3,7 @@
 
 #include "procmgr/agent/agent_parts.h"
 
-static const struct record_key key = {812, 3, 1};
+static const struct record_key key = {812, 3, 1, 0};
 
 static struct fields *record_at(const char *kind, int64_t at)
 {

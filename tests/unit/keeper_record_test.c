@@ -53,7 +53,7 @@ static void test_clean(void **state)
 static void test_key(void **state)
 {
 	(void)state;
-	const struct record_key key = {812, 3, 1};
+	const struct record_key key = {812, 3, 1, 0};
 	struct record_key parsed;
 	char text[RECORD_KEY_SIZE];
 	record_key_text(&key, text);

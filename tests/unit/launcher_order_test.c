@@ -8,7 +8,8 @@ enum { NOW = 1000000 };
 
 static char dir[] = "/tmp/rota-launcher-test.XXXXXX";
 static struct seal_sign_key *sign_key;
-static struct launcher launcher;
+static struct conf conf;
+static struct launcher launcher = {.conf = &conf};
 static struct order good;
 
 static int setup_group(void **state)
@@ -174,6 +175,36 @@ static void test_misdirected(void **state)
 	free(text);
 }
 
+static void judge_virtual(int number, const char *reason)
+{
+	char *text = text_of(&good);
+	struct fields *message = message_of(text, text, 812);
+	if (number > 0)
+		fields_add_int(message, "node", number);
+	judge(message, reason);
+	free(text);
+}
+
+/* Each virtual node believes its own orders, once; the name of all of them is nobody's. */
+static void test_virtual(void **state)
+{
+	(void)state;
+	const struct record_key used = {812, 1, 1, 2};
+	conf.launcher_virtual = 3;
+	good.node = good.nodes = "n12";
+	judge_virtual(2, NULL);
+	judge_virtual(3, "for node \"n12\"");
+	judge_virtual(0, "for node \"n12\"");
+	used_add(launcher.used, &used, NOW + 100, NOW);
+	judge_virtual(2, "used before");
+	good.node = good.nodes = "n13";
+	judge_virtual(3, NULL);
+	good.node = good.nodes = "n14";
+	judge_virtual(4, "for node");
+	conf.launcher_virtual = 0;
+	judge_virtual(2, "for node");
+}
+
 static void test_expired(void **state)
 {
 	(void)state;
@@ -186,7 +217,7 @@ static void test_expired(void **state)
 static void test_used(void **state)
 {
 	(void)state;
-	const struct record_key key = {812, 1, 1}, other = {812, 2, 2}, newer = {812, 1, 2};
+	const struct record_key key = {812, 1, 1, 0}, other = {812, 2, 2, 0}, newer = {812, 1, 2, 0};
 	used_add(launcher.used, &other, NOW + 100, NOW);
 	judge_order(&good, NULL);
 	used_add(launcher.used, &newer, NOW + 100, NOW);
@@ -201,7 +232,7 @@ static void test_used(void **state)
 static void test_used_and_forged(void **state)
 {
 	(void)state;
-	const struct record_key key = {812, 1, 1};
+	const struct record_key key = {812, 1, 1, 0};
 	struct err e;
 	struct order order;
 	enum launcher_fault fault;
@@ -264,11 +295,11 @@ static void test_memory(void **state)
 	(void)state;
 	struct used *u = used_new();
 	for (int i = 1; i <= 5000; i++) {
-		const struct record_key key = {i, i % 7, 1};
+		const struct record_key key = {i, i % 7, 1, 0};
 		used_add(u, &key, i % 2 ? NOW + 10 : NOW - 10, NOW);
 	}
 	for (int i = 1; i <= 5000; i += 2) {
-		const struct record_key key = {i, i % 7, 1}, other = {i, i % 7, 2};
+		const struct record_key key = {i, i % 7, 1, 0}, other = {i, i % 7, 2, 0};
 		assert_true(used_has(u, &key));
 		assert_false(used_has(u, &other));
 		assert_int_equal(used_newest(u, &other), 1);
@@ -283,6 +314,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_good, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_altered, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_misdirected, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_virtual, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_expired, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_used, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_used_and_forged, setup, teardown),
