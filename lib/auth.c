@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-
 #include "lib/seal.h"
 
 static const char payload_head[] = "rota1:";
@@ -22,13 +19,14 @@ enum { PAYLOAD_SIZE = sizeof payload_head - 1 + SEAL_HEX_SIZE - 1 };
 static void auth_payload(const char *method, const char *target, const void *body, size_t size, char payload[PAYLOAD_SIZE + 1])
 {
 	unsigned char hash[SEAL_HASH_SIZE];
-	EVP_MD_CTX *context = EVP_MD_CTX_new();
-	if (!context || EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1 ||
-	    EVP_DigestUpdate(context, method, strlen(method)) != 1 || EVP_DigestUpdate(context, " ", 1) != 1 ||
-	    EVP_DigestUpdate(context, target, strlen(target)) != 1 || EVP_DigestUpdate(context, "\n", 1) != 1 ||
-	    EVP_DigestUpdate(context, body, size) != 1 || EVP_DigestFinal_ex(context, hash, NULL) != 1)
-		die("SHA-256 failed");
-	EVP_MD_CTX_free(context);
+	struct seal_hash h;
+	seal_hash_begin(&h);
+	seal_hash_add(&h, method, strlen(method));
+	seal_hash_add(&h, " ", 1);
+	seal_hash_add(&h, target, strlen(target));
+	seal_hash_add(&h, "\n", 1);
+	seal_hash_add(&h, body, size);
+	seal_hash_end(&h, hash);
 	memcpy(payload, payload_head, sizeof payload_head - 1);
 	seal_hex(hash, sizeof hash, payload + sizeof payload_head - 1);
 }
@@ -74,6 +72,8 @@ char *auth_encode(const char *socket, const char *method, const char *target, co
 	char *credential = NULL;
 	munge_ctx_t context = auth_context(socket);
 	auth_payload(method, target, body, size, payload);
+	/* the payload is no secret, and a third of the time goes into hiding it */
+	munge_ctx_set(context, MUNGE_OPT_CIPHER_TYPE, MUNGE_CIPHER_NONE);
 	munge_err_t code = munge_encode(&credential, context, payload, PAYLOAD_SIZE);
 	if (code != EMUNGE_SUCCESS) {
 		auth_fail(context, code, socket, e);
@@ -98,7 +98,7 @@ bool auth_decode(const char *socket, const char *credential, const char *method,
 	auth_payload(method, target, body, size, payload);
 	if (!ok)
 		auth_fail(context, code, socket, e);
-	else if (covered_size != PAYLOAD_SIZE || CRYPTO_memcmp(covered, payload, PAYLOAD_SIZE) != 0) {
+	else if (covered_size != PAYLOAD_SIZE || memcmp(covered, payload, PAYLOAD_SIZE) != 0) {
 		ok = err_set(e, "the credential covers another request");
 		err_hint(e, "it must be made over \"METHOD TARGET\\n\" and the very body that is sent");
 	} else {

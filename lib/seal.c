@@ -1,4 +1,4 @@
-/* seal.c - hashes, authenticators and signatures, all through OpenSSL's EVP interface, and the key files they need.
+/* seal.c - authenticators and signatures, all through OpenSSL's EVP interface, and the key files they need.
  *
  * Called by jobmgrd (signs orders, makes and checks authenticators), the launcher (verifies orders) and `rota up` (makes keys).
  * What always holds: a key file appears whole or not at all and is never overwritten; no key material reaches a message;
@@ -30,49 +30,6 @@ struct seal_sign_key {
 struct seal_verify_key {
 	EVP_PKEY *key;
 };
-
-void seal_hex(const void *bytes, size_t size, char *hex)
-{
-	static const char digits[] = "0123456789abcdef";
-	const unsigned char *b = bytes;
-	for (size_t i = 0; i < size; i++) {
-		hex[2 * i] = digits[b[i] >> 4];
-		hex[2 * i + 1] = digits[b[i] & 15];
-	}
-	hex[2 * size] = '\0';
-}
-
-static int hex_digit(int c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool seal_unhex(const char *hex, void *bytes, size_t size)
-{
-	unsigned char *b = bytes;
-	if (strlen(hex) != 2 * size)
-		return false;
-	for (size_t i = 0; i < size; i++) {
-		int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
-		if (high < 0 || low < 0)
-			return false;
-		b[i] = (unsigned char)(high << 4 | low);
-	}
-	return true;
-}
-
-void seal_hash(const void *data, size_t size, unsigned char hash[SEAL_HASH_SIZE])
-{
-	if (EVP_Digest(data, size, hash, NULL, EVP_sha256(), NULL) != 1)
-		die("SHA-256 failed");
-}
-
-void seal_hash_hex(const void *data, size_t size, char hex[SEAL_HEX_SIZE])
-{
-	unsigned char hash[SEAL_HASH_SIZE];
-	seal_hash(data, size, hash);
-	seal_hex(hash, sizeof hash, hex);
-}
 
 /* key files */
 

@@ -1,13 +1,24 @@
-/* seal.h - what OpenSSL does for Rota: hashes, authenticators, signatures. Keys are files; nothing secret is ever logged. */
+/* seal.h - hashes (ours), authenticators and signatures (OpenSSL's). Keys are files; nothing secret is ever logged. */
 #ifndef ROTA_SEAL_H
 #define ROTA_SEAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/err.h"
 
 enum { SEAL_HASH_SIZE = 32, SEAL_MAC_SIZE = 32, SEAL_SIGNATURE_SIZE = 64, SEAL_HEX_SIZE = 65 };
+
+/* SHA-256 of bytes that come in pieces: begin, add what there is, end. */
+struct seal_hash {
+	uint32_t state[8];
+	uint64_t size; /* bytes so far */
+	unsigned char block[64];
+};
+void seal_hash_begin(struct seal_hash *h);
+void seal_hash_add(struct seal_hash *h, const void *data, size_t size);
+void seal_hash_end(struct seal_hash *h, unsigned char hash[SEAL_HASH_SIZE]);
 
 /* SHA-256, raw and as 64 lower-case hex digits with NUL. */
 void seal_hash(const void *data, size_t size, unsigned char hash[SEAL_HASH_SIZE]);

@@ -100,14 +100,23 @@ void verb_list(void)
 	     "  rota watch 812             see its steps as they go on");
 }
 
+const char *verb_like(const char *word)
+{
+	const char *names[64];
+	int count = 0;
+
+	for (const struct verb *v = VERBS; v->name; v++)
+		names[count++] = v->name;
+	names[count] = NULL;
+	return verb_nearest(word, names);
+}
+
 const struct verb_option help_options[] = {{0, NULL, NULL, NULL}};
 
 int verb_help(int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb_find("help"), argc, argv);
-	const char *names[64];
 	const char *near;
-	int count = 0;
 
 	while (verb_next(&scan))
 		;
@@ -120,10 +129,7 @@ int verb_help(int argc, char **argv)
 		verb_help_print(verb_find(argv[scan.at]));
 		return EXIT_OK;
 	}
-	for (const struct verb *v = VERBS; v->name; v++)
-		names[count++] = v->name;
-	names[count] = NULL;
-	near = verb_nearest(argv[scan.at], names);
+	near = verb_like(argv[scan.at]);
 	verb_misuse(scan.verb, "there is no verb \"%s\"%s%s%s", argv[scan.at], near ? "; did you mean \"" : "", near ? near : "",
 		    near ? "\"?" : "");
 }

@@ -71,6 +71,10 @@ void verb_operands(const struct verb_scan *scan, int lowest, int highest);
 /* Say what is wrong with the command line and end with EXIT_USAGE. */
 void verb_misuse(const struct verb *verb, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 
+/* The exit status of a program whose verb gave this one: what was printed must have been written, a full disk or a closed pipe is a
+ * failure too. */
+int verb_finish(int status);
+
 /* The row of VERBS named so, NULL where there is none. */
 const struct verb *verb_find(const char *name);
 
@@ -82,6 +86,9 @@ extern const struct verb_option VERB_COMMON[];
 
 /* The nearest of `words` (NULL-terminated) to `word`, NULL where none is near. */
 const char *verb_nearest(const char *word, const char *const *words);
+
+/* The name of a verb near to `word`, NULL where none is. */
+const char *verb_like(const char *word);
 
 /* Print the one-line help of every verb. */
 void verb_list(void);

@@ -1,7 +1,8 @@
 create function api.caller_role(p_uid int, p_user text) returns text
-language sql stable set search_path = rota, pg_temp as $$
-	select case when p_uid = 0 then 'admin' else coalesce((select p.role from person p where p.user_name = p_user), 'user') end;
-$$;
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return case when p_uid = 0 then 'admin' else coalesce((select p.role from person p where p.user_name = p_user), 'user') end;
+end $$;
 comment on function api.caller_role(int, text) is 'user, operator or admin; root is always admin. Internal.';
 
 -- Which steps a request means: "812", "812.solve", "812.solve[7]", "812.solve[3-9]".

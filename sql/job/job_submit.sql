@@ -14,7 +14,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function api.submit_line(jsonb, int, text) is 'The line on which the step that begins on line p_line, or all of them, were given an option. Internal.';
 
-create function api.submit_check(p_user text, p_account text, p_qos text, p_groups jsonb, p_script text, p_steps jsonb) returns void
+create function api.submit_check(p_user text, p_account text, p_qos text, p_groups jsonb, p_script text, p_steps jsonb, p_partition text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_step record;
@@ -24,11 +24,11 @@ declare
 begin
 	-- Steps that ask for the same are looked at once, by the first line of them.
 	for v_step in
-		select min(s.line) as line, s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
+		select min(s.line) as line, coalesce(s.partition, p_partition) as partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
 			s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at
 		from jsonb_to_recordset(p_steps) as s (line int, partition text, nodes_min int, ntasks int, ntasks_per_node int, cpus_per_task int,
 			mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, nodelist jsonb, exclude jsonb, time_limit_s bigint, time_min_s bigint, deadline_at double precision)
-		group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
+		group by 2, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
 			s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at
 		order by 1
 	loop
@@ -56,45 +56,61 @@ begin
 		if v_step.nodes_min > v_part.max_nodes then
 			perform api.submit_refuse(p_script, v_step.line, 'nodes', format('%s nodes asked for, partition "%s" allows %s', v_step.nodes_min, v_part.partition, v_part.max_nodes), null);
 		end if;
-		-- What the partition has at its best, whatever is used or down now.
-		select count(*) as nodes, coalesce(sum(n.cpus), 0) as cpus, max(n.cpus) as most_cpus, max(n.mem_mb) as most_mem into v_fit
-		from partition_node pn join node n on n.node_id = pn.node_id where pn.partition = v_part.partition;
-		if v_step.nodes_min > v_fit.nodes then
-			perform api.submit_refuse(p_script, v_step.line, 'nodes', format('%s nodes asked for, partition "%s" has %s', v_step.nodes_min, v_part.partition, v_fit.nodes), null);
-		elsif v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1) > v_fit.most_cpus then
-			perform api.submit_refuse(p_script, v_step.line, 'cpus-per-task', format('%s cpus on one node asked for, the largest node of partition "%s" has %s',
-				v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1), v_part.partition, v_fit.most_cpus), null);
-		elsif v_step.cpus_per_task::bigint * v_step.ntasks > v_fit.cpus then
-			perform api.submit_refuse(p_script, v_step.line, 'ntasks', format('%s cpus asked for, partition "%s" has %s', v_step.cpus_per_task::bigint * v_step.ntasks,
-				v_part.partition, v_fit.cpus), null);
-		elsif coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task) > v_fit.most_mem then
-			perform api.submit_refuse(p_script, v_step.line, 'mem', format('%s MiB on one node asked for, the largest node of partition "%s" has %s',
-				coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task), v_part.partition, v_fit.most_mem), null);
+		-- What the partition has at its best, whatever is used or down now. Mostly the first nodes that are large enough carry the step;
+		-- where they do not, all are looked at.
+		select count(*) as nodes, sum(x.cpus) as cpus into v_fit
+		from (
+			select n.cpus from partition_node pn join node n on n.node_id = pn.node_id
+			where pn.partition = v_part.partition and n.cpus >= v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1)
+				and n.mem_mb >= coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task, 0)
+			limit v_step.nodes_min
+		) x;
+		if not coalesce(v_fit.nodes = v_step.nodes_min and v_fit.cpus >= v_step.cpus_per_task::bigint * v_step.ntasks, false) then
+			select count(*) as nodes, coalesce(sum(n.cpus), 0) as cpus, max(n.cpus) as most_cpus, max(n.mem_mb) as most_mem into v_fit
+			from partition_node pn join node n on n.node_id = pn.node_id where pn.partition = v_part.partition;
+			if v_step.nodes_min > v_fit.nodes then
+				perform api.submit_refuse(p_script, v_step.line, 'nodes', format('%s nodes asked for, partition "%s" has %s', v_step.nodes_min, v_part.partition, v_fit.nodes), null);
+			elsif v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1) > v_fit.most_cpus then
+				perform api.submit_refuse(p_script, v_step.line, 'cpus-per-task', format('%s cpus on one node asked for, the largest node of partition "%s" has %s',
+					v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1), v_part.partition, v_fit.most_cpus), null);
+			elsif v_step.cpus_per_task::bigint * v_step.ntasks > v_fit.cpus then
+				perform api.submit_refuse(p_script, v_step.line, 'ntasks', format('%s cpus asked for, partition "%s" has %s', v_step.cpus_per_task::bigint * v_step.ntasks,
+					v_part.partition, v_fit.cpus), null);
+			elsif coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task) > v_fit.most_mem then
+				perform api.submit_refuse(p_script, v_step.line, 'mem', format('%s MiB on one node asked for, the largest node of partition "%s" has %s',
+					coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task), v_part.partition, v_fit.most_mem), null);
+			end if;
 		end if;
-		select x.key, x.value::int as n, coalesce(max(g.n), 0) as most into v_fit
-		from jsonb_each_text(v_step.gres) x
-		left join (select u.gres, u.node_id, count(*) as n from node_gres u join partition_node pn on pn.node_id = u.node_id
-			where pn.partition = v_part.partition group by u.gres, u.node_id) g on g.gres = x.key
-		group by x.key, x.value having coalesce(max(g.n), 0) < x.value::int limit 1;
-		if found then
-			perform api.submit_refuse(p_script, v_step.line, 'gres', format('%s of "%s" on one node asked for, the best node of partition "%s" has %s',
-				v_fit.n, v_fit.key, v_part.partition, v_fit.most), null);
+		if v_step.gres <> '{}' then
+			select x.key, x.value::int as n, coalesce(max(g.n), 0) as most into v_fit
+			from jsonb_each_text(v_step.gres) x
+			left join (select u.gres, u.node_id, count(*) as n from node_gres u join partition_node pn on pn.node_id = u.node_id
+				where pn.partition = v_part.partition group by u.gres, u.node_id) g on g.gres = x.key
+			group by x.key, x.value having coalesce(max(g.n), 0) < x.value::int limit 1;
+			if found then
+				perform api.submit_refuse(p_script, v_step.line, 'gres', format('%s of "%s" on one node asked for, the best node of partition "%s" has %s',
+					v_fit.n, v_fit.key, v_part.partition, v_fit.most), null);
+			end if;
 		end if;
-		select x.key, x.value::int as n, coalesce(l.total, 0) as total into v_fit
-		from jsonb_each_text(v_step.licenses) x left join license l on l.license = x.key where coalesce(l.total, 0) < x.value::int limit 1;
-		if found then
-			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'licenses'), 'licenses', format('%s of licence "%s" asked for, there are %s', v_fit.n, v_fit.key, v_fit.total), null);
+		if v_step.licenses <> '{}' then
+			select x.key, x.value::int as n, coalesce(l.total, 0) as total into v_fit
+			from jsonb_each_text(v_step.licenses) x left join license l on l.license = x.key where coalesce(l.total, 0) < x.value::int limit 1;
+			if found then
+				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'licenses'), 'licenses', format('%s of licence "%s" asked for, there are %s', v_fit.n, v_fit.key, v_fit.total), null);
+			end if;
 		end if;
-		select x.name into v_fit from jsonb_array_elements_text(v_step.nodelist) x (name)
-		where not exists (select from node n join partition_node pn on pn.node_id = n.node_id where n.name = x.name and pn.partition = v_part.partition) limit 1;
-		if found then
-			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'nodelist'), 'nodelist', format('partition "%s" has no node "%s"', v_part.partition, v_fit.name), null);
+		if v_step.nodelist <> '[]' then
+			select x.name into v_fit from jsonb_array_elements_text(v_step.nodelist) x (name)
+			where not exists (select from node n join partition_node pn on pn.node_id = n.node_id where n.name = x.name and pn.partition = v_part.partition) limit 1;
+			if found then
+				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'nodelist'), 'nodelist', format('partition "%s" has no node "%s"', v_part.partition, v_fit.name), null);
+			end if;
 		end if;
-		select x.name into v_fit from jsonb_array_elements_text(v_step.exclude) x (name) where not exists (select from node n where n.name = x.name) limit 1;
-		if found then
-			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'exclude'), 'exclude', format('there is no node "%s"', v_fit.name), null);
-		end if;
-		if jsonb_array_length(v_step.exclude) > 0 then
+		if v_step.exclude <> '[]' then
+			select x.name into v_fit from jsonb_array_elements_text(v_step.exclude) x (name) where not exists (select from node n where n.name = x.name) limit 1;
+			if found then
+				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'exclude'), 'exclude', format('there is no node "%s"', v_fit.name), null);
+			end if;
 			select count(*) as nodes into v_fit
 			from partition_node pn join node n on n.node_id = pn.node_id
 			where pn.partition = v_part.partition and not v_step.exclude ? n.name
@@ -106,7 +122,8 @@ begin
 		end if;
 	end loop;
 end $$;
-comment on function api.submit_check(text, text, text, jsonb, text, jsonb) is 'Refuse what can never run (JM20) or is not allowed. Internal.';
+comment on function api.submit_check(text, text, text, jsonb, text, jsonb, text) is
+	'Refuse what can never run (JM20) or is not allowed; p_partition: where steps go that name none. Internal.';
 
 create function api.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int, p_script text, p_lines jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -129,16 +146,18 @@ comment on function api.submit_check_job(text, text, text, text, int, int, text,
 	'Refuse an account, a quality of service or a priority that the owner may not have; p_role: the role of who asks; p_lines: where they were given. Internal.';
 
 create function api.start_by(p_deadline timestamptz, p_time_min_s bigint, p_time_limit_s bigint) returns timestamptz
-language sql immutable set search_path = pg_catalog, pg_temp as $$
-	select p_deadline - make_interval(secs => coalesce(p_time_min_s, p_time_limit_s, 0));
-$$;
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return p_deadline - make_interval(secs => coalesce(p_time_min_s, p_time_limit_s, 0));
+end $$;
 comment on function api.start_by(timestamptz, bigint, bigint) is 'The latest start with which a step can still end before its deadline; null: it has none. Internal.';
 
 create function api.submit_rank(p_priority int, p_nice int, p_qos text, p_at timestamptz) returns bigint
-language sql stable set search_path = rota, pg_temp as $$
-	select (p_priority - p_nice + coalesce((select q.priority from qos q where q.qos = p_qos), 0))::bigint
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (p_priority - p_nice + coalesce((select q.priority from qos q where q.qos = p_qos), 0))::bigint
 		* api.setting_int('age_weight_s') * 1000 - (extract(epoch from p_at) * 1000)::bigint;
-$$;
+end $$;
 comment on function api.submit_rank(int, int, text, timestamptz) is 'Place in the queue, in milliseconds: priority points weighed against the time of submission. Internal.';
 
 create function api.edge_peer(p_uid int, p_user text, p_script text, p_line int, p_kind text, p_job bigint, p_name text) returns int
@@ -164,17 +183,24 @@ declare
 	v_load submit_load;
 	v_newer bigint;
 	v_jobs bigint;
+	v_last bigint;
 begin
-	-- What was counted last and what came since are at least what there is: ends only make it less. So it is counted anew only
-	-- where that is too much or has become a long list, and not all the time: the longer it takes, the more seldom.
+	-- What was counted last and what came since are at least what there is: ends only make it less. What came since is added to it
+	-- as soon as it is a row or two to read, by whoever finds nobody else at it. All is counted anew only where the sum is too much,
+	-- or once in a while, and the longer that takes, the more seldom.
 	select * into v_load from submit_load l where l.uid = p_uid;
 	if p_uid >= 0 then
-		select coalesce(sum(j.steps_left), 0), count(*) into v_newer, v_jobs
+		select coalesce(sum(j.steps_left), 0), count(*), max(j.job_id) into v_newer, v_jobs, v_last
 		from job j where j.ended_at is null and j.uid = p_uid and j.job_id > coalesce(v_load.last_job, 0);
 	else
-		select coalesce(sum(j.steps_left), 0), count(*) into v_newer, v_jobs from job j where j.ended_at is null and j.job_id > coalesce(v_load.last_job, 0);
+		select coalesce(sum(j.steps_left), 0), count(*), max(j.job_id) into v_newer, v_jobs, v_last
+		from job j where j.ended_at is null and j.job_id > coalesce(v_load.last_job, 0);
 	end if;
-	if v_jobs < 1000 and coalesce(v_load.steps, 0) + v_newer + p_steps <= p_most then
+	if coalesce(v_load.steps, 0) + v_newer + p_steps <= p_most and v_load.counted_at > now() - make_interval(secs => 10 + v_load.steps / 10000.0) then
+		if v_jobs >= 32 then
+			update submit_load l set steps = l.steps + v_newer, last_job = v_last
+			where l.uid in (select x.uid from submit_load x where x.uid = p_uid and x.last_job = v_load.last_job for update skip locked);
+		end if;
 		return true;
 	elsif v_load.counted_at > now() - make_interval(secs => v_load.steps / 100000.0) then
 		return v_load.steps + v_newer + p_steps <= p_most;
@@ -189,6 +215,47 @@ end $$;
 comment on function api.submit_fits(int, int, bigint) is
 	'Whether so many steps more are within the limit for a user (-1: all); submissions of the same moment do not see each other. Internal.';
 
+create function api.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_edges jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	-- Edges to other jobs are settled against history at once; those of this job wait. The share lock keeps a peer from
+	-- ending between our look at it and our commit, when it could not see our edge.
+	perform 1 from job j
+	where j.job_id in (select e.peer_job from jsonb_to_recordset(p_edges) as e (peer_job bigint))
+	order by j.job_id
+	for share;
+	insert into step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, "condition", topo, peer_topo, gates, line)
+	select p_job, e.step_id, row_number() over (partition by e.step_id), e.kind, x.peer_job, x.peer_step, coalesce(e."condition", 'ok'), r.topo, p.topo,
+		e.kind <> 'with' and coalesce(e."condition", 'ok') <> 'corr'
+			and not (e.kind in ('same_nodes', 'other_nodes') and x.peer_job = p_job and r.with_set is not null and r.with_set is not distinct from p.with_set),
+		e.line
+	from jsonb_to_recordset(p_edges) as e (step_id int, kind text, peer_job bigint, peer_step int, peer_name text, "condition" text, line int)
+	-- By key: of a job that is new, statistics say that it has one row, and "limit 1" keeps the planner from starting with that.
+	cross join lateral (select r.topo, r.with_set from step_request r where r.job_id = p_job and r.step_id = e.step_id limit 1) r
+	cross join lateral (
+		select coalesce(e.peer_job, p_job) as peer_job,
+			case when e.peer_job is null then e.peer_step else api.edge_peer(p_uid, p_user, p_script, e.line, e.kind, e.peer_job, e.peer_name) end as peer_step
+	) x
+	left join lateral (select p.topo, p.with_set from step_request p where p.job_id = x.peer_job and p.step_id = x.peer_step limit 1) p on true;
+	perform api.submit_check_peers(p_job, p_script);
+	update step s
+	set deps_waiting = n.waiting
+	from (
+		select e.job_id, e.step_id,
+			least(count(*) filter (where e.kind = 'after'),
+				(select 1 from step_request r where r.job_id = e.job_id and r.step_id = e.step_id and r.deps_any))
+				+ count(*) filter (where e.kind <> 'after') as waiting
+		from step_edge e
+		where e.job_id = p_job and e.gates
+		group by e.job_id, e.step_id
+	) n
+	where s.job_id = n.job_id and s.step_id = n.step_id;
+	update step s set eligible_at = now() where s.job_id = p_job and s.deps_waiting = 0;
+	perform api.submit_settle(p_job);
+end $$;
+comment on function api.submit_edges(int, text, text, bigint, jsonb) is
+	'Store what the steps of a new job wait for, and settle what has happened already. Internal.';
+
 create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
@@ -196,10 +263,15 @@ declare
 	v_script text := v_head ->> 'script_name';
 	v_account text := v_head ->> 'account';
 	v_qos text := coalesce(v_head ->> 'qos', 'normal');
-	v_steps jsonb;
+	v_steps constant jsonb := p_plan -> 'steps';
+	v_edges constant jsonb := p_plan -> 'edges';
+	v_alone constant boolean := coalesce(v_edges = '[]', true); -- no step waits for another one
+	v_partition text;
 	v_job bigint;
 	v_rank bigint;
-	v_count int := jsonb_array_length(p_plan -> 'steps');
+	v_count constant int := jsonb_array_length(v_steps);
+	v_script_hash constant bytea := sha256(p_script);
+	v_environment_hash constant bytea := sha256(p_environment);
 begin
 	if v_head ->> 'client_key' is not null then
 		-- The key decides: of two same submissions at once the second waits here and then finds the first one's job.
@@ -213,10 +285,8 @@ begin
 		select p.default_account into v_account from person p where p.user_name = p_user;
 	end if;
 	perform api.submit_check_job(p_user, api.caller_role(p_uid, p_user), v_account, v_qos, (v_head ->> 'nice')::int, (v_head ->> 'priority')::int, v_script, v_head -> 'lines');
-	select jsonb_agg(s.value || jsonb_build_object('partition', coalesce(s.value ->> 'partition', (select p.partition from partition p where p.is_default))) order by s.nr)
-	into v_steps
-	from jsonb_array_elements(p_plan -> 'steps') with ordinality as s (value, nr);
-	perform api.submit_check(p_user, v_account, v_qos, v_head -> 'groups', v_script, v_steps);
+	select p.partition into v_partition from partition p where p.is_default;
+	perform api.submit_check(p_user, v_account, v_qos, v_head -> 'groups', v_script, v_steps, v_partition);
 	perform api.plan_for(v_count);
 	if not api.submit_fits(p_uid, v_count, api.setting_int('max_submitted')) then
 		raise exception 'user "%" would have more than % live steps', p_user, api.setting_int('max_submitted') using errcode = 'RT429',
@@ -226,12 +296,12 @@ begin
 			hint = 'Try again when some have ended, or use arrays: an array is one.';
 	end if;
 
-	insert into script (hash, body) values (sha256(p_script), p_script) on conflict do nothing;
-	insert into environment (hash, body) values (sha256(p_environment), p_environment) on conflict do nothing;
+	insert into script (hash, body) values (v_script_hash, p_script) on conflict do nothing;
+	insert into environment (hash, body) values (v_environment_hash, p_environment) on conflict do nothing;
 	insert into job (name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash, script_name, workdir, comment,
 		mail_user, mail_type, steps_total, steps_left)
 	values (v_head ->> 'name', p_uid, p_gid, p_user, v_account, v_qos, coalesce((v_head ->> 'priority')::int, 0), coalesce((v_head ->> 'nice')::int, 0),
-		sha256(p_script), sha256(p_environment), v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user', v_head ->> 'mail_type', v_count, v_count)
+		v_script_hash, v_environment_hash, v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user', v_head ->> 'mail_type', v_count, v_count)
 	returning job_id, api.submit_rank(priority, nice, qos, submit_at) into v_job, v_rank;
 	if v_head ->> 'client_key' is not null then
 		insert into client_key (uid, client_key, job_id) values (p_uid, v_head ->> 'client_key', v_job);
@@ -240,7 +310,7 @@ begin
 	insert into step_request (job_id, step_id, name, line, topo, partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb,
 		mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry,
 		group_name, keep, deps_any, with_set, spec, auth)
-	select v_job, s.step_id, s.name, s.line, s.topo, s.partition, s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
+	select v_job, s.step_id, s.name, s.line, s.topo, coalesce(s.partition, v_partition), s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
 		s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), s.nodelist, s.exclude, s.time_limit_s,
 		s.time_min_s, to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry, s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set,
 		s.spec, decode(s.auth, 'hex')
@@ -248,54 +318,22 @@ begin
 		ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, "constraint" text,
 		nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint, begin_at double precision, deadline_at double precision, requeue boolean,
 		retry int, "group" text, keep jsonb, deps_any boolean, with_set int, spec text, auth text);
-	insert into step (job_id, step_id, request_id, rank, begin_at, start_by, held, held_reason)
+	insert into step (job_id, step_id, request_id, rank, begin_at, start_by, held, held_reason, eligible_at)
 	select v_job, s.step_id, s.step_id, v_rank, to_timestamp(s.begin_at), api.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s),
-		case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end
+		case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end, case when v_alone then now() end
 	from jsonb_to_recordset(v_steps) as s (step_id int, begin_at double precision, deadline_at double precision, time_min_s bigint, time_limit_s bigint, hold boolean);
 	insert into step_array (job_id, step_id, indices, size, max_running, by_corr)
 	select v_job, s.step_id, s."array" -> 'indices', (s."array" ->> 'size')::int, (s."array" ->> 'limit')::int,
-		s.step_id = any (array(select e.step_id from jsonb_to_recordset(p_plan -> 'edges') as e (step_id int, "condition" text) where e."condition" = 'corr'))
+		s.step_id = any (array(select e.step_id from jsonb_to_recordset(v_edges) as e (step_id int, "condition" text) where e."condition" = 'corr'))
 	from jsonb_to_recordset(v_steps) as s (step_id int, "array" jsonb)
 	where jsonb_typeof(s."array") = 'object';
 
-	-- Edges to other jobs are settled against history at once; those of this job wait. The share lock keeps a peer from
-	-- ending between our look at it and our commit, when it could not see our edge.
-	perform 1 from job j
-	where j.job_id in (select e.peer_job from jsonb_to_recordset(p_plan -> 'edges') as e (peer_job bigint))
-	order by j.job_id
-	for share;
-	insert into step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, "condition", topo, peer_topo, gates, line)
-	select v_job, e.step_id, row_number() over (partition by e.step_id), e.kind, x.peer_job, x.peer_step, coalesce(e."condition", 'ok'), r.topo, p.topo,
-		e.kind <> 'with' and coalesce(e."condition", 'ok') <> 'corr'
-			and not (e.kind in ('same_nodes', 'other_nodes') and x.peer_job = v_job and r.with_set is not null and r.with_set is not distinct from p.with_set),
-		e.line
-	from jsonb_to_recordset(p_plan -> 'edges') as e (step_id int, kind text, peer_job bigint, peer_step int, peer_name text, "condition" text, line int)
-	-- By key: of a job that is new, statistics say that it has one row, and "limit 1" keeps the planner from starting with that.
-	cross join lateral (select r.topo, r.with_set from step_request r where r.job_id = v_job and r.step_id = e.step_id limit 1) r
-	cross join lateral (
-		select coalesce(e.peer_job, v_job) as peer_job,
-			case when e.peer_job is null then e.peer_step else api.edge_peer(p_uid, p_user, v_script, e.line, e.kind, e.peer_job, e.peer_name) end as peer_step
-	) x
-	left join lateral (select p.topo, p.with_set from step_request p where p.job_id = x.peer_job and p.step_id = x.peer_step limit 1) p on true;
-	perform api.submit_check_peers(v_job, v_script);
-	update step s
-	set deps_waiting = n.waiting
-	from (
-		select e.job_id, e.step_id,
-			least(count(*) filter (where e.kind = 'after'),
-				(select 1 from step_request r where r.job_id = e.job_id and r.step_id = e.step_id and r.deps_any))
-				+ count(*) filter (where e.kind <> 'after') as waiting
-		from step_edge e
-		where e.job_id = v_job and e.gates
-		group by e.job_id, e.step_id
-	) n
-	where s.job_id = n.job_id and s.step_id = n.step_id;
-	update step s set eligible_at = now() where s.job_id = v_job and s.deps_waiting = 0;
 	insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
 	select s.job_id, s.step_id, 0, now(), 'pending', 'submit', 'pending', p_user from step s where s.job_id = v_job order by s.step_id;
-	perform api.submit_settle(v_job);
+	if not v_alone then
+		perform api.submit_edges(p_uid, p_user, v_script, v_job, v_edges);
+	end if;
 	notify rota_schedule;
-	notify rota_event;
 	return jsonb_build_object('job_id', v_job, 'steps', v_count, 'known', false);
 end $$;
 comment on function api.job_submit(int, int, text, jsonb, bytea, bytea) is

@@ -120,7 +120,7 @@ begin
 	perform api.submit_check(v_owner.user_name, v_owner.account, v_owner.qos,
 		-- The owner's groups were looked at when it was submitted; they count again for another partition only.
 		case when p_changed ? 'partition' then p_groups else (select to_jsonb(p.allow_groups) from partition p where p.partition = v_request.partition) end,
-		null, jsonb_build_array(api.step_plan(p_job, p_request) || p_changed));
+		null, jsonb_build_array(api.step_plan(p_job, p_request) || p_changed), null);
 end $$;
 comment on function api.modify_check(text, jsonb, bigint, int, jsonb, text) is
 	'Refuse what cannot be changed in a step''s state, or could never run; p_groups: the owner''s groups, null where another one asks. Internal.';

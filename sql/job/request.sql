@@ -1,17 +1,19 @@
 -- Members of a request. Bodies of POST have JSON types; parameters of GET are strings, lists written with commas.
 create function api.request_text(p_request jsonb, p_key text) returns text
-language sql immutable set search_path = pg_catalog, pg_temp as $$
-	select nullif(p_request ->> p_key, '');
-$$;
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return nullif(p_request ->> p_key, '');
+end $$;
 comment on function api.request_text(jsonb, text) is 'A member as text; null where it is absent, null or empty. Internal.';
 
 create function api.request_list(p_request jsonb, p_key text) returns text[]
-language sql immutable set search_path = pg_catalog, pg_temp as $$
-	select nullif(case jsonb_typeof(p_request -> p_key)
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return nullif(case jsonb_typeof(p_request -> p_key)
 		when 'array' then array(select x from jsonb_array_elements_text(p_request -> p_key) x)
 		when 'null' then null
 		else string_to_array(p_request ->> p_key, ',') end, '{}');
-$$;
+end $$;
 comment on function api.request_list(jsonb, text) is 'A member that is a list, or a string of words with commas; null where it is absent or empty. Internal.';
 
 create function api.request_bool(p_request jsonb, p_key text) returns boolean
@@ -96,9 +98,10 @@ $$;
 comment on function api.spec_field(text, text) is 'The value of a field in a text of fields; null where it is absent. Internal.';
 
 create function api.sees_all(p_uid int, p_user text) returns boolean
-language sql stable set search_path = rota, pg_temp as $$
-	select api.setting_bool('queue_visible') or api.caller_role(p_uid, p_user) <> 'user';
-$$;
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return api.setting_bool('queue_visible') or api.caller_role(p_uid, p_user) <> 'user';
+end $$;
 comment on function api.sees_all(int, text) is 'Whether the caller sees the jobs of others. Internal.';
 
 create function api.plan_for(p_rows int) returns void

@@ -83,6 +83,7 @@ select throws_ok($$select t.submit('erin', '[{"name": "a"}]')$$, 'RT429', 'all u
 select api.job_cancel(0, 'root', t.request(:'d')) \g /dev/null
 select is(t.refused('{}', 'erin'), 'taken', 'room again');
 update rota.setting set value = '900' where name in ('max_submitted', 'max_submitted_all');
+delete from rota.submit_load;
 insert into rota.submit_load (uid, steps, last_job, counted_at) values (-1, 2, 3, now()), (t.uid('erin'), 1000, 3, now() - interval '1 minute');
 select is(t.refused('{}', 'erin'), 'taken', 'what was counted long ago and is too much now is counted anew');
 select is((select steps from rota.submit_load where uid = t.uid('erin')), (select sum(steps_left)::bigint - 1 from rota.job where ended_at is null and uid = t.uid('erin')), 'and kept');
@@ -90,6 +91,9 @@ update rota.submit_load set steps = 1000000, counted_at = now() where uid = -1;
 select throws_ok($$select t.submit('erin', '[{"name": "a"}]')$$, 'RT429', null, 'of many, what was counted a moment ago stands');
 delete from rota.submit_load;
 update rota.setting set value = '1000000' where name in ('max_submitted', 'max_submitted_all');
+select t.submit('frank', '[{"name": "a"}]') from generate_series(1, 40) \g /dev/null
+select is((select steps from rota.submit_load where uid = t.uid('frank')), 32::bigint, 'a long list of what came since is added to what was counted');
+select is((select l.steps + count(*) from rota.submit_load l join rota.job j on j.uid = l.uid and j.job_id > l.last_job where l.uid = t.uid('frank') group by l.steps), 40::bigint, 'and nothing twice');
 select throws_like($$select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,3,1]], "size": 4}}, {"name": "b"}]', '[{"step": "b", "kind": "same_nodes", "peer": "r"}]')$$,
 	'%--same-nodes: "r" is an array, which has no one set of nodes', 'the same nodes as an array');
 select is((select count(*) from rota.job), (select count(distinct job_id) from rota.step), 'nothing is left of what was refused');

@@ -1,6 +1,7 @@
 /* seal_test.c - hashes and authenticators against published vectors, signatures against alteration, key files against misuse. */
 #include "tests/unit/unit.h"
 
+#include <openssl/evp.h>
 #include <sys/stat.h>
 
 #include "lib/seal.h"
@@ -22,6 +23,26 @@ static void test_hash(void **state)
 	assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 	seal_hash_hex("", 0, hex);
 	assert_string_equal(hex, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+/* Every length around the borders of blocks, in two pieces cut at every place, against OpenSSL's. */
+static void test_hash_pieces(void **state)
+{
+	(void)state;
+	unsigned char data[200], whole[SEAL_HASH_SIZE], pieces[SEAL_HASH_SIZE];
+	for (size_t i = 0; i < sizeof data; i++)
+		data[i] = (unsigned char)(i * 37 + 11);
+	for (size_t size = 0; size <= sizeof data; size++) {
+		assert_int_equal(EVP_Digest(data, size, whole, NULL, EVP_sha256(), NULL), 1);
+		for (size_t cut = 0; cut <= size; cut++) {
+			struct seal_hash h;
+			seal_hash_begin(&h);
+			seal_hash_add(&h, data, cut);
+			seal_hash_add(&h, data + cut, size - cut);
+			seal_hash_end(&h, pieces);
+			assert_memory_equal(pieces, whole, sizeof whole);
+		}
+	}
 }
 
 static void test_hex(void **state)
@@ -175,7 +196,8 @@ static void test_another_key(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hash),	     cmocka_unit_test(test_hex),    FOLDER_TEST(test_mac),
+		cmocka_unit_test(test_hash),	     cmocka_unit_test(test_hash_pieces),
+		     cmocka_unit_test(test_hex),    FOLDER_TEST(test_mac),
 		FOLDER_TEST(test_mac_key_refused),   FOLDER_TEST(test_keys_make),   FOLDER_TEST(test_sign),
 		FOLDER_TEST(test_open_to_everybody), FOLDER_TEST(test_another_key),
 	};

@@ -1,0 +1,191 @@
+/* http_tls.c - the client's TLS: connect to the host that gate.url names, check its certificate, move bytes.
+ *
+ * lib/http_stream.c calls it, in programs that have called http_tls_use(). What always holds: TLS is 1.2 or newer and the gate's
+ * certificate is good for that host; no write raises SIGPIPE. */
+#include "lib/http_tls.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+struct http_tls {
+	SSL_CTX *context;
+	SSL *ssl;
+};
+
+/* "https://host[:port]" or "https://[address]:port" into its parts, malloc'ed. */
+static bool url_split(const char *url, char **host, char **port, struct err *e)
+{
+	static const char scheme[] = "https://";
+	size_t head = sizeof scheme - 1;
+	*host = *port = NULL;
+	if (strncmp(url, scheme, head) != 0)
+		goto fail;
+	const char *start = url + head, *end;
+	if (*start == '[') {
+		start++;
+		end = start + strcspn(start, "]");
+		if (!*end || end == start)
+			goto fail;
+		*host = xstrndup(start, (size_t)(end - start));
+		end++;
+	} else {
+		end = start + strcspn(start, ":/");
+		if (end == start)
+			goto fail;
+		*host = xstrndup(start, (size_t)(end - start));
+	}
+	size_t length = *end == ':' ? strspn(end + 1, "0123456789") : 0;
+	*port = length ? xstrndup(end + 1, length) : xstrdup("6820");
+	end += length ? length + 1 : 0;
+	if (strcmp(end, "") == 0 || strcmp(end, "/") == 0)
+		return true;
+fail:
+	free(*host);
+	free(*port);
+	return err_set(e, "gate url \"%s\" is not like https://host:6820", url);
+}
+
+/* The connected socket, -1 with an error. */
+static int tcp_connect(const char *host, const char *port, struct err *e)
+{
+	struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found, *a;
+	int code = getaddrinfo(host, port, &want, &found), fd = -1, on = 1;
+	if (code) {
+		err_set(e, "could not find host \"%s\": %s", host, gai_strerror(code));
+		return -1;
+	}
+	for (a = found; a; a = a->ai_next) {
+		fd = http_stream_socket(a->ai_family, a->ai_protocol);
+		if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+			break;
+		err_sys(e, "could not reach the gate at %s port %s", host, port);
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
+	}
+	freeaddrinfo(found);
+	if (fd >= 0)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	return fd;
+}
+
+static bool tls_fail(struct http_tls *t, const char *what, struct err *e)
+{
+	char text[256] = "";
+	unsigned long code = ERR_peek_last_error();
+	long verify = t->ssl ? SSL_get_verify_result(t->ssl) : X509_V_OK;
+	if (verify != X509_V_OK) {
+		err_set(e, "%s: %s", what, X509_verify_cert_error_string(verify));
+		err_hint(e, "\"authority\" in section \"gate\" of rota.conf names the certificate authority to trust");
+	} else if (code) {
+		ERR_error_string_n(code, text, sizeof text);
+		err_set(e, "%s: %s", what, text);
+	} else
+		http_stream_fail(e, what);
+	ERR_clear_error();
+	return false;
+}
+
+/* Trust the configured authority and nobody else for this host. */
+static bool tls_prepare(struct http_tls *t, int fd, const char *host, const char *authority, struct err *e)
+{
+	t->context = SSL_CTX_new(TLS_client_method());
+	if (!t->context || !SSL_CTX_set_min_proto_version(t->context, TLS1_2_VERSION))
+		return tls_fail(t, "could not set up TLS", e);
+	SSL_CTX_set_verify(t->context, SSL_VERIFY_PEER, NULL);
+	bool trusted =
+		*authority ? SSL_CTX_load_verify_file(t->context, authority) : SSL_CTX_set_default_verify_paths(t->context);
+	if (!trusted)
+		return tls_fail(t, "could not read the certificate authority of the gate", e);
+	t->ssl = SSL_new(t->context);
+	if (!t->ssl || !SSL_set_fd(t->ssl, fd))
+		return tls_fail(t, "could not set up TLS", e);
+	bool is_address = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(t->ssl), host);
+	if (!is_address && (!SSL_set1_host(t->ssl, host) || !SSL_set_tlsext_host_name(t->ssl, host)))
+		return tls_fail(t, "could not set up TLS", e);
+	ERR_clear_error(); /* of the attempt to read the host as an address */
+	return true;
+}
+
+/* OpenSSL writes without MSG_NOSIGNAL: hold SIGPIPE back and take away the one that came. */
+static bool tls_send(SSL *ssl, const void *data, size_t size)
+{
+	sigset_t pipe_signal, before, pending;
+	const struct timespec now = {0, 0};
+	size_t done;
+	sigemptyset(&pipe_signal);
+	sigaddset(&pipe_signal, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+	bool ok = SSL_write_ex(ssl, data, size, &done);
+	int number = errno;
+	if (!sigismember(&pending, SIGPIPE))
+		sigtimedwait(&pipe_signal, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = number;
+	return ok;
+}
+
+static void tls_close(struct http_tls *t)
+{
+	SSL_free(t->ssl);
+	SSL_CTX_free(t->context);
+	free(t);
+}
+
+static struct http_tls *tls_open(const struct conf *conf, int *fd, struct err *e)
+{
+	struct http_tls *t = xcalloc(1, sizeof *t);
+	char *host, *port;
+	bool ok = url_split(conf->gate_url, &host, &port, e);
+
+	if (ok) {
+		*fd = tcp_connect(host, port, e);
+		ok = *fd >= 0 && tls_prepare(t, *fd, host, conf->gate_authority, e);
+		if (ok && SSL_connect(t->ssl) != 1)
+			ok = tls_fail(t, "TLS with the gate failed", e);
+		free(host);
+		free(port);
+	}
+	if (ok)
+		return t;
+	tls_close(t);
+	return NULL;
+}
+
+static ssize_t tls_read(struct http_tls *t, void *data, size_t size, struct err *e)
+{
+	size_t got = 0;
+
+	if (SSL_read_ex(t->ssl, data, size, &got))
+		return (ssize_t)got;
+	if (SSL_get_error(t->ssl, 0) == SSL_ERROR_ZERO_RETURN)
+		return 0;
+	tls_fail(t, HTTP_READING, e);
+	return -1;
+}
+
+static bool tls_write(struct http_tls *t, const void *data, size_t size, struct err *e)
+{
+	return tls_send(t->ssl, data, size) || tls_fail(t, HTTP_WRITING, e);
+}
+
+void http_tls_use(void)
+{
+	static const struct http_tls_way way = {tls_open, tls_close, tls_read, tls_write};
+
+	http_stream_tls = &way;
+}
