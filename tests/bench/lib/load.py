@@ -14,7 +14,7 @@ def array(instance, path, size):
     """Seconds from the submission of an array until the last row of its accounting is there; raises unless all is well."""
     began = time.monotonic()
     job = instance.rota("submit", "--parsable", f"--array=0-{size - 1}", path).strip()
-    instance.rota("wait", "--quiet", job)
+    instance.rota("wait", "--quiet", f"--timeout={60 + size // 20}", job)
     while instance.sql(f"select count(*) from rota.allocation where job_id = {job} and gone_at is null") != "0":
         time.sleep(0.01)
     seconds = time.monotonic() - began

@@ -1,0 +1,106 @@
+"""100,000 steps that run nothing: all of Rota but the tasks, against the database alone answering the very same calls.
+
+The instance's launchers complete orders at once without starting anything (`launcher.dry_run`); orders, signatures, journal and
+reports are real. One run is recorded: every call of a function in `api` by any daemon, from PostgreSQL's log (lib/record.py). Then,
+each time from a copy of the database as it was before: replay.c sends these calls again, with no daemon running, over as many
+connections and in the same order; and the instance runs the array again, with no log. A figure is the median of its turns.
+"""
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+
+from lib import load
+from lib.record import Record, settings
+
+
+class State:
+    """What the instance knows, database and nodes: kept, put back, and served without any daemon. Only while the instance is down."""
+
+    def __init__(self, instance):
+        self.instance, self.data = instance, f"{instance.home}/pg/data"
+        self.kept = {folder: f"{folder}.kept" for folder in (self.data, f"{instance.home}/node")}
+        self.server = os.readlink(f"/proc/{instance.postmaster()}/exe")
+
+    def keep(self):
+        for folder, kept in self.kept.items():
+            subprocess.run(["cp", "-a", folder, kept], check=True)
+
+    def put_back(self):
+        """The nodes' too: attempts that their journals know are not run again."""
+        for folder, kept in self.kept.items():
+            shutil.rmtree(folder)
+            subprocess.run(["cp", "-a", kept, folder], check=True)
+
+    def log_to(self, folder):
+        with open(f"{self.data}/postgresql.conf", "a", encoding="utf-8") as file:
+            file.write(settings(folder))
+
+    def alone(self, use):
+        """What `use` answers while the server runs, and nothing else of the instance."""
+        owner = os.stat(self.data)
+        change = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
+        with subprocess.Popen([self.server, "-D", self.data], cwd="/", stderr=subprocess.DEVNULL, **change) as server:
+            try:
+                while subprocess.run(["pg_isready", "-q", "-h", f"{self.instance.home}/run"], check=False).returncode:
+                    if server.poll() is not None:
+                        raise RuntimeError("PostgreSQL does not start")
+                return use()
+            finally:
+                server.send_signal(signal.SIGINT)
+                server.wait()
+
+
+def record(bench, instance, state, path, size):
+    """The calls of one run, in the form of replay.c; the path of that."""
+    folder = f"{instance.folder}/log"
+    os.mkdir(folder)
+    os.chmod(folder, 0o777)
+    state.log_to(folder)
+    instance.up()
+    seconds = load.array(instance, path, size)
+    instance.rota("down")
+    calls = Record(f"{folder}/calls.json", "job_submit", "node_report")
+    calls.read()
+    calls.write(f"{instance.folder}/calls")
+    shutil.rmtree(folder)
+    bench.say(f"recorded at {size / seconds:.0f} steps/s: {len(calls.calls)} calls of {len(calls.sessions)} sessions")
+    return f"{instance.folder}/calls"
+
+
+def replayed(bench, instance, state, calls, size):
+    """Steps a second of the database alone."""
+    state.put_back()
+    answer = state.alone(lambda: bench.program("replay", f"host={instance.home}/run dbname=rota", calls))
+    seconds, count, failures = answer.split()
+    bench.say(f"replay: {size / float(seconds):.0f} steps/s, {count} calls, {failures} failed")
+    if int(failures) * 100 > int(count):
+        raise RuntimeError(f"of {count} calls {failures} failed in the replay: it is not the same work")
+    return size / float(seconds)
+
+
+def live(instance, state, path, size):
+    state.put_back()
+    instance.up()
+    seconds = load.array(instance, path, size)
+    instance.rota("down")
+    return size / seconds
+
+
+def run(bench):
+    size, turns = (300, 1) if bench.toy else (100000, 3)
+    with bench.instance(dry_run=True) as instance:
+        path = load.script(instance)
+        load.array(instance, path, 50)
+        state = State(instance)
+        instance.rota("down")
+        state.keep()
+        calls = record(bench, instance, state, path, size)
+        limits, rates = [], []
+        for _ in range(turns):
+            limits.append(replayed(bench, instance, state, calls, size))
+            rates.append(live(instance, state, path, size))
+            bench.say(f"engine: {rates[-1]:.0f} steps/s")
+        bench.figure("steps that run nothing", statistics.median(rates), "steps/s", at_least=4000, of_limit=0.7,
+                     limit=statistics.median(limits), limit_name="/s, replay of the calls")

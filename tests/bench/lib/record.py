@@ -1,0 +1,83 @@
+"""The calls of functions in `api` that an instance's daemons make: recorded from PostgreSQL's log, for replay.c.
+
+The server writes a line when a call begins, with its parameters, and another when it has ended; all lines go through one process, so
+a call whose end stands before another's beginning had really ended by then. Only such orders are kept.
+"""
+import json
+import re
+import struct
+
+BEGIN, END = 1, 2  # marks: the clock starts when the first of these is sent, and stops when the last of those is answered
+ROLES = ("rota_jobmgr", "rota_node", "rota_nodemgr")
+SETTINGS = """
+logging_collector = on
+log_destination = 'jsonlog'
+log_directory = '{folder}'
+log_filename = 'calls'
+log_rotation_age = 0
+log_rotation_size = 0
+log_statement = 'all'
+log_duration = on
+"""
+EXECUTE = re.compile(r"execute [^:]*: (.*)", re.S)
+PARAMETER = re.compile(r"\$\d+ = (?:(NULL)|'((?:[^']+|'')*)')")
+
+
+def settings(folder):
+    """For postgresql.conf: the log goes to FOLDER/calls.json."""
+    return SETTINGS.format(folder=folder)
+
+
+def packed(text):
+    if text is None:
+        return struct.pack("<I", 0xFFFFFFFF)
+    data = text.encode()
+    return struct.pack("<I", len(data)) + data + b"\0" * (4 - len(data) % 4)
+
+
+class Session:
+    def __init__(self, number, user):
+        self.number, self.user, self.calls, self.ended, self.open = number, user, 0, 0, False
+
+
+class Record:
+    """What the log holds; .write() puts it into the form that replay.c reads."""
+
+    def __init__(self, log, begin, end):
+        self.log, self.marks = log, {begin: BEGIN, end: END}
+        self.sessions, self.statements, self.calls = {}, {}, []
+
+    def read(self):
+        with open(self.log, encoding="utf-8") as lines:
+            for line in lines:
+                entry = json.loads(line)
+                if entry.get("user") in ROLES and "message" in entry:
+                    self.take(entry)
+
+    def take(self, entry):
+        session = self.sessions.setdefault(entry["session_id"], Session(len(self.sessions), entry["user"]))
+        begins = EXECUTE.match(entry["message"])
+        if begins:
+            session.calls += 1
+            session.open = True
+            ended = {other.number: other.ended for other in self.sessions.values()}
+            self.calls.append((session.number, begins.group(1), ended, entry.get("detail", "")))
+        elif session.open and (entry["message"].startswith("duration:") or entry["error_severity"] == "ERROR"):
+            session.ended += 1
+            session.open = False
+
+    def write(self, path):
+        for _, statement, _, _ in self.calls:
+            self.statements.setdefault(statement, len(self.statements))
+        sessions = sorted(self.sessions.values(), key=lambda session: session.number)
+        with open(path, "wb") as file:
+            file.write(struct.pack("<I", len(self.statements)) + b"".join(packed(statement) for statement in self.statements))
+            file.write(struct.pack("<I", len(sessions)))
+            for session in sessions:
+                file.write(packed(session.user) + struct.pack("<I", session.calls))
+            for number, statement, ended, detail in self.calls:
+                values = [None if null else value.replace("''", "'") for null, value in PARAMETER.findall(detail)]
+                name = re.search(r"api\.(\w+)", statement)
+                file.write(struct.pack("<III", number, self.statements[statement], self.marks.get(name and name.group(1), 0)))
+                file.write(struct.pack(f"<{len(sessions)}I", *(ended.get(session.number, 0) for session in sessions)))
+                file.write(struct.pack("<I", len(values)) + b"".join(map(packed, values)))
