@@ -1,0 +1,162 @@
+"""What a step costs: CPU of each part, WAL, row versions, commits, system calls; memory; wake-ups of an idle instance.
+
+CPU is what the kernel has counted for each daemon, and for the server with all of its processes, also those that have ended. What
+keepers took is what the launchers' children took less what the tasks took themselves, as it stands in their accounting. System calls
+are counted by strace in a small run of their own, since it slows everything; a task's are counted until it runs its program. An
+idle instance is looked at 50 times a second: a wake-up is a moment at which a daemon has slept again since the look before.
+"""
+import re
+import subprocess
+import time
+
+from lib import load, process
+
+NODES, LEASE, PERIOD = 4, 15, 5  # the last two in seconds
+DAEMONS = ("jobmgrd", "nodemgrd", "procmgrd", "launcher")
+COUNTERS = """select wal_bytes, wal_records, wal_fpi, (select xact_commit from pg_stat_database where datname = 'rota'),
+	(select sum(n_tup_ins + n_tup_upd + n_tup_del) from pg_stat_user_tables),
+	(select sum(n_tup_upd) from pg_stat_user_tables), (select sum(n_tup_hot_upd) from pg_stat_user_tables)
+	from pg_stat_wal"""
+
+
+# CPU and writing
+
+
+class Account:
+    """CPU seconds by part, and the server's counters, up to now."""
+
+    def __init__(self, instance):
+        time.sleep(1.5)  # sessions tell their counters once a second
+        pids = instance.pids()
+        self.cpu = {role: sum(process.cpu(pid)[0] for pid in pids[role]) for role in DAEMONS}
+        self.children = sum(process.cpu(pid)[1] for pid in pids["launcher"])
+        self.cpu["PostgreSQL"] = sum(process.cpu(pid)[0] for pid in pids["postgres"]) + process.cpu(instance.postmaster())[1]
+        self.tasks = float(instance.sql("select coalesce(sum(user_usec + system_usec), 0) / 1e6 from rota.task_end"))
+        self.counters = [int(word) for word in instance.sql(COUNTERS)[0]]
+
+    def since(self, before, steps):
+        """Milliseconds a step by part, and each counter a step."""
+        spent = {role: self.cpu[role] - before.cpu[role] for role in self.cpu}
+        spent["keepers"] = self.children - before.children - (self.tasks - before.tasks)
+        return {role: seconds * 1000 / steps for role, seconds in spent.items()}, [(a - b) / steps for a, b in zip(self.counters, before.counters)]
+
+
+def spent(bench, instance, path, size):
+    load.array(instance, path, size // 50)
+    before = Account(instance)
+    load.array(instance, path, size)
+    cpu, (wal, records, images, commits, rows, updates, hot) = Account(instance).since(before, size)
+    for role, milliseconds in cpu.items():
+        bench.figure(f"CPU a step: {role}", milliseconds, "ms")
+    bench.figure("CPU a step: all of Rota and PostgreSQL", sum(cpu.values()), "ms", at_most=0.6)
+    bench.figure("WAL a step", wal, "bytes", at_most=3072)
+    bench.figure("WAL records a step", records, "")
+    bench.figure("WAL page images a step", images, "")
+    bench.figure("commits a step", commits, "")
+    bench.figure("row versions written a step", rows, "")
+    bench.figure("updates a step", updates, "")
+    bench.figure("updates that touched no index", 100 * hot / updates if updates else 0, "%")
+
+
+# system calls
+
+
+class Calls:
+    """Reads what strace -f writes: system calls by part."""
+
+    CHILD = re.compile(r"(?:clone3?|fork|vfork)\b.*= (\d+)$")
+
+    def __init__(self, roles):
+        self.roles = dict(roles)  # by process
+        self.count = {}
+
+    def read(self, path):
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                pid, _, text = line.strip().partition(" ")
+                self.take(int(pid), text.strip())
+
+    def take(self, pid, text):
+        role = self.roles.get(pid)
+        child = self.CHILD.search(text)
+        if child and role:
+            self.roles.setdefault(int(child.group(1)), {"launcher": "keepers", "keepers": "tasks, until their program"}.get(role))
+        if role and text.startswith("execve("):
+            self.roles[pid] = None
+        if role and text[:1].isalpha():
+            self.count[role] = self.count.get(role, 0) + 1
+
+
+def system_calls(bench, instance, path, size):
+    pids = instance.pids()
+    roles = {pid: role for role in (*DAEMONS, "postgres") for pid in pids[role]}
+    file = f"{instance.folder}/calls"
+    words = [word for pid in roles for word in ("-p", str(pid))]
+    with subprocess.Popen(["strace", "-f", "-qq", "-s", "0", "-e", "signal=none", "-o", file, *words], stderr=subprocess.PIPE, text=True) as tracer:
+        try:
+            time.sleep(1)
+            if tracer.poll() is not None:
+                bench.say(f"system calls are not counted: {tracer.stderr.read().strip()}")
+                return
+            load.array(instance, path, size)
+        finally:
+            tracer.terminate()
+    calls = Calls(roles)
+    calls.read(file)
+    for role, count in calls.count.items():
+        bench.figure(f"system calls a step: {role}", count / size, "")
+    bench.figure("system calls a step: all", sum(calls.count.values()) / size, "")
+
+
+# memory and sleep
+
+
+def largest(instance, measure):
+    """MiB by role, of the process that has most."""
+    pids = instance.pids()
+    return {role: max(map(measure, pids[role])) for role in DAEMONS}
+
+
+def idle_memory(bench, instance):
+    resident, shared_out = largest(instance, process.rss), largest(instance, process.pss)
+    for role in DAEMONS:
+        bench.figure(f"memory when idle: {role}", resident[role], "MiB")
+    bench.figure("memory when idle: one of each", sum(resident.values()), "MiB", at_most=40)
+    bench.figure("the same, what they share counted once", sum(shared_out.values()), "MiB")
+
+
+def wake_ups(instance, seconds):
+    """By role: moments at which one of its processes had woken up since the look before."""
+    pids = instance.pids()
+    watched = {pid: role for role in DAEMONS for pid in pids[role]}
+    last, moments = {pid: process.switches(pid) for pid in watched}, dict.fromkeys(DAEMONS, 0)
+    began = time.monotonic()
+    while time.monotonic() - began < seconds:
+        time.sleep(0.02)
+        for pid, role in watched.items():
+            now = process.switches(pid)
+            moments[role] += now != last[pid]
+            last[pid] = now
+    return moments
+
+
+def sleep(bench, instance):
+    """Each daemon has one beat, by which others know that it lives: the leader's a quarter of a second, at a node's a third of its
+    lease, at the node manager's its period. One more than fits into the time may fall into it."""
+    seconds = 2 if bench.toy else 30
+    beat = {"jobmgrd": 4, "nodemgrd": 1 / PERIOD, "procmgrd": 3 / LEASE * NODES, "launcher": 0}
+    for role, count in wake_ups(instance, seconds).items():
+        spare = NODES if role == "procmgrd" else beat[role] > 0
+        bench.figure(f"wake-ups of an idle {role} in {seconds} s", count, "", at_most=int(seconds * beat[role]) + spare)
+
+
+def run(bench):
+    with bench.instance(nodes=NODES, conf={"node.lease": LEASE, "nodemgr.period": PERIOD}) as instance:
+        time.sleep(0.5 if bench.toy else 10)
+        idle_memory(bench, instance)
+        sleep(bench, instance)
+        path = load.script(instance)
+        spent(bench, instance, path, 100 if bench.toy else 10000)
+        for role, most in largest(instance, process.peak).items():
+            bench.figure(f"memory at most, under load: {role}", most, "MiB")
+        system_calls(bench, instance, path, 10 if bench.toy else 500)
