@@ -26,3 +26,124 @@ comment on type api.move is 'An event to befall a step: what api.step_move takes
 
 create type api.attempt_key as (job_id bigint, step_id int, attempt int);
 comment on type api.attempt_key is 'Names one attempt.';
+
+create type api.moved as (
+	job_id bigint,
+	step_id int,
+	request_id int,
+	array_index int,
+	attempt int,
+	from_state text,
+	event text,
+	to_state text,
+	final boolean
+);
+comment on type api.moved is 'A move that was made: what api.step_move answers.';
+
+create type api.element as (job_id bigint, request_id int, pos int);
+comment on type api.element is 'Names an array element by its position.';
+
+create type api.held as (
+	job_id bigint,
+	step_id int,
+	attempt int,
+	node_id int,
+	at timestamptz,
+	gone boolean,
+	peak_mb bigint,
+	cpu_usec bigint
+);
+comment on type api.held is 'An allocation that ends (at; null: now), and what is known of it: whether nothing of it is left on the node, and what it used.';
+
+create type api.taken as (
+	job_id bigint,
+	step_id int,
+	attempt int,
+	node_id int,
+	node_index int,
+	cpus int,
+	mem_mb bigint,
+	gres jsonb,
+	licenses jsonb,
+	tasks int,
+	holder boolean,
+	phase text,
+	started_at timestamptz
+);
+comment on type api.taken is 'An allocation that begins: columns of rota.allocation.';
+
+create type api.fact as (
+	job_id bigint,
+	step_id int,
+	attempt int,
+	started_at timestamptz,
+	session_id int,
+	done_at timestamptz,
+	outcome text,
+	cause text,
+	message text,
+	exit_code int,
+	signal int
+);
+comment on type api.fact is 'What has become known of an attempt: columns of rota.attempt; null: nothing new.';
+
+create type api.closed as (
+	job_id bigint,
+	step_id int,
+	request_id int,
+	array_index int,
+	event text,
+	outcome text,
+	at timestamptz,
+	cause text,
+	exit_code int,
+	signal int,
+	message text
+);
+comment on type api.closed is 'An attempt that is over, and the event that its end is for its step.';
+
+create type api.seen as (
+	node_id int,
+	job_id bigint,
+	step_id int,
+	attempt int,
+	seq bigint,
+	keeper_at timestamptz,
+	ready boolean,
+	run_at timestamptz,
+	session_id int,
+	done_at timestamptz,
+	refused boolean,
+	outcome text,
+	cause text,
+	message text,
+	exit_code int,
+	signal int,
+	end_at timestamptz,
+	peak_mb bigint,
+	cpu_usec bigint,
+	drain text,
+	phase text,
+	live boolean,
+	open boolean,
+	single boolean,
+	brief boolean,
+	paused boolean,
+	counted boolean,
+	news int,
+	odd boolean
+);
+comment on type api.seen is 'What one report says of an attempt on a node, in one row, with what was known of it before: the allocation''s phase, whether it is open, whether the attempt is live and has one node only; brief: the report has the end of it, and no pause; paused, counted: there are records of pauses, of tasks or hooks; news: how many records say something new; odd: there may be strays among them.';
+
+create type api.decided as (
+	job_id bigint,
+	step_id int,
+	request_id int,
+	pos int,
+	attempt int,
+	time_limit_s bigint,
+	fence boolean,
+	node_ids int[],
+	allocations jsonb
+);
+comment on type api.decided is 'A start as the scheduler decided it; pos: of an array element that is no row yet.';

@@ -293,8 +293,9 @@ static json_t *order_json(const struct maker *m, const struct start *s, int inde
 	json_t *json;
 
 	sign_order(m->signer->sign, body, length, signature);
-	json = json_pack("{s:I, s:i, s:i, s:i, s:s%, s:s}", "job", (json_int_t)order.job_id, "step", order.step_id, "attempt",
-			 order.attempt, "node", share->node_id, "body", body, length, "signature", signature);
+	json = json_pack("{s:i, s:s, s:I, s:i, s:i, s:s%, s:s}", "node_id", share->node_id, "kind", "launch", "job_id",
+			 (json_int_t)order.job_id, "step_id", order.step_id, "attempt", order.attempt, "body", body, length,
+			 "signature", signature);
 	fields_free(fields);
 	return json;
 }

@@ -10,7 +10,7 @@
 #include "lib/log.h"
 #include "procmgr/agent/agent_parts.h"
 
-enum { PAGE = 1000, BLOBS_AT_ONCE = 16, ANSWER_USEC = 30 * 1000000 };
+enum { PAGE = 1000, BLOBS_AT_ONCE = 16, ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000 };
 
 struct blobs_asked {
 	struct agent *agent;
@@ -281,12 +281,19 @@ static bool is_behind_launch(const struct agent *a, int at)
 	return false;
 }
 
+/* The row of an order that is done may stay a while. */
+static void done(struct agent *a, struct agent_order *o)
+{
+	o->state = AGENT_ORDER_DONE;
+	agent_report_within(a, DONE_USEC);
+}
+
 static void work_launch(struct agent *a, struct agent_order *o, struct blobs_asked *wanted)
 {
 	bool script = !*o->script || agent_cache_has(o->script),
 	     environment = !*o->environment || agent_cache_has(o->environment);
 	if (used_has(a->answered, &o->key)) {
-		o->state = AGENT_ORDER_DONE;
+		done(a, o);
 	} else if (!agent_lease_has(a)) {
 		return; /* it may have been given up */
 	} else if (o->lacks || (script && environment)) {
@@ -323,7 +330,7 @@ void agent_order_work(struct agent *a)
 		} else if (!is_behind_launch(a, i)) {
 			if (o->control)
 				agent_launcher_send(a, o->control);
-			o->state = AGENT_ORDER_DONE;
+			done(a, o);
 		}
 	}
 	ask_blobs(a, &wanted);

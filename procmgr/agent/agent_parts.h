@@ -75,7 +75,9 @@ struct agent {
 	bool reporting;	    /* a report is under way */
 	int report_most;    /* records a report may have: 1 after the database refused one */
 	int report_refused; /* times in a row */
-	int64_t report_at;  /* when the last report was sent */
+	int64_t seen_to;     /* everything before has had its say in report_due */
+	int64_t report_due;  /* when the next report is to go; INT64_MAX: there is nothing to report */
+	int64_t report_from; /* and not before this */
 	struct event *watch, *report_timer, *tick_timer, *lease_timer, *stop_timer;
 };
 
@@ -130,6 +132,7 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 bool agent_report_open(struct agent *a, struct err *e);
 void agent_report_close(struct agent *a);
 void agent_report_turn(struct agent *a); /* report what is new, if that can be done now */
+void agent_report_within(struct agent *a, int64_t usec); /* there is something to say, which can wait so long */
 void agent_report_lost(struct agent *a);
 void agent_report_idle(struct agent *a); /* now and then: let the launcher drop what is acknowledged */
 

@@ -1,7 +1,8 @@
 /* agent_report.c - the journal, told to the database.
  *
- * Called by the agent when the journal changes, when a report was answered, and at each tick. One report is under way at a time:
- * when nothing is, a new record goes at once; what comes meanwhile goes together with the next. What always holds: records go in
+ * Called by the agent when the journal changes, when a report was answered, and at each tick. One report is under way at a time;
+ * what comes meanwhile goes together with the next. A record that something waits for (an end frees CPUs and releases dependents)
+ * goes at once; those that only tell how far a step has come wait a moment for it, so that a short step is told of in one go. What always holds: records go in
  * the journal's order; what the database has not acknowledged is told again after whatever went wrong; one record that the
  * database refuses does not hold up the others. */
 #include <errno.h>
@@ -14,6 +15,18 @@
 #include "procmgr/agent/agent_parts.h"
 
 enum { RECORDS_MOST = 2000, REFUSED_MOST = 3, DROP_BYTES = 256 * 1024, AGAIN_S = 1, REMEMBER_S = 3600 };
+
+/* How long a record may wait for others, in microseconds. */
+struct patience {
+	const char *kind;
+	int64_t usec;
+};
+
+static const struct patience patiences[] = {
+	{"used", 20000}, {"keeper", 20000}, {"run", 20000}, {"task", 20000}, {"hook", 20000}, {"done", 4000},
+};
+
+static const int64_t never = INT64_MAX;
 
 struct batch {
 	struct agent *agent;
@@ -51,10 +64,39 @@ void agent_report_idle(struct agent *a)
 		drop(a);
 }
 
-static void later(struct agent *a, int64_t usec)
+void agent_report_within(struct agent *a, int64_t usec)
 {
-	struct timeval wait = {usec / 1000000, usec % 1000000};
-	event_add(a->report_timer, &wait);
+	int64_t due = record_now() + usec;
+	if (due < a->report_due)
+		a->report_due = due;
+}
+
+static bool classify(const struct fields *record, void *arg)
+{
+	const char *kind = fields_get(record, "kind");
+	int64_t usec = 0;
+	for (size_t i = 0; kind && i < sizeof patiences / sizeof *patiences; i++)
+		if (strcmp(patiences[i].kind, kind) == 0)
+			usec = patiences[i].usec;
+	agent_report_within(arg, usec);
+	return true;
+}
+
+/* Whether a report is due; otherwise the timer is set for when it will be. */
+static bool is_due(struct agent *a)
+{
+	struct err e;
+	if (a->seen_to < a->read_to)
+		a->seen_to = a->read_to;
+	if (!journal_read(a->journal, &a->seen_to, classify, a, &e))
+		log_error("%s", e.message);
+	if (a->stop || a->report_due == never)
+		return a->stop;
+	int64_t at = a->report_due > a->report_from ? a->report_due : a->report_from, wait = at - record_now();
+	if (wait <= 0)
+		return true;
+	event_add(a->report_timer, &(struct timeval){wait / 1000000, wait % 1000000});
+	return false;
 }
 
 /* Is it the content that the database refuses, rather than the moment? */
@@ -81,7 +123,9 @@ static void failed(struct agent *a, const struct err *e)
 	} else {
 		a->read_to = a->acked_to;
 	}
-	later(a, AGAIN_S * 1000000);
+	agent_report_within(a, 0);
+	a->report_from = record_now() + AGAIN_S * 1000000;
+	is_due(a);
 }
 
 static void answered(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -99,11 +143,7 @@ static void answered(struct db *db, PGresult *result, const struct err *e, void 
 	agent_order_forget(a);
 	if (a->acked_to - a->dropped_to >= DROP_BYTES)
 		drop(a);
-	int64_t rest = a->report_at + a->conf->node_batch_ms * 1000LL - record_now();
-	if (rest > 0 && !a->stop)
-		later(a, rest);
-	else
-		agent_report_turn(a);
+	agent_report_turn(a);
 }
 
 static void send_report(struct agent *a, json_t *records, json_t *done)
@@ -114,7 +154,7 @@ static void send_report(struct agent *a, json_t *records, json_t *done)
 		die("a report cannot be written as JSON");
 	const struct db_param params[] = {{text, -1}};
 	a->reporting = true;
-	a->report_at = record_now();
+	a->report_from = record_now() + a->conf->node_batch_ms * 1000LL;
 	db_call(a->db, API_node_report, params, 1, answered, a);
 	free(text);
 	json_decref(report);
@@ -123,11 +163,14 @@ static void send_report(struct agent *a, json_t *records, json_t *done)
 void agent_report_turn(struct agent *a)
 {
 	struct err e;
-	if (a->node_count == 0 || !a->orders_known || a->reporting || event_pending(a->report_timer, EV_TIMEOUT, NULL))
+	if (a->node_count == 0 || !a->orders_known || a->reporting || !is_due(a))
 		return;
+	a->report_due = never;
 	struct batch b = {a, json_array(), record_now(), 0};
 	if (!journal_read(a->journal, &a->read_to, gather, &b, &e))
 		log_error("%s", e.message);
+	if (b.count >= a->report_most)
+		agent_report_within(a, 0);
 	json_t *done = agent_order_done(a);
 	if (json_array_size(b.records) > 0 || json_array_size(done) > 0)
 		send_report(a, b.records, done);
@@ -143,6 +186,7 @@ void agent_report_lost(struct agent *a)
 {
 	a->reporting = false;
 	a->read_to = a->acked_to;
+	agent_report_within(a, 0);
 	agent_order_lost(a);
 }
 

@@ -13,8 +13,8 @@ begin
 	perform api.job_lock(array(select distinct (v ->> 'job_id')::bigint from jsonb_array_elements(v_target) v));
 	perform api.plan_for(jsonb_array_length(v_target));
 	-- Elements named one by one become rows, so that something can befall them.
-	perform api.array_expand((
-		select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'request_id', v.step_id - 1 - v.pos, 'pos', v.pos))
+	perform api.array_expand(array(
+		select (v.job_id, v.step_id - 1 - v.pos, v.pos)::api.element
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int, pos int)
 		join step h on h.job_id = v.job_id and h.step_id = v.step_id - 1 - v.pos and h.ended_at is null
 		where v.pos is not null), p_user);
@@ -109,7 +109,7 @@ begin
 	into v_done
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	left join held h on h.job_id = v.job_id and h.step_id = v.step_id;
-	perform api.allocation_unkeep(v_done);
+	perform api.allocation_unkeep(array(select (v.job_id, v.step_id, 0)::api.attempt_key from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int)));
 	perform api.step_move(p_user, array(select (v.job_id, v.step_id, 'hold', null, null, null, null, null)::api.move
 		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int, action text) where v.action = 'held'));
 	notify rota_schedule;

@@ -392,6 +392,6 @@ begin
 	where e.job_id = p_job and e.peer_job_id <> p_job and e."condition" <> 'corr'
 		and (p.ended or (p.started and e."condition" = 'start') or (p.placed and e.kind <> 'after'));
 	perform api.step_move('schedule', array(select m::api.move from api.edge_settle(v_due) m));
-	perform api.step_move('schedule', array(select m::api.move from api.array_correspond(jsonb_build_array(jsonb_build_object('job_id', p_job))) m));
+	perform api.step_move('schedule', array(select m::api.move from api.array_correspond(array[(p_job, null, null, null, null, null, null, null, null)::api.moved]) m));
 end $$;
 comment on function api.submit_settle(bigint) is 'Settle a new job''s edges on other jobs by what those have done already. Internal.';

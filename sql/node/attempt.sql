@@ -1,53 +1,96 @@
 -- The end of attempts: when no node has anything of one left, its outcome becomes the step's next event.
-create function api.attempt_close(p_attempts jsonb, p_actor text) returns void
+
+-- What an attempt comes to. A retry or a requeue that the step has left goes before its end.
+create function api.attempt_judge(p_outcome text, p_cause text, p_end_wanted text, p_may_retry boolean, p_requeue boolean) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return case
+		when p_outcome in ('complete', 'timeout') then p_outcome
+		when p_end_wanted is not null then p_end_wanted
+		when p_outcome in ('fail', 'oom') and p_may_retry then 'requeue'
+		when p_outcome = 'node_fail' and (p_requeue or p_cause = 'refused') then 'requeue'
+		else p_outcome end;
+end $$;
+comment on function api.attempt_judge(text, text, text, boolean, boolean) is 'The event that the end of an attempt is for its step. Internal.';
+
+create function api.attempt_state(p_outcome text, p_end_wanted text) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return case p_outcome when 'complete' then 'completed' when 'timeout' then 'timeout' when 'oom' then 'out_of_memory' when 'node_fail' then 'node_fail'
+		when 'cancel' then case p_end_wanted when 'preempt' then 'preempted' when 'deadline' then 'deadline' else 'cancelled' end
+		else 'failed' end;
+end $$;
+comment on function api.attempt_state(text, text) is 'The state in which an attempt with this outcome ends. Internal.';
+
+create function api.attempt_close(p_facts api.fact[], p_actor text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_closed jsonb;
-	v_moved jsonb;
+	v_closed api.closed[];
+	v_moved api.moved[];
 begin
-	with due as (
-		select t.job_id, t.step_id, t.attempt, coalesce(t.outcome, 'complete') as outcome, s.end_wanted, s.retries < r.retry as may_retry,
-			r.requeue, t.exit_code, t.signal, t.cause, t.message,
-			(select max(a.ended_at) from allocation a where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt) as at
-		from (select distinct v.job_id, v.step_id, v.attempt from jsonb_to_recordset(p_attempts) as v (job_id bigint, step_id int, attempt int)) v
+	with known as (
+		select t.job_id, t.step_id, t.attempt, s.request_id, s.array_index,
+			coalesce(t.started_at, v.started_at) as started_at, coalesce(t.session_id, v.session_id) as session_id,
+			greatest(t.done_at, v.done_at) as done_at, coalesce(t.outcome, v.outcome) as outcome,
+			case when t.outcome is null and v.outcome is not null then v.cause else coalesce(t.cause, v.cause) end as cause,
+			case when t.outcome is null and v.outcome is not null then v.message else coalesce(t.message, v.message) end as message,
+			greatest(t.exit_code, v.exit_code) as exit_code, coalesce(t.signal, v.signal) as signal,
+			coalesce(v.started_at, v.done_at) is not null or v.outcome is not null as news,
+			s.end_wanted, s.retries < r.retry as may_retry, r.requeue, held.over, held.at
+		from unnest(p_facts) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-		where not exists (select from allocation a where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
-			and a.ended_at is null)
+		cross join lateral (
+			select bool_and(a.ended_at is not null) as over, max(a.ended_at) as at
+			from allocation a where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
+		) held
 	), judged as (
-		select d.*, case
-				when d.outcome = 'complete' then 'complete'
-				when d.outcome = 'timeout' then 'timeout'
-				when d.end_wanted is not null then d.end_wanted
-				when d.outcome in ('fail', 'oom') and d.may_retry then 'requeue'
-				when d.outcome = 'node_fail' and (d.requeue or d.cause = 'refused') then 'requeue'
-				else d.outcome end as event,
-			case d.outcome when 'complete' then 'completed' when 'timeout' then 'timeout' when 'oom' then 'out_of_memory'
-				when 'node_fail' then 'node_fail' when 'cancel' then case when d.end_wanted = 'preempt' then 'preempted' when d.end_wanted = 'deadline' then 'deadline' else 'cancelled' end
-				else 'failed' end as state
-		from due d
-	), ended as (
+		select k.*, coalesce(k.outcome, 'complete') as result,
+			api.attempt_judge(coalesce(k.outcome, 'complete'), k.cause, k.end_wanted, k.may_retry, k.requeue) as event
+		from known k
+	), written as (
 		update attempt t
-		set ended_at = j.at, state = j.state, outcome = j.outcome, suspended_at = null,
-			suspended_s = t.suspended_s + coalesce(extract(epoch from j.at - t.suspended_at), 0)
+		set started_at = j.started_at, session_id = j.session_id, done_at = j.done_at, cause = j.cause, message = j.message, exit_code = j.exit_code, signal = j.signal,
+			outcome = case when j.over then j.result else j.outcome end, state = case when j.over then api.attempt_state(j.result, j.end_wanted) end,
+			ended_at = case when j.over then j.at end, suspended_at = case when j.over then null else t.suspended_at end,
+			suspended_s = t.suspended_s + case when j.over then coalesce(extract(epoch from j.at - t.suspended_at), 0) else 0 end
 		from judged j
-		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt
+		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt and (j.over or j.news)
 	)
-	select jsonb_agg(to_jsonb(j)) into v_closed from judged j;
+	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code, j.signal, j.message)::api.closed)
+	into v_closed
+	from judged j where j.over;
 	if v_closed is null then
 		return;
 	end if;
 
 	update step_array a
 	set running = a.running - e.n
-	from (select s.job_id, s.request_id, count(*) as n
-		from jsonb_to_recordset(v_closed) as c (job_id bigint, step_id int)
-		join step s on s.job_id = c.job_id and s.step_id = c.step_id and s.array_index is not null
-		group by s.job_id, s.request_id) e
+	from (select c.job_id, c.request_id, count(*) as n from unnest(v_closed) c where c.array_index is not null group by c.job_id, c.request_id) e
 	where a.job_id = e.job_id and a.step_id = e.request_id;
+	perform api.attempt_again(v_closed);
+	v_moved := array(
+		select m::api.moved
+		from api.step_move(p_actor, array(
+			select (c.job_id, c.step_id, c.event, c.at, c.cause, c.exit_code, c.signal, c.message)::api.move from unnest(v_closed) c)) m
+		where m.array_index is null);
+	if v_moved <> '{}' then
+		perform api.allocation_keep(v_moved);
+	end if;
+	notify rota_schedule;
+	notify rota_event;
+end $$;
+comment on function api.attempt_close(api.fact[], text) is
+	'Record what has become known of attempts, and end those that hold nothing any more; their steps end or are queued again. Internal.';
 
-	-- What runs again: later, and held where a prolog failed or it was run again too often.
+-- What runs again: later, and held where a prolog failed or it was run again too often.
+create function api.attempt_again(p_closed api.closed[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	if not exists (select from unnest(p_closed) c where c.event in ('requeue', 'prolog_fail')) then
+		return;
+	end if;
 	update step s
 	set retries = s.retries + (c.outcome in ('fail', 'oom'))::int,
 		requeues = s.requeues + (c.outcome not in ('fail', 'oom'))::int,
@@ -55,18 +98,10 @@ begin
 		held = case when c.event = 'prolog_fail' or s.requeues >= api.setting_int('requeue_max') then 'system' else s.held end,
 		held_reason = case when c.event = 'prolog_fail' then 'the prolog failed' when s.requeues >= api.setting_int('requeue_max')
 			then 'run again too often' else s.held_reason end
-	from jsonb_to_recordset(v_closed) as c (job_id bigint, step_id int, event text, outcome text)
+	from unnest(p_closed) c
 	where c.event in ('requeue', 'prolog_fail') and s.job_id = c.job_id and s.step_id = c.step_id;
-
-	select jsonb_agg(to_jsonb(m)) into v_moved
-	from api.step_move(p_actor, array(
-		select (c.job_id, c.step_id, c.event, c.at, c.cause, c.exit_code, c.signal, c.message)::api.move
-		from jsonb_to_recordset(v_closed) as c (job_id bigint, step_id int, event text, at timestamptz, cause text, exit_code int, signal int, message text))) m;
-	perform api.allocation_keep(v_moved);
-	notify rota_schedule;
-	notify rota_event;
 end $$;
-comment on function api.attempt_close(jsonb, text) is 'End those of the attempts [{job_id, step_id, attempt}] that hold nothing any more; their steps end or are queued again. Internal.';
+comment on function api.attempt_again(api.closed[]) is 'Put off the steps whose closed attempts are to be run again, before they move. Internal.';
 
 -- The last moment of which anything is known: the node was heard of, or reported something of the attempt. It lies before the end of
 -- the lease, so before the moment by which the node has ended the tasks by itself; nobody is charged for what nobody saw.
@@ -115,7 +150,9 @@ begin
 	using jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int)
 	where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt and o.node_id = v.node_id;
 	perform api.order_put(v_open);
-	perform api.allocation_free(v_open);
+	perform api.allocation_free(array(
+		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null)::api.held
+		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz)));
 	update allocation a
 	set gone_at = a.ended_at, phase = 'ended', lost_at = now()
 	from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int)
@@ -135,7 +172,9 @@ begin
 		from jsonb_to_recordset(v_going) as x (job_id bigint, step_id int, attempt int, node_id int)
 		join node n on n.node_id = x.node_id
 		group by x.job_id, x.step_id));
-	perform api.attempt_close(v_open, p_actor);
+	perform api.attempt_close(array(
+		select distinct (v.job_id, v.step_id, v.attempt, null, null, null, null, null, null, null, null)::api.fact
+		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)), p_actor);
 end $$;
 comment on function api.attempt_lost(jsonb, text, text) is
 	'Give up attempts on nodes [{job_id, step_id, attempt, node_id}] without hearing of them: what they hold there is free as of the last moment known, and their other nodes end them. The caller holds the locks of jobs and nodes. Internal.';

@@ -77,8 +77,8 @@ begin
 	v_over := array(select l.node_id from node_lease l where l.node_id = any (v_lost) and l.expires_at + make_interval(secs => l.margin_s) < now()
 		and l.lease_s + l.margin_s <= p_watched_s);
 	-- Nothing is kept there for followers any more.
-	perform api.allocation_free((
-		select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', 0, 'node_id', a.node_id))
+	perform api.allocation_free(array(
+		select (a.job_id, a.step_id, 0, a.node_id, null, true, null, null)::api.held
 		from allocation a
 		where a.node_id = any (v_fresh) and a.ended_at is null and a.attempt = 0));
 	if v_over <> '{}' then

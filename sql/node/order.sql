@@ -33,13 +33,13 @@ comment on function api.attempt_order(text, bigint, int, jsonb) is 'Send one ord
 
 -- Job groups: the first attempt of a group on a node holds the group's prolog and epilog there. When every step of the group
 -- has ended, the holders run the epilog.
-create function api.group_close(p_final jsonb) returns void
+create function api.group_close(p_final api.moved[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	perform api.order_put((
 		with closed as (
 			select distinct r.job_id, r.group_name
-			from jsonb_to_recordset(p_final) as v (job_id bigint, request_id int)
+			from unnest(p_final) v
 			join step_request r on r.job_id = v.job_id and r.step_id = v.request_id and r.group_name is not null
 			where not exists (
 				select from step_request o
@@ -54,4 +54,4 @@ begin
 		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.holder and a.gone_at is null and a.attempt > 0
 		having count(*) > 0));
 end $$;
-comment on function api.group_close(jsonb) is 'Where the steps [{job_id, request_id}] were the last of their job groups: let the holders run the epilog. Internal.';
+comment on function api.group_close(api.moved[]) is 'Where the steps were the last of their job groups: let the holders run the epilog. Internal.';

@@ -1,45 +1,114 @@
 -- What nodes report: records of their journals, in order. A record counts for the very attempt and node it names; what was
 -- reported before changes nothing, so a process manager that lost its connection simply says everything again.
+--
+-- All that a report says of one attempt on one node becomes one row (api.seen), and each table is written once for all of these:
+-- of a step whose whole life lies in one report, neither its prolog nor its run is seen as a state of its own.
 
-create function api.report_run(p_records jsonb) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+create function api.report_read(p_records jsonb) returns api.seen[]
+language plpgsql stable set search_path = rota, pg_temp as $$
 begin
+	return array(
+		with said as (
+			select x.*, now() - make_interval(secs => x.age_us / 1e6) as at
+			from rows from (jsonb_to_recordset(p_records) as (node int, job bigint, step int, attempt int, kind text, age_us double precision,
+				exit int, signal int, cause text, outcome text, message text, reason text, retry text, drain text, session int, peak_mb bigint, cpu_usec bigint))
+				with ordinality as x (node, job, step, attempt, kind, age_us,
+				exit, signal, cause, outcome, message, reason, retry, drain, session, peak_mb, cpu_usec, seq)
+		), digest as (
+			select s.node, s.job, s.step, s.attempt, min(s.seq) as seq,
+				min(s.at) filter (where s.kind = 'keeper') as keeper_at, bool_or(s.kind = 'ready') as ready,
+				min(s.at) filter (where s.kind = 'run') as run_at, min(s.session) filter (where s.kind = 'run') as session_id,
+				-- done: the tasks on the node have ended; refused: they never were. Refused as too late, or because the node cannot:
+				-- nothing was run, so another order may always follow.
+				min(s.at) filter (where s.kind in ('done', 'refused')) as done_at, bool_or(s.kind = 'refused') as refused,
+				min(case s.kind when 'done' then s.outcome when 'refused' then case s.retry when '1' then 'node_fail' else 'fail' end end) as outcome,
+				min(case s.kind when 'done' then s.cause when 'refused' then 'refused' end) as cause,
+				min(nullif(case s.kind when 'done' then s.message when 'refused' then s.reason end, '')) as message,
+				max(nullif(s.exit, -1)) filter (where s.kind = 'done') as exit_code, max(nullif(s.signal, 0)) filter (where s.kind = 'done') as signal,
+				min(s.at) filter (where s.kind = 'end') as end_at,
+				max(nullif(s.peak_mb, -1)) filter (where s.kind = 'end') as peak_mb, max(nullif(s.cpu_usec, -1)) filter (where s.kind = 'end') as cpu_usec,
+				min(nullif(s.drain, '')) filter (where s.kind in ('refused', 'end')) as drain,
+				bool_or(s.kind in ('suspended', 'resumed')) as paused, bool_or(s.kind in ('task', 'hook')) as counted,
+				count(*) filter (where s.kind <> 'late') as said, count(*) filter (where s.kind in ('end', 'hook', 'task')) as closing,
+				bool_or(s.kind in ('late', 'refused')) as odd
+			from said s
+			group by s.node, s.job, s.step, s.attempt
+		)
+		select (d.node, d.job, d.step, d.attempt, d.seq, d.keeper_at, d.ready, d.run_at, d.session_id, d.done_at, d.refused, d.outcome, d.cause, d.message,
+			d.exit_code, d.signal, d.end_at, d.peak_mb, d.cpu_usec, d.drain, a.phase, t.ended_at is null, a.ended_at is null,
+			cardinality(t.node_ids) = 1, cardinality(t.node_ids) = 1 and d.end_at is not null and not d.paused, d.paused, d.counted,
+			-- Of an attempt that is over on its node everything has been heard before; of one that is over, what its group's holder still
+			-- has to say is news.
+			case when a.job_id is null or a.gone_at is not null then 0 when t.ended_at is null then d.said else d.closing end,
+			d.odd or a.job_id is null or a.lost_at is not null)::api.seen
+		from digest d
+		left join allocation a on a.job_id = d.job and a.step_id = d.step and a.attempt = d.attempt and a.node_id = d.node
+		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+		order by d.seq);
+end $$;
+comment on function api.report_read(jsonb) is 'Records by attempt and node, with what is known of these. Internal.';
+
+create function api.report_stray(p_records jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	-- Attempts given up with their node, or unknown. What was for an attempt that is over (late), or an order for it (refused),
+	-- changed nothing on the node.
+	v_stray jsonb := (
+		select jsonb_agg(r.value order by r.nr)
+		from jsonb_array_elements(p_records) with ordinality as r (value, nr)
+		left join allocation a on a.job_id = (r.value ->> 'job')::bigint and a.step_id = (r.value ->> 'step')::int
+			and a.attempt = (r.value ->> 'attempt')::int and a.node_id = (r.value ->> 'node')::int
+		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+		where a.job_id is null or a.lost_at is not null or r.value ->> 'kind' = 'late'
+			or (t.ended_at is not null and t.cause <> 'refused' and r.value ->> 'kind' = 'refused'));
+begin
+	if v_stray is not null then
+		insert into stray (actor, what) values ('node', v_stray);
+		perform api.order_put((
+			select jsonb_agg(distinct jsonb_build_object('node_id', x.node, 'kind', 'kill', 'job_id', x.job, 'step_id', x.step, 'attempt', x.attempt,
+				'args', jsonb_build_object('cause', 'node_lost')))
+			from jsonb_to_recordset(v_stray) as x (node int, job bigint, step int, attempt int, kind text)
+			join node n on n.node_id = x.node
+			where x.kind in ('keeper', 'ready', 'run')
+				and not exists (select from jsonb_to_recordset(v_stray) as e (node int, job bigint, step int, attempt int, kind text)
+					where e.node = x.node and e.job = x.job and e.step = x.step and e.attempt = x.attempt and e.kind = 'end')
+				and not exists (select from node_order o where o.node_id = x.node and o.kind = 'kill' and o.job_id = x.job and o.step_id = x.step
+					and o.attempt = x.attempt)));
+	end if;
+end $$;
+comment on function api.report_stray(jsonb) is 'Keep records that fit nothing, and have what still runs of lost attempts killed. Internal.';
+
+create function api.report_run(p_seen api.seen[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_seen api.seen[] := array(select v::api.seen from unnest(p_seen) v where v.live and not v.brief and (v.keeper_at is not null or v.ready or v.run_at is not null));
+begin
+	if v_seen = '{}' then
+		return;
+	end if;
 	-- The keeper is there, or the tasks are.
 	update allocation a
-	set phase = case when v.kind = 'run' then 'running' when v.kind = 'ready' then 'ready' else 'prolog' end
-	from (select distinct on (x.job, x.step, x.attempt, x.node) x.*
-		from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, seq int)
-		where x.kind in ('keeper', 'ready', 'run')
-		order by x.job, x.step, x.attempt, x.node, x.seq desc) v
-	where a.job_id = v.job and a.step_id = v.step and a.attempt = v.attempt and a.node_id = v.node
-		and (a.phase = 'ordered' or (a.phase in ('prolog', 'ready') and v.kind <> 'keeper'));
-	update attempt t
-	set started_at = coalesce(t.started_at, v.at), session_id = coalesce(t.session_id, v.session)
-	from (select distinct on (x.job, x.step, x.attempt) x.*
-		from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz, session int, seq int)
-		where x.kind = 'run'
-		order by x.job, x.step, x.attempt, x.seq) v
-	where t.job_id = v.job and t.step_id = v.step and t.attempt = v.attempt;
+	set phase = case when v.run_at is not null then 'running' when v.ready then 'ready' else 'prolog' end
+	from unnest(v_seen) v
+	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
+		and (a.phase = 'ordered' or (a.phase in ('prolog', 'ready') and (v.run_at is not null or v.ready)));
+	-- A step whose tasks start, or end, in the same report is not shown in its prolog.
 	perform api.step_move('node', array(
-		select (x.job, x.step, case x.kind when 'run' then 'run' else 'prolog' end, x.at, null, null, null, null)::api.move
-		from (
-			select y.*, bool_or(y.kind <> 'keeper') over (partition by y.job, y.step, y.attempt) as further
-			from jsonb_to_recordset(p_records) as y (job bigint, step int, attempt int, kind text, at timestamptz, seq int)
-			where y.kind in ('keeper', 'run', 'done')
-		) x
-		-- A step whose tasks start in the same report is not shown in its prolog.
-		where x.kind = 'run' or (x.kind = 'keeper' and not x.further)
-		order by x.seq));
+		select (v.job_id, v.step_id, case when min(v.run_at) is null then 'prolog' else 'run' end, coalesce(min(v.run_at), min(v.keeper_at)), null, null, null, null)::api.move
+		from unnest(v_seen) v
+		where v.run_at is not null or (v.keeper_at is not null and v.done_at is null)
+		group by v.job_id, v.step_id, v.attempt));
 	-- Steps over several nodes: when every node is ready, all are told to go.
-	perform api.order_put((
-		select jsonb_agg(jsonb_build_object('node_id', a.node_id, 'kind', 'go', 'job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt))
-		from (select distinct x.job, x.step, x.attempt from jsonb_to_recordset(p_records) as x (job bigint, step int, attempt int, kind text)
-			where x.kind = 'ready') v
-		join allocation a on a.job_id = v.job and a.step_id = v.step and a.attempt = v.attempt
-		where not exists (select from allocation o where o.job_id = v.job and o.step_id = v.step and o.attempt = v.attempt
-			and o.phase in ('ordered', 'prolog'))));
+	if exists (select from unnest(v_seen) v where v.ready) then
+		perform api.order_put((
+			select jsonb_agg(jsonb_build_object('node_id', a.node_id, 'kind', 'go', 'job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt))
+			from (select distinct v.job_id, v.step_id, v.attempt from unnest(v_seen) v where v.ready) v
+			join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
+			where not exists (select from allocation o where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
+				and o.phase in ('ordered', 'prolog'))));
+	end if;
 end $$;
-comment on function api.report_run(jsonb) is 'Records of kinds keeper, ready and run. Internal.';
+comment on function api.report_run(api.seen[]) is 'Keepers, readiness and starts of tasks. Internal.';
 
 create function api.report_pause(p_records jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -48,16 +117,17 @@ declare
 begin
 	-- The first node speaks for the step.
 	for v_last in
-		select x.job, x.step, x.attempt, x.kind, x.at, x.clock
-		from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz, clock bigint, seq int)
-		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.node_index = 0
+		select x.job, x.step, x.attempt, x.kind, now() - make_interval(secs => x.age_us / 1e6) as at, x.clock
+		from rows from (jsonb_to_recordset(p_records) as (node int, job bigint, step int, attempt int, kind text, age_us double precision, clock bigint))
+			with ordinality as x (node, job, step, attempt, kind, age_us, clock, seq)
+		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.node_index = 0 and a.gone_at is null
 		where x.kind in ('suspended', 'resumed')
 		order by x.seq
 	loop
 		-- What was told before is known by the node's clock: an attempt does not outlive a boot.
 		update attempt t
 		set pause_clock = v_last.clock
-		where t.job_id = v_last.job and t.step_id = v_last.step and t.attempt = v_last.attempt
+		where t.job_id = v_last.job and t.step_id = v_last.step and t.attempt = v_last.attempt and t.ended_at is null
 			and (t.pause_clock is null or v_last.clock is null or t.pause_clock < v_last.clock);
 		continue when not found;
 		if v_last.kind = 'suspended' then
@@ -76,69 +146,92 @@ language plpgsql set search_path = rota, pg_temp as $$
 begin
 	insert into task_end (job_id, step_id, attempt, task, node_id, pid, started_at, ended_at, exit_code, signal, cause, user_usec, system_usec,
 		max_rss_kb, minor_faults, major_faults, read_bytes, write_bytes, voluntary_switches, involuntary_switches)
-	select x.job, x.step, x.attempt, x.task, x.node, nullif(x.pid, 0), x.started_at, x.at,
+	select x.job, x.step, x.attempt, x.task, x.node, nullif(x.pid, 0), now() - make_interval(secs => x.started_age_us / 1e6), now() - make_interval(secs => x.age_us / 1e6),
 		case when coalesce(x.signal, 0) = 0 then nullif(x.exit, -1) end, nullif(x.signal, 0),
 		coalesce(x.cause, 'exit'), nullif(x.user_usec, -1), nullif(x.system_usec, -1), nullif(x.max_rss_kb, -1), nullif(x.minflt, -1),
 		nullif(x.majflt, -1), nullif(x.read_bytes, -1), nullif(x.write_bytes, -1), nullif(x.nvcsw, -1), nullif(x.nivcsw, -1)
-	from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz, started_at timestamptz, task int, pid int,
+	from jsonb_array_elements(p_records) r
+	cross join lateral jsonb_to_record(r) as x (node int, job bigint, step int, attempt int, age_us double precision, started_age_us double precision, task int, pid int,
 		exit int, signal int, cause text, user_usec bigint, system_usec bigint, max_rss_kb bigint, minflt bigint, majflt bigint,
 		read_bytes bigint, write_bytes bigint, nvcsw bigint, nivcsw bigint)
-	where x.kind = 'task'
+	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.gone_at is null
+	where r ->> 'kind' = 'task'
 	on conflict do nothing;
 	insert into hook_run (job_id, step_id, attempt, node_id, hook, ended_at, exit_code, signal, usec, output)
-	select x.job, x.step, x.attempt, x.node, x.hook, x.at, nullif(x.exit, -1), nullif(x.signal, 0), x.usec, x.output
-	from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz, hook text, exit int, signal int,
-		usec bigint, output text)
-	where x.kind = 'hook'
+	select x.job, x.step, x.attempt, x.node, x.hook, now() - make_interval(secs => x.age_us / 1e6), nullif(x.exit, -1), nullif(x.signal, 0), x.usec, x.output
+	from jsonb_array_elements(p_records) r
+	cross join lateral jsonb_to_record(r) as x (node int, job bigint, step int, attempt int, age_us double precision, hook text, exit int, signal int, usec bigint, output text)
+	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.gone_at is null
+	where r ->> 'kind' = 'hook'
 	on conflict do nothing;
 end $$;
 comment on function api.report_task(jsonb) is 'Records of kinds task and hook. Internal.';
 
-create function api.report_done(p_records jsonb) returns void
+create function api.report_done(p_seen api.seen[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_done jsonb;
+	v_freed api.held[];
 begin
-	-- done: the tasks on one node have ended; refused: they never were. The first bad outcome of a node is the attempt's.
-	select jsonb_agg(jsonb_build_object('job_id', x.job, 'step_id', x.step, 'attempt', x.attempt, 'node_id', x.node, 'at', x.at,
-		-- Refused as too late, or because the node cannot: nothing was run, so another order may always follow.
-		'outcome', case when x.kind = 'done' then x.outcome when x.retry = '1' then 'node_fail' else 'fail' end, 'exit', x.exit, 'signal', x.signal,
-		'cause', case x.kind when 'refused' then 'refused' else x.cause end,
-		'message', case x.kind when 'refused' then x.reason else x.message end, 'seq', x.seq))
-	into v_done
-	from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz, outcome text, exit int,
-		signal int, cause text, message text, reason text, retry text, seq int)
-	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node
-		and a.phase not in ('done', 'ended')
-	where x.kind in ('done', 'refused');
-	if v_done is null then
+	-- The end frees what is held. So does a refusal, and in a job group the tasks' end, though the holder stays for the epilog.
+	v_freed := array(
+		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at), v.end_at is not null or v.refused, v.peak_mb, v.cpu_usec)::api.held
+		from unnest(p_seen) v
+		where v.open and (v.end_at is not null or v.refused or (v.done_at is not null and exists (
+			select from step s join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+			where s.job_id = v.job_id and s.step_id = v.step_id and r.group_name is not null))));
+	if v_freed <> '{}' then
+		perform api.allocation_free(v_freed);
+	end if;
+	-- What only waits for an epilog; and what had been freed before.
+	update allocation a
+	set phase = case when v.end_at is null then 'done' else 'ended' end, gone_at = case when v.end_at is not null then greatest(v.end_at, a.ended_at) end,
+		peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
+	from unnest(p_seen) v
+	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
+		and a.gone_at is null and (v.end_at is not null or (v.done_at is not null and a.phase not in ('done', 'ended')));
+end $$;
+comment on function api.report_done(api.seen[]) is 'Ends on nodes: of tasks, and of all that there was. Internal.';
+
+create function api.report_facts(p_seen api.seen[]) returns api.fact[]
+language plpgsql immutable set search_path = rota, pg_temp as $$
+begin
+	return array(
+		with said as (
+			select v.job_id, v.step_id, v.attempt, v.seq, v.run_at, v.session_id, v.done_at, v.exit_code, v.signal,
+				-- A keeper that is gone without having said how its tasks ended: they are lost.
+				case when v.done_at is null then 'node_fail' else v.outcome end as outcome, case when v.done_at is null then 'node' else v.cause end as cause,
+				case when v.done_at is null then 'a node did not say how the tasks ended' else v.message end as message,
+				v.phase not in ('done', 'ended') and coalesce(v.done_at, v.end_at) is not null as over
+			from unnest(p_seen) v
+			where v.live
+		)
+		-- The first bad outcome of a node is the attempt's.
+		select (s.job_id, s.step_id, s.attempt, min(s.run_at), (array_agg(s.session_id order by s.seq) filter (where s.run_at is not null))[1],
+			max(s.done_at) filter (where s.over),
+			(array_agg(s.outcome order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1],
+			coalesce((array_agg(s.cause order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1], min(s.cause) filter (where s.over)),
+			coalesce((array_agg(s.message order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1], min(s.message) filter (where s.over)),
+			max(s.exit_code) filter (where s.over), max(s.signal) filter (where s.over))::api.fact
+		from said s
+		group by s.job_id, s.step_id, s.attempt);
+end $$;
+comment on function api.report_facts(api.seen[]) is 'What a report says of attempts as a whole. Internal.';
+
+create function api.report_ending(p_seen api.seen[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_ending api.seen[] := array(select v::api.seen from unnest(p_seen) v where v.live and not v.brief and coalesce(v.done_at, v.end_at) is not null);
+begin
+	if v_ending = '{}' then
 		return;
 	end if;
-	update allocation a
-	set phase = 'done'
-	from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int, attempt int, node_id int)
-	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id;
-	update attempt t
-	set outcome = coalesce(t.outcome, v.outcome), cause = case when t.outcome is null and v.outcome is not null then v.cause else coalesce(t.cause, v.cause) end,
-		message = case when t.outcome is null and v.outcome is not null then nullif(v.message, '') else coalesce(t.message, nullif(v.message, '')) end,
-		exit_code = greatest(t.exit_code, v.exit), signal = coalesce(t.signal, v.signal), done_at = greatest(t.done_at, v.at)
-	from (
-		select x.job_id, x.step_id, x.attempt,
-			(array_agg(x.outcome order by x.seq) filter (where x.outcome <> 'complete'))[1] as outcome,
-			coalesce((array_agg(x.cause order by x.seq) filter (where x.outcome <> 'complete'))[1], min(x.cause)) as cause,
-			coalesce((array_agg(x.message order by x.seq) filter (where x.outcome <> 'complete'))[1], min(x.message)) as message,
-			max(nullif(x.exit, -1)) as exit, max(nullif(x.signal, 0)) as signal, max(x.at) as at
-		from jsonb_to_recordset(v_done) as x (job_id bigint, step_id int, attempt int, outcome text, cause text, message text, exit int, signal int, at timestamptz, seq int)
-		group by x.job_id, x.step_id, x.attempt
-	) v
-	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null;
 	-- Over several nodes: when any went wrong, the others are ended. Else those that only hold their place are let go, when the
 	-- one node with the script is done, or every node with tasks.
 	perform api.order_put((
 		select jsonb_agg(jsonb_build_object('node_id', o.node_id, 'kind', case when t.outcome is null then 'end' else 'kill' end,
 			'job_id', o.job_id, 'step_id', o.step_id, 'attempt', o.attempt, 'args', jsonb_build_object('epilog', 1, 'cause', coalesce(t.cause, ''))))
-		from (select distinct x.job_id, x.step_id, x.attempt from jsonb_to_recordset(v_done) as x (job_id bigint, step_id int, attempt int)) v
-		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and cardinality(t.node_ids) > 1 and t.ended_at is null
+		from (select distinct v.job_id, v.step_id, v.attempt from unnest(v_ending) v where not v.single and v.phase not in ('done', 'ended')) v
+		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		cross join lateral (select coalesce(api.spec_field(r.spec, 'per_task'), '0') = '1' as per_task) p
@@ -147,127 +240,68 @@ begin
 			select from allocation w
 			where w.job_id = t.job_id and w.step_id = t.step_id and w.attempt = t.attempt and w.phase not in ('done', 'ended')
 				and case when p.per_task then w.tasks > 0 else w.node_index = 0 end)));
-	-- In a job group the nodes are free from now on, though the holder stays for the epilog; and after a refusal.
-	perform api.allocation_free((
-		select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id, 'attempt', v.attempt, 'node_id', v.node_id, 'at', v.at))
-		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz, cause text)
-		join step s on s.job_id = v.job_id and s.step_id = v.step_id
-		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-		where r.group_name is not null or v.cause = 'refused'));
-	update allocation a
-	set gone_at = v.at, phase = 'ended'
-	from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz, cause text)
-	where v.cause = 'refused' and a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id;
+	-- Tasks over, epilog still at work: seen as ending.
+	perform api.step_move('node', array(
+		select (v.job_id, v.step_id, 'end', v.done_at, null, null, null, null)::api.move
+		from unnest(v_ending) v
+		where v.done_at is not null
+			and not exists (select from allocation a where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.phase not in ('done', 'ended'))
+			and exists (select from allocation a where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.ended_at is null)));
 end $$;
-comment on function api.report_done(jsonb) is 'Records of kinds done and refused. Internal.';
+comment on function api.report_ending(api.seen[]) is 'What the end of tasks on a node means for the attempt''s other nodes, and for what is still to come on its own. Internal.';
 
-create function api.report_end(p_records jsonb) returns void
-language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_end jsonb;
-begin
-	select jsonb_agg(jsonb_build_object('job_id', x.job, 'step_id', x.step, 'attempt', x.attempt, 'node_id', x.node, 'at', x.at,
-		'peak_mb', nullif(x.peak_mb, -1), 'cpu_usec', nullif(x.cpu_usec, -1)))
-	into v_end
-	from jsonb_to_recordset(p_records) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz, peak_mb bigint, cpu_usec bigint)
-	where x.kind = 'end';
-	if v_end is null then
-		return;
-	end if;
-	-- A keeper that is gone without having said how its tasks ended: they are lost.
-	update attempt t
-	set outcome = coalesce(t.outcome, 'node_fail'), cause = coalesce(t.cause, 'node'), message = coalesce(t.message, 'a node did not say how the tasks ended')
-	from jsonb_to_recordset(v_end) as v (job_id bigint, step_id int, attempt int, node_id int)
-	join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id and a.phase not in ('done', 'ended')
-	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null;
-	perform api.allocation_free(v_end);
-	update allocation a
-	set gone_at = greatest(v.at, a.ended_at), phase = 'ended', peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
-	from jsonb_to_recordset(v_end) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz, peak_mb bigint, cpu_usec bigint)
-	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id and a.gone_at is null;
-end $$;
-comment on function api.report_end(jsonb) is 'Records of kind end: nothing of the attempt is left on the node. Internal.';
-
-create function api.report_drain(p_records jsonb) returns void
+create function api.report_drain(p_seen api.seen[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_drain record;
 begin
 	for v_drain in
-		select v.node as node_id, min(v.drain) as reason from jsonb_to_recordset(p_records) as v (node int, kind text, drain text)
-		where v.drain <> '' and v.kind in ('refused', 'end') group by v.node order by v.node
+		select v.node_id, min(v.drain) as reason from unnest(p_seen) v where v.drain is not null group by v.node_id order by v.node_id
 	loop
 		perform api.node_state_set(v_drain.node_id, 'drain', 'procmgrd', v_drain.reason);
 	end loop;
 end $$;
-comment on function api.report_drain(jsonb) is 'Nodes whose records say why they should take no more steps. Internal.';
+comment on function api.report_drain(api.seen[]) is 'Nodes whose records say why they should take no more steps. Internal.';
 
 create function api.node_report(p_report jsonb) returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_known jsonb;
-	v_stray jsonb;
+	v_records jsonb := p_report -> 'records';
+	v_attempts api.attempt_key[] := array(
+		select distinct (x.job, x.step, x.attempt)::api.attempt_key from jsonb_to_recordset(v_records) as x (job bigint, step int, attempt int));
+	v_seen api.seen[];
+	v_news int;
 begin
-	perform api.job_lock(array(
-		select distinct x.job from jsonb_to_recordset(p_report -> 'records') as x (job bigint)));
+	perform api.job_lock(array(select distinct v.job_id from unnest(v_attempts) v));
 	perform api.node_lock(array(
 		select distinct n
-		from (select distinct x.job, x.step, x.attempt from jsonb_to_recordset(p_report -> 'records') as x (job bigint, step int, attempt int)) x
-		join attempt t on t.job_id = x.job and t.step_id = x.step and t.attempt = x.attempt and t.ended_at is null
+		from unnest(v_attempts) v
+		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null
 		cross join lateral unnest(t.node_ids) n));
-	perform api.license_lock((select jsonb_agg(distinct jsonb_build_object('job_id', x.job, 'step_id', x.step))
-		from jsonb_to_recordset(p_report -> 'records') as x (job bigint, step int)));
-	-- Ages become times of the database's clock; records of attempts that are over on their node have been heard before. Attempts
-	-- given up with their node, or unknown, are strays: they change nothing, and what still runs of them is killed.
-	select jsonb_agg(r.value || jsonb_build_object('seq', r.nr, 'at', now() - make_interval(secs => (r.value ->> 'age_us')::double precision / 1e6),
-			'started_at', now() - make_interval(secs => (r.value ->> 'started_age_us')::double precision / 1e6)) order by r.nr)
-			filter (where a.gone_at is null and a.job_id is not null
-				-- Of an attempt that is over, only what its group's holder still has to say.
-				and (t.ended_at is null or r.value ->> 'kind' in ('end', 'hook', 'task')) and r.value ->> 'kind' <> 'late'),
-		-- What was for an attempt that is over (late), or an order for it (refused), changed nothing on the node.
-		jsonb_agg(r.value) filter (where a.job_id is null or a.lost_at is not null or r.value ->> 'kind' = 'late'
-			or (t.ended_at is not null and t.cause <> 'refused' and r.value ->> 'kind' = 'refused'))
-	into v_known, v_stray
-	from jsonb_array_elements(p_report -> 'records') with ordinality as r (value, nr)
-	left join allocation a on a.job_id = (r.value ->> 'job')::bigint and a.step_id = (r.value ->> 'step')::int
-		and a.attempt = (r.value ->> 'attempt')::int and a.node_id = (r.value ->> 'node')::int
-	left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt;
-	if v_stray is not null then
-		insert into stray (actor, what) values ('node', v_stray);
-		perform api.order_put((
-			select jsonb_agg(distinct jsonb_build_object('node_id', x.node, 'kind', 'kill', 'job_id', x.job, 'step_id', x.step, 'attempt', x.attempt,
-				'args', jsonb_build_object('cause', 'node_lost')))
-			from jsonb_to_recordset(v_stray) as x (node int, job bigint, step int, attempt int, kind text)
-			join node n on n.node_id = x.node
-			where x.kind in ('keeper', 'ready', 'run')
-				and not exists (select from jsonb_to_recordset(v_stray) as e (node int, job bigint, step int, attempt int, kind text)
-					where e.node = x.node and e.job = x.job and e.step = x.step and e.attempt = x.attempt and e.kind = 'end')
-				and not exists (select from node_order o where o.node_id = x.node and o.kind = 'kill' and o.job_id = x.job and o.step_id = x.step
-					and o.attempt = x.attempt)));
+	perform api.license_lock(v_attempts);
+	v_seen := api.report_read(v_records);
+	if exists (select from unnest(v_seen) v where v.odd) then
+		perform api.report_stray(v_records);
 	end if;
 	delete from node_order o where o.order_id in (select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x);
-	if v_known is null then
+	v_seen := array(select v::api.seen from unnest(v_seen) v where v.news > 0);
+	v_news := coalesce((select sum(v.news) from unnest(v_seen) v), 0);
+	if v_news = 0 then
 		return 0;
 	end if;
-	perform api.report_run(v_known);
-	perform api.report_pause(v_known);
-	perform api.report_task(v_known);
-	perform api.report_done(v_known);
-	perform api.report_end(v_known);
-	perform api.report_drain(v_known);
-	-- Tasks over, epilog still at work: seen as ending.
-	perform api.step_move('node', array(
-		select (x.job, x.step, 'end', x.at, null, null, null, null)::api.move
-		from jsonb_to_recordset(v_known) as x (node int, job bigint, step int, attempt int, kind text, at timestamptz)
-		where x.kind = 'done'
-			and not exists (select from allocation a where a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.phase not in ('done', 'ended'))
-			and exists (select from allocation a where a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.ended_at is null)));
-	perform api.attempt_close((
-		select jsonb_agg(distinct jsonb_build_object('job_id', x.job, 'step_id', x.step, 'attempt', x.attempt))
-		from jsonb_to_recordset(v_known) as x (job bigint, step int, attempt int, kind text)
-		where x.kind in ('done', 'refused', 'end')), 'node');
+	if exists (select from unnest(v_seen) v where v.counted) then
+		perform api.report_task(v_records);
+	end if;
+	perform api.report_run(v_seen);
+	if exists (select from unnest(v_seen) v where v.paused) then
+		perform api.report_pause(v_records);
+	end if;
+	perform api.report_done(v_seen);
+	perform api.attempt_close(api.report_facts(v_seen), 'node');
+	perform api.report_ending(v_seen);
+	perform api.report_drain(v_seen);
 	notify rota_event;
-	return jsonb_array_length(v_known);
+	return v_news;
 end $$;
 comment on function api.node_report(jsonb) is
 	'Records of a node''s journal and orders it has taken: {"records": [{node, job, step, attempt, kind, age_us, ...}], "orders_done": [id]}. Idempotent. Answers how many records were news.';

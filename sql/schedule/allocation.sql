@@ -8,7 +8,7 @@ begin
 end $$;
 comment on function api.node_lock(int[]) is 'Lock nodes in order of id, after jobs (api.job_lock). Internal.';
 
-create function api.license_lock(p_steps jsonb) returns void
+create function api.license_lock(p_steps api.attempt_key[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	-- Mostly there are none to speak of: then nobody's rows are looked at.
@@ -18,7 +18,7 @@ begin
 	perform 1 from license l
 	where l.license in (
 		select x.key
-		from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)
+		from unnest(p_steps) as v
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		cross join lateral jsonb_object_keys(r.licenses) x (key)
@@ -26,23 +26,21 @@ begin
 	order by l.license
 	for no key update;
 end $$;
-comment on function api.license_lock(jsonb) is 'Lock the licences that steps [{job_id, step_id}] ask for, in order of name, after nodes (api.node_lock). Internal.';
+comment on function api.license_lock(api.attempt_key[]) is 'Lock the licences that steps ask for, whichever their attempt, in order of name, after nodes (api.node_lock). Internal.';
 
-create function api.allocation_free(p_open jsonb) returns void
+create function api.allocation_free(p_held api.held[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_nodes int[];
 begin
-	-- p_open: [{job_id, step_id, attempt, node_id, at}]; those already ended are left alone, so it may be said twice.
-	select array_agg(distinct v.node_id) into v_nodes from jsonb_to_recordset(p_open) as v (node_id int);
-	perform api.node_lock(v_nodes);
-	perform api.license_lock(p_open);
+	perform api.node_lock(array(select distinct v.node_id from unnest(p_held) v));
+	perform api.license_lock(array(select (v.job_id, v.step_id, v.attempt)::api.attempt_key from unnest(p_held) v));
 	with ended as (
 		update allocation a
 		set ended_at = greatest(coalesce(v.at, now()), a.started_at), cpus_held = 0,
 			-- Of what was only kept, nothing is on the node.
-			gone_at = case when a.attempt = 0 then now() else a.gone_at end, phase = case when a.attempt = 0 then 'ended' else a.phase end
-		from jsonb_to_recordset(p_open) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz)
+			gone_at = case when v.gone or a.attempt = 0 then greatest(coalesce(v.at, now()), a.started_at) else a.gone_at end,
+			phase = case when v.gone or a.attempt = 0 then 'ended' else 'done' end,
+			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
+		from unnest(p_held) v
 		join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt and o.node_id = v.node_id
 		where a.job_id = o.job_id and a.step_id = o.step_id and a.attempt = o.attempt and a.node_id = o.node_id and a.ended_at is null
 		returning a.job_id, a.step_id, a.attempt, a.node_id, o.cpus_held, a.mem_mb, a.gres, a.licenses
@@ -54,7 +52,7 @@ begin
 	), returned as (
 		update license l
 		set used = l.used - f.n
-		from (select x.key, sum(x.value::int) as n from ended e cross join lateral jsonb_each_text(e.licenses) x group by x.key) f
+		from (select x.key, sum(x.value::int) as n from ended e cross join lateral jsonb_each_text(e.licenses) x where e.licenses <> '{}' group by x.key) f
 		where l.license = f.key
 	)
 	update node_gres g
@@ -62,56 +60,50 @@ begin
 	from ended e
 	where e.gres <> '{}' and g.node_id = e.node_id and g.job_id = e.job_id and g.step_id = e.step_id and g.attempt = e.attempt;
 end $$;
-comment on function api.allocation_free(jsonb) is 'End open allocations [{job_id, step_id, attempt, node_id, at}] and give back what they hold. Internal.';
+comment on function api.allocation_free(api.held[]) is 'End open allocations and give back what they hold; those already ended are left alone, so it may be said twice. Internal.';
 
-create function api.allocation_unkeep(p_steps jsonb) returns void
+create function api.allocation_unkeep(p_steps api.attempt_key[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_open jsonb;
+	v_kept api.held[] := array(
+		select (a.job_id, a.step_id, 0, a.node_id, null, true, null, null)::api.held
+		from unnest(p_steps) as v
+		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = 0 and a.ended_at is null);
 begin
-	select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', 0, 'node_id', a.node_id))
-	into v_open
-	from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)
-	join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = 0 and a.ended_at is null;
-	if v_open is not null then
-		perform api.allocation_free(v_open);
+	if v_kept <> '{}' then
+		perform api.allocation_free(v_kept);
 	end if;
 end $$;
-comment on function api.allocation_unkeep(jsonb) is 'Let go what is kept on nodes for steps [{job_id, step_id}]. Internal.';
+comment on function api.allocation_unkeep(api.attempt_key[]) is 'Let go what is kept on nodes for steps, whichever their attempt. Internal.';
 
-create function api.allocation_take(p_taken jsonb) returns void
+create function api.allocation_take(p_taken api.taken[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_nodes int[];
 	v_asked bigint;
 	v_got bigint;
 begin
-	-- p_taken: [{job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, holder, phase, started_at}]
-	select array_agg(distinct v.node_id) into v_nodes from jsonb_to_recordset(p_taken) as v (node_id int);
-	perform api.node_lock(v_nodes);
-	perform api.license_lock(p_taken);
+	perform api.node_lock(array(select distinct v.node_id from unnest(p_taken) v));
+	perform api.license_lock(array(select (v.job_id, v.step_id, v.attempt)::api.attempt_key from unnest(p_taken) v));
 	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, holder, phase, cpus_held, started_at)
 	-- What is taken begins under the nodes' locks, so behind the end of what it takes the place of, whichever transaction began first.
 	select v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, coalesce(v.gres, '{}'), coalesce(v.licenses, '{}'),
 		v.tasks, coalesce(v.holder, true), v.phase, v.cpus, coalesce(v.started_at, clock_timestamp())
-	from jsonb_to_recordset(p_taken) as v (job_id bigint, step_id int, attempt int, node_id int, node_index int, cpus int, mem_mb bigint,
-		gres jsonb, licenses jsonb, tasks int, holder boolean, phase text, started_at timestamptz);
+	from unnest(p_taken) v;
 	update node n
 	set cpus_used = n.cpus_used + t.cpus, mem_used_mb = n.mem_used_mb + t.mem
-	from (select v.node_id, sum(v.cpus) as cpus, sum(v.mem_mb) as mem
-		from jsonb_to_recordset(p_taken) as v (node_id int, cpus int, mem_mb bigint) group by v.node_id) t
+	from (select v.node_id, sum(v.cpus) as cpus, sum(v.mem_mb) as mem from unnest(p_taken) v group by v.node_id) t
 	where n.node_id = t.node_id;
 	update license l
 	set used = l.used + t.n
-	from (select x.key, sum(x.value::int) as n
-		from jsonb_to_recordset(p_taken) as v (licenses jsonb) cross join lateral jsonb_each_text(v.licenses) x group by x.key) t
+	from (select x.key, sum(x.value::int) as n from unnest(p_taken) v cross join lateral jsonb_each_text(v.licenses) x where v.licenses <> '{}' group by x.key) t
 	where l.license = t.key;
 
 	with asked as (
 		select v.job_id, v.step_id, v.attempt, v.node_id, x.key as gres, u.unit::int as unit
-		from jsonb_to_recordset(p_taken) as v (job_id bigint, step_id int, attempt int, node_id int, gres jsonb)
+		from unnest(p_taken) v
 		cross join lateral jsonb_each(v.gres) x
 		cross join lateral jsonb_array_elements_text(x.value) u (unit)
+		where v.gres <> '{}'
 	), held as (
 		update node_gres g
 		set job_id = a.job_id, step_id = a.step_id, attempt = a.attempt
@@ -124,29 +116,28 @@ begin
 		raise exception 'a unit of a generic resource is held already' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 end $$;
-comment on function api.allocation_take(jsonb) is 'Open allocations; fails where a node, a licence or a unit has no room (23514, 40001). Internal.';
+comment on function api.allocation_take(api.taken[]) is 'Open allocations; fails where a node, a licence or a unit has no room (23514, 40001). Internal.';
 
 -- same_nodes: when a step ends, what it held stays booked for the eligible followers that want its very nodes, as far as it
 -- goes and as far as they need it. Only eligible ones, so nothing is kept for a step that waits for another one.
-create function api.allocation_keep(p_ended jsonb) returns void
+create function api.allocation_keep(p_ended api.moved[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_follower record;
-	v_taken jsonb;
+	v_taken api.taken[];
 begin
 	for v_follower in
 		select distinct f.job_id, f.step_id, e.peer_job_id, e.peer_step_id, r.cpus_per_task, r.ntasks, r.ntasks_per_node, r.mem_mb, r.mem_per_cpu_mb, r.exclusive
-		from jsonb_to_recordset(p_ended) as v (job_id bigint, step_id int)
+		from unnest(p_ended) v
 		join step_edge e on e.peer_job_id = v.job_id and e.peer_step_id = v.step_id and e.kind = 'same_nodes'
 		join step f on f.job_id = e.job_id and f.step_id = e.step_id and f.state = 'pending' and f.deps_waiting = 0 and f.held = ''
 		join step_request r on r.job_id = f.job_id and r.step_id = f.step_id and r.with_set is null
 		where not exists (select from allocation k where k.job_id = f.job_id and k.step_id = f.step_id and k.attempt = 0)
 		order by f.job_id, f.step_id
 	loop
-		select jsonb_agg(jsonb_build_object('job_id', v_follower.job_id, 'step_id', v_follower.step_id, 'attempt', 0,
-				'node_id', n.node_id, 'node_index', a.node_index, 'cpus', t.cpus,
-				'mem_mb', least(coalesce(v_follower.mem_mb, v_follower.mem_per_cpu_mb * t.cpus, 0), n.mem_mb - n.mem_used_mb, a.mem_mb),
-				'tasks', 0, 'phase', 'kept'))
+		select array_agg((v_follower.job_id, v_follower.step_id, 0, n.node_id, a.node_index, t.cpus,
+				least(coalesce(v_follower.mem_mb, v_follower.mem_per_cpu_mb * t.cpus, 0), n.mem_mb - n.mem_used_mb, a.mem_mb),
+				null, null, 0, null, 'kept', null)::api.taken)
 		into v_taken
 		from step p
 		join allocation a on a.job_id = p.job_id and a.step_id = p.step_id and a.attempt = p.attempt
@@ -162,4 +153,4 @@ begin
 		end if;
 	end loop;
 end $$;
-comment on function api.allocation_keep(jsonb) is 'Keep what the ended steps [{job_id, step_id}] held for their followers on the same nodes. Internal.';
+comment on function api.allocation_keep(api.moved[]) is 'Keep what the ended steps held for their followers on the same nodes. Internal.';

@@ -1,109 +1,110 @@
 -- What the leader writes. It waits for nobody's locks for long: a pass that gives up is repeated, and in between the leader says
 -- that it lives and sees who holds them (api.session_judge).
+-- The starts of a decision that still can be made: the steps move, and elements of arrays become rows.
+create function api.schedule_begin(p_decided api.decided[], p_at timestamptz) returns setof api.moved
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_elements api.element[] := array(
+		select (v.job_id, v.request_id, v.pos)::api.element
+		from unnest(p_decided) v
+		join step h on h.job_id = v.job_id and h.step_id = v.request_id and h.ended_at is null and h.held = ''
+		where v.pos is not null and v.attempt = 1);
+begin
+	if v_elements <> '{}' then
+		perform api.step_move('schedule', array(
+			select (h.job_id, h.step_id, 'expand', p_at, null, null, null, null)::api.move
+			from (select distinct x.job_id, x.request_id from unnest(v_elements) x) e
+			join step h on h.job_id = e.job_id and h.step_id = e.request_id and h.state = 'pending'));
+		return query select e.* from api.array_expand(v_elements, 'schedule', p_at) e;
+	end if;
+	-- A start counts only for the very attempt it was decided for, of a step that is still free to go.
+	return query
+	select m.*
+	from api.step_move('schedule', array(
+		select (s.job_id, s.step_id, 'start', p_at, null, null, null, null)::api.move
+		from unnest(p_decided) v
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'pending' and s.attempt + 1 = v.attempt
+			and s.held = '' and s.deps_waiting = 0)) m
+	where m.event = 'start';
+end $$;
+comment on function api.schedule_begin(api.decided[], timestamptz) is 'Move the steps of a decision that are still free to go to starting; answers these moves. Internal.';
+
 -- The whole decision of a pass in one transaction: states, attempts, allocations, orders, bells.
 create function api.schedule_commit(p_term bigint, p_starts jsonb, p_orders jsonb)
 returns table (job_id bigint, step_id int, attempt int)
 language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
-	v_jobs bigint[];
+	v_starts jsonb := p_starts;
+	v_orders jsonb := p_orders;
+	v_decided api.decided[] := array(
+		select (v.job, v.step, v.request, v."position", v.attempt, v.time_limit_s, coalesce(v.fence, false), v.nodes, v.allocations)::api.decided
+		from jsonb_to_recordset(p_starts) as v (job bigint, step int, request int, "position" int, attempt int, time_limit_s bigint, fence boolean, nodes int[],
+			allocations jsonb));
 	v_nodes int[];
-	v_elements jsonb;
-	v_began jsonb;
+	v_began api.moved[];
 	v_keys jsonb;
-	v_starts jsonb;
-	v_taken jsonb;
 	v_at timestamptz;
 begin
 	perform api.leader_check(p_term);
-	select array_agg(distinct v.job) into v_jobs from jsonb_to_recordset(p_starts) as v (job bigint);
-	perform api.job_lock(v_jobs);
-	v_nodes := array(select distinct n::int from jsonb_array_elements(p_starts) v cross join lateral jsonb_array_elements_text(v -> 'nodes') n);
+	perform api.job_lock(array(select distinct v.job_id from unnest(v_decided) v));
+	v_nodes := array(select distinct n from unnest(v_decided) v cross join lateral unnest(v.node_ids) n);
 	perform api.node_lock(v_nodes);
 	v_at := clock_timestamp(); -- see api.allocation_take
 	if exists (select from node n where n.node_id = any (v_nodes) and n.state <> 'up') then
 		raise exception 'a node does not serve any more' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 
-	-- Array elements become rows now.
-	select jsonb_agg(jsonb_build_object('job_id', v.job, 'request_id', v.request, 'pos', v."position"))
-	into v_elements
-	from jsonb_to_recordset(p_starts) as v (job bigint, request int, "position" int)
-	join step h on h.job_id = v.job and h.step_id = v.request and h.ended_at is null and h.held = ''
-	where v."position" is not null;
-	if v_elements is not null then
-		perform api.array_expand(v_elements, 'schedule');
-		perform api.step_move('schedule', array(
-			select (h.job_id, h.step_id, 'expand', null, null, null, null, null)::api.move
-			from (select distinct x.job_id, x.request_id from jsonb_to_recordset(v_elements) as x (job_id bigint, request_id int)) e
-			join step h on h.job_id = e.job_id and h.step_id = e.request_id and h.state = 'pending'));
-	end if;
-
-	-- A start counts only for the very attempt it was decided for, of a step that is still free to go.
-	select jsonb_agg(to_jsonb(m)) into v_began
-	from api.step_move('schedule', array(
-		select (s.job_id, s.step_id, 'start', null, null, null, null, null)::api.move
-		from jsonb_to_recordset(p_starts) as v (job bigint, step int, attempt int)
-		join step s on s.job_id = v.job and s.step_id = v.step and s.state = 'pending' and s.attempt + 1 = v.attempt
-			and s.held = '' and s.deps_waiting = 0)) m
-	where m.event = 'start';
-	if v_began is null then
+	v_began := array(select b::api.moved from api.schedule_begin(v_decided, v_at) b);
+	if v_began = '{}' then
 		return;
 	end if;
 	-- Of the decision, from here on, only what began.
-	select jsonb_object_agg((b ->> 'job_id') || '.' || (b ->> 'step_id'), null) into v_keys from jsonb_array_elements(v_began) b;
-	select jsonb_agg(v) into v_starts from jsonb_array_elements(p_starts) v where v_keys ? ((v ->> 'job') || '.' || (v ->> 'step'));
+	if cardinality(v_began) < cardinality(v_decided) then
+		select jsonb_object_agg(b.job_id || '.' || b.step_id, null) into v_keys from unnest(v_began) b;
+		v_decided := array(select v::api.decided from unnest(v_decided) v where v_keys ? (v.job_id || '.' || v.step_id));
+		v_starts := (select jsonb_agg(v) from jsonb_array_elements(p_starts) v where v_keys ? ((v ->> 'job') || '.' || (v ->> 'step')));
+		v_orders := (select jsonb_agg(o) from jsonb_array_elements(p_orders) o where v_keys ? ((o ->> 'job_id') || '.' || (o ->> 'step_id')));
+	end if;
 	perform api.outage_check(v_starts);
 	if exists (
-		select from jsonb_to_recordset(v_began) as b (job_id bigint, step_id int)
+		select from unnest(v_began) b
 		join step_request r on r.job_id = b.job_id and r.step_id = b.step_id and r.with_set is not null
 		join step_request o on o.job_id = r.job_id and o.with_set = r.with_set
 		join step s on s.job_id = o.job_id and s.step_id = o.step_id and s.state = 'pending'
+		where b.array_index is null
 	) then
 		raise exception 'a step would start without its peers' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 
-	perform api.allocation_unkeep(v_began);
-	perform api.allocation_unkeep((select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.request_id))
-		from jsonb_to_recordset(v_began) as b (job_id bigint, step_id int)
-		join step s on s.job_id = b.job_id and s.step_id = b.step_id and s.array_index is not null));
+	perform api.allocation_unkeep(array(select distinct (b.job_id, b.request_id, 0)::api.attempt_key from unnest(v_began) b));
 
 	insert into attempt (job_id, step_id, attempt, ordered_at, time_limit_s, fence, node_ids, nodes)
-	select v.job, v.step, v.attempt, v_at, v.time_limit_s, coalesce(v.fence, false), v.nodes,
-		array(select n.name from unnest(v.nodes) with ordinality as x (id, nr) join node n on n.node_id = x.id order by x.nr)
-	from jsonb_to_recordset(v_starts) as v (job bigint, step int, attempt int, time_limit_s bigint, fence boolean, nodes int[]);
+	select v.job_id, v.step_id, v.attempt, v_at, v.time_limit_s, v.fence, v.node_ids,
+		array(select n.name from unnest(v.node_ids) with ordinality as x (id, nr) join node n on n.node_id = x.id order by x.nr)
+	from unnest(v_decided) v;
 
-	select jsonb_agg(jsonb_build_object('job_id', v.job, 'step_id', v.step, 'attempt', v.attempt, 'node_id', al.value -> 'node',
-			'node_index', al.nr - 1, 'cpus', al.value -> 'cpus', 'mem_mb', al.value -> 'mem_mb', 'gres', al.value -> 'gres',
-			'licenses', case when al.nr = 1 then r.licenses else '{}'::jsonb end,
-			'tasks', al.value -> 'tasks', 'holder', coalesce(al.value -> 'holder', 'true'), 'phase', 'ordered', 'started_at', v_at))
-	into v_taken
-	from jsonb_to_recordset(v_starts) as v (job bigint, step int, request int, attempt int, allocations jsonb)
-	join step_request r on r.job_id = v.job and r.step_id = v.request
-	cross join lateral jsonb_array_elements(v.allocations) with ordinality as al (value, nr);
-	perform api.allocation_take(v_taken);
+	perform api.allocation_take(array(
+		select (v.job_id, v.step_id, v.attempt, al.node, al.nr - 1, al.cpus, al.mem_mb, al.gres, case when al.nr = 1 then r.licenses else '{}'::jsonb end,
+			al.tasks, coalesce(al.holder, true), 'ordered', v_at)::api.taken
+		from unnest(v_decided) v
+		join step_request r on r.job_id = v.job_id and r.step_id = v.request_id
+		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb, tasks int, holder boolean))
+			with ordinality as al (node, cpus, mem_mb, gres, tasks, holder, nr)));
 
 	update step_array a
 	set running = a.running + e.n
-	from (select s.job_id, s.request_id, count(*) as n
-		from jsonb_to_recordset(v_began) as b (job_id bigint, step_id int)
-		join step s on s.job_id = b.job_id and s.step_id = b.step_id and s.array_index is not null
-		group by s.job_id, s.request_id) e
+	from (select b.job_id, b.request_id, count(*) as n from unnest(v_began) b where b.array_index is not null group by b.job_id, b.request_id) e
 	where a.job_id = e.job_id and a.step_id = e.request_id;
 	update job j set started_at = now()
-	where j.job_id in (select b.job_id from jsonb_to_recordset(v_began) as b (job_id bigint)) and j.started_at is null;
-	delete from plan p using jsonb_to_recordset(v_began) as b (job_id bigint, step_id int) where p.job_id = b.job_id and p.step_id = b.step_id;
-
-	perform api.order_put((
-		select jsonb_agg(jsonb_build_object('node_id', o.node, 'kind', 'launch', 'job_id', o.job, 'step_id', o.step, 'attempt', o.attempt,
-			'body', o.body, 'signature', o.signature))
-		from jsonb_to_recordset(p_orders) as o (job bigint, step int, attempt int, node int, body text, signature text)
-		where v_keys ? (o.job || '.' || o.step)));
+	where j.job_id in (select b.job_id from unnest(v_began) b) and j.started_at is null;
+	delete from plan p using unnest(v_began) b where p.job_id = b.job_id and p.step_id = b.step_id;
+	perform api.order_put(v_orders);
 	notify rota_event;
-	return query select b.* from jsonb_to_recordset(v_began) as b (job_id bigint, step_id int, attempt int);
+	return query select b.job_id, b.step_id, b.attempt from unnest(v_began) b;
 end $$;
 comment on function api.schedule_commit(bigint, jsonb, jsonb) is
-	'Start steps as decided and send their signed orders; answers those really started. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
+	'Start steps as decided and send their signed orders [{node_id, kind, job_id, step_id, attempt, body, signature}]; answers those really started. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
 
 create function api.schedule_refuse(p_term bigint, p_jobs bigint[], p_steps int[], p_reasons text[]) returns void
 language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$

@@ -38,25 +38,26 @@ begin
 end $$;
 comment on function api.array_position(jsonb, int) is 'The position of an index in an array; null where the array has no such index. Internal.';
 
--- An element becomes a row: when it starts, or before that because something befalls it alone.
-create function api.array_expand(p_elements jsonb, p_actor text)
-returns table (job_id bigint, step_id int, request_id int, pos int)
+-- An element becomes a row: when it starts, or before that because something befalls it alone. One that starts is born so; its
+-- head waited for it.
+create function api.array_expand(p_elements api.element[], p_actor text, p_start_at timestamptz default null) returns setof api.moved
 language plpgsql set search_path = rota, pg_temp as $$
-#variable_conflict use_column
 begin
 	return query
 	with made as (
-		insert into step (job_id, step_id, request_id, array_index, rank, begin_at, start_by, eligible_at, held, held_reason)
+		insert into step (job_id, step_id, request_id, array_index, rank, begin_at, start_by, eligible_at, held, held_reason, state, attempt, ordered_at)
 		select h.job_id, h.step_id + 1 + v.pos, h.step_id, api.array_index(a.indices, v.pos), h.rank, h.begin_at, h.start_by, h.eligible_at,
-			h.held, h.held_reason
-		from jsonb_to_recordset(p_elements) as v (job_id bigint, request_id int, pos int)
+			h.held, h.held_reason, t.to_state, (t.event = 'start')::int, p_start_at
+		from unnest(p_elements) as v
 		join step h on h.job_id = v.job_id and h.step_id = v.request_id
 		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and v.pos < a.size and a.rest_state is null
+		join step_transition t on t.from_state = 'pending' and t.event = case when p_start_at is null then 'submit' else 'start' end
 		on conflict do nothing
-		returning step.job_id, step.step_id, step.request_id
+		returning step.job_id, step.step_id, step.request_id, step.array_index, step.attempt, step.state
 	), logged as (
-		insert into event (job_id, step_id, attempt, from_state, event, to_state, actor)
-		select m.job_id, m.step_id, 0, 'pending', 'submit', 'pending', p_actor from made m
+		insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
+		select m.job_id, m.step_id, m.attempt, coalesce(p_start_at, clock_timestamp()), 'pending', case m.attempt when 0 then 'submit' else 'start' end, m.state, p_actor
+		from made m
 	), taken as (
 		select m.job_id, m.request_id, array_agg(m.step_id - m.request_id - 1) as positions
 		from made m
@@ -78,13 +79,15 @@ begin
 		) n
 		where a.job_id = t.job_id and a.step_id = t.request_id
 	)
-	select m.job_id, m.step_id, m.request_id, m.step_id - m.request_id - 1 from made m;
+	select m.job_id, m.step_id, m.request_id, m.array_index, m.attempt, 'pending', case m.attempt when 0 then 'submit' else 'start' end, m.state, false
+	from made m;
 end $$;
-comment on function api.array_expand(jsonb, text) is 'Make rows of array elements [{job_id, request_id, pos}] that have none yet; answers those made. The caller holds the job''s lock. Internal.';
+comment on function api.array_expand(api.element[], text, timestamptz) is
+	'Make rows of array elements that have none yet, started with attempt 1 at p_start_at, or pending; answers those made. The caller holds the job''s lock. Internal.';
 
 -- after=X:corr: an element may go once the elements of its peers at its position have ended. Heads whose other dependencies
 -- still stand wait with all their elements.
-create function api.correspond_due(p_moved jsonb, p_jobs bigint[]) returns table (job_id bigint, request_id int, pos int, failed text)
+create function api.correspond_due(p_moved api.moved[], p_jobs bigint[]) returns table (job_id bigint, request_id int, pos int, failed text)
 language plpgsql stable set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -95,7 +98,7 @@ begin
 		where e.job_id = any (p_jobs) and e."condition" = 'corr'
 		union
 		select e.job_id, e.step_id, m.step_id - m.request_id - 1
-		from jsonb_to_recordset(p_moved) as m (job_id bigint, step_id int, request_id int, array_index int)
+		from unnest(p_moved) m
 		join step_edge e on e.peer_job_id = m.job_id and e.peer_step_id = m.request_id and e."condition" = 'corr' and e.state = 'waiting'
 		where m.array_index is not null
 	), candidate as (
@@ -116,7 +119,7 @@ begin
 	)
 	select j.job_id, j.step_id, j.pos, j.failed from judged j where j.ended = j.edges or j.failed is not null;
 end $$;
-comment on function api.correspond_due(jsonb, bigint[]) is
+comment on function api.correspond_due(api.moved[], bigint[]) is
 	'Elements of after=X:corr arrays that are no rows yet and may go, or (failed: why) never will: those that correspond to moved elements, and all of the jobs p_jobs. Internal.';
 
 create function api.correspond_over(p_jobs bigint[]) returns setof api.move
@@ -146,27 +149,36 @@ begin
 end $$;
 comment on function api.correspond_over(bigint[]) is 'Settle the after=X:corr edges of jobs whose peers are over, and end the elements that correspond to none. Internal.';
 
-create function api.array_correspond(p_moved jsonb) returns setof api.move
+create function api.array_correspond(p_moved api.moved[]) returns setof api.move
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_jobs bigint[];
 	v_due jsonb;
 begin
+	-- Most jobs have nothing to do with such arrays.
+	if not exists (
+		select from (select distinct m.job_id from unnest(p_moved) m) j
+		where exists (select from step_edge e where e.job_id = j.job_id and e."condition" = 'corr')
+			or exists (select from step_edge e where e.peer_job_id = j.job_id)
+	) then
+		return;
+	end if;
 	-- A step of the script that moved may have freed a head, of its job or of one that waits for it: all positions of those
 	-- are looked at. Of elements that moved, only their own.
 	select array_agg(distinct x.job_id) into v_jobs
 	from (
-		select m.job_id from jsonb_to_recordset(p_moved) as m (job_id bigint, array_index int) where m.array_index is null
+		select m.job_id from unnest(p_moved) m where m.array_index is null
 		union
 		select e.job_id
-		from jsonb_to_recordset(p_moved) as m (job_id bigint, step_id int, array_index int)
+		from unnest(p_moved) m
 		join step_edge e on e.peer_job_id = m.job_id and e.peer_step_id = any (array[m.step_id, -1])
 		where m.array_index is null
 	) x
 	where exists (select from step_edge e where e.job_id = x.job_id and e."condition" = 'corr');
 	select jsonb_agg(to_jsonb(d)) into v_due from api.correspond_due(p_moved, v_jobs) d;
 	if v_due is not null then
-		perform api.array_expand(v_due, 'schedule');
+		perform api.array_expand(array(
+			select (d.job_id, d.request_id, d.pos)::api.element from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int, pos int)), 'schedule');
 		return query
 			select d.job_id, d.request_id, 'expand', null::timestamptz, null::text, null::int, null::int, null::text
 			from (select distinct d.job_id, d.request_id from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int)) d
@@ -180,8 +192,8 @@ begin
 		return query select * from api.correspond_over(v_jobs);
 	end if;
 end $$;
-comment on function api.array_correspond(jsonb) is
-	'Make the elements of after=X:corr arrays eligible, or fail them, as those they correspond to have ended; p_moved: what moved, [{job_id}] for all of a job. Internal.';
+comment on function api.array_correspond(api.moved[]) is
+	'Make the elements of after=X:corr arrays eligible, or fail them, as those they correspond to have ended; p_moved: what moved; a row with nothing but a job stands for all of it. Internal.';
 
 create function api.array_finish(p_job bigint, p_head int) returns setof api.move
 language plpgsql set search_path = rota, pg_temp as $$

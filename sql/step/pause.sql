@@ -10,7 +10,7 @@ begin
 	end if;
 	perform api.step_move('node', array[(p_job, p_step, 'suspend', p_at, null, null, null, null)::api.move]);
 	perform api.node_lock(array(select a.node_id from allocation a where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt));
-	perform api.license_lock(jsonb_build_array(jsonb_build_object('job_id', p_job, 'step_id', p_step)));
+	perform api.license_lock(array[(p_job, p_step, p_attempt)::api.attempt_key]);
 	with given as (
 		update allocation a
 		set cpus_held = 0
@@ -46,7 +46,7 @@ begin
 		from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'suspended'
 		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.ended_at is null));
-	perform api.license_lock(p_steps);
+	perform api.license_lock(array(select (v.job_id, v.step_id, null)::api.attempt_key from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)));
 end $$;
 comment on function api.resume_lock(jsonb) is 'Lock what steps [{job_id, step_id}] need to go on, all at once and in order, before api.step_resume for each. Internal.';
 

@@ -1,34 +1,32 @@
 -- Every change of a step's state comes through here: write the states, then follow what they mean for other steps until
 -- nothing more follows. The loop ends because each round either finds no moves or takes steps to final states, of which
 -- there is a finite number and which nothing leaves.
-create function api.step_move(p_actor text, p_moves api.move[])
-returns table (job_id bigint, step_id int, attempt int, from_state text, event text, to_state text)
+create function api.step_move(p_actor text, p_moves api.move[]) returns setof api.moved
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_moves api.move[] := p_moves;
-	v_written jsonb;
-	v_final jsonb;
-	v_started jsonb;
+	v_written api.moved[];
+	v_final api.moved[];
+	v_started api.moved[];
 begin
 	while cardinality(v_moves) > 0 loop
-		select jsonb_agg(to_jsonb(w)), jsonb_agg(to_jsonb(w)) filter (where w.final),
-			jsonb_agg(to_jsonb(w)) filter (where w.event in ('start', 'run', 'expand') and w.array_index is null)
-		into v_written, v_final, v_started
-		from api.step_write(p_actor, v_moves) w;
+		v_written := array(select w::api.moved from api.step_write(p_actor, v_moves) w);
+		exit when v_written = '{}';
+		return query select w.* from unnest(v_written) w;
+		v_final := array(select w::api.moved from unnest(v_written) w where w.final);
+		v_started := array(select w::api.moved from unnest(v_written) w where w.event in ('start', 'run', 'expand') and w.array_index is null);
 		v_moves := '{}';
-		if v_written is null then
-			exit;
-		end if;
-		return query
-			select w.* from jsonb_to_recordset(v_written)
-				as w (job_id bigint, step_id int, attempt int, from_state text, event text, to_state text);
-		if v_started is not null then
+		if v_started <> '{}' then
 			v_moves := v_moves || array(select m::api.move from api.step_settle_start(v_started) m);
 		end if;
-		if v_final is not null then
+		if v_final <> '{}' then
 			v_moves := v_moves || array(select m::api.move from api.step_settle_end(v_final) m);
-			perform api.allocation_unkeep(v_final);
-			perform api.group_close(v_final);
+			-- Nothing is kept for elements, and a group is over when the heads of its arrays are.
+			v_final := array(select w::api.moved from unnest(v_final) w where w.array_index is null);
+			if v_final <> '{}' then
+				perform api.allocation_unkeep(array(select (w.job_id, w.step_id, 0)::api.attempt_key from unnest(v_final) w));
+				perform api.group_close(v_final);
+			end if;
 		end if;
 		v_moves := v_moves || array(select m::api.move from api.array_correspond(v_written) m);
 	end loop;

@@ -50,13 +50,13 @@ begin
 end $$;
 comment on function api.edge_settle(jsonb) is 'Mark edges [{job_id, step_id, edge, state}] met or failed, count down their steps, answer the steps that can no longer start. Internal.';
 
-create function api.step_settle_start(p_moved jsonb) returns setof api.move
+create function api.step_settle_start(p_moved api.moved[]) returns setof api.move
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	return query
 	-- Placement decides on which nodes peers may go; the first task's start is what "after:start" waits for.
 	select m.*
-	from jsonb_to_recordset(p_moved) as v (job_id bigint, step_id int, event text)
+	from unnest(p_moved) as v
 	cross join lateral (
 		select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'state', 'met')) as edges
 		from step_edge e
@@ -67,38 +67,16 @@ begin
 	cross join lateral api.edge_settle(found.edges) m
 	where found.edges is not null;
 end $$;
-comment on function api.step_settle_start(jsonb) is 'What the start of steps [{job_id, step_id, event}] means for their peers. Internal.';
+comment on function api.step_settle_start(api.moved[]) is 'What the start of steps means for their peers. Internal.';
 
-create function api.step_settle_end(p_final jsonb) returns setof api.move
+-- Jobs count down by the steps of their script, and end with the last.
+create function api.job_settle(p_final api.moved[]) returns bigint[]
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_edges jsonb;
-	v_jobs bigint[];
+	v_over bigint[];
 begin
-	-- Array elements count for their head; the head ends with the worst of them when the last one has.
-	return query
 	with ended as (
-		select s.job_id, s.request_id, count(*) filter (where s.state = 'completed') as ok, count(*) as n
-		from jsonb_to_recordset(p_final) as v (job_id bigint, step_id int)
-		join step s on s.job_id = v.job_id and s.step_id = v.step_id
-		where s.array_index is not null
-		group by s.job_id, s.request_id
-	), counted as (
-		update step_array a
-		set completed = a.completed + e.ok, failed = a.failed + e.n - e.ok
-		from ended e
-		where a.job_id = e.job_id and a.step_id = e.request_id
-		returning a.job_id, a.step_id
-	)
-	select m.* from counted c cross join lateral api.array_finish(c.job_id, c.step_id) m;
-
-	-- Jobs count down by the steps of their script, and end with the last.
-	with ended as (
-		select s.job_id, count(*) as n
-		from jsonb_to_recordset(p_final) as v (job_id bigint, step_id int)
-		join step s on s.job_id = v.job_id and s.step_id = v.step_id
-		where s.array_index is null
-		group by s.job_id
+		select v.job_id, count(*) as n from unnest(p_final) v group by v.job_id
 	), counted as (
 		update job j
 		set steps_left = j.steps_left - e.n,
@@ -121,7 +99,37 @@ begin
 		where j.job_id = e.job_id
 		returning j.job_id, j.ended_at
 	)
-	select array_agg(c.job_id) into v_jobs from counted c where c.ended_at is not null;
+	select array_agg(c.job_id) into v_over from counted c where c.ended_at is not null;
+	return v_over;
+end $$;
+comment on function api.job_settle(api.moved[]) is 'Count ended steps of scripts off their jobs; answers the jobs that are over with them. Internal.';
+
+create function api.step_settle_end(p_final api.moved[]) returns setof api.move
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_script api.moved[] := array(select v::api.moved from unnest(p_final) v where v.array_index is null);
+	v_edges jsonb;
+	v_jobs bigint[];
+begin
+	-- Array elements count for their head; the head ends with the worst of them when the last one has.
+	return query
+	with ended as (
+		select v.job_id, v.request_id, count(*) filter (where v.to_state = 'completed') as ok, count(*) as n
+		from unnest(p_final) v
+		where v.array_index is not null
+		group by v.job_id, v.request_id
+	), counted as (
+		update step_array a
+		set completed = a.completed + e.ok, failed = a.failed + e.n - e.ok
+		from ended e
+		where a.job_id = e.job_id and a.step_id = e.request_id
+		returning a.job_id, a.step_id, a.completed + a.failed = a.size as over
+	)
+	select m.* from counted c cross join lateral api.array_finish(c.job_id, c.step_id) m where c.over;
+	if v_script = '{}' then
+		return;
+	end if;
+	v_jobs := api.job_settle(v_script);
 
 	-- Edges on a step, or on a whole job, that has ended.
 	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'state', case
@@ -134,9 +142,8 @@ begin
 	into v_edges
 	from (
 		select s.job_id, s.step_id, s.state, s.started_at is not null as started, s.attempt > 0 or s.started_at is not null as placed
-		from jsonb_to_recordset(p_final) as v (job_id bigint, step_id int)
+		from unnest(v_script) v
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id
-		where s.array_index is null
 		union all
 		select j.job_id, -1, j.state, exists (select from step s where s.job_id = j.job_id and s.started_at is not null), true from job j where j.job_id = any (v_jobs)
 	) p
@@ -151,10 +158,10 @@ begin
 	return query
 	select o.job_id, o.step_id, 'dependency_fail', null::timestamptz, 'dependency', null::int, null::int,
 		'was to start with ' || api.step_label(s.job_id, s.step_id) || ', which never started'
-	from jsonb_to_recordset(p_final) as v (job_id bigint, step_id int)
-	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.attempt = 0 and s.array_index is null and s.started_at is null
+	from unnest(v_script) v
+	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.attempt = 0 and s.started_at is null
 	join step_request r on r.job_id = s.job_id and r.step_id = s.step_id and r.with_set is not null
 	join step_request q on q.job_id = r.job_id and q.with_set = r.with_set and q.step_id <> r.step_id
 	join step o on o.job_id = q.job_id and o.step_id = q.step_id and o.state = 'pending' and o.attempt = 0;
 end $$;
-comment on function api.step_settle_end(jsonb) is 'What the end of steps [{job_id, step_id}] means: for their arrays, their jobs, and the steps that wait for them. Internal.';
+comment on function api.step_settle_end(api.moved[]) is 'What the end of steps means: for their arrays, their jobs, and the steps that wait for them. Internal.';

@@ -1,9 +1,7 @@
 -- The one function that changes the state of steps. A move whose event the step's state does not allow does nothing: the
 -- caller sees from the answer what really moved. The jobs are locked by the caller (api.job_lock).
-create function api.step_write(p_actor text, p_moves api.move[])
-returns table (job_id bigint, step_id int, request_id int, array_index int, attempt int, from_state text, event text, to_state text, final boolean)
+create function api.step_write(p_actor text, p_moves api.move[]) returns setof api.moved
 language plpgsql set search_path = rota, pg_temp as $$
-#variable_conflict use_column
 begin
 	return query
 	with asked as (
@@ -12,7 +10,10 @@ begin
 		order by m.job_id, m.step_id, m.nr
 	), moved as (
 		select s.job_id, s.step_id, s.request_id, s.array_index, s.attempt, s.state as from_state, a.event, t.to_state,
-			st.stage = 'final' as final, coalesce(a.at, now()) as at, a.cause, a.exit_code, a.signal, a.message
+			st.stage = 'final' as final, coalesce(a.at, now()) as at, a.cause, a.exit_code, a.signal, a.message,
+			-- What is reported started and ended in one go never was in state running; its attempt knows when it started.
+			case when st.stage = 'final' then coalesce(s.started_at,
+				(select t.started_at from attempt t where t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt)) end as began_at
 		from asked a
 		join step s on s.job_id = a.job_id and s.step_id = a.step_id
 		join step_transition t on t.from_state = s.state and t.event = a.event
@@ -23,7 +24,7 @@ begin
 			attempt = s.attempt + (m.event = 'start')::int,
 			ordered_at = case when m.event = 'start' then m.at else s.ordered_at end,
 			started_at = case when m.event in ('start', 'requeue', 'prolog_fail') then null
-				when m.event in ('run', 'expand') then coalesce(s.started_at, m.at) else s.started_at end,
+				when m.event in ('run', 'expand') then coalesce(s.started_at, m.at) else coalesce(s.started_at, m.began_at) end,
 			ended_at = case when m.final then m.at end,
 			exit_code = case when m.event = 'start' then null else coalesce(m.exit_code, s.exit_code) end,
 			signal = case when m.event = 'start' then null else coalesce(m.signal, s.signal) end,

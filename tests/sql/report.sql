@@ -26,7 +26,7 @@ select t.right('twice');
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 select is(t.report(variadic t.all(:'j' || '.a')), 8, 'all at once');
-select is(t.digest(:j), '{submit,start,run,complete}|a:completed|completed|1|2|{"ended,t,t,3,2500"}|completed,0,exit,77', 'comes to the same, without the stages it did not stop at');
+select is(t.digest(:j), '{submit,start,complete}|a:completed|completed|1|2|{"ended,t,t,3,2500"}|completed,0,exit,77', 'comes to the same, without the states it was never seen in');
 -- A thousand cuts: any prefix, then all of it.
 create function t.cut(p_at int) returns text language plpgsql as $$
 declare
