@@ -12,7 +12,7 @@ def draw(folder, name, xlabel, ylabel, series, log=""):
     """Series: {name: [(x, y), ...]}; log: axes of powers of ten, as 'x' or 'xy'. The path of the picture."""
     path = os.path.join(folder, re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") + ".svg")
     lines = ["set terminal svg size 720,440 font 'sans,12' background '#ffffff' noenhanced", f"set output {quoted(path)}", f"set title {quoted(name)}",
-             f"set xlabel {quoted(xlabel)}", f"set ylabel {quoted(ylabel)}", "set grid", "set key outside below", "set offsets graph 0.02, graph 0.02, 0, 0"]
+             f"set xlabel {quoted(xlabel)}", f"set ylabel {quoted(ylabel)}", "set grid", "set key outside below", "set bmargin 5", "set offsets 0, 0, graph 0.05, 0"]
     lines += [f"set logscale {log}"] if log else []
     lines += [] if "y" in log else ["set yrange [0:*]"]
     for i, points in enumerate(series.values()):

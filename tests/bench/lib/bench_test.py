@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""What the toy run cannot show: how figures are judged, and what is read out of a server's log."""
+import json
+import os
+import struct
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.dont_write_bytecode = True
+
+from lib.figure import Figure, table, text  # noqa: E402
+from lib.record import BEGIN, END, Record  # noqa: E402
+
+
+def figure(value, **held):
+    given = {"bar": None, "at_least": None, "at_most": None, "of_limit": None, "limit": None, "limit_name": None, **held}
+    return Figure("array", "hostname", value, "steps/s", **given)
+
+
+class FigureTest(unittest.TestCase):
+    def test_judged(self):
+        self.assertIsNone(figure(600).met)
+        self.assertTrue(figure(600, at_least=600).met)
+        self.assertFalse(figure(599, at_least=600).met)
+        self.assertTrue(figure(4, at_most=4).met)
+        self.assertFalse(figure(4.1, at_most=4).met)
+
+    def test_ratio(self):
+        """Both bars have to be met where there are two; a limit of nothing is no limit."""
+        self.assertEqual(figure(600, limit=1200, of_limit=0.5).ratio, 0.5)
+        self.assertTrue(figure(600, limit=1200, of_limit=0.5).met)
+        self.assertFalse(figure(599, limit=1200, of_limit=0.5).met)
+        self.assertFalse(figure(3999, at_least=4000, limit=5000, of_limit=0.7).met)
+        self.assertFalse(figure(4000, at_least=4000, limit=6000, of_limit=0.7).met)
+        self.assertFalse(figure(600, limit=0, of_limit=0.5).met)
+
+    def test_table(self):
+        rows = [figure(600, at_least=600), figure(1, at_least=600)]
+        self.assertEqual([line.split()[-1] for line in table(rows, True)[2:]], ["met", "missed"])
+        self.assertFalse(any("met" in line for line in table(rows, False)))
+        self.assertEqual([text(value) for value in (0, 12345.6, 12.34, 1.234, 0.0123, 0.00012, None)], ["0", "12,346", "12.3", "1.23", "0.012", "0.0001", ""])
+
+
+def entry(session, message, **more):
+    return {"user": "rota_node", "session_id": session, "message": message, "error_severity": "LOG", **more}
+
+
+def recorded(*entries):
+    """The calls that stand in such a log, as replay.c reads them: numbers, and texts where they stand."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/log", "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(one) + "\n" for one in entries)
+        record = Record(f"{folder}/log", "job_submit", "node_report")
+        record.read()
+        record.write(f"{folder}/calls")
+        with open(f"{folder}/calls", "rb") as file:
+            return record, file.read()
+
+
+class RecordTest(unittest.TestCase):
+    def test_order(self):
+        """b's call begins before a's first has ended and after nothing; a's second when b's has ended, in whatever way."""
+        record, _ = recorded(entry("a", "duration: 1 ms"), entry("a", "execute x: select * from api.x()"),
+                             entry("b", "duration: 1 ms"), entry("b", "execute x: select * from api.x()"), entry("a", "duration: 1 ms"),
+                             entry("b", "no", error_severity="ERROR"), entry("a", "execute x: select * from api.x()"), entry("a", "duration: 1 ms"))
+        self.assertEqual([(number, ended) for number, _, ended, _ in record.calls], [(0, {0: 0}), (1, {0: 0, 1: 0}), (0, {0: 1, 1: 1})])
+
+    def test_others(self):
+        """People's sessions, and what is no call, are left out."""
+        record, _ = recorded({**entry("a", "execute x: select 1"), "user": "postgres"}, entry("b", "connection authorized"), {"message": "checkpoint"})
+        self.assertEqual(record.calls, [])
+
+    def test_parameters(self):
+        detail = "parameters: $1 = '5', $2 = NULL, $3 = '{\"a\": \"it''s, $4 = ''7''\"}', $5 = ''"
+        _, data = recorded(entry("a", "execute node_report: select * from api.node_report($1)", detail=detail))
+        at = data.rindex(struct.pack("<I", 4) + struct.pack("<I", 1) + b"5\0")
+        texts = (b"5", None, b"{\"a\": \"it's, $4 = '7'\"}", b"")
+        self.assertEqual(data[at:], struct.pack("<I", 4) + b"".join(
+            struct.pack("<I", 0xFFFFFFFF) if one is None else struct.pack("<I", len(one)) + one + b"\0" * (4 - len(one) % 4) for one in texts))
+
+    def test_marks(self):
+        _, data = recorded(entry("a", "execute job_submit: select * from api.job_submit()"), entry("a", "duration: 1 ms"),
+                           entry("a", "execute node_report: select * from api.node_report()"), entry("a", "duration: 1 ms"))
+        # Each call: session, statement, marks, what had ended before, parameters.
+        self.assertEqual(struct.unpack("<10I", data[-40:]), (0, 0, BEGIN, 0, 0, 0, 1, END, 1, 0))
+
+
+if __name__ == "__main__":
+    unittest.main()
