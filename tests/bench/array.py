@@ -32,7 +32,6 @@ def run(bench):
     with bench.instance() as instance:
         path = load.script(instance)
         turns(bench, instance, "hostname", path, [path])
-    with bench.instance() as instance:
         site_prolog, prolog, epilog, site_epilog = (instance.file(f"{name}.sh", HOOK) for name in ("site_prolog", "prolog", "epilog", "site_epilog"))
         instance.rota("down")
         instance.conf = {"node.site_prolog": site_prolog, "node.site_epilog": site_epilog}
