@@ -61,11 +61,19 @@ def recorded(*entries):
 
 class RecordTest(unittest.TestCase):
     def test_order(self):
-        """b's call begins before a's first has ended and after nothing; a's second when b's has ended, in whatever way."""
-        record, _ = recorded(entry("a", "duration: 1 ms"), entry("a", "execute x: select * from api.x()"),
-                             entry("b", "duration: 1 ms"), entry("b", "execute x: select * from api.x()"), entry("a", "duration: 1 ms"),
-                             entry("b", "no", error_severity="ERROR"), entry("a", "execute x: select * from api.x()"), entry("a", "duration: 1 ms"))
-        self.assertEqual([(number, ended) for number, _, ended, _ in record.calls], [(0, {0: 0}), (1, {0: 0, 1: 0}), (0, {0: 1, 1: 1})])
+        """What had ended when a call began, in whatever way, counts up to the last call that others wait for."""
+        def begin(session, name, user):
+            return {**entry(session, f"execute {name}: select * from api.{name}()"), "user": user}
+
+        def end(session, user, how="LOG"):
+            return {**entry(session, "duration: 1 ms" if how == "LOG" else "no"), "user": user, "error_severity": how}
+
+        lead, node = "rota_jobmgr", "rota_node"
+        record, _ = recorded(end("a", lead), begin("a", "schedule_commit", lead), begin("b", "node_orders", node), end("a", lead), end("b", node),
+                             begin("b", "node_report", node), begin("a", "schedule_nodes", lead), end("a", lead), end("b", node, "ERROR"),
+                             begin("c", "node_report", node), begin("a", "schedule_commit", lead))
+        self.assertEqual([(number, ended) for number, _, ended, _ in record.calls],
+                         [(0, {0: 0}), (1, {0: 0}), (1, {0: 1}), (0, {0: 1, 1: 0}), (2, {0: 1}), (0, {0: 1, 1: 2, 2: 0})])
 
     def test_others(self):
         """People's sessions, and what is no call, are left out."""
@@ -84,7 +92,7 @@ class RecordTest(unittest.TestCase):
         _, data = recorded(entry("a", "execute job_submit: select * from api.job_submit()"), entry("a", "duration: 1 ms"),
                            entry("a", "execute node_report: select * from api.node_report()"), entry("a", "duration: 1 ms"))
         # Each call: session, statement, marks, what had ended before, parameters.
-        self.assertEqual(struct.unpack("<10I", data[-40:]), (0, 0, BEGIN, 0, 0, 0, 1, END, 1, 0))
+        self.assertEqual(struct.unpack("<10I", data[-40:]), (0, 0, BEGIN, 0, 0, 0, 1, END, 0, 0))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,16 @@
 """The calls of functions in `api` that an instance's daemons make: recorded from PostgreSQL's log, for replay.c.
 
 The server writes a line when a call begins, with its parameters, and another when it has ended; all lines go through one process, so
-a call whose end stands before another's beginning had really ended by then. Only such orders are kept.
+a call whose end stands before another's beginning had really ended by then. Of that order only what one call may owe to another is
+kept, so that the replay is not slower than it must be: nobody waits for a call that writes nothing, and process managers do not wait
+for each other.
 """
 import json
 import re
 import struct
 
 BEGIN, END = 1, 2  # marks: the clock starts when the first of these is sent, and stops when the last of those is answered
+WAITED_FOR = ("job_submit", "node_register", "schedule_commit", "node_report")
 ROLES = ("rota_jobmgr", "rota_node", "rota_nodemgr")
 SETTINGS = """
 logging_collector = on
@@ -20,12 +23,18 @@ log_statement = 'all'
 log_duration = on
 """
 EXECUTE = re.compile(r"execute [^:]*: (.*)", re.S)
+FUNCTION = re.compile(r"api\.(\w+)")
 PARAMETER = re.compile(r"\$\d+ = (?:(NULL)|'((?:[^']+|'')*)')")
 
 
 def settings(folder):
     """For postgresql.conf: the log goes to FOLDER/calls.json."""
     return SETTINGS.format(folder=folder)
+
+
+def function(statement):
+    name = FUNCTION.search(statement)
+    return name and name.group(1)
 
 
 def packed(text):
@@ -37,7 +46,8 @@ def packed(text):
 
 class Session:
     def __init__(self, number, user):
-        self.number, self.user, self.calls, self.ended, self.open = number, user, 0, 0, False
+        self.number, self.user, self.calls, self.open = number, user, 0, ""
+        self.ended = 0  # up to the last call that others wait for
 
 
 class Record:
@@ -59,12 +69,12 @@ class Record:
         begins = EXECUTE.match(entry["message"])
         if begins:
             session.calls += 1
-            session.open = True
-            ended = {other.number: other.ended for other in self.sessions.values()}
-            self.calls.append((session.number, begins.group(1), ended, entry.get("detail", "")))
+            session.open = begins.group(1)
+            ended = {other.number: other.ended for other in self.sessions.values() if not other.user == session.user == "rota_node"}
+            self.calls.append((session.number, session.open, ended, entry.get("detail", "")))
         elif session.open and (entry["message"].startswith("duration:") or entry["error_severity"] == "ERROR"):
-            session.ended += 1
-            session.open = False
+            session.ended = session.calls if function(session.open) in WAITED_FOR else session.ended
+            session.open = ""
 
     def write(self, path):
         for _, statement, _, _ in self.calls:
@@ -77,7 +87,6 @@ class Record:
                 file.write(packed(session.user) + struct.pack("<I", session.calls))
             for number, statement, ended, detail in self.calls:
                 values = [None if null else value.replace("''", "'") for null, value in PARAMETER.findall(detail)]
-                name = re.search(r"api\.(\w+)", statement)
-                file.write(struct.pack("<III", number, self.statements[statement], self.marks.get(name and name.group(1), 0)))
+                file.write(struct.pack("<III", number, self.statements[statement], self.marks.get(function(statement), 0)))
                 file.write(struct.pack(f"<{len(sessions)}I", *(ended.get(session.number, 0) for session in sessions)))
                 file.write(struct.pack("<I", len(values)) + b"".join(map(packed, values)))
