@@ -95,40 +95,49 @@ static void refusal(const json_t *answer, int status, struct err *e)
 	snprintf(e->code, sizeof(e->code), "%s", code ? code : "");
 }
 
-/* A text without the control characters by which it could work the terminal. */
-static void text_tame(json_t *text)
+/* How many bytes at `c` are a control character by which a text could work the terminal: 0 for none. */
+static int control(const unsigned char *c)
 {
-	char *tame = xstrdup(json_string_value(text));
-	bool wild = false;
+	if (*c < 0x20 || *c == 0x7F)
+		return 1;
+	return c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0 ? 2 : 0; /* U+0080 to U+009F */
+}
 
-	for (unsigned char *c = (unsigned char *)tame; *c; c++) {
-		bool second = c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0; /* of U+0080 to U+009F */
+/* A text without control characters, but those of `kept`. */
+static void text_tame(json_t *value, const char *kept)
+{
+	const char *text = json_string_value(value);
+	char *tame = NULL;
 
-		if (*c >= 0x20 && *c != 0x7F && !second)
+	for (const char *c = text; *c; c++) {
+		int bytes = control((const unsigned char *)c);
+
+		if (!bytes || strchr(kept, *c))
 			continue;
-		wild = true;
-		*c = '?';
-		if (second)
-			*++c = '?';
+		if (!tame)
+			tame = xstrdup(text);
+		memset(tame + (c - text), '?', (size_t)bytes);
+		c += bytes - 1;
 	}
-	if (wild)
-		json_string_set(text, tame);
+	if (tame)
+		json_string_set(value, tame);
 	free(tame);
 }
 
-/* What users wrote is shown to others: all texts of an answer are made fit for a terminal. */
-static void answer_tame(json_t *value)
+/* What users wrote is shown to others: all texts of an answer are made fit for a terminal. Members called "lines" are lines of
+ * fields. */
+static void answer_tame(json_t *value, const char *kept)
 {
 	const char *key;
 	json_t *member;
 	size_t i;
 
 	if (json_is_string(value))
-		text_tame(value);
+		text_tame(value, kept);
 	json_array_foreach (value, i, member)
-		answer_tame(member);
+		answer_tame(member, "");
 	json_object_foreach (value, key, member)
-		answer_tame(member);
+		answer_tame(member, strcmp(key, "lines") ? "" : "\t\n");
 }
 
 /* Send and parse; *answer is the JSON of an answer or a refusal, `status` its HTTP status. */
@@ -148,7 +157,7 @@ static bool call(const struct conf *conf, const char *verb, json_t *request, jso
 	gate.status = ok ? EXIT_REFUSED : EXIT_NO_GATE;
 	*answer = ok ? json_loads(gate.text, JSON_DECODE_ANY, &wrong) : NULL;
 	if (strcmp(verb, "script") != 0)
-		answer_tame(*answer);
+		answer_tame(*answer, "");
 	if (ok && !*answer && *status < 300)
 		ok = err_set(e, "the gate's answer is not JSON: %s", wrong.text);
 	free(body);

@@ -1,5 +1,6 @@
 /* queue.c - `rota queue`: the jobs that wait and run, one line each. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bin/rota/call.h"
@@ -7,6 +8,7 @@
 #include "bin/rota/table.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
+#include "lib/err.h"
 
 enum { QUEUE_ALL = 256, QUEUE_ME, QUEUE_START, QUEUE_LIMIT };
 
@@ -66,16 +68,6 @@ static void line_read(struct verb_scan *scan, struct queue_line *line)
 		json_object_set_new(request, "jobs", words_operands(scan));
 }
 
-/* "3/7": steps that are done, of all. */
-static struct word steps(const json_t *job)
-{
-	struct word w;
-
-	snprintf(w.s, sizeof(w.s), "%lld/%lld", (long long)json_integer_value(json_object_get(job, "steps_done")),
-		 (long long)json_integer_value(json_object_get(job, "steps_total")));
-	return w;
-}
-
 /* Where it runs, or why it does not. */
 static const char *place(const json_t *job)
 {
@@ -84,23 +76,18 @@ static const char *place(const json_t *job)
 	return nodes[0] ? nodes : format_text(job, "reason");
 }
 
-static void print(const json_t *jobs, const struct queue_line *line)
+static void print_start(const json_t *jobs, bool wide)
 {
-	static const struct table_column COLUMNS[] = {
-		{"JOB", true, 0},   {"NAME", false, 8}, {"USER", false, 6}, {"PARTITION", false, 6},	 {"STATE", false, 0},
-		{"STEPS", true, 0}, {"TIME", true, 0},	{"LIMIT", true, 4}, {"NODES/REASON", false, 12},
-	};
 	static const struct table_column START[] = {
 		{"JOB", true, 0},	 {"NAME", false, 8},	 {"USER", false, 6},
 		{"PARTITION", false, 6}, {"STATE", false, 0},	 {"PRIO", true, 0},
 		{"SUBMITTED", false, 0}, {"EXPECTED", false, 0}, {"NODES/REASON", false, 12},
 	};
-	struct table *table = table_new(line->start ? START : COLUMNS, 9);
+	struct table *table = table_new(START, 9);
 	const json_t *job;
 	size_t i;
 
 	json_array_foreach (jobs, i, job) {
-		const json_t *elapsed = json_object_get(job, "elapsed_s"), *limit = json_object_get(job, "time_limit_s");
 		const char *state = format_text(job, "state");
 
 		table_cell(table, format_count(json_object_get(job, "job_id")).s);
@@ -108,19 +95,60 @@ static void print(const json_t *jobs, const struct queue_line *line)
 		table_cell(table, format_text(job, "user"));
 		table_cell(table, format_text(job, "partition"));
 		table_cell_coloured(table, state, format_state_colour(state));
-		if (line->start) {
-			table_cell(table, format_count(json_object_get(job, "priority")).s);
-			table_cell(table, format_when(json_object_get(job, "submit_at")).s);
-			table_cell(table, format_when(json_object_get(job, "expected_at")).s);
-		} else {
-			table_cell(table, steps(job).s);
-			table_cell(table, format_duration(json_is_number(elapsed) ? json_number_value(elapsed) : -1).s);
-			table_cell(table, json_number_value(limit) > 0 ? format_duration(json_number_value(limit)).s : "-");
-		}
+		table_cell(table, format_count(json_object_get(job, "priority")).s);
+		table_cell(table, format_when(json_object_get(job, "submit_at")).s);
+		table_cell(table, format_when(json_object_get(job, "expected_at")).s);
 		table_cell(table, place(job));
 	}
-	table_print(table, stdout, line->wide);
+	table_print(table, stdout, wide);
 	table_free(table);
+}
+
+/* The columns of a line of the queue, as the gate answers them. */
+enum { JOB, NAME, USER, PARTITION, STATE, STEPS, ELAPSED, LIMIT, PLACE, COLUMNS };
+
+/* One line, cut at its tabs. */
+static void line_add(struct table *table, char *line)
+{
+	char *fields[COLUMNS];
+	double limit;
+
+	for (int f = 0; f < COLUMNS; f++) {
+		fields[f] = line ? strsep(&line, "\t") : "";
+		if (f == STATE)
+			table_cell_coloured(table, fields[f], format_state_colour(fields[f]));
+		else if (f == ELAPSED)
+			table_cell(table, fields[f][0] ? format_duration(atof(fields[f])).s : "-");
+		else if (f == LIMIT)
+			table_cell(table, (limit = atof(fields[f])) > 0 ? format_duration(limit).s : "-");
+		else
+			table_cell(table, fields[f]);
+	}
+}
+
+/* The lines come newest first, and are shown oldest first. */
+static void print(const char *lines, bool wide)
+{
+	static const struct table_column columns[COLUMNS] = {
+		[JOB] = {"JOB", true, 0},	[NAME] = {"NAME", false, 8},	  [USER] = {"USER", false, 6},
+		[PARTITION] = {"PARTITION", false, 6}, [STATE] = {"STATE", false, 0}, [STEPS] = {"STEPS", true, 0},
+		[ELAPSED] = {"TIME", true, 0},	[LIMIT] = {"LIMIT", true, 4},	  [PLACE] = {"NODES/REASON", false, 12},
+	};
+	struct table *table = table_new(columns, COLUMNS);
+	char *text = xstrdup(lines);
+
+	for (char *line = text + strlen(text); line > text;) {
+		do
+			line--;
+		while (line > text && line[-1] != '\n');
+		line_add(table, line);
+		*line = '\0';
+		if (line > text)
+			*--line = '\0';
+	}
+	table_print(table, stdout, wide);
+	table_free(table);
+	free(text);
 }
 
 int verb_queue(int argc, char **argv)
@@ -130,13 +158,17 @@ int verb_queue(int argc, char **argv)
 	json_t *answer;
 
 	line_read(&scan, &line);
+	if (!line.json && !line.start)
+		json_object_set_new(line.request, "lines", json_true());
 	answer = call_gate("queue", line.request);
 	if (!answer)
 		return call_status();
 	if (line.json)
 		call_print_json();
+	else if (line.start)
+		print_start(json_object_get(answer, "jobs"), line.wide);
 	else
-		print(json_object_get(answer, "jobs"), &line);
+		print(json_string_value(json_object_get(answer, "lines")), line.wide);
 	json_decref(answer);
 	return EXIT_OK;
 }

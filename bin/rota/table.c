@@ -13,7 +13,8 @@
 #include "lib/err.h"
 
 struct cell {
-	char *text;
+	size_t text; /* where it begins in the table's texts */
+	int width;   /* screen columns */
 	const char *colour;
 };
 
@@ -22,6 +23,8 @@ struct table {
 	int columns_count;
 	struct cell *cells;
 	size_t count, room;
+	char *texts; /* of all cells, one behind the other: lists have thousands of rows */
+	size_t texts_size, texts_room;
 };
 
 struct table *table_new(const struct table_column *columns, int count)
@@ -37,16 +40,21 @@ void table_free(struct table *t)
 {
 	if (!t)
 		return;
-	for (size_t i = 0; i < t->count; i++)
-		free(t->cells[i].text);
+	free(t->texts);
 	free(t->cells);
 	free(t);
 }
 
 void table_cell_coloured(struct table *t, const char *text, const char *colour)
 {
-	char *copy = xstrdup(text);
+	size_t size = strlen(text) + 1;
+	char *copy;
 
+	if (t->texts_size + size > t->texts_room) {
+		t->texts_room = (t->texts_size + size) * 2;
+		t->texts = xrealloc(t->texts, t->texts_room);
+	}
+	copy = memcpy(t->texts + t->texts_size, text, size);
 	for (char *c = copy; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7F)
 			*c = '?';
@@ -54,7 +62,8 @@ void table_cell_coloured(struct table *t, const char *text, const char *colour)
 		t->room = t->room ? t->room * 2 : 64;
 		t->cells = xrealloc(t->cells, t->room * sizeof(*t->cells));
 	}
-	t->cells[t->count++] = (struct cell){copy, colour};
+	t->cells[t->count++] = (struct cell){t->texts_size, table_text_width(copy), colour};
+	t->texts_size += size;
 }
 
 void table_cell(struct table *t, const char *text)
@@ -83,8 +92,13 @@ static size_t step(const char *text, int *width)
 {
 	mbstate_t state = {0};
 	wchar_t wide;
-	size_t bytes = mbrtowc(&wide, text, strlen(text), &state);
+	size_t bytes;
 
+	if (!(*text & 0x80)) {
+		*width = 1;
+		return 1;
+	}
+	bytes = mbrtowc(&wide, text, strlen(text), &state);
 	if (bytes == 0 || bytes > (size_t)-3) {
 		*width = 1;
 		return 1;
@@ -136,12 +150,12 @@ static void measure(const struct table *t, int *widths)
 
 		widths[c] = table_text_width(t->columns[c].title);
 		for (size_t r = 0; r < rows_of(t); r++) {
-			const char *text = cell_at(t, r, c)->text;
-			int width = table_text_width(text);
+			const struct cell *cell = cell_at(t, r, c);
+			const char *text = t->texts + cell->text;
 
 			empty = empty && (!text[0] || !strcmp(text, "-"));
-			if (width > widths[c])
-				widths[c] = width;
+			if (cell->width > widths[c])
+				widths[c] = cell->width;
 		}
 		if (empty && rows_of(t))
 			widths[c] = 0;
@@ -177,16 +191,28 @@ static void narrow(const struct table *t, int *widths)
 	}
 }
 
-/* One cell, with the spaces that part it from the one before; those that fill it up wait in *gap until something follows. */
-static void cell_print(FILE *out, const char *text, const char *colour, int width, bool right, int *gap)
+static void spaces_print(FILE *out, int count)
 {
-	bool cut = table_text_width(text) > width;
-	size_t bytes = table_text_fit(text, cut ? width - 1 : width);
-	int fill = cut ? 0 : width - table_text_width(text);
+	while (count-- > 0)
+		putc_unlocked(' ', out);
+}
 
-	if (text[0])
-		fprintf(out, "%*s%s%s%s%.*s%s%s", *gap + (right ? fill : 0), "", colour[0] ? "\033[" : "", colour,
-			colour[0] ? "m" : "", (int)bytes, text, cut ? "~" : "", colour[0] ? "\033[0m" : "");
+/* One cell, with the spaces that part it from the one before; those that fill it up wait in *gap until something follows. */
+static void cell_print(FILE *out, const char *text, int text_width, const char *colour, int width, bool right, int *gap)
+{
+	bool cut = text_width > width;
+	int fill = cut ? 0 : width - text_width;
+
+	if (text[0]) {
+		spaces_print(out, *gap + (right ? fill : 0));
+		if (colour[0])
+			fprintf(out, "\033[%sm", colour);
+		fwrite(text, 1, cut ? table_text_fit(text, width - 1) : strlen(text), out);
+		if (cut)
+			putc_unlocked('~', out);
+		if (colour[0])
+			fputs("\033[0m", out);
+	}
 	*gap = (text[0] ? 0 : *gap + (right ? fill : 0)) + (right ? 0 : fill) + 2;
 }
 
@@ -200,7 +226,8 @@ void table_print(const struct table *t, FILE *out, bool wide)
 		narrow(t, widths);
 	for (int c = 0; c < t->columns_count; c++)
 		if (widths[c])
-			cell_print(out, t->columns[c].title, colours ? "1" : "", widths[c], t->columns[c].right, &gap);
+			cell_print(out, t->columns[c].title, table_text_width(t->columns[c].title), colours ? "1" : "", widths[c],
+				   t->columns[c].right, &gap);
 	for (size_t r = 0; r < rows_of(t); r++) {
 		fputc('\n', out);
 		gap = 0;
@@ -208,7 +235,8 @@ void table_print(const struct table *t, FILE *out, bool wide)
 			const struct cell *cell = cell_at(t, r, c);
 
 			if (widths[c])
-				cell_print(out, cell->text, colours ? cell->colour : "", widths[c], t->columns[c].right, &gap);
+				cell_print(out, t->texts + cell->text, cell->width, colours ? cell->colour : "", widths[c],
+					   t->columns[c].right, &gap);
 		}
 	}
 	fputc('\n', out);

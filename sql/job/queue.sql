@@ -1,13 +1,22 @@
-create function api.queue_pick(p_uid int, p_caller text, p_all_seen boolean, p_user text, p_states text[], p_ended boolean, p_limit int) returns bigint[]
+create function api.queue_pick(p_uid int, p_caller text, p_all_seen boolean, p_user text, p_states text[], p_ended boolean, p_limit int, p_plain boolean) returns bigint[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_live bigint[];
 	v_ended bigint[];
 begin
 	-- Live jobs have an index of their own; history is read only when asked for, newest first, of one user by an index of its own.
-	select array_agg(j.job_id) into v_live
-	from job j
-	where j.ended_at is null and (p_user is null or j.user_name = p_user) and (p_all_seen or j.uid = p_uid);
+	if p_plain then
+		v_live := array(
+			select j.job_id from job j
+			where j.ended_at is null and j.steps_total > 1 and (p_user is null or j.user_name = p_user) and (p_all_seen or j.uid = p_uid)
+			union all
+			select j.job_id from step s join job j on j.job_id = s.job_id and j.ended_at is null and j.steps_total = 1
+			where s.ended_at is null and s.state <> 'pending' and s.array_index is null and (p_user is null or j.user_name = p_user) and (p_all_seen or j.uid = p_uid));
+	else
+		v_live := array(
+			select j.job_id from job j
+			where j.ended_at is null and (p_user is null or j.user_name = p_user) and (p_all_seen or j.uid = p_uid));
+	end if;
 	if not p_ended then
 		return v_live;
 	elsif p_user is null and p_all_seen then
@@ -21,24 +30,64 @@ begin
 	end if;
 	return v_live || v_ended;
 end $$;
-comment on function api.queue_pick(int, text, boolean, text, text[], boolean, int) is
-	'Jobs for the queue: live ones, and (p_ended) those that ended in one of p_states, p_limit at most. Internal.';
+comment on function api.queue_pick(int, text, boolean, text, text[], boolean, int, boolean) is
+	'Jobs for the queue: live ones (p_plain: without those that are one waiting step), and (p_ended) those that ended in one of p_states, p_limit at most. Internal.';
 
-create function api.job_queue(p_uid int, p_user text, p_request jsonb) returns jsonb
+create function api.queue_lines(p_jobs bigint[], p_plain boolean, p_uid int, p_all_seen boolean, p_user text, p_states text[], p_partitions text[], p_limit int) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+	with full_limit as materialized (
+		select * from api.full_limits()
+	), line as (
+		-- What makes a queue long is jobs of one step that waits, of which there is nothing to add up.
+		select j.job_id, s.state, array[s.partition] as partitions, concat_ws(E'\t', j.job_id, translate(j.name, E'\t\n', '  '), j.user_name, s.partition,
+			s.state, '0/1', '', s.time_limit_s,
+			case when s.waits = 'scheduler' and exists (select from full_limit f where f.user_name = j.user_name
+				and f.name = case f.kind when 'qos' then j.qos else j.account end) then 'limit' else s.waits end) as line
+		from job j
+		join api.step_facts s on s.job_id = j.job_id and s.state = 'pending'
+		where p_plain and j.ended_at is null and j.steps_total = 1 and (p_user is null or j.user_name = p_user) and (p_all_seen or j.uid = p_uid)
+		union all
+		select r.job_id, r.state, r.partitions, concat_ws(E'\t', r.job_id, translate(r.name, E'\t\n', '  '), r.user_name, array_to_string(r.partitions, ','),
+			r.state, r.steps_done || '/' || r.steps_total, coalesce(r.elapsed_s::text, ''), r.time_limit_s, coalesce(nullif(r.nodes, ''), r.reason, ''))
+		from api.job_rows(p_jobs) r
+	)
+	select string_agg(x.line, E'\n')
+	from (
+		select l.job_id, l.line
+		from line l
+		where (p_states is null or l.state = any (p_states)) and (p_partitions is null or l.partitions && p_partitions)
+		order by l.job_id desc
+		limit p_limit
+	) x);
+end $$;
+comment on function api.queue_lines(bigint[], boolean, int, boolean, text, text[], text[], int) is
+	'The queue as text, a line a job, the newest first: p_jobs, and with p_plain those that are one waiting step; null: no job. Internal.';
+
+create function api.job_queue(p_uid int, p_user text, p_request jsonb) returns json
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
 	v_states text[] := api.request_states(p_request);
 	v_partitions text[] := api.request_list(p_request, 'partition');
 	v_limit int := api.request_int(p_request, 'limit');
+	v_of text := api.request_text(p_request, 'user');
 	v_all boolean := api.sees_all(p_uid, p_user);
+	v_lines boolean := api.request_bool(p_request, 'lines');
+	v_plain boolean := v_lines and api.request_list(p_request, 'jobs') is null;
 	v_jobs bigint[];
 	v_answer jsonb;
 begin
+	-- A long list is joined with tables as a whole, where that is cheaper.
+	perform api.plan_for(1000), set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true);
 	if api.request_list(p_request, 'jobs') is not null then
 		v_jobs := array(select distinct t.job_id from api.job_target(p_uid, p_user, p_request, false) t);
 	else
-		v_jobs := api.queue_pick(p_uid, p_user, v_all, api.request_text(p_request, 'user'), coalesce(v_states, array(select s.state from step_state s)),
-			api.request_bool(p_request, 'all') or exists (select from step_state s where s.stage = 'final' and s.state = any (v_states)), coalesce(v_limit, 1000));
+		v_jobs := api.queue_pick(p_uid, p_user, v_all, v_of, coalesce(v_states, array(select s.state from step_state s)),
+			api.request_bool(p_request, 'all') or exists (select from step_state s where s.stage = 'final' and s.state = any (v_states)), coalesce(v_limit, 1000), v_plain);
+	end if;
+	if v_lines then
+		return json_build_object('lines', coalesce(api.queue_lines(v_jobs, v_plain, p_uid, v_all, v_of, v_states, v_partitions, v_limit), ''));
 	end if;
 	select jsonb_agg(x.facts order by x.job_id) into v_answer
 	from (
@@ -48,7 +97,7 @@ begin
 		order by s.job_id desc
 		limit v_limit
 	) x;
-	return jsonb_build_object('jobs', coalesce(v_answer, '[]'));
+	return json_build_object('jobs', coalesce(v_answer, '[]'));
 end $$;
 comment on function api.job_queue(int, text, jsonb) is
-	'Jobs in one line each, the live ones unless all is true or states names a final one. Request {user, states, partition, jobs, all, limit}. Answer {jobs: [...]}.';
+	'Jobs in one line each, the live ones unless all is true or states names a final one. Request {user, states, partition, jobs, all, limit, lines}. Answer {jobs: [...]}; with lines {lines}: a line a job, the newest first, of its number, name, user, partition, state, steps done/all, seconds it ran (empty: none), time limit, nodes or reason, parted by tabs.';

@@ -40,7 +40,7 @@ language sql stable set search_path = rota, pg_temp as $$
 		left join lateral (select max(a.step_id) as step_id from step_array a where a.job_id = p_job and a.step_id < v.step_id) r on true
 	)
 	select coalesce(jsonb_agg(jsonb_build_object(
-		'step_id', s.step_id, 'label', api.step_label(s.job_id, s.step_id), 'name', r.name, 'line', r.line, 'state', x.state,
+		'step_id', s.step_id, 'label', api.step_label(s.job_id, s.step_id), 'name', r.name, 'line', r.line, 'state', w.state,
 		'held', nullif(s.held, ''), 'held_reason', s.held_reason,
 		'reason', case when w.reason = 'scheduler' and exists (select from full_limit) then 'limit' else w.reason end,
 		'attempt', s.attempt, 'retry', r.retry, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at, 'eligible_at', s.eligible_at,
@@ -63,11 +63,9 @@ language sql stable set search_path = rota, pg_temp as $$
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 	left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-	cross join lateral (select case when a.running = 0 and s.state = 'running' then 'pending' else s.state end as state) x
+	join api.step_now w on w.job_id = s.job_id and w.step_id = s.step_id
 	left join partition p on p.partition = r.partition
 	left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
-	cross join lateral (select api.step_reason(x.state, s.attempt, s.held, s.deps_waiting, s.begin_at, p.state, pl.reason, s.end_wanted,
-		s.resume_wanted, s.cause, s.ended_at is null and api.step_lost(s.job_id, s.step_id, s.attempt) is not null) as reason) w
 	left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
 	left join lateral (select sum(al.cpus) as cpus, sum(al.mem_mb) as mem_mb from allocation al
 		where al.job_id = t.job_id and al.step_id = t.step_id and al.attempt = t.attempt) l on true;

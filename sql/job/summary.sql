@@ -1,22 +1,35 @@
 -- A job in one line, for lists: its state, derived from its steps, and the facts that go with it.
-create function api.step_reason(p_state text, p_attempt int, p_held text, p_deps_waiting int, p_begin_at timestamptz, p_partition_state text,
-	p_plan text, p_end_wanted text, p_resume_wanted boolean, p_cause text, p_lost boolean) returns text
-language sql stable set search_path = rota, pg_temp as $$
-	select case
-		when p_state = 'completed' then null
-		when p_state not in ('pending', 'starting', 'prolog', 'running', 'suspended', 'ending') then p_cause
-		when p_lost then 'node_lost'
-		when p_state <> 'pending' and p_end_wanted is not null then p_end_wanted
-		when p_state = 'suspended' and p_resume_wanted then 'resuming'
-		when p_state <> 'pending' then null
-		when p_held <> '' then 'held'
-		when p_deps_waiting > 0 then 'dependency'
-		when p_begin_at > now() then 'begin'
-		when p_partition_state not in ('up', 'drain') then 'partition'
-		else coalesce(p_plan, 'scheduler') end;
-$$;
-comment on function api.step_reason(text, int, text, int, timestamptz, text, text, text, boolean, text, boolean) is
-	'In a word, why a step is not running, or how it ended; null: nothing to say. "scheduler": not looked at yet. Internal.';
+-- Views and not functions: lists of thousands are made of them, and only a view becomes part of their plan.
+create view api.step_facts as
+select s.*, r.partition, r.ntasks::bigint * r.cpus_per_task as cpus, pl.expected_at, coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0) as time_limit_s,
+	case
+		when s.held <> '' then 'held'
+		when s.deps_waiting > 0 then 'dependency'
+		when s.begin_at > now() then 'begin'
+		when p.state not in ('up', 'drain') then 'partition'
+		else coalesce(pl.reason, 'scheduler') end as waits
+from rota.step s
+join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+left join rota.partition p on p.partition = r.partition
+left join rota.plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id;
+comment on view api.step_facts is
+	'Steps, heads of arrays and elements, with what they ask for; waits: in a word, what a pending one waits for; "scheduler": not looked at yet. Internal.';
+
+create view api.step_now as
+select s.job_id, s.step_id, s.array_index, st.state, st.severity, st.stage, s.partition, s.cpus, s.expected_at, s.time_limit_s,
+	case
+		when st.state = 'completed' then null
+		when st.stage = 'final' then s.cause
+		when st.state = 'pending' then s.waits
+		when (select exists (select from rota.node_lease l where l.lost_at is not null)) and api.step_lost(s.job_id, s.step_id, s.attempt) is not null then 'node_lost'
+		when s.end_wanted is not null then s.end_wanted
+		when st.state = 'suspended' and s.resume_wanted then 'resuming' end as reason
+from api.step_facts s
+left join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+-- The head of an array none of whose elements runs waits like them.
+join rota.step_state st on st.state = case when a.running = 0 and s.state = 'running' then 'pending' else s.state end;
+comment on view api.step_now is
+	'Steps, heads of arrays and elements: state as it is shown, and, in a word, why one is not running or how it ended; null: nothing to say. Internal.';
 
 create function api.full_limits() returns table (kind text, name text, user_name text)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -31,67 +44,81 @@ begin
 end $$;
 comment on function api.full_limits() is 'Whose steps are not handed to the scheduler just now: kind ("qos" or "account"), its name, and the user. Internal.';
 
-create function api.job_summary(p_jobs bigint[])
-returns table (job_id bigint, state text, partitions text[], facts jsonb)
-language sql stable set search_path = rota, pg_temp as $$
+create function api.job_rows(p_jobs bigint[])
+returns table (job_id bigint, name text, user_name text, account text, partitions text[], qos text, state text, reason text, submit_at timestamptz,
+	started_at timestamptz, ended_at timestamptz, expected_at timestamptz, time_limit_s bigint, elapsed_s bigint, nodes text, node_count bigint, cpus bigint,
+	priority int, steps_total int, steps_done bigint, steps_running bigint, steps_failed bigint)
+language plpgsql stable set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	if coalesce(cardinality(p_jobs), 0) = 0 then
+		return;
+	end if;
+	return query
 	with full_limit as materialized (
 		-- Asked for only where a step waits unlooked at.
 		select * from api.full_limits()
 	), one as (
-		select x.*, st.severity, st.stage,
-			api.step_reason(x.state, x.attempt, x.held, x.deps_waiting, x.begin_at, x.partition_state, x.plan, x.end_wanted, x.resume_wanted, x.cause,
-				st.stage = 'live' and (select exists (select from node_lease l where l.lost_at is not null)) and api.step_lost(x.job_id, x.step_id, x.attempt) is not null) as reason
-		from (
-			select r.job_id, r.step_id, r.partition, r.ntasks::bigint * r.cpus_per_task as cpus, s.attempt, s.held, s.deps_waiting, s.begin_at,
-				s.end_wanted, s.resume_wanted, s.cause, p.state as partition_state, pl.reason as plan, pl.expected_at,
-				coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0) as time_limit_s,
-				-- The head of an array none of whose elements runs waits like them.
-				case when a.running = 0 and s.state = 'running' then 'pending' else s.state end as state
-			from unnest(p_jobs) as v (job_id)
-			join step_request r on r.job_id = v.job_id
-			join step s on s.job_id = r.job_id and s.step_id = r.step_id
-			left join step_array a on a.job_id = r.job_id and a.step_id = r.step_id
-			left join partition p on p.partition = r.partition
-			left join plan pl on pl.job_id = r.job_id and pl.step_id = r.step_id
-		) x
-		join step_state st on st.state = x.state
+		select j.job_id, j.steps_total, n.step_id, n.partition, n.cpus, n.time_limit_s, n.state, n.severity, n.stage, n.reason, n.expected_at
+		from unnest(p_jobs) as v (job_id)
+		join job j on j.job_id = v.job_id
+		join api.step_now n on n.job_id = j.job_id and n.array_index is null
 	), steps as (
-		select o.job_id, array_agg(distinct o.partition) as partitions, max(o.cpus) as cpus, bool_or(o.time_limit_s = 0) as unlimited, max(o.time_limit_s) as time_limit_s,
-			(array_agg(o.state order by o.severity desc))[1] as state,
-			-- What stands in the way of a step that waits for no other one says most.
-			(array_agg(o.reason order by o.severity desc, o.reason is null, o.reason = 'dependency', o.step_id))[1] as reason,
-			count(*) filter (where o.stage = 'final') as done, count(*) filter (where o.stage = 'live') as running,
-			count(*) filter (where o.stage = 'final' and o.state <> 'completed') as failed,
-			min(o.expected_at) filter (where o.stage = 'waiting') as expected_at
+		-- Most jobs are one step: there is nothing to add up.
+		select o.job_id, array[o.partition] as partitions, o.cpus, o.time_limit_s = 0 as unlimited, o.time_limit_s, o.state, o.reason,
+			(o.stage = 'final')::int::bigint as done, (o.stage = 'live')::int::bigint as running,
+			(o.stage = 'final' and o.state <> 'completed')::int::bigint as failed, case when o.stage = 'waiting' then o.expected_at end as expected_at
 		from one o
+		where o.steps_total = 1
+		union all
+		select o.job_id, array_agg(distinct o.partition), max(o.cpus), bool_or(o.time_limit_s = 0), max(o.time_limit_s),
+			(array_agg(o.state order by o.severity desc))[1],
+			-- What stands in the way of a step that waits for no other one says most.
+			(array_agg(o.reason order by o.severity desc, o.reason is null, o.reason = 'dependency', o.step_id))[1],
+			count(*) filter (where o.stage = 'final'), count(*) filter (where o.stage = 'live'),
+			count(*) filter (where o.stage = 'final' and o.state <> 'completed'),
+			min(o.expected_at) filter (where o.stage = 'waiting')
+		from one o
+		where o.steps_total > 1
 		group by o.job_id
+	), place as (
+		-- Where it runs now; for a job that is over, where it ran.
+		select s.job_id, string_agg(distinct n.name, ',') as nodes, count(distinct n.node_id) as node_count, sum(al.cpus) filter (where t.ended_at is null) as cpus
+		from steps s
+		join job j on j.job_id = s.job_id
+		join attempt t on t.job_id = j.job_id and (t.ended_at is null or j.ended_at is not null)
+		join allocation al on al.job_id = t.job_id and al.step_id = t.step_id and al.attempt = t.attempt
+		join node n on n.node_id = al.node_id
+		where s.running > 0 or j.ended_at is not null
+		group by s.job_id
 	)
-	select j.job_id, coalesce(j.state, s.state), s.partitions, jsonb_build_object(
-		'job_id', j.job_id, 'name', j.name, 'user', j.user_name, 'account', j.account, 'partition', array_to_string(s.partitions, ','), 'qos', j.qos,
-		'state', coalesce(j.state, s.state),
-		'reason', case when j.ended_at is null and s.reason = 'scheduler' and exists (select from full_limit f where f.user_name = j.user_name
+	select j.job_id, j.name, j.user_name, j.account, s.partitions, j.qos, coalesce(j.state, s.state),
+		case when j.ended_at is null and s.reason = 'scheduler' and exists (select from full_limit f where f.user_name = j.user_name
 				and f.name = case f.kind when 'qos' then j.qos else j.account end) then 'limit'
 			when j.ended_at is null then s.reason when j.state <> 'completed' then j.cause end,
-		'submit_at', j.submit_at, 'started_at', j.started_at, 'ended_at', j.ended_at, 'expected_at', case when j.ended_at is null then s.expected_at end,
-		'time_limit_s', case when s.unlimited then 0 else s.time_limit_s end,
+		j.submit_at, j.started_at, j.ended_at, case when j.ended_at is null then s.expected_at end,
+		case when s.unlimited then 0 else s.time_limit_s end,
 		-- Of a job all of whose steps wait (again), no time runs.
-		'elapsed_s', case when j.ended_at is not null or s.done + s.running > 0 then extract(epoch from coalesce(j.ended_at, now()) - j.started_at)::bigint end,
-		'nodes', coalesce(l.nodes, ''), 'node_count', coalesce(l.node_count, 0), 'cpus', coalesce(l.cpus, s.cpus),
-		'priority', j.priority - j.nice + q.priority,
-		'steps_total', j.steps_total, 'steps_done', s.done, 'steps_running', s.running, 'steps_failed', s.failed)
+		case when j.ended_at is not null or s.done + s.running > 0 then extract(epoch from coalesce(j.ended_at, now()) - j.started_at)::bigint end,
+		coalesce(l.nodes, ''), coalesce(l.node_count, 0), coalesce(l.cpus, s.cpus), j.priority - j.nice + q.priority,
+		j.steps_total, s.done, s.running, s.failed
 	from steps s
 	join job j on j.job_id = s.job_id
 	join qos q on q.qos = j.qos
-	left join lateral (
-		-- Where it runs now; for a job that is over, where it ran.
-		select string_agg(distinct n.name, ',') as nodes, count(distinct n.node_id) as node_count, sum(al.cpus) filter (where t.ended_at is null) as cpus
-		from (
-			select t.job_id, t.step_id, t.attempt, t.ended_at from attempt t where t.job_id = j.job_id and t.ended_at is null
-			union all
-			select t.job_id, t.step_id, t.attempt, t.ended_at from attempt t where t.job_id = j.job_id and j.ended_at is not null
-		) t
-		join allocation al on al.job_id = t.job_id and al.step_id = t.step_id and al.attempt = t.attempt
-		join node n on n.node_id = al.node_id
-	) l on true;
-$$;
+	left join place l on l.job_id = j.job_id;
+end $$;
+comment on function api.job_rows(bigint[]) is 'Jobs in one line each, as columns; in no order. Internal.';
+
+create function api.job_summary(p_jobs bigint[])
+returns table (job_id bigint, state text, partitions text[], facts jsonb)
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return query
+	select r.job_id, r.state, r.partitions, jsonb_build_object(
+		'job_id', r.job_id, 'name', r.name, 'user', r.user_name, 'account', r.account, 'partition', array_to_string(r.partitions, ','), 'qos', r.qos,
+		'state', r.state, 'reason', r.reason, 'submit_at', r.submit_at, 'started_at', r.started_at, 'ended_at', r.ended_at, 'expected_at', r.expected_at,
+		'time_limit_s', r.time_limit_s, 'elapsed_s', r.elapsed_s, 'nodes', r.nodes, 'node_count', r.node_count, 'cpus', r.cpus, 'priority', r.priority,
+		'steps_total', r.steps_total, 'steps_done', r.steps_done, 'steps_running', r.steps_running, 'steps_failed', r.steps_failed)
+	from api.job_rows(p_jobs) r;
+end $$;
 comment on function api.job_summary(bigint[]) is 'Jobs in one line each, with the facts that api.job_queue answers; in no order. Internal.';

@@ -15,6 +15,12 @@ begin
 end $$;
 create function t.ids(p_user text, p_request jsonb default '{}') returns text language sql as $$
 	select string_agg(j ->> 'job_id', ' ' order by nr) from jsonb_array_elements(t.ask('job_queue', p_user, p_request) -> 'jobs') with ordinality x (j, nr) $$;
+-- The queue as lines says the same as the queue as objects.
+create function t.lines_fit(p_user text, p_request jsonb default '{}') returns boolean language sql as $$
+	select t.ask('job_queue', p_user, p_request || '{"lines": true}') ->> 'lines' = coalesce(string_agg(concat_ws(E'\t', j ->> 'job_id', j ->> 'name', j ->> 'user', j ->> 'partition',
+		j ->> 'state', (j ->> 'steps_done') || '/' || (j ->> 'steps_total'), coalesce(j ->> 'elapsed_s', ''), j ->> 'time_limit_s',
+		coalesce(nullif(j ->> 'nodes', ''), j ->> 'reason', '')), E'\n' order by nr desc), '')
+	from jsonb_array_elements(t.ask('job_queue', p_user, p_request) -> 'jobs') with ordinality x (j, nr) $$;
 
 select t.submit('alice', '[{"name": "mesh", "spec": "workdir=4:/tmp\noutput=11:out/%j.text\nerror=0:\n", "mem_mb": 50}, {"name": "solve", "retry": 1}, {"name": "r", "array": {"indices": [[0,3,1]], "size": 4, "limit": 2}}]',
 	'[{"step": "solve", "peer": "mesh"}, {"step": "r", "peer": "solve", "condition": "any"}]', '{"name": "heat", "comment": "secret", "mail_user": "a@b"}') as a \gset
@@ -22,6 +28,8 @@ select t.submit('bob', '[{"name": "one", "partition": "side", "time_limit_s": nu
 -- The queue.
 select is(t.ids('alice'), :'a' || ' ' || :'b', 'live jobs, in order');
 select is(t.ids('alice', '{"user": "bob"}'), :'b', 'by user');
+select ok(t.lines_fit('alice', v::jsonb), 'lines: ' || v) from unnest(array['{}', '{"user": "bob"}', '{"user": "alice"}', '{"user": "nobody"}', '{"partition": "side"}', '{"states": "running"}',
+	'{"states": "pending", "limit": 1}', jsonb_build_object('jobs', :'b')::text]) v;
 select is(t.ids('alice', '{"partition": "side"}'), :'b', 'by partition');
 select is(t.ids('alice', '{"states": ["running"]}'), null, 'by state');
 select is(t.ids('alice', '{"states": "pending,running", "limit": "1"}'), :'b', 'as a query writes it: strings; the newest when there is a limit');
@@ -39,6 +47,7 @@ select is(t.ask('job_queue', 'alice') #>> '{jobs,0,reason}', 'held', 'reason: he
 select api.job_release(t.uid('alice'), 'alice', t.request(:'a' || '.mesh')), t.start(:'a' || '.mesh', '{2}') \g /dev/null
 select is(t.ask('job_queue', 'alice') #>> '{jobs,0,state}', 'starting', 'state: the most lively');
 select t.run(:'a' || '.mesh') \g /dev/null
+select ok(t.lines_fit('alice'), 'lines, of what runs');
 select is((select concat_ws(' ', j ->> 'state', j ->> 'nodes', j ->> 'cpus', j ->> 'steps_running', j ->> 'reason') from (select t.ask('job_queue', 'alice') #> '{jobs,0}' as j) x), 'running n2 1 1', 'running');
 select is(t.ids('alice', '{"states": ["running"]}'), :'a', 'by state');
 select t.finish(:'a' || '.mesh') \g /dev/null
@@ -133,5 +142,12 @@ select is(api.range_ensure(), 1, 'one range is made');
 select is(to_regclass('rota.event_2000000') is not null, true, 'with all tables');
 select is((t.submit('alice', '[{"name": "a"}]') > 1500000), true, 'and jobs go on');
 select throws_ok($$delete from rota.job_2000000$$, '23001', null, 'a new range is as safe');
+select t.submit('bob', '[{"name": "one"}]') as c \gset
+select t.start(:'c' || '.one', '{1}'), t.run(:'c' || '.one') \g /dev/null
+select ok(t.lines_fit('alice'), 'of a job of one step that runs');
+select t.finish(:'c' || '.one') \g /dev/null
+select ok(t.lines_fit('alice', '{"all": true}'), 'and of what is over');
+update rota.setting set value = 'false' where name = 'queue_visible';
+select ok(t.lines_fit('alice') and t.lines_fit('bob', '{"all": true}') and t.lines_fit('olga'), 'and to whom it is shown');
 select * from finish();
 rollback;
