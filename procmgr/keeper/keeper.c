@@ -203,16 +203,23 @@ static void epilog(struct keeper *k)
 	sweep(k, keeper_sweep_all);
 }
 
-/* The folder is there until `end` is: a keeper that dies before is found by it. */
-static void end(struct keeper *k)
+/* Empty the pid file, which says that nobody keeps it, and move the folder to where the launcher takes it for another attempt. */
+static bool hand_back(const struct keeper *k)
 {
-	char path[RECORD_KEY_SIZE + 32];
+	char from[RECORD_KEY_SIZE + 16], to[RECORD_KEY_SIZE + 16];
+	snprintf(from, sizeof from, "spool/%s/pid", k->name);
+	if (getppid() != k->job->launcher || truncate(from, 0) < 0)
+		return false;
+	crash_point(CRASH_keeper_unlocked);
+	*strrchr(from, '/') = '\0';
+	snprintf(to, sizeof to, "spare/%s", k->name);
+	return rename(from, to) == 0;
+}
+
+static void remove_folder(const struct keeper *k)
+{
 	static const char *const files[] = {"script", "ctl", "pid"};
-	if (k->fence)
-		fence_read(k->fence, k->name, &k->figures);
-	bool removed = !k->fence || fence_remove(k->fence, k->name, REMOVE_USEC);
-	keeper_record_end(k);
-	crash_point(CRASH_keeper_end);
+	char path[RECORD_KEY_SIZE + 32];
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		snprintf(path, sizeof path, "spool/%s/%s", k->name, files[i]);
 		unlink(path);
@@ -221,6 +228,18 @@ static void end(struct keeper *k)
 	snprintf(path, sizeof path, "spool/%s", k->name);
 	if (rmdir(path) < 0)
 		log_warning("could not remove \"%s\": %m", path);
+}
+
+/* The folder is there until `end` is: a keeper that dies before is found by it. */
+static void end(struct keeper *k)
+{
+	if (k->fence)
+		fence_read(k->fence, k->name, &k->figures);
+	bool removed = !k->fence || fence_remove(k->fence, k->name, REMOVE_USEC);
+	keeper_record_end(k);
+	crash_point(CRASH_keeper_end);
+	if (!hand_back(k))
+		remove_folder(k);
 	crash_point(CRASH_keeper_removed);
 	if (!removed)
 		fence_remove(k->fence, k->name, REMOVE_LATE_USEC);

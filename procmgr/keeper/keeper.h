@@ -14,6 +14,7 @@ struct keeper_job {
 	const struct order *order;
 	const char *cores; /* to pin it to, "0,3"; NULL: anywhere */
 	int ctl;	   /* the bound datagram socket on which control messages arrive */
+	pid_t launcher;	   /* who uses the attempt's folder again, moved to spare/; 0: it is removed */
 };
 
 /* Become the keeper: called in a freshly forked child of the launcher, never returns. Needs nothing of its parent from here on.

@@ -2,7 +2,7 @@
  *
  * The cache is procmgrd's, so it is not trusted: no symbolic link is followed, nothing but a plain file of bounded size is read,
  * and what was read must have the hash that the signed order names. What always holds: a script in the spool is readable and
- * executable by its owner alone, and was never writable by anybody but root. */
+ * executable by its owner alone, and what stands in it when a task begins is what the order names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -81,6 +81,35 @@ static bool write_script(int fd, const char *text, size_t length, const struct t
 	return fchmod(fd, 0500) == 0 && (geteuid() != 0 || fchown(fd, owner->uid, owner->gid) == 0);
 }
 
+/* Is there a script already, of an attempt before in the same folder, that is what this one would write? Only its owner can have
+ * changed it, and it runs as that owner alone. */
+static bool has_script(const char *path, const char *text, size_t length, const struct task_owner *owner)
+{
+	struct stat st;
+	struct err e;
+	size_t size;
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	bool same = fd >= 0 && fstat(fd, &st) == 0 && st.st_mode == (S_IFREG | 0500) && st.st_uid == owner->uid &&
+		    st.st_gid == owner->gid && st.st_nlink == 1 && (size_t)st.st_size == length;
+	char *there = same ? read_plain(fd, path, &size, &e) : NULL;
+	same = there && size == length && memcmp(there, text, length) == 0;
+	free(there);
+	if (fd >= 0)
+		close(fd);
+	return same;
+}
+
+static bool make_script(const char *path, const char *text, size_t length, const struct task_owner *owner)
+{
+	if (unlink(path) < 0 && errno != ENOENT)
+		return false;
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	bool written = fd >= 0 && write_script(fd, text, length, owner);
+	if (fd >= 0)
+		close(fd);
+	return written;
+}
+
 bool keeper_file_script(struct keeper *k, struct err *e)
 {
 	size_t size, length;
@@ -89,15 +118,11 @@ bool keeper_file_script(struct keeper *k, struct err *e)
 		return false;
 	char *cut = task_script_cut(script, size, &k->order->spec, &length);
 	char *path = xasprintf("spool/%s/script", k->name);
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	bool written = fd >= 0 && write_script(fd, cut, length, &k->owner);
-	if (!written)
-		err_sys(e, "could not write \"%s/%s\"", k->job->dir, path);
-	if (fd >= 0)
-		close(fd);
+	bool there = has_script(path, cut, length, &k->owner) || make_script(path, cut, length, &k->owner) ||
+		     err_sys(e, "could not write \"%s/%s\"", k->job->dir, path);
 	k->script_path = xasprintf("%s/%s", k->job->dir, path);
 	free(path);
 	free(cut);
 	free(script);
-	return written;
+	return there;
 }

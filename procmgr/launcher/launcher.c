@@ -128,6 +128,7 @@ static bool open_all(struct launcher *l, struct err *e)
 	if (l->conf->launcher_dry_run)
 		l->dry = launcher_dry_new();
 	look(l);
+	launcher_spare_clear(l);
 	launcher_spool_tidy(l);
 	launcher_room_open(l);
 	return true;
@@ -135,6 +136,7 @@ static bool open_all(struct launcher *l, struct err *e)
 
 static void close_all(struct launcher *l)
 {
+	launcher_spare_clear(l);
 	if (l->fence) {
 		fence_tidy(l->fence, is_in_use);
 		fence_leave(l->fence);
@@ -208,6 +210,8 @@ static void serve(struct launcher *l)
 			looked = record_now();
 			if (l->fence && !l->end_all)
 				fence_tidy(l->fence, is_in_use);
+			if (l->child_count == 0)
+				launcher_spare_clear(l);
 			if (look(l) == 0 && l->end_all)
 				break;
 		}

@@ -109,14 +109,15 @@ static void refuse(struct launcher *l, const struct record_key *key, enum launch
 	record_write(l->journal, record);
 }
 
-static void add_child(struct launcher *l, pid_t pid, const struct record_key *key, int64_t room)
+static void add_child(struct launcher *l, const struct launcher_child *child)
 {
 	if (l->child_count == l->child_room) {
 		l->child_room = l->child_room ? 2 * l->child_room : 64;
 		l->children = xrealloc(l->children, (unsigned long)l->child_room * sizeof *l->children);
 	}
-	l->children[l->child_count++] = (struct launcher_child){pid, *key, room};
-	l->room += room;
+	l->children[l->child_count++] = *child;
+	l->room += child->room;
+	l->spare_lent += child->ctl >= 0;
 }
 
 bool launcher_order_is_child(const struct launcher *l, const struct record_key *key)
@@ -140,11 +141,17 @@ void launcher_order_reaped(struct launcher *l, pid_t pid)
 	for (int i = 0; i < l->child_count; i++) {
 		if (l->children[i].pid != pid)
 			continue;
-		struct record_key key = l->children[i].key;
-		l->room -= l->children[i].room;
+		struct launcher_child child = l->children[i];
+		bool over = !launcher_spool_has(&child.key);
+		l->room -= child.room;
 		l->children[i] = l->children[--l->child_count];
-		if (launcher_spool_has(&key))
-			launcher_lost_recover(l, &key);
+		l->spare_lent -= child.ctl >= 0;
+		if (over && child.ctl >= 0)
+			launcher_spare_give(l, &child.key, child.ctl);
+		else if (child.ctl >= 0)
+			close(child.ctl);
+		if (!over)
+			launcher_lost_recover(l, &child.key);
 		return;
 	}
 }
@@ -160,17 +167,20 @@ static bool write_used(struct launcher *l, const struct order *o, const struct r
 static void fork_keeper(struct launcher *l, const struct order *o, const struct record_key *key, int ctl)
 {
 	char *cores = l->fence ? fence_pick(l->fence, o->cpus) : NULL;
-	struct keeper_job job = {l->conf, l->dir, l->fence, o, cores, ctl};
+	bool spare = launcher_spare_wanted(l);
+	struct keeper_job job = {l->conf, l->dir, l->fence, o, cores, ctl, spare ? getpid() : 0};
 	pid_t pid = fork();
 	if (pid == 0)
 		keeper_run(&job);
-	if (pid > 0)
-		add_child(l, pid, key, launcher_room_of(o));
-	else
-		log_error("could not fork a keeper: %m");
-	free(cores);
 	if (pid < 0)
+		log_error("could not fork a keeper: %m");
+	if (pid < 0 || !spare)
+		close(ctl);
+	if (pid > 0)
+		add_child(l, &(struct launcher_child){pid, *key, launcher_room_of(o), spare ? ctl : -1});
+	else
 		launcher_lost_recover(l, key);
+	free(cores);
 }
 
 /* From here on the order is used, whatever happens to us. */
@@ -202,7 +212,7 @@ static void launch_dry(struct launcher *l, const struct order *o, const struct r
 static void launch(struct launcher *l, const struct order *o, const struct record_key *key)
 {
 	struct err e;
-	int ctl = launcher_spool_make(key, o->spec.fence, &e);
+	int ctl = launcher_spool_make(l, key, o->spec.fence, &e);
 	if (ctl < 0) {
 		refuse(l, key, LAUNCHER_FAULT_NODE, &e);
 		return;
@@ -212,10 +222,10 @@ static void launch(struct launcher *l, const struct order *o, const struct recor
 		fork_keeper(l, o, key, ctl);
 		crash_point(CRASH_order_forked);
 	} else {
+		close(ctl);
 		launcher_spool_remove(key);
 		refuse_unwritten(l, key);
 	}
-	close(ctl);
 }
 
 /* Script and environment that procmgrd could not store, journal, disk. */

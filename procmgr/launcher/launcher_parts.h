@@ -1,6 +1,7 @@
 /* launcher_parts.h - the launcher's one object and how its files hang together:
  *
- * launcher.c is start, loop and end; launcher_spool.c the node's folders and the sockets of its keepers; launcher_order.c decides
+ * launcher.c is start, loop and end; launcher_spool.c the node's folders and the sockets of its keepers;
+ * launcher_spare.c keeps them for the next; launcher_order.c decides
  * whether an order is believed and forks its keeper; launcher_room.c whether its records will find room; launcher_lost.c ends what a
  * dead keeper has left; launcher_lease.c what a hanging one has; launcher_control.c passes control messages on; launcher_dry.c
  * stands in for keepers when nothing is to be run; launcher_agent.c keeps procmgrd running. */
@@ -17,13 +18,20 @@
 #include "procmgr/record/record.h"
 #include "procmgr/record/used.h"
 
-enum { LAUNCHER_MESSAGE_LARGEST = 128 * 1024 };
+enum { LAUNCHER_MESSAGE_LARGEST = 128 * 1024, LAUNCHER_SPARE_MOST = 64, LAUNCHER_PATH_SIZE = RECORD_KEY_SIZE + 32 };
 
 /* A keeper that this launcher forked. */
 struct launcher_child {
 	pid_t pid;
 	struct record_key key;
 	int64_t room; /* for its records */
+	int ctl;      /* the keeper's socket, to be used again with its folder; -1: it is the keeper's alone */
+};
+
+/* A folder in spare/. */
+struct launcher_spare {
+	struct record_key key; /* its name */
+	int ctl;	       /* its socket */
 };
 
 struct launcher {
@@ -38,6 +46,8 @@ struct launcher {
 	struct used *used;   /* attempts whose orders were believed and have not expired */
 	struct launcher_child *children;
 	int child_count, child_room;
+	struct launcher_spare spare[LAUNCHER_SPARE_MOST];
+	int spare_count, spare_lent;
 	int adopted;	      /* attempts that an earlier launcher had started, at the last look */
 	int64_t room_adopted; /* for their records, together */
 	int64_t room;	      /* for those of the children, together */
@@ -58,12 +68,16 @@ struct launcher {
 /* launcher_spool.c: the node's folders, made where they are absent, checked, entered (chdir). */
 bool launcher_spool_enter(struct launcher *l, struct err *e);
 /* Make the folder of an attempt with its control socket; -1 where that fails or it is there already. */
-int launcher_spool_make(const struct record_key *key, bool fence, struct err *e);
+int launcher_spool_make(struct launcher *l, const struct record_key *key, bool fence, struct err *e);
 /* Is there something that must not outlive the node's lease? */
 bool launcher_spool_is_fenced(const struct record_key *key);
 /* The process that keeps it, 0 = none does. */
 pid_t launcher_spool_keeper(const struct record_key *key);
 void launcher_spool_remove(const struct record_key *key);
+/* The same for a folder below `above`. */
+void launcher_spool_clear(const char *above, const struct record_key *key);
+/* The path of a file ("": the folder itself) of an attempt below `above`. */
+void launcher_spool_path(const char *above, const struct record_key *key, const char *file, char path[LAUNCHER_PATH_SIZE]);
 bool launcher_spool_has(const struct record_key *key);
 /* Send a control message to the keeper of an attempt. */
 bool launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e);
@@ -75,6 +89,14 @@ void launcher_spool_tidy(struct launcher *l);
 int launcher_spool_seize(const struct record_key *key, bool *kept);
 /* Whose tasks they are, as far as it is known. */
 uid_t launcher_spool_owner(const struct record_key *key);
+
+/* launcher_spare.c: may the next attempt's folder be kept when it is over? */
+bool launcher_spare_wanted(const struct launcher *l);
+/* Make a kept folder that of the attempt; its socket, -1 where there is none. */
+int launcher_spare_take(struct launcher *l, const struct record_key *key);
+/* The keeper of the attempt has left its folder in spare/. */
+void launcher_spare_give(struct launcher *l, const struct record_key *key, int ctl);
+void launcher_spare_clear(struct launcher *l);
 
 /* launcher_lost.c: where no keeper has the attempt, end what is left of it and say so in the journal. */
 void launcher_lost_recover(struct launcher *l, const struct record_key *key);

@@ -1,7 +1,8 @@
 /* launcher_spool.c - a node's folder and, in it, one folder for each attempt that is not over.
  *
  * node.state/<node> belongs to root (in a private instance: to the user): journal and launcher.pid in it, cache/ is procmgrd's,
- * spool/<key>/ holds an attempt's script, control socket and its keeper's pid file. What always holds: launcher and keepers
+ * spool/<key>/ holds an attempt's script, control socket and its keeper's pid file, which is empty until there is a keeper;
+ * spare/ what is kept for the next. What always holds: launcher and keepers
  * stand in the folder and use paths below it only, so nobody who moves folders above it can lead them elsewhere; a folder in
  * spool/ whose keeper does not live is an attempt whose end has to be told. */
 #include <dirent.h>
@@ -20,8 +21,6 @@
 #include "lib/daemon.h"
 #include "lib/log.h"
 #include "procmgr/launcher/launcher_parts.h"
-
-enum { PATH_SIZE = RECORD_KEY_SIZE + 32 };
 
 static bool make_path(const char *path, struct err *e)
 {
@@ -110,105 +109,130 @@ bool launcher_spool_enter(struct launcher *l, struct err *e)
 		return err_sys(e, "could not make folder \"%s\"", l->dir);
 	warn_about_above(l->dir);
 	return enter(l, e) && make_folder("cache", l->agent_uid, l->agent_gid, 0700, e) &&
-	       make_folder("spool", geteuid(), l->agent_gid, 0751, e) && lease_make(l->agent_uid, l->agent_gid, e);
+	       make_folder("spool", geteuid(), l->agent_gid, 0751, e) && make_folder("spare", geteuid(), getegid(), 0700, e) && lease_make(l->agent_uid, l->agent_gid, e);
 }
 
-static void path_of(const struct record_key *key, const char *file, char path[PATH_SIZE])
+void launcher_spool_path(const char *above, const struct record_key *key, const char *file, char path[LAUNCHER_PATH_SIZE])
 {
 	char name[RECORD_KEY_SIZE];
 	record_key_text(key, name);
-	snprintf(path, PATH_SIZE, "spool/%s%s%s", name, *file ? "/" : "", file);
+	snprintf(path, LAUNCHER_PATH_SIZE, "%s/%s%s%s", above, name, *file ? "/" : "", file);
+}
+
+static void path_of(const struct record_key *key, const char *file, char path[LAUNCHER_PATH_SIZE])
+{
+	launcher_spool_path("spool", key, file, path);
 }
 
 static struct sockaddr_un address_of(const struct record_key *key)
 {
-	char path[PATH_SIZE];
+	char path[LAUNCHER_PATH_SIZE];
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	path_of(key, "ctl", path);
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
 	return address;
 }
 
+/* The mark is a second name of the pid file: it costs no inode. */
 static bool make_mark(const struct record_key *key)
 {
-	char path[PATH_SIZE];
-	path_of(key, "fence", path);
+	char pid[LAUNCHER_PATH_SIZE], mark[LAUNCHER_PATH_SIZE];
+	path_of(key, "pid", pid);
+	path_of(key, "fence", mark);
+	return link(pid, mark) == 0;
+}
+
+static bool make_pid_file(const struct record_key *key)
+{
+	char path[LAUNCHER_PATH_SIZE];
+	path_of(key, "pid", path);
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
 }
 
-int launcher_spool_make(const struct record_key *key, bool fence, struct err *e)
+static int make_socket(const struct record_key *key)
 {
-	char path[PATH_SIZE];
-	path_of(key, "", path);
-	if (mkdir(path, 0711) < 0) {
-		err_sys(e, "could not make folder \"%s\"", path);
-		return -1;
-	}
-	if (fence && !make_mark(key)) {
-		err_sys(e, "could not make a file in folder \"%s\"", path);
-		launcher_spool_remove(key);
-		return -1;
-	}
 	struct sockaddr_un address = address_of(key);
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	mode_t before = umask(077);
 	bool bound = fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0;
 	umask(before);
-	if (bound)
-		return fd;
-	err_sys(e, "could not make socket \"%s\"", address.sun_path);
-	if (fd >= 0)
+	if (fd >= 0 && !bound)
 		close(fd);
+	return bound ? fd : -1;
+}
+
+int launcher_spool_make(struct launcher *l, const struct record_key *key, bool fence, struct err *e)
+{
+	char path[LAUNCHER_PATH_SIZE];
+	path_of(key, "", path);
+	int ctl = launcher_spool_has(key) ? -1 : launcher_spare_take(l, key);
+	bool spare = ctl >= 0;
+	if (!spare && mkdir(path, 0711) < 0) {
+		err_sys(e, "could not make folder \"%s\"", path);
+		return -1;
+	}
+	bool made = (spare || make_pid_file(key)) && (!fence || make_mark(key)) && (spare || (ctl = make_socket(key)) >= 0);
+	if (made)
+		return ctl;
+	err_sys(e, "could not make the files of folder \"%s\"", path);
+	if (spare)
+		close(ctl);
 	launcher_spool_remove(key);
 	return -1;
 }
 
-void launcher_spool_remove(const struct record_key *key)
+void launcher_spool_clear(const char *above, const struct record_key *key)
 {
 	static const char *const files[] = {"script", "ctl", "group", "fence", "pid", ""};
-	char path[PATH_SIZE];
+	char path[LAUNCHER_PATH_SIZE];
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-		path_of(key, files[i], path);
+		launcher_spool_path(above, key, files[i], path);
 		if (remove(path) < 0 && errno != ENOENT)
 			log_warning("could not remove \"%s\": %m", path);
 	}
 }
 
+void launcher_spool_remove(const struct record_key *key)
+{
+	launcher_spool_clear("spool", key);
+}
+
 bool launcher_spool_has(const struct record_key *key)
 {
-	char path[PATH_SIZE];
+	char path[LAUNCHER_PATH_SIZE];
 	path_of(key, "", path);
 	return access(path, F_OK) == 0;
 }
 
 bool launcher_spool_is_fenced(const struct record_key *key)
 {
-	char path[PATH_SIZE];
+	char path[LAUNCHER_PATH_SIZE];
 	path_of(key, "fence", path);
 	return access(path, F_OK) == 0;
 }
 
 pid_t launcher_spool_keeper(const struct record_key *key)
 {
-	char path[PATH_SIZE];
+	char path[LAUNCHER_PATH_SIZE];
 	path_of(key, "pid", path);
 	return daemon_holder(path);
 }
 
 int launcher_spool_seize(const struct record_key *key, bool *kept)
 {
-	char path[PATH_SIZE];
+	char path[LAUNCHER_PATH_SIZE];
+	struct stat st;
 	path_of(key, "pid", path);
-	*kept = access(path, F_OK) == 0;
+	*kept = stat(path, &st) == 0 && st.st_size > 0;
 	return daemon_seize(path);
 }
 
 uid_t launcher_spool_owner(const struct record_key *key)
 {
-	char path[PATH_SIZE];
+	char path[LAUNCHER_PATH_SIZE];
 	struct stat st;
 	path_of(key, "script", path);
 	return lstat(path, &st) == 0 ? st.st_uid : geteuid();
