@@ -117,6 +117,8 @@ static bool file_open(struct journal *j, struct err *e)
 		if (j->fd >= 0)
 			close(j->fd);
 		j->fd = fd;
+		j->device = st.st_dev;
+		j->inode = st.st_ino;
 		j->checked = j->base;
 		return true;
 	}
@@ -125,31 +127,42 @@ static bool file_open(struct journal *j, struct err *e)
 	return false;
 }
 
-/* Make `fd` the file that PATH names: another one since a truncation. */
-bool journal_follow(struct journal *j, struct err *e)
+/* Make `fd` the file that PATH names: another one since a truncation. What is open keeps its inode, so no other file has that number. */
+bool journal_follow(struct journal *j, struct stat *st, struct err *e)
 {
-	struct stat named, open_one;
 	j->window_size = 0;
-	if (j->fd >= 0 && stat(j->path, &named) == 0 && fstat(j->fd, &open_one) == 0 && named.st_ino == open_one.st_ino &&
-	    named.st_dev == open_one.st_dev)
+	if (j->fd >= 0 && stat(j->path, st) == 0 && st->st_ino == j->inode && st->st_dev == j->device)
 		return true;
-	return file_open(j, e);
+	return file_open(j, e) && (fstat(j->fd, st) == 0 || err_sys(e, "could not look at journal \"%s\"", j->path));
 }
 
-/* The lock: a descriptor to give back, -1 on failure. Opened anew each time, since a forked child would share an older one. */
-static int lock_take(const struct journal *j, struct err *e)
+/* The descriptor that this process locks with. */
+static bool lock_open(struct journal *j, struct err *e)
 {
+	if (j->lock >= 0 && j->locker == getpid())
+		return true;
 	char *path = xasprintf("%s.lock", j->path);
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	while (fd >= 0 && flock(fd, LOCK_EX) < 0)
-		if (errno != EINTR) {
-			close(fd);
-			fd = -1;
-		}
-	if (fd < 0)
-		err_sys(e, "could not lock \"%s\"", path);
+	j->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	j->locker = getpid();
+	if (j->lock < 0)
+		err_sys(e, "could not open \"%s\"", path);
 	free(path);
-	return fd;
+	return j->lock >= 0;
+}
+
+static bool lock_take(struct journal *j, struct err *e)
+{
+	if (!lock_open(j, e))
+		return false;
+	while (flock(j->lock, LOCK_EX) < 0)
+		if (errno != EINTR)
+			return err_sys(e, "could not lock \"%s.lock\"", j->path);
+	return true;
+}
+
+void journal_end(struct journal *j)
+{
+	flock(j->lock, LOCK_UN);
 }
 
 /* records */
@@ -158,7 +171,9 @@ static int lock_take(const struct journal *j, struct err *e)
 static const char *window_get(struct journal *j, int64_t position, size_t size)
 {
 	if (position < j->window_at || position + (int64_t)size > j->window_at + (int64_t)j->window_size) {
-		ssize_t n = journal_read_at(j->fd, j->window, WINDOW, journal_offset(j, position));
+		if (size > j->window_room)
+			j->window = xrealloc(j->window, j->window_room = size);
+		ssize_t n = journal_read_at(j->fd, j->window, j->window_room, journal_offset(j, position));
 		j->window_at = position;
 		j->window_size = n > 0 ? (size_t)n : 0;
 		if (j->window_size < size)
@@ -198,33 +213,31 @@ static bool tail_cut(struct journal *j, const struct stat *st, off_t end)
 }
 
 /* Under the lock: look at what was appended since, and cut a torn tail. */
-static bool tail_check(struct journal *j, struct err *e)
+static bool tail_check(struct journal *j, const struct stat *st, struct err *e)
 {
 	uint32_t length;
-	struct stat st;
-	while (journal_record(j, j->checked, &length))
+	while (st->st_size > journal_offset(j, j->checked) && journal_record(j, j->checked, &length))
 		j->checked += RECORD_HEAD + length;
 	off_t end = journal_offset(j, j->checked);
-	if (fstat(j->fd, &st) < 0)
-		return err_sys(e, "could not look at journal \"%s\"", j->path);
-	if (st.st_size <= end)
+	if (st->st_size <= end)
 		return true;
 	log_warning("journal \"%s\": cut a torn tail of %" PRId64 " bytes at position %" PRId64, j->path,
-		    (int64_t)(st.st_size - end), j->checked);
-	return tail_cut(j, &st, end) || err_sys(e, "could not cut journal \"%s\"", j->path);
+		    (int64_t)(st->st_size - end), j->checked);
+	return tail_cut(j, st, end) || err_sys(e, "could not cut journal \"%s\"", j->path);
 }
 
-/* Lock, follow, check: what every writer does first. Returns the lock's descriptor or -1. */
-int journal_begin(struct journal *j, struct err *e)
+/* Lock, follow, check: what every writer does first. */
+bool journal_begin(struct journal *j, struct err *e)
 {
+	struct stat st;
 	if (j->mode != JOURNAL_WRITE)
 		die("journal \"%s\" is open for reading only", j->path);
-	int lock = lock_take(j, e);
-	if (lock >= 0 && journal_follow(j, e) && tail_check(j, e))
-		return lock;
-	if (lock >= 0)
-		close(lock);
-	return -1;
+	if (!lock_take(j, e))
+		return false;
+	if (journal_follow(j, &st, e) && tail_check(j, &st, e))
+		return true;
+	journal_end(j);
+	return false;
 }
 
 struct journal *journal_open(const char *path, enum journal_mode mode, struct err *e)
@@ -232,18 +245,13 @@ struct journal *journal_open(const char *path, enum journal_mode mode, struct er
 	struct journal *j = xcalloc(1, sizeof *j);
 	j->path = xstrdup(path);
 	j->mode = mode;
-	j->fd = -1;
-	j->window = xmalloc(WINDOW);
-	if (mode == JOURNAL_READ) {
-		if (file_open(j, e))
-			return j;
-	} else {
-		int lock = journal_begin(j, e);
-		if (lock >= 0) {
-			close(lock);
-			return j;
-		}
-	}
+	j->fd = j->lock = -1;
+	j->window = xmalloc(j->window_room = WINDOW);
+	bool opened = mode == JOURNAL_READ ? file_open(j, e) : journal_begin(j, e);
+	if (opened && mode == JOURNAL_WRITE)
+		journal_end(j);
+	if (opened)
+		return j;
 	journal_close(j);
 	return NULL;
 }
@@ -254,10 +262,17 @@ void journal_close(struct journal *j)
 		return;
 	if (j->fd >= 0)
 		close(j->fd);
+	if (j->lock >= 0 && j->locker == getpid())
+		close(j->lock);
 	free(j->window);
 	free(j->path);
 	free(j);
 }
+
+struct gathered {
+	char *bytes;
+	size_t size;
+};
 
 /* Under the lock: write at the end. What was written of a record that did not fit is cut. */
 static bool record_put(struct journal *j, const char *bytes, size_t size, struct err *e)
@@ -278,33 +293,47 @@ static bool record_put(struct journal *j, const char *bytes, size_t size, struct
 	return false;
 }
 
-bool journal_append(struct journal *j, const struct fields *record, struct err *e)
+/* The record behind what is gathered. */
+static bool record_gather(struct gathered *g, const struct fields *record, struct err *e)
 {
 	size_t length;
 	const char *text = fields_text(record, &length);
 	if (length == 0 || length > RECORD_LONGEST)
 		return err_set(e, "a journal record of %zu bytes", length);
-	int lock = journal_begin(j, e);
-	if (lock < 0)
-		return false;
 	uint32_t head[2] = {htole32((uint32_t)length), htole32((uint32_t)crc32(0, (const unsigned char *)text, (uInt)length))};
-	char *bytes = xmalloc(RECORD_HEAD + length);
-	memcpy(bytes, head, RECORD_HEAD);
-	memcpy(bytes + RECORD_HEAD, text, length);
-	bool ok = record_put(j, bytes, RECORD_HEAD + length, e);
-	free(bytes);
-	close(lock);
-	return ok;
+	g->bytes = xrealloc(g->bytes, g->size + RECORD_HEAD + length);
+	memcpy(g->bytes + g->size, head, RECORD_HEAD);
+	memcpy(g->bytes + g->size + RECORD_HEAD, text, length);
+	g->size += RECORD_HEAD + length;
+	return true;
+}
+
+bool journal_append_all(struct journal *j, struct fields *const *records, int count, struct err *e)
+{
+	struct gathered g = {NULL, 0};
+	bool good = true;
+	for (int i = 0; i < count && good; i++)
+		good = record_gather(&g, records[i], e);
+	good = good && journal_begin(j, e);
+	if (good) {
+		good = record_put(j, g.bytes, g.size, e);
+		journal_end(j);
+	}
+	free(g.bytes);
+	return good;
+}
+
+bool journal_append(struct journal *j, struct fields *record, struct err *e)
+{
+	return journal_append_all(j, &record, 1, e);
 }
 
 bool journal_read(struct journal *j, int64_t *position, bool (*each)(const struct fields *record, void *arg), void *arg,
 		  struct err *e)
 {
-	if (!journal_follow(j, e))
-		return false;
 	struct stat st;
-	if (fstat(j->fd, &st) < 0)
-		return err_sys(e, "could not look at journal \"%s\"", j->path);
+	if (!journal_follow(j, &st, e))
+		return false;
 	int64_t at = *position < j->base ? j->base : *position;
 	if (journal_offset(j, at) > st.st_size)
 		return err_set(e, "position %" PRId64 " is behind the end of journal \"%s\"", at, j->path);
@@ -329,4 +358,9 @@ int64_t journal_size(const struct journal *j)
 {
 	struct stat st;
 	return stat(j->path, &st) == 0 ? st.st_size : 0;
+}
+
+int journal_descriptor(const struct journal *j)
+{
+	return j->fd;
 }

@@ -27,7 +27,9 @@ struct journal *journal_open(const char *path, enum journal_mode mode, struct er
 void journal_close(struct journal *j);
 
 /* Append one record durably against the death of any process (not of the machine). */
-bool journal_append(struct journal *j, const struct fields *record, struct err *e);
+bool journal_append(struct journal *j, struct fields *record, struct err *e);
+/* The same for several in one write: of these, a crash leaves none, all, or the first ones. */
+bool journal_append_all(struct journal *j, struct fields *const *records, int count, struct err *e);
 
 /* Call `each` for every whole record from *position on (0, or what an earlier read left there), and move *position behind the
  * last one; a position before the first record left means that one. Stops early when `each` returns false (the position then
@@ -46,6 +48,9 @@ bool journal_reserve(struct journal *j, int64_t bytes, struct err *e);
 
 /* The room there is, by whoever it was reserved; about right, never less. */
 int64_t journal_reserved(const struct journal *j);
+
+/* What a forked child has to keep open to go on with it. */
+int journal_descriptor(const struct journal *j);
 
 /* Bytes in the file now, torn tail included. */
 int64_t journal_size(const struct journal *j);

@@ -7,18 +7,22 @@
 
 #include "lib/journal.h"
 
-enum { RECORD_HEAD = 8, RECORD_LONGEST = 1 << 20, WINDOW = RECORD_HEAD + RECORD_LONGEST, FILE_HEAD = 16 };
+enum { RECORD_HEAD = 8, RECORD_LONGEST = 1 << 20, WINDOW = 1 << 16, FILE_HEAD = 16 };
 
 struct journal {
 	char *path;
 	enum journal_mode mode;
 	int fd;
+	dev_t device; /* of the file that fd is open on */
+	ino_t inode;
+	int lock;	 /* descriptor of PATH.lock, of the process `locker`; a forked child would share the lock */
+	pid_t locker;
 	int64_t base;	 /* logical position of byte FILE_HEAD */
 	int64_t checked; /* every record before this position is whole */
 	int64_t room;	 /* bytes last reserved behind the end */
 	char *window;	 /* bytes of the file, from window_at on */
 	int64_t window_at;
-	size_t window_size;
+	size_t window_size, window_room;
 };
 
 static inline off_t journal_offset(const struct journal *j, int64_t position)
@@ -33,11 +37,12 @@ ssize_t journal_read_at(int fd, void *data, size_t size, off_t at);
 bool journal_head_write(int fd, int64_t base);
 bool journal_file_prepare(int fd, const char *path);
 
-/* Make `fd` the file that PATH names. */
-bool journal_follow(struct journal *j, struct err *e);
+/* Make `fd` the file that PATH names; *st is what it is now. */
+bool journal_follow(struct journal *j, struct stat *st, struct err *e);
 
-/* What every writer does first: lock, follow, cut a torn tail. The lock's descriptor, which ends it when closed, or -1. */
-int journal_begin(struct journal *j, struct err *e);
+/* What every writer does first: lock, follow, cut a torn tail. Where that is done, journal_end comes last. */
+bool journal_begin(struct journal *j, struct err *e);
+void journal_end(struct journal *j);
 
 /* The payload of the whole record at `position`; NULL at the end and at a torn one. Good until the next call. */
 const char *journal_record(struct journal *j, int64_t position, uint32_t *length);

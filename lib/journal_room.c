@@ -29,15 +29,14 @@ bool journal_room_take(int fd, off_t end, int64_t bytes, struct err *e)
 bool journal_reserve(struct journal *j, int64_t bytes, struct err *e)
 {
 	struct stat st;
-	int lock = journal_begin(j, e);
-	if (lock < 0)
+	if (!journal_begin(j, e))
 		return false;
 	off_t end = journal_offset(j, j->checked);
 	j->room = bytes;
 	bool held = fstat(j->fd, &st) == 0 && journal_room_behind(&st, end) >= bytes;
 	/* A little more at once, so that not every start has to ask. */
 	held = held || journal_room_take(j->fd, end, bytes + AHEAD, e) || journal_room_take(j->fd, end, bytes, e);
-	close(lock);
+	journal_end(j);
 	return held;
 }
 

@@ -51,7 +51,7 @@ static bool rest_write(struct journal *j, int fd, int64_t position, const struct
 		return false;
 	j->window_size = 0; /* the window serves as buffer */
 	for (off_t from = journal_offset(j, position), end = journal_offset(j, j->checked); from < end;) {
-		size_t most = end - from < WINDOW ? (size_t)(end - from) : WINDOW;
+		size_t most = end - from < (off_t)j->window_room ? (size_t)(end - from) : j->window_room;
 		ssize_t n = journal_read_at(j->fd, j->window, most, from);
 		if (n <= 0 || !journal_write_at(fd, j->window, (size_t)n, to))
 			return false;
@@ -79,6 +79,7 @@ static bool file_swap(struct journal *j, int fd, const char *beside, int64_t pos
 
 static bool file_replace(struct journal *j, int64_t position, const struct rewriting *r, struct err *e)
 {
+	struct stat st;
 	char *beside = xasprintf("%s.new", j->path);
 	unlink(beside);
 	int fd = open(beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -88,21 +89,20 @@ static bool file_replace(struct journal *j, int64_t position, const struct rewri
 	if (fd >= 0)
 		close(fd);
 	free(beside);
-	return ok && journal_follow(j, e);
+	return ok && journal_follow(j, &st, e);
 }
 
 bool journal_truncate(struct journal *j, int64_t position, bool (*keep)(const struct fields *record, void *arg), void *arg,
 		      struct err *e)
 {
 	struct rewriting r = {0};
-	int lock = journal_begin(j, e);
-	if (lock < 0)
+	if (!journal_begin(j, e))
 		return false;
 	bool ok = position <= j->checked ||
 		  err_set(e, "position %" PRId64 " is behind the end of journal \"%s\"", position, j->path);
 	if (ok && position > j->base)
 		ok = kept_gather(j, position, keep, arg, &r, e) && file_replace(j, position, &r, e);
 	free(r.kept);
-	close(lock);
+	journal_end(j);
 	return ok;
 }

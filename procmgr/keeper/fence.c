@@ -1,8 +1,8 @@
 /* fence.c - control groups around a step's processes.
  *
  * The launcher calls fence_new, fence_pick and fence_tidy; a keeper makes, reads and removes its own group; a task's process
- * enters it before it becomes the user. libcgroup finds and makes the groups in whichever version each controller is mounted;
- * single files are read and written here. What always holds: a group is ours alone (named by attempt) and holds only
+ * enters it before it becomes the user. libcgroup finds the controllers and makes the node's group in whichever version each
+ * is mounted; the attempts' groups are made and single files read and written here, since the library reads /proc/mounts for each. What always holds: a group is ours alone (named by attempt) and holds only
  * processes of that attempt; keepers stand outside. */
 #include "procmgr/keeper/fence.h"
 
@@ -105,25 +105,6 @@ static void find_parts(struct fence *f)
 	}
 }
 
-/* A libcgroup description of a group below the node's ("" = the node's own). */
-static struct cgroup *group_of(const struct fence *f, const char *key)
-{
-	char path[PATH_SIZE];
-	snprintf(path, sizeof path, "%s%s%s", f->path, *key ? "/" : "", key);
-	struct cgroup *group = cgroup_new_cgroup(path);
-	if (!group)
-		die("out of memory");
-	return group;
-}
-
-static struct cgroup_controller *part_of(const struct fence *f, struct cgroup *group, enum part p)
-{
-	struct cgroup_controller *part = f->dir[p] ? cgroup_add_controller(group, controllers[p]) : NULL;
-	if (f->dir[p] && !part)
-		die("out of memory");
-	return part;
-}
-
 static void inherit(const char *above, const char *below, const char *name)
 {
 	char value[VALUE_SIZE], now[VALUE_SIZE];
@@ -150,9 +131,10 @@ static void inherit_cpuset(const struct fence *f)
 
 static bool make_node(const struct fence *f, struct err *e)
 {
-	struct cgroup *group = group_of(f, "");
+	struct cgroup *group = cgroup_new_cgroup(f->path);
 	for (int p = 0; p < PARTS; p++)
-		part_of(f, group, p);
+		if (!group || (f->dir[p] && !cgroup_add_controller(group, controllers[p])))
+			die("out of memory");
 	int failed = ECGOTHER;
 	for (int try = 0; failed && try < 3; try++) /* a launcher that ends may remove the folders above */
 		failed = cgroup_create_cgroup(group, 1);
@@ -160,6 +142,12 @@ static bool make_node(const struct fence *f, struct err *e)
 	if (failed)
 		return err_set(e, "could not make control group \"%s\": %s", f->path, cgroup_strerror(failed));
 	inherit_cpuset(f);
+	for (int p = 0; p < PARTS; p++) { /* in version 2 the node's group has to hand down what its attempts' groups need */
+		char wish[32];
+		snprintf(wish, sizeof wish, "+%s", controllers[p]);
+		if (f->dir[p] && f->two[p])
+			file_write(f->dir[p], "", "cgroup.subtree_control", wish);
+	}
 	return true;
 }
 
@@ -228,53 +216,54 @@ char *fence_pick(const struct fence *f, int count)
 }
 
 /* The limit with the files that this kernel has for it; swap counts as memory. */
-static void add_memory(const struct fence *f, struct cgroup_controller *memory, int64_t mem_mb)
+static bool set_memory(const struct fence *f, const char *key, int64_t mem_mb)
 {
 	const char *swap = f->two[MEMORY] ? "memory.swap.max" : "memory.memsw.limit_in_bytes";
 	char value[VALUE_SIZE], bytes[32];
 	snprintf(bytes, sizeof bytes, "%lld", (long long)mem_mb * 1024 * 1024);
-	cgroup_add_value_string(memory, f->two[MEMORY] ? "memory.max" : "memory.limit_in_bytes", bytes);
-	if (file_read(f->dir[MEMORY], "", swap, value))
-		cgroup_add_value_string(memory, swap, f->two[MEMORY] ? "0" : bytes);
+	bool limited = file_write(f->dir[MEMORY], key, f->two[MEMORY] ? "memory.max" : "memory.limit_in_bytes", bytes);
+	if (limited && file_read(f->dir[MEMORY], key, swap, value))
+		limited = file_write(f->dir[MEMORY], key, swap, f->two[MEMORY] ? "0" : bytes);
+	return limited;
 }
 
-static void add_cores(const struct fence *f, struct cgroup_controller *cpuset, const char *cores)
+static bool set_cores(const struct fence *f, const char *key, const char *cores)
 {
 	char mems[VALUE_SIZE];
+	bool set = true;
 	if (!f->two[CPUSET] && file_read(f->dir[CPUSET], "", "cpuset.mems", mems)) {
 		mems[strcspn(mems, "\n")] = '\0';
-		cgroup_add_value_string(cpuset, "cpuset.mems", mems);
+		set = file_write(f->dir[CPUSET], key, "cpuset.mems", mems);
 	}
-	cgroup_add_value_string(cpuset, "cpuset.cpus", cores);
+	return set && file_write(f->dir[CPUSET], key, "cpuset.cpus", cores);
+}
+
+/* The attempt's group under one controller; several controllers of version 2 have one group. */
+static bool make_part(const struct fence *f, const char *key, enum part p)
+{
+	char path[PATH_SIZE];
+	snprintf(path, sizeof path, "%s/%s", f->dir[p] ? f->dir[p] : "", key);
+	return !f->dir[p] || mkdir(path, 0755) == 0 || errno == EEXIST;
 }
 
 bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, const char *cores, struct err *e)
 {
-	struct cgroup *group = group_of(f, key);
-	struct cgroup_controller *memory = part_of(f, group, MEMORY);
-	if (mem_mb > 0 && memory)
-		add_memory(f, memory, mem_mb);
-	if (cores && f->dir[CPUSET])
-		add_cores(f, part_of(f, group, CPUSET), cores);
-	part_of(f, group, FREEZER);
-	part_of(f, group, CPUACCT);
-	int failed = cgroup_create_cgroup(group, 1);
-	cgroup_free(&group);
-	return !failed || err_set(e, "could not make control group \"%s/%s\": %s", f->path, key, cgroup_strerror(failed));
+	bool made = make_part(f, key, MEMORY) && make_part(f, key, FREEZER) && make_part(f, key, CPUACCT) &&
+		    (!cores || make_part(f, key, CPUSET));
+	made = made && (mem_mb <= 0 || !f->dir[MEMORY] || set_memory(f, key, mem_mb)) &&
+	       (!cores || !f->dir[CPUSET] || set_cores(f, key, cores));
+	return made || err_sys(e, "could not make control group \"%s/%s\"", f->path, key);
 }
 
+/* In version 1 a thread moves itself without stopping all that fork; nothing else of its process is there to be moved. */
 bool fence_enter(const struct fence *f, const char *key, struct err *e)
 {
-	struct cgroup *group = group_of(f, key);
 	for (int p = 0; p < PARTS; p++) {
-		char path[PATH_SIZE];
-		snprintf(path, sizeof path, "%s/%s", f->dir[p] ? f->dir[p] : "", key);
-		if (f->dir[p] && access(path, F_OK) == 0)
-			part_of(f, group, p);
+		bool entered = !f->dir[p] || file_write(f->dir[p], key, f->two[p] ? "cgroup.procs" : "tasks", "0");
+		if (!entered && (p != CPUSET || errno != ENOENT)) /* where it is pinned to nothing, there is no such group */
+			return err_sys(e, "could not enter control group \"%s/%s\"", f->path, key);
 	}
-	int failed = cgroup_attach_task(group);
-	cgroup_free(&group);
-	return !failed || err_set(e, "could not enter control group \"%s/%s\": %s", f->path, key, cgroup_strerror(failed));
+	return true;
 }
 
 static bool frozen_is(const struct fence *f, const char *key, bool frozen)
@@ -323,11 +312,16 @@ void fence_signal(const struct fence *f, const char *key, int signal)
 	signal_listed(core_dir(f), key, signal);
 }
 
+bool fence_is_empty(const struct fence *f, const char *key)
+{
+	char procs[VALUE_SIZE];
+	return !file_read(core_dir(f), key, "cgroup.procs", procs) || !*procs;
+}
+
 bool fence_kill(const struct fence *f, const char *key)
 {
 	const char *dir = core_dir(f);
-	char procs[VALUE_SIZE];
-	if (!file_read(dir, key, "cgroup.procs", procs) || !*procs)
+	if (fence_is_empty(f, key))
 		return false;
 	if (dir == f->two_dir && file_write(dir, key, "cgroup.kill", "1"))
 		return true;

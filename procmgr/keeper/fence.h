@@ -38,6 +38,9 @@ bool fence_freeze(const struct fence *f, const char *key, bool frozen);
 /* Send a signal to each process in it. */
 void fence_signal(const struct fence *f, const char *key, int signal);
 
+/* Is there no process in it? */
+bool fence_is_empty(const struct fence *f, const char *key);
+
 /* SIGKILL to everything in it; true where there was something. */
 bool fence_kill(const struct fence *f, const char *key);
 

@@ -34,20 +34,23 @@ static void protect_from_oom(void)
 	close(fd);
 }
 
-/* Nothing of the launcher's but the log and the control socket. */
+/* Nothing of the launcher's but the log, the control socket and the journal. */
 static void leave_launcher(const struct keeper_job *job)
 {
+	unsigned ctl = (unsigned)job->ctl, journal = (unsigned)journal_descriptor(job->journal);
+	unsigned first = ctl < journal ? ctl : journal, second = ctl < journal ? journal : ctl;
 	int null = open("/dev/null", O_RDWR);
 	dup2(null, 0);
 	dup2(null, 1);
-	if (job->ctl > 3)
-		close_range(3, (unsigned)job->ctl - 1, 0);
-	close_range((unsigned)job->ctl + 1, ~0U, 0);
+	if (first > 3)
+		close_range(3, first - 1, 0);
+	if (second > first + 1)
+		close_range(first + 1, second - 1, 0);
+	close_range(second + 1, ~0U, 0);
 }
 
 static void become_keeper(struct keeper *k)
 {
-	static const int ignored[] = {SIGTERM, SIGUSR1, SIGINT, SIGHUP, SIGPIPE};
 	sigset_t children;
 	leave_launcher(k->job);
 	setsid();
@@ -55,9 +58,7 @@ static void become_keeper(struct keeper *k)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	protect_from_oom();
 	umask(022);
-	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
-		signal(ignored[i], SIG_IGN);
-	signal(SIGCHLD, SIG_DFL);
+	task_ignore_signals();
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
 	sigprocmask(SIG_SETMASK, &children, NULL);
@@ -72,7 +73,7 @@ static void announce(struct keeper *k)
 	struct err e;
 	char path[RECORD_KEY_SIZE + 16];
 	snprintf(path, sizeof path, "spool/%s/pid", k->name);
-	if (!daemon_lock(path, &e) || !(k->journal = journal_open("journal", JOURNAL_WRITE, &e))) {
+	if (!daemon_lock(path, &e)) {
 		log_error("%s: %s", k->name, e.message); /* a launcher has given the attempt up, or will */
 		_exit(1);
 	}
@@ -186,7 +187,6 @@ static void done(struct keeper *k)
 	if (k->fence)
 		fence_read(k->fence, k->name, &k->figures);
 	keeper_record_done(k);
-	crash_point(CRASH_keeper_done);
 	k->done = true;
 }
 
@@ -233,10 +233,15 @@ static void remove_folder(const struct keeper *k)
 /* The folder is there until `end` is: a keeper that dies before is found by it. */
 static void end(struct keeper *k)
 {
-	if (k->fence)
-		fence_read(k->fence, k->name, &k->figures);
-	bool removed = !k->fence || fence_remove(k->fence, k->name, REMOVE_USEC);
+	if (k->fence && *k->order->spec.user_epilog)
+		fence_read(k->fence, k->name, &k->figures); /* it was in the group, and is not in what `done` saw */
+	bool removed = !k->fence || fence_remove(k->fence, k->name, 0);
+	if (!removed) {
+		keeper_record_flush(k); /* what is known need not wait for the rest */
+		removed = fence_remove(k->fence, k->name, REMOVE_USEC);
+	}
 	keeper_record_end(k);
+	keeper_record_flush(k);
 	crash_point(CRASH_keeper_end);
 	if (!hand_back(k))
 		remove_folder(k);
@@ -247,14 +252,13 @@ static void end(struct keeper *k)
 
 void keeper_run(const struct keeper_job *job)
 {
-	struct keeper k = {.job = job, .order = job->order, .limit_s = job->order->time_limit_s, .figures = {-1, -1, 0}};
+	struct keeper k = {.job = job, .journal = job->journal, .order = job->order, .limit_s = job->order->time_limit_s, .figures = {-1, -1, 0}, .clean = true};
 	k.key = (struct record_key){job->order->job_id, job->order->step_id, job->order->attempt, 0};
 	record_key_text(&k.key, k.name);
 	record_mark(job->dir, &k.key, k.mark);
 	become_keeper(&k);
 	crash_point(CRASH_keeper_forked);
 	announce(&k);
-	crash_point(CRASH_keeper_announced);
 	keeper_lease_begin(&k);
 	bool prepared = prepare(&k);
 	crash_point(CRASH_keeper_prepared);

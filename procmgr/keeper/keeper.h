@@ -10,6 +10,7 @@
 struct keeper_job {
 	const struct conf *conf;
 	const char *dir;	   /* the node's folder, absolute; also the working directory, to which all other paths relate */
+	struct journal *journal;   /* open for writing */
 	const struct fence *fence; /* NULL: there are no control groups */
 	const struct order *order;
 	const char *cores; /* to pin it to, "0,3"; NULL: anywhere */

@@ -56,21 +56,30 @@ struct keeper_dry *keeper_dry_start(const struct order *o, const struct record_k
 	keeper_record_keeper(&k, 0);
 	if (o->wait_for_go)
 		keeper_record_plain(&k, "ready");
-	return !o->wait_for_go && run(d, &k) ? NULL : d;
+	bool ended = !o->wait_for_go && run(d, &k);
+	keeper_record_flush(&k);
+	return ended ? NULL : d;
+}
+
+static bool act(struct keeper_dry *d, struct keeper *k, const struct fields *message)
+{
+	const char *action = fields_get(message, "action"), *cause = fields_get(message, "cause");
+	bool kill = strcmp(action, "kill") == 0;
+	if (strcmp(action, "go") == 0)
+		return !d->done && run(d, k);
+	if (!kill && strcmp(action, "end") != 0)
+		return false; /* nothing runs that could be signalled or stopped */
+	if (!d->done) {
+		snprintf(k->cause, sizeof k->cause, "%s", kill && cause && *cause ? cause : kill || d->tasks > 0 ? "cancelled" : "");
+		keeper_record_done(k);
+	}
+	return over(d, k);
 }
 
 bool keeper_dry_control(struct keeper_dry *d, const struct fields *message)
 {
-	const char *action = fields_get(message, "action"), *cause = fields_get(message, "cause");
 	struct keeper k = keeper_of(d);
-	bool kill = strcmp(action, "kill") == 0;
-	if (strcmp(action, "go") == 0)
-		return !d->done && run(d, &k);
-	if (!kill && strcmp(action, "end") != 0)
-		return false; /* nothing runs that could be signalled or stopped */
-	if (!d->done) {
-		snprintf(k.cause, sizeof k.cause, "%s", kill && cause && *cause ? cause : kill || d->tasks > 0 ? "cancelled" : "");
-		keeper_record_done(&k);
-	}
-	return over(d, &k);
+	bool ended = act(d, &k, message);
+	keeper_record_flush(&k);
+	return ended;
 }

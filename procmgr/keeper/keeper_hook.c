@@ -101,6 +101,7 @@ static bool run(struct keeper *k, struct keeper_hook *h, struct task_start *star
 	start->out = ends[1];
 	h->users = start->owner != NULL;
 	h->output = ends[0];
+	k->clean = k->clean && !h->users;
 	h->pid = task_start(start, &h->report, e);
 	close(ends[1]);
 	if (h->pid < 0) {

@@ -15,7 +15,8 @@
 #include "procmgr/keeper/stats.h"
 #include "procmgr/keeper/task.h"
 
-enum { KEEPER_TAIL_SIZE = 4096, KEEPER_CAUSE_SIZE = 32 };
+enum { KEEPER_TAIL_SIZE = 4096, KEEPER_CAUSE_SIZE = 32, KEEPER_TOLD_MOST = 8 };
+enum { KEEPER_TOLD_KEEPER = 1, KEEPER_TOLD_RUN = 2, KEEPER_TOLD_TASK = 4, KEEPER_TOLD_DONE = 8 };
 
 struct keeper_task {
 	pid_t pid;  /* 0: over */
@@ -45,6 +46,9 @@ struct keeper {
 	char mark[RECORD_MARK_SIZE]; /* in the environment of its processes */
 	const struct fence *fence;   /* NULL: none, or its group could not be made */
 	struct journal *journal;
+	struct fields *told[KEEPER_TOLD_MOST]; /* records that are not in the journal yet */
+	int told_count;
+	unsigned told_kinds; /* which, as far as somebody asks */
 	int signals; /* signalfd of SIGCHLD */
 	struct task_owner owner;
 	struct task_limit limits[TASK_LIMIT_MOST];
@@ -63,6 +67,7 @@ struct keeper {
 	bool running;	/* the record `run` is written */
 	bool suspended;
 	bool cleared;		       /* the first task's output files are empty already */
+	bool clean;		       /* nothing of the user's is left, and none was started since */
 	bool done;		       /* the record `done` is written: every task has ended */
 	char cause[KEEPER_CAUSE_SIZE]; /* why it is being ended, "" = it is not */
 	int64_t kill_at;	       /* when SIGKILL follows, 0 = never */
@@ -126,7 +131,8 @@ void keeper_sweep_kill(const struct keeper *k);
 bool keeper_sweep_user(struct keeper *k); /* until nothing of the user's is left */
 bool keeper_sweep_all(struct keeper *k);  /* until nothing at all is left */
 
-/* keeper_record.c */
+/* keeper_record.c: what is told is written by keeper_record_flush, together */
+void keeper_record_flush(struct keeper *k);
 void keeper_record_plain(struct keeper *k, const char *kind);
 void keeper_record_keeper(struct keeper *k, pid_t pid);
 void keeper_record_hook(struct keeper *k, const char *name, int64_t usec);

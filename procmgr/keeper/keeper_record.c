@@ -1,12 +1,44 @@
 /* keeper_record.c - the journal records of a keeper: what happened, once each, in the order in which it happened.
  *
- * Called by the keeper's other files. What always holds: the fields are those that docs/formats.md lists for the kind. */
+ * Called by the keeper's other files. What always holds: the fields are those that docs/formats.md lists for the kind; what is
+ * ready together is written together, and before the keeper waits for anything, all is written. */
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/crash.h"
 #include "procmgr/keeper/keeper_parts.h"
+
+/* Records wait for what follows at once, not for anything that takes time: see keeper_record_flush. */
+static void tell(struct keeper *k, struct fields *record)
+{
+	if (k->told_count == KEEPER_TOLD_MOST)
+		keeper_record_flush(k);
+	k->told[k->told_count++] = record;
+}
+
+/* The places of lib/crash.def that name a record are come to when it is in the journal. */
+static void crash_points(unsigned kinds)
+{
+	if (kinds & KEEPER_TOLD_KEEPER)
+		crash_point(CRASH_keeper_announced);
+	if (kinds & KEEPER_TOLD_RUN)
+		crash_point(CRASH_keeper_run);
+	if (kinds & KEEPER_TOLD_TASK)
+		crash_point(CRASH_keeper_task);
+	if (kinds & KEEPER_TOLD_DONE)
+		crash_point(CRASH_keeper_done);
+}
+
+void keeper_record_flush(struct keeper *k)
+{
+	if (k->told_count == 0)
+		return;
+	record_must(k->journal, k->told, k->told_count);
+	k->told_count = 0;
+	crash_points(k->told_kinds);
+	k->told_kinds = 0;
+}
 
 static struct fields *begin(struct keeper *k, const char *kind)
 {
@@ -21,14 +53,15 @@ static void add_status(struct fields *record, int status)
 
 void keeper_record_plain(struct keeper *k, const char *kind)
 {
-	record_must(k->journal, begin(k, kind));
+	tell(k, begin(k, kind));
 }
 
 void keeper_record_keeper(struct keeper *k, pid_t pid)
 {
 	struct fields *record = begin(k, "keeper");
 	fields_add_int(record, "pid", pid);
-	record_must(k->journal, record);
+	tell(k, record);
+	k->told_kinds |= KEEPER_TOLD_KEEPER;
 }
 
 /* Length of the UTF-8 character at p, 0 where there is none. */
@@ -68,7 +101,7 @@ void keeper_record_hook(struct keeper *k, const char *name, int64_t usec)
 	add_status(record, h->status);
 	fields_add_int(record, "usec", usec);
 	fields_add(record, "output", h->tail);
-	record_must(k->journal, record);
+	tell(k, record);
 }
 
 void keeper_record_run(struct keeper *k, pid_t pid)
@@ -76,8 +109,8 @@ void keeper_record_run(struct keeper *k, pid_t pid)
 	struct fields *record = begin(k, "run");
 	fields_add_int(record, "pid", pid);
 	fields_add_int(record, "session", pid);
-	record_must(k->journal, record);
-	crash_point(CRASH_keeper_run);
+	tell(k, record);
+	k->told_kinds |= KEEPER_TOLD_RUN;
 	k->running = true;
 }
 
@@ -99,8 +132,8 @@ void keeper_record_task(struct keeper *k, const struct keeper_task *t, pid_t pid
 	fields_add_int(record, "write_bytes", stats->write_bytes);
 	fields_add_int(record, "nvcsw", stats->nvcsw);
 	fields_add_int(record, "nivcsw", stats->nivcsw);
-	record_must(k->journal, record);
-	crash_point(CRASH_keeper_task);
+	tell(k, record);
+	k->told_kinds |= KEEPER_TOLD_TASK;
 }
 
 /* What an ending asked for from outside, or by the clock, is called. */
@@ -144,7 +177,8 @@ void keeper_record_done(struct keeper *k)
 	fields_add(record, "cause", cause);
 	fields_add(record, "outcome", outcome);
 	fields_add(record, "message", k->message);
-	record_must(k->journal, record);
+	tell(k, record);
+	k->told_kinds |= KEEPER_TOLD_DONE;
 }
 
 void keeper_record_end(struct keeper *k)
@@ -153,5 +187,5 @@ void keeper_record_end(struct keeper *k)
 	fields_add(record, "drain", k->drain);
 	fields_add_int(record, "peak_mb", k->figures.peak_mb);
 	fields_add_int(record, "cpu_usec", k->figures.cpu_usec);
-	record_must(k->journal, record);
+	tell(k, record);
 }

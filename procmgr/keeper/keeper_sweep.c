@@ -39,17 +39,27 @@ static bool have_children(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* Is there still something of the user's? It has been killed then, but may not have died yet. */
-static bool left_of_user(const struct keeper *k)
+/* Kill what is in the group, having told what is known: it may take a moment. */
+static bool left_in_fence(struct keeper *k)
 {
-	return k->fence ? fence_kill(k->fence, k->name) : have_children() && below_kill(is_child, NULL, k->owner.uid);
+	if (fence_is_empty(k->fence, k->name))
+		return false;
+	keeper_record_flush(k);
+	return fence_kill(k->fence, k->name);
 }
 
-static bool left_at_all(const struct keeper *k)
+/* Is there still something of the user's? It has been killed then, but may not have died yet. */
+static bool left_of_user(struct keeper *k)
 {
-	bool fenced = k->fence && fence_kill(k->fence, k->name);
+	return k->fence ? left_in_fence(k) : have_children() && below_kill(is_child, NULL, k->owner.uid);
+}
+
+static bool left_at_all(struct keeper *k)
+{
+	bool fenced = k->fence && !k->clean && left_in_fence(k);
 	if (!have_children())
 		return fenced;
+	keeper_record_flush(k);
 	below_kill(is_child, NULL, BELOW_ANYBODY);
 	return true;
 }
@@ -60,7 +70,7 @@ static bool never(const struct keeper *k)
 	return false;
 }
 
-static bool sweep(struct keeper *k, bool (*left)(const struct keeper *k))
+static bool sweep(struct keeper *k, bool (*left)(struct keeper *k))
 {
 	int64_t deadline = record_now() + LONGEST_USEC, pause = PAUSE_USEC;
 	keeper_wait(k, never, record_now()); /* reaps what has ended already */
@@ -75,7 +85,8 @@ static bool sweep(struct keeper *k, bool (*left)(const struct keeper *k))
 
 bool keeper_sweep_user(struct keeper *k)
 {
-	return sweep(k, left_of_user);
+	k->clean = k->clean || sweep(k, left_of_user);
+	return k->clean;
 }
 
 bool keeper_sweep_all(struct keeper *k)

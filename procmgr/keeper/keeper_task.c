@@ -141,6 +141,7 @@ static bool start_one(struct keeper *k, struct keeper_task *t, struct err *e)
 	choose_program(k, &start.path, argv, first);
 	fill_start(k, &start, &streams, t->rank);
 	t->started_at = record_now();
+	k->clean = false;
 	t->pid = task_start(&start, &t->report, e);
 	t->counts = t->pid > 0 ? stats_open(t->pid) : -1;
 	task_environment_free(environment);
@@ -206,9 +207,9 @@ void keeper_task_report(struct keeper *k, struct keeper_task *t)
 static const char *cause_of(struct keeper *k, const struct keeper_task *t, int status)
 {
 	int64_t kills = k->figures.oom_kills;
-	if (k->fence)
-		fence_read(k->fence, k->name, &k->figures);
 	bool killed = WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 128 + SIGKILL;
+	if (k->fence && (killed || k->live > 0)) /* so that no later task takes the blame for this one's */
+		fence_read(k->fence, k->name, &k->figures);
 	bool bad = WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
 	if (*t->error)
 		return "launch";

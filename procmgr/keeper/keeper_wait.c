@@ -57,8 +57,10 @@ static int gather(const struct keeper *k, struct pollfd *fds)
 static void turn(struct keeper *k, int64_t deadline)
 {
 	struct pollfd *fds = xcalloc((unsigned long)(FIXED + k->task_count), sizeof *fds);
-	int count = gather(k, fds);
-	if (poll(fds, (nfds_t)count, timeout_ms(k, deadline)) > 0) {
+	int count = gather(k, fds), timeout = timeout_ms(k, deadline);
+	if (timeout != 0)
+		keeper_record_flush(k);
+	if (poll(fds, (nfds_t)count, timeout) > 0) {
 		if (fds[2].revents)
 			keeper_hook_report(k);
 		if (fds[3].revents)

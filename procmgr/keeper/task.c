@@ -46,11 +46,19 @@ void task_owner_clear(struct task_owner *owner)
 	memset(owner, 0, sizeof *owner);
 }
 
+static const int ignored[] = {SIGTERM, SIGUSR1, SIGINT, SIGHUP, SIGPIPE};
+
+void task_ignore_signals(void)
+{
+	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+		signal(ignored[i], SIG_IGN);
+}
+
 static void reset_signals(void)
 {
 	sigset_t none;
-	for (int s = 1; s < NSIG; s++)
-		signal(s, SIG_DFL);
+	for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+		signal(ignored[i], SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }

@@ -31,6 +31,10 @@ struct task_start {
 	const char *key;
 };
 
+/* Ignore what must not end a keeper. All other signals are as the launcher has set them, to their defaults; those and these are
+ * what a program finds. */
+void task_ignore_signals(void);
+
 /* Fork and start it in a session of its own. Returns its pid; *report is a descriptor (close-on-exec, non-blocking) that reads
  * as end-of-file once the program runs, or as the text of what went wrong before it could. -1 where it cannot fork. */
 pid_t task_start(const struct task_start *start, int *report, struct err *e);

@@ -92,8 +92,8 @@ static bool open_signals(struct launcher *l, struct err *e)
 	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
 		sigaddset(&set, wanted[i]);
 	sigprocmask(SIG_SETMASK, &set, NULL);
-	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-		signal(wanted[i], SIG_DFL); /* what our parent ignored would never arrive */
+	for (int i = 1; i < NSIG; i++)
+		signal(i, SIG_DFL); /* what our parent ignored would never arrive, and tasks start with our settings */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -168,7 +168,7 @@ static void fork_keeper(struct launcher *l, const struct order *o, const struct 
 {
 	char *cores = l->fence ? fence_pick(l->fence, o->cpus) : NULL;
 	bool spare = launcher_spare_wanted(l);
-	struct keeper_job job = {l->conf, l->dir, l->fence, o, cores, ctl, spare ? getpid() : 0};
+	struct keeper_job job = {l->conf, l->dir, l->journal, l->fence, o, cores, ctl, spare ? getpid() : 0};
 	pid_t pid = fork();
 	if (pid == 0)
 		keeper_run(&job);

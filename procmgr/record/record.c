@@ -92,13 +92,14 @@ bool record_write(struct journal *j, struct fields *record)
 	return written;
 }
 
-void record_must(struct journal *j, struct fields *record)
+void record_must(struct journal *j, struct fields **records, int count)
 {
 	struct err e;
-	for (int try = 0; !journal_append(j, record, &e); try++) {
+	for (int try = 0; !journal_append_all(j, records, count, &e); try++) {
 		if (try % LOG_TRIES == 0)
 			log_error("%s; waiting until it can be written", e.message);
 		usleep(TRY_USEC);
 	}
-	fields_free(record);
+	for (int i = 0; i < count; i++)
+		fields_free(records[i]);
 }

@@ -39,7 +39,7 @@ int64_t record_now(void);
 /* Append the record and free it; false, and logged, where that fails. */
 bool record_write(struct journal *j, struct fields *record);
 
-/* The same for what must not be lost: waits until it can be written. */
-void record_must(struct journal *j, struct fields *record);
+/* The same for several that must not be lost: waits until they can be written. */
+void record_must(struct journal *j, struct fields **records, int count);
 
 #endif
