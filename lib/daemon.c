@@ -24,6 +24,7 @@ static struct {
 	dev_t device;
 	ino_t inode;
 	pid_t pid;
+	int fd;
 } held;
 
 /* Open PATH and lock it; -1 where that fails or the name stands for another file by now, its owner having removed it. */
@@ -53,14 +54,26 @@ static int file_lock(const char *path, struct err *e)
 	return -1;
 }
 
+static bool number_write(int fd)
+{
+	char text[64];
+	int length = snprintf(text, sizeof text, "%ld %s\n", (long)getpid(), ROTA_VERSION);
+	return ftruncate(fd, 0) == 0 && pwrite(fd, text, (size_t)length, 0) == length;
+}
+
+bool daemon_number(bool there, struct err *e)
+{
+	bool done = there ? number_write(held.fd) : ftruncate(held.fd, 0) == 0;
+	return done || err_sys(e, "could not change the pid file");
+}
+
 bool daemon_lock(const char *path, struct err *e)
 {
 	int fd = file_lock(path, e);
 	if (fd < 0)
 		return false;
 	struct stat st;
-	if (fchmod(fd, 0600) < 0 || ftruncate(fd, 0) < 0 || dprintf(fd, "%ld %s\n", (long)getpid(), ROTA_VERSION) < 0 ||
-	    fstat(fd, &st) < 0) {
+	if (fchmod(fd, 0600) < 0 || !number_write(fd) || fstat(fd, &st) < 0) {
 		err_sys(e, "could not write pid file \"%s\"", path);
 		close(fd);
 		return false;
@@ -68,6 +81,7 @@ bool daemon_lock(const char *path, struct err *e)
 	held.device = st.st_dev;
 	held.inode = st.st_ino;
 	held.pid = getpid();
+	held.fd = fd;
 	return true; /* fd stays open: it is the lock */
 }
 

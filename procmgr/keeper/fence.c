@@ -20,6 +20,7 @@
 
 #include "lib/seal.h"
 #include "procmgr/keeper/fence_cores.h"
+#include "procmgr/record/record.h"
 
 enum part { MEMORY, CPUSET, FREEZER, CPUACCT, PARTS };
 
@@ -30,9 +31,11 @@ struct fence {
 	char *dir[PARTS];    /* mount and path; NULL = there is no such controller */
 	bool two[PARTS];     /* mounted as version 2 */
 	const char *two_dir; /* the node's group in version 2, whose core files freeze and kill; NULL = there is none */
+	int64_t full_until;  /* until when nobody asks again for `full_count` cores or more, which were not free */
+	int full_count;
 };
 
-enum { PATH_SIZE = 4096, VALUE_SIZE = 4096, FREEZE_TRIES = 200, PAUSE_USEC = 1000 };
+enum { PATH_SIZE = 4096, VALUE_SIZE = 4096, FREEZE_TRIES = 200, PAUSE_USEC = 1000, FULL_USEC = 50000 };
 
 static bool file_read(const char *dir, const char *key, const char *name, char value[VALUE_SIZE])
 {
@@ -205,13 +208,15 @@ void fence_leave(const struct fence *f)
 		}
 }
 
-char *fence_pick(const struct fence *f, int count)
+char *fence_pick(struct fence *f, int count)
 {
-	if (!f->dir[CPUSET] || count <= 0)
+	if (!f->dir[CPUSET] || count <= 0 || (count >= f->full_count && record_now() < f->full_until))
 		return NULL;
 	char *top = xstrndup(f->dir[CPUSET], strlen(f->dir[CPUSET]) - strlen(f->path) + strlen("rota"));
 	char *cores = fence_cores_pick(top, count);
 	free(top);
+	f->full_count = count;
+	f->full_until = cores ? 0 : record_now() + FULL_USEC;
 	return cores;
 }
 

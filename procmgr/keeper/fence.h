@@ -23,8 +23,8 @@ void fence_tidy(const struct fence *f, bool (*in_use)(const char *key));
 void fence_leave(const struct fence *f);
 
 /* Which `count` of the machine's cores no group of any Rota on it is pinned to, as "0,3"; NULL where there are not so many.
- * malloc'ed. */
-char *fence_pick(const struct fence *f, int count);
+ * malloc'ed. Looking takes longer than a short step, so that there were not enough is believed for a moment. */
+char *fence_pick(struct fence *f, int count);
 
 /* Make the group of an attempt: at most mem_mb of memory (0 = all), on these cores (NULL = any). */
 bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, const char *cores, struct err *e);

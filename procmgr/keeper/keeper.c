@@ -1,7 +1,8 @@
 /* keeper.c - the life of one step attempt on one node, from the signed order to the last record.
  *
  * The launcher forks into keeper_run and forgets the child; from here on the keeper depends on no daemon. It is the leader of
- * its own session and the subreaper of everything that its tasks leave behind. What always holds: `done` is written exactly
+ * its own session and the subreaper of everything that its tasks leave behind. When the attempt is over it offers itself for another
+ * (keeper_next.c), one at a time. What always holds: `done` is written exactly
  * once, when no process of the user's is left; `end` exactly once, when nothing at all is left; in between and before, whatever
  * goes wrong only decides what those two records say. */
 #include "procmgr/keeper/keeper.h"
@@ -22,7 +23,7 @@
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { REMOVE_USEC = 20000, REMOVE_LATE_USEC = 5000000 };
+enum { REMOVE_USEC = 20000, REMOVE_LATE_USEC = 5000000, OWNER_USEC = 30000000 };
 
 static void protect_from_oom(void)
 {
@@ -34,25 +35,28 @@ static void protect_from_oom(void)
 	close(fd);
 }
 
-/* Nothing of the launcher's but the log, the control socket and the journal. */
+static int compare_descriptors(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Nothing of the launcher's but the log and what the job names. */
 static void leave_launcher(const struct keeper_job *job)
 {
-	unsigned ctl = (unsigned)job->ctl, journal = (unsigned)journal_descriptor(job->journal);
-	unsigned first = ctl < journal ? ctl : journal, second = ctl < journal ? journal : ctl;
+	int kept[] = {2, job->ctl, job->spare, journal_descriptor(job->journal)}, count = sizeof kept / sizeof *kept;
 	int null = open("/dev/null", O_RDWR);
 	dup2(null, 0);
 	dup2(null, 1);
-	if (first > 3)
-		close_range(3, first - 1, 0);
-	if (second > first + 1)
-		close_range(first + 1, second - 1, 0);
-	close_range(second + 1, ~0U, 0);
+	qsort(kept, (size_t)count, sizeof *kept, compare_descriptors);
+	for (int i = 0; i < count; i++)
+		close_range((unsigned)kept[i] + 1, i + 1 < count ? (unsigned)kept[i + 1] - 1 : ~0U, 0);
 }
 
-static void become_keeper(struct keeper *k)
+/* The descriptor by which we hear of our children. */
+static int become_keeper(const struct keeper_job *job)
 {
 	sigset_t children;
-	leave_launcher(k->job);
+	leave_launcher(job);
 	setsid();
 	prctl(PR_SET_NAME, "rota-keeper");
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -62,18 +66,19 @@ static void become_keeper(struct keeper *k)
 	sigemptyset(&children);
 	sigaddset(&children, SIGCHLD);
 	sigprocmask(SIG_SETMASK, &children, NULL);
-	k->signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (k->signals < 0)
+	int signals = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (signals < 0)
 		die("could not make a signal descriptor: %m");
+	return signals;
 }
 
 /* From here on the launcher sees that the attempt has a keeper, and the journal hears of it. */
-static void announce(struct keeper *k)
+static void announce(struct keeper *k, bool again)
 {
 	struct err e;
 	char path[RECORD_KEY_SIZE + 16];
 	snprintf(path, sizeof path, "spool/%s/pid", k->name);
-	if (!daemon_lock(path, &e)) {
+	if (again ? !daemon_number(true, &e) : !daemon_lock(path, &e)) {
 		log_error("%s: %s", k->name, e.message); /* a launcher has given the attempt up, or will */
 		_exit(1);
 	}
@@ -91,13 +96,30 @@ static void make_fence(struct keeper *k)
 	}
 }
 
+/* Whose tasks they are. Accounts and groups do not change often, and a name service is not asked for each short step. */
+static bool find_owner(struct keeper *k, struct keeper_known *known, struct err *e)
+{
+	const struct task_owner *o = &known->owner;
+	bool same = record_now() < known->owner_until && strcmp(o->user, k->order->user) == 0 && o->uid == k->order->uid &&
+		    o->gid == k->order->gid;
+	if (!same) {
+		task_owner_clear(&known->owner);
+		known->owner_until = 0;
+		if (!task_owner_find(k->order, &known->owner, e))
+			return false;
+		known->owner_until = record_now() + OWNER_USEC;
+	}
+	k->owner = known->owner;
+	return true;
+}
+
 /* Everything the tasks will need; what is missing is the node's fault, limits that make no sense are the step's. */
-static bool prepare(struct keeper *k)
+static bool prepare(struct keeper *k, struct keeper_known *known)
 {
 	struct err e;
 	make_fence(k);
 	k->environment = keeper_file_read(k->order->environment_hash, &k->environment_size, &e);
-	bool there = k->environment && task_owner_find(k->order, &k->owner, &e) && keeper_file_script(k, &e);
+	bool there = k->environment && find_owner(k, known, &e) && keeper_file_script(k, &e);
 	if (there && task_limit_parse(k->order->spec.rlimits, k->limits, &k->limit_count, &e))
 		return true;
 	k->failed_start = true;
@@ -203,19 +225,6 @@ static void epilog(struct keeper *k)
 	sweep(k, keeper_sweep_all);
 }
 
-/* Empty the pid file, which says that nobody keeps it, and move the folder to where the launcher takes it for another attempt. */
-static bool hand_back(const struct keeper *k)
-{
-	char from[RECORD_KEY_SIZE + 16], to[RECORD_KEY_SIZE + 16];
-	snprintf(from, sizeof from, "spool/%s/pid", k->name);
-	if (getppid() != k->job->launcher || truncate(from, 0) < 0)
-		return false;
-	crash_point(CRASH_keeper_unlocked);
-	*strrchr(from, '/') = '\0';
-	snprintf(to, sizeof to, "spare/%s", k->name);
-	return rename(from, to) == 0;
-}
-
 static void remove_folder(const struct keeper *k)
 {
 	static const char *const files[] = {"script", "ctl", "pid"};
@@ -230,8 +239,9 @@ static void remove_folder(const struct keeper *k)
 		log_warning("could not remove \"%s\": %m", path);
 }
 
-/* The folder is there until `end` is: a keeper that dies before is found by it. */
-static void end(struct keeper *k)
+/* The folder is there until `end` is: a keeper that dies before is found by it. True where keeper and folder are free for another
+ * attempt. */
+static bool end(struct keeper *k)
 {
 	if (k->fence && *k->order->spec.user_epilog)
 		fence_read(k->fence, k->name, &k->figures); /* it was in the group, and is not in what `done` saw */
@@ -243,24 +253,35 @@ static void end(struct keeper *k)
 	keeper_record_end(k);
 	keeper_record_flush(k);
 	crash_point(CRASH_keeper_end);
-	if (!hand_back(k))
+	bool spare = removed && !*k->drain && keeper_next_offer(k);
+	if (!spare)
 		remove_folder(k);
 	crash_point(CRASH_keeper_removed);
 	if (!removed)
 		fence_remove(k->fence, k->name, REMOVE_LATE_USEC);
+	return spare;
 }
 
-void keeper_run(const struct keeper_job *job)
+static void clear(struct keeper *k)
 {
-	struct keeper k = {.job = job, .journal = job->journal, .order = job->order, .limit_s = job->order->time_limit_s, .figures = {-1, -1, 0}, .clean = true};
+	free(k->environment);
+	free(k->script_path);
+	free(k->tasks);
+}
+
+/* One attempt from beginning to end; `again`: this keeper had others before. True where it may have another. */
+static bool keep(const struct keeper_job *job, int signals, struct keeper_known *known, bool again)
+{
+	struct keeper k = {.job = job, .journal = job->journal, .signals = signals, .order = job->order};
+	k.limit_s = job->order->time_limit_s;
+	k.figures = (struct fence_figures){-1, -1, 0};
+	k.clean = true;
 	k.key = (struct record_key){job->order->job_id, job->order->step_id, job->order->attempt, 0};
 	record_key_text(&k.key, k.name);
 	record_mark(job->dir, &k.key, k.mark);
-	become_keeper(&k);
-	crash_point(CRASH_keeper_forked);
-	announce(&k);
+	announce(&k, again);
 	keeper_lease_begin(&k);
-	bool prepared = prepare(&k);
+	bool prepared = prepare(&k, known);
 	crash_point(CRASH_keeper_prepared);
 	bool good = prepared && !k.fenced && prolog(&k);
 	crash_point(CRASH_keeper_prolog);
@@ -270,6 +291,19 @@ void keeper_run(const struct keeper_job *job)
 	if (is_holder(&k) && good)
 		keeper_wait(&k, is_ended, 0);
 	epilog(&k);
-	end(&k);
+	bool spare = end(&k);
+	clear(&k);
+	return spare;
+}
+
+void keeper_run(const struct keeper_job *first)
+{
+	struct keeper_job job = *first;
+	struct order order;
+	struct keeper_known known = {.owner_until = 0};
+	int signals = become_keeper(first);
+	crash_point(CRASH_keeper_forked);
+	for (bool again = false; keep(&job, signals, &known, again) && keeper_next_take(&job, &order); again = true)
+		continue;
 	_exit(0);
 }

@@ -15,8 +15,17 @@ struct keeper_job {
 	const struct order *order;
 	const char *cores; /* to pin it to, "0,3"; NULL: anywhere */
 	int ctl;	   /* the bound datagram socket on which control messages arrive */
-	pid_t launcher;	   /* who uses the attempt's folder again, moved to spare/; 0: it is removed */
+	int spare;	   /* where the launcher hears that keeper and folder are free for another attempt */
+	pid_t launcher;	   /* who gives it that; 0: the keeper ends with the attempt */
 };
+
+/* What a keeper says by `spare`: its folder is spare/<key> now. */
+struct keeper_spare {
+	pid_t pid;
+	struct record_key key;
+};
+
+enum { KEEPER_ORDER_LARGEST = 144 * 1024 }; /* of the message `launch` to a keeper that is free */
 
 /* Become the keeper: called in a freshly forked child of the launcher, never returns. Needs nothing of its parent from here on.
  */

@@ -3,7 +3,7 @@
  * keeper.c is the sequence (prolog, tasks, epilog, end) and the only one who decides what comes next; keeper_wait.c turns the
  * loop meanwhile; keeper_control.c does what control messages and clocks ask for; keeper_lease.c ends it with the lease; keeper_task.c starts and reaps tasks;
  * keeper_hook.c runs a prolog or epilog; keeper_group.c shares a prolog between the steps of a group; keeper_sweep.c kills;
- * keeper_record.c writes the journal; keeper_file.c reads what is to be run; keeper_dry.c only writes the journal. */
+ * keeper_record.c writes the journal; keeper_next.c gets it another attempt; keeper_file.c reads what is to be run; keeper_dry.c only writes the journal. */
 #ifndef ROTA_PROCMGR_KEEPER_PARTS_H
 #define ROTA_PROCMGR_KEEPER_PARTS_H
 
@@ -38,6 +38,12 @@ struct keeper_hook {
 	size_t tail_length;
 };
 
+/* What a keeper that had attempts before knows from them. */
+struct keeper_known {
+	struct task_owner owner; /* of the last attempt */
+	int64_t owner_until;	 /* when to look it up anew; 0: nobody is known */
+};
+
 struct keeper {
 	const struct keeper_job *job;
 	const struct order *order;
@@ -50,7 +56,7 @@ struct keeper {
 	int told_count;
 	unsigned told_kinds; /* which, as far as somebody asks */
 	int signals; /* signalfd of SIGCHLD */
-	struct task_owner owner;
+	struct task_owner owner; /* as keeper_known has it */
 	struct task_limit limits[TASK_LIMIT_MOST];
 	int limit_count;
 	char *script_path; /* absolute */
@@ -91,6 +97,11 @@ struct keeper {
 /* keeper_wait.c: handle what comes, once at least, until over(k), or until the time `deadline` (of record_now; 0 = none); true
  * when over. */
 bool keeper_wait(struct keeper *k, bool (*over)(const struct keeper *k), int64_t deadline);
+
+/* keeper_next.c: leave the folder to the launcher; false where it is to be removed. */
+bool keeper_next_offer(const struct keeper *k);
+/* Wait for another attempt, whose order `order` then holds; false: there will be none. */
+bool keeper_next_take(struct keeper_job *job, struct order *order);
 
 /* keeper_control.c */
 void keeper_control_read(struct keeper *k);

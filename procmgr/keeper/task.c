@@ -18,6 +18,21 @@
 #include <unistd.h>
 #include <linux/close_range.h>
 
+/* Ask for all groups, as initgroups does; where only ourselves can be the owner, none are set. */
+static bool find_groups(struct task_owner *owner, struct err *e)
+{
+	int room = 32, count = room;
+	owner->groups = xcalloc((unsigned long)room, sizeof *owner->groups);
+	while (geteuid() == 0 && getgrouplist(owner->user, owner->login_gid, owner->groups, &count) < 0) {
+		if (count <= room)
+			return err_set(e, "could not look up the groups of user \"%s\"", owner->user);
+		room = count;
+		owner->groups = xrealloc(owner->groups, (unsigned long)room * sizeof *owner->groups);
+	}
+	owner->group_count = count;
+	return true;
+}
+
 bool task_owner_find(const struct order *order, struct task_owner *owner, struct err *e)
 {
 	errno = 0;
@@ -35,7 +50,7 @@ bool task_owner_find(const struct order *order, struct task_owner *owner, struct
 	owner->user = xstrdup(pw->pw_name);
 	owner->home = xstrdup(pw->pw_dir && *pw->pw_dir ? pw->pw_dir : "/");
 	owner->shell = xstrdup(pw->pw_shell && *pw->pw_shell ? pw->pw_shell : "/bin/sh");
-	return true;
+	return find_groups(owner, e);
 }
 
 void task_owner_clear(struct task_owner *owner)
@@ -43,6 +58,7 @@ void task_owner_clear(struct task_owner *owner)
 	free(owner->user);
 	free(owner->home);
 	free(owner->shell);
+	free(owner->groups);
 	memset(owner, 0, sizeof *owner);
 }
 
@@ -78,7 +94,7 @@ static bool become_owner(const struct task_owner *owner, struct err *e)
 {
 	if (geteuid() != 0)
 		return owner->uid == geteuid() || err_set(e, "only root can start tasks of another user");
-	if (initgroups(owner->user, owner->login_gid) < 0 || setresgid(owner->gid, owner->gid, owner->gid) < 0 ||
+	if (setgroups((size_t)owner->group_count, owner->groups) < 0 || setresgid(owner->gid, owner->gid, owner->gid) < 0 ||
 	    setresuid(owner->uid, owner->uid, owner->uid) < 0)
 		return err_sys(e, "could not become user \"%s\"", owner->user);
 	if (owner->uid != 0 && (setuid(0) == 0 || seteuid(0) == 0))

@@ -13,6 +13,8 @@ struct task_owner {
 	gid_t gid;	 /* that the job was submitted in */
 	gid_t login_gid; /* of the user in the password database */
 	char *user, *home, *shell;
+	gid_t *groups; /* all that the user is in */
+	int group_count;
 };
 
 struct task_facts {

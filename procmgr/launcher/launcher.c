@@ -121,7 +121,8 @@ static int look(struct launcher *l)
 static bool open_all(struct launcher *l, struct err *e)
 {
 	if (!check_conf(l, e) || !launcher_agent_find(l, e) || !open_key(l, e) || !launcher_spool_enter(l, e) ||
-	    !daemon_lock("launcher.pid", e) || !open_journal(l, e) || !open_signals(l, e))
+	    !daemon_lock("launcher.pid", e) || !open_journal(l, e) || !open_signals(l, e) ||
+	    !launcher_spare_open(l, e))
 		return false;
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a dead keeper leaves behind comes to us */
 	open_fence(l);
@@ -190,8 +191,11 @@ static void turn(struct launcher *l)
 	struct pollfd fds[] = {
 		{.fd = l->signals, .events = POLLIN},
 		{.fd = l->agent_socket, .events = POLLIN},
+		{.fd = l->spare_ends[0], .events = POLLIN},
 	};
-	int ready = poll(fds, 2, timeout_ms(l));
+	int ready = poll(fds, 3, timeout_ms(l));
+	if (ready > 0 && fds[2].revents) /* before the orders that can use them */
+		launcher_spare_read(l);
 	if (ready > 0 && fds[1].revents)
 		launcher_agent_read(l, false);
 	if (ready > 0 && fds[0].revents)

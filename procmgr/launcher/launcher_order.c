@@ -133,7 +133,24 @@ bool launcher_order_is_keeper(const struct launcher *l, pid_t pid)
 	for (int i = 0; i < l->child_count; i++)
 		if (l->children[i].pid == pid)
 			return true;
-	return false;
+	return launcher_spare_is_keeper(l, pid);
+}
+
+static struct launcher_child remove_child(struct launcher *l, int i)
+{
+	struct launcher_child child = l->children[i];
+	l->room -= child.room;
+	l->spare_lent -= child.ctl >= 0;
+	l->children[i] = l->children[--l->child_count];
+	return child;
+}
+
+int launcher_order_freed(struct launcher *l, pid_t pid, const struct record_key *key)
+{
+	for (int i = 0; i < l->child_count; i++)
+		if (l->children[i].pid == pid && record_key_equal(&l->children[i].key, key))
+			return remove_child(l, i).ctl;
+	return -1;
 }
 
 void launcher_order_reaped(struct launcher *l, pid_t pid)
@@ -141,19 +158,16 @@ void launcher_order_reaped(struct launcher *l, pid_t pid)
 	for (int i = 0; i < l->child_count; i++) {
 		if (l->children[i].pid != pid)
 			continue;
-		struct launcher_child child = l->children[i];
-		bool over = !launcher_spool_has(&child.key);
-		l->room -= child.room;
-		l->children[i] = l->children[--l->child_count];
-		l->spare_lent -= child.ctl >= 0;
-		if (over && child.ctl >= 0)
-			launcher_spare_give(l, &child.key, child.ctl);
-		else if (child.ctl >= 0)
-			close(child.ctl);
-		if (!over)
+		struct launcher_child child = remove_child(l, i);
+		if (launcher_spool_has(&child.key))
 			launcher_lost_recover(l, &child.key);
+		if (child.ctl >= 0) {
+			close(child.ctl);
+			launcher_spool_clear("spare", &child.key);
+		}
 		return;
 	}
+	launcher_spare_reaped(l, pid);
 }
 
 static bool write_used(struct launcher *l, const struct order *o, const struct record_key *key)
@@ -164,11 +178,10 @@ static bool write_used(struct launcher *l, const struct order *o, const struct r
 	return record_write(l->journal, record);
 }
 
-static void fork_keeper(struct launcher *l, const struct order *o, const struct record_key *key, int ctl)
+static void fork_keeper(struct launcher *l, const struct order *o, const struct record_key *key, const char *cores, int ctl)
 {
-	char *cores = l->fence ? fence_pick(l->fence, o->cpus) : NULL;
 	bool spare = launcher_spare_wanted(l);
-	struct keeper_job job = {l->conf, l->dir, l->journal, l->fence, o, cores, ctl, spare ? getpid() : 0};
+	struct keeper_job job = {l->conf, l->dir, l->journal, l->fence, o, cores, ctl, l->spare_ends[1], spare ? getpid() : 0};
 	pid_t pid = fork();
 	if (pid == 0)
 		keeper_run(&job);
@@ -180,6 +193,35 @@ static void fork_keeper(struct launcher *l, const struct order *o, const struct 
 		add_child(l, &(struct launcher_child){pid, *key, launcher_room_of(o), spare ? ctl : -1});
 	else
 		launcher_lost_recover(l, key);
+}
+
+/* Whom the attempt gets: a keeper that is free and the folder it had, or (pid 0) a new one of each. */
+static bool find_keeper(struct launcher *l, const struct record_key *key, bool fence, struct launcher_spare *keeper, struct err *e)
+{
+	if (launcher_spool_has(key) || !launcher_spare_take(l, key, keeper)) {
+		*keeper = (struct launcher_spare){.ctl = launcher_spool_make(key, fence, e)};
+		return keeper->ctl >= 0;
+	}
+	if (!fence || launcher_spool_mark(key))
+		return true;
+	err_sys(e, "could not mark the folder of an attempt");
+	launcher_spare_end(keeper);
+	close(keeper->ctl);
+	launcher_spool_remove(key);
+	return false;
+}
+
+static void start_keeper(struct launcher *l, const struct order *o, const char *text, const struct record_key *key,
+			 const struct launcher_spare *keeper)
+{
+	char *cores = l->fence ? fence_pick(l->fence, o->cpus) : NULL;
+	if (keeper->pid > 0 && launcher_spare_order(key, text, cores)) {
+		add_child(l, &(struct launcher_child){keeper->pid, *key, launcher_room_of(o), keeper->ctl});
+	} else {
+		if (keeper->pid > 0)
+			launcher_spare_end(keeper);
+		fork_keeper(l, o, key, cores, keeper->ctl);
+	}
 	free(cores);
 }
 
@@ -209,23 +251,25 @@ static void launch_dry(struct launcher *l, const struct order *o, const struct r
 }
 
 /* Whatever fails before the order is in the journal is the node's fault, and nothing was run. */
-static void launch(struct launcher *l, const struct order *o, const struct record_key *key)
+static void launch(struct launcher *l, const struct order *o, const char *text, const struct record_key *key)
 {
 	struct err e;
-	int ctl = launcher_spool_make(l, key, o->spec.fence, &e);
-	if (ctl < 0) {
+	struct launcher_spare keeper;
+	if (!find_keeper(l, key, o->spec.fence, &keeper, &e)) {
 		refuse(l, key, LAUNCHER_FAULT_NODE, &e);
 		return;
 	}
 	crash_point(CRASH_order_spooled);
 	if (use(l, o, key)) {
-		fork_keeper(l, o, key, ctl);
+		start_keeper(l, o, text, key, &keeper);
 		crash_point(CRASH_order_forked);
-	} else {
-		close(ctl);
-		launcher_spool_remove(key);
-		refuse_unwritten(l, key);
+		return;
 	}
+	if (keeper.pid > 0)
+		launcher_spare_end(&keeper);
+	close(keeper.ctl);
+	launcher_spool_remove(key);
+	refuse_unwritten(l, key);
 }
 
 /* Script and environment that procmgrd could not store, journal, disk. */
@@ -260,6 +304,6 @@ void launcher_order_take(struct launcher *l, const struct fields *message)
 	else if (l->dry)
 		launch_dry(l, &order, &key);
 	else
-		launch(l, &order, &key);
+		launch(l, &order, fields_get(message, "order"), &key);
 	order_free(&order);
 }

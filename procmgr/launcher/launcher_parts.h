@@ -28,9 +28,10 @@ struct launcher_child {
 	int ctl;      /* the keeper's socket, to be used again with its folder; -1: it is the keeper's alone */
 };
 
-/* A folder in spare/. */
+/* A keeper that waits for an attempt, with its folder in spare/. */
 struct launcher_spare {
-	struct record_key key; /* its name */
+	pid_t pid;
+	struct record_key key; /* name of the folder */
 	int ctl;	       /* its socket */
 };
 
@@ -47,7 +48,8 @@ struct launcher {
 	struct launcher_child *children;
 	int child_count, child_room;
 	struct launcher_spare spare[LAUNCHER_SPARE_MOST];
-	int spare_count, spare_lent;
+	int spare_count, spare_lent; /* lent: children that may become spare */
+	int spare_ends[2];	     /* keepers write to the second that they are free */
 	int adopted;	      /* attempts that an earlier launcher had started, at the last look */
 	int64_t room_adopted; /* for their records, together */
 	int64_t room;	      /* for those of the children, together */
@@ -68,7 +70,9 @@ struct launcher {
 /* launcher_spool.c: the node's folders, made where they are absent, checked, entered (chdir). */
 bool launcher_spool_enter(struct launcher *l, struct err *e);
 /* Make the folder of an attempt with its control socket; -1 where that fails or it is there already. */
-int launcher_spool_make(struct launcher *l, const struct record_key *key, bool fence, struct err *e);
+int launcher_spool_make(const struct record_key *key, bool fence, struct err *e);
+/* The file by which an attempt is known that must not outlive the lease. */
+bool launcher_spool_mark(const struct record_key *key);
 /* Is there something that must not outlive the node's lease? */
 bool launcher_spool_is_fenced(const struct record_key *key);
 /* The process that keeps it, 0 = none does. */
@@ -90,12 +94,22 @@ int launcher_spool_seize(const struct record_key *key, bool *kept);
 /* Whose tasks they are, as far as it is known. */
 uid_t launcher_spool_owner(const struct record_key *key);
 
-/* launcher_spare.c: may the next attempt's folder be kept when it is over? */
+/* launcher_spare.c */
+bool launcher_spare_open(struct launcher *l, struct err *e);
+/* May the next keeper stay when its attempt is over? */
 bool launcher_spare_wanted(const struct launcher *l);
-/* Make a kept folder that of the attempt; its socket, -1 where there is none. */
-int launcher_spare_take(struct launcher *l, const struct record_key *key);
-/* The keeper of the attempt has left its folder in spare/. */
-void launcher_spare_give(struct launcher *l, const struct record_key *key, int ctl);
+/* Make the folder of a keeper that is free that of the attempt; false where there is none. */
+bool launcher_spare_take(struct launcher *l, const struct record_key *key, struct launcher_spare *spare);
+/* Give the keeper its order; false where it did not get it. */
+bool launcher_spare_order(const struct record_key *key, const char *order, const char *cores);
+/* Hear which keepers are free now. */
+void launcher_spare_read(struct launcher *l);
+bool launcher_spare_is_keeper(const struct launcher *l, pid_t pid);
+/* A process has ended: was it a keeper that was free? */
+bool launcher_spare_reaped(struct launcher *l, pid_t pid);
+/* End such a keeper. */
+void launcher_spare_end(const struct launcher_spare *spare);
+/* End them all, and remove what is in spare/. */
 void launcher_spare_clear(struct launcher *l);
 
 /* launcher_lost.c: where no keeper has the attempt, end what is left of it and say so in the journal. */
@@ -116,6 +130,8 @@ void launcher_order_take(struct launcher *l, const struct fields *message);
 void launcher_order_reaped(struct launcher *l, pid_t pid);
 bool launcher_order_is_child(const struct launcher *l, const struct record_key *key);
 bool launcher_order_is_keeper(const struct launcher *l, pid_t pid);
+/* The keeper of an attempt that is over is free: it is no attempt's any more. Its socket; -1: there is no such keeper. */
+int launcher_order_freed(struct launcher *l, pid_t pid, const struct record_key *key);
 /* Why an order is not run: something is wrong with it; its attempt runs or ran here; it came too late, so that another order may
  * follow; the node cannot, and should get no more. */
 enum launcher_fault { LAUNCHER_FAULT_ORDER, LAUNCHER_FAULT_AGAIN, LAUNCHER_FAULT_LATE, LAUNCHER_FAULT_NODE };

@@ -1,56 +1,119 @@
-/* launcher_spare.c - folders of attempts that are over, kept with their files and sockets for those to come.
+/* launcher_spare.c - keepers whose attempts are over, with their folders, for attempts to come.
  *
- * Making and removing a folder, a socket and two files for each attempt is what costs a short step most on some file systems, which
- * look for a free inode at length after many were freed. So a keeper moves its folder to spare/ as its last act, and the next attempt
- * gets it under its own name: the emptied pid file, the socket, which we hold open, and the script, which its keeper takes over if it
- * is the very same. What always holds: a folder in spare/ is no attempt; one is used again only when its keeper has been reaped, by the
- * launcher that made its socket; what it did not make, and what a node without attempts keeps, is removed. */
+ * Forking a keeper, and making and removing a folder, a socket and two files for each attempt, is what costs a short step most. So a
+ * keeper moves its folder to spare/ when its attempt is over, tells us, and waits; the next attempt gets the folder under its own name
+ * and the keeper gets the order through its socket. What always holds: a folder in spare/ is no attempt; an order goes to a keeper that
+ * has told that it is free, once, or, where it could not be sent, to a new one when the old one is dead; keepers that are free end with
+ * us, and those of a node without attempts are ended. */
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/log.h"
+#include "procmgr/keeper/keeper.h"
 #include "procmgr/launcher/launcher_parts.h"
+
+bool launcher_spare_open(struct launcher *l, struct err *e)
+{
+	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, l->spare_ends) == 0 ||
+	       err_sys(e, "could not make a socket pair");
+}
 
 bool launcher_spare_wanted(const struct launcher *l)
 {
 	return l->spare_count + l->spare_lent < LAUNCHER_SPARE_MOST;
 }
 
-/* Messages that came too late for the keeper before. */
-static void drain(int ctl)
+static void remove_one(struct launcher *l, int i)
 {
-	char byte;
-	while (recv(ctl, &byte, sizeof byte, MSG_DONTWAIT) >= 0)
-		continue;
+	l->spare[i] = l->spare[--l->spare_count];
 }
 
-int launcher_spare_take(struct launcher *l, const struct record_key *key)
+void launcher_spare_end(const struct launcher_spare *spare)
+{
+	kill(spare->pid, SIGKILL);
+	waitpid(spare->pid, NULL, 0);
+}
+
+static void discard(const struct launcher_spare *spare)
+{
+	close(spare->ctl);
+	launcher_spool_clear("spare", &spare->key);
+}
+
+bool launcher_spare_take(struct launcher *l, const struct record_key *key, struct launcher_spare *spare)
 {
 	while (l->spare_count > 0) {
-		const struct launcher_spare *spare = &l->spare[--l->spare_count];
 		char from[LAUNCHER_PATH_SIZE], to[LAUNCHER_PATH_SIZE];
+		*spare = l->spare[l->spare_count - 1];
+		remove_one(l, l->spare_count - 1);
 		launcher_spool_path("spare", &spare->key, "", from);
 		launcher_spool_path("spool", key, "", to);
-		drain(spare->ctl);
 		if (rename(from, to) == 0)
-			return spare->ctl;
-		close(spare->ctl);
+			return true;
+		launcher_spare_end(spare);
+		discard(spare);
 	}
-	return -1;
+	return false;
 }
 
-void launcher_spare_give(struct launcher *l, const struct record_key *key, int ctl)
+bool launcher_spare_order(const struct record_key *key, const char *order, const char *cores)
 {
-	l->spare[l->spare_count++] = (struct launcher_spare){*key, ctl};
+	struct err e;
+	struct fields *message = fields_new();
+	fields_add(message, "order", order);
+	fields_add(message, "cores", cores ? cores : "");
+	bool sent = launcher_spool_send(key, message, &e);
+	if (!sent)
+		log_warning("%s", e.message);
+	fields_free(message);
+	return sent;
+}
+
+void launcher_spare_read(struct launcher *l)
+{
+	struct keeper_spare said;
+	while (recv(l->spare_ends[0], &said, sizeof said, MSG_DONTWAIT) == sizeof said) {
+		int ctl = launcher_order_freed(l, said.pid, &said.key);
+		if (ctl >= 0)
+			l->spare[l->spare_count++] = (struct launcher_spare){said.pid, said.key, ctl};
+	}
+}
+
+static int find(const struct launcher *l, pid_t pid)
+{
+	int i = l->spare_count - 1;
+	while (i >= 0 && l->spare[i].pid != pid)
+		i--;
+	return i;
+}
+
+bool launcher_spare_is_keeper(const struct launcher *l, pid_t pid)
+{
+	return find(l, pid) >= 0;
+}
+
+bool launcher_spare_reaped(struct launcher *l, pid_t pid)
+{
+	int i = find(l, pid);
+	if (i < 0)
+		return false;
+	discard(&l->spare[i]);
+	remove_one(l, i);
+	return true;
 }
 
 void launcher_spare_clear(struct launcher *l)
 {
 	struct record_key key;
-	while (l->spare_count > 0)
+	while (l->spare_count > 0) {
+		launcher_spare_end(&l->spare[l->spare_count - 1]);
 		close(l->spare[--l->spare_count].ctl);
+	}
 	DIR *dir = opendir("spare");
 	for (struct dirent *entry; dir && (entry = readdir(dir));)
 		if (record_key_parse(entry->d_name, &key))

@@ -133,8 +133,8 @@ static struct sockaddr_un address_of(const struct record_key *key)
 	return address;
 }
 
-/* The mark is a second name of the pid file: it costs no inode. */
-static bool make_mark(const struct record_key *key)
+/* A second name of the pid file: it costs no inode. */
+bool launcher_spool_mark(const struct record_key *key)
 {
 	char pid[LAUNCHER_PATH_SIZE], mark[LAUNCHER_PATH_SIZE];
 	path_of(key, "pid", pid);
@@ -164,24 +164,20 @@ static int make_socket(const struct record_key *key)
 	return bound ? fd : -1;
 }
 
-int launcher_spool_make(struct launcher *l, const struct record_key *key, bool fence, struct err *e)
+int launcher_spool_make(const struct record_key *key, bool fence, struct err *e)
 {
 	char path[LAUNCHER_PATH_SIZE];
 	path_of(key, "", path);
-	int ctl = launcher_spool_has(key) ? -1 : launcher_spare_take(l, key);
-	bool spare = ctl >= 0;
-	if (!spare && mkdir(path, 0711) < 0) {
+	if (mkdir(path, 0711) < 0) {
 		err_sys(e, "could not make folder \"%s\"", path);
 		return -1;
 	}
-	bool made = (spare || make_pid_file(key)) && (!fence || make_mark(key)) && (spare || (ctl = make_socket(key)) >= 0);
-	if (made)
-		return ctl;
-	err_sys(e, "could not make the files of folder \"%s\"", path);
-	if (spare)
-		close(ctl);
-	launcher_spool_remove(key);
-	return -1;
+	int ctl = make_pid_file(key) && (!fence || launcher_spool_mark(key)) ? make_socket(key) : -1;
+	if (ctl < 0) {
+		err_sys(e, "could not make the files of folder \"%s\"", path);
+		launcher_spool_remove(key);
+	}
+	return ctl;
 }
 
 void launcher_spool_clear(const char *above, const struct record_key *key)

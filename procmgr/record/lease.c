@@ -18,13 +18,16 @@ enum { RECORD_SIZE = 128, TRIES = 5, PAUSE_USEC = 1000 };
 
 static const char path[] = "lease";
 
+/* No process outlives a boot. */
 void lease_boot_id(char id[LEASE_BOOT_SIZE])
 {
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	if (!file || fscanf(file, "%63s", id) != 1)
-		*id = '\0';
+	static char known[LEASE_BOOT_SIZE];
+	FILE *file = *known ? NULL : fopen("/proc/sys/kernel/random/boot_id", "re");
+	if (file && fscanf(file, "%63s", known) != 1)
+		*known = '\0';
 	if (file)
 		fclose(file);
+	memcpy(id, known, sizeof known);
 }
 
 /* Blanks up to a fixed size, a checksum of what is before it, a newline. */

@@ -4,7 +4,7 @@
 #include "procmgr/keeper/task_environment.h"
 
 static struct order order;
-static struct task_owner owner = {1000, 1000, 1000, (char *)"ann", (char *)"/home/ann", (char *)"/bin/zsh"};
+static struct task_owner owner = {1000, 1000, 1000, (char *)"ann", (char *)"/home/ann", (char *)"/bin/zsh", NULL, 0};
 static const struct task_facts task = {&order, &owner, "lab", "0123abcd.812.3.1", 5};
 static const struct task_facts hook = {&order, &owner, "lab", "0123abcd.812.3.1", -1};
 
