@@ -36,7 +36,7 @@ grant execute on function
 	api.schedule_running(),
 	api.schedule_licenses(),
 	api.schedule_outages(),
-	api.schedule_pending(int),
+	api.schedule_pending(int, boolean),
 	api.schedule_launch(bigint[], int[]),
 	api.schedule_commit(bigint, jsonb, jsonb),
 	api.schedule_refuse(bigint, bigint[], int[], text[]),

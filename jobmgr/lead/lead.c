@@ -12,6 +12,7 @@
  * it holds up itself only; every other failure waits, longer each time. */
 #include "jobmgr/lead/lead.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,7 +164,7 @@ static void pass_ended(const struct lead_outcome *outcome, void *arg)
 	else if (outcome->plan_is_late)
 		lead_sleep(lead, LEAD_PLAN_LATE / 1000.0);
 	else /* what is due already and did not happen is waited for with a pause */
-		lead_sleep(lead, outcome->next_in > 0 ? outcome->next_in : 1);
+		lead_sleep(lead, fmin(outcome->next_in > 0 ? outcome->next_in : 1, outcome->whole_in));
 }
 
 /* leadership */

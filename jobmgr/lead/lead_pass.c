@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "jobmgr/lead/lead_depth.h"
 #include "jobmgr/lead/lead_load.h"
 #include "jobmgr/lead/lead_order.h"
 #include "jobmgr/lead/lead_plan.h"
@@ -41,6 +42,7 @@ struct lead_pass {
 	char *plan;	    /* as it stands in the database, NULL: not known */
 	double plan_at;	    /* when it was written, monotonic seconds */
 	char *plan_written; /* on its way */
+	struct lead_depth depth;
 
 	/* of the running pass */
 	bool running, apart;
@@ -62,7 +64,10 @@ static double monotonic_now(void)
 static void pass_end(struct lead_pass *p)
 {
 	struct lead_outcome outcome = p->outcome;
+	double now = monotonic_now();
 
+	lead_depth_end(&p->depth, outcome.moved, now);
+	outcome.whole_in = lead_depth_due_in(&p->depth, now);
 	schedule_result_free(p->result);
 	p->result = NULL;
 	lead_rows_free(p->rows);
@@ -98,6 +103,7 @@ static void plan_came(struct db *db, PGresult *result, const struct err *e, void
 		free(p->plan);
 		p->plan = p->plan_written;
 		p->plan_at = monotonic_now();
+		lead_depth_leave(&p->depth, p->plan_at);
 	} else {
 		free(p->plan_written);
 		pass_fail(p, e);
@@ -106,14 +112,21 @@ static void plan_came(struct db *db, PGresult *result, const struct err *e, void
 	pass_end(p);
 }
 
+/* Only of a whole pass: a quick one does not know of all that wait. */
 static void pass_plan(struct lead_pass *p)
 {
+	if (!p->depth.whole) {
+		pass_end(p);
+		return;
+	}
+	lead_depth_enter(&p->depth, monotonic_now());
 	char *text = lead_plan_text(p->rows, p->result);
 	bool changed = !p->plan || strcmp(p->plan, text) != 0;
 
 	p->outcome.plan_is_late = changed && monotonic_now() - p->plan_at < plan_gap;
 	if (!changed || p->outcome.plan_is_late) {
 		free(text);
+		lead_depth_leave(&p->depth, monotonic_now());
 		pass_end(p);
 		return;
 	}
@@ -268,6 +281,7 @@ static void pass_decide(struct lead_pass *p)
 	policy.backfill = p->conf->schedule_backfill > 0;
 	policy.reservations = p->conf->schedule_backfill > 0 ? p->conf->schedule_backfill : 1;
 	p->result = schedule_run(&p->rows->snapshot, &policy);
+	lead_depth_leave(&p->depth, monotonic_now());
 	log_debug("pass: %zu pending, %zu running, %zu starts, %zu waits", p->rows->snapshot.pending_count,
 		  p->rows->snapshot.running_count, p->result->start_count, p->result->wait_count);
 	if (p->result->start_count > 0)
@@ -299,15 +313,17 @@ static void read_came(struct db *db, PGresult *result, const struct err *e, void
 
 static void pass_read(struct lead_pass *p, double now)
 {
-	char depth[16];
+	char rows[16];
 
-	snprintf(depth, sizeof depth, "%d", p->conf->schedule_depth);
+	lead_depth_begin(&p->depth, p->conf->schedule_depth, monotonic_now());
+	lead_depth_enter(&p->depth, monotonic_now());
+	snprintf(rows, sizeof rows, "%d", p->depth.rows);
 	p->rows = lead_rows_new(now);
 	p->waiting = LEAD_SNAPSHOT_SETS;
 	for (int set = 0; set < LEAD_SNAPSHOT_SETS; set++) {
 		p->reads[set] = (struct read){p, (enum lead_set)set};
-		db_call(p->db, lead_set_function((enum lead_set)set), (struct db_param[]){{depth, -1}},
-			set == LEAD_PENDING ? 1 : 0, read_came, &p->reads[set]);
+		db_call(p->db, lead_set_function((enum lead_set)set), (struct db_param[]){{rows, -1}, {p->depth.whole ? "t" : "f", -1}},
+			set == LEAD_PENDING ? 2 : 0, read_came, &p->reads[set]);
 	}
 }
 
@@ -373,6 +389,7 @@ void lead_pass_forget(struct lead_pass *p)
 {
 	free(p->plan);
 	p->plan = NULL;
+	p->depth = (struct lead_depth){0};
 }
 
 struct lead_pass *lead_pass_new(struct db *db, const struct conf *conf, const struct seal_mac_key *mac,

@@ -22,6 +22,7 @@ struct lead_outcome {
 	bool left_over;	   /* starts were left for the next pass, on purpose */
 	bool plan_is_late; /* the plan has changed, but was written too short a time ago */
 	double next_in;	   /* seconds until time alone brings something, INFINITY: nothing known */
+	double whole_in;   /* seconds until a pass is due that looks further than this one, INFINITY: it saw all that a pass looks at */
 };
 
 typedef void lead_pass_done(const struct lead_outcome *outcome, void *arg);

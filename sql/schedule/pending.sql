@@ -91,7 +91,7 @@ begin
 end $$;
 comment on function api.pending_within(bigint) is 'Of the head of the queue, what may start, limits taken off; room: of an array, how many elements. Internal.';
 
-create function api.pending_offered(p_limit int) returns table (job_id bigint, step_id int, request_id int, room int, place int, rank bigint)
+create function api.pending_offered(p_limit int, p_whole boolean) returns table (job_id bigint, step_id int, request_id int, room int, place int, rank bigint)
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	c_all constant bigint := 1000000000000;
@@ -105,7 +105,7 @@ begin
 		select o.* from api.pending_within(v_window) o order by o.place desc, o.rank desc, o.job_id, o.step_id offset v_given limit p_limit - v_given;
 		get diagnostics v_more = row_count;
 		v_given := v_given + v_more;
-		exit when v_given >= p_limit or v_window >= c_all
+		exit when v_given >= p_limit or v_window >= c_all or not p_whole
 			or v_window > (select count(*) from (
 				select from step s where s.state = 'pending' and s.deps_waiting = 0 and s.held = ''
 				union all
@@ -114,9 +114,9 @@ begin
 		v_window := 4 * v_window;
 	end loop;
 end $$;
-comment on function api.pending_offered(int) is 'The first p_limit steps that may start, limits taken off, in the order of the queue; room: of an array, how many elements. Internal.';
+comment on function api.pending_offered(int, boolean) is 'The first p_limit steps that may start, limits taken off, in the order of the queue; p_whole false: fewer, where what may not start stands before them; room: of an array, how many elements. Internal.';
 
-create function api.schedule_pending(p_limit int)
+create function api.schedule_pending(p_limit int, p_whole boolean default true)
 returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text, user_name text, qos text, rank bigint,
 	nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb,
 	licenses jsonb, exclusive boolean, features text, nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint,
@@ -136,7 +136,7 @@ begin
 		peers.same_nodes, peers.other_nodes, peers.same_as_step, peers.other_than_step,
 		a.next, a.size, case when a.size is not null then o.room end, a.skip,
 		(select array_agg(v.reservation_id order by v.reservation_id) from reservation v where j.user_name = any (v.users) or j.account = any (v.accounts))
-	from api.pending_offered(p_limit) o
+	from api.pending_offered(p_limit, p_whole) o
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 	join job j on j.job_id = s.job_id
@@ -161,4 +161,4 @@ begin
 	) peers on true
 	order by o.place desc, o.rank desc, o.job_id, o.step_id;
 end $$;
-comment on function api.schedule_pending(int) is 'Steps that may start, in the order of the queue, array heads with elements left among them, p_limit at most; admitted: the reservations that let it in.';
+comment on function api.schedule_pending(int, boolean) is 'Steps that may start, in the order of the queue, array heads with elements left among them, p_limit at most; p_whole false: where what may not start stands before them, those at the head alone; admitted: the reservations that let it in.';

@@ -1,0 +1,52 @@
+/* lead_depth.c - whole and quick passes by turns, by what whole ones cost. lead_pass.c calls it. */
+#include "jobmgr/lead/lead_depth.h"
+
+#include <math.h>
+
+enum { SHARE = 9, ROWS_LEAST = 64 }; /* so many times as long as a whole pass took are between two */
+
+static double due_at(const struct lead_depth *d)
+{
+	return d->whole_at + SHARE * d->whole_took;
+}
+
+/* Twice what the last pass started is more than the next will find room for, unless more and more start. */
+static int quick_rows(const struct lead_depth *d, int most)
+{
+	size_t wanted = 2 * d->started + ROWS_LEAST;
+
+	return wanted < (size_t)most ? (int)wanted : most;
+}
+
+void lead_depth_begin(struct lead_depth *d, int most, double now)
+{
+	d->whole = now >= due_at(d);
+	d->rows = d->whole ? most : quick_rows(d, most);
+	d->took = 0;
+}
+
+void lead_depth_enter(struct lead_depth *d, double now)
+{
+	d->since = now;
+}
+
+void lead_depth_leave(struct lead_depth *d, double now)
+{
+	d->took += now - d->since;
+}
+
+void lead_depth_end(struct lead_depth *d, size_t started, double now)
+{
+	d->started = started;
+	if (!d->whole)
+		return;
+	d->whole_took = d->took;
+	d->whole_at = now;
+}
+
+double lead_depth_due_in(const struct lead_depth *d, double now)
+{
+	if (d->whole)
+		return INFINITY;
+	return due_at(d) > now ? due_at(d) - now : 0;
+}

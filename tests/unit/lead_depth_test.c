@@ -1,0 +1,70 @@
+/* lead_depth_test.c - whole passes take a tenth of the time at most, and are never left out. */
+#include "tests/unit/unit.h"
+
+#include <math.h>
+
+#include "jobmgr/lead/lead_depth.h"
+
+/* A pass that looks for so long and starts so many; whether it was a whole one. */
+static bool pass(struct lead_depth *d, double *now, double whole_takes, size_t starts)
+{
+	lead_depth_begin(d, 2000, *now);
+	lead_depth_enter(d, *now);
+	*now += d->whole ? whole_takes : 0.001;
+	lead_depth_leave(d, *now);
+	*now += 0.004; /* the rest of it */
+	lead_depth_end(d, starts, *now);
+	return d->whole;
+}
+
+static void test_share(void **state)
+{
+	(void)state;
+	struct lead_depth d = {0};
+	double now = 1000, whole = 0;
+	int count = 0;
+	while (now < 1100) {
+		bool was_whole = pass(&d, &now, 0.2, 64);
+		whole += was_whole ? 0.2 : 0;
+		count += was_whole;
+		assert_true(isinf(lead_depth_due_in(&d, now)) == was_whole);
+		assert_true(was_whole || lead_depth_due_in(&d, now) <= 9 * 0.2 + 1e-9);
+	}
+	assert_true(whole <= 0.1 * 100 + 0.2);
+	assert_in_range(count, 45, 50);
+}
+
+static void test_idle(void **state)
+{
+	(void)state;
+	struct lead_depth d = {0};
+	double now = 1000;
+	for (int i = 0; i < 10; i++, now += 1)
+		assert_true(pass(&d, &now, 0.05, 0));
+	assert_false(pass(&d, &now, 0.05, 0) && pass(&d, &now, 0.05, 0));
+}
+
+/* The head grows with what starts, as far as a whole pass looks. */
+static void test_rows(void **state)
+{
+	(void)state;
+	struct lead_depth d = {0};
+	double now = 1000;
+	assert_true(pass(&d, &now, 1, 0));
+	assert_int_equal(d.rows, 2000);
+	assert_false(pass(&d, &now, 1, 0));
+	int least = d.rows;
+	assert_in_range(least, 1, 200);
+	assert_false(pass(&d, &now, 1, (size_t)least));
+	assert_false(pass(&d, &now, 1, 0));
+	assert_true(d.rows > 2 * least);
+	assert_false(pass(&d, &now, 1, 5000));
+	assert_false(pass(&d, &now, 1, 0));
+	assert_int_equal(d.rows, 2000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_share), cmocka_unit_test(test_idle), cmocka_unit_test(test_rows)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
