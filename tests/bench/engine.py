@@ -1,10 +1,11 @@
 """100,000 steps that run nothing: all of Rota but the tasks, against the database alone answering the very same calls.
 
 The instance's launchers complete orders at once without starting anything (`launcher.dry_run`); orders, signatures, journal and
-reports are real. One run is recorded: every call of a function in `api` by any daemon, from PostgreSQL's log (lib/record.py). Then,
-each time from a copy of the database as it was before: replay.c sends these calls again, with no daemon running, over as many
-connections and in the same order; and the instance runs the array again, with no log. A figure is the median of three such
-turns; of one, where a run takes more than two minutes.
+reports are real. One run is recorded: every call of a function in `api` by any daemon, from PostgreSQL's log (lib/record.py); it also
+tells where the database's time goes, waits for locks and the writing of the log included. Then, each time from a copy of the
+database as it was before: replay.c sends these calls again, with no daemon running, over as many connections and each one's in
+order; and the instance runs the array again, with no log. A figure is the median of three such turns; of one, where a run takes more
+than two minutes.
 """
 import os
 import shutil
@@ -66,6 +67,9 @@ def record(bench, instance, state, path, size):
     calls.read()
     calls.write(f"{instance.folder}/calls")
     shutil.rmtree(folder)
+    for name, (count, spent) in sorted(calls.spent.items(), key=lambda item: -item[1][1]):
+        if name and spent >= 0.01 * 1000 * seconds:
+            bench.figure(f"time in {name}, a step", spent / size, f"ms, in {count / size:.2f} calls")
     bench.say(f"recorded at {size / seconds:.0f} steps/s: {len(calls.calls)} calls of {len(calls.sessions)} sessions")
     return f"{instance.folder}/calls", seconds
 

@@ -74,6 +74,7 @@ class RecordTest(unittest.TestCase):
                              begin("c", "node_report", node), begin("a", "schedule_commit", lead))
         self.assertEqual([(number, ended) for number, _, ended, _ in record.calls],
                          [(0, {0: 0}), (1, {0: 0}), (1, {0: 1}), (0, {0: 1, 1: 0}), (2, {0: 1}), (0, {0: 1, 1: 2, 2: 0})])
+        self.assertEqual(record.spent, {"schedule_commit": (1, 1.0), "node_orders": (1, 1.0), "schedule_nodes": (1, 1.0), "node_report": (1, 0.0)})
 
     def test_others(self):
         """People's sessions, and what is no call, are left out."""

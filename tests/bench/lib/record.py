@@ -23,6 +23,7 @@ log_statement = 'all'
 log_duration = on
 """
 EXECUTE = re.compile(r"execute [^:]*: (.*)", re.S)
+DURATION = re.compile(r"duration: ([0-9.]+) ms")
 FUNCTION = re.compile(r"api\.(\w+)")
 PARAMETER = re.compile(r"\$\d+ = (?:(NULL)|'((?:[^']+|'')*)')")
 
@@ -56,6 +57,7 @@ class Record:
     def __init__(self, log, begin, end):
         self.log, self.marks = log, {begin: BEGIN, end: END}
         self.sessions, self.statements, self.calls = {}, {}, []
+        self.spent = {}  # by function: (calls, milliseconds)
 
     def read(self):
         with open(self.log, encoding="utf-8") as lines:
@@ -73,8 +75,14 @@ class Record:
             ended = {other.number: other.ended for other in self.sessions.values() if not other.user == session.user == "rota_node"}
             self.calls.append((session.number, session.open, ended, entry.get("detail", "")))
         elif session.open and (entry["message"].startswith("duration:") or entry["error_severity"] == "ERROR"):
+            self.spend(function(session.open), entry["message"])
             session.ended = session.calls if function(session.open) in WAITED_FOR else session.ended
             session.open = ""
+
+    def spend(self, name, message):
+        count, spent = self.spent.get(name, (0, 0.0))
+        took = DURATION.match(message)
+        self.spent[name] = count + 1, spent + (float(took.group(1)) if took else 0)
 
     def write(self, path):
         for _, statement, _, _ in self.calls:
