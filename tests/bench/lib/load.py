@@ -1,4 +1,5 @@
 """Loads that several benchmarks put on an instance."""
+import json
 import time
 
 # What each element of the arrays runs, as in Slurm's figures: a shell, and `hostname` below it.
@@ -23,3 +24,8 @@ def array(instance, path, size):
     if (done, tasks) != ((str(size),), (str(size),)):
         raise RuntimeError(f"of {size} elements {done[0]} completed, with {tasks[0]} tasks")
     return seconds
+
+
+def processes(instance):
+    """What `rota status` knows: role, node, pid."""
+    return json.loads(instance.rota("status", "--json"))["processes"]

@@ -1,0 +1,80 @@
+"""A stream of short steps with up to a million jobs pending behind it, and with ten thousand blocked ones before it.
+
+The instance's launchers start nothing (`launcher.dry_run`). For each depth an instance of its own: its partition is down while so many
+single jobs are put into the queue (lib/pending.py says how), and an array that goes before them; then the partition is up, and what is
+measured is the time until the accounting of the whole array is there. Depths take turns. jobmgrd's memory is what it is at the end.
+
+Blocked: a step holds the last node (its launcher stands still), ten thousand steps of all nodes wait for that in front of the array,
+and the array passes them by backfill. The scheduler's own time for a whole pass over as many blocked steps on a thousand nodes comes from
+plan.c; what such a pass takes in the instance, reading and planning included, is in its log.
+"""
+import os
+import signal
+import statistics
+import time
+
+from lib import load, pending, process
+
+MB, STEP = 40, 200 / 2 ** 20  # what jobmgrd may have: so much, and so much a pending step
+
+
+def stream(instance, path, size):
+    """Steps a second, from the moment in which the partition is up."""
+    job = instance.rota("submit", "--parsable", f"--array=0-{size - 1}", path).strip()
+    began = time.monotonic()
+    instance.rota("admin", "partition", "change", "main", "--state=up")
+    while instance.sql(f"select count(*) from rota.allocation where job_id = {job} and gone_at is not null") != str(size):
+        time.sleep(0.02)
+        if time.monotonic() - began > 60 + size:
+            raise RuntimeError("the stream does not end")
+    seconds = time.monotonic() - began
+    instance.rota("admin", "partition", "change", "main", "--state=down")
+    return size / seconds
+
+
+def behind(bench, path_of, count, size, turns):
+    """Rates of the stream, and jobmgrd's MiB, with COUNT jobs behind it."""
+    with bench.instance(dry_run=True) as instance:
+        path = path_of(instance)
+        stream(instance, path, min(size, 200))
+        pending.put(instance, path, count, "--nice=1000000")
+        rates = [stream(instance, path, size) for _ in range(turns)]
+        memory = max(map(process.peak, instance.pids()["jobmgrd"]))
+    bench.say(f"{count} pending: {', '.join(f'{rate:.0f}' for rate in rates)} steps/s, {memory:.1f} MiB")
+    return statistics.median(rates), memory
+
+
+def blocked(bench, path_of, count, size):
+    """The rate of the stream behind COUNT blocked steps of all nodes."""
+    with bench.instance(dry_run=True, conf={"schedule.depth": 2 * count, "schedule.backfill": 100}) as instance:
+        path = path_of(instance)
+        holder = next(row["pid"] for row in load.processes(instance) if row["role"] == "launcher" and row["node"] == "n4")
+        os.kill(holder, signal.SIGSTOP)
+        try:
+            held = instance.rota("submit", "--parsable", "--nodelist=n4", "--cpus-per-task=16", "--time=20:00:00", path).strip()
+            while instance.sql(f"select count(*) from rota.allocation where job_id = {held}") != "1":
+                time.sleep(0.05)
+            instance.rota("admin", "partition", "change", "main", "--state=down")
+            pending.put(instance, path, count, "--nodes=4", "--time=10:00:00")
+            return stream(instance, path, size)
+        finally:
+            os.kill(holder, signal.SIGCONT)
+
+
+def run(bench):
+    size, turns = (60, 1) if bench.toy else (5000, 3)
+    depths = (20, 100, 300) if bench.toy else (1000, 100000, 1000000)
+    rates, memory = {}, {}
+    for depth in depths:
+        rates[depth], memory[depth] = behind(bench, load.script, depth, size, turns)
+    for depth in depths:
+        bench.figure(f"{depth:,} pending", rates[depth], "steps/s", of_limit=0.85 if depth == depths[-1] else None, limit=rates[depths[0]],
+                     limit_name=f"with {depths[0]:,}")
+        bench.figure(f"jobmgrd, {depth:,} pending", memory[depth], "MiB", at_most=round(MB + depth * STEP, 1))
+    count, nodes = (200, 50) if bench.toy else (10000, 1000)
+    bench.figure(f"behind {count:,} blocked", blocked(bench, load.script, count, 20 if bench.toy else 500), "steps/s")
+    took = {steps: float(bench.program("plan", steps, nodes, 100, 3 if bench.toy else 9)) for steps in (count // 10, count // 3, count)}
+    bench.figure(f"whole pass, {count:,} blocked, {nodes:,} nodes", took[count], "ms", at_most=100)
+    bench.curve("rate", "single jobs pending behind the stream", "steps/s", {"stream": sorted(rates.items())}, log="x")
+    bench.curve("memory", "single jobs pending", "MiB", {"jobmgrd": sorted(memory.items())}, log="x")
+    bench.curve("pass", "blocked steps", "ms", {f"{nodes} nodes": sorted(took.items())})

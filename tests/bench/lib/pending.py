@@ -1,0 +1,26 @@
+"""Long queues: jobs of one step each, as many as wanted, that differ from one submitted by `rota submit` in nothing but id and rank.
+
+A million submissions would take longer than what is measured behind them. So one job is submitted, held, and its rows (job, what was
+asked for, step, event) are copied in one statement a table, by the superuser, foreign keys unchecked; the copies are not held.
+"""
+
+COPY = """
+set session_replication_role = replica;
+select last_value + 1 as low, last_value + :count as high from rota.job_job_id_seq \\gset
+select setval('rota.job_job_id_seq', :high) \\g /dev/null
+select api.range_ensure() \\g /dev/null
+select format('insert into rota.%1$I (job_id, %2$s) overriding system value select id, %3$s from rota.%1$I, generate_series(%4$s, %5$s) id where job_id = %6$s',
+	c.table_name, string_agg(quote_ident(c.column_name), ', '), string_agg(case c.column_name when 'held' then '''''' when 'held_reason' then 'null'
+		when 'rank' then 'rank - (id - ' || :low || ')' else quote_ident(c.column_name) end, ', '), :low, :high, :job)
+from information_schema.columns c
+where c.table_schema = 'rota' and c.table_name in ('job', 'step_request', 'step', 'event') and c.column_name not in ('job_id', 'event_id', 'xid')
+group by c.table_name order by array_position(array['job', 'step_request', 'step', 'event'], c.table_name::text) \\gexec
+analyze rota.job; analyze rota.step; analyze rota.step_request;
+notify rota_schedule;
+"""
+
+
+def put(instance, path, count, *options):
+    """COUNT pending jobs like `rota submit OPTIONS PATH`."""
+    job = instance.rota("submit", "--parsable", "--hold", *options, path).strip()
+    instance.sql(f"\\set job {job}\n\\set count {count}\n{COPY}")
