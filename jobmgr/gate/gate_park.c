@@ -1,8 +1,9 @@
 /* gate_park.c - long polling: a request looks, and while there is nothing to tell it waits for a bell and looks again.
  *
  * gate_call.c hands over requests of routes with GATE_PARK, gate.c passes bells on. What always holds: a parked request has at
- * most one call under way, looks at most every PARK_GAP ms (so that all parked ones together make at most a thousand calls a
- * second, and each one, however much it asks for, takes a fifth of a connection at most), looks once more when its time is over,
+ * most one call under way, looks every PARK_GAP ms at most (but a few times more quickly behind each other when it has not looked
+ * for a while: a job's end rings more than once), so seldom that all parked ones together make at most a thousand calls a second
+ * and that each one, however much it asks for, takes a fifth of a connection at most, looks once more when its time is over,
  * and is then answered; so a lost bell costs latency only. One whose client hung up is over. A connection to
  * the database that is lost in between is waited for: looking does no harm twice. */
 #include "jobmgr/gate/gate_park.h"
@@ -15,6 +16,7 @@
 
 enum {
 	PARK_GAP = 20, /* milliseconds */
+	PARK_QUICK = 5, /* looks that need not keep this distance, one more for each PARK_GAP in which there was none */
 	PARK_REST = 5,
 	PARK_DEFAULT = 30, /* seconds */
 	PARK_LONGEST = 3600,
@@ -69,7 +71,7 @@ static void park_sleep(struct gate_call *c, int64_t wake_at)
 /* When a request that has just looked may look again. */
 static int64_t park_next(const struct gate_call *c)
 {
-	int64_t gap = c->gate->parked > PARK_GAP ? c->gate->parked : PARK_GAP;
+	int64_t least = c->quick > 0 ? 0 : PARK_GAP, gap = c->gate->parked > least ? c->gate->parked : least;
 
 	gap = c->took * PARK_REST > gap ? c->took * PARK_REST : gap;
 	return c->looked_at + gap < c->until ? c->looked_at + gap : c->until;
@@ -94,8 +96,12 @@ static void park_answered(struct gate_call *c, const char *text, const struct er
 
 static void park_look(struct gate_call *c)
 {
+	int64_t now = gate_now(), rested = (now - c->looked_at) / PARK_GAP;
+
 	c->rung = false;
-	c->looked_at = gate_now();
+	c->quick = c->quick + rested < PARK_QUICK ? c->quick + (int)rested : PARK_QUICK;
+	c->quick -= c->quick > 0;
+	c->looked_at = now;
 	gate_call_request(c, c->route->function, c->request, park_answered);
 }
 

@@ -6,8 +6,9 @@
  * it hears in time matters to nobody: the database refuses what carries an old term (sql/schedule/leader.sql).
  *
  * Why it never spins: a pass follows another one at once only because that one moved a step out of `pending` (there are finitely
- * many), or because a bell rang or a start was left over. Where that goes on but passes move nothing, each keeps a little more
- * distance from the one before (LEAD_GAP each, LEAD_GAP_MOST in all). A pass that the database refuses because something is no
+ * many), or because a bell rang or a start was left over. Where that goes on but passes move nothing, each beyond the first
+ * LEAD_FREE (a step that begins and ends rings as often) keeps a little more distance from the one before (LEAD_GAP each,
+ * LEAD_GAP_MOST in all). A pass that the database refuses because something is no
  * longer as it was read is repeated LEAD_TRIES times at once, then with each start apart for as long as one of them fails, so that
  * it holds up itself only; every other failure waits, longer each time. */
 #include "jobmgr/lead/lead.h"
@@ -32,6 +33,7 @@ enum {
 	LEAD_TRIES = 3,	      /* repetitions at once after a refusal of the database */
 	LEAD_DELAY_MOST = 30, /* seconds between tries at the most */
 	LEAD_PLAN_LATE = 300, /* milliseconds until a plan that was found too soon is looked at again */
+	LEAD_FREE = 4,	      /* passes */
 	LEAD_GAP = 5,	      /* milliseconds */
 	LEAD_GAP_MOST = 100
 };
@@ -96,7 +98,8 @@ static void lead_sleep(struct lead *lead, double seconds)
 /* Another pass, at a distance from the last one that grows while passes move nothing. */
 static void lead_soon(struct lead *lead)
 {
-	double gap = lead->idle * LEAD_GAP < LEAD_GAP_MOST ? lead->idle * LEAD_GAP : LEAD_GAP_MOST;
+	int idle = lead->idle > LEAD_FREE ? lead->idle - LEAD_FREE : 0;
+	double gap = idle * LEAD_GAP < LEAD_GAP_MOST ? idle * LEAD_GAP : LEAD_GAP_MOST;
 
 	lead_sleep(lead, lead->ended_at + gap / 1000 - monotonic_now());
 }

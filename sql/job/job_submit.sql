@@ -215,46 +215,31 @@ end $$;
 comment on function api.submit_fits(int, int, bigint) is
 	'Whether so many steps more are within the limit for a user (-1: all); submissions of the same moment do not see each other. Internal.';
 
-create function api.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_edges jsonb) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+create function api.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_steps jsonb, p_edges jsonb) returns rota.step_edge[]
+language plpgsql set search_path = rota, pg_temp set enable_hashjoin = on set plan_cache_mode = force_custom_plan as $$
 begin
-	-- Edges to other jobs are settled against history at once; those of this job wait. The share lock keeps a peer from
-	-- ending between our look at it and our commit, when it could not see our edge.
-	perform 1 from job j
-	where j.job_id in (select e.peer_job from jsonb_to_recordset(p_edges) as e (peer_job bigint))
-	order by j.job_id
-	for share;
-	insert into step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, "condition", topo, peer_topo, gates, line)
-	select p_job, e.step_id, row_number() over (partition by e.step_id), e.kind, x.peer_job, x.peer_step, coalesce(e."condition", 'ok'), r.topo, p.topo,
+	return (
+	with own as materialized (
+		select * from jsonb_to_recordset(p_steps) as s (step_id int, topo int, with_set int)
+	)
+	select array_agg((p_job, e.step_id, e.edge, e.kind, x.peer_job, x.peer_step, coalesce(e."condition", 'ok'), r.topo,
+		-- By key, and only for other jobs.
+		case when e.peer_job is null then p.topo else (select q.topo from step_request q where q.job_id = e.peer_job and q.step_id = x.peer_step) end,
 		e.kind <> 'with' and coalesce(e."condition", 'ok') <> 'corr'
-			and not (e.kind in ('same_nodes', 'other_nodes') and x.peer_job = p_job and r.with_set is not null and r.with_set is not distinct from p.with_set),
-		e.line
-	from jsonb_to_recordset(p_edges) as e (step_id int, kind text, peer_job bigint, peer_step int, peer_name text, "condition" text, line int)
-	-- By key: of a job that is new, statistics say that it has one row, and "limit 1" keeps the planner from starting with that.
-	cross join lateral (select r.topo, r.with_set from step_request r where r.job_id = p_job and r.step_id = e.step_id limit 1) r
+			and not (e.kind in ('same_nodes', 'other_nodes') and e.peer_job is null and r.with_set is not null and r.with_set is not distinct from p.with_set),
+		'waiting', null, e.line)::step_edge)
+	from (
+		select e.*, row_number() over (partition by e.step_id) as edge
+		from jsonb_to_recordset(p_edges) as e (step_id int, kind text, peer_job bigint, peer_step int, peer_name text, "condition" text, line int)
+	) e
+	join own r on r.step_id = e.step_id
+	left join own p on p.step_id = e.peer_step and e.peer_job is null
 	cross join lateral (
 		select coalesce(e.peer_job, p_job) as peer_job,
 			case when e.peer_job is null then e.peer_step else api.edge_peer(p_uid, p_user, p_script, e.line, e.kind, e.peer_job, e.peer_name) end as peer_step
-	) x
-	left join lateral (select p.topo, p.with_set from step_request p where p.job_id = x.peer_job and p.step_id = x.peer_step limit 1) p on true;
-	perform api.submit_check_peers(p_job, p_script);
-	update step s
-	set deps_waiting = n.waiting
-	from (
-		select e.job_id, e.step_id,
-			least(count(*) filter (where e.kind = 'after'),
-				(select 1 from step_request r where r.job_id = e.job_id and r.step_id = e.step_id and r.deps_any))
-				+ count(*) filter (where e.kind <> 'after') as waiting
-		from step_edge e
-		where e.job_id = p_job and e.gates
-		group by e.job_id, e.step_id
-	) n
-	where s.job_id = n.job_id and s.step_id = n.step_id;
-	update step s set eligible_at = now() where s.job_id = p_job and s.deps_waiting = 0;
-	perform api.submit_settle(p_job);
+	) x);
 end $$;
-comment on function api.submit_edges(int, text, text, bigint, jsonb) is
-	'Store what the steps of a new job wait for, and settle what has happened already. Internal.';
+comment on function api.submit_edges(int, text, text, bigint, jsonb, jsonb) is 'What the steps of a new job wait for, as rows. Internal.';
 
 create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -265,7 +250,8 @@ declare
 	v_qos text := coalesce(v_head ->> 'qos', 'normal');
 	v_steps constant jsonb := p_plan -> 'steps';
 	v_edges constant jsonb := p_plan -> 'edges';
-	v_alone constant boolean := coalesce(v_edges = '[]', true); -- no step waits for another one
+	v_peers step_edge[];
+	v_waits jsonb; -- of a step, how many it waits for: {step_id: [after, others]}
 	v_partition text;
 	v_job bigint;
 	v_rank bigint;
@@ -287,7 +273,6 @@ begin
 	perform api.submit_check_job(p_user, api.caller_role(p_uid, p_user), v_account, v_qos, (v_head ->> 'nice')::int, (v_head ->> 'priority')::int, v_script, v_head -> 'lines');
 	select p.partition into v_partition from partition p where p.is_default;
 	perform api.submit_check(p_user, v_account, v_qos, v_head -> 'groups', v_script, v_steps, v_partition);
-	perform api.plan_for(v_count);
 	if not api.submit_fits(p_uid, v_count, api.setting_int('max_submitted')) then
 		raise exception 'user "%" would have more than % live steps', p_user, api.setting_int('max_submitted') using errcode = 'RT429',
 			hint = 'Wait until some have ended, or use arrays: an array is one.';
@@ -318,10 +303,30 @@ begin
 		ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, "constraint" text,
 		nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint, begin_at double precision, deadline_at double precision, requeue boolean,
 		retry int, "group" text, keep jsonb, deps_any boolean, with_set int, spec text, auth text);
-	insert into step (job_id, step_id, request_id, rank, begin_at, start_by, held, held_reason, eligible_at)
+	if v_edges <> '[]' then
+		-- Edges to other jobs are settled against history at once; those of this job wait. The share lock keeps a peer from
+		-- ending between our look at it and our commit, when it could not see our edge.
+		perform 1 from job j
+		where j.job_id in (select e.peer_job from jsonb_to_recordset(v_edges) as e (peer_job bigint))
+		order by j.job_id
+		for share;
+		v_peers := api.submit_edges(p_uid, p_user, v_script, v_job, v_steps, v_edges);
+		insert into step_edge select * from unnest(v_peers);
+	end if;
+	select jsonb_object_agg(n.step_id, jsonb_build_array(n.after, n.others)) into v_waits
+	from (
+		select e.step_id, count(*) filter (where e.kind = 'after') as after, count(*) filter (where e.kind <> 'after') as others
+		from unnest(v_peers) e
+		where e.gates
+		group by e.step_id
+	) n;
+	insert into step (job_id, step_id, request_id, rank, begin_at, start_by, held, held_reason, deps_waiting, eligible_at)
 	select v_job, s.step_id, s.step_id, v_rank, to_timestamp(s.begin_at), api.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s),
-		case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end, case when v_alone then now() end
-	from jsonb_to_recordset(v_steps) as s (step_id int, begin_at double precision, deadline_at double precision, time_min_s bigint, time_limit_s bigint, hold boolean);
+		case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end, x.waiting, case when x.waiting = 0 then now() end
+	from jsonb_to_recordset(v_steps) as s (step_id int, begin_at double precision, deadline_at double precision, time_min_s bigint, time_limit_s bigint,
+		hold boolean, deps_any boolean)
+	cross join lateral (select v_waits -> s.step_id::text as n) w
+	cross join lateral (select coalesce(case when s.deps_any then least((w.n ->> 0)::int, 1) else (w.n ->> 0)::int end + (w.n ->> 1)::int, 0) as waiting) x;
 	insert into step_array (job_id, step_id, indices, size, max_running, by_corr)
 	select v_job, s.step_id, s."array" -> 'indices', (s."array" ->> 'size')::int, (s."array" ->> 'limit')::int,
 		s.step_id = any (array(select e.step_id from jsonb_to_recordset(v_edges) as e (step_id int, "condition" text) where e."condition" = 'corr'))
@@ -330,8 +335,11 @@ begin
 
 	insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
 	select s.job_id, s.step_id, 0, now(), 'pending', 'submit', 'pending', p_user from step s where s.job_id = v_job order by s.step_id;
-	if not v_alone then
-		perform api.submit_edges(p_uid, p_user, v_script, v_job, v_edges);
+	if exists (select from unnest(v_peers) e where e.kind = 'same_nodes' or e."condition" = 'corr') then
+		perform api.submit_check_peers(v_job, v_script);
+	end if;
+	if exists (select from unnest(v_peers) e where e.peer_job_id <> v_job or e."condition" = 'corr') then
+		perform api.submit_settle(v_job);
 	end if;
 	notify rota_schedule;
 	return jsonb_build_object('job_id', v_job, 'steps', v_count, 'known', false);
