@@ -1,0 +1,33 @@
+"""Times of whole processes, from before they are made until they are gone; and what is said of many times."""
+import math
+import os
+import statistics
+import time
+
+
+def run(instance, *words):
+    """Milliseconds that one `rota` takes, its output thrown away; raises where it fails."""
+    actions = [(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)]
+    began = time.perf_counter()
+    pid = os.posix_spawn(f"{instance.binaries}/rota", ["rota", *words], instance.env, file_actions=actions)
+    status = os.waitpid(pid, 0)[1]
+    taken = (time.perf_counter() - began) * 1000
+    if status:
+        raise RuntimeError(f"rota {' '.join(words)} ends with {os.waitstatus_to_exitcode(status)}")
+    return taken
+
+
+def several(count, once, warm=3):
+    """`once()` so often, sorted, behind some that do not count: the first ones fill caches."""
+    for _ in range(warm):
+        once()
+    return sorted(once() for _ in range(count))
+
+
+def percentile(times, part):
+    """Of sorted times."""
+    return times[max(0, math.ceil(len(times) * part) - 1)]
+
+
+def median(times):
+    return statistics.median(times)
