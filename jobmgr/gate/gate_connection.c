@@ -257,19 +257,19 @@ static void connections_sweep(evutil_socket_t fd, short what, void *arg)
 	if (all->refused > 1)
 		log_warning("%u connections were refused within %d s", all->refused, CONNECTION_SWEEP);
 	all->refused = 0;
+	if (TAILQ_EMPTY(&all->list)) /* what was refused since the last time stood there until now */
+		event_del(all->sweep);
 }
 
 struct gate_connections *gate_connections_new(struct event_base *base, unsigned bound, size_t most)
 {
 	struct gate_connections *all = xcalloc(1, sizeof *all);
-	struct timeval often = {.tv_sec = CONNECTION_SWEEP};
 
 	TAILQ_INIT(&all->list);
 	TAILQ_INIT(&all->holders);
 	all->bound = bound;
 	all->most = most;
 	all->sweep = event_new(base, -1, EV_PERSIST, connections_sweep, all);
-	event_add(all->sweep, &often);
 	return all;
 }
 
@@ -286,6 +286,7 @@ void gate_connections_free(struct gate_connections *all)
 void gate_connection_add(struct gate_connections *all, struct bufferevent *buffer)
 {
 	struct connection *c = xcalloc(1, sizeof *c);
+	struct timeval often = {.tv_sec = CONNECTION_SWEEP};
 
 	bufferevent_incref(buffer);
 	c->all = all;
@@ -293,6 +294,8 @@ void gate_connection_add(struct gate_connections *all, struct bufferevent *buffe
 	evbuffer_add_cb(bufferevent_get_input(buffer), input_changed, c);
 	evbuffer_add_cb(bufferevent_get_output(buffer), output_changed, c);
 	TAILQ_INSERT_TAIL(&all->list, c, link);
+	if (!event_pending(all->sweep, EV_TIMEOUT, NULL)) /* it stands still while there is nobody */
+		event_add(all->sweep, &often);
 	event_active(all->sweep, 0, 0);
 }
 

@@ -13,7 +13,7 @@
 #include "lib/log.h"
 #include "procmgr/agent/agent_parts.h"
 
-enum { TICK_S = 1, ASK_TICKS = 5, STOP_S = 2, CACHE_S = 600, CACHE_UNUSED_S = 3600 };
+enum { TICK_S = 1, ASK_TICKS = 5, QUIET_TICKS = 6, STOP_S = 2, CACHE_S = 600, CACHE_UNUSED_S = 3600 };
 
 static const int64_t cache_most = 256LL * 1024 * 1024;
 
@@ -56,6 +56,15 @@ static struct agent *asked_take(void *arg, int64_t *sent)
 	return a;
 }
 
+/* Look each second from now on, for as long as there is something in hand. */
+static void wake(struct agent *a)
+{
+	struct timeval period = {TICK_S, 0};
+	a->quiet_ticks = 0;
+	if (!event_pending(a->tick_timer, EV_TIMEOUT, NULL))
+		event_add(a->tick_timer, &period);
+}
+
 /* node_register has answered: the nodes that the database knows. */
 static void registered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
@@ -82,6 +91,7 @@ static void registered(struct db *db, PGresult *result, const struct err *e, voi
 	else if (before == 0)
 		log_info("node \"%s\" is registered", a->node);
 	agent_order_ask(a);
+	wake(a);
 }
 
 static void do_register(struct agent *a)
@@ -121,7 +131,9 @@ static void bell(struct db *db, const char *channel, void *arg)
 {
 	(void)db;
 	(void)channel;
-	agent_order_ask(arg);
+	struct agent *a = arg;
+	agent_order_ask(a);
+	wake(a);
 }
 
 static void renewed(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -135,6 +147,39 @@ static void renewed(struct db *db, PGresult *result, const struct err *e, void *
 		do_register(a);
 	else
 		agent_lease_granted(a, sent);
+}
+
+/* Everything that a bell or a change of the journal does, whether or not they came. */
+static void look(struct agent *a)
+{
+	int64_t now = record_now() / 1000000;
+	if (now - a->cache_looked_at >= CACHE_S) {
+		a->cache_looked_at = now;
+		agent_cache_evict(cache_most, CACHE_UNUSED_S);
+	}
+	if (a->strays > 0 && a->node_count > 0)
+		do_register(a);
+	agent_order_work(a);
+	agent_report_turn(a);
+}
+
+/* With nothing in hand, and the journal watched by the kernel, the lease's beat is often enough. */
+static bool is_quiet(const struct agent *a)
+{
+	return a->watch && a->node_count > 0 && a->orders_known && !a->orders_asked && a->order_count == 0 && a->strays == 0 && !a->reporting;
+}
+
+static void tick(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	struct agent *a = arg;
+	if (record_now() / 1000000 % ASK_TICKS == 0)
+		agent_order_ask(a);
+	look(a);
+	a->quiet_ticks = is_quiet(a) ? a->quiet_ticks + 1 : 0;
+	if (a->quiet_ticks >= QUIET_TICKS)
+		event_del(a->tick_timer);
 }
 
 static void renew(evutil_socket_t fd, short what, void *arg)
@@ -153,24 +198,8 @@ static void renew(evutil_socket_t fd, short what, void *arg)
 	const struct db_param params[] = {{db_array_literal(nodes), -1}};
 	db_call(a->db, API_node_renew, params, 1, renewed, asked_now(a));
 	db_array_free(nodes);
-}
-
-static void tick(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	struct agent *a = arg;
-	int64_t now = record_now() / 1000000;
-	if (now % ASK_TICKS == 0)
-		agent_order_ask(a);
-	if (now - a->cache_looked_at >= CACHE_S) {
-		a->cache_looked_at = now;
-		agent_cache_evict(cache_most, CACHE_UNUSED_S);
-	}
-	if (a->strays > 0 && a->node_count > 0)
-		do_register(a);
-	agent_order_work(a);
-	agent_report_turn(a);
+	agent_order_ask(a);
+	look(a);
 }
 
 static void stop_now(evutil_socket_t fd, short what, void *arg)

@@ -78,6 +78,7 @@ struct agent {
 	int64_t seen_to;     /* everything before has had its say in report_due */
 	int64_t report_due;  /* when the next report is to go; INT64_MAX: there is nothing to report */
 	int64_t report_from; /* and not before this */
+	int quiet_ticks;     /* in a row, with nothing in hand */
 	struct event *watch, *report_timer, *tick_timer, *lease_timer, *stop_timer;
 };
 
