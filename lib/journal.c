@@ -360,6 +360,11 @@ int64_t journal_size(const struct journal *j)
 	return stat(j->path, &st) == 0 ? st.st_size : 0;
 }
 
+int64_t journal_kept(const struct journal *j, int64_t position)
+{
+	return position - j->base;
+}
+
 int journal_descriptor(const struct journal *j)
 {
 	return j->fd;

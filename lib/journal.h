@@ -42,6 +42,9 @@ bool journal_read(struct journal *j, int64_t *position, bool (*each)(const struc
 bool journal_truncate(struct journal *j, int64_t position, bool (*keep)(const struct fields *record, void *arg), void *arg,
 		      struct err *e);
 
+/* Bytes of records before `position`: after a truncation, those that it kept. */
+int64_t journal_kept(const struct journal *j, int64_t position);
+
 /* Have room for `bytes` behind the end, whatever happens to the disk later; false with the reason where there is none. The same room
  * is taken again at each truncation. Where the file system cannot hold room it is taken for granted. */
 bool journal_reserve(struct journal *j, int64_t bytes, struct err *e);

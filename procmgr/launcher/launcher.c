@@ -214,8 +214,7 @@ static void serve(struct launcher *l)
 			looked = record_now();
 			if (l->fence && !l->end_all)
 				fence_tidy(l->fence, is_in_use);
-			if (l->child_count == 0)
-				launcher_spare_clear(l);
+			launcher_spare_trim(l);
 			if (look(l) == 0 && l->end_all)
 				break;
 		}

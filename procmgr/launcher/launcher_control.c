@@ -86,13 +86,24 @@ static bool is_needed(const struct fields *record, void *arg)
 	return kind && strcmp(kind, "used") == 0 && fields_int(record, "expires", 0, INT64_MAX, &expires, &e) && expires > *now;
 }
 
+/* What stays is read and written anew each time, so what goes has to be as much: then the cost for each record stays what it is, however
+ * many orders have not expired. Unless it becomes a matter of room. */
+static bool pays(const struct launcher *l, int64_t position)
+{
+	return position >= l->truncate_from || journal_size(l->journal) > (int64_t)l->conf->node_journal_mb * (1024 * 1024 / 2);
+}
+
 static void truncate_journal(struct launcher *l, const struct fields *message)
 {
 	struct err e;
 	int64_t position, now = time(NULL);
-	if (!fields_int(message, "position", 0, INT64_MAX, &position, &e) ||
-	    !journal_truncate(l->journal, position, is_needed, &now, &e))
+	bool read = fields_int(message, "position", 0, INT64_MAX, &position, &e);
+	if (read && !pays(l, position))
+		return;
+	if (!read || !journal_truncate(l->journal, position, is_needed, &now, &e))
 		log_warning("journal not truncated: %s", e.message);
+	else
+		l->truncate_from = position + journal_kept(l->journal, position);
 }
 
 void launcher_control_take(struct launcher *l, const char *text, size_t size)

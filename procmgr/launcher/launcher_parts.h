@@ -49,10 +49,12 @@ struct launcher {
 	int child_count, child_room;
 	struct launcher_spare spare[LAUNCHER_SPARE_MOST];
 	int spare_count, spare_lent; /* lent: children that may become spare */
+	int spare_least;	     /* how many there were at least since the last look */
 	int spare_ends[2];	     /* keepers write to the second that they are free */
 	int adopted;	      /* attempts that an earlier launcher had started, at the last look */
 	int64_t room_adopted; /* for their records, together */
 	int64_t room;	      /* for those of the children, together */
+	int64_t truncate_from; /* position before which it does not pay to drop the journal's front */
 	struct lease lease;   /* of the node, as last read; all 0 = none yet in this boot */
 	int64_t lease_at;     /* when to look at it again */
 	struct launcher_dry *dry; /* attempts that run nothing, NULL: this launcher forks keepers */
@@ -109,6 +111,8 @@ bool launcher_spare_is_keeper(const struct launcher *l, pid_t pid);
 bool launcher_spare_reaped(struct launcher *l, pid_t pid);
 /* End such a keeper. */
 void launcher_spare_end(const struct launcher_spare *spare);
+/* End those that were not wanted since this was called before. */
+void launcher_spare_trim(struct launcher *l);
 /* End them all, and remove what is in spare/. */
 void launcher_spare_clear(struct launcher *l);
 

@@ -4,7 +4,7 @@
  * keeper moves its folder to spare/ when its attempt is over, tells us, and waits; the next attempt gets the folder under its own name
  * and the keeper gets the order through its socket. What always holds: a folder in spare/ is no attempt; an order goes to a keeper that
  * has told that it is free, once, or, where it could not be sent, to a new one when the old one is dead; keepers that are free end with
- * us, and those of a node without attempts are ended. */
+ * us, or when they were not needed for a while: the one that was free last is the next to be used. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,7 +30,10 @@ bool launcher_spare_wanted(const struct launcher *l)
 
 static void remove_one(struct launcher *l, int i)
 {
-	l->spare[i] = l->spare[--l->spare_count];
+	l->spare_count--;
+	memmove(&l->spare[i], &l->spare[i + 1], (size_t)(l->spare_count - i) * sizeof *l->spare);
+	if (l->spare_least > l->spare_count)
+		l->spare_least = l->spare_count;
 }
 
 void launcher_spare_end(const struct launcher_spare *spare)
@@ -107,6 +110,17 @@ bool launcher_spare_reaped(struct launcher *l, pid_t pid)
 	return true;
 }
 
+void launcher_spare_trim(struct launcher *l)
+{
+	for (int unused = l->spare_least; unused > 0; unused--) {
+		struct launcher_spare spare = l->spare[0];
+		remove_one(l, 0);
+		launcher_spare_end(&spare);
+		discard(&spare);
+	}
+	l->spare_least = l->spare_count;
+}
+
 void launcher_spare_clear(struct launcher *l)
 {
 	struct record_key key;
@@ -114,6 +128,7 @@ void launcher_spare_clear(struct launcher *l)
 		launcher_spare_end(&l->spare[l->spare_count - 1]);
 		close(l->spare[--l->spare_count].ctl);
 	}
+	l->spare_least = 0;
 	DIR *dir = opendir("spare");
 	for (struct dirent *entry; dir && (entry = readdir(dir));)
 		if (record_key_parse(entry->d_name, &key))
