@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/hosts.h"
+
 enum kind { KIND_INT, KIND_INT64, KIND_ID, KIND_BOOL, KIND_MARK, KIND_TEXT };
 
 struct order_field {
@@ -53,6 +55,11 @@ static bool is_node(const char *text)
 static bool is_nodes(const char *text)
 {
 	return only(text, "_.-,");
+}
+
+static bool is_hosts(const char *text)
+{
+	return only(text, "_.-,[]");
 }
 
 static bool is_user(const char *text)
@@ -175,7 +182,7 @@ static const struct order_field order_table[] = {
 	INT(order, step_id, 0, INT_MAX),
 	INT(order, attempt, 0, INT_MAX),
 	TEXT(order, node, is_node, "a node name"),
-	TEXT(order, nodes, is_nodes, "node names with commas between"),
+	TEXT(order, nodes, is_hosts, "a list of node names"),
 	INT(order, node_index, 0, INT_MAX),
 	INT(order, node_count, 1, INT_MAX),
 	INT(order, first_task, 0, INT_MAX),
@@ -326,20 +333,8 @@ static bool nodes_fit(const struct order *order)
 {
 	if (!*order->nodes)
 		return order->node_index == 0 && order->node_count == 1;
-	int count = 0;
-	bool found = false;
-	const char *name = order->nodes;
-	for (;; count++) {
-		size_t length = strcspn(name, ",");
-		if (length == 0)
-			return false;
-		if (count == order->node_index)
-			found = strlen(order->node) == length && memcmp(order->node, name, length) == 0;
-		if (!name[length])
-			break;
-		name += length + 1;
-	}
-	return found && count + 1 == order->node_count;
+	char name[HOSTS_NAME_SIZE];
+	return hosts_count(order->nodes) == order->node_count && hosts_at(order->nodes, order->node_index, name) && strcmp(order->node, name) == 0;
 }
 
 /* What no single field shows. */

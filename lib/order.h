@@ -38,7 +38,7 @@ struct order {
 	int step_id;
 	int attempt;
 	const char *node;	/* the node this order is for */
-	const char *nodes;	/* host list, comma separated, first = head node; "" = wherever the process manager is (JM23) */
+	const char *nodes;	/* in short (lib/hosts.h), first = head node; "" = wherever the process manager is (JM23) */
 	int node_index;		/* position of `node` in `nodes` */
 	int node_count;
 	int first_task, tasks;	/* ranks of the tasks on this node */

@@ -13,6 +13,7 @@
 #include "jobmgr/schedule/schedule_arena.h"
 #include "jobmgr/lead/sign.h"
 #include "lib/err.h"
+#include "lib/hosts.h"
 #include "lib/order.h"
 
 /* A launch row that was looked up, and whether it may be signed. */
@@ -157,23 +158,46 @@ static const char *start_label(const struct maker *m, const struct start *s)
 	return schedule_arena_print(m->rows->arena, "%lld.%s", (long long)s->decided->job, s->key->name);
 }
 
-/* Names of the nodes, head node first, with commas between; or those of them alone that are failing. */
-static const char *start_nodes(const struct maker *m, const struct schedule_start *decided, bool only_failing)
+/* Names of the nodes, head node first; or those of them alone that are failing. */
+static const char **start_nodes(const struct maker *m, const struct schedule_start *decided, bool only_failing, size_t *count)
 {
-	size_t size = 1;
-	char *list, *end;
+	const char **names = schedule_arena_take(m->rows->arena, decided->share_count, sizeof *names);
 
-	for (size_t i = 0; i < decided->share_count; i++)
-		size += strlen(node_of(m, decided->shares[i].node_id)->name) + 1;
-	end = list = schedule_arena_take(m->rows->arena, size, 1);
+	*count = 0;
 	for (size_t i = 0; i < decided->share_count; i++) {
 		const struct schedule_node *node = node_of(m, decided->shares[i].node_id);
 
-		if (only_failing && !node->failing)
-			continue;
-		if (end > list)
+		if (!only_failing || node->failing)
+			names[(*count)++] = node->name;
+	}
+	return names;
+}
+
+/* All of them stand in each one's order: in short. */
+static const char *start_list(const struct maker *m, const struct schedule_start *decided)
+{
+	size_t count;
+	const char **names = start_nodes(m, decided, false, &count);
+	char *packed = hosts_pack(names, count);
+	const char *list = schedule_arena_print(m->rows->arena, "%s", packed);
+
+	free(packed);
+	return list;
+}
+
+static const char *start_failing(const struct maker *m, const struct schedule_start *decided)
+{
+	size_t count, size = 1;
+	const char **names = start_nodes(m, decided, true, &count);
+	char *list, *end;
+
+	for (size_t i = 0; i < count; i++)
+		size += strlen(names[i]) + 1;
+	end = list = schedule_arena_take(m->rows->arena, size, 1);
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
 			*end++ = ',';
-		end = stpcpy(end, node->name);
+		end = stpcpy(end, names[i]);
 	}
 	return list;
 }
@@ -205,8 +229,8 @@ static bool start_fill(const struct maker *m, const struct schedule_start *decid
 			return false;
 	}
 	s->fence = spec_fence(s->launch->spec);
-	s->nodes = start_nodes(m, decided, false);
-	s->failing = start_nodes(m, decided, true);
+	s->nodes = start_list(m, decided);
+	s->failing = start_failing(m, decided);
 	s->label = start_label(m, s);
 	for (size_t i = 0; i < decided->share_count; i++)
 		s->task_count += decided->shares[i].tasks;

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/hosts.h"
 #include "lib/log.h"
 #include "lib/pattern.h"
 #include "procmgr/keeper/keeper_parts.h"
@@ -72,12 +73,11 @@ static bool opens_first(const struct keeper *k, int rank, const char *path, char
 }
 
 /* The facts of another task: on this node, or (head) of the very first. */
-static struct pattern_facts facts_of_other(const struct keeper *k, int rank, bool head, char node[256])
+static struct pattern_facts facts_of_other(const struct keeper *k, int rank, bool head, char node[HOSTS_NAME_SIZE])
 {
 	struct pattern_facts facts = facts_for(k, rank);
 	if (head) {
-		snprintf(node, 256, "%.*s", (int)strcspn(k->order->nodes, ","), k->order->nodes);
-		facts.node = node;
+		facts.node = hosts_at(k->order->nodes, 0, node) ? node : k->order->node;
 		facts.node_index = 0;
 	}
 	return facts;
@@ -85,14 +85,14 @@ static struct pattern_facts facts_of_other(const struct keeper *k, int rank, boo
 
 static char *output_of(const struct keeper *k, int rank, bool head)
 {
-	char node[256];
+	char node[HOSTS_NAME_SIZE];
 	struct pattern_facts facts = facts_of_other(k, rank, head, node);
 	return pattern_output(k->order->spec.output, &facts, k->order->spec.workdir);
 }
 
 static char *error_of(const struct keeper *k, int rank, bool head)
 {
-	char node[256];
+	char node[HOSTS_NAME_SIZE];
 	struct pattern_facts facts = facts_of_other(k, rank, head, node);
 	return pattern_path(k->order->spec.error, &facts, k->order->spec.workdir);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "lib/err.h"
+#include "lib/hosts.h"
 
 static const char path_otherwise[] = "PATH=/usr/local/bin:/usr/bin:/bin";
 static const char site_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -85,7 +86,12 @@ VALUE_TEXT(job_name, f->order->spec.job_name)
 VALUE_TEXT(step_name, f->order->spec.step_name)
 VALUE_TEXT(step_label, f->order->step_label)
 VALUE_TEXT(node, f->order->node)
-VALUE_TEXT(nodes, *f->order->nodes ? f->order->nodes : f->order->node)
+
+static char *value_nodes(const struct task_facts *f)
+{
+	return *f->order->nodes ? hosts_expand(f->order->nodes) : text_or_none(f->order->node);
+}
+
 VALUE_TEXT(failing, f->order->failing)
 VALUE_NUMBER_IF(no_kill, f->order->spec.no_kill, 1)
 VALUE_TEXT(gres, f->order->gres)

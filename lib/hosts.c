@@ -1,0 +1,142 @@
+/* hosts.c - node names in short.
+ *
+ * Called by the leader, which writes such lists into orders, and by everything that reads an order. What always holds: the names come
+ * out as they went in, in their order; a list of a few names is those names with commas between. */
+#include "lib/hosts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUN_LEAST = 8, DIGITS_MOST = 9, NAME_MOST = 253 };
+
+/* One item of a list: a name, or names that differ in the number at their end. */
+struct item {
+	const char *text;
+	int length; /* of the name, or of what stands before the number */
+	int low, high; /* -1, -1: a single name */
+};
+
+/* The number at a name's end, where it is one that needs no zeros before it; *length is of what stands before it. */
+static int number_of(const char *name, int *length)
+{
+	int end = (int)strlen(name), at = end;
+	while (at > 0 && end - at < DIGITS_MOST && name[at - 1] >= '0' && name[at - 1] <= '9')
+		at--;
+	*length = at;
+	bool plain = at > 0 && at < end && (name[at] != '0' || end - at == 1) && (name[at - 1] < '0' || name[at - 1] > '9');
+	return plain ? atoi(name + at) : -1;
+}
+
+/* How many names from the first one on differ in a number that counts up by one. */
+static size_t run_of(const char *const *names, size_t count)
+{
+	int length, other, first = number_of(names[0], &length);
+	size_t n = 1;
+	while (first >= 0 && n < count && number_of(names[n], &other) == first + (int)n && other == length &&
+	       memcmp(names[n], names[0], (size_t)length) == 0)
+		n++;
+	return n;
+}
+
+char *hosts_pack(const char *const *names, size_t count)
+{
+	size_t room = 1;
+	for (size_t i = 0; i < count; i++)
+		room += strlen(names[i]) + sizeof ",[-]" + DIGITS_MOST;
+	char *list = xmalloc(room), *end = list;
+	*end = '\0';
+	for (size_t i = 0; i < count;) {
+		size_t run = run_of(&names[i], count - i);
+		int length, low = number_of(names[i], &length);
+		if (end > list)
+			*end++ = ',';
+		if (run >= RUN_LEAST)
+			end += sprintf(end, "%.*s[%d-%d]", length, names[i], low, low + (int)run - 1);
+		else
+			end = stpcpy(end, names[i]);
+		i += run >= RUN_LEAST ? run : 1;
+	}
+	return list;
+}
+
+/* Digits and what follows them; -1 where they are none, too many, or begin with zeros. */
+static int digits(const char **c, char behind)
+{
+	size_t length = strspn(*c, "0123456789");
+	int value = length > 0 && length <= DIGITS_MOST && (length == 1 || **c != '0') && (*c)[length] == behind ? atoi(*c) : -1;
+	*c += length + (value >= 0);
+	return value;
+}
+
+/* Take one item; false at the end, and, with *list NULL, where something is wrong. */
+static bool take(const char **list, struct item *item)
+{
+	const char *c = *list;
+	if (!*c)
+		return false;
+	*item = (struct item){c, (int)strcspn(c, ",[]"), -1, -1};
+	c += item->length;
+	if (*c == '[') {
+		c++;
+		item->low = digits(&c, '-');
+		item->high = item->low >= 0 ? digits(&c, ']') : -1;
+	}
+	bool good = item->length > 0 && item->length <= (item->low < 0 ? NAME_MOST : NAME_MOST - DIGITS_MOST) && item->low <= item->high && (item->low < 0) == (item->high < 0) &&
+		    (*c == ',' ? c[1] != '\0' : *c == '\0');
+	*list = good ? c + (*c == ',') : NULL;
+	return good;
+}
+
+static int count_of(const struct item *item)
+{
+	return item->high - item->low + 1;
+}
+
+static void name_of(const struct item *item, int index, char name[HOSTS_NAME_SIZE])
+{
+	int length = snprintf(name, HOSTS_NAME_SIZE, "%.*s", item->length, item->text);
+	if (item->low >= 0)
+		snprintf(name + length, (size_t)(HOSTS_NAME_SIZE - length), "%d", item->low + index);
+}
+
+int hosts_count(const char *list)
+{
+	struct item item;
+	int64_t count = 0;
+	while (take(&list, &item))
+		count += count_of(&item);
+	return list && count <= INT32_MAX ? (int)count : -1;
+}
+
+bool hosts_at(const char *list, int index, char name[HOSTS_NAME_SIZE])
+{
+	struct item item;
+	while (index >= 0 && take(&list, &item)) {
+		if (index < count_of(&item)) {
+			name_of(&item, index, name);
+			return true;
+		}
+		index -= count_of(&item);
+	}
+	return false;
+}
+
+char *hosts_expand(const char *list)
+{
+	struct item item;
+	char *out = NULL, name[HOSTS_NAME_SIZE];
+	size_t size;
+	FILE *stream = open_memstream(&out, &size);
+	bool first = true;
+	if (!stream)
+		die("out of memory");
+	while (take(&list, &item))
+		for (int i = 0; i < count_of(&item); i++, first = false) {
+			name_of(&item, i, name);
+			fprintf(stream, "%s%s", first ? "" : ",", name);
+		}
+	if (fclose(stream) != 0)
+		die("out of memory");
+	return out;
+}
