@@ -102,10 +102,15 @@ begin
 	if exists (select from unnest(v_seen) v where v.ready) then
 		perform api.order_put((
 			select jsonb_agg(jsonb_build_object('node_id', a.node_id, 'kind', 'go', 'job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt))
-			from (select distinct v.job_id, v.step_id, v.attempt from unnest(v_seen) v where v.ready) v
-			join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
-			where not exists (select from allocation o where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
-				and o.phase in ('ordered', 'prolog'))));
+			from (
+				-- Asked once a step, not once a node of it.
+				select v.job_id, v.step_id, v.attempt
+				from (select distinct v.job_id, v.step_id, v.attempt from unnest(v_seen) v where v.ready) v
+				where not exists (select from allocation o where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
+					and o.phase in ('ordered', 'prolog'))
+				offset 0
+			) v
+			join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt));
 	end if;
 end $$;
 comment on function api.report_run(api.seen[]) is 'Keepers, readiness and starts of tasks. Internal.';
@@ -230,20 +235,31 @@ begin
 	perform api.order_put((
 		select jsonb_agg(jsonb_build_object('node_id', o.node_id, 'kind', case when t.outcome is null then 'end' else 'kill' end,
 			'job_id', o.job_id, 'step_id', o.step_id, 'attempt', o.attempt, 'args', jsonb_build_object('epilog', 1, 'cause', coalesce(t.cause, ''))))
-		from (select distinct v.job_id, v.step_id, v.attempt from unnest(v_ending) v where not v.single and v.phase not in ('done', 'ended')) v
-		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null
-		join step s on s.job_id = t.job_id and s.step_id = t.step_id
-		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-		cross join lateral (select coalesce(api.spec_field(r.spec, 'per_task'), '0') = '1' as per_task) p
-		join allocation o on o.job_id = t.job_id and o.step_id = t.step_id and o.attempt = t.attempt and o.phase not in ('done', 'ended')
-		where t.outcome is not null or not exists (
-			select from allocation w
-			where w.job_id = t.job_id and w.step_id = t.step_id and w.attempt = t.attempt and w.phase not in ('done', 'ended')
-				and case when p.per_task then w.tasks > 0 else w.node_index = 0 end)));
+		from (
+			-- Asked once a step, not once a node of it; and said once: in the report that lets them go.
+			select t.job_id, t.step_id, t.attempt, t.outcome, t.cause
+			from (select distinct v.job_id, v.step_id, v.attempt from unnest(v_ending) v where not v.single and v.phase not in ('done', 'ended')) v
+			join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null
+			join step s on s.job_id = t.job_id and s.step_id = t.step_id
+			join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+			cross join lateral (select coalesce(api.spec_field(r.spec, 'per_task'), '0') = '1' as per_task offset 0) p
+			where t.outcome is not null or (
+				exists (
+					select from unnest(v_ending) e
+					join allocation w on w.job_id = e.job_id and w.step_id = e.step_id and w.attempt = e.attempt and w.node_id = e.node_id
+						and case when p.per_task then w.tasks > 0 else w.node_index = 0 end
+					where e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt and e.phase not in ('done', 'ended'))
+				and not exists (
+					select from allocation w
+					where w.job_id = t.job_id and w.step_id = t.step_id and w.attempt = t.attempt and w.phase not in ('done', 'ended')
+						and case when p.per_task then w.tasks > 0 else w.node_index = 0 end))
+			offset 0
+		) t
+		join allocation o on o.job_id = t.job_id and o.step_id = t.step_id and o.attempt = t.attempt and o.phase not in ('done', 'ended')));
 	-- Tasks over, epilog still at work: seen as ending.
 	perform api.step_move('node', array(
 		select (v.job_id, v.step_id, 'end', v.done_at, null, null, null, null)::api.move
-		from unnest(v_ending) v
+		from (select e.job_id, e.step_id, e.attempt, max(e.done_at) as done_at from unnest(v_ending) e group by e.job_id, e.step_id, e.attempt) v
 		where v.done_at is not null
 			and not exists (select from allocation a where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.phase not in ('done', 'ended'))
 			and exists (select from allocation a where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.ended_at is null)));
@@ -267,15 +283,22 @@ create function api.node_report(p_report jsonb) returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_records jsonb := p_report -> 'records';
-	v_attempts api.attempt_key[] := array(
-		select distinct (x.job, x.step, x.attempt)::api.attempt_key from jsonb_to_recordset(v_records) as x (job bigint, step int, attempt int));
+	v_attempts api.attempt_key[];
+	v_freeing api.attempt_key[];
 	v_seen api.seen[];
 	v_news int;
 begin
+	-- That something begins, or that a task has ended, changes nothing that nodes hold.
+	select coalesce(array_agg(a.key), '{}'), array_agg(a.key) filter (where a.freeing) into v_attempts, v_freeing
+	from (
+		select (x.job, x.step, x.attempt)::api.attempt_key as key, bool_or(x.kind not in ('used', 'keeper', 'ready', 'run', 'task', 'hook', 'late')) as freeing
+		from jsonb_to_recordset(v_records) as x (job bigint, step int, attempt int, kind text)
+		group by x.job, x.step, x.attempt
+	) a;
 	perform api.job_lock(array(select distinct v.job_id from unnest(v_attempts) v));
 	perform api.node_lock(array(
 		select distinct n
-		from unnest(v_attempts) v
+		from unnest(v_freeing) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null
 		cross join lateral unnest(t.node_ids) n));
 	perform api.license_lock(v_attempts);

@@ -42,7 +42,8 @@ begin
 			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
 		from unnest(p_held) v
 		join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt and o.node_id = v.node_id
-		where a.job_id = o.job_id and a.step_id = o.step_id and a.attempt = o.attempt and a.node_id = o.node_id and a.ended_at is null
+		-- By key: said plainly, that it is open would lead over all that is.
+		where a.job_id = o.job_id and a.step_id = o.step_id and a.attempt = o.attempt and a.node_id = o.node_id and coalesce(a.ended_at, 'infinity') = 'infinity'
 		returning a.job_id, a.step_id, a.attempt, a.node_id, o.cpus_held, a.mem_mb, a.gres, a.licenses
 	), freed as (
 		update node n
