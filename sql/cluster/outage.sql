@@ -114,6 +114,10 @@ create function api.outage_attempts() returns table (job_id bigint, step_id int,
 language plpgsql stable set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
+	-- Mostly there are none to speak of: then nobody looks at all that runs.
+	if not exists (select from reservation r where r.end_steps) and not exists (select from node_notice n where n.kind = 'drain' and n.end_steps) then
+		return;
+	end if;
 	return query
 	select a.job_id, a.step_id, a.attempt, a.node_id
 	from (
