@@ -23,7 +23,9 @@ end $$;
 comment on function api.edges_json(bigint, int) is 'The peers of a step. Internal.';
 
 create function api.steps_json(p_job bigint, p_steps int[], p_elements boolean, p_own boolean) returns jsonb
-language sql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
 	with full_limit as materialized (
 		select f.kind, f.name from api.full_limits() f join job j on j.user_name = f.user_name and f.name = case f.kind when 'qos' then j.qos else j.account end
 		where j.job_id = p_job
@@ -63,13 +65,14 @@ language sql stable set search_path = rota, pg_temp as $$
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 	left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-	join api.step_now w on w.job_id = s.job_id and w.step_id = s.step_id
+	-- By key: "limit 1" keeps the planner from starting with all steps there are.
+	cross join lateral (select n.state, n.reason from api.step_now n where n.job_id = s.job_id and n.step_id = s.step_id limit 1) w
 	left join partition p on p.partition = r.partition
 	left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
 	left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
 	left join lateral (select sum(al.cpus) as cpus, sum(al.mem_mb) as mem_mb from allocation al
-		where al.job_id = t.job_id and al.step_id = t.step_id and al.attempt = t.attempt) l on true;
-$$;
+		where al.job_id = t.job_id and al.step_id = t.step_id and al.attempt = t.attempt) l on true);
+end $$;
 comment on function api.steps_json(bigint, int[], boolean, boolean) is
 	'The steps of a job (p_steps: these; null: all of the script), with elements of arrays, and what is the owner''s alone. Internal.';
 

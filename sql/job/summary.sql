@@ -81,16 +81,6 @@ begin
 		from one o
 		where o.steps_total > 1
 		group by o.job_id
-	), place as (
-		-- Where it runs now; for a job that is over, where it ran.
-		select s.job_id, string_agg(distinct n.name, ',') as nodes, count(distinct n.node_id) as node_count, sum(al.cpus) filter (where t.ended_at is null) as cpus
-		from steps s
-		join job j on j.job_id = s.job_id
-		join attempt t on t.job_id = j.job_id and (t.ended_at is null or j.ended_at is not null)
-		join allocation al on al.job_id = t.job_id and al.step_id = t.step_id and al.attempt = t.attempt
-		join node n on n.node_id = al.node_id
-		where s.running > 0 or j.ended_at is not null
-		group by s.job_id
 	)
 	select j.job_id, j.name, j.user_name, j.account, s.partitions, j.qos, coalesce(j.state, s.state),
 		case when j.ended_at is null and s.reason = 'scheduler' and exists (select from full_limit f where f.user_name = j.user_name
@@ -105,7 +95,17 @@ begin
 	from steps s
 	join job j on j.job_id = s.job_id
 	join qos q on q.qos = j.qos
-	left join place l on l.job_id = j.job_id;
+	left join lateral (
+		-- Where it runs now; for a job that is over, where it ran. By key, job by job, and only where there is something to find.
+		select string_agg(distinct n.name, ',') as nodes, count(distinct n.node_id) as node_count, sum(al.cpus) filter (where t.ended_at is null) as cpus
+		from (
+			select t.job_id, t.step_id, t.attempt, t.ended_at from attempt t where t.job_id = j.job_id and t.ended_at is null and s.running > 0
+			union all
+			select t.job_id, t.step_id, t.attempt, t.ended_at from attempt t where t.job_id = j.job_id and j.ended_at is not null
+		) t
+		join allocation al on al.job_id = t.job_id and al.step_id = t.step_id and al.attempt = t.attempt
+		join node n on n.node_id = al.node_id
+	) l on true;
 end $$;
 comment on function api.job_rows(bigint[]) is 'Jobs in one line each, as columns; in no order. Internal.';
 
