@@ -7,6 +7,7 @@
 #include "acct/field.h"
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
+#include "bin/rota/rows.h"
 #include "bin/rota/table.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
@@ -168,23 +169,66 @@ static void field_cell(struct table *table, const json_t *row, const struct acct
 		table_cell(table, field_word(row, field).s);
 }
 
-static void print(const json_t *rows, const struct acct_line *line, const struct acct_field **fields, int count)
+/* A table of rows, and what its columns are. */
+struct list {
+	struct table_column columns[MOST_FIELDS];
+	struct table *table;
+	const struct acct_field **fields;
+	int count;
+};
+
+static void row_add(struct list *list, const json_t *row)
 {
-	struct table_column columns[MOST_FIELDS] = {{0}};
-	struct table *table = table_new(columns, count);
+	for (int f = 0; f < list->count; f++)
+		field_cell(list->table, row, list->fields[f]);
+}
+
+/* The fields of a line of the gate's answer, whose unknown ones are empty. */
+static const struct {
+	const char *key;
+	bool text;
+	double unit;
+} LINE[] = {{"label", true, 0},	     {"name", true, 0},	       {"user", true, 0},	 {"state", true, 0},
+	    {"exit_code", false, 1}, {"signal", false, 1},     {"started_at", false, 1}, {"elapsed_s", false, 1},
+	    {"cpu_s", false, 1e6},   {"max_rss_kb", false, 1}, {"nodes", true, 0}};
+
+enum { LINE_FIELDS = sizeof(LINE) / sizeof(LINE[0]) };
+
+static void line_add(char **fields, void *arg)
+{
+	json_t *row = json_object();
+
+	for (int f = 0; f < LINE_FIELDS; f++) {
+		if (LINE[f].text)
+			json_object_set_new_nocheck(row, LINE[f].key, json_string(fields[f]));
+		else if (fields[f][0] && LINE[f].unit > 1)
+			json_object_set_new_nocheck(row, LINE[f].key, json_real(atof(fields[f]) / LINE[f].unit));
+		else if (fields[f][0])
+			json_object_set_new_nocheck(row, LINE[f].key, json_integer(atoll(fields[f])));
+	}
+	row_add(arg, row);
+	json_decref(row);
+}
+
+static void print(const json_t *answer, const struct acct_line *line, const struct acct_field **fields, int count)
+{
+	const char *lines = json_string_value(json_object_get(answer, "lines"));
+	struct list list = {.fields = fields, .count = count};
 	const json_t *row;
 	size_t i;
 
 	for (int f = 0; f < count; f++)
-		columns[f] = (struct table_column){line->no_header ? "" : fields[f]->title,
-						   fields[f]->kind != ACCT_TEXT && fields[f]->kind != ACCT_STATE &&
-							   fields[f]->kind != ACCT_LABEL && fields[f]->kind != ACCT_WHEN,
-						   fields[f]->shrink};
-	json_array_foreach (rows, i, row)
-		for (int f = 0; f < count; f++)
-			field_cell(table, row, fields[f]);
-	table_print(table, stdout, line->wide);
-	table_free(table);
+		list.columns[f] = (struct table_column){line->no_header ? "" : fields[f]->title,
+							fields[f]->kind != ACCT_TEXT && fields[f]->kind != ACCT_STATE &&
+								fields[f]->kind != ACCT_LABEL && fields[f]->kind != ACCT_WHEN,
+							fields[f]->shrink};
+	list.table = table_new(list.columns, count);
+	if (lines)
+		rows_each(lines, LINE_FIELDS, line_add, &list);
+	json_array_foreach (json_object_get(answer, "rows"), i, row)
+		row_add(&list, row);
+	table_print(list.table, stdout, line->wide);
+	table_free(list.table);
 }
 
 int verb_acct(int argc, char **argv)
@@ -204,6 +248,8 @@ int verb_acct(int argc, char **argv)
 	if (!line.fields)
 		line.fields = line.parsable ? PARSABLE_FIELDS : json_object_get(line.request, "steps") ? STEP_FIELDS : JOB_FIELDS;
 	count = fields_find(scan.verb, line.fields, fields);
+	if (line.fields == JOB_FIELDS && !line.json)
+		json_object_set_new(line.request, "lines", json_true());
 	answer = call_gate("acct", line.request);
 	if (!answer)
 		return call_status();
@@ -212,7 +258,7 @@ int verb_acct(int argc, char **argv)
 	else if (line.parsable)
 		acct_export(stdout, json_object_get(answer, "rows"), fields, count, !line.no_header);
 	else
-		print(json_object_get(answer, "rows"), &line, fields, count);
+		print(answer, &line, fields, count);
 	json_decref(answer);
 	return EXIT_OK;
 }

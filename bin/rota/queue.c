@@ -5,10 +5,10 @@
 
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
+#include "bin/rota/rows.h"
 #include "bin/rota/table.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
-#include "lib/err.h"
 
 enum { QUEUE_ALL = 256, QUEUE_ME, QUEUE_START, QUEUE_LIMIT };
 
@@ -107,48 +107,41 @@ static void print_start(const json_t *jobs, bool wide)
 /* The columns of a line of the queue, as the gate answers them. */
 enum { JOB, NAME, USER, PARTITION, STATE, STEPS, ELAPSED, LIMIT, PLACE, COLUMNS };
 
-/* One line, cut at its tabs. */
-static void line_add(struct table *table, char *line)
+static void row_add(char **fields, void *arg)
 {
-	char *fields[COLUMNS];
-	double limit;
+	struct table *table = arg;
+	double limit = atof(fields[LIMIT]);
 
 	for (int f = 0; f < COLUMNS; f++) {
-		fields[f] = line ? strsep(&line, "\t") : "";
 		if (f == STATE)
 			table_cell_coloured(table, fields[f], format_state_colour(fields[f]));
 		else if (f == ELAPSED)
 			table_cell(table, fields[f][0] ? format_duration(atof(fields[f])).s : "-");
 		else if (f == LIMIT)
-			table_cell(table, (limit = atof(fields[f])) > 0 ? format_duration(limit).s : "-");
+			table_cell(table, limit > 0 ? format_duration(limit).s : "-");
 		else
 			table_cell(table, fields[f]);
 	}
 }
 
-/* The lines come newest first, and are shown oldest first. */
 static void print(const char *lines, bool wide)
 {
 	static const struct table_column columns[COLUMNS] = {
-		[JOB] = {"JOB", true, 0},	[NAME] = {"NAME", false, 8},	  [USER] = {"USER", false, 6},
-		[PARTITION] = {"PARTITION", false, 6}, [STATE] = {"STATE", false, 0}, [STEPS] = {"STEPS", true, 0},
-		[ELAPSED] = {"TIME", true, 0},	[LIMIT] = {"LIMIT", true, 4},	  [PLACE] = {"NODES/REASON", false, 12},
+		[JOB] = {"JOB", true, 0},
+		[NAME] = {"NAME", false, 8},
+		[USER] = {"USER", false, 6},
+		[PARTITION] = {"PARTITION", false, 6},
+		[STATE] = {"STATE", false, 0},
+		[STEPS] = {"STEPS", true, 0},
+		[ELAPSED] = {"TIME", true, 0},
+		[LIMIT] = {"LIMIT", true, 4},
+		[PLACE] = {"NODES/REASON", false, 12},
 	};
 	struct table *table = table_new(columns, COLUMNS);
-	char *text = xstrdup(lines);
 
-	for (char *line = text + strlen(text); line > text;) {
-		do
-			line--;
-		while (line > text && line[-1] != '\n');
-		line_add(table, line);
-		*line = '\0';
-		if (line > text)
-			*--line = '\0';
-	}
+	rows_each(lines, COLUMNS, row_add, table);
 	table_print(table, stdout, wide);
 	table_free(table);
-	free(text);
 }
 
 int verb_queue(int argc, char **argv)

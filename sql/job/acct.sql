@@ -36,48 +36,101 @@ language sql stable set search_path = rota, pg_temp as $$
 $$;
 comment on function api.acct_steps(bigint, boolean) is 'What a job used: a row for each step and element, or (p_steps false) one for all. Internal.';
 
-create function api.job_acct(p_uid int, p_user text, p_request jsonb) returns jsonb
-language sql stable security definer set search_path = rota, pg_temp as $$
-	with wish as (
-		select api.request_time(p_request, 'since') as since, api.request_time(p_request, 'until') as until,
-			api.request_states(p_request) as states, api.request_list(p_request, 'user') as users,
-			api.request_list(p_request, 'qos') as qoses, api.request_list(p_request, 'name') as names, api.request_list(p_request, 'nodes') as nodes,
-			api.request_list(p_request, 'account') as accounts, api.request_list(p_request, 'partition') as partitions
-	), picked as (
-		-- Jobs that were there at any time between since and until; those named, whenever they were.
-		select j.* from wish w cross join job j
-		where api.request_list(p_request, 'jobs') is null and j.ended_at >= coalesce(w.since, '-infinity') and j.submit_at < coalesce(w.until, 'infinity')
+create function api.acct_lines(p_jobs bigint[]) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+	with used as (
+		select x.job_id, x.step_id, x.attempt, sum(coalesce(x.user_usec, 0) + coalesce(x.system_usec, 0))::bigint as cpu_usec, max(x.max_rss_kb) as max_rss_kb
+		from task_end x
+		where x.job_id = any (p_jobs)
+		group by x.job_id, x.step_id, x.attempt
+	), used_of as (
+		-- Most jobs are one step: there is nothing to add up.
+		select s.job_id, u.cpu_usec, u.max_rss_kb, coalesce(array_to_string(t.nodes, ','), '') as nodes
+		from job j
+		join step s on s.job_id = j.job_id and s.array_index is null
+		left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
+		left join used u on u.job_id = s.job_id and u.step_id = s.step_id and u.attempt = s.attempt
+		where j.job_id = any (p_jobs) and j.steps_total = 1 and not exists (select from step_array a where a.job_id = j.job_id)
 		union all
-		select j.* from wish w cross join job j
-		where api.request_list(p_request, 'jobs') is null and j.ended_at is null and j.submit_at < coalesce(w.until, 'infinity')
-		union all
-		select j.* from job j
-		where j.job_id in (select t.job_id from api.job_target(p_uid, p_user, case when api.request_list(p_request, 'jobs') is not null then p_request end, false) t
-			where api.request_list(p_request, 'jobs') is not null)
-	), chosen as (
-		select p.* from picked p cross join wish w
-		where (p.uid = p_uid or (select api.sees_all(p_uid, p_user)))
-			and (w.users is null or p.user_name = any (w.users)) and (w.accounts is null or p.account = any (w.accounts))
-			and (w.qoses is null or p.qos = any (w.qoses)) and (w.names is null or p.name = any (w.names))
-			and (w.nodes is null or exists (select from allocation l join node n on n.node_id = l.node_id where l.job_id = p.job_id and n.name = any (w.nodes)))
-			and (w.partitions is null or exists (select from step_request r where r.job_id = p.job_id and r.partition = any (w.partitions)))
-			and (w.states is null or coalesce(p.state, case when p.started_at is null then 'pending' else 'running' end) = any (w.states)
-				or (api.request_bool(p_request, 'steps') and exists (select from step s where s.job_id = p.job_id and s.state = any (w.states))))
+		select j.job_id, ((u.facts ->> 'cpu_s')::numeric * 1e6)::bigint, (u.facts ->> 'max_rss_kb')::bigint, u.facts ->> 'nodes'
+		from job j
+		cross join lateral api.acct_steps(j.job_id, false) u (facts)
+		where j.job_id = any (p_jobs) and (j.steps_total > 1 or exists (select from step_array a where a.job_id = j.job_id))
+	)
+	select string_agg(x.line, E'\n')
+	from (
+		select concat_ws(E'\t', j.job_id, translate(j.name, E'\t\n', '  '), j.user_name, coalesce(j.state, case when j.started_at is null then 'pending' else 'running' end),
+			coalesce(j.exit_code::text, ''), coalesce(j.signal::text, ''), coalesce(floor(extract(epoch from j.started_at))::bigint::text, ''),
+			coalesce(extract(epoch from coalesce(j.ended_at, now()) - j.started_at)::bigint::text, ''), coalesce(u.cpu_usec::text, ''), coalesce(u.max_rss_kb::text, ''), u.nodes) as line
+		from job j
+		join used_of u on u.job_id = j.job_id
+		where j.job_id = any (p_jobs)
+		order by j.job_id desc
+	) x);
+end $$;
+comment on function api.acct_lines(bigint[]) is 'What jobs used as text, a line a job, the newest first; null: no job. Internal.';
+
+create function api.job_acct(p_uid int, p_user text, p_request jsonb) returns json
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+declare
+	v_since constant timestamptz := coalesce(api.request_time(p_request, 'since'), '-infinity');
+	v_until constant timestamptz := coalesce(api.request_time(p_request, 'until'), 'infinity');
+	v_states constant text[] := api.request_states(p_request);
+	v_users constant text[] := api.request_list(p_request, 'user');
+	v_qoses constant text[] := api.request_list(p_request, 'qos');
+	v_names constant text[] := api.request_list(p_request, 'name');
+	v_nodes constant text[] := api.request_list(p_request, 'nodes');
+	v_accounts constant text[] := api.request_list(p_request, 'account');
+	v_partitions constant text[] := api.request_list(p_request, 'partition');
+	v_steps constant boolean := api.request_bool(p_request, 'steps');
+	v_all constant boolean := api.sees_all(p_uid, p_user);
+	v_limit constant int := coalesce(api.request_int(p_request, 'limit'), 10000);
+	v_named bigint[];
+	v_jobs bigint[];
+	v_rows jsonb;
+begin
+	-- A long list is joined with tables as a whole, where that is cheaper.
+	perform api.plan_for(1000), set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true);
+	if api.request_list(p_request, 'jobs') is not null then
+		v_named := array(select t.job_id from api.job_target(p_uid, p_user, p_request, false) t);
+	end if;
+	-- Jobs that were there at any time between since and until; those named, whenever they were.
+	v_jobs := array(
+		select p.job_id
+		from (
+			select j.* from job j where v_named is null and j.ended_at >= v_since and j.submit_at < v_until
+			union all
+			select j.* from job j where v_named is null and j.ended_at is null and j.submit_at < v_until
+			union all
+			select j.* from job j where j.job_id = any (v_named)
+		) p
+		where (p.uid = p_uid or v_all)
+			and (v_users is null or p.user_name = any (v_users)) and (v_accounts is null or p.account = any (v_accounts))
+			and (v_qoses is null or p.qos = any (v_qoses)) and (v_names is null or p.name = any (v_names))
+			and (v_nodes is null or exists (select from allocation l join node n on n.node_id = l.node_id where l.job_id = p.job_id and n.name = any (v_nodes)))
+			and (v_partitions is null or exists (select from step_request r where r.job_id = p.job_id and r.partition = any (v_partitions)))
+			and (v_states is null or coalesce(p.state, case when p.started_at is null then 'pending' else 'running' end) = any (v_states)
+				or (v_steps and exists (select from step s where s.job_id = p.job_id and s.state = any (v_states))))
 		order by p.job_id desc
-		limit coalesce(api.request_int(p_request, 'limit'), 10000)
-	), told as (
+		limit v_limit);
+	if api.request_bool(p_request, 'lines') then
+		return json_build_object('lines', coalesce(api.acct_lines(v_jobs), ''));
+	end if;
+	select jsonb_agg(t.facts order by t.job_id, t.step_id::int) into v_rows
+	from (
 		select c.job_id, u.facts ->> 'step_id' as step_id, jsonb_build_object('job_id', c.job_id, 'label', c.job_id::text, 'name', c.name, 'user', c.user_name,
 			'account', c.account, 'qos', c.qos, 'submit_at', c.submit_at,
 			'state', coalesce(c.state, case when c.started_at is null then 'pending' else 'running' end),
 			'exit_code', c.exit_code, 'signal', c.signal, 'cause', c.cause, 'started_at', c.started_at, 'ended_at', c.ended_at,
 			'elapsed_s', extract(epoch from coalesce(c.ended_at, now()) - c.started_at)::bigint) || u.facts as facts
-		from chosen c
-		cross join lateral api.acct_steps(c.job_id, api.request_bool(p_request, 'steps')) u (facts)
-	)
-	select jsonb_build_object('rows', coalesce(jsonb_agg(t.facts order by t.job_id, t.step_id::int), '[]'))
-	from told t
-	cross join wish w
-	where w.states is null or t.facts ->> 'state' = any (w.states);
-$$;
+		from job c
+		cross join lateral api.acct_steps(c.job_id, v_steps) u (facts)
+		where c.job_id = any (v_jobs)
+	) t
+	where v_states is null or t.facts ->> 'state' = any (v_states);
+	return json_build_object('rows', coalesce(v_rows, '[]'));
+end $$;
 comment on function api.job_acct(int, text, jsonb) is
-	'What ran, when, and what it used. Request {user, account, qos, name, nodes, states, partition, since, until, jobs, limit, steps}. Answer {rows: [...]}, one a job, or with steps one for each step.';
+	'What ran, when, and what it used. Request {user, account, qos, name, nodes, states, partition, since, until, jobs, limit, steps, lines}. Answer {rows: [...]}, one a job, or with steps one for each step; with lines {lines}: a line a job, the newest first, of its number, name, user, state, exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory (KiB), nodes, parted by tabs, empty where unknown.';

@@ -184,25 +184,28 @@ declare
 	v_newer bigint;
 	v_jobs bigint;
 	v_last bigint;
+	c_most constant int := 10000;
 begin
 	-- What was counted last and what came since are at least what there is: ends only make it less. What came since is added to it
 	-- as soon as it is a row or two to read, by whoever finds nobody else at it. All is counted anew only where the sum is too much,
 	-- or once in a while, and the longer that takes, the more seldom.
 	select * into v_load from submit_load l where l.uid = p_uid;
+	-- In the order of job ids, or all live jobs might be read for the newest few.
 	if p_uid >= 0 then
-		select coalesce(sum(j.steps_left), 0), count(*), max(j.job_id) into v_newer, v_jobs, v_last
-		from job j where j.ended_at is null and j.uid = p_uid and j.job_id > coalesce(v_load.last_job, 0);
+		select coalesce(sum(n.steps_left), 0), count(*), max(n.job_id) into v_newer, v_jobs, v_last
+		from (select j.steps_left, j.job_id from job j where j.ended_at is null and j.uid = p_uid and j.job_id > coalesce(v_load.last_job, 0)
+			order by j.job_id limit c_most) n;
 	else
-		select coalesce(sum(j.steps_left), 0), count(*), max(j.job_id) into v_newer, v_jobs, v_last
-		from job j where j.ended_at is null and j.job_id > coalesce(v_load.last_job, 0);
+		select coalesce(sum(n.steps_left), 0), count(*), max(n.job_id) into v_newer, v_jobs, v_last
+		from (select j.steps_left, j.job_id from job j where j.ended_at is null and j.job_id > coalesce(v_load.last_job, 0) order by j.job_id limit c_most) n;
 	end if;
-	if coalesce(v_load.steps, 0) + v_newer + p_steps <= p_most and v_load.counted_at > now() - make_interval(secs => 10 + v_load.steps / 10000.0) then
+	if v_jobs < c_most and v_load.steps + v_newer + p_steps <= p_most and v_load.counted_at > now() - make_interval(secs => 10 + v_load.steps / 10000.0) then
 		if v_jobs >= 32 then
 			update submit_load l set steps = l.steps + v_newer, last_job = v_last
 			where l.uid in (select x.uid from submit_load x where x.uid = p_uid and x.last_job = v_load.last_job for update skip locked);
 		end if;
 		return true;
-	elsif v_load.counted_at > now() - make_interval(secs => v_load.steps / 100000.0) then
+	elsif v_jobs < c_most and v_load.counted_at > now() - make_interval(secs => v_load.steps / 100000.0) then
 		return v_load.steps + v_newer + p_steps <= p_most;
 	end if;
 	insert into submit_load as l (uid, steps, last_job)
@@ -242,7 +245,8 @@ end $$;
 comment on function api.submit_edges(int, text, text, bigint, jsonb, jsonb) is 'What the steps of a new job wait for, as rows. Internal.';
 
 create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
-language plpgsql security definer set search_path = rota, pg_temp as $$
+-- Partitions make plans for the very values look cheaper than kept ones, and they would be made anew for every submission.
+language plpgsql security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
 	v_head jsonb := p_plan -> 'job';
 	v_script text := v_head ->> 'script_name';

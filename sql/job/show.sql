@@ -62,16 +62,16 @@ begin
 		'after', case when s.array_index is null then api.edges_json(s.job_id, s.step_id) else '[]' end,
 		'tasks', api.tasks_json(s.job_id, s.step_id, s.attempt)) order by s.step_id), '[]')
 	from one o
-	join step s on s.job_id = o.job_id and s.step_id = o.step_id
-	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-	left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+	join step s on s.job_id = p_job and s.step_id = o.step_id
+	join step_request r on r.job_id = p_job and r.step_id = s.request_id
+	left join step_array a on a.job_id = p_job and a.step_id = s.step_id
 	-- By key: "limit 1" keeps the planner from starting with all steps there are.
-	cross join lateral (select n.state, n.reason from api.step_now n where n.job_id = s.job_id and n.step_id = s.step_id limit 1) w
+	cross join lateral (select n.state, n.reason from api.step_now n where n.job_id = p_job and n.step_id = s.step_id limit 1) w
 	left join partition p on p.partition = r.partition
-	left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
-	left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
+	left join plan pl on pl.job_id = p_job and pl.step_id = s.step_id
+	left join attempt t on t.job_id = p_job and t.step_id = s.step_id and t.attempt = s.attempt
 	left join lateral (select sum(al.cpus) as cpus, sum(al.mem_mb) as mem_mb from allocation al
-		where al.job_id = t.job_id and al.step_id = t.step_id and al.attempt = t.attempt) l on true);
+		where al.job_id = p_job and al.step_id = t.step_id and al.attempt = t.attempt) l on true);
 end $$;
 comment on function api.steps_json(bigint, int[], boolean, boolean) is
 	'The steps of a job (p_steps: these; null: all of the script), with elements of arrays, and what is the owner''s alone. Internal.';

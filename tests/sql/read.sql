@@ -21,6 +21,12 @@ create function t.lines_fit(p_user text, p_request jsonb default '{}') returns b
 		j ->> 'state', (j ->> 'steps_done') || '/' || (j ->> 'steps_total'), coalesce(j ->> 'elapsed_s', ''), j ->> 'time_limit_s',
 		coalesce(nullif(j ->> 'nodes', ''), j ->> 'reason', '')), E'\n' order by nr desc), '')
 	from jsonb_array_elements(t.ask('job_queue', p_user, p_request) -> 'jobs') with ordinality x (j, nr) $$;
+-- Accounting too.
+create function t.used_fit(p_user text, p_request jsonb default '{}') returns boolean language sql as $$
+	select t.ask('job_acct', p_user, p_request || '{"lines": true}') ->> 'lines' = coalesce(string_agg(concat_ws(E'\t', r ->> 'job_id', r ->> 'name', r ->> 'user', r ->> 'state',
+		coalesce(r ->> 'exit_code', ''), coalesce(r ->> 'signal', ''), coalesce(floor(extract(epoch from (r ->> 'started_at')::timestamptz))::text, ''), coalesce(r ->> 'elapsed_s', ''),
+		coalesce(((r ->> 'cpu_s')::numeric * 1000000)::bigint::text, ''), coalesce(r ->> 'max_rss_kb', ''), r ->> 'nodes'), E'\n' order by nr desc), '')
+	from jsonb_array_elements(t.ask('job_acct', p_user, p_request) -> 'rows') with ordinality x (r, nr) $$;
 
 select t.submit('alice', '[{"name": "mesh", "spec": "workdir=4:/tmp\noutput=11:out/%j.text\nerror=0:\n", "mem_mb": 50}, {"name": "solve", "retry": 1}, {"name": "r", "array": {"indices": [[0,3,1]], "size": 4, "limit": 2}}]',
 	'[{"step": "solve", "peer": "mesh"}, {"step": "r", "peer": "solve", "condition": "any"}]', '{"name": "heat", "comment": "secret", "mail_user": "a@b"}') as a \gset
@@ -48,6 +54,7 @@ select api.job_release(t.uid('alice'), 'alice', t.request(:'a' || '.mesh')), t.s
 select is(t.ask('job_queue', 'alice') #>> '{jobs,0,state}', 'starting', 'state: the most lively');
 select t.run(:'a' || '.mesh') \g /dev/null
 select ok(t.lines_fit('alice'), 'lines, of what runs');
+select ok(t.used_fit('alice'), 'and what it used');
 select is((select concat_ws(' ', j ->> 'state', j ->> 'nodes', j ->> 'cpus', j ->> 'steps_running', j ->> 'reason') from (select t.ask('job_queue', 'alice') #> '{jobs,0}' as j) x), 'running n2 1 1', 'running');
 select is(t.ids('alice', '{"states": ["running"]}'), :'a', 'by state');
 select t.finish(:'a' || '.mesh') \g /dev/null
@@ -149,5 +156,6 @@ select t.finish(:'c' || '.one') \g /dev/null
 select ok(t.lines_fit('alice', '{"all": true}'), 'and of what is over');
 update rota.setting set value = 'false' where name = 'queue_visible';
 select ok(t.lines_fit('alice') and t.lines_fit('bob', '{"all": true}') and t.lines_fit('olga'), 'and to whom it is shown');
+select ok(t.used_fit('alice') and t.used_fit('bob', '{"states": "completed"}') and t.used_fit('olga') and t.used_fit('olga', '{"limit": 1}'), 'what was used, too');
 select * from finish();
 rollback;
