@@ -253,7 +253,7 @@ static bool end(struct keeper *k)
 	keeper_record_end(k);
 	keeper_record_flush(k);
 	crash_point(CRASH_keeper_end);
-	bool spare = removed && !*k->drain && keeper_next_offer(k);
+	bool spare = removed && !*k->drain && !k->lent && keeper_next_offer(k);
 	if (!spare)
 		remove_folder(k);
 	crash_point(CRASH_keeper_removed);

@@ -95,6 +95,7 @@ static void close_hook(struct keeper_hook *h)
 static bool run(struct keeper *k, struct keeper_hook *h, struct task_start *start, struct err *e)
 {
 	int ends[2];
+	bool lent; /* what is behind `start` stays until the hook is over */
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, "could not make a pipe");
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -102,7 +103,7 @@ static bool run(struct keeper *k, struct keeper_hook *h, struct task_start *star
 	h->users = start->owner != NULL;
 	h->output = ends[0];
 	k->clean = k->clean && !h->users;
-	h->pid = task_start(start, &h->report, e);
+	h->pid = task_start(start, &h->report, &lent, e);
 	close(ends[1]);
 	if (h->pid < 0) {
 		close(ends[0]);

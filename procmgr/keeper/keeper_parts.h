@@ -74,6 +74,7 @@ struct keeper {
 	bool suspended;
 	bool cleared;		       /* the first task's output files are empty already */
 	bool clean;		       /* nothing of the user's is left, and none was started since */
+	bool lent;		       /* a task's process was slow to begin, and what it reads is not freed */
 	bool done;		       /* the record `done` is written: every task has ended */
 	char cause[KEEPER_CAUSE_SIZE]; /* why it is being ended, "" = it is not */
 	int64_t kill_at;	       /* when SIGKILL follows, 0 = never */

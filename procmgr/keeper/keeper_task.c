@@ -130,22 +130,39 @@ static void fill_start(const struct keeper *k, struct task_start *start, const s
 	start->key = k->name;
 }
 
+/* What a task is started with, as long as its process reads it. */
+struct command {
+	char *argv[3], first[PATH_MAX];
+	struct streams streams;
+	char **environment;
+};
+
+static void command_free(struct command *c)
+{
+	task_environment_free(c->environment);
+	streams_free(&c->streams);
+	free(c);
+}
+
 static bool start_one(struct keeper *k, struct keeper_task *t, struct err *e)
 {
 	struct pattern_facts pattern = facts_for(k, t->rank);
-	struct streams streams = streams_for(k, &pattern);
 	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, t->rank};
-	char **environment = task_environment(k->environment, k->environment_size, &facts);
-	char *argv[3], first[PATH_MAX];
-	struct task_start start = {.argv = argv, .environment = environment};
-	choose_program(k, &start.path, argv, first);
-	fill_start(k, &start, &streams, t->rank);
+	struct command *c = xmalloc(sizeof *c);
+	c->streams = streams_for(k, &pattern);
+	c->environment = task_environment(k->environment, k->environment_size, &facts);
+	struct task_start start = {.argv = c->argv, .environment = c->environment};
+	bool lent;
+	choose_program(k, &start.path, c->argv, c->first);
+	fill_start(k, &start, &c->streams, t->rank);
 	t->started_at = record_now();
 	k->clean = false;
-	t->pid = task_start(&start, &t->report, e);
+	t->pid = task_start(&start, &t->report, &lent, e);
 	t->counts = t->pid > 0 ? stats_open(t->pid) : -1;
-	task_environment_free(environment);
-	streams_free(&streams);
+	if (lent)
+		k->lent = true;
+	else
+		command_free(c);
 	return t->pid > 0;
 }
 
@@ -173,24 +190,6 @@ static void failed(struct keeper *k, bool node, const char *message)
 		keeper_sweep_kill(k);
 }
 
-void keeper_task_start(struct keeper *k)
-{
-	struct err e;
-	int count = k->order->spec.per_task ? k->order->tasks : k->order->node_index == 0;
-	k->tasks = xcalloc((unsigned long)count + 1, sizeof *k->tasks);
-	for (int i = 0; i < count && !k->failed_start; i++) {
-		struct keeper_task *t = &k->tasks[i];
-		t->rank = k->order->first_task + i;
-		t->report = -1;
-		k->task_count = i + 1;
-		if (start_one(k, t, &e))
-			k->live++;
-		else
-			failed(k, true, e.message);
-	}
-	keeper_control_limit(k, k->limit_s);
-}
-
 void keeper_task_report(struct keeper *k, struct keeper_task *t)
 {
 	ssize_t size = read(t->report, t->error, sizeof t->error - 1);
@@ -201,6 +200,26 @@ void keeper_task_report(struct keeper *k, struct keeper_task *t)
 	t->report = -1;
 	if (!*t->error && !k->running)
 		keeper_record_run(k, t->pid);
+}
+
+void keeper_task_start(struct keeper *k)
+{
+	struct err e;
+	int count = k->order->spec.per_task ? k->order->tasks : k->order->node_index == 0;
+	k->tasks = xcalloc((unsigned long)count + 1, sizeof *k->tasks);
+	for (int i = 0; i < count && !k->failed_start; i++) {
+		struct keeper_task *t = &k->tasks[i];
+		t->rank = k->order->first_task + i;
+		t->report = -1;
+		k->task_count = i + 1;
+		if (start_one(k, t, &e)) {
+			k->live++;
+			keeper_task_report(k, t); /* mostly it runs by now */
+		} else {
+			failed(k, true, e.message);
+		}
+	}
+	keeper_control_limit(k, k->limit_s);
 }
 
 /* Why the task ended as it did. */

@@ -15,8 +15,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <linux/close_range.h>
+
+#include "procmgr/keeper/spawn.h"
 
 /* Ask for all groups, as initgroups does; where only ourselves can be the owner, none are set. */
 static bool find_groups(struct task_owner *owner, struct err *e)
@@ -90,14 +93,17 @@ static void reset_oom_score(void)
 	}
 }
 
+/* By the kernel's calls: those of the C library would ask all threads of the keeper to come along. */
 static bool become_owner(const struct task_owner *owner, struct err *e)
 {
+	uid_t uid = owner->uid;
+	gid_t gid = owner->gid;
 	if (geteuid() != 0)
-		return owner->uid == geteuid() || err_set(e, "only root can start tasks of another user");
-	if (setgroups((size_t)owner->group_count, owner->groups) < 0 || setresgid(owner->gid, owner->gid, owner->gid) < 0 ||
-	    setresuid(owner->uid, owner->uid, owner->uid) < 0)
+		return uid == geteuid() || err_set(e, "only root can start tasks of another user");
+	if (syscall(SYS_setgroups, (size_t)owner->group_count, owner->groups) < 0 || syscall(SYS_setresgid, gid, gid, gid) < 0 ||
+	    syscall(SYS_setresuid, uid, uid, uid) < 0)
 		return err_sys(e, "could not become user \"%s\"", owner->user);
-	if (owner->uid != 0 && (setuid(0) == 0 || seteuid(0) == 0))
+	if (uid != 0 && (syscall(SYS_setuid, 0) == 0 || syscall(SYS_setresuid, -1, 0, -1) == 0))
 		return err_set(e, "user \"%s\" can become root", owner->user);
 	return true;
 }
@@ -152,31 +158,43 @@ static bool become_task(const struct task_start *s, pid_t keeper, struct err *e)
 	return open_streams(s, e);
 }
 
-static void __attribute__((noreturn)) child(const struct task_start *s, pid_t keeper, int report)
+/* What the child is given. */
+struct beginning {
+	struct task_start start;
+	pid_t keeper;
+	int report;
+};
+
+static int child(void *arg)
 {
+	const struct beginning *b = arg;
+	const struct task_start *s = &b->start;
 	struct err e;
-	if (become_task(s, keeper, &e)) {
+	if (become_task(s, b->keeper, &e)) {
 		close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
 		execve(s->path, s->argv, s->environment);
 		err_sys(&e, "could not execute \"%s\"", s->path);
 	}
-	if (write(report, e.message, strlen(e.message)) < 0)
+	if (write(b->report, e.message, strlen(e.message)) < 0)
 		_exit(TASK_NOT_STARTED - 1);
 	_exit(TASK_NOT_STARTED);
 }
 
-pid_t task_start(const struct task_start *start, int *report, struct err *e)
+pid_t task_start(const struct task_start *start, int *report, bool *lent, struct err *e)
 {
 	int ends[2];
+	*lent = false;
 	if (pipe2(ends, O_CLOEXEC) < 0) {
 		err_sys(e, "could not make a pipe");
 		return -1;
 	}
-	pid_t keeper = getpid(), pid = fork();
-	if (pid == 0)
-		child(start, keeper, ends[1]);
+	struct beginning *b = xmalloc(sizeof *b);
+	*b = (struct beginning){*start, getpid(), ends[1]};
+	pid_t pid = spawn_child(child, b, lent);
 	if (pid < 0)
 		err_sys(e, "could not fork");
+	if (!*lent)
+		free(b);
 	close(ends[1]);
 	if (pid < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)
 		close(ends[0]);

@@ -35,9 +35,10 @@ struct task_start {
  * what a program finds. */
 void task_ignore_signals(void);
 
-/* Fork and start it in a session of its own. Returns its pid; *report is a descriptor (close-on-exec, non-blocking) that reads
- * as end-of-file once the program runs, or as the text of what went wrong before it could. -1 where it cannot fork. */
-pid_t task_start(const struct task_start *start, int *report, struct err *e);
+/* Start it in a session of its own. Returns its pid; *report is a descriptor (close-on-exec, non-blocking) that reads
+ * as end-of-file once the program runs, or as the text of what went wrong before it could. -1 where it cannot fork. *lent: it has not got far, and
+ * what `start` points to has to stay as it is until it has. */
+pid_t task_start(const struct task_start *start, int *report, bool *lent, struct err *e);
 
 /* The exit code of a process that did not get as far as running its program. */
 enum { TASK_NOT_STARTED = 126 };

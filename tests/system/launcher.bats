@@ -883,6 +883,23 @@ fill() {
 	[[ $output == *"outcome=node_fail message=could not open"* ]]
 }
 
+@test "a task that waits for the writer of a FIFO holds nobody up: its keeper hears what is said, and its node goes on" {
+	mkfifo "$DIR/work/nobody"
+	chmod 666 "$DIR/work/nobody"
+	echo 'cat' | sed '1i#!/bin/bash' | launch 360 "input=$DIR/work/nobody" grace_s=1
+	record 360 keeper
+	[ -z "$(drive journal 360.0.1 run)" ]
+	drive send op=control job=360 step=0 attempt=1 action=kill cause=cancelled
+	record 360 done
+	[[ $output == *"cause=cancelled outcome=cancel"* ]]
+	record 360 end
+	for job in 361 362; do
+		echo 'echo right' | sed '1i#!/bin/bash' | launch $job
+		record $job end
+		[ "$(cat "$DIR/work/$job.out")" = right ]
+	done
+}
+
 @test "nothing is left over" {
 	for i in $(seq 100); do [ -z "$(ls "$DIR/node/n1/spool")" ] && break; sleep 0.02; done
 	[ -z "$(ls "$DIR/node/n1/spool")" ]
