@@ -174,10 +174,10 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	struct agent *a = arg;
+	a->quiet_ticks = is_quiet(a) ? a->quiet_ticks + 1 : 0;
 	if (record_now() / 1000000 % ASK_TICKS == 0)
 		agent_order_ask(a);
 	look(a);
-	a->quiet_ticks = is_quiet(a) ? a->quiet_ticks + 1 : 0;
 	if (a->quiet_ticks >= QUIET_TICKS)
 		event_del(a->tick_timer);
 }
