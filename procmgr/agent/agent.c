@@ -166,7 +166,7 @@ static void look(struct agent *a)
 /* With nothing in hand, and the journal watched by the kernel, the lease's beat is often enough. */
 static bool is_quiet(const struct agent *a)
 {
-	return a->watch && a->node_count > 0 && a->orders_known && !a->orders_asked && a->order_count == 0 && a->strays == 0 && !a->reporting;
+	return a->watch && a->node_count > 0 && a->orders_known && a->order_count == 0 && a->strays == 0 && !a->reporting;
 }
 
 static void tick(evutil_socket_t fd, short what, void *arg)

@@ -1,9 +1,10 @@
 """What a step costs: CPU of each part, WAL, row versions, commits, system calls; memory; wake-ups of an idle instance.
 
 CPU is what the kernel has counted for each daemon, and for the server with all of its processes, also those that have ended. What
-keepers took is what the launchers' children took less what the tasks took themselves, as it stands in their accounting. System calls
-are counted by strace in a small run of their own, since it slows everything; a task's are counted until it runs its program. An
-idle instance is looked at 50 times a second: a wake-up is a moment at which a daemon has slept again since the look before.
+keepers took is what the launchers' children took, those that have ended and those that wait for more, less what the tasks took
+themselves, as it stands in their accounting. System calls are counted by strace in a small run of their own, since it slows
+everything; a task's are counted until it runs its program. An idle instance is looked at 50 times a second: a wake-up is a moment at
+which a daemon has slept again since the look before.
 """
 import re
 import subprocess
@@ -29,7 +30,8 @@ class Account:
         time.sleep(1.5)  # sessions tell their counters once a second
         pids = instance.pids()
         self.cpu = {role: sum(process.cpu(pid)[0] for pid in pids[role]) for role in DAEMONS}
-        self.children = sum(process.cpu(pid)[1] for pid in pids["launcher"])
+        keepers = [pid for launcher in pids["launcher"] for pid in process.children(launcher) if pid not in pids["procmgrd"]]
+        self.children = sum(process.cpu(pid)[1] for pid in pids["launcher"]) + sum(sum(process.cpu(pid)) for pid in keepers)
         self.cpu["PostgreSQL"] = sum(process.cpu(pid)[0] for pid in pids["postgres"]) + process.cpu(instance.postmaster())[1]
         self.tasks = float(instance.sql("select coalesce(sum(user_usec + system_usec), 0) / 1e6 from rota.task_end"))
         self.counters = [int(word) for word in instance.sql(COUNTERS)[0]]
