@@ -36,6 +36,15 @@ static int hand_over(char **argv)
 	return EXIT_NO_GATE;
 }
 
+/* --config, however shortened, with or without its value. */
+static bool names_instance(const char *word)
+{
+	static const char option[] = "--config";
+	size_t length = strcspn(word, "=");
+
+	return length > 2 && length < sizeof option && !strncmp(word, option, length);
+}
+
 /* Whether the command line is one for this program. Without a configuration it is: what there is to say of that is said later. */
 static bool is_ours(int argc, char **argv)
 {
@@ -44,7 +53,7 @@ static bool is_ours(int argc, char **argv)
 	if (argc < 2 || !verb_find(argv[1]))
 		return false;
 	for (int i = 2; i < argc; i++)
-		if (!strncmp(argv[i], "--c", 3)) /* --config, however shortened */
+		if (names_instance(argv[i]))
 			return false;
 	conf = call_conf_try();
 	return !conf || !*conf->gate_url;
