@@ -18,7 +18,7 @@ enum lead_set {
 	LEAD_RUNNING,
 	LEAD_LICENSES,
 	LEAD_OUTAGES,
-	LEAD_PENDING,
+	LEAD_PENDING, /* the last one of these, see lead_pass.c */
 	LEAD_SNAPSHOT_SETS,
 	LEAD_LAUNCH = LEAD_SNAPSHOT_SETS
 };

@@ -1,7 +1,7 @@
 /* lead_pass.c - the flow of a pass, each stage one round of calls:
  *
  *   tick          what time alone brings; fails when another jobmgrd leads
- *   read          the snapshot, all result sets in one round trip
+ *   read          the snapshot, all result sets in one round trip; behind a pass that found nothing pending, what is pending first
  *   launch        what the signer needs of the steps that the scheduler starts
  *   commit        starts with their signed orders; refusals of what may not be signed
  *   plan          why the others wait, when that has changed
@@ -43,9 +43,11 @@ struct lead_pass {
 	double plan_at;	    /* when it was written, monotonic seconds */
 	char *plan_written; /* on its way */
 	struct lead_depth depth;
+	bool queued; /* the last pass found something pending */
 
 	/* of the running pass */
 	bool running, apart;
+	bool peeks; /* what is pending is read alone: without any, the rest is of no use */
 	char term[24];
 	int waiting; /* answers still to come in this stage */
 	struct lead_rows *rows;
@@ -292,6 +294,8 @@ static void pass_decide(struct lead_pass *p)
 
 /* read */
 
+static void pass_read_sets(struct lead_pass *p, int from, int to);
+
 static void read_came(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	const struct read *read = arg;
@@ -305,26 +309,39 @@ static void read_came(struct db *db, PGresult *result, const struct err *e, void
 	}
 	if (!pass_stage_over(p, result, e))
 		return;
-	if (p->outcome.good)
-		pass_decide(p);
-	else
+	p->queued = !p->outcome.good || p->rows->snapshot.pending_count > 0;
+	if (!p->outcome.good) {
 		pass_end(p);
+	} else if (p->peeks && p->queued) {
+		p->peeks = false;
+		pass_read_sets(p, 0, LEAD_PENDING);
+	} else {
+		pass_decide(p);
+	}
+}
+
+/* The sets from `from` on, before `to`. */
+static void pass_read_sets(struct lead_pass *p, int from, int to)
+{
+	char rows[16];
+
+	snprintf(rows, sizeof rows, "%d", p->depth.rows);
+	p->waiting = to - from;
+	for (int set = from; set < to; set++) {
+		p->reads[set] = (struct read){p, (enum lead_set)set};
+		db_call(p->db, lead_set_function((enum lead_set)set),
+			(struct db_param[]){{rows, -1}, {p->depth.whole ? "t" : "f", -1}}, set == LEAD_PENDING ? 2 : 0, read_came,
+			&p->reads[set]);
+	}
 }
 
 static void pass_read(struct lead_pass *p, double now)
 {
-	char rows[16];
-
 	lead_depth_begin(&p->depth, p->conf->schedule_depth, monotonic_now());
 	lead_depth_enter(&p->depth, monotonic_now());
-	snprintf(rows, sizeof rows, "%d", p->depth.rows);
 	p->rows = lead_rows_new(now);
-	p->waiting = LEAD_SNAPSHOT_SETS;
-	for (int set = 0; set < LEAD_SNAPSHOT_SETS; set++) {
-		p->reads[set] = (struct read){p, (enum lead_set)set};
-		db_call(p->db, lead_set_function((enum lead_set)set), (struct db_param[]){{rows, -1}, {p->depth.whole ? "t" : "f", -1}},
-			set == LEAD_PENDING ? 2 : 0, read_came, &p->reads[set]);
-	}
+	p->peeks = !p->queued;
+	pass_read_sets(p, p->peeks ? LEAD_PENDING : 0, LEAD_SNAPSHOT_SETS);
 }
 
 /* tick */
