@@ -1,7 +1,9 @@
 -- How the planner is to see the functions that daemons call. They begin from a few rows (a request, a report, what is live) and
 -- go on by key; to read a table that keeps all history as a whole, by itself or for a join, is never what is wanted, even where
 -- statistics are missing or old, or the table was empty when the plan was made, so that it looked cheap. What they read is in
--- memory. Compiling plans, and starting workers, takes longer than running these.
+-- memory. Where a row is found by key and has to be open besides, that is written as coalesce(ended_at, 'infinity') = 'infinity': said plainly
+-- it fits a partial index over all that is open, which looks short to a planner whose statistics were made when little was, and so is read
+-- once for each row. Compiling plans, and starting workers, takes longer than running these.
 do $$
 declare
 	v_function regprocedure;

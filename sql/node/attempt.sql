@@ -38,7 +38,7 @@ begin
 			coalesce(v.started_at, v.done_at) is not null or v.outcome is not null as news,
 			s.end_wanted, s.retries < r.retry as may_retry, r.requeue, held.over, held.at
 		from unnest(p_facts) v
-		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null
+		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		cross join lateral (
@@ -127,7 +127,7 @@ begin
 		'over', a.phase = 'done' or g.going, 'going', g.going))
 	into v_open
 	from jsonb_to_recordset(p_lost) as v (job_id bigint, step_id int, attempt int, node_id int)
-	join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id and a.ended_at is null
+	join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id and coalesce(a.ended_at, 'infinity') = 'infinity'
 	join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 	cross join lateral (
 		select t.outcome is null and t.started_at is not null and cardinality(t.node_ids) > 1
@@ -144,7 +144,7 @@ begin
 		message = case when t.outcome is null then p_message else t.message end
 	from (select distinct x.job_id, x.step_id, x.attempt
 		from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int, over boolean) where not x.over) v
-	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null;
+	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity';
 	-- What was on its way to the node is void; should it be heard of again, what still runs there is killed.
 	delete from node_order o
 	using jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int)
@@ -163,7 +163,7 @@ begin
 			'args', jsonb_build_object('cause', 'node_lost')))
 		from (select distinct x.job_id, x.step_id, x.attempt from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int)) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.outcome is not null
-		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.ended_at is null and a.phase <> 'done'));
+		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and coalesce(a.ended_at, 'infinity') = 'infinity' and a.phase <> 'done'));
 	select jsonb_agg(to_jsonb(x)) into v_going
 	from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int, node_id int, going boolean) where x.going;
 	perform api.step_move(p_actor, array(

@@ -132,7 +132,7 @@ begin
 		-- What was told before is known by the node's clock: an attempt does not outlive a boot.
 		update attempt t
 		set pause_clock = v_last.clock
-		where t.job_id = v_last.job and t.step_id = v_last.step and t.attempt = v_last.attempt and t.ended_at is null
+		where t.job_id = v_last.job and t.step_id = v_last.step and t.attempt = v_last.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
 			and (t.pause_clock is null or v_last.clock is null or t.pause_clock < v_last.clock);
 		continue when not found;
 		if v_last.kind = 'suspended' then
@@ -239,7 +239,7 @@ begin
 			-- Asked once a step, not once a node of it; and said once: in the report that lets them go.
 			select t.job_id, t.step_id, t.attempt, t.outcome, t.cause
 			from (select distinct v.job_id, v.step_id, v.attempt from unnest(v_ending) v where not v.single and v.phase not in ('done', 'ended')) v
-			join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null
+			join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
 			join step s on s.job_id = t.job_id and s.step_id = t.step_id
 			join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 			cross join lateral (select coalesce(api.spec_field(r.spec, 'per_task'), '0') = '1' as per_task offset 0) p
@@ -299,7 +299,7 @@ begin
 	perform api.node_lock(array(
 		select distinct n
 		from unnest(v_freeing) v
-		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.ended_at is null
+		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
 		cross join lateral unnest(t.node_ids) n));
 	perform api.license_lock(v_attempts);
 	v_seen := api.report_read(v_records);
