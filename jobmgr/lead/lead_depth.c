@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+static const double cheap = 0.1; /* seconds: what may not start can be long, too */
+
 enum { SHARE = 9, ROWS_LEAST = 64 }; /* so many times as long as a whole pass took are between two */
 
 static double due_at(const struct lead_depth *d)
@@ -18,9 +20,15 @@ static int quick_rows(const struct lead_depth *d, int most)
 	return wanted < (size_t)most ? (int)wanted : most;
 }
 
+/* A quick pass would look at all there is, too. */
+static bool is_short(const struct lead_depth *d, int most)
+{
+	return d->seen <= (size_t)quick_rows(d, most) && d->whole_took < cheap;
+}
+
 void lead_depth_begin(struct lead_depth *d, int most, double now)
 {
-	d->whole = now >= due_at(d);
+	d->whole = now >= due_at(d) || is_short(d, most);
 	d->rows = d->whole ? most : quick_rows(d, most);
 	d->took = 0;
 }
@@ -33,6 +41,12 @@ void lead_depth_enter(struct lead_depth *d, double now)
 void lead_depth_leave(struct lead_depth *d, double now)
 {
 	d->took += now - d->since;
+}
+
+void lead_depth_found(struct lead_depth *d, size_t rows)
+{
+	if (d->whole)
+		d->seen = rows;
 }
 
 void lead_depth_end(struct lead_depth *d, size_t started, double now)

@@ -284,6 +284,7 @@ static void pass_decide(struct lead_pass *p)
 	policy.reservations = p->conf->schedule_backfill > 0 ? p->conf->schedule_backfill : 1;
 	p->result = schedule_run(&p->rows->snapshot, &policy);
 	lead_depth_leave(&p->depth, monotonic_now());
+	lead_depth_found(&p->depth, p->rows->snapshot.pending_count);
 	log_debug("pass: %zu pending, %zu running, %zu starts, %zu waits", p->rows->snapshot.pending_count,
 		  p->rows->snapshot.running_count, p->result->start_count, p->result->wait_count);
 	if (p->result->start_count > 0)

@@ -171,7 +171,7 @@ begin
 		select unnest(v_drained)
 		union
 		select a.node_id
-		from step s join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.ended_at is null
+		from step s join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and coalesce(a.ended_at, 'infinity') = 'infinity'
 		where s.resume_wanted and s.state = 'suspended'));
 	perform api.outage_begin(v_ending, v_drained);
 	-- Deadlines: a step that waits past the moment from which it could still end in time will not start any more.

@@ -45,7 +45,7 @@ begin
 		select a.node_id
 		from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'suspended'
-		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.ended_at is null));
+		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and coalesce(a.ended_at, 'infinity') = 'infinity'));
 	perform api.license_lock(array(select (v.job_id, v.step_id, null)::api.attempt_key from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)));
 end $$;
 comment on function api.resume_lock(jsonb) is 'Lock what steps [{job_id, step_id}] need to go on, all at once and in order, before api.step_resume for each. Internal.';

@@ -5,16 +5,35 @@
 
 #include "jobmgr/lead/lead_depth.h"
 
-/* A pass that looks for so long and starts so many; whether it was a whole one. */
-static bool pass(struct lead_depth *d, double *now, double whole_takes, size_t starts)
+/* A pass that finds so many rows; see pass(). */
+static bool pass_over(struct lead_depth *d, double *now, double whole_takes, size_t starts, size_t rows)
 {
 	lead_depth_begin(d, 2000, *now);
 	lead_depth_enter(d, *now);
 	*now += d->whole ? whole_takes : 0.001;
 	lead_depth_leave(d, *now);
+	lead_depth_found(d, rows);
 	*now += 0.004; /* the rest of it */
 	lead_depth_end(d, starts, *now);
 	return d->whole;
+}
+
+/* A pass over a long queue that looks for so long and starts so many; whether it was a whole one. */
+static bool pass(struct lead_depth *d, double *now, double whole_takes, size_t starts)
+{
+	return pass_over(d, now, whole_takes, starts, 2000);
+}
+
+/* What is no longer than its head is always looked at as a whole, but where even that takes long. */
+static void test_short(void **state)
+{
+	(void)state;
+	struct lead_depth d = {0};
+	double now = 1000;
+	for (int i = 0; i < 10; i++)
+		assert_true(pass_over(&d, &now, 0.05, 0, 3));
+	assert_true(pass_over(&d, &now, 0.3, 0, 3));
+	assert_false(pass_over(&d, &now, 0.3, 0, 3));
 }
 
 static void test_share(void **state)
@@ -65,6 +84,6 @@ static void test_rows(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_share), cmocka_unit_test(test_idle), cmocka_unit_test(test_rows)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_short), cmocka_unit_test(test_share), cmocka_unit_test(test_idle), cmocka_unit_test(test_rows)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
