@@ -17,6 +17,12 @@ begin
 		execute format('alter function %s set max_parallel_workers_per_gather = 0', v_function);
 		execute format('alter function %s set jit = off', v_function);
 	end loop;
+	-- What goes on all the time is planned once: by key, there is one good plan.
+	for v_function in select p.oid::regprocedure from pg_proc p where p.pronamespace = 'api'::regnamespace and p.prosecdef
+		and p.proname ~ '^(schedule_|node_(report|orders|renew)|leader_)'
+	loop
+		execute format('alter function %s set plan_cache_mode = force_generic_plan', v_function);
+	end loop;
 	-- The plan and the nodes are no history, and what is joined with them is long.
 	alter function api.schedule_plan(bigint, jsonb) set enable_hashjoin = on;
 	alter function api.schedule_nodes() set enable_hashjoin = on;

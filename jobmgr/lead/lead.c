@@ -54,7 +54,7 @@ struct lead {
 	bool apart; /* starts are committed one by one, since together they failed */
 	int beats, failures;
 	int idle;	 /* passes in a row that moved nothing */
-	double ended_at; /* the last pass; monotonic seconds */
+	double began_at, ended_at; /* the last pass; monotonic seconds */
 };
 
 static double monotonic_now(void)
@@ -69,6 +69,7 @@ static void lead_start_pass(struct lead *lead)
 {
 	event_del(lead->alarm);
 	lead->rung = false;
+	lead->began_at = monotonic_now();
 	lead_pass_run(lead->pass, lead->term, lead->apart);
 }
 
@@ -95,13 +96,18 @@ static void lead_sleep(struct lead *lead, double seconds)
 	event_add(lead->alarm, &wait);
 }
 
-/* Another pass, at a distance from the last one that grows while passes move nothing. */
+/* Another pass, at a distance from the last one that grows while passes move nothing. Behind one that moved something it is as long as
+ * that one took: what happens meanwhile is decided on together, so a busy database gets fewer and larger passes. */
 static void lead_soon(struct lead *lead)
 {
 	int idle = lead->idle > LEAD_FREE ? lead->idle - LEAD_FREE : 0;
-	double gap = idle * LEAD_GAP < LEAD_GAP_MOST ? idle * LEAD_GAP : LEAD_GAP_MOST;
+	double took = lead->idle == 0 ? lead->ended_at - lead->began_at : 0, gap = idle * LEAD_GAP / 1000.0;
 
-	lead_sleep(lead, lead->ended_at + gap / 1000 - monotonic_now());
+	if (gap < took)
+		gap = took;
+	if (gap > LEAD_GAP_MOST / 1000.0)
+		gap = LEAD_GAP_MOST / 1000.0;
+	lead_sleep(lead, lead->ended_at + gap - monotonic_now());
 }
 
 /* Leadership is over: whatever was known is not known any more. */

@@ -79,6 +79,7 @@ struct agent {
 	int64_t report_due;  /* when the next report is to go; INT64_MAX: there is nothing to report */
 	int64_t report_from; /* and not before this */
 	int quiet_ticks;     /* in a row, with nothing in hand */
+	int64_t report_at;   /* when the last one was sent */
 	struct event *watch, *report_timer, *tick_timer, *lease_timer, *stop_timer;
 };
 

@@ -132,11 +132,14 @@ static void answered(struct db *db, PGresult *result, const struct err *e, void 
 {
 	(void)db;
 	struct agent *a = arg;
+	int64_t now = record_now(), took = now - a->report_at, most = a->conf->node_batch_ms * 1000LL;
 	a->reporting = false;
 	if (!result) {
 		failed(a, e);
 		return;
 	}
+	/* As long as a report takes, so long the next one gathers: a busy database gets fewer and larger ones. */
+	a->report_from = now + (took < most ? took : most);
 	a->acked_to = a->read_to;
 	a->report_refused = 0;
 	a->report_most = a->report_most * 2 < RECORDS_MOST ? a->report_most * 2 : RECORDS_MOST;
@@ -154,7 +157,7 @@ static void send_report(struct agent *a, json_t *records, json_t *done)
 		die("a report cannot be written as JSON");
 	const struct db_param params[] = {{text, -1}};
 	a->reporting = true;
-	a->report_from = record_now() + a->conf->node_batch_ms * 1000LL;
+	a->report_at = record_now();
 	db_call(a->db, API_node_report, params, 1, answered, a);
 	free(text);
 	json_decref(report);

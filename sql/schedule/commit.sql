@@ -148,16 +148,15 @@ begin
 end $$;
 comment on function api.schedule_plan(bigint, jsonb) is 'Replace the plan by what this pass expects; rows that say the same stay untouched.';
 
-create function api.schedule_tick(p_term bigint) returns table (now double precision, next_at double precision)
-language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
+-- What time has brought: outages begin, deadlines pass, suspended steps go on where there is room again.
+create function api.schedule_due() returns void
+language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_due bigint[];
 	v_ending bigint[];
 	v_drained int[];
 	v_one record;
-	v_next timestamptz;
 begin
-	perform api.leader_check(p_term);
 	v_ending := array(select o.job_id from api.outage_attempts() o);
 	-- All locks at once, in order.
 	perform api.job_lock(array(
@@ -200,6 +199,22 @@ begin
 	loop
 		perform api.step_resume(v_one.job_id, v_one.step_id);
 	end loop;
+end $$;
+comment on function api.schedule_due() is 'Make the moves that are due by now. Internal.';
+
+create function api.schedule_tick(p_term bigint) returns table (now double precision, next_at double precision)
+language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
+declare
+	v_next timestamptz;
+begin
+	perform api.leader_check(p_term);
+	-- Mostly nothing is: then no lock is asked for.
+	if exists (select from reservation) or exists (select from node_notice n where n.kind = 'drain')
+		or exists (select from step s where s.resume_wanted)
+		or exists (select from step s where s.start_by <= now() and s.ended_at is null)
+	then
+		perform api.schedule_due();
+	end if;
 	select least(
 		(select min(s.begin_at) from step s where s.begin_at > now() and s.state = 'pending'),
 		(select min(s.start_by) from step s where s.start_by > now() and s.ended_at is null),
