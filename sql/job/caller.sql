@@ -50,8 +50,7 @@ begin
 				using errcode = 'RT403', hint = 'Only its owner and operators may do that.';
 		end if;
 		if v_part[2] is null then
-			return query select s.job_id, s.step_id, null::int, true from step s
-				where s.job_id = v_job.job_id and s.array_index is null order by s.step_id;
+			return query select r.job_id, r.step_id, null::int, true from step_request r where r.job_id = v_job.job_id order by r.step_id;
 			get diagnostics v_found = row_count;
 			v_steps := v_steps + v_found;
 			continue;
