@@ -107,7 +107,7 @@ select is((select concat_ws(' ', j ->> 'nodes', j ->> 'node_count', j ->> 'steps
 -- Accounting.
 select is((select array_agg(r ->> 'label') from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'a', 'steps', 'true')) -> 'rows') r),
 	array[:'a' || '.mesh', :'a' || '.solve', :'a' || '.r', :'a' || '.r[0]', :'a' || '.r[1]'], 'a row for each step and element');
-select is((select r - '{submit_at,started_at,ended_at}'::text[] from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'a', 'steps', true)) -> 'rows') r limit 1),
+select is((select jsonb_set(r, '{elapsed_s}', '0', false) - '{submit_at,started_at,ended_at}'::text[] from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'a', 'steps', true)) -> 'rows') r limit 1),
 	jsonb_build_object('job_id', :a, 'step', 'mesh', 'step_id', 0, 'label', :'a' || '.mesh', 'name', 'heat', 'user', 'alice', 'account', null, 'qos', 'normal', 'partition', 'main', 'state', 'completed', 'exit_code', 0, 'signal', null,
 	'cause', 'exit', 'elapsed_s', 0, 'cpus', 1, 'cpu_s', 0.002, 'max_rss_kb', 2048, 'nodes', 'n2', 'attempts', 1, 'ntasks', 1, 'read_bytes', 10, 'write_bytes', 20), 'every member');
 select is((select concat_ws(' ', r ->> 'label', r ->> 'state', r ->> 'cpu_s', r ->> 'nodes', r ->> 'attempts', r ->> 'read_bytes') from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'a')) -> 'rows') r),
