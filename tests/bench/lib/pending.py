@@ -1,10 +1,12 @@
 """Long queues: jobs of one step each, as many as wanted, that differ from one submitted by `rota submit` in nothing but id and rank.
 
 A million submissions would take longer than what is measured behind them. So one job is submitted, held, and its rows (job, what was
-asked for, step, event) are copied in one statement a table, by the superuser, foreign keys unchecked; the copies are not held.
+asked for, step, event) are copied in one statement a table, by the superuser, foreign keys unchecked; the copies are not held. Then the
+tables are vacuumed and a checkpoint is made, so that neither goes on while something is measured.
 """
 
 COPY = """
+update rota.setting set value = 100000000 where name in ('max_submitted', 'max_submitted_all');
 set session_replication_role = replica;
 select last_value + 1 as low, last_value + :count as high from rota.job_job_id_seq \\gset
 select setval('rota.job_job_id_seq', :high) \\g /dev/null
@@ -15,7 +17,8 @@ select format('insert into rota.%1$I (job_id, %2$s) overriding system value sele
 from information_schema.columns c
 where c.table_schema = 'rota' and c.table_name in ('job', 'step_request', 'step', 'event') and c.column_name not in ('job_id', 'event_id', 'xid')
 group by c.table_name order by array_position(array['job', 'step_request', 'step', 'event'], c.table_name::text) \\gexec
-analyze rota.job; analyze rota.step; analyze rota.step_request;
+vacuum (analyze) rota.job, rota.step, rota.step_request, rota.event;
+checkpoint;
 notify rota_schedule;
 """
 
