@@ -91,7 +91,7 @@ end $$;
 comment on function api.job_changed(bigint[], text) is 'Whether jobs have events that a cursor''s holder has not seen. Internal.';
 
 create function api.job_show(p_uid int, p_user text, p_request jsonb) returns jsonb
-language plpgsql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
 	v_target jsonb;
 	v_jobs bigint[];

@@ -1,6 +1,6 @@
 -- Asked at every bell for every waiter, so it looks at few rows: of a live job it only tells whether anything has started.
 create function api.job_wait(p_uid int, p_user text, p_request jsonb) returns jsonb
-language plpgsql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 begin
 	return (
 	with target as (

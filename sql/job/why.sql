@@ -151,7 +151,9 @@ $$;
 comment on function api.why_veil(int, jsonb) is 'Conditions without the names of jobs of others in the way, for whom these are hidden. Internal.';
 
 create function api.job_why(p_uid int, p_user text, p_request jsonb) returns jsonb
-language sql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
+begin
+	return (
 	with target as (
 		select t.job_id, t.step_id, t.pos, t.whole_job, s.ended_at,
 			-- An element that is no row yet waits for what its array waits for.
@@ -186,7 +188,7 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', t.label, 'state', t.state,
 		'conditions', case when (select api.sees_all(p_uid, p_user)) then t.conditions else api.why_veil(p_uid, t.conditions) end,
 		'expected_at', case when t.state = 'pending' then t.expected_at end) order by t.job_id, t.step_id), '[]'))
-	from told t;
-$$;
+	from told t);
+end $$;
 comment on function api.job_why(int, text, jsonb) is
 	'Why steps wait: one condition for each thing that is not met; of steps that run or have ended, how. Request {jobs}. Answer {steps: [{label, state, conditions: [{kind, message, blocker, expected_at}], expected_at}]}.';
