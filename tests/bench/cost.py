@@ -20,6 +20,11 @@ COUNTERS = """select wal_bytes, wal_records, wal_fpi, (select xact_commit from p
 	from pg_stat_wal"""
 
 
+def keepers(pids):
+    """Those that live, waiting for an attempt or at one."""
+    return [pid for launcher in pids["launcher"] for pid in process.children(launcher) if pid not in pids["procmgrd"]]
+
+
 # CPU and writing
 
 
@@ -30,8 +35,7 @@ class Account:
         time.sleep(1.5)  # sessions tell their counters once a second
         pids = instance.pids()
         self.cpu = {role: sum(process.cpu(pid)[0] for pid in pids[role]) for role in DAEMONS}
-        keepers = [pid for launcher in pids["launcher"] for pid in process.children(launcher) if pid not in pids["procmgrd"]]
-        self.children = sum(process.cpu(pid)[1] for pid in pids["launcher"]) + sum(sum(process.cpu(pid)) for pid in keepers)
+        self.children = sum(process.cpu(pid)[1] for pid in pids["launcher"]) + sum(sum(process.cpu(pid)) for pid in keepers(pids))
         self.cpu["PostgreSQL"] = sum(process.cpu(pid)[0] for pid in pids["postgres"]) + process.cpu(instance.postmaster())[1]
         self.tasks = float(instance.sql("select coalesce(sum(user_usec + system_usec), 0) / 1e6 from rota.task_end"))
         self.counters = [int(word) for word in instance.sql(COUNTERS)[0]]
@@ -91,7 +95,8 @@ class Calls:
 
 def system_calls(bench, instance, path, size):
     pids = instance.pids()
-    roles = {pid: role for role in (*DAEMONS, "postgres") for pid in pids[role]}
+    pids["keepers"] = keepers(pids)
+    roles = {pid: role for role in (*DAEMONS, "postgres", "keepers") for pid in pids[role]}
     file = f"{instance.folder}/calls"
     words = [word for pid in roles for word in ("-p", str(pid))]
     with subprocess.Popen(["strace", "-f", "-qq", "-s", "0", "-e", "signal=none", "-o", file, *words], stderr=subprocess.PIPE, text=True) as tracer:
