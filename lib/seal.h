@@ -2,6 +2,7 @@
 #ifndef ROTA_SEAL_H
 #define ROTA_SEAL_H
 
+#include <sha2.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,9 +13,7 @@ enum { SEAL_HASH_SIZE = 32, SEAL_MAC_SIZE = 32, SEAL_SIGNATURE_SIZE = 64, SEAL_H
 
 /* SHA-256 of bytes that come in pieces: begin, add what there is, end. */
 struct seal_hash {
-	uint32_t state[8];
-	uint64_t size; /* bytes so far */
-	unsigned char block[64];
+	SHA2_CTX state;
 };
 void seal_hash_begin(struct seal_hash *h);
 void seal_hash_add(struct seal_hash *h, const void *data, size_t size);

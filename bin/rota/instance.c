@@ -219,7 +219,8 @@ bool instance_postgres_is(const struct instance *in, pid_t pid)
 	return is;
 }
 
-pid_t instance_postgres(const struct instance *in)
+/* The server that started last, whether or not it runs; 0: none, or it ended in order. */
+static pid_t postgres_last(const struct instance *in)
 {
 	char *path = instance_path(in, "pg/data/postmaster.pid");
 	FILE *file = fopen(path, "re");
@@ -230,7 +231,27 @@ pid_t instance_postgres(const struct instance *in)
 	if (file)
 		fclose(file);
 	free(path);
-	return pid > 0 && instance_postgres_is(in, pid) ? pid : 0;
+	return pid > 0 ? pid : 0;
+}
+
+pid_t instance_postgres(const struct instance *in)
+{
+	pid_t pid = postgres_last(in);
+
+	return pid && instance_postgres_is(in, pid) ? pid : 0;
+}
+
+bool instance_postgres_is_zombie(const struct instance *in)
+{
+	char *path = xasprintf("/proc/%d/stat", (int)postgres_last(in)), state = '\0';
+	FILE *file = fopen(path, "re");
+
+	if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		state = '\0';
+	if (file)
+		fclose(file);
+	free(path);
+	return state == 'Z';
 }
 
 pid_t instance_daemon(const struct instance *in, const char *name)

@@ -193,7 +193,14 @@ static bool answers(const struct instance *in, const void *arg)
 	return ok;
 }
 
-/* Start the server, where it does not run. */
+static bool is_reaped(const struct instance *in, const void *arg)
+{
+	(void)arg;
+	return !instance_postgres_is_zombie(in);
+}
+
+/* Start the server, where it does not run. One that was killed keeps its number until its parent has taken note, and so long
+ * PostgreSQL believes that it lives. */
 static bool server_start(const struct instance *in, const char *bin, struct err *e)
 {
 	char *postgres = xasprintf("%s/postgres", bin), *data = instance_path(in, "pg/data");
@@ -205,7 +212,8 @@ static bool server_start(const struct instance *in, const char *bin, struct err 
 		instance_say(in, "PostgreSQL runs (pid %d)", (int)pid);
 		pid = 0;
 	} else {
-		pid = process_start(in, "postgres", argv, false, e);
+		ok = process_await(in, "postgres", 0, START_SECONDS, is_reaped, NULL, e);
+		pid = ok ? process_start(in, "postgres", argv, false, e) : -1;
 		ok = pid > 0;
 		if (ok)
 			instance_say(in, "PostgreSQL started (pid %d)", (int)pid);

@@ -128,6 +128,17 @@ kill_keeper() {
 	ran_once "$job"
 }
 
+@test "PostgreSQL killed, and its parent is slow to take note: rota up waits for that" {
+	local lock=$ROTA_HOME/pg/data/postmaster.pid
+	kill -9 "$(pid_of PostgreSQL)"
+	perl -e '$| = 1; my $child = fork // die; exit 0 unless $child; print "$child\n"; sleep 2' >"$BATS_TEST_TMPDIR/zombie" 3>&- &
+	eventually 5 test -s "$BATS_TEST_TMPDIR/zombie"
+	others=$(tail -n +2 "$lock")
+	printf '%s\n' "$(cat "$BATS_TEST_TMPDIR/zombie")" "$others" >"$lock"
+	rota up >/dev/null
+	rota wait "$(submit)"
+}
+
 @test "a function that answers in another form: daemons that have prepared it connect anew" {
 	job=$(submit)
 	superuser "begin;

@@ -84,8 +84,9 @@ held() {
 }
 
 let_go() {
+	local pid=$HOLD_PID # gone from the shell's variables with the process
 	eval "exec ${HOLD[1]}>&-"
-	wait "$HOLD_PID"
+	wait "$pid"
 }
 
 @test "a client that trusts the certificate is served, by name and by address" {
