@@ -33,7 +33,14 @@ struct batch {
 	json_t *records;
 	int64_t now;
 	int count; /* records read, also those that are not told */
+	int ends;
 };
+
+static bool is_kind(const struct fields *record, const char *kind)
+{
+	const char *its = fields_get(record, "kind");
+	return its && strcmp(its, kind) == 0;
+}
 
 static bool gather(const struct fields *record, void *arg)
 {
@@ -41,6 +48,7 @@ static bool gather(const struct fields *record, void *arg)
 	if (b->count >= b->agent->report_most)
 		return false;
 	b->count++;
+	b->ends += is_kind(record, "end");
 	json_t *json = agent_record_json(record, agent_node_id(b->agent, record), b->now);
 	if (json)
 		json_array_append_new(b->records, json);
@@ -74,11 +82,16 @@ void agent_report_within(struct agent *a, int64_t usec)
 static bool classify(const struct fields *record, void *arg)
 {
 	const char *kind = fields_get(record, "kind");
+	struct agent *a = arg;
 	int64_t usec = 0;
+	if (is_kind(record, "used"))
+		a->under_way++;
+	else if (is_kind(record, "end") && a->under_way > 0)
+		a->under_way--;
 	for (size_t i = 0; kind && i < sizeof patiences / sizeof *patiences; i++)
 		if (strcmp(patiences[i].kind, kind) == 0)
 			usec = patiences[i].usec;
-	agent_report_within(arg, usec);
+	agent_report_within(a, usec);
 	return true;
 }
 
@@ -86,13 +99,13 @@ static bool classify(const struct fields *record, void *arg)
 static bool is_due(struct agent *a)
 {
 	struct err e;
-	if (a->seen_to < a->read_to)
-		a->seen_to = a->read_to;
 	if (!journal_read(a->journal, &a->seen_to, classify, a, &e))
 		log_error("%s", e.message);
 	if (a->stop || a->report_due == never)
 		return a->stop;
-	int64_t at = a->report_due > a->report_from ? a->report_due : a->report_from, wait = at - record_now();
+	/* Where nothing is under way any more, nothing more will come. */
+	int64_t from = a->under_way > 0 && a->gather_until > a->report_from ? a->gather_until : a->report_from;
+	int64_t wait = (a->report_due > from ? a->report_due : from) - record_now();
 	if (wait <= 0)
 		return true;
 	event_add(a->report_timer, &(struct timeval){wait / 1000000, wait % 1000000});
@@ -138,8 +151,10 @@ static void answered(struct db *db, PGresult *result, const struct err *e, void 
 		failed(a, e);
 		return;
 	}
-	/* As long as a report takes, so long the next one gathers: a busy database gets fewer and larger ones. */
-	a->report_from = now + (took < most ? took : most);
+	/* The next one gathers for as long as this one took, and where it told of many ends for so much longer: while there is much to
+	 * say, it is said in few reports. */
+	int64_t gather = took * (a->report_ends > 1 ? a->report_ends : 1);
+	a->gather_until = now + (gather < most ? gather : most);
 	a->acked_to = a->read_to;
 	a->report_refused = 0;
 	a->report_most = a->report_most * 2 < RECORDS_MOST ? a->report_most * 2 : RECORDS_MOST;
@@ -169,9 +184,10 @@ void agent_report_turn(struct agent *a)
 	if (a->node_count == 0 || !a->orders_known || a->reporting || !is_due(a))
 		return;
 	a->report_due = never;
-	struct batch b = {a, json_array(), record_now(), 0};
+	struct batch b = {a, json_array(), record_now(), 0, 0};
 	if (!journal_read(a->journal, &a->read_to, gather, &b, &e))
 		log_error("%s", e.message);
+	a->report_ends = b.ends;
 	if (b.count >= a->report_most)
 		agent_report_within(a, 0);
 	json_t *done = agent_order_done(a);
