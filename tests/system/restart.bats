@@ -129,8 +129,11 @@ kill_keeper() {
 }
 
 @test "PostgreSQL killed, and its parent is slow to take note: rota up waits for that" {
-	local lock=$ROTA_HOME/pg/data/postmaster.pid
-	kill -9 "$(pid_of PostgreSQL)"
+	local lock=$ROTA_HOME/pg/data/postmaster.pid server
+	server=$(pid_of PostgreSQL)
+	kill -9 "$server"
+	reaped() { ! kill -0 "$server" 2>/dev/null; }
+	eventually 10 reaped
 	perl -e '$| = 1; my $child = fork // die; exit 0 unless $child; print "$child\n"; sleep 2' >"$BATS_TEST_TMPDIR/zombie" 3>&- &
 	eventually 5 test -s "$BATS_TEST_TMPDIR/zombie"
 	others=$(tail -n +2 "$lock")
