@@ -342,9 +342,12 @@ static void test_killed_appenders(void **state)
 	s = (struct seen){.stop_at = -1};
 	for (int round = 0; round < 20; round++) {
 		pid_t child = fork();
-		if (child == 0)
-			for (int i = 0;; i++)
+		if (child == 0) {
+			for (int i = 0; i < 4000; i++) /* as many as `seen` can hold */
 				append(j, i, 3000);
+			for (;;)
+				pause();
+		}
 		usleep(1000 + (useconds_t)round * 500);
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
