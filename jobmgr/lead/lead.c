@@ -3,7 +3,9 @@
  * jobmgrd's main opens it. What always holds: the database knows the leader by this connection, so who leads has a
  * connection, and who loses it leads no more; a lost term takes with it everything that passes found; one pass runs at a time.
  * Every beat claims, the leader's too: that is how it lives, and how one that was frozen hears that another one leads. Whether
- * it hears in time matters to nobody: the database refuses what carries an old term (sql/schedule/leader.sql).
+ * it hears in time matters to nobody: the database refuses what carries an old term (sql/schedule/leader.sql). So the leader's beat is
+ * a part of its lease, and an idle leader wakes for it alone: what comes from time to time falls on a beat. The others ask more often,
+ * since nobody tells them that a leader was killed.
  *
  * Why it never spins: a pass follows another one at once only because that one moved a step out of `pending` (there are finitely
  * many), or because a bell rang or a start was left over. Where that goes on but passes move nothing, each beyond the first
@@ -26,9 +28,8 @@
 #include "lib/log.h"
 
 enum {
-	LEAD_BEAT = 250,      /* milliseconds between claims */
-	LEAD_JUDGE = 10,      /* beats between looks at other daemons' sessions */
-	LEAD_HEARTBEAT = 40,  /* beats between registrations */
+	LEAD_ASK = 250,	      /* milliseconds between claims of who does not lead */
+	LEAD_RENEWALS = 3,    /* claims of the leader within its lease */
 	LEAD_SILENCE = 10,    /* seconds for which a session may keep a transaction open and be silent */
 	LEAD_TRIES = 3,	      /* repetitions at once after a refusal of the database */
 	LEAD_DELAY_MOST = 30, /* seconds between tries at the most */
@@ -38,6 +39,9 @@ enum {
 	LEAD_GAP_MOST = 100
 };
 
+static const double judge_gap = 2.5;   /* seconds between looks at other daemons' sessions */
+static const double register_gap = 10; /* seconds */
+
 struct lead {
 	struct event_base *base;
 	const struct conf *conf;
@@ -45,16 +49,18 @@ struct lead {
 	struct db *db;
 	struct db_watcher watcher;
 	struct lead_pass *pass;
-	struct event *beat;  /* claim, judge, register */
+	struct event *beat;  /* claim, judge, register, and the pass of an idle leader */
 	struct event *alarm; /* the next pass */
 	void (*changed)(bool leader, void *arg);
 	void *arg;
 	int64_t term; /* 0: somebody else leads, or nobody */
 	bool claiming, rung;
 	bool apart; /* starts are committed one by one, since together they failed */
-	int beats, failures;
+	int failures;
 	int idle;	 /* passes in a row that moved nothing */
+	bool resting;	 /* nothing but the period brings the next pass */
 	double began_at, ended_at; /* the last pass; monotonic seconds */
+	double judged_at, registered_at;
 };
 
 static double monotonic_now(void)
@@ -68,6 +74,7 @@ static double monotonic_now(void)
 static void lead_start_pass(struct lead *lead)
 {
 	event_del(lead->alarm);
+	lead->resting = false;
 	lead->rung = false;
 	lead->began_at = monotonic_now();
 	lead_pass_run(lead->pass, lead->term, lead->apart);
@@ -87,8 +94,11 @@ static void lead_sleep(struct lead *lead, double seconds)
 {
 	struct timeval wait;
 
-	if (seconds > lead->conf->schedule_period)
-		seconds = lead->conf->schedule_period;
+	lead->resting = seconds >= lead->conf->schedule_period;
+	if (lead->resting) {
+		event_del(lead->alarm);
+		return;
+	}
 	if (seconds < 0)
 		seconds = 0;
 	wait.tv_sec = (time_t)seconds;
@@ -110,6 +120,13 @@ static void lead_soon(struct lead *lead)
 	lead_sleep(lead, lead->ended_at + gap - monotonic_now());
 }
 
+static void lead_next_beat(struct lead *lead)
+{
+	long wait = lead->term ? lead->conf->schedule_lease * 1000L / LEAD_RENEWALS : LEAD_ASK;
+
+	event_add(lead->beat, &(struct timeval){.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000});
+}
+
 /* Leadership is over: whatever was known is not known any more. */
 static void lead_drop(struct lead *lead, const char *why)
 {
@@ -117,8 +134,10 @@ static void lead_drop(struct lead *lead, const char *why)
 		log_info("leadership of term %lld is over: %s", (long long)lead->term, why);
 		lead->term = 0;
 		lead->changed(false, lead->arg);
+		lead_next_beat(lead);
 	}
 	event_del(lead->alarm);
+	lead->resting = false;
 	lead->rung = false;
 	lead->failures = 0;
 	lead->apart = false;
@@ -183,6 +202,7 @@ static void lead_win(struct lead *lead, int64_t term)
 	lead->term = term;
 	log_info("leader of term %lld", (long long)term);
 	lead->changed(true, lead->arg);
+	lead_next_beat(lead);
 	lead_sleep(lead, 0);
 }
 
@@ -254,19 +274,33 @@ static void lead_register(struct lead *lead)
 		(struct db_param[]){{"jobmgrd", -1}, {lead->name, -1}, {pid, -1}, {ROTA_VERSION, -1}}, 4, register_came, lead);
 }
 
+/* Whether it is time again for what was done at *at. */
+static bool is_due(double *at, double gap)
+{
+	double now = monotonic_now();
+
+	if (now < *at + gap)
+		return false;
+	*at = now;
+	return true;
+}
+
 static void lead_beat(evutil_socket_t fd, short what, void *arg)
 {
 	struct lead *lead = arg;
 
 	(void)fd;
 	(void)what;
+	lead_next_beat(lead);
 	if (!db_is_up(lead->db))
 		return;
 	lead_claim(lead);
-	if (++lead->beats % LEAD_JUDGE == 0)
+	if (is_due(&lead->judged_at, judge_gap))
 		lead_judge(lead);
-	if (lead->beats % LEAD_HEARTBEAT == 0)
+	if (is_due(&lead->registered_at, register_gap))
 		lead_register(lead);
+	if (lead->resting && !lead_pass_is_running(lead->pass) && monotonic_now() >= lead->ended_at + lead->conf->schedule_period)
+		lead_start_pass(lead);
 }
 
 static void database_up(struct db *db, void *arg)
@@ -301,7 +335,6 @@ struct lead *lead_open(struct event_base *base, const struct conf *conf, const c
 		       const struct seal_sign_key *sign, void (*changed)(bool leader, void *arg), void *arg)
 {
 	static const char *const channels[] = {"rota_schedule", NULL};
-	struct timeval often = {.tv_usec = LEAD_BEAT * 1000};
 	struct lead *lead = xcalloc(1, sizeof *lead);
 	char *application = xasprintf("jobmgrd %s", name), *conninfo = db_conninfo(conf, "rota_jobmgr", application);
 
@@ -311,11 +344,11 @@ struct lead *lead_open(struct event_base *base, const struct conf *conf, const c
 	lead->changed = changed;
 	lead->arg = arg;
 	lead->watcher = (struct db_watcher){.up = database_up, .down = database_down, .bell = database_bell, .arg = lead};
-	lead->beat = event_new(base, -1, EV_PERSIST, lead_beat, lead);
+	lead->beat = event_new(base, -1, 0, lead_beat, lead);
 	lead->alarm = event_new(base, -1, 0, lead_alarm, lead);
 	lead->db = db_open(base, conninfo, API_JOBMGR, channels, &lead->watcher);
 	lead->pass = lead_pass_new(lead->db, conf, mac, sign, pass_ended, lead);
-	event_add(lead->beat, &often);
+	lead_next_beat(lead);
 	free(conninfo);
 	free(application);
 	return lead;

@@ -184,16 +184,18 @@ void fence_free(struct fence *f)
 	free(f);
 }
 
-void fence_tidy(const struct fence *f, bool (*in_use)(const char *key))
+bool fence_tidy(const struct fence *f, bool (*in_use)(const char *key))
 {
+	bool left = false;
 	for (int p = 0; p < PARTS; p++) {
 		DIR *dir = f->dir[p] ? opendir(f->dir[p]) : NULL;
 		for (struct dirent *entry; dir && (entry = readdir(dir));)
 			if (isdigit((unsigned char)*entry->d_name) && !in_use(entry->d_name))
-				unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+				left = unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR) < 0 || left;
 		if (dir)
 			closedir(dir);
 	}
+	return left;
 }
 
 void fence_leave(const struct fence *f)

@@ -16,8 +16,8 @@ struct fence; /* the groups of one node; holds no descriptors, so a forked keepe
 struct fence *fence_new(const char *instance, const char *state, const char *node, struct err *e);
 void fence_free(struct fence *f);
 
-/* Remove the empty groups of this node whose attempts are not in use. */
-void fence_tidy(const struct fence *f, bool (*in_use)(const char *key));
+/* Remove the empty groups of this node whose attempts are not in use; true where one is not empty yet. */
+bool fence_tidy(const struct fence *f, bool (*in_use)(const char *key));
 
 /* Remove the node's group and what is empty above it: the launcher's last act. */
 void fence_leave(const struct fence *f);

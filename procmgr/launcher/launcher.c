@@ -6,6 +6,7 @@
  * keepers go on without it and its next start finds everything in the folder and the journal. */
 #include "procmgr/launcher/launcher.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include "procmgr/launcher/launcher_parts.h"
 
 enum { LOOK_MS = 10000, ENDING_MS = 20 };
+#define NEVER INT64_MAX
 
 static bool note_used(const struct fields *record, void *arg)
 {
@@ -177,13 +179,31 @@ static void take_signals(struct launcher *l)
 	reap(l);
 }
 
+static int64_t sooner(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Until when nothing has to be done that nobody wakes us for; -1: for as long as that. */
 static int timeout_ms(const struct launcher *l)
 {
 	if (l->end_all)
 		return ENDING_MS;
-	int64_t now = record_now(), next = l->agent_pid > 0 || l->lease_at < l->agent_start_at ? l->lease_at : l->agent_start_at;
-	int64_t wait = (next - now) / 1000 + 1;
-	return wait < 0 ? 0 : wait < LOOK_MS ? (int)wait : LOOK_MS;
+	int64_t next = l->look_at;
+	if (l->agent_pid == 0)
+		next = sooner(next, l->agent_start_at);
+	if (l->child_count > 0 || l->adopted > 0)
+		next = sooner(next, l->lease_at);
+	if (next == NEVER)
+		return -1;
+	int64_t wait = (next - record_now()) / 1000 + 1;
+	return wait < 0 ? 0 : wait < INT_MAX ? (int)wait : INT_MAX;
+}
+
+/* What ends or is left behind may leave something to be tidied up later. */
+static void look_later(struct launcher *l)
+{
+	l->look_at = sooner(l->look_at, record_now() + LOOK_MS * 1000LL);
 }
 
 static void turn(struct launcher *l)
@@ -194,6 +214,8 @@ static void turn(struct launcher *l)
 		{.fd = l->spare_ends[0], .events = POLLIN},
 	};
 	int ready = poll(fds, 3, timeout_ms(l));
+	if (ready > 0)
+		look_later(l);
 	if (ready > 0 && fds[2].revents) /* before the orders that can use them */
 		launcher_spare_read(l);
 	if (ready > 0 && fds[1].revents)
@@ -204,26 +226,32 @@ static void turn(struct launcher *l)
 	launcher_lease_turn(l);
 }
 
-/* Those that are not our children are looked at from time to time. */
+/* Those that are not our children are looked at from time to time, as is what may be left of those that have ended; where there is
+ * neither, the next thing that happens brings the next look. */
+static int look_again(struct launcher *l)
+{
+	bool left = l->fence && !l->end_all && fence_tidy(l->fence, is_in_use);
+	launcher_spare_trim(l);
+	int count = look(l);
+	l->look_at = NEVER;
+	if (left || l->adopted > 0 || l->spare_count > 0)
+		look_later(l);
+	return count;
+}
+
 static void serve(struct launcher *l)
 {
-	int64_t looked = record_now();
+	look_later(l);
 	while (!l->stop) {
 		turn(l);
-		if (record_now() - looked >= LOOK_MS * 1000LL || l->end_all) {
-			looked = record_now();
-			if (l->fence && !l->end_all)
-				fence_tidy(l->fence, is_in_use);
-			launcher_spare_trim(l);
-			if (look(l) == 0 && l->end_all)
-				break;
-		}
+		if ((record_now() >= l->look_at || l->end_all) && look_again(l) == 0 && l->end_all)
+			break;
 	}
 }
 
 bool launcher_run(const struct conf *conf, const char *node, struct err *e)
 {
-	struct launcher l = {.conf = conf, .node = node, .agent_socket = -1};
+	struct launcher l = {.conf = conf, .node = node, .agent_socket = -1, .look_at = NEVER};
 	if (!*node || *node == '.' || strchr(node, '/'))
 		return err_set(e, "\"%s\" is not a node name", node);
 	bool served = open_all(&l, e);

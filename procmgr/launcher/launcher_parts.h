@@ -57,6 +57,7 @@ struct launcher {
 	int64_t truncate_from; /* position before which it does not pay to drop the journal's front */
 	struct lease lease;   /* of the node, as last read; all 0 = none yet in this boot */
 	int64_t lease_at;     /* when to look at it again */
+	int64_t look_at;      /* when to look for what nobody tells of */
 	struct launcher_dry *dry; /* attempts that run nothing, NULL: this launcher forks keepers */
 	int signals;	      /* signalfd */
 	bool stop;	      /* SIGTERM */

@@ -7,9 +7,9 @@
 --
 -- When may another one lead? When the session that leads is gone (its jobmgrd was killed, its database restarted or replaced), or
 -- has waited for its client for longer than the lease: the server itself keeps the time since which it waits, by one clock, so
--- nothing is written to stay leader, and nothing has to be replicated to show that one lives. Each jobmgrd calls leader_claim
--- every quarter of a second; for the leader, to call is to live. A session at work is not silent: then the database is slow, and
--- another leader would be no quicker.
+-- nothing is written to stay leader, and nothing has to be replicated to show that one lives. The leader calls leader_claim three
+-- times within its lease, and for it to call is to live; the others call it every quarter of a second. A session at work is
+-- not silent: then the database is slow, and another leader would be no quicker.
 create function api.leader_silence(p_leader rota.leader) returns interval
 language sql stable set search_path = rota, pg_temp as $$
 	-- A client that is hung has sent nothing (the session waits to read), or reads nothing (it waits to write). A clock that was

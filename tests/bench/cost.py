@@ -12,7 +12,7 @@ import time
 
 from lib import load, process
 
-NODES, LEASE, PERIOD = 4, 15, 5  # the last two in seconds
+NODES, LEADER, LEASE, PERIOD = 4, 3, 15, 5  # the last three in seconds
 DAEMONS = ("jobmgrd", "nodemgrd", "procmgrd", "launcher")
 COUNTERS = """select wal_bytes, wal_records, wal_fpi, (select xact_commit from pg_stat_database where datname = 'rota'),
 	(select sum(n_tup_ins + n_tup_upd + n_tup_del) from pg_stat_user_tables),
@@ -148,17 +148,17 @@ def wake_ups(instance, seconds):
 
 
 def sleep(bench, instance):
-    """Each daemon has one beat, by which others know that it lives: the leader's a quarter of a second, at a node's a third of its
-    lease, at the node manager's its period. One more than fits into the time may fall into it."""
+    """Each daemon has one beat, by which others know that it lives: the leader's a third of its lease, a node's too, the node
+    manager's its period. One more than fits into the time may fall into it."""
     seconds = 2 if bench.toy else 30
-    beat = {"jobmgrd": 4, "nodemgrd": 1 / PERIOD, "procmgrd": 3 / LEASE * NODES, "launcher": 0}
+    beat = {"jobmgrd": 3 / LEADER, "nodemgrd": 1 / PERIOD, "procmgrd": 3 / LEASE * NODES, "launcher": 0}
     for role, count in wake_ups(instance, seconds).items():
         spare = NODES if role == "procmgrd" else beat[role] > 0
         bench.figure(f"wake-ups of an idle {role} in {seconds} s", count, "", at_most=int(seconds * beat[role]) + spare)
 
 
 def run(bench):
-    with bench.instance(nodes=NODES, conf={"node.lease": LEASE, "nodemgr.period": PERIOD}) as instance:
+    with bench.instance(nodes=NODES, conf={"schedule.lease": LEADER, "node.lease": LEASE, "nodemgr.period": PERIOD}) as instance:
         time.sleep(0.5 if bench.toy else 10)
         idle_memory(bench, instance)
         sleep(bench, instance)
