@@ -1,34 +1,56 @@
-create function api.node_list(p_uid int, p_user text, p_request jsonb) returns jsonb
-language sql stable security definer set search_path = rota, pg_temp as $$
-	with warning as materialized (
+create function api.node_list(p_uid int, p_user text, p_request jsonb) returns json
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+declare
+	v_names text[] := api.request_list(p_request, 'names');
+	v_states text[] := api.request_list(p_request, 'states');
+	v_partitions text[] := api.request_list(p_request, 'partition');
+begin
+	return (
+	with picked as materialized (
+		select n.node_id
+		from node n
+		where (v_names is null or n.name = any (v_names)) and (v_states is null or n.state = any (v_states))
+			and (v_partitions is null or exists (select from partition_node pn where pn.partition = any (v_partitions) and pn.node_id = n.node_id))
+	), warning as materialized (
 		-- What a node's own state does not say.
 		select x.node_id, string_agg(x.words, '; ' order by x.starts_at nulls first, x.kind) as words,
-			jsonb_agg(jsonb_build_object('kind', x.kind, 'at', x.starts_at, 'until', x.ends_at, 'reason', x.reason, 'by', x.actor, 'message', x.words)
+			json_agg(json_build_object('kind', x.kind, 'at', x.starts_at, 'until', x.ends_at, 'reason', x.reason, 'by', x.actor, 'message', x.words)
 				order by x.starts_at nulls first, x.kind) as list
 		from api.node_warnings(null) x
 		where x.kind not in ('down', 'drained', 'invalid')
 		group by x.node_id
-	)
-	select jsonb_build_object('nodes', coalesce(jsonb_agg(jsonb_build_object(
-		'node_id', n.node_id, 'name', n.name, 'state', n.state, 'reason', n.reason, 'reason_by', n.reason_by, 'reason_at', n.reason_at,
-		'cpus', n.cpus, 'cpus_used', n.cpus_used, 'mem_mb', n.mem_mb, 'mem_used_mb', n.mem_used_mb,
-		'gres', coalesce(g.total, ''), 'gres_used', coalesce(g.used, ''), 'features', to_jsonb(n.features), 'weight', n.weight,
-		'partitions', to_jsonb(array(select pn.partition from partition_node pn where pn.node_id = n.node_id order by pn.partition)),
-		'notice', w.words, 'warnings', coalesce(w.list, '[]'),
-		'seen_at', l.renewed_at, 'address', n.address, 'version', n.version, 'found', n.found, 'hardware_check', n.hardware_check,
-		'steps', (select count(*) from allocation a where a.node_id = n.node_id and a.ended_at is null and a.attempt > 0))
-		order by regexp_replace(n.name, '[0-9]+$', ''), length(n.name), n.name), '[]'))
-	from node n
-	left join node_lease l on l.node_id = n.node_id
-	left join lateral (
-		select string_agg(u.gres || ':' || u.n, ',' order by u.gres) as total,
+	), unit as materialized (
+		select u.node_id, string_agg(u.gres || ':' || u.n, ',' order by u.gres) as total,
 			string_agg(u.gres || ':' || u.used, ',' order by u.gres) filter (where u.used > 0) as used
-		from (select x.gres, count(*) as n, count(x.job_id) as used from node_gres x where x.node_id = n.node_id group by x.gres) u
-	) g on true
-	left join warning w on w.node_id = n.node_id
-	where (api.request_list(p_request, 'names') is null or n.name = any (api.request_list(p_request, 'names')))
-		and (api.request_list(p_request, 'states') is null or n.state = any (api.request_list(p_request, 'states')))
-		and (api.request_list(p_request, 'partition') is null or exists (select from partition_node pn
-			where pn.node_id = n.node_id and pn.partition = any (api.request_list(p_request, 'partition'))));
-$$;
+		from (select x.node_id, x.gres, count(*) as n, count(x.job_id) as used from picked join node_gres x using (node_id) group by x.node_id, x.gres) u
+		group by u.node_id
+	), member as materialized (
+		-- All at once: partitions are not found by node.
+		select x.node_id, array_agg(x.partition) as partitions
+		from (select pn.node_id, pn.partition from picked join partition_node pn using (node_id) order by pn.node_id, pn.partition) x
+		group by x.node_id
+	), busy as materialized (
+		select a.node_id, count(*) as steps
+		from allocation a
+		where a.node_id = any (array(select p.node_id from picked p)) and a.ended_at is null and a.attempt > 0
+		group by a.node_id
+	)
+	-- Rows to text at once: objects made one by one, and jsonb of all of them, take several times as long.
+	select json_build_object('nodes', coalesce(json_agg(o), '[]'))
+	from (
+		select n.node_id, n.name, n.state, n.reason, n.reason_by, n.reason_at, n.cpus, n.cpus_used, n.mem_mb, n.mem_used_mb,
+			coalesce(u.total, '') as gres, coalesce(u.used, '') as gres_used, n.features, n.weight, coalesce(m.partitions, '{}') as partitions,
+			w.words as notice, coalesce(w.list, '[]') as warnings,
+			l.renewed_at as seen_at, n.address, n.version, n.found, n.hardware_check,
+			coalesce(b.steps, 0) as steps
+		from picked p
+		join node n on n.node_id = p.node_id
+		left join node_lease l on l.node_id = n.node_id
+		left join unit u on u.node_id = n.node_id
+		left join member m on m.node_id = n.node_id
+		left join busy b on b.node_id = n.node_id
+		left join warning w on w.node_id = n.node_id
+		order by rtrim(n.name, '0123456789'), length(n.name), n.name
+	) o);
+end $$;
 comment on function api.node_list(int, text, jsonb) is 'Nodes with what they have and what is used. Request {names, states, partition}. Answer {nodes: [...]}.';
