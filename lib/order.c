@@ -14,7 +14,7 @@
 
 #include "lib/hosts.h"
 
-enum kind { KIND_INT, KIND_INT64, KIND_ID, KIND_BOOL, KIND_MARK, KIND_TEXT };
+enum kind { KIND_INT, KIND_INT64, KIND_ID, KIND_BOOL, KIND_MARK, KIND_TEXT, KIND_EXTRA };
 
 struct order_field {
 	const char *name;
@@ -84,6 +84,11 @@ static bool is_gres(const char *text)
 	return only(text, "_.-:+,/");
 }
 
+static bool is_list(const char *text)
+{
+	return strspn(text, "0123456789:,") == strlen(text);
+}
+
 static bool is_rlimits(const char *text)
 {
 	return only(text, "=,_");
@@ -150,6 +155,12 @@ static bool is_shell(const char *text)
 #member, KIND_TEXT, offsetof(struct type, member), 0, 0, check, what                                             \
 	}
 
+/* A text whose field is there only where it is not NULL. */
+#define EXTRA(type, member, check, what)                                                                                         \
+	{                                                                                                                        \
+#member, KIND_EXTRA, offsetof(struct type, member), 0, 0, check, what                                            \
+	}
+
 static const struct order_field spec_table[] = {
 	INT(order_spec, pre_from, 0, INT_MAX),
 	INT(order_spec, pre_to, 0, INT_MAX),
@@ -199,6 +210,7 @@ static const struct order_field order_table[] = {
 	INT(order, array_index, -1, INT_MAX),
 	INT(order, array_size, 0, INT_MAX),
 	TEXT(order, step_label, is_label, "a step label"),
+	EXTRA(order, also, is_list, "a list of elements"),
 	INT64(order, time_limit_s, 0, INT64_MAX / 1000000),
 	INT(order, grace_s, 0, INT_MAX),
 	BOOL(order, prolog),
@@ -215,7 +227,7 @@ _Static_assert(sizeof(uid_t) == 4 && sizeof(gid_t) == 4, "KIND_ID stands for 32 
 static bool member_read(const struct order_field *field, const struct fields *f, void *object, struct err *e)
 {
 	void *member = (char *)object + field->offset;
-	if (field->kind == KIND_TEXT) {
+	if (field->kind >= KIND_TEXT) {
 		const char *value = fields_get(f, field->name);
 		*(const char **)member = value;
 		return field->check(value) || err_set(e, "field \"%s\" is not %s: \"%.80s\"", field->name, field->what, value);
@@ -248,7 +260,7 @@ static int table_read(const struct order_field *table, int count, const struct f
 		bool more = at < fields_count(f), here = more && strcmp(fields_name(f, at), table[i].name) == 0;
 		if (here && !member_read(&table[i], f, object, e))
 			return -1;
-		if (!here && table[i].kind != KIND_MARK) {
+		if (!here && table[i].kind != KIND_MARK && table[i].kind != KIND_EXTRA) {
 			if (more)
 				err_set(e, "field \"%s\" stands where \"%s\" belongs", fields_name(f, at), table[i].name);
 			else
@@ -288,6 +300,10 @@ static void table_write(const struct order_field *table, int count, struct field
 			break;
 		case KIND_TEXT:
 			fields_add(f, table[i].name, *(const char *const *)member ? *(const char *const *)member : "");
+			break;
+		case KIND_EXTRA:
+			if (*(const char *const *)member)
+				fields_add(f, table[i].name, *(const char *const *)member);
 		}
 	}
 }
@@ -338,32 +354,33 @@ static bool nodes_fit(const struct order *order)
 }
 
 /* What no single field shows. */
-static bool order_fits(const struct order *order, struct err *e)
+static bool order_fits(struct order *order, struct err *e)
 {
 	if (!nodes_fit(order))
 		return err_set(e, "node \"%s\" is not number %d of the %d nodes \"%.200s\"", order->node, order->node_index,
 			       order->node_count, order->nodes);
 	if (order->first_task > order->task_count || order->tasks > order->task_count - order->first_task)
 		return err_set(e, "tasks %d and %d on are not among %d", order->first_task, order->tasks, order->task_count);
-	return true;
+	return order_elements_fill(order, e);
 }
 
 bool order_parse(const char *text, size_t length, struct order *order, struct err *e)
 {
 	memset(order, 0, sizeof *order);
 	order->fields = fields_parse(text, length, e);
-	if (!order->fields || table_read(order_table, ORDER_COUNT, order->fields, order, e) < 0)
+	int count = order->fields ? table_read(order_table, ORDER_COUNT, order->fields, order, e) : -1;
+	if (count < 0)
 		goto fail;
 	const char *spec = fields_get(order->fields, "spec");
 	if (!spec) {
 		err_set(e, "field \"spec\" is missing");
 		goto fail;
 	}
-	if (strcmp(fields_name(order->fields, ORDER_COUNT), "spec") != 0) {
-		err_set(e, "unknown field \"%s\"", fields_name(order->fields, ORDER_COUNT));
+	if (strcmp(fields_name(order->fields, count), "spec") != 0) {
+		err_set(e, "unknown field \"%s\"", fields_name(order->fields, count));
 		goto fail;
 	}
-	if (!table_end(order->fields, ORDER_COUNT + 1, e) || !order_fits(order, e) ||
+	if (!table_end(order->fields, count + 1, e) || !order_fits(order, e) ||
 	    !order_spec_parse(spec, strlen(spec), &order->spec, &order->spec_fields, e))
 		goto fail;
 	return true;
@@ -378,6 +395,8 @@ void order_free(struct order *order)
 		return;
 	fields_free(order->fields);
 	fields_free(order->spec_fields);
+	free(order->elements);
+	free(order->label);
 	memset(order, 0, sizeof *order);
 }
 

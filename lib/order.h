@@ -8,6 +8,7 @@
 
 #include "lib/err.h"
 #include "lib/fields.h"
+#include "lib/order_element.h"
 
 /* What is to be run, said by the translator and covered by the owner's authenticator. */
 struct order_spec {
@@ -32,7 +33,8 @@ struct order_spec {
 	bool no_kill; /* it goes on when it loses a node, as long as it has its first */
 };
 
-/* One step attempt on one node. All strings are owned by the parsed fields. */
+/* One step attempt on one node, or those of several elements of an array that differ in nothing but their numbers. All strings are owned
+ * by the parsed fields. */
 struct order {
 	int64_t job_id;
 	int step_id;
@@ -54,6 +56,7 @@ struct order {
 	int array_index;	/* -1 = not an array element */
 	int array_size;
 	const char *step_label; /* "812.solve[7]" */
+	const char *also;	/* the elements besides this one, as order_element.h writes them; NULL: none */
 	int64_t time_limit_s;	/* 0 = none */
 	int grace_s;		/* between SIGTERM and SIGKILL */
 	bool prolog;		/* false: another step of the same group holds the prolog and the epilog on this node */
@@ -61,6 +64,9 @@ struct order {
 	const char *failing;	/* those of `nodes` that were marked as failing, comma separated, "" = none */
 	int64_t expires_at;	/* Unix time behind which the launcher refuses */
 	struct order_spec spec;
+	struct order_element *elements; /* this one and what `also` says; of a parsed order */
+	int element_count;
+	char *label;		/* of an element that was picked; step_label is this then */
 	struct fields *fields;	/* owner of every string here */
 	struct fields *spec_fields;
 };
@@ -68,6 +74,11 @@ struct order {
 /* Parse and check the text of an order; on success the caller frees it with order_free. */
 bool order_parse(const char *text, size_t length, struct order *order, struct err *e);
 void order_free(struct order *order);
+
+/* Fill in the elements, from `also` and the members for one. */
+bool order_elements_fill(struct order *order, struct err *e);
+/* Make step_id, array_index and step_label those of this step; false where the order is not for it. */
+bool order_pick(struct order *order, int step_id);
 
 /* The text of an order, spec included as its last field; `spec_text` is the very text that the authenticator covers. */
 struct fields *order_write(const struct order *order, const char *spec_text);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jobmgr/lead/lead_draft.h"
 #include "jobmgr/lead/lead_group.h"
 #include "jobmgr/schedule/schedule_arena.h"
 #include "jobmgr/lead/sign.h"
@@ -30,6 +31,7 @@ struct maker {
 	struct vouched *vouched;	    /* by job and request */
 	const struct schedule_node **nodes; /* by id */
 	struct lead_groups *groups;
+	struct lead_drafts *drafts; /* of the commit that is being made */
 };
 
 /* One start with everything about it. */
@@ -105,7 +107,8 @@ static void maker_index_nodes(struct maker *m)
 	qsort(m->nodes, s->node_count, sizeof *m->nodes, compare_nodes);
 }
 
-static const struct schedule_node *node_of(const struct maker *m, int id)
+/* The place of a node in m->nodes. */
+static size_t node_at(const struct maker *m, int id)
 {
 	const struct schedule_node wanted = {.id = id}, *key = &wanted;
 	const struct schedule_node **found =
@@ -113,7 +116,12 @@ static const struct schedule_node *node_of(const struct maker *m, int id)
 
 	if (!found)
 		die("the scheduler placed a step on node %d, which is not in its snapshot", id);
-	return *found;
+	return (size_t)(found - m->nodes);
+}
+
+static const struct schedule_node *node_of(const struct maker *m, int id)
+{
+	return m->nodes[node_at(m, id)];
 }
 
 /* The launch row of a start, NULL where it is gone or may not be signed. */
@@ -276,16 +284,17 @@ static const char *units_text(const struct maker *m, const struct schedule_share
 	return text;
 }
 
-/* The signed order for one node of a start. */
-static json_t *order_json(const struct maker *m, const struct start *s, int index, int first_task, bool holder)
+/* The order for one node of a start. */
+static void order_draft(const struct maker *m, const struct start *s, int index, int first_task, bool holder)
 {
 	const struct schedule_share *share = &s->decided->shares[index];
 	const struct lead_launch *launch = s->launch;
+	size_t node = node_at(m, share->node_id);
 	struct order order = {
 		.job_id = s->decided->job,
 		.step_id = s->step_id,
 		.attempt = s->attempt,
-		.node = node_of(m, share->node_id)->name,
+		.node = m->nodes[node]->name,
 		.nodes = s->nodes,
 		.node_index = index,
 		.node_count = (int)s->decided->share_count,
@@ -310,18 +319,8 @@ static json_t *order_json(const struct maker *m, const struct start *s, int inde
 		.failing = s->failing,
 		.expires_at = m->signer->expires_at,
 	};
-	struct fields *fields = order_write(&order, launch->spec);
-	char signature[SIGN_SIGNATURE_HEX];
-	size_t length;
-	const char *body = fields_text(fields, &length);
-	json_t *json;
 
-	sign_order(m->signer->sign, body, length, signature);
-	json = json_pack("{s:i, s:s, s:I, s:i, s:i, s:s%, s:s}", "node_id", share->node_id, "kind", "launch", "job_id",
-			 (json_int_t)order.job_id, "step_id", order.step_id, "attempt", order.attempt, "body", body, length,
-			 "signature", signature);
-	fields_free(fields);
-	return json;
+	lead_drafts_add(m->drafts, node, share->node_id, &order, launch->spec);
 }
 
 /* Put a start and its orders into a commit. */
@@ -339,8 +338,7 @@ static void commit_add(struct maker *m, struct lead_commit *commit, const struct
 		json_array_append_new(allocations, json_pack("{s:i, s:i, s:I, s:i, s:o, s:b}", "node", share->node_id, "cpus",
 							     share->cpus, "mem_mb", (json_int_t)share->mem_mb, "tasks",
 							     share->tasks, "gres", units_json(share), "holder", holder));
-		if (json_array_append_new(commit->orders, order_json(m, s, (int)i, first_task, holder)) != 0)
-			die("the order for step %s cannot be written as JSON", s->label);
+		order_draft(m, s, (int)i, first_task, holder);
 		first_task += share->tasks;
 	}
 	json_array_append_new(commit->starts,
@@ -395,8 +393,20 @@ static struct lead_commit *maker_commit(struct maker *m)
 	struct lead_commit *commit = &orders->commits[orders->commit_count++];
 
 	commit->starts = json_array();
-	commit->orders = json_array();
 	return commit;
+}
+
+/* Nothing more comes to this commit (NULL: there is none); without a start, everything having been refused, it is none. */
+static void maker_close(struct maker *m, struct lead_commit *commit)
+{
+	if (!commit)
+		return;
+	commit->orders = lead_drafts_sign(m->drafts, m->signer->sign);
+	if (json_array_size(commit->starts) > 0)
+		return;
+	json_decref(commit->starts);
+	json_decref(commit->orders);
+	m->orders->commit_count--;
 }
 
 struct lead_orders *lead_orders_make(const struct lead_rows *rows, const struct schedule_result *result,
@@ -409,17 +419,17 @@ struct lead_orders *lead_orders_make(const struct lead_rows *rows, const struct 
 	orders->commits = xcalloc(result->start_count, sizeof *orders->commits);
 	maker_vouch(&m);
 	maker_index_nodes(&m);
+	m.drafts = lead_drafts_new(rows->snapshot.node_count);
 	for (size_t i = 0, length; i < result->start_count; i += length) {
 		length = set_length(&m, i);
-		if (!commit || (apart && json_array_size(commit->starts) > 0))
+		if (!commit || (apart && json_array_size(commit->starts) > 0)) {
+			maker_close(&m, commit);
 			commit = maker_commit(&m);
+		}
 		maker_add_set(&m, commit, i, length);
 	}
-	if (commit && json_array_size(commit->starts) == 0) { /* everything was refused */
-		json_decref(commit->starts);
-		json_decref(commit->orders);
-		orders->commit_count--;
-	}
+	maker_close(&m, commit);
+	lead_drafts_free(m.drafts);
 	lead_groups_free(m.groups);
 	return orders;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/log.h"
+#include "lib/seal.h"
 #include "procmgr/agent/agent_parts.h"
 
 enum { PAGE = 1000, BLOBS_AT_ONCE = 16, ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000 };
@@ -56,11 +57,24 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 	return message;
 }
 
+/* The steps behind the first: "18,19". */
+static void add_also(struct fields *message, const struct agent_order *o)
+{
+	enum { NUMBER_SIZE = 12 };
+	char *text = xmalloc((unsigned long)o->start_count * NUMBER_SIZE), *end = text;
+	for (int i = 1; i < o->start_count; i++)
+		end += snprintf(end, NUMBER_SIZE, "%s%d", i > 1 ? "," : "", o->starts[i].step_id);
+	fields_add(message, "also", text);
+	free(text);
+}
+
 static struct fields *launch_message(const struct agent_order *o)
 {
 	struct fields *message = fields_new();
 	fields_add(message, "op", "launch");
 	record_key_add(message, &o->key);
+	if (o->start_count > 1)
+		add_also(message, o);
 	fields_add(message, "order", o->body);
 	fields_add(message, "signature", o->signature);
 	if (o->lacks)
@@ -84,6 +98,7 @@ static int place_of(const struct agent *a, int64_t id)
 
 static void clear(struct agent_order *o)
 {
+	free(o->starts);
 	free(o->body);
 	free(o->signature);
 	fields_free(o->control);
@@ -116,6 +131,25 @@ static void read_hashes(struct agent_order *o)
 	order_free(&order);
 }
 
+/* The step of the key, and those of an array like {18,19}. */
+static void read_starts(struct agent_order *o, const char *also)
+{
+	int room = 1;
+	for (const char *c = also; *c; c++)
+		room += *c == ',' || *c == '{';
+	o->starts = xmalloc((unsigned long)room * sizeof *o->starts);
+	o->starts[o->start_count++] = (struct agent_start){o->key.step_id, false};
+	for (const char *c = also; *c == '{' || *c == ',';) {
+		char *end;
+		long step = strtol(c + 1, &end, 10);
+		if (end == c + 1)
+			break;
+		o->starts[o->start_count++] = (struct agent_start){(int)step, false};
+		c = end;
+	}
+	o->unanswered = o->start_count;
+}
+
 static void take(struct agent *a, const PGresult *result, int row)
 {
 	int64_t id = strtoll(cell(result, row, "order_id"), NULL, 10);
@@ -138,6 +172,7 @@ static void take(struct agent *a, const PGresult *result, int row)
 	if (o->launch) {
 		o->body = xstrdup(cell(result, row, "body"));
 		o->signature = xstrdup(cell(result, row, "signature"));
+		read_starts(o, cell(result, row, "also"));
 		read_hashes(o);
 	} else {
 		o->control = agent_order_control(cell(result, row, "kind"), &o->key, cell(result, row, "args"), &e);
@@ -248,11 +283,6 @@ static void blobs(struct db *db, PGresult *result, const struct err *e, void *ar
 	free(asked);
 }
 
-static int hex(char c)
-{
-	return c <= '9' ? c - '0' : c - 'a' + 10;
-}
-
 static void ask_blobs(struct agent *a, const struct blobs_asked *wanted)
 {
 	if (wanted->count == 0 || a->blobs_asked || !db_is_up(a->db))
@@ -262,9 +292,8 @@ static void ask_blobs(struct agent *a, const struct blobs_asked *wanted)
 	*asked = *wanted;
 	for (int i = 0; i < asked->count; i++) {
 		unsigned char raw[32];
-		for (int j = 0; j < 32; j++)
-			raw[j] = (unsigned char)(hex(asked->hashes[i][2 * j]) << 4 | hex(asked->hashes[i][2 * j + 1]));
-		db_array_bytes(hashes, raw, sizeof raw);
+		if (seal_unhex(asked->hashes[i], raw, sizeof raw))
+			db_array_bytes(hashes, raw, sizeof raw);
 	}
 	const struct db_param params[] = {{db_array_literal(hashes), -1}};
 	a->blobs_asked = true;
@@ -272,11 +301,26 @@ static void ask_blobs(struct agent *a, const struct blobs_asked *wanted)
 	db_array_free(hashes);
 }
 
+/* The attempt's entry in a launch; NULL: it is for others. */
+static struct agent_start *start_of(const struct agent_order *o, const struct record_key *key)
+{
+	int low = 0, high = o->start_count;
+	if (o->key.job_id != key->job_id || o->key.attempt != key->attempt || o->key.node != key->node)
+		return NULL;
+	while (low < high) {
+		int middle = (low + high) / 2;
+		if (o->starts[middle].step_id < key->step_id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < o->start_count && o->starts[low].step_id == key->step_id ? &o->starts[low] : NULL;
+}
+
 static bool is_behind_launch(const struct agent *a, int at)
 {
 	for (int i = 0; i < at; i++)
-		if (a->orders[i].launch && a->orders[i].state == AGENT_ORDER_WAITS &&
-		    record_key_equal(&a->orders[i].key, &a->orders[at].key))
+		if (a->orders[i].state == AGENT_ORDER_WAITS && start_of(&a->orders[i], &a->orders[at].key))
 			return true;
 	return false;
 }
@@ -288,11 +332,29 @@ static void done(struct agent *a, struct agent_order *o)
 	agent_report_within(a, DONE_USEC);
 }
 
+static void answered(struct agent_order *o, struct agent_start *start)
+{
+	o->unanswered -= !start->answered;
+	start->answered = true;
+}
+
+/* What the journal had answered before we were there. */
+static void recall(const struct agent *a, struct agent_order *o)
+{
+	struct record_key key = o->key;
+	for (int i = 0; i < o->start_count; i++) {
+		key.step_id = o->starts[i].step_id;
+		if (used_has(a->answered, &key))
+			answered(o, &o->starts[i]);
+	}
+}
+
 static void work_launch(struct agent *a, struct agent_order *o, struct blobs_asked *wanted)
 {
 	bool script = !*o->script || agent_cache_has(o->script),
 	     environment = !*o->environment || agent_cache_has(o->environment);
-	if (used_has(a->answered, &o->key)) {
+	recall(a, o);
+	if (o->unanswered == 0) {
 		done(a, o);
 	} else if (!agent_lease_has(a)) {
 		return; /* it may have been given up */
@@ -343,9 +405,14 @@ void agent_order_answered(struct agent *a, const struct fields *record)
 	const char *kind = fields_get(record, "kind");
 	if (!kind || (strcmp(kind, "used") != 0 && strcmp(kind, "refused") != 0) || !record_key_read(record, &key, &e))
 		return;
-	for (int i = 0; i < a->order_count; i++)
-		if (a->orders[i].launch && a->orders[i].state == AGENT_ORDER_HANDED && record_key_equal(&a->orders[i].key, &key))
-			a->orders[i].state = AGENT_ORDER_DONE;
+	for (int i = 0; i < a->order_count; i++) {
+		struct agent_order *o = &a->orders[i];
+		struct agent_start *start = o->state == AGENT_ORDER_HANDED ? start_of(o, &key) : NULL;
+		if (start)
+			answered(o, start);
+		if (start && o->unanswered == 0)
+			o->state = AGENT_ORDER_DONE;
+	}
 }
 
 void agent_order_lost(struct agent *a)

@@ -27,11 +27,19 @@ enum agent_order_state {
 	AGENT_ORDER_SAID    /* said, in the report under way */
 };
 
+/* An attempt that a launch is for. */
+struct agent_start {
+	int step_id;
+	bool answered;
+};
+
 /* An order in hand. */
 struct agent_order {
 	int64_t id;
-	struct record_key key;
+	struct record_key key; /* of a launch: that of its first attempt */
 	bool launch;
+	struct agent_start *starts; /* of a launch, steps rising; the attempts' numbers are all the same */
+	int start_count, unanswered;
 	enum agent_order_state state;
 	char *body, *signature;		  /* of a launch */
 	char script[65], environment[65]; /* hashes, "" where the order cannot be read */

@@ -5,6 +5,7 @@
  * the lock of its pid file all the while, so a folder that the launcher has moved back is an attempt with a keeper; when that launcher
  * is no more it ends, so an attempt whose order did not reach it is ended like any that has no keeper. */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,10 +63,15 @@ static ssize_t receive(const struct keeper_job *job, char *text, size_t size)
 static bool read_order(struct keeper_job *job, struct order *order, const struct fields *message, struct err *e)
 {
 	const char *text = fields_get(message, "order"), *cores = fields_get(message, "cores");
-	if (!text || !cores)
+	int64_t step;
+	if (!text || !cores || !fields_int(message, "step", 0, INT_MAX, &step, e))
 		return err_set(e, "no order came");
 	if (!order_parse(text, strlen(text), order, e))
 		return false;
+	if (!order_pick(order, (int)step)) {
+		order_free(order);
+		return err_set(e, "the order is not for step %lld", (long long)step);
+	}
 	free((char *)job->cores);
 	job->order = order;
 	job->cores = *cores ? xstrdup(cores) : NULL;

@@ -1,8 +1,8 @@
 /* launcher_order.c - from a launch message to a keeper.
  *
- * Called by the launcher for each message `launch`. What always holds: nothing is forked for an order whose signature, node,
- * owner, expiry or novelty is in doubt; the order is in the journal as used before its keeper is forked, so not even a crash
- * in between lets it run twice; every launch message with a readable key leaves a record, `used` or `refused`. */
+ * Called by the launcher for each message `launch`, which is about one attempt or several. What always holds: nothing is forked for an
+ * order whose signature, node, owner, expiry or novelty is in doubt; an attempt is in the journal as used before its keeper is forked, so
+ * not even a crash in between lets it run twice; each attempt of a launch message leaves a record, `used` or `refused`. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,26 +13,9 @@
 
 #include "lib/crash.h"
 #include "lib/log.h"
+#include "lib/seal.h"
 #include "procmgr/keeper/keeper.h"
 #include "procmgr/launcher/launcher_parts.h"
-
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-static bool read_signature(const char *hex, unsigned char signature[SEAL_SIGNATURE_SIZE])
-{
-	if (!hex || strlen(hex) != 2 * SEAL_SIGNATURE_SIZE)
-		return false;
-	for (int i = 0; i < SEAL_SIGNATURE_SIZE; i++) {
-		int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
-		if (high < 0 || low < 0)
-			return false;
-		signature[i] = (unsigned char)(high << 4 | low);
-	}
-	return true;
-}
 
 /* Our name, or that of one of our virtual nodes; false where there is none of this number. */
 static bool name_node(const struct launcher *l, int number, char *name, size_t size)
@@ -45,12 +28,11 @@ static bool name_node(const struct launcher *l, int number, char *name, size_t s
 }
 
 /* What the signed order says, held against who we are and what was before. */
-static bool is_wanted(const struct launcher *l, const struct order *o, const struct record_key *asked, int64_t now,
+static bool is_wanted(const struct launcher *l, struct order *o, const struct record_key *asked, int64_t now,
 		      enum launcher_fault *fault, struct err *e)
 {
-	struct record_key key = {o->job_id, o->step_id, o->attempt, asked->node};
 	char node[256];
-	if (!record_key_equal(&key, asked))
+	if (o->job_id != asked->job_id || o->attempt != asked->attempt || !order_pick(o, asked->step_id))
 		return err_set(e, "order is for another step than the message says");
 	if (!name_node(l, asked->node, node, sizeof node) || strcmp(o->node, node) != 0)
 		return err_set(e, "order is for node \"%s\", this is \"%s\"", o->node, node);
@@ -76,24 +58,28 @@ static bool has_all(const struct fields *message, struct err *e)
 		       strcmp(lacks, "script") == 0 ? lacks : "environment");
 }
 
-bool launcher_order_believe(const struct launcher *l, const struct fields *message, int64_t now, struct order *order,
-			    enum launcher_fault *fault, struct err *e)
+bool launcher_order_read(const struct launcher *l, const struct fields *message, struct order *order, struct err *e)
 {
 	unsigned char signature[SEAL_SIGNATURE_SIZE];
-	struct record_key asked;
-	const char *text = fields_get(message, "order");
-	bool again = record_key_read(message, &asked, e) && (used_has(l->used, &asked) || launcher_spool_has(&asked));
-	*fault = again ? LAUNCHER_FAULT_AGAIN : LAUNCHER_FAULT_ORDER;
-	if (!text || !read_signature(fields_get(message, "signature"), signature) || !record_key_read(message, &asked, e))
+	const char *text = fields_get(message, "order"), *hex = fields_get(message, "signature");
+	if (!text || !hex || !seal_unhex(hex, signature, sizeof signature))
 		return err_set(e, "message has no order or no signature");
 	if (!seal_verify(l->key, text, strlen(text), signature))
 		return err_set(e, "signature does not fit the order");
 	if (!order_parse(text, strlen(text), order, e))
 		return false;
-	if (is_wanted(l, order, &asked, now, fault, e) && has_all(message, e))
+	if (has_all(message, e))
 		return true;
 	order_free(order);
 	return false;
+}
+
+bool launcher_order_believe(const struct launcher *l, struct order *order, const struct record_key *asked, int64_t now,
+			    enum launcher_fault *fault, struct err *e)
+{
+	bool again = used_has(l->used, asked) || launcher_spool_has(asked);
+	*fault = again ? LAUNCHER_FAULT_AGAIN : LAUNCHER_FAULT_ORDER;
+	return order->fields && is_wanted(l, order, asked, now, fault, e);
 }
 
 static void refuse(struct launcher *l, const struct record_key *key, enum launcher_fault fault, const struct err *why)
@@ -279,12 +265,43 @@ static bool has_room(struct launcher *l, const struct fields *message, const str
 	return launcher_room_for(l, o, e) && (!lacks || err_set(e, "procmgrd cannot store what is to be run; see its log"));
 }
 
+/* One of the attempts that a message is about; `why`: where its order cannot be read. */
+static void take_one(struct launcher *l, const struct fields *message, struct order *order, const struct record_key *key,
+		     const struct err *why)
+{
+	struct err e = *why;
+	enum launcher_fault fault;
+	if (!launcher_order_believe(l, order, key, time(NULL), &fault, &e)) {
+		refuse(l, key, fault, &e);
+		return;
+	}
+	crash_point(CRASH_order_verified);
+	if (!has_room(l, message, order, &e))
+		refuse(l, key, LAUNCHER_FAULT_NODE, &e);
+	else if (l->dry)
+		launch_dry(l, order, key);
+	else
+		launch(l, order, fields_get(message, "order"), key);
+}
+
+/* The next of the other steps of a message, "18,19"; false behind the last. */
+static bool next_step(const char **also, int *step_id)
+{
+	char *end;
+	long value = strtol(*also, &end, 10);
+	if (end == *also || value < 0 || value > INT_MAX)
+		return false;
+	*step_id = (int)value;
+	*also = end + (*end == ',');
+	return true;
+}
+
 void launcher_order_take(struct launcher *l, const struct fields *message)
 {
-	struct err e;
-	struct order order;
+	struct err e = {.code = ""};
+	struct order order = {.fields = NULL};
 	struct record_key key;
-	enum launcher_fault fault;
+	const char *also = fields_get(message, "also");
 	crash_point(CRASH_order_received);
 	if (!record_key_read(message, &key, &e)) {
 		log_warning("launch message ignored: %s", e.message);
@@ -294,16 +311,9 @@ void launcher_order_take(struct launcher *l, const struct fields *message)
 		log_info("launch message ignored: this node is shutting down");
 		return;
 	}
-	if (!launcher_order_believe(l, message, time(NULL), &order, &fault, &e)) {
-		refuse(l, &key, fault, &e);
-		return;
-	}
-	crash_point(CRASH_order_verified);
-	if (!has_room(l, message, &order, &e))
-		refuse(l, &key, LAUNCHER_FAULT_NODE, &e);
-	else if (l->dry)
-		launch_dry(l, &order, &key);
-	else
-		launch(l, &order, fields_get(message, "order"), &key);
+	launcher_order_read(l, message, &order, &e);
+	do
+		take_one(l, message, &order, &key, &e);
+	while (also && next_step(&also, &key.step_id));
 	order_free(&order);
 }

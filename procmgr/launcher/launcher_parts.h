@@ -140,8 +140,10 @@ int launcher_order_freed(struct launcher *l, pid_t pid, const struct record_key 
 /* Why an order is not run: something is wrong with it; its attempt runs or ran here; it came too late, so that another order may
  * follow; the node cannot, and should get no more. */
 enum launcher_fault { LAUNCHER_FAULT_ORDER, LAUNCHER_FAULT_AGAIN, LAUNCHER_FAULT_LATE, LAUNCHER_FAULT_NODE };
-/* Is the order in this message to be run? False with the reason. */
-bool launcher_order_believe(const struct launcher *l, const struct fields *message, int64_t now, struct order *order,
+/* The order in this message; order->fields stays NULL, with the reason, where it is not signed or cannot be run. */
+bool launcher_order_read(const struct launcher *l, const struct fields *message, struct order *order, struct err *e);
+/* Is it, as it was read, to be run for this attempt? Picks that attempt's element. False with the reason, unless it could not be read. */
+bool launcher_order_believe(const struct launcher *l, struct order *order, const struct record_key *asked, int64_t now,
 			    enum launcher_fault *fault, struct err *e);
 
 /* launcher_dry.c: in place of keepers */

@@ -69,6 +69,7 @@ bool launcher_spare_order(const struct record_key *key, const char *order, const
 	struct err e;
 	struct fields *message = fields_new();
 	fields_add(message, "order", order);
+	fields_add_int(message, "step", key->step_id);
 	fields_add(message, "cores", cores ? cores : "");
 	bool sent = launcher_spool_send(key, message, &e);
 	if (!sent)

@@ -146,9 +146,7 @@ begin
 		from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int, over boolean) where not x.over) v
 	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity';
 	-- What was on its way to the node is void; should it be heard of again, what still runs there is killed.
-	delete from node_order o
-	using jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int)
-	where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt and o.node_id = v.node_id;
+	perform api.order_void(v_open);
 	perform api.order_put(v_open);
 	perform api.allocation_free(array(
 		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null)::api.held

@@ -5,9 +5,9 @@ declare
 begin
 	for v_node in
 		with put as (
-			insert into node_order (node_id, kind, job_id, step_id, attempt, body, signature, args)
-			select v.node_id, v.kind, v.job_id, v.step_id, v.attempt, v.body, decode(v.signature, 'hex'), coalesce(v.args, '{}')
-			from jsonb_to_recordset(p_orders) as v (node_id int, kind text, job_id bigint, step_id int, attempt int, body text, signature text, args jsonb)
+			insert into node_order (node_id, kind, job_id, step_id, attempt, also, body, signature, args)
+			select v.node_id, v.kind, v.job_id, v.step_id, v.attempt, coalesce(v.also, '{}'), v.body, decode(v.signature, 'hex'), coalesce(v.args, '{}')
+			from jsonb_to_recordset(p_orders) as v (node_id int, kind text, job_id bigint, step_id int, attempt int, also int[], body text, signature text, args jsonb)
 			returning node_id
 		)
 		select distinct coalesce(l.bell, p.node_id)
@@ -17,7 +17,26 @@ begin
 		perform pg_notify('rota_node_' || v_node, '');
 	end loop;
 end $$;
-comment on function api.order_put(jsonb) is 'Put orders [{node_id, kind, job_id, step_id, attempt, body, signature, args}] on their way and ring their nodes, or those that ring for them. Internal.';
+comment on function api.order_put(jsonb) is 'Put orders [{node_id, kind, job_id, step_id, attempt, also, body, signature, args}] on their way and ring their nodes, or those that ring for them. Internal.';
+
+create function api.order_void(p_lost jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	-- A launch goes on for the others that it is for.
+	with lost as (
+		select v.node_id, v.job_id, v.attempt, array_agg(v.step_id) as steps
+		from jsonb_to_recordset(p_lost) as v (job_id bigint, step_id int, attempt int, node_id int)
+		group by v.node_id, v.job_id, v.attempt
+	), touched as (
+		select o.order_id, array(select x from unnest(o.step_id || o.also) x where x <> all (l.steps) order by x) as steps
+		from lost l
+		join node_order o on o.node_id = l.node_id and o.job_id = l.job_id and o.attempt = l.attempt and (o.step_id || o.also) && l.steps
+	), gone as (
+		delete from node_order o using touched t where o.order_id = t.order_id and t.steps = '{}'
+	)
+	update node_order o set step_id = t.steps[1], also = t.steps[2:] from touched t where o.order_id = t.order_id and t.steps <> '{}';
+end $$;
+comment on function api.order_void(jsonb) is 'Orders on their way to attempts [{job_id, step_id, attempt, node_id}] will not be taken. Internal.';
 
 create function api.attempt_order(p_kind text, p_job bigint, p_step int, p_args jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$

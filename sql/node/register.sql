@@ -64,7 +64,7 @@ begin
 	cross join lateral (select a.job_id || '.' || a.step_id || '.' || a.attempt as name) k
 	where p.rebooted or (p.attempts is not null and not p.attempts ? k.name and not p.told ? k.name
 		and not exists (select from node_order o where o.node_id = a.node_id and o.kind = 'launch' and o.job_id = a.job_id
-			and o.step_id = a.step_id and o.attempt = a.attempt));
+			and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt));
 end $$;
 comment on function api.node_missing(jsonb) is 'Attempts that nodes are meant to have and do not. Internal.';
 

@@ -1,10 +1,10 @@
 create function api.node_orders(p_nodes int[], p_after bigint)
-returns table (order_id bigint, node_id int, kind text, job_id bigint, step_id int, attempt int, body text, signature text, args jsonb)
+returns table (order_id bigint, node_id int, kind text, job_id bigint, step_id int, attempt int, also int[], body text, signature text, args jsonb)
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select o.order_id, o.node_id, o.kind, o.job_id, o.step_id, o.attempt, o.body, encode(o.signature, 'hex'), o.args
+	select o.order_id, o.node_id, o.kind, o.job_id, o.step_id, o.attempt, o.also, o.body, encode(o.signature, 'hex'), o.args
 	from node_order o
 	where o.node_id = any (p_nodes) and o.order_id > p_after
 	order by o.order_id

@@ -65,6 +65,15 @@ begin
 		v_decided := array(select v::api.decided from unnest(v_decided) v where v_keys ? (v.job_id || '.' || v.step_id));
 		v_starts := (select jsonb_agg(v) from jsonb_array_elements(p_starts) v where v_keys ? ((v ->> 'job') || '.' || (v ->> 'step')));
 		v_orders := (select jsonb_agg(o) from jsonb_array_elements(p_orders) o where v_keys ? ((o ->> 'job_id') || '.' || (o ->> 'step_id')));
+		-- What is signed for several elements together is for all of them or none.
+		if exists (
+			select from jsonb_array_elements(p_orders) o
+			cross join lateral (select count(*) filter (where v_keys ? ((o ->> 'job_id') || '.' || x)) as began, count(*) as asked
+				from jsonb_array_elements_text(jsonb_build_array(o -> 'step_id') || coalesce(o -> 'also', '[]')) x) n
+			where n.began between 1 and n.asked - 1
+		) then
+			raise exception 'an element of an array is no longer free to go' using errcode = '40001', hint = 'Read again and decide anew.';
+		end if;
 	end if;
 	perform api.outage_check(v_starts);
 	if exists (
@@ -104,7 +113,7 @@ begin
 	return query select b.job_id, b.step_id, b.attempt from unnest(v_began) b;
 end $$;
 comment on function api.schedule_commit(bigint, jsonb, jsonb) is
-	'Start steps as decided and send their signed orders [{node_id, kind, job_id, step_id, attempt, body, signature}]; answers those really started. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
+	'Start steps as decided and send their signed orders [{node_id, kind, job_id, step_id, attempt, also, body, signature}]; answers those really started. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
 
 create function api.schedule_refuse(p_term bigint, p_jobs bigint[], p_steps int[], p_reasons text[]) returns void
 language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$

@@ -122,15 +122,18 @@ static struct fields *message_of(const char *text, const char *signed_text, int6
 static void judge(struct fields *message, const char *reason)
 {
 	struct err e;
-	struct order order;
+	struct order order = {.fields = NULL};
+	struct record_key key = {0, 0, 0, 0};
 	enum launcher_fault fault;
-	bool believed = launcher_order_believe(&launcher, message, NOW, &order, &fault, &e);
+	bool keyed = record_key_read(message, &key, &(struct err){.code = ""});
+	bool readable = launcher_order_read(&launcher, message, &order, &e);
+	bool believed = launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e) && keyed;
+	assert_false(believed && !readable);
 	assert_int_equal(believed, reason == NULL);
 	if (reason)
 		assert_non_null(strstr(e.message, reason));
 	assert_int_equal(!believed && fault == LAUNCHER_FAULT_LATE, reason && strstr(reason, "expired"));
-	if (believed)
-		order_free(&order);
+	order_free(&order);
 	fields_free(message);
 }
 
@@ -234,13 +237,14 @@ static void test_used_and_forged(void **state)
 	(void)state;
 	const struct record_key key = {812, 1, 1, 0};
 	struct err e;
-	struct order order;
 	enum launcher_fault fault;
 	char *text = text_of(&good), *altered = xstrdup(text);
 	*strstr(altered, "/w") = '|';
 	for (int used = 0; used <= 1; used++) {
+		struct order order = {.fields = NULL};
 		struct fields *message = message_of(altered, text, 812);
-		assert_false(launcher_order_believe(&launcher, message, NOW, &order, &fault, &e));
+		assert_false(launcher_order_read(&launcher, message, &order, &e));
+		assert_false(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
 		assert_int_equal(fault, used ? LAUNCHER_FAULT_AGAIN : LAUNCHER_FAULT_ORDER);
 		fields_free(message);
 		used_add(launcher.used, &key, NOW + 100, NOW);
@@ -259,6 +263,37 @@ static void test_lacks(void **state)
 		fields_add(message, "lacks", what[i]);
 		judge(message, what[i]);
 	}
+	free(text);
+}
+
+/* An order for several elements is believed for each of them, as that one, and for no other. */
+static void test_elements(void **state)
+{
+	(void)state;
+	struct err e;
+	struct order order;
+	enum launcher_fault fault;
+	struct record_key key = {812, 3, 1, 0};
+	good.array_index = 8;
+	good.step_label = "812.solve[8]";
+	good.also = "3:10,4:11";
+	char *text = text_of(&good);
+	struct fields *message = message_of(text, text, 812);
+	assert_true(launcher_order_read(&launcher, message, &order, &e));
+	assert_true(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
+	assert_int_equal(order.array_index, 10);
+	assert_string_equal(order.step_label, "812.solve[10]");
+	used_add(launcher.used, &key, NOW + 100, NOW);
+	assert_false(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
+	assert_int_equal(fault, LAUNCHER_FAULT_AGAIN);
+	key.step_id = 2;
+	assert_false(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
+	assert_non_null(strstr(e.message, "another step"));
+	key.step_id = 1;
+	assert_true(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
+	assert_string_equal(order.step_label, "812.solve[8]");
+	order_free(&order);
+	fields_free(message);
 	free(text);
 }
 
@@ -319,6 +354,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_used, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_used_and_forged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lacks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_elements, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_malformed, setup, teardown),
 		cmocka_unit_test(test_memory),

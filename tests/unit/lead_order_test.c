@@ -228,6 +228,60 @@ static void array_elements(void **state)
 	lead_orders_free(orders);
 }
 
+/* The element at position p of the array of step `head` is start number i. */
+static void add_element(int head, int i, int p)
+{
+	w.shares[i][0] = w.shares[head][0];
+	w.starts[i] = w.starts[head];
+	w.starts[i].position = p;
+	w.starts[i].shares = w.shares[i];
+	w.result.start_count = (size_t)i + 1;
+}
+
+/* Elements that start alike on a node have one order; what differs has its own, and so have those that are committed apart. */
+static void elements_together(void **state)
+{
+	int head = add_step("render");
+	struct lead_orders *orders;
+	struct order order;
+
+	(void)state;
+	w.launches[head].array_size = 10;
+	w.launches[head].array_indices = "[[0, 9, 1]]";
+	w.starts[head].position = 0;
+	for (int i = 1; i < STEPS_MOST; i++)
+		add_element(head, i, i);
+	w.shares[2][0].cpus = 1;
+	orders = make(false);
+	assert_int_equal(json_array_size(orders->commits[0].starts), 4);
+	assert_int_equal(json_array_size(orders->commits[0].orders), 3);
+	order = parsed(&orders->commits[0], 0);
+	assert_int_equal(order.element_count, 2);
+	assert_true(order_pick(&order, head + 2));
+	assert_string_equal(order.step_label, "812.render[1]");
+	assert_int_equal(json_array_size(json_object_get(json_array_get(orders->commits[0].orders, 0), "also")), 1);
+	order_free(&order);
+	order = parsed(&orders->commits[0], 1);
+	assert_int_equal(order.element_count, 1);
+	assert_int_equal(order.cpus, 1);
+	order_free(&order);
+	lead_orders_free(orders);
+
+	w.shares[2][0].cpus = 2;
+	w.shares[3][0].node_id = 2;
+	orders = make(false);
+	assert_int_equal(json_array_size(orders->commits[0].orders), 2);
+	lead_orders_free(orders);
+	orders = make(true);
+	assert_int_equal(orders->commit_count, 4);
+	for (size_t i = 0; i < 4; i++) {
+		order = parsed(&orders->commits[i], 0);
+		assert_int_equal(order.element_count, 1);
+		order_free(&order);
+	}
+	lead_orders_free(orders);
+}
+
 static void array_indices(void **state)
 {
 	int index = -1;
@@ -391,8 +445,9 @@ static void sets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(two_nodes),    TEST(array_elements), TEST(array_indices), TEST(altered_rows),
-		TEST(nothing_left), TEST(groups),	  TEST(group_in_set),  TEST(sets),
+		TEST(two_nodes),    TEST(array_elements), TEST(array_indices), TEST(elements_together),
+		TEST(altered_rows), TEST(nothing_left),	  TEST(groups),	       TEST(group_in_set),
+		TEST(sets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

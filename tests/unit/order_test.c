@@ -322,6 +322,55 @@ static void test_order_bounds(void **state)
 			fail_msg("%s=%s: %s", good[i].name, good[i].value, e.message);
 }
 
+static bool parses_also(struct order *order, struct order *got)
+{
+	struct err e;
+	size_t length;
+	struct order_spec spec = sample_spec();
+	struct fields *spec_fields = order_spec_write(&spec), *f = order_write(order, fields_text(spec_fields, NULL));
+	const char *text = fields_text(f, &length);
+	bool good = order_parse(text, length, got, &e);
+	fields_free(f);
+	fields_free(spec_fields);
+	return good;
+}
+
+/* An order for several elements has one spelling, and the order of each can be picked. */
+static void test_elements(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"",	     "4",    "4:",	 "4:8,",	 ",4:8", "3:8",	 "5:8,4:9",
+					  "4:8,4:9", "4:08", "4:8,5:9,", "4294967300:8", "4:8 ", "-4:8", "4:8:9"};
+	struct order order = sample_order(), got;
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		order.also = bad[i];
+		if (parses_also(&order, &got))
+			fail_msg("believed: \"%s\"", bad[i]);
+	}
+	order.also = "4:8,60:0";
+	assert_true(parses_also(&order, &got));
+	assert_int_equal(got.element_count, 3);
+	char *text = order_elements_text(got.elements + 1, 2);
+	assert_string_equal(text, order.also);
+	free(text);
+	assert_true(order_pick(&got, 60));
+	assert_int_equal(got.array_index, 0);
+	assert_string_equal(got.step_label, "812.solve[0]");
+	assert_false(order_pick(&got, 5));
+	assert_int_equal(got.step_id, 60);
+	assert_true(order_pick(&got, 3));
+	assert_string_equal(got.step_label, "812.solve[7]");
+	order_free(&got);
+	order.step_label = "812.solve";
+	assert_false(parses_also(&order, &got));
+	order.step_label = "812.solve[8]";
+	assert_false(parses_also(&order, &got));
+	order = sample_order();
+	order.also = "4:8";
+	order.array_index = -1;
+	assert_false(parses_also(&order, &got));
+}
+
 static void test_spec_bounds(void **state)
 {
 	(void)state;
@@ -424,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_every_field_is_needed),
 		cmocka_unit_test(test_unknown_and_swapped),
 		cmocka_unit_test(test_order_bounds),
+		cmocka_unit_test(test_elements),
 		cmocka_unit_test(test_spec_bounds),
 		cmocka_unit_test(test_no_host_list),
 		cmocka_unit_test(test_every_prefix_is_refused),

@@ -1,0 +1,116 @@
+/* lead_draft.c - see lead_draft.h. Called by lead_order.c. A signature, its check, and a row on its way to the node cost more than most of
+ * what else is done for a short step, and the elements of an array that start on a node in one pass are mostly alike. */
+#include "jobmgr/lead/lead_draft.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/lead/sign.h"
+#include "lib/err.h"
+
+struct draft {
+	int node_id;
+	const char *spec;
+	struct order order; /* for the first element */
+	struct order_element elements[ORDER_ELEMENTS_MOST];
+	int count;
+};
+
+struct lead_drafts {
+	struct draft **drafts;
+	size_t count, room;
+	size_t *latest; /* of each node, + 1; 0: none yet */
+	size_t node_count;
+};
+
+struct lead_drafts *lead_drafts_new(size_t node_count)
+{
+	struct lead_drafts *d = xcalloc(1, sizeof *d);
+
+	d->latest = xcalloc(node_count, sizeof *d->latest);
+	d->node_count = node_count;
+	return d;
+}
+
+static void clear(struct lead_drafts *d)
+{
+	for (size_t i = 0; i < d->count; i++)
+		free(d->drafts[i]);
+	d->count = 0;
+	memset(d->latest, 0, d->node_count * sizeof *d->latest);
+}
+
+void lead_drafts_free(struct lead_drafts *d)
+{
+	if (!d)
+		return;
+	clear(d);
+	free(d->drafts);
+	free(d->latest);
+	free(d);
+}
+
+/* Do these differ in nothing but the element? What depends on request, node and pass alone is the same anyway. */
+static bool is_alike(const struct draft *x, const struct order *o, const char *spec)
+{
+	const struct order *a = &x->order;
+
+	return x->spec == spec && a->job_id == o->job_id && a->attempt == o->attempt && a->array_index >= 0 &&
+	       o->array_index >= 0 && a->node_count == 1 && o->node_count == 1 && a->tasks == o->tasks && a->cpus == o->cpus &&
+	       a->mem_mb == o->mem_mb && strcmp(a->gres, o->gres) == 0 && a->time_limit_s == o->time_limit_s &&
+	       a->prolog == o->prolog && x->count < ORDER_ELEMENTS_MOST && x->elements[x->count - 1].step_id < o->step_id;
+}
+
+void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const struct order *order, const char *spec)
+{
+	struct draft *x = d->latest[node] > 0 ? d->drafts[d->latest[node] - 1] : NULL;
+
+	if (!x || !is_alike(x, order, spec)) {
+		if (d->count == d->room) {
+			d->room = d->room ? 2 * d->room : 16;
+			d->drafts = xrealloc(d->drafts, d->room * sizeof *d->drafts);
+		}
+		x = xmalloc(sizeof *x);
+		x->node_id = node_id;
+		x->spec = spec;
+		x->order = *order;
+		x->count = 0;
+		d->drafts[d->count++] = x;
+		d->latest[node] = d->count;
+	}
+	x->elements[x->count++] = (struct order_element){order->step_id, order->array_index};
+}
+
+static json_t *sign(struct draft *x, const struct seal_sign_key *key)
+{
+	char *also = x->count > 1 ? order_elements_text(x->elements + 1, x->count - 1) : NULL;
+	char signature[SIGN_SIGNATURE_HEX];
+	json_t *steps = json_array();
+	size_t length;
+
+	x->order.also = also;
+	struct fields *fields = order_write(&x->order, x->spec);
+	const char *body = fields_text(fields, &length);
+
+	for (int i = 1; i < x->count; i++)
+		json_array_append_new(steps, json_integer(x->elements[i].step_id));
+	sign_order(key, body, length, signature);
+	json_t *json = json_pack("{s:i, s:s, s:I, s:i, s:i, s:o, s:s%, s:s}", "node_id", x->node_id, "kind", "launch", "job_id",
+				 (json_int_t)x->order.job_id, "step_id", x->order.step_id, "attempt", x->order.attempt, "also",
+				 steps, "body", body, length, "signature", signature);
+	if (!json)
+		die("the order for step %s cannot be written as JSON", x->order.step_label);
+	fields_free(fields);
+	free(also);
+	return json;
+}
+
+json_t *lead_drafts_sign(struct lead_drafts *d, const struct seal_sign_key *key)
+{
+	json_t *orders = json_array();
+
+	for (size_t i = 0; i < d->count; i++)
+		json_array_append_new(orders, sign(d->drafts[i], key));
+	clear(d);
+	return orders;
+}

@@ -1,0 +1,25 @@
+/* lead_draft.h - the launch orders of one commit until they are signed: those that differ in nothing but the element of an array that
+ * they are for become one. */
+#ifndef ROTA_LEAD_DRAFT_H
+#define ROTA_LEAD_DRAFT_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "lib/order.h"
+#include "lib/seal.h"
+
+struct lead_drafts;
+
+/* For nodes 0 to node_count - 1, as lead_drafts_add calls them. */
+struct lead_drafts *lead_drafts_new(size_t node_count);
+void lead_drafts_free(struct lead_drafts *d);
+
+/* An order for a node; what its strings and the spec point to has to stay until it is signed. Orders of one request have the same `spec`
+ * pointer. */
+void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const struct order *order, const char *spec);
+
+/* Sign them all: [{node_id, kind, job_id, step_id, attempt, also, body, signature}], as api.schedule_commit takes them. None is left. */
+json_t *lead_drafts_sign(struct lead_drafts *d, const struct seal_sign_key *key);
+
+#endif
