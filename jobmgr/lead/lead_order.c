@@ -11,24 +11,19 @@
 
 #include "jobmgr/lead/lead_draft.h"
 #include "jobmgr/lead/lead_group.h"
+#include "jobmgr/lead/lead_vouch.h"
 #include "jobmgr/schedule/schedule_arena.h"
 #include "jobmgr/lead/sign.h"
 #include "lib/err.h"
 #include "lib/hosts.h"
 #include "lib/order.h"
 
-/* A launch row that was looked up, and whether it may be signed. */
-struct vouched {
-	const struct lead_launch *launch;
-	bool good;
-};
-
 struct maker {
 	const struct lead_rows *rows;
 	const struct schedule_result *result;
 	const struct lead_signer *signer;
 	struct lead_orders *orders;
-	struct vouched *vouched;	    /* by job and request */
+	struct lead_vouched *vouched;
 	const struct schedule_node **nodes; /* by id */
 	struct lead_groups *groups;
 	struct lead_drafts *drafts; /* of the commit that is being made */
@@ -45,56 +40,11 @@ struct start {
 	bool fence; /* as the order will say */
 };
 
-static int compare_vouched(const void *a, const void *b)
-{
-	const struct lead_launch *x = ((const struct vouched *)a)->launch, *y = ((const struct vouched *)b)->launch;
-
-	if (x->job_id != y->job_id)
-		return x->job_id < y->job_id ? -1 : 1;
-	return (x->request_id > y->request_id) - (x->request_id < y->request_id);
-}
-
 static int compare_nodes(const void *a, const void *b)
 {
 	int x = (*(const struct schedule_node *const *)a)->id, y = (*(const struct schedule_node *const *)b)->id;
 
 	return (x > y) - (x < y);
-}
-
-static bool launch_is_good(const struct lead_launch *launch, const struct lead_signer *signer)
-{
-	struct sign_subject subject = {
-		.uid = (uid_t)launch->uid,
-		.gid = (gid_t)launch->gid,
-		.user = launch->user_name,
-		.script_hash = launch->script_hash,
-		.environment_hash = launch->environment_hash,
-		.spec = launch->spec,
-	};
-
-	return launch->auth && launch->user_name && launch->script_hash && launch->environment_hash && launch->spec &&
-	       sign_authenticator_check(signer->mac, &subject, launch->auth);
-}
-
-/* Sort the launch rows and judge each once, however many elements of its array start. */
-static void maker_vouch(struct maker *m)
-{
-	const struct lead_rows *rows = m->rows;
-	struct lead_orders *orders = m->orders;
-
-	m->vouched = schedule_arena_take(rows->arena, rows->launch_count, sizeof *m->vouched);
-	orders->refused_jobs = xcalloc(rows->launch_count, sizeof *orders->refused_jobs);
-	orders->refused_requests = xcalloc(rows->launch_count, sizeof *orders->refused_requests);
-	for (size_t i = 0; i < rows->launch_count; i++) {
-		const struct lead_launch *launch = &rows->launches[i];
-
-		m->vouched[i] = (struct vouched){launch, launch_is_good(launch, m->signer)};
-		if (m->vouched[i].good)
-			continue;
-		orders->refused_jobs[orders->refused_count] = launch->job_id;
-		orders->refused_requests[orders->refused_count++] = launch->request_id;
-	}
-	qsort(m->vouched, rows->launch_count, sizeof *m->vouched, compare_vouched);
 }
 
 static void maker_index_nodes(struct maker *m)
@@ -122,17 +72,6 @@ static size_t node_at(const struct maker *m, int id)
 static const struct schedule_node *node_of(const struct maker *m, int id)
 {
 	return m->nodes[node_at(m, id)];
-}
-
-/* The launch row of a start, NULL where it is gone or may not be signed. */
-static const struct lead_launch *start_launch(const struct maker *m, const struct schedule_start *decided)
-{
-	const struct lead_launch wanted = {.job_id = decided->job, .request_id = m->rows->keys[decided->pending].request_id};
-	const struct vouched key = {.launch = &wanted}, *found = NULL;
-
-	if (m->rows->launch_count > 0)
-		found = bsearch(&key, m->vouched, m->rows->launch_count, sizeof *m->vouched, compare_vouched);
-	return found && found->good ? found->launch : NULL;
 }
 
 bool lead_array_index(const char *indices, int position, int *index)
@@ -224,7 +163,9 @@ static bool spec_fence(const char *spec)
 
 static bool start_fill(const struct maker *m, const struct schedule_start *decided, struct start *s)
 {
-	*s = (struct start){.decided = decided, .key = &m->rows->keys[decided->pending], .launch = start_launch(m, decided)};
+	*s = (struct start){.decided = decided,
+			    .key = &m->rows->keys[decided->pending],
+			    .launch = lead_vouched_launch(m->vouched, decided->job, m->rows->keys[decided->pending].request_id)};
 	if (!s->launch)
 		return false;
 	s->step_id = decided->step;
@@ -417,7 +358,7 @@ struct lead_orders *lead_orders_make(const struct lead_rows *rows, const struct 
 	struct lead_commit *commit = NULL;
 
 	orders->commits = xcalloc(result->start_count, sizeof *orders->commits);
-	maker_vouch(&m);
+	m.vouched = lead_vouch(rows, signer->mac, orders);
 	maker_index_nodes(&m);
 	m.drafts = lead_drafts_new(rows->snapshot.node_count);
 	for (size_t i = 0, length; i < result->start_count; i += length) {

@@ -158,6 +158,26 @@ select throws_like($$select t.submit('alice', '[{"name": "a"}, {"name": "b", "ar
 select throws_like($$select t.submit('alice', '[{"name": "a", "array": {"indices": [[0,4,1]], "size": 5}}, {"name": "b", "array": {"indices": [[0,3,1]], "size": 4}}]',
 	'[{"step": "b", "peer": "a", "condition": "corr"}]')$$, '%"b" and "a" have different indices', 'corr needs the same indices');
 
+-- One order for several elements: for all of them or none; those that are lost are taken out of it.
+select t.submit('alice', format('[{"name": "a", "array": %s}]', :'four')::jsonb) as j \gset
+create function t.together(p_job bigint, variadic p_positions int[]) returns int language sql as $$
+	select count(*)::int from api.schedule_commit(t.term(), (select jsonb_agg(t.decision(p_job || '.a', '{3}', jsonb_build_object('position', p))) from unnest(p_positions) p),
+		jsonb_build_array(jsonb_build_object('node_id', 3, 'kind', 'launch', 'job_id', p_job, 'step_id', p_positions[1] + 1, 'attempt', 1, 'body', 'order', 'signature', 'abcd',
+			'also', (select jsonb_agg(p + 1) from unnest(p_positions[2:]) p))));
+$$;
+create function t.launches(p_job bigint) returns text language sql as $$ select string_agg(step_id || ' ' || also::text, ', ' order by order_id) from rota.node_order where job_id = p_job and kind = 'launch' $$;
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j' || '.a[1]')) \g /dev/null
+select throws_ok(format('select t.together(%s, 0, 1, 2)', :j), '40001', 'an element of an array is no longer free to go', 'one of them is not free: none begins');
+select is(t.states(:j), 'a:pending a[1]:cancelled', 'nothing has begun');
+select is(t.together(:j, 0, 2, 3), 3, 'all of them');
+select is(t.launches(:j), '1 {3,4}', 'by one order');
+select is((select array_agg(also) from api.node_orders('{3}', 0) where job_id = :j), array['{3,4}'::int[]], 'its node is told for whom');
+select is((select count(*) from api.node_missing('{"nodes": [{"name": "n3", "boot_id": "boot", "attempts": [], "told": []}]}') where job_id = :j), 0::bigint, 'none of them is missed while it is on its way');
+select api.order_void(jsonb_build_array(jsonb_build_object('job_id', :j, 'step_id', 1, 'attempt', 1, 'node_id', 3), jsonb_build_object('job_id', :j, 'step_id', 4, 'attempt', 1, 'node_id', 3))) \g /dev/null
+select is(t.launches(:j), '3 {}', 'what is lost is taken out of it');
+select api.order_void(jsonb_build_array(jsonb_build_object('job_id', :j, 'step_id', 3, 'attempt', 1, 'node_id', 3))) \g /dev/null
+select is(t.launches(:j), null, 'and with the last the order itself');
+
 -- A million pending elements are one row, and looking at them costs nothing.
 select t.submit('alice', '[{"name": "m", "array": {"indices": [[0,999999,1]], "size": 1000000, "limit": null}}]') as j \gset
 select is((select count(*) from rota.step where job_id = :j), 1::bigint, 'a million is one row');

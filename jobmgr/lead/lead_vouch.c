@@ -1,0 +1,72 @@
+/* lead_vouch.c - see lead_vouch.h. Called by lead_order.c for each commit. */
+#include "jobmgr/lead/lead_vouch.h"
+
+#include <stdlib.h>
+
+#include "jobmgr/lead/sign.h"
+#include "jobmgr/schedule/schedule_arena.h"
+#include "lib/err.h"
+
+struct row {
+	const struct lead_launch *launch;
+	bool good;
+};
+
+struct lead_vouched {
+	size_t count;
+	struct row rows[]; /* by job and request */
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct lead_launch *x = ((const struct row *)a)->launch, *y = ((const struct row *)b)->launch;
+
+	if (x->job_id != y->job_id)
+		return x->job_id < y->job_id ? -1 : 1;
+	return (x->request_id > y->request_id) - (x->request_id < y->request_id);
+}
+
+static bool is_good(const struct lead_launch *launch, const struct seal_mac_key *mac)
+{
+	struct sign_subject subject = {
+		.uid = (uid_t)launch->uid,
+		.gid = (gid_t)launch->gid,
+		.user = launch->user_name,
+		.script_hash = launch->script_hash,
+		.environment_hash = launch->environment_hash,
+		.spec = launch->spec,
+	};
+
+	return launch->auth && launch->user_name && launch->script_hash && launch->environment_hash && launch->spec &&
+	       sign_authenticator_check(mac, &subject, launch->auth);
+}
+
+struct lead_vouched *lead_vouch(const struct lead_rows *rows, const struct seal_mac_key *mac, struct lead_orders *orders)
+{
+	struct lead_vouched *v = schedule_arena_take(rows->arena, 1, sizeof *v + rows->launch_count * sizeof v->rows[0]);
+
+	v->count = rows->launch_count;
+	orders->refused_jobs = xcalloc(rows->launch_count, sizeof *orders->refused_jobs);
+	orders->refused_requests = xcalloc(rows->launch_count, sizeof *orders->refused_requests);
+	for (size_t i = 0; i < rows->launch_count; i++) {
+		const struct lead_launch *launch = &rows->launches[i];
+
+		v->rows[i] = (struct row){launch, is_good(launch, mac)};
+		if (v->rows[i].good)
+			continue;
+		orders->refused_jobs[orders->refused_count] = launch->job_id;
+		orders->refused_requests[orders->refused_count++] = launch->request_id;
+	}
+	qsort(v->rows, v->count, sizeof v->rows[0], compare);
+	return v;
+}
+
+const struct lead_launch *lead_vouched_launch(const struct lead_vouched *v, int64_t job_id, int request_id)
+{
+	const struct lead_launch wanted = {.job_id = job_id, .request_id = request_id};
+	const struct row key = {.launch = &wanted}, *found = NULL;
+
+	if (v->count > 0)
+		found = bsearch(&key, v->rows, v->count, sizeof v->rows[0], compare);
+	return found && found->good ? found->launch : NULL;
+}
