@@ -24,7 +24,7 @@ enum api_function {
 };
 
 /* Who connects: a daemon prepares the functions that its users mask names. */
-enum api_user { API_JOBMGR = 1, API_NODE = 2, API_NODEMGR = 4 };
+enum api_user { API_JOBMGR = 1, API_NODE = 2, API_NODEMGR = 4, API_RUNNER = 8 };
 
 struct db;
 

@@ -1,7 +1,7 @@
 /* down.c - `rota down`: end every process that `rota up` began, in the order in which they need each other.
  *
  * Launchers first: each ends its keepers, whose epilogs run and whose ends procmgrd still reports. A node whose launcher died but
- * whose keepers live gets a new launcher for that. Then nodemgrd, jobmgrd, PostgreSQL, munged. */
+ * whose keepers live gets a new launcher for that. Then nodemgrd, runnerd, jobmgrd, PostgreSQL, munged. */
 #include <dirent.h>
 #include <errno.h>
 #include <fts.h>
@@ -166,6 +166,7 @@ static bool all_end(const struct instance *in)
 	pid_t postgres;
 
 	ok = daemons_end(in, "nodemgrd") && ok;
+	ok = daemons_end(in, "runnerd") && ok;
 	ok = daemons_end(in, "jobmgrd") && ok;
 	postgres = instance_postgres(in);
 	ok = part_end(in, "PostgreSQL", postgres, SIGINT, POSTGRES_SECONDS, alive_postgres, &postgres) && ok;

@@ -1,7 +1,7 @@
 /* up.c - `rota up`: a private instance of Rota, from nothing to nodes that serve.
  *
  * A fixed order of stages, each of which keeps what is there and runs: folders, keys, configuration, munged, PostgreSQL and its
- * schema, jobmgrd, nodemgrd, nodes. So running it again repairs what died and is otherwise free of effect. */
+ * schema, jobmgrd, nodemgrd, runnerd, nodes. So running it again repairs what died and is otherwise free of effect. */
 #include "bin/rota/up.h"
 
 #include <stdio.h>
@@ -25,6 +25,8 @@ enum {
 	UP_SET,
 	UP_PROLOG,
 	UP_EPILOG,
+	UP_CONTROLLER_PROLOG,
+	UP_CONTROLLER_EPILOG,
 	MOST_SETTINGS = 64,
 	MUNGED_SECONDS = 15
 };
@@ -37,6 +39,8 @@ const struct verb_option up_options[] = {
 	{UP_ACCOUNT, "account", "NAME", "as root: whom PostgreSQL and the daemons run as (rota)"},
 	{UP_PROLOG, "site-prolog", "FILE", "program run before the tasks of each step, as whoever runs the nodes"},
 	{UP_EPILOG, "site-epilog", "FILE", "program run after the tasks of each step"},
+	{UP_CONTROLLER_PROLOG, "controller-prolog", "FILE", "program run before each attempt of a step, beside jobmgrd"},
+	{UP_CONTROLLER_EPILOG, "controller-epilog", "FILE", "program run behind each attempt of a step, beside jobmgrd"},
 	{UP_SET, "set", "SECTION.KEY=VALUE", "any setting of rota.conf, for example node.grace=5; may be repeated"},
 	{'q', "quiet", NULL, "print nothing while all goes well"},
 	VERB_OPTION_JSON_OWN,
@@ -70,6 +74,9 @@ static void hook_add(const struct verb *verb, struct up_line *line, const char *
 	free(path);
 }
 
+/* What these options set, in their order. */
+static const char *const hook_keys[] = {"node.site_prolog", "node.site_epilog", "controller.prolog", "controller.epilog"};
+
 static void line_read(struct verb_scan *scan, struct up_line *line)
 {
 	for (int id; (id = verb_next(scan));) {
@@ -98,7 +105,9 @@ static void line_read(struct verb_scan *scan, struct up_line *line)
 			break;
 		case UP_PROLOG:
 		case UP_EPILOG:
-			hook_add(scan->verb, line, id == UP_PROLOG ? "node.site_prolog" : "node.site_epilog", scan->value);
+		case UP_CONTROLLER_PROLOG:
+		case UP_CONTROLLER_EPILOG:
+			hook_add(scan->verb, line, hook_keys[id - UP_PROLOG], scan->value);
 			break;
 		case VERB_JSON:
 			line->json = true;
@@ -154,7 +163,16 @@ bool up_munged(const struct instance *in, struct err *e)
 	char *seed = xasprintf("--seed-file=%s/run/munged.seed", in->home);
 	char *log = xasprintf("--log-file=%s/run/munged.log", in->home);
 	/* --force: a home under a private folder is not reachable for others, which munged would refuse to serve in. */
-	const char *argv[] = {instance_munged_program(), "--foreground", "--force", key, socket, pid_file, seed, log, "--origin=127.0.0.1", NULL};
+	const char *argv[] = {instance_munged_program(),
+			      "--foreground",
+			      "--force",
+			      key,
+			      socket,
+			      pid_file,
+			      seed,
+			      log,
+			      "--origin=127.0.0.1",
+			      NULL};
 	pid_t pid = instance_munged(in);
 	bool ok = true;
 

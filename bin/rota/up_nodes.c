@@ -1,4 +1,4 @@
-/* up_nodes.c - jobmgrd, nodemgrd, the nodes and their launchers, for `rota up`.
+/* up_nodes.c - jobmgrd, nodemgrd, runnerd where there is something for it to run, the nodes and their launchers, for `rota up`.
  *
  * Nodes and the partition are made through the gate, like any administrator would; what exists is kept. Every node of the
  * database is a node of this machine in a private instance, so each gets a launcher. */
@@ -47,6 +47,17 @@ static bool daemon_start(const struct instance *in, const char *kind, pid_t *pid
 	return *pid >= 0;
 }
 
+/* The same of one whose word is its pid file. */
+static bool daemon_await(const struct instance *in, const char *kind, struct err *e)
+{
+	char *name = xasprintf("%s-1", kind);
+	pid_t pid;
+	bool ok = daemon_start(in, kind, &pid, e) && (!pid || process_await(in, kind, pid, READY_SECONDS, daemon_runs, name, e));
+
+	free(name);
+	return ok;
+}
+
 bool up_daemons(const struct instance *in, struct err *e)
 {
 	struct err last = {0};
@@ -59,8 +70,8 @@ bool up_daemons(const struct instance *in, struct err *e)
 			fprintf(stderr, "rota: the gate does not answer: %s\n", last.message);
 		return false;
 	}
-	return daemon_start(in, "nodemgrd", &pid, e) &&
-	       (!pid || process_await(in, "nodemgrd", pid, READY_SECONDS, daemon_runs, "nodemgrd-1", e));
+	return daemon_await(in, "nodemgrd", e) &&
+	       ((!*in->conf.controller_prolog && !*in->conf.controller_epilog) || daemon_await(in, "runnerd", e));
 }
 
 /* One change through the gate's admin verb; `values` is taken over. */
@@ -230,7 +241,8 @@ bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err 
 	if (in->conf.launcher_virtual > 0) /* one for n1, n2 and so on */
 		ok = ok && launcher_start(in, "n", e);
 	json_array_foreach (nodes, i, row)
-		ok = ok && (in->conf.launcher_virtual > 0 || launcher_start(in, json_string_value(json_object_get(row, "name")), e));
+		ok = ok &&
+		     (in->conf.launcher_virtual > 0 || launcher_start(in, json_string_value(json_object_get(row, "name")), e));
 	ok = ok && nodes && nodes_await(in, e);
 	json_decref(nodes);
 	json_decref(partitions);

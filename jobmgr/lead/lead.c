@@ -235,7 +235,12 @@ static void lead_claim(struct lead *lead)
 		return;
 	lead->claiming = true;
 	snprintf(lease, sizeof lease, "%d", lead->conf->schedule_lease);
-	db_call(lead->db, API_leader_claim, (struct db_param[]){{"schedule", -1}, {lease, -1}}, 2, claim_came, lead);
+	db_call(lead->db, API_leader_claim,
+		(struct db_param[]){{"schedule", -1},
+				    {lease, -1},
+				    {*lead->conf->controller_prolog ? "true" : "false", -1},
+				    {*lead->conf->controller_epilog ? "true" : "false", -1}},
+		4, claim_came, lead);
 }
 
 static void judge_came(struct db *db, PGresult *result, const struct err *e, void *arg)

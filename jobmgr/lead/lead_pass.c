@@ -220,7 +220,8 @@ static void pass_commit(struct lead_pass *p)
 		.mac = p->mac,
 		.sign = p->sign,
 		.grace_s = p->conf->node_grace,
-		.expires_at = (int64_t)time(NULL) + p->conf->schedule_order_lifetime,
+		.expires_at = (int64_t)time(NULL) + p->conf->schedule_order_lifetime +
+			      (*p->conf->controller_prolog ? p->conf->controller_hook_timeout : 0), /* the order waits for it */
 	};
 	struct lead_orders *orders = lead_orders_make(p->rows, p->result, &signer, p->apart);
 

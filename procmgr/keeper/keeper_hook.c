@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/log.h"
+#include "lib/text.h"
 #include "procmgr/keeper/keeper_parts.h"
 
 void keeper_hook_output(struct keeper *k)
@@ -79,7 +80,7 @@ static void finish_tail(struct keeper_hook *h)
 		if (h->tail[i] == '\0')
 			h->tail[i] = '?';
 	h->tail[h->tail_length] = '\0';
-	keeper_record_clean(h->tail);
+	text_clean(h->tail);
 }
 
 static void close_hook(struct keeper_hook *h)

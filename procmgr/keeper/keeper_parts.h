@@ -155,8 +155,6 @@ void keeper_record_done(struct keeper *k);
 void keeper_record_end(struct keeper *k);
 /* What happened to the step on this node, as `done` says it. */
 void keeper_record_outcome(const struct keeper *k, const char **cause, const char **outcome);
-/* Make a hook's output fit for a record: control characters and broken UTF-8 become '?'; the length stays or shrinks. */
-void keeper_record_clean(char *text);
 
 /* keeper_file.c: read cache/<hash> whole; refuses what is too large or hashes otherwise. malloc'ed, NUL-terminated. */
 char *keeper_file_read(const char *hash, size_t *size, struct err *e);

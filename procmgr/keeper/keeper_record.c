@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/crash.h"
+#include "lib/text.h"
 #include "procmgr/keeper/keeper_parts.h"
 
 /* Records wait for what follows at once, not for anything that takes time: see keeper_record_flush. */
@@ -62,35 +63,6 @@ void keeper_record_keeper(struct keeper *k, pid_t pid)
 	fields_add_int(record, "pid", pid);
 	tell(k, record);
 	k->told_kinds |= KEEPER_TOLD_KEEPER;
-}
-
-/* Length of the UTF-8 character at p, 0 where there is none. */
-static size_t character(const unsigned char *p)
-{
-	size_t length = p[0] < 0x80		      ? 1
-			: p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-			: (p[0] & 0xf0) == 0xe0	      ? 3
-			: p[0] >= 0xf0 && p[0] < 0xf5 ? 4
-						      : 0;
-	for (size_t i = 1; i < length; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
-	    (p[0] == 0xf4 && p[1] >= 0x90))
-		return 0;
-	return length;
-}
-
-void keeper_record_clean(char *text)
-{
-	for (unsigned char *p = (unsigned char *)text; *p;) {
-		size_t length = character(p);
-		if (length == 0 || (*p < ' ' && *p != '\n' && *p != '\t') || *p == 127) {
-			*p++ = '?';
-			continue;
-		}
-		p += length;
-	}
 }
 
 void keeper_record_hook(struct keeper *k, const char *name, int64_t usec)
@@ -170,7 +142,7 @@ void keeper_record_done(struct keeper *k)
 {
 	const char *cause, *outcome;
 	keeper_record_outcome(k, &cause, &outcome);
-	keeper_record_clean(k->message);
+	text_clean(k->message);
 	struct fields *record = begin(k, "done");
 	fields_add_int(record, "exit", k->exit_code);
 	fields_add_int(record, "signal", k->signal);

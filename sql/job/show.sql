@@ -60,7 +60,7 @@ begin
 		'array', case when a.size is not null then jsonb_build_object('size', a.size, 'next', a.next, 'running', a.running, 'completed', a.completed,
 			'failed', a.failed, 'limit', a.max_running, 'indices', a.indices) end,
 		'after', case when s.array_index is null then api.edges_json(s.job_id, s.step_id) else '[]' end,
-		'tasks', api.tasks_json(s.job_id, s.step_id, s.attempt)) order by s.step_id), '[]')
+		'tasks', api.tasks_json(s.job_id, s.step_id, s.attempt), 'hooks', api.hooks_json(s.job_id, s.step_id, s.attempt, p_own)) order by s.step_id), '[]')
 	from one o
 	join step s on s.job_id = p_job and s.step_id = o.step_id
 	join step_request r on r.job_id = p_job and r.step_id = s.request_id

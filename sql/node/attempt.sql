@@ -8,6 +8,7 @@ begin
 		when p_outcome in ('complete', 'timeout') then p_outcome
 		when p_end_wanted is not null then p_end_wanted
 		when p_outcome in ('fail', 'oom') and p_may_retry then 'requeue'
+		when p_outcome = 'prolog_fail' and p_cause = 'controller_prolog' then 'requeue'
 		when p_outcome = 'node_fail' and (p_requeue or p_cause = 'refused') then 'requeue'
 		else p_outcome end;
 end $$;
@@ -69,6 +70,7 @@ begin
 	set running = a.running - e.n
 	from (select c.job_id, c.request_id, count(*) as n from unnest(v_closed) c where c.array_index is not null group by c.job_id, c.request_id) e
 	where a.job_id = e.job_id and a.step_id = e.request_id;
+	perform api.hook_epilog(v_closed);
 	perform api.attempt_again(v_closed);
 	v_moved := array(
 		select m::api.moved
@@ -97,7 +99,8 @@ begin
 		begin_at = now() + make_interval(secs => api.setting_int('requeue_delay_s')),
 		held = case when c.event = 'prolog_fail' or s.requeues >= api.setting_int('requeue_max') then 'system' else s.held end,
 		held_reason = case when c.event = 'prolog_fail' then 'the prolog failed' when s.requeues >= api.setting_int('requeue_max')
-			then 'run again too often' else s.held_reason end
+			then case when c.cause = 'controller_prolog' then 'the controller prolog failed too often' else 'run again too often' end
+			else s.held_reason end
 	from unnest(p_closed) c
 	where c.event in ('requeue', 'prolog_fail') and s.job_id = c.job_id and s.step_id = c.step_id;
 end $$;

@@ -47,6 +47,9 @@ begin
 	join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt
 	where s.job_id = p_job and s.step_id = p_step and a.attempt > 0 and a.ended_at is null
 	having count(*) > 0;
+	if p_kind = 'kill' then
+		perform api.hook_unwanted(p_job, p_step);
+	end if;
 end $$;
 comment on function api.attempt_order(text, bigint, int, jsonb) is 'Send one order to every node of a step''s live attempt. Internal.';
 

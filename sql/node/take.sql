@@ -7,10 +7,11 @@ begin
 	select o.order_id, o.node_id, o.kind, o.job_id, o.step_id, o.attempt, o.also, o.body, encode(o.signature, 'hex'), o.args
 	from node_order o
 	where o.node_id = any (p_nodes) and o.order_id > p_after
+		and not exists (select from hook_due h where h.job_id = o.job_id and h.step_id = o.step_id and h.attempt = o.attempt and h.hook = 'controller_prolog')
 	order by o.order_id
 	limit 1000;
 end $$;
-comment on function api.node_orders(int[], bigint) is 'Orders for nodes that they have not taken yet, behind order p_after, 1000 at most.';
+comment on function api.node_orders(int[], bigint) is 'Orders for nodes that they have not taken yet, behind order p_after, 1000 at most. Those of an attempt wait for its controller prolog.';
 
 create function api.node_blob(p_hashes bytea[]) returns table (hash text, body bytea)
 language sql stable security definer set search_path = rota, pg_temp as $$

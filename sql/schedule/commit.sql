@@ -108,6 +108,7 @@ begin
 	update job j set started_at = now()
 	where j.job_id in (select b.job_id from unnest(v_began) b) and j.started_at is null;
 	delete from plan p using unnest(v_began) b where p.job_id = b.job_id and p.step_id = b.step_id;
+	perform api.hook_prolog(v_decided);
 	perform api.order_put(v_orders);
 	notify rota_event;
 	return query select b.job_id, b.step_id, b.attempt from unnest(v_began) b;
@@ -217,6 +218,9 @@ declare
 	v_next timestamptz;
 begin
 	perform api.leader_check(p_term);
+	if exists (select from hook_due) then
+		perform api.hook_drop();
+	end if;
 	-- Mostly nothing is: then no lock is asked for.
 	if exists (select from reservation) or exists (select from node_notice n where n.kind = 'drain')
 		or exists (select from step s where s.resume_wanted)

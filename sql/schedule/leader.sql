@@ -27,7 +27,7 @@ language sql stable set search_path = rota, pg_temp as $$
 $$;
 comment on function api.leader_lives() is 'Whether somebody leads: its session is there and not silent. Internal.';
 
-create function api.leader_claim(p_name text, p_lease_s int) returns bigint
+create function api.leader_claim(p_name text, p_lease_s int, p_prolog boolean default false, p_epilog boolean default false) returns bigint
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_leader leader;
@@ -51,13 +51,14 @@ begin
 	end if;
 	update leader
 	set term = term + 1, holder = current_setting('application_name') || ' ' || pg_backend_pid(), since = now(),
-		backend_pid = pg_backend_pid(), backend_start = v_start, lease = make_interval(secs => p_lease_s)
+		backend_pid = pg_backend_pid(), backend_start = v_start, lease = make_interval(secs => p_lease_s),
+		prolog = p_prolog, epilog = p_epilog
 	where name = p_name
 	returning term into v_leader.term;
 	return v_leader.term;
 end $$;
-comment on function api.leader_claim(text, int) is
-	'Become or stay leader, with leave to be silent for so many seconds: the term of this session, or null where another one leads.';
+comment on function api.leader_claim(text, int, boolean, boolean) is
+	'Become or stay leader, with leave to be silent for so many seconds: the term of this session, or null where another one leads. Who schedules says whether attempts are to have a controller prolog and epilog.';
 
 create function api.leader_check(p_term bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$

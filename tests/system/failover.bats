@@ -57,11 +57,11 @@ ready() {
 
 # The name of the jobmgrd that leads, and its term; empty where nobody does.
 leader() {
-	sql "select split_part(l.holder, ' ', 2) from rota.leader l where api.leader_lives()"
+	sql "select split_part(l.holder, ' ', 2) from rota.leader l where l.name = 'schedule' and api.leader_lives()"
 }
 
 term() {
-	sql "select term from rota.leader"
+	sql "select term from rota.leader where name = 'schedule'"
 }
 
 # other NAME: one of the jobmgrds that is not this one.
@@ -224,7 +224,7 @@ logged() {
 		goes_on
 	done
 	# PostgreSQL ends every session then, and recovers.
-	kill -9 "$(sql "select backend_pid from rota.leader")"
+	kill -9 "$(sql "select backend_pid from rota.leader where name = 'schedule'")"
 	goes_on
 	kill -9 "$(sql "select pid from pg_stat_activity where application_name = 'procmgrd n1'")"
 	goes_on

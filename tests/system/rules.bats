@@ -5,7 +5,7 @@ load helper
 
 # Sources of programs that serve: everything but the client, the tests and the examples.
 daemon_sources() {
-	find "$ROTA_SOURCE"/{lib,jobmgr,procmgr,nodemgr,bin} -path "$ROTA_SOURCE/bin/rota" -prune -o -name '*.c' ! -name 'http*.c' -print
+	find "$ROTA_SOURCE"/{lib,jobmgr,procmgr,nodemgr,runner,bin} -path "$ROTA_SOURCE/bin/rota" -prune -o -name '*.c' ! -name 'http*.c' -print
 }
 
 @test "daemons contain no blocking call" {
@@ -17,12 +17,12 @@ daemon_sources() {
 }
 
 @test "no folder includes another daemon's folder" {
-	for part in jobmgr procmgr nodemgr; do
-		for other in jobmgr procmgr nodemgr; do
+	for part in jobmgr procmgr nodemgr runner; do
+		for other in jobmgr procmgr nodemgr runner; do
 			[ "$part" = "$other" ] || run ! grep -rn "include \"$other/" "$ROTA_SOURCE/$part"
 		done
 	done
-	run ! grep -rnE 'include "(jobmgr|procmgr|nodemgr|bin)/' "$ROTA_SOURCE/lib"
+	run ! grep -rnE 'include "(jobmgr|procmgr|nodemgr|runner|bin)/' "$ROTA_SOURCE/lib"
 	# Pure: what translates and what schedules knows neither the gate, the leader nor the database.
 	run ! grep -rnE 'include "(jobmgr/(gate|lead)/|lib/(db|http|auth)\.h)' "$ROTA_SOURCE"/jobmgr/{translate,schedule}
 	# The unprivileged half of a node and the half that runs as root share records and nothing else.
@@ -40,7 +40,7 @@ daemon_sources() {
 }
 
 @test "every public header compiles alone" {
-	for header in $(cd "$ROTA_SOURCE" && find lib jobmgr procmgr nodemgr bin -name '*.h'); do
+	for header in $(cd "$ROTA_SOURCE" && find lib jobmgr procmgr nodemgr runner bin -name '*.h'); do
 		printf '#include "%s"\n' "$header" | cc -std=c17 -D_GNU_SOURCE -fsyntax-only -I"$ROTA_SOURCE" -I"$(pg_config --includedir)" -x c - || {
 			echo "$header"
 			return 1
@@ -49,5 +49,5 @@ daemon_sources() {
 }
 
 @test "nothing is left open in the code" {
-	run ! grep -rnE '\b(TODO|FIXME|XXX|HACK)\b|not implemented' --include='*.[ch]' --include='*.sql' "$ROTA_SOURCE"/{lib,jobmgr,procmgr,nodemgr,bin,sql,migrations}
+	run ! grep -rnE '\b(TODO|FIXME|XXX|HACK)\b|not implemented' --include='*.[ch]' --include='*.sql' "$ROTA_SOURCE"/{lib,jobmgr,procmgr,nodemgr,runner,bin,sql,migrations}
 }

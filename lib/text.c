@@ -1,0 +1,35 @@
+/* text.c - output of programs as text that a journal and a database take.
+ *
+ * Called by the keeper and the script runner for the ends of hooks' output. What always holds: the result is valid UTF-8. */
+#include "lib/text.h"
+
+#include <stddef.h>
+
+/* Length of the UTF-8 character at p, 0 where there is none. */
+static size_t character(const unsigned char *p)
+{
+	size_t length = p[0] < 0x80		      ? 1
+			: p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+			: (p[0] & 0xf0) == 0xe0	      ? 3
+			: p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+						      : 0;
+	for (size_t i = 1; i < length; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0) || (p[0] == 0xf0 && p[1] < 0x90) ||
+	    (p[0] == 0xf4 && p[1] >= 0x90))
+		return 0;
+	return length;
+}
+
+void text_clean(char *text)
+{
+	for (unsigned char *p = (unsigned char *)text; *p;) {
+		size_t length = character(p);
+		if (length == 0 || (*p < ' ' && *p != '\n' && *p != '\t') || *p == 127) {
+			*p++ = '?';
+			continue;
+		}
+		p += length;
+	}
+}

@@ -1,0 +1,232 @@
+/* hook.c - running one program: without a copy of our address space, in a process group of its own.
+ *
+ * Called by the runner for each hook. What always holds: the warden knows the group before the program runs, and until nothing of it is left; a program does not outlive its time, nor what it started the program; what is kept of its output is its end. */
+#include "runner/hook.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/err.h"
+#include "lib/text.h"
+#include "runner/warden.h"
+
+enum { STACK = 64 * 1024 };
+
+#ifdef __SANITIZE_ADDRESS__
+enum { SHARES = 0 }; /* the sanitizer's notes on the stack would be shared too */
+#else
+enum { SHARES = CLONE_VM | CLONE_VFORK };
+#endif
+
+/* What the child is told, and what it tells where it cannot execute the program. */
+struct birth {
+	const char *path;
+	char **environment;
+	int output;
+	pid_t parent;
+	int error; /* 0: the program runs */
+};
+
+static int64_t now_usec(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* In the child, which shares our memory until it executes the program: it changes nothing but `birth`. */
+static int child(void *arg)
+{
+	struct birth *b = arg;
+	char *argv[] = {(char *)b->path, NULL};
+	sigset_t none;
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != b->parent)
+		_exit(127);
+	warden_told(getpid(), true);
+	signal(SIGPIPE, SIG_DFL); /* the one that daemons ignore; execve sees to the others */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	umask(022);
+	int null = open("/dev/null", O_RDONLY);
+	if (null >= 0 && dup2(null, 0) == 0 && dup2(b->output, 1) == 1 && dup2(b->output, 2) == 2 && chdir("/") == 0) {
+		close_range(3, ~0U, 0);
+		execve(b->path, argv, b->environment);
+	}
+	b->error = errno;
+	_exit(127);
+}
+
+/* The child is there, and executes the program or has said why it cannot. No signal finds it on our memory. */
+static pid_t birth(struct birth *b)
+{
+	static _Alignas(16) char stack[STACK];
+	sigset_t all, before;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	pid_t pid = SHARES ? clone(child, stack + STACK, SHARES | SIGCHLD, b) : fork();
+	if (pid == 0)
+		child(b);
+	if (pid < 0)
+		b->error = errno;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid;
+}
+
+struct hook *hook_new(int64_t id, const char *label, const char *path, bool prolog)
+{
+	struct hook *h = xcalloc(1, sizeof *h);
+
+	h->id = id;
+	h->label = xstrdup(label);
+	h->path = xstrdup(path);
+	h->prolog = prolog;
+	h->output = -1;
+	h->usec = -1;
+	return h;
+}
+
+static void hook_forget(struct hook *h)
+{
+	if (h->readable)
+		event_free(h->readable);
+	if (h->deadline)
+		event_free(h->deadline);
+	if (h->output >= 0)
+		close(h->output);
+	h->readable = h->deadline = NULL;
+	h->output = -1;
+}
+
+void hook_free(struct hook *h)
+{
+	if (!h)
+		return;
+	hook_forget(h);
+	free(h->label);
+	free(h->path);
+	free(h);
+}
+
+static void output_came(evutil_socket_t fd, short what, void *arg)
+{
+	struct hook *h = arg;
+	ssize_t size;
+
+	(void)fd;
+	(void)what;
+	do {
+		if (h->tail_length == sizeof h->tail - 1) {
+			memmove(h->tail, h->tail + h->tail_length - HOOK_TAIL, HOOK_TAIL);
+			h->tail_length = HOOK_TAIL;
+		}
+		size = read(h->output, h->tail + h->tail_length, sizeof h->tail - 1 - h->tail_length);
+		h->tail_length += size > 0 ? (size_t)size : 0;
+	} while (size > 0);
+	if (size == 0) /* closed, but it runs on */
+		event_del(h->readable);
+}
+
+static void out_of_time(evutil_socket_t fd, short what, void *arg)
+{
+	struct hook *h = arg;
+	char why[64];
+
+	(void)fd;
+	(void)what;
+	snprintf(why, sizeof why, "not finished after %d seconds", h->timeout_s);
+	hook_kill(h, why);
+}
+
+static void say(struct hook *h, const char *how)
+{
+	snprintf(h->message, sizeof h->message, "controller %s \"%.300s\" %s", h->prolog ? "prolog" : "epilog", h->path, how);
+}
+
+bool hook_start(struct hook *h, struct event_base *base, char **environment, int timeout_s)
+{
+	const struct timeval limit = {.tv_sec = timeout_s};
+	char how[128];
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
+		die("could not make a pipe: %s", strerror(errno));
+	fcntl(ends[1], F_SETFL, 0); /* programs do not expect anything else */
+	struct birth b = {.path = h->path, .environment = environment, .output = ends[1], .parent = getpid()};
+	h->began = now_usec();
+	h->pid = birth(&b);
+	close(ends[1]);
+	h->output = ends[0];
+	h->timeout_s = timeout_s;
+	if (h->pid > 0 && !b.error) {
+		h->usec = 0;
+		h->readable = event_new(base, h->output, EV_READ | EV_PERSIST, output_came, h);
+		h->deadline = evtimer_new(base, out_of_time, h);
+		event_add(h->readable, NULL);
+		event_add(h->deadline, &limit);
+		return true;
+	}
+	if (h->pid > 0) {
+		waitpid(h->pid, NULL, 0);
+		warden_told(h->pid, false);
+	}
+	h->pid = 0;
+	snprintf(how, sizeof how, "could not be executed: %s", strerror(b.error));
+	say(h, how);
+	return false;
+}
+
+void hook_kill(struct hook *h, const char *why)
+{
+	if (!*h->message)
+		say(h, why);
+	if (h->pid > 0)
+		kill(-h->pid, SIGKILL);
+}
+
+/* The end of the output, whole and clean. */
+static void finish_tail(struct hook *h)
+{
+	output_came(-1, 0, h);
+	if (h->tail_length > HOOK_TAIL) {
+		memmove(h->tail, h->tail + h->tail_length - HOOK_TAIL, HOOK_TAIL);
+		h->tail_length = HOOK_TAIL;
+	}
+	for (size_t i = 0; i < h->tail_length; i++)
+		if (h->tail[i] == '\0')
+			h->tail[i] = '?';
+	h->tail[h->tail_length] = '\0';
+	text_clean(h->tail);
+}
+
+void hook_reap(struct hook *h)
+{
+	char how[64];
+
+	kill(-h->pid, SIGKILL); /* the number is the group's as long as its leader is not reaped */
+	waitpid(h->pid, &h->status, 0);
+	warden_told(h->pid, false);
+	h->pid = 0;
+	h->usec = now_usec() - h->began;
+	finish_tail(h);
+	hook_forget(h);
+	if (h->status != 0 && !*h->message) {
+		snprintf(how, sizeof how, "ended with %s %d", WIFSIGNALED(h->status) ? "signal" : "exit code",
+			 WIFSIGNALED(h->status) ? WTERMSIG(h->status) : WEXITSTATUS(h->status));
+		say(h, how);
+	}
+}

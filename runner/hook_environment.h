@@ -1,0 +1,11 @@
+/* hook_environment.h - the variables that a controller prolog or epilog starts with. */
+#ifndef ROTA_RUNNER_HOOK_ENVIRONMENT_H
+#define ROTA_RUNNER_HOOK_ENVIRONMENT_H
+
+#include <libpq-fe.h>
+
+/* Of one row of api.hook_take; `cluster` is the instance's name. NULL-terminated, for hook_environment_free. */
+char **hook_environment(const PGresult *result, int row, const char *cluster);
+void hook_environment_free(char **environment);
+
+#endif
