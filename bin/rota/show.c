@@ -246,6 +246,26 @@ static void wishes_print(const json_t *step)
 	line_print("Deadline", format_time(json_object_get(step, "deadline_at")).s);
 }
 
+/* How prologs and epilogs of the attempt ended: "site_prolog on n1: 0". */
+static void hooks_print(const json_t *step)
+{
+	const json_t *hook;
+	size_t i;
+
+	json_array_foreach (json_object_get(step, "hooks"), i, hook) {
+		const char *node = format_text(hook, "node"), *message = format_text(hook, "message");
+		struct word status = format_exit(json_object_get(hook, "exit_code"), json_object_get(hook, "signal"));
+		bool ended = json_is_string(json_object_get(hook, "ended_at"));
+		char *text = xasprintf("%s%s%s: %s", format_text(hook, "hook"), node[0] ? " on " : "", node,
+				       !ended	    ? "has not ended"
+				       : message[0] ? message
+						    : status.s);
+
+		line_print("Hook", text);
+		free(text);
+	}
+}
+
 /* One step in full. */
 static void step_print(const json_t *job, const json_t *step)
 {
@@ -269,6 +289,7 @@ static void step_print(const json_t *job, const json_t *step)
 	line_print("Exit", format_exit(json_object_get(step, "exit_code"), json_object_get(step, "signal")).s);
 	line_print("Cause", format_text(step, "cause"));
 	line_print("Reason", reason(step));
+	hooks_print(step);
 	line_print("Output", output ? output : "");
 	line_print("Error", error ? error : "");
 	free(error);

@@ -14,9 +14,9 @@ create schema t;
 create table t.role as
 select r as role, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port') || ' dbname=' || current_database() || ' user=' || r as conninfo
 from unnest('{rota_owner,rota_jobmgr,rota_node,rota_nodemgr,rota_analyst,rota_admin}'::text[]) r;
--- What the list says that C may call, and who.
+-- What the list says that C may call, and who: a runnerd comes as the job manager does.
 create table t.def as
-select m[1] as name, format('api.%s(%s)', m[1], m[2])::regprocedure as function, 'rota_' || lower(r[1]) as role
+select m[1] as name, format('api.%s(%s)', m[1], m[2])::regprocedure as function, 'rota_' || replace(lower(r[1]), 'runner', 'jobmgr') as role
 from regexp_matches(:'def', 'API\((\w+), "([^"]*)", ([A-Z_ |]+)\)', 'g') m
 cross join regexp_matches(m[3], 'API_(\w+)', 'g') r;
 select cmp_ok((select count(*) from t.def), '>', 40::bigint, 'lib/api.def is read');

@@ -1,0 +1,255 @@
+#!/usr/bin/env bats
+# The controller's prolog and epilog, run by runnerd: what waits for them, what their failure means, and who ends them.
+
+load helper
+
+setup_file() {
+	SITE=$(mktemp -d /tmp/rota-hooks.XXXXXX) # where the daemons' account can go
+	export SITE
+	chmod 0777 "$SITE"
+	# Each logs itself, and does what a file named after it and the job's name asks for.
+	cat >"$SITE/hook" <<-'END'
+		#!/bin/bash
+		what=${ROTA_HOOK#controller_}
+		site=${0%/*}
+		echo "$what $ROTA_STEP_LABEL#$ROTA_ATTEMPT $(id -un) ${ROTA_STATE:-}" >>"$site/log"
+		env >"$site/environment.$what.$ROTA_JOB_ID"
+		[ ! -e "$site/$what.$ROTA_JOB_NAME" ] || . "$site/$what.$ROTA_JOB_NAME"
+		echo "$what says hello"
+	END
+	chmod 0755 "$SITE/hook"
+	instance_up 2 --cpus 4 --mem 4000 --set node.grace=1 --set schedule.period=1 --set controller.hook_timeout=4 --set controller.hooks=8 \
+		--controller-prolog "$SITE/hook" --controller-epilog "$SITE/hook"
+	rota admin setting change requeue_delay_s --value=0
+	rota admin setting change requeue_max --value=2
+}
+
+teardown_file() {
+	local status=0
+	instance_down || status=1
+	rm -rf -- "$SITE"
+	return "$status"
+}
+
+# submit NAME SCRIPT [OPTION]...
+submit() {
+	local name=$1
+	printf '%s\n' "$2" >"$BATS_TEST_TMPDIR/$name"
+	shift 2
+	cd "$BATS_TEST_TMPDIR" && rota submit --parsable "$@" "$name"
+}
+
+# hooked WHAT NAME: what the hook does to jobs of that name, from standard input.
+hooked() {
+	cat >"$SITE/$1.$2"
+}
+
+sql() {
+	rota sql -Atc "$1"
+}
+
+state() {
+	[ "$(sql "select state from rota.step where job_id = $1 and step_id = ${3:-0}")" = "$2" ]
+}
+
+logged() {
+	grep -q "^$1" "$SITE/log"
+}
+
+# dead PID...: they have ended, and perhaps nobody has taken note.
+dead() {
+	local pid
+	for pid in "$@"; do
+		[[ $(ps -o stat= "$pid") == Z* || ! -e /proc/$pid ]] || return 1
+	done
+}
+
+# No hook of a job is due any more.
+quiet() {
+	[ "$(sql "select count(*) from rota.hook_due where job_id = $1")" = 0 ]
+}
+
+ended() {
+	sql "select string_agg(concat_ws('|', substr(hook, 12), attempt, exit_code, signal, message), ' ' order by attempt, ended_at) from rota.controller_hook where job_id = $1"
+}
+
+@test "prolog, step, epilog: in this order, as the daemons' account, with what they are told, and shown" {
+	job=$(submit plain '#!/bin/bash
+echo "task" >>'"$SITE"'/log')
+	rota wait --timeout=30 "$job"
+	eventually 10 quiet "$job"
+	who=root
+	[ "$(id -u)" != 0 ] || who=rota
+	[ "$(id -u)" = 0 ] || who=$(id -un)
+	[ "$(cat "$SITE/log")" = "prolog $job.script#1 $who 
+task
+epilog $job.script#1 $who completed" ]
+	for line in "ROTA_JOB_ID=$job" "SLURM_JOB_ID=$job" "SLURM_JOB_UID=$(id -u)" "SLURM_JOB_USER=$(id -un)" SLURM_JOB_NODELIST=n1 SLURM_SCRIPT_CONTEXT=epilog_slurmctld SLURM_JOB_EXIT_CODE2=0:0; do
+		grep -qx "$line" "$SITE/environment.epilog.$job"
+	done
+	run ! grep -E '^(HOME|LD_|ROTA_HOME|ROTA_CONFIG)' "$SITE/environment.prolog.$job"
+	run rota show "$job.script" --json
+	[ "$(jq -r '.jobs[0].steps[0].hooks | map(.hook + " " + (.exit_code | tostring) + " " + .output) | join("")' <<<"$output")" = "controller_prolog 0 prolog says hello
+controller_epilog 0 epilog says hello" ]
+	run rota show "$job.script"
+	[[ "$output" == *"controller_prolog: "* ]]
+	run rota status
+	[[ "$output" == *runnerd* ]]
+}
+
+@test "nothing of a step starts before its prolog has ended" {
+	hooked prolog slow <<<'while [ ! -e '"$SITE"'/go ]; do sleep 0.05; done'
+	job=$(submit slow '#!/bin/bash
+echo "task $ROTA_STEP_LABEL" >>'"$SITE"'/log' --nodes=2)
+	eventually 10 logged "prolog $job"
+	state "$job" starting
+	[ "$(sql "select count(*) from rota.node_order where job_id = $job")" = 2 ]
+	touch "$SITE/go"
+	rota wait --timeout=30 "$job"
+	logged "task $job"
+}
+
+@test "an array has prologs and epilogs of its elements, not all at once" {
+	job=$(submit array '#!/bin/bash
+true' --array=0-39)
+	rota wait --timeout=30 "$job"
+	eventually 20 quiet "$job"
+	[ "$(grep -c "^prolog $job" "$SITE/log")" = 40 ]
+	[ "$(grep -c "^epilog $job" "$SITE/log")" = 40 ]
+	[ "$(sql "select count(*) from rota.controller_hook where job_id = $job and exit_code = 0")" = 80 ]
+}
+
+@test "a prolog that fails: run again, then held; the step is not charged" {
+	hooked prolog bad <<<'echo "no scratch here"; exit 7'
+	job=$(submit bad '#!/bin/bash
+echo "task $ROTA_JOB_ID" >>'"$SITE"'/log' --retry=1)
+	held() { [ "$(sql "select held from rota.step where job_id = $job")" = system ]; }
+	eventually 20 held
+	run sql "select concat_ws('|', state, attempt, retries, requeues, held_reason) from rota.step where job_id = $job"
+	[ "$output" = "pending|3|0|3|the controller prolog failed too often" ]
+	eventually 10 quiet "$job"
+	run ended "$job"
+	[[ "$output" == "prolog|1|7|controller prolog \"$SITE/hook\" ended with exit code 7 epilog|1|0 prolog|2|7|"* ]]
+	run sql "select distinct output from rota.controller_hook where job_id = $job and hook = 'controller_prolog'"
+	[ "$output" = "no scratch here" ]
+	run ! logged "task $job"
+	rm "$SITE/prolog.bad"
+	rota release "$job"
+	rota wait --timeout=30 "$job"
+	logged "task $job"
+}
+
+@test "a prolog that does not end is killed with what it started, and counts as failed" {
+	hooked prolog hangs <<<'sleep 1000 & echo $! >'"$SITE"'/child.$ROTA_ATTEMPT; echo waiting; sleep 1000'
+	job=$(submit hangs '#!/bin/bash
+true')
+	failed() { [[ $(ended "$job") == "prolog|1|9|controller prolog \"$SITE/hook\" not finished after 4 seconds"* ]]; }
+	eventually 20 failed
+	dead "$(cat "$SITE/child.1")"
+	run sql "select output from rota.controller_hook where job_id = $job and attempt = 1 and hook = 'controller_prolog'"
+	[ "$output" = waiting ]
+	rm "$SITE/prolog.hangs"
+	rota wait --timeout=30 "$job"
+}
+
+@test "a cancelled step does not wait for its prolog: killed, and its epilog runs" {
+	hooked prolog cancel <<<'echo $$ >'"$SITE"'/pid; exec sleep 1000'
+	job=$(submit cancel '#!/bin/bash
+true')
+	eventually 10 logged "prolog $job"
+	eventually 10 test -s "$SITE/pid"
+	rota cancel "$job"
+	eventually 10 state "$job" cancelled
+	dead "$(cat "$SITE/pid")"
+	eventually 10 logged "epilog $job.script#1 .* cancelled"
+	eventually 10 quiet "$job"
+	run sql "select cause from rota.attempt where job_id = $job"
+	[ "$output" = cancelled ]
+	[ "$(sql "select count(*) from rota.allocation where job_id = $job and ended_at is null")" = 0 ]
+}
+
+@test "epilogs follow failure and cancellation, hold no node, and their failure changes nothing" {
+	hooked epilog late <<<'while [ ! -e '"$SITE"'/late ]; do sleep 0.05; done; exit 5'
+	job=$(submit late '#!/bin/bash
+exit 3')
+	run rota wait --timeout=30 "$job"
+	eventually 10 logged "epilog $job.script#1 .* failed"
+	[ "$(sql "select count(*) from rota.allocation where job_id = $job and ended_at is null")" = 0 ]
+	state "$job" failed
+	touch "$SITE/late"
+	eventually 10 quiet "$job"
+	[ "$(ended "$job")" = "prolog|1|0 epilog|1|5|controller epilog \"$SITE/hook\" ended with exit code 5" ]
+	state "$job" failed
+	job=$(submit long '#!/bin/bash
+sleep 1000')
+	eventually 10 state "$job" running
+	rota cancel "$job"
+	eventually 10 logged "epilog $job.script#1 .* cancelled"
+}
+
+@test "what cannot be executed fails with its reason" {
+	chmod -x "$SITE/hook"
+	job=$(submit none '#!/bin/bash
+true')
+	refused() { [[ $(ended "$job") == "prolog|1|controller prolog \"$SITE/hook\" could not be executed: Permission denied"* ]]; }
+	eventually 10 refused
+	chmod +x "$SITE/hook"
+	run rota release "$job"
+	rota wait --timeout=30 "$job"
+}
+
+@test "a runner killed in the middle: what it ran ends with it, and is run again by the next one" {
+	hooked prolog killed <<<'[ ! -e '"$SITE"'/first ] || return 0; sleep 1000 & echo $! $$ >'"$SITE"'/family; touch '"$SITE"'/first; wait'
+	job=$(submit killed '#!/bin/bash
+echo "task $ROTA_JOB_ID" >>'"$SITE"'/log')
+	eventually 10 test -e "$SITE/first"
+	kill -9 "$(pid_of runnerd)"
+	eventually 10 dead $(cat "$SITE/family")
+	state "$job" starting
+	run ! logged "task $job"
+	rota up -q
+	rota wait --timeout=30 "$job"
+	eventually 10 quiet "$job"
+	[ "$(grep -c "^prolog $job.script#1" "$SITE/log")" = 2 ]
+	[ "$(ended "$job")" = "prolog|1|0 epilog|1|0" ]
+}
+
+@test "PostgreSQL killed in the middle: the same" {
+	rm -f "$SITE/first"
+	hooked prolog crash <<<'[ ! -e '"$SITE"'/first ] || return 0; touch '"$SITE"'/first; exec sleep 1000'
+	job=$(submit crash '#!/bin/bash
+true')
+	eventually 10 test -e "$SITE/first"
+	postgres=$(pid_of PostgreSQL)
+	kill -9 "$postgres"
+	rota up -q
+	rota wait --timeout=30 "$job"
+	eventually 10 quiet "$job"
+	[ "$(ended "$job")" = "prolog|1|0 epilog|1|0" ]
+}
+
+@test "two runners: one runs hooks, the other takes over when it is gone" {
+	runnerd --config "$ROTA_HOME/etc/rota.conf" --name 2 >"$ROTA_TEST_DIR/runnerd-2.log" 2>&1 3>&- &
+	second=$!
+	eventually 10 grep -q connected "$ROTA_TEST_DIR/runnerd-2.log"
+	job=$(submit both '#!/bin/bash
+true' --array=0-9)
+	rota wait --timeout=30 "$job"
+	eventually 10 quiet "$job"
+	[ "$(grep -c "^prolog $job" "$SITE/log")" = 10 ]
+	run ! grep "runs hooks" "$ROTA_TEST_DIR/runnerd-2.log"
+	kill -9 "$(cut -d' ' -f1 "$ROTA_HOME/run/runnerd-1.pid")"
+	eventually 10 grep -q "runs hooks" "$ROTA_TEST_DIR/runnerd-2.log"
+	job=$(submit other '#!/bin/bash
+true')
+	rota wait --timeout=30 "$job"
+	kill "$second"
+	wait "$second"
+	rota up -q
+}
+
+@test "nothing is left: no hook due, no CPU held, no order" {
+	left() { [ "$(sql "select (select count(*) from rota.hook_due) || ' ' || (select sum(cpus_used) from rota.node) || ' ' || (select count(*) from rota.node_order)")" = "0 0 0" ]; }
+	eventually 15 left
+	[ "$(sql "select count(*) from rota.stray where actor <> 'node'")" = 0 ]
+}
