@@ -21,14 +21,16 @@ struct lead_drafts {
 	size_t count, room;
 	size_t *latest; /* of each node, + 1; 0: none yet */
 	size_t node_count;
+	bool each;
 };
 
-struct lead_drafts *lead_drafts_new(size_t node_count)
+struct lead_drafts *lead_drafts_new(size_t node_count, bool each)
 {
 	struct lead_drafts *d = xcalloc(1, sizeof *d);
 
 	d->latest = xcalloc(node_count, sizeof *d->latest);
 	d->node_count = node_count;
+	d->each = each;
 	return d;
 }
 
@@ -65,7 +67,7 @@ void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const stru
 {
 	struct draft *x = d->latest[node] > 0 ? d->drafts[d->latest[node] - 1] : NULL;
 
-	if (!x || !is_alike(x, order, spec)) {
+	if (!x || d->each || !is_alike(x, order, spec)) {
 		if (d->count == d->room) {
 			d->room = d->room ? 2 * d->room : 16;
 			d->drafts = xrealloc(d->drafts, d->room * sizeof *d->drafts);

@@ -4,6 +4,7 @@
 #define ROTA_LEAD_DRAFT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/order.h"
@@ -11,8 +12,8 @@
 
 struct lead_drafts;
 
-/* For nodes 0 to node_count - 1, as lead_drafts_add calls them. */
-struct lead_drafts *lead_drafts_new(size_t node_count);
+/* For nodes 0 to node_count - 1, as lead_drafts_add calls them. each: every element keeps an order of its own. */
+struct lead_drafts *lead_drafts_new(size_t node_count, bool each);
 void lead_drafts_free(struct lead_drafts *d);
 
 /* An order for a node; what its strings and the spec point to has to stay until it is signed. Orders of one request have the same `spec`

@@ -360,7 +360,7 @@ struct lead_orders *lead_orders_make(const struct lead_rows *rows, const struct 
 	orders->commits = xcalloc(result->start_count, sizeof *orders->commits);
 	m.vouched = lead_vouch(rows, signer->mac, orders);
 	maker_index_nodes(&m);
-	m.drafts = lead_drafts_new(rows->snapshot.node_count);
+	m.drafts = lead_drafts_new(rows->snapshot.node_count, signer->each);
 	for (size_t i = 0, length; i < result->start_count; i += length) {
 		length = set_length(&m, i);
 		if (!commit || (apart && json_array_size(commit->starts) > 0)) {

@@ -16,6 +16,7 @@ struct lead_signer {
 	const struct seal_sign_key *sign;
 	int grace_s;	    /* between SIGTERM and SIGKILL */
 	int64_t expires_at; /* Unix time */
+	bool each;	    /* no order is for several elements: each leaves when the prolog of its own has ended */
 };
 
 /* Starts that stand or fall together in one call of api.schedule_commit. */

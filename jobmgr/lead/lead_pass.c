@@ -222,6 +222,7 @@ static void pass_commit(struct lead_pass *p)
 		.grace_s = p->conf->node_grace,
 		.expires_at = (int64_t)time(NULL) + p->conf->schedule_order_lifetime +
 			      (*p->conf->controller_prolog ? p->conf->controller_hook_timeout : 0), /* the order waits for it */
+		.each = *p->conf->controller_prolog != '\0',
 	};
 	struct lead_orders *orders = lead_orders_make(p->rows, p->result, &signer, p->apart);
 

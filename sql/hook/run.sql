@@ -75,10 +75,11 @@ begin
 	if v_facts = '{}' then
 		return;
 	end if;
-	delete from node_order o
-	using unnest(v_facts) v, attempt t
-	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
-		and o.node_id = any (t.node_ids) and o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt;
+	perform api.order_void((
+		select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id, 'attempt', v.attempt, 'node_id', n))
+		from unnest(v_facts) v
+		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
+		cross join lateral unnest(t.node_ids) n));
 	perform api.allocation_free(array(
 		select (a.job_id, a.step_id, a.attempt, a.node_id, null, true, null, null)::api.held
 		from unnest(v_facts) v

@@ -7,7 +7,7 @@ begin
 	select o.order_id, o.node_id, o.kind, o.job_id, o.step_id, o.attempt, o.also, o.body, encode(o.signature, 'hex'), o.args
 	from node_order o
 	where o.node_id = any (p_nodes) and o.order_id > p_after
-		and not exists (select from hook_due h where h.job_id = o.job_id and h.step_id = o.step_id and h.attempt = o.attempt and h.hook = 'controller_prolog')
+		and not exists (select from hook_due h where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also) and h.attempt = o.attempt and h.hook = 'controller_prolog')
 	order by o.order_id
 	limit 1000;
 end $$;

@@ -133,6 +133,12 @@ select is(t.given(:'k' || '.r[6]'), null, 'the other does not');
 select is(t.states(:k), 'r:running r[5]:starting r[6]:pending', 'and waits again');
 select t.right('elements with prologs');
 
+update rota.node_order set also = array[2] where job_id = :k and step_id = 1;
+insert into rota.hook_due (job_id, step_id, attempt, hook) values (:k, 2, 1, 'controller_prolog');
+select is(t.given(:'k' || '.r[5]'), null, 'an order for several elements waits for all of them');
+delete from rota.hook_due where job_id = :k and step_id = 2 and hook = 'controller_prolog';
+update rota.node_order set also = '{}' where job_id = :k and step_id = 1;
+
 -- A runner that was deposed.
 select throws_ok(format('select * from api.hook_take(%s, ''{}'', 1, false)', :term - 1), 'RT412', null, 'take in an old term');
 select throws_ok(format('select api.hook_report(%s, ''{}'', ''{}'', ''{}'', ''{}'', ''{}'', ''{}'')', :term - 1), 'RT412', null, 'report in an old term');

@@ -272,6 +272,12 @@ static void elements_together(void **state)
 	orders = make(false);
 	assert_int_equal(json_array_size(orders->commits[0].orders), 2);
 	lead_orders_free(orders);
+
+	w.signer.each = true; /* as where each waits for a prolog of its own */
+	orders = make(false);
+	assert_int_equal(json_array_size(orders->commits[0].orders), 4);
+	lead_orders_free(orders);
+	w.signer.each = false;
 	orders = make(true);
 	assert_int_equal(orders->commit_count, 4);
 	for (size_t i = 0; i < 4; i++) {
