@@ -129,11 +129,12 @@ create type api.seen as (
 	single boolean,
 	brief boolean,
 	paused boolean,
-	counted boolean,
+	tasked boolean,
+	hooked boolean,
 	news int,
 	odd boolean
 );
-comment on type api.seen is 'What one report says of an attempt on a node, in one row, with what was known of it before: the allocation''s phase, whether it is open, whether the attempt is live and has one node only; brief: the report has the end of it, and no pause; paused, counted: there are records of pauses, of tasks or hooks; news: how many records say something new; odd: there may be strays among them.';
+comment on type api.seen is 'What one report says of an attempt on a node, in one row, with what was known of it before: the allocation''s phase, whether it is open, whether the attempt is live and has one node only; brief: the report has the end of it, and no pause; paused, tasked, hooked: there are records of pauses, of tasks, of hooks; news: how many records say something new; odd: there may be strays among them.';
 
 create type api.decided as (
 	job_id bigint,

@@ -78,6 +78,10 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_met record;
 begin
+	-- Mostly there is none.
+	if not exists (select from reservation) and not exists (select from node_notice n where n.kind = 'drain') then
+		return;
+	end if;
 	-- What the leader read may be a pass old, and a prolog takes its time: a minute counts for nothing.
 	with start as materialized (
 		select v.job, v.step, n.node_id,

@@ -27,6 +27,7 @@ create function api.attempt_close(p_facts api.fact[], p_actor text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_closed api.closed[];
+	v_again boolean;
 	v_moved api.moved[];
 begin
 	with known as (
@@ -59,19 +60,18 @@ begin
 		from judged j
 		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt and (j.over or j.news)
 	)
-	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code, j.signal, j.message)::api.closed)
-	into v_closed
+	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code, j.signal, j.message)::api.closed),
+		bool_or(j.event in ('requeue', 'prolog_fail'))
+	into v_closed, v_again
 	from judged j where j.over;
 	if v_closed is null then
 		return;
 	end if;
 
-	update step_array a
-	set running = a.running - e.n
-	from (select c.job_id, c.request_id, count(*) as n from unnest(v_closed) c where c.array_index is not null group by c.job_id, c.request_id) e
-	where a.job_id = e.job_id and a.step_id = e.request_id;
 	perform api.hook_epilog(v_closed);
-	perform api.attempt_again(v_closed);
+	if v_again then
+		perform api.attempt_again(v_closed);
+	end if;
 	v_moved := array(
 		select m::api.moved
 		from api.step_move(p_actor, array(
@@ -90,9 +90,11 @@ comment on function api.attempt_close(api.fact[], text) is
 create function api.attempt_again(p_closed api.closed[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	if not exists (select from unnest(p_closed) c where c.event in ('requeue', 'prolog_fail')) then
-		return;
-	end if;
+	update step_array a
+	set running = a.running - e.n
+	from (select c.job_id, c.request_id, count(*) as n from unnest(p_closed) c
+		where c.event in ('requeue', 'prolog_fail') and c.array_index is not null group by c.job_id, c.request_id) e
+	where a.job_id = e.job_id and a.step_id = e.request_id;
 	update step s
 	set retries = s.retries + (c.outcome in ('fail', 'oom'))::int,
 		requeues = s.requeues + (c.outcome not in ('fail', 'oom'))::int,
@@ -151,6 +153,8 @@ begin
 	-- What was on its way to the node is void; should it be heard of again, what still runs there is killed.
 	perform api.order_void(v_open);
 	perform api.order_put(v_open);
+	perform api.license_lock(array(
+		select distinct (v.job_id, v.step_id, v.attempt)::api.attempt_key from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)));
 	perform api.allocation_free(array(
 		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null)::api.held
 		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz)));

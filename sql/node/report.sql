@@ -28,7 +28,7 @@ begin
 				min(s.at) filter (where s.kind = 'end') as end_at,
 				max(nullif(s.peak_mb, -1)) filter (where s.kind = 'end') as peak_mb, max(nullif(s.cpu_usec, -1)) filter (where s.kind = 'end') as cpu_usec,
 				min(nullif(s.drain, '')) filter (where s.kind in ('refused', 'end')) as drain,
-				bool_or(s.kind in ('suspended', 'resumed')) as paused, bool_or(s.kind in ('task', 'hook')) as counted,
+				bool_or(s.kind in ('suspended', 'resumed')) as paused, bool_or(s.kind = 'task') as tasked, bool_or(s.kind = 'hook') as hooked,
 				count(*) filter (where s.kind <> 'late') as said, count(*) filter (where s.kind in ('end', 'hook', 'task')) as closing,
 				bool_or(s.kind in ('late', 'refused')) as odd
 			from said s
@@ -36,7 +36,7 @@ begin
 		)
 		select (d.node, d.job, d.step, d.attempt, d.seq, d.keeper_at, d.ready, d.run_at, d.session_id, d.done_at, d.refused, d.outcome, d.cause, d.message,
 			d.exit_code, d.signal, d.end_at, d.peak_mb, d.cpu_usec, d.drain, a.phase, t.ended_at is null, a.ended_at is null,
-			cardinality(t.node_ids) = 1, cardinality(t.node_ids) = 1 and d.end_at is not null and not d.paused, d.paused, d.counted,
+			cardinality(t.node_ids) = 1, cardinality(t.node_ids) = 1 and d.end_at is not null and not d.paused, d.paused, d.tasked, d.hooked,
 			-- Of an attempt that is over on its node everything has been heard before; of one that is over, what its group's holder still
 			-- has to say is news.
 			case when a.job_id is null or a.gone_at is not null then 0 when t.ended_at is null then d.said else d.closing end,
@@ -162,6 +162,12 @@ begin
 	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.gone_at is null
 	where r ->> 'kind' = 'task'
 	on conflict do nothing;
+end $$;
+comment on function api.report_task(jsonb) is 'Records of kind task. Internal.';
+
+create function api.report_hook(p_records jsonb) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
 	insert into hook_run (job_id, step_id, attempt, node_id, hook, ended_at, exit_code, signal, usec, output)
 	select x.job, x.step, x.attempt, x.node, x.hook, now() - make_interval(secs => x.age_us / 1e6), nullif(x.exit, -1), nullif(x.signal, 0), x.usec, x.output
 	from jsonb_array_elements(p_records) r
@@ -170,7 +176,7 @@ begin
 	where r ->> 'kind' = 'hook'
 	on conflict do nothing;
 end $$;
-comment on function api.report_task(jsonb) is 'Records of kinds task and hook. Internal.';
+comment on function api.report_hook(jsonb) is 'Records of kind hook. Internal.';
 
 create function api.report_done(p_seen api.seen[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -187,6 +193,9 @@ begin
 	if v_freed <> '{}' then
 		perform api.allocation_free(v_freed);
 	end if;
+	if cardinality(v_freed) = cardinality(p_seen) then
+		return;
+	end if;
 	-- What only waits for an epilog; and what had been freed before.
 	update allocation a
 	set phase = case when v.end_at is null then 'done' else 'ended' end, gone_at = case when v.end_at is not null then greatest(v.end_at, a.ended_at) end,
@@ -202,7 +211,7 @@ language plpgsql immutable set search_path = rota, pg_temp as $$
 begin
 	return array(
 		with said as (
-			select v.job_id, v.step_id, v.attempt, v.seq, v.run_at, v.session_id, v.done_at, v.exit_code, v.signal,
+			select v.job_id, v.step_id, v.attempt, v.seq, v.run_at, v.session_id, v.done_at, v.exit_code, v.signal, v.single,
 				-- A keeper that is gone without having said how its tasks ended: they are lost.
 				case when v.done_at is null then 'node_fail' else v.outcome end as outcome, case when v.done_at is null then 'node' else v.cause end as cause,
 				case when v.done_at is null then 'a node did not say how the tasks ended' else v.message end as message,
@@ -210,7 +219,13 @@ begin
 			from unnest(p_seen) v
 			where v.live
 		)
-		-- The first bad outcome of a node is the attempt's.
+		select (s.job_id, s.step_id, s.attempt, s.run_at, case when s.run_at is not null then s.session_id end, case when s.over then s.done_at end,
+			case when s.over then nullif(s.outcome, 'complete') end, case when s.over then s.cause end, case when s.over then s.message end,
+			case when s.over then s.exit_code end, case when s.over then s.signal end)::api.fact
+		from said s
+		where s.single
+		union all
+		-- Of several nodes, the first bad outcome of one is the attempt's.
 		select (s.job_id, s.step_id, s.attempt, min(s.run_at), (array_agg(s.session_id order by s.seq) filter (where s.run_at is not null))[1],
 			max(s.done_at) filter (where s.over),
 			(array_agg(s.outcome order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1],
@@ -218,6 +233,7 @@ begin
 			coalesce((array_agg(s.message order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1], min(s.message) filter (where s.over)),
 			max(s.exit_code) filter (where s.over), max(s.signal) filter (where s.over))::api.fact
 		from said s
+		where not s.single
 		group by s.job_id, s.step_id, s.attempt);
 end $$;
 comment on function api.report_facts(api.seen[]) is 'What a report says of attempts as a whole. Internal.';
@@ -286,7 +302,14 @@ declare
 	v_attempts api.attempt_key[];
 	v_freeing api.attempt_key[];
 	v_seen api.seen[];
+	v_new api.seen[];
 	v_news int;
+	v_odd boolean;
+	v_tasked boolean;
+	v_hooked boolean;
+	v_paused boolean;
+	v_long boolean;
+	v_drain boolean;
 begin
 	-- That something begins, or that a task has ended, changes nothing that nodes hold.
 	select coalesce(array_agg(a.key), '{}'), array_agg(a.key) filter (where a.freeing) into v_attempts, v_freeing
@@ -303,26 +326,40 @@ begin
 		cross join lateral unnest(t.node_ids) n));
 	perform api.license_lock(v_attempts);
 	v_seen := api.report_read(v_records);
-	if exists (select from unnest(v_seen) v where v.odd) then
+	-- What there is in the report, so that only that is asked for.
+	select coalesce(sum(v.news), 0), bool_or(v.odd), bool_or(v.tasked and v.news > 0), bool_or(v.hooked and v.news > 0), bool_or(v.paused and v.news > 0),
+		bool_or(not v.brief and v.news > 0), bool_or(v.drain is not null and v.news > 0), array_agg(v::api.seen) filter (where v.news > 0)
+	into v_news, v_odd, v_tasked, v_hooked, v_paused, v_long, v_drain, v_new
+	from unnest(v_seen) v;
+	if v_odd then
 		perform api.report_stray(v_records);
 	end if;
-	delete from node_order o where o.order_id in (select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x);
-	v_seen := array(select v::api.seen from unnest(v_seen) v where v.news > 0);
-	v_news := coalesce((select sum(v.news) from unnest(v_seen) v), 0);
+	if p_report -> 'orders_done' <> '[]' then
+		delete from node_order o where o.order_id in (select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x);
+	end if;
 	if v_news = 0 then
 		return 0;
 	end if;
-	if exists (select from unnest(v_seen) v where v.counted) then
+	if v_tasked then
 		perform api.report_task(v_records);
 	end if;
-	perform api.report_run(v_seen);
-	if exists (select from unnest(v_seen) v where v.paused) then
+	if v_hooked then
+		perform api.report_hook(v_records);
+	end if;
+	if v_long then
+		perform api.report_run(v_new);
+	end if;
+	if v_paused then
 		perform api.report_pause(v_records);
 	end if;
-	perform api.report_done(v_seen);
-	perform api.attempt_close(api.report_facts(v_seen), 'node');
-	perform api.report_ending(v_seen);
-	perform api.report_drain(v_seen);
+	perform api.report_done(v_new);
+	perform api.attempt_close(api.report_facts(v_new), 'node');
+	if v_long then
+		perform api.report_ending(v_new);
+	end if;
+	if v_drain then
+		perform api.report_drain(v_new);
+	end if;
 	notify rota_event;
 	return v_news;
 end $$;

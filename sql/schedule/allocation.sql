@@ -31,8 +31,6 @@ comment on function api.license_lock(api.attempt_key[]) is 'Lock the licences th
 create function api.allocation_free(p_held api.held[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	perform api.node_lock(array(select distinct v.node_id from unnest(p_held) v));
-	perform api.license_lock(array(select (v.job_id, v.step_id, v.attempt)::api.attempt_key from unnest(p_held) v));
 	with ended as (
 		update allocation a
 		set ended_at = greatest(coalesce(v.at, now()), a.started_at), cpus_held = 0,
@@ -61,7 +59,7 @@ begin
 	from ended e
 	where e.gres <> '{}' and g.node_id = e.node_id and g.job_id = e.job_id and g.step_id = e.step_id and g.attempt = e.attempt;
 end $$;
-comment on function api.allocation_free(api.held[]) is 'End open allocations and give back what they hold; those already ended are left alone, so it may be said twice. Internal.';
+comment on function api.allocation_free(api.held[]) is 'End open allocations and give back what they hold; those already ended are left alone, so it may be said twice. The caller holds the locks of nodes and licences. Internal.';
 
 create function api.allocation_unkeep(p_steps api.attempt_key[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -69,9 +67,10 @@ declare
 	v_kept api.held[] := array(
 		select (a.job_id, a.step_id, 0, a.node_id, null, true, null, null)::api.held
 		from unnest(p_steps) as v
-		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = 0 and a.ended_at is null);
+		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = 0 and coalesce(a.ended_at, 'infinity') = 'infinity');
 begin
 	if v_kept <> '{}' then
+		perform api.node_lock(array(select distinct v.node_id from unnest(v_kept) v));
 		perform api.allocation_free(v_kept);
 	end if;
 end $$;

@@ -9,23 +9,36 @@ declare
 		from unnest(p_decided) v
 		join step h on h.job_id = v.job_id and h.step_id = v.request_id and h.ended_at is null and h.held = ''
 		where v.pos is not null and v.attempt = 1);
+	v_made api.moved[];
+	v_moves api.move[];
+	v_moved api.moved[];
 begin
 	if v_elements <> '{}' then
 		perform api.step_move('schedule', array(
 			select (h.job_id, h.step_id, 'expand', p_at, null, null, null, null)::api.move
 			from (select distinct x.job_id, x.request_id from unnest(v_elements) x) e
 			join step h on h.job_id = e.job_id and h.step_id = e.request_id and h.state = 'pending'));
-		return query select e.* from api.array_expand(v_elements, 'schedule', p_at) e;
+		v_made := array(select e::api.moved from api.array_expand(v_elements, 'schedule', p_at) e);
+		return query select m.* from unnest(v_made) m;
+		if cardinality(v_made) = cardinality(p_decided) then
+			return;
+		end if;
 	end if;
 	-- A start counts only for the very attempt it was decided for, of a step that is still free to go.
-	return query
-	select m.*
-	from api.step_move('schedule', array(
+	v_moves := array(
 		select (s.job_id, s.step_id, 'start', p_at, null, null, null, null)::api.move
 		from unnest(p_decided) v
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'pending' and s.attempt + 1 = v.attempt
-			and s.held = '' and s.deps_waiting = 0)) m
-	where m.event = 'start';
+			and s.held = '' and s.deps_waiting = 0);
+	if v_moves = '{}' then
+		return;
+	end if;
+	v_moved := array(select m::api.moved from api.step_move('schedule', v_moves) m where m.event = 'start');
+	update step_array a
+	set running = a.running + e.n
+	from (select m.job_id, m.request_id, count(*) as n from unnest(v_moved) m where m.array_index is not null group by m.job_id, m.request_id) e
+	where a.job_id = e.job_id and a.step_id = e.request_id;
+	return query select m.* from unnest(v_moved) m;
 end $$;
 comment on function api.schedule_begin(api.decided[], timestamptz) is 'Move the steps of a decision that are still free to go to starting; answers these moves. Internal.';
 
@@ -101,10 +114,6 @@ begin
 		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb, tasks int, holder boolean))
 			with ordinality as al (node, cpus, mem_mb, gres, tasks, holder, nr)));
 
-	update step_array a
-	set running = a.running + e.n
-	from (select b.job_id, b.request_id, count(*) as n from unnest(v_began) b where b.array_index is not null group by b.job_id, b.request_id) e
-	where a.job_id = e.job_id and a.step_id = e.request_id;
 	update job j set started_at = now()
 	where j.job_id in (select b.job_id from unnest(v_began) b) and j.started_at is null;
 	delete from plan p using unnest(v_began) b where p.job_id = b.job_id and p.step_id = b.step_id;

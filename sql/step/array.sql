@@ -66,6 +66,7 @@ begin
 		-- next is the first position that is no row yet; skip holds the rows beyond it.
 		update step_array a
 		set next = n.next,
+			running = a.running + case when p_start_at is null then 0 else cardinality(t.positions) end,
 			skip = array(select p from unnest(a.skip || t.positions) p where p >= n.next order by p)
 		from taken t
 		cross join lateral (

@@ -7,26 +7,28 @@ declare
 	v_moves api.move[] := p_moves;
 	v_written api.moved[];
 	v_final api.moved[];
+	v_script api.moved[];
 	v_started api.moved[];
 begin
 	while cardinality(v_moves) > 0 loop
 		v_written := array(select w::api.moved from api.step_write(p_actor, v_moves) w);
 		exit when v_written = '{}';
 		return query select w.* from unnest(v_written) w;
-		v_final := array(select w::api.moved from unnest(v_written) w where w.final);
-		v_started := array(select w::api.moved from unnest(v_written) w where w.event in ('start', 'run', 'expand') and w.array_index is null);
+		select array_agg(w::api.moved) filter (where w.final), array_agg(w::api.moved) filter (where w.final and w.array_index is null),
+			array_agg(w::api.moved) filter (where w.event in ('start', 'run', 'expand') and w.array_index is null)
+		into v_final, v_script, v_started
+		from unnest(v_written) w;
 		v_moves := '{}';
-		if v_started <> '{}' then
+		if v_started is not null then
 			v_moves := v_moves || array(select m::api.move from api.step_settle_start(v_started) m);
 		end if;
-		if v_final <> '{}' then
+		if v_final is not null then
 			v_moves := v_moves || array(select m::api.move from api.step_settle_end(v_final) m);
-			-- Nothing is kept for elements, and a group is over when the heads of its arrays are.
-			v_final := array(select w::api.moved from unnest(v_final) w where w.array_index is null);
-			if v_final <> '{}' then
-				perform api.allocation_unkeep(array(select (w.job_id, w.step_id, 0)::api.attempt_key from unnest(v_final) w));
-				perform api.group_close(v_final);
-			end if;
+		end if;
+		-- Nothing is kept for elements, and a group is over when the heads of its arrays are.
+		if v_script is not null then
+			perform api.allocation_unkeep(array(select (w.job_id, w.step_id, 0)::api.attempt_key from unnest(v_script) w));
+			perform api.group_close(v_script);
 		end if;
 		v_moves := v_moves || array(select m::api.move from api.array_correspond(v_written) m);
 	end loop;

@@ -108,24 +108,27 @@ create function api.step_settle_end(p_final api.moved[]) returns setof api.move
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_script api.moved[] := array(select v::api.moved from unnest(p_final) v where v.array_index is null);
+	v_over api.attempt_key[];
 	v_edges jsonb;
 	v_jobs bigint[];
 begin
 	-- Array elements count for their head; the head ends with the worst of them when the last one has.
-	return query
 	with ended as (
-		select v.job_id, v.request_id, count(*) filter (where v.to_state = 'completed') as ok, count(*) as n
+		select v.job_id, v.request_id, count(*) filter (where v.to_state = 'completed') as ok, count(*) as n, count(*) filter (where v.from_state <> 'pending') as ran
 		from unnest(p_final) v
 		where v.array_index is not null
 		group by v.job_id, v.request_id
 	), counted as (
 		update step_array a
-		set completed = a.completed + e.ok, failed = a.failed + e.n - e.ok
+		set completed = a.completed + e.ok, failed = a.failed + e.n - e.ok, running = a.running - e.ran
 		from ended e
 		where a.job_id = e.job_id and a.step_id = e.request_id
 		returning a.job_id, a.step_id, a.completed + a.failed = a.size as over
 	)
-	select m.* from counted c cross join lateral api.array_finish(c.job_id, c.step_id) m where c.over;
+	select array_agg((c.job_id, c.step_id, 0)::api.attempt_key) into v_over from counted c where c.over;
+	if v_over is not null then
+		return query select m.* from unnest(v_over) o cross join lateral api.array_finish(o.job_id, o.step_id) m;
+	end if;
 	if v_script = '{}' then
 		return;
 	end if;
