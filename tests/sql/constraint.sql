@@ -36,7 +36,11 @@ select throws_ok(format($$update rota.attempt set ended_at = now() where job_id 
 -- Moves that are not in the table; an event log that contradicts it.
 select throws_ok(format($$insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor) values (%s, 0, 0, 'completed', 'run', 'running', 'me')$$, :j), '23503', null, 'an event that cannot happen');
 select throws_ok(format($$insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor) values (%s, 0, 0, 'pending', 'start', 'running', 'me')$$, :j), '23503', null, 'an event that leads elsewhere');
-select throws_ok(format($$update rota.step set state = 'happy' where job_id = %s$$, :j), '23503', null, 'a state that does not exist');
+select throws_ok(format($$update rota.step set state = 'happy' where job_id = %s$$, :j), '23514', null, 'a state that does not exist');
+create function t.states_of(p_constraint text) returns setof text language sql as $$
+	select m[1] from (select pg_get_constraintdef(oid) as def from pg_constraint where conname = p_constraint and conparentid = 0) c cross join lateral regexp_matches(c.def, '''(\w+)''', 'g') m $$;
+select set_eq($$select t.states_of('step_state_check')$$, $$select state from rota.step_state$$, 'those that do');
+select set_eq($$select t.states_of('attempt_state_check')$$, $$select state from rota.step_state where stage = 'final' and state <> 'dependency_failed'$$, 'an attempt ends in one of those that are an end of what was begun');
 select throws_ok($$insert into rota.step_transition values ('pending', 'start', 'running')$$, '23505', null, 'one event leads to one state');
 select throws_ok($$update rota.event set actor = 'nobody'$$, '23001', null, 'events are never changed');
 select throws_ok($$delete from rota.event$$, '23001', null, 'nor deleted');
