@@ -41,8 +41,16 @@ static json_t *age(const char *at, int64_t now)
 	return json_integer(usec > 0 ? usec : 0);
 }
 
+/* What a record leaves open is left out. */
+static bool is_nothing(const char *name, const char *value)
+{
+	return !*value || strcmp(value, "-1") == 0 || (strcmp(value, "0") == 0 && strcmp(name, "signal") == 0);
+}
+
 static void add_field(json_t *json, const char *name, const char *value, int64_t now)
 {
+	if (is_nothing(name, value))
+		return;
 	if (strcmp(name, "at") == 0)
 		json_object_set_new(json, "age_us", age(value, now));
 	else if (strcmp(name, "start_usec") == 0)
@@ -59,6 +67,9 @@ json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t 
 	struct record_key key;
 	struct err e;
 	if (!kind || !record_key_read(record, &key, &e))
+		return NULL;
+	/* That an order was taken is said by the order's number. */
+	if (strcmp(kind, "used") == 0)
 		return NULL;
 	/* A second copy of an order was refused, the first one counts. */
 	if (strcmp(kind, "refused") == 0 && again && strcmp(again, "1") == 0)

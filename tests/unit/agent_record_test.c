@@ -35,9 +35,12 @@ static void test_task(void **state)
 	fields_add(f, "cause", "exit");
 	fields_add_int(f, "start_usec", 400);
 	fields_add_int(f, "max_rss_kb", -1);
+	fields_add_int(f, "signal", 0);
+	fields_add_int(f, "minflt", 0);
+	fields_add(f, "message", "");
 	is(agent_record_json(f, 7, 1500), "{\"node\":7,\"kind\":\"task\",\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":500,"
 					  "\"task\":0,\"exit\":3,\"cause\":\"exit\","
-					  "\"started_age_us\":1100,\"max_rss_kb\":-1}");
+					  "\"started_age_us\":1100,\"minflt\":0}");
 	fields_free(f);
 }
 
@@ -79,6 +82,9 @@ static void test_not_told(void **state)
 	json_t *json = agent_record_json(f, 7, 1500);
 	assert_non_null(json);
 	json_decref(json);
+	fields_free(f);
+	f = record_at("used", 1);
+	assert_null(agent_record_json(f, 7, 1500));
 	fields_free(f);
 	f = fields_new();
 	fields_add(f, "kind", "done");
