@@ -61,9 +61,10 @@ struct gate_call {
 	void (*go_on)(struct gate_call *c); /* once the limits are there */
 	void (*wake)(struct gate_call *c);  /* the timer of a parked call */
 	gate_then *then;
-	int64_t until, looked_at, took; /* a parked call: when its time is over, when it last looked and how long that took */
-	int quick;			/* of a parked call: looks that need keep no distance (gate_park.c) */
-	struct event *closed;		/* of a parked call, while it has a client: that one hung up */
+	int64_t parked_at, until, looked_at,
+		took;	      /* a parked call: since when, when its time is over, when it last looked and how long that took */
+	int quick;	      /* of a parked call: looks that need keep no distance (gate_park.c) */
+	struct event *closed; /* of a parked call, while it has a client: that one hung up */
 	bool parked, rung, deserted;
 	TAILQ_ENTRY(gate_call) link, park_link;
 };

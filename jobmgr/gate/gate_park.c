@@ -1,8 +1,8 @@
 /* gate_park.c - long polling: a request looks, and while there is nothing to tell it waits for a bell and looks again.
  *
  * gate_call.c hands over requests of routes with GATE_PARK, gate.c passes bells on. What always holds: a parked request has at
- * most one call under way, looks every PARK_GAP ms at most (but a few times more quickly behind each other when it has not looked
- * for a while: a job's end rings more than once), so seldom that all parked ones together make at most a thousand calls a second
+ * most one call under way, looks every PARK_GAP ms at most, or after each hundredth of the time that it has waited (but a few times more
+ * quickly behind each other when it has not looked for a while: a job's end rings more than once), so seldom that all parked ones together make at most a thousand calls a second
  * and that each one, however much it asks for, takes a fifth of a connection at most, looks once more when its time is over,
  * and is then answered; so a lost bell costs latency only. One whose client hung up is over. A connection to
  * the database that is lost in between is waited for: looking does no harm twice. */
@@ -16,7 +16,7 @@
 
 enum {
 	PARK_GAP = 20, /* milliseconds */
-	PARK_QUICK = 5, /* looks that need not keep this distance, one more for each PARK_GAP in which there was none */
+	PARK_QUICK = 5, /* looks that need not keep this distance, one more for each such time in which there was none */
 	PARK_REST = 5,
 	PARK_DEFAULT = 30, /* seconds */
 	PARK_LONGEST = 3600,
@@ -68,10 +68,18 @@ static void park_sleep(struct gate_call *c, int64_t wake_at)
 	event_add(c->timer, &wait);
 }
 
+/* How far apart its looks are while bells ring all the time. */
+static int64_t park_gap(const struct gate_call *c)
+{
+	int64_t gap = (gate_now() - c->parked_at) / 100;
+
+	return gap > PARK_GAP ? gap : PARK_GAP;
+}
+
 /* When a request that has just looked may look again. */
 static int64_t park_next(const struct gate_call *c)
 {
-	int64_t least = c->quick > 0 ? 0 : PARK_GAP, gap = c->gate->parked > least ? c->gate->parked : least;
+	int64_t least = c->quick > 0 ? 0 : park_gap(c), gap = c->gate->parked > least ? c->gate->parked : least;
 
 	gap = c->took * PARK_REST > gap ? c->took * PARK_REST : gap;
 	return c->looked_at + gap < c->until ? c->looked_at + gap : c->until;
@@ -96,7 +104,7 @@ static void park_answered(struct gate_call *c, const char *text, const struct er
 
 static void park_look(struct gate_call *c)
 {
-	int64_t now = gate_now(), rested = (now - c->looked_at) / PARK_GAP;
+	int64_t now = gate_now(), rested = (now - c->looked_at) / park_gap(c);
 
 	c->rung = false;
 	c->quick = c->quick + rested < PARK_QUICK ? c->quick + (int)rested : PARK_QUICK;
@@ -151,7 +159,8 @@ void gate_park(struct gate_call *c)
 		gate_call_fail(c, &e, NULL);
 		return;
 	} else {
-		c->until = gate_now() + seconds * 1000;
+		c->parked_at = gate_now();
+		c->until = c->parked_at + seconds * 1000;
 		c->parked = true;
 		TAILQ_INSERT_TAIL(&c->gate->parks, c, park_link);
 		c->gate->parked++;
