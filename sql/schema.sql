@@ -43,6 +43,17 @@ comment on type api.moved is 'A move that was made: what api.step_move answers.'
 create type api.element as (job_id bigint, request_id int, pos int);
 comment on type api.element is 'Names an array element by its position.';
 
+create type api.offered as (
+	job_id bigint,
+	step_id int,
+	partition text,
+	place int,
+	rank bigint,
+	version xid,
+	room int
+);
+comment on type api.offered is 'A step that may start, where it stands in the queue (place: its partition''s priority), the version of its row and how many elements of it have room.';
+
 create type api.held as (
 	job_id bigint,
 	step_id int,

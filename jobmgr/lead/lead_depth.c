@@ -15,7 +15,7 @@ static double due_at(const struct lead_depth *d)
 /* Twice what the last pass started is more than the next will find room for, unless more and more start. */
 static int quick_rows(const struct lead_depth *d, int most)
 {
-	size_t wanted = 2 * d->started + ROWS_LEAST;
+	size_t wanted = 2 * d->started + ROWS_LEAST + d->holders;
 
 	return wanted < (size_t)most ? (int)wanted : most;
 }
@@ -26,8 +26,9 @@ static bool is_short(const struct lead_depth *d, int most)
 	return d->seen <= (size_t)quick_rows(d, most) && d->whole_took < cheap;
 }
 
-void lead_depth_begin(struct lead_depth *d, int most, double now)
+void lead_depth_begin(struct lead_depth *d, int most, int holders, double now)
 {
+	d->holders = (size_t)holders;
 	d->whole = now >= due_at(d) || is_short(d, most);
 	d->rows = d->whole ? most : quick_rows(d, most);
 	d->took = 0;

@@ -79,6 +79,12 @@ static const struct column outage_columns[] = {
 	{"words", lead_read_text, AT(schedule_outage, words)},
 };
 
+static const struct column queue_columns[] = {
+	{"job_id", lead_read_int64, AT(lead_place, job)},      {"step_id", lead_read_int, AT(lead_place, step)},
+	{"version", lead_read_int64, AT(lead_place, version)}, {"stamp", lead_read_int64, AT(lead_place, stamp)},
+	{"room", lead_read_int, AT(lead_place, room)},
+};
+
 static const struct column pending_columns[] = {
 	{"job_id", lead_read_int64, AT(schedule_pending, job)},
 	{"step_id", lead_read_int, AT(schedule_pending, step)},
@@ -108,7 +114,6 @@ static const struct column pending_columns[] = {
 	{"other_nodes", lead_read_ints, AT(schedule_pending, other_nodes)},
 	{"array_size", lead_read_int, AT(schedule_pending, array_size)},
 	{"array_next", lead_read_int, AT(schedule_pending, array_next)},
-	{"array_room", lead_read_int_or_none, AT(schedule_pending, array_room)},
 	{"array_skip", lead_read_ints, AT(schedule_pending, array_skip)},
 	{"admitted", lead_read_ints, AT(schedule_pending, admitted)},
 };
@@ -118,6 +123,7 @@ static const struct column key_columns[] = {
 	{"attempt", lead_read_int, AT(lead_key, attempt)},
 	{"array_index", lead_read_int_or_none, AT(lead_key, array_index)},
 	{"name", lead_read_text, AT(lead_key, name)},
+	{"steady", lead_read_bool, AT(lead_key, steady)},
 };
 
 static const struct column launch_columns[] = {
@@ -146,6 +152,8 @@ static const struct target targets[] = {
 	[LEAD_RUNNING] = {sizeof(struct schedule_running), SNAPSHOT(running, running_count), COLUMNS(running_columns)},
 	[LEAD_LICENSES] = {sizeof(struct schedule_license), SNAPSHOT(licenses, license_count), COLUMNS(license_columns)},
 	[LEAD_OUTAGES] = {sizeof(struct schedule_outage), SNAPSHOT(outages, outage_count), COLUMNS(outage_columns)},
+	[LEAD_QUEUE] = {sizeof(struct lead_place), offsetof(struct lead_rows, places), offsetof(struct lead_rows, place_count),
+			COLUMNS(queue_columns)},
 	[LEAD_PENDING] = {sizeof(struct schedule_pending), SNAPSHOT(pending, pending_count), COLUMNS(pending_columns)},
 	[LEAD_LAUNCH] = {sizeof(struct lead_launch), offsetof(struct lead_rows, launches),
 			 offsetof(struct lead_rows, launch_count), COLUMNS(launch_columns)},
@@ -158,8 +166,8 @@ static const struct target keys = {sizeof(struct lead_key), offsetof(struct lead
 static const enum api_function functions[] = {
 	[LEAD_NODES] = API_schedule_nodes,     [LEAD_PARTITIONS] = API_schedule_partitions,
 	[LEAD_RUNNING] = API_schedule_running, [LEAD_LICENSES] = API_schedule_licenses,
-	[LEAD_OUTAGES] = API_schedule_outages, [LEAD_PENDING] = API_schedule_pending,
-	[LEAD_LAUNCH] = API_schedule_launch,
+	[LEAD_OUTAGES] = API_schedule_outages, [LEAD_QUEUE] = API_schedule_queue,
+	[LEAD_PENDING] = API_schedule_pending, [LEAD_LAUNCH] = API_schedule_launch,
 };
 
 enum api_function lead_set_function(enum lead_set set)

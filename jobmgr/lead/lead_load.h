@@ -18,9 +18,19 @@ enum lead_set {
 	LEAD_RUNNING,
 	LEAD_LICENSES,
 	LEAD_OUTAGES,
-	LEAD_PENDING, /* the last one of these, see lead_pass.c */
+	LEAD_QUEUE, /* the last one of these, see lead_pass.c */
 	LEAD_SNAPSHOT_SETS,
-	LEAD_LAUNCH = LEAD_SNAPSHOT_SETS
+	LEAD_PENDING = LEAD_SNAPSHOT_SETS, /* see lead_queue.h */
+	LEAD_LAUNCH
+};
+
+/* A step of the queue: its place in it is that in the array. */
+struct lead_place {
+	int64_t job;
+	int step;
+	int64_t version; /* of its row */
+	int64_t stamp;	 /* of what else its request depends on; the same in all of them */
+	int room;	 /* of an array, how many elements may start */
 };
 
 /* What the scheduler need not know of a pending step; it stands at the same index. */
@@ -29,6 +39,7 @@ struct lead_key {
 	int attempt;	 /* the latest one */
 	int array_index; /* of an element that is a row of its own, -1: none */
 	const char *name;
+	bool steady; /* what was read of it holds for as long as version and stamp are what they were */
 };
 
 /* What the signer needs of a step that is to start; strings are never NULL but auth, group_name and array_indices. */
@@ -48,6 +59,8 @@ struct lead_launch {
 /* All rows of a pass, with one end. */
 struct lead_rows {
 	struct schedule_snapshot snapshot;
+	const struct lead_place *places; /* the queue; snapshot.pending is made of it (lead_queue.h) */
+	size_t place_count;
 	const struct lead_key *keys; /* one for each of snapshot.pending */
 	const struct lead_launch *launches;
 	size_t launch_count;

@@ -1,7 +1,8 @@
 /* lead_pass.c - the flow of a pass, each stage one round of calls:
  *
  *   tick          what time alone brings; fails when another jobmgrd leads
- *   read          the snapshot, all result sets in one round trip; behind a pass that found nothing pending, what is pending first
+ *   read          the snapshot, all result sets in one round trip; behind a pass that found nothing pending, the queue first
+ *   ask           what is not known yet of steps of the queue (lead_queue.c)
  *   launch        what the signer needs of the steps that the scheduler starts
  *   commit        starts with their signed orders; refusals of what may not be signed
  *   plan          why the others wait, when that has changed
@@ -21,10 +22,12 @@
 #include "jobmgr/lead/lead_load.h"
 #include "jobmgr/lead/lead_order.h"
 #include "jobmgr/lead/lead_plan.h"
+#include "jobmgr/lead/lead_queue.h"
 #include "jobmgr/schedule/schedule.h"
 #include "lib/log.h"
 
 static const double plan_gap = 0.3; /* seconds between two writings of the plan */
+static const double queue_age = 300; /* seconds for which what is known of the queue is kept at the most */
 
 struct read {
 	struct lead_pass *pass;
@@ -43,11 +46,15 @@ struct lead_pass {
 	double plan_at;	    /* when it was written, monotonic seconds */
 	char *plan_written; /* on its way */
 	struct lead_depth depth;
+	struct lead_queue *queue;
+	double queue_at; /* when nothing was kept of it; monotonic seconds */
 	bool queued; /* the last pass found something pending */
+	bool several; /* there are partitions beside each other, as far as the last pass knows */
 
 	/* of the running pass */
 	bool running, apart;
-	bool peeks; /* what is pending is read alone: without any, the rest is of no use */
+	bool peeks; /* the queue is read alone: without any, the rest is of no use */
+	bool asked; /* what is not known of it */
 	char term[24];
 	int waiting; /* answers still to come in this stage */
 	struct lead_rows *rows;
@@ -63,6 +70,12 @@ static double monotonic_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+static void pass_forget_queue(struct lead_pass *p, double now)
+{
+	lead_queue_forget(p->queue);
+	p->queue_at = now;
+}
+
 static void pass_end(struct lead_pass *p)
 {
 	struct lead_outcome outcome = p->outcome;
@@ -74,6 +87,8 @@ static void pass_end(struct lead_pass *p)
 	p->result = NULL;
 	lead_rows_free(p->rows);
 	p->rows = NULL;
+	if (!outcome.good || outcome.spoiled || now > p->queue_at + queue_age)
+		pass_forget_queue(p, now);
 	p->running = false;
 	p->done(&outcome, p->arg);
 }
@@ -282,8 +297,10 @@ static void pass_decide(struct lead_pass *p)
 {
 	struct schedule_policy policy = schedule_policy_default;
 
+	lead_queue_fill(p->queue, p->rows);
 	policy.backfill = p->conf->schedule_backfill > 0;
 	policy.reservations = p->conf->schedule_backfill > 0 ? p->conf->schedule_backfill : 1;
+	p->several = p->rows->snapshot.partition_count > 1;
 	p->result = schedule_run(&p->rows->snapshot, &policy);
 	lead_depth_leave(&p->depth, monotonic_now());
 	lead_depth_found(&p->depth, p->rows->snapshot.pending_count);
@@ -298,6 +315,24 @@ static void pass_decide(struct lead_pass *p)
 /* read */
 
 static void pass_read_sets(struct lead_pass *p, int from, int to);
+static void pass_ask(struct lead_pass *p);
+
+/* All answers have come that were on their way. */
+static void pass_read_on(struct lead_pass *p)
+{
+	if (p->outcome.good && !p->asked) {
+		p->queued = p->rows->place_count > 0;
+		if (p->peeks && p->queued)
+			pass_read_sets(p, 0, LEAD_QUEUE);
+		pass_ask(p);
+		if (p->waiting > 0)
+			return;
+	}
+	if (p->outcome.good)
+		pass_decide(p);
+	else
+		pass_end(p);
+}
 
 static void read_came(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
@@ -310,17 +345,36 @@ static void read_came(struct db *db, PGresult *result, const struct err *e, void
 		result = NULL;
 		e = &mine;
 	}
-	if (!pass_stage_over(p, result, e))
-		return;
-	p->queued = !p->outcome.good || p->rows->snapshot.pending_count > 0;
-	if (!p->outcome.good) {
-		pass_end(p);
-	} else if (p->peeks && p->queued) {
-		p->peeks = false;
-		pass_read_sets(p, 0, LEAD_PENDING);
-	} else {
-		pass_decide(p);
+	if (pass_stage_over(p, result, e))
+		pass_read_on(p);
+}
+
+static void ask_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct lead_pass *p = arg;
+	struct err mine;
+
+	(void)db;
+	if (result && !lead_queue_learn(p->queue, result, &mine)) {
+		result = NULL;
+		e = &mine;
 	}
+	if (pass_stage_over(p, result, e))
+		pass_read_on(p);
+}
+
+static void pass_ask(struct lead_pass *p)
+{
+	struct db_array *jobs = db_array_new(), *steps = db_array_new();
+
+	p->asked = true;
+	if (lead_queue_ask(p->queue, p->rows, jobs, steps) > 0) {
+		p->waiting++;
+		db_call(p->db, lead_set_function(LEAD_PENDING),
+			(struct db_param[]){{db_array_literal(jobs), -1}, {db_array_literal(steps), -1}}, 2, ask_came, p);
+	}
+	db_array_free(jobs);
+	db_array_free(steps);
 }
 
 /* The sets from `from` on, before `to`. */
@@ -329,22 +383,23 @@ static void pass_read_sets(struct lead_pass *p, int from, int to)
 	char rows[16];
 
 	snprintf(rows, sizeof rows, "%d", p->depth.rows);
-	p->waiting = to - from;
+	p->waiting += to - from;
 	for (int set = from; set < to; set++) {
 		p->reads[set] = (struct read){p, (enum lead_set)set};
 		db_call(p->db, lead_set_function((enum lead_set)set),
-			(struct db_param[]){{rows, -1}, {p->depth.whole ? "t" : "f", -1}}, set == LEAD_PENDING ? 2 : 0, read_came,
+			(struct db_param[]){{rows, -1}, {p->depth.whole ? "t" : "f", -1}}, set == LEAD_QUEUE ? 2 : 0, read_came,
 			&p->reads[set]);
 	}
 }
 
 static void pass_read(struct lead_pass *p, double now)
 {
-	lead_depth_begin(&p->depth, p->conf->schedule_depth, monotonic_now());
+	lead_depth_begin(&p->depth, p->conf->schedule_depth, p->several ? p->conf->schedule_backfill : 0, monotonic_now());
 	lead_depth_enter(&p->depth, monotonic_now());
 	p->rows = lead_rows_new(now);
 	p->peeks = !p->queued;
-	pass_read_sets(p, p->peeks ? LEAD_PENDING : 0, LEAD_SNAPSHOT_SETS);
+	p->asked = false;
+	pass_read_sets(p, p->peeks ? LEAD_QUEUE : 0, LEAD_SNAPSHOT_SETS);
 }
 
 /* tick */
@@ -410,6 +465,8 @@ void lead_pass_forget(struct lead_pass *p)
 	free(p->plan);
 	p->plan = NULL;
 	p->depth = (struct lead_depth){0};
+	if (!p->running)
+		pass_forget_queue(p, monotonic_now());
 }
 
 struct lead_pass *lead_pass_new(struct db *db, const struct conf *conf, const struct seal_mac_key *mac,
@@ -417,6 +474,7 @@ struct lead_pass *lead_pass_new(struct db *db, const struct conf *conf, const st
 {
 	struct lead_pass *p = xcalloc(1, sizeof *p);
 
+	p->queue = lead_queue_new();
 	p->db = db;
 	p->conf = conf;
 	p->mac = mac;
@@ -432,6 +490,7 @@ void lead_pass_free(struct lead_pass *p)
 		return;
 	schedule_result_free(p->result);
 	lead_rows_free(p->rows);
+	lead_queue_free(p->queue);
 	free(p->plan);
 	free(p);
 }

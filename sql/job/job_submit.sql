@@ -324,10 +324,10 @@ begin
 		where e.gates
 		group by e.step_id
 	) n;
-	insert into step (job_id, step_id, request_id, rank, begin_at, start_by, held, held_reason, deps_waiting, eligible_at)
-	select v_job, s.step_id, s.step_id, v_rank, to_timestamp(s.begin_at), api.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s),
+	insert into step (job_id, step_id, request_id, queue, is_array, rank, begin_at, start_by, held, held_reason, deps_waiting, eligible_at)
+	select v_job, s.step_id, s.step_id, coalesce(s.partition, v_partition), coalesce(jsonb_typeof(s."array") = 'object', false), v_rank, to_timestamp(s.begin_at), api.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s),
 		case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end, x.waiting, case when x.waiting = 0 then now() end
-	from jsonb_to_recordset(v_steps) as s (step_id int, begin_at double precision, deadline_at double precision, time_min_s bigint, time_limit_s bigint,
+	from jsonb_to_recordset(v_steps) as s (step_id int, partition text, "array" jsonb, begin_at double precision, deadline_at double precision, time_min_s bigint, time_limit_s bigint,
 		hold boolean, deps_any boolean)
 	cross join lateral (select v_waits -> s.step_id::text as n) w
 	cross join lateral (select coalesce(case when s.deps_any then least((w.n ->> 0)::int, 1) else (w.n ->> 0)::int end + (w.n ->> 1)::int, 0) as waiting) x;

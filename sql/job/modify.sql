@@ -142,13 +142,12 @@ begin
 				time_min_s bigint, begin_at double precision, deadline_at double precision, requeue boolean, retry int, "group" text, keep jsonb)),
 		spec = p_spec, auth = decode(p_auth, 'hex')
 	where r.job_id = p_job and r.step_id = p_request;
-	if p_changed ?| array['begin_at', 'deadline_at', 'time_limit_s', 'time_min_s'] then
-		update step s
-		set begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
-			start_by = api.start_by(r.deadline_at, r.time_min_s, r.time_limit_s)
-		from step_request r
-		where s.job_id = p_job and s.request_id = p_request and s.ended_at is null and r.job_id = s.job_id and r.step_id = s.request_id;
-	end if;
+	-- Its rows are touched whatever has changed: the leader keeps what it knows of them until then.
+	update step s
+	set queue = r.partition, begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
+		start_by = api.start_by(r.deadline_at, r.time_min_s, r.time_limit_s)
+	from step_request r
+	where s.job_id = p_job and s.request_id = p_request and s.ended_at is null and r.job_id = s.job_id and r.step_id = s.request_id;
 	update step_array a
 	set max_running = (p_changed -> 'array' ->> 'limit')::int
 	where p_changed ? 'array' and a.job_id = p_job and a.step_id = p_request;
@@ -191,7 +190,7 @@ begin
 		nice = coalesce((p_changed ->> 'nice')::int, j.nice),
 		priority = case when p_changed ? 'priority' then coalesce((p_changed ->> 'priority')::int, 0) else j.priority end
 	where j.job_id = p_job;
-	if p_changed ?| array['nice', 'priority', 'qos'] then
+	if p_changed ?| array['nice', 'priority', 'qos', 'account'] then
 		update step s
 		set rank = api.submit_rank(j.priority, j.nice, j.qos, j.submit_at)
 		from job j

@@ -42,7 +42,7 @@ select is(t.pending(), format('%s.r*1 %2$s.a %2$s.b', :m, :k), 'over one of them
 select t.run(:'j' || '.b'), t.finish(:'j' || '.b') \g /dev/null
 select t.right('limits');
 -- A cut list: limits are taken off before it.
-select is((select array_agg(job_id || '.' || step_id order by nr) from (select *, row_number() over () as nr from api.schedule_pending(1)) p), array[:'m' || '.0'], 'the first one only');
+select is((select array_agg(job_id || '.' || step_id order by nr) from (select *, row_number() over () as nr from api.schedule_queue(1)) p), array[:'m' || '.0'], 'the first one only');
 -- A shorter list is the head of a longer one, whatever limits take off, and however many steps of the queue they pass over.
 select setseed(0.42) \g /dev/null
 select t.submit((array['alice', 'bob', 'carl'])[i % 3 + 1], jsonb_build_array(
@@ -56,13 +56,26 @@ from generate_series(1, 24) i \g /dev/null
 select t.commit(t.decision(n || '.a', '{4}', '{"position": 0}')), t.run(n || '.a[0]'), t.fail(n || '.a[0]')
 from (select job_id as n from rota.step_array where next = 0 and size = 5 order by job_id limit 3) x \g /dev/null
 create function t.head(p_limit int) returns text[] language sql as $$
-	select array_agg(concat_ws(' ', p.job_id, p.step_id, p.array_room) order by p.nr) from (select *, row_number() over () as nr from api.schedule_pending(p_limit)) p;
+	select array_agg(concat_ws(' ', p.job_id, p.step_id, p.room) order by p.nr) from (select *, row_number() over () as nr from api.schedule_queue(p_limit)) p;
 $$;
 select cmp_ok(cardinality(t.head(1000)), '>=', 20, 'a queue');
 select is_empty('select k from generate_series(1, cardinality(t.head(1000))) k where t.head(k) is distinct from (t.head(1000))[1:k]', 'its heads');
 select api.admin_change(0, 'root', '{"object": "partition", "action": "create", "name": "fast", "values": {"priority": 9, "nodes": "n1"}}') \g /dev/null
 update rota.step_request set partition = 'fast' where job_id % 5 = 0;
-select is_empty('select k from generate_series(1, cardinality(t.head(1000))) k where t.head(k) is distinct from (t.head(1000))[1:k]', 'with partitions of two priorities');
-select is((t.head(1))[1] ~ '^[0-9]*[05] ', true, 'the higher one first');
+update rota.step set queue = 'fast' where job_id % 5 = 0;
+select is((t.head(1))[1] ~ '^[0-9]*[05] ', true, 'of two partitions, that of the higher priority first');
+-- Each partition has its own head: a long queue of one hides no other.
+create function t.head(p_partition text, p_limit int) returns text[] language sql as $$
+	select array(select h from unnest(t.head(p_limit)) with ordinality as x (h, nr)
+		join rota.step s on s.job_id = split_part(h, ' ', 1)::bigint and s.step_id = split_part(h, ' ', 2)::int and s.queue = p_partition order by x.nr);
+$$;
+select is_empty('select p, k from unnest(array[''main'', ''fast'']) p, generate_series(1, 20) k where cardinality(t.head(p, k)) <> least(k, cardinality(t.head(p, 1000)))', 'so many of each, past those that a limit keeps');
+update rota.qos set max_running_per_user = null;
+update rota.association set max_running = null;
+select is_empty('select p, k from unnest(array[''main'', ''fast'']) p, generate_series(1, 20) k where (t.head(p, k))[1:k] is distinct from (t.head(p, 1000))[1:k]', 'without limits of users, the head of each is that of a longer one');
+select api.admin_change(0, 'root', '{"object": "partition", "action": "change", "name": "fast", "values": {"state": "down"}}') \g /dev/null
+select is(cardinality(t.head('fast', 1000)), 0, 'what is down offers nothing');
+-- What changes by itself is no part of what the leader keeps.
+select is((select string_agg(distinct steady::text, ' ') from t.offered where array_size is not null), 'false', 'arrays are read each time');
 select * from finish();
 rollback;

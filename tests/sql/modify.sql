@@ -98,5 +98,31 @@ select t.submit('alice', '[{"name": "a", "nodes_min": 2}, {"name": "b", "nodes_m
 select is(t.modify('alice', :'j' || '.a', '{"nodes_min": 1}') like 'RT409%same-nodes%', true, 'nodes of a peer');
 select is(t.modify('alice', :'j' || '.b', '{"nodes_min": 1}') like 'RT409%same-nodes%', true, 'either way');
 select t.right('modifications');
+
+-- The leader keeps what it has read of a step until the step's version changes, or the stamp: both tell of every change.
+select t.submit('alice', '[{"name": "v"}, {"name": "w"}]') as v \gset
+create function t.version(p_label text) returns text language sql as $$
+	select q.version::text from api.schedule_queue(1000) q join t.step(p_label) s on s.job_id = q.job_id and s.step_id = q.step_id $$;
+create function t.stale(p_label text, p_changed jsonb, p_job jsonb default '{}') returns text language plpgsql as $$
+declare
+	v_before text := t.version(p_label);
+begin
+	return t.modify('alice', p_label, p_changed, p_job) || ': ' || (v_before <> t.version(p_label));
+end $$;
+select is((select string_agg(distinct t.stale(:'v' || '.v', c::jsonb), '') from unnest(array['{"cpus_per_task": 2}', '{"mem_mb": 7}', '{"time_limit_s": 50}', '{"exclude": ["n1"]}', '{"retry": 1}']) c), :'v' || '.v modified: true', 'whatever is changed of a step');
+select is((select string_agg(distinct split_part(t.stale(:'v' || '.v', '{}', c::jsonb), ': ', 2), '') from unnest(array['{"account": "acc"}', '{"qos": "fast"}', '{"nice": 7}']) c), 'true', 'or of its job');
+select t.version(:'v' || '.w') as w \gset
+select t.modify('alice', :'v' || '.v', '{"mem_mb": 8}') \g /dev/null
+select is(t.version(:'v' || '.w'), :'w', 'the other step is what it was');
+select min(stamp) as stamp from api.schedule_queue(1000) \gset
+savepoint s;
+select api.admin_change(0, 'root', '{"object": "partition", "action": "change", "name": "main", "values": {"default_time_s": 40}}') \g /dev/null
+release s;
+select isnt((select min(stamp) from api.schedule_queue(1000)), :stamp, 'a partition''s defaults are changed');
+select min(stamp) as stamp from api.schedule_queue(1000) \gset
+savepoint s;
+select api.admin_change(0, 'root', '{"object": "reservation", "action": "create", "name": "r", "values": {"start": "now+1hours", "duration": "60", "nodes": "n1", "users": "alice"}}') \g /dev/null
+release s;
+select isnt((select min(stamp) from api.schedule_queue(1000)), :stamp, 'a reservation lets it in');
 select * from finish();
 rollback;

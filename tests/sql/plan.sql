@@ -50,7 +50,8 @@ declare
 	v_label text;
 begin
 	return next t.cheap(p_when || ': schedule_tick', 'select * from api.schedule_tick(t.term())');
-	return next t.cheap(p_when || ': schedule_pending', 'select * from api.schedule_pending(1000)');
+	return next t.cheap(p_when || ': schedule_queue', 'select * from api.schedule_queue(1000)');
+	return next t.cheap(p_when || ': schedule_pending', format('select * from api.schedule_pending(array[%s, %s], array[0, 0])', p_job, p_array));
 	return next t.cheap(p_when || ': schedule_running', 'select * from api.schedule_running()');
 	return next t.cheap(p_when || ': schedule_launch', format('select * from api.schedule_launch(array[%s, %s], array[0, 0])', p_job, p_array));
 	return next t.cheap(p_when || ': job_lock', format('select api.job_lock(array[%s, %s])', p_job, p_array));

@@ -48,7 +48,7 @@ declare
 	v_position int;
 	v_started int := 0;
 begin
-	for v_one in select * from api.schedule_pending(1000) loop
+	for v_one in select * from t.offered order by nr loop
 		exit when v_started >= p_most;
 		select array_agg(n.node_id order by random()) into v_nodes from rota.node n
 		where n.state = 'up' and (v_one.same_nodes is null or n.node_id = any (v_one.same_nodes)) and not n.node_id = any (coalesce(v_one.other_nodes, '{}'));

@@ -104,7 +104,7 @@ select t.admin('account', 'create', 'physics', '{}') \g /dev/null
 select t.admin('reservation', 'create', 'r1', '{"start": "now+1hours", "duration": "60", "nodes": "n1", "users": "bob"}'), t.admin('reservation', 'create', 'r2', '{"start": "now+1hours", "duration": "60", "nodes": "n1", "users": "carl", "accounts": "physics"}') \g /dev/null
 select t.submit(u, '[{"name": "a"}]', '[]', jsonb_build_object('account', a)) from (values ('alice', null), ('bob', null), ('bob', 'physics'), ('carl', null)) x (u, a) \g /dev/null
 select is((select string_agg(p.user_name || ':' || coalesce((select string_agg(r.name, ',' order by r.name) from rota.reservation r where r.reservation_id = any (p.admitted)), '-'), ' ' order by p.job_id)
-	from api.schedule_pending(100) p), 'alice:- bob:r1 bob:r1,r2 carl:r2', 'by user or account');
+	from t.offered p), 'alice:- bob:r1 bob:r1,r2 carl:r2', 'by user or account');
 select t.admin('reservation', 'delete', 'r1'), t.admin('reservation', 'delete', 'r2') \g /dev/null
 
 -- Drain with a deadline.

@@ -8,7 +8,7 @@
 /* A pass that finds so many rows; see pass(). */
 static bool pass_over(struct lead_depth *d, double *now, double whole_takes, size_t starts, size_t rows)
 {
-	lead_depth_begin(d, 2000, *now);
+	lead_depth_begin(d, 2000, 0, *now);
 	lead_depth_enter(d, *now);
 	*now += d->whole ? whole_takes : 0.001;
 	lead_depth_leave(d, *now);
@@ -34,6 +34,23 @@ static void test_short(void **state)
 		assert_true(pass_over(&d, &now, 0.05, 0, 3));
 	assert_true(pass_over(&d, &now, 0.3, 0, 3));
 	assert_false(pass_over(&d, &now, 0.3, 0, 3));
+}
+
+/* Where partitions stand beside each other, a head has room for those that hold reservations. */
+static void test_holders(void **state)
+{
+	(void)state;
+	struct lead_depth d = {0};
+	double now = 1000;
+	for (int i = 0; i < 2; i++)
+		pass(&d, &now, 0.5, 10);
+	lead_depth_begin(&d, 2000, 0, now);
+	int rows = d.rows;
+	assert_false(d.whole);
+	lead_depth_begin(&d, 2000, 100, now);
+	assert_int_equal(d.rows, rows + 100);
+	lead_depth_begin(&d, 70, 100, now);
+	assert_int_equal(d.rows, 70);
 }
 
 static void test_share(void **state)
@@ -84,6 +101,8 @@ static void test_rows(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_short), cmocka_unit_test(test_share), cmocka_unit_test(test_idle), cmocka_unit_test(test_rows)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_short), cmocka_unit_test(test_holders),
+					   cmocka_unit_test(test_share), cmocka_unit_test(test_idle),
+					   cmocka_unit_test(test_rows)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -196,12 +196,12 @@ static const char *const pending_row[] = {
 	"10",
 	"array_next",
 	"2",
-	"array_room",
-	NULL,
 	"array_skip",
 	"{4,6}",
 	"admitted",
 	"{3}",
+	"steady",
+	"t",
 	NULL,
 };
 
@@ -229,13 +229,13 @@ static void pending(void **state)
 	assert_int_equal(p->other_than_count, 0);
 	assert_int_equal(p->same_nodes_count, 2);
 	assert_int_equal(p->same_nodes[0], 3);
-	assert_int_equal(p->array_room, -1);
 	assert_int_equal(p->array_skip_count, 2);
 	assert_int_equal(p->admitted_count, 1);
 	assert_int_equal(p->admitted[0], 3);
 	assert_int_equal(rows->keys[0].attempt, 1);
 	assert_int_equal(rows->keys[0].array_index, -1);
 	assert_string_equal(rows->keys[0].name, "solve");
+	assert_true(rows->keys[0].steady);
 	lead_rows_free(rows);
 }
 

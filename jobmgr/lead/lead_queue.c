@@ -1,0 +1,179 @@
+/* lead_queue.c - a table of pending steps by job and step, over rows that one arena holds.
+ *
+ * lead_pass.c calls it: ask, learn, fill, in each pass. What always holds: what is handed out was read under the version and the
+ * stamp that the queue of this pass names, or after them; a step that is not steady is asked for in every pass. What is kept
+ * can be forgotten at any time, which costs one longer read; it is when the stamp changes, when much of it is of use no more, and from
+ * time to time anyway (lead_pass.c). So nothing here has to hear that a step has gone. */
+#include "jobmgr/lead/lead_queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/schedule/schedule_arena.h"
+#include "lib/log.h"
+
+enum { ROOM_FIRST = 1024, WASTE_LEAST = 4096 };
+
+struct kept {
+	int64_t job; /* 0: the place is empty */
+	int step;
+	int64_t version;
+	const struct schedule_pending *pending; /* NULL: to be asked for */
+	const struct lead_key *key;
+	bool steady;
+};
+
+struct lead_queue {
+	struct kept *table; /* `room` places, a power of two, at most half of them used */
+	size_t room, used;
+	size_t waste; /* rows of the arena that nothing points to any more */
+	size_t most;  /* the longest queue of a pass since nothing was known */
+	int64_t stamp;
+	struct lead_rows *rows; /* their arena has what is kept */
+};
+
+static void queue_open(struct lead_queue *q)
+{
+	q->room = ROOM_FIRST;
+	q->used = q->waste = q->most = 0;
+	q->table = xcalloc(q->room, sizeof *q->table);
+	q->rows = lead_rows_new(0);
+}
+
+static void queue_close(struct lead_queue *q)
+{
+	free(q->table);
+	lead_rows_free(q->rows);
+}
+
+struct lead_queue *lead_queue_new(void)
+{
+	struct lead_queue *q = xcalloc(1, sizeof *q);
+
+	queue_open(q);
+	return q;
+}
+
+void lead_queue_free(struct lead_queue *q)
+{
+	if (!q)
+		return;
+	queue_close(q);
+	free(q);
+}
+
+void lead_queue_forget(struct lead_queue *q)
+{
+	queue_close(q);
+	queue_open(q);
+}
+
+/* Where the step stands, or would. */
+static struct kept *queue_find(const struct lead_queue *q, int64_t job, int step)
+{
+	uint64_t hash = ((uint64_t)job * 0x9e3779b97f4a7c15u) ^ ((uint64_t)step * 0xc2b2ae3d27d4eb4fu);
+	size_t i = (size_t)(hash ^ hash >> 32) & (q->room - 1);
+
+	while (q->table[i].job != 0 && (q->table[i].job != job || q->table[i].step != step))
+		i = (i + 1) & (q->room - 1);
+	return &q->table[i];
+}
+
+static void queue_grow(struct lead_queue *q)
+{
+	struct kept *before = q->table;
+	size_t room = q->room;
+
+	q->room *= 2;
+	q->table = xcalloc(q->room, sizeof *q->table);
+	for (size_t i = 0; i < room; i++) {
+		if (before[i].job != 0)
+			*queue_find(q, before[i].job, before[i].step) = before[i];
+	}
+	free(before);
+}
+
+/* The step's place; a new one where it has none yet. */
+static struct kept *queue_place(struct lead_queue *q, int64_t job, int step)
+{
+	struct kept *kept = queue_find(q, job, step);
+
+	if (kept->job != 0)
+		return kept;
+	if (2 * ++q->used > q->room) {
+		queue_grow(q);
+		kept = queue_find(q, job, step);
+	}
+	*kept = (struct kept){.job = job, .step = step};
+	return kept;
+}
+
+/* Is more of no use than what a pass needs that looks at all? */
+static bool is_wasteful(const struct lead_queue *q)
+{
+	return q->used + q->waste > 2 * q->most + WASTE_LEAST;
+}
+
+size_t lead_queue_ask(struct lead_queue *q, const struct lead_rows *rows, struct db_array *jobs, struct db_array *steps)
+{
+	size_t count = 0;
+
+	if (rows->place_count > 0 && (rows->places[0].stamp != q->stamp || is_wasteful(q))) {
+		lead_queue_forget(q);
+		q->stamp = rows->places[0].stamp;
+	}
+	if (rows->place_count > q->most)
+		q->most = rows->place_count;
+	for (size_t i = 0; i < rows->place_count; i++) {
+		const struct lead_place *place = &rows->places[i];
+		struct kept *kept = queue_place(q, place->job, place->step);
+
+		if (kept->pending && kept->steady && kept->version == place->version)
+			continue;
+		q->waste += kept->pending != NULL;
+		kept->pending = NULL;
+		kept->version = place->version;
+		db_array_int(jobs, place->job);
+		db_array_int(steps, place->step);
+		count++;
+	}
+	return count;
+}
+
+bool lead_queue_learn(struct lead_queue *q, const PGresult *result, struct err *e)
+{
+	struct lead_rows *rows = q->rows;
+
+	if (!lead_load(rows, LEAD_PENDING, result, e))
+		return false;
+	for (size_t i = 0; i < rows->snapshot.pending_count; i++) {
+		const struct schedule_pending *pending = &rows->snapshot.pending[i];
+		struct kept *kept = queue_place(q, pending->job, pending->step);
+
+		kept->pending = pending;
+		kept->key = &rows->keys[i];
+		kept->steady = rows->keys[i].steady;
+	}
+	return true;
+}
+
+void lead_queue_fill(struct lead_queue *q, struct lead_rows *rows)
+{
+	struct schedule_pending *pending = schedule_arena_take(rows->arena, rows->place_count, sizeof *pending);
+	struct lead_key *keys = schedule_arena_take(rows->arena, rows->place_count, sizeof *keys);
+	size_t count = 0;
+
+	for (size_t i = 0; i < rows->place_count; i++) {
+		const struct lead_place *place = &rows->places[i];
+		const struct kept *kept = queue_find(q, place->job, place->step);
+
+		if (!kept->pending)
+			continue;
+		pending[count] = *kept->pending;
+		pending[count].array_room = kept->pending->array_size > 0 ? place->room : -1;
+		keys[count++] = *kept->key;
+	}
+	rows->snapshot.pending = pending;
+	rows->snapshot.pending_count = count;
+	rows->keys = keys;
+}

@@ -1,0 +1,258 @@
+/* lead_queue_test.c - steps are asked for when they are new or have changed, and only then. */
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+
+#include "jobmgr/lead/lead_queue.h"
+#include "jobmgr/schedule/schedule_arena.h"
+
+enum { MANY = 5000, WIDTH = 40 };
+
+/* The queue of a pass, as the database would have it. */
+struct world {
+	struct lead_queue *queue;
+	struct lead_rows *rows; /* of the pass under way */
+	struct lead_place place[MANY];
+	size_t count;
+};
+
+static void put(struct world *w, int64_t job, int64_t version)
+{
+	w->place[w->count++] = (struct lead_place){.job = job, .version = version, .stamp = 1, .room = 3};
+}
+
+/* What the database says of these jobs' steps 0: `cpus` and whether it is steady; arrays are those that are not. */
+static PGresult *answer(const int64_t *jobs, size_t count, int cpus, bool steady)
+{
+	static const char *const names[] = {
+		"job_id",     "step_id",	 "name",	  "partition",	"nodes_min",	  "nodes_max",
+		"ntasks",     "ntasks_per_node", "cpus_per_task", "mem_mb",	"mem_per_cpu_mb", "gres",
+		"licenses",   "exclusive",	 "features",	  "nodelist",	"exclude",	  "time_limit_s",
+		"time_min_s", "deadline_at",	 "with_set",	  "with_count", "same_as_step",	  "other_than_step",
+		"same_nodes", "other_nodes",	 "array_size",	  "array_next", "array_skip",	  "admitted",
+		"request_id", "attempt",	 "array_index",	  "steady"};
+	enum { COLUMNS = sizeof names / sizeof *names };
+	PGresult *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+	PGresAttDesc columns[COLUMNS] = {0};
+
+	for (int i = 0; i < COLUMNS; i++)
+		columns[i].name = (char *)(uintptr_t)names[i];
+	assert_true(PQsetResultAttrs(result, COLUMNS, columns));
+	for (size_t row = 0; row < count; row++) {
+		for (int i = 0; i < COLUMNS; i++) {
+			char value[WIDTH] = "";
+
+			if (strcmp(names[i], "job_id") == 0)
+				snprintf(value, sizeof value, "%lld", (long long)jobs[row]);
+			else if (strcmp(names[i], "step_id") == 0)
+				snprintf(value, sizeof value, "0");
+			else if (strcmp(names[i], "cpus_per_task") == 0)
+				snprintf(value, sizeof value, "%d", cpus);
+			else if (strcmp(names[i], "array_size") == 0 && !steady)
+				snprintf(value, sizeof value, "10");
+			else if (strcmp(names[i], "steady") == 0)
+				snprintf(value, sizeof value, "%s", steady ? "t" : "f");
+			assert_true(PQsetvalue(result, (int)row, i, value, *value ? (int)strlen(value) : -1));
+		}
+	}
+	return result;
+}
+
+/* A pass reads the queue; how many steps it asks for. */
+static size_t ask(struct world *w)
+{
+	struct db_array *jobs = db_array_new(), *steps = db_array_new();
+	size_t count;
+
+	w->rows = lead_rows_new(0);
+	w->rows->places = w->place;
+	w->rows->place_count = w->count;
+	count = lead_queue_ask(w->queue, w->rows, jobs, steps);
+	db_array_free(jobs);
+	db_array_free(steps);
+	return count;
+}
+
+static void learn(struct world *w, int64_t job, int cpus, bool steady)
+{
+	PGresult *result = answer(&job, 1, cpus, steady);
+	struct err e = {0};
+
+	if (!lead_queue_learn(w->queue, result, &e))
+		fail_msg("%s", e.message);
+	PQclear(result);
+}
+
+/* The end of the pass: what it had, as "job:cpus:room " each. */
+static void ends_with(struct world *w, const char *expected)
+{
+	char text[256] = "";
+
+	lead_queue_fill(w->queue, w->rows);
+	for (size_t i = 0; i < w->rows->snapshot.pending_count; i++) {
+		const struct schedule_pending *p = &w->rows->snapshot.pending[i];
+		size_t length = strlen(text);
+
+		snprintf(text + length, sizeof text - length, "%lld:%d:%d ", (long long)p->job, p->cpus_per_task, p->array_room);
+	}
+	assert_string_equal(text, expected);
+	lead_rows_free(w->rows);
+}
+
+static struct world *world_new(void)
+{
+	struct world *w = xcalloc(1, sizeof *w);
+
+	w->queue = lead_queue_new();
+	return w;
+}
+
+static void world_free(struct world *w)
+{
+	lead_queue_free(w->queue);
+	free(w);
+}
+
+static void kept(void **state)
+{
+	struct world *w = world_new();
+
+	(void)state;
+	put(w, 7, 1);
+	put(w, 5, 1);
+	assert_int_equal(ask(w), 2);
+	learn(w, 5, 1, true);
+	learn(w, 7, 2, true);
+	ends_with(w, "7:2:-1 5:1:-1 ");
+	/* Nothing has changed; the order has. */
+	w->count = 0;
+	put(w, 5, 1);
+	put(w, 7, 1);
+	assert_int_equal(ask(w), 0);
+	ends_with(w, "5:1:-1 7:2:-1 ");
+	/* One has changed, one is new, one has gone. */
+	w->count = 0;
+	put(w, 7, 2);
+	put(w, 9, 1);
+	assert_int_equal(ask(w), 2);
+	learn(w, 7, 4, true);
+	learn(w, 9, 1, true);
+	ends_with(w, "7:4:-1 9:1:-1 ");
+	/* What has gone may come back as it was. */
+	w->count = 0;
+	put(w, 5, 1);
+	assert_int_equal(ask(w), 0);
+	ends_with(w, "5:1:-1 ");
+	lead_queue_forget(w->queue);
+	assert_int_equal(ask(w), 1);
+	learn(w, 5, 8, true);
+	ends_with(w, "5:8:-1 ");
+	world_free(w);
+}
+
+/* Arrays, and what is bound to peers, are asked for each time; an array's room is the queue's. */
+static void not_steady(void **state)
+{
+	struct world *w = world_new();
+
+	(void)state;
+	put(w, 5, 1);
+	for (int pass = 1; pass < 4; pass++) {
+		assert_int_equal(ask(w), 1);
+		learn(w, 5, pass, false);
+		ends_with(w, pass == 1 ? "5:1:3 " : pass == 2 ? "5:2:3 " : "5:3:3 ");
+	}
+	world_free(w);
+}
+
+/* What is no longer there when it is asked for is no part of the pass, nor is what an answer that failed would have told. */
+static void unanswered(void **state)
+{
+	struct world *w = world_new();
+
+	(void)state;
+	put(w, 5, 1);
+	put(w, 7, 1);
+	assert_int_equal(ask(w), 2);
+	learn(w, 5, 1, true);
+	ends_with(w, "5:1:-1 ");
+	w->place[0].version = 2;
+	assert_int_equal(ask(w), 2);
+	ends_with(w, "");
+	assert_int_equal(ask(w), 2);
+	learn(w, 5, 2, true);
+	learn(w, 7, 2, true);
+	ends_with(w, "5:2:-1 7:2:-1 ");
+	world_free(w);
+}
+
+/* Partitions or reservations have changed: nothing that is known holds. */
+static void stamped(void **state)
+{
+	struct world *w = world_new();
+
+	(void)state;
+	put(w, 5, 1);
+	assert_int_equal(ask(w), 1);
+	learn(w, 5, 1, true);
+	ends_with(w, "5:1:-1 ");
+	w->place[0].stamp = 2;
+	assert_int_equal(ask(w), 1);
+	learn(w, 5, 2, true);
+	ends_with(w, "5:2:-1 ");
+	assert_int_equal(ask(w), 0);
+	ends_with(w, "5:2:-1 ");
+	world_free(w);
+}
+
+/* A pass over a queue of MANY jobs, those from `first` on; how many steps it asked for. */
+static size_t pass_over(struct world *w, int64_t first)
+{
+	static int64_t jobs[MANY];
+	PGresult *result;
+	struct err e = {0};
+	size_t asked;
+
+	w->count = 0;
+	for (int i = 0; i < MANY; i++) {
+		jobs[i] = first + i;
+		put(w, jobs[i], 1);
+	}
+	asked = ask(w);
+	result = answer(jobs, asked, 1, true); /* all or none */
+	assert_true(lead_queue_learn(w->queue, result, &e));
+	PQclear(result);
+	lead_queue_fill(w->queue, w->rows);
+	assert_int_equal(w->rows->snapshot.pending_count, MANY);
+	assert_int_equal(w->rows->snapshot.pending[MANY - 1].job, jobs[MANY - 1]);
+	lead_rows_free(w->rows);
+	return asked;
+}
+
+/* What has gone is forgotten in the end: no more is kept than a few times what a pass needs. A look at the head forgets nothing. */
+static void bounded(void **state)
+{
+	struct world *w = world_new();
+
+	(void)state;
+	for (int64_t queue = 0; queue < 3; queue++)
+		assert_int_equal(pass_over(w, 1 + queue * MANY), MANY);
+	assert_int_equal(pass_over(w, 1 + 2 * MANY), MANY);
+	assert_int_equal(pass_over(w, 1 + 2 * MANY), 0);
+	w->count = 1;
+	assert_int_equal(ask(w), 0);
+	lead_rows_free(w->rows);
+	assert_int_equal(pass_over(w, 1 + 2 * MANY), 0);
+	assert_int_equal(pass_over(w, 1), MANY);
+	world_free(w);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kept),	   cmocka_unit_test(not_steady), cmocka_unit_test(unanswered),
+		cmocka_unit_test(stamped), cmocka_unit_test(bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
