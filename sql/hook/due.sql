@@ -1,16 +1,18 @@
 -- Which controller prologs and epilogs there are to run: made in the very transactions that start and end attempts, so none is
 -- forgotten. Where none is configured, these look at one row and go.
 
-create function api.hook_prolog(p_decided api.decided[]) returns void
+create function api.hook_prolog(p_decided api.decided[]) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	if (select l.prolog from leader l where l.name = 'schedule') then
-		insert into hook_due (job_id, step_id, attempt, hook)
-		select v.job_id, v.step_id, v.attempt, 'controller_prolog' from unnest(p_decided) v;
-		notify rota_hook;
+	if not (select l.prolog from leader l where l.name = 'schedule') then
+		return false;
 	end if;
+	insert into hook_due (job_id, step_id, attempt, hook)
+	select v.job_id, v.step_id, v.attempt, 'controller_prolog' from unnest(p_decided) v;
+	notify rota_hook;
+	return true;
 end $$;
-comment on function api.hook_prolog(api.decided[]) is 'Starts have a prolog before them, if any is configured; their orders wait for it (api.node_orders). Internal.';
+comment on function api.hook_prolog(api.decided[]) is 'Starts have a prolog before them, if any is configured; whether their orders wait for it (api.node_orders). Internal.';
 
 create function api.hook_epilog(p_closed api.closed[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$

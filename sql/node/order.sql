@@ -1,4 +1,4 @@
-create function api.order_put(p_orders jsonb) returns void
+create function api.order_put(p_orders jsonb, p_ring boolean default true) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_node int;
@@ -13,11 +13,12 @@ begin
 		select distinct coalesce(l.bell, p.node_id)
 		from (select distinct node_id from put) p
 		left join node_lease l on l.node_id = p.node_id
+		where p_ring
 	loop
 		perform pg_notify('rota_node_' || v_node, '');
 	end loop;
 end $$;
-comment on function api.order_put(jsonb) is 'Put orders [{node_id, kind, job_id, step_id, attempt, also, body, signature, args}] on their way and ring their nodes, or those that ring for them. Internal.';
+comment on function api.order_put(jsonb, boolean) is 'Put orders [{node_id, kind, job_id, step_id, attempt, also, body, signature, args}] on their way and ring their nodes, or those that ring for them, unless nothing is to be taken yet. Internal.';
 
 create function api.order_void(p_lost jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$

@@ -117,8 +117,7 @@ begin
 	update job j set started_at = now()
 	where j.job_id in (select b.job_id from unnest(v_began) b) and j.started_at is null;
 	delete from plan p using unnest(v_began) b where p.job_id = b.job_id and p.step_id = b.step_id;
-	perform api.hook_prolog(v_decided);
-	perform api.order_put(v_orders);
+	perform api.order_put(v_orders, not api.hook_prolog(v_decided));
 	notify rota_event;
 	return query select b.job_id, b.step_id, b.attempt from unnest(v_began) b;
 end $$;

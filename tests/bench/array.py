@@ -2,7 +2,8 @@
 
 Rota and the bare loop (bare.c) take turns, three times each; a figure is the median of its turns. Both run the very files: a shell
 script that runs `hostname`, output to /dev/null; with hooks also the four scripts of prolog and epilog, the site's and the user's,
-one after the other. The bare loop is given the number in flight at which it is best.
+one after the other; or those of the controller's prolog and epilog, which runnerd runs. The bare loop is given the number in flight at which
+it is best. The end is the last row of accounting, hooks included.
 """
 import statistics
 
@@ -28,13 +29,20 @@ def turns(bench, instance, name, path, programs):
     bench.figure(name, statistics.median(rates), "steps/s", of_limit=0.5, limit=limit, limit_name="/s, bare loop")
 
 
+def again(instance, conf):
+    """The instance with other settings."""
+    instance.rota("down")
+    instance.conf = conf
+    instance.up()
+
+
 def run(bench):
     with bench.instance() as instance:
         path = load.script(instance)
         turns(bench, instance, "hostname", path, [path])
         site_prolog, prolog, epilog, site_epilog = (instance.file(f"{name}.sh", HOOK) for name in ("site_prolog", "prolog", "epilog", "site_epilog"))
-        instance.rota("down")
-        instance.conf = {"node.site_prolog": site_prolog, "node.site_epilog": site_epilog}
-        instance.up()
+        again(instance, {"controller.prolog": prolog, "controller.epilog": epilog})
+        turns(bench, instance, "hostname with prolog and epilog of the controller", path, [prolog, path, epilog])
+        again(instance, {"controller.prolog": "", "controller.epilog": "", "node.site_prolog": site_prolog, "node.site_epilog": site_epilog})
         path = load.script(instance, prolog=prolog, epilog=epilog)
         turns(bench, instance, "hostname with prolog and epilog of site and user", path, [site_prolog, prolog, path, epilog, site_epilog])
