@@ -41,8 +41,10 @@ static void child_ended(struct runner *r, pid_t pid)
 {
 	struct hook **running = place_of(&r->running, pid), **dying = place_of(&r->dying, pid), *h;
 
-	if (pid == warden_pid())
+	if (pid == warden_pid()) {
+		runner_drop(r, "the warden has ended");
 		die("the warden has ended");
+	}
 	if (!running && !dying) {
 		waitpid(pid, NULL, 0);
 		return;

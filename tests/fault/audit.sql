@@ -259,7 +259,20 @@ violation (what, who, detail) as (
 	union all
 	select 'a key stands for a job that is not there', k.client_key, k.job_id::text
 	from client_key k left join job j on j.job_id = k.job_id where j.job_id is null
+	union all
+	select 'tasks started without their controller prolog', api.step_label(h.job_id, h.step_id), format('attempt %s: %s', h.attempt, h.message)
+	from controller_hook h
+	join attempt t on t.job_id = h.job_id and t.step_id = h.step_id and t.attempt = h.attempt
+	where h.hook = 'controller_prolog' and h.exit_code is distinct from 0 and t.started_at is not null
+	union all
+	select 'tasks started before their controller prolog ended', api.step_label(h.job_id, h.step_id), format('attempt %s', h.attempt)
+	from hook_due h
+	join attempt t on t.job_id = h.job_id and t.step_id = h.step_id and t.attempt = h.attempt
+	where h.hook = 'controller_prolog' and t.started_at is not null
 	-- From here on: what holds when there is nothing left to do.
+	union all
+	select 'not over: hook', api.step_label(h.job_id, h.step_id), format('%s of attempt %s', h.hook, h.attempt)
+	from hook_due h where :live = 0
 	union all
 	select 'not over: job', j.job_id::text, format('%s of %s steps left', j.steps_left, j.steps_total)
 	from job j where :live = 0 and j.ended_at is null

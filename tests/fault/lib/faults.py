@@ -15,8 +15,8 @@ from lib.instance import DISK_NODE, FAR_NODE, LEASE, MARGIN, NODES, alive, send,
 # Seconds; the last ones are about a lease: within it, within the margin behind it, and longer than both.
 FREEZES = (0.2, 0.2, 0.5, 0.5, 0.5, 1, 1, 2, LEASE - 1, LEASE + 2, LEASE + MARGIN + 2)
 # Faults that cost no running task anything, however they fall.
-HARMLESS = {"kill-procmgrd", "kill-launcher", "kill-leader", "kill-follower", "kill-nodemgrd", "kill-munged", "kill-backend", "kill-client",
-            "freeze-leader", "freeze-follower", "freeze-nodemgrd", "freeze-munged", "terminate-backend", "step-clock"}
+HARMLESS = {"kill-procmgrd", "kill-launcher", "kill-leader", "kill-follower", "kill-nodemgrd", "kill-runnerd", "kill-munged", "kill-backend", "kill-client",
+            "freeze-leader", "freeze-follower", "freeze-nodemgrd", "freeze-runnerd", "freeze-munged", "terminate-backend", "step-clock"}
 ABSENCES = (0, 0, 0.5, 0.5, 1, 2, LEASE + 2)
 
 
@@ -30,7 +30,7 @@ class Faults:
     def table(self):
         inst = self.instance
         rows = [(f"{verb}-{role}", lambda verb=verb, role=role: self.hit(verb, role))
-                for verb in ("kill", "freeze") for role in ("procmgrd", "launcher", "keeper", "leader", "follower", "nodemgrd", "munged", "backend")]
+                for verb in ("kill", "freeze") for role in ("procmgrd", "launcher", "keeper", "leader", "follower", "nodemgrd", "runnerd", "munged", "backend")]
         rows += [("terminate-backend", self.terminate), ("stop-postgres", self.stop_postgres), ("kill-postmaster", self.kill_postmaster),
                  ("freeze-postmaster", lambda: self.hit("freeze", "postmaster")), ("kill-client", self.kill_clients)]
         rows += [("cut-network", self.cut)] if inst.own_network else []
@@ -63,8 +63,8 @@ class Faults:
             return inst.launcher(node), node
         if role == "keeper":
             return self.drawn(inst.keepers()), ""
-        if role == "nodemgrd":
-            return next(iter(inst.named("nodemgrd", "", "")), 0), ""
+        if role in ("nodemgrd", "runnerd"):  # of runnerd's two processes either
+            return self.drawn(inst.named(role, "", "")), ""
         if role == "munged":
             return next((pid for pid in inst.named("munged", "", "")), 0), ""
         if role == "postmaster":

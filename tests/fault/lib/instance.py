@@ -87,7 +87,8 @@ class Instance:
 
     def start(self):
         """From nothing to four nodes that serve; raises where that fails."""
-        settings = {"node.lease": LEASE, "node.lease_margin": MARGIN, "node.grace": 1, "nodemgr.period": 1, "node.disk_floor_mb": 2}
+        settings = {"node.lease": LEASE, "node.lease_margin": MARGIN, "node.grace": 1, "nodemgr.period": 1, "node.disk_floor_mb": 2,
+                    "controller.prolog": f"{self.folder}/hook.sh", "controller.epilog": f"{self.folder}/hook.sh"}
         words = ["up", "--nodes", str(NODES), "--cpus", str(CPUS), "--mem", "8G", "--name", self.space]
         self.must("rota up", self.rota(*words, *(f"--set={k}={v}" for k, v in settings.items()), timeout=120))
         for name, values in (("requeue_max", "1000"), ("requeue_delay_s", "1"), ("flap_count", "0")):
