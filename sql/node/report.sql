@@ -98,19 +98,22 @@ begin
 		from unnest(v_seen) v
 		where v.run_at is not null or (v.keeper_at is not null and v.done_at is null)
 		group by v.job_id, v.step_id, v.attempt));
-	-- Steps over several nodes: when every node is ready, all are told to go.
+	-- Steps over several nodes: when every node is ready, those with tasks are told to go; the others only hold their place.
 	if exists (select from unnest(v_seen) v where v.ready) then
 		perform api.order_put((
 			select jsonb_agg(jsonb_build_object('node_id', a.node_id, 'kind', 'go', 'job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt))
 			from (
 				-- Asked once a step, not once a node of it.
-				select v.job_id, v.step_id, v.attempt
+				select v.job_id, v.step_id, v.attempt, coalesce(api.spec_field(r.spec, 'per_task'), '0') = '1' as per_task
 				from (select distinct v.job_id, v.step_id, v.attempt from unnest(v_seen) v where v.ready) v
+				join step s on s.job_id = v.job_id and s.step_id = v.step_id
+				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 				where not exists (select from allocation o where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
 					and o.phase in ('ordered', 'prolog'))
 				offset 0
 			) v
-			join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt));
+			join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
+				and case when v.per_task then a.tasks > 0 else a.node_index = 0 end));
 	end if;
 end $$;
 comment on function api.report_run(api.seen[]) is 'Keepers, readiness and starts of tasks. Internal.';

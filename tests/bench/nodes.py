@@ -3,7 +3,8 @@
 The nodes are virtual: one launcher and one process manager stand for all of them and start nothing (`launcher.virtual`); leases, orders,
 signatures, journal and reports are real. Their rows are put into the database at once rather than by one `rota admin` each. Idle is what
 all daemons and PostgreSQL use of a processor over a time in which each lease is renewed several times. The step on all nodes counts from
-its submission until the database has it as running: every node has said that it is ready, and has been told to go.
+its submission until the database has it as running: every node has said that it is ready, and the one with the script, told to go, that
+it runs.
 """
 import os
 import statistics
