@@ -22,9 +22,10 @@ bool fence_tidy(const struct fence *f, bool (*in_use)(const char *key));
 /* Remove the node's group and what is empty above it: the launcher's last act. */
 void fence_leave(const struct fence *f);
 
-/* Which `count` of the machine's cores no group of any Rota on it is pinned to, as "0,3"; NULL where there are not so many.
- * malloc'ed. Looking takes longer than a short step, so that there were not enough is believed for a moment. */
-char *fence_pick(struct fence *f, int count);
+/* Which `count` of the machine's cores no group of any Rota on it is pinned to, as "0,3"; NULL where there are not so many, as when
+ * the node's other attempts, with `others` CPUs, leave fewer. malloc'ed. Looking takes longer than a short step, so that there were not
+ * enough is believed for a moment. */
+char *fence_pick(struct fence *f, int count, int others);
 
 /* Make the group of an attempt: at most mem_mb of memory (0 = all), on these cores (NULL = any). */
 bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, const char *cores, struct err *e);

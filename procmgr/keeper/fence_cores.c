@@ -57,6 +57,12 @@ static void mark_below(const char *path, int depth, cpu_set_t *cores)
 		closedir(dir);
 }
 
+int fence_cores_count(void)
+{
+	cpu_set_t usable;
+	return sched_getaffinity(0, sizeof usable, &usable) < 0 ? 0 : CPU_COUNT(&usable);
+}
+
 char *fence_cores_pick(const char *top, int count)
 {
 	cpu_set_t usable, pinned;

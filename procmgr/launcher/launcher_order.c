@@ -103,6 +103,7 @@ static void add_child(struct launcher *l, const struct launcher_child *child)
 	}
 	l->children[l->child_count++] = *child;
 	l->room += child->room;
+	l->cpus += child->cpus;
 	l->spare_lent += child->ctl >= 0;
 }
 
@@ -126,6 +127,7 @@ static struct launcher_child remove_child(struct launcher *l, int i)
 {
 	struct launcher_child child = l->children[i];
 	l->room -= child.room;
+	l->cpus -= child.cpus;
 	l->spare_lent -= child.ctl >= 0;
 	l->children[i] = l->children[--l->child_count];
 	return child;
@@ -176,7 +178,7 @@ static void fork_keeper(struct launcher *l, const struct order *o, const struct 
 	if (pid < 0 || !spare)
 		close(ctl);
 	if (pid > 0)
-		add_child(l, &(struct launcher_child){pid, *key, launcher_room_of(o), spare ? ctl : -1});
+		add_child(l, &(struct launcher_child){pid, *key, launcher_room_of(o), o->cpus, spare ? ctl : -1});
 	else
 		launcher_lost_recover(l, key);
 }
@@ -200,9 +202,9 @@ static bool find_keeper(struct launcher *l, const struct record_key *key, bool f
 static void start_keeper(struct launcher *l, const struct order *o, const char *text, const struct record_key *key,
 			 const struct launcher_spare *keeper)
 {
-	char *cores = l->fence ? fence_pick(l->fence, o->cpus) : NULL;
+	char *cores = l->fence ? fence_pick(l->fence, o->cpus, l->cpus) : NULL;
 	if (keeper->pid > 0 && launcher_spare_order(key, text, cores)) {
-		add_child(l, &(struct launcher_child){keeper->pid, *key, launcher_room_of(o), keeper->ctl});
+		add_child(l, &(struct launcher_child){keeper->pid, *key, launcher_room_of(o), o->cpus, keeper->ctl});
 	} else {
 		if (keeper->pid > 0)
 			launcher_spare_end(keeper);

@@ -25,6 +25,7 @@ struct launcher_child {
 	pid_t pid;
 	struct record_key key;
 	int64_t room; /* for its records */
+	int cpus;
 	int ctl;      /* the keeper's socket, to be used again with its folder; -1: it is the keeper's alone */
 };
 
@@ -54,6 +55,7 @@ struct launcher {
 	int adopted;	      /* attempts that an earlier launcher had started, at the last look */
 	int64_t room_adopted; /* for their records, together */
 	int64_t room;	      /* for those of the children, together */
+	int cpus;	      /* of the children, together */
 	int64_t truncate_from; /* position before which it does not pay to drop the journal's front */
 	struct lease lease;   /* of the node, as last read; all 0 = none yet in this boot */
 	int64_t lease_at;     /* when to look at it again */
