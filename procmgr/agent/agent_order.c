@@ -1,6 +1,6 @@
 /* agent_order.c - orders: asked for, kept in hand, handed to the launcher, said to be done.
  *
- * Called by the agent at each bell and tick. What always holds: orders of one attempt are handed over in the order of their
+ * Called by the agent at each bell and tick; what launches need is fetched by agent_blob.c. What always holds: orders of one attempt are handed over in the order of their
  * numbers; a launch is handed over once, under the node's lease, when script and environment lie in the cache; orders in hand are
  * those that the database may still list. */
 #include <signal.h>
@@ -11,14 +11,7 @@
 #include "lib/seal.h"
 #include "procmgr/agent/agent_parts.h"
 
-enum { PAGE = 1000, BLOBS_AT_ONCE = 16, ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000 };
-
-struct blobs_asked {
-	struct agent *agent;
-	bool full; /* one of them found no room in the cache */
-	char hashes[BLOBS_AT_ONCE][65];
-	int count;
-};
+enum { PAGE = 1000, ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000 };
 
 static int signal_number(json_t *value)
 {
@@ -104,6 +97,12 @@ static void clear(struct agent_order *o)
 	fields_free(o->control);
 }
 
+const char *agent_cell(const PGresult *result, int row, const char *column)
+{
+	int c = PQfnumber(result, column);
+	return c < 0 || PQgetisnull(result, row, c) ? "" : PQgetvalue(result, row, c);
+}
+
 void agent_order_free(struct agent *a)
 {
 	for (int i = 0; i < a->order_count; i++)
@@ -111,12 +110,6 @@ void agent_order_free(struct agent *a)
 	free(a->orders);
 	a->orders = NULL;
 	a->order_count = a->order_room = 0;
-}
-
-static const char *cell(const PGresult *result, int row, const char *column)
-{
-	int c = PQfnumber(result, column);
-	return c < 0 || PQgetisnull(result, row, c) ? "" : PQgetvalue(result, row, c);
 }
 
 /* Which blobs a launch needs; an order that cannot be read is the launcher's to refuse. */
@@ -152,7 +145,7 @@ static void read_starts(struct agent_order *o, const char *also)
 
 static void take(struct agent *a, const PGresult *result, int row)
 {
-	int64_t id = strtoll(cell(result, row, "order_id"), NULL, 10);
+	int64_t id = strtoll(agent_cell(result, row, "order_id"), NULL, 10);
 	int at = place_of(a, id);
 	if (at < a->order_count && a->orders[at].id == id)
 		return;
@@ -164,18 +157,18 @@ static void take(struct agent *a, const PGresult *result, int row)
 	a->order_count++;
 	struct agent_order *o = &a->orders[at];
 	struct err e;
-	*o = (struct agent_order){.id = id, .launch = strcmp(cell(result, row, "kind"), "launch") == 0};
-	o->key.job_id = strtoll(cell(result, row, "job_id"), NULL, 10);
-	o->key.step_id = atoi(cell(result, row, "step_id"));
-	o->key.attempt = atoi(cell(result, row, "attempt"));
-	o->key.node = agent_node_number(a, strtoll(cell(result, row, "node_id"), NULL, 10));
+	*o = (struct agent_order){.id = id, .launch = strcmp(agent_cell(result, row, "kind"), "launch") == 0};
+	o->key.job_id = strtoll(agent_cell(result, row, "job_id"), NULL, 10);
+	o->key.step_id = atoi(agent_cell(result, row, "step_id"));
+	o->key.attempt = atoi(agent_cell(result, row, "attempt"));
+	o->key.node = agent_node_number(a, strtoll(agent_cell(result, row, "node_id"), NULL, 10));
 	if (o->launch) {
-		o->body = xstrdup(cell(result, row, "body"));
-		o->signature = xstrdup(cell(result, row, "signature"));
-		read_starts(o, cell(result, row, "also"));
+		o->body = xstrdup(agent_cell(result, row, "body"));
+		o->signature = xstrdup(agent_cell(result, row, "signature"));
+		read_starts(o, agent_cell(result, row, "also"));
 		read_hashes(o);
 	} else {
-		o->control = agent_order_control(cell(result, row, "kind"), &o->key, cell(result, row, "args"), &e);
+		o->control = agent_order_control(agent_cell(result, row, "kind"), &o->key, agent_cell(result, row, "args"), &e);
 		if (!o->control)
 			log_error("order %lld: %s", (long long)id, e.message);
 	}
@@ -207,7 +200,7 @@ static void orders(struct db *db, PGresult *result, const struct err *e, void *a
 	for (int i = 0; i < count; i++)
 		take(a, result, i);
 	if (count == PAGE) {
-		call(a, strtoll(cell(result, count - 1, "order_id"), NULL, 10));
+		call(a, strtoll(agent_cell(result, count - 1, "order_id"), NULL, 10));
 	} else {
 		a->orders_known = true;
 		if (a->orders_again)
@@ -222,83 +215,6 @@ void agent_order_ask(struct agent *a)
 	a->orders_again = a->orders_asked;
 	if (a->node_count > 0 && !a->orders_asked && !a->stop)
 		call(a, 0);
-}
-
-static bool is_asked(const struct blobs_asked *asked, const char *hash)
-{
-	for (int i = 0; i < asked->count; i++)
-		if (strcmp(asked->hashes[i], hash) == 0)
-			return true;
-	return false;
-}
-
-static void want(struct blobs_asked *asked, const char *hash)
-{
-	if (asked->count < BLOBS_AT_ONCE && !is_asked(asked, hash))
-		memcpy(asked->hashes[asked->count++], hash, sizeof asked->hashes[0]);
-}
-
-/* Put one row into the cache. */
-static void keep_blob(struct blobs_asked *asked, const PGresult *result, int row)
-{
-	size_t size;
-	struct err e;
-	unsigned char *bytes = PQunescapeBytea((const unsigned char *)cell(result, row, "body"), &size);
-	if (!bytes)
-		die("out of memory");
-	if (!agent_cache_put(cell(result, row, "hash"), bytes, size, &e)) {
-		log_error("%s", e.message);
-		asked->full = asked->full || agent_cache_fits(cell(result, row, "hash"), bytes, size);
-	}
-	PQfreemem(bytes);
-}
-
-/* What the database does not have, or has otherwise than its hash says, or the cache cannot take, is not waited for: the launcher is
- * told and refuses. */
-static void give_up(struct agent *a, const struct blobs_asked *asked)
-{
-	for (int i = 0; i < a->order_count; i++) {
-		struct agent_order *o = &a->orders[i];
-		if (is_asked(asked, o->script) && !agent_cache_has(o->script))
-			o->lacks = asked->full ? "room" : "script";
-		else if (is_asked(asked, o->environment) && !agent_cache_has(o->environment))
-			o->lacks = asked->full ? "room" : "environment";
-	}
-}
-
-static void blobs(struct db *db, PGresult *result, const struct err *e, void *arg)
-{
-	(void)db;
-	struct blobs_asked *asked = arg;
-	struct agent *a = asked->agent;
-	a->blobs_asked = false;
-	if (!result)
-		log_warning("scripts could not be read: %s", e->message);
-	for (int i = 0; result && i < PQntuples(result); i++)
-		keep_blob(asked, result, i);
-	if (result) {
-		give_up(a, asked);
-		agent_order_work(a);
-	}
-	free(asked);
-}
-
-static void ask_blobs(struct agent *a, const struct blobs_asked *wanted)
-{
-	if (wanted->count == 0 || a->blobs_asked || !db_is_up(a->db))
-		return;
-	struct blobs_asked *asked = xmalloc(sizeof *asked);
-	struct db_array *hashes = db_array_new();
-	*asked = *wanted;
-	for (int i = 0; i < asked->count; i++) {
-		unsigned char raw[32];
-		if (seal_unhex(asked->hashes[i], raw, sizeof raw))
-			db_array_bytes(hashes, raw, sizeof raw);
-	}
-	const struct db_param params[] = {{db_array_literal(hashes), -1}};
-	a->blobs_asked = true;
-	db_call(a->db, API_node_blob, params, 1, blobs, asked);
-	db_array_free(hashes);
 }
 
 /* The attempt's entry in a launch; NULL: it is for others. */
@@ -349,7 +265,7 @@ static void recall(const struct agent *a, struct agent_order *o)
 	}
 }
 
-static void work_launch(struct agent *a, struct agent_order *o, struct blobs_asked *wanted)
+static void work_launch(struct agent *a, struct agent_order *o, struct agent_blobs *wanted)
 {
 	bool script = !*o->script || agent_cache_has(o->script),
 	     environment = !*o->environment || agent_cache_has(o->environment);
@@ -366,9 +282,9 @@ static void work_launch(struct agent *a, struct agent_order *o, struct blobs_ask
 		o->handed_at = record_now();
 	} else {
 		if (!script)
-			want(wanted, o->script);
+			agent_blob_want(wanted, o->script);
 		if (!environment)
-			want(wanted, o->environment);
+			agent_blob_want(wanted, o->environment);
 	}
 }
 
@@ -380,7 +296,7 @@ static bool is_unanswered(const struct agent *a, const struct agent_order *o)
 
 void agent_order_work(struct agent *a)
 {
-	struct blobs_asked wanted = {.agent = a, .count = 0};
+	struct agent_blobs wanted = {.agent = a, .count = 0};
 	for (int i = 0; i < a->order_count && !a->stop; i++) {
 		struct agent_order *o = &a->orders[i];
 		if (is_unanswered(a, o))
@@ -395,7 +311,7 @@ void agent_order_work(struct agent *a)
 			done(a, o);
 		}
 	}
-	ask_blobs(a, &wanted);
+	agent_blob_ask(a, &wanted);
 }
 
 void agent_order_answered(struct agent *a, const struct fields *record)

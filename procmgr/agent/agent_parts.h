@@ -1,7 +1,7 @@
 /* agent_parts.h - procmgrd's one object and how its files hang together:
  *
  * agent.c is start, connection, bells and timers; agent_node.c which nodes; agent_hardware.c what a node has; agent_lease.c its lease; agent_order.c takes
- * orders from the database to the launcher; agent_cache.c keeps scripts and environments where keepers read them; agent_launcher.c speaks to the
+ * orders from the database to the launcher; agent_blob.c fetches what they need, agent_cache.c keeps it where keepers read it; agent_launcher.c speaks to the
  * launcher; agent_report.c takes the journal to the database; agent_record.c turns one record into JSON.
  *
  * What always holds: an order counts as taken only when the launcher's answer to it is in the journal (launches) or it was handed
@@ -129,7 +129,22 @@ bool agent_cache_fits(const char *hash, const void *bytes, size_t size); /* is i
 bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct err *e);
 void agent_cache_evict(int64_t most_bytes, int64_t unused_s);
 
+/* agent_blob.c */
+enum { AGENT_BLOBS_AT_ONCE = 16 };
+
+/* Scripts and environments to be asked for, or asked for. */
+struct agent_blobs {
+	struct agent *agent;
+	bool full; /* one of them found no room in the cache */
+	char hashes[AGENT_BLOBS_AT_ONCE][65];
+	int count;
+};
+
+void agent_blob_want(struct agent_blobs *wanted, const char *hash); /* one more, where it is not among them and there is room */
+void agent_blob_ask(struct agent *a, const struct agent_blobs *wanted);
+
 /* agent_order.c */
+const char *agent_cell(const PGresult *result, int row, const char *column); /* "": null, or no such column */
 void agent_order_ask(struct agent *a);
 void agent_order_work(struct agent *a);
 void agent_order_answered(struct agent *a, const struct fields *record);
