@@ -42,9 +42,9 @@ struct lead_pass {
 	lead_pass_done *done;
 	void *arg;
 	struct read reads[LEAD_SNAPSHOT_SETS];
-	char *plan;	    /* as it stands in the database, NULL: not known */
-	double plan_at;	    /* when it was written, monotonic seconds */
-	char *plan_written; /* on its way */
+	bool plan_known;
+	unsigned char plan[SEAL_HASH_SIZE]; /* as it stands in the database, or will, where it is on its way */
+	double plan_at;			    /* when it was written, monotonic seconds */
 	struct lead_depth depth;
 	struct lead_queue *queue;
 	double queue_at; /* when nothing was kept of it; monotonic seconds */
@@ -116,16 +116,13 @@ static void plan_came(struct db *db, PGresult *result, const struct err *e, void
 	struct lead_pass *p = arg;
 
 	(void)db;
+	p->plan_known = result != NULL;
 	if (result) {
-		free(p->plan);
-		p->plan = p->plan_written;
 		p->plan_at = monotonic_now();
 		lead_depth_leave(&p->depth, p->plan_at);
 	} else {
-		free(p->plan_written);
 		pass_fail(p, e);
 	}
-	p->plan_written = NULL;
 	pass_end(p);
 }
 
@@ -137,18 +134,20 @@ static void pass_plan(struct lead_pass *p)
 		return;
 	}
 	lead_depth_enter(&p->depth, monotonic_now());
-	char *text = lead_plan_text(p->rows, p->result);
-	bool changed = !p->plan || strcmp(p->plan, text) != 0;
+	unsigned char hash[SEAL_HASH_SIZE];
+	lead_plan_hash(p->result, hash);
+	bool changed = !p->plan_known || memcmp(p->plan, hash, sizeof hash) != 0;
 
 	p->outcome.plan_is_late = changed && monotonic_now() - p->plan_at < plan_gap;
 	if (!changed || p->outcome.plan_is_late) {
-		free(text);
 		lead_depth_leave(&p->depth, monotonic_now());
 		pass_end(p);
 		return;
 	}
-	p->plan_written = text;
+	char *text = lead_plan_text(p->rows, p->result);
+	memcpy(p->plan, hash, sizeof hash);
 	db_call(p->db, API_schedule_plan, (struct db_param[]){{p->term, -1}, {text, -1}}, 2, plan_came, p);
+	free(text);
 }
 
 /* commit */
@@ -462,8 +461,7 @@ bool lead_pass_is_running(const struct lead_pass *p)
 
 void lead_pass_forget(struct lead_pass *p)
 {
-	free(p->plan);
-	p->plan = NULL;
+	p->plan_known = false;
 	p->depth = (struct lead_depth){0};
 	if (!p->running)
 		pass_forget_queue(p, monotonic_now());
@@ -491,6 +489,5 @@ void lead_pass_free(struct lead_pass *p)
 	schedule_result_free(p->result);
 	lead_rows_free(p->rows);
 	lead_queue_free(p->queue);
-	free(p->plan);
 	free(p);
 }

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "jobmgr/schedule/schedule_arena.h"
 #include "lib/err.h"
@@ -69,6 +70,29 @@ static json_t *plan_nodes(const struct schedule_wait *wait)
 	return nodes;
 }
 
+/* As it is said: the whole second up; -1: not known. */
+static int64_t plan_second(const struct schedule_wait *wait)
+{
+	return isfinite(wait->expected_at) ? (int64_t)(wait->expected_at + 0.999) : -1;
+}
+
+void lead_plan_hash(const struct schedule_result *result, unsigned char hash[SEAL_HASH_SIZE])
+{
+	struct seal_hash h;
+
+	seal_hash_begin(&h);
+	for (size_t i = 0; i < result->wait_count; i++) {
+		const struct schedule_wait *wait = &result->waits[i];
+		int64_t numbers[] = {wait->job,		 wait->step,   plan_second(wait),	 wait->blocker_job,
+				     wait->blocker_step, wait->reason, (int64_t)wait->node_count};
+
+		seal_hash_add(&h, numbers, sizeof numbers);
+		seal_hash_add(&h, wait->node_ids, wait->node_count * sizeof *wait->node_ids);
+		seal_hash_add(&h, wait->message, strlen(wait->message) + 1);
+	}
+	seal_hash_end(&h, hash);
+}
+
 char *lead_plan_text(const struct lead_rows *rows, const struct schedule_result *result)
 {
 	size_t count;
@@ -78,8 +102,8 @@ char *lead_plan_text(const struct lead_rows *rows, const struct schedule_result 
 
 	for (size_t i = 0; i < result->wait_count; i++) {
 		const struct schedule_wait *wait = &result->waits[i];
-		json_t *expected =
-			isfinite(wait->expected_at) ? json_integer((json_int_t)(wait->expected_at + 0.999)) : json_null();
+		int64_t second = plan_second(wait);
+		json_t *expected = second >= 0 ? json_integer(second) : json_null();
 
 		json_array_append_new(plan, json_pack("{s:I, s:i, s:o, s:o, s:o, s:s, s:s}", "job", (json_int_t)wait->job, "step",
 						      wait->step, "expected_at", expected, "nodes", plan_nodes(wait), "blocker",

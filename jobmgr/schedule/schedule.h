@@ -153,7 +153,7 @@ struct schedule_pending {
 };
 
 struct schedule_snapshot {
-	double now; /* seconds; any epoch, the same for all times here */
+	double now; /* seconds since 1970, as all times here */
 	const struct schedule_node *nodes;
 	size_t node_count;
 	const struct schedule_partition *partitions;

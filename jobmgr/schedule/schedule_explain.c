@@ -1,9 +1,12 @@
 /* schedule_explain.c - puts facts of a pass into one line each.
  *
- * Called for requests that were refused or did not fit. Times are said relative to the snapshot's `now`. */
+ * Called for requests that were refused or did not fit. A line says the same for as long as nothing has changed, so times are those of
+ * the clock, not how long they are off: plans are compared and written. */
 #include "jobmgr/schedule/schedule_explain.h"
 
 #include <limits.h>
+#include <math.h>
+#include <time.h>
 
 #include "jobmgr/schedule/schedule_bits.h"
 #include "jobmgr/schedule/schedule_fit.h"
@@ -73,9 +76,14 @@ const char *schedule_explain_source(const struct schedule_profile *profile, int 
 	return row->label ? row->label : schedule_arena_print(arena, "%lld step %d", (long long)row->job, row->step);
 }
 
-static const char *explain_after(struct schedule_arena *arena, double seconds)
+const char *schedule_explain_at(struct schedule_arena *arena, double at)
 {
-	return schedule_arena_print(arena, "+%.0f s", seconds);
+	char text[sizeof "2000-01-01 00:00:00" + 16];
+	time_t second = (time_t)ceil(at);
+	struct tm tm;
+	localtime_r(&second, &tm);
+	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm);
+	return schedule_arena_print(arena, "at %s", text);
 }
 
 /* The node of the request's where something ends first, -1: nothing runs there. */
@@ -95,18 +103,16 @@ static int explain_first(const struct schedule_profile *profile, const struct sc
 	return first;
 }
 
-/* "; first to end: 812.solve at +300 s", and that step into the cause. */
+/* "; first to end: 812.solve at 2000-01-01 00:00:00", and that step into the cause. */
 static const char *explain_end(struct schedule_arena *arena, const struct schedule_profile *profile, int place,
 			       struct schedule_cause *cause)
 {
-	const struct schedule_snapshot *s = profile->cluster->snapshot;
 	if (place < 0)
 		return "";
 	const char *label = schedule_explain_source(profile, profile->first_source[place], cause);
 	if (profile->first_at[place] >= SCHEDULE_FOREVER)
 		return schedule_arena_print(arena, "; %s has no time limit", label);
-	return schedule_arena_print(arena, "; first to end: %s at %s", label,
-				    explain_after(arena, profile->first_at[place] - s->now));
+	return schedule_arena_print(arena, "; first to end: %s %s", label, schedule_explain_at(arena, profile->first_at[place]));
 }
 
 struct schedule_cause schedule_explain_resources(struct schedule_arena *arena, const struct schedule_profile *profile,
@@ -143,11 +149,10 @@ struct schedule_cause schedule_explain_priority(struct schedule_arena *arena, co
 			continue;
 		cause.job = step->job;
 		cause.step = step->step;
-		cause.message = schedule_arena_print(
-			arena, "enough is free, but it would delay %s, expected %s", schedule_explain_pending(arena, step),
-			hold->from < SCHEDULE_FOREVER
-				? schedule_arena_print(arena, "at %s", explain_after(arena, hold->from - s->now))
-				: "when what has no time limit ends");
+		cause.message = schedule_arena_print(arena, "enough is free, but it would delay %s, expected %s",
+						     schedule_explain_pending(arena, step),
+						     hold->from < SCHEDULE_FOREVER ? schedule_explain_at(arena, hold->from)
+										   : "when what has no time limit ends");
 		break;
 	}
 	return cause;

@@ -101,8 +101,9 @@ static void judge_time(const struct schedule_cluster *c, struct schedule_request
 	double left = floor(p->deadline_at - c->snapshot->now);
 	if (left < (r->least_s ? (double)r->least_s : 1))
 		judge_refuse(r, SCHEDULE_DEADLINE,
-			     schedule_arena_print(c->arena, "needs %lld s; its deadline is in %.0f s",
-						  (long long)(r->least_s ? r->least_s : 1), left));
+			     schedule_arena_print(c->arena, "needs %lld s; its deadline is %s",
+						  (long long)(r->least_s ? r->least_s : 1),
+						  schedule_explain_at(c->arena, p->deadline_at)));
 	else if (!r->full_s || (double)r->full_s > left)
 		r->full_s = (int64_t)left;
 	if (!r->least_s)

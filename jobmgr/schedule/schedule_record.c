@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "jobmgr/schedule/schedule_explain.h"
+
 struct result {
 	struct schedule_result result; /* first: what the caller holds */
 	struct schedule_arena *arena;
@@ -116,7 +118,7 @@ void schedule_record_expect(struct schedule_record *record, size_t pending, doub
 	wait->expected_at = at;
 	wait->node_ids = node;
 	wait->node_count = placed->spots;
-	wait->message = schedule_arena_print(c->arena, "%s; expected at +%.0f s", wait->message, at - c->snapshot->now);
+	wait->message = schedule_arena_print(c->arena, "%s; expected %s", wait->message, schedule_explain_at(c->arena, at));
 	/* The outage in its way was named. */
 	if (wait->reason != SCHEDULE_MAINTENANCE || after->step >= 0)
 		wait->message = schedule_arena_print(c->arena, "%s after %s", wait->message, after->message);

@@ -69,9 +69,43 @@ static void entries(void **state)
 	lead_rows_free(rows);
 }
 
+/* Whatever the text says is told by the hash; what it does not say is not. */
+static void hashes(void **state)
+{
+	static const int nodes[] = {2, 1}, others[] = {2, 3};
+	const struct schedule_wait plain = {.job = 812,
+					    .step = 1,
+					    .blocker_job = 700,
+					    .blocker_step = 1,
+					    .expected_at = 2000.4,
+					    .node_ids = nodes,
+					    .node_count = 2,
+					    .message = "waits"};
+	struct schedule_wait wait[8];
+	unsigned char first[SEAL_HASH_SIZE], other[SEAL_HASH_SIZE];
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		wait[i] = plain;
+	wait[1].step = 2;
+	wait[2].blocker_step = 2;
+	wait[3].expected_at = NAN;
+	wait[4].node_ids = others;
+	wait[5].message = "wait";
+	wait[6].reason = SCHEDULE_LICENSE;
+	wait[7].expected_at = 2000.8; /* the same second */
+	lead_plan_hash(&(struct schedule_result){.waits = wait, .wait_count = 1}, first);
+	for (int i = 1; i < 8; i++) {
+		lead_plan_hash(&(struct schedule_result){.waits = &wait[i], .wait_count = 1}, other);
+		assert_int_equal(memcmp(first, other, sizeof first) == 0, i == 7);
+	}
+	lead_plan_hash(&(struct schedule_result){.waits = wait, .wait_count = 2}, other);
+	assert_memory_not_equal(first, other, sizeof first);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(entries)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(entries), cmocka_unit_test(hashes)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

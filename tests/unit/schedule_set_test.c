@@ -76,15 +76,18 @@ static void test_messages(void **state)
 {
 	(void)state;
 	static const char *const message[] = {
-		"needs 8 cpus, 2 GB a node on 2 nodes; 1 node free; first to end: a at +100 s; expected at +100 s after a",
-		"enough is free, but it would delay 1.A, expected at +100 s; expected at +160 s after 1.A",
+		"needs 8 cpus, 2 GB a node on 2 nodes; 1 node free; first to end: a at 1970-01-01 00:18:20; expected at "
+		"1970-01-01 00:18:20 after a",
+		"enough is free, but it would delay 1.A, expected at 1970-01-01 00:18:20; expected at 1970-01-01 00:19:20 after "
+		"1.A",
 		"needs 1 cpu, gpu:3 a node on 1 node; that is more than the 2 nodes that match have",
 		"needs 1 cpu on 1 node; of 1 that matches, 0 can be used",
-		"needs 1 of license \"mat\"; 0 free; first to end: a at +100 s; expected at +160 s after 1.A",
+		"needs 1 of license \"mat\"; 0 free; first to end: a at 1970-01-01 00:18:20; expected at 1970-01-01 00:19:20 "
+		"after 1.A",
 		"license \"mat\" goes to 1.E first",
 		"partition \"q\" is down: it starts nothing",
 		"starts together with 1 step that cannot start yet",
-		"needs 300 s; its deadline is in 100 s",
+		"needs 300 s; its deadline is at 1970-01-01 00:18:20",
 		"as many of its elements run as its %limit allows",
 		"needs 1 cpu on 1 node; no node matches what it asks for",
 	};
@@ -93,6 +96,12 @@ static void test_messages(void **state)
 				  "A k=8 n=2 m=2048 t=60\nB k=4 t=200\nC g=gpu:3\nD on=n3\nE l=mat:1 t=5\nF l=mat:1\nG p=q\n"
 				  "H with=0/2\nI t=300 by=100\nJ array=3/0/0\nK f=gold");
 	struct schedule_result *result = schedule_run(&d->snapshot, &schedule_policy_default);
+	for (size_t i = 0; i < sizeof message / sizeof *message; i++)
+		assert_string_equal(message_of(result, (int)i), message[i]);
+	schedule_result_free(result);
+	/* Time alone changes nothing of it: a plan that says the same is not written again. */
+	d->snapshot.now += 7;
+	result = schedule_run(&d->snapshot, &schedule_policy_default);
 	for (size_t i = 0; i < sizeof message / sizeof *message; i++)
 		assert_string_equal(message_of(result, (int)i), message[i]);
 	schedule_result_free(result);
@@ -126,6 +135,7 @@ static void test_words(void **state)
 int main(void)
 {
 	enum { COUNT = sizeof decidings / sizeof *decidings };
+	setenv("TZ", "UTC", 1);
 	struct CMUnitTest tests[COUNT + 3] = {[COUNT] = cmocka_unit_test(test_messages),
 					      [COUNT + 1] = cmocka_unit_test(test_nothing),
 					      [COUNT + 2] = cmocka_unit_test(test_words)};
