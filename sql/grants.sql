@@ -49,7 +49,7 @@ to rota_jobmgr;
 grant execute on function
 	api.node_register(jsonb),
 	api.node_renew(int[]),
-	api.node_orders(int[], bigint),
+	api.node_orders(int[], bigint[]),
 	api.node_blob(bytea[]),
 	api.node_report(jsonb),
 	api.daemon_register(text, text, int, text)

@@ -176,15 +176,16 @@ static void take(struct agent *a, const PGresult *result, int row)
 
 static void orders(struct db *db, PGresult *result, const struct err *e, void *arg);
 
-static void call(struct agent *a, int64_t after)
+static void call(struct agent *a)
 {
-	struct db_array *nodes = agent_node_array(a);
-	char *from = xasprintf("%lld", (long long)after);
-	const struct db_param params[] = {{db_array_literal(nodes), -1}, {from, -1}};
+	struct db_array *nodes = agent_node_array(a), *known = db_array_new();
+	for (int i = 0; i < a->order_count; i++)
+		db_array_int(known, a->orders[i].id);
+	const struct db_param params[] = {{db_array_literal(nodes), -1}, {db_array_literal(known), -1}};
 	a->orders_asked = true;
 	db_call(a->db, API_node_orders, params, 2, orders, a);
 	db_array_free(nodes);
-	free(from);
+	db_array_free(known);
 }
 
 static void orders(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -200,7 +201,7 @@ static void orders(struct db *db, PGresult *result, const struct err *e, void *a
 	for (int i = 0; i < count; i++)
 		take(a, result, i);
 	if (count == PAGE) {
-		call(a, strtoll(agent_cell(result, count - 1, "order_id"), NULL, 10));
+		call(a);
 	} else {
 		a->orders_known = true;
 		if (a->orders_again)
@@ -214,7 +215,7 @@ void agent_order_ask(struct agent *a)
 {
 	a->orders_again = a->orders_asked;
 	if (a->node_count > 0 && !a->orders_asked && !a->stop)
-		call(a, 0);
+		call(a);
 }
 
 /* The attempt's entry in a launch; NULL: it is for others. */

@@ -1,17 +1,24 @@
-create function api.node_orders(p_nodes int[], p_after bigint)
+create function api.node_orders(p_nodes int[], p_known bigint[])
 returns table (order_id bigint, node_id int, kind text, job_id bigint, step_id int, attempt int, also int[], body text, signature text, args jsonb)
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
+declare
+	-- Who asks for many nodes has most orders there are: these are read as they stand, not by node.
+	v_by_node boolean := cardinality(p_nodes) <= 100;
 begin
 	return query
 	select o.order_id, o.node_id, o.kind, o.job_id, o.step_id, o.attempt, o.also, o.body, encode(o.signature, 'hex'), o.args
-	from node_order o
-	where o.node_id = any (p_nodes) and o.order_id > p_after
+	from (
+		select * from node_order x where v_by_node and x.node_id = any (p_nodes)
+		union all
+		select * from node_order x where not v_by_node and x.order_id > 0 and x.node_id + 0 = any (p_nodes)
+	) o
+	where o.order_id <> all (p_known)
 		and not exists (select from hook_due h where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also) and h.attempt = o.attempt and h.hook = 'controller_prolog')
 	order by o.order_id
 	limit 1000;
 end $$;
-comment on function api.node_orders(int[], bigint) is 'Orders for nodes that they have not taken yet, behind order p_after, 1000 at most. Those of an attempt wait for its controller prolog.';
+comment on function api.node_orders(int[], bigint[]) is 'Orders for nodes that they have not taken yet, but those p_known, the 1000 lowest. Those of an attempt wait for its controller prolog.';
 
 create function api.node_blob(p_hashes bytea[]) returns table (hash text, body bytea)
 language sql stable security definer set search_path = rota, pg_temp as $$

@@ -17,7 +17,7 @@ create function t.over(p_hook bigint, p_exit int default 0, p_signal int default
 -- Orders that a node is given.
 create function t.given(p_label text) returns text language sql as $$
 	select string_agg(o.kind || '@n' || o.node_id, ' ' order by o.order_id)
-	from t.step(p_label) s join api.node_orders('{1,2,3,4}', 0) o on o.job_id = s.job_id and o.step_id = s.step_id $$;
+	from t.step(p_label) s join api.node_orders('{1,2,3,4}', '{}') o on o.job_id = s.job_id and o.step_id = s.step_id $$;
 
 -- None is configured.
 select t.submit('alice', '[{"name": "a"}]') as j \gset

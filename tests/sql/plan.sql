@@ -61,7 +61,7 @@ begin
 	v_label := v_job || '.a';
 	return next t.cheap(p_when || ': schedule_commit', format('select t.start(%L)', v_label));
 	return next t.cheap(p_when || ': node_report run', format('select t.report(t.say(%1$L, %2$L))', v_label, 'run'));
-	return next t.cheap(p_when || ': node_orders', 'select * from api.node_orders(array[1, 2, 3], 0)');
+	return next t.cheap(p_when || ': node_orders', 'select * from api.node_orders(array[1, 2, 3], array[1, 2])');
 	return next t.cheap(p_when || ': node_report suspended', format('select api.job_suspend(0, %2$L, t.request(%1$L)), t.report(t.say(%1$L, %3$L))', v_label, 'root', 'suspended'));
 	return next t.cheap(p_when || ': job_resume', format('select api.job_resume(0, %2$L, t.request(%1$L))', v_label, 'root'));
 	return next t.cheap(p_when || ': node_report end', format('select t.finish(%L)', v_label));
