@@ -3,20 +3,25 @@ returns table (order_id bigint, node_id int, kind text, job_id bigint, step_id i
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
-	-- Who asks for many nodes has most orders there are: these are read as they stand, not by node.
-	v_by_node boolean := cardinality(p_nodes) <= 100;
+	v_orders bigint[];
 begin
+	-- Who asks for many nodes has most of the orders there are: these are gone through as they stand, not node by node. Said with "is
+	-- true", what is asked for becomes a hash.
+	if cardinality(p_nodes) <= 100 then
+		v_orders := array(select o.order_id from node_order o
+			where o.node_id = any (p_nodes) and (o.order_id in (select unnest(p_known))) is not true and not exists (select from hook_due h where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also) and h.attempt = o.attempt and h.hook = 'controller_prolog')
+			order by o.order_id limit 1000);
+	else
+		v_orders := array(select o.order_id from node_order o
+			where o.order_id > 0 and (o.node_id in (select unnest(p_nodes))) is true and (o.order_id in (select unnest(p_known))) is not true
+				and not exists (select from hook_due h where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also) and h.attempt = o.attempt and h.hook = 'controller_prolog')
+			order by o.order_id limit 1000);
+	end if;
 	return query
 	select o.order_id, o.node_id, o.kind, o.job_id, o.step_id, o.attempt, o.also, o.body, encode(o.signature, 'hex'), o.args
-	from (
-		select * from node_order x where v_by_node and x.node_id = any (p_nodes)
-		union all
-		select * from node_order x where not v_by_node and x.order_id > 0 and x.node_id + 0 = any (p_nodes)
-	) o
-	where o.order_id <> all (p_known)
-		and not exists (select from hook_due h where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also) and h.attempt = o.attempt and h.hook = 'controller_prolog')
-	order by o.order_id
-	limit 1000;
+	from node_order o
+	where o.order_id = any (v_orders)
+	order by o.order_id;
 end $$;
 comment on function api.node_orders(int[], bigint[]) is 'Orders for nodes that they have not taken yet, but those p_known, the 1000 lowest. Those of an attempt wait for its controller prolog.';
 
