@@ -159,3 +159,40 @@ create type api.decided as (
 	allocations jsonb
 );
 comment on type api.decided is 'A start as the scheduler decided it; pos: of an array element that is no row yet.';
+
+create type api.asked as (
+	step_id int,
+	name text,
+	line int,
+	lines jsonb,
+	topo int,
+	partition text,
+	nodes_min int,
+	nodes_max int,
+	ntasks int,
+	ntasks_per_node int,
+	cpus_per_task int,
+	mem_mb bigint,
+	mem_per_cpu_mb bigint,
+	gres jsonb,
+	licenses jsonb,
+	exclusive boolean,
+	"constraint" text,
+	nodelist text[],
+	exclude text[],
+	time_limit_s bigint,
+	time_min_s bigint,
+	begin_at double precision,
+	deadline_at double precision,
+	"array" jsonb,
+	requeue boolean,
+	retry int,
+	hold boolean,
+	"group" text,
+	keep jsonb,
+	deps_any boolean,
+	with_set int,
+	spec text,
+	auth text
+);
+comment on type api.asked is 'A step as the translator plans it: a member of a plan''s "steps"; columns of rota.step_request where they are called alike. Times in seconds since 1970, auth in hex.';

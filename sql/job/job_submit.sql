@@ -8,31 +8,44 @@ begin
 end $$;
 comment on function api.submit_refuse(text, int, text, text, text) is 'Refuse a submission (RT422), naming script, line and option; line 0: the command line. Internal.';
 
-create function api.submit_line(p_steps jsonb, p_line int, p_option text) returns int
-language sql stable set search_path = pg_catalog, pg_temp as $$
-	select coalesce((select (s -> 'lines' ->> p_option)::int from jsonb_array_elements(p_steps) s where (s ->> 'line')::int = p_line limit 1), p_line);
-$$;
-comment on function api.submit_line(jsonb, int, text) is 'The line on which the step that begins on line p_line, or all of them, were given an option. Internal.';
+create function api.submit_line(p_steps api.asked[], p_line int, p_option text) returns int
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return coalesce((select (s.lines ->> p_option)::int from unnest(p_steps) s where s.line = p_line limit 1), p_line);
+end $$;
+comment on function api.submit_line(api.asked[], int, text) is 'The line on which the step that begins on line p_line, or all of them, were given an option. Internal.';
 
-create function api.submit_check(p_user text, p_account text, p_qos text, p_groups jsonb, p_script text, p_steps jsonb, p_partition text) returns void
+create function api.submit_check(p_user text, p_account text, p_max_time_s bigint, p_groups jsonb, p_script text, p_steps api.asked[]) returns text
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_step record;
+	v_steps api.asked[] := p_steps;
+	v_step api.asked;
 	v_part partition;
+	v_default text;
 	v_limit bigint;
 	v_fit record;
 begin
-	-- Steps that ask for the same are looked at once, by the first line of them.
-	for v_step in
-		select min(s.line) as line, coalesce(s.partition, p_partition) as partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
-			s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at
-		from jsonb_to_recordset(p_steps) as s (line int, partition text, nodes_min int, ntasks int, ntasks_per_node int, cpus_per_task int,
-			mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, nodelist jsonb, exclude jsonb, time_limit_s bigint, time_min_s bigint, deadline_at double precision)
-		group by 2, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
-			s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at
-		order by 1
-	loop
-		select * into v_part from partition p where p.partition = v_step.partition;
+	-- Steps that ask for the same are looked at once, by the first of them.
+	if cardinality(p_steps) > 1 then
+		v_steps := array(
+			select p_steps[x.nr]
+			from (
+				select min(s.nr) as nr
+				from unnest(p_steps) with ordinality s (step_id, name, line, lines, topo, partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task,
+					mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, "array",
+					requeue, retry, hold, "group", keep, deps_any, with_set, spec, auth, nr)
+				group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
+					s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at
+			) x
+			order by x.nr);
+	end if;
+	foreach v_step in array v_steps loop
+		if v_step.partition is not null then
+			select * into v_part from partition p where p.partition = v_step.partition;
+		else
+			select * into v_part from partition p where p.is_default;
+			v_default := v_part.partition;
+		end if;
 		if not found then
 			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'partition'), 'partition', case when v_step.partition is null
 				then 'no partition named, and there is no default one' else format('there is no partition "%s"', v_step.partition) end,
@@ -46,7 +59,7 @@ begin
 			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'partition'), 'partition', format('you may not use partition "%s"', v_part.partition),
 				'It is open to some users, groups or accounts only; see "rota partitions".');
 		end if;
-		v_limit := least(v_part.max_time_s, (select q.max_time_s from qos q where q.qos = p_qos));
+		v_limit := least(v_part.max_time_s, p_max_time_s);
 		if v_limit is not null and (v_step.time_limit_s > v_limit or v_step.time_limit_s = 0) then
 			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'time'), 'time', format('the time limit is longer than the %s s allowed here', v_limit), null);
 		end if;
@@ -99,41 +112,48 @@ begin
 				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'licenses'), 'licenses', format('%s of licence "%s" asked for, there are %s', v_fit.n, v_fit.key, v_fit.total), null);
 			end if;
 		end if;
-		if v_step.nodelist <> '[]' then
-			select x.name into v_fit from jsonb_array_elements_text(v_step.nodelist) x (name)
+		if v_step.nodelist <> '{}' then
+			select x.name into v_fit from unnest(v_step.nodelist) x (name)
 			where not exists (select from node n join partition_node pn on pn.node_id = n.node_id where n.name = x.name and pn.partition = v_part.partition) limit 1;
 			if found then
 				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'nodelist'), 'nodelist', format('partition "%s" has no node "%s"', v_part.partition, v_fit.name), null);
 			end if;
 		end if;
-		if v_step.exclude <> '[]' then
-			select x.name into v_fit from jsonb_array_elements_text(v_step.exclude) x (name) where not exists (select from node n where n.name = x.name) limit 1;
+		if v_step.exclude <> '{}' then
+			select x.name into v_fit from unnest(v_step.exclude) x (name) where not exists (select from node n where n.name = x.name) limit 1;
 			if found then
 				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'exclude'), 'exclude', format('there is no node "%s"', v_fit.name), null);
 			end if;
 			select count(*) as nodes into v_fit
 			from partition_node pn join node n on n.node_id = pn.node_id
-			where pn.partition = v_part.partition and not v_step.exclude ? n.name
-				and (jsonb_array_length(coalesce(v_step.nodelist, '[]')) = 0 or v_step.nodelist ? n.name);
+			where pn.partition = v_part.partition and n.name <> all (v_step.exclude)
+				and (coalesce(v_step.nodelist, '{}') = '{}' or n.name = any (v_step.nodelist));
 			if v_step.nodes_min > v_fit.nodes then
 				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'exclude'), 'exclude', format('%s nodes asked for, it leaves %s of partition "%s"',
 					v_step.nodes_min, v_fit.nodes, v_part.partition), null);
 			end if;
 		end if;
 	end loop;
+	return v_default;
 end $$;
-comment on function api.submit_check(text, text, text, jsonb, text, jsonb, text) is
-	'Refuse what can never run (JM20) or is not allowed; p_partition: where steps go that name none. Internal.';
+comment on function api.submit_check(text, text, bigint, jsonb, text, api.asked[]) is
+	'Refuse what can never run (JM20) or is not allowed; p_max_time_s: the longest time limit of the quality of service, in seconds. Answers the partition of steps that name none, where there are any. Internal.';
 
-create function api.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int, p_script text, p_lines jsonb) returns void
+create function api.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int, p_script text, p_lines jsonb) returns rota.qos
 language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_qos qos;
 begin
-	if p_account is not null and not exists (select from account a where a.account = p_account) then
-		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'account')::int, 1), 'account', format('there is no account "%s"', p_account), null);
-	elsif exists (select from association a where a.account = p_account)
-		and not exists (select from association a where a.account = p_account and a.user_name = p_owner) then
-		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'account')::int, 1), 'account', format('"%s" may not use account "%s"', p_owner, p_account), null);
-	elsif not exists (select from qos q where q.qos = p_qos) then
+	if p_account is not null then
+		if not exists (select from account a where a.account = p_account) then
+			perform api.submit_refuse(p_script, coalesce((p_lines ->> 'account')::int, 1), 'account', format('there is no account "%s"', p_account), null);
+		elsif exists (select from association a where a.account = p_account)
+			and not exists (select from association a where a.account = p_account and a.user_name = p_owner) then
+			perform api.submit_refuse(p_script, coalesce((p_lines ->> 'account')::int, 1), 'account', format('"%s" may not use account "%s"', p_owner, p_account), null);
+		end if;
+	end if;
+	select * into v_qos from qos q where q.qos = p_qos;
+	if not found then
 		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'qos')::int, 1), 'qos', format('there is no quality of service "%s"', p_qos),
 			(select 'There are: ' || string_agg(q.qos, ', ' order by q.qos) || '.' from qos q));
 	elsif p_role = 'user' and p_priority is not null then
@@ -141,9 +161,10 @@ begin
 	elsif p_role = 'user' and p_nice < 0 then
 		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'nice')::int, 1), 'nice', 'only operators give a negative value', null);
 	end if;
+	return v_qos;
 end $$;
 comment on function api.submit_check_job(text, text, text, text, int, int, text, jsonb) is
-	'Refuse an account, a quality of service or a priority that the owner may not have; p_role: the role of who asks; p_lines: where they were given. Internal.';
+	'Refuse an account, a quality of service or a priority that the owner may not have; p_role: the role of who asks; p_lines: where they were given. Answers the quality of service. Internal.';
 
 create function api.start_by(p_deadline timestamptz, p_time_min_s bigint, p_time_limit_s bigint) returns timestamptz
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -152,13 +173,12 @@ begin
 end $$;
 comment on function api.start_by(timestamptz, bigint, bigint) is 'The latest start with which a step can still end before its deadline; null: it has none. Internal.';
 
-create function api.submit_rank(p_priority int, p_nice int, p_qos text, p_at timestamptz) returns bigint
+create function api.submit_rank(p_points int, p_at timestamptz) returns bigint
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	return (p_priority - p_nice + coalesce((select q.priority from qos q where q.qos = p_qos), 0))::bigint
-		* api.setting_int('age_weight_s') * 1000 - (extract(epoch from p_at) * 1000)::bigint;
+	return p_points::bigint * (select s.value::int from setting s where s.name = 'age_weight_s') * 1000 - (extract(epoch from p_at) * 1000)::bigint;
 end $$;
-comment on function api.submit_rank(int, int, text, timestamptz) is 'Place in the queue, in milliseconds: priority points weighed against the time of submission. Internal.';
+comment on function api.submit_rank(int, timestamptz) is 'Place in the queue, in milliseconds: points of priority weighed against the time of submission. Internal.';
 
 create function api.edge_peer(p_uid int, p_user text, p_script text, p_line int, p_kind text, p_job bigint, p_name text) returns int
 language plpgsql set search_path = rota, pg_temp as $$
@@ -177,53 +197,55 @@ exception when sqlstate 'RT404' or sqlstate 'RT403' then
 end $$;
 comment on function api.edge_peer(int, text, text, int, text, bigint, text) is 'The step of another job that an edge names; -1: the whole job. Internal.';
 
-create function api.submit_fits(p_uid int, p_steps int, p_most bigint) returns boolean
+create function api.submit_fits(p_uid int, p_steps int) returns bigint
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_load submit_load;
+	v_load record;
 	v_newer bigint;
 	v_jobs bigint;
 	v_last bigint;
-	c_most constant int := 10000;
+	c_most constant int := 64;
 begin
 	-- What was counted last and what came since are at least what there is: ends only make it less. What came since is added to it
 	-- as soon as it is a row or two to read, by whoever finds nobody else at it. All is counted anew only where the sum is too much,
 	-- or once in a while, and the longer that takes, the more seldom.
-	select * into v_load from submit_load l where l.uid = p_uid;
+	select s.value::bigint as most, l.steps, coalesce(l.last_job, 0) as last_job, l.counted_at into v_load
+	from setting s left join submit_load l on l.uid = p_uid
+	where s.name = case p_uid when -1 then 'max_submitted_all' else 'max_submitted' end;
 	-- In the order of job ids, or all live jobs might be read for the newest few.
 	if p_uid >= 0 then
 		select coalesce(sum(n.steps_left), 0), count(*), max(n.job_id) into v_newer, v_jobs, v_last
-		from (select j.steps_left, j.job_id from job j where j.ended_at is null and j.uid = p_uid and j.job_id > coalesce(v_load.last_job, 0)
+		from (select j.steps_left, j.job_id from job j where j.ended_at is null and j.uid = p_uid and j.job_id > v_load.last_job
 			order by j.job_id limit c_most) n;
 	else
 		select coalesce(sum(n.steps_left), 0), count(*), max(n.job_id) into v_newer, v_jobs, v_last
-		from (select j.steps_left, j.job_id from job j where j.ended_at is null and j.job_id > coalesce(v_load.last_job, 0) order by j.job_id limit c_most) n;
+		from (select j.steps_left, j.job_id from job j where j.ended_at is null and j.job_id > v_load.last_job order by j.job_id limit c_most) n;
 	end if;
-	if v_jobs < c_most and v_load.steps + v_newer + p_steps <= p_most and v_load.counted_at > now() - make_interval(secs => 10 + v_load.steps / 10000.0) then
+	if v_jobs < c_most and v_load.steps + v_newer + p_steps <= v_load.most and v_load.counted_at > now() - make_interval(secs => 10 + v_load.steps / 10000.0) then
 		if v_jobs >= 32 then
 			update submit_load l set steps = l.steps + v_newer, last_job = v_last
 			where l.uid in (select x.uid from submit_load x where x.uid = p_uid and x.last_job = v_load.last_job for update skip locked);
 		end if;
-		return true;
+		return null;
 	elsif v_jobs < c_most and v_load.counted_at > now() - make_interval(secs => v_load.steps / 100000.0) then
-		return v_load.steps + v_newer + p_steps <= p_most;
+		return case when v_load.steps + v_newer + p_steps > v_load.most then v_load.most end;
 	end if;
 	insert into submit_load as l (uid, steps, last_job)
 	select p_uid, coalesce(sum(j.steps_left), 0), coalesce(max(j.job_id), 0)
 	from job j where j.ended_at is null and (p_uid = -1 or j.uid = p_uid)
 	on conflict (uid) do update set steps = excluded.steps, last_job = greatest(excluded.last_job, l.last_job), counted_at = now()
-	returning * into v_load;
-	return v_load.steps + p_steps <= p_most;
+	returning l.steps into v_newer;
+	return case when v_newer + p_steps > v_load.most then v_load.most end;
 end $$;
-comment on function api.submit_fits(int, int, bigint) is
-	'Whether so many steps more are within the limit for a user (-1: all); submissions of the same moment do not see each other. Internal.';
+comment on function api.submit_fits(int, int) is
+	'The limit of live steps of a user (-1: of all) that so many steps more would break; null: they fit. Submissions of the same moment do not see each other. Internal.';
 
-create function api.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_steps jsonb, p_edges jsonb) returns rota.step_edge[]
+create function api.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_steps api.asked[], p_edges jsonb) returns rota.step_edge[]
 language plpgsql set search_path = rota, pg_temp set enable_hashjoin = on set plan_cache_mode = force_custom_plan as $$
 begin
 	return (
 	with own as materialized (
-		select * from jsonb_to_recordset(p_steps) as s (step_id int, topo int, with_set int)
+		select s.step_id, s.topo, s.with_set from unnest(p_steps) s
 	)
 	select array_agg((p_job, e.step_id, e.edge, e.kind, x.peer_job, x.peer_step, coalesce(e."condition", 'ok'), r.topo,
 		-- By key, and only for other jobs.
@@ -242,7 +264,7 @@ begin
 			case when e.peer_job is null then e.peer_step else api.edge_peer(p_uid, p_user, p_script, e.line, e.kind, e.peer_job, e.peer_name) end as peer_step
 	) x);
 end $$;
-comment on function api.submit_edges(int, text, text, bigint, jsonb, jsonb) is 'What the steps of a new job wait for, as rows. Internal.';
+comment on function api.submit_edges(int, text, text, bigint, api.asked[], jsonb) is 'What the steps of a new job wait for, as rows. Internal.';
 
 create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
 -- Partitions make plans for the very values look cheaper than kept ones, and they would be made anew for every submission.
@@ -251,15 +273,18 @@ declare
 	v_head jsonb := p_plan -> 'job';
 	v_script text := v_head ->> 'script_name';
 	v_account text := v_head ->> 'account';
-	v_qos text := coalesce(v_head ->> 'qos', 'normal');
-	v_steps constant jsonb := p_plan -> 'steps';
 	v_edges constant jsonb := p_plan -> 'edges';
+	v_steps constant api.asked[] := array(select s from jsonb_populate_recordset(null::api.asked, p_plan -> 'steps') s);
+	v_count constant int := cardinality(v_steps);
+	v_nice constant int := coalesce((v_head ->> 'nice')::int, 0);
+	v_priority constant int := (v_head ->> 'priority')::int;
+	v_qos qos;
 	v_peers step_edge[];
 	v_waits jsonb; -- of a step, how many it waits for: {step_id: [after, others]}
 	v_partition text;
 	v_job bigint;
 	v_rank bigint;
-	v_count constant int := jsonb_array_length(v_steps);
+	v_most bigint;
 	v_script_hash constant bytea := sha256(p_script);
 	v_environment_hash constant bytea := sha256(p_environment);
 begin
@@ -274,24 +299,33 @@ begin
 	if v_account is null then
 		select p.default_account into v_account from person p where p.user_name = p_user;
 	end if;
-	perform api.submit_check_job(p_user, api.caller_role(p_uid, p_user), v_account, v_qos, (v_head ->> 'nice')::int, (v_head ->> 'priority')::int, v_script, v_head -> 'lines');
-	select p.partition into v_partition from partition p where p.is_default;
-	perform api.submit_check(p_user, v_account, v_qos, v_head -> 'groups', v_script, v_steps, v_partition);
-	if not api.submit_fits(p_uid, v_count, api.setting_int('max_submitted')) then
-		raise exception 'user "%" would have more than % live steps', p_user, api.setting_int('max_submitted') using errcode = 'RT429',
+	v_qos := api.submit_check_job(p_user, case when v_priority is not null or v_nice < 0 then api.caller_role(p_uid, p_user) end, v_account,
+		coalesce(v_head ->> 'qos', 'normal'), v_nice, v_priority, v_script, v_head -> 'lines');
+	v_partition := api.submit_check(p_user, v_account, v_qos.max_time_s, v_head -> 'groups', v_script, v_steps);
+	v_most := api.submit_fits(p_uid, v_count);
+	if v_most is not null then
+		raise exception 'user "%" would have more than % live steps', p_user, v_most using errcode = 'RT429',
 			hint = 'Wait until some have ended, or use arrays: an array is one.';
-	elsif not api.submit_fits(-1, v_count, api.setting_int('max_submitted_all')) then
-		raise exception 'all users together would have more than % live steps', api.setting_int('max_submitted_all') using errcode = 'RT429',
+	end if;
+	v_most := api.submit_fits(-1, v_count);
+	if v_most is not null then
+		raise exception 'all users together would have more than % live steps', v_most using errcode = 'RT429',
 			hint = 'Try again when some have ended, or use arrays: an array is one.';
 	end if;
 
-	insert into script (hash, body) values (v_script_hash, p_script) on conflict do nothing;
-	insert into environment (hash, body) values (v_environment_hash, p_environment) on conflict do nothing;
+	-- Mostly both are known: that is looked up for less than an insert that conflicts.
+	if not exists (select from script s where s.hash = v_script_hash) then
+		insert into script (hash, body) values (v_script_hash, p_script) on conflict do nothing;
+	end if;
+	if not exists (select from environment n where n.hash = v_environment_hash) then
+		insert into environment (hash, body) values (v_environment_hash, p_environment) on conflict do nothing;
+	end if;
 	insert into job (name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash, script_name, workdir, comment,
 		mail_user, mail_type, steps_total, steps_left)
-	values (v_head ->> 'name', p_uid, p_gid, p_user, v_account, v_qos, coalesce((v_head ->> 'priority')::int, 0), coalesce((v_head ->> 'nice')::int, 0),
+	values (v_head ->> 'name', p_uid, p_gid, p_user, v_account, v_qos.qos, coalesce(v_priority, 0), v_nice,
 		v_script_hash, v_environment_hash, v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user', v_head ->> 'mail_type', v_count, v_count)
-	returning job_id, api.submit_rank(priority, nice, qos, submit_at) into v_job, v_rank;
+	returning job_id into v_job;
+	v_rank := api.submit_rank(coalesce(v_priority, 0) - v_nice + v_qos.priority, now());
 	if v_head ->> 'client_key' is not null then
 		insert into client_key (uid, client_key, job_id) values (p_uid, v_head ->> 'client_key', v_job);
 	end if;
@@ -300,13 +334,10 @@ begin
 		mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry,
 		group_name, keep, deps_any, with_set, spec, auth)
 	select v_job, s.step_id, s.name, s.line, s.topo, coalesce(s.partition, v_partition), s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
-		s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), s.nodelist, s.exclude, s.time_limit_s,
-		s.time_min_s, to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry, s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set,
-		s.spec, decode(s.auth, 'hex')
-	from jsonb_to_recordset(v_steps) as s (step_id int, name text, line int, topo int, partition text, nodes_min int, nodes_max int, ntasks int,
-		ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, "constraint" text,
-		nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint, begin_at double precision, deadline_at double precision, requeue boolean,
-		retry int, "group" text, keep jsonb, deps_any boolean, with_set int, spec text, auth text);
+		s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'),
+		coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s, to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry,
+		s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set, s.spec, decode(s.auth, 'hex')
+	from unnest(v_steps) s;
 	if v_edges <> '[]' then
 		-- Edges to other jobs are settled against history at once; those of this job wait. The share lock keeps a peer from
 		-- ending between our look at it and our commit, when it could not see our edge.
@@ -316,34 +347,37 @@ begin
 		for share;
 		v_peers := api.submit_edges(p_uid, p_user, v_script, v_job, v_steps, v_edges);
 		insert into step_edge select * from unnest(v_peers);
+		select jsonb_object_agg(n.step_id, jsonb_build_array(n.after, n.others)) into v_waits
+		from (
+			select e.step_id, count(*) filter (where e.kind = 'after') as after, count(*) filter (where e.kind <> 'after') as others
+			from unnest(v_peers) e
+			where e.gates
+			group by e.step_id
+		) n;
 	end if;
-	select jsonb_object_agg(n.step_id, jsonb_build_array(n.after, n.others)) into v_waits
-	from (
-		select e.step_id, count(*) filter (where e.kind = 'after') as after, count(*) filter (where e.kind <> 'after') as others
-		from unnest(v_peers) e
-		where e.gates
-		group by e.step_id
-	) n;
 	insert into step (job_id, step_id, request_id, queue, is_array, rank, begin_at, start_by, held, held_reason, deps_waiting, eligible_at)
-	select v_job, s.step_id, s.step_id, coalesce(s.partition, v_partition), coalesce(jsonb_typeof(s."array") = 'object', false), v_rank, to_timestamp(s.begin_at), api.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s),
+	select v_job, s.step_id, s.step_id, coalesce(s.partition, v_partition), s."array" is not null, v_rank, to_timestamp(s.begin_at),
+		case when s.deadline_at is not null then api.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s) end,
 		case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end, x.waiting, case when x.waiting = 0 then now() end
-	from jsonb_to_recordset(v_steps) as s (step_id int, partition text, "array" jsonb, begin_at double precision, deadline_at double precision, time_min_s bigint, time_limit_s bigint,
-		hold boolean, deps_any boolean)
+	from unnest(v_steps) s
 	cross join lateral (select v_waits -> s.step_id::text as n) w
 	cross join lateral (select coalesce(case when s.deps_any then least((w.n ->> 0)::int, 1) else (w.n ->> 0)::int end + (w.n ->> 1)::int, 0) as waiting) x;
-	insert into step_array (job_id, step_id, indices, size, max_running, by_corr)
-	select v_job, s.step_id, s."array" -> 'indices', (s."array" ->> 'size')::int, (s."array" ->> 'limit')::int,
-		s.step_id = any (array(select e.step_id from jsonb_to_recordset(v_edges) as e (step_id int, "condition" text) where e."condition" = 'corr'))
-	from jsonb_to_recordset(v_steps) as s (step_id int, "array" jsonb)
-	where jsonb_typeof(s."array") = 'object';
-
-	insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
-	select s.job_id, s.step_id, 0, now(), 'pending', 'submit', 'pending', p_user from step s where s.job_id = v_job order by s.step_id;
-	if exists (select from unnest(v_peers) e where e.kind = 'same_nodes' or e."condition" = 'corr') then
-		perform api.submit_check_peers(v_job, v_script);
+	if p_plan @? '$.steps[*].array.size' then
+		insert into step_array (job_id, step_id, indices, size, max_running, by_corr)
+		select v_job, s.step_id, s."array" -> 'indices', (s."array" ->> 'size')::int, (s."array" ->> 'limit')::int,
+			s.step_id = any (array(select e.step_id from unnest(v_peers) e where e."condition" = 'corr'))
+		from unnest(v_steps) s
+		where s."array" is not null;
 	end if;
-	if exists (select from unnest(v_peers) e where e.peer_job_id <> v_job or e."condition" = 'corr') then
-		perform api.submit_settle(v_job);
+	insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
+	select v_job, s.step_id, 0, now(), 'pending', 'submit', 'pending', p_user from unnest(v_steps) s;
+	if v_edges <> '[]' then
+		if exists (select from unnest(v_peers) e where e.kind = 'same_nodes' or e."condition" = 'corr') then
+			perform api.submit_check_peers(v_job, v_script);
+		end if;
+		if exists (select from unnest(v_peers) e where e.peer_job_id <> v_job or e."condition" = 'corr') then
+			perform api.submit_settle(v_job);
+		end if;
 	end if;
 	notify rota_schedule;
 	return jsonb_build_object('job_id', v_job, 'steps', v_count, 'known', false);

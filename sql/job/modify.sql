@@ -117,10 +117,10 @@ begin
 	if v_begun and p_changed ? 'time_limit_s' and p_role <> 'admin' then
 		perform api.limit_check(p_job, p_request, coalesce((p_changed ->> 'time_limit_s')::bigint, 0));
 	end if;
-	perform api.submit_check(v_owner.user_name, v_owner.account, v_owner.qos,
+	perform api.submit_check(v_owner.user_name, v_owner.account, (select q.max_time_s from qos q where q.qos = v_owner.qos),
 		-- The owner's groups were looked at when it was submitted; they count again for another partition only.
 		case when p_changed ? 'partition' then p_groups else (select to_jsonb(p.allow_groups) from partition p where p.partition = v_request.partition) end,
-		null, jsonb_build_array(api.step_plan(p_job, p_request) || p_changed), null);
+		null, array[jsonb_populate_record(null::api.asked, api.step_plan(p_job, p_request) || p_changed)]);
 end $$;
 comment on function api.modify_check(text, jsonb, bigint, int, jsonb, text) is
 	'Refuse what cannot be changed in a step''s state, or could never run; p_groups: the owner''s groups, null where another one asks. Internal.';
@@ -192,8 +192,9 @@ begin
 	where j.job_id = p_job;
 	if p_changed ?| array['nice', 'priority', 'qos', 'account'] then
 		update step s
-		set rank = api.submit_rank(j.priority, j.nice, j.qos, j.submit_at)
+		set rank = api.submit_rank(j.priority - j.nice + q.priority, j.submit_at)
 		from job j
+		join qos q on q.qos = j.qos
 		where j.job_id = p_job and s.job_id = j.job_id and s.ended_at is null;
 	end if;
 end $$;
