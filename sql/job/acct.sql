@@ -39,36 +39,39 @@ comment on function api.acct_steps(bigint, boolean) is 'What a job used: a row f
 create function api.acct_lines(p_jobs bigint[]) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
+	-- The list is joined, not compared with: of a comparison with thousands of ids the planner would think for each of them.
 	return (
-	with used as (
+	with wanted as materialized (
+		select j.job_id, j.name, j.user_name, j.state, j.exit_code, j.signal, j.started_at, j.ended_at,
+			j.steps_total = 1 and not exists (select from step_array a where a.job_id = j.job_id) as single
+		from unnest(p_jobs) w (job_id)
+		join job j on j.job_id = w.job_id
+	), used as (
 		select x.job_id, x.step_id, x.attempt, sum(coalesce(x.user_usec, 0) + coalesce(x.system_usec, 0))::bigint as cpu_usec, max(x.max_rss_kb) as max_rss_kb
-		from task_end x
-		where x.job_id = any (p_jobs)
+		from wanted w
+		join task_end x on x.job_id = w.job_id
+		where w.single
 		group by x.job_id, x.step_id, x.attempt
 	), used_of as (
 		-- Most jobs are one step: there is nothing to add up.
-		select s.job_id, u.cpu_usec, u.max_rss_kb, coalesce(array_to_string(t.nodes, ','), '') as nodes
-		from job j
-		join step s on s.job_id = j.job_id and s.array_index is null
+		select w.*, u.cpu_usec, u.max_rss_kb, coalesce(array_to_string(t.nodes, ','), '') as nodes
+		from wanted w
+		join step s on s.job_id = w.job_id and s.array_index is null
 		left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
 		left join used u on u.job_id = s.job_id and u.step_id = s.step_id and u.attempt = s.attempt
-		where j.job_id = any (p_jobs) and j.steps_total = 1 and not exists (select from step_array a where a.job_id = j.job_id)
+		where w.single
 		union all
-		select j.job_id, ((u.facts ->> 'cpu_s')::numeric * 1e6)::bigint, (u.facts ->> 'max_rss_kb')::bigint, u.facts ->> 'nodes'
-		from job j
-		cross join lateral api.acct_steps(j.job_id, false) u (facts)
-		where j.job_id = any (p_jobs) and (j.steps_total > 1 or exists (select from step_array a where a.job_id = j.job_id))
+		select w.*, ((u.facts ->> 'cpu_s')::numeric * 1e6)::bigint, (u.facts ->> 'max_rss_kb')::bigint, u.facts ->> 'nodes'
+		from wanted w
+		cross join lateral api.acct_steps(w.job_id, false) u (facts)
+		where not w.single
 	)
-	select string_agg(x.line, E'\n')
-	from (
-		select concat_ws(E'\t', j.job_id, translate(j.name, E'\t\n', '  '), j.user_name, coalesce(j.state, case when j.started_at is null then 'pending' else 'running' end),
+	select string_agg(concat_ws(E'\t', j.job_id, translate(j.name, E'\t\n', '  '), j.user_name,
+			coalesce(j.state, case when j.started_at is null then 'pending' else 'running' end),
 			coalesce(j.exit_code::text, ''), coalesce(j.signal::text, ''), coalesce(floor(extract(epoch from j.started_at))::bigint::text, ''),
-			coalesce(extract(epoch from coalesce(j.ended_at, now()) - j.started_at)::bigint::text, ''), coalesce(u.cpu_usec::text, ''), coalesce(u.max_rss_kb::text, ''), u.nodes) as line
-		from job j
-		join used_of u on u.job_id = j.job_id
-		where j.job_id = any (p_jobs)
-		order by j.job_id desc
-	) x);
+			coalesce(extract(epoch from coalesce(j.ended_at, now()) - j.started_at)::bigint::text, ''), coalesce(j.cpu_usec::text, ''),
+			coalesce(j.max_rss_kb::text, ''), j.nodes), E'\n' order by j.job_id desc)
+	from used_of j);
 end $$;
 comment on function api.acct_lines(bigint[]) is 'What jobs used as text, a line a job, the newest first; null: no job. Internal.';
 
