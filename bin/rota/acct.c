@@ -134,11 +134,9 @@ static int fields_find(const struct verb *verb, const char *names, const struct 
 	return count;
 }
 
-/* A field for people. */
-static struct word field_word(const json_t *row, const struct acct_field *field)
+/* A field that is no text, for people; NULL: unknown. */
+static struct word field_word(const struct acct_field *field, const json_t *value, const json_t *signal)
 {
-	const json_t *value = json_object_get(row, field->name);
-
 	switch (field->kind) {
 	case ACCT_NUMBER:
 		return format_count(value);
@@ -151,22 +149,20 @@ static struct word field_word(const json_t *row, const struct acct_field *field)
 	case ACCT_BYTES:
 		return format_size_bytes(value);
 	case ACCT_EXIT:
-		return format_exit(value, json_object_get(row, "signal"));
+		return format_exit(value, signal);
 	default:
 		return (struct word){""};
 	}
 }
 
-static void field_cell(struct table *table, const json_t *row, const struct acct_field *field)
+static bool field_is_text(const struct acct_field *field)
 {
-	const char *text = format_text(row, field->name);
+	return field->kind == ACCT_STATE || field->kind == ACCT_TEXT || field->kind == ACCT_LABEL;
+}
 
-	if (field->kind == ACCT_STATE)
-		table_cell_coloured(table, text, format_state_colour(text));
-	else if (field->kind == ACCT_TEXT || field->kind == ACCT_LABEL)
-		table_cell(table, text);
-	else
-		table_cell(table, field_word(row, field).s);
+static void text_cell(struct table *table, const struct acct_field *field, const char *text)
+{
+	table_cell_coloured(table, text, field->kind == ACCT_STATE ? format_state_colour(text) : "");
 }
 
 /* A table of rows, and what its columns are. */
@@ -179,35 +175,48 @@ struct list {
 
 static void row_add(struct list *list, const json_t *row)
 {
-	for (int f = 0; f < list->count; f++)
-		field_cell(list->table, row, list->fields[f]);
+	for (int f = 0; f < list->count; f++) {
+		const struct acct_field *field = list->fields[f];
+		const json_t *value = json_object_get(row, field->name);
+
+		if (field_is_text(field))
+			text_cell(list->table, field, format_text(row, field->name));
+		else
+			table_cell(list->table, field_word(field, value, json_object_get(row, "signal")).s);
+	}
 }
 
-/* The fields of a line of the gate's answer, whose unknown ones are empty. */
-static const struct {
-	const char *key;
-	bool text;
-	double unit;
-} LINE[] = {{"label", true, 0},	     {"name", true, 0},	       {"user", true, 0},	 {"state", true, 0},
-	    {"exit_code", false, 1}, {"signal", false, 1},     {"started_at", false, 1}, {"elapsed_s", false, 1},
-	    {"cpu_s", false, 1e6},   {"max_rss_kb", false, 1}, {"nodes", true, 0}};
+/* The fields of a line of the gate's answer: those of JOB_FIELDS, and the signal behind the exit code. */
+enum { LINE_SIGNAL = 5, LINE_CPU = 8, LINE_FIELDS = 11 };
 
-enum { LINE_FIELDS = sizeof(LINE) / sizeof(LINE[0]) };
+/* A number of a line, NULL where it is unknown; CPU time comes in microseconds. */
+static json_t *line_number(char **fields, int f)
+{
+	if (!fields[f][0])
+		return NULL;
+	return f == LINE_CPU ? json_real(atof(fields[f]) / 1e6) : json_integer(atoll(fields[f]));
+}
 
 static void line_add(char **fields, void *arg)
 {
-	json_t *row = json_object();
+	struct list *list = arg;
+	json_t *value, *signal = line_number(fields, LINE_SIGNAL);
 
-	for (int f = 0; f < LINE_FIELDS; f++) {
-		if (LINE[f].text)
-			json_object_set_new_nocheck(row, LINE[f].key, json_string(fields[f]));
-		else if (fields[f][0] && LINE[f].unit > 1)
-			json_object_set_new_nocheck(row, LINE[f].key, json_real(atof(fields[f]) / LINE[f].unit));
-		else if (fields[f][0])
-			json_object_set_new_nocheck(row, LINE[f].key, json_integer(atoll(fields[f])));
+	for (int f = 0, column = 0; f < LINE_FIELDS; f++) {
+		const struct acct_field *field = list->fields[column];
+
+		if (f == LINE_SIGNAL)
+			continue;
+		column++;
+		if (field_is_text(field)) {
+			text_cell(list->table, field, fields[f]);
+			continue;
+		}
+		value = line_number(fields, f);
+		table_cell(list->table, field_word(field, value, signal).s);
+		json_decref(value);
 	}
-	row_add(arg, row);
-	json_decref(row);
+	json_decref(signal);
 }
 
 static void print(const json_t *answer, const struct acct_line *line, const struct acct_field **fields, int count)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bin/rota/process.h"
+#include "bin/rota/rows.h"
 #include "bin/rota/verb.h"
 #include "lib/http.h"
 
@@ -155,7 +156,9 @@ static bool call(const struct conf *conf, const char *verb, json_t *request, jso
 	ok = exchange(conf, target, body, status, &gate.text, e);
 	gate.unavailable = !ok || *status == 503 || *status == 504;
 	gate.status = ok ? EXIT_REFUSED : EXIT_NO_GATE;
-	*answer = ok ? json_loads(gate.text, JSON_DECODE_ANY, &wrong) : NULL;
+	*answer = ok ? rows_answer(gate.text) : NULL;
+	if (ok && !*answer)
+		*answer = json_loads(gate.text, JSON_DECODE_ANY, &wrong);
 	if (strcmp(verb, "script") != 0)
 		answer_tame(*answer, "");
 	if (ok && !*answer && *status < 300)

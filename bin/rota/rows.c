@@ -1,11 +1,57 @@
-/* rows.c - cut lines of fields apart, from the last to the first. Called by `rota queue` and `rota acct`, whose lists are long: to
- * read an object for each row takes several times as long as all else they do. */
+/* rows.c - read lines of fields and cut them apart, from the last to the first. Called by `rota queue` and `rota acct`, whose lists are
+ * long: to read an object for each row takes several times as long as all else they do; call.c reads their answers by it. */
 #include "bin/rota/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/err.h"
+
+/* What stands for the character behind a backslash; 0: not known here. */
+static char unescaped(char c)
+{
+	static const char names[] = "nt\"\\/", meant[] = "\n\t\"\\/";
+	const char *at = c ? strchr(names, c) : NULL;
+
+	return at ? meant[at - names] : 0;
+}
+
+/* The JSON string that begins behind its quote at `from`, as text; *rest is what stands behind it. NULL for what is not known here. */
+static json_t *string_read(const char *from, const char **rest)
+{
+	char *text = xmalloc(strlen(from) + 1), *to = text;
+	json_t *string = NULL;
+
+	for (;;) {
+		size_t plain = strcspn(from, "\"\\");
+
+		memcpy(to, from, plain);
+		to += plain;
+		from += plain;
+		if (*from != '\\' || !(*to = unescaped(from[1])))
+			break;
+		to++;
+		from += 2;
+	}
+	if (*from == '"')
+		string = json_stringn(text, (size_t)(to - text));
+	*rest = from + 1;
+	free(text);
+	return string;
+}
+
+json_t *rows_answer(const char *answer)
+{
+	static const char head[] = "{\"lines\" : \"";
+	const char *rest;
+	json_t *lines = strncmp(answer, head, strlen(head)) ? NULL : string_read(answer + strlen(head), &rest);
+
+	if (lines && (*rest != '}' || rest[1 + strspn(rest + 1, "\n")])) {
+		json_decref(lines);
+		lines = NULL;
+	}
+	return lines ? json_pack("{so}", "lines", lines) : NULL;
+}
 
 void rows_each(const char *lines, int count, void (*each)(char **fields, void *arg), void *arg)
 {

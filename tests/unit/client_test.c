@@ -7,6 +7,7 @@
 #include "bin/rota/join.h"
 #include "bin/rota/outcome.h"
 #include "bin/rota/output.h"
+#include "bin/rota/rows.h"
 #include "bin/rota/table.h"
 #include "bin/rota/verb.h"
 
@@ -16,7 +17,7 @@ static void test_durations(void **state)
 	static const struct {
 		double seconds;
 		const char *text;
-	} cases[] = {{0, "0:00"},	 {9.9, "0:09"},		 {61, "1:01"},	      {3599, "59:59"},	    {3600, "1:00:00"},
+	} cases[] = {{0, "0:00"},	  {9.9, "0:09"},	 {61, "1:01"},		{3599, "59:59"}, {3600, "1:00:00"},
 		     {86399, "23:59:59"}, {86400, "1-00:00:00"}, {90061, "1-01:01:01"}, {-1, "-"}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		assert_string_equal(format_duration(cases[i].seconds).s, cases[i].text);
@@ -28,7 +29,8 @@ static void test_sizes(void **state)
 	static const struct {
 		long long kb;
 		const char *text;
-	} cases[] = {{0, "0K"}, {512, "512K"}, {1024, "1M"}, {1536, "1.5M"}, {102400, "100M"}, {1048576, "1G"}, {1073741824, "1T"}};
+	} cases[] = {{0, "0K"},	       {512, "512K"},	{1024, "1M"},	   {1536, "1.5M"},
+		     {102400, "100M"}, {1048576, "1G"}, {1073741824, "1T"}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		json_t *number = json_integer(cases[i].kb);
 		assert_string_equal(format_size_kb(number).s, cases[i].text);
@@ -38,8 +40,8 @@ static void test_sizes(void **state)
 	static const struct {
 		const char *text;
 		long mb;
-	} parsed[] = {{"512", 512}, {"512M", 512}, {"2G", 2048}, {"1.5GiB", 1536}, {"1T", 1048576}, {"1k", 1}, {"", -1},
-		      {"G", -1},    {"4X", -1},	   {"-1", -1},	 {"4Gx", -1},	   {"1e30", -1}};
+	} parsed[] = {{"512", 512}, {"512M", 512}, {"2G", 2048}, {"1.5GiB", 1536}, {"1T", 1048576}, {"1k", 1},
+		      {"", -1},	    {"G", -1},	   {"4X", -1},	 {"-1", -1},	   {"4Gx", -1},	    {"1e30", -1}};
 	for (size_t i = 0; i < sizeof parsed / sizeof *parsed; i++)
 		assert_int_equal(format_size_parse(parsed[i].text), parsed[i].mb);
 }
@@ -50,8 +52,8 @@ static void test_times(void **state)
 	static const struct {
 		const char *text;
 		double seconds; /* -1: none */
-	} cases[] = {{"1970-01-01T00:00:00+00:00", 0},	       {"1970-01-01T01:00:00+01:00", 0},
-		     {"1969-12-31T19:00:10.5-05:00", 10.5}, {"1970-01-01 00:01:00Z", 60},
+	} cases[] = {{"1970-01-01T00:00:00+00:00", 0},		{"1970-01-01T01:00:00+01:00", 0},
+		     {"1969-12-31T19:00:10.5-05:00", 10.5},	{"1970-01-01 00:01:00Z", 60},
 		     {"2026-11-20T14:00:00+05:30", 1795163400}, {"yesterday", -1}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		double seconds = -1;
@@ -196,12 +198,40 @@ static void test_output_path(void **state)
 	json_decref(job);
 }
 
+/* What rows_answer reads, it reads as jansson does; anything else it leaves to jansson. */
+static void test_answers_of_lines(void **state)
+{
+	(void)state;
+	static const char *const plain[] = {"{\"lines\" : \"\"}", "{\"lines\" : \"1\\tname\\n2\\t\\\"x\\\\\\/\"}\n",
+					    "{\"lines\" : \"\xC3\xA9 \xE2\x82\xAC\"}"};
+	static const char *const others[] = {
+		"{\"lines\" : \"a\\u0007\"}", "{\"lines\" : \"a\", \"b\": 1}", "{\"lines\" : 1}", "{\"lines\" : \"a",
+		"{\"lines\" : \"a\\",	      "{\"lines\" : \"\xC3\"}",	       "{\"jobs\" : []}", "",
+		"{\"lines\" : \"a\"",	      "{\"lines\" : \"a\"} b"};
+	for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
+		json_t *read = rows_answer(plain[i]), *known = json_loads(plain[i], 0, NULL);
+		assert_non_null(read);
+		assert_true(json_equal(read, known));
+		json_decref(read);
+		json_decref(known);
+	}
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		assert_null(rows_answer(others[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_durations), cmocka_unit_test(test_sizes),	  cmocka_unit_test(test_times),
-		cmocka_unit_test(test_outcomes),  cmocka_unit_test(test_join),	  cmocka_unit_test(test_nearest),
-		cmocka_unit_test(test_table),	  cmocka_unit_test(test_wide_characters), cmocka_unit_test(test_output_path),
+		cmocka_unit_test(test_answers_of_lines),
+		cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_outcomes),
+		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_nearest),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_wide_characters),
+		cmocka_unit_test(test_output_path),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
