@@ -62,8 +62,7 @@ static json_t *submit_environment(const json_t *request, struct err *e)
 	list = json_array();
 	if (given && !json_is_null(given) && !json_is_object(given))
 		goto bad;
-	json_object_foreach(given, name, value)
-	{
+	json_object_foreach (given, name, value) {
 		if (!json_is_string(value))
 			goto bad;
 		json_array_append_new(list, json_sprintf("%s=%s", name, json_string_value(value)));
@@ -83,11 +82,11 @@ static void submit_pack(struct gate_call *c, const json_t *list)
 	const json_t *value;
 
 	free(c->bytes);
-	json_array_foreach(list, i, value) size += json_string_length(value) + 1;
+	json_array_foreach (list, i, value)
+		size += json_string_length(value) + 1;
 	c->bytes = xmalloc(size);
 	c->bytes_size = 0;
-	json_array_foreach(list, i, value)
-	{
+	json_array_foreach (list, i, value) {
 		const char *text = json_string_value(value), *sign = text ? strchr(text, '=') : NULL;
 
 		if (!sign || sign == text)
@@ -116,29 +115,33 @@ static bool submit_export(struct gate_call *c, const json_t *plan, struct err *e
 	return true;
 }
 
-/* Leave out what is null: the database takes what is not there for the same, and of a long plan it is a third. */
-static void submit_trim(json_t *step)
+/* Leave out what is null or holds nothing: the database takes what is not there for the same, and of a long plan it is a third. */
+static void submit_trim(json_t *object)
 {
 	const char *key;
 	json_t *value;
 	void *next;
 
-	json_object_foreach_safe (step, next, key, value)
-		if (json_is_null(value))
-			json_object_del(step, key);
+	json_object_foreach_safe(object, next, key, value)
+	{
+		bool holds_nothing =
+			(json_is_object(value) || json_is_array(value)) && !json_object_size(value) && !json_array_size(value);
+
+		if (json_is_null(value) || holds_nothing)
+			json_object_del(object, key);
+	}
 }
 
 /* Vouch for each step of the plan. */
 static void submit_authenticate(struct gate_call *c, const struct translate_request *r, json_t *plan)
 {
 	char script[SEAL_HEX_SIZE], environment[SEAL_HEX_SIZE], hex[SEAL_HEX_SIZE];
-	json_t *step;
+	json_t *step, *edge, *job = json_object_get(plan, "job");
 	size_t i;
 
 	seal_hash_hex(r->script, r->size, script);
 	seal_hash_hex(c->bytes, c->bytes_size, environment);
-	json_array_foreach(json_object_get(plan, "steps"), i, step)
-	{
+	json_array_foreach (json_object_get(plan, "steps"), i, step) {
 		sign_authenticator(c->gate->key,
 				   &(struct sign_subject){.uid = c->claim->uid,
 							  .gid = c->claim->gid,
@@ -150,7 +153,10 @@ static void submit_authenticate(struct gate_call *c, const struct translate_requ
 		json_object_set_new(step, "auth", json_string(hex));
 		submit_trim(step);
 	}
-	json_object_set(json_object_get(plan, "job"), "groups", c->claim->groups);
+	json_array_foreach (json_object_get(plan, "edges"), i, edge)
+		submit_trim(edge);
+	json_object_set(job, "groups", c->claim->groups);
+	submit_trim(job);
 }
 
 static void submit_store(struct gate_call *c)

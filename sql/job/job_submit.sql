@@ -197,6 +197,32 @@ exception when sqlstate 'RT404' or sqlstate 'RT403' then
 end $$;
 comment on function api.edge_peer(int, text, text, int, text, bigint, text) is 'The step of another job that an edge names; -1: the whole job. Internal.';
 
+create function api.submit_roomy(p_uid int, p_steps int) returns boolean
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_load record;
+	v_steps bigint;
+	v_jobs bigint;
+	c_most constant int := 32;
+begin
+	-- What was counted last and what came since, whoever's it is, are at least what there is: ends only make it less.
+	select least(o.last_job, a.last_job) as last_job, least(l.value::bigint - o.steps, m.value::bigint - a.steps) as room into v_load
+	from submit_load o
+	join submit_load a on a.uid = -1 and a.counted_at > now() - make_interval(secs => 10 + a.steps / 10000.0)
+	join setting l on l.name = 'max_submitted'
+	join setting m on m.name = 'max_submitted_all'
+	where o.uid = p_uid and o.counted_at > now() - make_interval(secs => 10 + o.steps / 10000.0);
+	if not found then
+		return false;
+	end if;
+	-- Those that have ended have no steps left, and count as read.
+	select coalesce(sum(n.steps_left), 0), count(*) into v_steps, v_jobs
+	from (select j.steps_left from job j where j.job_id > v_load.last_job order by j.job_id limit c_most) n;
+	return v_jobs < c_most and v_steps + p_steps <= v_load.room;
+end $$;
+comment on function api.submit_roomy(int, int) is
+	'Whether so many steps more are known to be within all limits for a user by what was counted last and a row or two; false: api.submit_fits knows. Internal.';
+
 create function api.submit_fits(p_uid int, p_steps int) returns bigint
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -204,11 +230,10 @@ declare
 	v_newer bigint;
 	v_jobs bigint;
 	v_last bigint;
-	c_most constant int := 64;
+	c_most constant int := 256;
 begin
-	-- What was counted last and what came since are at least what there is: ends only make it less. What came since is added to it
-	-- as soon as it is a row or two to read, by whoever finds nobody else at it. All is counted anew only where the sum is too much,
-	-- or once in a while, and the longer that takes, the more seldom.
+	-- As above, but by the user's own jobs. What came since is added to what was counted, by whoever finds nobody else at it. All is
+	-- counted anew only where the sum is too much, or once in a while, and the longer that takes, the more seldom.
 	select s.value::bigint as most, l.steps, coalesce(l.last_job, 0) as last_job, l.counted_at into v_load
 	from setting s left join submit_load l on l.uid = p_uid
 	where s.name = case p_uid when -1 then 'max_submitted_all' else 'max_submitted' end;
@@ -219,26 +244,26 @@ begin
 			order by j.job_id limit c_most) n;
 	else
 		select coalesce(sum(n.steps_left), 0), count(*), max(n.job_id) into v_newer, v_jobs, v_last
-		from (select j.steps_left, j.job_id from job j where j.ended_at is null and j.job_id > v_load.last_job order by j.job_id limit c_most) n;
+		from (select j.steps_left, j.job_id from job j where j.job_id > v_load.last_job order by j.job_id limit c_most) n;
 	end if;
 	if v_jobs < c_most and v_load.steps + v_newer + p_steps <= v_load.most and v_load.counted_at > now() - make_interval(secs => 10 + v_load.steps / 10000.0) then
-		if v_jobs >= 32 then
-			update submit_load l set steps = l.steps + v_newer, last_job = v_last
-			where l.uid in (select x.uid from submit_load x where x.uid = p_uid and x.last_job = v_load.last_job for update skip locked);
-		end if;
+		-- Of a user, as far as of all: what the others submit is not read again for it.
+		update submit_load l
+		set steps = l.steps + v_newer, last_job = greatest(v_last, l.last_job, (select a.last_job from submit_load a where a.uid = -1))
+		where l.uid in (select x.uid from submit_load x where x.uid = p_uid and x.last_job = v_load.last_job for update skip locked);
 		return null;
 	elsif v_jobs < c_most and v_load.counted_at > now() - make_interval(secs => v_load.steps / 100000.0) then
 		return case when v_load.steps + v_newer + p_steps > v_load.most then v_load.most end;
 	end if;
 	insert into submit_load as l (uid, steps, last_job)
-	select p_uid, coalesce(sum(j.steps_left), 0), coalesce(max(j.job_id), 0)
+	select p_uid, coalesce(sum(j.steps_left), 0), coalesce((select max(n.job_id) from job n), 0)
 	from job j where j.ended_at is null and (p_uid = -1 or j.uid = p_uid)
 	on conflict (uid) do update set steps = excluded.steps, last_job = greatest(excluded.last_job, l.last_job), counted_at = now()
 	returning l.steps into v_newer;
 	return case when v_newer + p_steps > v_load.most then v_load.most end;
 end $$;
 comment on function api.submit_fits(int, int) is
-	'The limit of live steps of a user (-1: of all) that so many steps more would break; null: they fit. Submissions of the same moment do not see each other. Internal.';
+	'The limit of live steps of a user (-1: of all, asked first) that so many steps more would break; null: they fit. Submissions of the same moment do not see each other. Internal.';
 
 create function api.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_steps api.asked[], p_edges jsonb) returns rota.step_edge[]
 language plpgsql set search_path = rota, pg_temp set enable_hashjoin = on set plan_cache_mode = force_custom_plan as $$
@@ -302,15 +327,17 @@ begin
 	v_qos := api.submit_check_job(p_user, case when v_priority is not null or v_nice < 0 then api.caller_role(p_uid, p_user) end, v_account,
 		coalesce(v_head ->> 'qos', 'normal'), v_nice, v_priority, v_script, v_head -> 'lines');
 	v_partition := api.submit_check(p_user, v_account, v_qos.max_time_s, v_head -> 'groups', v_script, v_steps);
-	v_most := api.submit_fits(p_uid, v_count);
-	if v_most is not null then
-		raise exception 'user "%" would have more than % live steps', p_user, v_most using errcode = 'RT429',
-			hint = 'Wait until some have ended, or use arrays: an array is one.';
-	end if;
-	v_most := api.submit_fits(-1, v_count);
-	if v_most is not null then
-		raise exception 'all users together would have more than % live steps', v_most using errcode = 'RT429',
-			hint = 'Try again when some have ended, or use arrays: an array is one.';
+	if not api.submit_roomy(p_uid, v_count) then
+		v_most := api.submit_fits(-1, v_count);
+		if v_most is not null then
+			raise exception 'all users together would have more than % live steps', v_most using errcode = 'RT429',
+				hint = 'Try again when some have ended, or use arrays: an array is one.';
+		end if;
+		v_most := api.submit_fits(p_uid, v_count);
+		if v_most is not null then
+			raise exception 'user "%" would have more than % live steps', p_user, v_most using errcode = 'RT429',
+				hint = 'Wait until some have ended, or use arrays: an array is one.';
+		end if;
 	end if;
 
 	-- Mostly both are known: that is looked up for less than an insert that conflicts.
@@ -379,7 +406,10 @@ begin
 			perform api.submit_settle(v_job);
 		end if;
 	end if;
-	notify rota_schedule;
+	-- A bell wakes whoever listens for any: steps that are held concern nobody yet, but for their deadlines.
+	if p_plan @? '$.steps[*] ? (!(@.hold == true) || exists (@.deadline_at))' then
+		notify rota_schedule;
+	end if;
 	return jsonb_build_object('job_id', v_job, 'steps', v_count, 'known', false);
 end $$;
 comment on function api.job_submit(int, int, text, jsonb, bytea, bytea) is
