@@ -1,12 +1,13 @@
 /* lead_draft.c - see lead_draft.h. Called by lead_order.c. A signature, its check, and a row on its way to the node cost more than most of
- * what else is done for a short step, and the elements of an array that start on a node in one pass are mostly alike. */
+ * what else is done for a short step, and the elements of an array that start on a node in one pass are mostly alike. What is left of
+ * them is signed together (lib/seal_tree.h). A signature says "jobmgrd ordered this launch", so a node needs to believe nobody else. */
 #include "jobmgr/lead/lead_draft.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "jobmgr/lead/sign.h"
 #include "lib/err.h"
+#include "lib/seal_tree.h"
 
 struct draft {
 	int node_id;
@@ -83,36 +84,59 @@ void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const stru
 	x->elements[x->count++] = (struct order_element){order->step_id, order->array_index};
 }
 
-static json_t *sign(struct draft *x, const struct seal_sign_key *key)
+/* The text that is signed. */
+static struct fields *text_of(struct draft *x)
 {
 	char *also = x->count > 1 ? order_elements_text(x->elements + 1, x->count - 1) : NULL;
-	char signature[SIGN_SIGNATURE_HEX];
-	json_t *steps = json_array();
-	size_t length;
+	struct fields *fields;
 
 	x->order.also = also;
-	struct fields *fields = order_write(&x->order, x->spec);
-	const char *body = fields_text(fields, &length);
+	fields = order_write(&x->order, x->spec);
+	x->order.also = NULL;
+	free(also);
+	return fields;
+}
+
+static json_t *order_json(const struct draft *x, const struct seal_text *text, const struct seal_proof *proof)
+{
+	char signature[2 * SEAL_PROOF_MOST + 1];
+	json_t *steps = json_array(), *json;
 
 	for (int i = 1; i < x->count; i++)
 		json_array_append_new(steps, json_integer(x->elements[i].step_id));
-	sign_order(key, body, length, signature);
-	json_t *json = json_pack("{s:i, s:s, s:I, s:i, s:i, s:o, s:s%, s:s}", "node_id", x->node_id, "kind", "launch", "job_id",
-				 (json_int_t)x->order.job_id, "step_id", x->order.step_id, "attempt", x->order.attempt, "also",
-				 steps, "body", body, length, "signature", signature);
+	seal_hex(proof->bytes, proof->size, signature);
+	json = json_pack("{s:i, s:s, s:I, s:i, s:i, s:o, s:s%, s:s}", "node_id", x->node_id, "kind", "launch", "job_id",
+			 (json_int_t)x->order.job_id, "step_id", x->order.step_id, "attempt", x->order.attempt, "also", steps,
+			 "body", text->data, text->size, "signature", signature);
 	if (!json)
 		die("the order for step %s cannot be written as JSON", x->order.step_label);
-	fields_free(fields);
-	free(also);
 	return json;
+}
+
+/* At most SEAL_TREE_MOST of them, by one signature. */
+static void sign(struct draft **drafts, int count, const struct seal_sign_key *key, json_t *orders)
+{
+	struct fields *fields[SEAL_TREE_MOST];
+	struct seal_text texts[SEAL_TREE_MOST] = {{NULL, 0}};
+	struct seal_proof proofs[SEAL_TREE_MOST];
+
+	for (int i = 0; i < count; i++) {
+		fields[i] = text_of(drafts[i]);
+		texts[i].data = fields_text(fields[i], &texts[i].size);
+	}
+	seal_tree_sign(key, texts, count, proofs);
+	for (int i = 0; i < count; i++) {
+		json_array_append_new(orders, order_json(drafts[i], &texts[i], &proofs[i]));
+		fields_free(fields[i]);
+	}
 }
 
 json_t *lead_drafts_sign(struct lead_drafts *d, const struct seal_sign_key *key)
 {
 	json_t *orders = json_array();
 
-	for (size_t i = 0; i < d->count; i++)
-		json_array_append_new(orders, sign(d->drafts[i], key));
+	for (size_t i = 0; i < d->count; i += SEAL_TREE_MOST)
+		sign(d->drafts + i, d->count - i < SEAL_TREE_MOST ? (int)(d->count - i) : SEAL_TREE_MOST, key, orders);
 	clear(d);
 	return orders;
 }

@@ -1,8 +1,8 @@
-/* sign.c - authenticators and signatures, each over one exact text.
+/* sign.c - authenticators, each over one exact text.
  *
- * The gate calls sign_authenticator with facts of a munge credential; the leader calls the other two. An authenticator says
+ * The gate calls sign_authenticator with facts of a munge credential; the leader calls the other. An authenticator says
  * "this user asked for this script with this environment in this way", so rows altered in the database are refused before they
- * are signed; a signature says "jobmgrd ordered this launch", so a node needs to believe nobody else. */
+ * are signed. */
 #include "jobmgr/lead/sign.h"
 
 #include "lib/fields.h"
@@ -42,12 +42,4 @@ bool sign_authenticator_check(const struct seal_mac_key *key, const struct sign_
 
 	fields_free(f);
 	return fits;
-}
-
-void sign_order(const struct seal_sign_key *key, const char *text, size_t length, char hex[SIGN_SIGNATURE_HEX])
-{
-	unsigned char signature[SEAL_SIGNATURE_SIZE];
-
-	seal_sign(key, text, length, signature);
-	seal_hex(signature, sizeof signature, hex);
 }

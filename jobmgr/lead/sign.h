@@ -1,4 +1,4 @@
-/* sign.h - what makes a launch believable: the authenticator of its owner and the signature of its order. */
+/* sign.h - what makes a step worth an order: the authenticator of its owner. */
 #ifndef ROTA_SIGN_H
 #define ROTA_SIGN_H
 
@@ -7,8 +7,6 @@
 #include <sys/types.h>
 
 #include "lib/seal.h"
-
-enum { SIGN_SIGNATURE_HEX = 2 * SEAL_SIGNATURE_SIZE + 1 };
 
 /* What one step of one user's job runs. The gate vouches for it when it is submitted, the leader asks before it is launched. */
 struct sign_subject {
@@ -25,8 +23,5 @@ void sign_authenticator(const struct seal_mac_key *key, const struct sign_subjec
 
 /* Whether `hex` is the authenticator of `subject`; compares in constant time. */
 bool sign_authenticator_check(const struct seal_mac_key *key, const struct sign_subject *subject, const char *hex);
-
-/* The Ed25519 signature, in hex, of the text of an order. */
-void sign_order(const struct seal_sign_key *key, const char *text, size_t length, char hex[SIGN_SIGNATURE_HEX]);
 
 #endif

@@ -58,13 +58,19 @@ static bool has_all(const struct fields *message, struct err *e)
 		       strcmp(lacks, "script") == 0 ? lacks : "environment");
 }
 
-bool launcher_order_read(const struct launcher *l, const struct fields *message, struct order *order, struct err *e)
+static bool read_proof(const char *hex, struct seal_proof *proof)
 {
-	unsigned char signature[SEAL_SIGNATURE_SIZE];
+	proof->size = strlen(hex) / 2;
+	return proof->size >= SEAL_SIGNATURE_SIZE && proof->size <= sizeof proof->bytes && seal_unhex(hex, proof->bytes, proof->size);
+}
+
+bool launcher_order_read(struct launcher *l, const struct fields *message, struct order *order, struct err *e)
+{
+	struct seal_proof proof;
 	const char *text = fields_get(message, "order"), *hex = fields_get(message, "signature");
-	if (!text || !hex || !seal_unhex(hex, signature, sizeof signature))
+	if (!text || !hex || !read_proof(hex, &proof))
 		return err_set(e, "message has no order or no signature");
-	if (!seal_verify(l->key, text, strlen(text), signature))
+	if (!seal_tree_verify(l->key, &l->root, text, strlen(text), &proof))
 		return err_set(e, "signature does not fit the order");
 	if (!order_parse(text, strlen(text), order, e))
 		return false;

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "lib/order.h"
-#include "lib/seal.h"
+#include "lib/seal_tree.h"
 #include "procmgr/launcher/launcher.h"
 #include "procmgr/keeper/fence.h"
 #include "procmgr/record/lease.h"
@@ -44,6 +44,7 @@ struct launcher {
 	gid_t agent_gid;
 	struct journal *journal;
 	struct seal_verify_key *key;
+	struct seal_root root; /* under which orders were signed last */
 	struct fence *fence; /* NULL: none on this machine, or switched off */
 	struct used *used;   /* attempts whose orders were believed and have not expired */
 	struct launcher_child *children;
@@ -143,7 +144,7 @@ int launcher_order_freed(struct launcher *l, pid_t pid, const struct record_key 
  * follow; the node cannot, and should get no more. */
 enum launcher_fault { LAUNCHER_FAULT_ORDER, LAUNCHER_FAULT_AGAIN, LAUNCHER_FAULT_LATE, LAUNCHER_FAULT_NODE };
 /* The order in this message; order->fields stays NULL, with the reason, where it is not signed or cannot be run. */
-bool launcher_order_read(const struct launcher *l, const struct fields *message, struct order *order, struct err *e);
+bool launcher_order_read(struct launcher *l, const struct fields *message, struct order *order, struct err *e);
 /* Is it, as it was read, to be run for this attempt? Picks that attempt's element. False with the reason, unless it could not be read. */
 bool launcher_order_believe(const struct launcher *l, struct order *order, const struct record_key *asked, int64_t now,
 			    enum launcher_fault *fault, struct err *e);

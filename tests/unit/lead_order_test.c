@@ -5,6 +5,7 @@
 #include "jobmgr/schedule/schedule_arena.h"
 #include "jobmgr/lead/sign.h"
 #include "lib/order.h"
+#include "lib/seal_tree.h"
 
 static const char hash_a[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 static const char hash_b[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -134,12 +135,14 @@ static struct order parsed(const struct lead_commit *commit, size_t i)
 {
 	const json_t *json = json_array_get(commit->orders, i);
 	const char *body = json_string_value(json_object_get(json, "body"));
-	unsigned char signature[SEAL_SIGNATURE_SIZE];
+	const char *signature = json_string_value(json_object_get(json, "signature"));
+	struct seal_proof proof = {.size = strlen(signature) / 2};
+	struct seal_root root = {false};
 	struct order order;
 	struct err e;
 
-	assert_true(seal_unhex(json_string_value(json_object_get(json, "signature")), signature, sizeof signature));
-	assert_true(seal_verify(w.verify, body, strlen(body), signature));
+	assert_true(seal_unhex(signature, proof.bytes, proof.size));
+	assert_true(seal_tree_verify(w.verify, &root, body, strlen(body), &proof));
 	if (!order_parse(body, strlen(body), &order, &e))
 		fail_msg("%s", e.message);
 	return order;

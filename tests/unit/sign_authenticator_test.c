@@ -89,30 +89,6 @@ static void other_key(void **state)
 	seal_mac_key_free(other);
 }
 
-static void order_signatures(void **state)
-{
-	static const char text[] = "job_id=3:812\n";
-	unsigned char signature[SEAL_SIGNATURE_SIZE];
-	char hex[SIGN_SIGNATURE_HEX];
-	struct seal_sign_key *key;
-	struct seal_verify_key *public;
-	struct err e;
-
-	(void)state;
-	assert_true(seal_keys_make(unit_folder, &e));
-	key = seal_sign_key_load(unit_path("sign.key"), &e);
-	public = seal_verify_key_load(unit_path("sign.pub"), &e);
-	assert_non_null(key);
-	assert_non_null(public);
-	sign_order(key, text, strlen(text), hex);
-	assert_int_equal(strlen(hex), 2 * SEAL_SIGNATURE_SIZE);
-	assert_true(seal_unhex(hex, signature, sizeof signature));
-	assert_true(seal_verify(public, text, strlen(text), signature));
-	assert_false(seal_verify(public, text, strlen(text) - 1, signature));
-	seal_sign_key_free(key);
-	seal_verify_key_free(public);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,7 +96,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(altered_subjects, unit_folder_make, unit_folder_remove),
 		cmocka_unit_test_setup_teardown(altered_authenticators, unit_folder_make, unit_folder_remove),
 		cmocka_unit_test_setup_teardown(other_key, unit_folder_make, unit_folder_remove),
-		cmocka_unit_test_setup_teardown(order_signatures, unit_folder_make, unit_folder_remove),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
