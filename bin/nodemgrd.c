@@ -1,12 +1,9 @@
 /* nodemgrd.c - the node manager's main: one loop with a judge on it.
  *
  * Started by `rota up` or systemd. What always holds: it is unprivileged and keeps nothing; SIGTERM ends it at once. */
-#include <event2/event.h>
-#include <signal.h>
-
 #include "lib/conf.h"
 #include "lib/daemon.h"
-#include "lib/log.h"
+#include "lib/loop.h"
 #include "nodemgr/judge.h"
 
 static const char usage[] = "usage: nodemgrd [--config FILE] [--name NAME]\n\n"
@@ -17,40 +14,23 @@ static const char usage[] = "usage: nodemgrd [--config FILE] [--name NAME]\n\n"
 			    "  --help         this\n"
 			    "  --version      version\n";
 
-static void told_to_end(evutil_socket_t number, short what, void *arg)
+static void *part_open(struct event_base *base, const struct conf *conf, const char *name)
 {
-	(void)what;
-	log_info("ending on signal %d", (int)number);
-	event_base_loopbreak(arg);
+	return judge_open(base, conf, name);
 }
 
-static bool serve(const struct conf *conf, const char *name, struct err *e)
+static void part_close(void *part)
 {
-	struct event_base *base = event_base_new();
-	struct event *term, *interrupt;
-	struct judge *judge;
-
-	if (!base)
-		return err_set(e, "could not make an event loop");
-	judge = judge_open(base, conf, name);
-	term = evsignal_new(base, SIGTERM, told_to_end, base);
-	interrupt = evsignal_new(base, SIGINT, told_to_end, base);
-	evsignal_add(term, NULL);
-	evsignal_add(interrupt, NULL);
-	log_info("nodemgrd %s \"%s\" started", ROTA_VERSION, name);
-	event_base_dispatch(base);
-	judge_close(judge);
-	event_free(term);
-	event_free(interrupt);
-	event_base_free(base);
-	return true;
+	judge_close(part);
 }
+
+static const struct loop_part part = {part_open, part_close};
 
 static bool run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
 {
 	(void)launcher_fd;
 	return daemon_become(conf->instance_account, e) && daemon_lock_instance(conf, "nodemgrd", name, e) &&
-	       serve(conf, name, e);
+	       loop_serve(&part, "nodemgrd", conf, name, e);
 }
 
 int main(int argc, char **argv)

@@ -3,7 +3,7 @@
  * Called by the keeper and the script runner for the ends of hooks' output. What always holds: the result is valid UTF-8. */
 #include "lib/text.h"
 
-#include <stddef.h>
+#include <string.h>
 
 /* Length of the UTF-8 character at p, 0 where there is none. */
 static size_t character(const unsigned char *p)
@@ -32,4 +32,17 @@ void text_clean(char *text)
 		}
 		p += length;
 	}
+}
+
+void text_tail(char *text, size_t length, size_t most)
+{
+	if (length > most) {
+		memmove(text, text + length - most, most);
+		length = most;
+	}
+	for (size_t i = 0; i < length; i++)
+		if (text[i] == '\0')
+			text[i] = '?';
+	text[length] = '\0';
+	text_clean(text);
 }

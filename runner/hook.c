@@ -198,21 +198,6 @@ void hook_kill(struct hook *h, const char *why)
 		kill(-h->pid, SIGKILL);
 }
 
-/* The end of the output, whole and clean. */
-static void finish_tail(struct hook *h)
-{
-	output_came(-1, 0, h);
-	if (h->tail_length > HOOK_TAIL) {
-		memmove(h->tail, h->tail + h->tail_length - HOOK_TAIL, HOOK_TAIL);
-		h->tail_length = HOOK_TAIL;
-	}
-	for (size_t i = 0; i < h->tail_length; i++)
-		if (h->tail[i] == '\0')
-			h->tail[i] = '?';
-	h->tail[h->tail_length] = '\0';
-	text_clean(h->tail);
-}
-
 void hook_reap(struct hook *h)
 {
 	char how[64];
@@ -222,7 +207,8 @@ void hook_reap(struct hook *h)
 	warden_told(h->pid, false);
 	h->pid = 0;
 	h->usec = now_usec() - h->began;
-	finish_tail(h);
+	output_came(-1, 0, h);
+	text_tail(h->tail, h->tail_length, HOOK_TAIL);
 	hook_forget(h);
 	if (h->status != 0 && !*h->message) {
 		snprintf(how, sizeof how, "ended with %s %d", WIFSIGNALED(h->status) ? "signal" : "exit code",

@@ -72,15 +72,7 @@ static void finish_tail(struct keeper_hook *h)
 {
 	if (*h->error)
 		h->tail_length = (size_t)snprintf(h->tail, KEEPER_TAIL_SIZE, "%s", h->error);
-	if (h->tail_length > KEEPER_TAIL_SIZE) {
-		memmove(h->tail, h->tail + h->tail_length - KEEPER_TAIL_SIZE, KEEPER_TAIL_SIZE);
-		h->tail_length = KEEPER_TAIL_SIZE;
-	}
-	for (size_t i = 0; i < h->tail_length; i++)
-		if (h->tail[i] == '\0')
-			h->tail[i] = '?';
-	h->tail[h->tail_length] = '\0';
-	text_clean(h->tail);
+	text_tail(h->tail, h->tail_length, KEEPER_TAIL_SIZE);
 }
 
 static void close_hook(struct keeper_hook *h)

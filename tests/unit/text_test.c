@@ -22,10 +22,24 @@ static void test_clean(void **state)
 	cleans("", "");
 }
 
+static void test_tail(void **state)
+{
+	char text[] = "one\0two\x80 and more";
+
+	(void)state;
+	text_tail(text, 8, 5);
+	assert_string_equal(text, "?two?");
+	text_tail(text, 5, 9);
+	assert_string_equal(text, "?two?");
+	text_tail(text, 0, 9);
+	assert_string_equal(text, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_clean),
+		cmocka_unit_test(test_tail),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

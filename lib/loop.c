@@ -1,0 +1,37 @@
+/* loop.c - the loop of nodemgrd and runnerd, which keep nothing: told to end, they end at once.
+ *
+ * Called by their mains, when they are who they are to be and hold their lock. */
+#include "lib/loop.h"
+
+#include <signal.h>
+
+#include "lib/log.h"
+
+static void told_to_end(evutil_socket_t number, short what, void *arg)
+{
+	(void)what;
+	log_info("ending on signal %d", (int)number);
+	event_base_loopbreak(arg);
+}
+
+bool loop_serve(const struct loop_part *part, const char *program, const struct conf *conf, const char *name, struct err *e)
+{
+	struct event_base *base = event_base_new();
+	struct event *term, *interrupt;
+	void *opened;
+
+	if (!base)
+		return err_set(e, "could not make an event loop");
+	opened = part->open(base, conf, name);
+	term = evsignal_new(base, SIGTERM, told_to_end, base);
+	interrupt = evsignal_new(base, SIGINT, told_to_end, base);
+	evsignal_add(term, NULL);
+	evsignal_add(interrupt, NULL);
+	log_info("%s %s \"%s\" started", program, ROTA_VERSION, name);
+	event_base_dispatch(base);
+	part->close(opened);
+	event_free(term);
+	event_free(interrupt);
+	event_base_free(base);
+	return true;
+}
