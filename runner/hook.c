@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/crash.h"
 #include "lib/err.h"
 #include "lib/text.h"
 #include "runner/warden.h"
@@ -178,6 +179,7 @@ bool hook_start(struct hook *h, struct event_base *base, char **environment, int
 		h->deadline = evtimer_new(base, out_of_time, h);
 		event_add(h->readable, NULL);
 		event_add(h->deadline, &limit);
+		crash_point(CRASH_hook_started);
 		return true;
 	}
 	if (h->pid > 0) {
@@ -210,6 +212,7 @@ void hook_reap(struct hook *h)
 	output_came(-1, 0, h);
 	text_tail(h->tail, h->tail_length, HOOK_TAIL);
 	hook_forget(h);
+	crash_point(CRASH_hook_reaped);
 	if (h->status != 0 && !*h->message) {
 		snprintf(how, sizeof how, "ended with %s %d", WIFSIGNALED(h->status) ? "signal" : "exit code",
 			 WIFSIGNALED(h->status) ? WTERMSIG(h->status) : WEXITSTATUS(h->status));
