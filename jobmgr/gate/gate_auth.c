@@ -2,7 +2,8 @@
  *
  * gate_call.c asks, on the loop; the answer comes back on the loop through an eventfd. What always holds: a claim belongs to one
  * side at a time (the worker between the two queues, else the loop), a claim is answered exactly once, and a claim that got no
- * verdict within GATE_AUTH_TIMEOUT is answered without one, so a hung munged costs a client an error and the daemon nothing. */
+ * verdict within GATE_AUTH_TIMEOUT is answered without one, so a hung munged costs a client an error and the daemon nothing. What the
+ * name service said of a user is good for GATE_AUTH_NAME_AGE: to ask it takes as many system calls as all else of a request. */
 #include "jobmgr/gate/gate_auth.h"
 
 #include <errno.h>
@@ -15,13 +16,30 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/queue.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "jobmgr/gate/gate_answer.h"
 #include "lib/auth.h"
 #include "lib/log.h"
 
-enum { GATE_AUTH_TIMEOUT = 10, GATE_AUTH_NAME_SIZE = 65536, GATE_AUTH_GROUPS = 1024 };
+enum {
+	GATE_AUTH_TIMEOUT = 10,
+	GATE_AUTH_NAME_SIZE = 65536,
+	GATE_AUTH_GROUPS = 1024,
+	GATE_AUTH_NAME_AGE = 1, /* seconds */
+	GATE_AUTH_NAMES = 64	/* users whose names are kept */
+};
+
+/* What the name service said of a user; the worker's alone. */
+struct name {
+	uid_t uid;
+	gid_t gid; /* with which its groups were asked for */
+	char user[GATE_USER_SIZE];
+	char *home;
+	json_t *groups; /* NULL: not asked for yet */
+	time_t until;	/* 0: nothing */
+};
 
 /* A claim on its way. `answer` is NULL once the asker was told that no verdict came; only the loop looks at it. */
 struct task {
@@ -48,6 +66,7 @@ struct gate_auth {
 	pthread_cond_t work;
 	struct task_queue todo, done; /* under the lock, as is what follows */
 	bool busy, stop;
+	struct name names[GATE_AUTH_NAMES]; /* each user's place is by its uid */
 };
 
 void gate_claim_free(struct gate_claim *claim)
@@ -114,19 +133,50 @@ static json_t *claim_groups(const struct gate_claim *claim)
 	return names;
 }
 
-static bool claim_decode(const char *socket, struct gate_claim *claim, struct err *e)
+static void name_clear(struct name *name)
 {
-	if (!auth_decode(socket, claim->credential, claim->method, claim->target, claim->body, claim->size, &claim->uid,
+	free(name->home);
+	json_decref(name->groups);
+	*name = (struct name){0};
+}
+
+/* Who the claim's uid is, as the name service says or said a moment ago. */
+static bool claim_know(struct gate_auth *a, struct gate_claim *claim, struct err *e)
+{
+	struct name *name = &a->names[claim->uid % GATE_AUTH_NAMES];
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (name->uid != claim->uid || name->gid != claim->gid || name->until <= now.tv_sec)
+		name_clear(name);
+	if (!name->until) {
+		if (!claim_name(claim, e))
+			return false;
+		*name = (struct name){.uid = claim->uid,
+				      .gid = claim->gid,
+				      .home = xstrdup(claim->home),
+				      .until = now.tv_sec + GATE_AUTH_NAME_AGE};
+		strcpy(name->user, claim->user);
+	} else {
+		strcpy(claim->user, name->user);
+		claim->home = xstrdup(name->home);
+	}
+	if (claim->ask_groups && !name->groups)
+		name->groups = claim_groups(claim);
+	if (claim->ask_groups)
+		claim->groups = json_deep_copy(name->groups); /* the loop's own: counts of references are no thread's business */
+	return true;
+}
+
+static bool claim_decode(struct gate_auth *a, struct gate_claim *claim, struct err *e)
+{
+	if (!auth_decode(a->socket, claim->credential, claim->method, claim->target, claim->body, claim->size, &claim->uid,
 			 &claim->gid, e)) {
 		if (e->code[0] == '\0')
 			memcpy(e->code, "RT401", sizeof e->code);
 		return false;
 	}
-	if (!claim_name(claim, e))
-		return false;
-	if (claim->ask_groups)
-		claim->groups = claim_groups(claim);
-	return true;
+	return claim_know(a, claim, e);
 }
 
 static void worker_done(struct gate_auth *a, struct task *t)
@@ -159,7 +209,7 @@ static void *worker_run(void *arg)
 		abandoned = t->abandoned;
 		pthread_mutex_unlock(&a->lock);
 		if (!abandoned)
-			t->valid = claim_decode(a->socket, t->claim, &t->e);
+			t->valid = claim_decode(a, t->claim, &t->e);
 		worker_done(a, t);
 	}
 	pthread_mutex_unlock(&a->lock);
@@ -263,6 +313,8 @@ void gate_auth_free(struct gate_auth *a)
 	pthread_join(a->thread, NULL);
 	task_queue_free(&a->todo);
 	task_queue_free(&a->done);
+	for (int i = 0; i < GATE_AUTH_NAMES; i++)
+		name_clear(&a->names[i]);
 	pthread_cond_destroy(&a->work);
 	pthread_mutex_destroy(&a->lock);
 	close(a->wake);
