@@ -4,7 +4,8 @@ CPU is what the kernel has counted for each daemon, and for the server with all 
 keepers took is what the launchers' children took, those that have ended and those that wait for more, less what the tasks took
 themselves, as it stands in their accounting. System calls are counted by strace in a small run of their own, since it slows
 everything; a task's are counted until it runs its program. An idle instance is looked at 50 times a second: a wake-up is a moment at
-which a daemon has slept again since the look before.
+which a daemon has slept again since the look before; two looks behind each other count once, since the question may fall before and its
+answer behind the first.
 """
 import re
 import subprocess
@@ -137,12 +138,14 @@ def wake_ups(instance, seconds):
     pids = instance.pids()
     watched = {pid: role for role in DAEMONS for pid in pids[role]}
     last, moments = {pid: process.switches(pid) for pid in watched}, dict.fromkeys(DAEMONS, 0)
+    counted = dict.fromkeys(watched, False)
     began = time.monotonic()
     while time.monotonic() - began < seconds:
         time.sleep(0.02)
         for pid, role in watched.items():
             now = process.switches(pid)
-            moments[role] += now != last[pid]
+            counted[pid] = now != last[pid] and not counted[pid]
+            moments[role] += counted[pid]
             last[pid] = now
     return moments
 
