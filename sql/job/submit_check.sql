@@ -1,0 +1,235 @@
+-- What a submission must not be: impossible, not allowed to its owner, or more than there may be.
+
+create function api.submit_refuse(p_script text, p_line int, p_option text, p_message text, p_hint text) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	raise exception '%', concat_ws(': ', case when p_line > 0 then p_script || ':' || p_line end, '--' || p_option, p_message)
+		using errcode = 'RT422', hint = coalesce(p_hint, '');
+end $$;
+comment on function api.submit_refuse(text, int, text, text, text) is 'Refuse a submission (RT422), naming script, line and option; line 0: the command line. Internal.';
+
+create function api.submit_line(p_steps api.asked[], p_line int, p_option text) returns int
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return coalesce((select (s.lines ->> p_option)::int from unnest(p_steps) s where s.line = p_line limit 1), p_line);
+end $$;
+comment on function api.submit_line(api.asked[], int, text) is 'The line on which the step that begins on line p_line, or all of them, were given an option. Internal.';
+
+create function api.submit_check(p_user text, p_account text, p_max_time_s bigint, p_groups jsonb, p_script text, p_steps api.asked[]) returns text
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_steps api.asked[] := p_steps;
+	v_step api.asked;
+	v_part partition;
+	v_default text;
+	v_limit bigint;
+	v_fit record;
+begin
+	-- Steps that ask for the same are looked at once, by the first of them.
+	if cardinality(p_steps) > 1 then
+		v_steps := array(
+			select p_steps[x.nr]
+			from (
+				select min(s.nr) as nr
+				from unnest(p_steps) with ordinality s (step_id, name, line, lines, topo, partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task,
+					mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, "array",
+					requeue, retry, hold, "group", keep, deps_any, with_set, spec, auth, nr)
+				group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
+					s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at
+			) x
+			order by x.nr);
+	end if;
+	foreach v_step in array v_steps loop
+		if v_step.partition is not null then
+			select * into v_part from partition p where p.partition = v_step.partition;
+		else
+			select * into v_part from partition p where p.is_default;
+			v_default := v_part.partition;
+		end if;
+		if not found then
+			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'partition'), 'partition', case when v_step.partition is null
+				then 'no partition named, and there is no default one' else format('there is no partition "%s"', v_step.partition) end,
+				'Partitions: ' || coalesce((select string_agg(p.partition, ', ' order by p.partition) from partition p), 'none') || '.');
+		end if;
+		if v_part.state in ('drain', 'inactive') then
+			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'partition'), 'partition', format('partition "%s" accepts no jobs now (%s)', v_part.partition, v_part.state), null);
+		end if;
+		if not coalesce(p_user = any (v_part.allow_users), true) or not coalesce(p_account = any (v_part.allow_accounts), v_part.allow_accounts is null)
+			or (v_part.allow_groups is not null and not coalesce(p_groups ?| v_part.allow_groups, false)) then
+			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'partition'), 'partition', format('you may not use partition "%s"', v_part.partition),
+				'It is open to some users, groups or accounts only; see "rota partitions".');
+		end if;
+		v_limit := least(v_part.max_time_s, p_max_time_s);
+		if v_limit is not null and (v_step.time_limit_s > v_limit or v_step.time_limit_s = 0) then
+			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'time'), 'time', format('the time limit is longer than the %s s allowed here', v_limit), null);
+		end if;
+		if v_step.deadline_at is not null and to_timestamp(v_step.deadline_at) <= now() + make_interval(secs => coalesce(v_step.time_min_s, v_step.time_limit_s, 0)) then
+			perform api.submit_refuse(p_script, v_step.line, 'deadline', 'the step cannot end before its deadline', null);
+		end if;
+		if v_step.nodes_min > v_part.max_nodes then
+			perform api.submit_refuse(p_script, v_step.line, 'nodes', format('%s nodes asked for, partition "%s" allows %s', v_step.nodes_min, v_part.partition, v_part.max_nodes), null);
+		end if;
+		-- What the partition has at its best, whatever is used or down now. Mostly the first nodes that are large enough carry the step;
+		-- where they do not, all are looked at.
+		select count(*) as nodes, sum(x.cpus) as cpus into v_fit
+		from (
+			select n.cpus from partition_node pn join node n on n.node_id = pn.node_id
+			where pn.partition = v_part.partition and n.cpus >= v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1)
+				and n.mem_mb >= coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task, 0)
+			limit v_step.nodes_min
+		) x;
+		if not coalesce(v_fit.nodes = v_step.nodes_min and v_fit.cpus >= v_step.cpus_per_task::bigint * v_step.ntasks, false) then
+			select count(*) as nodes, coalesce(sum(n.cpus), 0) as cpus, max(n.cpus) as most_cpus, max(n.mem_mb) as most_mem into v_fit
+			from partition_node pn join node n on n.node_id = pn.node_id where pn.partition = v_part.partition;
+			if v_step.nodes_min > v_fit.nodes then
+				perform api.submit_refuse(p_script, v_step.line, 'nodes', format('%s nodes asked for, partition "%s" has %s', v_step.nodes_min, v_part.partition, v_fit.nodes), null);
+			elsif v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1) > v_fit.most_cpus then
+				perform api.submit_refuse(p_script, v_step.line, 'cpus-per-task', format('%s cpus on one node asked for, the largest node of partition "%s" has %s',
+					v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1), v_part.partition, v_fit.most_cpus), null);
+			elsif v_step.cpus_per_task::bigint * v_step.ntasks > v_fit.cpus then
+				perform api.submit_refuse(p_script, v_step.line, 'ntasks', format('%s cpus asked for, partition "%s" has %s', v_step.cpus_per_task::bigint * v_step.ntasks,
+					v_part.partition, v_fit.cpus), null);
+			elsif coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task) > v_fit.most_mem then
+				perform api.submit_refuse(p_script, v_step.line, 'mem', format('%s MiB on one node asked for, the largest node of partition "%s" has %s',
+					coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task), v_part.partition, v_fit.most_mem), null);
+			end if;
+		end if;
+		if v_step.gres <> '{}' then
+			select x.key, x.value::int as n, coalesce(max(g.n), 0) as most into v_fit
+			from jsonb_each_text(v_step.gres) x
+			left join (select u.gres, u.node_id, count(*) as n from node_gres u join partition_node pn on pn.node_id = u.node_id
+				where pn.partition = v_part.partition group by u.gres, u.node_id) g on g.gres = x.key
+			group by x.key, x.value having coalesce(max(g.n), 0) < x.value::int limit 1;
+			if found then
+				perform api.submit_refuse(p_script, v_step.line, 'gres', format('%s of "%s" on one node asked for, the best node of partition "%s" has %s',
+					v_fit.n, v_fit.key, v_part.partition, v_fit.most), null);
+			end if;
+		end if;
+		if v_step.licenses <> '{}' then
+			select x.key, x.value::int as n, coalesce(l.total, 0) as total into v_fit
+			from jsonb_each_text(v_step.licenses) x left join license l on l.license = x.key where coalesce(l.total, 0) < x.value::int limit 1;
+			if found then
+				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'licenses'), 'licenses', format('%s of licence "%s" asked for, there are %s', v_fit.n, v_fit.key, v_fit.total), null);
+			end if;
+		end if;
+		if v_step.nodelist <> '{}' then
+			select x.name into v_fit from unnest(v_step.nodelist) x (name)
+			where not exists (select from node n join partition_node pn on pn.node_id = n.node_id where n.name = x.name and pn.partition = v_part.partition) limit 1;
+			if found then
+				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'nodelist'), 'nodelist', format('partition "%s" has no node "%s"', v_part.partition, v_fit.name), null);
+			end if;
+		end if;
+		if v_step.exclude <> '{}' then
+			select x.name into v_fit from unnest(v_step.exclude) x (name) where not exists (select from node n where n.name = x.name) limit 1;
+			if found then
+				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'exclude'), 'exclude', format('there is no node "%s"', v_fit.name), null);
+			end if;
+			select count(*) as nodes into v_fit
+			from partition_node pn join node n on n.node_id = pn.node_id
+			where pn.partition = v_part.partition and n.name <> all (v_step.exclude)
+				and (coalesce(v_step.nodelist, '{}') = '{}' or n.name = any (v_step.nodelist));
+			if v_step.nodes_min > v_fit.nodes then
+				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'exclude'), 'exclude', format('%s nodes asked for, it leaves %s of partition "%s"',
+					v_step.nodes_min, v_fit.nodes, v_part.partition), null);
+			end if;
+		end if;
+	end loop;
+	return v_default;
+end $$;
+comment on function api.submit_check(text, text, bigint, jsonb, text, api.asked[]) is
+	'Refuse what can never run (JM20) or is not allowed; p_max_time_s: the longest time limit of the quality of service, in seconds. Answers the partition of steps that name none, where there are any. Internal.';
+
+create function api.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int, p_script text, p_lines jsonb) returns rota.qos
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_qos qos;
+begin
+	if p_account is not null then
+		if not exists (select from account a where a.account = p_account) then
+			perform api.submit_refuse(p_script, coalesce((p_lines ->> 'account')::int, 1), 'account', format('there is no account "%s"', p_account), null);
+		elsif exists (select from association a where a.account = p_account)
+			and not exists (select from association a where a.account = p_account and a.user_name = p_owner) then
+			perform api.submit_refuse(p_script, coalesce((p_lines ->> 'account')::int, 1), 'account', format('"%s" may not use account "%s"', p_owner, p_account), null);
+		end if;
+	end if;
+	select * into v_qos from qos q where q.qos = p_qos;
+	if not found then
+		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'qos')::int, 1), 'qos', format('there is no quality of service "%s"', p_qos),
+			(select 'There are: ' || string_agg(q.qos, ', ' order by q.qos) || '.' from qos q));
+	elsif p_role = 'user' and p_priority is not null then
+		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'priority')::int, 1), 'priority', 'only operators give priority', null);
+	elsif p_role = 'user' and p_nice < 0 then
+		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'nice')::int, 1), 'nice', 'only operators give a negative value', null);
+	end if;
+	return v_qos;
+end $$;
+comment on function api.submit_check_job(text, text, text, text, int, int, text, jsonb) is
+	'Refuse an account, a quality of service or a priority that the owner may not have; p_role: the role of who asks; p_lines: where they were given. Answers the quality of service. Internal.';
+
+create function api.submit_roomy(p_uid int, p_steps int) returns boolean
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_load record;
+	v_steps bigint;
+	v_jobs bigint;
+	c_most constant int := 32;
+begin
+	-- What was counted last and what came since, whoever's it is, are at least what there is: ends only make it less.
+	select least(o.last_job, a.last_job) as last_job, least(l.value::bigint - o.steps, m.value::bigint - a.steps) as room into v_load
+	from submit_load o
+	join submit_load a on a.uid = -1 and a.counted_at > now() - make_interval(secs => 10 + a.steps / 10000.0)
+	join setting l on l.name = 'max_submitted'
+	join setting m on m.name = 'max_submitted_all'
+	where o.uid = p_uid and o.counted_at > now() - make_interval(secs => 10 + o.steps / 10000.0);
+	if not found then
+		return false;
+	end if;
+	-- Those that have ended have no steps left, and count as read.
+	select coalesce(sum(n.steps_left), 0), count(*) into v_steps, v_jobs
+	from (select j.steps_left from job j where j.job_id > v_load.last_job order by j.job_id limit c_most) n;
+	return v_jobs < c_most and v_steps + p_steps <= v_load.room;
+end $$;
+comment on function api.submit_roomy(int, int) is
+	'Whether so many steps more are known to be within all limits for a user by what was counted last and a row or two; false: api.submit_fits knows. Internal.';
+
+create function api.submit_fits(p_uid int, p_steps int) returns bigint
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_load record;
+	v_newer bigint;
+	v_jobs bigint;
+	v_last bigint;
+	c_most constant int := 256;
+begin
+	-- As above, but by the user's own jobs. What came since is added to what was counted, by whoever finds nobody else at it. All is
+	-- counted anew only where the sum is too much, or once in a while, and the longer that takes, the more seldom.
+	select s.value::bigint as most, l.steps, coalesce(l.last_job, 0) as last_job, l.counted_at into v_load
+	from setting s left join submit_load l on l.uid = p_uid
+	where s.name = case p_uid when -1 then 'max_submitted_all' else 'max_submitted' end;
+	-- In the order of job ids, or all live jobs might be read for the newest few.
+	if p_uid >= 0 then
+		select coalesce(sum(n.steps_left), 0), count(*), max(n.job_id) into v_newer, v_jobs, v_last
+		from (select j.steps_left, j.job_id from job j where j.ended_at is null and j.uid = p_uid and j.job_id > v_load.last_job
+			order by j.job_id limit c_most) n;
+	else
+		select coalesce(sum(n.steps_left), 0), count(*), max(n.job_id) into v_newer, v_jobs, v_last
+		from (select j.steps_left, j.job_id from job j where j.job_id > v_load.last_job order by j.job_id limit c_most) n;
+	end if;
+	if v_jobs < c_most and v_load.steps + v_newer + p_steps <= v_load.most and v_load.counted_at > now() - make_interval(secs => 10 + v_load.steps / 10000.0) then
+		-- Of a user, as far as of all: what the others submit is not read again for it.
+		update submit_load l
+		set steps = l.steps + v_newer, last_job = greatest(v_last, l.last_job, (select a.last_job from submit_load a where a.uid = -1))
+		where l.uid in (select x.uid from submit_load x where x.uid = p_uid and x.last_job = v_load.last_job for update skip locked);
+		return null;
+	elsif v_jobs < c_most and v_load.counted_at > now() - make_interval(secs => v_load.steps / 100000.0) then
+		return case when v_load.steps + v_newer + p_steps > v_load.most then v_load.most end;
+	end if;
+	insert into submit_load as l (uid, steps, last_job)
+	select p_uid, coalesce(sum(j.steps_left), 0), coalesce((select max(n.job_id) from job n), 0)
+	from job j where j.ended_at is null and (p_uid = -1 or j.uid = p_uid)
+	on conflict (uid) do update set steps = excluded.steps, last_job = greatest(excluded.last_job, l.last_job), counted_at = now()
+	returning l.steps into v_newer;
+	return case when v_newer + p_steps > v_load.most then v_load.most end;
+end $$;
+comment on function api.submit_fits(int, int) is
+	'The limit of live steps of a user (-1: of all, asked first) that so many steps more would break; null: they fit. Submissions of the same moment do not see each other. Internal.';
