@@ -102,9 +102,10 @@ begin
 	perform api.allocation_unkeep(array(select distinct (b.job_id, b.request_id, 0)::api.attempt_key from unnest(v_began) b));
 
 	insert into attempt (job_id, step_id, attempt, ordered_at, time_limit_s, fence, node_ids, nodes)
-	select v.job_id, v.step_id, v.attempt, v_at, v.time_limit_s, v.fence, v.node_ids,
-		array(select n.name from unnest(v.node_ids) with ordinality as x (id, nr) join node n on n.node_id = x.id order by x.nr)
-	from unnest(v_decided) v;
+	select v.job_id, v.step_id, v.attempt, v_at, v.time_limit_s, v.fence, v.node_ids, case when cardinality(v.node_ids) = 1 then array[h.name]
+		else array(select n.name from unnest(v.node_ids) with ordinality as x (id, nr) join node n on n.node_id = x.id order by x.nr) end
+	from unnest(v_decided) v
+	join node h on h.node_id = v.node_ids[1];
 
 	perform api.allocation_take(array(
 		select (v.job_id, v.step_id, v.attempt, al.node, al.nr - 1, al.cpus, al.mem_mb, al.gres, case when al.nr = 1 then r.licenses else '{}'::jsonb end,

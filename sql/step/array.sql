@@ -5,6 +5,10 @@ declare
 	v_left int := p_position;
 	v_count int;
 begin
+	-- Mostly there is one range.
+	if jsonb_array_length(p_indices) = 1 and p_position <= ((p_indices #>> '{0,1}')::int - (p_indices #>> '{0,0}')::int) / (p_indices #>> '{0,2}')::int then
+		return (p_indices #>> '{0,0}')::int + p_position * (p_indices #>> '{0,2}')::int;
+	end if;
 	for v_range in select jsonb_array_elements(p_indices) loop
 		v_count := ((v_range ->> 1)::int - (v_range ->> 0)::int) / (v_range ->> 2)::int + 1;
 		if v_left < v_count then
