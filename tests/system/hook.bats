@@ -52,6 +52,11 @@ state() {
 	[ "$(sql "select state from rota.step where job_id = $1 and step_id = ${3:-0}")" = "$2" ]
 }
 
+# Held, as run again too often.
+held() {
+	[ "$(sql "select held from rota.step where job_id = $1")" = system ]
+}
+
 logged() {
 	grep -q "^$1" "$SITE/log"
 }
@@ -123,8 +128,7 @@ true' --array=0-39)
 	hooked prolog bad <<<'echo "no scratch here"; exit 7'
 	job=$(submit bad '#!/bin/bash
 echo "task $ROTA_JOB_ID" >>'"$SITE"'/log' --retry=1)
-	held() { [ "$(sql "select held from rota.step where job_id = $job")" = system ]; }
-	eventually 20 held
+	eventually 20 held "$job"
 	run sql "select concat_ws('|', state, attempt, retries, requeues, held_reason) from rota.step where job_id = $job"
 	[ "$output" = "pending|3|0|3|the controller prolog failed too often" ]
 	eventually 10 quiet "$job"
@@ -193,8 +197,9 @@ sleep 1000')
 true')
 	refused() { [[ $(ended "$job") == "prolog|1|controller prolog \"$SITE/hook\" could not be executed: Permission denied"* ]]; }
 	eventually 10 refused
+	eventually 20 held "$job"
 	chmod +x "$SITE/hook"
-	run rota release "$job"
+	rota release "$job"
 	rota wait --timeout=30 "$job"
 }
 
