@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -24,7 +25,7 @@
 enum { STACK = 64 * 1024 };
 
 #ifdef __SANITIZE_ADDRESS__
-enum { SHARES = 0 }; /* the sanitizer's notes on the stack would be shared too */
+enum { SHARES = CLONE_VFORK }; /* the sanitizer's notes on the stack would be shared too */
 #else
 enum { SHARES = CLONE_VM | CLONE_VFORK };
 #endif
@@ -35,7 +36,7 @@ struct birth {
 	char **environment;
 	int output;
 	pid_t parent;
-	int error; /* 0: the program runs */
+	int *error; /* 0: the program runs; in memory that is shared in any case */
 };
 
 static int64_t now_usec(void)
@@ -67,7 +68,7 @@ static int child(void *arg)
 		close_range(3, ~0U, 0);
 		execve(b->path, argv, b->environment);
 	}
-	b->error = errno;
+	*b->error = errno;
 	_exit(127);
 }
 
@@ -79,13 +80,21 @@ static pid_t birth(struct birth *b)
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	pid_t pid = SHARES ? clone(child, stack + STACK, SHARES | SIGCHLD, b) : fork();
-	if (pid == 0)
-		child(b);
+	*b->error = 0;
+	pid_t pid = clone(child, stack + STACK, SHARES | SIGCHLD, b);
 	if (pid < 0)
-		b->error = errno;
+		*b->error = errno;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return pid;
+}
+
+static int *shared_int(void)
+{
+	int *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared == MAP_FAILED)
+		die("out of memory");
+	return shared;
 }
 
 struct hook *hook_new(int64_t id, const char *label, const char *path, bool prolog)
@@ -161,19 +170,22 @@ static void say(struct hook *h, const char *how)
 bool hook_start(struct hook *h, struct event_base *base, char **environment, int timeout_s)
 {
 	const struct timeval limit = {.tv_sec = timeout_s};
+	static int *error;
 	char how[128];
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
 		die("could not make a pipe: %s", strerror(errno));
 	fcntl(ends[1], F_SETFL, 0); /* programs do not expect anything else */
-	struct birth b = {.path = h->path, .environment = environment, .output = ends[1], .parent = getpid()};
+	if (!error)
+		error = shared_int();
+	struct birth b = {h->path, environment, ends[1], getpid(), error};
 	h->began = now_usec();
 	h->pid = birth(&b);
 	close(ends[1]);
 	h->output = ends[0];
 	h->timeout_s = timeout_s;
-	if (h->pid > 0 && !b.error) {
+	if (h->pid > 0 && !*error) {
 		h->usec = 0;
 		h->readable = event_new(base, h->output, EV_READ | EV_PERSIST, output_came, h);
 		h->deadline = evtimer_new(base, out_of_time, h);
@@ -187,7 +199,7 @@ bool hook_start(struct hook *h, struct event_base *base, char **environment, int
 		warden_told(h->pid, false);
 	}
 	h->pid = 0;
-	snprintf(how, sizeof how, "could not be executed: %s", strerror(b.error));
+	snprintf(how, sizeof how, "could not be executed: %s", strerror(*error));
 	say(h, how);
 	return false;
 }
