@@ -16,6 +16,6 @@ comment on column acct.event.attempt is 'Attempt at that time; 0: never started.
 comment on column acct.event.from_state is 'State before.';
 comment on column acct.event.event is 'What happened.';
 comment on column acct.event.to_state is 'State after.';
-comment on column acct.event.actor is 'Who did it: a user''s name, schedule, node or nodemgr.';
+comment on column acct.event.actor is 'Who did it: a user''s name, schedule, node, runner or nodemgr.';
 comment on column acct.event.cause is 'Why; see acct.step.cause.';
 comment on column acct.event.detail is 'More, in words.';
