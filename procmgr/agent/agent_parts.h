@@ -88,7 +88,8 @@ struct agent {
 	int64_t report_from; /* and not before this */
 	int64_t gather_until; /* nor before this, while anything is under way */
 	int under_way;	      /* attempts begun and not ended, by the journal as far as seen_to */
-	int report_ends;      /* how many ends the last report told of */
+	int ended;	      /* and ended since the last report */
+	int report_ends;      /* how many ends that told of */
 	int quiet_ticks;     /* in a row, with nothing in hand */
 	int64_t report_at;   /* when the last one was sent */
 	struct event *watch, *report_timer, *tick_timer, *lease_timer, *stop_timer;

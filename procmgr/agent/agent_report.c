@@ -14,16 +14,19 @@
 #include "lib/log.h"
 #include "procmgr/agent/agent_parts.h"
 
-enum { RECORDS_MOST = 2000, REFUSED_MOST = 3, DROP_BYTES = 256 * 1024, AGAIN_S = 1, REMEMBER_S = 3600 };
+enum { RECORDS_MOST = 2000, REFUSED_MOST = 3, DROP_BYTES = 256 * 1024, AGAIN_S = 1, REMEMBER_S = 3600, BUSY_MOST = 10 };
 
-/* How long a record may wait for others, in microseconds. */
+/* How long a record may wait for others, in microseconds. What only tells that something has begun waits longer the more is under way:
+ * on a busy node steps take longer to their end, and one that is told of twice costs nearly twice as much. */
 struct patience {
 	const char *kind;
 	int64_t usec;
+	bool begins;
 };
 
 static const struct patience patiences[] = {
-	{"used", 20000}, {"keeper", 20000}, {"run", 20000}, {"task", 20000}, {"hook", 20000}, {"done", 4000},
+	{"used", 20000, true},	{"keeper", 20000, true}, {"run", 20000, true},
+	{"task", 20000, false}, {"hook", 20000, false},	 {"done", 4000, false},
 };
 
 static const int64_t never = INT64_MAX;
@@ -79,18 +82,26 @@ void agent_report_within(struct agent *a, int64_t usec)
 		a->report_due = due;
 }
 
+/* By how much what begins may wait longer than on an idle node. */
+static int busy(const struct agent *a)
+{
+	return a->under_way < 1 ? 1 : a->under_way < BUSY_MOST ? a->under_way : BUSY_MOST;
+}
+
 static bool classify(const struct fields *record, void *arg)
 {
 	const char *kind = fields_get(record, "kind");
 	struct agent *a = arg;
 	int64_t usec = 0;
-	if (is_kind(record, "used"))
+	if (is_kind(record, "used")) {
 		a->under_way++;
-	else if (is_kind(record, "end") && a->under_way > 0)
-		a->under_way--;
+	} else if (is_kind(record, "end")) {
+		a->under_way -= a->under_way > 0;
+		a->ended++;
+	}
 	for (size_t i = 0; kind && i < sizeof patiences / sizeof *patiences; i++)
 		if (strcmp(patiences[i].kind, kind) == 0)
-			usec = patiences[i].usec;
+			usec = patiences[i].usec * (patiences[i].begins ? busy(a) : 1);
 	agent_report_within(a, usec);
 	return true;
 }
@@ -103,8 +114,8 @@ static bool is_due(struct agent *a)
 		log_error("%s", e.message);
 	if (a->stop || a->report_due == never)
 		return a->stop;
-	/* Where nothing is under way any more, nothing more will come. */
-	int64_t from = a->under_way > 0 && a->gather_until > a->report_from ? a->gather_until : a->report_from;
+	/* Where no more is under way than has ended, what is still to come is not worth the wait of what is free. */
+	int64_t from = a->under_way > a->ended && a->gather_until > a->report_from ? a->gather_until : a->report_from;
 	int64_t wait = (a->report_due > from ? a->report_due : from) - record_now();
 	if (wait <= 0)
 		return true;
@@ -188,6 +199,7 @@ void agent_report_turn(struct agent *a)
 	if (!journal_read(a->journal, &a->read_to, gather, &b, &e))
 		log_error("%s", e.message);
 	a->report_ends = b.ends;
+	a->ended = 0;
 	if (b.count >= a->report_most)
 		agent_report_within(a, 0);
 	json_t *done = agent_order_done(a);
