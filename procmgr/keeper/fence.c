@@ -212,7 +212,8 @@ void fence_leave(const struct fence *f)
 
 char *fence_pick(struct fence *f, int count, int others)
 {
-	if (!f->dir[CPUSET] || count <= 0 || count > fence_cores_count() - others || (count >= f->full_count && record_now() < f->full_until))
+	if (!f->dir[CPUSET] || count <= 0 || count > fence_cores_count() - others ||
+	    (count >= f->full_count && record_now() < f->full_until))
 		return NULL;
 	char *top = xstrndup(f->dir[CPUSET], strlen(f->dir[CPUSET]) - strlen(f->path) + strlen("rota"));
 	char *cores = fence_cores_pick(top, count);
