@@ -2,8 +2,8 @@
  * one loop reads the tables to write and one to parse.
  *
  * Called by the translator (specs), the signer (orders), and the launcher, for which an order is input from an enemy until its
- * signature is checked, and suspicious after. What always holds: an order that parsed has every field (but marks, which are there or
- * not), in the table's order, each within its bounds, and no other; so one content has one text. */
+ * signature is checked, and suspicious after. What always holds: an order that parsed has every field (but marks and extras, which are
+ * there or not), in the table's order, each within its bounds, and no other; so one content has one text. */
 #include "lib/order.h"
 
 #include <inttypes.h>

@@ -106,7 +106,7 @@ begin
 	from unnest(p_closed) c
 	where c.event in ('requeue', 'prolog_fail') and s.job_id = c.job_id and s.step_id = c.step_id;
 end $$;
-comment on function api.attempt_again(api.closed[]) is 'Put off the steps whose closed attempts are to be run again, before they move. Internal.';
+comment on function api.attempt_again(api.closed[]) is 'Put off the steps whose closed attempts are to be run again, before they move, and count them off what runs of their arrays. Internal.';
 
 -- The last moment of which anything is known: the node was heard of, or reported something of the attempt. It lies before the end of
 -- the lease, so before the moment by which the node has ended the tasks by itself; nobody is charged for what nobody saw.
