@@ -108,11 +108,12 @@ exec perl -e "my \$x = q(x) x (400 * 1024 * 1024); sleep 1"' --mem=100M)
 
 @test "suspend gives the CPUs back and stops the clock; resume takes them again" {
 	job=$(submit '#!/bin/bash
-for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done' --nodelist=n2 --ntasks=4 --time=1:00)
+until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --nodelist=n2 --ntasks=4 --time=1:00)
 	eventually 10 is "$job" running
 	rota suspend "$job"
 	eventually 5 is "$job" suspended
 	[ "$(sql "select cpus_used from rota.node where name = 'n2'")" = 0 ]
+	touch "$BATS_TEST_TMPDIR/go"
 	sleep 1.5
 	[ "$(state "$job")" = suspended ]
 	rota resume "$job"
@@ -123,15 +124,16 @@ for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done' --nodelist=n2 --ntasks=4 --ti
 
 @test "a suspended step waits for its CPUs when another has them" {
 	job=$(submit '#!/bin/bash
-for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done' --nodelist=n2 --ntasks=4)
+until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --nodelist=n2 --ntasks=4)
 	eventually 10 is "$job" running
 	rota suspend "$job"
 	eventually 5 is "$job" suspended
 	other=$(submit '#!/bin/bash
-sleep 1' --nodelist=n2 --ntasks=4)
+until [ -e '"$BATS_TEST_TMPDIR"'/other ]; do sleep 0.1; done' --nodelist=n2 --ntasks=4)
 	eventually 10 is "$other" running
 	rota resume "$job"
 	[ "$(state "$job")" = suspended ]
+	touch "$BATS_TEST_TMPDIR"/{go,other}
 	eventually 20 is "$job" completed
 	run sql "select (select ended_at from rota.step where job_id = $other) < (select max(at) from rota.event where job_id = $job and event = 'resume')"
 	[ "$output" = t ]
