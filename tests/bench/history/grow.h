@@ -1,0 +1,19 @@
+/* grow.h - arrays that grow: room for one more. */
+#ifndef ROTA_HISTORY_GROW_H
+#define ROTA_HISTORY_GROW_H
+
+#include <stdlib.h>
+
+/* `array` with room for `count` + 1 elements; *room is how many it has room for. */
+static inline void *grow(void *array, int count, int *room, size_t size)
+{
+	if (count < *room)
+		return array;
+	*room = *room * 2 + 4;
+	array = realloc(array, (size_t)*room * size);
+	if (!array)
+		abort();
+	return array;
+}
+
+#endif

@@ -1,0 +1,21 @@
+/* simulate.h - what the scheduler and the nodes would have made of the jobs that users submitted. */
+#ifndef ROTA_HISTORY_SIMULATE_H
+#define ROTA_HISTORY_SIMULATE_H
+
+#include "load.h"
+#include "world.h"
+
+struct plan {
+	int64_t jobs, first_job, first_event;
+	int64_t from; /* when the first is submitted, microseconds since 2000 */
+	double days;
+};
+
+struct outcome {
+	int64_t last_job, last_event, until;
+};
+
+/* Let it all happen, and give each job that is over to `l`, in the order of their ids. */
+struct outcome simulate(struct world *w, struct draw *d, const struct plan *plan, struct load *l, PGconn *db);
+
+#endif
