@@ -1,5 +1,6 @@
 /* judge.c - every nodemgr.period seconds api.node_judge says which nodes changed their state, and the log says it to people;
- * every hour api.range_ensure makes the table ranges ahead of need.
+ * what has ended since the look before goes into the usage figures (api.usage_roll); every hour api.range_ensure makes the table ranges
+ * ahead of need.
  *
  * nodemgrd's main opens it. What always holds: nothing is decided here, so any number of node managers may run and none needs to
  * know of the others; one look is under way at a time. Leases are times of the database's clock, so nobody is judged for longer than
@@ -17,6 +18,7 @@
 #include "lib/log.h"
 #include "nodemgr/watch.h"
 
+enum { JUDGE_ROLL = 100 };			    /* rows of rota.usage_due that one call adds up */
 enum { JUDGE_RANGES = 3600, JUDGE_HEARTBEAT = 10 }; /* seconds between calls of range_ensure, and between registrations */
 
 struct judge {
@@ -24,7 +26,7 @@ struct judge {
 	struct db *db;
 	struct db_watcher watcher;
 	struct event *look, *ranges, *heartbeat;
-	bool looking;
+	bool looking, rolling;
 	int64_t asked_at; /* when the look under way was sent, by our clock */
 	struct watch watch;
 };
@@ -74,6 +76,31 @@ static void judged(struct db *db, PGresult *result, const struct err *e, void *a
 	}
 }
 
+static void judge_roll(struct judge *judge);
+
+static void rolled(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct judge *judge = arg;
+
+	(void)db;
+	judge->rolling = false;
+	if (!result)
+		log_error("usage could not be added up: %s %s", e->code, e->message);
+	else if (strtol(PQgetvalue(result, 0, 0), NULL, 10) == JUDGE_ROLL)
+		judge_roll(judge);
+}
+
+static void judge_roll(struct judge *judge)
+{
+	char limit[16];
+
+	if (judge->rolling || !db_is_up(judge->db))
+		return;
+	judge->rolling = true;
+	snprintf(limit, sizeof limit, "%d", JUDGE_ROLL);
+	db_call(judge->db, API_usage_roll, (struct db_param[]){{limit, -1}}, 1, rolled, judge);
+}
+
 static void judge_look(evutil_socket_t fd, short what, void *arg)
 {
 	struct judge *judge = arg;
@@ -89,6 +116,7 @@ static void judge_look(evutil_socket_t fd, short what, void *arg)
 	snprintf(watched, sizeof watched, "%d", watch_seconds(&judge->watch, judge->asked_at));
 	db_call(judge->db, API_node_judge, (struct db_param[]){{judge->watch.since > 0 ? latest : NULL, -1}, {watched, -1}}, 2,
 		judged, judge);
+	judge_roll(judge);
 }
 
 static void said(struct db *db, PGresult *result, const struct err *e, void *arg)

@@ -1,9 +1,9 @@
 -- Who may do what; last of all. Everything belongs to rota_owner, and nobody else has anything that is not named here. Daemons
 -- reach tables through functions only: those that lib/api.def lists for them.
 revoke all on schema rota, api, acct from public;
-revoke all on all tables in schema rota, api, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin;
-revoke all on all functions in schema rota, api, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin;
-revoke all on all sequences in schema rota from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin;
+revoke all on all tables in schema rota, api, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
+revoke all on all functions in schema rota, api, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
+revoke all on all sequences in schema rota from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
 
 grant usage on schema api to rota_jobmgr, rota_node, rota_nodemgr;
 grant execute on function
@@ -27,6 +27,7 @@ grant execute on function
 	api.reservation_list(int, text, jsonb),
 	api.instance_status(int, text, jsonb),
 	api.admin_change(int, text, jsonb),
+	api.usage_rebuild(int, text, jsonb),
 	api.submit_limits(int, text, jsonb),
 	api.leader_claim(text, int, boolean, boolean),
 	api.hook_take(bigint, bigint[], int, boolean),
@@ -57,11 +58,14 @@ to rota_node;
 grant execute on function
 	api.node_judge(bigint, int),
 	api.range_ensure(),
+	api.usage_roll(int),
 	api.daemon_register(text, text, int, text)
 to rota_nodemgr;
 
-grant usage on schema acct to rota_analyst, rota_admin;
-grant select on all tables in schema acct to rota_analyst, rota_admin;
+grant usage on schema acct to rota_analyst, rota_admin, rota_reader;
+grant select on all tables in schema acct to rota_analyst, rota_admin, rota_reader;
+grant execute on all functions in schema acct to rota_analyst, rota_admin, rota_reader;
+revoke execute on function acct.usage_audit(date, date) from rota_reader;
 
 -- Admins see all rows but what is private to owners, and what could be played back to a node.
 grant usage on schema rota to rota_admin;

@@ -4,7 +4,7 @@ do $$
 declare
 	v_role text;
 begin
-	foreach v_role in array array['rota_owner', 'rota_jobmgr', 'rota_node', 'rota_nodemgr', 'rota_analyst', 'rota_admin'] loop
+	foreach v_role in array array['rota_owner', 'rota_jobmgr', 'rota_node', 'rota_nodemgr', 'rota_analyst', 'rota_reader', 'rota_admin'] loop
 		if not exists (select from pg_roles where rolname = v_role) then
 			execute format('create role %I login', v_role);
 		end if;
@@ -14,11 +14,23 @@ comment on role rota_owner is 'Owns the schemas of Rota; used by "rota admin db 
 comment on role rota_jobmgr is 'jobmgrd: the gate''s and the leader''s functions.';
 comment on role rota_node is 'procmgrd: registers nodes, takes orders, reports.';
 comment on role rota_nodemgr is 'nodemgrd: judges nodes.';
-comment on role rota_analyst is 'Reads schema acct.';
+comment on role rota_analyst is 'Reads schema acct: everybody''s rows.';
+comment on role rota_reader is 'Reads schema acct: the rows of one''s own jobs, and of accounts that one coordinates.';
 comment on role rota_admin is 'Reads everything but scripts and environments, and writes nothing.';
-alter role rota_analyst set statement_timeout = '5min';
-alter role rota_analyst set idle_in_transaction_session_timeout = '1min';
-alter role rota_analyst set default_transaction_read_only = on;
+-- Whoever only reads holds nobody up, and forgets nothing open. A login does not inherit such settings: each gets its own.
+create schema if not exists login;
+comment on schema login is 'What makes logins for people who read schema acct; the only thing here that can make roles.';
+create or replace function login.bound(p_role text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+	execute format('alter role %I set statement_timeout = %L', p_role, '5min');
+	execute format('alter role %I set idle_in_transaction_session_timeout = %L', p_role, '1min');
+	execute format('alter role %I set idle_session_timeout = %L', p_role, '1h');
+	execute format('alter role %I set default_transaction_read_only = on', p_role);
+end $$;
+comment on function login.bound(text) is 'Set the time limits of a role that only reads.';
+revoke all on function login.bound(text) from public;
+select login.bound(r) from unnest(array['rota_analyst', 'rota_reader']) r;
 -- A daemon that is gone without a word (its machine lost power, the network was cut) is noticed within half a minute, also in the
 -- middle of a call, and with its session go its locks.
 do $$
@@ -42,7 +54,7 @@ do $$
 begin
 	execute format('revoke all on database %I from public', current_database());
 	execute format('grant connect, create on database %I to rota_owner', current_database());
-	execute format('grant connect on database %I to rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin', current_database());
+	execute format('grant connect on database %I to rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_reader, rota_admin', current_database());
 end $$;
 revoke create on schema public from public;
 -- What any login could do by itself, analysts too: hold locks that nobody sees, fill the disk with large objects.
@@ -59,7 +71,7 @@ begin
 	end loop;
 end $$;
 
--- Analysts get logins of their own. To make them takes createrole, which the owner of everything else does not have: it stays
+-- Who reads gets a login of the same name. To make them takes createrole, which the owner of everything else does not have: it stays
 -- with a role that nobody can log in as and that owns this one function.
 do $$
 begin
@@ -67,44 +79,49 @@ begin
 		create role rota_login nologin createrole;
 	end if;
 end $$;
-comment on role rota_login is 'Owns login.analyst_set, which makes logins for analysts; nobody logs in as it.';
-create schema if not exists login;
-comment on schema login is 'What makes logins for analysts; the only thing here that can make roles.';
-create or replace function login.analyst_set(p_user text, p_on boolean) returns boolean
+comment on role rota_login is 'Owns login.person_set, which makes logins for people who read; nobody logs in as it.';
+drop function if exists login.analyst_set(text, boolean);
+create or replace function login.person_set(p_user text, p_role text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
 	v_there boolean := exists (select from pg_roles where rolname = p_user);
-	v_ours boolean := exists (
-		select from pg_auth_members m
+	v_ours text := (
+		select g.rolname
+		from pg_auth_members m
 		join pg_roles r on r.oid = m.member
-		join pg_roles g on g.oid = m.roleid and g.rolname = 'rota_analyst'
-		where r.rolname = p_user);
+		join pg_roles g on g.oid = m.roleid and g.rolname in ('rota_analyst', 'rota_reader')
+		where r.rolname = p_user
+		limit 1);
 begin
-	if coalesce(p_on, false) = v_ours then
+	if p_role not in ('rota_analyst', 'rota_reader') then
+		raise exception '"%" is no role of people who read', p_role using errcode = 'RT422';
+	elsif p_role is not distinct from v_ours then
 		return false;
-	elsif p_on and (p_user ~ '^(rota_|pg_)' or p_user in ('postgres', 'public', 'none') or p_user !~ '^[a-z_][A-Za-z0-9_.-]{0,62}$') then
-		raise exception '"%" cannot be the name of an analyst''s login', p_user using errcode = 'RT422';
-	elsif p_on and v_there then
+	elsif p_role is not null and (p_user ~ '^(rota_|pg_)' or p_user in ('postgres', 'public', 'none') or p_user !~ '^[a-z_][A-Za-z0-9_.-]{0,62}$') then
+		raise exception '"%" cannot be the name of a login', p_user using errcode = 'RT422';
+	elsif v_ours is null and v_there then
 		raise exception 'the database has a role "%" already', p_user using errcode = 'RT409',
-			hint = 'The database''s administrator can grant rota_analyst to it.';
-	elsif p_on then
-		execute format('create role %I login in role rota_analyst', p_user);
-		execute format('alter role %I set statement_timeout = %L', p_user, '5min');
-		execute format('alter role %I set idle_in_transaction_session_timeout = %L', p_user, '1min');
-		execute format('alter role %I set default_transaction_read_only = on', p_user);
-	else
-		execute format('revoke rota_analyst from %I', p_user);
+			hint = format('The database''s administrator can grant %s to it.', p_role);
+	elsif p_role is null then
+		execute format('revoke %I from %I', v_ours, p_user);
 		execute format('drop role %I', p_user);
+	elsif v_ours is null then
+		execute format('create role %I login in role %I', p_user, p_role);
+		perform login.bound(p_user);
+	else
+		execute format('revoke %I from %I', v_ours, p_user);
+		execute format('grant %I to %I', p_role, p_user);
 	end if;
 	return true;
 exception when dependent_objects_still_exist then
 	raise exception 'the role "%" owns things in the database', p_user using errcode = 'RT409';
 end $$;
-comment on function login.analyst_set(text, boolean) is
-	'Make a login that reads schema acct, or remove it; whether anything changed. A role that it did not make is left alone.';
-revoke all on function login.analyst_set(text, boolean) from public;
+comment on function login.person_set(text, text) is
+	'Make a login that reads schema acct as a member of rota_analyst or rota_reader, or (p_role null) remove it; whether anything changed. A role that it did not make is left alone.';
+revoke all on function login.person_set(text, text) from public;
 grant usage, create on schema login to rota_login;
-alter function login.analyst_set(text, boolean) owner to rota_login;
+grant execute on function login.bound(text) to rota_login;
+alter function login.person_set(text, text) owner to rota_login;
 revoke create on schema login from rota_login;
 grant usage on schema login to rota_owner;
-grant execute on function login.analyst_set(text, boolean) to rota_owner;
+grant execute on function login.person_set(text, text) to rota_owner;

@@ -12,8 +12,8 @@
 
 enum { ADMIN_CONNINFO = 256 };
 
-static const char *const OBJECTS[] = {"partition", "node",    "account",     "user", "qos",
-				      "license",   "setting", "reservation", "db",   NULL};
+static const char *const OBJECTS[] = {"partition", "node",	  "account", "user", "qos", "license",
+				      "setting",   "reservation", "usage",   "db",   NULL};
 static const char *const ACTIONS[] = {"create", "change", "delete", "drain", "resume", "dead", NULL};
 
 /* For help and completion; other --KEY=VALUE are the object's own. */
@@ -130,6 +130,26 @@ static int db_upgrade(const struct verb *verb, const struct admin_line *line)
 	return EXIT_OK;
 }
 
+/* `rota admin usage rebuild`. */
+static int usage_rebuild(const struct verb *verb, const struct admin_line *line)
+{
+	json_t *answer;
+
+	if (line->count != 2 || strcmp(line->operands[1], "rebuild"))
+		verb_misuse(verb, "usage knows one action: rota admin usage rebuild");
+	answer = call_gate("usage_rebuild", json_object());
+	if (!answer)
+		return call_status();
+	if (line->json)
+		call_print_json();
+	else
+		printf("usage is being added up anew, by the days of %s; until acct.site.rebuild_left is 0, figures are too "
+		       "small\n",
+		       json_string_value(json_object_get(answer, "time_zone")));
+	json_decref(answer);
+	return EXIT_OK;
+}
+
 /* One change; prints what came of it. */
 static bool change(const struct admin_line *line, const char *object, const char *action, const char *name)
 {
@@ -174,10 +194,13 @@ int verb_admin(int argc, char **argv)
 
 	line_read(verb, &line, argc, argv);
 	if (!line.count)
-		verb_misuse(verb, "name an object: partition, node, account, user, qos, license, setting, reservation or db");
+		verb_misuse(verb,
+			    "name an object: partition, node, account, user, qos, license, setting, reservation, usage or db");
 	object = word(verb, "object", line.operands[0], OBJECTS);
 	if (!strcmp(object, "db")) {
 		status = db_upgrade(verb, &line);
+	} else if (!strcmp(object, "usage")) {
+		status = usage_rebuild(verb, &line);
 	} else {
 		if (line.count < 2)
 			verb_misuse(verb, "say what to do with the %s: create, change or delete", object);

@@ -18,7 +18,7 @@
 enum { OLDEST_POSTGRES = 15, START_SECONDS = 60 };
 
 static const char *const ROLES[] = {"postgres",	    "rota_owner", "rota_admin",	  "rota_jobmgr",
-				    "rota_nodemgr", "rota_node",  "rota_analyst", NULL};
+				    "rota_nodemgr", "rota_node",  "rota_analyst", "rota_reader", NULL};
 
 /* What a small private server needs other than PostgreSQL's defaults; what is durable stays durable. */
 static const char SETTINGS[] = "\n# Rota: a private server, reached by its socket only.\n"

@@ -1,5 +1,5 @@
 create view acct.allocation with (security_barrier) as
-select a.job_id, a.step_id, a.attempt, n.name as node, a.node_index, r.name as step, s.array_index, j.user_name, j.account, r.partition, a.cpus, a.mem_mb,
+select a.job_id, a.step_id, a.attempt, n.name as node, a.node_index, r.name as step, s.array_index, j.user_name, j.account, j.qos, coalesce(a.partition, r.partition) as partition, a.cpus, a.mem_mb,
 	a.gres, a.licenses, a.tasks, a.started_at, a.ended_at,
 	extract(epoch from coalesce(a.ended_at, now()) - a.started_at)::double precision as held_s,
 	(a.cpus * extract(epoch from coalesce(a.ended_at, now()) - a.started_at))::double precision as cpu_held_s, a.peak_mb,
@@ -8,7 +8,8 @@ from rota.allocation a
 join rota.step s on s.job_id = a.job_id and s.step_id = a.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = a.job_id
-join rota.node n on n.node_id = a.node_id;
+join rota.node n on n.node_id = a.node_id
+where (select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.allocation is 'What attempts held on nodes, and from when to when: the ground of all figures on the use of the cluster.';
 comment on column acct.allocation.job_id is 'The job.';
 comment on column acct.allocation.step_id is 'The step.';
@@ -19,7 +20,8 @@ comment on column acct.allocation.step is 'Name of the step in the script.';
 comment on column acct.allocation.array_index is 'Index of an array element; null: not an element.';
 comment on column acct.allocation.user_name is 'Owner''s login name.';
 comment on column acct.allocation.account is 'Account that pays; null: none.';
-comment on column acct.allocation.partition is 'Partition.';
+comment on column acct.allocation.qos is 'Quality of service.';
+comment on column acct.allocation.partition is 'Partition in which it was held.';
 comment on column acct.allocation.cpus is 'CPUs.';
 comment on column acct.allocation.mem_mb is 'Memory, in MiB.';
 comment on column acct.allocation.gres is 'Units of generic resources: {"gpu": [0, 3]}.';

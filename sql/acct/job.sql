@@ -5,7 +5,8 @@ select j.job_id, j.name, j.user_name, j.account, j.qos, j.priority, j.nice,
 	extract(epoch from j.started_at - j.submit_at)::double precision as wait_s,
 	extract(epoch from coalesce(j.ended_at, now()) - j.started_at)::double precision as elapsed_s,
 	j.exit_code, j.signal, j.cause, j.steps_total, j.steps_total - j.steps_left as steps_ended
-from rota.job j;
+from rota.job j
+where (select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.job is 'Jobs, one row each.';
 comment on column acct.job.job_id is 'Id, never reused.';
 comment on column acct.job.name is 'Name that its owner gave it.';

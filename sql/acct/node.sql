@@ -34,6 +34,22 @@ comment on column acct.node_event.to_state is 'State after.';
 comment on column acct.node_event.actor is 'Who did it: a user''s name or a daemon.';
 comment on column acct.node_event.reason is 'Why.';
 
+create view acct.node_change with (security_barrier) as
+select e.admin_event_id as node_change_id, e.at, e.name as node, e.actor, e.action, (e.before ->> 'cpus')::int as cpus_before, (e.after ->> 'cpus')::int as cpus,
+	(e.before ->> 'mem_mb')::bigint as mem_mb_before, (e.after ->> 'mem_mb')::bigint as mem_mb
+from rota.admin_event e
+where e.object = 'node';
+comment on view acct.node_change is 'Every change of what is prescribed for a node.';
+comment on column acct.node_change.node_change_id is 'Order of the changes.';
+comment on column acct.node_change.at is 'When.';
+comment on column acct.node_change.node is 'Name of the node.';
+comment on column acct.node_change.actor is 'Login name of who did it.';
+comment on column acct.node_change.action is 'create, change, delete, drain, resume or dead.';
+comment on column acct.node_change.cpus_before is 'CPUs that might be allocated before; null: there was no such node.';
+comment on column acct.node_change.cpus is 'The same after; null: the node is gone.';
+comment on column acct.node_change.mem_mb_before is 'Memory that might be allocated before, in MiB.';
+comment on column acct.node_change.mem_mb is 'The same after.';
+
 create view acct.node_warning with (security_barrier) as
 select n.name as node, w.node_id, w.kind, w.starts_at, w.ends_at, w.reason, w.actor, w.words as message
 from api.node_warning w

@@ -26,7 +26,8 @@ left join lateral (
 		sum(x.read_bytes)::bigint as read_bytes, sum(x.write_bytes)::bigint as write_bytes
 	from rota.task_end x
 	where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt = s.attempt
-) e on true;
+) e on true
+where (select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.step is 'Steps, one row each; of an array, one for the array and one for each element that was started.';
 comment on column acct.step.job_id is 'The job.';
 comment on column acct.step.step_id is 'The step in its job; the element at position p of an array has the array''s number + 1 + p.';

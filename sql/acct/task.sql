@@ -7,7 +7,8 @@ from rota.task_end e
 join rota.step s on s.job_id = e.job_id and s.step_id = e.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = e.job_id
-left join rota.node n on n.node_id = e.node_id;
+left join rota.node n on n.node_id = e.node_id
+where (select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.task is 'Ended tasks, one row each, with what the kernel counted for them. Null: unknown.';
 comment on column acct.task.job_id is 'The job.';
 comment on column acct.task.step_id is 'The step.';

@@ -32,6 +32,8 @@ begin
 		p_set := jsonb_build_object('value', api.admin_value(p_name, v_setting.kind, p_set -> 'value'));
 		if v_setting.kind <> 'text' and jsonb_typeof(p_set -> 'value') = 'null' or (p_set ->> 'value') like '-%' and v_setting.kind = 'int' then
 			raise exception '"%" needs a value', p_name using errcode = 'RT422', hint = v_setting.help;
+		elsif p_name = 'time_zone' and not exists (select from pg_timezone_names z where lower(z.name) = lower(p_set ->> 'value')) then
+			raise exception 'there is no time zone "%"', p_set ->> 'value' using errcode = 'RT422', hint = 'Give a name like Europe/Berlin; see pg_timezone_names.';
 		end if;
 	elsif p_object = 'user' and p_set ->> 'default_account' is not null then
 		perform api.admin_need('account', array[p_set ->> 'default_account']);
@@ -93,8 +95,13 @@ begin
 	if p_set ? '+accounts' then
 		perform api.admin_users(case jsonb_typeof(p_set -> '+accounts') when 'array' then p_set -> '+accounts' else '[]' end, null, p_name);
 	end if;
-	if p_set ? 'analyst' then
-		perform login.analyst_set(p_name, (p_set ->> 'analyst')::boolean);
+	if p_set ? '+coordinators' then
+		perform api.admin_coordinators(p_name, api.request_list(p_set, '+coordinators'));
+	end if;
+	if p_set ?| array['analyst', 'reader'] then
+		perform login.person_set(p_name, case when p.analyst then 'rota_analyst' when p.reader then 'rota_reader' end)
+		from person p
+		where p.user_name = p_name;
 	end if;
 exception
 	when check_violation or not_null_violation or numeric_value_out_of_range then
@@ -124,7 +131,7 @@ begin
 		select l.used > 0 into v_used from license l where l.license = p_name for update;
 	elsif p_object = 'user' then
 		delete from association where user_name = p_name;
-		perform login.analyst_set(p_name, false);
+		perform login.person_set(p_name, null);
 	end if;
 	if v_label is not null or v_used then
 		raise exception '% "%" is in use%', p_object, p_name, coalesce(' by ' || v_label, '') using errcode = 'RT409', hint = 'Wait for what uses it to end, or cancel that.';

@@ -85,3 +85,17 @@ begin
 	on conflict (account, user_name) do update set max_running = excluded.max_running;
 end $$;
 comment on function api.admin_users(jsonb, text, text) is 'Who may use an account (p_account), or which accounts a user may use (p_user): ["name", "name:5"]. Internal.';
+
+create function api.admin_coordinators(p_account text, p_users text[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_bad text;
+begin
+	select x into v_bad from unnest(p_users) x where x !~ '^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$' limit 1;
+	if found then
+		raise exception '"%" is not a name', v_bad using errcode = 'RT422';
+	end if;
+	delete from coordinator c where c.account = p_account and c.user_name <> all (coalesce(p_users, '{}'));
+	insert into coordinator (account, user_name) select p_account, x from unnest(p_users) x on conflict do nothing;
+end $$;
+comment on function api.admin_coordinators(text, text[]) is 'Who sees the accounting of an account, and nobody else. Internal.';

@@ -131,6 +131,12 @@ declare
 	v_plan jsonb := api.step_plan(p_job, p_request) || p_changed;
 	v_one record;
 begin
+	-- What it held before was held where it was.
+	update allocation a
+	set partition = coalesce(a.partition, r.partition)
+	from step s
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+	where p_changed ? 'partition' and s.job_id = p_job and s.request_id = p_request and a.job_id = s.job_id and a.step_id = s.step_id;
 	update step_request r
 	set (partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist,
 			exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry, group_name, keep)

@@ -43,6 +43,9 @@ begin
 		-- By key: said plainly, that it is open would lead over all that is.
 		where a.job_id = o.job_id and a.step_id = o.step_id and a.attempt = o.attempt and a.node_id = o.node_id and coalesce(a.ended_at, 'infinity') = 'infinity'
 		returning a.job_id, a.step_id, a.attempt, a.node_id, o.cpus_held, a.mem_mb, a.gres, a.licenses
+	), due as (
+		insert into usage_due (job_ids, step_ids, attempts, node_ids)
+		select array_agg(e.job_id), array_agg(e.step_id), array_agg(e.attempt), array_agg(e.node_id) from ended e having count(*) > 0
 	), freed as (
 		update node n
 		set cpus_used = n.cpus_used - f.cpus, mem_used_mb = n.mem_used_mb - f.mem
@@ -59,7 +62,7 @@ begin
 	from ended e
 	where e.gres <> '{}' and g.node_id = e.node_id and g.job_id = e.job_id and g.step_id = e.step_id and g.attempt = e.attempt;
 end $$;
-comment on function api.allocation_free(api.held[]) is 'End open allocations and give back what they hold; those already ended are left alone, so it may be said twice. The caller holds the locks of nodes and licences. Internal.';
+comment on function api.allocation_free(api.held[]) is 'End open allocations, give back what they hold and name them for the usage figures; those already ended are left alone, so it may be said twice. The caller holds the locks of nodes and licences. Internal.';
 
 create function api.allocation_unkeep(p_steps api.attempt_key[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$

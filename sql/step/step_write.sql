@@ -38,6 +38,8 @@ begin
 		insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor, cause, detail)
 		select m.job_id, m.step_id, m.attempt + (m.event = 'start')::int, m.at, m.from_state, m.event, m.to_state, p_actor, m.cause, m.message
 		from moved m
+	), due as (
+		insert into usage_due (job_ids, step_ids) select array_agg(m.job_id), array_agg(m.step_id) from moved m where m.final having count(*) > 0
 	)
 	select m.job_id, m.step_id, m.request_id, m.array_index, m.attempt + (m.event = 'start')::int, m.from_state, m.event, m.to_state, m.final
 	from moved m;

@@ -451,7 +451,7 @@ partition_known() {
 	}
 	for statement in "create table x (i int)" "create temp table x (i int)" "create schema x" "create role x" "select lo_creat(-1)" \
 		"select lo_from_bytea(0, 'x')" "select pg_advisory_lock(hashtext('rota leader schedule'))" "select pg_try_advisory_lock(1)" \
-		"select login.analyst_set('x', true)" "set role rota_owner" "set role rota_jobmgr" "set session authorization postgres" \
+		"select login.person_set('x', 'rota_analyst')" "set role rota_owner" "set role rota_jobmgr" "set session authorization postgres" \
 		"update acct.job set state = 'failed'" "delete from acct.event" "copy acct.job to program 'id'" "copy acct.job to '/tmp/x'" \
 		"select pg_read_file('PG_VERSION')" "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'rota_jobmgr'" \
 		"select api.job_cancel(0, 'root', '{}')" "lock table rota.job"; do

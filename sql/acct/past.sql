@@ -1,0 +1,107 @@
+-- The queue, the nodes and the use of the cluster as they were at a moment of the past. All of it is asked of the views of this schema, so
+-- whoever asks sees of the past what they see of the present.
+
+create function acct.queue_at(p_at timestamptz)
+returns table (job_id bigint, step_id int, step text, array_index int, user_name text, account text, qos text, partition text, state text, attempt int,
+	since timestamptz, submit_at timestamptz, nodes text, cpus bigint)
+language plpgsql stable set search_path = acct, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	select j.job_id, e.step_id, e.step, e.array_index, j.user_name, j.account, j.qos, e.partition, e.to_state, e.attempt, e.at, j.submit_at, a.nodes, a.cpus
+	from (
+		-- Said in two parts, so each can go by the index on times.
+		select x.* from job x where x.submit_at <= p_at and x.ended_at > p_at
+		union all
+		select x.* from job x where x.submit_at <= p_at and x.ended_at is null
+	) j
+	cross join lateral (
+		select distinct on (x.step_id) x.* from event x where x.job_id = j.job_id and x.at <= p_at order by x.step_id, x.event_id desc
+	) e
+	left join lateral (
+		select string_agg(x.node, ',' order by x.node_index) as nodes, sum(x.cpus) as cpus
+		from allocation x
+		where x.job_id = j.job_id and x.step_id = e.step_id and x.attempt = e.attempt and x.started_at <= p_at and coalesce(x.ended_at, 'infinity') > p_at
+	) a on e.to_state <> 'pending'
+	where e.to_state in ('pending', 'starting', 'prolog', 'running', 'suspended', 'ending')
+	order by j.job_id, e.step_id;
+end $$;
+comment on function acct.queue_at(timestamptz) is
+	'Steps that had been submitted and had not ended at a moment: their state then, since when they were in it, and what they held (nodes, cpus; null: nothing). Elements of an array are there from their start on.';
+
+create function acct.nodes_at(p_at timestamptz)
+returns table (node text, state text, reason text, since timestamptz, cpus int, mem_mb bigint, steps bigint, cpus_held bigint, mem_mb_held bigint)
+language plpgsql stable set search_path = acct, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	with held as (
+		select x.node, count(distinct (x.job_id, x.step_id)) as steps, sum(x.cpus) as cpus, sum(x.mem_mb)::bigint as mem_mb
+		from (
+			select y.job_id from job y where y.submit_at <= p_at and y.ended_at > p_at
+			union all
+			select y.job_id from job y where y.submit_at <= p_at and y.ended_at is null
+		) j
+		join allocation x on x.job_id = j.job_id
+		where x.started_at <= p_at and coalesce(x.ended_at, 'infinity') > p_at
+		group by x.node
+	)
+	select n.node, coalesce(was.to_state, becomes.from_state, n.state), case when was.node is null and becomes.node is null then n.reason else was.reason end, was.at,
+		coalesce(had.cpus, gets.cpus_before, n.cpus), coalesce(had.mem_mb, gets.mem_mb_before, n.mem_mb), coalesce(h.steps, 0), coalesce(h.cpus, 0), coalesce(h.mem_mb, 0)
+	from node n
+	left join lateral (select x.* from node_event x where x.node_id = n.node_id and x.at <= p_at order by x.node_event_id desc limit 1) was on true
+	left join lateral (select x.* from node_event x where x.node_id = n.node_id and x.at > p_at order by x.node_event_id limit 1) becomes on true
+	left join lateral (select x.* from node_change x where x.node = n.node and x.at <= p_at order by x.at desc limit 1) had on true
+	left join lateral (select x.* from node_change x where x.node = n.node and x.at > p_at order by x.at limit 1) gets on true
+	left join held h on h.node = n.node
+	-- Not what was made later.
+	where coalesce(gets.action, '') <> 'create'
+	order by n.node;
+end $$;
+comment on function acct.nodes_at(timestamptz) is
+	'Nodes as they were at a moment: state, why and since when (null: since before anything is known of it), what was prescribed (cpus, mem_mb), and what was held of it by the steps that you see. Those deleted since are left out.';
+
+create function acct.usage_between(p_from timestamptz, p_to timestamptz)
+returns table (account text, user_name text, partition text, qos text, cpu_s numeric, node_s numeric, mem_mb_s numeric, gres_s jsonb)
+language plpgsql stable set search_path = acct, pg_temp as $$
+#variable_conflict use_column
+declare
+	-- Whole days of the site go by days, whole hours of what is left by hours, the rest by what was held.
+	v_zone constant text := (select z.time_zone from acct.site z);
+	v_first constant date := (p_from at time zone v_zone - interval '1 microsecond')::date + 1;
+	v_last constant date := (p_to at time zone v_zone)::date;
+	v_left tstzmultirange := tstzmultirange(tstzrange(p_from, greatest(p_to, p_from)));
+	v_hours tstzmultirange;
+begin
+	if v_first < v_last then
+		v_left := v_left - tstzmultirange(tstzrange(v_first::timestamp at time zone v_zone, v_last::timestamp at time zone v_zone));
+	end if;
+	v_hours := coalesce((
+		select range_agg(tstzrange(date_trunc('hour', lower(r) + interval '1 hour - 1 microsecond', 'UTC'), date_trunc('hour', upper(r), 'UTC')))
+		from unnest(v_left) r
+		where date_trunc('hour', lower(r) + interval '1 hour - 1 microsecond', 'UTC') < date_trunc('hour', upper(r), 'UTC')), '{}');
+	v_left := v_left - v_hours;
+	return query
+	select x.account, x.user_name, x.partition, x.qos, sum(x.cpu_s), sum(x.node_s), sum(x.mem_mb_s), coalesce(acct.gres_sum(x.gres_s), '{}')
+	from (
+		select d.account, d.user_name, d.partition, d.qos, d.cpu_s, d.node_s, d.mem_mb_s, d.gres_s from usage_day d where d.day >= v_first and d.day < v_last
+		union all
+		select h.account, h.user_name, h.partition, h.qos, h.cpu_s, h.node_s, h.mem_mb_s, h.gres_s
+		from unnest(v_hours) r
+		join usage_hour h on h.hour >= lower(r) and h.hour < upper(r)
+		union all
+		select a.account, a.user_name, a.partition, a.qos, a.cpus * p.s, p.s, a.mem_mb * p.s, acct.gres_units(nullif(a.gres, '{}'), p.s)
+		from unnest(v_left) r
+		cross join lateral (
+			select j.job_id from job j where j.submit_at < upper(r) and j.ended_at >= lower(r)
+			union all
+			select j.job_id from job j where j.submit_at < upper(r) and j.ended_at is null
+		) j
+		join allocation a on a.job_id = j.job_id and a.started_at < upper(r) and coalesce(a.ended_at, now()) > lower(r)
+		cross join lateral (select extract(epoch from least(coalesce(a.ended_at, now()), upper(r)) - greatest(a.started_at, lower(r))) as s) p
+	) x
+	group by x.account, x.user_name, x.partition, x.qos
+	order by 5 desc;
+end $$;
+comment on function acct.usage_between(timestamptz, timestamptz) is
+	'What was held from one moment (included) to another (excluded), to the microsecond: CPU-seconds, seconds on nodes, MiB-seconds, unit-seconds of generic resources.';

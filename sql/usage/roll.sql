@@ -1,0 +1,142 @@
+-- Rollups: what rota.usage_due names is added to the figures of its hours, days and months, and leaves it, in one transaction: so it counts
+-- exactly once, whenever a node manager dies or two of them call. To rebuild is to name everything there again.
+
+create function api.usage_columns(p_table text, out keys text[], out measures text[])
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	select array_agg(a.attname::text order by a.attnum) filter (where a.attnum = any (i.indkey)),
+		array_agg(a.attname::text order by a.attnum) filter (where a.attnum <> all (i.indkey))
+	into keys, measures
+	from pg_index i
+	join pg_attribute a on a.attrelid = i.indrelid and a.attnum > 0 and not a.attisdropped
+	where i.indrelid = format('rota.%I', p_table)::regclass and i.indisprimary;
+end $$;
+comment on function api.usage_columns(text) is 'A table of usage figures: the columns of its key, and those that are added up. Internal.';
+
+create function api.usage_sums(p_measures text[]) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return (
+		select string_agg(case m when 'gres_s' then format('acct.gres_sum(x.%I)', m) else format('coalesce(sum(x.%I), 0)', m) end || format(' as %I', m), ', ' order by nr)
+		from unnest(p_measures) with ordinality u (m, nr));
+end $$;
+comment on function api.usage_sums(text[]) is 'Columns, added up over x, as a list of SQL. Internal.';
+
+create function api.usage_merge(p_table text, p_rows api.usage_row[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_keys text[];
+	v_measures text[];
+begin
+	select c.keys, c.measures into v_keys, v_measures from api.usage_columns(p_table) c;
+	execute format('insert into %1$I as u (%2$s, %3$s) select %2$s, %4$s from unnest($1) x where %5$s group by %2$s on conflict (%2$s) do update set %6$s',
+		p_table, array_to_string(v_keys, ', '), array_to_string(v_measures, ', '), api.usage_sums(v_measures),
+		case when 'node_id' = any (v_keys) then 'node_id is not null' else 'true' end,
+		(select string_agg(case m when 'gres_s' then 'gres_s = acct.gres_add(u.gres_s, excluded.gres_s)' else format('%1$I = u.%1$I + excluded.%1$I', m) end, ', ')
+			from unnest(v_measures) m))
+	using p_rows;
+end $$;
+comment on function api.usage_merge(text, api.usage_row[]) is 'Add rows to a table of usage figures. Internal.';
+
+create function api.usage_add(p_held api.usage_key[], p_ended api.usage_key[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_ended api.usage_row[] := array(
+		select (e.hour, e.day, e.month, null, e.account, e.user_name, e.partition, e.qos, null, null, null, null, null, null, e.steps_ended, e.steps_completed,
+			e.steps_failed, e.steps_cancelled, e.steps_waited, e.wait_s)::api.usage_row
+		from unnest(p_ended) k
+		cross join lateral (select * from api.usage_end e where e.job_id = k.job_id and e.step_id = k.step_id offset 0) e);
+	v_hours api.usage_row[] := array(
+		select (p.hour, null, null, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s, p.cpu_used_s, p.cpu_measured_s,
+			null, null, null, null, null, null)::api.usage_row
+		from unnest(p_held) k
+		cross join lateral (
+			select * from api.usage_hour_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
+		) p);
+	v_days api.usage_row[] := array(
+		select (null, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s, p.cpu_used_s, p.cpu_measured_s,
+			null, null, null, null, null, null)::api.usage_row
+		from unnest(p_held) k
+		cross join lateral (
+			select * from api.usage_day_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
+		) p);
+begin
+	perform api.usage_merge('usage_hour', v_hours || v_ended);
+	perform api.usage_merge('usage_day', v_days || v_ended);
+	perform api.usage_merge('usage_month', v_days || v_ended);
+	perform api.usage_merge('node_usage_hour', v_hours);
+	perform api.usage_merge('node_usage_day', v_days);
+	perform api.usage_merge('node_usage_month', v_days);
+end $$;
+comment on function api.usage_add(api.usage_key[], api.usage_key[]) is 'Add allocations, and ends of steps, to the usage figures. Internal.';
+
+create function api.usage_requeue() returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	delete from usage_hour;
+	delete from usage_day;
+	delete from usage_month;
+	delete from node_usage_hour;
+	delete from node_usage_day;
+	delete from node_usage_month;
+	update usage_state z set rebuild_at = null, time_zone = (select s.value from setting s where s.name = 'time_zone');
+	-- One statement, so one view of things: what ends meanwhile is neither among the rows that go nor among those that come.
+	with old as (
+		delete from usage_due
+	), held as (
+		insert into usage_due (job_ids, step_ids, attempts, node_ids, rebuild)
+		select array_agg(a.job_id), array_agg(a.step_id), array_agg(a.attempt), array_agg(a.node_id), true
+		from allocation a
+		where coalesce(a.ended_at, 'infinity') < 'infinity'
+		group by a.job_id / 200
+	)
+	insert into usage_due (job_ids, step_ids, rebuild)
+	select array_agg(s.job_id), array_agg(s.step_id), true
+	from step s
+	where coalesce(s.ended_at, 'infinity') < 'infinity'
+	group by s.job_id / 200;
+end $$;
+comment on function api.usage_requeue() is 'Empty the usage figures and name all that has ended to be added up anew, by the days of the setting time_zone. Internal.';
+
+create function api.usage_roll(p_limit int) returns int
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_due bigint[];
+	v_held api.usage_key[];
+	v_ended api.usage_key[];
+begin
+	-- One at a time: two would only wait for each other's rows.
+	if not pg_try_advisory_xact_lock(hashtext('rota usage_roll')) then
+		return 0;
+	end if;
+	if exists (select from usage_state z where z.rebuild_at is not null) then
+		perform api.usage_requeue();
+	end if;
+	v_due := array(select d.due_id from usage_due d where d.due_id > 0 order by d.due_id limit p_limit);
+	if v_due = '{}' then
+		return 0;
+	end if;
+	select array_agg((k.job_id, k.step_id, k.attempt, k.node_id)::api.usage_key order by k.job_id) filter (where k.node_id is not null),
+		array_agg((k.job_id, k.step_id, null, null)::api.usage_key order by k.job_id) filter (where k.node_id is null)
+	into v_held, v_ended
+	from api.usage_due_key k
+	where k.due_id = any (v_due);
+	perform api.usage_add(v_held, v_ended);
+	delete from usage_due d where d.due_id = any (v_due);
+	return cardinality(v_due);
+end $$;
+comment on function api.usage_roll(int) is
+	'Add up to p_limit rows of rota.usage_due to the usage figures; answers how many there were: as long as that is p_limit, there are more. May be called at any time, by any number of callers.';
+
+create function api.usage_rebuild(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+begin
+	if api.caller_role(p_uid, p_user) <> 'admin' then
+		raise exception 'only administrators have usage figures added up anew' using errcode = 'RT403';
+	end if;
+	update usage_state z set rebuild_at = coalesce(z.rebuild_at, now());
+	insert into admin_event (actor, object, action, name, given) values (p_user, 'usage', 'rebuild', 'all', '{}');
+	return (select jsonb_build_object('asked_at', z.rebuild_at, 'time_zone', s.value) from usage_state z cross join setting s where s.name = 'time_zone');
+end $$;
+comment on function api.usage_rebuild(int, text, jsonb) is
+	'Have all usage figures added up anew, by the days of the setting time_zone; the node manager does it. Answer {asked_at, time_zone}.';

@@ -1,0 +1,186 @@
+-- Usage figures: whatever happened, in whatever order, what was added up is what the rows say, and what the event log says; days are
+-- those of the site, through changes of its clock; and the past can be asked for at any moment. ROTA_SEED (-1 to 1) makes another draw.
+begin;
+\ir world.psql
+\ir draw.psql
+select * from no_plan();
+\set seed 0.17
+\getenv seed ROTA_SEED
+select setseed(:seed) \g /dev/null
+create function t.roll() returns int language plpgsql as $$
+declare
+	v_n int;
+	v_all int := 0;
+begin
+	loop
+		v_n := api.usage_roll(3);
+		v_all := v_all + v_n;
+		exit when v_n < 3;
+	end loop;
+	return v_all;
+end $$;
+create function t.zone(p_zone text) returns void language plpgsql as $$
+begin
+	perform api.admin_change(0, 'root', jsonb_build_object('object', 'setting', 'action', 'change', 'name', 'time_zone', 'values', jsonb_build_object('value', p_zone)));
+	perform api.usage_rebuild(0, 'root', '{}');
+	perform t.roll();
+end $$;
+\set audit 'select * from acct.usage_audit(\'2000-01-01\', \'2100-01-01\') limit 5'
+
+-- A history as the state machine makes it, added up while it grows.
+insert into rota.account (account) values ('top'), ('physics') \g /dev/null
+create function t.grow(p_rounds int) returns setof text language plpgsql as $$
+begin
+	for i in 1 .. p_rounds loop
+		return query select * from t.play(10, 14);
+		update rota.job set account = t.pick('{top,physics,null}'::text[]) where account is null and started_at is null;
+		if i % 3 = 0 then
+			perform api.usage_roll(4);
+			return query select 'round ' || i || ': ' || x::text from acct.usage_audit('2000-01-01', '2100-01-01') x limit 3;
+		end if;
+	end loop;
+end $$;
+select is_empty('select * from t.grow(25)', 'added up while things happen');
+select cmp_ok((select count(*) from rota.allocation where ended_at is null), '>', 0::bigint, 'some still run');
+select is((select sum(steps_ended) from acct.usage_month), (select count(*)::numeric from api.usage_end where ended_at is not null), 'what is not added up yet is seen all the same');
+select cmp_ok(t.settle(), '<', 400, 'all come to their end');
+select cmp_ok(t.roll(), '>', 0, 'the rest is added up');
+select is(t.roll(), 0, 'once');
+select is_empty(:'audit', 'and is what the rows say');
+
+-- The same history, spread over months: each attempt from its start to its end in the log, some of them for days. Job by job, so that peers
+-- keep their order.
+create temporary table stretch as
+select j.job_id, timestamptz '2027-10-20 00:00+00' + random() * interval '200 days' as base, 10 ^ (1 + random() * 4) as factor from rota.job j;
+create function t.spread(p_base timestamptz, p_factor double precision, p_nr bigint) returns timestamptz language sql as $$
+	select p_base + make_interval(secs => p_factor * p_nr) $$;
+alter table rota.event disable trigger user;
+do $$ declare v_part text; begin
+	for v_part in select inhrelid::regclass from pg_inherits where inhparent = 'rota.event'::regclass loop execute format('alter table %s disable trigger user', v_part); end loop;
+end $$;
+with nth as (select e.job_id, e.event_id, row_number() over (partition by e.job_id order by e.event_id) as nr from rota.event e)
+update rota.event e set at = t.spread(s.base, s.factor, n.nr) from nth n join stretch s using (job_id) where e.job_id = n.job_id and e.event_id = n.event_id;
+create temporary table span as
+select e.job_id, e.step_id, e.attempt, min(e.at) filter (where e.event = 'start') as starts_at, max(e.at) filter (where f.stage <> 'live' and e.from_state <> 'pending') as ends_at
+from rota.event e join rota.step_state f on f.state = e.to_state where e.attempt > 0 group by e.job_id, e.step_id, e.attempt;
+analyze span;
+update rota.allocation a set started_at = s.starts_at, ended_at = s.ends_at, gone_at = s.ends_at, cpu_usec = case when a.node_id <> 2 then 1000000 end
+from span s where s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt;
+update rota.allocation a set started_at = s.base, ended_at = s.base, gone_at = s.base from stretch s where s.job_id = a.job_id and a.attempt = 0;
+update rota.attempt a set ordered_at = s.starts_at, started_at = case when a.started_at is not null then s.starts_at end, ended_at = s.ends_at
+from span s where s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt;
+update rota.step p set eligible_at = s.base, ended_at = e.at, started_at = case when p.started_at is not null then e.at end
+from stretch s cross join lateral (select e.step_id, max(e.at) as at from rota.event e where e.job_id = s.job_id group by e.step_id) e where p.job_id = s.job_id and e.step_id = p.step_id;
+update rota.job j set submit_at = s.base, started_at = case when j.started_at is not null then s.base end, ended_at = e.at
+from stretch s cross join lateral (select max(e.at) as at from rota.event e where e.job_id = s.job_id) e where j.job_id = s.job_id;
+
+-- By the rollups, by the rows, and by the event log.
+create function t.thrice(p_what text) returns setof text language plpgsql as $$
+begin
+	return next is_empty('select * from acct.usage_audit(''2000-01-01'', ''2100-01-01'') limit 5', p_what || ': added up right');
+	return next set_eq('select account, user_name, partition, qos, sum(cpu_s) as c, sum(node_s) as n, sum(steps_ended) as e from acct.usage_month group by 1, 2, 3, 4',
+		$q$select j.account, j.user_name, 'main', j.qos, sum(c.cpu_s) as c, sum(c.node_s) as n, sum(c.ended) as e
+		from rota.job j
+		cross join lateral (
+			select sum(a.cpus * extract(epoch from s.ends_at - s.starts_at)) as cpu_s, sum(extract(epoch from s.ends_at - s.starts_at)) as node_s, null::bigint as ended
+			from span s join rota.allocation a using (job_id, step_id, attempt) where s.job_id = j.job_id
+			union all
+			select 0, 0, count(*) from rota.event e join rota.step_state f on f.state = e.to_state and f.stage = 'final'
+			where e.job_id = j.job_id and not exists (select from rota.step_array h where h.job_id = e.job_id and h.step_id = e.step_id)
+			having count(*) > 0) c
+		group by 1, 2, 3, 4$q$, p_what || ': as the event log has it');
+	return next is((select sum(cpu_s) from acct.usage_hour), (select sum(cpu_s) from acct.usage_day), p_what || ': hours and days come to the same');
+	return next is((select sum(cpu_used_s) from acct.usage_day), (select sum(cpu_usec) / 1e6::numeric from rota.allocation where ended_at is not null), p_what || ': measured use is all there');
+	return next is((select sum(cpu_s) from acct.node_usage_month), (select sum(cpu_s) from acct.usage_month), p_what || ': nodes and users come to the same');
+end $$;
+select t.zone('UTC') \g /dev/null
+select t.thrice('UTC');
+create temporary table once as select * from acct.usage_month;
+select api.usage_rebuild(0, 'root', '{}') \g /dev/null
+select is(api.usage_roll(1), 1, 'a rebuild begins');
+select cmp_ok((select rebuild_left from acct.site), '>', 0::bigint, 'and says that it is under way');
+select is_empty(:'audit', 'what there is of it is right');
+select t.roll() \g /dev/null
+select is((select rebuild_left from acct.site), 0::bigint, 'it is through');
+select set_eq('select * from acct.usage_month', 'select * from once', 'to the same figures');
+select t.thrice(z) from unnest(array['Asia/Kolkata', 'Australia/Lord_Howe', 'America/Havana']) z where t.zone(z) is not null;
+select is((select count(*) from acct.usage_day d where day <> date_trunc('day', day)), 0::bigint, 'days are days');
+
+-- From any moment to any other, cut anywhere.
+create function t.brute(p_from timestamptz, p_to timestamptz) returns numeric language sql as $$
+	select coalesce(sum(a.cpus * extract(epoch from least(a.ended_at, p_to) - greatest(a.started_at, p_from))), 0) from rota.allocation a where a.started_at < p_to and a.ended_at > p_from $$;
+create temporary table moment as
+select nr, timestamptz '2027-10-20 00:00+00' + random() * interval '220 days' as a, random() * interval '1 day' * (random() * 100) ^ 2 / 50 as l, random() as part from generate_series(1, 25) nr;
+select is((select coalesce(sum(cpu_s), 0) from acct.usage_between(a, a + l)), t.brute(a, a + l), format('between %s and %s later', a, l)) from moment;
+select is((select coalesce(sum(cpu_s), 0) from acct.usage_between(a, a + l * part)) + (select coalesce(sum(cpu_s), 0) from acct.usage_between(a + l * part, a + l)),
+	(select coalesce(sum(cpu_s), 0) from acct.usage_between(a, a + l)), format('cut %s', nr)) from moment where nr <= 8;
+select is((select count(*) from acct.usage_between('2028-01-01', '2028-01-01')), 0::bigint, 'nothing in no time');
+select is((select count(*) from acct.usage_between('2028-01-02', '2028-01-01')), 0::bigint, 'nor backwards');
+
+-- The queue as it was, against the log read from its beginning.
+create function t.replay(p_at timestamptz) returns table (job_id bigint, step_id int, state text) language plpgsql as $$
+declare
+	v_one record;
+begin
+	create temporary table if not exists now_live (job_id bigint, step_id int, state text, primary key (job_id, step_id));
+	truncate now_live;
+	for v_one in select e.*, f.stage from rota.event e join rota.step_state f on f.state = e.to_state where e.at <= p_at order by e.job_id, e.event_id loop
+		delete from now_live n where n.job_id = v_one.job_id and n.step_id = v_one.step_id;
+		insert into now_live select v_one.job_id, v_one.step_id, v_one.to_state where v_one.stage <> 'final';
+	end loop;
+	return query select * from now_live;
+end $$;
+select set_eq(format('select job_id, step_id, state from acct.queue_at(%L)', a), format('select * from t.replay(%L)', a), format('the queue at %s', a)) from moment;
+select is((select sum(cpus_held) from acct.nodes_at(a)), (select coalesce(sum(x.cpus), 0)::numeric from rota.allocation x where x.started_at <= a and x.ended_at > a), format('the nodes at %s', a)) from moment where nr <= 8;
+
+-- Days of 23, 24 and 25 hours, a leap day, a month's end, hours that do not fit the days.
+create function t.held(p_from timestamptz, p_to timestamptz) returns bigint language plpgsql as $$
+declare
+	v_job bigint := t.submit('carol', '[{"name": "a", "cpus_per_task": 2, "mem_mb": 100}]');
+begin
+	perform t.pass(v_job || '.a', '{1}', '{"gres": {"gpu": [0, 1]}}');
+	update rota.allocation set started_at = p_from, ended_at = p_to where job_id = v_job;
+	return v_job;
+end $$;
+select t.held('2026-03-28 12:00 Europe/Berlin', '2026-03-30 12:00 Europe/Berlin') \g /dev/null
+select t.held('2026-10-24 12:00 Europe/Berlin', '2026-10-26 12:00 Europe/Berlin') \g /dev/null
+select t.held('2028-02-28 23:00 Europe/Berlin', '2028-03-01 01:30 Europe/Berlin') \g /dev/null
+select t.zone('Europe/Berlin') \g /dev/null
+select is((select string_agg(day || ' ' || round(cpu_s / 7200, 1), ', ' order by day) from acct.usage_day where user_name = 'carol' and cpu_s > 0),
+	'2026-03-28 12.0, 2026-03-29 23.0, 2026-03-30 12.0, 2026-10-24 12.0, 2026-10-25 25.0, 2026-10-26 12.0, 2028-02-28 1.0, 2028-02-29 24.0, 2028-03-01 1.5', 'days of the site');
+select is((select string_agg(round(node_s)::text || ' ' || round((gres_s ->> 'gpu')::numeric), ', ' order by month) from acct.usage_month where user_name = 'carol' and cpu_s > 0),
+	'169200 338400, 176400 352800, 90000 180000, 5400 10800', 'months, and generic resources');
+select is((select count(*) from acct.usage_hour where user_name = 'carol' and cpu_s > 0), (47 + 49 + 27)::bigint, 'hours');
+select is_empty(:'audit', 'all of that is right');
+
+-- What runs counts up to now; a step that moves to another partition leaves there what it held.
+select t.submit('dora', '[{"name": "a"}]') as j \gset
+select t.start(:'j' || '.a'), t.run(:'j' || '.a') \g /dev/null
+update rota.allocation set started_at = now() - interval '90 minutes' where job_id = :j;
+update rota.job set submit_at = now() - interval '2 hours' where job_id = :j;
+select is((select sum(cpu_s) from acct.usage_month where user_name = 'dora'), 5400::numeric, 'what runs counts up to now');
+select is((select sum(cpu_s) from acct.usage_between(now() - interval '1 hour', now()) where user_name = 'dora'), 3600::numeric, 'and in the last hour');
+select t.fail(:'j' || '.a') \g /dev/null
+select is((select string_agg(steps_ended || ' ' || steps_failed || ' ' || steps_completed, ',') from acct.usage_day where user_name = 'dora' and steps_ended > 0), '1 1 0', 'its end is there at once');
+select t.submit('erik', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "peer": "a"}, {"step": "b", "peer": "a", "kind": "same_nodes"}]') as j \gset
+select t.pass(:'j' || '.a') \g /dev/null
+select is((select count(*) from rota.allocation where job_id = :j and attempt = 0 and ended_at is null), 1::bigint, 'its node is kept for a follower');
+select api.job_hold(0, 'root', t.request(:'j' || '.b')), t.roll() \g /dev/null
+select api.admin_change(0, 'root', '{"object": "partition", "action": "create", "name": "other", "values": {"nodes": "n[1-2]"}}') \g /dev/null
+select api.job_modify(t.uid('erik'), 'erik', jsonb_build_object('jobs', jsonb_build_array(:'j' || '.b'), 'job', '{}'::jsonb, 'groups', '[]'::jsonb,
+	'steps', jsonb_build_array(jsonb_build_object('job_id', :j, 'request_id', 1, 'changed', '{"partition": "other"}'::jsonb, 'spec', E'output=0:\n', 'auth', repeat('00', 32))))) \g /dev/null
+select api.job_release(0, 'root', t.request(:'j' || '.b')), t.pass(:'j' || '.b') \g /dev/null
+select is((select string_agg(partition, ' ' order by attempt) from acct.allocation where job_id = :j and step = 'b'), 'main other', 'what was kept stays where it was kept');
+select t.roll() \g /dev/null
+select is_empty(:'audit', 'and is counted there');
+select is((select count(*) from rota.usage_due), 0::bigint, 'nothing is left to be added up');
+
+-- The audit finds what is wrong.
+update rota.usage_day set cpu_s = cpu_s + 0.000001 where ctid = (select min(ctid) from rota.usage_day);
+select is((select count(*) from acct.usage_audit('2000-01-01', '2100-01-01')), 1::bigint, 'a microsecond too much');
+delete from rota.node_usage_hour where ctid = (select min(ctid) from rota.node_usage_hour);
+select is((select string_agg(figures, ' ' order by figures) from acct.usage_audit('2000-01-01', '2100-01-01')), 'node_usage_hour usage_day', 'a row that is missing');
+select throws_ok($$select api.usage_rebuild(1097, 'alice', '{}')$$, 'RT403', null, 'not everybody rebuilds');
+select throws_ok($$select t.zone('Middle/Earth')$$, 'RT422', null, 'there is no such time zone');
+select * from finish();
+rollback;
