@@ -21,6 +21,7 @@ grant execute on function
 	api.job_resume(int, text, jsonb),
 	api.job_signal(int, text, jsonb),
 	api.job_acct(int, text, jsonb),
+	api.report(int, text, jsonb),
 	api.job_script(int, text, jsonb),
 	api.node_list(int, text, jsonb),
 	api.partition_list(int, text, jsonb),

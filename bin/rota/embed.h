@@ -1,4 +1,5 @@
-/* embed.h - the SQL of this build, carried in the binary (cmake/embed.cmake writes the tables). For `rota admin db upgrade`. */
+/* embed.h - files that this build carries in the binary (cmake/embed.cmake writes the tables): the SQL, for `rota admin db upgrade`, and
+ * what pages of `rota report` are made of. */
 #ifndef ROTA_BIN_EMBED_H
 #define ROTA_BIN_EMBED_H
 
@@ -13,5 +14,6 @@ struct embed {
 extern const struct embed EMBED_MIGRATIONS[]; /* NNNN_name.sql, in order */
 extern const struct embed EMBED_SQL[];	      /* in the order of sql/install.list */
 extern const struct embed EMBED_ROLES[];      /* sql/roles.sql, cluster roles, run first every time */
+extern const struct embed EMBED_PAGE[];	      /* bin/rota/page */
 
 #endif

@@ -1,0 +1,142 @@
+/* report.c - `rota report`: what was used, how well, who waited, what failed; sums of accounting that api.report makes. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "acct/csv.h"
+#include "bin/rota/call.h"
+#include "bin/rota/report.h"
+#include "bin/rota/verb.h"
+#include "bin/rota/words.h"
+#include "lib/err.h"
+
+enum { REPORT_ME = 256, REPORT_BY, REPORT_PERIOD, REPORT_LIMIT, REPORT_CSV, REPORT_HTML };
+
+const struct verb_option report_options[] = {
+	{REPORT_BY, "by", "LIST",
+	 "a row for each account, user, partition, qos, node or cause, with commas between; none: for the whole site"},
+	{REPORT_PERIOD, "period", "PERIOD", "rows for each hour, day or month; none: for all of the time"},
+	{'S', "since", "TIME", "from then on: 2025-11-20, today, now-7days; by default 12 months, 30 days, or a day of hours"},
+	{'E', "until", "TIME", "until then (now)"},
+	{'u', "user", "NAME", "only what this user's jobs used"},
+	{REPORT_ME, "me", NULL, "only what your own jobs used"},
+	{'A', "account", "NAME", "only this account"},
+	{'p', "partition", "NAME", "only this partition"},
+	{'q', "qos", "NAME", "only under this quality of service"},
+	{REPORT_LIMIT, "limit", "N", "at most N rows"},
+	{REPORT_CSV, "csv", NULL, "as CSV, nothing cut or rounded"},
+	{REPORT_HTML, "html", "FILE", "as a page with charts that needs nothing else; -: standard output"},
+	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	VERB_OPTION_JSON,
+	{0, NULL, NULL, NULL},
+};
+
+struct report_line {
+	json_t *request;
+	const char *html;
+	bool csv, wide, json;
+};
+
+/* The options that narrow the request; false where `id` is none of them. */
+static bool filter_read(struct verb_scan *scan, int id, json_t *request)
+{
+	static const struct {
+		int id;
+		const char *key;
+	} LISTS[] = {{'u', "user"}, {'A', "account"}, {'p', "partition"}, {'q', "qos"}, {REPORT_BY, "by"}},
+	  TEXTS[] = {{'S', "since"}, {'E', "until"}, {REPORT_PERIOD, "period"}};
+
+	for (size_t i = 0; i < sizeof(LISTS) / sizeof(LISTS[0]); i++)
+		if (LISTS[i].id == id)
+			return !json_object_set_new(request, LISTS[i].key, words_list(scan));
+	for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++)
+		if (TEXTS[i].id == id)
+			return !json_object_set_new(request, TEXTS[i].key, words_text(scan));
+	if (id == REPORT_ME)
+		json_object_set_new(request, "user", json_string(words_me()));
+	else if (id == REPORT_LIMIT)
+		json_object_set_new(request, "limit", json_integer(verb_number(scan, 1, 100000000)));
+	else
+		return false;
+	return true;
+}
+
+static struct report_line line_read(struct verb_scan *scan)
+{
+	struct report_line line = {.request = json_object()};
+	const char *report;
+
+	for (int id; (id = verb_next(scan));) {
+		if (filter_read(scan, id, line.request))
+			continue;
+		if (id == REPORT_HTML)
+			line.html = scan->value;
+		line.csv |= id == REPORT_CSV;
+		line.wide |= id == 'w';
+		line.json |= id == VERB_JSON;
+	}
+	if (!scan->operands)
+		verb_misuse(scan->verb, "which report? usage, efficiency, wait, top, utilization, failures, or job JOB");
+	report = scan->argv[scan->at];
+	if (!strcmp(report, "job") ? scan->operands != 2 : scan->operands != 1)
+		verb_misuse(scan->verb, !strcmp(report, "job") ? "a report on a job is on one" : "there is one report at a time");
+	json_object_set_new(line.request, "report", json_string(report));
+	if (scan->operands == 2)
+		json_object_set_new(line.request, "jobs", json_pack("[s]", scan->argv[scan->at + 1]));
+	return line;
+}
+
+static void csv_print(const json_t *answer)
+{
+	const json_t *columns = json_object_get(answer, "columns"), *row, *column;
+	size_t r, c;
+
+	json_array_foreach (columns, c, column)
+		printf("%s%s", c ? "," : "", format_text(column, "name"));
+	putchar('\n');
+	json_array_foreach (json_object_get(answer, "rows"), r, row) {
+		json_array_foreach (columns, c, column) {
+			if (c)
+				putchar(',');
+			csv_value(stdout, json_object_get(row, format_text(column, "name")));
+		}
+		putchar('\n');
+	}
+}
+
+static bool page_write(const char *path, const json_t *answer)
+{
+	FILE *to = strcmp(path, "-") ? fopen(path, "we") : stdout;
+	struct err e = {0};
+
+	if (to)
+		report_page(to, answer);
+	if (to == stdout)
+		return true;
+	if (to && !ferror(to) && !fclose(to))
+		return true;
+	err_set(&e, "could not write \"%s\": %s", path, strerror(errno));
+	call_error(&e);
+	return false;
+}
+
+int verb_report(int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb_find("report"), argc, argv);
+	struct report_line line = line_read(&scan);
+	json_t *answer = call_gate("report", line.request);
+	int status = EXIT_OK;
+
+	if (!answer)
+		return call_status();
+	if (line.json)
+		call_print_json();
+	else if (line.csv)
+		csv_print(answer);
+	else if (line.html)
+		status = page_write(line.html, answer) ? EXIT_OK : EXIT_REFUSED;
+	else
+		report_print(answer, line.wide);
+	json_decref(answer);
+	return status;
+}

@@ -1,0 +1,79 @@
+create function api.report_job(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_job bigint;
+	v_limit constant int := coalesce(api.request_int(p_request, 'limit'), 1000);
+begin
+	-- Refuses whoever may not see it.
+	select distinct t.job_id into v_job from api.job_target(p_uid, p_user, p_request, false) t;
+	if v_job is null then
+		raise exception 'which job?' using errcode = 'RT422';
+	end if;
+	return (
+		select jsonb_build_object('report', 'job', 'title', format('Job %s: %s', j.job_id, j.name), 'job_id', j.job_id, 'name', j.name, 'user', j.user_name,
+			'account', j.account, 'state', coalesce(j.state, case when j.started_at is null then 'pending' else 'running' end), 'submit_at', j.submit_at,
+			'started_at', j.started_at, 'ended_at', j.ended_at, 'now', now(),
+			'columns', jsonb_build_array(
+				api.report_column('label', 'STEP', 'text', 'The step.'), api.report_column('state', 'STATE', 'text', 'Its state.'),
+				api.report_column('wait_s', 'WAITED', 's', 'Seconds from eligible to started.'), api.report_column('elapsed_s', 'RAN', 's', 'Seconds that it ran.'),
+				api.report_column('cpus', 'CPUS', 'count', 'CPUs held.'), api.report_column('cpu_s', 'CPU TIME', 's', 'CPU time used, of all tasks.'),
+				api.report_column('percent', 'USED', 'percent', 'CPU time used, of what was held.'),
+				api.report_column('max_rss_mb', 'MEMORY', 'mib', 'Most memory of a task, MiB.'), api.report_column('nodes', 'NODES', 'text', 'Nodes of its latest attempt.')),
+			'rows', (select coalesce(jsonb_agg(to_jsonb(s) order by s.step_id), '[]') from (
+				select s.step_id, s.request_id, s.array_index, r.name || coalesce('[' || s.array_index || ']', '') as label, s.state, s.cause, s.is_array, s.eligible_at, s.started_at, s.ended_at,
+					round(extract(epoch from s.started_at - s.eligible_at), 1) as wait_s,
+					case when not s.is_array then round(extract(epoch from coalesce(s.ended_at, now()) - s.started_at), 1) end as elapsed_s,
+					h.cpus, round(e.cpu_usec / 1e6, 1) as cpu_s,
+					case when s.ended_at is not null then round(100 * e.cpu_usec / 1e6 / nullif(h.cpu_s, 0), 1) end as percent, e.max_rss_kb / 1024 as max_rss_mb, h.nodes
+				from step s
+				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+				left join lateral (
+					select sum(a.cpus) as cpus, string_agg(n.name, ',' order by a.node_index) as nodes,
+						sum(a.cpus * extract(epoch from coalesce(a.ended_at, now()) - a.started_at)) as cpu_s
+					from allocation a join node n on n.node_id = a.node_id
+					where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.attempt > 0
+				) h on true
+				left join lateral (
+					select sum(coalesce(t.user_usec, 0) + coalesce(t.system_usec, 0)) as cpu_usec, max(t.max_rss_kb) as max_rss_kb
+					from task_end t where t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
+				) e on true
+				where s.job_id = j.job_id
+				order by s.step_id
+				limit v_limit
+			) s),
+			'edges', (select coalesce(jsonb_agg(jsonb_build_object('from', p.name, 'to', r.name, 'kind', e.kind, 'condition', e."condition", 'state', e.state)
+					order by e.step_id, e.edge), '[]')
+				from step_edge e
+				join step_request r on r.job_id = e.job_id and r.step_id = e.step_id
+				join step_request p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id
+				where e.job_id = j.job_id and e.peer_job_id = j.job_id),
+			'requests', (select jsonb_agg(jsonb_build_object('name', r.name, 'step_id', r.step_id, 'topo', r.topo, 'state', s.state) order by r.topo)
+				from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id where r.job_id = j.job_id),
+			'held', (select coalesce(jsonb_agg(to_jsonb(a) order by a.started_at, a.step_id, a.node), '[]') from (
+				select a.step_id, a.attempt, n.name as node, a.cpus, a.started_at, a.ended_at, t.state
+				from allocation a
+				join node n on n.node_id = a.node_id
+				left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+				where a.job_id = j.job_id
+				order by a.started_at, a.step_id, a.node_index
+				limit v_limit
+			) a))
+		from job j where j.job_id = v_job);
+end $$;
+comment on function api.report_job(int, text, jsonb) is 'Report: the steps of a job, what waits for what, and where and when each ran. Internal; see api.report.';
+
+create function api.report(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+declare
+	c_reports constant text[] := '{usage,efficiency,wait,top,utilization,failures,job}';
+	v_report constant text := coalesce(api.request_text(p_request, 'report'), '');
+	v_answer jsonb;
+begin
+	if v_report <> all (c_reports) then
+		raise exception 'there is no report "%"', v_report using errcode = 'RT422', hint = 'Reports: ' || array_to_string(c_reports, ', ') || '.';
+	end if;
+	execute format('select api.report_%s($1, $2, $3)', v_report) into v_answer using p_uid, p_user, p_request;
+	return v_answer;
+end $$;
+comment on function api.report(int, text, jsonb) is
+	'A report: request {report, by, period, since, until, user, account, partition, qos, limit, jobs}; answer {report, title, period, by, columns, rows, bar}, each row an object with the members that columns name; of a job also {edges, requests, held}.';

@@ -1,0 +1,165 @@
+-- Reports on what was used, over the figures that are added up by hour, day and month. Each has the signature of the gate's functions, but
+-- it is api.report that the gate calls.
+
+create function api.report_usage(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_by constant text[] := api.report_by(p_request, '{account,user,partition,qos}', 'account');
+begin
+	return api.report_answer('usage', 'What was held', p_request, v_by, 'cpu_h', jsonb_build_array(
+			api.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours held, used or not.'),
+			api.report_column('percent', 'PART', 'percent', 'Of the CPU-hours of all rows.'),
+			api.report_column('gpu_h', 'GPU HOURS', 'h', 'GPU-hours held.'),
+			api.report_column('mem_gb_h', 'GIB HOURS', 'h', 'GiB-hours of memory held.'),
+			api.report_column('steps', 'STEPS', 'count', 'Steps that ended.')),
+		api.report_rows(p_uid, p_user, p_request, v_by, $m$
+			round(sum(u.cpu_s) / 3600, 2) as cpu_h, round(100 * sum(u.cpu_s) / nullif(sum(sum(u.cpu_s)) over (), 0), 1) as percent,
+			round(coalesce((acct.gres_sum(u.gres_s) ->> 'gpu')::numeric, 0) / 3600, 2) as gpu_h, round(sum(u.mem_mb_s) / 1024 / 3600, 2) as mem_gb_h,
+			sum(u.steps_ended) as steps$m$, 'cpu_h'));
+end $$;
+comment on function api.report_usage(int, text, jsonb) is 'Report: CPU-hours, GPU-hours and GiB-hours held. Internal; see api.report.';
+
+create function api.report_efficiency(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_by constant text[] := api.report_by(p_request, '{account,user,partition,qos}', 'user');
+begin
+	return api.report_answer('efficiency', 'CPU time used, of what was held', p_request, v_by, 'percent', jsonb_build_array(
+			api.report_column('held_h', 'HELD H', 'h', 'CPU-hours held, of those whose use was measured.'),
+			api.report_column('used_h', 'USED H', 'h', 'CPU-hours that processes used.'),
+			api.report_column('percent', 'USED', 'percent', 'Used, of held.'),
+			api.report_column('waste_h', 'WASTE H', 'h', 'CPU-hours held and not used.')),
+		api.report_rows(p_uid, p_user, p_request, v_by, $m$
+			round(sum(u.cpu_measured_s) / 3600, 2) as held_h, round(sum(u.cpu_used_s) / 3600, 2) as used_h,
+			round(100 * sum(u.cpu_used_s) / nullif(sum(u.cpu_measured_s), 0), 1) as percent,
+			round((sum(u.cpu_measured_s) - sum(u.cpu_used_s)) / 3600, 2) as waste_h$m$, 'waste_h'));
+end $$;
+comment on function api.report_efficiency(int, text, jsonb) is 'Report: CPU time used over CPU time held, what was wasted first. Internal; see api.report.';
+
+create function api.report_wait(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_by constant text[] := api.report_by(p_request, '{account,user,partition,qos}', 'partition');
+begin
+	return api.report_answer('wait', 'How long steps waited for resources', p_request, v_by, 'mean_s', jsonb_build_array(
+			api.report_column('steps', 'STEPS', 'count', 'Steps that had started, by when they ended.'),
+			api.report_column('mean_s', 'MEAN WAIT', 's', 'Seconds from the moment that nothing but resources stood in the way to the start, the mean.'),
+			api.report_column('total_h', 'TOTAL H', 'h', 'All of them together, in hours.')),
+		api.report_rows(p_uid, p_user, p_request, v_by, $m$
+			sum(u.steps_waited) as steps, round(sum(u.wait_s) / nullif(sum(u.steps_waited), 0), 1) as mean_s, round(sum(u.wait_s) / 3600, 2) as total_h$m$, 'mean_s'));
+end $$;
+comment on function api.report_wait(int, text, jsonb) is 'Report: how long steps waited, from eligible to started. Internal; see api.report.';
+
+create function api.report_top(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_by constant text[] := api.report_by(p_request, '{account,user,partition,qos}', 'user');
+begin
+	return api.report_answer('top', 'Who held most', p_request, v_by, 'cpu_h', jsonb_build_array(
+			api.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours held, used or not.'),
+			api.report_column('used', 'USED', 'percent', 'CPU time used, of what was held and measured.'),
+			api.report_column('steps', 'STEPS', 'count', 'Steps that ended.'),
+			api.report_column('failed', 'FAILED', 'percent', 'Of them, those that failed, ran over their time or memory, or lost a node.')),
+		api.report_rows(p_uid, p_user, jsonb_build_object('limit', 10) || p_request, v_by, $m$
+			round(sum(u.cpu_s) / 3600, 2) as cpu_h, round(100 * sum(u.cpu_used_s) / nullif(sum(u.cpu_measured_s), 0), 1) as used,
+			sum(u.steps_ended) as steps, round(100 * sum(u.steps_failed) / nullif(sum(u.steps_ended), 0), 1) as failed$m$, 'cpu_h'));
+end $$;
+comment on function api.report_top(int, text, jsonb) is 'Report: the ten (limit) that held most. Internal; see api.report.';
+
+create function api.report_failures(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_by constant text[] := api.report_by(p_request, '{account,user,partition,qos,cause}', 'cause');
+	v_span record;
+	v_rows jsonb;
+begin
+	if v_by = '{cause}' then
+		select * into v_span from api.report_span(p_request);
+		if v_span.period is not null then
+			raise exception 'failures by cause are those of all the time asked for' using errcode = 'RT422', hint = 'Say --period=none, or --by=account, for example.';
+		end if;
+		select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_rows
+		from (
+			select coalesce(j.cause, '') as cause, j.state, count(*) as jobs, count(distinct j.user_name) as users,
+				round((sum(extract(epoch from j.ended_at - j.started_at)) / 3600)::numeric, 2) as lost_h, max(j.job_id) as example
+			from job j
+			where j.ended_at >= v_span.from_at and j.ended_at < v_span.until_at and j.state <> 'completed'
+				and (api.sees_all(p_uid, p_user) or j.uid = p_uid or j.account = any (api.report_accounts(p_user)))
+				and (api.request_list(p_request, 'user') is null or j.user_name = any (api.request_list(p_request, 'user')))
+				and (api.request_list(p_request, 'account') is null or j.account = any (api.request_list(p_request, 'account')))
+				and (api.request_list(p_request, 'qos') is null or j.qos = any (api.request_list(p_request, 'qos')))
+			group by j.cause, j.state
+			order by jobs desc, j.cause, j.state
+		) t;
+		return api.report_answer('failures', 'Jobs that did not complete, by cause', p_request, v_by, 'jobs', jsonb_build_array(
+			api.report_column('state', 'STATE', 'text', 'State they ended in.'),
+			api.report_column('jobs', 'JOBS', 'count', 'Jobs.'),
+			api.report_column('users', 'USERS', 'count', 'Users whose they were.'),
+			api.report_column('lost_h', 'HOURS', 'h', 'Hours that they had run.'),
+			api.report_column('example', 'EXAMPLE', 'text', 'The latest of them.')), v_rows);
+	end if;
+	if 'cause' = any (v_by) then
+		raise exception 'failures by cause are made by nothing else' using errcode = 'RT422';
+	end if;
+	return api.report_answer('failures', 'Steps that did not complete', p_request, v_by, 'percent', jsonb_build_array(
+			api.report_column('steps', 'STEPS', 'count', 'Steps that ended.'),
+			api.report_column('failed', 'FAILED', 'count', 'Those that failed, ran over their time or memory, or lost a node.'),
+			api.report_column('cancelled', 'CANCELLED', 'count', 'Those that were taken back, preempted, or could never start.'),
+			api.report_column('percent', 'PART', 'percent', 'Failed, of all.')),
+		api.report_rows(p_uid, p_user, p_request, v_by, $m$
+			sum(u.steps_ended) as steps, sum(u.steps_failed) as failed, sum(u.steps_cancelled) as cancelled,
+			round(100 * sum(u.steps_failed) / nullif(sum(u.steps_ended), 0), 1) as percent$m$, 'failed'));
+end $$;
+comment on function api.report_failures(int, text, jsonb) is 'Report: what did not complete, by cause or by whose it was. Internal; see api.report.';
+
+create function api.report_utilization(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_by constant text[] := api.report_by(p_request, '{node,partition}', 'node');
+	v_span record;
+	v_rows jsonb;
+begin
+	select * into v_span from api.report_span(p_request);
+	if cardinality(v_by) > 1 then
+		raise exception 'utilization is made by node or by partition' using errcode = 'RT422';
+	end if;
+	execute format($q$
+		with bucket as (
+			select b.at, least(%4$s, $2) as until_at
+			from generate_series(date_trunc(%1$L, $1 at time zone %3$L), ($2 - interval '1 microsecond') at time zone %3$L, '1 %1$s') g (local)
+			cross join lateral (select g.local at time zone %3$L as at) b
+		), used as (
+			select %5$s as at, u.node, sum(u.cpu_s) as cpu_s from acct.node_usage_%1$s u
+			where u.%1$s >= %6$s and u.%1$s < %7$s
+			group by 1, 2
+		), whose as (
+			select n.name as node, n.cpus, %8$s as what from node n %9$s
+		)
+		select coalesce(jsonb_agg(to_jsonb(t)), '[]')
+		from (
+			select %10$s round(coalesce(sum(u.cpu_s), 0) / 3600, 2) as cpu_h, round((sum(w.cpus * extract(epoch from b.until_at - b.at)) / 3600)::numeric, 2) as capacity_h,
+				round((100 * coalesce(sum(u.cpu_s), 0) / nullif(sum(w.cpus * extract(epoch from b.until_at - b.at)), 0))::numeric, 1) as percent
+			from bucket b
+			cross join whose w
+			left join used u on u.at = b.at and u.node = w.node
+			%11$s
+		) t$q$,
+		v_span.grain, null, case v_span.grain when 'hour' then 'UTC' else v_span.zone end,
+		format('(g.local + interval %L) at time zone %L', '1 ' || v_span.grain, case v_span.grain when 'hour' then 'UTC' else v_span.zone end),
+		case v_span.grain when 'hour' then 'u.hour' else format('u.%I::timestamp at time zone %L', v_span.grain, v_span.zone) end,
+		case v_span.grain when 'hour' then '$1' else format('($1 at time zone %L)::date', v_span.zone) end,
+		case v_span.grain when 'hour' then '$2' else format('($2 at time zone %L)', v_span.zone) end,
+		case v_by[1] when 'node' then 'n.name' when 'partition' then 'p.partition' else quote_literal('') end,
+		case v_by[1] when 'partition' then 'join partition_node p on p.node_id = n.node_id' else '' end,
+		concat(case v_span.period when 'hour' then 'b.at as hour, ' when 'day' then format('(b.at at time zone %L)::date as day, ', v_span.zone)
+			when 'month' then format('(b.at at time zone %L)::date as month, ', v_span.zone) end, case when v_by <> '{}' then format('w.what as %I, ', v_by[1]) end),
+		case when v_span.period is not null or v_by <> '{}' then 'group by ' || concat_ws(', ', case when v_span.period is not null then 'b.at' end,
+			case when v_by <> '{}' then 'w.what' end) || ' order by ' || concat_ws(', ', case when v_span.period is not null then 'b.at' end,
+			case when v_by <> '{}' then 'w.what' end) else '' end)
+	into v_rows using v_span.from_at, v_span.until_at;
+	return api.report_answer('utilization', 'CPUs held, of those there are', p_request, v_by, 'percent', jsonb_build_array(
+		api.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours held.'),
+		api.report_column('capacity_h', 'THERE WERE', 'h', 'CPU-hours there were: the CPUs that nodes have now, over that time.'),
+		api.report_column('percent', 'HELD', 'percent', 'Held, of those there were.')), v_rows);
+end $$;
+comment on function api.report_utilization(int, text, jsonb) is 'Report: CPU-hours held of those that nodes have; nobody''s jobs show in it, so it is for all. Internal; see api.report.';

@@ -1,0 +1,122 @@
+#!/usr/bin/env bats
+# `rota report`: each report in each form, against the same sums in SQL; pages in a browser.
+
+load helper
+
+setup_file() {
+	instance_up 1 --cpus 1 --mem 500
+	"$ROTA_BUILD/tests/bench/history" "host=$ROTA_HOME/run dbname=rota user=postgres" --jobs=3000 --days=60 --nodes=4 --cpus=16 2>"$BATS_FILE_TMPDIR/log" || {
+		cat "$BATS_FILE_TMPDIR/log"
+		return 1
+	}
+	superuser "update rota.usage_state set rebuild_at = now()" >/dev/null
+	eventually 60 rolled
+}
+
+teardown_file() {
+	instance_down
+}
+
+# rolled: whether all usage figures are made.
+rolled() {
+	[ "$(superuser "select rebuild_left from acct.site")" = 0 ]
+}
+
+# page FILE: the page's elements after its scripts have run.
+page() {
+	command -v chromium >/dev/null || skip "there is no chromium"
+	chromium --headless --no-sandbox --disable-gpu --user-data-dir="$BATS_TEST_TMPDIR/browser" --virtual-time-budget=5000 --dump-dom "file://$1" 2>"$BATS_TEST_TMPDIR/browser.log"
+}
+
+ALL=(--since=2026-08-01 --until=2026-11-10)
+
+@test "usage by month and account is that of SQL" {
+	rota report usage --period=month --by=account "${ALL[@]}" --csv | tail -n +2 | cut -d, -f1-3 | sort >"$BATS_TEST_TMPDIR/report"
+	superuser "set time zone 'UTC'; select month || ',' || coalesce(account, '') || ',' || round(sum(cpu_s) / 3600, 2) from acct.usage_month group by month, account" |
+		sed 's/\.\([0-9]\)0$/.\1/; s/\.0$//' | sort >"$BATS_TEST_TMPDIR/sql"
+	[ -s "$BATS_TEST_TMPDIR/sql" ]
+	run -0 diff "$BATS_TEST_TMPDIR/report" "$BATS_TEST_TMPDIR/sql"
+}
+
+@test "every report has rows, in each form, within 80 columns" {
+	for report in usage efficiency wait top utilization failures; do
+		COLUMNS=80 run -0 rota report $report "${ALL[@]}"
+		[ "${#lines[@]}" -gt 3 ] || { echo "$report: $output"; false; }
+		[[ $output != *$'\e'* ]]
+		while read -r line; do
+			[ "${#line}" -le 80 ] || { echo "too wide: $line"; false; }
+		done <<<"$output"
+		run -0 rota report $report "${ALL[@]}" --csv
+		count=$((${#lines[@]} - 1))
+		[ "$count" -gt 0 ]
+		[ "$(rota report $report "${ALL[@]}" --json | jq '.rows | length')" = "$count" ]
+	done
+}
+
+@test "reports by period, grouping and filter" {
+	[ "$(rota report usage --period=day --by=none "${ALL[@]}" --csv | head -1)" = "day,cpu_h,percent,gpu_h,mem_gb_h,steps" ]
+	[ "$(rota report usage --by=partition,qos "${ALL[@]}" --csv | head -1 | cut -d, -f1,2)" = partition,qos ]
+	[ "$(rota report usage --by=none "${ALL[@]}" --json | jq '.rows[0].steps')" = "$(superuser "select sum(steps_ended) from acct.usage_month")" ]
+	[ "$(rota report usage --by=user --user=u001 "${ALL[@]}" --json | jq -r '.rows | length, .[0].user' | xargs)" = "1 u001" ]
+	[ "$(rota report top --limit=3 "${ALL[@]}" --json | jq '.rows | length')" = 3 ]
+	[ "$(rota report failures "${ALL[@]}" --json | jq '[.rows[].jobs] | add')" = "$(superuser "select count(*) from rota.job where state <> 'completed'")" ]
+	run -0 rota report utilization --period=hour --by=partition --since=2026-10-01 --until=2026-10-02
+	run -0 rota report wait --period=month "${ALL[@]}"
+}
+
+@test "what makes no sense is refused with what would" {
+	refused "which report?" rota report
+	refused "there is no report \"usages\"" rota report usages
+	refused "there is no period \"week\"" rota report usage --period=week
+	refused "not made by \"node\"" rota report usage --by=node
+	refused "no time in it" rota report usage --since=2026-10-02 --until=2026-10-01
+	refused "there is no job 999999" rota report job 999999
+	refused "is on one" rota report job
+}
+
+@test "a page has its charts, and the numbers of SQL" {
+	rota report usage --period=month --by=account "${ALL[@]}" --html "$BATS_TEST_TMPDIR/usage.html"
+	! grep -qE '(src|href)="?(https?:)?//' "$BATS_TEST_TMPDIR/usage.html"
+	page "$BATS_TEST_TMPDIR/usage.html" >"$BATS_TEST_TMPDIR/dom"
+	grep -q '<canvas' "$BATS_TEST_TMPDIR/dom"
+	grep -q 'class="uplot' "$BATS_TEST_TMPDIR/dom"
+	grep -oE 'data-name="cpu_h" data-value="[0-9.]*"' "$BATS_TEST_TMPDIR/dom" | grep -oE '[0-9.]+' | awk '{ n += $1 } END { printf "%.1f\n", n }' >"$BATS_TEST_TMPDIR/sum"
+	[ "$(cat "$BATS_TEST_TMPDIR/sum")" = "$(superuser "select round(sum(x), 1) from (select round(sum(cpu_s) / 3600, 2) as x from acct.usage_month group by month, account) t")" ]
+}
+
+@test "a page of one time has a bar for each row" {
+	rota report top "${ALL[@]}" --html "$BATS_TEST_TMPDIR/top.html"
+	page "$BATS_TEST_TMPDIR/top.html" >"$BATS_TEST_TMPDIR/dom"
+	[ "$(grep -o '<rect class="bar"' "$BATS_TEST_TMPDIR/dom" | wc -l)" = 10 ]
+	rota report wait "${ALL[@]}" --html - | grep -q 'uPlot'
+}
+
+@test "a job's page has its graph and when each step ran" {
+	job=$(superuser "select job_id from rota.step_edge group by job_id having count(*) = 3 order by job_id limit 1")
+	COLUMNS=80 run -0 rota report job "$job"
+	[[ $output == *"solve after prepare (ok)"* ]]
+	rota report job "$job" --html "$BATS_TEST_TMPDIR/job.html"
+	page "$BATS_TEST_TMPDIR/job.html" >"$BATS_TEST_TMPDIR/dom"
+	[ "$(grep -o '<path class="edge"' "$BATS_TEST_TMPDIR/dom" | wc -l)" = 3 ]
+	held=$(sed 's/.*id="gantt"//; t; d' "$BATS_TEST_TMPDIR/dom" | grep -o '<rect' | wc -l)
+	[ "$held" = "$(superuser "select count(*) from rota.allocation where job_id = $job")" ]
+}
+
+@test "a job's name ends no script of its page" {
+	printf '#!/bin/sh\n#ROTA --job-name="</script><b>x"\ntrue\n' >"$BATS_TEST_TMPDIR/name.sh"
+	job=$(rota submit --parsable "$BATS_TEST_TMPDIR/name.sh") || skip "such a name is refused"
+	rota wait -q --timeout=60 "$job"
+	rota report job "$job" --html "$BATS_TEST_TMPDIR/job.html"
+	! grep -q '</script><b>' "$BATS_TEST_TMPDIR/job.html"
+}
+
+@test "who sees only own jobs has only these counted" {
+	need_root
+	rota admin setting change queue_visible --value=false
+	run -0 as nobody rota report usage --by=none "${ALL[@]}" --json
+	[ "$(jq '.rows[0].steps // 0' <<<"$output")" = 0 ]
+	run as nobody rota report job 1
+	[ "$status" != 0 ]
+	rota admin setting change queue_visible --value=true
+	[ "$(as nobody rota report usage --by=none "${ALL[@]}" --json | jq '.rows[0].steps')" -gt 0 ]
+}
