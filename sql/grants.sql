@@ -40,7 +40,7 @@ grant execute on function
 	api.schedule_running(),
 	api.schedule_licenses(),
 	api.schedule_outages(),
-	api.schedule_queue(int, boolean),
+	api.schedule_queue(int),
 	api.schedule_pending(bigint[], int[]),
 	api.schedule_launch(bigint[], int[]),
 	api.schedule_commit(bigint, jsonb, jsonb),

@@ -46,13 +46,56 @@ comment on type api.element is 'Names an array element by its position.';
 create type api.offered as (
 	job_id bigint,
 	step_id int,
+	claimant_id int,
 	partition text,
 	place int,
 	rank bigint,
 	version xid,
 	room int
 );
-comment on type api.offered is 'A step that may start, where it stands in the queue (place: its partition''s priority), the version of its row and how many elements of it have room.';
+comment on type api.offered is 'A step that may start, who claims it, where it stands in the queue (place: its partition''s priority), the version of its row and how many elements of it have room.';
+
+create type api.line as (claimant_id int, partition text);
+comment on type api.line is 'Who claims steps, and in which partition: the steps of a line are under the same limits.';
+
+create type api.bound as (
+	claimant_id int,
+	partition text,
+	limit_id int,
+	whose text,
+	measure text,
+	most bigint,
+	held numeric,
+	ends_at timestamptz
+);
+comment on type api.bound is 'A limit that a line is under; whose: the user, where it holds for each user by itself; held: how much is used of it; ends_at: the end of its period.';
+
+create type api.spot as (spot int, measure text, most bigint, held numeric, ends_at timestamptz);
+comment on type api.spot is 'The same for one line, numbered; a limit that holds for each user by itself has a number for each.';
+
+create type api.reach as (claimant_id int, partition text, part int, place int, boost_ms bigint, rows int, most int, spots api.spot[]);
+comment on type api.reach is 'How far a line is read: its partition''s number and priority, by how much it comes forward, so many rows, and never more than most (null: any number); the limits that it is under.';
+
+create type api.candidate as (
+	job_id bigint,
+	step_id int,
+	claimant_id int,
+	partition text,
+	place int,
+	rank bigint,
+	version xid,
+	room int,
+	line int,
+	part int,
+	unread boolean,
+	spots int[],
+	needs numeric[],
+	fits boolean
+);
+comment on type api.candidate is 'A step that limits may keep from being offered: what it needs of which of them; unread: of its line there are more behind it; fits: its time limit is within limits.';
+
+create type api.size as (cpus bigint, nodes int, gres jsonb, time_limit_s bigint);
+comment on type api.size is 'How much a step takes: gres in all, {"gpu": 4}; a time limit of 0 is none.';
 
 create type api.held as (
 	job_id bigint,

@@ -12,8 +12,8 @@
 
 enum { ADMIN_CONNINFO = 256 };
 
-static const char *const OBJECTS[] = {"partition", "node",	  "account", "user", "qos", "license",
-				      "setting",   "reservation", "usage",   "db",   NULL};
+static const char *const OBJECTS[] = {"partition", "node",    "account",     "user",  "association", "qos",
+				      "license",   "setting", "reservation", "usage", "db",	     NULL};
 static const char *const ACTIONS[] = {"create", "change", "delete", "drain", "resume", "dead", NULL};
 
 /* For help and completion; other --KEY=VALUE are the object's own. */
@@ -194,8 +194,8 @@ int verb_admin(int argc, char **argv)
 
 	line_read(verb, &line, argc, argv);
 	if (!line.count)
-		verb_misuse(verb,
-			    "name an object: partition, node, account, user, qos, license, setting, reservation, usage or db");
+		verb_misuse(verb, "name an object: partition, node, account, user, association, qos, license, setting, "
+				  "reservation, usage or db");
 	object = word(verb, "object", line.operands[0], OBJECTS);
 	if (!strcmp(object, "db")) {
 		status = db_upgrade(verb, &line);

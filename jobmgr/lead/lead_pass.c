@@ -26,7 +26,7 @@
 #include "jobmgr/schedule/schedule.h"
 #include "lib/log.h"
 
-static const double plan_gap = 0.3; /* seconds between two writings of the plan */
+static const double plan_gap = 0.3;  /* seconds between two writings of the plan */
 static const double queue_age = 300; /* seconds for which what is known of the queue is kept at the most */
 
 struct read {
@@ -48,8 +48,8 @@ struct lead_pass {
 	struct lead_depth depth;
 	struct lead_queue *queue;
 	double queue_at; /* when nothing was kept of it; monotonic seconds */
-	bool queued; /* the last pass found something pending */
-	bool several; /* there are partitions beside each other, as far as the last pass knows */
+	bool queued;	 /* the last pass found something pending */
+	bool several;	 /* there are partitions beside each other, as far as the last pass knows */
 
 	/* of the running pass */
 	bool running, apart;
@@ -385,9 +385,8 @@ static void pass_read_sets(struct lead_pass *p, int from, int to)
 	p->waiting += to - from;
 	for (int set = from; set < to; set++) {
 		p->reads[set] = (struct read){p, (enum lead_set)set};
-		db_call(p->db, lead_set_function((enum lead_set)set),
-			(struct db_param[]){{rows, -1}, {p->depth.whole ? "t" : "f", -1}}, set == LEAD_QUEUE ? 2 : 0, read_came,
-			&p->reads[set]);
+		db_call(p->db, lead_set_function((enum lead_set)set), (struct db_param[]){{rows, -1}}, set == LEAD_QUEUE,
+			read_came, &p->reads[set]);
 	}
 }
 

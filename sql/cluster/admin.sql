@@ -1,12 +1,12 @@
 -- "rota admin": objects of the cluster are created, changed and deleted, one in a call, and every change is recorded.
-create function api.admin_table(p_object text) returns table (relation text, name_column text)
+create function api.admin_table(p_object text) returns table (relation text, name_is text)
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
-	select t.relation, t.name_column
-	from (values ('partition', 'partition', 'partition'), ('node', 'node', 'name'), ('account', 'account', 'account'), ('user', 'person', 'user_name'),
-		('qos', 'qos', 'qos'), ('license', 'license', 'license'), ('setting', 'setting', 'name'), ('reservation', 'reservation', 'name')) as t (object, relation, name_column)
+	select t.relation, t.name_is
+	from (values ('partition', 'partition', 'partition'), ('node', 'node', 'name'), ('account', 'account', 'account'), ('user', 'person', 'user_name'), ('association', 'association', 'account || ''/'' || user_name'),
+		('qos', 'qos', 'qos'), ('license', 'license', 'license'), ('setting', 'setting', 'name'), ('reservation', 'reservation', 'name')) as t (object, relation, name_is)
 	where t.object = p_object;
 $$;
-comment on function api.admin_table(text) is 'The table of a kind of object and the column of its name; none: there is no such kind. Internal.';
+comment on function api.admin_table(text) is 'The table of a kind of object and what its name is there, in SQL; none: there is no such kind. Internal.';
 
 create function api.admin_check(p_object text, p_name text, p_set jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -35,6 +35,11 @@ begin
 		elsif p_name = 'time_zone' and not exists (select from pg_timezone_names z where lower(z.name) = lower(p_set ->> 'value')) then
 			raise exception 'there is no time zone "%"', p_set ->> 'value' using errcode = 'RT422', hint = 'Give a name like Europe/Berlin; see pg_timezone_names.';
 		end if;
+	elsif p_object = 'association' then
+		if p_name !~ '^[^/]+/[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$' then
+			raise exception '"%" is no association', p_name using errcode = 'RT422', hint = 'Write it like physics/alice: an account and a user of it.';
+		end if;
+		perform api.admin_need('account', array[split_part(p_name, '/', 1)]);
 	elsif p_object = 'user' and p_set ->> 'default_account' is not null then
 		perform api.admin_need('account', array[p_set ->> 'default_account']);
 	elsif p_object = 'account' and p_set ->> 'parent' is not null then
@@ -70,13 +75,14 @@ begin
 		update partition set is_default = false where is_default and partition <> p_name;
 	end if;
 	if p_new then
-		v_row := v_row || jsonb_build_object(v_table.name_column, p_name);
+		v_row := v_row || case when p_object = 'association' then jsonb_build_object('account', split_part(p_name, '/', 1), 'user_name', split_part(p_name, '/', 2))
+			else jsonb_build_object(v_table.name_is, p_name) end;
 		select string_agg(format('%I', k), ', ') into v_columns from jsonb_object_keys(v_row) k;
 		execute format('insert into rota.%1$I (%2$s) select %2$s from jsonb_populate_record(null::rota.%1$I, $1)', v_table.relation, v_columns) using v_row;
 	elsif v_row <> '{}' then
 		select string_agg(format('%I', k), ', ') into v_columns from jsonb_object_keys(v_row) k;
-		execute format('update rota.%1$I set (%2$s) = (select %2$s from jsonb_populate_record(null::rota.%1$I, $1)) where %3$I = $2',
-			v_table.relation, v_columns, v_table.name_column) using v_row, p_name;
+		execute format('update rota.%1$I set (%2$s) = (select %2$s from jsonb_populate_record(null::rota.%1$I, $1)) where %3$s = $2',
+			v_table.relation, v_columns, v_table.name_is) using v_row, p_name;
 	end if;
 	if p_set ? '+nodes' and p_object = 'partition' then
 		perform api.admin_partition_nodes(p_name, coalesce(p_set ->> '+nodes', ''));
@@ -95,6 +101,7 @@ begin
 	if p_set ? '+accounts' then
 		perform api.admin_users(case jsonb_typeof(p_set -> '+accounts') when 'array' then p_set -> '+accounts' else '[]' end, null, p_name);
 	end if;
+	perform api.admin_limit(p_object, p_name, substr(s.key, 8), s.value) from jsonb_each(p_set) s where s.key like '+limit %';
 	if p_set ? '+coordinators' then
 		perform api.admin_coordinators(p_name, api.request_list(p_set, '+coordinators'));
 	end if;
@@ -131,12 +138,13 @@ begin
 		select l.used > 0 into v_used from license l where l.license = p_name for update;
 	elsif p_object = 'user' then
 		delete from association where user_name = p_name;
+		delete from usage_limit where user_name = p_name;
 		perform login.person_set(p_name, null);
 	end if;
 	if v_label is not null or v_used then
 		raise exception '% "%" is in use%', p_object, p_name, coalesce(' by ' || v_label, '') using errcode = 'RT409', hint = 'Wait for what uses it to end, or cancel that.';
 	end if;
-	execute format('delete from rota.%I where %I = $1', v_table.relation, v_table.name_column) using p_name;
+	execute format('delete from rota.%I where %s = $1', v_table.relation, v_table.name_is) using p_name;
 exception when foreign_key_violation then
 	raise exception '% "%" is named in history or by other objects', p_object, p_name using errcode = 'RT409',
 		hint = case p_object when 'node' then 'Drain it instead.' when 'partition' then 'Set its state to inactive instead.' else 'Change what names it first.' end;
@@ -305,7 +313,7 @@ declare
 	v_one text;
 begin
 	if v_object is null or not exists (select from api.admin_table(v_object)) then
-		raise exception 'there is no object "%"', v_object using errcode = 'RT422', hint = 'Objects are partition, node, account, user, qos, license, setting and reservation.';
+		raise exception 'there is no object "%"', v_object using errcode = 'RT422', hint = 'Objects are partition, node, account, user, association, qos, license, setting and reservation.';
 	elsif v_action is null or v_action not in ('create', 'change', 'delete', 'drain', 'resume', 'dead') or (v_action in ('drain', 'resume', 'dead') and v_object <> 'node') then
 		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422', hint = 'Actions are create, change and delete, for nodes drain, resume and dead too.';
 	elsif v_name is null then
@@ -332,4 +340,4 @@ begin
 	return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', v_changed);
 end $$;
 comment on function api.admin_change(int, text, jsonb) is
-	'Create, change or delete a partition, node, account, user, qos, license, setting or reservation; drain or resume nodes, or declare them dead. Request {object, action, name, values}. Answer {object, name, action, changed}.';
+	'Create, change or delete a partition, node, account, user, association, qos, license, setting or reservation; drain or resume nodes, or declare them dead. Request {object, action, name, values}. Answer {object, name, action, changed}.';

@@ -79,10 +79,13 @@ begin
 	delete from association a
 	where (a.account = p_account or a.user_name = p_user)
 		and case when p_account is null then a.account else a.user_name end <> all (array(select split_part(x, ':', 1) from jsonb_array_elements_text(p_pairs) x));
-	insert into association (account, user_name, max_running)
-	select coalesce(p_account, split_part(x, ':', 1)), coalesce(p_user, split_part(x, ':', 1)), nullif(split_part(x, ':', 2), '')::int
+	insert into association (account, user_name)
+	select coalesce(p_account, split_part(x, ':', 1)), coalesce(p_user, split_part(x, ':', 1))
 	from jsonb_array_elements_text(p_pairs) x
-	on conflict (account, user_name) do update set max_running = excluded.max_running;
+	on conflict (account, user_name) do nothing;
+	perform api.admin_limit('association', coalesce(p_account, split_part(x, ':', 1)) || '/' || coalesce(p_user, split_part(x, ':', 1)), 'running',
+		coalesce(to_jsonb(nullif(split_part(x, ':', 2), '')::bigint), 'null'))
+	from jsonb_array_elements_text(p_pairs) x;
 end $$;
 comment on function api.admin_users(jsonb, text, text) is 'Who may use an account (p_account), or which accounts a user may use (p_user): ["name", "name:5"]. Internal.';
 

@@ -16,14 +16,24 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		('account', 'parent', 'parent', 'text'), ('account', 'description', 'description', 'text'), ('account', 'users', '+users', 'list'), ('account', 'coordinators', '+coordinators', 'list'),
 		('user', 'role', 'role', 'user|operator|admin'), ('user', 'default_account', 'default_account', 'text'), ('user', 'analyst', 'analyst', 'bool'), ('user', 'reader', 'reader', 'bool'),
 		('user', 'accounts', '+accounts', 'list'),
-		('qos', 'priority', 'priority', 'int'), ('qos', 'max_time', 'max_time_s', 'time'), ('qos', 'max_time_s', 'max_time_s', 'int'),
-		('qos', 'max_running_per_user', 'max_running_per_user', 'int'),
+		('qos', 'priority', 'priority', 'int'), ('account', 'shares', 'shares', 'int'), ('association', 'shares', 'shares', 'int'),
 		('license', 'total', 'total', 'int'),
 		('setting', 'value', 'value', 'text'),
 		('reservation', 'start', 'starts_at', 'moment'), ('reservation', 'end', 'ends_at', 'moment'), ('reservation', 'duration', '+duration', 'time'),
 		('reservation', 'nodes', '+nodes', 'text'), ('reservation', 'recurs', 'recurs', 'period'), ('reservation', 'time_zone', 'time_zone', 'text'),
 		('reservation', 'users', 'users', 'list'), ('reservation', 'accounts', 'accounts', 'list'), ('reservation', 'end_steps', 'end_steps', 'bool'),
-		('reservation', 'reason', 'reason', 'word');
+		('reservation', 'reason', 'reason', 'word')
+	union all
+	-- Limits (rota.usage_limit): the member says of what.
+	select o.object, m.key || e.suffix, '+limit ' || m.measure || e.suffix, m.kind
+	from unnest(array['account', 'user', 'association', 'qos', 'partition']) o (object)
+	cross join (values ('max_running', 'running', 'int'), ('max_submitted', 'submitted', 'int'), ('max_cpus', 'cpus', 'int'),
+		('max_gres', 'gres', 'amounts'), ('max_cpu_minutes', 'cpu_minutes', 'budgets'), ('max_time', 'time', 'time'), ('max_time_s', 'time', 'int'),
+		('max_nodes', 'nodes', 'int')) m (key, measure, kind)
+	cross join unnest(array['', '_per_user']) e (suffix)
+	where (e.suffix = '' or (o.object not in ('user', 'association') and m.measure <> 'time'))
+		-- Of a partition these two are about each step by itself.
+		and not (o.object = 'partition' and e.suffix = '' and m.measure in ('time', 'nodes'));
 $$;
 comment on function api.admin_key_list() is 'Objects, the keys that may be given for them, the column each one sets (+: rows elsewhere), and the kind of its value. Internal.';
 
@@ -35,6 +45,8 @@ declare
 begin
 	if jsonb_typeof(p_value) = 'array' and p_kind in ('list', 'text') then
 		return case p_kind when 'list' then p_value else to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)) end;
+	elsif jsonb_typeof(p_value) = 'array' and p_kind in ('amounts', 'budgets') then
+		return api.admin_value(p_key, p_kind, to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)));
 	elsif v_text is null or v_text = '' or (lower(v_text) in ('none', 'unlimited', 'infinite') and p_kind <> 'text') then
 		return 'null'::jsonb;
 	end if;
@@ -47,6 +59,10 @@ begin
 		when 'text' then to_jsonb(v_text)
 		when 'word' then case when v_text !~ '[[:cntrl:]]' and length(v_text) <= 1000 then to_jsonb(v_text) end
 		when 'moment' then to_jsonb(api.request_time(jsonb_build_object(p_key, v_text), p_key))
+		when 'amounts' then case when v_text ~ '^[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9}(,[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9})*$' then (
+			select jsonb_object_agg('gres/' || split_part(translate(x, '=', ':'), ':', 1), split_part(translate(x, '=', ':'), ':', 2)::bigint) from unnest(string_to_array(v_text, ',')) x) end
+		when 'budgets' then case when lower(v_text) ~ '^[0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?(,[0-9]{1,15}/(day|week|month|year|[1-9][0-9]{0,2}days))*$' then (
+			select jsonb_object_agg(coalesce(nullif(split_part(lower(x), '/', 2), ''), 'month'), split_part(x, '/', 1)::bigint) from unnest(string_to_array(v_text, ',')) x) end
 		when 'period' then to_jsonb(api.word_period(lower(v_text))::text)
 		else case when v_text = any (string_to_array(p_kind, '|')) then to_jsonb(v_text) end
 	end;
@@ -57,6 +73,8 @@ begin
 			when 'time' then 'Give a time like 30 (minutes), 1:30:00 or 2-12 (days-hours), or none.'
 			when 'word' then 'Give a line of 1000 characters at most.'
 			when 'period' then 'Give daily, weekly, monthly, or a number of days, weeks or months, like 14days.'
+			when 'amounts' then 'Write it like gpu:4,fpga:1.'
+			when 'budgets' then 'Give CPU-minutes in a period, like 60000/month (or day, week, year, 30days), several with commas.'
 			when 'size' then 'Give a size like 512M or 4G.'
 			else 'Give one of: ' || replace(p_kind, '|', ', ') || '.' end;
 	end if;
@@ -87,7 +105,7 @@ comment on function api.admin_values(text, jsonb) is 'The values given for an ob
 
 create function api.admin_row(p_object text, p_name text) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	select to_jsonb(p) || jsonb_build_object('nodes', array(select n.name from partition_node pn join node n on n.node_id = pn.node_id
+	select to_jsonb(p) || api.admin_limits('partition', p.partition) || jsonb_build_object('nodes', array(select n.name from partition_node pn join node n on n.node_id = pn.node_id
 		where pn.partition = p.partition order by n.name))
 	from partition p where p_object = 'partition' and p.partition = p_name
 	union all
@@ -98,13 +116,19 @@ language sql stable set search_path = rota, pg_temp as $$
 		'partitions', array(select pn.partition from partition_node pn where pn.node_id = n.node_id order by pn.partition))
 	from node n where p_object = 'node' and n.name = p_name
 	union all
-	select to_jsonb(a) || jsonb_build_object('users', (select jsonb_object_agg(s.user_name, s.max_running) from association s where s.account = a.account))
+	select to_jsonb(a) || api.admin_limits('account', a.account) || jsonb_build_object('users', (
+		select jsonb_object_agg(s.user_name, s.limits -> 'max_running')
+		from (select s.user_name, api.admin_limits('association', s.account || '/' || s.user_name) as limits from association s where s.account = a.account) s))
 	from account a where p_object = 'account' and a.account = p_name
 	union all
-	select to_jsonb(u) || jsonb_build_object('accounts', (select jsonb_object_agg(s.account, s.max_running) from association s where s.user_name = u.user_name))
+	select to_jsonb(u) || api.admin_limits('user', u.user_name) || jsonb_build_object('accounts', (
+		select jsonb_object_agg(s.account, s.limits -> 'max_running')
+		from (select s.account, api.admin_limits('association', s.account || '/' || s.user_name) as limits from association s where s.user_name = u.user_name) s))
 	from person u where p_object = 'user' and u.user_name = p_name
 	union all
-	select to_jsonb(q) from qos q where p_object = 'qos' and q.qos = p_name
+	select to_jsonb(s) || api.admin_limits('association', s.account || '/' || s.user_name) from association s where p_object = 'association' and s.account || '/' || s.user_name = p_name
+	union all
+	select to_jsonb(q) || api.admin_limits('qos', q.qos) from qos q where p_object = 'qos' and q.qos = p_name
 	union all
 	select to_jsonb(l) - 'used' from license l where p_object = 'license' and l.license = p_name
 	union all

@@ -76,6 +76,8 @@ declare
 	v_job bigint;
 	v_rank bigint;
 	v_most bigint;
+	v_claimants jsonb; -- by what generic resources steps ask for
+	v_within text;
 	v_script_hash constant bytea := sha256(p_script);
 	v_environment_hash constant bytea := sha256(p_environment);
 begin
@@ -92,7 +94,17 @@ begin
 	end if;
 	v_qos := api.submit_check_job(p_user, case when v_priority is not null or v_nice < 0 then api.caller_role(p_uid, p_user) end, v_account,
 		coalesce(v_head ->> 'qos', 'normal'), v_nice, v_priority, v_script, v_head -> 'lines');
-	v_partition := api.submit_check(p_user, v_account, v_qos.max_time_s, v_head -> 'groups', v_script, v_steps);
+	v_partition := api.submit_check(p_user, v_account, v_qos.qos, v_head -> 'groups', v_script, v_steps);
+	v_claimants := (
+		select jsonb_object_agg(g.gres::text, api.claimant_of(v_account, p_user, v_qos.qos, g.gres))
+		from (select distinct coalesce(s.gres, '{}') as gres from unnest(v_steps) s order by 1) g);
+	if exists (select from usage_limit l where l.measure = 'submitted') then
+		v_within := api.submit_within(array(select (v_claimants ->> coalesce(s.gres, '{}')::text)::int from unnest(v_steps) s),
+			array(select coalesce(s.partition, v_partition) from unnest(v_steps) s), v_count);
+		if v_within is not null then
+			raise exception '%', v_within using errcode = 'RT429', hint = 'Wait until some have ended, or use arrays: an array is one.';
+		end if;
+	end if;
 	if not api.submit_roomy(p_uid, v_count) then
 		v_most := api.submit_fits(-1, v_count);
 		if v_most is not null then
@@ -148,8 +160,8 @@ begin
 			group by e.step_id
 		) n;
 	end if;
-	insert into step (job_id, step_id, request_id, queue, is_array, rank, begin_at, start_by, held, held_reason, deps_waiting, eligible_at)
-	select v_job, s.step_id, s.step_id, coalesce(s.partition, v_partition), s."array" is not null, v_rank, to_timestamp(s.begin_at),
+	insert into step (job_id, step_id, request_id, claimant_id, queue, is_array, rank, begin_at, start_by, held, held_reason, deps_waiting, eligible_at)
+	select v_job, s.step_id, s.step_id, (v_claimants ->> coalesce(s.gres, '{}')::text)::int, coalesce(s.partition, v_partition), s."array" is not null, v_rank, to_timestamp(s.begin_at),
 		case when s.deadline_at is not null then api.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s) end,
 		case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end, x.waiting, case when x.waiting = 0 then now() end
 	from unnest(v_steps) s

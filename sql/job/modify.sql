@@ -117,7 +117,7 @@ begin
 	if v_begun and p_changed ? 'time_limit_s' and p_role <> 'admin' then
 		perform api.limit_check(p_job, p_request, coalesce((p_changed ->> 'time_limit_s')::bigint, 0));
 	end if;
-	perform api.submit_check(v_owner.user_name, v_owner.account, (select q.max_time_s from qos q where q.qos = v_owner.qos),
+	perform api.submit_check(v_owner.user_name, v_owner.account, v_owner.qos,
 		-- The owner's groups were looked at when it was submitted; they count again for another partition only.
 		case when p_changed ? 'partition' then p_groups else (select to_jsonb(p.allow_groups) from partition p where p.partition = v_request.partition) end,
 		null, array[jsonb_populate_record(null::api.asked, api.step_plan(p_job, p_request) || p_changed)]);
@@ -150,9 +150,10 @@ begin
 	where r.job_id = p_job and r.step_id = p_request;
 	-- Its rows are touched whatever has changed: the leader keeps what it knows of them until then.
 	update step s
-	set queue = r.partition, begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
+	set queue = r.partition, claimant_id = api.claimant_of(j.account, j.user_name, j.qos, r.gres), begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
 		start_by = api.start_by(r.deadline_at, r.time_min_s, r.time_limit_s)
 	from step_request r
+	join job j on j.job_id = r.job_id
 	where s.job_id = p_job and s.request_id = p_request and s.ended_at is null and r.job_id = s.job_id and r.step_id = s.request_id;
 	update step_array a
 	set max_running = (p_changed -> 'array' ->> 'limit')::int
@@ -198,10 +199,11 @@ begin
 	where j.job_id = p_job;
 	if p_changed ?| array['nice', 'priority', 'qos', 'account'] then
 		update step s
-		set rank = api.submit_rank(j.priority - j.nice + q.priority, j.submit_at)
+		set rank = api.submit_rank(j.priority - j.nice + q.priority, j.submit_at), claimant_id = api.claimant_of(j.account, j.user_name, j.qos, r.gres)
 		from job j
 		join qos q on q.qos = j.qos
-		where j.job_id = p_job and s.job_id = j.job_id and s.ended_at is null;
+		join step_request r on r.job_id = j.job_id
+		where j.job_id = p_job and s.job_id = j.job_id and s.ended_at is null and r.step_id = s.request_id;
 	end if;
 end $$;
 comment on function api.modify_job(text, bigint, jsonb) is 'Write what has changed of a job as a whole. Internal.';

@@ -37,14 +37,13 @@ create function api.queue_lines(p_jobs bigint[], p_plain boolean, p_uid int, p_a
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-	with full_limit as materialized (
-		select * from api.full_limits()
+	with full_line as materialized (
+		select * from api.full_lines()
 	), line as (
 		-- What makes a queue long is jobs of one step that waits, of which there is nothing to add up.
 		select j.job_id, s.state, array[s.partition] as partitions, concat_ws(E'\t', j.job_id, translate(j.name, E'\t\n', '  '), j.user_name, s.partition,
 			s.state, '0/1', '', s.time_limit_s,
-			case when s.waits = 'scheduler' and exists (select from full_limit f where f.user_name = j.user_name
-				and f.name = case f.kind when 'qos' then j.qos else j.account end) then 'limit' else s.waits end) as line
+			case when s.waits = 'scheduler' and exists (select from full_line f where f.claimant_id = s.claimant_id and f.partition = s.queue) then 'limit' else s.waits end) as line
 		from job j
 		join api.step_facts s on s.job_id = j.job_id and s.state = 'pending'
 		where p_plain and j.ended_at is null and j.steps_total = 1 and (p_user is null or j.user_name = p_user) and (p_all_seen or j.uid = p_uid)

@@ -26,9 +26,8 @@ create function api.steps_json(p_job bigint, p_steps int[], p_elements boolean, 
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-	with full_limit as materialized (
-		select f.kind, f.name from api.full_limits() f join job j on j.user_name = f.user_name and f.name = case f.kind when 'qos' then j.qos else j.account end
-		where j.job_id = p_job
+	with full_line as materialized (
+		select * from api.full_lines()
 	), one as (
 		select s.job_id, s.step_id from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
 		where r.job_id = p_job and (p_steps is null or s.step_id = any (p_steps))
@@ -44,7 +43,7 @@ begin
 	select coalesce(jsonb_agg(jsonb_build_object(
 		'step_id', s.step_id, 'label', api.step_label(s.job_id, s.step_id), 'name', r.name, 'line', r.line, 'state', w.state,
 		'held', nullif(s.held, ''), 'held_reason', s.held_reason,
-		'reason', case when w.reason = 'scheduler' and exists (select from full_limit) then 'limit' else w.reason end,
+		'reason', case when w.reason = 'scheduler' and exists (select from full_line f where f.claimant_id = s.claimant_id and f.partition = s.queue) then 'limit' else w.reason end,
 		'attempt', s.attempt, 'retry', r.retry, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at, 'eligible_at', s.eligible_at,
 		'started_at', s.started_at, 'ended_at', s.ended_at, 'expected_at', pl.expected_at, 'deadline_at', r.deadline_at,
 		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint,

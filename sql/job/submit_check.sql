@@ -15,7 +15,34 @@ begin
 end $$;
 comment on function api.submit_line(api.asked[], int, text) is 'The line on which the step that begins on line p_line, or all of them, were given an option. Internal.';
 
-create function api.submit_check(p_user text, p_account text, p_max_time_s bigint, p_groups jsonb, p_script text, p_steps api.asked[]) returns text
+create function api.submit_check_limits(p_claimant int, p_tops jsonb, p_partition rota.partition, p_script text, p_steps api.asked[], p_step api.asked) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_size api.size := api.size_asked(p_tops, p_step.nodes_min, p_step.nodes_max, p_step.ntasks, p_step.cpus_per_task, p_step.gres, p_step.exclusive,
+		p_step.time_limit_s, p_partition);
+	v_option text;
+	v_need numeric;
+	v_bound api.bound;
+begin
+	-- What it would need by itself, were nothing else held.
+	select b.* into v_bound
+	from api.limit_cover(array[(p_claimant, p_partition.partition)::api.line]) b
+	where b.measure not in ('running', 'submitted', 'time') and api.limit_need(b.measure, v_size, 'infinity') > b.most
+	order by b.limit_id
+	limit 1;
+	if not found then
+		return;
+	end if;
+	v_need := api.limit_need(v_bound.measure, v_size, 'infinity');
+	v_option := case v_bound.measure when 'cpu_minutes' then 'time' when 'nodes' then 'nodes' when 'cpus' then 'ntasks' else 'gres' end;
+	perform api.submit_refuse(p_script, api.submit_line(p_steps, p_step.line, v_option), v_option, case v_bound.measure
+		when 'cpu_minutes' then format('it may come to %s CPU-minutes, at most %s', case when v_need < 'infinity' then ceil(v_need)::text else 'any number of' end, v_bound.most)
+		else format('%s %s asked for, at most %s', v_need, api.limit_noun(v_bound.measure), v_bound.most) end
+		|| api.limit_whose(v_bound, ' may be ' || case v_bound.measure when 'cpu_minutes' then 'used' else 'held at once' end), 'See "rota shares --limits".');
+end $$;
+comment on function api.submit_check_limits(int, jsonb, rota.partition, text, api.asked[], api.asked) is 'Refuse a step that passes a limit all by itself; p_tops: of its line (api.limit_tops). Internal.';
+
+create function api.submit_check(p_user text, p_account text, p_qos text, p_groups jsonb, p_script text, p_steps api.asked[]) returns text
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_steps api.asked[] := p_steps;
@@ -24,6 +51,9 @@ declare
 	v_default text;
 	v_limit bigint;
 	v_fit record;
+	v_limited boolean := exists (select from usage_limit);
+	v_claimant int;
+	v_tops jsonb;
 begin
 	-- Steps that ask for the same are looked at once, by the first of them.
 	if cardinality(p_steps) > 1 then
@@ -35,7 +65,7 @@ begin
 					mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, "array",
 					requeue, retry, hold, "group", keep, deps_any, with_set, spec, auth, nr)
 				group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
-					s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at
+					s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at, s.exclusive, s.nodes_max
 			) x
 			order by x.nr);
 	end if;
@@ -59,7 +89,11 @@ begin
 			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'partition'), 'partition', format('you may not use partition "%s"', v_part.partition),
 				'It is open to some users, groups or accounts only; see "rota partitions".');
 		end if;
-		v_limit := least(v_part.max_time_s, p_max_time_s);
+		if v_limited then
+			v_claimant := api.claimant_of(p_account, p_user, p_qos, v_step.gres);
+			select t.tops into v_tops from api.limit_tops(array[(v_claimant, v_part.partition)::api.line]) t;
+		end if;
+		v_limit := least(v_part.max_time_s, (v_tops ->> 'time')::bigint);
 		if v_limit is not null and (v_step.time_limit_s > v_limit or v_step.time_limit_s = 0) then
 			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'time'), 'time', format('the time limit is longer than the %s s allowed here', v_limit), null);
 		end if;
@@ -105,6 +139,9 @@ begin
 					v_fit.n, v_fit.key, v_part.partition, v_fit.most), null);
 			end if;
 		end if;
+		if v_tops is not null then
+			perform api.submit_check_limits(v_claimant, v_tops, v_part, p_script, p_steps, v_step);
+		end if;
 		if v_step.licenses <> '{}' then
 			select x.key, x.value::int as n, coalesce(l.total, 0) as total into v_fit
 			from jsonb_each_text(v_step.licenses) x left join license l on l.license = x.key where coalesce(l.total, 0) < x.value::int limit 1;
@@ -136,8 +173,8 @@ begin
 	end loop;
 	return v_default;
 end $$;
-comment on function api.submit_check(text, text, bigint, jsonb, text, api.asked[]) is
-	'Refuse what can never run (JM20) or is not allowed; p_max_time_s: the longest time limit of the quality of service, in seconds. Answers the partition of steps that name none, where there are any. Internal.';
+comment on function api.submit_check(text, text, text, jsonb, text, api.asked[]) is
+	'Refuse what can never run (JM20) or is not allowed. Answers the partition of steps that name none, where there are any. Internal.';
 
 create function api.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int, p_script text, p_lines jsonb) returns rota.qos
 language plpgsql set search_path = rota, pg_temp as $$
@@ -165,6 +202,43 @@ begin
 end $$;
 comment on function api.submit_check_job(text, text, text, text, int, int, text, jsonb) is
 	'Refuse an account, a quality of service or a priority that the owner may not have; p_role: the role of who asks; p_lines: where they were given. Answers the quality of service. Internal.';
+
+create function api.submit_within(p_claimants int[], p_partitions text[], p_steps int) returns text
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_one record;
+	v_live bigint;
+begin
+	-- One submission after the other, limit by limit, so that each sees the one before.
+	for v_one in
+		select distinct on (c.limit_id, c.whose) c as bound, l.account, coalesce(l.user_name, nullif(c.whose, '')) as user_name, l.qos, l.partition
+		from api.limit_cover(array(select x::api.line from unnest(p_claimants, p_partitions) x)) c
+		join usage_limit l on l.limit_id = c.limit_id
+		where c.measure = 'submitted'
+		order by c.limit_id, c.whose
+	loop
+		perform pg_advisory_xact_lock(hashtextextended('rota submitted ' || (v_one.bound).whose, (v_one.bound).limit_id));
+		if v_one.partition is null then
+			select coalesce(sum(j.steps_left), 0) into v_live
+			from job j
+			where j.ended_at is null and (v_one.account is null or j.account in (select b from api.account_below(v_one.account) b))
+				and coalesce(j.user_name = v_one.user_name, true) and coalesce(j.qos = v_one.qos, true);
+		else
+			select count(*) into v_live
+			from step s
+			join claimant c on c.claimant_id = s.claimant_id
+			where s.ended_at is null and s.step_id = s.request_id and s.queue = v_one.partition
+				and (v_one.account is null or c.account in (select b from api.account_below(v_one.account) b))
+				and coalesce(c.user_name = v_one.user_name, true) and coalesce(c.qos = v_one.qos, true);
+		end if;
+		if v_live + p_steps > (v_one.bound).most then
+			return format('%s of at most %s live steps%s', v_live, (v_one.bound).most, api.limit_whose(v_one.bound, ' are there'));
+		end if;
+	end loop;
+	return null;
+end $$;
+comment on function api.submit_within(int[], text[], int) is
+	'The limit of submitted steps, in words, that so many steps more of these lines would pass; null: none. Submissions under one limit wait for each other. Internal.';
 
 create function api.submit_roomy(p_uid int, p_steps int) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$

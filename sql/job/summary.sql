@@ -31,18 +31,18 @@ join rota.step_state st on st.state = case when a.running = 0 and s.state = 'run
 comment on view api.step_now is
 	'Steps, heads of arrays and elements: state as it is shown, and, in a word, why one is not running or how it ended; null: nothing to say. Internal.';
 
-create function api.full_limits() returns table (kind text, name text, user_name text)
+create function api.full_lines() returns setof api.line
 language plpgsql stable set search_path = rota, pg_temp as $$
-#variable_conflict use_column
 begin
+	if not exists (select from usage_limit) then
+		return;
+	end if;
 	return query
-	select u.kind, u.name, u.user_name
-	from api.running_by_user() u
-	left join qos q on u.kind = 'qos' and q.qos = u.name
-	left join association a on u.kind = 'account' and a.account = u.name and a.user_name = u.user_name
-	where u.running >= coalesce(q.max_running_per_user, a.max_running);
+	select distinct b.claimant_id, b.partition
+	from api.limit_bounds(array(select l::api.line from api.pending_lines() l)) b
+	where b.measure <> 'time' and b.held >= b.most;
 end $$;
-comment on function api.full_limits() is 'Whose steps are not handed to the scheduler just now: kind ("qos" or "account"), its name, and the user. Internal.';
+comment on function api.full_lines() is 'Lines that have reached a limit: their steps are not handed to the scheduler just now. Internal.';
 
 create function api.job_rows(p_jobs bigint[])
 returns table (job_id bigint, name text, user_name text, account text, partitions text[], qos text, state text, reason text, submit_at timestamptz,
@@ -55,9 +55,9 @@ begin
 		return;
 	end if;
 	return query
-	with full_limit as materialized (
+	with full_line as materialized (
 		-- Asked for only where a step waits unlooked at.
-		select * from api.full_limits()
+		select * from api.full_lines()
 	), one as (
 		select j.job_id, j.steps_total, n.step_id, n.partition, n.cpus, n.time_limit_s, n.state, n.severity, n.stage, n.reason, n.expected_at
 		from unnest(p_jobs) as v (job_id)
@@ -84,8 +84,10 @@ begin
 		group by o.job_id
 	)
 	select j.job_id, j.name, j.user_name, j.account, s.partitions, j.qos, coalesce(j.state, s.state),
-		case when j.ended_at is null and s.reason = 'scheduler' and exists (select from full_limit f where f.user_name = j.user_name
-				and f.name = case f.kind when 'qos' then j.qos else j.account end) then 'limit'
+		case when j.ended_at is null and s.reason = 'scheduler' and (
+				-- Added up, as what merely exists might be looked for in all steps there are.
+				select bool_or(exists (select from full_line f where f.claimant_id = x.claimant_id and f.partition = x.queue))
+				from step x where x.job_id = j.job_id and coalesce(x.ended_at, 'infinity') = 'infinity') then 'limit'
 			when j.ended_at is null then s.reason when j.state <> 'completed' then j.cause end,
 		j.submit_at, j.started_at, j.ended_at, case when j.ended_at is null then s.expected_at end,
 		case when s.unlimited then 0 else s.time_limit_s end,

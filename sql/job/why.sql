@@ -50,17 +50,16 @@ create function api.why_limits(p_job bigint, p_request int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
-	select api.why_row('limit', format('%s of at most %s steps of "%s" run under quality of service "%s"', u.running, q.max_running_per_user, j.user_name, j.qos), null, null)
-	from job j
-	join qos q on q.qos = j.qos
-	join api.running_by_user() u on u.kind = 'qos' and u.name = j.qos and u.user_name = j.user_name and u.running >= q.max_running_per_user
-	where j.job_id = p_job
-	union all
-	select api.why_row('limit', format('%s of at most %s steps of "%s" run on account "%s"', u.running, a.max_running, j.user_name, j.account), null, null)
-	from job j
-	join association a on a.account = j.account and a.user_name = j.user_name
-	join api.running_by_user() u on u.kind = 'account' and u.name = j.account and u.user_name = j.user_name and u.running >= a.max_running
-	where j.job_id = p_job
+	select api.why_row('limit', api.limit_words(b, x.need), null, case when b.measure = 'cpu_minutes' then nullif(b.ends_at, 'infinity') end)
+	from step s
+	join step_request r on r.job_id = s.job_id and r.step_id = s.step_id
+	join partition p on p.partition = r.partition
+	cross join lateral api.limit_bounds(array[(s.claimant_id, s.queue)::api.line]) b
+	cross join lateral (
+		select api.limit_need(b.measure, api.size_asked(t.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p), b.ends_at) as need
+		from api.limit_tops(array[(s.claimant_id, s.queue)::api.line]) t
+	) x
+	where s.job_id = p_job and s.step_id = p_request and x.need > 0 and b.held + x.need > b.most
 	union all
 	select api.why_row('limit', format('%s of at most %s elements of the array run', a.running, a.max_running), null, null)
 	from step_array a

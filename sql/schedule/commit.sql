@@ -54,6 +54,7 @@ declare
 		select (v.job, v.step, v.request, v."position", v.attempt, v.time_limit_s, coalesce(v.fence, false), v.nodes, v.allocations)::api.decided
 		from jsonb_to_recordset(p_starts) as v (job bigint, step int, request int, "position" int, attempt int, time_limit_s bigint, fence boolean, nodes int[],
 			allocations jsonb));
+	v_asked int := cardinality(v_decided);
 	v_nodes int[];
 	v_began api.moved[];
 	v_keys jsonb;
@@ -68,12 +69,16 @@ begin
 		raise exception 'a node does not serve any more' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 
+	-- The leader's row is locked, so what any decision before this one has started is seen here.
+	if exists (select from usage_limit l where l.measure <> 'submitted') then
+		v_decided := api.limit_keep(v_decided);
+	end if;
 	v_began := array(select b::api.moved from api.schedule_begin(v_decided, v_at) b);
 	if v_began = '{}' then
 		return;
 	end if;
 	-- Of the decision, from here on, only what began.
-	if cardinality(v_began) < cardinality(v_decided) then
+	if cardinality(v_began) < v_asked then
 		select jsonb_object_agg(b.job_id || '.' || b.step_id, null) into v_keys from unnest(v_began) b;
 		v_decided := array(select v::api.decided from unnest(v_decided) v where v_keys ? (v.job_id || '.' || v.step_id));
 		v_starts := (select jsonb_agg(v) from jsonb_array_elements(p_starts) v where v_keys ? ((v ->> 'job') || '.' || (v ->> 'step')));

@@ -5,10 +5,34 @@
 -- schedule_pending what each of them asks for. That changes with the row (what changes a request touches the row as well) or with the
 -- stamp, so the leader keeps it, and asks for what is new only.
 --
--- A long queue is not read as a whole for the few steps that a pass looks at: only the head of each partition's, and more where limits
--- leave too little of that. What a limit leaves of a step depends on those before it alone, so a longer head begins like a
--- shorter one; and all of a job has one rank, so a head that ends with a job does not cut an array in two.
-create function api.pending_free(p_window bigint) returns setof api.offered
+-- A long queue is not read as a whole for the few steps that a pass looks at: only the head of each partition's. All of a job has one
+-- rank, so a head that ends with a job does not cut an array in two. Where there are limits, or fair share brings some forward, the head
+-- is put together from those of the lines (who claims, in which partition; sql/schedule/limit.sql), since within a line the order stays:
+-- of each line as much is read as can be among the first, and of one whose limit is reached nothing. So nobody's waiting steps
+-- stand before those of others, and nothing pending is rewritten when shares change.
+create view api.waiting as
+select s.job_id, s.step_id, s.request_id, s.claimant_id, s.queue as partition, s.rank, s.xmin as version,
+	case when s.is_array then a.size - a.next - cardinality(a.skip) else 1 end as wants, a.max_running - a.running as left_over
+from rota.step s
+left join lateral (
+	select x.* from rota.step_array x
+	where (s.is_array or s.step_id <> s.request_id) and x.job_id = s.job_id and x.step_id = s.request_id
+	offset 0 -- not looked for where there is none
+) a on true
+where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and (s.begin_at is null or s.begin_at <= now())
+	and (a.size is null or ((not s.is_array or (not a.by_corr and a.next < a.size)) and (a.max_running is null or a.running < a.max_running)));
+comment on view api.waiting is
+	'Steps that nothing but limits of users and resources keeps from starting: arrays for as long as they have elements left and room for one; what runs again counts as one of its array. Internal.';
+
+create view api.begun as
+select s.job_id, s.step_id, s.request_id, s.claimant_id, s.queue as partition, s.rank, s.xmin as version,
+	a.size - a.next - cardinality(a.skip) as wants, a.max_running - a.running as left_over
+from rota.step s
+join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id and not a.by_corr and a.next < a.size and (a.max_running is null or a.running < a.max_running)
+where s.state = 'running' and s.attempt = 0 and s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now());
+comment on view api.begun is 'Arrays that have begun and have elements left, and room for one. Internal.';
+
+create function api.pending_free(p_window bigint, p_lines api.reach[]) returns setof api.offered
 language plpgsql stable set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -17,33 +41,27 @@ begin
 		select h.*, p.priority as place
 		from partition p
 		cross join lateral (
-			-- Arrays are there for as long as they have elements left and room for one; what runs again counts as one of its array.
-			select s.job_id, s.step_id, s.request_id, s.queue as partition, s.rank, s.xmin as version,
-				case when s.is_array then a.size - a.next - cardinality(a.skip) else 1 end as wants, a.max_running - a.running as left_over
-			from step s
-			left join lateral (
-				select x.* from step_array x
-				where (s.is_array or s.step_id <> s.request_id) and x.job_id = s.job_id and x.step_id = s.request_id
-				offset 0 -- not looked for where there is none
-			) a on true
-			where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and s.queue = p.partition and (s.begin_at is null or s.begin_at <= now())
-				and (a.size is null or ((not s.is_array or (not a.by_corr and a.next < a.size)) and (a.max_running is null or a.running < a.max_running)))
-			order by s.rank desc, s.job_id
-			fetch first (p_window) rows with ties
+			select w.* from api.waiting w where w.partition = p.partition order by w.rank desc, w.job_id fetch first (p_window) rows with ties
 		) h
-		where p.state in ('up', 'drain')
+		where p_window is not null and p.state in ('up', 'drain')
 		union all
-		-- Arrays that have begun.
-		select s.job_id, s.step_id, s.request_id, s.queue, s.rank, s.xmin, a.size - a.next - cardinality(a.skip), a.max_running - a.running, p.priority
-		from step s
-		join step_array a on a.job_id = s.job_id and a.step_id = s.step_id and not a.by_corr and a.next < a.size and (a.max_running is null or a.running < a.max_running)
-		join partition p on p.partition = s.queue and p.state in ('up', 'drain')
-		where s.state = 'running' and s.attempt = 0 and s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now())
+		select h.job_id, h.step_id, h.request_id, h.claimant_id, h.partition, h.rank + l.boost_ms, h.version, h.wants, h.left_over, l.place
+		from unnest(p_lines) l
+		cross join lateral (
+			select w.* from api.waiting w where w.partition = l.partition and w.claimant_id = l.claimant_id
+			order by w.rank desc, w.job_id fetch first (l.rows) rows with ties
+		) h
+		union all
+		select b.job_id, b.step_id, b.request_id, b.claimant_id, b.partition,
+			b.rank + case when p_window is null then (select coalesce(c.boost_ms, 0) from claimant c where c.claimant_id = b.claimant_id) else 0 end,
+			b.version, b.wants, b.left_over, p.priority
+		from api.begun b
+		join partition p on p.partition = b.partition and p.state in ('up', 'drain')
 	)
-	select f.job_id, f.step_id, f.partition, f.place, f.rank, f.version, f.wants from free f where f.left_over is null
+	select f.job_id, f.step_id, f.claimant_id, f.partition, f.place, f.rank, f.version, f.wants from free f where f.left_over is null
 	union all
 	-- Elements that run again come before those that never ran.
-	select f.job_id, f.step_id, f.partition, f.place, f.rank, f.version, least(f.wants, f.left_over - f.before)::int
+	select f.job_id, f.step_id, f.claimant_id, f.partition, f.place, f.rank, f.version, least(f.wants, f.left_over - f.before)::int
 	from (
 		select y.*, sum(y.wants) over (partition by y.job_id, y.request_id order by y.step_id = y.request_id, y.step_id) - y.wants as before
 		from free y
@@ -51,96 +69,201 @@ begin
 	) f
 	where f.left_over > f.before;
 end $$;
-comment on function api.pending_free(bigint) is 'Steps that nothing but limits of users and resources keeps from starting: of each partition the first p_window by rank, and all of the last one''s job. Internal.';
+comment on function api.pending_free(bigint, api.reach[]) is
+	'Steps that nothing but limits of users and resources keeps from starting: of each partition the first p_window by rank; or of each line as many as it says, brought forward as it says. All of the last one''s job with it. Internal.';
 
-create function api.pending_within(p_window bigint) returns setof api.offered
+create function api.pending_lines() returns setof api.line
 language plpgsql stable set search_path = rota, pg_temp as $$
-#variable_conflict use_column
 begin
+	-- From one line to the next in the index, whatever stands between.
 	return query
-	with free as materialized (
-		select f.*, j.user_name, j.account, j.qos, m.max_running as account_max, q.max_running_per_user as qos_max
-		from api.pending_free(p_window) f
-		join job j on j.job_id = f.job_id
-		join qos q on q.qos = j.qos
-		left join association m on m.account = j.account and m.user_name = j.user_name
-	), by_account as (
-		select f.* from free f where f.account_max is null
+	with recursive line (claimant_id, partition) as (
+		(select s.claimant_id, s.queue from step s where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' order by s.queue, s.claimant_id limit 1)
 		union all
-		select f.job_id, f.step_id, f.partition, f.place, f.rank, f.version, least(f.room, f.account_max - f.busy - f.before)::int, f.user_name, f.account, f.qos,
-			f.account_max, f.qos_max
-		from (
-			select f.*, coalesce(u.running, 0) as busy,
-				sum(f.room) over (partition by f.account, f.user_name order by f.place desc, f.rank desc, f.job_id, f.step_id) - f.room as before
-			from free f
-			left join api.running_by_user() u on u.kind = 'account' and u.name = f.account and u.user_name = f.user_name
-			where f.account_max is not null
-		) f
-		where f.account_max - f.busy > f.before
+		select n.claimant_id, n.queue
+		from line l
+		cross join lateral (
+			select s.claimant_id, s.queue from step s
+			where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and (s.queue, s.claimant_id) > (l.partition, l.claimant_id)
+			order by s.queue, s.claimant_id
+			limit 1
+		) n
 	)
-	select f.job_id, f.step_id, f.partition, f.place, f.rank, f.version, f.room from by_account f where f.qos_max is null
-	union all
-	select f.job_id, f.step_id, f.partition, f.place, f.rank, f.version, least(f.room, f.qos_max - f.busy - f.before)::int
-	from (
-		select f.*, coalesce(u.running, 0) as busy,
-			sum(f.room) over (partition by f.qos, f.user_name order by f.place desc, f.rank desc, f.job_id, f.step_id) - f.room as before
-		from by_account f
-		left join api.running_by_user() u on u.kind = 'qos' and u.name = f.qos and u.user_name = f.user_name
-		where f.qos_max is not null
-	) f
-	where f.qos_max - f.busy > f.before;
+	select l.claimant_id, l.partition from line l
+	union
+	select b.claimant_id, b.partition from api.begun b;
 end $$;
-comment on function api.pending_within(bigint) is 'The same with limits of users taken off. Internal.';
+comment on function api.pending_lines() is 'The lines that have steps which wait for resources only. Internal.';
 
-create function api.pending_short(p_offered api.offered[], p_limit int, p_window bigint) returns boolean
-language plpgsql stable set search_path = rota, pg_temp as $$
-begin
-	return exists (
-		select from partition p
-		where p.state in ('up', 'drain') and (select count(*) from unnest(p_offered) o where o.partition = p.partition) < p_limit
-			and (select count(*) from (
-				select from step s where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and s.queue = p.partition limit p_window) x) >= p_window);
-end $$;
-comment on function api.pending_short(api.offered[], int, bigint) is 'Whether a partition has more steps behind its head, of which less than p_limit may start. Internal.';
-
-create function api.pending_offered(p_limit int, p_whole boolean) returns setof api.offered
+create function api.pending_reach(p_limit int) returns setof api.reach
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
-	c_all constant bigint := 1000000000000;
-	v_window bigint := 2 * p_limit;
-	v_offered api.offered[];
+	v_lines api.line[] := array(select (v.claimant_id, v.partition)::api.line from api.pending_lines() v join partition p on p.partition = v.partition and p.state in ('up', 'drain'));
+	v_chunk int := 16 + 2 * p_limit / greatest(1, cardinality(v_lines));
+	v_weighs boolean := (select s.value::bigint > 0 from setting s where s.name = 'fair_share_weight_s');
 begin
-	if not exists (select from qos q where q.max_running_per_user is not null) and not exists (select from association a where a.max_running is not null) then
-		return query select * from api.pending_free(p_limit);
+	return query
+	with bound as materialized (
+		select b.*, dense_rank() over (order by b.limit_id, b.whose)::int as spot from api.limit_bounds(v_lines) b
+	), line as materialized (
+		select v.claimant_id, v.partition, array_agg((b.spot, b.measure, b.most, b.held, b.ends_at)::api.spot) filter (where b.limit_id is not null) as spots,
+			-- Each step takes one of each at least.
+			min(floor(b.most - b.held)) filter (where b.measure not in ('time', 'cpu_minutes')) as fits,
+			coalesce(bool_or(b.measure = 'cpu_minutes' and b.held >= b.most), false) as spent
+		from unnest(v_lines) v
+		left join bound b on b.claimant_id = v.claimant_id and b.partition = v.partition
+		group by v.claimant_id, v.partition
+	)
+	select l.claimant_id, l.partition, dense_rank() over (order by l.partition)::int, p.priority, case when v_weighs then coalesce(c.boost_ms, 0) else 0 end,
+		least(l.fits, v_chunk)::int, least(l.fits, 2000000000)::int, coalesce(l.spots, '{}')
+	from line l
+	join partition p on p.partition = l.partition
+	join claimant c on c.claimant_id = l.claimant_id
+	where not l.spent and coalesce(l.fits > 0, true);
+end $$;
+comment on function api.pending_reach(int) is 'The lines of which any step may start, with the limits that they are under. Internal.';
+
+create function api.pending_within(p_limit int) returns setof api.offered
+language plpgsql stable set enable_hashjoin = on set search_path = rota, pg_temp as $$
+declare
+	v_lines api.reach[] := array(select r::api.reach from api.pending_reach(p_limit) r);
+	v_begin numeric[]; -- by spot: what is left of the limit
+	v_left numeric[];
+	v_rows api.candidate[];
+	v_rooms int[];
+	v_one api.candidate;
+	v_count int[]; -- by partition: how many are offered
+	v_last bigint[]; -- and the job of the last one
+	v_parts int := (select max(l.part) from unnest(v_lines) l);
+	v_full boolean;
+	v_open boolean;
+	v_short boolean;
+	v_room int;
+begin
+	if v_lines = '{}' then
 		return;
 	end if;
+	v_begin := array(
+		select coalesce(max(x.most - x.held), 0)
+		from generate_series(1, (select max(x.spot) from unnest(v_lines) l cross join lateral unnest(l.spots) x)) i
+		left join (select x.* from unnest(v_lines) l cross join lateral unnest(l.spots) x) x on x.spot = i
+		group by i
+		order by i);
 	loop
-		v_offered := array(select o::api.offered from api.pending_within(v_window) o);
-		exit when not p_whole or v_window >= c_all or not api.pending_short(v_offered, p_limit, v_window);
-		v_window := 4 * v_window;
+		v_rows := array(
+			select (o.job_id, o.step_id, o.claimant_id, o.partition, o.place, o.rank, o.version, o.room, o.nr, o.part, o.unread,
+				coalesce(n.spots, '{}'), coalesce(n.needs, '{}'), coalesce(n.fits, true))::api.candidate
+			from (
+				select f.*, l.nr, l.part, l.spots, coalesce(l.rows < l.most, true)
+					and count(*) over w >= l.rows and row_number() over (w order by f.rank, f.job_id desc, f.step_id desc) = 1 as unread
+				from unnest(v_lines) with ordinality l (claimant_id, partition, part, place, boost_ms, rows, most, spots, nr)
+				join api.pending_free(null, v_lines) f on f.claimant_id = l.claimant_id and f.partition = l.partition
+				window w as (partition by l.nr)
+			) o
+			left join lateral (
+				select array_agg(x.spot) filter (where x.measure <> 'time') as spots, array_agg(x.need) filter (where x.measure <> 'time') as needs,
+					bool_and(x.need <= x.most) filter (where x.measure = 'time') as fits
+				from (
+					select y.spot, y.measure, y.most, api.limit_need(y.measure, z.size, y.ends_at) as need
+					from unnest(o.spots) y
+					cross join lateral (select api.step_size(o.job_id, o.step_id, o.spots) as size offset 0) z
+				) x
+			) n on o.spots <> '{}'
+			order by o.place desc, o.rank desc, o.job_id, o.step_id);
+		v_left := v_begin;
+		v_rooms := array_fill(0, array[cardinality(v_rows)]);
+		v_count := array_fill(0, array[v_parts]);
+		v_last := array_fill(0::bigint, array[v_parts]);
+		v_short := false;
+		for i in 1 .. cardinality(v_rows) loop
+			v_one := v_rows[i];
+			v_full := v_count[v_one.part] >= p_limit and v_last[v_one.part] <> v_one.job_id;
+			v_open := v_one.fits and not v_full;
+			v_room := v_one.room;
+			for k in 1 .. cardinality(v_one.spots) loop
+				exit when not v_open;
+				v_open := v_left[v_one.spots[k]] > 0;
+				if v_one.needs[k] > 0 then
+					v_room := least(v_room, floor(v_left[v_one.spots[k]] / v_one.needs[k]));
+				end if;
+			end loop;
+			if v_open then
+				-- Who finds too little room keeps what is left for itself: what needs less does not pass it by.
+				for k in 1 .. cardinality(v_one.spots) loop
+					v_left[v_one.spots[k]] := case when v_room < v_one.room and floor(v_left[v_one.spots[k]] / nullif(v_one.needs[k], 0)) = v_room then 0
+						else v_left[v_one.spots[k]] - v_room * v_one.needs[k] end;
+				end loop;
+				if v_room > 0 then
+					v_rooms[i] := v_room;
+					v_count[v_one.part] := v_count[v_one.part] + 1;
+					v_last[v_one.part] := v_one.job_id;
+				end if;
+			end if;
+			-- Behind the last row that was read there may be more that goes before others.
+			if v_one.unread and not v_full then
+				v_open := true;
+				for k in 1 .. cardinality(v_one.spots) loop
+					v_open := v_open and v_left[v_one.spots[k]] > 0;
+				end loop;
+				if v_open then
+					v_short := true;
+					v_lines[v_one.line].rows := least(v_lines[v_one.line].rows::bigint * 4, coalesce(v_lines[v_one.line].most, 2000000000))::int;
+				end if;
+			end if;
+		end loop;
+		exit when not v_short;
 	end loop;
 	return query
-	select x.job_id, x.step_id, x.partition, x.place, x.rank, x.version, x.room
-	from (select o.*, row_number() over (partition by o.partition order by o.rank desc, o.job_id, o.step_id) as nr from unnest(v_offered) o) x
-	where x.nr <= p_limit;
+	select x.job_id, x.step_id, x.claimant_id, x.partition, x.place, x.rank, x.version, v_rooms[x.nr]
+	from unnest(v_rows) with ordinality x (job_id, step_id, claimant_id, partition, place, rank, version, room, line, part, unread, spots, needs, fits, nr)
+	where v_rooms[x.nr] > 0;
 end $$;
-comment on function api.pending_offered(int, boolean) is 'Of each partition the first p_limit steps that may start, limits taken off, and perhaps the rest of a job; p_whole false: fewer, where what may not start stands before them. Internal.';
+comment on function api.pending_within(int) is 'Of each partition the first p_limit steps that may start, limits taken off, fair share added, and perhaps the rest of a job. Internal.';
 
-create function api.schedule_queue(p_limit int, p_whole boolean default true) returns table (job_id bigint, step_id int, version xid, room int, stamp bigint)
+create function api.step_size(p_job bigint, p_step int, p_spots api.spot[]) returns api.size
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select api.size_asked((select jsonb_object_agg(x.measure, x.most) from (select y.measure, min(y.most) as most from unnest(p_spots) y group by y.measure) x),
+			r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p)
+		from step s
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		join partition p on p.partition = r.partition
+		where s.job_id = p_job and s.step_id = p_step);
+end $$;
+comment on function api.step_size(bigint, int, api.spot[]) is 'The most that a step that waits can come to. Internal.';
+
+create function api.pending_offered(p_limit int) returns setof api.offered
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	if not exists (select from usage_limit l where l.measure <> 'submitted') and not exists (select from setting s where s.name = 'fair_share_weight_s' and s.value <> '0') then
+		return query select * from api.pending_free(p_limit, null);
+	else
+		return query select * from api.pending_within(p_limit);
+	end if;
+end $$;
+comment on function api.pending_offered(int) is 'Of each partition the first p_limit steps that may start, limits taken off, and perhaps the rest of a job. Internal.';
+
+create function api.schedule_queue(p_limit int) returns table (job_id bigint, step_id int, version xid, room int, stamp bigint)
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
+	v_limits text := (select concat_ws(' ', 'limit', count(*), sum(l.limit_id)) from usage_limit l);
 	v_stamp bigint := (select sum(hashtextextended(x.row, 0)::numeric) % 1000000000000000 from (
 		select concat_ws(' ', 'partition', p.partition, p.xmin) from partition p
 		union all
-		select concat_ws(' ', 'reservation', v.reservation_id, v.xmin) from reservation v) x (row));
+		select concat_ws(' ', 'reservation', v.reservation_id, v.xmin) from reservation v
+		union all
+		select v_limits
+		union all
+		select concat_ws(' ', 'account', a.account, a.xmin) from account a where v_limits <> 'limit 0') x (row));
 begin
 	return query
 	select o.job_id, o.step_id, o.version, o.room, v_stamp
-	from api.pending_offered(p_limit, p_whole) o
+	from api.pending_offered(p_limit) o
 	order by o.place desc, o.rank desc, o.job_id, o.step_id;
 end $$;
-comment on function api.schedule_queue(int, boolean) is 'Of each partition the first p_limit steps that may start (and perhaps the rest of a job), limits taken off, all in the order of the queue, array heads with elements left among them (room: how many may start); p_whole false: where what may not start stands before them, those at the head alone. What schedule_pending says of a steady step holds for as long as version and stamp are the same.';
+comment on function api.schedule_queue(int) is 'Of each partition the first p_limit steps that may start (and perhaps the rest of a job), limits taken off, all in the order of the queue, array heads with elements left among them (room: how many may start). What schedule_pending says of a steady step holds for as long as version and stamp are the same.';
 
 create function api.schedule_pending(p_jobs bigint[], p_steps int[])
 returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text, user_name text, qos text, rank bigint,
@@ -150,13 +273,20 @@ returns table (job_id bigint, step_id int, request_id int, name text, array_inde
 	array_next int, array_size int, array_skip int[], admitted int[], steady boolean)
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
+declare
+	-- Mostly there are none.
+	v_tops jsonb := case when exists (select from usage_limit) then (
+		select jsonb_object_agg(t.claimant_id || ' ' || t.partition, t.tops) from api.limit_tops(array(
+			select distinct (s.claimant_id, s.queue)::api.line
+			from unnest(p_jobs, p_steps) as o (job_id, step_id)
+			join step s on s.job_id = o.job_id and s.step_id = o.step_id)) t) end;
 begin
 	return query
 	select s.job_id, s.step_id, s.request_id, r.name, s.array_index, s.attempt, r.partition, j.user_name, j.qos, s.rank,
-		r.nodes_min, r.nodes_max, r.ntasks, r.ntasks_per_node, r.cpus_per_task, r.mem_mb,
+		r.nodes_min, coalesce(z.nodes, r.nodes_max), r.ntasks, r.ntasks_per_node, r.cpus_per_task, r.mem_mb,
 		coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
 		r.licenses, r.exclusive, r."constraint", r.nodelist, r.exclude,
-		coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s, extract(epoch from r.deadline_at)::double precision,
+		coalesce(z.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s, extract(epoch from r.deadline_at)::double precision,
 		r.with_set, case when r.with_set is not null then (select count(*)::int from step_request w join step ws using (job_id, step_id)
 			where w.job_id = r.job_id and w.with_set = r.with_set and ws.state = 'pending') end,
 		peers.same_nodes, peers.other_nodes, peers.same_as_step, peers.other_than_step,
@@ -168,6 +298,11 @@ begin
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 	join job j on j.job_id = s.job_id
 	join partition p on p.partition = r.partition
+	left join lateral (
+		select (x.size).nodes, (x.size).time_limit_s
+		from (select api.size_asked(v_tops -> (s.claimant_id || ' ' || s.queue), r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p)
+			as size offset 0) x
+	) z on v_tops ? (s.claimant_id || ' ' || s.queue)
 	left join lateral (select x.* from step_array x where s.is_array and x.job_id = s.job_id and x.step_id = s.step_id) a on true
 	cross join lateral (select exists (
 		select from step_edge e where e.job_id = r.job_id and e.step_id = r.step_id and e.kind in ('same_nodes', 'other_nodes')) as bound) b

@@ -49,8 +49,8 @@ language plpgsql set search_path = rota, pg_temp as $$
 begin
 	return query
 	with made as (
-		insert into step (job_id, step_id, request_id, queue, array_index, rank, begin_at, start_by, eligible_at, held, held_reason, state, attempt, ordered_at)
-		select h.job_id, h.step_id + 1 + v.pos, h.step_id, h.queue, api.array_index(a.indices, v.pos), h.rank, h.begin_at, h.start_by, h.eligible_at,
+		insert into step (job_id, step_id, request_id, claimant_id, queue, array_index, rank, begin_at, start_by, eligible_at, held, held_reason, state, attempt, ordered_at)
+		select h.job_id, h.step_id + 1 + v.pos, h.step_id, h.claimant_id, h.queue, api.array_index(a.indices, v.pos), h.rank, h.begin_at, h.start_by, h.eligible_at,
 			h.held, h.held_reason, t.to_state, (t.event = 'start')::int, p_start_at
 		from unnest(p_elements) as v
 		join step h on h.job_id = v.job_id and h.step_id = v.request_id

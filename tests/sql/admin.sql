@@ -34,7 +34,7 @@ select matches(t.admin('cheese', 'create', 'x'), '^RT422.*there is no object "ch
 select matches(t.admin('node', 'paint', 'n1'), '^RT422.*no action "paint"', 'no such action');
 select matches(t.admin('qos', 'drain', 'normal'), '^RT422.*no action "drain"', 'not an action of this object');
 select matches(t.admin('partition', 'create', ''), '^RT422.*name the partition', 'no name');
-select is(t.admin('partition', 'create', 'p', '{"max_tme": "5"}'), 'RT422 | a partition has no "max_tme" | Did you mean "max_time"? It has: state, default, is_default, priority, max_time, max_time_s, default_time, default_time_s, max_nodes, default_mem_per_cpu, default_mem_per_cpu_mb, allow_users, allow_groups, allow_accounts, nodes.', 'an unknown key');
+select is(t.admin('partition', 'create', 'p', '{"max_tme": "5"}'), 'RT422 | a partition has no "max_tme" | Did you mean "max_time"? It has: state, default, is_default, priority, max_time, max_time_s, default_time, default_time_s, max_nodes, default_mem_per_cpu, default_mem_per_cpu_mb, allow_users, allow_groups, allow_accounts, nodes, max_running, max_submitted, max_cpus, max_gres, max_cpu_minutes, max_running_per_user, max_submitted_per_user, max_cpus_per_user, max_gres_per_user, max_cpu_minutes_per_user, max_nodes_per_user.', 'an unknown key');
 select matches(t.admin('partition', 'create', 'p', '{"state": "sleepy"}'), '^RT422.*"sleepy" is no value for "state".*up, down, drain, inactive', 'not one of the words');
 select matches(t.admin('partition', 'create', 'p', '{"priority": "high"}'), '^RT422.*no value for "priority"', 'not a number');
 select matches(t.admin('partition', 'create', 'p', '{"default": "perhaps"}'), '^RT422.*true or false', 'not a truth');
@@ -105,13 +105,13 @@ select t.admin('node', 'change', 'n3', '{"cpus": 4, "hardware_check": "true"}') 
 -- Accounts, users, qualities of service, licences.
 select is(t.admin('account', 'create', 'uni', '{"description": "the university"}'), 'true', 'an account');
 select is(t.admin('account', 'create', 'phys', '{"parent": "uni", "users": "alice,bob:5"}'), 'true', 'below it another, for two users');
-select is((select array_agg(user_name || coalesce(':' || max_running, '') order by user_name) from rota.association where account = 'phys'), '{alice,bob:5}', 'with limits');
+select is((select array_agg(user_name || coalesce(':' || most, '') order by user_name) from rota.association left join rota.usage_limit using (account, user_name) where account = 'phys'), '{alice,bob:5}', 'with limits');
 select matches(t.admin('account', 'change', 'uni', '{"parent": "phys"}'), '^RT422.*above itself', 'no circles');
 select matches(t.admin('account', 'create', 'x', '{"parent": "nix"}'), '^RT404', 'no such parent');
 select matches(t.admin('account', 'delete', 'uni'), '^RT409', 'a parent stays');
 select matches(t.admin('account', 'change', 'phys', '{"users": "a b"}'), '^RT422', 'not a name');
 select is(t.admin('user', 'create', 'carl', '{"accounts": "phys:2,uni", "default_account": "phys"}'), 'true', 'a user');
-select is((select array_agg(account || coalesce(':' || max_running, '') order by account) from rota.association where user_name = 'carl'), '{phys:2,uni}', 'with accounts');
+select is((select array_agg(account || coalesce(':' || most, '') order by account) from rota.association left join rota.usage_limit using (account, user_name) where user_name = 'carl'), '{phys:2,uni}', 'with accounts');
 select is(t.admin('user', 'change', 'carl', '{"accounts": "uni"}'), 'true', 'with one');
 select is((select array_agg(account) from rota.association where user_name = 'carl'), '{uni}', 'left');
 select matches(t.admin('user', 'change', 'carl', '{"role": "god"}'), '^RT422', 'no such role');
@@ -120,7 +120,7 @@ select is(t.admin('user', 'delete', 'carl'), 'true', 'gone');
 select is((select count(*) from rota.association where user_name = 'carl'), 0::bigint, 'with his accounts');
 select is(t.admin('account', 'delete', 'phys'), 'true', 'an account goes');
 select is(t.admin('qos', 'create', 'fast', '{"priority": 5, "max_time": "1:00:00", "max_running_per_user": 3}'), 'true', 'a quality of service');
-select is((select (q.*)::text from rota.qos q where qos = 'fast'), '(fast,5,3600,3)', 'as written');
+select is((select (q.*)::text || api.admin_limits('qos', 'fast') from rota.qos q where qos = 'fast'), '(fast,5){"max_time_s": 3600, "max_running_per_user": 3}', 'as written');
 select is(t.admin('qos', 'delete', 'fast'), 'true', 'gone');
 select matches(t.admin('qos', 'delete', 'normal'), '^RT409', 'one stays');
 select is(t.admin('license', 'create', 'lic', '{"total": 2}'), 'true', 'a licence');

@@ -1,0 +1,150 @@
+-- Limits of every measure, on whatever they can be set: what the queue offers, what a decision may start whatever its maker believed,
+-- what submission refuses, and what why says.
+begin;
+\ir world.psql
+select * from no_plan();
+create function t.admin(p_object text, p_name text, p_values jsonb, p_action text default 'change') returns text language sql as $$
+	select api.admin_change(0, 'root', jsonb_build_object('object', p_object, 'action', p_action, 'name', p_name, 'values', p_values)) ->> 'changed' $$;
+create function t.heads(p_limit int) returns text language sql as $$
+	select string_agg(api.step_label(q.job_id, q.step_id), ' ' order by nr) from (select *, row_number() over () as nr from api.schedule_queue(p_limit)) q $$;
+create function t.why(p_label text) returns text language sql as $$
+	select string_agg(c ->> 'message', '; ') from jsonb_path_query(api.job_why(0, 'root', t.request(p_label)), '$.steps[0].conditions[*] ? (@.kind == "limit")') c $$;
+create function t.refused(p_user text, p_step jsonb, p_job jsonb default '{}') returns text language plpgsql as $$
+begin
+	perform t.submit(p_user, jsonb_build_array(p_step || '{"name": "a", "line": 7}'), '[]', p_job);
+	return 'taken';
+exception when sqlstate 'RT422' or sqlstate 'RT429' then
+	return sqlerrm;
+end $$;
+-- Nothing of the earlier tests is left.
+create function t.clean() returns void language plpgsql as $$
+declare
+	v_label text;
+begin
+	for v_label in select api.step_label(s.job_id, s.step_id) from rota.step s join rota.step_state x using (state) where x.stage = 'live' and s.attempt > 0 loop
+		perform t.run(v_label), t.finish(v_label);
+	end loop;
+	perform api.job_cancel(0, 'root', jsonb_build_object('jobs', (select jsonb_agg(job_id::text) from rota.job where ended_at is null)))
+	where exists (select from rota.job where ended_at is null);
+	delete from rota.usage_limit;
+end $$;
+-- uni -> phys -> lab; alice is of phys and of lab, bob of lab.
+select t.admin(o, n, v::jsonb, 'create') from (values ('account', 'uni', '{}'), ('account', 'phys', '{"parent": "uni"}'), ('account', 'lab', '{"parent": "phys"}'), ('account', 'arts', '{"parent": "uni"}'),
+	('user', 'alice', '{}'), ('qos', 'q', '{}'), ('partition', 'fast', '{"nodes": "all"}'), ('association', 'phys/alice', '{}'), ('association', 'lab/alice', '{}'), ('association', 'lab/bob', '{}')) x (o, n, v) \g /dev/null
+
+-- Each measure on each holder: three steps that ask for two of it each, of which a limit of 5 lets two start.
+create table t.holder (object text, name text, suffix text, who text);
+insert into t.holder values ('account', 'uni', '', ''), ('account', 'phys', '', ''), ('account', 'lab', '', ''), ('account', 'phys', '_per_user', ' of "alice"'), ('user', 'alice', '', ' of "alice"'),
+	('association', 'lab/alice', '', ' of "alice"'), ('qos', 'q', '', ''), ('qos', 'q', '_per_user', ' of "alice"'), ('partition', 'fast', '', ''), ('partition', 'fast', '_per_user', ' of "alice"');
+create table t.measure (key text, value jsonb, step jsonb, less text, words text);
+insert into t.measure values
+	('max_running', '2', '{}', '1', '2 of at most 2 steps%s run%s'),
+	('max_cpus', '5', '{"cpus_per_task": 2}', '1', '4 of at most 5 CPUs%s are held%s, and it may need 2 more'),
+	('max_nodes', '5', '{"nodes_min": 2, "nodes_max": 2, "ntasks": 2}', '1', '4 of at most 5 nodes%s are held%s, and it may need 2 more'),
+	('max_gres', '"gpu:5"', '{"gres": {"gpu": 2}}', '"gpu:1"', '4 of at most 5 gpu%s are held%s, and it may need 2 more'),
+	('max_cpu_minutes', '"5/30days"', '{"cpus_per_task": 2}', '"1/30days"', '4 of at most 5 CPU-minutes%s are used or promised%s, and it may come to 2 more');
+create function t.start_any(p_label text, p_step jsonb) returns int language sql as $$
+	select t.start(p_label, case when p_step ? 'nodes_max' then '{1,2}'::int[] else array[(select node_id from rota.node where cpus - cpus_used >= 2 and not exists (
+			select from rota.node_gres g where g.node_id = node.node_id and g.job_id is not null) order by node_id limit 1)] end,
+		case when p_step ? 'gres' then '{"gres": {"gpu": [0, 1]}}'::jsonb else '{}' end) $$;
+create function t.measures(p_holder t.holder, p_measure t.measure) returns setof text language plpgsql as $$
+declare
+	v_what text := format('%s on %s %s%s: ', p_measure.key, p_holder.object, p_holder.name, p_holder.suffix);
+	v_job jsonb := '{"account": "lab", "qos": "q"}';
+	v_step jsonb := p_measure.step || '{"partition": "fast"}';
+	v_where text := case p_holder.object when 'account' then format(' on account "%s"', p_holder.name) when 'association' then ' on account "lab"'
+		when 'qos' then ' under quality of service "q"' when 'partition' then ' in partition "fast"' else '' end
+		|| case p_measure.key when 'max_cpu_minutes' then ' in 30 days' else '' end;
+	v_a bigint;
+	v_b bigint;
+begin
+	perform t.clean();
+	perform t.admin(p_holder.object, p_holder.name, jsonb_build_object(p_measure.key || p_holder.suffix, p_measure.value));
+	v_a := t.submit('alice', jsonb_build_array(v_step || '{"name": "a"}', v_step || '{"name": "b"}', v_step || '{"name": "c"}', v_step || '{"name": "d"}'), '[]', v_job);
+	return next is(t.pending(), format('%1$s.a %1$s.b', v_a), v_what || 'as many are offered as may start');
+	return next is(t.start_any(v_a || '.a', p_measure.step) + t.start_any(v_a || '.b', p_measure.step), 2, v_what || 'they start');
+	return next is(t.pending(), null, v_what || 'nothing more is offered');
+	return next is(t.start_any(v_a || '.c', p_measure.step), 0, v_what || 'nor started, whatever the leader believes');
+	return next is(t.why(v_a || '.c'), format(p_measure.words, p_holder.who, v_where), v_what || 'why names it');
+	v_b := t.submit('bob', jsonb_build_array(v_step || '{"name": "a"}'), '[]', v_job);
+	return next is(t.pending(), case when p_holder.who <> '' then v_b || '.a' end, v_what || 'whom else it concerns');
+	perform t.admin(p_holder.object, p_holder.name, jsonb_build_object(p_measure.key || p_holder.suffix, 'none'));
+	return next is(t.pending(), format('%1$s.c %1$s.d %2$s.a', v_a, v_b), v_what || 'it is gone');
+	perform t.admin(p_holder.object, p_holder.name, jsonb_build_object(p_measure.key || p_holder.suffix, p_measure.less::jsonb));
+	if p_measure.key <> 'max_running' then
+		return next is(t.refused('alice', v_step, v_job) like 'test.sh:7: --%asked for, at most 1 %' or t.refused('alice', v_step, v_job) like 'test.sh:7: --time: it may come to 2 CPU-minutes, at most 1 %',
+			true, v_what || 'what passes it by itself is refused');
+	end if;
+	if p_holder.object <> 'user' then
+		return next is(t.refused('alice', p_measure.step, case p_holder.name when 'uni' then '{}' else '{"account": "arts"}' end::jsonb), 'taken', v_what || 'what it does not concern');
+	end if;
+	return next is_empty('select * from t.wrong()', v_what || 'all adds up');
+end $$;
+select t.measures(h, m) from t.holder h cross join t.measure m where not (h.object = 'partition' and h.suffix = '' and m.key = 'max_nodes');
+
+-- A decision is judged as a whole, in its order; of elements that are signed together, all or none.
+select t.clean() \g /dev/null
+select t.admin('account', 'phys', '{"max_cpus": 3}') \g /dev/null
+select t.submit('alice', '[{"name": "a", "cpus_per_task": 2}, {"name": "b", "cpus_per_task": 2}, {"name": "c"}]', '[]', '{"account": "lab"}') as j \gset
+select t.submit('bob', '[{"name": "a"}]', '[]', '{"account": "lab"}') as k \gset
+select is(t.pending(), format('%s.a', :j), 'what needs less does not pass by what waits for the limit');
+select is(t.commit(t.decision(:'j' || '.a', '{1}'), t.decision(:'j' || '.b', '{2}'), t.decision(:'k' || '.a', '{3}')), 1, 'of three in one decision the first');
+select is(t.state(:'j' || '.a') || ' ' || t.state(:'j' || '.b') || ' ' || t.state(:'k' || '.a'), 'starting pending pending', 'the others wait on');
+select t.admin('account', 'phys', '{"max_cpus": 5}') \g /dev/null
+select is(t.pending(), format('%1$s.b %1$s.c', :j), 'a raised limit lets more go at once');
+select is(t.commit(t.decision(:'j' || '.b', '{2}'), t.decision(:'j' || '.c', '{2}'), t.decision(:'k' || '.a', '{3}')), 2, 'as many');
+select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,9,1]], "size": 10}}]', '[]', '{"account": "lab"}') as m \gset
+select t.admin('account', 'phys', '{"max_cpus": 7}') \g /dev/null
+select api.job_cancel(0, 'root', t.request(:'k')) \g /dev/null
+select is(t.pending(), format('%s.r*2', :m), 'an array gets the room that is left');
+select is(t.commit(t.decision(:'m' || '.r', '{1}', '{"position": 0}'), t.decision(:'m' || '.r', '{3}', '{"position": 1}'), t.decision(:'m' || '.r', '{3}', '{"position": 2}')), 2, 'and no more elements start');
+select is((select running || ' ' || next from rota.step_array where job_id = :m), '2 2', 'the third is no row');
+select t.run(:'m' || '.r[0]'), t.finish(:'m' || '.r[0]') \g /dev/null
+select is(t.pending(), format('%s.r*1', :m), 'what ends makes room');
+-- Below an account that is under one limit its parent may be under a lower one; all hold.
+select t.clean() \g /dev/null
+select t.admin('account', 'uni', '{"max_running": 3}'), t.admin('account', 'lab', '{"max_running": 2}'), t.admin('association', 'lab/bob', '{"max_running": 1}') \g /dev/null
+select t.submit('bob', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "lab"}') as j \gset
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "lab"}') as k \gset
+select t.submit('carl', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "arts"}') as m \gset
+select is(t.pending(), format('%s.a %s.a %s.a', :j, :k, :m), 'one of bob, two of lab, three of uni');
+-- Whose limit is reached keeps nobody's steps from being seen, however many they are and however short the list.
+select t.clean() \g /dev/null
+select t.admin('user', 'alice', '{"max_running": 1, "max_cpus": 3}') \g /dev/null
+select t.submit('alice', (select jsonb_agg(jsonb_build_object('name', 's' || i, 'cpus_per_task', 2)) from generate_series(1, 300) i)) as j \gset
+select t.submit('bob', '[{"name": "a"}]') as k \gset
+select is(t.heads(5), format('%s.s1 %s.a', :j, :k), 'one of three hundred, and what is behind them');
+select t.start(:'j' || '.s1') \g /dev/null
+select is(t.pending(), format('%s.a', :k), 'none of them, and what is behind them');
+-- No more nodes than limits allow, where a step may have several numbers of them; whole nodes count with all they have.
+select t.clean() \g /dev/null
+select t.admin('qos', 'q', '{"max_nodes": 2, "max_cpus": 8, "max_time": "10"}') \g /dev/null
+select t.submit('alice', '[{"name": "a", "ntasks": 4, "time_limit_s": null}]', '[]', '{"qos": "q"}') as j \gset
+select is((select nodes_max || ' ' || time_limit_s from t.offered), '2 600', 'no more nodes, and no longer than it may');
+select is(t.refused('alice', '{"exclusive": true, "nodes_min": 3, "ntasks": 3}', '{"qos": "q"}'), 'test.sh:7: --ntasks: 12 CPUs asked for, at most 8 may be held at once under quality of service "q"', 'whole nodes');
+select t.admin('qos', 'q', '{"max_nodes": "none", "max_cpus": 7}') \g /dev/null
+select is(t.refused('alice', '{"exclusive": true, "nodes_min": 2, "ntasks": 2}', '{"qos": "q"}'), 'test.sh:7: --ntasks: 8 CPUs asked for, at most 7 may be held at once under quality of service "q"', 'count with all their CPUs');
+select is(t.refused('alice', '{"time_limit_s": 601}', '{"qos": "q"}'), 'test.sh:7: --time: the time limit is longer than the 600 s allowed here', 'the time limit');
+-- A time limit that came later keeps waiting what is longer.
+select t.admin('qos', 'q', '{"max_time": "none"}') \g /dev/null
+select t.submit('bob', '[{"name": "a", "time_limit_s": 3600}, {"name": "b"}]', '[]', '{"qos": "q"}') as k \gset
+select t.admin('qos', 'q', '{"max_time": "10"}') \g /dev/null
+select is(t.pending(), format('%s.a %s.b', :j, :k), 'what is too long is not offered, and stands in nobody''s way');
+select is(t.why(:'k' || '.a'), 'its time limit of 3600 s is longer than the 600 s allowed to steps under quality of service "q"', 'why');
+select is(t.start(:'k' || '.a'), 0, 'nor started');
+-- Live steps, of an account with all below it and of a partition.
+select t.clean() \g /dev/null
+select t.admin('account', 'phys', '{"max_submitted": 3}'), t.admin('partition', 'fast', '{"max_submitted_per_user": 1}') \g /dev/null
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "lab"}') as j \gset
+select is(t.refused('bob', '{}', '{"account": "lab"}'), 'taken', 'the third');
+select is(t.refused('bob', '{}', '{"account": "lab"}'), '3 of at most 3 live steps are there on account "phys"', 'one too many');
+select is(t.refused('bob', '{"partition": "fast"}'), 'taken', 'elsewhere');
+select is(t.refused('bob', '{"partition": "fast"}'), '1 of at most 1 live steps of "bob" are there in partition "fast"', 'one too many there');
+select is(t.refused('alice', '{"partition": "fast"}'), 'taken', 'another user');
+select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
+select is(t.refused('bob', '{}', '{"account": "lab"}'), 'taken', 'one has ended');
+-- CPU-minutes of a month: what was used in it, what runs as far as it can come to, and nothing of the month before. Clocks of the
+-- site: the month begins at its midnight.
+select t.clean() \g /dev/null
+select * from finish();
+rollback;
