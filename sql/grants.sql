@@ -12,6 +12,8 @@ grant execute on function
 	api.job_modify(int, text, jsonb),
 	api.job_queue(int, text, jsonb),
 	api.job_show(int, text, jsonb),
+	api.job_stats(int, text, jsonb),
+	api.job_top(int, text, jsonb),
 	api.job_why(int, text, jsonb),
 	api.job_wait(int, text, jsonb),
 	api.job_cancel(int, text, jsonb),
@@ -54,6 +56,8 @@ grant execute on function
 	api.node_orders(int[], bigint[]),
 	api.node_blob(bytea[]),
 	api.node_report(jsonb),
+	api.node_sampled(int),
+	api.node_sample(jsonb),
 	api.daemon_register(text, text, int, text)
 to rota_node;
 grant execute on function

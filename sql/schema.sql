@@ -236,6 +236,7 @@ create type api.asked as (
 	deps_any boolean,
 	with_set int,
 	spec text,
-	auth text
+	auth text,
+	sample_s int
 );
 comment on type api.asked is 'A step as the translator plans it: a member of a plan''s "steps"; columns of rota.step_request where they are called alike. Times in seconds since 1970, auth in hex.';

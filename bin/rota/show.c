@@ -7,14 +7,16 @@
 #include "bin/rota/format.h"
 #include "bin/rota/outcome.h"
 #include "bin/rota/output.h"
+#include "bin/rota/stats.h"
 #include "bin/rota/table.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
 
-enum { SHOW_SCRIPT = 256, SHOW_ENVIRONMENT };
+enum { SHOW_SCRIPT = 256, SHOW_ENVIRONMENT, SHOW_STATS };
 
 const struct verb_option show_options[] = {
 	{'e', "elements", NULL, "list the elements of arrays too"},
+	{SHOW_STATS, "stats", NULL, "print what the steps used: highest, mean and last figures"},
 	{SHOW_SCRIPT, "script", NULL, "print the script as it was submitted, and nothing else"},
 	{SHOW_ENVIRONMENT, "environment", NULL, "print the environment that was submitted, and nothing else"},
 	{'w', "wide", NULL, "cut nothing to fit the terminal"},
@@ -23,7 +25,7 @@ const struct verb_option show_options[] = {
 };
 
 struct show_line {
-	bool elements, script, environment, wide, json;
+	bool elements, stats, script, environment, wide, json;
 };
 
 /* What keeps a job or step, or how it ended, unless its exit code says that already. */
@@ -353,6 +355,27 @@ static int show(const json_t *operands, const struct show_line *line)
 	return EXIT_OK;
 }
 
+/* --stats */
+static int stats(const json_t *operands, const struct show_line *line)
+{
+	json_t *answer = call_gate("stats", json_pack("{sO}", "jobs", operands));
+	const json_t *step;
+	size_t i;
+
+	if (!answer)
+		return call_status();
+	if (line->json)
+		call_print_json();
+	else
+		json_array_foreach (json_object_get(answer, "steps"), i, step) {
+			if (i)
+				putchar('\n');
+			stats_print(step, line->wide);
+		}
+	json_decref(answer);
+	return EXIT_OK;
+}
+
 /* --script and --environment. */
 static int script(const json_t *operands, const struct show_line *line)
 {
@@ -382,6 +405,7 @@ int verb_show(int argc, char **argv)
 
 	for (int id; (id = verb_next(&scan));) {
 		line.elements |= id == 'e';
+		line.stats |= id == SHOW_STATS;
 		line.script |= id == SHOW_SCRIPT;
 		line.environment |= id == SHOW_ENVIRONMENT;
 		line.wide |= id == 'w';
@@ -389,7 +413,10 @@ int verb_show(int argc, char **argv)
 	}
 	verb_operands(&scan, 1, line.script || line.environment ? 1 : -1);
 	operands = words_operands(&scan);
-	status = line.script || line.environment ? script(operands, &line) : show(operands, &line);
+	if (line.stats)
+		status = stats(operands, &line);
+	else
+		status = line.script || line.environment ? script(operands, &line) : show(operands, &line);
 	json_decref(operands);
 	return status;
 }

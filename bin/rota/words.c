@@ -46,17 +46,29 @@ json_t *words_operands(const struct verb_scan *scan)
 	return list;
 }
 
+static json_t *hosts(const struct verb_scan *scan, const char *word)
+{
+	struct option_context context = {.items_left = MOST_NODES};
+	struct err e = {0};
+	json_t *names = option_value(option_row(OPTION_ID_NODELIST), word, &context, &e);
+
+	if (!names)
+		verb_misuse(scan->verb, "%s", e.message);
+	return names;
+}
+
+json_t *words_hosts(const struct verb_scan *scan)
+{
+	return hosts(scan, scan->value);
+}
+
 json_t *words_nodes(const struct verb_scan *scan)
 {
 	json_t *list = json_array();
 
 	for (int i = 0; i < scan->operands; i++) {
-		struct option_context context = {.items_left = MOST_NODES};
-		struct err e = {0};
-		json_t *names = option_value(option_row(OPTION_ID_NODELIST), scan->argv[scan->at + i], &context, &e);
+		json_t *names = hosts(scan, scan->argv[scan->at + i]);
 
-		if (!names)
-			verb_misuse(scan->verb, "%s", e.message);
 		json_array_extend(list, names);
 		json_decref(names);
 	}

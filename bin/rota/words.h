@@ -11,7 +11,8 @@ json_t *words_text(const struct verb_scan *scan);
 json_t *words_list(const struct verb_scan *scan);
 json_t *words_operands(const struct verb_scan *scan);
 
-/* All operands as names of nodes, ranges written out. */
+/* The option's value, or all operands, as names of nodes, ranges written out. */
+json_t *words_hosts(const struct verb_scan *scan);
 json_t *words_nodes(const struct verb_scan *scan);
 
 /* The caller's name. */

@@ -12,6 +12,7 @@
 struct draft {
 	int node_id;
 	const char *spec;
+	int sample_s;
 	struct order order; /* for the first element */
 	struct order_element elements[ORDER_ELEMENTS_MOST];
 	int count;
@@ -64,7 +65,8 @@ static bool is_alike(const struct draft *x, const struct order *o, const char *s
 	       a->prolog == o->prolog && x->count < ORDER_ELEMENTS_MOST && x->elements[x->count - 1].step_id < o->step_id;
 }
 
-void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const struct order *order, const char *spec)
+void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const struct order *order, const char *spec,
+		     int sample_s)
 {
 	struct draft *x = d->latest[node] > 0 ? d->drafts[d->latest[node] - 1] : NULL;
 
@@ -76,6 +78,7 @@ void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const stru
 		x = xmalloc(sizeof *x);
 		x->node_id = node_id;
 		x->spec = spec;
+		x->sample_s = sample_s;
 		x->order = *order;
 		x->count = 0;
 		d->drafts[d->count++] = x;
@@ -110,6 +113,8 @@ static json_t *order_json(const struct draft *x, const struct seal_text *text, c
 			 "body", text->data, text->size, "signature", signature);
 	if (!json)
 		die("the order for step %s cannot be written as JSON", x->order.step_label);
+	if (x->sample_s > 0)
+		json_object_set_new(json, "args", json_pack("{s:i}", "sample_s", x->sample_s)); /* not signed: nothing that root believes */
 	return json;
 }
 

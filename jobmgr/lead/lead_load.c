@@ -140,6 +140,7 @@ static const struct column launch_columns[] = {
 	{"array_indices", lead_read_text, AT(lead_launch, array_indices)},
 	{"group_name", lead_read_text, AT(lead_launch, group_name)},
 	{"group_nodes", lead_read_ints, AT(lead_launch, group_nodes)},
+	{"sample_s", lead_read_int, AT(lead_launch, sample_s)},
 };
 
 #define COLUMNS(columns) columns, sizeof columns / sizeof *columns

@@ -54,6 +54,7 @@ struct lead_launch {
 	const char *group_name;
 	const int *group_nodes; /* where the prolog of its group has its holder */
 	size_t group_node_count;
+	int sample_s; /* seconds between samples of what it uses, 0 = none */
 };
 
 /* All rows of a pass, with one end. */

@@ -261,7 +261,7 @@ static void order_draft(const struct maker *m, const struct start *s, int index,
 		.expires_at = m->signer->expires_at,
 	};
 
-	lead_drafts_add(m->drafts, node, share->node_id, &order, launch->spec);
+	lead_drafts_add(m->drafts, node, share->node_id, &order, launch->spec, launch->sample_s);
 }
 
 /* Put a start and its orders into a commit. */

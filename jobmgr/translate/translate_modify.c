@@ -33,6 +33,7 @@ static const struct {
 	{OPTION_ID_ARRAY, "array", JSON_OBJECT},
 	{OPTION_ID_REQUEUE, "requeue", JSON_TRUE},
 	{OPTION_ID_RETRY, "retry", JSON_INTEGER},
+	{OPTION_ID_SAMPLE, "sample_s", JSON_INTEGER},
 	{OPTION_ID_HOLD, "hold", JSON_TRUE},
 	{OPTION_ID_GROUP, "group", JSON_STRING},
 	{OPTION_ID_KEEP, "keep", JSON_OBJECT},

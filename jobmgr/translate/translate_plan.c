@@ -84,7 +84,7 @@ static json_t *lines_json(const struct translation *t, const struct translate_st
 json_t *translate_step_json(struct translation *t, const struct translate_step *s, json_t *spec)
 {
 	static const enum option_id judged[] = {OPTION_ID_PARTITION, OPTION_ID_TIME, OPTION_ID_LICENSES, OPTION_ID_NODELIST,
-						OPTION_ID_EXCLUDE};
+						OPTION_ID_EXCLUDE,   OPTION_ID_SAMPLE};
 	json_t *json = json_object();
 	bool bound = s->with != (int)(s - t->steps) || s->next_with >= 0;
 	option_put(json, "step_id", json_integer(s->id));
@@ -100,6 +100,7 @@ json_t *translate_step_json(struct translation *t, const struct translate_step *
 	option_put(json, "array", value_or(t, s, OPTION_ID_ARRAY, json_null()));
 	option_put(json, "requeue", value_or(t, s, OPTION_ID_REQUEUE, json_true()));
 	option_put(json, "retry", value_or(t, s, OPTION_ID_RETRY, json_integer(0)));
+	option_put(json, "sample_s", value_or(t, s, OPTION_ID_SAMPLE, json_null()));
 	option_put(json, "hold", value_or(t, s, OPTION_ID_HOLD, json_false()));
 	option_put(json, "group", value_or(t, s, OPTION_ID_GROUP, json_null()));
 	option_put(json, "keep", value_or(t, s, OPTION_ID_KEEP, keep_json()));

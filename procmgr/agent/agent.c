@@ -91,6 +91,7 @@ static void registered(struct db *db, PGresult *result, const struct err *e, voi
 	else if (before == 0)
 		log_info("node \"%s\" is registered", a->node);
 	agent_order_ask(a);
+	agent_sample_registered(a);
 	wake(a);
 }
 
@@ -249,6 +250,7 @@ static bool open_all(struct agent *a, int launcher_fd, const struct db_watcher *
 		return false;
 	agent_cache_open();
 	agent_lease_open(a);
+	agent_sample_open(a);
 	int third = a->conf->node_lease / 3;
 	a->tick_timer = every(a, TICK_S, tick);
 	a->lease_timer = every(a, third > 0 ? third : 1, renew);
@@ -266,6 +268,7 @@ static void close_all(struct agent *a)
 	struct event *const timers[] = {a->tick_timer, a->lease_timer, a->stop_timer};
 	if (a->db)
 		db_close(a->db);
+	agent_sample_close(a);
 	agent_report_close(a);
 	agent_launcher_close(a);
 	agent_order_free(a);

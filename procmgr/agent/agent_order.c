@@ -112,8 +112,8 @@ void agent_order_free(struct agent *a)
 	a->order_count = a->order_room = 0;
 }
 
-/* Which blobs a launch needs; an order that cannot be read is the launcher's to refuse. */
-static void read_hashes(struct agent_order *o)
+/* Which blobs a launch needs, and what it runs; an order that cannot be read is the launcher's to refuse. */
+static void read_body(struct agent_order *o)
 {
 	struct order order;
 	struct err e;
@@ -121,7 +121,19 @@ static void read_hashes(struct agent_order *o)
 		return;
 	memcpy(o->script, order.script_hash, sizeof o->script);
 	memcpy(o->environment, order.environment_hash, sizeof o->environment);
+	o->first_task = order.spec.per_task ? order.first_task : 0;
+	o->tasks = order.spec.per_task ? order.tasks : order.node_index == 0;
+	o->units = *order.gres != '\0';
 	order_free(&order);
+}
+
+/* {"sample_s": 30}, mostly */
+static int read_sample(const char *args)
+{
+	json_t *json = *args ? json_loads(args, 0, NULL) : NULL;
+	int sample_s = (int)json_integer_value(json_object_get(json, "sample_s"));
+	json_decref(json);
+	return sample_s > 0 ? sample_s : 0;
 }
 
 /* The step of the key, and those of an array like {18,19}. */
@@ -165,8 +177,9 @@ static void take(struct agent *a, const PGresult *result, int row)
 	if (o->launch) {
 		o->body = xstrdup(agent_cell(result, row, "body"));
 		o->signature = xstrdup(agent_cell(result, row, "signature"));
+		o->sample_s = read_sample(agent_cell(result, row, "args"));
 		read_starts(o, agent_cell(result, row, "also"));
-		read_hashes(o);
+		read_body(o);
 	} else {
 		o->control = agent_order_control(agent_cell(result, row, "kind"), &o->key, agent_cell(result, row, "args"), &e);
 		if (!o->control)
@@ -327,6 +340,8 @@ void agent_order_answered(struct agent *a, const struct fields *record)
 		struct agent_start *start = o->state == AGENT_ORDER_HANDED ? start_of(o, &key) : NULL;
 		if (start)
 			answered(o, start);
+		if (start && o->sample_s > 0 && strcmp(kind, "used") == 0)
+			agent_sample_expect(a, o, &key);
 		if (start && o->unanswered == 0)
 			o->state = AGENT_ORDER_DONE;
 	}

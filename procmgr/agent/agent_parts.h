@@ -2,7 +2,7 @@
  *
  * agent.c is start, connection, bells and timers; agent_node.c which nodes; agent_hardware.c what a node has; agent_lease.c its lease; agent_order.c takes
  * orders from the database to the launcher; agent_blob.c fetches what they need, agent_cache.c keeps it where keepers read it; agent_launcher.c speaks to the
- * launcher; agent_report.c takes the journal to the database; agent_record.c turns one record into JSON.
+ * launcher; agent_report.c takes the journal to the database; agent_sample.c what running steps use, which figures.c reads and the site's program (agent_plugin.c) adds to; agent_record.c turns one record into JSON.
  *
  * What always holds: an order counts as taken only when the launcher's answer to it is in the journal (launches) or it was handed
  * over (everything else); the journal is truncated only up to what the database has acknowledged. So everything here may die at
@@ -38,6 +38,9 @@ struct agent_order {
 	int64_t id;
 	struct record_key key; /* of a launch: that of its first attempt */
 	bool launch;
+	int sample_s;	       /* of a launch: seconds between samples of what it uses, 0 = none */
+	int first_task, tasks; /* and the tasks to be run here */
+	bool units;	       /* it holds generic resources */
 	struct agent_start *starts; /* of a launch, steps rising; the attempts' numbers are all the same */
 	int start_count, unanswered;
 	enum agent_order_state state;
@@ -92,6 +95,7 @@ struct agent {
 	int report_ends;      /* how many ends that told of */
 	int quiet_ticks;     /* in a row, with nothing in hand */
 	int64_t report_at;   /* when the last one was sent */
+	struct agent_samples *samples;
 	struct event *watch, *report_timer, *tick_timer, *lease_timer, *stop_timer;
 };
 
@@ -163,6 +167,22 @@ void agent_report_close(struct agent *a);
 void agent_report_turn(struct agent *a); /* report what is new, if that can be done now */
 void agent_report_within(struct agent *a, int64_t usec); /* there is something to say, which can wait so long */
 void agent_report_lost(struct agent *a);
+bool agent_report_refuses(const struct err *e); /* is it the content that the database refuses, rather than the moment? */
 void agent_report_idle(struct agent *a); /* now and then: let the launcher drop what is acknowledged */
+
+/* agent_sample.c */
+void agent_sample_open(struct agent *a);
+void agent_sample_close(struct agent *a);
+void agent_sample_expect(struct agent *a, const struct agent_order *o, const struct record_key *key); /* its launch was believed */
+void agent_sample_record(struct agent *a, const struct fields *record);				       /* it runs, or it is over */
+void agent_sample_registered(struct agent *a);
+
+/* agent_plugin.c: run node.sample_command. `figures` ({"gpu0.util": 35}, NULL where it failed) is the answer's own. */
+struct agent_plugin;
+typedef void agent_plugin_done(json_t *figures, void *arg);
+struct agent_plugin *agent_plugin_start(struct agent *a, agent_plugin_done *done, void *arg); /* NULL, and logged, where it cannot be run */
+void agent_plugin_free(struct agent_plugin *p);							/* also one that runs */
+/* What it printed: a JSON object, or lines of NAME=number. Changes the text. New reference. */
+json_t *agent_plugin_read(char *text);
 
 #endif

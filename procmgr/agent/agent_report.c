@@ -56,6 +56,7 @@ static bool gather(const struct fields *record, void *arg)
 	if (json)
 		json_array_append_new(b->records, json);
 	agent_order_answered(b->agent, record);
+	agent_sample_record(b->agent, record);
 	return true;
 }
 
@@ -123,8 +124,7 @@ static bool is_due(struct agent *a)
 	return false;
 }
 
-/* Is it the content that the database refuses, rather than the moment? */
-static bool is_refusal(const struct err *e)
+bool agent_report_refuses(const struct err *e)
 {
 	static const char *const classes[] = {"22", "23", "42", "P0", "RT", "XX"};
 	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
@@ -137,8 +137,8 @@ static void failed(struct agent *a, const struct err *e)
 {
 	log_warning("report not taken: %s", e->message);
 	agent_order_lost(a);
-	if (!is_refusal(e) || a->report_most > 1) {
-		a->report_most = is_refusal(e) ? 1 : a->report_most;
+	if (!agent_report_refuses(e) || a->report_most > 1) {
+		a->report_most = agent_report_refuses(e) ? 1 : a->report_most;
 		a->read_to = a->acked_to;
 	} else if (++a->report_refused >= REFUSED_MOST) {
 		log_error("the record before position %lld of the journal is left out", (long long)a->read_to);

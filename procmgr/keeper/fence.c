@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/seal.h"
 #include "procmgr/keeper/fence_cores.h"
 #include "procmgr/record/record.h"
 
@@ -161,10 +160,8 @@ struct fence *fence_new(const char *instance, const char *state, const char *nod
 		err_set(e, "there are no control groups: %s", cgroup_strerror(failed));
 		return NULL;
 	}
-	char hash[SEAL_HEX_SIZE];
 	struct fence *f = xcalloc(1, sizeof *f);
-	seal_hash_hex(state, strlen(state), hash);
-	f->path = xasprintf("rota/%s-%.8s/%s", instance, hash, node);
+	f->path = record_group(instance, state, node);
 	find_parts(f);
 	bool usable = f->dir[FREEZER] || f->two_dir;
 	if (usable ? !make_node(f, e) : !err_set(e, "there is no freezer")) {

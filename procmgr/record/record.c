@@ -75,6 +75,13 @@ struct fields *record_new(const char *kind, const struct record_key *key)
 	return record;
 }
 
+char *record_group(const char *instance, const char *state, const char *node)
+{
+	char hash[SEAL_HEX_SIZE];
+	seal_hash_hex(state, strlen(state), hash);
+	return xasprintf("rota/%s-%.8s/%s", instance, hash, node);
+}
+
 int64_t record_now(void)
 {
 	struct timespec now;

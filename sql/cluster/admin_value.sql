@@ -7,7 +7,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		('partition', 'default_time', 'default_time_s', 'time'), ('partition', 'default_time_s', 'default_time_s', 'int'),
 		('partition', 'max_nodes', 'max_nodes', 'int'), ('partition', 'default_mem_per_cpu', 'default_mem_per_cpu_mb', 'size'),
 		('partition', 'default_mem_per_cpu_mb', 'default_mem_per_cpu_mb', 'int'), ('partition', 'allow_users', 'allow_users', 'list'),
-		('partition', 'allow_groups', 'allow_groups', 'list'), ('partition', 'allow_accounts', 'allow_accounts', 'list'), ('partition', 'nodes', '+nodes', 'text'),
+		('partition', 'allow_groups', 'allow_groups', 'list'), ('partition', 'allow_accounts', 'allow_accounts', 'list'), ('partition', 'sample', 'sample_s', 'int'), ('partition', 'nodes', '+nodes', 'text'),
 		('node', 'cpus', 'cpus', 'int'), ('node', 'mem', 'mem_mb', 'size'), ('node', 'mem_mb', 'mem_mb', 'int'), ('node', 'features', 'features', 'list'),
 		('node', 'weight', 'weight', 'int'), ('node', 'hardware_check', 'hardware_check', 'bool'), ('node', 'gres', '+gres', 'text'),
 		('node', 'partitions', '+partitions', 'list'), ('node', 'reason', '+reason', 'text'),

@@ -20,6 +20,7 @@ begin
 		perform range_make(v_end, v_end + v_size);
 		v_made := v_made + 1;
 	end loop;
+	perform api.sample_ranges();
 	return v_made;
 end $$;
-comment on function api.range_ensure() is 'Make partitions of the big tables so that there is always one range of job ids ahead; answers how many ranges were made.';
+comment on function api.range_ensure() is 'Make partitions of the big tables so that there is always one range of job ids ahead, and those of samples for the days to come; drop samples that are too old; answers how many ranges were made.';

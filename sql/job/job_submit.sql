@@ -137,11 +137,11 @@ begin
 
 	insert into step_request (job_id, step_id, name, line, topo, partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb,
 		mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry,
-		group_name, keep, deps_any, with_set, spec, auth)
+		group_name, keep, deps_any, with_set, spec, auth, sample_s)
 	select v_job, s.step_id, s.name, s.line, s.topo, coalesce(s.partition, v_partition), s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
 		s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'),
 		coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s, to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry,
-		s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set, s.spec, decode(s.auth, 'hex')
+		s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set, s.spec, decode(s.auth, 'hex'), s.sample_s
 	from unnest(v_steps) s;
 	if v_edges <> '[]' then
 		-- Edges to other jobs are settled against history at once; those of this job wait. The share lock keeps a peer from

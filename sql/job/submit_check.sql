@@ -63,9 +63,9 @@ begin
 				select min(s.nr) as nr
 				from unnest(p_steps) with ordinality s (step_id, name, line, lines, topo, partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task,
 					mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, "array",
-					requeue, retry, hold, "group", keep, deps_any, with_set, spec, auth, nr)
+					requeue, retry, hold, "group", keep, deps_any, with_set, spec, auth, sample_s, nr)
 				group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
-					s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at, s.exclusive, s.nodes_max
+					s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at, s.exclusive, s.nodes_max, s.sample_s
 			) x
 			order by x.nr);
 	end if;
@@ -99,6 +99,10 @@ begin
 		end if;
 		if v_step.deadline_at is not null and to_timestamp(v_step.deadline_at) <= now() + make_interval(secs => coalesce(v_step.time_min_s, v_step.time_limit_s, 0)) then
 			perform api.submit_refuse(p_script, v_step.line, 'deadline', 'the step cannot end before its deadline', null);
+		end if;
+		if v_step.sample_s > 86400 or v_step.sample_s between 1 and (select x.value::int - 1 from setting x where x.name = 'sample_min_s') then
+			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'sample'), 'sample', format('samples are taken each %s to 86400 s here, not each %s s',
+				(select x.value from setting x where x.name = 'sample_min_s'), v_step.sample_s), 'Give 0 for none.');
 		end if;
 		if v_step.nodes_min > v_part.max_nodes then
 			perform api.submit_refuse(p_script, v_step.line, 'nodes', format('%s nodes asked for, partition "%s" allows %s', v_step.nodes_min, v_part.partition, v_part.max_nodes), null);

@@ -128,7 +128,7 @@ begin
 	return query select b.job_id, b.step_id, b.attempt from unnest(v_began) b;
 end $$;
 comment on function api.schedule_commit(bigint, jsonb, jsonb) is
-	'Start steps as decided and send their signed orders [{node_id, kind, job_id, step_id, attempt, also, body, signature}]; answers those really started. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
+	'Start steps as decided and send their signed orders [{node_id, kind, job_id, step_id, attempt, also, body, signature, args}]; answers those really started. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
 
 create function api.schedule_refuse(p_term bigint, p_jobs bigint[], p_steps int[], p_reasons text[]) returns void
 language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$

@@ -66,7 +66,7 @@ comment on function api.schedule_running() is 'Open allocations, and when each i
 
 create function api.schedule_launch(p_jobs bigint[], p_requests int[])
 returns table (job_id bigint, request_id int, uid int, gid int, user_name text, script_hash text, environment_hash text, spec text, auth text,
-	job_name text, name text, account text, array_size int, array_indices jsonb, group_name text, group_nodes int[])
+	job_name text, name text, account text, array_size int, array_indices jsonb, group_name text, group_nodes int[], sample_s int)
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -79,10 +79,12 @@ begin
 			from step_request g
 			join step s on s.job_id = g.job_id and s.request_id = g.step_id
 			join allocation al on al.job_id = s.job_id and al.step_id = s.step_id and al.holder and al.gone_at is null and al.attempt > 0
-			where g.job_id = r.job_id and g.group_name = r.group_name) end
+			where g.job_id = r.job_id and g.group_name = r.group_name) end,
+		coalesce(r.sample_s, p.sample_s, 0)
 	from (select distinct v.job_id, v.step_id from unnest(p_jobs, p_requests) as v (job_id, step_id)) v
 	join step_request r on r.job_id = v.job_id and r.step_id = v.step_id
 	join job j on j.job_id = r.job_id
-	left join step_array a on a.job_id = r.job_id and a.step_id = r.step_id;
+	left join step_array a on a.job_id = r.job_id and a.step_id = r.step_id
+	left join partition p on p.partition = r.partition;
 end $$;
-comment on function api.schedule_launch(bigint[], int[]) is 'What the signer needs of steps that are to start; it checks auth before it signs. group_nodes: where the prolog of the step''s job group has been run and its epilog is still to come.';
+comment on function api.schedule_launch(bigint[], int[]) is 'What the signer needs of steps that are to start; it checks auth before it signs. group_nodes: where the prolog of the step''s job group has been run and its epilog is still to come. sample_s: seconds between samples, 0: none.';

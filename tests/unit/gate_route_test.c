@@ -37,7 +37,7 @@ static void unknown_verbs(void **state)
 	} cases[] = {
 		{"/v1/que", "\"queue\""},
 		{"/v1/cnacel", "\"cancel\""},
-		{"/v1/statsu", "\"status\""},
+		{"/v1/sttaus", "\"status\""},
 		{"/v1/Submit", "\"submit\""},
 		{"/v1/shwo", "\"show\""},
 		{"/v1/xyzzyx", "GET /v1/"},

@@ -1,0 +1,233 @@
+/* top.c - `rota top`: what running steps use now, most CPUs first; on a terminal again and again, else once. */
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/format.h"
+#include "bin/rota/process.h"
+#include "bin/rota/stats.h"
+#include "bin/rota/table.h"
+#include "bin/rota/verb.h"
+#include "bin/rota/words.h"
+
+enum { TOP_ONCE = 256, TOP_ME };
+
+const struct verb_option top_options[] = {
+	{'n', "node", "LIST", "only what runs on these nodes, as in n[1-4,7]"},
+	{'u', "user", "NAME", "only steps of this user"},
+	{TOP_ME, "me", NULL, "only your own steps"},
+	{'d', "delay", "SECONDS", "look again so often, on a terminal; 2 without it"},
+	{TOP_ONCE, "once", NULL, "look once, on a terminal too"},
+	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	VERB_OPTION_JSON,
+	{0, NULL, NULL, NULL},
+};
+
+struct top_line {
+	json_t *request;
+	int delay;
+	bool once, wide, json;
+};
+
+/* The screen as it was before is behind ours. */
+static const char SCREEN_TAKE[] = "\033[?1049h\033[?25l", SCREEN_GIVE[] = "\033[?25h\033[?1049l";
+static volatile sig_atomic_t taken;
+
+static void screen_give(void)
+{
+	if (taken && write(STDOUT_FILENO, SCREEN_GIVE, sizeof(SCREEN_GIVE) - 1) < 0)
+		_exit(1);
+	taken = 0;
+}
+
+/* It runs until it is told to end, so that is no failure. */
+static void told(int signal)
+{
+	screen_give();
+	_exit(signal == SIGINT ? 0 : 128 + signal);
+}
+
+static struct word busy(const json_t *step)
+{
+	struct word w, used = stats_number(step, "cpus_used", 2);
+
+	snprintf(w.s, sizeof(w.s), "%.30s/%.30s", used.s, format_count(json_object_get(step, "cpus")).s);
+	return w;
+}
+
+static struct word memory(const json_t *step)
+{
+	struct word w;
+
+	snprintf(w.s, sizeof(w.s), "%.30s/%.30s", format_size_kb(json_object_get(step, "rss_kb")).s,
+		 format_size_mb(json_object_get(step, "mem_mb")).s);
+	return w;
+}
+
+/* "gpu0.util=35 gpu0.mem=2048" of {"n1": {"gpu0.util": 35, ...}} */
+static char *gauges(const json_t *step)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	const char *node, *name;
+	json_t *of, *value;
+
+	if (!out)
+		die("out of memory");
+	json_object_foreach (json_object_get(step, "gauges"), node, of)
+		json_object_foreach (of, name, value)
+			fprintf(out, "%s%s=%.10g", ftell(out) ? " " : "", name, json_number_value(value));
+	if (fclose(out))
+		die("out of memory");
+	return text;
+}
+
+static void row(struct table *table, const json_t *step)
+{
+	const json_t *elapsed = json_object_get(step, "elapsed_s"), *age = json_object_get(step, "age_s");
+	char *figures = gauges(step);
+
+	table_cell(table, format_text(step, "label"));
+	table_cell(table, format_text(step, "user"));
+	table_cell(table, format_text(step, "nodes"));
+	table_cell(table, format_duration(json_is_number(elapsed) ? json_number_value(elapsed) : -1).s);
+	table_cell(table, busy(step).s);
+	table_cell(table, memory(step).s);
+	table_cell(table, format_size_kb(json_object_get(step, "swap_kb")).s);
+	table_cell(table, stats_rate(step, "read_rate").s);
+	table_cell(table, stats_rate(step, "write_rate").s);
+	table_cell(table, format_count(json_object_get(step, "processes")).s);
+	table_cell(table, format_count(json_object_get(step, "threads")).s);
+	table_cell(table, format_duration(json_is_number(age) ? json_number_value(age) : -1).s);
+	table_cell(table, figures);
+	free(figures);
+}
+
+/* At most `room` steps. */
+static void print(FILE *out, const json_t *answer, size_t room, bool wide)
+{
+	static const struct table_column COLUMNS[] = {
+		{"STEP", false, 10}, {"USER", false, 4}, {"NODES", false, 5},	{"TIME", true, 0},    {"CPUS", true, 0},
+		{"MEMORY", true, 0}, {"SWAP", true, 4},	 {"READ", true, 6},	{"WRITTEN", true, 6}, {"PROC", true, 4},
+		{"THR", true, 3},    {"AGE", true, 4},	 {"FIGURES", false, 8},
+	};
+	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
+	const json_t *step;
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "steps"), i, step)
+		if (i < room)
+			row(table, step);
+	table_print(table, out, wide);
+	table_free(table);
+}
+
+static size_t screen_lines(void)
+{
+	struct winsize size;
+
+	return !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row > 4 ? size.ws_row : 24;
+}
+
+/* Title and steps over the whole screen; each line is cleared behind its end, so nothing flickers. */
+static void screen_draw(const json_t *answer, bool wide)
+{
+	char *text = NULL, *rest, *line;
+	size_t size, lines = screen_lines(), drawn = 1;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		die("out of memory");
+	print(out, answer, lines - 3, wide);
+	if (fclose(out))
+		die("out of memory");
+	if (!taken)
+		fputs(SCREEN_TAKE, stdout);
+	taken = 1;
+	printf("\033[H%s: %lld steps run\033[K\n", format_moment(time(NULL)).s,
+	       (long long)json_integer_value(json_object_get(answer, "total")));
+	for (rest = text; (line = strsep(&rest, "\n")) && *line && drawn < lines - 1; drawn++)
+		printf("%s\033[K\n", line);
+	fputs("\033[J", stdout);
+	fflush(stdout);
+	free(text);
+}
+
+static void line_read(struct verb_scan *scan, struct top_line *line)
+{
+	for (int id; (id = verb_next(scan));) {
+		switch (id) {
+		case 'n':
+			json_object_set_new(line->request, "nodes", words_hosts(scan));
+			break;
+		case 'u':
+			json_object_set_new(line->request, "user", words_text(scan));
+			break;
+		case TOP_ME:
+			json_object_set_new(line->request, "user", json_string(words_me()));
+			break;
+		case 'd':
+			line->delay = (int)verb_number(scan, 1, 3600);
+			break;
+		case TOP_ONCE:
+			line->once = true;
+			break;
+		case 'w':
+			line->wide = true;
+			break;
+		default:
+			line->json = line->once = true;
+		}
+	}
+	if (scan->operands)
+		json_object_set_new(line->request, "jobs", words_operands(scan));
+}
+
+static int look_once(const struct top_line *line)
+{
+	json_t *answer = call_gate("top", json_incref(line->request));
+
+	if (!answer)
+		return call_status();
+	if (line->json)
+		call_print_json();
+	else
+		print(stdout, answer, SIZE_MAX, line->wide);
+	json_decref(answer);
+	return EXIT_OK;
+}
+
+static int look_again(const struct top_line *line)
+{
+	signal(SIGINT, told);
+	signal(SIGTERM, told);
+	for (;;) {
+		json_t *answer = call_gate_patiently("top", json_incref(line->request), CALL_LONG);
+
+		if (!answer) {
+			screen_give();
+			return call_status();
+		}
+		screen_draw(answer, line->wide);
+		json_decref(answer);
+		process_rest(line->delay * 1000);
+	}
+}
+
+int verb_top(int argc, char **argv)
+{
+	struct verb_scan scan = VERB_SCAN(verb_find("top"), argc, argv);
+	struct top_line line = {.request = json_object(), .delay = 2, .once = !isatty(STDOUT_FILENO)};
+	int status;
+
+	line_read(&scan, &line);
+	status = line.once ? look_once(&line) : look_again(&line);
+	json_decref(line.request);
+	return status;
+}

@@ -1,0 +1,151 @@
+-- Samples of what running steps use, as nodes tell them. A sample counts once: its node's clock says whether it was told before.
+
+create function api.gauges_join(p_before jsonb, p_now jsonb) returns jsonb
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	if p_before is null or p_now is null then
+		return coalesce(p_before, p_now);
+	end if;
+	return p_before || (
+		select jsonb_object_agg(n.key, case when b.value is null then n.value else jsonb_build_array(n.value -> 0,
+			greatest((b.value ->> 1)::numeric, (n.value ->> 1)::numeric), (b.value ->> 2)::numeric + (n.value ->> 2)::numeric,
+			(b.value ->> 3)::int + (n.value ->> 3)::int) end)
+		from jsonb_each(p_now) n
+		left join jsonb_each(p_before) b on b.key = n.key);
+end $$;
+comment on function api.gauges_join(jsonb, jsonb) is 'Two summaries {"gpu0.util": [last, highest, sum, count]}, the later one behind, as one. Internal.';
+
+create function api.gauges_of(p_gres jsonb, p_figures jsonb) returns jsonb
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	if p_figures is null or p_gres = '{}' then
+		return null;
+	end if;
+	return (
+		select jsonb_object_agg(f.key, f.value)
+		from jsonb_each(p_gres) g
+		cross join lateral jsonb_array_elements_text(g.value) u
+		join jsonb_each(p_figures) f on split_part(f.key, '.', 1) = g.key || u and jsonb_typeof(f.value) = 'number');
+end $$;
+comment on function api.gauges_of(jsonb, jsonb) is 'Of a node''s figures {"gpu0.util": 35} those of units that are held: {"gpu": [0, 3]}; null: none. Internal.';
+
+create function api.sample_rate(p_before bigint, p_now bigint, p_usec bigint) returns double precision
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	-- Counters may go back, as where a process is gone with what it had counted: then nothing is known.
+	return case when p_usec > 0 and p_now >= p_before then (p_now - p_before) * 1e6 / p_usec end;
+end $$;
+comment on function api.sample_rate(bigint, bigint, bigint) is 'By how much a counter rose in a second of so many microseconds. Internal.';
+
+create function api.node_sampled(p_node int)
+returns table (job_id bigint, step_id int, attempt int, sample_s int, first_task int, tasks int, units boolean)
+language sql stable security definer set search_path = rota, pg_temp as $$
+	select a.job_id, a.step_id, a.attempt, coalesce(r.sample_s, p.sample_s),
+		case when s.per_task then (
+			select coalesce(sum(b.tasks), 0)::int from allocation b
+			where b.job_id = a.job_id and b.step_id = a.step_id and b.attempt = a.attempt and b.node_index < a.node_index) else 0 end,
+		case when s.per_task then a.tasks else (a.node_index = 0)::int end, a.gres <> '{}'
+	from allocation a
+	join step t on t.job_id = a.job_id and t.step_id = a.step_id
+	join step_request r on r.job_id = t.job_id and r.step_id = t.request_id
+	join partition p on p.partition = r.partition
+	cross join lateral (select coalesce(api.spec_field(r.spec, 'per_task'), '0') = '1' as per_task) s
+	where a.node_id = p_node and a.ended_at is null and a.attempt > 0 and a.phase in ('running', 'prolog', 'ordered', 'ready')
+		and coalesce(r.sample_s, p.sample_s) > 0;
+$$;
+comment on function api.node_sampled(int) is 'Attempts on a node that are to be sampled: for a process manager that has just started. sample_s: seconds between samples; tasks: processes of the step that there are to be, from rank first_task on; units: it holds generic resources.';
+
+create function api.sample_put(p_node int, p_clock bigint, p_at timestamptz, p_figures jsonb, p_steps jsonb) returns int
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_new int;
+begin
+	with said as (
+		select x.*, case when x.task = -1 then api.gauges_of(a.gres, p_figures) end as gauges
+		from jsonb_to_recordset(p_steps) as x (job bigint, step int, attempt int, task int, only_task int, cpu_usec bigint, rss_kb bigint, swap_kb bigint,
+			minor_faults bigint, major_faults bigint, read_bytes bigint, write_bytes bigint, processes int, threads int)
+		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = p_node and a.lost_at is null
+	), counted as (
+		insert into sample_total as t (job_id, step_id, attempt, node_id, task, only_task, first_clock, clock, first_at, last_at, cpu_usec, cpu_usec_first,
+			read_bytes, read_bytes_first, write_bytes, write_bytes_first, minor_faults, major_faults, rss_kb, rss_kb_max, rss_kb_sum, swap_kb, swap_kb_max,
+			swap_kb_sum, processes, processes_max, processes_sum, threads, threads_max, threads_sum, gauges)
+		select s.job, s.step, s.attempt, p_node, s.task, s.only_task, p_clock, p_clock, p_at, p_at, s.cpu_usec, s.cpu_usec,
+			s.read_bytes, s.read_bytes, s.write_bytes, s.write_bytes, s.minor_faults, s.major_faults, s.rss_kb, s.rss_kb, s.rss_kb, s.swap_kb, s.swap_kb,
+			s.swap_kb, s.processes, s.processes, s.processes, s.threads, s.threads, s.threads,
+			(select jsonb_object_agg(g.key, jsonb_build_array(g.value, g.value, g.value, 1)) from jsonb_each(s.gauges) g)
+		from said s
+		order by s.job, s.step, s.attempt, s.task
+		on conflict (job_id, step_id, attempt, node_id, task) do update
+		set samples = t.samples + 1, clock = excluded.clock, last_at = excluded.last_at, only_task = coalesce(excluded.only_task, t.only_task),
+			cpu_usec = excluded.cpu_usec, cpu_rate = api.sample_rate(t.cpu_usec, excluded.cpu_usec, excluded.clock - t.clock) / 1e6,
+			cpu_rate_max = greatest(t.cpu_rate_max, api.sample_rate(t.cpu_usec, excluded.cpu_usec, excluded.clock - t.clock) / 1e6),
+			read_bytes = excluded.read_bytes, read_rate = api.sample_rate(t.read_bytes, excluded.read_bytes, excluded.clock - t.clock),
+			read_rate_max = greatest(t.read_rate_max, api.sample_rate(t.read_bytes, excluded.read_bytes, excluded.clock - t.clock)),
+			write_bytes = excluded.write_bytes, write_rate = api.sample_rate(t.write_bytes, excluded.write_bytes, excluded.clock - t.clock),
+			write_rate_max = greatest(t.write_rate_max, api.sample_rate(t.write_bytes, excluded.write_bytes, excluded.clock - t.clock)),
+			minor_faults = excluded.minor_faults, major_faults = excluded.major_faults,
+			-- A mean that lacks one of its parts is not known: null stays null.
+			rss_kb = excluded.rss_kb, rss_kb_max = greatest(t.rss_kb_max, excluded.rss_kb), rss_kb_sum = t.rss_kb_sum + excluded.rss_kb,
+			swap_kb = excluded.swap_kb, swap_kb_max = greatest(t.swap_kb_max, excluded.swap_kb), swap_kb_sum = t.swap_kb_sum + excluded.swap_kb,
+			processes = excluded.processes, processes_max = greatest(t.processes_max, excluded.processes), processes_sum = t.processes_sum + excluded.processes,
+			threads = excluded.threads, threads_max = greatest(t.threads_max, excluded.threads), threads_sum = t.threads_sum + excluded.threads,
+			gauges = api.gauges_join(t.gauges, excluded.gauges)
+		where t.clock < excluded.clock
+		returning t.job_id, t.step_id, t.attempt, t.task
+	), put as (
+		-- A day that has no partition is one of which samples are dropped already.
+		insert into sample (at, job_id, step_id, attempt, node_id, task, cpu_usec, rss_kb, swap_kb, minor_faults, major_faults, read_bytes, write_bytes,
+			processes, threads, gauges)
+		select p_at, s.job, s.step, s.attempt, p_node, s.task, s.cpu_usec, s.rss_kb, s.swap_kb, s.minor_faults, s.major_faults, s.read_bytes, s.write_bytes,
+			s.processes, s.threads, s.gauges
+		from said s
+		join counted c on c.job_id = s.job and c.step_id = s.step and c.attempt = s.attempt and c.task = s.task
+		where to_regclass('rota.sample_' || to_char(p_at at time zone 'UTC', 'YYYYMMDD')) is not null
+	)
+	select count(*) into v_new from counted;
+	return v_new;
+end $$;
+comment on function api.sample_put(int, bigint, timestamptz, jsonb, jsonb) is 'Samples taken on a node at one moment; answers how many were news. Internal.';
+
+create function api.node_sample(p_report jsonb) returns int
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_round record;
+	v_new int := 0;
+begin
+	for v_round in
+		select x.clock, x.age_us, x.figures, x.steps
+		from jsonb_to_recordset(p_report -> 'rounds') as x (clock bigint, age_us bigint, figures jsonb, steps jsonb)
+		order by x.clock
+	loop
+		v_new := v_new + api.sample_put((p_report ->> 'node')::int, v_round.clock, now() - make_interval(secs => greatest(v_round.age_us, 0) / 1e6), v_round.figures, v_round.steps);
+	end loop;
+	return v_new;
+end $$;
+comment on function api.node_sample(jsonb) is 'Samples of steps on a node: {"node", "rounds": [{"clock", "age_us", "figures": {"gpu0.util": 35}, "steps": [{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. What was told before changes nothing. Answers how many were news.';
+
+create function api.sample_ranges() returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_today date := (now() at time zone 'UTC')::date;
+	v_table text;
+begin
+	for v_day in 0 .. 7 loop
+		perform sample_range(v_today + v_day);
+	end loop;
+	perform set_config('lock_timeout', '1s', true);
+	for v_table in
+		select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+		where i.inhparent = 'rota.sample'::regclass and c.relname ~ '^sample_[0-9]{8}$'
+			and to_date(right(c.relname, 8), 'YYYYMMDD') < v_today - (select s.value::int from setting s where s.name = 'sample_days')
+		order by c.relname
+	loop
+		begin
+			execute format('drop table rota.%I', v_table);
+		exception when lock_not_available then
+			-- Somebody reads samples just now, and nobody is to wait behind us: at the next time, then.
+			exit;
+		end;
+	end loop;
+end $$;
+comment on function api.sample_ranges() is 'Make the partitions of samples for the days to come, and drop those older than the setting sample_days. Internal.';

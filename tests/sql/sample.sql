@@ -1,0 +1,101 @@
+-- Samples: each counts once, whoever repeats it; what is not known stays unknown; who may see what they come to.
+begin;
+\ir world.psql
+select * from no_plan();
+create function t.took(p_label text, p_clock bigint, p_figures jsonb default '{}', p_node int default 1, p_age bigint default 0) returns jsonb language sql as $$
+	select jsonb_build_object('clock', p_clock, 'age_us', p_age, 'steps', jsonb_build_array(jsonb_build_object('job', s.job_id, 'step', s.step_id, 'attempt', s.attempt, 'task', -1)
+		|| p_figures)) from t.step(p_label) s;
+$$;
+create function t.sample(variadic p_rounds jsonb[]) returns int language sql as $$
+	select api.node_sample(jsonb_build_object('node', 1, 'rounds', to_jsonb(p_rounds)));
+$$;
+create function t.ask(p_verb text, p_user text, p_request jsonb default '{}') returns jsonb language plpgsql as $$
+declare
+	v_answer jsonb;
+begin
+	execute format('select api.%s($1, $2, $3)', p_verb) into v_answer using case p_user when 'root' then 0 else t.uid(p_user) end, p_user, p_request;
+	return v_answer;
+end $$;
+create function t.stats(p_label text) returns jsonb language sql as $$
+	select to_jsonb(x) from t.step(p_label) s join acct.step_stats x on x.job_id = s.job_id and x.step_id = s.step_id and x.attempt = s.attempt;
+$$;
+select t.submit('alice', '[{"name": "a"}]') as j \gset
+select t.start(:'j' || '.a') \g /dev/null
+select t.run(:'j' || '.a') \g /dev/null
+select is(t.stats(:'j' || '.a') ->> 'samples', '0', 'no samples: 0 of them');
+select is(t.stats(:'j' || '.a') ->> 'cpu_s', null, 'and nothing is known');
+select is(t.sample(t.took(:'j' || '.a', 1000000, '{"cpu_usec": 100000, "rss_kb": 100, "processes": 2, "threads": 3}')), 1, 'a sample is news');
+select is(t.sample(t.took(:'j' || '.a', 1000000, '{"cpu_usec": 100000, "rss_kb": 100, "processes": 2, "threads": 3}', 1, 5000000)), 0, 'once');
+select is(t.sample(t.took(:'j' || '.a', 3000000, '{"cpu_usec": 3100000, "rss_kb": 500, "processes": 2, "threads": 3}'),
+	t.took(:'j' || '.a', 1000000, '{"cpu_usec": 9}'), t.took(:'j' || '.a', 2000000, '{"cpu_usec": 200000, "rss_kb": 300, "processes": 4, "threads": 5}')), 2, 'of three rounds the two that are news, by their clocks');
+select is((select count(*)::int from rota.sample), 3, 'each is kept once');
+select results_eq(format($$select samples::int, cpu_s::float, cpus_last::float, cpus_mean::float, cpus_max::float, rss_kb_last, rss_kb_mean, rss_kb_max, processes_mean::numeric(9,2), threads_max::int
+	from acct.step_stats where job_id = %s$$, :'j'), $$values (3, 3.1::float, 2.9::float, 1.5::float, 2.9::float, 500::bigint, 300::bigint, 500::bigint, 2.67, 5)$$, 'last, mean and highest');
+select results_eq(format($$select swap_kb_last is null, swap_kb_mean is null, swap_kb_max is null, read_bytes is null, read_rate_last is null, read_rate_mean is null, read_rate_max is null, minor_faults is null, peak_mb is null, gauges is null
+	from acct.step_stats where job_id = %s$$, :'j'), 'values (true, true, true, true, true, true, true, true, true, true)', 'what was never told is unknown, not 0');
+select is(t.sample(t.took(:'j' || '.a', 4000000, '{"cpu_usec": 3000000, "processes": 1, "threads": 1}')), 1, 'a sample that knows less, of counters that went back');
+select results_eq(format($$select cpus_last is null, cpus_max::float, rss_kb_last, rss_kb_mean, rss_kb_max from acct.step_stats where job_id = %s$$, :'j'),
+	$$values (true, 2.9::float, null::bigint, null::bigint, 500::bigint)$$, 'a mean that lacks a part is unknown, the highest that was seen is not');
+select is(t.sample(jsonb_set(t.took(:'j' || '.a', 5000000), '{steps,0,attempt}', '7')), 0, 'of an attempt that there is not nothing is kept');
+select is(api.node_sample(jsonb_build_object('node', 2, 'rounds', jsonb_build_array(t.took(:'j' || '.a', 5000000)))), 0, 'nor of another node');
+select is(t.sample(t.took(:'j' || '.a', 6000000, '{"cpu_usec": 3500000, "rss_kb": 1}', 1, 90000000000000)), 1, 'what is older than any day that is kept');
+select is((select count(*)::int from rota.sample), 4, 'counts, and is not kept');
+
+-- Tasks.
+select is(t.sample(t.took(:'j' || '.a', 7000000, '{"task": 2, "cpu_usec": 1000}')), 1, 'a task of several');
+select results_eq(format('select task, samples, cpu_s::float from acct.task_stats where job_id = %s', :'j'), 'values (2, 1, 0.001::float)', 'has figures of its own');
+select is((t.stats(:'j' || '.a') ->> 'samples')::int, 5, 'which are not added to the step''s');
+
+-- The end knows better.
+select t.finish(:'j' || '.a') \g /dev/null
+select is((t.stats(:'j' || '.a') ->> 'cpu_s')::float, 0.0025::float, 'CPU time as the node counted it at the end');
+select results_eq(format('select peak_mb, max_rss_kb, read_bytes, rss_kb_max from acct.step_stats where job_id = %s', :'j'), 'values (3::bigint, 2048::bigint, 10::bigint, 500::bigint)', 'with the highest of the samples');
+select results_eq(format('select samples, cpu_s::float, rss_kb_max, peak_mb from acct.job_stats where job_id = %s', :'j'), 'values (5::bigint, 0.0025::float, 500::bigint, 3::bigint)', 'of the job');
+select t.submit('alice', '[{"name": "short"}]') as k \gset
+select t.pass(:'k' || '.short') \g /dev/null
+select results_eq(format('select samples::int, cpu_s::float, peak_mb, rss_kb_max from acct.step_stats where job_id = %s', :'k'), 'values (0, 0.0025::float, 3::bigint, null::bigint)', 'a step without samples has its end');
+
+-- Figures of devices go to who holds them.
+select t.submit('alice', '[{"name": "g"}]') as g \gset
+select t.start(:'g' || '.g', '{1}', '{"gres": {"gpu": [1]}}') \g /dev/null
+select t.run(:'g' || '.g') \g /dev/null
+select is(t.sample(t.took(:'g' || '.g', 1, '{"cpu_usec": 1}') || '{"figures": {"gpu0.util": 90, "gpu1.util": 10, "gpu1.note": "x", "fan": 3}}',
+	t.took(:'g' || '.g', 2, '{"cpu_usec": 1}') || '{"figures": {"gpu1.util": 40, "gpu1.mem": 7}}', t.took(:'g' || '.g', 3, '{"cpu_usec": 1}')), 3, 'with figures and without');
+select is(t.stats(:'g' || '.g') -> 'gauges', '{"n1:gpu1.util": {"last": 40, "max": 40, "mean": 25.000}, "n1:gpu1.mem": {"last": 7, "max": 7, "mean": 7.000}}', 'last, highest, mean');
+select is((select gauges from acct.sample where job_id = :g order by at, cpu_s limit 1) ? 'gpu0.util', false, 'those of others are others''');
+
+-- How often: the step's word, else its partition's.
+select is((select sample_s from api.schedule_launch(array[:g], '{0}')), 30, 'as the partition has it');
+select results_eq(format('select job_id, sample_s, first_task, tasks, units from api.node_sampled(1)'), format('values (%s::bigint, 30, 0, 1, true)', :'g'), 'a new process manager hears of it');
+update rota.step_request set sample_s = 0 where job_id = :g;
+select is((select sample_s from api.schedule_launch(array[:g], '{0}')), 0, 'the step wants none');
+select is_empty('select * from api.node_sampled(1)', 'so there is nothing to hear of');
+update rota.step_request set sample_s = 7 where job_id = :g;
+select is((select sample_s from api.schedule_launch(array[:g], '{0}')), 7, 'or others');
+select throws_ok($$select t.submit('alice', '[{"name": "a", "sample_s": 1}]')$$, 'RT422', null, 'not too often');
+select lives_ok($$select t.submit('alice', '[{"name": "a", "sample_s": 5}]')$$, 'as often as the setting allows');
+select lives_ok($$select t.submit('alice', '[{"name": "a", "sample_s": 0}]')$$, 'not at all');
+
+-- What people see.
+select is(t.ask('job_top', 'bob') -> 'steps' -> 0 ->> 'label', :'g' || '.g', 'what runs is seen by others');
+select is((t.ask('job_top', 'bob') -> 'steps' -> 0) @> '{"user": "alice", "nodes": "n1", "rss_kb": null, "swap_kb": null}', true, 'what is not known is null');
+select is(t.ask('job_top', 'bob', '{"nodes": ["n2"]}') -> 'steps', '[]', 'nothing on another node');
+select throws_ok($$select t.ask('job_top', 'bob', '{"nodes": ["n99"]}')$$, 'RT404', null, 'which there has to be');
+select is(jsonb_array_length(t.ask('job_stats', 'bob', t.request(:'g')) -> 'steps'), 1, 'statistics too');
+update rota.setting set value = 'false' where name = 'queue_visible';
+select is(t.ask('job_top', 'bob') -> 'steps', '[]', 'where the queue is private, so is that');
+select is(jsonb_array_length(t.ask('job_top', 'alice') -> 'steps'), 1, 'but for the owner');
+select is(jsonb_array_length(t.ask('job_top', 'root') -> 'steps'), 1, 'and root');
+select throws_ok(format('select t.ask(''job_stats'', ''bob'', t.request(''%s''))', :'g'), 'RT403', null, 'a job is its owner''s');
+select throws_ok(format('select t.ask(''job_top'', ''bob'', t.request(''%s''))', :'g'), 'RT403', null, 'in the list of what runs as well');
+
+-- Retention.
+select rota.sample_range(current_date - 100) \g /dev/null
+select rota.sample_range(current_date - 10) \g /dev/null
+select api.range_ensure() \g /dev/null
+select is(to_regclass('rota.sample_' || to_char(current_date - 100, 'YYYYMMDD')), null, 'a day that is too old is dropped');
+select isnt(to_regclass('rota.sample_' || to_char(current_date - 10, 'YYYYMMDD')), null, 'another is kept');
+select isnt(to_regclass('rota.sample_' || to_char(current_date + 6, 'YYYYMMDD')), null, 'and there are days to come');
+select is((select count(*)::int from t.wrong()), 0, 'nothing is held that is not accounted for');
+select * from finish();
+rollback;
