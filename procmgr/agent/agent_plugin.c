@@ -41,7 +41,9 @@ static json_t *number_json(const char *text)
 	double number = strtod(text, &end);
 	while (isspace((unsigned char)*end))
 		end++;
-	return *text && !*end && isfinite(number) ? json_real(number) : NULL;
+	if (!*text || *end || !isfinite(number))
+		return NULL;
+	return fabs(number) < 1e15 && floor(number) == number ? json_integer((json_int_t)number) : json_real(number);
 }
 
 /* Lines of NAME=number; others say nothing. */

@@ -2,6 +2,7 @@
  *
  * Called by the keeper's other files. What always holds: the fields are those that docs/formats.md lists for the kind; what is
  * ready together is written together, and before the keeper waits for anything, all is written. */
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -138,10 +139,23 @@ void keeper_record_outcome(const struct keeper *k, const char **cause, const cha
 	}
 }
 
+/* How much it was, and how much it might have been. */
+static void say_memory(struct keeper *k)
+{
+	char limit[48] = "no limit of its own", peak[48] = "";
+	if (k->order->mem_mb > 0)
+		snprintf(limit, sizeof limit, "limit %lld MiB", (long long)k->order->mem_mb);
+	if (k->figures.peak_mb >= 0)
+		snprintf(peak, sizeof peak, ", peak %lld MiB", (long long)k->figures.peak_mb);
+	snprintf(k->message, sizeof k->message, "out of memory on node %s: %s%s", k->order->node, limit, peak);
+}
+
 void keeper_record_done(struct keeper *k)
 {
 	const char *cause, *outcome;
 	keeper_record_outcome(k, &cause, &outcome);
+	if (strcmp(outcome, "oom") == 0 && !*k->message)
+		say_memory(k);
 	text_clean(k->message);
 	struct fields *record = begin(k, "done");
 	fields_add_int(record, "exit", k->exit_code);

@@ -1,0 +1,174 @@
+#!/usr/bin/env bats
+# What running steps use: samples of real processes, what they come to, and how people see them.
+
+load helper
+
+setup_file() {
+	# procmgrd's account reads there, too.
+	SITE=$(mktemp -d "${TMPDIR:-/tmp}/rota-test.site.XXXXXX")
+	export SITE
+	chmod 0755 "$SITE"
+	printf 'echo gpu0.util=35\necho gpu1.util=80\necho nonsense\n' >"$SITE/figures"
+	printf '#!/bin/sh\n. %s/figures\n' "$SITE" >"$SITE/plugin"
+	chmod 0755 "$SITE/plugin"
+	instance_up 2 --cpus 4 --mem 4000 --set node.grace=1 --set schedule.period=1 --set node.sample_timeout=1 --set node.sample_command="$SITE/plugin"
+	rota admin setting change sample_min_s --value=1
+	rota admin node change n2 --gres=gpu:2
+}
+
+teardown_file() {
+	rm -rf "$SITE"
+	instance_down
+}
+
+submit() {
+	local text=$1
+	shift
+	printf '#!/bin/bash\n%s\n' "$text" >"$BATS_TEST_TMPDIR/job.sh"
+	cd "$BATS_TEST_TMPDIR" && rota submit --parsable --sample=1 "$@" job.sh
+}
+
+sql() {
+	rota sql -Atc "$1"
+}
+
+# samples JOB [MORE]: how many the job has
+samples() {
+	sql "select count(*) from acct.sample where job_id = $1 ${2:-}"
+}
+
+sampled() {
+	[ "$(samples "$1" "${3:-}")" -ge "$2" ]
+}
+
+is() {
+	[ "$(sql "$1")" = "$2" ]
+}
+
+@test "a task that burns CPU is seen to" {
+	job=$(submit 'while :; do :; done')
+	eventually 20 sampled "$job" 4
+	is "select cpus_mean > 0.2 and cpus_max >= cpus_mean and cpu_s > 0.5 and processes_last = 1 from acct.step_stats where job_id = $job" t
+	run -0 rota top --once
+	[[ $output == *STEP*CPUS*MEMORY* && $output == *"$job.script"* ]]
+	run -0 rota top --json "$job"
+	[ "$(jq -r '.steps[0] | [.label, .nodes, .cpus, .processes] | @tsv' <<<"$output")" = "$(printf '%s.script\tn1\t1\t1' "$job")" ]
+	run -0 rota top --once --node=n2
+	[[ $output != *"$job.script"* ]]
+	refused 'there is no node "n9"' rota top --node=n9
+	rota cancel "$job"
+}
+
+@test "one that grows has a last, a mean and a highest figure, which are there when it has ended" {
+	job=$(submit 'exec python3 -c "
+import time
+kept = []
+for i in range(5):
+	kept.append(bytearray(b\"x\" * 20000000))
+	time.sleep(1.1)
+"')
+	eventually 20 sampled "$job" 3
+	rota wait "$job"
+	sql "select samples, rss_kb_max, rss_kb_mean, rss_kb_last from acct.step_stats where job_id = $job"
+	is "select rss_kb_max > 60000 and rss_kb_max >= rss_kb_mean and rss_kb_last >= rss_kb_mean from acct.step_stats where job_id = $job" t
+	is "select max_rss_kb > 90000 from acct.step_stats where job_id = $job" t
+	is "select samples >= 3 from acct.task_stats where job_id = $job and task = 0" t
+	run -0 rota show --stats "$job"
+	[[ $output == *"step $job.script: completed"* && $output == *SAMPLED*LAST*MEAN*MAX* && $output == *memory* ]]
+	run -0 rota show --stats --json "$job"
+	[ "$(jq '.steps[0] | .rss_kb_max > 60000 and .samples >= 3' <<<"$output")" = true ]
+}
+
+@test "tasks of one node have figures of their own" {
+	job=$(submit 'if [ "$ROTA_TASK_ID" = 1 ]; then while :; do :; done; else sleep 60; fi' --ntasks=2 --run=tasks --nodes=1)
+	eventually 20 sampled "$job" 3 "and task = 1"
+	eventually 5 is "select string_agg(task || ':' || (cpu_s > 0.3), ' ' order by task) from acct.task_stats where job_id = $job" "0:false 1:true"
+	rota cancel "$job"
+}
+
+@test "a short step costs no sample and has its end" {
+	job=$(submit 'true')
+	rota wait "$job"
+	[ "$(samples "$job")" = 0 ]
+	is "select samples || ' ' || (cpu_s is not null) || ' ' || (rss_kb_mean is null) from acct.step_stats where job_id = $job" "0 true true"
+	run -0 rota show --stats "$job"
+	[[ $output == *"Samples         none"* ]]
+}
+
+@test "a step that wants no samples gets none, and none are taken too often" {
+	job=$(submit 'sleep 60' --sample=0)
+	other=$(submit 'sleep 60')
+	eventually 20 sampled "$other" 3
+	[ "$(samples "$job")" = 0 ]
+	rota cancel "$job" "$other"
+	rota admin setting change sample_min_s --value=5
+	refused 'each 5 to 86400 s' submit 'true'
+	rota admin setting change sample_min_s --value=1
+}
+
+@test "a process manager that is killed goes on with what runs" {
+	job=$(submit 'sleep 600')
+	eventually 20 sampled "$job" 2
+	kill -KILL "$(pid_of procmgrd n1)"
+	before=$(samples "$job")
+	eventually 30 sampled "$job" $((before + 2))
+	is "select count(*) = count(distinct at) from acct.sample where job_id = $job" t
+	rota cancel "$job"
+}
+
+@test "the database comes back: what was taken meanwhile is told, once" {
+	need_root
+	job=$(submit 'sleep 600')
+	eventually 20 sampled "$job" 2
+	superuser "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'rota_node'" >/dev/null
+	before=$(samples "$job")
+	eventually 30 sampled "$job" $((before + 2))
+	is "select t.samples = count(*) from acct.sample s join acct.step_stats t using (job_id, step_id) where s.job_id = $job group by t.samples" t
+	rota cancel "$job"
+}
+
+@test "figures of devices come by the site's program, for the units that a step holds" {
+	printf 'echo gpu0.util=35\necho gpu1.util=80\necho nonsense\n' >"$SITE/figures"
+	job=$(submit 'sleep 600' --gres=gpu:1)
+	eventually 20 sampled "$job" 2 "and gauges is not null"
+	is "select gauges::text from acct.sample where job_id = $job and gauges is not null limit 1" '{"gpu0.util": 35}'
+	printf 'echo '"'"'{"gpu0.util": 45.5, "other": "x"}'"'"'\n' >"$SITE/figures"
+	eventually 10 is "select gauges::text from acct.sample where job_id = $job order by at desc limit 1" '{"gpu0.util": 45.5}'
+	run -0 rota top --json "$job"
+	[ "$(jq -c '.steps[0].gauges' <<<"$output")" = '{"n2":{"gpu0.util":45.5}}' ]
+	rota cancel "$job"
+}
+
+@test "one that hangs is killed, and keeps nobody waiting" {
+	printf 'echo gpu0.util=1\nsleep 1000\n' >"$SITE/figures"
+	job=$(submit 'sleep 600' --gres=gpu:1)
+	eventually 30 sampled "$job" 4
+	is "select count(*) from acct.sample where job_id = $job and gauges is not null" 0
+	short=$(submit 'true' --nodelist=n2)
+	rota wait "$short"
+	rota cancel "$job"
+	rota wait "$job" || true
+	gone() { ! pgrep -f "sleep 1000" >/dev/null; }
+	eventually 10 gone
+}
+
+@test "on a terminal it looks again and again, until it is told to end" {
+	job=$(submit 'sleep 600')
+	eventually 20 sampled "$job" 2
+	run script -qec "stty rows 30 cols 120; timeout -s INT 4 rota top --delay=1 $job" /dev/null
+	[[ $output == *$'\033[?1049h'* && $output == *$'\033[?1049l'* ]]
+	[ "$(grep -o "$job.script" <<<"$output" | wc -l)" -ge 2 ]
+	rota cancel "$job"
+}
+
+@test "a step over its memory says so, with the peak and the limit" {
+	[ -n "$(sql "select 1 from rota.allocation where peak_mb is not null limit 1")" ] || skip "no control groups"
+	job=$(submit 'exec python3 -c "x = bytearray(b\"x\" * 300000000)"' --mem=50)
+	run rota wait "$job"
+	[ "$status" -ne 0 ]
+	is "select state from acct.step where job_id = $job" out_of_memory
+	run sql "select message from acct.step where job_id = $job"
+	[[ $output == *"limit 50 MiB, peak "*" MiB" ]]
+	run -0 rota show --stats "$job"
+	[[ $output == *"step $job.script: out_of_memory"*"of 50M"* ]]
+}
