@@ -116,6 +116,9 @@ alter table rota.node_usage_month rename day to month;
 comment on table rota.node_usage_month is 'The same month by month.';
 comment on column rota.node_usage_month.month is 'First day of the month, in the site''s time zone.';
 
+-- Of arrays that had ended before rota.step.is_array was kept.
+update rota.step s set is_array = true from rota.step_array a where not s.is_array and a.job_id = s.job_id and a.step_id = s.step_id;
+
 -- A step that moves to another partition between two attempts takes its history along; what it held before was held there.
 alter table rota.allocation add column partition text;
 comment on column rota.allocation.partition is 'Partition in which it was held, where its step has been moved to another one since; null: that of its step.';

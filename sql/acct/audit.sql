@@ -7,7 +7,7 @@ declare
 	v_measures text[];
 begin
 	for v_one in
-		select kind || '_' || period as name, period, case period when 'hour' then 'hour' else 'day' end as piece, kind = 'node_usage' as of_nodes,
+		select kind || '_' || period as name, period, kind = 'node_usage' as of_nodes,
 			case period
 				when 'hour' then '%1$s.hour >= $1::timestamp at time zone z.time_zone and %1$s.hour < $2::timestamp at time zone z.time_zone'
 				when 'day' then '%1$s.day >= $1 and %1$s.day < $2'
@@ -25,23 +25,23 @@ begin
 				from (
 					select %4$s
 					from usage_state z
-					cross join api.usage_%5$s_piece p
-					where p.ended_at >= $1 - interval '2 days' and p.started_at < $2 + interval '2 days' and %6$s
+					cross join api.usage_piece p
+					where p.ended_at >= $1 - interval '2 days' and p.started_at < $2 + interval '2 days' and %5$s
 						and not exists (select from due d where d.job_id = p.job_id and d.step_id = p.step_id and d.attempt = p.attempt and d.node_id = p.node_id)
-					%7$s
+					%6$s
 				) x
 				group by %2$s
 			), made as (
-				select t.* from usage_state z cross join rota.%1$I t where %8$s
+				select t.* from usage_state z cross join rota.%1$I t where %7$s
 			)
 			select %1$L, to_jsonb(k), to_jsonb(m), to_jsonb(r)
 			from made m
 			full join raw r using (%2$s)
 			cross join lateral (select %2$s) k
-			where (%9$s) is distinct from (%10$s)$audit$,
+			where (%8$s) is distinct from (%9$s)$audit$,
 			v_one.name, array_to_string(v_keys, ', '), api.usage_sums(v_measures),
 			(select string_agg(case when c ~ '^(steps_|wait_)' then 'null::numeric as ' else 'p.' end || c, ', ' order by nr) from unnest(v_keys || v_measures) with ordinality u (c, nr)),
-			v_one.piece, format(v_one.within, 'p'),
+			format(v_one.within, 'p'),
 			case when not v_one.of_nodes then format('union all select %s from usage_state z cross join api.usage_end p where p.ended_at >= $1 - interval ''2 days'' and p.ended_at < $2 + interval ''2 days'' and %s
 				and not exists (select from due d where d.job_id = p.job_id and d.step_id = p.step_id and d.node_id is null)',
 				(select string_agg(case when c = any (v_keys) or c ~ '^(steps_|wait_)' then 'p.' || c else 'null' end, ', ' order by nr)

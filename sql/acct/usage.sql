@@ -10,7 +10,7 @@ declare
 	v_column record;
 begin
 	for v_view in
-		select kind || '_' || period as name, period, case period when 'hour' then 'hour' else 'day' end as piece, kind = 'node_usage' as of_nodes
+		select kind || '_' || period as name, period, kind = 'node_usage' as of_nodes
 		from unnest(array['usage', 'node_usage']) kind
 		cross join unnest(array['hour', 'day', 'month']) period
 	loop
@@ -23,22 +23,21 @@ begin
 			from (
 				select %4$s, %5$s from rota.%1$I
 				union all
-				select %6$s from api.usage_%7$s_piece p where p.ended_at is null
+				select %6$s from api.usage_piece p where p.ended_at is null
 				union all
 				select %6$s
 				from api.usage_due_key k
 				cross join lateral (
-					select * from api.usage_%7$s_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
+					select * from api.usage_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
 				) p
 				where not k.rebuild
-				%8$s
+				%7$s
 			) x
-			%9$s
-			group by x.%10$s$view$,
+			%8$s
+			group by x.%9$s$view$,
 			v_view.name, v_shown, api.usage_sums(v_measures), array_to_string(v_keys, ', '), array_to_string(v_measures, ', '),
 			-- Allocations say nothing on steps, and ends of steps nothing on allocations.
 			(select string_agg(case when c ~ '^(steps_|wait_)' then 'null' else 'p.' || c end, ', ' order by nr) from unnest(v_keys || v_measures) with ordinality u (c, nr)),
-			v_view.piece,
 			case when not v_view.of_nodes then format('union all select %s from api.usage_due_key k
 					cross join lateral (select * from api.usage_end p where p.job_id = k.job_id and p.step_id = k.step_id offset 0) p
 					where not k.rebuild and k.node_id is null',

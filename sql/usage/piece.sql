@@ -1,4 +1,4 @@
--- What usage figures are made of: each allocation cut at the hours, and at the days of the site. Rollups, what is not in them yet, and
+-- What usage figures are made of: each allocation, cut at the hours and at the days of the site. Rollups, what is not in them yet, and
 -- the audit all add up these same rows, so they can differ only by which rows they take.
 
 create function acct.gres_units(p_gres jsonb, p_seconds numeric) returns jsonb
@@ -56,6 +56,7 @@ comment on type api.usage_row is 'What is added up to usage figures: columns of 
 
 -- Whose it was is asked for by key, allocation by allocation ("offset 0" keeps it so): a planner that joined whole tables would read all
 -- history for what runs now.
+-- The partition of a step that had ended before rota.step.queue was kept is that of its request.
 create view api.usage_held as
 select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coalesce(a.partition, w.partition) as partition, w.qos,
 	a.cpus, a.mem_mb, nullif(a.gres, '{}') as gres, a.started_at, a.ended_at, greatest(coalesce(a.ended_at, now()), a.started_at) as until,
@@ -63,54 +64,49 @@ select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coales
 	case when a.cpu_usec is not null then a.cpus * extract(epoch from a.ended_at - a.started_at) end as cpu_measured_s
 from rota.allocation a
 cross join lateral (
-	select coalesce(j.account, '') as account, j.user_name, j.qos, r.partition
+	select coalesce(j.account, '') as account, j.user_name, j.qos, coalesce(nullif(s.queue, ''),
+		(select r.partition from rota.step_request r where r.job_id = s.job_id and r.step_id = s.request_id)) as partition
 	from rota.step s
-	join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 	join rota.job j on j.job_id = s.job_id
 	where s.job_id = a.job_id and s.step_id = a.step_id
 	offset 0
 ) w;
 comment on view api.usage_held is 'What was held, and by whom. Internal.';
 
-create view api.usage_hour_piece as
-select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, g.hour, null::date as day, null::date as month, h.node_id, h.account, h.user_name, h.partition, h.qos,
-	h.cpus * p.s as cpu_s, p.s as node_s, h.mem_mb * p.s as mem_mb_s, acct.gres_units(h.gres, p.s) as gres_s,
-	case when p.last then h.cpu_used_s end as cpu_used_s, case when p.last then h.cpu_measured_s end as cpu_measured_s
-from api.usage_held h
-cross join lateral generate_series(date_trunc('hour', h.started_at, 'UTC'), h.until, interval '1 hour') g (hour)
-cross join lateral (
-	select extract(epoch from least(h.until, g.hour + interval '1 hour') - greatest(h.started_at, g.hour)) as s, h.ended_at < g.hour + interval '1 hour' as last
-) p;
-comment on view api.usage_hour_piece is 'Allocations, a row for each full hour (UTC) that they reach into. Internal.';
-
-create view api.usage_day_piece as
-select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, null::timestamptz as hour, g.at::date as day, date_trunc('month', g.at)::date as month, h.node_id, h.account,
-	h.user_name, h.partition, h.qos,
-	h.cpus * p.s as cpu_s, p.s as node_s, h.mem_mb * p.s as mem_mb_s, acct.gres_units(h.gres, p.s) as gres_s,
-	case when p.last then h.cpu_used_s end as cpu_used_s, case when p.last then h.cpu_measured_s end as cpu_measured_s
-from rota.usage_state z
+create view api.usage_piece as
+select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, g.hour, d.day, d.day - extract(day from d.day)::int + 1 as month, h.node_id, h.account, h.user_name,
+	h.partition, h.qos, h.cpus * t.s as cpu_s, t.s as node_s, h.mem_mb * t.s as mem_mb_s, acct.gres_units(h.gres, t.s) as gres_s,
+	case when t.last then h.cpu_used_s end as cpu_used_s, case when t.last then h.cpu_measured_s end as cpu_measured_s
+from (select z.time_zone as zone from rota.usage_state z) z
 cross join api.usage_held h
-cross join lateral generate_series(date_trunc('day', h.started_at at time zone z.time_zone), h.until at time zone z.time_zone, interval '1 day') g (at)
-cross join lateral (select g.at at time zone z.time_zone as begins_at, (g.at + interval '1 day') at time zone z.time_zone as ends_at) d
+cross join lateral generate_series(date_trunc('hour', h.started_at, 'UTC'), greatest(h.started_at, h.until - interval '1 microsecond'), interval '1 hour') g (hour)
+cross join lateral (select greatest(h.started_at, g.hour) as begins_at, least(h.until, g.hour + interval '1 hour') as ends_at) p
 cross join lateral (
-	select extract(epoch from least(h.until, d.ends_at) - greatest(h.started_at, d.begins_at)) as s, h.ended_at < d.ends_at as last
-) p;
-comment on view api.usage_day_piece is 'Allocations, a row for each day of the site that they reach into, be it of 23, 24 or 25 hours. Internal.';
+	select (p.begins_at at time zone z.zone)::date as first, (greatest(p.begins_at, p.ends_at - interval '1 microsecond') at time zone z.zone)::date as last
+) l
+-- Where the site's days do not begin on a full hour (UTC), an hour may belong to two of them.
+cross join lateral generate_series(0, l.last - l.first) n
+cross join lateral (select l.first + n as day) d
+cross join lateral (
+	select case when l.first = l.last then p.begins_at else greatest(p.begins_at, d.day::timestamp at time zone z.zone) end as begins_at,
+		case when l.first = l.last then p.ends_at else least(p.ends_at, (d.day + 1)::timestamp at time zone z.zone) end as ends_at
+) c
+cross join lateral (select extract(epoch from c.ends_at - c.begins_at) as s, c.ends_at = h.ended_at as last) t;
+comment on view api.usage_piece is 'Allocations, cut at each full hour (UTC) and at each midnight of the site. Internal.';
 
 create view api.usage_end as
-select s.job_id, s.step_id, s.ended_at, date_trunc('hour', s.ended_at, 'UTC') as hour, d.day, date_trunc('month', d.day)::date as month, null::int as node_id,
-	coalesce(j.account, '') as account, j.user_name, coalesce(nullif(s.queue, ''), r.partition) as partition, j.qos, 1::bigint as steps_ended,
+select s.job_id, s.step_id, s.ended_at, date_trunc('hour', s.ended_at, 'UTC') as hour, d.day, d.day - extract(day from d.day)::int + 1 as month, null::int as node_id,
+	coalesce(j.account, '') as account, j.user_name, coalesce(nullif(s.queue, ''),
+		(select r.partition from rota.step_request r where r.job_id = s.job_id and r.step_id = s.request_id)) as partition, j.qos, 1::bigint as steps_ended,
 	(s.state = 'completed')::int::bigint as steps_completed,
 	(s.state in ('failed', 'timeout', 'out_of_memory', 'node_fail', 'deadline'))::int::bigint as steps_failed,
 	(s.state in ('cancelled', 'preempted', 'dependency_failed'))::int::bigint as steps_cancelled,
 	(s.started_at is not null)::int::bigint as steps_waited, extract(epoch from greatest(s.started_at - s.eligible_at, interval '0')) as wait_s
-from rota.usage_state z
-cross join rota.step s
-cross join lateral (select (s.ended_at at time zone z.time_zone)::date as day) d
-join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+from rota.step s
+cross join lateral (select (s.ended_at at time zone (select z.time_zone from rota.usage_state z))::date as day) d
 join rota.job j on j.job_id = s.job_id
 -- The row of an array is none of its elements.
-where s.array_index is not null or not exists (select from rota.step_array a where a.job_id = s.job_id and a.step_id = s.step_id);
+where not s.is_array;
 comment on view api.usage_end is 'Ends of steps (ended_at null: to come), with their hour, day and month. Internal.';
 
 create view api.usage_due_key as

@@ -41,32 +41,27 @@ comment on function api.usage_merge(text, api.usage_row[]) is 'Add rows to a tab
 create function api.usage_add(p_held api.usage_key[], p_ended api.usage_key[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_ended api.usage_row[] := array(
-		select (e.hour, e.day, e.month, null, e.account, e.user_name, e.partition, e.qos, null, null, null, null, null, null, e.steps_ended, e.steps_completed,
-			e.steps_failed, e.steps_cancelled, e.steps_waited, e.wait_s)::api.usage_row
+	-- Of a busy moment this is much of the same: it is added up once, and then to each table.
+	v_rows api.usage_row[] := array(
+		select (x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos, sum(x.cpu_s), sum(x.node_s), sum(x.mem_mb_s), acct.gres_sum(x.gres_s),
+			sum(x.cpu_used_s), sum(x.cpu_measured_s), null, null, null, null, null, null)::api.usage_row
+		from unnest(p_held) k
+		cross join lateral (
+			select * from api.usage_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
+		) x
+		group by x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos
+	) || array(
+		select (x.hour, x.day, x.month, null, x.account, x.user_name, x.partition, x.qos, null, null, null, null, null, null, sum(x.steps_ended), sum(x.steps_completed),
+			sum(x.steps_failed), sum(x.steps_cancelled), sum(x.steps_waited), sum(x.wait_s))::api.usage_row
 		from unnest(p_ended) k
-		cross join lateral (select * from api.usage_end e where e.job_id = k.job_id and e.step_id = k.step_id offset 0) e);
-	v_hours api.usage_row[] := array(
-		select (p.hour, null, null, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s, p.cpu_used_s, p.cpu_measured_s,
-			null, null, null, null, null, null)::api.usage_row
-		from unnest(p_held) k
-		cross join lateral (
-			select * from api.usage_hour_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
-		) p);
-	v_days api.usage_row[] := array(
-		select (null, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s, p.cpu_used_s, p.cpu_measured_s,
-			null, null, null, null, null, null)::api.usage_row
-		from unnest(p_held) k
-		cross join lateral (
-			select * from api.usage_day_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
-		) p);
+		cross join lateral (select * from api.usage_end e where e.job_id = k.job_id and e.step_id = k.step_id offset 0) x
+		group by x.hour, x.day, x.month, x.account, x.user_name, x.partition, x.qos
+	);
+	v_table text;
 begin
-	perform api.usage_merge('usage_hour', v_hours || v_ended);
-	perform api.usage_merge('usage_day', v_days || v_ended);
-	perform api.usage_merge('usage_month', v_days || v_ended);
-	perform api.usage_merge('node_usage_hour', v_hours);
-	perform api.usage_merge('node_usage_day', v_days);
-	perform api.usage_merge('node_usage_month', v_days);
+	foreach v_table in array array['usage_hour', 'usage_day', 'usage_month', 'node_usage_hour', 'node_usage_day', 'node_usage_month'] loop
+		perform api.usage_merge(v_table, v_rows);
+	end loop;
 end $$;
 comment on function api.usage_add(api.usage_key[], api.usage_key[]) is 'Add allocations, and ends of steps, to the usage figures. Internal.';
 
