@@ -42,8 +42,8 @@ begin
 			union all
 			select y.job_id from job y where y.submit_at <= p_at and y.ended_at is null
 		) j
-		join allocation x on x.job_id = j.job_id
-		where x.started_at <= p_at and coalesce(x.ended_at, 'infinity') > p_at
+		-- Job by job: those that were live are few.
+		cross join lateral (select * from allocation y where y.job_id = j.job_id and y.started_at <= p_at and coalesce(y.ended_at, 'infinity') > p_at offset 0) x
 		group by x.node
 	)
 	select n.node, coalesce(was.to_state, becomes.from_state, n.state), case when was.node is null and becomes.node is null then n.reason else was.reason end, was.at,
@@ -61,34 +61,51 @@ end $$;
 comment on function acct.nodes_at(timestamptz) is
 	'Nodes as they were at a moment: state, why and since when (null: since before anything is known of it), what was prescribed (cpus, mem_mb), and what was held of it by the steps that you see. Those deleted since are left out.';
 
+create function acct.whole_periods(p_unit text, p_range tstzrange, p_zone text) returns tstzmultirange
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+declare
+	-- The first beginning of a period that is not before the range, and the last that is not behind it.
+	v_first timestamptz := date_trunc(p_unit, lower(p_range), p_zone);
+	v_last constant timestamptz := date_trunc(p_unit, upper(p_range), p_zone);
+begin
+	if v_first < lower(p_range) then
+		v_first := date_trunc(p_unit, (date_trunc(p_unit, lower(p_range) at time zone p_zone) + ('1 ' || p_unit)::interval) at time zone p_zone, p_zone);
+	end if;
+	return case when v_first < v_last then tstzmultirange(tstzrange(v_first, v_last)) else '{}' end;
+end $$;
+comment on function acct.whole_periods(text, tstzrange, text) is 'The hours, days or months (p_unit) of a time zone that lie whole in a range, as one range; empty: there are none.';
+
 create function acct.usage_between(p_from timestamptz, p_to timestamptz)
 returns table (account text, user_name text, partition text, qos text, cpu_s numeric, node_s numeric, mem_mb_s numeric, gres_s jsonb)
 language plpgsql stable set search_path = acct, pg_temp as $$
 #variable_conflict use_column
 declare
-	-- Whole days of the site go by days, whole hours of what is left by hours, the rest by what was held.
-	v_zone constant text := (select z.time_zone from acct.site z);
-	v_first constant date := (p_from at time zone v_zone - interval '1 microsecond')::date + 1;
-	v_last constant date := (p_to at time zone v_zone)::date;
-	v_left tstzmultirange := tstzmultirange(tstzrange(p_from, greatest(p_to, p_from)));
-	v_hours tstzmultirange;
+	v_zone constant text := (select z.time_zone from site z);
+	v_until constant timestamptz := greatest(p_to, p_from);
+	-- Whole months go by months, whole days of what is left by days, then whole hours by hours, and the rest by what was held.
+	v_months tstzmultirange := acct.whole_periods('month', tstzrange(p_from, v_until), v_zone);
+	v_days tstzmultirange := '{}';
+	v_hours tstzmultirange := '{}';
+	v_left tstzmultirange := tstzmultirange(tstzrange(p_from, v_until)) - v_months;
 begin
-	if v_first < v_last then
-		v_left := v_left - tstzmultirange(tstzrange(v_first::timestamp at time zone v_zone, v_last::timestamp at time zone v_zone));
-	end if;
-	v_hours := coalesce((
-		select range_agg(tstzrange(date_trunc('hour', lower(r) + interval '1 hour - 1 microsecond', 'UTC'), date_trunc('hour', upper(r), 'UTC')))
-		from unnest(v_left) r
-		where date_trunc('hour', lower(r) + interval '1 hour - 1 microsecond', 'UTC') < date_trunc('hour', upper(r), 'UTC')), '{}');
+	select v_days + coalesce(range_agg(x), '{}') into v_days from unnest(v_left) r cross join unnest(acct.whole_periods('day', r, v_zone)) x;
+	v_left := v_left - v_days;
+	select v_hours + coalesce(range_agg(x), '{}') into v_hours from unnest(v_left) r cross join unnest(acct.whole_periods('hour', r, 'UTC')) x;
 	v_left := v_left - v_hours;
 	return query
-	select x.account, x.user_name, x.partition, x.qos, sum(x.cpu_s), sum(x.node_s), sum(x.mem_mb_s), coalesce(acct.gres_sum(x.gres_s), '{}')
+	select x.account, x.user_name, x.partition, x.qos, sum(x.cpu_s), sum(x.node_s), sum(x.mem_mb_s), acct.gres_sum(x.gres_s)
 	from (
-		select d.account, d.user_name, d.partition, d.qos, d.cpu_s, d.node_s, d.mem_mb_s, d.gres_s from usage_day d where d.day >= v_first and d.day < v_last
+		select u.account, u.user_name, u.partition, u.qos, u.cpu_s, u.node_s, u.mem_mb_s, u.gres_s
+		from unnest(v_months) r
+		cross join lateral (select * from usage_month m where m.month >= (lower(r) at time zone v_zone)::date and m.month < (upper(r) at time zone v_zone)::date offset 0) u
 		union all
-		select h.account, h.user_name, h.partition, h.qos, h.cpu_s, h.node_s, h.mem_mb_s, h.gres_s
+		select u.account, u.user_name, u.partition, u.qos, u.cpu_s, u.node_s, u.mem_mb_s, u.gres_s
+		from unnest(v_days) r
+		cross join lateral (select * from usage_day d where d.day >= (lower(r) at time zone v_zone)::date and d.day < (upper(r) at time zone v_zone)::date offset 0) u
+		union all
+		select u.account, u.user_name, u.partition, u.qos, u.cpu_s, u.node_s, u.mem_mb_s, u.gres_s
 		from unnest(v_hours) r
-		join usage_hour h on h.hour >= lower(r) and h.hour < upper(r)
+		cross join lateral (select * from usage_hour h where h.hour >= lower(r) and h.hour < upper(r) offset 0) u
 		union all
 		select a.account, a.user_name, a.partition, a.qos, a.cpus * p.s, p.s, a.mem_mb * p.s, acct.gres_units(nullif(a.gres, '{}'), p.s)
 		from unnest(v_left) r
@@ -96,8 +113,9 @@ begin
 			select j.job_id from job j where j.submit_at < upper(r) and j.ended_at >= lower(r)
 			union all
 			select j.job_id from job j where j.submit_at < upper(r) and j.ended_at is null
+			offset 0
 		) j
-		join allocation a on a.job_id = j.job_id and a.started_at < upper(r) and coalesce(a.ended_at, now()) > lower(r)
+		cross join lateral (select * from allocation y where y.job_id = j.job_id and y.started_at < upper(r) and coalesce(y.ended_at, now()) > lower(r) offset 0) a
 		cross join lateral (select extract(epoch from least(coalesce(a.ended_at, now()), upper(r)) - greatest(a.started_at, lower(r))) as s) p
 	) x
 	group by x.account, x.user_name, x.partition, x.qos
