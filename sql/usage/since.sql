@@ -11,10 +11,11 @@ begin
 		union all
 		-- What has ended and is not in the figures yet.
 		select p.account, p.user_name, p.partition, p.qos, p.cpu_s
-		from usage_due e
-		cross join lateral unnest(e.job_ids, e.step_ids, e.attempts, e.node_ids) k (job_id, step_id, attempt, node_id)
-		join api.usage_day_piece p on p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id
-		where not e.rebuild and e.attempts is not null and p.day >= p_day
+		from api.usage_due_key k
+		cross join lateral (
+			select * from api.usage_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
+		) p
+		where not k.rebuild and p.day >= p_day
 	) u
 	group by u.account, u.user_name, u.partition, u.qos;
 end $$;

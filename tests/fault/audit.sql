@@ -269,6 +269,9 @@ violation (what, who, detail) as (
 	from hook_due h
 	join attempt t on t.job_id = h.job_id and t.step_id = h.step_id and t.attempt = h.attempt
 	where h.hook = 'controller_prolog' and t.started_at is not null
+	union all
+	select 'usage figures are not what was held', u.figures, concat_ws(' ', u.key, u.added_up, u.raw)
+	from acct.usage_audit('2000-01-01', '2100-01-01') u where :live = 0
 	-- From here on: what holds when there is nothing left to do.
 	union all
 	select 'not over: hook', api.step_label(h.job_id, h.step_id), format('%s of attempt %s', h.hook, h.attempt)
