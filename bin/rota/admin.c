@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "bin/rota/admin_db.h"
+#include "bin/rota/admin_export.h"
 #include "bin/rota/call.h"
 #include "bin/rota/verb.h"
 
 enum { ADMIN_CONNINFO = 256 };
 
-static const char *const OBJECTS[] = {"partition", "node",    "account",     "user",  "association", "qos",
-				      "license",   "setting", "reservation", "usage", "db",	     NULL};
+static const char *const OBJECTS[] = {"partition", "node",	  "account", "user", "association", "qos",   "license",
+				      "setting",   "reservation", "usage",   "db",   "export",	    "range", NULL};
 static const char *const ACTIONS[] = {"create", "change", "delete", "drain", "resume", "dead", NULL};
 
 /* For help and completion; other --KEY=VALUE are the object's own. */
@@ -21,6 +22,7 @@ const struct verb_option admin_options[] = {
 	{256 + 1, "reason", "TEXT",
 	 "why a node is drained, or kept free, shown to everybody whom it keeps waiting; how you know that it is dead"},
 	{256 + 2, "deadline", "WHEN", "drain: until then, what ends before may start; then drained"},
+	{256 + 3, "to", "DIR", "for export, and range drop: the folder that gets them"},
 	{ADMIN_CONNINFO, "conninfo", "TEXT", "for db upgrade: the database, as a libpq connection string of a superuser"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
@@ -150,6 +152,24 @@ static int usage_rebuild(const struct verb *verb, const struct admin_line *line)
 	return EXIT_OK;
 }
 
+/* `rota admin export MONTH --to=DIR`, `rota admin range list`, `rota admin range drop FROM --to=DIR`. */
+static int export(const struct verb *verb, const struct admin_line *line)
+{
+	const char *folder = json_string_value(json_object_get(line->values, "to"));
+	bool range = !strcmp(line->operands[0], "range"), list = range && line->count == 2 && !strcmp(line->operands[1], "list");
+
+	if (list)
+		return admin_range_list(line->json);
+	if (range && (line->count != 3 || strcmp(line->operands[1], "drop")))
+		verb_misuse(verb, "a range knows two actions: rota admin range list, rota admin range drop FROM --to=DIR");
+	if (!range && line->count != 2)
+		verb_misuse(verb, "which month? rota admin export 2026-01 --to=DIR");
+	if (!folder)
+		verb_misuse(verb, "where to? --to=DIR");
+	return range ? admin_range_drop(line->operands[2], folder, line->json)
+		     : admin_export_month(line->operands[1], folder, line->json);
+}
+
 /* One change; prints what came of it. */
 static bool change(const struct admin_line *line, const char *object, const char *action, const char *name)
 {
@@ -195,12 +215,14 @@ int verb_admin(int argc, char **argv)
 	line_read(verb, &line, argc, argv);
 	if (!line.count)
 		verb_misuse(verb, "name an object: partition, node, account, user, association, qos, license, setting, "
-				  "reservation, usage or db");
+				  "reservation, usage, db, export or range");
 	object = word(verb, "object", line.operands[0], OBJECTS);
 	if (!strcmp(object, "db")) {
 		status = db_upgrade(verb, &line);
 	} else if (!strcmp(object, "usage")) {
 		status = usage_rebuild(verb, &line);
+	} else if (!strcmp(object, "export") || !strcmp(object, "range")) {
+		status = export(verb, &line);
 	} else {
 		if (line.count < 2)
 			verb_misuse(verb, "say what to do with the %s: create, change or delete", object);

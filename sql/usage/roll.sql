@@ -129,6 +129,9 @@ begin
 	if api.caller_role(p_uid, p_user) <> 'admin' then
 		raise exception 'only administrators have usage figures added up anew' using errcode = 'RT403';
 	end if;
+	if exists (select from admin_event e where e.object = 'range' and e.action = 'detach') then
+		raise exception 'jobs have left the database: their usage could not be added up again' using errcode = 'RT409';
+	end if;
 	update usage_state z set rebuild_at = coalesce(z.rebuild_at, now());
 	insert into admin_event (actor, object, action, name, given) values (p_user, 'usage', 'rebuild', 'all', '{}');
 	return (select jsonb_build_object('asked_at', z.rebuild_at, 'time_zone', s.value) from usage_state z cross join setting s where s.name = 'time_zone');

@@ -1,0 +1,186 @@
+-- What leaves the database: exports by month, and ranges of jobs that are detached, exported and dropped. A range goes only as a whole, and
+-- only when nothing in it lives, nothing waits for it, and its usage is added up.
+
+create function api.export_columns(p_table regclass) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	-- Private to owners, or of use to nobody outside.
+	return (
+		select string_agg(format('t.%I', a.attname), ', ' order by a.attnum)
+		from pg_attribute a
+		where a.attrelid = p_table and a.attnum > 0 and not a.attisdropped
+			and a.attname <> all ('{script_hash,environment_hash,spec,auth,output,xid}'));
+end $$;
+comment on function api.export_columns(regclass) is 'The columns of a table that are exported, of t, as a list of SQL. Internal.';
+
+create function api.range_tables() returns setof text
+language sql stable set search_path = rota, pg_temp as $$
+	-- What refers to others comes before them.
+	select c.relname::text
+	from pg_partitioned_table p
+	join pg_class c on c.oid = p.partrelid and c.relnamespace = 'rota'::regnamespace
+	join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.attname = 'job_id'
+	order by array_position('{step_edge,step_array,allocation,attempt,step,step_request,job}', c.relname::text) nulls first, c.relname;
+$$;
+comment on function api.range_tables() is 'Tables that are partitioned by job id, in the order in which a range of them can be taken apart. Internal.';
+
+create function api.export_plan(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+declare
+	v_month constant text := coalesce(api.request_text(p_request, 'month'), '');
+	v_from constant bigint := api.request_text(p_request, 'from')::bigint;
+	v_zone constant text := (select z.time_zone from usage_state z);
+	v_begin timestamptz;
+	v_end timestamptz;
+	v_jobs record;
+	v_where text;
+begin
+	if api.caller_role(p_uid, p_user) <> 'admin' then
+		raise exception 'only administrators export everybody''s jobs' using errcode = 'RT403', hint = 'rota acct --csv gives you what you see.';
+	end if;
+	if v_from is not null then
+		return jsonb_build_object('name', 'range-' || v_from, 'tables', (
+			select jsonb_agg(jsonb_build_object('name', x, 'query', format('select %s from rota.%I t', api.export_columns(to_regclass(format('rota.%I', x || '_' || v_from))), x || '_' || v_from)))
+			from api.range_tables() x
+			where to_regclass(format('rota.%I', x || '_' || v_from)) is not null));
+	end if;
+	if v_month !~ '^[0-9]{4}-(0[1-9]|1[0-2])$' then
+		raise exception '"%" is not a month', v_month using errcode = 'RT422', hint = 'Write it like 2026-01.';
+	end if;
+	v_begin := (v_month || '-01')::timestamp at time zone v_zone;
+	v_end := ((v_month || '-01')::timestamp + interval '1 month') at time zone v_zone;
+	if v_end > now() then
+		raise exception 'month % is not over', v_month using errcode = 'RT409';
+	end if;
+	select min(j.job_id) as low, max(j.job_id) as high into v_jobs from job j where j.ended_at >= v_begin and j.ended_at < v_end;
+	v_where := format('t.job_id between %s and %s', coalesce(v_jobs.low, 0), coalesce(v_jobs.high, -1));
+	return jsonb_build_object('name', v_month, 'time_zone', v_zone, 'tables', (
+		select jsonb_agg(jsonb_build_object('name', x, 'query', case when x = 'job'
+			then format('select %s from rota.job t where %s and t.ended_at >= %L and t.ended_at < %L', api.export_columns('rota.job'), v_where, v_begin, v_end)
+			else format('select %s from rota.%I t join rota.job j on j.job_id = t.job_id where %s and j.job_id between %s and %s and j.ended_at >= %L and j.ended_at < %L',
+				api.export_columns(format('rota.%I', x)::regclass), x, v_where, coalesce(v_jobs.low, 0), coalesce(v_jobs.high, -1), v_begin, v_end) end))
+		from api.range_tables() x)
+		|| jsonb_build_object('name', 'node', 'query', 'select t.node_id, t.name, t.cpus, t.mem_mb from rota.node t'));
+end $$;
+comment on function api.export_plan(int, text, jsonb) is
+	'What an export copies: {month}, the jobs that ended in a month of the site''s time zone with all that belongs to them, or {from}, the range that begins with that job. Answer {name, tables: [{name, query}]}; no scripts, no environments, no output.';
+
+create function api.range_state() returns table (from_job bigint, to_job bigint, attached boolean, jobs bigint, live bigint, first_at timestamptz, last_at timestamptz, bytes bigint)
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_one record;
+begin
+	for v_one in
+		select c.relname, substr(c.relname, 5)::bigint as low, c.relispartition as attached,
+			(regexp_match(pg_get_expr(c.relpartbound, c.oid), $re$TO \('([0-9]+)'\)$re$))[1]::bigint as high
+		from pg_class c
+		where c.relnamespace = 'rota'::regnamespace and c.relname ~ '^job_[0-9]+$' and c.relkind = 'r'
+		order by 2
+	loop
+		from_job := v_one.low;
+		to_job := v_one.high;
+		attached := v_one.attached;
+		execute format('select count(*), count(*) filter (where ended_at is null), min(submit_at), max(ended_at) from rota.%I', v_one.relname) into jobs, live, first_at, last_at;
+		bytes := (select sum(pg_total_relation_size(k.oid)) from api.range_tables() x join pg_class k on k.oid = to_regclass(format('rota.%I', x || '_' || v_one.low)));
+		return next;
+	end loop;
+end $$;
+comment on function api.range_state() is 'Ranges of jobs, those that are detached too, with what is in them. Internal.';
+
+create function api.range_list(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+begin
+	return jsonb_build_object('ranges', (select coalesce(jsonb_agg(to_jsonb(r) order by r.from_job), '[]') from api.range_state() r));
+end $$;
+comment on function api.range_list(int, text, jsonb) is
+	'Ranges of jobs. Answer {ranges: [{from_job, to_job (the first behind it; null: detached), attached, jobs, live, first_at, last_at, bytes}]}.';
+
+create function api.range_detach(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_from constant bigint := api.request_text(p_request, 'from')::bigint;
+	v_to bigint;
+	v_table text;
+	v_why text;
+begin
+	if api.caller_role(p_uid, p_user) <> 'admin' then
+		raise exception 'only administrators detach ranges of jobs' using errcode = 'RT403';
+	end if;
+	-- One at a time, and no range is made meanwhile.
+	perform pg_advisory_xact_lock(hashtext('rota range_ensure'));
+	select r.to_job into v_to from api.range_state() r where r.from_job = v_from;
+	if not found then
+		raise exception 'no range begins with job %', v_from using errcode = 'RT404', hint = 'rota admin range list';
+	end if;
+	if v_to is null then
+		return jsonb_build_object('from', v_from, 'detached', false);
+	end if;
+	select x.why into v_why
+	from (
+		select 'ids of jobs to come are in it' as why from job_job_id_seq s where case when s.is_called then s.last_value + 1 else s.last_value end < v_to
+		union all
+		select format('job %s has not ended', j.job_id) from job j where j.job_id >= v_from and j.job_id < v_to and j.ended_at is null
+		union all
+		select format('step %s is live', api.step_label(s.job_id, s.step_id)) from step s where s.job_id >= v_from and s.job_id < v_to and s.ended_at is null
+		union all
+		select format('step %s still holds something', api.step_label(a.job_id, a.step_id)) from allocation a
+		where a.job_id >= v_from and a.job_id < v_to and (a.ended_at is null or (a.holder and a.gone_at is null))
+		union all
+		select format('a hook of job %s has not ended', h.job_id) from hook_due h where h.job_id >= v_from and h.job_id < v_to
+		union all
+		select format('job %s waits for job %s', e.job_id, e.peer_job_id) from step_edge e
+		where e.peer_job_id >= v_from and e.peer_job_id < v_to and e.job_id >= v_to and e.state = 'waiting'
+		union all
+		select 'its usage has not been added up' from usage_due d where exists (select from unnest(d.job_ids) x where x >= v_from and x < v_to)
+		union all
+		select 'usage is to be added up anew' from usage_state z where z.rebuild_at is not null
+	) x limit 1;
+	if found then
+		raise exception 'the range from job % is in use: %', v_from, v_why using errcode = 'RT409', hint = 'A range goes when all of it is over.';
+	end if;
+	-- The queue must not wait behind this: it is tried for a moment.
+	perform set_config('lock_timeout', '2s', true);
+	for v_table in select * from api.range_tables() loop
+		if to_regclass(format('rota.%I', v_table || '_' || v_from)) is not null then
+			execute format('alter table rota.%I detach partition rota.%I', v_table, v_table || '_' || v_from);
+			-- What it refers to goes, too.
+			execute (select coalesce(string_agg(format('alter table rota.%I drop constraint %I;', v_table || '_' || v_from, k.conname), ''), '')
+				from pg_constraint k where k.conrelid = format('rota.%I', v_table || '_' || v_from)::regclass and k.contype = 'f' and k.conparentid = 0);
+			execute format('grant select (%s) on rota.%I to rota_admin',
+				replace(api.export_columns(format('rota.%I', v_table || '_' || v_from)::regclass), 't.', ''), v_table || '_' || v_from);
+		end if;
+	end loop;
+	insert into admin_event (actor, object, action, name, given) values (p_user, 'range', 'detach', v_from::text, jsonb_build_object('to', v_to));
+	return jsonb_build_object('from', v_from, 'to', v_to, 'detached', true);
+exception when lock_not_available then
+	raise exception 'the tables are busy' using errcode = 'RT409', hint = 'Try again in a moment.';
+end $$;
+comment on function api.range_detach(int, text, jsonb) is
+	'Take the range that begins with a job {from} out of the tables: its jobs are no longer seen. Refused (RT409) while anything in it lives or is waited for. Answer {from, to, detached: false where it was before}.';
+
+create function api.range_drop(p_uid int, p_user text, p_request jsonb) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_from constant bigint := api.request_text(p_request, 'from')::bigint;
+	v_table text;
+	v_count int := 0;
+begin
+	if api.caller_role(p_uid, p_user) <> 'admin' then
+		raise exception 'only administrators drop ranges of jobs' using errcode = 'RT403';
+	end if;
+	if exists (select from pg_class c where c.oid = to_regclass(format('rota.%I', 'job_' || v_from)) and c.relispartition) then
+		raise exception 'the range from job % has not been detached', v_from using errcode = 'RT409';
+	end if;
+	for v_table in select * from api.range_tables() loop
+		if to_regclass(format('rota.%I', v_table || '_' || v_from)) is not null then
+			execute format('drop table rota.%I', v_table || '_' || v_from);
+			v_count := v_count + 1;
+		end if;
+	end loop;
+	if v_count = 0 then
+		raise exception 'no range begins with job %', v_from using errcode = 'RT404', hint = 'rota admin range list';
+	end if;
+	insert into admin_event (actor, object, action, name, given) values (p_user, 'range', 'drop', v_from::text, coalesce(p_request -> 'manifest', '{}'));
+	return jsonb_build_object('from', v_from, 'tables', v_count);
+end $$;
+comment on function api.range_drop(int, text, jsonb) is 'Drop a range that has been detached {from, manifest: what was exported of it, kept in the log of administration}. Answer {from, tables}.';

@@ -1,0 +1,145 @@
+"""Ten million jobs that have ended: how fast analysts are answered, and whether the queue goes on as fast beside them.
+
+The history is that of tests/bench/history, in the very tables of an instance, its usage figures added up. Questions are asked as rota_analyst,
+five times each behind one that does not count; a figure is the median. The export is all of the events of a million jobs as CSV; its limit is a
+bare COPY of the widest table. The queue's throughput is that of arrays of `hostname` whose launchers start nothing, before the history
+is there, with it, and with three analysts beside it who read all steps in long transactions.
+"""
+import json
+import os
+import statistics
+import subprocess
+import threading
+import time
+
+from lib import load, process
+
+SITE = {"wal_level": "minimal", "max_wal_senders": "0", "max_wal_size": "8GB", "shared_buffers": "2GB", "maintenance_work_mem": "512MB",
+        "effective_cache_size": "12GB", "random_page_cost": "1.1"}
+ANALYST = "begin isolation level repeatable read; select count(*), sum(cpu_held_s), max(wait_s) from acct.step; commit;"
+
+
+def milliseconds(instance, text, count=5):
+    """The median, as an analyst; the first one fills caches."""
+    script = "set role rota_analyst;\nset time zone 'UTC';\n\\timing on\n\\o /dev/null\n" + f"{text};\n" * (count + 1)
+    done = subprocess.run(["psql", "-XqAt", "-h", f"{instance.home}/run", "-d", "rota", "-U", "postgres", "-v", "ON_ERROR_STOP=1"],
+                          input=script, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{text}: {done.stderr.strip()}")
+    times = [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("Time:")]
+    return statistics.median(times[1:])
+
+
+def questions(bench, instance):
+    job = instance.sql("select max(job_id) / 2 from rota.job")
+    last = instance.sql("select date_trunc('day', max(submit_at)) from rota.job where user_name = 'u001'")
+    month = instance.sql("select max(month) from rota.usage_month where steps_ended > 100")
+    for name, most, text in (
+            ("one job by its id", 100, f"select * from acct.job where job_id = {job}"),
+            ("the steps of a job", 100, f"select * from acct.step where job_id = {job}"),
+            ("a user's last day", 100, f"select * from acct.job where user_name = 'u001' and ended_at >= '{last}' order by job_id"),
+            ("an account's month by day", 100, f"select day, sum(cpu_s) from acct.usage_day where account = 'physics' and day >= '{month}'::date"
+                                               f" and day < '{month}'::date + interval '1 month' group by day order by day"),
+            ("the site's month by account", 100, f"select account, sum(cpu_s), sum(steps_ended) from acct.usage_month where month = '{month}' group by account"),
+            ("three years by month and account", 1000, "select month, account, sum(cpu_s), sum(steps_ended) from acct.usage_month group by month, account")):
+        bench.figure(name, milliseconds(instance, text), "ms", at_most=most)
+    moments = [row[0] for row in instance.sql("select from_at + (until_at - from_at) * x / 6 from (select min(submit_at) as from_at, max(submit_at) as until_at from rota.job) t,"
+                                              " generate_series(1, 5) x")]
+    bench.figure("queue_at, the slowest of five moments", max(milliseconds(instance, f"select * from acct.queue_at('{at}')") for at in moments), "ms", at_most=250)
+
+
+def copied(instance, text):
+    """(rows a second, MiB at most) of a client that copies out."""
+    count = int(instance.sql(f"select count(*) from ({text}) t"))
+    began = time.monotonic()
+    client = subprocess.Popen(["psql", "-Xq", "-h", f"{instance.home}/run", "-d", "rota", "-U", "postgres", "-c", f"copy ({text}) to stdout (format csv)"],
+                              stdout=subprocess.DEVNULL)
+    most = 0
+    while client.poll() is None:
+        most = max(most, process.rss(client.pid))
+        time.sleep(0.05)
+    if client.returncode:
+        raise RuntimeError(f"{text} cannot be copied")
+    return count / (time.monotonic() - began), most
+
+
+def export(bench, instance):
+    limit, _ = copied(instance, "select * from rota.step_request_0")
+    rate, _ = copied(instance, "select * from acct.event where job_id < 1000000")
+    bench.figure("export of events", rate, "rows/s", at_least=200000, limit=limit, limit_name="/s, bare COPY of step_request")
+    month = instance.sql("select to_char(max(month) - interval '1 month', 'YYYY-MM') from rota.usage_month where steps_ended > 100")
+    folder = f"{instance.folder}/export"
+    began = time.monotonic()
+    instance.rota("admin", "export", month, f"--to={folder}")
+    seconds = time.monotonic() - began
+    with open(f"{folder}/{month}/manifest.json", encoding="utf-8") as file:
+        rows = sum(one["rows"] for one in json.load(file)["files"])
+    bench.figure("rota admin export of a month, compressed", rows / seconds, "rows/s", at_least=200000, limit=limit, limit_name="/s, bare COPY of step_request")
+
+
+def throughput(instance, path, size, count):
+    return statistics.median(size / load.array(instance, path, size) for _ in range(count))
+
+
+class Analysts:
+    """Three of them, as long as the block lasts."""
+
+    def __init__(self, instance):
+        self.instance, self.going = instance, True
+        self.threads = [threading.Thread(target=self.ask) for _ in range(3)]
+
+    def ask(self):
+        while self.going:
+            self.client = subprocess.Popen(["psql", "-XqAt", "-h", f"{self.instance.home}/run", "-d", "rota", "-U", "postgres"], stdin=subprocess.PIPE,
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+            self.client.communicate(f"set role rota_analyst; set statement_timeout = '60s'; {ANALYST}")
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        time.sleep(1)
+
+    def __exit__(self, *_):
+        self.going = False
+        self.instance.sql("select pg_terminate_backend(pid) from pg_stat_activity where query like '%max(wait_s)%' and pid <> pg_backend_pid()")
+        for thread in self.threads:
+            thread.join()
+
+
+def rollup(bench, instance, path, size):
+    """Of one processor, what it takes to add up the usage of steps that end a thousand a second."""
+    backend = int(instance.sql("select pid from pg_stat_activity where usename = 'rota_nodemgr' limit 1"))
+    began, before = time.monotonic(), process.cpu(backend)[0]
+    time.sleep(5)
+    idle = (process.cpu(backend)[0] - before) / (time.monotonic() - began)
+    began, before = time.monotonic(), process.cpu(backend)[0]
+    load.array(instance, path, size)
+    while instance.sql("select count(*) from rota.usage_due") != "0":
+        time.sleep(0.2)
+    spent = process.cpu(backend)[0] - before - idle * (time.monotonic() - began)
+    bench.figure("rollup of 1,000 ended steps/s", 100 * 1000 * spent / size, "% of a processor", at_most=5)
+
+
+def run(bench):
+    jobs, size, count = (2000, 40, 1) if bench.toy else (10_000_000, 10_000, 3)
+    with bench.instance(dry_run=True) as instance:
+        for name, value in SITE.items():
+            instance.sql(f"alter system set {name} = '{value}'")
+        instance.rota("down")
+        instance.up()
+        path = load.script(instance)
+        empty = throughput(instance, path, size, count)
+        began = time.monotonic()
+        bench.program("history", f"host={instance.home}/run dbname=rota user=postgres", f"--jobs={jobs}", f"--days={60 if bench.toy else 1096}")
+        bench.figure("load", jobs / (time.monotonic() - began), "jobs/s")
+        instance.sql(f"update rota.usage_state set rebuild_at = null; delete from rota.usage_due; "
+                     f"truncate rota.usage_hour, rota.usage_day, rota.usage_month, rota.node_usage_hour, rota.node_usage_day, rota.node_usage_month; "
+                     f"\\i {os.path.dirname(os.path.abspath(__file__))}/history/rollup.sql")
+        questions(bench, instance)
+        export(bench, instance)
+        with_it = throughput(instance, path, size, count)
+        bench.figure("queue, with the history", with_it, "steps/s", of_limit=0.95, limit=empty, limit_name="/s, empty database")
+        with Analysts(instance):
+            beside = throughput(instance, path, size, count)
+        bench.figure("queue, with three analysts", beside, "steps/s", of_limit=0.85, limit=empty, limit_name="/s, empty database")
+        rollup(bench, instance, path, size)

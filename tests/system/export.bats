@@ -1,0 +1,110 @@
+#!/usr/bin/env bats
+# `rota admin export` and `rota admin range`: jobs leave the database whole, or stay.
+
+load helper
+
+setup_file() {
+	instance_up 1 --cpus 1 --mem 500
+	"$ROTA_BUILD/tests/bench/history" "host=$ROTA_HOME/run dbname=rota user=postgres" --jobs=2000 --days=60 --nodes=4 --cpus=16 2>"$BATS_FILE_TMPDIR/log" || {
+		cat "$BATS_FILE_TMPDIR/log"
+		return 1
+	}
+}
+
+teardown_file() {
+	instance_down
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+}
+
+# whole FOLDER: the files are those of the manifest, with its rows, columns and hashes.
+whole() {
+	jq -r '.files[] | "\(.sha256)  \(.file)"' "$1/manifest.json" | (cd "$1" && sha256sum --quiet -c -)
+	jq -r '.files[] | "\(.file) \(.rows) \(.columns | join(","))"' "$1/manifest.json" | while read -r file rows columns; do
+		[ "$(zcat "$1/$file" | head -1)" = "$columns" ] || { echo "$file: columns"; false; }
+		[ "$(zcat "$1/$file" | python3 -c 'import csv, sys; print(sum(1 for _ in csv.reader(sys.stdin)) - 1)')" = "$rows" ] || { echo "$file: rows"; false; }
+	done
+}
+
+@test "a month is what ended in it, with all that belongs to that" {
+	run -0 rota admin export 2026-10 --to=out
+	whole out/2026-10
+	ended="j.ended_at >= '2026-10-01 UTC' and j.ended_at < '2026-11-01 UTC'"
+	for table in job step attempt allocation task_end event; do
+		[ "$(jq ".files[] | select(.file == \"$table.csv.gz\").rows" out/2026-10/manifest.json)" = "$(superuser "select count(*) from rota.$table t join rota.job j on j.job_id = t.job_id where $ended")" ]
+	done
+	! jq -r '.files[].columns[]' out/2026-10/manifest.json | grep -qE '^(script_hash|environment_hash|spec|auth)$'
+}
+
+@test "an export is not written over, and a month that is not one is refused" {
+	run -0 rota admin export 2026-09 --to=out
+	refused "could not make the folder" rota admin export 2026-09 --to=out
+	refused "is not a month" rota admin export 2026-13 --to=out
+	refused "is not over" rota admin export 2999-01 --to=out
+	refused "where to?" rota admin export 2026-09
+}
+
+@test "what is exported can be loaded again" {
+	rota admin export 2026-10 --to=out
+	columns=$(jq -r '.files[] | select(.file == "event.csv.gz").columns | join(",")' out/2026-10/manifest.json)
+	superuser "create table public.again (like rota.event)"
+	superuser "alter table public.again alter xid drop not null"
+	zcat out/2026-10/event.csv.gz | psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -qc "copy public.again ($columns) from stdin (format csv, header)"
+	[ "$(superuser "select count(*) from public.again a join rota.event e using (job_id, event_id, step_id, attempt, at, from_state, event, to_state, actor)")" = "$(superuser "select count(*) from public.again")" ]
+	superuser "drop table public.again"
+}
+
+@test "a range in which ids are to come, or something lives or is waited for, stays" {
+	printf '#!/bin/sh\nsleep 600\n' >long.sh
+	refused "ids of jobs to come are in it" rota admin range drop 0 --to=out
+	# As if two ranges had been filled.
+	running=$(rota submit --parsable long.sh)
+	superuser "select setval('rota.job_job_id_seq', 1000000)" >/dev/null
+	refused "job $running has not ended" rota admin range drop 0 --to=out
+	waiting=$(rota submit --parsable --after="$running:any" --hold long.sh)
+	[ "$waiting" = 1000001 ]
+	rota cancel -q "$running"
+	run rota wait -q --timeout=60 "$running"
+	superuser "update rota.step_edge set state = 'waiting' where job_id = $waiting"
+	eventually 60 settled
+	refused "job $waiting waits for job $running" rota admin range drop 0 --to=out
+	superuser "update rota.step_edge set state = 'met' where job_id = $waiting"
+	[ ! -e out ]
+	rota cancel -q "$waiting"
+}
+
+# settled: whether usage is added up.
+settled() {
+	[ "$(superuser "select count(*) from rota.usage_due")" = 0 ]
+}
+
+@test "a range that is over is exported and gone, and the rest goes on" {
+	eventually 60 settled
+	jobs=$(superuser "select count(*) from rota.job where job_id < 1000000")
+	used=$(superuser "select sum(cpu_s) from rota.usage_month")
+	run -0 rota admin range list
+	[[ $output == *1000000* ]]
+	refused "no range begins with job 5" rota admin range drop 5 --to=out
+	run rota admin range drop 0 --to=out
+	[ "$status" = 0 ] || { echo "$output"; false; }
+	whole out/range-0
+	[ "$(jq '.files[] | select(.file == "job.csv.gz").rows' out/range-0/manifest.json)" = "$jobs" ]
+	[ "$(superuser "select count(*) from rota.job where job_id < 1000000")" = 0 ]
+	[ -z "$(superuser "select relname from pg_class where relnamespace = 'rota'::regnamespace and relname ~ '_0$' and relkind = 'r'")" ]
+	[ "$(superuser "select sum(cpu_s) from rota.usage_month")" = "$used" ]
+	[ "$(superuser "select string_agg(action, ',' order by admin_event_id) from rota.admin_event where object = 'range'")" = detach,drop ]
+	printf '#!/bin/sh\ntrue\n' >true.sh
+	job=$(rota submit --parsable true.sh)
+	run -0 rota wait --timeout=60 "$job"
+	refused "there is no job 1" rota show 1
+	refused "jobs have left" rota admin usage rebuild
+}
+
+@test "only administrators" {
+	need_root
+	refused "only administrators" as nobody rota admin export 2026-10 --to=/tmp/none
+	refused "only administrators" as nobody rota admin range drop 1000000 --to=/tmp/none
+	[ ! -e /tmp/none ]
+}
