@@ -355,27 +355,6 @@ static int show(const json_t *operands, const struct show_line *line)
 	return EXIT_OK;
 }
 
-/* --stats */
-static int stats(const json_t *operands, const struct show_line *line)
-{
-	json_t *answer = call_gate("stats", json_pack("{sO}", "jobs", operands));
-	const json_t *step;
-	size_t i;
-
-	if (!answer)
-		return call_status();
-	if (line->json)
-		call_print_json();
-	else
-		json_array_foreach (json_object_get(answer, "steps"), i, step) {
-			if (i)
-				putchar('\n');
-			stats_print(step, line->wide);
-		}
-	json_decref(answer);
-	return EXIT_OK;
-}
-
 /* --script and --environment. */
 static int script(const json_t *operands, const struct show_line *line)
 {
@@ -414,7 +393,7 @@ int verb_show(int argc, char **argv)
 	verb_operands(&scan, 1, line.script || line.environment ? 1 : -1);
 	operands = words_operands(&scan);
 	if (line.stats)
-		status = stats(operands, &line);
+		status = stats_show(operands, line.wide, line.json);
 	else
 		status = line.script || line.environment ? script(operands, &line) : show(operands, &line);
 	json_decref(operands);

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/rota/call.h"
 #include "bin/rota/format.h"
 #include "bin/rota/table.h"
+#include "bin/rota/verb.h"
 #include "lib/err.h"
 
 struct word stats_number(const json_t *object, const char *key, int digits)
@@ -132,7 +134,7 @@ static void line(const char *name, const char *value)
 	printf("  %-15s %s\n", name, value);
 }
 
-void stats_print(const json_t *step, bool wide)
+static void print(const json_t *step, bool wide)
 {
 	const json_t *elapsed = json_object_get(step, "elapsed_s"), *cpu = json_object_get(step, "cpu_s"),
 		     *tasks = json_object_get(step, "tasks");
@@ -164,4 +166,24 @@ void stats_print(const json_t *step, bool wide)
 		sampled_print(step, wide);
 	if (json_array_size(tasks) > 1)
 		tasks_print(tasks, wide);
+}
+
+int stats_show(const json_t *operands, bool wide, bool json)
+{
+	json_t *answer = call_gate("stats", json_pack("{sO}", "jobs", operands));
+	const json_t *step;
+	size_t i;
+
+	if (!answer)
+		return call_status();
+	if (json)
+		call_print_json();
+	else
+		json_array_foreach (json_object_get(answer, "steps"), i, step) {
+			if (i)
+				putchar('\n');
+			print(step, wide);
+		}
+	json_decref(answer);
+	return EXIT_OK;
 }

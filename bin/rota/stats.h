@@ -7,8 +7,8 @@
 
 #include "bin/rota/format.h"
 
-/* One step of a `stats` answer. */
-void stats_print(const json_t *step, bool wide);
+/* Ask for the statistics of these jobs or steps and print them; an exit status. */
+int stats_show(const json_t *operands, bool wide, bool json);
 
 /* A member with so many digits, or as bytes each second; "-" for null. */
 struct word stats_number(const json_t *object, const char *key, int digits);

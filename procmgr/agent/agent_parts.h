@@ -2,7 +2,7 @@
  *
  * agent.c is start, connection, bells and timers; agent_node.c which nodes; agent_hardware.c what a node has; agent_lease.c its lease; agent_order.c takes
  * orders from the database to the launcher; agent_blob.c fetches what they need, agent_cache.c keeps it where keepers read it; agent_launcher.c speaks to the
- * launcher; agent_report.c takes the journal to the database; agent_sample.c what running steps use, which figures.c reads and the site's program (agent_plugin.c) adds to; agent_record.c turns one record into JSON.
+ * launcher; agent_report.c takes the journal to the database; agent_sample.c what running steps use, at which agent_look.c looks and to which the site's program (agent_plugin.c) adds; agent_record.c turns one record into JSON.
  *
  * What always holds: an order counts as taken only when the launcher's answer to it is in the journal (launches) or it was handed
  * over (everything else); the journal is truncated only up to what the database has acknowledged. So everything here may die at

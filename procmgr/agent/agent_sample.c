@@ -9,23 +9,13 @@
 #include <unistd.h>
 
 #include "lib/log.h"
+#include "procmgr/agent/agent_look.h"
 #include "procmgr/agent/agent_parts.h"
-#include "procmgr/agent/figures.h"
 
 enum { ROUNDS_MOST = 240, ROUNDS_AT_ONCE = 20, SLACK_USEC = 2000000, AGAIN_S = 5 };
 
-/* An attempt that is to be sampled. */
-struct sampled {
-	struct record_key key;
-	int period_s, first_task, tasks;
-	bool units, running;
-	int64_t due;
-	pid_t keeper; /* 0: not looked for yet */
-	pid_t *pids;  /* of its tasks by rank, once all were seen; NULL: not, or there is one only */
-};
-
 struct agent_samples {
-	struct sampled *list;
+	struct look_step *list;
 	int count, room;
 	bool asked; /* what had been started before us */
 	struct event *timer, *again;
@@ -38,18 +28,7 @@ struct agent_samples {
 	struct agent_plugin *plugin;
 };
 
-/* What a round of samples looks at. */
-struct look {
-	struct agent_samples *s;
-	int64_t now;
-	struct figures_processes all;
-	bool scanned;
-	char *locks;
-	json_t *steps;
-	bool units;
-};
-
-static struct sampled *find(const struct agent_samples *s, const struct record_key *key)
+static struct look_step *find(const struct agent_samples *s, const struct record_key *key)
 {
 	for (int i = s->count - 1; i >= 0; i--)
 		if (record_key_equal(&s->list[i].key, key))
@@ -57,7 +36,7 @@ static struct sampled *find(const struct agent_samples *s, const struct record_k
 	return NULL;
 }
 
-static void drop(struct agent_samples *s, struct sampled *one)
+static void drop(struct agent_samples *s, struct look_step *one)
 {
 	free(one->pids);
 	*one = s->list[--s->count];
@@ -65,15 +44,15 @@ static void drop(struct agent_samples *s, struct sampled *one)
 		event_del(s->timer);
 }
 
-static struct sampled *add(struct agent_samples *s, const struct record_key *key, int period_s, int first_task, int tasks,
-			   bool units)
+static struct look_step *add(struct agent_samples *s, const struct record_key *key, int period_s, int first_task, int tasks,
+			     bool units)
 {
 	if (s->count == s->room) {
 		s->room = s->room ? 2 * s->room : 64;
 		s->list = xrealloc(s->list, (unsigned long)s->room * sizeof *s->list);
 	}
 	s->list[s->count] =
-		(struct sampled){.key = *key, .period_s = period_s, .first_task = first_task, .tasks = tasks, .units = units};
+		(struct look_step){.key = *key, .period_s = period_s, .first_task = first_task, .tasks = tasks, .units = units};
 	return &s->list[s->count++];
 }
 
@@ -93,7 +72,7 @@ static void set_timer(struct agent_samples *s)
 }
 
 /* A timer that is set stays, but where this one is due before whoever it is set for. */
-static void begin(struct agent_samples *s, struct sampled *one)
+static void begin(struct agent_samples *s, struct look_step *one)
 {
 	one->running = true;
 	one->due = record_now() + one->period_s * 1000000LL;
@@ -101,145 +80,7 @@ static void begin(struct agent_samples *s, struct sampled *one)
 		set_timer(s);
 }
 
-/* The step's processes on this node: those of its group, or those below its keeper. */
-static bool is_of(const struct sampled *one, const struct figures_process *p)
-{
-	return one->keeper > 0 && p->root == one->keeper;
-}
-
-static void find_keeper(struct look *l, struct sampled *one)
-{
-	char key[RECORD_KEY_SIZE];
-	if (one->keeper > 0)
-		return;
-	if (!l->locks)
-		l->locks = figures_file("/proc/locks");
-	record_key_text(&one->key, key);
-	char *path = xasprintf("spool/%s/pid", key);
-	one->keeper = l->locks ? figures_holder(l->locks, path) : 0;
-	free(path);
-}
-
-/* All processes of the machine, once a round and only where somebody needs them. */
-static void scan(struct look *l)
-{
-	pid_t *keepers = xcalloc((unsigned long)l->s->count + 1, sizeof *keepers);
-	int count = 0;
-	for (int i = 0; i < l->s->count; i++) {
-		find_keeper(l, &l->s->list[i]);
-		if (l->s->list[i].keeper > 0)
-			keepers[count++] = l->s->list[i].keeper;
-	}
-	figures_processes_read(&l->all, "/proc");
-	figures_descend(&l->all, keepers, count);
-	free(keepers);
-	l->scanned = true;
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct figures_process *const *x = a, *const *y = b;
-	if ((*x)->started != (*y)->started)
-		return (*x)->started < (*y)->started ? -1 : 1;
-	return ((*x)->pid > (*y)->pid) - ((*x)->pid < (*y)->pid);
-}
-
-/* Which process is the task of which rank: the keeper starts them in that order, each as the leader of a session. Known only where all
- * are seen at once; else figures of tasks are left out. */
-static void find_tasks(const struct look *l, struct sampled *one)
-{
-	const struct figures_process **found = xcalloc((unsigned long)one->tasks, sizeof *found);
-	int count = 0;
-	for (int i = 0; i < l->all.count && count <= one->tasks; i++) {
-		const struct figures_process *p = &l->all.list[i];
-		if (!is_of(one, p) || p->task != p->pid || p->session != p->pid)
-			continue;
-		if (count < one->tasks)
-			found[count] = p;
-		count++;
-	}
-	if (count == one->tasks) {
-		qsort(found, (size_t)count, sizeof(const struct figures_process *), by_start);
-		one->pids = xcalloc((unsigned long)count, sizeof *one->pids);
-		for (int i = 0; i < count; i++)
-			one->pids[i] = found[i]->pid;
-	}
-	free(found);
-}
-
-static void add_number(json_t *row, const char *name, int64_t number)
-{
-	if (number >= 0)
-		json_object_set_new(row, name, json_integer(number));
-}
-
-static json_t *row_json(const struct sampled *one, int task, const struct figures *f)
-{
-	json_t *row = json_pack("{s:I, s:i, s:i, s:i}", "job", (json_int_t)one->key.job_id, "step", one->key.step_id, "attempt",
-				one->key.attempt, "task", task);
-	if (task < 0 && one->tasks == 1)
-		json_object_set_new(row, "only_task", json_integer(one->first_task));
-	add_number(row, "cpu_usec", f->cpu_usec);
-	add_number(row, "rss_kb", f->rss_kb);
-	add_number(row, "swap_kb", f->swap_kb);
-	add_number(row, "minor_faults", f->minor_faults);
-	add_number(row, "major_faults", f->major_faults);
-	add_number(row, "read_bytes", f->read_bytes);
-	add_number(row, "write_bytes", f->write_bytes);
-	add_number(row, "processes", f->processes);
-	add_number(row, "threads", f->threads);
-	return row;
-}
-
-/* Whoever has left its task's parentage is still in its session. */
-static bool is_of_task(const struct sampled *one, const struct figures_process *p, pid_t task)
-{
-	return is_of(one, p) && (p->task == task || p->session == task);
-}
-
-static void look_at_tasks(struct look *l, struct sampled *one)
-{
-	if (!one->pids)
-		find_tasks(l, one);
-	for (int t = 0; one->pids && t < one->tasks; t++) {
-		struct figures f;
-		figures_begin(&f);
-		for (int i = 0; i < l->all.count; i++)
-			if (is_of_task(one, &l->all.list[i], one->pids[t]))
-				figures_add(&f, &l->all.list[i], "/proc");
-		if (f.processes > 0)
-			json_array_append_new(l->steps, row_json(one, one->first_task + t, &f));
-	}
-}
-
-/* False where nothing of it is there (any more). */
-static bool look_at(struct look *l, struct sampled *one)
-{
-	char key[RECORD_KEY_SIZE];
-	struct figures f;
-	record_key_text(&one->key, key);
-	char *group = xasprintf("%s/%s", l->s->group, key);
-	bool grouped = figures_of_group(&l->s->mounts, group, &f);
-	free(group);
-	if (!l->scanned && (!grouped || one->tasks > 1))
-		scan(l);
-	if (!grouped) {
-		find_keeper(l, one);
-		figures_begin(&f);
-		for (int i = 0; i < l->all.count; i++)
-			if (is_of(one, &l->all.list[i]))
-				figures_add(&f, &l->all.list[i], "/proc");
-	}
-	if (f.processes <= 0)
-		return false;
-	json_array_append_new(l->steps, row_json(one, -1, &f));
-	l->units |= one->units;
-	if (one->tasks > 1)
-		look_at_tasks(l, one);
-	return true;
-}
-
-static bool has_folder(const struct sampled *one)
+static bool has_folder(const struct look_step *one)
 {
 	char key[RECORD_KEY_SIZE];
 	record_key_text(&one->key, key);
@@ -339,21 +180,26 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	struct agent *a = arg;
 	struct agent_samples *s = a->samples;
-	struct look l = {.s = s, .now = record_now(), .steps = json_array()};
+	struct look l = {.group = s->group,
+			 .mounts = &s->mounts,
+			 .list = s->list,
+			 .count = s->count,
+			 .now = record_now(),
+			 .steps = json_array()};
 	for (int i = s->count - 1; i >= 0; i--) {
-		struct sampled *one = &s->list[i];
+		struct look_step *one = &s->list[i];
 		int64_t period = one->period_s * 1000000LL, slack = period / 4 < SLACK_USEC ? period / 4 : SLACK_USEC;
 		if (!one->running || one->due > l.now + slack)
 			continue;
 		one->due = l.now + period;
-		if (!look_at(&l, one) && !has_folder(one))
+		if (!agent_look_at(&l, one) && !has_folder(one)) {
 			drop(s, one);
+			l.count = s->count;
+		}
 	}
 	if (json_array_size(l.steps) > 0)
 		tell(a, &l);
-	json_decref(l.steps);
-	figures_processes_free(&l.all);
-	free(l.locks);
+	agent_look_end(&l);
 	set_timer(s);
 }
 
@@ -400,7 +246,7 @@ void agent_sample_record(struct agent *a, const struct fields *record)
 	bool runs = kind && strcmp(kind, "run") == 0, over = kind && (strcmp(kind, "done") == 0 || strcmp(kind, "end") == 0);
 	if ((!runs && !over) || a->samples->count == 0 || !record_key_read(record, &key, &e))
 		return;
-	struct sampled *one = find(a->samples, &key);
+	struct look_step *one = find(a->samples, &key);
 	if (one && over)
 		drop(a->samples, one);
 	else if (one && !one->running)
@@ -422,7 +268,7 @@ static void restarted(struct db *db, PGresult *result, const struct err *e, void
 					 atoi(agent_cell(result, i, "step_id")), atoi(agent_cell(result, i, "attempt")), 0};
 		if (find(a->samples, &key))
 			continue;
-		struct sampled *one =
+		struct look_step *one =
 			add(a->samples, &key, atoi(agent_cell(result, i, "sample_s")), atoi(agent_cell(result, i, "first_task")),
 			    atoi(agent_cell(result, i, "tasks")), *agent_cell(result, i, "units") == 't');
 		if (has_folder(one))

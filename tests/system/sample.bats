@@ -172,3 +172,17 @@ for i in range(5):
 	run -0 rota show --stats "$job"
 	[[ $output == *"step $job.script: out_of_memory"*"of 50M"* ]]
 }
+
+@test "without control groups processes are found below their keeper, by a new process manager too" {
+	rota down
+	rota up --set node.cgroup=off
+	job=$(submit 'if [ "$ROTA_TASK_ID" = 1 ]; then (while :; do :; done) & wait; else sleep 60; fi' --ntasks=2 --run=tasks --nodes=1)
+	eventually 20 sampled "$job" 2 "and task = 1"
+	node=$(sql "select nodes from acct.step where job_id = $job")
+	kill -KILL "$(pid_of procmgrd "$node")"
+	before=$(samples "$job")
+	eventually 30 sampled "$job" $((before + 6))
+	is "select cpus_mean > 0.2 and processes_last = 4 and rss_kb_mean > 0 and peak_mb is null from acct.step_stats where job_id = $job" t
+	is "select string_agg(task || ':' || processes_last || ':' || (cpu_s > 0.3), ' ' order by task) from acct.task_stats where job_id = $job" "0:2:false 1:2:true"
+	rota cancel "$job"
+}
