@@ -19,7 +19,7 @@ begin
 	end loop;
 	-- What goes on all the time is planned once: by key, there is one good plan.
 	for v_function in select p.oid::regprocedure from pg_proc p where p.pronamespace = 'api'::regnamespace and p.prosecdef
-		and p.proname ~ '^(schedule_|node_(report|orders|renew)|leader_|hook_)'
+		and p.proname ~ '^(schedule_|node_(report|orders|renew|sample)|leader_|hook_)'
 	loop
 		execute format('alter function %s set plan_cache_mode = force_generic_plan', v_function);
 	end loop;

@@ -43,7 +43,8 @@ static json_t *number_json(const char *text)
 		end++;
 	if (!*text || *end || !isfinite(number))
 		return NULL;
-	return fabs(number) < 1e15 && floor(number) == number ? json_integer((json_int_t)number) : json_real(number);
+	bool whole = number > -1e15 && number < 1e15 && (double)(json_int_t)number == number;
+	return whole ? json_integer((json_int_t)number) : json_real(number);
 }
 
 /* Lines of NAME=number; others say nothing. */

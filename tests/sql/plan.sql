@@ -61,6 +61,12 @@ begin
 	v_label := v_job || '.a';
 	return next t.cheap(p_when || ': schedule_commit', format('select t.start(%L)', v_label));
 	return next t.cheap(p_when || ': node_report run', format('select t.report(t.say(%1$L, %2$L))', v_label, 'run'));
+	return next t.cheap(p_when || ': node_sample', format('select api.node_sample(jsonb_build_object(%L, 1, %L, (select jsonb_agg(jsonb_build_object(%L, n, %L, jsonb_build_array(jsonb_build_object(%L, s.job_id, %L, s.step_id, %L, s.attempt, %L, -1, %L, n)))) from t.step(%L) s, generate_series(1, 5) n)))',
+		'node', 'rounds', 'clock', 'steps', 'job', 'step', 'attempt', 'task', 'cpu_usec', v_label));
+	return next t.cheap(p_when || ': node_sampled', 'select * from api.node_sampled(1)');
+	return next t.cheap(p_when || ': job_top', $s$select api.job_top(0, 'root', '{}')$s$);
+	return next t.cheap(p_when || ': job_top of a node', $s$select api.job_top(0, 'root', '{"nodes": ["n1"]}')$s$);
+	return next t.cheap(p_when || ': job_stats', format('select api.job_stats(0, %L, t.request(%L))', 'root', v_label));
 	return next t.cheap(p_when || ': node_orders', 'select * from api.node_orders(array[1, 2, 3], array[1, 2])');
 	return next t.cheap(p_when || ': node_report suspended', format('select api.job_suspend(0, %2$L, t.request(%1$L)), t.report(t.say(%1$L, %3$L))', v_label, 'root', 'suspended'));
 	return next t.cheap(p_when || ': job_resume', format('select api.job_resume(0, %2$L, t.request(%1$L))', v_label, 'root'));
