@@ -31,6 +31,7 @@ grant execute on function
 	api.job_script(int, text, jsonb),
 	api.node_list(int, text, jsonb),
 	api.partition_list(int, text, jsonb),
+	api.share_list(int, text, jsonb),
 	api.reservation_list(int, text, jsonb),
 	api.instance_status(int, text, jsonb),
 	api.admin_change(int, text, jsonb),

@@ -46,6 +46,7 @@ comment on type api.element is 'Names an array element by its position.';
 create type api.offered as (
 	job_id bigint,
 	step_id int,
+	request_id int,
 	claimant_id int,
 	partition text,
 	place int,
@@ -73,8 +74,8 @@ comment on type api.bound is 'A limit that a line is under; whose: the user, whe
 create type api.spot as (spot int, measure text, most bigint, held numeric, ends_at timestamptz);
 comment on type api.spot is 'The same for one line, numbered; a limit that holds for each user by itself has a number for each.';
 
-create type api.reach as (claimant_id int, partition text, part int, place int, boost_ms bigint, rows int, most int, spots api.spot[]);
-comment on type api.reach is 'How far a line is read: its partition''s number and priority, by how much it comes forward, so many rows, and never more than most (null: any number); the limits that it is under.';
+create type api.reach as (claimant_id int, partition text, part int, place int, boost_ms bigint, rows int, most int, spots api.spot[], tops jsonb);
+comment on type api.reach is 'How far a line is read: its partition''s number and priority, by how much it comes forward, so many rows, and never more than most (null: any number); the limits that it is under, and the lowest of each measure.';
 
 create type api.candidate as (
 	job_id bigint,

@@ -280,6 +280,9 @@ begin
 	if v_before is not distinct from v_after then
 		return false;
 	end if;
+	if p_object in ('account', 'association', 'user') or p_name like 'fair_share_%' then
+		update share_state set computed_at = null where computed_at is not null;
+	end if;
 	insert into admin_event (actor, object, action, name, given, before, after)
 	values (p_user, p_object, p_action, p_name, coalesce(p_values, '{}'), v_before, v_after);
 	return true;

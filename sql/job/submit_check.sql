@@ -225,14 +225,14 @@ begin
 		if v_one.partition is null then
 			select coalesce(sum(j.steps_left), 0) into v_live
 			from job j
-			where j.ended_at is null and (v_one.account is null or j.account in (select b from api.account_below(v_one.account) b))
+			where j.ended_at is null and (v_one.account is null or j.account in (select a.account from api.account_above a where a.above = v_one.account))
 				and coalesce(j.user_name = v_one.user_name, true) and coalesce(j.qos = v_one.qos, true);
 		else
 			select count(*) into v_live
 			from step s
 			join claimant c on c.claimant_id = s.claimant_id
 			where s.ended_at is null and s.step_id = s.request_id and s.queue = v_one.partition
-				and (v_one.account is null or c.account in (select b from api.account_below(v_one.account) b))
+				and (v_one.account is null or c.account in (select a.account from api.account_above a where a.above = v_one.account))
 				and coalesce(c.user_name = v_one.user_name, true) and coalesce(c.qos = v_one.qos, true);
 		end if;
 		if v_live + p_steps > (v_one.bound).most then

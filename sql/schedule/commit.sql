@@ -235,6 +235,9 @@ begin
 	if exists (select from hook_due) then
 		perform api.hook_drop();
 	end if;
+	if api.share_due() then
+		perform api.share_refresh();
+	end if;
 	-- Mostly nothing is: then no lock is asked for.
 	if exists (select from reservation) or exists (select from node_notice n where n.kind = 'drain')
 		or exists (select from step s where s.resume_wanted)

@@ -28,129 +28,132 @@ begin
 end $$;
 comment on function api.claimant_of(text, text, text, jsonb) is 'Who claims a step: account, user, quality of service, and the generic resources that it asks for. Made where it is new. Internal.';
 
-create function api.limit_period(p_period text, out first_day date, out starts_at timestamptz, out ends_at timestamptz)
-language plpgsql stable set search_path = rota, pg_temp as $$
-declare
-	v_zone text := (select z.time_zone from usage_state z); -- that of the figures
-	v_today date := (now() at time zone v_zone)::date;
-begin
-	if p_period ~ 'days$' then
-		first_day := v_today - (rtrim(p_period, 'days')::int - 1);
-		ends_at := 'infinity';
-	elsif p_period <> '' then
-		first_day := date_trunc(p_period, v_today::timestamp)::date;
-		ends_at := (first_day + ('1 ' || p_period)::interval) at time zone v_zone;
-	end if;
-	starts_at := first_day::timestamp at time zone v_zone;
-end $$;
-comment on function api.limit_period(text) is 'The period of a limit that is now; a sliding one (30days) begins with a day and has no end. Internal.';
+create view api.account_above as
+with recursive above (account, above) as (
+	select a.account, a.account from rota.account a
+	union all
+	select u.account, a.parent from above u join rota.account a on a.account = u.above where a.parent is not null
+)
+select u.account, u.above from above u;
+comment on view api.account_above is 'Each account with itself and all accounts above it. Internal.';
 
-create function api.account_below(p_account text) returns setof text
-language plpgsql stable set search_path = rota, pg_temp as $$
-begin
-	return query
-	with recursive below (account) as (
-		select p_account
-		union
-		select a.account from below b join account a on a.parent = b.account
-	)
-	select b.account from below b;
-end $$;
-comment on function api.account_below(text) is 'An account and all below it. Internal.';
+-- The period of a limit that is now; a sliding one (30days) begins with a day and has no end. Days are those of the usage figures.
+create view api.limit_span as
+select l.limit_id, d.first_day, d.first_day::timestamp at time zone z.time_zone as starts_at,
+	case when l.period ~ 'days$' then 'infinity' else (d.first_day + ('1 ' || l.period)::interval) at time zone z.time_zone end as ends_at
+from rota.usage_limit l
+cross join rota.usage_state z
+cross join lateral (
+	select case when l.period ~ 'days$' then t.today - (rtrim(l.period, 'days')::int - 1) else date_trunc(l.period, t.today::timestamp)::date end as first_day
+	from (select (now() at time zone z.time_zone)::date as today) t
+) d
+where l.period <> '';
+comment on view api.limit_span is 'The period of each limit that has one: its first day, when it begins and ends. Internal.';
+
+-- By what each limit has of a name that few share.
+create view api.limit_claimant as
+select l.limit_id, l.claimant_id, l.partition, case when l.each_user then l.user_name else '' end as whose, l.measure, l.most
+from (
+	select m.limit_id, c.claimant_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos as of_qos, m.user_name as of_user
+	from rota.claimant c join rota.usage_limit m on m.user_name = c.user_name where m.account is null
+	union all
+	select m.limit_id, c.claimant_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos, m.user_name
+	from rota.claimant c join api.account_above u on u.account = c.account join rota.usage_limit m on m.account = u.above
+	union all
+	select m.limit_id, c.claimant_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos, m.user_name
+	from rota.claimant c cross join rota.usage_limit m where m.account is null and m.user_name is null
+) l
+where coalesce(l.of_user = l.user_name, true) and coalesce(l.of_qos = l.qos, true)
+	and (l.measure !~ '^gres/' or substr(l.measure, 6) = any (string_to_array(l.gres, ',')));
+comment on view api.limit_claimant is 'The limits that claimants are under, in that partition or (null) in any; whose: the user, where it holds for each one by itself. Internal.';
+
+create view api.limit_held as
+with open as materialized (
+	select s.claimant_id, s.queue as partition, a.job_id, a.step_id, a.cpus, a.gres, extract(epoch from a.started_at) as from_s,
+		case when t.time_limit_s > 0 then extract(epoch from greatest(now(), coalesce(t.started_at, t.ordered_at)
+			+ make_interval(secs => t.time_limit_s + t.suspended_s))) else 'infinity' end as until_s
+	from rota.allocation a
+	join rota.step s on s.job_id = a.job_id and s.step_id = a.step_id
+	left join rota.attempt t on (select exists (select from rota.usage_limit l where l.measure = 'cpu_minutes'))
+		and t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+	where a.ended_at is null and a.attempt > 0
+), live as materialized (
+	select o.claimant_id, o.partition, count(distinct (o.job_id, o.step_id)) as running, sum(o.cpus) as cpus, count(*) as nodes
+	from open o
+	group by o.claimant_id, o.partition
+), held as (
+	select c.limit_id, c.whose, sum(case c.measure when 'running' then v.running when 'cpus' then v.cpus when 'nodes' then v.nodes
+		-- As much as it can come to within the period.
+		when 'cpu_minutes' then (
+			select sum(o.cpus * greatest(0, least(extract(epoch from p.ends_at), o.until_s) - greatest(extract(epoch from p.starts_at), o.from_s))) / 60
+			from open o where o.claimant_id = v.claimant_id and o.partition = v.partition)
+		else (select sum(jsonb_array_length(o.gres -> substr(c.measure, 6)))
+			from open o where o.claimant_id = v.claimant_id and o.partition = v.partition) end) as n
+	from live v
+	join api.limit_claimant c on c.claimant_id = v.claimant_id and coalesce(c.partition = v.partition, true) and c.measure not in ('time', 'submitted')
+	left join api.limit_span p on c.measure = 'cpu_minutes' and p.limit_id = c.limit_id
+	group by c.limit_id, c.whose
+	union all
+	select l.limit_id, w.whose, sum(u.cpu_s) / 60
+	from rota.usage_limit l
+	join api.limit_span p on p.limit_id = l.limit_id
+	cross join lateral (
+		select m.account, m.user_name, m.partition, m.qos, m.cpu_s from rota.usage_month m where l.period in ('month', 'year') and m.month >= p.first_day
+		union all
+		select d.account, d.user_name, d.partition, d.qos, d.cpu_s from rota.usage_day d where l.period not in ('month', 'year') and d.day >= p.first_day
+		union all
+		-- What has ended and is not in the figures yet.
+		select x.account, x.user_name, x.partition, x.qos, x.cpu_s
+		from api.usage_due_key k
+		cross join lateral (
+			select * from api.usage_piece x where x.job_id = k.job_id and x.step_id = k.step_id and x.attempt = k.attempt and x.node_id = k.node_id offset 0
+		) x
+		where not k.rebuild and x.day >= p.first_day
+	) u
+	cross join lateral (select case when l.each_user then u.user_name else '' end as whose) w
+	where coalesce(l.user_name = u.user_name, true) and coalesce(l.qos = u.qos, true) and coalesce(l.partition = u.partition, true)
+		and (l.account is null or u.account in (select x.account from api.account_above x where x.above = l.account))
+	group by l.limit_id, w.whose
+)
+select h.limit_id, h.whose, sum(h.n) as held from held h group by h.limit_id, h.whose;
+comment on view api.limit_held is
+	'How much is used of limits just now: what is held, and CPU-minutes of their period, of what runs all that it may come to. Whoever uses nothing has no row. Internal.';
+
+-- An each_user limit has a row for each user who uses something of it, or one for nobody.
+create view api.limit_shown as
+select l.*, coalesce(h.whose, '') as whose, case when l.measure <> 'time' then coalesce(h.held, 0) end as held, p.starts_at, p.ends_at
+from rota.usage_limit l
+left join (
+	select x.limit_id, x.whose, x.held from api.limit_held x
+	union all
+	select c.limit_id, c.whose, count(*)
+	from rota.step s
+	join api.limit_claimant c on c.claimant_id = s.claimant_id and coalesce(c.partition = s.queue, true)
+	where s.ended_at is null and s.array_index is null and c.measure = 'submitted'
+	group by c.limit_id, c.whose
+) h on h.limit_id = l.limit_id
+left join api.limit_span p on p.limit_id = l.limit_id;
+comment on view api.limit_shown is 'Limits with what is used of them. Internal.';
 
 create function api.limit_cover(p_lines api.line[]) returns setof api.bound
 language plpgsql stable set enable_hashjoin = on set search_path = rota, pg_temp as $$
 begin
 	return query
-	with recursive line as materialized (
-		select distinct v.claimant_id, v.partition, c.account, c.user_name, c.qos, string_to_array(c.gres, ',') as gres
-		from unnest(p_lines) v
-		join claimant c on c.claimant_id = v.claimant_id
-	), above (claimant_id, account) as (
-		select l.claimant_id, l.account from line l where l.account is not null
-		union
-		select u.claimant_id, a.parent from above u join account a on a.account = u.account where a.parent is not null
-	), near as (
-		-- By what each limit has of a name that few share.
-		select l.claimant_id, l.partition, l.user_name, l.qos, l.gres, m.limit_id
-		from line l join usage_limit m on m.user_name = l.user_name where m.account is null
-		union all
-		select l.claimant_id, l.partition, l.user_name, l.qos, l.gres, m.limit_id
-		from line l join above u on u.claimant_id = l.claimant_id join usage_limit m on m.account = u.account
-		union all
-		select l.claimant_id, l.partition, l.user_name, l.qos, l.gres, m.limit_id
-		from line l cross join usage_limit m where m.account is null and m.user_name is null
-	)
-	select n.claimant_id, n.partition, n.limit_id, case when m.each_user then n.user_name else '' end, m.measure, m.most, null::numeric, null::timestamptz
-	from near n
-	join usage_limit m on m.limit_id = n.limit_id
-	where coalesce(m.user_name = n.user_name, true) and coalesce(m.qos = n.qos, true) and coalesce(m.partition = n.partition, true)
-		and (m.measure !~ '^gres/' or substr(m.measure, 6) = any (n.gres));
+	select v.claimant_id, v.partition, c.limit_id, c.whose, c.measure, c.most, null::numeric, null::timestamptz
+	from (select distinct x.claimant_id, x.partition from unnest(p_lines) x) v
+	join api.limit_claimant c on c.claimant_id = v.claimant_id and coalesce(c.partition = v.partition, true);
 end $$;
 comment on function api.limit_cover(api.line[]) is 'The limits that lines are under, without what is used of them. Internal.';
 
-create function api.limit_used(p_limits int[]) returns table (limit_id int, whose text, minutes numeric)
-language plpgsql stable set enable_hashjoin = on set search_path = rota, pg_temp as $$
-#variable_conflict use_column
-begin
-	return query
-	select l.limit_id, w.whose, sum(u.cpu_s) / 60
-	from usage_limit l
-	cross join lateral api.limit_period(l.period) p
-	cross join lateral api.usage_since(p.first_day, l.period in ('month', 'year')) u
-	cross join lateral (select case when l.each_user then u.user_name else '' end as whose) w
-	where l.limit_id = any (p_limits) and coalesce(l.user_name = u.user_name, true) and coalesce(l.qos = u.qos, true) and coalesce(l.partition = u.partition, true)
-		and (l.account is null or u.account in (select b from api.account_below(l.account) b))
-	group by l.limit_id, w.whose;
-end $$;
-comment on function api.limit_used(int[]) is 'CPU-minutes that ended in the periods of limits, of what holds nothing any more. Internal.';
-
 create function api.limit_bounds(p_lines api.line[]) returns setof api.bound
 language plpgsql stable set enable_hashjoin = on set search_path = rota, pg_temp as $$
-declare
-	v_limits int[] := array(select l.limit_id from usage_limit l where l.measure = 'cpu_minutes');
-	v_minutes boolean := v_limits <> '{}';
-	v_gres boolean := exists (select from usage_limit l where l.measure ~ '^gres/');
 begin
 	return query
-	with open as materialized (
-		select s.claimant_id, s.queue as partition, a.job_id, a.step_id, a.cpus, case when v_gres then a.gres end as gres, extract(epoch from a.started_at) as from_s,
-			case when v_minutes and t.time_limit_s > 0 then extract(epoch from greatest(now(), coalesce(t.started_at, t.ordered_at)
-				+ make_interval(secs => t.time_limit_s + t.suspended_s))) else 'infinity' end as until_s
-		from allocation a
-		join step s on s.job_id = a.job_id and s.step_id = a.step_id
-		left join attempt t on v_minutes and t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
-		where a.ended_at is null and a.attempt > 0
-	), live as materialized (
-		select o.claimant_id, o.partition, count(distinct (o.job_id, o.step_id)) as running, sum(o.cpus) as cpus, count(*) as nodes
-		from open o
-		group by o.claimant_id, o.partition
-	), cover as materialized (
-		select c.claimant_id, c.partition, c.limit_id, c.whose, c.measure, c.most, p.starts_at, p.ends_at
-		from api.limit_cover(p_lines || array(select (v.claimant_id, v.partition)::api.line from live v)) c
-		join usage_limit l on l.limit_id = c.limit_id
-		left join lateral api.limit_period(l.period) p on l.period <> ''
-		where c.measure <> 'submitted'
-	), held as materialized (
-		select c.limit_id, c.whose, sum(case c.measure when 'running' then v.running when 'cpus' then v.cpus when 'nodes' then v.nodes
-			when 'time' then 0
-			-- As much as it can come to within the period.
-			when 'cpu_minutes' then (
-				select sum(o.cpus * greatest(0, least(extract(epoch from c.ends_at), o.until_s) - greatest(extract(epoch from c.starts_at), o.from_s))) / 60
-				from open o where o.claimant_id = c.claimant_id and o.partition = c.partition)
-			else (select sum(jsonb_array_length(o.gres -> substr(c.measure, 6)))
-				from open o where o.claimant_id = c.claimant_id and o.partition = c.partition) end) as n
-		from cover c
-		join live v on v.claimant_id = c.claimant_id and v.partition = c.partition
-		group by c.limit_id, c.whose
-	), used as materialized (
-		select * from api.limit_used(v_limits)
-	)
-	select c.claimant_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.n, 0) + coalesce(u.minutes, 0), c.ends_at
-	from (select distinct v.claimant_id, v.partition from unnest(p_lines) v) l
-	join cover c on c.claimant_id = l.claimant_id and c.partition = l.partition
-	left join held h on h.limit_id = c.limit_id and h.whose = c.whose
-	left join used u on u.limit_id = c.limit_id and u.whose = c.whose;
+	select c.claimant_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), p.ends_at
+	from api.limit_cover(p_lines) c
+	left join api.limit_held h on h.limit_id = c.limit_id and h.whose = c.whose
+	left join api.limit_span p on p.limit_id = c.limit_id
+	where c.measure <> 'submitted';
 end $$;
 comment on function api.limit_bounds(api.line[]) is 'The limits of what is used that lines are under, with what is used of them now. Internal.';
 

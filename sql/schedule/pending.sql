@@ -52,16 +52,15 @@ begin
 			order by w.rank desc, w.job_id fetch first (l.rows) rows with ties
 		) h
 		union all
-		select b.job_id, b.step_id, b.request_id, b.claimant_id, b.partition,
-			b.rank + case when p_window is null then (select coalesce(c.boost_ms, 0) from claimant c where c.claimant_id = b.claimant_id) else 0 end,
-			b.version, b.wants, b.left_over, p.priority
+		select b.job_id, b.step_id, b.request_id, b.claimant_id, b.partition, b.rank + coalesce(l.boost_ms, 0), b.version, b.wants, b.left_over, p.priority
 		from api.begun b
 		join partition p on p.partition = b.partition and p.state in ('up', 'drain')
+		left join unnest(p_lines) l on l.claimant_id = b.claimant_id and l.partition = b.partition
 	)
-	select f.job_id, f.step_id, f.claimant_id, f.partition, f.place, f.rank, f.version, f.wants from free f where f.left_over is null
+	select f.job_id, f.step_id, f.request_id, f.claimant_id, f.partition, f.place, f.rank, f.version, f.wants from free f where f.left_over is null
 	union all
 	-- Elements that run again come before those that never ran.
-	select f.job_id, f.step_id, f.claimant_id, f.partition, f.place, f.rank, f.version, least(f.wants, f.left_over - f.before)::int
+	select f.job_id, f.step_id, f.request_id, f.claimant_id, f.partition, f.place, f.rank, f.version, least(f.wants, f.left_over - f.before)::int
 	from (
 		select y.*, sum(y.wants) over (partition by y.job_id, y.request_id order by y.step_id = y.request_id, y.step_id) - y.wants as before
 		from free y
@@ -100,7 +99,7 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_lines api.line[] := array(select (v.claimant_id, v.partition)::api.line from api.pending_lines() v join partition p on p.partition = v.partition and p.state in ('up', 'drain'));
 	v_chunk int := 16 + 2 * p_limit / greatest(1, cardinality(v_lines));
-	v_weighs boolean := (select s.value::bigint > 0 from setting s where s.name = 'fair_share_weight_s');
+	v_weight bigint := (select s.value::bigint * 1000 from setting s where s.name = 'fair_share_weight_s');
 begin
 	return query
 	with bound as materialized (
@@ -114,8 +113,9 @@ begin
 		left join bound b on b.claimant_id = v.claimant_id and b.partition = v.partition
 		group by v.claimant_id, v.partition
 	)
-	select l.claimant_id, l.partition, dense_rank() over (order by l.partition)::int, p.priority, case when v_weighs then coalesce(c.boost_ms, 0) else 0 end,
-		least(l.fits, v_chunk)::int, least(l.fits, 2000000000)::int, coalesce(l.spots, '{}')
+	select l.claimant_id, l.partition, dense_rank() over (order by l.partition)::int, p.priority, case when v_weight > 0 then coalesce(c.boost_ms, v_weight) else 0 end, -- whoever is new has used nothing
+		least(l.fits, v_chunk)::int, least(l.fits, 2000000000)::int, coalesce(l.spots, '{}'),
+		(select jsonb_object_agg(x.measure, x.most) from (select y.measure, min(y.most) as most from unnest(l.spots) y group by y.measure) x)
 	from line l
 	join partition p on p.partition = l.partition
 	join claimant c on c.claimant_id = l.claimant_id
@@ -154,9 +154,9 @@ begin
 			select (o.job_id, o.step_id, o.claimant_id, o.partition, o.place, o.rank, o.version, o.room, o.nr, o.part, o.unread,
 				coalesce(n.spots, '{}'), coalesce(n.needs, '{}'), coalesce(n.fits, true))::api.candidate
 			from (
-				select f.*, l.nr, l.part, l.spots, coalesce(l.rows < l.most, true)
+				select f.*, l.nr, l.part, l.spots, l.tops, coalesce(l.rows < l.most, true)
 					and count(*) over w >= l.rows and row_number() over (w order by f.rank, f.job_id desc, f.step_id desc) = 1 as unread
-				from unnest(v_lines) with ordinality l (claimant_id, partition, part, place, boost_ms, rows, most, spots, nr)
+				from unnest(v_lines) with ordinality l (claimant_id, partition, part, place, boost_ms, rows, most, spots, tops, nr)
 				join api.pending_free(null, v_lines) f on f.claimant_id = l.claimant_id and f.partition = l.partition
 				window w as (partition by l.nr)
 			) o
@@ -164,11 +164,14 @@ begin
 				select array_agg(x.spot) filter (where x.measure <> 'time') as spots, array_agg(x.need) filter (where x.measure <> 'time') as needs,
 					bool_and(x.need <= x.most) filter (where x.measure = 'time') as fits
 				from (
-					select y.spot, y.measure, y.most, api.limit_need(y.measure, z.size, y.ends_at) as need
-					from unnest(o.spots) y
-					cross join lateral (select api.step_size(o.job_id, o.step_id, o.spots) as size offset 0) z
-				) x
-			) n on o.spots <> '{}'
+					select api.size_asked(o.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p) as size
+					from step_request r
+					join partition p on p.partition = r.partition
+					where o.tops is not null and r.job_id = o.job_id and r.step_id = o.request_id
+					offset 0
+				) z
+				cross join lateral (select y.spot, y.measure, y.most, api.limit_need(y.measure, z.size, y.ends_at) as need from unnest(o.spots) y) x
+			) n on true
 			order by o.place desc, o.rank desc, o.job_id, o.step_id);
 		v_left := v_begin;
 		v_rooms := array_fill(0, array[cardinality(v_rows)]);
@@ -214,24 +217,11 @@ begin
 		exit when not v_short;
 	end loop;
 	return query
-	select x.job_id, x.step_id, x.claimant_id, x.partition, x.place, x.rank, x.version, v_rooms[x.nr]
+	select x.job_id, x.step_id, null::int, x.claimant_id, x.partition, x.place, x.rank, x.version, v_rooms[x.nr]
 	from unnest(v_rows) with ordinality x (job_id, step_id, claimant_id, partition, place, rank, version, room, line, part, unread, spots, needs, fits, nr)
 	where v_rooms[x.nr] > 0;
 end $$;
 comment on function api.pending_within(int) is 'Of each partition the first p_limit steps that may start, limits taken off, fair share added, and perhaps the rest of a job. Internal.';
-
-create function api.step_size(p_job bigint, p_step int, p_spots api.spot[]) returns api.size
-language plpgsql stable set search_path = rota, pg_temp as $$
-begin
-	return (
-		select api.size_asked((select jsonb_object_agg(x.measure, x.most) from (select y.measure, min(y.most) as most from unnest(p_spots) y group by y.measure) x),
-			r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p)
-		from step s
-		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-		join partition p on p.partition = r.partition
-		where s.job_id = p_job and s.step_id = p_step);
-end $$;
-comment on function api.step_size(bigint, int, api.spot[]) is 'The most that a step that waits can come to. Internal.';
 
 create function api.pending_offered(p_limit int) returns setof api.offered
 language plpgsql stable set search_path = rota, pg_temp as $$

@@ -146,5 +146,35 @@ select is(t.refused('bob', '{}', '{"account": "lab"}'), 'taken', 'one has ended'
 -- CPU-minutes of a month: what was used in it, what runs as far as it can come to, and nothing of the month before. Clocks of the
 -- site: the month begins at its midnight.
 select t.clean() \g /dev/null
+create function t.held(p_measure text) returns numeric language sql as $$ select round(held, 1) from acct.limit where measure = p_measure $$;
+-- By a clock far from that of the database.
+select t.admin('setting', 'time_zone', '{"value": "Etc/GMT-14"}') \g /dev/null
+update rota.usage_state set time_zone = 'Etc/GMT-14';
+create table t.span as select date_trunc('month', now() at time zone 'Etc/GMT-14')::date as first, date_trunc('month', now() at time zone 'Etc/GMT-14') at time zone 'Etc/GMT-14' as begins,
+	(date_trunc('month', now() at time zone 'Etc/GMT-14') + interval '1 month') at time zone 'Etc/GMT-14' as ends;
+insert into rota.usage_month (month, account, user_name, partition, qos, cpu_s)
+select first, 'lab', 'alice', 'main', 'q', 600 from t.span union all select (first - interval '1 month')::date, 'lab', 'alice', 'main', 'q', 60000 from t.span union all select first, 'arts', 'alice', 'main', 'q', 60000 from t.span;
+select t.submit('alice', '[{"name": "b", "time_limit_s": 0}]', '[]', '{"account": "lab"}') as k \gset
+select t.admin('account', 'phys', '{"max_cpu_minutes": "1000000/month"}') \g /dev/null
+select is(t.refused('alice', '{"time_limit_s": 0}', '{"account": "lab"}'), 'test.sh:7: --time: it may come to any number of CPU-minutes, at most 1000000 may be used on account "phys" this month', 'a step has to say how long');
+select is(t.held('cpu_minutes'), 10.0, 'of this month, of the account and those below');
+select is((select (starts_at, ends_at) = (begins, ends) from acct.limit cross join t.span), true, 'the month is the site''s');
+select t.submit('alice', '[{"name": "a", "cpus_per_task": 2, "time_limit_s": 600}, {"name": "c", "time_limit_s": 60}]', '[]', '{"account": "lab"}') as j \gset
+select t.start(:'j' || '.a') \g /dev/null
+select is(t.held('cpu_minutes'), round(10 + least(20, 2 * extract(epoch from ends - now()) / 60), 1), 'what runs counts with all that it may come to') from t.span;
+update rota.allocation set started_at = begins - interval '1 hour' from t.span where ended_at is null;
+update rota.attempt set ordered_at = begins - interval '1 hour' from t.span where ended_at is null;
+select is(t.held('cpu_minutes'), round(10 + 2 * extract(epoch from now() - begins) / 60, 1), 'but not before the month began') from t.span;
+update rota.allocation set started_at = now() - least(now() - begins, interval '60 seconds') from t.span where ended_at is null;
+select t.finish(:'j' || '.a') from t.run(:'j' || '.a') \g /dev/null
+select is(t.held('cpu_minutes'), round(10 + 2 * extract(epoch from least(now() - begins, interval '60 seconds')) / 60, 1), 'what has ended counts with what it used') from t.span;
+select api.usage_roll(1000) \g /dev/null
+select is(t.held('cpu_minutes'), round(10 + 2 * extract(epoch from least(now() - begins, interval '60 seconds')) / 60, 1), 'once, when that is added up') from t.span;
+select is(t.start(:'k' || '.b'), 1, 'what had no time limit before there was one');
+select is(t.held('cpu_minutes') > 10 + extract(epoch from ends - now()) / 60, true, 'may come to all that is left of the month') from t.span;
+select t.admin('account', 'phys', '{"max_cpu_minutes": "1000000/month,500000/30days"}') \g /dev/null
+select is(t.start(:'j' || '.c'), 0, 'of days that go along there is no end');
+select is(t.why(:'j' || '.c'), 'any number of at most 500000 CPU-minutes are used or promised on account "phys" in 30 days, and it may come to 1 more', 'why');
+select is((select string_agg(period || ' ' || most, ', ' order by period) from acct.limit), '30days 500000, month 1000000', 'both are there');
 select * from finish();
 rollback;
