@@ -1,6 +1,8 @@
 /* export.c - accounting rows for programs: lines of fields that a spreadsheet, awk or another accounting reads. */
 #include "acct/export.h"
 
+#include "acct/csv.h"
+
 /* A value as it is, with what would part fields or lines replaced. */
 static void raw_print(FILE *to, const json_t *value)
 {
@@ -14,17 +16,26 @@ static void raw_print(FILE *to, const json_t *value)
 		putc(*text == '|' || (unsigned char)*text < 0x20 ? ' ' : *text, to);
 }
 
-void acct_export(FILE *to, const json_t *rows, const struct acct_field *const *fields, int count, bool header)
+void acct_export_header(FILE *to, const struct acct_field *const *fields, int count, enum acct_form form)
+{
+	for (int f = 0; f < count; f++)
+		fprintf(to, "%s%c", fields[f]->name, f + 1 == count ? '\n' : form == ACCT_CSV ? ',' : '|');
+}
+
+void acct_export(FILE *to, const json_t *rows, const struct acct_field *const *fields, int count, enum acct_form form)
 {
 	const json_t *row;
 	size_t i;
 
-	for (int f = 0; header && f < count; f++)
-		fprintf(to, "%s%c", fields[f]->name, f + 1 < count ? '|' : '\n');
 	json_array_foreach (rows, i, row) {
 		for (int f = 0; f < count; f++) {
-			raw_print(to, json_object_get(row, fields[f]->name));
-			putc(f + 1 < count ? '|' : '\n', to);
+			const json_t *value = json_object_get(row, fields[f]->name);
+
+			if (form == ACCT_CSV)
+				csv_value(to, value);
+			else
+				raw_print(to, value);
+			putc(f + 1 == count ? '\n' : form == ACCT_CSV ? ',' : '|', to);
 		}
 	}
 }

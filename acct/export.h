@@ -8,8 +8,11 @@
 
 #include "acct/field.h"
 
-/* Write rows (the "rows" of GET /v1/acct) as lines of fields with | between, names first where `header` is set; nothing is cut
- * or rounded, and what would part fields or lines becomes a space. */
-void acct_export(FILE *to, const json_t *rows, const struct acct_field *const *fields, int count, bool header);
+enum acct_form { ACCT_BARS, ACCT_CSV };
+
+/* The names of fields, and rows (the "rows" of GET /v1/acct), a line each: with | between, what would part fields or lines being a space, or as
+ * CSV. Nothing is cut or rounded. */
+void acct_export_header(FILE *to, const struct acct_field *const *fields, int count, enum acct_form form);
+void acct_export(FILE *to, const json_t *rows, const struct acct_field *const *fields, int count, enum acct_form form);
 
 #endif

@@ -1,4 +1,5 @@
-/* acct.c - `rota acct`: what ran, when, and what it used; for people, or with --parsable for programs. */
+/* acct.c - `rota acct`: what ran, when, and what it used; for people, or for programs with --csv, --parsable, --json. What is for
+ * programs is read piece by piece and printed as it comes: memory does not grow with it, here or at the gate. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "bin/rota/words.h"
 #include "lib/err.h"
 
-enum { ACCT_ME = 256, ACCT_LIMIT, ACCT_NAME, ACCT_FORMAT, MOST_FIELDS = 64 };
+enum { ACCT_ME = 256, ACCT_LIMIT, ACCT_NAME, ACCT_FORMAT, ACCT_AS_CSV, MOST_FIELDS = 64, PIECE_JOBS = 2000, PIECE_STEPS = 200 };
 
 const struct verb_option acct_options[] = {
 	{'u', "user", "NAME", "only jobs of this user"},
@@ -31,6 +32,7 @@ const struct verb_option acct_options[] = {
 	{'o', "fields", "LIST", "these fields, with commas between; --fields=help lists them"},
 	{ACCT_FORMAT, "format", "LIST", "the same; sacct's names are known too, as in JobID,State"},
 	{'P', "parsable", NULL, "fields with | between, nothing cut or rounded"},
+	{ACCT_AS_CSV, "csv", NULL, "as CSV, nothing cut or rounded"},
 	{'n', "no-header", NULL, "no titles"},
 	{'w', "wide", NULL, "cut nothing to fit the terminal"},
 	VERB_OPTION_JSON,
@@ -46,7 +48,7 @@ static const char PARSABLE_FIELDS[] =
 struct acct_line {
 	json_t *request;
 	const char *fields;
-	bool parsable, no_header, wide, json;
+	bool parsable, csv, no_header, wide, json;
 };
 
 static void fields_help(void)
@@ -92,7 +94,8 @@ static void line_read(struct verb_scan *scan, struct acct_line *line)
 			continue;
 		if (id == 'o' || id == ACCT_FORMAT)
 			line->fields = scan->value;
-		line->parsable |= id == 'P';
+		line->parsable |= id == 'P' || id == ACCT_AS_CSV;
+		line->csv |= id == ACCT_AS_CSV;
 		line->no_header |= id == 'n';
 		line->wide |= id == 'w';
 		line->json |= id == VERB_JSON;
@@ -240,13 +243,78 @@ static void print(const json_t *answer, const struct acct_line *line, const stru
 	table_free(list.table);
 }
 
+/* The rows of one answer, for programs. */
+static void piece_print(const json_t *rows, const struct acct_line *line, const struct acct_field **fields, int count, bool first)
+{
+	const json_t *row;
+	size_t i;
+
+	if (!line->json) {
+		acct_export(stdout, rows, fields, count, line->csv ? ACCT_CSV : ACCT_BARS);
+		return;
+	}
+	json_array_foreach (rows, i, row) {
+		fputs(first && !i ? "" : ", ", stdout);
+		json_dumpf(row, stdout, 0);
+	}
+}
+
+/* All there is, however much, the oldest first. */
+static int stream(const struct acct_line *line, const struct acct_field **fields, int count)
+{
+	int piece = json_object_get(line->request, "steps") ? PIECE_STEPS : PIECE_JOBS;
+	json_int_t after = 0;
+	bool begun = false, first = true, more = true;
+
+	json_object_set_new(line->request, "limit", json_integer(piece));
+	while (more) {
+		json_t *answer;
+
+		json_object_set_new(line->request, "after", json_integer(after));
+		answer = call_gate("acct", json_incref(line->request));
+		if (!answer)
+			return call_status();
+		if (!begun && line->json)
+			fputs("{\"rows\": [", stdout);
+		else if (!begun && !line->no_header)
+			acct_export_header(stdout, fields, count, line->csv ? ACCT_CSV : ACCT_BARS);
+		begun = true;
+		piece_print(json_object_get(answer, "rows"), line, fields, count, first);
+		first = first && !json_array_size(json_object_get(answer, "rows"));
+		more = json_is_integer(json_object_get(answer, "next")) && !ferror(stdout);
+		after = json_integer_value(json_object_get(answer, "next"));
+		json_decref(answer);
+	}
+	if (line->json)
+		puts("]}");
+	return EXIT_OK;
+}
+
+/* What is asked for in one go: jobs by name, the latest, or a table. */
+static int ask(const struct acct_line *line, const struct acct_field **fields, int count)
+{
+	json_t *answer = call_gate("acct", json_incref(line->request));
+
+	if (!answer)
+		return call_status();
+	if (line->json)
+		call_print_json();
+	else if (line->parsable && !line->no_header)
+		acct_export_header(stdout, fields, count, line->csv ? ACCT_CSV : ACCT_BARS);
+	if (!line->json && line->parsable)
+		acct_export(stdout, json_object_get(answer, "rows"), fields, count, line->csv ? ACCT_CSV : ACCT_BARS);
+	else if (!line->json)
+		print(answer, line, fields, count);
+	json_decref(answer);
+	return EXIT_OK;
+}
+
 int verb_acct(int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb_find("acct"), argc, argv);
 	const struct acct_field *fields[MOST_FIELDS];
 	struct acct_line line = {0};
-	json_t *answer;
-	int count;
+	int count, status;
 
 	line_read(&scan, &line);
 	if (line.fields && !strcmp(line.fields, "help")) {
@@ -259,15 +327,10 @@ int verb_acct(int argc, char **argv)
 	count = fields_find(scan.verb, line.fields, fields);
 	if (line.fields == JOB_FIELDS && !line.json)
 		json_object_set_new(line.request, "lines", json_true());
-	answer = call_gate("acct", line.request);
-	if (!answer)
-		return call_status();
-	if (line.json)
-		call_print_json();
-	else if (line.parsable)
-		acct_export(stdout, json_object_get(answer, "rows"), fields, count, !line.no_header);
+	if ((line.json || line.parsable) && !json_object_get(line.request, "jobs") && !json_object_get(line.request, "limit"))
+		status = stream(&line, fields, count);
 	else
-		print(answer, &line, fields, count);
-	json_decref(answer);
-	return EXIT_OK;
+		status = ask(&line, fields, count);
+	json_decref(line.request);
+	return status;
 }

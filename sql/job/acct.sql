@@ -90,6 +90,7 @@ declare
 	v_steps constant boolean := api.request_bool(p_request, 'steps');
 	v_all constant boolean := api.sees_all(p_uid, p_user);
 	v_limit constant int := coalesce(api.request_int(p_request, 'limit'), 10000);
+	v_after constant bigint := api.request_text(p_request, 'after')::bigint;
 	v_named bigint[];
 	v_jobs bigint[];
 	v_rows jsonb;
@@ -99,25 +100,41 @@ begin
 	if api.request_list(p_request, 'jobs') is not null then
 		v_named := array(select t.job_id from api.job_target(p_uid, p_user, p_request, false) t);
 	end if;
-	-- Jobs that were there at any time between since and until; those named, whenever they were.
-	v_jobs := array(
-		select p.job_id
-		from (
-			select j.* from job j where v_named is null and j.ended_at >= v_since and j.submit_at < v_until
-			union all
-			select j.* from job j where v_named is null and j.ended_at is null and j.submit_at < v_until
-			union all
-			select j.* from job j where j.job_id = any (v_named)
-		) p
-		where (p.uid = p_uid or v_all)
-			and (v_users is null or p.user_name = any (v_users)) and (v_accounts is null or p.account = any (v_accounts))
-			and (v_qoses is null or p.qos = any (v_qoses)) and (v_names is null or p.name = any (v_names))
-			and (v_nodes is null or exists (select from allocation l join node n on n.node_id = l.node_id where l.job_id = p.job_id and n.name = any (v_nodes)))
-			and (v_partitions is null or exists (select from step_request r where r.job_id = p.job_id and r.partition = any (v_partitions)))
-			and (v_states is null or coalesce(p.state, case when p.started_at is null then 'pending' else 'running' end) = any (v_states)
-				or (v_steps and exists (select from step s where s.job_id = p.job_id and s.state = any (v_states))))
-		order by p.job_id desc
-		limit v_limit);
+	-- Jobs that were there at any time between since and until; those named, whenever they were. Who reads on behind a job gets the oldest first.
+	if v_after is not null and v_named is null then
+		v_jobs := array(
+			select p.job_id
+			from job p
+			where p.job_id > v_after and p.submit_at < v_until and coalesce(p.ended_at, 'infinity') >= v_since
+				and (p.uid = p_uid or v_all)
+				and (v_users is null or p.user_name = any (v_users)) and (v_accounts is null or p.account = any (v_accounts))
+				and (v_qoses is null or p.qos = any (v_qoses)) and (v_names is null or p.name = any (v_names))
+				and (v_nodes is null or exists (select from allocation l join node n on n.node_id = l.node_id where l.job_id = p.job_id and n.name = any (v_nodes)))
+				and (v_partitions is null or exists (select from step_request r where r.job_id = p.job_id and r.partition = any (v_partitions)))
+				and (v_states is null or coalesce(p.state, case when p.started_at is null then 'pending' else 'running' end) = any (v_states)
+					or (v_steps and exists (select from step s where s.job_id = p.job_id and s.state = any (v_states))))
+			order by p.job_id
+			limit v_limit);
+	else
+		v_jobs := array(
+			select p.job_id
+			from (
+				select j.* from job j where v_named is null and j.ended_at >= v_since and j.submit_at < v_until
+				union all
+				select j.* from job j where v_named is null and j.ended_at is null and j.submit_at < v_until
+				union all
+				select j.* from job j where j.job_id = any (v_named)
+			) p
+			where (p.uid = p_uid or v_all)
+				and (v_users is null or p.user_name = any (v_users)) and (v_accounts is null or p.account = any (v_accounts))
+				and (v_qoses is null or p.qos = any (v_qoses)) and (v_names is null or p.name = any (v_names))
+				and (v_nodes is null or exists (select from allocation l join node n on n.node_id = l.node_id where l.job_id = p.job_id and n.name = any (v_nodes)))
+				and (v_partitions is null or exists (select from step_request r where r.job_id = p.job_id and r.partition = any (v_partitions)))
+				and (v_states is null or coalesce(p.state, case when p.started_at is null then 'pending' else 'running' end) = any (v_states)
+					or (v_steps and exists (select from step s where s.job_id = p.job_id and s.state = any (v_states))))
+			order by p.job_id desc
+			limit v_limit);
+	end if;
 	if api.request_bool(p_request, 'lines') then
 		return json_build_object('lines', coalesce(api.acct_lines(v_jobs), ''));
 	end if;
@@ -133,7 +150,9 @@ begin
 		where c.job_id = any (v_jobs)
 	) t
 	where v_states is null or t.facts ->> 'state' = any (v_states);
-	return json_build_object('rows', coalesce(v_rows, '[]'));
+	return case when v_after is not null and cardinality(v_jobs) = v_limit
+		then json_build_object('rows', coalesce(v_rows, '[]'), 'next', v_jobs[v_limit])
+		else json_build_object('rows', coalesce(v_rows, '[]')) end;
 end $$;
 comment on function api.job_acct(int, text, jsonb) is
-	'What ran, when, and what it used. Request {user, account, qos, name, nodes, states, partition, since, until, jobs, limit, steps, lines}. Answer {rows: [...]}, one a job, or with steps one for each step; with lines {lines}: a line a job, the newest first, of its number, name, user, state, exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory (KiB), nodes, parted by tabs, empty where unknown.';
+	'What ran, when, and what it used. Request {user, account, qos, name, nodes, states, partition, since, until, jobs, limit, steps, lines, after}. With after, a job, those behind it are answered, the oldest first, and next is the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with steps one for each step; with lines {lines}: a line a job, the newest first, of its number, name, user, state, exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory (KiB), nodes, parted by tabs, empty where unknown.';

@@ -14,6 +14,7 @@ instance_with_history() {
 		cat "$BATS_FILE_TMPDIR/log"
 		return 1
 	}
+	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -qf "$ROTA_SOURCE/tests/bench/history/rollup.sql"
 }
 
 teardown_file() {
@@ -25,7 +26,11 @@ digest() {
 	superuser "set time zone 'UTC'; select md5(string_agg(t::text, ';' order by t.event_id)) from (select job_id, event_id, step_id, attempt, at, event, to_state, cause from rota.event where job_id <= 3000) t"
 }
 
-@test "nothing is overbooked, no log is broken, and all is over" {
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+}
+
+@test "nothing is overbooked, no log is broken, all is over and added up" {
 	[ "$(superuser "select count(*) from rota.job")" = 3000 ]
 	run -0 psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -At -f "$ROTA_SOURCE/tests/fault/audit.sql"
 	[ -z "$output" ] || { echo "$output"; false; }
@@ -55,4 +60,18 @@ digest() {
 		instance_down
 	)
 	[ "$(digest)" = "$(cat "$BATS_TEST_TMPDIR/second")" ]
+}
+
+@test "rota acct streams all of it, whole and in order, in little memory" {
+	run -0 rota acct --csv -o job_id,state,user --until=2026-11-15
+	[ "${lines[0]}" = job_id,state,user ]
+	[ "${#lines[@]}" = 3001 ]
+	printf '%s\n' "${lines[@]:1}" >csv
+	superuser "select job_id || ',' || state || ',' || user_name from rota.job where job_id <= 3000 order by job_id" >sql
+	run -0 diff csv sql
+	[ "$(rota acct -P -n --until=2026-11-15 | wc -l)" = 3000 ]
+	[ "$(rota acct --json --until=2026-11-15 | jq '.rows | length')" = 3000 ]
+	[ "$(rota acct --steps --csv --until=2026-11-15 -o label | tail -n +2 | sort -u | wc -l)" = "$(superuser "select count(*) from rota.step where job_id <= 3000")" ]
+	[ "$(rota acct --csv -n --limit=7 | wc -l)" = 7 ]
+	[ "$(rota acct --csv -n --user=u001 --states=failed --until=2026-11-15 | wc -l)" = "$(superuser "select count(*) from rota.job where user_name = 'u001' and state = 'failed'")" ]
 }
