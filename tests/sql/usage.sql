@@ -175,6 +175,26 @@ select t.roll() \g /dev/null
 select is_empty(:'audit', 'and is counted there');
 select is((select count(*) from rota.usage_due), 0::bigint, 'nothing is left to be added up');
 
+-- What is worked out of the same rows.
+select t.submit('fred', '[{"name": "a", "mem_mb": 100, "cpus_per_task": 2, "retry": 1}, {"name": "b"}, {"name": "c"}, {"name": "d"}]',
+	'[{"step": "b", "peer": "a"}, {"step": "c", "peer": "a"}, {"step": "d", "peer": "b"}, {"step": "d", "peer": "c"}]') as j \gset
+select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a') \g /dev/null
+select t.later() \g /dev/null
+select t.pass(:'j' || '.a'), t.pass(:'j' || '.b'), t.pass(:'j' || '.c'), t.pass(:'j' || '.d') \g /dev/null
+create temporary table clock as
+select * from (values ('a', 10, 20), ('b', 30, 35), ('c', 25, 65), ('d', 70, 71)) x (step, s, e);
+update rota.step p set started_at = j.submit_at + make_interval(secs => c.s), ended_at = j.submit_at + make_interval(secs => c.e)
+from clock c, rota.job j, rota.step_request r where j.job_id = :j and r.job_id = :j and r.name = c.step and p.job_id = :j and p.step_id = r.step_id;
+update rota.allocation p set started_at = s.started_at, ended_at = s.ended_at, cpu_usec = 4000000, peak_mb = 25 from rota.step s where s.job_id = :j and p.job_id = :j and s.step_id = p.step_id;
+select is((select string_agg(concat_ws(' ', step, after, waited_s, ran_s), ', ' order by nr) from acct.critical_path(:j)), 'a 10 10, c a 5 40, d c 5 1', 'the critical path goes by the longer way');
+select is((select concat_ws(' ', cpu_held_s::int, cpu_used_s::int, cpu_unused_s::int, cpu_efficiency::numeric(9, 2), mem_efficiency::numeric(9, 2), mem_unused_mb_s::int) from acct.efficiency where job_id = :j and step = 'a'),
+	'40 8 32 0.20 0.25 1500', 'efficiency is over all attempts');
+select is((select concat_ws(' ', attempt, state, cause, exit_code, ran_again, cpu_held_s::int) from acct.failure where job_id = :j), '1 failed exit 1 t 20', 'what failed, and what it cost');
+select is((select string_agg(step || '<' || peer || ':' || state, ' ' order by step, peer) from acct.edge where job_id = :j), 'b<a:met c<a:met d<b:met d<c:met', 'edges');
+select is((select concat_ws('|', jobid, "user", elapsed, exitcode, state, ncpus, alloctres, timelimit, nodelist) from acct.sacct where jobid = :'j' and rotastep = :'j' || '.c'),
+	:'j' || '|fred|00:00:40|0:0|COMPLETED|1|cpu=1,mem=0M,node=1|00:01:00|n1', 'as sacct has it');
+select is(acct.slurm_duration(x), y, y) from (values (0, '00:00:00'), (3599.9, '00:59:59'), (86400, '1-00:00:00'), (8639999, '99-23:59:59')) v (x, y);
+
 -- The audit finds what is wrong.
 update rota.usage_day set cpu_s = cpu_s + 0.000001 where ctid = (select min(ctid) from rota.usage_day);
 select is((select count(*) from acct.usage_audit('2000-01-01', '2100-01-01')), 1::bigint, 'a microsecond too much');
