@@ -38,6 +38,10 @@ blocks() {
 	"$ROTA_SOURCE/docs/tables" --check
 }
 
+@test "the data dictionary is that of the database" {
+	"$ROTA_SOURCE/docs/dictionary" | diff "$ROTA_SOURCE/docs/data-dictionary.md" -
+}
+
 @test "links lead to pages and headings that are there" {
 	cd "$ROTA_SOURCE"
 	for page in README.md CONTRIBUTING.md docs/*.md; do
