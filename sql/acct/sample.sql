@@ -60,10 +60,10 @@ comment on column acct.step_stats.cpus_mean is 'CPUs busy on average, from the f
 comment on column acct.step_stats.cpus_max is 'Most CPUs busy between two samples, each node''s added up.';
 comment on column acct.step_stats.rss_kb_last is 'Resident memory on all nodes in the last sample, in KiB.';
 comment on column acct.step_stats.rss_kb_mean is 'Mean resident memory on all nodes, in KiB.';
-comment on column acct.step_stats.rss_kb_max is 'Most resident memory in a sample of one node, in KiB.';
+comment on column acct.step_stats.rss_kb_max is 'Most resident memory in a sample, each node''s most added up, in KiB.';
 comment on column acct.step_stats.swap_kb_last is 'Memory swapped out on all nodes in the last sample, in KiB.';
 comment on column acct.step_stats.swap_kb_mean is 'Mean memory swapped out on all nodes, in KiB.';
-comment on column acct.step_stats.swap_kb_max is 'Most memory swapped out in a sample of one node, in KiB.';
+comment on column acct.step_stats.swap_kb_max is 'Most memory swapped out in a sample, each node''s most added up, in KiB.';
 comment on column acct.step_stats.peak_mb is 'Highest memory use on one node as its control group counted it, in MiB.';
 comment on column acct.step_stats.max_rss_kb is 'Highest resident memory of one process of an ended task, in KiB.';
 comment on column acct.step_stats.minor_faults is 'Page faults without I/O.';
@@ -153,8 +153,8 @@ comment on column acct.job_stats.samples is 'Samples taken, of all steps and att
 comment on column acct.job_stats.cpu_s is 'CPU seconds used, of all attempts that are known.';
 comment on column acct.job_stats.cpus_max is 'Most CPUs that one step had busy between two samples.';
 comment on column acct.job_stats.rss_kb_mean is 'Mean resident memory of its steps while they ran, by their samples, in KiB.';
-comment on column acct.job_stats.rss_kb_max is 'Most resident memory of one step in a sample of one node, in KiB.';
-comment on column acct.job_stats.swap_kb_max is 'Most memory of one step swapped out on one node, in KiB.';
+comment on column acct.job_stats.rss_kb_max is 'Most resident memory of one step, each node''s most added up, in KiB.';
+comment on column acct.job_stats.swap_kb_max is 'Most memory of one step swapped out, each node''s most added up, in KiB.';
 comment on column acct.job_stats.peak_mb is 'Highest memory use of one step on one node as its control group counted it, in MiB.';
 comment on column acct.job_stats.max_rss_kb is 'Highest resident memory of one process of an ended task, in KiB.';
 comment on column acct.job_stats.minor_faults is 'Page faults without I/O.';

@@ -30,9 +30,9 @@ left join lateral (
 		case when count(x.cpu_rate_max) = count(*) then sum(case when x.cpu_usec >= x.cpu_usec_first then (x.cpu_usec - x.cpu_usec_first)::double precision / nullif(x.clock - x.first_clock, 0) end) end as cpus_mean,
 		case when count(x.cpu_rate_max) = count(*) then sum(x.cpu_rate_max) end as cpus_max,
 		case when count(x.rss_kb) = count(*) then sum(x.rss_kb)::bigint end as rss_kb_last,
-		case when count(x.rss_kb_sum) = count(*) then sum(x.rss_kb_sum / x.samples)::bigint end as rss_kb_mean, max(x.rss_kb_max) as rss_kb_max,
+		case when count(x.rss_kb_sum) = count(*) then sum(x.rss_kb_sum / x.samples)::bigint end as rss_kb_mean, case when count(x.rss_kb_max) = count(*) then sum(x.rss_kb_max)::bigint end as rss_kb_max,
 		case when count(x.swap_kb) = count(*) then sum(x.swap_kb)::bigint end as swap_kb_last,
-		case when count(x.swap_kb_sum) = count(*) then sum(x.swap_kb_sum / x.samples)::bigint end as swap_kb_mean, max(x.swap_kb_max) as swap_kb_max,
+		case when count(x.swap_kb_sum) = count(*) then sum(x.swap_kb_sum / x.samples)::bigint end as swap_kb_mean, case when count(x.swap_kb_max) = count(*) then sum(x.swap_kb_max)::bigint end as swap_kb_max,
 		case when count(x.minor_faults) = count(*) then sum(x.minor_faults)::bigint end as minor_faults,
 		case when count(x.major_faults) = count(*) then sum(x.major_faults)::bigint end as major_faults,
 		case when count(x.read_bytes) = count(*) then sum(x.read_bytes)::bigint end as read_bytes,
@@ -124,7 +124,7 @@ begin
 			from allocation a
 			where a.ended_at is null and a.attempt > 0 and (v_nodes is null or a.node_id = any (v_nodes)) and (v_jobs is null or a.job_id = any (v_jobs))
 		), line as (
-			select api.step_label(l.job_id, l.step_id) as label, j.name, j.user_name as "user", s.state, s.started_at,
+			select l.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', '') as label, j.name, j.user_name as "user", s.state, s.started_at,
 				extract(epoch from now() - s.started_at)::bigint as elapsed_s,
 				-- Of one job, or one node, each node has its line.
 				string_agg(n.name, ',' order by n.name) as nodes, sum(l.cpus) as cpus, nullif(sum(l.mem_mb), 0) as mem_mb,
@@ -139,12 +139,13 @@ begin
 				jsonb_object_agg(n.name, (select jsonb_object_agg(g.key, g.value -> 0) from jsonb_each(x.gauges) g)) filter (where x.gauges is not null) as gauges
 			from live l
 			join step s on s.job_id = l.job_id and s.step_id = l.step_id and s.attempt = l.attempt
+			join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 			join job j on j.job_id = l.job_id
 			join node n on n.node_id = l.node_id
 			left join sample_total x on x.job_id = l.job_id and x.step_id = l.step_id and x.attempt = l.attempt and x.node_id = l.node_id and x.task = -1
 			where (v_all or j.uid = p_uid) and (v_user is null or j.user_name = v_user)
 				and (v_steps is null or v_steps ? (l.job_id || '.' || l.step_id) or (v_steps ->> (l.job_id || '.' || s.request_id))::boolean)
-			group by l.job_id, l.step_id, j.name, j.user_name, s.state, s.started_at, case when v_nodes is not null or v_jobs is not null then l.node_id end
+			group by l.job_id, l.step_id, r.name, s.array_index, j.name, j.user_name, s.state, s.started_at, case when v_nodes is not null or v_jobs is not null then l.node_id end
 		), best as (
 			select * from line r order by r.cpus_used desc nulls last, r.label, r.nodes limit v_limit
 		)

@@ -173,6 +173,32 @@ for i in range(5):
 	[[ $output == *"step $job.script: out_of_memory"*"of 50M"* ]]
 }
 
+@test "a step over several nodes: each has its samples, and they are added up" {
+	job=$(submit 'sleep 600' --nodes=2 --ntasks=2 --ntasks-per-node=1 --run=tasks)
+	eventually 20 is "select count(*) from acct.task_stats where job_id = $job and samples >= 2" 2
+	is "select string_agg(task || ':' || node, ' ' order by task) from acct.task_stats where job_id = $job" "0:n1 1:n2"
+	is "select nodes_sampled = 2 and rss_kb_max >= rss_kb_last and processes_last >= 2 from acct.step_stats where job_id = $job" t
+	run -0 rota top --json "$job"
+	[ "$(jq -r '[.steps[].nodes] | sort | join(" ")' <<<"$output")" = "n1 n2" ]
+	run -0 rota top --json
+	[ "$(jq -r --arg name "$job.script" '.steps[] | select(.label == $name) | .nodes' <<<"$output")" = n1,n2 ]
+	rota cancel "$job"
+}
+
+@test "while the database is down samples wait, and all are there when it is back" {
+	need_root
+	job=$(submit 'sleep 600')
+	eventually 20 sampled "$job" 2
+	kill -INT "$(head -n 1 "$ROTA_HOME"/pg/*/postmaster.pid)"
+	from=$(date +%s.%N)
+	sleep 4
+	to=$(date +%s.%N)
+	rota up
+	eventually 30 sampled "$job" 2 "and at between to_timestamp($from) and to_timestamp($to)"
+	is "select samples = (select count(*) from acct.sample where job_id = $job) from acct.step_stats where job_id = $job" t
+	rota cancel "$job"
+}
+
 @test "without control groups processes are found below their keeper, by a new process manager too" {
 	rota down
 	rota up --set node.cgroup=off
