@@ -72,17 +72,6 @@ blocks() {
 	[ "$count" -ge 3 ]
 }
 
-@test "the worked questions in SQL have answers" {
-	count=0
-	while IFS= read -r -d '' question; do
-		printf '%s' "$question" >question.sql
-		run -0 rota sql -v ON_ERROR_STOP=1 -At -v "job=$DOCS_JOB" -f question.sql
-		[ -n "$output" ] || { echo "no answer:"; cat question.sql; false; }
-		count=$((count + 1))
-	done < <(blocks docs/querying.md sql)
-	[ "$count" -ge 10 ]
-}
-
 @test "the administrator's commands and questions work" {
 	count=0
 	while IFS= read -r line; do
