@@ -15,7 +15,7 @@ enum { ADMIN_CONNINFO = 256 };
 
 static const char *const OBJECTS[] = {"partition", "node",	  "account", "user", "association", "qos",   "license",
 				      "setting",   "reservation", "usage",   "db",   "export",	    "range", NULL};
-static const char *const ACTIONS[] = {"create", "change", "delete", "drain", "resume", "dead", NULL};
+static const char *const ACTIONS[] = {"create", "change", "show", "delete", "drain", "resume", "dead", NULL};
 
 /* For help and completion; other --KEY=VALUE are the object's own. */
 const struct verb_option admin_options[] = {
@@ -170,6 +170,20 @@ static int export(const struct verb *verb, const struct admin_line *line)
 		     : admin_export_month(line->operands[1], folder, line->json);
 }
 
+/* An object's row, a key a line. */
+static void show(const json_t *row)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach ((json_t *)row, key, value) {
+		char *text = json_is_string(value) ? xstrdup(json_string_value(value)) : json_dumps(value, JSON_ENCODE_ANY);
+
+		printf("%-24s %s\n", key, text);
+		free(text);
+	}
+}
+
 /* One change; prints what came of it. */
 static bool change(const struct admin_line *line, const char *object, const char *action, const char *name)
 {
@@ -180,6 +194,8 @@ static bool change(const struct admin_line *line, const char *object, const char
 		return false;
 	if (line->json)
 		call_print_json();
+	else if (!strcmp(action, "show"))
+		show(json_object_get(answer, "row"));
 	else if (json_is_false(json_object_get(answer, "changed")))
 		printf("%s %s: nothing to change\n", object, name);
 	else
@@ -225,7 +241,7 @@ int verb_admin(int argc, char **argv)
 		status = export(verb, &line);
 	} else {
 		if (line.count < 2)
-			verb_misuse(verb, "say what to do with the %s: create, change or delete", object);
+			verb_misuse(verb, "say what to do with the %s: create, change, show or delete", object);
 		action = word(verb, "action", line.operands[1], ACTIONS);
 		if (line.count < 3)
 			verb_misuse(verb, "name the %s", object);

@@ -317,14 +317,18 @@ declare
 begin
 	if v_object is null or not exists (select from api.admin_table(v_object)) then
 		raise exception 'there is no object "%"', v_object using errcode = 'RT422', hint = 'Objects are partition, node, account, user, association, qos, license, setting and reservation.';
-	elsif v_action is null or v_action not in ('create', 'change', 'delete', 'drain', 'resume', 'dead') or (v_action in ('drain', 'resume', 'dead') and v_object <> 'node') then
-		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422', hint = 'Actions are create, change and delete, for nodes drain, resume and dead too.';
+	elsif v_action is null or v_action not in ('create', 'change', 'show', 'delete', 'drain', 'resume', 'dead') or (v_action in ('drain', 'resume', 'dead') and v_object <> 'node') then
+		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422', hint = 'Actions are create, change, show and delete, for nodes drain, resume and dead too.';
 	elsif v_name is null then
 		raise exception 'name the %', v_object using errcode = 'RT422';
-	elsif v_role <> 'admin' and not (v_role = 'operator' and (v_action in ('drain', 'resume', 'dead')
+	elsif v_role <> 'admin' and not (v_role = 'operator' and (v_action in ('show', 'drain', 'resume', 'dead')
 			or (v_object = 'node' and v_action = 'change' and coalesce(p_request -> 'values', '{}') - array['failing', 'failing_at'] = '{}'))) then
 		raise exception 'you may not administer' using errcode = 'RT403',
 			hint = 'Only admins change the cluster; operators drain and resume nodes, mark them as failing and declare them dead.';
+	end if;
+	if v_action = 'show' then
+		perform api.admin_need(v_object, array[v_name]);
+		return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', false, 'row', jsonb_strip_nulls(api.admin_row(v_object, v_name)));
 	end if;
 	-- One change after the other, so that each is recorded against what it found; nodes are locked in order, as all others lock them.
 	perform pg_advisory_xact_lock(hashtext('rota admin_change'));
@@ -343,4 +347,4 @@ begin
 	return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', v_changed);
 end $$;
 comment on function api.admin_change(int, text, jsonb) is
-	'Create, change or delete a partition, node, account, user, association, qos, license, setting or reservation; drain or resume nodes, or declare them dead. Request {object, action, name, values}. Answer {object, name, action, changed}.';
+	'Create, change or delete a partition, node, account, user, association, qos, license, setting or reservation; drain or resume nodes, or declare them dead. Action show answers its row as well. Request {object, action, name, values}. Answer {object, name, action, changed, row}.';

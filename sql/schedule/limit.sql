@@ -67,34 +67,42 @@ where coalesce(l.of_user = l.user_name, true) and coalesce(l.of_qos = l.qos, tru
 	and (l.measure !~ '^gres/' or substr(l.measure, 6) = any (string_to_array(l.gres, ',')));
 comment on view api.limit_claimant is 'The limits that claimants are under, in that partition or (null) in any; whose: the user, where it holds for each one by itself. Internal.';
 
-create view api.limit_held as
+create view api.limit_now as
 with open as materialized (
-	select s.claimant_id, s.queue as partition, a.job_id, a.step_id, a.cpus, a.gres, extract(epoch from a.started_at) as from_s,
-		case when t.time_limit_s > 0 then extract(epoch from greatest(now(), coalesce(t.started_at, t.ordered_at)
-			+ make_interval(secs => t.time_limit_s + t.suspended_s))) else 'infinity' end as until_s
+	select s.claimant_id, s.queue as partition, a.job_id, a.step_id, a.cpus, a.gres
 	from rota.allocation a
 	join rota.step s on s.job_id = a.job_id and s.step_id = a.step_id
-	left join rota.attempt t on (select exists (select from rota.usage_limit l where l.measure = 'cpu_minutes'))
-		and t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 	where a.ended_at is null and a.attempt > 0
 ), live as materialized (
 	select o.claimant_id, o.partition, count(distinct (o.job_id, o.step_id)) as running, sum(o.cpus) as cpus, count(*) as nodes
 	from open o
 	group by o.claimant_id, o.partition
-), held as (
-	select c.limit_id, c.whose, sum(case c.measure when 'running' then v.running when 'cpus' then v.cpus when 'nodes' then v.nodes
-		-- As much as it can come to within the period.
-		when 'cpu_minutes' then (
-			select sum(o.cpus * greatest(0, least(extract(epoch from p.ends_at), o.until_s) - greatest(extract(epoch from p.starts_at), o.from_s))) / 60
-			from open o where o.claimant_id = v.claimant_id and o.partition = v.partition)
-		else (select sum(jsonb_array_length(o.gres -> substr(c.measure, 6)))
-			from open o where o.claimant_id = v.claimant_id and o.partition = v.partition) end) as n
-	from live v
-	join api.limit_claimant c on c.claimant_id = v.claimant_id and coalesce(c.partition = v.partition, true) and c.measure not in ('time', 'submitted')
-	left join api.limit_span p on c.measure = 'cpu_minutes' and p.limit_id = c.limit_id
-	group by c.limit_id, c.whose
+)
+select c.limit_id, c.whose, sum(case c.measure when 'running' then v.running when 'cpus' then v.cpus when 'nodes' then v.nodes
+	else (select sum(jsonb_array_length(o.gres -> substr(c.measure, 6)))
+		from open o where o.claimant_id = v.claimant_id and o.partition = v.partition) end) as held
+from live v
+join api.limit_claimant c on c.claimant_id = v.claimant_id and coalesce(c.partition = v.partition, true) and c.measure not in ('time', 'submitted', 'cpu_minutes')
+group by c.limit_id, c.whose;
+comment on view api.limit_now is 'How much is held of limits of what may be held at once. Whoever holds nothing has no row. Internal.';
+
+create view api.limit_minutes as
+select x.limit_id, x.whose, sum(x.cpu_s) / 60 as held
+from (
+	-- Of what runs as much as it can come to within the period.
+	select c.limit_id, c.whose, a.cpus * greatest(0, least(extract(epoch from p.ends_at), o.until_s) - extract(epoch from greatest(p.starts_at, a.started_at))) as cpu_s
+	from rota.allocation a
+	join rota.step s on s.job_id = a.job_id and s.step_id = a.step_id
+	join rota.attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+	join api.limit_claimant c on c.claimant_id = s.claimant_id and coalesce(c.partition = s.queue, true) and c.measure = 'cpu_minutes'
+	join api.limit_span p on p.limit_id = c.limit_id
+	cross join lateral (
+		select case when t.time_limit_s > 0 then extract(epoch from greatest(now(), coalesce(t.started_at, t.ordered_at)
+			+ make_interval(secs => t.time_limit_s + t.suspended_s))) else 'infinity' end as until_s
+	) o
+	where a.ended_at is null and a.attempt > 0
 	union all
-	select l.limit_id, w.whose, sum(u.cpu_s) / 60
+	select l.limit_id, case when l.each_user then u.user_name else '' end, u.cpu_s
 	from rota.usage_limit l
 	join api.limit_span p on p.limit_id = l.limit_id
 	cross join lateral (
@@ -110,21 +118,20 @@ with open as materialized (
 		) x
 		where not k.rebuild and x.day >= p.first_day
 	) u
-	cross join lateral (select case when l.each_user then u.user_name else '' end as whose) w
 	where coalesce(l.user_name = u.user_name, true) and coalesce(l.qos = u.qos, true) and coalesce(l.partition = u.partition, true)
 		and (l.account is null or u.account in (select x.account from api.account_above x where x.above = l.account))
-	group by l.limit_id, w.whose
-)
-select h.limit_id, h.whose, sum(h.n) as held from held h group by h.limit_id, h.whose;
-comment on view api.limit_held is
-	'How much is used of limits just now: what is held, and CPU-minutes of their period, of what runs all that it may come to. Whoever uses nothing has no row. Internal.';
+) x
+group by x.limit_id, x.whose;
+comment on view api.limit_minutes is 'CPU-minutes of limits: those of their period, and of what runs all that it may come to in it. Whoever used none has no row. Internal.';
 
 -- An each_user limit has a row for each user who uses something of it, or one for nobody.
 create view api.limit_shown as
 select l.*, coalesce(h.whose, '') as whose, case when l.measure <> 'time' then coalesce(h.held, 0) end as held, p.starts_at, p.ends_at
 from rota.usage_limit l
 left join (
-	select x.limit_id, x.whose, x.held from api.limit_held x
+	select x.limit_id, x.whose, x.held from api.limit_now x
+	union all
+	select x.limit_id, x.whose, x.held from api.limit_minutes x
 	union all
 	select c.limit_id, c.whose, count(*)
 	from rota.step s
@@ -149,11 +156,18 @@ create function api.limit_bounds(p_lines api.line[]) returns setof api.bound
 language plpgsql stable set enable_hashjoin = on set search_path = rota, pg_temp as $$
 begin
 	return query
-	select c.claimant_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), p.ends_at
+	select c.claimant_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), null::timestamptz
 	from api.limit_cover(p_lines) c
-	left join api.limit_held h on h.limit_id = c.limit_id and h.whose = c.whose
-	left join api.limit_span p on p.limit_id = c.limit_id
-	where c.measure <> 'submitted';
+	left join api.limit_now h on h.limit_id = c.limit_id and h.whose = c.whose
+	where c.measure not in ('submitted', 'cpu_minutes');
+	-- By itself, as it is more to look at and mostly there are none.
+	if exists (select from usage_limit l where l.measure = 'cpu_minutes') then
+		return query
+		select c.claimant_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), p.ends_at
+		from api.limit_cover(p_lines) c
+		join api.limit_span p on p.limit_id = c.limit_id
+		left join api.limit_minutes h on h.limit_id = c.limit_id and h.whose = c.whose;
+	end if;
 end $$;
 comment on function api.limit_bounds(api.line[]) is 'The limits of what is used that lines are under, with what is used of them now. Internal.';
 

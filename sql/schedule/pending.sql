@@ -99,7 +99,7 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_lines api.line[] := array(select (v.claimant_id, v.partition)::api.line from api.pending_lines() v join partition p on p.partition = v.partition and p.state in ('up', 'drain'));
 	v_chunk int := 16 + 2 * p_limit / greatest(1, cardinality(v_lines));
-	v_weight bigint := (select s.value::bigint * 1000 from setting s where s.name = 'fair_share_weight_s');
+	v_weighs boolean := (select s.value <> '0' from setting s where s.name = 'fair_share_weight_s');
 begin
 	return query
 	with bound as materialized (
@@ -113,7 +113,7 @@ begin
 		left join bound b on b.claimant_id = v.claimant_id and b.partition = v.partition
 		group by v.claimant_id, v.partition
 	)
-	select l.claimant_id, l.partition, dense_rank() over (order by l.partition)::int, p.priority, case when v_weight > 0 then coalesce(c.boost_ms, v_weight) else 0 end, -- whoever is new has used nothing
+	select l.claimant_id, l.partition, dense_rank() over (order by l.partition)::int, p.priority, case when v_weighs then coalesce(c.boost_ms, 0) else 0 end,
 		least(l.fits, v_chunk)::int, least(l.fits, 2000000000)::int, coalesce(l.spots, '{}'),
 		(select jsonb_object_agg(x.measure, x.most) from (select y.measure, min(y.most) as most from unnest(l.spots) y group by y.measure) x)
 	from line l

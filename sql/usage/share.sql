@@ -73,7 +73,8 @@ create function api.share_due() returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return exists (select from setting s where s.name = 'fair_share_weight_s' and s.value <> '0')
-		and exists (select from share_state x where coalesce(x.computed_at < now() - make_interval(secs => api.setting_int('fair_share_period_s')), true));
+		and (exists (select from share_state x where coalesce(x.computed_at < now() - make_interval(secs => api.setting_int('fair_share_period_s')), true))
+			or exists (select from claimant c where c.boost_ms is null));
 end $$;
 comment on function api.share_due() is 'Whether fair share is to be computed anew. Internal.';
 
@@ -87,8 +88,11 @@ begin
 	set boost_ms = b.boost_ms
 	from (
 		-- In thousandths of the weight: not every step of the clock is written down.
-		select t.account, t.user_name, round(t.factor::numeric, 3) * v_weight * 1000 as boost_ms from api.share_tree t where t.user_name is not null
+		-- Who may no longer use the account is not in the tree.
+		select x.claimant_id, coalesce(round(t.factor::numeric, 3) * v_weight * 1000, 0) as boost_ms
+		from claimant x
+		left join api.share_tree t on t.user_name = x.user_name and t.account is not distinct from x.account
 	) b
-	where b.user_name = c.user_name and b.account is not distinct from c.account and b.boost_ms is distinct from c.boost_ms;
+	where b.claimant_id = c.claimant_id and b.boost_ms is distinct from c.boost_ms;
 end $$;
 comment on function api.share_refresh() is 'Compute by how much the steps of each claimant come forward. The caller holds the leader''s row. Internal.';

@@ -1,0 +1,145 @@
+#!/usr/bin/env bats
+# Limits and fair share, with two ordinary users of this machine and an operator.
+
+load helper
+
+setup_file() {
+	[ "$(id -u)" = 0 ] || return 0
+	local role user
+	for role in ALICE BOB OLGA; do
+		user=r${role,,}$$
+		useradd --no-create-home --home-dir "/tmp/$user" --shell /bin/bash "$user"
+		export "$role=$user"
+	done
+	instance_up 1 --cpus 4 --mem 4000 --set node.grace=1
+	rota admin user create "$OLGA" --role=operator
+	rota admin account create uni
+	rota admin account create physics --parent=uni --users="$ALICE,$BOB" --shares=3
+	rota admin account create arts --parent=uni --users="$BOB"
+	cat >"$ROTA_TEST_DIR/sleep.sh" <<-'END'
+		#!/bin/bash
+		#ROTA --output=/dev/null --time=5
+		sleep 60
+	END
+	cat >"$ROTA_TEST_DIR/short.sh" <<-'END'
+		#!/bin/bash
+		#ROTA --output=/dev/null --time=5
+		sleep 0.1
+	END
+}
+
+teardown_file() {
+	[ "$(id -u)" = 0 ] || return 0
+	local status=0 user
+	instance_down || status=1
+	for user in "$ALICE" "$BOB" "$OLGA"; do
+		userdel "$user" || status=1
+	done
+	return "$status"
+}
+
+setup() {
+	need_root
+}
+
+teardown() {
+	local jobs key
+	[ "$(id -u)" = 0 ] || return 0
+	jobs=$(rota queue --json | jq -r '.jobs[].job_id')
+	[ -z "$jobs" ] || rota cancel $jobs >/dev/null
+	for key in running cpus submitted cpu_minutes; do
+		rota admin account change physics --max_$key=none >/dev/null
+		rota admin account change uni --max_$key=none >/dev/null
+	done
+	rota admin account change physics --max_running_per_user=none >/dev/null
+	rota admin setting change fair_share_weight_s --value=0 >/dev/null
+}
+
+# submit USER [OPTION]... SCRIPT: the job's id.
+submit() {
+	local user=$1
+	shift
+	as "$user" rota submit --parsable "$@"
+}
+
+state() {
+	rota queue --json "$1" | jq -r '.jobs[0].state'
+}
+
+runs() {
+	[ "$(state "$1")" = running ]
+}
+
+@test "a limit of an account keeps its users' steps waiting, why names it, and a higher one starts them at once" {
+	rota admin account change uni --max_cpus=2
+	one=$(submit "$ALICE" --account=physics "$ROTA_TEST_DIR/sleep.sh")
+	two=$(submit "$BOB" --account=arts "$ROTA_TEST_DIR/sleep.sh")
+	eventually 20 runs "$one"
+	eventually 20 runs "$two"
+	three=$(submit "$BOB" --account=physics "$ROTA_TEST_DIR/sleep.sh")
+	free=$(submit "$BOB" "$ROTA_TEST_DIR/sleep.sh")
+	eventually 20 runs "$free"
+	[ "$(state "$three")" = pending ]
+	run -0 as "$BOB" rota why "$three"
+	[[ $output == *'limit: 2 of at most 2 CPUs are held on account "uni"'* ]]
+	run -0 rota queue "$three"
+	[[ $output == *limit* ]]
+	rota admin account change uni --max_cpus=3
+	eventually 20 runs "$three"
+}
+
+@test "a limit for each user holds for each by himself" {
+	rota admin account change physics --max_running_per_user=1
+	one=$(submit "$ALICE" --account=physics "$ROTA_TEST_DIR/sleep.sh")
+	two=$(submit "$ALICE" --account=physics "$ROTA_TEST_DIR/sleep.sh")
+	three=$(submit "$BOB" --account=physics "$ROTA_TEST_DIR/sleep.sh")
+	eventually 20 runs "$one"
+	eventually 20 runs "$three"
+	[ "$(state "$two")" = pending ]
+	run -0 rota why "$two"
+	[[ $output == *"1 of at most 1 steps of \"$ALICE\" run on account \"physics\""* ]]
+	rota cancel "$one"
+	eventually 20 runs "$two"
+}
+
+@test "what passes a limit by itself is refused with its line and option" {
+	rota admin account change physics --max_cpus=2 --max_cpu_minutes=100/month
+	printf '#!/bin/bash\n#ROTA --time=10\n#ROTA step wide --ntasks=3\ntrue\n' >"$ROTA_TEST_DIR/wide.sh"
+	refused 'wide.sh:3: --ntasks: 3 CPUs asked for, at most 2 may be held at once on account "physics"' submit "$ALICE" --account=physics "$ROTA_TEST_DIR/wide.sh"
+	refused '--time: it may come to 120 CPU-minutes, at most 100 may be used on account "physics" this month' submit "$ALICE" --account=physics --time=2:00:00 "$ROTA_TEST_DIR/short.sh"
+	rota admin account change physics --max_submitted=1
+	submit "$ALICE" --account=physics --hold "$ROTA_TEST_DIR/short.sh"
+	refused '1 of at most 1 live steps are there on account "physics"' submit "$BOB" --account=physics "$ROTA_TEST_DIR/short.sh"
+}
+
+@test "fair share: of two accounts, the steps of the one that has used less go first" {
+	# Bob's account has used an hour, and his steps were submitted first.
+	superuser "insert into rota.usage_day (day, account, user_name, partition, qos, cpu_s) select (now() at time zone z.time_zone)::date, 'arts', '$BOB', 'main', 'normal', 3600 from rota.usage_state z on conflict (day, account, user_name, partition, qos) do update set cpu_s = 3600"
+	rota admin setting change fair_share_weight_s --value=3600
+	full=$(submit "$OLGA" --exclusive "$ROTA_TEST_DIR/sleep.sh")
+	eventually 20 runs "$full"
+	later=$(submit "$BOB" --account=arts --exclusive "$ROTA_TEST_DIR/short.sh")
+	first=$(submit "$ALICE" --account=physics --exclusive "$ROTA_TEST_DIR/short.sh")
+	rota cancel "$full"
+	rota wait "$first" "$later"
+	run -0 superuser "select string_agg(job_id::text, ' ' order by started_at) from rota.job where job_id in ($first, $later)"
+	[ "$output" = "$first $later" ]
+	run -0 rota shares
+	[[ $output == *FACTOR* && $output == *physics*"$ALICE"* ]]
+}
+
+@test "shares and limits: users see their own, operators all" {
+	rota admin account change physics --max_running_per_user=5 --max_cpu_minutes=1000/month,100/day
+	rota admin setting change queue_visible --value=false
+	as "$ALICE" rota shares --json | jq -e --arg me "$ALICE" '[.shares[].user | select(. != null)] == [$me]' >/dev/null
+	rota admin setting change queue_visible --value=true
+	as "$ALICE" rota shares --limits --json | jq -e '[.limits[].measure] | sort == ["cpu_minutes", "cpu_minutes", "running"]' >/dev/null
+	run -0 as "$OLGA" rota shares --limits --all
+	[[ $output == *"account physics, each user"* && $output == *cpu_minutes/month* ]]
+	refused "may not administer" as "$ALICE" rota admin account show physics
+	run -0 as "$OLGA" rota admin account show physics
+	[[ $output == *'max_cpu_minutes'*'"month": 1000'* ]]
+	run -0 rota admin association change "arts/$BOB" --max_running=2 --shares=7
+	rota admin association show "arts/$BOB" --json | jq -e '.row.shares == 7 and .row.max_running == 2' >/dev/null
+	refused 'Write it like physics/alice' rota admin association create nobody
+}
