@@ -40,7 +40,7 @@ begin
 		end if;
 	end loop;
 end $$;
-select is_empty('select * from t.grow(25)', 'added up while things happen');
+select is_empty('select * from t.grow(15)', 'added up while things happen');
 select cmp_ok((select count(*) from rota.allocation where ended_at is null), '>', 0::bigint, 'some still run');
 select is((select sum(steps_ended) from acct.usage_month), (select count(*)::numeric from api.usage_end where ended_at is not null), 'what is not added up yet is seen all the same');
 select cmp_ok(t.settle(), '<', 400, 'all come to their end');
