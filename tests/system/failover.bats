@@ -292,6 +292,13 @@ in_step() {
 	standby start
 	goes_on
 	[ "$(term)" = "$before" ]
+	# Analysts may ask the standby: every view, and the past.
+	psql -X -h "$ROTA_TEST_DIR/b" -d rota -U postgres -v ON_ERROR_STOP=1 -Atq >/dev/null <<-'END'
+		set role rota_analyst;
+		select format('select count(*) from acct.%I', relname) from pg_class where relnamespace = 'acct'::regnamespace and relkind = 'v' \gexec
+		select count(*) from acct.queue_at(now()) union all select count(*) from acct.nodes_at(now())
+		union all select count(*) from acct.usage_between(now() - interval '1 day', now()) union all select count(*) from acct.usage_audit('2020-01-01', '2030-01-01');
+	END
 	before=$(sql "select count(*) from rota.job")
 	kill -9 "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
 	sleep 1
