@@ -231,6 +231,23 @@ static void array_elements(void **state)
 	lead_orders_free(orders);
 }
 
+/* How often the step is to be sampled goes beside the order, where it is to be at all. */
+static void samples(void **state)
+{
+	struct lead_orders *orders;
+	json_t *first, *second;
+
+	(void)state;
+	add_step("seldom");
+	w.launches[add_step("often")].sample_s = 30;
+	orders = make(false);
+	first = json_array_get(orders->commits[0].orders, 0);
+	second = json_array_get(orders->commits[0].orders, 1);
+	assert_null(json_object_get(first, "args"));
+	assert_int_equal(number(json_object_get(second, "args"), "sample_s"), 30);
+	lead_orders_free(orders);
+}
+
 /* The element at position p of the array of step `head` is start number i. */
 static void add_element(int head, int i, int p)
 {
@@ -454,7 +471,7 @@ static void sets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(two_nodes),    TEST(array_elements), TEST(array_indices), TEST(elements_together),
+		TEST(two_nodes),    TEST(array_elements), TEST(array_indices), TEST(elements_together), TEST(samples),
 		TEST(altered_rows), TEST(nothing_left),	  TEST(groups),	       TEST(group_in_set),
 		TEST(sets),
 	};

@@ -61,6 +61,7 @@ static void refused_lines(void **state)
 		LINE(BASH "#ROTA --mem=1 --mem-per-cpu=1\n", 2, "--mem-per-cpu", "it contradicts --mem", NULL),
 		LINE(BASH "#ROTA --after=1 --dependency=afterok:1\n", 2, "--dependency", "it contradicts --after", NULL),
 		LINE(BASH "#SBATCH --tme=5\n", 2, "--tme", "unknown option", "\"--time\""),
+		LINE(BASH "#ROTA --sample=-1\n", 2, "--sample", "", NULL),
 		LINE(BASH "#SBATCH --retry=5\n", 2, "--retry", "unknown option", NULL),
 		LINE(BASH "#SBATCH --workdir=x\n", 2, "--workdir", "unknown option", NULL),
 		LINE(BASH "#SBATCH --comment='x\n", 2, "", "has no counterpart", NULL),
