@@ -45,12 +45,15 @@ from (
 	from piece p
 	group by 1, 2, 3, 4, 5
 ) h
-full join by_end e using (hour, account, user_name, partition, qos);
+full join by_end e using (hour, account, user_name, partition, qos)
+-- In the order of time, as they come to be there.
+order by hour;
 insert into node_usage_hour (hour, node_id, cpu_s, node_s, mem_mb_s, gres_s, cpu_used_s, cpu_measured_s)
 select p.hour, p.node_id, sum(p.cpus * p.s), sum(p.s), sum(p.mem_mb * p.s), acct.gres_sum(acct.gres_units(p.gres, p.s)), coalesce(sum(p.cpu_used_s) filter (where p.ends), 0),
 	coalesce(sum(p.cpu_measured_s) filter (where p.ends), 0)
 from piece p
-group by 1, 2;
+group by 1, 2
+order by 1, 2;
 -- Days and months from the hours.
 do $$
 declare
@@ -64,7 +67,7 @@ begin
 		cross join lateral api.usage_columns(c.kind || '_hour') k
 	loop
 		execute format('insert into rota.%1$I (%2$s, %3$s, %4$s) select date_trunc(%2$L, x.hour at time zone z.time_zone)::date, %3$s, %5$s
-			from rota.%6$I x cross join rota.usage_state z group by 1, %3$s', v.into_table, v.period, v.keys, v.measures, v.sums, v.from_table);
+			from rota.%6$I x cross join rota.usage_state z group by 1, %3$s order by 1', v.into_table, v.period, v.keys, v.measures, v.sums, v.from_table);
 	end loop;
 end $$;
 commit;
