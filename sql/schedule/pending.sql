@@ -273,7 +273,8 @@ declare
 begin
 	return query
 	select s.job_id, s.step_id, s.request_id, r.name, s.array_index, s.attempt, r.partition, j.user_name, j.qos, s.rank,
-		r.nodes_min, coalesce(z.nodes, r.nodes_max), r.ntasks, r.ntasks_per_node, r.cpus_per_task, r.mem_mb,
+		-- Less than it would take by itself, where limits allow no more.
+		r.nodes_min, case when z.nodes < coalesce(r.nodes_max, greatest(r.ntasks, r.nodes_min)) then z.nodes else r.nodes_max end, r.ntasks, r.ntasks_per_node, r.cpus_per_task, r.mem_mb,
 		coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
 		r.licenses, r.exclusive, r."constraint", r.nodelist, r.exclude,
 		coalesce(z.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s, extract(epoch from r.deadline_at)::double precision,

@@ -125,6 +125,9 @@ select is(t.refused('alice', '{"exclusive": true, "nodes_min": 3, "ntasks": 3}',
 select t.admin('qos', 'q', '{"max_nodes": "none", "max_cpus": 7}') \g /dev/null
 select is(t.refused('alice', '{"exclusive": true, "nodes_min": 2, "ntasks": 2}', '{"qos": "q"}'), 'test.sh:7: --ntasks: 8 CPUs asked for, at most 7 may be held at once under quality of service "q"', 'count with all their CPUs');
 select is(t.refused('alice', '{"time_limit_s": 601}', '{"qos": "q"}'), 'test.sh:7: --time: the time limit is longer than the 600 s allowed here', 'the time limit');
+select t.submit('alice', '[{"name": "a", "ntasks": 2}]', '[]', '{"qos": "q"}') as k \gset
+select is((select coalesce(nodes_max::text, 'any') from t.offered where job_id = :k), 'any', 'what needs no more is left as it is');
+select api.job_cancel(0, 'root', t.request(:'k')) \g /dev/null
 -- A time limit that came later keeps waiting what is longer.
 select t.admin('qos', 'q', '{"max_time": "none"}') \g /dev/null
 select t.submit('bob', '[{"name": "a", "time_limit_s": 3600}, {"name": "b"}]', '[]', '{"qos": "q"}') as k \gset
