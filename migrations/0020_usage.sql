@@ -10,17 +10,22 @@ create table rota.usage_due (
 	step_ids int[] not null,
 	attempts int[],
 	node_ids int[],
+	held boolean not null default false,
+	used boolean not null default false,
 	rebuild boolean not null default false,
 	check (cardinality(step_ids) = cardinality(job_ids)),
 	check (num_nulls(attempts, node_ids) in (0, 2)),
+	check ((held or used) = (node_ids is not null)),
 	check (cardinality(attempts) = cardinality(job_ids) and cardinality(node_ids) = cardinality(job_ids))
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_insert_threshold = -1);
 comment on table rota.usage_due is 'What has ended and is not in the usage figures yet: a row for each transaction that ended something. It goes in the transaction that adds it up.';
 comment on column rota.usage_due.due_id is 'Order of making.';
 comment on column rota.usage_due.job_ids is 'Job of each.';
 comment on column rota.usage_due.step_ids is 'Step of each.';
-comment on column rota.usage_due.attempts is 'Allocations that ended: the attempt of each. Null: the row names steps that have reached their end.';
+comment on column rota.usage_due.attempts is 'Of allocations, the attempt of each. Null: the row names steps that have reached their end.';
 comment on column rota.usage_due.node_ids is 'The node of each, likewise.';
+comment on column rota.usage_due.held is 'Allocations that have ended: what was held.';
+comment on column rota.usage_due.used is 'Allocations whose use has become known, when nothing was left of them on the node: what was used.';
 comment on column rota.usage_due.rebuild is 'Whether it had been added up before, and is again. Views leave it out until then.';
 
 create table rota.usage_state (

@@ -48,7 +48,8 @@ begin
 		execute format('grant %I to rota_owner', v_role);
 	end loop;
 end $$;
-grant pg_read_all_stats to rota_owner;
+-- Sessions that stand in the way are found, and ended (api.session_judge).
+grant pg_read_all_stats, pg_signal_backend to rota_owner;
 -- Who may come into the database, and what for: nobody but these by default, and nobody to make things.
 do $$
 begin

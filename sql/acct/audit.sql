@@ -29,14 +29,20 @@ begin
 	-- One statement sees the figures, what is still due, and the rows, at one moment.
 	return query execute $audit$
 		with due as materialized (
-			select k.job_id, k.step_id, k.attempt, k.node_id from api.usage_due_key k
+			select k.job_id, k.step_id, k.attempt, k.node_id, k.held, k.used from api.usage_due_key k
 		), raw as materialized (
-			select p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s, p.cpu_used_s, p.cpu_measured_s,
+			select p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s, null::numeric as cpu_used_s,
+				null::numeric as cpu_measured_s,
 				null::bigint as steps_ended, null::bigint as steps_completed, null::bigint as steps_failed, null::bigint as steps_cancelled, null::bigint as steps_waited,
 				null::numeric as wait_s
 			from api.usage_piece p
 			where p.ended_at >= $1 - interval '2 days' and p.started_at < $2 + interval '2 days'
-				and not exists (select from due d where d.job_id = p.job_id and d.step_id = p.step_id and d.attempt = p.attempt and d.node_id = p.node_id)
+				and not exists (select from due d where d.held and d.job_id = p.job_id and d.step_id = p.step_id and d.attempt = p.attempt and d.node_id = p.node_id)
+			union all
+			select u.hour, u.day, u.month, u.node_id, u.account, u.user_name, u.partition, u.qos, null, null, null, null, u.cpu_used_s, u.cpu_measured_s, null, null, null, null, null, null
+			from api.usage_used u
+			where u.ended_at >= $1 - interval '2 days' and u.ended_at < $2 + interval '2 days'
+				and not exists (select from due d where d.used and d.job_id = u.job_id and d.step_id = u.step_id and d.attempt = u.attempt and d.node_id = u.node_id)
 			union all
 			select e.hour, e.day, e.month, null, e.account, e.user_name, e.partition, e.qos, null, null, null, null, null, null, e.steps_ended, e.steps_completed, e.steps_failed,
 				e.steps_cancelled, e.steps_waited, e.wait_s

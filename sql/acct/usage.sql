@@ -30,19 +30,23 @@ begin
 				cross join lateral (
 					select * from api.usage_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
 				) p
-				where not k.rebuild
-				%7$s
+				where k.held and not k.rebuild
+				union all
+				select %7$s
+				from api.usage_due_key k
+				cross join lateral (
+					select * from api.usage_used p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
+				) p
+				where k.used and not k.rebuild
+				%8$s
 			) x
-			%8$s
-			group by x.%9$s$view$,
+			%9$s
+			group by x.%10$s$view$,
 			v_view.name, v_shown, api.usage_sums(v_measures), array_to_string(v_keys, ', '), array_to_string(v_measures, ', '),
-			-- Allocations say nothing on steps, and ends of steps nothing on allocations.
-			(select string_agg(case when c ~ '^(steps_|wait_)' then 'null' else 'p.' || c end, ', ' order by nr) from unnest(v_keys || v_measures) with ordinality u (c, nr)),
+			api.usage_pick(v_keys, v_measures, '^(cpu_s|node_s|mem_mb_s|gres_s)$'), api.usage_pick(v_keys, v_measures, '^cpu_(used|measured)_s$'),
 			case when not v_view.of_nodes then format('union all select %s from api.usage_due_key k
 					cross join lateral (select * from api.usage_end p where p.job_id = k.job_id and p.step_id = k.step_id offset 0) p
-					where not k.rebuild and k.node_id is null',
-				(select string_agg(case when c = any (v_keys) or c ~ '^(steps_|wait_)' then 'p.' || c else 'null' end, ', ' order by nr)
-				from unnest(v_keys || v_measures) with ordinality u (c, nr))) end,
+					where not k.rebuild and k.node_id is null', api.usage_pick(v_keys, v_measures, '^(steps_|wait_)')) end,
 			case when v_view.of_nodes then 'join rota.node n on n.node_id = x.node_id'
 				else 'where (select m.reads_all from acct.me m) or x.user_name = current_user or x.account = any ((select m.accounts from acct.me m)::text[])' end,
 			v_group);

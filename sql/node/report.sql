@@ -200,12 +200,17 @@ begin
 		return;
 	end if;
 	-- What only waits for an epilog; and what had been freed before.
-	update allocation a
-	set phase = case when v.end_at is null then 'done' else 'ended' end, gone_at = case when v.end_at is not null then greatest(v.end_at, a.ended_at) end,
-		peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
-	from unnest(p_seen) v
-	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
-		and a.gone_at is null and (v.end_at is not null or (v.done_at is not null and a.phase not in ('done', 'ended')));
+	with gone as (
+		update allocation a
+		set phase = case when v.end_at is null then 'done' else 'ended' end, gone_at = case when v.end_at is not null then greatest(v.end_at, a.ended_at) end,
+			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
+		from unnest(p_seen) v
+		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
+			and a.gone_at is null and (v.end_at is not null or (v.done_at is not null and a.phase not in ('done', 'ended')))
+		returning a.job_id, a.step_id, a.attempt, a.node_id, a.cpu_usec is not null and a.ended_at is not null as used
+	)
+	insert into usage_due (job_ids, step_ids, attempts, node_ids, used)
+	select array_agg(g.job_id), array_agg(g.step_id), array_agg(g.attempt), array_agg(g.node_id), true from gone g where g.used having count(*) > 0;
 end $$;
 comment on function api.report_done(api.seen[]) is 'Ends on nodes: of tasks, and of all that there was. Internal.';
 

@@ -42,10 +42,10 @@ begin
 		join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt and o.node_id = v.node_id
 		-- By key: said plainly, that it is open would lead over all that is.
 		where a.job_id = o.job_id and a.step_id = o.step_id and a.attempt = o.attempt and a.node_id = o.node_id and coalesce(a.ended_at, 'infinity') = 'infinity'
-		returning a.job_id, a.step_id, a.attempt, a.node_id, o.cpus_held, a.mem_mb, a.gres, a.licenses
+		returning a.job_id, a.step_id, a.attempt, a.node_id, o.cpus_held, a.mem_mb, a.gres, a.licenses, a.cpu_usec is not null as used
 	), due as (
-		insert into usage_due (job_ids, step_ids, attempts, node_ids)
-		select array_agg(e.job_id), array_agg(e.step_id), array_agg(e.attempt), array_agg(e.node_id) from ended e having count(*) > 0
+		insert into usage_due (job_ids, step_ids, attempts, node_ids, held, used)
+		select array_agg(e.job_id), array_agg(e.step_id), array_agg(e.attempt), array_agg(e.node_id), true, e.used from ended e group by e.used
 	), freed as (
 		update node n
 		set cpus_used = n.cpus_used - f.cpus, mem_used_mb = n.mem_used_mb - f.mem

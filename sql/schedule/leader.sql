@@ -79,7 +79,17 @@ language sql security definer set search_path = rota, pg_temp as $$
 		from pg_stat_activity x
 		where x.usename in ('rota_jobmgr', 'rota_node', 'rota_nodemgr') and x.datname = current_database() and x.backend_xid is not null
 			and x.wait_event_type = 'Client' and x.state_change < clock_timestamp() - make_interval(secs => p_silence_s)
+	), reading as materialized (
+		-- Of those who only read, whatever they do: statements have their own limit, and so has silence, but not many statements.
+		select x.pid, x.usename
+		from pg_stat_activity x
+		join (select nullif(api.setting_int('reader_transaction_s'), 0) as most_s) v on x.xact_start < clock_timestamp() - make_interval(secs => v.most_s)
+		where x.datname = current_database() and (x.usename in ('rota_analyst', 'rota_reader') or exists (
+			select from pg_auth_members m join pg_roles g on g.oid = m.roleid where m.member = x.usesysid and g.rolname in ('rota_analyst', 'rota_reader')))
 	)
-	select s.application_name from silent s where pg_terminate_backend(s.pid);
+	select s.application_name from silent s where pg_terminate_backend(s.pid)
+	union all
+	select r.usename from reading r where pg_terminate_backend(r.pid);
 $$;
-comment on function api.session_judge(int) is 'End the sessions of daemons that hold a transaction open and have been silent for so many seconds; answers whose they were.';
+comment on function api.session_judge(int) is
+	'End the sessions of daemons that hold a transaction open and have been silent for so many seconds, and of analysts and readers whose transaction has lasted for too long (setting reader_transaction_s); answers whose they were.';

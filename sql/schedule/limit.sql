@@ -116,7 +116,7 @@ from (
 		cross join lateral (
 			select * from api.usage_piece x where x.job_id = k.job_id and x.step_id = k.step_id and x.attempt = k.attempt and x.node_id = k.node_id offset 0
 		) x
-		where not k.rebuild and x.day >= p.first_day
+		where k.held and not k.rebuild and x.day >= p.first_day
 	) u
 	where coalesce(l.user_name = u.user_name, true) and coalesce(l.qos = u.qos, true) and coalesce(l.partition = u.partition, true)
 		and (l.account is null or u.account in (select x.account from api.account_above x where x.above = l.account))

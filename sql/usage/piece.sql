@@ -28,7 +28,7 @@ create aggregate acct.gres_sum(jsonb) (sfunc = acct.gres_add, stype = jsonb, ini
 comment on aggregate acct.gres_sum(jsonb) is 'Sum of unit-seconds, kind by kind; nulls do not count. Internal.';
 
 create type api.usage_key as (job_id bigint, step_id int, attempt int, node_id int);
-comment on type api.usage_key is 'Names an allocation; or, without attempt and node, the end of a step.';
+comment on type api.usage_key is 'Names an allocation, or (attempt and node null) the end of a step.';
 
 create type api.usage_row as (
 	hour timestamptz,
@@ -75,8 +75,7 @@ comment on view api.usage_held is 'What was held, and by whom. Internal.';
 
 create view api.usage_piece as
 select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, g.hour, d.day, d.day - extract(day from d.day)::int + 1 as month, h.node_id, h.account, h.user_name,
-	h.partition, h.qos, h.cpus * t.s as cpu_s, t.s as node_s, h.mem_mb * t.s as mem_mb_s, acct.gres_units(h.gres, t.s) as gres_s,
-	case when t.last then h.cpu_used_s end as cpu_used_s, case when t.last then h.cpu_measured_s end as cpu_measured_s
+	h.partition, h.qos, h.cpus * t.s as cpu_s, t.s as node_s, h.mem_mb * t.s as mem_mb_s, acct.gres_units(h.gres, t.s) as gres_s
 from (select z.time_zone as zone from rota.usage_state z) z
 cross join api.usage_held h
 cross join lateral generate_series(date_trunc('hour', h.started_at, 'UTC'), greatest(h.started_at, h.until - interval '1 microsecond'), interval '1 hour') g (hour)
@@ -91,8 +90,16 @@ cross join lateral (
 	select case when l.first = l.last then p.begins_at else greatest(p.begins_at, d.day::timestamp at time zone z.zone) end as begins_at,
 		case when l.first = l.last then p.ends_at else least(p.ends_at, (d.day + 1)::timestamp at time zone z.zone) end as ends_at
 ) c
-cross join lateral (select extract(epoch from c.ends_at - c.begins_at) as s, c.ends_at = h.ended_at as last) t;
+cross join lateral (select extract(epoch from c.ends_at - c.begins_at) as s) t;
 comment on view api.usage_piece is 'Allocations, cut at each full hour (UTC) and at each midnight of the site. Internal.';
+
+create view api.usage_used as
+select h.job_id, h.step_id, h.attempt, h.ended_at, date_trunc('hour', h.ended_at, 'UTC') as hour, d.day, d.day - extract(day from d.day)::int + 1 as month, h.node_id,
+	h.account, h.user_name, h.partition, h.qos, h.cpu_used_s, h.cpu_measured_s
+from api.usage_held h
+cross join lateral (select (h.ended_at at time zone (select z.time_zone from rota.usage_state z))::date as day) d
+where h.ended_at is not null and h.cpu_used_s is not null;
+comment on view api.usage_used is 'What was used of allocations that have ended, where it is known, with the hour, day and month in which they ended. Internal.';
 
 create view api.usage_end as
 select s.job_id, s.step_id, s.ended_at, date_trunc('hour', s.ended_at, 'UTC') as hour, d.day, d.day - extract(day from d.day)::int + 1 as month, null::int as node_id,
@@ -110,7 +117,7 @@ where not s.is_array;
 comment on view api.usage_end is 'Ends of steps (ended_at null: to come), with their hour, day and month. Internal.';
 
 create view api.usage_due_key as
-select d.due_id, d.rebuild, k.job_id, k.step_id, k.attempt, k.node_id
+select d.due_id, d.held, d.used, d.rebuild, k.job_id, k.step_id, k.attempt, k.node_id
 from rota.usage_due d
 cross join lateral unnest(d.job_ids, d.step_ids, d.attempts, d.node_ids) k (job_id, step_id, attempt, node_id);
 comment on view api.usage_due_key is 'What is in rota.usage_due, one by one. Internal.';

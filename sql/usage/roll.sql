@@ -22,6 +22,15 @@ begin
 end $$;
 comment on function api.usage_sums(text[]) is 'Columns, added up over x, as a list of SQL. Internal.';
 
+create function api.usage_pick(p_keys text[], p_measures text[], p_pattern text) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return (
+		select string_agg(case when c = any (p_keys) or c ~ p_pattern then format('p.%I', c) else 'null' end, ', ' order by nr)
+		from unnest(p_keys || p_measures) with ordinality u (c, nr));
+end $$;
+comment on function api.usage_pick(text[], text[], text) is 'Columns of usage figures, taken from p where p has them (keys, and measures that fit a pattern), as a list of SQL. Internal.';
+
 create function api.usage_merge(p_table text, p_rows api.usage_row[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -38,16 +47,24 @@ begin
 end $$;
 comment on function api.usage_merge(text, api.usage_row[]) is 'Add rows to a table of usage figures. Internal.';
 
-create function api.usage_add(p_held api.usage_key[], p_ended api.usage_key[]) returns void
+create function api.usage_add(p_held api.usage_key[], p_used api.usage_key[], p_ended api.usage_key[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	-- Of a busy moment this is much of the same: it is added up once, and then to each table.
 	v_rows api.usage_row[] := array(
 		select (x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos, sum(x.cpu_s), sum(x.node_s), sum(x.mem_mb_s), acct.gres_sum(x.gres_s),
-			sum(x.cpu_used_s), sum(x.cpu_measured_s), null, null, null, null, null, null)::api.usage_row
+			null, null, null, null, null, null, null, null)::api.usage_row
 		from unnest(p_held) k
 		cross join lateral (
 			select * from api.usage_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
+		) x
+		group by x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos
+	) || array(
+		select (x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos, null, null, null, null, sum(x.cpu_used_s), sum(x.cpu_measured_s),
+			null, null, null, null, null, null)::api.usage_row
+		from unnest(p_used) k
+		cross join lateral (
+			select * from api.usage_used u where u.job_id = k.job_id and u.step_id = k.step_id and u.attempt = k.attempt and u.node_id = k.node_id offset 0
 		) x
 		group by x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos
 	) || array(
@@ -63,7 +80,7 @@ begin
 		perform api.usage_merge(v_table, v_rows);
 	end loop;
 end $$;
-comment on function api.usage_add(api.usage_key[], api.usage_key[]) is 'Add allocations, and ends of steps, to the usage figures. Internal.';
+comment on function api.usage_add(api.usage_key[], api.usage_key[], api.usage_key[]) is 'Add what allocations held, what was used of them, and ends of steps, to the usage figures. Internal.';
 
 create function api.usage_requeue() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -79,11 +96,11 @@ begin
 	with old as (
 		delete from usage_due
 	), held as (
-		insert into usage_due (job_ids, step_ids, attempts, node_ids, rebuild)
-		select array_agg(a.job_id), array_agg(a.step_id), array_agg(a.attempt), array_agg(a.node_id), true
+		insert into usage_due (job_ids, step_ids, attempts, node_ids, held, used, rebuild)
+		select array_agg(a.job_id), array_agg(a.step_id), array_agg(a.attempt), array_agg(a.node_id), true, a.cpu_usec is not null, true
 		from allocation a
 		where coalesce(a.ended_at, 'infinity') < 'infinity'
-		group by a.job_id / 200
+		group by a.job_id / 200, a.cpu_usec is not null
 	)
 	insert into usage_due (job_ids, step_ids, rebuild)
 	select array_agg(s.job_id), array_agg(s.step_id), true
@@ -98,6 +115,7 @@ language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_due bigint[];
 	v_held api.usage_key[];
+	v_used api.usage_key[];
 	v_ended api.usage_key[];
 begin
 	-- One at a time: two would only wait for each other's rows.
@@ -111,12 +129,13 @@ begin
 	if v_due = '{}' then
 		return 0;
 	end if;
-	select array_agg((k.job_id, k.step_id, k.attempt, k.node_id)::api.usage_key order by k.job_id) filter (where k.node_id is not null),
+	select array_agg((k.job_id, k.step_id, k.attempt, k.node_id)::api.usage_key order by k.job_id) filter (where k.held),
+		array_agg((k.job_id, k.step_id, k.attempt, k.node_id)::api.usage_key order by k.job_id) filter (where k.used),
 		array_agg((k.job_id, k.step_id, null, null)::api.usage_key order by k.job_id) filter (where k.node_id is null)
-	into v_held, v_ended
+	into v_held, v_used, v_ended
 	from api.usage_due_key k
 	where k.due_id = any (v_due);
-	perform api.usage_add(v_held, v_ended);
+	perform api.usage_add(v_held, v_used, v_ended);
 	delete from usage_due d where d.due_id = any (v_due);
 	return cardinality(v_due);
 end $$;

@@ -107,6 +107,16 @@ select is(t.try('ana', 'select job_id from acct.job'), 'ok', 'reads acct');
 select is(t.try('ana', 'select job_id from rota.job'), '42501', 'and not rota');
 select is(t.say('ana', 'create temporary table x ()'), '42501', 'and makes nothing');
 select is((select v from dblink('ana', 'select current_setting(''statement_timeout'')') x (v text)), '5min', 'with the time limits');
+-- A transaction that lasts is ended, at work or not; a short one and one of somebody else are left alone.
+select is(t.admin('{"object": "setting", "action": "change", "name": "reader_transaction_s", "values": {"value": "1"}}')::jsonb ->> 'changed', 'true', 'a transaction may last a second');
+select dblink_exec('ana', 'begin'), dblink_exec('rota_admin', 'begin') \g /dev/null
+select n from dblink('ana', 'select count(*) from acct.job') x (n bigint) \g /dev/null
+select is((select count(*) from dblink('rota_jobmgr', 'select x from api.session_judge(600) x') x (x text)), 0::bigint, 'one that has just begun goes on');
+select pg_sleep(1.1) \g /dev/null
+select is((select string_agg(x, ' ') from dblink('rota_jobmgr', 'select x from api.session_judge(600) x') x (x text)), 'test_ana', 'one that lasts is ended');
+select throws_ok($$select n from dblink('ana', 'select count(*) from acct.job') x (n bigint)$$, '08006', null, 'with its session');
+select is(dblink_exec('rota_admin', 'rollback'), 'ROLLBACK', 'others are left alone');
+select is(t.admin('{"object": "setting", "action": "change", "name": "reader_transaction_s", "values": {"value": "600"}}')::jsonb ->> 'changed', 'true', 'ten minutes again');
 select is(dblink_disconnect('ana'), 'OK', 'leaves');
 select is(t.admin('{"object": "user", "action": "change", "name": "test_ana", "values": {"analyst": "false"}}')::jsonb ->> 'changed', 'true', 'no analyst any more');
 select is_empty($$select rolname from pg_roles where rolname = 'test_ana'$$, 'the login is gone');

@@ -175,6 +175,20 @@ select t.roll() \g /dev/null
 select is_empty(:'audit', 'and is counted there');
 select is((select count(*) from rota.usage_due), 0::bigint, 'nothing is left to be added up');
 
+-- What was used is known when nothing is left on the node: often with the end, sometimes later, when what was held is added up already.
+select t.submit('gina', '[{"name": "a", "cpus_per_task": 2, "group": "g"}]') as j \gset
+select t.start(:'j' || '.a'), t.run(:'j' || '.a') \g /dev/null
+update rota.allocation set started_at = now() - interval '10 seconds' where job_id = :j;
+select t.report(t.say(:'j' || '.a', 'done')) \g /dev/null
+select t.roll() \g /dev/null
+select is((select concat_ws(' ', cpu_s::int, cpu_used_s::int, cpu_measured_s::int) from acct.usage_month where user_name = 'gina'), '20 0 0', 'held, and not measured yet');
+select t.report(t.say(:'j' || '.a', 'end', '{"cpu_usec": 3000000, "peak_mb": 7}')) \g /dev/null
+select is((select concat_ws(' ', cpu_s::int, cpu_used_s::int, cpu_measured_s::int) from acct.usage_month where user_name = 'gina'), '20 3 20', 'seen at once');
+select is_empty(:'audit', 'before it is added up');
+select t.roll(), t.report(t.say(:'j' || '.a', 'end', '{"cpu_usec": 3000000, "peak_mb": 7}')), t.roll() \g /dev/null
+select is((select concat_ws(' ', cpu_s::int, cpu_used_s::int, cpu_measured_s::int) from acct.usage_month where user_name = 'gina'), '20 3 20', 'and counted once');
+select is_empty(:'audit', 'and after');
+
 -- What is worked out of the same rows.
 select t.submit('fred', '[{"name": "a", "mem_mb": 100, "cpus_per_task": 2, "retry": 1}, {"name": "b"}, {"name": "c"}, {"name": "d"}]',
 	'[{"step": "b", "peer": "a"}, {"step": "c", "peer": "a"}, {"step": "d", "peer": "b"}, {"step": "d", "peer": "c"}]') as j \gset

@@ -1,0 +1,99 @@
+-- Reports and exports: their sums are those of the rows, each caller gets what is theirs, and what makes no sense is refused.
+begin;
+\ir world.psql
+select * from no_plan();
+insert into rota.account (account, parent) values ('lab', null), ('bench', 'lab') \g /dev/null
+-- held: a step that held so many CPUs from then to then, used so much of them, and came to that end.
+create function t.held(p_user text, p_account text, p_from timestamptz, p_hours numeric, p_cpus int, p_used_s numeric, p_exit int default 0) returns bigint language plpgsql as $$
+declare
+	v_job bigint := t.submit(p_user, format('[{"name": "a", "cpus_per_task": %s, "mem_mb": 1024}]', p_cpus)::jsonb, '[]', jsonb_build_object('account', p_account));
+	v_to constant timestamptz := p_from + make_interval(secs => p_hours * 3600);
+begin
+	perform t.start(v_job || '.a', '{1}', '{"gres": {"gpu": [0]}}'), t.run(v_job || '.a');
+	perform case p_exit when 0 then t.finish(v_job || '.a') else t.fail(v_job || '.a', p_exit) end;
+	update rota.allocation set started_at = p_from, ended_at = v_to, cpu_usec = p_used_s * 1e6 where job_id = v_job;
+	update rota.step set eligible_at = p_from - interval '30 seconds', started_at = p_from, ended_at = v_to where job_id = v_job;
+	update rota.job set submit_at = p_from - interval '1 minute', started_at = p_from, ended_at = v_to where job_id = v_job;
+	return v_job;
+end $$;
+update rota.usage_state set time_zone = 'UTC';
+select t.held('alice', 'bench', '2026-02-27 12:00Z', 48, 2, 86400) as j \gset
+select t.held('alice', 'lab', '2026-02-10 00:00Z', 10, 4, 14400), t.held('bob', 'lab', '2026-02-10 06:00Z', 6, 1, 21600, 3), t.held('bob', null, '2026-03-05 00:00Z', 1, 1, 0) \g /dev/null
+create function t.ask(p_uid int, p_user text, p_more jsonb) returns jsonb language sql as $$
+	select api.report(p_uid, p_user, '{"since": "2026-02-01T00:00:00Z", "until": "2026-04-01T00:00:00Z"}' || p_more) $$;
+-- The rows of a report: what of each, in the order in which they come.
+create function t.rows(p_more jsonb, variadic p_what text[]) returns text language sql as $$
+	select string_agg((select string_agg(coalesce(r ->> w, '-'), ' ' order by n) from unnest(p_what) with ordinality x (w, n)), ', ' order by nr)
+	from jsonb_array_elements(t.ask(0, 'root', p_more) -> 'rows') with ordinality y (r, nr) $$;
+
+select is(t.rows('{"report": "usage"}', 'account', 'cpu_h', 'gpu_h', 'mem_gb_h', 'steps'), 'bench 96.00 48.00 48.00 1, lab 46.00 16.00 16.00 2,  1.00 1.00 1.00 1', 'usage by account');
+select is(t.rows('{"report": "usage", "by": "user", "period": "month"}', 'month', 'user', 'cpu_h', 'steps'),
+	'2026-02-01 alice 112.00 1, 2026-02-01 bob 6.00 1, 2026-03-01 alice 24.00 1, 2026-03-01 bob 1.00 1', 'by user and month, cut at the month');
+select is(t.rows('{"report": "usage", "by": "none", "period": "day", "user": "alice", "account": "bench"}', 'day', 'cpu_h'), '2026-02-27 24.00, 2026-02-28 48.00, 2026-03-01 24.00', 'days');
+select is(t.rows('{"report": "usage", "by": "none", "period": "hour", "since": "2026-02-10T05:00:00Z", "until": "2026-02-10T07:00:00Z"}', 'cpu_h'), '4.00, 5.00', 'hours');
+select is(t.rows('{"report": "efficiency"}', 'user', 'held_h', 'used_h', 'percent', 'waste_h'), 'alice 136.00 28.00 20.6 108.00, bob 7.00 6.00 85.7 1.00', 'efficiency');
+select is(t.rows('{"report": "wait"}', 'partition', 'steps', 'mean_s'), 'main 4 30.0', 'wait');
+select is(t.rows('{"report": "top", "limit": "1"}', 'user', 'cpu_h', 'failed'), 'alice 136.00 0.0', 'top');
+select is(t.rows('{"report": "failures"}', 'cause', 'state', 'jobs', 'users', 'lost_h'), 'exit failed 1 1 6.00', 'failures by cause');
+select is(t.rows('{"report": "failures", "by": "account"}', 'account', 'steps', 'failed', 'percent'), 'lab 2 1 50.0,  1 0 0.0, bench 1 0 0.0', 'failures by account');
+select is(t.rows('{"report": "utilization", "by": "node", "period": "month"}', 'month', 'node', 'cpu_h', 'capacity_h'),
+	'2026-02-01 n1 118.00 2688.00, 2026-02-01 n2 0.00 2688.00, 2026-02-01 n3 0.00 2688.00, 2026-02-01 n4 0.00 2688.00, 2026-03-01 n1 25.00 2976.00, 2026-03-01 n2 0.00 2976.00, 2026-03-01 n3 0.00 2976.00, 2026-03-01 n4 0.00 2976.00', 'utilization');
+select is(t.ask(0, 'root', jsonb_build_object('report', 'job', 'jobs', jsonb_build_array(:'j'))) ->> 'report', 'job', 'one job');
+
+-- Whoever may not see others gets their own, and what they coordinate.
+select api.admin_change(0, 'root', '{"object": "setting", "action": "change", "name": "queue_visible", "values": {"value": "false"}}') \g /dev/null
+create function t.users(p_user text) returns text language sql as $$
+	select string_agg(r ->> 'user', ' ' order by r ->> 'user') from jsonb_array_elements(t.ask(t.uid(p_user), p_user, '{"report": "usage", "by": "user"}') -> 'rows') r $$;
+select is(t.users('alice'), 'alice', 'own rows');
+select is(t.users('carol'), null, 'none');
+insert into rota.coordinator values ('lab', 'carol');
+select is(t.users('carol'), 'alice bob', 'those of the accounts below');
+select is((select count(*) from jsonb_array_elements(t.ask(t.uid('alice'), 'alice', '{"report": "failures"}') -> 'rows')), 0::bigint, 'nobody else''s failures');
+select throws_ok(format($$select t.ask(t.uid('bob'), 'bob', '{"report": "job", "jobs": ["%s"]}')$$, :'j'), 'RT403', null, 'nobody else''s job');
+
+select throws_ok(format('select t.ask(0, ''root'', %L)', r), 'RT422', null, r)
+from unnest(array['{"report": "weather"}', '{"report": "usage", "by": "colour"}', '{"report": "usage", "by": "user,user"}', '{"report": "usage", "period": "week"}',
+	'{"report": "usage", "since": "2026-05-01T00:00:00Z"}', '{"report": "failures", "by": "cause,user"}', '{"report": "failures", "period": "month"}', '{"report": "utilization", "by": "node,partition"}']) r;
+
+-- Exports: each table's rows of the jobs that ended in the month, nothing private, and the queries run as they are.
+create function t.exported(p_month text) returns text language plpgsql as $$
+declare
+	v_one record;
+	v_n bigint;
+	v_answer text := '';
+begin
+	for v_one in select x.name, x.query from jsonb_to_recordset(api.export_plan(0, 'root', jsonb_build_object('month', p_month)) -> 'tables') as x (name text, query text) order by x.name loop
+		execute format('select count(*) from (%s) x', v_one.query) into v_n;
+		v_answer := concat_ws(' ', nullif(v_answer, ''), case when v_n > 0 then v_one.name || ':' || v_n end);
+	end loop;
+	return v_answer;
+end $$;
+select is(t.exported('2026-02'), 'allocation:2 attempt:2 event:8 job:2 node:4 step:2 step_request:2 task_end:2', 'a month');
+select is(t.exported('2020-01'), 'node:4', 'a month of nothing');
+select is_empty($$select x.name from jsonb_to_recordset(api.export_plan(0, 'root', '{"month": "2026-02"}') -> 'tables') as x (name text, query text)
+	where x.query ~ 'script_hash|environment_hash|\yspec\y|\yauth\y|\youtput\y'$$, 'nothing private');
+select throws_ok($$select api.export_plan(1097, 'alice', '{"month": "2026-02"}')$$, 'RT403', null, 'not everybody exports');
+select throws_ok($$select api.export_plan(0, 'root', '{"month": "2026-13"}')$$, 'RT422', null, 'no such month');
+select throws_ok(format($$select api.export_plan(0, 'root', '{"month": "%s"}')$$, to_char(now(), 'YYYY-MM')), 'RT409', null, 'a month that is not over');
+
+-- A range goes as a whole, when all of it is over; what it used stays in the figures.
+select throws_ok($$select api.range_detach(1097, 'alice', '{"from": "0"}')$$, 'RT403', null, 'not everybody detaches');
+select throws_ok($$select api.range_detach(0, 'root', '{"from": "7"}')$$, 'RT404', null, 'no such range');
+select throws_ok($$select api.range_detach(0, 'root', '{"from": "0"}')$$, 'RT409', null, 'jobs to come are in it');
+select throws_ok($$select api.range_drop(0, 'root', '{"from": "0"}')$$, 'RT409', null, 'it is not detached');
+alter table rota.job alter job_id restart 1000000;
+select throws_like($$select api.range_detach(0, 'root', '{"from": "0"}')$$, '%has not been added up%', 'its usage is not added up');
+select api.usage_roll(1000) \g /dev/null
+select t.submit('alice', '[{"name": "a"}]', format('[{"step": "a", "job": %s}]', :j)::jsonb) as w \gset
+create temporary table before as select * from acct.usage_month where cpu_s > 0;
+select is(api.range_detach(0, 'root', '{"from": "0"}') ->> 'detached', 'true', 'it is detached');
+select is((select count(*) from acct.job), 1::bigint, 'its jobs are no longer seen');
+select set_eq('select * from acct.usage_month where cpu_s > 0', 'select * from before', 'what they used is');
+select is(api.range_detach(0, 'root', '{"from": "0"}') ->> 'detached', 'false', 'once');
+select is((select string_agg(r ->> 'attached', ' ' order by (r ->> 'from_job')::bigint) from jsonb_array_elements(api.range_list(0, 'root', '{}') -> 'ranges') r where (r ->> 'from_job')::bigint < 2000000), 'false true', 'the list says so');
+select throws_ok($$select api.usage_rebuild(0, 'root', '{}')$$, 'RT409', null, 'figures are not made anew without it');
+select is((api.range_drop(0, 'root', '{"from": "0"}') ->> 'tables')::int > 5, true, 'it is dropped');
+select throws_ok($$select api.range_drop(0, 'root', '{"from": "0"}')$$, 'RT404', null, 'once');
+select is(t.state(:'w' || '.a'), 'pending', 'what came later waits as before') where t.state(:'w' || '.a') = 'pending';
+select * from finish();
+rollback;
