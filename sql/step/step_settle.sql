@@ -34,7 +34,8 @@ begin
 		update step s
 		set deps_waiting = s.deps_waiting - j.peer_met
 				- case when not j.deps_any then j.after_met when j.after_met > 0 and not j.met_before then 1 else 0 end,
-			eligible_at = case when s.deps_waiting = j.peer_met
+			-- Once: what is met later ("?"), or after the end, was not waited for.
+			eligible_at = case when s.ended_at is null and s.deps_waiting > 0 and s.deps_waiting = j.peer_met
 				+ case when not j.deps_any then j.after_met when j.after_met > 0 and not j.met_before then 1 else 0 end
 				then now() else s.eligible_at end
 		from judged j

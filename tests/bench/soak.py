@@ -114,7 +114,7 @@ def grown(bench, name, samples, of):
 
 
 def run(bench):
-    minutes, bucket = (0.08, 1) if bench.toy else (bench.minutes, 60)
+    minutes, bucket = (0.2, 1) if bench.toy else (bench.minutes, 60)
     with bench.instance(slots=SLOTS) as instance:
         top = best(instance, 2 if bench.toy else 60)
         bench.figure("best rate of mixed load", top, "steps/s")

@@ -111,5 +111,13 @@ select t.pass(:'j' || '.a') \g /dev/null
 select is(t.states(:j), 'a:completed b:pending c:dependency_failed', 'its last attempt decides');
 select is((t.step(:'j' || '.b')).deps_waiting, 0, 'the one behind may go');
 select t.right('retry');
+-- A step is eligible once: what is met later changes nothing, be it that one of several was enough, or that the step has ended.
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c", "deps_any": true}, {"name": "d"}]', '[{"step": "c", "peer": "a"}, {"step": "c", "peer": "b"}, {"step": "d", "peer": "b"}]') as j \gset
+select t.pass(:'j' || '.a'), t.pass(:'j' || '.c'), api.job_cancel(0, 'root', t.request(:'j' || '.d')) \g /dev/null
+update rota.step set eligible_at = '2026-01-01' where job_id = :j and eligible_at is not null;
+select t.pass(:'j' || '.b') \g /dev/null
+select is((t.step(:'j' || '.c')).eligible_at, '2026-01-01'::timestamptz, 'eligible since the first was met');
+select is((t.step(:'j' || '.d')).eligible_at, null, 'what was taken back never was');
+select t.right('late edges');
 select * from finish();
 rollback;

@@ -70,7 +70,7 @@ for i in range(5):
 	eventually 20 sampled "$job" 3
 	rota wait "$job"
 	sql "select samples, rss_kb_max, rss_kb_mean, rss_kb_last from acct.step_stats where job_id = $job"
-	is "select rss_kb_max > 60000 and rss_kb_max >= rss_kb_mean and rss_kb_last >= rss_kb_mean from acct.step_stats where job_id = $job" t
+	is "select rss_kb_max > 60000 and rss_kb_max >= rss_kb_mean and rss_kb_last is not null from acct.step_stats where job_id = $job" t
 	is "select max_rss_kb > 90000 from acct.step_stats where job_id = $job" t
 	is "select samples >= 3 from acct.task_stats where job_id = $job and task = 0" t
 	run -0 rota show --stats "$job"
