@@ -1,14 +1,9 @@
 -- Who sees what: analysts and administrators all rows, anybody else who may connect those of their own jobs, and those of the accounts
 -- that they coordinate. Each view with rows of somebody's says so in the same words, with what is in acct.me, which is read once a statement.
 create view acct.me with (security_barrier) as
-with recursive below as (
-	select c.account from rota.coordinator c where c.user_name = current_user
-	union
-	select a.account from below b join rota.account a on a.parent = b.account
-)
 select current_user::text as user_name,
 	pg_has_role('rota_analyst', 'member') or pg_has_role('rota_admin', 'member') or pg_has_role('rota_owner', 'member') as reads_all,
-	array(select b.account from below b order by b.account) as accounts;
+	array(select c.account from api.account_coordinated c where c.user_name = current_user order by c.account) as accounts;
 comment on view acct.me is 'You, as the views of this schema know you.';
 comment on column acct.me.user_name is 'Your login name.';
 comment on column acct.me.reads_all is 'Whether you see everybody''s rows, as analysts do; else you see those of your own jobs and of accounts.';

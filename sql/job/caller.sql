@@ -5,6 +5,15 @@ begin
 end $$;
 comment on function api.caller_role(int, text) is 'user, operator or admin; root is always admin. Internal.';
 
+create view api.account_coordinated as
+with recursive below as (
+	select c.user_name, c.account from rota.coordinator c
+	union
+	select b.user_name, a.account from below b join rota.account a on a.parent = b.account
+)
+select b.user_name, b.account from below b;
+comment on view api.account_coordinated is 'Who sees the accounting of which account as a coordinator, of it or of one above. Internal.';
+
 -- Which steps a request means: "812", "812.solve", "812.solve[7]", "812.solve[3-9]".
 create function api.job_target(p_uid int, p_user text, p_request jsonb, p_write boolean)
 returns table (job_id bigint, step_id int, pos int, whole_job boolean)

@@ -56,12 +56,7 @@ comment on function api.report_span(jsonb) is
 
 create function api.report_accounts(p_user text) returns text[]
 language sql stable set search_path = rota, pg_temp as $$
-	with recursive below as (
-		select c.account from coordinator c where c.user_name = p_user
-		union
-		select a.account from below b join account a on a.parent = b.account
-	)
-	select array(select account from below);
+	select array(select c.account from api.account_coordinated c where c.user_name = p_user);
 $$;
 comment on function api.report_accounts(text) is 'Accounts whose rows somebody sees as their coordinator. Internal.';
 

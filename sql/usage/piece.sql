@@ -54,23 +54,23 @@ create type api.usage_row as (
 );
 comment on type api.usage_row is 'What is added up to usage figures: columns of rota.usage_hour and its likes. Null: nothing to add.';
 
+-- The partition of a step that had ended before rota.step.queue was kept is that of its request.
+create view api.usage_step as
+select s.job_id, s.step_id, s.is_array, s.state, s.eligible_at, s.started_at, s.ended_at, coalesce(j.account, '') as account, j.user_name, j.qos,
+	coalesce(nullif(s.queue, ''), (select r.partition from rota.step_request r where r.job_id = s.job_id and r.step_id = s.request_id)) as partition
+from rota.step s
+join rota.job j on j.job_id = s.job_id;
+comment on view api.usage_step is 'Steps, and whose they are; account empty: none. Internal.';
+
 -- Whose it was is asked for by key, allocation by allocation ("offset 0" keeps it so): a planner that joined whole tables would read all
 -- history for what runs now.
--- The partition of a step that had ended before rota.step.queue was kept is that of its request.
 create view api.usage_held as
 select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coalesce(a.partition, w.partition) as partition, w.qos,
 	a.cpus, a.mem_mb, nullif(a.gres, '{}') as gres, a.started_at, a.ended_at, greatest(coalesce(a.ended_at, now()), a.started_at) as until,
 	a.cpu_usec / 1e6::numeric as cpu_used_s,
 	case when a.cpu_usec is not null then a.cpus * extract(epoch from a.ended_at - a.started_at) end as cpu_measured_s
 from rota.allocation a
-cross join lateral (
-	select coalesce(j.account, '') as account, j.user_name, j.qos, coalesce(nullif(s.queue, ''),
-		(select r.partition from rota.step_request r where r.job_id = s.job_id and r.step_id = s.request_id)) as partition
-	from rota.step s
-	join rota.job j on j.job_id = s.job_id
-	where s.job_id = a.job_id and s.step_id = a.step_id
-	offset 0
-) w;
+cross join lateral (select s.account, s.user_name, s.qos, s.partition from api.usage_step s where s.job_id = a.job_id and s.step_id = a.step_id offset 0) w;
 comment on view api.usage_held is 'What was held, and by whom. Internal.';
 
 create view api.usage_piece as
@@ -103,15 +103,13 @@ comment on view api.usage_used is 'What was used of allocations that have ended,
 
 create view api.usage_end as
 select s.job_id, s.step_id, s.ended_at, date_trunc('hour', s.ended_at, 'UTC') as hour, d.day, d.day - extract(day from d.day)::int + 1 as month, null::int as node_id,
-	coalesce(j.account, '') as account, j.user_name, coalesce(nullif(s.queue, ''),
-		(select r.partition from rota.step_request r where r.job_id = s.job_id and r.step_id = s.request_id)) as partition, j.qos, 1::bigint as steps_ended,
+	s.account, s.user_name, s.partition, s.qos, 1::bigint as steps_ended,
 	(s.state = 'completed')::int::bigint as steps_completed,
 	(s.state in ('failed', 'timeout', 'out_of_memory', 'node_fail', 'deadline'))::int::bigint as steps_failed,
 	(s.state in ('cancelled', 'preempted', 'dependency_failed'))::int::bigint as steps_cancelled,
 	(s.started_at is not null)::int::bigint as steps_waited, extract(epoch from greatest(s.started_at - s.eligible_at, interval '0')) as wait_s
-from rota.step s
+from api.usage_step s
 cross join lateral (select (s.ended_at at time zone (select z.time_zone from rota.usage_state z))::date as day) d
-join rota.job j on j.job_id = s.job_id
 -- The row of an array is none of its elements.
 where not s.is_array;
 comment on view api.usage_end is 'Ends of steps (ended_at null: to come), with their hour, day and month. Internal.';
