@@ -48,7 +48,7 @@ setup() {
 
 @test "the instance goes on behind it" {
 	printf '#!/bin/sh\ntrue\n' >"$BATS_TEST_TMPDIR/true.sh"
-	run -0 rota submit --parsable "$BATS_TEST_TMPDIR/true.sh"
+	run -0 rota submit --parsable --output=/dev/null "$BATS_TEST_TMPDIR/true.sh"
 	[ "$output" = 3001 ]
 	run -0 rota wait --timeout=60 3001
 }

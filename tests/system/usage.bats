@@ -64,8 +64,9 @@ true')
 		kill -9 "$(pid_of nodemgrd)"
 		rota up >/dev/null
 	done
-	kill -QUIT "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
-	eventually 10 sh -c '! rota nodes 2>/dev/null'
+	server=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
+	kill -QUIT "$server"
+	eventually 10 bash -c "! kill -0 $server 2>/dev/null"
 	rota up >/dev/null
 	rota wait "$job"
 	eventually 30 added_up
