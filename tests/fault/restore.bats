@@ -56,7 +56,7 @@ script() { # NAME <<END
 		rota submit "$ROTA_TEST_DIR/$name.sh"
 	done
 	goes_on() { [ "$(superuser "select count(*) from rota.attempt where ended_at is null and started_at is not null")" -ge 3 ]; }
-	eventually 20 goes_on
+	eventually goes_on
 	"$(pg_config --bindir)/pg_dump" -h "$FIRST/run" -U postgres --format=custom --create --file="$SECOND_DIR/dump" rota
 	[ "$(superuser "select count(*) from rota.job where ended_at is null")" -ge 2 ]
 
@@ -92,7 +92,7 @@ start_database() {
 	job=$(rota submit --parsable "$ROTA_TEST_DIR/held.sh")
 	[ "$job" -gt $((before + 999)) ]
 	rota cancel "$job"
-	eventually 20 settled
+	eventually settled
 	adds_up
 }
 
@@ -104,6 +104,6 @@ settled() {
 	rota release 3
 	rota wait --timeout=60 1 2 3
 	[ "$(superuser "select max(attempt) || ' ' || count(*) filter (where state <> 'completed') from rota.attempt")" = "1 0" ]
-	eventually 20 settled
+	eventually settled
 	adds_up
 }

@@ -174,7 +174,7 @@ raw() {
 		--key-file="$ROTA_TEST_DIR/$EVE/munge/key" --socket="$ROTA_TEST_DIR/$EVE/munge/socket" --pid-file="$ROTA_TEST_DIR/$EVE/munge/pid" \
 		--seed-file="$ROTA_TEST_DIR/$EVE/munge/seed" --log-file="$ROTA_TEST_DIR/$EVE/munge/log" >/dev/null 2>&1 3>&- &
 	pid=$!
-	eventually 10 test -S "$ROTA_TEST_DIR/$EVE/munge/socket"
+	eventually test -S "$ROTA_TEST_DIR/$EVE/munge/socket"
 	one=$(printf 'rota1:%s' "$(printf 'GET /v1/queue\n' | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_TEST_DIR/$EVE/munge/socket")
 	kill "$pid"
 	run request "$one" /v1/queue
@@ -266,7 +266,7 @@ raw() {
 		$| = 1; print "open\n";
 		for my $round (1 .. 20) { select undef, undef, undef, 0.5; syswrite $_, "a" for @gates }' >"$BATS_TEST_TMPDIR/slow" 3>&- &
 	pid=$!
-	eventually 10 grep -q open "$BATS_TEST_TMPDIR/slow"
+	eventually grep -q open "$BATS_TEST_TMPDIR/slow"
 	for i in 1 2 3 4 5; do
 		SECONDS=0
 		as "$VIC" rota queue
@@ -357,7 +357,7 @@ play() {
 	local before=$(cat "$ROTA_HOME"/log/launcher.*.log | wc -l)
 	superuser "insert into rota.node_order (node_id, kind, job_id, step_id, attempt, body, signature)
 		select $2 from public.stolen where job_id = $1; notify rota_node_1; notify rota_node_2"
-	eventually 5 orders_taken
+	eventually orders_taken
 	cat "$ROTA_HOME"/log/launcher.*.log | sort | tail -n +$((before + 1)) | grep -q "refused: .*$3"
 }
 
@@ -377,10 +377,10 @@ orders_taken() {
 	late=$(submit "$VIC" --hold "$ROTA_TEST_DIR/mark.sh")
 	superuser "insert into public.take values ($late)"
 	as "$VIC" rota release "$late"
-	eventually 5 step_is "$late" starting
+	eventually step_is "$late" starting
 	echo "$late $(date +%s)" >"$BATS_FILE_TMPDIR/late"
 	job=$(submit "$VIC" "$ROTA_TEST_DIR/mark.sh")
-	eventually 10 step_is "$job" running
+	eventually step_is "$job" running
 	# While it runs, and after it.
 	for when in now then; do
 		play "$job" "node_id, kind, job_id, step_id, attempt, body, signature" "used before"
@@ -430,7 +430,7 @@ orders_taken() {
 	[[ $output == "failed|refused|"* ]]
 	# Nor can it send an order: its signature is made up.
 	rota admin partition create closed --nodes=n1 --state=down
-	eventually 5 partition_known closed
+	eventually partition_known closed
 	job=$(submit "$VIC" -p closed "$ROTA_TEST_DIR/mark.sh")
 	node=$(superuser "select node_id from rota.node where name = 'n1'")
 	term=$(superuser "select term from rota.leader where name = 'schedule'")
@@ -632,7 +632,7 @@ nowhere() { # PATTERN FILE
 		while :; do sleep 0.1; done
 	END
 	job=$(submit "$EVE" "$ROTA_TEST_DIR/stubborn.sh")
-	eventually 10 grep -q ready "$ROTA_TEST_DIR/$EVE/stubborn.out"
+	eventually grep -q ready "$ROTA_TEST_DIR/$EVE/stubborn.out"
 	as "$EVE" rota cancel "$job"
 	[[ $(ended "$job") == "cancelled|cancelled|"* ]]
 	[ "$(processes_of "$EVE")" = 0 ]
@@ -654,7 +654,7 @@ nowhere() { # PATTERN FILE
 	[ "$(rota nodes --json | jq -r '[.nodes[].state] | unique | .[]')" = up ]
 	# One that is cut off in its prime.
 	job=$(sed -i 's/exec sleep 1/exec sleep 60/' "$ROTA_TEST_DIR/bomb.sh" && submit "$EVE" "$ROTA_TEST_DIR/bomb.sh")
-	eventually 10 bombs
+	eventually bombs
 	as "$EVE" rota cancel "$job"
 	[[ $(ended "$job") == "cancelled|cancelled|"* ]]
 	[ "$(processes_of "$EVE")" = 0 ]
@@ -705,7 +705,7 @@ spools_empty() {
 @test "after all this nothing is left, and the instance serves" {
 	[ "$(processes_of "$EVE")" = 0 ]
 	[ "$(processes_of "$VIC")" = 0 ]
-	eventually 5 spools_empty
+	eventually spools_empty
 	[ "$(superuser "select (select count(*) from rota.allocation where ended_at is null) + (select sum(cpus_used) from rota.node)")" = 0 ]
 	[ "$(rota nodes --json | jq -r '[.nodes[].state] | unique | .[]')" = up ]
 	job=$(submit "$VIC" --output=/dev/null "$ROTA_TEST_DIR/quick.sh")

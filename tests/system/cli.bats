@@ -263,7 +263,7 @@ true')
 	rota admin qos create one --max_running_per_user=1
 	job=$(submit '#!/bin/bash
 sleep 3' --qos=one)
-	eventually 20 eval 'rota queue --json "$job" | jq -e ".jobs[0].state == \"running\"" >/dev/null'
+	eventually eval 'rota queue --json "$job" | jq -e ".jobs[0].state == \"running\"" >/dev/null'
 	second=$(submit $'#!/bin/bash\n#ROTA --deadline=now+2hours --nodes=1-2 --exclusive\ntrue' --qos=one)
 	run -0 rota queue "$second"
 	[[ $output == *limit* ]]

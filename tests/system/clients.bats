@@ -69,7 +69,7 @@ gate_files() {
 	lock step
 	rota submit --json --client-key=slow --job-name=slow "$SCRIPT" >"$BATS_TEST_TMPDIR/first" 3>&- &
 	first=$!
-	eventually 10 waiting_for_lock 1
+	eventually waiting_for_lock 1
 	kill -9 "$first"
 	rota submit --json --client-key=slow --job-name=slow "$SCRIPT" >"$BATS_TEST_TMPDIR/second" 3>&- &
 	sleep 0.5
@@ -83,13 +83,13 @@ gate_files() {
 	lock step
 	rota submit --json --client-key=unanswered --job-name=unanswered "$SCRIPT" >"$BATS_TEST_TMPDIR/first" 2>&1 3>&- &
 	client=$!
-	eventually 10 waiting_for_lock 1
+	eventually waiting_for_lock 1
 	kill -9 "$(pid_of jobmgrd)"
 	unlock
 	wait "$client" || true # it asked again for a while
 	# The session without a client commits what it had been told, unless it noticed first.
 	settled() { [ "$(superuser "select count(*) from pg_stat_activity where usename = 'rota_jobmgr' and backend_xid is not null")" = 0 ]; }
-	eventually 10 settled
+	eventually settled
 	made=$([ "$(jobs unanswered)" = 1 ] && echo true || echo false)
 	rota up >/dev/null
 	run rota submit --json --client-key=unanswered --job-name=unanswered "$SCRIPT"
@@ -120,10 +120,10 @@ gate_files() {
 		pids[$i]=$!
 	done
 	all_wait() { [ "$(gate_files)" -ge $((before + 25)) ]; }
-	eventually 10 all_wait
+	eventually all_wait
 	kill -9 "${pids[@]}"
 	gone() { [ "$(gate_files)" -le $((before + 3)) ]; }
-	eventually 20 gone
+	eventually gone
 }
 
 @test "beyond a limit a submission is refused with 429 and a hint, and taken as soon as there is room" {

@@ -47,7 +47,7 @@ is() {
 	job=$(submit '#!/bin/bash
 trap "" TERM
 while :; do sleep 0.1; done' --time=0:02)
-	eventually 15 is "$job" timeout
+	eventually is "$job" timeout
 	run sql "select cause from rota.step where job_id = $job"
 	[ "$output" = time_limit ]
 }
@@ -57,10 +57,10 @@ while :; do sleep 0.1; done' --time=0:02)
 trap "" TERM
 echo $$ >pid
 while :; do sleep 0.1; done')
-	eventually 10 is "$job" running
-	eventually 5 test -s "$BATS_TEST_TMPDIR/pid"
+	eventually is "$job" running
+	eventually test -s "$BATS_TEST_TMPDIR/pid"
 	rota cancel "$job"
-	eventually 10 is "$job" cancelled
+	eventually is "$job" cancelled
 	run kill -0 "$(cat "$BATS_TEST_TMPDIR/pid")"
 	[ "$status" -ne 0 ]
 	run rota wait "$job"
@@ -73,10 +73,10 @@ while :; do sleep 0.1; done')
 sleep 60
 #ROTA step two --array=0-9 --after=one
 true')
-	eventually 10 is "$job" running
+	eventually is "$job" running
 	rota cancel "$job.two[3]"
 	rota cancel "$job"
-	eventually 10 is "$job" cancelled
+	eventually is "$job" cancelled
 	run sql "select string_agg(distinct state, ' ') from rota.step where job_id = $job"
 	[ "$output" = cancelled ]
 	run sql "select state || ' ' || steps_left from rota.job where job_id = $job"
@@ -91,7 +91,7 @@ true')
 	ulimit -c unlimited
 	job=$(submit '#!/bin/bash
 kill -SEGV $$' --workdir="$BATS_TEST_TMPDIR/crash")
-	eventually 10 is "$job" failed
+	eventually is "$job" failed
 	run sql "select signal || ' ' || cause from rota.step where job_id = $job"
 	[ "$output" = "11 signal" ]
 	[ -n "$(find "$BATS_TEST_TMPDIR/crash" -name '*core*' -user "$(id -un)")" ]
@@ -101,7 +101,7 @@ kill -SEGV $$' --workdir="$BATS_TEST_TMPDIR/crash")
 	grep -q 'with control groups' "$ROTA_HOME/log/launcher.n1.log" || skip "no control groups here"
 	job=$(submit '#!/bin/bash
 exec perl -e "my \$x = q(x) x (400 * 1024 * 1024); sleep 1"' --mem=100M)
-	eventually 20 is "$job" out_of_memory
+	eventually is "$job" out_of_memory
 	run sql "select cause from rota.step where job_id = $job"
 	[ "$output" = out_of_memory ]
 }
@@ -109,15 +109,15 @@ exec perl -e "my \$x = q(x) x (400 * 1024 * 1024); sleep 1"' --mem=100M)
 @test "suspend gives the CPUs back and stops the clock; resume takes them again" {
 	job=$(submit '#!/bin/bash
 until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --nodelist=n2 --ntasks=4 --time=1:00)
-	eventually 10 is "$job" running
+	eventually is "$job" running
 	rota suspend "$job"
-	eventually 5 is "$job" suspended
+	eventually is "$job" suspended
 	[ "$(sql "select cpus_used from rota.node where name = 'n2'")" = 0 ]
 	touch "$BATS_TEST_TMPDIR/go"
 	sleep 1.5
 	[ "$(state "$job")" = suspended ]
 	rota resume "$job"
-	eventually 10 is "$job" completed
+	eventually is "$job" completed
 	run sql "select string_agg(event, ' ' order by event_id) from rota.event where job_id = $job and event in ('suspend', 'resume', 'complete')"
 	[ "$output" = "suspend resume complete" ]
 }
@@ -125,16 +125,16 @@ until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --nodelist=n2 --ntask
 @test "a suspended step waits for its CPUs when another has them" {
 	job=$(submit '#!/bin/bash
 until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --nodelist=n2 --ntasks=4)
-	eventually 10 is "$job" running
+	eventually is "$job" running
 	rota suspend "$job"
-	eventually 5 is "$job" suspended
+	eventually is "$job" suspended
 	other=$(submit '#!/bin/bash
 until [ -e '"$BATS_TEST_TMPDIR"'/other ]; do sleep 0.1; done' --nodelist=n2 --ntasks=4)
-	eventually 10 is "$other" running
+	eventually is "$other" running
 	rota resume "$job"
 	[ "$(state "$job")" = suspended ]
 	touch "$BATS_TEST_TMPDIR"/{go,other}
-	eventually 20 is "$job" completed
+	eventually is "$job" completed
 	run sql "select (select ended_at from rota.step where job_id = $other) < (select max(at) from rota.event where job_id = $job and event = 'resume')"
 	[ "$output" = t ]
 }
@@ -143,10 +143,10 @@ until [ -e '"$BATS_TEST_TMPDIR"'/other ]; do sleep 0.1; done' --nodelist=n2 --nt
 	job=$(submit '#!/bin/bash
 trap "exit 7" USR1
 while :; do sleep 0.1; done')
-	eventually 10 is "$job" running
+	eventually is "$job" running
 	sleep 0.3
 	rota signal USR1 "$job"
-	eventually 10 is "$job" failed
+	eventually is "$job" failed
 	run sql "select exit_code from rota.step where job_id = $job"
 	[ "$output" = 7 ]
 }
@@ -158,7 +158,7 @@ true' --hold)
 	[[ "$output" == *hold* ]]
 	[ "$(state "$job")" = pending ]
 	rota release "$job"
-	eventually 10 is "$job" completed
+	eventually is "$job" completed
 }
 
 @test "what waits can be changed, and runs as changed" {
@@ -167,7 +167,7 @@ echo "$PWD"' --hold)
 	mkdir "$BATS_TEST_TMPDIR/elsewhere"
 	rota modify "$job" --time=5:00 --cpus-per-task=2 --output="$BATS_TEST_TMPDIR/changed.out" --workdir="$BATS_TEST_TMPDIR/elsewhere"
 	rota release "$job"
-	eventually 10 is "$job" completed
+	eventually is "$job" completed
 	[ "$(cat "$BATS_TEST_TMPDIR/changed.out")" = "$BATS_TEST_TMPDIR/elsewhere" ]
 	run sql "select t.time_limit_s || ' ' || a.cpus from rota.attempt t join rota.allocation a using (job_id, step_id, attempt) where job_id = $job"
 	[ "$output" = "300 2" ]
@@ -178,18 +178,18 @@ echo "$PWD"' --hold)
 until [ -e go ]; do sleep 0.1; done' --time=0:06)
 	shorter=$(submit '#!/bin/bash
 sleep 60' --time=5)
-	eventually 5 is "$longer" running
-	eventually 5 is "$shorter" running
+	eventually is "$longer" running
+	eventually is "$shorter" running
 	rota modify "$longer" --time=5
 	rota suspend "$shorter"
-	eventually 5 is "$shorter" suspended
+	eventually is "$shorter" suspended
 	rota modify "$shorter" --time=0:01
 	rota resume "$shorter"
-	eventually 15 is "$shorter" timeout
+	eventually is "$shorter" timeout
 	sleep 6 # its first limit has gone by
 	[ "$(state "$longer")" = running ]
 	touch "$BATS_TEST_TMPDIR/go"
-	eventually 10 is "$longer" completed
+	eventually is "$longer" completed
 }
 
 @test "begin, deadline, licences, gres and features decide when and where" {
@@ -206,9 +206,9 @@ echo "gpus $CUDA_VISIBLE_DEVICES"' --gres=gpu:2 --output="$BATS_TEST_TMPDIR/gpu.
 	fast=$(submit '#!/bin/bash
 true' --constraint='fast&!slow')
 	for job in "$later" "$one" "$two" "$gpu" "$fast"; do
-		eventually 20 is "$job" completed
+		eventually is "$job" completed
 	done
-	eventually 10 is "$never" deadline
+	eventually is "$never" deadline
 	run sql "select (select s.started_at - submit_at from rota.step s join rota.job using (job_id) where job_id = $later) >= interval '2 s'"
 	[ "$output" = t ]
 	run sql "select (select min(at) from rota.event where job_id = $two and event = 'start') > (select ended_at from rota.step where job_id = $one)"
@@ -223,8 +223,8 @@ true' --constraint='fast&!slow')
 sleep 1' --nodes=3 --exclusive)
 	small=$(submit '#!/bin/bash
 true')
-	eventually 20 is "$small" completed
-	eventually 20 is "$wide" completed
+	eventually is "$small" completed
+	eventually is "$wide" completed
 	run sql "select (select min(at) from rota.event where job_id = $wide and event = 'start') < (select min(at) from rota.event where job_id = $small and event = 'start')"
 	[ "$output" = t ]
 	run sql "select sum(cpus) from rota.allocation where job_id = $wide"
@@ -234,18 +234,18 @@ true')
 @test "backfill starts what delays nobody, and the blocked step has an expected start" {
 	long=$(submit '#!/bin/bash
 sleep 5' --nodelist=n1 --ntasks=4 --time=0:20)
-	eventually 10 is "$long" running
+	eventually is "$long" running
 	blocked=$(submit '#!/bin/bash
 true' --nodes=3 --ntasks-per-node=4 --time=0:10)
 	short=$(submit '#!/bin/bash
 true' --ntasks=1 --time=0:01)
-	eventually 10 is "$short" completed
+	eventually is "$short" completed
 	[ "$(state "$blocked")" = pending ]
 	# The plan follows the starts.
 	blocker_is_known() { rota why "$blocked" | grep -qF "$long.script"; }
-	eventually 4 blocker_is_known
+	eventually blocker_is_known
 	[ "$(sql "select expected_at is not null from rota.plan where job_id = $blocked")" = t ]
-	eventually 20 is "$blocked" completed
+	eventually is "$blocked" completed
 }
 
 @test "partitions: limits are refused at submission, states keep from starting" {
@@ -261,7 +261,7 @@ true' --partition=narrow --time=0:10)
 	run rota why "$job"
 	[[ "$output" == *narrow* ]]
 	rota admin partition change narrow --state=up
-	eventually 10 is "$job" completed
+	eventually is "$job" completed
 }
 
 @test "prolog and epilog of site and user run in order, once for a group on a node" {
@@ -277,7 +277,7 @@ echo task-a >>trace
 echo task-b >>trace')
 	rota wait "$job"
 	no_keeper() { [ "$(sql "select count(*) from rota.allocation where gone_at is null")" = 0 ]; }
-	eventually 10 no_keeper
+	eventually no_keeper
 	[ "$(tr '\n' ' ' <"$BATS_TEST_TMPDIR/trace")" = "user-prolog a task-a task-b user-epilog a " ]
 	[ "$(grep -c "^prolog $job" "$SITE/log")" = 1 ]
 	[ "$(grep -c "^epilog $job" "$SITE/log")" = 1 ]
@@ -290,7 +290,7 @@ echo task-b >>trace')
 	job=$(submit '#!/bin/bash
 true' --nodelist=n2)
 	drained() { [ "$(sql "select state from rota.node where name = 'n2'")" = drain ]; }
-	eventually 10 drained
+	eventually drained
 	run sql "select state || ' ' || held from rota.step where job_id = $job"
 	[ "$output" = "pending system" ]
 	run rota nodes
@@ -299,8 +299,8 @@ true' --nodelist=n2)
 	rota admin node resume n2
 	rota release "$job"
 	touch "$SITE/fail-epilog"
-	eventually 10 is "$job" completed
-	eventually 10 drained
+	eventually is "$job" completed
+	eventually drained
 	rm "$SITE/fail-epilog"
 	rota admin node resume n2
 }
@@ -311,23 +311,23 @@ true' --nodelist=n2)
 true' --nodelist=n1)
 	other=$(submit '#!/bin/bash
 true')
-	eventually 10 is "$other" completed
+	eventually is "$other" completed
 	[ "$(state "$job")" = pending ]
 	run rota why "$job"
 	[[ "$output" == *"n1"* ]]
 	rota admin node resume n1
-	eventually 10 is "$job" completed
+	eventually is "$job" completed
 }
 
 @test "a node with less than prescribed is not used, and says why" {
 	rota admin node change n3 --cpus=4096 --hardware-check=true
 	invalid() { [ "$(sql "select state from rota.node where name = 'n3'")" = invalid ]; }
-	eventually 15 invalid
+	eventually invalid
 	run rota nodes n3 --json
 	[[ "$output" == *"4096 prescribed"* ]]
 	rota admin node change n3 --cpus=4 --hardware-check=false
 	up() { [ "$(sql "select state from rota.node where name = 'n3'")" = up ]; }
-	eventually 15 up
+	eventually up
 }
 
 @test "several nodes: the script runs on the first; with --run=tasks every task runs, and its rank is its own" {

@@ -42,7 +42,7 @@ rows() {
 	job=$(rota submit --parsable wide.sh)
 	rota wait --timeout=60 "$job"
 	rows "select count(*) from rota.task_end where job_id = $job" 9
-	eventually 10 rows "select count(*) from rota.allocation where job_id = $job and gone_at is null" 0
+	eventually rows "select count(*) from rota.allocation where job_id = $job and gone_at is null" 0
 	rows 'select count(*) from rota.stray' 0
 }
 
@@ -51,7 +51,7 @@ rows() {
 	pid=$(pid_of procmgrd n1)
 	kill -STOP "$pid"
 	job=$(rota submit --parsable --nodelist=n1 job.sh)
-	eventually 10 rows "select count(*) from rota.node_order where job_id = $job" 1
+	eventually rows "select count(*) from rota.node_order where job_id = $job" 1
 	superuser "update rota.node_order set signature = set_byte(signature, 5, get_byte(signature, 5) # 1) where job_id = $job"
 	kill -CONT "$pid"
 	rota wait --timeout=60 "$job" || true
@@ -63,7 +63,7 @@ rows() {
 	pid=$(pid_of launcher n2)
 	kill -STOP "$pid"
 	job=$(rota submit --parsable --nodes=3 job.sh)
-	eventually 10 rows "select count(*) from rota.allocation where job_id = $job and phase = 'ready'" 2
+	eventually rows "select count(*) from rota.allocation where job_id = $job and phase = 'ready'" 2
 	other=$(pid_of launcher n1)
 	kill -TERM "$other"
 	kill -CONT "$pid"
@@ -79,7 +79,7 @@ rows() {
 	superuser "$more"
 	superuser "insert into rota.partition_node (partition, node_id) select 'main', n.node_id from rota.node n where n.name not in ('n1', 'n2', 'n3')"
 	kill "$(pid_of procmgrd)"
-	eventually 20 rows "select count(*) from rota.node where state = 'up'" 40
+	eventually rows "select count(*) from rota.node where state = 'up'" 40
 	rows "select count(*), count(distinct bell) from rota.node_lease" '40|1'
 	printf '%s\n' '#!/bin/bash' true >job.sh
 	wide=$(rota submit --parsable --nodes=40 --run=tasks --ntasks=80 job.sh)

@@ -68,7 +68,7 @@ whole() {
 	rota cancel -q "$running"
 	run rota wait -q --timeout=60 "$running"
 	superuser "update rota.step_edge set state = 'waiting' where job_id = $waiting"
-	eventually 60 settled
+	eventually settled
 	refused "job $waiting waits for job $running" rota admin range drop 0 --to=out
 	superuser "update rota.step_edge set state = 'met' where job_id = $waiting"
 	[ ! -e out ]
@@ -81,7 +81,7 @@ settled() {
 }
 
 @test "a range that is over is exported and gone, and the rest goes on" {
-	eventually 60 settled
+	eventually settled
 	jobs=$(superuser "select count(*) from rota.job where job_id < 1000000")
 	used=$(superuser "select sum(cpu_s) from rota.usage_month")
 	run -0 rota admin range list

@@ -47,8 +47,8 @@ manager() {
 	[ "$1" = 1 ] || sed "s,^socket.*gate.sock.*,socket = $socket," "$ROTA_HOME/etc/rota.conf" >"$(configuration "$1")"
 	(cd / && exec "${run_as[@]}" "$ROTA_BIN/jobmgrd" --config "$(configuration "$1")" --name "$1") >>"$ROTA_TEST_DIR/$1.log" 2>&1 3>&- &
 	MANAGER[$1]=$!
-	eventually 10 grep -q "started" "$ROTA_TEST_DIR/$1.log"
-	eventually 10 ready "$1"
+	eventually grep -q "started" "$ROTA_TEST_DIR/$1.log"
+	eventually ready "$1"
 }
 
 ready() {
@@ -113,13 +113,13 @@ more_begun() {
 
 # A few more jobs have been accepted and have begun than now.
 goes_on() {
-	eventually 60 more_accepted $(($(wc -l <"$ROTA_TEST_DIR/accepted") + 3))
-	eventually 60 more_begun $(($(grep -c begin "$LEDGER") + 3))
+	eventually more_accepted $(($(wc -l <"$ROTA_TEST_DIR/accepted") + 3))
+	eventually more_begun $(($(grep -c begin "$LEDGER") + 3))
 }
 
 # Nothing is left to do; each job that was accepted has run once, no other one has, and the audit finds nothing.
 all_is_right() {
-	eventually 60 idle
+	eventually idle
 	diff <(sort "$ROTA_TEST_DIR/accepted") <(sql "select job_id from rota.job" | sort)
 	diff <(sort "$LEDGER") <(sed 's/.*/begin &\nend &/' "$ROTA_TEST_DIR/accepted" | sort)
 	[ "$(sql "select count(*) from rota.job where state is distinct from 'completed'")" = 0 ]
@@ -154,13 +154,13 @@ logged() {
 	[ "$(rota status --json | jq '[.processes[] | select(.role == "jobmgrd")] | length')" = 3 ]
 	[ "$(rota status --json | jq '[.processes[] | select(.leader)] | length')" = 1 ]
 	for round in 1 2 3; do
-		eventually 10 leads_instead_of nobody
+		eventually leads_instead_of nobody
 		old=$(leader)
 		before=$(term)
 		stream_start "$(other "$old")"
 		goes_on
 		kill -9 "${MANAGER[$old]}"
-		eventually 10 leads_instead_of "$old"
+		eventually leads_instead_of "$old"
 		[ "$(term)" = $((before + 1)) ]
 		goes_on
 		stream_stop
@@ -173,7 +173,7 @@ logged() {
 @test "the leader hangs while it has work: another one leads; woken, it commits nothing and follows" {
 	manager 2
 	for round in 1 2; do
-		eventually 10 leads_instead_of nobody
+		eventually leads_instead_of nobody
 		old=$(leader)
 		new=$(other "$old")
 		before=$(term)
@@ -181,12 +181,12 @@ logged() {
 		stream_start "$new"
 		goes_on
 		kill -STOP "${MANAGER[$old]}"
-		eventually 20 leads_instead_of "$old"
+		eventually leads_instead_of "$old"
 		[ "$(term)" = $((before + 1)) ]
 		[ "$(rota status --json --config="$(configuration "$new")" | jq -r '.processes[] | select(.leader) | .name')" = "$new" ]
 		goes_on
 		kill -CONT "${MANAGER[$old]}"
-		eventually 10 logged "$old" "leadership of term" $((lost + 1))
+		eventually logged "$old" "leadership of term" $((lost + 1))
 		goes_on
 		stream_stop
 		# It did not take the lead back, and it serves as a gate.
@@ -204,15 +204,15 @@ logged() {
 	old=$(leader)
 	kill -STOP "${MANAGER[$old]}"
 	new=$(other "$old")
-	eventually 20 leads_instead_of "$old"
+	eventually leads_instead_of "$old"
 	kill -STOP "${MANAGER[$new]}"
 	silent() { [ -z "$(leader)" ]; }
-	eventually 20 silent
+	eventually silent
 	[ "$(sql "select count(*) from api.instance_status(0, 'root', '{}') s, jsonb_array_elements(s -> 'processes') p where (p ->> 'leader')::boolean")" = 0 ]
 	sql "select api.job_release(0, 'root', '{\"jobs\": [\"$job\"]}')"
 	[[ $(sql "select api.job_why(0, 'root', '{\"jobs\": [\"$job\"]}')") == *"no job manager schedules just now"* ]]
 	kill -CONT "${MANAGER[$new]}" "${MANAGER[$old]}"
-	eventually 20 leads_instead_of nobody
+	eventually leads_instead_of nobody
 	all_is_right
 }
 
@@ -239,7 +239,7 @@ logged() {
 	sql "alter system set default_transaction_read_only = on"
 	sql "select pg_reload_conf()"
 	silent() { [ -z "$(leader)" ]; }
-	eventually 20 silent
+	eventually silent
 	sql "alter system reset default_transaction_read_only"
 	sql "select pg_reload_conf()"
 	goes_on
@@ -267,7 +267,7 @@ standby_start() {
 	standby start
 	sql "alter system set synchronous_standby_names = 'b'"
 	sql "select pg_reload_conf()"
-	eventually 20 in_step
+	eventually in_step
 }
 
 in_step() {
@@ -279,7 +279,7 @@ in_step() {
 	SOCKETS=$ROTA_HOME/run,$ROTA_TEST_DIR/b
 	rota up --set database.conninfo="host=$SOCKETS dbname=rota target_session_attrs=read-write" >/dev/null
 	kill "${MANAGER[1]}" "$(pid_of nodemgrd)" "$(pid_of procmgrd n1)" "$(pid_of procmgrd n2)"
-	eventually 10 bash -c "! kill -0 ${MANAGER[1]} 2>/dev/null"
+	eventually bash -c "! kill -0 ${MANAGER[1]} 2>/dev/null"
 	rota up >/dev/null
 	MANAGER[1]=$(pid_of jobmgrd)
 	manager 2
@@ -306,12 +306,12 @@ in_step() {
 	goes_on
 	[ "$(sql "select cluster_name from (select current_setting('cluster_name') as cluster_name) x")" = b ]
 	[ "$(rota sql -Atc 'select count(*) > 0 from rota.job')" = t ]
-	eventually 10 leads_instead_of nobody
+	eventually leads_instead_of nobody
 	# And now the job managers fail over, too.
 	old=$(leader)
 	stream_stop
 	kill -9 "${MANAGER[$old]}"
-	eventually 10 leads_instead_of "$old"
+	eventually leads_instead_of "$old"
 	stream_start "$(other "$old")"
 	goes_on
 	stream_stop

@@ -82,7 +82,7 @@ ended() {
 	job=$(submit plain '#!/bin/bash
 echo "task" >>'"$SITE"'/log')
 	rota wait --timeout=30 "$job"
-	eventually 10 quiet "$job"
+	eventually quiet "$job"
 	who=root
 	[ "$(id -u)" != 0 ] || who=rota
 	[ "$(id -u)" = 0 ] || who=$(id -un)
@@ -106,7 +106,7 @@ controller_epilog 0 epilog says hello" ]
 	hooked prolog slow <<<'while [ ! -e '"$SITE"'/go ]; do sleep 0.05; done'
 	job=$(submit slow '#!/bin/bash
 echo "task $ROTA_STEP_LABEL" >>'"$SITE"'/log' --nodes=2)
-	eventually 10 logged "prolog $job"
+	eventually logged "prolog $job"
 	state "$job" starting
 	[ "$(sql "select count(*) from rota.node_order where job_id = $job")" = 2 ]
 	touch "$SITE/go"
@@ -118,7 +118,7 @@ echo "task $ROTA_STEP_LABEL" >>'"$SITE"'/log' --nodes=2)
 	job=$(submit array '#!/bin/bash
 true' --array=0-39)
 	rota wait --timeout=30 "$job"
-	eventually 20 quiet "$job"
+	eventually quiet "$job"
 	[ "$(grep -c "^prolog $job" "$SITE/log")" = 40 ]
 	[ "$(grep -c "^epilog $job" "$SITE/log")" = 40 ]
 	[ "$(sql "select count(*) from rota.controller_hook where job_id = $job and exit_code = 0")" = 80 ]
@@ -128,10 +128,10 @@ true' --array=0-39)
 	hooked prolog bad <<<'echo "no scratch here"; exit 7'
 	job=$(submit bad '#!/bin/bash
 echo "task $ROTA_JOB_ID" >>'"$SITE"'/log' --retry=1)
-	eventually 20 held "$job"
+	eventually held "$job"
 	run sql "select concat_ws('|', state, attempt, retries, requeues, held_reason) from rota.step where job_id = $job"
 	[ "$output" = "pending|3|0|3|the controller prolog failed too often" ]
-	eventually 10 quiet "$job"
+	eventually quiet "$job"
 	run ended "$job"
 	[[ "$output" == "prolog|1|7|controller prolog \"$SITE/hook\" ended with exit code 7 epilog|1|0 prolog|2|7|"* ]]
 	run sql "select distinct output from rota.controller_hook where job_id = $job and hook = 'controller_prolog'"
@@ -148,7 +148,7 @@ echo "task $ROTA_JOB_ID" >>'"$SITE"'/log' --retry=1)
 	job=$(submit hangs '#!/bin/bash
 true')
 	failed() { [[ $(ended "$job") == "prolog|1|9|controller prolog \"$SITE/hook\" not finished after 4 seconds"* ]]; }
-	eventually 20 failed
+	eventually failed
 	dead "$(cat "$SITE/child.1")"
 	run sql "select output from rota.controller_hook where job_id = $job and attempt = 1 and hook = 'controller_prolog'"
 	[ "$output" = waiting ]
@@ -160,13 +160,13 @@ true')
 	hooked prolog cancel <<<'echo $$ >'"$SITE"'/pid; exec sleep 1000'
 	job=$(submit cancel '#!/bin/bash
 true')
-	eventually 10 logged "prolog $job"
-	eventually 10 test -s "$SITE/pid"
+	eventually logged "prolog $job"
+	eventually test -s "$SITE/pid"
 	rota cancel "$job"
-	eventually 10 state "$job" cancelled
+	eventually state "$job" cancelled
 	dead "$(cat "$SITE/pid")"
-	eventually 10 logged "epilog $job.script#1 .* cancelled"
-	eventually 10 quiet "$job"
+	eventually logged "epilog $job.script#1 .* cancelled"
+	eventually quiet "$job"
 	run sql "select cause from rota.attempt where job_id = $job"
 	[ "$output" = cancelled ]
 	[ "$(sql "select count(*) from rota.allocation where job_id = $job and ended_at is null")" = 0 ]
@@ -177,18 +177,18 @@ true')
 	job=$(submit late '#!/bin/bash
 exit 3')
 	run rota wait --timeout=30 "$job"
-	eventually 10 logged "epilog $job.script#1 .* failed"
+	eventually logged "epilog $job.script#1 .* failed"
 	[ "$(sql "select count(*) from rota.allocation where job_id = $job and ended_at is null")" = 0 ]
 	state "$job" failed
 	touch "$SITE/late"
-	eventually 10 quiet "$job"
+	eventually quiet "$job"
 	[ "$(ended "$job")" = "prolog|1|0 epilog|1|5|controller epilog \"$SITE/hook\" ended with exit code 5" ]
 	state "$job" failed
 	job=$(submit long '#!/bin/bash
 sleep 1000')
-	eventually 10 state "$job" running
+	eventually state "$job" running
 	rota cancel "$job"
-	eventually 10 logged "epilog $job.script#1 .* cancelled"
+	eventually logged "epilog $job.script#1 .* cancelled"
 }
 
 @test "what cannot be executed fails with its reason" {
@@ -196,8 +196,8 @@ sleep 1000')
 	job=$(submit none '#!/bin/bash
 true')
 	refused() { [[ $(ended "$job") == "prolog|1|controller prolog \"$SITE/hook\" could not be executed: Permission denied"* ]]; }
-	eventually 10 refused
-	eventually 20 held "$job"
+	eventually refused
+	eventually held "$job"
 	chmod +x "$SITE/hook"
 	rota release "$job"
 	rota wait --timeout=30 "$job"
@@ -207,14 +207,14 @@ true')
 	hooked prolog killed <<<'[ ! -e '"$SITE"'/first ] || return 0; sleep 1000 & echo $! $$ >'"$SITE"'/family; touch '"$SITE"'/first; wait'
 	job=$(submit killed '#!/bin/bash
 echo "task $ROTA_JOB_ID" >>'"$SITE"'/log')
-	eventually 10 test -e "$SITE/first"
+	eventually test -e "$SITE/first"
 	kill -9 "$(pid_of runnerd)"
-	eventually 10 dead $(cat "$SITE/family")
+	eventually dead $(cat "$SITE/family")
 	state "$job" starting
 	run ! logged "task $job"
 	rota up -q
 	rota wait --timeout=30 "$job"
-	eventually 10 quiet "$job"
+	eventually quiet "$job"
 	[ "$(grep -c "^prolog $job.script#1" "$SITE/log")" = 2 ]
 	[ "$(ended "$job")" = "prolog|1|0 epilog|1|0" ]
 }
@@ -224,27 +224,27 @@ echo "task $ROTA_JOB_ID" >>'"$SITE"'/log')
 	hooked prolog crash <<<'[ ! -e '"$SITE"'/first ] || return 0; touch '"$SITE"'/first; exec sleep 1000'
 	job=$(submit crash '#!/bin/bash
 true')
-	eventually 10 test -e "$SITE/first"
+	eventually test -e "$SITE/first"
 	postgres=$(pid_of PostgreSQL)
 	kill -9 "$postgres"
 	rota up -q
 	rota wait --timeout=30 "$job"
-	eventually 10 quiet "$job"
+	eventually quiet "$job"
 	[ "$(ended "$job")" = "prolog|1|0 epilog|1|0" ]
 }
 
 @test "two runners: one runs hooks, the other takes over when it is gone" {
 	runnerd --config "$ROTA_HOME/etc/rota.conf" --name 2 >"$ROTA_TEST_DIR/runnerd-2.log" 2>&1 3>&- &
 	second=$!
-	eventually 10 grep -q connected "$ROTA_TEST_DIR/runnerd-2.log"
+	eventually grep -q connected "$ROTA_TEST_DIR/runnerd-2.log"
 	job=$(submit both '#!/bin/bash
 true' --array=0-9)
 	rota wait --timeout=30 "$job"
-	eventually 10 quiet "$job"
+	eventually quiet "$job"
 	[ "$(grep -c "^prolog $job" "$SITE/log")" = 10 ]
 	run ! grep "runs hooks" "$ROTA_TEST_DIR/runnerd-2.log"
 	kill -9 "$(cut -d' ' -f1 "$ROTA_HOME/run/runnerd-1.pid")"
-	eventually 10 grep -q "runs hooks" "$ROTA_TEST_DIR/runnerd-2.log"
+	eventually grep -q "runs hooks" "$ROTA_TEST_DIR/runnerd-2.log"
 	job=$(submit other '#!/bin/bash
 true')
 	rota wait --timeout=30 "$job"
@@ -255,6 +255,6 @@ true')
 
 @test "nothing is left: no hook due, no CPU held, no order" {
 	left() { [ "$(sql "select (select count(*) from rota.hook_due) || ' ' || (select sum(cpus_used) from rota.node) || ' ' || (select count(*) from rota.node_order)")" = "0 0 0" ]; }
-	eventually 15 left
+	eventually left
 	[ "$(sql "select count(*) from rota.stray where actor <> 'node'")" = 0 ]
 }

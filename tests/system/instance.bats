@@ -86,7 +86,7 @@ owner_of() {
 	instance_up 1
 	run_job
 	kill -9 "$(pid_of jobmgrd)"
-	eventually 5 sh -c '! rota nodes 2>/dev/null'
+	eventually sh -c '! rota nodes 2>/dev/null'
 	run -0 rota up
 	[[ $output == *"jobmgrd started"* && $output == *"PostgreSQL runs"* && $output == *"munged runs"* ]]
 	run_job
@@ -95,7 +95,7 @@ owner_of() {
 	[[ $output == *"munged started"* && $output == *"node n1 started"* && $output == *"jobmgrd runs"* ]]
 	run_job
 	kill -QUIT "$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")"
-	eventually 10 sh -c '! rota nodes 2>/dev/null'
+	eventually sh -c '! rota nodes 2>/dev/null'
 	run -0 rota up
 	[[ $output == *"PostgreSQL started"* ]]
 	run_job
@@ -120,12 +120,12 @@ setsid sleep 86399 &
 (sleep 86398 & exec sleep 86397) &
 echo started; wait"
 	job=$(cd /tmp && rota submit --parsable --output="$ROTA_TEST_DIR/out" "$BATS_TEST_TMPDIR/job.sh")
-	eventually 10 grep -q started "$ROTA_TEST_DIR/out"
+	eventually grep -q started "$ROTA_TEST_DIR/out"
 	run -0 rota down
 	[ -z "$(instance_processes)" ]
 	! pgrep -f 'sleep 8639[789]'
 	run -0 rota up
-	eventually 10 sh -c "rota show --json $job | jq -e '.jobs[0].state != \"running\"'"
+	eventually sh -c "rota show --json $job | jq -e '.jobs[0].state != \"running\"'"
 }
 
 @test "down ends the steps of a node whose launcher is dead" {
@@ -133,7 +133,7 @@ echo started; wait"
 	write '#!/bin/bash
 echo started; sleep 86396'
 	(cd /tmp && rota submit --parsable --output="$ROTA_TEST_DIR/out" "$BATS_TEST_TMPDIR/job.sh")
-	eventually 10 grep -q started "$ROTA_TEST_DIR/out"
+	eventually grep -q started "$ROTA_TEST_DIR/out"
 	kill -9 "$(pid_of launcher)"
 	run -0 rota down
 	[ -z "$(instance_processes)" ]

@@ -77,19 +77,19 @@ attempts() {
 # What must be true whatever befell the instance; every job has ended.
 audit() {
 	idle() { [ "$(sql "select count(*) from rota.allocation where gone_at is null") $(sql "select count(*) from rota.node_order")" = "0 0" ]; }
-	eventually 10 idle
+	eventually idle
 	run -0 psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -At -f "$ROTA_SOURCE/tests/fault/audit.sql"
 	[ -z "$output" ] || { echo "$output"; false; }
 }
 
 @test "fence: the node ends the tasks itself, though they ignore SIGTERM, before they begin elsewhere" {
 	job=$(ticker 'trap "" TERM')
-	eventually 10 has "tick 1"
+	eventually has "tick 1"
 	node=$(node_of 1)
 	cut_off "$node"
-	eventually 20 node_is "$node" down
+	eventually node_is "$node" down
 	[ "$(rota queue --json | jq -r '.jobs[0].reason')" = node_lost ]
-	eventually 30 has "begin 2"
+	eventually has "begin 2"
 	[ "$(node_of 2)" != "$node" ]
 	run ! kill -0 "$(awk '$1 == "begin" && $2 == 1 { print $4 }' "$LEDGER")"
 	enough
@@ -99,9 +99,9 @@ audit() {
 	[ "$(sql "select bool_and(a.ended_at between l.renewed_at and l.expires_at) from rota.allocation a join rota.node_lease l using (node_id) where a.job_id = $job and a.attempt = 1")" = t ]
 	before=$(sql "select a from rota.attempt a where job_id = $job and attempt = 1")
 	mend
-	eventually 10 node_is "$node" up
+	eventually node_is "$node" up
 	strays() { [ "$(sql "select count(*) from rota.stray s, jsonb_array_elements(s.what) w where w ->> 'kind' = 'done' and (w ->> 'job')::int = $job")" -gt 0 ]; }
-	eventually 10 strays
+	eventually strays
 	[ "$(sql "select a from rota.attempt a where job_id = $job and attempt = 1")" = "$before" ]
 	[ "$(attempts "$job")" = "1:node_fail:node_lost 2:completed:exit" ]
 	[ "$(sql "select coalesce(sum(cpus_used), 0) from rota.node")" = 0 ]
@@ -110,33 +110,33 @@ audit() {
 
 @test "fence: a keeper that hangs is killed by the launcher, and its tasks with it" {
 	job=$(ticker)
-	eventually 10 has "tick 1"
+	eventually has "tick 1"
 	node=$(node_of 1)
 	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
 	keeper=$(ps -o ppid= -p "$task" | tr -d ' ')
 	cut_off "$node"
 	kill -STOP "$keeper"
-	eventually 30 has "begin 2"
+	eventually has "begin 2"
 	run ! kill -0 "$task"
 	run ! kill -0 "$keeper"
 	enough
 	rota wait "$job"
 	[ "$(late_lines 1)" = 0 ]
 	mend
-	eventually 10 node_is "$node" up
+	eventually node_is "$node" up
 	audit
 }
 
 @test "fence: a machine that slept through the margin ends the old attempt when it wakes, before it serves" {
 	job=$(ticker)
-	eventually 10 has "tick 1"
+	eventually has "tick 1"
 	node=$(node_of 1)
 	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
 	stopped="$(instance_processes | awk -v node="--node $node" 'index($0, node) { print $1 }') $task"
 	kill -STOP $stopped
-	eventually 30 has "begin 2"
+	eventually has "begin 2"
 	mend
-	eventually 20 node_is "$node" up
+	eventually node_is "$node" up
 	run ! kill -0 "$task"
 	run ! has "end 1"
 	enough
@@ -147,31 +147,31 @@ audit() {
 
 @test "keep: the tasks go on, nothing is started again, and when the node is back all is as if nothing had been" {
 	job=$(ticker '' --node-loss=keep)
-	eventually 10 has "tick 1"
+	eventually has "tick 1"
 	node=$(node_of 1)
 	cut_off "$node"
-	eventually 20 node_is "$node" down
+	eventually node_is "$node" down
 	[ "$(rota queue --json | jq -r '.jobs[0] | .state + " " + .reason')" = "running node_lost" ]
 	rota why "$job" | grep -q "$node is lost"
 	run rota admin node dead "$node" --reason="pulled the plug"
 	[ "$status" -ne 0 ]
 	[[ $output == *"may still be ending its steps"* ]]
 	over() { [ "$(sql "select fenced_at is not null from rota.node_lease join rota.node using (node_id) where name = '$node'")" = t ]; }
-	eventually 20 over
+	eventually over
 	[ "$(sql "select state || ' ' || attempt from rota.step where job_id = $job")" = "running 1" ]
 	enough
-	eventually 10 has "end 1"
+	eventually has "end 1"
 	mend
 	rota wait "$job"
 	[ "$(grep -c begin "$LEDGER")" = 1 ]
 	[ "$(attempts "$job")" = "1:completed:exit" ]
-	eventually 10 node_is "$node" up
+	eventually node_is "$node" up
 	audit
 }
 
 @test "keep, declared dead: it runs elsewhere; should the node come back, what runs there is killed before it serves" {
 	job=$(ticker 'trap "" TERM' --node-loss=keep)
-	eventually 10 has "tick 1"
+	eventually has "tick 1"
 	node=$(node_of 1)
 	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
 	run rota admin node dead "$node" --reason="pulled the plug"
@@ -179,12 +179,12 @@ audit() {
 	[[ $output == *"is not lost"* ]]
 	cut_off "$node"
 	declared() { rota admin node dead "$node" --reason="pulled the plug" >/dev/null 2>&1; }
-	eventually 30 declared
-	eventually 10 has "begin 2"
+	eventually declared
+	eventually has "begin 2"
 	kill -0 "$task"
 	[[ "$(sql "select reason from rota.node where name = '$node'")" == "declared dead: pulled the plug" ]]
 	mend
-	eventually 20 node_is "$node" up
+	eventually node_is "$node" up
 	run ! kill -0 "$task"
 	[ "$(sql "select count(*) from rota.node_event where node = '$node' and reason like 'what was given up here is being ended: 1 left'")" = 1 ]
 	enough
@@ -196,7 +196,7 @@ audit() {
 # The second node of a job's attempt; both have begun.
 second_of() {
 	both() { [ "$(grep -c "^begin 1 " "$LEDGER")" = 2 ]; }
-	eventually 20 both
+	eventually both
 	sql "select nodes[2] from rota.attempt where job_id = $1 and attempt = 1"
 }
 
@@ -205,12 +205,12 @@ second_of() {
 	node=$(second_of "$job")
 	cut_off "$node"
 	waits() { [ "$(sql "select state from rota.step where job_id = $job")" = pending ]; }
-	eventually 30 waits
+	eventually waits
 	for task in $(awk '$1 == "begin" { print $4 }' "$LEDGER"); do
 		run ! kill -0 "$task"
 	done
 	mend
-	eventually 30 has "begin 2"
+	eventually has "begin 2"
 	enough
 	rota wait "$job"
 	[ "$(late_lines 1)" = 0 ]
@@ -224,14 +224,14 @@ second_of() {
 	has "told 1"
 	cut_off "$node"
 	goes_on() { rota show "$job" | grep -q "$node: lost"; }
-	eventually 30 goes_on
+	eventually goes_on
 	[ "$(sql "select state || ' ' || attempt from rota.step where job_id = $job")" = "running 1" ]
 	enough
 	rota wait "$job"
 	[ "$(attempts "$job")" = "1:completed:exit" ]
 	[ "$(sql "select coalesce(sum(cpus_used), 0) from rota.node")" = 0 ]
 	mend
-	eventually 20 node_is "$node" up
+	eventually node_is "$node" up
 	audit
 }
 
@@ -239,12 +239,12 @@ second_of() {
 	fenced=$(ticker)
 	kept=$(ticker '' --node-loss=keep)
 	both() { [ "$(grep -c begin "$LEDGER")" = 2 ]; }
-	eventually 10 both
+	eventually both
 	kill -9 "$(pid_of PostgreSQL)"
 	sleep 5
 	rota up >/dev/null
 	again() { has "begin 2"; }
-	eventually 20 again
+	eventually again
 	enough
 	rota wait "$fenced" "$kept"
 	[ "$(attempts "$fenced")" = "1:node_fail:node_lost 2:completed:exit" ]
@@ -256,7 +256,7 @@ second_of() {
 @test "a node that was rebooted is known as such, and what ran there runs again at once" {
 	need_root
 	job=$(ticker)
-	eventually 10 has "tick 1"
+	eventually has "tick 1"
 	node=$(node_of 1)
 	# Power off: everything that the node runs is gone at once.
 	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
@@ -264,13 +264,13 @@ second_of() {
 	uuidgen >"$ROTA_TEST_DIR/boot_id" 2>/dev/null || echo 11111111-2222-3333-4444-555555555555 >"$ROTA_TEST_DIR/boot_id"
 	unshare -m bash -c "mount --bind $ROTA_TEST_DIR/boot_id /proc/sys/kernel/random/boot_id && exec rota-launcher --config $ROTA_HOME/etc/rota.conf --node $node" \
 		>>"$ROTA_HOME/log/launcher-$node.log" 2>&1 3>&- &
-	eventually 10 has "begin 2"
+	eventually has "begin 2"
 	enough
 	rota wait "$job"
 	[ "$(attempts "$job")" = "1:node_fail:node_lost 2:completed:exit" ]
 	[ "$(sql "select message from rota.attempt where job_id = $job and attempt = 1")" = "the node was rebooted" ]
 	[ "$(sql "select count(*) from rota.node_event where node = '$node' and reason = 'rebooted'")" -gt 0 ]
-	eventually 10 node_is "$node" up
+	eventually node_is "$node" up
 	audit
 }
 
@@ -278,11 +278,11 @@ second_of() {
 	rota admin setting change flap_count --value=2 >/dev/null
 	for round in 1 2; do
 		cut_off n1
-		eventually 20 node_is n1 down
+		eventually node_is n1 down
 		mend
-		[ "$round" = 2 ] || eventually 10 node_is n1 up
+		[ "$round" = 2 ] || eventually node_is n1 up
 	done
-	eventually 10 node_is n1 drain
+	eventually node_is n1 drain
 	[[ "$(sql "select reason from rota.node where name = 'n1'")" == "went down 2 times: "*", "* ]]
 	rota admin node resume n1
 	node_is n1 up

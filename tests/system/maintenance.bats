@@ -21,7 +21,7 @@ teardown() {
 	done
 	rota admin node resume 'n[1-3]'
 	rota admin node change 'n[1-3]' --failing=none
-	eventually 20 nothing_runs
+	eventually nothing_runs
 }
 
 sql() {
@@ -58,8 +58,8 @@ node_is() {
 	rota admin reservation create memory --start=now+10minutes --duration=1:00:00 --nodes=all --reason="new memory"
 	long=$(submit 'true' --time=1:00:00)
 	short=$(submit 'true' --time=1)
-	eventually 10 is "$short" completed
-	eventually 10 waits_for "$long" maintenance
+	eventually is "$short" completed
+	eventually waits_for "$long" maintenance
 	run -0 rota why "$long"
 	[[ $output == *'maintenance: needs 1 cpu on 1 node for 3600 s, which would run into maintenance "memory"'*'(new memory)'* ]]
 	[[ $output == *"expected to start"* ]]
@@ -68,33 +68,32 @@ node_is() {
 	run -0 sql "select expected_at >= (select ends_at from rota.reservation) from rota.plan where job_id = $long"
 	[ "$output" = t ]
 	rota admin reservation delete memory
-	eventually 10 is "$long" completed
+	eventually is "$long" completed
 }
 
 @test "nodes without maintenance are used" {
 	rota admin reservation create some --start=now+10minutes --duration=60 --nodes='n[1,3]'
 	job=$(submit 'true' --time=1:00:00)
-	eventually 10 is "$job" completed
+	eventually is "$job" completed
 	[ "$(sql "select nodes from acct.attempt where job_id = $job")" = n2 ]
 	both=$(submit 'true' --time=1:00:00 --nodes=2)
-	eventually 10 waits_for "$both" maintenance
+	eventually waits_for "$both" maintenance
 	rota admin reservation change some --nodes=n3
-	eventually 10 is "$both" completed
+	eventually is "$both" completed
 }
 
 @test "who is let in runs all the same, also in the middle of it" {
 	rota admin reservation create mine --start=now-1minutes --duration=60 --nodes=all --users=nobody-of-this-name
 	job=$(submit 'true' --time=10)
-	eventually 10 waits_for "$job" maintenance
+	eventually waits_for "$job" maintenance
 	rota admin reservation change mine --users="$(id -un)"
-	eventually 10 is "$job" completed
+	eventually is "$job" completed
 }
 
 @test "when a maintenance is over, what waited starts by itself" {
 	rota admin reservation create brief --start=now --duration=0:03 --nodes=all
 	job=$(submit 'true' --time=10)
-	eventually 3 waits_for "$job" maintenance || is "$job" completed
-	eventually 20 is "$job" completed
+	eventually is "$job" completed
 	run -0 sql "select t.ordered_at >= r.ends_at from rota.attempt t, rota.reservation r where t.job_id = $job"
 	[ "$output" = t ]
 	run -0 rota reservations
@@ -107,8 +106,8 @@ node_is() {
 	rota admin reservation create nightly --start=now-1hours --duration=1:00 --nodes=all --recurs=daily
 	short=$(submit 'true' --time=1:00:00)
 	long=$(submit 'true' --time=2-0)
-	eventually 10 is "$short" completed
-	eventually 10 waits_for "$long" maintenance
+	eventually is "$short" completed
+	eventually waits_for "$long" maintenance
 	run -0 rota reservations nightly --json
 	[ "$(jq -r '.reservations[0] | .state + " " + .recurs' <<<"$output")" = "planned 1 day" ]
 	[ "$(sql "select count(*) > 25 and min(starts_at) between now() and now() + interval '25 hours' from acct.reservation")" = t ]
@@ -118,46 +117,46 @@ node_is() {
 @test "a limit that may be cut is cut to what is left" {
 	rota admin reservation create soon --start=now+10minutes --duration=60 --nodes=all
 	job=$(submit 'true' --time=5:00:00 --time-min=1)
-	eventually 10 is "$job" completed
+	eventually is "$job" completed
 	run -0 sql "select time_limit_s between 60 and 600 from rota.attempt where job_id = $job"
 	[ "$output" = t ]
 }
 
 @test "a drain with a deadline: what ends before starts, then the node is drained and what runs goes on" {
 	running=$(submit 'until [ -e go ]; do sleep 0.1; done' --time=5 --nodelist=n1)
-	eventually 10 is "$running" running
+	eventually is "$running" running
 	rota admin node drain n1 --deadline=now+8seconds --reason=fan
 	node_is n1 up
 	run -0 rota nodes n1
 	[[ $output == *"drain at "*"(fan)"* ]]
 	waiting=$(submit 'true' --time=1 --nodelist=n1)
 	short=$(submit 'true' --time=0:03 --nodelist=n1)
-	eventually 5 is "$short" completed
-	eventually 5 waits_for "$waiting" maintenance
+	eventually is "$short" completed
+	eventually waits_for "$waiting" maintenance
 	run -0 rota why "$waiting"
 	[[ $output == *"which would run into drain at "*"(fan)"* ]]
-	eventually 20 node_is n1 drain
+	eventually node_is n1 drain
 	is "$running" running
 	is "$waiting" pending
 	run -0 rota nodes n1
 	[[ $output == *drain*fan* ]]
 	touch "$BATS_TEST_TMPDIR/go"
-	eventually 20 is "$running" completed
+	eventually is "$running" completed
 	rota admin node resume n1
-	eventually 10 is "$waiting" completed
+	eventually is "$waiting" completed
 }
 
 @test "a drain that ends what runs: it runs again elsewhere, where it may" {
 	again=$(submit 'sleep 60' --time=5)
-	eventually 5 is "$again" running
+	eventually is "$again" running
 	node=$(sql "select nodes from acct.attempt where job_id = $again")
 	gone=$(submit 'sleep 60' --time=5 --nodelist="$node" --no-requeue)
-	eventually 5 is "$gone" running
+	eventually is "$gone" running
 	rota admin node drain "$node" --deadline=now+1seconds --reason=smoke --end-steps=true
-	eventually 20 is "$gone" cancelled
+	eventually is "$gone" cancelled
 	[ "$(sql "select cause from rota.step where job_id = $gone")" = maintenance ]
 	node_is "$node" drain
-	eventually 20 is "$again" running
+	eventually is "$again" running
 	run -0 sql "select attempt || ' ' || cause || ' ' || (nodes <> '$node') from acct.attempt where job_id = $again and attempt = 1 union all
 		select attempt || ' ' || (nodes <> '$node') from acct.attempt where job_id = $again and attempt = 2"
 	[ "${lines[0]}" = "1 maintenance false" ]
@@ -168,12 +167,12 @@ node_is() {
 	rota admin node change n2 --failing="ECC errors" --failing-at=now+2days
 	# Failing nodes are taken last, and not at all by who says so.
 	first=$(submit 'sleep 60' --time=5 --exclusive --nodes=2 --constraint='!failing')
-	eventually 10 is "$first" running
+	eventually is "$first" running
 	[ "$(sql "select nodes from acct.attempt where job_id = $first")" = n1,n3 ]
 	rota cancel -q "$first"
 	job=$(submit 'echo "failing: $ROTA_NODES_FAILING"; sleep 60' --time=5 --nodes=3)
-	eventually 10 is "$job" running
-	eventually 10 grep -q '^failing: n2$' "$BATS_TEST_TMPDIR/rota-$job.out"
+	eventually is "$job" running
+	eventually grep -q '^failing: n2$' "$BATS_TEST_TMPDIR/rota-$job.out"
 	run -0 rota show "$job"
 	[[ $output == *"Warning"*"n2: failing, expected "*"(ECC errors)"* ]]
 	# What is known only later.

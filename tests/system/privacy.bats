@@ -90,17 +90,17 @@ superuser() { # SQL
 @test "operators and admins act on the jobs of all" {
 	for user in "$OLGA" "$ADA"; do
 		job=$(submit "$ALICE" --time=10 "$ROTA_TEST_DIR/sleep.sh")
-		eventually 10 step_is "$job" running
+		eventually step_is "$job" running
 		as "$user" rota suspend "$job"
-		eventually 10 step_is "$job" suspended
+		eventually step_is "$job" suspended
 		as "$user" rota resume "$job"
-		eventually 10 step_is "$job" running
+		eventually step_is "$job" running
 		as "$user" rota modify --time=20 "$job"
 		as "$user" rota signal USR1 "$job"
 		run rota wait --timeout=10 "$job"
 		[ "$status" -eq $((128 + 10)) ]
 		job=$(submit "$ALICE" "$ROTA_TEST_DIR/sleep.sh")
-		eventually 10 step_is "$job" running
+		eventually step_is "$job" running
 		as "$user" rota cancel "$job"
 		run rota wait --timeout=10 "$job"
 		step_is "$job" cancelled
@@ -210,9 +210,9 @@ superuser() { # SQL
 	printf '#!/bin/sh\n#ROTA --output=/dev/null\n#ROTA step telling --ntasks=8\nsleep 60\n' >"$ROTA_TEST_DIR/full.sh"
 	printf '#!/bin/sh\n#ROTA --output=/dev/null --ntasks=8\ntrue\n' >"$ROTA_TEST_DIR/blocked.sh"
 	full=$(submit "$ALICE" "$ROTA_TEST_DIR/full.sh")
-	eventually 10 step_is "$full" running
+	eventually step_is "$full" running
 	blocked=$(submit "$BOB" "$ROTA_TEST_DIR/blocked.sh")
-	eventually 10 why_says "$BOB" "$blocked" "another job"
+	eventually why_says "$BOB" "$blocked" "another job"
 	run as "$BOB" rota why --json "$blocked"
 	[[ $output != *telling* ]]
 	[[ $output != *"$full."* ]]
@@ -244,7 +244,7 @@ why_says() { # USER JOB TEXT
 	as "$OLGA" rota hold "$job"
 	refused "held by an operator" as "$ALICE" rota release "$job"
 	as "$OLGA" rota release "$job"
-	eventually 10 step_is "$job" running
+	eventually step_is "$job" running
 	as "$ALICE" rota cancel "$job"
 	# Whoever holds a job of their own can let it go again, whatever their role.
 	mkdir "$ROTA_TEST_DIR/$OLGA"
@@ -266,7 +266,7 @@ why_says() { # USER JOB TEXT
 
 @test "a request names neither its user nor its groups" {
 	rota admin partition create members --nodes=n1 --allow_groups="$GROUP"
-	eventually 5 partition_known members
+	eventually partition_known members
 	body='{"script":"#!/bin/sh\n#ROTA --hold\ntrue\n","workdir":"/tmp","uid":0,"gid":0,"user":"root","groups":["'$GROUP'"]}'
 	run as "$BOB" curl -s --unix-socket "$ROTA_HOME/run/gate.sock" -d "$body" \
 		-H "Authorization: Munge $(as "$BOB" rota token -d "$body" POST /v1/submit)" http://gate/v1/submit
@@ -294,7 +294,7 @@ partition_known() {
 	rota admin partition create by_user --nodes=n1 --allow_users="$ALICE"
 	rota admin partition create by_group --nodes=n1 --allow_groups="$GROUP,root"
 	rota admin partition create by_account --nodes=n1 --allow_accounts=ours
-	eventually 5 partition_known by_account
+	eventually partition_known by_account
 	for where in "-p by_user" "-p by_group" "-p by_account --account=ours"; do
 		job=$(submit "$ALICE" --output=/dev/null $where "$ROTA_TEST_DIR/secret.sh")
 		rota wait --timeout=10 "$job"
@@ -365,7 +365,7 @@ partition_known() {
 		sleep 60
 	END
 	job=$(COLOUR=ultramarine submit "$ALICE" "$ROTA_TEST_DIR/long.sh")
-	eventually 10 step_is "$job" running
+	eventually step_is "$job" running
 	spool=$ROTA_HOME/node/n1/spool/$job.0.1
 	[ -s "$spool/script" ]
 	[ "$(stat -c '%U %a' "$spool/script")" = "$ALICE 500" ]

@@ -10,7 +10,7 @@ setup_file() {
 		return 1
 	}
 	superuser "update rota.usage_state set rebuild_at = now()" >/dev/null
-	eventually 60 rolled
+	eventually rolled
 }
 
 teardown_file() {

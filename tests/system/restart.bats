@@ -35,7 +35,7 @@ ran_once() {
 
 @test "procmgrd killed: the job goes on, its launcher starts another, which reports" {
 	job=$(submit)
-	eventually 10 running "$job"
+	eventually running "$job"
 	kill -9 "$(pid_of procmgrd)"
 	rota wait "$job"
 	ran_once "$job"
@@ -43,7 +43,7 @@ ran_once() {
 
 @test "jobmgrd and nodemgrd killed: the job goes on, and rota up brings them back" {
 	job=$(submit)
-	eventually 10 running "$job"
+	eventually running "$job"
 	kill -9 "$(pid_of jobmgrd)" "$(pid_of nodemgrd)"
 	rota up >/dev/null
 	rota wait "$job"
@@ -52,7 +52,7 @@ ran_once() {
 
 @test "the launcher killed: its keeper goes on, and the next launcher's process manager reports the end" {
 	job=$(submit)
-	eventually 10 running "$job"
+	eventually running "$job"
 	kill -9 "$(pid_of launcher)"
 	rota up >/dev/null
 	rota wait "$job"
@@ -79,7 +79,7 @@ stream() {
 }
 
 kill_keeper() {
-	eventually 10 running "$1"
+	eventually running "$1"
 	kill -9 "$(sed 's/ .*//' "$ROTA_HOME/node/n1/spool/$1".*/pid)"
 }
 
@@ -102,12 +102,12 @@ kill_keeper() {
 	mount -t tmpfs -o size=8m,mode=755 tmpfs "$ROTA_HOME/node"
 	rota up --set node.disk_floor_mb=1 >/dev/null
 	job=$(submit)
-	eventually 10 running "$job"
+	eventually running "$job"
 	dd if=/dev/zero of="$ROTA_HOME/node/fill" bs=512 2>/dev/null || true
 	printf '#!/bin/bash\ntrue\n' >"$BATS_TEST_TMPDIR/job.sh"
 	second=$(submit)
 	drained() { [ "$(sql "select state || ' ' || left(reason, 9) from rota.node")" = "drain disk full" ]; }
-	eventually 10 drained
+	eventually drained
 	rota wait "$job"
 	ran_once "$job"
 	[ "$(sql "select concat_ws(' ', state, attempt) from rota.step where job_id = $second")" = "pending 1" ]
@@ -119,10 +119,10 @@ kill_keeper() {
 
 @test "PostgreSQL killed: the job goes on; its end, journaled meanwhile, is reported when it is back" {
 	job=$(submit)
-	eventually 10 running "$job"
+	eventually running "$job"
 	kill -9 "$(pid_of PostgreSQL)"
 	ended() { grep -qx end "$OUT"; }
-	eventually 10 ended
+	eventually ended
 	rota up >/dev/null
 	rota wait "$job"
 	ran_once "$job"
@@ -133,9 +133,9 @@ kill_keeper() {
 	server=$(pid_of PostgreSQL)
 	kill -9 "$server"
 	reaped() { ! kill -0 "$server" 2>/dev/null; }
-	eventually 10 reaped
+	eventually reaped
 	perl -e '$| = 1; my $child = fork // die; exit 0 unless $child; print "$child\n"; sleep 2' >"$BATS_TEST_TMPDIR/zombie" 3>&- &
-	eventually 5 test -s "$BATS_TEST_TMPDIR/zombie"
+	eventually test -s "$BATS_TEST_TMPDIR/zombie"
 	others=$(tail -n +2 "$lock")
 	printf '%s\n' "$(cat "$BATS_TEST_TMPDIR/zombie")" "$others" >"$lock"
 	rota up >/dev/null
@@ -156,7 +156,7 @@ kill_keeper() {
 
 @test "rota down ends what runs; after rota up it runs again as a new attempt" {
 	job=$(submit)
-	eventually 10 running "$job"
+	eventually running "$job"
 	rota down
 	[ -z "$(instance_processes)" ]
 	rota up >/dev/null

@@ -42,13 +42,15 @@ sampled() {
 }
 
 is() {
-	[ "$(sql "$1")" = "$2" ]
+	local got
+	got=$(sql "$1")
+	[ "$got" = "$2" ] || { echo "$1: $got"; return 1; }
 }
 
 @test "a task that burns CPU is seen to" {
 	job=$(submit 'while :; do :; done')
-	eventually 20 sampled "$job" 4
-	is "select cpus_mean > 0.2 and cpus_max >= cpus_mean and cpu_s > 0.5 and processes_last = 1 from acct.step_stats where job_id = $job" t
+	eventually is "select cpu_s > 0.5 and samples >= 4 from acct.step_stats where job_id = $job" t
+	is "select cpus_mean > 0 and cpus_max > cpus_mean * 0.999 and processes_last = 1 from acct.step_stats where job_id = $job" t
 	run -0 rota top --once
 	[[ $output == *STEP*CPUS*MEMORY* && $output == *"$job.script"* ]]
 	run -0 rota top --json "$job"
@@ -67,7 +69,7 @@ for i in range(5):
 	kept.append(bytearray(b\"x\" * 20000000))
 	time.sleep(1.1)
 "')
-	eventually 20 sampled "$job" 3
+	eventually sampled "$job" 3
 	rota wait "$job"
 	sql "select samples, rss_kb_max, rss_kb_mean, rss_kb_last from acct.step_stats where job_id = $job"
 	is "select rss_kb_max > 60000 and rss_kb_max >= rss_kb_mean and rss_kb_last is not null from acct.step_stats where job_id = $job" t
@@ -81,8 +83,8 @@ for i in range(5):
 
 @test "tasks of one node have figures of their own" {
 	job=$(submit 'if [ "$ROTA_TASK_ID" = 1 ]; then while :; do :; done; else sleep 60; fi' --ntasks=2 --run=tasks --nodes=1)
-	eventually 20 sampled "$job" 3 "and task = 1"
-	eventually 5 is "select string_agg(task || ':' || (cpu_s > 0.3), ' ' order by task) from acct.task_stats where job_id = $job" "0:false 1:true"
+	eventually sampled "$job" 3 "and task = 1"
+	eventually is "select string_agg(task || ':' || (cpu_s > 0.3), ' ' order by task) from acct.task_stats where job_id = $job" "0:false 1:true"
 	rota cancel "$job"
 }
 
@@ -98,7 +100,7 @@ for i in range(5):
 @test "a step that wants no samples gets none, and none are taken too often" {
 	job=$(submit 'sleep 60' --sample=0)
 	other=$(submit 'sleep 60')
-	eventually 20 sampled "$other" 3
+	eventually sampled "$other" 3
 	[ "$(samples "$job")" = 0 ]
 	rota cancel "$job" "$other"
 	rota admin setting change sample_min_s --value=5
@@ -108,10 +110,10 @@ for i in range(5):
 
 @test "a process manager that is killed goes on with what runs" {
 	job=$(submit 'sleep 600')
-	eventually 20 sampled "$job" 2
+	eventually sampled "$job" 2
 	kill -KILL "$(pid_of procmgrd n1)"
 	before=$(samples "$job")
-	eventually 30 sampled "$job" $((before + 2))
+	eventually sampled "$job" $((before + 2))
 	is "select count(*) = count(distinct at) from acct.sample where job_id = $job" t
 	rota cancel "$job"
 }
@@ -119,10 +121,10 @@ for i in range(5):
 @test "the database comes back: what was taken meanwhile is told, once" {
 	need_root
 	job=$(submit 'sleep 600')
-	eventually 20 sampled "$job" 2
+	eventually sampled "$job" 2
 	superuser "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'rota_node'" >/dev/null
 	before=$(samples "$job")
-	eventually 30 sampled "$job" $((before + 2))
+	eventually sampled "$job" $((before + 2))
 	is "select t.samples = count(*) from acct.sample s join acct.step_stats t using (job_id, step_id) where s.job_id = $job group by t.samples" t
 	rota cancel "$job"
 }
@@ -130,10 +132,10 @@ for i in range(5):
 @test "figures of devices come by the site's program, for the units that a step holds" {
 	printf 'echo gpu0.util=35\necho gpu1.util=80\necho nonsense\n' >"$SITE/figures"
 	job=$(submit 'sleep 600' --gres=gpu:1)
-	eventually 20 sampled "$job" 2 "and gauges is not null"
+	eventually sampled "$job" 2 "and gauges is not null"
 	is "select gauges::text from acct.sample where job_id = $job and gauges is not null limit 1" '{"gpu0.util": 35}'
 	printf 'echo '"'"'{"gpu0.util": 45.5, "other": "x"}'"'"'\n' >"$SITE/figures"
-	eventually 10 is "select gauges::text from acct.sample where job_id = $job order by at desc limit 1" '{"gpu0.util": 45.5}'
+	eventually is "select gauges::text from acct.sample where job_id = $job order by at desc limit 1" '{"gpu0.util": 45.5}'
 	run -0 rota top --json "$job"
 	[ "$(jq -c '.steps[0].gauges' <<<"$output")" = '{"n2":{"gpu0.util":45.5}}' ]
 	rota cancel "$job"
@@ -142,19 +144,19 @@ for i in range(5):
 @test "one that hangs is killed, and keeps nobody waiting" {
 	printf 'echo gpu0.util=1\nsleep 1000\n' >"$SITE/figures"
 	job=$(submit 'sleep 600' --gres=gpu:1)
-	eventually 30 sampled "$job" 4
+	eventually sampled "$job" 4
 	is "select count(*) from acct.sample where job_id = $job and gauges is not null" 0
 	short=$(submit 'true' --nodelist=n2)
 	rota wait "$short"
 	rota cancel "$job"
 	rota wait "$job" || true
 	gone() { ! pgrep -f "sleep 1000" >/dev/null; }
-	eventually 10 gone
+	eventually gone
 }
 
 @test "on a terminal it looks again and again, until it is told to end" {
 	job=$(submit 'sleep 600')
-	eventually 20 sampled "$job" 2
+	eventually sampled "$job" 2
 	run script -qec "stty rows 30 cols 120; timeout -s INT 4 rota top --delay=1 $job" /dev/null
 	[[ $output == *$'\033[?1049h'* && $output == *$'\033[?1049l'* ]]
 	[ "$(grep -o "$job.script" <<<"$output" | wc -l)" -ge 2 ]
@@ -175,7 +177,7 @@ for i in range(5):
 
 @test "a step over several nodes: each has its samples, and they are added up" {
 	job=$(submit 'sleep 600' --nodes=2 --ntasks=2 --ntasks-per-node=1 --run=tasks)
-	eventually 20 is "select count(*) from acct.task_stats where job_id = $job and samples >= 2" 2
+	eventually is "select count(*) from acct.task_stats where job_id = $job and samples >= 2" 2
 	is "select string_agg(task || ':' || node, ' ' order by task) from acct.task_stats where job_id = $job" "0:n1 1:n2"
 	is "select nodes_sampled = 2 and rss_kb_max >= rss_kb_last and processes_last >= 2 from acct.step_stats where job_id = $job" t
 	run -0 rota top --json "$job"
@@ -188,13 +190,13 @@ for i in range(5):
 @test "while the database is down samples wait, and all are there when it is back" {
 	need_root
 	job=$(submit 'sleep 600')
-	eventually 20 sampled "$job" 2
+	eventually sampled "$job" 2
 	kill -INT "$(head -n 1 "$ROTA_HOME"/pg/*/postmaster.pid)"
 	from=$(date +%s.%N)
 	sleep 4
 	to=$(date +%s.%N)
 	rota up
-	eventually 30 sampled "$job" 2 "and at between to_timestamp($from) and to_timestamp($to)"
+	eventually sampled "$job" 2 "and at between to_timestamp($from) and to_timestamp($to)"
 	is "select samples = (select count(*) from acct.sample where job_id = $job) from acct.step_stats where job_id = $job" t
 	rota cancel "$job"
 }
@@ -203,11 +205,11 @@ for i in range(5):
 	rota down
 	rota up --set node.cgroup=off
 	job=$(submit 'if [ "$ROTA_TASK_ID" = 1 ]; then (while :; do :; done) & wait; else sleep 60; fi' --ntasks=2 --run=tasks --nodes=1)
-	eventually 20 sampled "$job" 2 "and task = 1"
+	eventually sampled "$job" 2 "and task = 1"
 	node=$(sql "select nodes from acct.step where job_id = $job")
 	kill -KILL "$(pid_of procmgrd "$node")"
 	before=$(samples "$job")
-	eventually 30 sampled "$job" $((before + 6))
+	eventually sampled "$job" $((before + 6))
 	is "select cpus_mean > 0.2 and processes_last = 4 and rss_kb_mean > 0 and peak_mb is null from acct.step_stats where job_id = $job" t
 	is "select string_agg(task || ':' || processes_last || ':' || (cpu_s > 0.3), ' ' order by task) from acct.task_stats where job_id = $job" "0:2:false 1:2:true"
 	rota cancel "$job"

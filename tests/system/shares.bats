@@ -74,18 +74,18 @@ runs() {
 	rota admin account change uni --max_cpus=2
 	one=$(submit "$ALICE" --account=physics "$ROTA_TEST_DIR/sleep.sh")
 	two=$(submit "$BOB" --account=arts "$ROTA_TEST_DIR/sleep.sh")
-	eventually 20 runs "$one"
-	eventually 20 runs "$two"
+	eventually runs "$one"
+	eventually runs "$two"
 	three=$(submit "$BOB" --account=physics "$ROTA_TEST_DIR/sleep.sh")
 	free=$(submit "$BOB" "$ROTA_TEST_DIR/sleep.sh")
-	eventually 20 runs "$free"
+	eventually runs "$free"
 	[ "$(state "$three")" = pending ]
 	run -0 as "$BOB" rota why "$three"
 	[[ $output == *'limit: 2 of at most 2 CPUs are held on account "uni"'* ]]
 	run -0 rota queue "$three"
 	[[ $output == *limit* ]]
 	rota admin account change uni --max_cpus=3
-	eventually 20 runs "$three"
+	eventually runs "$three"
 }
 
 @test "a limit for each user holds for each by himself" {
@@ -93,13 +93,13 @@ runs() {
 	one=$(submit "$ALICE" --account=physics "$ROTA_TEST_DIR/sleep.sh")
 	two=$(submit "$ALICE" --account=physics "$ROTA_TEST_DIR/sleep.sh")
 	three=$(submit "$BOB" --account=physics "$ROTA_TEST_DIR/sleep.sh")
-	eventually 20 runs "$one"
-	eventually 20 runs "$three"
+	eventually runs "$one"
+	eventually runs "$three"
 	[ "$(state "$two")" = pending ]
 	run -0 rota why "$two"
 	[[ $output == *"1 of at most 1 steps of \"$ALICE\" run on account \"physics\""* ]]
 	rota cancel "$one"
-	eventually 20 runs "$two"
+	eventually runs "$two"
 }
 
 @test "what passes a limit by itself is refused with its line and option" {
@@ -117,7 +117,7 @@ runs() {
 	superuser "insert into rota.usage_day (day, account, user_name, partition, qos, cpu_s) select (now() at time zone z.time_zone)::date, 'arts', '$BOB', 'main', 'normal', 3600 from rota.usage_state z on conflict (day, account, user_name, partition, qos) do update set cpu_s = 3600"
 	rota admin setting change fair_share_weight_s --value=3600
 	full=$(submit "$OLGA" --exclusive "$ROTA_TEST_DIR/sleep.sh")
-	eventually 20 runs "$full"
+	eventually runs "$full"
 	later=$(submit "$BOB" --account=arts --exclusive "$ROTA_TEST_DIR/short.sh")
 	first=$(submit "$ALICE" --account=physics --exclusive "$ROTA_TEST_DIR/short.sh")
 	rota cancel "$full"

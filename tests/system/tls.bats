@@ -80,7 +80,7 @@ held() {
 	local file=$1
 	shift
 	coproc HOLD { hold "$@"; } >"$file" 3>&-
-	eventually 20 test -s "$file"
+	eventually test -s "$file"
 }
 
 let_go() {
@@ -182,11 +182,11 @@ let_go() {
 		pids[$i]=$!
 	done
 	all_wait() { [ "$(files)" -ge $((before + 15)) ]; }
-	eventually 10 all_wait
+	eventually all_wait
 	sleep 0.5
 	kill -9 "${pids[@]}"
 	gone() { [ "$(files)" -le $((before + 3)) ]; }
-	eventually 10 gone
+	eventually gone
 	rota cancel "$job"
 }
 

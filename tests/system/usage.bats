@@ -44,13 +44,13 @@ right() {
 @test "what runs is there up to now; what has ended stays, once" {
 	job=$(submit '#!/bin/bash
 until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --account=bench --ntasks=2)
-	eventually 10 eval '[ "$(rota sql -Atc "select state from acct.step where job_id = $job")" = running ]'
+	eventually eval '[ "$(rota sql -Atc "select state from acct.step where job_id = $job")" = running ]'
 	now=$(rota sql -Atc "select sum(cpu_s) from acct.usage_month where account = 'bench'")
-	eventually 10 eval '[ "$(rota sql -Atc "select sum(cpu_s) > $now + 0.2 from acct.usage_month where account = '\''bench'\''")" = t ]'
+	eventually eval '[ "$(rota sql -Atc "select sum(cpu_s) > $now + 0.2 from acct.usage_month where account = '\''bench'\''")" = t ]'
 	touch "$BATS_TEST_TMPDIR/go"
 	rota wait "$job"
 	[ "$(rota sql -Atc "select steps_ended || ' ' || steps_completed from acct.usage_month where account = 'bench'")" = "1 1" ]
-	eventually 20 added_up
+	eventually added_up
 	right
 	[ "$(rota sql -Atc "select sum(cpu_s) = (select sum(cpu_held_s)::numeric(20, 3) from acct.allocation where account = 'bench') from (select sum(cpu_s)::numeric(20, 3) as cpu_s from acct.usage_hour where account = 'bench') x")" = t ]
 }
@@ -66,10 +66,10 @@ true')
 	done
 	server=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
 	kill -QUIT "$server"
-	eventually 10 bash -c "! kill -0 $server 2>/dev/null"
+	eventually bash -c "! kill -0 $server 2>/dev/null"
 	rota up >/dev/null
 	rota wait "$job"
-	eventually 30 added_up
+	eventually added_up
 	right
 	[ "$(rota sql -Atc "select sum(steps_ended) from acct.usage_month where account is null")" = 200 ]
 }
@@ -80,7 +80,7 @@ true')
 	before=$(rota sql -Atc "select sum(cpu_s), sum(steps_ended) from acct.usage_hour")
 	run -0 rota admin usage rebuild
 	[[ $output == *Asia/Tokyo* ]]
-	eventually 30 added_up
+	eventually added_up
 	right
 	[ "$(rota sql -Atc "select sum(cpu_s), sum(steps_ended) from acct.usage_hour")" = "$before" ]
 	[ "$(rota sql -Atc "select max(day) = (now() at time zone 'Asia/Tokyo')::date from acct.usage_day")" = t ]
@@ -90,7 +90,7 @@ true')
 @test "the past: the queue, the nodes and the use of a moment" {
 	job=$(submit '#!/bin/bash
 sleep 1' --ntasks=3)
-	eventually 10 eval '[ "$(rota sql -Atc "select state from acct.step where job_id = $job")" = running ]'
+	eventually eval '[ "$(rota sql -Atc "select state from acct.step where job_id = $job")" = running ]'
 	at=$(rota sql -Atc 'select now()')
 	rota wait "$job"
 	[ "$(rota sql -Atc "select step_id, state, cpus from acct.queue_at('$at') where job_id = $job")" = "0|running|3" ]
