@@ -2,7 +2,7 @@
  *
  * agent.c is start, connection, bells and timers; agent_node.c which nodes; agent_hardware.c what a node has; agent_lease.c its lease; agent_order.c takes
  * orders from the database to the launcher; agent_blob.c fetches what they need, agent_cache.c keeps it where keepers read it; agent_launcher.c speaks to the
- * launcher; agent_report.c takes the journal to the database; agent_sample.c what running steps use, at which agent_look.c looks and to which the site's program (agent_plugin.c) adds; agent_record.c turns one record into JSON.
+ * launcher; agent_report.c takes the journal to the database, agent_hold.c keeps what can wait; agent_sample.c what running steps use, at which agent_look.c looks and to which the site's program (agent_plugin.c) adds; agent_record.c turns one record into JSON.
  *
  * What always holds: an order counts as taken only when the launcher's answer to it is in the journal (launches) or it was handed
  * over (everything else); the journal is truncated only up to what the database has acknowledged. So everything here may die at
@@ -16,6 +16,7 @@
 #include "lib/db.h"
 #include "lib/order.h"
 #include "procmgr/agent/agent.h"
+#include "procmgr/agent/agent_hold.h"
 #include "procmgr/record/lease.h"
 #include "procmgr/record/record.h"
 #include "procmgr/record/used.h"
@@ -80,14 +81,15 @@ struct agent {
 	int64_t cache_looked_at;
 
 	struct journal *journal;
-	int64_t read_to;    /* everything before is in a report that was sent */
+	struct agent_hold *hold; /* records that are read and in no report yet */
+	int64_t read_to;    /* everything before is in `hold`, or in a report that was sent */
 	int64_t acked_to;   /* everything before is in the database */
 	int64_t dropped_to; /* truncation was asked for up to here */
 	bool reporting;	    /* a report is under way */
 	int report_most;    /* records a report may have: 1 after the database refused one */
 	int report_refused; /* times in a row */
-	int64_t seen_to;     /* everything before has had its say in report_due */
-	int64_t report_due;  /* when the next report is to go; INT64_MAX: there is nothing to report */
+	int64_t seen_to;     /* everything before is counted in under_way and ended */
+	int64_t report_due;  /* when a report is to go, whatever is held; INT64_MAX: none has to */
 	int64_t report_from; /* and not before this */
 	int64_t gather_until; /* nor before this, while anything is under way */
 	int under_way;	      /* attempts begun and not ended, by the journal as far as seen_to */

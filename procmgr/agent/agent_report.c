@@ -2,9 +2,11 @@
  *
  * Called by the agent when the journal changes, when a report was answered, and at each tick. One report is under way at a time;
  * what comes meanwhile goes together with the next. A record that something waits for (an end frees CPUs and releases dependents)
- * goes at once; those that only tell how far a step has come wait a moment for it, so that a short step is told of in one go. What always holds: records go in
- * the journal's order; what the database has not acknowledged is told again after whatever went wrong; one record that the
- * database refuses does not hold up the others. */
+ * goes at once; those that only tell how far a step has come are held back a moment for it (agent_hold.c), so that a short step is told of
+ * in one go. What always holds: records of an attempt go in the journal's order, and nothing waits for what is held back but other
+ * records of the same attempt; what the database has not acknowledged is told again after whatever went wrong, and with it, if it must
+ * be, what it has: that changes nothing, since it counts each record for the attempt that it names; one record that the database refuses
+ * does not hold up the others. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,19 +16,20 @@
 #include "lib/log.h"
 #include "procmgr/agent/agent_parts.h"
 
-enum { RECORDS_MOST = 2000, REFUSED_MOST = 3, DROP_BYTES = 256 * 1024, AGAIN_S = 1, REMEMBER_S = 3600, BUSY_MOST = 10 };
+enum { RECORDS_MOST = 2000, HELD_MOST = 20000, REFUSED_MOST = 3, DROP_BYTES = 256 * 1024 };
+enum { AGAIN_S = 1, REMEMBER_S = 3600, BUSY_MOST = 10 };
 
-/* How long a record may wait for others, in microseconds. What only tells that something has begun waits longer the more is under way:
- * on a busy node steps take longer to their end, and one that is told of twice costs nearly twice as much. */
+/* How long a record may wait for others of its attempt, in microseconds. What only tells how far it has come waits longer the more is
+ * under way: on a busy node steps take longer to their end, and one that is told of twice costs nearly twice as much. */
 struct patience {
 	const char *kind;
 	int64_t usec;
-	bool begins;
+	bool longer;
 };
 
 static const struct patience patiences[] = {
-	{"used", 20000, true},	{"keeper", 20000, true}, {"run", 20000, true},
-	{"task", 20000, false}, {"hook", 20000, false},	 {"done", 4000, false},
+	{"used", 20000, true}, {"keeper", 20000, true}, {"run", 20000, true},
+	{"task", 20000, true}, {"hook", 20000, true},	{"done", 4000, false},
 };
 
 static const int64_t never = INT64_MAX;
@@ -35,7 +38,7 @@ struct batch {
 	struct agent *agent;
 	json_t *records;
 	int64_t now;
-	int count; /* records read, also those that are not told */
+	int count; /* records taken, also those that are not told */
 	int ends;
 };
 
@@ -45,19 +48,15 @@ static bool is_kind(const struct fields *record, const char *kind)
 	return its && strcmp(its, kind) == 0;
 }
 
-static bool gather(const struct fields *record, void *arg)
+static void gather(const struct fields *record, void *arg)
 {
 	struct batch *b = arg;
-	if (b->count >= b->agent->report_most)
-		return false;
 	b->count++;
 	b->ends += is_kind(record, "end");
 	json_t *json = agent_record_json(record, agent_node_id(b->agent, record), b->now);
 	if (json)
 		json_array_append_new(b->records, json);
-	agent_order_answered(b->agent, record);
 	agent_sample_record(b->agent, record);
-	return true;
 }
 
 static void drop(struct agent *a)
@@ -83,45 +82,87 @@ void agent_report_within(struct agent *a, int64_t usec)
 		a->report_due = due;
 }
 
-/* By how much what begins may wait longer than on an idle node. */
+/* By how much what has begun may wait longer than on an idle node. */
 static int busy(const struct agent *a)
 {
 	return a->under_way < 1 ? 1 : a->under_way < BUSY_MOST ? a->under_way : BUSY_MOST;
 }
 
-static bool classify(const struct fields *record, void *arg)
+/* One after another, while the database finds fault with what it is told: then nothing is held back. */
+static bool holds(const struct agent *a)
 {
-	const char *kind = fields_get(record, "kind");
-	struct agent *a = arg;
-	int64_t usec = 0;
+	return a->report_most == RECORDS_MOST;
+}
+
+/* Each record is counted once, however often it is read. */
+static void count(struct agent *a, const struct fields *record)
+{
+	if (a->read_to < a->seen_to)
+		return;
 	if (is_kind(record, "used")) {
 		a->under_way++;
 	} else if (is_kind(record, "end")) {
 		a->under_way -= a->under_way > 0;
 		a->ended++;
 	}
-	for (size_t i = 0; kind && i < sizeof patiences / sizeof *patiences; i++)
+}
+
+static int64_t due_of(const struct agent *a, const struct fields *record)
+{
+	const char *kind = fields_get(record, "kind");
+	int64_t usec = 0;
+	for (size_t i = 0; kind && holds(a) && i < sizeof patiences / sizeof *patiences; i++)
 		if (strcmp(patiences[i].kind, kind) == 0)
-			usec = patiences[i].usec * (patiences[i].begins ? busy(a) : 1);
-	agent_report_within(a, usec);
+			usec = patiences[i].usec * (patiences[i].longer ? busy(a) : 1);
+	return record_now() + usec;
+}
+
+/* While it is read, a->read_to is the position of the record. */
+static bool take(const struct fields *record, void *arg)
+{
+	struct agent *a = arg;
+	struct record_key key;
+	struct err e;
+	if (agent_hold_count(a->hold) >= (holds(a) ? HELD_MOST : a->report_most))
+		return false;
+	count(a, record);
+	agent_order_answered(a, record);
+	if (record_key_read(record, &key, &e))
+		agent_hold_add(a->hold, &key, record, a->read_to, due_of(a, record));
 	return true;
+}
+
+static void read_new(struct agent *a)
+{
+	struct err e;
+	if (!journal_read(a->journal, &a->read_to, take, a, &e))
+		log_error("%s", e.message);
+	a->seen_to = a->read_to > a->seen_to ? a->read_to : a->seen_to;
 }
 
 /* Whether a report is due; otherwise the timer is set for when it will be. */
 static bool is_due(struct agent *a)
 {
-	struct err e;
-	if (!journal_read(a->journal, &a->seen_to, classify, a, &e))
-		log_error("%s", e.message);
-	if (a->stop || a->report_due == never)
+	read_new(a);
+	int64_t held = agent_hold_due(a->hold), due = held < a->report_due ? held : a->report_due;
+	if (a->stop || due == never)
 		return a->stop;
 	/* Where no more is under way than has ended, what is still to come is not worth the wait of what is free. */
 	int64_t from = a->under_way > a->ended && a->gather_until > a->report_from ? a->gather_until : a->report_from;
-	int64_t wait = (a->report_due > from ? a->report_due : from) - record_now();
+	int64_t wait = (due > from ? due : from) - record_now();
 	if (wait <= 0)
 		return true;
 	event_add(a->report_timer, &(struct timeval){wait / 1000000, wait % 1000000});
 	return false;
+}
+
+/* From here on everything that is not acknowledged is to be told again. */
+static void forget(struct agent *a)
+{
+	agent_hold_clear(a->hold);
+	a->read_to = a->acked_to;
+	agent_report_within(a, 0);
+	agent_order_lost(a);
 }
 
 bool agent_report_refuses(const struct err *e)
@@ -136,18 +177,14 @@ bool agent_report_refuses(const struct err *e)
 static void failed(struct agent *a, const struct err *e)
 {
 	log_warning("report not taken: %s", e->message);
-	agent_order_lost(a);
 	if (!agent_report_refuses(e) || a->report_most > 1) {
 		a->report_most = agent_report_refuses(e) ? 1 : a->report_most;
-		a->read_to = a->acked_to;
 	} else if (++a->report_refused >= REFUSED_MOST) {
 		log_error("the record before position %lld of the journal is left out", (long long)a->read_to);
 		a->acked_to = a->read_to;
 		a->report_refused = 0;
-	} else {
-		a->read_to = a->acked_to;
 	}
-	agent_report_within(a, 0);
+	forget(a);
 	a->report_from = record_now() + AGAIN_S * 1000000;
 	is_due(a);
 }
@@ -166,7 +203,7 @@ static void answered(struct db *db, PGresult *result, const struct err *e, void 
 	 * say, it is said in few reports. */
 	int64_t gather = took * (a->report_ends > 1 ? a->report_ends : 1);
 	a->gather_until = now + (gather < most ? gather : most);
-	a->acked_to = a->read_to;
+	a->acked_to = agent_hold_from(a->hold, a->read_to);
 	a->report_refused = 0;
 	a->report_most = a->report_most * 2 < RECORDS_MOST ? a->report_most * 2 : RECORDS_MOST;
 	agent_order_forget(a);
@@ -189,26 +226,31 @@ static void send_report(struct agent *a, json_t *records, json_t *done)
 	json_decref(report);
 }
 
-void agent_report_turn(struct agent *a)
+/* Tell what is due; false where there was nothing to tell of it, and more may be due. */
+static bool tell(struct agent *a)
 {
-	struct err e;
-	if (a->node_count == 0 || !a->orders_known || a->reporting || !is_due(a))
-		return;
-	a->report_due = never;
 	struct batch b = {a, json_array(), record_now(), 0, 0};
-	if (!journal_read(a->journal, &a->read_to, gather, &b, &e))
-		log_error("%s", e.message);
+	agent_hold_take(a->hold, a->stop || !holds(a) ? never : b.now, RECORDS_MOST, gather, &b);
+	a->report_due = never;
 	a->report_ends = b.ends;
 	a->ended = 0;
-	if (b.count >= a->report_most)
-		agent_report_within(a, 0);
 	json_t *done = agent_order_done(a);
-	if (json_array_size(b.records) > 0 || json_array_size(done) > 0)
+	bool told = json_array_size(b.records) > 0 || json_array_size(done) > 0;
+	if (told)
 		send_report(a, b.records, done);
 	else
-		a->acked_to = a->read_to;
+		a->acked_to = agent_hold_from(a->hold, a->read_to);
 	json_decref(b.records);
 	json_decref(done);
+	return told || b.count == 0;
+}
+
+void agent_report_turn(struct agent *a)
+{
+	if (a->node_count == 0 || !a->orders_known || a->reporting)
+		return;
+	while (is_due(a) && !tell(a))
+		continue;
 	if (a->stop && !a->reporting)
 		event_base_loopbreak(a->base);
 }
@@ -216,9 +258,7 @@ void agent_report_turn(struct agent *a)
 void agent_report_lost(struct agent *a)
 {
 	a->reporting = false;
-	a->read_to = a->acked_to;
-	agent_report_within(a, 0);
-	agent_order_lost(a);
+	forget(a);
 }
 
 static void due(evutil_socket_t fd, short what, void *arg)
@@ -256,6 +296,7 @@ bool agent_report_open(struct agent *a, struct err *e)
 	int64_t position = 0;
 	a->report_most = RECORDS_MOST;
 	a->answered = used_new();
+	a->hold = agent_hold_new();
 	a->report_timer = evtimer_new(a->base, due, a);
 	a->journal = journal_open("journal", JOURNAL_READ, e);
 	if (!a->journal || !journal_read(a->journal, &position, remember, a, e))
@@ -282,4 +323,5 @@ void agent_report_close(struct agent *a)
 		event_free(a->report_timer);
 	journal_close(a->journal);
 	used_free(a->answered);
+	agent_hold_free(a->hold);
 }
