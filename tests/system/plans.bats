@@ -1,0 +1,83 @@
+#!/usr/bin/env bats
+# How the questions of analysts are answered: by which indexes, in which ranges of jobs, and what is not read at all. plans/NAME.plan has the
+# shape of each plan (plan_shape) on an example history of twelve ranges, all of whose rows were looked at for the statistics, so it is the
+# same everywhere. A plan that has changed and is good: ROTA_PLANS=new bats plans.bats writes them down, to be read before they are committed.
+
+load helper
+
+setup_file() {
+	instance_up 1 --cpus 1 --mem 500
+	narrow_ranges 1000
+	"$ROTA_BUILD/tests/bench/history" "host=$ROTA_HOME/run dbname=rota user=postgres" --jobs=12000 --days=400 --users=40 --accounts=12 --nodes=4 --cpus=16 2>"$BATS_FILE_TMPDIR/log" || {
+		cat "$BATS_FILE_TMPDIR/log"
+		return 1
+	}
+	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -qf "$ROTA_SOURCE/tests/bench/history/rollup.sql"
+	PGOPTIONS="-c default_statistics_target=1000" superuser "vacuum (freeze, analyze)"
+}
+
+teardown_file() {
+	instance_down
+}
+
+# narrow_ranges SIZE: of the big tables, in an instance that has no jobs yet; nothing but this test looks at tables from now on.
+narrow_ranges() {
+	superuser "alter system set autovacuum = off" && superuser "select pg_reload_conf()" >/dev/null
+	superuser "do \$\$
+		declare
+			v_part record;
+		begin
+			update rota.setting set value = '$1' where name = 'range_size';
+			for v_part in
+				select i.inhparent::regclass as whole, i.inhrelid::regclass as part from api.range_tables() with ordinality x (name, nr) join pg_inherits i on i.inhparent = ('rota.' || x.name)::regclass order by x.nr
+			loop
+				execute format('alter table %s detach partition %s', v_part.whole, v_part.part);
+				execute format('drop table %s', v_part.part);
+			end loop;
+			perform rota.range_make(0, $1);
+		end \$\$"
+}
+
+# plan_is NAME QUERY: the plan of what an analyst asks is plans/NAME.plan. Memory and costs are given, whatever the machine has.
+plan_is() {
+	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atq <<END | "$BATS_TEST_DIRNAME/plan_shape" >"$BATS_TEST_TMPDIR/plan"
+set role rota_analyst;
+set time zone 'UTC';
+set random_page_cost = 1.1;
+set effective_cache_size = '4GB';
+set work_mem = '16MB';
+set max_parallel_workers_per_gather = 0;
+set jit = off;
+explain (costs off, format json) $2;
+END
+	[ -z "${ROTA_PLANS:-}" ] || cp "$BATS_TEST_TMPDIR/plan" "$BATS_TEST_DIRNAME/plans/$1.plan"
+	diff -u "$BATS_TEST_DIRNAME/plans/$1.plan" "$BATS_TEST_TMPDIR/plan"
+}
+
+# value QUERY: as the plan has to name it.
+value() {
+	superuser "set time zone 'UTC'; $1"
+}
+
+@test "one job, its steps, its events, its tasks and its allocations are found by key, in one range" {
+	for view in job step event task allocation attempt; do
+		plan_is "$view" "select * from acct.$view where job_id = 6500"
+	done
+}
+
+@test "a user's last day goes by the user's jobs or by times, never through a range as a whole" {
+	plan_is user_day "select * from acct.job where user_name = 'u001' and ended_at >= '$(value "select date_trunc('day', max(submit_at)) from rota.job where user_name = 'u001'")' order by job_id"
+}
+
+@test "sums by month and day read the figures that are added up, and by key what is not yet" {
+	month=$(value "select (max(month) - interval '1 month')::date from rota.usage_month where steps_ended > 0")
+	plan_is account_month "select day, sum(cpu_s) from acct.usage_day where account = 'physics' and day >= '$month' and day < ('$month'::date + interval '1 month')::date group by day order by day"
+	plan_is site_month "select account, sum(cpu_s), sum(steps_ended) from acct.usage_month where month = '$month' group by account"
+	plan_is all_months "select month, account, sum(cpu_s), sum(steps_ended) from acct.usage_month group by month, account"
+	run ! grep -E 'Seq Scan on .*[[][0-9]{1,4}\b' "$BATS_TEST_DIRNAME"/plans/{account_month,site_month,all_months}.plan
+}
+
+@test "a report of an hour ago and the export of a range read what they are about" {
+	plan_is hour "select user_name, sum(cpu_s) from acct.usage_hour where hour >= '2026-01-01 10:00Z' and hour < '2026-01-01 12:00Z' group by user_name"
+	plan_is export_job "select * from acct.job where job_id >= 3000 and job_id < 4000"
+}
