@@ -18,7 +18,7 @@
 #include "lib/log.h"
 #include "nodemgr/watch.h"
 
-enum { JUDGE_ROLL = 100 };			    /* rows of rota.usage_due that one call adds up */
+enum { JUDGE_ROLL = 1000 }; /* rows of rota.usage_due that one call adds up: planning is paid by the call */
 enum { JUDGE_RANGES = 3600, JUDGE_HEARTBEAT = 10 }; /* seconds between calls of range_ensure, and between registrations */
 
 struct judge {

@@ -92,7 +92,8 @@ begin
 	delete from node_usage_day;
 	delete from node_usage_month;
 	update usage_state z set rebuild_at = null, time_zone = (select s.value from setting s where s.name = 'time_zone');
-	-- One statement, so one view of things: what ends meanwhile is neither among the rows that go nor among those that come.
+	-- One statement, so one view of things: what ends meanwhile is neither among the rows that go nor among those that come. Rows are about
+	-- as long as a busy instance makes them: what one call of api.usage_roll takes of either is added up in about a second.
 	with old as (
 		delete from usage_due
 	), held as (
@@ -100,13 +101,13 @@ begin
 		select array_agg(a.job_id), array_agg(a.step_id), array_agg(a.attempt), array_agg(a.node_id), true, a.cpu_usec is not null, true
 		from allocation a
 		where coalesce(a.ended_at, 'infinity') < 'infinity'
-		group by a.job_id / 200, a.cpu_usec is not null
+		group by a.job_id / 20, a.cpu_usec is not null
 	)
 	insert into usage_due (job_ids, step_ids, rebuild)
 	select array_agg(s.job_id), array_agg(s.step_id), true
 	from step s
 	where coalesce(s.ended_at, 'infinity') < 'infinity'
-	group by s.job_id / 200;
+	group by s.job_id / 20;
 end $$;
 comment on function api.usage_requeue() is 'Empty the usage figures and name all that has ended to be added up anew, by the days of the setting time_zone. Internal.';
 
