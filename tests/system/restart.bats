@@ -3,17 +3,23 @@
 
 load helper
 
-setup() {
+# One instance for all of them: each test leaves it up, with nothing running. Its node comes and goes more than a site would like.
+setup_file() {
 	instance_up 1 --cpus 4 --set node.grace=1
-	OUT=$ROTA_TEST_DIR/out
-	printf '#!/bin/bash\necho begin >>%s\nsleep 2\necho end >>%s\n' "$OUT" "$OUT" >"$BATS_TEST_TMPDIR/job.sh"
+	rota admin setting change flap_count --value=0
+	export OUT=$ROTA_TEST_DIR/out
 }
 
-teardown() {
+teardown_file() {
 	local left=0
 	rota down >/dev/null || left=1
 	umount "$ROTA_HOME/node" 2>/dev/null || true
 	instance_down && [ "$left" = 0 ]
+}
+
+setup() {
+	rm -f "$OUT"
+	printf '#!/bin/bash\necho begin >>%s\nsleep 2\necho end >>%s\n' "$OUT" "$OUT" >"$BATS_TEST_TMPDIR/job.sh"
 }
 
 sql() {
@@ -115,6 +121,9 @@ kill_keeper() {
 	rota admin node resume n1
 	rota wait "$second"
 	[ "$(sql "select string_agg(attempt || ':' || state || ':' || cause, ' ' order by attempt) from rota.attempt where job_id = $second")" = "1:node_fail:refused 2:completed:exit" ]
+	rota down
+	umount "$ROTA_HOME/node"
+	rota up >/dev/null
 }
 
 @test "PostgreSQL killed: the job goes on; its end, journaled meanwhile, is reported when it is back" {
