@@ -117,49 +117,56 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_by constant text[] := api.report_by(p_request, '{node,partition}', 'node');
 	v_span record;
+	v_hours boolean;
+	v_clock text;
+	v_keys text;
 	v_rows jsonb;
 begin
 	select * into v_span from api.report_span(p_request);
 	if cardinality(v_by) > 1 then
 		raise exception 'utilization is made by node or by partition' using errcode = 'RT422';
 	end if;
+	-- Hours are those of UTC, days and months those of the site.
+	v_hours := v_span.grain = 'hour';
+	v_clock := case when v_hours then 'UTC' else v_span.zone end;
+	v_keys := concat_ws(', ', case when v_span.period = 'hour' then 'b.at as hour' when v_span.period is not null then format('(b.at at time zone $3)::date as %I', v_span.period) end,
+		case v_by[1] when 'node' then 'b.node' when 'partition' then 'p.partition' end);
 	execute format($q$
 		with bucket as (
-			select b.at, least(%4$s, $2) as until_at
-			from generate_series(date_trunc(%1$L, $1 at time zone %3$L), ($2 - interval '1 microsecond') at time zone %3$L, '1 %1$s') g (local)
-			cross join lateral (select g.local at time zone %3$L as at) b
+			select g.local at time zone $3 as at, least((g.local + interval '1 %1$s') at time zone $3, $2) as until_at
+			from generate_series(date_trunc(%1$L, $1 at time zone $3), ($2 - interval '1 microsecond') at time zone $3, '1 %1$s') g (local)
 		), used as (
-			select %5$s as at, u.node, sum(u.cpu_s) as cpu_s from acct.node_usage_%1$s u
-			where u.%1$s >= %6$s and u.%1$s < %7$s
+			select %2$s as at, u.node, sum(u.cpu_s) as cpu_s from acct.node_usage_%1$s u
+			where u.%1$s >= %3$s and u.%1$s < %4$s
 			group by 1, 2
-		), whose as (
-			select n.name as node, n.cpus, %8$s as what from node n %9$s
+		), there as (
+			select b.at, n.node, sum(n.cpus * h.hours) as cpu_h, coalesce(sum(n.cpus * h.hours) filter (where n.state in ('unknown', 'down', 'invalid')), 0) as down_h,
+				coalesce(sum(n.cpus * h.hours) filter (where n.state = 'drain'), 0) as drain_h
+			from bucket b
+			join acct.node_state n on n.from_at < b.until_at and n.until_at > b.at
+			cross join lateral (select extract(epoch from least(n.until_at, b.until_at) - greatest(n.from_at, b.at)) / 3600 as hours) h
+			group by b.at, n.node
 		)
 		select coalesce(jsonb_agg(to_jsonb(t)), '[]')
 		from (
-			select %10$s round(coalesce(sum(u.cpu_s), 0) / 3600, 2) as cpu_h, round((sum(w.cpus * extract(epoch from b.until_at - b.at)) / 3600)::numeric, 2) as capacity_h,
-				round((100 * coalesce(sum(u.cpu_s), 0) / nullif(sum(w.cpus * extract(epoch from b.until_at - b.at)), 0))::numeric, 1) as percent
-			from bucket b
-			cross join whose w
-			left join used u on u.at = b.at and u.node = w.node
-			%11$s
+			select %5$s round(coalesce(sum(u.cpu_s), 0) / 3600, 2) as cpu_h, round(sum(b.down_h), 2) as down_h, round(sum(b.drain_h), 2) as drain_h,
+				round(sum(b.cpu_h), 2) as capacity_h, round(100 * coalesce(sum(u.cpu_s), 0) / 3600 / nullif(sum(b.cpu_h), 0), 1) as percent
+			from there b
+			left join used u on u.at = b.at and u.node = b.node
+			%6$s
+			%7$s
 		) t$q$,
-		v_span.grain, null, case v_span.grain when 'hour' then 'UTC' else v_span.zone end,
-		format('(g.local + interval %L) at time zone %L', '1 ' || v_span.grain, case v_span.grain when 'hour' then 'UTC' else v_span.zone end),
-		case v_span.grain when 'hour' then 'u.hour' else format('u.%I::timestamp at time zone %L', v_span.grain, v_span.zone) end,
-		case v_span.grain when 'hour' then '$1' else format('($1 at time zone %L)::date', v_span.zone) end,
-		case v_span.grain when 'hour' then '$2' else format('($2 at time zone %L)', v_span.zone) end,
-		case v_by[1] when 'node' then 'n.name' when 'partition' then 'p.partition' else quote_literal('') end,
-		case v_by[1] when 'partition' then 'join partition_node p on p.node_id = n.node_id' else '' end,
-		concat(case v_span.period when 'hour' then 'b.at as hour, ' when 'day' then format('(b.at at time zone %L)::date as day, ', v_span.zone)
-			when 'month' then format('(b.at at time zone %L)::date as month, ', v_span.zone) end, case when v_by <> '{}' then format('w.what as %I, ', v_by[1]) end),
-		case when v_span.period is not null or v_by <> '{}' then 'group by ' || concat_ws(', ', case when v_span.period is not null then 'b.at' end,
-			case when v_by <> '{}' then 'w.what' end) || ' order by ' || concat_ws(', ', case when v_span.period is not null then 'b.at' end,
-			case when v_by <> '{}' then 'w.what' end) else '' end)
-	into v_rows using v_span.from_at, v_span.until_at;
-	return api.report_answer('utilization', 'CPUs held, of those there are', p_request, v_by, 'percent', jsonb_build_array(
+		v_span.grain, case when v_hours then 'u.hour' else format('u.%I::timestamp at time zone $3', v_span.grain) end,
+		case when v_hours then '$1' else '($1 at time zone $3)::date' end, case when v_hours then '$2' else '($2 at time zone $3)' end,
+		nullif(v_keys, '') || ',', case when v_by = '{partition}' then 'join node n on n.name = b.node join partition_node p on p.node_id = n.node_id' end,
+		(select 'group by ' || k || ' order by ' || k from (select string_agg(x::text, ', ') as k from generate_series(1, cardinality(v_by) + (v_span.period is not null)::int) x) t))
+	into v_rows using v_span.from_at, v_span.until_at, v_clock;
+	return api.report_answer('utilization', 'CPUs held, of those there were', p_request, v_by, 'percent', jsonb_build_array(
 		api.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours held.'),
-		api.report_column('capacity_h', 'THERE WERE', 'h', 'CPU-hours there were: the CPUs that nodes have now, over that time.'),
+		api.report_column('down_h', 'DOWN', 'h', 'CPU-hours of nodes that were down, invalid or had never been seen.'),
+		api.report_column('drain_h', 'DRAINED', 'h', 'CPU-hours of nodes that took no new steps; what still ran there is in those held, too.'),
+		api.report_column('capacity_h', 'THERE WERE', 'h', 'CPU-hours there were, whatever the nodes'' state: the CPUs they had then.'),
 		api.report_column('percent', 'HELD', 'percent', 'Held, of those there were.')), v_rows);
 end $$;
-comment on function api.report_utilization(int, text, jsonb) is 'Report: CPU-hours held of those that nodes have; nobody''s jobs show in it, so it is for all. Internal; see api.report.';
+comment on function api.report_utilization(int, text, jsonb) is
+	'Report: CPU-hours held, down and drained, of those that nodes had; by partition, of the nodes that are in it now. Nobody''s jobs show in it, so it is for all. Internal; see api.report.';

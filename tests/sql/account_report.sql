@@ -17,6 +17,11 @@ begin
 	return v_job;
 end $$;
 update rota.usage_state set time_zone = 'UTC';
+-- The nodes have always been there.
+set session_replication_role = replica;
+delete from rota.node_event;
+delete from rota.admin_event where object = 'node';
+set session_replication_role = origin;
 select t.held('alice', 'bench', '2026-02-27 12:00Z', 48, 2, 86400) as j \gset
 select t.held('alice', 'lab', '2026-02-10 00:00Z', 10, 4, 14400), t.held('bob', 'lab', '2026-02-10 06:00Z', 6, 1, 21600, 3), t.held('bob', null, '2026-03-05 00:00Z', 1, 1, 0) \g /dev/null
 create function t.ask(p_uid int, p_user text, p_more jsonb) returns jsonb language sql as $$
@@ -38,6 +43,18 @@ select is(t.rows('{"report": "failures"}', 'cause', 'state', 'jobs', 'users', 'l
 select is(t.rows('{"report": "failures", "by": "account"}', 'account', 'steps', 'failed', 'percent'), 'lab 2 1 50.0,  1 0 0.0, bench 1 0 0.0', 'failures by account');
 select is(t.rows('{"report": "utilization", "by": "node", "period": "month"}', 'month', 'node', 'cpu_h', 'capacity_h'),
 	'2026-02-01 n1 118.00 2688.00, 2026-02-01 n2 0.00 2688.00, 2026-02-01 n3 0.00 2688.00, 2026-02-01 n4 0.00 2688.00, 2026-03-01 n1 25.00 2976.00, 2026-03-01 n2 0.00 2976.00, 2026-03-01 n3 0.00 2976.00, 2026-03-01 n4 0.00 2976.00', 'utilization');
+-- A node that was down, drained and grew; one that was made and deleted in between.
+insert into rota.node_event (node_id, node, at, from_state, to_state, actor) values (2, 'n2', '2026-02-10 00:00Z', 'up', 'down', 'nodemgrd'),
+	(2, 'n2', '2026-02-10 12:00Z', 'down', 'up', 'nodemgrd'), (2, 'n2', '2026-03-01 00:00Z', 'up', 'drain', 'root'), (2, 'n2', '2026-03-01 06:00Z', 'drain', 'up', 'root'),
+	(99, 'gone', '2026-02-20 06:00Z', 'unknown', 'up', 'nodemgrd') \g /dev/null
+insert into rota.admin_event (at, actor, object, action, name, given, before, after) values ('2026-03-31 00:00Z', 'root', 'node', 'change', 'n2', '{}', '{"cpus": 4}', '{"cpus": 8}'),
+	('2026-02-20 00:00Z', 'root', 'node', 'create', 'gone', '{}', null, '{"cpus": 10}'), ('2026-02-21 00:00Z', 'root', 'node', 'delete', 'gone', '{}', '{"cpus": 10}', null) \g /dev/null
+select is(t.rows('{"report": "utilization", "by": "node", "period": "month"}', 'month', 'node', 'down_h', 'drain_h', 'capacity_h'),
+	'2026-02-01 gone 60.00 0.00 240.00, 2026-02-01 n1 0.00 0.00 2688.00, 2026-02-01 n2 48.00 0.00 2688.00, 2026-02-01 n3 0.00 0.00 2688.00, 2026-02-01 n4 0.00 0.00 2688.00, '
+	|| '2026-03-01 n1 0.00 0.00 2976.00, 2026-03-01 n2 0.00 24.00 3072.00, 2026-03-01 n3 0.00 0.00 2976.00, 2026-03-01 n4 0.00 0.00 2976.00', 'what there was, and what of it was out of use');
+select is(t.rows('{"report": "utilization", "by": "none"}', 'cpu_h', 'down_h', 'drain_h', 'capacity_h', 'percent'), '143.00 108.00 24.00 22992.00 0.6', 'the site');
+select is(t.rows('{"report": "utilization", "by": "partition"}', 'partition', 'capacity_h'), 'main 22752.00', 'of the nodes that are in it');
+select is((select count(*) from acct.node_state a join acct.node_state b using (node) where a.from_at < b.from_at and a.until_at > b.from_at), 0::bigint, 'spans do not overlap');
 select is(t.ask(0, 'root', jsonb_build_object('report', 'job', 'jobs', jsonb_build_array(:'j'))) ->> 'report', 'job', 'one job');
 
 -- Whoever may not see others gets their own, and what they coordinate.

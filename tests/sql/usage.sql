@@ -132,6 +132,7 @@ begin
 end $$;
 select set_eq(format('select job_id, step_id, state from acct.queue_at(%L)', a), format('select * from t.replay(%L)', a), format('the queue at %s', a)) from moment;
 select is((select sum(cpus_held) from acct.nodes_at(a)), (select coalesce(sum(x.cpus), 0)::numeric from rota.allocation x where x.started_at <= a and x.ended_at > a), format('the nodes at %s', a)) from moment where nr <= 8;
+select set_eq(format('select node, state, cpus, mem_mb from acct.nodes_at(%L)', a), format('select node, state, cpus, mem_mb from acct.node_state where from_at <= %1$L and until_at > %1$L', a), format('spans of nodes at %s', a)) from moment where nr <= 8;
 
 -- Days of 23, 24 and 25 hours, a leap day, a month's end, hours that do not fit the days.
 create function t.held(p_from timestamptz, p_to timestamptz) returns bigint language plpgsql as $$

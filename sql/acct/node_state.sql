@@ -1,0 +1,30 @@
+-- What nodes were, span by span. What always holds: the spans of a node do not overlap, and leave out only when there was no such node.
+create view acct.node_state with (security_barrier) as
+with was as (
+	select e.node, e.at as from_at, lead(e.at, 1, 'infinity') over (partition by e.node order by e.node_event_id) as until_at, e.to_state as state, e.reason, e.actor
+	from rota.node_event e
+	union all
+	(select distinct on (e.node) e.node, '-infinity', e.at, e.from_state, null, null from rota.node_event e order by e.node, e.node_event_id)
+	union all
+	select n.name, '-infinity', 'infinity', n.state, n.reason, n.reason_by from rota.node n where not exists (select from rota.node_event e where e.node = n.name)
+), had as (
+	select c.node, c.at as from_at, lead(c.at, 1, 'infinity') over (partition by c.node order by c.node_change_id) as until_at, c.cpus, c.mem_mb
+	from acct.node_change c
+	union all
+	(select distinct on (c.node) c.node, '-infinity', c.at, c.cpus_before, c.mem_mb_before from acct.node_change c order by c.node, c.node_change_id)
+	union all
+	select n.name, '-infinity', 'infinity', n.cpus, n.mem_mb from rota.node n where not exists (select from rota.admin_event e where e.object = 'node' and e.name = n.name)
+)
+select w.node, greatest(w.from_at, h.from_at) as from_at, least(w.until_at, h.until_at) as until_at, w.state, w.reason, w.actor, h.cpus, h.mem_mb
+from was w
+join had h on h.node = w.node and h.from_at < w.until_at and h.until_at > w.from_at
+where h.cpus is not null;
+comment on view acct.node_state is 'Every span of time in which a node was in one state and had one size.';
+comment on column acct.node_state.node is 'Name of the node, which may have been deleted since.';
+comment on column acct.node_state.from_at is 'When that began; -infinity: before anything is known of it.';
+comment on column acct.node_state.until_at is 'When it ended; infinity: it is so now.';
+comment on column acct.node_state.state is 'unknown (never seen), up, down, drain or invalid.';
+comment on column acct.node_state.reason is 'Why it was not up.';
+comment on column acct.node_state.actor is 'Who said so: a user''s name or a daemon; null: not known.';
+comment on column acct.node_state.cpus is 'CPUs that might be allocated.';
+comment on column acct.node_state.mem_mb is 'Memory that might be allocated, in MiB.';
