@@ -22,14 +22,15 @@ comment on column acct.edge.user_name is 'Login name of the bound step''s owner.
 comment on column acct.edge.account is 'Account of the bound step''s job; null: none.';
 
 create function acct.critical_path(p_job bigint)
-returns table (nr int, step_id int, step text, after text, waited_s double precision, ran_s double precision, started_at timestamptz, ended_at timestamptz)
+returns table (nr int, step_id int, step text, after text, waited_s double precision, ran_s double precision, started_at timestamptz, ended_at timestamptz, last_index int)
 language plpgsql stable set search_path = acct, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
 	with recursive whole as materialized (
 		-- An array begins with the first of its elements and ends with the last.
-		select s.step, min(s.step_id) as step_id, min(s.started_at) as started_at, max(coalesce(s.ended_at, now())) as ended_at, min(s.eligible_at) as eligible_at
+		select s.step, min(s.step_id) as step_id, min(s.started_at) as started_at, max(coalesce(s.ended_at, now())) as ended_at,
+			(array_agg(s.array_index order by coalesce(s.ended_at, now()) desc, s.array_index desc) filter (where not s.is_array))[1] as last_index
 		from step s
 		where s.job_id = p_job
 		group by s.step
@@ -50,10 +51,10 @@ begin
 	)
 	select (row_number() over w)::int, b.step_id, b.step, lag(b.step) over w,
 		extract(epoch from b.started_at - coalesce(lag(b.ended_at) over w, (select j.submit_at from job j where j.job_id = p_job)))::double precision,
-		extract(epoch from b.ended_at - b.started_at)::double precision, b.started_at, b.ended_at
+		extract(epoch from b.ended_at - b.started_at)::double precision, b.started_at, b.ended_at, b.last_index
 	from back b
 	window w as (order by b.up desc)
 	order by 1;
 end $$;
 comment on function acct.critical_path(bigint) is
-	'The steps that made a job take as long as it did, from its first to its last: each waited for the one before it (after; waited_s seconds from that one''s end, or from submission, to its start), and ran for ran_s seconds.';
+	'The steps that made a job take as long as it did, from its first to its last: each waited for the one before it (after; waited_s seconds from that one''s end, or from submission, to its start), and ran for ran_s seconds; of an array, from the start of its first element to the end of its last (last_index).';

@@ -202,6 +202,11 @@ update rota.step p set started_at = j.submit_at + make_interval(secs => c.s), en
 from clock c, rota.job j, rota.step_request r where j.job_id = :j and r.job_id = :j and r.name = c.step and p.job_id = :j and p.step_id = r.step_id;
 update rota.allocation p set started_at = s.started_at, ended_at = s.ended_at, cpu_usec = 4000000, peak_mb = 25 from rota.step s where s.job_id = :j and p.job_id = :j and s.step_id = p.step_id;
 select is((select string_agg(concat_ws(' ', step, after, waited_s, ran_s), ', ' order by nr) from acct.critical_path(:j)), 'a 10 10, c a 5 40, d c 5 1', 'the critical path goes by the longer way');
+select t.submit('fred', '[{"name": "r", "array": {"indices": [[3,5,1]], "size": 3}}, {"name": "z"}]', '[{"step": "z", "peer": "r"}]') as k \gset
+select t.commit(t.decision(:'k' || '.r', '{1}', '{"position": 0}'), t.decision(:'k' || '.r', '{1}', '{"position": 1}'), t.decision(:'k' || '.r', '{1}', '{"position": 2}')) \g /dev/null
+select t.run(format('%s.r[%s]', :'k', i)), t.finish(format('%s.r[%s]', :'k', i)) from generate_series(3, 5) i \g /dev/null
+update rota.step set ended_at = ended_at + interval '1 minute' where job_id = :k and array_index = 4;
+select is((select string_agg(concat_ws(' ', step, after, last_index), ', ' order by nr) from acct.critical_path(:k)), 'r 4', 'of an array it names the last element');
 select is((select concat_ws(' ', cpu_held_s::int, cpu_used_s::int, cpu_unused_s::int, cpu_efficiency::numeric(9, 2), mem_efficiency::numeric(9, 2), mem_unused_mb_s::int) from acct.efficiency where job_id = :j and step = 'a'),
 	'40 8 32 0.20 0.25 1500', 'efficiency is over all attempts');
 select is((select concat_ws(' ', attempt, state, cause, exit_code, ran_again, cpu_held_s::int) from acct.failure where job_id = :j), '1 failed exit 1 t 20', 'what failed, and what it cost');
