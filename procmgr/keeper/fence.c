@@ -35,6 +35,7 @@ struct fence {
 };
 
 enum { PATH_SIZE = 4096, VALUE_SIZE = 4096, FREEZE_TRIES = 200, PAUSE_USEC = 1000, FULL_USEC = 50000 };
+enum { LEFT_MOST = 2 * 1024 * 1024 };
 
 static bool file_read(const char *dir, const char *key, const char *name, char value[VALUE_SIZE])
 {
@@ -258,6 +259,36 @@ bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, const ch
 	made = made && (mem_mb <= 0 || !f->dir[MEMORY] || set_memory(f, key, mem_mb)) &&
 	       (!cores || !f->dir[CPUSET] || set_cores(f, key, cores));
 	return made || err_sys(e, "could not make control group \"%s/%s\"", f->path, key);
+}
+
+bool fence_moves(const struct fence *f)
+{
+	bool moves = f->dir[FREEZER] != NULL;
+	for (int p = 0; p < PARTS; p++)
+		moves = moves && (p == CPUSET || !f->dir[p] || !f->two[p]);
+	return moves;
+}
+
+static bool move_part(const struct fence *f, const char *from, const char *key, enum part p)
+{
+	char before[PATH_SIZE], after[PATH_SIZE];
+	snprintf(before, sizeof before, "%s/%s", f->dir[p] ? f->dir[p] : "", from);
+	snprintf(after, sizeof after, "%s/%s", f->dir[p] ? f->dir[p] : "", key);
+	return !f->dir[p] || rename(before, after) == 0;
+}
+
+bool fence_move(const struct fence *f, const char *from, const char *key)
+{
+	const char *memory = f->dir[MEMORY], *time = f->dir[CPUACCT];
+	bool moved = move_part(f, from, key, MEMORY) && move_part(f, from, key, FREEZER) && move_part(f, from, key, CPUACCT) &&
+		     (!memory || (file_number(memory, key, "memory.usage_in_bytes", "") <= LEFT_MOST &&
+				  file_write(memory, key, "memory.max_usage_in_bytes", "0"))) &&
+		     (!time || file_write(time, key, "cpuacct.usage", "0"));
+	if (!moved) {
+		fence_remove(f, from, 0);
+		fence_remove(f, key, 0);
+	}
+	return moved;
 }
 
 /* In version 1 a thread moves itself without stopping all that fork; nothing else of its process is there to be moved. */

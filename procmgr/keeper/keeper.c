@@ -86,11 +86,22 @@ static void announce(struct keeper *k, bool again)
 	keeper_record_keeper(k, getpid());
 }
 
-static void make_fence(struct keeper *k)
+/* The group of the attempt before, where that has left one that fits. */
+static bool move_fence(struct keeper *k, struct keeper_known *known)
+{
+	bool fits = *known->group && !k->job->cores && known->group_mem_mb == k->order->mem_mb;
+	bool moved = fits && fence_move(k->fence, known->group, k->name);
+	if (*known->group && !fits)
+		fence_remove(k->fence, known->group, 0);
+	*known->group = '\0';
+	return moved;
+}
+
+static void make_fence(struct keeper *k, struct keeper_known *known)
 {
 	struct err e;
 	k->fence = k->job->fence;
-	if (k->fence && !fence_make(k->fence, k->name, k->order->mem_mb, k->job->cores, &e)) {
+	if (k->fence && !move_fence(k, known) && !fence_make(k->fence, k->name, k->order->mem_mb, k->job->cores, &e)) {
 		log_warning("%s runs without a control group: %s", k->name, e.message);
 		k->fence = NULL;
 	}
@@ -117,7 +128,7 @@ static bool find_owner(struct keeper *k, struct keeper_known *known, struct err 
 static bool prepare(struct keeper *k, struct keeper_known *known)
 {
 	struct err e;
-	make_fence(k);
+	make_fence(k, known);
 	k->environment = keeper_file_read(k->order->environment_hash, &k->environment_size, &e);
 	bool there = k->environment && find_owner(k, known, &e) && keeper_file_script(k, &e);
 	if (there && task_limit_parse(k->order->spec.rlimits, k->limits, &k->limit_count, &e))
@@ -239,13 +250,20 @@ static void remove_folder(const struct keeper *k)
 		log_warning("could not remove \"%s\": %m", path);
 }
 
+/* May the group, being empty, be that of another attempt? Not after anything out of the common has befallen it. */
+static bool may_keep_fence(const struct keeper *k)
+{
+	return k->fence && k->job->launcher > 0 && !k->job->cores && k->clean && !*k->cause && !k->suspended &&
+	       k->figures.oom_kills == 0 && fence_moves(k->fence);
+}
+
 /* The folder is there until `end` is: a keeper that dies before is found by it. True where keeper and folder are free for another
  * attempt. */
-static bool end(struct keeper *k)
+static bool end(struct keeper *k, struct keeper_known *known)
 {
 	if (k->fence && *k->order->spec.user_epilog)
 		fence_read(k->fence, k->name, &k->figures); /* it was in the group, and is not in what `done` saw */
-	bool removed = !k->fence || fence_remove(k->fence, k->name, 0);
+	bool kept = may_keep_fence(k), removed = !k->fence || kept || fence_remove(k->fence, k->name, 0);
 	if (!removed) {
 		keeper_record_flush(k); /* what is known need not wait for the rest */
 		removed = fence_remove(k->fence, k->name, REMOVE_USEC);
@@ -257,8 +275,10 @@ static bool end(struct keeper *k)
 	if (!spare)
 		remove_folder(k);
 	crash_point(CRASH_keeper_removed);
-	if (!removed)
+	if (!removed || (kept && !spare))
 		fence_remove(k->fence, k->name, REMOVE_LATE_USEC);
+	snprintf(known->group, sizeof known->group, "%s", kept && spare ? k->name : "");
+	known->group_mem_mb = k->order->mem_mb;
 	return spare;
 }
 
@@ -291,7 +311,7 @@ static bool keep(const struct keeper_job *job, int signals, struct keeper_known 
 	if (is_holder(&k) && good)
 		keeper_wait(&k, is_ended, 0);
 	epilog(&k);
-	bool spare = end(&k);
+	bool spare = end(&k, known);
 	clear(&k);
 	return spare;
 }
@@ -305,5 +325,7 @@ void keeper_run(const struct keeper_job *first)
 	crash_point(CRASH_keeper_forked);
 	for (bool again = false; keep(&job, signals, &known, again) && keeper_next_take(&job, &order); again = true)
 		continue;
+	if (*known.group)
+		fence_remove(first->fence, known.group, 0);
 	_exit(0);
 }

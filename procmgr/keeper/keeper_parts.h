@@ -42,6 +42,8 @@ struct keeper_hook {
 struct keeper_known {
 	struct task_owner owner; /* of the last attempt */
 	int64_t owner_until;	 /* when to look it up anew; 0: nobody is known */
+	char group[RECORD_KEY_SIZE]; /* whose empty control group is left for the next attempt; "": nobody's */
+	int64_t group_mem_mb;	     /* its limit */
 };
 
 struct keeper {

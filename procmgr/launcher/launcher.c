@@ -71,7 +71,7 @@ static bool open_key(struct launcher *l, struct err *e)
 static bool is_in_use(const char *name)
 {
 	struct record_key key;
-	return record_key_parse(name, &key) && launcher_spool_has(&key);
+	return record_key_parse(name, &key) && (launcher_spool_has(&key) || launcher_spare_has(&key));
 }
 
 static void open_fence(struct launcher *l)
@@ -123,8 +123,7 @@ static int look(struct launcher *l)
 static bool open_all(struct launcher *l, struct err *e)
 {
 	if (!check_conf(l, e) || !launcher_agent_find(l, e) || !open_key(l, e) || !launcher_spool_enter(l, e) ||
-	    !daemon_lock("launcher.pid", e) || !open_journal(l, e) || !open_signals(l, e) ||
-	    !launcher_spare_open(l, e))
+	    !daemon_lock("launcher.pid", e) || !open_journal(l, e) || !open_signals(l, e) || !launcher_spare_open(l, e))
 		return false;
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a dead keeper leaves behind comes to us */
 	open_fence(l);
@@ -230,8 +229,8 @@ static void turn(struct launcher *l)
  * neither, the next thing that happens brings the next look. */
 static int look_again(struct launcher *l)
 {
-	bool left = l->fence && !l->end_all && fence_tidy(l->fence, is_in_use);
 	launcher_spare_trim(l);
+	bool left = l->fence && !l->end_all && fence_tidy(l->fence, is_in_use);
 	int count = look(l);
 	l->look_at = NEVER;
 	if (left || l->adopted > 0 || l->spare_count > 0)

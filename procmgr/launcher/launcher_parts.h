@@ -111,6 +111,8 @@ bool launcher_spare_order(const struct record_key *key, const char *order, const
 /* Hear which keepers are free now. */
 void launcher_spare_read(struct launcher *l);
 bool launcher_spare_is_keeper(const struct launcher *l, pid_t pid);
+/* Does the folder of this attempt wait for another one? */
+bool launcher_spare_has(const struct record_key *key);
 /* A process has ended: was it a keeper that was free? */
 bool launcher_spare_reaped(struct launcher *l, pid_t pid);
 /* End such a keeper. */

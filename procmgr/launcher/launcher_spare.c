@@ -101,6 +101,13 @@ bool launcher_spare_is_keeper(const struct launcher *l, pid_t pid)
 	return find(l, pid) >= 0;
 }
 
+bool launcher_spare_has(const struct record_key *key)
+{
+	char path[LAUNCHER_PATH_SIZE];
+	launcher_spool_path("spare", key, "", path);
+	return access(path, F_OK) == 0;
+}
+
 bool launcher_spare_reaped(struct launcher *l, pid_t pid)
 {
 	int i = find(l, pid);
