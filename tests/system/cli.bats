@@ -247,16 +247,19 @@ true' --job-name="$name")
 }
 
 @test "watch into a pipe prints a line for each change and ends with the job" {
-	job=$(submit '#!/bin/bash
+	job=$(submit "#!/bin/bash
 #ROTA step one
-sleep 0.3
+until [ -e $BATS_TEST_TMPDIR/seen ]; do sleep 0.1; done
 #ROTA step two --after=one
-true')
-	run -0 rota watch "$job"
-	[[ $output == *"$job.one running"* ]]
+true")
+	rota watch "$job" >"$BATS_TEST_TMPDIR/watch" 3>&- &
+	eventually grep -q "$job.one running" "$BATS_TEST_TMPDIR/watch"
+	touch "$BATS_TEST_TMPDIR/seen"
+	wait $!
+	output=$(cat "$BATS_TEST_TMPDIR/watch")
 	[[ $output == *"$job.one completed"* ]]
 	[[ $output == *"$job.two completed"* ]]
-	[ "${lines[-1]}" = "job $job completed" ]
+	[ "$(tail -n 1 "$BATS_TEST_TMPDIR/watch")" = "job $job completed" ]
 }
 
 @test "watch --json prints the job at each change; show tells what a step asks for; a limit is a reason" {
