@@ -34,8 +34,7 @@ struct fence {
 	int full_count;
 };
 
-enum { PATH_SIZE = 4096, VALUE_SIZE = 4096, FREEZE_TRIES = 200, PAUSE_USEC = 1000, FULL_USEC = 50000 };
-enum { LEFT_MOST = 2 * 1024 * 1024 };
+enum { PATH_SIZE = 4096, VALUE_SIZE = 4096, FREEZE_TRIES = 200, PAUSE_USEC = 1000, FULL_USEC = 50000, LEFT_MOST = 2 << 20 };
 
 static bool file_read(const char *dir, const char *key, const char *name, char value[VALUE_SIZE])
 {
@@ -252,6 +251,13 @@ static bool make_part(const struct fence *f, const char *key, enum part p)
 	return !f->dir[p] || mkdir(path, 0755) == 0 || errno == EEXIST;
 }
 
+static bool remove_part(const struct fence *f, const char *key, enum part p)
+{
+	char path[PATH_SIZE];
+	snprintf(path, sizeof path, "%s/%s", f->dir[p] ? f->dir[p] : "", key);
+	return !f->dir[p] || rmdir(path) == 0 || errno == ENOENT;
+}
+
 bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, const char *cores, struct err *e)
 {
 	bool made = make_part(f, key, MEMORY) && make_part(f, key, FREEZER) && make_part(f, key, CPUACCT) &&
@@ -261,12 +267,12 @@ bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, const ch
 	return made || err_sys(e, "could not make control group \"%s/%s\"", f->path, key);
 }
 
-bool fence_moves(const struct fence *f)
+bool fence_keep(const struct fence *f, const char *key)
 {
 	bool moves = f->dir[FREEZER] != NULL;
 	for (int p = 0; p < PARTS; p++)
 		moves = moves && (p == CPUSET || !f->dir[p] || !f->two[p]);
-	return moves;
+	return moves && remove_part(f, key, CPUSET);
 }
 
 static bool move_part(const struct fence *f, const char *from, const char *key, enum part p)
@@ -383,14 +389,12 @@ bool fence_remove(const struct fence *f, const char *key, int64_t patience_usec)
 {
 	bool removed = true;
 	for (int p = 0; p < PARTS; p++) {
-		char path[PATH_SIZE];
-		snprintf(path, sizeof path, "%s/%s", f->dir[p] ? f->dir[p] : "", key);
-		int failed = f->dir[p] ? rmdir(path) : 0;
-		for (; failed && errno == EBUSY && patience_usec > 0; patience_usec -= PAUSE_USEC) {
+		bool gone = remove_part(f, key, p);
+		for (; !gone && errno == EBUSY && patience_usec > 0; patience_usec -= PAUSE_USEC) {
 			usleep(PAUSE_USEC);
-			failed = rmdir(path);
+			gone = remove_part(f, key, p);
 		}
-		removed = removed && (!failed || errno == ENOENT);
+		removed = removed && gone;
 	}
 	return removed;
 }

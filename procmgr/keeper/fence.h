@@ -30,12 +30,12 @@ char *fence_pick(struct fence *f, int count, int others);
 /* Make the group of an attempt: at most mem_mb of memory (0 = all), on these cores (NULL = any). */
 bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, const char *cores, struct err *e);
 
-/* Can an empty group go on to another attempt? It can in version 1, which lets it be renamed: making one and removing it is what costs
- * the node most of a short step. */
-bool fence_moves(const struct fence *f);
+/* Leave the empty group of an attempt that is over to another one, all but its cores; false where that cannot be, and all of it is still to
+ * be removed. It can in version 1, which lets a group be renamed: to make one and to remove it is what costs a node most of a short step. */
+bool fence_keep(const struct fence *f, const char *key);
 
-/* Make the empty group of an attempt that is over that of another, with the same limit and no cores of its own. Its figures begin anew,
- * but for what memory is still charged to it; where that is more than 2 MiB, or anything fails, false: neither group is there. */
+/* Make the group that was kept that of another attempt with the same limit. Its figures begin anew, but for what memory is still charged to
+ * it; where that is more than 2 MiB, or anything fails, false: neither group is there. */
 bool fence_move(const struct fence *f, const char *from, const char *key);
 
 /* Move the calling process into it (root, before it becomes the user). */

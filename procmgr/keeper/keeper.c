@@ -89,7 +89,7 @@ static void announce(struct keeper *k, bool again)
 /* The group of the attempt before, where that has left one that fits. */
 static bool move_fence(struct keeper *k, struct keeper_known *known)
 {
-	bool fits = *known->group && !k->job->cores && known->group_mem_mb == k->order->mem_mb;
+	bool fits = *known->group && known->group_mem_mb == k->order->mem_mb;
 	bool moved = fits && fence_move(k->fence, known->group, k->name);
 	if (*known->group && !fits)
 		fence_remove(k->fence, known->group, 0);
@@ -101,7 +101,9 @@ static void make_fence(struct keeper *k, struct keeper_known *known)
 {
 	struct err e;
 	k->fence = k->job->fence;
-	if (k->fence && !move_fence(k, known) && !fence_make(k->fence, k->name, k->order->mem_mb, k->job->cores, &e)) {
+	if (!k->fence || (move_fence(k, known) && !k->job->cores))
+		return;
+	if (!fence_make(k->fence, k->name, k->order->mem_mb, k->job->cores, &e)) {
 		log_warning("%s runs without a control group: %s", k->name, e.message);
 		k->fence = NULL;
 	}
@@ -250,11 +252,11 @@ static void remove_folder(const struct keeper *k)
 		log_warning("could not remove \"%s\": %m", path);
 }
 
-/* May the group, being empty, be that of another attempt? Not after anything out of the common has befallen it. */
-static bool may_keep_fence(const struct keeper *k)
+/* Does the group, being empty, stay for another attempt? Not after anything out of the common has befallen it. */
+static bool keep_fence(const struct keeper *k)
 {
-	return k->fence && k->job->launcher > 0 && !k->job->cores && k->clean && !*k->cause && !k->suspended &&
-	       k->figures.oom_kills == 0 && fence_moves(k->fence);
+	return k->fence && k->job->launcher > 0 && k->clean && !*k->cause && !k->suspended && k->figures.oom_kills == 0 &&
+	       fence_keep(k->fence, k->name);
 }
 
 /* The folder is there until `end` is: a keeper that dies before is found by it. True where keeper and folder are free for another
@@ -263,7 +265,7 @@ static bool end(struct keeper *k, struct keeper_known *known)
 {
 	if (k->fence && *k->order->spec.user_epilog)
 		fence_read(k->fence, k->name, &k->figures); /* it was in the group, and is not in what `done` saw */
-	bool kept = may_keep_fence(k), removed = !k->fence || kept || fence_remove(k->fence, k->name, 0);
+	bool kept = keep_fence(k), removed = !k->fence || kept || fence_remove(k->fence, k->name, 0);
 	if (!removed) {
 		keeper_record_flush(k); /* what is known need not wait for the rest */
 		removed = fence_remove(k->fence, k->name, REMOVE_USEC);

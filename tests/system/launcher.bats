@@ -787,6 +787,8 @@ fill() {
 	NODE=n5
 	rm -f "$DIR/sock/driver"
 	start_launcher
+	echo '#!/bin/true' | launch 289
+	record 289 end
 	for job in 290 291 292; do echo 'sleep 60' | sed '1i#!/bin/bash' | launch $job grace_s=1; done
 	for job in 290 291 292; do record $job run; done
 	stop_launcher USR1
@@ -924,12 +926,14 @@ fill() {
 	for i in $(seq 100); do [ -z "$(ls "$DIR/node/n1/spool")" ] && break; sleep 0.02; done
 	[ -z "$(ls "$DIR/node/n1/spool")" ]
 	if [ "$(id -u)" = 0 ]; then [ -z "$(pgrep -u "$WHO")" ]; fi
-	# Nor of keepers that wait for another attempt, when they have waited long enough.
-	for i in $(seq 100); do
-		run find /sys/fs/cgroup -path "*/rota/$INSTANCE-*/n1/*.0.1" -maxdepth 5
-		[ -z "$output" ] && break
-		sleep 0.1
-	done
+	left() { # but for what keepers have that wait for another attempt
+		local group
+		for group in $(find /sys/fs/cgroup -path "*/rota/$INSTANCE-*/n1/*.0.1" -maxdepth 5); do
+			[ -d "$DIR/node/n1/spare/${group##*/}" ] || echo "$group"
+		done
+	}
+	for i in $(seq 50); do [ -z "$(left)" ] && break; sleep 0.02; done
+	run left
 	echo "$output"
 	[ -z "$output" ]
 }
