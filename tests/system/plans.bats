@@ -34,6 +34,7 @@ narrow_ranges() {
 				execute format('alter table %s detach partition %s', v_part.whole, v_part.part);
 				execute format('drop table %s', v_part.part);
 			end loop;
+			set local role rota_owner;
 			perform rota.range_make(0, $1);
 		end \$\$"
 }

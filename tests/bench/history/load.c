@@ -549,7 +549,9 @@ static void range_open(struct load *l, int64_t job)
 	l->range = job / l->range_size * l->range_size;
 	load_run(l->db, "begin");
 	l->frozen = load_value(l->db, "select to_regclass('rota.job_%lld') is null", (long long)l->range)[0] == 't';
-	load_run(l->db, "select rota.range_make(%lld, %lld)", (long long)l->range, (long long)(l->range + l->range_size));
+	/* Whoever owns the others: an upgrade grants on all of them. */
+	load_run(l->db, "set local role rota_owner; select rota.range_make(%lld, %lld); set local role none", (long long)l->range,
+		 (long long)(l->range + l->range_size));
 }
 
 struct load *load_new(PGconn *db, const struct world *w)
