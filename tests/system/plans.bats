@@ -39,8 +39,12 @@ narrow_ranges() {
 		end \$\$"
 }
 
-# plan_is NAME QUERY: the plan of what an analyst asks is plans/NAME.plan. Memory and costs are given, whatever the machine has.
+# plan_is NAME QUERY [SETTING...]: the plan of what an analyst asks is plans/NAME.plan. Memory and costs are given, whatever the machine has.
 plan_is() {
+	local settings
+
+	settings=$(printf 'set %s;' "${@:3}")
+	[ $# -gt 2 ] || settings=
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atq <<END | "$BATS_TEST_DIRNAME/plan_shape" >"$BATS_TEST_TMPDIR/plan"
 set role rota_analyst;
 set time zone 'UTC';
@@ -49,6 +53,7 @@ set effective_cache_size = '4GB';
 set work_mem = '16MB';
 set max_parallel_workers_per_gather = 0;
 set jit = off;
+$settings
 explain (costs off, format json) $2;
 END
 	[ -z "${ROTA_PLANS:-}" ] || cp "$BATS_TEST_TMPDIR/plan" "$BATS_TEST_DIRNAME/plans/$1.plan"
@@ -81,4 +86,8 @@ value() {
 @test "a report of an hour ago and the export of a range read what they are about" {
 	plan_is hour "select user_name, sum(cpu_s) from acct.usage_hour where hour >= '2026-01-01 10:00Z' and hour < '2026-01-01 12:00Z' group by user_name"
 	plan_is export_job "select * from acct.job where job_id >= 3000 and job_id < 4000"
+}
+
+@test "with what docs/querying.md says, a view read as a whole is joined range by range, and by the step" {
+	plan_is export_event "select * from acct.event where job_id < 2000" "enable_partitionwise_join = on" "enable_mergejoin = off" "enable_nestloop = off"
 }
