@@ -94,20 +94,29 @@ begin
 	update usage_state z set rebuild_at = null, time_zone = (select s.value from setting s where s.name = 'time_zone');
 	-- One statement, so one view of things: what ends meanwhile is neither among the rows that go nor among those that come. Rows are about
 	-- as long as a busy instance makes them: what one call of api.usage_roll takes of either is added up in about a second.
+	-- Their numbers are below 0, so they come behind what goes on ending; the newest jobs first, as limits and fair share go by what was last.
 	with old as (
 		delete from usage_due
 	), held as (
-		insert into usage_due (job_ids, step_ids, attempts, node_ids, held, used, rebuild)
-		select array_agg(a.job_id), array_agg(a.step_id), array_agg(a.attempt), array_agg(a.node_id), true, a.cpu_usec is not null, true
-		from allocation a
-		where coalesce(a.ended_at, 'infinity') < 'infinity'
-		group by a.job_id / 20, a.cpu_usec is not null
+		insert into usage_due (due_id, job_ids, step_ids, attempts, node_ids, held, used, rebuild) overriding system value
+		select -nextval('usage_due_due_id_seq'), x.*, true
+		from (
+			select array_agg(a.job_id), array_agg(a.step_id), array_agg(a.attempt), array_agg(a.node_id), true, a.cpu_usec is not null
+			from allocation a
+			where coalesce(a.ended_at, 'infinity') < 'infinity'
+			group by a.job_id / 20, a.cpu_usec is not null
+			order by a.job_id / 20 desc
+		) x
 	)
-	insert into usage_due (job_ids, step_ids, rebuild)
-	select array_agg(s.job_id), array_agg(s.step_id), true
-	from step s
-	where coalesce(s.ended_at, 'infinity') < 'infinity'
-	group by s.job_id / 20;
+	insert into usage_due (due_id, job_ids, step_ids, rebuild) overriding system value
+	select -nextval('usage_due_due_id_seq'), x.*, true
+	from (
+		select array_agg(s.job_id), array_agg(s.step_id)
+		from step s
+		where coalesce(s.ended_at, 'infinity') < 'infinity'
+		group by s.job_id / 20
+		order by s.job_id / 20 desc
+	) x;
 end $$;
 comment on function api.usage_requeue() is 'Empty the usage figures and name all that has ended to be added up anew, by the days of the setting time_zone. Internal.';
 
@@ -127,6 +136,7 @@ begin
 		perform api.usage_requeue();
 	end if;
 	v_due := array(select d.due_id from usage_due d where d.due_id > 0 order by d.due_id limit p_limit);
+	v_due := v_due || array(select d.due_id from usage_due d where d.due_id < 0 order by d.due_id desc limit p_limit - cardinality(v_due));
 	if v_due = '{}' then
 		return 0;
 	end if;

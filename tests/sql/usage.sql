@@ -100,6 +100,9 @@ select api.usage_rebuild(0, 'root', '{}') \g /dev/null
 select is(api.usage_roll(1), 1, 'a rebuild begins');
 select cmp_ok((select rebuild_left from acct.site), '>', 0::bigint, 'and says that it is under way');
 select is_empty(:'audit', 'what there is of it is right');
+select is((select count(*) from rota.usage_due where due_id > 0), 0::bigint, 'what ends meanwhile goes before it');
+select is_empty('select from rota.usage_due a join rota.usage_due b on (a.held, a.used) = (b.held, b.used) and a.due_id > b.due_id and a.job_ids[1] / 20 < b.job_ids[1] / 20',
+	'and the newest jobs before older ones');
 select t.roll() \g /dev/null
 select is((select rebuild_left from acct.site), 0::bigint, 'it is through');
 select set_eq('select * from acct.usage_month', 'select * from once', 'to the same figures');
