@@ -67,7 +67,7 @@ submit() {
 }
 
 ended() { # JOB: state, cause and message of its first step, once it has ended
-	rota wait --timeout=15 "$1" >/dev/null 2>&1 || [ $? -ne 124 ] || { echo "job $1 does not end" >&2; return 1; }
+	rota wait --timeout=120 "$1" >/dev/null 2>&1 || [ $? -ne 124 ] || { echo "job $1 does not end" >&2; return 1; }
 	rota sql -Atc "select state || '|' || cause || '|' || coalesce(message, '') from rota.step where job_id = $1 and step_id = 0"
 }
 
@@ -75,7 +75,7 @@ ended() { # JOB: state, cause and message of its first step, once it has ended
 read_ends() {
 	local job end
 	declare -gA END=()
-	rota wait --timeout=30 "$@" >/dev/null 2>&1 || [ $? -ne 124 ]
+	rota wait --timeout=120 "$@" >/dev/null 2>&1 || [ $? -ne 124 ]
 	while IFS=' ' read -r job end; do END[$job]=$end; done < <(rota sql -Atc "select job_id || ' ' || state || '|' || cause || '|' || coalesce(message, '')
 		from rota.step where job_id in ($(IFS=,; echo "$*")) and step_id = 0")
 }
@@ -278,7 +278,7 @@ raw() {
 		true
 	END
 	job=$(submit "$VIC" "$ROTA_TEST_DIR/quick.sh")
-	rota wait --timeout=15 "$job"
+	rota wait --timeout=120 "$job"
 	kill "$pid"
 	wait "$pid" || true
 }
@@ -467,7 +467,7 @@ partition_known() {
 	for name in "${names[@]}"; do
 		jobs+=("$(submit "$EVE" "--job-name=$name" "--comment=$name" "$ROTA_TEST_DIR/name.sh")")
 	done
-	rota wait --timeout=30 "${jobs[@]}"
+	rota wait --timeout=120 "${jobs[@]}"
 	rota show --json "${jobs[@]}" >"$BATS_TEST_TMPDIR/shown"
 	rota acct --json "${jobs[@]}" >"$BATS_TEST_TMPDIR/past"
 	for i in "${!names[@]}"; do
@@ -678,7 +678,7 @@ bombs() {
 		yes 0123456789abcdef | head -c 1073741824
 	END
 	job=$(submit "$EVE" "$ROTA_TEST_DIR/large.sh")
-	rota wait --timeout=60 "$job"
+	rota wait --timeout=120 "$job"
 	out=$ROTA_TEST_DIR/$EVE/large.out
 	[ "$(stat -c '%s %U' "$out")" = "1073741824 $EVE" ]
 	yes 0123456789abcdef | head -c 1073741824 | cmp - "$out"
@@ -709,5 +709,5 @@ spools_empty() {
 	[ "$(superuser "select (select count(*) from rota.allocation where ended_at is null) + (select sum(cpus_used) from rota.node)")" = 0 ]
 	[ "$(rota nodes --json | jq -r '[.nodes[].state] | unique | .[]')" = up ]
 	job=$(submit "$VIC" --output=/dev/null "$ROTA_TEST_DIR/quick.sh")
-	rota wait --timeout=10 "$job"
+	rota wait --timeout=120 "$job"
 }

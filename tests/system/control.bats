@@ -142,9 +142,10 @@ until [ -e '"$BATS_TEST_TMPDIR"'/other ]; do sleep 0.1; done' --nodelist=n2 --nt
 @test "signals reach the tasks" {
 	job=$(submit '#!/bin/bash
 trap "exit 7" USR1
+touch '"$BATS_TEST_TMPDIR"'/trapped
 while :; do sleep 0.1; done')
 	eventually is "$job" running
-	sleep 0.3
+	eventually test -e "$BATS_TEST_TMPDIR/trapped"
 	rota signal USR1 "$job"
 	eventually is "$job" failed
 	run sql "select exit_code from rota.step where job_id = $job"

@@ -81,7 +81,7 @@ ended() {
 @test "prolog, step, epilog: in this order, as the daemons' account, with what they are told, and shown" {
 	job=$(submit plain '#!/bin/bash
 echo "task" >>'"$SITE"'/log')
-	rota wait --timeout=30 "$job"
+	rota wait --timeout=120 "$job"
 	eventually quiet "$job"
 	who=root
 	[ "$(id -u)" != 0 ] || who=rota
@@ -110,14 +110,14 @@ echo "task $ROTA_STEP_LABEL" >>'"$SITE"'/log' --nodes=2)
 	state "$job" starting
 	[ "$(sql "select count(*) from rota.node_order where job_id = $job")" = 2 ]
 	touch "$SITE/go"
-	rota wait --timeout=30 "$job"
+	rota wait --timeout=120 "$job"
 	logged "task $job"
 }
 
 @test "an array has prologs and epilogs of its elements, not all at once" {
 	job=$(submit array '#!/bin/bash
 true' --array=0-39)
-	rota wait --timeout=30 "$job"
+	rota wait --timeout=120 "$job"
 	eventually quiet "$job"
 	[ "$(grep -c "^prolog $job" "$SITE/log")" = 40 ]
 	[ "$(grep -c "^epilog $job" "$SITE/log")" = 40 ]
@@ -139,7 +139,7 @@ echo "task $ROTA_JOB_ID" >>'"$SITE"'/log' --retry=1)
 	run ! logged "task $job"
 	rm "$SITE/prolog.bad"
 	rota release "$job"
-	rota wait --timeout=30 "$job"
+	rota wait --timeout=120 "$job"
 	logged "task $job"
 }
 
@@ -153,7 +153,7 @@ true')
 	run sql "select output from rota.controller_hook where job_id = $job and attempt = 1 and hook = 'controller_prolog'"
 	[ "$output" = waiting ]
 	rm "$SITE/prolog.hangs"
-	rota wait --timeout=30 "$job"
+	rota wait --timeout=120 "$job"
 }
 
 @test "a cancelled step does not wait for its prolog: killed, and its epilog runs" {
@@ -176,7 +176,7 @@ true')
 	hooked epilog late <<<'while [ ! -e '"$SITE"'/late ]; do sleep 0.05; done; exit 5'
 	job=$(submit late '#!/bin/bash
 exit 3')
-	run rota wait --timeout=30 "$job"
+	run rota wait --timeout=120 "$job"
 	eventually logged "epilog $job.script#1 .* failed"
 	[ "$(sql "select count(*) from rota.allocation where job_id = $job and ended_at is null")" = 0 ]
 	state "$job" failed
@@ -200,7 +200,7 @@ true')
 	eventually held "$job"
 	chmod +x "$SITE/hook"
 	rota release "$job"
-	rota wait --timeout=30 "$job"
+	rota wait --timeout=120 "$job"
 }
 
 @test "a runner killed in the middle: what it ran ends with it, and is run again by the next one" {
@@ -213,7 +213,7 @@ echo "task $ROTA_JOB_ID" >>'"$SITE"'/log')
 	state "$job" starting
 	run ! logged "task $job"
 	rota up -q
-	rota wait --timeout=30 "$job"
+	rota wait --timeout=120 "$job"
 	eventually quiet "$job"
 	[ "$(grep -c "^prolog $job.script#1" "$SITE/log")" = 2 ]
 	[ "$(ended "$job")" = "prolog|1|0 epilog|1|0" ]
@@ -228,7 +228,7 @@ true')
 	postgres=$(pid_of PostgreSQL)
 	kill -9 "$postgres"
 	rota up -q
-	rota wait --timeout=30 "$job"
+	rota wait --timeout=120 "$job"
 	eventually quiet "$job"
 	[ "$(ended "$job")" = "prolog|1|0 epilog|1|0" ]
 }
@@ -239,7 +239,7 @@ true')
 	eventually grep -q connected "$ROTA_TEST_DIR/runnerd-2.log"
 	job=$(submit both '#!/bin/bash
 true' --array=0-9)
-	rota wait --timeout=30 "$job"
+	rota wait --timeout=120 "$job"
 	eventually quiet "$job"
 	[ "$(grep -c "^prolog $job" "$SITE/log")" = 10 ]
 	run ! grep "runs hooks" "$ROTA_TEST_DIR/runnerd-2.log"
@@ -247,7 +247,7 @@ true' --array=0-9)
 	eventually grep -q "runs hooks" "$ROTA_TEST_DIR/runnerd-2.log"
 	job=$(submit other '#!/bin/bash
 true')
-	rota wait --timeout=30 "$job"
+	rota wait --timeout=120 "$job"
 	kill "$second"
 	wait "$second"
 	rota up -q

@@ -97,12 +97,12 @@ superuser() { # SQL
 		eventually step_is "$job" running
 		as "$user" rota modify --time=20 "$job"
 		as "$user" rota signal USR1 "$job"
-		run rota wait --timeout=10 "$job"
+		run rota wait --timeout=120 "$job"
 		[ "$status" -eq $((128 + 10)) ]
 		job=$(submit "$ALICE" "$ROTA_TEST_DIR/sleep.sh")
 		eventually step_is "$job" running
 		as "$user" rota cancel "$job"
-		run rota wait --timeout=10 "$job"
+		run rota wait --timeout=120 "$job"
 		step_is "$job" cancelled
 	done
 }
@@ -149,7 +149,7 @@ superuser() { # SQL
 	as "$ALICE" rota cancel "$job"
 	# Not even by the message of what went wrong.
 	job=$(submit "$ALICE" --output=no/such/folder "$ROTA_TEST_DIR/secret.sh")
-	run rota wait --timeout=10 "$job"
+	run rota wait --timeout=120 "$job"
 	[ "$(as "$ALICE" rota why "$job" | grep -c 'no/such/folder')" = 1 ]
 	[ "$(as "$ALICE" rota show --json "$job" | grep -c 'no/such/folder')" = 1 ]
 	for verb in why show acct queue; do
@@ -177,7 +177,7 @@ superuser() { # SQL
 	held=$(submit "$ALICE" --hold "$ROTA_TEST_DIR/secret.sh")
 	gone=$(submit "$ALICE" --output=/dev/null "$ROTA_TEST_DIR/secret.sh")
 	own=$(submit "$BOB" --output=/dev/null "$ROTA_TEST_DIR/secret.sh")
-	run rota wait --timeout=10 "$gone" "$own"
+	run rota wait --timeout=120 "$gone" "$own"
 	rota admin setting change queue_visible --value=false
 	for job in "$held" "$gone"; do
 		for verb in queue show why acct wait watch log; do
@@ -223,7 +223,7 @@ superuser() { # SQL
 	[[ $output == *"$full.telling"* ]]
 	as "$ALICE" rota cancel "$full"
 	as "$BOB" rota cancel "$blocked"
-	run rota wait --timeout=10 "$full"
+	run rota wait --timeout=120 "$full"
 }
 
 why_says() { # USER JOB TEXT
@@ -236,7 +236,7 @@ why_says() { # USER JOB TEXT
 	refused "--same-nodes: job $job belongs to \"$ALICE\"" submit "$BOB" "$ROTA_TEST_DIR/next.sh"
 	next=$(submit "$ALICE" --hold "$ROTA_TEST_DIR/next.sh")
 	as "$ALICE" rota cancel "$next" "$job"
-	run rota wait --timeout=10 "$job"
+	run rota wait --timeout=120 "$job"
 }
 
 @test "an operator's hold is not the owner's to lift" {
@@ -297,7 +297,7 @@ partition_known() {
 	eventually partition_known by_account
 	for where in "-p by_user" "-p by_group" "-p by_account --account=ours"; do
 		job=$(submit "$ALICE" --output=/dev/null $where "$ROTA_TEST_DIR/secret.sh")
-		rota wait --timeout=10 "$job"
+		rota wait --timeout=120 "$job"
 		refused "may not use" submit "$BOB" $where "$ROTA_TEST_DIR/secret.sh"
 	done
 	refused 'may not use partition "by_account"' submit "$ALICE" -p by_account "$ROTA_TEST_DIR/secret.sh"
@@ -327,7 +327,7 @@ partition_known() {
 	END
 	for user in "$ALICE" "$BOB"; do
 		job=$(umask 027; ulimit -Sn 321; ulimit -Sc 0; COLOUR=ultramarine submit "$user" "$ROTA_TEST_DIR/self.sh")
-		rota wait --timeout=10 "$job"
+		rota wait --timeout=120 "$job"
 		out=$ROTA_TEST_DIR/$user/self.$job.out
 		[ "$(stat -c '%U:%G %a' "$out")" = "$user:$user 640" ]
 		run cat "$out"
@@ -351,7 +351,7 @@ partition_known() {
 	printf '#!/bin/sh\n#ROTA --output=gid.out\nid -gn; id -Gn\n' >"$ROTA_TEST_DIR/gid.sh"
 	job=$(cd "$ROTA_TEST_DIR/$ALICE" && setpriv --reuid "$ALICE" --regid "$GROUP" --init-groups \
 		rota submit --parsable "$ROTA_TEST_DIR/gid.sh")
-	rota wait --timeout=10 "$job"
+	rota wait --timeout=120 "$job"
 	run cat "$ROTA_TEST_DIR/$ALICE/gid.out"
 	[ "${lines[0]}" = "$GROUP" ]
 	[[ " ${lines[1]} " == *" $ALICE "* ]]
@@ -396,11 +396,11 @@ partition_known() {
 	[ "$(as "$BOB" bash "$ROTA_TEST_DIR/snoop.sh")" = finished ]
 	[ "$(as "$ANNA" bash "$ROTA_TEST_DIR/snoop.sh")" = finished ]
 	snoop=$(submit "$BOB" "$ROTA_TEST_DIR/snoop.sh")
-	rota wait --timeout=10 "$snoop"
+	rota wait --timeout=120 "$snoop"
 	[ "$(cat "$ROTA_TEST_DIR/$BOB/snoop.out")" = finished ]
 	refused "" as "$BOB" kill "$(rota sql -Atc "select session_id from rota.attempt where job_id = $job")"
 	as "$ALICE" rota cancel "$job"
-	run rota wait --timeout=10 "$job"
+	run rota wait --timeout=120 "$job"
 }
 
 @test "the database is who one is, and nobody else" {
@@ -424,7 +424,7 @@ partition_known() {
 
 @test "rota sql: an analyst reads schema acct and nothing else" {
 	job=$(COLOUR=ultramarine submit "$ALICE" --output=/dev/null "$ROTA_TEST_DIR/secret.sh")
-	rota wait --timeout=10 "$job"
+	rota wait --timeout=120 "$job"
 	run as "$ANNA" rota sql -Atc "select current_user"
 	[ "$output" = "$ANNA" ]
 	run as "$ANNA" rota sql -Atc "select job_id, user_name, state from acct.job where job_id = $job"

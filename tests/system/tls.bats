@@ -92,7 +92,7 @@ let_go() {
 @test "a client that trusts the certificate is served, by name and by address" {
 	printf '#!/bin/sh\n#ROTA --output=/dev/null\ntrue\n' >"$BATS_TEST_TMPDIR/job.sh"
 	job=$(by good rota submit --parsable "$BATS_TEST_TMPDIR/job.sh")
-	by good rota wait --timeout=20 "$job"
+	by good rota wait --timeout=120 "$job"
 	client address "https://127.0.0.1:$PORT" "$TLS/authority.pem"
 	by address rota queue
 	run curl -sS --cacert "$TLS/authority.pem" "https://localhost:$PORT/v1/ping"

@@ -88,10 +88,12 @@ true')
 }
 
 @test "the past: the queue, the nodes and the use of a moment" {
-	job=$(submit '#!/bin/bash
-sleep 1' --ntasks=3)
+	job=$(submit "#!/bin/bash
+until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --ntasks=3)
 	eventually eval '[ "$(rota sql -Atc "select state from acct.step where job_id = $job")" = running ]'
 	at=$(rota sql -Atc 'select now()')
+	sleep 0.2
+	touch "$BATS_TEST_TMPDIR/go"
 	rota wait "$job"
 	[ "$(rota sql -Atc "select step_id, state, cpus from acct.queue_at('$at') where job_id = $job")" = "0|running|3" ]
 	[ "$(rota sql -Atc "select sum(cpus_held), sum(cpus) from acct.nodes_at('$at')")" = "3|8" ]
