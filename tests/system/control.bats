@@ -233,8 +233,8 @@ true')
 }
 
 @test "backfill starts what delays nobody, and the blocked step has an expected start" {
-	long=$(submit '#!/bin/bash
-sleep 5' --nodelist=n1 --ntasks=4 --time=0:20)
+	long=$(submit "#!/bin/bash
+until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --nodelist=n1 --ntasks=4 --time=10:00)
 	eventually is "$long" running
 	blocked=$(submit '#!/bin/bash
 true' --nodes=3 --ntasks-per-node=4 --time=0:10)
@@ -246,6 +246,7 @@ true' --ntasks=1 --time=0:01)
 	blocker_is_known() { rota why "$blocked" | grep -qF "$long.script"; }
 	eventually blocker_is_known
 	[ "$(sql "select expected_at is not null from rota.plan where job_id = $blocked")" = t ]
+	touch "$BATS_TEST_TMPDIR/go"
 	eventually is "$blocked" completed
 }
 

@@ -19,7 +19,7 @@ teardown_file() {
 
 setup() {
 	rm -f "$OUT"
-	printf '#!/bin/bash\necho begin >>%s\nsleep 2\necho end >>%s\n' "$OUT" "$OUT" >"$BATS_TEST_TMPDIR/job.sh"
+	printf '#!/bin/bash\necho begin >>%s\nsleep 4\necho end >>%s\n' "$OUT" "$OUT" >"$BATS_TEST_TMPDIR/job.sh"
 }
 
 sql() {
