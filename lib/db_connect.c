@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "lib/log.h"
 
@@ -149,4 +150,12 @@ void db_on_connect(evutil_socket_t fd, short what, void *arg)
 	else
 		connect_late(db);
 	db_leave(db);
+}
+
+int db_server(const struct db *db)
+{
+	struct ucred server;
+	socklen_t size = sizeof server;
+	bool there = db->state == DB_UP && getsockopt(PQsocket(db->conn), SOL_SOCKET, SO_PEERCRED, &server, &size) == 0;
+	return there && server.pid > 0 ? server.pid : 0;
 }

@@ -41,6 +41,7 @@ grant execute on function
 	api.hook_take(bigint, bigint[], int, boolean),
 	api.hook_report(bigint, bigint[], int[], int[], bigint[], text[], text[]),
 	api.session_judge(int),
+	api.session_readers(),
 	api.schedule_tick(bigint),
 	api.schedule_nodes(),
 	api.schedule_partitions(),

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "jobmgr/lead/lead_pass.h"
+#include "jobmgr/lead/lead_yield.h"
 #include "lib/db.h"
 #include "lib/err.h"
 #include "lib/log.h"
@@ -250,8 +251,7 @@ static void judge_came(struct db *db, PGresult *result, const struct err *e, voi
 	if (!result && !is_loss(e))
 		log_warning("the sessions of the database could not be judged: %s %s", e->code, e->message);
 	for (int i = 0; result && i < PQntuples(result); i++)
-		log_warning("%s was silent in the middle of a call for %d s: its session was ended", PQgetvalue(result, i, 0),
-			    LEAD_SILENCE);
+		log_warning("%s kept a transaction open for too long: its session was ended", PQgetvalue(result, i, 0));
 }
 
 static void lead_judge(struct lead *lead)
@@ -300,8 +300,10 @@ static void lead_beat(evutil_socket_t fd, short what, void *arg)
 	if (!db_is_up(lead->db))
 		return;
 	lead_claim(lead);
-	if (is_due(&lead->judged_at, judge_gap))
+	if (is_due(&lead->judged_at, judge_gap)) {
 		lead_judge(lead);
+		lead_yield(lead->db);
+	}
 	if (is_due(&lead->registered_at, register_gap))
 		lead_register(lead);
 	if (lead->resting && !lead_pass_is_running(lead->pass) && monotonic_now() >= lead->ended_at + lead->conf->schedule_period)

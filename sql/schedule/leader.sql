@@ -70,6 +70,19 @@ begin
 end $$;
 comment on function api.leader_check(bigint) is 'Fail with RT412 unless p_term is the leader''s; the lock holds off a successor, and the leader''s next decision, until this transaction ends. Internal.';
 
+create view api.reader_session as
+select x.pid, x.usename, x.xact_start
+from pg_stat_activity x
+where x.datname = current_database() and (x.usename in ('rota_analyst', 'rota_reader') or exists (
+	select from pg_auth_members m join pg_roles g on g.oid = m.roleid where m.member = x.usesysid and g.rolname in ('rota_analyst', 'rota_reader')));
+comment on view api.reader_session is 'Sessions of analysts and readers, and the processes that work for them. Internal.';
+
+create function api.session_readers() returns setof int
+language sql security definer set search_path = rota, pg_temp as $$
+	select x.pid from api.reader_session x;
+$$;
+comment on function api.session_readers() is 'Processes of the server that work for analysts and readers: they are to yield the processors to all others.';
+
 create function api.session_judge(p_silence_s int) returns setof text
 language sql security definer set search_path = rota, pg_temp as $$
 	-- Daemons open no transactions but for one call, so one that has written and waits for its client was cut in two: its client
@@ -82,10 +95,8 @@ language sql security definer set search_path = rota, pg_temp as $$
 	), reading as materialized (
 		-- Of those who only read, whatever they do: statements have their own limit, and so has silence, but not many statements.
 		select x.pid, x.usename
-		from pg_stat_activity x
+		from api.reader_session x
 		join (select nullif(api.setting_int('reader_transaction_s'), 0) as most_s) v on x.xact_start < clock_timestamp() - make_interval(secs => v.most_s)
-		where x.datname = current_database() and (x.usename in ('rota_analyst', 'rota_reader') or exists (
-			select from pg_auth_members m join pg_roles g on g.oid = m.roleid where m.member = x.usesysid and g.rolname in ('rota_analyst', 'rota_reader')))
 	)
 	select s.application_name from silent s where pg_terminate_backend(s.pid)
 	union all

@@ -460,6 +460,16 @@ partition_known() {
 	[ "${lines[-1]}" = 0 ]
 }
 
+@test "rota sql: what works for an analyst yields the processors, nothing else of the server does" {
+	as "$ANNA" rota sql -Atc "select pg_sleep(60)" >/dev/null 2>&1 3>&- &
+	nice_of() { superuser "select pid from pg_stat_activity where $1" | xargs -r ps -o ni= -p | sort -u | xargs; }
+	yields() { [ "$(nice_of "usename = '$ANNA'")" = 19 ]; }
+	eventually yields
+	[ "$(nice_of "usename is distinct from '$ANNA'")" = 0 ]
+	superuser "select pg_terminate_backend(pid) from pg_stat_activity where usename = '$ANNA'" >/dev/null
+	wait $! || true
+}
+
 @test "rota sql: whoever runs the instance reads all but what is private to owners and what could be played back" {
 	job=$(COLOUR=ultramarine submit "$ALICE" --output=/dev/null --hold "$ROTA_TEST_DIR/secret.sh")
 	run rota sql -Atc "select current_user"
