@@ -6,9 +6,12 @@
 #include "jobmgr/lead/lead_yield.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "lib/log.h"
 
@@ -29,6 +32,28 @@ static int parent_of(int pid)
 	return parent;
 }
 
+/* Where the system shares processors out by session first, a process of a session of its own, as each of PostgreSQL's is, has to lower that
+ * as well. It allows that ten times a second: what comes too soon is left for the next look. */
+static bool lower_session(int pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof path, "/proc/%d/autogroup", pid);
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	bool later = dprintf(fd, "%d", LOWEST) < 0 && errno == EAGAIN;
+	close(fd);
+	return !later;
+}
+
+static void lower(int pid)
+{
+	if (getpriority(PRIO_PROCESS, pid) < LOWEST && lower_session(pid) && setpriority(PRIO_PROCESS, pid, LOWEST) &&
+	    errno != ESRCH)
+		log_debug("process %d of the database yields to nobody: %m", pid);
+}
+
 static void readers_came(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	int server = db_server(db);
@@ -40,9 +65,8 @@ static void readers_came(struct db *db, PGresult *result, const struct err *e, v
 	}
 	for (int i = 0; server && i < PQntuples(result); i++) {
 		int pid = atoi(PQgetvalue(result, i, 0));
-		if (parent_of(pid) == server && getpriority(PRIO_PROCESS, pid) < LOWEST &&
-		    setpriority(PRIO_PROCESS, pid, LOWEST) && errno != ESRCH)
-			log_debug("process %d of the database yields to nobody: %m", pid);
+		if (parent_of(pid) == server)
+			lower(pid);
 	}
 }
 

@@ -100,7 +100,7 @@ class Analysts:
     def __enter__(self):
         for thread in self.threads:
             thread.start()
-        time.sleep(1)
+        time.sleep(5)
 
     def __exit__(self, *_):
         self.going = False

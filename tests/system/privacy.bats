@@ -466,6 +466,8 @@ partition_known() {
 	yields() { [ "$(nice_of "usename = '$ANNA'")" = 19 ]; }
 	eventually yields
 	[ "$(nice_of "usename is distinct from '$ANNA'")" = 0 ]
+	session=/proc/$(superuser "select pid from pg_stat_activity where usename = '$ANNA'")/autogroup
+	[ ! -e "$session" ] || [[ $(cat "$session") == *"nice 19" ]]
 	superuser "select pg_terminate_backend(pid) from pg_stat_activity where usename = '$ANNA'" >/dev/null
 	wait $! || true
 }
