@@ -300,9 +300,11 @@ static void lead_beat(evutil_socket_t fd, short what, void *arg)
 	if (!db_is_up(lead->db))
 		return;
 	lead_claim(lead);
-	lead_yield(lead->db);
-	if (is_due(&lead->judged_at, judge_gap))
+	bool judges = is_due(&lead->judged_at, judge_gap);
+	if (judges)
 		lead_judge(lead);
+	if (judges || lead->term)
+		lead_yield(lead->db);
 	if (is_due(&lead->registered_at, register_gap))
 		lead_register(lead);
 	if (lead->resting && !lead_pass_is_running(lead->pass) && monotonic_now() >= lead->ended_at + lead->conf->schedule_period)

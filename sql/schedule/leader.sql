@@ -78,7 +78,7 @@ where x.datname = current_database() and (x.usename in ('rota_analyst', 'rota_re
 comment on view api.reader_session is 'Sessions of analysts and readers, and the processes that work for them. Internal.';
 
 create function api.session_readers() returns setof int
-language sql security definer set search_path = rota, pg_temp as $$
+language sql stable security definer set search_path = rota, pg_temp as $$
 	select x.pid from api.reader_session x;
 $$;
 comment on function api.session_readers() is 'Processes of the server that work for analysts and readers: they are to yield the processors to all others.';
