@@ -51,7 +51,7 @@ struct db *db_open(struct event_base *base, const char *conninfo, enum api_user 
 void db_close(struct db *db);
 bool db_is_up(const struct db *db);
 
-/* The process id of the server's first process, where it runs on this host and the connection goes through its socket; else 0. */
+/* The process id of the server's first process, where it runs on this host as the same user, and is reached through its socket; else 0. */
 int db_server(const struct db *db);
 
 /* Also LISTEN to `channel` (on this and every later connection). */

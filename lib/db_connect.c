@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "lib/log.h"
 
@@ -157,5 +158,5 @@ int db_server(const struct db *db)
 	struct ucred server;
 	socklen_t size = sizeof server;
 	bool there = db->state == DB_UP && getsockopt(PQsocket(db->conn), SOL_SOCKET, SO_PEERCRED, &server, &size) == 0;
-	return there && server.pid > 0 ? server.pid : 0;
+	return there && server.pid > 0 && server.uid == geteuid() ? server.pid : 0;
 }

@@ -13,7 +13,7 @@ with was as (
 	union all
 	(select distinct on (c.node) c.node, '-infinity', c.at, c.cpus_before, c.mem_mb_before from acct.node_change c order by c.node, c.node_change_id)
 	union all
-	select n.name, '-infinity', 'infinity', n.cpus, n.mem_mb from rota.node n where not exists (select from rota.admin_event e where e.object = 'node' and e.name = n.name)
+	select n.name, '-infinity', 'infinity', n.cpus, n.mem_mb from rota.node n where not exists (select from acct.node_change c where c.node = n.name)
 )
 select w.node, greatest(w.from_at, h.from_at) as from_at, least(w.until_at, h.until_at) as until_at, w.state, w.reason, w.actor, h.cpus, h.mem_mb
 from was w
