@@ -47,10 +47,20 @@ is() {
 	[ "$got" = "$2" ] || { echo "$1: $got"; return 1; }
 }
 
+# mean_is_right JOB: however much of a processor a busy machine gave it, the mean is what its samples come to.
+mean_is_right() {
+	is "select abs(t.cpus_mean / (s.used / s.seconds) - 1) < 0.2
+		from acct.step_stats t
+		cross join (select max(x.cpu_s) - min(x.cpu_s) as used, extract(epoch from max(x.at) - min(x.at)) as seconds
+			from acct.sample x where x.job_id = $1 and x.task is null) s
+		where t.job_id = $1" t
+}
+
 @test "a task that burns CPU is seen to" {
 	job=$(submit 'while :; do :; done')
 	eventually is "select cpu_s > 0.5 and samples >= 4 from acct.step_stats where job_id = $job" t
-	is "select cpus_mean > 0 and cpus_max > cpus_mean * 0.999 and processes_last = 1 from acct.step_stats where job_id = $job" t
+	mean_is_right "$job"
+	is "select cpus_max > cpus_mean * 0.999 and processes_last = 1 from acct.step_stats where job_id = $job" t
 	run -0 rota top --once
 	[[ $output == *STEP*CPUS*MEMORY* && $output == *"$job.script"* ]]
 	run -0 rota top --json "$job"
@@ -210,7 +220,8 @@ for i in range(5):
 	kill -KILL "$(pid_of procmgrd "$node")"
 	before=$(samples "$job")
 	eventually sampled "$job" $((before + 6))
-	is "select cpus_mean > 0.2 and processes_last = 4 and rss_kb_mean > 0 and peak_mb is null from acct.step_stats where job_id = $job" t
-	is "select string_agg(task || ':' || processes_last || ':' || (cpu_s > 0.3), ' ' order by task) from acct.task_stats where job_id = $job" "0:2:false 1:2:true"
+	mean_is_right "$job"
+	is "select concat_ws(' ', processes_last, rss_kb_mean > 0, peak_mb is null) from acct.step_stats where job_id = $job" "4 t t"
+	eventually is "select string_agg(task || ':' || processes_last || ':' || (cpu_s > 0.3), ' ' order by task) from acct.task_stats where job_id = $job" "0:2:false 1:2:true"
 	rota cancel "$job"
 }
