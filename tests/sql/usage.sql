@@ -218,6 +218,34 @@ select is((select concat_ws('|', jobid, "user", elapsed, exitcode, state, ncpus,
 	:'j' || '|fred|00:00:40|0:0|COMPLETED|1|cpu=1,mem=0M,node=1|00:01:00|n1', 'as sacct has it');
 select is(acct.slurm_duration(x), y, y) from (values (0, '00:00:00'), (3599.9, '00:59:59'), (86400, '1-00:00:00'), (8639999, '99-23:59:59')) v (x, y);
 
+-- Waits: of each element of an array, and of what runs, by the day of the site's clock on which it started; readers get those of their own.
+insert into rota.account (account) values ('lab') \g /dev/null
+insert into rota.coordinator values ('lab', 'ivan');
+select t.submit('hugo', '[{"name": "r", "array": {"indices": [[0,10,1]], "size": 11}}]', '[]', '{"account": "lab"}') as j \gset
+select t.start(:'j' || '.r', array[1 + i / 4], jsonb_build_object('position', i)) from generate_series(0, 10) i \g /dev/null
+select t.run(format('%s.r[%s]', :'j', i)), case when i > 3 then t.finish(format('%s.r[%s]', :'j', i)) end from generate_series(0, 10) i \g /dev/null
+select t.submit('ines', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]') as k \gset
+select t.pass(:'k' || '.a', '{4}'), t.pass(:'k' || '.b', '{4}') \g /dev/null
+update rota.step set started_at = '2027-01-31 23:30Z', eligible_at = timestamptz '2027-01-31 23:30Z' - coalesce(array_index, 77) * interval '1 second' where job_id = :j;
+update rota.step set started_at = '2027-01-31 22:30Z', eligible_at = timestamptz '2027-01-31 22:30Z' - case step_id when 0 then 100 else -1 end * interval '1 second' where job_id = :k and started_at is not null;
+create function t.waits(p_role text) returns text language plpgsql as $$
+declare
+	v_answer text;
+begin
+	execute format('set local role %I', p_role);
+	select string_agg(concat_ws(' ', w.day, w.account, w.partition, w.qos, w.steps_started, w.mean_s, w.median_s, w.p90_s, w.p99_s, w.max_s), ', ' order by w.day)
+	into v_answer from acct.wait_day w where w.day between '2027-01-31' and '2027-02-01';
+	reset role;
+	return v_answer;
+end $$;
+grant usage on schema t to rota_reader, rota_analyst;
+create role hugo in role rota_reader;
+create role ines in role rota_reader;
+create role ivan in role rota_reader;
+select is(t.waits(r), y, r || ' reads waits') from (values
+	('rota_analyst', '2027-01-31 main normal 2 50 50 90 99 100, 2027-02-01 lab main normal 11 5 5 9 9.9 10'), ('ines', '2027-01-31 main normal 2 50 50 90 99 100'),
+	('hugo', '2027-02-01 lab main normal 11 5 5 9 9.9 10'), ('ivan', '2027-02-01 lab main normal 11 5 5 9 9.9 10')) x (r, y);
+
 -- The audit finds what is wrong.
 update rota.usage_day set cpu_s = cpu_s + 0.000001 where ctid = (select min(ctid) from rota.usage_day);
 select is((select count(*) from acct.usage_audit('2000-01-01', '2100-01-01')), 1::bigint, 'a microsecond too much');
