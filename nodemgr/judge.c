@@ -1,5 +1,5 @@
 /* judge.c - every nodemgr.period seconds api.node_judge says which nodes changed their state, and the log says it to people;
- * what has ended since the look before goes into the usage figures (api.usage_roll); every hour api.range_ensure makes the table ranges
+ * what has ended since the look before goes into the usage figures (api.usage_roll); every minute api.range_ensure makes the table ranges
  * ahead of need.
  *
  * nodemgrd's main opens it. What always holds: nothing is decided here, so any number of node managers may run and none needs to
@@ -18,8 +18,8 @@
 #include "lib/log.h"
 #include "nodemgr/watch.h"
 
-enum { JUDGE_ROLL = 1000 }; /* rows of rota.usage_due that one call adds up: planning is paid by the call */
-enum { JUDGE_RANGES = 3600, JUDGE_HEARTBEAT = 10 }; /* seconds between calls of range_ensure, and between registrations */
+enum { JUDGE_ROLL = 1000 };			  /* rows of rota.usage_due that one call adds up: planning is paid by the call */
+enum { JUDGE_RANGES = 60, JUDGE_HEARTBEAT = 10 }; /* seconds between calls of range_ensure, and between registrations */
 
 struct judge {
 	char *name;

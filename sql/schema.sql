@@ -1,5 +1,5 @@
--- Schema api: what may happen, as functions; schema acct: what did happen, as views. Both are dropped and built anew at every
--- deploy; nothing in schema rota depends on them.
+-- Schema api: what may happen, as functions; schema acct: what did happen, as views; schema live (live.sql): what goes on. They are dropped and
+-- built anew at every deploy; nothing in schema rota depends on them.
 -- Functions refer to each other in both directions, so bodies are not checked as they are made; the tests check them.
 set local check_function_bodies = off;
 

@@ -47,14 +47,14 @@ comment on view api.node_warning is
 	'What is wrong with nodes, or will be: kind failing, drain (planned), maintenance (the next), down, drained, invalid; from when to when; and all that in words.';
 
 create function api.node_warnings(p_nodes int[]) returns setof api.node_warning
-language plpgsql stable set search_path = rota, pg_temp set enable_hashjoin = on set enable_material = on as $$
+language plpgsql stable set search_path = live, rota, pg_temp set enable_hashjoin = on set enable_material = on as $$
 begin
 	return query select w.* from api.node_warning w where p_nodes is null or w.node_id = any (p_nodes);
 end $$;
 comment on function api.node_warnings(int[]) is 'The warnings of these nodes (null: all), for functions that plan without hashes: the times of reservations are worked out once. Internal.';
 
 create function api.schedule_outages() returns table (reservation_id int, node_ids int[], from_at double precision, to_at double precision, words text)
-language plpgsql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
@@ -74,7 +74,7 @@ comment on function api.schedule_outages() is
 	'When nodes are not to be used (epoch seconds; to_at null: for good, or as far as is looked). The nodes of a reservation stand on its first row only. Reservation 0: the deadline of a drain. The steps that a reservation lets in name it in schedule_pending.admitted.';
 
 create function api.outage_check(p_starts jsonb) returns void
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_met record;
 begin
@@ -115,7 +115,7 @@ end $$;
 comment on function api.outage_check(jsonb) is 'Fail with 40001 where starts, as schedule_commit takes them, would run into an outage that the leader had not heard of when it decided. Internal.';
 
 create function api.outage_attempts() returns table (job_id bigint, step_id int, attempt int, node_id int)
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	-- Mostly there are none to speak of: then nobody looks at all that runs.
@@ -140,7 +140,7 @@ end $$;
 comment on function api.outage_attempts() is 'Attempts that run where an outage has begun that ends what runs, and nobody has asked for their end yet. Internal.';
 
 create function api.outage_begin(p_jobs bigint[], p_nodes int[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_one record;
 begin
@@ -173,7 +173,7 @@ comment on function api.outage_begin(bigint[], int[]) is
 	'What is due: nodes whose deadline has come are drained; what still runs there, or in a maintenance that has begun, is ended where that was asked for, as far as its job (p_jobs) and the node (p_nodes) are locked. Internal.';
 
 create function api.outage_next() returns timestamptz
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
 		select min(x.at)
@@ -189,7 +189,7 @@ end $$;
 comment on function api.outage_next() is 'When the next outage begins or ends. Internal.';
 
 create function api.step_warnings(p_job bigint, p_step int, p_attempt int) returns jsonb
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
 		select coalesce(jsonb_agg(jsonb_build_object('node', n.name, 'kind', w.kind, 'at', w.starts_at, 'until', w.ends_at, 'reason', w.reason, 'message', w.words)
@@ -210,7 +210,7 @@ end $$;
 comment on function api.step_warnings(bigint, int, int) is 'The nodes of a live attempt that are lost, failing, or will be out of use within its time. Internal.';
 
 create function api.limit_check(p_job bigint, p_request int, p_limit bigint) returns void
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_words text;
 begin

@@ -1,7 +1,20 @@
+create function api.range_bounds() returns table (from_job bigint, to_job bigint)
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	-- The bound of a partition reads: FOR VALUES FROM ('0') TO ('1000000').
+	return query
+	select b.bound[1]::bigint, b.bound[2]::bigint
+	from pg_inherits i
+	join pg_class c on c.oid = i.inhrelid
+	cross join lateral (select regexp_match(pg_get_expr(c.relpartbound, c.oid), $re$FROM \('([0-9]+)'\) TO \('([0-9]+)'\)$re$) as bound) b
+	where i.inhparent = 'rota.job'::regclass;
+end $$;
+comment on function api.range_bounds() is 'The ranges of job ids that are attached: from_job is in one, to_job behind it. Internal.';
+
 create function api.range_ensure() returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_size bigint := api.setting_int('range_size');
+	v_size constant bigint := api.setting_int('range_size');
 	v_last bigint;
 	v_end bigint;
 	v_made int := 0;
@@ -10,17 +23,13 @@ begin
 	perform pg_advisory_xact_lock(hashtext('rota range_ensure'));
 	select case when s.is_called then s.last_value else s.last_value - 1 end into v_last from job_job_id_seq s;
 	loop
-		-- The bound of a partition reads: FOR VALUES FROM ('0') TO ('1000000').
-		select max((regexp_match(pg_get_expr(c.relpartbound, c.oid), $re$TO \('([0-9]+)'\)$re$))[1]::bigint)
-		into v_end
-		from pg_inherits i
-		join pg_class c on c.oid = i.inhrelid
-		where i.inhparent = 'rota.job'::regclass;
-		exit when v_end > v_last + v_size;
+		select max(r.to_job) into v_end from api.range_bounds() r;
+		exit when v_end > v_last + v_size / 10;
 		perform range_make(v_end, v_end + v_size);
 		v_made := v_made + 1;
 	end loop;
 	perform api.sample_ranges();
+	perform api.live_advance();
 	return v_made;
 end $$;
-comment on function api.range_ensure() is 'Make partitions of the big tables so that there is always one range of job ids ahead, and those of samples for the days to come; drop samples that are too old; answers how many ranges were made.';
+comment on function api.range_ensure() is 'Make partitions of the big tables so that there is always a tenth of a range of job ids ahead, and those of samples for the days to come; drop samples that are too old; leave out of schema live what is over; answers how many ranges were made.';

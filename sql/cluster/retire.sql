@@ -13,17 +13,6 @@ begin
 end $$;
 comment on function api.export_columns(regclass) is 'The columns of a table that are exported, of t, as a list of SQL. Internal.';
 
-create function api.range_tables() returns setof text
-language sql stable set search_path = rota, pg_temp as $$
-	-- What refers to others comes before them.
-	select c.relname::text
-	from pg_partitioned_table p
-	join pg_class c on c.oid = p.partrelid and c.relnamespace = 'rota'::regnamespace
-	join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.attname = 'job_id'
-	order by array_position('{step_edge,step_array,allocation,attempt,step,step_request,job}', c.relname::text) nulls first, c.relname;
-$$;
-comment on function api.range_tables() is 'Tables that are partitioned by job id, in the order in which a range of them can be taken apart. Internal.';
-
 create function api.export_plan(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
@@ -115,31 +104,23 @@ begin
 	if v_to is null then
 		return jsonb_build_object('from', v_from, 'detached', false);
 	end if;
-	select x.why into v_why
-	from (
-		select 'ids of jobs to come are in it' as why from job_job_id_seq s where case when s.is_called then s.last_value + 1 else s.last_value end < v_to
-		union all
-		select format('job %s has not ended', j.job_id) from job j where j.job_id >= v_from and j.job_id < v_to and j.ended_at is null
-		union all
-		select format('step %s is live', api.step_label(s.job_id, s.step_id)) from step s where s.job_id >= v_from and s.job_id < v_to and s.ended_at is null
-		union all
-		select format('step %s still holds something', api.step_label(a.job_id, a.step_id)) from allocation a
-		where a.job_id >= v_from and a.job_id < v_to and (a.ended_at is null or (a.holder and a.gone_at is null))
-		union all
-		select format('a hook of job %s has not ended', h.job_id) from hook_due h where h.job_id >= v_from and h.job_id < v_to
-		union all
-		select format('job %s waits for job %s', e.job_id, e.peer_job_id) from step_edge e
-		where e.peer_job_id >= v_from and e.peer_job_id < v_to and e.job_id >= v_to and e.state = 'waiting'
-		union all
-		select 'its usage has not been added up' from usage_due d where exists (select from unnest(d.job_ids) x where x >= v_from and x < v_to)
-		union all
-		select 'usage is to be added up anew' from usage_state z where z.rebuild_at is not null
-	) x limit 1;
-	if found then
+	v_why := coalesce(api.range_live(v_from, v_to), (
+		select x.why
+		from (
+			select format('job %s waits for job %s', e.job_id, e.peer_job_id) as why from step_edge e
+			where e.peer_job_id >= v_from and e.peer_job_id < v_to and e.job_id >= v_to and e.state = 'waiting'
+			union all
+			select 'its usage has not been added up' from usage_due d where exists (select from unnest(d.job_ids) x where x >= v_from and x < v_to)
+			union all
+			select 'usage is to be added up anew' from usage_state z where z.rebuild_at is not null
+		) x limit 1));
+	if v_why is not null then
 		raise exception 'the range from job % is in use: %', v_from, v_why using errcode = 'RT409', hint = 'A range goes when all of it is over.';
 	end if;
 	-- The queue must not wait behind this: it is tried for a moment.
 	perform set_config('lock_timeout', '2s', true);
+	-- Later jobs may have waited for steps of it: that stays known, but the key to what goes does not.
+	update step_edge e set peer_topo = null where e.peer_job_id >= v_from and e.peer_job_id < v_to and e.job_id >= v_to;
 	for v_table in select * from api.range_tables() loop
 		if to_regclass(format('rota.%I', v_table || '_' || v_from)) is not null then
 			execute format('alter table rota.%I detach partition rota.%I', v_table, v_table || '_' || v_from);

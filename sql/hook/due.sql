@@ -2,7 +2,7 @@
 -- forgotten. Where none is configured, these look at one row and go.
 
 create function api.hook_prolog(p_decided api.decided[]) returns boolean
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	if not (select l.prolog from leader l where l.name = 'schedule') then
 		return false;
@@ -15,7 +15,7 @@ end $$;
 comment on function api.hook_prolog(api.decided[]) is 'Starts have a prolog before them, if any is configured; whether their orders wait for it (api.node_orders). Internal.';
 
 create function api.hook_epilog(p_closed api.closed[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	if (select l.epilog from leader l where l.name = 'schedule') then
 		insert into hook_due (job_id, step_id, attempt, hook)
@@ -28,7 +28,7 @@ end $$;
 comment on function api.hook_epilog(api.closed[]) is 'Closed attempts have an epilog behind them, if any is configured. Before their steps move. Internal.';
 
 create function api.hook_unwanted(p_job bigint, p_step int) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	if exists (select from hook_due d where d.job_id = p_job and d.step_id = p_step and d.hook = 'controller_prolog') then
 		notify rota_hook_end;
@@ -37,7 +37,7 @@ end $$;
 comment on function api.hook_unwanted(bigint, int) is 'The end of a step is asked for: its prolog, if it is under way, need not go on. Internal.';
 
 create function api.hook_wanted(p_job bigint, p_step int, p_attempt int) returns boolean
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return exists (
 		select from attempt t

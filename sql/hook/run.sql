@@ -7,7 +7,7 @@ returns table (hook_id bigint, hook text, wanted boolean, job_id bigint, step_id
 	user_name text, uid int, gid int, account text, partition text, group_name text, nodes text, node_count int, task_count int, array_index int,
 	array_size int, array_job_id bigint, time_limit_s bigint, workdir text, context text, state text, exit_code int, signal int, wait_status int,
 	exit_pair text)
-language plpgsql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	if not exists (select from leader l where l.name = 'hook' and l.term = p_term) then
@@ -48,7 +48,7 @@ comment on function api.hook_take(bigint, bigint[], int, boolean) is
 -- Attempts whose prolog did not end well, or that are not wanted any more: nothing of them has left for a node, so all of it is
 -- over here. A failed prolog is no failure of the step: it is queued again.
 create function api.hook_stop(p_hooks bigint[], p_messages text[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_attempts api.attempt_key[] := array(
 		select (d.job_id, d.step_id, d.attempt)::api.attempt_key from hook_due d where d.hook_id = any (p_hooks) and d.hook = 'controller_prolog');
@@ -90,7 +90,7 @@ comment on function api.hook_stop(bigint[], text[]) is
 	'Close the attempts before which these prologs failed (with these words) or are not wanted any more. Locks jobs, nodes, licences. Internal.';
 
 create function api.hook_end(p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[], p_messages text[], p_outputs text[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_bell int;
 begin
@@ -117,7 +117,7 @@ end $$;
 comment on function api.hook_end(bigint[], int[], int[], bigint[], text[], text[]) is 'Keep how hooks ended, and let the orders go that waited for prologs. Internal.';
 
 create function api.hook_report(p_term bigint, p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[], p_messages text[], p_outputs text[]) returns void
-language plpgsql security definer set search_path = rota, pg_temp as $$
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_stop bigint[];
 begin
@@ -142,7 +142,7 @@ comment on function api.hook_report(bigint, bigint[], int[], int[], bigint[], te
 	'How hooks ended: exit code, signal, microseconds, words, output of each. A prolog that ended with 0 lets the attempt''s orders go; another one closes the attempt. Said twice, it changes nothing. RT412: deposed.';
 
 create function api.hook_drop() returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_hooks bigint[] := array(
 		select d.hook_id from hook_due d

@@ -1,7 +1,7 @@
 -- The one locking rule: whoever changes steps first locks their jobs here, in order of id, together with every job that a
 -- cascade of dependencies can reach; after that nodes, in order of id. Two writers then never wait for each other in a ring.
 create function api.job_lock(p_jobs bigint[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_reached bigint[];
 begin

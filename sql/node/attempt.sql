@@ -24,7 +24,7 @@ end $$;
 comment on function api.attempt_state(text, text) is 'The state in which an attempt with this outcome ends. Internal.';
 
 create function api.attempt_close(p_facts api.fact[], p_actor text) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_closed api.closed[];
 	v_again boolean;
@@ -88,7 +88,7 @@ comment on function api.attempt_close(api.fact[], text) is
 
 -- What runs again: later, and held where a prolog failed or it was run again too often.
 create function api.attempt_again(p_closed api.closed[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update step_array a
 	set running = a.running - e.n
@@ -111,7 +111,7 @@ comment on function api.attempt_again(api.closed[]) is 'Put off the steps whose 
 -- The last moment of which anything is known: the node was heard of, or reported something of the attempt. It lies before the end of
 -- the lease, so before the moment by which the node has ended the tasks by itself; nobody is charged for what nobody saw.
 create function api.attempt_last_known(p_job bigint, p_step int, p_attempt int, p_node int) returns timestamptz
-language sql stable set search_path = rota, pg_temp as $$
+language sql stable set search_path = live, rota, pg_temp as $$
 	select greatest(l.renewed_at, t.ordered_at, t.started_at, t.suspended_at, t.done_at)
 	from attempt t
 	left join node_lease l on l.node_id = p_node
@@ -120,7 +120,7 @@ $$;
 comment on function api.attempt_last_known(bigint, int, int, int) is 'When an attempt is last known to have been on a node. Internal.';
 
 create function api.attempt_lost(p_lost jsonb, p_message text, p_actor text) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_open jsonb;
 	v_going jsonb;
@@ -185,14 +185,14 @@ comment on function api.attempt_lost(jsonb, text, text) is
 	'Give up attempts on nodes [{job_id, step_id, attempt, node_id}] without hearing of them: what they hold there is free as of the last moment known, and their other nodes end them. The caller holds the locks of jobs and nodes. Internal.';
 
 create function api.setting_int(p_name text) returns int
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (select s.value::int from setting s where s.name = p_name);
 end $$;
 comment on function api.setting_int(text) is 'A setting of kind int. Internal.';
 
 create function api.setting_bool(p_name text) returns boolean
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (select s.value::boolean from setting s where s.name = p_name);
 end $$;

@@ -2,7 +2,7 @@
 -- first; with the policy fence the node then ends the tasks by itself, and has done so when the margin is over.
 
 create function api.node_renew(p_nodes int[]) returns table (node_id int)
-language sql security definer set search_path = rota, pg_temp as $$
+language sql security definer set search_path = live, rota, pg_temp as $$
 	-- A lost lease stays lost: its node registers anew, and so proves what it still has. Leases are locked in order of nodes.
 	with mine as materialized (
 		select m.node_id from node_lease m where m.node_id = any (p_nodes) and m.lost_at is null order by m.node_id for no key update
@@ -16,7 +16,7 @@ $$;
 comment on function api.node_renew(int[]) is 'Renew the leases of nodes; answers those that have one. The others register.';
 
 create function api.holder_lost(p_lost jsonb) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update allocation a
 	set gone_at = now(), phase = 'ended', lost_at = now()
@@ -27,7 +27,7 @@ end $$;
 comment on function api.holder_lost(jsonb) is 'Groups have no holder any more where attempts [{job_id, step_id, attempt, node_id}] held them. Internal.';
 
 create function api.node_end(p_nodes int[], p_jobs bigint[], p_all boolean, p_message text, p_actor text) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_lost jsonb;
 begin
@@ -47,7 +47,7 @@ comment on function api.node_end(int[], bigint[], boolean, text, text) is
 	'End what lost nodes had of the jobs: what they have ended by themselves (policy fence), or all. The caller holds the locks of jobs and nodes. Internal.';
 
 create function api.node_fence(p_nodes int[], p_watched_s int, p_all boolean, p_message text, p_actor text) returns table (node_id int, fresh boolean)
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_jobs bigint[];
@@ -90,7 +90,7 @@ comment on function api.node_fence(int[], int, boolean, text, text) is
 	'Take leases that have run out for lost, and end what their nodes had where the margin is over too: what is fenced, or all. Answers those lost, and which are so only now. Internal.';
 
 create function api.node_judge(p_latest bigint, p_watched_s int) returns table (clock bigint, node text, from_state text, to_state text, reason text)
-language plpgsql security definer set search_path = rota, pg_temp as $$
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_clock bigint := extract(epoch from now()) * 1000000;
 	v_due int[] := array[]::int[];
@@ -126,7 +126,7 @@ comment on function api.node_judge(bigint, int) is
 	'Look at leases: lost nodes go down; when the margin is over, what they have ended by themselves is over here too. Nobody is judged when the database''s clock is later than p_latest (microseconds since 1970; null: never judge), or for longer than p_watched_s seconds, for which the caller has watched that clock run steadily. Answers what changed, and in every row and a last empty one the clock.';
 
 create function api.node_dead(p_user text, p_name text, p_reason text) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_node node;
 	v_lease node_lease;
@@ -151,7 +151,7 @@ comment on function api.node_dead(text, text, text) is
 	'An administrator knows that a lost node is dead: what it had and was kept for its return is over. Internal.';
 
 create function api.step_lost(p_job bigint, p_step int, p_attempt int) returns text
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
 		select string_agg(n.name, ',' order by a.node_index) || case when bool_or(t.fence)

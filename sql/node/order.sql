@@ -1,5 +1,5 @@
 create function api.order_put(p_orders jsonb, p_ring boolean default true) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_node int;
 begin
@@ -21,7 +21,7 @@ end $$;
 comment on function api.order_put(jsonb, boolean) is 'Put orders [{node_id, kind, job_id, step_id, attempt, also, body, signature, args}] on their way and ring their nodes, or those that ring for them, unless nothing is to be taken yet. Internal.';
 
 create function api.order_void(p_lost jsonb) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	-- A launch goes on for the others that it is for.
 	with lost as (
@@ -40,7 +40,7 @@ end $$;
 comment on function api.order_void(jsonb) is 'Orders on their way to attempts [{job_id, step_id, attempt, node_id}] will not be taken. Internal.';
 
 create function api.attempt_order(p_kind text, p_job bigint, p_step int, p_args jsonb) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	perform api.order_put(jsonb_agg(jsonb_build_object('node_id', a.node_id, 'kind', p_kind, 'job_id', a.job_id, 'step_id', a.step_id,
 		'attempt', a.attempt, 'args', p_args)))
@@ -57,7 +57,7 @@ comment on function api.attempt_order(text, bigint, int, jsonb) is 'Send one ord
 -- Job groups: the first attempt of a group on a node holds the group's prolog and epilog there. When every step of the group
 -- has ended, the holders run the epilog.
 create function api.group_close(p_final api.moved[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	perform api.order_put((
 		with closed as (

@@ -1,5 +1,5 @@
 create function api.node_state_set(p_node int, p_state text, p_actor text, p_reason text) returns boolean
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_from text;
 	v_name text;
@@ -21,7 +21,7 @@ end $$;
 comment on function api.node_state_set(int, text, text, text) is 'Change a node''s state and log it; whether anything changed. Internal.';
 
 create function api.node_shortfall(p_node int) returns text
-language sql stable set search_path = rota, pg_temp as $$
+language sql stable set search_path = live, rota, pg_temp as $$
 	select nullif(concat_ws('; ',
 		case when (n.found ->> 'cpus')::int < n.cpus then format('%s cpus found, %s prescribed', n.found ->> 'cpus', n.cpus) end,
 		case when (n.found ->> 'mem_mb')::bigint < n.mem_mb then format('%s MiB of memory found, %s prescribed', n.found ->> 'mem_mb', n.mem_mb) end,
@@ -37,7 +37,7 @@ comment on function api.node_shortfall(int) is 'What a node has less of than pre
 -- journal has more to tell.
 create function api.node_proof(p_facts jsonb)
 returns table (node_id int, rebooted boolean, attempts jsonb, told jsonb, strays int)
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
@@ -52,7 +52,7 @@ end $$;
 comment on function api.node_proof(jsonb) is 'What nodes say at registration of the attempts they have, against what they are meant to have. Internal.';
 
 create function api.node_missing(p_facts jsonb) returns table (node_id int, job_id bigint, step_id int, attempt int, message text)
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	-- Another boot: what ran there before is gone, whatever the journal of that boot could not say. In the same boot, what is
@@ -69,7 +69,7 @@ end $$;
 comment on function api.node_missing(jsonb) is 'Attempts that nodes are meant to have and do not. Internal.';
 
 create function api.node_reclaim(p_facts jsonb) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_jobs bigint[];
 	v_one record;
@@ -103,7 +103,7 @@ end $$;
 comment on function api.node_reclaim(jsonb) is 'End what registering nodes do not have any more, kill what they should not have. Locks jobs, then nodes. Internal.';
 
 create function api.node_flaps(p_node int) returns text
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_most int := api.setting_int('flap_count');
 	v_times text[];
@@ -122,7 +122,7 @@ end $$;
 comment on function api.node_flaps(int) is 'Why a node that comes and goes is to be drained; null: it is not. Internal.';
 
 create function api.node_register(p_facts jsonb) returns table (node_id int, name text, lease_s int, strays int)
-language plpgsql security definer set search_path = rota, pg_temp as $$
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_one record;

@@ -5,7 +5,7 @@
 -- of a step whose whole life lies in one report, neither its prolog nor its run is seen as a state of its own.
 
 create function api.report_read(p_records jsonb) returns api.seen[]
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return array(
 		with said as (
@@ -49,7 +49,7 @@ end $$;
 comment on function api.report_read(jsonb) is 'Records by attempt and node, with what is known of these. Internal.';
 
 create function api.report_stray(p_records jsonb) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	-- Attempts given up with their node, or unknown. What was for an attempt that is over (late), or an order for it (refused),
 	-- changed nothing on the node.
@@ -79,7 +79,7 @@ end $$;
 comment on function api.report_stray(jsonb) is 'Keep records that fit nothing, and have what still runs of lost attempts killed. Internal.';
 
 create function api.report_run(p_seen api.seen[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_seen api.seen[] := array(select v::api.seen from unnest(p_seen) v where v.live and not v.brief and (v.keeper_at is not null or v.ready or v.run_at is not null));
 begin
@@ -119,7 +119,7 @@ end $$;
 comment on function api.report_run(api.seen[]) is 'Keepers, readiness and starts of tasks. Internal.';
 
 create function api.report_pause(p_records jsonb) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_last record;
 begin
@@ -150,7 +150,7 @@ end $$;
 comment on function api.report_pause(jsonb) is 'Records of kinds suspended and resumed. Internal.';
 
 create function api.report_task(p_records jsonb) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into task_end (job_id, step_id, attempt, task, node_id, pid, started_at, ended_at, exit_code, signal, cause, user_usec, system_usec,
 		max_rss_kb, minor_faults, major_faults, read_bytes, write_bytes, voluntary_switches, involuntary_switches)
@@ -169,7 +169,7 @@ end $$;
 comment on function api.report_task(jsonb) is 'Records of kind task. Internal.';
 
 create function api.report_hook(p_records jsonb) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into hook_run (job_id, step_id, attempt, node_id, hook, ended_at, exit_code, signal, usec, output)
 	select x.job, x.step, x.attempt, x.node, x.hook, now() - make_interval(secs => x.age_us / 1e6), nullif(x.exit, -1), nullif(x.signal, 0), x.usec, x.output
@@ -182,7 +182,7 @@ end $$;
 comment on function api.report_hook(jsonb) is 'Records of kind hook. Internal.';
 
 create function api.report_done(p_seen api.seen[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_freed api.held[];
 begin
@@ -215,7 +215,7 @@ end $$;
 comment on function api.report_done(api.seen[]) is 'Ends on nodes: of tasks, and of all that there was. Internal.';
 
 create function api.report_facts(p_seen api.seen[]) returns api.fact[]
-language plpgsql immutable set search_path = rota, pg_temp as $$
+language plpgsql immutable set search_path = live, rota, pg_temp as $$
 begin
 	return array(
 		with said as (
@@ -247,7 +247,7 @@ end $$;
 comment on function api.report_facts(api.seen[]) is 'What a report says of attempts as a whole. Internal.';
 
 create function api.report_ending(p_seen api.seen[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_ending api.seen[] := array(select v::api.seen from unnest(p_seen) v where v.live and not v.brief and coalesce(v.done_at, v.end_at) is not null);
 begin
@@ -291,7 +291,7 @@ end $$;
 comment on function api.report_ending(api.seen[]) is 'What the end of tasks on a node means for the attempt''s other nodes, and for what is still to come on its own. Internal.';
 
 create function api.report_drain(p_seen api.seen[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_drain record;
 begin
@@ -304,7 +304,7 @@ end $$;
 comment on function api.report_drain(api.seen[]) is 'Nodes whose records say why they should take no more steps. Internal.';
 
 create function api.node_report(p_report jsonb) returns int
-language plpgsql security definer set search_path = rota, pg_temp as $$
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_records jsonb := p_report -> 'records';
 	v_attempts api.attempt_key[];

@@ -39,7 +39,7 @@ comment on function api.sample_rate(bigint, bigint, bigint) is 'By how much a co
 
 create function api.node_sampled(p_node int)
 returns table (job_id bigint, step_id int, attempt int, sample_s int, first_task int, tasks int, units boolean)
-language sql stable security definer set search_path = rota, pg_temp as $$
+language sql stable security definer set search_path = live, rota, pg_temp as $$
 	select a.job_id, a.step_id, a.attempt, coalesce(r.sample_s, p.sample_s),
 		case when s.per_task then (
 			select coalesce(sum(b.tasks), 0)::int from allocation b
@@ -56,7 +56,7 @@ $$;
 comment on function api.node_sampled(int) is 'Attempts on a node that are to be sampled: for a process manager that has just started. sample_s: seconds between samples; tasks: processes of the step that there are to be, from rank first_task on; units: it holds generic resources.';
 
 create function api.sample_put(p_node int, p_clock bigint, p_at timestamptz, p_figures jsonb, p_steps jsonb) returns int
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_new int;
 begin
@@ -108,7 +108,7 @@ end $$;
 comment on function api.sample_put(int, bigint, timestamptz, jsonb, jsonb) is 'Samples taken on a node at one moment; answers how many were news. Internal.';
 
 create function api.node_sample(p_report jsonb) returns int
-language plpgsql security definer set search_path = rota, pg_temp as $$
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_round record;
 	v_new int := 0;
@@ -125,7 +125,7 @@ end $$;
 comment on function api.node_sample(jsonb) is 'Samples of steps on a node: {"node", "rounds": [{"clock", "age_us", "figures": {"gpu0.util": 35}, "steps": [{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. What was told before changes nothing. Answers how many were news.';
 
 create function api.sample_ranges() returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_today date := (now() at time zone 'UTC')::date;
 	v_table text;

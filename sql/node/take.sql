@@ -1,6 +1,6 @@
 create function api.node_orders(p_nodes int[], p_known bigint[])
 returns table (order_id bigint, node_id int, kind text, job_id bigint, step_id int, attempt int, also int[], body text, signature text, args jsonb)
-language plpgsql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_orders bigint[];
@@ -26,7 +26,7 @@ end $$;
 comment on function api.node_orders(int[], bigint[]) is 'Orders for nodes that they have not taken yet, but those p_known, the 1000 lowest. Those of an attempt wait for its controller prolog.';
 
 create function api.node_blob(p_hashes bytea[]) returns table (hash text, body bytea)
-language sql stable security definer set search_path = rota, pg_temp as $$
+language sql stable security definer set search_path = live, rota, pg_temp as $$
 	select encode(s.hash, 'hex'), s.body from script s where s.hash = any (p_hashes)
 	union all
 	select encode(e.hash, 'hex'), e.body from environment e where e.hash = any (p_hashes);

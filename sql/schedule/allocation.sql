@@ -2,14 +2,14 @@
 -- the same transaction, so the table constraints forbid holding more than there is.
 
 create function api.node_lock(p_nodes int[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	perform 1 from node n where n.node_id = any (p_nodes) order by n.node_id for no key update;
 end $$;
 comment on function api.node_lock(int[]) is 'Lock nodes in order of id, after jobs (api.job_lock). Internal.';
 
 create function api.license_lock(p_steps api.attempt_key[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	-- Mostly there are none to speak of: then nobody's rows are looked at.
 	if not exists (select from license) then
@@ -29,7 +29,7 @@ end $$;
 comment on function api.license_lock(api.attempt_key[]) is 'Lock the licences that steps ask for, whichever their attempt, in order of name, after nodes (api.node_lock). Internal.';
 
 create function api.allocation_free(p_held api.held[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	with ended as (
 		update allocation a
@@ -65,7 +65,7 @@ end $$;
 comment on function api.allocation_free(api.held[]) is 'End open allocations, give back what they hold and name them for the usage figures; those already ended are left alone, so it may be said twice. The caller holds the locks of nodes and licences. Internal.';
 
 create function api.allocation_unkeep(p_steps api.attempt_key[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_kept api.held[] := array(
 		select (a.job_id, a.step_id, 0, a.node_id, null, true, null, null)::api.held
@@ -80,7 +80,7 @@ end $$;
 comment on function api.allocation_unkeep(api.attempt_key[]) is 'Let go what is kept on nodes for steps, whichever their attempt. Internal.';
 
 create function api.allocation_take(p_taken api.taken[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_asked bigint;
 	v_got bigint;
@@ -124,7 +124,7 @@ comment on function api.allocation_take(api.taken[]) is 'Open allocations; fails
 -- same_nodes: when a step ends, what it held stays booked for the eligible followers that want its very nodes, as far as it
 -- goes and as far as they need it. Only eligible ones, so nothing is kept for a step that waits for another one.
 create function api.allocation_keep(p_ended api.moved[]) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_follower record;
 	v_taken api.taken[];

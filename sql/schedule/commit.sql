@@ -2,7 +2,7 @@
 -- that it lives and sees who holds them (api.session_judge).
 -- The starts of a decision that still can be made: the steps move, and elements of arrays become rows.
 create function api.schedule_begin(p_decided api.decided[], p_at timestamptz) returns setof api.moved
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_elements api.element[] := array(
 		select (v.job_id, v.request_id, v.pos)::api.element
@@ -45,7 +45,7 @@ comment on function api.schedule_begin(api.decided[], timestamptz) is 'Move the 
 -- The whole decision of a pass in one transaction: states, attempts, allocations, orders, bells.
 create function api.schedule_commit(p_term bigint, p_starts jsonb, p_orders jsonb)
 returns table (job_id bigint, step_id int, attempt int)
-language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
+language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_starts jsonb := p_starts;
@@ -131,7 +131,7 @@ comment on function api.schedule_commit(bigint, jsonb, jsonb) is
 	'Start steps as decided and send their signed orders [{node_id, kind, job_id, step_id, attempt, also, body, signature, args}]; answers those really started. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
 
 create function api.schedule_refuse(p_term bigint, p_jobs bigint[], p_steps int[], p_reasons text[]) returns void
-language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
+language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 begin
 	perform api.leader_check(p_term);
 	perform api.job_lock(p_jobs);
@@ -152,7 +152,7 @@ end $$;
 comment on function api.schedule_refuse(bigint, bigint[], int[], text[]) is 'End steps whose authenticator does not fit what is stored: they are not run.';
 
 create function api.schedule_plan(p_term bigint, p_plan jsonb) returns void
-language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
+language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 begin
 	perform api.leader_check(p_term);
 	with said as (
@@ -174,7 +174,7 @@ comment on function api.schedule_plan(bigint, jsonb) is 'Replace the plan by wha
 
 -- What time has brought: outages begin, deadlines pass, suspended steps go on where there is room again.
 create function api.schedule_due() returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_due bigint[];
 	v_ending bigint[];
@@ -227,7 +227,7 @@ end $$;
 comment on function api.schedule_due() is 'Make the moves that are due by now. Internal.';
 
 create function api.schedule_tick(p_term bigint) returns table (now double precision, next_at double precision)
-language plpgsql security definer set lock_timeout = '5s' set search_path = rota, pg_temp as $$
+language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
 	v_next timestamptz;
 begin

@@ -11,7 +11,7 @@
 -- times within its lease, and for it to call is to live; the others call it every quarter of a second. A session at work is
 -- not silent: then the database is slow, and another leader would be no quicker.
 create function api.leader_silence(p_leader rota.leader) returns interval
-language sql stable set search_path = rota, pg_temp as $$
+language sql stable set search_path = live, rota, pg_temp as $$
 	-- A client that is hung has sent nothing (the session waits to read), or reads nothing (it waits to write). A clock that was
 	-- set back makes nobody alive.
 	select case when x.wait_event_type = 'Client' then greatest(d.since, -d.since) else interval '0' end
@@ -22,13 +22,13 @@ $$;
 comment on function api.leader_silence(rota.leader) is 'For how long the leader''s session has waited for its jobmgrd; null: that session is gone. Internal.';
 
 create function api.leader_lives() returns boolean
-language sql stable set search_path = rota, pg_temp as $$
+language sql stable set search_path = live, rota, pg_temp as $$
 	select exists (select from leader l where l.name = 'schedule' and api.leader_silence(l) <= l.lease);
 $$;
 comment on function api.leader_lives() is 'Whether somebody leads: its session is there and not silent. Internal.';
 
 create function api.leader_claim(p_name text, p_lease_s int, p_prolog boolean default false, p_epilog boolean default false) returns bigint
-language plpgsql security definer set search_path = rota, pg_temp as $$
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_leader leader;
 	v_start timestamptz := (select x.backend_start from pg_stat_get_activity(pg_backend_pid()) x);
@@ -61,7 +61,7 @@ comment on function api.leader_claim(text, int, boolean, boolean) is
 	'Become or stay leader, with leave to be silent for so many seconds: the term of this session, or null where another one leads. Who schedules says whether attempts are to have a controller prolog and epilog.';
 
 create function api.leader_check(p_term bigint) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	perform 1 from leader where name = 'schedule' and term = p_term for no key update;
 	if not found then
@@ -78,13 +78,13 @@ where x.datname = current_database() and (x.usename in ('rota_analyst', 'rota_re
 comment on view api.reader_session is 'Sessions of analysts and readers, and the processes that work for them. Internal.';
 
 create function api.session_readers() returns setof int
-language sql stable security definer set search_path = rota, pg_temp as $$
+language sql stable security definer set search_path = live, rota, pg_temp as $$
 	select x.pid from api.reader_session x;
 $$;
 comment on function api.session_readers() is 'Processes of the server that work for analysts and readers: they are to yield the processors to all others.';
 
 create function api.session_judge(p_silence_s int) returns setof text
-language sql security definer set search_path = rota, pg_temp as $$
+language sql security definer set search_path = live, rota, pg_temp as $$
 	-- Daemons open no transactions but for one call, so one that has written and waits for its client was cut in two: its client
 	-- froze, or its machine went away, between the call and the end of it. Its locks would be kept for as long.
 	with silent as materialized (

@@ -9,7 +9,7 @@
 -- Suspended steps count as what they were: so to resume them passes no limit.
 
 create function api.claimant_of(p_account text, p_user text, p_qos text, p_gres jsonb) returns int
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_gres text := case when p_gres <> '{}' then (select string_agg(k, ',' order by k) from jsonb_object_keys(p_gres) k) else '' end;
 	v_claimant int;
@@ -70,8 +70,8 @@ comment on view api.limit_claimant is 'The limits that claimants are under, in t
 create view api.limit_now as
 with open as materialized (
 	select s.claimant_id, s.queue as partition, a.job_id, a.step_id, a.cpus, a.gres
-	from rota.allocation a
-	join rota.step s on s.job_id = a.job_id and s.step_id = a.step_id
+	from live.allocation a
+	join live.step s on s.job_id = a.job_id and s.step_id = a.step_id
 	where a.ended_at is null and a.attempt > 0
 ), live as materialized (
 	select o.claimant_id, o.partition, count(distinct (o.job_id, o.step_id)) as running, sum(o.cpus) as cpus, count(*) as nodes
@@ -91,9 +91,9 @@ select x.limit_id, x.whose, sum(x.cpu_s) / 60 as held
 from (
 	-- Of what runs as much as it can come to within the period.
 	select c.limit_id, c.whose, a.cpus * greatest(0, least(extract(epoch from p.ends_at), o.until_s) - extract(epoch from greatest(p.starts_at, a.started_at))) as cpu_s
-	from rota.allocation a
-	join rota.step s on s.job_id = a.job_id and s.step_id = a.step_id
-	join rota.attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+	from live.allocation a
+	join live.step s on s.job_id = a.job_id and s.step_id = a.step_id
+	join live.attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 	join api.limit_claimant c on c.claimant_id = s.claimant_id and coalesce(c.partition = s.queue, true) and c.measure = 'cpu_minutes'
 	join api.limit_span p on p.limit_id = c.limit_id
 	cross join lateral (
@@ -134,7 +134,7 @@ left join (
 	select x.limit_id, x.whose, x.held from api.limit_minutes x
 	union all
 	select c.limit_id, c.whose, count(*)
-	from rota.step s
+	from live.step s
 	join api.limit_claimant c on c.claimant_id = s.claimant_id and coalesce(c.partition = s.queue, true)
 	where s.ended_at is null and s.array_index is null and c.measure = 'submitted'
 	group by c.limit_id, c.whose
@@ -143,7 +143,7 @@ left join api.limit_span p on p.limit_id = l.limit_id;
 comment on view api.limit_shown is 'Limits with what is used of them. Internal.';
 
 create function api.limit_cover(p_lines api.line[]) returns setof api.bound
-language plpgsql stable set enable_hashjoin = on set search_path = rota, pg_temp as $$
+language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	select v.claimant_id, v.partition, c.limit_id, c.whose, c.measure, c.most, null::numeric, null::timestamptz
@@ -153,7 +153,7 @@ end $$;
 comment on function api.limit_cover(api.line[]) is 'The limits that lines are under, without what is used of them. Internal.';
 
 create function api.limit_bounds(p_lines api.line[]) returns setof api.bound
-language plpgsql stable set enable_hashjoin = on set search_path = rota, pg_temp as $$
+language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	select c.claimant_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), null::timestamptz
@@ -172,7 +172,7 @@ end $$;
 comment on function api.limit_bounds(api.line[]) is 'The limits of what is used that lines are under, with what is used of them now. Internal.';
 
 create function api.limit_tops(p_lines api.line[]) returns table (claimant_id int, partition text, tops jsonb)
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	if not exists (select from usage_limit) then
@@ -188,7 +188,7 @@ comment on function api.limit_tops(api.line[]) is 'The lowest limit of each meas
 -- What a step may come to is known before it has nodes: where it may get more nodes than it needs, no more than limits allow at all.
 create function api.size_asked(p_tops jsonb, p_nodes_min int, p_nodes_max int, p_ntasks int, p_cpus_per_task int, p_gres jsonb, p_exclusive boolean,
 	p_time_limit_s bigint, p_partition rota.partition) returns api.size
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_cpus int; -- of the largest node
 	v_nodes int := coalesce(p_nodes_max, greatest(p_ntasks, p_nodes_min));
@@ -210,7 +210,7 @@ comment on function api.size_asked(jsonb, int, int, int, int, jsonb, boolean, bi
 	'The most that a step can come to that asks for so much; p_tops: of api.limit_tops. Internal.';
 
 create function api.limit_need(p_measure text, p_size api.size, p_ends_at timestamptz) returns numeric
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return case p_measure when 'running' then 1 when 'cpus' then p_size.cpus when 'nodes' then p_size.nodes
 		when 'time' then case p_size.time_limit_s when 0 then 'infinity'::numeric else p_size.time_limit_s end
@@ -229,7 +229,7 @@ end $$;
 comment on function api.limit_noun(text) is 'What a limit''s measure counts. Internal.';
 
 create function api.limit_whose(p_bound api.bound, p_verb text) returns text
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
 		select concat(' of "' || coalesce(l.user_name, nullif(p_bound.whose, '')) || '"', p_verb, ' on account "' || l.account || '"',
@@ -240,7 +240,7 @@ end $$;
 comment on function api.limit_whose(api.bound, text) is 'Whom a limit concerns, with the verb in its middle. Internal.';
 
 create function api.limit_words(p_bound api.bound, p_need numeric) returns text
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return case p_bound.measure
 		when 'running' then format('%s of at most %s steps%s', p_bound.held, p_bound.most, api.limit_whose(p_bound, ' run'))
@@ -254,7 +254,7 @@ end $$;
 comment on function api.limit_words(api.bound, numeric) is 'A limit that a step which needs so much would pass: what it is, whose, and how much of it is used. Internal.';
 
 create function api.limit_keep(p_decided api.decided[]) returns api.decided[]
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_lines api.line[];
 	v_over text[];

@@ -11,11 +11,11 @@
 -- of each line as much is read as can be among the first, and of one whose limit is reached nothing. So nobody's waiting steps
 -- stand before those of others, and nothing pending is rewritten when shares change.
 create view api.waiting as
-select s.job_id, s.step_id, s.request_id, s.claimant_id, s.queue as partition, s.rank, s.xmin as version,
+select s.job_id, s.step_id, s.request_id, s.claimant_id, s.queue as partition, s.rank, s.version,
 	case when s.is_array then a.size - a.next - cardinality(a.skip) else 1 end as wants, a.max_running - a.running as left_over
-from rota.step s
+from live.step s
 left join lateral (
-	select x.* from rota.step_array x
+	select x.* from live.step_array x
 	where (s.is_array or s.step_id <> s.request_id) and x.job_id = s.job_id and x.step_id = s.request_id
 	offset 0 -- not looked for where there is none
 ) a on true
@@ -25,15 +25,15 @@ comment on view api.waiting is
 	'Steps that nothing but limits of users and resources keeps from starting: arrays for as long as they have elements left and room for one; what runs again counts as one of its array. Internal.';
 
 create view api.begun as
-select s.job_id, s.step_id, s.request_id, s.claimant_id, s.queue as partition, s.rank, s.xmin as version,
+select s.job_id, s.step_id, s.request_id, s.claimant_id, s.queue as partition, s.rank, s.version,
 	a.size - a.next - cardinality(a.skip) as wants, a.max_running - a.running as left_over
-from rota.step s
-join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id and not a.by_corr and a.next < a.size and (a.max_running is null or a.running < a.max_running)
+from live.step s
+join live.step_array a on a.job_id = s.job_id and a.step_id = s.step_id and not a.by_corr and a.next < a.size and (a.max_running is null or a.running < a.max_running)
 where s.state = 'running' and s.attempt = 0 and s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now());
 comment on view api.begun is 'Arrays that have begun and have elements left, and room for one. Internal.';
 
 create function api.pending_free(p_window bigint, p_lines api.reach[]) returns setof api.offered
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
@@ -72,7 +72,7 @@ comment on function api.pending_free(bigint, api.reach[]) is
 	'Steps that nothing but limits of users and resources keeps from starting: of each partition the first p_window by rank; or of each line as many as it says, brought forward as it says. All of the last one''s job with it. Internal.';
 
 create function api.pending_lines() returns setof api.line
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	-- From one line to the next in the index, whatever stands between.
 	return query
@@ -95,7 +95,7 @@ end $$;
 comment on function api.pending_lines() is 'The lines that have steps which wait for resources only. Internal.';
 
 create function api.pending_reach(p_limit int) returns setof api.reach
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_lines api.line[] := array(select (v.claimant_id, v.partition)::api.line from api.pending_lines() v join partition p on p.partition = v.partition and p.state in ('up', 'drain'));
 	v_chunk int := 16 + 2 * p_limit / greatest(1, cardinality(v_lines));
@@ -124,7 +124,7 @@ end $$;
 comment on function api.pending_reach(int) is 'The lines of which any step may start, with the limits that they are under. Internal.';
 
 create function api.pending_within(p_limit int) returns setof api.offered
-language plpgsql stable set enable_hashjoin = on set search_path = rota, pg_temp as $$
+language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 declare
 	v_lines api.reach[] := array(select r::api.reach from api.pending_reach(p_limit) r);
 	v_begin numeric[]; -- by spot: what is left of the limit
@@ -224,7 +224,7 @@ end $$;
 comment on function api.pending_within(int) is 'Of each partition the first p_limit steps that may start, limits taken off, fair share added, and perhaps the rest of a job. Internal.';
 
 create function api.pending_offered(p_limit int) returns setof api.offered
-language plpgsql stable set search_path = rota, pg_temp as $$
+language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	if not exists (select from usage_limit l where l.measure <> 'submitted') and not exists (select from setting s where s.name = 'fair_share_weight_s' and s.value <> '0') then
 		return query select * from api.pending_free(p_limit, null);
@@ -235,7 +235,7 @@ end $$;
 comment on function api.pending_offered(int) is 'Of each partition the first p_limit steps that may start, limits taken off, and perhaps the rest of a job. Internal.';
 
 create function api.schedule_queue(p_limit int) returns table (job_id bigint, step_id int, version xid, room int, stamp bigint)
-language plpgsql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_limits text := (select concat_ws(' ', 'limit', count(*), sum(l.limit_id)) from usage_limit l);
@@ -255,13 +255,34 @@ begin
 end $$;
 comment on function api.schedule_queue(int) is 'Of each partition the first p_limit steps that may start (and perhaps the rest of a job), limits taken off, all in the order of the queue, array heads with elements left among them (room: how many may start). What schedule_pending says of a steady step holds for as long as version and stamp are the same.';
 
+-- Peers may have ended long ago: they are looked for in all that ever was, by those few that have any.
+create function api.peer_nodes(p_job bigint, p_step int, p_kind text) returns int[]
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	if p_kind = 'same_nodes' then
+		return (
+			select array_agg(a.node_id order by a.node_index)
+			from step_edge e
+			join step s on s.job_id = e.peer_job_id and s.step_id = e.peer_step_id
+			join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.attempt > 0
+			where e.job_id = p_job and e.step_id = p_step and e.kind = p_kind and e.gates);
+	end if;
+	return (
+		select array_agg(distinct a.node_id)
+		from step_edge e
+		join step s on s.job_id = e.peer_job_id and s.request_id = e.peer_step_id
+		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.attempt > 0
+		where e.job_id = p_job and e.step_id = p_step and e.kind = p_kind and e.gates);
+end $$;
+comment on function api.peer_nodes(bigint, int, text) is 'The nodes of the peers that a step names by edges of a kind (same_nodes, other_nodes), null: none have had any. Internal.';
+
 create function api.schedule_pending(p_jobs bigint[], p_steps int[])
 returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text, user_name text, qos text, rank bigint,
 	nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb,
 	licenses jsonb, exclusive boolean, features text, nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint,
 	deadline_at double precision, with_set int, with_count int, same_nodes int[], other_nodes int[], same_as_step int[], other_than_step int[],
 	array_next int, array_size int, array_skip int[], admitted int[], steady boolean)
-language plpgsql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	-- Mostly there are none.
@@ -298,17 +319,7 @@ begin
 	cross join lateral (select exists (
 		select from step_edge e where e.job_id = r.job_id and e.step_id = r.step_id and e.kind in ('same_nodes', 'other_nodes')) as bound) b
 	left join lateral (
-		select
-			(select array_agg(al.node_id order by al.node_index)
-				from step_edge e
-				join step ps on ps.job_id = e.peer_job_id and ps.step_id = e.peer_step_id
-				join allocation al on al.job_id = ps.job_id and al.step_id = ps.step_id and al.attempt = ps.attempt and al.attempt > 0
-				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'same_nodes' and e.gates) as same_nodes,
-			(select array_agg(distinct al.node_id)
-				from step_edge e
-				join step ps on ps.job_id = e.peer_job_id and ps.request_id = e.peer_step_id
-				join allocation al on al.job_id = ps.job_id and al.step_id = ps.step_id and al.attempt = ps.attempt and al.attempt > 0
-				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes' and e.gates) as other_nodes,
+		select api.peer_nodes(r.job_id, r.step_id, 'same_nodes') as same_nodes, api.peer_nodes(r.job_id, r.step_id, 'other_nodes') as other_nodes,
 			(select array_agg(e.peer_step_id order by e.peer_step_id) from step_edge e
 				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'same_nodes' and not e.gates) as same_as_step,
 			(select array_agg(e.peer_step_id order by e.peer_step_id) from step_edge e

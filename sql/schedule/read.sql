@@ -3,7 +3,7 @@
 create function api.schedule_nodes()
 returns table (node_id int, name text, cpus int, cpus_used int, mem_mb bigint, mem_used_mb bigint, state text, features text[],
 	gres jsonb, gres_total jsonb, weight int, failing boolean)
-language plpgsql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
@@ -26,7 +26,7 @@ comment on function api.schedule_nodes() is 'All nodes with what they have and w
 
 create function api.schedule_partitions()
 returns table (partition text, priority int, state text, max_time_s bigint, default_time_s bigint, max_nodes int, node_ids int[])
-language plpgsql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
@@ -38,7 +38,7 @@ end $$;
 comment on function api.schedule_partitions() is 'All partitions with their nodes.';
 
 create function api.schedule_licenses() returns table (license text, total int, used int)
-language plpgsql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
@@ -49,7 +49,7 @@ comment on function api.schedule_licenses() is 'All licences.';
 create function api.schedule_running()
 returns table (job_id bigint, step_id int, label text, attempt int, node_id int, cpus int, mem_mb bigint, gres jsonb, ends_at double precision,
 	kept boolean, kept_for int, licenses jsonb, partition text)
-language plpgsql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
@@ -67,7 +67,7 @@ comment on function api.schedule_running() is 'Open allocations, and when each i
 create function api.schedule_launch(p_jobs bigint[], p_requests int[])
 returns table (job_id bigint, request_id int, uid int, gid int, user_name text, script_hash text, environment_hash text, spec text, auth text,
 	job_name text, name text, account text, array_size int, array_indices jsonb, group_name text, group_nodes int[], sample_s int)
-language plpgsql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query

@@ -45,7 +45,7 @@ comment on function api.array_position(jsonb, int) is 'The position of an index 
 -- An element becomes a row: when it starts, or before that because something befalls it alone. One that starts is born so; its
 -- head waited for it.
 create function api.array_expand(p_elements api.element[], p_actor text, p_start_at timestamptz default null) returns setof api.moved
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	with made as (
@@ -155,7 +155,7 @@ end $$;
 comment on function api.correspond_over(bigint[]) is 'Settle the after=X:corr edges of jobs whose peers are over, and end the elements that correspond to none. Internal.';
 
 create function api.array_correspond(p_moved api.moved[]) returns setof api.move
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_jobs bigint[];
 	v_due jsonb;
@@ -201,7 +201,7 @@ comment on function api.array_correspond(api.moved[]) is
 	'Make the elements of after=X:corr arrays eligible, or fail them, as those they correspond to have ended; p_moved: what moved; a row with nothing but a job stands for all of it. Internal.';
 
 create function api.array_finish(p_job bigint, p_head int) returns setof api.move
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	select p_job, p_head, t.event, null::timestamptz, w.cause, w.exit_code, w.signal, w.message
@@ -227,7 +227,7 @@ end $$;
 comment on function api.array_finish(bigint, int) is 'The end of an array''s head, once all of its elements have ended: the worst of theirs. Internal.';
 
 create function api.array_give_up(p_job bigint, p_head int, p_event text, p_cause text, p_message text) returns setof api.move
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_state text;
 begin

@@ -1,7 +1,7 @@
 -- Suspend gives back what the step does not keep (JM2): CPUs always unless kept; memory, units and licences stay unless the
 -- step lets go of them, which is not possible for memory of stopped processes: it stays where they are.
 create function api.step_suspended(p_job bigint, p_step int, p_attempt int, p_at timestamptz) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update attempt t set suspended_at = p_at
 	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt and t.suspended_at is null and t.ended_at is null;
@@ -39,7 +39,7 @@ end $$;
 comment on function api.step_suspended(bigint, int, int, timestamptz) is 'The processes of an attempt have been stopped: the step is suspended and gives back what it does not keep. Internal.';
 
 create function api.resume_lock(p_steps jsonb) returns void
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	perform api.node_lock(array(
 		select a.node_id
@@ -51,7 +51,7 @@ end $$;
 comment on function api.resume_lock(jsonb) is 'Lock what steps [{job_id, step_id}] need to go on, all at once and in order, before api.step_resume for each. Internal.';
 
 create function api.step_resume(p_job bigint, p_step int) returns boolean
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_attempt int;
 	v_licenses jsonb;

@@ -2,7 +2,7 @@
 -- nothing more follows. The loop ends because each round either finds no moves or takes steps to final states, of which
 -- there is a finite number and which nothing leaves.
 create function api.step_move(p_actor text, p_moves api.move[]) returns setof api.moved
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_moves api.move[] := p_moves;
 	v_written api.moved[];

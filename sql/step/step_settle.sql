@@ -2,7 +2,7 @@
 -- array heads), which the caller applies in turn; see api.step_move.
 
 create function api.edge_settle(p_edges jsonb) returns setof api.move
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	with settled as (
@@ -52,7 +52,7 @@ end $$;
 comment on function api.edge_settle(jsonb) is 'Mark edges [{job_id, step_id, edge, state}] met or failed, count down their steps, answer the steps that can no longer start. Internal.';
 
 create function api.step_settle_start(p_moved api.moved[]) returns setof api.move
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	-- Placement decides on which nodes peers may go; the first task's start is what "after:start" waits for.
@@ -72,7 +72,7 @@ comment on function api.step_settle_start(api.moved[]) is 'What the start of ste
 
 -- Jobs count down by the steps of their script, and end with the last.
 create function api.job_settle(p_final api.moved[]) returns bigint[]
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_over bigint[];
 begin
@@ -106,7 +106,7 @@ end $$;
 comment on function api.job_settle(api.moved[]) is 'Count ended steps of scripts off their jobs; answers the jobs that are over with them. Internal.';
 
 create function api.step_settle_end(p_final api.moved[]) returns setof api.move
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_script api.moved[] := array(select v::api.moved from unnest(p_final) v where v.array_index is null);
 	v_over api.attempt_key[];

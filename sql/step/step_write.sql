@@ -1,7 +1,7 @@
 -- The one function that changes the state of steps. A move whose event the step's state does not allow does nothing: the
 -- caller sees from the answer what really moved. The jobs are locked by the caller (api.job_lock).
 create function api.step_write(p_actor text, p_moves api.move[]) returns setof api.moved
-language plpgsql set search_path = rota, pg_temp as $$
+language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	with asked as (

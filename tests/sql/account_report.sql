@@ -99,6 +99,7 @@ select throws_ok($$select api.range_detach(0, 'root', '{"from": "7"}')$$, 'RT404
 select throws_ok($$select api.range_detach(0, 'root', '{"from": "0"}')$$, 'RT409', null, 'jobs to come are in it');
 select throws_ok($$select api.range_drop(0, 'root', '{"from": "0"}')$$, 'RT409', null, 'it is not detached');
 alter table rota.job alter job_id restart 1000000;
+select api.range_ensure() \g /dev/null
 select throws_like($$select api.range_detach(0, 'root', '{"from": "0"}')$$, '%has not been added up%', 'its usage is not added up');
 select api.usage_roll(1000) \g /dev/null
 select t.submit('alice', '[{"name": "a"}]', format('[{"step": "a", "job": %s}]', :j)::jsonb) as w \gset

@@ -4,7 +4,7 @@ begin;
 drop schema t cascade;
 select * from no_plan();
 select is_empty($$select relnamespace::regnamespace || '.' || relname from pg_class
-	where relnamespace::regnamespace::text in ('rota', 'api', 'acct') and relkind in ('r', 'p', 'v', 'm') and not relispartition
+	where relnamespace::regnamespace::text in ('rota', 'api', 'live', 'acct') and relkind in ('r', 'p', 'v', 'm') and not relispartition
 		and obj_description(oid, 'pg_class') is null$$, 'tables and views');
 select is_empty($$select c.relnamespace::regnamespace || '.' || c.relname || '.' || a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid
 	where c.relnamespace::regnamespace::text in ('rota', 'acct') and c.relkind in ('r', 'p', 'v', 'm') and not c.relispartition and a.attnum > 0 and not a.attisdropped
@@ -12,7 +12,7 @@ select is_empty($$select c.relnamespace::regnamespace || '.' || c.relname || '.'
 select is_empty($$select oid::regprocedure from pg_proc where pronamespace::regnamespace::text in ('rota', 'api', 'acct', 'login') and obj_description(oid, 'pg_proc') is null$$, 'functions');
 select is_empty($$select oid::regtype from pg_type where typnamespace::regnamespace::text in ('api', 'acct') and typtype in ('c', 'e', 'd') and typrelid not in
 	(select oid from pg_class where relkind <> 'c') and obj_description(oid, 'pg_type') is null$$, 'types');
-select is_empty($$select nspname from pg_namespace where nspname in ('rota', 'api', 'acct', 'login') and obj_description(oid, 'pg_namespace') is null$$, 'schemas');
+select is_empty($$select nspname from pg_namespace where nspname in ('rota', 'api', 'live', 'acct', 'login') and obj_description(oid, 'pg_namespace') is null$$, 'schemas');
 select is_empty($$select rolname from pg_roles where rolname like 'rota\_%' and shobj_description(oid, 'pg_authid') is null$$, 'roles');
 select is_empty($$select p.oid::regprocedure from pg_proc p where p.pronamespace::regnamespace::text in ('rota', 'api', 'acct', 'login')
 	and p.prokind <> 'a' and not exists (select from unnest(p.proconfig) c where c like 'search_path=%')$$, 'every function has its search_path pinned');

@@ -88,10 +88,10 @@ select is(t.say(role, s), '42501', role || ' is refused: ' || s)
 from t.role cross join unnest('{create table public.x (),create table api.x (),create schema x,create role x,create temporary table x (),create function public.x() returns int return 1}'::text[]) s
 where role <> 'rota_owner' order by role, s;
 select is(t.say('rota_owner', 'create role x'), '42501', 'not even the owner makes roles');
-select is_empty($$select c.oid::regclass from pg_class c where c.relnamespace::regnamespace::text in ('rota', 'api', 'acct') and c.relowner <> 'rota_owner'::regrole$$, 'all relations belong to the owner');
+select is_empty($$select c.oid::regclass from pg_class c where c.relnamespace::regnamespace::text in ('rota', 'api', 'live', 'acct') and c.relowner <> 'rota_owner'::regrole$$, 'all relations belong to the owner');
 select is_empty($$select p.oid::regprocedure from pg_proc p where p.pronamespace::regnamespace::text in ('rota', 'api', 'acct') and p.proowner <> 'rota_owner'::regrole$$, 'and all functions');
 select is_empty($$select rolname from pg_roles where rolname ~ '^rota_' and (rolsuper or rolbypassrls or rolcreatedb or rolreplication or (rolcreaterole and (rolname <> 'rota_login' or rolcanlogin)))$$, 'no role has more than it needs');
-select is_empty($$select c.oid::regclass from pg_class c cross join aclexplode(c.relacl) a where c.relnamespace::regnamespace::text in ('rota', 'api', 'acct') and a.grantee = 0$$, 'public has nothing on relations');
+select is_empty($$select c.oid::regclass from pg_class c cross join aclexplode(c.relacl) a where c.relnamespace::regnamespace::text in ('rota', 'api', 'live', 'acct') and a.grantee = 0$$, 'public has nothing on relations');
 select is_empty($$select p.oid::regprocedure from pg_proc p cross join aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
 	where p.pronamespace::regnamespace::text in ('rota', 'api', 'acct', 'login') and a.grantee = 0$$, 'and nothing on functions');
 

@@ -61,7 +61,7 @@ whole() {
 	refused "ids of jobs to come are in it" rota admin range drop 0 --to=out
 	# As if two ranges had been filled.
 	running=$(rota submit --parsable long.sh)
-	superuser "select setval('rota.job_job_id_seq', 1000000)" >/dev/null
+	superuser "select setval('rota.job_job_id_seq', 1000000), api.range_ensure()" >/dev/null
 	refused "job $running has not ended" rota admin range drop 0 --to=out
 	waiting=$(rota submit --parsable --after="$running:any" --hold long.sh)
 	[ "$waiting" = 1000001 ]

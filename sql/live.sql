@@ -1,0 +1,81 @@
+-- Schema live: the tables of jobs, cut off where nothing lives any more. What goes on all the time (sql/step, sql/node, sql/schedule, sql/hook)
+-- is written with the search path "live, rota": by a bound that is known when a statement is planned, PostgreSQL leaves whole ranges out,
+-- where it would otherwise lock and open each range of each table it names, whichever it then reads. So a step costs the same behind ten
+-- ranges of history. What asks for jobs that may have ended long ago names the tables themselves (search path "rota").
+create schema live;
+comment on schema live is 'The tables of jobs without the ranges in which everything is over.';
+
+create function api.range_tables() returns setof text
+language sql stable set search_path = rota, pg_temp as $$
+	-- What refers to others comes before them.
+	select c.relname::text
+	from pg_partitioned_table p
+	join pg_class c on c.oid = p.partrelid and c.relnamespace = 'rota'::regnamespace
+	join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.attname = 'job_id'
+	order by array_position('{step_edge,step_array,allocation,attempt,step,step_request,job}', c.relname::text) nulls first, c.relname;
+$$;
+comment on function api.range_tables() is 'Tables that are partitioned by job id, in the order in which a range of them can be taken apart. Internal.';
+
+create function api.live_views(p_from bigint) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_table text;
+begin
+	for v_table in select * from api.range_tables() loop
+		execute format('create or replace view live.%1$I as select t.*, t.xmin as version from rota.%1$I t', v_table)
+			|| case when p_from > 0 then format(' where t.job_id >= %s', p_from) else '' end;
+		execute format('comment on view live.%I is %L', v_table, format('rota.%s, from the first job of the oldest range in which anything lives; version: xmin of the row.', v_table));
+	end loop;
+end $$;
+comment on function api.live_views(bigint) is 'Make the views of schema live, from a job on, or move them there. Internal.';
+select api.live_views(f.job_id) from rota.live_from f;
+
+create function api.range_live(p_from bigint, p_to bigint) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select x.why
+		from (
+			select 'ids of jobs to come are in it' as why from job_job_id_seq s where case when s.is_called then s.last_value + 1 else s.last_value end < p_to
+			union all
+			select format('job %s has not ended', j.job_id) from job j where j.job_id >= p_from and j.job_id < p_to and j.ended_at is null
+			union all
+			select format('step %s is live', api.step_label(s.job_id, s.step_id)) from step s where s.job_id >= p_from and s.job_id < p_to and s.ended_at is null
+			union all
+			select format('step %s still holds something', api.step_label(a.job_id, a.step_id)) from allocation a
+			where a.job_id >= p_from and a.job_id < p_to and (a.ended_at is null or (a.holder and a.gone_at is null))
+			union all
+			select format('a hook of job %s has not ended', h.job_id) from hook_due h where h.job_id >= p_from and h.job_id < p_to
+		) x limit 1);
+end $$;
+comment on function api.range_live(bigint, bigint) is 'What still lives, or is to come, among the jobs from p_from (included) to p_to (excluded), in words; null: nothing, and nothing ever will. Internal.';
+
+create function api.live_advance() returns boolean
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_before constant bigint := (select f.job_id from live_from f);
+	v_from bigint := v_before;
+	v_range record;
+begin
+	for v_range in select r.from_job, r.to_job from api.range_bounds() r where r.to_job > v_before order by r.from_job loop
+		exit when api.range_live(v_range.from_job, v_range.to_job) is not null;
+		v_from := v_range.to_job;
+	end loop;
+	if v_from = v_before then
+		return false;
+	end if;
+	-- Whoever has taken an id has this table locked until the job is there for all to see: behind that lock, nothing is on its way into the
+	-- ranges left out. The lock, and that of the views, is tried for less than it takes to notice a deadlock: the queue does not
+	-- fail for it, and the next minute comes.
+	perform set_config('lock_timeout', '200ms', true);
+	lock table only rota.job in share row exclusive mode;
+	if api.range_live(v_before, v_from) is not null then
+		return false;
+	end if;
+	perform api.live_views(v_from);
+	update live_from set job_id = v_from;
+	return true;
+exception when lock_not_available then
+	return false;
+end $$;
+comment on function api.live_advance() is 'Have schema live begin behind the ranges in which everything is over; whether it moved. Where the tables are busy, it is left for the next time. Internal.';
