@@ -90,10 +90,12 @@ create type api.candidate as (
 	part int,
 	unread boolean,
 	spots int[],
+	lead int,
+	takes int[],
 	needs numeric[],
 	fits boolean
 );
-comment on type api.candidate is 'A step that limits may keep from being offered: what it needs of which of them; unread: of its line there are more behind it; fits: its time limit is within limits.';
+comment on type api.candidate is 'A step that limits may keep from being offered: what it needs of which of them (takes); unread: of its line, which is under spots, there are more behind it; lead: the first of those that it starts with, which needs what all of them do; fits: no limit is lower than that.';
 
 create type api.size as (cpus bigint, nodes int, gres jsonb, time_limit_s bigint);
 comment on type api.size is 'How much a step takes: gres in all, {"gpu": 4}; a time limit of 0 is none.';

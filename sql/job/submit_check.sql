@@ -15,13 +15,23 @@ begin
 end $$;
 comment on function api.submit_line(api.asked[], int, text) is 'The line on which the step that begins on line p_line, or all of them, were given an option. Internal.';
 
+create function api.submit_over(p_bound api.bound, p_need numeric, p_who text, p_how text) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return case p_bound.measure
+		when 'running' then format('%s steps start%s, at most %s%s', p_need, p_how, p_bound.most, api.limit_whose(p_bound, ' may run at once'))
+		when 'cpu_minutes' then format('%s may come to %s CPU-minutes%s, at most %s%s', p_who, case when p_need < 'infinity' then ceil(p_need)::text else 'any number of' end, p_how,
+			p_bound.most, api.limit_whose(p_bound, ' may be used'))
+		else format('%s %s asked for%s, at most %s%s', p_need, api.limit_noun(p_bound.measure), p_how, p_bound.most, api.limit_whose(p_bound, ' may be held at once')) end;
+end $$;
+comment on function api.submit_over(api.bound, numeric, text, text) is 'A limit that a submission passes all by itself, in words: who needs so much, and how. Internal.';
+
 create function api.submit_check_limits(p_claimant int, p_tops jsonb, p_partition rota.partition, p_script text, p_steps api.asked[], p_step api.asked) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_size api.size := api.size_asked(p_tops, p_step.nodes_min, p_step.nodes_max, p_step.ntasks, p_step.cpus_per_task, p_step.gres, p_step.exclusive,
 		p_step.time_limit_s, p_partition);
 	v_option text;
-	v_need numeric;
 	v_bound api.bound;
 begin
 	-- What it would need by itself, were nothing else held.
@@ -33,14 +43,39 @@ begin
 	if not found then
 		return;
 	end if;
-	v_need := api.limit_need(v_bound.measure, v_size, 'infinity');
 	v_option := case v_bound.measure when 'cpu_minutes' then 'time' when 'nodes' then 'nodes' when 'cpus' then 'ntasks' else 'gres' end;
-	perform api.submit_refuse(p_script, api.submit_line(p_steps, p_step.line, v_option), v_option, case v_bound.measure
-		when 'cpu_minutes' then format('it may come to %s CPU-minutes, at most %s', case when v_need < 'infinity' then ceil(v_need)::text else 'any number of' end, v_bound.most)
-		else format('%s %s asked for, at most %s', v_need, api.limit_noun(v_bound.measure), v_bound.most) end
-		|| api.limit_whose(v_bound, ' may be ' || case v_bound.measure when 'cpu_minutes' then 'used' else 'held at once' end), 'See "rota shares --limits".');
+	perform api.submit_refuse(p_script, api.submit_line(p_steps, p_step.line, v_option), v_option,
+		api.submit_over(v_bound, api.limit_need(v_bound.measure, v_size, 'infinity'), 'it', ''), 'See "rota shares --limits".');
 end $$;
 comment on function api.submit_check_limits(int, jsonb, rota.partition, text, api.asked[], api.asked) is 'Refuse a step that passes a limit all by itself; p_tops: of its line (api.limit_tops). Internal.';
+
+create function api.submit_check_sets(p_user text, p_account text, p_qos text, p_script text, p_steps api.asked[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_over record;
+begin
+	-- Each alone was looked at, so who claims it is known.
+	select x.line, x.bound, x.need into v_over
+	from (
+		select coalesce(min((s.lines ->> 'with')::int), min(s.line)) as line, (array_agg(b))[1] as bound,
+			sum(coalesce((s."array" ->> 'size')::int, 1) * api.limit_need(b.measure, z.size, 'infinity')) as need
+		from unnest(p_steps) s
+		join partition p on case when s.partition is null then p.is_default else p.partition = s.partition end
+		cross join lateral (select (api.claimant_of(p_account, p_user, p_qos, s.gres), p.partition)::api.line as line offset 0) c
+		cross join lateral api.limit_tops(array[c.line]) t
+		cross join lateral (select api.size_asked(t.tops, s.nodes_min, s.nodes_max, s.ntasks, s.cpus_per_task, s.gres, s.exclusive, s.time_limit_s, p) as size offset 0) z
+		join lateral api.limit_cover(array[c.line]) b on b.measure not in ('submitted', 'time')
+		where s.with_set is not null
+		group by s.with_set, b.limit_id, b.whose
+	) x
+	where x.need > (x.bound).most
+	order by (x.bound).limit_id
+	limit 1;
+	if found then
+		perform api.submit_refuse(p_script, v_over.line, 'with', api.submit_over(v_over.bound, v_over.need, 'they', ' together'), 'See "rota shares --limits".');
+	end if;
+end $$;
+comment on function api.submit_check_sets(text, text, text, text, api.asked[]) is 'Refuse steps that start together and so pass a limit all by themselves. Internal.';
 
 create function api.submit_check(p_user text, p_account text, p_qos text, p_groups jsonb, p_script text, p_steps api.asked[]) returns text
 language plpgsql set search_path = rota, pg_temp as $$
@@ -175,6 +210,9 @@ begin
 			end if;
 		end if;
 	end loop;
+	if v_limited and exists (select from unnest(p_steps) s where s.with_set is not null) then
+		perform api.submit_check_sets(p_user, p_account, p_qos, p_script, p_steps);
+	end if;
 	return v_default;
 end $$;
 comment on function api.submit_check(text, text, text, jsonb, text, api.asked[]) is

@@ -50,16 +50,28 @@ create function api.why_limits(p_job bigint, p_request int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
-	select api.why_row('limit', api.limit_words(b, x.need), null, case when b.measure = 'cpu_minutes' then nullif(b.ends_at, 'infinity') end)
-	from step s
-	join step_request r on r.job_id = s.job_id and r.step_id = s.step_id
-	join partition p on p.partition = r.partition
-	cross join lateral api.limit_bounds(array[(s.claimant_id, s.queue)::api.line]) b
-	cross join lateral (
-		select api.limit_need(b.measure, api.size_asked(t.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p), b.ends_at) as need
-		from api.limit_tops(array[(s.claimant_id, s.queue)::api.line]) t
+	with member as materialized (
+		-- What starts together is held against limits together.
+		select s.step_id = o.step_id as own, s.claimant_id, s.queue, case when o.with_set is null then 1 else coalesce(a.size - a.next - cardinality(a.skip), 1) end as wants,
+			api.size_asked(t.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p) as size
+		from step_request o
+		join step_request r on r.job_id = o.job_id and (r.step_id = o.step_id or r.with_set = o.with_set)
+		join step s on s.job_id = r.job_id and s.step_id = r.step_id and (s.step_id = o.step_id or s.state = 'pending')
+		join partition p on p.partition = r.partition
+		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
+		cross join lateral api.limit_tops(array[(s.claimant_id, s.queue)::api.line]) t
+		where o.job_id = p_job and o.step_id = p_request
+	)
+	select api.why_row('limit', api.limit_words(x.bound, x.need) || case x.others when 0 then '' when 1 then ' (with the one that it starts together with)'
+			else format(' (with the %s that it starts together with)', x.others) end, null, case when (x.bound).measure = 'cpu_minutes' then nullif((x.bound).ends_at, 'infinity') end)
+	from (
+		select (array_agg(b))[1] as bound, sum(m.wants * api.limit_need(b.measure, m.size, b.ends_at)) as need,
+			case when b.measure = 'time' then 0 else (select count(*) - 1 from member) end as others
+		from api.limit_bounds(array(select distinct (m.claimant_id, m.queue)::api.line from member m)) b
+		join member m on m.claimant_id = b.claimant_id and m.queue = b.partition and (m.own or b.measure <> 'time')
+		group by b.limit_id, b.whose, b.measure
 	) x
-	where s.job_id = p_job and s.step_id = p_request and x.need > 0 and b.held + x.need > b.most
+	where x.need > 0 and (x.bound).held + x.need > (x.bound).most
 	union all
 	select api.why_row('limit', format('%s of at most %s elements of the array run', a.running, a.max_running), null, null)
 	from step_array a

@@ -123,6 +123,70 @@ begin
 end $$;
 comment on function api.pending_reach(int) is 'The lines of which any step may start, with the limits that they are under. Internal.';
 
+create function api.pending_candidates(p_lines api.reach[]) returns setof api.candidate
+language plpgsql stable set enable_hashjoin = on set search_path = rota, pg_temp as $$
+#variable_conflict use_column
+begin
+	return query
+	with read as materialized (
+		select o.*, row_number() over (order by o.place desc, o.rank desc, o.job_id, o.step_id)::int as at, n.with_set,
+			coalesce(n.spots, '{}') as takes, coalesce(n.needs, '{}') as needs, coalesce(n.fits, true) as fits
+		from (
+			select f.*, l.nr, l.part, l.spots, l.tops, coalesce(l.rows < l.most, true)
+				and count(*) over w >= l.rows and row_number() over (w order by f.rank, f.job_id desc, f.step_id desc) = 1 as unread
+			from unnest(p_lines) with ordinality l (claimant_id, partition, part, place, boost_ms, rows, most, spots, tops, nr)
+			join api.pending_free(null, p_lines) f on f.claimant_id = l.claimant_id and f.partition = l.partition
+			window w as (partition by l.nr)
+		) o
+		left join lateral (
+			select min(z.with_set) as with_set, array_agg(x.spot) filter (where x.measure <> 'time') as spots, array_agg(x.need) filter (where x.measure <> 'time') as needs,
+				bool_and(x.need <= x.most) as fits
+			from (
+				select api.size_asked(o.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p) as size, r.with_set
+				from step_request r
+				join partition p on p.partition = r.partition
+				where o.tops is not null and r.job_id = o.job_id and r.step_id = o.request_id
+				offset 0
+			) z
+			cross join lateral (select y.spot, y.measure, y.most, api.limit_need(y.measure, z.size, y.ends_at) as need from unnest(o.spots) y) x
+		) n on true
+	), member as (
+		select r.job_id, r.with_set, min(r.at) over w as lead, bool_and(r.fits) over w as fits, r.room, r.spots, r.takes, r.needs
+		from read r
+		where r.with_set is not null
+		window w as (partition by r.job_id, r.with_set)
+	), together as (
+		-- What starts together takes what all of it needs at its first step, or nothing; nothing either, while some of it waits for something else.
+		select t.job_id, t.with_set, t.lead, case when g.free then t.takes else '{}' end as takes, case when g.free then t.needs else '{}' end as needs, t.fits or not g.free as fits
+		from (
+			select x.job_id, x.with_set, x.lead, array_agg(x.spot) as takes, array_agg(x.need) as needs, x.fits and bool_and(x.need <= x.most) as fits
+			from (
+				select m.job_id, m.with_set, m.lead, m.fits, x.spot, sum(m.room * x.need) as need, y.most
+				from member m
+				cross join lateral unnest(m.takes, m.needs) x (spot, need)
+				join unnest(m.spots) y on y.spot = x.spot
+				group by m.job_id, m.with_set, m.lead, m.fits, x.spot, y.most
+			) x
+			group by x.job_id, x.with_set, x.lead, x.fits
+		) t
+		cross join lateral (
+			select bool_and(s.deps_waiting = 0 and s.held = '' and (s.begin_at is null or s.begin_at <= now())
+				and exists (select from unnest(p_lines) l where l.claimant_id = s.claimant_id and l.partition = s.queue)) as free
+			from step_request q
+			join step s on s.job_id = q.job_id and s.step_id = q.step_id and s.state = 'pending'
+			where q.job_id = t.job_id and q.with_set = t.with_set
+			offset 0
+		) g
+		where g.free is not null
+	)
+	select r.job_id, r.step_id, r.claimant_id, r.partition, r.place, r.rank, r.version, r.room, r.nr::int, r.part, r.unread, r.takes, g.lead,
+		coalesce(g.takes, r.takes), coalesce(g.needs, r.needs), coalesce(g.fits, r.fits)
+	from read r
+	left join together g on g.job_id = r.job_id and g.with_set = r.with_set
+	order by r.at;
+end $$;
+comment on function api.pending_candidates(api.reach[]) is 'The steps of lines, as far as these are read, in the order of the queue, with what each takes of limits. Internal.';
+
 create function api.pending_within(p_limit int) returns setof api.offered
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 declare
@@ -138,6 +202,7 @@ declare
 	v_full boolean;
 	v_open boolean;
 	v_short boolean;
+	v_wants int;
 	v_room int;
 begin
 	if v_lines = '{}' then
@@ -150,29 +215,7 @@ begin
 		group by i
 		order by i);
 	loop
-		v_rows := array(
-			select (o.job_id, o.step_id, o.claimant_id, o.partition, o.place, o.rank, o.version, o.room, o.nr, o.part, o.unread,
-				coalesce(n.spots, '{}'), coalesce(n.needs, '{}'), coalesce(n.fits, true))::api.candidate
-			from (
-				select f.*, l.nr, l.part, l.spots, l.tops, coalesce(l.rows < l.most, true)
-					and count(*) over w >= l.rows and row_number() over (w order by f.rank, f.job_id desc, f.step_id desc) = 1 as unread
-				from unnest(v_lines) with ordinality l (claimant_id, partition, part, place, boost_ms, rows, most, spots, tops, nr)
-				join api.pending_free(null, v_lines) f on f.claimant_id = l.claimant_id and f.partition = l.partition
-				window w as (partition by l.nr)
-			) o
-			left join lateral (
-				select array_agg(x.spot) filter (where x.measure <> 'time') as spots, array_agg(x.need) filter (where x.measure <> 'time') as needs,
-					bool_and(x.need <= x.most) filter (where x.measure = 'time') as fits
-				from (
-					select api.size_asked(o.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p) as size
-					from step_request r
-					join partition p on p.partition = r.partition
-					where o.tops is not null and r.job_id = o.job_id and r.step_id = o.request_id
-					offset 0
-				) z
-				cross join lateral (select y.spot, y.measure, y.most, api.limit_need(y.measure, z.size, y.ends_at) as need from unnest(o.spots) y) x
-			) n on true
-			order by o.place desc, o.rank desc, o.job_id, o.step_id);
+		v_rows := array(select c::api.candidate from api.pending_candidates(v_lines) c);
 		v_left := v_begin;
 		v_rooms := array_fill(0, array[cardinality(v_rows)]);
 		v_count := array_fill(0, array[v_parts]);
@@ -181,26 +224,33 @@ begin
 		for i in 1 .. cardinality(v_rows) loop
 			v_one := v_rows[i];
 			v_full := v_count[v_one.part] >= p_limit and v_last[v_one.part] <> v_one.job_id;
-			v_open := v_one.fits and not v_full;
-			v_room := v_one.room;
-			for k in 1 .. cardinality(v_one.spots) loop
-				exit when not v_open;
-				v_open := v_left[v_one.spots[k]] > 0;
-				if v_one.needs[k] > 0 then
-					v_room := least(v_room, floor(v_left[v_one.spots[k]] / v_one.needs[k]));
-				end if;
-			end loop;
-			if v_open then
-				-- Who finds too little room keeps what is left for itself: what needs less does not pass it by.
-				for k in 1 .. cardinality(v_one.spots) loop
-					v_left[v_one.spots[k]] := case when v_room < v_one.room and floor(v_left[v_one.spots[k]] / nullif(v_one.needs[k], 0)) = v_room then 0
-						else v_left[v_one.spots[k]] - v_room * v_one.needs[k] end;
+			v_wants := case when v_one.lead is null then v_one.room else 1 end;
+			v_room := v_wants;
+			if v_one.lead < i then
+				-- The first of those it starts with took it for all of them.
+				v_room := v_wants * sign(v_rooms[v_one.lead]);
+				v_open := v_room > 0 and not v_full;
+			else
+				v_open := v_one.fits and not v_full;
+				for k in 1 .. cardinality(v_one.takes) loop
+					exit when not v_open;
+					v_open := v_left[v_one.takes[k]] > 0;
+					if v_one.needs[k] > 0 then
+						v_room := least(v_room, floor(v_left[v_one.takes[k]] / v_one.needs[k]));
+					end if;
 				end loop;
-				if v_room > 0 then
-					v_rooms[i] := v_room;
-					v_count[v_one.part] := v_count[v_one.part] + 1;
-					v_last[v_one.part] := v_one.job_id;
+				if v_open then
+					-- Who finds too little room keeps what is left for itself: what needs less does not pass it by.
+					for k in 1 .. cardinality(v_one.takes) loop
+						v_left[v_one.takes[k]] := case when v_room < v_wants and floor(v_left[v_one.takes[k]] / nullif(v_one.needs[k], 0)) = v_room then 0
+							else v_left[v_one.takes[k]] - v_room * v_one.needs[k] end;
+					end loop;
 				end if;
+			end if;
+			if v_open and v_room > 0 then
+				v_rooms[i] := case when v_one.lead is null then v_room else v_one.room end;
+				v_count[v_one.part] := v_count[v_one.part] + 1;
+				v_last[v_one.part] := v_one.job_id;
 			end if;
 			-- Behind the last row that was read there may be more that goes before others.
 			if v_one.unread and not v_full then
@@ -218,7 +268,7 @@ begin
 	end loop;
 	return query
 	select x.job_id, x.step_id, null::int, x.claimant_id, x.partition, x.place, x.rank, x.version, v_rooms[x.nr]
-	from unnest(v_rows) with ordinality x (job_id, step_id, claimant_id, partition, place, rank, version, room, line, part, unread, spots, needs, fits, nr)
+	from unnest(v_rows) with ordinality x (job_id, step_id, claimant_id, partition, place, rank, version, room, line, part, unread, spots, lead, takes, needs, fits, nr)
 	where v_rooms[x.nr] > 0;
 end $$;
 comment on function api.pending_within(int) is 'Of each partition the first p_limit steps that may start, limits taken off, fair share added, and perhaps the rest of a job. Internal.';

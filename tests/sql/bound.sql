@@ -82,6 +82,89 @@ begin
 end $$;
 select t.measures(h, m) from t.holder h cross join t.measure m where not (h.object = 'partition' and h.suffix = '' and m.key = 'max_nodes');
 
+-- What starts together is held against limits together, on whatever they are, of whatever: all of it, or nothing.
+create function t.together(p_user text, p_steps jsonb, p_job jsonb default '{}', p_edges jsonb default '[]') returns bigint language sql as $$
+	select t.submit(p_user, jsonb_agg(x || jsonb_build_object('name', chr(96 + nr::int)) || case when x ? 'alone' then '{}' else '{"with_set": 0}' end::jsonb order by nr),
+		(select coalesce(jsonb_agg(jsonb_build_object('step', chr(96 + n::int), 'kind', 'with', 'peer', 'a')), '[]') from jsonb_array_elements(p_steps) with ordinality y (s, n)
+			where n > 1 and not s ? 'alone') || p_edges, p_job)
+	from jsonb_array_elements(p_steps) with ordinality v (x, nr) $$;
+create function t.apart(p_label text, p_step jsonb, p_nodes int[]) returns jsonb language sql as $$
+	select t.decision(p_label, case when p_step ? 'nodes_max' then p_nodes else p_nodes[1:1] end, case when p_step ? 'gres' then '{"gres": {"gpu": [0, 1]}}'::jsonb else '{}' end) $$;
+create function t.sets(p_holder t.holder, p_measure t.measure) returns setof text language plpgsql as $$
+declare
+	v_what text := format('together, %s on %s %s%s: ', p_measure.key, p_holder.object, p_holder.name, p_holder.suffix);
+	v_job jsonb := '{"account": "lab", "qos": "q"}';
+	v_step jsonb := p_measure.step || '{"partition": "fast"}';
+	v_one bigint;
+	v_two bigint;
+begin
+	perform t.clean();
+	perform t.admin(p_holder.object, p_holder.name, jsonb_build_object(p_measure.key || p_holder.suffix, p_measure.value));
+	begin
+		perform t.together('alice', jsonb_build_array(v_step, v_step, v_step), v_job);
+		return next fail(v_what || 'three are too many');
+	exception when sqlstate 'RT422' then
+		return next alike(sqlerrm, 'test.sh:1: --with: % together, at most %', v_what || 'three are too many');
+	end;
+	v_one := t.submit('alice', jsonb_build_array(v_step || '{"name": "a"}'), '[]', v_job);
+	v_two := t.together('alice', jsonb_build_array(v_step, v_step), v_job);
+	return next is(t.pending(), v_one || '.a', v_what || 'two do not start beside one');
+	return next is(t.start_any(v_one || '.a', p_measure.step), 1, v_what || 'which does');
+	return next is(t.pending(), null, v_what || 'nor in part');
+	return next throws_ok(format('select t.commit(t.apart(%L, %L, %L), t.apart(%L, %L, %L))', v_two || '.a', p_measure.step, '{2,3}', v_two || '.b', p_measure.step, '{3,4}'), '40001', null,
+		v_what || 'whatever the leader believes');
+	return next is(t.states(v_two), 'a:pending b:pending', v_what || 'they wait');
+	return next alike(t.why(v_two || '.b'), '% (with the one that it starts together with)', v_what || 'why');
+	perform t.run(v_one || '.a'), t.finish(v_one || '.a');
+	update rota.allocation set ended_at = started_at where job_id = v_one;
+	return next is(t.pending(), format('%1$s.a %1$s.b', v_two), v_what || 'then both are offered');
+	return next is(t.commit(t.apart(v_two || '.a', p_measure.step, '{1,2}'), t.apart(v_two || '.b', p_measure.step, '{3,4}')), 2, v_what || 'and start');
+	return next is_empty('select * from t.wrong()', v_what || 'all adds up');
+end $$;
+select t.sets(h, m) from t.holder h cross join t.measure m where not (h.object = 'partition' and h.suffix = '' and m.key = 'max_nodes');
+select t.clean() \g /dev/null
+-- In order, like single ones; of several lines; with an array, all elements.
+select t.admin('account', 'phys', '{"max_cpus": 4}') \g /dev/null
+select t.submit('alice', '[{"name": "a", "cpus_per_task": 2}]', '[]', '{"account": "lab"}') as j \gset
+select t.start(:'j' || '.a') \g /dev/null
+select t.together('alice', '[{}, {"gres": {"gpu": 1}}, {"partition": "fast"}]', '{"account": "lab"}') as k \gset
+select t.submit('bob', '[{"name": "a"}]', '[]', '{"account": "lab"}') as m \gset
+select is(t.pending(), null, 'what needs less does not pass by a set that waits for the limit');
+select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
+select is((select string_agg(x, ' ' order by x) from string_to_table(t.pending(), ' ') x), format('%1$s.a %1$s.b %1$s.c %2$s.a', :k, :m), 'all of it, and what else there is room for');
+select t.admin('account', 'phys', '{"max_cpus": 2}') \g /dev/null
+select is(t.pending(), format('%s.a', :m), 'where a limit has become too low for all of it, it stands in nobody''s way');
+select t.admin('account', 'phys', '{"max_cpus": 4}') \g /dev/null
+select t.clean() \g /dev/null
+select t.admin('account', 'phys', '{"max_cpus": 4}') \g /dev/null
+select t.together('alice', '[{}, {"array": {"indices": [[0,2,1]], "size": 3}}]', '{"account": "lab"}') as k \gset
+select t.submit('alice', '[{"name": "a", "cpus_per_task": 4}]', '[]', '{"account": "lab"}') as j \gset
+select is(t.pending(), format('%1$s.a %1$s.b*3', :k), 'an array with all its elements');
+select is(t.refused('alice', '{"with_set": 0, "array": {"indices": [[0,4,1]], "size": 5}}', '{"account": "lab"}'), 'test.sh:7: --with: 5 CPUs asked for together, at most 4 may be held at once on account "phys"', 'too many elements');
+select t.admin('account', 'phys', '{"max_cpus": 3}') \g /dev/null
+select is(t.pending(), null, 'or not at all');
+select is(t.why(:'k' || '.b'), '0 of at most 3 CPUs are held on account "phys", and it may need 4 more (with the one that it starts together with)', 'why');
+select is(t.why(:'j' || '.a'), '0 of at most 3 CPUs are held on account "phys", and it may need 4 more', 'what is too large by itself');
+select t.submit('bob', '[{"name": "a"}]', '[]', '{"account": "lab"}') as m \gset
+select is(t.pending(), format('%s.a', :m), 'stands in nobody''s way either');
+-- Those that wait for something else take no room meanwhile, or what they wait for might never find any.
+select t.clean() \g /dev/null
+select t.admin('account', 'phys', '{"max_cpus": 2}') \g /dev/null
+select t.together('alice', '[{"topo": 1}, {"topo": 2}, {"topo": 0, "alone": true, "cpus_per_task": 2}]', '{"account": "lab"}', '[{"step": "b", "peer": "c"}]') as k \gset
+select is(strpos(t.pending(), :'k' || '.c') > 0, true, 'what one of the set waits for');
+select is(t.start(:'k' || '.c'), 1, 'starts');
+select t.run(:'k' || '.c'), t.finish(:'k' || '.c') \g /dev/null
+select is(t.pending(), format('%1$s.a %1$s.b', :k), 'and the set behind it');
+select t.clean() \g /dev/null
+select t.admin('account', 'phys', '{"max_cpus": 2}'), t.admin('qos', 'q', '{"max_gres": "gpu:2"}') \g /dev/null
+select t.submit('carl', '[{"name": "a", "gres": {"gpu": 2}}]', '[]', '{"qos": "q"}') as m \gset
+select t.start(:'m' || '.a', '{4}', '{"gres": {"gpu": [0, 1]}}') \g /dev/null
+select t.together('alice', '[{}, {"gres": {"gpu": 1}}]', '{"account": "lab", "qos": "q"}') as k \gset
+select t.submit('bob', '[{"name": "a", "cpus_per_task": 2}]', '[]', '{"account": "lab"}') as j \gset
+select is(strpos(t.pending(), :'j' || '.a') > 0, true, 'nor while another limit keeps one of the set');
+select is(t.why(:'k' || '.a') like '2 of at most 2 gpu are held under quality of service "q"%', true, 'which each of them names');
+select t.clean() \g /dev/null
+
 -- A decision is judged as a whole, in its order; of elements that are signed together, all or none.
 select t.clean() \g /dev/null
 select t.admin('account', 'phys', '{"max_cpus": 3}') \g /dev/null
