@@ -124,7 +124,7 @@ end $$;
 comment on function api.pending_reach(int) is 'The lines of which any step may start, with the limits that they are under. Internal.';
 
 create function api.pending_candidates(p_lines api.reach[]) returns setof api.candidate
-language plpgsql stable set enable_hashjoin = on set search_path = rota, pg_temp as $$
+language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
