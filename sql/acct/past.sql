@@ -1,5 +1,17 @@
--- The queue, the nodes and the use of the cluster as they were at a moment of the past. All of it is asked of the views of this schema, so
+-- The jobs, the queue, the nodes and the use of the cluster as they were at a moment of the past. All of it is asked of the views of this schema, so
 -- whoever asks sees of the past what they see of the present.
+
+create function acct.jobs_between(p_from timestamptz, p_to timestamptz)
+returns table (job_id bigint, user_name text, account text, qos text, submit_at timestamptz)
+language plpgsql stable set search_path = acct, pg_temp as $$
+begin
+	-- Said in two parts, so each can go by the indexes on times.
+	return query
+	select j.job_id, j.user_name, j.account, j.qos, j.submit_at from job j where j.submit_at <= p_to and j.ended_at >= p_from
+	union all
+	select j.job_id, j.user_name, j.account, j.qos, j.submit_at from job j where j.submit_at <= p_to and j.ended_at is null;
+end $$;
+comment on function acct.jobs_between(timestamptz, timestamptz) is 'Jobs that had been submitted by p_to and had not ended before p_from, for one moment or a span.';
 
 create function acct.queue_at(p_at timestamptz)
 returns table (job_id bigint, step_id int, step text, array_index int, user_name text, account text, qos text, partition text, state text, attempt int,
@@ -9,12 +21,7 @@ language plpgsql stable set search_path = acct, pg_temp as $$
 begin
 	return query
 	select j.job_id, e.step_id, e.step, e.array_index, j.user_name, j.account, j.qos, e.partition, e.to_state, e.attempt, e.at, j.submit_at, a.nodes, a.cpus
-	from (
-		-- Said in two parts, so each can go by the index on times.
-		select x.* from job x where x.submit_at <= p_at and x.ended_at > p_at
-		union all
-		select x.* from job x where x.submit_at <= p_at and x.ended_at is null
-	) j
+	from acct.jobs_between(p_at, p_at) j
 	cross join lateral (
 		select distinct on (x.step_id) x.* from event x where x.job_id = j.job_id and x.at <= p_at order by x.step_id, x.event_id desc
 	) e
@@ -37,11 +44,7 @@ begin
 	return query
 	with held as (
 		select x.node, count(distinct (x.job_id, x.step_id)) as steps, sum(x.cpus) as cpus, sum(x.mem_mb)::bigint as mem_mb
-		from (
-			select y.job_id from job y where y.submit_at <= p_at and y.ended_at > p_at
-			union all
-			select y.job_id from job y where y.submit_at <= p_at and y.ended_at is null
-		) j
+		from acct.jobs_between(p_at, p_at) j
 		-- Job by job: those that were live are few.
 		cross join lateral (select * from allocation y where y.job_id = j.job_id and y.started_at <= p_at and coalesce(y.ended_at, 'infinity') > p_at offset 0) x
 		group by x.node
@@ -109,12 +112,7 @@ begin
 		union all
 		select a.account, a.user_name, a.partition, a.qos, a.cpus * p.s, p.s, a.mem_mb * p.s, acct.gres_units(nullif(a.gres, '{}'), p.s)
 		from unnest(v_left) r
-		cross join lateral (
-			select j.job_id from job j where j.submit_at < upper(r) and j.ended_at >= lower(r)
-			union all
-			select j.job_id from job j where j.submit_at < upper(r) and j.ended_at is null
-			offset 0
-		) j
+		cross join lateral acct.jobs_between(lower(r), upper(r)) j
 		cross join lateral (select * from allocation y where y.job_id = j.job_id and y.started_at < upper(r) and coalesce(y.ended_at, now()) > lower(r) offset 0) a
 		cross join lateral (select extract(epoch from least(coalesce(a.ended_at, now()), upper(r)) - greatest(a.started_at, lower(r))) as s) p
 	) x

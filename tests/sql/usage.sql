@@ -120,6 +120,8 @@ select is((select coalesce(sum(cpu_s), 0) from acct.usage_between(a, a + l * par
 select is((select count(*) from acct.usage_between('2028-01-01', '2028-01-01')), 0::bigint, 'nothing in no time');
 select is((select count(*) from acct.usage_between('2028-01-02', '2028-01-01')), 0::bigint, 'nor backwards');
 
+select set_eq(format('select job_id from acct.jobs_between(%L, %L)', a, a + l), format('select job_id from rota.job where submit_at <= %L and coalesce(ended_at, ''infinity'') >= %L', a + l, a), format('the jobs of %s later than %s', l, a)) from moment where nr <= 8;
+
 -- The queue as it was, against the log read from its beginning.
 create function t.replay(p_at timestamptz) returns table (job_id bigint, step_id int, state text) language plpgsql as $$
 declare
