@@ -39,13 +39,9 @@ narrow_ranges() {
 		end \$\$"
 }
 
-# plan_is NAME QUERY [SETTING...]: the plan of what an analyst asks is plans/NAME.plan. Memory and costs are given, whatever the machine has.
-plan_is() {
-	local settings
-
-	settings=$(printf 'set %s;' "${@:3}")
-	[ $# -gt 2 ] || settings=
-	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atq <<END | "$BATS_TEST_DIRNAME/plan_shape" >"$BATS_TEST_TMPDIR/plan"
+# analyst STATEMENT...: what psql says to an analyst with memory and costs that are given, whatever the machine has.
+analyst() {
+	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -v VERBOSITY=terse -Atq <<END
 set role rota_analyst;
 set time zone 'UTC';
 set random_page_cost = 1.1;
@@ -53,11 +49,31 @@ set effective_cache_size = '4GB';
 set work_mem = '16MB';
 set max_parallel_workers_per_gather = 0;
 set jit = off;
-$settings
-explain (costs off, format json) $2;
+$(printf '%s;\n' "$@")
 END
+}
+
+# shape_is NAME: the plans that were written to plan.json are plans/NAME.plan.
+shape_is() {
+	jq -c 'if type == "array" then . else [.] end' "$BATS_TEST_TMPDIR/plan.json" | while read -r plan; do
+		"$BATS_TEST_DIRNAME/plan_shape" <<<"$plan" || return 1
+	done >"$BATS_TEST_TMPDIR/plan"
 	[ -z "${ROTA_PLANS:-}" ] || cp "$BATS_TEST_TMPDIR/plan" "$BATS_TEST_DIRNAME/plans/$1.plan"
 	diff -u "$BATS_TEST_DIRNAME/plans/$1.plan" "$BATS_TEST_TMPDIR/plan"
+}
+
+# plan_is NAME QUERY [SETTING...]: the plan of what an analyst asks is plans/NAME.plan.
+plan_is() {
+	analyst "${@:3}" "explain (costs off, format json) $2" >"$BATS_TEST_TMPDIR/plan.json"
+	shape_is "$1"
+}
+
+# plans_within NAME QUERY [SETTING...]: the plans of the queries in the functions that it calls are plans/NAME.plan, in the order in which they end.
+plans_within() {
+	PGOPTIONS="-c session_preload_libraries=auto_explain -c auto_explain.log_min_duration=0 -c auto_explain.log_nested_statements=on -c auto_explain.log_format=json -c client_min_messages=log" \
+		analyst "${@:3}" "$2" 2>"$BATS_TEST_TMPDIR/log" >/dev/null
+	sed '/^LOG:/d' "$BATS_TEST_TMPDIR/log" >"$BATS_TEST_TMPDIR/plan.json"
+	shape_is "$1"
 }
 
 # value QUERY: as the plan has to name it.
@@ -88,6 +104,11 @@ value() {
 	plan_is export_job "select * from acct.job where job_id >= 3000 and job_id < 4000"
 }
 
+@test "the queue of a moment is that of the jobs that were there, which are found by times, and goes on by key" {
+	# Each range of this history is but a few pages.
+	plans_within queue_at "select * from acct.queue_at('2026-01-01 12:00Z')" "set enable_seqscan = off"
+}
+
 @test "with what docs/querying.md says, a view read as a whole is joined range by range, and by the step" {
-	plan_is export_event "select * from acct.event where job_id < 2000" "enable_partitionwise_join = on" "enable_mergejoin = off" "enable_nestloop = off"
+	plan_is export_event "select * from acct.event where job_id < 2000" "set enable_partitionwise_join = on" "set enable_mergejoin = off" "set enable_nestloop = off"
 }
