@@ -7,7 +7,7 @@ declare
 	v_elements api.element[] := array(
 		select (v.job_id, v.request_id, v.pos)::api.element
 		from unnest(p_decided) v
-		join step h on h.job_id = v.job_id and h.step_id = v.request_id and h.ended_at is null and h.held = ''
+		join step h on h.job_id = v.job_id and h.step_id = v.request_id and coalesce(h.ended_at, 'infinity') = 'infinity' and h.held = ''
 		where v.pos is not null and v.attempt = 1);
 	v_made api.moved[];
 	v_moves api.move[];
@@ -145,7 +145,7 @@ begin
 	perform api.step_move('schedule', array(
 		select m::api.move
 		from unnest(p_jobs, p_steps, p_reasons) as v (job_id, step_id, reason)
-		join step h on h.job_id = v.job_id and h.step_id = v.step_id and h.ended_at is null
+		join step h on h.job_id = v.job_id and h.step_id = v.step_id and coalesce(h.ended_at, 'infinity') = 'infinity'
 		cross join lateral api.array_give_up(v.job_id, v.step_id, 'refuse', 'refused', v.reason) m));
 	notify rota_event;
 end $$;
@@ -241,7 +241,8 @@ begin
 	-- Mostly nothing is: then no lock is asked for.
 	if exists (select from reservation) or exists (select from node_notice n where n.kind = 'drain')
 		or exists (select from step s where s.resume_wanted)
-		or exists (select from step s where s.start_by <= now() and s.ended_at is null)
+		-- The first by the index in that order: what else is live is not looked at.
+		or (select s.start_by from step s where s.start_by is not null and s.ended_at is null order by s.start_by limit 1) <= now()
 	then
 		perform api.schedule_due();
 	end if;

@@ -109,7 +109,7 @@ begin
 	), candidate as (
 		select distinct h.job_id, h.step_id, p.step_id - p.request_id - 1 as pos
 		from head h
-		join step s on s.job_id = h.job_id and s.step_id = h.step_id and s.deps_waiting = 0 and s.ended_at is null
+		join step s on s.job_id = h.job_id and s.step_id = h.step_id and s.deps_waiting = 0 and coalesce(s.ended_at, 'infinity') = 'infinity'
 		join step_edge e on e.job_id = h.job_id and e.step_id = h.step_id and e."condition" = 'corr'
 		join step p on p.job_id = e.peer_job_id and p.request_id = e.peer_step_id and p.array_index is not null and p.ended_at is not null
 			and p.step_id between e.peer_step_id + 1 + coalesce(h.pos, 0) and e.peer_step_id + 1 + coalesce(h.pos, 2000000000 - e.peer_step_id)
@@ -142,7 +142,7 @@ begin
 	for v_over in
 		select a.job_id, a.step_id, min(api.step_label(e.peer_job_id, e.peer_step_id)) as peer
 		from step_edge e
-		join step h on h.job_id = e.job_id and h.step_id = e.step_id and h.deps_waiting = 0 and h.ended_at is null
+		join step h on h.job_id = e.job_id and h.step_id = e.step_id and h.deps_waiting = 0 and coalesce(h.ended_at, 'infinity') = 'infinity'
 		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and a.next < a.size
 		where e.job_id = any (p_jobs) and e."condition" = 'corr'
 		group by a.job_id, a.step_id
@@ -206,7 +206,7 @@ begin
 	return query
 	select p_job, p_head, t.event, null::timestamptz, w.cause, w.exit_code, w.signal, w.message
 	from step_array a
-	join step h on h.job_id = a.job_id and h.step_id = a.step_id and h.ended_at is null
+	join step h on h.job_id = a.job_id and h.step_id = a.step_id and coalesce(h.ended_at, 'infinity') = 'infinity'
 	cross join lateral (
 		select x.state, x.cause, x.signal, x.message, max(x.exit_code) over () as exit_code
 		from (
