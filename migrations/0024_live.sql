@@ -13,10 +13,12 @@ comment on column rota.live_from.only_row is 'There is one row.';
 do $$
 declare
 	v_table text;
+	v_filled boolean := true;
 begin
-	if (select s.last_value from rota.job_job_id_seq s) < 900000 and not exists (select from rota.job_1000000)
-		and to_regclass('rota.job_2000000') is null
-	then
+	if (select s.last_value from rota.job_job_id_seq s) < 900000 and to_regclass('rota.job_1000000') is not null and to_regclass('rota.job_2000000') is null then
+		execute 'select exists (select from rota.job_1000000)' into v_filled;
+	end if;
+	if not v_filled then
 		foreach v_table in array array['event', 'sample_total', 'controller_hook', 'hook_run', 'task_end', 'step_edge', 'step_array', 'allocation', 'attempt', 'step',
 			'step_request', 'job']
 		loop

@@ -1,9 +1,10 @@
 create view acct.node with (security_barrier) as
-select n.node_id, n.name as node, n.state, n.reason, n.reason_by, n.reason_at, n.cpus, n.cpus_used, n.mem_mb, n.mem_used_mb,
+select n.node_id, n.name as node, n.state, n.reason, n.reason_by, n.reason_at, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb,
 	(select jsonb_object_agg(g.gres, g.units) from (select x.gres, count(*) as units from rota.node_gres x where x.node_id = n.node_id group by x.gres) g) as gres,
 	n.features, array(select p.partition from rota.partition_node p where p.node_id = n.node_id order by p.partition) as partitions,
 	l.renewed_at as seen_at, n.version
 from rota.node n
+join rota.node_used u on u.node_id = n.node_id
 left join rota.node_lease l on l.node_id = n.node_id;
 comment on view acct.node is 'Nodes as they are now.';
 comment on column acct.node.node_id is 'Key; never reused.';

@@ -11,16 +11,17 @@ comment on function api.admin_table(text) is 'The table of a kind of object and 
 create function api.admin_check(p_object text, p_name text, p_set jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_node node;
+	v_held node_used;
 	v_setting setting;
 	v_used int;
 begin
 	if p_object = 'node' then
-		select * into v_node from node n where n.name = p_name for no key update;
-		if (p_set ->> 'cpus')::bigint < v_node.cpus_used then
-			raise exception '% cpus of node "%" are in use', v_node.cpus_used, p_name using errcode = 'RT409', hint = 'Drain the node and wait for its steps to end.';
-		elsif (p_set ->> 'mem_mb')::bigint < v_node.mem_used_mb then
-			raise exception '% MiB of node "%" are in use', v_node.mem_used_mb, p_name using errcode = 'RT409', hint = 'Drain the node and wait for its steps to end.';
+		perform from node n where n.name = p_name for no key update;
+		select u.* into v_held from node n join node_used u on u.node_id = n.node_id where n.name = p_name;
+		if (p_set ->> 'cpus')::bigint < v_held.cpus_used then
+			raise exception '% cpus of node "%" are in use', v_held.cpus_used, p_name using errcode = 'RT409', hint = 'Drain the node and wait for its steps to end.';
+		elsif (p_set ->> 'mem_mb')::bigint < v_held.mem_used_mb then
+			raise exception '% MiB of node "%" are in use', v_held.mem_used_mb, p_name using errcode = 'RT409', hint = 'Drain the node and wait for its steps to end.';
 		end if;
 	elsif p_object = 'license' then
 		select l.used into v_used from license l where l.license = p_name for no key update;

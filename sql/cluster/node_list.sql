@@ -38,13 +38,14 @@ begin
 	-- Rows to text at once: objects made one by one, and jsonb of all of them, take several times as long.
 	select json_build_object('nodes', coalesce(json_agg(o), '[]'))
 	from (
-		select n.node_id, n.name, n.state, n.reason, n.reason_by, n.reason_at, n.cpus, n.cpus_used, n.mem_mb, n.mem_used_mb,
+		select n.node_id, n.name, n.state, n.reason, n.reason_by, n.reason_at, n.cpus, h.cpus_used, n.mem_mb, h.mem_used_mb,
 			coalesce(u.total, '') as gres, coalesce(u.used, '') as gres_used, n.features, n.weight, coalesce(m.partitions, '{}') as partitions,
 			w.words as notice, coalesce(w.list, '[]') as warnings,
 			l.renewed_at as seen_at, n.address, n.version, n.found, n.hardware_check,
 			coalesce(b.steps, 0) as steps
 		from picked p
 		join node n on n.node_id = p.node_id
+		join node_used h on h.node_id = p.node_id
 		left join node_lease l on l.node_id = n.node_id
 		left join unit u on u.node_id = n.node_id
 		left join member m on m.node_id = n.node_id

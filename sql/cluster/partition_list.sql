@@ -16,8 +16,8 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 		'pending', coalesce(l.pending, 0), 'running', coalesce(l.running, 0)) order by p.priority desc, p.partition), '[]'))
 	from partition p
 	left join lateral (
-		select jsonb_agg(n.name order by regexp_replace(n.name, '[0-9]+$', ''), length(n.name), n.name) as names, sum(n.cpus) as cpus, sum(n.cpus_used) as used
-		from partition_node pn join node n on n.node_id = pn.node_id where pn.partition = p.partition
+		select jsonb_agg(n.name order by regexp_replace(n.name, '[0-9]+$', ''), length(n.name), n.name) as names, sum(n.cpus) as cpus, sum(u.cpus_used) as used
+		from partition_node pn join node n on n.node_id = pn.node_id join node_used u on u.node_id = n.node_id where pn.partition = p.partition
 	) n on true
 	left join live l on l.partition = p.partition
 	where api.request_list(p_request, 'names') is null or p.partition = any (api.request_list(p_request, 'names'));

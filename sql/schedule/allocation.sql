@@ -1,4 +1,4 @@
--- Allocations: what is held on nodes. The used columns of node and license and the holders of node_gres move with them, in
+-- Allocations: what is held on nodes. Table node_used, the used column of license and the holders of node_gres move with them, in
 -- the same transaction, so the table constraints forbid holding more than there is.
 
 create function api.node_lock(p_nodes int[]) returns void
@@ -47,7 +47,7 @@ begin
 		insert into usage_due (job_ids, step_ids, attempts, node_ids, held, used)
 		select array_agg(e.job_id), array_agg(e.step_id), array_agg(e.attempt), array_agg(e.node_id), true, e.used from ended e group by e.used
 	), freed as (
-		update node n
+		update node_used n
 		set cpus_used = n.cpus_used - f.cpus, mem_used_mb = n.mem_used_mb - f.mem
 		from (select e.node_id, sum(e.cpus_held) as cpus, sum(e.mem_mb) as mem from ended e group by e.node_id) f
 		where n.node_id = f.node_id
@@ -92,7 +92,7 @@ begin
 	select v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, coalesce(v.gres, '{}'), coalesce(v.licenses, '{}'),
 		v.tasks, coalesce(v.holder, true), v.phase, v.cpus, coalesce(v.started_at, clock_timestamp())
 	from unnest(p_taken) v;
-	update node n
+	update node_used n
 	set cpus_used = n.cpus_used + t.cpus, mem_used_mb = n.mem_used_mb + t.mem
 	from (select v.node_id, sum(v.cpus) as cpus, sum(v.mem_mb) as mem from unnest(p_taken) v group by v.node_id) t
 	where n.node_id = t.node_id;
@@ -139,16 +139,17 @@ begin
 		order by f.job_id, f.step_id
 	loop
 		select array_agg((v_follower.job_id, v_follower.step_id, 0, n.node_id, a.node_index, t.cpus,
-				least(coalesce(v_follower.mem_mb, v_follower.mem_per_cpu_mb * t.cpus, 0), n.mem_mb - n.mem_used_mb, a.mem_mb),
+				least(coalesce(v_follower.mem_mb, v_follower.mem_per_cpu_mb * t.cpus, 0), u.mem_mb - u.mem_used_mb, a.mem_mb),
 				null, null, 0, null, 'kept', null)::api.taken)
 		into v_taken
 		from step p
 		join allocation a on a.job_id = p.job_id and a.step_id = p.step_id and a.attempt = p.attempt
 		join node n on n.node_id = a.node_id and n.state = 'up'
+		join node_used u on u.node_id = n.node_id
 		cross join lateral (
 			select least(case when v_follower.exclusive then a.cpus else v_follower.cpus_per_task * coalesce(v_follower.ntasks_per_node,
 				greatest(1, v_follower.ntasks / (select count(*) from allocation c where c.job_id = a.job_id and c.step_id = a.step_id and c.attempt = a.attempt)::int)) end,
-				a.cpus, n.cpus - n.cpus_used) as cpus
+				a.cpus, u.cpus - u.cpus_used) as cpus
 		) t
 		where p.job_id = v_follower.peer_job_id and p.step_id = v_follower.peer_step_id and a.attempt > 0 and t.cpus > 0;
 		if v_taken is not null then

@@ -7,16 +7,17 @@ language plpgsql stable security definer set search_path = live, rota, pg_temp a
 #variable_conflict use_column
 begin
 	return query
-	select n.node_id, n.name, n.cpus, n.cpus_used, n.mem_mb, n.mem_used_mb, n.state, case when f.node_id is null then n.features else n.features || 'failing'::text end,
+	select n.node_id, n.name, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb, n.state, case when f.node_id is null then n.features else n.features || 'failing'::text end,
 		coalesce(g.free, '{}'), coalesce(g.total, '{}'), n.weight, f.node_id is not null
 	from node n
+	join node_used u on u.node_id = n.node_id
 	left join node_notice f on f.node_id = n.node_id and f.kind = 'failing'
 	left join (
 		select x.node_id, jsonb_object_agg(x.gres, x.free) as free, jsonb_object_agg(x.gres, x.total) as total
 		from (
-			select u.node_id, u.gres, coalesce(jsonb_agg(u.unit order by u.unit) filter (where u.job_id is null), '[]') as free, count(*) as total
-			from node_gres u
-			group by u.node_id, u.gres
+			select h.node_id, h.gres, coalesce(jsonb_agg(h.unit order by h.unit) filter (where h.job_id is null), '[]') as free, count(*) as total
+			from node_gres h
+			group by h.node_id, h.gres
 		) x
 		group by x.node_id
 	) g on g.node_id = n.node_id

@@ -21,7 +21,7 @@ begin
 			and not coalesce((r.keep ->> 'cpus')::boolean, false)
 		returning a.node_id, o.cpus_held
 	)
-	update node n set cpus_used = n.cpus_used - g.cpus_held from given g where n.node_id = g.node_id;
+	update node_used n set cpus_used = n.cpus_used - g.cpus_held from given g where n.node_id = g.node_id;
 	update license l
 	set used = l.used - (x.value)::int
 	from allocation a
@@ -63,7 +63,7 @@ begin
 		return false;
 	end if;
 	if exists (
-		select from allocation a join node n on n.node_id = a.node_id
+		select from allocation a join node_used n on n.node_id = a.node_id
 		where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null
 			and n.cpus_used + a.cpus - a.cpus_held > n.cpus
 	) or exists (
@@ -74,7 +74,7 @@ begin
 	) then
 		return false;
 	end if;
-	update node n set cpus_used = n.cpus_used + a.cpus - a.cpus_held
+	update node_used n set cpus_used = n.cpus_used + a.cpus - a.cpus_held
 	from allocation a
 	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null and n.node_id = a.node_id;
 	update license l set used = l.used + x.value::int

@@ -36,7 +36,7 @@ damaged() {
 		begin;
 		set local session_replication_role = replica;
 		set local search_path = rota;
-		alter table node drop constraint node_cpus_not_overbooked, drop constraint node_mem_not_overbooked;
+		alter table node_used drop constraint node_cpus_not_overbooked, drop constraint node_mem_not_overbooked;
 		alter table license drop constraint license_not_overbooked;
 		$1;
 		\\i $ROTA_SOURCE/tests/fault/audit.sql
@@ -71,8 +71,8 @@ seen() {
 }
 
 @test "columns that are not what their rows add up to are seen" {
-	seen "update node set cpus_used = 1 where name = 'n2'" "the node's used columns" "not over: node in use"
-	seen "update node set mem_used_mb = 1 where name = 'n2'" "the node's used columns"
+	seen "update node_used set cpus_used = 1 where node_id = 2" "the node's used columns" "not over: node in use"
+	seen "update node_used set mem_used_mb = 1 where node_id = 2" "the node's used columns"
 	seen "update license set used = 1" "the licences used" "not over: licence in use"
 	seen "update node_gres set job_id = 1, step_id = 0, attempt = 1 where unit = 1" "a unit's holder" "not over: unit in use"
 	seen "update step_array set completed = completed - 1 where job_id = 1" "an array does not count"

@@ -81,11 +81,12 @@ violation (what, who, detail) as (
 	-- What is counted as used is what open allocations hold.
 	union all
 	select 'the node''s used columns are not the sum of its open allocations', n.name,
-		format('cpus %s, held %s; memory %s MiB, held %s', n.cpus_used, h.cpus, n.mem_used_mb, h.mem_mb)
+		format('cpus %s, held %s; memory %s MiB, held %s', u.cpus_used, h.cpus, u.mem_used_mb, h.mem_mb)
 	from node n
+	join node_used u on u.node_id = n.node_id
 	cross join lateral (select coalesce(sum(a.cpus_held), 0) as cpus, coalesce(sum(a.mem_mb), 0) as mem_mb
 		from allocation a where a.node_id = n.node_id and a.ended_at is null) h
-	where (n.cpus_used, n.mem_used_mb) is distinct from (h.cpus, h.mem_mb)
+	where (u.cpus_used, u.mem_used_mb) is distinct from (h.cpus, h.mem_mb)
 	union all
 	select 'the licences used are not the sum of the open allocations', l.license, format('used %s, held %s', l.used, h.n)
 	from license l
@@ -289,8 +290,8 @@ violation (what, who, detail) as (
 	select 'not over: allocation', api.step_label(a.job_id, a.step_id), format('attempt %s on %s, %s', a.attempt, n.name, a.phase)
 	from allocation a join node n on n.node_id = a.node_id where :live = 0 and (a.ended_at is null or (a.holder and a.gone_at is null and a.attempt > 0))
 	union all
-	select 'not over: node in use', n.name, format('%s CPUs, %s MiB', n.cpus_used, n.mem_used_mb)
-	from node n where :live = 0 and (n.cpus_used <> 0 or n.mem_used_mb <> 0)
+	select 'not over: node in use', n.name, format('%s CPUs, %s MiB', u.cpus_used, u.mem_used_mb)
+	from node n join node_used u on u.node_id = n.node_id where :live = 0 and (u.cpus_used <> 0 or u.mem_used_mb <> 0)
 	union all
 	select 'not over: unit in use', n.name, format('%s %s', g.gres, g.unit)
 	from node_gres g join node n on n.node_id = g.node_id where :live = 0 and g.job_id is not null

@@ -44,8 +44,8 @@ insert into t.measure values
 	('max_gres', '"gpu:5"', '{"gres": {"gpu": 2}}', '"gpu:1"', '4 of at most 5 gpu%s are held%s, and it may need 2 more'),
 	('max_cpu_minutes', '"5/30days"', '{"cpus_per_task": 2}', '"1/30days"', '4 of at most 5 CPU-minutes%s are used or promised%s, and it may come to 2 more');
 create function t.start_any(p_label text, p_step jsonb) returns int language sql as $$
-	select t.start(p_label, case when p_step ? 'nodes_max' then '{1,2}'::int[] else array[(select node_id from rota.node where cpus - cpus_used >= 2 and not exists (
-			select from rota.node_gres g where g.node_id = node.node_id and g.job_id is not null) order by node_id limit 1)] end,
+	select t.start(p_label, case when p_step ? 'nodes_max' then '{1,2}'::int[] else array[(select node_id from rota.node_used where cpus - cpus_used >= 2 and not exists (
+			select from rota.node_gres g where g.node_id = node_used.node_id and g.job_id is not null) order by node_id limit 1)] end,
 		case when p_step ? 'gres' then '{"gres": {"gpu": [0, 1]}}'::jsonb else '{}' end) $$;
 create function t.measures(p_holder t.holder, p_measure t.measure) returns setof text language plpgsql as $$
 declare

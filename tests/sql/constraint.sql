@@ -17,9 +17,9 @@ select is(t.start(:'j' || '.a', '{1}', '{"cpus": 3, "mem_mb": 3000, "gres": {"gp
 select throws_ok(format($$select t.start('%s.c', '{1}', '{"cpus": 2}')$$, :j), '23514', null, 'what does not fit beside it');
 select throws_ok(format($$select t.start('%s.c', '{1}', '{"mem_mb": 1001}')$$, :j), '23514', null, 'nor in memory');
 select throws_ok(format($$select t.start('%s.c', '{1}', '{"gres": {"gpu": [0]}}')$$, :j), '40001', null, 'nor on a unit that is held');
-select throws_ok($$update rota.node set cpus_used = cpus_used + 2 where node_id = 1$$, '23514', null, 'by hand: CPUs');
+select throws_ok($$update rota.node_used set cpus_used = cpus_used + 2 where node_id = 1$$, '23514', null, 'by hand: CPUs');
 select throws_ok($$update rota.node set cpus = 2 where node_id = 1$$, '23514', null, 'by hand: fewer CPUs than are used');
-select throws_ok($$update rota.node set mem_used_mb = -1 where node_id = 1$$, '23514', null, 'by hand: less than nothing');
+select throws_ok($$update rota.node_used set mem_used_mb = -1 where node_id = 1$$, '23514', null, 'by hand: less than nothing');
 select throws_ok($$update rota.license set used = 2$$, '23514', null, 'by hand: licences');
 select throws_ok(format($$insert into rota.node_gres (node_id, gres, unit, job_id, step_id, attempt) values (1, 'gpu', 0, %s, 0, 2)$$, :j), '23505', null, 'by hand: a unit with two holders');
 select throws_ok($$update rota.node_gres set job_id = 1 where node_id = 2 and unit = 0$$, '23514', null, 'by hand: half a holder');

@@ -91,13 +91,13 @@ select t.act('cancel', 'alice', :'j') \g /dev/null
 -- Suspend gives CPUs back, keeps memory, units and licences; resume takes them again when they are free.
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 4, "mem_mb": 100, "licenses": {"lic": 1}}]') as j \gset
 select t.start(:'j' || '.a', '{1}', '{"gres": {"gpu": [0]}}'), t.run(:'j' || '.a') \g /dev/null
-select is((select array[cpus_used, mem_used_mb] from rota.node where node_id = 1), '{4,100}', 'used');
+select is((select array[cpus_used, mem_used_mb] from rota.node_used where node_id = 1), '{4,100}', 'used');
 select is((select used from rota.license), 1, 'licence used');
 select is(t.act('suspend', 'alice', :'j'), 'suspending', 'suspend');
 select is(t.state(:'j' || '.a'), 'running', 'until the node has done it');
 select t.report(t.say(:'j' || '.a', 'suspended')) \g /dev/null
 select is(t.state(:'j' || '.a'), 'suspended', 'suspended');
-select is((select array[cpus_used, mem_used_mb] from rota.node where node_id = 1), '{0,100}', 'CPUs are free, memory is not');
+select is((select array[cpus_used, mem_used_mb] from rota.node_used where node_id = 1), '{0,100}', 'CPUs are free, memory is not');
 select is((select concat(used, ' ', (select count(*) from rota.node_gres where job_id is not null)) from rota.license), '1 1', 'licence and unit are kept');
 select t.right('suspend');
 select t.submit('bob', '[{"name": "b", "cpus_per_task": 2}]') as k \gset
@@ -108,7 +108,7 @@ select api.schedule_tick(t.term()) \g /dev/null
 select is(t.state(:'j' || '.a'), 'suspended', 'not yet');
 select t.finish(:'k' || '.b'), api.schedule_tick(t.term()) \g /dev/null
 select is(t.state(:'j' || '.a'), 'running', 'now');
-select is((select cpus_used from rota.node where node_id = 1), 4, 'with its CPUs');
+select is((select cpus_used from rota.node_used where node_id = 1), 4, 'with its CPUs');
 select is(t.orders(:'j' || '.a'), 'suspend@n1 resume@n1', 'and the node is told');
 select ok((select at > now() from rota.event where job_id = :j and event = 'resume'), 'its CPUs are held from when they were found free');
 select t.right('resume');
@@ -116,7 +116,7 @@ select t.right('resume');
 select t.act('suspend', 'alice', :'j') \g /dev/null
 select t.report(t.say(:'j' || '.a', 'resumed'), t.say(:'j' || '.a', 'suspended')) \g /dev/null
 select is(t.state(:'j' || '.a'), 'suspended', 'resumed and suspended in one report');
-select is((select cpus_used from rota.node where node_id = 1), 0, 'CPUs are free');
+select is((select cpus_used from rota.node_used where node_id = 1), 0, 'CPUs are free');
 select t.right('suspend again');
 select is(t.act('resume', 'alice', :'j'), 'resuming', 'resume at once');
 select t.report(t.say(:'j' || '.a', 'resumed')), t.finish(:'j' || '.a') \g /dev/null
@@ -130,7 +130,7 @@ select t.report(t.say(:'j' || '.a', 'resumed', '{"clock": 2000}')) \g /dev/null
 select suspended_s as was from rota.attempt where job_id = :j \gset
 select t.report(t.say(:'j' || '.a', 'suspended', '{"clock": 1000, "age_us": 5000000}'), t.say(:'j' || '.a', 'resumed', '{"clock": 2000}')) \g /dev/null
 select is(t.state(:'j' || '.a'), 'running', 'told again: it goes on');
-select is((select cpus_used from rota.node where node_id = 1), 4, 'with its CPUs');
+select is((select cpus_used from rota.node_used where node_id = 1), 4, 'with its CPUs');
 select is((select suspended_s from rota.attempt where job_id = :j), :was::double precision, 'and was suspended for as long as before');
 select t.act('suspend', 'alice', :'j') \g /dev/null
 select t.report(t.say(:'j' || '.a', 'suspended', '{"clock": 1000}'), t.say(:'j' || '.a', 'resumed', '{"clock": 2000}'), t.say(:'j' || '.a', 'suspended', '{"clock": 3000}')) \g /dev/null
@@ -153,7 +153,7 @@ select t.right('cancel of a suspended step');
 -- What it keeps is its own choice.
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 2, "licenses": {"lic": 2}, "keep": {"cpus": true, "licenses": false}}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.act('suspend', 'alice', :'j'), t.report(t.say(:'j' || '.a', 'suspended')) \g /dev/null
-select is((select concat(cpus_used, ' ', (select used from rota.license)) from rota.node where node_id = 1), '2 0', 'CPUs kept, licences given back');
+select is((select concat(cpus_used, ' ', (select used from rota.license)) from rota.node_used where node_id = 1), '2 0', 'CPUs kept, licences given back');
 select t.right('keep');
 update rota.license set used = 1;
 select is(t.act('resume', 'alice', :'j'), 'resumes when its CPUs are free', 'no licence, no resume');

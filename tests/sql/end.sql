@@ -53,7 +53,7 @@ select t.finish(:'q' || '.k') \g /dev/null
 select t.going() as j \gset
 select t.report(t.say(:'j' || '.a', 'done')) \g /dev/null
 select is(t.state(:'j' || '.a'), 'ending', 'ending while the epilog runs');
-select is((select cpus_used from rota.node where node_id = 1), 1, 'and the CPU is still held');
+select is((select cpus_used from rota.node_used where node_id = 1), 1, 'and the CPU is still held');
 select t.report(t.say(:'j' || '.a', 'hook', '{"hook": "site_epilog", "exit": 0, "signal": 0, "usec": 12, "output": "bye"}'), t.say(:'j' || '.a', 'end')) \g /dev/null
 select is(t.state(:'j' || '.a'), 'completed', 'then completed');
 select is((select output from rota.hook_run where job_id = :j and hook = 'site_epilog'), 'bye', 'the hook is on record');
@@ -93,7 +93,7 @@ select t.silent(3) \g /dev/null
 select is((select node || ' ' || from_state || ' ' || to_state from t.judge()), 'n3 up down', 'a node whose lease has expired is down');
 select is(t.state(:'j' || '.a'), 'pending', 'what ran there is queued again');
 select is((select concat_ws(' ', state, cause, message) from t.step(:'k' || '.a')), 'node_fail node_lost the node was not heard of any more', 'or ends');
-select is((select array[cpus_used, mem_used_mb] from rota.node where node_id = 3), '{0,0}', 'nothing is held there');
+select is((select array[cpus_used, mem_used_mb] from rota.node_used where node_id = 3), '{0,0}', 'nothing is held there');
 select is((select string_agg(kind, ' ') from rota.node_order where node_id = 3 and kind <> 'launch'), 'kill kill', 'what may still run is to be killed');
 select is((select requeues from t.step(:'j' || '.a')), 1, 'counted apart from retries');
 select t.right('a lost node');
@@ -132,11 +132,11 @@ select t.going('{"nodes_min": 2}', '{1,4}') as j \gset
 select t.silent(4) \g /dev/null
 select t.judge() \g /dev/null
 select is((select concat_ws(' ', t.state(:'j' || '.a'), t.orders(:'j' || '.a'))), 'running kill@n4 kill@n1', 'one of two nodes lost: the other is told to end it');
-select is((select array_agg(cpus_used order by node_id) from rota.node), '{1,0,0,0}', 'the lost node is free, the other when it has ended it');
+select is((select array_agg(cpus_used order by node_id) from rota.node_used), '{1,0,0,0}', 'the lost node is free, the other when it has ended it');
 select t.right('one of two lost');
 select t.report(t.say(:'j' || '.a', 'done', '{"exit": -1, "signal": 15, "cause": "node_lost", "outcome": "node_fail", "message": "ended"}', 1), t.say(:'j' || '.a', 'end', '{}', 1)) \g /dev/null
 select is(t.state(:'j' || '.a'), 'pending', 'then it is queued again');
-select is((select sum(cpus_used) from rota.node), 0::bigint, 'both are free');
+select is((select sum(cpus_used) from rota.node_used), 0::bigint, 'both are free');
 select t.right('one of two lost and the other ended');
 select t.back(4) \g /dev/null
 select t.later(), t.start(:'j' || '.a', '{1,4}') \g /dev/null
@@ -149,7 +149,7 @@ select t.report(t.say(:'j' || '.a', 'done', '{}', 1)) \g /dev/null
 select is(t.orders(:'j' || '.a'), 'go@n1 end@n4', 'the script is done: the other node may go');
 select is(t.state(:'j' || '.a'), 'running', 'not over yet');
 select t.report(t.say(:'j' || '.a', 'end', '{}', 1), t.say(:'j' || '.a', 'done', '{}', 4)) \g /dev/null
-select is((select array_agg(cpus_used order by node_id) from rota.node), '{0,0,0,1}', 'each node is freed when it is done');
+select is((select array_agg(cpus_used order by node_id) from rota.node_used), '{0,0,0,1}', 'each node is freed when it is done');
 select t.report(t.say(:'j' || '.a', 'end', '{}', 4)) \g /dev/null
 select is(t.job(:j), 'completed', 'two nodes, completed');
 select t.right('two nodes');

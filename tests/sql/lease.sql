@@ -55,7 +55,7 @@ select is((select (a.ended_at = l.renewed_at, a.gone_at = a.ended_at, a.lost_at 
 select is((select at from rota.event where job_id = :j and event = 'requeue'), (select renewed_at from rota.node_lease where node_id = 3), 'and on record as of then');
 select is(t.lease(3), 'lost fenced', 'done with');
 select is(t.state(:'k' || '.a'), 'running', 'what is kept is not');
-select is((select cpus_used from rota.node where node_id = 3), 1, 'and holds what it has');
+select is((select cpus_used from rota.node_used where node_id = 3), 1, 'and holds what it has');
 select t.right('fence');
 
 -- Late reports: nothing changes, all is kept; what still runs is killed.
@@ -153,7 +153,7 @@ create function t.wide(p_step jsonb default '{}') returns bigint language sql as
 select t.wide() as j \gset
 select t.ended(4, 11), t.judge() \g /dev/null
 select is(concat_ws(' ', t.state(:'j' || '.a'), t.orders(:'j' || '.a')), 'running kill@n4', 'it goes on, and its other nodes are not disturbed');
-select is((select array_agg(cpus_used order by node_id) from rota.node where node_id > 1), '{1,1,0}', 'the lost node is free');
+select is((select array_agg(cpus_used order by node_id) from rota.node_used where node_id > 1), '{1,1,0}', 'the lost node is free');
 select is((select detail from rota.event where job_id = :j and event = 'modify'), 'goes on without n4: the node was not heard of any more', 'that is on record');
 select is(api.job_show(0, 'root', t.request(:'j')) #> '{jobs,0,steps,0,warnings}' @> '[{"node": "n4", "kind": "lost"}]', true, 'show warns of it');
 select t.right('no-kill');

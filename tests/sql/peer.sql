@@ -45,16 +45,16 @@ select t.submit('alice', '[{"name": "a", "nodes_min": 2, "cpus_per_task": 4, "me
 	'[{"step": "b", "peer": "a"}, {"step": "b", "kind": "same_nodes", "peer": "a"}]') as j \gset
 select t.start(:'j' || '.a', '{3,2}'), t.run(:'j' || '.a') \g /dev/null
 select t.report(t.say(:'j' || '.a', 'done'), t.say(:'j' || '.a', 'end', '{}', 3)) \g /dev/null
-select is((select array_agg(cpus_used order by node_id) from rota.node), '{0,4,0,0}', 'one node has finished');
+select is((select array_agg(cpus_used order by node_id) from rota.node_used), '{0,4,0,0}', 'one node has finished');
 select t.report(t.say(:'j' || '.a', 'end', '{}', 2)) \g /dev/null
-select is((select array_agg(cpus_used order by node_id) from rota.node), '{0,3,3,0}', 'CPUs stay booked for the follower');
-select is((select array_agg(mem_used_mb order by node_id) from rota.node), '{0,500,500,0}', 'and memory, no more than there was');
+select is((select array_agg(cpus_used order by node_id) from rota.node_used), '{0,3,3,0}', 'CPUs stay booked for the follower');
+select is((select array_agg(mem_used_mb order by node_id) from rota.node_used), '{0,500,500,0}', 'and memory, no more than there was');
 select is(t.offer(:'j' || '.b'), 'with same {3,2} other', 'which is offered those nodes, in their order');
 select is((select array_agg(node_id order by node_id) from api.schedule_running() where kept and kept_for = 1), '{2,3}', 'the scheduler sees them kept');
 select ok((select bool_and(started_at > now()) from rota.allocation where job_id = :j and attempt = 0), 'held from when they were found free, which may be after the transaction''s beginning');
 select t.right('kept');
 select is(t.start(:'j' || '.b', '{3,2}', '{"mem_mb": 900}'), 1, 'it starts there');
-select is((select array_agg(mem_used_mb order by node_id) from rota.node), '{0,900,900,0}', 'with its own figures');
+select is((select array_agg(mem_used_mb order by node_id) from rota.node_used), '{0,900,900,0}', 'with its own figures');
 select is((select count(*) from rota.allocation where job_id = :j and attempt = 0 and (ended_at is null or gone_at is null)), 0::bigint, 'nothing is kept any more');
 select t.right('taken over');
 select t.run(:'j' || '.b'), t.finish(:'j' || '.b') \g /dev/null
@@ -67,17 +67,17 @@ begin
 	return v_job;
 end $$;
 select t.keep() as j \gset
-select is((select cpus_used from rota.node where node_id = 4), 2, 'kept');
+select is((select cpus_used from rota.node_used where node_id = 4), 2, 'kept');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
-select is((select cpus_used from rota.node where node_id = 4), 0, 'let go by cancel');
+select is((select cpus_used from rota.node_used where node_id = 4), 0, 'let go by cancel');
 select t.keep() as j \gset
 select api.job_hold(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
-select is((select cpus_used from rota.node where node_id = 4), 0, 'let go by hold');
+select is((select cpus_used from rota.node_used where node_id = 4), 0, 'let go by hold');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 select t.keep() as j \gset
 select t.silent(4) \g /dev/null
 select t.judge() \g /dev/null
-select is((select cpus_used from rota.node where node_id = 4), 0, 'let go by the loss of the node');
+select is((select cpus_used from rota.node_used where node_id = 4), 0, 'let go by the loss of the node');
 select t.right('let go');
 select is(api.job_why(0, 'root', t.request(:'j' || '.b')) #> '{steps,0,conditions}' @> '[{"kind": "node"}]', true, 'why names the lost node');
 select t.back(4) \g /dev/null
@@ -119,7 +119,7 @@ select t.run(:'j' || '.a'), t.finish(:'j' || '.a'), t.pass(:'j' || '.b', '{3}') 
 select t.submit('alice', '[{"name": "a", "group": "g"}, {"name": "b", "group": "g"}, {"name": "c"}]', '[{"step": "b", "peer": "a"}]') as j \gset
 select is((select group_nodes from api.schedule_launch(array[:j], '{0}')), '{}', 'no holder yet');
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.report(t.say(:'j' || '.a', 'task'), t.say(:'j' || '.a', 'done')) \g /dev/null
-select is((select concat_ws(' ', t.state(:'j' || '.a'), cpus_used) from rota.node where node_id = 1), 'completed 0', 'done is enough, the node is free');
+select is((select concat_ws(' ', t.state(:'j' || '.a'), cpus_used) from rota.node_used where node_id = 1), 'completed 0', 'done is enough, the node is free');
 select is((select group_nodes from api.schedule_launch(array[:j], '{1}')), '{1}', 'the holder is still there');
 select is((select group_nodes from api.schedule_launch(array[:j], '{2}')), null, 'a step without a group has none');
 select t.right('a group''s holder');

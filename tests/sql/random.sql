@@ -14,7 +14,7 @@ select cmp_ok((select count(distinct event) from rota.event), '>', 12::bigint, '
 select cmp_ok(t.settle(), '<', 400, 'all jobs come to an end');
 select is_empty($$select t.states(job_id) from rota.job where ended_at is null$$, 'none is left');
 select is_empty('select * from t.wrong() limit 9', 'and all adds up');
-select is((select sum(cpus_used + mem_used_mb) from rota.node), 0::numeric, 'nothing is held on any node');
+select is((select sum(cpus_used + mem_used_mb) from rota.node_used), 0::numeric, 'nothing is held on any node');
 -- Holders of groups go when their epilogs have run.
 select t.report(jsonb_build_array(jsonb_build_object('node', node_id, 'job', job_id, 'step', step_id, 'attempt', attempt, 'kind', 'end', 'age_us', 0, 'drain', ''))) from rota.allocation where gone_at is null \g /dev/null
 select is((select count(*) from rota.allocation where gone_at is null), 0::bigint, 'nothing is left on any node');

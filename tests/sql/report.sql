@@ -79,7 +79,7 @@ select t.start(:'f' || '.a', '{4}') \g /dev/null
 select t.report(t.say(:'f' || '.a', 'refused', '{"reason": "disk full", "again": "0", "retry": "1", "drain": "disk full"}')) \g /dev/null
 select is((select concat_ws(' ', state, attempt, requeues) from t.step(:'f' || '.a')), 'pending 1 1', 'nothing was run, so it may run again');
 select is((select concat_ws(' ', state, cause, message) from rota.attempt where job_id = :f), 'node_fail refused disk full', 'the attempt says why');
-select is((select concat_ws(' ', state, reason, cpus_used) from rota.node where node_id = 4), 'drain disk full 0', 'the node is drained with the reason');
+select is((select concat_ws(' ', state, reason, cpus_used) from rota.node join rota.node_used using (node_id) where node_id = 4), 'drain disk full 0', 'the node is drained with the reason');
 select is(t.report(t.say(:'f' || '.a', 'refused', '{"reason": "disk full", "again": "0", "retry": "1", "drain": "disk full"}')), 0, 'told again it is no news');
 select t.right('refused for want of room');
 
@@ -96,7 +96,7 @@ select is((select count(*) from api.node_orders('{3}', '{}')), 0::bigint, 'of an
 select t.submit('alice', '[{"name": "m", "array": {"indices": [[0,999,1]], "size": 1000, "limit": null}}]') as m \gset
 update rota.node set cpus = 2000 where node_id = 3;
 select is(t.commit(variadic (select array_agg(t.decision(:'m' || '.m', '{3}', jsonb_build_object('position', i))) from generate_series(0, 999) i)), 1000, 'a thousand starts in one call');
-select is((select cpus_used from rota.node where node_id = 3), 1000, 'all are booked');
+select is((select cpus_used from rota.node_used where node_id = 3), 1000, 'all are booked');
 create function t.many(p_job bigint, p_kind text) returns jsonb language sql as $$
 	select jsonb_agg(jsonb_build_object('node', 3, 'job', p_job, 'step', i, 'attempt', 1, 'kind', p_kind, 'age_us', 0, 'exit', 0, 'signal', 0, 'cause', 'exit', 'outcome', 'complete', 'message', '', 'drain', '')) from generate_series(1, 1000) i $$;
 select t.report(t.many(:m, 'run'), t.many(:m, 'done'), t.many(:m, 'end')) \g /dev/null

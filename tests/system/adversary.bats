@@ -706,7 +706,7 @@ spools_empty() {
 	[ "$(processes_of "$EVE")" = 0 ]
 	[ "$(processes_of "$VIC")" = 0 ]
 	eventually spools_empty
-	[ "$(superuser "select (select count(*) from rota.allocation where ended_at is null) + (select sum(cpus_used) from rota.node)")" = 0 ]
+	[ "$(superuser "select (select count(*) from rota.allocation where ended_at is null) + (select sum(cpus_used) from rota.node_used)")" = 0 ]
 	[ "$(rota nodes --json | jq -r '[.nodes[].state] | unique | .[]')" = up ]
 	job=$(submit "$VIC" --output=/dev/null "$ROTA_TEST_DIR/quick.sh")
 	rota wait --timeout=120 "$job"

@@ -112,7 +112,7 @@ until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --nodelist=n2 --ntask
 	eventually is "$job" running
 	rota suspend "$job"
 	eventually is "$job" suspended
-	[ "$(sql "select cpus_used from rota.node where name = 'n2'")" = 0 ]
+	[ "$(sql "select cpus_used from rota.node_used where node_id = 2")" = 0 ]
 	touch "$BATS_TEST_TMPDIR/go"
 	sleep 1.5
 	[ "$(state "$job")" = suspended ]
@@ -354,7 +354,7 @@ exec perl -e "my \$x = q(x) x (50 * 1024 * 1024); my \$n = 0; \$n += \$_ for 1 .
 }
 
 @test "nothing is left allocated" {
-	run sql "select (select count(*) from rota.allocation where ended_at is null) || ' ' || (select sum(cpus_used) + sum(mem_used_mb) from rota.node)
+	run sql "select (select count(*) from rota.allocation where ended_at is null) || ' ' || (select sum(cpus_used) + sum(mem_used_mb) from rota.node_used)
 		|| ' ' || (select sum(used) from rota.license) || ' ' || (select count(*) from rota.node_gres where job_id is not null) || ' ' || (select count(*) from rota.node_order)"
 	[ "$output" = "0 0 0 0 0" ]
 }

@@ -104,7 +104,7 @@ audit() {
 	eventually strays
 	[ "$(sql "select a from rota.attempt a where job_id = $job and attempt = 1")" = "$before" ]
 	[ "$(attempts "$job")" = "1:node_fail:node_lost 2:completed:exit" ]
-	[ "$(sql "select coalesce(sum(cpus_used), 0) from rota.node")" = 0 ]
+	[ "$(sql "select coalesce(sum(cpus_used), 0) from rota.node_used")" = 0 ]
 	audit
 }
 
@@ -229,7 +229,7 @@ second_of() {
 	enough
 	rota wait "$job"
 	[ "$(attempts "$job")" = "1:completed:exit" ]
-	[ "$(sql "select coalesce(sum(cpus_used), 0) from rota.node")" = 0 ]
+	[ "$(sql "select coalesce(sum(cpus_used), 0) from rota.node_used")" = 0 ]
 	mend
 	eventually node_is "$node" up
 	audit

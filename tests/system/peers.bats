@@ -152,7 +152,7 @@ true')
 @test "nothing is left allocated" {
 	run sql "select count(*) from rota.allocation where ended_at is null"
 	[ "$output" = 0 ]
-	run sql "select sum(cpus_used) || ' ' || sum(mem_used_mb) from rota.node"
+	run sql "select sum(cpus_used) || ' ' || sum(mem_used_mb) from rota.node_used"
 	[ "$output" = "0 0" ]
 	run sql "select count(*) from rota.node_order"
 	[ "$output" = 0 ]
