@@ -149,6 +149,14 @@ static bool applied_check(PGconn *db, int *last, struct err *e)
 	return ok;
 }
 
+/* What is built from sql/: it stands on the tables, so it goes before these change. */
+static bool built_drop(PGconn *db, struct err *e)
+{
+	return run(db, "sql",
+		   "drop schema if exists api cascade; drop schema if exists acct cascade; drop schema if exists live cascade",
+		   e);
+}
+
 /* Apply what is missing behind `last`. */
 static bool migrations_apply(PGconn *db, int last, struct admin_db_report *report, struct err *e)
 {
@@ -159,7 +167,7 @@ static bool migrations_apply(PGconn *db, int last, struct admin_db_report *repor
 
 		if (atoi(m->name) <= last)
 			continue;
-		if (!run(db, m->name, m->text, e))
+		if ((report->migrations == 0 && !built_drop(db, e)) || !run(db, m->name, m->text, e))
 			return false;
 		seal_hash_hex(m->text, m->size, hex);
 		snprintf(version, sizeof(version), "%d", atoi(m->name));
@@ -220,8 +228,7 @@ static bool api_install(PGconn *db, struct admin_db_report *report, struct err *
 	PQclear(result);
 	if (same && !report->migrations)
 		return true;
-	if (!run(db, "sql",
-		 "drop schema if exists api cascade; drop schema if exists acct cascade; drop schema if exists live cascade", e))
+	if (!built_drop(db, e))
 		return false;
 	for (const struct embed *f = EMBED_SQL; f->name; f++, report->files++)
 		if (!run(db, f->name, f->text, e))
