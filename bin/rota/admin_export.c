@@ -32,12 +32,16 @@ struct out {
 	const char *path;
 	z_stream zip;
 	EVP_MD_CTX *hash;
-	unsigned char block[BLOCK];
+	unsigned char block[BLOCK], gathered[BLOCK]; /* what leaves; what has come, to be compressed when there is enough of it */
+	size_t held;
 	long long bytes;
 };
 
 static bool out_flush(struct out *o, int how, struct err *e)
 {
+	o->zip.next_in = o->gathered;
+	o->zip.avail_in = (unsigned)o->held;
+	o->held = 0;
 	do {
 		size_t size;
 
@@ -53,11 +57,20 @@ static bool out_flush(struct out *o, int how, struct err *e)
 	return true;
 }
 
+/* Rows are short: they are compressed many at a time. */
 static bool out_write(struct out *o, const char *bytes, int size, struct err *e)
 {
-	o->zip.next_in = (unsigned char *)bytes;
-	o->zip.avail_in = (unsigned)size;
-	return out_flush(o, Z_NO_FLUSH, e);
+	for (size_t left = (size_t)size; left > 0;) {
+		size_t part = left < BLOCK - o->held ? left : BLOCK - o->held;
+
+		memcpy(o->gathered + o->held, bytes, part);
+		o->held += part;
+		bytes += part;
+		left -= part;
+		if (o->held == BLOCK && !out_flush(o, Z_NO_FLUSH, e))
+			return false;
+	}
+	return true;
 }
 
 static struct out *out_open(const char *path, struct err *e)
