@@ -1,21 +1,21 @@
 /* lead_yield.c - who only reads the database yields the processors to those who work with it.
  *
  * Called by lead.c now and then. An analyst's question may keep a processor busy for minutes, and PostgreSQL knows no priorities; the
- * system does: a process of the lowest one runs when no other wants to. What always holds: only children of the very server that our
+ * system does: a process of its idle class runs when no other wants to. What always holds: only children of the very server that our
  * own connection leads to are touched, and only those that the server says work for readers. */
 #include "jobmgr/lead/lead_yield.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lib/log.h"
 
-enum { LOWEST = 19 };
+enum { LOWEST = 19 }; /* of sessions: they have no idle class */
 
 static int parent_of(int pid)
 {
@@ -49,7 +49,9 @@ static bool lower_session(int pid)
 
 static void lower(int pid)
 {
-	if (getpriority(PRIO_PROCESS, pid) < LOWEST && lower_session(pid) && setpriority(PRIO_PROCESS, pid, LOWEST) &&
+	static const struct sched_param none = {0};
+
+	if (sched_getscheduler(pid) != SCHED_IDLE && lower_session(pid) && sched_setscheduler(pid, SCHED_IDLE, &none) &&
 	    errno != ESRCH)
 		log_debug("process %d of the database yields to nobody: %m", pid);
 }

@@ -462,10 +462,10 @@ partition_known() {
 
 @test "rota sql: what works for an analyst yields the processors, nothing else of the server does" {
 	as "$ANNA" rota sql -Atc "select pg_sleep(60)" >/dev/null 2>&1 3>&- &
-	nice_of() { superuser "select pid from pg_stat_activity where $1" | xargs -r ps -o ni= -p | sort -u | xargs; }
-	yields() { [ "$(nice_of "usename = '$ANNA'")" = 19 ]; }
+	class_of() { superuser "select pid from pg_stat_activity where $1" | xargs -r ps -o cls= -p | sort -u | xargs; }
+	yields() { [ "$(class_of "usename = '$ANNA'")" = IDL ]; }
 	eventually yields
-	[ "$(nice_of "usename is distinct from '$ANNA'")" = 0 ]
+	[ "$(class_of "usename is distinct from '$ANNA'")" = TS ]
 	session=/proc/$(superuser "select pid from pg_stat_activity where usename = '$ANNA'")/autogroup
 	[ ! -e "$session" ] || [[ $(cat "$session") == *"nice 19" ]]
 	superuser "select pg_terminate_backend(pid) from pg_stat_activity where usename = '$ANNA'" >/dev/null
