@@ -23,10 +23,14 @@ alter table rota.node drop column mem_used_mb;
 create function rota.node_sized() returns trigger
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	insert into node_used as u (node_id, cpus, mem_mb) values (new.node_id, new.cpus, new.mem_mb)
+	insert into node_used as u (node_id, cpus, mem_mb)
+	select n.node_id, n.cpus, n.mem_mb
+	from node n
+	where not exists (select from node_used o where o.node_id = n.node_id and o.cpus = n.cpus and o.mem_mb = n.mem_mb)
 	on conflict (node_id) do update set cpus = excluded.cpus, mem_mb = excluded.mem_mb;
 	return null;
 end $$;
 comment on function rota.node_sized() is 'What a node has stands beside what is held of it, so that a check can hold one against the other.';
-create trigger node_sized after insert or update of cpus, mem_mb on rota.node for each row execute function rota.node_sized();
+-- Also where a history is loaded without the other triggers.
+create trigger node_sized after insert or update of cpus, mem_mb on rota.node for each statement execute function rota.node_sized();
 alter table rota.node enable always trigger node_sized;
