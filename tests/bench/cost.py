@@ -109,6 +109,11 @@ def system_calls(bench, instance, path, size):
             load.array(instance, path, size)
         finally:
             tracer.terminate()
+            # It may wait for ever for one that it has stopped itself; what a tracer had stopped when it is killed, the kernel lets go.
+            try:
+                tracer.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                tracer.kill()
     calls = Calls(roles)
     calls.read(file)
     for role, count in calls.count.items():
