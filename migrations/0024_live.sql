@@ -54,26 +54,15 @@ begin
 end $$;
 comment on function rota.range_keys(bigint) is 'Make the foreign keys within the range that begins with a job, where they are missing.';
 
-create or replace function rota.range_make(p_from bigint, p_to bigint) returns void
+alter function rota.range_make(bigint, bigint) rename to range_parts;
+comment on function rota.range_parts(bigint, bigint) is 'Make the partitions for job ids from p_from (included) to p_to (excluded), where they are missing, without keys between them. Internal.';
+create function rota.range_make(p_from bigint, p_to bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_table text;
-	v_options text;
 begin
-	foreach v_table in array array['job', 'step_request', 'step', 'step_array', 'step_edge', 'attempt', 'allocation', 'task_end', 'hook_run',
-		'controller_hook', 'sample_total', 'event']
-	loop
-		-- Rows that change while a step runs leave room on their pages for their next versions.
-		v_options := case when v_table in ('step', 'step_array', 'attempt', 'allocation', 'job', 'sample_total')
-			then ' with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05)' else '' end;
-		if to_regclass(format('rota.%I', v_table || '_' || p_from)) is not null then
-			continue;
-		end if;
-		execute format('create table rota.%I partition of rota.%I for values from (%s) to (%s)%s', v_table || '_' || p_from, v_table, p_from, p_to, v_options);
-		perform rota.forever(v_table || '_' || p_from);
-	end loop;
+	perform rota.range_parts(p_from, p_to);
 	perform rota.range_keys(p_from);
 end $$;
+comment on function rota.range_make(bigint, bigint) is 'Make the range of job ids from p_from (included) to p_to (excluded): its partitions, and the keys within it, where they are missing.';
 do $$
 declare
 	v_key record;

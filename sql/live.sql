@@ -50,7 +50,7 @@ begin
 end $$;
 comment on function api.range_live(bigint, bigint) is 'What still lives, or is to come, among the jobs from p_from (included) to p_to (excluded), in words; null: nothing, and nothing ever will. Internal.';
 
-create function api.live_advance() returns boolean
+create function api.live_advance() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_before constant bigint := (select f.job_id from live_from f);
@@ -62,20 +62,18 @@ begin
 		v_from := v_range.to_job;
 	end loop;
 	if v_from = v_before then
-		return false;
+		return;
 	end if;
 	-- Whoever has taken an id has this table locked until the job is there for all to see: behind that lock, nothing is on its way into the
 	-- ranges left out. The lock, and that of the views, is tried for less than it takes to notice a deadlock: the queue does not
 	-- fail for it, and the next minute comes.
 	perform set_config('lock_timeout', '200ms', true);
 	lock table only rota.job in share row exclusive mode;
-	if api.range_live(v_before, v_from) is not null then
-		return false;
+	if api.range_live(v_before, v_from) is null then
+		perform api.live_views(v_from);
+		update live_from set job_id = v_from;
 	end if;
-	perform api.live_views(v_from);
-	update live_from set job_id = v_from;
-	return true;
 exception when lock_not_available then
-	return false;
+	null;
 end $$;
-comment on function api.live_advance() is 'Have schema live begin behind the ranges in which everything is over; whether it moved. Where the tables are busy, it is left for the next time. Internal.';
+comment on function api.live_advance() is 'Have schema live begin behind the ranges in which everything is over. Where the tables are busy, it is left for the next time. Internal.';

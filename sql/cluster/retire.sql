@@ -60,9 +60,9 @@ declare
 	v_one record;
 begin
 	for v_one in
-		select c.relname, substr(c.relname, 5)::bigint as low, c.relispartition as attached,
-			(regexp_match(pg_get_expr(c.relpartbound, c.oid), $re$TO \('([0-9]+)'\)$re$))[1]::bigint as high
+		select c.relname, substr(c.relname, 5)::bigint as low, c.relispartition as attached, b.to_job as high
 		from pg_class c
+		left join api.range_bounds() b on b.from_job = substr(c.relname, 5)::bigint
 		where c.relnamespace = 'rota'::regnamespace and c.relname ~ '^job_[0-9]+$' and c.relkind = 'r'
 		order by 2
 	loop
@@ -97,8 +97,8 @@ begin
 	end if;
 	-- One at a time, and no range is made meanwhile.
 	perform pg_advisory_xact_lock(hashtext('rota range_ensure'));
-	select r.to_job into v_to from api.range_state() r where r.from_job = v_from;
-	if not found then
+	select b.to_job into v_to from api.range_bounds() b where b.from_job = v_from;
+	if not found and to_regclass(format('rota.%I', 'job_' || v_from)) is null then
 		raise exception 'no range begins with job %', v_from using errcode = 'RT404', hint = 'rota admin range list';
 	end if;
 	if v_to is null then
