@@ -48,14 +48,15 @@ instance_down() {
 # instance_processes: pid and command line of every process that has the instance's folder in its command line, its working
 # directory or its environment; tests themselves aside.
 instance_processes() {
-	local folder pid
-	for folder in /proc/[0-9]*; do
-		pid=${folder#/proc/}
-		[ "$pid" != "$$" ] && [ "$pid" != "$BASHPID" ] || continue
-		if tr '\0' ' ' 2>/dev/null <"$folder/cmdline" | grep -qF -- "$ROTA_HOME" ||
-			[[ $(readlink "$folder/cwd" 2>/dev/null) == "$ROTA_HOME"* ]]; then
-			printf '%s %s\n' "$pid" "$(tr '\0' ' ' 2>/dev/null <"$folder/cmdline")"
-		fi
+	local pid found
+	# Few programs look at all processes, of which there are hundreds.
+	found=$(
+		grep -lsaF -- "$ROTA_HOME" /proc/[0-9]*/cmdline
+		find /proc -mindepth 2 -maxdepth 2 -name cwd -lname "$ROTA_HOME*" 2>/dev/null
+	) || true
+	for pid in $(sed -nE 's,^/proc/([0-9]+)/.*,\1,p' <<<"$found" | sort -nu); do
+		[ "$pid" != "$$" ] && [ "$pid" != "$BASHPID" ] && [ -e "/proc/$pid" ] || continue
+		printf '%s %s\n' "$pid" "$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline")"
 	done
 }
 
@@ -107,11 +108,12 @@ sanitized() {
 }
 
 # eventually COMMAND...: true as soon as the command is. False behind a minute: how long a thing takes is no test's business, only
-# that it comes.
+# that it comes. It is asked less and less often, for asking takes from what is waited for.
 eventually() {
-	local until=$((SECONDS + 60))
+	local until=$((SECONDS + 60)) pause=50
 	until "$@"; do
 		[ "$SECONDS" -lt "$until" ] || return 1
-		sleep 0.05
+		sleep "0.$(printf %03d "$pause")"
+		pause=$((pause < 200 ? pause * 3 / 2 : pause))
 	done
 }
