@@ -10,6 +10,7 @@ export LC_ALL=C.UTF-8 TZ=UTC
 unset ROTA_CONFIG
 
 # instance_up NODES [OPTION OF rota up]...: an instance below the folder for temporary files, in ROTA_HOME; other users can reach it.
+# Its PostgreSQL cluster is a copy of the one that ctest has made, if it has (ROTA_TEST_CLUSTER; tests/cluster).
 instance_up() {
 	local nodes=$1
 	shift
@@ -17,6 +18,7 @@ instance_up() {
 	export ROTA_TEST_DIR
 	chmod 0755 "$ROTA_TEST_DIR"
 	export ROTA_HOME=$ROTA_TEST_DIR/home
+	[ -z "${ROTA_TEST_CLUSTER:-}" ] || "$ROTA_SOURCE/tests/cluster" copy "$ROTA_TEST_CLUSTER" "$ROTA_HOME"
 	if ! rota up --nodes "$nodes" "$@" >"$ROTA_TEST_DIR/up.log" 2>&1; then
 		cat "$ROTA_TEST_DIR/up.log" >&2
 		instance_logs

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
-# Private instances: `rota up` makes and mends them, `rota down` leaves nothing of them. Every test has an instance of its own.
+# Private instances: `rota up` makes and mends them, `rota down` leaves nothing of them. Every test has an instance of its own; where
+# it is about how that is made, all of it is made anew.
 
 load helper
 
@@ -22,13 +23,19 @@ run_job() {
 	(cd /tmp && rota submit --wait --parsable --output="$ROTA_TEST_DIR/out" "$@" "$BATS_TEST_TMPDIR/job.sh")
 }
 
+# As instance_up, from nothing at all.
+instance_new() {
+	ROTA_TEST_CLUSTER='' instance_up "$@"
+	grep -q "making a PostgreSQL cluster" "$ROTA_TEST_DIR/up.log"
+}
+
 owner_of() {
 	stat -c %U "/proc/$1"
 }
 
 @test "as root, only launchers run as root" {
 	need_root
-	instance_up 1
+	instance_new 1
 	for role in jobmgrd nodemgrd procmgrd munged PostgreSQL; do
 		[ "$(owner_of "$(pid_of "$role")")" = rota ]
 	done
@@ -143,7 +150,7 @@ echo started; sleep 86396'
 }
 
 @test "two instances side by side know nothing of each other" {
-	instance_up 1
+	instance_new 1
 	first=$ROTA_HOME
 	run_job
 	export ROTA_HOME=$ROTA_TEST_DIR/second
@@ -251,7 +258,7 @@ echo $ROTA_CLUSTER'
 
 @test "roles by peer: others are only who they are" {
 	need_root
-	instance_up 1
+	instance_new 1
 	for role in postgres rota_owner rota_admin rota_jobmgr rota_node; do
 		run as games psql -h "$ROTA_HOME/run" -U "$role" -d rota -c 'select 1'
 		[ "$status" -ne 0 ]

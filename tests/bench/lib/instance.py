@@ -7,6 +7,8 @@ import tempfile
 
 from lib import process
 
+TESTS = os.path.abspath(f"{os.path.dirname(__file__)}/../..")
+
 
 class Instance:
     """`with bench.instance(...) as instance:`; .home, .folder, .env, .rota(...), .sql(...), .pids()."""
@@ -22,6 +24,8 @@ class Instance:
         self.env = {**os.environ, "ROTA_HOME": self.home, "PATH": f"{self.binaries}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
         self.env.pop("ROTA_CONFIG", None)
         try:
+            if os.environ.get("ROTA_TEST_CLUSTER"):  # tests begin with the cluster that ctest has made
+                subprocess.run([f"{TESTS}/cluster", "copy", os.environ["ROTA_TEST_CLUSTER"], self.home], check=True)
             self.up()
         except BaseException:
             self.remove()
