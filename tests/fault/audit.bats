@@ -106,6 +106,12 @@ seen() {
 		"steps that go together"
 }
 
+@test "steps and edges of nothing are seen" {
+	seen "delete from step_request where name = 'left' and job_id = 1" "a step of no request" "an edge of no step"
+	seen "delete from job where job_id = 1" "a step of no request"
+	seen "update step_edge set topo = 9 where job_id = 1" "an edge of no step"
+}
+
 @test "keys without a job, and what is still on its way, are seen; what is on its way is no violation of a working instance" {
 	seen "update client_key set job_id = 99" "a key stands for a job"
 	seen "insert into node_order (node_id, kind, job_id, step_id, attempt) values (1, 'go', 1, 0, 1)" "not over: order"

@@ -105,6 +105,15 @@ violation (what, who, detail) as (
 	cross join lateral (select coalesce(sum(a.cpu_held_s), 0) as held_s from acct.allocation a
 		where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt > 0) h
 	where abs(s.cpu_held_s - h.held_s) > 1e-3
+	-- What is looked up as it is written, is there.
+	union all
+	select 'a step of no request', api.step_label(s.job_id, s.step_id), format('request %s', s.request_id)
+	from step s left join step_request r on r.job_id = s.job_id and r.step_id = s.request_id left join job j on j.job_id = r.job_id
+	where j.job_id is null
+	union all
+	select 'an edge of no step, or of one that stands elsewhere', api.step_label(e.job_id, e.step_id), format('edge %s, position %s', e.edge, e.topo)
+	from step_edge e left join step_request r on r.job_id = e.job_id and r.step_id = e.step_id and r.topo = e.topo
+	where r.job_id is null
 	-- The log of each step is one unbroken chain that leads to the state it is in, and reaches the end once.
 	union all
 	select 'a move begins where the one before did not end', api.step_label(m.job_id, m.step_id), format('%s: %s from %s, was %s', m.event_id, m.event, m.from_state, m.before)

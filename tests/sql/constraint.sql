@@ -34,13 +34,15 @@ select is(t.commit(t.decision(:'j' || '.a') || '{"attempt": 5}'), 0, 'a start de
 select throws_ok(format($$update rota.attempt set ended_at = now() where job_id = %s$$, :j), '23514', null, 'an attempt that ends without a state');
 
 -- Moves that are not in the table; an event log that contradicts it.
-select throws_ok(format($$insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor) values (%s, 0, 0, 'completed', 'run', 'running', 'me')$$, :j), '23503', null, 'an event that cannot happen');
-select throws_ok(format($$insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor) values (%s, 0, 0, 'pending', 'start', 'running', 'me')$$, :j), '23503', null, 'an event that leads elsewhere');
+select throws_ok(format($$insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor) values (%s, 0, 0, 'completed', 'run', 'running', 'me')$$, :j), '23514', null, 'an event that cannot happen');
+select throws_ok(format($$insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor) values (%s, 0, 0, 'pending', 'start', 'running', 'me')$$, :j), '23514', null, 'an event that leads elsewhere');
 select throws_ok(format($$update rota.step set state = 'happy' where job_id = %s$$, :j), '23514', null, 'a state that does not exist');
 create function t.states_of(p_constraint text) returns setof text language sql as $$
 	select m[1] from (select pg_get_constraintdef(oid) as def from pg_constraint where conname = p_constraint and conparentid = 0) c cross join lateral regexp_matches(c.def, '''(\w+)''', 'g') m $$;
 select set_eq($$select t.states_of('step_state_check')$$, $$select state from rota.step_state$$, 'those that do');
 select set_eq($$select t.states_of('attempt_state_check')$$, $$select state from rota.step_state where stage = 'final' and state <> 'dependency_failed'$$, 'an attempt ends in one of those that are an end of what was begun');
+select set_eq($$select f.state, e.event, t.state as into_state from rota.step_state f cross join rota.step_state t cross join (select event from rota.step_transition union values ('other')) e where rota.move_known(f.state, e.event, t.state)$$,
+	$$select from_state, event, to_state from rota.step_transition$$, 'an event is one of the moves that there are');
 select throws_ok($$insert into rota.step_transition values ('pending', 'start', 'running')$$, '23505', null, 'one event leads to one state');
 select throws_ok($$update rota.event set actor = 'nobody'$$, '23001', null, 'events are never changed');
 select throws_ok($$delete from rota.event$$, '23001', null, 'nor deleted');
@@ -49,7 +51,11 @@ select throws_ok($$update rota.event_0 set actor = 'nobody'$$, '23001', null, 'n
 select throws_ok($$delete from rota.event_0$$, '23001', null, 'not in their partition either: deleted');
 
 -- Cycles.
-select throws_ok(format($$update rota.step_edge set topo = 5 where job_id = %s$$, :j), '23503', null, 'a position that is not the step''s');
+select throws_ok(format($$update rota.step_edge set topo = 5 where job_id = %s$$, :j), '23001', null, 'a position that is not the step''s');
+select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%1$s, 1, 9, 'after', %1$s, 0, 5, 0)$$, :j), '23503', null, 'nor at first');
+select throws_ok(format($$insert into rota.step_edge_0 (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%1$s, 1, 9, 'after', %1$s, 0, 5, 0)$$, :j), '23503', null, 'nor in its partition');
+select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo)
+	values (%1$s, 1, 8, 'after', %1$s, 0, 1, 0), (%1$s, 77, 9, 'after', %1$s, 0, 77, 0)$$, :j), '23503', null, 'an edge of a step that does not exist, among others');
 select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%1$s, 0, 9, 'after', %1$s, 1, 0, 1)$$, :j), '23514', null, 'the way back');
 select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%1$s, 0, 9, 'after', %1$s, 0, 0, 0)$$, :j), '23514', null, 'a step after itself');
 select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%1$s, 0, 9, 'with', %1$s, 0, 0, 0)$$, :j), '23514', null, 'a step with itself');
@@ -57,6 +63,17 @@ select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kin
 select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, topo) values (%s, 0, 9, 'after', %s, 0)$$, :j, :j + 1), '23514', null, 'a step after a later job');
 select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%1$s, 1, 9, 'after', %1$s, 77, 1, 0)$$, :j), '23503', null, 'a peer that does not exist');
 select throws_ok($$select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "a", "peer": "b"}]')$$, '23514', null, 'a plan with a cycle, whatever the translator says');
+
+-- Steps of nothing.
+select throws_ok(format($$insert into rota.step (job_id, step_id, request_id, rank) values (%1$s, 50, 3, 0), (%1$s, 51, 9, 0)$$, :j), '23503', null, 'a step of no request, among others');
+select throws_ok(format($$insert into rota.step_0 (job_id, step_id, request_id, rank) values (%s, 51, 9, 0)$$, :j), '23503', null, 'nor in its partition');
+select throws_ok(format($$with r as (insert into rota.step_request (job_id, step_id, name, line, topo, partition, nodes_min, ntasks, cpus_per_task, spec, auth)
+	values (%1$s, 0, 'x', 1, 0, 'main', 1, 1, 1, '', sha256('')) returning job_id) insert into rota.step (job_id, step_id, request_id, rank) select job_id, 0, 0, 0 from r$$, :j + 1),
+	'23503', null, 'a step of no job, though it has a request');
+select throws_ok(format($$update rota.step set request_id = 1 where job_id = %s$$, :j), '23001', null, 'a step stays that of its request');
+select throws_ok(format($$update rota.step_request_0 set step_id = step_id + 10 where job_id = %s$$, :j), '23001', null, 'which stays where it is');
+select throws_ok(format($$delete from rota.step_request where job_id = %s$$, :j), '23001', null, 'and is never deleted');
+select throws_ok($$truncate rota.step_request_0 cascade$$, '23001', null, 'nor truncated');
 
 -- Ids.
 select throws_ok(format($$delete from rota.job where job_id = %s$$, :j), '23001', null, 'jobs are never deleted');

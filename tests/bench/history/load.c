@@ -507,7 +507,8 @@ static void flush(struct load *l)
 	l->jobs = 0;
 }
 
-/* Each foreign key of the range's tables, in one statement: what it names is there, in the same range where that table has ranges. */
+/* Each foreign key of the range's tables, in one statement: what it names is there, in the same range where that table has ranges. And
+ * what rota.step_bound and rota.step_edge_bound ask of rows that come the usual way. */
 static const char CHECK[] =
 	"do $$\n"
 	"declare v record; v_bad boolean;\n"
@@ -531,14 +532,23 @@ static const char CHECK[] =
 	"			into v_bad;\n"
 	"		if v_bad then raise exception '%% of %% does not hold', v.conname, v.child; end if;\n"
 	"	end loop;\n"
+	"	if exists (select from rota.step_%lld s left join rota.step_request_%lld r on r.job_id = s.job_id and r.step_id "
+	"= "
+	"s.request_id left join rota.job_%lld j on j.job_id = r.job_id where j.job_id is null)\n"
+	"		or exists (select from rota.step_edge_%lld e left join rota.step_request_%lld r on r.job_id = e.job_id "
+	"and "
+	"r.step_id = e.step_id and r.topo = e.topo where r.job_id is null) then\n"
+	"		raise exception 'a step or an edge refers to nothing';\n"
+	"	end if;\n"
 	"end $$";
 
 static void range_close(struct load *l)
 {
 	if (l->range < 0)
 		return;
+	long long from = l->range;
 	flush(l);
-	load_run(l->db, CHECK, (long long)l->range, (long long)l->range);
+	load_run(l->db, CHECK, from, from, from, from, from, from, from);
 	load_run(l->db, "commit");
 	fprintf(stderr, "history: jobs from %lld on are there\n", (long long)l->range);
 }
