@@ -39,7 +39,13 @@ select throws_ok(format($$insert into rota.event (job_id, step_id, attempt, from
 select throws_ok(format($$update rota.step set state = 'happy' where job_id = %s$$, :j), '23514', null, 'a state that does not exist');
 create function t.states_of(p_constraint text) returns setof text language sql as $$
 	select m[1] from (select pg_get_constraintdef(oid) as def from pg_constraint where conname = p_constraint and conparentid = 0) c cross join lateral regexp_matches(c.def, '''(\w+)''', 'g') m $$;
-select set_eq($$select t.states_of('step_state_check')$$, $$select state from rota.step_state$$, 'those that do');
+select set_eq($$select x.state from (select state from rota.step_state union values ('happy')) x where rota.step_sound(x.state, '', null, 0) is not false$$, $$select state from rota.step_state$$, 'those that do');
+select is(array(select rota.step_sound(x.state, x.held, x.wanted, x.least) from (values ('running', 'user', 'cancel', 0), ('running', '', null, 1), ('running', '', null, -1),
+	('running', 'me', 'cancel', 0), ('running', '', 'happiness', 0), ('happy', '', null, 0)) x (state, held, wanted, least)), '{t,NULL,f,f,f,f}', 'what else a step may be');
+select throws_ok(format($$update rota.step set %s = -1 where job_id = %s$$, x, :j), '23514', null, 'a step with ' || x || ' below 0') from unnest('{attempt,deps_waiting,retries,requeues}'::text[]) x;
+select throws_ok(format($$update rota.step_request set %s where job_id = %s$$, x, :j), '23514', null, 'a request with ' || x)
+	from unnest('{nodes_min = 0,ntasks = 0,ntasks_per_node = 0,cpus_per_task = 0,mem_mb = -1,mem_per_cpu_mb = -1,time_limit_s = -1,time_min_s = -1,retry = -1,sample_s = -1,sample_s = 86401}'::text[]) x;
+select lives_ok(format($$update rota.step_request set ntasks_per_node = null, mem_mb = 0, mem_per_cpu_mb = null, time_limit_s = 0, sample_s = 86400 where job_id = %s$$, :j), 'what a request may have');
 select set_eq($$select t.states_of('attempt_state_check')$$, $$select state from rota.step_state where stage = 'final' and state <> 'dependency_failed'$$, 'an attempt ends in one of those that are an end of what was begun');
 select set_eq($$select f.state, e.event, t.state as into_state from rota.step_state f cross join rota.step_state t cross join (select event from rota.step_transition union values ('other')) e where rota.move_known(f.state, e.event, t.state)$$,
 	$$select from_state, event, to_state from rota.step_transition$$, 'an event is one of the moves that there are');
