@@ -42,13 +42,18 @@ create function t.again(p_call text) returns boolean language sql as $$ select a
 -- What was seen of two calls: their answers.
 create function t.seen(p_first text, p_one text, p_second text, p_two text) returns jsonb language sql as $$
 	select case when t.again(p_first) then '{}' else jsonb_build_object(t.says(p_first), p_one) end || case when t.again(p_second) then '{}' else jsonb_build_object(t.says(p_second, p_first), p_two) end $$;
--- One call after the other, and all of it undone: the answers of both, and what they made.
+-- The scene as it was, for everybody at once.
+create function t.scene() returns void language plpgsql as $$
+begin
+	perform from dblink('door', 'select t.rows()') as x (done text);
+	perform t.sequences();
+end $$;
+-- One call after the other on the scene, and all rows of it undone: the answers of both, and what they made.
 create function t.in_turn(p_first text, p_second text) returns jsonb language plpgsql as $$
 declare
 	v_one text;
 	v_two text;
 begin
-	perform t.restore();
 	v_one := t.answer_here(t.sql(p_first));
 	v_two := t.answer_here(t.sql(p_second));
 	perform t.answer_here(sql) from unnest(array[p_first, p_second]) x join t.call c on c.name = x and c.again;
@@ -59,7 +64,7 @@ end $$;
 
 create function t.alone(p_call text) returns text language plpgsql as $$
 begin
-	perform t.restore();
+	perform t.scene();
 	raise sqlstate 'T0001' using message = coalesce(t.answer_here(t.sql(p_call)), '');
 exception when sqlstate 'T0001' then
 	return sqlerrm;
@@ -87,6 +92,7 @@ create table t.session as
 	select x.name, dblink_connect(x.name, 'dbname=race host=' || current_setting('unix_socket_directories') || ' user=postgres'),
 		(select y.pid from dblink(x.name, 'select pg_backend_pid()') as y (pid int)) as pid
 	from unnest(array['one', 'two', 'door']) as x (name);
+select dblink_exec('door', 'set session_replication_role = replica') \g /dev/null
 
 create function t.meet(p_first text, p_second text, p_door text) returns jsonb language plpgsql as $$
 declare
@@ -127,18 +133,20 @@ create table t.met (first text, second text, door text, wrong text);
 create procedure t.race(p_first text, p_second text, p_door text) language plpgsql as $$
 declare
 	v_seen jsonb;
-	v_turn jsonb := t.in_turn(p_first, p_second);
+	v_turn jsonb;
 	v_wrong text;
 begin
-	perform t.restore();
+	perform t.scene();
+	v_turn := t.in_turn(p_first, p_second);
+	perform t.sequences();
 	commit;
 	v_seen := t.meet(p_first, p_second, p_door) || t.digest();
 	if v_seen is distinct from v_turn then
 		v_wrong := t.differs(v_seen, v_turn);
+		perform t.scene();
 		if v_seen = t.in_turn(p_second, p_first) then
 			v_wrong := null;
 		end if;
-		perform t.restore();
 	end if;
 	insert into t.met values (p_first, p_second, p_door, v_wrong);
 	commit;
@@ -178,7 +186,7 @@ declare
 begin
 	perform dblink_connect('s' || i, 'dbname=race host=' || current_setting('unix_socket_directories') || ' user=postgres') from generate_series(1, 8 * (p_seconds > 0)::int) i;
 	while clock_timestamp() < v_until loop
-		perform t.restore();
+		perform t.scene();
 		commit;
 		v_calls := '{}';
 		for turn in 1 .. 5 loop
