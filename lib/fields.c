@@ -6,7 +6,6 @@
 #include "lib/fields.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,24 +79,35 @@ static void entry_append(struct fields *f, const char *name, size_t name_length,
 	f->entries[f->count++] = (struct entry){both, both + name_length + 1};
 }
 
+/* Decimal digits, written to end before `end`; where they begin. A plan, a journal or an order is mostly such numbers. */
+static char *digits(char *end, uint64_t number)
+{
+	do
+		*--end = (char)('0' + number % 10);
+	while (number /= 10);
+	return end;
+}
+
 void fields_add(struct fields *f, const char *name, const char *value)
 {
 	size_t name_length = strlen(name), value_length = strlen(value);
 	if (!name_is_good(name, name_length) || fields_get(f, name) || f->count == FIELDS_MOST)
 		die("field \"%s\" cannot be added: bad name, there already, or too many fields", name);
-	char head[NAME_LONGEST + 32];
-	int head_length = snprintf(head, sizeof head, "%s=%zu:", name, value_length);
+	char length[21] = {[20] = ':'}, *first = digits(length + 20, value_length);
 	entry_append(f, name, name_length, value, value_length);
-	text_append(f, head, (size_t)head_length);
+	text_append(f, name, name_length);
+	text_append(f, "=", 1);
+	text_append(f, first, (size_t)(length + sizeof length - first));
 	text_append(f, fields_value(f, f->count - 1), value_length); /* `value` may lie in the text that moves */
 	text_append(f, "\n", 1);
 }
 
 void fields_add_int(struct fields *f, const char *name, int64_t value)
 {
-	char text[24];
-	snprintf(text, sizeof text, "%" PRId64, value);
-	fields_add(f, name, text);
+	char text[22] = "", *first = digits(text + 21, value < 0 ? -(uint64_t)value : (uint64_t)value);
+	if (value < 0)
+		*--first = '-';
+	fields_add(f, name, first);
 }
 
 const char *fields_text(const struct fields *f, size_t *length)

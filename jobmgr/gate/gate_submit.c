@@ -132,6 +132,78 @@ static void submit_trim(json_t *object)
 	}
 }
 
+static bool submit_alike(const json_t *list, const char *key, const json_t *value)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach (list, i, item)
+		if (!json_equal(value, json_object_get(item, key)))
+			return false;
+	return true;
+}
+
+/* What all steps have alike is said once, as the plan's "common": of a long plan, most. */
+static void submit_share(json_t *plan)
+{
+	json_t *steps = json_object_get(plan, "steps"), *common, *step, *value;
+	const char *key;
+	void *next;
+	size_t i;
+
+	if (json_array_size(steps) < 2)
+		return;
+	common = json_copy(json_array_get(steps, 0));
+	json_object_foreach_safe(common, next, key, value)
+	{
+		if (!submit_alike(steps, key, value))
+			json_object_del(common, key);
+	}
+	json_array_foreach (steps, i, step)
+		json_object_foreach (common, key, value)
+			json_object_del(step, key);
+	json_object_set_new(plan, "common", common);
+}
+
+static size_t shared_end(const char *a, size_t a_length, const char *b, size_t b_length, size_t most)
+{
+	size_t n = 0;
+
+	while (n < most && n < a_length && n < b_length && a[a_length - n - 1] == b[b_length - n - 1])
+		n++;
+	return n;
+}
+
+/* The lines in which the specs of all steps end alike become the plan's "spec_end": what only some have comes first in a spec. */
+static void submit_share_spec(json_t *plan)
+{
+	json_t *steps = json_object_get(plan, "steps"), *step;
+	const json_t *first = json_object_get(json_array_get(steps, 0), "spec");
+	size_t i, length = json_string_length(first), most = length;
+	const char *text = json_string_value(first), *end;
+	char *shared;
+
+	if (json_array_size(steps) < 2)
+		return;
+	json_array_foreach (steps, i, step) {
+		const json_t *spec = json_object_get(step, "spec");
+
+		most = shared_end(text, length, json_string_value(spec), json_string_length(spec), most);
+	}
+	end = strchr(text + length - most, '\n');
+	if (!end)
+		return;
+	shared = xstrdup(end + 1);
+	json_object_set_new(plan, "spec_end", json_string(shared));
+	json_array_foreach (steps, i, step) {
+		const json_t *spec = json_object_get(step, "spec");
+
+		json_object_set_new(step, "spec",
+				    json_stringn(json_string_value(spec), json_string_length(spec) - strlen(shared)));
+	}
+	free(shared);
+}
+
 /* Vouch for each step of the plan. */
 static void submit_authenticate(struct gate_call *c, const struct translate_request *r, json_t *plan)
 {
@@ -153,6 +225,8 @@ static void submit_authenticate(struct gate_call *c, const struct translate_requ
 		json_object_set_new(step, "auth", json_string(hex));
 		submit_trim(step);
 	}
+	submit_share_spec(plan);
+	submit_share(plan);
 	json_array_foreach (json_object_get(plan, "edges"), i, edge)
 		submit_trim(edge);
 	json_object_set(job, "groups", c->claim->groups);

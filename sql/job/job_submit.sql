@@ -65,7 +65,9 @@ declare
 	v_script text := v_head ->> 'script_name';
 	v_account text := v_head ->> 'account';
 	v_edges constant jsonb := p_plan -> 'edges';
-	v_steps constant api.asked[] := array(select s from jsonb_populate_recordset(null::api.asked, p_plan -> 'steps') s);
+	-- What all steps have alike is said once.
+	v_steps constant api.asked[] := array(select s from jsonb_populate_recordset(jsonb_populate_record(null::api.asked, p_plan -> 'common'), p_plan -> 'steps') s);
+	v_spec_end constant text := coalesce(p_plan ->> 'spec_end', '');
 	v_count constant int := cardinality(v_steps);
 	v_nice constant int := coalesce((v_head ->> 'nice')::int, 0);
 	v_priority constant int := (v_head ->> 'priority')::int;
@@ -141,7 +143,7 @@ begin
 	select v_job, s.step_id, s.name, s.line, s.topo, coalesce(s.partition, v_partition), s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
 		s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'),
 		coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s, to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry,
-		s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set, s.spec, decode(s.auth, 'hex'), s.sample_s
+		s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set, s.spec || v_spec_end, decode(s.auth, 'hex'), s.sample_s
 	from unnest(v_steps) s;
 	if v_edges <> '[]' then
 		-- Edges to other jobs are settled against history at once; those of this job wait. The share lock keeps a peer from
@@ -167,7 +169,7 @@ begin
 	from unnest(v_steps) s
 	cross join lateral (select v_waits -> s.step_id::text as n) w
 	cross join lateral (select coalesce(case when s.deps_any then least((w.n ->> 0)::int, 1) else (w.n ->> 0)::int end + (w.n ->> 1)::int, 0) as waiting) x;
-	if p_plan @? '$.steps[*].array.size' then
+	if p_plan @? '$.*[*].array.size' then
 		insert into step_array (job_id, step_id, indices, size, max_running, by_corr)
 		select v_job, s.step_id, s."array" -> 'indices', (s."array" ->> 'size')::int, (s."array" ->> 'limit')::int,
 			s.step_id = any (array(select e.step_id from unnest(v_peers) e where e."condition" = 'corr'))
@@ -185,7 +187,7 @@ begin
 		end if;
 	end if;
 	-- A bell wakes whoever listens for any: steps that are held concern nobody yet, but for their deadlines.
-	if p_plan @? '$.steps[*] ? (!(@.hold == true) || exists (@.deadline_at))' then
+	if p_plan @? '$.steps[*] ? (!(@.hold == true || $.common.hold == true) || exists (@.deadline_at) || exists ($.common.deadline_at))' then
 		notify rota_schedule;
 	end if;
 	return jsonb_build_object('job_id', v_job, 'steps', v_count, 'known', false);
