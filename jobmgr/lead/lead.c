@@ -37,7 +37,8 @@ enum {
 	LEAD_PLAN_LATE = 300, /* milliseconds until a plan that was found too soon is looked at again */
 	LEAD_FREE = 4,	      /* passes */
 	LEAD_GAP = 5,	      /* milliseconds */
-	LEAD_GAP_MOST = 100
+	LEAD_GAP_MOST = 100,
+	LEAD_PART = 3	      /* of what the last pass took */
 };
 
 static const double judge_gap = 2.5;   /* seconds between looks at other daemons' sessions */
@@ -107,15 +108,15 @@ static void lead_sleep(struct lead *lead, double seconds)
 	event_add(lead->alarm, &wait);
 }
 
-/* Another pass, at a distance from the last one that grows while passes move nothing. Behind one that moved something it is as long as
- * that one took: what happens meanwhile is decided on together, so a busy database gets fewer and larger passes. */
+/* Another pass, at a distance from the last one that grows while passes move nothing. Behind one that moved something it is a
+ * part of what that one took: what happens meanwhile is decided on together, so a busy database gets fewer and larger passes. */
 static void lead_soon(struct lead *lead)
 {
 	int idle = lead->idle > LEAD_FREE ? lead->idle - LEAD_FREE : 0;
 	double took = lead->idle == 0 ? lead->ended_at - lead->began_at : 0, gap = idle * LEAD_GAP / 1000.0;
 
-	if (gap < took)
-		gap = took;
+	if (gap < took / LEAD_PART)
+		gap = took / LEAD_PART;
 	if (gap > LEAD_GAP_MOST / 1000.0)
 		gap = LEAD_GAP_MOST / 1000.0;
 	lead_sleep(lead, lead->ended_at + gap - monotonic_now());
