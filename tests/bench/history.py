@@ -93,9 +93,9 @@ class Analysts:
 
     def ask(self):
         while self.going:
-            self.client = subprocess.Popen(["psql", "-XqAt", "-h", f"{self.instance.home}/run", "-d", "rota", "-U", "rota_analyst"], stdin=subprocess.PIPE,
-                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
-            self.client.communicate(f"set statement_timeout = '60s'; {ANALYST}")
+            client = subprocess.Popen(["psql", "-XqAt", "-h", f"{self.instance.home}/run", "-d", "rota", "-U", "rota_analyst"], stdin=subprocess.PIPE,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+            client.communicate(f"set statement_timeout = '60s'; {ANALYST}")
 
     def __enter__(self):
         for thread in self.threads:
