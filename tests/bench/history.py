@@ -2,8 +2,8 @@
 
 The history is that of tests/bench/history, in the very tables of an instance, its usage figures added up. Questions are asked as rota_analyst,
 five times each behind one that does not count; a figure is the median. The export is all of the events of a million jobs as CSV, read as
-docs/querying.md says; its limit is a bare COPY of the widest table. The queue's throughput is that of arrays of `hostname` whose launchers
-start nothing, before the history is there, with it, and with three analysts beside it who read all steps in long transactions.
+docs/querying.md says; its limit is a bare COPY of the widest table. The queue's throughput is that of arrays of `hostname`, as in array,
+before the history is there, with it, and with three analysts beside it who read all steps in long transactions.
 """
 import json
 import os
@@ -125,7 +125,7 @@ def rollup(bench, instance, path, size):
 
 def run(bench):
     jobs, size, count = (2000, 40, 1) if bench.toy else (10_000_000, 10_000, 3)
-    with bench.instance(dry_run=True) as instance:
+    with bench.instance() as instance:
         for name, value in SITE.items():
             instance.sql(f"alter system set {name} = '{value}'")
         instance.rota("down")
