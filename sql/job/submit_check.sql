@@ -85,6 +85,7 @@ declare
 	v_part partition;
 	v_default text;
 	v_limit bigint;
+	v_sample int;
 	v_fit record;
 	v_limited boolean := exists (select from usage_limit);
 	v_claimant int;
@@ -135,9 +136,12 @@ begin
 		if v_step.deadline_at is not null and to_timestamp(v_step.deadline_at) <= now() + make_interval(secs => coalesce(v_step.time_min_s, v_step.time_limit_s, 0)) then
 			perform api.submit_refuse(p_script, v_step.line, 'deadline', 'the step cannot end before its deadline', null);
 		end if;
-		if v_step.sample_s > 86400 or v_step.sample_s between 1 and (select x.value::int - 1 from setting x where x.name = 'sample_min_s') then
+		if v_step.sample_s > 0 then
+			select x.value::int into v_sample from setting x where x.name = 'sample_min_s';
+		end if;
+		if v_step.sample_s > 86400 or v_step.sample_s between 1 and v_sample - 1 then
 			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'sample'), 'sample', format('samples are taken each %s to 86400 s here, not each %s s',
-				(select x.value from setting x where x.name = 'sample_min_s'), v_step.sample_s), 'Give 0 for none.');
+				v_sample, v_step.sample_s), 'Give 0 for none.');
 		end if;
 		if v_step.nodes_min > v_part.max_nodes then
 			perform api.submit_refuse(p_script, v_step.line, 'nodes', format('%s nodes asked for, partition "%s" allows %s', v_step.nodes_min, v_part.partition, v_part.max_nodes), null);
@@ -210,8 +214,10 @@ begin
 			end if;
 		end if;
 	end loop;
-	if v_limited and exists (select from unnest(p_steps) s where s.with_set is not null) then
-		perform api.submit_check_sets(p_user, p_account, p_qos, p_script, p_steps);
+	if v_limited then
+		if exists (select from unnest(p_steps) s where s.with_set is not null) then
+			perform api.submit_check_sets(p_user, p_account, p_qos, p_script, p_steps);
+		end if;
 	end if;
 	return v_default;
 end $$;
