@@ -49,6 +49,10 @@ select lives_ok(format($$update rota.step_request set ntasks_per_node = null, me
 select set_eq($$select t.states_of('attempt_state_check')$$, $$select state from rota.step_state where stage = 'final' and state <> 'dependency_failed'$$, 'an attempt ends in one of those that are an end of what was begun');
 select set_eq($$select f.state, e.event, t.state as into_state from rota.step_state f cross join rota.step_state t cross join (select event from rota.step_transition union values ('other')) e where rota.move_known(f.state, e.event, t.state)$$,
 	$$select from_state, event, to_state from rota.step_transition$$, 'an event is one of the moves that there are');
+select throws_ok(format('update rota.%s where job_id = %s', x, :j), '23514', null, x)
+	from unnest(array[$$attempt set state = 'pending'$$, $$allocation set phase = 'late'$$, $$allocation set tasks = -1$$, $$allocation set cpus = -1$$]) x;
+select throws_ok(format('insert into rota.client_key (uid, client_key, job_id) values (1, %L, %s)', x, :j), '23514', null, length(x) || ' characters as a key')
+	from unnest(array['', repeat('x', 129)]) x;
 select throws_ok($$insert into rota.step_transition values ('pending', 'start', 'running')$$, '23505', null, 'one event leads to one state');
 select throws_ok($$update rota.event set actor = 'nobody'$$, '23001', null, 'events are never changed');
 select throws_ok($$delete from rota.event$$, '23001', null, 'nor deleted');
