@@ -79,7 +79,7 @@ static struct report_line line_read(struct verb_scan *scan)
 		verb_misuse(scan->verb, "which report? usage, efficiency, wait, top, utilization, failures, or job JOB");
 	report = scan->argv[scan->at];
 	if (!strcmp(report, "job") ? scan->operands != 2 : scan->operands != 1)
-		verb_misuse(scan->verb, !strcmp(report, "job") ? "a report on a job is on one" : "there is one report at a time");
+		verb_misuse(scan->verb, !strcmp(report, "job") ? "name one job, as in rota report job 7" : "there is one report at a time");
 	json_object_set_new(line.request, "report", json_string(report));
 	if (scan->operands == 2)
 		json_object_set_new(line.request, "jobs", json_pack("[s]", scan->argv[scan->at + 1]));

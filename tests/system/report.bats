@@ -71,7 +71,7 @@ ALL=(--since=2026-08-01 --until=2026-11-10)
 	refused "not made by \"node\"" rota report usage --by=node
 	refused "no time in it" rota report usage --since=2026-10-02 --until=2026-10-01
 	refused "there is no job 999999" rota report job 999999
-	refused "is on one" rota report job
+	refused "name one job" rota report job
 }
 
 @test "a page has its charts, and the numbers of SQL" {
