@@ -17,16 +17,15 @@ begin
 		execute format('alter function %s set max_parallel_workers_per_gather = 0', v_function);
 		execute format('alter function %s set jit = off', v_function);
 	end loop;
-	-- What goes on all the time is planned once: by key, there is one good plan.
+	-- What goes on all the time is planned once: by key, there is one good plan. It begins from what it is given, or from what is open, and each
+	-- join says by which key to go on: in that order, whatever it looks like to a planner that knows the tables as they were when empty, or
+	-- believes that there is little of each job.
 	for v_function in select p.oid::regprocedure from pg_proc p where p.pronamespace = 'api'::regnamespace and p.prosecdef
 		and p.proname ~ '^(schedule_|node_(report|orders|renew|sample)|leader_|hook_)'
 	loop
 		execute format('alter function %s set plan_cache_mode = force_generic_plan', v_function);
+		execute format('alter function %s set join_collapse_limit = 1', v_function);
 	end loop;
-	-- These begin from what they are given, and each join says by which key to go on: in that order, whatever it looks like to a planner that
-	-- knows the tables as they were when empty.
-	alter function api.node_report(jsonb) set join_collapse_limit = 1;
-	alter function api.schedule_commit(bigint, jsonb, jsonb) set join_collapse_limit = 1;
 	-- The plan and the nodes are no history, and what is joined with them is long.
 	alter function api.schedule_plan(bigint, jsonb) set enable_hashjoin = on;
 	alter function api.schedule_nodes() set enable_hashjoin = on;

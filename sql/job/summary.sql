@@ -16,7 +16,7 @@ comment on view api.step_facts is
 	'Steps, heads of arrays and elements, with what they ask for; waits: in a word, what a pending one waits for; "scheduler": not looked at yet. Internal.';
 
 create view api.step_now as
-select s.job_id, s.step_id, s.array_index, st.state, st.severity, st.stage, s.partition, s.cpus, s.expected_at, s.time_limit_s,
+select s.job_id, s.step_id, st.state, st.severity, st.stage, s.claimant_id, s.queue, s.partition, s.cpus, s.expected_at, s.time_limit_s,
 	case
 		when st.state = 'completed' then null
 		when st.stage = 'final' then s.cause
@@ -59,11 +59,14 @@ begin
 		-- Asked for only where a step waits unlooked at.
 		select * from api.full_lines()
 	), one as (
-		select j.job_id, j.steps_total, n.step_id, n.partition, n.cpus, n.time_limit_s, n.state, n.severity, n.stage, n.reason, n.expected_at
+		select j.job_id, j.steps_total, n.step_id, n.partition, n.cpus, n.time_limit_s, n.state, n.severity, n.stage, n.expected_at,
+			case when n.reason = 'scheduler' and exists (select from full_line f where f.claimant_id = n.claimant_id and f.partition = n.queue) then 'limit'
+				else n.reason end as reason
 		from unnest(p_jobs) as v (job_id)
 		join job j on j.job_id = v.job_id
-		-- By key: "offset 0" keeps the planner from starting with all steps there are.
-		cross join lateral (select * from api.step_now n where n.job_id = j.job_id and n.array_index is null offset 0) n
+		-- By key, step by step of the script, whatever the number of elements: "offset 0" keeps the planner from starting with all there are.
+		cross join lateral (select q.step_id from step_request q where q.job_id = j.job_id offset 0) q
+		cross join lateral (select * from api.step_now n where n.job_id = j.job_id and n.step_id = q.step_id offset 0) n
 	), steps as (
 		-- Most jobs are one step: there is nothing to add up.
 		select o.job_id, array[o.partition] as partitions, o.cpus, o.time_limit_s = 0 as unlimited, o.time_limit_s, o.state, o.reason,
@@ -84,11 +87,7 @@ begin
 		group by o.job_id
 	)
 	select j.job_id, j.name, j.user_name, j.account, s.partitions, j.qos, coalesce(j.state, s.state),
-		case when j.ended_at is null and s.reason = 'scheduler' and (
-				-- Added up, as what merely exists might be looked for in all steps there are.
-				select bool_or(exists (select from full_line f where f.claimant_id = x.claimant_id and f.partition = x.queue))
-				from step x where x.job_id = j.job_id and coalesce(x.ended_at, 'infinity') = 'infinity') then 'limit'
-			when j.ended_at is null then s.reason when j.state <> 'completed' then j.cause end,
+		case when j.ended_at is null then s.reason when j.state <> 'completed' then j.cause end,
 		j.submit_at, j.started_at, j.ended_at, case when j.ended_at is null then s.expected_at end,
 		case when s.unlimited then 0 else s.time_limit_s end,
 		-- Of a job all of whose steps wait (again), no time runs.

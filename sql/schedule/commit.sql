@@ -226,6 +226,14 @@ begin
 end $$;
 comment on function api.schedule_due() is 'Make the moves that are due by now. Internal.';
 
+-- Read from the index in that order: sorted, everything live would be looked at, and all that was since the oldest transaction began.
+create function api.deadline_next(p_after timestamptz) returns timestamptz
+language plpgsql stable set enable_sort = off set search_path = live, rota, pg_temp as $$
+begin
+	return (select s.start_by from step s where s.start_by > p_after and s.ended_at is null order by s.start_by limit 1);
+end $$;
+comment on function api.deadline_next(timestamptz) is 'The first moment behind p_after from which a live step could no longer end before its deadline; null: there is none. Internal.';
+
 create function api.schedule_tick(p_term bigint) returns table (now double precision, next_at double precision)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
@@ -241,14 +249,13 @@ begin
 	-- Mostly nothing is: then no lock is asked for.
 	if exists (select from reservation) or exists (select from node_notice n where n.kind = 'drain')
 		or exists (select from step s where s.resume_wanted)
-		-- The first by the index in that order: what else is live is not looked at.
-		or (select s.start_by from step s where s.start_by is not null and s.ended_at is null order by s.start_by limit 1) <= now()
+		or api.deadline_next('-infinity') <= now()
 	then
 		perform api.schedule_due();
 	end if;
 	select least(
 		(select min(s.begin_at) from step s where s.begin_at > now() and s.state = 'pending'),
-		(select min(s.start_by) from step s where s.start_by > now() and s.ended_at is null),
+		api.deadline_next(now()),
 		api.outage_next())
 	into v_next;
 	return query select extract(epoch from now())::double precision, extract(epoch from v_next)::double precision;

@@ -7,7 +7,9 @@ select * from no_plan();
 select t.submit('alice', '[{"name": "a", "retry": 1}, {"name": "b"}, {"name": "c", "array": {"indices": [[0,3,1]], "size": 4, "limit": 2}}]', '[{"step": "b", "peer": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a'), t.later(), t.pass(:'j' || '.a'), t.pass(:'j' || '.b'), t.pass(:'j' || '.c', '{1}', '{"position": 1}') from generate_series(1, 6) \g /dev/null
 select t.pending(), api.job_cancel(0, 'root', t.request(:'j')), api.job_show(0, 'root', t.request(:'j')), api.job_queue(0, 'root', '{}') from generate_series(1, 6) \g /dev/null
--- History: 10,000 jobs of ten steps that have all ended. It is right as it is: foreign keys are not asked row by row.
+-- History: 10,000 jobs of ten steps that have all ended, and 4,000 elements of an array that goes on. It is right as it is: foreign keys are
+-- not asked row by row.
+select t.submit('carol', '[{"name": "w", "array": {"indices": [[0,4999,1]], "size": 5000}}]') as w \gset
 set local session_replication_role = replica;
 insert into rota.job (name, uid, gid, user_name, script_hash, environment_hash, script_name, workdir, steps_total, steps_left, submit_at, started_at, ended_at, state)
 select 'old', 1097, 100, 'alice', sha256('x'), sha256('x'), 'x', '/', 10, 0, now() - interval '1 day', now() - interval '1 day', now() - interval '23 hours', 'completed' from generate_series(1, 10000);
@@ -15,17 +17,22 @@ insert into rota.step_request (job_id, step_id, name, line, topo, partition, nod
 select j.job_id, s, 's' || s, 1, s, 'main', 1, 1, 1, '', sha256('x') from rota.job j cross join generate_series(0, 9) s where j.name = 'old';
 insert into rota.step (job_id, step_id, request_id, state, attempt, rank, started_at, ended_at)
 select r.job_id, r.step_id, r.step_id, 'completed', 1, 0, now() - interval '1 day', now() - interval '23 hours' from rota.step_request r join rota.job j on j.job_id = r.job_id and j.name = 'old';
+insert into rota.step (job_id, step_id, request_id, claimant_id, queue, array_index, state, attempt, rank, eligible_at, started_at, ended_at)
+select h.job_id, h.step_id + 1 + i, h.step_id, h.claimant_id, h.queue, i, 'completed', 1, h.rank, h.eligible_at, now(), now() from rota.step h, generate_series(0, 3999) i where h.job_id = :w;
+update rota.step_array set next = 4000, completed = 4000 where job_id = :w;
 insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo, state)
 select r.job_id, r.step_id, 1, 'after', r.job_id, r.step_id - 1, r.topo, r.topo - 1, 'met' from rota.step_request r join rota.job j on j.job_id = r.job_id and j.name = 'old' where r.step_id > 0;
+create temporary view over as select s.* from rota.step s where s.job_id >= :w and s.ended_at is not null;
 insert into rota.attempt (job_id, step_id, attempt, state, time_limit_s, node_ids, nodes, started_at, ended_at)
-select s.job_id, s.step_id, 1, 'completed', 60, '{1}', '{n1}', s.started_at, s.ended_at from rota.step s join rota.job j on j.job_id = s.job_id and j.name = 'old';
+select s.job_id, s.step_id, 1, 'completed', 60, '{1}', '{n1}', s.started_at, s.ended_at from over s;
 insert into rota.allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, tasks, phase, cpus_held, started_at, ended_at, gone_at)
-select s.job_id, s.step_id, 1, 1, 0, 1, 0, 1, 'ended', 0, s.started_at, s.ended_at, s.ended_at from rota.step s join rota.job j on j.job_id = s.job_id and j.name = 'old';
-insert into rota.task_end (job_id, step_id, attempt, task, node_id, ended_at, cause) select s.job_id, s.step_id, 1, 0, 1, s.ended_at, 'exit' from rota.step s join rota.job j on j.job_id = s.job_id and j.name = 'old';
-insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor) select s.job_id, s.step_id, 1, e.f, e.e, e.t, 'x' from rota.step s join rota.job j on j.job_id = s.job_id and j.name = 'old'
+select s.job_id, s.step_id, 1, 1, 0, 1, 0, 1, 'ended', 0, s.started_at, s.ended_at, s.ended_at from over s;
+insert into rota.task_end (job_id, step_id, attempt, task, node_id, ended_at, cause) select s.job_id, s.step_id, 1, 0, 1, s.ended_at, 'exit' from over s;
+insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor) select s.job_id, s.step_id, 1, e.f, e.e, e.t, 'x' from over s
 cross join (values (1, 'pending', 'submit', 'pending'), (2, 'pending', 'start', 'starting'), (3, 'starting', 'run', 'running'), (4, 'running', 'complete', 'completed')) e (nr, f, e, t)
 order by s.job_id, s.step_id, e.nr;
 set local session_replication_role = origin;
+select t.commit(t.decision(:'w' || '.w', '{2}', '{"position": 4000}'), t.decision(:'w' || '.w', '{2}', '{"position": 4001}')) \g /dev/null
 -- Life: what waits, runs, is held, is an array under way.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c", "retry": 1}]', '[{"step": "b", "peer": "a"}]') as j \gset
 select t.submit('bob', '[{"name": "r", "array": {"indices": [[0,99,1]], "size": 100, "limit": 4}}, {"name": "z"}]', '[{"step": "z", "peer": "r", "condition": "any"}]') as k \gset
