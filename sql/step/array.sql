@@ -52,11 +52,12 @@ begin
 		insert into step (job_id, step_id, request_id, claimant_id, queue, array_index, rank, begin_at, start_by, eligible_at, held, held_reason, state, attempt, ordered_at)
 		select h.job_id, h.step_id + 1 + v.pos, h.step_id, h.claimant_id, h.queue, api.array_index(a.indices, v.pos), h.rank, h.begin_at, h.start_by, h.eligible_at,
 			h.held, h.held_reason, t.to_state, (t.event = 'start')::int, p_start_at
-		from unnest(p_elements) as v
+		from (select distinct e.job_id, e.request_id, e.pos from unnest(p_elements) e) v
 		join step h on h.job_id = v.job_id and h.step_id = v.request_id
 		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and v.pos < a.size and a.rest_state is null
 		join step_transition t on t.from_state = 'pending' and t.event = case when p_start_at is null then 'submit' else 'start' end
-		on conflict do nothing
+		-- Under the job's lock nobody else makes one.
+		where not exists (select from step o where o.job_id = h.job_id and o.step_id = h.step_id + 1 + v.pos)
 		returning step.job_id, step.step_id, step.request_id, step.array_index, step.attempt, step.state
 	), logged as (
 		insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
