@@ -190,36 +190,37 @@ static void row_add(struct list *list, const json_t *row)
 }
 
 /* The fields of a line of the gate's answer: those of JOB_FIELDS, and the signal behind the exit code. */
-enum { LINE_SIGNAL = 5, LINE_CPU = 8, LINE_FIELDS = 11 };
-
-/* A number of a line, NULL where it is unknown; CPU time comes in microseconds. */
-static json_t *line_number(char **fields, int f)
-{
-	if (!fields[f][0])
-		return NULL;
-	return f == LINE_CPU ? json_real(atof(fields[f]) / 1e6) : json_integer(atoll(fields[f]));
-}
+enum {
+	LINE_JOB,
+	LINE_NAME,
+	LINE_USER,
+	LINE_STATE,
+	LINE_EXIT,
+	LINE_SIGNAL,
+	LINE_STARTED,
+	LINE_ELAPSED,
+	LINE_CPU,
+	LINE_MEMORY,
+	LINE_NODES,
+	LINE_FIELDS
+};
 
 static void line_add(char **fields, void *arg)
 {
-	struct list *list = arg;
-	json_t *value, *signal = line_number(fields, LINE_SIGNAL);
+	struct table *table = ((struct list *)arg)->table;
+	const char *started = fields[LINE_STARTED], *elapsed = fields[LINE_ELAPSED], *memory = fields[LINE_MEMORY];
+	int signal = atoi(fields[LINE_SIGNAL]);
 
-	for (int f = 0, column = 0; f < LINE_FIELDS; f++) {
-		const struct acct_field *field = list->fields[column];
-
-		if (f == LINE_SIGNAL)
-			continue;
-		column++;
-		if (field_is_text(field)) {
-			text_cell(list->table, field, fields[f]);
-			continue;
-		}
-		value = line_number(fields, f);
-		table_cell(list->table, field_word(field, value, signal).s);
-		json_decref(value);
-	}
-	json_decref(signal);
+	table_cell(table, fields[LINE_JOB]);
+	table_cell(table, fields[LINE_NAME]);
+	table_cell(table, fields[LINE_USER]);
+	table_cell_coloured(table, fields[LINE_STATE], format_state_colour(fields[LINE_STATE]));
+	table_cell(table, signal > 0 ? format_signal(signal).s : fields[LINE_EXIT]);
+	table_cell(table, started[0] ? format_when_at(atoll(started)).s : "-");
+	table_cell(table, elapsed[0] ? format_duration((double)atoll(elapsed)).s : "-");
+	table_cell(table, fields[LINE_CPU][0] ? format_duration((double)atoll(fields[LINE_CPU]) / 1e6).s : "-");
+	table_cell(table, memory[0] ? format_kilobytes((double)atoll(memory)).s : "-");
+	table_cell(table, fields[LINE_NODES]);
 }
 
 static void print(const json_t *answer, const struct acct_line *line, const struct acct_field **fields, int count)

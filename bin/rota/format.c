@@ -22,19 +22,47 @@ static const struct {
 	{"drain", "33", false},	   {"inactive", "33", false},	  {"unknown", "33", false},
 };
 
+/* Append a whole number, with zeros before it up to so many digits: lists have thousands of rows, and printf takes ten times as long. */
+static char *digits(char *to, long long number, int least)
+{
+	char reversed[20];
+	int count = 0;
+
+	if (number < 0)
+		*to++ = '-';
+	for (unsigned long long rest = number < 0 ? -(unsigned long long)number : (unsigned long long)number;
+	     rest || count < least; rest /= 10)
+		reversed[count++] = (char)('0' + rest % 10);
+	while (count > 0)
+		*to++ = reversed[--count];
+	*to = '\0';
+	return to;
+}
+
+/* Two digits behind a character. */
+static char *pair(char *to, char before, int number)
+{
+	*to = before;
+	return digits(to + 1, number, 2);
+}
+
 struct word format_duration(double seconds)
 {
 	struct word w = {"-"};
 	long s = (long)floor(seconds);
+	char *to = w.s;
 
 	if (seconds < 0 || isnan(seconds))
 		return w;
-	if (s >= 86400)
-		snprintf(w.s, sizeof(w.s), "%ld-%02ld:%02ld:%02ld", s / 86400, s / 3600 % 24, s / 60 % 60, s % 60);
-	else if (s >= 3600)
-		snprintf(w.s, sizeof(w.s), "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
-	else
-		snprintf(w.s, sizeof(w.s), "%ld:%02ld", s / 60, s % 60);
+	if (s >= 86400) {
+		to = pair(digits(to, s / 86400, 1), '-', s / 3600 % 24);
+		to = pair(to, ':', s / 60 % 60);
+	} else if (s >= 3600) {
+		to = pair(digits(to, s / 3600, 1), ':', s / 60 % 60);
+	} else {
+		to = digits(to, s / 60, 1);
+	}
+	pair(to, ':', s % 60);
 	return w;
 }
 
@@ -78,21 +106,52 @@ static bool time_of(const json_t *time, time_t *at)
 	return true;
 }
 
-struct word format_when(const json_t *time_value)
+/* As localtime_r, which looks for the rules of the time zone each time; they change, if ever, at a quarter of an hour. */
+static bool local_time(time_t at, struct tm *tm)
 {
-	struct word w = {"-"};
-	time_t at, now = time(NULL);
-	struct tm then, today;
+	static time_t known = -1;
+	static struct tm first;
+	time_t quarter = at - at % 900;
 
-	if (!time_of(time_value, &at) || !localtime_r(&at, &then) || !localtime_r(&now, &today))
+	if (quarter != known) {
+		known = -1;
+		if (at < 0 || !localtime_r(&quarter, &first) || first.tm_min % 15 || first.tm_sec)
+			return localtime_r(&at, tm);
+		known = quarter;
+	}
+	*tm = first;
+	tm->tm_min += (int)(at - quarter) / 60;
+	tm->tm_sec = (int)(at - quarter) % 60;
+	return true;
+}
+
+struct word format_when_at(time_t at)
+{
+	static time_t now;
+	static struct tm today;
+	struct word w = {"-"};
+	struct tm then;
+
+	if (now != time(NULL)) {
+		now = time(NULL);
+		localtime_r(&now, &today);
+	}
+	if (!local_time(at, &then))
 		return w;
 	if (labs((long)(now - at)) < 43200)
-		strftime(w.s, sizeof(w.s), "%H:%M:%S", &then);
+		pair(pair(digits(w.s, then.tm_hour, 2), ':', then.tm_min), ':', then.tm_sec);
 	else if (then.tm_year == today.tm_year)
 		strftime(w.s, sizeof(w.s), "%b %d %H:%M", &then);
 	else
 		strftime(w.s, sizeof(w.s), "%Y-%m-%d", &then);
 	return w;
+}
+
+struct word format_when(const json_t *time_value)
+{
+	time_t at;
+
+	return time_of(time_value, &at) ? format_when_at(at) : (struct word){"-"};
 }
 
 struct word format_moment(time_t at)
@@ -113,37 +172,52 @@ struct word format_time(const json_t *time_value)
 }
 
 /* A size in steps of 1024, beginning with the unit at `first` in "BKMGTP". */
-static struct word size_word(const json_t *number, int first)
+static struct word size_word(double size, int first)
 {
 	static const char UNITS[] = "BKMGTP";
-	double size = json_number_value(number);
-	struct word w = {"-"};
+	struct word w;
 	int unit = first;
+	char *to;
 
-	if (!json_is_number(number))
-		return w;
 	for (; size >= 1024 && UNITS[unit + 1]; unit++)
 		size /= 1024;
-	if (size >= 100 || size == floor(size))
-		snprintf(w.s, sizeof(w.s), "%.0f%c", size, UNITS[unit]);
-	else
-		snprintf(w.s, sizeof(w.s), "%.1f%c", size, UNITS[unit]);
+	if (size >= 100 || size == floor(size)) {
+		to = digits(w.s, llrint(size), 1);
+	} else {
+		long long tenths = llrint(size * 10);
+
+		to = digits(w.s, tenths / 10, 1);
+		*to++ = '.';
+		to = digits(to, tenths % 10, 1);
+	}
+	*to++ = UNITS[unit];
+	*to = '\0';
 	return w;
+}
+
+static struct word size_of(const json_t *number, int first)
+{
+	return json_is_number(number) ? size_word(json_number_value(number), first) : (struct word){"-"};
 }
 
 struct word format_size_mb(const json_t *mb)
 {
-	return size_word(mb, 2);
+	return size_of(mb, 2);
 }
 
 struct word format_size_kb(const json_t *kb)
 {
-	return size_word(kb, 1);
+	return size_of(kb, 1);
 }
 
 struct word format_size_bytes(const json_t *bytes)
 {
-	return size_word(bytes, 0);
+	return size_of(bytes, 0);
+}
+
+struct word format_kilobytes(double kb)
+{
+	return size_word(kb, 1);
 }
 
 long format_size_parse(const char *text)
@@ -182,30 +256,36 @@ struct word format_count(const json_t *number)
 	struct word w = {"-"};
 
 	if (json_is_integer(number))
-		snprintf(w.s, sizeof(w.s), "%lld", (long long)json_integer_value(number));
+		digits(w.s, json_integer_value(number), 1);
 	else if (json_is_real(number))
 		snprintf(w.s, sizeof(w.s), "%.1f", json_real_value(number));
 	return w;
 }
 
+struct word format_signal(int number)
+{
+	struct word w;
+
+	if (sigabbrev_np(number))
+		snprintf(w.s, sizeof(w.s), "SIG%s", sigabbrev_np(number));
+	else
+		snprintf(w.s, sizeof(w.s), "signal %d", number);
+	return w;
+}
+
 struct word format_exit(const json_t *exit_code, const json_t *signal)
 {
-	struct word w = {""};
 	int number = (int)json_integer_value(signal);
 
-	if (number > 0 && sigabbrev_np(number))
-		snprintf(w.s, sizeof(w.s), "SIG%s", sigabbrev_np(number));
-	else if (number > 0)
-		snprintf(w.s, sizeof(w.s), "signal %d", number);
-	else if (json_is_integer(exit_code))
-		snprintf(w.s, sizeof(w.s), "%d", (int)json_integer_value(exit_code));
-	return w;
+	if (number > 0)
+		return format_signal(number);
+	return json_is_integer(exit_code) ? format_count(exit_code) : (struct word){""};
 }
 
 const char *format_state_colour(const char *state)
 {
 	for (size_t i = 0; i < sizeof(STATES) / sizeof(STATES[0]); i++)
-		if (!strcmp(STATES[i].state, state))
+		if (STATES[i].state[0] == state[0] && !strcmp(STATES[i].state, state))
 			return STATES[i].colour;
 	return "";
 }

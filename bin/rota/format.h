@@ -16,6 +16,7 @@ struct word format_duration(double seconds);
 
 /* An ISO 8601 time from the gate: "14:05:12" within twelve hours, else "Nov 20 14:05" or, of another year, "2024-11-20"; "-" for null. */
 struct word format_when(const json_t *time);
+struct word format_when_at(time_t at);
 
 /* The same in full, local: "2025-11-20 14:05:12". */
 struct word format_time(const json_t *time);
@@ -30,6 +31,7 @@ bool format_time_parse(const char *text, double *seconds);
 struct word format_size_mb(const json_t *mb);
 struct word format_size_kb(const json_t *kb);
 struct word format_size_bytes(const json_t *bytes);
+struct word format_kilobytes(double kb);
 
 /* MiB of "512", "512M", "4G", "1T"; -1 where it is none. */
 long format_size_parse(const char *text);
@@ -39,6 +41,7 @@ struct word format_count(const json_t *number);
 
 /* How something ended: "0", "3", "SIGKILL"; "" while it runs. */
 struct word format_exit(const json_t *exit_code, const json_t *signal);
+struct word format_signal(int number);
 
 /* The terminal colour of a step, job, node or partition state, "" for none. */
 const char *format_state_colour(const char *state);

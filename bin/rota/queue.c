@@ -110,15 +110,15 @@ enum { JOB, NAME, USER, PARTITION, STATE, STEPS, ELAPSED, LIMIT, PLACE, COLUMNS 
 static void row_add(char **fields, void *arg)
 {
 	struct table *table = arg;
-	double limit = atof(fields[LIMIT]);
+	long long limit = atoll(fields[LIMIT]);
 
 	for (int f = 0; f < COLUMNS; f++) {
 		if (f == STATE)
 			table_cell_coloured(table, fields[f], format_state_colour(fields[f]));
 		else if (f == ELAPSED)
-			table_cell(table, fields[f][0] ? format_duration(atof(fields[f])).s : "-");
+			table_cell(table, fields[f][0] ? format_duration((double)atoll(fields[f])).s : "-");
 		else if (f == LIMIT)
-			table_cell(table, limit > 0 ? format_duration(limit).s : "-");
+			table_cell(table, limit > 0 ? format_duration((double)limit).s : "-");
 		else
 			table_cell(table, fields[f]);
 	}

@@ -10,10 +10,18 @@
 /* What stands for the character behind a backslash; 0: not known here. */
 static char unescaped(char c)
 {
-	static const char names[] = "nt\"\\/", meant[] = "\n\t\"\\/";
-	const char *at = c ? strchr(names, c) : NULL;
-
-	return at ? meant[at - names] : 0;
+	switch (c) {
+	case 'n':
+		return '\n';
+	case 't':
+		return '\t';
+	case '"':
+	case '\\':
+	case '/':
+		return c;
+	default:
+		return 0;
+	}
 }
 
 /* The JSON string that begins behind its quote at `from`, as text; *rest is what stands behind it. NULL for what is not known here. */
@@ -23,11 +31,8 @@ static json_t *string_read(const char *from, const char **rest)
 	json_t *string = NULL;
 
 	for (;;) {
-		size_t plain = strcspn(from, "\"\\");
-
-		memcpy(to, from, plain);
-		to += plain;
-		from += plain;
+		while (*from && *from != '"' && *from != '\\')
+			*to++ = *from++;
 		if (*from != '\\' || !(*to = unescaped(from[1])))
 			break;
 		to++;
@@ -61,8 +66,12 @@ void rows_each(const char *lines, int count, void (*each)(char **fields, void *a
 		char *line = memrchr(text, '\n', (size_t)(end - text));
 		char *rest = line = line ? line + 1 : text;
 
-		for (int f = 0; f < count; f++)
-			fields[f] = rest ? strsep(&rest, "\t") : "";
+		for (int f = 0; f < count; f++) {
+			fields[f] = rest ? rest : "";
+			rest = rest ? strchr(rest, '\t') : NULL;
+			if (rest)
+				*rest++ = '\0';
+		}
 		each(fields, arg);
 		end = line > text ? line - 1 : text;
 		*end = '\0';

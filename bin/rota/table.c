@@ -18,9 +18,16 @@ struct cell {
 	const char *colour;
 };
 
+/* What is known of the cells of one column. */
+struct extent {
+	int width; /* of the widest */
+	bool says; /* one has something to say */
+};
+
 struct table {
 	const struct table_column *columns;
 	int columns_count;
+	struct extent *extents;
 	struct cell *cells;
 	size_t count, room;
 	char *texts; /* of all cells, one behind the other: lists have thousands of rows */
@@ -33,6 +40,7 @@ struct table *table_new(const struct table_column *columns, int count)
 
 	t->columns = columns;
 	t->columns_count = count;
+	t->extents = xcalloc(count, sizeof(*t->extents));
 	return t;
 }
 
@@ -42,27 +50,45 @@ void table_free(struct table *t)
 		return;
 	free(t->texts);
 	free(t->cells);
+	free(t->extents);
 	free(t);
+}
+
+/* Show control characters as "?"; the screen columns of what there is then. */
+static int tame(char *text)
+{
+	unsigned char all = 0;
+	char *c = text;
+
+	for (; *c; c++) {
+		if ((unsigned char)*c < 0x20 || *c == 0x7F)
+			*c = '?';
+		all |= (unsigned char)*c;
+	}
+	return all & 0x80 ? table_text_width(text) : (int)(c - text);
 }
 
 void table_cell_coloured(struct table *t, const char *text, const char *colour)
 {
+	struct extent *extent = &t->extents[t->count % t->columns_count];
 	size_t size = strlen(text) + 1;
 	char *copy;
+	int width;
 
 	if (t->texts_size + size > t->texts_room) {
 		t->texts_room = (t->texts_size + size) * 2;
 		t->texts = xrealloc(t->texts, t->texts_room);
 	}
 	copy = memcpy(t->texts + t->texts_size, text, size);
-	for (char *c = copy; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7F)
-			*c = '?';
+	width = tame(copy);
+	if (width > extent->width)
+		extent->width = width;
+	extent->says |= copy[0] && (copy[0] != '-' || copy[1]);
 	if (t->count == t->room) {
 		t->room = t->room ? t->room * 2 : 64;
 		t->cells = xrealloc(t->cells, t->room * sizeof(*t->cells));
 	}
-	t->cells[t->count++] = (struct cell){t->texts_size, table_text_width(copy), colour};
+	t->cells[t->count++] = (struct cell){t->texts_size, width, colour};
 	t->texts_size += size;
 }
 
@@ -146,18 +172,10 @@ static size_t rows_of(const struct table *t)
 static void measure(const struct table *t, int *widths)
 {
 	for (int c = 0; c < t->columns_count; c++) {
-		bool empty = t->columns[c].shrink > 0;
+		int title = table_text_width(t->columns[c].title);
 
-		widths[c] = table_text_width(t->columns[c].title);
-		for (size_t r = 0; r < rows_of(t); r++) {
-			const struct cell *cell = cell_at(t, r, c);
-			const char *text = t->texts + cell->text;
-
-			empty = empty && (!text[0] || !strcmp(text, "-"));
-			if (cell->width > widths[c])
-				widths[c] = cell->width;
-		}
-		if (empty && rows_of(t))
+		widths[c] = title > t->extents[c].width ? title : t->extents[c].width;
+		if (t->columns[c].shrink && !t->extents[c].says && rows_of(t))
 			widths[c] = 0;
 	}
 }
@@ -191,34 +209,72 @@ static void narrow(const struct table *t, int *widths)
 	}
 }
 
-static void spaces_print(FILE *out, int count)
+/* A line as it grows, and the spaces that wait until something follows. */
+struct line {
+	char *text;
+	size_t size, room;
+	int gap;
+};
+
+/* Room for so many bytes more at the end. */
+static char *line_end(struct line *line, size_t size)
 {
-	while (count-- > 0)
-		putc_unlocked(' ', out);
+	char *end;
+
+	if (line->size + size > line->room) {
+		line->room = (line->size + size) * 2;
+		line->text = xrealloc(line->text, line->room);
+	}
+	end = line->text + line->size;
+	line->size += size;
+	return end;
 }
 
-/* One cell, with the spaces that part it from the one before; those that fill it up wait in *gap until something follows. */
-static void cell_print(FILE *out, const char *text, int text_width, const char *colour, int width, bool right, int *gap)
+static void line_put(struct line *line, const char *text, size_t size)
+{
+	memcpy(line_end(line, size), text, size);
+}
+
+static void line_print(struct line *line, FILE *out)
+{
+	line_put(line, "\n", 1);
+	fwrite(line->text, 1, line->size, out);
+	line->size = 0;
+	line->gap = 0;
+}
+
+static void colour_put(struct line *line, const char *colour)
+{
+	line_put(line, "\033[", 2);
+	line_put(line, colour, strlen(colour));
+	line_put(line, "m", 1);
+}
+
+/* One cell, with the spaces that part it from the one before. */
+static void cell_put(struct line *line, const char *text, int text_width, const char *colour, int width, bool right)
 {
 	bool cut = text_width > width;
 	int fill = cut ? 0 : width - text_width;
 
 	if (text[0]) {
-		spaces_print(out, *gap + (right ? fill : 0));
+		size_t spaces = (size_t)(line->gap + (right ? fill : 0));
+
+		memset(line_end(line, spaces), ' ', spaces);
 		if (colour[0])
-			fprintf(out, "\033[%sm", colour);
-		fwrite(text, 1, cut ? table_text_fit(text, width - 1) : strlen(text), out);
+			colour_put(line, colour);
+		line_put(line, text, cut ? table_text_fit(text, width - 1) : strlen(text));
 		if (cut)
-			putc_unlocked('~', out);
+			line_put(line, "~", 1);
 		if (colour[0])
-			fputs("\033[0m", out);
+			colour_put(line, "0");
 	}
-	*gap = (text[0] ? 0 : *gap + (right ? fill : 0)) + (right ? 0 : fill) + 2;
+	line->gap = (text[0] ? 0 : line->gap + (right ? fill : 0)) + (right ? 0 : fill) + 2;
 }
 
 void table_print(const struct table *t, FILE *out, bool wide)
 {
-	int *widths = xcalloc(t->columns_count, sizeof(*widths)), gap = 0;
+	int *widths = xcalloc(t->columns_count, sizeof(*widths));
+	struct line line = {0};
 	bool colours = table_colours();
 
 	measure(t, widths);
@@ -226,19 +282,19 @@ void table_print(const struct table *t, FILE *out, bool wide)
 		narrow(t, widths);
 	for (int c = 0; c < t->columns_count; c++)
 		if (widths[c])
-			cell_print(out, t->columns[c].title, table_text_width(t->columns[c].title), colours ? "1" : "", widths[c],
-				   t->columns[c].right, &gap);
+			cell_put(&line, t->columns[c].title, table_text_width(t->columns[c].title), colours ? "1" : "", widths[c],
+				 t->columns[c].right);
+	line_print(&line, out);
 	for (size_t r = 0; r < rows_of(t); r++) {
-		fputc('\n', out);
-		gap = 0;
 		for (int c = 0; c < t->columns_count; c++) {
 			const struct cell *cell = cell_at(t, r, c);
 
 			if (widths[c])
-				cell_print(out, t->texts + cell->text, cell->width, colours ? cell->colour : "", widths[c],
-					   t->columns[c].right, &gap);
+				cell_put(&line, t->texts + cell->text, cell->width, colours ? cell->colour : "", widths[c],
+					 t->columns[c].right);
 		}
+		line_print(&line, out);
 	}
-	fputc('\n', out);
+	free(line.text);
 	free(widths);
 }

@@ -29,8 +29,8 @@ static void test_sizes(void **state)
 	static const struct {
 		long long kb;
 		const char *text;
-	} cases[] = {{0, "0K"},	       {512, "512K"},	{1024, "1M"},	   {1536, "1.5M"},
-		     {102400, "100M"}, {1048576, "1G"}, {1073741824, "1T"}};
+	} cases[] = {{0, "0K"},	      {512, "512K"},	  {1024, "1M"},	    {1536, "1.5M"}, {102400, "100M"},
+		     {1048576, "1G"}, {1073741824, "1T"}, {10189, "10.0M"}, {1280, "1.2M"}, {1048575, "1024M"}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		json_t *number = json_integer(cases[i].kb);
 		assert_string_equal(format_size_kb(number).s, cases[i].text);
@@ -66,6 +66,24 @@ static void test_times(void **state)
 	json_decref(time);
 	assert_string_equal(format_time(json_null()).s, "-");
 	assert_string_equal(format_when(json_null()).s, "-");
+}
+
+/* Quarters of an hour are looked up once: what is printed is what strftime makes of each second. */
+static void test_moments(void **state)
+{
+	(void)state;
+	setenv("TZ", "X-5:45", 1);
+	tzset();
+	for (time_t now = time(NULL), at = now - 43000; at < now + 43000; at += 397) {
+		char text[16];
+		struct tm then;
+		strftime(text, sizeof text, "%H:%M:%S", localtime_r(&at, &then));
+		assert_string_equal(format_when_at(at).s, text);
+	}
+	assert_string_equal(format_when_at(0).s, "1970-01-01");
+	assert_string_equal(format_when_at(-20701).s, "1969-12-31");
+	setenv("TZ", "UTC", 1);
+	tzset();
 }
 
 /* One job's end: as an exit status and as words. */
@@ -162,6 +180,11 @@ static void test_table(void **state)
 	text = table_text(columns, empty, false);
 	assert_string_equal(text, " N\n 7\n12\n"); /* nothing to say: the column goes */
 	free(text);
+	static const struct table_column untitled[] = {{"", true, 0}, {"", false, 4}};
+	static const char *const dash[] = {"-", "a", "-", "b", NULL};
+	text = table_text(untitled, dash, false);
+	assert_string_equal(text, "\n-  a\n-  b\n"); /* one that may not be narrowed stays */
+	free(text);
 }
 
 static void test_wide_characters(void **state)
@@ -226,6 +249,7 @@ int main(void)
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_moments),
 		cmocka_unit_test(test_outcomes),
 		cmocka_unit_test(test_join),
 		cmocka_unit_test(test_nearest),
