@@ -41,22 +41,23 @@ begin
 		select * from api.full_lines()
 	), line as (
 		-- What makes a queue long is jobs of one step that waits, of which there is nothing to add up.
-		select j.job_id, s.state, array[s.partition] as partitions, concat_ws(E'\t', j.job_id, translate(j.name, E'\t\n', '  '), j.user_name, s.partition,
+		select j.job_id, concat_ws(E'\t', j.job_id, replace(replace(j.name, E'\t', ' '), E'\n', ' '), j.user_name, s.partition,
 			s.state, '0/1', '', s.time_limit_s,
 			case when s.waits = 'scheduler' and exists (select from full_line f where f.claimant_id = s.claimant_id and f.partition = s.queue) then 'limit' else s.waits end) as line
 		from job j
 		join api.step_facts s on s.job_id = j.job_id and s.state = 'pending'
 		where p_plain and j.ended_at is null and j.steps_total = 1 and (p_user is null or j.user_name = p_user) and (p_all_seen or j.uid = p_uid)
+			and (p_states is null or s.state = any (p_states)) and (p_partitions is null or s.partition = any (p_partitions))
 		union all
-		select r.job_id, r.state, r.partitions, concat_ws(E'\t', r.job_id, translate(r.name, E'\t\n', '  '), r.user_name, array_to_string(r.partitions, ','),
+		select r.job_id, concat_ws(E'\t', r.job_id, replace(replace(r.name, E'\t', ' '), E'\n', ' '), r.user_name, array_to_string(r.partitions, ','),
 			r.state, r.steps_done || '/' || r.steps_total, coalesce(r.elapsed_s::text, ''), r.time_limit_s, coalesce(nullif(r.nodes, ''), r.reason, ''))
 		from api.job_rows(p_jobs) r
+		where (p_states is null or r.state = any (p_states)) and (p_partitions is null or r.partitions && p_partitions)
 	)
 	select string_agg(x.line, E'\n')
 	from (
 		select l.job_id, l.line
 		from line l
-		where (p_states is null or l.state = any (p_states)) and (p_partitions is null or l.partitions && p_partitions)
 		order by l.job_id desc
 		limit p_limit
 	) x);
