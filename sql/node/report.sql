@@ -166,7 +166,7 @@ begin
 		read_bytes bigint, write_bytes bigint, nvcsw bigint, nivcsw bigint)
 	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.gone_at is null
 	where r ->> 'kind' = 'task'
-		and not exists (select from task_end o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.task = x.task);
+		and (select o.task from task_end o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.task = x.task) is null;
 end $$;
 comment on function api.report_task(jsonb) is 'Records of kind task. Internal.';
 
@@ -179,7 +179,7 @@ begin
 	cross join lateral jsonb_to_record(r) as x (node int, job bigint, step int, attempt int, age_us double precision, hook text, exit int, signal int, usec bigint, output text)
 	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.gone_at is null
 	where r ->> 'kind' = 'hook'
-		and not exists (select from hook_run o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.node_id = x.node and o.hook = x.hook);
+		and (select o.hook from hook_run o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.node_id = x.node and o.hook = x.hook) is null;
 end $$;
 comment on function api.report_hook(jsonb) is 'Records of kind hook. Internal.';
 

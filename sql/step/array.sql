@@ -56,8 +56,8 @@ begin
 		join step h on h.job_id = v.job_id and h.step_id = v.request_id
 		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and v.pos < a.size and a.rest_state is null
 		join step_transition t on t.from_state = 'pending' and t.event = case when p_start_at is null then 'submit' else 'start' end
-		-- Under the job's lock nobody else makes one.
-		where not exists (select from step o where o.job_id = h.job_id and o.step_id = h.step_id + 1 + v.pos)
+		-- By key: "not exists" would be a join with all steps of the job. Under the job's lock nobody else makes one.
+		where (select o.step_id from step o where o.job_id = h.job_id and o.step_id = h.step_id + 1 + v.pos) is null
 		returning step.job_id, step.step_id, step.request_id, step.array_index, step.attempt, step.state
 	), logged as (
 		insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
