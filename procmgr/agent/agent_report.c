@@ -147,8 +147,10 @@ static bool is_due(struct agent *a)
 	int64_t held = agent_hold_due(a->hold), due = held < a->report_due ? held : a->report_due;
 	if (a->stop || due == never)
 		return a->stop;
-	/* Where no more is under way than has ended, what is still to come is not worth the wait of what is free. */
-	int64_t from = a->under_way > a->ended && a->gather_until > a->report_from ? a->gather_until : a->report_from;
+	/* Where there is much to say, it waits for what is under way; where ends come one by one, what is still to come is worth the wait of
+	 * what is free only if it is more than that. */
+	bool gathers = a->under_way > (a->report_ends > 1 ? 0 : a->ended) && a->gather_until > a->report_from;
+	int64_t from = gathers ? a->gather_until : a->report_from;
 	int64_t wait = (due > from ? due : from) - record_now();
 	if (wait <= 0)
 		return true;
