@@ -1,5 +1,5 @@
 /* journal.c - append to a journal and read it (journal.h tells its form); journal_truncate.c drops its front, journal_room.c holds
- * room for it.
+ * room for it, journal_common.c saves its writers reading what others wrote.
  *
  * The launcher and its keepers append, procmgrd and a restarted launcher read. What always holds: under the lock, the file that
  * PATH names is the one that `fd` is open on; nothing behind a record that does not check is believed; whole records are never
@@ -131,9 +131,11 @@ static bool file_open(struct journal *j, struct err *e)
 bool journal_follow(struct journal *j, struct stat *st, struct err *e)
 {
 	j->window_size = 0;
-	if (j->fd >= 0 && stat(j->path, st) == 0 && st->st_ino == j->inode && st->st_dev == j->device)
-		return true;
-	return file_open(j, e) && (fstat(j->fd, st) == 0 || err_sys(e, "could not look at journal \"%s\"", j->path));
+	bool same = j->fd >= 0 && stat(j->path, st) == 0 && st->st_ino == j->inode && st->st_dev == j->device;
+	if (!same && (!file_open(j, e) || (fstat(j->fd, st) < 0 && !err_sys(e, "could not look at journal \"%s\"", j->path))))
+		return false;
+	j->size = st->st_size;
+	return true;
 }
 
 /* The descriptor that this process locks with. */
@@ -167,13 +169,17 @@ void journal_end(struct journal *j)
 
 /* records */
 
-/* `size` bytes of the file at `position`, or NULL where it has not that many; good until the next call. */
+/* `size` bytes of the file at `position`, or NULL where it had not that many when it was looked at; good until the next call. */
 static const char *window_get(struct journal *j, int64_t position, size_t size)
 {
 	if (position < j->window_at || position + (int64_t)size > j->window_at + (int64_t)j->window_size) {
+		off_t left = j->size - journal_offset(j, position);
+		if (left < (off_t)size)
+			return NULL;
 		if (size > j->window_room)
 			j->window = xrealloc(j->window, j->window_room = size);
-		ssize_t n = journal_read_at(j->fd, j->window, j->window_room, journal_offset(j, position));
+		size_t most = left < (off_t)j->window_room ? (size_t)left : j->window_room;
+		ssize_t n = journal_read_at(j->fd, j->window, most, journal_offset(j, position));
 		j->window_at = position;
 		j->window_size = n > 0 ? (size_t)n : 0;
 		if (j->window_size < size)
@@ -216,8 +222,10 @@ static bool tail_cut(struct journal *j, const struct stat *st, off_t end)
 static bool tail_check(struct journal *j, const struct stat *st, struct err *e)
 {
 	uint32_t length;
+	journal_common_read(j);
 	while (st->st_size > journal_offset(j, j->checked) && journal_record(j, j->checked, &length))
 		j->checked += RECORD_HEAD + length;
+	journal_common_write(j);
 	off_t end = journal_offset(j, j->checked);
 	if (st->st_size <= end)
 		return true;
@@ -246,6 +254,8 @@ struct journal *journal_open(const char *path, enum journal_mode mode, struct er
 	j->path = xstrdup(path);
 	j->mode = mode;
 	j->fd = j->lock = -1;
+	if (mode == JOURNAL_WRITE)
+		j->common = journal_common_new();
 	j->window = xmalloc(j->window_room = WINDOW);
 	bool opened = mode == JOURNAL_READ ? file_open(j, e) : journal_begin(j, e);
 	if (opened && mode == JOURNAL_WRITE)
@@ -264,6 +274,7 @@ void journal_close(struct journal *j)
 		close(j->fd);
 	if (j->lock >= 0 && j->locker == getpid())
 		close(j->lock);
+	journal_common_free(j->common);
 	free(j->window);
 	free(j->path);
 	free(j);
@@ -284,6 +295,7 @@ static bool record_put(struct journal *j, const char *bytes, size_t size, struct
 	if (journal_write_at(j->fd, bytes, size, end)) {
 		crash_point(CRASH_journal_append_after);
 		j->checked += (int64_t)size;
+		journal_common_write(j);
 		return true;
 	}
 	err_sys(e, "could not write journal \"%s\"", j->path);

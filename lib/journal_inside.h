@@ -1,4 +1,4 @@
-/* journal_inside.h - what journal.c, journal_truncate.c and journal_room.c know of a journal; nobody else includes it. */
+/* journal_inside.h - what journal.c, journal_truncate.c, journal_room.c and journal_common.c know of a journal; nobody else includes it. */
 #ifndef ROTA_JOURNAL_INSIDE_H
 #define ROTA_JOURNAL_INSIDE_H
 
@@ -15,12 +15,14 @@ struct journal {
 	int fd;
 	dev_t device; /* of the file that fd is open on */
 	ino_t inode;
-	int lock;	 /* descriptor of PATH.lock, of the process `locker`; a forked child would share the lock */
+	int lock; /* descriptor of PATH.lock, of the process `locker`; a forked child would share the lock */
 	pid_t locker;
-	int64_t base;	 /* logical position of byte FILE_HEAD */
-	int64_t checked; /* every record before this position is whole */
-	int64_t room;	 /* bytes last reserved behind the end */
-	char *window;	 /* bytes of the file, from window_at on */
+	int64_t base;		       /* logical position of byte FILE_HEAD */
+	int64_t checked;	       /* every record before this position is whole */
+	struct journal_common *common; /* NULL: it is open for reading only */
+	off_t size;		       /* of the file, when it was last looked at */
+	int64_t room;		       /* bytes last reserved behind the end */
+	char *window;		       /* bytes of the file, from window_at on */
 	int64_t window_at;
 	size_t window_size, window_room;
 };
@@ -46,6 +48,12 @@ void journal_end(struct journal *j);
 
 /* The payload of the whole record at `position`; NULL at the end and at a torn one. Good until the next call. */
 const char *journal_record(struct journal *j, int64_t position, uint32_t *length);
+
+/* journal_common.c: what writers know together that were forked from the one that made it; the lock has to be held. */
+struct journal_common *journal_common_new(void);
+void journal_common_free(struct journal_common *c);
+void journal_common_read(struct journal *j);
+void journal_common_write(struct journal *j);
 
 /* Bytes that the file system holds for a file behind `end`; 0 where it does not say. */
 int64_t journal_room_behind(const struct stat *st, off_t end);
