@@ -2,7 +2,7 @@
  *
  * Called by what writes or believes orders, journal records and launcher messages; the parser reads input that an attacker may
  * have made. What always holds: `text` is the exact spelling of the entries, in their order, and no name stands twice. Values
- * live in allocations of their own, so a pointer from fields_get stays good until fields_free. */
+ * live in blocks of their own that never move, so a pointer from fields_get stays good until fields_free. */
 #include "lib/fields.h"
 
 #include <inttypes.h>
@@ -12,34 +12,55 @@
 enum { FIELDS_MOST = 1024, NAME_LONGEST = 63 }; /* more is a mistake or an attack; bounds the search for doubles */
 
 struct entry {
-	char *name; /* "name\0value\0" */
-	const char *value;
+	const char *name, *value;
+	uint32_t hash; /* of the name: most names are told apart by it */
 };
+
+/* Names and values, NUL-terminated. */
+struct block {
+	struct block *next;
+	size_t used, room;
+	char bytes[];
+};
+
+enum { BLOCK_ROOM = 512 };
 
 struct fields {
 	char *text;
 	size_t length, room;
+	struct block *blocks;
 	struct entry *entries;
 	int count, entry_room;
+	int owners; /* besides the first */
 };
 
 struct fields *fields_new(void)
 {
 	struct fields *f = xcalloc(1, sizeof *f);
 	f->room = 256;
-	f->text = xcalloc(1, f->room);
+	f->text = xmalloc(f->room);
+	*f->text = '\0';
 	return f;
 }
 
 void fields_free(struct fields *f)
 {
-	if (!f)
+	if (!f || f->owners-- > 0)
 		return;
-	for (int i = 0; i < f->count; i++)
-		free(f->entries[i].name);
+	for (struct block *b = f->blocks, *next; b; b = next) {
+		next = b->next;
+		free(b);
+	}
 	free(f->entries);
 	free(f->text);
 	free(f);
+}
+
+struct fields *fields_share(const struct fields *f)
+{
+	struct fields *shared = (struct fields *)f;
+	shared->owners++;
+	return shared;
 }
 
 static bool name_is_good(const char *name, size_t length)
@@ -65,18 +86,57 @@ static void text_append(struct fields *f, const char *bytes, size_t size)
 	f->text[f->length] = '\0';
 }
 
+static void block_add(struct fields *f, size_t room)
+{
+	struct block *b = xmalloc(sizeof *b + room);
+	b->next = f->blocks;
+	b->used = 0;
+	b->room = room;
+	f->blocks = b;
+}
+
+/* Room that stays where it is. */
+static char *block_take(struct fields *f, size_t size)
+{
+	if (!f->blocks || f->blocks->room - f->blocks->used < size)
+		block_add(f, size > BLOCK_ROOM ? size : BLOCK_ROOM);
+	struct block *b = f->blocks;
+	b->used += size;
+	return b->bytes + b->used - size;
+}
+
+static char *text_copy(char *to, const char *from, size_t length)
+{
+	char *end = mempcpy(to, from, length);
+	*end++ = '\0';
+	return end;
+}
+
+static uint32_t hash_of(const char *name, size_t length)
+{
+	uint32_t hash = 2166136261u;
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)name[i]) * 16777619u;
+	return hash;
+}
+
+static int find(const struct fields *f, const char *name, uint32_t hash)
+{
+	for (int i = 0; i < f->count; i++)
+		if (f->entries[i].hash == hash && strcmp(f->entries[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
 static void entry_append(struct fields *f, const char *name, size_t name_length, const char *value, size_t value_length)
 {
 	if (f->count == f->entry_room) {
 		f->entry_room = f->entry_room ? f->entry_room * 2 : 32;
 		f->entries = xrealloc(f->entries, (size_t)f->entry_room * sizeof *f->entries);
 	}
-	char *both = xmalloc(name_length + value_length + 2);
-	memcpy(both, name, name_length);
-	both[name_length] = '\0';
-	memcpy(both + name_length + 1, value, value_length);
-	both[name_length + 1 + value_length] = '\0';
-	f->entries[f->count++] = (struct entry){both, both + name_length + 1};
+	char *its = block_take(f, name_length + value_length + 2), *beside = text_copy(its, name, name_length);
+	text_copy(beside, value, value_length);
+	f->entries[f->count++] = (struct entry){its, beside, hash_of(name, name_length)};
 }
 
 /* Decimal digits, written to end before `end`; where they begin. A plan, a journal or an order is mostly such numbers. */
@@ -155,9 +215,9 @@ static bool parse_field(struct fields *f, const char **at, const char *end, stru
 	if (f->count == FIELDS_MOST)
 		return err_set(e, "more than %d fields", (int)FIELDS_MOST);
 	entry_append(f, name, name_length, value, length);
-	for (int i = 0; i < f->count - 1; i++)
-		if (strcmp(f->entries[i].name, f->entries[f->count - 1].name) == 0)
-			return err_set(e, "field \"%s\" is given twice", f->entries[i].name);
+	const struct entry *last = &f->entries[f->count - 1];
+	if (find(f, last->name, last->hash) < f->count - 1)
+		return err_set(e, "field \"%s\" is given twice", last->name);
 	*at = value + length + 1;
 	return true;
 }
@@ -166,6 +226,7 @@ struct fields *fields_parse(const char *text, size_t length, struct err *e)
 {
 	struct fields *f = fields_new();
 	const char *at = text, *end = text + length;
+	block_add(f, length); /* no field takes more there than it takes of the text */
 	while (at < end)
 		if (!parse_field(f, &at, end, e)) {
 			fields_free(f);
@@ -178,10 +239,8 @@ struct fields *fields_parse(const char *text, size_t length, struct err *e)
 
 const char *fields_get(const struct fields *f, const char *name)
 {
-	for (int i = 0; i < f->count; i++)
-		if (strcmp(f->entries[i].name, name) == 0)
-			return f->entries[i].value;
-	return NULL;
+	int i = find(f, name, hash_of(name, strlen(name)));
+	return i < 0 ? NULL : f->entries[i].value;
 }
 
 int fields_count(const struct fields *f)

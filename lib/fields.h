@@ -17,6 +17,9 @@ struct fields; /* parsed or under construction; owns its bytes */
 struct fields *fields_new(void);
 void fields_free(struct fields *f);
 
+/* One more owner, who frees it too; nothing may be appended to it any more. */
+struct fields *fields_share(const struct fields *f);
+
 /* Append one field. */
 void fields_add(struct fields *f, const char *name, const char *value);
 void fields_add_int(struct fields *f, const char *name, int64_t value);

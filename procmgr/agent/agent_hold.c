@@ -88,18 +88,12 @@ static struct held *find(struct agent_hold *h, const struct record_key *key, int
 void agent_hold_add(struct agent_hold *h, const struct record_key *key, const struct fields *record, int64_t position,
 		    int64_t due)
 {
-	struct err e;
-	size_t length;
 	struct held *one = find(h, key, position);
-	const char *text = fields_text(record, &length);
 	if (one->count == one->room) {
 		one->room = one->room ? 2 * one->room : 8;
 		one->records = xrealloc(one->records, (size_t)one->room * sizeof *one->records);
 	}
-	one->records[one->count] = fields_parse(text, length, &e);
-	if (!one->records[one->count])
-		die("a record cannot be read twice: %s", e.message);
-	one->count++;
+	one->records[one->count++] = fields_share(record);
 	h->count++;
 	one->due = due < one->due ? due : one->due;
 	h->due = due < h->due ? due : h->due;

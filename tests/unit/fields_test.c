@@ -91,6 +91,18 @@ static void test_parse_refuses(void **state)
 	}
 }
 
+static void test_share(void **state)
+{
+	(void)state;
+	struct fields *f = fields_new();
+	fields_add(f, "kind", "run");
+	struct fields *second = fields_share(f), *third = fields_share(second);
+	fields_free(f);
+	fields_free(third);
+	assert_string_equal(fields_get(second, "kind"), "run");
+	fields_free(second); /* the sanitizer tells whether that was the last */
+}
+
 static void test_too_many(void **state)
 {
 	(void)state;
@@ -166,6 +178,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_write),	 cmocka_unit_test(test_round_trip), cmocka_unit_test(test_parse_refuses),
+		cmocka_unit_test(test_share),
 		cmocka_unit_test(test_too_many), cmocka_unit_test(test_ints),	    cmocka_unit_test(test_int_bounds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
