@@ -176,6 +176,16 @@ bool agent_report_refuses(const struct err *e)
 	return false;
 }
 
+/* While a report is under way nobody has to hear that the journal grows: all of it is read when that is answered. */
+static void set_reporting(struct agent *a, bool reporting)
+{
+	if (a->watch && reporting && !a->reporting)
+		event_del(a->watch);
+	else if (a->watch && !reporting && a->reporting)
+		event_add(a->watch, NULL);
+	a->reporting = reporting;
+}
+
 static void failed(struct agent *a, const struct err *e)
 {
 	log_warning("report not taken: %s", e->message);
@@ -196,7 +206,7 @@ static void answered(struct db *db, PGresult *result, const struct err *e, void 
 	(void)db;
 	struct agent *a = arg;
 	int64_t now = record_now(), took = now - a->report_at, most = a->conf->node_batch_ms * 1000LL;
-	a->reporting = false;
+	set_reporting(a, false);
 	if (!result) {
 		failed(a, e);
 		return;
@@ -221,7 +231,7 @@ static void send_report(struct agent *a, json_t *records, json_t *done)
 	if (!text)
 		die("a report cannot be written as JSON");
 	const struct db_param params[] = {{text, -1}};
-	a->reporting = true;
+	set_reporting(a, true);
 	a->report_at = record_now();
 	db_call(a->db, API_node_report, params, 1, answered, a);
 	free(text);
@@ -259,7 +269,7 @@ void agent_report_turn(struct agent *a)
 
 void agent_report_lost(struct agent *a)
 {
-	a->reporting = false;
+	set_reporting(a, false);
 	forget(a);
 }
 
