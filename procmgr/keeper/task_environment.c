@@ -19,6 +19,7 @@ static const char site_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/
 struct list {
 	char **items;
 	int count, room;
+	int sorted; /* so many stand in the order of their names, in front */
 };
 
 /* The units of one generic resource in "gpu:0+3,fpga:1" as "0,3"; NULL where there are none. malloc'ed. */
@@ -140,25 +141,52 @@ static void list_add(struct list *l, char *item)
 	l->items[l->count] = NULL;
 }
 
-static int list_find(const struct list *l, const char *name, size_t length)
+/* How the name of an item stands to `name`. */
+static int compare_name(const char *item, const char *name)
 {
-	for (int i = 0; i < l->count; i++)
-		if (strncmp(l->items[i], name, length) == 0 && l->items[i][length] == '=')
-			return i;
-	return -1;
+	while (*item == *name && *item != '=')
+		item++, name++;
+	return (*item == '=' ? 0 : *item) - (*name == '=' ? 0 : *name);
+}
+
+static int list_find(const struct list *l, const char *name)
+{
+	int low = 0, high = l->sorted, at = l->sorted;
+	while (low < high) {
+		int middle = (low + high) / 2, order = compare_name(l->items[middle], name);
+		if (order == 0)
+			return middle;
+		*(order < 0 ? &low : &high) = middle + (order < 0);
+	}
+	while (at < l->count && compare_name(l->items[at], name) != 0)
+		at++;
+	return at < l->count ? at : -1;
+}
+
+static char *joined(const char *name, const char *value)
+{
+	size_t length = strlen(name), size = strlen(value) + 1;
+	char *both = xmalloc(length + 1 + size), *end = mempcpy(both, name, length);
+	*end++ = '=';
+	memcpy(end, value, size);
+	return both;
 }
 
 /* Set one variable (takes `value`); NULL removes it. */
 static void list_set(struct list *l, const char *name, char *value)
 {
-	int at = list_find(l, name, strlen(name));
-	if (at >= 0) {
+	int at = list_find(l, name);
+	if (at >= 0)
 		free(l->items[at]);
-		l->items[at] = l->items[--l->count];
-		l->items[l->count] = NULL;
+	if (at >= 0 && value) {
+		l->items[at] = joined(name, value);
+	} else if (at >= 0) {
+		l->count--;
+		l->sorted -= at < l->sorted;
+		memmove(&l->items[at], &l->items[at + 1], (size_t)(l->count + 1 - at) * sizeof *l->items);
+	} else if (value) {
+		list_add(l, joined(name, value));
 	}
-	if (value)
-		list_add(l, xasprintf("%s=%s", name, value));
 	free(value);
 }
 
@@ -170,13 +198,10 @@ static void add_variables(struct list *l, const struct task_facts *facts)
 
 static int compare_names(const void *a, const void *b)
 {
-	const char *x = *(char *const *)a, *y = *(char *const *)b;
-	size_t i = strcspn(x, "="), j = strcspn(y, "=");
-	int order = strncmp(x, y, i < j ? i : j);
-	return order ? order : i < j ? -1 : i > j;
+	return compare_name(*(char *const *)a, *(char *const *)b);
 }
 
-/* Of a name given twice one stands; the sort is for that only. */
+/* Of a name given twice one stands; the sort is for that, and to find them. */
 static void list_unique(struct list *l)
 {
 	int kept = 0;
@@ -188,7 +213,7 @@ static void list_unique(struct list *l)
 		else
 			l->items[kept++] = l->items[i];
 	}
-	l->count = kept;
+	l->count = l->sorted = kept;
 	if (l->items)
 		l->items[kept] = NULL;
 }
@@ -207,9 +232,9 @@ static void add_blob(struct list *l, const char *blob, size_t size)
 
 char **task_environment(const char *blob, size_t size, const struct task_facts *facts)
 {
-	struct list l = {NULL, 0, 0};
+	struct list l = {NULL, 0, 0, 0};
 	add_blob(&l, blob, size);
-	if (list_find(&l, "PATH", strlen("PATH")) < 0)
+	if (list_find(&l, "PATH") < 0)
 		list_add(&l, xstrdup(path_otherwise));
 	list_set(&l, "HOME", xstrdup(facts->owner->home));
 	list_set(&l, "USER", xstrdup(facts->owner->user));
@@ -224,7 +249,7 @@ char **task_environment(const char *blob, size_t size, const struct task_facts *
 
 char **task_site_environment(const struct task_facts *facts)
 {
-	struct list l = {NULL, 0, 0};
+	struct list l = {NULL, 0, 0, 0};
 	list_add(&l, xstrdup(site_path));
 	add_variables(&l, facts);
 	return l.items;
