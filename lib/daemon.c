@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { NOTE_SIZE = 128 };
+
 static const struct flock whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
 /* Closing any descriptor of a file drops the process's record locks on it, so our own pid file is never opened again. */
@@ -61,10 +63,15 @@ static bool number_write(int fd)
 	return ftruncate(fd, 0) == 0 && pwrite(fd, text, (size_t)length, 0) == length;
 }
 
-bool daemon_number(bool there, struct err *e)
+bool daemon_note(const char *text, struct err *e)
 {
-	bool done = there ? number_write(held.fd) : ftruncate(held.fd, 0) == 0;
-	return done || err_sys(e, "could not change the pid file");
+	char line[NOTE_SIZE];
+	int length = snprintf(line, sizeof line, "%ld %s %s", (long)getpid(), ROTA_VERSION, text);
+	if (length >= NOTE_SIZE)
+		return err_set(e, "\"%s\" is too long for a pid file", text);
+	memset(line + length, ' ', (size_t)(NOTE_SIZE - length));
+	line[NOTE_SIZE - 1] = '\n';
+	return pwrite(held.fd, line, NOTE_SIZE, 0) == NOTE_SIZE || err_sys(e, "could not change the pid file");
 }
 
 bool daemon_lock(const char *path, struct err *e)

@@ -12,8 +12,8 @@
  * lives), our pid and version written into it. Fails where another process holds it, and names its pid. */
 bool daemon_lock(const char *path, struct err *e);
 
-/* Take our number out of the pid file that we hold, or put it in again; the lock stays. */
-bool daemon_number(bool there, struct err *e);
+/* Write something behind pid and version into the pid file that we hold, in place of what stood there. */
+bool daemon_note(const char *text, struct err *e);
 
 /* The pid of the process that holds PATH, 0 where none does. */
 pid_t daemon_holder(const char *path);

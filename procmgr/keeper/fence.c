@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "procmgr/keeper/fence_cores.h"
+#include "procmgr/keeper/fence_file.h"
 #include "procmgr/record/record.h"
 
 enum part { MEMORY, CPUSET, FREEZER, CPUACCT, PARTS };
@@ -34,55 +35,15 @@ struct fence {
 	int full_count;
 };
 
-enum { PATH_SIZE = 4096, VALUE_SIZE = 4096, FREEZE_TRIES = 200, PAUSE_USEC = 1000, FULL_USEC = 50000, LEFT_MOST = 2 << 20 };
-
-static bool file_read(const char *dir, const char *key, const char *name, char value[VALUE_SIZE])
-{
-	char path[PATH_SIZE];
-	snprintf(path, sizeof path, "%s/%s/%s", dir, key, name);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	ssize_t size = read(fd, value, VALUE_SIZE - 1);
-	close(fd);
-	value[size > 0 ? size : 0] = '\0';
-	return size >= 0;
-}
-
-static bool file_write(const char *dir, const char *key, const char *name, const char *value)
-{
-	char path[PATH_SIZE];
-	snprintf(path, sizeof path, "%s/%s/%s", dir, key, name);
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	bool written = write(fd, value, strlen(value)) >= 0;
-	close(fd);
-	return written;
-}
-
-/* The number behind `word` in a file of "word number" lines; without a word, the number the file begins with. */
-static int64_t file_number(const char *dir, const char *key, const char *name, const char *word)
-{
-	char value[VALUE_SIZE];
-	if (!dir || !file_read(dir, key, name, value))
-		return -1;
-	const char *at = value;
-	size_t length = strlen(word);
-	while (length > 0 && at && !(strncmp(at, word, length) == 0 && at[length] == ' '))
-		at = (at = strchr(at, '\n')) ? at + 1 : NULL;
-	if (!at || !isdigit((unsigned char)at[length > 0 ? length + 1 : 0]))
-		return -1;
-	return strtoll(at + (length > 0 ? length + 1 : 0), NULL, 10);
-}
+enum { FREEZE_TRIES = 200, PAUSE_USEC = 1000, FULL_USEC = 250000, LEFT_MOST = 2 << 20 };
 
 /* Version 2 hands a controller down only where the group above says so; libcgroup does that below the mount, not at it. */
 static bool is_handed_down(const char *mount, const char *controller)
 {
-	char value[VALUE_SIZE], wish[32];
+	char value[FENCE_VALUE_SIZE], wish[32];
 	snprintf(wish, sizeof wish, "+%s", controller);
-	file_write(mount, "", "cgroup.subtree_control", wish);
-	if (!file_read(mount, "", "cgroup.subtree_control", value))
+	fence_file_write(mount, "", "cgroup.subtree_control", wish);
+	if (!fence_file_read(mount, "", "cgroup.subtree_control", value))
 		return false;
 	value[strcspn(value, "\n")] = '\0';
 	for (char *rest = value, *word; (word = strsep(&rest, " "));)
@@ -95,10 +56,10 @@ static bool is_handed_down(const char *mount, const char *controller)
 static void find_parts(struct fence *f)
 {
 	for (int p = 0; p < PARTS; p++) {
-		char *mount = NULL, value[VALUE_SIZE];
+		char *mount = NULL, value[FENCE_VALUE_SIZE];
 		if (cgroup_get_subsys_mount_point(controllers[p], &mount) != 0)
 			continue;
-		f->two[p] = file_read(mount, "", "cgroup.controllers", value);
+		f->two[p] = fence_file_read(mount, "", "cgroup.controllers", value);
 		if (!f->two[p] || is_handed_down(mount, controllers[p]))
 			f->dir[p] = xasprintf("%s/%s", mount, f->path);
 		if (f->two[p] && f->dir[p])
@@ -109,9 +70,9 @@ static void find_parts(struct fence *f)
 
 static void inherit(const char *above, const char *below, const char *name)
 {
-	char value[VALUE_SIZE], now[VALUE_SIZE];
-	if (file_read(above, "", name, value) && file_read(below, "", name, now) && now[strspn(now, "\n")] == '\0')
-		file_write(below, "", name, value);
+	char value[FENCE_VALUE_SIZE], now[FENCE_VALUE_SIZE];
+	if (fence_file_read(above, "", name, value) && fence_file_read(below, "", name, now) && now[strspn(now, "\n")] == '\0')
+		fence_file_write(below, "", name, value);
 }
 
 /* Version 1 wants the cores and memory nodes of a group set before anything can be below it: copy them from above, from the
@@ -148,7 +109,7 @@ static bool make_node(const struct fence *f, struct err *e)
 		char wish[32];
 		snprintf(wish, sizeof wish, "+%s", controllers[p]);
 		if (f->dir[p] && f->two[p])
-			file_write(f->dir[p], "", "cgroup.subtree_control", wish);
+			fence_file_write(f->dir[p], "", "cgroup.subtree_control", wish);
 	}
 	return true;
 }
@@ -224,36 +185,36 @@ char *fence_pick(struct fence *f, int count, int others)
 static bool set_memory(const struct fence *f, const char *key, int64_t mem_mb)
 {
 	const char *swap = f->two[MEMORY] ? "memory.swap.max" : "memory.memsw.limit_in_bytes";
-	char value[VALUE_SIZE], bytes[32];
+	char value[FENCE_VALUE_SIZE], bytes[32];
 	snprintf(bytes, sizeof bytes, "%lld", (long long)mem_mb * 1024 * 1024);
-	bool limited = file_write(f->dir[MEMORY], key, f->two[MEMORY] ? "memory.max" : "memory.limit_in_bytes", bytes);
-	if (limited && file_read(f->dir[MEMORY], key, swap, value))
-		limited = file_write(f->dir[MEMORY], key, swap, f->two[MEMORY] ? "0" : bytes);
+	bool limited = fence_file_write(f->dir[MEMORY], key, f->two[MEMORY] ? "memory.max" : "memory.limit_in_bytes", bytes);
+	if (limited && fence_file_read(f->dir[MEMORY], key, swap, value))
+		limited = fence_file_write(f->dir[MEMORY], key, swap, f->two[MEMORY] ? "0" : bytes);
 	return limited;
 }
 
 static bool set_cores(const struct fence *f, const char *key, const char *cores)
 {
-	char mems[VALUE_SIZE];
+	char mems[FENCE_VALUE_SIZE];
 	bool set = true;
-	if (!f->two[CPUSET] && file_read(f->dir[CPUSET], "", "cpuset.mems", mems)) {
+	if (!f->two[CPUSET] && fence_file_read(f->dir[CPUSET], "", "cpuset.mems", mems)) {
 		mems[strcspn(mems, "\n")] = '\0';
-		set = file_write(f->dir[CPUSET], key, "cpuset.mems", mems);
+		set = fence_file_write(f->dir[CPUSET], key, "cpuset.mems", mems);
 	}
-	return set && file_write(f->dir[CPUSET], key, "cpuset.cpus", cores);
+	return set && fence_file_write(f->dir[CPUSET], key, "cpuset.cpus", cores);
 }
 
 /* The attempt's group under one controller; several controllers of version 2 have one group. */
 static bool make_part(const struct fence *f, const char *key, enum part p)
 {
-	char path[PATH_SIZE];
+	char path[FENCE_PATH_SIZE];
 	snprintf(path, sizeof path, "%s/%s", f->dir[p] ? f->dir[p] : "", key);
 	return !f->dir[p] || mkdir(path, 0755) == 0 || errno == EEXIST;
 }
 
 static bool remove_part(const struct fence *f, const char *key, enum part p)
 {
-	char path[PATH_SIZE];
+	char path[FENCE_PATH_SIZE];
 	snprintf(path, sizeof path, "%s/%s", f->dir[p] ? f->dir[p] : "", key);
 	return !f->dir[p] || rmdir(path) == 0 || errno == ENOENT;
 }
@@ -267,29 +228,60 @@ bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, const ch
 	return made || err_sys(e, "could not make control group \"%s/%s\"", f->path, key);
 }
 
-bool fence_keep(const struct fence *f, const char *key)
+/* Version 1 lets a group be renamed. */
+static bool moves(const struct fence *f)
 {
-	bool moves = f->dir[FREEZER] != NULL;
+	bool all = f->dir[FREEZER] != NULL;
 	for (int p = 0; p < PARTS; p++)
-		moves = moves && (p == CPUSET || !f->dir[p] || !f->two[p]);
-	return moves && remove_part(f, key, CPUSET);
+		all = all && (p == CPUSET || !f->dir[p] || !f->two[p]);
+	return all;
+}
+
+/* What a short step reads and writes of its group. */
+static const struct {
+	enum part part;
+	const char *name;
+	int flags;
+} common[] = {
+	{MEMORY, "tasks", O_WRONLY},
+	{FREEZER, "tasks", O_WRONLY},
+	{CPUACCT, "tasks", O_WRONLY},
+	{MEMORY, "memory.usage_in_bytes", O_RDONLY},
+	{MEMORY, "memory.max_usage_in_bytes", O_RDWR},
+	{MEMORY, "memory.oom_control", O_RDONLY},
+	{CPUACCT, "cpuacct.usage", O_RDWR},
+	{MEMORY, NULL, O_PATH},
+	{FREEZER, NULL, O_PATH},
+	{CPUACCT, NULL, O_PATH},
+};
+
+void fence_hold(const struct fence *f, const char *key)
+{
+	for (size_t i = 0; moves(f) && i < sizeof common / sizeof *common; i++)
+		if (f->dir[common[i].part])
+			fence_file_hold(f->dir[common[i].part], key, common[i].name, common[i].flags);
+}
+
+bool fence_keep(const struct fence *f, const char *key, bool pinned)
+{
+	return moves(f) && (!pinned || remove_part(f, key, CPUSET));
 }
 
 static bool move_part(const struct fence *f, const char *from, const char *key, enum part p)
 {
-	char before[PATH_SIZE], after[PATH_SIZE];
-	snprintf(before, sizeof before, "%s/%s", f->dir[p] ? f->dir[p] : "", from);
-	snprintf(after, sizeof after, "%s/%s", f->dir[p] ? f->dir[p] : "", key);
-	return !f->dir[p] || rename(before, after) == 0;
+	return !f->dir[p] || fence_file_rename(f->dir[p], from, key);
 }
 
 bool fence_move(const struct fence *f, const char *from, const char *key)
 {
 	const char *memory = f->dir[MEMORY], *time = f->dir[CPUACCT];
-	bool moved = move_part(f, from, key, MEMORY) && move_part(f, from, key, FREEZER) && move_part(f, from, key, CPUACCT) &&
-		     (!memory || (file_number(memory, key, "memory.usage_in_bytes", "") <= LEFT_MOST &&
-				  file_write(memory, key, "memory.max_usage_in_bytes", "0"))) &&
-		     (!time || file_write(time, key, "cpuacct.usage", "0"));
+	bool moved = move_part(f, from, key, MEMORY) && move_part(f, from, key, FREEZER) && move_part(f, from, key, CPUACCT);
+	if (moved)
+		fence_file_renamed(from, key);
+	moved = moved &&
+		(!memory || (fence_file_number(memory, key, "memory.usage_in_bytes", "") <= LEFT_MOST &&
+			     fence_file_write(memory, key, "memory.max_usage_in_bytes", "0"))) &&
+		(!time || fence_file_write(time, key, "cpuacct.usage", "0"));
 	if (!moved) {
 		fence_remove(f, from, 0);
 		fence_remove(f, key, 0);
@@ -298,11 +290,12 @@ bool fence_move(const struct fence *f, const char *from, const char *key)
 }
 
 /* In version 1 a thread moves itself without stopping all that fork; nothing else of its process is there to be moved. */
-bool fence_enter(const struct fence *f, const char *key, struct err *e)
+bool fence_enter(const struct fence *f, const char *key, bool pinned, struct err *e)
 {
 	for (int p = 0; p < PARTS; p++) {
-		bool entered = !f->dir[p] || file_write(f->dir[p], key, f->two[p] ? "cgroup.procs" : "tasks", "0");
-		if (!entered && (p != CPUSET || errno != ENOENT)) /* where it is pinned to nothing, there is no such group */
+		bool entered = !f->dir[p] || (p == CPUSET && !pinned) ||
+			       fence_file_write(f->dir[p], key, f->two[p] ? "cgroup.procs" : "tasks", "0");
+		if (!entered)
 			return err_sys(e, "could not enter control group \"%s/%s\"", f->path, key);
 	}
 	return true;
@@ -310,17 +303,17 @@ bool fence_enter(const struct fence *f, const char *key, struct err *e)
 
 static bool frozen_is(const struct fence *f, const char *key, bool frozen)
 {
-	char value[VALUE_SIZE];
+	char value[FENCE_VALUE_SIZE];
 	if (f->dir[FREEZER])
-		return file_read(f->dir[FREEZER], key, "freezer.state", value) &&
+		return fence_file_read(f->dir[FREEZER], key, "freezer.state", value) &&
 		       strncmp(value, frozen ? "FROZEN" : "THAWED", 6) == 0;
-	return file_number(f->two_dir, key, "cgroup.events", "frozen") == frozen;
+	return fence_file_number(f->two_dir, key, "cgroup.events", "frozen") == frozen;
 }
 
 bool fence_freeze(const struct fence *f, const char *key, bool frozen)
 {
-	bool asked = f->dir[FREEZER] ? file_write(f->dir[FREEZER], key, "freezer.state", frozen ? "FROZEN" : "THAWED")
-				     : file_write(f->two_dir, key, "cgroup.freeze", frozen ? "1" : "0");
+	bool asked = f->dir[FREEZER] ? fence_file_write(f->dir[FREEZER], key, "freezer.state", frozen ? "FROZEN" : "THAWED")
+				     : fence_file_write(f->two_dir, key, "cgroup.freeze", frozen ? "1" : "0");
 	for (int try = 0; asked && try < FREEZE_TRIES && !frozen_is(f, key, frozen); try++)
 		usleep(500);
 	return asked;
@@ -329,7 +322,7 @@ bool fence_freeze(const struct fence *f, const char *key, bool frozen)
 /* A signal to each process that the group lists now; true where there was one. */
 static bool signal_listed(const char *dir, const char *key, int signal)
 {
-	char path[PATH_SIZE];
+	char path[FENCE_PATH_SIZE];
 	snprintf(path, sizeof path, "%s/%s/cgroup.procs", dir, key);
 	FILE *file = fopen(path, "re");
 	bool any = false;
@@ -356,8 +349,8 @@ void fence_signal(const struct fence *f, const char *key, int signal)
 
 bool fence_is_empty(const struct fence *f, const char *key)
 {
-	char procs[VALUE_SIZE];
-	return !file_read(core_dir(f), key, "cgroup.procs", procs) || !*procs;
+	char procs[FENCE_VALUE_SIZE];
+	return !fence_file_read(core_dir(f), key, "cgroup.procs", procs) || !*procs;
 }
 
 bool fence_kill(const struct fence *f, const char *key)
@@ -365,7 +358,7 @@ bool fence_kill(const struct fence *f, const char *key)
 	const char *dir = core_dir(f);
 	if (fence_is_empty(f, key))
 		return false;
-	if (dir == f->two_dir && file_write(dir, key, "cgroup.kill", "1"))
+	if (dir == f->two_dir && fence_file_write(dir, key, "cgroup.kill", "1"))
 		return true;
 	fence_freeze(f, key, true); /* so that nothing can fork meanwhile */
 	bool any = signal_listed(dir, key, SIGKILL);
@@ -376,10 +369,10 @@ bool fence_kill(const struct fence *f, const char *key)
 void fence_read(const struct fence *f, const char *key, struct fence_figures *figures)
 {
 	bool two = f->two[MEMORY];
-	int64_t peak = file_number(f->dir[MEMORY], key, two ? "memory.peak" : "memory.max_usage_in_bytes", "");
-	int64_t kills = file_number(f->dir[MEMORY], key, two ? "memory.events" : "memory.oom_control", "oom_kill");
-	int64_t cpu = f->dir[CPUACCT] ? file_number(f->dir[CPUACCT], key, "cpuacct.usage", "")
-				      : file_number(f->two_dir, key, "cpu.stat", "usage_usec");
+	int64_t peak = fence_file_number(f->dir[MEMORY], key, two ? "memory.peak" : "memory.max_usage_in_bytes", "");
+	int64_t kills = fence_file_number(f->dir[MEMORY], key, two ? "memory.events" : "memory.oom_control", "oom_kill");
+	int64_t cpu = f->dir[CPUACCT] ? fence_file_number(f->dir[CPUACCT], key, "cpuacct.usage", "")
+				      : fence_file_number(f->two_dir, key, "cpu.stat", "usage_usec");
 	figures->peak_mb = peak < 0 ? -1 : (peak + 1024 * 1024 - 1) / (1024 * 1024);
 	figures->oom_kills = kills < 0 ? 0 : kills;
 	figures->cpu_usec = cpu < 0 || !f->dir[CPUACCT] ? cpu : cpu / 1000;
@@ -388,6 +381,7 @@ void fence_read(const struct fence *f, const char *key, struct fence_figures *fi
 bool fence_remove(const struct fence *f, const char *key, int64_t patience_usec)
 {
 	bool removed = true;
+	fence_file_drop(key);
 	for (int p = 0; p < PARTS; p++) {
 		bool gone = remove_part(f, key, p);
 		for (; !gone && errno == EBUSY && patience_usec > 0; patience_usec -= PAUSE_USEC) {

@@ -10,7 +10,7 @@
 
 #include "lib/err.h"
 
-struct fence; /* the groups of one node; holds no descriptors, so a forked keeper goes on using it */
+struct fence; /* the groups of one node; holds no descriptors, so a forked keeper goes on using it (what fence_hold opens is its own) */
 
 /* Find the controllers and make the node's group; NULL where that cannot be had (the error says why). */
 struct fence *fence_new(const char *instance, const char *state, const char *node, struct err *e);
@@ -30,16 +30,19 @@ char *fence_pick(struct fence *f, int count, int others);
 /* Make the group of an attempt: at most mem_mb of memory (0 = all), on these cores (NULL = any). */
 bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, const char *cores, struct err *e);
 
-/* Leave the empty group of an attempt that is over to another one, all but its cores; false where that cannot be, and all of it is still to
+/* Keep open what an attempt uses of the group that this process has made, where it may be left to another one. */
+void fence_hold(const struct fence *f, const char *key);
+
+/* Leave the empty group of an attempt that is over to another one, all but its cores (`pinned`: it has some); false where that cannot be, and all of it is still to
  * be removed. It can in version 1, which lets a group be renamed: to make one and to remove it is what costs a node most of a short step. */
-bool fence_keep(const struct fence *f, const char *key);
+bool fence_keep(const struct fence *f, const char *key, bool pinned);
 
 /* Make the group that was kept that of another attempt with the same limit. Its figures begin anew, but for what memory is still charged to
  * it; where that is more than 2 MiB, or anything fails, false: neither group is there. */
 bool fence_move(const struct fence *f, const char *from, const char *key);
 
-/* Move the calling process into it (root, before it becomes the user). */
-bool fence_enter(const struct fence *f, const char *key, struct err *e);
+/* Move the calling process into it (root, before it becomes the user); `pinned`: it was made with cores. */
+bool fence_enter(const struct fence *f, const char *key, bool pinned, struct err *e);
 
 /* Stop, or let go on, everything in it; false where there is no freezer. */
 bool fence_freeze(const struct fence *f, const char *key, bool frozen);

@@ -78,7 +78,7 @@ static void announce(struct keeper *k, bool again)
 	struct err e;
 	char path[RECORD_KEY_SIZE + 16];
 	snprintf(path, sizeof path, "spool/%s/pid", k->name);
-	if (again ? !daemon_number(true, &e) : !daemon_lock(path, &e)) {
+	if ((!again && !daemon_lock(path, &e)) || !keeper_lease_note(k, k->order->spec.fence, &e)) {
 		log_error("%s: %s", k->name, e.message); /* a launcher has given the attempt up, or will */
 		_exit(1);
 	}
@@ -101,11 +101,14 @@ static void make_fence(struct keeper *k, struct keeper_known *known)
 {
 	struct err e;
 	k->fence = k->job->fence;
-	if (!k->fence || (move_fence(k, known) && !k->job->cores))
+	bool moved = k->fence && move_fence(k, known);
+	if (!k->fence || (moved && !k->job->cores))
 		return;
 	if (!fence_make(k->fence, k->name, k->order->mem_mb, k->job->cores, &e)) {
 		log_warning("%s runs without a control group: %s", k->name, e.message);
 		k->fence = NULL;
+	} else if (!moved && k->job->launcher > 0) {
+		fence_hold(k->fence, k->name);
 	}
 }
 
@@ -131,8 +134,9 @@ static bool prepare(struct keeper *k, struct keeper_known *known)
 {
 	struct err e;
 	make_fence(k, known);
-	k->environment = keeper_file_read(k->order->environment_hash, &k->environment_size, &e);
-	bool there = k->environment && find_owner(k, known, &e) && keeper_file_script(k, &e);
+	k->environment = &known->environment;
+	bool there = keeper_file_read(&known->environment, k->order->environment_hash, &e) && find_owner(k, known, &e) &&
+		     keeper_file_script(k, known, &e);
 	if (there && task_limit_parse(k->order->spec.rlimits, k->limits, &k->limit_count, &e))
 		return true;
 	k->failed_start = true;
@@ -256,7 +260,7 @@ static void remove_folder(const struct keeper *k)
 static bool keep_fence(const struct keeper *k)
 {
 	return k->fence && k->job->launcher > 0 && k->clean && !*k->cause && !k->suspended && k->figures.oom_kills == 0 &&
-	       fence_keep(k->fence, k->name);
+	       fence_keep(k->fence, k->name, k->job->cores);
 }
 
 /* The folder is there until `end` is: a keeper that dies before is found by it. True where keeper and folder are free for another
@@ -286,7 +290,6 @@ static bool end(struct keeper *k, struct keeper_known *known)
 
 static void clear(struct keeper *k)
 {
-	free(k->environment);
 	free(k->script_path);
 	free(k->tasks);
 }
@@ -298,6 +301,7 @@ static bool keep(const struct keeper_job *job, int signals, struct keeper_known 
 	k.limit_s = job->order->time_limit_s;
 	k.figures = (struct fence_figures){-1, -1, 0};
 	k.clean = true;
+	k.brief = known->brief;
 	k.key = (struct record_key){job->order->job_id, job->order->step_id, job->order->attempt, 0};
 	record_key_text(&k.key, k.name);
 	record_mark(job->dir, &k.key, k.mark);
@@ -313,7 +317,9 @@ static bool keep(const struct keeper_job *job, int signals, struct keeper_known 
 	if (is_holder(&k) && good)
 		keeper_wait(&k, is_ended, 0);
 	epilog(&k);
+	known->brief = keeper_record_brief(&k);
 	bool spare = end(&k, known);
+	keeper_file_trim(known);
 	clear(&k);
 	return spare;
 }

@@ -1,7 +1,8 @@
 /* keeper_file.c - what a keeper reads from the cache and puts into its spool folder.
  *
  * The cache is procmgrd's, so it is not trusted: no symbolic link is followed, nothing but a plain file of bounded size is read,
- * and what was read must have the hash that the signed order names. What always holds: a script in the spool is readable and
+ * and what was read must have the hash that the signed order names. The attempts of a keeper often are of one array: what the order
+ * before named as well is not read again. What always holds: a script in the spool is readable and
  * executable by its owner alone, and what stands in it when a task begins is what the order names. */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 #include "procmgr/keeper/keeper_parts.h"
 #include "procmgr/keeper/task_script.h"
 
-enum { BLOB_LARGEST = 64 * 1024 * 1024 };
+enum { BLOB_LARGEST = 64 * 1024 * 1024, KEPT_LARGEST = 64 * 1024, SETTLED_MS = 50 };
 
 static bool read_all(int fd, char *bytes, size_t size)
 {
@@ -48,7 +49,7 @@ static char *read_plain(int fd, const char *path, size_t *size, struct err *e)
 	return bytes;
 }
 
-char *keeper_file_read(const char *hash, size_t *size, struct err *e)
+static char *read_cached(const char *hash, size_t *size, struct err *e)
 {
 	char path[SEAL_HEX_SIZE + 16], found[SEAL_HEX_SIZE];
 	snprintf(path, sizeof path, "cache/%.64s", hash);
@@ -70,6 +71,31 @@ char *keeper_file_read(const char *hash, size_t *size, struct err *e)
 	return bytes;
 }
 
+static void forget(struct keeper_blob *blob)
+{
+	free(blob->bytes);
+	*blob = (struct keeper_blob){.bytes = NULL};
+}
+
+bool keeper_file_read(struct keeper_blob *blob, const char *hash, struct err *e)
+{
+	if (*blob->hash && strcmp(blob->hash, hash) == 0)
+		return true;
+	forget(blob);
+	blob->bytes = read_cached(hash, &blob->size, e);
+	if (blob->bytes)
+		snprintf(blob->hash, sizeof blob->hash, "%s", hash);
+	return blob->bytes != NULL;
+}
+
+void keeper_file_trim(struct keeper_known *known)
+{
+	if (known->environment.size > KEPT_LARGEST)
+		forget(&known->environment);
+	if (known->script.size > KEPT_LARGEST)
+		forget(&known->script);
+}
+
 static bool write_script(int fd, const char *text, size_t length, const struct task_owner *owner)
 {
 	for (size_t at = 0; at < length;) {
@@ -81,18 +107,54 @@ static bool write_script(int fd, const char *text, size_t length, const struct t
 	return fchmod(fd, 0500) == 0 && (geteuid() != 0 || fchown(fd, owner->uid, owner->gid) == 0);
 }
 
-/* Is there a script already, of an attempt before in the same folder, that is what this one would write? Only its owner can have
- * changed it, and it runs as that owner alone. */
-static bool has_script(const char *path, const char *text, size_t length, const struct task_owner *owner)
+/* Is it ours to run, as far as its inode tells? Only its owner can have changed it, and it runs as that owner alone. */
+static bool is_script(const struct stat *st, const struct task_owner *owner)
+{
+	return st->st_mode == (S_IFREG | 0500) && st->st_uid == owner->uid && st->st_gid == owner->gid && st->st_nlink == 1;
+}
+
+/* Did it last change so long ago that another change since would have given it another time, however coarse the clock of the file system? */
+static bool is_settled(const struct stat *st, const struct timespec *now)
+{
+	return (now->tv_sec - st->st_ctim.tv_sec) * 1000 + (now->tv_nsec - st->st_ctim.tv_nsec) / 1000000 > SETTLED_MS;
+}
+
+static struct keeper_seen seen_of(const struct stat *st, const struct order_spec *spec)
+{
+	return (struct keeper_seen){st->st_dev, st->st_ino, st->st_ctim, spec->pre_from, spec->pre_to, spec->from, spec->to};
+}
+
+static bool seen_equal(const struct keeper_seen *a, const struct keeper_seen *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->changed.tv_sec == b->changed.tv_sec &&
+	       a->changed.tv_nsec == b->changed.tv_nsec && a->pre_from == b->pre_from && a->pre_to == b->pre_to &&
+	       a->from == b->from && a->to == b->to;
+}
+
+/* Is there the script that this one would write, and is it as it was when it was read? Known of the script of the attempt before only. */
+static bool is_as_seen(const char *path, const struct keeper *k, const struct keeper_seen *seen)
+{
+	struct stat st;
+	if (seen->inode == 0 || lstat(path, &st) < 0 || !is_script(&st, &k->owner))
+		return false;
+	struct keeper_seen now = seen_of(&st, &k->order->spec);
+	return seen_equal(&now, seen);
+}
+
+/* Is there a script already, of an attempt before in the same folder, that is what this one would write? */
+static bool has_script(const char *path, const char *text, size_t length, const struct keeper *k, struct keeper_seen *seen)
 {
 	struct stat st;
 	struct err e;
+	struct timespec now;
 	size_t size;
+	clock_gettime(CLOCK_REALTIME, &now);
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	bool same = fd >= 0 && fstat(fd, &st) == 0 && st.st_mode == (S_IFREG | 0500) && st.st_uid == owner->uid &&
-		    st.st_gid == owner->gid && st.st_nlink == 1 && (size_t)st.st_size == length;
+	bool same = fd >= 0 && fstat(fd, &st) == 0 && is_script(&st, &k->owner) && (size_t)st.st_size == length;
 	char *there = same ? read_plain(fd, path, &size, &e) : NULL;
 	same = there && size == length && memcmp(there, text, length) == 0;
+	if (same && is_settled(&st, &now))
+		*seen = seen_of(&st, &k->order->spec);
 	free(there);
 	if (fd >= 0)
 		close(fd);
@@ -110,19 +172,24 @@ static bool make_script(const char *path, const char *text, size_t length, const
 	return written;
 }
 
-bool keeper_file_script(struct keeper *k, struct err *e)
+/* The lines of the step, there already or written now. */
+static bool put_script(const struct keeper *k, const char *path, struct keeper_known *known, struct err *e)
 {
-	size_t size, length;
-	char *script = keeper_file_read(k->order->script_hash, &size, e);
-	if (!script)
-		return false;
-	char *cut = task_script_cut(script, size, &k->order->spec, &length);
-	char *path = xasprintf("spool/%s/script", k->name);
-	bool there = has_script(path, cut, length, &k->owner) || make_script(path, cut, length, &k->owner) ||
+	size_t length;
+	char *cut = task_script_cut(known->script.bytes, known->script.size, &k->order->spec, &length);
+	known->seen = (struct keeper_seen){.inode = 0};
+	bool there = has_script(path, cut, length, k, &known->seen) || make_script(path, cut, length, &k->owner) ||
 		     err_sys(e, "could not write \"%s/%s\"", k->job->dir, path);
-	k->script_path = xasprintf("%s/%s", k->job->dir, path);
-	free(path);
 	free(cut);
-	free(script);
 	return there;
+}
+
+bool keeper_file_script(struct keeper *k, struct keeper_known *known, struct err *e)
+{
+	char path[RECORD_KEY_SIZE + 16];
+	bool known_already = strcmp(known->script.hash, k->order->script_hash) == 0;
+	snprintf(path, sizeof path, "spool/%s/script", k->name);
+	k->script_path = xasprintf("%s/%s", k->job->dir, path);
+	return (known_already && is_as_seen(path, k, &known->seen)) ||
+	       (keeper_file_read(&known->script, k->order->script_hash, e) && put_script(k, path, known, e));
 }

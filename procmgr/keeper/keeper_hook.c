@@ -158,6 +158,7 @@ static void as_user(const struct keeper *k, struct task_start *start)
 	start->owner = &k->owner;
 	start->fence = k->fence;
 	start->key = k->name;
+	start->pinned = k->job->cores != NULL;
 }
 
 bool keeper_hook_user(struct keeper *k, const char *name, const char *path)
@@ -166,7 +167,7 @@ bool keeper_hook_user(struct keeper *k, const char *name, const char *path)
 		return true;
 	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, -1};
 	char *argv[] = {(char *)path, NULL};
-	char **environment = task_environment(k->environment, k->environment_size, &facts);
+	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
 	struct task_start start = {.path = path, .argv = argv, .environment = environment};
 	as_user(k, &start);
 	bool good = run_recorded(k, name, &start);

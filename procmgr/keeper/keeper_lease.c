@@ -3,11 +3,11 @@
  * Called by the keeper at its start and from its loop. What always holds: nothing of a step begins without a lease; with the policy
  * fence, when the lease has run out by this node's clock, or ran out at any time since (so a keeper that slept through it ends too),
  * SIGTERM is sent, SIGKILL in time for all to be dead when the margin is over, and nothing of the user's is started any more. No
- * daemon is needed for that. The file `fence` in the attempt's folder tells the launcher that there may be something to end. */
+ * daemon is needed for that. The attempt's pid file tells the launcher that there may be something to end. */
 #include <signal.h>
 #include <stdio.h>
-#include <unistd.h>
 
+#include "lib/daemon.h"
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
 
@@ -49,10 +49,17 @@ void keeper_lease_begin(struct keeper *k)
 		k->lease_at = k->lease.until;
 }
 
+bool keeper_lease_note(const struct keeper *k, bool fence, struct err *e)
+{
+	char note[RECORD_KEY_SIZE + 8];
+	snprintf(note, sizeof note, "%s%s", k->name, fence ? " fence" : "");
+	return daemon_note(note, e);
+}
+
 void keeper_lease_over(struct keeper *k)
 {
-	char path[RECORD_KEY_SIZE + 16];
+	struct err e;
 	k->lease_at = 0;
-	snprintf(path, sizeof path, "spool/%s/fence", k->name);
-	unlink(path);
+	if (k->order->spec.fence && !keeper_lease_note(k, false, &e))
+		log_warning("%s: %s", k->name, e.message);
 }

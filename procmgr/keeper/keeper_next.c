@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "lib/crash.h"
-#include "lib/daemon.h"
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
 
@@ -28,10 +27,9 @@ static void forget_messages(int ctl)
 
 bool keeper_next_offer(const struct keeper *k)
 {
-	struct err e;
 	char from[RECORD_KEY_SIZE + 16], to[RECORD_KEY_SIZE + 16];
 	struct keeper_spare spare;
-	if (getppid() != k->job->launcher || !daemon_number(false, &e))
+	if (getppid() != k->job->launcher)
 		return false;
 	crash_point(CRASH_keeper_unlocked);
 	snprintf(from, sizeof from, "spool/%s", k->name);
@@ -81,15 +79,14 @@ static bool read_order(struct keeper_job *job, struct order *order, const struct
 bool keeper_next_take(struct keeper_job *job, struct order *order)
 {
 	struct err e;
-	char *text = xmalloc(KEEPER_ORDER_LARGEST);
+	static char text[KEEPER_ORDER_LARGEST];
 	if (job->order == order)
 		order_free(order);
-	ssize_t size = receive(job, text, KEEPER_ORDER_LARGEST);
+	ssize_t size = receive(job, text, sizeof text);
 	struct fields *message = size < 0 ? NULL : fields_parse(text, (size_t)size, &e);
 	bool taken = message && read_order(job, order, message, &e);
 	if (size >= 0 && !taken)
 		log_error("a keeper did not understand its order: %s", e.message);
 	fields_free(message);
-	free(text);
 	return taken;
 }

@@ -8,7 +8,10 @@
 #define ROTA_PROCMGR_KEEPER_PARTS_H
 
 #include <limits.h>
+#include <sys/stat.h>
+#include <time.h>
 
+#include "lib/seal.h"
 #include "procmgr/keeper/keeper.h"
 #include "procmgr/record/lease.h"
 #include "procmgr/record/record.h"
@@ -38,10 +41,29 @@ struct keeper_hook {
 	size_t tail_length;
 };
 
+/* A file of the cache, as its hash says it is. */
+struct keeper_blob {
+	char hash[SEAL_HEX_SIZE]; /* "": none */
+	char *bytes;		  /* NUL-terminated */
+	size_t size;
+};
+
+/* A file that held what the order names: those lines of the script. What it was just before it was read, long after its last change. */
+struct keeper_seen {
+	dev_t device;
+	ino_t inode;
+	struct timespec changed;
+	int pre_from, pre_to, from, to;
+};
+
 /* What a keeper that had attempts before knows from them. */
 struct keeper_known {
-	struct task_owner owner; /* of the last attempt */
-	int64_t owner_until;	 /* when to look it up anew; 0: nobody is known */
+	struct keeper_blob environment, script; /* of the last attempt, where they are not large */
+	struct keeper_seen seen;		/* the script in its folder; all 0: not known */
+	bool brief;				/* its tasks took a moment only */
+
+	struct task_owner owner;     /* of the last attempt */
+	int64_t owner_until;	     /* when to look it up anew; 0: nobody is known */
 	char group[RECORD_KEY_SIZE]; /* whose empty control group is left for the next attempt; "": nobody's */
 	int64_t group_mem_mb;	     /* its limit */
 };
@@ -56,14 +78,15 @@ struct keeper {
 	struct journal *journal;
 	struct fields *told[KEEPER_TOLD_MOST]; /* records that are not in the journal yet */
 	int told_count;
-	unsigned told_kinds; /* which, as far as somebody asks */
-	int signals; /* signalfd of SIGCHLD */
+	unsigned told_kinds;	 /* which, as far as somebody asks */
+	int64_t tell_at;	 /* until when they may wait for the tasks' end; 0: for nothing */
+	bool brief;		 /* the tasks of the attempt before took a moment only */
+	int signals;		 /* signalfd of SIGCHLD */
 	struct task_owner owner; /* as keeper_known has it */
 	struct task_limit limits[TASK_LIMIT_MOST];
 	int limit_count;
 	char *script_path; /* absolute */
-	char *environment; /* the blob */
-	size_t environment_size;
+	const struct keeper_blob *environment;
 
 	struct keeper_task *tasks;
 	int task_count, live;
@@ -114,6 +137,8 @@ void keeper_control_end(struct keeper *k, const char *cause);
 void keeper_control_limit(struct keeper *k, int64_t limit_s); /* from its start, without suspensions; 0 = none */
 
 /* keeper_lease.c */
+/* Write into the pid file which attempt this is, and whether there may be something of the user's that must not outlive the lease. */
+bool keeper_lease_note(const struct keeper *k, bool fence, struct err *e);
 void keeper_lease_begin(struct keeper *k); /* without a lease, it ends before it has begun */
 void keeper_lease_look(struct keeper *k);
 void keeper_lease_over(struct keeper *k); /* nothing of the user's is left, or will be */
@@ -147,6 +172,10 @@ bool keeper_sweep_all(struct keeper *k);  /* until nothing at all is left */
 
 /* keeper_record.c: what is told is written by keeper_record_flush, together */
 void keeper_record_flush(struct keeper *k);
+/* The tasks have begun: that may be written together with how they end, where that is to be expected in a moment. */
+void keeper_record_linger(struct keeper *k);
+/* Did they take no longer than that? */
+bool keeper_record_brief(const struct keeper *k);
 void keeper_record_plain(struct keeper *k, const char *kind);
 void keeper_record_keeper(struct keeper *k, pid_t pid);
 void keeper_record_hook(struct keeper *k, const char *name, int64_t usec);
@@ -158,9 +187,11 @@ void keeper_record_end(struct keeper *k);
 /* What happened to the step on this node, as `done` says it. */
 void keeper_record_outcome(const struct keeper *k, const char **cause, const char **outcome);
 
-/* keeper_file.c: read cache/<hash> whole; refuses what is too large or hashes otherwise. malloc'ed, NUL-terminated. */
-char *keeper_file_read(const char *hash, size_t *size, struct err *e);
+/* keeper_file.c: read cache/<hash> whole, where it is not in the blob already; refuses what is too large or hashes otherwise. */
+bool keeper_file_read(struct keeper_blob *blob, const char *hash, struct err *e);
 /* Write the step's script into the spool folder, the owner's, mode 0500. */
-bool keeper_file_script(struct keeper *k, struct err *e);
+bool keeper_file_script(struct keeper *k, struct keeper_known *known, struct err *e);
+/* The attempt is over: forget what is large. */
+void keeper_file_trim(struct keeper_known *known);
 
 #endif

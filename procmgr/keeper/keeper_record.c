@@ -1,7 +1,9 @@
 /* keeper_record.c - the journal records of a keeper: what happened, once each, in the order in which it happened.
  *
  * Called by the keeper's other files. What always holds: the fields are those that docs/formats.md lists for the kind; what is
- * ready together is written together, and before the keeper waits for anything, all is written. */
+ * ready together is written together, and before the keeper waits for anything, all is written; only that tasks have begun waits for their
+ * end for a moment, where those of the attempt before took no longer: each time something is written, the node's other processes wait for
+ * the journal, and procmgrd wakes up. Whoever asks whether an attempt has begun asks for `used`, which was there before the keeper. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -11,9 +13,12 @@
 #include "lib/text.h"
 #include "procmgr/keeper/keeper_parts.h"
 
+enum { LINGER_USEC = 250000 };
+
 /* Records wait for what follows at once, not for anything that takes time: see keeper_record_flush. */
 static void tell(struct keeper *k, struct fields *record)
 {
+	k->tell_at = 0;
 	if (k->told_count == KEEPER_TOLD_MOST)
 		keeper_record_flush(k);
 	k->told[k->told_count++] = record;
@@ -38,8 +43,20 @@ void keeper_record_flush(struct keeper *k)
 		return;
 	record_must(k->journal, k->told, k->told_count);
 	k->told_count = 0;
+	k->tell_at = 0;
 	crash_points(k->told_kinds);
 	k->told_kinds = 0;
+}
+
+void keeper_record_linger(struct keeper *k)
+{
+	if (k->brief)
+		k->tell_at = record_now() + LINGER_USEC;
+}
+
+bool keeper_record_brief(const struct keeper *k)
+{
+	return k->task_count > 0 && record_now() - k->tasks[0].started_at < LINGER_USEC;
 }
 
 static struct fields *begin(struct keeper *k, const char *kind)
@@ -80,9 +97,11 @@ void keeper_record_hook(struct keeper *k, const char *name, int64_t usec)
 void keeper_record_run(struct keeper *k, pid_t pid)
 {
 	struct fields *record = begin(k, "run");
+	int64_t tell_at = k->tell_at;
 	fields_add_int(record, "pid", pid);
 	fields_add_int(record, "session", pid);
 	tell(k, record);
+	k->tell_at = tell_at;
 	k->told_kinds |= KEEPER_TOLD_RUN;
 	k->running = true;
 }

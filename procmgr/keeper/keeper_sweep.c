@@ -2,7 +2,7 @@
  *
  * Called by the keeper's sequence and control. With a control group, whatever is in it is the step's. Without one, the keeper is
  * a subreaper: whatever a task leaves behind becomes its child, so every process of the step stands below the keeper, in
- * whichever session. What always holds: nobody is killed who is not in the group or below the keeper. */
+ * whichever session; and where it has no child, there is none. What always holds: nobody is killed who is not in the group or below the keeper. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ static bool left_in_fence(struct keeper *k)
 /* Is there still something of the user's? It has been killed then, but may not have died yet. */
 static bool left_of_user(struct keeper *k)
 {
-	return k->fence ? left_in_fence(k) : have_children() && below_kill(is_child, NULL, k->owner.uid);
+	return have_children() && (k->fence ? left_in_fence(k) : below_kill(is_child, NULL, k->owner.uid));
 }
 
 static bool left_at_all(struct keeper *k)
@@ -73,7 +73,8 @@ static bool never(const struct keeper *k)
 static bool sweep(struct keeper *k, bool (*left)(struct keeper *k))
 {
 	int64_t deadline = record_now() + LONGEST_USEC, pause = PAUSE_USEC;
-	keeper_wait(k, never, record_now()); /* reaps what has ended already */
+	if (have_children())
+		keeper_wait(k, never, record_now()); /* reaps what has ended already */
 	while (left(k)) {
 		if (record_now() >= deadline)
 			return false;

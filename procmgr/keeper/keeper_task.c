@@ -128,6 +128,7 @@ static void fill_start(const struct keeper *k, struct task_start *start, const s
 	start->owner = &k->owner;
 	start->fence = k->fence;
 	start->key = k->name;
+	start->pinned = k->job->cores != NULL;
 }
 
 /* What a task is started with, as long as its process reads it. */
@@ -150,7 +151,7 @@ static bool start_one(struct keeper *k, struct keeper_task *t, struct err *e)
 	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, t->rank};
 	struct command *c = xmalloc(sizeof *c);
 	c->streams = streams_for(k, &pattern);
-	c->environment = task_environment(k->environment, k->environment_size, &facts);
+	c->environment = task_environment(k->environment->bytes, k->environment->size, &facts);
 	struct task_start start = {.argv = c->argv, .environment = c->environment};
 	bool lent;
 	choose_program(k, &start.path, c->argv, c->first);
@@ -220,6 +221,8 @@ void keeper_task_start(struct keeper *k)
 		}
 	}
 	keeper_control_limit(k, k->limit_s);
+	if (k->live > 0 && !k->failed_start)
+		keeper_record_linger(k);
 }
 
 /* Why the task ended as it did. */

@@ -43,6 +43,17 @@ static int timeout_ms(const struct keeper *k, int64_t deadline)
 	return ms > 3600000 ? 3600000 : (int)ms;
 }
 
+/* The same, where what is told may wait a moment longer; else it is written before the keeper waits. */
+static int tell_ms(struct keeper *k, int timeout)
+{
+	int64_t wait = k->told_count > 0 && k->tell_at > 0 ? (k->tell_at - record_now()) / 1000 : 0;
+	if (wait > 0)
+		return timeout < 0 || timeout > wait ? (int)wait : timeout;
+	if (timeout != 0)
+		keeper_record_flush(k);
+	return timeout;
+}
+
 static int gather(const struct keeper *k, struct pollfd *fds)
 {
 	fds[0] = (struct pollfd){.fd = k->job->ctl, .events = POLLIN};
@@ -57,9 +68,7 @@ static int gather(const struct keeper *k, struct pollfd *fds)
 static void turn(struct keeper *k, int64_t deadline)
 {
 	struct pollfd *fds = xcalloc((unsigned long)(FIXED + k->task_count), sizeof *fds);
-	int count = gather(k, fds), timeout = timeout_ms(k, deadline);
-	if (timeout != 0)
-		keeper_record_flush(k);
+	int count = gather(k, fds), timeout = tell_ms(k, timeout_ms(k, deadline));
 	if (poll(fds, (nfds_t)count, timeout) > 0) {
 		if (fds[2].revents)
 			keeper_hook_report(k);

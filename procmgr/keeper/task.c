@@ -145,7 +145,7 @@ static bool become_task(const struct task_start *s, pid_t keeper, struct err *e)
 		return err_sys(e, "could not begin a session");
 	reset_signals();
 	reset_oom_score();
-	if (s->fence && !fence_enter(s->fence, s->key, e))
+	if (s->fence && !fence_enter(s->fence, s->key, s->pinned, e))
 		return false;
 	if (!task_limit_apply(s->limits, s->limit_count, e) || (s->owner && !become_owner(s->owner, e)))
 		return false;

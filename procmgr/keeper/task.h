@@ -29,6 +29,7 @@ struct task_start {
 	const struct task_owner *owner; /* become this user; NULL: stay who we are (site hooks) */
 	const struct fence *fence;	/* enter the group `key`; NULL: none */
 	const char *key;
+	bool pinned; /* the group has cores */
 };
 
 /* Ignore what must not end a keeper. All other signals are as the launcher has set them, to their defaults; those and these are

@@ -1,7 +1,7 @@
 /* launcher_lease.c - behind the keepers' backs: an attempt with the policy fence that its keeper has not ended in time.
  *
  * Called from the launcher's loop. What always holds: when seven eighths of the margin behind the node's lease are over, a keeper
- * whose attempt may still have something of the user's (the file `fence` says so) hangs or is too late, and is killed; what it leaves
+ * whose attempt may still have something of the user's (its pid file says so) hangs or is too late, and is killed; what it leaves
  * is then ended like that of any keeper that died. */
 #include <signal.h>
 #include <stdio.h>

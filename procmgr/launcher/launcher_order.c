@@ -61,7 +61,8 @@ static bool has_all(const struct fields *message, struct err *e)
 static bool read_proof(const char *hex, struct seal_proof *proof)
 {
 	proof->size = strlen(hex) / 2;
-	return proof->size >= SEAL_SIGNATURE_SIZE && proof->size <= sizeof proof->bytes && seal_unhex(hex, proof->bytes, proof->size);
+	return proof->size >= SEAL_SIGNATURE_SIZE && proof->size <= sizeof proof->bytes &&
+	       seal_unhex(hex, proof->bytes, proof->size);
 }
 
 bool launcher_order_read(struct launcher *l, const struct fields *message, struct order *order, struct err *e)
@@ -190,19 +191,12 @@ static void fork_keeper(struct launcher *l, const struct order *o, const struct 
 }
 
 /* Whom the attempt gets: a keeper that is free and the folder it had, or (pid 0) a new one of each. */
-static bool find_keeper(struct launcher *l, const struct record_key *key, bool fence, struct launcher_spare *keeper, struct err *e)
+static bool find_keeper(struct launcher *l, const struct record_key *key, struct launcher_spare *keeper, struct err *e)
 {
-	if (launcher_spool_has(key) || !launcher_spare_take(l, key, keeper)) {
-		*keeper = (struct launcher_spare){.ctl = launcher_spool_make(key, fence, e)};
-		return keeper->ctl >= 0;
-	}
-	if (!fence || launcher_spool_mark(key))
+	if (launcher_spare_take(l, key, keeper))
 		return true;
-	err_sys(e, "could not mark the folder of an attempt");
-	launcher_spare_end(keeper);
-	close(keeper->ctl);
-	launcher_spool_remove(key);
-	return false;
+	*keeper = (struct launcher_spare){.ctl = launcher_spool_make(key, e)};
+	return keeper->ctl >= 0;
 }
 
 static void start_keeper(struct launcher *l, const struct order *o, const char *text, const struct record_key *key,
@@ -249,7 +243,7 @@ static void launch(struct launcher *l, const struct order *o, const char *text, 
 {
 	struct err e;
 	struct launcher_spare keeper;
-	if (!find_keeper(l, key, o->spec.fence, &keeper, &e)) {
+	if (!find_keeper(l, key, &keeper, &e)) {
 		refuse(l, key, LAUNCHER_FAULT_NODE, &e);
 		return;
 	}

@@ -76,9 +76,7 @@ struct launcher {
 /* launcher_spool.c: the node's folders, made where they are absent, checked, entered (chdir). */
 bool launcher_spool_enter(struct launcher *l, struct err *e);
 /* Make the folder of an attempt with its control socket; -1 where that fails or it is there already. */
-int launcher_spool_make(const struct record_key *key, bool fence, struct err *e);
-/* The file by which an attempt is known that must not outlive the lease. */
-bool launcher_spool_mark(const struct record_key *key);
+int launcher_spool_make(const struct record_key *key, struct err *e);
 /* Is there something that must not outlive the node's lease? */
 bool launcher_spool_is_fenced(const struct record_key *key);
 /* The process that keeps it, 0 = none does. */

@@ -1,8 +1,8 @@
 /* launcher_spool.c - a node's folder and, in it, one folder for each attempt that is not over.
  *
  * node.state/<node> belongs to root (in a private instance: to the user): journal and launcher.pid in it, cache/ is procmgrd's,
- * spool/<key>/ holds an attempt's script, control socket and its keeper's pid file, which is empty until there is a keeper;
- * spare/ what is kept for the next. What always holds: launcher and keepers
+ * spool/<key>/ holds an attempt's script, control socket and its keeper's pid file, which does not name the attempt until it has
+ * a keeper; spare/ what is kept for the next. What always holds: launcher and keepers
  * stand in the folder and use paths below it only, so nobody who moves folders above it can lead them elsewhere; a folder in
  * spool/ whose keeper does not live is an attempt whose end has to be told. */
 #include <dirent.h>
@@ -109,7 +109,8 @@ bool launcher_spool_enter(struct launcher *l, struct err *e)
 		return err_sys(e, "could not make folder \"%s\"", l->dir);
 	warn_about_above(l->dir);
 	return enter(l, e) && make_folder("cache", l->agent_uid, l->agent_gid, 0700, e) &&
-	       make_folder("spool", geteuid(), l->agent_gid, 0751, e) && make_folder("spare", geteuid(), getegid(), 0700, e) && lease_make(l->agent_uid, l->agent_gid, e);
+	       make_folder("spool", geteuid(), l->agent_gid, 0751, e) && make_folder("spare", geteuid(), getegid(), 0700, e) &&
+	       lease_make(l->agent_uid, l->agent_gid, e);
 }
 
 void launcher_spool_path(const char *above, const struct record_key *key, const char *file, char path[LAUNCHER_PATH_SIZE])
@@ -131,15 +132,6 @@ static struct sockaddr_un address_of(const struct record_key *key)
 	path_of(key, "ctl", path);
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
 	return address;
-}
-
-/* A second name of the pid file: it costs no inode. */
-bool launcher_spool_mark(const struct record_key *key)
-{
-	char pid[LAUNCHER_PATH_SIZE], mark[LAUNCHER_PATH_SIZE];
-	path_of(key, "pid", pid);
-	path_of(key, "fence", mark);
-	return link(pid, mark) == 0;
 }
 
 static bool make_pid_file(const struct record_key *key)
@@ -164,7 +156,7 @@ static int make_socket(const struct record_key *key)
 	return bound ? fd : -1;
 }
 
-int launcher_spool_make(const struct record_key *key, bool fence, struct err *e)
+int launcher_spool_make(const struct record_key *key, struct err *e)
 {
 	char path[LAUNCHER_PATH_SIZE];
 	path_of(key, "", path);
@@ -172,7 +164,7 @@ int launcher_spool_make(const struct record_key *key, bool fence, struct err *e)
 		err_sys(e, "could not make folder \"%s\"", path);
 		return -1;
 	}
-	int ctl = make_pid_file(key) && (!fence || launcher_spool_mark(key)) ? make_socket(key) : -1;
+	int ctl = make_pid_file(key) ? make_socket(key) : -1;
 	if (ctl < 0) {
 		err_sys(e, "could not make the files of folder \"%s\"", path);
 		launcher_spool_remove(key);
@@ -182,7 +174,8 @@ int launcher_spool_make(const struct record_key *key, bool fence, struct err *e)
 
 void launcher_spool_clear(const char *above, const struct record_key *key)
 {
-	static const char *const files[] = {"script", "ctl", "group", "fence", "pid", ""};
+	static const char *const files[] = {"script", "ctl", "group",
+					    "fence",  "pid", ""}; /* `fence`: of a keeper of an earlier version */
 	char path[LAUNCHER_PATH_SIZE];
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		launcher_spool_path(above, key, files[i], path);
@@ -203,11 +196,28 @@ bool launcher_spool_has(const struct record_key *key)
 	return access(path, F_OK) == 0;
 }
 
+/* Has a keeper of this very attempt written into the pid file? *fence: what it says of the lease. */
+static bool note_read(int fd, const struct record_key *key, bool *fence)
+{
+	char text[256], name[RECORD_KEY_SIZE], its[RECORD_KEY_SIZE] = "", word[8] = "";
+	ssize_t size = fd < 0 ? -1 : pread(fd, text, sizeof text - 1, 0);
+	text[size > 0 ? size : 0] = '\0';
+	int words = sscanf(text, "%*d %*s %47s %7s", its, word); /* a keeper that has just locked it has written two */
+	record_key_text(key, name);
+	*fence = strcmp(word, "fence") == 0;
+	return size > 0 && (words < 1 || strcmp(its, name) == 0);
+}
+
 bool launcher_spool_is_fenced(const struct record_key *key)
 {
 	char path[LAUNCHER_PATH_SIZE];
-	path_of(key, "fence", path);
-	return access(path, F_OK) == 0;
+	bool fence;
+	path_of(key, "pid", path);
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	fence = note_read(fd, key, &fence) && fence;
+	if (fd >= 0)
+		close(fd);
+	return fence;
 }
 
 pid_t launcher_spool_keeper(const struct record_key *key)
@@ -220,10 +230,11 @@ pid_t launcher_spool_keeper(const struct record_key *key)
 int launcher_spool_seize(const struct record_key *key, bool *kept)
 {
 	char path[LAUNCHER_PATH_SIZE];
-	struct stat st;
+	bool fence;
 	path_of(key, "pid", path);
-	*kept = stat(path, &st) == 0 && st.st_size > 0;
-	return daemon_seize(path);
+	int fd = daemon_seize(path);
+	*kept = note_read(fd, key, &fence);
+	return fd;
 }
 
 uid_t launcher_spool_owner(const struct record_key *key)
@@ -239,12 +250,11 @@ bool launcher_spool_send(const struct record_key *key, const struct fields *mess
 	size_t size;
 	const char *text = fields_text(message, &size);
 	struct sockaddr_un address = address_of(key);
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	static int fd = -1; /* for whichever keeper */
+	fd = fd < 0 ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : fd;
 	bool sent = fd >= 0 && sendto(fd, text, size, 0, (struct sockaddr *)&address, sizeof address) == (ssize_t)size;
 	if (!sent)
 		err_sys(e, "could not reach the keeper at \"%s\"", address.sun_path);
-	if (fd >= 0)
-		close(fd);
 	return sent;
 }
 

@@ -905,6 +905,31 @@ fill() {
 	[[ $output == *"outcome=node_fail message=could not open"* ]]
 }
 
+@test "a script that its owner has changed is not run again, by whichever keeper" {
+	as_root
+	script() {
+		cat <<-'END'
+			#!/bin/bash
+			echo right
+			case $ROTA_JOB_ID in
+			363 | 366) exec sh -c 'chmod u+w "$0"; echo "echo wrong" >"$0"; chmod 0500 "$0"' "$0" ;;
+			esac
+		END
+	}
+	for job in 363 364 365 366 367; do
+		script | launch $job
+		record $job end
+		[ "$(cat "$DIR/work/$job.out")" = right ]
+		sleep 0.1
+	done
+	script | launch 368 from=2 to=2
+	record 368 end
+	[ "$(cat "$DIR/work/368.out")" = right ]
+	echo 'echo other' | sed '1i#!/bin/bash' | launch 369
+	record 369 end
+	[ "$(cat "$DIR/work/369.out")" = other ]
+}
+
 @test "a task that waits for the writer of a FIFO holds nobody up: its keeper hears what is said, and its node goes on" {
 	mkfifo "$DIR/work/nobody"
 	chmod 666 "$DIR/work/nobody"

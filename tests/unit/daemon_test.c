@@ -81,6 +81,35 @@ static void test_own_lock(void **state)
 	fclose(file);
 }
 
+/* What is written behind the pid takes the place of what was there, whichever was longer, and the lock stays. */
+static void test_note(void **state)
+{
+	(void)state;
+	static const char *const notes[] = {"812.0.1 fence", "812.0.1", "1234567890.12.3 fence"};
+	struct err e;
+	const char *path = unit_path("z.pid");
+	assert_true(daemon_lock(path, &e));
+	for (size_t i = 0; i < sizeof notes / sizeof *notes; i++) {
+		char text[256], its[64] = "", word[64] = "", again[136];
+		assert_true(daemon_note(notes[i], &e));
+		FILE *file = fopen(path, "r");
+		assert_non_null(file);
+		text[fread(text, 1, sizeof text - 1, file)] = '\0';
+		fclose(file);
+		assert_true(sscanf(text, "%*d %*s %63s %63s", its, word) >= 1);
+		snprintf(again, sizeof again, "%s%s%s", its, *word ? " " : "", word);
+		assert_string_equal(again, notes[i]);
+		assert_true(daemon_lock(path, &e)); /* which closing the file has dropped */
+	}
+	char *version = daemon_version(path);
+	assert_string_equal(version, ROTA_VERSION);
+	free(version);
+	char *longer = xcalloc(1, 200);
+	memset(longer, 'x', 199);
+	assert_false(daemon_note(longer, &e));
+	free(longer);
+}
+
 static void test_become(void **state)
 {
 	(void)state;
@@ -107,6 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FOLDER_TEST(test_one_holder),
 		FOLDER_TEST(test_own_lock),
+		FOLDER_TEST(test_note),
 		FOLDER_TEST(test_become),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
