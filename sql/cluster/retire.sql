@@ -120,8 +120,6 @@ begin
 	end if;
 	-- The queue must not wait behind this: it is tried for a moment.
 	perform set_config('lock_timeout', '2s', true);
-	-- Later jobs may have waited for steps of it: that stays known, but the key to what goes does not.
-	update step_edge e set peer_topo = null where e.peer_job_id >= v_from and e.peer_job_id < v_to and e.job_id >= v_to;
 	for v_table in select * from api.range_tables() loop
 		if to_regclass(format('rota.%I', v_table || '_' || v_from)) is not null then
 			execute format('alter table rota.%I detach partition rota.%I', v_table, v_table || '_' || v_from);

@@ -97,13 +97,9 @@ begin
 	v_qos := api.submit_check_job(p_user, case when v_priority is not null or v_nice < 0 then api.caller_role(p_uid, p_user) end, v_account,
 		coalesce(v_head ->> 'qos', 'normal'), v_nice, v_priority, v_script, v_head -> 'lines');
 	v_partition := api.submit_check(p_user, v_account, v_qos.qos, v_head -> 'groups', v_script, v_steps);
-	if v_count = 1 then
-		v_claimants := jsonb_build_object(coalesce(v_steps[1].gres, '{}')::text, api.claimant_of(v_account, p_user, v_qos.qos, coalesce(v_steps[1].gres, '{}')));
-	else
-		v_claimants := (
-			select jsonb_object_agg(g.gres::text, api.claimant_of(v_account, p_user, v_qos.qos, g.gres))
-			from (select distinct coalesce(s.gres, '{}') as gres from unnest(v_steps) s order by 1) g);
-	end if;
+	v_claimants := (
+		select jsonb_object_agg(g.gres::text, api.claimant_of(v_account, p_user, v_qos.qos, g.gres))
+		from (select distinct coalesce(s.gres, '{}') as gres from unnest(v_steps) s order by 1) g);
 	if exists (select from usage_limit l where l.measure = 'submitted') then
 		v_within := api.submit_within(array(select (v_claimants ->> coalesce(s.gres, '{}')::text)::int from unnest(v_steps) s),
 			array(select coalesce(s.partition, v_partition) from unnest(v_steps) s), v_count);

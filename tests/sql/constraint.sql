@@ -72,6 +72,8 @@ select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kin
 select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, topo) values (%1$s, 0, 9, 'after', %1$s, 0)$$, :j), '23514', null, 'a step after its whole job');
 select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, topo) values (%s, 0, 9, 'after', %s, 0)$$, :j, :j + 1), '23514', null, 'a step after a later job');
 select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%1$s, 1, 9, 'after', %1$s, 77, 1, 0)$$, :j), '23503', null, 'a peer that does not exist');
+select throws_ok(format($$insert into rota.step_edge_0 (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%1$s, 1, 8, 'after', %1$s, 0, 1, 0), (%1$s, 1, 9, 'after', %1$s, 77, 1, 0)$$, :j), '23503', null, 'nor in its partition, among others');
+select throws_ok(format($$update rota.step_edge_0 set peer_topo = 5 where job_id = %s$$, :j), '23001', null, 'a peer stays what it is');
 select throws_ok($$select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "a", "peer": "b"}]')$$, '23514', null, 'a plan with a cycle, whatever the translator says');
 
 -- Steps of nothing.
@@ -100,6 +102,9 @@ select throws_ok($$insert into rota.environment (hash, body) values (sha256('a')
 select throws_ok(format($$update rota.job set steps_left = -1 where job_id = %s$$, :j), '23514', null, 'fewer steps left than none');
 select throws_ok(format($$update rota.job set steps_left = 0 where job_id = %s$$, :j), '23514', null, 'a job without steps left that has not ended');
 select throws_ok($$update rota.partition set is_default = true; insert into rota.partition (partition, is_default) values ('p2', true)$$, '23505', null, 'two default partitions');
+select t.submit('alice', '[{"name": "later"}]') as later \gset
+select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%s, 0, 9, 'after', %s, 77, 0, 0)$$, :later, :j), '23503', null, 'a peer of another job that does not exist');
+select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%s, 0, 9, 'after', %s, 0, 0, 5)$$, :later, :j), '23503', null, 'or stands elsewhere');
 select t.right('every attack');
 select * from finish();
 rollback;
