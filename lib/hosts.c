@@ -122,6 +122,32 @@ bool hosts_at(const char *list, int index, char name[HOSTS_NAME_SIZE])
 	return false;
 }
 
+/* The place of a name in an item; -1 where it is another's. */
+static int place_in(const struct item *item, const char *name)
+{
+	char other[HOSTS_NAME_SIZE];
+	if (strncmp(name, item->text, (size_t)item->length) != 0)
+		return -1;
+	int number = item->low < 0 ? 0 : atoi(name + item->length) - item->low;
+	if (number < 0 || number >= count_of(item))
+		return -1;
+	name_of(item, number, other);
+	return strcmp(name, other) == 0 ? number : -1;
+}
+
+int hosts_find(const char *list, const char *name)
+{
+	struct item item;
+	int before = 0;
+	while (take(&list, &item)) {
+		int place = place_in(&item, name);
+		if (place >= 0)
+			return before + place;
+		before += count_of(&item);
+	}
+	return -1;
+}
+
 char *hosts_expand(const char *list)
 {
 	struct item item;

@@ -20,6 +20,9 @@ int hosts_count(const char *list);
 /* The name at `index`; false where there is none. */
 bool hosts_at(const char *list, int index, char name[HOSTS_NAME_SIZE]);
 
+/* Where the name stands; -1 where it is not among them. */
+int hosts_find(const char *list, const char *name);
+
 /* All names, with commas between; malloc'ed. */
 char *hosts_expand(const char *list);
 

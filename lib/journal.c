@@ -275,15 +275,11 @@ void journal_close(struct journal *j)
 	if (j->lock >= 0 && j->locker == getpid())
 		close(j->lock);
 	journal_common_free(j->common);
+	free(j->gathered.bytes);
 	free(j->window);
 	free(j->path);
 	free(j);
 }
-
-struct gathered {
-	char *bytes;
-	size_t size;
-};
 
 /* Under the lock: write at the end. What was written of a record that did not fit is cut. */
 static bool record_put(struct journal *j, const char *bytes, size_t size, struct err *e)
@@ -306,33 +302,55 @@ static bool record_put(struct journal *j, const char *bytes, size_t size, struct
 }
 
 /* The record behind what is gathered. */
-static bool record_gather(struct gathered *g, const struct fields *record, struct err *e)
+static bool record_gather(struct journal_bytes *g, const struct fields *record, struct err *e)
 {
 	size_t length;
 	const char *text = fields_text(record, &length);
 	if (length == 0 || length > RECORD_LONGEST)
 		return err_set(e, "a journal record of %zu bytes", length);
 	uint32_t head[2] = {htole32((uint32_t)length), htole32((uint32_t)crc32(0, (const unsigned char *)text, (uInt)length))};
-	g->bytes = xrealloc(g->bytes, g->size + RECORD_HEAD + length);
+	if (g->size + RECORD_HEAD + length > g->room) {
+		g->room = 2 * g->size + RECORD_HEAD + length;
+		g->bytes = xrealloc(g->bytes, g->room);
+	}
 	memcpy(g->bytes + g->size, head, RECORD_HEAD);
 	memcpy(g->bytes + g->size + RECORD_HEAD, text, length);
 	g->size += RECORD_HEAD + length;
 	return true;
 }
 
+static bool bytes_put(struct journal *j, const struct journal_bytes *g, struct err *e)
+{
+	if (!journal_begin(j, e))
+		return false;
+	bool good = record_put(j, g->bytes, g->size, e);
+	journal_end(j);
+	return good;
+}
+
 bool journal_append_all(struct journal *j, struct fields *const *records, int count, struct err *e)
 {
-	struct gathered g = {NULL, 0};
+	struct journal_bytes g = {NULL, 0, 0}, *to = j->gathers ? &j->gathered : &g;
 	bool good = true;
 	for (int i = 0; i < count && good; i++)
-		good = record_gather(&g, records[i], e);
-	good = good && journal_begin(j, e);
-	if (good) {
-		good = record_put(j, g.bytes, g.size, e);
-		journal_end(j);
-	}
+		good = record_gather(to, records[i], e);
+	good = good && (j->gathers || bytes_put(j, &g, e));
 	free(g.bytes);
 	return good;
+}
+
+void journal_gather(struct journal *j)
+{
+	j->gathers = true;
+}
+
+bool journal_put(struct journal *j, struct err *e)
+{
+	if (j->gathered.size > 0 && !bytes_put(j, &j->gathered, e))
+		return false;
+	j->gathers = false;
+	j->gathered.size = 0;
+	return true;
 }
 
 bool journal_append(struct journal *j, struct fields *record, struct err *e)

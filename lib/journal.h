@@ -31,6 +31,11 @@ bool journal_append(struct journal *j, struct fields *record, struct err *e);
 /* The same for several in one write: of these, a crash leaves none, all, or the first ones. */
 bool journal_append_all(struct journal *j, struct fields *const *records, int count, struct err *e);
 
+/* From here on keep what is appended until journal_put writes all of it in one go: for records of which nobody has to know before that.
+ * Where it cannot be written, journal_put may be tried again. */
+void journal_gather(struct journal *j);
+bool journal_put(struct journal *j, struct err *e);
+
 /* Call `each` for every whole record from *position on (0, or what an earlier read left there), and move *position behind the
  * last one; a position before the first record left means that one. Stops early when `each` returns false (the position then
  * stands before that record). `each` may append to `j`. */

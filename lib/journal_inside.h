@@ -9,6 +9,12 @@
 
 enum { RECORD_HEAD = 8, RECORD_LONGEST = 1 << 20, WINDOW = 1 << 16, FILE_HEAD = 16 };
 
+/* Records as they will stand in the file. */
+struct journal_bytes {
+	char *bytes;
+	size_t size, room;
+};
+
 struct journal {
 	char *path;
 	enum journal_mode mode;
@@ -25,6 +31,8 @@ struct journal {
 	char *window;		       /* bytes of the file, from window_at on */
 	int64_t window_at;
 	size_t window_size, window_room;
+	bool gathers; /* see journal_gather */
+	struct journal_bytes gathered;
 };
 
 static inline off_t journal_offset(const struct journal *j, int64_t position)

@@ -14,7 +14,7 @@
 
 #include "lib/hosts.h"
 
-enum kind { KIND_INT, KIND_INT64, KIND_ID, KIND_BOOL, KIND_MARK, KIND_TEXT, KIND_EXTRA };
+enum kind { KIND_INT, KIND_INT64, KIND_ID, KIND_BOOL, KIND_MARK, KIND_SOME, KIND_TEXT, KIND_EXTRA };
 
 struct order_field {
 	const char *name;
@@ -150,6 +150,11 @@ static bool is_shell(const char *text)
 	{                                                                                                                        \
 #member, KIND_MARK, offsetof(struct type, member), 1, 1, NULL, NULL                                              \
 	}
+/* A number whose field is there only where it is not 0. */
+#define SOME(type, member, highest)                                                                                              \
+	{                                                                                                                        \
+#member, KIND_SOME, offsetof(struct type, member), 1, highest, NULL, NULL                                        \
+	}
 #define TEXT(type, member, check, what)                                                                                          \
 	{                                                                                                                        \
 #member, KIND_TEXT, offsetof(struct type, member), 0, 0, check, what                                             \
@@ -196,6 +201,7 @@ static const struct order_field order_table[] = {
 	TEXT(order, nodes, is_hosts, "a list of node names"),
 	INT(order, node_index, 0, INT_MAX),
 	INT(order, node_count, 1, INT_MAX),
+	SOME(order, more_nodes, INT_MAX),
 	INT(order, first_task, 0, INT_MAX),
 	INT(order, tasks, 0, INT_MAX),
 	INT(order, task_count, 1, INT_MAX),
@@ -237,6 +243,7 @@ static bool member_read(const struct order_field *field, const struct fields *f,
 		return false;
 	switch (field->kind) {
 	case KIND_INT:
+	case KIND_SOME:
 		*(int *)member = (int)n;
 		break;
 	case KIND_ID:
@@ -252,6 +259,12 @@ static bool member_read(const struct order_field *field, const struct fields *f,
 	return true;
 }
 
+/* Absent, such a field stands for its least: false, 0 or NULL. */
+static bool may_lack(enum kind kind)
+{
+	return kind == KIND_MARK || kind == KIND_SOME || kind == KIND_EXTRA;
+}
+
 /* Every field of the table, in its order, from the front of `f`; how many there are, -1 where one is not as it should be. */
 static int table_read(const struct order_field *table, int count, const struct fields *f, void *object, struct err *e)
 {
@@ -260,7 +273,7 @@ static int table_read(const struct order_field *table, int count, const struct f
 		bool more = at < fields_count(f), here = more && strcmp(fields_name(f, at), table[i].name) == 0;
 		if (here && !member_read(&table[i], f, object, e))
 			return -1;
-		if (!here && table[i].kind != KIND_MARK && table[i].kind != KIND_EXTRA) {
+		if (!here && !may_lack(table[i].kind)) {
 			if (more)
 				err_set(e, "field \"%s\" stands where \"%s\" belongs", fields_name(f, at), table[i].name);
 			else
@@ -294,6 +307,10 @@ static void table_write(const struct order_field *table, int count, struct field
 		case KIND_MARK:
 			if (*(const bool *)member)
 				fields_add_int(f, table[i].name, 1);
+			break;
+		case KIND_SOME:
+			if (*(const int *)member > 0)
+				fields_add_int(f, table[i].name, *(const int *)member);
 			break;
 		case KIND_INT64:
 			fields_add_int(f, table[i].name, *(const int64_t *)member);
@@ -359,8 +376,12 @@ static bool order_fits(struct order *order, struct err *e)
 	if (!nodes_fit(order))
 		return err_set(e, "node \"%s\" is not number %d of the %d nodes \"%.200s\"", order->node, order->node_index,
 			       order->node_count, order->nodes);
-	if (order->first_task > order->task_count || order->tasks > order->task_count - order->first_task)
+	if (order->more_nodes >= order->node_count - order->node_index || (order->more_nodes > 0 && order->also))
+		return err_set(e, "%d nodes behind number %d of %d are not as one", order->more_nodes, order->node_index, order->node_count);
+	if (order->first_task > order->task_count ||
+	    (int64_t)order->tasks * (1 + (int64_t)order->more_nodes) > order->task_count - order->first_task)
 		return err_set(e, "tasks %d and %d on are not among %d", order->first_task, order->tasks, order->task_count);
+	order->first_index = order->node_index;
 	return order_elements_fill(order, e);
 }
 
@@ -397,6 +418,7 @@ void order_free(struct order *order)
 	fields_free(order->spec_fields);
 	free(order->elements);
 	free(order->label);
+	free(order->name);
 	memset(order, 0, sizeof *order);
 }
 

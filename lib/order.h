@@ -33,8 +33,8 @@ struct order_spec {
 	bool no_kill; /* it goes on when it loses a node, as long as it has its first */
 };
 
-/* One step attempt on one node, or those of several elements of an array that differ in nothing but their numbers. All strings are owned
- * by the parsed fields. */
+/* One step attempt on one node, or on several that differ in nothing but their place and the ranks of their tasks, or those of several
+ * elements of an array that differ in nothing but their numbers. All strings are owned by the parsed fields. */
 struct order {
 	int64_t job_id;
 	int step_id;
@@ -43,6 +43,7 @@ struct order {
 	const char *nodes;	/* in short (lib/hosts.h), first = head node; "" = wherever the process manager is (JM23) */
 	int node_index;		/* position of `node` in `nodes` */
 	int node_count;
+	int more_nodes;		/* the order is as well for so many of `nodes` behind `node`, whose tasks' ranks go on where its own end */
 	int first_task, tasks;	/* ranks of the tasks on this node */
 	int task_count;		/* over all nodes */
 	int cpus;		/* allocated on this node */
@@ -67,6 +68,8 @@ struct order {
 	struct order_element *elements; /* this one and what `also` says; of a parsed order */
 	int element_count;
 	char *label;		/* of an element that was picked; step_label is this then */
+	int first_index;	/* node_index as it was read; of a parsed order */
+	char *name;		/* of a node that was picked; node is this then */
 	struct fields *fields;	/* owner of every string here */
 	struct fields *spec_fields;
 };
@@ -79,6 +82,8 @@ void order_free(struct order *order);
 bool order_elements_fill(struct order *order, struct err *e);
 /* Make step_id, array_index and step_label those of this step; false where the order is not for it. */
 bool order_pick(struct order *order, int step_id);
+/* Make node, node_index and first_task those of this node; false where the order is not for it. */
+bool order_pick_node(struct order *order, const char *node);
 
 /* The text of an order, spec included as its last field; `spec_text` is the very text that the authenticator covers. */
 struct fields *order_write(const struct order *order, const char *spec_text);

@@ -59,7 +59,7 @@ to rota_jobmgr;
 grant execute on function
 	api.node_register(jsonb),
 	api.node_renew(int[]),
-	api.node_orders(int[], bigint[]),
+	api.node_orders(int[], bigint[], int),
 	api.node_blob(bytea[]),
 	api.node_report(jsonb),
 	api.node_sampled(int),
@@ -90,7 +90,8 @@ begin
 		join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 		where c.relnamespace = 'rota'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
 			and c.relname not in ('script', 'environment', 'client_key')
-			and (c.relname, a.attname) not in (('step_request', 'spec'), ('step_request', 'auth'), ('node_order', 'body'), ('node_order', 'signature'))
+			and (c.relname, a.attname) not in (('step_request', 'spec'), ('step_request', 'auth'), ('node_order', 'body'), ('node_order', 'signature'),
+				('launch_text', 'body'), ('launch_text', 'signature'))
 		group by c.oid, c.relname
 	loop
 		execute format('grant select (%s) on rota.%I to rota_admin', v_one.columns, v_one.relname);

@@ -1,6 +1,6 @@
 /* lead_draft.c - see lead_draft.h. Called by lead_order.c. A signature, its check, and a row on its way to the node cost more than most of
- * what else is done for a short step, and the elements of an array that start on a node in one pass are mostly alike. What is left of
- * them is signed together (lib/seal_tree.h). A signature says "jobmgrd ordered this launch", so a node needs to believe nobody else. */
+ * what else is done for a short step, and the elements of an array that start on a node in one pass are mostly alike; so are the nodes of a
+ * wide step. What is left of them is signed together (lib/seal_tree.h). A signature says "jobmgrd ordered this launch", so a node needs to believe nobody else. */
 #include "jobmgr/lead/lead_draft.h"
 
 #include <stdlib.h>
@@ -10,10 +10,11 @@
 #include "lib/seal_tree.h"
 
 struct draft {
-	int node_id;
+	int *node_ids;
+	int node_count, node_room;
 	const char *spec;
 	int sample_s;
-	struct order order; /* for the first element */
+	struct order order; /* for the first element, on the first node */
 	struct order_element elements[ORDER_ELEMENTS_MOST];
 	int count;
 };
@@ -38,8 +39,10 @@ struct lead_drafts *lead_drafts_new(size_t node_count, bool each)
 
 static void clear(struct lead_drafts *d)
 {
-	for (size_t i = 0; i < d->count; i++)
+	for (size_t i = 0; i < d->count; i++) {
+		free(d->drafts[i]->node_ids);
 		free(d->drafts[i]);
+	}
 	d->count = 0;
 	memset(d->latest, 0, d->node_count * sizeof *d->latest);
 }
@@ -54,15 +57,40 @@ void lead_drafts_free(struct lead_drafts *d)
 	free(d);
 }
 
+/* Is what they get on their nodes the same? */
+static bool is_share_alike(const struct order *a, const struct order *o)
+{
+	return a->tasks == o->tasks && a->cpus == o->cpus && a->mem_mb == o->mem_mb && strcmp(a->gres, o->gres) == 0 &&
+	       a->prolog == o->prolog;
+}
+
 /* Do these differ in nothing but the element? What depends on request, node and pass alone is the same anyway. */
 static bool is_alike(const struct draft *x, const struct order *o, const char *spec)
 {
 	const struct order *a = &x->order;
 
 	return x->spec == spec && a->job_id == o->job_id && a->attempt == o->attempt && a->array_index >= 0 &&
-	       o->array_index >= 0 && a->node_count == 1 && o->node_count == 1 && a->tasks == o->tasks && a->cpus == o->cpus &&
-	       a->mem_mb == o->mem_mb && strcmp(a->gres, o->gres) == 0 && a->time_limit_s == o->time_limit_s &&
-	       a->prolog == o->prolog && x->count < ORDER_ELEMENTS_MOST && x->elements[x->count - 1].step_id < o->step_id;
+	       o->array_index >= 0 && a->node_count == 1 && o->node_count == 1 && is_share_alike(a, o) &&
+	       a->time_limit_s == o->time_limit_s && x->count < ORDER_ELEMENTS_MOST &&
+	       x->elements[x->count - 1].step_id < o->step_id;
+}
+
+/* Is this the next node of the same attempt, and as the others? */
+static bool is_next_node(const struct draft *x, const struct order *o)
+{
+	const struct order *a = &x->order;
+
+	return o->node_count > 1 && a->job_id == o->job_id && a->step_id == o->step_id && a->attempt == o->attempt &&
+	       a->node_index + x->node_count == o->node_index && is_share_alike(a, o);
+}
+
+static void add_node(struct draft *x, int node_id)
+{
+	if (x->node_count == x->node_room) {
+		x->node_room = x->node_room ? 2 * x->node_room : 1;
+		x->node_ids = xrealloc(x->node_ids, (size_t)x->node_room * sizeof *x->node_ids);
+	}
+	x->node_ids[x->node_count++] = node_id;
 }
 
 void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const struct order *order, const char *spec,
@@ -70,13 +98,19 @@ void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const stru
 {
 	struct draft *x = d->latest[node] > 0 ? d->drafts[d->latest[node] - 1] : NULL;
 
+	if (d->count > 0 && is_next_node(d->drafts[d->count - 1], order)) {
+		add_node(d->drafts[d->count - 1], node_id);
+		return;
+	}
 	if (!x || d->each || !is_alike(x, order, spec)) {
 		if (d->count == d->room) {
 			d->room = d->room ? 2 * d->room : 16;
 			d->drafts = xrealloc(d->drafts, d->room * sizeof *d->drafts);
 		}
 		x = xmalloc(sizeof *x);
-		x->node_id = node_id;
+		x->node_ids = NULL;
+		x->node_count = x->node_room = 0;
+		add_node(x, node_id);
 		x->spec = spec;
 		x->sample_s = sample_s;
 		x->order = *order;
@@ -94,6 +128,7 @@ static struct fields *text_of(struct draft *x)
 	struct fields *fields;
 
 	x->order.also = also;
+	x->order.more_nodes = x->node_count - 1;
 	fields = order_write(&x->order, x->spec);
 	x->order.also = NULL;
 	free(also);
@@ -103,12 +138,14 @@ static struct fields *text_of(struct draft *x)
 static json_t *order_json(const struct draft *x, const struct seal_text *text, const struct seal_proof *proof)
 {
 	char signature[2 * SEAL_PROOF_MOST + 1];
-	json_t *steps = json_array(), *json;
+	json_t *steps = json_array(), *nodes = json_array(), *json;
 
 	for (int i = 1; i < x->count; i++)
 		json_array_append_new(steps, json_integer(x->elements[i].step_id));
+	for (int i = 0; i < x->node_count; i++)
+		json_array_append_new(nodes, json_integer(x->node_ids[i]));
 	seal_hex(proof->bytes, proof->size, signature);
-	json = json_pack("{s:i, s:s, s:I, s:i, s:i, s:o, s:s%, s:s}", "node_id", x->node_id, "kind", "launch", "job_id",
+	json = json_pack("{s:o, s:s, s:I, s:i, s:i, s:o, s:s%, s:s}", "node_ids", nodes, "kind", "launch", "job_id",
 			 (json_int_t)x->order.job_id, "step_id", x->order.step_id, "attempt", x->order.attempt, "also", steps,
 			 "body", text->data, text->size, "signature", signature);
 	if (!json)

@@ -1,5 +1,5 @@
 /* lead_draft.h - the launch orders of one commit until they are signed: those that differ in nothing but the element of an array that
- * they are for become one. */
+ * they are for, or in nothing but which of a step's nodes, become one. */
 #ifndef ROTA_LEAD_DRAFT_H
 #define ROTA_LEAD_DRAFT_H
 
@@ -21,7 +21,7 @@ void lead_drafts_free(struct lead_drafts *d);
 void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const struct order *order, const char *spec,
 		     int sample_s);
 
-/* Sign them all: [{node_id, kind, job_id, step_id, attempt, also, body, signature, args}], as api.schedule_commit takes them. None is left. */
+/* Sign them all: [{node_ids, kind, job_id, step_id, attempt, also, body, signature, args}], as api.schedule_commit takes them. None is left. */
 json_t *lead_drafts_sign(struct lead_drafts *d, const struct seal_sign_key *key);
 
 #endif

@@ -114,7 +114,7 @@ int64_t agent_hold_from(const struct agent_hold *h, int64_t read_to)
 	return h->first ? h->first->position : read_to;
 }
 
-void agent_hold_take(struct agent_hold *h, int64_t now, int most, void (*each)(const struct fields *record, void *arg), void *arg)
+void agent_hold_take(struct agent_hold *h, int64_t now, int most, agent_hold_each *each, void *arg)
 {
 	int taken = 0;
 	h->due = INT64_MAX;
@@ -124,9 +124,7 @@ void agent_hold_take(struct agent_hold *h, int64_t now, int most, void (*each)(c
 			h->due = one->due < h->due ? one->due : h->due;
 			continue;
 		}
-		for (int i = 0; i < one->count; i++)
-			each(one->records[i], arg);
-		taken += one->count;
+		taken += each(&one->key, one->records, one->count, arg);
 		drop(h, one);
 	}
 }

@@ -20,8 +20,10 @@ int64_t agent_hold_due(const struct agent_hold *h);
 /* Everything before this position has been taken out; where nothing is held: `read_to`. */
 int64_t agent_hold_from(const struct agent_hold *h, int64_t read_to);
 
+/* All that is held of an attempt, in its order; answers as how many records that counts. */
+typedef int agent_hold_each(const struct record_key *key, struct fields *const *records, int count, void *arg);
+
 /* Take out all records of the attempts of which one is due by `now`, but no further attempt once so many records are out. */
-void agent_hold_take(struct agent_hold *h, int64_t now, int most, void (*each)(const struct fields *record, void *arg),
-		     void *arg);
+void agent_hold_take(struct agent_hold *h, int64_t now, int most, agent_hold_each *each, void *arg);
 
 #endif

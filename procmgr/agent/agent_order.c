@@ -11,7 +11,7 @@
 #include "lib/seal.h"
 #include "procmgr/agent/agent_parts.h"
 
-enum { PAGE = 1000, ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000 };
+enum { PAGE = 4000, NODES_MOST = 1000, ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000 };
 
 static int signal_number(json_t *value)
 {
@@ -50,29 +50,50 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 	return message;
 }
 
-/* The steps behind the first: "18,19". */
-static void add_also(struct fields *message, const struct agent_order *o)
+/* Whom a message is for besides the first: steps, or nodes: "18,19". */
+static void add_others(struct fields *message, const struct agent_start *starts, int count)
 {
 	enum { NUMBER_SIZE = 12 };
-	char *text = xmalloc((unsigned long)o->start_count * NUMBER_SIZE), *end = text;
-	for (int i = 1; i < o->start_count; i++)
-		end += snprintf(end, NUMBER_SIZE, "%s%d", i > 1 ? "," : "", o->starts[i].step_id);
-	fields_add(message, "also", text);
+	if (count < 2)
+		return;
+	bool nodes = starts[0].step_id == starts[1].step_id;
+	char *text = xmalloc((unsigned long)count * NUMBER_SIZE), *end = text;
+	for (int i = 1; i < count; i++)
+		end += snprintf(end, NUMBER_SIZE, "%s%d", i > 1 ? "," : "", nodes ? starts[i].node : starts[i].step_id);
+	fields_add(message, nodes ? "nodes" : "also", text);
 	free(text);
 }
 
-static struct fields *launch_message(const struct agent_order *o)
+static struct fields *launch_message(const struct agent_order *o, const struct record_key *key)
 {
 	struct fields *message = fields_new();
 	fields_add(message, "op", "launch");
-	record_key_add(message, &o->key);
-	if (o->start_count > 1)
-		add_also(message, o);
+	record_key_add(message, key);
 	fields_add(message, "order", o->body);
 	fields_add(message, "signature", o->signature);
 	if (o->lacks)
 		fields_add(message, "lacks", o->lacks);
 	return message;
+}
+
+/* Hand it to the launcher, for so many nodes in a message as fit. */
+static void hand_over(struct agent *a, const struct agent_order *o)
+{
+	struct err e;
+	for (int i = 0, count; i < o->start_count; i += count) {
+		struct record_key key = o->key;
+		key.step_id = o->starts[i].step_id;
+		key.node = o->starts[i].node;
+		count = o->start_count - i < NODES_MOST ? o->start_count - i : NODES_MOST;
+		struct fields *message = o->launch ? launch_message(o, &key) : agent_order_control(o->kind, &key, o->args, &e);
+		if (!message) {
+			log_error("order %lld: %s", (long long)o->id, e.message);
+			return;
+		}
+		add_others(message, o->starts + i, count);
+		agent_launcher_send(a, message);
+		fields_free(message);
+	}
 }
 
 /* Where the order of this number stands, or would. */
@@ -91,16 +112,12 @@ static int place_of(const struct agent *a, int64_t id)
 
 static void clear(struct agent_order *o)
 {
+	free(o->ids);
 	free(o->starts);
 	free(o->body);
 	free(o->signature);
-	fields_free(o->control);
-}
-
-const char *agent_cell(const PGresult *result, int row, const char *column)
-{
-	int c = PQfnumber(result, column);
-	return c < 0 || PQgetisnull(result, row, c) ? "" : PQgetvalue(result, row, c);
+	free(o->kind);
+	free(o->args);
 }
 
 void agent_order_free(struct agent *a)
@@ -112,79 +129,31 @@ void agent_order_free(struct agent *a)
 	a->order_count = a->order_room = 0;
 }
 
-/* Which blobs a launch needs, and what it runs; an order that cannot be read is the launcher's to refuse. */
-static void read_body(struct agent_order *o)
+/* Put an order at its place. */
+static struct agent_order *insert(struct agent *a, int at, const struct agent_order *o)
 {
-	struct order order;
-	struct err e;
-	if (!order_parse(o->body, strlen(o->body), &order, &e))
-		return;
-	memcpy(o->script, order.script_hash, sizeof o->script);
-	memcpy(o->environment, order.environment_hash, sizeof o->environment);
-	o->first_task = order.spec.per_task ? order.first_task : 0;
-	o->tasks = order.spec.per_task ? order.tasks : order.node_index == 0;
-	o->units = *order.gres != '\0';
-	order_free(&order);
-}
-
-/* {"sample_s": 30}, mostly */
-static int read_sample(const char *args)
-{
-	json_t *json = *args ? json_loads(args, 0, NULL) : NULL;
-	int sample_s = (int)json_integer_value(json_object_get(json, "sample_s"));
-	json_decref(json);
-	return sample_s > 0 ? sample_s : 0;
-}
-
-/* The step of the key, and those of an array like {18,19}. */
-static void read_starts(struct agent_order *o, const char *also)
-{
-	int room = 1;
-	for (const char *c = also; *c; c++)
-		room += *c == ',' || *c == '{';
-	o->starts = xmalloc((unsigned long)room * sizeof *o->starts);
-	o->starts[o->start_count++] = (struct agent_start){o->key.step_id, false};
-	for (const char *c = also; *c == '{' || *c == ',';) {
-		char *end;
-		long step = strtol(c + 1, &end, 10);
-		if (end == c + 1)
-			break;
-		o->starts[o->start_count++] = (struct agent_start){(int)step, false};
-		c = end;
-	}
-	o->unanswered = o->start_count;
-}
-
-static void take(struct agent *a, const PGresult *result, int row)
-{
-	int64_t id = strtoll(agent_cell(result, row, "order_id"), NULL, 10);
-	int at = place_of(a, id);
-	if (at < a->order_count && a->orders[at].id == id)
-		return;
 	if (a->order_count == a->order_room) {
 		a->order_room = a->order_room ? 2 * a->order_room : 64;
 		a->orders = xrealloc(a->orders, (unsigned long)a->order_room * sizeof *a->orders);
 	}
 	memmove(&a->orders[at + 1], &a->orders[at], (size_t)(a->order_count - at) * sizeof *a->orders);
 	a->order_count++;
-	struct agent_order *o = &a->orders[at];
-	struct err e;
-	*o = (struct agent_order){.id = id, .launch = strcmp(agent_cell(result, row, "kind"), "launch") == 0};
-	o->key.job_id = strtoll(agent_cell(result, row, "job_id"), NULL, 10);
-	o->key.step_id = atoi(agent_cell(result, row, "step_id"));
-	o->key.attempt = atoi(agent_cell(result, row, "attempt"));
-	o->key.node = agent_node_number(a, strtoll(agent_cell(result, row, "node_id"), NULL, 10));
-	if (o->launch) {
-		o->body = xstrdup(agent_cell(result, row, "body"));
-		o->signature = xstrdup(agent_cell(result, row, "signature"));
-		o->sample_s = read_sample(agent_cell(result, row, "args"));
-		read_starts(o, agent_cell(result, row, "also"));
-		read_body(o);
-	} else {
-		o->control = agent_order_control(agent_cell(result, row, "kind"), &o->key, agent_cell(result, row, "args"), &e);
-		if (!o->control)
-			log_error("order %lld: %s", (long long)id, e.message);
+	a->orders[at] = *o;
+	return &a->orders[at];
+}
+
+/* How many orders of the database the row stands for. */
+static int take(struct agent *a, const PGresult *result, int row)
+{
+	struct agent_order one = agent_order_named(result, row);
+	int at = place_of(a, one.id);
+	if (at < a->order_count && a->orders[at].id == one.id) {
+		free(one.ids);
+		return 0;
 	}
+	struct agent_order *o = insert(a, at, &one);
+	agent_order_read(a, o, result, row);
+	return o->id_count;
 }
 
 static void orders(struct db *db, PGresult *result, const struct err *e, void *arg);
@@ -193,10 +162,13 @@ static void call(struct agent *a)
 {
 	struct db_array *nodes = agent_node_array(a), *known = db_array_new();
 	for (int i = 0; i < a->order_count; i++)
-		db_array_int(known, a->orders[i].id);
-	const struct db_param params[] = {{db_array_literal(nodes), -1}, {db_array_literal(known), -1}};
+		for (int k = 0; k < a->orders[i].id_count; k++)
+			db_array_int(known, a->orders[i].ids[k]);
+	char most[12];
+	snprintf(most, sizeof most, "%d", PAGE);
+	const struct db_param params[] = {{db_array_literal(nodes), -1}, {db_array_literal(known), -1}, {most, -1}};
 	a->orders_asked = true;
-	db_call(a->db, API_node_orders, params, 2, orders, a);
+	db_call(a->db, API_node_orders, params, 3, orders, a);
 	db_array_free(nodes);
 	db_array_free(known);
 }
@@ -210,10 +182,10 @@ static void orders(struct db *db, PGresult *result, const struct err *e, void *a
 		log_warning("orders could not be read: %s", e->message);
 		return;
 	}
-	int count = PQntuples(result);
-	for (int i = 0; i < count; i++)
-		take(a, result, i);
-	if (count == PAGE) {
+	int count = 0;
+	for (int i = 0; i < PQntuples(result); i++)
+		count += take(a, result, i);
+	if (count >= PAGE) {
 		call(a);
 	} else {
 		a->orders_known = true;
@@ -235,23 +207,31 @@ void agent_order_ask(struct agent *a)
 static struct agent_start *start_of(const struct agent_order *o, const struct record_key *key)
 {
 	int low = 0, high = o->start_count;
-	if (o->key.job_id != key->job_id || o->key.attempt != key->attempt || o->key.node != key->node)
+	const struct agent_start wanted = {.step_id = key->step_id, .node = key->node};
+	if (o->key.job_id != key->job_id || o->key.attempt != key->attempt)
 		return NULL;
 	while (low < high) {
 		int middle = (low + high) / 2;
-		if (o->starts[middle].step_id < key->step_id)
+		if (agent_order_by_place(&o->starts[middle], &wanted) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < o->start_count && o->starts[low].step_id == key->step_id ? &o->starts[low] : NULL;
+	return low < o->start_count && agent_order_by_place(&o->starts[low], &wanted) == 0 ? &o->starts[low] : NULL;
 }
 
+/* What is said to several nodes is said to all or none: they were ordered to begin together. */
 static bool is_behind_launch(const struct agent *a, int at)
 {
-	for (int i = 0; i < at; i++)
-		if (a->orders[i].state == AGENT_ORDER_WAITS && start_of(&a->orders[i], &a->orders[at].key))
-			return true;
+	const struct agent_order *o = &a->orders[at];
+	for (int i = 0; i < at; i++) {
+		struct record_key key = o->key;
+		for (int k = 0; a->orders[i].state == AGENT_ORDER_WAITS && k < o->start_count; k++) {
+			key.node = o->starts[k].node;
+			if (start_of(&a->orders[i], &key))
+				return true;
+		}
+	}
 	return false;
 }
 
@@ -274,6 +254,7 @@ static void recall(const struct agent *a, struct agent_order *o)
 	struct record_key key = o->key;
 	for (int i = 0; i < o->start_count; i++) {
 		key.step_id = o->starts[i].step_id;
+		key.node = o->starts[i].node;
 		if (used_has(a->answered, &key))
 			answered(o, &o->starts[i]);
 	}
@@ -289,9 +270,7 @@ static void work_launch(struct agent *a, struct agent_order *o, struct agent_blo
 	} else if (!agent_lease_has(a)) {
 		return; /* it may have been given up */
 	} else if (o->lacks || (script && environment)) {
-		struct fields *message = launch_message(o);
-		agent_launcher_send(a, message);
-		fields_free(message);
+		hand_over(a, o);
 		o->state = AGENT_ORDER_HANDED;
 		o->handed_at = record_now();
 	} else {
@@ -320,8 +299,7 @@ void agent_order_work(struct agent *a)
 		if (o->launch) {
 			work_launch(a, o, &wanted);
 		} else if (!is_behind_launch(a, i)) {
-			if (o->control)
-				agent_launcher_send(a, o->control);
+			hand_over(a, o);
 			done(a, o);
 		}
 	}
@@ -383,7 +361,8 @@ json_t *agent_order_done(struct agent *a)
 	for (int i = 0; i < a->order_count; i++) {
 		if (a->orders[i].state != AGENT_ORDER_DONE)
 			continue;
-		json_array_append_new(ids, json_integer(a->orders[i].id));
+		for (int k = 0; k < a->orders[i].id_count; k++)
+			json_array_append_new(ids, json_integer(a->orders[i].ids[k]));
 		a->orders[i].state = AGENT_ORDER_SAID;
 	}
 	return ids;

@@ -1,7 +1,7 @@
 /* agent_parts.h - procmgrd's one object and how its files hang together:
  *
  * agent.c is start, connection, bells and timers; agent_node.c which nodes; agent_hardware.c what a node has; agent_lease.c its lease; agent_order.c takes
- * orders from the database to the launcher; agent_blob.c fetches what they need, agent_cache.c keeps it where keepers read it; agent_launcher.c speaks to the
+ * orders from the database to the launcher, agent_order_read.c reads them; agent_blob.c fetches what they need, agent_cache.c keeps it where keepers read it; agent_launcher.c speaks to the
  * launcher; agent_report.c takes the journal to the database, agent_hold.c keeps what can wait; agent_sample.c what running steps use, at which agent_look.c looks and to which the site's program (agent_plugin.c) adds; agent_record.c turns one record into JSON.
  *
  * What always holds: an order counts as taken only when the launcher's answer to it is in the journal (launches) or it was handed
@@ -28,28 +28,30 @@ enum agent_order_state {
 	AGENT_ORDER_SAID    /* said, in the report under way */
 };
 
-/* An attempt that a launch is for. */
+/* An attempt that an order is for. */
 struct agent_start {
-	int step_id;
+	int step_id, node;
 	bool answered;
 };
 
-/* An order in hand. */
+/* An order in hand, or those that say the same to several nodes. */
 struct agent_order {
-	int64_t id;
-	struct record_key key; /* of a launch: that of its first attempt */
+	int64_t id;	       /* the lowest */
+	int64_t *ids;	       /* all, rising */
+	int id_count;
+	struct record_key key; /* that of the first attempt */
 	bool launch;
 	int sample_s;	       /* of a launch: seconds between samples of what it uses, 0 = none */
 	int first_task, tasks; /* and the tasks to be run here */
 	bool units;	       /* it holds generic resources */
-	struct agent_start *starts; /* of a launch, steps rising; the attempts' numbers are all the same */
+	struct agent_start *starts; /* in the order of steps and nodes: several of one or of the other; the attempts' numbers are all the same */
 	int start_count, unanswered;
 	enum agent_order_state state;
 	char *body, *signature;		  /* of a launch */
 	char script[65], environment[65]; /* hashes, "" where the order cannot be read */
 	const char *lacks;		  /* which of the two the database does not have as it should, or "room"; NULL: none */
 	int64_t handed_at;
-	struct fields *control;		  /* of everything else: the message for the launcher */
+	char *kind, *args;		  /* of everything else */
 };
 
 struct agent_message; /* on its way to the launcher */
@@ -123,6 +125,8 @@ void agent_lease_prove(struct agent *a, json_t *facts);	 /* what still runs here
 
 /* agent_record.c: the record as node_report wants it; NULL for what is no business of the database. New reference. */
 json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t now);
+/* The same in short, where that is all there is: the attempt waits on its node for the others of a wide step. false: there is more, or less. */
+bool agent_record_ready(json_t *ready, int64_t node_id, struct fields *const *records, int count, int64_t now);
 
 /* agent_launcher.c */
 bool agent_launcher_open(struct agent *a, int fd, struct err *e);
@@ -150,8 +154,13 @@ struct agent_blobs {
 void agent_blob_want(struct agent_blobs *wanted, const char *hash); /* one more, where it is not among them and there is room */
 void agent_blob_ask(struct agent *a, const struct agent_blobs *wanted);
 
-/* agent_order.c */
+/* agent_order_read.c */
 const char *agent_cell(const PGresult *result, int row, const char *column); /* "": null, or no such column */
+struct agent_order agent_order_named(const PGresult *result, int row);	      /* its numbers in the database, and nothing else yet */
+void agent_order_read(const struct agent *a, struct agent_order *o, const PGresult *result, int row); /* all the rest */
+int agent_order_by_place(const void *a, const void *b); /* struct agent_start */
+
+/* agent_order.c */
 void agent_order_ask(struct agent *a);
 void agent_order_work(struct agent *a);
 void agent_order_answered(struct agent *a, const struct fields *record);

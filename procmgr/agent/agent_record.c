@@ -82,3 +82,47 @@ json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t 
 	json_object_set_new(json, "node", json_integer(node_id)); /* the database's number in place of ours */
 	return json;
 }
+
+/* When its keeper came, where the records are of that and of the attempt's readiness; NULL: they are not. */
+static const char *ready_since(struct fields *const *records, int count)
+{
+	const char *at = NULL;
+	bool ready = false;
+	for (int i = 0; i < count; i++) {
+		const char *kind = fields_get(records[i], "kind");
+		if (kind && strcmp(kind, "keeper") == 0)
+			at = fields_get(records[i], "at");
+		else if (kind && strcmp(kind, "ready") == 0)
+			ready = true;
+		else if (!kind || strcmp(kind, "used") != 0)
+			return NULL;
+	}
+	return ready ? at : NULL;
+}
+
+/* The last of the list, where it is of this attempt: then this is one more node of it. */
+static json_t *same_attempt(const json_t *ready, const struct record_key *key)
+{
+	json_t *last = json_array_get(ready, json_array_size(ready) - 1);
+	bool same = json_integer_value(json_object_get(last, "job")) == key->job_id &&
+		    json_integer_value(json_object_get(last, "step")) == key->step_id &&
+		    json_integer_value(json_object_get(last, "attempt")) == key->attempt;
+	return same ? last : NULL;
+}
+
+bool agent_record_ready(json_t *ready, int64_t node_id, struct fields *const *records, int count, int64_t now)
+{
+	struct record_key key;
+	struct err e;
+	const char *at = ready_since(records, count);
+	if (!at || !record_key_read(records[0], &key, &e))
+		return false;
+	json_t *one = same_attempt(ready, &key);
+	if (!one) {
+		one = json_pack("{s:I, s:i, s:i, s:o, s:[]}", "job", (json_int_t)key.job_id, "step", key.step_id, "attempt",
+				key.attempt, "age_us", age(at, now), "nodes");
+		json_array_append_new(ready, one);
+	}
+	json_array_append_new(json_object_get(one, "nodes"), json_integer(node_id));
+	return true;
+}

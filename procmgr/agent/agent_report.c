@@ -36,7 +36,7 @@ static const int64_t never = INT64_MAX;
 
 struct batch {
 	struct agent *agent;
-	json_t *records;
+	json_t *records, *ready;
 	int64_t now;
 	int count; /* records taken, also those that are not told */
 	int ends;
@@ -48,15 +48,28 @@ static bool is_kind(const struct fields *record, const char *kind)
 	return its && strcmp(its, kind) == 0;
 }
 
-static void gather(const struct fields *record, void *arg)
+static void gather_one(struct batch *b, const struct fields *record)
 {
-	struct batch *b = arg;
 	b->count++;
 	b->ends += is_kind(record, "end");
 	json_t *json = agent_record_json(record, agent_node_id(b->agent, record), b->now);
 	if (json)
 		json_array_append_new(b->records, json);
 	agent_sample_record(b->agent, record);
+}
+
+/* What is told in short counts as nothing: of that there may be as much as is held. */
+static int gather(const struct record_key *key, struct fields *const *records, int count, void *arg)
+{
+	(void)key;
+	struct batch *b = arg;
+	if (agent_record_ready(b->ready, agent_node_id(b->agent, records[0]), records, count, b->now)) {
+		b->count += count;
+		return 0;
+	}
+	for (int i = 0; i < count; i++)
+		gather_one(b, records[i]);
+	return count;
 }
 
 static void drop(struct agent *a)
@@ -224,9 +237,11 @@ static void answered(struct db *db, PGresult *result, const struct err *e, void 
 	agent_report_turn(a);
 }
 
-static void send_report(struct agent *a, json_t *records, json_t *done)
+static void send_report(struct agent *a, const struct batch *b, json_t *done)
 {
-	json_t *report = json_pack("{s:O, s:O}", "records", records, "orders_done", done);
+	json_t *report = json_pack("{s:O, s:O}", "records", b->records, "orders_done", done);
+	if (json_array_size(b->ready) > 0)
+		json_object_set(report, "ready", b->ready);
 	char *text = json_dumps(report, JSON_COMPACT);
 	if (!text)
 		die("a report cannot be written as JSON");
@@ -241,18 +256,19 @@ static void send_report(struct agent *a, json_t *records, json_t *done)
 /* Tell what is due; false where there was nothing to tell of it, and more may be due. */
 static bool tell(struct agent *a)
 {
-	struct batch b = {a, json_array(), record_now(), 0, 0};
+	struct batch b = {a, json_array(), json_array(), record_now(), 0, 0};
 	agent_hold_take(a->hold, a->stop || !holds(a) ? never : b.now, RECORDS_MOST, gather, &b);
 	a->report_due = never;
 	a->report_ends = b.ends;
 	a->ended = 0;
 	json_t *done = agent_order_done(a);
-	bool told = json_array_size(b.records) > 0 || json_array_size(done) > 0;
+	bool told = json_array_size(b.records) > 0 || json_array_size(b.ready) > 0 || json_array_size(done) > 0;
 	if (told)
-		send_report(a, b.records, done);
+		send_report(a, &b, done);
 	else
 		a->acked_to = agent_hold_from(a->hold, a->read_to);
 	json_decref(b.records);
+	json_decref(b.ready);
 	json_decref(done);
 	return told || b.count == 0;
 }

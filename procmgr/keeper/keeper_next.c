@@ -60,15 +60,16 @@ static ssize_t receive(const struct keeper_job *job, char *text, size_t size)
 /* The launcher has checked the order; what it sends comes from root, or from ourselves, alone. */
 static bool read_order(struct keeper_job *job, struct order *order, const struct fields *message, struct err *e)
 {
-	const char *text = fields_get(message, "order"), *cores = fields_get(message, "cores");
+	const char *text = fields_get(message, "order"), *cores = fields_get(message, "cores"),
+		   *node = fields_get(message, "node");
 	int64_t step;
-	if (!text || !cores || !fields_int(message, "step", 0, INT_MAX, &step, e))
+	if (!text || !cores || !node || !fields_int(message, "step", 0, INT_MAX, &step, e))
 		return err_set(e, "no order came");
 	if (!order_parse(text, strlen(text), order, e))
 		return false;
-	if (!order_pick(order, (int)step)) {
+	if (!order_pick(order, (int)step) || !order_pick_node(order, node)) {
 		order_free(order);
-		return err_set(e, "the order is not for step %lld", (long long)step);
+		return err_set(e, "the order is not for step %lld on node \"%s\"", (long long)step, node);
 	}
 	free((char *)job->cores);
 	job->order = order;

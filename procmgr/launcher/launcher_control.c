@@ -62,16 +62,29 @@ static void tell_late(struct launcher *l, const struct record_key *key, const ch
 	record_write(l->journal, record);
 }
 
+static void control_one(struct launcher *l, const struct record_key *key, const struct fields *checked)
+{
+	struct err e;
+	if (!launcher_dry_send(l, key, checked) && !launcher_spool_send(key, checked, &e))
+		tell_late(l, key, fields_get(checked, "action"), e.message);
+}
+
 static void control(struct launcher *l, const struct fields *message)
 {
 	struct err e;
 	struct record_key key;
+	const char *nodes = fields_get(message, "nodes");
 	struct fields *checked = record_key_read(message, &key, &e) ? launcher_control_check(message, &e) : NULL;
 	crash_point(CRASH_control_received);
-	if (!checked)
+	if (!checked) {
 		log_warning("control message ignored: %s", e.message);
-	else if (!launcher_dry_send(l, &key, checked) && !launcher_spool_send(&key, checked, &e))
-		tell_late(l, &key, fields_get(checked, "action"), e.message);
+	} else {
+		launcher_dry_gather(l, true);
+		do
+			control_one(l, &key, checked);
+		while (launcher_order_next(&nodes, &key.node));
+		launcher_dry_gather(l, false);
+	}
 	crash_point(CRASH_control_sent);
 	fields_free(checked);
 }

@@ -58,6 +58,14 @@ bool launcher_dry_send(struct launcher *l, const struct record_key *key, const s
 	return true;
 }
 
+void launcher_dry_gather(struct launcher *l, bool more)
+{
+	if (l->dry && more)
+		journal_gather(l->journal);
+	else if (l->dry)
+		record_flush(l->journal);
+}
+
 void launcher_dry_end_all(struct launcher *l)
 {
 	struct fields *message = fields_new();

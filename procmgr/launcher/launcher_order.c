@@ -34,7 +34,7 @@ static bool is_wanted(const struct launcher *l, struct order *o, const struct re
 	char node[256];
 	if (o->job_id != asked->job_id || o->attempt != asked->attempt || !order_pick(o, asked->step_id))
 		return err_set(e, "order is for another step than the message says");
-	if (!name_node(l, asked->node, node, sizeof node) || strcmp(o->node, node) != 0)
+	if (!name_node(l, asked->node, node, sizeof node) || !order_pick_node(o, node))
 		return err_set(e, "order is for node \"%s\", this is \"%s\"", o->node, node);
 	if (geteuid() != 0 && o->uid != geteuid())
 		return err_set(e, "order is for uid %ld, and only root can launch for others", (long)o->uid);
@@ -203,7 +203,7 @@ static void start_keeper(struct launcher *l, const struct order *o, const char *
 			 const struct launcher_spare *keeper)
 {
 	char *cores = l->fence ? fence_pick(l->fence, o->cpus, l->cpus) : NULL;
-	if (keeper->pid > 0 && launcher_spare_order(key, text, cores)) {
+	if (keeper->pid > 0 && launcher_spare_order(key, text, o->node, cores)) {
 		add_child(l, &(struct launcher_child){keeper->pid, *key, launcher_room_of(o), o->cpus, keeper->ctl});
 	} else {
 		if (keeper->pid > 0)
@@ -286,15 +286,14 @@ static void take_one(struct launcher *l, const struct fields *message, struct or
 		launch(l, order, fields_get(message, "order"), key);
 }
 
-/* The next of the other steps of a message, "18,19"; false behind the last. */
-static bool next_step(const char **also, int *step_id)
+bool launcher_order_next(const char **list, int *number)
 {
 	char *end;
-	long value = strtol(*also, &end, 10);
-	if (end == *also || value < 0 || value > INT_MAX)
+	long value = *list ? strtol(*list, &end, 10) : -1;
+	if (value < 0 || value > INT_MAX || end == *list)
 		return false;
-	*step_id = (int)value;
-	*also = end + (*end == ',');
+	*number = (int)value;
+	*list = end + (*end == ',');
 	return true;
 }
 
@@ -303,7 +302,7 @@ void launcher_order_take(struct launcher *l, const struct fields *message)
 	struct err e = {.code = ""};
 	struct order order = {.fields = NULL};
 	struct record_key key;
-	const char *also = fields_get(message, "also");
+	const char *also = fields_get(message, "also"), *nodes = fields_get(message, "nodes");
 	crash_point(CRASH_order_received);
 	if (!record_key_read(message, &key, &e)) {
 		log_warning("launch message ignored: %s", e.message);
@@ -314,8 +313,10 @@ void launcher_order_take(struct launcher *l, const struct fields *message)
 		return;
 	}
 	launcher_order_read(l, message, &order, &e);
+	launcher_dry_gather(l, true);
 	do
 		take_one(l, message, &order, &key, &e);
-	while (also && next_step(&also, &key.step_id));
+	while (launcher_order_next(&also, &key.step_id) || launcher_order_next(&nodes, &key.node));
+	launcher_dry_gather(l, false);
 	order_free(&order);
 }

@@ -105,7 +105,7 @@ bool launcher_spare_wanted(const struct launcher *l);
 /* Make the folder of a keeper that is free that of the attempt; false where there is none. */
 bool launcher_spare_take(struct launcher *l, const struct record_key *key, struct launcher_spare *spare);
 /* Give the keeper its order; false where it did not get it. */
-bool launcher_spare_order(const struct record_key *key, const char *order, const char *cores);
+bool launcher_spare_order(const struct record_key *key, const char *order, const char *node, const char *cores);
 /* Hear which keepers are free now. */
 void launcher_spare_read(struct launcher *l);
 bool launcher_spare_is_keeper(const struct launcher *l, pid_t pid);
@@ -135,6 +135,7 @@ void launcher_lease_turn(struct launcher *l);
 
 /* launcher_order.c */
 void launcher_order_take(struct launcher *l, const struct fields *message);
+bool launcher_order_next(const char **list, int *number); /* of the others that a message is for, "18,19"; false behind the last */
 void launcher_order_reaped(struct launcher *l, pid_t pid);
 bool launcher_order_is_child(const struct launcher *l, const struct record_key *key);
 bool launcher_order_is_keeper(const struct launcher *l, pid_t pid);
@@ -153,6 +154,7 @@ bool launcher_order_believe(const struct launcher *l, struct order *order, const
 struct launcher_dry *launcher_dry_new(void);
 void launcher_dry_start(struct launcher *l, const struct order *o, const struct record_key *key);
 bool launcher_dry_send(struct launcher *l, const struct record_key *key, const struct fields *message); /* false: none such */
+void launcher_dry_gather(struct launcher *l, bool more); /* nothing being started, what a message leads to is written in one go */
 void launcher_dry_end_all(struct launcher *l); /* what waits, which nobody else could */
 
 /* launcher_control.c */

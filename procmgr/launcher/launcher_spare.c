@@ -64,12 +64,13 @@ bool launcher_spare_take(struct launcher *l, const struct record_key *key, struc
 	return false;
 }
 
-bool launcher_spare_order(const struct record_key *key, const char *order, const char *cores)
+bool launcher_spare_order(const struct record_key *key, const char *order, const char *node, const char *cores)
 {
 	struct err e;
 	struct fields *message = fields_new();
 	fields_add(message, "order", order);
 	fields_add_int(message, "step", key->step_id);
+	fields_add(message, "node", node);
 	fields_add(message, "cores", cores ? cores : "");
 	bool sent = launcher_spool_send(key, message, &e);
 	if (!sent)

@@ -99,14 +99,25 @@ bool record_write(struct journal *j, struct fields *record)
 	return written;
 }
 
+static void wait_for_room(const struct err *e, int try)
+{
+	if (try % LOG_TRIES == 0)
+		log_error("%s; waiting until it can be written", e->message);
+	usleep(TRY_USEC);
+}
+
+void record_flush(struct journal *j)
+{
+	struct err e;
+	for (int try = 0; !journal_put(j, &e); try++)
+		wait_for_room(&e, try);
+}
+
 void record_must(struct journal *j, struct fields **records, int count)
 {
 	struct err e;
-	for (int try = 0; !journal_append_all(j, records, count, &e); try++) {
-		if (try % LOG_TRIES == 0)
-			log_error("%s; waiting until it can be written", e.message);
-		usleep(TRY_USEC);
-	}
+	for (int try = 0; !journal_append_all(j, records, count, &e); try++)
+		wait_for_room(&e, try);
 	for (int i = 0; i < count; i++)
 		fields_free(records[i]);
 }

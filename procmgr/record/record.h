@@ -42,6 +42,9 @@ bool record_write(struct journal *j, struct fields *record);
 /* The same for several that must not be lost: waits until they can be written. */
 void record_must(struct journal *j, struct fields **records, int count);
 
+/* What was gathered since journal_gather: waits until it can be written. */
+void record_flush(struct journal *j);
+
 /* "rota/<instance>-<hash of the state folder>/<node>": the node's control group below each mount; an attempt's is in it, called as
  * record_key_text says. malloc'ed. */
 char *record_group(const char *instance, const char *state, const char *node);

@@ -68,6 +68,9 @@ begin
 		return;
 	end if;
 
+	if exists (select from launch_text) then
+		perform api.launch_forget(v_closed);
+	end if;
 	perform api.hook_epilog(v_closed);
 	if v_again then
 		perform api.attempt_again(v_closed);

@@ -4,10 +4,20 @@ declare
 	v_node int;
 begin
 	for v_node in
-		with put as (
-			insert into node_order (node_id, kind, job_id, step_id, attempt, also, body, signature, args)
-			select v.node_id, v.kind, v.job_id, v.step_id, v.attempt, coalesce(v.also, '{}'), v.body, decode(v.signature, 'hex'), coalesce(v.args, '{}')
-			from jsonb_to_recordset(p_orders) as v (node_id int, kind text, job_id bigint, step_id int, attempt int, also int[], body text, signature text, args jsonb)
+		with asked as materialized (
+			-- What is said to several nodes goes beside their rows, once.
+			select v.*, coalesce(v.node_ids, array[v.node_id]) as nodes, case when v.kind = 'launch' and cardinality(v.node_ids) > 1 then v.node_ids[1] end as text_node
+			from jsonb_to_recordset(p_orders) as v (node_id int, node_ids int[], kind text, job_id bigint, step_id int, attempt int, also int[], body text,
+				signature text, args jsonb)
+		), said as (
+			insert into launch_text (job_id, step_id, attempt, node_id, body, signature)
+			select v.job_id, v.step_id, v.attempt, v.text_node, v.body, decode(v.signature, 'hex') from asked v where v.text_node is not null
+		), put as (
+			insert into node_order (node_id, kind, job_id, step_id, attempt, also, body, signature, text_node, args)
+			select n, v.kind, v.job_id, v.step_id, v.attempt, coalesce(v.also, '{}'), case when v.text_node is null then v.body end,
+				case when v.text_node is null then decode(v.signature, 'hex') end, v.text_node, coalesce(v.args, '{}')
+			from asked v
+			cross join lateral unnest(v.nodes) n
 			returning node_id
 		)
 		select distinct coalesce(l.bell, p.node_id)
@@ -18,7 +28,23 @@ begin
 		perform pg_notify('rota_node_' || v_node, '');
 	end loop;
 end $$;
-comment on function api.order_put(jsonb, boolean) is 'Put orders [{node_id, kind, job_id, step_id, attempt, also, body, signature, args}] on their way and ring their nodes, or those that ring for them, unless nothing is to be taken yet. Internal.';
+comment on function api.order_put(jsonb, boolean) is 'Put orders [{node_id or node_ids, kind, job_id, step_id, attempt, also, body, signature, args}] on their way and ring their nodes, or those that ring for them, unless nothing is to be taken yet. Internal.';
+
+create function api.launch_forget(p_closed api.closed[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	-- Of these launches nothing is wanted any more; what somebody else takes away at this moment is not waited for.
+	delete from node_order o
+	where o.order_id in (
+		select w.order_id
+		from unnest(p_closed) c
+		join launch_text l on l.job_id = c.job_id and l.step_id = c.step_id
+		join attempt t on t.job_id = l.job_id and t.step_id = l.step_id and t.attempt = l.attempt
+		join node_order w on w.node_id = any (t.node_ids) and w.job_id = l.job_id and w.step_id = l.step_id and w.attempt = l.attempt and w.text_node = l.node_id
+		for update of w skip locked);
+	delete from launch_text l using unnest(p_closed) c where l.job_id = c.job_id and l.step_id = c.step_id;
+end $$;
+comment on function api.launch_forget(api.closed[]) is 'Nobody needs the launch orders for several nodes of attempts that are over. Internal.';
 
 create function api.order_void(p_lost jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -42,8 +68,8 @@ comment on function api.order_void(jsonb) is 'Orders on their way to attempts [{
 create function api.attempt_order(p_kind text, p_job bigint, p_step int, p_args jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	perform api.order_put(jsonb_agg(jsonb_build_object('node_id', a.node_id, 'kind', p_kind, 'job_id', a.job_id, 'step_id', a.step_id,
-		'attempt', a.attempt, 'args', p_args)))
+	perform api.order_put(jsonb_build_array(jsonb_build_object('node_ids', jsonb_agg(a.node_id order by a.node_id), 'kind', p_kind, 'job_id', p_job, 'step_id', p_step,
+		'attempt', min(a.attempt), 'args', p_args)))
 	from step s
 	join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt
 	where s.job_id = p_job and s.step_id = p_step and a.attempt > 0 and a.ended_at is null

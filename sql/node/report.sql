@@ -80,6 +80,32 @@ begin
 end $$;
 comment on function api.report_stray(jsonb) is 'Keep records that fit nothing, and have what still runs of lost attempts killed. Internal.';
 
+-- Steps over several nodes: when every node is ready, those with tasks are told to go; the others only hold their place.
+create function api.report_go(p_ready api.attempt_key[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	perform api.order_put((
+		select jsonb_agg(g.told)
+		from (
+			select jsonb_build_object('node_ids', jsonb_agg(a.node_id order by a.node_index), 'kind', 'go', 'job_id', v.job_id, 'step_id', v.step_id,
+				'attempt', v.attempt) as told
+			from (
+				-- Asked once a step, not once a node of it.
+				select v.job_id, v.step_id, v.attempt, coalesce(api.spec_field(r.spec, 'per_task'), '0') = '1' as per_task
+				from unnest(p_ready) v
+				join step s on s.job_id = v.job_id and s.step_id = v.step_id
+				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+				where not exists (select from allocation o where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
+					and o.phase in ('ordered', 'prolog'))
+				offset 0
+			) v
+			join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
+				and case when v.per_task then a.tasks > 0 else a.node_index = 0 end
+			group by v.job_id, v.step_id, v.attempt
+		) g));
+end $$;
+comment on function api.report_go(api.attempt_key[]) is 'Nodes of these attempts have become ready: tell them to go where all are. Internal.';
+
 create function api.report_run(p_seen api.seen[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -100,22 +126,8 @@ begin
 		from unnest(v_seen) v
 		where v.run_at is not null or (v.keeper_at is not null and v.done_at is null)
 		group by v.job_id, v.step_id, v.attempt));
-	-- Steps over several nodes: when every node is ready, those with tasks are told to go; the others only hold their place.
 	if exists (select from unnest(v_seen) v where v.ready) then
-		perform api.order_put((
-			select jsonb_agg(jsonb_build_object('node_id', a.node_id, 'kind', 'go', 'job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt))
-			from (
-				-- Asked once a step, not once a node of it.
-				select v.job_id, v.step_id, v.attempt, coalesce(api.spec_field(r.spec, 'per_task'), '0') = '1' as per_task
-				from (select distinct v.job_id, v.step_id, v.attempt from unnest(v_seen) v where v.ready) v
-				join step s on s.job_id = v.job_id and s.step_id = v.step_id
-				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-				where not exists (select from allocation o where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
-					and o.phase in ('ordered', 'prolog'))
-				offset 0
-			) v
-			join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
-				and case when v.per_task then a.tasks > 0 else a.node_index = 0 end));
+		perform api.report_go(array(select distinct (v.job_id, v.step_id, v.attempt)::api.attempt_key from unnest(v_seen) v where v.ready));
 	end if;
 end $$;
 comment on function api.report_run(api.seen[]) is 'Keepers, readiness and starts of tasks. Internal.';
@@ -259,29 +271,33 @@ begin
 	-- Over several nodes: when any went wrong, the others are ended. Else those that only hold their place are let go, when the
 	-- one node with the script is done, or every node with tasks.
 	perform api.order_put((
-		select jsonb_agg(jsonb_build_object('node_id', o.node_id, 'kind', case when t.outcome is null then 'end' else 'kill' end,
-			'job_id', o.job_id, 'step_id', o.step_id, 'attempt', o.attempt, 'args', jsonb_build_object('epilog', 1, 'cause', coalesce(t.cause, ''))))
+		select jsonb_agg(l.told)
 		from (
-			-- Asked once a step, not once a node of it; and said once: in the report that lets them go.
-			select t.job_id, t.step_id, t.attempt, t.outcome, t.cause
-			from (select distinct v.job_id, v.step_id, v.attempt from unnest(v_ending) v where not v.single and v.phase not in ('done', 'ended')) v
-			join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
-			join step s on s.job_id = t.job_id and s.step_id = t.step_id
-			join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-			cross join lateral (select coalesce(api.spec_field(r.spec, 'per_task'), '0') = '1' as per_task offset 0) p
-			where t.outcome is not null or (
-				exists (
-					select from unnest(v_ending) e
-					join allocation w on w.job_id = e.job_id and w.step_id = e.step_id and w.attempt = e.attempt and w.node_id = e.node_id
-						and case when p.per_task then w.tasks > 0 else w.node_index = 0 end
-					where e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt and e.phase not in ('done', 'ended'))
-				and not exists (
-					select from allocation w
-					where w.job_id = t.job_id and w.step_id = t.step_id and w.attempt = t.attempt and w.phase not in ('done', 'ended')
-						and case when p.per_task then w.tasks > 0 else w.node_index = 0 end))
-			offset 0
-		) t
-		join allocation o on o.job_id = t.job_id and o.step_id = t.step_id and o.attempt = t.attempt and o.phase not in ('done', 'ended')));
+			select jsonb_build_object('node_ids', jsonb_agg(o.node_id order by o.node_index), 'kind', case when t.outcome is null then 'end' else 'kill' end,
+				'job_id', t.job_id, 'step_id', t.step_id, 'attempt', t.attempt, 'args', jsonb_build_object('epilog', 1, 'cause', coalesce(t.cause, ''))) as told
+			from (
+				-- Asked once a step, not once a node of it; and said once: in the report that lets them go.
+				select t.job_id, t.step_id, t.attempt, t.outcome, t.cause
+				from (select distinct v.job_id, v.step_id, v.attempt from unnest(v_ending) v where not v.single and v.phase not in ('done', 'ended')) v
+				join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
+				join step s on s.job_id = t.job_id and s.step_id = t.step_id
+				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+				cross join lateral (select coalesce(api.spec_field(r.spec, 'per_task'), '0') = '1' as per_task offset 0) p
+				where t.outcome is not null or (
+					exists (
+						select from unnest(v_ending) e
+						join allocation w on w.job_id = e.job_id and w.step_id = e.step_id and w.attempt = e.attempt and w.node_id = e.node_id
+							and case when p.per_task then w.tasks > 0 else w.node_index = 0 end
+						where e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt and e.phase not in ('done', 'ended'))
+					and not exists (
+						select from allocation w
+						where w.job_id = t.job_id and w.step_id = t.step_id and w.attempt = t.attempt and w.phase not in ('done', 'ended')
+							and case when p.per_task then w.tasks > 0 else w.node_index = 0 end))
+				offset 0
+			) t
+			join allocation o on o.job_id = t.job_id and o.step_id = t.step_id and o.attempt = t.attempt and o.phase not in ('done', 'ended')
+			group by t.job_id, t.step_id, t.attempt, t.outcome, t.cause
+		) l));
 	-- Tasks over, epilog still at work: seen as ending.
 	perform api.step_move('node', array(
 		select (v.job_id, v.step_id, 'end', v.done_at, null, null, null, null)::api.move
@@ -305,6 +321,42 @@ begin
 end $$;
 comment on function api.report_drain(api.seen[]) is 'Nodes whose records say why they should take no more steps. Internal.';
 
+-- In short, since of a wide step there are as many of these as it has nodes: keepers that are there and ready.
+create function api.report_ready(p_ready jsonb, out news int, out rest jsonb)
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_one record;
+	v_ready int[];
+begin
+	news := 0;
+	rest := '[]';
+	for v_one in
+		select x.job, x.step, x.attempt, x.age_us, x.nodes
+		from jsonb_to_recordset(p_ready) as x (job bigint, step int, attempt int, age_us double precision, nodes int[])
+	loop
+		with made as (
+			update allocation a
+			set phase = 'ready'
+			where a.job_id = v_one.job and a.step_id = v_one.step and a.attempt = v_one.attempt and a.node_id = any (v_one.nodes) and a.phase in ('ordered', 'prolog')
+			returning a.node_id
+		)
+		select coalesce(array_agg(m.node_id), '{}') into v_ready from made m;
+		-- What was told before, or fits nothing, is looked at record by record.
+		if cardinality(v_ready) < cardinality(v_one.nodes) then
+			rest := rest || (
+				select jsonb_agg(jsonb_build_object('node', n.node, 'job', v_one.job, 'step', v_one.step, 'attempt', v_one.attempt, 'kind', k, 'age_us', v_one.age_us))
+				from (select unnest(v_one.nodes) except select unnest(v_ready)) n (node)
+				cross join unnest('{keeper,ready}'::text[]) k);
+		end if;
+		if v_ready <> '{}' then
+			news := news + 2 * cardinality(v_ready);
+			perform api.step_move('node', array[(v_one.job, v_one.step, 'prolog', now() - make_interval(secs => v_one.age_us / 1e6), null, null, null, null)::api.move]);
+			perform api.report_go(array[(v_one.job, v_one.step, v_one.attempt)::api.attempt_key]);
+		end if;
+	end loop;
+end $$;
+comment on function api.report_ready(jsonb) is 'Attempts [{job, step, attempt, age_us, nodes}] whose keepers are there and ready on these nodes; answers how many records were news, and those that are to be read as others are. Internal.';
+
 create function api.node_report(p_report jsonb) returns int
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
@@ -314,6 +366,7 @@ declare
 	v_seen api.seen[];
 	v_new api.seen[];
 	v_news int;
+	v_ready int := 0;
 	v_odd boolean;
 	v_tasked boolean;
 	v_hooked boolean;
@@ -328,13 +381,19 @@ begin
 		from jsonb_to_recordset(v_records) as x (job bigint, step int, attempt int, kind text)
 		group by x.job, x.step, x.attempt
 	) a;
-	perform api.job_lock(array(select distinct v.job_id from unnest(v_attempts) v));
+	perform api.job_lock(array(
+		select v.job_id from unnest(v_attempts) v
+		union
+		select (x.value ->> 'job')::bigint from jsonb_array_elements(p_report -> 'ready') x));
 	perform api.node_lock(array(
 		select distinct n
 		from unnest(v_freeing) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
 		cross join lateral unnest(t.node_ids) n));
 	perform api.license_lock(v_attempts);
+	if p_report ? 'ready' then
+		select r.news, v_records || r.rest into v_ready, v_records from api.report_ready(p_report -> 'ready') r;
+	end if;
 	v_seen := api.report_read(v_records);
 	-- What there is in the report, so that only that is asked for.
 	select coalesce(sum(v.news), 0), bool_or(v.odd), bool_or(v.tasked and v.news > 0), bool_or(v.hooked and v.news > 0), bool_or(v.paused and v.news > 0),
@@ -348,7 +407,10 @@ begin
 		delete from node_order o where o.order_id in (select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x);
 	end if;
 	if v_news = 0 then
-		return 0;
+		if v_ready > 0 then
+			notify rota_event;
+		end if;
+		return v_ready;
 	end if;
 	if v_tasked then
 		perform api.report_task(v_records);
@@ -371,7 +433,7 @@ begin
 		perform api.report_drain(v_new);
 	end if;
 	notify rota_event;
-	return v_news;
+	return v_news + v_ready;
 end $$;
 comment on function api.node_report(jsonb) is
-	'Records of a node''s journal and orders it has taken: {"records": [{node, job, step, attempt, kind, age_us, ...}], "orders_done": [id]}. Idempotent. Answers how many records were news.';
+	'Records of a node''s journal and orders it has taken: {"records": [{node, job, step, attempt, kind, age_us, ...}], "ready": [{job, step, attempt, age_us, nodes}], "orders_done": [id]}; ready, which may be absent: keeper and ready of an attempt on so many nodes. Idempotent. Answers how many records were news.';

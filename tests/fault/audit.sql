@@ -310,5 +310,7 @@ violation (what, who, detail) as (
 	union all
 	select 'not over: order on its way', n.name, format('%s of %s attempt %s', o.kind, api.step_label(o.job_id, o.step_id), o.attempt)
 	from node_order o join node n on n.node_id = o.node_id where :live = 0
+	union all
+	select 'not over: text of an order', api.step_label(l.job_id, l.step_id), format('attempt %s', l.attempt) from launch_text l where :live = 0
 )
 select what, who, detail from violation order by what, who, detail;

@@ -171,7 +171,7 @@ select throws_ok(format('select t.together(%s, 0, 1, 2)', :j), '40001', 'an elem
 select is(t.states(:j), 'a:pending a[1]:cancelled', 'nothing has begun');
 select is(t.together(:j, 0, 2, 3), 3, 'all of them');
 select is(t.launches(:j), '1 {3,4}', 'by one order');
-select is((select array_agg(also) from api.node_orders('{3}', '{}') where job_id = :j), array['{3,4}'::int[]], 'its node is told for whom');
+select is((select array_agg(also) from api.node_orders('{3}', '{}', 1000) where job_id = :j), array['{3,4}'::int[]], 'its node is told for whom');
 select is((select count(*) from api.node_missing('{"nodes": [{"name": "n3", "boot_id": "boot", "attempts": [], "told": []}]}') where job_id = :j), 0::bigint, 'none of them is missed while it is on its way');
 select api.order_void(jsonb_build_array(jsonb_build_object('job_id', :j, 'step_id', 1, 'attempt', 1, 'node_id', 3), jsonb_build_object('job_id', :j, 'step_id', 4, 'attempt', 1, 'node_id', 3))) \g /dev/null
 select is(t.launches(:j), '3 {}', 'what is lost is taken out of it');

@@ -16,8 +16,9 @@ create function t.over(p_hook bigint, p_exit int default 0, p_signal int default
 	select api.hook_report((select term from rota.leader where name = 'hook'), array[p_hook], array[p_exit], array[p_signal], array[1500], array[p_message], array['said']) $$;
 -- Orders that a node is given.
 create function t.given(p_label text) returns text language sql as $$
-	select string_agg(o.kind || '@n' || o.node_id, ' ' order by o.order_id)
-	from t.step(p_label) s join api.node_orders('{1,2,3,4}', '{}') o on o.job_id = s.job_id and o.step_id = s.step_id $$;
+	select string_agg(o.kind || '@n' || n, ' ' order by o.order_ids, nr)
+	from t.step(p_label) s join api.node_orders('{1,2,3,4}', '{}', 1000) o on o.job_id = s.job_id and o.step_id = s.step_id
+	cross join unnest(o.node_ids) with ordinality x (n, nr) $$;
 
 -- None is configured.
 select t.submit('alice', '[{"name": "a"}]') as j \gset

@@ -76,7 +76,7 @@ begin
 	return next t.cheap(p_when || ': job_top', $s$select api.job_top(0, 'root', '{}')$s$);
 	return next t.cheap(p_when || ': job_top of a node', $s$select api.job_top(0, 'root', '{"nodes": ["n1"]}')$s$);
 	return next t.cheap(p_when || ': job_stats', format('select api.job_stats(0, %L, t.request(%L))', 'root', v_label));
-	return next t.cheap(p_when || ': node_orders', 'select * from api.node_orders(array[1, 2, 3], array[1, 2])');
+	return next t.cheap(p_when || ': node_orders', 'select * from api.node_orders(array[1, 2, 3], array[1, 2], 1000)');
 	return next t.cheap(p_when || ': node_report suspended', format('select api.job_suspend(0, %2$L, t.request(%1$L)), t.report(t.say(%1$L, %3$L))', v_label, 'root', 'suspended'));
 	return next t.cheap(p_when || ': job_resume', format('select api.job_resume(0, %2$L, t.request(%1$L))', v_label, 'root'));
 	return next t.cheap(p_when || ': node_report end', format('select t.finish(%L)', v_label));

@@ -84,13 +84,38 @@ select is(t.report(t.say(:'f' || '.a', 'refused', '{"reason": "disk full", "agai
 select t.right('refused for want of room');
 
 -- Orders: fetched behind a position, gone when taken; one bell for each node.
-select is((select array_agg(kind || '@' || node_id order by order_id) from api.node_orders('{1,2}', '{}') where job_id = :k), '{launch@2,launch@2}', 'orders of two attempts');
+select is((select array_agg(kind || '@' || node_ids[1] order by order_ids) from api.node_orders('{1,2}', '{}', 1000) where job_id = :k), '{launch@2,launch@2}', 'orders of two attempts');
 select api.node_report(jsonb_build_object('records', '[]'::jsonb, 'orders_done', (select jsonb_agg(order_id) from rota.node_order where node_id = 2 and attempt = 1))) \g /dev/null
-select is((select array_agg(attempt) from api.node_orders('{2}', '{}') where job_id = :k), '{2}', 'what was taken is gone');
-select is((select body || ' ' || signature from api.node_orders('{2}', '{}') where job_id = :k), 'order abcd', 'body and signature');
-select is((select count(*) from api.node_orders('{2}', (select array_agg(order_id) from rota.node_order))), 0::bigint, 'none but those known');
-select is((select array_agg(attempt) from api.node_orders((select array_agg(i) from generate_series(2, 200) i), '{}') where job_id = :k), '{2}', 'asked for many nodes');
-select is((select count(*) from api.node_orders('{3}', '{}')), 0::bigint, 'of another node');
+select is((select array_agg(attempt) from api.node_orders('{2}', '{}', 1000) where job_id = :k), '{2}', 'what was taken is gone');
+select is((select body || ' ' || signature from api.node_orders('{2}', '{}', 1000) where job_id = :k), 'order abcd', 'body and signature');
+select is((select count(*) from api.node_orders('{2}', (select array_agg(order_id) from rota.node_order), 1000)), 0::bigint, 'none but those known');
+select is((select array_agg(attempt) from api.node_orders((select array_agg(i) from generate_series(2, 200) i), '{}', 1000) where job_id = :k), '{2}', 'asked for many nodes');
+select is((select count(*) from api.node_orders('{3}', '{}', 1000)), 0::bigint, 'of another node');
+
+-- What is the same for several nodes of an attempt is stored once and answered together, to each process manager for its nodes.
+select t.submit('alice', '[{"name": "w", "nodes_min": 3}]') as w \gset
+select t.start(:'w' || '.w', '{2,3,1}') \g /dev/null
+select is((select array_agg(node_id || body) from rota.launch_text where job_id = :w), '{2order}', 'one text');
+select is((select array_agg(concat_ws(' ', kind, node_ids, body, signature) order by order_ids) from api.node_orders('{1,2,3,4}', '{}', 1000) where job_id = :w), array['launch {2,3,1} order abcd'], 'for all of them');
+select is((select array_agg(concat_ws(' ', node_ids, body)) from api.node_orders('{3}', '{}', 1000) where job_id = :w), array['{3} order'], 'for one of them');
+select is((select array_agg(node_ids) from api.node_orders('{1,2,3}', (select array_agg(order_id) from rota.node_order where job_id = :w and node_id = 2), 1000) where job_id = :w), array['{3,1}'::int[]],
+	'for those that do not know it yet');
+create function t.ready(p_label text, p_nodes int[]) returns int language sql as $$
+	select api.node_report(jsonb_build_object('records', '[]'::jsonb, 'orders_done', '[]'::jsonb,
+		'ready', jsonb_build_array(jsonb_build_object('job', s.job_id, 'step', s.step_id, 'attempt', s.attempt, 'age_us', 1000, 'nodes', p_nodes)))) from t.step(p_label) s $$;
+-- Readiness in short: as the records would say it.
+select is(t.ready(:'w' || '.w', '{2,1}'), 4, 'two are ready');
+select is((select concat_ws(' ', t.state(:'w' || '.w'), t.orders(:'w' || '.w'))), 'prolog', 'one is not');
+delete from rota.stray;
+select is(t.ready(:'w' || '.w', '{1,4,3}'), 4, 'one told again, one that has nothing to do with it, the last one');
+select is((select concat_ws(' ', t.state(:'w' || '.w'), (select array_agg(phase order by node_index) from rota.allocation where job_id = :w))), 'prolog {ready,ready,ready}', 'all are ready');
+select matches(t.orders(:'w' || '.w'), '^go@n2', 'and the one with the script is told to go');
+select is((select count(*) from rota.stray), 1::bigint, 'what fits nothing is kept');
+select t.report(t.say(:'w' || '.w', 'run', '{}', 2)), t.finish(:'w' || '.w') \g /dev/null
+select is((select concat_ws(' ', t.state(:'w' || '.w'), (select count(*) from rota.launch_text where job_id = :w),
+	(select count(*) from rota.node_order where job_id = :w and kind = 'launch'))), 'completed 0 0', 'an attempt that is over leaves no text, and no order that lacks it');
+select is(t.ready(:'w' || '.w', '{1,2,3}'), 0, 'told once more it is no news');
+select t.right('several nodes');
 
 -- Many at once: an array of a thousand, started and ended in one report each.
 select t.submit('alice', '[{"name": "m", "array": {"indices": [[0,999,1]], "size": 1000, "limit": null}}]') as m \gset

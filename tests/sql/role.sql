@@ -81,7 +81,7 @@ select is(t.try(role, format('select %s from %s', first_column, relation)), case
 select isnt(t.say(role, format('update %s set %s = %s', relation, first_column, first_column)), 'ok', format('%s does not change %s', role, relation)) from t.relation order by role, relation::text;
 select isnt(t.say(role, format('delete from %s', relation)), 'ok', format('%s deletes nothing from %s', role, relation)) from t.relation where relkind <> 'v' order by role, relation::text;
 select is(t.try('rota_admin', 'select ' || c), '42501', 'rota_admin does not see ' || c)
-from unnest('{spec from rota.step_request,auth from rota.step_request,body from rota.script,body from rota.environment,body from rota.node_order,signature from rota.node_order,* from rota.step_request}'::text[]) c;
+from unnest('{spec from rota.step_request,auth from rota.step_request,body from rota.script,body from rota.environment,body from rota.node_order,signature from rota.node_order,body from rota.launch_text,signature from rota.launch_text,* from rota.step_request}'::text[]) c;
 
 -- No role but the owner makes anything, anywhere.
 select is(t.say(role, s), '42501', role || ' is refused: ' || s)

@@ -11,10 +11,12 @@ static void add(struct agent_hold *h, int step, const char *kind, int64_t positi
 	fields_free(record);
 }
 
-static void note(const struct fields *record, void *arg)
+static int note(const struct record_key *key, struct fields *const *records, int count, void *arg)
 {
-	char *text = arg, *end = text + strlen(text);
-	snprintf(end, 8, "%s%s", fields_get(record, "step"), fields_get(record, "kind"));
+	char *text = arg;
+	for (int i = 0; i < count; i++)
+		sprintf(text + strlen(text), "%d%s", key->step_id, fields_get(records[i], "kind"));
+	return count;
 }
 
 static void takes(struct agent_hold *h, int64_t now, int most, const char *expected)

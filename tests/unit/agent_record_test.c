@@ -125,6 +125,31 @@ static void test_control(void **state)
 	assert_null(agent_order_control("kill", &key, "{", &e));
 }
 
+static bool adds(json_t *ready, int64_t node, const char *const *kinds, int count)
+{
+	struct fields *records[4];
+	for (int i = 0; i < count; i++)
+		records[i] = record_at(kinds[i], 1000 + i);
+	bool added = agent_record_ready(ready, node, records, count, 3001);
+	for (int i = 0; i < count; i++)
+		fields_free(records[i]);
+	return added;
+}
+
+/* In short goes an attempt of which nothing is known but that its keeper is there and ready. */
+static void test_ready(void **state)
+{
+	(void)state;
+	static const char *const kinds[] = {"used", "keeper", "ready", "run"};
+	json_t *ready = json_array();
+	assert_true(adds(ready, 7, kinds, 3));
+	assert_true(adds(ready, 5, kinds + 1, 2));
+	assert_false(adds(ready, 6, kinds, 2));
+	assert_false(adds(ready, 6, kinds, 4));
+	assert_false(adds(ready, 6, kinds + 2, 1));
+	is(ready, "[{\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":2000,\"nodes\":[7,5]}]");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -133,6 +158,7 @@ int main(void)
 		cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_not_told),
 		cmocka_unit_test(test_control),
+		cmocka_unit_test(test_ready),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

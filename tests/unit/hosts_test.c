@@ -26,7 +26,9 @@ static void check(const char *names, const char *packed)
 	for (size_t i = 0; i < count; i++) {
 		assert_true(hosts_at(list, (int)i, name));
 		assert_string_equal(name, one[i]);
+		assert_int_equal(hosts_find(list, name), i);
 	}
+	assert_int_equal(hosts_find(list, "elsewhere"), -1);
 	assert_false(hosts_at(list, (int)count, name));
 	assert_false(hosts_at(list, -1, name));
 	free(list);
@@ -58,6 +60,19 @@ static void test_many(void **state)
 	check(names, NULL);
 }
 
+static void test_find(void **state)
+{
+	(void)state;
+	assert_int_equal(hosts_find("n9,n[1-8],m", "n8"), 8);
+	assert_int_equal(hosts_find("n9,n[1-8],m", "n08"), -1);
+	assert_int_equal(hosts_find("n9,n[1-8],m", "n8x"), -1);
+	assert_int_equal(hosts_find("n9,n[1-8],m", "n"), -1);
+	assert_int_equal(hosts_find("n9,n[1-8],m", "n-1"), -1);
+	assert_int_equal(hosts_find("n9,n[1-8],m", "mm"), -1);
+	assert_int_equal(hosts_find("n[0-8]", "n"), -1);
+	assert_int_equal(hosts_find("", "n"), -1);
+}
+
 static void test_wrong(void **state)
 {
 	(void)state;
@@ -70,6 +85,6 @@ static void test_wrong(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pack), cmocka_unit_test(test_many), cmocka_unit_test(test_wrong)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pack), cmocka_unit_test(test_many), cmocka_unit_test(test_find), cmocka_unit_test(test_wrong)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

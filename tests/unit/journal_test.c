@@ -97,6 +97,29 @@ static void test_append_and_read(void **state)
 	journal_close(r);
 }
 
+/* What is gathered is in the file when it is put there, and not before. */
+static void test_gather(void **state)
+{
+	(void)state;
+	struct journal *j = open_it(JOURNAL_WRITE), *r = open_it(JOURNAL_READ);
+	struct err e;
+	int64_t at = 0;
+	append(j, 1, 10);
+	journal_gather(j);
+	append(j, 2, 10);
+	append(j, 3, 5000);
+	expect(r, &at, 1, 1);
+	assert_true(journal_put(j, &e));
+	expect(r, &at, 2, 2, 3);
+	append(j, 4, 10);
+	expect(r, &at, 1, 4);
+	journal_gather(j);
+	assert_true(journal_put(j, &e));
+	expect(r, &at, 0);
+	journal_close(j);
+	journal_close(r);
+}
+
 static void test_stop_early(void **state)
 {
 	(void)state;
@@ -371,6 +394,7 @@ int main(void)
 	log_open("journal_test", NULL, LOG_LEVEL_ERROR);
 	const struct CMUnitTest tests[] = {
 		FOLDER_TEST(test_append_and_read),
+		FOLDER_TEST(test_gather),
 		FOLDER_TEST(test_stop_early),
 		FOLDER_TEST(test_torn_tail),
 		FOLDER_TEST(test_torn_tail_is_cut_by_an_open_writer),

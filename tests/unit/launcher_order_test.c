@@ -297,6 +297,35 @@ static void test_elements(void **state)
 	free(text);
 }
 
+/* An order for several nodes is believed by each of them, as its own, and by no other. */
+static void test_nodes(void **state)
+{
+	(void)state;
+	static const struct record_key key = {812, 1, 1, 0};
+	struct err e;
+	struct order order;
+	enum launcher_fault fault;
+	good.nodes = "n4,n1,n2,n3";
+	good.node = "n4";
+	good.node_count = 4;
+	good.more_nodes = 1;
+	good.task_count = 4;
+	char *text = text_of(&good);
+	struct fields *message = message_of(text, text, 812);
+	assert_true(launcher_order_read(&launcher, message, &order, &e));
+	assert_true(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
+	assert_string_equal(order.node, "n1");
+	assert_int_equal(order.node_index, 1);
+	assert_int_equal(order.first_task, 1);
+	launcher.node = "n2";
+	assert_false(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
+	assert_non_null(strstr(e.message, "this is \"n2\""));
+	launcher.node = "n1";
+	order_free(&order);
+	fields_free(message);
+	free(text);
+}
+
 static void test_owner(void **state)
 {
 	(void)state;
@@ -355,6 +384,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_used_and_forged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lacks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_elements, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nodes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_malformed, setup, teardown),
 		cmocka_unit_test(test_memory),

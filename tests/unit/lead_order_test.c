@@ -200,6 +200,38 @@ static void two_nodes(void **state)
 	lead_orders_free(orders);
 }
 
+/* Nodes of a step that get the same have one order, in their order; it is for each of them with its place and ranks. */
+static void nodes_together(void **state)
+{
+	int i = add_step("wide");
+	struct lead_orders *orders;
+	struct order order;
+	const json_t *nodes;
+
+	(void)state;
+	w.shares[i][1] = w.shares[i][0];
+	w.shares[i][0].node_id = 2;
+	w.starts[i].share_count = 2;
+	orders = make(false);
+	assert_int_equal(json_array_size(orders->commits[0].orders), 1);
+	nodes = json_object_get(json_array_get(orders->commits[0].orders, 0), "node_ids");
+	assert_int_equal(json_array_size(nodes), 2);
+	assert_int_equal(json_integer_value(json_array_get(nodes, 0)), 2);
+	assert_int_equal(json_integer_value(json_array_get(nodes, 1)), 1);
+	order = parsed(&orders->commits[0], 0);
+	assert_string_equal(order.node, "n2");
+	assert_true(order_pick_node(&order, "n1"));
+	assert_int_equal(order.node_index, 1);
+	assert_int_equal(order.first_task, 1);
+	order_free(&order);
+	lead_orders_free(orders);
+
+	w.shares[i][1].mem_mb++;
+	orders = make(false);
+	assert_int_equal(json_array_size(orders->commits[0].orders), 2);
+	lead_orders_free(orders);
+}
+
 static void array_elements(void **state)
 {
 	int i = add_step("render"), k;
@@ -471,7 +503,7 @@ static void sets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(two_nodes),    TEST(array_elements), TEST(array_indices), TEST(elements_together), TEST(samples),
+		TEST(two_nodes),    TEST(nodes_together), TEST(array_elements), TEST(array_indices), TEST(elements_together), TEST(samples),
 		TEST(altered_rows), TEST(nothing_left),	  TEST(groups),	       TEST(group_in_set),
 		TEST(sets),
 	};

@@ -371,6 +371,41 @@ static void test_elements(void **state)
 	assert_false(parses_also(&order, &got));
 }
 
+/* An order for several nodes that follow each other, and for each of them the ranks that come behind those of the one before. */
+static void test_nodes(void **state)
+{
+	(void)state;
+	struct order order = sample_order(), got;
+	order.tasks = 2;
+	order.more_nodes = 1;
+	assert_true(parses_also(&order, &got));
+	assert_true(order_pick_node(&got, order.node));
+	assert_int_equal(got.first_task, order.first_task);
+	assert_true(order_pick_node(&got, "n3"));
+	assert_string_equal(got.node, "n3");
+	assert_int_equal(got.node_index, 2);
+	assert_int_equal(got.first_task, order.first_task + 2);
+	assert_false(order_pick_node(&got, "n1"));
+	assert_false(order_pick_node(&got, "n4"));
+	assert_true(order_pick_node(&got, "n2"));
+	assert_int_equal(got.node_index, 1);
+	assert_int_equal(got.first_task, order.first_task);
+	order_free(&got);
+	order.more_nodes = 2; /* there are not so many */
+	assert_false(parses_also(&order, &got));
+	order.more_nodes = 1;
+	order.tasks = (order.task_count - order.first_task) / 2 + 1; /* nor so many tasks */
+	assert_false(parses_also(&order, &got));
+	order.tasks = 2;
+	order.also = "4:8"; /* the one or the other */
+	assert_false(parses_also(&order, &got));
+	order.also = NULL;
+	order.more_nodes = 0;
+	assert_true(parses_also(&order, &got));
+	assert_false(order_pick_node(&got, "n3"));
+	order_free(&got);
+}
+
 static void test_spec_bounds(void **state)
 {
 	(void)state;
@@ -474,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_and_swapped),
 		cmocka_unit_test(test_order_bounds),
 		cmocka_unit_test(test_elements),
+		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_spec_bounds),
 		cmocka_unit_test(test_no_host_list),
 		cmocka_unit_test(test_every_prefix_is_refused),
