@@ -29,6 +29,8 @@ begin
 	-- The plan and the nodes are no history, and what is joined with them is long.
 	alter function api.schedule_plan(bigint, jsonb) set enable_hashjoin = on;
 	alter function api.schedule_nodes() set enable_hashjoin = on;
+	alter function api.submit_limits(int, text, jsonb) set enable_seqscan = on;
+	alter function api.submit_limits(int, text, jsonb) set enable_hashjoin = on;
 	alter function api.node_list(int, text, jsonb) set enable_hashjoin = on;
 	-- Reports are sums over much: read as a whole where that is cheaper.
 	alter function api.report(int, text, jsonb) set enable_seqscan = on;

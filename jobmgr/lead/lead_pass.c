@@ -48,7 +48,7 @@ struct lead_pass {
 	struct lead_depth depth;
 	struct lead_queue *queue;
 	double queue_at; /* when nothing was kept of it; monotonic seconds */
-	bool queued;	 /* the last pass found something pending */
+	bool queued;	 /* the last pass left something pending */
 	bool several;	 /* there are partitions beside each other, as far as the last pass knows */
 
 	/* of the running pass */
@@ -303,6 +303,7 @@ static void pass_decide(struct lead_pass *p)
 	p->result = schedule_run(&p->rows->snapshot, &policy);
 	lead_depth_leave(&p->depth, monotonic_now());
 	lead_depth_found(&p->depth, p->rows->snapshot.pending_count);
+	p->queued = p->result->wait_count > 0; /* where all of it starts, there will mostly be nothing to read nodes for */
 	log_debug("pass: %zu pending, %zu running, %zu starts, %zu waits", p->rows->snapshot.pending_count,
 		  p->rows->snapshot.running_count, p->result->start_count, p->result->wait_count);
 	if (p->result->start_count > 0)

@@ -1,12 +1,14 @@
 -- Allocations: what is held on nodes. Table node_used, the used column of license and the holders of node_gres move with them, in
 -- the same transaction, so the table constraints forbid holding more than there is.
 
-create function api.node_lock(p_nodes int[]) returns void
+create function api.node_lock(p_nodes int[]) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	perform 1 from node n where n.node_id = any (p_nodes) order by n.node_id for no key update;
+	return (
+		select coalesce(bool_and(x.state = 'up'), true)
+		from (select n.state from node n where n.node_id = any (p_nodes) order by n.node_id for no key update) x);
 end $$;
-comment on function api.node_lock(int[]) is 'Lock nodes in order of id, after jobs (api.job_lock). Internal.';
+comment on function api.node_lock(int[]) is 'Lock nodes in order of id, after jobs (api.job_lock); answers whether all of them serve. Internal.';
 
 create function api.license_lock(p_steps api.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -79,13 +81,15 @@ begin
 end $$;
 comment on function api.allocation_unkeep(api.attempt_key[]) is 'Let go what is kept on nodes for steps, whichever their attempt. Internal.';
 
-create function api.allocation_take(p_taken api.taken[]) returns void
+create function api.allocation_take(p_taken api.taken[], p_locked boolean default false) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_asked bigint;
 	v_got bigint;
 begin
-	perform api.node_lock(array(select distinct v.node_id from unnest(p_taken) v));
+	if not p_locked then
+		perform api.node_lock(array(select distinct v.node_id from unnest(p_taken) v));
+	end if;
 	perform api.license_lock(array(select (v.job_id, v.step_id, v.attempt)::api.attempt_key from unnest(p_taken) v));
 	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, holder, phase, cpus_held, started_at)
 	-- What is taken begins under the nodes' locks, so behind the end of what it takes the place of, whichever transaction began first.
@@ -119,7 +123,7 @@ begin
 		raise exception 'a unit of a generic resource is held already' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 end $$;
-comment on function api.allocation_take(api.taken[]) is 'Open allocations; fails where a node, a licence or a unit has no room (23514, 40001). Internal.';
+comment on function api.allocation_take(api.taken[], boolean) is 'Open allocations, whose nodes the caller may have locked; fails where a node, a licence or a unit has no room (23514, 40001). Internal.';
 
 -- same_nodes: when a step ends, what it held stays booked for the eligible followers that want its very nodes, as far as it
 -- goes and as far as they need it. Only eligible ones, so nothing is kept for a step that waits for another one.

@@ -59,13 +59,14 @@ declare
 	v_began api.moved[];
 	v_keys jsonb;
 	v_at timestamptz;
+	v_serve boolean;
 begin
 	perform api.leader_check(p_term);
 	perform api.job_lock(array(select distinct v.job_id from unnest(v_decided) v));
 	v_nodes := array(select distinct n from unnest(v_decided) v cross join lateral unnest(v.node_ids) n);
-	perform api.node_lock(v_nodes);
+	v_serve := api.node_lock(v_nodes);
 	v_at := clock_timestamp(); -- see api.allocation_take
-	if exists (select from node n where n.node_id = any (v_nodes) and n.state <> 'up') then
+	if not v_serve then
 		raise exception 'a node does not serve any more' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 
@@ -118,7 +119,7 @@ begin
 		from unnest(v_decided) v
 		join step_request r on r.job_id = v.job_id and r.step_id = v.request_id
 		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb, tasks int, holder boolean))
-			with ordinality as al (node, cpus, mem_mb, gres, tasks, holder, nr)));
+			with ordinality as al (node, cpus, mem_mb, gres, tasks, holder, nr)), true);
 
 	update job j set started_at = now()
 	where j.job_id in (select b.job_id from unnest(v_began) b) and j.started_at is null;
@@ -128,7 +129,7 @@ begin
 	return query select b.job_id, b.step_id, b.attempt from unnest(v_began) b;
 end $$;
 comment on function api.schedule_commit(bigint, jsonb, jsonb) is
-	'Start steps as decided and send their signed orders [{node_id, kind, job_id, step_id, attempt, also, body, signature, args}]; answers those really started. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
+	'Start steps as decided and send their signed orders [{node_ids, kind, job_id, step_id, attempt, also, body, signature, args}]; answers those really started. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
 
 create function api.schedule_refuse(p_term bigint, p_jobs bigint[], p_steps int[], p_reasons text[]) returns void
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
