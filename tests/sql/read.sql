@@ -143,9 +143,16 @@ select is((select p - '{started_at,seen_at}'::text[] from jsonb_array_elements(t
 select is(t.ask('instance_status', 'bob') -> 'jobs', '{"pending": 1, "running": 0}', 'jobs');
 select is(t.ask('instance_status', 'bob') #>> '{database,version}', current_setting('server_version'), 'the database');
 -- Ranges are made ahead of the ids.
+create view t.waited_for as
+select l.relation::regclass::text, l.mode
+from pg_locks l
+where l.pid = pg_backend_pid() and l.mode in ('ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+	and (l.relation in (select c.oid from pg_class c where c.relkind in ('p', 'v')) or l.relation::regclass::text ~ '_0$');
+create temporary table waited_before as select * from t.waited_for;
 select is(api.range_ensure(), 0, 'nothing to make');
 select setval('rota.job_job_id_seq', 950000) \g /dev/null
 select is(api.range_ensure(), 1, 'one range is made');
+select set_eq('select * from t.waited_for', 'select * from waited_before', 'and nobody who reads or writes waits for it');
 select is(to_regclass('rota.event_1000000') is not null, true, 'with all tables');
 select is((t.submit('alice', '[{"name": "a"}]') > 950000), true, 'and jobs go on');
 select throws_ok($$delete from rota.job_1000000$$, '23001', null, 'a new range is as safe');
