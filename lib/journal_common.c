@@ -2,14 +2,16 @@
  *
  * Called by journal.c, with the lock held. The launcher and all keepers that it forks append to one file; what one of them has written
  * whole, or looked at, the others need not read. What always holds: a position is stored when every record before it is whole, so who dies
- * before that leaves an earlier one, from which the next one looks; it counts for the very file that it was stored for. */
+ * before that leaves an earlier one, from which the next one looks; it counts for the very file that it was stored for. (A file's number
+ * is free again once nobody has it open, and the next file may get it; its base it shares with none that begins later.) */
 #include "lib/journal_inside.h"
 
 #include <sys/mman.h>
 
 struct journal_common {
 	int64_t checked; /* as in struct journal */
-	dev_t device;	 /* of the file that this is about */
+	int64_t base;	 /* of the file that this is about */
+	dev_t device;
 	ino_t inode;
 };
 
@@ -27,11 +29,15 @@ void journal_common_free(struct journal_common *c)
 		munmap(c, sizeof *c);
 }
 
+static bool is_of(const struct journal_common *c, const struct journal *j)
+{
+	return c->inode == j->inode && c->device == j->device && c->base == j->base;
+}
+
 void journal_common_read(struct journal *j)
 {
-	const struct journal_common *c = j->common;
-	int64_t checked = __atomic_load_n(&c->checked, __ATOMIC_SEQ_CST);
-	if (c->inode == j->inode && c->device == j->device && checked > j->checked)
+	int64_t checked = __atomic_load_n(&j->common->checked, __ATOMIC_SEQ_CST);
+	if (is_of(j->common, j) && checked > j->checked && journal_offset(j, checked) <= j->size)
 		j->checked = checked;
 }
 
@@ -39,8 +45,9 @@ void journal_common_read(struct journal *j)
 void journal_common_write(struct journal *j)
 {
 	struct journal_common *c = j->common;
-	if (c->inode != j->inode || c->device != j->device) {
+	if (!is_of(c, j)) {
 		__atomic_store_n(&c->checked, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&c->base, j->base, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&c->device, j->device, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&c->inode, j->inode, __ATOMIC_SEQ_CST);
 	}

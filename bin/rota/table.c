@@ -221,8 +221,8 @@ static char *line_end(struct line *line, size_t size)
 {
 	char *end;
 
-	if (line->size + size > line->room) {
-		line->room = (line->size + size) * 2;
+	if (line->size + size >= line->room) {
+		line->room = (line->size + size) * 2 + 1;
 		line->text = xrealloc(line->text, line->room);
 	}
 	end = line->text + line->size;

@@ -329,6 +329,7 @@ bool agent_report_open(struct agent *a, struct err *e)
 	a->journal = journal_open("journal", JOURNAL_READ, e);
 	if (!a->journal || !journal_read(a->journal, &position, remember, a, e))
 		return false;
+	a->seen_to = position; /* how much of that is still under way is not known: nothing is held back for it */
 	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (fd < 0 || inotify_add_watch(fd, ".", IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0) {
 		log_warning("the journal is looked at once a second only: %m");

@@ -1,6 +1,7 @@
 /* keeper_sweep.c - nothing of a step stays behind.
  *
- * Called by the keeper's sequence and control. With a control group, whatever is in it is the step's. Without one, the keeper is
+ * Called by the keeper's sequence and control. With a control group, whatever is in it is the step's: also what went into a namespace of
+ * processes that is not below the keeper, and became an orphan there. Without one, the keeper is
  * a subreaper: whatever a task leaves behind becomes its child, so every process of the step stands below the keeper, in
  * whichever session; and where it has no child, there is none. What always holds: nobody is killed who is not in the group or below the keeper. */
 #include <sys/wait.h>
@@ -51,7 +52,7 @@ static bool left_in_fence(struct keeper *k)
 /* Is there still something of the user's? It has been killed then, but may not have died yet. */
 static bool left_of_user(struct keeper *k)
 {
-	return have_children() && (k->fence ? left_in_fence(k) : below_kill(is_child, NULL, k->owner.uid));
+	return k->fence ? left_in_fence(k) : have_children() && below_kill(is_child, NULL, k->owner.uid);
 }
 
 static bool left_at_all(struct keeper *k)

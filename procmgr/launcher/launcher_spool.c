@@ -196,28 +196,37 @@ bool launcher_spool_has(const struct record_key *key)
 	return access(path, F_OK) == 0;
 }
 
-/* Has a keeper of this very attempt written into the pid file? *fence: what it says of the lease. */
-static bool note_read(int fd, const struct record_key *key, bool *fence)
+/* What stands in a pid file. */
+struct note {
+	bool locked; /* a keeper has written its number */
+	bool named;  /* and which attempt it serves */
+	bool its;    /* which is this one */
+	bool fence;  /* of which something may be left that has to end with the lease */
+};
+
+static struct note note_read(int fd, const struct record_key *key)
 {
 	char text[256], name[RECORD_KEY_SIZE], its[RECORD_KEY_SIZE] = "", word[8] = "";
 	ssize_t size = fd < 0 ? -1 : pread(fd, text, sizeof text - 1, 0);
 	text[size > 0 ? size : 0] = '\0';
-	int words = sscanf(text, "%*d %*s %47s %7s", its, word); /* a keeper that has just locked it has written two */
+	bool named = sscanf(text, "%*d %*s %47s %7s", its, word) >= 1;
 	record_key_text(key, name);
-	*fence = strcmp(word, "fence") == 0;
-	return size > 0 && (words < 1 || strcmp(its, name) == 0);
+	return (struct note){size > 0, named, strcmp(its, name) == 0, strcmp(word, "fence") == 0};
 }
 
 bool launcher_spool_is_fenced(const struct record_key *key)
 {
 	char path[LAUNCHER_PATH_SIZE];
-	bool fence;
 	path_of(key, "pid", path);
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	fence = note_read(fd, key, &fence) && fence;
+	struct note note = note_read(fd, key);
 	if (fd >= 0)
 		close(fd);
-	return fence;
+	/* A keeper that still names its attempt before this one has not begun it, and need not any more. */
+	if (note.named)
+		return note.fence || !note.its;
+	path_of(key, "fence", path); /* how keepers of an earlier version said it */
+	return access(path, F_OK) == 0;
 }
 
 pid_t launcher_spool_keeper(const struct record_key *key)
@@ -230,10 +239,10 @@ pid_t launcher_spool_keeper(const struct record_key *key)
 int launcher_spool_seize(const struct record_key *key, bool *kept)
 {
 	char path[LAUNCHER_PATH_SIZE];
-	bool fence;
 	path_of(key, "pid", path);
 	int fd = daemon_seize(path);
-	*kept = note_read(fd, key, &fence);
+	struct note note = note_read(fd, key);
+	*kept = note.locked && (note.its || !note.named);
 	return fd;
 }
 
@@ -245,17 +254,24 @@ uid_t launcher_spool_owner(const struct record_key *key)
 	return lstat(path, &st) == 0 ? st.st_uid : geteuid();
 }
 
-bool launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e)
+static bool send_from(int fd, const struct record_key *key, const struct fields *message)
 {
 	size_t size;
 	const char *text = fields_text(message, &size);
 	struct sockaddr_un address = address_of(key);
+	return fd >= 0 && sendto(fd, text, size, 0, (struct sockaddr *)&address, sizeof address) == (ssize_t)size;
+}
+
+bool launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e)
+{
 	static int fd = -1; /* for whichever keeper */
-	fd = fd < 0 ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : fd;
-	bool sent = fd >= 0 && sendto(fd, text, size, 0, (struct sockaddr *)&address, sizeof address) == (ssize_t)size;
-	if (!sent)
-		err_sys(e, "could not reach the keeper at \"%s\"", address.sun_path);
-	return sent;
+	if (fd >= 0 && send_from(fd, key, message))
+		return true;
+	/* What others have not read yet counts for the socket that it was sent from: only of a new one does it say that this keeper's is full. */
+	if (fd >= 0)
+		close(fd);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return send_from(fd, key, message) || err_sys(e, "could not reach the keeper at \"%s\"", address_of(key).sun_path);
 }
 
 int launcher_spool_each(struct launcher *l, void (*each)(struct launcher *l, const struct record_key *key))

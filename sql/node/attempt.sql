@@ -28,6 +28,7 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_closed api.closed[];
 	v_again boolean;
+	v_wide boolean;
 	v_moved api.moved[];
 begin
 	with known as (
@@ -38,7 +39,7 @@ begin
 			case when t.outcome is null and v.outcome is not null then v.message else coalesce(t.message, v.message) end as message,
 			greatest(t.exit_code, v.exit_code) as exit_code, coalesce(t.signal, v.signal) as signal,
 			coalesce(v.started_at, v.done_at) is not null or v.outcome is not null as news,
-			s.end_wanted, s.retries < r.retry as may_retry, r.requeue, held.over, held.at
+			s.end_wanted, s.retries < r.retry as may_retry, r.requeue, held.over, held.at, cardinality(t.node_ids) > 1 as wide
 		from unnest(p_facts) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id
@@ -61,14 +62,14 @@ begin
 		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt and (j.over or j.news)
 	)
 	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code, j.signal, j.message)::api.closed),
-		bool_or(j.event in ('requeue', 'prolog_fail'))
-	into v_closed, v_again
+		bool_or(j.event in ('requeue', 'prolog_fail')), bool_or(j.wide)
+	into v_closed, v_again, v_wide
 	from judged j where j.over;
 	if v_closed is null then
 		return;
 	end if;
 
-	if exists (select from launch_text) then
+	if v_wide then
 		perform api.launch_forget(v_closed);
 	end if;
 	perform api.hook_epilog(v_closed);

@@ -344,7 +344,7 @@ begin
 		-- What was told before, or fits nothing, is looked at record by record.
 		if cardinality(v_ready) < cardinality(v_one.nodes) then
 			rest := rest || (
-				select jsonb_agg(jsonb_build_object('node', n.node, 'job', v_one.job, 'step', v_one.step, 'attempt', v_one.attempt, 'kind', k, 'age_us', v_one.age_us))
+				select coalesce(jsonb_agg(jsonb_build_object('node', n.node, 'job', v_one.job, 'step', v_one.step, 'attempt', v_one.attempt, 'kind', k, 'age_us', v_one.age_us)), '[]')
 				from (select unnest(v_one.nodes) except select unnest(v_ready)) n (node)
 				cross join unnest('{keeper,ready}'::text[]) k);
 		end if;

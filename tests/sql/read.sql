@@ -154,6 +154,7 @@ select setval('rota.job_job_id_seq', 950000) \g /dev/null
 select is(api.range_ensure(), 1, 'one range is made');
 select set_eq('select * from t.waited_for', 'select * from waited_before', 'and nobody who reads or writes waits for it');
 select is(to_regclass('rota.event_1000000') is not null, true, 'with all tables');
+select is((select count(*) from pg_attribute a join pg_inherits i on i.inhrelid = a.attrelid where a.attidentity <> ''), 0::bigint, 'that number nothing themselves');
 select is((t.submit('alice', '[{"name": "a"}]') > 950000), true, 'and jobs go on');
 select throws_ok($$delete from rota.job_1000000$$, '23001', null, 'a new range is as safe');
 select t.submit('bob', '[{"name": "one"}]') as c \gset
