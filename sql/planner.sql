@@ -21,7 +21,7 @@ begin
 	-- join says by which key to go on: in that order, whatever it looks like to a planner that knows the tables as they were when empty, or
 	-- believes that there is little of each job.
 	for v_function in select p.oid::regprocedure from pg_proc p where p.pronamespace = 'api'::regnamespace and p.prosecdef
-		and p.proname ~ '^(schedule_|node_(report|orders|renew|sample)|leader_|hook_)'
+		and p.proname ~ '^(schedule_|node_(report|settle|orders|renew|sample)|leader_|hook_)'
 	loop
 		execute format('alter function %s set plan_cache_mode = force_generic_plan', v_function);
 		execute format('alter function %s set join_collapse_limit = 1', v_function);

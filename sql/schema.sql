@@ -193,6 +193,12 @@ create type api.seen as (
 );
 comment on type api.seen is 'What one report says of an attempt on a node, in one row, with what was known of it before: the allocation''s phase, whether it is open, whether the attempt is live and has one node only; brief: the report has the end of it, and no pause; paused, tasked, hooked: there are records of pauses, of tasks, of hooks; news: how many records say something new; odd: there may be strays among them.';
 
+create type api.told as (
+	at timestamptz,
+	records jsonb
+);
+comment on type api.told is 'Records of a report, as api.node_report takes them, and when it was told, from which their ages count.';
+
 create type api.decided as (
 	job_id bigint,
 	step_id int,

@@ -1,9 +1,10 @@
 /* agent_report.c - the journal, told to the database.
  *
  * Called by the agent when the journal changes, when a report was answered, and at each tick. One report is under way at a time;
- * what comes meanwhile goes together with the next. A record that something waits for (an end frees CPUs and releases dependents)
- * goes at once; those that only tell how far a step has come are held back a moment for it (agent_hold.c), so that a short step is told of
- * in one go. What always holds: records of an attempt go in the journal's order, and nothing waits for what is held back but other
+ * what comes meanwhile goes together with the next. One about jobs that somebody is at work on is left with the database: whoever comes to
+ * these jobs next settles all that was left about them, for what that costs depends little on how much it is. A record that something
+ * waits for (an end frees CPUs and releases dependents) goes at once; those that only tell how far a step has come are held back a moment
+ * for it (agent_hold.c), so that a short step is told of in one go. What always holds: records of an attempt go in the journal's order, and nothing waits for what is held back but other
  * records of the same attempt; what the database has not acknowledged is told again after whatever went wrong, and with it, if it must
  * be, what it has: that changes nothing, since it counts each record for the attempt that it names; one record that the database refuses
  * does not hold up the others. */
@@ -101,7 +102,7 @@ static int busy(const struct agent *a)
 	return a->under_way < 1 ? 1 : a->under_way < BUSY_MOST ? a->under_way : BUSY_MOST;
 }
 
-/* One after another, while the database finds fault with what it is told: then nothing is held back. */
+/* One after another, and each by itself, while the database finds fault with what it is told: then nothing is held back. */
 static bool holds(const struct agent *a)
 {
 	return a->report_most == RECORDS_MOST;
@@ -214,6 +215,15 @@ static void failed(struct agent *a, const struct err *e)
 	is_due(a);
 }
 
+static db_answer answered;
+
+/* Somebody had locked the report's jobs: whoever has the lock next settles what all have left about them. */
+static void settle(struct agent *a, const char *left)
+{
+	set_reporting(a, true);
+	db_call(a->db, API_node_settle, (struct db_param[]){{left, -1}}, 1, answered, a);
+}
+
 static void answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
@@ -222,6 +232,10 @@ static void answered(struct db *db, PGresult *result, const struct err *e, void 
 	set_reporting(a, false);
 	if (!result) {
 		failed(a, e);
+		return;
+	}
+	if (!PQgetisnull(result, 0, 1)) {
+		settle(a, PQgetvalue(result, 0, 1));
 		return;
 	}
 	/* The next one gathers for as long as this one took, and where it told of many ends for so much longer: while there is much to
@@ -245,10 +259,10 @@ static void send_report(struct agent *a, const struct batch *b, json_t *done)
 	char *text = json_dumps(report, JSON_COMPACT);
 	if (!text)
 		die("a report cannot be written as JSON");
-	const struct db_param params[] = {{text, -1}};
+	const struct db_param params[] = {{text, -1}, {holds(a) ? "false" : "true", -1}};
 	set_reporting(a, true);
 	a->report_at = record_now();
-	db_call(a->db, API_node_report, params, 1, answered, a);
+	db_call(a->db, API_node_report, params, 2, answered, a);
 	free(text);
 	json_decref(report);
 }

@@ -174,6 +174,14 @@ begin
 			perform api.node_state_set(v_one.node_id, 'up', v_actor, case when v_one.rebooted then 'rebooted' end);
 		end if;
 	end loop;
+	-- What they had left and nobody has settled, they tell again.
+	delete from report_left o
+	where o.left_id in (
+		select l.left_id
+		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
+		join node n on n.name = f.name
+		join report_left l on l.node_id = n.node_id
+		for update of l skip locked);
 	return query
 		select n.node_id, n.name, l.lease_s, l.strays
 		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)

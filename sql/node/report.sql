@@ -4,16 +4,17 @@
 -- All that a report says of one attempt on one node becomes one row (api.seen), and each table is written once for all of these:
 -- of a step whose whole life lies in one report, neither its prolog nor its run is seen as a state of its own.
 
-create function api.report_read(p_records jsonb) returns api.seen[]
+create function api.report_read(p_told api.told[]) returns api.seen[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return array(
 		with said as (
-			select x.*, now() - make_interval(secs => x.age_us / 1e6) as at
-			from rows from (jsonb_to_recordset(p_records) as (node int, job bigint, step int, attempt int, kind text, age_us double precision,
+			select x.*, w.at - make_interval(secs => x.age_us / 1e6) as at, w.nr << 32 | x.nr as seq
+			from unnest(p_told) with ordinality w (at, records, nr)
+			cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int, attempt int, kind text, age_us double precision,
 				exit int, signal int, cause text, outcome text, message text, reason text, retry text, drain text, session int, peak_mb bigint, cpu_usec bigint))
 				with ordinality as x (node, job, step, attempt, kind, age_us,
-				exit, signal, cause, outcome, message, reason, retry, drain, session, peak_mb, cpu_usec, seq)
+				exit, signal, cause, outcome, message, reason, retry, drain, session, peak_mb, cpu_usec, nr)
 		), digest as (
 			select s.node, s.job, s.step, s.attempt, min(s.seq) as seq,
 				min(s.at) filter (where s.kind = 'keeper') as keeper_at, bool_or(s.kind = 'ready') as ready,
@@ -48,16 +49,17 @@ begin
 		cross join lateral (select a.node_index = 0 and cardinality(t.node_ids) = 1 as single offset 0) x
 		order by d.seq);
 end $$;
-comment on function api.report_read(jsonb) is 'Records by attempt and node, with what is known of these. Internal.';
+comment on function api.report_read(api.told[]) is 'Records by attempt and node, with what is known of these. Internal.';
 
-create function api.report_stray(p_records jsonb) returns void
+create function api.report_stray(p_told api.told[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	-- Attempts given up with their node, or unknown. What was for an attempt that is over (late), or an order for it (refused),
 	-- changed nothing on the node.
 	v_stray jsonb := (
-		select jsonb_agg(r.value order by r.nr)
-		from jsonb_array_elements(p_records) with ordinality as r (value, nr)
+		select jsonb_agg(r.value order by w.nr, r.nr)
+		from unnest(p_told) with ordinality w (at, records, nr)
+		cross join lateral jsonb_array_elements(w.records) with ordinality as r (value, nr)
 		left join allocation a on a.job_id = (r.value ->> 'job')::bigint and a.step_id = (r.value ->> 'step')::int
 			and a.attempt = (r.value ->> 'attempt')::int and a.node_id = (r.value ->> 'node')::int
 		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
@@ -78,7 +80,7 @@ begin
 					and o.attempt = x.attempt)));
 	end if;
 end $$;
-comment on function api.report_stray(jsonb) is 'Keep records that fit nothing, and have what still runs of lost attempts killed. Internal.';
+comment on function api.report_stray(api.told[]) is 'Keep records that fit nothing, and have what still runs of lost attempts killed. Internal.';
 
 -- Steps over several nodes: when every node is ready, those with tasks are told to go; the others only hold their place.
 create function api.report_go(p_ready api.attempt_key[]) returns void
@@ -132,19 +134,20 @@ begin
 end $$;
 comment on function api.report_run(api.seen[]) is 'Keepers, readiness and starts of tasks. Internal.';
 
-create function api.report_pause(p_records jsonb) returns void
+create function api.report_pause(p_told api.told[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_last record;
 begin
 	-- The first node speaks for the step.
 	for v_last in
-		select x.job, x.step, x.attempt, x.kind, now() - make_interval(secs => x.age_us / 1e6) as at, x.clock
-		from rows from (jsonb_to_recordset(p_records) as (node int, job bigint, step int, attempt int, kind text, age_us double precision, clock bigint))
-			with ordinality as x (node, job, step, attempt, kind, age_us, clock, seq)
+		select x.job, x.step, x.attempt, x.kind, w.at - make_interval(secs => x.age_us / 1e6) as at, x.clock
+		from unnest(p_told) with ordinality w (at, records, nr)
+		cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int, attempt int, kind text, age_us double precision, clock bigint))
+			with ordinality as x (node, job, step, attempt, kind, age_us, clock, nr)
 		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.node_index = 0 and a.gone_at is null
 		where x.kind in ('suspended', 'resumed')
-		order by x.seq
+		order by w.nr, x.nr
 	loop
 		-- What was told before is known by the node's clock: an attempt does not outlive a boot.
 		update attempt t
@@ -161,18 +164,19 @@ begin
 		end if;
 	end loop;
 end $$;
-comment on function api.report_pause(jsonb) is 'Records of kinds suspended and resumed. Internal.';
+comment on function api.report_pause(api.told[]) is 'Records of kinds suspended and resumed. Internal.';
 
-create function api.report_task(p_records jsonb) returns void
+create function api.report_task(p_told api.told[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into task_end (job_id, step_id, attempt, task, node_id, pid, started_at, ended_at, exit_code, signal, cause, user_usec, system_usec,
 		max_rss_kb, minor_faults, major_faults, read_bytes, write_bytes, voluntary_switches, involuntary_switches)
-	select x.job, x.step, x.attempt, x.task, x.node, nullif(x.pid, 0), now() - make_interval(secs => x.started_age_us / 1e6), now() - make_interval(secs => x.age_us / 1e6),
+	select x.job, x.step, x.attempt, x.task, x.node, nullif(x.pid, 0), w.at - make_interval(secs => x.started_age_us / 1e6), w.at - make_interval(secs => x.age_us / 1e6),
 		case when coalesce(x.signal, 0) = 0 then nullif(x.exit, -1) end, nullif(x.signal, 0),
 		coalesce(x.cause, 'exit'), nullif(x.user_usec, -1), nullif(x.system_usec, -1), nullif(x.max_rss_kb, -1), nullif(x.minflt, -1),
 		nullif(x.majflt, -1), nullif(x.read_bytes, -1), nullif(x.write_bytes, -1), nullif(x.nvcsw, -1), nullif(x.nivcsw, -1)
-	from jsonb_array_elements(p_records) r
+	from unnest(p_told) w
+	cross join lateral jsonb_array_elements(w.records) r
 	cross join lateral jsonb_to_record(r) as x (node int, job bigint, step int, attempt int, age_us double precision, started_age_us double precision, task int, pid int,
 		exit int, signal int, cause text, user_usec bigint, system_usec bigint, max_rss_kb bigint, minflt bigint, majflt bigint,
 		read_bytes bigint, write_bytes bigint, nvcsw bigint, nivcsw bigint)
@@ -180,20 +184,21 @@ begin
 	where r ->> 'kind' = 'task'
 		and (select o.task from task_end o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.task = x.task) is null;
 end $$;
-comment on function api.report_task(jsonb) is 'Records of kind task. Internal.';
+comment on function api.report_task(api.told[]) is 'Records of kind task. Internal.';
 
-create function api.report_hook(p_records jsonb) returns void
+create function api.report_hook(p_told api.told[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into hook_run (job_id, step_id, attempt, node_id, hook, ended_at, exit_code, signal, usec, output)
-	select x.job, x.step, x.attempt, x.node, x.hook, now() - make_interval(secs => x.age_us / 1e6), nullif(x.exit, -1), nullif(x.signal, 0), x.usec, x.output
-	from jsonb_array_elements(p_records) r
+	select x.job, x.step, x.attempt, x.node, x.hook, w.at - make_interval(secs => x.age_us / 1e6), nullif(x.exit, -1), nullif(x.signal, 0), x.usec, x.output
+	from unnest(p_told) w
+	cross join lateral jsonb_array_elements(w.records) r
 	cross join lateral jsonb_to_record(r) as x (node int, job bigint, step int, attempt int, age_us double precision, hook text, exit int, signal int, usec bigint, output text)
 	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.gone_at is null
 	where r ->> 'kind' = 'hook'
 		and (select o.hook from hook_run o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.node_id = x.node and o.hook = x.hook) is null;
 end $$;
-comment on function api.report_hook(jsonb) is 'Records of kind hook. Internal.';
+comment on function api.report_hook(api.told[]) is 'Records of kind hook. Internal.';
 
 create function api.report_done(p_seen api.seen[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -357,10 +362,10 @@ begin
 end $$;
 comment on function api.report_ready(jsonb) is 'Attempts [{job, step, attempt, age_us, nodes}] whose keepers are there and ready on these nodes; answers how many records were news, and those that are to be read as others are. Internal.';
 
-create function api.node_report(p_report jsonb) returns int
-language plpgsql security definer set search_path = live, rota, pg_temp as $$
+create function api.report_settle(p_told api.told[], p_ready jsonb, p_done bigint[]) returns int
+language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_records jsonb := p_report -> 'records';
+	v_told api.told[] := p_told;
 	v_attempts api.attempt_key[];
 	v_freeing api.attempt_key[];
 	v_seen api.seen[];
@@ -378,33 +383,30 @@ begin
 	select coalesce(array_agg(a.key), '{}'), array_agg(a.key) filter (where a.freeing) into v_attempts, v_freeing
 	from (
 		select (x.job, x.step, x.attempt)::api.attempt_key as key, bool_or(x.kind not in ('used', 'keeper', 'ready', 'run', 'task', 'hook', 'late')) as freeing
-		from jsonb_to_recordset(v_records) as x (job bigint, step int, attempt int, kind text)
+		from unnest(p_told) w
+		cross join lateral jsonb_to_recordset(w.records) as x (job bigint, step int, attempt int, kind text)
 		group by x.job, x.step, x.attempt
 	) a;
-	perform api.job_lock(array(
-		select v.job_id from unnest(v_attempts) v
-		union
-		select (x.value ->> 'job')::bigint from jsonb_array_elements(p_report -> 'ready') x));
 	perform api.node_lock(array(
 		select distinct n
 		from unnest(v_freeing) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
 		cross join lateral unnest(t.node_ids) n));
 	perform api.license_lock(v_attempts);
-	if p_report ? 'ready' then
-		select r.news, v_records || r.rest into v_ready, v_records from api.report_ready(p_report -> 'ready') r;
+	if p_ready is not null then
+		select r.news, v_told || (now(), r.rest)::api.told into v_ready, v_told from api.report_ready(p_ready) r;
 	end if;
-	v_seen := api.report_read(v_records);
-	-- What there is in the report, so that only that is asked for.
+	v_seen := api.report_read(v_told);
+	-- What there is in the reports, so that only that is asked for.
 	select coalesce(sum(v.news), 0), bool_or(v.odd), bool_or(v.tasked and v.news > 0), bool_or(v.hooked and v.news > 0), bool_or(v.paused and v.news > 0),
 		bool_or(not v.brief and v.news > 0), bool_or(v.drain is not null and v.news > 0), array_agg(v::api.seen) filter (where v.news > 0)
 	into v_news, v_odd, v_tasked, v_hooked, v_paused, v_long, v_drain, v_new
 	from unnest(v_seen) v;
 	if v_odd then
-		perform api.report_stray(v_records);
+		perform api.report_stray(v_told);
 	end if;
-	if p_report -> 'orders_done' <> '[]' then
-		delete from node_order o where o.order_id in (select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x);
+	if p_done <> '{}' then
+		delete from node_order o where o.order_id = any (p_done);
 	end if;
 	if v_news = 0 then
 		if v_ready > 0 then
@@ -413,16 +415,16 @@ begin
 		return v_ready;
 	end if;
 	if v_tasked then
-		perform api.report_task(v_records);
+		perform api.report_task(v_told);
 	end if;
 	if v_hooked then
-		perform api.report_hook(v_records);
+		perform api.report_hook(v_told);
 	end if;
 	if v_long then
 		perform api.report_run(v_new);
 	end if;
 	if v_paused then
-		perform api.report_pause(v_records);
+		perform api.report_pause(v_told);
 	end if;
 	perform api.report_done(v_new);
 	perform api.attempt_close(api.report_facts(v_new), 'node');
@@ -435,5 +437,66 @@ begin
 	notify rota_event;
 	return v_news + v_ready;
 end $$;
-comment on function api.node_report(jsonb) is
-	'Records of a node''s journal and orders it has taken: {"records": [{node, job, step, attempt, kind, age_us, ...}], "ready": [{job, step, attempt, age_us, nodes}], "orders_done": [id]}; ready, which may be absent: keeper and ready of an attempt on so many nodes. Idempotent. Answers how many records were news.';
+comment on function api.report_settle(api.told[], jsonb, bigint[]) is
+	'What reports say becomes so: their records, who is ready as in api.report_ready (null: nobody), orders that were taken. The caller has locked the jobs. Answers how many records were news. Internal.';
+
+create function api.report_take(p_own bigint, p_jobs bigint[], out told api.told[], out done bigint[])
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	-- Of what was left lately: this is asked with each report, however many rows that are gone somebody's long transaction still keeps.
+	-- And soon: one that cannot be settled fails whatever is settled with it.
+	with taken as (
+		delete from report_left l
+		where l.left_id > least(p_own - 1, (select s.last_value - 64 from report_left_left_id_seq s)) and l.job_ids <@ p_jobs
+			and (l.left_id = p_own or l.told_at > now() - interval '10 s')
+		returning l.left_id, l.told_at, l.report
+	)
+	select coalesce(array_agg((t.told_at, t.report -> 'records')::api.told order by t.left_id), '{}'),
+		array(select x::bigint from taken o cross join lateral jsonb_array_elements_text(o.report -> 'orders_done') x)
+	into told, done
+	from taken t;
+end $$;
+comment on function api.report_take(bigint, bigint[]) is 'Take the reports that were left about no other than these jobs, which the caller has locked (null: none), and with them its own. Internal.';
+
+create function api.node_report(p_report jsonb, p_alone boolean, out news int, out left_as bigint)
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
+declare
+	v_jobs bigint[] := array(
+		select (x.value ->> 'job')::bigint from jsonb_array_elements(p_report -> 'records') x
+		union
+		select (x.value ->> 'job')::bigint from jsonb_array_elements(p_report -> 'ready') x);
+	v_others record;
+begin
+	-- Where nodes are only ready, each says so by itself: of a wide step they are many, and what they say is short.
+	if p_alone or p_report ? 'ready' then
+		perform api.job_lock(v_jobs);
+	elsif not api.job_lock_now(v_jobs) then
+		insert into report_left (node_id, job_ids, report) values ((p_report #>> '{records,0,node}')::int, v_jobs, p_report) returning left_id into left_as;
+		return;
+	end if;
+	select * into v_others from api.report_take(null, case when not p_alone then v_jobs end);
+	news := api.report_settle((now(), p_report -> 'records')::api.told || v_others.told, p_report -> 'ready',
+		array(select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x) || v_others.done);
+end $$;
+comment on function api.node_report(jsonb, boolean) is
+	'Records of a node''s journal and orders it has taken: {"records": [{node, job, step, attempt, kind, age_us, ...}], "ready": [{job, step, attempt, age_us, nodes}], "orders_done": [id]}; ready, which may be absent: keeper and ready of an attempt on so many nodes. Idempotent. Answers how many records were news; or, where somebody has locked the jobs and it is not to be settled alone, what it was left as for api.node_settle: until that has answered, nothing of it counts.';
+
+create function api.node_settle(p_left bigint, out news int, out left_as bigint)
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
+declare
+	v_jobs bigint[] := (select l.job_ids from report_left l where l.left_id = p_left);
+	v_all record;
+begin
+	news := 0;
+	if v_jobs is null then
+		return;
+	end if;
+	perform api.job_lock(v_jobs);
+	-- Who had the lock has taken it, or nobody has.
+	if exists (select from report_left l where l.left_id = p_left) then
+		select * into v_all from api.report_take(p_left, v_jobs);
+		news := api.report_settle(v_all.told, null, v_all.done);
+	end if;
+end $$;
+comment on function api.node_settle(bigint) is
+	'Wait until a report that was left is settled: by whoever had locked its jobs, or else by this call, together with all that were left about them. Answers as api.node_report does.';

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { IN_FLIGHT = 8, PARAMETERS_MOST = 16, MARK_BEGIN = 1, MARK_END = 2, COMPLAINTS = 5 };
+enum { IN_FLIGHT = 8, PARAMETERS_MOST = 16, MARK_BEGIN = 1, MARK_END = 2, MARK_SETTLED = 4, COMPLAINTS = 5 };
 
 struct call {
 	const uint32_t *after; /* for each session: so many of its calls have ended before */
@@ -32,6 +32,7 @@ struct session {
 	struct call *calls;
 	uint32_t count, sent, ended;
 	bool bad; /* the answer that is coming in */
+	char left[24]; /* what it was left as: its call goes on */
 };
 
 static struct {
@@ -180,12 +181,33 @@ static void send_call(struct session *s, const struct call *c)
 	s->sent++;
 }
 
+/* Nothing is sent behind a call that may have to go on. */
+static bool has_room(const struct session *s)
+{
+	return s->sent == s->ended || (s->sent - s->ended < IN_FLIGHT && !(s->calls[s->sent - 1].marks & MARK_SETTLED));
+}
+
 /* Send all that may be sent. */
 static void send_calls(void)
 {
 	for (struct session *s = replay.sessions; s < replay.sessions + replay.session_count; s++)
-		while (s->sent < s->count && s->sent - s->ended < IN_FLIGHT && may_begin(s, &s->calls[s->sent]))
+		while (s->sent < s->count && has_room(s) && may_begin(s, &s->calls[s->sent]))
 			send_call(s, &s->calls[s->sent]);
+}
+
+static void look_for_left(struct session *s, const PGresult *result)
+{
+	int column = PQfnumber(result, "left_as");
+	if (column >= 0 && PQntuples(result) == 1)
+		snprintf(s->left, sizeof s->left, "%s", PQgetvalue(result, 0, column));
+}
+
+static void settle(struct session *s)
+{
+	const char *const values[] = {s->left};
+	if (!PQsendQueryParams(s->conn, "select * from api.node_settle($1::bigint)", 1, NULL, values, NULL, NULL, 0) || !PQpipelineSync(s->conn))
+		fail(s->user, PQerrorMessage(s->conn));
+	s->left[0] = 0;
 }
 
 static void complain(struct session *s, const PGresult *result)
@@ -213,7 +235,11 @@ static void read_answers(struct session *s)
 	while (s->ended < s->sent && !PQisBusy(s->conn)) {
 		PGresult *result = PQgetResult(s->conn);
 		ExecStatusType status = PQresultStatus(result);
-		if (status == PGRES_PIPELINE_SYNC)
+		if (status == PGRES_TUPLES_OK && (s->calls[s->ended].marks & MARK_SETTLED))
+			look_for_left(s, result);
+		if (status == PGRES_PIPELINE_SYNC && s->left[0])
+			settle(s);
+		else if (status == PGRES_PIPELINE_SYNC)
 			end_call(s);
 		else if (result && status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
 			complain(s, result);

@@ -47,7 +47,7 @@ select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a') \g /dev/null
 delete from rota.stray;
 create function t.stray(p_change jsonb) returns int language sql as $$
-	select api.node_report(jsonb_build_object('orders_done', '[]'::jsonb, 'records', jsonb_build_array('{"node": 1, "step": 0, "attempt": 1, "kind": "done", "age_us": 0, "exit": 0, "signal": 0, "cause": "exit", "outcome": "complete"}'::jsonb || p_change))) $$;
+	select t.tell(jsonb_build_object('orders_done', '[]'::jsonb, 'records', jsonb_build_array('{"node": 1, "step": 0, "attempt": 1, "kind": "done", "age_us": 0, "exit": 0, "signal": 0, "cause": "exit", "outcome": "complete"}'::jsonb || p_change))) $$;
 select is(t.stray(jsonb_build_object('job', 987654)), 0, 'a job that does not exist');
 select is(t.stray(jsonb_build_object('job', :j, 'step', 7)), 0, 'a step that does not exist');
 select is(t.stray(jsonb_build_object('job', :j, 'attempt', 2)), 0, 'an attempt that never was');
@@ -85,7 +85,7 @@ select t.right('refused for want of room');
 
 -- Orders: fetched behind a position, gone when taken; one bell for each node.
 select is((select array_agg(kind || '@' || node_ids[1] order by order_ids) from api.node_orders('{1,2}', '{}', 1000) where job_id = :k), '{launch@2,launch@2}', 'orders of two attempts');
-select api.node_report(jsonb_build_object('records', '[]'::jsonb, 'orders_done', (select jsonb_agg(order_id) from rota.node_order where node_id = 2 and attempt = 1))) \g /dev/null
+select t.tell(jsonb_build_object('records', '[]'::jsonb, 'orders_done', (select jsonb_agg(order_id) from rota.node_order where node_id = 2 and attempt = 1))) \g /dev/null
 select is((select array_agg(attempt) from api.node_orders('{2}', '{}', 1000) where job_id = :k), '{2}', 'what was taken is gone');
 select is((select body || ' ' || signature from api.node_orders('{2}', '{}', 1000) where job_id = :k), 'order abcd', 'body and signature');
 select is((select count(*) from api.node_orders('{2}', (select array_agg(order_id) from rota.node_order), 1000)), 0::bigint, 'none but those known');
@@ -101,7 +101,7 @@ select is((select array_agg(concat_ws(' ', node_ids, body)) from api.node_orders
 select is((select array_agg(node_ids) from api.node_orders('{1,2,3}', (select array_agg(order_id) from rota.node_order where job_id = :w and node_id = 2), 1000) where job_id = :w), array['{3,1}'::int[]],
 	'for those that do not know it yet');
 create function t.ready(p_label text, p_nodes int[]) returns int language sql as $$
-	select api.node_report(jsonb_build_object('records', '[]'::jsonb, 'orders_done', '[]'::jsonb,
+	select t.tell(jsonb_build_object('records', '[]'::jsonb, 'orders_done', '[]'::jsonb,
 		'ready', jsonb_build_array(jsonb_build_object('job', s.job_id, 'step', s.step_id, 'attempt', s.attempt, 'age_us', 1000, 'nodes', p_nodes)))) from t.step(p_label) s $$;
 -- Readiness in short: as the records would say it.
 select is(t.ready(:'w' || '.w', '{2,1}'), 4, 'two are ready');

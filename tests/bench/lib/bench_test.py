@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 sys.dont_write_bytecode = True
 
 from lib.figure import Figure, table, text  # noqa: E402
-from lib.record import BEGIN, END, Record  # noqa: E402
+from lib.record import BEGIN, END, SETTLED, Record, function  # noqa: E402
 
 
 def figure(value, **held):
@@ -81,6 +81,13 @@ class RecordTest(unittest.TestCase):
         record, _ = recorded({**entry("a", "execute x: select 1"), "user": "postgres"}, entry("b", "connection authorized"), {"message": "checkpoint"})
         self.assertEqual(record.calls, [])
 
+    def test_settled(self):
+        """That a report which was left is settled is no call of its own: whether it is left differs from run to run."""
+        record, _ = recorded(entry("a", "execute node_report: select * from api.node_report()"), entry("a", "duration: 1 ms"),
+                             entry("a", "execute node_settle: select * from api.node_settle()"), entry("a", "duration: 1 ms"),
+                             entry("a", "execute node_orders: select * from api.node_orders()"))
+        self.assertEqual([function(statement) for _, statement, _, _ in record.calls], ["node_report", "node_orders"])
+
     def test_parameters(self):
         detail = "parameters: $1 = '5', $2 = NULL, $3 = '{\"a\": \"it''s, $4 = ''7''\"}', $5 = ''"
         _, data = recorded(entry("a", "execute node_report: select * from api.node_report($1)", detail=detail))
@@ -93,7 +100,7 @@ class RecordTest(unittest.TestCase):
         _, data = recorded(entry("a", "execute job_submit: select * from api.job_submit()"), entry("a", "duration: 1 ms"),
                            entry("a", "execute node_report: select * from api.node_report()"), entry("a", "duration: 1 ms"))
         # Each call: session, statement, marks, what had ended before, parameters.
-        self.assertEqual(struct.unpack("<10I", data[-40:]), (0, 0, BEGIN, 0, 0, 0, 1, END, 0, 0))
+        self.assertEqual(struct.unpack("<10I", data[-40:]), (0, 0, BEGIN, 0, 0, 0, 1, END | SETTLED["node_report"], 0, 0))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import re
 import struct
 
 BEGIN, END = 1, 2  # marks: the clock starts when the first of these is sent, and stops when the last of those is answered
+SETTLED = {"node_report": 4}  # and this: where it is left, it goes on with node_settle until that is answered; when that is, differs from run to run
 WAITED_FOR = ("job_submit", "node_register", "schedule_commit", "node_report")
 ROLES = ("rota_jobmgr", "rota_node", "rota_nodemgr")
 SETTINGS = """
@@ -69,7 +70,9 @@ class Record:
     def take(self, entry):
         session = self.sessions.setdefault(entry["session_id"], Session(len(self.sessions), entry["user"]))
         begins = EXECUTE.match(entry["message"])
-        if begins:
+        if begins and function(begins.group(1)) == "node_settle":
+            session.open = ""
+        elif begins:
             session.calls += 1
             session.open = begins.group(1)
             ended = {other.number: other.ended for other in self.sessions.values() if not other.user == session.user == "rota_node"}
@@ -95,6 +98,6 @@ class Record:
                 file.write(packed(session.user) + struct.pack("<I", session.calls))
             for number, statement, ended, detail in self.calls:
                 values = [None if null else value.replace("''", "'") for null, value in PARAMETER.findall(detail)]
-                file.write(struct.pack("<III", number, self.statements[statement], self.marks.get(function(statement), 0)))
+                file.write(struct.pack("<III", number, self.statements[statement], self.marks.get(function(statement), 0) | SETTLED.get(function(statement), 0)))
                 file.write(struct.pack(f"<{len(sessions)}I", *(ended.get(session.number, 0) for session in sessions)))
                 file.write(struct.pack("<I", len(values)) + b"".join(map(packed, values)))

@@ -1,0 +1,105 @@
+-- Reports that others' reports are in the way of, between sessions that are really there: they are left, and whoever comes to the lock first
+-- settles all of them. What the sessions do is committed, so this file has a database of its own.
+\set ON_ERROR_STOP 1
+\set QUIET 1
+\pset format unaligned
+\pset tuples_only on
+set client_min_messages = warning;
+\set home :DBNAME
+\c postgres
+set client_min_messages = warning;
+drop database if exists left_race;
+create database left_race template :home;
+\c left_race
+begin;
+\ir world.psql
+create extension if not exists dblink schema tap;
+create function t.open(p_name text) returns text language sql as $$
+	select dblink_connect(p_name, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port')
+		|| ' dbname=' || current_database() || ' user=' || current_user || ' application_name=' || p_name || ' options=--search_path=public,tap') $$;
+\ir session.psql
+create function t.ask(p_session text, p_sql text) returns text language sql as $$ select x.v from dblink(p_session, p_sql) x (v text) $$;
+create function t.answer(p_session text) returns text language plpgsql as $$
+declare
+	v_answer text;
+begin
+	select x.v into v_answer from dblink_get_result(p_session) x (v text);
+	perform x.v from dblink_get_result(p_session) x (v text);
+	return v_answer;
+exception when others then
+	perform x.v from dblink_get_result(p_session, false) x (v text);
+	return sqlstate;
+end $$;
+-- The first call of a process manager, and the second.
+create function t.reporting(p_report jsonb, p_alone boolean default false) returns text language sql as $$
+	select format('select coalesce(r.news::text, ''left'') from api.node_report(%L, %L) r', p_report, p_alone) $$;
+create function t.settling(p_node int) returns text language sql as $$
+	select format('select s.news::text from api.node_settle(%s) s', (select max(l.left_id) from rota.report_left l where l.node_id = p_node)) $$;
+create function t.ending(p_label text, p_more jsonb default '{}') returns jsonb language sql as $$
+	select t.told(t.say(p_label, 'task', p_more), t.say(p_label, 'done', p_more), t.say(p_label, 'end', p_more)) $$;
+-- An array whose elements run, one on each node.
+create function t.array() returns bigint language plpgsql as $$
+declare
+	v_job bigint := t.submit('alice', '[{"name": "a", "array": {"indices": [[0,3,1]], "size": 4}}]');
+begin
+	perform t.start(v_job || '.a', array[i], jsonb_build_object('position', i - 1)) from generate_series(1, 4) i;
+	perform t.run(v_job || '.a[' || i || ']') from generate_series(0, 3) i;
+	return v_job;
+end $$;
+create function t.left() returns bigint language sql as $$ select count(*) from rota.report_left $$;
+commit;
+select * from no_plan();
+select t.open(n) from unnest('{a,b,c}'::text[]) n \g /dev/null
+
+-- Nobody waits; who has the lock next settles all.
+select t.array() as j \gset
+select t.ask('a', 'begin'), t.ask('a', format('select api.job_lock(array[%s])::text', :j)) \g /dev/null
+select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[0]', '{"age_us": 2000000}'))), 'left', 'a report that would wait is left');
+select is(t.ask('c', t.reporting(t.ending(:'j' || '.a[1]'))), 'left', 'and another');
+select is(t.state(:'j' || '.a[0]'), 'running', 'nothing of it counts yet');
+update rota.report_left set told_at = told_at - interval '1 second' where node_id = 1;
+select dblink_send_query('b', t.settling(1)), t.settling(2) as other \gset
+select ok(t.waits('b'), 'who wants to have it settled waits for the lock');
+select t.ask('a', 'commit') \g /dev/null
+select is(t.answer('b'), '6', 'and settles both');
+select is(t.state(:'j' || '.a[' || i || ']'), 'completed', 'element ' || i || ' has ended') from generate_series(0, 1) i;
+select is(t.ask('c', :'other'), '0', 'the other finds it done');
+select is(t.left(), 0::bigint, 'nothing is left');
+select ok((select min(e.ended_at) < now() - interval '3 s' and max(e.ended_at) > now() - interval '3 s' from rota.task_end e where e.job_id = :j), 'ages count from when each was told');
+
+-- So does a report that finds the lock free, of those about its jobs.
+select t.ask('a', 'begin'), t.ask('a', format('select api.job_lock(array[%s])::text', :j)) \g /dev/null
+select t.ask('b', t.reporting(t.ending(:'j' || '.a[2]'))) \g /dev/null
+insert into rota.report_left (node_id, job_ids, report) values (4, array[:j, 0], '{"records": [], "orders_done": []}') returning left_id as foreign \gset
+select t.ask('a', 'commit'), t.settling(3) as other \gset
+select is(t.ask('c', t.reporting(t.ending(:'j' || '.a[3]'))), '6', 'a report takes what was left along');
+select is(t.job(:j), 'completed', 'the job is over');
+select is((select array_agg(left_id) from rota.report_left), array[:foreign::bigint], 'but not what is about other jobs, too');
+select is(t.ask('b', :'other'), '0', 'whoever left it finds it done');
+delete from rota.report_left;
+
+-- What cannot be settled is in the way of others for a moment, and not of those that are told alone.
+select t.array() as j \gset
+insert into rota.report_left (node_id, job_ids, report)
+select 4, array[:j], jsonb_set(t.ending(:'j' || '.a[3]'), '{records,0,exit}', '"none"') returning left_id as bad \gset
+select throws_ok(t.reporting(t.ending(:'j' || '.a[0]')), '22P02', null, 'a report that takes along what is wrong fails with it');
+select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[0]'), true)), '3', 'told alone, it does not');
+update rota.report_left set told_at = told_at - interval '11 s';
+select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[1]'))), '3', 'nor when that is old');
+select throws_ok(format('select api.node_settle(%s)', :bad), '22P02', null, 'whoever left it hears what is wrong');
+select t.ask('a', 'begin'), t.ask('a', format('select api.job_lock(array[%s])::text', :j)) \g /dev/null
+select dblink_send_query('b', t.reporting(t.ending(:'j' || '.a[2]'), true)) \g /dev/null
+select ok(t.waits('b'), 'what is told alone is not left');
+select t.ask('a', 'commit') \g /dev/null
+select is(t.answer('b'), '3', 'it waits');
+select t.back(4) \g /dev/null
+select is(t.left(), 0::bigint, 'what a process manager had left goes when it registers: it tells it again');
+select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[3]'))), '3', 'which is news');
+select is(t.job(:j), 'completed', 'and nothing is missing');
+select is(t.ask('b', 'select s.news::text from api.node_settle(null) s'), '0', 'nothing to settle');
+select is_empty('select * from t.wrong()', 'all adds up');
+select dblink_disconnect(n) from unnest('{a,b,c}'::text[]) n \g /dev/null
+select * from finish();
+\c postgres
+set client_min_messages = warning;
+drop database left_race;
