@@ -26,6 +26,10 @@ struct target {
 	size_t column_count;
 };
 
+struct tick {
+	double now, next;
+};
+
 #define AT(type, member) offsetof(struct type, member)
 
 static const struct column node_columns[] = {
@@ -146,6 +150,11 @@ static const struct column launch_columns[] = {
 #define COLUMNS(columns) columns, sizeof columns / sizeof *columns
 #define SNAPSHOT(array, count) offsetof(struct lead_rows, snapshot.array), offsetof(struct lead_rows, snapshot.count)
 
+static const struct column tick_columns[] = {
+	{"now", lead_read_double, AT(tick, now)},
+	{"next_at", lead_read_time, AT(tick, next)},
+};
+
 static const struct target targets[] = {
 	[LEAD_NODES] = {sizeof(struct schedule_node), SNAPSHOT(nodes, node_count), COLUMNS(node_columns)},
 	[LEAD_PARTITIONS] = {sizeof(struct schedule_partition), SNAPSHOT(partitions, partition_count),
@@ -230,4 +239,19 @@ bool lead_load(struct lead_rows *rows, enum lead_set set, const PGresult *result
 	if (!load_target(rows, &targets[set], result, e))
 		return false;
 	return set != LEAD_PENDING || load_target(rows, &keys, result, e);
+}
+
+bool lead_load_tick(struct lead_rows *rows, const PGresult *result, double *next, struct err *e)
+{
+	struct tick tick;
+
+	if (PQntuples(result) != 1)
+		return err_set(e, "the database's tick answered %d rows", PQntuples(result));
+	for (size_t i = 0; i < sizeof tick_columns / sizeof *tick_columns; i++) {
+		if (!load_column(rows, &tick_columns[i], result, (char *)&tick, sizeof tick, e))
+			return false;
+	}
+	rows->snapshot.now = tick.now;
+	*next = tick.next;
+	return true;
 }

@@ -74,6 +74,9 @@ void lead_rows_free(struct lead_rows *rows);
 /* The api function that answers a set. */
 enum api_function lead_set_function(enum lead_set set);
 
+/* Read the answer of the tick: the snapshot's time, and when something is due next (INFINITY: nothing is known to be), both in epoch seconds. */
+bool lead_load_tick(struct lead_rows *rows, const PGresult *result, double *next, struct err *e);
+
 /* Read a result; false where the database's answer is not of the form expected. */
 bool lead_load(struct lead_rows *rows, enum lead_set set, const PGresult *result, struct err *e);
 

@@ -1,9 +1,9 @@
 /* lead_pass.c - the flow of a pass, each stage one round of calls:
  *
- *   tick          what time alone brings; fails when another jobmgrd leads
- *   read          the snapshot, all result sets in one round trip; behind a pass that found nothing pending, the queue first
+ *   read          what time alone brings (tick; fails when another jobmgrd leads), behind it the snapshot, and what will be asked for
+ *                 anyway if all is much as in the last pass; behind one that found nothing pending, the queue first
  *   ask           what is not known yet of steps of the queue (lead_queue.c)
- *   launch        what the signer needs of the steps that the scheduler starts
+ *   launch        what the signer needs of the steps that the scheduler starts, and does not have yet (lead_expect.c)
  *   commit        starts with their signed orders; refusals of what may not be signed
  *   plan          why the others wait, when that has changed
  *
@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "jobmgr/lead/lead_depth.h"
+#include "jobmgr/lead/lead_expect.h"
 #include "jobmgr/lead/lead_load.h"
 #include "jobmgr/lead/lead_order.h"
 #include "jobmgr/lead/lead_plan.h"
@@ -41,12 +42,13 @@ struct lead_pass {
 	const struct seal_sign_key *sign;
 	lead_pass_done *done;
 	void *arg;
-	struct read reads[LEAD_SNAPSHOT_SETS];
+	struct read reads[LEAD_LAUNCH + 1];
 	bool plan_known;
 	unsigned char plan[SEAL_HASH_SIZE]; /* as it stands in the database, or will, where it is on its way */
 	double plan_at;			    /* when it was written, monotonic seconds */
 	struct lead_depth depth;
 	struct lead_queue *queue;
+	struct lead_expect expect;
 	double queue_at; /* when nothing was kept of it; monotonic seconds */
 	bool queued;	 /* the last pass left something pending */
 	bool several;	 /* there are partitions beside each other, as far as the last pass knows */
@@ -107,6 +109,19 @@ static bool pass_stage_over(struct lead_pass *p, const PGresult *result, const s
 	if (!result)
 		pass_fail(p, e);
 	return --p->waiting == 0;
+}
+
+/* What a set has of so many steps or requests, unless that is none; frees the arrays. */
+static void pass_call(struct lead_pass *p, enum lead_set set, size_t count, struct db_array *jobs, struct db_array *steps,
+		      db_answer *came, void *arg)
+{
+	if (count > 0) {
+		p->waiting++;
+		db_call(p->db, lead_set_function(set),
+			(struct db_param[]){{db_array_literal(jobs), -1}, {db_array_literal(steps), -1}}, 2, came, arg);
+	}
+	db_array_free(jobs);
+	db_array_free(steps);
 }
 
 /* plan */
@@ -240,6 +255,7 @@ static void pass_commit(struct lead_pass *p)
 	};
 	struct lead_orders *orders = lead_orders_make(p->rows, p->result, &signer, p->apart);
 
+	lead_expect_note(&p->expect, p->rows, p->result);
 	p->outcome.left_over = orders->left_over;
 	if (orders->refused_count > 0)
 		pass_refuse(p, orders);
@@ -271,6 +287,10 @@ static void launch_came(struct db *db, PGresult *result, const struct err *e, vo
 
 static void pass_launch(struct lead_pass *p)
 {
+	if (lead_expect_met(p->rows, p->result)) {
+		pass_commit(p);
+		return;
+	}
 	struct db_array *jobs = db_array_new(), *requests = db_array_new();
 	const struct schedule_start *starts = p->result->starts;
 
@@ -283,11 +303,7 @@ static void pass_launch(struct lead_pass *p)
 		db_array_int(jobs, starts[i].job);
 		db_array_int(requests, request);
 	}
-	p->waiting = 1;
-	db_call(p->db, API_schedule_launch, (struct db_param[]){{db_array_literal(jobs), -1}, {db_array_literal(requests), -1}},
-		2, launch_came, p);
-	db_array_free(jobs);
-	db_array_free(requests);
+	pass_call(p, LEAD_LAUNCH, p->result->start_count, jobs, requests, launch_came, p);
 }
 
 /* decide */
@@ -366,15 +382,10 @@ static void ask_came(struct db *db, PGresult *result, const struct err *e, void 
 static void pass_ask(struct lead_pass *p)
 {
 	struct db_array *jobs = db_array_new(), *steps = db_array_new();
+	size_t count = lead_queue_ask(p->queue, p->rows, jobs, steps);
 
 	p->asked = true;
-	if (lead_queue_ask(p->queue, p->rows, jobs, steps) > 0) {
-		p->waiting++;
-		db_call(p->db, lead_set_function(LEAD_PENDING),
-			(struct db_param[]){{db_array_literal(jobs), -1}, {db_array_literal(steps), -1}}, 2, ask_came, p);
-	}
-	db_array_free(jobs);
-	db_array_free(steps);
+	pass_call(p, LEAD_PENDING, count, jobs, steps, ask_came, p);
 }
 
 /* The sets from `from` on, before `to`. */
@@ -391,46 +402,34 @@ static void pass_read_sets(struct lead_pass *p, int from, int to)
 	}
 }
 
-static void pass_read(struct lead_pass *p, double now)
+/* What the next stages would ask for if all is much as in the last pass: behind the queue, so that it is not older. */
+static void pass_expect(struct lead_pass *p)
 {
-	lead_depth_begin(&p->depth, p->conf->schedule_depth, p->several ? p->conf->schedule_backfill : 0, monotonic_now());
-	lead_depth_enter(&p->depth, monotonic_now());
-	p->rows = lead_rows_new(now);
-	p->peeks = !p->queued;
-	p->asked = false;
-	pass_read_sets(p, p->peeks ? LEAD_QUEUE : 0, LEAD_SNAPSHOT_SETS);
-}
+	struct db_array *jobs = db_array_new(), *steps = db_array_new();
+	size_t count = lead_queue_expect(p->queue, jobs, steps);
 
-/* tick */
-
-/* A number in the one row of the tick; null: `otherwise`. */
-static bool tick_number(const PGresult *result, const char *column, double otherwise, double *number, struct err *e)
-{
-	int field = PQfnumber(result, column);
-
-	if (field < 0 || PQntuples(result) != 1)
-		return err_set(e, "the database's answer has no column \"%s\"", column);
-	*number = PQgetisnull(result, 0, field) ? otherwise : strtod(PQgetvalue(result, 0, field), NULL);
-	return true;
+	pass_call(p, LEAD_PENDING, count, jobs, steps, ask_came, p);
+	jobs = db_array_new();
+	steps = db_array_new();
+	count = lead_expect_ask(&p->expect, jobs, steps);
+	p->reads[LEAD_LAUNCH] = (struct read){p, LEAD_LAUNCH};
+	pass_call(p, LEAD_LAUNCH, count, jobs, steps, read_came, &p->reads[LEAD_LAUNCH]);
 }
 
 static void tick_came(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct lead_pass *p = arg;
-	double now = 0, next = INFINITY;
+	double next = INFINITY;
 	struct err mine;
 
 	(void)db;
-	if (result && (!tick_number(result, "now", 0, &now, &mine) || !tick_number(result, "next_at", INFINITY, &next, &mine))) {
+	if (result && !lead_load_tick(p->rows, result, &next, &mine)) {
 		result = NULL;
 		e = &mine;
 	}
-	pass_stage_over(p, result, e);
-	p->outcome.next_in = next - now;
-	if (p->outcome.good)
-		pass_read(p, now);
-	else
-		pass_end(p);
+	p->outcome.next_in = next - p->rows->snapshot.now;
+	if (pass_stage_over(p, result, e))
+		pass_read_on(p);
 }
 
 void lead_pass_run(struct lead_pass *p, int64_t term, bool apart)
@@ -438,9 +437,17 @@ void lead_pass_run(struct lead_pass *p, int64_t term, bool apart)
 	p->running = true;
 	p->apart = apart;
 	p->outcome = (struct lead_outcome){.good = true, .next_in = INFINITY};
-	p->waiting = 1;
+	p->rows = lead_rows_new(0);
+	p->peeks = !p->queued;
+	p->asked = false;
+	p->waiting = 1; /* the tick */
 	snprintf(p->term, sizeof p->term, "%lld", (long long)term);
 	db_call(p->db, API_schedule_tick, (struct db_param[]){{p->term, -1}}, 1, tick_came, p);
+	lead_depth_begin(&p->depth, p->conf->schedule_depth, p->several ? p->conf->schedule_backfill : 0, monotonic_now());
+	lead_depth_enter(&p->depth, monotonic_now());
+	pass_read_sets(p, p->peeks ? LEAD_QUEUE : 0, LEAD_SNAPSHOT_SETS);
+	if (!p->peeks)
+		pass_expect(p);
 }
 
 bool lead_pass_is_stale(const char *code)
@@ -463,6 +470,7 @@ void lead_pass_forget(struct lead_pass *p)
 {
 	p->plan_known = false;
 	p->depth = (struct lead_depth){0};
+	p->expect.count = 0;
 	if (!p->running)
 		pass_forget_queue(p, monotonic_now());
 }

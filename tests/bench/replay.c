@@ -31,7 +31,7 @@ struct session {
 	const char *user;
 	struct call *calls;
 	uint32_t count, sent, ended;
-	bool bad; /* the answer that is coming in */
+	bool bad;      /* the answer that is coming in */
 	char left[24]; /* what it was left as: its call goes on */
 };
 
@@ -205,7 +205,8 @@ static void look_for_left(struct session *s, const PGresult *result)
 static void settle(struct session *s)
 {
 	const char *const values[] = {s->left};
-	if (!PQsendQueryParams(s->conn, "select * from api.node_settle($1::bigint)", 1, NULL, values, NULL, NULL, 0) || !PQpipelineSync(s->conn))
+	if (!PQsendQueryParams(s->conn, "select * from api.node_settle($1::bigint)", 1, NULL, values, NULL, NULL, 0) ||
+	    !PQpipelineSync(s->conn))
 		fail(s->user, PQerrorMessage(s->conn));
 	s->left[0] = 0;
 }

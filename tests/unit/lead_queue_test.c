@@ -165,6 +165,61 @@ static void not_steady(void **state)
 	world_free(w);
 }
 
+static size_t expected(struct world *w)
+{
+	struct db_array *jobs = db_array_new(), *steps = db_array_new();
+	size_t count = lead_queue_expect(w->queue, jobs, steps);
+
+	db_array_free(jobs);
+	db_array_free(steps);
+	return count;
+}
+
+/* What is not steady can be asked for before the queue is known: what was learned in this pass is not asked for once more. */
+static void along(void **state)
+{
+	struct world *w = world_new();
+
+	(void)state;
+	put(w, 5, 1);
+	put(w, 7, 1);
+	assert_int_equal(expected(w), 0);
+	assert_int_equal(ask(w), 2);
+	learn(w, 5, 1, false);
+	learn(w, 7, 1, true);
+	ends_with(w, "5:1:3 7:1:-1 ");
+	assert_int_equal(expected(w), 1);
+	learn(w, 5, 2, false);
+	w->place[0].version = 2;
+	assert_int_equal(ask(w), 0);
+	ends_with(w, "5:2:3 7:1:-1 ");
+	/* It does not come: it is asked for as ever. */
+	assert_int_equal(expected(w), 1);
+	assert_int_equal(ask(w), 1);
+	learn(w, 5, 3, false);
+	ends_with(w, "5:3:3 7:1:-1 ");
+	/* It has gone meanwhile. */
+	assert_int_equal(expected(w), 1);
+	learn(w, 5, 4, false);
+	w->count = 0;
+	put(w, 7, 1);
+	assert_int_equal(ask(w), 0);
+	ends_with(w, "7:1:-1 ");
+	assert_int_equal(expected(w), 0);
+	/* Something else has changed: nothing that is known holds, though it has just come. */
+	w->count = 0;
+	put(w, 5, 2);
+	assert_int_equal(ask(w), 1);
+	learn(w, 5, 5, false);
+	ends_with(w, "5:5:3 ");
+	learn(w, 5, 6, false);
+	w->place[0].stamp = 2;
+	assert_int_equal(ask(w), 1);
+	learn(w, 5, 7, false);
+	ends_with(w, "5:7:3 ");
+	world_free(w);
+}
+
 /* What is no longer there when it is asked for is no part of the pass, nor is what an answer that failed would have told. */
 static void unanswered(void **state)
 {
@@ -251,7 +306,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kept),	   cmocka_unit_test(not_steady), cmocka_unit_test(unanswered),
-		cmocka_unit_test(stamped), cmocka_unit_test(bounded),
+		cmocka_unit_test(stamped), cmocka_unit_test(bounded),	 cmocka_unit_test(along),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

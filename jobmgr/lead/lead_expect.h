@@ -1,0 +1,37 @@
+/* lead_expect.h - what the signer will most likely need in the next pass: asked for before it is known which steps start, it costs no
+ * round trip of its own.
+ *
+ * An array of which elements have started mostly starts more of them. */
+#ifndef ROTA_LEAD_EXPECT_H
+#define ROTA_LEAD_EXPECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "jobmgr/lead/lead_load.h"
+#include "lib/db.h"
+
+enum { EXPECT_MOST = 16 };
+
+struct lead_expected {
+	int64_t job;
+	int request;
+};
+
+struct lead_expect {
+	struct lead_expected launches[EXPECT_MOST];
+	size_t count;
+};
+
+/* The pass starts these: the arrays among them may start more, the first EXPECT_MOST of them. Those of job groups are left out: where
+ * the group's prolog has been run is to be read when it is known that they start. */
+void lead_expect_note(struct lead_expect *x, const struct lead_rows *rows, const struct schedule_result *result);
+
+/* Their jobs and requests, and how many they are. */
+size_t lead_expect_ask(const struct lead_expect *x, struct db_array *jobs, struct db_array *requests);
+
+/* Whether rows->launches has all that starts. */
+bool lead_expect_met(const struct lead_rows *rows, const struct schedule_result *result);
+
+#endif
