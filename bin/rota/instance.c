@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,17 +242,15 @@ pid_t instance_postgres(const struct instance *in)
 	return pid && instance_postgres_is(in, pid) ? pid : 0;
 }
 
-bool instance_postgres_is_zombie(const struct instance *in)
+bool instance_postgres_is_ending(const struct instance *in)
 {
-	char *path = xasprintf("/proc/%d/stat", (int)postgres_last(in)), state = '\0';
-	FILE *file = fopen(path, "re");
+	pid_t pid = postgres_last(in);
+	char *cwd = xasprintf("/proc/%d/cwd", (int)pid), target[1];
+	/* Who ends gives up its folder first, and its number last. */
+	bool is = pid && !kill(pid, 0) && readlink(cwd, target, sizeof(target)) < 0 && errno == ENOENT && !kill(pid, 0);
 
-	if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-		state = '\0';
-	if (file)
-		fclose(file);
-	free(path);
-	return state == 'Z';
+	free(cwd);
+	return is;
 }
 
 pid_t instance_daemon(const struct instance *in, const char *name)

@@ -45,7 +45,8 @@ char *instance_conninfo(const struct instance *in, const char *database, const c
 /* The pids of the parts, 0 where one does not run. */
 pid_t instance_munged(const struct instance *in);
 pid_t instance_postgres(const struct instance *in);
-bool instance_postgres_is_zombie(const struct instance *in); /* it has ended, and its parent has not taken note */
+bool instance_postgres_is_ending(
+	const struct instance *in); /* it was killed: its number is still taken, until its parent has taken note */
 pid_t instance_daemon(const struct instance *in, const char *name);
 pid_t instance_launcher(const struct instance *in, const char *node);
 

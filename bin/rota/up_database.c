@@ -193,34 +193,43 @@ static bool answers(const struct instance *in, const void *arg)
 	return ok;
 }
 
-static bool is_reaped(const struct instance *in, const void *arg)
+static bool is_gone(const struct instance *in, const void *arg)
 {
 	(void)arg;
-	return !instance_postgres_is_zombie(in);
+	return !instance_postgres_is_ending(in);
 }
 
-/* Start the server, where it does not run. One that was killed keeps its number until its parent has taken note, and so long
- * PostgreSQL believes that it lives. */
+static bool answers_or_ends(const struct instance *in, const void *arg)
+{
+	return answers(in, arg) || !instance_postgres(in);
+}
+
+/* Start the server, where it does not run. One that was killed lives for a moment, and keeps its number until its parent has taken
+ * note: so long PostgreSQL believes that it runs. */
 static bool server_start(const struct instance *in, const char *bin, struct err *e)
 {
-	char *postgres = xasprintf("%s/postgres", bin), *data = instance_path(in, "pg/data");
-	const char *argv[] = {postgres, "-D", data, NULL};
 	pid_t pid = instance_postgres(in);
-	bool ok = true;
 
 	if (pid) {
 		instance_say(in, "PostgreSQL runs (pid %d)", (int)pid);
-		pid = 0;
-	} else {
-		ok = process_await(in, "postgres", 0, START_SECONDS, is_reaped, NULL, e);
-		pid = ok ? process_start(in, "postgres", argv, false, e) : -1;
-		ok = pid > 0;
-		if (ok)
-			instance_say(in, "PostgreSQL started (pid %d)", (int)pid);
+		if (!process_await(in, "postgres", 0, START_SECONDS, answers_or_ends, NULL, e))
+			return false;
+		if (instance_postgres(in))
+			return true;
 	}
+	if (!process_await(in, "postgres", 0, START_SECONDS, is_gone, NULL, e))
+		return false;
+
+	char *postgres = xasprintf("%s/postgres", bin), *data = instance_path(in, "pg/data");
+	const char *argv[] = {postgres, "-D", data, NULL};
+
+	pid = process_start(in, "postgres", argv, false, e);
 	free(data);
 	free(postgres);
-	return ok && process_await(in, "postgres", pid, START_SECONDS, answers, NULL, e);
+	if (pid <= 0)
+		return false;
+	instance_say(in, "PostgreSQL started (pid %d)", (int)pid);
+	return process_await(in, "postgres", pid, START_SECONDS, answers, NULL, e);
 }
 
 /* Create the database, where it does not exist. */

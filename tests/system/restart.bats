@@ -151,6 +151,14 @@ kill_keeper() {
 	rota wait "$(submit)"
 }
 
+@test "PostgreSQL killed at this very moment: rota up finds it alive, dying or dead, and starts it" {
+	for _ in 1 2 3; do
+		kill -9 "$(pid_of PostgreSQL)"
+		rota up >/dev/null
+	done
+	rota wait "$(submit)"
+}
+
 @test "a function that answers in another form: daemons that have prepared it connect anew" {
 	job=$(submit)
 	superuser "begin;
