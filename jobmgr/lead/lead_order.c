@@ -363,7 +363,7 @@ struct lead_orders *lead_orders_make(const struct lead_rows *rows, const struct 
 	m.drafts = lead_drafts_new(rows->snapshot.node_count, signer->each);
 	for (size_t i = 0, length; i < result->start_count; i += length) {
 		length = set_length(&m, i);
-		if (!commit || (apart && json_array_size(commit->starts) > 0)) {
+		if (!commit || json_array_size(commit->starts) >= (apart ? 1 : LEAD_COMMIT_MOST)) {
 			maker_close(&m, commit);
 			commit = maker_commit(&m);
 		}

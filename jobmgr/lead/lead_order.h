@@ -33,8 +33,11 @@ struct lead_orders {
 	bool left_over; /* some starts were left for the next pass */
 };
 
-/* Make the orders of all starts; rows->launches must be loaded. `apart`: one commit for each set of steps that start together,
- * instead of one for all, so that one impossible start does not keep the others back. */
+/* Nodes begin with what the first commit has while the next one is under way. */
+enum { LEAD_COMMIT_MOST = 500 };
+
+/* Make the orders of all starts; rows->launches must be loaded. Steps that start together are in one commit, and no more are added to
+ * one that has LEAD_COMMIT_MOST. `apart`: one commit for each set of these, so that one impossible start does not keep the others back. */
 struct lead_orders *lead_orders_make(const struct lead_rows *rows, const struct schedule_result *result,
 				     const struct lead_signer *signer, bool apart);
 void lead_orders_free(struct lead_orders *orders);

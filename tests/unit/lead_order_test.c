@@ -340,6 +340,40 @@ static void elements_together(void **state)
 	lead_orders_free(orders);
 }
 
+/* A long array goes in several commits: each element in one of them. */
+static void commits(void **state)
+{
+	enum { ELEMENTS = 2 * LEAD_COMMIT_MOST + 1 };
+	static struct schedule_start starts[ELEMENTS];
+	static const size_t expected[] = {LEAD_COMMIT_MOST, LEAD_COMMIT_MOST, 1};
+	int head = add_step("render"), position = 0;
+	struct lead_orders *orders;
+
+	(void)state;
+	w.launches[head].array_size = ELEMENTS;
+	w.launches[head].array_indices = "[[0, 5000, 1]]";
+	for (int i = 0; i < ELEMENTS; i++) {
+		starts[i] = w.starts[head];
+		starts[i].position = i;
+	}
+	w.result.starts = starts;
+	w.result.start_count = ELEMENTS;
+	orders = make(false);
+	assert_int_equal(orders->commit_count, 3);
+	for (size_t i = 0; i < 3; i++) {
+		const json_t *start;
+		struct order order = parsed(&orders->commits[i], 0);
+		size_t k;
+
+		assert_int_equal(json_array_size(orders->commits[i].starts), expected[i]);
+		json_array_foreach (orders->commits[i].starts, k, start)
+			assert_int_equal(number(start, "position"), position++);
+		order_free(&order);
+	}
+	assert_int_equal(position, ELEMENTS);
+	lead_orders_free(orders);
+}
+
 static void array_indices(void **state)
 {
 	int index = -1;
@@ -503,9 +537,9 @@ static void sets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(two_nodes),    TEST(nodes_together), TEST(array_elements), TEST(array_indices), TEST(elements_together), TEST(samples),
-		TEST(altered_rows), TEST(nothing_left),	  TEST(groups),	       TEST(group_in_set),
-		TEST(sets),
+		TEST(two_nodes),	 TEST(nodes_together), TEST(array_elements), TEST(array_indices),
+		TEST(elements_together), TEST(samples),	       TEST(commits),	     TEST(altered_rows),
+		TEST(nothing_left),	 TEST(groups),	       TEST(group_in_set),   TEST(sets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
