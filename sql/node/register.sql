@@ -174,13 +174,13 @@ begin
 			perform api.node_state_set(v_one.node_id, 'up', v_actor, case when v_one.rebooted then 'rebooted' end);
 		end if;
 	end loop;
-	-- What they had left and nobody has settled, they tell again.
+	-- What they had left on a connection that is gone, and nobody has settled, they tell again. On this one its answer is still awaited.
 	delete from report_left o
 	where o.left_id in (
 		select l.left_id
 		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
 		join node n on n.name = f.name
-		join report_left l on l.node_id = n.node_id
+		join report_left l on l.node_id = n.node_id and l.told_at < (select x.backend_start from pg_stat_get_activity(pg_backend_pid()) x)
 		for update of l skip locked);
 	return query
 		select n.node_id, n.name, l.lease_s, l.strays

@@ -92,13 +92,19 @@ select dblink_send_query('b', t.reporting(t.ending(:'j' || '.a[2]'), true)) \g /
 select ok(t.waits('b'), 'what is told alone is not left');
 select t.ask('a', 'commit') \g /dev/null
 select is(t.answer('b'), '3', 'it waits');
+
+-- A process manager registers: what it had left before it lost its connection it tells again; what it has left on this one it waits for.
+delete from rota.report_left;
+insert into rota.report_left (node_id, job_ids, report) values (4, array[:j], t.ending(:'j' || '.a[3]')) returning left_id as mine \gset
 select t.back(4) \g /dev/null
-select is(t.left(), 0::bigint, 'what a process manager had left goes when it registers: it tells it again');
+select is((select array_agg(left_id) from rota.report_left), array[:mine::bigint], 'what is left on this connection stays');
+select t.open('d'), t.ask('d', 'select t.back(4)::text') \g /dev/null
+select is(t.left(), 0::bigint, 'what was left on one before goes');
 select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[3]'))), '3', 'which is news');
 select is(t.job(:j), 'completed', 'and nothing is missing');
 select is(t.ask('b', 'select s.news::text from api.node_settle(null) s'), '0', 'nothing to settle');
 select is_empty('select * from t.wrong()', 'all adds up');
-select dblink_disconnect(n) from unnest('{a,b,c}'::text[]) n \g /dev/null
+select dblink_disconnect(n) from unnest('{a,b,c,d}'::text[]) n \g /dev/null
 select * from finish();
 \c postgres
 set client_min_messages = warning;
