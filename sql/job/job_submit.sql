@@ -61,9 +61,11 @@ create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, 
 -- Partitions make plans for the very values look cheaper than kept ones, and they would be made anew for every submission.
 language plpgsql security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
-	v_head jsonb := p_plan -> 'job';
+	v_head constant jsonb := p_plan -> 'job';
+	v_key constant text := v_head ->> 'client_key';
 	v_script text := v_head ->> 'script_name';
 	v_account text := v_head ->> 'account';
+	v_qos constant text := coalesce(v_head ->> 'qos', 'normal');
 	v_edges constant jsonb := p_plan -> 'edges';
 	-- What all steps have alike is said once.
 	v_steps constant api.asked[] := array(select s from jsonb_populate_recordset(jsonb_populate_record(null::api.asked, p_plan -> 'common'), p_plan -> 'steps') s);
@@ -71,43 +73,70 @@ declare
 	v_count constant int := cardinality(v_steps);
 	v_nice constant int := coalesce((v_head ->> 'nice')::int, 0);
 	v_priority constant int := (v_head ->> 'priority')::int;
-	v_qos qos;
 	v_peers step_edge[];
 	v_waits jsonb; -- of a step, how many it waits for: {step_id: [after, others]}
 	v_partition text;
+	v_known record; -- what there is already
 	v_job bigint;
 	v_rank bigint;
 	v_most bigint;
-	v_claimants jsonb; -- by what generic resources steps ask for
+	v_claimant int;
+	v_claimants jsonb; -- by what generic resources steps ask for, where any does
 	v_within text;
 	v_script_hash constant bytea := sha256(p_script);
 	v_environment_hash constant bytea := sha256(p_environment);
+	c_newer constant int := 32; -- jobs
 begin
-	if v_head ->> 'client_key' is not null then
-		-- The key decides: of two same submissions at once the second waits here and then finds the first one's job.
-		perform pg_advisory_xact_lock(hashtextextended(p_uid || ' ' || (v_head ->> 'client_key'), 0));
-		select k.job_id into v_job from client_key k where k.uid = p_uid and k.client_key = v_head ->> 'client_key';
-		if found then
-			return jsonb_build_object('job_id', v_job, 'steps', (select j.steps_total from job j where j.job_id = v_job), 'known', true);
-		end if;
+	-- The key decides: of two same submissions at once the second waits here and then finds the first one's job.
+	if v_key is not null and not pg_try_advisory_xact_lock(hashtextextended(p_uid || ' ' || v_key, 0)) then
+		perform pg_advisory_xact_lock(hashtextextended(p_uid || ' ' || v_key, 0));
 	end if;
 	if v_account is null then
 		select p.default_account into v_account from person p where p.user_name = p_user;
 	end if;
-	v_qos := api.submit_check_job(p_user, case when v_priority is not null or v_nice < 0 then api.caller_role(p_uid, p_user) end, v_account,
-		coalesce(v_head ->> 'qos', 'normal'), v_nice, v_priority, v_script, v_head -> 'lines');
-	v_partition := api.submit_check(p_user, v_account, v_qos.qos, v_head -> 'groups', v_script, v_steps);
-	v_claimants := (
-		select jsonb_object_agg(g.gres::text, api.claimant_of(v_account, p_user, v_qos.qos, g.gres))
-		from (select distinct coalesce(s.gres, '{}') as gres from unnest(v_steps) s order by 1) g);
-	if exists (select from usage_limit l where l.measure = 'submitted') then
-		v_within := api.submit_within(array(select (v_claimants ->> coalesce(s.gres, '{}')::text)::int from unnest(v_steps) s),
+	-- All by key, and in one statement, for to begin and end one takes longer than to find a row.
+	select (select k.job_id from client_key k where k.uid = p_uid and k.client_key = v_key) as job_id,
+		(select q.priority from qos q where q.qos = v_qos) as points,
+		(select c.claimant_id from claimant c where c.user_name = p_user and c.account is not distinct from v_account and c.qos = v_qos and c.gres = '') as claimant_id,
+		exists (select from script s where s.hash = v_script_hash) as script,
+		exists (select from environment n where n.hash = v_environment_hash) as environment,
+		exists (select from usage_limit l where l.measure = 'submitted') as limited,
+		-- For how many steps there is room at least. What was counted last and what came since, whoever's it is, are at least what there is: ends only
+		-- make it less, and who has ended has no steps left. Null: only api.submit_fits knows.
+		(select case when n.jobs < c_newer then least(l.value::bigint - o.steps, m.value::bigint - a.steps) - n.steps end
+			from submit_load o
+			join submit_load a on a.uid = -1 and a.counted_at > now() - make_interval(secs => 10 + a.steps / 10000.0)
+			join setting l on l.name = 'max_submitted'
+			join setting m on m.name = 'max_submitted_all'
+			cross join lateral (
+				select coalesce(sum(x.steps_left), 0) as steps, count(*) as jobs
+				from (select j.steps_left from live.job j where j.job_id > least(o.last_job, a.last_job) order by j.job_id limit c_newer) x
+			) n
+			where o.uid = p_uid and o.counted_at > now() - make_interval(secs => 10 + o.steps / 10000.0)) as room
+	into v_known;
+	if v_known.job_id is not null then
+		return jsonb_build_object('job_id', v_known.job_id, 'steps', (select j.steps_total from job j where j.job_id = v_known.job_id), 'known', true);
+	end if;
+	if v_account is not null or v_known.points is null or v_priority is not null or v_nice < 0 then
+		perform api.submit_check_job(p_user, case when v_priority is not null or v_nice < 0 then api.caller_role(p_uid, p_user) end, v_account,
+			v_qos, v_nice, v_priority, v_script, v_head -> 'lines');
+	end if;
+	v_partition := api.submit_check(p_user, v_account, v_qos, v_head -> 'groups', v_script, v_steps);
+	if p_plan @? '$.*[*].gres' then
+		v_claimants := (
+			select jsonb_object_agg(g.gres::text, api.claimant_of(v_account, p_user, v_qos, g.gres))
+			from (select distinct coalesce(s.gres, '{}') as gres from unnest(v_steps) s order by 1) g);
+	else
+		v_claimant := coalesce(v_known.claimant_id, api.claimant_of(v_account, p_user, v_qos, '{}'));
+	end if;
+	if v_known.limited then
+		v_within := api.submit_within(array(select coalesce(v_claimant, (v_claimants ->> coalesce(s.gres, '{}')::text)::int) from unnest(v_steps) s),
 			array(select coalesce(s.partition, v_partition) from unnest(v_steps) s), v_count);
 		if v_within is not null then
 			raise exception '%', v_within using errcode = 'RT429', hint = 'Wait until some have ended, or use arrays: an array is one.';
 		end if;
 	end if;
-	if not api.submit_roomy(p_uid, v_count) then
+	if coalesce(v_count > v_known.room, true) then
 		v_most := api.submit_fits(-1, v_count);
 		if v_most is not null then
 			raise exception 'all users together would have more than % live steps', v_most using errcode = 'RT429',
@@ -120,31 +149,19 @@ begin
 		end if;
 	end if;
 
-	-- Mostly both are known: that is looked up for less than an insert that conflicts.
-	if not exists (select from script s where s.hash = v_script_hash) then
+	-- Mostly both are known: an insert that conflicts takes longer than to look.
+	if not v_known.script then
 		insert into script (hash, body) values (v_script_hash, p_script) on conflict do nothing;
 	end if;
-	if not exists (select from environment n where n.hash = v_environment_hash) then
+	if not v_known.environment then
 		insert into environment (hash, body) values (v_environment_hash, p_environment) on conflict do nothing;
 	end if;
 	insert into job (name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash, script_name, workdir, comment,
 		mail_user, mail_type, steps_total, steps_left)
-	values (v_head ->> 'name', p_uid, p_gid, p_user, v_account, v_qos.qos, coalesce(v_priority, 0), v_nice,
+	values (v_head ->> 'name', p_uid, p_gid, p_user, v_account, v_qos, coalesce(v_priority, 0), v_nice,
 		v_script_hash, v_environment_hash, v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user', v_head ->> 'mail_type', v_count, v_count)
 	returning job_id into v_job;
-	v_rank := api.submit_rank(coalesce(v_priority, 0) - v_nice + v_qos.priority, now());
-	if v_head ->> 'client_key' is not null then
-		insert into client_key (uid, client_key, job_id) values (p_uid, v_head ->> 'client_key', v_job);
-	end if;
-
-	insert into step_request (job_id, step_id, name, line, topo, partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb,
-		mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry,
-		group_name, keep, deps_any, with_set, spec, auth, sample_s)
-	select v_job, s.step_id, s.name, s.line, s.topo, coalesce(s.partition, v_partition), s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
-		s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'),
-		coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s, to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry,
-		s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set, s.spec || v_spec_end, decode(s.auth, 'hex'), s.sample_s
-	from unnest(v_steps) s;
+	v_rank := api.submit_rank(coalesce(v_priority, 0) - v_nice + v_known.points, now());
 	if v_edges <> '[]' then
 		-- Edges to other jobs are settled against history at once; those of this job wait. The share lock keeps a peer from
 		-- ending between our look at it and our commit, when it could not see our edge.
@@ -153,7 +170,6 @@ begin
 		order by j.job_id
 		for share;
 		v_peers := api.submit_edges(p_uid, p_user, v_script, v_job, v_steps, v_edges);
-		insert into step_edge select * from unnest(v_peers);
 		select jsonb_object_agg(n.step_id, jsonb_build_array(n.after, n.others)) into v_waits
 		from (
 			select e.step_id, count(*) filter (where e.kind = 'after') as after, count(*) filter (where e.kind <> 'after') as others
@@ -162,13 +178,31 @@ begin
 			group by e.step_id
 		) n;
 	end if;
-	insert into step (job_id, step_id, request_id, claimant_id, queue, is_array, rank, begin_at, start_by, held, held_reason, deps_waiting, eligible_at)
-	select v_job, s.step_id, s.step_id, (v_claimants ->> coalesce(s.gres, '{}')::text)::int, coalesce(s.partition, v_partition), s."array" is not null, v_rank, to_timestamp(s.begin_at),
-		case when s.deadline_at is not null then api.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s) end,
-		case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end, x.waiting, case when x.waiting = 0 then now() end
-	from unnest(v_steps) s
-	cross join lateral (select v_waits -> s.step_id::text as n) w
-	cross join lateral (select coalesce(case when s.deps_any then least((w.n ->> 0)::int, 1) else (w.n ->> 0)::int end + (w.n ->> 1)::int, 0) as waiting) x;
+	with asked as materialized (
+		select s.* from unnest(v_steps) s
+	), keyed as (
+		insert into client_key (uid, client_key, job_id) select p_uid, v_key, v_job where v_key is not null
+	), requested as (
+		insert into step_request (job_id, step_id, name, line, topo, partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb,
+			mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry,
+			group_name, keep, deps_any, with_set, spec, auth, sample_s)
+		select v_job, s.step_id, s.name, s.line, s.topo, coalesce(s.partition, v_partition), s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
+			s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'),
+			coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s, to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry,
+			s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set, s.spec || v_spec_end, decode(s.auth, 'hex'), s.sample_s
+		from asked s
+	), queued as (
+		insert into step (job_id, step_id, request_id, claimant_id, queue, is_array, rank, begin_at, start_by, held, held_reason, deps_waiting, eligible_at)
+		select v_job, s.step_id, s.step_id, coalesce(v_claimant, (v_claimants ->> coalesce(s.gres, '{}')::text)::int), coalesce(s.partition, v_partition),
+			s."array" is not null, v_rank, to_timestamp(s.begin_at),
+			case when s.deadline_at is not null then api.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s) end,
+			case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end, x.waiting, case when x.waiting = 0 then now() end
+		from asked s
+		cross join lateral (select v_waits -> s.step_id::text as n) w
+		cross join lateral (select coalesce(case when s.deps_any then least((w.n ->> 0)::int, 1) else (w.n ->> 0)::int end + (w.n ->> 1)::int, 0) as waiting) x
+	)
+	insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
+	select v_job, s.step_id, 0, now(), 'pending', 'submit', 'pending', p_user from asked s;
 	if p_plan @? '$.*[*].array.size' then
 		insert into step_array (job_id, step_id, indices, size, max_running, by_corr)
 		select v_job, s.step_id, s."array" -> 'indices', (s."array" ->> 'size')::int, (s."array" ->> 'limit')::int,
@@ -176,9 +210,8 @@ begin
 		from unnest(v_steps) s
 		where s."array" is not null;
 	end if;
-	insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
-	select v_job, s.step_id, 0, now(), 'pending', 'submit', 'pending', p_user from unnest(v_steps) s;
-	if v_edges <> '[]' then
+	if v_peers is not null then
+		insert into step_edge select * from unnest(v_peers);
 		if exists (select from unnest(v_peers) e where e.kind = 'same_nodes' or e."condition" = 'corr') then
 			perform api.submit_check_peers(v_job, v_script);
 		end if;

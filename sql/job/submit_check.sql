@@ -224,10 +224,8 @@ end $$;
 comment on function api.submit_check(text, text, text, jsonb, text, api.asked[]) is
 	'Refuse what can never run (JM20) or is not allowed. Answers the partition of steps that name none, where there are any. Internal.';
 
-create function api.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int, p_script text, p_lines jsonb) returns rota.qos
+create function api.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int, p_script text, p_lines jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_qos qos;
 begin
 	if p_account is not null then
 		if not exists (select from account a where a.account = p_account) then
@@ -237,8 +235,7 @@ begin
 			perform api.submit_refuse(p_script, coalesce((p_lines ->> 'account')::int, 1), 'account', format('"%s" may not use account "%s"', p_owner, p_account), null);
 		end if;
 	end if;
-	select * into v_qos from qos q where q.qos = p_qos;
-	if not found then
+	if not exists (select from qos q where q.qos = p_qos) then
 		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'qos')::int, 1), 'qos', format('there is no quality of service "%s"', p_qos),
 			(select 'There are: ' || string_agg(q.qos, ', ' order by q.qos) || '.' from qos q));
 	elsif p_role = 'user' and p_priority is not null then
@@ -246,10 +243,9 @@ begin
 	elsif p_role = 'user' and p_nice < 0 then
 		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'nice')::int, 1), 'nice', 'only operators give a negative value', null);
 	end if;
-	return v_qos;
 end $$;
 comment on function api.submit_check_job(text, text, text, text, int, int, text, jsonb) is
-	'Refuse an account, a quality of service or a priority that the owner may not have; p_role: the role of who asks; p_lines: where they were given. Answers the quality of service. Internal.';
+	'Refuse an account, a quality of service or a priority that the owner may not have; p_role: the role of who asks; p_lines: where they were given. Internal.';
 
 create function api.submit_within(p_claimants int[], p_partitions text[], p_steps int) returns text
 language plpgsql set search_path = rota, pg_temp as $$
@@ -288,32 +284,6 @@ end $$;
 comment on function api.submit_within(int[], text[], int) is
 	'The limit of submitted steps, in words, that so many steps more of these lines would pass; null: none. Submissions under one limit wait for each other. Internal.';
 
-create function api.submit_roomy(p_uid int, p_steps int) returns boolean
-language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_load record;
-	v_steps bigint;
-	v_jobs bigint;
-	c_most constant int := 32;
-begin
-	-- What was counted last and what came since, whoever's it is, are at least what there is: ends only make it less.
-	select least(o.last_job, a.last_job) as last_job, least(l.value::bigint - o.steps, m.value::bigint - a.steps) as room into v_load
-	from submit_load o
-	join submit_load a on a.uid = -1 and a.counted_at > now() - make_interval(secs => 10 + a.steps / 10000.0)
-	join setting l on l.name = 'max_submitted'
-	join setting m on m.name = 'max_submitted_all'
-	where o.uid = p_uid and o.counted_at > now() - make_interval(secs => 10 + o.steps / 10000.0);
-	if not found then
-		return false;
-	end if;
-	-- Those that have ended have no steps left, and count as read.
-	select coalesce(sum(n.steps_left), 0), count(*) into v_steps, v_jobs
-	from (select j.steps_left from job j where j.job_id > v_load.last_job order by j.job_id limit c_most) n;
-	return v_jobs < c_most and v_steps + p_steps <= v_load.room;
-end $$;
-comment on function api.submit_roomy(int, int) is
-	'Whether so many steps more are known to be within all limits for a user by what was counted last and a row or two; false: api.submit_fits knows. Internal.';
-
 create function api.submit_fits(p_uid int, p_steps int) returns bigint
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -323,7 +293,7 @@ declare
 	v_last bigint;
 	c_most constant int := 256;
 begin
-	-- As above, but by the user's own jobs. What came since is added to what was counted, by whoever finds nobody else at it. All is
+	-- By what was counted last, and the jobs since. What came since is added to what was counted, by whoever finds nobody else at it. All is
 	-- counted anew only where the sum is too much, or once in a while, and the longer that takes, the more seldom.
 	select s.value::bigint as most, l.steps, coalesce(l.last_job, 0) as last_job, l.counted_at into v_load
 	from setting s left join submit_load l on l.uid = p_uid
