@@ -103,16 +103,17 @@ begin
 		exists (select from usage_limit l where l.measure = 'submitted') as limited,
 		-- For how many steps there is room at least. What was counted last and what came since, whoever's it is, are at least what there is: ends only
 		-- make it less, and who has ended has no steps left. Null: only api.submit_fits knows.
-		(select case when n.jobs < c_newer then least(l.value::bigint - o.steps, m.value::bigint - a.steps) - n.steps end
-			from submit_load o
-			join submit_load a on a.uid = -1 and a.counted_at > now() - make_interval(secs => 10 + a.steps / 10000.0)
-			join setting l on l.name = 'max_submitted'
-			join setting m on m.name = 'max_submitted_all'
+		(select case when n.jobs < c_newer then o.room - n.steps end
+			from (
+				select case when count(*) = 2 then min((select s.value::bigint from setting s where s.name = case l.uid when -1 then 'max_submitted_all' else 'max_submitted' end)
+					- l.steps) end as room, min(l.last_job) as last_job
+				from submit_load l
+				where l.uid in (p_uid, -1) and l.counted_at > now() - make_interval(secs => 10 + l.steps / 10000.0)
+			) o
 			cross join lateral (
 				select coalesce(sum(x.steps_left), 0) as steps, count(*) as jobs
-				from (select j.steps_left from live.job j where j.job_id > least(o.last_job, a.last_job) order by j.job_id limit c_newer) x
-			) n
-			where o.uid = p_uid and o.counted_at > now() - make_interval(secs => 10 + o.steps / 10000.0)) as room
+				from (select j.steps_left from live.job j where j.job_id > o.last_job order by j.job_id limit c_newer) x
+			) n) as room
 	into v_known;
 	if v_known.job_id is not null then
 		return jsonb_build_object('job_id', v_known.job_id, 'steps', (select j.steps_total from job j where j.job_id = v_known.job_id), 'known', true);

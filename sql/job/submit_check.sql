@@ -138,10 +138,10 @@ begin
 		end if;
 		if v_step.sample_s > 0 then
 			select x.value::int into v_sample from setting x where x.name = 'sample_min_s';
-		end if;
-		if v_step.sample_s > 86400 or v_step.sample_s between 1 and v_sample - 1 then
-			perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'sample'), 'sample', format('samples are taken each %s to 86400 s here, not each %s s',
-				v_sample, v_step.sample_s), 'Give 0 for none.');
+			if v_step.sample_s > 86400 or v_step.sample_s < v_sample then
+				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'sample'), 'sample', format('samples are taken each %s to 86400 s here, not each %s s',
+					v_sample, v_step.sample_s), 'Give 0 for none.');
+			end if;
 		end if;
 		if v_step.nodes_min > v_part.max_nodes then
 			perform api.submit_refuse(p_script, v_step.line, 'nodes', format('%s nodes asked for, partition "%s" allows %s', v_step.nodes_min, v_part.partition, v_part.max_nodes), null);
@@ -171,6 +171,8 @@ begin
 					coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task), v_part.partition, v_fit.most_mem), null);
 			end if;
 		end if;
+		-- Most ask for none of what is left.
+		continue when v_tops is null and num_nonnulls(v_step.gres, v_step.licenses, v_step.nodelist, v_step.exclude) = 0;
 		if v_step.gres <> '{}' then
 			select x.key, x.value::int as n, coalesce(max(g.n), 0) as most into v_fit
 			from jsonb_each_text(v_step.gres) x
