@@ -19,8 +19,11 @@
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 
+enum { MAC_KEY_SIZE = 32 };
+
+/* Set up once: to find the algorithm and to take the key in takes longer than the MAC of a step. Of one thread at a time. */
 struct seal_mac_key {
-	unsigned char bytes[32];
+	EVP_MAC_CTX *context;
 };
 
 struct seal_sign_key {
@@ -162,26 +165,40 @@ bool seal_keys_make(const char *dir, struct err *e)
 
 /* authenticators */
 
+static struct seal_mac_key *mac_key_new(const unsigned char bytes[MAC_KEY_SIZE])
+{
+	const OSSL_PARAM digest[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char[]){"SHA256"}, 0),
+				     OSSL_PARAM_construct_end()};
+	struct seal_mac_key *key = xcalloc(1, sizeof *key);
+	EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+	key->context = mac ? EVP_MAC_CTX_new(mac) : NULL;
+	EVP_MAC_free(mac); /* the context holds on to it */
+	if (!key->context || !EVP_MAC_init(key->context, bytes, MAC_KEY_SIZE, digest))
+		die("HMAC-SHA-256 failed");
+	return key;
+}
+
 struct seal_mac_key *seal_mac_key_load(const char *path, struct err *e)
 {
 	FILE *file = key_open(path, true, e);
 	if (!file)
 		return NULL;
-	struct seal_mac_key *key = xcalloc(1, sizeof *key);
-	char text[2 * sizeof key->bytes + 2]; /* 64 digits, a newline, NUL */
-	setvbuf(file, NULL, _IONBF, 0);	      /* no copy of the key in stdio's buffer */
+	unsigned char bytes[MAC_KEY_SIZE];
+	char text[2 * sizeof bytes + 2]; /* 64 digits, a newline, NUL */
+	setvbuf(file, NULL, _IONBF, 0);	 /* no copy of the key in stdio's buffer */
 	size_t size = fread(text, 1, sizeof text, file);
 	fclose(file);
 	bool ok = size < sizeof text;
 	if (ok) {
 		text[size] = '\0';
 		text[strcspn(text, "\n")] = '\0';
-		ok = seal_unhex(text, key->bytes, sizeof key->bytes);
+		ok = seal_unhex(text, bytes, sizeof bytes);
 	}
+	struct seal_mac_key *key = ok ? mac_key_new(bytes) : NULL;
 	OPENSSL_cleanse(text, sizeof text);
-	if (ok)
+	OPENSSL_cleanse(bytes, sizeof bytes);
+	if (key)
 		return key;
-	seal_mac_key_free(key);
 	err_set(e, "key file \"%s\" does not hold 64 hex digits", path);
 	return NULL;
 }
@@ -189,16 +206,15 @@ struct seal_mac_key *seal_mac_key_load(const char *path, struct err *e)
 void seal_mac_key_free(struct seal_mac_key *key)
 {
 	if (key)
-		OPENSSL_cleanse(key, sizeof *key);
+		EVP_MAC_CTX_free(key->context); /* wipes the key */
 	free(key);
 }
 
 void seal_mac(const struct seal_mac_key *key, const void *data, size_t size, unsigned char mac[SEAL_MAC_SIZE])
 {
 	size_t made;
-	if (!EVP_Q_mac(NULL, "HMAC", NULL, "SHA256", NULL, key->bytes, sizeof key->bytes, data, size, mac, SEAL_MAC_SIZE,
-		       &made) ||
-	    made != SEAL_MAC_SIZE)
+	if (!EVP_MAC_init(key->context, NULL, 0, NULL) || !EVP_MAC_update(key->context, data, size) ||
+	    !EVP_MAC_final(key->context, mac, &made, SEAL_MAC_SIZE) || made != SEAL_MAC_SIZE)
 		die("HMAC-SHA-256 failed");
 }
 
