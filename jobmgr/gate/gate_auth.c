@@ -335,6 +335,6 @@ void gate_auth_check(struct gate_auth *a, struct gate_claim *claim, gate_auth_an
 	event_add(t->timeout, &limit);
 	pthread_mutex_lock(&a->lock);
 	STAILQ_INSERT_TAIL(&a->todo, t, link);
-	pthread_cond_signal(&a->work);
 	pthread_mutex_unlock(&a->lock);
+	pthread_cond_signal(&a->work); /* behind the lock, or the worker would wake up only to wait for it */
 }
