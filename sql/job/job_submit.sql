@@ -97,6 +97,7 @@ begin
 	-- All by key, and in one statement, for to begin and end one takes longer than to find a row.
 	select (select k.job_id from client_key k where k.uid = p_uid and k.client_key = v_key) as job_id,
 		(select q.priority from qos q where q.qos = v_qos) as points,
+		(select s.value::bigint * 1000 from setting s where s.name = 'age_weight_s') as point_ms,
 		(select c.claimant_id from claimant c where c.user_name = p_user and c.account is not distinct from v_account and c.qos = v_qos and c.gres = '') as claimant_id,
 		exists (select from script s where s.hash = v_script_hash) as script,
 		exists (select from environment n where n.hash = v_environment_hash) as environment,
@@ -162,7 +163,8 @@ begin
 	values (v_head ->> 'name', p_uid, p_gid, p_user, v_account, v_qos, coalesce(v_priority, 0), v_nice,
 		v_script_hash, v_environment_hash, v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user', v_head ->> 'mail_type', v_count, v_count)
 	returning job_id into v_job;
-	v_rank := api.submit_rank(coalesce(v_priority, 0) - v_nice + v_known.points, now());
+	-- As api.submit_rank has it.
+	v_rank := (coalesce(v_priority, 0) - v_nice + v_known.points) * v_known.point_ms - (extract(epoch from now()) * 1000)::bigint;
 	if v_edges <> '[]' then
 		-- Edges to other jobs are settled against history at once; those of this job wait. The share lock keeps a peer from
 		-- ending between our look at it and our commit, when it could not see our edge.

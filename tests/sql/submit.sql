@@ -152,6 +152,8 @@ select t.submit('alice', '[{"name": "a"}]', '[]', '{"qos": "fast"}') as j3 \gset
 select t.submit('olga', '[{"name": "a"}]', '[]', '{"priority": 50}') as j4 \gset
 select t.submit('alice', '[{"name": "a", "partition": "short"}]', '[]', '{"nice": 1000}') as j5 \gset
 select is(t.pending(), format('%s.a %s.a %s.a %s.a %s.a', :j5, :j3, :j4, :j1, :j2), 'the order of the queue');
+select t.submit('alice', '[{"name": "a"}]', p_job => '{"nice": 7}') as ranked \gset
+select is((select s.rank from rota.step s where s.job_id = :ranked), (select api.submit_rank(q.priority - 7, now()) from rota.qos q where q.qos = 'normal'), 'a step has the rank that api.submit_rank gives it');
 select ok(api.submit_rank(0, now() - interval '2 hours') > api.submit_rank(1, now()), 'two hours of waiting outweigh a point');
 select ok(api.submit_rank(0, now() - interval '30 minutes') < api.submit_rank(1, now()), 'half an hour does not');
 -- Limits for the translator.
