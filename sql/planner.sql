@@ -19,12 +19,14 @@ begin
 	end loop;
 	-- What goes on all the time is planned once: by key, there is one good plan. It begins from what it is given, or from what is open, and each
 	-- join says by which key to go on: in that order, whatever it looks like to a planner that knows the tables as they were when empty, or
-	-- believes that there is little of each job.
+	-- believes that there is little of each job. It goes along an index and makes no bitmap of it: entries of versions that are gone are marked
+	-- and passed over from then on, where a bitmap meets all of them each time until the next vacuum.
 	for v_function in select p.oid::regprocedure from pg_proc p where p.pronamespace = 'api'::regnamespace and p.prosecdef
 		and p.proname ~ '^(schedule_|node_(report|settle|orders|renew|sample)|leader_|hook_)'
 	loop
 		execute format('alter function %s set plan_cache_mode = force_generic_plan', v_function);
 		execute format('alter function %s set join_collapse_limit = 1', v_function);
+		execute format('alter function %s set enable_bitmapscan = off', v_function);
 	end loop;
 	-- The plan and the nodes are no history, and what is joined with them is long.
 	alter function api.schedule_plan(bigint, jsonb) set enable_hashjoin = on;

@@ -52,9 +52,11 @@ create type api.offered as (
 	place int,
 	rank bigint,
 	version xid,
+	next int,
+	skip int[],
 	room int
 );
-comment on type api.offered is 'A step that may start, who claims it, where it stands in the queue (place: its partition''s priority), the version of its row and how many elements of it have room.';
+comment on type api.offered is 'A step that may start, who claims it, where it stands in the queue (place: its partition''s priority), the version of its row; of an array, which positions have begun (next and skip of rota.step_array); how many elements of it have room.';
 
 create type api.line as (claimant_id int, partition text);
 comment on type api.line is 'Who claims steps, and in which partition: the steps of a line are under the same limits.';

@@ -86,7 +86,8 @@ static const struct column outage_columns[] = {
 static const struct column queue_columns[] = {
 	{"job_id", lead_read_int64, AT(lead_place, job)},      {"step_id", lead_read_int, AT(lead_place, step)},
 	{"version", lead_read_int64, AT(lead_place, version)}, {"stamp", lead_read_int64, AT(lead_place, stamp)},
-	{"room", lead_read_int, AT(lead_place, room)},
+	{"room", lead_read_int, AT(lead_place, room)},	       {"array_next", lead_read_int, AT(lead_place, next)},
+	{"array_skip", lead_read_ints, AT(lead_place, skip)},
 };
 
 static const struct column pending_columns[] = {
@@ -117,8 +118,6 @@ static const struct column pending_columns[] = {
 	{"same_nodes", lead_read_ints, AT(schedule_pending, same_nodes)},
 	{"other_nodes", lead_read_ints, AT(schedule_pending, other_nodes)},
 	{"array_size", lead_read_int, AT(schedule_pending, array_size)},
-	{"array_next", lead_read_int, AT(schedule_pending, array_next)},
-	{"array_skip", lead_read_ints, AT(schedule_pending, array_skip)},
 	{"admitted", lead_read_ints, AT(schedule_pending, admitted)},
 };
 

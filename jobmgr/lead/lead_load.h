@@ -30,7 +30,10 @@ struct lead_place {
 	int step;
 	int64_t version; /* of its row */
 	int64_t stamp;	 /* of what else its request depends on; the same in all of them */
-	int room;	 /* of an array, how many elements may start */
+	int room;	 /* of an array, how many elements may start, */
+	int next;	 /* and which have begun: all before this position, */
+	const int *skip; /* and these behind it */
+	size_t skip_count;
 };
 
 /* What the scheduler need not know of a pending step; it stands at the same index. */

@@ -1,7 +1,7 @@
 /* lead_pass.c - the flow of a pass, each stage one round of calls:
  *
- *   read          what time alone brings (tick; fails when another jobmgrd leads), behind it the snapshot, and what will be asked for
- *                 anyway if all is much as in the last pass; behind one that found nothing pending, the queue first
+ *   read          what time alone brings (tick; fails when another jobmgrd leads), behind it the snapshot, and what the signer will
+ *                 need if arrays go on as in the last pass; behind one that found nothing pending, the queue first
  *   ask           what is not known yet of steps of the queue (lead_queue.c)
  *   launch        what the signer needs of the steps that the scheduler starts, and does not have yet (lead_expect.c)
  *   commit        starts with their signed orders; refusals of what may not be signed
@@ -402,18 +402,14 @@ static void pass_read_sets(struct lead_pass *p, int from, int to)
 	}
 }
 
-/* What the next stages would ask for if all is much as in the last pass: behind the queue, so that it is not older. */
+/* What the signer will need if arrays go on as in the last pass: behind the queue, so that it is not older. */
 static void pass_expect(struct lead_pass *p)
 {
-	struct db_array *jobs = db_array_new(), *steps = db_array_new();
-	size_t count = lead_queue_expect(p->queue, jobs, steps);
+	struct db_array *jobs = db_array_new(), *requests = db_array_new();
+	size_t count = lead_expect_ask(&p->expect, jobs, requests);
 
-	pass_call(p, LEAD_PENDING, count, jobs, steps, ask_came, p);
-	jobs = db_array_new();
-	steps = db_array_new();
-	count = lead_expect_ask(&p->expect, jobs, steps);
 	p->reads[LEAD_LAUNCH] = (struct read){p, LEAD_LAUNCH};
-	pass_call(p, LEAD_LAUNCH, count, jobs, steps, read_came, &p->reads[LEAD_LAUNCH]);
+	pass_call(p, LEAD_LAUNCH, count, jobs, requests, read_came, &p->reads[LEAD_LAUNCH]);
 }
 
 static void tick_came(struct db *db, PGresult *result, const struct err *e, void *arg)

@@ -1,6 +1,6 @@
 /* lead_queue.c - a table of pending steps by job and step, over rows that one arena holds.
  *
- * lead_pass.c calls it: expect, ask, learn, fill, in each pass. What always holds: what is handed out was read under the version and the
+ * lead_pass.c calls it: ask, learn, fill, in each pass. What always holds: what is handed out was read under the version and the
  * stamp that the queue of this pass names, or after them; a step that is not steady is asked for in every pass. What is kept
  * can be forgotten at any time, which costs one longer read; it is when the stamp changes, when much of it is of use no more, and from
  * time to time anyway (lead_pass.c). So nothing here has to hear that a step has gone. */
@@ -21,12 +21,6 @@ struct kept {
 	const struct schedule_pending *pending; /* NULL: to be asked for */
 	const struct lead_key *key;
 	bool steady;
-	uint64_t turn; /* the pass in which it was learned */
-};
-
-struct step {
-	int64_t job;
-	int step;
 };
 
 struct lead_queue {
@@ -35,16 +29,13 @@ struct lead_queue {
 	size_t waste; /* rows of the arena that nothing points to any more */
 	size_t most;  /* the longest queue of a pass since nothing was known */
 	int64_t stamp;
-	uint64_t turn;
-	struct step *unsteady; /* of the last queue */
-	size_t unsteady_count;
 	struct lead_rows *rows; /* their arena has what is kept */
 };
 
 static void queue_open(struct lead_queue *q)
 {
 	q->room = ROOM_FIRST;
-	q->used = q->waste = q->most = q->unsteady_count = 0;
+	q->used = q->waste = q->most = 0;
 	q->table = xcalloc(q->room, sizeof *q->table);
 	q->rows = lead_rows_new(0);
 }
@@ -68,7 +59,6 @@ void lead_queue_free(struct lead_queue *q)
 	if (!q)
 		return;
 	queue_close(q);
-	free(q->unsteady);
 	free(q);
 }
 
@@ -124,15 +114,6 @@ static bool is_wasteful(const struct lead_queue *q)
 	return q->used + q->waste > 2 * q->most + WASTE_LEAST;
 }
 
-size_t lead_queue_expect(const struct lead_queue *q, struct db_array *jobs, struct db_array *steps)
-{
-	for (size_t i = 0; i < q->unsteady_count; i++) {
-		db_array_int(jobs, q->unsteady[i].job);
-		db_array_int(steps, q->unsteady[i].step);
-	}
-	return q->unsteady_count;
-}
-
 size_t lead_queue_ask(struct lead_queue *q, const struct lead_rows *rows, struct db_array *jobs, struct db_array *steps)
 {
 	size_t count = 0;
@@ -147,10 +128,8 @@ size_t lead_queue_ask(struct lead_queue *q, const struct lead_rows *rows, struct
 		const struct lead_place *place = &rows->places[i];
 		struct kept *kept = queue_place(q, place->job, place->step);
 
-		if (kept->pending && (kept->turn == q->turn || (kept->steady && kept->version == place->version))) {
-			kept->version = place->version;
+		if (kept->pending && kept->steady && kept->version == place->version)
 			continue;
-		}
 		q->waste += kept->pending != NULL;
 		kept->pending = NULL;
 		kept->version = place->version;
@@ -173,11 +152,23 @@ bool lead_queue_learn(struct lead_queue *q, const PGresult *result, struct err *
 
 		q->waste += kept->pending != NULL;
 		kept->pending = pending;
-		kept->turn = q->turn;
 		kept->key = &rows->keys[i];
 		kept->steady = rows->keys[i].steady;
 	}
 	return true;
+}
+
+/* What is kept of the step, and what came with the queue. */
+static void queue_fill_one(struct schedule_pending *pending, const struct kept *kept, const struct lead_place *place)
+{
+	*pending = *kept->pending;
+	pending->array_room = -1;
+	if (pending->array_size > 0) {
+		pending->array_room = place->room;
+		pending->array_next = place->next;
+		pending->array_skip = place->skip;
+		pending->array_skip_count = place->skip_count;
+	}
 }
 
 void lead_queue_fill(struct lead_queue *q, struct lead_rows *rows)
@@ -186,19 +177,13 @@ void lead_queue_fill(struct lead_queue *q, struct lead_rows *rows)
 	struct lead_key *keys = schedule_arena_take(rows->arena, rows->place_count, sizeof *keys);
 	size_t count = 0;
 
-	q->turn++;
-	q->unsteady_count = 0;
-	q->unsteady = xrealloc(q->unsteady, (rows->place_count + 1) * sizeof *q->unsteady);
 	for (size_t i = 0; i < rows->place_count; i++) {
 		const struct lead_place *place = &rows->places[i];
 		const struct kept *kept = queue_find(q, place->job, place->step);
 
 		if (!kept->pending)
 			continue;
-		if (!kept->steady)
-			q->unsteady[q->unsteady_count++] = (struct step){place->job, place->step};
-		pending[count] = *kept->pending;
-		pending[count].array_room = kept->pending->array_size > 0 ? place->room : -1;
+		queue_fill_one(&pending[count], kept, place);
 		keys[count++] = *kept->key;
 	}
 	rows->snapshot.pending = pending;

@@ -21,14 +21,10 @@ void lead_queue_free(struct lead_queue *queue);
 /* Nothing is known any more. Between passes only: their snapshots point into what is kept. */
 void lead_queue_forget(struct lead_queue *queue);
 
-/* What will be asked for again in the next pass if it is still in the queue, as it is not steady: so it can be asked for along with the
- * queue, behind it. Jobs, steps, and how many they are. */
-size_t lead_queue_expect(const struct lead_queue *queue, struct db_array *jobs, struct db_array *steps);
-
 /* Of rows->places, those to be asked for: their jobs and steps, and how many they are. */
 size_t lead_queue_ask(struct lead_queue *queue, const struct lead_rows *rows, struct db_array *jobs, struct db_array *steps);
 
-/* The answer to either. */
+/* The answer to that. */
 bool lead_queue_learn(struct lead_queue *queue, const PGresult *result, struct err *e);
 
 /* The pending steps of the pass and their keys, in the order of rows->places; what could not be learned is not among them. */

@@ -53,10 +53,20 @@ begin
 end $$;
 comment on function api.node_warnings(int[]) is 'The warnings of these nodes (null: all), for functions that plan without hashes: the times of reservations are worked out once. Internal.';
 
+create function api.outage_expected() returns boolean
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	return exists (select from reservation) or exists (select from node_notice n where n.kind = 'drain');
+end $$;
+comment on function api.outage_expected() is 'Whether there is any outage to speak of: mostly there is none, and this costs less than to ask for it. Internal.';
+
 create function api.schedule_outages() returns table (reservation_id int, node_ids int[], from_at double precision, to_at double precision, words text)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
+	if not api.outage_expected() then
+		return;
+	end if;
 	return query
 	select 0, array_agg(w.node_id order by w.node_id), extract(epoch from w.starts_at)::double precision, null::double precision, w.words
 	from api.node_warning w
@@ -78,8 +88,7 @@ language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_met record;
 begin
-	-- Mostly there is none.
-	if not exists (select from reservation) and not exists (select from node_notice n where n.kind = 'drain') then
+	if not api.outage_expected() then
 		return;
 	end if;
 	-- What the leader read may be a pass old, and a prolog takes its time: a minute counts for nothing.

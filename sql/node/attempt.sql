@@ -1,28 +1,5 @@
 -- The end of attempts: when no node has anything of one left, its outcome becomes the step's next event.
 
--- What an attempt comes to. A retry or a requeue that the step has left goes before its end.
-create function api.attempt_judge(p_outcome text, p_cause text, p_end_wanted text, p_may_retry boolean, p_requeue boolean) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
-begin
-	return case
-		when p_outcome in ('complete', 'timeout') then p_outcome
-		when p_end_wanted is not null then p_end_wanted
-		when p_outcome in ('fail', 'oom') and p_may_retry then 'requeue'
-		when p_outcome = 'prolog_fail' and p_cause = 'controller_prolog' then 'requeue'
-		when p_outcome = 'node_fail' and (p_requeue or p_cause = 'refused') then 'requeue'
-		else p_outcome end;
-end $$;
-comment on function api.attempt_judge(text, text, text, boolean, boolean) is 'The event that the end of an attempt is for its step. Internal.';
-
-create function api.attempt_state(p_outcome text, p_end_wanted text) returns text
-language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
-begin
-	return case p_outcome when 'complete' then 'completed' when 'timeout' then 'timeout' when 'oom' then 'out_of_memory' when 'node_fail' then 'node_fail'
-		when 'cancel' then case p_end_wanted when 'preempt' then 'preempted' when 'deadline' then 'deadline' else 'cancelled' end
-		else 'failed' end;
-end $$;
-comment on function api.attempt_state(text, text) is 'The state in which an attempt with this outcome ends. Internal.';
-
 create function api.attempt_close(p_facts api.fact[], p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -49,13 +26,24 @@ begin
 			from allocation a where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
 		) held
 	), judged as (
-		select k.*, coalesce(k.outcome, 'complete') as result,
-			api.attempt_judge(coalesce(k.outcome, 'complete'), k.cause, k.end_wanted, k.may_retry, k.requeue) as event
+		-- What the attempt comes to for its step: a retry or a requeue that the step has left goes before its end.
+		select k.*, x.result,
+			case when x.result in ('complete', 'timeout') then x.result
+				when k.end_wanted is not null then k.end_wanted
+				when x.result in ('fail', 'oom') and k.may_retry then 'requeue'
+				when x.result = 'prolog_fail' and k.cause = 'controller_prolog' then 'requeue'
+				when x.result = 'node_fail' and (k.requeue or k.cause = 'refused') then 'requeue'
+				else x.result end as event
 		from known k
+		cross join lateral (select coalesce(k.outcome, 'complete') as result) x
 	), written as (
 		update attempt t
 		set started_at = j.started_at, session_id = j.session_id, done_at = j.done_at, cause = j.cause, message = j.message, exit_code = j.exit_code, signal = j.signal,
-			outcome = case when j.over then j.result else j.outcome end, state = case when j.over then api.attempt_state(j.result, j.end_wanted) end,
+			outcome = case when j.over then j.result else j.outcome end,
+			state = case when j.over then case j.result when 'complete' then 'completed' when 'timeout' then 'timeout' when 'oom' then 'out_of_memory'
+				when 'node_fail' then 'node_fail'
+				when 'cancel' then case j.end_wanted when 'preempt' then 'preempted' when 'deadline' then 'deadline' else 'cancelled' end
+				else 'failed' end end,
 			ended_at = case when j.over then j.at end, suspended_at = case when j.over then null else t.suspended_at end,
 			suspended_s = t.suspended_s + case when j.over then coalesce(extract(epoch from j.at - t.suspended_at), 0) else 0 end
 		from judged j

@@ -238,6 +238,7 @@ comment on function api.deadline_next(timestamptz) is 'The first moment behind p
 create function api.schedule_tick(p_term bigint) returns table (now double precision, next_at double precision)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
+	v_outage boolean := api.outage_expected();
 	v_next timestamptz;
 begin
 	perform api.leader_check(p_term);
@@ -248,16 +249,13 @@ begin
 		perform api.share_refresh();
 	end if;
 	-- Mostly nothing is: then no lock is asked for.
-	if exists (select from reservation) or exists (select from node_notice n where n.kind = 'drain')
-		or exists (select from step s where s.resume_wanted)
-		or api.deadline_next('-infinity') <= now()
-	then
+	if v_outage or exists (select from step s where s.resume_wanted) or api.deadline_next('-infinity') <= now() then
 		perform api.schedule_due();
 	end if;
 	select least(
 		(select min(s.begin_at) from step s where s.begin_at > now() and s.state = 'pending'),
 		api.deadline_next(now()),
-		api.outage_next())
+		case when v_outage then api.outage_next() end)
 	into v_next;
 	return query select extract(epoch from now())::double precision, extract(epoch from v_next)::double precision;
 end $$;

@@ -5,10 +5,6 @@ declare
 	v_left int := p_position;
 	v_count int;
 begin
-	-- Mostly there is one range.
-	if jsonb_array_length(p_indices) = 1 and p_position <= ((p_indices #>> '{0,1}')::int - (p_indices #>> '{0,0}')::int) / (p_indices #>> '{0,2}')::int then
-		return (p_indices #>> '{0,0}')::int + p_position * (p_indices #>> '{0,2}')::int;
-	end if;
 	for v_range in select jsonb_array_elements(p_indices) loop
 		v_count := ((v_range ->> 1)::int - (v_range ->> 0)::int) / (v_range ->> 2)::int + 1;
 		if v_left < v_count then
@@ -50,7 +46,9 @@ begin
 	return query
 	with made as (
 		insert into step (job_id, step_id, request_id, claimant_id, queue, array_index, rank, begin_at, start_by, eligible_at, held, held_reason, state, attempt, ordered_at)
-		select h.job_id, h.step_id + 1 + v.pos, h.step_id, h.claimant_id, h.queue, api.array_index(a.indices, v.pos), h.rank, h.begin_at, h.start_by, h.eligible_at,
+		select h.job_id, h.step_id + 1 + v.pos, h.step_id, h.claimant_id, h.queue,
+			-- Mostly there is one range, and no function to be called for each row.
+			case when jsonb_array_length(a.indices) = 1 then (a.indices #>> '{0,0}')::int + v.pos * (a.indices #>> '{0,2}')::int else api.array_index(a.indices, v.pos) end, h.rank, h.begin_at, h.start_by, h.eligible_at,
 			h.held, h.held_reason, t.to_state, (t.event = 'start')::int, p_start_at
 		from (select distinct e.job_id, e.request_id, e.pos from unnest(p_elements) e) v
 		join step h on h.job_id = v.job_id and h.step_id = v.request_id

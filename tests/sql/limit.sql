@@ -74,7 +74,11 @@ delete from rota.usage_limit;
 select is_empty('select p, k from unnest(array[''main'', ''fast'']) p, generate_series(1, 20) k where (t.head(p, k))[1:k] is distinct from (t.head(p, 1000))[1:k]', 'without limits of users, the head of each is that of a longer one');
 select api.admin_change(0, 'root', '{"object": "partition", "action": "change", "name": "fast", "values": {"state": "down"}}') \g /dev/null
 select is(cardinality(t.head('fast', 1000)), 0, 'what is down offers nothing');
--- What changes by itself is no part of what the leader keeps.
-select is((select string_agg(distinct steady::text, ' ') from t.offered where array_size is not null), 'false', 'arrays are read each time');
+-- What changes by itself is no part of what the leader keeps: how far an array has come stands in the queue, under limits too.
+select is_empty($$select o.job_id, o.array_next, o.array_skip from t.offered o join rota.step_array a using (job_id, step_id)
+	where (o.array_next, o.array_skip, o.steady) is distinct from (a.next, a.skip, true)$$, 'arrays are kept, but for how far they have come');
+select api.admin_change(0, 'root', '{"object": "qos", "action": "change", "name": "normal", "values": {"max_running_per_user": 1000}}') \g /dev/null
+select is_empty($$select o.job_id, o.array_next, o.array_skip from t.offered o join rota.step_array a using (job_id, step_id)
+	where (o.array_next, o.array_skip, o.steady) is distinct from (a.next, a.skip, true)$$, 'nor where there are limits');
 select * from finish();
 rollback;

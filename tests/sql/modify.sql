@@ -114,6 +114,17 @@ select is((select string_agg(distinct split_part(t.stale(:'v' || '.v', '{}', c::
 select t.version(:'v' || '.w') as w \gset
 select t.modify('alice', :'v' || '.v', '{"mem_mb": 8}') \g /dev/null
 select is(t.version(:'v' || '.w'), :'w', 'the other step is what it was');
+-- Of an array too: how far it has come stands in the queue, and starts of its elements leave the head as it is.
+select t.submit('alice', '[{"name": "x", "array": {"indices": [[0, 4, 1]], "size": 5}}]') as x \gset
+select is((select string_agg(distinct t.stale(:'x' || '.x', c::jsonb), '') from unnest(array['{"mem_mb": 7}', '{"time_limit_s": 50}']) c), :'x' || '.x modified: true', 'an array is changed');
+select t.start(:'x' || '.x', '{2}', '{"position": 0}') \g /dev/null
+select is((select string_agg(distinct t.stale(:'x' || '.x', c::jsonb), '') from unnest(array['{"time_limit_s": 40}']) c), :'x' || '.x modified: true', 'one that has begun');
+select t.version(:'x' || '.x') as version \gset
+savepoint s;
+select t.start(:'x' || '.x', '{2}', '{"position": 2}') \g /dev/null
+release s;
+select is(t.version(:'x' || '.x'), :'version', 'an element starts');
+select is((select q.array_next || ' ' || q.array_skip::text || ' ' || q.room from api.schedule_queue(1000) q where q.job_id = :x), '1 {2} 3', 'which ones have begun');
 select min(stamp) as stamp from api.schedule_queue(1000) \gset
 savepoint s;
 select api.admin_change(0, 'root', '{"object": "partition", "action": "change", "name": "main", "values": {"default_time_s": 40}}') \g /dev/null

@@ -194,10 +194,6 @@ static const char *const pending_row[] = {
 	NULL,
 	"array_size",
 	"10",
-	"array_next",
-	"2",
-	"array_skip",
-	"{4,6}",
 	"admitted",
 	"{3}",
 	"steady",
@@ -229,7 +225,7 @@ static void pending(void **state)
 	assert_int_equal(p->other_than_count, 0);
 	assert_int_equal(p->same_nodes_count, 2);
 	assert_int_equal(p->same_nodes[0], 3);
-	assert_int_equal(p->array_skip_count, 2);
+	assert_int_equal(p->array_size, 10);
 	assert_int_equal(p->admitted_count, 1);
 	assert_int_equal(p->admitted[0], 3);
 	assert_int_equal(rows->keys[0].attempt, 1);
