@@ -197,9 +197,10 @@ comment on type api.seen is 'What one report says of an attempt on a node, in on
 
 create type api.told as (
 	at timestamptz,
-	records jsonb
+	records jsonb,
+	lives jsonb
 );
-comment on type api.told is 'Records of a report, as api.node_report takes them, and when it was told, from which their ages count.';
+comment on type api.told is 'Records and lives of a report, as api.node_report takes them, and when it was told, from which their ages count.';
 
 create type api.decided as (
 	job_id bigint,

@@ -127,6 +127,8 @@ void agent_lease_prove(struct agent *a, json_t *facts);	 /* what still runs here
 json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t now);
 /* The same in short, where that is all there is: the attempt waits on its node for the others of a wide step. false: there is more, or less. */
 bool agent_record_ready(json_t *ready, int64_t node_id, struct fields *const *records, int count, int64_t now);
+/* In one, where the records tell of an attempt up to its end and none says what has no place there: hooks, pauses, several tasks. */
+bool agent_record_life(json_t *lives, int64_t node_id, struct fields *const *records, int count, int64_t now);
 
 /* agent_launcher.c */
 bool agent_launcher_open(struct agent *a, int fd, struct err *e);

@@ -1,8 +1,9 @@
-/* agent_record.c - a journal record as JSON for node_report.
+/* agent_record.c - journal records as JSON for node_report.
  *
  * Called by the agent's report. What always holds: times leave as ages, since the database's clock is the only one it believes
  * (of a pause the node's clock goes along, by which the database knows one that it was told before); numbers are JSON numbers;
  * text is valid UTF-8 whatever the record held. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,5 +125,74 @@ bool agent_record_ready(json_t *ready, int64_t node_id, struct fields *const *re
 		json_array_append_new(ready, one);
 	}
 	json_array_append_new(json_object_get(one, "nodes"), json_integer(node_id));
+	return true;
+}
+
+/* What the life of an attempt on a node may have records of, once each. */
+enum { LIFE_KINDS = 7 };
+static const char *const life_kinds[LIFE_KINDS] = {"used", "keeper", "ready", "run", "task", "done", "end"};
+
+static int life_kind(const struct fields *record)
+{
+	const char *kind = fields_get(record, "kind");
+	int i = 0;
+	while (i < LIFE_KINDS && (!kind || strcmp(life_kinds[i], kind) != 0))
+		i++;
+	return i;
+}
+
+/* Whether these are of no other kinds, and have the end. */
+static bool is_life(struct fields *const *records, int count)
+{
+	int had[LIFE_KINDS + 1] = {0};
+	for (int i = 0; i < count; i++) {
+		int kind = life_kind(records[i]);
+		if (kind == LIFE_KINDS || had[kind]++)
+			return false;
+	}
+	return had[LIFE_KINDS - 2] && had[LIFE_KINDS - 1];
+}
+
+/* Its members beside those that all records have; of the process it began as, the session is told. */
+static void add_members(json_t *life, const struct fields *record, int64_t now)
+{
+	static const char *const left_out[] = {"kind", "job", "step", "attempt", "node", "at", "pid"};
+	for (int i = 0; i < fields_count(record); i++) {
+		size_t k = 0;
+		while (k < sizeof left_out / sizeof *left_out && strcmp(left_out[k], fields_name(record, i)) != 0)
+			k++;
+		if (k == sizeof left_out / sizeof *left_out)
+			add_field(life, fields_name(record, i), fields_value(record, i), now);
+	}
+}
+
+static void add_record(json_t *life, const struct fields *record, int64_t node_id, int64_t now)
+{
+	const char *kind = fields_get(record, "kind"), *at = fields_get(record, "at");
+	char name[16];
+	if (strcmp(kind, "used") == 0)
+		return;
+	if (strcmp(kind, "task") == 0) {
+		json_object_set_new(life, kind, agent_record_json(record, node_id, now));
+	} else if (strcmp(kind, "ready") == 0) {
+		json_object_set_new(life, kind, json_true());
+	} else {
+		snprintf(name, sizeof name, "%s_us", kind);
+		json_object_set_new(life, name, age(at ? at : "0", now));
+		add_members(life, record, now);
+	}
+}
+
+bool agent_record_life(json_t *lives, int64_t node_id, struct fields *const *records, int count, int64_t now)
+{
+	struct record_key key;
+	struct err e;
+	if (!is_life(records, count) || !record_key_read(records[0], &key, &e))
+		return false;
+	json_t *life = json_pack("{s:s, s:I, s:I, s:i, s:i}", "kind", "life", "node", (json_int_t)node_id, "job",
+				 (json_int_t)key.job_id, "step", key.step_id, "attempt", key.attempt);
+	for (int i = 0; i < count; i++)
+		add_record(life, records[i], node_id, now);
+	json_array_append_new(lives, life);
 	return true;
 }

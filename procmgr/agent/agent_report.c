@@ -37,7 +37,7 @@ static const int64_t never = INT64_MAX;
 
 struct batch {
 	struct agent *agent;
-	json_t *records, *ready;
+	json_t *records, *lives, *ready;
 	int64_t now;
 	int count; /* records taken, also those that are not told */
 	int ends;
@@ -51,12 +51,9 @@ static bool is_kind(const struct fields *record, const char *kind)
 
 static void gather_one(struct batch *b, const struct fields *record)
 {
-	b->count++;
-	b->ends += is_kind(record, "end");
 	json_t *json = agent_record_json(record, agent_node_id(b->agent, record), b->now);
 	if (json)
 		json_array_append_new(b->records, json);
-	agent_sample_record(b->agent, record);
 }
 
 /* What is told in short counts as nothing: of that there may be as much as is held. */
@@ -64,12 +61,17 @@ static int gather(const struct record_key *key, struct fields *const *records, i
 {
 	(void)key;
 	struct batch *b = arg;
-	if (agent_record_ready(b->ready, agent_node_id(b->agent, records[0]), records, count, b->now)) {
-		b->count += count;
+	int64_t node_id = agent_node_id(b->agent, records[0]);
+	b->count += count;
+	if (agent_record_ready(b->ready, node_id, records, count, b->now))
 		return 0;
+	bool whole = agent_record_life(b->lives, node_id, records, count, b->now);
+	for (int i = 0; i < count; i++) {
+		if (!whole)
+			gather_one(b, records[i]);
+		b->ends += is_kind(records[i], "end");
+		agent_sample_record(b->agent, records[i]);
 	}
-	for (int i = 0; i < count; i++)
-		gather_one(b, records[i]);
 	return count;
 }
 
@@ -254,6 +256,8 @@ static void answered(struct db *db, PGresult *result, const struct err *e, void 
 static void send_report(struct agent *a, const struct batch *b, json_t *done)
 {
 	json_t *report = json_pack("{s:O, s:O}", "records", b->records, "orders_done", done);
+	if (json_array_size(b->lives) > 0)
+		json_object_set(report, "lives", b->lives);
 	if (json_array_size(b->ready) > 0)
 		json_object_set(report, "ready", b->ready);
 	char *text = json_dumps(report, JSON_COMPACT);
@@ -270,18 +274,19 @@ static void send_report(struct agent *a, const struct batch *b, json_t *done)
 /* Tell what is due; false where there was nothing to tell of it, and more may be due. */
 static bool tell(struct agent *a)
 {
-	struct batch b = {a, json_array(), json_array(), record_now(), 0, 0};
+	struct batch b = {a, json_array(), json_array(), json_array(), record_now(), 0, 0};
 	agent_hold_take(a->hold, a->stop || !holds(a) ? never : b.now, RECORDS_MOST, gather, &b);
 	a->report_due = never;
 	a->report_ends = b.ends;
 	a->ended = 0;
 	json_t *done = agent_order_done(a);
-	bool told = json_array_size(b.records) > 0 || json_array_size(b.ready) > 0 || json_array_size(done) > 0;
+	bool told = json_array_size(b.records) + json_array_size(b.lives) + json_array_size(b.ready) + json_array_size(done) > 0;
 	if (told)
 		send_report(a, &b, done);
 	else
 		a->acked_to = agent_hold_from(a->hold, a->read_to);
 	json_decref(b.records);
+	json_decref(b.lives);
 	json_decref(b.ready);
 	json_decref(done);
 	return told || b.count == 0;

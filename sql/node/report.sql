@@ -10,12 +10,20 @@ begin
 	return array(
 		with said as (
 			select x.*, w.at - make_interval(secs => x.age_us / 1e6) as at, w.nr << 32 | x.nr as seq
-			from unnest(p_told) with ordinality w (at, records, nr)
+			from unnest(p_told) with ordinality w (at, records, lives, nr)
 			cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int, attempt int, kind text, age_us double precision,
 				exit int, signal int, cause text, outcome text, message text, reason text, retry text, drain text, session int, peak_mb bigint, cpu_usec bigint))
 				with ordinality as x (node, job, step, attempt, kind, age_us,
 				exit, signal, cause, outcome, message, reason, retry, drain, session, peak_mb, cpu_usec, nr)
-		), digest as (
+		), life as (
+			select x.*, w.at, w.nr << 32 | x.nr as seq
+			from unnest(p_told) with ordinality w (at, records, lives, nr)
+			cross join lateral rows from (jsonb_to_recordset(w.lives) as (node int, job bigint, step int, attempt int, keeper_us double precision, ready boolean,
+				run_us double precision, session int, task jsonb, done_us double precision, exit int, signal int, cause text, outcome text, message text,
+				end_us double precision, drain text, peak_mb bigint, cpu_usec bigint))
+				with ordinality as x (node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us, exit, signal, cause, outcome, message,
+				end_us, drain, peak_mb, cpu_usec, nr)
+		), heard as (
 			select s.node, s.job, s.step, s.attempt, min(s.seq) as seq,
 				min(s.at) filter (where s.kind = 'keeper') as keeper_at, bool_or(s.kind = 'ready') as ready,
 				min(s.at) filter (where s.kind = 'run') as run_at, min(s.session) filter (where s.kind = 'run') as session_id,
@@ -34,6 +42,24 @@ begin
 				bool_or(s.kind in ('late', 'refused')) as odd
 			from said s
 			group by s.node, s.job, s.step, s.attempt
+			union all
+			select l.node, l.job, l.step, l.attempt, l.seq, l.at - make_interval(secs => l.keeper_us / 1e6), coalesce(l.ready, false),
+				l.at - make_interval(secs => l.run_us / 1e6), l.session, l.at - make_interval(secs => l.done_us / 1e6), false,
+				l.outcome, l.cause, nullif(l.message, ''), nullif(l.exit, -1), nullif(l.signal, 0), l.at - make_interval(secs => l.end_us / 1e6),
+				nullif(l.peak_mb, -1), nullif(l.cpu_usec, -1), nullif(l.drain, ''),
+				false, l.task is not null, false,
+				2 + (l.keeper_us is not null)::int + coalesce(l.ready, false)::int + (l.run_us is not null)::int + (l.task is not null)::int,
+				1 + (l.task is not null)::int, false
+			from life l
+		), digest as (
+			-- Mostly each is there once: what was left by a process manager that is gone may have told of the same.
+			select h.node, h.job, h.step, h.attempt, min(h.seq) as seq, min(h.keeper_at) as keeper_at, bool_or(h.ready) as ready, min(h.run_at) as run_at,
+				min(h.session_id) as session_id, min(h.done_at) as done_at, bool_or(h.refused) as refused, min(h.outcome) as outcome, min(h.cause) as cause,
+				min(h.message) as message, max(h.exit_code) as exit_code, max(h.signal) as signal, min(h.end_at) as end_at, max(h.peak_mb) as peak_mb,
+				max(h.cpu_usec) as cpu_usec, min(h.drain) as drain, bool_or(h.paused) as paused, bool_or(h.tasked) as tasked, bool_or(h.hooked) as hooked,
+				sum(h.said) as said, sum(h.closing) as closing, bool_or(h.odd) as odd
+			from heard h
+			group by h.node, h.job, h.step, h.attempt
 		)
 		select (d.node, d.job, d.step, d.attempt, d.seq, d.keeper_at, d.ready, d.run_at, d.session_id, d.done_at, d.refused, d.outcome, d.cause, d.message,
 			d.exit_code, d.signal, d.end_at, d.peak_mb, d.cpu_usec, d.drain, a.phase, t.ended_at is null, a.ended_at is null,
@@ -58,8 +84,8 @@ declare
 	-- changed nothing on the node.
 	v_stray jsonb := (
 		select jsonb_agg(r.value order by w.nr, r.nr)
-		from unnest(p_told) with ordinality w (at, records, nr)
-		cross join lateral jsonb_array_elements(w.records) with ordinality as r (value, nr)
+		from unnest(p_told) with ordinality w (at, records, lives, nr)
+		cross join lateral jsonb_array_elements(w.records || coalesce(w.lives, '[]')) with ordinality as r (value, nr)
 		left join allocation a on a.job_id = (r.value ->> 'job')::bigint and a.step_id = (r.value ->> 'step')::int
 			and a.attempt = (r.value ->> 'attempt')::int and a.node_id = (r.value ->> 'node')::int
 		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
@@ -142,7 +168,7 @@ begin
 	-- The first node speaks for the step.
 	for v_last in
 		select x.job, x.step, x.attempt, x.kind, w.at - make_interval(secs => x.age_us / 1e6) as at, x.clock
-		from unnest(p_told) with ordinality w (at, records, nr)
+		from unnest(p_told) with ordinality w (at, records, lives, nr)
 		cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int, attempt int, kind text, age_us double precision, clock bigint))
 			with ordinality as x (node, job, step, attempt, kind, age_us, clock, nr)
 		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.node_index = 0 and a.gone_at is null
@@ -176,15 +202,18 @@ begin
 		coalesce(x.cause, 'exit'), nullif(x.user_usec, -1), nullif(x.system_usec, -1), nullif(x.max_rss_kb, -1), nullif(x.minflt, -1),
 		nullif(x.majflt, -1), nullif(x.read_bytes, -1), nullif(x.write_bytes, -1), nullif(x.nvcsw, -1), nullif(x.nivcsw, -1)
 	from unnest(p_told) w
-	cross join lateral jsonb_array_elements(w.records) r
-	cross join lateral jsonb_to_record(r) as x (node int, job bigint, step int, attempt int, age_us double precision, started_age_us double precision, task int, pid int,
+	cross join lateral (
+		select r as record from jsonb_array_elements(w.records) r where r ->> 'kind' = 'task'
+		union all
+		select l -> 'task' from jsonb_array_elements(w.lives) l where l ? 'task'
+	) r
+	cross join lateral jsonb_to_record(r.record) as x (node int, job bigint, step int, attempt int, age_us double precision, started_age_us double precision, task int, pid int,
 		exit int, signal int, cause text, user_usec bigint, system_usec bigint, max_rss_kb bigint, minflt bigint, majflt bigint,
 		read_bytes bigint, write_bytes bigint, nvcsw bigint, nivcsw bigint)
 	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.gone_at is null
-	where r ->> 'kind' = 'task'
-		and (select o.task from task_end o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.task = x.task) is null;
+	where (select o.task from task_end o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.task = x.task) is null;
 end $$;
-comment on function api.report_task(api.told[]) is 'Records of kind task. Internal.';
+comment on function api.report_task(api.told[]) is 'Records of kind task, and those of whole lives. Internal.';
 
 create function api.report_hook(p_told api.told[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -361,142 +390,3 @@ begin
 	end loop;
 end $$;
 comment on function api.report_ready(jsonb) is 'Attempts [{job, step, attempt, age_us, nodes}] whose keepers are there and ready on these nodes; answers how many records were news, and those that are to be read as others are. Internal.';
-
-create function api.report_settle(p_told api.told[], p_ready jsonb, p_done bigint[]) returns int
-language plpgsql set search_path = live, rota, pg_temp as $$
-declare
-	v_told api.told[] := p_told;
-	v_attempts api.attempt_key[];
-	v_freeing api.attempt_key[];
-	v_seen api.seen[];
-	v_new api.seen[];
-	v_news int;
-	v_ready int := 0;
-	v_odd boolean;
-	v_tasked boolean;
-	v_hooked boolean;
-	v_paused boolean;
-	v_long boolean;
-	v_drain boolean;
-begin
-	-- That something begins, or that a task has ended, changes nothing that nodes hold.
-	select coalesce(array_agg(a.key), '{}'), array_agg(a.key) filter (where a.freeing) into v_attempts, v_freeing
-	from (
-		select (x.job, x.step, x.attempt)::api.attempt_key as key, bool_or(x.kind not in ('used', 'keeper', 'ready', 'run', 'task', 'hook', 'late')) as freeing
-		from unnest(p_told) w
-		cross join lateral jsonb_to_recordset(w.records) as x (job bigint, step int, attempt int, kind text)
-		group by x.job, x.step, x.attempt
-	) a;
-	perform api.node_lock(array(
-		select distinct n
-		from unnest(v_freeing) v
-		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
-		cross join lateral unnest(t.node_ids) n));
-	perform api.license_lock(v_attempts);
-	if p_ready is not null then
-		select r.news, v_told || (now(), r.rest)::api.told into v_ready, v_told from api.report_ready(p_ready) r;
-	end if;
-	v_seen := api.report_read(v_told);
-	-- What there is in the reports, so that only that is asked for.
-	select coalesce(sum(v.news), 0), bool_or(v.odd), bool_or(v.tasked and v.news > 0), bool_or(v.hooked and v.news > 0), bool_or(v.paused and v.news > 0),
-		bool_or(not v.brief and v.news > 0), bool_or(v.drain is not null and v.news > 0), array_agg(v::api.seen) filter (where v.news > 0)
-	into v_news, v_odd, v_tasked, v_hooked, v_paused, v_long, v_drain, v_new
-	from unnest(v_seen) v;
-	if v_odd then
-		perform api.report_stray(v_told);
-	end if;
-	if p_done <> '{}' then
-		delete from node_order o where o.order_id = any (p_done);
-	end if;
-	if v_news = 0 then
-		if v_ready > 0 then
-			notify rota_event;
-		end if;
-		return v_ready;
-	end if;
-	if v_tasked then
-		perform api.report_task(v_told);
-	end if;
-	if v_hooked then
-		perform api.report_hook(v_told);
-	end if;
-	if v_long then
-		perform api.report_run(v_new);
-	end if;
-	if v_paused then
-		perform api.report_pause(v_told);
-	end if;
-	perform api.report_done(v_new);
-	perform api.attempt_close(api.report_facts(v_new), 'node');
-	if v_long then
-		perform api.report_ending(v_new);
-	end if;
-	if v_drain then
-		perform api.report_drain(v_new);
-	end if;
-	notify rota_event;
-	return v_news + v_ready;
-end $$;
-comment on function api.report_settle(api.told[], jsonb, bigint[]) is
-	'What reports say becomes so: their records, who is ready as in api.report_ready (null: nobody), orders that were taken. The caller has locked the jobs. Answers how many records were news. Internal.';
-
-create function api.report_take(p_own bigint, p_jobs bigint[], out told api.told[], out done bigint[])
-language plpgsql set search_path = live, rota, pg_temp as $$
-begin
-	-- Of what was left lately: this is asked with each report, however many rows that are gone somebody's long transaction still keeps.
-	-- And soon: one that cannot be settled fails whatever is settled with it.
-	with taken as (
-		delete from report_left l
-		where l.left_id > least(p_own - 1, (select s.last_value - 64 from report_left_left_id_seq s)) and l.job_ids <@ p_jobs
-			and (l.left_id = p_own or l.told_at > now() - interval '10 s')
-		returning l.left_id, l.told_at, l.report
-	)
-	select coalesce(array_agg((t.told_at, t.report -> 'records')::api.told order by t.left_id), '{}'),
-		array(select x::bigint from taken o cross join lateral jsonb_array_elements_text(o.report -> 'orders_done') x)
-	into told, done
-	from taken t;
-end $$;
-comment on function api.report_take(bigint, bigint[]) is 'Take the reports that were left about no other than these jobs, which the caller has locked (null: none), and with them its own. Internal.';
-
-create function api.node_report(p_report jsonb, p_alone boolean, out news int, out left_as bigint)
-language plpgsql security definer set search_path = live, rota, pg_temp as $$
-declare
-	v_jobs bigint[] := array(
-		select (x.value ->> 'job')::bigint from jsonb_array_elements(p_report -> 'records') x
-		union
-		select (x.value ->> 'job')::bigint from jsonb_array_elements(p_report -> 'ready') x);
-	v_others record;
-begin
-	-- Where nodes are only ready, each says so by itself: of a wide step they are many, and what they say is short.
-	if p_alone or p_report ? 'ready' then
-		perform api.job_lock(v_jobs);
-	elsif not api.job_lock_now(v_jobs) then
-		insert into report_left (node_id, job_ids, report) values ((p_report #>> '{records,0,node}')::int, v_jobs, p_report) returning left_id into left_as;
-		return;
-	end if;
-	select * into v_others from api.report_take(null, case when not p_alone then v_jobs end);
-	news := api.report_settle((now(), p_report -> 'records')::api.told || v_others.told, p_report -> 'ready',
-		array(select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x) || v_others.done);
-end $$;
-comment on function api.node_report(jsonb, boolean) is
-	'Records of a node''s journal and orders it has taken: {"records": [{node, job, step, attempt, kind, age_us, ...}], "ready": [{job, step, attempt, age_us, nodes}], "orders_done": [id]}; ready, which may be absent: keeper and ready of an attempt on so many nodes. Idempotent. Answers how many records were news; or, where somebody has locked the jobs and it is not to be settled alone, what it was left as for api.node_settle: until that has answered, nothing of it counts.';
-
-create function api.node_settle(p_left bigint, out news int, out left_as bigint)
-language plpgsql security definer set search_path = live, rota, pg_temp as $$
-declare
-	v_jobs bigint[] := (select l.job_ids from report_left l where l.left_id = p_left);
-	v_all record;
-begin
-	news := 0;
-	if v_jobs is null then
-		return;
-	end if;
-	perform api.job_lock(v_jobs);
-	-- Who had the lock has taken it, or nobody has.
-	if exists (select from report_left l where l.left_id = p_left) then
-		select * into v_all from api.report_take(p_left, v_jobs);
-		news := api.report_settle(v_all.told, null, v_all.done);
-	end if;
-end $$;
-comment on function api.node_settle(bigint) is
-	'Wait until a report that was left is settled: by whoever had locked its jobs, or else by this call, together with all that were left about them. Answers as api.node_report does.';

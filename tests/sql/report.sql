@@ -42,6 +42,45 @@ end $$;
 select is(t.cut(i), 'completed', 'cut behind record ' || i) from generate_series(1, 8) i;
 select t.right('cuts');
 
+-- A life in one comes to what its records come to, whatever it was and however much of it was told before.
+create function t.lived(p_lives boolean, p_before text, p_done jsonb, p_end jsonb) returns text language plpgsql as $$
+declare
+	v_job bigint := t.submit('alice', '[{"name": "a"}]');
+	v_a text := v_job || '.a';
+	v_news int;
+begin
+	perform t.start(v_a);
+	if p_before <> '' then
+		perform t.report(t.say(v_a, k)) from unnest(p_before::text[]) k;
+	end if;
+	v_news := t.tell(t.told(p_lives, t.say(v_a, 'keeper', '{"age_us": 9000, "pid": 5}'), t.say(v_a, 'run', '{"age_us": 8000}'), t.say(v_a, 'task', '{"age_us": 7000}'),
+		t.say(v_a, 'done', p_done), t.say(v_a, 'end', p_end)));
+	perform t.tell(t.told(p_lives, t.say(v_a, 'task'), t.say(v_a, 'done', p_done), t.say(v_a, 'end', p_end)));
+	return concat_ws('|', v_news, t.digest(v_job), (select to_jsonb(x) - '{job_id,ordered_at,done_at,ended_at,started_at,node_ids,nodes,suspended_at}'::text[] || jsonb_build_object('ran', x.done_at - x.started_at)
+		from rota.attempt x where x.job_id = v_job), (select to_jsonb(x) - '{job_id,started_at,ended_at}'::text[] || jsonb_build_object('ran', x.ended_at - x.started_at) from rota.task_end x where x.job_id = v_job),
+		(select n.state || coalesce(n.reason, '') from rota.node n where n.node_id = 1));
+end $$;
+select is(t.lived(true, b, d::jsonb, e::jsonb), t.lived(false, b, d::jsonb, e::jsonb), 'a life: ' || d || e || ' behind ' || b)
+from unnest(array['{}', '{"exit": 3, "outcome": "fail"}', '{"exit": 0, "signal": 9, "cause": "signal", "outcome": "fail"}', '{"cause": "out_of_memory", "outcome": "oom", "message": "too much"}',
+	'{"age_us": 500, "cause": "time_limit", "outcome": "timeout"}']) d
+cross join unnest(array['', '{keeper}', '{keeper,run}', '{keeper,run,task}']) b cross join unnest(array['{}', '{"peak_mb": 70, "cpu_usec": 1}']) e;
+select is(left(t.lived(true, '', '{}', '{}'), 28), '5|{submit,start,complete}|a:', 'told in one, it was never seen in another state');
+select is(t.lived(true, '', '{}', '{"drain": "bad disk"}') ~ 'drainbad disk$', true, 'why the node should take no more');
+select api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name": "n1", "values": {}}') \g /dev/null
+-- What somebody left of it, and all of it, settled at once.
+select t.submit('alice', '[{"name": "a"}]') as j \gset
+select t.start(:'j' || '.a') \g /dev/null
+insert into rota.report_left (node_id, job_ids, report) select 1, array[:j], t.told(false, t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'run')) \g /dev/null
+select is(t.tell(t.told(true, t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'run'), t.say(:'j' || '.a', 'task'), t.say(:'j' || '.a', 'done'), t.say(:'j' || '.a', 'end'))), 7, 'left, and told once more');
+select is(t.digest(:j), '{submit,start,complete}|a:completed|completed|1|0|{"ended,t,t,3,2500"}|completed,0,exit,77', 'comes to the same');
+-- Of what is not there.
+delete from rota.stray;
+select is(t.tell(jsonb_build_object('records', '[]'::jsonb, 'orders_done', '[]'::jsonb, 'lives', jsonb_build_array(jsonb_build_object('kind', 'life', 'node', 2, 'job', :j, 'step', 0, 'attempt', 1,
+	'done_us', 5, 'end_us', 1, 'outcome', 'fail')))), 0, 'a life on another node');
+select is((select array_agg(s.what #>> '{0,kind}') from rota.stray s), '{life}', 'is kept');
+select is(t.digest(:j), '{submit,start,complete}|a:completed|completed|1|0|{"ended,t,t,3,2500"}|completed,0,exit,77', 'and changes nothing');
+select t.right('lives');
+
 -- Strays: unknown steps, attempts that never were, other nodes.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a') \g /dev/null

@@ -150,6 +150,47 @@ static void test_ready(void **state)
 	is(ready, "[{\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":2000,\"nodes\":[7,5]}]");
 }
 
+static bool lives(json_t *lives, const char *const *kinds, int count)
+{
+	struct fields *records[8];
+	for (int i = 0; i < count; i++) {
+		records[i] = record_at(kinds[i], 1000 + i);
+		fields_add_int(records[i], "pid", 70 + i);
+		if (strcmp(kinds[i], "task") == 0)
+			fields_add_int(records[i], "exit", 3);
+		if (strcmp(kinds[i], "run") == 0)
+			fields_add_int(records[i], "session", 9);
+		if (strcmp(kinds[i], "end") == 0)
+			fields_add_int(records[i], "peak_mb", 5);
+	}
+	bool lived = agent_record_life(lives, 7, records, count, 3000);
+	for (int i = 0; i < count; i++)
+		fields_free(records[i]);
+	return lived;
+}
+
+/* In one goes what is told up to its end, if each of it is there once. */
+static void test_life(void **state)
+{
+	(void)state;
+	static const char *const kinds[] = {"used", "keeper", "run", "task", "done", "end", "hook", "end"};
+	static const char *const twice[] = {"task", "task", "done", "end"}, *const paused[] = {"suspended", "done", "end"};
+	json_t *told = json_array();
+	assert_false(lives(told, kinds, 5));
+	assert_false(lives(told, kinds + 3, 1));
+	assert_false(lives(told, kinds + 5, 1));
+	assert_false(lives(told, kinds, 7));
+	assert_false(lives(told, kinds + 4, 4));
+	assert_false(lives(told, twice, 4));
+	assert_false(lives(told, paused, 3));
+	assert_true(lives(told, kinds, 6));
+	assert_true(lives(told, kinds + 4, 2));
+	is(told, "[{\"kind\":\"life\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"keeper_us\":1999,\"run_us\":1998,\"session\":9,"
+		 "\"task\":{\"kind\":\"task\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":1997,\"pid\":73,\"exit\":3},"
+		 "\"done_us\":1996,\"end_us\":1995,\"peak_mb\":5},"
+		 "{\"kind\":\"life\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"done_us\":2000,\"end_us\":1999,\"peak_mb\":5}]");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +200,7 @@ int main(void)
 		cmocka_unit_test(test_not_told),
 		cmocka_unit_test(test_control),
 		cmocka_unit_test(test_ready),
+		cmocka_unit_test(test_life),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,143 @@
+-- Reports are settled: one after the other about the same jobs, and together what came meanwhile.
+
+create function api.report_settle(p_told api.told[], p_ready jsonb, p_done bigint[]) returns int
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_told api.told[] := p_told;
+	v_attempts api.attempt_key[];
+	v_freeing api.attempt_key[];
+	v_seen api.seen[];
+	v_new api.seen[];
+	v_news int;
+	v_ready int := 0;
+	v_odd boolean;
+	v_tasked boolean;
+	v_hooked boolean;
+	v_paused boolean;
+	v_long boolean;
+	v_drain boolean;
+begin
+	-- That something begins, or that a task has ended, changes nothing that nodes hold.
+	select coalesce(array_agg(a.key), '{}'), array_agg(a.key) filter (where a.freeing) into v_attempts, v_freeing
+	from (
+		select (x.job, x.step, x.attempt)::api.attempt_key as key, bool_or(x.kind not in ('used', 'keeper', 'ready', 'run', 'task', 'hook', 'late')) as freeing
+		from unnest(p_told) w
+		cross join lateral jsonb_to_recordset(w.records || coalesce(w.lives, '[]')) as x (job bigint, step int, attempt int, kind text)
+		group by x.job, x.step, x.attempt
+	) a;
+	perform api.node_lock(array(
+		select distinct n
+		from unnest(v_freeing) v
+		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
+		cross join lateral unnest(t.node_ids) n));
+	perform api.license_lock(v_attempts);
+	if p_ready is not null then
+		select r.news, v_told || (now(), r.rest, null)::api.told into v_ready, v_told from api.report_ready(p_ready) r;
+	end if;
+	v_seen := api.report_read(v_told);
+	-- What there is in the reports, so that only that is asked for.
+	select coalesce(sum(v.news), 0), bool_or(v.odd), bool_or(v.tasked and v.news > 0), bool_or(v.hooked and v.news > 0), bool_or(v.paused and v.news > 0),
+		bool_or(not v.brief and v.news > 0), bool_or(v.drain is not null and v.news > 0), array_agg(v::api.seen) filter (where v.news > 0)
+	into v_news, v_odd, v_tasked, v_hooked, v_paused, v_long, v_drain, v_new
+	from unnest(v_seen) v;
+	if v_odd then
+		perform api.report_stray(v_told);
+	end if;
+	if p_done <> '{}' then
+		delete from node_order o where o.order_id = any (p_done);
+	end if;
+	if v_news = 0 then
+		if v_ready > 0 then
+			notify rota_event;
+		end if;
+		return v_ready;
+	end if;
+	if v_tasked then
+		perform api.report_task(v_told);
+	end if;
+	if v_hooked then
+		perform api.report_hook(v_told);
+	end if;
+	if v_long then
+		perform api.report_run(v_new);
+	end if;
+	if v_paused then
+		perform api.report_pause(v_told);
+	end if;
+	perform api.report_done(v_new);
+	perform api.attempt_close(api.report_facts(v_new), 'node');
+	if v_long then
+		perform api.report_ending(v_new);
+	end if;
+	if v_drain then
+		perform api.report_drain(v_new);
+	end if;
+	notify rota_event;
+	return v_news + v_ready;
+end $$;
+comment on function api.report_settle(api.told[], jsonb, bigint[]) is
+	'What reports say becomes so: their records, who is ready as in api.report_ready (null: nobody), orders that were taken. The caller has locked the jobs. Answers how many records were news. Internal.';
+
+create function api.report_take(p_own bigint, p_jobs bigint[], out told api.told[], out done bigint[])
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	-- Of what was left lately: this is asked with each report, however many rows that are gone somebody's long transaction still keeps.
+	-- And soon: one that cannot be settled fails whatever is settled with it.
+	with taken as (
+		delete from report_left l
+		where l.left_id > least(p_own - 1, (select s.last_value - 64 from report_left_left_id_seq s)) and l.job_ids <@ p_jobs
+			and (l.left_id = p_own or l.told_at > now() - interval '10 s')
+		returning l.left_id, l.told_at, l.report
+	)
+	select coalesce(array_agg((t.told_at, t.report -> 'records', t.report -> 'lives')::api.told order by t.left_id), '{}'),
+		array(select x::bigint from taken o cross join lateral jsonb_array_elements_text(o.report -> 'orders_done') x)
+	into told, done
+	from taken t;
+end $$;
+comment on function api.report_take(bigint, bigint[]) is 'Take the reports that were left about no other than these jobs, which the caller has locked, and with them its own (null: it has none). Internal.';
+
+create function api.node_report(p_report jsonb, p_alone boolean, out news int, out left_as bigint)
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
+declare
+	v_jobs bigint[] := array(
+		select distinct (x.value ->> 'job')::bigint
+		from jsonb_array_elements((p_report -> 'records') || coalesce(p_report -> 'lives', '[]') || coalesce(p_report -> 'ready', '[]')) x);
+	v_told api.told[] := '{}';
+	v_done bigint[] := '{}';
+begin
+	-- Where nodes are only ready, each says so by itself: of a wide step they are many, and what they say is short.
+	if p_alone or p_report ? 'ready' then
+		perform api.job_lock(v_jobs);
+	elsif not api.job_lock_now(v_jobs) then
+		insert into report_left (node_id, job_ids, report) values (coalesce(p_report #>> '{records,0,node}', p_report #>> '{lives,0,node}')::int, v_jobs, p_report)
+		returning left_id into left_as;
+		return;
+	end if;
+	if not p_alone then
+		select o.told, o.done into v_told, v_done from api.report_take(null, v_jobs) o;
+	end if;
+	news := api.report_settle((now(), p_report -> 'records', p_report -> 'lives')::api.told || v_told, p_report -> 'ready',
+		array(select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x) || v_done);
+end $$;
+comment on function api.node_report(jsonb, boolean) is
+	'Records of a node''s journal and orders it has taken: {"records": [{node, job, step, attempt, kind, age_us, ...}], "lives": [{kind: "life", node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us, exit, ..., end_us, ...}], "ready": [{job, step, attempt, age_us, nodes}], "orders_done": [id]}; lives, which may be absent: what is told of an attempt on a node up to its end, in one: ages of its records by kind, the members of these, and the record of its one task; ready, too: keeper and ready of an attempt on so many nodes. Idempotent. Answers how many records were news; or, where somebody has locked the jobs and it is not to be settled alone, what it was left as for api.node_settle: until that has answered, nothing of it counts.';
+
+create function api.node_settle(p_left bigint, out news int, out left_as bigint)
+language plpgsql security definer set search_path = live, rota, pg_temp as $$
+declare
+	v_jobs bigint[] := (select l.job_ids from report_left l where l.left_id = p_left);
+	v_all record;
+begin
+	news := 0;
+	if v_jobs is null then
+		return;
+	end if;
+	perform api.job_lock(v_jobs);
+	-- Who had the lock has taken it, or nobody has.
+	if exists (select from report_left l where l.left_id = p_left) then
+		select * into v_all from api.report_take(p_left, v_jobs);
+		news := api.report_settle(v_all.told, null, v_all.done);
+	end if;
+end $$;
+comment on function api.node_settle(bigint) is
+	'Wait until a report that was left is settled: by whoever had locked its jobs, or else by this call, together with all that were left about them. Answers as api.node_report does.';
