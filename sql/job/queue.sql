@@ -1,18 +1,11 @@
-create function api.queue_pick(p_uid int, p_caller text, p_all_seen boolean, p_user text, p_states text[], p_ended boolean, p_limit int, p_plain boolean) returns bigint[]
+create function api.queue_pick(p_uid int, p_caller text, p_all_seen boolean, p_user text, p_states text[], p_live boolean, p_ended boolean, p_limit int) returns bigint[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_live bigint[];
 	v_ended bigint[];
 begin
 	-- Live jobs have an index of their own; history is read only when asked for, newest first, of one user by an index of its own.
-	if p_plain then
-		v_live := array(
-			select j.job_id from job j
-			where j.ended_at is null and j.steps_total > 1 and (p_user is null or j.user_name = p_user) and (p_all_seen or j.uid = p_uid)
-			union all
-			select j.job_id from step s join job j on j.job_id = s.job_id and j.ended_at is null and j.steps_total = 1
-			where s.ended_at is null and s.state <> 'pending' and s.array_index is null and (p_user is null or j.user_name = p_user) and (p_all_seen or j.uid = p_uid));
-	else
+	if p_live then
 		v_live := array(
 			select j.job_id from job j
 			where j.ended_at is null and (p_user is null or j.user_name = p_user) and (p_all_seen or j.uid = p_uid));
@@ -30,40 +23,63 @@ begin
 	end if;
 	return v_live || v_ended;
 end $$;
-comment on function api.queue_pick(int, text, boolean, text, text[], boolean, int, boolean) is
-	'Jobs for the queue: live ones (p_plain: without those that are one waiting step), and (p_ended) those that ended in one of p_states, p_limit at most. Internal.';
+comment on function api.queue_pick(int, text, boolean, text, text[], boolean, boolean, int) is
+	'Jobs for the queue: (p_live) live ones, and (p_ended) those that ended in one of p_states, p_limit at most; null: none. Internal.';
 
-create function api.queue_lines(p_jobs bigint[], p_plain boolean, p_uid int, p_all_seen boolean, p_user text, p_states text[], p_partitions text[], p_limit int) returns text
-language plpgsql stable set search_path = rota, pg_temp as $$
+create function api.queue_waiting(p_uid int, p_all_seen boolean, p_user text, p_states text[], p_partitions text[], out lines text, out others bigint[])
+-- In the order of their keys rows of several tables are joined without a copy of any.
+language plpgsql stable set search_path = rota, pg_temp set enable_mergejoin = on set enable_hashjoin = off set enable_material = on as $$
+declare
+	-- What is live has a step that is. Between the ends of that tables are read in the order of their keys, where it is most of what is there.
+	v_from constant bigint := (select min(s.job_id) from step s where s.ended_at is null);
+	v_to constant bigint := (select max(s.job_id) from step s where s.ended_at is null);
 begin
-	return (
 	with full_line as materialized (
 		select * from api.full_lines()
-	), line as (
-		-- What makes a queue long is jobs of one step that waits, of which there is nothing to add up.
-		select j.job_id, concat_ws(E'\t', j.job_id, replace(replace(j.name, E'\t', ' '), E'\n', ' '), j.user_name, s.partition,
-			s.state, '0/1', '', s.time_limit_s,
-			case when s.waits = 'scheduler' and exists (select from full_line f where f.claimant_id = s.claimant_id and f.partition = s.queue) then 'limit' else s.waits end) as line
-		from job j
-		join api.step_facts s on s.job_id = j.job_id and s.state = 'pending'
-		where p_plain and j.ended_at is null and j.steps_total = 1 and (p_user is null or j.user_name = p_user) and (p_all_seen or j.uid = p_uid)
-			and (p_states is null or s.state = any (p_states)) and (p_partitions is null or s.partition = any (p_partitions))
-		union all
-		select r.job_id, concat_ws(E'\t', r.job_id, replace(replace(r.name, E'\t', ' '), E'\n', ' '), r.user_name, array_to_string(r.partitions, ','),
-			r.state, r.steps_done || '/' || r.steps_total, coalesce(r.elapsed_s::text, ''), r.time_limit_s, coalesce(nullif(r.nodes, ''), r.reason, ''))
-		from api.job_rows(p_jobs) r
-		where (p_states is null or r.state = any (p_states)) and (p_partitions is null or r.partitions && p_partitions)
 	)
+	select string_agg(x.line, E'\n'), array_agg(x.job_id) filter (where x.line is null)
+	into lines, others
+	from (
+		select j.job_id, case when j.steps_total = 1 and s.state = 'pending' then
+			concat_ws(E'\t', j.job_id, replace(replace(j.name, E'\t', ' '), E'\n', ' '), j.user_name, s.partition, s.state, '0/1', '', s.time_limit_s,
+				case when s.waits = 'scheduler' and exists (select from full_line f where f.claimant_id = s.claimant_id and f.partition = s.queue) then 'limit' else s.waits end)
+			end as line
+		from job j
+		join api.step_facts s on s.job_id = j.job_id and s.step_id = 0 and s.request_id = 0 and s.job_id between v_from and v_to and s.request_job_id between v_from and v_to
+		where j.ended_at is null and j.job_id between v_from and v_to and (p_user is null or j.user_name = p_user) and (p_all_seen or j.uid = p_uid)
+			and (j.steps_total > 1 or s.state <> 'pending'
+				or ((p_states is null or s.state = any (p_states)) and (p_partitions is null or s.partition = any (p_partitions))))
+		order by j.job_id desc
+	) x;
+end $$;
+comment on function api.queue_waiting(int, boolean, text, text[], text[]) is
+	'What makes a queue long is jobs of one step that waits, of which there is nothing to add up. lines: theirs, the newest first, null: none; others: live jobs that are none of them, null: none. Internal.';
+
+create function api.queue_lines(p_jobs bigint[], p_lines text, p_states text[], p_partitions text[], p_limit int) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	if p_jobs is null and p_limit is null then
+		return p_lines;
+	end if;
+	return (
 	select string_agg(x.line, E'\n')
 	from (
 		select l.job_id, l.line
-		from line l
+		from (
+			select split_part(w.line, E'\t', 1)::bigint as job_id, w.line
+			from string_to_table(p_lines, E'\n') w (line)
+			union all
+			select r.job_id, concat_ws(E'\t', r.job_id, replace(replace(r.name, E'\t', ' '), E'\n', ' '), r.user_name, array_to_string(r.partitions, ','),
+				r.state, r.steps_done || '/' || r.steps_total, coalesce(r.elapsed_s::text, ''), r.time_limit_s, coalesce(nullif(r.nodes, ''), r.reason, ''))
+			from api.job_rows(p_jobs) r
+			where (p_states is null or r.state = any (p_states)) and (p_partitions is null or r.partitions && p_partitions)
+		) l
 		order by l.job_id desc
 		limit p_limit
 	) x);
 end $$;
-comment on function api.queue_lines(bigint[], boolean, int, boolean, text, text[], text[], int) is
-	'The queue as text, a line a job, the newest first: p_jobs, and with p_plain those that are one waiting step; null: no job. Internal.';
+comment on function api.queue_lines(bigint[], text, text[], text[], int) is
+	'The queue as text, a line a job, the newest first: p_jobs, and those that p_lines has; null: no job. Internal.';
 
 create function api.job_queue(p_uid int, p_user text, p_request jsonb) returns json
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -76,6 +92,8 @@ declare
 	v_lines boolean := api.request_bool(p_request, 'lines');
 	v_plain boolean := v_lines and api.request_list(p_request, 'jobs') is null;
 	v_jobs bigint[];
+	v_waiting text;
+	v_others bigint[];
 	v_answer jsonb;
 begin
 	-- A long list is joined with tables as a whole, where that is cheaper.
@@ -83,11 +101,14 @@ begin
 	if api.request_list(p_request, 'jobs') is not null then
 		v_jobs := array(select distinct t.job_id from api.job_target(p_uid, p_user, p_request, false) t);
 	else
-		v_jobs := api.queue_pick(p_uid, p_user, v_all, v_of, coalesce(v_states, array(select s.state from step_state s)),
-			api.request_bool(p_request, 'all') or exists (select from step_state s where s.stage = 'final' and s.state = any (v_states)), coalesce(v_limit, 1000), v_plain);
+		v_jobs := api.queue_pick(p_uid, p_user, v_all, v_of, coalesce(v_states, array(select s.state from step_state s)), not v_plain,
+			api.request_bool(p_request, 'all') or exists (select from step_state s where s.stage = 'final' and s.state = any (v_states)), coalesce(v_limit, 1000));
+	end if;
+	if v_plain then
+		select w.lines, w.others into v_waiting, v_others from api.queue_waiting(p_uid, v_all, v_of, v_states, v_partitions) w;
 	end if;
 	if v_lines then
-		return json_build_object('lines', coalesce(api.queue_lines(v_jobs, v_plain, p_uid, v_all, v_of, v_states, v_partitions, v_limit), ''));
+		return json_build_object('lines', coalesce(api.queue_lines(v_jobs || v_others, v_waiting, v_states, v_partitions, v_limit), ''));
 	end if;
 	select jsonb_agg(x.facts order by x.job_id) into v_answer
 	from (

@@ -1,7 +1,7 @@
 -- A job in one line, for lists: its state, derived from its steps, and the facts that go with it.
 -- Views and not functions: lists of thousands are made of them, and only a view becomes part of their plan.
 create view api.step_facts as
-select s.*, r.partition, r.ntasks::bigint * r.cpus_per_task as cpus, pl.expected_at, coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0) as time_limit_s,
+select s.*, r.job_id as request_job_id, r.partition, r.ntasks::bigint * r.cpus_per_task as cpus, pl.expected_at, coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0) as time_limit_s,
 	case
 		when s.held <> '' then 'held'
 		when s.deps_waiting > 0 then 'dependency'
@@ -13,7 +13,7 @@ join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 left join rota.partition p on p.partition = r.partition
 left join rota.plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id;
 comment on view api.step_facts is
-	'Steps, heads of arrays and elements, with what they ask for; waits: in a word, what a pending one waits for; "scheduler": not looked at yet. Internal.';
+	'Steps, heads of arrays and elements, with what they ask for; request_job_id is job_id, for reading both tables from one job to another; waits: in a word, what a pending one waits for; "scheduler": not looked at yet. Internal.';
 
 create view api.step_now as
 select s.job_id, s.step_id, st.state, st.severity, st.stage, s.claimant_id, s.queue, s.partition, s.cpus, s.expected_at, s.time_limit_s,
