@@ -146,7 +146,7 @@ static bool call(const struct conf *conf, const char *verb, json_t *request, jso
 {
 	char *target = xasprintf("/v1/%s", verb), *body = request ? json_dumps(request, JSON_COMPACT) : xstrdup("{}");
 	json_error_t wrong;
-	bool ok;
+	bool ok, plain = false;
 
 	json_decref(request);
 	if (!body)
@@ -156,10 +156,11 @@ static bool call(const struct conf *conf, const char *verb, json_t *request, jso
 	ok = exchange(conf, target, body, status, &gate.text, e);
 	gate.unavailable = !ok || *status == 503 || *status == 504;
 	gate.status = ok ? EXIT_REFUSED : EXIT_NO_GATE;
-	*answer = ok ? rows_answer(gate.text) : NULL;
+	*answer = ok ? rows_answer(gate.text, &plain) : NULL;
+	plain = plain && *answer;
 	if (ok && !*answer)
 		*answer = json_loads(gate.text, JSON_DECODE_ANY, &wrong);
-	if (strcmp(verb, "script") != 0)
+	if (!plain && strcmp(verb, "script") != 0)
 		answer_tame(*answer, "");
 	if (ok && !*answer && *status < 300)
 		ok = err_set(e, "the gate's answer is not JSON: %s", wrong.text);

@@ -24,32 +24,38 @@ static char unescaped(char c)
 	}
 }
 
-/* The JSON string that begins behind its quote at `from`, as text; *rest is what stands behind it. NULL for what is not known here. */
-static json_t *string_read(const char *from, const char **rest)
+/* The JSON string that begins behind its quote at `from`, as text; *rest is what stands behind it, *plain whether it is all printable
+ * ASCII, tabs and line ends. NULL for what is not known here. */
+static json_t *string_read(const char *from, const char **rest, bool *plain)
 {
 	char *text = xmalloc(strlen(from) + 1), *to = text;
 	json_t *string = NULL;
 
+	*plain = true;
 	for (;;) {
-		while (*from && *from != '"' && *from != '\\')
+		while (*from && *from != '"' && *from != '\\') {
+			*plain &= (unsigned char)(*from - ' ') < 0x7F - ' ';
 			*to++ = *from++;
+		}
 		if (*from != '\\' || !(*to = unescaped(from[1])))
 			break;
 		to++;
 		from += 2;
 	}
-	if (*from == '"')
+	if (*from == '"' && *plain)
+		string = json_stringn_nocheck(text, (size_t)(to - text)); /* what is ASCII is UTF-8 */
+	else if (*from == '"')
 		string = json_stringn(text, (size_t)(to - text));
 	*rest = from + 1;
 	free(text);
 	return string;
 }
 
-json_t *rows_answer(const char *answer)
+json_t *rows_answer(const char *answer, bool *plain)
 {
 	static const char head[] = "{\"lines\" : \"";
 	const char *rest;
-	json_t *lines = strncmp(answer, head, strlen(head)) ? NULL : string_read(answer + strlen(head), &rest);
+	json_t *lines = strncmp(answer, head, strlen(head)) ? NULL : string_read(answer + strlen(head), &rest, plain);
 
 	if (lines && (*rest != '}' || rest[1 + strspn(rest + 1, "\n")])) {
 		json_decref(lines);

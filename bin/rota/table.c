@@ -54,33 +54,34 @@ void table_free(struct table *t)
 	free(t);
 }
 
-/* Show control characters as "?"; the screen columns of what there is then. */
-static int tame(char *text)
+/* Copy a text of so many bytes and its end, control characters as "?"; the screen columns of what there is then. */
+static int tame(char *to, const char *text, size_t size)
 {
 	unsigned char all = 0;
-	char *c = text;
 
-	for (; *c; c++) {
-		if ((unsigned char)*c < 0x20 || *c == 0x7F)
-			*c = '?';
-		all |= (unsigned char)*c;
+	for (size_t i = 0; i < size; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		all |= c;
+		to[i] = c < 0x20 || c == 0x7F ? '?' : text[i];
 	}
-	return all & 0x80 ? table_text_width(text) : (int)(c - text);
+	to[size] = '\0';
+	return all & 0x80 ? table_text_width(to) : (int)size;
 }
 
 void table_cell_coloured(struct table *t, const char *text, const char *colour)
 {
 	struct extent *extent = &t->extents[t->count % t->columns_count];
-	size_t size = strlen(text) + 1;
+	size_t size = strlen(text);
 	char *copy;
 	int width;
 
-	if (t->texts_size + size > t->texts_room) {
-		t->texts_room = (t->texts_size + size) * 2;
+	if (t->texts_size + size >= t->texts_room) {
+		t->texts_room = (t->texts_size + size + 1) * 2;
 		t->texts = xrealloc(t->texts, t->texts_room);
 	}
-	copy = memcpy(t->texts + t->texts_size, text, size);
-	width = tame(copy);
+	copy = t->texts + t->texts_size;
+	width = tame(copy, text, size);
 	if (width > extent->width)
 		extent->width = width;
 	extent->says |= copy[0] && (copy[0] != '-' || copy[1]);
@@ -89,7 +90,7 @@ void table_cell_coloured(struct table *t, const char *text, const char *colour)
 		t->cells = xrealloc(t->cells, t->room * sizeof(*t->cells));
 	}
 	t->cells[t->count++] = (struct cell){t->texts_size, width, colour};
-	t->texts_size += size;
+	t->texts_size += size + 1;
 }
 
 void table_cell(struct table *t, const char *text)

@@ -162,6 +162,12 @@ select t.start(:'c' || '.one', '{1}'), t.run(:'c' || '.one') \g /dev/null
 select ok(t.lines_fit('alice'), 'of a job of one step that runs');
 select t.finish(:'c' || '.one') \g /dev/null
 select ok(t.lines_fit('alice', '{"all": true}'), 'and of what is over');
+-- An element that waits once more is a part of its job's line.
+select t.submit('alice', '[{"name": "a", "retry": 1, "array": {"indices": [[0,3,1]], "size": 4, "limit": 2}}]') as d \gset
+select t.commit(t.decision(:'d' || '.a', '{1}', '{"position": 0}'), t.decision(:'d' || '.a', '{2}', '{"position": 1}')) \g /dev/null
+select t.run(:'d' || '.a[0]'), t.fail(:'d' || '.a[0]') \g /dev/null
+select is(t.state(:'d' || '.a[0]'), 'pending', 'an element runs again');
+select ok(t.lines_fit('alice') and t.lines_fit('alice', '{"states": "pending"}') and t.lines_fit('alice', '{"limit": 2}'), 'lines, with an array of which one element runs again');
 update rota.setting set value = 'false' where name = 'queue_visible';
 select ok(t.lines_fit('alice') and t.lines_fit('bob', '{"all": true}') and t.lines_fit('olga'), 'and to whom it is shown');
 select ok(t.used_fit('alice') and t.used_fit('bob', '{"states": "completed"}') and t.used_fit('olga') and t.used_fit('olga', '{"limit": 1}'), 'what was used, too');

@@ -226,20 +226,26 @@ static void test_answers_of_lines(void **state)
 {
 	(void)state;
 	static const char *const plain[] = {"{\"lines\" : \"\"}", "{\"lines\" : \"1\\tname\\n2\\t\\\"x\\\\\\/\"}\n",
-					    "{\"lines\" : \"\xC3\xA9 \xE2\x82\xAC\"}"};
+					    "{\"lines\" : \"\xC3\xA9 \xE2\x82\xAC\"}", "{\"lines\" : \"a\x7F\"}"};
 	static const char *const others[] = {
 		"{\"lines\" : \"a\\u0007\"}", "{\"lines\" : \"a\", \"b\": 1}", "{\"lines\" : 1}", "{\"lines\" : \"a",
 		"{\"lines\" : \"a\\",	      "{\"lines\" : \"\xC3\"}",	       "{\"jobs\" : []}", "",
 		"{\"lines\" : \"a\"",	      "{\"lines\" : \"a\"} b"};
 	for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) {
-		json_t *read = rows_answer(plain[i]), *known = json_loads(plain[i], 0, NULL);
+		bool harmless, expected = true;
+		json_t *read = rows_answer(plain[i], &harmless), *known = json_loads(plain[i], 0, NULL);
 		assert_non_null(read);
 		assert_true(json_equal(read, known));
+		for (const char *c = json_string_value(json_object_get(known, "lines")); *c; c++)
+			expected &= (*c >= ' ' && *c <= '~') || *c == '\t' || *c == '\n';
+		assert_int_equal(harmless, expected);
 		json_decref(read);
 		json_decref(known);
 	}
-	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-		assert_null(rows_answer(others[i]));
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		bool harmless;
+		assert_null(rows_answer(others[i], &harmless));
+	}
 }
 
 int main(void)
