@@ -88,6 +88,12 @@ select is(t.ask('job_show', 'alice', t.request(:'a', jsonb_build_object('since',
 
 -- Wait.
 select is(t.ask('job_wait', 'alice', t.request(:'a')), jsonb_build_object('done', false, 'jobs', jsonb_build_array(jsonb_build_object('job_id', :a, 'state', 'running', 'exit_code', null, 'signal', null, 'cause', null))), 'not over');
+-- Whole jobs of one's own by number are looked up by themselves: they say the same as through their steps, which others are asked by.
+select is(t.ask('job_wait', 'alice', v::jsonb), t.ask('job_wait', 'olga', v::jsonb), 'asked for itself, or as one of many: ' || v)
+from unnest(array[format('{"jobs": ["%s"]}', :'a'), format('{"jobs": ["%1$s", "0%1$s", "%1$s"]}', :'a'), format('{"jobs": "%s"}', :'a'), format('{"jobs": ["%s", "%s"]}', :'a', :'b'),
+	format('{"jobs": ["%1$s", "%1$s.mesh"]}', :'a')]) v;
+select throws_ok(format('select t.ask(%L, %L, %L)', 'job_wait', 'alice', x.request), x.code, null, 'and are judged alike: ' || x.code)
+from (values (format('{"jobs": ["%s", "4711"]}', :'a'), 'RT404'), (format('{"jobs": ["%s", "x"]}', :'a'), 'RT422'), ('{"jobs": []}', 'RT422')) x (request, code);
 select is(t.ask('job_wait', 'alice', t.request(:'a' || '.solve')) -> 'done', 'true', 'a step that is over');
 select is(t.ask('job_wait', 'alice', t.request(:'a' || '.r[2]')) #>> '{jobs,0,label}', :'a' || '.r[2]', 'an element that is no row yet');
 select is(t.ask('job_wait', 'alice', t.request(:'a' || '.r[2]')) -> 'done', 'false', 'is not over');
