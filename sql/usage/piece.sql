@@ -27,9 +27,6 @@ comment on function acct.gres_add(jsonb, jsonb) is 'Sum of unit-seconds, kind by
 create aggregate acct.gres_sum(jsonb) (sfunc = acct.gres_add, stype = jsonb, initcond = '{}', parallel = safe, combinefunc = acct.gres_add);
 comment on aggregate acct.gres_sum(jsonb) is 'Sum of unit-seconds, kind by kind; nulls do not count. Internal.';
 
-create type api.usage_key as (job_id bigint, step_id int, attempt int, node_id int);
-comment on type api.usage_key is 'Names an allocation, or (attempt and node null) the end of a step.';
-
 create type api.usage_row as (
 	hour timestamptz,
 	day date,
@@ -73,32 +70,47 @@ from rota.allocation a
 cross join lateral (select s.account, s.user_name, s.qos, s.partition from api.usage_step s where s.job_id = a.job_id and s.step_id = a.step_id offset 0) w;
 comment on view api.usage_held is 'What was held, and by whom. Internal.';
 
-create view api.usage_piece as
-select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, g.hour, d.day, d.day - extract(day from d.day)::int + 1 as month, h.node_id, h.account, h.user_name,
-	h.partition, h.qos, h.cpus * t.s as cpu_s, t.s as node_s, h.mem_mb * t.s as mem_mb_s, acct.gres_units(h.gres, t.s) as gres_s
+-- Both at once, for what is read by key: allocations are looked up once for them.
+create view api.usage_part as
+select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, x.used, x.hour, x.day, x.day - extract(day from x.day)::int + 1 as month, h.node_id, h.account,
+	h.user_name, h.partition, h.qos, h.cpus * x.s as cpu_s, x.s as node_s, h.mem_mb * x.s as mem_mb_s, acct.gres_units(h.gres, x.s) as gres_s,
+	case when x.used then h.cpu_used_s end as cpu_used_s, case when x.used then h.cpu_measured_s end as cpu_measured_s
 from (select z.time_zone as zone from rota.usage_state z) z
 cross join api.usage_held h
-cross join lateral generate_series(date_trunc('hour', h.started_at, 'UTC'), greatest(h.started_at, h.until - interval '1 microsecond'), interval '1 hour') g (hour)
-cross join lateral (select greatest(h.started_at, g.hour) as begins_at, least(h.until, g.hour + interval '1 hour') as ends_at) p
 cross join lateral (
-	select (p.begins_at at time zone z.zone)::date as first, (greatest(p.begins_at, p.ends_at - interval '1 microsecond') at time zone z.zone)::date as last
-) l
--- Where the site's days do not begin on a full hour (UTC), an hour may belong to two of them.
-cross join lateral generate_series(0, l.last - l.first) n
-cross join lateral (select l.first + n as day) d
-cross join lateral (
-	select case when l.first = l.last then p.begins_at else greatest(p.begins_at, d.day::timestamp at time zone z.zone) end as begins_at,
-		case when l.first = l.last then p.ends_at else least(p.ends_at, (d.day + 1)::timestamp at time zone z.zone) end as ends_at
-) c
-cross join lateral (select extract(epoch from c.ends_at - c.begins_at) as s) t;
+	select false as used, g.hour, d.day, extract(epoch from c.ends_at - c.begins_at) as s
+	-- Series in the list of a select, of one row nearly always, need no table each.
+	from (
+		select generate_series(date_trunc('hour', h.started_at, 'UTC'), greatest(h.started_at, h.until - interval '1 microsecond'), interval '1 hour') as hour
+	) g
+	cross join lateral (select greatest(h.started_at, g.hour) as begins_at, least(h.until, g.hour + interval '1 hour') as ends_at) p
+	cross join lateral (
+		select (p.begins_at at time zone z.zone)::date as first, (greatest(p.begins_at, p.ends_at - interval '1 microsecond') at time zone z.zone)::date as last
+	) l
+	-- Where the site's days do not begin on a full hour (UTC), an hour may belong to two of them.
+	cross join lateral (select l.first + generate_series(0, l.last - l.first) as day) d
+	cross join lateral (
+		select case when l.first = l.last then p.begins_at else greatest(p.begins_at, d.day::timestamp at time zone z.zone) end as begins_at,
+			case when l.first = l.last then p.ends_at else least(p.ends_at, (d.day + 1)::timestamp at time zone z.zone) end as ends_at
+	) c
+	union all
+	select true, date_trunc('hour', h.ended_at, 'UTC'), (h.ended_at at time zone z.zone)::date, null
+	where h.ended_at is not null and h.cpu_used_s is not null
+) x;
+comment on view api.usage_part is
+	'Allocations, cut at each full hour (UTC) and at each midnight of the site, and (used) what was used of those that have ended, where it is known, with the hour, day and month in which they ended. Internal.';
+
+create view api.usage_piece as
+select p.job_id, p.step_id, p.attempt, p.started_at, p.ended_at, p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos,
+	p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s
+from api.usage_part p
+where not p.used;
 comment on view api.usage_piece is 'Allocations, cut at each full hour (UTC) and at each midnight of the site. Internal.';
 
 create view api.usage_used as
-select h.job_id, h.step_id, h.attempt, h.ended_at, date_trunc('hour', h.ended_at, 'UTC') as hour, d.day, d.day - extract(day from d.day)::int + 1 as month, h.node_id,
-	h.account, h.user_name, h.partition, h.qos, h.cpu_used_s, h.cpu_measured_s
-from api.usage_held h
-cross join lateral (select (h.ended_at at time zone (select z.time_zone from rota.usage_state z))::date as day) d
-where h.ended_at is not null and h.cpu_used_s is not null;
+select p.job_id, p.step_id, p.attempt, p.ended_at, p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_used_s, p.cpu_measured_s
+from api.usage_part p
+where p.used;
 comment on view api.usage_used is 'What was used of allocations that have ended, where it is known, with the hour, day and month in which they ended. Internal.';
 
 create view api.usage_end as

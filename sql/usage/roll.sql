@@ -47,24 +47,18 @@ begin
 end $$;
 comment on function api.usage_merge(text, api.usage_row[]) is 'Add rows to a table of usage figures. Internal.';
 
-create function api.usage_add(p_held api.usage_key[], p_used api.usage_key[], p_ended api.usage_key[]) returns void
+create function api.usage_add(p_parts api.usage_due_key[], p_ended api.usage_due_key[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	-- Of a busy moment this is much of the same: it is added up once, and then to each table.
 	v_rows api.usage_row[] := array(
 		select (x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos, sum(x.cpu_s), sum(x.node_s), sum(x.mem_mb_s), acct.gres_sum(x.gres_s),
-			null, null, null, null, null, null, null, null)::api.usage_row
-		from unnest(p_held) k
+			sum(x.cpu_used_s), sum(x.cpu_measured_s), null, null, null, null, null, null)::api.usage_row
+		from unnest(p_parts) k
 		cross join lateral (
-			select * from api.usage_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
-		) x
-		group by x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos
-	) || array(
-		select (x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos, null, null, null, null, sum(x.cpu_used_s), sum(x.cpu_measured_s),
-			null, null, null, null, null, null)::api.usage_row
-		from unnest(p_used) k
-		cross join lateral (
-			select * from api.usage_used u where u.job_id = k.job_id and u.step_id = k.step_id and u.attempt = k.attempt and u.node_id = k.node_id offset 0
+			select * from api.usage_part p
+			where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id and case when p.used then k.used else k.held end
+			offset 0
 		) x
 		group by x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos
 	) || array(
@@ -80,7 +74,7 @@ begin
 		perform api.usage_merge(v_table, v_rows);
 	end loop;
 end $$;
-comment on function api.usage_add(api.usage_key[], api.usage_key[], api.usage_key[]) is 'Add what allocations held, what was used of them, and ends of steps, to the usage figures. Internal.';
+comment on function api.usage_add(api.usage_due_key[], api.usage_due_key[]) is 'Add what allocations held, what was used of them, and ends of steps, to the usage figures. Internal.';
 
 create function api.usage_requeue() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -124,9 +118,8 @@ create function api.usage_roll(p_limit int) returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_due bigint[];
-	v_held api.usage_key[];
-	v_used api.usage_key[];
-	v_ended api.usage_key[];
+	v_parts api.usage_due_key[];
+	v_ended api.usage_due_key[];
 begin
 	-- One at a time: two would only wait for each other's rows.
 	if not pg_try_advisory_xact_lock(hashtext('rota usage_roll')) then
@@ -140,13 +133,11 @@ begin
 	if v_due = '{}' then
 		return 0;
 	end if;
-	select array_agg((k.job_id, k.step_id, k.attempt, k.node_id)::api.usage_key order by k.job_id) filter (where k.held),
-		array_agg((k.job_id, k.step_id, k.attempt, k.node_id)::api.usage_key order by k.job_id) filter (where k.used),
-		array_agg((k.job_id, k.step_id, null, null)::api.usage_key order by k.job_id) filter (where k.node_id is null)
-	into v_held, v_used, v_ended
+	select array_agg(k order by k.job_id) filter (where k.node_id is not null), array_agg(k order by k.job_id) filter (where k.node_id is null)
+	into v_parts, v_ended
 	from api.usage_due_key k
 	where k.due_id = any (v_due);
-	perform api.usage_add(v_held, v_used, v_ended);
+	perform api.usage_add(v_parts, v_ended);
 	delete from usage_due d where d.due_id = any (v_due);
 	return cardinality(v_due);
 end $$;
