@@ -64,6 +64,12 @@ select set_eq($$select f.state, e.event, t.state as into_state from rota.step_st
 	$$select from_state, event, to_state from rota.step_transition$$, 'an event is one of the moves that there are');
 select throws_ok(format('update rota.%s where job_id = %s', x, :j), '23514', null, x)
 	from unnest(array[$$attempt set state = 'pending'$$, $$allocation set phase = 'late'$$, $$allocation set tasks = -1$$, $$allocation set cpus = -1$$]) x;
+select throws_ok(format('update rota.%s where job_id = %s', x, :j), '23514', null, x)
+	from unnest(array['attempt set attempt = 0', $$attempt set state = 'completed'$$, 'allocation set mem_mb = -1', 'allocation set cpus_held = -1', $$node_order set kind = 'sing'$$,
+		'node_order set signature = null', 'node_order set body = null, signature = null', $$node_order set kind = 'kill'$$, $$node_order set kind = 'kill', body = null, signature = null, also = '{1}'$$]) x;
+select throws_ok(format('insert into rota.usage_due (job_ids, step_ids, attempts, node_ids, held, used) values (%s)', x), '23514', null, 'ended: ' || x)
+	from unnest(array[$$'{1}', '{}', null, null, false, false$$, $$'{1}', '{1}', '{1}', null, true, false$$, $$'{1}', '{1}', null, null, true, false$$, $$'{1}', '{1}', '{1}', '{1}', false, false$$,
+		$$'{1}', '{1}', '{1,2}', '{1}', true, false$$, $$'{1}', '{1}', '{1}', '{}', true, true$$]) x;
 select throws_ok(format('insert into rota.client_key (uid, client_key, job_id) values (1, %L, %s)', x, :j), '23514', null, length(x) || ' characters as a key')
 	from unnest(array['', repeat('x', 129)]) x;
 select throws_ok($$insert into rota.step_transition values ('pending', 'start', 'running')$$, '23505', null, 'one event leads to one state');
@@ -120,6 +126,9 @@ select throws_ok($$update rota.partition set is_default = true; insert into rota
 select t.submit('alice', '[{"name": "later"}]') as later \gset
 select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%s, 0, 9, 'after', %s, 77, 0, 0)$$, :later, :j), '23503', null, 'a peer of another job that does not exist');
 select throws_ok(format($$insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo) values (%s, 0, 9, 'after', %s, 0, 0, 5)$$, :later, :j), '23503', null, 'or stands elsewhere');
+select t.submit('alice', '[{"name": "x", "array": {"indices": [[0,4,1]], "size": 5}}]') as x \gset
+select throws_ok(format('update rota.step_array set %s where job_id = %s', x, :x), '23514', null, 'an array with ' || x)
+	from unnest(array['size = 0', 'next = -1', 'next = 6', 'max_running = 0', 'running = -1', 'completed = -1', 'failed = -1', 'running = 2, completed = 2, failed = 2']) x;
 select t.right('every attack');
 select * from finish();
 rollback;
