@@ -19,8 +19,7 @@ static const struct lead_launch *launch_of(const struct lead_rows *rows, const s
 	return NULL;
 }
 
-/* The elements of an array stand together: is this the first start of its request? */
-static bool is_first(const struct lead_rows *rows, const struct schedule_result *result, size_t i)
+bool lead_expect_first(const struct lead_rows *rows, const struct schedule_result *result, size_t i)
 {
 	const struct schedule_start *start = &result->starts[i];
 
@@ -30,7 +29,7 @@ static bool is_first(const struct lead_rows *rows, const struct schedule_result 
 bool lead_expect_met(const struct lead_rows *rows, const struct schedule_result *result)
 {
 	for (size_t i = 0; i < result->start_count; i++) {
-		if (is_first(rows, result, i) && !launch_of(rows, &result->starts[i]))
+		if (lead_expect_first(rows, result, i) && !launch_of(rows, &result->starts[i]))
 			return false;
 	}
 	return true;

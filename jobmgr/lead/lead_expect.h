@@ -31,6 +31,9 @@ void lead_expect_note(struct lead_expect *x, const struct lead_rows *rows, const
 /* Their jobs and requests, and how many they are. */
 size_t lead_expect_ask(const struct lead_expect *x, struct db_array *jobs, struct db_array *requests);
 
+/* Elements of an array stand together and have one request: is start `i` the first of its request? */
+bool lead_expect_first(const struct lead_rows *rows, const struct schedule_result *result, size_t i);
+
 /* Whether rows->launches has all that starts. */
 bool lead_expect_met(const struct lead_rows *rows, const struct schedule_result *result);
 

@@ -295,13 +295,10 @@ static void pass_launch(struct lead_pass *p)
 	const struct schedule_start *starts = p->result->starts;
 
 	for (size_t i = 0; i < p->result->start_count; i++) {
-		int request = p->rows->keys[starts[i].pending].request_id;
-
-		/* the elements of an array stand together and share a row */
-		if (i > 0 && starts[i - 1].job == starts[i].job && p->rows->keys[starts[i - 1].pending].request_id == request)
+		if (!lead_expect_first(p->rows, p->result, i))
 			continue;
 		db_array_int(jobs, starts[i].job);
-		db_array_int(requests, request);
+		db_array_int(requests, p->rows->keys[starts[i].pending].request_id);
 	}
 	pass_call(p, LEAD_LAUNCH, p->result->start_count, jobs, requests, launch_came, p);
 }

@@ -1,25 +1,9 @@
 -- Leases between sessions that are really there, both orders of each pair: whoever comes second waits for the first, finds what that has
 -- left, and nobody waits in a ring. What the sessions do is committed, so this file has a database of its own.
-\set ON_ERROR_STOP 1
-\set QUIET 1
-\pset format unaligned
-\pset tuples_only on
-set client_min_messages = warning;
-\set home :DBNAME
-\c postgres
-set client_min_messages = warning;
-drop database if exists lease_race;
-create database lease_race template :home;
-\c lease_race
-begin;
-\ir world.psql
-create extension if not exists dblink schema tap;
-create function t.open(p_name text) returns text language sql as $$
-	select dblink_connect(p_name, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port')
-		|| ' dbname=' || current_database() || ' user=' || current_user || ' application_name=' || p_name || ' options=--search_path=public,tap') $$;
+\set name lease_race
+\ir own.psql
 create function t.ended(p_node int, p_seconds int) returns void language sql as $$
 	update rota.node_lease set renewed_at = now() - make_interval(secs => lease_s + p_seconds), expires_at = now() - make_interval(secs => p_seconds) where node_id = p_node $$;
-\ir session.psql
 -- Session a does p_first and has not committed when b does p_second; what b answers when a has.
 create function t.race(p_first text, p_second text, p_waits boolean default true) returns text language plpgsql as $$
 declare

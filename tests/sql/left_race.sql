@@ -1,23 +1,7 @@
 -- Reports that others' reports are in the way of, between sessions that are really there: they are left, and whoever comes to the lock first
 -- settles all of them. What the sessions do is committed, so this file has a database of its own.
-\set ON_ERROR_STOP 1
-\set QUIET 1
-\pset format unaligned
-\pset tuples_only on
-set client_min_messages = warning;
-\set home :DBNAME
-\c postgres
-set client_min_messages = warning;
-drop database if exists left_race;
-create database left_race template :home;
-\c left_race
-begin;
-\ir world.psql
-create extension if not exists dblink schema tap;
-create function t.open(p_name text) returns text language sql as $$
-	select dblink_connect(p_name, 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port')
-		|| ' dbname=' || current_database() || ' user=' || current_user || ' application_name=' || p_name || ' options=--search_path=public,tap') $$;
-\ir session.psql
+\set name left_race
+\ir own.psql
 create function t.ask(p_session text, p_sql text) returns text language sql as $$ select x.v from dblink(p_session, p_sql) x (v text) $$;
 create function t.answer(p_session text) returns text language plpgsql as $$
 declare
