@@ -57,6 +57,21 @@ begin
 end $$;
 comment on function api.submit_edges(int, text, text, bigint, api.asked[], jsonb) is 'What the steps of a new job wait for, as rows. Internal.';
 
+create function api.submit_waits(p_steps api.asked[], p_edges rota.step_edge[]) returns jsonb
+language plpgsql set search_path = rota, pg_temp set enable_hashjoin = on set plan_cache_mode = force_custom_plan as $$
+begin
+	return (
+		select jsonb_object_agg(s.step_id, case when s.deps_any then least(n.after, 1) else n.after end + n.others)
+		from unnest(p_steps) s
+		join (
+			select e.step_id, count(*) filter (where e.kind = 'after') as after, count(*) filter (where e.kind <> 'after') as others
+			from unnest(p_edges) e
+			where e.gates
+			group by e.step_id
+		) n on n.step_id = s.step_id);
+end $$;
+comment on function api.submit_waits(api.asked[], rota.step_edge[]) is 'For how many of its edges each step of a new job waits: {step_id: number}; who waits for none is not in it. Internal.';
+
 create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
 -- Partitions make plans for the very values look cheaper than kept ones, and they would be made anew for every submission.
 language plpgsql security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
@@ -74,7 +89,7 @@ declare
 	v_nice constant int := coalesce((v_head ->> 'nice')::int, 0);
 	v_priority constant int := (v_head ->> 'priority')::int;
 	v_peers step_edge[];
-	v_waits jsonb; -- of a step, how many it waits for: {step_id: [after, others]}
+	v_waits jsonb; -- for how much each step waits
 	v_partition text;
 	v_known record; -- what there is already
 	v_job bigint;
@@ -173,13 +188,7 @@ begin
 		order by j.job_id
 		for share;
 		v_peers := api.submit_edges(p_uid, p_user, v_script, v_job, v_steps, v_edges);
-		select jsonb_object_agg(n.step_id, jsonb_build_array(n.after, n.others)) into v_waits
-		from (
-			select e.step_id, count(*) filter (where e.kind = 'after') as after, count(*) filter (where e.kind <> 'after') as others
-			from unnest(v_peers) e
-			where e.gates
-			group by e.step_id
-		) n;
+		v_waits := api.submit_waits(v_steps, v_peers);
 	end if;
 	with asked as materialized (
 		select s.* from unnest(v_steps) s
@@ -201,8 +210,7 @@ begin
 			case when s.deadline_at is not null then api.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s) end,
 			case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end, x.waiting, case when x.waiting = 0 then now() end
 		from asked s
-		cross join lateral (select v_waits -> s.step_id::text as n) w
-		cross join lateral (select coalesce(case when s.deps_any then least((w.n ->> 0)::int, 1) else (w.n ->> 0)::int end + (w.n ->> 1)::int, 0) as waiting) x
+		cross join lateral (select coalesce((v_waits ->> s.step_id::text)::int, 0) as waiting) x
 	)
 	insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
 	select v_job, s.step_id, 0, now(), 'pending', 'submit', 'pending', p_user from asked s;
