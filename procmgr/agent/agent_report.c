@@ -256,17 +256,16 @@ static void answered(struct db *db, PGresult *result, const struct err *e, void 
 static void send_report(struct agent *a, const struct batch *b, json_t *done)
 {
 	json_t *report = json_pack("{s:O, s:O}", "records", b->records, "orders_done", done);
-	if (json_array_size(b->lives) > 0)
-		json_object_set(report, "lives", b->lives);
 	if (json_array_size(b->ready) > 0)
 		json_object_set(report, "ready", b->ready);
-	char *text = json_dumps(report, JSON_COMPACT);
-	if (!text)
+	char *text = json_dumps(report, JSON_COMPACT), *lives = json_dumps(b->lives, JSON_COMPACT);
+	if (!text || !lives)
 		die("a report cannot be written as JSON");
-	const struct db_param params[] = {{text, -1}, {holds(a) ? "false" : "true", -1}};
+	const struct db_param params[] = {{text, -1}, {lives, -1}, {holds(a) ? "false" : "true", -1}};
 	set_reporting(a, true);
 	a->report_at = record_now();
-	db_call(a->db, API_node_report, params, 2, answered, a);
+	db_call(a->db, API_node_report, params, 3, answered, a);
+	free(lives);
 	free(text);
 	json_decref(report);
 }

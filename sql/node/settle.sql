@@ -96,12 +96,12 @@ begin
 end $$;
 comment on function api.report_take(bigint, bigint[]) is 'Take the reports that were left about no other than these jobs, which the caller has locked, and with them its own (null: it has none). Internal.';
 
-create function api.node_report(p_report jsonb, p_alone boolean, out news int, out left_as bigint)
+create function api.node_report(p_report jsonb, p_lives jsonb, p_alone boolean, out news int, out left_as bigint)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_jobs bigint[] := array(
 		select distinct (x.value ->> 'job')::bigint
-		from jsonb_array_elements((p_report -> 'records') || coalesce(p_report -> 'lives', '[]') || coalesce(p_report -> 'ready', '[]')) x);
+		from jsonb_array_elements((p_report -> 'records') || p_lives || coalesce(p_report -> 'ready', '[]')) x);
 	v_told api.told[] := '{}';
 	v_done bigint[] := '{}';
 begin
@@ -109,18 +109,19 @@ begin
 	if p_alone or p_report ? 'ready' then
 		perform api.job_lock(v_jobs);
 	elsif not api.job_lock_now(v_jobs) then
-		insert into report_left (node_id, job_ids, report) values (coalesce(p_report #>> '{records,0,node}', p_report #>> '{lives,0,node}')::int, v_jobs, p_report)
+		insert into report_left (node_id, job_ids, report)
+		values (coalesce(p_report #>> '{records,0,node}', p_lives #>> '{0,node}')::int, v_jobs, p_report || jsonb_build_object('lives', p_lives))
 		returning left_id into left_as;
 		return;
 	end if;
 	if not p_alone then
 		select o.told, o.done into v_told, v_done from api.report_take(null, v_jobs) o;
 	end if;
-	news := api.report_settle((now(), p_report -> 'records', p_report -> 'lives')::api.told || v_told, p_report -> 'ready',
+	news := api.report_settle((now(), p_report -> 'records', p_lives)::api.told || v_told, p_report -> 'ready',
 		array(select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x) || v_done);
 end $$;
-comment on function api.node_report(jsonb, boolean) is
-	'Records of a node''s journal and orders it has taken: {"records": [{node, job, step, attempt, kind, age_us, ...}], "lives": [{kind: "life", node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us, exit, ..., end_us, ...}], "ready": [{job, step, attempt, age_us, nodes}], "orders_done": [id]}; lives, which may be absent: what is told of an attempt on a node up to its end, in one: ages of its records by kind, the members of these, and the record of its one task; ready, too: keeper and ready of an attempt on so many nodes. Idempotent. Answers how many records were news; or, where somebody has locked the jobs and it is not to be settled alone, what it was left as for api.node_settle: until that has answered, nothing of it counts.';
+comment on function api.node_report(jsonb, jsonb, boolean) is
+	'Records of a node''s journal and orders it has taken: {"records": [{node, job, step, attempt, kind, age_us, ...}], "ready": [{job, step, attempt, age_us, nodes}], "orders_done": [id]}; ready, which may be absent: keeper and ready of an attempt on so many nodes. Lives [{kind: "life", node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us, exit, ..., end_us, ...}]: what is told of an attempt on a node up to its end, in one: ages of its records by kind, the members of these, and the record of its one task. Idempotent. Answers how many records were news; or, where somebody has locked the jobs and it is not to be settled alone, what it was left as for api.node_settle: until that has answered, nothing of it counts.';
 
 create function api.node_settle(p_left bigint, out news int, out left_as bigint)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$

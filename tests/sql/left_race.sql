@@ -16,7 +16,7 @@ exception when others then
 end $$;
 -- The first call of a process manager, and the second.
 create function t.reporting(p_report jsonb, p_alone boolean default false) returns text language sql as $$
-	select format('select coalesce(r.news::text, ''left'') from api.node_report(%L, %L) r', p_report, p_alone) $$;
+	select format('select coalesce(r.news::text, ''left'') from api.node_report(%L, %L, %L) r', p_report - 'lives', coalesce(p_report -> 'lives', '[]'), p_alone) $$;
 create function t.settling(p_node int) returns text language sql as $$
 	select format('select s.news::text from api.node_settle(%s) s', (select max(l.left_id) from rota.report_left l where l.node_id = p_node)) $$;
 create function t.ending(p_label text, p_more jsonb default '{}') returns jsonb language sql as $$

@@ -407,7 +407,7 @@ orders_taken() {
 	for statement in "insert into rota.node_order (node_id, kind, job_id, step_id, attempt, body, signature) values (1, 'launch', 1, 0, 1, '', '')" \
 		"update rota.job set uid = 0" "update rota.step_request set spec = ''" "insert into rota.script values ('', '')" "set role rota_owner" \
 		"set role postgres" "set session authorization rota_owner" "create table rota.x (i int)" "create function api.x() returns int language sql as 'select 1'" \
-		"alter function api.node_report(jsonb, boolean) owner to current_user" "select login.person_set('x', 'rota_analyst')" "copy (select 1) to program 'id'"; do
+		"alter function api.node_report(jsonb, jsonb, boolean) owner to current_user" "select login.person_set('x', 'rota_analyst')" "copy (select 1) to program 'id'"; do
 		statements+=(-c "$statement")
 	done
 	for role in rota_node rota_jobmgr rota_nodemgr rota_analyst rota_admin; do

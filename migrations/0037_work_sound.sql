@@ -1,4 +1,4 @@
--- As 0037, of the tables that starts and reports write: of 29 KiB of checks, read for each batch of them, 4 are left.
+-- As 0036, of the tables that starts and reports write: of 29 KiB of checks, read for each batch of them, 4 are left.
 create type rota.array_fact as (size int, next int, running int, completed int, failed int, max_running int);
 comment on type rota.array_fact is 'Columns of rota.step_array that must fit together.';
 create domain rota.array_sound as rota.array_fact constraint step_array_is_sound check (
