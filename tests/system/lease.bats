@@ -100,7 +100,7 @@ audit() {
 	before=$(sql "select a from rota.attempt a where job_id = $job and attempt = 1")
 	mend
 	eventually node_is "$node" up
-	strays() { [ "$(sql "select count(*) from rota.stray s, jsonb_array_elements(s.what) w where w ->> 'kind' = 'done' and (w ->> 'job')::int = $job")" -gt 0 ]; }
+	strays() { [ "$(sql "select count(*) from rota.stray s, jsonb_array_elements(s.what) w where w ->> 'outcome' = 'node_fail' and (w ->> 'job')::int = $job")" -gt 0 ]; }
 	eventually strays
 	[ "$(sql "select a from rota.attempt a where job_id = $job and attempt = 1")" = "$before" ]
 	[ "$(attempts "$job")" = "1:node_fail:node_lost 2:completed:exit" ]
