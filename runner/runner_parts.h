@@ -28,7 +28,7 @@ struct runner {
 	bool ready; /* the pause is over */
 	bool claiming, rung, look;
 	int waiting;				     /* answers of the turn under way */
-	int64_t turned_at, took;		     /* when the last turn began and how long it took; boot microseconds */
+	int64_t turned_at, took;		     /* when the last turn began and how long its answers took; boot microseconds */
 	struct hook *running, *ended, *told, *dying; /* told: their report is on its way; dying: of an old term, killed */
 	int running_count;
 	int64_t registered_at; /* boot microseconds */

@@ -1,7 +1,8 @@
 /* runner_turn.c - a turn with the database: all ends are reported in one call, and all that is due and has room is taken in another.
  *
- * Bells, ended hooks and the beat call runner_work. What always holds: one turn is under way at a time, and between two there is as
- * much time as the last one took: what ends meanwhile is reported together, so a busy database gets fewer and larger calls. */
+ * Bells, ended hooks and the beat call runner_work. What always holds: one turn is under way at a time. While hooks are, there is as much time
+ * between two turns as the database took for the last one: what ends meanwhile is reported together, so a busy database gets fewer and larger
+ * calls. Without one under way there is nothing to wait for. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,13 +15,11 @@ enum {
 	TURN_STALE = 8		   /* seconds: an answer older than this and a hook's time may be another leader's by now */
 };
 
-/* An answer of the turn has come. */
+/* An answer of the turn has come, and what it leads to is begun. */
 static void turn_answered(struct runner *r)
 {
-	if (--r->waiting > 0)
-		return;
-	r->took = runner_now() - r->turned_at;
-	runner_work(r);
+	if (--r->waiting == 0)
+		runner_work(r);
 }
 
 static void report_came(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -29,6 +28,7 @@ static void report_came(struct db *db, PGresult *result, const struct err *e, vo
 	struct hook **last = &r->ended;
 
 	(void)db;
+	r->took = runner_now() - r->turned_at;
 	if (result) {
 		runner_child_free(&r->told);
 	} else {
@@ -82,6 +82,7 @@ static void take_came(struct db *db, PGresult *result, const struct err *e, void
 	struct runner *r = arg;
 
 	(void)db;
+	r->took = runner_now() - r->turned_at;
 	if (!result) {
 		runner_failed(r, "hooks could not be taken", e);
 	} else if (r->ready && runner_now() - r->turned_at < (r->conf->controller_hook_timeout + TURN_STALE) * 1000000LL) {
@@ -137,7 +138,8 @@ void runner_turn_due(evutil_socket_t fd, short what, void *arg)
 
 void runner_work(struct runner *r)
 {
-	int64_t gap = r->took < TURN_GAP_MOST ? r->took : TURN_GAP_MOST, wait = r->turned_at + r->took + gap - runner_now();
+	int64_t gap = r->took < TURN_GAP_MOST ? r->took : TURN_GAP_MOST;
+	int64_t wait = r->running ? r->turned_at + r->took + gap - runner_now() : 0;
 
 	if (!r->ready || r->waiting > 0 || !db_is_up(r->db) || !(r->ended || r->look || (r->rung && room(r) > 0)))
 		return;
