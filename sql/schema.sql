@@ -110,9 +110,18 @@ create type api.held as (
 	at timestamptz,
 	gone boolean,
 	peak_mb bigint,
-	cpu_usec bigint
+	cpu_usec bigint,
+	began_at timestamptz
 );
-comment on type api.held is 'An allocation that ends (at; null: now), and what is known of it: whether nothing of it is left on the node, and what it used.';
+comment on type api.held is 'An allocation that ends (at; null: now), and what is known of it: whether nothing of it is left on the node, what it used, and when it began there (null: it never did) if it still stood ahead.';
+create type api.room as (
+	node_id int,
+	job_id bigint,
+	cpus int,
+	n int,
+	free_at timestamptz[]
+);
+comment on type api.room is 'The CPUs of so many elements of a job''s arrays, of so many CPUs each, have become free on a node, the last ones first.';
 
 create type api.taken as (
 	job_id bigint,
@@ -127,9 +136,10 @@ create type api.taken as (
 	tasks int,
 	holder boolean,
 	phase text,
-	started_at timestamptz
+	started_at timestamptz,
+	ahead boolean
 );
-comment on type api.taken is 'An allocation that begins: columns of rota.allocation.';
+comment on type api.taken is 'An allocation that begins: columns of rota.allocation; ahead: it may stand ahead, where the node has no CPUs for it yet.';
 
 create type api.fact as (
 	job_id bigint,

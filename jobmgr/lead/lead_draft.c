@@ -13,7 +13,7 @@ struct draft {
 	int *node_ids;
 	int node_count, node_room;
 	const char *spec;
-	int sample_s;
+	struct lead_hint hint;
 	struct order order; /* for the first element, on the first node */
 	struct order_element elements[ORDER_ELEMENTS_MOST];
 	int count;
@@ -65,11 +65,11 @@ static bool is_share_alike(const struct order *a, const struct order *o)
 }
 
 /* Do these differ in nothing but the element? What depends on request, node and pass alone is the same anyway. */
-static bool is_alike(const struct draft *x, const struct order *o, const char *spec)
+static bool is_alike(const struct draft *x, const struct order *o, const char *spec, const struct lead_hint *hint)
 {
 	const struct order *a = &x->order;
 
-	return x->spec == spec && a->job_id == o->job_id && a->attempt == o->attempt && a->array_index >= 0 &&
+	return x->spec == spec && x->hint.first == hint->first && a->job_id == o->job_id && a->attempt == o->attempt && a->array_index >= 0 &&
 	       o->array_index >= 0 && a->node_count == 1 && o->node_count == 1 && is_share_alike(a, o) &&
 	       a->time_limit_s == o->time_limit_s && x->count < ORDER_ELEMENTS_MOST &&
 	       x->elements[x->count - 1].step_id < o->step_id;
@@ -94,7 +94,7 @@ static void add_node(struct draft *x, int node_id)
 }
 
 void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const struct order *order, const char *spec,
-		     int sample_s)
+		     const struct lead_hint *hint)
 {
 	struct draft *x = d->latest[node] > 0 ? d->drafts[d->latest[node] - 1] : NULL;
 
@@ -102,7 +102,7 @@ void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const stru
 		add_node(d->drafts[d->count - 1], node_id);
 		return;
 	}
-	if (!x || d->each || !is_alike(x, order, spec)) {
+	if (!x || d->each || !is_alike(x, order, spec, hint)) {
 		if (d->count == d->room) {
 			d->room = d->room ? 2 * d->room : 16;
 			d->drafts = xrealloc(d->drafts, d->room * sizeof *d->drafts);
@@ -112,7 +112,7 @@ void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const stru
 		x->node_count = x->node_room = 0;
 		add_node(x, node_id);
 		x->spec = spec;
-		x->sample_s = sample_s;
+		x->hint = *hint;
 		x->order = *order;
 		x->count = 0;
 		d->drafts[d->count++] = x;
@@ -135,6 +135,18 @@ static struct fields *text_of(struct draft *x)
 	return fields;
 }
 
+/* Without what is 0. */
+static json_t *hint_json(const struct lead_hint *hint)
+{
+	json_t *json = json_object();
+
+	if (hint->sample_s > 0)
+		json_object_set_new(json, "sample_s", json_integer(hint->sample_s));
+	if (hint->first > 0)
+		json_object_update_new(json, json_pack("{s:i, s:i}", "first", hint->first, "last", hint->last));
+	return json;
+}
+
 static json_t *order_json(const struct draft *x, const struct seal_text *text, const struct seal_proof *proof)
 {
 	char signature[2 * SEAL_PROOF_MOST + 1];
@@ -150,8 +162,8 @@ static json_t *order_json(const struct draft *x, const struct seal_text *text, c
 			 "body", text->data, text->size, "signature", signature);
 	if (!json)
 		die("the order for step %s cannot be written as JSON", x->order.step_label);
-	if (x->sample_s > 0)
-		json_object_set_new(json, "args", json_pack("{s:i}", "sample_s", x->sample_s)); /* not signed: nothing that root believes */
+	if (x->hint.sample_s > 0 || x->hint.first > 0)
+		json_object_set_new(json, "args", hint_json(&x->hint));
 	return json;
 }
 

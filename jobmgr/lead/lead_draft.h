@@ -16,10 +16,16 @@ struct lead_drafts;
 struct lead_drafts *lead_drafts_new(size_t node_count, bool each);
 void lead_drafts_free(struct lead_drafts *d);
 
-/* An order for a node, and how many seconds there are to be between samples of what the step uses (0: none are taken); what its strings and the spec point to has to stay until it is signed. Orders of one request have the same `spec`
+/* What procmgrd is told with an order. It is not signed: nothing of it is believed by root. */
+struct lead_hint {
+	int sample_s;	 /* seconds between samples of what the step uses, 0: none are taken */
+	int first, last; /* the array of which elements stand ahead, as steps; 0: they begin at once */
+};
+
+/* An order for a node; what its strings and the spec point to has to stay until it is signed. Orders of one request have the same `spec`
  * pointer. */
 void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const struct order *order, const char *spec,
-		     int sample_s);
+		     const struct lead_hint *hint);
 
 /* Sign them all: [{node_ids, kind, job_id, step_id, attempt, also, body, signature, args}], as api.schedule_commit takes them. None is left. */
 json_t *lead_drafts_sign(struct lead_drafts *d, const struct seal_sign_key *key);

@@ -68,6 +68,8 @@ static const struct column running_columns[] = {
 	{"ends_at", lead_read_time, AT(schedule_running, ends_at)},
 	{"kept", lead_read_bool, AT(schedule_running, kept)},
 	{"kept_for", lead_read_int, AT(schedule_running, kept_for)},
+	{"request_id", lead_read_int, AT(schedule_running, request)},
+	{"ahead", lead_read_bool, AT(schedule_running, ahead)},
 	{"licenses", lead_read_amounts, AT(schedule_running, licenses)},
 };
 

@@ -65,6 +65,7 @@ struct lead_rows {
 	struct schedule_snapshot snapshot;
 	const struct lead_place *places; /* the queue; snapshot.pending is made of it (lead_queue.h) */
 	size_t place_count;
+	struct schedule_pending *pending; /* snapshot.pending, to be written */
 	const struct lead_key *keys; /* one for each of snapshot.pending */
 	const struct lead_launch *launches;
 	size_t launch_count;

@@ -166,7 +166,8 @@ static bool start_fill(const struct maker *m, const struct schedule_start *decid
 	*s = (struct start){.decided = decided,
 			    .key = &m->rows->keys[decided->pending],
 			    .launch = lead_vouched_launch(m->vouched, decided->job, m->rows->keys[decided->pending].request_id)};
-	if (!s->launch)
+	/* What holds a group's prolog is not to be behind what waits for it. */
+	if (!s->launch || (decided->ahead && s->launch->group_name))
 		return false;
 	s->step_id = decided->step;
 	s->attempt = s->key->attempt + 1;
@@ -261,7 +262,12 @@ static void order_draft(const struct maker *m, const struct start *s, int index,
 		.expires_at = m->signer->expires_at,
 	};
 
-	lead_drafts_add(m->drafts, node, share->node_id, &order, launch->spec, launch->sample_s);
+	const struct lead_hint hint = {
+		.sample_s = launch->sample_s,
+		.first = s->decided->ahead ? s->key->request_id + 1 : 0,
+		.last = s->decided->ahead ? s->key->request_id + launch->array_size : 0,
+	};
+	lead_drafts_add(m->drafts, node, share->node_id, &order, launch->spec, &hint);
 }
 
 /* Put a start and its orders into a commit. */
@@ -276,9 +282,10 @@ static void commit_add(struct maker *m, struct lead_commit *commit, const struct
 		bool holder = lead_group_hold(m->groups, s->launch, share->node_id);
 
 		json_array_append_new(nodes, json_integer(share->node_id));
-		json_array_append_new(allocations, json_pack("{s:i, s:i, s:I, s:i, s:o, s:b}", "node", share->node_id, "cpus",
-							     share->cpus, "mem_mb", (json_int_t)share->mem_mb, "tasks",
-							     share->tasks, "gres", units_json(share), "holder", holder));
+		json_array_append_new(allocations,
+				      json_pack("{s:i, s:i, s:I, s:i, s:o, s:b, s:b}", "node", share->node_id, "cpus",
+						share->cpus, "mem_mb", (json_int_t)share->mem_mb, "tasks", share->tasks, "gres",
+						units_json(share), "holder", holder, "ahead", decided->ahead));
 		order_draft(m, s, (int)i, first_task, holder);
 		first_task += share->tasks;
 	}

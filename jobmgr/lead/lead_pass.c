@@ -22,6 +22,7 @@
 #include "jobmgr/lead/lead_expect.h"
 #include "jobmgr/lead/lead_load.h"
 #include "jobmgr/lead/lead_order.h"
+#include "jobmgr/lead/lead_pace.h"
 #include "jobmgr/lead/lead_plan.h"
 #include "jobmgr/lead/lead_queue.h"
 #include "jobmgr/schedule/schedule.h"
@@ -49,6 +50,7 @@ struct lead_pass {
 	struct lead_depth depth;
 	struct lead_queue *queue;
 	struct lead_expect expect;
+	struct lead_pace pace;
 	double queue_at; /* when nothing was kept of it; monotonic seconds */
 	bool queued;	 /* the last pass left something pending */
 	bool several;	 /* there are partitions beside each other, as far as the last pass knows */
@@ -91,6 +93,8 @@ static void pass_end(struct lead_pass *p)
 	p->rows = NULL;
 	if (!outcome.good || outcome.spoiled || now > p->queue_at + queue_age)
 		pass_forget_queue(p, now);
+	if (!outcome.good || outcome.spoiled)
+		lead_pace_forget(&p->pace);
 	p->running = false;
 	p->done(&outcome, p->arg);
 }
@@ -256,6 +260,7 @@ static void pass_commit(struct lead_pass *p)
 	struct lead_orders *orders = lead_orders_make(p->rows, p->result, &signer, p->apart);
 
 	lead_expect_note(&p->expect, p->rows, p->result);
+	lead_pace_decided(&p->pace, p->result);
 	p->outcome.left_over = orders->left_over;
 	if (orders->refused_count > 0)
 		pass_refuse(p, orders);
@@ -310,6 +315,8 @@ static void pass_decide(struct lead_pass *p)
 	struct schedule_policy policy = schedule_policy_default;
 
 	lead_queue_fill(p->queue, p->rows);
+	if (!*p->conf->controller_prolog) /* an order that stands ahead would not wait for it */
+		lead_pace_read(&p->pace, p->rows, monotonic_now());
 	policy.backfill = p->conf->schedule_backfill > 0;
 	policy.reservations = p->conf->schedule_backfill > 0 ? p->conf->schedule_backfill : 1;
 	p->several = p->rows->snapshot.partition_count > 1;

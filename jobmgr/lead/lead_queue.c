@@ -186,7 +186,7 @@ void lead_queue_fill(struct lead_queue *q, struct lead_rows *rows)
 		queue_fill_one(&pending[count], kept, place);
 		keys[count++] = *kept->key;
 	}
-	rows->snapshot.pending = pending;
+	rows->snapshot.pending = rows->pending = pending;
 	rows->snapshot.pending_count = count;
 	rows->keys = keys;
 }

@@ -73,6 +73,8 @@ static void pass_array(struct schedule_pass *pass, struct schedule_unit *unit)
 	}
 	if (started)
 		pass_release(pass, member);
+	if (!starts)
+		schedule_ahead(pass, member, &cause, room < 0 ? room : room - started);
 	if (schedule_set_position(member))
 		schedule_wait(pass, unit, stuck, &cause);
 }

@@ -5,7 +5,8 @@
  * result is freed (the result points into it for names). The result owns the rest.
  *
  * What always holds of a result:
- *  - no start overbooks a node, a unit or a licence, taken with all that is used and all other starts;
+ *  - no start overbooks a node, a unit or a licence, taken with all that is used and all other starts, but for the cpus of those that
+ *    stand ahead;
  *  - steps of a partition start in the order given until the first that waits for resources; behind it a step starts only
  *    if that delays none of the reservations (backfill), whichever partition holds them;
  *  - a step starts, or is expected, only where its time limit ends before each outage that does not let it in begins;
@@ -96,6 +97,8 @@ struct schedule_running {
 	double ends_at; /* at the latest; INFINITY: no time limit */
 	bool kept;
 	int kept_for;
+	int request; /* the step that it is an element of, or it itself */
+	bool ahead;  /* it waits on its node for the cpus of another element of its array, and has none yet */
 	const struct schedule_amount *licenses; /* on one row of the step only */
 	size_t license_count;
 };
@@ -150,6 +153,7 @@ struct schedule_pending {
 	int array_room;
 	const int *array_skip;
 	size_t array_skip_count;
+	int array_ahead; /* so many may stand ahead, those that do among them (schedule_ahead.c) */
 };
 
 struct schedule_snapshot {
@@ -192,6 +196,7 @@ struct schedule_start {
 	int position;			     /* of the array element, -1: no array */
 	int64_t time_limit_s;		     /* what it starts with; 0: unlimited */
 	bool backfilled;		     /* passed a step that waits */
+	bool ahead;			     /* begins when another element of its array has ended on its node */
 	const struct schedule_share *shares; /* the first node is the head node; then in order of names */
 	size_t share_count;
 };

@@ -41,6 +41,9 @@ void schedule_pass_seconds(struct schedule_unit *unit, bool full);
 /* Start a unit, or tell why not, and which member it is stuck at. */
 bool schedule_decide(struct schedule_pass *pass, struct schedule_unit *unit, size_t *stuck, struct schedule_cause *cause);
 
+/* An array is stuck for this cause, and so many more elements may start (below 0: any number): let some of them stand ahead. */
+void schedule_ahead(struct schedule_pass *pass, struct schedule_member *member, const struct schedule_cause *cause, int room);
+
 /* Write down that a unit waits for the sake of one member, and what that means for those behind it. */
 void schedule_wait(struct schedule_pass *pass, struct schedule_unit *unit, size_t stuck, const struct schedule_cause *cause);
 

@@ -88,8 +88,15 @@ void schedule_record_start(struct schedule_record *record, const struct schedule
 								  .position = placed->position,
 								  .time_limit_s = placed->seconds,
 								  .backfilled = backfilled,
+								  .ahead = placed->ahead,
 								  .shares = share,
 								  .share_count = placed->spots};
+}
+
+size_t schedule_record_starts(const struct schedule_record *record, const struct schedule_start **starts)
+{
+	*starts = record->start;
+	return record->starts;
 }
 
 void schedule_record_wait(struct schedule_record *record, size_t pending, const struct schedule_cause *cause)

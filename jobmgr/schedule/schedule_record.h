@@ -12,6 +12,9 @@ struct schedule_record *schedule_record_new(const struct schedule_cluster *clust
 void schedule_record_start(struct schedule_record *record, const struct schedule_member *member,
 			   const struct schedule_placed *placed, const struct schedule_taken *taken, bool backfilled);
 
+/* The starts so far; how many they are. */
+size_t schedule_record_starts(const struct schedule_record *record, const struct schedule_start **starts);
+
 /* A step waits. */
 void schedule_record_wait(struct schedule_record *record, size_t pending, const struct schedule_cause *cause);
 

@@ -35,6 +35,7 @@ struct schedule_placed {
 	int64_t seconds;
 	double until;
 	struct schedule_kept *kept;
+	bool ahead;
 	size_t first, spots; /* of what is taken; its licences, if any, follow as one more */
 	bool licensed;
 };

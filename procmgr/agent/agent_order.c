@@ -1,8 +1,9 @@
 /* agent_order.c - orders: asked for, kept in hand, handed to the launcher, said to be done.
  *
  * Called by the agent at each bell and tick; what launches need is fetched by agent_blob.c. What always holds: orders of one attempt are handed over in the order of their
- * numbers; a launch is handed over once, under the node's lease, when script and environment lie in the cache; orders in hand are
- * those that the database may still list. */
+ * numbers; a launch is handed over once, under the node's lease, when script and environment lie in the cache; of elements that stand ahead no
+ * more than may run beside each other, and what had no turn in time, or is to end before, not to be begun; orders in hand are those that the
+ * database may still list. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "lib/seal.h"
 #include "procmgr/agent/agent_parts.h"
 
-enum { PAGE = 4000, NODES_MOST = 1000, ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000 };
+enum { PAGE = 4000, NODES_MOST = 1000, ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000, AHEAD_USEC = 10 * 1000000 };
 
 static int signal_number(json_t *value)
 {
@@ -64,7 +65,7 @@ static void add_others(struct fields *message, const struct agent_start *starts,
 	free(text);
 }
 
-static struct fields *launch_message(const struct agent_order *o, const struct record_key *key)
+static struct fields *launch_message(const struct agent_order *o, const struct record_key *key, bool withdrawn)
 {
 	struct fields *message = fields_new();
 	fields_add(message, "op", "launch");
@@ -73,24 +74,34 @@ static struct fields *launch_message(const struct agent_order *o, const struct r
 	fields_add(message, "signature", o->signature);
 	if (o->lacks)
 		fields_add(message, "lacks", o->lacks);
+	if (withdrawn)
+		fields_add(message, "withdrawn", "1");
 	return message;
 }
 
-/* Hand it to the launcher, for so many nodes in a message as fit. */
-static void hand_over(struct agent *a, const struct agent_order *o)
+/* The key of one of its attempts. */
+static struct record_key key_of(const struct agent_order *o, const struct agent_start *start)
+{
+	struct record_key key = o->key;
+	key.step_id = start->step_id;
+	key.node = start->node;
+	return key;
+}
+
+/* Hand it to the launcher for these attempts, so many in a message as fit; withdrawn: to be refused. */
+static void hand_over(struct agent *a, const struct agent_order *o, const struct agent_start *starts, int all, bool withdrawn)
 {
 	struct err e;
-	for (int i = 0, count; i < o->start_count; i += count) {
-		struct record_key key = o->key;
-		key.step_id = o->starts[i].step_id;
-		key.node = o->starts[i].node;
-		count = o->start_count - i < NODES_MOST ? o->start_count - i : NODES_MOST;
-		struct fields *message = o->launch ? launch_message(o, &key) : agent_order_control(o->kind, &key, o->args, &e);
+	for (int i = 0, count; i < all; i += count) {
+		struct record_key key = key_of(o, &starts[i]);
+		count = all - i < NODES_MOST ? all - i : NODES_MOST;
+		struct fields *message =
+			o->launch ? launch_message(o, &key, withdrawn) : agent_order_control(o->kind, &key, o->args, &e);
 		if (!message) {
 			log_error("order %lld: %s", (long long)o->id, e.message);
 			return;
 		}
-		add_others(message, o->starts + i, count);
+		add_others(message, starts + i, count);
 		agent_launcher_send(a, message);
 		fields_free(message);
 	}
@@ -220,15 +231,30 @@ static struct agent_start *start_of(const struct agent_order *o, const struct re
 	return low < o->start_count && agent_order_by_place(&o->starts[low], &wanted) == 0 ? &o->starts[low] : NULL;
 }
 
+/* What stands ahead and is to end never begins. */
+static void withdraw(struct agent *a, const struct agent_order *launch, struct agent_start *start)
+{
+	hand_over(a, launch, start, 1, true);
+	start->handed = true;
+}
+
+/* Does the launch of this attempt, to which something else is said, wait? */
+static bool is_waiting(struct agent *a, const struct agent_order *launch, const struct record_key *key, const char *kind)
+{
+	struct agent_start *start = launch->state == AGENT_ORDER_WAITS ? start_of(launch, key) : NULL;
+	if (start && launch->behind > 0 && !start->handed && (strcmp(kind, "kill") == 0 || strcmp(kind, "end") == 0))
+		withdraw(a, launch, start);
+	return start && !start->handed;
+}
+
 /* What is said to several nodes is said to all or none: they were ordered to begin together. */
-static bool is_behind_launch(const struct agent *a, int at)
+static bool is_behind_launch(struct agent *a, int at)
 {
 	const struct agent_order *o = &a->orders[at];
 	for (int i = 0; i < at; i++) {
-		struct record_key key = o->key;
-		for (int k = 0; a->orders[i].state == AGENT_ORDER_WAITS && k < o->start_count; k++) {
-			key.node = o->starts[k].node;
-			if (start_of(&a->orders[i], &key))
+		for (int k = 0; k < o->start_count; k++) {
+			struct record_key key = key_of(o, &o->starts[k]);
+			if (is_waiting(a, &a->orders[i], &key, o->kind))
 				return true;
 		}
 	}
@@ -251,13 +277,51 @@ static void answered(struct agent_order *o, struct agent_start *start)
 /* What the journal had answered before we were there. */
 static void recall(const struct agent *a, struct agent_order *o)
 {
-	struct record_key key = o->key;
 	for (int i = 0; i < o->start_count; i++) {
-		key.step_id = o->starts[i].step_id;
-		key.node = o->starts[i].node;
+		struct record_key key = key_of(o, &o->starts[i]);
 		if (used_has(a->answered, &key))
 			answered(o, &o->starts[i]);
 	}
+}
+
+/* Of elements that stand ahead, those whose turn it is. */
+static void begin_some(struct agent *a, struct agent_order *o)
+{
+	struct agent_start *turn = xmalloc((unsigned long)o->start_count * sizeof *turn);
+	bool late = record_now() - o->taken_at > AHEAD_USEC;
+	int count = 0, left = 0, room = late ? o->start_count : agent_ahead_room(a, o);
+	for (int i = 0; i < o->start_count; i++) {
+		struct record_key key = key_of(o, &o->starts[i]);
+		o->starts[i].handed |= o->starts[i].answered || agent_ahead_has(a, &key);
+		if (o->starts[i].handed)
+			continue;
+		if (count == room) {
+			left++;
+			continue;
+		}
+		if (!late)
+			agent_ahead_began(a, &key);
+		o->starts[i].handed = true;
+		turn[count++] = o->starts[i];
+	}
+	hand_over(a, o, turn, count, late);
+	free(turn);
+	a->standing += left;
+	if (left == 0) {
+		o->state = AGENT_ORDER_HANDED;
+		o->handed_at = record_now();
+	}
+}
+
+static void begin(struct agent *a, struct agent_order *o)
+{
+	for (int i = 0; i < o->start_count; i++) {
+		struct record_key key = key_of(o, &o->starts[i]);
+		agent_ahead_began(a, &key);
+	}
+	hand_over(a, o, o->starts, o->start_count, false);
+	o->state = AGENT_ORDER_HANDED;
+	o->handed_at = record_now();
 }
 
 static void work_launch(struct agent *a, struct agent_order *o, struct agent_blobs *wanted)
@@ -270,9 +334,10 @@ static void work_launch(struct agent *a, struct agent_order *o, struct agent_blo
 	} else if (!agent_lease_has(a)) {
 		return; /* it may have been given up */
 	} else if (o->lacks || (script && environment)) {
-		hand_over(a, o);
-		o->state = AGENT_ORDER_HANDED;
-		o->handed_at = record_now();
+		if (o->behind > 0)
+			begin_some(a, o);
+		else
+			begin(a, o);
 	} else {
 		if (!script)
 			agent_blob_want(wanted, o->script);
@@ -287,22 +352,31 @@ static bool is_unanswered(const struct agent *a, const struct agent_order *o)
 	return o->state == AGENT_ORDER_HANDED && a->node_count > 0 && record_now() - o->handed_at > ANSWER_USEC;
 }
 
+static void again(struct agent_order *o)
+{
+	o->state = AGENT_ORDER_WAITS;
+	for (int i = 0; i < o->start_count; i++)
+		o->starts[i].handed = o->starts[i].answered;
+}
+
 void agent_order_work(struct agent *a)
 {
 	struct agent_blobs wanted = {.agent = a, .count = 0};
+	a->standing = 0;
 	for (int i = 0; i < a->order_count && !a->stop; i++) {
 		struct agent_order *o = &a->orders[i];
 		if (is_unanswered(a, o))
-			o->state = AGENT_ORDER_WAITS;
+			again(o);
 		if (o->state != AGENT_ORDER_WAITS)
 			continue;
 		if (o->launch) {
 			work_launch(a, o, &wanted);
 		} else if (!is_behind_launch(a, i)) {
-			hand_over(a, o);
+			hand_over(a, o, o->starts, o->start_count, false);
 			done(a, o);
 		}
 	}
+	agent_report_watch(a);
 	agent_blob_ask(a, &wanted);
 }
 
@@ -315,7 +389,8 @@ void agent_order_answered(struct agent *a, const struct fields *record)
 		return;
 	for (int i = 0; i < a->order_count; i++) {
 		struct agent_order *o = &a->orders[i];
-		struct agent_start *start = o->state == AGENT_ORDER_HANDED ? start_of(o, &key) : NULL;
+		bool handed = o->state == AGENT_ORDER_HANDED || (o->state == AGENT_ORDER_WAITS && o->behind > 0);
+		struct agent_start *start = handed ? start_of(o, &key) : NULL;
 		if (start)
 			answered(o, start);
 		if (start && o->sample_s > 0 && strcmp(kind, "used") == 0)

@@ -2,6 +2,7 @@
  *
  * Called by agent_order.c. What always holds: its attempts stand in the order of steps and nodes; an order that cannot be read is in hand
  * all the same, for the launcher to refuse. */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,13 +30,22 @@ static void read_body(const struct agent *a, struct agent_order *o)
 	order_free(&order);
 }
 
-/* {"sample_s": 30}, mostly */
-static int read_sample(const char *args)
+/* One of the arguments of a launch that are not signed; 0: it has none such. */
+static int number(const json_t *args, const char *name)
+{
+	json_int_t value = json_integer_value(json_object_get(args, name));
+	return value > 0 && value <= INT_MAX ? (int)value : 0;
+}
+
+/* {} mostly, or {"sample_s": 30}, {"first": 2, "last": 10001, "behind": 16} */
+static void read_args(struct agent_order *o, const char *args)
 {
 	json_t *json = *args ? json_loads(args, 0, NULL) : NULL;
-	int sample_s = (int)json_integer_value(json_object_get(json, "sample_s"));
+	o->sample_s = number(json, "sample_s");
+	o->behind = number(json, "behind");
+	o->first = number(json, "first");
+	o->last = number(json, "last");
 	json_decref(json);
-	return sample_s > 0 ? sample_s : 0;
 }
 
 /* The numbers of an array like {18,19}; *count of them. */
@@ -71,10 +81,11 @@ static void read_starts(const struct agent *a, struct agent_order *o, const char
 	int64_t *node_ids = read_numbers(nodes, &node_count), *steps = read_numbers(also, &also_count);
 	o->starts = xmalloc((unsigned long)(node_count + also_count + 1) * sizeof *o->starts);
 	for (int i = 0; i < node_count; i++)
-		o->starts[o->start_count++] = (struct agent_start){o->key.step_id, agent_node_number(a, node_ids[i]), false};
+		o->starts[o->start_count++] =
+			(struct agent_start){o->key.step_id, agent_node_number(a, node_ids[i]), false, false};
 	o->key.node = node_count > 0 ? o->starts[0].node : 0;
 	for (int i = 0; i < also_count; i++)
-		o->starts[o->start_count++] = (struct agent_start){(int)steps[i], o->key.node, false};
+		o->starts[o->start_count++] = (struct agent_start){(int)steps[i], o->key.node, false, false};
 	qsort(o->starts, (size_t)o->start_count, sizeof *o->starts, agent_order_by_place);
 	o->unanswered = o->start_count;
 	free(node_ids);
@@ -98,7 +109,8 @@ void agent_order_read(const struct agent *a, struct agent_order *o, const PGresu
 	if (o->launch) {
 		o->body = xstrdup(agent_cell(result, row, "body"));
 		o->signature = xstrdup(agent_cell(result, row, "signature"));
-		o->sample_s = read_sample(agent_cell(result, row, "args"));
+		o->taken_at = record_now();
+		read_args(o, agent_cell(result, row, "args"));
 		read_body(a, o);
 	} else {
 		o->kind = xstrdup(agent_cell(result, row, "kind"));

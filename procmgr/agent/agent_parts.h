@@ -2,7 +2,7 @@
  *
  * agent.c is start, connection, bells and timers; agent_node.c which nodes; agent_hardware.c what a node has; agent_lease.c its lease; agent_order.c takes
  * orders from the database to the launcher, agent_order_read.c reads them; agent_blob.c fetches what they need, agent_cache.c keeps it where keepers read it; agent_launcher.c speaks to the
- * launcher; agent_report.c takes the journal to the database, agent_hold.c keeps what can wait; agent_sample.c what running steps use, at which agent_look.c looks and to which the site's program (agent_plugin.c) adds; agent_record.c turns one record into JSON.
+ * launcher, agent_ahead.c says when what stands ahead begins; agent_report.c takes the journal to the database, agent_hold.c keeps what can wait; agent_sample.c what running steps use, at which agent_look.c looks and to which the site's program (agent_plugin.c) adds; agent_record.c turns one record into JSON.
  *
  * What always holds: an order counts as taken only when the launcher's answer to it is in the journal (launches) or it was handed
  * over (everything else); the journal is truncated only up to what the database has acknowledged. So everything here may die at
@@ -22,7 +22,7 @@
 #include "procmgr/record/used.h"
 
 enum agent_order_state {
-	AGENT_ORDER_WAITS,  /* for a blob, or behind a launch of the same attempt that waits for one */
+	AGENT_ORDER_WAITS,  /* for a blob, for its turn, or behind a launch of the same attempt that waits for one */
 	AGENT_ORDER_HANDED, /* a launch; its `used` or `refused` is awaited */
 	AGENT_ORDER_DONE,   /* to be said so to the database */
 	AGENT_ORDER_SAID    /* said, in the report under way */
@@ -31,6 +31,7 @@ enum agent_order_state {
 /* An attempt that an order is for. */
 struct agent_start {
 	int step_id, node;
+	bool handed; /* of what stands ahead: it was handed over */
 	bool answered;
 };
 
@@ -42,6 +43,8 @@ struct agent_order {
 	struct record_key key; /* that of the first attempt */
 	bool launch;
 	int sample_s;	       /* of a launch: seconds between samples of what it uses, 0 = none */
+	int behind, first, last; /* its elements stand ahead: each begins when fewer than so many of these steps run; 0: at once */
+	int64_t taken_at;
 	int first_task, tasks; /* and the tasks to be run here */
 	bool units;	       /* it holds generic resources */
 	struct agent_start *starts; /* in the order of steps and nodes: several of one or of the other; the attempts' numbers are all the same */
@@ -76,6 +79,8 @@ struct agent {
 
 	struct agent_order *orders; /* by id */
 	int order_count, order_room;
+	struct agent_ahead *ahead; /* what runs */
+	int standing;		   /* elements in hand that stand ahead */
 	bool orders_asked, orders_again; /* a call is under way; another has to follow */
 	bool orders_known;		 /* on this connection: every order there is, is in hand */
 	struct used *answered;		 /* attempts whose launch the journal had answered when we started */
@@ -174,7 +179,16 @@ void agent_order_free(struct agent *a);
 /* The control message for the launcher that an order of this kind with these arguments makes; NULL where it makes none. */
 struct fields *agent_order_control(const char *kind, const struct record_key *key, const char *args, struct err *e);
 
+/* agent_ahead.c */
+void agent_ahead_open(struct agent *a);
+void agent_ahead_close(struct agent *a);
+void agent_ahead_began(struct agent *a, const struct record_key *key);
+void agent_ahead_over(struct agent *a, const struct record_key *key);
+bool agent_ahead_has(const struct agent *a, const struct record_key *key);	   /* it runs */
+int agent_ahead_room(const struct agent *a, const struct agent_order *o); /* so many of its elements may begin */
+
 /* agent_report.c */
+void agent_report_watch(struct agent *a); /* hear that the journal grows whenever anything here waits for that */
 bool agent_report_open(struct agent *a, struct err *e);
 void agent_report_close(struct agent *a);
 void agent_report_turn(struct agent *a); /* report what is new, if that can be done now */

@@ -143,8 +143,11 @@ static bool take(const struct fields *record, void *arg)
 		return false;
 	count(a, record);
 	agent_order_answered(a, record);
-	if (record_key_read(record, &key, &e))
-		agent_hold_add(a->hold, &key, record, a->read_to, due_of(a, record));
+	if (!record_key_read(record, &key, &e))
+		return true;
+	if (is_kind(record, "end") || is_kind(record, "refused"))
+		agent_ahead_over(a, &key);
+	agent_hold_add(a->hold, &key, record, a->read_to, due_of(a, record));
 	return true;
 }
 
@@ -154,6 +157,8 @@ static void read_new(struct agent *a)
 	if (!journal_read(a->journal, &a->read_to, take, a, &e))
 		log_error("%s", e.message);
 	a->seen_to = a->read_to > a->seen_to ? a->read_to : a->seen_to;
+	if (a->standing > 0)
+		agent_order_work(a);
 }
 
 /* Whether a report is due; otherwise the timer is set for when it will be. */
@@ -192,14 +197,22 @@ bool agent_report_refuses(const struct err *e)
 	return false;
 }
 
-/* While a report is under way nobody has to hear that the journal grows: all of it is read when that is answered. */
+/* While a report is under way mostly nobody has to hear that the journal grows: all of it is read when that is answered. But what stands ahead
+ * begins when something has ended. */
+void agent_report_watch(struct agent *a)
+{
+	if (!a->watch)
+		return;
+	if (a->reporting && a->standing == 0)
+		event_del(a->watch);
+	else
+		event_add(a->watch, NULL);
+}
+
 static void set_reporting(struct agent *a, bool reporting)
 {
-	if (a->watch && reporting && !a->reporting)
-		event_del(a->watch);
-	else if (a->watch && !reporting && a->reporting)
-		event_add(a->watch, NULL);
 	a->reporting = reporting;
+	agent_report_watch(a);
 }
 
 static void failed(struct agent *a, const struct err *e)
@@ -317,10 +330,13 @@ static void due(evutil_socket_t fd, short what, void *arg)
 static void changed(evutil_socket_t fd, short what, void *arg)
 {
 	(void)what;
+	struct agent *a = arg;
 	char events[4096];
 	while (read(fd, events, sizeof events) > 0)
 		continue;
-	agent_report_turn(arg);
+	if (a->reporting && a->standing > 0)
+		read_new(a);
+	agent_report_turn(a);
 }
 
 /* Launches that the journal has answered already must not be handed over again. */
@@ -334,6 +350,8 @@ static bool remember(const struct fields *record, void *arg)
 	int64_t now = record_now() / 1000000;
 	if (answer && record_key_read(record, &key, &e))
 		used_add(a->answered, &key, now + REMEMBER_S, now);
+	if (is_kind(record, "end") && record_key_read(record, &key, &e))
+		agent_ahead_over(a, &key);
 	return true;
 }
 
@@ -343,6 +361,7 @@ bool agent_report_open(struct agent *a, struct err *e)
 	a->report_most = RECORDS_MOST;
 	a->answered = used_new();
 	a->hold = agent_hold_new();
+	agent_ahead_open(a);
 	a->report_timer = evtimer_new(a->base, due, a);
 	a->journal = journal_open("journal", JOURNAL_READ, e);
 	if (!a->journal || !journal_read(a->journal, &position, remember, a, e))
@@ -371,4 +390,5 @@ void agent_report_close(struct agent *a)
 	journal_close(a->journal);
 	used_free(a->answered);
 	agent_hold_free(a->hold);
+	agent_ahead_close(a);
 }

@@ -278,6 +278,11 @@ static void take_one(struct launcher *l, const struct fields *message, struct or
 		return;
 	}
 	crash_point(CRASH_order_verified);
+	if (fields_get(message, "withdrawn")) {
+		err_set(&e, "its turn had not come");
+		refuse(l, key, LAUNCHER_FAULT_LATE, &e);
+		return;
+	}
 	if (!has_room(l, message, order, &e))
 		refuse(l, key, LAUNCHER_FAULT_NODE, &e);
 	else if (l->dry)

@@ -27,7 +27,7 @@ comment on column acct.allocation.mem_mb is 'Memory, in MiB.';
 comment on column acct.allocation.gres is 'Units of generic resources: {"gpu": [0, 3]}.';
 comment on column acct.allocation.licenses is 'Licences of the step, on the row of its first node: {"matlab": 1}.';
 comment on column acct.allocation.tasks is 'Tasks on this node.';
-comment on column acct.allocation.started_at is 'From when it was held.';
+comment on column acct.allocation.started_at is 'From when it was held; null: it waits on its node for the CPUs of another element of its array.';
 comment on column acct.allocation.ended_at is 'Until when; null: it is held now.';
 comment on column acct.allocation.held_s is 'Seconds held.';
 comment on column acct.allocation.cpu_held_s is 'CPUs times seconds held.';

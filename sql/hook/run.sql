@@ -81,7 +81,7 @@ begin
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
 		cross join lateral unnest(t.node_ids) n));
 	perform api.allocation_free(array(
-		select (a.job_id, a.step_id, a.attempt, a.node_id, null, true, null, null)::api.held
+		select (a.job_id, a.step_id, a.attempt, a.node_id, null, true, null, null, null)::api.held
 		from unnest(v_facts) v
 		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and coalesce(a.ended_at, 'infinity') = 'infinity'));
 	perform api.attempt_close(v_facts, 'runner');

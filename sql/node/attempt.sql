@@ -148,7 +148,7 @@ begin
 	perform api.license_lock(array(
 		select distinct (v.job_id, v.step_id, v.attempt)::api.attempt_key from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)));
 	perform api.allocation_free(array(
-		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null)::api.held
+		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null, null)::api.held
 		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz)));
 	update allocation a
 	set gone_at = a.ended_at, phase = 'ended', lost_at = now()

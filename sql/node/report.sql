@@ -236,7 +236,7 @@ declare
 begin
 	-- The end frees what is held. So does a refusal, and in a job group the tasks' end, though the holder stays for the epilog.
 	v_freed := array(
-		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at), v.end_at is not null or v.refused, v.peak_mb, v.cpu_usec)::api.held
+		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at), v.end_at is not null or v.refused, v.peak_mb, v.cpu_usec, v.keeper_at)::api.held
 		from unnest(p_seen) v
 		where v.open and (v.end_at is not null or v.refused or (v.done_at is not null and exists (
 			select from step s join step_request r on r.job_id = s.job_id and r.step_id = s.request_id

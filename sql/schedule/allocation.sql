@@ -30,21 +30,68 @@ begin
 end $$;
 comment on function api.license_lock(api.attempt_key[]) is 'Lock the licences that steps ask for, whichever their attempt, in order of name, after nodes (api.node_lock). Internal.';
 
+-- The elements of an array are ordered to a node beyond its CPUs, as many as will be short of something to do otherwise before the leader has
+-- heard of ends and has committed others. Such an allocation stands ahead: it holds memory and no CPUs, and has not begun. What an element held that
+-- ends goes to the next one that stands ahead, in the very transaction; so what is held on a node is the same before and behind, and is never
+-- more than the node has. The node itself starts them in turn (procmgr/agent/agent_ahead.c), mostly before any of this is heard of.
+create function api.allocation_pass_on(p_rooms api.room[]) returns void
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	with next as (
+		select x.job_id, x.step_id, x.attempt, x.node_id, greatest(v.free_at[v.n + 1 - x.nr], t.ordered_at) as at
+		from unnest(p_rooms) v
+		cross join lateral (
+			select a.job_id, a.step_id, a.attempt, a.node_id, row_number() over (order by a.phase = 'ordered', a.step_id) as nr
+			from allocation a
+			where a.node_id = v.node_id and a.ended_at is null and a.started_at is null and a.job_id = v.job_id and a.cpus = v.cpus
+			-- Those that are known to have begun, and then in the node's order.
+			order by a.phase = 'ordered', a.step_id
+			limit v.n
+		) x
+		join attempt t on t.job_id = x.job_id and t.step_id = x.step_id and t.attempt = x.attempt
+	), begun as (
+		update allocation a
+		set started_at = n.at, cpus_held = a.cpus
+		from next n
+		where a.job_id = n.job_id and a.step_id = n.step_id and a.attempt = n.attempt and a.node_id = n.node_id
+		returning a.node_id, a.cpus
+	)
+	update node_used u
+	set cpus_used = u.cpus_used + b.cpus
+	from (select b.node_id, sum(b.cpus) as cpus from begun b group by b.node_id) b
+	where u.node_id = b.node_id;
+end $$;
+comment on function api.allocation_pass_on(api.room[]) is 'What ended elements held goes to those that stand ahead. Internal.';
+
 create function api.allocation_free(p_held api.held[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_ahead boolean := exists (
+		select from (select distinct v.node_id from unnest(p_held) v) n
+		join allocation a on a.node_id = n.node_id and a.ended_at is null and a.started_at is null);
+	v_rooms api.room[];
 begin
 	with ended as (
 		update allocation a
-		set ended_at = greatest(coalesce(v.at, now()), a.started_at), cpus_held = 0,
+		set started_at = x.started_at, ended_at = x.ended_at, cpus_held = 0,
 			-- Of what was only kept, nothing is on the node.
-			gone_at = case when v.gone or a.attempt = 0 then greatest(coalesce(v.at, now()), a.started_at) else a.gone_at end,
+			gone_at = case when v.gone or a.attempt = 0 then x.ended_at else a.gone_at end,
 			phase = case when v.gone or a.attempt = 0 then 'ended' else 'done' end,
 			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
-		from unnest(p_held) v
-		join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt and o.node_id = v.node_id
+		from (
+			select v.*, o.started_at as held_from, o.cpus_held as held, max(o.started_at) over (partition by v.node_id) as node_from
+			from unnest(p_held) v
+			join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt and o.node_id = v.node_id
+		) v
+		-- What stood ahead until now, and began nevertheless, began when something had ended that is told of as well, and so not before any of
+		-- that: two reports do not tell a node's time alike.
+		cross join lateral (select greatest(coalesce(v.at, now()), coalesce(v.held_from, v.node_from)) as ended_at offset 0) e
+		cross join lateral (
+			select e.ended_at, coalesce(v.held_from, case when v.began_at is not null then least(greatest(v.began_at, v.node_from), e.ended_at) else e.ended_at end)
+				as started_at offset 0) x
 		-- By key: said plainly, that it is open would lead over all that is.
-		where a.job_id = o.job_id and a.step_id = o.step_id and a.attempt = o.attempt and a.node_id = o.node_id and coalesce(a.ended_at, 'infinity') = 'infinity'
-		returning a.job_id, a.step_id, a.attempt, a.node_id, o.cpus_held, a.mem_mb, a.gres, a.licenses, a.cpu_usec is not null as used
+		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id and coalesce(a.ended_at, 'infinity') = 'infinity'
+		returning a.job_id, a.step_id, a.attempt, a.node_id, a.ended_at, a.cpus, v.held as cpus_held, a.mem_mb, a.gres, a.licenses, a.cpu_usec is not null as used
 	), due as (
 		insert into usage_due (job_ids, step_ids, attempts, node_ids, held, used)
 		select array_agg(e.job_id), array_agg(e.step_id), array_agg(e.attempt), array_agg(e.node_id), true, e.used from ended e group by e.used
@@ -58,19 +105,32 @@ begin
 		set used = l.used - f.n
 		from (select x.key, sum(x.value::int) as n from ended e cross join lateral jsonb_each_text(e.licenses) x where e.licenses <> '{}' group by x.key) f
 		where l.license = f.key
+	), given as (
+		update node_gres g
+		set job_id = null, step_id = null, attempt = null
+		from ended e
+		where e.gres <> '{}' and g.node_id = e.node_id and g.job_id = e.job_id and g.step_id = e.step_id and g.attempt = e.attempt
 	)
-	update node_gres g
-	set job_id = null, step_id = null, attempt = null
-	from ended e
-	where e.gres <> '{}' and g.node_id = e.node_id and g.job_id = e.job_id and g.step_id = e.step_id and g.attempt = e.attempt;
+	-- As many as held CPUs; what stood ahead and is over had them in between, so the last ends of all are when these became free.
+	select array_agg(r::api.room) into v_rooms
+	from (
+		select e.node_id, e.job_id, e.cpus, count(*) filter (where e.cpus_held > 0)::int as n, array_agg(e.ended_at order by e.ended_at desc)
+		from ended e
+		where v_ahead
+		group by e.node_id, e.job_id, e.cpus
+	) r
+	where r.n > 0;
+	if v_rooms is not null then
+		perform api.allocation_pass_on(v_rooms);
+	end if;
 end $$;
-comment on function api.allocation_free(api.held[]) is 'End open allocations, give back what they hold and name them for the usage figures; those already ended are left alone, so it may be said twice. The caller holds the locks of nodes and licences. Internal.';
+comment on function api.allocation_free(api.held[]) is 'End open allocations, give back what they hold, or to what stands ahead of their arrays, and name them for the usage figures; those already ended are left alone, so it may be said twice. The caller holds the locks of nodes and licences. Internal.';
 
 create function api.allocation_unkeep(p_steps api.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_kept api.held[] := array(
-		select (v.job_id, v.step_id, 0, a.node_id, null, true, null, null)::api.held
+		select (v.job_id, v.step_id, 0, a.node_id, null, true, null, null, null)::api.held
 		from unnest(p_steps) as v
 		-- From the steps to what they hold: while statistics know of few allocations, to read them all looks as good.
 		cross join lateral (
@@ -87,6 +147,7 @@ comment on function api.allocation_unkeep(api.attempt_key[]) is 'Let go what is 
 create function api.allocation_take(p_taken api.taken[], p_locked boolean default false) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
+	v_taken api.taken[] := p_taken;
 	v_asked bigint;
 	v_got bigint;
 begin
@@ -94,14 +155,24 @@ begin
 		perform api.node_lock(array(select distinct v.node_id from unnest(p_taken) v));
 	end if;
 	perform api.license_lock(array(select (v.job_id, v.step_id, v.attempt)::api.attempt_key from unnest(p_taken) v));
+	-- Where something has ended since it was decided, what may stand ahead has room at once.
+	if exists (select from unnest(p_taken) v where v.ahead) then
+		v_taken := array(
+			select (v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, v.gres, v.licenses, v.tasks, v.holder, v.phase, v.started_at,
+				v.ahead and v.cpus_before + v.cpus > u.cpus - u.cpus_used)::api.taken
+			from (
+				select x.*, sum(x.cpus) over (partition by x.node_id order by coalesce(x.ahead, false), x.job_id, x.step_id) - x.cpus as cpus_before from unnest(p_taken) x
+			) v
+			join node_used u on u.node_id = v.node_id);
+	end if;
 	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, holder, phase, cpus_held, started_at)
 	-- What is taken begins under the nodes' locks, so behind the end of what it takes the place of, whichever transaction began first.
 	select v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, coalesce(v.gres, '{}'), coalesce(v.licenses, '{}'),
-		v.tasks, coalesce(v.holder, true), v.phase, v.cpus, coalesce(v.started_at, clock_timestamp())
-	from unnest(p_taken) v;
+		v.tasks, coalesce(v.holder, true), v.phase, case when v.ahead then 0 else v.cpus end, case when not coalesce(v.ahead, false) then coalesce(v.started_at, clock_timestamp()) end
+	from unnest(v_taken) v;
 	update node_used n
 	set cpus_used = n.cpus_used + t.cpus, mem_used_mb = n.mem_used_mb + t.mem
-	from (select v.node_id, sum(v.cpus) as cpus, sum(v.mem_mb) as mem from unnest(p_taken) v group by v.node_id) t
+	from (select v.node_id, sum(case when v.ahead then 0 else v.cpus end) as cpus, sum(v.mem_mb) as mem from unnest(v_taken) v group by v.node_id) t
 	where n.node_id = t.node_id;
 	update license l
 	set used = l.used + t.n
@@ -147,7 +218,7 @@ begin
 	loop
 		select array_agg((v_follower.job_id, v_follower.step_id, 0, n.node_id, a.node_index, t.cpus,
 				least(coalesce(v_follower.mem_mb, v_follower.mem_per_cpu_mb * t.cpus, 0), u.mem_mb - u.mem_used_mb, a.mem_mb),
-				null, null, 0, null, 'kept', null)::api.taken)
+				null, null, 0, null, 'kept', null, null)::api.taken)
 		into v_taken
 		from step p
 		join allocation a on a.job_id = p.job_id and a.step_id = p.step_id and a.attempt = p.attempt

@@ -115,11 +115,11 @@ begin
 
 	perform api.allocation_take(array(
 		select (v.job_id, v.step_id, v.attempt, al.node, al.nr - 1, al.cpus, al.mem_mb, al.gres, case when al.nr = 1 then r.licenses else '{}'::jsonb end,
-			al.tasks, coalesce(al.holder, true), 'ordered', v_at)::api.taken
+			al.tasks, coalesce(al.holder, true), 'ordered', v_at, al.ahead)::api.taken
 		from unnest(v_decided) v
 		join step_request r on r.job_id = v.job_id and r.step_id = v.request_id
-		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb, tasks int, holder boolean))
-			with ordinality as al (node, cpus, mem_mb, gres, tasks, holder, nr)), true);
+		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb, tasks int, holder boolean,
+			ahead boolean)) with ordinality as al (node, cpus, mem_mb, gres, tasks, holder, ahead, nr)), true);
 
 	update job j set started_at = now()
 	where j.job_id in (select b.job_id from unnest(v_began) b) and j.started_at is null;

@@ -72,7 +72,8 @@ with open as materialized (
 	select s.claimant_id, s.queue as partition, a.job_id, a.step_id, a.cpus, a.gres
 	from live.allocation a
 	join live.step s on s.job_id = a.job_id and s.step_id = a.step_id
-	where a.ended_at is null and a.attempt > 0
+	-- What stands ahead will hold what is counted for others now.
+	where a.ended_at is null and a.attempt > 0 and a.started_at is not null
 ), live as materialized (
 	select o.claimant_id, o.partition, count(distinct (o.job_id, o.step_id)) as running, sum(o.cpus) as cpus, count(*) as nodes
 	from open o
@@ -90,7 +91,7 @@ create view api.limit_minutes as
 select x.limit_id, x.whose, sum(x.cpu_s) / 60 as held
 from (
 	-- Of what runs as much as it can come to within the period.
-	select c.limit_id, c.whose, a.cpus * greatest(0, least(extract(epoch from p.ends_at), o.until_s) - extract(epoch from greatest(p.starts_at, a.started_at))) as cpu_s
+	select c.limit_id, c.whose, a.cpus * greatest(0, least(extract(epoch from p.ends_at), o.until_s) - extract(epoch from greatest(p.starts_at, coalesce(a.started_at, t.ordered_at)))) as cpu_s
 	from live.allocation a
 	join live.step s on s.job_id = a.job_id and s.step_id = a.step_id
 	join live.attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt

@@ -49,21 +49,22 @@ comment on function api.schedule_licenses() is 'All licences.';
 
 create function api.schedule_running()
 returns table (job_id bigint, step_id int, label text, attempt int, node_id int, cpus int, mem_mb bigint, gres jsonb, ends_at double precision,
-	kept boolean, kept_for int, licenses jsonb, partition text)
+	kept boolean, kept_for int, licenses jsonb, partition text, request_id int, ahead boolean)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
 	select a.job_id, a.step_id, a.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', ''), a.attempt, a.node_id, a.cpus_held, a.mem_mb, a.gres,
 		case when t.time_limit_s > 0 then extract(epoch from coalesce(t.started_at, t.ordered_at)) + t.time_limit_s + t.suspended_s end,
-		a.attempt = 0, case when a.attempt = 0 then a.step_id end, a.licenses, r.partition
+		a.attempt = 0, case when a.attempt = 0 then a.step_id end, a.licenses, r.partition, s.request_id,
+		a.started_at is null
 	from allocation a
 	join step s on s.job_id = a.job_id and s.step_id = a.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 	left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 	where a.ended_at is null;
 end $$;
-comment on function api.schedule_running() is 'Open allocations, and when each is to end (epoch seconds, null: no limit); kept ones are for step kept_for.';
+comment on function api.schedule_running() is 'Open allocations, and when each is to end (epoch seconds, null: no limit); kept ones are for step kept_for; ahead: it waits for the CPUs of another element of its array.';
 
 create function api.schedule_launch(p_jobs bigint[], p_requests int[])
 returns table (job_id bigint, request_id int, uid int, gid int, user_name text, script_hash text, environment_hash text, spec text, auth text,

@@ -175,7 +175,10 @@ violation (what, who, detail) as (
 	from attempt t
 	cross join lateral (select min(a.started_at) as started_at, max(a.ended_at) as ended_at, count(*) filter (where a.ended_at is null) as open from allocation a
 		where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt) h
-	where h.started_at <> t.ordered_at or (t.ended_at is not null and (h.open > 0 or h.ended_at <> t.ended_at))
+	join step s on s.job_id = t.job_id and s.step_id = t.step_id
+	-- An element of an array may have stood ahead.
+	where h.started_at < t.ordered_at or (h.started_at > t.ordered_at and (s.array_index is null or cardinality(t.node_ids) > 1))
+		or (h.started_at is null and h.open = 0) or (t.ended_at is not null and (h.open > 0 or h.ended_at <> t.ended_at))
 	union all
 	select 'an allocation of no attempt', api.step_label(a.job_id, a.step_id), format('attempt %s', a.attempt)
 	from allocation a

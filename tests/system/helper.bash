@@ -119,3 +119,15 @@ eventually() {
 		pause=$((pause < 200 ? pause * 3 / 2 : pause))
 	done
 }
+
+is_idle() {
+	[ "$(superuser "select (select count(*) from rota.allocation where gone_at is null) + (select count(*) from rota.node_order)")" = 0 ]
+}
+
+# audit: what must be true whatever befell the instance; every job has ended.
+audit() {
+	local found
+	eventually is_idle
+	found=$(psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -At -f "$ROTA_SOURCE/tests/fault/audit.sql") || return 1
+	[ -z "$found" ] || { echo "$found"; return 1; }
+}

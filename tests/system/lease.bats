@@ -74,14 +74,6 @@ attempts() {
 	sql "select string_agg(attempt || ':' || state || ':' || cause, ' ' order by attempt) from rota.attempt where job_id = $1"
 }
 
-# What must be true whatever befell the instance; every job has ended.
-audit() {
-	idle() { [ "$(sql "select count(*) from rota.allocation where gone_at is null") $(sql "select count(*) from rota.node_order")" = "0 0" ]; }
-	eventually idle
-	run -0 psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -At -f "$ROTA_SOURCE/tests/fault/audit.sql"
-	[ -z "$output" ] || { echo "$output"; false; }
-}
-
 @test "fence: the node ends the tasks itself, though they ignore SIGTERM, before they begin elsewhere" {
 	job=$(ticker 'trap "" TERM')
 	eventually has "tick 1"

@@ -115,6 +115,8 @@ static void running(void **state)
 		"ends_at",  NULL,
 		"kept",	    "t",
 		"kept_for", "5",
+		"request_id", "4",
+		"ahead", "t",
 		"licenses", "{\"matlab\": 2}",
 		NULL,
 	};
@@ -122,6 +124,8 @@ static void running(void **state)
 	const struct schedule_running *r = rows->snapshot.running;
 
 	(void)state;
+	assert_int_equal(r->request, 4);
+	assert_true(r->ahead);
 	assert_int_equal(r->job, 812);
 	assert_string_equal(r->label, "812.solve[7]");
 	assert_int_equal(r->gres[0].unit[1], 3);

@@ -1,7 +1,8 @@
 /* schedule_draw.h - draws what the scheduler answers to a drawn cluster (schedule_drawn.h).
  *
  * The answer is the drawing with what starts in it, and a line for each step that waits or has another time limit:
- *	n1 aaAA A=gpu:1
+ *	n1 aaAA A=gpu:1 A+2
+ * (two of A stand ahead there)
  *	A t=120
  *	B resources a +300 on n1 */
 #ifndef ROTA_TESTS_SCHEDULE_DRAW_H
@@ -24,7 +25,7 @@ static inline void draw_start_on(struct draw *d, size_t node, const struct sched
 		const struct schedule_start *start = &result->starts[i];
 		for (size_t k = 0; k < start->share_count; k++) {
 			const struct schedule_share *share = &start->shares[k];
-			if (share->node_id != d->node[node].id)
+			if (share->node_id != d->node[node].id || start->ahead)
 				continue;
 			for (int cpu = 0; cpu < share->cpus; cpu++) {
 				char *cell = strchr(d->cells[node], '.');
@@ -38,6 +39,21 @@ static inline void draw_start_on(struct draw *d, size_t node, const struct sched
 						 share->gres[g].unit[u]);
 		}
 	}
+}
+
+static inline void draw_ahead_on(struct draw *d, size_t node, const struct schedule_result *result)
+{
+	int count = 0, step = 0;
+	for (size_t i = 0; i < result->start_count; i++) {
+		const struct schedule_start *start = &result->starts[i];
+		if (!start->ahead || start->shares[0].node_id != d->node[node].id)
+			continue;
+		assert_true(count == 0 || start->step == step);
+		step = start->step;
+		count++;
+	}
+	if (count > 0)
+		draw_say(d, " %c+%d", 'A' + step, count);
 }
 
 static inline void draw_wait(struct draw *d, const struct schedule_wait *wait)
@@ -67,7 +83,9 @@ static inline const char *draw_answer(struct draw *d, const struct schedule_poli
 	for (size_t i = 0; i < d->snapshot.node_count; i++) {
 		char units[256] = "";
 		draw_start_on(d, i, result, units, sizeof units);
-		draw_say(d, "%s %s%s\n", d->node[i].name, d->cells[i], units);
+		draw_say(d, "%s %s%s", d->node[i].name, d->cells[i], units);
+		draw_ahead_on(d, i, result);
+		draw_say(d, "\n");
 	}
 	for (size_t i = 0; i < result->start_count; i++) {
 		const struct schedule_start *start = &result->starts[i];

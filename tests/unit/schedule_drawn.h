@@ -4,9 +4,11 @@
  *	n1 aa.. m=4096 g=gpu:2 f=ssd,ib w=5 down
  * What runs is a line for each letter (it ends in so many seconds, '-' has no time limit):
  *	a +300 m=100 g=gpu:0,1 l=mat:1 keep=A
+ *	b - of=A ahead=n1
+ * (an element of the array A; one that stands ahead has no cpu).
  * The queue is a line for each step, named with capital letters; all are of job 1, and their step ids are 0, 1, ...:
  *	A p=long n=1-2 k=4 c=2 tpn=2 m=100 mc=10 g=gpu:1 l=mat:1 x f=ssd&!ib on=n1,n2 off=n3 t=600 tmin=60 by=900
- *	B with=0/2 same=A other=A nodes=n1 away=n2 array=10/4/0 skip=1,3
+ *	B with=0/2 same=A other=A nodes=n1 away=n2 array=10/4/0 skip=1,3 ahead=4
  * (n nodes, k tasks, c cpus a task, on/off node lists, t limit, by deadline, array size/room/next; in=3: the outage of that id lets
  * it in). Partitions, and outages (id, from when to when, '-' for good, where, unless that is as on the line before):
  *	long prio=10 nodes=n1,n2 time=3600 max=2 down
@@ -184,6 +186,8 @@ static inline bool draw_peer(struct draw *d, struct schedule_pending *p, const c
 		p->other_nodes_count = draw_node_ids(d, value, &p->other_nodes);
 	else if (!strcmp(word, "array"))
 		sscanf(value, "%d/%d/%d", &p->array_size, &p->array_room, &p->array_next);
+	else if (!strcmp(word, "ahead"))
+		p->array_ahead = atoi(value);
 	else if (!strcmp(word, "skip"))
 		p->array_skip_count = draw_numbers(d, value, &p->array_skip);
 	else
@@ -286,6 +290,12 @@ static inline void draw_running(struct draw *d, char *line)
 			row.kept = true;
 			row.kept_for = value[0] - 'A';
 			row.job = 1;
+		} else if (!strcmp(word, "of")) {
+			row.job = 1;
+			row.request = value[0] - 'A';
+		} else if (!strcmp(word, "ahead")) {
+			row.ahead = true;
+			row.node_id = draw_node_id(d, value);
 		} else
 			fail_msg("what runs has no \"%s\"", word);
 	}
@@ -297,7 +307,7 @@ static inline void draw_running(struct draw *d, char *line)
 		row.cpus = 0;
 		for (const char *cell = d->cells[i]; *cell; cell++)
 			row.cpus += *cell == row.label[0];
-		if (!row.cpus)
+		if (row.ahead ? row.node_id != d->node[i].id : !row.cpus)
 			continue;
 		row.node_id = d->node[i].id;
 		d->node[i].cpus_used += row.cpus;

@@ -20,6 +20,7 @@ KINDS = (
     ("wide", 3, "#ROTA --nodes=2-3 --ntasks-per-node=1 --run=tasks\nwork D\n"),
     ("shrinks", 2, "#ROTA --nodes=3 --ntasks-per-node=1 --run=tasks --no-kill\nwork 10\n"),
     ("many", 2, "#ROTA --array=0-7%4\nwork D\n"),
+    ("short", 2, "#ROTA --array=0-149\nwork 0.01\n"),
     ("once", 2, "#ROTA --no-requeue\nwork D\n"),
     ("again", 2, "#ROTA --retry=2\nwork D $((ROTA_ATTEMPT < 2))\n"),
     ("bad", 1, "work D 3\n"),

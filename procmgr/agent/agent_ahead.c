@@ -1,0 +1,92 @@
+/* agent_ahead.c - elements of arrays that were ordered before there are CPUs for them: how many more of them may begin.
+ *
+ * agent_order.c asks it, agent_report.c tells it what the journal says. Such an order names the steps of its array and how many of these
+ * may run on the node at once: as many as had CPUs when it was committed. Whenever one ends, the database gives its CPUs to one that
+ * stands ahead (sql/schedule/allocation.sql), so that number stays what it is; and here as many begin. What always holds: an attempt counts
+ * as running from before it is handed to the launcher until its end, or its refusal, is in the journal, also over our own restart. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/log.h"
+#include "procmgr/agent/agent_parts.h"
+
+struct agent_ahead {
+	struct record_key *running;
+	int count, room;
+};
+
+static int find(const struct agent_ahead *ahead, const struct record_key *key)
+{
+	int i = ahead->count - 1;
+	while (i >= 0 && !record_key_equal(&ahead->running[i], key))
+		i--;
+	return i;
+}
+
+static void add(struct agent_ahead *ahead, const struct record_key *key)
+{
+	if (ahead->count == ahead->room) {
+		ahead->room = ahead->room ? 2 * ahead->room : 64;
+		ahead->running = xrealloc(ahead->running, (unsigned long)ahead->room * sizeof *ahead->running);
+	}
+	ahead->running[ahead->count++] = *key;
+}
+
+/* What runs nothing of its own has no processors either: one launcher's virtual nodes begin all at once. */
+static bool is_virtual(const struct agent *a)
+{
+	return a->conf->launcher_virtual > 0;
+}
+
+bool agent_ahead_has(const struct agent *a, const struct record_key *key)
+{
+	return find(a->ahead, key) >= 0;
+}
+
+void agent_ahead_began(struct agent *a, const struct record_key *key)
+{
+	if (!is_virtual(a) && !agent_ahead_has(a, key))
+		add(a->ahead, key);
+}
+
+void agent_ahead_over(struct agent *a, const struct record_key *key)
+{
+	int i = find(a->ahead, key);
+	if (i >= 0)
+		a->ahead->running[i] = a->ahead->running[--a->ahead->count];
+}
+
+int agent_ahead_room(const struct agent *a, const struct agent_order *o)
+{
+	int running = 0;
+	if (is_virtual(a))
+		return o->start_count;
+	for (int i = 0; i < a->ahead->count; i++) {
+		const struct record_key *key = &a->ahead->running[i];
+		running += key->job_id == o->key.job_id && key->step_id >= o->first && key->step_id <= o->last;
+	}
+	return running < o->behind ? o->behind - running : 0;
+}
+
+void agent_ahead_open(struct agent *a)
+{
+	a->ahead = xcalloc(1, sizeof *a->ahead);
+	DIR *dir = opendir("spool");
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		struct record_key key;
+		if (record_key_parse(entry->d_name, &key))
+			add(a->ahead, &key);
+	}
+	if (dir)
+		closedir(dir);
+	else
+		log_error("could not read \"spool\": %m");
+}
+
+void agent_ahead_close(struct agent *a)
+{
+	if (a->ahead)
+		free(a->ahead->running);
+	free(a->ahead);
+}

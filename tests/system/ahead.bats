@@ -1,0 +1,91 @@
+#!/usr/bin/env bats
+# Short elements of an array are ordered before there are CPUs for them: each begins when another one ends, whatever dies meanwhile.
+
+load helper
+
+setup_file() {
+	instance_up 2 --cpus 2
+	rota admin setting change requeue_delay_s --value=0 >/dev/null
+}
+
+teardown_file() {
+	instance_down
+}
+
+sql() {
+	rota sql -Atc "$1"
+}
+
+submit_array() {
+	printf '#!/bin/bash\n#ROTA --output=/dev/null --time=1:00 --array=0-%d\n%s\n' "$1" "$2" >array.sh
+	rota submit --parsable array.sh
+}
+
+# How many elements have begun later than they were ordered.
+stood_ahead() {
+	sql "select count(*) from rota.allocation a join rota.attempt t using (job_id, step_id, attempt) where a.job_id = $1 and a.started_at > t.ordered_at + interval '1 ms'"
+}
+
+# How the elements of an array have ended.
+ends() {
+	sql "select string_agg(n || ' ' || state, ' ' order by state) from (select state, count(*) as n from rota.step where job_id = $1 and array_index is not null group by state) s"
+}
+
+has_run() {
+	[ "$(find . -name 'ran.*' | wc -l)" -ge "$1" ]
+}
+
+has_stood() {
+	[ "$(stood_ahead "$1")" -gt "$2" ]
+}
+
+# What each element wrote, a line each time it ran.
+lines() {
+	find . -name 'ran.*' -exec cat {} + | wc -l
+}
+
+@test "an array of short elements: some stand ahead, none twice, never more on a node than it has" {
+	cd "$BATS_TEST_TMPDIR"
+	job=$(submit_array 599 'echo >>ran.$ROTA_ARRAY_INDEX')
+	rota wait "$job"
+	[ "$(ends "$job")" = "600 completed" ]
+	audit
+	[ "$(lines)" = 600 ]
+	has_stood "$job" 50
+}
+
+@test "process managers and launchers killed in the middle: each element runs once" {
+	cd "$BATS_TEST_TMPDIR"
+	job=$(submit_array 999 'echo >>ran.$ROTA_ARRAY_INDEX')
+	for round in 1 2 3; do
+		eventually has_run $((round * 100))
+		kill -9 "$(pid_of procmgrd n1)" || true
+	done
+	kill -9 "$(pid_of launcher n2)"
+	eventually has_run 400
+	rota up >/dev/null
+	rota wait "$job"
+	[ "$(ends "$job")" = "1000 completed" ]
+	audit
+	[ "$(lines)" = 1000 ]
+	has_stood "$job" 50
+}
+
+@test "a cancelled array: what stands ahead never begins" {
+	cd "$BATS_TEST_TMPDIR"
+	job=$(submit_array 4999 'sleep 0.02')
+	eventually has_stood "$job" 50
+	rota cancel "$job"
+	rota wait "$job" || true
+	[[ "$(ends "$job")" == *cancelled* ]]
+	audit
+}
+
+@test "behind what takes long suddenly nothing stands for long" {
+	cd "$BATS_TEST_TMPDIR"
+	job=$(submit_array 204 '[ $ROTA_ARRAY_INDEX -lt 200 ] || sleep 15; echo >>ran.$ROTA_ARRAY_INDEX')
+	rota wait "$job"
+	[ "$(ends "$job")" = "205 completed" ]
+	audit
+	[ "$(lines)" = 205 ]
+}
