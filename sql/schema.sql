@@ -54,9 +54,10 @@ create type api.offered as (
 	version xid,
 	next int,
 	skip int[],
+	over int,
 	room int
 );
-comment on type api.offered is 'A step that may start, who claims it, where it stands in the queue (place: its partition''s priority), the version of its row; of an array, which positions have begun (next and skip of rota.step_array); how many elements of it have room.';
+comment on type api.offered is 'A step that may start, who claims it, where it stands in the queue (place: its partition''s priority), the version of its row; of an array, which positions have begun (next and skip of rota.step_array), how many elements are over; how many elements of it have room.';
 
 create type api.line as (claimant_id int, partition text);
 comment on type api.line is 'Who claims steps, and in which partition: the steps of a line are under the same limits.';
@@ -117,11 +118,11 @@ comment on type api.held is 'An allocation that ends (at; null: now), and what i
 create type api.room as (
 	node_id int,
 	job_id bigint,
-	cpus int,
+	request_id int,
 	n int,
 	free_at timestamptz[]
 );
-comment on type api.room is 'The CPUs of so many elements of a job''s arrays, of so many CPUs each, have become free on a node, the last ones first.';
+comment on type api.room is 'The CPUs of n elements of an array have become free on a node, the last ones first.';
 
 create type api.taken as (
 	job_id bigint,

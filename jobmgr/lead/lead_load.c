@@ -89,7 +89,7 @@ static const struct column queue_columns[] = {
 	{"job_id", lead_read_int64, AT(lead_place, job)},      {"step_id", lead_read_int, AT(lead_place, step)},
 	{"version", lead_read_int64, AT(lead_place, version)}, {"stamp", lead_read_int64, AT(lead_place, stamp)},
 	{"room", lead_read_int, AT(lead_place, room)},	       {"array_next", lead_read_int, AT(lead_place, next)},
-	{"array_skip", lead_read_ints, AT(lead_place, skip)},
+	{"array_skip", lead_read_ints, AT(lead_place, skip)},  {"array_over", lead_read_int, AT(lead_place, over)},
 };
 
 static const struct column pending_columns[] = {

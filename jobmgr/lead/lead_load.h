@@ -34,6 +34,7 @@ struct lead_place {
 	int next;	 /* and which have begun: all before this position, */
 	const int *skip; /* and these behind it */
 	size_t skip_count;
+	int over; /* how many have ended */
 };
 
 /* What the scheduler need not know of a pending step; it stands at the same index. */

@@ -166,8 +166,7 @@ static bool start_fill(const struct maker *m, const struct schedule_start *decid
 	*s = (struct start){.decided = decided,
 			    .key = &m->rows->keys[decided->pending],
 			    .launch = lead_vouched_launch(m->vouched, decided->job, m->rows->keys[decided->pending].request_id)};
-	/* What holds a group's prolog is not to be behind what waits for it. */
-	if (!s->launch || (decided->ahead && s->launch->group_name))
+	if (!s->launch)
 		return false;
 	s->step_id = decided->step;
 	s->attempt = s->key->attempt + 1;

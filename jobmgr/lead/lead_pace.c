@@ -15,39 +15,28 @@ static struct schedule_pending *first_array(struct lead_rows *rows)
 	return NULL;
 }
 
-static size_t count(const struct schedule_snapshot *s, const struct schedule_pending *array)
+/* Whether it is among those that go on (lead_expect.c). No array of a job group is: what holds a group's prolog is not to be behind what
+ * waits for it. */
+static bool goes_on(const struct lead_rows *rows, const struct schedule_pending *array)
 {
-	size_t there = 0;
-
-	for (size_t i = 0; i < s->running_count; i++)
-		there += s->running[i].job == array->job && s->running[i].request == array->step && !s->running[i].kept;
-	return there;
+	for (size_t i = 0; i < rows->launch_count; i++) {
+		if (rows->launches[i].job_id == array->job && rows->launches[i].request_id == array->step)
+			return true;
+	}
+	return false;
 }
 
 void lead_pace_read(struct lead_pace *pace, struct lead_rows *rows, double now)
 {
 	struct schedule_pending *array = first_array(rows);
 
-	if (!array) {
-		lead_pace_forget(pace);
+	if (!array)
 		return;
-	}
-	size_t there = count(&rows->snapshot, array);
 	if (pace->job != array->job || pace->step != array->step)
-		*pace = (struct lead_pace){.job = array->job, .step = array->step, .there = there, .at = now};
-	pace->ended = pace->ended * exp((pace->at - now) / memory) + (pace->there > there ? (double)(pace->there - there) : 0);
-	pace->there = there;
+		*pace = (struct lead_pace){.job = array->job, .step = array->step, .over = array->array_over, .at = now};
+	pace->ended = pace->ended * exp((pace->at - now) / memory) + (array->array_over - pace->over);
+	pace->over = array->array_over;
 	pace->at = now;
-	array->array_ahead = (int)(pace->ended * reach / memory);
-}
-
-void lead_pace_decided(struct lead_pace *pace, const struct schedule_result *result)
-{
-	for (size_t i = 0; i < result->start_count; i++)
-		pace->there += result->starts[i].job == pace->job && result->starts[i].step == pace->step;
-}
-
-void lead_pace_forget(struct lead_pace *pace)
-{
-	pace->job = 0;
+	if (goes_on(rows, array))
+		array->array_ahead = (int)(pace->ended * reach / memory);
 }

@@ -93,8 +93,6 @@ static void pass_end(struct lead_pass *p)
 	p->rows = NULL;
 	if (!outcome.good || outcome.spoiled || now > p->queue_at + queue_age)
 		pass_forget_queue(p, now);
-	if (!outcome.good || outcome.spoiled)
-		lead_pace_forget(&p->pace);
 	p->running = false;
 	p->done(&outcome, p->arg);
 }
@@ -260,7 +258,6 @@ static void pass_commit(struct lead_pass *p)
 	struct lead_orders *orders = lead_orders_make(p->rows, p->result, &signer, p->apart);
 
 	lead_expect_note(&p->expect, p->rows, p->result);
-	lead_pace_decided(&p->pace, p->result);
 	p->outcome.left_over = orders->left_over;
 	if (orders->refused_count > 0)
 		pass_refuse(p, orders);

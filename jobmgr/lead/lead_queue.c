@@ -168,6 +168,7 @@ static void queue_fill_one(struct schedule_pending *pending, const struct kept *
 		pending->array_next = place->next;
 		pending->array_skip = place->skip;
 		pending->array_skip_count = place->skip_count;
+		pending->array_over = place->over;
 	}
 }
 

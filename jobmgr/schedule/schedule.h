@@ -153,6 +153,7 @@ struct schedule_pending {
 	int array_room;
 	const int *array_skip;
 	size_t array_skip_count;
+	int array_over;	 /* so many elements have ended */
 	int array_ahead; /* so many may stand ahead, those that do among them (schedule_ahead.c) */
 };
 

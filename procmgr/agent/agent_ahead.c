@@ -11,15 +11,20 @@
 #include "lib/log.h"
 #include "procmgr/agent/agent_parts.h"
 
+struct running {
+	struct record_key key;
+	bool suspended;
+};
+
 struct agent_ahead {
-	struct record_key *running;
+	struct running *running;
 	int count, room;
 };
 
 static int find(const struct agent_ahead *ahead, const struct record_key *key)
 {
 	int i = ahead->count - 1;
-	while (i >= 0 && !record_key_equal(&ahead->running[i], key))
+	while (i >= 0 && !record_key_equal(&ahead->running[i].key, key))
 		i--;
 	return i;
 }
@@ -30,7 +35,7 @@ static void add(struct agent_ahead *ahead, const struct record_key *key)
 		ahead->room = ahead->room ? 2 * ahead->room : 64;
 		ahead->running = xrealloc(ahead->running, (unsigned long)ahead->room * sizeof *ahead->running);
 	}
-	ahead->running[ahead->count++] = *key;
+	ahead->running[ahead->count++] = (struct running){.key = *key};
 }
 
 /* What runs nothing of its own has no processors either: one launcher's virtual nodes begin all at once. */
@@ -50,11 +55,37 @@ void agent_ahead_began(struct agent *a, const struct record_key *key)
 		add(a->ahead, key);
 }
 
-void agent_ahead_over(struct agent *a, const struct record_key *key)
+static bool is_among(const struct agent_order *o, const struct record_key *key)
 {
-	int i = find(a->ahead, key);
-	if (i >= 0)
-		a->ahead->running[i] = a->ahead->running[--a->ahead->count];
+	return key->job_id == o->key.job_id && key->step_id >= o->first && key->step_id <= o->last;
+}
+
+/* What ends suspended leaves no CPUs: they were given to somebody else. */
+static void lose(struct agent *a, const struct record_key *key)
+{
+	for (int i = 0; i < a->order_count; i++)
+		a->orders[i].behind -= a->orders[i].behind > 0 && is_among(&a->orders[i], key);
+}
+
+static void over(struct agent *a, int i)
+{
+	struct running gone = a->ahead->running[i];
+	a->ahead->running[i] = a->ahead->running[--a->ahead->count];
+	if (gone.suspended)
+		lose(a, &gone.key);
+}
+
+void agent_ahead_record(struct agent *a, const struct record_key *key, const struct fields *record)
+{
+	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again");
+	int i = kind ? find(a->ahead, key) : -1;
+	if (i < 0)
+		return;
+	if (strcmp(kind, "suspended") == 0 || strcmp(kind, "resumed") == 0)
+		a->ahead->running[i].suspended = *kind == 's';
+	/* Where an order is refused as used before, the attempt may run. */
+	else if (strcmp(kind, "end") == 0 || (strcmp(kind, "refused") == 0 && !(again && strcmp(again, "1") == 0)))
+		over(a, i);
 }
 
 int agent_ahead_room(const struct agent *a, const struct agent_order *o)
@@ -62,10 +93,8 @@ int agent_ahead_room(const struct agent *a, const struct agent_order *o)
 	int running = 0;
 	if (is_virtual(a))
 		return o->start_count;
-	for (int i = 0; i < a->ahead->count; i++) {
-		const struct record_key *key = &a->ahead->running[i];
-		running += key->job_id == o->key.job_id && key->step_id >= o->first && key->step_id <= o->last;
-	}
+	for (int i = 0; i < a->ahead->count; i++)
+		running += is_among(o, &a->ahead->running[i].key);
 	return running < o->behind ? o->behind - running : 0;
 }
 

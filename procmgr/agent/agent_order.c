@@ -12,7 +12,7 @@
 #include "lib/seal.h"
 #include "procmgr/agent/agent_parts.h"
 
-enum { PAGE = 4000, NODES_MOST = 1000, ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000, AHEAD_USEC = 10 * 1000000 };
+enum { PAGE = 4000, NODES_MOST = 1000, ANSWER_USEC = 30 * 1000000, DONE_USEC = 20000, AHEAD_USEC = 10 * 1000000, RECALL_S = 60 };
 
 static int signal_number(json_t *value)
 {
@@ -242,7 +242,7 @@ static void withdraw(struct agent *a, const struct agent_order *launch, struct a
 static bool is_waiting(struct agent *a, const struct agent_order *launch, const struct record_key *key, const char *kind)
 {
 	struct agent_start *start = launch->state == AGENT_ORDER_WAITS ? start_of(launch, key) : NULL;
-	if (start && launch->behind > 0 && !start->handed && (strcmp(kind, "kill") == 0 || strcmp(kind, "end") == 0))
+	if (start && launch->last > 0 && !start->handed && (strcmp(kind, "kill") == 0 || strcmp(kind, "end") == 0))
 		withdraw(a, launch, start);
 	return start && !start->handed;
 }
@@ -292,7 +292,8 @@ static void begin_some(struct agent *a, struct agent_order *o)
 	int count = 0, left = 0, room = late ? o->start_count : agent_ahead_room(a, o);
 	for (int i = 0; i < o->start_count; i++) {
 		struct record_key key = key_of(o, &o->starts[i]);
-		o->starts[i].handed |= o->starts[i].answered || agent_ahead_has(a, &key);
+		/* What was handed over and is not answered, when all of it is late, is either used or never will be. */
+		o->starts[i].handed |= o->starts[i].answered || (!late && agent_ahead_has(a, &key));
 		if (o->starts[i].handed)
 			continue;
 		if (count == room) {
@@ -315,11 +316,17 @@ static void begin_some(struct agent *a, struct agent_order *o)
 
 static void begin(struct agent *a, struct agent_order *o)
 {
+	struct agent_start *open = xmalloc((unsigned long)o->start_count * sizeof *open);
+	int count = 0;
 	for (int i = 0; i < o->start_count; i++) {
 		struct record_key key = key_of(o, &o->starts[i]);
+		if (o->starts[i].answered)
+			continue;
 		agent_ahead_began(a, &key);
+		open[count++] = o->starts[i];
 	}
-	hand_over(a, o, o->starts, o->start_count, false);
+	hand_over(a, o, open, count, false);
+	free(open);
 	o->state = AGENT_ORDER_HANDED;
 	o->handed_at = record_now();
 }
@@ -334,7 +341,7 @@ static void work_launch(struct agent *a, struct agent_order *o, struct agent_blo
 	} else if (!agent_lease_has(a)) {
 		return; /* it may have been given up */
 	} else if (o->lacks || (script && environment)) {
-		if (o->behind > 0)
+		if (o->last > 0)
 			begin_some(a, o);
 		else
 			begin(a, o);
@@ -387,9 +394,11 @@ void agent_order_answered(struct agent *a, const struct fields *record)
 	const char *kind = fields_get(record, "kind");
 	if (!kind || (strcmp(kind, "used") != 0 && strcmp(kind, "refused") != 0) || !record_key_read(record, &key, &e))
 		return;
+	int64_t now = record_now() / 1000000;
+	used_add(a->answered, &key, now + RECALL_S, now); /* should the order be listed once more */
 	for (int i = 0; i < a->order_count; i++) {
 		struct agent_order *o = &a->orders[i];
-		bool handed = o->state == AGENT_ORDER_HANDED || (o->state == AGENT_ORDER_WAITS && o->behind > 0);
+		bool handed = o->state == AGENT_ORDER_HANDED || (o->state == AGENT_ORDER_WAITS && o->last > 0);
 		struct agent_start *start = handed ? start_of(o, &key) : NULL;
 		if (start)
 			answered(o, start);

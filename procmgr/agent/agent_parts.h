@@ -43,7 +43,7 @@ struct agent_order {
 	struct record_key key; /* that of the first attempt */
 	bool launch;
 	int sample_s;	       /* of a launch: seconds between samples of what it uses, 0 = none */
-	int behind, first, last; /* its elements stand ahead: each begins when fewer than so many of these steps run; 0: at once */
+	int behind, first, last; /* its elements stand ahead: each begins when fewer than so many of these steps run; last 0: at once */
 	int64_t taken_at;
 	int first_task, tasks; /* and the tasks to be run here */
 	bool units;	       /* it holds generic resources */
@@ -83,7 +83,7 @@ struct agent {
 	int standing;		   /* elements in hand that stand ahead */
 	bool orders_asked, orders_again; /* a call is under way; another has to follow */
 	bool orders_known;		 /* on this connection: every order there is, is in hand */
-	struct used *answered;		 /* attempts whose launch the journal had answered when we started */
+	struct used *answered;		 /* attempts whose launch the journal had answered when we started, or answered lately */
 	bool blobs_asked;
 	int64_t cache_looked_at;
 
@@ -183,7 +183,7 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 void agent_ahead_open(struct agent *a);
 void agent_ahead_close(struct agent *a);
 void agent_ahead_began(struct agent *a, const struct record_key *key);
-void agent_ahead_over(struct agent *a, const struct record_key *key);
+void agent_ahead_record(struct agent *a, const struct record_key *key, const struct fields *record);
 bool agent_ahead_has(const struct agent *a, const struct record_key *key);	   /* it runs */
 int agent_ahead_room(const struct agent *a, const struct agent_order *o); /* so many of its elements may begin */
 

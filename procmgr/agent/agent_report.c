@@ -145,8 +145,7 @@ static bool take(const struct fields *record, void *arg)
 	agent_order_answered(a, record);
 	if (!record_key_read(record, &key, &e))
 		return true;
-	if (is_kind(record, "end") || is_kind(record, "refused"))
-		agent_ahead_over(a, &key);
+	agent_ahead_record(a, &key, record);
 	agent_hold_add(a->hold, &key, record, a->read_to, due_of(a, record));
 	return true;
 }
@@ -334,7 +333,7 @@ static void changed(evutil_socket_t fd, short what, void *arg)
 	char events[4096];
 	while (read(fd, events, sizeof events) > 0)
 		continue;
-	if (a->reporting && a->standing > 0)
+	if (a->reporting && a->standing > 0 && holds(a)) /* else nobody would know what was told */
 		read_new(a);
 	agent_report_turn(a);
 }
@@ -350,8 +349,8 @@ static bool remember(const struct fields *record, void *arg)
 	int64_t now = record_now() / 1000000;
 	if (answer && record_key_read(record, &key, &e))
 		used_add(a->answered, &key, now + REMEMBER_S, now);
-	if (is_kind(record, "end") && record_key_read(record, &key, &e))
-		agent_ahead_over(a, &key);
+	if (kind && record_key_read(record, &key, &e))
+		agent_ahead_record(a, &key, record);
 	return true;
 }
 

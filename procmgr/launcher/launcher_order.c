@@ -97,7 +97,8 @@ static void refuse(struct launcher *l, const struct record_key *key, enum launch
 	struct fields *record = record_new("refused", key);
 	fields_add(record, "reason", why->message);
 	fields_add_int(record, "again", fault == LAUNCHER_FAULT_AGAIN);
-	fields_add_int(record, "retry", fault == LAUNCHER_FAULT_LATE || fault == LAUNCHER_FAULT_NODE);
+	fields_add_int(record, "retry", fault >= LAUNCHER_FAULT_LATE);
+	fields_add(record, "cause", fault == LAUNCHER_FAULT_WITHDRAWN ? "withdrawn" : "");
 	fields_add(record, "drain", fault == LAUNCHER_FAULT_NODE ? why->message : "");
 	record_write(l->journal, record);
 }
@@ -280,7 +281,7 @@ static void take_one(struct launcher *l, const struct fields *message, struct or
 	crash_point(CRASH_order_verified);
 	if (fields_get(message, "withdrawn")) {
 		err_set(&e, "its turn had not come");
-		refuse(l, key, LAUNCHER_FAULT_LATE, &e);
+		refuse(l, key, LAUNCHER_FAULT_WITHDRAWN, &e);
 		return;
 	}
 	if (!has_room(l, message, order, &e))

@@ -142,8 +142,14 @@ bool launcher_order_is_keeper(const struct launcher *l, pid_t pid);
 /* The keeper of an attempt that is over is free: it is no attempt's any more. Its socket; -1: there is no such keeper. */
 int launcher_order_freed(struct launcher *l, pid_t pid, const struct record_key *key);
 /* Why an order is not run: something is wrong with it; its attempt runs or ran here; it came too late, so that another order may
- * follow; the node cannot, and should get no more. */
-enum launcher_fault { LAUNCHER_FAULT_ORDER, LAUNCHER_FAULT_AGAIN, LAUNCHER_FAULT_LATE, LAUNCHER_FAULT_NODE };
+ * follow; the node cannot, and should get no more; procmgrd does not want it any more. */
+enum launcher_fault {
+	LAUNCHER_FAULT_ORDER,
+	LAUNCHER_FAULT_AGAIN,
+	LAUNCHER_FAULT_LATE,
+	LAUNCHER_FAULT_NODE,
+	LAUNCHER_FAULT_WITHDRAWN
+};
 /* The order in this message; order->fields stays NULL, with the reason, where it is not signed or cannot be run. */
 bool launcher_order_read(struct launcher *l, const struct fields *message, struct order *order, struct err *e);
 /* Is it, as it was read, to be run for this attempt? Picks that attempt's element. False with the reason, unless it could not be read. */

@@ -32,7 +32,7 @@ begin
 	), busy as materialized (
 		select a.node_id, count(*) as steps
 		from allocation a
-		where a.node_id = any (array(select p.node_id from picked p)) and a.ended_at is null and a.attempt > 0
+		where a.node_id = any (array(select p.node_id from picked p)) and a.ended_at is null and a.attempt > 0 and a.started_at is not null
 		group by a.node_id
 	)
 	-- Rows to text at once: objects made one by one, and jsonb of all of them, take several times as long.

@@ -122,7 +122,7 @@ begin
 		with live as materialized (
 			select a.job_id, a.step_id, a.attempt, a.node_id, a.cpus, a.mem_mb
 			from allocation a
-			where a.ended_at is null and a.attempt > 0 and (v_nodes is null or a.node_id = any (v_nodes)) and (v_jobs is null or a.job_id = any (v_jobs))
+			where a.ended_at is null and a.attempt > 0 and a.started_at is not null and (v_nodes is null or a.node_id = any (v_nodes)) and (v_jobs is null or a.job_id = any (v_jobs))
 		), line as (
 			select l.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', '') as label, j.name, j.user_name as "user", s.state, s.started_at,
 				extract(epoch from now() - s.started_at)::bigint as elapsed_s,

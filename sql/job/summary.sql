@@ -99,7 +99,7 @@ begin
 	join qos q on q.qos = j.qos
 	left join lateral (
 		-- Where it runs now; for a job that is over, where it ran. By key, job by job, and only where there is something to find.
-		select string_agg(distinct n.name, ',') as nodes, count(distinct n.node_id) as node_count, sum(al.cpus) filter (where t.ended_at is null) as cpus
+		select string_agg(distinct n.name, ',') as nodes, count(distinct n.node_id) as node_count, sum(al.cpus) filter (where t.ended_at is null and al.started_at is not null) as cpus
 		from (
 			select t.job_id, t.step_id, t.attempt, t.ended_at from attempt t where t.job_id = j.job_id and t.ended_at is null and s.running > 0
 			union all

@@ -32,7 +32,7 @@ begin
 				when k.end_wanted is not null then k.end_wanted
 				when x.result in ('fail', 'oom') and k.may_retry then 'requeue'
 				when x.result = 'prolog_fail' and k.cause = 'controller_prolog' then 'requeue'
-				when x.result = 'node_fail' and (k.requeue or k.cause = 'refused') then 'requeue'
+				when x.result = 'node_fail' and (k.requeue or k.cause in ('refused', 'withdrawn')) then 'requeue'
 				else x.result end as event
 		from known k
 		cross join lateral (select coalesce(k.outcome, 'complete') as result) x
@@ -78,7 +78,7 @@ end $$;
 comment on function api.attempt_close(api.fact[], text) is
 	'Record what has become known of attempts, and end those that hold nothing any more; their steps end or are queued again. Internal.';
 
--- What runs again: later, and held where a prolog failed or it was run again too often.
+-- What runs again: later, and held where a prolog failed or it was run again too often. What had no turn on its node has not run at all.
 create function api.attempt_again(p_closed api.closed[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -96,7 +96,7 @@ begin
 			then case when c.cause = 'controller_prolog' then 'the controller prolog failed too often' else 'run again too often' end
 			else s.held_reason end
 	from unnest(p_closed) c
-	where c.event in ('requeue', 'prolog_fail') and s.job_id = c.job_id and s.step_id = c.step_id;
+	where c.event in ('requeue', 'prolog_fail') and c.cause is distinct from 'withdrawn' and s.job_id = c.job_id and s.step_id = c.step_id;
 end $$;
 comment on function api.attempt_again(api.closed[]) is 'Put off the steps whose closed attempts are to be run again, before they move, and count them off what runs of their arrays. Internal.';
 

@@ -17,9 +17,10 @@ begin
 			select n, v.kind, v.job_id, v.step_id, v.attempt, coalesce(v.also, '{}'), case when v.text_node is null then v.body end,
 				case when v.text_node is null then decode(v.signature, 'hex') end, v.text_node, coalesce(v.args, '{}') || case
 					-- Elements that stand ahead: how many of their array hold CPUs there, behind which they begin.
-					when v.args ? 'first' then (select jsonb_build_object('behind', count(*)) from allocation a
-						where a.node_id = n and a.ended_at is null and a.job_id = v.job_id and a.cpus_held > 0
-							and a.step_id between (v.args ->> 'first')::int and (v.args ->> 'last')::int)
+					when v.args ? 'first' then (
+						select jsonb_build_object('behind', count(*))
+						from (select o.job_id, o.step_id from allocation o where o.node_id = n and o.ended_at is null and o.cpus_held > 0 offset 0) a
+						where a.job_id = v.job_id and a.step_id between (v.args ->> 'first')::int and (v.args ->> 'last')::int)
 					else '{}' end
 			from asked v
 			cross join lateral unnest(v.nodes) n

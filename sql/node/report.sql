@@ -31,7 +31,7 @@ begin
 				-- nothing was run, so another order may always follow.
 				min(s.at) filter (where s.kind in ('done', 'refused')) as done_at, bool_or(s.kind = 'refused') as refused,
 				min(case s.kind when 'done' then s.outcome when 'refused' then case s.retry when '1' then 'node_fail' else 'fail' end end) as outcome,
-				min(case s.kind when 'done' then s.cause when 'refused' then 'refused' end) as cause,
+				min(case s.kind when 'done' then s.cause when 'refused' then coalesce(nullif(s.cause, ''), 'refused') end) as cause,
 				min(nullif(case s.kind when 'done' then s.message when 'refused' then s.reason end, '')) as message,
 				max(nullif(s.exit, -1)) filter (where s.kind = 'done') as exit_code, max(nullif(s.signal, 0)) filter (where s.kind = 'done') as signal,
 				min(s.at) filter (where s.kind = 'end') as end_at,
@@ -90,7 +90,7 @@ declare
 			and a.attempt = (r.value ->> 'attempt')::int and a.node_id = (r.value ->> 'node')::int
 		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 		where a.job_id is null or a.lost_at is not null or r.value ->> 'kind' = 'late'
-			or (t.ended_at is not null and t.cause <> 'refused' and r.value ->> 'kind' = 'refused'));
+			or (t.ended_at is not null and t.cause not in ('refused', 'withdrawn') and r.value ->> 'kind' = 'refused'));
 begin
 	if v_stray is not null then
 		insert into stray (actor, what) values ('node', v_stray);

@@ -54,7 +54,7 @@ begin
 				from allocation a
 				join node n on n.node_id = a.node_id
 				left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
-				where a.job_id = j.job_id
+				where a.job_id = j.job_id and a.started_at is not null
 				order by a.started_at, a.step_id, a.node_index
 				limit v_limit
 			) a))

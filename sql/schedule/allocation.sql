@@ -40,15 +40,17 @@ begin
 	with next as (
 		select x.job_id, x.step_id, x.attempt, x.node_id, greatest(v.free_at[v.n + 1 - x.nr], t.ordered_at) as at
 		from unnest(p_rooms) v
+		join step_array r on r.job_id = v.job_id and r.step_id = v.request_id
 		cross join lateral (
 			select a.job_id, a.step_id, a.attempt, a.node_id, row_number() over (order by a.phase = 'ordered', a.step_id) as nr
-			from allocation a
-			where a.node_id = v.node_id and a.ended_at is null and a.started_at is null and a.job_id = v.job_id and a.cpus = v.cpus
+			-- What is open on the node: that is short, where a job may be long.
+			from (select o.* from allocation o where o.node_id = v.node_id and o.ended_at is null and o.started_at is null and o.cpus_held = 0 offset 0) a
+			where a.job_id = v.job_id and a.step_id between r.step_id + 1 and r.step_id + r.size
 			-- Those that are known to have begun, and then in the node's order.
 			order by a.phase = 'ordered', a.step_id
 			limit v.n
 		) x
-		join attempt t on t.job_id = x.job_id and t.step_id = x.step_id and t.attempt = x.attempt
+		cross join lateral (select y.ordered_at from attempt y where y.job_id = x.job_id and y.step_id = x.step_id and y.attempt = x.attempt offset 0) t
 	), begun as (
 		update allocation a
 		set started_at = n.at, cpus_held = a.cpus
@@ -79,7 +81,7 @@ begin
 			phase = case when v.gone or a.attempt = 0 then 'ended' else 'done' end,
 			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
 		from (
-			select v.*, o.started_at as held_from, o.cpus_held as held, max(o.started_at) over (partition by v.node_id) as node_from
+			select v.*, o.started_at as held_from, o.cpus_held as held, max(o.started_at) over (partition by v.node_id, v.job_id) as node_from
 			from unnest(p_held) v
 			join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt and o.node_id = v.node_id
 		) v
@@ -91,7 +93,7 @@ begin
 				as started_at offset 0) x
 		-- By key: said plainly, that it is open would lead over all that is.
 		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id and coalesce(a.ended_at, 'infinity') = 'infinity'
-		returning a.job_id, a.step_id, a.attempt, a.node_id, a.ended_at, a.cpus, v.held as cpus_held, a.mem_mb, a.gres, a.licenses, a.cpu_usec is not null as used
+		returning a.job_id, a.step_id, a.attempt, a.node_id, a.ended_at, v.held as cpus_held, a.mem_mb, a.gres, a.licenses, a.cpu_usec is not null as used
 	), due as (
 		insert into usage_due (job_ids, step_ids, attempts, node_ids, held, used)
 		select array_agg(e.job_id), array_agg(e.step_id), array_agg(e.attempt), array_agg(e.node_id), true, e.used from ended e group by e.used
@@ -114,10 +116,11 @@ begin
 	-- As many as held CPUs; what stood ahead and is over had them in between, so the last ends of all are when these became free.
 	select array_agg(r::api.room) into v_rooms
 	from (
-		select e.node_id, e.job_id, e.cpus, count(*) filter (where e.cpus_held > 0)::int as n, array_agg(e.ended_at order by e.ended_at desc)
+		select e.node_id, e.job_id, s.request_id, count(*) filter (where e.cpus_held > 0)::int as n, array_agg(e.ended_at order by e.ended_at desc)
 		from ended e
+		cross join lateral (select x.request_id from step x where x.job_id = e.job_id and x.step_id = e.step_id offset 0) s
 		where v_ahead
-		group by e.node_id, e.job_id, e.cpus
+		group by e.node_id, e.job_id, s.request_id
 	) r
 	where r.n > 0;
 	if v_rooms is not null then

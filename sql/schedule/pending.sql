@@ -12,7 +12,7 @@
 -- stand before those of others, and nothing pending is rewritten when shares change.
 create view api.waiting as
 select s.job_id, s.step_id, s.request_id, s.claimant_id, s.queue as partition, s.rank, s.version,
-	case when s.is_array then a.size - a.next - cardinality(a.skip) else 1 end as wants, a.max_running - a.running as left_over, a.next, a.skip
+	case when s.is_array then a.size - a.next - cardinality(a.skip) else 1 end as wants, a.max_running - a.running as left_over, a.next, a.skip, a.completed + a.failed as over
 from live.step s
 left join lateral (
 	select x.* from live.step_array x
@@ -26,7 +26,7 @@ comment on view api.waiting is
 
 create view api.begun as
 select s.job_id, s.step_id, s.request_id, s.claimant_id, s.queue as partition, s.rank, s.version,
-	a.size - a.next - cardinality(a.skip) as wants, a.max_running - a.running as left_over, a.next, a.skip
+	a.size - a.next - cardinality(a.skip) as wants, a.max_running - a.running as left_over, a.next, a.skip, a.completed + a.failed as over
 from live.step s
 join live.step_array a on a.job_id = s.job_id and a.step_id = s.step_id and not a.by_corr and a.next < a.size and (a.max_running is null or a.running < a.max_running)
 where s.state = 'running' and s.attempt = 0 and s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now());
@@ -45,22 +45,22 @@ begin
 		) h
 		where p_window is not null and p.state in ('up', 'drain')
 		union all
-		select h.job_id, h.step_id, h.request_id, h.claimant_id, h.partition, h.rank + l.boost_ms, h.version, h.wants, h.left_over, h.next, h.skip, l.place
+		select h.job_id, h.step_id, h.request_id, h.claimant_id, h.partition, h.rank + l.boost_ms, h.version, h.wants, h.left_over, h.next, h.skip, h.over, l.place
 		from unnest(p_lines) l
 		cross join lateral (
 			select w.* from api.waiting w where w.partition = l.partition and w.claimant_id = l.claimant_id
 			order by w.rank desc, w.job_id fetch first (l.rows) rows with ties
 		) h
 		union all
-		select b.job_id, b.step_id, b.request_id, b.claimant_id, b.partition, b.rank + coalesce(l.boost_ms, 0), b.version, b.wants, b.left_over, b.next, b.skip, p.priority
+		select b.job_id, b.step_id, b.request_id, b.claimant_id, b.partition, b.rank + coalesce(l.boost_ms, 0), b.version, b.wants, b.left_over, b.next, b.skip, b.over, p.priority
 		from api.begun b
 		join partition p on p.partition = b.partition and p.state in ('up', 'drain')
 		left join unnest(p_lines) l on l.claimant_id = b.claimant_id and l.partition = b.partition
 	)
-	select f.job_id, f.step_id, f.request_id, f.claimant_id, f.partition, f.place, f.rank, f.version, f.next, f.skip, f.wants from free f where f.left_over is null
+	select f.job_id, f.step_id, f.request_id, f.claimant_id, f.partition, f.place, f.rank, f.version, f.next, f.skip, f.over, f.wants from free f where f.left_over is null
 	union all
 	-- Elements that run again come before those that never ran.
-	select f.job_id, f.step_id, f.request_id, f.claimant_id, f.partition, f.place, f.rank, f.version, f.next, f.skip, least(f.wants, f.left_over - f.before)::int
+	select f.job_id, f.step_id, f.request_id, f.claimant_id, f.partition, f.place, f.rank, f.version, f.next, f.skip, f.over, least(f.wants, f.left_over - f.before)::int
 	from (
 		select y.*, sum(y.wants) over (partition by y.job_id, y.request_id order by y.step_id = y.request_id, y.step_id) - y.wants as before
 		from free y
@@ -267,7 +267,7 @@ begin
 		exit when not v_short;
 	end loop;
 	return query
-	select x.job_id, x.step_id, null::int, x.claimant_id, x.partition, x.place, x.rank, x.version, a.next, a.skip, v_rooms[x.nr]
+	select x.job_id, x.step_id, null::int, x.claimant_id, x.partition, x.place, x.rank, x.version, a.next, a.skip, a.completed + a.failed, v_rooms[x.nr]
 	from unnest(v_rows) with ordinality x (job_id, step_id, claimant_id, partition, place, rank, version, room, line, part, unread, spots, lead, takes, needs, fits, nr)
 	left join step_array a on a.job_id = x.job_id and a.step_id = x.step_id
 	where v_rooms[x.nr] > 0;
@@ -285,7 +285,7 @@ begin
 end $$;
 comment on function api.pending_offered(int) is 'Of each partition the first p_limit steps that may start, limits taken off, and perhaps the rest of a job. Internal.';
 
-create function api.schedule_queue(p_limit int) returns table (job_id bigint, step_id int, version xid, array_next int, array_skip int[], room int, stamp bigint)
+create function api.schedule_queue(p_limit int) returns table (job_id bigint, step_id int, version xid, array_next int, array_skip int[], array_over int, room int, stamp bigint)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -300,11 +300,11 @@ declare
 		select concat_ws(' ', 'account', a.account, a.xmin) from account a where v_limits <> 'limit 0') x (row));
 begin
 	return query
-	select o.job_id, o.step_id, o.version, o.next, o.skip, o.room, v_stamp
+	select o.job_id, o.step_id, o.version, o.next, o.skip, o.over, o.room, v_stamp
 	from api.pending_offered(p_limit) o
 	order by o.place desc, o.rank desc, o.job_id, o.step_id;
 end $$;
-comment on function api.schedule_queue(int) is 'Of each partition the first p_limit steps that may start (and perhaps the rest of a job), limits taken off, all in the order of the queue, array heads with elements left among them (room: how many may start; array_next and array_skip: which have begun). What schedule_pending says of a steady step holds for as long as version and stamp are the same.';
+comment on function api.schedule_queue(int) is 'Of each partition the first p_limit steps that may start (and perhaps the rest of a job), limits taken off, all in the order of the queue, array heads with elements left among them (room: how many may start; array_next and array_skip: which have begun; array_over: how many have ended). What schedule_pending says of a steady step holds for as long as version and stamp are the same.';
 
 -- Peers may have ended long ago: they are looked for in all that ever was, by those few that have any.
 create function api.peer_nodes(p_job bigint, p_step int, p_kind text) returns int[]

@@ -13,7 +13,7 @@ begin
 	perform api.license_lock(array[(p_job, p_step, p_attempt)::api.attempt_key]);
 	with given as (
 		update allocation a
-		set cpus_held = 0
+		set cpus_held = 0, started_at = coalesce(a.started_at, p_at) -- it does not wait for CPUs of its array any more
 		from allocation o, step s, step_request r
 		where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt and a.ended_at is null
 			and o.job_id = a.job_id and o.step_id = a.step_id and o.attempt = a.attempt and o.node_id = a.node_id
@@ -81,7 +81,7 @@ begin
 	from allocation a cross join lateral jsonb_each_text(v_licenses) x
 	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.node_index = 0 and a.licenses = '{}' and l.license = x.key;
 	update allocation a
-	set cpus_held = a.cpus, licenses = case when a.node_index = 0 then v_licenses else a.licenses end
+	set cpus_held = a.cpus, started_at = coalesce(a.started_at, clock_timestamp()), licenses = case when a.node_index = 0 then v_licenses else a.licenses end
 	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null;
 	-- Its CPUs were found free under the locks, perhaps while these were waited for: they are held from now.
 	perform api.step_move('schedule', array[(p_job, p_step, 'resume', clock_timestamp(), null, null, null, null)::api.move]);

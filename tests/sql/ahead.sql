@@ -49,8 +49,9 @@ select is(t.held(:j), '0:over 1:over 2:over 3:over 4:2 5:2 6:ahead', 'the first 
 select t.right('room at once');
 
 -- What had no turn in time is refused by its node: it is queued again, and what ran before has lost nothing.
-select t.report(t.say(:'j' || '.a[6]', 'refused', '{"reason": "its turn had not come", "retry": "1", "drain": ""}')) \g /dev/null
+select t.report(t.say(:'j' || '.a[6]', 'refused', '{"reason": "its turn had not come", "retry": "1", "cause": "withdrawn", "drain": ""}')) \g /dev/null
 select is((select array[s.state, s.attempt::text] from t.step(:'j' || '.a[6]') s), '{pending,1}', 'queued again');
+select is((select array[s.requeues, s.retries] from t.step(:'j' || '.a[6]') s), '{0,0}', 'which does not count, for nothing was run');
 select is(t.held(:j), '0:over 1:over 2:over 3:over 4:2 5:2 6:over', 'it held nothing');
 select is((select a.ended_at - a.started_at from rota.allocation a where a.job_id = :j and a.step_id = (t.step(:'j' || '.a[6]')).step_id), interval '0', 'for no time');
 select t.right('refused');
@@ -59,7 +60,7 @@ select t.right('refused');
 select t.commit(t.ahead(:'j' || '.a', 7)) \g /dev/null
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 select is(t.orders(:'j' || '.a[7]'), 'kill@n1', 'it is to end');
-select t.report(t.say(:'j' || '.a[7]', 'refused', '{"reason": "its turn had not come", "retry": "1", "drain": ""}')) \g /dev/null
+select t.report(t.say(:'j' || '.a[7]', 'refused', '{"reason": "its turn had not come", "retry": "1", "cause": "withdrawn", "drain": ""}')) \g /dev/null
 select is(t.state(:'j' || '.a[7]'), 'cancelled', 'what never began is over');
 select t.run(:'j' || '.a[' || i || ']'), t.finish(:'j' || '.a[' || i || ']', '{"outcome": "cancel", "cause": "cancelled", "exit": -1, "signal": 15}') from generate_series(4, 5) i \g /dev/null
 select is(t.job(:j), 'cancelled', 'and so is the job');
