@@ -395,13 +395,14 @@ void agent_order_answered(struct agent *a, const struct fields *record)
 	if (!kind || (strcmp(kind, "used") != 0 && strcmp(kind, "refused") != 0) || !record_key_read(record, &key, &e))
 		return;
 	int64_t now = record_now() / 1000000;
-	used_add(a->answered, &key, now + RECALL_S, now); /* should the order be listed once more */
 	for (int i = 0; i < a->order_count; i++) {
 		struct agent_order *o = &a->orders[i];
 		bool handed = o->state == AGENT_ORDER_HANDED || (o->state == AGENT_ORDER_WAITS && o->last > 0);
 		struct agent_start *start = handed ? start_of(o, &key) : NULL;
 		if (start)
 			answered(o, start);
+		if (start && o->state == AGENT_ORDER_WAITS) /* it may be dropped before all of it was handed over, and be listed again */
+			used_add(a->answered, &key, now + RECALL_S, now);
 		if (start && o->sample_s > 0 && strcmp(kind, "used") == 0)
 			agent_sample_expect(a, o, &key);
 		if (start && o->unanswered == 0)

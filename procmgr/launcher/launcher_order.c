@@ -98,8 +98,8 @@ static void refuse(struct launcher *l, const struct record_key *key, enum launch
 	fields_add(record, "reason", why->message);
 	fields_add_int(record, "again", fault == LAUNCHER_FAULT_AGAIN);
 	fields_add_int(record, "retry", fault >= LAUNCHER_FAULT_LATE);
-	fields_add(record, "cause", fault == LAUNCHER_FAULT_WITHDRAWN ? "withdrawn" : "");
 	fields_add(record, "drain", fault == LAUNCHER_FAULT_NODE ? why->message : "");
+	fields_add(record, "cause", fault == LAUNCHER_FAULT_WITHDRAWN ? "withdrawn" : "");
 	record_write(l->journal, record);
 }
 
