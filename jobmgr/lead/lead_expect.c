@@ -9,14 +9,13 @@ static int request_of(const struct lead_rows *rows, const struct schedule_start 
 	return rows->keys[start->pending].request_id;
 }
 
-/* What the start's signer needs; NULL: it has not been read. */
-static const struct lead_launch *launch_of(const struct lead_rows *rows, const struct schedule_start *start)
+bool lead_expect_has(const struct lead_rows *rows, int64_t job, int request)
 {
 	for (size_t i = 0; i < rows->launch_count; i++) {
-		if (rows->launches[i].job_id == start->job && rows->launches[i].request_id == request_of(rows, start))
-			return &rows->launches[i];
+		if (rows->launches[i].job_id == job && rows->launches[i].request_id == request)
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 bool lead_expect_first(const struct lead_rows *rows, const struct schedule_result *result, size_t i)
@@ -29,7 +28,9 @@ bool lead_expect_first(const struct lead_rows *rows, const struct schedule_resul
 bool lead_expect_met(const struct lead_rows *rows, const struct schedule_result *result)
 {
 	for (size_t i = 0; i < result->start_count; i++) {
-		if (lead_expect_first(rows, result, i) && !launch_of(rows, &result->starts[i]))
+		const struct schedule_start *start = &result->starts[i];
+
+		if (lead_expect_first(rows, result, i) && !lead_expect_has(rows, start->job, request_of(rows, start)))
 			return false;
 	}
 	return true;

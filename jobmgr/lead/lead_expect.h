@@ -34,6 +34,9 @@ size_t lead_expect_ask(const struct lead_expect *x, struct db_array *jobs, struc
 /* Elements of an array stand together and have one request: is start `i` the first of its request? */
 bool lead_expect_first(const struct lead_rows *rows, const struct schedule_result *result, size_t i);
 
+/* Has what the signer needs of this request been read? */
+bool lead_expect_has(const struct lead_rows *rows, int64_t job, int request);
+
 /* Whether rows->launches has all that starts. */
 bool lead_expect_met(const struct lead_rows *rows, const struct schedule_result *result);
 

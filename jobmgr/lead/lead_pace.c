@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "jobmgr/lead/lead_expect.h"
+
 static const double memory = 0.5; /* seconds: what ended so long ago counts for 1/e */
 static const double reach = 0.25; /* seconds' worth may stand ahead */
 
@@ -13,17 +15,6 @@ static struct schedule_pending *first_array(struct lead_rows *rows)
 			return &rows->pending[i];
 	}
 	return NULL;
-}
-
-/* Whether it is among those that go on (lead_expect.c). No array of a job group is: what holds a group's prolog is not to be behind what
- * waits for it. */
-static bool goes_on(const struct lead_rows *rows, const struct schedule_pending *array)
-{
-	for (size_t i = 0; i < rows->launch_count; i++) {
-		if (rows->launches[i].job_id == array->job && rows->launches[i].request_id == array->step)
-			return true;
-	}
-	return false;
 }
 
 void lead_pace_read(struct lead_pace *pace, struct lead_rows *rows, double now)
@@ -37,6 +28,7 @@ void lead_pace_read(struct lead_pace *pace, struct lead_rows *rows, double now)
 	pace->ended = pace->ended * exp((pace->at - now) / memory) + (array->array_over - pace->over);
 	pace->over = array->array_over;
 	pace->at = now;
-	if (goes_on(rows, array))
+	/* What goes on was read along. No array of a job group is: what holds a group's prolog is not to be behind what waits for it. */
+	if (lead_expect_has(rows, array->job, array->step))
 		array->array_ahead = (int)(pace->ended * reach / memory);
 }

@@ -29,8 +29,9 @@ static int find(const struct agent_ahead *ahead, const struct record_key *key)
 	return i;
 }
 
-static void add(struct agent_ahead *ahead, const struct record_key *key)
+static void add(const struct record_key *key, void *arg)
 {
+	struct agent_ahead *ahead = arg;
 	if (ahead->count == ahead->room) {
 		ahead->room = ahead->room ? 2 * ahead->room : 64;
 		ahead->running = xrealloc(ahead->running, (unsigned long)ahead->room * sizeof *ahead->running);
@@ -52,7 +53,7 @@ bool agent_ahead_has(const struct agent *a, const struct record_key *key)
 void agent_ahead_began(struct agent *a, const struct record_key *key)
 {
 	if (!is_virtual(a) && !agent_ahead_has(a, key))
-		add(a->ahead, key);
+		add(key, a->ahead);
 }
 
 static bool is_among(const struct agent_order *o, const struct record_key *key)
@@ -98,19 +99,26 @@ int agent_ahead_room(const struct agent *a, const struct agent_order *o)
 	return running < o->behind ? o->behind - running : 0;
 }
 
+bool agent_ahead_spool(void (*each)(const struct record_key *key, void *arg), void *arg)
+{
+	DIR *dir = opendir("spool");
+	if (!dir) {
+		log_error("could not read \"spool\": %m");
+		return false;
+	}
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		struct record_key key;
+		if (record_key_parse(entry->d_name, &key))
+			each(&key, arg);
+	}
+	closedir(dir);
+	return true;
+}
+
 void agent_ahead_open(struct agent *a)
 {
 	a->ahead = xcalloc(1, sizeof *a->ahead);
-	DIR *dir = opendir("spool");
-	for (struct dirent *entry; dir && (entry = readdir(dir));) {
-		struct record_key key;
-		if (record_key_parse(entry->d_name, &key))
-			add(a->ahead, &key);
-	}
-	if (dir)
-		closedir(dir);
-	else
-		log_error("could not read \"spool\": %m");
+	agent_ahead_spool(add, a->ahead);
 }
 
 void agent_ahead_close(struct agent *a)

@@ -4,7 +4,6 @@
  * ends here no later than in the database; launches are handed over only under it; at registration everything that the node may still
  * say or do about an attempt is named: the spool is read before the journal, and an attempt leaves the spool only when its `end` is
  * in the journal. */
-#include <dirent.h>
 #include <stdlib.h>
 
 #include "lib/log.h"
@@ -53,20 +52,9 @@ static bool name_record(const struct fields *record, void *arg)
 	return true;
 }
 
-static bool name_spool(struct proof *p)
+static void name_kept(const struct record_key *key, void *arg)
 {
-	DIR *dir = opendir("spool");
-	if (!dir) {
-		log_error("could not read \"spool\": %m");
-		return false;
-	}
-	for (struct dirent *entry; (entry = readdir(dir));) {
-		struct record_key key;
-		if (record_key_parse(entry->d_name, &key))
-			name(p, &key);
-	}
-	closedir(dir);
-	return true;
+	name(arg, key);
 }
 
 void agent_lease_prove(struct agent *a, json_t *facts)
@@ -77,7 +65,7 @@ void agent_lease_prove(struct agent *a, json_t *facts)
 	struct proof spool = {json_array(), used_new()}, told = {json_array(), spool.known};
 	json_object_set_new(node, "margin_s", json_integer(a->conf->node_lease_margin));
 	/* What cannot be read proves nothing, neither way. */
-	bool read = name_spool(&spool);
+	bool read = agent_ahead_spool(name_kept, &spool);
 	if (read && !journal_read(a->journal, &position, name_record, &told, &e)) {
 		log_error("%s", e.message);
 		read = false;

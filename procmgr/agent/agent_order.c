@@ -284,16 +284,16 @@ static void recall(const struct agent *a, struct agent_order *o)
 	}
 }
 
-/* Of elements that stand ahead, those whose turn it is. */
-static void begin_some(struct agent *a, struct agent_order *o)
+/* All that it is for; of elements that stand ahead, those whose turn it is. */
+static void begin(struct agent *a, struct agent_order *o)
 {
 	struct agent_start *turn = xmalloc((unsigned long)o->start_count * sizeof *turn);
-	bool late = record_now() - o->taken_at > AHEAD_USEC;
-	int count = 0, left = 0, room = late ? o->start_count : agent_ahead_room(a, o);
+	bool ahead = o->last > 0, late = ahead && record_now() - o->taken_at > AHEAD_USEC, waits = ahead && !late;
+	int count = 0, left = 0, room = waits ? agent_ahead_room(a, o) : o->start_count;
 	for (int i = 0; i < o->start_count; i++) {
 		struct record_key key = key_of(o, &o->starts[i]);
 		/* What was handed over and is not answered, when all of it is late, is either used or never will be. */
-		o->starts[i].handed |= o->starts[i].answered || (!late && agent_ahead_has(a, &key));
+		o->starts[i].handed |= o->starts[i].answered || (waits && agent_ahead_has(a, &key));
 		if (o->starts[i].handed)
 			continue;
 		if (count == room) {
@@ -314,23 +314,6 @@ static void begin_some(struct agent *a, struct agent_order *o)
 	}
 }
 
-static void begin(struct agent *a, struct agent_order *o)
-{
-	struct agent_start *open = xmalloc((unsigned long)o->start_count * sizeof *open);
-	int count = 0;
-	for (int i = 0; i < o->start_count; i++) {
-		struct record_key key = key_of(o, &o->starts[i]);
-		if (o->starts[i].answered)
-			continue;
-		agent_ahead_began(a, &key);
-		open[count++] = o->starts[i];
-	}
-	hand_over(a, o, open, count, false);
-	free(open);
-	o->state = AGENT_ORDER_HANDED;
-	o->handed_at = record_now();
-}
-
 static void work_launch(struct agent *a, struct agent_order *o, struct agent_blobs *wanted)
 {
 	bool script = !*o->script || agent_cache_has(o->script),
@@ -341,10 +324,7 @@ static void work_launch(struct agent *a, struct agent_order *o, struct agent_blo
 	} else if (!agent_lease_has(a)) {
 		return; /* it may have been given up */
 	} else if (o->lacks || (script && environment)) {
-		if (o->last > 0)
-			begin_some(a, o);
-		else
-			begin(a, o);
+		begin(a, o);
 	} else {
 		if (!script)
 			agent_blob_want(wanted, o->script);

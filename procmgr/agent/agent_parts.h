@@ -31,7 +31,7 @@ enum agent_order_state {
 /* An attempt that an order is for. */
 struct agent_start {
 	int step_id, node;
-	bool handed; /* of what stands ahead: it was handed over */
+	bool handed; /* over to the launcher */
 	bool answered;
 };
 
@@ -182,6 +182,8 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 /* agent_ahead.c */
 void agent_ahead_open(struct agent *a);
 void agent_ahead_close(struct agent *a);
+/* Call it for each attempt that has a keeper's folder; false, and logged, where that cannot be told. */
+bool agent_ahead_spool(void (*each)(const struct record_key *key, void *arg), void *arg);
 void agent_ahead_began(struct agent *a, const struct record_key *key);
 void agent_ahead_record(struct agent *a, const struct record_key *key, const struct fields *record);
 bool agent_ahead_has(const struct agent *a, const struct record_key *key);	   /* it runs */
