@@ -7,7 +7,7 @@
 #include "jobmgr/schedule/schedule_bits.h"
 #include "jobmgr/schedule/schedule_pass.h"
 
-enum { AHEAD_DEPTH = 3 }; /* for each element that runs, so many at the most stand ahead */
+enum { AHEAD_DEPTH = 8 }; /* for each element that runs, so many at the most stand ahead */
 
 /* What a place has of the array. */
 struct ahead {

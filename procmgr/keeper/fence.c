@@ -219,13 +219,17 @@ static bool remove_part(const struct fence *f, const char *key, enum part p)
 	return !f->dir[p] || rmdir(path) == 0 || errno == ENOENT;
 }
 
-bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, const char *cores, struct err *e)
+bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, struct err *e)
 {
 	bool made = make_part(f, key, MEMORY) && make_part(f, key, FREEZER) && make_part(f, key, CPUACCT) &&
-		    (!cores || make_part(f, key, CPUSET));
-	made = made && (mem_mb <= 0 || !f->dir[MEMORY] || set_memory(f, key, mem_mb)) &&
-	       (!cores || !f->dir[CPUSET] || set_cores(f, key, cores));
+		    (mem_mb <= 0 || !f->dir[MEMORY] || set_memory(f, key, mem_mb));
 	return made || err_sys(e, "could not make control group \"%s/%s\"", f->path, key);
+}
+
+bool fence_pin(const struct fence *f, const char *key, const char *cores, struct err *e)
+{
+	bool pinned = !f->dir[CPUSET] || (make_part(f, key, CPUSET) && set_cores(f, key, cores));
+	return pinned || err_sys(e, "could not pin control group \"%s/%s\" to cores %s", f->path, key, cores);
 }
 
 /* Version 1 lets a group be renamed. */

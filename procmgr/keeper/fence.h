@@ -27,8 +27,10 @@ void fence_leave(const struct fence *f);
  * enough is believed for a moment. */
 char *fence_pick(struct fence *f, int count, int others);
 
-/* Make the group of an attempt: at most mem_mb of memory (0 = all), on these cores (NULL = any). */
-bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, const char *cores, struct err *e);
+/* Make the group of an attempt: at most mem_mb of memory (0 = all). */
+bool fence_make(const struct fence *f, const char *key, int64_t mem_mb, struct err *e);
+/* Keep the attempt, whose group is there, to these cores. */
+bool fence_pin(const struct fence *f, const char *key, const char *cores, struct err *e);
 
 /* Keep open what an attempt uses of the group that this process has made, where it may be left to another one. */
 void fence_hold(const struct fence *f, const char *key);

@@ -101,10 +101,11 @@ static void make_fence(struct keeper *k, struct keeper_known *known)
 {
 	struct err e;
 	k->fence = k->job->fence;
-	bool moved = k->fence && move_fence(k, known);
-	if (!k->fence || (moved && !k->job->cores))
+	if (!k->fence)
 		return;
-	if (!fence_make(k->fence, k->name, k->order->mem_mb, k->job->cores, &e)) {
+	const char *cores = k->job->cores;
+	bool moved = move_fence(k, known), made = moved || fence_make(k->fence, k->name, k->order->mem_mb, &e);
+	if (!made || (cores && !fence_pin(k->fence, k->name, cores, &e))) {
 		log_warning("%s runs without a control group: %s", k->name, e.message);
 		k->fence = NULL;
 	} else if (!moved && k->job->launcher > 0) {

@@ -3,6 +3,9 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_node int;
 begin
+	if p_orders is null then
+		return;
+	end if;
 	for v_node in
 		with asked as materialized (
 			-- What is said to several nodes goes beside their rows, once.
@@ -34,7 +37,7 @@ begin
 		perform pg_notify('rota_node_' || v_node, '');
 	end loop;
 end $$;
-comment on function api.order_put(jsonb, boolean) is 'Put orders [{node_id or node_ids, kind, job_id, step_id, attempt, also, body, signature, args}] on their way and ring their nodes, or those that ring for them, unless nothing is to be taken yet. Internal.';
+comment on function api.order_put(jsonb, boolean) is 'Put orders [{node_id or node_ids, kind, job_id, step_id, attempt, also, body, signature, args}] on their way and ring their nodes, or those that ring for them, unless nothing is to be taken yet; null: there are none. Internal.';
 
 create function api.launch_forget(p_closed api.closed[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$

@@ -239,17 +239,20 @@ create function api.schedule_tick(p_term bigint) returns table (now double preci
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
 	v_outage boolean := api.outage_expected();
+	v_hooks boolean := exists (select from hook_due);
+	v_share boolean := api.share_due();
+	v_due boolean := v_outage or exists (select from step s where s.resume_wanted) or coalesce(api.deadline_next('-infinity') <= now(), false);
 	v_next timestamptz;
 begin
-	perform api.leader_check(p_term);
-	if exists (select from hook_due) then
+	-- Mostly nothing is: then no lock is asked for, and there is nothing that is to be on disk before the leader goes on.
+	perform api.leader_check(p_term, v_hooks or v_share or v_due);
+	if v_hooks then
 		perform api.hook_drop();
 	end if;
-	if api.share_due() then
+	if v_share then
 		perform api.share_refresh();
 	end if;
-	-- Mostly nothing is: then no lock is asked for.
-	if v_outage or exists (select from step s where s.resume_wanted) or api.deadline_next('-infinity') <= now() then
+	if v_due then
 		perform api.schedule_due();
 	end if;
 	select least(

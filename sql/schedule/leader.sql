@@ -60,15 +60,19 @@ end $$;
 comment on function api.leader_claim(text, int, boolean, boolean) is
 	'Become or stay leader, with leave to be silent for so many seconds: the term of this session, or null where another one leads. Who schedules says whether attempts are to have a controller prolog and epilog.';
 
-create function api.leader_check(p_term bigint) returns void
+create function api.leader_check(p_term bigint, p_decides boolean default true) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	perform 1 from leader where name = 'schedule' and term = p_term for no key update;
+	if p_decides then
+		perform 1 from leader where name = 'schedule' and term = p_term for no key update;
+	else
+		perform 1 from leader where name = 'schedule' and term = p_term;
+	end if;
 	if not found then
 		raise exception 'term % is over', p_term using errcode = 'RT412', hint = 'Another jobmgrd leads now.';
 	end if;
 end $$;
-comment on function api.leader_check(bigint) is 'Fail with RT412 unless p_term is the leader''s; the lock holds off a successor, and the leader''s next decision, until this transaction ends. Internal.';
+comment on function api.leader_check(bigint, boolean) is 'Fail with RT412 unless p_term is the leader''s; where it decides something, a lock holds off a successor, and the leader''s next decision, until this transaction ends. Internal.';
 
 create view api.reader_session as
 select x.pid, x.usename, x.xact_start
