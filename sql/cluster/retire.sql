@@ -130,13 +130,14 @@ begin
 				replace(api.export_columns(format('rota.%I', v_table || '_' || v_from)::regclass), 't.', ''), v_table || '_' || v_from);
 		end if;
 	end loop;
+	delete from client_key k where k.job_id >= v_from and k.job_id < v_to;
 	insert into admin_event (actor, object, action, name, given) values (p_user, 'range', 'detach', v_from::text, jsonb_build_object('to', v_to));
 	return jsonb_build_object('from', v_from, 'to', v_to, 'detached', true);
 exception when lock_not_available then
 	raise exception 'the tables are busy' using errcode = 'RT409', hint = 'Try again in a moment.';
 end $$;
 comment on function api.range_detach(int, text, jsonb) is
-	'Take the range that begins with a job {from} out of the tables: its jobs are no longer seen. Refused (RT409) while anything in it lives or is waited for. Answer {from, to, detached: false where it was before}.';
+	'Take the range that begins with a job {from} out of the tables: its jobs are no longer seen, nor known by their keys. Refused (RT409) while anything in it lives or is waited for. Answer {from, to, detached: false where it was before}.';
 
 create function api.range_drop(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$

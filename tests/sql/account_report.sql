@@ -104,7 +104,9 @@ select throws_like($$select api.range_detach(0, 'root', '{"from": "0"}')$$, '%ha
 select api.usage_roll(1000) \g /dev/null
 select t.submit('alice', '[{"name": "a"}]', format('[{"step": "a", "job": %s}]', :j)::jsonb) as w \gset
 create temporary table before as select * from acct.usage_month where cpu_s > 0;
+insert into rota.client_key (uid, client_key, job_id) select 1097, 'key ' || x, x from unnest('{1,2000000}'::bigint[]) x;
 select is(api.range_detach(0, 'root', '{"from": "0"}') ->> 'detached', 'true', 'it is detached');
+select is((select array_agg(k.job_id) from rota.client_key k), '{2000000}', 'its jobs are not known by their keys any more');
 select is((select count(*) from acct.job), 1::bigint, 'its jobs are no longer seen');
 select set_eq('select * from acct.usage_month where cpu_s > 0', 'select * from before', 'what they used is');
 select is(api.range_detach(0, 'root', '{"from": "0"}') ->> 'detached', 'false', 'once');
