@@ -37,24 +37,26 @@ struct agent_start {
 
 /* An order in hand, or those that say the same to several nodes. */
 struct agent_order {
-	int64_t id;	       /* the lowest */
-	int64_t *ids;	       /* all, rising */
+	int64_t id;   /* the lowest */
+	int64_t *ids; /* all, rising */
 	int id_count;
 	struct record_key key; /* that of the first attempt */
 	bool launch;
-	int sample_s;	       /* of a launch: seconds between samples of what it uses, 0 = none */
-	int behind, first, last; /* its elements stand ahead: each begins when fewer than so many of these steps run; last 0: at once */
+	int sample_s; /* of a launch: seconds between samples of what it uses, 0 = none */
+	int behind, first,
+		last; /* its elements stand ahead: each begins when fewer than so many of these steps run; last 0: at once */
 	int64_t taken_at;
 	int first_task, tasks; /* and the tasks to be run here */
 	bool units;	       /* it holds generic resources */
-	struct agent_start *starts; /* in the order of steps and nodes: several of one or of the other; the attempts' numbers are all the same */
+	struct agent_start *
+		starts; /* in the order of steps and nodes: several of one or of the other; the attempts' numbers are all the same */
 	int start_count, unanswered;
 	enum agent_order_state state;
 	char *body, *signature;		  /* of a launch */
 	char script[65], environment[65]; /* hashes, "" where the order cannot be read */
 	const char *lacks;		  /* which of the two the database does not have as it should, or "room"; NULL: none */
 	int64_t handed_at;
-	char *kind, *args;		  /* of everything else */
+	char *kind, *args; /* of everything else */
 };
 
 struct agent_message; /* on its way to the launcher */
@@ -67,7 +69,7 @@ struct agent {
 	struct agent_node *nodes; /* those that the database knows, by id */
 	int64_t *node_ids;	  /* the same by number, 0: not known */
 	int node_count;		  /* 0: not registered on this connection */
-	bool stop;	 /* SIGTERM: say what is left, then go */
+	bool stop;		  /* SIGTERM: say what is left, then go */
 	bool registering;
 	int strays;  /* attempts here that were given up: register again when they are gone */
 	bool leased; /* `lease` was granted in this boot */
@@ -79,8 +81,8 @@ struct agent {
 
 	struct agent_order *orders; /* by id */
 	int order_count, order_room;
-	struct agent_ahead *ahead; /* what runs */
-	int standing;		   /* elements in hand that stand ahead */
+	struct agent_ahead *ahead;	 /* what runs */
+	int standing;			 /* elements in hand that stand ahead */
 	bool orders_asked, orders_again; /* a call is under way; another has to follow */
 	bool orders_known;		 /* on this connection: every order there is, is in hand */
 	struct used *answered;		 /* attempts whose launch the journal had answered when we started, or answered lately */
@@ -89,21 +91,21 @@ struct agent {
 
 	struct journal *journal;
 	struct agent_hold *hold; /* records that are read and in no report yet */
-	int64_t read_to;    /* everything before is in `hold`, or in a report that was sent */
-	int64_t acked_to;   /* everything before is in the database */
-	int64_t dropped_to; /* truncation was asked for up to here */
-	bool reporting;	    /* a report is under way */
-	int report_most;    /* records a report may have: 1 after the database refused one */
-	int report_refused; /* times in a row */
-	int64_t seen_to;     /* everything before is counted in under_way and ended */
-	int64_t report_due;  /* when a report is to go, whatever is held; INT64_MAX: none has to */
-	int64_t report_from; /* and not before this */
-	int64_t gather_until; /* nor before this, while anything is under way */
-	int under_way;	      /* attempts begun and not ended, by the journal as far as seen_to */
-	int ended;	      /* and ended since the last report */
-	int report_ends;      /* how many ends that told of */
-	int quiet_ticks;     /* in a row, with nothing in hand */
-	int64_t report_at;   /* when the last one was sent */
+	int64_t read_to;	 /* everything before is in `hold`, or in a report that was sent */
+	int64_t acked_to;	 /* everything before is in the database */
+	int64_t dropped_to;	 /* truncation was asked for up to here */
+	bool reporting;		 /* a report is under way */
+	int report_most;	 /* records a report may have: 1 after the database refused one */
+	int report_refused;	 /* times in a row */
+	int64_t seen_to;	 /* everything before is counted in under_way and ended */
+	int64_t report_due;	 /* when a report is to go, whatever is held; INT64_MAX: none has to */
+	int64_t report_from;	 /* and not before this */
+	int64_t gather_until;	 /* nor before this, while anything is under way */
+	int under_way;		 /* attempts begun and not ended, by the journal as far as seen_to */
+	int ended;		 /* and ended since the last report */
+	int report_ends;	 /* how many ends that told of */
+	int quiet_ticks;	 /* in a row, with nothing in hand */
+	int64_t report_at;	 /* when the last one was made: what was due then is in it, unless it was full */
 	struct agent_samples *samples;
 	struct event *watch, *report_timer, *tick_timer, *lease_timer, *stop_timer;
 };
@@ -113,11 +115,11 @@ json_t *agent_hardware_facts(const struct conf *conf, const char *node);
 const char *agent_version(const struct conf *conf); /* what is said of us; that nothing is run, too */
 
 /* agent_node.c */
-json_t *agent_node_facts(struct agent *a); /* for a registration; new reference */
+json_t *agent_node_facts(struct agent *a);		      /* for a registration; new reference */
 void agent_node_set(struct agent *a, const PGresult *result); /* its answer */
 void agent_node_clear(struct agent *a);
-bool agent_node_all(const struct agent *a);	/* the database knows all of them */
-int64_t agent_node_bell(const struct agent *a); /* whose channel rings for all */
+bool agent_node_all(const struct agent *a);				   /* the database knows all of them */
+int64_t agent_node_bell(const struct agent *a);				   /* whose channel rings for all */
 int64_t agent_node_id(const struct agent *a, const struct fields *record); /* whose record it is; 0: none's */
 int agent_node_number(const struct agent *a, int64_t id);
 struct db_array *agent_node_array(const struct agent *a); /* all ids; free with db_array_free */
@@ -142,7 +144,7 @@ void agent_launcher_send(struct agent *a, const struct fields *message);
 
 /* agent_cache.c: the cache is the folder cache/ below the working directory. */
 void agent_cache_open(void);
-bool agent_cache_has(const char *hash); /* and will keep it for a while */
+bool agent_cache_has(const char *hash);					 /* and will keep it for a while */
 bool agent_cache_fits(const char *hash, const void *bytes, size_t size); /* is it what its name says? */
 bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct err *e);
 void agent_cache_evict(int64_t most_bytes, int64_t unused_s);
@@ -163,9 +165,9 @@ void agent_blob_ask(struct agent *a, const struct agent_blobs *wanted);
 
 /* agent_order_read.c */
 const char *agent_cell(const PGresult *result, int row, const char *column); /* "": null, or no such column */
-struct agent_order agent_order_named(const PGresult *result, int row);	      /* its numbers in the database, and nothing else yet */
+struct agent_order agent_order_named(const PGresult *result, int row); /* its numbers in the database, and nothing else yet */
 void agent_order_read(const struct agent *a, struct agent_order *o, const PGresult *result, int row); /* all the rest */
-int agent_order_by_place(const void *a, const void *b); /* struct agent_start */
+int agent_order_by_place(const void *a, const void *b);						      /* struct agent_start */
 
 /* agent_order.c */
 void agent_order_ask(struct agent *a);
@@ -186,31 +188,33 @@ void agent_ahead_close(struct agent *a);
 bool agent_ahead_spool(void (*each)(const struct record_key *key, void *arg), void *arg);
 void agent_ahead_began(struct agent *a, const struct record_key *key);
 void agent_ahead_record(struct agent *a, const struct record_key *key, const struct fields *record);
-bool agent_ahead_has(const struct agent *a, const struct record_key *key);	   /* it runs */
-int agent_ahead_room(const struct agent *a, const struct agent_order *o); /* so many of its elements may begin */
+bool agent_ahead_has(const struct agent *a, const struct record_key *key); /* it runs */
+int agent_ahead_room(const struct agent *a, const struct agent_order *o);  /* so many of its elements may begin */
 
 /* agent_report.c */
 void agent_report_watch(struct agent *a); /* hear that the journal grows whenever anything here waits for that */
 bool agent_report_open(struct agent *a, struct err *e);
 void agent_report_close(struct agent *a);
-void agent_report_turn(struct agent *a); /* report what is new, if that can be done now */
+void agent_report_turn(struct agent *a);		 /* report what is new, if that can be done now */
 void agent_report_within(struct agent *a, int64_t usec); /* there is something to say, which can wait so long */
 void agent_report_lost(struct agent *a);
 bool agent_report_refuses(const struct err *e); /* is it the content that the database refuses, rather than the moment? */
-void agent_report_idle(struct agent *a); /* now and then: let the launcher drop what is acknowledged */
+void agent_report_idle(struct agent *a);	/* now and then: let the launcher drop what is acknowledged */
 
 /* agent_sample.c */
 void agent_sample_open(struct agent *a);
 void agent_sample_close(struct agent *a);
-void agent_sample_expect(struct agent *a, const struct agent_order *o, const struct record_key *key); /* its launch was believed */
-void agent_sample_record(struct agent *a, const struct fields *record);				       /* it runs, or it is over */
+void agent_sample_expect(struct agent *a, const struct agent_order *o,
+			 const struct record_key *key);			/* its launch was believed */
+void agent_sample_record(struct agent *a, const struct fields *record); /* it runs, or it is over */
 void agent_sample_registered(struct agent *a);
 
 /* agent_plugin.c: run node.sample_command. `figures` ({"gpu0.util": 35}, NULL where it failed) is the answer's own. */
 struct agent_plugin;
 typedef void agent_plugin_done(json_t *figures, void *arg);
-struct agent_plugin *agent_plugin_start(struct agent *a, agent_plugin_done *done, void *arg); /* NULL, and logged, where it cannot be run */
-void agent_plugin_free(struct agent_plugin *p);							/* also one that runs */
+struct agent_plugin *agent_plugin_start(struct agent *a, agent_plugin_done *done,
+					void *arg); /* NULL, and logged, where it cannot be run */
+void agent_plugin_free(struct agent_plugin *p);	    /* also one that runs */
 /* What it printed: a JSON object, or lines of NAME=number. Changes the text. New reference. */
 json_t *agent_plugin_read(char *text);
 

@@ -277,7 +277,7 @@ static void send_report(struct agent *a, const struct batch *b, json_t *done)
 		die("a report cannot be written as JSON");
 	const struct db_param params[] = {{text, -1}, {lives, -1}, {holds(a) ? "false" : "true", -1}};
 	set_reporting(a, true);
-	a->report_at = record_now();
+	a->report_at = b->now;
 	db_call(a->db, API_node_report, params, 3, answered, a);
 	free(lives);
 	free(text);
