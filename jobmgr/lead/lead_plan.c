@@ -73,7 +73,7 @@ static json_t *plan_nodes(const struct schedule_wait *wait)
 /* As it is said: the whole second up; -1: not known. */
 static int64_t plan_second(const struct schedule_wait *wait)
 {
-	return isfinite(wait->expected_at) ? (int64_t)(wait->expected_at + 0.999) : -1;
+	return isfinite(wait->expected_at) ? (int64_t)ceil(wait->expected_at) : -1;
 }
 
 void lead_plan_hash(const struct schedule_result *result, unsigned char hash[SEAL_HASH_SIZE])

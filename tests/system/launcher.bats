@@ -741,6 +741,14 @@ fill() {
 	dd if=/dev/zero of="$DIR/small/rest" bs=512 2>/dev/null || true
 }
 
+# A launcher whose folder is on the small disk, as soon as it listens.
+start_small() {
+	rm -f "$DIR/sock/driver"
+	"$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
+	echo $! >"$DIR/$NODE.pid"
+	for i in $(seq 200); do [ -S "$DIR/sock/driver" ] && [ -e "$DIR/small/$NODE/journal" ] && break; sleep 0.05; done
+}
+
 @test "a full disk: what was believed tells its end, nothing else begins; with room again it does" {
 	as_root
 	NODE=n10 CONFIG=$DIR/small.conf
@@ -748,10 +756,7 @@ fill() {
 	mount -t tmpfs -o size=4m,mode=755 tmpfs "$DIR/small"
 	sed "s,^state = .*,state = $DIR/small," "$DIR/rota.conf" >"$CONFIG"
 	ln -s "$DIR/small/$NODE" "$DIR/node/$NODE"
-	rm -f "$DIR/sock/driver"
-	"$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
-	echo $! >"$DIR/$NODE.pid"
-	for i in $(seq 100); do [ -S "$DIR/sock/driver" ] && [ -e "$DIR/small/$NODE/journal" ] && break; sleep 0.05; done
+	start_small
 	for job in 400 401 402; do launch $job "workdir=$DIR/work" <<<$'#!/bin/bash\nuntil [ -e go ]; do sleep 0.05; done\nhead -c 8000 /dev/zero | tr "\\0" x'; done
 	for job in 400 401 402; do record $job run; done
 	fill
@@ -764,9 +769,7 @@ fill() {
 	record 401 end
 	# A launcher that starts on a full disk adopts what is there.
 	kill -9 "$(cat "$DIR/$NODE.pid")"
-	rm -f "$DIR/sock/driver"
-	"$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
-	echo $! >"$DIR/$NODE.pid"
+	start_small
 	touch "$DIR/work/go"
 	for job in 400 402; do
 		record $job end
