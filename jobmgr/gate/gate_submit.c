@@ -132,40 +132,36 @@ static void submit_trim(json_t *object)
 	}
 }
 
-/* What a step has otherwise than the first one, or at another place, is not alike: the translator writes the members of all in one order. */
-static void submit_compare(json_t *first, json_t *step, bool *alike)
+static bool submit_alike(const json_t *list, const char *key, const json_t *value)
 {
-	void *a = json_object_iter(first), *b = json_object_iter(step);
+	const json_t *item;
+	size_t i;
 
-	for (size_t n = 0; a; n++, a = json_object_iter_next(first, a), b = json_object_iter_next(step, b))
-		alike[n] = alike[n] && b && strcmp(json_object_iter_key(a), json_object_iter_key(b)) == 0 &&
-			   json_equal(json_object_iter_value(a), json_object_iter_value(b));
+	json_array_foreach (list, i, item)
+		if (!json_equal(value, json_object_get(item, key)))
+			return false;
+	return true;
 }
 
 /* What all steps have alike is said once, as the plan's "common": of a long plan, most. */
 static void submit_share(json_t *plan)
 {
-	json_t *steps = json_object_get(plan, "steps"), *first = json_array_get(steps, 0), *common, *step, *value;
-	size_t i, n = 0;
+	json_t *steps = json_object_get(plan, "steps"), *common, *step, *value;
 	const char *key;
-	bool *alike;
+	void *next;
+	size_t i;
 
 	if (json_array_size(steps) < 2)
 		return;
-	alike = xmalloc(json_object_size(first) * sizeof *alike);
-	memset(alike, true, json_object_size(first) * sizeof *alike);
-	json_array_foreach (steps, i, step)
-		submit_compare(first, step, alike);
-	common = json_object();
-	json_object_foreach (first, key, value) {
-		if (alike[n++])
-			json_object_set(common, key, value);
+	common = json_copy(json_array_get(steps, 0));
+	json_object_foreach_safe(common, next, key, value)
+	{
+		if (!submit_alike(steps, key, value))
+			json_object_del(common, key);
 	}
-	free(alike);
 	json_array_foreach (steps, i, step)
 		json_object_foreach (common, key, value)
 			json_object_del(step, key);
-	submit_trim(common);
 	json_object_set_new(plan, "common", common);
 }
 
@@ -227,11 +223,10 @@ static void submit_authenticate(struct gate_call *c, const struct translate_requ
 							  .spec = json_string_value(json_object_get(step, "spec"))},
 				   hex);
 		json_object_set_new(step, "auth", json_string(hex));
+		submit_trim(step);
 	}
 	submit_share_spec(plan);
 	submit_share(plan);
-	json_array_foreach (json_object_get(plan, "steps"), i, step)
-		submit_trim(step);
 	json_array_foreach (json_object_get(plan, "edges"), i, edge)
 		submit_trim(edge);
 	json_object_set(job, "groups", c->claim->groups);
