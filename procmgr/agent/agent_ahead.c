@@ -79,14 +79,14 @@ static void over(struct agent *a, int i)
 void agent_ahead_record(struct agent *a, const struct record_key *key, const struct fields *record)
 {
 	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again");
-	int i = kind ? find(a->ahead, key) : -1;
-	if (i < 0)
-		return;
-	if (strcmp(kind, "suspended") == 0 || strcmp(kind, "resumed") == 0)
-		a->ahead->running[i].suspended = *kind == 's';
+	bool pauses = kind && (strcmp(kind, "suspended") == 0 || strcmp(kind, "resumed") == 0);
 	/* Where an order is refused as used before, the attempt may run. */
-	else if (strcmp(kind, "end") == 0 || (strcmp(kind, "refused") == 0 && !(again && strcmp(again, "1") == 0)))
+	bool ends = kind && (strcmp(kind, "end") == 0 || (strcmp(kind, "refused") == 0 && !(again && strcmp(again, "1") == 0)));
+	int i = pauses || ends ? find(a->ahead, key) : -1; /* of most records, nothing has to be looked for */
+	if (i >= 0 && ends)
 		over(a, i);
+	else if (i >= 0)
+		a->ahead->running[i].suspended = *kind == 's';
 }
 
 int agent_ahead_room(const struct agent *a, const struct agent_order *o)

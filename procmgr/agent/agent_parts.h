@@ -42,14 +42,14 @@ struct agent_order {
 	int id_count;
 	struct record_key key; /* that of the first attempt */
 	bool launch;
-	int sample_s; /* of a launch: seconds between samples of what it uses, 0 = none */
-	int behind, first,
-		last; /* its elements stand ahead: each begins when fewer than so many of these steps run; last 0: at once */
+	int sample_s;	 /* of a launch: seconds between samples of what it uses, 0 = none */
+	int behind;	 /* its elements stand ahead: each begins when fewer than so many of the following steps run */
+	int first, last; /* last 0: all begin at once */
 	int64_t taken_at;
 	int first_task, tasks; /* and the tasks to be run here */
 	bool units;	       /* it holds generic resources */
-	struct agent_start *
-		starts; /* in the order of steps and nodes: several of one or of the other; the attempts' numbers are all the same */
+	/* In the order of steps and nodes: several of one or of the other; the attempts' numbers are all the same. */
+	struct agent_start *starts;
 	int start_count, unanswered;
 	enum agent_order_state state;
 	char *body, *signature;		  /* of a launch */
@@ -204,17 +204,18 @@ void agent_report_idle(struct agent *a);	/* now and then: let the launcher drop 
 /* agent_sample.c */
 void agent_sample_open(struct agent *a);
 void agent_sample_close(struct agent *a);
-void agent_sample_expect(struct agent *a, const struct agent_order *o,
-			 const struct record_key *key);			/* its launch was believed */
-void agent_sample_record(struct agent *a, const struct fields *record); /* it runs, or it is over */
+/* Its launch was believed. */
+void agent_sample_expect(struct agent *a, const struct agent_order *o, const struct record_key *key);
+/* It runs, or it is over. */
+void agent_sample_record(struct agent *a, const struct fields *record);
 void agent_sample_registered(struct agent *a);
 
-/* agent_plugin.c: run node.sample_command. `figures` ({"gpu0.util": 35}, NULL where it failed) is the answer's own. */
+/* agent_plugin.c: run node.sample_command. `figures` ({"gpu0.util": 35}, NULL where it failed) is the answer's own. Starting answers NULL,
+ * and logs, where it cannot be run; freeing ends one that runs. */
 struct agent_plugin;
 typedef void agent_plugin_done(json_t *figures, void *arg);
-struct agent_plugin *agent_plugin_start(struct agent *a, agent_plugin_done *done,
-					void *arg); /* NULL, and logged, where it cannot be run */
-void agent_plugin_free(struct agent_plugin *p);	    /* also one that runs */
+struct agent_plugin *agent_plugin_start(struct agent *a, agent_plugin_done *done, void *arg);
+void agent_plugin_free(struct agent_plugin *p);
 /* What it printed: a JSON object, or lines of NAME=number. Changes the text. New reference. */
 json_t *agent_plugin_read(char *text);
 

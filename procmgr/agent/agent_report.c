@@ -168,10 +168,9 @@ static bool is_due(struct agent *a)
 	if (a->stop || due == never)
 		return a->stop;
 	/* Where there is much to say, it waits for what is under way; where ends come one by one, what is still to come is worth the wait of
-	 * what is free only if it is more than that. */
-	bool gathers = a->under_way > (a->report_ends > 1 ? 0 : a->ended) && a->gather_until > a->report_from;
-	/* What was due when the last report went did not fit into it: another full one waits for nothing. */
-	gathers = gathers && held > a->report_at;
+	 * what is free only if it is more than that. What was due when the last report was made did not fit into it: that waits for nothing. */
+	bool gathers =
+		a->under_way > (a->report_ends > 1 ? 0 : a->ended) && a->gather_until > a->report_from && held > a->report_at;
 	int64_t from = gathers ? a->gather_until : a->report_from;
 	int64_t wait = (due > from ? due : from) - record_now();
 	if (wait <= 0)

@@ -142,7 +142,7 @@ bool launcher_order_is_keeper(const struct launcher *l, pid_t pid);
 /* The keeper of an attempt that is over is free: it is no attempt's any more. Its socket; -1: there is no such keeper. */
 int launcher_order_freed(struct launcher *l, pid_t pid, const struct record_key *key);
 /* Why an order is not run: something is wrong with it; its attempt runs or ran here; it came too late, so that another order may
- * follow; the node cannot, and should get no more; procmgrd does not want it any more. */
+ * follow; the node cannot, and should get no more; procmgrd does not want it any more. From LATE on another may follow. */
 enum launcher_fault {
 	LAUNCHER_FAULT_ORDER,
 	LAUNCHER_FAULT_AGAIN,

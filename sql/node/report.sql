@@ -39,7 +39,7 @@ begin
 				min(nullif(s.drain, '')) filter (where s.kind in ('refused', 'end')) as drain,
 				bool_or(s.kind in ('suspended', 'resumed')) as paused, bool_or(s.kind = 'task') as tasked, bool_or(s.kind = 'hook') as hooked,
 				count(*) filter (where s.kind <> 'late') as said, count(*) filter (where s.kind in ('end', 'hook', 'task')) as closing,
-				bool_or(s.kind = 'refused') as odd
+				bool_or(s.kind in ('late', 'refused')) as odd
 			from said s
 			group by s.node, s.job, s.step, s.attempt
 			union all
@@ -80,8 +80,8 @@ comment on function api.report_read(api.told[]) is 'Records by attempt and node,
 create function api.report_stray(p_told api.told[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	-- Attempts given up with their node, or unknown. An order for an attempt that is over (refused) changed nothing on the node; nor did a
-	-- message for one (late), which every cancelled array has many of.
+	-- Attempts given up with their node, or unknown. What was for an attempt that is over (late), or an order for it (refused),
+	-- changed nothing on the node.
 	v_stray jsonb := (
 		select jsonb_agg(r.value order by w.nr, r.nr)
 		from unnest(p_told) with ordinality w (at, records, lives, nr)
@@ -89,7 +89,7 @@ declare
 		left join allocation a on a.job_id = (r.value ->> 'job')::bigint and a.step_id = (r.value ->> 'step')::int
 			and a.attempt = (r.value ->> 'attempt')::int and a.node_id = (r.value ->> 'node')::int
 		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
-		where a.job_id is null or a.lost_at is not null
+		where a.job_id is null or a.lost_at is not null or r.value ->> 'kind' = 'late'
 			or (t.ended_at is not null and t.cause not in ('refused', 'withdrawn') and r.value ->> 'kind' = 'refused'));
 begin
 	if v_stray is not null then

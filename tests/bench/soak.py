@@ -2,8 +2,8 @@
 
 The load is a seeded draw of arrays, graphs of steps, jobs over several nodes, and arrays that are cancelled half way. First as much
 of it as the instance takes, for the best rate; then jobs are submitted so that their steps come at 70% of that. Steps a minute are
-counted from the accounting when all is over. Live data is what does not grow with history: tables without partitions by job but
-for the keys of submissions, which stay as long as their jobs, and the indexes over steps, jobs and allocations that have not ended.
+counted from the accounting when all is over. Live data is what does not grow with history: tables without partitions by job, and
+the indexes over steps, jobs and allocations that have not ended.
 """
 import random
 import threading
@@ -21,7 +21,7 @@ WIDE = HEAD + "#ROTA --nodes=2 --ntasks-per-node=1 --run=tasks\nhostname\n"
 KINDS = {"array": (6, None, 50, False), "graph": (2, GRAPH, 10, False), "wide": (2, WIDE, 1, False), "cancelled": (1, None, 30, True)}
 LIVE = """select coalesce(sum(pg_table_size(c.oid)), 0), (select coalesce(sum(pg_relation_size(i.indexrelid)), 0)
 		from pg_index i join pg_class x on x.oid = i.indrelid where x.relnamespace = 'rota'::regnamespace and i.indpred is not null)
-	from pg_class c where c.relnamespace = 'rota'::regnamespace and c.relkind = 'r' and not c.relispartition and c.relname <> 'client_key'"""
+	from pg_class c where c.relnamespace = 'rota'::regnamespace and c.relkind = 'r' and not c.relispartition"""
 
 
 class Load(threading.Thread):

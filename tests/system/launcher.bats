@@ -741,14 +741,6 @@ fill() {
 	dd if=/dev/zero of="$DIR/small/rest" bs=512 2>/dev/null || true
 }
 
-# A launcher whose folder is on the small disk, as soon as it listens.
-start_small() {
-	rm -f "$DIR/sock/driver"
-	"$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
-	echo $! >"$DIR/$NODE.pid"
-	for i in $(seq 200); do [ -S "$DIR/sock/driver" ] && [ -e "$DIR/small/$NODE/journal" ] && break; sleep 0.05; done
-}
-
 @test "a full disk: what was believed tells its end, nothing else begins; with room again it does" {
 	as_root
 	NODE=n10 CONFIG=$DIR/small.conf
@@ -756,7 +748,8 @@ start_small() {
 	mount -t tmpfs -o size=4m,mode=755 tmpfs "$DIR/small"
 	sed "s,^state = .*,state = $DIR/small," "$DIR/rota.conf" >"$CONFIG"
 	ln -s "$DIR/small/$NODE" "$DIR/node/$NODE"
-	start_small
+	rm -f "$DIR/sock/driver"
+	start_launcher
 	for job in 400 401 402; do launch $job "workdir=$DIR/work" <<<$'#!/bin/bash\nuntil [ -e go ]; do sleep 0.05; done\nhead -c 8000 /dev/zero | tr "\\0" x'; done
 	for job in 400 401 402; do record $job run; done
 	fill
@@ -768,8 +761,8 @@ start_small() {
 	kill -9 "$(field pid)"
 	record 401 end
 	# A launcher that starts on a full disk adopts what is there.
-	kill -9 "$(cat "$DIR/$NODE.pid")"
-	start_small
+	stop_launcher KILL
+	start_launcher
 	touch "$DIR/work/go"
 	for job in 400 402; do
 		record $job end
