@@ -364,8 +364,8 @@ begin
 	left join lateral (
 		select (x.size).nodes, (x.size).time_limit_s
 		from (select api.size_asked(v_tops -> (s.claimant_id || ' ' || s.queue), r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p)
-			as size offset 0) x
-	) z on v_tops ? (s.claimant_id || ' ' || s.queue)
+			as size where v_tops ? (s.claimant_id || ' ' || s.queue) offset 0) x
+	) z on true
 	left join lateral (select x.size from step_array x where s.is_array and x.job_id = s.job_id and x.step_id = s.step_id) a on true
 	cross join lateral (select exists (
 		select from step_edge e where e.job_id = r.job_id and e.step_id = r.step_id and e.kind in ('same_nodes', 'other_nodes')) as bound) b
@@ -376,6 +376,7 @@ begin
 			(select array_agg(e.peer_step_id order by e.peer_step_id) from step_edge e
 				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes' and not e.gates) as other_than_step
 		where b.bound
+		offset 0 -- for those only
 	) peers on true
 	order by o.nr;
 end $$;
