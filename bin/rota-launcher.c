@@ -1,4 +1,6 @@
 /* rota-launcher - root's half of a node's process manager: rota-launcher --config FILE --node NAME. */
+#include <malloc.h>
+
 #include "lib/daemon.h"
 #include "procmgr/launcher/launcher.h"
 
@@ -17,5 +19,9 @@ static bool run(const struct conf *conf, const char *node, int launcher_fd, stru
 int main(int argc, char **argv)
 {
 	static const struct daemon_program program = {"rota-launcher", usage, "node", run};
+
+	/* Large tables grow by being copied. What they had goes back to the system each time, and is not kept for the next one: each
+	 * keeper is forked with all that there is. */
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 	return daemon_main(&program, argc, argv);
 }

@@ -4,9 +4,11 @@
  * scripts, each with its file and line (jobmgr/gate/gate_answer.h). */
 #include "bin/rota/call.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bin/rota/process.h"
 #include "bin/rota/rows.h"
@@ -224,9 +226,20 @@ static void failure_print(const json_t *answer, int status, bool answered, struc
 	call_error(e);
 }
 
-/* Send until it is answered otherwise than "try again", at most `tries` times with growing pauses. */
-static json_t *call_tries(const char *verb, json_t *request, int tries)
+/* Seconds that pass while the machine sleeps, too. */
+static time_t boot_seconds(void)
 {
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return now.tv_sec;
+}
+
+/* Send until it is answered otherwise than "try again", at most `tries` times with growing pauses, and not once `seconds` have passed. */
+static json_t *call_tries(const char *verb, json_t *request, int tries, time_t seconds)
+{
+	time_t began = boot_seconds();
+
 	for (int pause = 100;; pause = pause < 2000 ? pause * 2 : pause) {
 		struct err e = {0};
 		json_t *answer = NULL;
@@ -237,7 +250,7 @@ static json_t *call_tries(const char *verb, json_t *request, int tries)
 			json_decref(request);
 			return answer;
 		}
-		if (!gate.unavailable || --tries <= 0) {
+		if (!gate.unavailable || --tries <= 0 || boot_seconds() - began >= seconds) {
 			failure_print(answer, status, answered, &e);
 			json_decref(answer);
 			json_decref(request);
@@ -250,12 +263,17 @@ static json_t *call_tries(const char *verb, json_t *request, int tries)
 
 json_t *call_gate(const char *verb, json_t *request)
 {
-	return call_tries(verb, request, 1);
+	return call_tries(verb, request, 1, 0);
 }
 
 json_t *call_gate_patiently(const char *verb, json_t *request, int tries)
 {
-	return call_tries(verb, request, tries);
+	return call_tries(verb, request, tries, INT_MAX);
+}
+
+json_t *call_gate_once(const char *verb, json_t *request)
+{
+	return call_tries(verb, request, CALL_BRIEFLY, CALL_ONCE_SECONDS);
 }
 
 void call_print_json(void)

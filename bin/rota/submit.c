@@ -1,7 +1,8 @@
 /* submit.c - `rota submit`: send a script with its options and the environment to the gate; one job comes of it, or none.
  *
  * Each submission carries a client key. When no answer comes, the same request is sent again with the same key: if the first one
- * had arrived after all, the gate answers with the job that it made. So a submission is never lost and never doubled. */
+ * had arrived after all, the gate answers with the job that it made. So a submission is never lost and never doubled. A key that
+ * we made up is known for longer than we ask; one that was given, for as long as the job. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -111,6 +112,8 @@ static json_t *request_make(const struct submit_line *line, struct err *e)
 	key_make(key);
 	request = json_pack("{so ss sO ss}", "script", script, "script_name", name, "options", line->options, "client_key",
 			    line->key ? line->key : key);
+	if (request && !line->key)
+		json_object_set_new(request, "client_key_s", json_integer(CALL_ONCE_KEY_SECONDS));
 	if (!request)
 		err_set(e, "the name of the script or the key is not UTF-8");
 	else
@@ -164,7 +167,7 @@ int verb_submit(int argc, char **argv)
 		call_error(&e);
 		return EXIT_REFUSED;
 	}
-	answer = call_gate_patiently("submit", request, CALL_BRIEFLY);
+	answer = call_gate_once("submit", request);
 	json_decref(line.options);
 	if (!answer)
 		return call_status();

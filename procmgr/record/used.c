@@ -13,7 +13,7 @@ struct entry {
 
 struct used {
 	struct entry *entries;
-	unsigned room; /* a power of two, never full */
+	unsigned room; /* a power of two, three quarters of it in use at the most */
 	int count;
 };
 
@@ -51,14 +51,14 @@ static struct entry *find(const struct used *u, const struct record_key *key)
 	return &u->entries[at];
 }
 
-/* Leave out what has expired, and make room where that was not enough. */
+/* Leave out what has expired, with at least as much room again as the rest takes. */
 static void rebuild(struct used *u, int64_t now)
 {
-	struct used fresh = {NULL, u->room, 0};
+	struct used fresh = {NULL, ROOM_FIRST, 0};
 	int live = 0;
 	for (unsigned i = 0; i < u->room; i++)
 		live += u->entries[i].expires > now;
-	while ((unsigned)live * 4 > fresh.room)
+	while ((unsigned)live * 2 > fresh.room)
 		fresh.room *= 2;
 	fresh.entries = xcalloc(fresh.room, sizeof *fresh.entries);
 	for (unsigned i = 0; i < u->room; i++)
@@ -71,7 +71,7 @@ static void rebuild(struct used *u, int64_t now)
 
 void used_add(struct used *u, const struct record_key *key, int64_t expires, int64_t now)
 {
-	if ((unsigned)u->count * 2 >= u->room)
+	if ((unsigned)u->count >= u->room / 4 * 3)
 		rebuild(u, now);
 	struct entry *entry = find(u, key);
 	u->count += entry->expires == 0;

@@ -11,6 +11,34 @@ begin
 end $$;
 comment on function api.range_bounds() is 'The ranges of job ids that are attached: from_job is in one, to_job behind it. Internal.';
 
+create function api.day_ranges() returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_today date := (now() at time zone 'UTC')::date;
+	v_one record;
+begin
+	perform day_range(t.name, v_today + n) from unnest('{sample,stray}'::text[]) t (name) cross join generate_series(0, 7) n;
+	perform set_config('lock_timeout', '1s', true);
+	for v_one in
+		select c.relname
+		from unnest('{sample,stray}'::text[], '{sample_days,stray_days}'::text[]) t (name, days)
+		join setting s on s.name = t.days
+		join pg_inherits i on i.inhparent = ('rota.' || t.name)::regclass
+		join pg_class c on c.oid = i.inhrelid and c.relname ~ '_[0-9]{8}$'
+		where to_date(right(c.relname, 8), 'YYYYMMDD') < v_today - s.value::int
+		order by c.relname
+	loop
+		begin
+			execute format('drop table rota.%I', v_one.relname);
+		exception when lock_not_available then
+			-- Somebody reads it just now, and nobody is to wait behind us: at the next time, then.
+			exit;
+		end;
+	end loop;
+end $$;
+comment on function api.day_ranges() is
+	'Make the partitions of samples and strays for the days to come, and drop those older than the settings sample_days and stray_days. Internal.';
+
 create function api.range_ensure() returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
@@ -28,8 +56,9 @@ begin
 		perform range_make(v_end, v_end + v_size);
 		v_made := v_made + 1;
 	end loop;
-	perform api.sample_ranges();
+	perform api.day_ranges();
+	delete from client_key k where k.expires_at < now();
 	perform api.live_advance();
 	return v_made;
 end $$;
-comment on function api.range_ensure() is 'Make partitions of the big tables so that there is always a tenth of a range of job ids ahead, and those of samples for the days to come; drop samples that are too old; leave out of schema live what is over; answers how many ranges were made.';
+comment on function api.range_ensure() is 'Make partitions of the big tables so that there is always a tenth of a range of job ids ahead, and those of samples and strays for the days to come; drop what is too old of these, and keys of submissions whose time is over; leave out of schema live what is over; answers how many ranges were made.';

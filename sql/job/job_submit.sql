@@ -193,7 +193,8 @@ begin
 	with asked as materialized (
 		select s.* from unnest(v_steps) s
 	), keyed as (
-		insert into client_key (uid, client_key, job_id) select p_uid, v_key, v_job where v_key is not null
+		insert into client_key (uid, client_key, job_id, expires_at)
+		select p_uid, v_key, v_job, now() + make_interval(secs => (v_head ->> 'client_key_s')::int) where v_key is not null
 	), requested as (
 		insert into step_request (job_id, step_id, name, line, topo, partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb,
 			mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry,

@@ -93,6 +93,7 @@ declare
 			or (t.ended_at is not null and t.cause not in ('refused', 'withdrawn') and r.value ->> 'kind' = 'refused'));
 begin
 	if v_stray is not null then
+		perform day_range('stray', (clock_timestamp() at time zone 'UTC')::date); -- however long nodemgrd has been away
 		insert into stray (actor, what) values ('node', v_stray);
 		perform api.order_put((
 			select jsonb_agg(distinct jsonb_build_object('node_id', x.node, 'kind', 'kill', 'job_id', x.job, 'step_id', x.step, 'attempt', x.attempt,

@@ -123,29 +123,3 @@ begin
 	return v_new;
 end $$;
 comment on function api.node_sample(jsonb) is 'Samples of steps on a node: {"node", "rounds": [{"clock", "age_us", "figures": {"gpu0.util": 35}, "steps": [{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. What was told before changes nothing. Answers how many were news.';
-
-create function api.sample_ranges() returns void
-language plpgsql set search_path = live, rota, pg_temp as $$
-declare
-	v_today date := (now() at time zone 'UTC')::date;
-	v_table text;
-begin
-	for v_day in 0 .. 7 loop
-		perform sample_range(v_today + v_day);
-	end loop;
-	perform set_config('lock_timeout', '1s', true);
-	for v_table in
-		select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
-		where i.inhparent = 'rota.sample'::regclass and c.relname ~ '^sample_[0-9]{8}$'
-			and to_date(right(c.relname, 8), 'YYYYMMDD') < v_today - (select s.value::int from setting s where s.name = 'sample_days')
-		order by c.relname
-	loop
-		begin
-			execute format('drop table rota.%I', v_table);
-		exception when lock_not_available then
-			-- Somebody reads samples just now, and nobody is to wait behind us: at the next time, then.
-			exit;
-		end;
-	end loop;
-end $$;
-comment on function api.sample_ranges() is 'Make the partitions of samples for the days to come, and drop those older than the setting sample_days. Internal.';

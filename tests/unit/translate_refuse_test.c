@@ -328,8 +328,10 @@ static void requests(void **state)
 	translate_problems_free(&problems);
 	q = request_of(BASH, strlen(BASH), NULL);
 	q.client_key = "key";
+	q.client_key_s = 60;
 	json_t *plan = translate_script(&q, &translate_limits_default, &problems);
 	assert_string_equal(json_string_value(pick(plan, "job/client_key")), "key");
+	assert_int_equal(json_integer_value(pick(plan, "job/client_key_s")), 60);
 	json_decref(plan);
 }
 

@@ -10,7 +10,8 @@ static void plain(void **state)
 		 "job",
 		 "{\"name\":\"heat.sh\",\"account\":null,\"qos\":null,\"comment\":null,\"mail_user\":null,\"mail_type\":null,"
 		 "\"nice\":0,"
-		 "\"priority\":null,\"export\":\"ALL\",\"lines\":{},\"client_key\":null,\"script_name\":\"dir/heat.sh\",\"workdir\":\"/work\","
+		 "\"priority\":null,\"export\":\"ALL\",\"lines\":{},\"client_key\":null,\"client_key_s\":null,\"script_name\":"
+		 "\"dir/heat.sh\",\"workdir\":\"/work\","
 		 "\"sequence\":false}"},
 		{BASH "true\n", {0}, "edges", "[]"},
 		{BASH "true\n", {0}, "steps/0/name", "\"script\""},
@@ -213,14 +214,12 @@ static void edges_text(const json_t *plan, char *text, size_t size)
 	size_t i, used = 0;
 	const json_t *edge, *steps = json_object_get(plan, "steps");
 	text[0] = '\0';
-	json_array_foreach(json_object_get(plan, "edges"), i, edge)
-	{
+	json_array_foreach (json_object_get(plan, "edges"), i, edge) {
 		const char *step = NULL, *peer = NULL;
 		char other[100] = "";
 		size_t j;
 		const json_t *s, *job = json_object_get(edge, "peer_job"), *name = json_object_get(edge, "peer_name");
-		json_array_foreach(steps, j, s)
-		{
+		json_array_foreach (steps, j, s) {
 			if (json_equal(json_object_get(s, "step_id"), json_object_get(edge, "step_id")))
 				step = json_string_value(json_object_get(s, "name"));
 			if (json_equal(json_object_get(s, "step_id"), json_object_get(edge, "peer_step")))
