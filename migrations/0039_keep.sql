@@ -93,3 +93,5 @@ begin
 		execute format('alter table %s set (%s)', v_one.part, v_one.options);
 	end loop;
 end $$;
+
+comment on column rota.report_left.report is 'The report, as api.node_report takes it, its lives among it.';

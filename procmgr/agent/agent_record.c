@@ -129,8 +129,8 @@ bool agent_record_ready(json_t *ready, int64_t node_id, struct fields *const *re
 }
 
 /* What the life of an attempt on a node may have records of, once each. */
-enum { LIFE_KINDS = 7 };
-static const char *const life_kinds[LIFE_KINDS] = {"used", "keeper", "ready", "run", "task", "done", "end"};
+enum { LIFE_DONE = 5, LIFE_END, LIFE_KINDS };
+static const char *const life_kinds[LIFE_KINDS] = {"used", "keeper", "ready", "run", "task", [LIFE_DONE] = "done", [LIFE_END] = "end"};
 
 static int life_kind(const struct fields *record)
 {
@@ -141,7 +141,7 @@ static int life_kind(const struct fields *record)
 	return i;
 }
 
-/* Whether these are of no other kinds, and have the end. */
+/* Whether these are of no other kinds, and all is over. */
 static bool is_life(struct fields *const *records, int count)
 {
 	int had[LIFE_KINDS + 1] = {0};
@@ -150,7 +150,7 @@ static bool is_life(struct fields *const *records, int count)
 		if (kind == LIFE_KINDS || had[kind]++)
 			return false;
 	}
-	return had[LIFE_KINDS - 2] && had[LIFE_KINDS - 1];
+	return had[LIFE_DONE] && had[LIFE_END];
 }
 
 /* Its members beside those that all records have; of the process it began as, the session is told. */

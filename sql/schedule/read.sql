@@ -68,13 +68,13 @@ comment on function api.schedule_running() is 'Open allocations, and when each i
 
 create function api.schedule_launch(p_jobs bigint[], p_requests int[])
 returns table (job_id bigint, request_id int, uid int, gid int, user_name text, script_hash text, environment_hash text, spec text, auth text,
-	job_name text, name text, account text, array_size int, array_indices jsonb, group_name text, group_nodes int[], sample_s int)
+	array_size int, array_indices jsonb, group_name text, group_nodes int[], sample_s int)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
 	select j.job_id, r.step_id, j.uid, j.gid, j.user_name, encode(j.script_hash, 'hex'), encode(j.environment_hash, 'hex'), r.spec,
-		encode(r.auth, 'hex'), j.name, r.name, j.account, a.size, a.indices, r.group_name,
+		encode(r.auth, 'hex'), a.size, a.indices, r.group_name,
 		-- Where an attempt of its group holds the prolog and has not gone yet.
 		case when r.group_name is not null then array(
 			select distinct al.node_id
