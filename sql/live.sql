@@ -30,6 +30,15 @@ end $$;
 comment on function api.live_views(bigint) is 'Make the views of schema live, from a job on, or move them there. Internal.';
 select api.live_views(f.job_id) from rota.live_from f;
 
+create function api.recent_view(p_from bigint) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	execute format('create or replace view live.recent_job as select t.* from rota.job t where t.job_id >= %s', p_from);
+	comment on view live.recent_job is 'rota.job, from the first job of the oldest range in which anything lives or was submitted within the last day.';
+end $$;
+comment on function api.recent_view(bigint) is 'Make live.recent_job, from a job on, or move it there. Internal.';
+select api.recent_view(f.recent_id) from rota.live_from f;
+
 create function api.range_live(p_from bigint, p_to bigint) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
@@ -77,3 +86,24 @@ exception when lock_not_available then
 	null;
 end $$;
 comment on function api.live_advance() is 'Have schema live begin behind the ranges in which everything is over. Where the tables are busy, it is left for the next time. Internal.';
+
+create function api.recent_advance() returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_before live_from := (select f from live_from f);
+	v_from bigint := v_before.recent_id;
+	v_range record;
+begin
+	for v_range in select r.from_job, r.to_job from api.range_bounds() r where r.to_job > v_from and r.to_job <= v_before.job_id order by r.from_job loop
+		exit when (select j.submit_at from job j where j.job_id >= v_range.from_job and j.job_id < v_range.to_job order by j.job_id desc limit 1) > now() - interval '1 day';
+		v_from := v_range.to_job;
+	end loop;
+	if v_from > v_before.recent_id then
+		perform set_config('lock_timeout', '200ms', true);
+		perform api.recent_view(v_from);
+		update live_from set recent_id = v_from;
+	end if;
+exception when lock_not_available then
+	null;
+end $$;
+comment on function api.recent_advance() is 'Have live.recent_job begin behind the ranges in which everything is over and was submitted more than a day ago. Internal.';

@@ -25,10 +25,9 @@ json_t *call_gate(const char *verb, json_t *request);
 enum { CALL_BRIEFLY = 6, CALL_LONG = 20 }; /* about three seconds, about half a minute */
 json_t *call_gate_patiently(const char *verb, json_t *request, int tries);
 
-/* The same, briefly, for what a key in the request makes take effect once: no more is sent when so many seconds have passed since the
- * first. What is on its way is refused after its credential's time at the latest (munge: 300 seconds), so a key lasts if it does so
- * for CALL_ONCE_KEY_SECONDS. */
-enum { CALL_ONCE_SECONDS = 240, CALL_ONCE_KEY_SECONDS = 600 };
+/* The same, briefly, and not when so many seconds have passed since the first time, however long the machine slept: a key that makes a
+ * request take effect once is known for a day. */
+enum { CALL_ONCE_SECONDS = 12 * 3600 };
 json_t *call_gate_once(const char *verb, json_t *request);
 
 /* Once, without a word: false with the error when it did not answer or refused. */

@@ -2,13 +2,14 @@
  *
  * Each submission carries a client key. When no answer comes, the same request is sent again with the same key: if the first one
  * had arrived after all, the gate answers with the job that it made. So a submission is never lost and never doubled. A key that
- * we made up is known for longer than we ask; one that was given, for as long as the job. */
+ * we made up (retry_key) is known for longer than we ask; one that was given (client_key), for as long as the job. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bin/rota/call.h"
@@ -83,13 +84,17 @@ static json_t *script_json(const char *name, const char *text, size_t size, stru
 	return script;
 }
 
-/* 128 random bits as hex. */
+/* The time in milliseconds, and 80 random bits: those of one time stand side by side in the database. As hex. */
 static void key_make(char key[33])
 {
 	unsigned char bytes[16];
+	struct timespec now;
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		die("no random numbers: %s", strerror(errno));
+	clock_gettime(CLOCK_REALTIME, &now);
+	for (uint64_t i = 6, ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000; i > 0; ms >>= 8)
+		bytes[--i] = (unsigned char)ms;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		sprintf(key + 2 * i, "%02x", bytes[i]);
 }
@@ -110,10 +115,8 @@ static json_t *request_make(const struct submit_line *line, struct err *e)
 	if (!script)
 		return NULL;
 	key_make(key);
-	request = json_pack("{so ss sO ss}", "script", script, "script_name", name, "options", line->options, "client_key",
-			    line->key ? line->key : key);
-	if (request && !line->key)
-		json_object_set_new(request, "client_key_s", json_integer(CALL_ONCE_KEY_SECONDS));
+	request = json_pack("{so ss sO ss}", "script", script, "script_name", name, "options", line->options,
+			    line->key ? "client_key" : "retry_key", line->key ? line->key : key);
 	if (!request)
 		err_set(e, "the name of the script or the key is not UTF-8");
 	else

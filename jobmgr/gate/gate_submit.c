@@ -13,8 +13,6 @@
 #include "jobmgr/gate/gate_translate.h"
 #include "jobmgr/lead/sign.h"
 
-enum { KEY_SECONDS_MOST = 366 * 24 * 3600 };
-
 /* umask of a request: a number, or octal digits. */
 static bool submit_umask(const json_t *request, int *mask, struct err *e)
 {
@@ -33,16 +31,6 @@ static bool submit_umask(const json_t *request, int *mask, struct err *e)
 	return true;
 }
 
-static bool submit_key_s(const json_t *request, int64_t *seconds, struct err *e)
-{
-	const json_t *value = json_object_get(request, "client_key_s");
-
-	*seconds = json_is_integer(value) ? json_integer_value(value) : 0;
-	if (value && !json_is_null(value) && (*seconds < 1 || *seconds > KEY_SECONDS_MOST))
-		return gate_refuse(e, "RT422", "\"client_key_s\" must be a number of seconds from 1 to %d", KEY_SECONDS_MOST);
-	return true;
-}
-
 /* The members of the request as the translator takes them; `options` is malloc'ed. */
 static bool submit_request(const struct gate_call *c, struct translate_request *r, const char ***options, struct err *e)
 {
@@ -53,7 +41,7 @@ static bool submit_request(const struct gate_call *c, struct translate_request *
 	    !gate_member_text(c->request, "workdir", NULL, &r->workdir, e) ||
 	    !gate_member_text(c->request, "rlimits", "", &r->rlimits, e) ||
 	    !gate_member_text(c->request, "client_key", NULL, &r->client_key, e) ||
-	    !submit_key_s(c->request, &r->client_key_s, e) || !submit_umask(c->request, &r->umask, e))
+	    !gate_member_text(c->request, "retry_key", NULL, &r->retry_key, e) || !submit_umask(c->request, &r->umask, e))
 		return false;
 	r->options = *options;
 	if (!r->script)

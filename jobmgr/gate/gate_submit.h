@@ -5,8 +5,8 @@
 #include "jobmgr/gate/gate_call.h"
 
 /* Carry out a request whose route has GATE_SUBMIT: {"script", "script_name", "options": ["--x=y"], "environment": ["NAME=value"]
- * or {"NAME": "value"}, "workdir", "umask": number or octal text, "rlimits": "core=0,nofile=1024", "client_key", "client_key_s": seconds
- * for which the key is known at least, null: as long as the job}. */
+ * or {"NAME": "value"}, "workdir", "umask": number or octal text, "rlimits": "core=0,nofile=1024", and "client_key" or
+ * "retry_key" (32 hexadecimal digits)}. */
 void gate_submit(struct gate_call *c);
 
 #endif

@@ -13,7 +13,7 @@
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/translate_parts.h"
 
-enum { ITEMS_MOST = 100000, HOPELESS = 1000, FOLDER_LONGEST = 2048, KEY_LONGEST = 128, NAME_LONGEST = 1024 };
+enum { ITEMS_MOST = 100000, HOPELESS = 1000, FOLDER_LONGEST = 2048, KEY_LONGEST = 128, RETRY_KEY = 32, NAME_LONGEST = 1024 };
 
 void translation_init(struct translation *t, const struct translate_request *request, const struct translate_limits *limits,
 		      struct translate_problems *problems)
@@ -165,6 +165,10 @@ static void check_request(struct translation *t)
 		translate_refuse(t, 0, "", "the resource limits are not name=number pairs");
 	if (q->client_key && (!*q->client_key || !is_line(q->client_key, KEY_LONGEST)))
 		translate_refuse(t, 0, "", "the client's key is not a line of 1 to %d bytes", KEY_LONGEST);
+	if (q->retry_key && (strlen(q->retry_key) != RETRY_KEY || strspn(q->retry_key, "0123456789abcdefABCDEF") != RETRY_KEY))
+		translate_refuse(t, 0, "", "the key for retries is not %d hexadecimal digits", RETRY_KEY);
+	else if (q->retry_key && q->client_key)
+		translate_refuse(t, 0, "", "one of the client's key and the key for retries is enough");
 }
 
 json_t *translate_script(const struct translate_request *request, const struct translate_limits *limits,

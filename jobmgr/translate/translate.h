@@ -61,7 +61,7 @@ struct translate_request {
 	const char *home;	/* for ~/ in paths; NULL = not known */
 	int64_t now;		/* seconds since 1970, for "tomorrow" */
 	const char *client_key; /* NULL = none */
-	int64_t client_key_s;	/* seconds for which it is known at least; 0: as long as its job */
+	const char *retry_key;	/* the same, known for a day: 32 hexadecimal digits */
 };
 
 struct translate_problem {

@@ -165,7 +165,7 @@ static json_t *job_json(struct translation *t)
 	translate_job_json(t, job, false);
 	option_put(job, "lines", lines_json(t, &nobody, judged, sizeof judged / sizeof *judged));
 	option_put(job, "client_key", q->client_key ? json_string(q->client_key) : json_null());
-	option_put(job, "client_key_s", q->client_key_s ? json_integer(q->client_key_s) : json_null());
+	option_put(job, "retry_key", q->retry_key ? json_string(q->retry_key) : json_null());
 	option_put(job, "script_name", json_string(q->script_name));
 	option_put(job, "workdir", json_string(folder));
 	option_put(job, "sequence", json_boolean(t->sequence));

@@ -18,7 +18,7 @@ declare
 	v_one record;
 begin
 	perform day_range(t.name, v_today + n) from unnest('{sample,stray}'::text[]) t (name) cross join generate_series(0, 7) n;
-	perform set_config('lock_timeout', '1s', true);
+	perform set_config('lock_timeout', '200ms', true);
 	for v_one in
 		select c.relname
 		from unnest('{sample,stray}'::text[], '{sample_days,stray_days}'::text[]) t (name, days)
@@ -57,8 +57,8 @@ begin
 		v_made := v_made + 1;
 	end loop;
 	perform api.day_ranges();
-	delete from client_key k where k.expires_at < now();
 	perform api.live_advance();
+	perform api.recent_advance();
 	return v_made;
 end $$;
-comment on function api.range_ensure() is 'Make partitions of the big tables so that there is always a tenth of a range of job ids ahead, and those of samples and strays for the days to come; drop what is too old of these, and keys of submissions whose time is over; leave out of schema live what is over; answers how many ranges were made.';
+comment on function api.range_ensure() is 'Make partitions of the big tables so that there is always a tenth of a range of job ids ahead, and those of samples and strays for the days to come; drop what is too old of these; leave out of schema live what is over; answers how many ranges were made.';

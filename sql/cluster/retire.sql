@@ -9,7 +9,7 @@ begin
 		select string_agg(format('t.%I', a.attname), ', ' order by a.attnum)
 		from pg_attribute a
 		where a.attrelid = p_table and a.attnum > 0 and not a.attisdropped
-			and a.attname <> all ('{script_hash,environment_hash,spec,auth,output,xid}'));
+			and a.attname <> all ('{script_hash,environment_hash,spec,auth,output,xid,retry_key}'));
 end $$;
 comment on function api.export_columns(regclass) is 'The columns of a table that are exported, of t, as a list of SQL. Internal.';
 

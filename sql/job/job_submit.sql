@@ -78,6 +78,8 @@ language plpgsql security definer set search_path = rota, pg_temp set plan_cache
 declare
 	v_head constant jsonb := p_plan -> 'job';
 	v_key constant text := v_head ->> 'client_key';
+	v_retry constant uuid := v_head ->> 'retry_key';
+	v_name constant bigint := hashtextextended(p_uid || ' ' || coalesce(v_key, v_retry::text), 0);
 	v_script text := v_head ->> 'script_name';
 	v_account text := v_head ->> 'account';
 	v_qos constant text := coalesce(v_head ->> 'qos', 'normal');
@@ -103,14 +105,15 @@ declare
 	c_newer constant int := 32; -- jobs
 begin
 	-- The key decides: of two same submissions at once the second waits here and then finds the first one's job.
-	if v_key is not null and not pg_try_advisory_xact_lock(hashtextextended(p_uid || ' ' || v_key, 0)) then
-		perform pg_advisory_xact_lock(hashtextextended(p_uid || ' ' || v_key, 0));
+	if v_name is not null and not pg_try_advisory_xact_lock(v_name) then
+		perform pg_advisory_xact_lock(v_name);
 	end if;
 	if v_account is null then
 		select p.default_account into v_account from person p where p.user_name = p_user;
 	end if;
 	-- All by key, and in one statement, for to begin and end one takes longer than to find a row.
-	select (select k.job_id from client_key k where k.uid = p_uid and k.client_key = v_key) as job_id,
+	select case when v_retry is null then (select k.job_id from client_key k where k.uid = p_uid and k.client_key = v_key)
+			else (select j.job_id from live.recent_job j where j.retry_key = v_retry and j.uid = p_uid) end as job_id,
 		(select q.priority from qos q where q.qos = v_qos) as points,
 		(select s.value::bigint * 1000 from setting s where s.name = 'age_weight_s') as point_ms,
 		(select c.claimant_id from claimant c where c.user_name = p_user and c.account is not distinct from v_account and c.qos = v_qos and c.gres = '') as claimant_id,
@@ -174,9 +177,9 @@ begin
 		insert into environment (hash, body) values (v_environment_hash, p_environment) on conflict do nothing;
 	end if;
 	insert into job (name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash, script_name, workdir, comment,
-		mail_user, mail_type, steps_total, steps_left)
+		mail_user, mail_type, steps_total, steps_left, retry_key)
 	values (v_head ->> 'name', p_uid, p_gid, p_user, v_account, v_qos, coalesce(v_priority, 0), v_nice,
-		v_script_hash, v_environment_hash, v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user', v_head ->> 'mail_type', v_count, v_count)
+		v_script_hash, v_environment_hash, v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user', v_head ->> 'mail_type', v_count, v_count, v_retry)
 	returning job_id into v_job;
 	-- As api.submit_rank has it.
 	v_rank := (coalesce(v_priority, 0) - v_nice + v_known.points) * v_known.point_ms - (extract(epoch from now()) * 1000)::bigint;
@@ -193,8 +196,7 @@ begin
 	with asked as materialized (
 		select s.* from unnest(v_steps) s
 	), keyed as (
-		insert into client_key (uid, client_key, job_id, expires_at)
-		select p_uid, v_key, v_job, now() + make_interval(secs => (v_head ->> 'client_key_s')::int) where v_key is not null
+		insert into client_key (uid, client_key, job_id) select p_uid, v_key, v_job where v_key is not null
 	), requested as (
 		insert into step_request (job_id, step_id, name, line, topo, partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb,
 			mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry,

@@ -80,6 +80,7 @@ comment on function api.report_read(api.told[]) is 'Records by attempt and node,
 create function api.report_stray(p_told api.told[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
+	v_now constant timestamptz := clock_timestamp();
 	-- Attempts given up with their node, or unknown. What was for an attempt that is over (late), or an order for it (refused),
 	-- changed nothing on the node.
 	v_stray jsonb := (
@@ -93,8 +94,8 @@ declare
 			or (t.ended_at is not null and t.cause not in ('refused', 'withdrawn') and r.value ->> 'kind' = 'refused'));
 begin
 	if v_stray is not null then
-		perform day_range('stray', (clock_timestamp() at time zone 'UTC')::date); -- however long nodemgrd has been away
-		insert into stray (actor, what) values ('node', v_stray);
+		perform day_range('stray', (v_now at time zone 'UTC')::date); -- however long nodemgrd has been away
+		insert into stray (at, actor, what) values (v_now, 'node', v_stray);
 		perform api.order_put((
 			select jsonb_agg(distinct jsonb_build_object('node_id', x.node, 'kind', 'kill', 'job_id', x.job, 'step_id', x.step, 'attempt', x.attempt,
 				'args', jsonb_build_object('cause', 'node_lost')))

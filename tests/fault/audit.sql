@@ -273,6 +273,9 @@ violation (what, who, detail) as (
 	select 'a key stands for a job that is not there', k.client_key, k.job_id::text
 	from client_key k left join job j on j.job_id = k.job_id where j.job_id is null
 	union all
+	select 'one submission made several jobs', j.retry_key::text, string_agg(j.job_id::text, ' ' order by j.job_id)
+	from job j where j.retry_key is not null group by j.uid, j.retry_key having count(*) > 1
+	union all
 	select 'tasks started without their controller prolog', api.step_label(h.job_id, h.step_id), format('attempt %s: %s', h.attempt, h.message)
 	from controller_hook h
 	join attempt t on t.job_id = h.job_id and t.step_id = h.step_id and t.attempt = h.attempt

@@ -13,12 +13,16 @@ end $$;
 create function t.ids_pass(p_job bigint) returns bool language sql as $$ select setval('rota.job_job_id_seq', p_job) = p_job and api.range_ensure() > 0 $$;
 create function t.from_job() returns bigint language sql as $$ select f.job_id from rota.live_from f $$;
 
-select set_eq($$select table_name::text from information_schema.views where table_schema = 'live'$$, $$select * from api.range_tables()$$, 'all tables of jobs are there');
+select set_eq($$select table_name::text from information_schema.views where table_schema = 'live'$$, $$select * from api.range_tables() union select 'recent_job'$$, 'all tables of jobs are there');
 select is((select string_agg(r.from_job || '-' || r.to_job, ' ') from api.range_bounds() r), '0-1000000', 'a new site has one range');
 
 -- What lives keeps its range.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
 select t.submit('alice', '[{"name": "x", "array": {"indices": [[0,1,1]], "size": 2, "limit": null}}]') as arr \gset
+create function t.again() returns jsonb language sql as $$
+	select api.job_submit(t.uid('alice'), 100, 'alice', t.plan('[{"name": "a"}]', '[]', jsonb_build_object('retry_key', repeat('b2', 16))), '#!/bin/sh', 'A=b') $$;
+select t.again() ->> 'job_id' as again \gset
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'again')) \g /dev/null
 select t.start(:'j' || '.a', '{2}'), t.run(:'j' || '.a') \g /dev/null
 select api.range_ensure() \g /dev/null
 select is(t.from_job(), 0::bigint, 'ids to come are in it');
@@ -37,7 +41,12 @@ select is((select count(*) from live.job), 0::bigint, 'what is over is not in si
 
 -- Nothing of it is lost, and nothing of it comes back.
 select is(api.job_show(t.uid('alice'), 'alice', t.request(:'j')) #>> '{jobs,0,state}', 'completed', 'it is shown');
-select is((select count(*) from acct.job), 2::bigint, 'and stands in the accounting');
+select is((select count(*) from acct.job), 3::bigint, 'and stands in the accounting');
+select is(t.again(), format('{"job_id": %s, "steps": 1, "known": true}', :'again')::jsonb, 'who asks again for a job of this day is told of it');
+select is((select count(*) from live.recent_job), 3::bigint, 'so the jobs of a day are in sight');
+update rota.job set submit_at = submit_at - interval '25 hours';
+select api.range_ensure() \g /dev/null
+select is((select count(*) from live.recent_job), 0::bigint, 'and no older ones');
 create temporary table before as select * from rota.event where job_id in (:j, :arr);
 select is(t.report(:'late'::jsonb), 0, 'what a node says once more is no news');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')), api.job_hold(t.uid('alice'), 'alice', t.request(:'arr')) \g /dev/null

@@ -139,15 +139,16 @@ select is(t.keyed('alice', 'k1'), :'one'::jsonb || '{"known": true}', 'the same 
 select isnt(t.keyed('bob', 'k1') ->> 'job_id', :'one'::jsonb ->> 'job_id', 'another user''s key is another one');
 select isnt(t.keyed('alice', 'k2') ->> 'job_id', :'one'::jsonb ->> 'job_id', 'another key');
 select is((select count(*) from rota.job j join rota.client_key k using (job_id) where k.client_key = 'k1'), 2::bigint, 'one job a key');
--- One that the client made up is forgotten when it may be, one that was chosen is not.
-create function t.keyed_for(p_key text, p_seconds int) returns jsonb language sql as $$
-	select api.job_submit(t.uid('alice'), 100, 'alice', t.plan('[{"name": "a"}]', '[]', jsonb_build_object('client_key', p_key, 'client_key_s', p_seconds)), '#!/bin/sh', 'A=b') $$;
-select t.keyed_for('k3', 60) as one, t.keyed_for('k4', 3600) as two \gset
-update rota.client_key k set expires_at = k.expires_at - interval '61 s' where k.client_key in ('k1', 'k3', 'k4');
-select api.range_ensure() \g /dev/null
-select is((select string_agg(k.client_key, ' ' order by k.client_key) from rota.client_key k where k.uid = t.uid('alice')), 'k1 k2 k4', 'one whose time is over is forgotten');
-select is(t.keyed_for('k3', 60) ->> 'known', 'false', 'and may be used again');
-select is(t.keyed_for('k4', 3600), :'two'::jsonb || '{"known": true}', 'the others are known');
+-- One that is made up for the case that no answer comes does so too, and is kept with the job.
+create function t.retried(p_user text, p_key text) returns jsonb language sql as $$
+	select api.job_submit(t.uid(p_user), 100, p_user, t.plan('[{"name": "a"}]', '[]', jsonb_build_object('retry_key', p_key)), '#!/bin/sh', 'A=b') $$;
+select repeat('a1', 16) as key \gset
+select t.retried('alice', :'key') as one \gset
+select is(:'one'::jsonb ->> 'known', 'false', 'new');
+select is(t.retried('alice', upper(:'key')), :'one'::jsonb || '{"known": true}', 'the same again');
+select is(t.retried('bob', :'key') ->> 'known', 'false', 'another user''s key is another one');
+select is(t.keyed('alice', :'key') ->> 'known', 'false', 'and so is one that was chosen');
+select results_eq($$ select count(*), count(k.client_key) from rota.job j left join rota.client_key k using (job_id) where j.retry_key = repeat('a1', 16)::uuid $$, 'values (2::bigint, 0::bigint)', 'one job a key');
 -- Scripts and environments are kept once.
 select is((select count(*) from rota.script), 2::bigint, 'each script once');
 select is((select count(distinct script_hash) from rota.job), 2::bigint, 'whatever the number of jobs');

@@ -302,6 +302,10 @@ static void requests(void **state)
 		{{.rlimits = "nofile=1024;"}, "resource limits"},
 		{{.client_key = ""}, "client's key"},
 		{{.client_key = "a\x01"}, "client's key"},
+		{{.retry_key = ""}, "retries"},
+		{{.retry_key = "0123456789abcdef0123456789abcdeg"}, "retries"},
+		{{.retry_key = "0123456789abcdef0123456789abcdef0"}, "retries"},
+		{{.client_key = "a", .retry_key = "0123456789abcdef0123456789abcdef"}, "one of"},
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -314,6 +318,7 @@ static void requests(void **state)
 		q.umask = with->umask ? with->umask : q.umask;
 		q.rlimits = with->rlimits ? with->rlimits : q.rlimits;
 		q.client_key = with->client_key;
+		q.retry_key = with->retry_key;
 		assert_null(translate_script(&q, &translate_limits_default, &problems));
 		if (problems.count != 1 || !strstr(problems.list[0].message, cases[i].message))
 			fail_msg("\"%s\" instead of \"%s\"", problems.count ? problems.list[0].message : "", cases[i].message);
@@ -328,10 +333,8 @@ static void requests(void **state)
 	translate_problems_free(&problems);
 	q = request_of(BASH, strlen(BASH), NULL);
 	q.client_key = "key";
-	q.client_key_s = 60;
 	json_t *plan = translate_script(&q, &translate_limits_default, &problems);
 	assert_string_equal(json_string_value(pick(plan, "job/client_key")), "key");
-	assert_int_equal(json_integer_value(pick(plan, "job/client_key_s")), 60);
 	json_decref(plan);
 }
 

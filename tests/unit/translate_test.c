@@ -10,7 +10,7 @@ static void plain(void **state)
 		 "job",
 		 "{\"name\":\"heat.sh\",\"account\":null,\"qos\":null,\"comment\":null,\"mail_user\":null,\"mail_type\":null,"
 		 "\"nice\":0,"
-		 "\"priority\":null,\"export\":\"ALL\",\"lines\":{},\"client_key\":null,\"client_key_s\":null,\"script_name\":"
+		 "\"priority\":null,\"export\":\"ALL\",\"lines\":{},\"client_key\":null,\"retry_key\":null,\"script_name\":"
 		 "\"dir/heat.sh\",\"workdir\":\"/work\","
 		 "\"sequence\":false}"},
 		{BASH "true\n", {0}, "edges", "[]"},

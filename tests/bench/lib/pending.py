@@ -13,7 +13,7 @@ select setval('rota.job_job_id_seq', :high) \\g /dev/null
 select api.range_ensure() \\g /dev/null
 select format('insert into rota.%1$I (job_id, %2$s) overriding system value select id, %3$s from rota.%1$I, generate_series(%4$s, %5$s) id where job_id = %6$s',
 	c.table_name, string_agg(quote_ident(c.column_name), ', '), string_agg(case c.column_name when 'held' then '''''' when 'held_reason' then 'null'
-		when 'rank' then 'rank - (id - ' || :low || ')' else quote_ident(c.column_name) end, ', '), :low, :high, :job)
+		when 'retry_key' then 'null' when 'rank' then 'rank - (id - ' || :low || ')' else quote_ident(c.column_name) end, ', '), :low, :high, :job)
 from information_schema.columns c
 where c.table_schema = 'rota' and c.table_name in ('job', 'step_request', 'step', 'event') and c.column_name not in ('job_id', 'event_id', 'xid')
 group by c.table_name order by array_position(array['job', 'step_request', 'step', 'event'], c.table_name::text) \\gexec
