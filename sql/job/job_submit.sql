@@ -79,7 +79,7 @@ declare
 	v_head constant jsonb := p_plan -> 'job';
 	v_key constant text := v_head ->> 'client_key';
 	v_retry constant uuid := v_head ->> 'retry_key';
-	v_name constant bigint := hashtextextended(p_uid || ' ' || coalesce(v_key, v_retry::text), 0);
+	v_lock constant bigint := hashtextextended(p_uid || ' ' || coalesce(v_key, v_retry::text), 0);
 	v_script text := v_head ->> 'script_name';
 	v_account text := v_head ->> 'account';
 	v_qos constant text := coalesce(v_head ->> 'qos', 'normal');
@@ -105,8 +105,8 @@ declare
 	c_newer constant int := 32; -- jobs
 begin
 	-- The key decides: of two same submissions at once the second waits here and then finds the first one's job.
-	if v_name is not null and not pg_try_advisory_xact_lock(v_name) then
-		perform pg_advisory_xact_lock(v_name);
+	if v_lock is not null and not pg_try_advisory_xact_lock(v_lock) then
+		perform pg_advisory_xact_lock(v_lock);
 	end if;
 	if v_account is null then
 		select p.default_account into v_account from person p where p.user_name = p_user;

@@ -631,9 +631,9 @@ lose() {
 	[ -n "$(daemons)" ]
 }
 
-# lost JOB: its end is told, and nothing of it is left.
+# lost JOB: its end is told, and nothing of it is left. A keeper that another launcher forked is missed at the next look, ten seconds later.
 lost() {
-	record "$1" end
+	record "$1" end 60
 	[[ $output == *"drain=a keeper died before its site epilog"* ]]
 	gone "$DIR/node/$NODE/spool/$1.0.1"
 	record "$1" done
