@@ -369,6 +369,16 @@ static void test_memory(void **state)
 		assert_int_equal(used_newest(u, &other), 1);
 	}
 	assert_true(used_count(u) < 5000); /* what has expired was let go */
+	for (int attempt = 2; attempt <= 5000; attempt++) {
+		const struct record_key key = {1, 1, attempt, 0};
+		used_add(u, &key, NOW + 1000, NOW + 100);
+		assert_int_equal(used_newest(u, &key), attempt);
+	}
+	assert_true(used_count(u) < 5200);
+	for (int i = 1; i <= 5000; i += 2) {
+		const struct record_key key = {i, i % 7, 1, 0};
+		assert_false(used_has(u, &key));
+	}
 	used_free(u);
 }
 
