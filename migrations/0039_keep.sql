@@ -62,13 +62,14 @@ drop table rota.stray_before;
 
 -- A partial index over what is live has an entry, dead, of each row that has ended since the last vacuum. By share of a table these are more and
 -- more, as history grows; by number they are as many behind a million steps as behind the first: fewer than before where a range has
--- more than some 400,000 rows, more where it has less. The share that is left bounds what vacuums cost of a table in all: each reads
+-- more than some 400,000 steps, more where it has less. The share that is left bounds what vacuums cost of a table in all: each reads
 -- all of its indexes once.
 create function rota.range_options(p_table text) returns text
 language sql immutable set search_path = rota, pg_temp as $$
-	-- Rows that change while a step runs leave room on their pages for their next versions.
-	select case when p_table in ('step', 'step_array', 'attempt', 'allocation', 'job', 'sample_total')
-		then 'fillfactor = 50, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_scale_factor = 0.002, vacuum_index_cleanup = on' end;
+	-- Rows that change while a step runs leave room on their pages for their next versions. There are fewer jobs and arrays than steps.
+	select format('fillfactor = 50, autovacuum_vacuum_threshold = %s, autovacuum_vacuum_scale_factor = 0.002, vacuum_index_cleanup = on', x.threshold)
+	from (values ('step', 20000), ('attempt', 20000), ('allocation', 20000), ('sample_total', 20000), ('job', 2000), ('step_array', 2000)) x (name, threshold)
+	where x.name = p_table;
 $$;
 comment on function rota.range_options(text) is 'Storage parameters of the partitions of a table; null: as PostgreSQL has it.';
 
