@@ -10,9 +10,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/db.h"
 #include "lib/err.h"
 #include "lib/log.h"
@@ -31,15 +31,6 @@ struct judge {
 	struct watch watch;
 };
 
-/* Microseconds of a clock that nobody sets. */
-static int64_t now_usec(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 /* A column of the answer, "" for null. */
 static const char *text_of(const PGresult *result, int row, const char *column)
 {
@@ -50,7 +41,7 @@ static const char *text_of(const PGresult *result, int row, const char *column)
 
 static void clock_read(struct judge *judge, int64_t clock)
 {
-	if (!watch_read(&judge->watch, clock, judge->asked_at, now_usec()))
+	if (!watch_read(&judge->watch, clock, judge->asked_at, clock_boot_us()))
 		log_warning("the database's clock was set forward; nodes are judged by what they do from now on");
 }
 
@@ -111,7 +102,7 @@ static void judge_look(evutil_socket_t fd, short what, void *arg)
 	if (judge->looking || !db_is_up(judge->db))
 		return;
 	judge->looking = true;
-	judge->asked_at = now_usec();
+	judge->asked_at = clock_boot_us();
 	snprintf(latest, sizeof latest, "%lld", (long long)watch_latest(&judge->watch, judge->asked_at));
 	snprintf(watched, sizeof watched, "%d", watch_seconds(&judge->watch, judge->asked_at));
 	db_call(judge->db, API_node_judge, (struct db_param[]){{judge->watch.since > 0 ? latest : NULL, -1}, {watched, -1}}, 2,

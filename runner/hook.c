@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/crash.h"
 #include "lib/err.h"
 #include "lib/text.h"
@@ -38,14 +39,6 @@ struct birth {
 	pid_t parent;
 	int *error; /* 0: the program runs; in memory that is shared in any case */
 };
-
-static int64_t now_usec(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 /* In the child, which shares our memory until it executes the program: it changes nothing but `birth`. */
 static int child(void *arg)
@@ -180,7 +173,7 @@ bool hook_start(struct hook *h, struct event_base *base, char **environment, int
 	if (!error)
 		error = shared_int();
 	struct birth b = {h->path, environment, ends[1], getpid(), error};
-	h->began = now_usec();
+	h->began = clock_boot_us();
 	h->pid = birth(&b);
 	close(ends[1]);
 	h->output = ends[0];
@@ -220,7 +213,7 @@ void hook_reap(struct hook *h)
 	waitpid(h->pid, &h->status, 0);
 	warden_told(h->pid, false);
 	h->pid = 0;
-	h->usec = now_usec() - h->began;
+	h->usec = clock_boot_us() - h->began;
 	output_came(-1, 0, h);
 	text_tail(h->tail, h->tail_length, HOOK_TAIL);
 	hook_forget(h);

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "runner/runner_parts.h"
 
@@ -21,14 +21,6 @@ enum {
 	RUNNER_HEARTBEAT = 5, /* seconds between registrations, and between claims of an idle leader */
 	RUNNER_PAUSE = 500    /* milliseconds */
 };
-
-int64_t runner_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 void runner_drop(struct runner *r, const char *why)
 {
@@ -128,7 +120,7 @@ static void runner_register(struct runner *r)
 {
 	char pid[16];
 
-	r->registered_at = runner_now();
+	r->registered_at = clock_boot_us();
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
 	db_call(r->db, API_daemon_register, (struct db_param[]){{"runnerd", -1}, {r->name, -1}, {pid, -1}, {ROTA_VERSION, -1}}, 4,
 		register_came, r);
@@ -150,7 +142,7 @@ static void runner_beat(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (db_is_up(r->db)) {
 		runner_claim(r);
-		if (runner_now() - r->registered_at >= RUNNER_HEARTBEAT * 1000000LL)
+		if (clock_boot_us() - r->registered_at >= RUNNER_HEARTBEAT * 1000000LL)
 			runner_register(r);
 		r->rung = r->look = true;
 		runner_work(r);

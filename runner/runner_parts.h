@@ -34,9 +34,6 @@ struct runner {
 	int64_t registered_at; /* boot microseconds */
 };
 
-/* Microseconds of a clock that nobody sets. */
-int64_t runner_now(void);
-
 /* The term is over: nothing of it goes on, and nothing of it is said. */
 void runner_drop(struct runner *r, const char *why);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "runner/runner_parts.h"
 
@@ -28,7 +29,7 @@ static void report_came(struct db *db, PGresult *result, const struct err *e, vo
 	struct hook **last = &r->ended;
 
 	(void)db;
-	r->took = runner_now() - r->turned_at;
+	r->took = clock_boot_us() - r->turned_at;
 	if (result) {
 		runner_child_free(&r->told);
 	} else {
@@ -82,10 +83,10 @@ static void take_came(struct db *db, PGresult *result, const struct err *e, void
 	struct runner *r = arg;
 
 	(void)db;
-	r->took = runner_now() - r->turned_at;
+	r->took = clock_boot_us() - r->turned_at;
 	if (!result) {
 		runner_failed(r, "hooks could not be taken", e);
-	} else if (r->ready && runner_now() - r->turned_at < (r->conf->controller_hook_timeout + TURN_STALE) * 1000000LL) {
+	} else if (r->ready && clock_boot_us() - r->turned_at < (r->conf->controller_hook_timeout + TURN_STALE) * 1000000LL) {
 		for (int i = 0; i < PQntuples(result); i++)
 			runner_child_begin(r, result, i);
 		r->rung = r->rung || PQntuples(result) > 0; /* there may be more */
@@ -121,7 +122,7 @@ static void turn_begin(struct runner *r)
 {
 	bool take = r->look || (r->rung && room(r) > 0);
 
-	r->turned_at = runner_now();
+	r->turned_at = clock_boot_us();
 	r->waiting = (r->ended != NULL) + take;
 	if (r->ended)
 		runner_report(r);
@@ -139,7 +140,7 @@ void runner_turn_due(evutil_socket_t fd, short what, void *arg)
 void runner_work(struct runner *r)
 {
 	int64_t gap = r->took < TURN_GAP_MOST ? r->took : TURN_GAP_MOST;
-	int64_t wait = r->running ? r->turned_at + r->took + gap - runner_now() : 0;
+	int64_t wait = r->running ? r->turned_at + r->took + gap - clock_boot_us() : 0;
 
 	if (!r->ready || r->waiting > 0 || !db_is_up(r->db) || !(r->ended || r->look || (r->rung && room(r) > 0)))
 		return;

@@ -4,15 +4,14 @@
  * scripts, each with its file and line (jobmgr/gate/gate_answer.h). */
 #include "bin/rota/call.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bin/rota/process.h"
 #include "bin/rota/rows.h"
 #include "bin/rota/verb.h"
+#include "lib/clock.h"
 #include "lib/http.h"
 
 static struct {
@@ -226,20 +225,9 @@ static void failure_print(const json_t *answer, int status, bool answered, struc
 	call_error(e);
 }
 
-/* Seconds that pass while the machine sleeps, too. */
-static time_t boot_seconds(void)
+/* Send until it is answered otherwise than "try again", at most `tries` times with growing pauses, and not once the clock says `until`. */
+static json_t *call_tries(const char *verb, json_t *request, int tries, int64_t until)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return now.tv_sec;
-}
-
-/* Send until it is answered otherwise than "try again", at most `tries` times with growing pauses, and not once `seconds` have passed. */
-static json_t *call_tries(const char *verb, json_t *request, int tries, time_t seconds)
-{
-	time_t began = boot_seconds();
-
 	for (int pause = 100;; pause = pause < 2000 ? pause * 2 : pause) {
 		struct err e = {0};
 		json_t *answer = NULL;
@@ -250,7 +238,7 @@ static json_t *call_tries(const char *verb, json_t *request, int tries, time_t s
 			json_decref(request);
 			return answer;
 		}
-		if (!gate.unavailable || --tries <= 0 || boot_seconds() - began >= seconds) {
+		if (!gate.unavailable || --tries <= 0 || clock_boot_us() + pause * 1000 >= until) {
 			failure_print(answer, status, answered, &e);
 			json_decref(answer);
 			json_decref(request);
@@ -263,17 +251,17 @@ static json_t *call_tries(const char *verb, json_t *request, int tries, time_t s
 
 json_t *call_gate(const char *verb, json_t *request)
 {
-	return call_tries(verb, request, 1, 0);
+	return call_tries(verb, request, 1, INT64_MAX);
 }
 
 json_t *call_gate_patiently(const char *verb, json_t *request, int tries)
 {
-	return call_tries(verb, request, tries, INT_MAX);
+	return call_tries(verb, request, tries, INT64_MAX);
 }
 
 json_t *call_gate_once(const char *verb, json_t *request)
 {
-	return call_tries(verb, request, CALL_BRIEFLY, CALL_ONCE_SECONDS);
+	return call_tries(verb, request, CALL_BRIEFLY, clock_boot_us() + CALL_ONCE_SECONDS * 1000000LL);
 }
 
 void call_print_json(void)

@@ -18,6 +18,7 @@
 #include "bin/rota/process.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
+#include "lib/clock.h"
 
 enum { LOG_ASK_EVERY = 500 };
 
@@ -128,13 +129,13 @@ static bool step_ended(const struct log *log, int *status)
 	const json_t *step;
 	bool ended;
 
-	if (process_now() - asked < LOG_ASK_EVERY)
+	if (clock_ms() - asked < LOG_ASK_EVERY)
 		return false;
 	step = step_find(log, &answer, status);
 	ended = !step || format_state_final(format_text(step, "state"));
 	*status = step ? EXIT_OK : *status;
 	json_decref(answer);
-	asked = process_now();
+	asked = clock_ms();
 	return ended;
 }
 

@@ -13,23 +13,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/daemon.h"
 
 extern char **environ;
 
 /* Variables that are handed on: by name, or all with the prefix where the name ends in '*'. */
 static const char *const HANDED_ON[] = {"TZ", "ASAN_*", "UBSAN_*", "LSAN_*", "HWLOC_*", "ROTA_*", NULL};
-
-long process_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000L + now.tv_nsec / 1000000;
-}
 
 void process_rest(int milliseconds)
 {
@@ -213,13 +205,13 @@ void process_log_tail(const struct instance *in, const char *name)
 bool process_await(const struct instance *in, const char *name, pid_t pid, int seconds,
 		   bool (*ready)(const struct instance *in, const void *arg), const void *arg, struct err *e)
 {
-	long until = process_now() + seconds * 1000L;
+	long until = clock_ms() + seconds * 1000L;
 	int status = 0;
 
 	while (!ready(in, arg)) {
 		bool ended = pid > 0 && waitpid(pid, &status, WNOHANG) == pid;
 
-		if (!ended && process_now() < until) {
+		if (!ended && clock_ms() < until) {
 			process_rest(20);
 			continue;
 		}
@@ -243,7 +235,7 @@ bool process_end(const struct instance *in, pid_t pid, int signal, int seconds,
 	} stages[] = {{signal, seconds}, {SIGKILL, 5}};
 
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
-		long until = process_now() + stages[i].seconds * 1000L;
+		long until = clock_ms() + stages[i].seconds * 1000L;
 
 		if (kill(pid, stages[i].signal) && errno == EPERM)
 			return false;
@@ -251,7 +243,7 @@ bool process_end(const struct instance *in, pid_t pid, int signal, int seconds,
 			if (alive(in, arg) != pid)
 				return true;
 			process_rest(10);
-		} while (process_now() < until);
+		} while (clock_ms() < until);
 	}
 	return false;
 }

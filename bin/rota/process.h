@@ -26,8 +26,7 @@ bool process_end(const struct instance *in, pid_t pid, int signal, int seconds,
 /* Print the last lines of log/NAME.log on standard error. */
 void process_log_tail(const struct instance *in, const char *name);
 
-/* Milliseconds of the monotonic clock, and a short rest between two looks. */
-long process_now(void);
+/* A short rest between two looks. */
 void process_rest(int milliseconds);
 
 #endif

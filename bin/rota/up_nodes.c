@@ -12,6 +12,7 @@
 #include "bin/rota/format.h"
 #include "bin/rota/process.h"
 #include "bin/rota/up.h"
+#include "lib/clock.h"
 
 enum { READY_SECONDS = 30 };
 
@@ -200,7 +201,7 @@ static void nodes_missing(const json_t *nodes, char *text, size_t size)
 /* Wait until every node serves; on failure show the log of the first that does not. */
 static bool nodes_await(const struct instance *in, struct err *e)
 {
-	long until = process_now() + READY_SECONDS * 1000L;
+	long until = clock_ms() + READY_SECONDS * 1000L;
 	char missing[300] = "";
 
 	do {
@@ -213,7 +214,7 @@ static bool nodes_await(const struct instance *in, struct err *e)
 		if (!missing[0])
 			return true;
 		process_rest(50);
-	} while (process_now() < until);
+	} while (clock_ms() < until);
 	if (missing[0]) {
 		char *name = xasprintf("launcher.%.*s", (int)strcspn(missing, " "), missing);
 

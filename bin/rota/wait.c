@@ -9,6 +9,7 @@
 #include "bin/rota/verb.h"
 #include "bin/rota/wait.h"
 #include "bin/rota/words.h"
+#include "lib/clock.h"
 
 enum { WAIT_ROUND = 60, WAIT_TIMED_OUT = 124 };
 
@@ -21,17 +22,17 @@ const struct verb_option wait_options[] = {
 
 json_t *wait_jobs(const json_t *jobs, long timeout)
 {
-	long until = process_now() + timeout * 1000;
+	long until = clock_ms() + timeout * 1000;
 
 	for (;;) {
-		long left = timeout < 0 ? WAIT_ROUND : (until - process_now() + 999) / 1000;
+		long left = timeout < 0 ? WAIT_ROUND : (until - clock_ms() + 999) / 1000;
 		json_t *answer;
 
 		if (left > WAIT_ROUND)
 			left = WAIT_ROUND;
 		answer = call_gate_patiently(
 			"wait", json_pack("{sO sI}", "jobs", jobs, "timeout_s", (json_int_t)(left > 0 ? left : 0)), CALL_LONG);
-		if (!answer || json_is_true(json_object_get(answer, "done")) || (timeout >= 0 && process_now() >= until))
+		if (!answer || json_is_true(json_object_get(answer, "done")) || (timeout >= 0 && clock_ms() >= until))
 			return answer;
 		json_decref(answer);
 	}

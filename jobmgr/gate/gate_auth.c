@@ -16,19 +16,19 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/queue.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "jobmgr/gate/gate_answer.h"
 #include "lib/auth.h"
+#include "lib/clock.h"
 #include "lib/log.h"
 
 enum {
 	GATE_AUTH_TIMEOUT = 10,
 	GATE_AUTH_NAME_SIZE = 65536,
 	GATE_AUTH_GROUPS = 1024,
-	GATE_AUTH_NAME_AGE = 1, /* seconds */
-	GATE_AUTH_NAMES = 64	/* users whose names are kept */
+	GATE_AUTH_NAME_AGE = 1000, /* milliseconds */
+	GATE_AUTH_NAMES = 64	   /* users whose names are kept */
 };
 
 /* What the name service said of a user; the worker's alone. */
@@ -38,7 +38,7 @@ struct name {
 	char user[GATE_USER_SIZE];
 	char *home;
 	json_t *groups; /* NULL: not asked for yet */
-	time_t until;	/* 0: nothing */
+	int64_t until;	/* by clock_ms(); 0: nothing */
 };
 
 /* A claim on its way. `answer` is NULL once the asker was told that no verdict came; only the loop looks at it. */
@@ -144,18 +144,15 @@ static void name_clear(struct name *name)
 static bool claim_know(struct gate_auth *a, struct gate_claim *claim, struct err *e)
 {
 	struct name *name = &a->names[claim->uid % GATE_AUTH_NAMES];
-	struct timespec now;
+	int64_t now = clock_ms();
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (name->uid != claim->uid || name->gid != claim->gid || name->until <= now.tv_sec)
+	if (name->uid != claim->uid || name->gid != claim->gid || name->until <= now)
 		name_clear(name);
 	if (!name->until) {
 		if (!claim_name(claim, e))
 			return false;
-		*name = (struct name){.uid = claim->uid,
-				      .gid = claim->gid,
-				      .home = xstrdup(claim->home),
-				      .until = now.tv_sec + GATE_AUTH_NAME_AGE};
+		*name = (struct name){
+			.uid = claim->uid, .gid = claim->gid, .home = xstrdup(claim->home), .until = now + GATE_AUTH_NAME_AGE};
 		strcpy(name->user, claim->user);
 	} else {
 		strcpy(claim->user, name->user);

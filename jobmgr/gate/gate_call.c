@@ -20,14 +20,6 @@
 
 enum { CALL_PATIENCE = 60, CALL_RETRIES = 3, CALL_LARGEST = 1024 * 1024 /* bytes of a request that carries no script */ };
 
-int64_t gate_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void call_free(struct gate_call *c)
 {
 	TAILQ_REMOVE(&c->gate->calls, c, link);

@@ -30,7 +30,7 @@ struct gate_office {
 	struct gate_auth *auth;
 	struct gate_connections *connections;
 	struct translate_limits *limits; /* what api.submit_limits answered last, NULL before the first time */
-	int64_t limits_at;		 /* when, gate_now() */
+	int64_t limits_at;		 /* when, clock_ms() */
 	struct gate_calls calls;	 /* all under way */
 	struct gate_calls parks;	 /* those that wait for a bell, or for the answer to the call it caused */
 	unsigned parked;		 /* how many these are */
@@ -68,9 +68,6 @@ struct gate_call {
 	bool parked, rung, deserted;
 	TAILQ_ENTRY(gate_call) link, park_link;
 };
-
-/* Milliseconds of the monotonic clock. */
-int64_t gate_now(void);
 
 /* Take a request on. */
 void gate_call_begin(struct gate_office *gate, struct evhttp_request *http);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "jobmgr/gate/gate_answer.h"
+#include "lib/clock.h"
 
 enum {
 	PARK_GAP = 20, /* milliseconds */
@@ -58,7 +59,7 @@ static bool park_settled(const char *text)
 
 static void park_sleep(struct gate_call *c, int64_t wake_at)
 {
-	int64_t pause = wake_at - gate_now();
+	int64_t pause = wake_at - clock_ms();
 	struct timeval wait = {0};
 
 	if (pause > 0) {
@@ -71,7 +72,7 @@ static void park_sleep(struct gate_call *c, int64_t wake_at)
 /* How far apart its looks are while bells ring all the time. */
 static int64_t park_gap(const struct gate_call *c)
 {
-	int64_t gap = (gate_now() - c->parked_at) / 100;
+	int64_t gap = (clock_ms() - c->parked_at) / 100;
 
 	return gap > PARK_GAP ? gap : PARK_GAP;
 }
@@ -87,9 +88,9 @@ static int64_t park_next(const struct gate_call *c)
 
 static void park_answered(struct gate_call *c, const char *text, const struct err *e)
 {
-	bool over = gate_now() >= c->until;
+	bool over = clock_ms() >= c->until;
 
-	c->took = gate_now() - c->looked_at;
+	c->took = clock_ms() - c->looked_at;
 	if (c->deserted)
 		gate_call_reply(c, "{}");
 	else if (e && (over || strncmp(e->code, "08", 2) != 0))
@@ -104,7 +105,7 @@ static void park_answered(struct gate_call *c, const char *text, const struct er
 
 static void park_look(struct gate_call *c)
 {
-	int64_t now = gate_now(), rested = (now - c->looked_at) / park_gap(c);
+	int64_t now = clock_ms(), rested = (now - c->looked_at) / park_gap(c);
 
 	c->rung = false;
 	c->quick = c->quick + rested < PARK_QUICK ? c->quick + (int)rested : PARK_QUICK;
@@ -159,7 +160,7 @@ void gate_park(struct gate_call *c)
 		gate_call_fail(c, &e, NULL);
 		return;
 	} else {
-		c->parked_at = gate_now();
+		c->parked_at = clock_ms();
 		c->until = c->parked_at + seconds * 1000;
 		c->parked = true;
 		TAILQ_INSERT_TAIL(&c->gate->parks, c, park_link);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "jobmgr/gate/gate_answer.h"
+#include "lib/clock.h"
 
 enum { LIMITS_AGE = 1000 }; /* milliseconds */
 
@@ -24,7 +25,7 @@ static void limits_set(struct gate_office *gate, const struct translate_limits *
 	gate_limits_free(gate);
 	gate->limits = xmalloc(sizeof *gate->limits);
 	*gate->limits = *limits;
-	gate->limits_at = gate_now();
+	gate->limits_at = clock_ms();
 }
 
 static void limits_came(struct gate_call *c, const char *text, const struct err *failure)
@@ -57,7 +58,7 @@ static void limits_ask(struct gate_call *c)
 
 void gate_limits(struct gate_call *c, void (*then)(struct gate_call *c))
 {
-	if (c->gate->limits && gate_now() - c->gate->limits_at < LIMITS_AGE) {
+	if (c->gate->limits && clock_ms() - c->gate->limits_at < LIMITS_AGE) {
 		then(c);
 		return;
 	}

@@ -24,6 +24,7 @@
 
 #include "jobmgr/lead/lead_pass.h"
 #include "jobmgr/lead/lead_yield.h"
+#include "lib/clock.h"
 #include "lib/db.h"
 #include "lib/err.h"
 #include "lib/log.h"
@@ -65,20 +66,12 @@ struct lead {
 	double judged_at, registered_at;
 };
 
-static double monotonic_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static void lead_start_pass(struct lead *lead)
 {
 	event_del(lead->alarm);
 	lead->resting = false;
 	lead->rung = false;
-	lead->began_at = monotonic_now();
+	lead->began_at = clock_seconds();
 	lead_pass_run(lead->pass, lead->term, lead->apart);
 }
 
@@ -119,7 +112,7 @@ static void lead_soon(struct lead *lead)
 		gap = took / LEAD_PART;
 	if (gap > LEAD_GAP_MOST / 1000.0)
 		gap = LEAD_GAP_MOST / 1000.0;
-	lead_sleep(lead, lead->ended_at + gap - monotonic_now());
+	lead_sleep(lead, lead->ended_at + gap - clock_seconds());
 }
 
 static void lead_next_beat(struct lead *lead)
@@ -179,7 +172,7 @@ static void pass_ended(const struct lead_outcome *outcome, void *arg)
 {
 	struct lead *lead = arg;
 
-	lead->ended_at = monotonic_now();
+	lead->ended_at = clock_seconds();
 	if (!lead->term)
 		return;
 	if (!outcome->good) {
@@ -283,7 +276,7 @@ static void lead_register(struct lead *lead)
 /* Whether it is time again for what was done at *at. */
 static bool is_due(double *at, double gap)
 {
-	double now = monotonic_now();
+	double now = clock_seconds();
 
 	if (now < *at + gap)
 		return false;
@@ -308,7 +301,7 @@ static void lead_beat(evutil_socket_t fd, short what, void *arg)
 		lead_yield(lead->db);
 	if (is_due(&lead->registered_at, register_gap))
 		lead_register(lead);
-	if (lead->resting && !lead_pass_is_running(lead->pass) && monotonic_now() >= lead->ended_at + lead->conf->schedule_period)
+	if (lead->resting && !lead_pass_is_running(lead->pass) && clock_seconds() >= lead->ended_at + lead->conf->schedule_period)
 		lead_start_pass(lead);
 }
 

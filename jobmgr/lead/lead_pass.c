@@ -26,6 +26,7 @@
 #include "jobmgr/lead/lead_plan.h"
 #include "jobmgr/lead/lead_queue.h"
 #include "jobmgr/schedule/schedule.h"
+#include "lib/clock.h"
 #include "lib/log.h"
 
 static const double plan_gap = 0.3;  /* seconds between two writings of the plan */
@@ -66,14 +67,6 @@ struct lead_pass {
 	struct lead_outcome outcome;
 };
 
-static double monotonic_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static void pass_forget_queue(struct lead_pass *p, double now)
 {
 	lead_queue_forget(p->queue);
@@ -83,7 +76,7 @@ static void pass_forget_queue(struct lead_pass *p, double now)
 static void pass_end(struct lead_pass *p)
 {
 	struct lead_outcome outcome = p->outcome;
-	double now = monotonic_now();
+	double now = clock_seconds();
 
 	lead_depth_end(&p->depth, outcome.moved, now);
 	outcome.whole_in = lead_depth_due_in(&p->depth, now);
@@ -135,7 +128,7 @@ static void plan_came(struct db *db, PGresult *result, const struct err *e, void
 	(void)db;
 	p->plan_known = result != NULL;
 	if (result) {
-		p->plan_at = monotonic_now();
+		p->plan_at = clock_seconds();
 		lead_depth_leave(&p->depth, p->plan_at);
 	} else {
 		pass_fail(p, e);
@@ -150,14 +143,14 @@ static void pass_plan(struct lead_pass *p)
 		pass_end(p);
 		return;
 	}
-	lead_depth_enter(&p->depth, monotonic_now());
+	lead_depth_enter(&p->depth, clock_seconds());
 	unsigned char hash[SEAL_HASH_SIZE];
 	lead_plan_hash(p->result, hash);
 	bool changed = !p->plan_known || memcmp(p->plan, hash, sizeof hash) != 0;
 
-	p->outcome.plan_is_late = changed && monotonic_now() - p->plan_at < plan_gap;
+	p->outcome.plan_is_late = changed && clock_seconds() - p->plan_at < plan_gap;
 	if (!changed || p->outcome.plan_is_late) {
-		lead_depth_leave(&p->depth, monotonic_now());
+		lead_depth_leave(&p->depth, clock_seconds());
 		pass_end(p);
 		return;
 	}
@@ -313,12 +306,12 @@ static void pass_decide(struct lead_pass *p)
 
 	lead_queue_fill(p->queue, p->rows);
 	if (!*p->conf->controller_prolog) /* an order that stands ahead would not wait for it */
-		lead_pace_read(&p->pace, p->rows, monotonic_now());
+		lead_pace_read(&p->pace, p->rows, clock_seconds());
 	policy.backfill = p->conf->schedule_backfill > 0;
 	policy.reservations = p->conf->schedule_backfill > 0 ? p->conf->schedule_backfill : 1;
 	p->several = p->rows->snapshot.partition_count > 1;
 	p->result = schedule_run(&p->rows->snapshot, &policy);
-	lead_depth_leave(&p->depth, monotonic_now());
+	lead_depth_leave(&p->depth, clock_seconds());
 	lead_depth_found(&p->depth, p->rows->snapshot.pending_count);
 	p->queued = p->result->wait_count > 0; /* where all of it starts, there will mostly be nothing to read nodes for */
 	log_debug("pass: %zu pending, %zu running, %zu starts, %zu waits", p->rows->snapshot.pending_count,
@@ -440,8 +433,8 @@ void lead_pass_run(struct lead_pass *p, int64_t term, bool apart)
 	p->waiting = 1; /* the tick */
 	snprintf(p->term, sizeof p->term, "%lld", (long long)term);
 	db_call(p->db, API_schedule_tick, (struct db_param[]){{p->term, -1}}, 1, tick_came, p);
-	lead_depth_begin(&p->depth, p->conf->schedule_depth, p->several ? p->conf->schedule_backfill : 0, monotonic_now());
-	lead_depth_enter(&p->depth, monotonic_now());
+	lead_depth_begin(&p->depth, p->conf->schedule_depth, p->several ? p->conf->schedule_backfill : 0, clock_seconds());
+	lead_depth_enter(&p->depth, clock_seconds());
 	pass_read_sets(p, p->peeks ? LEAD_QUEUE : 0, LEAD_SNAPSHOT_SETS);
 	if (!p->peeks)
 		pass_expect(p);
@@ -469,7 +462,7 @@ void lead_pass_forget(struct lead_pass *p)
 	p->depth = (struct lead_depth){0};
 	p->expect.count = 0;
 	if (!p->running)
-		pass_forget_queue(p, monotonic_now());
+		pass_forget_queue(p, clock_seconds());
 }
 
 struct lead_pass *lead_pass_new(struct db *db, const struct conf *conf, const struct seal_mac_key *mac,

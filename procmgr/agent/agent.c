@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "procmgr/agent/agent_parts.h"
 
@@ -42,7 +43,7 @@ struct asked {
 static struct asked *asked_now(struct agent *a)
 {
 	struct asked *asked = xmalloc(sizeof *asked);
-	*asked = (struct asked){a, record_now()};
+	*asked = (struct asked){a, clock_boot_us()};
 	return asked;
 }
 
@@ -153,7 +154,7 @@ static void renewed(struct db *db, PGresult *result, const struct err *e, void *
 /* Everything that a bell or a change of the journal does, whether or not they came. */
 static void look(struct agent *a)
 {
-	int64_t now = record_now() / 1000000;
+	int64_t now = clock_boot_us() / 1000000;
 	if (now - a->cache_looked_at >= CACHE_S) {
 		a->cache_looked_at = now;
 		agent_cache_evict(cache_most, CACHE_UNUSED_S);
@@ -176,7 +177,7 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	struct agent *a = arg;
 	a->quiet_ticks = is_quiet(a) ? a->quiet_ticks + 1 : 0;
-	if (record_now() / 1000000 % ASK_TICKS == 0)
+	if (clock_boot_us() / 1000000 % ASK_TICKS == 0)
 		agent_order_ask(a);
 	look(a);
 	if (a->quiet_ticks >= QUIET_TICKS)

@@ -6,6 +6,7 @@
  * in the journal. */
 #include <stdlib.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "procmgr/agent/agent_parts.h"
 
@@ -16,7 +17,7 @@ void agent_lease_open(struct agent *a)
 
 bool agent_lease_has(const struct agent *a)
 {
-	return a->leased && record_now() < a->lease.until;
+	return a->leased && clock_boot_us() < a->lease.until;
 }
 
 void agent_lease_granted(struct agent *a, int64_t sent)

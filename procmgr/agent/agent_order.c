@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/seal.h"
 #include "procmgr/agent/agent_parts.h"
@@ -288,7 +289,7 @@ static void recall(const struct agent *a, struct agent_order *o)
 static void begin(struct agent *a, struct agent_order *o)
 {
 	struct agent_start *turn = xmalloc((unsigned long)o->start_count * sizeof *turn);
-	bool ahead = o->last > 0, late = ahead && record_now() - o->taken_at > AHEAD_USEC, waits = ahead && !late;
+	bool ahead = o->last > 0, late = ahead && clock_boot_us() - o->taken_at > AHEAD_USEC, waits = ahead && !late;
 	int count = 0, left = 0, room = waits ? agent_ahead_room(a, o) : o->start_count;
 	for (int i = 0; i < o->start_count; i++) {
 		struct record_key key = key_of(o, &o->starts[i]);
@@ -310,7 +311,7 @@ static void begin(struct agent *a, struct agent_order *o)
 	a->standing += left;
 	if (left == 0) {
 		o->state = AGENT_ORDER_HANDED;
-		o->handed_at = record_now();
+		o->handed_at = clock_boot_us();
 	}
 }
 
@@ -336,7 +337,7 @@ static void work_launch(struct agent *a, struct agent_order *o, struct agent_blo
 /* An answer that found no room in the journal never comes: handed over again, the order is refused again, or as used before. */
 static bool is_unanswered(const struct agent *a, const struct agent_order *o)
 {
-	return o->state == AGENT_ORDER_HANDED && a->node_count > 0 && record_now() - o->handed_at > ANSWER_USEC;
+	return o->state == AGENT_ORDER_HANDED && a->node_count > 0 && clock_boot_us() - o->handed_at > ANSWER_USEC;
 }
 
 static void again(struct agent_order *o)
@@ -374,7 +375,7 @@ void agent_order_answered(struct agent *a, const struct fields *record)
 	const char *kind = fields_get(record, "kind");
 	if (!kind || (strcmp(kind, "used") != 0 && strcmp(kind, "refused") != 0) || !record_key_read(record, &key, &e))
 		return;
-	int64_t now = record_now() / 1000000;
+	int64_t now = clock_boot_us() / 1000000;
 	for (int i = 0; i < a->order_count; i++) {
 		struct agent_order *o = &a->orders[i];
 		bool handed = o->state == AGENT_ORDER_HANDED || (o->state == AGENT_ORDER_WAITS && o->last > 0);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "procmgr/agent/agent_parts.h"
 
 const char *agent_cell(const PGresult *result, int row, const char *column)
@@ -109,7 +110,7 @@ void agent_order_read(const struct agent *a, struct agent_order *o, const PGresu
 	if (o->launch) {
 		o->body = xstrdup(agent_cell(result, row, "body"));
 		o->signature = xstrdup(agent_cell(result, row, "signature"));
-		o->taken_at = record_now();
+		o->taken_at = clock_boot_us();
 		read_args(o, agent_cell(result, row, "args"));
 		read_body(a, o);
 	} else {

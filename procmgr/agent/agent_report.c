@@ -14,6 +14,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "procmgr/agent/agent_parts.h"
 
@@ -93,7 +94,7 @@ void agent_report_idle(struct agent *a)
 
 void agent_report_within(struct agent *a, int64_t usec)
 {
-	int64_t due = record_now() + usec;
+	int64_t due = clock_boot_us() + usec;
 	if (due < a->report_due)
 		a->report_due = due;
 }
@@ -130,7 +131,7 @@ static int64_t due_of(const struct agent *a, const struct fields *record)
 	for (size_t i = 0; kind && holds(a) && i < sizeof patiences / sizeof *patiences; i++)
 		if (strcmp(patiences[i].kind, kind) == 0)
 			usec = patiences[i].usec * (patiences[i].longer ? busy(a) : 1);
-	return record_now() + usec;
+	return clock_boot_us() + usec;
 }
 
 /* While it is read, a->read_to is the position of the record. */
@@ -172,7 +173,7 @@ static bool is_due(struct agent *a)
 	bool gathers =
 		a->under_way > (a->report_ends > 1 ? 0 : a->ended) && a->gather_until > a->report_from && held > a->report_at;
 	int64_t from = gathers ? a->gather_until : a->report_from;
-	int64_t wait = (due > from ? due : from) - record_now();
+	int64_t wait = (due > from ? due : from) - clock_boot_us();
 	if (wait <= 0)
 		return true;
 	event_add(a->report_timer, &(struct timeval){wait / 1000000, wait % 1000000});
@@ -226,7 +227,7 @@ static void failed(struct agent *a, const struct err *e)
 		a->report_refused = 0;
 	}
 	forget(a);
-	a->report_from = record_now() + AGAIN_S * 1000000;
+	a->report_from = clock_boot_us() + AGAIN_S * 1000000;
 	is_due(a);
 }
 
@@ -243,7 +244,7 @@ static void answered(struct db *db, PGresult *result, const struct err *e, void 
 {
 	(void)db;
 	struct agent *a = arg;
-	int64_t now = record_now(), took = now - a->report_at, most = a->conf->node_batch_ms * 1000LL;
+	int64_t now = clock_boot_us(), took = now - a->report_at, most = a->conf->node_batch_ms * 1000LL;
 	set_reporting(a, false);
 	if (!result) {
 		failed(a, e);
@@ -286,7 +287,7 @@ static void send_report(struct agent *a, const struct batch *b, json_t *done)
 /* Tell what is due; false where there was nothing to tell of it, and more may be due. */
 static bool tell(struct agent *a)
 {
-	struct batch b = {a, json_array(), json_array(), json_array(), record_now(), 0, 0};
+	struct batch b = {a, json_array(), json_array(), json_array(), clock_boot_us(), 0, 0};
 	agent_hold_take(a->hold, a->stop || !holds(a) ? never : b.now, RECORDS_MOST, gather, &b);
 	a->report_due = never;
 	a->report_ends = b.ends;
@@ -347,7 +348,7 @@ static bool remember(const struct fields *record, void *arg)
 	struct err e;
 	const char *kind = fields_get(record, "kind");
 	bool answer = kind && (strcmp(kind, "used") == 0 || strcmp(kind, "refused") == 0);
-	int64_t now = record_now() / 1000000;
+	int64_t now = clock_boot_us() / 1000000;
 	if (answer && record_key_read(record, &key, &e))
 		used_add(a->answered, &key, now + REMEMBER_S, now);
 	if (kind && record_key_read(record, &key, &e))

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "procmgr/agent/agent_look.h"
 #include "procmgr/agent/agent_parts.h"
@@ -66,7 +67,7 @@ static void set_timer(struct agent_samples *s)
 	if (first == INT64_MAX)
 		return;
 	s->wakes_at = first;
-	int64_t wait = first - record_now();
+	int64_t wait = first - clock_boot_us();
 	wait = wait > 0 ? wait : 0;
 	event_add(s->timer, &(struct timeval){wait / 1000000, wait % 1000000});
 }
@@ -75,7 +76,7 @@ static void set_timer(struct agent_samples *s)
 static void begin(struct agent_samples *s, struct look_step *one)
 {
 	one->running = true;
-	one->due = record_now() + one->period_s * 1000000LL;
+	one->due = clock_boot_us() + one->period_s * 1000000LL;
 	if (one->due < s->wakes_at || !event_pending(s->timer, EV_TIMEOUT, NULL))
 		set_timer(s);
 }
@@ -103,7 +104,7 @@ static void send_rounds(struct agent *a)
 	for (size_t i = 0; i < s->sending; i++) {
 		json_t *round = json_copy(json_array_get(s->rounds, i));
 		json_object_set_new(round, "age_us",
-				    json_integer(record_now() - json_integer_value(json_object_get(round, "clock"))));
+				    json_integer(clock_boot_us() - json_integer_value(json_object_get(round, "clock"))));
 		json_array_append_new(rounds, round);
 	}
 	json_t *report = json_pack("{s:I, s:o}", "node", (json_int_t)a->node_ids[0], "rounds", rounds);
@@ -184,7 +185,7 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 			 .mounts = &s->mounts,
 			 .list = s->list,
 			 .count = s->count,
-			 .now = record_now(),
+			 .now = clock_boot_us(),
 			 .steps = json_array()};
 	for (int i = s->count - 1; i >= 0; i--) {
 		struct look_step *one = &s->list[i];

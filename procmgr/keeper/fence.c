@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "procmgr/keeper/fence_cores.h"
 #include "procmgr/keeper/fence_file.h"
 #include "procmgr/record/record.h"
@@ -171,13 +172,13 @@ void fence_leave(const struct fence *f)
 char *fence_pick(struct fence *f, int count, int others)
 {
 	if (!f->dir[CPUSET] || count <= 0 || count > fence_cores_count() - others ||
-	    (count >= f->full_count && record_now() < f->full_until))
+	    (count >= f->full_count && clock_boot_us() < f->full_until))
 		return NULL;
 	char *top = xstrndup(f->dir[CPUSET], strlen(f->dir[CPUSET]) - strlen(f->path) + strlen("rota"));
 	char *cores = fence_cores_pick(top, count);
 	free(top);
 	f->full_count = count;
-	f->full_until = cores ? 0 : record_now() + FULL_USEC;
+	f->full_until = cores ? 0 : clock_boot_us() + FULL_USEC;
 	return cores;
 }
 

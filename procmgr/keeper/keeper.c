@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/crash.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
@@ -117,14 +118,14 @@ static void make_fence(struct keeper *k, struct keeper_known *known)
 static bool find_owner(struct keeper *k, struct keeper_known *known, struct err *e)
 {
 	const struct task_owner *o = &known->owner;
-	bool same = record_now() < known->owner_until && strcmp(o->user, k->order->user) == 0 && o->uid == k->order->uid &&
+	bool same = clock_boot_us() < known->owner_until && strcmp(o->user, k->order->user) == 0 && o->uid == k->order->uid &&
 		    o->gid == k->order->gid;
 	if (!same) {
 		task_owner_clear(&known->owner);
 		known->owner_until = 0;
 		if (!task_owner_find(k->order, &known->owner, e))
 			return false;
-		known->owner_until = record_now() + OWNER_USEC;
+		known->owner_until = clock_boot_us() + OWNER_USEC;
 	}
 	k->owner = known->owner;
 	return true;

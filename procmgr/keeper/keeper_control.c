@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
 
@@ -42,7 +43,7 @@ static void suspend(struct keeper *k)
 	if (k->suspended || k->live == 0 || *k->cause)
 		return;
 	freeze(k, true);
-	k->paused_at = record_now();
+	k->paused_at = clock_boot_us();
 	keeper_control_limit(k, k->limit_s);
 	keeper_record_plain(k, "suspended");
 }
@@ -52,7 +53,7 @@ static void resume(struct keeper *k)
 	if (!k->suspended)
 		return;
 	freeze(k, false);
-	k->paused += record_now() - k->paused_at;
+	k->paused += clock_boot_us() - k->paused_at;
 	keeper_control_limit(k, k->limit_s);
 	keeper_record_plain(k, "resumed");
 }
@@ -70,12 +71,12 @@ void keeper_control_end(struct keeper *k, const char *cause)
 		freeze(k, false);
 	if (is_busy(k))
 		keeper_sweep_signal(k, SIGCONT);
-	k->kill_at = record_now() + (int64_t)k->order->grace_s * 1000000;
+	k->kill_at = clock_boot_us() + (int64_t)k->order->grace_s * 1000000;
 }
 
 void keeper_control_clocks(struct keeper *k)
 {
-	int64_t now = record_now();
+	int64_t now = clock_boot_us();
 	keeper_lease_look(k);
 	if (k->limit_at > 0 && now >= k->limit_at && k->live > 0) {
 		snprintf(k->message, sizeof k->message, "time limit of %lld seconds reached", (long long)k->limit_s);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
 
@@ -43,9 +44,9 @@ bool keeper_group_wait(struct keeper *k, struct err *e)
 {
 	char *path = path_of(k);
 	bool good = false, told = false;
-	int64_t deadline = record_now() + (2LL * k->job->conf->node_hook_timeout + SLACK_S) * 1000000;
-	while (!(told = look(path, &good)) && record_now() < deadline)
-		if (keeper_wait(k, is_ended, record_now() + LOOK_USEC))
+	int64_t deadline = clock_boot_us() + (2LL * k->job->conf->node_hook_timeout + SLACK_S) * 1000000;
+	while (!(told = look(path, &good)) && clock_boot_us() < deadline)
+		if (keeper_wait(k, is_ended, clock_boot_us() + LOOK_USEC))
 			break;
 	free(path);
 	if (told && !good)

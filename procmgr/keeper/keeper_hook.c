@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/text.h"
 #include "procmgr/keeper/keeper_parts.h"
@@ -103,7 +104,7 @@ static bool run(struct keeper *k, struct keeper_hook *h, struct task_start *star
 		return false;
 	}
 	k->hook = h;
-	if (!keeper_wait(k, is_over, record_now() + (int64_t)k->job->conf->node_hook_timeout * 1000000)) {
+	if (!keeper_wait(k, is_over, clock_boot_us() + (int64_t)k->job->conf->node_hook_timeout * 1000000)) {
 		snprintf(h->error, sizeof h->error, "not finished after %d seconds", k->job->conf->node_hook_timeout);
 		kill(-h->pid, SIGKILL);
 		keeper_wait(k, is_over, 0);
@@ -117,13 +118,13 @@ static bool run_recorded(struct keeper *k, const char *name, struct task_start *
 {
 	struct err e;
 	struct keeper_hook h = {.report = -1, .output = -1};
-	int64_t began = record_now();
+	int64_t began = clock_boot_us();
 	if (!run(k, &h, start, &e)) {
 		snprintf(k->message, sizeof k->message, "%s: %.400s", name, e.message);
 		return false;
 	}
 	finish_tail(&h);
-	keeper_record_hook(k, name, record_now() - began);
+	keeper_record_hook(k, name, clock_boot_us() - began);
 	k->hook = NULL;
 	if (h.status == 0)
 		return true;

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "lib/clock.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
@@ -29,7 +30,7 @@ static void lost(struct keeper *k)
 void keeper_lease_look(struct keeper *k)
 {
 	struct lease lease;
-	int64_t now = record_now();
+	int64_t now = clock_boot_us();
 	if (k->lease_at == 0 || now < k->lease_at)
 		return;
 	/* One that began after the end of the one we knew comes too late. */
@@ -43,7 +44,7 @@ void keeper_lease_look(struct keeper *k)
 
 void keeper_lease_begin(struct keeper *k)
 {
-	if (!lease_read(&k->lease) || record_now() >= k->lease.until)
+	if (!lease_read(&k->lease) || clock_boot_us() >= k->lease.until)
 		lost(k);
 	else if (k->order->spec.fence)
 		k->lease_at = k->lease.until;

@@ -120,7 +120,7 @@ struct keeper {
 	char drain[512];
 };
 
-/* keeper_wait.c: handle what comes, once at least, until over(k), or until the time `deadline` (of record_now; 0 = none); true
+/* keeper_wait.c: handle what comes, once at least, until over(k), or until the time `deadline` (of clock_boot_us; 0 = none); true
  * when over. */
 bool keeper_wait(struct keeper *k, bool (*over)(const struct keeper *k), int64_t deadline);
 

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/crash.h"
 #include "lib/text.h"
 #include "procmgr/keeper/keeper_parts.h"
@@ -51,12 +52,12 @@ void keeper_record_flush(struct keeper *k)
 void keeper_record_linger(struct keeper *k)
 {
 	if (k->brief)
-		k->tell_at = record_now() + LINGER_USEC;
+		k->tell_at = clock_boot_us() + LINGER_USEC;
 }
 
 bool keeper_record_brief(const struct keeper *k)
 {
-	return k->task_count > 0 && record_now() - k->tasks[0].started_at < LINGER_USEC;
+	return k->task_count > 0 && clock_boot_us() - k->tasks[0].started_at < LINGER_USEC;
 }
 
 static struct fields *begin(struct keeper *k, const char *kind)

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "procmgr/keeper/below.h"
 #include "procmgr/keeper/keeper_parts.h"
 
@@ -73,13 +74,13 @@ static bool never(const struct keeper *k)
 
 static bool sweep(struct keeper *k, bool (*left)(struct keeper *k))
 {
-	int64_t deadline = record_now() + LONGEST_USEC, pause = PAUSE_USEC;
+	int64_t deadline = clock_boot_us() + LONGEST_USEC, pause = PAUSE_USEC;
 	if (have_children())
-		keeper_wait(k, never, record_now()); /* reaps what has ended already */
+		keeper_wait(k, never, clock_boot_us()); /* reaps what has ended already */
 	while (left(k)) {
-		if (record_now() >= deadline)
+		if (clock_boot_us() >= deadline)
 			return false;
-		keeper_wait(k, never, record_now() + pause);
+		keeper_wait(k, never, clock_boot_us() + pause);
 		pause = pause * 2 < PAUSE_LONGEST ? pause * 2 : PAUSE_LONGEST;
 	}
 	return true;

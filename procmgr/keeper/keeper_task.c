@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/hosts.h"
 #include "lib/log.h"
 #include "lib/pattern.h"
@@ -156,7 +157,7 @@ static bool start_one(struct keeper *k, struct keeper_task *t, struct err *e)
 	bool lent;
 	choose_program(k, &start.path, c->argv, c->first);
 	fill_start(k, &start, &c->streams, t->rank);
-	t->started_at = record_now();
+	t->started_at = clock_boot_us();
 	k->clean = false;
 	t->pid = task_start(&start, &t->report, &lent, e);
 	t->counts = t->pid > 0 ? stats_open(t->pid) : -1;

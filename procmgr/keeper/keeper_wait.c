@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "procmgr/keeper/keeper_parts.h"
 
 enum { FIXED = 4 }; /* descriptors before those of the tasks: control, signals, hook's report, hook's output */
@@ -32,7 +33,7 @@ static void reap(struct keeper *k)
 
 static int timeout_ms(const struct keeper *k, int64_t deadline)
 {
-	int64_t next = keeper_control_next(k), now = record_now();
+	int64_t next = keeper_control_next(k), now = clock_boot_us();
 	if (next == 0 || (deadline > 0 && deadline < next))
 		next = deadline;
 	if (next == 0)
@@ -46,7 +47,7 @@ static int timeout_ms(const struct keeper *k, int64_t deadline)
 /* The same, where what is told may wait a moment longer; else it is written before the keeper waits. */
 static int tell_ms(struct keeper *k, int timeout)
 {
-	int64_t wait = k->told_count > 0 && k->tell_at > 0 ? (k->tell_at - record_now()) / 1000 : 0;
+	int64_t wait = k->told_count > 0 && k->tell_at > 0 ? (k->tell_at - clock_boot_us()) / 1000 : 0;
 	if (wait > 0)
 		return timeout < 0 || timeout > wait ? (int)wait : timeout;
 	if (timeout != 0)
@@ -91,7 +92,7 @@ bool keeper_wait(struct keeper *k, bool (*over)(const struct keeper *k), int64_t
 {
 	while (!over(k)) {
 		turn(k, deadline);
-		if (deadline > 0 && record_now() >= deadline)
+		if (deadline > 0 && clock_boot_us() >= deadline)
 			return over(k);
 	}
 	return true;

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
 #include "procmgr/launcher/launcher_parts.h"
@@ -195,14 +196,14 @@ static int timeout_ms(const struct launcher *l)
 		next = sooner(next, l->lease_at);
 	if (next == NEVER)
 		return -1;
-	int64_t wait = (next - record_now()) / 1000 + 1;
+	int64_t wait = (next - clock_boot_us()) / 1000 + 1;
 	return wait < 0 ? 0 : wait < INT_MAX ? (int)wait : INT_MAX;
 }
 
 /* What ends or is left behind may leave something to be tidied up later. */
 static void look_later(struct launcher *l)
 {
-	l->look_at = sooner(l->look_at, record_now() + LOOK_MS * 1000LL);
+	l->look_at = sooner(l->look_at, clock_boot_us() + LOOK_MS * 1000LL);
 }
 
 static void turn(struct launcher *l)
@@ -243,7 +244,7 @@ static void serve(struct launcher *l)
 	look_later(l);
 	while (!l->stop) {
 		turn(l);
-		if ((record_now() >= l->look_at || l->end_all) && look_again(l) == 0 && l->end_all)
+		if ((clock_boot_us() >= l->look_at || l->end_all) && look_again(l) == 0 && l->end_all)
 			break;
 	}
 }

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
 #include "procmgr/launcher/launcher_parts.h"
@@ -78,15 +79,15 @@ static void start(struct launcher *l)
 		return;
 	}
 	l->agent_socket = ends[0];
-	l->agent_started_at = record_now();
+	l->agent_started_at = clock_boot_us();
 }
 
 void launcher_agent_turn(struct launcher *l)
 {
-	if (l->agent_pid > 0 || l->stop || record_now() < l->agent_start_at)
+	if (l->agent_pid > 0 || l->stop || clock_boot_us() < l->agent_start_at)
 		return;
 	start(l);
-	l->agent_start_at = record_now() + l->agent_pause;
+	l->agent_start_at = clock_boot_us() + l->agent_pause;
 }
 
 void launcher_agent_reaped(struct launcher *l)
@@ -98,7 +99,7 @@ void launcher_agent_reaped(struct launcher *l)
 	l->agent_socket = -1;
 	if (l->stop)
 		return;
-	int64_t now = record_now();
+	int64_t now = clock_boot_us();
 	bool stayed = now - l->agent_started_at >= STAYED_UP;
 	l->agent_pause = stayed ? PAUSE_FIRST : l->agent_pause * 2 < PAUSE_LONGEST ? l->agent_pause * 2 : PAUSE_LONGEST;
 	l->agent_start_at = now + l->agent_pause;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "procmgr/launcher/launcher_parts.h"
 
@@ -31,7 +32,7 @@ static void sweep(struct launcher *l, const struct record_key *key)
 void launcher_lease_turn(struct launcher *l)
 {
 	struct lease lease;
-	int64_t now = record_now();
+	int64_t now = clock_boot_us();
 	if (now < l->lease_at)
 		return;
 	if (lease_read(&lease))

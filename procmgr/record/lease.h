@@ -8,7 +8,7 @@
 
 #include "lib/err.h"
 
-/* All three in microseconds of CLOCK_BOOTTIME, as record_now(). */
+/* All three in microseconds of CLOCK_BOOTTIME, as clock_boot_us(). */
 struct lease {
 	int64_t since;	 /* from when on it never ran out */
 	int64_t until;	 /* its end; from then on the node ends what is fenced */

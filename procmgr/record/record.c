@@ -8,9 +8,9 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/seal.h"
 
@@ -71,7 +71,7 @@ struct fields *record_new(const char *kind, const struct record_key *key)
 	struct fields *record = fields_new();
 	fields_add(record, "kind", kind);
 	record_key_add(record, key);
-	fields_add_int(record, "at", record_now());
+	fields_add_int(record, "at", clock_boot_us());
 	return record;
 }
 
@@ -80,13 +80,6 @@ char *record_group(const char *instance, const char *state, const char *node)
 	char hash[SEAL_HEX_SIZE];
 	seal_hash_hex(state, strlen(state), hash);
 	return xasprintf("rota/%s-%.8s/%s", instance, hash, node);
-}
-
-int64_t record_now(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
 bool record_write(struct journal *j, struct fields *record)

@@ -30,11 +30,8 @@ bool record_key_read(const struct fields *f, struct record_key *key, struct err 
 void record_key_add(struct fields *f, const struct record_key *key);
 bool record_key_equal(const struct record_key *a, const struct record_key *b);
 
-/* A record of this kind about the attempt, stamped with record_now(). */
+/* A record of this kind about the attempt, stamped with clock_boot_us(). */
 struct fields *record_new(const char *kind, const struct record_key *key);
-
-/* Microseconds of CLOCK_BOOTTIME: the clock of every record and of every wait. */
-int64_t record_now(void);
 
 /* Append the record and free it; false, and logged, where that fails. */
 bool record_write(struct journal *j, struct fields *record);

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/conf.h"
 #include "lib/journal.h"
 #include "lib/log.h"
@@ -50,7 +51,7 @@ static int pass_on(void)
 	struct sockaddr_un a = address();
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	unlink(a.sun_path);
-	struct lease lease = lease_extended(NULL, record_now(), 3600, 60); /* nothing starts without one */
+	struct lease lease = lease_extended(NULL, clock_boot_us(), 3600, 60); /* nothing starts without one */
 	struct err e;
 	must(lease_write(&lease, &e), &e);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof a) < 0 || chmod(a.sun_path, 0777) < 0)
