@@ -343,7 +343,11 @@ int verb_check(int argc, char **argv)
 	struct err e = {0};
 	size_t size;
 	line.options = json_array();
-	line.script = submit_options_script(verb_find("check"), line.options, argc, argv, own_option, &line);
+	const char **scripts = submit_options_scripts(verb_find("check"), line.options, argc, argv, own_option, &line);
+	if (scripts[1])
+		verb_misuse(verb_find("check"), "\"%s\" is too much: one script is checked at a time", scripts[1]);
+	line.script = scripts[0];
+	free(scripts);
 	struct translate_limits limits = limits_here();
 	char *script = submit_options_read(line.script, limits.script_bytes + 1, &size, &e);
 	json_t *plan = script ? translate(&line, script, size, &limits) : NULL;

@@ -1,4 +1,5 @@
-/* submit.c - `rota submit`: send a script with its options and the environment to the gate; one job comes of it, or none.
+/* submit.c - `rota submit`: send a script with its options and the environment to the gate; one job comes of it, or none. With
+ * --each, several scripts in one request: a job comes of each, or none of any.
  *
  * Each submission carries a client key. When no answer comes, the same request is sent again with the same key: if the first one
  * had arrived after all, the gate answers with the job that it made. So a submission is never lost and never doubled. A key that
@@ -20,11 +21,12 @@
 #include "jobmgr/translate/option.h"
 #include "lib/err.h"
 
-enum { SUBMIT_PARSABLE = 256, SUBMIT_WAIT, SUBMIT_KEY, SUBMIT_MOST = 256 << 20 };
+enum { SUBMIT_PARSABLE = 256, SUBMIT_WAIT, SUBMIT_KEY, SUBMIT_EACH, SUBMIT_MOST = 256 << 20 };
 
 const struct verb_option submit_options[] = {
 	{SUBMIT_PARSABLE, "parsable", NULL, "print the id of the job and nothing else"},
 	{SUBMIT_WAIT, "wait", NULL, "wait until the job has ended, and exit as it did"},
+	{SUBMIT_EACH, "each", NULL, "submit every SCRIPT as a job of its own: all of them, or none"},
 	{SUBMIT_KEY, "client-key", "KEY", "name of this submission: a second one with the same key gives the same job"},
 	VERB_OPTION_JSON,
 #define OPTION SUBMIT_OPTIONS_ROW
@@ -35,9 +37,9 @@ const struct verb_option submit_options[] = {
 
 /* The command line. */
 struct submit_line {
-	json_t *options; /* "--name=value", as the gate takes them */
-	const char *script, *key;
-	bool parsable, wait, json;
+	json_t *options;	    /* "--name=value", as the gate takes them */
+	const char **scripts, *key; /* NULL behind the last script */
+	bool each, parsable, wait, json;
 };
 
 /* An option of this verb alone: how many words it took, 0 for none of them. */
@@ -50,6 +52,8 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 		return line->parsable = true;
 	if (!strcmp(argv[0], "--wait"))
 		return line->wait = true;
+	if (!strcmp(argv[0], "--each"))
+		return line->each = true;
 	if (strncmp(argv[0], KEY, strlen(KEY)) || (argv[0][strlen(KEY)] && argv[0][strlen(KEY)] != '='))
 		return submit_options_common(verb, left, argv, &line->json);
 	if (argv[0][strlen(KEY)] == '=') {
@@ -99,84 +103,135 @@ static void key_make(char key[33])
 		sprintf(key + 2 * i, "%02x", bytes[i]);
 }
 
-/* The request; NULL with an error. */
-static json_t *request_make(const struct submit_line *line, struct err *e)
+/* What is said of one script: its text, its name and its key; NULL with an error. */
+static json_t *script_request(const struct submit_line *line, const char *path, struct err *e)
 {
-	char key[33];
+	const char *name = strcmp(path, "-") ? path : "stdin", *key = line->key;
+	char made[33];
 	size_t size;
-	char *text = submit_options_read(line->script, SUBMIT_MOST, &size, e);
-	const char *name = strcmp(line->script, "-") ? line->script : "stdin";
-	json_t *script, *request;
+	char *text = submit_options_read(path, SUBMIT_MOST, &size, e);
+	json_t *script = text ? script_json(name, text, size, e) : NULL, *request;
 
-	if (!text)
-		return NULL;
-	script = script_json(name, text, size, e);
 	free(text);
 	if (!script)
 		return NULL;
-	key_make(key);
-	request = json_pack("{so ss sO ss}", "script", script, "script_name", name, "options", line->options,
-			    line->key ? "client_key" : "retry_key", line->key ? line->key : key);
+	if (!key)
+		key_make(made);
+	request = json_pack("{so ss ss}", "script", script, "script_name", name, key ? "client_key" : "retry_key",
+			    key ? key : made);
 	if (!request)
 		err_set(e, "the name of the script or the key is not UTF-8");
-	else
-		origin_add(request);
 	return request;
 }
 
-static void print(const struct submit_line *line, const json_t *answer)
+/* A request for a job of each script; NULL with an error. */
+static json_t *each_request(const struct submit_line *line, struct err *e)
 {
-	long long id = json_integer_value(json_object_get(answer, "job_id"));
-	long long steps = json_integer_value(json_object_get(answer, "steps"));
+	json_t *jobs = json_array();
+
+	for (int i = 0; line->scripts[i]; i++) {
+		json_t *one = script_request(line, line->scripts[i], e);
+
+		if (!one) {
+			json_decref(jobs);
+			return NULL;
+		}
+		json_array_append_new(jobs, one);
+	}
+	return json_pack("{so}", "jobs", jobs);
+}
+
+/* The answers for all jobs, whichever way they were asked for. */
+static json_t *answer_jobs(const struct submit_line *line, const json_t *answer)
+{
+	return line->each ? json_incref(json_object_get(answer, "jobs")) : json_pack("[O]", answer);
+}
+
+static void print_one(const struct submit_line *line, const json_t *job, const char *script)
+{
+	long long id = json_integer_value(json_object_get(job, "job_id"));
+	long long steps = json_integer_value(json_object_get(job, "steps"));
+
+	if (line->parsable)
+		printf("%lld\n", id);
+	else
+		printf("job %lld (%lld step%s)%s%s%s\n", id, steps, steps == 1 ? "" : "s", line->each ? ": " : "",
+		       line->each ? script : "",
+		       json_is_true(json_object_get(job, "known")) ? ", submitted before with this key" : "");
+}
+
+static void print(const struct submit_line *line, const json_t *jobs)
+{
+	const json_t *job;
+	size_t i;
 
 	if (line->json)
 		call_print_json();
-	else if (line->parsable)
-		printf("%lld\n", id);
 	else
-		printf("job %lld (%lld step%s)%s\n", id, steps, steps == 1 ? "" : "s",
-		       json_is_true(json_object_get(answer, "known")) ? ", submitted before with this key" : "");
+		json_array_foreach (jobs, i, job)
+			print_one(line, job, line->scripts[i]);
 	fflush(stdout);
 }
 
 /* --wait. */
-static int wait_for(const json_t *answer)
+static int wait_for(const json_t *jobs)
 {
-	char id[24];
-	json_t *jobs, *end;
+	json_t *labels = json_array(), *end;
+	const json_t *job;
 	int status;
+	size_t i;
 
-	snprintf(id, sizeof(id), "%lld", (long long)json_integer_value(json_object_get(answer, "job_id")));
-	jobs = json_pack("[s]", id);
-	end = wait_jobs(jobs, -1);
+	json_array_foreach (jobs, i, job)
+		json_array_append_new(labels,
+				      json_sprintf("%lld", (long long)json_integer_value(json_object_get(job, "job_id"))));
+	end = wait_jobs(labels, -1);
 	status = end ? wait_status(end) : call_status();
 	json_decref(end);
-	json_decref(jobs);
+	json_decref(labels);
 	return status;
+}
+
+/* Read the command line; misuse ends the process. */
+static void line_read(struct submit_line *line, int argc, char **argv)
+{
+	const struct verb *verb = verb_find("submit");
+
+	line->options = json_array();
+	line->scripts = submit_options_scripts(verb, line->options, argc, argv, own_option, line);
+	if (!line->each && line->scripts[1])
+		verb_misuse(verb, "\"%s\" is too much: one script makes one job; with --each, each makes its own",
+			    line->scripts[1]);
+	if (line->each && line->key)
+		verb_misuse(verb, "a key is that of one submission: --each makes up its own");
 }
 
 int verb_submit(int argc, char **argv)
 {
 	struct submit_line line = {0};
 	struct err e = {0};
-	json_t *request, *answer;
+	json_t *request, *answer, *jobs;
 	int status = EXIT_OK;
 
-	line.options = json_array();
-	line.script = submit_options_script(verb_find("submit"), line.options, argc, argv, own_option, &line);
-	request = request_make(&line, &e);
+	line_read(&line, argc, argv);
+	request = line.each ? each_request(&line, &e) : script_request(&line, line.scripts[0], &e);
 	if (!request) {
 		json_decref(line.options);
+		free(line.scripts);
 		call_error(&e);
 		return EXIT_REFUSED;
 	}
+	json_object_set_new(request, "options", line.options);
+	origin_add(request);
 	answer = call_gate_once("submit", request);
-	json_decref(line.options);
-	if (!answer)
-		return call_status();
-	print(&line, answer);
-	if (line.wait)
-		status = wait_for(answer);
+	jobs = answer ? answer_jobs(&line, answer) : NULL;
+	if (jobs)
+		print(&line, jobs);
+	else
+		status = call_status();
+	if (jobs && line.wait)
+		status = wait_for(jobs);
+	json_decref(jobs);
 	json_decref(answer);
+	free(line.scripts);
 	return status;
 }

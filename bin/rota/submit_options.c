@@ -99,11 +99,12 @@ int submit_options_common(const struct verb *verb, int left, char **argv, bool *
 	return 0;
 }
 
-const char *submit_options_script(const struct verb *verb, json_t *options, int argc, char **argv,
-				  int (*own)(const struct verb *verb, void *arg, int left, char **argv), void *arg)
+const char **submit_options_scripts(const struct verb *verb, json_t *options, int argc, char **argv,
+				    int (*own)(const struct verb *verb, void *arg, int left, char **argv), void *arg)
 {
-	const char *script = NULL;
+	const char **scripts = xcalloc((unsigned long)argc, sizeof *scripts);
 	bool operands = false;
+	int count = 0;
 
 	for (int i = 1; i < argc;) {
 		int took = 0;
@@ -115,16 +116,14 @@ const char *submit_options_script(const struct verb *verb, json_t *options, int 
 		if (!took && !operands)
 			took = submit_options_take(verb, options, argc - i, argv + i);
 		if (!took) {
-			if (script)
-				verb_misuse(verb, "\"%s\" is too much: one script makes one job", argv[i]);
-			script = argv[i];
+			scripts[count++] = argv[i];
 			took = 1;
 		}
 		i += took;
 	}
-	if (!script)
+	if (!count)
 		verb_misuse(verb, "name a script, or - for standard input");
-	return script;
+	return scripts;
 }
 
 char *submit_options_read(const char *path, size_t most, size_t *size, struct err *e)

@@ -1,5 +1,5 @@
 /* submit_options.h - the options of a submission (jobmgr/translate/options.def) on a command line, for `rota submit`, `rota
- * check` and `rota modify`; and the one script that the first two are about. */
+ * check` and `rota modify`; and the scripts that the first two are about. */
 #ifndef ROTA_BIN_SUBMIT_OPTIONS_H
 #define ROTA_BIN_SUBMIT_OPTIONS_H
 
@@ -19,10 +19,10 @@ int submit_options_take(const struct verb *verb, json_t *options, int left, char
 /* An option common to all verbs, or --json: how many words it took, 0 for none of them; --help and --version end the process. */
 int submit_options_common(const struct verb *verb, int left, char **argv, bool *json);
 
-/* The command line of a verb that takes one script: options of the submission go to `options`, `own` takes the verb's own (how
- * many words, 0 for none), and the one operand is the answer. Anything else is misuse. */
-const char *submit_options_script(const struct verb *verb, json_t *options, int argc, char **argv,
-				  int (*own)(const struct verb *verb, void *arg, int left, char **argv), void *arg);
+/* The command line of a verb that takes scripts: options of the submission go to `options`, `own` takes the verb's own (how many
+ * words, 0 for none), and the operands are the answer, one at least; malloc'ed, NULL behind the last. Anything else is misuse. */
+const char **submit_options_scripts(const struct verb *verb, json_t *options, int argc, char **argv,
+				    int (*own)(const struct verb *verb, void *arg, int left, char **argv), void *arg);
 
 /* The script at `path` ("-": standard input), as far as `most` bytes; malloc'ed, NUL-terminated. NULL with an error. */
 char *submit_options_read(const char *path, size_t most, size_t *size, struct err *e);

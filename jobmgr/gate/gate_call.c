@@ -30,7 +30,7 @@ static void call_free(struct gate_call *c)
 		gate_holder_done(c->holder, c->size);
 	json_decref(c->request);
 	json_decref(c->work);
-	free(c->bytes);
+	gate_submission_free(c->submission);
 	free(c);
 }
 

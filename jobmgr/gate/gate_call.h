@@ -19,6 +19,7 @@
 #include "lib/seal.h"
 
 struct gate_call;
+struct gate_submission;
 TAILQ_HEAD(gate_calls, gate_call);
 
 /* What calls share; gate.c owns it. */
@@ -50,10 +51,9 @@ struct gate_call {
 	size_t size;
 	struct gate_claim *claim;
 	json_t *request;
-	json_t *work; /* what a verb of several calls makes on the way, and bytes too */
-	char *bytes;
-	size_t bytes_size;
-	struct event *timer; /* while flying: patience with the database; else: the next look of a parked call */
+	json_t *work;			    /* what a verb of several calls makes on the way */
+	struct gate_submission *submission; /* of a request that submits */
+	struct event *timer;		    /* while flying: patience with the database; else: the next look of a parked call */
 	bool flying;
 	struct gate_lane *lane; /* while flying */
 	int retries;

@@ -1,287 +1,196 @@
-/* gate_submit.c - submission: translate the script, authenticate each step, hand all of it to api.job_submit.
+/* gate_submit.c - submission: every job that a request asks for is planned, then all go to the database in one call.
  *
- * gate_call.c calls it. What always holds: the owner of the job is who the credential names; what the authenticators cover
- * (owner, script, environment, spec) is what goes to the database in the same call. */
+ * gate_call.c calls it. What always holds: of the jobs of one request all are made, or none. */
 #include "jobmgr/gate/gate_submit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_job.h"
 #include "jobmgr/gate/gate_translate.h"
-#include "jobmgr/lead/sign.h"
 
-/* umask of a request: a number, or octal digits. */
-static bool submit_umask(const json_t *request, int *mask, struct err *e)
+enum { SUBMIT_JOBS = 1000 }; /* of one request, at the most */
+
+struct gate_submission {
+	bool list; /* asked for as one, however many there are */
+	size_t count;
+	struct gate_job jobs[];
+};
+
+/* What a list of jobs has in common stands beside it; one that has no name is called by its place. */
+static json_t *submission_request(json_t *request, const json_t *common, size_t i)
 {
-	const json_t *value = json_object_get(request, "umask");
-	const char *text = json_string_value(value);
-	char *end = NULL;
-	long number = 022;
+	json_t *whole = json_copy(request);
 
-	if (text)
-		number = strtol(text, &end, 8);
-	else if (value && !json_is_null(value))
-		number = json_is_integer(value) ? (long)json_integer_value(value) : -1;
-	if ((text && (end == text || *end)) || number < 0 || number > 0777)
-		return gate_refuse(e, "RT422", "\"umask\" must be octal digits, or a number from 0 to 511");
-	*mask = (int)number;
-	return true;
+	json_object_update_missing(whole, (json_t *)common);
+	if (!json_object_get(whole, "script_name"))
+		json_object_set_new(whole, "script_name", json_sprintf("jobs[%zu]", i));
+	return whole;
 }
 
-/* The members of the request as the translator takes them; `options` is malloc'ed. */
-static bool submit_request(const struct gate_call *c, struct translate_request *r, const char ***options, struct err *e)
+/* The jobs of a request, which loses its list of them; NULL with an error. */
+static struct gate_submission *submission_new(json_t *request, struct err *e)
 {
-	*r = (struct translate_request){.home = c->claim->home, .now = (int64_t)time(NULL)};
-	if (!gate_member_texts(c->request, "options", options, &r->option_count, e) ||
-	    !gate_member_text(c->request, "script", NULL, &r->script, e) ||
-	    !gate_member_text(c->request, "script_name", "script", &r->script_name, e) ||
-	    !gate_member_text(c->request, "workdir", NULL, &r->workdir, e) ||
-	    !gate_member_text(c->request, "rlimits", "", &r->rlimits, e) ||
-	    !gate_member_text(c->request, "client_key", NULL, &r->client_key, e) ||
-	    !gate_member_text(c->request, "retry_key", NULL, &r->retry_key, e) || !submit_umask(c->request, &r->umask, e))
-		return false;
-	r->options = *options;
-	if (!r->script)
-		return gate_refuse(e, "RT422", "the request has no \"script\"");
-	if (!r->workdir || *r->workdir != '/')
-		return gate_refuse(e, "RT422", "\"workdir\" must be an absolute path");
-	r->size = json_string_length(json_object_get(c->request, "script"));
-	return true;
-}
+	json_t *list = json_incref(json_object_get(request, "jobs"));
+	size_t count = list ? json_array_size(list) : 1, i;
+	struct gate_submission *s = xcalloc(1, sizeof *s + count * sizeof *s->jobs);
+	json_t *one;
 
-/* The environment as a list of "NAME=value", whichever way the request wrote it. */
-static json_t *submit_environment(const json_t *request, struct err *e)
-{
-	json_t *given = json_object_get(request, "environment"), *value, *list;
-	const char *name;
-
-	if (json_is_array(given))
-		return json_incref(given);
-	list = json_array();
-	if (given && !json_is_null(given) && !json_is_object(given))
+	if (count < 1 || count > SUBMIT_JOBS) {
+		gate_refuse(e, "RT422", "\"jobs\" must be a list of 1 to %d jobs", SUBMIT_JOBS);
+		err_hint(e, "Send more in several requests: of each, all are made or none.");
 		goto bad;
-	json_object_foreach (given, name, value) {
-		if (!json_is_string(value))
-			goto bad;
-		json_array_append_new(list, json_sprintf("%s=%s", name, json_string_value(value)));
 	}
-	return list;
+	if (list && (json_object_get(request, "client_key") || json_object_get(request, "retry_key"))) {
+		gate_refuse(e, "RT422", "a key beside \"jobs\" would be that of all of them: give each its own");
+		goto bad;
+	}
+	s->list = list;
+	s->count = count;
+	if (!list)
+		s->jobs[0].request = json_incref(request);
+	json_object_del(request, "jobs");
+	json_array_foreach (list, i, one) {
+		if (!json_is_object(one)) {
+			gate_refuse(e, "RT422", "jobs[%zu]: must be an object", i);
+			goto bad;
+		}
+		s->jobs[i].request = submission_request(one, request, i);
+	}
+	json_decref(list);
+	return s;
 bad:
 	json_decref(list);
-	gate_refuse(e, "RT422", "\"environment\" must be a list of \"NAME=value\" or an object of strings");
+	gate_submission_free(s);
 	return NULL;
 }
 
-/* NAME=value strings, each with its zero byte, as the database keeps them and the node takes them; what is no variable is left
- * out. */
-static void submit_pack(struct gate_call *c, const json_t *list)
+void gate_submission_free(struct gate_submission *s)
 {
-	size_t size = 0, i;
-	const json_t *value;
-
-	free(c->bytes);
-	json_array_foreach (list, i, value)
-		size += json_string_length(value) + 1;
-	c->bytes = xmalloc(size);
-	c->bytes_size = 0;
-	json_array_foreach (list, i, value) {
-		const char *text = json_string_value(value), *sign = text ? strchr(text, '=') : NULL;
-
-		if (!sign || sign == text)
-			continue;
-		memcpy(c->bytes + c->bytes_size, text, json_string_length(value) + 1);
-		c->bytes_size += json_string_length(value) + 1;
+	for (size_t i = 0; s && i < s->count; i++) {
+		gate_job_forget(&s->jobs[i]);
+		json_decref(s->jobs[i].request);
 	}
+	free(s);
 }
 
-/* What the plan lets through of the environment becomes c->bytes. */
-static bool submit_export(struct gate_call *c, const json_t *plan, struct err *e)
+static char *text_of(const json_t *plan)
 {
-	const char *list = json_string_value(json_object_get(json_object_get(plan, "job"), "export"));
-	json_t *environment = submit_environment(c->request, e), *exported;
+	char *text = json_dumps(plan, JSON_COMPACT);
 
-	if (!environment)
-		return false;
-	exported = translate_export(list ? list : "ALL", environment, e);
-	json_decref(environment);
-	if (!exported) {
-		snprintf(e->code, sizeof e->code, "RT422");
-		return false;
-	}
-	submit_pack(c, exported);
-	json_decref(exported);
-	return true;
-}
-
-/* Leave out what is null or holds nothing: the database takes what is not there for the same, and of a long plan it is a third. */
-static void submit_trim(json_t *object)
-{
-	const char *key;
-	json_t *value;
-	void *next;
-
-	json_object_foreach_safe(object, next, key, value)
-	{
-		bool holds_nothing =
-			(json_is_object(value) || json_is_array(value)) && !json_object_size(value) && !json_array_size(value);
-
-		if (json_is_null(value) || holds_nothing)
-			json_object_del(object, key);
-	}
-}
-
-static bool submit_alike(const json_t *list, const char *key, const json_t *value)
-{
-	const json_t *item;
-	size_t i;
-
-	json_array_foreach (list, i, item)
-		if (!json_equal(value, json_object_get(item, key)))
-			return false;
-	return true;
-}
-
-/* What all steps have alike is said once, as the plan's "common": of a long plan, most. */
-static void submit_share(json_t *plan)
-{
-	json_t *steps = json_object_get(plan, "steps"), *common, *step, *value;
-	const char *key;
-	void *next;
-	size_t i;
-
-	if (json_array_size(steps) < 2)
-		return;
-	common = json_copy(json_array_get(steps, 0));
-	json_object_foreach_safe(common, next, key, value)
-	{
-		if (!submit_alike(steps, key, value))
-			json_object_del(common, key);
-	}
-	json_array_foreach (steps, i, step)
-		json_object_foreach (common, key, value)
-			json_object_del(step, key);
-	json_object_set_new(plan, "common", common);
-}
-
-static size_t shared_end(const char *a, size_t a_length, const char *b, size_t b_length, size_t most)
-{
-	size_t n = 0;
-
-	while (n < most && n < a_length && n < b_length && a[a_length - n - 1] == b[b_length - n - 1])
-		n++;
-	return n;
-}
-
-/* The lines in which the specs of all steps end alike become the plan's "spec_end": what only some have comes first in a spec. */
-static void submit_share_spec(json_t *plan)
-{
-	json_t *steps = json_object_get(plan, "steps"), *step;
-	const json_t *first = json_object_get(json_array_get(steps, 0), "spec");
-	size_t i, length = json_string_length(first), most = length;
-	const char *text = json_string_value(first), *end;
-	char *shared;
-
-	if (json_array_size(steps) < 2)
-		return;
-	json_array_foreach (steps, i, step) {
-		const json_t *spec = json_object_get(step, "spec");
-
-		most = shared_end(text, length, json_string_value(spec), json_string_length(spec), most);
-	}
-	end = strchr(text + length - most, '\n');
-	if (!end)
-		return;
-	shared = xstrdup(end + 1);
-	json_object_set_new(plan, "spec_end", json_string(shared));
-	json_array_foreach (steps, i, step) {
-		const json_t *spec = json_object_get(step, "spec");
-
-		json_object_set_new(step, "spec",
-				    json_stringn(json_string_value(spec), json_string_length(spec) - strlen(shared)));
-	}
-	free(shared);
-}
-
-/* Vouch for each step of the plan. */
-static void submit_authenticate(struct gate_call *c, const struct translate_request *r, json_t *plan)
-{
-	char script[SEAL_HEX_SIZE], environment[SEAL_HEX_SIZE], hex[SEAL_HEX_SIZE];
-	json_t *step, *edge, *job = json_object_get(plan, "job");
-	size_t i;
-
-	seal_hash_hex(r->script, r->size, script);
-	seal_hash_hex(c->bytes, c->bytes_size, environment);
-	json_array_foreach (json_object_get(plan, "steps"), i, step) {
-		sign_authenticator(c->gate->key,
-				   &(struct sign_subject){.uid = c->claim->uid,
-							  .gid = c->claim->gid,
-							  .user = c->claim->user,
-							  .script_hash = script,
-							  .environment_hash = environment,
-							  .spec = json_string_value(json_object_get(step, "spec"))},
-				   hex);
-		json_object_set_new(step, "auth", json_string(hex));
-		submit_trim(step);
-	}
-	submit_share_spec(plan);
-	submit_share(plan);
-	json_array_foreach (json_object_get(plan, "edges"), i, edge)
-		submit_trim(edge);
-	json_object_set(job, "groups", c->claim->groups);
-	submit_trim(job);
-}
-
-static void submit_store(struct gate_call *c)
-{
-	const json_t *script = json_object_get(c->request, "script");
-	char uid[16], gid[16], *plan = json_dumps(c->work, JSON_COMPACT);
-
-	if (!plan)
+	if (!text)
 		die("could not write a plan as JSON");
-	snprintf(uid, sizeof uid, "%u", (unsigned)c->claim->uid);
-	snprintf(gid, sizeof gid, "%u", (unsigned)c->claim->gid);
+	return text;
+}
+
+/* Plans of all jobs, their scripts and environments; of the latter two null stands for what the job before has. */
+static void submit_store_list(struct gate_call *c, const char *uid, const char *gid)
+{
+	const struct gate_submission *s = c->submission;
+	struct db_array *scripts = db_array_new(), *environments = db_array_new();
+	json_t *plans = json_array(), *before = NULL;
+	char *text;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct gate_job *job = &s->jobs[i];
+		json_t *script = json_object_get(job->request, "script");
+
+		json_array_append(plans, job->plan);
+		if (script == before)
+			db_array_text(scripts, NULL);
+		else
+			db_array_bytes(scripts, json_string_value(script), (int)json_string_length(script));
+		if (!job->environment)
+			db_array_text(environments, NULL);
+		else
+			db_array_bytes(environments, job->environment, (int)job->environment_size);
+		before = script;
+	}
+	text = text_of(plans);
+	gate_call_db(c, API_job_submit_list,
+		     (struct db_param[]){{uid, -1},
+					 {gid, -1},
+					 {c->claim->user, -1},
+					 {text, -1},
+					 {db_array_literal(scripts), -1},
+					 {db_array_literal(environments), -1}},
+		     6, gate_call_pass);
+	free(text);
+	json_decref(plans);
+	db_array_free(scripts);
+	db_array_free(environments);
+}
+
+static void submit_store_one(struct gate_call *c, const char *uid, const char *gid)
+{
+	const struct gate_job *job = c->submission->jobs;
+	const json_t *script = json_object_get(job->request, "script");
+	char *plan = text_of(job->plan);
+
 	gate_call_db(c, API_job_submit,
 		     (struct db_param[]){{uid, -1},
 					 {gid, -1},
 					 {c->claim->user, -1},
 					 {plan, -1},
 					 {json_string_value(script), (int)json_string_length(script)},
-					 {c->bytes, (int)c->bytes_size}},
+					 {job->environment, (int)job->environment_size}},
 		     6, gate_call_pass);
 	free(plan);
 }
 
-static void submit_translate(struct gate_call *c)
+static void submit_store(struct gate_call *c)
 {
-	struct translate_problems problems = {0};
-	struct translate_request request;
-	const char **options = NULL;
-	struct err e = {0};
+	char uid[16], gid[16];
 
-	if (!submit_request(c, &request, &options, &e)) {
-		free(options);
-		gate_call_fail(c, &e, NULL);
+	snprintf(uid, sizeof uid, "%u", (unsigned)c->claim->uid);
+	snprintf(gid, sizeof gid, "%u", (unsigned)c->claim->gid);
+	if (c->submission->list)
+		submit_store_list(c, uid, gid);
+	else
+		submit_store_one(c, uid, gid);
+}
+
+/* The job at `i` is refused, and so are all. */
+static void submit_refuse(struct gate_call *c, size_t i, const struct translate_problems *problems, const struct err *failure)
+{
+	const json_t *name = json_object_get(c->submission->jobs[i].request, "script_name");
+	struct err e = *failure;
+
+	if (!*failure->code) {
+		gate_call_problems(c, json_is_string(name) ? json_string_value(name) : "script", problems);
 		return;
 	}
-	c->work = translate_script(&request, c->gate->limits, &problems);
-	if (!c->work) {
-		if (!gate_limits_again(c, submit_translate))
-			gate_call_problems(c, request.script_name, &problems);
-	} else if (!submit_export(c, c->work, &e)) {
-		gate_call_fail(c, &e, NULL);
-	} else {
-		submit_authenticate(c, &request, c->work);
+	if (c->submission->list)
+		snprintf(e.message, sizeof e.message, "jobs[%zu]: %.480s", i, failure->message);
+	gate_call_fail(c, &e, NULL);
+}
+
+static void submit_translate(struct gate_call *c)
+{
+	struct gate_submission *s = c->submission;
+	struct translate_problems problems = {0};
+	struct err e = {0};
+	size_t i = 0;
+
+	while (i < s->count && gate_job_plan(c, &s->jobs[i], i > 0 ? &s->jobs[i - 1] : NULL, &problems, &e))
+		i++;
+	if (i == s->count) {
 		c->issue = submit_store;
 		submit_store(c);
+	} else if (*e.code || !gate_limits_again(c, submit_translate)) {
+		submit_refuse(c, i, &problems, &e);
 	}
 	translate_problems_free(&problems);
-	free(options);
 }
 
 void gate_submit(struct gate_call *c)
 {
-	gate_limits(c, submit_translate);
+	struct err e = {0};
+
+	c->submission = submission_new(c->request, &e);
+	if (c->submission)
+		gate_limits(c, submit_translate);
+	else
+		gate_call_fail(c, &e, NULL);
 }

@@ -1,4 +1,4 @@
-/* gate_submit.h - a script becomes a job. For the files of the gate only. */
+/* gate_submit.h - scripts become jobs. For the files of the gate only. */
 #ifndef ROTA_GATE_SUBMIT_H
 #define ROTA_GATE_SUBMIT_H
 
@@ -6,7 +6,10 @@
 
 /* Carry out a request whose route has GATE_SUBMIT: {"script", "script_name", "options": ["--x=y"], "environment": ["NAME=value"]
  * or {"NAME": "value"}, "workdir", "umask": number or octal text, "rlimits": "core=0,nofile=1024", and "client_key" or
- * "retry_key" (32 hexadecimal digits)}. */
+ * "retry_key" (32 hexadecimal digits)}; or several at once, {"jobs": [such objects]}: what stands beside the list, keys aside,
+ * holds for each that does not say otherwise. */
 void gate_submit(struct gate_call *c);
+
+void gate_submission_free(struct gate_submission *s);
 
 #endif

@@ -242,6 +242,35 @@ end $$;
 comment on function api.job_submit(int, int, text, jsonb, bytea, bytea) is
 	'Store a job as planned by the translator: uid, gid and name of the owner, plan, script, environment. Answers {job_id, steps, known}. RT422 names script, line and option; RT429: too many.';
 
+create function api.job_submit_list(p_uid int, p_gid int, p_user text, p_plans jsonb, p_scripts bytea[], p_environments bytea[]) returns jsonb
+language plpgsql security definer set search_path = rota, pg_temp as $$
+declare
+	v_one record;
+	v_script bytea;
+	v_environment bytea;
+	v_jobs jsonb[] := '{}';
+begin
+	-- What others may wait for us to release is taken in one order first, so that two submissions of many jobs do not wait for each other.
+	insert into script (hash, body) select distinct on (1) sha256(s.body), s.body from unnest(p_scripts) s (body)
+	where s.body is not null and not exists (select from script x where x.hash = sha256(s.body)) order by 1 on conflict do nothing;
+	insert into environment (hash, body) select distinct on (1) sha256(s.body), s.body from unnest(p_environments) s (body)
+	where s.body is not null and not exists (select from environment x where x.hash = sha256(s.body)) order by 1 on conflict do nothing;
+	if p_plans @? '$[*].edges[*].peer_job' then
+		perform 1 from job j
+		where j.job_id in (select (p #>> '{}')::bigint from jsonb_path_query(p_plans, '$[*].edges[*].peer_job') p)
+		order by j.job_id
+		for share;
+	end if;
+	for v_one in select * from rows from (jsonb_array_elements(p_plans), unnest(p_scripts), unnest(p_environments)) x (plan, script, environment) loop
+		v_script := coalesce(v_one.script, v_script);
+		v_environment := coalesce(v_one.environment, v_environment);
+		v_jobs := v_jobs || api.job_submit(p_uid, p_gid, p_user, v_one.plan, v_script, v_environment);
+	end loop;
+	return jsonb_build_object('jobs', v_jobs);
+end $$;
+comment on function api.job_submit_list(int, int, text, jsonb, bytea[], bytea[]) is
+	'Store several jobs of one owner, all or none: as api.job_submit, with a list of plans; a script or environment that is null is that of the job before. Answers {jobs: [{job_id, steps, known}]}.';
+
 create function api.submit_check_peers(p_job bigint, p_script text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare

@@ -1,7 +1,8 @@
-/* connection.c - jobs submitted over one kept-alive HTTP connection, each request with a credential and a key of its own.
+/* connection.c - jobs submitted over one kept-alive HTTP connection, each request with a credential, each job with a key of its own.
  *
- * tests/bench/submit.py and read.py start it: connection CONFIG COUNT SCRIPT [OPTION]... It prints how many a second were answered.
- * What always holds: the next request goes out when the one before was answered, and any answer but a new job ends it. */
+ * tests/bench/submit.py and read.py start it: connection CONFIG COUNT EACH SCRIPT [OPTION]... so many jobs, EACH in a request. It prints
+ * how many jobs a second were made. What always holds: the next request goes out when the one before was answered, and any answer
+ * but new jobs ends it. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,22 +32,44 @@ static json_t *request_make(char **words)
 	fclose(file);
 	for (int i = 1; words[i]; i++)
 		json_array_append_new(options, json_string(words[i]));
-	return json_pack("{ss ss so ss s[s]}", "script", text, "script_name", words[0], "options", options, "workdir", "/", "environment",
-			 "PATH=/usr/bin:/bin");
+	return json_pack("{ss ss so ss s[s]}", "script", text, "script_name", words[0], "options", options, "workdir", "/",
+			 "environment", "PATH=/usr/bin:/bin");
 }
 
-static void submit(struct http *http, json_t *request, int number)
+/* Ask for the jobs from `number` on: one by itself, or several as a list. */
+static void request_name(json_t *request, int number, int each)
+{
+	json_t *jobs = json_array();
+
+	for (int i = number; i < number + each; i++)
+		json_array_append_new(jobs, json_pack("{so}", "client_key", json_sprintf("connection %d %d", (int)getpid(), i)));
+	if (each == 1)
+		json_object_update(request, json_array_get(jobs, 0));
+	else
+		json_object_set(request, "jobs", jobs);
+	json_decref(jobs);
+}
+
+static int count_of(const char *text, const char *part)
+{
+	int count = 0;
+
+	for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+		count++;
+	return count;
+}
+
+static void submit(struct http *http, json_t *request, int number, int each)
 {
 	struct err e = {0};
-	char key[64], *body, *answer;
+	char *body, *answer;
 	int status;
 
-	snprintf(key, sizeof key, "connection %d %d", (int)getpid(), number);
-	json_object_set_new(request, "client_key", json_string(key));
+	request_name(request, number, each);
 	body = json_dumps(request, JSON_COMPACT);
 	if (!http_request(http, "POST", "/v1/submit", body, strlen(body), &status, &answer, NULL, &e))
 		die("%s", e.message);
-	if (status != 200 || !strstr(answer, "\"known\": false"))
+	if (status != 200 || count_of(answer, "\"known\": false") != each)
 		die("answer %d: %s", status, answer);
 	free(answer);
 	free(body);
@@ -59,16 +82,16 @@ int main(int argc, char **argv)
 	struct http *http;
 	json_t *request;
 	double began;
-	int count;
+	int count, each;
 
-	if (argc < 4 || (count = atoi(argv[2])) <= 0)
-		die("usage: connection CONFIG COUNT SCRIPT [OPTION]...");
+	if (argc < 5 || (count = atoi(argv[2])) <= 0 || (each = atoi(argv[3])) <= 0 || count % each)
+		die("usage: connection CONFIG COUNT EACH SCRIPT [OPTION]..., COUNT being a multiple of EACH");
 	if (!conf_load(&conf, argv[1], &e) || !(http = http_open(&conf, &e)))
 		die("%s", e.message);
-	request = request_make(argv + 3);
+	request = request_make(argv + 4);
 	began = now();
-	for (int i = 0; i < count; i++)
-		submit(http, request, i);
+	for (int i = 0; i < count; i += each)
+		submit(http, request, i, each);
 	printf("%.1f\n", count / (now() - began));
 	json_decref(request);
 	http_close(http);

@@ -12,10 +12,10 @@ def run(bench):
     over, pending = (12, 10) if bench.toy else (14_000, 10_000)
     with bench.instance(dry_run=True) as instance:
         config, path = f"{instance.home}/etc/rota.conf", instance.file("job.sh", "#!/bin/sh\n#ROTA --output=/dev/null\ntrue\n")
-        bench.program("connection", config, over, path)
+        bench.program("connection", config, over, 1, path)
         while instance.sql("select count(*) from rota.job where ended_at is null") != "0":
             time.sleep(0.1)
-        bench.program("connection", config, pending, path, "--hold")
+        bench.program("connection", config, pending, 1, path, "--hold")
         instance.sql("vacuum analyze")
         job = instance.sql("select max(job_id) from rota.job")
         for name, most, words in ((f"queue, {pending:,} pending", 30, ["queue"]), (f"acct, {over:,} jobs", 100, ["acct", f"--limit={over}", "--states=completed"]),

@@ -2,9 +2,9 @@
 
 All jobs are submitted held, so that what is measured is submission and not what comes of it. A whole process is `rota submit` from
 before it is made until it is gone, as a script would run it; the limit beside it is the same for `/bin/true`. The four loops are
-shells. connection.c sends its requests one behind the other over one HTTP connection, each with a munge credential. The job of
-1,000 steps has a hundred layers of ten, each step after one of the layer before. Every submission is committed to disk before it is
-answered.
+shells. connection.c sends its requests one behind the other over one HTTP connection, each with a munge credential: first for one
+job each, then for a hundred. The job of 1,000 steps has a hundred layers of ten, each step after one of the layer before. Every
+submission is committed to disk before it is answered.
 """
 import os
 import subprocess
@@ -39,6 +39,15 @@ def run(bench):
     with bench.instance() as instance:
         path = instance.file("job.sh", "#!/bin/sh\ntrue\n")
         submit = lambda *words: timing.several(3 if bench.toy else count, lambda: timing.run(instance, "submit", "--hold", *words))  # noqa: E731
+        count = 300
+        bare = timing.median(timing.several(count, true))
+        bench.figure("whole process, median", timing.median(submit(path)), "ms", at_most=4, limit=bare, limit_name="ms, /bin/true")
+        each = 3 if bench.toy else 500
+        bench.figure("four loops of whole processes", max(loops(instance, path, each) for _ in range(1 if bench.toy else 3)), "/s", at_least=800)
+        for each, what in ((1, "a job in each request"), (100, "100 jobs in each request")):
+            size = 2 * each if bench.toy else 4000
+            bench.figure(f"one connection, {what}", max(float(bench.program("connection", f"{instance.home}/etc/rota.conf", size, each, path, "--hold"))
+                                                        for _ in range(1 if bench.toy else 3)), "/s", at_least=2000)
         count = 300
         bare = timing.median(timing.several(count, true))
         bench.figure("whole process, median", timing.median(submit(path)), "ms", at_most=4, limit=bare, limit_name="ms, /bin/true")

@@ -155,6 +155,31 @@ true'
 	[[ $output == "job $first (1 step), submitted before with this key" ]]
 }
 
+@test "each of several scripts becomes a job, or none of them" {
+	cd "$BATS_TEST_TMPDIR"
+	for i in 1 2 3; do
+		printf '#!/bin/sh\nexit %s\n' "$i" >"$i.sh"
+	done
+	run -0 rota submit --each --job-name=each 1.sh 2.sh
+	[[ ${lines[0]} =~ ^"job "[0-9]+" (1 step): 1.sh"$ && ${lines[1]} =~ ^"job "[0-9]+" (1 step): 2.sh"$ ]]
+	run -0 rota submit --each --parsable 1.sh
+	[[ $output =~ ^[0-9]+$ ]]
+	run -0 rota submit --each --json 3.sh - <1.sh
+	[ "$(jq -c '[.jobs[] | [.steps, .known]]' <<<"$output")" = '[[1,false],[1,false]]' ]
+	run -3 rota submit --each --wait 1.sh 3.sh 2.sh
+	before=$(rota queue -a --json | jq '.jobs | length')
+	printf '#!/bin/sh\n#ROTA --tme=5\ntrue\n' >wrong.sh
+	run -1 rota submit --each 1.sh wrong.sh 2.sh
+	[[ $output == *"wrong.sh:2: "*"--tme"* ]]
+	run -1 rota submit --each 1.sh missing.sh
+	[[ $output == *'could not read "missing.sh"'* ]]
+	[ "$(rota queue -a --json | jq '.jobs | length')" = "$before" ]
+	run -2 rota submit 1.sh 2.sh
+	[[ $output == *--each* ]]
+	run -2 rota submit --each --client-key=one 1.sh 2.sh
+	[[ $output == *key* ]]
+}
+
 @test "a submission whose answer is lost is repeated and makes one job" {
 	write '#!/bin/sh
 true'

@@ -97,6 +97,36 @@ gate_files() {
 	[ "$(jobs unanswered)" = 1 ]
 }
 
+@test "many jobs in one request: all or none, what is said beside them holds for each" {
+	many() { # JSON: what to submit, to which the script is added
+		local body
+		body=$(jq -nc --rawfile script "$SCRIPT" "$1")
+		curl -sS --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $(rota token -d "$body" POST /v1/submit)" -d "$body" http://gate/v1/submit
+	}
+	answer=$(many '{$script, workdir: "/tmp", options: ["--job-name=many"], jobs: [range(20) | {client_key: "many \(.)"}]}')
+	[ "$(jq -c '.jobs | [length, (map(.job_id) | unique | length), any(.known)]' <<<"$answer")" = '[20,20,false]' ]
+	[ "$(jobs many)" = 20 ]
+	again=$(many '{$script, workdir: "/tmp", options: ["--job-name=many"], jobs: [range(19; 21) | {client_key: "many \(.)"}]}')
+	[ "$(jq -c '.jobs[0].job_id, [.jobs[].known]' <<<"$again")" = "$(jq -c '.jobs[19].job_id, [true, false]' <<<"$answer")" ]
+	[ "$(jobs many)" = 21 ]
+	while IFS='|' read -r wrong words; do
+		answer=$(many "$wrong")
+		echo "$wrong: $answer"
+		[[ $(jq -r .error.code <<<"$answer") == RT422 && $answer == *"$words"* ]]
+	done <<-'END'
+		{jobs: []}|1 to 1000
+		{jobs: [limit(1001; repeat({}))]}|1 to 1000
+		{jobs: {}}|1 to 1000
+		{jobs: [5]}|jobs[0]
+		{client_key: "one", jobs: [{$script}]}|each its own
+		{workdir: "/", jobs: [{$script}, {}]}|jobs[1]: the request has no
+		{$script, workdir: "/", jobs: [{}, {workdir: "tmp"}]}|jobs[1]: \"workdir
+		{$script, workdir: "/", jobs: [{}, {options: ["--tme=5"]}]}|--tme
+		{workdir: "/", jobs: [{$script}, {script: "#!/bin/sh\n#ROTA --tme=5\n"}]}|jobs[1]:2:
+	END
+	[ "$(superuser "select count(*) from rota.job where workdir = '/'")" = 0 ]
+}
+
 @test "clients killed at any moment leave whole jobs or none" {
 	for i in {1..40}; do
 		rota submit --client-key="killed$i" --job-name=killed "$SCRIPT" >/dev/null 2>&1 3>&- &

@@ -1,0 +1,179 @@
+/* gate_job.c - one job of a submission: what is asked for becomes a plan, an environment, and a word for each step.
+ *
+ * gate_submit.c calls it. What always holds: the owner of a job is who the credential names; what the authenticators cover (owner,
+ * script, environment, spec) is what stands in the job. */
+#include "jobmgr/gate/gate_job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_plan.h"
+#include "jobmgr/gate/gate_translate.h"
+#include "jobmgr/lead/sign.h"
+
+/* umask of a request: a number, or octal digits. */
+static bool job_umask(const json_t *request, int *mask, struct err *e)
+{
+	const json_t *value = json_object_get(request, "umask");
+	const char *text = json_string_value(value);
+	char *end = NULL;
+	long number = 022;
+
+	if (text)
+		number = strtol(text, &end, 8);
+	else if (value && !json_is_null(value))
+		number = json_is_integer(value) ? (long)json_integer_value(value) : -1;
+	if ((text && (end == text || *end)) || number < 0 || number > 0777)
+		return gate_refuse(e, "RT422", "\"umask\" must be octal digits, or a number from 0 to 511");
+	*mask = (int)number;
+	return true;
+}
+
+/* The members of a job's request as the translator takes them; `options` is malloc'ed. */
+static bool job_request(const json_t *request, struct translate_request *r, const char ***options, struct err *e)
+{
+	if (!gate_member_texts(request, "options", options, &r->option_count, e) ||
+	    !gate_member_text(request, "script", NULL, &r->script, e) ||
+	    !gate_member_text(request, "script_name", "script", &r->script_name, e) ||
+	    !gate_member_text(request, "workdir", NULL, &r->workdir, e) ||
+	    !gate_member_text(request, "rlimits", "", &r->rlimits, e) ||
+	    !gate_member_text(request, "client_key", NULL, &r->client_key, e) ||
+	    !gate_member_text(request, "retry_key", NULL, &r->retry_key, e) || !job_umask(request, &r->umask, e))
+		return false;
+	r->options = *options;
+	if (!r->script)
+		return gate_refuse(e, "RT422", "the request has no \"script\"");
+	if (!r->workdir || *r->workdir != '/')
+		return gate_refuse(e, "RT422", "\"workdir\" must be an absolute path");
+	r->size = json_string_length(json_object_get(request, "script"));
+	return true;
+}
+
+/* The environment as a list of "NAME=value", whichever way the request wrote it. */
+static json_t *job_environment(const json_t *request, struct err *e)
+{
+	json_t *given = json_object_get(request, "environment"), *value, *list;
+	const char *name;
+
+	if (json_is_array(given))
+		return json_incref(given);
+	list = json_array();
+	if (given && !json_is_null(given) && !json_is_object(given))
+		goto bad;
+	json_object_foreach (given, name, value) {
+		if (!json_is_string(value))
+			goto bad;
+		json_array_append_new(list, json_sprintf("%s=%s", name, json_string_value(value)));
+	}
+	return list;
+bad:
+	json_decref(list);
+	gate_refuse(e, "RT422", "\"environment\" must be a list of \"NAME=value\" or an object of strings");
+	return NULL;
+}
+
+/* NAME=value strings, each with its zero byte, as the database keeps them and the node takes them; what is no variable is left
+ * out. */
+static void job_pack(struct gate_job *job, const json_t *list)
+{
+	size_t size = 0, i;
+	const json_t *value;
+
+	json_array_foreach (list, i, value)
+		size += json_string_length(value) + 1;
+	job->environment = xmalloc(size + 1);
+	job->environment_size = 0;
+	json_array_foreach (list, i, value) {
+		const char *text = json_string_value(value), *sign = text ? strchr(text, '=') : NULL;
+
+		if (!sign || sign == text)
+			continue;
+		memcpy(job->environment + job->environment_size, text, json_string_length(value) + 1);
+		job->environment_size += json_string_length(value) + 1;
+	}
+}
+
+/* What of its environment a job takes along. */
+static const char *job_exports(const struct gate_job *job)
+{
+	const char *list = json_string_value(json_object_get(json_object_get(job->plan, "job"), "export"));
+
+	return list ? list : "ALL";
+}
+
+/* What the plan lets through of the environment; `before` is the job before it in a list, or NULL. */
+static bool job_export(struct gate_job *job, const struct gate_job *before, struct err *e)
+{
+	json_t *environment, *exported;
+
+	if (before && json_object_get(before->request, "environment") == json_object_get(job->request, "environment") &&
+	    strcmp(job_exports(before), job_exports(job)) == 0) {
+		memcpy(job->environment_hash, before->environment_hash, sizeof job->environment_hash);
+		return true;
+	}
+	environment = job_environment(job->request, e);
+	if (!environment)
+		return false;
+	exported = translate_export(job_exports(job), environment, e);
+	json_decref(environment);
+	if (!exported) {
+		snprintf(e->code, sizeof e->code, "RT422");
+		return false;
+	}
+	job_pack(job, exported);
+	json_decref(exported);
+	seal_hash_hex(job->environment, job->environment_size, job->environment_hash);
+	return true;
+}
+
+/* Vouch for each step of the plan. */
+static void job_authenticate(const struct gate_call *c, const struct translate_request *r, struct gate_job *job)
+{
+	char script[SEAL_HEX_SIZE], hex[SEAL_HEX_SIZE];
+	json_t *step;
+	size_t i;
+
+	seal_hash_hex(r->script, r->size, script);
+	json_array_foreach (json_object_get(job->plan, "steps"), i, step) {
+		sign_authenticator(c->gate->key,
+				   &(struct sign_subject){.uid = c->claim->uid,
+							  .gid = c->claim->gid,
+							  .user = c->claim->user,
+							  .script_hash = script,
+							  .environment_hash = job->environment_hash,
+							  .spec = json_string_value(json_object_get(step, "spec"))},
+				   hex);
+		json_object_set_new(step, "auth", json_string(hex));
+	}
+	json_object_set(json_object_get(job->plan, "job"), "groups", c->claim->groups);
+}
+
+void gate_job_forget(struct gate_job *job)
+{
+	json_decref(job->plan);
+	free(job->environment);
+	job->plan = NULL;
+	job->environment = NULL;
+}
+
+bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct gate_job *before,
+		   struct translate_problems *problems, struct err *e)
+{
+	struct translate_request request = {.home = c->claim->home, .now = (int64_t)time(NULL)};
+	const char **options = NULL;
+	bool ok = job_request(job->request, &request, &options, e);
+
+	gate_job_forget(job);
+	if (ok)
+		job->plan = translate_script(&request, c->gate->limits, problems);
+	ok = job->plan && job_export(job, before, e);
+	if (ok) {
+		job_authenticate(c, &request, job);
+		gate_plan_shorten(job->plan);
+	}
+	free(options);
+	return ok;
+}

@@ -1,0 +1,23 @@
+/* gate_job.h - one of the jobs that a submission asks for. For the files of the gate only. */
+#ifndef ROTA_GATE_JOB_H
+#define ROTA_GATE_JOB_H
+
+#include "jobmgr/gate/gate_call.h"
+
+struct gate_job {
+	json_t *request;   /* what is asked for */
+	json_t *plan;	   /* NULL: not made yet */
+	char *environment; /* packed, of so many bytes; NULL: as the job before has it */
+	size_t environment_size;
+	char environment_hash[SEAL_HEX_SIZE];
+};
+
+/* Make plan and environment of a job; `before` is the one before it in a list, or NULL. False with an error (its code is not ""), or with
+ * the problems of its script. */
+bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct gate_job *before,
+		   struct translate_problems *problems, struct err *e);
+
+/* Free plan and environment. */
+void gate_job_forget(struct gate_job *job);
+
+#endif
