@@ -14,15 +14,16 @@ comment on function api.range_bounds() is 'The ranges of job ids that are attach
 create function api.day_ranges() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_today date := (now() at time zone 'UTC')::date;
+	v_tables constant text[] := '{sample,stray}';
+	v_today constant date := (now() at time zone 'UTC')::date;
 	v_one record;
 begin
-	perform day_range(t.name, v_today + n) from unnest('{sample,stray}'::text[]) t (name) cross join generate_series(0, 7) n;
+	perform day_range(t.name, v_today + n) from unnest(v_tables) t (name) cross join generate_series(0, 7) n;
 	perform set_config('lock_timeout', '200ms', true);
 	for v_one in
 		select c.relname
-		from unnest('{sample,stray}'::text[], '{sample_days,stray_days}'::text[]) t (name, days)
-		join setting s on s.name = t.days
+		from unnest(v_tables) t (name)
+		join setting s on s.name = t.name || '_days'
 		join pg_inherits i on i.inhparent = ('rota.' || t.name)::regclass
 		join pg_class c on c.oid = i.inhrelid and c.relname ~ '_[0-9]{8}$'
 		where to_date(right(c.relname, 8), 'YYYYMMDD') < v_today - s.value::int

@@ -77,6 +77,17 @@ select ok(t.waits('b'), 'what is told alone is not left');
 select t.ask('a', 'commit') \g /dev/null
 select is(t.answer('b'), '3', 'it waits');
 
+-- Strays of a day that has no table yet, from two at once: one makes it, the other waits for that.
+select format('drop table rota.%I', 'stray_' || to_char(now() at time zone 'UTC', 'YYYYMMDD')) \gexec
+select jsonb_set(t.told(t.say(:'j' || '.a[3]', 'task')), '{records,0,job}', '987654') as stray \gset
+select t.ask('a', 'begin') \g /dev/null
+select is(t.ask('a', t.reporting(:'stray', true)), '0', 'a stray is no news');
+select dblink_send_query('b', t.reporting(:'stray', true)) \g /dev/null
+select ok(t.waits('b'), 'another waits while the table is made');
+select t.ask('a', 'commit') \g /dev/null
+select is(t.answer('b'), '0', 'and finds it there');
+select is((select count(*) from rota.stray where at > now() - interval '1 hour'), 2::bigint, 'both are kept');
+
 -- A process manager registers: what it had left before it lost its connection it tells again; what it has left on this one it waits for.
 delete from rota.report_left;
 insert into rota.report_left (node_id, job_ids, report) values (4, array[:j], t.ending(:'j' || '.a[3]')) returning left_id as mine \gset
