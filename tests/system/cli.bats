@@ -180,21 +180,30 @@ true'
 	[[ $output == *key* ]]
 }
 
-@test "a submission whose answer is lost is repeated and makes one job" {
-	write '#!/bin/sh
-true'
-	cd "$BATS_TEST_TMPDIR"
-	before=$(rota queue -a --json | jq '.jobs | length')
+# Submit with these words; the gate does not answer, dies, and comes back.
+submit_unanswered() {
+	local pid submission
 	pid=$(pid_of jobmgrd)
 	kill -STOP "$pid"
-	rota submit --parsable job.sh >answer 2>&1 &
+	rota submit --parsable "$@" >answer 2>&1 &
 	submission=$!
 	sleep 0.3
 	kill -KILL "$pid"
 	rota up --quiet
 	wait "$submission"
+}
+
+@test "a submission whose answer is lost is repeated and makes one job, or as many as there are scripts" {
+	write '#!/bin/sh
+true'
+	cd "$BATS_TEST_TMPDIR"
+	before=$(rota queue -a --json | jq '.jobs | length')
+	submit_unanswered job.sh
 	[[ $(cat answer) =~ ^[0-9]+$ ]]
 	[ "$(rota queue -a --json | jq '.jobs | length')" = $((before + 1)) ]
+	submit_unanswered --each job.sh job.sh
+	[ "$(sort -u answer | wc -l)" = 2 ]
+	[ "$(rota queue -a --json | jq '.jobs | length')" = $((before + 3)) ]
 }
 
 @test "check shows steps and edges, the plan, a graph, or what is wrong" {
