@@ -27,7 +27,8 @@ const struct verb_option submit_options[] = {
 	{SUBMIT_PARSABLE, "parsable", NULL, "print the id of the job and nothing else"},
 	{SUBMIT_WAIT, "wait", NULL, "wait until the job has ended, and exit as it did"},
 	{SUBMIT_EACH, "each", NULL, "submit every SCRIPT as a job of its own: all of them, or none"},
-	{SUBMIT_KEY, "client-key", "KEY", "name of this submission: a second one with the same key gives the same job"},
+	{SUBMIT_KEY, "client-key", "KEY",
+	 "name of this submission: a second one with the same key gives the same job (with --each, of each script by its name)"},
 	VERB_OPTION_JSON,
 #define OPTION SUBMIT_OPTIONS_ROW
 #include "jobmgr/translate/options.def"
@@ -88,10 +89,11 @@ static json_t *script_json(const char *name, const char *text, size_t size, stru
 	return script;
 }
 
-/* The time in milliseconds, and 80 random bits: those of one time stand side by side in the database. As hex. */
-static void key_make(char key[33])
+/* The time in milliseconds, and 80 random bits: those of one time stand side by side in the database. As hex, malloc'ed. */
+static char *key_make(void)
 {
 	unsigned char bytes[16];
+	char *key = xmalloc(2 * sizeof(bytes) + 1);
 	struct timespec now;
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
@@ -101,26 +103,33 @@ static void key_make(char key[33])
 		bytes[--i] = (unsigned char)ms;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		sprintf(key + 2 * i, "%02x", bytes[i]);
+	return key;
+}
+
+/* The key of one script: of several, a key that was given is that of all, so the name of the script tells them apart. */
+static char *key_of(const struct submit_line *line, const char *name)
+{
+	if (!line->key)
+		return key_make();
+	return line->each ? xasprintf("%s %s", line->key, name) : xstrdup(line->key);
 }
 
 /* What is said of one script: its text, its name and its key; NULL with an error. */
 static json_t *script_request(const struct submit_line *line, const char *path, struct err *e)
 {
-	const char *name = strcmp(path, "-") ? path : "stdin", *key = line->key;
-	char made[33];
+	const char *name = strcmp(path, "-") ? path : "stdin";
 	size_t size;
-	char *text = submit_options_read(path, SUBMIT_MOST, &size, e);
+	char *text = submit_options_read(path, SUBMIT_MOST, &size, e), *key;
 	json_t *script = text ? script_json(name, text, size, e) : NULL, *request;
 
 	free(text);
 	if (!script)
 		return NULL;
-	if (!key)
-		key_make(made);
-	request = json_pack("{so ss ss}", "script", script, "script_name", name, key ? "client_key" : "retry_key",
-			    key ? key : made);
+	key = key_of(line, name);
+	request = json_pack("{so ss ss}", "script", script, "script_name", name, line->key ? "client_key" : "retry_key", key);
 	if (!request)
 		err_set(e, "the name of the script or the key is not UTF-8");
+	free(key);
 	return request;
 }
 
@@ -201,8 +210,6 @@ static void line_read(struct submit_line *line, int argc, char **argv)
 	if (!line->each && line->scripts[1])
 		verb_misuse(verb, "\"%s\" is too much: one script makes one job; with --each, each makes its own",
 			    line->scripts[1]);
-	if (line->each && line->key)
-		verb_misuse(verb, "a key is that of one submission: --each makes up its own");
 }
 
 int verb_submit(int argc, char **argv)

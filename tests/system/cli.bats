@@ -176,8 +176,10 @@ true'
 	[ "$(rota queue -a --json | jq '.jobs | length')" = "$before" ]
 	run -2 rota submit 1.sh 2.sh
 	[[ $output == *--each* ]]
-	run -2 rota submit --each --client-key=one 1.sh 2.sh
-	[[ $output == *key* ]]
+	first=$(rota submit --each --parsable --client-key=all 1.sh 2.sh)
+	run -0 rota submit --each --json --client-key=all 3.sh 2.sh
+	[ "$(jq -c '[.jobs[].known]' <<<"$output")" = '[false,true]' ]
+	[ "$(jq -c '.jobs[1].job_id' <<<"$output")" = "$(tail -n 1 <<<"$first")" ]
 }
 
 # Submit with these words; the gate does not answer, dies, and comes back.

@@ -9,6 +9,7 @@ import threading
 import time
 
 LIVE = 14  # jobs that are not over, at most, before another one is submitted
+SEVERAL = 3  # jobs of a submission of kind "several"
 
 HEAD = "#!/bin/bash\n#ROTA --time=5:00 --output=/dev/null\n. {task}\n"
 
@@ -21,6 +22,7 @@ KINDS = (
     ("shrinks", 2, "#ROTA --nodes=3 --ntasks-per-node=1 --run=tasks --no-kill\nwork 10\n"),
     ("many", 2, "#ROTA --array=0-7%4\nwork D\n"),
     ("short", 2, "#ROTA --array=0-149\nwork 0.01\n"),
+    ("several", 2, "work D\n"),
     ("once", 2, "#ROTA --no-requeue\nwork D\n"),
     ("again", 2, "#ROTA --retry=2\nwork D $((ROTA_ATTEMPT < 2))\n"),
     ("bad", 1, "work D 3\n"),
@@ -93,19 +95,23 @@ class Load(threading.Thread):
         return text
 
     def submit(self, kind, number, conf=None):
-        """Until there is an answer: the id, or None where the database refuses or there is no time left."""
+        """Until there is an answer: the id (of several, the first one), or None where the database refuses or there is no time left."""
+        several = kind == "several"
         key = f"campaign-{number}"
-        path = f"{self.instance.folder}/{key}.sh"
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.script(kind))
+        names = [f"{key}-{i}.sh" for i in range(SEVERAL if several else 1)]
+        keys = [f"{key} {name}" if several else key for name in names]
+        for name in names:
+            with open(f"{self.instance.folder}/{name}", "w", encoding="utf-8") as file:
+                file.write(self.script(kind))
         with self.lock:
-            self.unanswered[key] = kind
+            self.unanswered.update({key: kind for key in keys})
         gates = [conf] if conf else [self.instance.conf, self.instance.second_conf]
         patience = self.random.uniform(0.002, 0.04) if self.kill_clients and self.random.random() < 0.7 else 60
         until = time.monotonic() + 300
         while time.monotonic() < until:
             conf = self.random.choice(gates)
-            with subprocess.Popen([f"{self.instance.binaries}/rota", "submit", "--parsable", f"--client-key={key}", f"--job-name={kind}", path],
+            with subprocess.Popen([f"{self.instance.binaries}/rota", "submit", "--parsable", f"--client-key={key}", f"--job-name={kind}",
+                                   *(["--each"] if several else []), *names],
                                   env={**self.instance.environment, "ROTA_CONFIG": conf, "LEDGER": self.ledger}, cwd=self.instance.folder,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
                 try:
@@ -117,10 +123,11 @@ class Load(threading.Thread):
                     patience = 60
                     continue
             if client.returncode == 0:
+                ids = [int(word) for word in answer.split()]
                 with self.lock:
-                    self.jobs[key] = (kind, int(answer))
-                    del self.unanswered[key]
-                return int(answer)
+                    self.jobs.update({key: (kind, job) for key, job in zip(keys, ids, strict=True)})
+                    self.unanswered = {key: kind for key, kind in self.unanswered.items() if key not in keys}
+                return ids[0]
             if client.returncode != 3:
                 self.say(f"{key} ({kind}): {complaint.partition(chr(10))[0]}")
             time.sleep(0.2)
