@@ -75,16 +75,24 @@ bad:
 	return NULL;
 }
 
-/* NAME=value strings, each with its zero byte, as the database keeps them and the node takes them; what is no variable is left
- * out. */
-static void job_pack(struct gate_job *job, const json_t *list)
+static size_t environment_size(const json_t *list)
 {
 	size_t size = 0, i;
 	const json_t *value;
 
 	json_array_foreach (list, i, value)
 		size += json_string_length(value) + 1;
-	job->environment = xmalloc(size + 1);
+	return size;
+}
+
+/* NAME=value strings, each with its zero byte, as the database keeps them and the node takes them; what is no variable is left
+ * out. */
+static void job_pack(struct gate_job *job, const json_t *list)
+{
+	const json_t *value;
+	size_t i;
+
+	job->environment = xmalloc(environment_size(list) + 1);
 	job->environment_size = 0;
 	json_array_foreach (list, i, value) {
 		const char *text = json_string_value(value), *sign = text ? strchr(text, '=') : NULL;
@@ -117,6 +125,7 @@ static bool job_export(struct gate_job *job, const struct gate_job *before, stru
 	environment = job_environment(job->request, e);
 	if (!environment)
 		return false;
+	job->size += environment_size(environment);
 	exported = translate_export(job_exports(job), environment, e);
 	json_decref(environment);
 	if (!exported) {
@@ -167,6 +176,7 @@ bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct
 	bool ok = job_request(job->request, &request, &options, e);
 
 	gate_job_forget(job);
+	job->size = request.size;
 	if (ok)
 		job->plan = translate_script(&request, c->gate->limits, problems);
 	ok = job->plan && job_export(job, before, e);

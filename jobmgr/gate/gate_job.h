@@ -9,6 +9,7 @@ struct gate_job {
 	json_t *plan;	   /* NULL: not made yet */
 	char *environment; /* packed, of so many bytes; NULL: as the job before has it */
 	size_t environment_size;
+	size_t size; /* bytes of script and environment that were looked through for it */
 	char environment_hash[SEAL_HEX_SIZE];
 };
 

@@ -62,8 +62,7 @@ static json_t *step_changes(const json_t *before, const json_t *after)
 	json_t *changes = json_object(), *value;
 	const char *name;
 
-	json_object_foreach((json_t *)after, name, value)
-	{
+	json_object_foreach ((json_t *)after, name, value) {
 		if (strcmp(name, "spec") != 0 && !json_equal(value, json_object_get(before, name)))
 			json_object_set(changes, name, value);
 	}
@@ -112,13 +111,12 @@ static bool modify_steps(struct gate_call *c, const json_t *steps, const struct 
 	size_t i;
 	struct err e;
 
-	json_array_foreach(steps, i, step)
-	{
+	json_array_foreach (steps, i, step) {
 		json_t *answer = translate_modify(request, c->gate->limits, step, &problems), *one;
 
 		if (!answer) {
 			if (!gate_limits_again(c, modify_begin))
-				gate_call_problems(c, "", &problems);
+				gate_call_problems(c, "", false, &problems);
 			translate_problems_free(&problems);
 			return false;
 		}

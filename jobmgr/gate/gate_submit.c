@@ -158,7 +158,7 @@ static void submit_refuse(struct gate_call *c, size_t i, const struct translate_
 	struct err e = *failure;
 
 	if (!*failure->code) {
-		gate_call_problems(c, json_is_string(name) ? json_string_value(name) : "script", problems);
+		gate_call_problems(c, json_is_string(name) ? json_string_value(name) : "script", c->submission->list, problems);
 		return;
 	}
 	if (c->submission->list)
@@ -166,14 +166,30 @@ static void submit_refuse(struct gate_call *c, size_t i, const struct translate_
 	gate_call_fail(c, &e, NULL);
 }
 
+/* Many jobs may be as large as one may be, all together: what they share is looked through for each of them. */
+static bool submission_add(const struct gate_call *c, const struct gate_job *job, size_t *size, size_t *steps, struct err *e)
+{
+	*size += job->size;
+	*steps += json_array_size(json_object_get(job->plan, "steps"));
+	if (*size > (size_t)c->gate->conf->gate_max_body)
+		gate_refuse(e, "RT413", "scripts and environments up to this job have more than %d bytes",
+			    c->gate->conf->gate_max_body);
+	else if (*steps > (size_t)c->gate->limits->steps)
+		gate_refuse(e, "RT413", "jobs up to this one have more than %d steps", c->gate->limits->steps);
+	else
+		return true;
+	return err_hint(e, "Send fewer jobs in a request.");
+}
+
 static void submit_translate(struct gate_call *c)
 {
 	struct gate_submission *s = c->submission;
 	struct translate_problems problems = {0};
 	struct err e = {0};
-	size_t i = 0;
+	size_t i = 0, size = 0, steps = 0;
 
-	while (i < s->count && gate_job_plan(c, &s->jobs[i], i > 0 ? &s->jobs[i - 1] : NULL, &problems, &e))
+	while (i < s->count && gate_job_plan(c, &s->jobs[i], i > 0 ? &s->jobs[i - 1] : NULL, &problems, &e) &&
+	       submission_add(c, &s->jobs[i], &size, &steps, &e))
 		i++;
 	if (i == s->count) {
 		c->issue = submit_store;

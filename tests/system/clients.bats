@@ -98,10 +98,10 @@ gate_files() {
 }
 
 @test "many jobs in one request: all or none, what is said beside them holds for each" {
-	many() { # JSON: what to submit, to which the script is added
-		local body
-		body=$(jq -nc --rawfile script "$SCRIPT" "$1")
-		curl -sS --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $(rota token -d "$body" POST /v1/submit)" -d "$body" http://gate/v1/submit
+	many() { # JSON: what to submit, made of the script
+		jq -nc --rawfile script "$SCRIPT" "$1" >"$BATS_TEST_TMPDIR/body"
+		curl -sS --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $(rota token -d "@$BATS_TEST_TMPDIR/body" POST /v1/submit)" \
+			--data-binary "@$BATS_TEST_TMPDIR/body" http://gate/v1/submit
 	}
 	answer=$(many '{$script, workdir: "/tmp", options: ["--job-name=many"], jobs: [range(20) | {client_key: "many \(.)"}]}')
 	[ "$(jq -c '.jobs | [length, (map(.job_id) | unique | length), any(.known)]' <<<"$answer")" = '[20,20,false]' ]
@@ -109,20 +109,23 @@ gate_files() {
 	again=$(many '{$script, workdir: "/tmp", options: ["--job-name=many"], jobs: [range(19; 21) | {client_key: "many \(.)"}]}')
 	[ "$(jq -c '.jobs[0].job_id, [.jobs[].known]' <<<"$again")" = "$(jq -c '.jobs[19].job_id, [true, false]' <<<"$answer")" ]
 	[ "$(jobs many)" = 21 ]
-	while IFS='|' read -r wrong words; do
+	while IFS=$'\t' read -r wrong words; do
 		answer=$(many "$wrong")
 		echo "$wrong: $answer"
-		[[ $(jq -r .error.code <<<"$answer") == RT422 && $answer == *"$words"* ]]
+		[[ $(jq -r .error.code <<<"$answer") == RT4[12][23] && $answer == *"$words"* ]]
 	done <<-'END'
-		{jobs: []}|1 to 1000
-		{jobs: [limit(1001; repeat({}))]}|1 to 1000
-		{jobs: {}}|1 to 1000
-		{jobs: [5]}|jobs[0]
-		{client_key: "one", jobs: [{$script}]}|each its own
-		{workdir: "/", jobs: [{$script}, {}]}|jobs[1]: the request has no
-		{$script, workdir: "/", jobs: [{}, {workdir: "tmp"}]}|jobs[1]: \"workdir
-		{$script, workdir: "/", jobs: [{}, {options: ["--tme=5"]}]}|--tme
-		{workdir: "/", jobs: [{$script}, {script: "#!/bin/sh\n#ROTA --tme=5\n"}]}|jobs[1]:2:
+		{jobs: []}	1 to 1000
+		{jobs: [limit(1001; repeat({}))]}	1 to 1000
+		{jobs: {}}	1 to 1000
+		{jobs: [5]}	jobs[0]
+		{client_key: "one", jobs: [{$script}]}	each its own
+		{workdir: "/", jobs: [{$script}, {}]}	jobs[1]: the request has no
+		{$script, workdir: "/", jobs: [{}, {workdir: "tmp"}]}	jobs[1]: \"workdir
+		{$script, workdir: "/", jobs: [{}, {options: ["--tme=5"]}]}	jobs[1]: --tme
+		{workdir: "/", jobs: [{$script}, {script: "#!/bin/sh\n#ROTA --tme=5\n"}]}	jobs[1]:2:
+		{script: ($script + "#" * 4000000), workdir: "/", jobs: [range(10) | {}]}	jobs[4]: scripts and environments
+		{$script, environment: ["A=" + "a" * 3000000], workdir: "/", jobs: [range(10) | {options: ["--export=\(["A", "ALL"][. % 2])"]}]}	jobs[5]: scripts and environments
+		{script: ("#!/bin/sh\n" + ([range(100) | "#ROTA step s\(.)\ntrue\n"] | add)), workdir: "/", jobs: [range(102) | {}]}	jobs[100]: jobs up to
 	END
 	[ "$(superuser "select count(*) from rota.job where workdir = '/'")" = 0 ]
 }
