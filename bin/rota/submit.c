@@ -171,14 +171,13 @@ static void print_one(const struct submit_line *line, const json_t *job, const c
 
 static void print(const struct submit_line *line, const json_t *jobs)
 {
-	const json_t *job;
 	size_t i;
 
 	if (line->json)
 		call_print_json();
 	else
-		json_array_foreach (jobs, i, job)
-			print_one(line, job, line->scripts[i]);
+		for (i = 0; i < json_array_size(jobs) && line->scripts[i]; i++)
+			print_one(line, json_array_get(jobs, i), line->scripts[i]);
 	fflush(stdout);
 }
 

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_modify.h"

@@ -6,6 +6,7 @@
 
 struct gate_job {
 	json_t *request;   /* what is asked for */
+	char *label;	   /* what errors call it, in a list; NULL: the only job */
 	json_t *plan;	   /* NULL: not made yet */
 	char *environment; /* packed, of so many bytes; NULL: as the job before has it */
 	size_t environment_size;

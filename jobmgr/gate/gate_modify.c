@@ -116,7 +116,7 @@ static bool modify_steps(struct gate_call *c, const json_t *steps, const struct 
 
 		if (!answer) {
 			if (!gate_limits_again(c, modify_begin))
-				gate_call_problems(c, "", false, &problems);
+				gate_call_problems(c, "", NULL, &problems);
 			translate_problems_free(&problems);
 			return false;
 		}

@@ -1,6 +1,6 @@
 /* gate_plan.c - a plan in fewer words: what it says twice is said once, and what says nothing is left out.
  *
- * gate_submit.c calls it, once the steps are vouched for. What always holds: the database reads the same plan out of it. */
+ * gate_job.c calls it, once the steps are vouched for. What always holds: the database reads the same plan out of it. */
 #include "jobmgr/gate/gate_plan.h"
 
 #include <stdlib.h>

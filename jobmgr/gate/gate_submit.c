@@ -18,52 +18,77 @@ struct gate_submission {
 	struct gate_job jobs[];
 };
 
-/* What a list of jobs has in common stands beside it; one that has no name is called by its place. */
-static json_t *submission_request(json_t *request, const json_t *common, size_t i)
+static json_t *member(const json_t *request, const char *name)
 {
-	json_t *whole = json_copy(request);
+	json_t *value = json_object_get(request, name);
 
-	json_object_update_missing(whole, (json_t *)common);
-	if (!json_object_get(whole, "script_name"))
-		json_object_set_new(whole, "script_name", json_sprintf("jobs[%zu]", i));
+	return json_is_null(value) ? NULL : value;
+}
+
+/* One of a list: what it says itself, and what stands beside the list. Whatever else there is stays behind. */
+static json_t *submission_request(const json_t *own, const json_t *common)
+{
+	static const char *const names[] = {"script", "script_name", "options",	   "environment", "workdir",
+					    "umask",  "rlimits",     "client_key", "retry_key"};
+	json_t *whole = json_object();
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		json_t *value = member(own, names[i]);
+
+		if (!value)
+			value = member(common, names[i]);
+		if (value)
+			json_object_set(whole, names[i], value);
+	}
 	return whole;
 }
 
-/* The jobs of a request, which loses its list of them; NULL with an error. */
+/* What errors call it: by the name of its script, if that is its own, else by its place. */
+static char *submission_label(const json_t *own, size_t i)
+{
+	const char *name = json_string_value(member(own, "script_name"));
+
+	return name ? xstrdup(name) : xasprintf("jobs[%zu]", i);
+}
+
+static bool submission_list(struct gate_submission *s, const json_t *list, const json_t *common, struct err *e)
+{
+	const json_t *own;
+	size_t i;
+
+	if (member(common, "client_key") || member(common, "retry_key"))
+		return gate_refuse(e, "RT422", "a key beside \"jobs\" would be that of all of them: give each its own");
+	json_array_foreach (list, i, own) {
+		if (!json_is_object(own))
+			return gate_refuse(e, "RT422", "jobs[%zu]: must be an object", i);
+		s->jobs[i].request = submission_request(own, common);
+		s->jobs[i].label = submission_label(own, i);
+	}
+	return true;
+}
+
+/* The jobs of a request; NULL with an error. */
 static struct gate_submission *submission_new(json_t *request, struct err *e)
 {
-	json_t *list = json_incref(json_object_get(request, "jobs"));
-	size_t count = list ? json_array_size(list) : 1, i;
-	struct gate_submission *s = xcalloc(1, sizeof *s + count * sizeof *s->jobs);
-	json_t *one;
+	const json_t *list = member(request, "jobs");
+	size_t count = list ? json_array_size(list) : 1;
+	struct gate_submission *s;
 
 	if (count < 1 || count > SUBMIT_JOBS) {
 		gate_refuse(e, "RT422", "\"jobs\" must be a list of 1 to %d jobs", SUBMIT_JOBS);
 		err_hint(e, "Send more in several requests: of each, all are made or none.");
-		goto bad;
+		return NULL;
 	}
-	if (list && (json_object_get(request, "client_key") || json_object_get(request, "retry_key"))) {
-		gate_refuse(e, "RT422", "a key beside \"jobs\" would be that of all of them: give each its own");
-		goto bad;
-	}
+	s = xcalloc(1, sizeof *s + count * sizeof *s->jobs);
 	s->list = list;
 	s->count = count;
-	if (!list)
+	if (!list) {
 		s->jobs[0].request = json_incref(request);
-	json_object_del(request, "jobs");
-	json_array_foreach (list, i, one) {
-		if (!json_is_object(one)) {
-			gate_refuse(e, "RT422", "jobs[%zu]: must be an object", i);
-			goto bad;
-		}
-		s->jobs[i].request = submission_request(one, request, i);
+	} else if (!submission_list(s, list, request, e)) {
+		gate_submission_free(s);
+		return NULL;
 	}
-	json_decref(list);
 	return s;
-bad:
-	json_decref(list);
-	gate_submission_free(s);
-	return NULL;
 }
 
 void gate_submission_free(struct gate_submission *s)
@@ -71,11 +96,12 @@ void gate_submission_free(struct gate_submission *s)
 	for (size_t i = 0; s && i < s->count; i++) {
 		gate_job_forget(&s->jobs[i]);
 		json_decref(s->jobs[i].request);
+		free(s->jobs[i].label);
 	}
 	free(s);
 }
 
-static char *text_of(const json_t *plan)
+static char *plan_text(const json_t *plan)
 {
 	char *text = json_dumps(plan, JSON_COMPACT);
 
@@ -107,7 +133,7 @@ static void submit_store_list(struct gate_call *c, const char *uid, const char *
 			db_array_bytes(environments, job->environment, (int)job->environment_size);
 		before = script;
 	}
-	text = text_of(plans);
+	text = plan_text(plans);
 	gate_call_db(c, API_job_submit_list,
 		     (struct db_param[]){{uid, -1},
 					 {gid, -1},
@@ -126,7 +152,7 @@ static void submit_store_one(struct gate_call *c, const char *uid, const char *g
 {
 	const struct gate_job *job = c->submission->jobs;
 	const json_t *script = json_object_get(job->request, "script");
-	char *plan = text_of(job->plan);
+	char *plan = plan_text(job->plan);
 
 	gate_call_db(c, API_job_submit,
 		     (struct db_param[]){{uid, -1},
@@ -151,18 +177,19 @@ static void submit_store(struct gate_call *c)
 		submit_store_one(c, uid, gid);
 }
 
-/* The job at `i` is refused, and so are all. */
-static void submit_refuse(struct gate_call *c, size_t i, const struct translate_problems *problems, const struct err *failure)
+/* One job is refused, and so are all. */
+static void submit_refuse(struct gate_call *c, const struct gate_job *job, const struct translate_problems *problems,
+			  const struct err *failure)
 {
-	const json_t *name = json_object_get(c->submission->jobs[i].request, "script_name");
+	const char *name = json_string_value(json_object_get(job->request, "script_name"));
 	struct err e = *failure;
 
 	if (!*failure->code) {
-		gate_call_problems(c, json_is_string(name) ? json_string_value(name) : "script", c->submission->list, problems);
+		gate_call_problems(c, name ? name : "script", job->label, problems);
 		return;
 	}
-	if (c->submission->list)
-		snprintf(e.message, sizeof e.message, "jobs[%zu]: %.480s", i, failure->message);
+	if (job->label)
+		snprintf(e.message, sizeof e.message, "%.100s: %.400s", job->label, failure->message);
 	gate_call_fail(c, &e, NULL);
 }
 
@@ -195,7 +222,7 @@ static void submit_translate(struct gate_call *c)
 		c->issue = submit_store;
 		submit_store(c);
 	} else if (*e.code || !gate_limits_again(c, submit_translate)) {
-		submit_refuse(c, i, &problems, &e);
+		submit_refuse(c, &s->jobs[i], &problems, &e);
 	}
 	translate_problems_free(&problems);
 }

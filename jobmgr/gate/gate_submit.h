@@ -7,7 +7,7 @@
 /* Carry out a request whose route has GATE_SUBMIT: {"script", "script_name", "options": ["--x=y"], "environment": ["NAME=value"]
  * or {"NAME": "value"}, "workdir", "umask": number or octal text, "rlimits": "core=0,nofile=1024", and "client_key" or
  * "retry_key" (32 hexadecimal digits)}; or several at once, {"jobs": [such objects]}: what stands beside the list, keys aside,
- * holds for each that does not say otherwise. */
+ * holds for each that says nothing of it. */
 void gate_submit(struct gate_call *c);
 
 void gate_submission_free(struct gate_submission *s);

@@ -102,45 +102,45 @@ bool gate_member_texts(const json_t *request, const char *name, const char ***te
 	       gate_refuse(e, "RT422", "\"%s\" must be a list of strings", name);
 }
 
-/* Whether the script is named: the command line is that of all, unless each has its own. */
-static bool problem_names(const struct translate_problem *problem, bool each)
-{
-	return each || problem->line > 0 || !problem->option[0];
-}
-
-/* "heat.sh:12: --tme: unknown option": where a problem is, and what. */
-static void problem_error(const char *file, bool each, const struct translate_problem *problem, struct err *e)
+/* "heat.sh:12: --tme: unknown option": where a problem is, and what. The command line is that of all jobs, unless one has a label. */
+static void problem_error(const char *file, const char *label, const struct translate_problem *problem, struct err *e)
 {
 	char where[300] = "";
 
 	if (problem->line > 0)
-		snprintf(where, sizeof where, "%.200s:%d: ", file, problem->line);
-	else if (each)
-		snprintf(where, sizeof where, "%.200s: ", file);
+		snprintf(where, sizeof where, "%.200s:%d: ", label ? label : file, problem->line);
+	else if (label)
+		snprintf(where, sizeof where, "%.200s: ", label);
 	gate_refuse(e, "RT422", "%s%s%s%s", where, problem->option, *problem->option ? ": " : "", problem->message);
 	if (*problem->hint)
 		err_hint(e, "%s", problem->hint);
 }
 
-static json_t *problem_json(const char *file, bool each, const struct translate_problem *problem)
+static json_t *problem_json(const char *file, const char *label, const struct translate_problem *problem)
 {
-	return json_pack("{s:s?, s:i, s:s, s:s, s:s?}", "file", problem_names(problem, each) ? file : NULL, "line", problem->line,
-			 "option", problem->option, "message", problem->message, "hint", *problem->hint ? problem->hint : NULL);
+	bool of_script = problem->line > 0 || !problem->option[0];
+
+	return json_pack("{s:s?, s:i, s:s, s:s, s:s?}", "file",
+			 label	     ? label
+			 : of_script ? file
+				     : NULL,
+			 "line", problem->line, "option", problem->option, "message", problem->message, "hint",
+			 *problem->hint ? problem->hint : NULL);
 }
 
-void gate_call_problems(struct gate_call *c, const char *file, bool each, const struct translate_problems *problems)
+void gate_call_problems(struct gate_call *c, const char *file, const char *label, const struct translate_problems *problems)
 {
 	json_t *list = json_array();
 	struct err e;
 
 	for (int i = 0; i < problems->count; i++) {
-		json_t *problem = problem_json(file, each, &problems->list[i]);
+		json_t *problem = problem_json(file, label, &problems->list[i]);
 
 		if (problem) /* not UTF-8, say: the first one is told by the error itself */
 			json_array_append_new(list, problem);
 	}
 	if (problems->count > 0)
-		problem_error(file, each, &problems->list[0], &e);
+		problem_error(file, label, &problems->list[0], &e);
 	else
 		gate_refuse(&e, "RT422", "the request was refused");
 	if (problems->more > 0) {

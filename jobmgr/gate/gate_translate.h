@@ -19,8 +19,8 @@ bool gate_member_text(const json_t *request, const char *name, const char *other
 /* A member that must be a list of strings; *texts is malloc'ed, its strings are the request's. Absent: empty. */
 bool gate_member_texts(const json_t *request, const char *name, const char ***texts, int *count, struct err *e);
 
-/* Refuse with all problems of a translation (RT422) and end the call; `file` is where the lines are, and where there is one of `each`,
- * those of the command line, too. */
-void gate_call_problems(struct gate_call *c, const char *file, bool each, const struct translate_problems *problems);
+/* Refuse with all problems of a translation (RT422) and end the call; `file` is where the lines are. With a `label`, one of several
+ * requests is refused, and all problems are called by it. */
+void gate_call_problems(struct gate_call *c, const char *file, const char *label, const struct translate_problems *problems);
 
 #endif

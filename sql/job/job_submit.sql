@@ -249,8 +249,21 @@ declare
 	v_script bytea;
 	v_environment bytea;
 	v_jobs jsonb[] := '{}';
+	v_message text;
+	v_hint text;
 begin
-	-- What others may wait for us to release is taken in one order first, so that two submissions of many jobs do not wait for each other.
+	-- What one submission waits for after the other, here for all jobs at once, each kind in one order: keys, limits, scripts and environments,
+	-- other jobs. So nobody waits in a ring. (Whose first job this is may, for its claimant; then one of the two is made again.)
+	perform pg_advisory_xact_lock(k.lock)
+	from (
+		select distinct hashtextextended(p_uid || ' ' || coalesce(j ->> 'client_key', (j ->> 'retry_key')::uuid::text), 0) as lock
+		from jsonb_path_query(p_plans, '$[*].job') j
+		order by 1
+	) k
+	where k.lock is not null;
+	if exists (select from usage_limit l where l.measure = 'submitted') then
+		perform pg_advisory_xact_lock(hashtext('rota submitted'));
+	end if;
 	insert into script (hash, body) select distinct on (1) sha256(s.body), s.body from unnest(p_scripts) s (body)
 	where s.body is not null and not exists (select from script x where x.hash = sha256(s.body)) order by 1 on conflict do nothing;
 	insert into environment (hash, body) select distinct on (1) sha256(s.body), s.body from unnest(p_environments) s (body)
@@ -267,9 +280,12 @@ begin
 		v_jobs := v_jobs || api.job_submit(p_uid, p_gid, p_user, v_one.plan, v_script, v_environment);
 	end loop;
 	return jsonb_build_object('jobs', v_jobs);
+exception when sqlstate 'RT422' then
+	get stacked diagnostics v_message = message_text, v_hint = pg_exception_hint;
+	raise exception 'jobs[%]: %', cardinality(v_jobs), v_message using errcode = 'RT422', hint = v_hint;
 end $$;
 comment on function api.job_submit_list(int, int, text, jsonb, bytea[], bytea[]) is
-	'Store several jobs of one owner, all or none: as api.job_submit, with a list of plans; a script or environment that is null is that of the job before. Answers {jobs: [{job_id, steps, known}]}.';
+	'Store several jobs of one owner, all or none: as api.job_submit, with a list of plans; a script or environment that is null is that of the job before. Answers {jobs: [{job_id, steps, known}]}. RT422 names the job by its place, from 0 on.';
 
 create function api.submit_check_peers(p_job bigint, p_script text) returns void
 language plpgsql set search_path = rota, pg_temp as $$

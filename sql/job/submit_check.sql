@@ -255,7 +255,8 @@ declare
 	v_one record;
 	v_live bigint;
 begin
-	-- One submission after the other, limit by limit, so that each sees the one before.
+	-- One submission after the other, limit by limit, so that each sees the one before; one of many jobs has all limits for itself.
+	perform pg_advisory_xact_lock_shared(hashtext('rota submitted'));
 	for v_one in
 		select distinct on (c.limit_id, c.whose) c as bound, l.account, coalesce(l.user_name, nullif(c.whose, '')) as user_name, l.qos, l.partition
 		from api.limit_cover(array(select x::api.line from unnest(p_claimants, p_partitions) x)) c

@@ -42,20 +42,12 @@ def run(bench):
         count = 300
         bare = timing.median(timing.several(count, true))
         bench.figure("whole process, median", timing.median(submit(path)), "ms", at_most=4, limit=bare, limit_name="ms, /bin/true")
-        each = 3 if bench.toy else 500
-        bench.figure("four loops of whole processes", max(loops(instance, path, each) for _ in range(1 if bench.toy else 3)), "/s", at_least=800)
+        turns = 3 if bench.toy else 500
+        bench.figure("four loops of whole processes", max(loops(instance, path, turns) for _ in range(1 if bench.toy else 3)), "/s", at_least=800)
         for each, what in ((1, "a job in each request"), (100, "100 jobs in each request")):
             size = 2 * each if bench.toy else 4000
             bench.figure(f"one connection, {what}", max(float(bench.program("connection", f"{instance.home}/etc/rota.conf", size, each, path, "--hold"))
                                                         for _ in range(1 if bench.toy else 3)), "/s", at_least=2000)
-        count = 300
-        bare = timing.median(timing.several(count, true))
-        bench.figure("whole process, median", timing.median(submit(path)), "ms", at_most=4, limit=bare, limit_name="ms, /bin/true")
-        each = 3 if bench.toy else 500
-        bench.figure("four loops of whole processes", max(loops(instance, path, each) for _ in range(1 if bench.toy else 3)), "/s", at_least=800)
-        size = 10 if bench.toy else 4000
-        bench.figure("one connection", max(float(bench.program("connection", f"{instance.home}/etc/rota.conf", size, path, "--hold"))
-                                           for _ in range(1 if bench.toy else 3)), "/s", at_least=2000)
         count = 30
         for elements in (10_000, 1_000_000):
             bench.figure(f"array of {elements:,}, median", timing.median(submit(f"--array=0-{elements - 1}", path)), "ms", at_most=10)

@@ -182,6 +182,18 @@ true'
 	[ "$(jq -c '.jobs[1].job_id' <<<"$output")" = "$(tail -n 1 <<<"$first")" ]
 }
 
+@test "each of several scripts has the environment that it asks for" {
+	cd "$BATS_TEST_TMPDIR"
+	local scripts=()
+	for export in NONE ALL WHAT ALL NONE OTHER=1; do
+		scripts+=("${#scripts[@]}.sh")
+		printf '#!/bin/sh\n#ROTA --export=%s --output=%s.out\necho "$WHAT${OTHER:+ other}"\n' "$export" "${#scripts[@]}" >"${scripts[-1]}"
+	done
+	WHAT=seen run -0 rota submit --each --wait "${scripts[@]}"
+	run cat {1..6}.out
+	[ "$output" = "$(printf '%s\n' '' seen seen seen '' ' other')" ]
+}
+
 # Submit with these words; the gate does not answer, dies, and comes back.
 submit_unanswered() {
 	local pid submission
