@@ -1,5 +1,5 @@
-/* simulate.c - the history as it happens, moment by moment. What always holds: no node gives more than it has, a step has one attempt at
- * a time, and every move of a step is one that rota.step_transition knows, logged when it is made. Constant memory: a job is let go when
+/* simulate.c - the history as it happens, moment by moment. What always holds: a step has one attempt at a time, and
+ * every move of a step is one that rota.step_transition knows, logged when it is made. Constant memory: a job is let go when
  * its rows are written, which is when it and all before it are over. */
 #include "simulate.h"
 
@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "due.h"
 #include "grow.h"
+#include "place.h"
 #include "submit.h"
 
 const char *const STATES[] = {"completed",     "dependency_failed", "cancelled", "preempted", "deadline", "timeout", "failed",
@@ -18,14 +20,6 @@ const char *const END_CAUSES[] = {"exit",	"dependency", "cancelled",     "preemp
 				  "time_limit", "exit",	      "out_of_memory", "node"};
 
 enum { LOOK = 32, PATIENCE_H = 4, RETRY_S = 2, NODE_DAYS = 120 };
-enum what { SUBMIT, END, READY, CANCEL, NODE_DOWN, NODE_UP };
-
-struct due {
-	int64_t at, order;
-	enum what what;
-	struct job *job;
-	int number; /* END: attempt; READY: step; NODE_*: node */
-};
 
 /* What waits for nodes: a step, or the next elements of an array (step -1). */
 struct item {
@@ -46,53 +40,14 @@ struct sim {
 	struct load *load;
 	PGconn *db;
 	struct submit submit;
-	struct due *heap;
-	int due, due_room;
+	struct due_list due;
 	struct item *queue, **tail;
 	struct running *running;
 	int runs, runs_room;
 	struct job **live; /* in the order of ids, from live_from on */
 	int lives, lives_room, live_from;
-	int64_t now, last_job, jobs_left, last_event, order;
+	int64_t now, last_job, jobs_left, last_event;
 };
-
-/* ---- what is due */
-
-static bool earlier(const struct due *a, const struct due *b)
-{
-	return a->at < b->at || (a->at == b->at && a->order < b->order);
-}
-
-static void due_add(struct sim *s, int64_t at, enum what what, struct job *j, int number)
-{
-	struct due one = {at, s->order++, what, j, number};
-	int i = s->due;
-
-	s->heap = grow(s->heap, s->due, &s->due_room, sizeof *s->heap);
-	s->due++;
-	for (; i > 0 && earlier(&one, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		s->heap[i] = s->heap[(i - 1) / 2];
-	s->heap[i] = one;
-	if (j)
-		j->pending++;
-}
-
-static struct due due_take(struct sim *s)
-{
-	struct due first = s->heap[0], last = s->heap[--s->due];
-	int i = 0, child;
-
-	while ((child = 2 * i + 1) < s->due) {
-		if (child + 1 < s->due && earlier(&s->heap[child + 1], &s->heap[child]))
-			child++;
-		if (!earlier(&s->heap[child], &last))
-			break;
-		s->heap[i] = s->heap[child];
-		i = child;
-	}
-	s->heap[i] = last;
-	return first;
-}
 
 /* ---- moves */
 
@@ -144,57 +99,7 @@ static void submitted(struct sim *s, struct job *j)
 		return;
 	}
 	j->step[0].begin_at = s->now + (int64_t)86400 * SECOND;
-	due_add(s, j->cancel_at, CANCEL, j, 0);
-}
-
-/* ---- nodes */
-
-static bool node_fits(const struct node *n, const struct request *r)
-{
-	return n->up && n->cpus_free >= r->cpus && n->mem_free_mb >= r->mem_mb && __builtin_popcount(n->gpus_free) >= r->gpus;
-}
-
-/* Nodes for it, appended to the job's placings; those with GPUs are the last choice of what needs none. */
-static bool place(struct sim *s, struct job *j, const struct request *r)
-{
-	int found = 0, first = r->gpus ? s->w->gpu_nodes - 1 : s->w->nodes - 1;
-
-	for (int i = first; i >= 0 && found < r->nodes; i--) {
-		if (!node_fits(&s->w->node[i], r))
-			continue;
-		j->placed = grow(j->placed, j->placings + found, &j->room_placed, sizeof *j->placed);
-		j->placed[j->placings + found++] = (struct placed){i, 0};
-	}
-	if (found < r->nodes)
-		return false;
-	for (int i = 0; i < found; i++) {
-		struct placed *p = &j->placed[j->placings + i];
-		struct node *n = &s->w->node[p->node];
-
-		n->cpus_free -= r->cpus;
-		n->mem_free_mb -= r->mem_mb;
-		for (int gpu = 0; gpu < r->gpus; gpu++) {
-			unsigned unit = n->gpus_free & -n->gpus_free;
-
-			n->gpus_free &= ~unit;
-			p->gpus |= unit;
-		}
-	}
-	j->placings += found;
-	return true;
-}
-
-static void give_back(struct sim *s, const struct job *j, const struct attempt *t)
-{
-	const struct request *r = &j->request[j->step[t->step].request];
-
-	for (int i = 0; i < t->nodes; i++) {
-		const struct placed *p = &j->placed[t->placed + i];
-
-		s->w->node[p->node].cpus_free += r->cpus;
-		s->w->node[p->node].mem_free_mb += r->mem_mb;
-		s->w->node[p->node].gpus_free |= p->gpus;
-	}
+	due_add(&s->due, j->cancel_at, CANCEL, j, 0);
 }
 
 /* ---- attempts */
@@ -257,7 +162,7 @@ static void start(struct sim *s, struct job *j, int step)
 	/* What is over in a moment is reported started and ended in one go. */
 	if (r->nodes > 1 || runs > 20 * SECOND)
 		move(s, j, step, t.started_at, "run", RUNNING, "node", NULL, NULL);
-	due_add(s, t.started_at + runs, END, j, j->attempts++);
+	due_add(&s->due, t.started_at + runs, END, j, j->attempts++);
 }
 
 static void array_go_on(struct sim *s, struct job *j, int request);
@@ -342,7 +247,7 @@ static void attempt_end(struct sim *s, struct job *j, int number, int lost)
 	const struct request *r = &j->request[of->request];
 	double ran_s, busy;
 
-	give_back(s, j, t);
+	place_give_back(s->w, j, t);
 	s->running[t->place] = s->running[--s->runs];
 	s->running[t->place].job->attempt[s->running[t->place].attempt].place = t->place;
 	t->place = -1;
@@ -365,7 +270,7 @@ static void attempt_end(struct sim *s, struct job *j, int number, int lost)
 		of->retries += t->end == FAILED;
 		of->begin_at = s->now + (int64_t)RETRY_S * SECOND;
 		move(s, j, t->step, s->now, "requeue", PENDING, t->end == NODE_FAIL ? "nodemgr" : "node", t->cause, NULL);
-		due_add(s, of->begin_at, READY, j, t->step);
+		due_add(&s->due, of->begin_at, READY, j, t->step);
 	} else {
 		step_end(s, j, t->step, t);
 	}
@@ -379,7 +284,7 @@ static bool start_next(struct sim *s, struct item *item)
 	struct request *r = &j->request[item->request];
 	int step = item->step;
 
-	if (!place(s, j, r))
+	if (!place_take(s->w, j, r))
 		return false;
 	if (step < 0) {
 		struct step *head = &j->step[r->first];
@@ -472,14 +377,14 @@ static void node_down(struct sim *s, int node)
 	}
 	s->w->node[node].up = false;
 	node_event(s, node, "up", "down", "'its lease has run out'");
-	due_add(s, s->now + (int64_t)draw_between(s->d, 600, 40000) * SECOND, NODE_UP, NULL, node);
+	due_add(&s->due, s->now + (int64_t)draw_between(s->d, 600, 40000) * SECOND, NODE_UP, NULL, node);
 }
 
 static void node_up(struct sim *s, int node, const char *from)
 {
 	s->w->node[node].up = true;
 	node_event(s, node, from, "up", "null");
-	due_add(s, s->now + (int64_t)draw_exponential(s->d, NODE_DAYS * 86400.0) * SECOND, NODE_DOWN, NULL, node);
+	due_add(&s->due, s->now + (int64_t)draw_exponential(s->d, NODE_DAYS * 86400.0) * SECOND, NODE_DOWN, NULL, node);
 }
 
 /* ---- the whole of it */
@@ -512,7 +417,7 @@ static void submit_due(struct sim *s)
 {
 	submitted(s, submit_job(&s->submit, ++s->last_job, s->now));
 	if (--s->jobs_left > 0)
-		due_add(s, submit_next(&s->submit, s->now), SUBMIT, NULL, 0);
+		due_add(&s->due, submit_next(&s->submit, s->now), SUBMIT, NULL, 0);
 }
 
 static void befall(struct sim *s, const struct due *one)
@@ -564,16 +469,16 @@ struct outcome simulate(struct world *w, struct draw *d, const struct plan *plan
 	submit_begin(&s.submit, w, d, plan->from, plan->days, plan->jobs);
 	for (int i = 0; i < w->nodes; i++)
 		node_up(&s, i, "unknown");
-	due_add(&s, submit_next(&s.submit, s.now), SUBMIT, NULL, 0);
+	due_add(&s.due, submit_next(&s.submit, s.now), SUBMIT, NULL, 0);
 	while (s.jobs_left > 0 || s.live_from < s.lives) {
-		struct due one = due_take(&s);
+		struct due one = due_take(&s.due);
 
 		s.now = one.at;
 		befall(&s, &one);
 		pass(&s);
 		write_over(&s);
 	}
-	free(s.heap);
+	free(s.due.heap);
 	free(s.running);
 	free(s.live);
 	return (struct outcome){s.last_job, s.last_event, s.now};
