@@ -94,6 +94,9 @@ comment on function api.attempt_order(text, bigint, int, jsonb) is 'Send one ord
 create function api.group_close(p_final api.moved[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
+	if not exists (select from unnest(p_final) v join step_request r on r.job_id = v.job_id and r.step_id = v.request_id and r.group_name is not null) then
+		return;
+	end if;
 	perform api.order_put((
 		with closed as (
 			select distinct r.job_id, r.group_name

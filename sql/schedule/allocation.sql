@@ -210,6 +210,9 @@ declare
 	v_follower record;
 	v_taken api.taken[];
 begin
+	if not exists (select from unnest(p_ended) v join step_edge e on e.peer_job_id = v.job_id and e.peer_step_id = v.step_id and e.kind = 'same_nodes') then
+		return;
+	end if;
 	for v_follower in
 		select distinct f.job_id, f.step_id, e.peer_job_id, e.peer_step_id, r.cpus_per_task, r.ntasks, r.ntasks_per_node, r.mem_mb, r.mem_per_cpu_mb, r.exclusive
 		from unnest(p_ended) v

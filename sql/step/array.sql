@@ -159,14 +159,6 @@ declare
 	v_jobs bigint[];
 	v_due jsonb;
 begin
-	-- Most jobs have nothing to do with such arrays.
-	if not exists (
-		select from (select distinct m.job_id from unnest(p_moved) m) j
-		where exists (select from step_edge e where e.job_id = j.job_id and e."condition" = 'corr')
-			or exists (select from step_edge e where e.peer_job_id = j.job_id)
-	) then
-		return;
-	end if;
 	-- A step of the script that moved may have freed a head, of its job or of one that waits for it: all positions of those
 	-- are looked at. Of elements that moved, only their own.
 	select array_agg(distinct x.job_id) into v_jobs
@@ -179,6 +171,9 @@ begin
 		where m.array_index is null
 	) x
 	where exists (select from step_edge e where e.job_id = x.job_id and e."condition" = 'corr');
+	if v_jobs is null and not exists (select from unnest(p_moved) m join step_edge e on e.peer_job_id = m.job_id and e."condition" = 'corr' and e.state = 'waiting') then
+		return;
+	end if;
 	select jsonb_agg(to_jsonb(d)) into v_due from api.correspond_due(p_moved, v_jobs) d;
 	if v_due is not null then
 		perform api.array_expand(array(

@@ -9,6 +9,7 @@ declare
 	v_final api.moved[];
 	v_script api.moved[];
 	v_started api.moved[];
+	v_bound boolean;
 begin
 	while cardinality(v_moves) > 0 loop
 		v_written := array(select w::api.moved from api.step_write(p_actor, v_moves) w);
@@ -19,18 +20,26 @@ begin
 		into v_final, v_script, v_started
 		from unnest(v_written) w;
 		v_moves := '{}';
-		if v_started is not null then
+		-- Most jobs have no edges, and nobody has any to them: nothing follows for other steps then. Who submits one to them waits for their locks.
+		v_bound := exists (
+			select from (select distinct w.job_id from unnest(v_written) w) j
+			where exists (select from step_edge e where e.job_id = j.job_id offset 0) or exists (select from step_edge e where e.peer_job_id = j.job_id offset 0));
+		if v_bound and v_started is not null then
 			v_moves := v_moves || array(select m::api.move from api.step_settle_start(v_started) m);
 		end if;
 		if v_final is not null then
-			v_moves := v_moves || array(select m::api.move from api.step_settle_end(v_final) m);
+			v_moves := v_moves || array(select m::api.move from api.step_settle_end(v_final, v_bound) m);
 		end if;
 		-- Nothing is kept for elements, and a group is over when the heads of its arrays are.
-		if v_script is not null then
+		if v_bound and v_script is not null then
 			perform api.allocation_unkeep(array(select (w.job_id, w.step_id, 0)::api.attempt_key from unnest(v_script) w));
+		end if;
+		if v_script is not null then
 			perform api.group_close(v_script);
 		end if;
-		v_moves := v_moves || array(select m::api.move from api.array_correspond(v_written) m);
+		if v_bound then
+			v_moves := v_moves || array(select m::api.move from api.array_correspond(v_written) m);
+		end if;
 	end loop;
 end $$;
 comment on function api.step_move(text, api.move[]) is

@@ -105,7 +105,7 @@ begin
 end $$;
 comment on function api.job_settle(api.moved[]) is 'Count ended steps of scripts off their jobs; answers the jobs that are over with them. Internal.';
 
-create function api.step_settle_end(p_final api.moved[]) returns setof api.move
+create function api.step_settle_end(p_final api.moved[], p_bound boolean) returns setof api.move
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_script api.moved[] := array(select v::api.moved from unnest(p_final) v where v.array_index is null);
@@ -134,6 +134,9 @@ begin
 		return;
 	end if;
 	v_jobs := api.job_settle(v_script);
+	if not p_bound then
+		return;
+	end if;
 
 	-- Edges on a step, or on a whole job, that has ended.
 	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'state', case
@@ -168,4 +171,5 @@ begin
 	join step_request q on q.job_id = r.job_id and q.with_set = r.with_set and q.step_id <> r.step_id
 	join step o on o.job_id = q.job_id and o.step_id = q.step_id and o.state = 'pending' and o.attempt = 0;
 end $$;
-comment on function api.step_settle_end(api.moved[]) is 'What the end of steps means: for their arrays, their jobs, and the steps that wait for them. Internal.';
+comment on function api.step_settle_end(api.moved[], boolean) is
+	'What the end of steps means: for their arrays, their jobs, and, where any has edges or is named by some (p_bound), the steps that wait for them. Internal.';

@@ -136,6 +136,14 @@ select is((select count(*) from rota.hook_run where job_id = :j), 1::bigint, 'it
 select is(t.job(:j), 'live', 'a step outside the group goes on');
 select t.pass(:'j' || '.c') \g /dev/null
 select t.right('group');
+-- Its steps need not wait for each other.
+select t.submit('alice', '[{"name": "a", "group": "g"}, {"name": "b", "group": "g"}]') as j \gset
+select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.report(t.say(:'j' || '.a', 'done')) \g /dev/null
+select is(t.orders(:'j' || '.a'), null, 'no epilog yet where nothing waits for anything');
+select t.start(:'j' || '.b', '{1}', '{"holder": false}'), t.run(:'j' || '.b'), t.finish(:'j' || '.b') \g /dev/null
+select is(t.orders(:'j' || '.a'), 'end@n1', 'then it runs');
+select t.report(t.say(:'j' || '.a', 'end')) \g /dev/null
+select t.right('group without edges');
 -- A group whose holder's node is lost; a group that is cancelled before it is done.
 select t.submit('alice', '[{"name": "a", "group": "g"}, {"name": "b", "group": "g"}]', '[{"step": "b", "peer": "a"}]') as j \gset
 select t.start(:'j' || '.a', '{4}'), t.run(:'j' || '.a'), t.report(t.say(:'j' || '.a', 'done')) \g /dev/null

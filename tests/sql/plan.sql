@@ -6,6 +6,7 @@ select * from no_plan();
 -- All is called while there is no history, so that plans are kept that suit that.
 select t.submit('alice', '[{"name": "a", "retry": 1}, {"name": "b"}, {"name": "c", "array": {"indices": [[0,3,1]], "size": 4, "limit": 2}}]', '[{"step": "b", "peer": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a'), t.later(), t.pass(:'j' || '.a'), t.pass(:'j' || '.b'), t.pass(:'j' || '.c', '{1}', '{"position": 1}') from generate_series(1, 6) \g /dev/null
+select t.pass(t.submit('alice', '[{"name": "a"}]') || '.a') from generate_series(1, 6) \g /dev/null
 select t.pending(), api.job_cancel(0, 'root', t.request(:'j')), api.job_show(0, 'root', t.request(:'j')), api.job_queue(0, 'root', '{}') from generate_series(1, 6) \g /dev/null
 -- History: 10,000 jobs of ten steps that have all ended, and 4,000 elements of an array that goes on. It is right as it is: foreign keys are
 -- not asked row by row.
@@ -66,6 +67,8 @@ begin
 	return next t.cheap(p_when || ': job_lock', format('select api.job_lock(array[%s, %s])', p_job, p_array));
 	return next t.cheap(p_when || ': job_submit', $s$select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "peer": "a"}]')$s$);
 	return next t.cheap(p_when || ': job_submit after history', $s$select t.submit('alice', '[{"name": "a"}]', '[{"step": "a", "job": 17}]')$s$);
+	v_label := t.submit('alice', '[{"name": "a"}]') || '.a';
+	return next t.cheap(p_when || ': a lone step''s life', format('select t.pass(%L)', v_label));
 	v_job := t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "peer": "a"}, {"step": "b", "kind": "same_nodes", "peer": "a"}]');
 	v_label := v_job || '.a';
 	return next t.cheap(p_when || ': schedule_commit', format('select t.start(%L)', v_label));
