@@ -8,54 +8,51 @@
 
 #include "lib/err.h"
 
-/* Leave out what is null or holds nothing: the database takes what is not there for the same, and of a long plan it is a third. */
-static void plan_trim(json_t *object)
+/* Whether the database takes it for the same when it is not there: of a long plan that is a third. */
+static bool says_nothing(const json_t *value)
 {
-	const char *key;
-	json_t *value;
-	void *next;
-
-	json_object_foreach_safe(object, next, key, value)
-	{
-		bool holds_nothing =
-			(json_is_object(value) || json_is_array(value)) && !json_object_size(value) && !json_array_size(value);
-
-		if (json_is_null(value) || holds_nothing)
-			json_object_del(object, key);
-	}
+	return json_is_null(value) ||
+	       ((json_is_object(value) || json_is_array(value)) && !json_object_size(value) && !json_array_size(value));
 }
 
-static bool plan_alike(const json_t *list, const char *key, const json_t *value)
+/* What an object says beyond `common`, which may be NULL. */
+static json_t *plan_said(json_t *object, const json_t *common)
 {
-	const json_t *item;
+	json_t *said = json_object(), *value;
+	const char *key;
+
+	json_object_foreach (object, key, value)
+		if (!says_nothing(value) && !json_object_get(common, key))
+			json_object_set(said, key, value);
+	return said;
+}
+
+static void plan_shorten_list(json_t *list, const json_t *common)
+{
+	json_t *item;
 	size_t i;
 
 	json_array_foreach (list, i, item)
-		if (!json_equal(value, json_object_get(item, key)))
-			return false;
-	return true;
+		json_array_set_new(list, i, plan_said(item, common));
 }
 
-/* What all steps have alike is said once, as the plan's "common": of a long plan, most. */
-static void plan_share(json_t *plan)
+/* What all of at least two steps have alike: of a long plan, most. */
+static json_t *plan_common(const json_t *steps)
 {
-	json_t *steps = json_object_get(plan, "steps"), *common, *step, *value;
+	json_t *common = plan_said(json_array_get(steps, 0), NULL), *value;
+	const json_t *step;
 	const char *key;
 	void *next;
 	size_t i;
 
-	if (json_array_size(steps) < 2)
-		return;
-	common = json_copy(json_array_get(steps, 0));
-	json_object_foreach_safe(common, next, key, value)
-	{
-		if (!plan_alike(steps, key, value))
-			json_object_del(common, key);
+	json_array_foreach (steps, i, step) {
+		json_object_foreach_safe(common, next, key, value)
+		{
+			if (!json_equal(value, json_object_get(step, key)))
+				json_object_del(common, key);
+		}
 	}
-	json_array_foreach (steps, i, step)
-		json_object_foreach (common, key, value)
-			json_object_del(step, key);
-	json_object_set_new(plan, "common", common);
+	return common;
 }
 
 static size_t shared_end(const char *a, size_t a_length, const char *b, size_t b_length, size_t most)
@@ -76,8 +73,6 @@ static void plan_share_spec(json_t *plan)
 	const char *text = json_string_value(first), *end;
 	char *shared;
 
-	if (json_array_size(steps) < 2)
-		return;
 	json_array_foreach (steps, i, step) {
 		const json_t *spec = json_object_get(step, "spec");
 
@@ -99,14 +94,14 @@ static void plan_share_spec(json_t *plan)
 
 void gate_plan_shorten(json_t *plan)
 {
-	json_t *item;
-	size_t i;
+	json_t *steps = json_object_get(plan, "steps"), *common = NULL;
 
-	json_array_foreach (json_object_get(plan, "steps"), i, item)
-		plan_trim(item);
-	plan_share_spec(plan);
-	plan_share(plan);
-	json_array_foreach (json_object_get(plan, "edges"), i, item)
-		plan_trim(item);
-	plan_trim(json_object_get(plan, "job"));
+	if (json_array_size(steps) > 1) {
+		plan_share_spec(plan);
+		common = plan_common(steps);
+		json_object_set_new(plan, "common", common);
+	}
+	plan_shorten_list(steps, common);
+	plan_shorten_list(json_object_get(plan, "edges"), NULL);
+	json_object_set_new(plan, "job", plan_said(json_object_get(plan, "job"), NULL));
 }
