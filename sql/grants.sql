@@ -54,7 +54,7 @@ grant execute on function
 	api.schedule_launch(bigint[], int[]),
 	api.schedule_commit(bigint, jsonb, jsonb),
 	api.schedule_refuse(bigint, bigint[], int[], text[]),
-	api.schedule_plan(bigint, jsonb),
+	api.schedule_plan(bigint, jsonb, bigint[], int[]),
 	api.daemon_register(text, text, int, text)
 to rota_jobmgr;
 grant execute on function

@@ -29,7 +29,7 @@ begin
 		execute format('alter function %s set enable_bitmapscan = off', v_function);
 	end loop;
 	-- The plan and the nodes are no history, and what is joined with them is long.
-	alter function api.schedule_plan(bigint, jsonb) set enable_hashjoin = on;
+	alter function api.schedule_plan(bigint, jsonb, bigint[], int[]) set enable_hashjoin = on;
 	alter function api.schedule_nodes() set enable_hashjoin = on;
 	alter function api.submit_limits(int, text, jsonb) set enable_seqscan = on;
 	alter function api.submit_limits(int, text, jsonb) set enable_hashjoin = on;

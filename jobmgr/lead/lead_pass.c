@@ -5,7 +5,7 @@
  *   ask           what is not known yet of steps of the queue (lead_queue.c)
  *   launch        what the signer needs of the steps that the scheduler starts, and does not have yet (lead_expect.c)
  *   commit        starts with their signed orders; refusals of what may not be signed
- *   plan          why the others wait, when that has changed
+ *   plan          why the others wait, as far as that has changed
  *
  * lead.c runs one pass at a time. What always holds: every call carries the term, so nothing of a deposed leader is committed;
  * decisions rest on the snapshot of this pass alone; a pass that meets an error ends there, and what the database refused is
@@ -29,8 +29,8 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 
-static const double plan_gap = 0.3;  /* seconds between two writings of the plan */
-static const double queue_age = 300; /* seconds for which what is known of the queue is kept at the most */
+static const double plan_gap = 0.3; /* seconds between two writings of the plan */
+static const double kept_age = 300; /* seconds for which what is known of the queue and the plan is kept at the most */
 
 struct read {
 	struct lead_pass *pass;
@@ -45,16 +45,15 @@ struct lead_pass {
 	lead_pass_done *done;
 	void *arg;
 	struct read reads[LEAD_LAUNCH + 1];
-	bool plan_known;
-	unsigned char plan[SEAL_HASH_SIZE]; /* as it stands in the database, or will, where it is on its way */
-	double plan_at;			    /* when it was written, monotonic seconds */
+	struct lead_plan *plan;
+	double plan_at; /* when it was written, monotonic seconds */
 	struct lead_depth depth;
 	struct lead_queue *queue;
 	struct lead_expect expect;
 	struct lead_pace pace;
-	double queue_at; /* when nothing was kept of it; monotonic seconds */
-	bool queued;	 /* the last pass left something pending */
-	bool several;	 /* there are partitions beside each other, as far as the last pass knows */
+	double kept_at; /* when nothing was kept of queue and plan; monotonic seconds */
+	bool queued;	/* the last pass left something pending */
+	bool several;	/* there are partitions beside each other, as far as the last pass knows */
 
 	/* of the running pass */
 	bool running, apart;
@@ -67,10 +66,11 @@ struct lead_pass {
 	struct lead_outcome outcome;
 };
 
-static void pass_forget_queue(struct lead_pass *p, double now)
+static void pass_forget_kept(struct lead_pass *p, double now)
 {
 	lead_queue_forget(p->queue);
-	p->queue_at = now;
+	lead_plan_forget(p->plan);
+	p->kept_at = now;
 }
 
 static void pass_end(struct lead_pass *p)
@@ -84,8 +84,10 @@ static void pass_end(struct lead_pass *p)
 	p->result = NULL;
 	lead_rows_free(p->rows);
 	p->rows = NULL;
-	if (!outcome.good || outcome.spoiled || now > p->queue_at + queue_age)
-		pass_forget_queue(p, now);
+	if (now > p->kept_at + kept_age)
+		pass_forget_kept(p, now);
+	else if (!outcome.good || outcome.spoiled)
+		lead_queue_forget(p->queue);
 	p->running = false;
 	p->done(&outcome, p->arg);
 }
@@ -126,14 +128,28 @@ static void plan_came(struct db *db, PGresult *result, const struct err *e, void
 	struct lead_pass *p = arg;
 
 	(void)db;
-	p->plan_known = result != NULL;
 	if (result) {
 		p->plan_at = clock_seconds();
 		lead_depth_leave(&p->depth, p->plan_at);
 	} else {
+		lead_plan_forget(p->plan);
 		pass_fail(p, e);
 	}
 	pass_end(p);
+}
+
+static void pass_write_plan(struct lead_pass *p, const struct lead_news *news)
+{
+	char *said = lead_news_text(news, p->rows);
+
+	lead_plan_note(p->plan, p->result);
+	db_call(p->db, API_schedule_plan,
+		(struct db_param[]){{p->term, -1},
+				    {said, -1},
+				    {news->whole ? NULL : db_array_literal(news->gone_jobs), -1},
+				    {news->whole ? NULL : db_array_literal(news->gone_steps), -1}},
+		4, plan_came, p);
+	free(said);
 }
 
 /* Only of a whole pass: a quick one does not know of all that wait. */
@@ -144,20 +160,17 @@ static void pass_plan(struct lead_pass *p)
 		return;
 	}
 	lead_depth_enter(&p->depth, clock_seconds());
-	unsigned char hash[SEAL_HASH_SIZE];
-	lead_plan_hash(p->result, hash);
-	bool changed = !p->plan_known || memcmp(p->plan, hash, sizeof hash) != 0;
+	struct lead_news *news = lead_plan_compare(p->plan, p->result);
+	bool changed = lead_news_any(news);
 
 	p->outcome.plan_is_late = changed && clock_seconds() - p->plan_at < plan_gap;
-	if (!changed || p->outcome.plan_is_late) {
+	if (changed && !p->outcome.plan_is_late) {
+		pass_write_plan(p, news);
+	} else {
 		lead_depth_leave(&p->depth, clock_seconds());
 		pass_end(p);
-		return;
 	}
-	char *text = lead_plan_text(p->rows, p->result);
-	memcpy(p->plan, hash, sizeof hash);
-	db_call(p->db, API_schedule_plan, (struct db_param[]){{p->term, -1}, {text, -1}}, 2, plan_came, p);
-	free(text);
+	lead_news_free(news);
 }
 
 /* commit */
@@ -177,13 +190,23 @@ static void pass_spoil(struct lead_pass *p, const struct err *e)
 	log_warning("a start was not committed: %s %s", e->code, e->message);
 }
 
+/* The steps that have started, each with a row of the answer. */
+static void pass_started(struct lead_pass *p, const PGresult *result)
+{
+	int count = PQntuples(result);
+
+	for (int i = 0; i < count; i++)
+		lead_plan_start(p->plan, strtoll(PQgetvalue(result, i, 0), NULL, 10), atoi(PQgetvalue(result, i, 1)));
+	p->outcome.moved += (size_t)count;
+}
+
 static void commit_came(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct lead_pass *p = arg;
 
 	(void)db;
 	if (result)
-		p->outcome.moved += (size_t)PQntuples(result);
+		pass_started(p, result);
 	else if (!p->apart || strcmp(e->code, "RT412") == 0 || strncmp(e->code, "08", 2) == 0)
 		pass_fail(p, e);
 	else
@@ -458,11 +481,11 @@ bool lead_pass_is_running(const struct lead_pass *p)
 
 void lead_pass_forget(struct lead_pass *p)
 {
-	p->plan_known = false;
+	lead_plan_forget(p->plan);
 	p->depth = (struct lead_depth){0};
 	p->expect.count = 0;
 	if (!p->running)
-		pass_forget_queue(p, clock_seconds());
+		pass_forget_kept(p, clock_seconds());
 }
 
 struct lead_pass *lead_pass_new(struct db *db, const struct conf *conf, const struct seal_mac_key *mac,
@@ -471,6 +494,7 @@ struct lead_pass *lead_pass_new(struct db *db, const struct conf *conf, const st
 	struct lead_pass *p = xcalloc(1, sizeof *p);
 
 	p->queue = lead_queue_new();
+	p->plan = lead_plan_new();
 	p->db = db;
 	p->conf = conf;
 	p->mac = mac;
@@ -487,5 +511,6 @@ void lead_pass_free(struct lead_pass *p)
 	schedule_result_free(p->result);
 	lead_rows_free(p->rows);
 	lead_queue_free(p->queue);
+	lead_plan_free(p->plan);
 	free(p);
 }

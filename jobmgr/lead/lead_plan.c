@@ -1,7 +1,7 @@
-/* lead_plan.c - waits to JSON, with the labels that people know.
+/* lead_plan.c - waits of one pass against those of the one that was written last; waits to JSON, with the labels that people know.
  *
- * lead_pass.c calls it at the end of a pass. What always holds: one entry for each wait, in the order of the queue; times are
- * whole seconds, so that a plan changes only when something did. */
+ * lead_pass.c calls it at the end of a pass, and for each start. What always holds: times are whole seconds, so that a plan changes only when something
+ * did; of a step that waits as before nothing is said again. */
 #include "jobmgr/lead/lead_plan.h"
 
 #include <jansson.h>
@@ -12,62 +12,71 @@
 #include "jobmgr/schedule/schedule_arena.h"
 #include "lib/err.h"
 
-/* A step that may stand in somebody's way. */
-struct named {
+/* Lists are sorted by it, and begin each item with it. */
+struct key {
 	int64_t job;
 	int step;
-	const char *label;
 };
 
-static int compare_named(const void *a, const void *b)
+/* A step that waits. */
+struct said {
+	struct key key;
+	const struct schedule_wait *wait; /* NULL: nothing is said of it any more */
+};
+
+/* A step that another waits for. */
+struct blocker {
+	struct key key;
+	const char *label;			/* where it runs: as it is called; NULL: not known */
+	const struct schedule_pending *pending; /* where it waits itself, NULL: it does not */
+	int array_index;			/* of an element that waits, -1: it is none */
+};
+
+struct lead_plan {
+	struct schedule_arena *arena; /* NULL: nothing is known */
+	struct said *steps;
+	size_t count;
+};
+
+struct lead_plan *lead_plan_new(void)
 {
-	const struct named *x = a, *y = b;
+	return xcalloc(1, sizeof(struct lead_plan));
+}
+
+void lead_plan_free(struct lead_plan *plan)
+{
+	lead_plan_forget(plan);
+	free(plan);
+}
+
+void lead_plan_forget(struct lead_plan *plan)
+{
+	schedule_arena_free(plan->arena);
+	*plan = (struct lead_plan){0};
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct key *x = a, *y = b;
 
 	if (x->job != y->job)
 		return x->job < y->job ? -1 : 1;
 	return (x->step > y->step) - (x->step < y->step);
 }
 
-/* The labels of all pending and running steps, sorted. */
-static struct named *plan_names(const struct lead_rows *rows, size_t *count)
+static struct said *find_said(const struct said *list, size_t count, int64_t job, int step)
 {
-	const struct schedule_snapshot *s = &rows->snapshot;
-	struct named *names = schedule_arena_take(rows->arena, s->pending_count + s->running_count, sizeof *names);
+	struct key wanted = {job, step};
 
-	*count = 0;
-	for (size_t i = 0; i < s->pending_count; i++) {
-		const struct schedule_pending *p = &s->pending[i];
-		int index = rows->keys[i].array_index;
-		const char *label = index < 0
-					    ? schedule_arena_print(rows->arena, "%lld.%s", (long long)p->job, p->name)
-					    : schedule_arena_print(rows->arena, "%lld.%s[%d]", (long long)p->job, p->name, index);
-
-		names[(*count)++] = (struct named){p->job, p->step, label};
-	}
-	for (size_t i = 0; i < s->running_count; i++)
-		names[(*count)++] = (struct named){s->running[i].job, s->running[i].step, s->running[i].label};
-	qsort(names, *count, sizeof *names, compare_named);
-	return names;
+	return count > 0 ? bsearch(&wanted, list, count, sizeof *list, compare_keys) : NULL;
 }
 
-static json_t *plan_blocker(const struct schedule_wait *wait, const struct named *names, size_t count)
+void lead_plan_start(struct lead_plan *plan, int64_t job, int step)
 {
-	struct named wanted = {.job = wait->blocker_job, .step = wait->blocker_step};
-	const struct named *found;
+	struct said *one = find_said(plan->steps, plan->count, job, step);
 
-	if (wait->blocker_step < 0 || count == 0)
-		return json_null();
-	found = bsearch(&wanted, names, count, sizeof *names, compare_named);
-	return found && found->label ? json_string(found->label) : json_null();
-}
-
-static json_t *plan_nodes(const struct schedule_wait *wait)
-{
-	json_t *nodes = json_array();
-
-	for (size_t i = 0; i < wait->node_count; i++)
-		json_array_append_new(nodes, json_integer(wait->node_ids[i]));
-	return nodes;
+	if (one)
+		one->wait = NULL;
 }
 
 /* As it is said: the whole second up; -1: not known. */
@@ -76,42 +85,190 @@ static int64_t plan_second(const struct schedule_wait *wait)
 	return isfinite(wait->expected_at) ? (int64_t)ceil(wait->expected_at) : -1;
 }
 
-void lead_plan_hash(const struct schedule_result *result, unsigned char hash[SEAL_HASH_SIZE])
+static bool same(const struct schedule_wait *a, const struct schedule_wait *b)
 {
-	struct seal_hash h;
-
-	seal_hash_begin(&h);
-	for (size_t i = 0; i < result->wait_count; i++) {
-		const struct schedule_wait *wait = &result->waits[i];
-		int64_t numbers[] = {wait->job,		 wait->step,   plan_second(wait),	 wait->blocker_job,
-				     wait->blocker_step, wait->reason, (int64_t)wait->node_count};
-
-		seal_hash_add(&h, numbers, sizeof numbers);
-		seal_hash_add(&h, wait->node_ids, wait->node_count * sizeof *wait->node_ids);
-		seal_hash_add(&h, wait->message, strlen(wait->message) + 1);
-	}
-	seal_hash_end(&h, hash);
+	return plan_second(a) == plan_second(b) && a->reason == b->reason && a->blocker_job == b->blocker_job &&
+	       a->blocker_step == b->blocker_step && a->node_count == b->node_count &&
+	       (a->node_count == 0 || memcmp(a->node_ids, b->node_ids, a->node_count * sizeof *a->node_ids) == 0) &&
+	       strcmp(a->message, b->message) == 0;
 }
 
-char *lead_plan_text(const struct lead_rows *rows, const struct schedule_result *result)
+static void sort_said(struct said *list, const struct schedule_wait *waits, size_t count)
 {
-	size_t count;
-	const struct named *names = plan_names(rows, &count);
-	json_t *plan = json_array();
-	char *text;
+	for (size_t i = 0; i < count; i++)
+		list[i] = (struct said){{waits[i].job, waits[i].step}, &waits[i]};
+	qsort(list, count, sizeof *list, compare_keys);
+}
 
+static void news_gone(struct lead_news *news, const struct lead_plan *plan, const struct schedule_result *result)
+{
+	struct said *now = xcalloc(result->wait_count + 1, sizeof *now);
+
+	sort_said(now, result->waits, result->wait_count);
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct said *before = &plan->steps[i];
+
+		if (!before->wait || find_said(now, result->wait_count, before->key.job, before->key.step))
+			continue;
+		db_array_int(news->gone_jobs, before->key.job);
+		db_array_int(news->gone_steps, before->key.step);
+		news->gone_count++;
+	}
+	free(now);
+}
+
+struct lead_news *lead_plan_compare(const struct lead_plan *plan, const struct schedule_result *result)
+{
+	struct lead_news *news = xcalloc(1, sizeof *news);
+
+	news->whole = !plan->arena;
+	news->waits = xcalloc(result->wait_count + 1, sizeof *news->waits);
+	news->gone_jobs = db_array_new();
+	news->gone_steps = db_array_new();
 	for (size_t i = 0; i < result->wait_count; i++) {
 		const struct schedule_wait *wait = &result->waits[i];
+		const struct said *before = find_said(plan->steps, plan->count, wait->job, wait->step);
+
+		if (!before || !before->wait || !same(before->wait, wait))
+			news->waits[news->wait_count++] = wait;
+	}
+	news_gone(news, plan, result);
+	return news;
+}
+
+bool lead_news_any(const struct lead_news *news)
+{
+	return news->whole || news->wait_count > 0 || news->gone_count > 0;
+}
+
+void lead_news_free(struct lead_news *news)
+{
+	db_array_free(news->gone_jobs);
+	db_array_free(news->gone_steps);
+	free(news->waits);
+	free(news);
+}
+
+static struct schedule_wait copy_wait(struct schedule_arena *arena, const struct schedule_wait *from)
+{
+	struct schedule_wait wait = *from;
+	int *nodes = schedule_arena_take(arena, from->node_count, sizeof *nodes);
+
+	if (from->node_count > 0)
+		memcpy(nodes, from->node_ids, from->node_count * sizeof *nodes);
+	wait.node_ids = nodes;
+	wait.message = schedule_arena_print(arena, "%s", from->message);
+	return wait;
+}
+
+void lead_plan_note(struct lead_plan *plan, const struct schedule_result *result)
+{
+	size_t count = result->wait_count;
+	struct schedule_wait *waits;
+
+	lead_plan_forget(plan);
+	plan->arena = schedule_arena_new();
+	waits = schedule_arena_take(plan->arena, count, sizeof *waits);
+	for (size_t i = 0; i < count; i++)
+		waits[i] = copy_wait(plan->arena, &result->waits[i]);
+	plan->count = count;
+	plan->steps = schedule_arena_take(plan->arena, count, sizeof *plan->steps);
+	sort_said(plan->steps, waits, count);
+}
+
+struct blockers {
+	struct blocker *list;
+	size_t count;
+};
+
+static struct blocker *find_blocker(const struct blockers *b, int64_t job, int step)
+{
+	struct key wanted = {job, step};
+
+	return b->count > 0 ? bsearch(&wanted, b->list, b->count, sizeof *b->list, compare_keys) : NULL;
+}
+
+/* Those that the waits name. */
+static struct blockers blockers_named(const struct lead_news *news)
+{
+	struct blockers b = {xcalloc(news->wait_count + 1, sizeof *b.list), 0};
+	size_t named = 0;
+
+	for (size_t i = 0; i < news->wait_count; i++) {
+		if (news->waits[i]->blocker_step >= 0)
+			b.list[named++].key = (struct key){news->waits[i]->blocker_job, news->waits[i]->blocker_step};
+	}
+	qsort(b.list, named, sizeof *b.list, compare_keys);
+	for (size_t i = 0; i < named; i++) {
+		if (i == 0 || compare_keys(&b.list[i], &b.list[b.count - 1]) != 0)
+			b.list[b.count++] = b.list[i];
+	}
+	return b;
+}
+
+/* How they are called. */
+static struct blockers blockers_of(const struct lead_news *news, const struct lead_rows *rows)
+{
+	const struct schedule_snapshot *s = &rows->snapshot;
+	struct blockers b = blockers_named(news);
+	struct blocker *found;
+
+	for (size_t i = 0; i < s->pending_count; i++) {
+		found = find_blocker(&b, s->pending[i].job, s->pending[i].step);
+		if (found) {
+			found->pending = &s->pending[i];
+			found->array_index = rows->keys[i].array_index;
+		}
+	}
+	for (size_t i = 0; i < s->running_count; i++) {
+		found = find_blocker(&b, s->running[i].job, s->running[i].step);
+		if (found)
+			found->label = s->running[i].label;
+	}
+	return b;
+}
+
+static json_t *blocker_json(const struct schedule_wait *wait, const struct blockers *b)
+{
+	const struct blocker *found = find_blocker(b, wait->blocker_job, wait->blocker_step);
+
+	if (found && found->label)
+		return json_string(found->label);
+	if (!found || !found->pending)
+		return json_null();
+	if (found->array_index < 0)
+		return json_sprintf("%lld.%s", (long long)found->key.job, found->pending->name);
+	return json_sprintf("%lld.%s[%d]", (long long)found->key.job, found->pending->name, found->array_index);
+}
+
+static json_t *nodes_json(const struct schedule_wait *wait)
+{
+	json_t *nodes = json_array();
+
+	for (size_t i = 0; i < wait->node_count; i++)
+		json_array_append_new(nodes, json_integer(wait->node_ids[i]));
+	return nodes;
+}
+
+char *lead_news_text(const struct lead_news *news, const struct lead_rows *rows)
+{
+	struct blockers b = blockers_of(news, rows);
+	json_t *said = json_array();
+	char *text;
+
+	for (size_t i = 0; i < news->wait_count; i++) {
+		const struct schedule_wait *wait = news->waits[i];
 		int64_t second = plan_second(wait);
 		json_t *expected = second >= 0 ? json_integer(second) : json_null();
 
-		json_array_append_new(plan, json_pack("{s:I, s:i, s:o, s:o, s:o, s:s, s:s}", "job", (json_int_t)wait->job, "step",
-						      wait->step, "expected_at", expected, "nodes", plan_nodes(wait), "blocker",
-						      plan_blocker(wait, names, count), "reason",
-						      schedule_reason_name(wait->reason), "message", wait->message));
+		json_array_append_new(said, json_pack("{s:I, s:i, s:o, s:o, s:o, s:s, s:s}", "job", (json_int_t)wait->job, "step",
+						      wait->step, "expected_at", expected, "nodes", nodes_json(wait), "blocker",
+						      blocker_json(wait, &b), "reason", schedule_reason_name(wait->reason),
+						      "message", wait->message));
 	}
-	text = json_dumps(plan, JSON_COMPACT);
-	json_decref(plan);
+	text = json_dumps(said, JSON_COMPACT);
+	json_decref(said);
+	free(b.list);
 	if (!text)
 		die("could not write a plan as JSON");
 	return text;

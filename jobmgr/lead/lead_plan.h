@@ -1,15 +1,38 @@
-/* lead_plan.h - why the steps that were not started wait, and when they are expected to start, as api.schedule_plan takes it. */
+/* lead_plan.h - why the steps that were not started wait, and when they are expected to start: what stands of it in the database, and so what
+ * is to be written after a pass, as api.schedule_plan takes it. */
 #ifndef ROTA_LEAD_PLAN_H
 #define ROTA_LEAD_PLAN_H
 
 #include "jobmgr/lead/lead_load.h"
 #include "jobmgr/schedule/schedule.h"
-#include "lib/seal.h"
+#include "lib/db.h"
 
-/* The plan as a JSON list; malloc'ed. Two passes that found the same give the same text. */
-char *lead_plan_text(const struct lead_rows *rows, const struct schedule_result *result);
+struct lead_plan;
 
-/* What tells one plan from another, for a small part of what the text costs. */
-void lead_plan_hash(const struct schedule_result *result, unsigned char hash[SEAL_HASH_SIZE]);
+/* Nothing is known of what stands in the database. */
+struct lead_plan *lead_plan_new(void);
+void lead_plan_free(struct lead_plan *plan);
+void lead_plan_forget(struct lead_plan *plan);
+
+/* A step has started, and what was said of it has gone with that. */
+void lead_plan_start(struct lead_plan *plan, int64_t job, int step);
+
+/* What a pass has found that does not stand there. */
+struct lead_news {
+	bool whole;			    /* nothing is known: whatever is not said goes */
+	const struct schedule_wait **waits; /* to be said, in the order of the queue */
+	size_t wait_count;
+	struct db_array *gone_jobs, *gone_steps; /* to be said no more */
+	size_t gone_count;
+};
+struct lead_news *lead_plan_compare(const struct lead_plan *plan, const struct schedule_result *result);
+bool lead_news_any(const struct lead_news *news);
+void lead_news_free(struct lead_news *news);
+
+/* Its waits as a JSON list; malloc'ed. */
+char *lead_news_text(const struct lead_news *news, const struct lead_rows *rows);
+
+/* What the pass has found stands there from now on, or is on its way. */
+void lead_plan_note(struct lead_plan *plan, const struct schedule_result *result);
 
 #endif

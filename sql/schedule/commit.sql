@@ -152,16 +152,18 @@ begin
 end $$;
 comment on function api.schedule_refuse(bigint, bigint[], int[], text[]) is 'End steps whose authenticator does not fit what is stored: they are not run.';
 
-create function api.schedule_plan(p_term bigint, p_plan jsonb) returns void
+create function api.schedule_plan(p_term bigint, p_said jsonb, p_gone_jobs bigint[], p_gone_steps int[]) returns void
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 begin
 	perform api.leader_check(p_term);
 	with said as (
 		select v.job as job_id, v.step as step_id, to_timestamp(v.expected_at) as expected_at,
 			coalesce(v.nodes, '{}') as nodes, v.reason, v.blocker, v.message
-		from jsonb_to_recordset(p_plan) as v (job bigint, step int, expected_at double precision, nodes int[], reason text, blocker text, message text)
+		from jsonb_to_recordset(p_said) as v (job bigint, step int, expected_at double precision, nodes int[], reason text, blocker text, message text)
 	), gone as (
-		delete from plan p where not exists (select from said s where s.job_id = p.job_id and s.step_id = p.step_id)
+		delete from plan p using unnest(p_gone_jobs, p_gone_steps) g (job_id, step_id) where p.job_id = g.job_id and p.step_id = g.step_id
+	), others as (
+		delete from plan p where p_gone_jobs is null and not exists (select from said s where s.job_id = p.job_id and s.step_id = p.step_id)
 	)
 	insert into plan as p (job_id, step_id, expected_at, nodes, reason, blocker, message)
 	select s.job_id, s.step_id, s.expected_at, s.nodes, s.reason, s.blocker, s.message from said s
@@ -171,7 +173,8 @@ begin
 	where (p.expected_at, p.nodes, p.reason, p.blocker, p.message)
 		is distinct from (excluded.expected_at, excluded.nodes, excluded.reason, excluded.blocker, excluded.message);
 end $$;
-comment on function api.schedule_plan(bigint, jsonb) is 'Replace the plan by what this pass expects; rows that say the same stay untouched.';
+comment on function api.schedule_plan(bigint, jsonb, bigint[], int[]) is
+	'What a pass expects of steps [{job, step, expected_at, nodes, reason, blocker, message}], and of which it expects nothing any more; null: of all others. Rows that say the same stay untouched.';
 
 -- What time has brought: outages begin, deadlines pass, suspended steps go on where there is room again.
 create function api.schedule_due() returns void

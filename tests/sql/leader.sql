@@ -9,7 +9,7 @@ select is(api.leader_claim('schedule', 3), :term::bigint, 'claimed again by the 
 update rota.leader set term = term + 1;
 select throws_ok(format('select api.schedule_commit(%s, %L, %L)', :term, '[]', '[]'), 'RT412', 'term ' || :term || ' is over', 'commit under an old term');
 select throws_ok(format('select api.schedule_tick(%s)', :term), 'RT412', null, 'tick under an old term');
-select throws_ok(format('select api.schedule_plan(%s, %L)', :term, '[]'), 'RT412', null, 'plan under an old term');
+select throws_ok(format('select api.schedule_plan(%s, %L, null, null)', :term, '[]'), 'RT412', null, 'plan under an old term');
 select throws_ok(format('select api.schedule_refuse(%s, %L, %L, %L)', :term, '{}', '{}', '{}'), 'RT412', null, 'refuse under an old term');
 select throws_ok('select api.schedule_tick(null)', 'RT412', null, 'no term at all');
 select dblink_connect('other', 'host=' || split_part(current_setting('unix_socket_directories'), ',', 1) || ' port=' || current_setting('port') || ' dbname=' || current_database() || ' user=rota_jobmgr application_name=other') \g /dev/null
@@ -24,15 +24,21 @@ select is(t.commit(t.decision(:'k' || '.a') || '{"attempt": 2}'), 0, 'a decision
 select is((select started_at from rota.job where job_id = :k), null, 'starts nothing');
 select is((select count(*) from rota.node_order where job_id = :k), 0::bigint, 'and sends no order');
 
--- The plan: replaced as a whole; rows that say the same stay.
+-- The plan: replaced as a whole, or as far as it has changed; rows that say the same stay.
 select api.schedule_plan(t.term(), jsonb_build_array(jsonb_build_object('job', :j, 'step', 1, 'expected_at', 2000000000, 'nodes', '{1}', 'reason', 'resources', 'message', 'waits for CPUs', 'blocker', :'j' || '.a'),
-	jsonb_build_object('job', :k, 'step', 0, 'expected_at', null, 'nodes', null, 'reason', 'priority', 'message', 'behind others', 'blocker', null))) \g /dev/null
+	jsonb_build_object('job', :k, 'step', 0, 'expected_at', null, 'nodes', null, 'reason', 'priority', 'message', 'behind others', 'blocker', null)), null, null) \g /dev/null
 select is((select array_agg(reason order by job_id) from rota.plan), '{resources,priority}', 'a plan');
 select is(api.job_why(0, 'root', t.request(:'j' || '.b')) #> '{steps,0,conditions}', jsonb_build_array(jsonb_build_object('kind', 'resources', 'message', 'waits for CPUs', 'blocker', :'j' || '.a',
 	'expected_at', to_timestamp(2000000000))), 'why says what the plan says');
 select is(api.job_queue(0, 'root', '{}') #>> '{jobs,1,reason}', 'priority', 'and so does the queue');
-select api.schedule_plan(t.term(), jsonb_build_array(jsonb_build_object('job', :j, 'step', 1, 'expected_at', 2000000000, 'nodes', '{1}', 'reason', 'resources', 'message', 'waits for CPUs', 'blocker', :'j' || '.a'))) \g /dev/null
-select is((select count(*) from rota.plan), 1::bigint, 'a step not looked at is not in it');
+update rota.plan set made_at = '2001-01-01' where job_id = :j;
+select api.schedule_plan(t.term(), jsonb_build_array(jsonb_build_object('job', :k, 'step', 0, 'reason', 'license', 'message', 'needs a licence')), '{}', '{}') \g /dev/null
+select is((select array_agg(reason order by job_id) from rota.plan), '{resources,license}', 'of one step something else is said, the other stays');
+select api.schedule_plan(t.term(), '[]', array[:k, :j]::bigint[], '{0,0}') \g /dev/null
+select is((select array_agg(job_id || '.' || step_id) from rota.plan), array[:'j' || '.1'], 'of one nothing any more, and no other step of a job is meant');
+select api.schedule_plan(t.term(), jsonb_build_array(jsonb_build_object('job', :k, 'step', 0, 'reason', 'priority', 'message', 'behind others')), '{}', '{}') \g /dev/null
+select api.schedule_plan(t.term(), jsonb_build_array(jsonb_build_object('job', :j, 'step', 1, 'expected_at', 2000000000, 'nodes', '{1}', 'reason', 'resources', 'message', 'waits for CPUs', 'blocker', :'j' || '.a')), null, null) \g /dev/null
+select is((select array_agg(made_at) from rota.plan), '{2001-01-01}', 'of the whole, a step not looked at is not in it, and what says the same stays');
 select t.start(:'j' || '.b', '{2}') \g /dev/null
 select is((select count(*) from rota.plan), 0::bigint, 'nor one that started');
 -- Refused by the signer: an altered row is not run.

@@ -85,7 +85,7 @@ begin
 	return next t.cheap(p_when || ': node_report end', format('select t.finish(%L)', v_label));
 	return next t.cheap(p_when || ': job_hold', format('select api.job_hold(0, %2$L, t.request(%1$L))', v_job, 'root'));
 	return next t.cheap(p_when || ': job_cancel', format('select api.job_cancel(0, %2$L, t.request(%1$L))', v_job, 'root'));
-	return next t.cheap(p_when || ': schedule_plan', format('select api.schedule_plan(t.term(), %L)', jsonb_build_array(jsonb_build_object('job', p_job, 'step', 0, 'reason', 'priority', 'message', 'x'))));
+	return next t.cheap(p_when || ': schedule_plan', format('select api.schedule_plan(t.term(), %L, null, null)', jsonb_build_array(jsonb_build_object('job', p_job, 'step', 0, 'reason', 'priority', 'message', 'x'))));
 	return next t.cheap(p_when || ': node_judge', 'select * from t.judge()');
 	return next t.cheap(p_when || ': node_renew', 'select * from api.node_renew(array[1, 2, 3, 4])');
 	return next t.cheap(p_when || ': job_queue', $s$select api.job_queue(0, 'root', '{}')$s$);

@@ -73,7 +73,7 @@ call t.silent('b');
 select is(api.leader_lives(), false, 'a leader that has been silent for longer than its lease does not lead');
 select is(t.claim('c', 60), (:term + 2)::bigint, 'silent: the next term');
 select throws_ok(format($$select t.say('b', 'select %s')$$, replace(f, 'TERM', (:term + 1)::text)), 'RT412', null, 'of the old term: ' || f)
-from unnest('{"now from api.schedule_tick(TERM)","job_id from api.schedule_commit(TERM, ''''[]'''', ''''[]'''')","api.schedule_plan(TERM, ''''[]'''')","api.schedule_refuse(TERM, null, null, null)"}'::text[]) f;
+from unnest('{"now from api.schedule_tick(TERM)","job_id from api.schedule_commit(TERM, ''''[]'''', ''''[]'''')","api.schedule_plan(TERM, ''''[]'''', null, null)","api.schedule_refuse(TERM, null, null, null)"}'::text[]) f;
 select is(t.claim('b', 60), null, 'and it does not lead again');
 select lives_ok(format($$select t.say('c', 'select now from api.schedule_tick(%s)')$$, :term + 2), 'the new one decides');
 
@@ -90,7 +90,7 @@ select dblink_exec('b', 'rollback') \g /dev/null
 
 -- Hung inside the transaction of a decision, behind its check: it cannot commit any more when the next term begins.
 select dblink_exec('c', 'begin') \g /dev/null
-select t.say('c', format('select api.schedule_plan(%s, ''[]'')', :term + 1)) \g /dev/null
+select t.say('c', format('select api.schedule_plan(%s, ''[]'', null, null)', :term + 1)) \g /dev/null
 call t.silent('c');
 select is(t.claim('b', 0), null, 'a term under which a decision is open does not end, and nobody waits for it');
 select is((select term from rota.leader where name = 'schedule'), (:term + 1)::bigint, 'not a moment before');
@@ -99,7 +99,7 @@ select throws_ok($$select dblink_exec('c', 'commit')$$, null, null, 'the decisio
 select dblink_disconnect('c') \g /dev/null
 
 -- At work inside such a transaction: not silent. Nobody waits for it, nobody ends it; it commits before the next term begins.
-select dblink_send_query('b', format('select pg_sleep(0.5) from api.schedule_plan(%s, ''[]'')', :term + 2)) \g /dev/null
+select dblink_send_query('b', format('select pg_sleep(0.5) from api.schedule_plan(%s, ''[]'', null, null)', :term + 2)) \g /dev/null
 call t.await($$select wait_event = 'PgSleep' from pg_stat_activity where application_name = 'b'$$);
 select t.open('a') \g /dev/null
 select is(t.claim('a', 60), null, 'a leader at work leads on, whatever its lease');

@@ -250,6 +250,23 @@ true' --ntasks=1 --time=0:01)
 	eventually is "$blocked" completed
 }
 
+@test "nothing is planned any more for what has started, is held or has ended, an array as a whole among it" {
+	array=$(submit "#!/bin/bash
+until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --nodelist=n1 --ntasks=2 --array=0-3 --time=10:00)
+	whole=$(submit '#!/bin/bash
+true' --nodelist=n1 --ntasks=4 --time=0:10)
+	planned() { [ "$(sql "select count(*) from rota.plan where job_id in ($array, $whole)")" = "$1" ]; }
+	eventually planned 2
+	rota hold "$whole"
+	eventually planned 1
+	touch "$BATS_TEST_TMPDIR/go"
+	eventually is "$array" completed
+	eventually planned 0
+	rota release "$whole"
+	eventually is "$whole" completed
+	planned 0
+}
+
 @test "partitions: limits are refused at submission, states keep from starting" {
 	run submit '#!/bin/bash
 true' --partition=narrow --time=10:00

@@ -46,15 +46,18 @@ static void entries(void **state)
 	};
 	struct schedule_result result = {.waits = waits, .wait_count = 4};
 	struct lead_rows *rows = lead_rows_new(0);
+	struct lead_plan *plan = lead_plan_new();
+	struct lead_news *news = lead_plan_compare(plan, &result);
 	char *text;
 
 	(void)state;
+	assert_true(news->whole);
 	rows->snapshot.pending = pending;
 	rows->snapshot.pending_count = 2;
 	rows->keys = keys;
 	rows->snapshot.running = running;
 	rows->snapshot.running_count = 2;
-	text = lead_plan_text(rows, &result);
+	text = lead_news_text(news, rows);
 	assert_string_equal(
 		text,
 		"[{\"job\":812,\"step\":0,\"expected_at\":2001,\"nodes\":[2,1],\"blocker\":\"700.mesh\",\"reason\":\"resources\","
@@ -66,11 +69,30 @@ static void entries(void **state)
 		"{\"job\":815,\"step\":0,\"expected_at\":null,\"nodes\":[],\"blocker\":null,\"reason\":\"node\","
 		"\"message\":\"waits\"}]");
 	free(text);
+	lead_news_free(news);
+	lead_plan_free(plan);
 	lead_rows_free(rows);
 }
 
-/* Whatever the text says is told by the hash; what it does not say is not. */
-static void hashes(void **state)
+/* What is new of `waits` against what was noted last: "job.step" for what is to be said, "-job.step" for what is said no more. */
+static void expect_news(const struct lead_plan *plan, const struct schedule_wait *waits, size_t count, const char *expected)
+{
+	struct lead_news *news = lead_plan_compare(plan, &(struct schedule_result){.waits = waits, .wait_count = count});
+	char text[256] = "", one[32];
+
+	for (size_t i = 0; i < news->wait_count; i++) {
+		snprintf(one, sizeof one, "%lld.%d ", (long long)news->waits[i]->job, news->waits[i]->step);
+		strcat(text, one);
+	}
+	if (news->gone_count > 0)
+		strcat(strcat(strcat(text, "-"), db_array_literal(news->gone_jobs)), db_array_literal(news->gone_steps));
+	assert_string_equal(text, expected);
+	assert_int_equal(lead_news_any(news), news->whole || *expected);
+	lead_news_free(news);
+}
+
+/* Whatever the text says is compared; what it does not say is not. */
+static void changes(void **state)
 {
 	static const int nodes[] = {2, 1}, others[] = {2, 3};
 	const struct schedule_wait plain = {.job = 812,
@@ -82,30 +104,57 @@ static void hashes(void **state)
 					    .node_count = 2,
 					    .message = "waits"};
 	struct schedule_wait wait[8];
-	unsigned char first[SEAL_HASH_SIZE], other[SEAL_HASH_SIZE];
+	struct lead_plan *plan = lead_plan_new();
 
 	(void)state;
 	for (int i = 0; i < 8; i++)
 		wait[i] = plain;
-	wait[1].step = 2;
+	wait[1].blocker_job = 701;
 	wait[2].blocker_step = 2;
 	wait[3].expected_at = NAN;
 	wait[4].node_ids = others;
 	wait[5].message = "wait";
 	wait[6].reason = SCHEDULE_LICENSE;
 	wait[7].expected_at = 2000.8; /* the same second */
-	lead_plan_hash(&(struct schedule_result){.waits = wait, .wait_count = 1}, first);
-	for (int i = 1; i < 8; i++) {
-		lead_plan_hash(&(struct schedule_result){.waits = &wait[i], .wait_count = 1}, other);
-		assert_int_equal(memcmp(first, other, sizeof first) == 0, i == 7);
-	}
-	lead_plan_hash(&(struct schedule_result){.waits = wait, .wait_count = 2}, other);
-	assert_memory_not_equal(first, other, sizeof first);
+	lead_plan_note(plan, &(struct schedule_result){.waits = wait, .wait_count = 1});
+	for (int i = 0; i < 8; i++)
+		expect_news(plan, &wait[i], 1, i == 0 || i == 7 ? "" : "812.1 ");
+	lead_plan_free(plan);
+}
+
+/* A plan is written as far as it has changed, and whole where nothing is known of what stands there. */
+static void goes_on(void **state)
+{
+	struct schedule_wait wait[4] = {
+		{.job = 9, .step = 1, .blocker_step = -1, .message = "waits"},
+		{.job = 7, .step = 3, .blocker_step = -1, .message = "waits"},
+		{.job = 7, .step = 2, .blocker_step = -1, .message = "waits"},
+		{.job = 8, .step = 0, .blocker_step = -1, .message = "waits"},
+	};
+	struct lead_plan *plan = lead_plan_new();
+	struct lead_news *news = lead_plan_compare(plan, &(struct schedule_result){0});
+
+	(void)state;
+	assert_true(news->whole && lead_news_any(news));
+	lead_news_free(news);
+	lead_plan_note(plan, &(struct schedule_result){.waits = wait, .wait_count = 3});
+	expect_news(plan, wait, 3, "");
+	expect_news(plan, wait, 4, "8.0 ");
+	expect_news(plan, wait + 1, 3, "8.0 -{9}{1}");
+	expect_news(plan, NULL, 0, "-{7,7,9}{2,3,1}");
+	/* What starts is gone by itself, and anew if it comes again. */
+	lead_plan_start(plan, 7, 3);
+	lead_plan_start(plan, 6, 3);
+	expect_news(plan, wait, 1, "-{7}{2}");
+	expect_news(plan, wait, 3, "7.3 ");
+	lead_plan_forget(plan);
+	expect_news(plan, wait, 2, "9.1 7.3 ");
+	lead_plan_free(plan);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(entries), cmocka_unit_test(hashes)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(entries), cmocka_unit_test(changes), cmocka_unit_test(goes_on)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
