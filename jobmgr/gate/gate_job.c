@@ -14,6 +14,30 @@
 #include "jobmgr/gate/gate_translate.h"
 #include "jobmgr/lead/sign.h"
 
+json_t *gate_job_member(const json_t *request, const char *name)
+{
+	json_t *value = json_object_get(request, name);
+
+	return json_is_null(value) ? NULL : value;
+}
+
+json_t *gate_job_request(const json_t *own, const json_t *common)
+{
+	static const char *const names[] = {"script", "script_name", "options",	   "environment", "workdir",
+					    "umask",  "rlimits",     "client_key", "retry_key"};
+	json_t *whole = json_object();
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		json_t *value = gate_job_member(own, names[i]);
+
+		if (!value)
+			value = gate_job_member(common, names[i]);
+		if (value)
+			json_object_set(whole, names[i], value);
+	}
+	return whole;
+}
+
 /* umask of a request: a number, or octal digits. */
 static bool job_umask(const json_t *request, int *mask, struct err *e)
 {
@@ -32,7 +56,7 @@ static bool job_umask(const json_t *request, int *mask, struct err *e)
 	return true;
 }
 
-/* The members of a job's request as the translator takes them; `options` is malloc'ed. */
+/* The members that gate_job_request names, but for the environment, as the translator takes them; `options` is malloc'ed. */
 static bool job_request(const json_t *request, struct translate_request *r, const char ***options, struct err *e)
 {
 	if (!gate_member_texts(request, "options", options, &r->option_count, e) ||

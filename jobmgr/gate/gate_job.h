@@ -14,6 +14,12 @@ struct gate_job {
 	char environment_hash[SEAL_HEX_SIZE];
 };
 
+/* A member of a request; NULL also for JSON null. */
+json_t *gate_job_member(const json_t *request, const char *name);
+
+/* The request for one of a list: what it says itself, and what stands beside the list. Whatever else there is stays behind. */
+json_t *gate_job_request(const json_t *own, const json_t *common);
+
 /* Make plan and environment of a job; `before` is the one before it in a list, or NULL. False with an error (its code is not ""), or with
  * the problems of its script. */
 bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct gate_job *before,

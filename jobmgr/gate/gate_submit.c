@@ -18,35 +18,10 @@ struct gate_submission {
 	struct gate_job jobs[];
 };
 
-static json_t *member(const json_t *request, const char *name)
-{
-	json_t *value = json_object_get(request, name);
-
-	return json_is_null(value) ? NULL : value;
-}
-
-/* One of a list: what it says itself, and what stands beside the list. Whatever else there is stays behind. */
-static json_t *submission_request(const json_t *own, const json_t *common)
-{
-	static const char *const names[] = {"script", "script_name", "options",	   "environment", "workdir",
-					    "umask",  "rlimits",     "client_key", "retry_key"};
-	json_t *whole = json_object();
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		json_t *value = member(own, names[i]);
-
-		if (!value)
-			value = member(common, names[i]);
-		if (value)
-			json_object_set(whole, names[i], value);
-	}
-	return whole;
-}
-
 /* What errors call it: by the name of its script, if that is its own, else by its place. */
 static char *submission_label(const json_t *own, size_t i)
 {
-	const char *name = json_string_value(member(own, "script_name"));
+	const char *name = json_string_value(json_object_get(own, "script_name"));
 
 	return name ? xstrdup(name) : xasprintf("jobs[%zu]", i);
 }
@@ -56,12 +31,12 @@ static bool submission_list(struct gate_submission *s, const json_t *list, const
 	const json_t *own;
 	size_t i;
 
-	if (member(common, "client_key") || member(common, "retry_key"))
+	if (gate_job_member(common, "client_key") || gate_job_member(common, "retry_key"))
 		return gate_refuse(e, "RT422", "a key beside \"jobs\" would be that of all of them: give each its own");
 	json_array_foreach (list, i, own) {
 		if (!json_is_object(own))
 			return gate_refuse(e, "RT422", "jobs[%zu]: must be an object", i);
-		s->jobs[i].request = submission_request(own, common);
+		s->jobs[i].request = gate_job_request(own, common);
 		s->jobs[i].label = submission_label(own, i);
 	}
 	return true;
@@ -70,7 +45,7 @@ static bool submission_list(struct gate_submission *s, const json_t *list, const
 /* The jobs of a request; NULL with an error. */
 static struct gate_submission *submission_new(json_t *request, struct err *e)
 {
-	const json_t *list = member(request, "jobs");
+	const json_t *list = gate_job_member(request, "jobs");
 	size_t count = list ? json_array_size(list) : 1;
 	struct gate_submission *s;
 
