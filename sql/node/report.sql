@@ -8,51 +8,43 @@ create function api.report_read(p_told api.told[]) returns api.seen[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return array(
-		with said as (
-			select x.*, w.at - make_interval(secs => x.age_us / 1e6) as at, w.nr << 32 | x.nr as seq
+		with heard as (
+			select s.node, s.job, s.step, s.attempt, w.nr << 32 | s.nr as seq,
+				case s.kind when 'keeper' then x.at end as keeper_at, s.kind = 'ready' as ready,
+				case s.kind when 'run' then x.at end as run_at, case s.kind when 'run' then s.session end as session_id,
+				-- done: the tasks on the node have ended; refused: they never were. Refused as too late, or because the node cannot:
+				-- nothing was run, so another order may always follow.
+				case when s.kind in ('done', 'refused') then x.at end as done_at, s.kind = 'refused' as refused,
+				case s.kind when 'done' then s.outcome when 'refused' then case s.retry when '1' then 'node_fail' else 'fail' end end as outcome,
+				case s.kind when 'done' then s.cause when 'refused' then coalesce(nullif(s.cause, ''), 'refused') end as cause,
+				nullif(case s.kind when 'done' then s.message when 'refused' then s.reason end, '') as message,
+				case s.kind when 'done' then nullif(s.exit, -1) end as exit_code, case s.kind when 'done' then nullif(s.signal, 0) end as signal,
+				case s.kind when 'end' then x.at end as end_at,
+				case s.kind when 'end' then nullif(s.peak_mb, -1) end as peak_mb, case s.kind when 'end' then nullif(s.cpu_usec, -1) end as cpu_usec,
+				case when s.kind in ('refused', 'end') then nullif(s.drain, '') end as drain,
+				s.kind in ('suspended', 'resumed') as paused, s.kind = 'task' as tasked, s.kind = 'hook' as hooked,
+				(s.kind <> 'late')::int as said, (s.kind in ('end', 'hook', 'task'))::int as closing, s.kind in ('late', 'refused') as odd
 			from unnest(p_told) with ordinality w (at, records, lives, nr)
 			cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int, attempt int, kind text, age_us double precision,
 				exit int, signal int, cause text, outcome text, message text, reason text, retry text, drain text, session int, peak_mb bigint, cpu_usec bigint))
-				with ordinality as x (node, job, step, attempt, kind, age_us,
+				with ordinality as s (node, job, step, attempt, kind, age_us,
 				exit, signal, cause, outcome, message, reason, retry, drain, session, peak_mb, cpu_usec, nr)
-		), life as (
-			select x.*, w.at, w.nr << 32 | x.nr as seq
-			from unnest(p_told) with ordinality w (at, records, lives, nr)
-			cross join lateral rows from (jsonb_to_recordset(w.lives) as (node int, job bigint, step int, attempt int, keeper_us double precision, ready boolean,
-				run_us double precision, session int, task jsonb, done_us double precision, exit int, signal int, cause text, outcome text, message text,
-				end_us double precision, drain text, peak_mb bigint, cpu_usec bigint))
-				with ordinality as x (node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us, exit, signal, cause, outcome, message,
-				end_us, drain, peak_mb, cpu_usec, nr)
-		), heard as (
-			select s.node, s.job, s.step, s.attempt, min(s.seq) as seq,
-				min(s.at) filter (where s.kind = 'keeper') as keeper_at, bool_or(s.kind = 'ready') as ready,
-				min(s.at) filter (where s.kind = 'run') as run_at, min(s.session) filter (where s.kind = 'run') as session_id,
-				-- done: the tasks on the node have ended; refused: they never were. Refused as too late, or because the node cannot:
-				-- nothing was run, so another order may always follow.
-				min(s.at) filter (where s.kind in ('done', 'refused')) as done_at, bool_or(s.kind = 'refused') as refused,
-				min(case s.kind when 'done' then s.outcome when 'refused' then case s.retry when '1' then 'node_fail' else 'fail' end end) as outcome,
-				min(case s.kind when 'done' then s.cause when 'refused' then coalesce(nullif(s.cause, ''), 'refused') end) as cause,
-				min(nullif(case s.kind when 'done' then s.message when 'refused' then s.reason end, '')) as message,
-				max(nullif(s.exit, -1)) filter (where s.kind = 'done') as exit_code, max(nullif(s.signal, 0)) filter (where s.kind = 'done') as signal,
-				min(s.at) filter (where s.kind = 'end') as end_at,
-				max(nullif(s.peak_mb, -1)) filter (where s.kind = 'end') as peak_mb, max(nullif(s.cpu_usec, -1)) filter (where s.kind = 'end') as cpu_usec,
-				min(nullif(s.drain, '')) filter (where s.kind in ('refused', 'end')) as drain,
-				bool_or(s.kind in ('suspended', 'resumed')) as paused, bool_or(s.kind = 'task') as tasked, bool_or(s.kind = 'hook') as hooked,
-				count(*) filter (where s.kind <> 'late') as said, count(*) filter (where s.kind in ('end', 'hook', 'task')) as closing,
-				bool_or(s.kind in ('late', 'refused')) as odd
-			from said s
-			group by s.node, s.job, s.step, s.attempt
+			cross join lateral (select w.at - make_interval(secs => s.age_us / 1e6) as at) x
 			union all
-			select l.node, l.job, l.step, l.attempt, l.seq, l.at - make_interval(secs => l.keeper_us / 1e6), coalesce(l.ready, false),
-				l.at - make_interval(secs => l.run_us / 1e6), l.session, l.at - make_interval(secs => l.done_us / 1e6), false,
-				l.outcome, l.cause, nullif(l.message, ''), nullif(l.exit, -1), nullif(l.signal, 0), l.at - make_interval(secs => l.end_us / 1e6),
+			select l.node, l.job, l.step, l.attempt, w.nr << 32 | l.nr, w.at - make_interval(secs => l.keeper_us / 1e6), coalesce(l.ready, false),
+				w.at - make_interval(secs => l.run_us / 1e6), l.session, w.at - make_interval(secs => l.done_us / 1e6), false,
+				l.outcome, l.cause, nullif(l.message, ''), nullif(l.exit, -1), nullif(l.signal, 0), w.at - make_interval(secs => l.end_us / 1e6),
 				nullif(l.peak_mb, -1), nullif(l.cpu_usec, -1), nullif(l.drain, ''),
 				false, l.task is not null, false,
 				2 + (l.keeper_us is not null)::int + coalesce(l.ready, false)::int + (l.run_us is not null)::int + (l.task is not null)::int,
 				1 + (l.task is not null)::int, false
-			from life l
+			from unnest(p_told) with ordinality w (at, records, lives, nr)
+			cross join lateral rows from (jsonb_to_recordset(w.lives) as (node int, job bigint, step int, attempt int, keeper_us double precision, ready boolean,
+				run_us double precision, session int, task jsonb, done_us double precision, exit int, signal int, cause text, outcome text, message text,
+				end_us double precision, drain text, peak_mb bigint, cpu_usec bigint))
+				with ordinality as l (node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us, exit, signal, cause, outcome, message,
+				end_us, drain, peak_mb, cpu_usec, nr)
 		), digest as (
-			-- Mostly each is there once: what was left by a process manager that is gone may have told of the same.
 			select h.node, h.job, h.step, h.attempt, min(h.seq) as seq, min(h.keeper_at) as keeper_at, bool_or(h.ready) as ready, min(h.run_at) as run_at,
 				min(h.session_id) as session_id, min(h.done_at) as done_at, bool_or(h.refused) as refused, min(h.outcome) as outcome, min(h.cause) as cause,
 				min(h.message) as message, max(h.exit_code) as exit_code, max(h.signal) as signal, min(h.end_at) as end_at, max(h.peak_mb) as peak_mb,
