@@ -225,7 +225,11 @@ static const struct order_field order_table[] = {
 	INT64(order, expires_at, 0, INT64_MAX),
 };
 
-enum { SPEC_COUNT = sizeof spec_table / sizeof *spec_table, ORDER_COUNT = sizeof order_table / sizeof *order_table };
+enum {
+	SPEC_COUNT = sizeof spec_table / sizeof *spec_table,
+	SPEC_OWN = 6, /* up to step_name */
+	ORDER_COUNT = sizeof order_table / sizeof *order_table
+};
 
 _Static_assert(sizeof(uid_t) == 4 && sizeof(gid_t) == 4, "KIND_ID stands for 32 bits");
 
@@ -354,11 +358,26 @@ bool order_spec_parse(const char *text, size_t length, struct order_spec *spec, 
 	return f != NULL;
 }
 
-struct fields *order_spec_write(const struct order_spec *spec)
+static struct fields *spec_write(int from, int to, const struct order_spec *spec)
 {
 	struct fields *f = fields_new();
-	table_write(spec_table, SPEC_COUNT, f, spec);
+	table_write(spec_table + from, to - from, f, spec);
 	return f;
+}
+
+struct fields *order_spec_write(const struct order_spec *spec)
+{
+	return spec_write(0, SPEC_COUNT, spec);
+}
+
+struct fields *order_spec_write_own(const struct order_spec *spec)
+{
+	return spec_write(0, SPEC_OWN, spec);
+}
+
+struct fields *order_spec_write_end(const struct order_spec *spec)
+{
+	return spec_write(SPEC_OWN, SPEC_COUNT, spec);
 }
 
 /* `nodes` has node_count names and `node` is the one at node_index; empty means that there is only this node. */

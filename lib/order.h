@@ -90,6 +90,9 @@ struct fields *order_write(const struct order *order, const char *spec_text);
 
 /* The same for a spec alone. order_spec_parse leaves strings owned by *owner. */
 struct fields *order_spec_write(const struct order_spec *spec);
+/* It in two parts: up to the step's name, and what steps that ask for the same have alike. One behind the other they are the spec. */
+struct fields *order_spec_write_own(const struct order_spec *spec);
+struct fields *order_spec_write_end(const struct order_spec *spec);
 bool order_spec_parse(const char *text, size_t length, struct order_spec *spec, struct fields **owner, struct err *e);
 
 #endif

@@ -259,7 +259,8 @@ create type api.asked as (
 	deps_any boolean,
 	with_set int,
 	spec text,
+	spec_end int,
 	auth text,
 	sample_s int
 );
-comment on type api.asked is 'A step as the translator plans it: a member of a plan''s "steps"; columns of rota.step_request where they are called alike. Times in seconds since 1970, auth in hex.';
+comment on type api.asked is 'A step as the translator plans it: a member of a plan''s "steps", and of its "common" where it does not say otherwise; columns of rota.step_request where they are called alike. Times in seconds since 1970, auth in hex; spec goes on with that one of the plan''s "spec_ends".';

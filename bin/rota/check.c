@@ -353,8 +353,10 @@ int verb_check(int argc, char **argv)
 	json_t *plan = script ? translate(&line, script, size, &limits) : NULL;
 	if (!script)
 		call_error(&e);
-	if (plan)
+	if (plan) {
+		translate_plan_whole(plan);
 		plan_print(plan, &line);
+	}
 	int status = plan ? EXIT_OK : EXIT_REFUSED;
 	json_decref(plan);
 	json_decref(line.options);

@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "jobmgr/gate/gate_answer.h"
-#include "jobmgr/gate/gate_plan.h"
 #include "jobmgr/gate/gate_translate.h"
 #include "jobmgr/lead/sign.h"
 
@@ -171,17 +170,35 @@ static void job_authenticate(const struct gate_call *c, const struct translate_r
 
 	seal_hash_hex(r->script, r->size, script);
 	json_array_foreach (json_object_get(job->plan, "steps"), i, step) {
+		char *spec = translate_plan_spec(job->plan, step);
+
 		sign_authenticator(c->gate->key,
 				   &(struct sign_subject){.uid = c->claim->uid,
 							  .gid = c->claim->gid,
 							  .user = c->claim->user,
 							  .script_hash = script,
 							  .environment_hash = job->environment_hash,
-							  .spec = json_string_value(json_object_get(step, "spec"))},
+							  .spec = spec},
 				   hex);
+		free(spec);
 		json_object_set_new(step, "auth", json_string(hex));
 	}
 	json_object_set(json_object_get(job->plan, "job"), "groups", c->claim->groups);
+}
+
+/* What says nothing need not be said: the database takes it for the same. */
+static void job_shorten(json_t *object)
+{
+	json_t *value;
+	const char *key;
+	void *next;
+
+	json_object_foreach_safe(object, next, key, value)
+	{
+		if (json_is_null(value) ||
+		    ((json_is_object(value) || json_is_array(value)) && !json_object_size(value) && !json_array_size(value)))
+			json_object_del(object, key);
+	}
 }
 
 void gate_job_forget(struct gate_job *job)
@@ -206,7 +223,8 @@ bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct
 	ok = job->plan && job_export(job, before, e);
 	if (ok) {
 		job_authenticate(c, &request, job);
-		gate_plan_shorten(job->plan);
+		job_shorten(json_object_get(job->plan, "job"));
+		job_shorten(json_object_get(job->plan, "common"));
 	}
 	free(options);
 	return ok;

@@ -83,11 +83,20 @@ struct translate_problems {
 
 void translate_problems_free(struct translate_problems *problems);
 
-/* The plan, {"job", "steps", "edges"} of docs/formats.md; NULL when there is any problem. */
+/* The plan, NULL when there is any problem:
+ *   {"job": {...}, "common": {...}, "spec_ends": [TEXT], "steps": [{...}], "edges": [{...}]}
+ * A step asks for what "common" says, but for what it says itself; its spec is its "spec" and, behind that, the one of "spec_ends" whose
+ * place "spec_end" is. An edge has no member that says nothing. */
 json_t *translate_script(const struct translate_request *request, const struct translate_limits *limits,
 			 struct translate_problems *problems);
 
-/* A step as it stands (an object of the plan's "steps", its "spec" included) changed by request->options; of the request, only
+/* The whole spec of a step of a plan; malloc'ed. */
+char *translate_plan_spec(const json_t *plan, const json_t *step);
+
+/* Make a plan of the translator one without "common": each step and edge has all its members, and the steps their whole "spec". */
+void translate_plan_whole(json_t *plan);
+
+/* A step as it stands (an object of a whole plan's "steps") changed by request->options; of the request, only
  * options, workdir, home and now count. The answer, NULL when there is any problem:
  *   {"step": the whole step as changed, new spec included,
  *    "job": {"name", "account", "qos", "comment", "mail_user", "mail_type", "nice", "priority"} as far as changed,

@@ -127,16 +127,18 @@ static json_t *options_json(const struct translation *t)
 
 static json_t *answer_json(struct translation *t, const json_t *before, const struct order_spec *base)
 {
-	static const char *const kept[] = {"step_id", "name", "line", "lines", "topo", "deps_any", "with_set"};
 	static const char *const sizes[] = {"nodes_min", "nodes_max", "ntasks", "ntasks_per_node"};
 	json_t *job = json_object(), *answer = json_object();
 	translate_job_json(t, job, true);
 	const char *name = json_string_value(json_object_get(job, "name"));
 	const char *account = json_string_value(json_object_get(job, "account"));
-	json_t *spec = translate_spec(t, &t->steps[0], base, name ? name : base->job_name, account ? account : base->account);
-	json_t *step = translate_step_json(t, &t->steps[0], spec);
-	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-		json_object_del(step, kept[i]);
+	json_t *own = translate_spec_own(t, &t->steps[0], base);
+	json_t *end = translate_spec_end(t, &t->steps[0], base, name ? name : base->job_name, account ? account : base->account);
+	json_t *step = translate_step_asks(t, &t->steps[0]);
+	option_put(step, "spec", json_sprintf("%s%s", json_string_value(own), json_string_value(end)));
+	json_decref(own);
+	json_decref(end);
+	json_object_del(step, "lines"); /* stands, as all does that options do not say */
 	for (size_t i = 0; !changes_size(t) && i < sizeof sizes / sizeof *sizes; i++)
 		json_object_del(step, sizes[i]);
 	if (json_object_update_missing(step, (json_t *)before) != 0)

@@ -115,17 +115,25 @@ void translate_sizes(struct translation *t);   /* translate_size.c: nodes, tasks
 void translate_fit(struct translation *t);     /* translate_fit.c: against the partitions */
 json_t *translate_plan(struct translation *t); /* translate_plan.c */
 
-/* translate_plan.c: the parts that translate_modify needs too. */
-json_t *translate_step_json(struct translation *t, const struct translate_step *s, json_t *spec);
+/* translate_plan.c: the job's members, as far as given or all of them. */
 void translate_job_json(struct translation *t, json_t *job, bool only_given);
+
+/* translate_step.c: what a step asks for, but its spec. */
+json_t *translate_step_asks(struct translation *t, const struct translate_step *s);
+/* Whether its own line has no option but those that name peers; whether that is so of two, which then ask for the same. */
+bool translate_step_asks_nothing(const struct translate_step *s);
+bool translate_step_asks_alike(const struct translate_step *a, const struct translate_step *b);
+/* The lines of options that only the database can judge, as far as they are given: {"licenses": 3}; 0 = command line. */
+json_t *translate_lines_json(const struct translation *t, const struct translate_step *s, const enum option_id *ids, size_t count);
 
 /* translate_feature.c: whether a node with these features (a list of strings) meets a well-formed --constraint. */
 bool translate_feature_met(const char *expression, const json_t *features);
 
-/* translate_spec.c: the spec of a step; `base` has the lines and rlimits. NULL with a problem. */
+/* translate_spec.c: the spec of a step in two parts, as lib/order.h has them; `base` has the lines and rlimits. */
 struct order_spec;
-json_t *translate_spec(struct translation *t, const struct translate_step *s, const struct order_spec *base, const char *job_name,
-		       const char *account);
+json_t *translate_spec_own(const struct translation *t, const struct translate_step *s, const struct order_spec *base);
+json_t *translate_spec_end(struct translation *t, const struct translate_step *s, const struct order_spec *base, const char *job_name,
+			   const char *account);
 /* `path` made absolute: below home for ~/, else below `folder`. malloc'ed. */
 char *translate_path(const struct translation *t, const char *folder, const char *path);
 

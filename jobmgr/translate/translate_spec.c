@@ -42,8 +42,26 @@ static bool is_fenced(const struct translation *t, const struct translate_step *
 	return *said ? strcmp(said, "fence") == 0 : !json_is_false(translate_value(t, s, OPTION_ID_REQUEUE));
 }
 
-json_t *translate_spec(struct translation *t, const struct translate_step *s, const struct order_spec *base, const char *job_name,
-		       const char *account)
+/* Takes the fields over. */
+static json_t *spec_json(struct fields *fields)
+{
+	json_t *value = json_string(fields_text(fields, NULL));
+	if (!value)
+		die("a spec is not UTF-8");
+	fields_free(fields);
+	return value;
+}
+
+json_t *translate_spec_own(const struct translation *t, const struct translate_step *s, const struct order_spec *base)
+{
+	struct order_spec spec = *base;
+	spec.per_task = strcmp(text(t, s, OPTION_ID_RUN), "tasks") == 0;
+	spec.step_name = s->name;
+	return spec_json(order_spec_write_own(&spec));
+}
+
+json_t *translate_spec_end(struct translation *t, const struct translate_step *s, const struct order_spec *base,
+			   const char *job_name, const char *account)
 {
 	const char *workdir = text(t, s, OPTION_ID_WORKDIR), *prolog = text(t, s, OPTION_ID_PROLOG);
 	const char *epilog = text(t, s, OPTION_ID_EPILOG);
@@ -52,8 +70,6 @@ json_t *translate_spec(struct translation *t, const struct translate_step *s, co
 			 at_home(t, text(t, s, OPTION_ID_INPUT)), *prolog ? translate_path(t, folder, prolog) : xstrdup(""),
 			 *epilog ? translate_path(t, folder, epilog) : xstrdup("")};
 	struct order_spec spec = *base;
-	spec.per_task = strcmp(text(t, s, OPTION_ID_RUN), "tasks") == 0;
-	spec.step_name = s->name;
 	spec.job_name = job_name;
 	spec.account = account;
 	spec.partition = text(t, s, OPTION_ID_PARTITION);
@@ -71,11 +87,7 @@ json_t *translate_spec(struct translation *t, const struct translate_step *s, co
 	spec.cpus_per_task = (int)s->cpus_per_task;
 	spec.fence = is_fenced(t, s);
 	spec.no_kill = json_is_false(translate_value(t, s, OPTION_ID_KILL));
-	struct fields *fields = order_spec_write(&spec);
-	json_t *value = json_string(fields_text(fields, NULL));
-	if (!value)
-		die("a spec is not UTF-8");
-	fields_free(fields);
+	json_t *value = spec_json(order_spec_write_end(&spec));
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
 		free(paths[i]);
 	free(folder);

@@ -71,8 +71,10 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	json_t *plan = translate_script(&request, &translate_limits_default, &problems);
 	if ((plan != NULL) != (problems.count == 0))
 		abort();
-	if (plan)
+	if (plan) {
+		translate_plan_whole(plan);
 		check_plan(plan, &request);
+	}
 	json_decref(plan);
 	translate_problems_free(&problems);
 	return 0;

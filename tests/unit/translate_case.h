@@ -36,7 +36,7 @@ static inline json_t *run(const char *script, const char *const *options, const 
 	return translate_script(&q, limits ? limits : &translate_limits_default, problems);
 }
 
-/* The plan of a script that is right. */
+/* The whole plan of a script that is right. */
 static inline json_t *plan_of(const char *script, const char *const *options)
 {
 	struct translate_problems problems;
@@ -44,6 +44,7 @@ static inline json_t *plan_of(const char *script, const char *const *options)
 	if (!plan)
 		fail_msg("%s\n%d: %s: %s", script, problems.list[0].line, problems.list[0].option, problems.list[0].message);
 	assert_int_equal(problems.count, 0);
+	translate_plan_whole(plan);
 	return plan;
 }
 

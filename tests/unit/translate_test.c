@@ -138,8 +138,8 @@ static void foreign(void **state)
 		{BASH "#SBATCH --dependency=afterok:12:13,afternotok:14,after:15,aftercorr:16,afterany:17,18\n#SBATCH -a 0-3\n",
 		 {0},
 		 "edges/1",
-		 "{\"step_id\":0,\"kind\":\"after\",\"peer_job\":13,\"peer_step\":null,\"peer_name\":null,\"condition\":\"ok\","
-		 "\"line\":2}"},
+		 "{\"step_id\":0,\"kind\":\"after\",\"peer_job\":13,\"condition\":\"ok\",\"line\":2,\"peer_step\":null,"
+		 "\"peer_name\":null}"},
 		{BASH "#SBATCH -d afterok:12:13,afternotok:14,after:15,aftercorr:16,afterany:17,18\n#SBATCH -a 0-3\n",
 		 {0},
 		 "edges/2/condition",

@@ -1,0 +1,118 @@
+/* translate_step.c - what options say of a step, as members of the plan.
+ *
+ * Called by translate_plan and translate_modify, where there was no problem. What always holds: every member that options decide is
+ * there, null or empty where nothing was said; and steps of one size whose own lines say nothing have the same. */
+#include <stdlib.h>
+
+#include "jobmgr/translate/option_value.h"
+#include "jobmgr/translate/translate_parts.h"
+
+/* A step's value, shared with the setting; `otherwise` (taken over) where there is none. */
+static json_t *value_or(struct translation *t, const struct translate_step *s, enum option_id id, json_t *otherwise)
+{
+	json_t *value = translate_value(t, s, id);
+	if (!value)
+		return otherwise;
+	json_decref(otherwise);
+	return json_incref(value);
+}
+
+static json_t *number_or_null(int64_t number)
+{
+	return number ? json_integer(number) : json_null();
+}
+
+static json_t *gres_json(struct translation *t, const struct translate_step *s)
+{
+	json_t *gres = json_object(), *asked = translate_value(t, s, OPTION_ID_GRES);
+	int64_t gpus = translate_number(t, s, OPTION_ID_GPUS_PER_NODE, 0);
+	if (asked)
+		json_object_update(gres, asked);
+	if (gpus)
+		option_put(gres, "gpu", json_integer(gpus));
+	return gres;
+}
+
+static void put_memory(struct translation *t, json_t *json, const struct translate_step *s)
+{
+	int which = translate_rival(t, s, OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
+	const struct translate_setting *mem = which == OPTION_ID_MEM ? translate_get(t, s, OPTION_ID_MEM, NULL) : NULL;
+	int64_t size = mem ? json_integer_value(mem->value) : 0;
+	if (mem && mem->total)
+		size = (size + s->nodes_min - 1) / s->nodes_min;
+	option_put(json, "mem_mb", number_or_null(size));
+	option_put(json, "mem_per_cpu_mb",
+		   which == OPTION_ID_MEM_PER_CPU ? json_incref(translate_value(t, s, OPTION_ID_MEM_PER_CPU)) : json_null());
+}
+
+static json_t *keep_json(void)
+{
+	return json_pack("{s:b, s:b, s:b, s:b}", "cpus", 0, "mem", 1, "gres", 1, "licenses", 1);
+}
+
+static void put_place(struct translation *t, json_t *json, const struct translate_step *s)
+{
+	option_put(json, "partition", value_or(t, s, OPTION_ID_PARTITION, json_null()));
+	option_put(json, "nodes_min", json_integer(s->nodes_min));
+	option_put(json, "nodes_max", number_or_null(s->nodes_max));
+	option_put(json, "ntasks", json_integer(s->ntasks));
+	option_put(json, "ntasks_per_node", number_or_null(s->ntasks_per_node));
+	option_put(json, "cpus_per_task", json_integer(s->cpus_per_task));
+	put_memory(t, json, s);
+	option_put(json, "gres", gres_json(t, s));
+	option_put(json, "licenses", value_or(t, s, OPTION_ID_LICENSES, json_object()));
+	option_put(json, "exclusive", value_or(t, s, OPTION_ID_EXCLUSIVE, json_false()));
+	option_put(json, "constraint", value_or(t, s, OPTION_ID_CONSTRAINT, json_string("")));
+	option_put(json, "nodelist", value_or(t, s, OPTION_ID_NODELIST, json_array()));
+	option_put(json, "exclude", value_or(t, s, OPTION_ID_EXCLUDE, json_array()));
+}
+
+json_t *translate_lines_json(const struct translation *t, const struct translate_step *s, const enum option_id *ids, size_t count)
+{
+	json_t *lines = json_object();
+	for (size_t i = 0; i < count; i++) {
+		const struct translate_setting *setting = translate_get(t, s, ids[i], NULL);
+		if (setting)
+			option_put(lines, option_row(ids[i])->name, json_integer(setting->line));
+	}
+	return lines;
+}
+
+json_t *translate_step_asks(struct translation *t, const struct translate_step *s)
+{
+	static const enum option_id judged[] = {OPTION_ID_PARTITION, OPTION_ID_TIME,	OPTION_ID_LICENSES,
+						OPTION_ID_NODELIST,  OPTION_ID_EXCLUDE, OPTION_ID_SAMPLE};
+	json_t *json = json_object();
+	option_put(json, "lines", translate_lines_json(t, s, judged, sizeof judged / sizeof *judged));
+	put_place(t, json, s);
+	option_put(json, "time_limit_s", value_or(t, s, OPTION_ID_TIME, json_null()));
+	option_put(json, "time_min_s", value_or(t, s, OPTION_ID_TIME_MIN, json_null()));
+	option_put(json, "begin_at", value_or(t, s, OPTION_ID_BEGIN, json_null()));
+	option_put(json, "deadline_at", value_or(t, s, OPTION_ID_DEADLINE, json_null()));
+	option_put(json, "array", value_or(t, s, OPTION_ID_ARRAY, json_null()));
+	option_put(json, "requeue", value_or(t, s, OPTION_ID_REQUEUE, json_true()));
+	option_put(json, "retry", value_or(t, s, OPTION_ID_RETRY, json_integer(0)));
+	option_put(json, "sample_s", value_or(t, s, OPTION_ID_SAMPLE, json_null()));
+	option_put(json, "hold", value_or(t, s, OPTION_ID_HOLD, json_false()));
+	option_put(json, "group", value_or(t, s, OPTION_ID_GROUP, json_null()));
+	option_put(json, "keep", value_or(t, s, OPTION_ID_KEEP, keep_json()));
+	return json;
+}
+
+bool translate_step_asks_nothing(const struct translate_step *s)
+{
+	for (int id = 0; id < OPTION_ROWS; id++) {
+		const struct option_row *row = option_row((enum option_id)id);
+		if (s->own.of[id].value && row->level == OPTION_STEP && row->kind != OPTION_AFTER)
+			return false;
+	}
+	return true;
+}
+
+bool translate_step_asks_alike(const struct translate_step *a, const struct translate_step *b)
+{
+	if (a == b)
+		return true;
+	return translate_step_asks_nothing(a) && translate_step_asks_nothing(b) && a->nodes_min == b->nodes_min &&
+	       a->nodes_max == b->nodes_max && a->ntasks == b->ntasks && a->ntasks_per_node == b->ntasks_per_node;
+}
