@@ -13,13 +13,6 @@
 #include "jobmgr/gate/gate_translate.h"
 #include "jobmgr/lead/sign.h"
 
-json_t *gate_job_member(const json_t *request, const char *name)
-{
-	json_t *value = json_object_get(request, name);
-
-	return json_is_null(value) ? NULL : value;
-}
-
 json_t *gate_job_request(const json_t *own, const json_t *common)
 {
 	static const char *const names[] = {"script", "script_name", "options",	   "environment", "workdir",
@@ -27,10 +20,10 @@ json_t *gate_job_request(const json_t *own, const json_t *common)
 	json_t *whole = json_object();
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		json_t *value = gate_job_member(own, names[i]);
+		json_t *value = gate_member(own, names[i]);
 
 		if (!value)
-			value = gate_job_member(common, names[i]);
+			value = gate_member(common, names[i]);
 		if (value)
 			json_object_set(whole, names[i], value);
 	}
@@ -40,14 +33,14 @@ json_t *gate_job_request(const json_t *own, const json_t *common)
 /* umask of a request: a number, or octal digits. */
 static bool job_umask(const json_t *request, int *mask, struct err *e)
 {
-	const json_t *value = json_object_get(request, "umask");
+	const json_t *value = gate_member(request, "umask");
 	const char *text = json_string_value(value);
 	char *end = NULL;
 	long number = 022;
 
 	if (text)
 		number = strtol(text, &end, 8);
-	else if (value && !json_is_null(value))
+	else if (value)
 		number = json_is_integer(value) ? (long)json_integer_value(value) : -1;
 	if ((text && (end == text || *end)) || number < 0 || number > 0777)
 		return gate_refuse(e, "RT422", "\"umask\" must be octal digits, or a number from 0 to 511");
@@ -78,13 +71,13 @@ static bool job_request(const json_t *request, struct translate_request *r, cons
 /* The environment as a list of "NAME=value", whichever way the request wrote it. */
 static json_t *job_environment(const json_t *request, struct err *e)
 {
-	json_t *given = json_object_get(request, "environment"), *value, *list;
+	json_t *given = gate_member(request, "environment"), *value, *list;
 	const char *name;
 
 	if (json_is_array(given))
 		return json_incref(given);
 	list = json_array();
-	if (given && !json_is_null(given) && !json_is_object(given))
+	if (given && !json_is_object(given))
 		goto bad;
 	json_object_foreach (given, name, value) {
 		if (!json_is_string(value))

@@ -14,9 +14,6 @@ struct gate_job {
 	char environment_hash[SEAL_HEX_SIZE];
 };
 
-/* A member of a request; NULL also for JSON null. */
-json_t *gate_job_member(const json_t *request, const char *name);
-
 /* The request for one of a list: what it says itself, and what stands beside the list. Whatever else there is stays behind. */
 json_t *gate_job_request(const json_t *own, const json_t *common);
 

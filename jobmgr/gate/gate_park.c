@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_translate.h"
 #include "lib/clock.h"
 
 enum {
@@ -27,11 +28,11 @@ enum {
 /* timeout_s of a request: a number, or a string of digits (of a query). */
 static bool park_time(const json_t *request, int64_t *seconds, struct err *e)
 {
-	const json_t *value = json_object_get(request, "timeout_s");
+	const json_t *value = gate_member(request, "timeout_s");
 	const char *text = json_string_value(value);
 	char *end = NULL;
 
-	if (!value || json_is_null(value))
+	if (!value)
 		*seconds = PARK_DEFAULT;
 	else if (text)
 		*seconds = strtoll(text, &end, 10);

@@ -31,7 +31,7 @@ static bool submission_list(struct gate_submission *s, const json_t *list, const
 	const json_t *own;
 	size_t i;
 
-	if (gate_job_member(common, "client_key") || gate_job_member(common, "retry_key"))
+	if (gate_member(common, "client_key") || gate_member(common, "retry_key"))
 		return gate_refuse(e, "RT422", "a key beside \"jobs\" would be that of all of them: give each its own");
 	json_array_foreach (list, i, own) {
 		if (!json_is_object(own))
@@ -45,7 +45,7 @@ static bool submission_list(struct gate_submission *s, const json_t *list, const
 /* The jobs of a request; NULL with an error. */
 static struct gate_submission *submission_new(json_t *request, struct err *e)
 {
-	const json_t *list = gate_job_member(request, "jobs");
+	const json_t *list = gate_member(request, "jobs");
 	size_t count = list ? json_array_size(list) : 1;
 	struct gate_submission *s;
 

@@ -75,12 +75,19 @@ bool gate_limits_again(struct gate_call *c, void (*then)(struct gate_call *c))
 	return true;
 }
 
+json_t *gate_member(const json_t *request, const char *name)
+{
+	json_t *value = json_object_get(request, name);
+
+	return json_is_null(value) ? NULL : value;
+}
+
 bool gate_member_text(const json_t *request, const char *name, const char *otherwise, const char **text, struct err *e)
 {
-	const json_t *value = json_object_get(request, name);
+	const json_t *value = gate_member(request, name);
 
 	*text = otherwise;
-	if (!value || json_is_null(value))
+	if (!value)
 		return true;
 	*text = json_string_value(value);
 	return *text || gate_refuse(e, "RT422", "\"%s\" must be a string", name);
@@ -88,7 +95,7 @@ bool gate_member_text(const json_t *request, const char *name, const char *other
 
 bool gate_member_texts(const json_t *request, const char *name, const char ***texts, int *count, struct err *e)
 {
-	const json_t *list = json_object_get(request, name);
+	const json_t *list = gate_member(request, name);
 
 	*count = (int)json_array_size(list);
 	*texts = xcalloc((size_t)*count, sizeof **texts);
@@ -98,7 +105,7 @@ bool gate_member_texts(const json_t *request, const char *name, const char ***te
 		if (!(*texts)[i])
 			return gate_refuse(e, "RT422", "\"%s\" must be a list of strings", name);
 	}
-	return !list || json_is_null(list) || json_is_array(list) ||
+	return !list || json_is_array(list) ||
 	       gate_refuse(e, "RT422", "\"%s\" must be a list of strings", name);
 }
 

@@ -12,6 +12,9 @@ void gate_limits(struct gate_call *c, void (*then)(struct gate_call *c));
 bool gate_limits_again(struct gate_call *c, void (*then)(struct gate_call *c));
 void gate_limits_free(struct gate_office *gate);
 
+/* A member of a request; NULL also for JSON null. */
+json_t *gate_member(const json_t *request, const char *name);
+
 /* A member of the request that must be a string: its text, `otherwise` where it is absent or null. False where it is anything
  * else. */
 bool gate_member_text(const json_t *request, const char *name, const char *otherwise, const char **text, struct err *e);

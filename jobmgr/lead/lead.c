@@ -146,6 +146,18 @@ static bool is_loss(const struct err *e)
 	return strncmp(e->code, "08", 2) == 0;
 }
 
+/* Something is no longer as it was read, so that reading again may help. */
+static bool is_stale(const struct err *e)
+{
+	static const char *const codes[] = {"23505", "23514", "40001", "40P01"};
+
+	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+		if (strcmp(e->code, codes[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void pass_failed(struct lead *lead, const struct err *e)
 {
 	int delay;
@@ -157,7 +169,7 @@ static void pass_failed(struct lead *lead, const struct err *e)
 	if (is_loss(e))
 		return;
 	lead->apart = ++lead->failures >= LEAD_TRIES;
-	if (lead_pass_is_stale(e->code) && lead->failures <= LEAD_TRIES) {
+	if (is_stale(e) && lead->failures <= LEAD_TRIES) {
 		log_debug("the pass is repeated: %s %s", e->code, e->message);
 		lead_sleep(lead, 0);
 		return;

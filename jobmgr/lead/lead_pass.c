@@ -463,17 +463,6 @@ void lead_pass_run(struct lead_pass *p, int64_t term, bool apart)
 		pass_expect(p);
 }
 
-bool lead_pass_is_stale(const char *code)
-{
-	static const char *const codes[] = {"23505", "23514", "40001", "40P01"};
-
-	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-		if (strcmp(code, codes[i]) == 0)
-			return true;
-	}
-	return false;
-}
-
 bool lead_pass_is_running(const struct lead_pass *p)
 {
 	return p->running;

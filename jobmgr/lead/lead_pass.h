@@ -36,9 +36,6 @@ void lead_pass_free(struct lead_pass *pass);
 void lead_pass_run(struct lead_pass *pass, int64_t term, bool apart);
 bool lead_pass_is_running(const struct lead_pass *pass);
 
-/* Whether an SQLSTATE means that something is no longer as it was read, so that reading again may help. */
-bool lead_pass_is_stale(const char *code);
-
 /* A new term: what earlier passes found counts no more. */
 void lead_pass_forget(struct lead_pass *pass);
 

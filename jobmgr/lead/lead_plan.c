@@ -36,6 +36,7 @@ struct lead_plan {
 	struct schedule_arena *arena; /* NULL: nothing is known */
 	struct said *steps;
 	size_t count;
+	size_t live; /* of which something is said */
 };
 
 struct lead_plan *lead_plan_new(void)
@@ -75,8 +76,10 @@ void lead_plan_start(struct lead_plan *plan, int64_t job, int step)
 {
 	struct said *one = find_said(plan->steps, plan->count, job, step);
 
-	if (one)
-		one->wait = NULL;
+	if (!one || !one->wait)
+		return;
+	one->wait = NULL;
+	plan->live--;
 }
 
 /* As it is said: the whole second up; -1: not known. */
@@ -120,6 +123,7 @@ static void news_gone(struct lead_news *news, const struct lead_plan *plan, cons
 struct lead_news *lead_plan_compare(const struct lead_plan *plan, const struct schedule_result *result)
 {
 	struct lead_news *news = xcalloc(1, sizeof *news);
+	size_t known = 0;
 
 	news->whole = !plan->arena;
 	news->waits = xcalloc(result->wait_count + 1, sizeof *news->waits);
@@ -129,10 +133,12 @@ struct lead_news *lead_plan_compare(const struct lead_plan *plan, const struct s
 		const struct schedule_wait *wait = &result->waits[i];
 		const struct said *before = find_said(plan->steps, plan->count, wait->job, wait->step);
 
+		known += before && before->wait;
 		if (!before || !before->wait || !same(before->wait, wait))
 			news->waits[news->wait_count++] = wait;
 	}
-	news_gone(news, plan, result);
+	if (known < plan->live)
+		news_gone(news, plan, result);
 	return news;
 }
 
@@ -171,7 +177,7 @@ void lead_plan_note(struct lead_plan *plan, const struct schedule_result *result
 	waits = schedule_arena_take(plan->arena, count, sizeof *waits);
 	for (size_t i = 0; i < count; i++)
 		waits[i] = copy_wait(plan->arena, &result->waits[i]);
-	plan->count = count;
+	plan->count = plan->live = count;
 	plan->steps = schedule_arena_take(plan->arena, count, sizeof *plan->steps);
 	sort_said(plan->steps, waits, count);
 }
