@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_member.h"
 #include "jobmgr/gate/gate_translate.h"
 #include "jobmgr/lead/sign.h"
 

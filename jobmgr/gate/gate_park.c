@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "jobmgr/gate/gate_answer.h"
-#include "jobmgr/gate/gate_translate.h"
+#include "jobmgr/gate/gate_member.h"
 #include "lib/clock.h"
 
 enum {

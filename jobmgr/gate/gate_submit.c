@@ -8,6 +8,7 @@
 
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_job.h"
+#include "jobmgr/gate/gate_member.h"
 #include "jobmgr/gate/gate_translate.h"
 
 enum { SUBMIT_JOBS = 1000 }; /* of one request, at the most */

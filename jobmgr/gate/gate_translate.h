@@ -1,4 +1,4 @@
-/* gate_translate.h - what submit and modify have in common: limits, options, refusals. For the files of the gate only. */
+/* gate_translate.h - what submit and modify have in common: limits, refusals. For the files of the gate only. */
 #ifndef ROTA_GATE_TRANSLATE_H
 #define ROTA_GATE_TRANSLATE_H
 
@@ -11,16 +11,6 @@ void gate_limits(struct gate_call *c, void (*then)(struct gate_call *c));
  * request has asked already. */
 bool gate_limits_again(struct gate_call *c, void (*then)(struct gate_call *c));
 void gate_limits_free(struct gate_office *gate);
-
-/* A member of a request; NULL also for JSON null. */
-json_t *gate_member(const json_t *request, const char *name);
-
-/* A member of the request that must be a string: its text, `otherwise` where it is absent or null. False where it is anything
- * else. */
-bool gate_member_text(const json_t *request, const char *name, const char *otherwise, const char **text, struct err *e);
-
-/* A member that must be a list of strings; *texts is malloc'ed, its strings are the request's. Absent: empty. */
-bool gate_member_texts(const json_t *request, const char *name, const char ***texts, int *count, struct err *e);
 
 /* Refuse with all problems of a translation (RT422) and end the call; `file` is where the lines are. With a `label`, one of several
  * requests is refused, and all problems are called by it. */

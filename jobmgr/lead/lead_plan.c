@@ -137,7 +137,7 @@ struct lead_news *lead_plan_compare(const struct lead_plan *plan, const struct s
 		if (!before || !before->wait || !same(before->wait, wait))
 			news->waits[news->wait_count++] = wait;
 	}
-	if (known < plan->live)
+	if (known < plan->live) /* a step waits once in a result */
 		news_gone(news, plan, result);
 	return news;
 }

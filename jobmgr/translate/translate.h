@@ -84,9 +84,9 @@ struct translate_problems {
 void translate_problems_free(struct translate_problems *problems);
 
 /* The plan, NULL when there is any problem:
- *   {"job": {...}, "common": {...}, "spec_ends": [TEXT], "steps": [{...}], "edges": [{...}]}
- * A step asks for what "common" says, but for what it says itself; its spec is its "spec" and, behind that, the one of "spec_ends" whose
- * place "spec_end" is. An edge has no member that says nothing. */
+ *   {"job": {...}, "spec_end": TEXT, "common": {...}, "steps": [{...}], "edges": [{...}]}
+ * A step asks for what "common" says, but for what it says itself. Its spec is its "spec" and, behind that, the plan's "spec_end", or so many
+ * of the last characters of that as its own "spec_end" says. An edge has no member that says nothing. */
 json_t *translate_script(const struct translate_request *request, const struct translate_limits *limits,
 			 struct translate_problems *problems);
 

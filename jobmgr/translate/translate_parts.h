@@ -120,7 +120,7 @@ void translate_job_json(struct translation *t, json_t *job, bool only_given);
 
 /* translate_step.c: what a step asks for, but its spec. */
 json_t *translate_step_asks(struct translation *t, const struct translate_step *s);
-/* Whether its own line has no option but those that name peers; whether that is so of two, which then ask for the same. */
+/* Whether its own line has no option but those that name peers; whether that is so of two that are as large, which then ask for the same. */
 bool translate_step_asks_nothing(const struct translate_step *s);
 bool translate_step_asks_alike(const struct translate_step *a, const struct translate_step *b);
 /* The lines of options that only the database can judge, as far as they are given: {"licenses": 3}; 0 = command line. */

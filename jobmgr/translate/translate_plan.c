@@ -1,7 +1,7 @@
 /* translate_plan.c - the plan as JSON: job, steps and edges, resolved.
  *
- * Called last, where there was no problem. What always holds: what most steps have alike is said once, so a plan of many steps is about
- * as long as what tells them apart; translate_plan_whole says everything of each, null where nothing was said. */
+ * Called last, where there was no problem. What always holds: what one step asks for that stands for most is said once, and of each step
+ * what it asks for besides; translate_plan_whole says everything of each, null where nothing was said. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,29 +85,46 @@ static struct order_spec lines_of(const struct translation *t, const struct tran
 	return spec;
 }
 
-/* The place of a text (taken over) among how specs end, put there if it is neither the usual one, which is the first, nor the latest. */
-static size_t end_place(json_t *ends, json_t *end)
-{
-	size_t last = json_array_size(ends);
-	if (last == 0 || (!json_equal(end, json_array_get(ends, 0)) && !json_equal(end, json_array_get(ends, last - 1)))) {
-		option_append(ends, end);
-		return last;
-	}
-	size_t place = json_equal(end, json_array_get(ends, 0)) ? 0 : last - 1;
-	json_decref(end);
-	return place;
-}
-
-/* All that the options of a step come to, its plan having the members before "common". */
-static json_t *asked_json(struct translation *t, const struct translate_step *s, const json_t *plan)
+static json_t *spec_end(struct translation *t, const struct translate_step *s, const json_t *job)
 {
 	struct order_spec base = lines_of(t, s);
-	const json_t *job = json_object_get(plan, "job");
-	const char *name = json_string_value(json_object_get(job, "name")),
-		   *account = json_string_value(json_object_get(job, "account"));
-	json_t *json = translate_step_asks(t, s), *end = translate_spec_end(t, s, &base, name, account ? account : "");
-	option_put(json, "spec_end", json_integer((json_int_t)end_place(json_object_get(plan, "spec_ends"), end)));
-	return json;
+	const char *name = json_string_value(json_object_get(job, "name"));
+	const char *account = json_string_value(json_object_get(job, "account"));
+	return translate_spec_end(t, s, &base, name, account ? account : "");
+}
+
+/* The lines with which both texts end, as the end of a. */
+static const char *shared_end(const char *a, const char *b)
+{
+	const char *at = a + strlen(a), *of = b + strlen(b), *found = at;
+	while (at > a && of > b && at[-1] == of[-1]) {
+		at--;
+		of--;
+		if ((at == a || at[-1] == '\n') && (of == b || of[-1] == '\n'))
+			found = at;
+	}
+	return found;
+}
+
+static bool begins_character(char byte)
+{
+	return ((unsigned char)byte & 0xc0) != 0x80;
+}
+
+/* Its spec, as far as the end of the plan's is not its own. */
+static void put_spec(struct translation *t, json_t *json, const struct translate_step *s, const json_t *plan)
+{
+	json_t *end = spec_end(t, s, json_object_get(plan, "job"));
+	const char *text = json_string_value(end), *all = json_string_value(json_object_get(plan, "spec_end"));
+	const char *own = json_string_value(json_object_get(json, "spec")), *shared = shared_end(text, all);
+	json_int_t characters = 0;
+	if (strcmp(shared, all) != 0) {
+		for (const char *c = shared; *c; c++)
+			characters += begins_character(*c);
+		option_put(json, "spec_end", json_integer(characters));
+	}
+	option_put(json, "spec", json_sprintf("%s%.*s", own, (int)(shared - text), text));
+	json_decref(end);
 }
 
 /* What is its own whatever its options are; `common` has the usual rest. */
@@ -127,7 +144,7 @@ static json_t *own_json(const struct translation *t, const struct translate_step
 	return json;
 }
 
-/* A step, its plan having the members that `usual` asks for. */
+/* A step of a plan whose members before "steps" are there. */
 static json_t *step_json(struct translation *t, const struct translate_step *s, const struct translate_step *usual,
 			 const json_t *plan)
 {
@@ -136,19 +153,20 @@ static json_t *step_json(struct translation *t, const struct translate_step *s, 
 	const char *key;
 	if (translate_step_asks_alike(s, usual))
 		return json;
-	json_t *asked = asked_json(t, s, plan);
+	json_t *asked = translate_step_asks(t, s);
 	json_object_foreach (asked, key, value)
 		if (!json_equal(value, json_object_get(common, key)))
 			option_put(json, key, json_incref(value));
 	json_decref(asked);
+	put_spec(t, json, s, plan);
 	return json;
 }
 
-/* A step that stands for most: the first one whose own line asks for nothing, if there is one. */
+/* A step that stands for most: the first one whose own line asks for nothing and that is as large as it would be alone. */
 static const struct translate_step *usual_step(const struct translation *t)
 {
 	for (int i = 0; i < t->step_count; i++)
-		if (translate_step_asks_nothing(&t->steps[i]))
+		if (t->steps[i].same == i && translate_step_asks_nothing(&t->steps[i]))
 			return &t->steps[i];
 	return t->steps;
 }
@@ -156,12 +174,12 @@ static const struct translate_step *usual_step(const struct translation *t)
 json_t *translate_plan(struct translation *t)
 {
 	const struct translate_step *usual = usual_step(t);
-	json_t *plan = json_object(), *steps = json_array(), *edges = json_array();
-	option_put(plan, "job", job_json(t));
-	option_put(plan, "spec_ends", json_array());
-	json_t *common = asked_json(t, usual, plan);
+	json_t *plan = json_object(), *job = job_json(t), *common = translate_step_asks(t, usual), *steps = json_array(),
+	       *edges = json_array();
 	option_put(common, "deps_any", json_false());
 	option_put(common, "with_set", json_null());
+	option_put(plan, "job", job);
+	option_put(plan, "spec_end", spec_end(t, usual, job));
 	option_put(plan, "common", common);
 	for (int i = 0; i < t->step_count; i++)
 		option_append(steps, step_json(t, &t->steps[i], usual, plan));
@@ -174,10 +192,14 @@ json_t *translate_plan(struct translation *t)
 
 char *translate_plan_spec(const json_t *plan, const json_t *step)
 {
-	const json_t *own = json_object_get(step, "spec_end"),
-		     *usual = json_object_get(json_object_get(plan, "common"), "spec_end");
-	const json_t *end = json_array_get(json_object_get(plan, "spec_ends"), (size_t)json_integer_value(own ? own : usual));
-	return xasprintf("%s%s", json_string_value(json_object_get(step, "spec")), json_string_value(end));
+	const json_t *own = json_object_get(step, "spec_end");
+	const char *all = json_string_value(json_object_get(plan, "spec_end")), *from = all;
+	if (own) {
+		from += strlen(all);
+		for (json_int_t left = json_integer_value(own); left > 0; left -= begins_character(*from))
+			from--;
+	}
+	return xasprintf("%s%s", json_string_value(json_object_get(step, "spec")), from);
 }
 
 void translate_plan_whole(json_t *plan)
@@ -198,5 +220,5 @@ void translate_plan_whole(json_t *plan)
 			if (!json_object_get(edge, peer[j]))
 				option_put(edge, peer[j], json_null());
 	json_object_del(plan, "common");
-	json_object_del(plan, "spec_ends");
+	json_object_del(plan, "spec_end");
 }

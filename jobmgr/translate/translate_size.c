@@ -197,7 +197,7 @@ static void number_steps(struct translation *t)
 	}
 }
 
-/* About how many bytes an option's value takes in the plan. */
+/* About how many bytes an option's value takes. */
 static size_t weight(const json_t *value)
 {
 	enum { ITEM = 32, MEMBER = 96 };
@@ -205,7 +205,7 @@ static size_t weight(const json_t *value)
 	return json_string_length(value) + ITEM * (json_array_size(value) + indices) + MEMBER * json_object_size(value);
 }
 
-/* What lines before the first step say is written once in the script, but once a step in the plan. */
+/* What lines before the first step say is written once in the script, but once a step in the database. */
 static bool check_weight(struct translation *t)
 {
 	enum { MOST = 32 << 20, STEP = 1024 };

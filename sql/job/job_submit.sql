@@ -84,10 +84,9 @@ declare
 	v_account text := v_head ->> 'account';
 	v_qos constant text := coalesce(v_head ->> 'qos', 'normal');
 	v_edges constant jsonb := p_plan -> 'edges';
-	-- What most steps have alike is said once.
+	-- What one step asks for that stands for most is said once.
 	v_steps constant api.asked[] := array(select s from jsonb_populate_recordset(jsonb_populate_record(null::api.asked, p_plan -> 'common'), p_plan -> 'steps') s);
-	-- A jobmgrd that is older says of all steps at once how their specs end.
-	v_ends constant jsonb := coalesce(p_plan -> 'spec_ends', jsonb_build_array(coalesce(p_plan ->> 'spec_end', '')));
+	v_spec_end constant text := coalesce(p_plan ->> 'spec_end', '');
 	v_count constant int := cardinality(v_steps);
 	v_nice constant int := coalesce((v_head ->> 'nice')::int, 0);
 	v_priority constant int := (v_head ->> 'priority')::int;
@@ -205,7 +204,7 @@ begin
 		select v_job, s.step_id, s.name, s.line, s.topo, coalesce(s.partition, v_partition), s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
 			s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'),
 			coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s, to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry,
-			s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set, s.spec || (v_ends ->> coalesce(s.spec_end, 0)), decode(s.auth, 'hex'), s.sample_s
+			s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set, s.spec || case when s.spec_end is null then v_spec_end else right(v_spec_end, s.spec_end) end, decode(s.auth, 'hex'), s.sample_s
 		from asked s
 	), queued as (
 		insert into step (job_id, step_id, request_id, claimant_id, queue, is_array, rank, begin_at, start_by, held, held_reason, deps_waiting, eligible_at)

@@ -40,29 +40,50 @@ static void said_once(void **state)
 	check_said(plan, "steps/1", "{\"deps_any\":true}");
 	check_said(plan, "steps/2", "{\"with_set\":0}");
 	check_said(plan, "steps/3", "{\"gres\":{},\"retry\":2}");
+	check_said(plan, "steps/5", "{\"nodes_max\":2,\"nodes_min\":2,\"ntasks\":2}");
 	json_decref(plan);
 	plan = short_plan(BASH "#ROTA step a --nodes=2\n#ROTA step b --nodes=2\n");
 	check_said(plan, "steps/0", "{}");
 	check_said(plan, "steps/1", "{}");
 	json_decref(plan);
-	plan = short_plan(BASH "#ROTA step a --nodes=2\n#ROTA step b\n#ROTA step c\n");
+	plan = short_plan(BASH "#ROTA step a --nodes=2\n#ROTA step b --same-nodes=a\n#ROTA step c\n");
 	check_said(plan, "steps/0", "{\"nodes_max\":2,\"nodes_min\":2,\"ntasks\":2}");
-	check_said(plan, "steps/1", "{}");
+	check_said(plan, "steps/2", "{}");
 	json_decref(plan);
 }
 
-/* Also of `there`, which has as many nodes as the step whose nodes they are, though its own line asks for none. */
+/* Of how a spec ends, a step says itself what comes before the lines that it has alike with the plan's. */
+static void ends(void **state)
+{
+	json_t *plan =
+		short_plan(BASH "#ROTA --job-name=h\xc3\xa4\n#ROTA step a\n#ROTA step b --output=o\n#ROTA step c --group=g\n");
+	const char *all = json_string_value(pick(plan, "spec_end"));
+	(void)state;
+	assert_true(strncmp(all, "job_name=3:h\xc3\xa4\naccount=", 23) == 0);
+	assert_null(pick(plan, "steps/0/spec_end"));
+	assert_true(strncmp(strstr(json_string_value(pick(plan, "steps/1/spec")), "step_name="),
+			    "step_name=1:b\njob_name=3:h\xc3\xa4\n", 29) == 0);
+	assert_int_equal(json_integer_value(pick(plan, "steps/1/spec_end")), strlen(strstr(all, "error=")));
+	assert_int_equal(json_integer_value(pick(plan, "steps/2/spec_end")), strlen(strstr(all, "rlimits=")));
+	json_decref(plan);
+	plan = short_plan(BASH "#ROTA --workdir=/h\xc3\xa4\n#ROTA step a\n#ROTA step b --output=o\n");
+	assert_int_equal(json_integer_value(pick(plan, "steps/1/spec_end")),
+			 strlen(strstr(json_string_value(pick(plan, "spec_end")), "error=")) - 1);
+	json_decref(plan);
+}
+
+/* All of each step, also of `there`, which has as many nodes as the step whose nodes they are, though its own line asks for none. */
 static void whole(void **state)
 {
 	json_t *plan = short_plan(STEPS), *whole = plan_of(STEPS, NULL);
 	(void)state;
 	assert_null(pick(whole, "common"));
+	assert_null(pick(whole, "spec_end"));
 	for (size_t i = 0; i < 6; i++) {
 		const json_t *step = json_array_get(json_object_get(whole, "steps"), i);
 		char *spec = translate_plan_spec(plan, json_array_get(json_object_get(plan, "steps"), i));
 		struct order_spec read;
 		fields_free(spec_of(step, &read));
-		assert_string_equal(read.step_name, json_string_value(json_object_get(step, "name")));
 		assert_string_equal(spec, json_string_value(json_object_get(step, "spec")));
 		assert_null(json_object_get(step, "spec_end"));
 		assert_int_equal(json_integer_value(json_object_get(step, "mem_mb")), 2048);
@@ -75,8 +96,49 @@ static void whole(void **state)
 	json_decref(plan);
 }
 
+#define STEPS_OF_SIZES                                                                                                           \
+	"#ROTA step a\none\n#ROTA step b --after=a:any\n#ROTA step c --retry=3\n#ROTA step d --same-nodes=b\ntwo\n"              \
+	"#ROTA step e --output=e --nodes=3\n"
+
+/* A script whose steps ask for what is so anyway. */
+static char *asking(const char *script)
+{
+	static const char step[] = "#ROTA step", option[] = " --requeue";
+	char *text = xcalloc(strlen(script) * 2 + 1, 1), *to = text;
+	for (size_t length; *script; script += length) {
+		length = strcspn(script, "\n");
+		to = mempcpy(to, script, length);
+		if (strncmp(script, step, strlen(step)) == 0)
+			to = stpcpy(to, option);
+		to = stpcpy(to, "\n");
+		length += script[length] == '\n';
+	}
+	return text;
+}
+
+/* What is taken from another step is what the step's own options come to: each is asked for where its line says something. */
+static void asked_one_by_one(void **state)
+{
+	static const char *const scripts[] = {
+		BASH "#SBATCH --mem=2G -t 5\n#PBS -N a -l ncpus=2,walltime=1:00\n" STEPS_OF_SIZES,
+		BASH "#ROTA --ntasks=8 --nodes=2-4 --group=g --begin=now+1hour --licenses=l:2\n" STEPS_OF_SIZES,
+		BASH "#ROTA --array=0-3 --hold --output=h\xc3\xa4/%j --keep=cpus\n#ROTA step a\n#ROTA step b\n#ROTA step c "
+		     "--output=o\n",
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+		char *script = asking(scripts[i]);
+		json_t *one = plan_of(scripts[i], NULL), *other = plan_of(script, NULL);
+		assert_true(json_equal(one, other));
+		json_decref(one);
+		json_decref(other);
+		free(script);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(said_once), cmocka_unit_test(whole)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(said_once), cmocka_unit_test(ends), cmocka_unit_test(whole),
+					   cmocka_unit_test(asked_one_by_one)};
 	return cmocka_run_group_tests(tests, utc, NULL);
 }
