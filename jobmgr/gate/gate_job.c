@@ -11,7 +11,6 @@
 
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_member.h"
-#include "jobmgr/gate/gate_translate.h"
 #include "jobmgr/lead/sign.h"
 
 json_t *gate_job_request(const json_t *own, const json_t *common)
