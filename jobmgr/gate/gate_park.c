@@ -189,9 +189,14 @@ void gate_park_bell(struct gate_office *gate)
 
 	TAILQ_FOREACH(c, &gate->parks, park_link)
 	{
-		if (!c->rung && !c->flying)
+		if (c->rung || c->flying) {
+			c->rung = true;
+		} else if (c->http && park_next(c) <= clock_ms()) {
+			park_look(c);
+		} else {
+			c->rung = true;
 			park_sleep(c, park_next(c));
-		c->rung = true;
+		}
 	}
 }
 
