@@ -2,10 +2,10 @@
  *
  * gate_call.c hands over requests of routes with GATE_PARK, gate.c passes bells on. What always holds: a parked request has at
  * most one call under way, looks every PARK_GAP ms at most, or after each hundredth of the time that it has waited (but a few times more
- * quickly behind each other when it has not looked for a while: a job's end rings more than once), so seldom that all parked ones together make at most a thousand calls a second
- * and that each one, however much it asks for, takes a fifth of a connection at most, looks once more when its time is over,
- * and is then answered; so a lost bell costs latency only. One whose client hung up is over. A connection to
- * the database that is lost in between is waited for: looking does no harm twice. */
+ * quickly behind each other when it has not looked for a while: a job's end rings more than once), so seldom that all parked ones
+ * together make at most a thousand calls a second and that each one, however much it asks for, takes a fifth of a connection at most,
+ * looks once more when its time is over, and is then answered; so a lost bell costs latency only. One whose client hung up is over. A
+ * connection to the database that is lost in between is waited for: looking does no harm twice. */
 #include "jobmgr/gate/gate_park.h"
 
 #include <event2/bufferevent.h>
