@@ -114,7 +114,8 @@ begin
 		returning left_id into left_as;
 		return;
 	end if;
-	if not p_alone then
+	-- Mostly nothing was left: to look takes a fifth of what it takes to begin a deletion.
+	if not p_alone and exists (select from report_left l where l.left_id > (select s.last_value - 64 from report_left_left_id_seq s)) then
 		select o.told, o.done into v_told, v_done from api.report_take(null, v_jobs) o;
 	end if;
 	news := api.report_settle((now(), p_report -> 'records', p_lives)::api.told || v_told, p_report -> 'ready',
