@@ -189,14 +189,14 @@ void gate_park_bell(struct gate_office *gate)
 
 	TAILQ_FOREACH(c, &gate->parks, park_link)
 	{
-		if (c->rung || c->flying) {
-			c->rung = true;
-		} else if (c->http && park_next(c) <= clock_ms()) {
+		/* Who hung up is over at its timer, not while the list is walked. */
+		if (!c->rung && !c->flying && c->http && park_next(c) <= clock_ms()) {
 			park_look(c);
-		} else {
-			c->rung = true;
-			park_sleep(c, park_next(c));
+			continue;
 		}
+		if (!c->rung && !c->flying)
+			park_sleep(c, park_next(c));
+		c->rung = true;
 	}
 }
 

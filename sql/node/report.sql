@@ -45,6 +45,7 @@ begin
 				with ordinality as l (node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us, exit, signal, cause, outcome, message,
 				end_us, drain, peak_mb, cpu_usec, nr)
 		), digest as (
+			-- Lives are mostly there once each: what was left by a process manager that is gone may have told of the same.
 			select h.node, h.job, h.step, h.attempt, min(h.seq) as seq, min(h.keeper_at) as keeper_at, bool_or(h.ready) as ready, min(h.run_at) as run_at,
 				min(h.session_id) as session_id, min(h.done_at) as done_at, bool_or(h.refused) as refused, min(h.outcome) as outcome, min(h.cause) as cause,
 				min(h.message) as message, max(h.exit_code) as exit_code, max(h.signal) as signal, min(h.end_at) as end_at, max(h.peak_mb) as peak_mb,

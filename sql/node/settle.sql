@@ -80,12 +80,20 @@ comment on function api.report_settle(api.told[], jsonb, bigint[]) is
 
 create function api.report_take(p_own bigint, p_jobs bigint[], out told api.told[], out done bigint[])
 language plpgsql set search_path = live, rota, pg_temp as $$
-begin
+declare
 	-- Of what was left lately: this is asked with each report, however many rows that are gone somebody's long transaction still keeps.
+	v_from constant bigint := least(p_own, (select s.last_value - 63 from report_left_left_id_seq s));
+begin
+	-- Mostly nothing was: to look takes less than to begin a deletion.
+	if not exists (select from report_left l where l.left_id >= v_from) then
+		told := '{}';
+		done := '{}';
+		return;
+	end if;
 	-- And soon: one that cannot be settled fails whatever is settled with it.
 	with taken as (
 		delete from report_left l
-		where l.left_id > least(p_own - 1, (select s.last_value - 64 from report_left_left_id_seq s)) and l.job_ids <@ p_jobs
+		where l.left_id >= v_from and l.job_ids <@ p_jobs
 			and (l.left_id = p_own or l.told_at > now() - interval '10 s')
 		returning l.left_id, l.told_at, l.report
 	)
@@ -114,8 +122,7 @@ begin
 		returning left_id into left_as;
 		return;
 	end if;
-	-- Mostly nothing was left: to look takes a fifth of what it takes to begin a deletion.
-	if not p_alone and exists (select from report_left l where l.left_id > (select s.last_value - 64 from report_left_left_id_seq s)) then
+	if not p_alone then
 		select o.told, o.done into v_told, v_done from api.report_take(null, v_jobs) o;
 	end if;
 	news := api.report_settle((now(), p_report -> 'records', p_lives)::api.told || v_told, p_report -> 'ready',
