@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/option_value.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/option_value.h"
 

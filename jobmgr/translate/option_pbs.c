@@ -11,8 +11,8 @@
 #include <strings.h>
 #include <time.h>
 
+#include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_text.h"
-#include "jobmgr/translate/option_value.h"
 
 enum { NUMBER_HIGHEST = 1000000 };
 

@@ -27,18 +27,4 @@ struct option_export_item {
 /* Take the next item off *text (NULL at the end); the caller frees name and value. False with an error where it is none. */
 bool option_export_next(const char **text, struct option_export_item *item, struct err *e);
 
-/* A whole text as a number within [lowest, highest]. */
-bool option_number(const char *text, int64_t lowest, int64_t highest, int64_t *number);
-
-/* Digits at *text, which then stands behind them; false when there are none or they are more than `highest`. */
-bool option_digits(const char **text, int64_t highest, int64_t *number);
-
-/* Put value (taken over) into object; memory that is out ends the process. */
-void option_put(json_t *object, const char *key, json_t *value);
-void option_append(json_t *list, json_t *value);
-
-/* A copy of a list's first item, and the text moved behind it and its separator; NULL at the end. For lists with commas
- * between, where an empty item is an item. */
-char *option_item(const char **text, char separator);
-
 #endif

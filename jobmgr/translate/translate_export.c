@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_value.h"
 #include "jobmgr/translate/translate.h"
 

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "jobmgr/translate/option_value.h"
+#include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/translate_parts.h"
 #include "lib/order.h"
 

@@ -65,13 +65,14 @@ struct translation {
 	int edge_count, edge_room;
 };
 
+/* translation.c */
 void translation_init(struct translation *t, const struct translate_request *request, const struct translate_limits *limits,
 		      struct translate_problems *problems);
 void translation_clear(struct translation *t);
 struct translate_step *translation_add_step(struct translation *t, const char *name, int line);
 
-/* Problems: one with an error's text, and one with a text of its own; line 0 and option "" where none. True if it is a new one
- * that is kept; only then it is worth looking for a hint. */
+/* translate_problem.c: one with an error's text, and one with a text of its own; line 0 and option "" where none. True if it is a
+ * new one that is kept; only then it is worth looking for a hint. */
 bool translate_problem(struct translation *t, int line, const char *option, const struct err *e);
 bool translate_refuse(struct translation *t, int line, const char *option, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -81,6 +82,9 @@ bool translate_hopeless(const struct translation *t);
 
 /* A hint for the problem just made. */
 void translate_hint(struct translation *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* By line, those of one line in the order in which they were found. */
+void translate_problems_sort(struct translate_problems *problems);
 
 /* translate_words.c: a directive's text as a shell would split it, in memory of its own. */
 struct translate_words {

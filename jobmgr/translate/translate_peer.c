@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_text.h"
-#include "jobmgr/translate/option_value.h"
 #include "jobmgr/translate/translate_parts.h"
 
 struct peers {

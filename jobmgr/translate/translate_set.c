@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "jobmgr/translate/option_pbs.h"
+#include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_text.h"
-#include "jobmgr/translate/option_value.h"
 #include "jobmgr/translate/translate_parts.h"
 
 /* Where the options of one line go. */

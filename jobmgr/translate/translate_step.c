@@ -2,7 +2,7 @@
  *
  * Called by translate_plan and translate_modify, where there was no problem. What always holds: every member that options decide is
  * there, null or empty where nothing was said; and steps of one size whose own lines say nothing have the same. */
-#include "jobmgr/translate/option_value.h"
+#include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/translate_parts.h"
 
 /* A step's value, shared with the setting; `otherwise` (taken over) where there is none. */

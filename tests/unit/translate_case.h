@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-#include "jobmgr/translate/option_value.h"
+#include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/translate.h"
 #include "lib/order.h"
 #include "tests/unit/unit.h"

@@ -1,0 +1,92 @@
+/* translate_problem.c - what is wrong with a script: kept as the stages find it, told in the order of its lines.
+ *
+ * What always holds: a problem is kept once, however many steps have it, and beyond the most that are kept they are counted. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/translate/translate_parts.h"
+
+enum { HOPELESS = 1000 };
+
+static bool is_known(const struct translate_problems *p, const struct translate_problem *problem)
+{
+	for (int i = 0; i < p->count; i++)
+		if (p->list[i].line == problem->line && strcmp(p->list[i].option, problem->option) == 0 &&
+		    strcmp(p->list[i].message, problem->message) == 0)
+			return true;
+	return false;
+}
+
+/* Keep a problem, unless it is there already: what a header line gets wrong, it gets wrong for each step. */
+static bool keep(struct translation *t, const struct translate_problem *problem)
+{
+	struct translate_problems *p = t->problems;
+	t->refused++;
+	t->latest = -1;
+	if (is_known(p, problem))
+		return false;
+	if (p->count == TRANSLATE_PROBLEMS_MOST) {
+		p->more++;
+		return false;
+	}
+	if (!p->list)
+		p->list = xcalloc(TRANSLATE_PROBLEMS_MOST, sizeof *p->list);
+	t->latest = p->count;
+	p->list[p->count++] = *problem;
+	return true;
+}
+
+bool translate_problem(struct translation *t, int line, const char *option, const struct err *e)
+{
+	struct translate_problem problem = {.line = line};
+	snprintf(problem.option, sizeof problem.option, "%s", option);
+	snprintf(problem.message, sizeof problem.message, "%s", e->message);
+	snprintf(problem.hint, sizeof problem.hint, "%s", e->hint);
+	return keep(t, &problem);
+}
+
+bool translate_refuse(struct translation *t, int line, const char *option, const char *format, ...)
+{
+	struct translate_problem problem = {.line = line};
+	va_list args;
+	snprintf(problem.option, sizeof problem.option, "%s", option);
+	va_start(args, format);
+	vsnprintf(problem.message, sizeof problem.message, format, args);
+	va_end(args);
+	return keep(t, &problem);
+}
+
+bool translate_hopeless(const struct translation *t)
+{
+	return t->refused >= HOPELESS;
+}
+
+void translate_hint(struct translation *t, const char *format, ...)
+{
+	va_list args;
+	if (t->latest < 0)
+		return;
+	struct translate_problem *problem = &t->problems->list[t->latest];
+	va_start(args, format);
+	vsnprintf(problem->hint, sizeof problem->hint, format, args);
+	va_end(args);
+}
+
+void translate_problems_sort(struct translate_problems *p)
+{
+	for (int i = 1; i < p->count; i++) {
+		struct translate_problem problem = p->list[i];
+		int j = i;
+		for (; j > 0 && p->list[j - 1].line > problem.line; j--)
+			p->list[j] = p->list[j - 1];
+		p->list[j] = problem;
+	}
+}
+
+void translate_problems_free(struct translate_problems *problems)
+{
+	free(problems->list);
+	memset(problems, 0, sizeof *problems);
+}
