@@ -13,6 +13,7 @@
 
 #include "jobmgr/gate/gate_call.h"
 #include "jobmgr/gate/gate_connection.h"
+#include "jobmgr/gate/gate_intake.h"
 #include "jobmgr/gate/gate_listen.h"
 #include "jobmgr/gate/gate_park.h"
 #include "jobmgr/gate/gate_translate.h"
@@ -30,7 +31,7 @@ enum {
 	GATE_DRAIN_LOOK = 10 /* milliseconds between looks whether all is done */
 };
 
-/* What reaches gate_call.c, which takes the first two and refuses the others in JSON. */
+/* What reaches gate_intake.c, which takes the first two and refuses the others in JSON. */
 #define GATE_METHODS                                                                                                             \
 	(EVHTTP_REQ_GET | EVHTTP_REQ_POST | EVHTTP_REQ_HEAD | EVHTTP_REQ_PUT | EVHTTP_REQ_DELETE | EVHTTP_REQ_PATCH |            \
 	 EVHTTP_REQ_OPTIONS)
@@ -76,7 +77,7 @@ static void request_came(struct evhttp_request *http, void *arg)
 	struct gate *gate = arg;
 
 	evhttp_connection_set_closecb(evhttp_request_get_connection(http), connection_closed, gate);
-	gate_call_begin(&gate->office, http);
+	gate_intake(&gate->office, http);
 }
 
 /* sides */

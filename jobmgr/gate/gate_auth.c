@@ -1,6 +1,6 @@
 /* gate_auth.c - a thread that decodes munge credentials and finds the names of users, one claim after the other.
  *
- * gate_call.c asks, on the loop; the answer comes back on the loop through an eventfd. What always holds: a claim belongs to one
+ * gate_intake.c asks, on the loop; the answer comes back on the loop through an eventfd. What always holds: a claim belongs to one
  * side at a time (the worker between the two queues, else the loop), a claim is answered exactly once, and a claim that got no
  * verdict within GATE_AUTH_TIMEOUT is answered without one, so a hung munged costs a client an error and the daemon nothing. What the
  * name service said of a user is good for GATE_AUTH_NAME_AGE: to ask it takes as many system calls as all else of a request. */

@@ -69,8 +69,8 @@ struct gate_call {
 	TAILQ_ENTRY(gate_call) link, park_link;
 };
 
-/* Take a request on. */
-void gate_call_begin(struct gate_office *gate, struct evhttp_request *http);
+/* A call for a request; what it is to do is not known yet. */
+struct gate_call *gate_call_new(struct gate_office *gate, struct evhttp_request *http);
 
 /* Call an api function; `params` as in db_call. `then` is called unless the client is gone by then. */
 void gate_call_db(struct gate_call *c, enum api_function function, const struct db_param *params, int count, gate_then *then);

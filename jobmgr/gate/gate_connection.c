@@ -2,7 +2,7 @@
  *
  * evhttp accepts without asking and does not tell of connections that end, so each one's buffer is held by a reference of ours:
  * evhttp's bufferevent_free takes the call backs off a buffer, and one without is a connection that has ended.
- * gate.c and gate_call.c call it. What always holds: each connection has a holder from its first byte on, the user behind a Unix
+ * gate.c and gate_intake.c call it. What always holds: each connection has a holder from its first byte on, the user behind a Unix
  * socket or the address behind TLS (nobody has said yet who asks); one above the bounds is shut down in the same turn of the loop,
  * and so is one by which its holder has more unanswered bytes with us than allowed; a dead one is let go at the next new one,
  * within CONNECTION_SWEEP at the latest. A request counts for its holder until it is over, though its client be gone: to hang up

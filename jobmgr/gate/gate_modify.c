@@ -1,6 +1,6 @@
 /* gate_modify.c - modification: read the steps as they stand, let the translator change them, authenticate them anew.
  *
- * gate_call.c calls it. What always holds: only a step whose authenticator fits is authenticated again, so a row that was altered
+ * gate_intake.c calls it. What always holds: only a step whose authenticator fits is authenticated again, so a row that was altered
  * in the database is not made good by a modify; and only its owner (or root) changes what a step runs, so to be an operator
  * is not to be everybody. */
 #include "jobmgr/gate/gate_modify.h"

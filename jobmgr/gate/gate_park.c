@@ -1,6 +1,6 @@
 /* gate_park.c - long polling: a request looks, and while there is nothing to tell it waits for a bell and looks again.
  *
- * gate_call.c hands over requests of routes with GATE_PARK, gate.c passes bells on. What always holds: a parked request has at
+ * gate_intake.c hands over requests of routes with GATE_PARK, gate.c passes bells on. What always holds: a parked request has at
  * most one call under way, looks every PARK_GAP ms at most, or after each hundredth of the time that it has waited (but a few times more
  * quickly behind each other when it has not looked for a while: a job's end rings more than once), so seldom that all parked ones
  * together make at most a thousand calls a second and that each one, however much it asks for, takes a fifth of a connection at most,

@@ -1,6 +1,6 @@
 /* gate_route.c - the table of verbs (route.def) and the two ways to write a request, query and body.
  *
- * gate_call.c calls it for each request. What always holds: a request that gets past here is a JSON object without a NUL and
+ * gate_intake.c calls it for each request. What always holds: a request that gets past here is a JSON object without a NUL and
  * without a member given twice, so that every api function sees what the client wrote. */
 #include "jobmgr/gate/gate_route.h"
 

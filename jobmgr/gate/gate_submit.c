@@ -1,6 +1,6 @@
 /* gate_submit.c - submission: every job that a request asks for is planned, then all go to the database in one call.
  *
- * gate_call.c calls it. What always holds: of the jobs of one request all are made, or none. */
+ * gate_intake.c calls it. What always holds: of the jobs of one request all are made, or none. */
 #include "jobmgr/gate/gate_submit.h"
 
 #include <stdio.h>
