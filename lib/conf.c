@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/nearest.h"
+
 enum { CONF_LONGEST = 4096 }; /* line */
 
 struct conf_key {
@@ -120,6 +122,26 @@ static int int_set(struct reading *r, const struct conf_key *key, const char *va
 	return 1;
 }
 
+/* A name that no key of its section has: with the nearest that one has, or the section that was meant. */
+static int key_unknown(struct reading *r, const char *section, const char *name)
+{
+	struct nearest key = NEAREST(name), other = NEAREST(section);
+	if (r->failed)
+		return 0;
+	reading_fail(r, "unknown key \"%s\" in section \"%s\"", name, section);
+	for (int i = 0; i < KEY_COUNT; i++) {
+		if (strcmp(keys[i].section, section) == 0)
+			nearest_try(&key, keys[i].name);
+		else if (strcmp(keys[i].name, name) == 0)
+			nearest_try(&other, keys[i].section);
+	}
+	if (key.best)
+		err_hint(r->e, "did you mean \"%s\"?", key.best);
+	else if (other.best)
+		err_hint(r->e, "did you mean section \"%s\"?", other.best);
+	return 0;
+}
+
 /* inih calls this for each `name = value`; 0 is its word for an error. */
 static int on_value(void *arg, const char *section, const char *name, const char *value)
 {
@@ -137,7 +159,7 @@ static int on_value(void *arg, const char *section, const char *name, const char
 		*text_of(r->c, key) = xstrdup(value);
 		return 1;
 	}
-	return reading_fail(r, "unknown key \"%s\" in section \"%s\"", name, section);
+	return key_unknown(r, section, name);
 }
 
 /* inih's reader: fgets that counts lines and refuses one that is too long. */

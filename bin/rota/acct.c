@@ -13,6 +13,7 @@
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
 #include "lib/err.h"
+#include "lib/nearest.h"
 
 enum { ACCT_ME = 256, ACCT_LIMIT, ACCT_NAME, ACCT_FORMAT, ACCT_AS_CSV, MOST_FIELDS = 64, PIECE_JOBS = 2000, PIECE_STEPS = 200 };
 
@@ -113,7 +114,7 @@ static void field_misuse(const struct verb *verb, const char *word)
 
 	for (int i = 0; i < count && i < MOST_FIELDS; i++)
 		known[i] = fields[i].name;
-	near = verb_nearest(word, known);
+	near = nearest_of(word, known);
 	verb_misuse(verb, "there is no field \"%s\"%s%s%s", word, near ? "; did you mean \"" : "", near ? near : "",
 		    near ? "\"?" : "");
 }

@@ -10,6 +10,7 @@
 #include "bin/rota/admin_export.h"
 #include "bin/rota/call.h"
 #include "bin/rota/verb.h"
+#include "lib/nearest.h"
 
 enum { ADMIN_CONNINFO = 256 };
 
@@ -36,7 +37,7 @@ static const char *word(const struct verb *verb, const char *what, const char *g
 	for (const char *const *w = words; *w; w++)
 		if (!strcmp(*w, given))
 			return *w;
-	near = verb_nearest(given, words);
+	near = nearest_of(given, words);
 	if (near)
 		verb_misuse(verb, "there is no %s \"%s\"; did you mean \"%s\"?", what, given, near);
 	verb_misuse(verb, "there is no %s \"%s\"", what, given);

@@ -4,6 +4,7 @@
 
 #include "bin/rota/table.h"
 #include "bin/rota/verb.h"
+#include "lib/nearest.h"
 
 enum { HELP_WIDTH = 79, OPTION_COLUMN = 26 };
 
@@ -108,7 +109,7 @@ const char *verb_like(const char *word)
 	for (const struct verb *v = VERBS; v->name; v++)
 		names[count++] = v->name;
 	names[count] = NULL;
-	return verb_nearest(word, names);
+	return nearest_of(word, names);
 }
 
 const struct verb_option help_options[] = {{0, NULL, NULL, NULL}};

@@ -11,6 +11,7 @@
 
 #include "bin/rota/call.h"
 #include "bin/rota/verb.h"
+#include "lib/nearest.h"
 
 enum { ID_HELP = 'h', ID_VERSION = 1001, ID_CONFIG = 1002 };
 
@@ -105,7 +106,7 @@ static void unknown(const struct verb_scan *scan, const struct scan_table *table
 	for (const char **known = table->names; *known; known++)
 		if (!strcmp(*known, name))
 			verb_misuse(scan->verb, "option \"--%s\" takes no value", name);
-	near = verb_nearest(name, table->names);
+	near = nearest_of(name, table->names);
 	if (near)
 		verb_misuse(scan->verb, "there is no option \"--%s\"; did you mean \"--%s\"?", name, near);
 	verb_misuse(scan->verb, "there is no option \"--%s\"", name);

@@ -8,6 +8,7 @@
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
 #include "lib/err.h"
+#include "lib/nearest.h"
 
 const struct verb_option signal_options[] = {
 	{'s', "signal", "NAME", "the signal, as USR1, SIGUSR1 or 10, instead of as the first operand"},
@@ -35,7 +36,7 @@ static const char *name_of(const struct verb *verb, const char *given)
 		names[count++] = name;
 	}
 	names[count] = NULL;
-	near = verb_nearest(word, names);
+	near = nearest_of(word, names);
 	verb_misuse(verb, "there is no signal \"%s\"%s%s%s", given, near ? "; did you mean \"" : "", near ? near : "",
 		    near ? "\"?" : "");
 }

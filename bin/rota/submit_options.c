@@ -13,6 +13,7 @@
 #include "bin/rota/call.h"
 #include "jobmgr/translate/option.h"
 #include "lib/err.h"
+#include "lib/nearest.h"
 
 /* Add "--name=value" or "--name". */
 static void add(const struct verb *verb, json_t *options, const char *name, const char *value)
@@ -28,20 +29,19 @@ static void add(const struct verb *verb, json_t *options, const char *name, cons
 static void unknown(const struct verb *verb, const char *word)
 {
 	char name[64];
-	const char *near;
-	const struct verb_option *own = verb->options;
 
 	if (word[1] != '-')
 		verb_misuse(verb, "there is no option \"-%c\"", word[1]);
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
-	near = option_nearest(name, OPTION_ROTA);
-	for (; !near && own->id; own++) {
-		const char *const words[] = {own->name, NULL};
-
-		near = own->name ? verb_nearest(name, words) : NULL;
-	}
-	if (near)
-		verb_misuse(verb, "there is no option \"--%s\"; did you mean \"--%s\"?", name, near);
+	struct nearest nearest = NEAREST(name);
+	const char *option = option_nearest(name, OPTION_ROTA);
+	if (option)
+		nearest_try(&nearest, option);
+	for (const struct verb_option *own = verb->options; own->id; own++)
+		if (own->name)
+			nearest_try(&nearest, own->name);
+	if (nearest.best)
+		verb_misuse(verb, "there is no option \"--%s\"; did you mean \"--%s\"?", name, nearest.best);
 	verb_misuse(verb, "there is no option \"--%s\"", name);
 }
 

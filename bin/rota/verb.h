@@ -84,9 +84,6 @@ void verb_help_print(const struct verb *verb);
 /* Options common to every verb. */
 extern const struct verb_option VERB_COMMON[];
 
-/* The nearest of `words` (NULL-terminated) to `word`, NULL where none is near. */
-const char *verb_nearest(const char *word, const char *const *words);
-
 /* The name of a verb near to `word`, NULL where none is. */
 const char *verb_like(const char *word);
 

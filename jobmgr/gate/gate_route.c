@@ -11,6 +11,7 @@
 #include <sys/queue.h>
 
 #include "jobmgr/gate/gate_answer.h"
+#include "lib/nearest.h"
 
 static const char prefix[] = "/v1/";
 
@@ -22,58 +23,13 @@ static const struct gate_route routes[] = {
 
 enum {
 	ROUTE_COUNT = sizeof routes / sizeof *routes,
-	VERB_LONGEST = 32,
 	BODY_VALUES = 200000
 };
 
-/* Edit distance: letters to insert, delete, replace, or swap with their neighbour. Both at most VERB_LONGEST long. */
-static int route_distance(const char *a, const char *b)
-{
-	int rows[VERB_LONGEST + 1][VERB_LONGEST + 1];
-	int m = (int)strlen(a), n = (int)strlen(b);
-
-	for (int i = 0; i <= m; i++) {
-		for (int j = 0; j <= n; j++) {
-			int best;
-
-			if (i == 0 || j == 0) {
-				rows[i][j] = i + j;
-				continue;
-			}
-			best = rows[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-			best = rows[i - 1][j] + 1 < best ? rows[i - 1][j] + 1 : best;
-			best = rows[i][j - 1] + 1 < best ? rows[i][j - 1] + 1 : best;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && rows[i - 2][j - 2] + 1 < best)
-				best = rows[i - 2][j - 2] + 1;
-			rows[i][j] = best;
-		}
-	}
-	return rows[m][n];
-}
-
-/* The verb nearest to `word`, or NULL where none is like it. */
-static const char *route_nearest(const char *word)
-{
-	const char *nearest = NULL;
-	int least = strlen(word) < 4 ? 2 : 3; /* further away is another word */
-
-	if (strlen(word) > VERB_LONGEST)
-		return NULL;
-	for (int i = 0; i < ROUTE_COUNT; i++) {
-		bool begun = *word && strncmp(word, routes[i].verb, strlen(word)) == 0;
-		int distance = begun ? 1 : route_distance(word, routes[i].verb);
-
-		if (distance < least) {
-			least = distance;
-			nearest = routes[i].verb;
-		}
-	}
-	return nearest;
-}
-
 const struct gate_route *gate_route_find(const char *path, struct err *e)
 {
-	const char *verb = path + strlen(prefix), *nearest;
+	const char *verb = path + strlen(prefix);
+	struct nearest nearest;
 
 	if (strncmp(path, prefix, strlen(prefix)) != 0) {
 		gate_refuse(e, "RT404", "there is nothing at \"%.100s\"", path);
@@ -85,9 +41,11 @@ const struct gate_route *gate_route_find(const char *path, struct err *e)
 			return &routes[i];
 	}
 	gate_refuse(e, "RT404", "unknown verb \"%.100s\"", verb);
-	nearest = route_nearest(verb);
-	if (nearest)
-		err_hint(e, "Perhaps you mean \"%s\".", nearest);
+	nearest = (struct nearest)NEAREST(verb);
+	for (int i = 0; i < ROUTE_COUNT; i++)
+		nearest_try(&nearest, routes[i].verb);
+	if (nearest.best)
+		err_hint(e, "Perhaps you mean \"%s\".", nearest.best);
 	else
 		err_hint(e, "GET %s lists the verbs.", prefix);
 	return NULL;

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "jobmgr/translate/option_text.h"
+#include "lib/nearest.h"
 
 static const struct option_row rows[] = {
 #define OPTION(id, name, alias, letter, kind, level, slurm, pbs, key, argument, help)                                            \
@@ -69,11 +69,11 @@ const struct option_row *option_find_pbs(const char *spelling)
 
 const char *option_nearest(const char *name, enum option_spelling spelling)
 {
-	struct option_nearest nearest = OPTION_NEAREST(name);
+	struct nearest nearest = NEAREST(name);
 	for (int i = 0; i < OPTION_ROWS; i++) {
 		if (spelling != OPTION_SLURM)
-			option_nearest_try(&nearest, rows[i].name);
-		option_nearest_try(&nearest, rows[i].slurm);
+			nearest_try(&nearest, rows[i].name);
+		nearest_try(&nearest, rows[i].slurm);
 	}
 	return nearest.best;
 }

@@ -13,6 +13,7 @@
 
 #include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_text.h"
+#include "lib/nearest.h"
 
 enum { NUMBER_HIGHEST = 1000000 };
 
@@ -165,9 +166,9 @@ static bool unknown_resource(const char *name, struct err *e)
 {
 	static const char *const known[] = {"nodes", "select", "walltime", "min_walltime", "mem",   "pmem", "ncpus", "ppn",
 					    "procs", "ngpus",  "gpus",	   "mpiprocs",	   "place", "host", "vnode", "qos"};
-	struct option_nearest nearest = OPTION_NEAREST(name);
+	struct nearest nearest = NEAREST(name);
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		option_nearest_try(&nearest, known[i]);
+		nearest_try(&nearest, known[i]);
 	err_set(e, "unknown resource \"%s\"", OPTION_QUOTE(name));
 	return nearest.best ? err_hint(e, "did you mean \"%s\"?", nearest.best) : false;
 }

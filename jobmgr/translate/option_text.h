@@ -1,4 +1,4 @@
-/* option_text.h - texts from users: what may pass, how to show one in a message, and which known word one is near to. */
+/* option_text.h - texts from users: what may pass, and how to show one in a message. */
 #ifndef ROTA_OPTION_TEXT_H
 #define ROTA_OPTION_TEXT_H
 
@@ -20,19 +20,5 @@ bool option_text_label(const char *text);
 /* A copy of text fit for a message: shortened, and every byte that could upset a terminal as \xNN. Returns buffer. */
 const char *option_text_quote(char *buffer, size_t size, const char *text, size_t length);
 #define OPTION_QUOTE(text) option_text_quote((char[80]){0}, 80, text, strlen(text))
-
-/* A search for the word nearest to `word`: try each known word, then read `best` (NULL = none is near). */
-struct option_nearest {
-	const char *word;
-	const char *best;
-	int distance;
-};
-#define OPTION_NEAREST(word)                                                                                                     \
-	{                                                                                                                        \
-		(word), NULL, option_nearest_reach(word) + 1                                                                     \
-	}
-
-int option_nearest_reach(const char *word);
-void option_nearest_try(struct option_nearest *nearest, const char *known);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/translate_parts.h"
+#include "lib/nearest.h"
 
 struct fit {
 	struct translation *t;
@@ -27,11 +28,11 @@ static int partition_of(struct translation *t, const struct translate_step *s)
 {
 	const char *name = json_string_value(translate_value(t, s, OPTION_ID_PARTITION));
 	int line = translate_line(t, s, OPTION_ID_PARTITION), found = find(t, name);
-	struct option_nearest nearest = OPTION_NEAREST(name ? name : "");
+	struct nearest nearest = NEAREST(name ? name : "");
 	if (found >= 0)
 		return found;
 	for (int i = 0; i < t->limits->partition_count; i++)
-		option_nearest_try(&nearest, t->limits->partitions[i].name);
+		nearest_try(&nearest, t->limits->partitions[i].name);
 	if (name)
 		translate_refuse(t, line, "--partition", "unknown partition \"%s\"", name);
 	else

@@ -10,6 +10,7 @@
 #include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/translate_parts.h"
+#include "lib/nearest.h"
 
 struct peers {
 	struct translation *t;
@@ -105,11 +106,11 @@ static void add_edge(struct peer_list *l, const struct translate_edge *edge)
 static void unknown_step(struct peer_list *l, const char *name)
 {
 	struct translation *t = l->p->t;
-	struct option_nearest nearest = OPTION_NEAREST(name);
+	struct nearest nearest = NEAREST(name);
 	if (!translate_refuse(t, l->line, l->option, "unknown step \"%s\"", OPTION_QUOTE(name)))
 		return;
 	for (int i = 0; i < t->step_count; i++)
-		option_nearest_try(&nearest, t->steps[i].name);
+		nearest_try(&nearest, t->steps[i].name);
 	if (nearest.best)
 		translate_hint(t, "did you mean \"%s\"?", nearest.best);
 	else

@@ -133,22 +133,6 @@ static void test_join(void **state)
 	check_join("[\"n99999999999999\",\"n100000000000000\"]", "n99999999999999,n100000000000000");
 }
 
-static void test_nearest(void **state)
-{
-	(void)state;
-	static const char *const words[] = {"submit", "queue", "show", "suspend", "partitions", NULL};
-	assert_string_equal(verb_nearest("sumbit", words), "submit");
-	assert_string_equal(verb_nearest("qeue", words), "queue");
-	assert_string_equal(verb_nearest("part", words), "partitions");
-	assert_string_equal(verb_nearest("sohw", words), "show");
-	assert_null(verb_nearest("frobnicate", words));
-	assert_null(verb_nearest("x", words));
-	char longer[200];
-	memset(longer, 's', sizeof longer - 1);
-	longer[sizeof longer - 1] = '\0';
-	assert_null(verb_nearest(longer, words));
-}
-
 /* A table of two columns and rows, printed; the caller frees. */
 static char *table_text(const struct table_column *columns, const char *const *cells, bool wide)
 {
@@ -258,7 +242,6 @@ int main(void)
 		cmocka_unit_test(test_moments),
 		cmocka_unit_test(test_outcomes),
 		cmocka_unit_test(test_join),
-		cmocka_unit_test(test_nearest),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_wide_characters),
 		cmocka_unit_test(test_output_path),

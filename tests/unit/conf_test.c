@@ -73,6 +73,25 @@ static void test_refused(void **state)
 	}
 }
 
+static void test_meant(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text, *hint;
+	} cases[] = {
+		{"[gate]\nsokcet=b\n", "did you mean \"socket\"?"},
+		{"[gaet]\nsocket=a\n", "did you mean section \"gate\"?"},
+		{"[gate]\nfrobnicate=a\n", ""},
+	};
+	struct conf c;
+	struct err e;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		file_write(unit_path("rota.conf"), cases[i].text);
+		assert_false(conf_load(&c, unit_path("rota.conf"), &e));
+		assert_string_equal(e.hint, cases[i].hint);
+	}
+}
+
 static void test_long_line(void **state)
 {
 	(void)state;
@@ -176,9 +195,8 @@ static void test_where(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FOLDER_TEST(test_defaults),  FOLDER_TEST(test_values), FOLDER_TEST(test_refused),
-		FOLDER_TEST(test_long_line), FOLDER_TEST(test_absent), FOLDER_TEST(test_save_and_load),
-		FOLDER_TEST(test_where),
+		FOLDER_TEST(test_defaults),  FOLDER_TEST(test_values), FOLDER_TEST(test_refused),	FOLDER_TEST(test_meant),
+		FOLDER_TEST(test_long_line), FOLDER_TEST(test_absent), FOLDER_TEST(test_save_and_load), FOLDER_TEST(test_where),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
