@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 
-from lib.instance import DISK_NODE, FAR_NODE, LEASE, MARGIN, NODES, alive, send, thaw
+from lib.instance import DISK_NODE, FAR_NODE, LEASE, MARGIN, NODES, alive, look, send, thaw
 
 # Seconds; the last ones are about a lease: within it, within the margin behind it, and longer than both.
 FREEZES = (0.2, 0.2, 0.5, 0.5, 0.5, 1, 1, 2, LEASE - 1, LEASE + 2, LEASE + MARGIN + 2)
@@ -101,7 +101,7 @@ class Faults:
         self.probes += 1
         number = f"probe-{self.probes}"
         serves = next((conf for conf, name in ((self.instance.conf, "1"), (self.instance.second_conf, "2"))
-                       if any(alive(pid) and state(pid) != "T" for pid in self.instance.named("jobmgrd", "--name", name))), None)
+                       if any(alive(pid) and look(pid)[1] != "T" for pid in self.instance.named("jobmgrd", "--name", name))), None)
         if serves:
             self.recovery.leader(f"campaign-{number}", at, verb)
             threading.Thread(target=self.load.submit, args=("probe", number, serves), daemon=True).start()
@@ -165,12 +165,3 @@ class Faults:
         time.sleep(seconds)
         os.unlink(path)
         return f"{DISK_NODE} for {seconds:g} s"
-
-
-def state(pid):
-    """The kernel's letter for a process: T where it is stopped."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(") ")[2][0]
-    except OSError:
-        return "X"

@@ -17,13 +17,19 @@ NODES, CPUS = 4, 8
 DISK_MB = 12
 
 
-def alive(pid):
-    """Whether a process lives; one that only waits to be buried does not."""
+def look(pid):
+    """Name, the kernel's letter and parent of a process: T is stopped, X not there."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
-            return stat.read().rpartition(") ")[2][0] not in "ZX"
+            name, _, rest = stat.read().partition(" (")[2].rpartition(") ")
     except OSError:
-        return False
+        return "", "X", 0
+    return name, rest[0], int(rest.split()[1])
+
+
+def alive(pid):
+    """Whether a process lives; one that only waits to be buried does not."""
+    return look(pid)[1] not in "ZX"
 
 
 def arguments(pid):
@@ -192,7 +198,9 @@ class Instance:
             if words and os.path.basename(words[0]) == program and any(self.home in w for w in words) \
                     and (not option or option in words and words[words.index(option) + 1] == value):
                 found.append(int(folder[6:]))
-        return [pid for pid in found if alive(pid)]
+        # A child that is about to execute another program bears its parent's words, and its name, until then.
+        seen = {pid: look(pid) for pid in found}
+        return [pid for pid, (name, letter, parent) in seen.items() if letter not in "ZX" and seen.get(parent, ("",))[0] != name]
 
     def keepers(self):
         pids = [number_in(path) for path in glob.glob(f"{self.home}/node/*/spool/*/pid")]
