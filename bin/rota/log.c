@@ -38,6 +38,13 @@ struct log {
 	struct lines *json; /* NULL: the bytes as they are */
 };
 
+/* A file that is followed, and which attempt of the step writes it, as far as is known. */
+struct followed {
+	int fd, watcher;
+	json_int_t attempt;
+	bool renewed; /* since that attempt began, the file was seen to be written anew */
+};
+
 /* The step meant, from the gate (the caller frees *answer): of a job with one step, that one. NULL when this was refused or is ambiguous. */
 static const json_t *step_find(const struct log *log, json_t **answer, int *status)
 {
@@ -65,16 +72,20 @@ static const json_t *step_find(const struct log *log, json_t **answer, int *stat
 	return NULL;
 }
 
-/* Write all there is from here to the end of the file, from its beginning where it was truncated (another attempt writes it anew).
- * False when standard output is gone or reading failed. */
+/* Whether the file has become shorter than what was read of it: another attempt writes it anew. */
+static bool is_cut(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size < lseek(fd, 0, SEEK_CUR);
+}
+
+/* Write all there is from here to the end of the file. False when standard output is gone or reading failed. */
 static bool pour(const struct log *log, int fd)
 {
 	char block[65536];
-	struct stat st;
 	ssize_t got = 0;
 
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size < lseek(fd, 0, SEEK_CUR))
-		lseek(fd, 0, SEEK_SET);
 	while (!ferror(stdout) && (got = read(fd, block, sizeof(block))) > 0)
 		if (log->json)
 			lines_print(log->json, block, (size_t)got);
@@ -121,8 +132,23 @@ static void news_wait(int watcher)
 		process_rest(LOG_ASK_EVERY / 5);
 }
 
+/* Another attempt of which nobody saw the file cut, because it has written as much again already: what it wrote is read from the
+ * beginning. What an attempt is to run with is opened before it is said to have started; one that waits again has written all it will. */
+static void attempt_note(struct followed *f, const json_t *step)
+{
+	json_int_t attempt = json_integer_value(json_object_get(step, "attempt"));
+	bool begun = json_is_string(json_object_get(step, "started_at")) || !strcmp(format_text(step, "state"), "pending");
+
+	if (attempt <= f->attempt || !begun)
+		return;
+	if (f->fd >= 0 && f->attempt && !f->renewed && strcmp(format_text(step, "open_mode"), "append"))
+		lseek(f->fd, 0, SEEK_SET);
+	f->attempt = attempt;
+	f->renewed = false;
+}
+
 /* Whether the step can write no more; refreshed from the gate twice a second at most. */
-static bool step_ended(const struct log *log, int *status)
+static bool step_ended(const struct log *log, struct followed *f, int *status)
 {
 	static long asked;
 	json_t *answer;
@@ -133,40 +159,53 @@ static bool step_ended(const struct log *log, int *status)
 		return false;
 	step = step_find(log, &answer, status);
 	ended = !step || format_state_final(format_text(step, "state"));
+	if (step)
+		attempt_note(f, step);
 	*status = step ? EXIT_OK : *status;
 	json_decref(answer);
 	asked = clock_ms();
 	return ended;
 }
 
+/* Print what is new in the file, which may be another attempt's by now. */
+static bool followed_pour(const struct log *log, struct followed *f)
+{
+	if (is_cut(f->fd)) {
+		lseek(f->fd, 0, SEEK_SET);
+		f->renewed = true;
+	}
+	return pour(log, f->fd);
+}
+
 /* Print the file until the step has ended and all of it is read. Waits for it to appear. */
 static int follow(const struct log *log, const char *path)
 {
-	int watcher = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), fd = -1, status = EXIT_OK;
+	struct followed f = {.fd = -1, .watcher = inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};
+	int status = EXIT_OK;
 	bool ended = false, ok = true;
 
 	for (bool last = false; ok; last = ended) {
-		if (fd < 0 && (fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0) {
-			inotify_add_watch(watcher, path, IN_MODIFY | IN_CLOSE_WRITE);
+		if (f.fd < 0 && (f.fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0) {
+			inotify_add_watch(f.watcher, path, IN_MODIFY | IN_CLOSE_WRITE);
 			if (log->lines >= 0)
-				tail_seek(fd, log->lines);
+				tail_seek(f.fd, log->lines);
 		}
-		if (fd < 0 && errno != ENOENT)
+		if (f.fd < 0 && errno != ENOENT)
 			break;
-		ok = fd < 0 || pour(log, fd);
+		ok = f.fd < 0 || followed_pour(log, &f);
 		if (last)
 			break;
-		ended = step_ended(log, &status);
+		ended = step_ended(log, &f, &status);
 		if (!ended)
-			news_wait(fd < 0 ? -1 : watcher);
+			news_wait(f.fd < 0 ? -1 : f.watcher);
 	}
-	if (fd < 0 && status == EXIT_OK) {
+	if (f.fd < 0 && status == EXIT_OK) {
 		fprintf(stderr, "rota: could not read \"%s\": %s\n", path, strerror(errno));
 		status = EXIT_REFUSED;
 	}
-	if (fd >= 0)
-		close(fd);
-	close(watcher);
+	if (f.fd >= 0)
+		close(f.fd);
+	close(f.watcher);
 	return ok ? status : EXIT_REFUSED;
 }
 

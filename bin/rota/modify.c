@@ -10,7 +10,11 @@
 const struct verb_option modify_options[] = {
 	{256, "quiet", NULL, "print nothing while all goes well"},
 	VERB_OPTION_JSON,
-#define OPTION SUBMIT_OPTIONS_ROW
+/* All but those that name peers. */
+#define MODIFY_JOB SUBMIT_OPTIONS_ROW
+#define MODIFY_STEP SUBMIT_OPTIONS_ROW
+#define MODIFY_PEER(...)
+#define OPTION(id, name, alias, letter, kind, level, ...) MODIFY_##level(id, name, alias, letter, kind, level, __VA_ARGS__)
 #include "jobmgr/translate/options.def"
 #undef OPTION
 	{0, NULL, NULL, NULL},

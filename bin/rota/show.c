@@ -5,6 +5,7 @@
 
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
+#include "bin/rota/join.h"
 #include "bin/rota/outcome.h"
 #include "bin/rota/output.h"
 #include "bin/rota/stats.h"
@@ -228,6 +229,36 @@ static void amounts_print(const char *name, const json_t *amounts)
 	free(text);
 }
 
+static void names_print(const char *name, const json_t *names)
+{
+	char *text = join_text(names);
+
+	line_print(name, text);
+	free(text);
+}
+
+/* Which of these it keeps while it is suspended, where somebody said so: {"mem": true, ...}. */
+static void kept_print(const json_t *keep)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	const json_t *kept;
+	const char *key;
+
+	if (!out)
+		die("out of memory");
+	json_object_foreach ((json_t *)keep, key, kept)
+		if (json_is_true(kept))
+			fprintf(out, "%s%s", ftell(out) ? "," : "", key);
+	if (json_object_size(keep) && !ftell(out))
+		fputs("none", out);
+	if (fclose(out))
+		die("out of memory");
+	line_print("Keeps", text);
+	free(text);
+}
+
 /* What else a step asks for: nodes, devices, licences, times. */
 static void wishes_print(const json_t *step)
 {
@@ -238,6 +269,8 @@ static void wishes_print(const json_t *step)
 	snprintf(nodes, sizeof(nodes), "%s%s%s%s", format_count(lowest).s, range ? "-" : "", range ? format_count(highest).s : "",
 		 json_is_true(json_object_get(step, "exclusive")) ? ", for itself alone" : "");
 	line_print("Wants nodes", json_is_integer(lowest) && strcmp(nodes, "1") ? nodes : "");
+	names_print("On nodes", json_object_get(step, "nodelist"));
+	names_print("Not on", json_object_get(step, "exclude"));
 	line_print("Constraint", format_text(step, "constraint"));
 	amounts_print("Gres", json_object_get(step, "gres"));
 	amounts_print("Licences", json_object_get(step, "licenses"));
@@ -246,6 +279,12 @@ static void wishes_print(const json_t *step)
 		   json_integer_value(json_object_get(step, "retry")) ? format_count(json_object_get(step, "retry")).s : "");
 	line_print("Begin", format_time(json_object_get(step, "begin_at")).s);
 	line_print("Deadline", format_time(json_object_get(step, "deadline_at")).s);
+	line_print("Least time", json_is_integer(json_object_get(step, "time_min_s")) ? duration_of(step, "time_min_s").s : "");
+	line_print("Requeue", json_is_false(json_object_get(step, "requeue")) ? "no" : "");
+	kept_print(json_object_get(step, "keep"));
+	line_print("Samples", json_is_integer(json_object_get(step, "sample_s")) ? duration_of(step, "sample_s").s : "");
+	line_print("Prolog", format_text(step, "prolog"));
+	line_print("Epilog", format_text(step, "epilog"));
 }
 
 /* How prologs and epilogs of the attempt ended: "site_prolog on n1: 0". */
@@ -272,6 +311,7 @@ static void hooks_print(const json_t *step)
 static void step_print(const json_t *job, const json_t *step)
 {
 	char *words = outcome_words(step), *after = peers(step);
+	char *input = output_path(job, step, "input");
 	char *output = output_path(job, step, "output"), *error = output_path(job, step, "error");
 	int attempt = (int)json_integer_value(json_object_get(step, "attempt"));
 
@@ -292,9 +332,12 @@ static void step_print(const json_t *job, const json_t *step)
 	line_print("Cause", format_text(step, "cause"));
 	line_print("Reason", reason(step));
 	hooks_print(step);
+	line_print("Input", input ? input : "");
 	line_print("Output", output ? output : "");
 	line_print("Error", error ? error : "");
+	line_print("Open mode", strcmp(format_text(step, "open_mode"), "append") ? "" : "append");
 	free(error);
+	free(input);
 	free(output);
 	free(after);
 	free(words);

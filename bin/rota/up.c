@@ -41,7 +41,7 @@ const struct verb_option up_options[] = {
 	{UP_EPILOG, "site-epilog", "FILE", "program run after the tasks of each step"},
 	{UP_CONTROLLER_PROLOG, "controller-prolog", "FILE", "program run before each attempt of a step, beside jobmgrd"},
 	{UP_CONTROLLER_EPILOG, "controller-epilog", "FILE", "program run behind each attempt of a step, beside jobmgrd"},
-	{UP_SET, "set", "SECTION.KEY=VALUE", "any setting of rota.conf, for example node.grace=5; may be repeated"},
+	{UP_SET, "set", "SECTION.KEY=VALUE", "any setting of rota.conf, for example node.grace=5; may be repeated; daemons that run read it when they start again"},
 	{'q', "quiet", NULL, "print nothing while all goes well"},
 	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
@@ -119,6 +119,17 @@ static void line_read(struct verb_scan *scan, struct up_line *line)
 	verb_operands(scan, 0, 0);
 }
 
+static bool any_jobmgrd_runs(const struct instance *in)
+{
+	char **names = instance_daemons(in, "jobmgrd");
+	bool any = false;
+
+	for (char **name = names; *name && !any; name++)
+		any = instance_daemon(in, *name) > 0;
+	instance_names_free(names);
+	return any;
+}
+
 /* Put the settings of the command line into the configuration and write it, where anything changed. */
 static bool conf_make(struct instance *in, const struct up_line *line, struct err *e)
 {
@@ -135,7 +146,7 @@ static bool conf_make(struct instance *in, const struct up_line *line, struct er
 	}
 	if (ok && (!in->made || line->count)) {
 		ok = conf_save(&in->conf, path, e);
-		if (ok && in->made && instance_daemon(in, "jobmgrd"))
+		if (ok && in->made && any_jobmgrd_runs(in))
 			instance_say(
 				in, "settings are written; running daemons read them when they start again (rota down, rota up)");
 	}

@@ -83,6 +83,7 @@ bool option_takes_value(const struct option_row *row)
 	return row->kind != OPTION_FLAG && row->argument[0] != '[';
 }
 
+/* Also what undoes a flag. */
 static const struct option_row *find_long(const char *argument)
 {
 	char name[64];
@@ -92,9 +93,8 @@ static const struct option_row *find_long(const char *argument)
 	memcpy(name, argument, length);
 	name[length] = '\0';
 	const struct option_row *row = option_find(name, OPTION_ROTA);
-	if (!row && strncmp(name, "no-", 3) == 0)
-		row = option_find(name + 3, OPTION_ROTA);
-	return row;
+	const struct option_row *undone = strncmp(name, "no-", 3) == 0 ? option_find(name + 3, OPTION_ROTA) : NULL;
+	return row || (undone && undone->kind != OPTION_FLAG) ? row : undone;
 }
 
 int option_span(const char *const *arguments, int count)

@@ -22,6 +22,15 @@ begin
 end $$;
 comment on function api.edges_json(bigint, int) is 'The peers of a step. Internal.';
 
+create function api.element_json(p_array rota.step, p_counts rota.step_array, p_pos int) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select jsonb_build_object('step_id', p_array.step_id + 1 + p_pos, 'label', format('%s[%s]', api.step_label(p_array.job_id, p_array.step_id), x.index),
+		'state', case when p_array.ended_at is null then 'pending' else p_array.state end, 'array_index', x.index, 'array', null,
+		'attempt', 0, 'retries', 0, 'requeues', 0, 'started_at', null, 'elapsed_s', null, 'exit_code', null, 'signal', null)
+	from (select api.array_index(p_counts.indices, p_pos) as index) x;
+$$;
+comment on function api.element_json(rota.step, rota.step_array, int) is 'What is different of the element at a place of an array, while it is no row yet. Internal.';
+
 create function api.steps_json(p_job bigint, p_steps int[], p_elements boolean, p_own boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
@@ -29,13 +38,13 @@ begin
 	with full_line as materialized (
 		select * from api.full_lines()
 	), one as (
-		select s.job_id, s.step_id from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
+		select s.step_id as row_id, s.step_id from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
 		where r.job_id = p_job and (p_steps is null or s.step_id = any (p_steps))
 		union
-		-- Elements, where they are asked for; of one that is no row yet, its array.
-		select s.job_id, s.step_id from step s where s.job_id = p_job and p_elements and s.array_index is not null and (p_steps is null or s.request_id = any (p_steps))
+		-- Elements, where they are asked for; one that is no row yet is as its array, but has not begun.
+		select s.step_id, s.step_id from step s where s.job_id = p_job and p_elements and s.array_index is not null and (p_steps is null or s.request_id = any (p_steps))
 		union
-		select p_job, coalesce(s.step_id, r.step_id)
+		select coalesce(s.step_id, r.step_id), v.step_id
 		from unnest(p_steps) as v (step_id)
 		left join step s on s.job_id = p_job and s.step_id = v.step_id
 		left join lateral (select max(a.step_id) as step_id from step_array a where a.job_id = p_job and a.step_id < v.step_id) r on true
@@ -53,16 +62,21 @@ begin
 		'mem_mb', coalesce(l.mem_mb, r.mem_mb, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task), 'ntasks', r.ntasks, 'cpus_per_task', r.cpus_per_task,
 		'nodes_min', r.nodes_min, 'nodes_max', r.nodes_max, 'gres', r.gres, 'licenses', r.licenses, 'constraint', nullif(r."constraint", ''),
 		'exclusive', r.exclusive, 'group', r.group_name, 'partition', r.partition,
-		'workdir', case when p_own then api.spec_field(r.spec, 'workdir') end,
-		'output', case when p_own then api.spec_field(r.spec, 'output') end, 'error', case when p_own then api.spec_field(r.spec, 'error') end,
+		'workdir', f.spec ->> 'workdir', 'output', f.spec ->> 'output', 'error', f.spec ->> 'error',
 		'array_index', s.array_index,
 		'array', case when a.size is not null then jsonb_build_object('size', a.size, 'next', a.next, 'running', a.running, 'completed', a.completed,
 			'failed', a.failed, 'limit', a.max_running, 'indices', a.indices) end,
 		'after', case when s.array_index is null then api.edges_json(s.job_id, s.step_id) else '[]' end,
-		'tasks', api.tasks_json(s.job_id, s.step_id, s.attempt), 'hooks', api.hooks_json(s.job_id, s.step_id, s.attempt, p_own)) order by s.step_id), '[]')
+		'tasks', api.tasks_json(s.job_id, s.step_id, s.attempt), 'hooks', api.hooks_json(s.job_id, s.step_id, s.attempt, p_own))
+		|| jsonb_build_object('nodelist', r.nodelist, 'exclude', r.exclude, 'time_min_s', r.time_min_s, 'keep', r.keep, 'sample_s', r.sample_s,
+			'requeue', r.requeue, 'input', f.spec ->> 'input', 'open_mode', case f.spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end,
+			'prolog', f.spec ->> 'user_prolog', 'epilog', f.spec ->> 'user_epilog')
+		|| case when o.step_id <> o.row_id then api.element_json(s, a, o.step_id - o.row_id - 1) else '{}' end order by o.step_id), '[]')
 	from one o
-	join step s on s.job_id = p_job and s.step_id = o.step_id
+	join step s on s.job_id = p_job and s.step_id = o.row_id
 	join step_request r on r.job_id = p_job and r.step_id = s.request_id
+	-- Taken apart once.
+	cross join lateral (select case when p_own then api.spec_fields(r.spec) end as spec offset 0) f
 	left join step_array a on a.job_id = p_job and a.step_id = s.step_id
 	-- By key: "limit 1" keeps the planner from starting with all steps there are.
 	cross join lateral (select n.state, n.reason from api.step_now n where n.job_id = p_job and n.step_id = s.step_id limit 1) w

@@ -193,7 +193,9 @@ begin
 		join job j on j.job_id = t.job_id
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 		left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
-		cross join lateral (select case when a.running = 0 and s.state = 'running' then 'pending' else s.state end as state,
+		-- So does an array of which nothing runs just now, and an element that has not begun while others have.
+		cross join lateral (select case when s.state <> 'pending' and s.ended_at is null and (s.step_id <> t.step_id or (a.running = 0 and s.state = 'running'))
+				then 'pending' else s.state end as state,
 			case when s.ended_at is null then api.step_lost(s.job_id, s.step_id, s.attempt) end as lost) x
 	)
 	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', t.label, 'state', t.state,

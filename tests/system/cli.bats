@@ -348,6 +348,48 @@ echo problem >&2')
 	[[ $output == *"there is no job"* ]]
 }
 
+@test "log follows a step that is run again through all its attempts" {
+	job=$(submit '#!/bin/sh
+#ROTA --retry=1
+echo "attempt $ROTA_ATTEMPT"
+[ "$ROTA_ATTEMPT" = 2 ]')
+	run -0 rota log -f "$job"
+	[ "$output" = "attempt 1"$'\n'"attempt 2" ]
+}
+
+@test "an element that has not begun is told of as itself" {
+	job=$(submit '#!/bin/sh
+#ROTA step many --array=0-9:3%1
+sleep 600')
+	eventually sh -c "rota show '$job.many[0]' | grep -q running"
+	run -0 rota why "$job.many[6]"
+	[[ $output == "$job.many[6]: pending"*"1 of at most 1 elements"* ]]
+	run -0 rota show "$job.many[6]"
+	[[ $output == "step $job.many[6]: pending"*"Output"*".6.out"* && $output != *Started* ]]
+	run -1 rota log "$job.many[6]"
+	[[ $output == *"has not started"* ]]
+	rota cancel "$job"
+	rota wait -q "$job" || true
+	run -0 rota show "$job.many[6]"
+	[[ $output == "step $job.many[6]: cancelled"* ]]
+}
+
+@test "show tells all that a step asks for" {
+	job=$(submit '#!/bin/sh
+true' --hold --nodelist=n2 --exclude=n1 --time=60 --time-min=10 --keep=mem,gres --sample=5 --input=/dev/null --open-mode=append \
+		--no-requeue --prolog=/bin/true --epilog=/bin/false)
+	run -0 rota show "$job.script"
+	for line in "On nodes *n2" "Not on *n1" "Least time *10:00" "Requeue *no" "Keeps *mem,gres" "Samples *0:05" "Prolog */bin/true" \
+		"Epilog */bin/false" "Input */dev/null" "Open mode *append"; do
+		grep -q "^  $line\$" <<<"$output"
+	done
+	rota modify --nodelist=n1 --exclude=none "$job"
+	run -0 rota show "$job.script"
+	grep -q "On nodes *n1$" <<<"$output"
+	[[ $output != *"Not on"* ]]
+	rota cancel "$job"
+}
+
 @test "cancel, hold and release say what came of each step" {
 	job=$(submit '#!/bin/sh
 true' --hold)

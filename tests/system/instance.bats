@@ -111,10 +111,13 @@ owner_of() {
 @test "down and up again: jobs stay, and numbers go on" {
 	instance_up 1
 	first=$(run_job)
+	run -0 rota up --set node.grace=3
+	[[ $output == *"read them when they start again"* ]]
 	run -0 rota down
 	[ -z "$(instance_processes)" ]
 	run -0 rota down
-	run -0 rota up
+	run -0 rota up --set node.grace=2
+	[[ $output != *"start again"* ]]
 	[ "$(rota acct -n -P -o state "$first")" = completed ]
 	[ "$(run_job)" -gt "$first" ]
 }

@@ -69,7 +69,7 @@ static void span(void **state)
 		{{"-t", "5"}, 2, 2},	     {{"-H", "x"}, 2, 1},      {{"--hold", "x"}, 2, 1},	 {{"--no-requeue", "x"}, 2, 1},
 		{{"--nice", "x"}, 2, 1},     {{"--chdir", "x"}, 2, 2}, {{"--json", "x"}, 2, 0},	 {{"script", "x"}, 2, 0},
 		{{"-", "x"}, 2, 0},	     {{"--", "x"}, 2, 0},      {{"-Z", "x"}, 2, 0},	 {{NULL, NULL}, 0, 0},
-		{{"--licences", "x"}, 2, 2},
+		{{"--licences", "x"}, 2, 2}, {{"--no-mem", "x"}, 2, 0},
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
