@@ -9,6 +9,7 @@ grant usage on schema api to rota_jobmgr, rota_node, rota_nodemgr;
 grant execute on function
 	api.job_submit(int, int, text, jsonb, bytea, bytea),
 	api.job_submit_list(int, int, text, jsonb, bytea[], bytea[]),
+	api.job_try(int, int, text, jsonb, bytea, bytea),
 	api.job_spec(int, text, jsonb),
 	api.job_modify(int, text, jsonb),
 	api.job_queue(int, text, jsonb),

@@ -1,9 +1,10 @@
 /* check.c - `rota check`: translate a script as the gate would, and show what comes of it: tables, the plan as JSON, or a
  * graph.
  *
- * Where an instance answers, its limits and partitions count as they would for a submission; without one the built-in limits, which is
- * then said. Accounts, rights and other jobs are looked at by a submission only. Exits with EXIT_REFUSED where the script would be
- * refused; each refusal then is a line on standard error: FILE:LINE: --option: what is wrong. */
+ * Where an instance answers, its limits and partitions count as they would for a submission, and what is well then is tried there:
+ * accounts, rights, names of nodes and other jobs are the database's to judge. Without one the built-in limits count, which is then
+ * said. Exits with EXIT_REFUSED where the script would be refused; each refusal then is a line on standard error:
+ * FILE:LINE: --option: what is wrong. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
+#include "bin/rota/origin.h"
 #include "bin/rota/submit_options.h"
 #include "bin/rota/table.h"
 #include "jobmgr/translate/option.h"
@@ -42,6 +44,11 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 	if (strcmp(argv[0], "--dot") == 0)
 		return line->dot = true;
 	return submit_options_common(verb, left, argv, &line->json);
+}
+
+static const char *script_name(const struct check_line *line)
+{
+	return strcmp(line->script, "-") == 0 ? "stdin" : line->script;
 }
 
 static void problem_print(const char *file, const struct translate_problem *problem)
@@ -291,20 +298,36 @@ static void plan_print(const json_t *plan, const struct check_line *line)
 	json_decref(names);
 }
 
-/* What the instance allows and has, for translate_limits_free. */
-static struct translate_limits limits_here(void)
+/* What the instance allows and has, for translate_limits_free; false where none answers. */
+static bool limits_here(struct translate_limits *limits)
 {
-	struct translate_limits limits = translate_limits_default;
 	const struct conf *conf = call_conf_try();
 	json_t *answer = NULL;
 	struct err e = {0};
-	if (conf && call_try(conf, "limits", NULL, &answer, &e) && translate_limits_read(answer, &limits, &e)) {
-		json_decref(answer);
-		return limits;
-	}
-	fputs("rota: no instance answers, so its limits and partitions were not looked at\n", stderr);
+	*limits = translate_limits_default;
+	bool here = conf && call_try(conf, "limits", NULL, &answer, &e) && translate_limits_read(answer, limits, &e);
+	if (!here)
+		*limits = translate_limits_default;
 	json_decref(answer);
-	return translate_limits_default;
+	return here;
+}
+
+/* Have the instance try what is well so far: the status to exit with, once its refusal was printed. */
+static int submission_try(const struct check_line *line, const char *script, size_t size)
+{
+	const char *name = script_name(line);
+	struct err e;
+	json_t *text = submit_options_script(name, script, size, &e);
+	if (!text) {
+		call_error(&e);
+		return EXIT_REFUSED;
+	}
+	json_t *request = json_pack("{so ss sO}", "script", text, "script_name", name, "options", line->options);
+	origin_add(request);
+	json_t *answer = call_gate("check", request);
+	int status = answer ? EXIT_OK : call_status();
+	json_decref(answer);
+	return status;
 }
 
 /* The plan of a script, NULL after the problems were printed. */
@@ -312,7 +335,7 @@ static json_t *translate(const struct check_line *line, const char *script, size
 {
 	int count = (int)json_array_size(line->options);
 	const char **options = xcalloc((size_t)count + 1, sizeof *options), *home = getenv("HOME");
-	const char *name = strcmp(line->script, "-") == 0 ? "stdin" : line->script;
+	const char *name = script_name(line);
 	char *folder = getcwd(NULL, 0);
 	mode_t mask = umask(077);
 	struct translate_problems problems = {0};
@@ -348,16 +371,21 @@ int verb_check(int argc, char **argv)
 		verb_misuse(verb_find("check"), "\"%s\" is too much: one script is checked at a time", scripts[1]);
 	line.script = scripts[0];
 	free(scripts);
-	struct translate_limits limits = limits_here();
+	struct translate_limits limits;
+	bool here = limits_here(&limits);
+	int status = EXIT_REFUSED;
+	if (!here)
+		fputs("rota: no instance answers, so its limits and partitions were not looked at\n", stderr);
 	char *script = submit_options_read(line.script, limits.script_bytes + 1, &size, &e);
 	json_t *plan = script ? translate(&line, script, size, &limits) : NULL;
 	if (!script)
 		call_error(&e);
-	if (plan) {
+	if (plan)
+		status = here ? submission_try(&line, script, size) : EXIT_OK;
+	if (status == EXIT_OK) {
 		translate_plan_whole(plan);
 		plan_print(plan, &line);
 	}
-	int status = plan ? EXIT_OK : EXIT_REFUSED;
 	json_decref(plan);
 	json_decref(line.options);
 	translate_limits_free(&limits);

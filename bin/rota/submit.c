@@ -67,28 +67,6 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 	return 2;
 }
 
-/* What cannot travel as JSON text is refused here, with its line: NUL bytes, and what is not UTF-8. */
-static json_t *script_json(const char *name, const char *text, size_t size, struct err *e)
-{
-	json_t *script = memchr(text, '\0', size) ? NULL : json_stringn(text, size);
-	size_t at = 0;
-
-	for (int line = 1; !script && at < size; line++) {
-		const char *end = memchr(text + at, '\n', size - at);
-		size_t length = (end ? (size_t)(end - text) : size) - at;
-		bool nul = memchr(text + at, '\0', length) != NULL;
-		json_t *one = nul ? NULL : json_stringn(text + at, length);
-
-		if (!one) {
-			err_set(e, "%s:%d: %s", name, line, nul ? "the script has a NUL byte" : "the script is not UTF-8 text");
-			return NULL;
-		}
-		json_decref(one);
-		at += length + 1;
-	}
-	return script;
-}
-
 /* The time in milliseconds, and 80 random bits: those of one time stand side by side in the database. As hex, malloc'ed. */
 static char *key_make(void)
 {
@@ -120,7 +98,7 @@ static json_t *script_request(const struct submit_line *line, const char *path, 
 	const char *name = strcmp(path, "-") ? path : "stdin";
 	size_t size;
 	char *text = submit_options_read(path, SUBMIT_MOST, &size, e), *key;
-	json_t *script = text ? script_json(name, text, size, e) : NULL, *request;
+	json_t *script = text ? submit_options_script(name, text, size, e) : NULL, *request;
 
 	free(text);
 	if (!script)

@@ -155,3 +155,24 @@ out:
 		fclose(in);
 	return text;
 }
+
+json_t *submit_options_script(const char *name, const char *text, size_t size, struct err *e)
+{
+	json_t *script = memchr(text, '\0', size) ? NULL : json_stringn(text, size);
+	size_t at = 0;
+
+	for (int line = 1; !script && at < size; line++) {
+		const char *end = memchr(text + at, '\n', size - at);
+		size_t length = (end ? (size_t)(end - text) : size) - at;
+		bool nul = memchr(text + at, '\0', length) != NULL;
+		json_t *one = nul ? NULL : json_stringn(text + at, length);
+
+		if (!one) {
+			err_set(e, "%s:%d: %s", name, line, nul ? "the script has a NUL byte" : "the script is not UTF-8 text");
+			return NULL;
+		}
+		json_decref(one);
+		at += length + 1;
+	}
+	return script;
+}

@@ -27,4 +27,7 @@ const char **submit_options_scripts(const struct verb *verb, json_t *options, in
 /* The script at `path` ("-": standard input), as far as `most` bytes; malloc'ed, NUL-terminated. NULL with an error. */
 char *submit_options_read(const char *path, size_t most, size_t *size, struct err *e);
 
+/* A script as it travels in a request. What cannot be JSON text, NUL bytes and what is not UTF-8, is an error that names its line. */
+json_t *submit_options_script(const char *name, const char *text, size_t size, struct err *e);
+
 #endif

@@ -130,7 +130,7 @@ static void submit_store_one(struct gate_call *c, const char *uid, const char *g
 	const json_t *script = json_object_get(job->request, "script");
 	char *plan = plan_text(job->plan);
 
-	gate_call_db(c, API_job_submit,
+	gate_call_db(c, c->route->function,
 		     (struct db_param[]){{uid, -1},
 					 {gid, -1},
 					 {c->claim->user, -1},
@@ -208,7 +208,9 @@ void gate_submit(struct gate_call *c)
 	struct err e = {0};
 
 	c->submission = submission_new(c->request, &e);
-	if (c->submission)
+	if (c->submission && c->submission->list && c->route->function != API_job_submit)
+		gate_refuse(&e, "RT422", "\"%s\" takes one script, and no list of them", c->route->verb);
+	if (c->submission && !*e.code)
 		gate_limits(c, submit_translate);
 	else
 		gate_call_fail(c, &e, NULL);

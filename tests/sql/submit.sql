@@ -155,6 +155,16 @@ select is(t.retried('alice', upper(:'key')), :'one'::jsonb || '{"known": true}',
 select is(t.retried('bob', :'key') ->> 'known', 'false', 'another user''s key is another one');
 select is(t.keyed('alice', :'key') ->> 'known', 'false', 'and so is one that was chosen');
 select results_eq($$ select count(*), count(k.client_key) from rota.job j left join rota.client_key k using (job_id) where j.retry_key = repeat('a1', 16)::uuid $$, 'values (2::bigint, 0::bigint)', 'one job a key');
+-- What is only tried is answered, or refused, as it would be; nothing is left of it.
+create function t.tried(p_step jsonb) returns jsonb language sql as $$
+	select api.job_try(t.uid('alice'), 100, 'alice', t.plan(jsonb_build_array(p_step || '{"name": "a"}'), '[]', '{"client_key": "tried"}'), '#!/bin/sh tried', 'A=tried') $$;
+create function t.everything() returns bigint[] language sql as $$
+	select array[(select count(*) from rota.job), (select count(*) from rota.step), (select count(*) from rota.step_request), (select count(*) from rota.script),
+		(select count(*) from rota.environment), (select count(*) from rota.client_key), (select count(*) from rota.event)] $$;
+select t.everything() as before \gset
+select is(t.tried('{}'), '{"steps": 1, "known": false}', 'it would be submitted');
+select throws_like($$select t.tried('{"partition": "closed", "line": 3}')$$, '%:3: --partition:%', 'it would be refused');
+select is(t.everything(), :'before', 'nothing is left of either');
 -- Several in one call: all or none, in the order of the list; what is null is what the one before has.
 create function t.listed(variadic p_plans jsonb[]) returns jsonb language sql as $$
 	select api.job_submit_list(t.uid('alice'), 100, 'alice', to_jsonb(p_plans), ('{#!/bin/sh,NULL,#!/bin/bash}'::bytea[])[:cardinality(p_plans)],

@@ -239,6 +239,16 @@ true'
 	[[ $output == *"--nodes"*500* ]]
 	run -1 rota check --partition=nosuch "$BATS_TEST_TMPDIR/job.sh"
 	[[ $output == *nosuch* ]]
+	# And what only the database knows; of what would be taken, nothing is left.
+	run -1 rota check --account=nosuch "$BATS_TEST_TMPDIR/job.sh"
+	[[ $output == *"--account: there is no account"* ]]
+	run -1 rota check --nodelist=nosuch "$BATS_TEST_TMPDIR/job.sh"
+	[[ $output == *nosuch* ]]
+	run -1 rota check --after=999999999 "$BATS_TEST_TMPDIR/job.sh"
+	[[ $output == *999999999* ]]
+	before=$(rota queue -a --json | jq '.jobs | length')
+	run -0 rota check "$BATS_TEST_TMPDIR/job.sh"
+	[ "$(rota queue -a --json | jq '.jobs | length')" = "$before" ]
 	ROTA_HOME=$BATS_TEST_TMPDIR/none run -0 rota check --nodes=500 "$BATS_TEST_TMPDIR/job.sh"
 	[[ $output == *"no instance answers"* ]]
 }
