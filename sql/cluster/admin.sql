@@ -72,9 +72,6 @@ begin
 	from jsonb_each(p_set) s
 	join pg_attribute a on a.attrelid = format('rota.%I', v_table.relation)::regclass and a.attname = s.key and not a.attisdropped
 	where not (a.attnotnull and s.value = 'null' and p_new);
-	if p_set ->> 'is_default' = 'true' then
-		update partition set is_default = false where is_default and partition <> p_name;
-	end if;
 	if p_new then
 		v_row := v_row || case when p_object = 'association' then jsonb_build_object('account', split_part(p_name, '/', 1), 'user_name', split_part(p_name, '/', 2))
 			else jsonb_build_object(v_table.name_is, p_name) end;
@@ -139,6 +136,7 @@ begin
 		select l.used > 0 into v_used from license l where l.license = p_name for update;
 	elsif p_object = 'user' then
 		delete from association where user_name = p_name;
+		delete from coordinator where user_name = p_name;
 		delete from usage_limit where user_name = p_name;
 		perform login.person_set(p_name, null);
 	end if;
@@ -265,6 +263,10 @@ begin
 			v_set := api.admin_reservation(p_user, p_name, v_set);
 		end if;
 		perform api.admin_check(p_object, p_name, v_set);
+		if v_set ->> 'is_default' = 'true' then
+			-- There is one default: of the other this is a change too.
+			perform api.admin_one(p_user, p_object, 'change', p.partition, '{"default": false}') from partition p where p.is_default and p.partition <> p_name;
+		end if;
 		perform api.admin_write(p_object, p_name, v_set, p_action = 'create');
 		perform api.admin_failing(p_user, p_name, v_set);
 	elsif p_action = 'delete' then

@@ -103,6 +103,13 @@ begin
 end $$;
 comment on function api.admin_values(text, jsonb) is 'The values given for an object, by the columns they set; RT422 for a key it does not have. Internal.';
 
+-- Never empty: who is in without a limit is to be seen as well.
+create function api.admin_member(p_one rota.association) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select jsonb_build_object('shares', p_one.shares) || api.admin_limits('association', p_one.account || '/' || p_one.user_name);
+$$;
+comment on function api.admin_member(rota.association) is 'What a user of an account has there: shares and limits. Internal.';
+
 create function api.admin_row(p_object text, p_name text) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	select to_jsonb(p) || api.admin_limits('partition', p.partition) || jsonb_build_object('nodes', array(select n.name from partition_node pn join node n on n.node_id = pn.node_id
@@ -113,17 +120,18 @@ language sql stable set search_path = rota, pg_temp as $$
 		'state', n.state, 'reason', n.reason,
 		'notices', (select jsonb_object_agg(x.kind, jsonb_build_object('at', x.at, 'reason', x.reason, 'end_steps', x.end_steps)) from node_notice x where x.node_id = n.node_id),
 		'gres', (select jsonb_object_agg(g.gres, g.n) from (select x.gres, count(*) as n from node_gres x where x.node_id = n.node_id group by x.gres) g),
-		'partitions', array(select pn.partition from partition_node pn where pn.node_id = n.node_id order by pn.partition))
+		'partitions', array(select pn.partition from partition_node pn where pn.node_id = n.node_id order by pn.partition),
+		'reservations', array(select r.name from reservation_node rn join reservation r using (reservation_id) where rn.node_id = n.node_id order by r.name))
 	from node n where p_object = 'node' and n.name = p_name
 	union all
-	select to_jsonb(a) || api.admin_limits('account', a.account) || jsonb_build_object('users', (
-		select jsonb_object_agg(s.user_name, s.limits -> 'max_running')
-		from (select s.user_name, api.admin_limits('association', s.account || '/' || s.user_name) as limits from association s where s.account = a.account) s))
+	select to_jsonb(a) || api.admin_limits('account', a.account) || jsonb_build_object(
+		'users', (select jsonb_object_agg(s.user_name, api.admin_member(s)) from association s where s.account = a.account),
+		'coordinators', array(select c.user_name from coordinator c where c.account = a.account order by c.user_name))
 	from account a where p_object = 'account' and a.account = p_name
 	union all
-	select to_jsonb(u) || api.admin_limits('user', u.user_name) || jsonb_build_object('accounts', (
-		select jsonb_object_agg(s.account, s.limits -> 'max_running')
-		from (select s.account, api.admin_limits('association', s.account || '/' || s.user_name) as limits from association s where s.user_name = u.user_name) s))
+	select to_jsonb(u) || api.admin_limits('user', u.user_name) || jsonb_build_object(
+		'accounts', (select jsonb_object_agg(s.account, api.admin_member(s)) from association s where s.user_name = u.user_name),
+		'coordinates', array(select c.account from coordinator c where c.user_name = u.user_name order by c.account))
 	from person u where p_object = 'user' and u.user_name = p_name
 	union all
 	select to_jsonb(s) || api.admin_limits('association', s.account || '/' || s.user_name) from association s where p_object = 'association' and s.account || '/' || s.user_name = p_name
@@ -138,4 +146,4 @@ language sql stable set search_path = rota, pg_temp as $$
 		where rn.reservation_id = r.reservation_id order by n.name))
 	from reservation r where p_object = 'reservation' and r.name = p_name;
 $$;
-comment on function api.admin_row(text, text) is 'An object as it stands, for the record of changes; null: there is none. Internal.';
+comment on function api.admin_row(text, text) is 'An object as it stands, with what other tables have of it, for the record of changes; null: there is none. Internal.';

@@ -144,6 +144,38 @@ select is((select concat_ws(' ', actor, object, action, name, given, before ->> 
 	'root setting change requeue_max {"value": "9"} 5 9', 'who changed what, from what to what');
 select is((select count(*) from rota.admin_event where object = 'node' and name like 'm0%' and action = 'create'), 3::bigint, 'each node for itself');
 select is((select count(*) from rota.admin_event where before is not distinct from after), 0::bigint, 'and nothing that changed nothing');
+-- Whatever an object is given is seen in it and recorded, wherever it is kept: every key of every object. Words by key, others by kind.
+select t.admin('account', 'create', 'above'), t.admin('account', 'create', 'team', '{"users": "udo"}'), t.admin('user', 'create', 'udo'), t.admin('user', 'create', 'una'),
+	t.admin('qos', 'create', 'mine'), t.admin('license', 'create', 'mine', '{"total": 2}'), t.admin('partition', 'create', 'mine'), t.admin('node', 'create', 'mine', '{"cpus": 8, "mem": "4G"}'),
+	t.admin('reservation', 'create', 'mine', '{"start": "now+1hours", "duration": "1:00", "nodes": "n1"}') \g /dev/null
+create temporary table given as
+select k.object, k.key, k.n, case k.object when 'account' then 'team' when 'user' then 'udo' when 'association' then 'team/udo' when 'setting' then 'sample_days' else 'mine' end as name,
+	coalesce(v.value, case split_part(k.kind, ' ', 1) when 'int' then (1000 + k.n)::text when 'time' then (100 + k.n)::text when 'size' then (5000 + k.n)::text when 'bool' then 'true' when 'list' then 'x,y' when 'word' then 'why'
+		when 'amounts' then 'gpu:' || k.n when 'budgets' then k.n || '/day' end) as value
+from (select x.*, row_number() over (order by x.object, x.key) as n from api.admin_key_list() x) k
+left join (values ('state', 'down'), ('role', 'operator'), ('is_default', 'false'), ('hardware_check', 'false'), ('partitions', 'mine'), ('nodes', 'n2'), ('gres', 'gpu:3'), ('parent', 'above'),
+	('description', 'of ours'), ('users', 'udo:4,una'), ('coordinators', 'udo'), ('default_account', 'team'), ('accounts', 'team'), ('value', '77'), ('start', 'now+2hours'), ('end', 'now+4hours'),
+	('recurs', 'daily'), ('time_zone', 'Asia/Tokyo'), ('failing_at', 'now+2hours')) v (key, value) using (key)
+where k.object <> 'node' or k.key not in ('reason', 'deadline', 'end_steps');
+select is((select string_agg(concat_ws(' ', g.object, g.key, a.answer), '; ') from given g cross join lateral (select t.admin(g.object, 'change', g.name, jsonb_build_object(g.key, g.value)) as answer offset 0) a
+	where a.answer <> 'true'), null, 'every key changes what is seen of its object');
+select is((select string_agg(g.object || ' ' || g.key, ', ') from given g where not exists (select from rota.admin_event e where e.object = g.object and e.name = g.name and e.given = jsonb_build_object(g.key, g.value))),
+	null, 'and each is recorded');
+select is((select e.after -> 'coordinators' from rota.admin_event e where e.given ? 'coordinators'), '["udo"]', 'so are coordinators');
+select is(t.admin('account', 'change', 'team', '{"coordinators": "udo"}'), 'false', 'who are what they were');
+select is((select jsonb_build_array(e.before -> 'is_default', e.after -> 'is_default', e.name) from rota.admin_event e where e.given = '{"default": false}' order by e.admin_event_id desc limit 1),
+	'[true, false, "main"]', 'a partition that is the default no more has that recorded, too');
+-- Who is in an account is shown with and without a limit; what goes with a user or an account is recorded with it.
+create function t.shown(p_object text, p_name text, p_key text) returns jsonb language sql as
+$$select api.admin_change(0, 'root', jsonb_build_object('object', p_object, 'action', 'show', 'name', p_name)) -> 'row' -> p_key$$;
+select t.admin('account', 'change', 'team', '{"users": "una,udo:4"}') \g /dev/null
+select is(jsonb_build_array(u -> 'udo' -> 'max_running', u -> 'una'), '[4, {"shares": 1}]', 'users without a limit are shown') from t.shown('account', 'team', 'users') u;
+select is(t.shown('user', 'una', 'accounts'), '{"team": {"shares": 1}}', 'as are their accounts');
+select is(t.shown('account', 'above', 'users'), null, 'an open account has none');
+select is(t.shown('user', 'udo', 'coordinates'), '["team"]', 'a user shows what he coordinates');
+select is(t.admin('user', 'delete', 'udo'), 'true', 'he goes');
+select is((select e.before -> 'coordinates' from rota.admin_event e where e.object = 'user' and e.action = 'delete' order by e.admin_event_id desc limit 1), '["team"]', 'with what he coordinated, on record');
+select is(t.shown('account', 'team', 'coordinators'), '[]', 'and is coordinator no more');
 select throws_ok('update rota.admin_event set actor = null', '23001', null, 'the record is not changed');
 select throws_ok('delete from rota.admin_event', '23001', null, 'nor shortened');
 select * from finish();
