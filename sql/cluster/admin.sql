@@ -237,7 +237,7 @@ declare
 	v_after jsonb;
 begin
 	if p_action = 'create' and v_before is not null then
-		raise exception 'there is a % "%" already', p_object, p_name using errcode = 'RT409';
+		raise exception 'there is a % "%" already', p_object, p_name using errcode = 'RT409', hint = 'Use "change" for what is there.';
 	elsif p_action <> 'create' and v_before is null then
 		raise exception 'there is no % "%"', p_object, p_name using errcode = 'RT404', hint = coalesce('Did you mean "' || case p_object
 			when 'setting' then api.word_nearest(p_name, array(select s.name from setting s))

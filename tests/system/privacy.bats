@@ -418,8 +418,9 @@ partition_known() {
 @test "rota sql: an ordinary user has no login, and is told how to get one" {
 	for user in "$ALICE" "$OLGA" "$ADA"; do
 		refused "\"$user\" has no login in the database" as "$user" rota sql -Atc 'select 1'
-		[[ $output == *"rota admin user create $user --analyst=true"* ]]
+		[[ $output == *"rota admin user create $user --analyst=true"*"rota admin user change $user --analyst=true"* ]]
 	done
+	refused 'Use "change"' rota admin user create "$OLGA" --analyst=true
 }
 
 @test "rota sql: an analyst reads schema acct and nothing else" {
