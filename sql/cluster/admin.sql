@@ -1,12 +1,15 @@
 -- "rota admin": objects of the cluster are created, changed and deleted, one in a call, and every change is recorded.
-create function api.admin_table(p_object text) returns table (relation text, name_is text)
+create function api.admin_table(p_object text) returns table (relation text, name_is text, name_like text)
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
-	select t.relation, t.name_is
-	from (values ('partition', 'partition', 'partition'), ('node', 'node', 'name'), ('account', 'account', 'account'), ('user', 'person', 'user_name'), ('association', 'association', 'account || ''/'' || user_name'),
-		('qos', 'qos', 'qos'), ('license', 'license', 'license'), ('setting', 'setting', 'name'), ('reservation', 'reservation', 'name')) as t (object, relation, name_is)
+	select t.relation, t.name_is, t.name_like
+	from (values ('partition', 'partition', 'partition', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'), ('node', 'node', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'),
+		('account', 'account', 'account', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'), ('user', 'person', 'user_name', '^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$'),
+		('association', 'association', 'account || ''/'' || user_name', '^[^/]+/[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$'), ('qos', 'qos', 'qos', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
+		('license', 'license', 'license', '^[A-Za-z][A-Za-z0-9_.-]*$'), ('setting', 'setting', 'name', ''),
+		('reservation', 'reservation', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$')) as t (object, relation, name_is, name_like)
 	where t.object = p_object;
 $$;
-comment on function api.admin_table(text) is 'The table of a kind of object and what its name is there, in SQL; none: there is no such kind. Internal.';
+comment on function api.admin_table(text) is 'The table of a kind of object, what its name is there, in SQL, and what names of new ones are like; none: there is no such kind. Internal.';
 
 create function api.admin_check(p_object text, p_name text, p_set jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -30,16 +33,15 @@ begin
 		end if;
 	elsif p_object = 'setting' then
 		select * into v_setting from setting s where s.name = p_name;
-		p_set := jsonb_build_object('value', api.admin_value(p_name, v_setting.kind, p_set -> 'value'));
-		if v_setting.kind <> 'text' and jsonb_typeof(p_set -> 'value') = 'null' or (p_set ->> 'value') like '-%' and v_setting.kind = 'int' then
+		-- Of nothing there is no half, and no range has no jobs.
+		p_set := jsonb_build_object('value', api.admin_value(p_name, case when p_name in ('range_size', 'fair_share_half_life_s') then 'int [1,2147483647]'
+			when v_setting.kind = 'int' then 'int [0,2147483647]' else v_setting.kind end, p_set -> 'value'));
+		if v_setting.kind <> 'text' and jsonb_typeof(p_set -> 'value') = 'null' then
 			raise exception '"%" needs a value', p_name using errcode = 'RT422', hint = v_setting.help;
 		elsif p_name = 'time_zone' and not exists (select from pg_timezone_names z where lower(z.name) = lower(p_set ->> 'value')) then
 			raise exception 'there is no time zone "%"', p_set ->> 'value' using errcode = 'RT422', hint = 'Give a name like Europe/Berlin; see pg_timezone_names.';
 		end if;
 	elsif p_object = 'association' then
-		if p_name !~ '^[^/]+/[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$' then
-			raise exception '"%" is no association', p_name using errcode = 'RT422', hint = 'Write it like physics/alice: an account and a user of it.';
-		end if;
 		perform api.admin_need('account', array[split_part(p_name, '/', 1)]);
 	elsif p_object = 'user' and p_set ->> 'default_account' is not null then
 		perform api.admin_need('account', array[p_set ->> 'default_account']);
@@ -65,8 +67,17 @@ declare
 	v_table record;
 	v_columns text;
 	v_row jsonb;
+	v_bare text;
 begin
 	select * into v_table from api.admin_table(p_object);
+	select min(k.key) into v_bare
+	from jsonb_each(p_set) s
+	join pg_attribute a on a.attrelid = format('rota.%I', v_table.relation)::regclass and a.attname = s.key and not a.attisdropped
+	join api.admin_key_list() k on k.object = p_object and k.member = s.key
+	where s.value = 'null' and a.attnotnull and a.atttypid <> 'text[]'::regtype and not (p_new and a.atthasdef);
+	if v_bare is not null then
+		raise exception '"%" needs a value', v_bare using errcode = 'RT422';
+	end if;
 	-- In a new row absent and null alike mean the column's default, where it must have a value; a list that must be there is empty.
 	select coalesce(jsonb_object_agg(s.key, case when a.attnotnull and s.value = 'null' and a.atttypid = 'text[]'::regtype then '[]' else s.value end), '{}') into v_row
 	from jsonb_each(p_set) s
@@ -242,6 +253,11 @@ begin
 		raise exception 'there is no % "%"', p_object, p_name using errcode = 'RT404', hint = coalesce('Did you mean "' || case p_object
 			when 'setting' then api.word_nearest(p_name, array(select s.name from setting s))
 			when 'partition' then api.word_nearest(p_name, array(select s.partition from partition s)) end || '"?', '');
+	elsif p_action = 'create' and not exists (select from api.admin_table(p_object) t where p_name ~ t.name_like) then
+		raise exception 'no % can have the name "%"', p_object, p_name using errcode = 'RT422', hint = case p_object
+			when 'association' then 'Write it like physics/alice: an account and a user of it.'
+			else 'Names are of letters, digits, "_", "." and "-"' || case when p_object in ('node', 'reservation') then ', 63 at most,' else '' end || ' and begin with a letter'
+				|| case p_object when 'license' then '.' else ' or digit.' end end;
 	elsif p_action = 'create' and p_object = 'setting' then
 		raise exception 'settings are there; they can only be changed' using errcode = 'RT422';
 	elsif p_object = 'node' and p_action in ('create', 'change') and v_set ?| array['+reason', '+deadline', '+end_steps'] then

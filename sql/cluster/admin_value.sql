@@ -1,14 +1,15 @@
--- What objects an administrator changes, which keys they have, and of what kind their values are.
+-- What objects an administrator changes, which keys they have, and of what kind their values are: a word, perhaps with the range that a number
+-- has to be in, or the words to choose from.
 create function api.admin_key_list() returns table (object text, key text, member text, kind text)
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	values
 		('partition', 'state', 'state', 'up|down|drain|inactive'), ('partition', 'default', 'is_default', 'bool'), ('partition', 'is_default', 'is_default', 'bool'),
-		('partition', 'priority', 'priority', 'int'), ('partition', 'max_time', 'max_time_s', 'time'), ('partition', 'max_time_s', 'max_time_s', 'int'),
-		('partition', 'default_time', 'default_time_s', 'time'), ('partition', 'default_time_s', 'default_time_s', 'int'),
-		('partition', 'max_nodes', 'max_nodes', 'int'), ('partition', 'default_mem_per_cpu', 'default_mem_per_cpu_mb', 'size'),
-		('partition', 'default_mem_per_cpu_mb', 'default_mem_per_cpu_mb', 'int'), ('partition', 'allow_users', 'allow_users', 'list'),
-		('partition', 'allow_groups', 'allow_groups', 'list'), ('partition', 'allow_accounts', 'allow_accounts', 'list'), ('partition', 'sample', 'sample_s', 'int'), ('partition', 'nodes', '+nodes', 'text'),
-		('node', 'cpus', 'cpus', 'int'), ('node', 'mem', 'mem_mb', 'size'), ('node', 'mem_mb', 'mem_mb', 'int'), ('node', 'features', 'features', 'list'),
+		('partition', 'priority', 'priority', 'int'), ('partition', 'max_time', 'max_time_s', 'time'), ('partition', 'max_time_s', 'max_time_s', 'int [1,)'),
+		('partition', 'default_time', 'default_time_s', 'time'), ('partition', 'default_time_s', 'default_time_s', 'int [1,)'),
+		('partition', 'max_nodes', 'max_nodes', 'int [1,2147483647]'), ('partition', 'default_mem_per_cpu', 'default_mem_per_cpu_mb', 'size [1,)'),
+		('partition', 'default_mem_per_cpu_mb', 'default_mem_per_cpu_mb', 'int [1,)'), ('partition', 'allow_users', 'allow_users', 'list'),
+		('partition', 'allow_groups', 'allow_groups', 'list'), ('partition', 'allow_accounts', 'allow_accounts', 'list'), ('partition', 'sample', 'sample_s', 'int [0,86400]'), ('partition', 'nodes', '+nodes', 'text'),
+		('node', 'cpus', 'cpus', 'int [1,65536]'), ('node', 'mem', 'mem_mb', 'size'), ('node', 'mem_mb', 'mem_mb', 'int [0,)'), ('node', 'features', 'features', 'list'),
 		('node', 'weight', 'weight', 'int'), ('node', 'hardware_check', 'hardware_check', 'bool'), ('node', 'gres', '+gres', 'text'),
 		('node', 'partitions', '+partitions', 'list'), ('node', 'reason', '+reason', 'text'),
 		('node', 'deadline', '+deadline', 'moment'), ('node', 'end_steps', '+end_steps', 'bool'), ('node', 'failing', '+failing', 'word'),
@@ -16,10 +17,10 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		('account', 'parent', 'parent', 'text'), ('account', 'description', 'description', 'text'), ('account', 'users', '+users', 'list'), ('account', 'coordinators', '+coordinators', 'list'),
 		('user', 'role', 'role', 'user|operator|admin'), ('user', 'default_account', 'default_account', 'text'), ('user', 'analyst', 'analyst', 'bool'), ('user', 'reader', 'reader', 'bool'),
 		('user', 'accounts', '+accounts', 'list'),
-		('qos', 'priority', 'priority', 'int'), ('account', 'shares', 'shares', 'int'), ('association', 'shares', 'shares', 'int'),
-		('license', 'total', 'total', 'int'),
+		('qos', 'priority', 'priority', 'int'), ('account', 'shares', 'shares', 'int [0,2147483647]'), ('association', 'shares', 'shares', 'int [0,2147483647]'),
+		('license', 'total', 'total', 'int [0,2147483647]'),
 		('setting', 'value', 'value', 'text'),
-		('reservation', 'start', 'starts_at', 'moment'), ('reservation', 'end', 'ends_at', 'moment'), ('reservation', 'duration', '+duration', 'time'),
+		('reservation', 'start', 'starts_at', 'moment'), ('reservation', 'end', 'ends_at', 'moment'), ('reservation', 'duration', '+duration', 'time [1,)'),
 		('reservation', 'nodes', '+nodes', 'text'), ('reservation', 'recurs', 'recurs', 'period'), ('reservation', 'time_zone', 'time_zone', 'text'),
 		('reservation', 'users', 'users', 'list'), ('reservation', 'accounts', 'accounts', 'list'), ('reservation', 'end_steps', 'end_steps', 'bool'),
 		('reservation', 'reason', 'reason', 'word')
@@ -27,9 +28,9 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 	-- Limits (rota.usage_limit): the member says of what.
 	select o.object, m.key || e.suffix, '+limit ' || m.measure || e.suffix, m.kind
 	from unnest(array['account', 'user', 'association', 'qos', 'partition']) o (object)
-	cross join (values ('max_running', 'running', 'int'), ('max_submitted', 'submitted', 'int'), ('max_cpus', 'cpus', 'int'),
-		('max_gres', 'gres', 'amounts'), ('max_cpu_minutes', 'cpu_minutes', 'budgets'), ('max_time', 'time', 'time'), ('max_time_s', 'time', 'int'),
-		('max_nodes', 'nodes', 'int')) m (key, measure, kind)
+	cross join (values ('max_running', 'running', 'int [0,)'), ('max_submitted', 'submitted', 'int [0,)'), ('max_cpus', 'cpus', 'int [0,)'),
+		('max_gres', 'gres', 'amounts'), ('max_cpu_minutes', 'cpu_minutes', 'budgets'), ('max_time', 'time', 'time'), ('max_time_s', 'time', 'int [0,)'),
+		('max_nodes', 'nodes', 'int [0,)')) m (key, measure, kind)
 	cross join unnest(array['', '_per_user']) e (suffix)
 	where (e.suffix = '' or (o.object not in ('user', 'association') and m.measure <> 'time'))
 		-- Of a partition these two are about each step by itself.
@@ -40,25 +41,27 @@ comment on function api.admin_key_list() is 'Objects, the keys that may be given
 create function api.admin_value(p_key text, p_kind text, p_value jsonb) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
+	v_kind constant text := split_part(p_kind, ' ', 1);
+	v_range constant int8range := coalesce(nullif(split_part(p_kind, ' ', 2), ''), case v_kind when 'int' then '[-2147483648,2147483647]' else '(,)' end);
 	v_text text := btrim(p_value #>> '{}');
 	v_answer jsonb;
 begin
-	if jsonb_typeof(p_value) = 'array' and p_kind in ('list', 'text') then
-		return case p_kind when 'list' then p_value else to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)) end;
-	elsif jsonb_typeof(p_value) = 'array' and p_kind in ('amounts', 'budgets') then
+	if jsonb_typeof(p_value) = 'array' and v_kind in ('list', 'text') then
+		return case v_kind when 'list' then p_value else to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)) end;
+	elsif jsonb_typeof(p_value) = 'array' and v_kind in ('amounts', 'budgets') then
 		return api.admin_value(p_key, p_kind, to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)));
-	elsif v_text is null or v_text = '' or (lower(v_text) in ('none', 'unlimited', 'infinite') and p_kind <> 'text') then
+	elsif v_text is null or v_text = '' or (lower(v_text) in ('none', 'unlimited', 'infinite') and v_kind <> 'text') then
 		return 'null'::jsonb;
 	end if;
-	v_answer := case p_kind
+	v_answer := case v_kind
 		when 'int' then case when v_text ~ '^-?[0-9]{1,18}$' then to_jsonb(v_text::bigint) end
 		when 'bool' then case when lower(v_text) in ('true', 'yes', 'on', '1') then 'true'::jsonb when lower(v_text) in ('false', 'no', 'off', '0') then 'false' end
-		when 'time' then to_jsonb(nullif(api.word_seconds(v_text), 0))
+		when 'time' then to_jsonb(api.word_seconds(v_text))
 		when 'size' then to_jsonb(api.word_mebibytes(v_text))
 		when 'list' then to_jsonb(array(select btrim(x) from unnest(string_to_array(v_text, ',')) x where btrim(x) <> ''))
 		when 'text' then to_jsonb(v_text)
 		when 'word' then case when v_text !~ '[[:cntrl:]]' and length(v_text) <= 1000 then to_jsonb(v_text) end
-		when 'moment' then to_jsonb(api.request_time(jsonb_build_object(p_key, v_text), p_key))
+		when 'moment' then (select to_jsonb(x) from api.request_time(jsonb_build_object(p_key, v_text), p_key) x where isfinite(x))
 		when 'amounts' then case when v_text ~ '^[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9}(,[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9})*$' then (
 			select jsonb_object_agg('gres/' || split_part(translate(x, '=', ':'), ':', 1), split_part(translate(x, '=', ':'), ':', 2)::bigint) from unnest(string_to_array(v_text, ',')) x) end
 		when 'budgets' then case when lower(v_text) ~ '^[0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?(,[0-9]{1,15}/(day|week|month|year|[1-9][0-9]{0,2}days))*$' then (
@@ -66,11 +69,12 @@ begin
 		when 'period' then to_jsonb(api.word_period(lower(v_text))::text)
 		else case when v_text = any (string_to_array(p_kind, '|')) then to_jsonb(v_text) end
 	end;
-	if v_answer is null and not (p_kind = 'time' and v_text ~ '^[0:-]+$') then
-		raise exception '"%" is no value for "%"', v_text, p_key using errcode = 'RT422', hint = case p_kind
-			when 'int' then 'Give a whole number.'
+	if v_answer is null or (jsonb_typeof(v_answer) = 'number' and not v_answer::bigint <@ v_range) then
+		raise exception '"%" is no value for "%"', v_text, p_key using errcode = 'RT422', hint = case v_kind
+			when 'int' then 'Give a whole number' || coalesce(' from ' || lower(v_range), '') || coalesce(' to ' || upper(v_range) - 1, ' up') || '.'
 			when 'bool' then 'Give true or false.'
-			when 'time' then 'Give a time like 30 (minutes), 1:30:00 or 2-12 (days-hours), or none.'
+			when 'time' then 'Give a time like 30 (minutes), 1:30:00 or 2-12 (days-hours)' || case when lower(v_range) > 0 then '.' else ', or none.' end
+			when 'moment' then 'Give a time like 2030-01-31T08:00, "tomorrow 08:00" or now+2hours.'
 			when 'word' then 'Give a line of 1000 characters at most.'
 			when 'period' then 'Give daily, weekly, monthly, or a number of days, weeks or months, like 14days.'
 			when 'amounts' then 'Write it like gpu:4,fpga:1.'
@@ -78,9 +82,10 @@ begin
 			when 'size' then 'Give a size like 512M or 4G.'
 			else 'Give one of: ' || replace(p_kind, '|', ', ') || '.' end;
 	end if;
-	return coalesce(v_answer, 'null'::jsonb);
+	-- No time is no limit.
+	return case when v_kind = 'time' and v_answer = '0' then 'null' else v_answer end;
 end $$;
-comment on function api.admin_value(text, text, jsonb) is 'A value as its kind wants it; RT422 where it is none. Empty and "none" are null. Internal.';
+comment on function api.admin_value(text, text, jsonb) is 'A value as its kind wants it, in the kind''s range where it has one; RT422 where it is none. Empty and "none" are null. Internal.';
 
 create function api.admin_values(p_object text, p_values jsonb) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$

@@ -24,7 +24,7 @@ begin
 	select * into v_old from reservation r where r.name = p_name;
 	if p_set ?& array['ends_at', '+duration'] then
 		raise exception 'give an end or a duration, not both' using errcode = 'RT422';
-	elsif v_old.name is null and not (p_set ?& array['starts_at', '+nodes'] and p_set ?| array['ends_at', '+duration']) then
+	elsif v_old.name is null and (p_set ->> 'starts_at' is null or not p_set ? '+nodes' or coalesce(p_set ->> 'ends_at', p_set ->> '+duration') is null) then
 		raise exception 'a reservation needs "start", "nodes", and "end" or "duration"' using errcode = 'RT422';
 	end if;
 	v_starts_at := coalesce((p_set ->> 'starts_at')::timestamptz, v_old.starts_at);
@@ -37,7 +37,7 @@ begin
 		raise exception 'it would be over already' using errcode = 'RT422';
 	elsif v_ends_at - v_starts_at > (case when p_set ? 'recurs' then (p_set ->> 'recurs')::interval else v_old.recurs end) then
 		raise exception 'it would come again before it is over' using errcode = 'RT422';
-	elsif p_set ? 'time_zone' and not exists (select from pg_timezone_names z where z.name = p_set ->> 'time_zone') then
+	elsif p_set ->> 'time_zone' is not null and not exists (select from pg_timezone_names z where z.name = p_set ->> 'time_zone') then
 		raise exception 'there is no time zone "%"', p_set ->> 'time_zone' using errcode = 'RT422', hint = 'Write it like Europe/Prague or UTC.';
 	end if;
 	if jsonb_typeof(p_set -> 'accounts') = 'array' then

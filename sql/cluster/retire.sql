@@ -17,7 +17,7 @@ create function api.export_plan(p_uid int, p_user text, p_request jsonb) returns
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
 	v_month constant text := coalesce(api.request_text(p_request, 'month'), '');
-	v_from constant bigint := api.request_text(p_request, 'from')::bigint;
+	v_from constant bigint := api.request_int(p_request, 'from', 9223372036854775807);
 	v_zone constant text := (select z.time_zone from usage_state z);
 	v_begin timestamptz;
 	v_end timestamptz;
@@ -88,7 +88,7 @@ comment on function api.range_list(int, text, jsonb) is
 create function api.range_detach(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_from constant bigint := api.request_text(p_request, 'from')::bigint;
+	v_from constant bigint := api.request_int(p_request, 'from', 9223372036854775807);
 	v_to bigint;
 	v_table text;
 	v_why text;
@@ -142,7 +142,7 @@ comment on function api.range_detach(int, text, jsonb) is
 create function api.range_drop(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_from constant bigint := api.request_text(p_request, 'from')::bigint;
+	v_from constant bigint := api.request_int(p_request, 'from', 9223372036854775807);
 	v_table text;
 	v_count int := 0;
 begin

@@ -98,7 +98,7 @@ declare
 	v_steps constant boolean := api.request_bool(p_request, 'steps');
 	v_all constant boolean := api.sees_all(p_uid, p_user);
 	v_limit constant int := coalesce(api.request_int(p_request, 'limit'), 10000);
-	v_after constant bigint := api.request_text(p_request, 'after')::bigint;
+	v_after constant bigint := api.request_int(p_request, 'after', 9223372036854775807);
 	-- A job that is not over waits or runs, though steps of it may be over.
 	v_live constant boolean := v_states is null or v_steps or v_states && '{pending,running}';
 	v_named bigint[];

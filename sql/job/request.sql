@@ -25,14 +25,20 @@ exception when invalid_text_representation then
 end $$;
 comment on function api.request_bool(jsonb, text) is 'A member that is true or false; false where it is absent. Internal.';
 
-create function api.request_int(p_request jsonb, p_key text) returns int
+create function api.request_int(p_request jsonb, p_key text, p_most bigint default 2147483647) returns bigint
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+declare
+	v_value bigint;
 begin
-	return nullif(p_request ->> p_key, '')::int;
+	v_value := nullif(p_request ->> p_key, '')::bigint;
+	if v_value not between 0 and p_most then
+		raise exception '"%" must be a number from 0 to %, not "%"', p_key, p_most, v_value using errcode = 'RT422';
+	end if;
+	return v_value;
 exception when invalid_text_representation or numeric_value_out_of_range then
 	raise exception '"%" must be a number, not "%"', p_key, p_request ->> p_key using errcode = 'RT422';
 end $$;
-comment on function api.request_int(jsonb, text) is 'A member that is a number; null where it is absent. Internal.';
+comment on function api.request_int(jsonb, text, bigint) is 'A member that is a number, not below 0; null where it is absent. Internal.';
 
 create function api.request_time(p_request jsonb, p_key text) returns timestamptz
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -46,7 +52,7 @@ begin
 		return now() + regexp_replace(v_text, '^now([+-][0-9]+)([a-z]*)$', '\1 \2')::interval;
 	end if;
 	return v_text::timestamptz;
-exception when datetime_field_overflow or invalid_datetime_format then
+exception when datetime_field_overflow or interval_field_overflow or invalid_datetime_format or invalid_parameter_value then
 	raise exception '"%" must be a time, not "%"', p_key, v_text using errcode = 'RT422',
 		hint = 'Write it like 2026-01-31T12:00:00+01:00, today, now-2hours, or as seconds since 1970.';
 end $$;

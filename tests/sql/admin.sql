@@ -40,19 +40,38 @@ select matches(t.admin('partition', 'create', 'p', '{"priority": "high"}'), '^RT
 select matches(t.admin('partition', 'create', 'p', '{"default": "perhaps"}'), '^RT422.*true or false', 'not a truth');
 select matches(t.admin('partition', 'create', 'p', '{"max_time": "1:2:3:4"}'), '^RT422.*no value for "max_time"', 'not a time');
 select matches(t.admin('partition', 'create', 'p', '{"default_mem_per_cpu": "much"}'), '^RT422.*no value for', 'not a size');
-select matches(t.admin('partition', 'create', 'p', '{"max_nodes": -1}'), '^RT422.*not possible', 'a number out of range');
-select matches(t.admin('partition', 'create', 'a b'), '^RT422.*not possible', 'not a name');
+select matches(t.admin('partition', 'create', 'p', '{"max_nodes": -1}'), '^RT422.*no value for "max_nodes".*from 1 to 2147483647', 'a number out of range');
+select matches(t.admin('partition', 'create', 'a b'), '^RT422.*no partition can have the name "a b".*letters, digits', 'not a name');
 select matches(t.admin('partition', 'create', 'main'), '^RT409.*already', 'a name that is taken');
 select matches(t.admin('partition', 'change', 'man', '{"priority": 1}'), '^RT404.*Did you mean "main"', 'a name that is not there');
 select matches(t.admin('partition', 'create', 'p', '{"nodes": "n[1-9]"}'), '^RT404.*no node "n5"', 'nodes that are not there');
 select matches(t.admin('partition', 'create', 'p', '{"nodes": "n[1-"}'), '^RT422', 'not a list of nodes');
 select matches(t.admin('node', 'create', 'm1'), '^RT422.*needs "cpus" and "mem"', 'a node without a size');
-select matches(t.admin('node', 'create', 'm1', '{"cpus": 0, "mem": 1}'), '^RT422.*not possible', 'a node without CPUs');
+select matches(t.admin('node', 'create', 'm1', '{"cpus": 0, "mem": 1}'), '^RT422.*no value for "cpus".*from 1 to 65536', 'a node without CPUs');
 select matches(t.admin('node', 'change', 'n1', '{"reason": "x"}'), '^RT422.*belongs to drain', 'a reason for nothing');
 select matches(t.admin('node', 'drain', 'n1'), '^RT422.*say why', 'no reason');
 select matches(t.admin('node', 'drain', 'n1', '{"reason": "x", "cpus": 3}'), '^RT422', 'drain changes nothing else');
 select matches(t.admin('license', 'create', 'x'), '^RT422.*needs "total"', 'a licence without a number');
 select is_empty($$select * from rota.partition where partition = 'p'$$, 'nothing is left of what was refused');
+
+-- What is no value, or no name, is told by key with what is allowed, whatever of the database would have refused it; nor is anything else said first.
+select matches(t.admin(o, a, n, v::jsonb), '^RT422 . (' || w || ')', concat_ws(' ', o, a, n, v)) from (values
+	('node', 'change', 'n1', '{"cpus": 99999999999}', '"99999999999" is no value for "cpus" . Give a whole number from 1 to 65536.$'),
+	('node', 'change', 'n1', '{"cpus": -4}', '"-4" is no value for "cpus"'), ('node', 'change', 'n1', '{"cpus": "none"}', '"cpus" needs a value'),
+	('node', 'create', 'm1', '{"cpus": "none", "mem": "1G"}', '"cpus" needs a value'), ('node', 'change', 'n1', '{"mem": ""}', '"mem" needs a value'),
+	('node', 'change', 'n1', '{"weight": "9999999999"}', '.*no value for "weight" . Give a whole number from -2147483648 to 2147483647'),
+	('node', 'change', 'n1', '{"mem_mb": -1}', '.*no value for "mem_mb" . Give a whole number from 0 up'), ('node', 'create', repeat('n', 64), '{"cpus": 1, "mem": 1}', 'no node can have the name.*63 at most'),
+	('account', 'create', 'a', '{"max_cpus": -1}', '"-1" is no value for "max_cpus"'), ('account', 'create', 'a', '{"shares": -1}', '.*for "shares"'), ('account', 'create', 'a/b', '{}', 'no account can have the name'),
+	('license', 'create', 'l', '{"total": -1}', '.*for "total"'), ('license', 'create', '1l', '{"total": 1}', 'no license can .*begin with a letter.$'), ('qos', 'create', 'q', '{"priority": 3000000000}', '.*for "priority"'),
+	('partition', 'change', 'main', '{"default_mem_per_cpu": 0}', '.*for "default_mem_per_cpu"'), ('partition', 'change', 'main', '{"sample": 86401}', '.*from 0 to 86400'), ('partition', 'change', 'main', '{"state": "none"}', '"state" needs a value'),
+	('user', 'create', 'bad user', '{}', 'no user can have the name "bad user"'), ('association', 'create', 'nobody', '{}', '.*Write it like physics/alice'),
+	('setting', 'change', 'sample_min_s', '{"value": -1}', '"-1" is no value for "sample_min_s" . Give a whole number from 0 to 2147483647'), ('setting', 'change', 'sample_min_s', '{"value": "none"}', '"sample_min_s" needs a value'),
+	('setting', 'change', 'max_steps', '{"value": 3000000000}', '.*no value for "max_steps"'), ('setting', 'change', 'fair_share_half_life_s', '{"value": 0}', '.*from 1 to'), ('setting', 'change', 'range_size', '{"value": 0}', '.*from 1 to'),
+	('reservation', 'create', 'r', '{"start": "now", "nodes": "n1", "duration": 0}', '"0" is no value for "duration" . Give a time like 30'),
+	('reservation', 'create', 'r', '{"start": "now", "nodes": "n1", "duration": "none"}', 'a reservation needs'), ('reservation', 'create', 'r', '{"start": "infinity", "nodes": "n1", "duration": 5}', '"infinity" is no value for "start"'),
+	('reservation', 'create', 'r', '{"start": "now+999999999weeks", "nodes": "n1", "duration": 5}', '"start" must be a time'), ('reservation', 'create', 'r', '{"start": "2040-01-01 10:00 Foo/Bar", "nodes": "n1", "duration": 5}', '"start" must be a time'),
+	('reservation', 'create', 'r', '{"start": "now", "nodes": "n1", "duration": 5, "time_zone": "Foo"}', 'there is no time zone "Foo"'),
+	('reservation', 'create', 'bad name', '{"start": "now", "nodes": "n1", "duration": 5}', 'no reservation can have')) x (o, a, n, v, w);
 
 -- Partitions.
 select is(t.admin('partition', 'create', 'big', '{"max_time": "2-12", "default_time": "1:30:00", "default_mem_per_cpu": "2G", "nodes": "n[1-2],n4", "priority": "7", "allow_users": "a,b", "max_nodes": 3, "default": "yes"}'), 'true', 'a partition');

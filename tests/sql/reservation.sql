@@ -65,7 +65,7 @@ from (values
 	('{"start": "now", "nodes": "n1", "duration": "5", "accounts": "nobody"}', '^RT404.*no account'),
 	('{"start": "now", "nodes": "n1", "duration": "5", "reason": "a\u001bb"}', '^RT422.*no value for "reason"'),
 	('{"start": "now", "nodes": "n1", "duration": "5", "color": "red"}', '^RT422.*has no "color"')) as x (v, e);
-select matches(t.admin('reservation', 'create', 'a b', '{"start": "now", "nodes": "n1", "duration": "5"}'), '^RT422.*not possible', 'not a name');
+select matches(t.admin('reservation', 'create', 'a b', '{"start": "now", "nodes": "n1", "duration": "5"}'), '^RT422.*no reservation can have the name', 'not a name');
 select matches(t.admin('reservation', 'drain', 'x'), '^RT422.*no action', 'not an action of it');
 select is_empty('select * from rota.reservation', 'nothing is left of what was refused');
 select throws_ok($$insert into rota.reservation (name, starts_at, ends_at, created_by) values ('x', now(), now(), 'x')$$, '23514', null, 'the table itself: an end behind its start');
