@@ -172,7 +172,7 @@ static int export(const struct verb *verb, const struct admin_line *line)
 }
 
 /* An object's row, a key a line. */
-static void show(const json_t *row)
+static void show_row(const json_t *row)
 {
 	const char *key;
 	json_t *value;
@@ -182,6 +182,19 @@ static void show(const json_t *row)
 
 		printf("%-24s %s\n", key, text);
 		free(text);
+	}
+}
+
+/* Rows, with an empty line between. */
+static void show(const json_t *rows)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach (rows, i, row) {
+		if (i)
+			putchar('\n');
+		show_row(row);
 	}
 }
 
@@ -196,7 +209,7 @@ static bool change(const struct admin_line *line, const char *object, const char
 	if (line->json)
 		call_print_json();
 	else if (!strcmp(action, "show"))
-		show(json_object_get(answer, "row"));
+		show(json_object_get(answer, "rows"));
 	else if (json_is_false(json_object_get(answer, "changed")))
 		printf("%s %s: nothing to change\n", object, name);
 	else

@@ -332,6 +332,8 @@ declare
 	v_name text := api.request_text(p_request, 'name');
 	v_role text := api.caller_role(p_uid, p_user);
 	v_changed boolean := false;
+	v_names text[];
+	v_rows jsonb[];
 	v_one text;
 begin
 	if v_object is null or not exists (select from api.admin_table(v_object)) then
@@ -345,20 +347,23 @@ begin
 		raise exception 'you may not administer' using errcode = 'RT403',
 			hint = 'Only admins change the cluster; operators drain and resume nodes, mark them as failing and declare them dead.';
 	end if;
+	v_names := case v_object when 'node' then array(select api.hosts_expand(v_name)) else array[v_name] end;
 	if v_action = 'show' then
-		perform api.admin_need(v_object, array[v_name]);
-		return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', false, 'row', jsonb_strip_nulls(api.admin_row(v_object, v_name)));
+		perform api.admin_need(v_object, v_names);
+		v_rows := array(select jsonb_strip_nulls(api.admin_row(v_object, x.name)) from unnest(v_names) with ordinality x (name, n) order by x.n);
+		return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', false, 'rows', v_rows)
+			|| case cardinality(v_rows) when 1 then jsonb_build_object('row', v_rows[1]) else '{}' end;
 	end if;
 	-- One change after the other, so that each is recorded against what it found; nodes are locked in order, as all others lock them.
 	perform pg_advisory_xact_lock(hashtext('rota admin_change'));
 	if v_action = 'dead' then
-		perform api.job_lock(array(select a.job_id from api.hosts_expand(v_name) x join node n on n.name = x
+		perform api.job_lock(array(select a.job_id from unnest(v_names) x join node n on n.name = x
 			join allocation a on a.node_id = n.node_id and a.ended_at is null));
 	end if;
 	if v_object = 'node' then
-		perform api.node_lock(array(select n.node_id from api.hosts_expand(v_name) x join node n on n.name = x));
+		perform api.node_lock(array(select n.node_id from unnest(v_names) x join node n on n.name = x));
 	end if;
-	for v_one in select x from api.hosts_expand(v_name) x where v_object = 'node' union all select v_name where v_object <> 'node' loop
+	foreach v_one in array v_names loop
 		v_changed := api.admin_one(p_user, v_object, v_action, v_one, p_request -> 'values') or v_changed;
 	end loop;
 	notify rota_schedule;
@@ -366,4 +371,4 @@ begin
 	return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', v_changed);
 end $$;
 comment on function api.admin_change(int, text, jsonb) is
-	'Create, change or delete a partition, node, account, user, association, qos, license, setting or reservation; drain or resume nodes, or declare them dead. Action show answers its row as well. Request {object, action, name, values}. Answer {object, name, action, changed, row}.';
+	'Create, change or delete a partition, node, account, user, association, qos, license, setting or reservation; drain or resume nodes, or declare them dead. Action show answers its row as well, of several nodes their rows. Request {object, action, name, values}. Answer {object, name, action, changed, row, rows}.';

@@ -464,6 +464,12 @@ true')
 	[ "$output" = "node n[1-2]: draining" ]
 	run -0 rota nodes
 	[[ $output == *"new memory"* ]]
+	run -0 rota admin node show 'n[1-2]'
+	[ "$(grep -c '^state  *drain$' <<<"$output")" = 2 ]
+	[ "$(grep -c '^$' <<<"$output")" = 1 ]
+	rota admin node show n2 --json | jq -e '.row.name == "n2" and .rows == [.row]'
+	rota admin node show 'n[1-2]' --json | jq -e '[.rows[].name] == ["n1", "n2"]'
+	refused 'there is no node "n3"' rota admin node show 'n[1-3]'
 	run -0 rota admin node resume 'n[1-2]'
 	run -1 rota admin node drain n77 --reason=x
 }
