@@ -1,7 +1,8 @@
 /* table.c - lists for people: measure, narrow the columns that may be narrowed, print. Called by every verb that lists.
  *
- * No line is longer than the terminal unless asked for; a cell that was cut ends in "~". Control characters in cells (job names are
- * what users typed) are shown as "?", so no output can play with a terminal. */
+ * No line is longer than the terminal unless asked for; a cell that was cut ends in "~". Into a pipe or a file nothing is cut: what
+ * is read there by a program or later by somebody else must be whole. Control characters in cells (job names are what users typed)
+ * are shown as "?", so no output can play with a terminal. */
 #include "bin/rota/table.h"
 
 #include <stdlib.h>
@@ -104,9 +105,11 @@ int table_width(void)
 	struct winsize size;
 	int width = columns ? atoi(columns) : 0;
 
-	if (width <= 0 && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
-		width = size.ws_col;
-	return width > 0 ? width : 80;
+	if (width > 0)
+		return width;
+	if (!isatty(STDOUT_FILENO))
+		return 0;
+	return !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : 80;
 }
 
 bool table_colours(void)
@@ -190,7 +193,7 @@ static void narrow(const struct table *t, int *widths)
 
 	for (int c = 0; c < t->columns_count; c++)
 		total += widths[c] ? widths[c] + 2 : 0;
-	for (bool hard = false; total > limit;) {
+	for (bool hard = false; limit && total > limit;) {
 		int widest = -1;
 
 		for (int c = 0; c < t->columns_count; c++) {

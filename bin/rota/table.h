@@ -1,4 +1,4 @@
-/* table.h - columns that fit the terminal, or 80 columns where there is none; colours on a terminal only. */
+/* table.h - columns that fit the terminal, as wide as it takes where there is none; colours on a terminal only. */
 #ifndef ROTA_BIN_TABLE_H
 #define ROTA_BIN_TABLE_H
 
@@ -24,7 +24,7 @@ void table_cell_coloured(struct table *t, const char *text, const char *colour);
 /* Print titles and rows. `wide`: as wide as it takes. Columns whose every cell is empty or "-" and that can shrink are left out. */
 void table_print(const struct table *t, FILE *out, bool wide);
 
-/* Columns of the terminal behind standard output, $COLUMNS, or 80. */
+/* $COLUMNS, or the columns of the terminal behind standard output (80 where it does not say); 0: no terminal, so no limit. */
 int table_width(void);
 
 /* Whether standard output takes colours (a terminal, and no NO_COLOR). */

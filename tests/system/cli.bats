@@ -304,6 +304,24 @@ true' --job-name="$name")
 	rota cancel -q "$job"
 }
 
+@test "what does not go to a terminal is never cut" {
+	name=$(printf 'long-%.0s' {1..20})
+	job=$(submit '#!/bin/bash
+#ROTA step first
+sleep 60
+#ROTA step second-with-quite-a-long-name --after=first
+true' --job-name="$name" --time=300-00:00:00 --hold)
+	rota admin reservation create maintenance-of-the-cooling-towers --start="now+400days" --duration=1:00:00 --nodes=all
+	for command in queue "show $job" "acct $job" "acct --steps $job" reservations partitions nodes; do
+		run -0 env -u COLUMNS rota $command
+		[[ $output != *'~'* ]] || { echo "$command: $output"; false; }
+		[ "$output" = "$(COLUMNS=80 rota $command --wide)" ]
+	done
+	[[ $(env -u COLUMNS rota queue) == *"$name"*300-00:00:00* ]]
+	rota admin reservation delete maintenance-of-the-cooling-towers
+	rota cancel -q "$job"
+}
+
 @test "watch into a pipe prints a line for each change and ends with the job" {
 	job=$(submit "#!/bin/bash
 #ROTA step one
