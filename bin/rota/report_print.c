@@ -1,4 +1,6 @@
-/* report_print.c - a report on the terminal: a table, a bar behind each row; of a job, when each step waited and ran. */
+/* report_print.c - a report on the terminal: a table, a bar behind each row; of a job, when each step waited and ran.
+ *
+ * The bar has what room the words and numbers leave; where that is too little there is none. Numbers and times are never cut. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +8,7 @@
 #include "bin/rota/table.h"
 #include "lib/err.h"
 
-enum { MOST_COLUMNS = 24, BAR = 20 };
+enum { MOST_COLUMNS = 24, BAR = 20, LEAST_BAR = 5, LEAST_WORD = 8 };
 
 struct word report_word(const json_t *value, const char *unit)
 {
@@ -26,6 +28,18 @@ struct word report_word(const json_t *value, const char *unit)
 		return format_count(value);
 	else
 		snprintf(w.s, sizeof(w.s), "%.2f", json_number_value(value));
+	return w;
+}
+
+/* A day or a month as it is; of an hour, "2025-11-20T14:00:00+00:00", what differs between rows. */
+static struct word when_word(const char *time)
+{
+	struct word w;
+
+	if (strlen(time) == sizeof("2025-11-20T14:00:00+00:00") - 1 && !strcmp(time + 16, ":00+00:00"))
+		snprintf(w.s, sizeof(w.s), "%.10s %.5sZ", time, time + 11);
+	else
+		snprintf(w.s, sizeof(w.s), "%s", time);
 	return w;
 }
 
@@ -71,43 +85,70 @@ static double seconds(const json_t *object, const char *name, double otherwise)
 }
 
 /* When a step ran, within the life of its job. */
-static char *job_bar(const json_t *job, const json_t *row)
+static char *job_bar(const json_t *job, const json_t *row, int width)
 {
 	double now = seconds(job, "now", 0), begin = seconds(job, "submit_at", now), end = seconds(job, "ended_at", now);
 	double started = seconds(row, "started_at", -1), ended = seconds(row, "ended_at", now),
 	       length = end > begin ? end - begin : 1;
 
-	return started < 0 ? xstrdup("") : bar((started - begin) / length, (ended - begin) / length, BAR);
+	return started < 0 ? xstrdup("") : bar((started - begin) / length, (ended - begin) / length, width);
 }
 
-static char *row_bar(const json_t *answer, const json_t *row, double highest)
+static char *row_bar(const json_t *answer, const json_t *row, double highest, int width)
 {
 	const char *name = format_text(answer, "bar");
 	double value = json_number_value(json_object_get(row, name));
 
 	if (!*name)
-		return job_bar(answer, row);
-	return value > 0 && highest > 0 ? bar(0, value / highest, BAR) : xstrdup("");
+		return job_bar(answer, row, width);
+	return value > 0 && highest > 0 ? bar(0, value / highest, width) : xstrdup("");
 }
 
-static void row_print(struct table *table, const json_t *answer, const json_t *row, double highest)
+static void row_print(struct table *table, const json_t *answer, const json_t *row)
 {
 	const json_t *column;
-	char *text;
 	size_t c;
 
 	json_array_foreach (json_object_get(answer, "columns"), c, column) {
 		const char *name = format_text(column, "name"), *unit = format_text(column, "unit");
 		const char *words = is_words(unit) ? json_string_value(json_object_get(row, name)) : NULL;
 
-		if (words)
+		if (words && !strcmp(unit, "time"))
+			table_cell(table, when_word(words).s);
+		else if (words)
 			table_cell_coloured(table, words, !strcmp(name, "state") ? format_state_colour(words) : "");
 		else
 			table_cell(table, report_word(json_object_get(row, name), unit).s);
 	}
-	text = row_bar(answer, row, highest);
-	table_cell_coloured(table, text, "36");
-	free(text);
+}
+
+/* The table, with bars of so many characters; 0: without. */
+static struct table *table_make(const json_t *answer, const struct table_column *columns, int count, int bar_width)
+{
+	const json_t *rows = json_object_get(answer, "rows"), *row;
+	double highest = most(rows, format_text(answer, "bar"));
+	struct table *table = table_new(columns, bar_width ? count : count - 1);
+	size_t i;
+
+	json_array_foreach (rows, i, row) {
+		char *text = bar_width ? row_bar(answer, row, highest, bar_width) : NULL;
+
+		row_print(table, answer, row);
+		if (text)
+			table_cell_coloured(table, text, "36");
+		free(text);
+	}
+	return table;
+}
+
+/* How long bars can be behind such a table; 0: not at all. */
+static int bar_room(const struct table *table, bool wide)
+{
+	int room = table_width() - table_needs(table) - 2;
+
+	if (wide || !table_width() || room > BAR)
+		return BAR;
+	return room < LEAST_BAR ? 0 : room;
 }
 
 static void edges_print(const json_t *edges)
@@ -123,25 +164,27 @@ static void edges_print(const json_t *edges)
 
 void report_print(const json_t *answer, bool wide)
 {
-	const json_t *columns = json_object_get(answer, "columns"), *rows = json_object_get(answer, "rows"), *column, *row;
-	const char *name = format_text(answer, "bar");
-	bool of_job = !*name;
-	double highest = of_job ? 0 : most(rows, name);
+	const json_t *columns = json_object_get(answer, "columns"), *column;
+	bool of_job = !*format_text(answer, "bar");
 	struct table_column shown[MOST_COLUMNS + 1];
 	struct table *table;
-	int count = 0;
+	int count = 0, bar_width;
 	size_t i;
 
 	json_array_foreach (columns, i, column) {
-		bool words = is_words(format_text(column, "unit"));
+		const char *unit = format_text(column, "unit");
 
 		if (count < MOST_COLUMNS)
-			shown[count++] = (struct table_column){format_text(column, "title"), !words, words ? 4 : 0};
+			shown[count++] = (struct table_column){format_text(column, "title"), !is_words(unit),
+							       strcmp(unit, "text") ? 0 : LEAST_WORD};
 	}
 	shown[count++] = (struct table_column){of_job ? "WHEN" : "", false, 0};
-	table = table_new(shown, count);
-	json_array_foreach (rows, i, row)
-		row_print(table, answer, row, highest);
+	table = table_make(answer, shown, count, 0);
+	bar_width = bar_room(table, wide);
+	if (bar_width) {
+		table_free(table);
+		table = table_make(answer, shown, count, bar_width);
+	}
 	printf("%s", format_text(answer, "title"));
 	if (of_job)
 		printf(", of %s: %s\n\n", format_text(answer, "user"), format_text(answer, "state"));

@@ -184,15 +184,33 @@ static void measure(const struct table *t, int *widths)
 	}
 }
 
+/* All columns, with two spaces between. */
+static int total_of(const struct table *t, const int *widths)
+{
+	int total = -2;
+
+	for (int c = 0; c < t->columns_count; c++)
+		total += widths[c] ? widths[c] + 2 : 0;
+	return total;
+}
+
+int table_needs(const struct table *t)
+{
+	int *widths = xcalloc(t->columns_count, sizeof(*widths)), total;
+
+	measure(t, widths);
+	total = total_of(t, widths);
+	free(widths);
+	return total;
+}
+
 /* Narrow what may be narrowed, one screen column at a time off the widest, until the line fits; below their least width only
  * where there is no other way, and never to nothing. */
 static void narrow(const struct table *t, int *widths)
 {
 	enum { LEAST = 3 };
-	int total = -2, limit = table_width();
+	int total = total_of(t, widths), limit = table_width();
 
-	for (int c = 0; c < t->columns_count; c++)
-		total += widths[c] ? widths[c] + 2 : 0;
 	for (bool hard = false; limit && total > limit;) {
 		int widest = -1;
 

@@ -24,6 +24,9 @@ void table_cell_coloured(struct table *t, const char *text, const char *colour);
 /* Print titles and rows. `wide`: as wide as it takes. Columns whose every cell is empty or "-" and that can shrink are left out. */
 void table_print(const struct table *t, FILE *out, bool wide);
 
+/* How wide the lines are where nothing is cut. */
+int table_needs(const struct table *t);
+
 /* $COLUMNS, or the columns of the terminal behind standard output (80 where it does not say); 0: no terminal, so no limit. */
 int table_width(void);
 

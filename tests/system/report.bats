@@ -53,6 +53,28 @@ ALL=(--since=2026-08-01 --until=2026-11-10)
 	done
 }
 
+@test "where room is short the bar gives way, then words; never times and numbers" {
+	job=$(superuser "select job_id from rota.step_edge group by job_id having count(*) = 3 order by job_id limit 1")
+	COLUMNS=200 run -0 rota report job "$job"
+	titles=$(grep ^STEP <<<"$output")
+	[[ $titles == *WHEN ]]
+	needs=${#titles}
+	[[ $output == *████* ]]
+	COLUMNS=$((needs + 3)) run -0 rota report job "$job"
+	[[ $output == *WHEN* && $output == *██* && $output != *'~'* ]]
+	while read -r line; do
+		[ "${#line}" -le $((needs + 3)) ] || { echo "too wide: $line"; false; }
+	done <<<"$output"
+	COLUMNS=$((needs - 1)) run -0 rota report job "$job"
+	[[ $output != *WHEN* && $output != *██* && $output != *'~'* ]]
+	COLUMNS=$((needs - 10)) run -0 rota report job "$job"
+	grep -q 'WAITED .* CPUS  CPU TIME  .*USED  MEMORY' <<<"$output"
+	COLUMNS=80 run -0 rota report usage --by=account,user --period=day "${ALL[@]}"
+	[ "$(sed 1,4d <<<"$output" | grep -cvE '^2026-[0-9-]{5}  .* [0-9.]+%  ')" = 0 ]
+	COLUMNS=60 run -0 rota report usage --by=none --period=hour --since=2026-10-01 --until=2026-10-02
+	[ "$(sed 1,4d <<<"$output" | grep -cvE '^2026-10-01 [0-9]{2}:00Z  .* [0-9.]+%  ')" = 0 ]
+}
+
 @test "reports by period, grouping and filter" {
 	[ "$(rota report usage --period=day --by=none "${ALL[@]}" --csv | head -1)" = "day,cpu_h,percent,gpu_h,mem_gb_h,steps" ]
 	[ "$(rota report usage --by=partition,qos "${ALL[@]}" --csv | head -1 | cut -d, -f1,2)" = partition,qos ]
