@@ -86,11 +86,12 @@ void verb_help_print(const struct verb *verb)
 void verb_list(void)
 {
 	puts("Usage: rota VERB [OPTION]... [OPERAND]...\n"
-	     "Rota runs multi-step jobs on nodes and keeps every job, past and present, in a database.\n\n"
+	     "Rota runs multi-step jobs on nodes and keeps every job, past and present, in a\n"
+	     "database.\n\n"
 	     "Verbs:");
 	for (const struct verb *v = VERBS; v->name; v++) {
-		printf("  %-12s", v->name);
-		wrap(v->summary, 14, 14);
+		printf("  %-12s  ", v->name);
+		wrap(v->summary, 16, 16);
 	}
 	puts("\nOptions:\n"
 	     "  --help      print this help, and behind a verb, that verb's\n"

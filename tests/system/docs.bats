@@ -159,4 +159,7 @@ blocks() {
 		fi
 	done
 	grep -q '^\.SH DIRECTIVES' pages/man1/rota-submit.1
+	for verb in $(rota completion verb); do
+		grep -A1 '^\.TP' pages/man1/rota.1 | grep -qx "$verb" || { echo "rota.1 has no entry of its own for $verb"; false; }
+	done
 }
