@@ -94,13 +94,15 @@ static bool pour(const struct log *log, int fd)
 	return !ferror(stdout) && got == 0 && !fflush(stdout);
 }
 
-/* Move to the beginning of the last `lines` lines. */
+/* Move to the beginning of the last `lines` lines; of none, to the end. */
 static void tail_seek(int fd, long lines)
 {
 	off_t at = lseek(fd, 0, SEEK_END);
 	char block[4096];
 	bool first = true;
 
+	if (!lines)
+		return;
 	while (at > 0) {
 		off_t from = at > (off_t)sizeof(block) ? at - (off_t)sizeof(block) : 0;
 		ssize_t got = pread(fd, block, (size_t)(at - from), from);
@@ -182,14 +184,15 @@ static int follow(const struct log *log, const char *path)
 {
 	struct followed f = {.fd = -1, .watcher = inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};
 	int status = EXIT_OK;
-	bool ended = false, ok = true;
+	bool ended = false, ok = true, past = log->lines >= 0;
 
 	for (bool last = false; ok; last = ended) {
 		if (f.fd < 0 && (f.fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0) {
 			inotify_add_watch(f.watcher, path, IN_MODIFY | IN_CLOSE_WRITE);
-			if (log->lines >= 0)
+			if (past)
 				tail_seek(f.fd, log->lines);
 		}
+		past = false; /* a file that is waited for is all news */
 		if (f.fd < 0 && errno != ENOENT)
 			break;
 		ok = f.fd < 0 || followed_pour(log, &f);

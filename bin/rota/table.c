@@ -306,7 +306,9 @@ void table_print(const struct table *t, FILE *out, bool wide)
 		if (widths[c])
 			cell_put(&line, t->columns[c].title, table_text_width(t->columns[c].title), colours ? "1" : "", widths[c],
 				 t->columns[c].right);
-	line_print(&line, out);
+	if (line.size)
+		line_print(&line, out);
+	line.gap = 0;
 	for (size_t r = 0; r < rows_of(t); r++) {
 		for (int c = 0; c < t->columns_count; c++) {
 			const struct cell *cell = cell_at(t, r, c);

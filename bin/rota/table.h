@@ -21,7 +21,8 @@ void table_free(struct table *t);
 void table_cell(struct table *t, const char *text);
 void table_cell_coloured(struct table *t, const char *text, const char *colour);
 
-/* Print titles and rows. `wide`: as wide as it takes. Columns whose every cell is empty or "-" and that can shrink are left out. */
+/* Print titles, if any, and rows. `wide`: as wide as it takes. Columns whose every cell is empty or "-" and that can shrink are left
+ * out. */
 void table_print(const struct table *t, FILE *out, bool wide);
 
 /* How wide the lines are where nothing is cut. */

@@ -371,6 +371,14 @@ echo problem >&2')
 	[[ $output == "line 1"$'\n'"line 2"$'\n'"line 3"* ]]
 	run -0 rota log -n 1 "$job"
 	[ "${#lines[@]}" -eq 1 ]
+	run -0 rota log -n 0 "$job"
+	[ -z "$output" ]
+	run -0 rota log -f -n 0 "$job"
+	[ -z "$output" ]
+	waiting=$(submit '#!/bin/bash
+echo news' --begin=now+1second)
+	run -0 rota log -f -n 0 "$waiting"
+	[ "$output" = news ]
 	run -0 rota log --json -n 2 "$job"
 	[ "$output" = '{"line":"line 3"}'$'\n''{"line":"problem"}' ]
 	run -1 rota log 999999999
@@ -448,6 +456,8 @@ true')
 	[ "${lines[1]}" = "$job|completed|0" ]
 	run -0 rota acct -n -P -o state "$job"
 	[ "$output" = completed ]
+	run -0 rota acct -n -o label,state "$job"
+	[[ $output == "$job"*completed ]]
 	run -0 rota acct --fields=help
 	[[ $output == *"max_rss_kb"* ]]
 	run -0 rota acct -n -P --format=JobID,STATE,qos "$job"
