@@ -52,6 +52,20 @@ struct acct_line {
 	bool parsable, csv, no_header, wide, json;
 };
 
+static void fields_help_json(void)
+{
+	int count;
+	const struct acct_field *fields = acct_fields(&count);
+	json_t *list = json_array(), *answer = json_pack("{so}", "fields", list);
+
+	for (int i = 0; i < count; i++)
+		json_array_append_new(
+			list, json_pack("{ss ss ss?}", "name", fields[i].name, "help", fields[i].help, "slurm", fields[i].slurm));
+	json_dumpf(answer, stdout, 0);
+	putchar('\n');
+	json_decref(answer);
+}
+
 static void fields_help(void)
 {
 	int count;
@@ -320,7 +334,10 @@ int verb_acct(int argc, char **argv)
 
 	line_read(&scan, &line);
 	if (line.fields && !strcmp(line.fields, "help")) {
-		fields_help();
+		if (line.json)
+			fields_help_json();
+		else
+			fields_help();
 		json_decref(line.request);
 		return EXIT_OK;
 	}

@@ -87,6 +87,7 @@ static void line_read(const struct verb *verb, struct admin_line *line, int argc
 			printf("rota %s\n", ROTA_VERSION);
 			exit(EXIT_OK);
 		} else if (!strcmp(argv[i], "--json")) {
+			call_use_json();
 			line->json = true;
 			i++;
 		} else if (!strncmp(argv[i], "--", 2)) {

@@ -18,6 +18,7 @@ static struct {
 	struct conf conf;
 	const char *path;
 	bool loaded;
+	bool json;
 	struct http *http;
 	char *text;	  /* the last answer */
 	int status;	  /* of the process, after a failure */
@@ -35,6 +36,11 @@ void call_error(const struct err *e)
 void call_use_config(const char *path)
 {
 	gate.path = path;
+}
+
+void call_use_json(void)
+{
+	gate.json = true;
 }
 
 static bool conf_loaded(struct err *e)
@@ -209,11 +215,26 @@ static void problems_print(const json_t *problems)
 	}
 }
 
+/* A refusal as JSON; one that is none comes from the HTTP library and is put into the form of all others. */
+static void refusal_json_print(const json_t *answer, int status)
+{
+	struct err e = {0};
+
+	if (json_is_object(answer)) {
+		call_print_json();
+		return;
+	}
+	refusal(answer, status, &e);
+	printf("{\"error\":{\"code\":\"RT%d\",\"message\":\"%s\",\"hint\":null}}\n", status, e.message);
+}
+
 /* Print why a call failed: no answer (e), or a refusal. */
 static void failure_print(const json_t *answer, int status, bool answered, struct err *e)
 {
 	const json_t *problems = json_object_get(json_object_get(answer, "error"), "problems");
 
+	if (answered && gate.json)
+		refusal_json_print(answer, status);
 	if (answered && json_array_size(problems)) {
 		problems_print(problems);
 		return;

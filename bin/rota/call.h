@@ -17,6 +17,9 @@ const struct conf *call_conf_try(void);
 /* --config was given. */
 void call_use_config(const char *path);
 
+/* --json was given: a refusal goes to standard output too, as the gate gave it. */
+void call_use_json(void);
+
 /* Send `request` (taken over, NULL = {}) to a verb of the gate. NULL when it did not answer or refused: the reason has then been
  * printed, and call_status() is what the process should exit with. */
 json_t *call_gate(const char *verb, json_t *request);

@@ -4,7 +4,7 @@
  * Where an instance answers, its limits and partitions count as they would for a submission, and what is well then is tried there:
  * accounts, rights, names of nodes and other jobs are the database's to judge. Without one the built-in limits count, which is then
  * said. Exits with EXIT_REFUSED where the script would be refused; each refusal then is a line on standard error:
- * FILE:LINE: --option: what is wrong. */
+ * FILE:LINE: --option: what is wrong; with --json, the answer of a refused submission is on standard output. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +68,18 @@ static void problems_print(const char *file, const struct translate_problems *pr
 		problem_print(file, &problems->list[i]);
 	if (problems->more > 0)
 		fprintf(stderr, "%s: and %d problems more\n", file, problems->more);
+}
+
+/* The same as the gate answers a submission that it refuses. */
+static void problems_json_print(const char *file, const struct translate_problems *problems)
+{
+	struct err e;
+	json_t *list = translate_problems_refusal(problems, file, NULL, &e);
+	json_t *refusal = json_pack("{s:{s:s, s:s, s:s?, s:o}}", "error", "code", e.code, "message", e.message, "hint",
+				    e.hint[0] ? e.hint : NULL, "problems", list);
+	json_dumpf(refusal, stdout, JSON_INDENT(2));
+	printf("\n");
+	json_decref(refusal);
 }
 
 static struct word nodes_text(const json_t *step)
@@ -352,6 +364,8 @@ static json_t *translate(const struct check_line *line, const char *script, size
 					    .home = home && home[0] == '/' ? home : NULL,
 					    .now = (int64_t)time(NULL)};
 	json_t *plan = translate_script(&request, limits, &problems);
+	if (!plan && line->json)
+		problems_json_print(name, &problems);
 	if (!plan)
 		problems_print(name, &problems);
 	translate_problems_free(&problems);

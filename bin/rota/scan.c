@@ -147,6 +147,9 @@ int verb_next(struct verb_scan *scan)
 		case ID_CONFIG:
 			call_use_config(optarg);
 			break;
+		case VERB_JSON:
+			call_use_json();
+			return id;
 		default:
 			return id;
 		}

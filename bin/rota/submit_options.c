@@ -83,6 +83,7 @@ int submit_options_common(const struct verb *verb, int left, char **argv, bool *
 		exit(EXIT_OK);
 	}
 	if (!strcmp(argv[0], "--json")) {
+		call_use_json();
 		*json = true;
 		return 1;
 	}

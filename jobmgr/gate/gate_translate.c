@@ -4,7 +4,6 @@
  * nobody is refused by old ones; api.job_submit checks by itself, so what they let through does no harm. */
 #include "jobmgr/gate/gate_translate.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "jobmgr/gate/gate_answer.h"
@@ -75,53 +74,10 @@ bool gate_limits_again(struct gate_call *c, void (*then)(struct gate_call *c))
 	return true;
 }
 
-/* "heat.sh:12: --tme: unknown option": where a problem is, and what. The command line is that of all jobs, unless one has a label. */
-static void problem_error(const char *file, const char *label, const struct translate_problem *problem, struct err *e)
-{
-	char where[300] = "";
-
-	if (problem->line > 0)
-		snprintf(where, sizeof where, "%.200s:%d: ", label ? label : file, problem->line);
-	else if (label)
-		snprintf(where, sizeof where, "%.200s: ", label);
-	gate_refuse(e, "RT422", "%s%s%s%s", where, problem->option, *problem->option ? ": " : "", problem->message);
-	if (*problem->hint)
-		err_hint(e, "%s", problem->hint);
-}
-
-static json_t *problem_json(const char *file, const char *label, const struct translate_problem *problem)
-{
-	bool of_script = problem->line > 0 || !problem->option[0];
-
-	return json_pack("{s:s?, s:i, s:s, s:s, s:s?}", "file",
-			 label	     ? label
-			 : of_script ? file
-				     : NULL,
-			 "line", problem->line, "option", problem->option, "message", problem->message, "hint",
-			 *problem->hint ? problem->hint : NULL);
-}
-
 void gate_call_problems(struct gate_call *c, const char *file, const char *label, const struct translate_problems *problems)
 {
-	json_t *list = json_array();
 	struct err e;
+	json_t *list = translate_problems_refusal(problems, file, label, &e);
 
-	for (int i = 0; i < problems->count; i++) {
-		json_t *problem = problem_json(file, label, &problems->list[i]);
-
-		if (problem) /* not UTF-8, say: the first one is told by the error itself */
-			json_array_append_new(list, problem);
-	}
-	if (problems->count > 0)
-		problem_error(file, label, &problems->list[0], &e);
-	else
-		gate_refuse(&e, "RT422", "the request was refused");
-	if (problems->more > 0) {
-		char more[64];
-
-		snprintf(more, sizeof more, "%d more problems are not listed", problems->more);
-		json_array_append_new(
-			list, json_pack("{s:n, s:i, s:s, s:s, s:n}", "file", "line", 0, "option", "", "message", more, "hint"));
-	}
 	gate_call_fail(c, &e, list);
 }

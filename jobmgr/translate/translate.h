@@ -83,6 +83,11 @@ struct translate_problems {
 
 void translate_problems_free(struct translate_problems *problems);
 
+/* What clients are told of problems: the list of all, with "file", "line", "option", "message" and "hint" of each, and as the error
+ * (RT422) the first. `file` is where the lines are; with a `label`, one of several requests is refused, and all problems are called
+ * by it. */
+json_t *translate_problems_refusal(const struct translate_problems *problems, const char *file, const char *label, struct err *e);
+
 /* The plan, NULL when there is any problem:
  *   {"job": {...}, "spec_end": TEXT, "common": {...}, "steps": [{...}], "edges": [{...}]}
  * A step asks for what "common" says, but for what it says itself. Its spec is its "spec" and, behind that, the plan's "spec_end", or so many

@@ -90,3 +90,49 @@ void translate_problems_free(struct translate_problems *problems)
 	free(problems->list);
 	memset(problems, 0, sizeof *problems);
 }
+
+/* "heat.sh:12: --tme: unknown option": where a problem is, and what. The command line is that of all jobs, unless one has a label. */
+static void problem_error(const char *file, const char *label, const struct translate_problem *problem, struct err *e)
+{
+	char where[300] = "";
+	if (problem->line > 0)
+		snprintf(where, sizeof where, "%.200s:%d: ", label ? label : file, problem->line);
+	else if (label)
+		snprintf(where, sizeof where, "%.200s: ", label);
+	err_set(e, "%s%s%s%s", where, problem->option, *problem->option ? ": " : "", problem->message);
+	if (*problem->hint)
+		err_hint(e, "%s", problem->hint);
+}
+
+static json_t *problem_json(const char *file, const char *label, const struct translate_problem *problem)
+{
+	bool of_script = problem->line > 0 || !problem->option[0];
+	return json_pack("{s:s?, s:i, s:s, s:s, s:s?}", "file",
+			 label	     ? label
+			 : of_script ? file
+				     : NULL,
+			 "line", problem->line, "option", problem->option, "message", problem->message, "hint",
+			 *problem->hint ? problem->hint : NULL);
+}
+
+json_t *translate_problems_refusal(const struct translate_problems *problems, const char *file, const char *label, struct err *e)
+{
+	json_t *list = json_array();
+	for (int i = 0; i < problems->count; i++) {
+		json_t *problem = problem_json(file, label, &problems->list[i]);
+		if (problem) /* not UTF-8, say: the first one is told by the error itself */
+			json_array_append_new(list, problem);
+	}
+	if (problems->count > 0)
+		problem_error(file, label, &problems->list[0], e);
+	else
+		err_set(e, "the request was refused");
+	snprintf(e->code, sizeof e->code, "RT422");
+	if (problems->more > 0) {
+		char more[64];
+		snprintf(more, sizeof more, "%d more problems are not listed", problems->more);
+		json_array_append_new(
+			list, json_pack("{s:n, s:i, s:s, s:s, s:n}", "file", "line", 0, "option", "", "message", more, "hint"));
+	}
+	return list;
+}

@@ -254,6 +254,26 @@ true'
 	[[ $output == *"no instance answers"* ]]
 }
 
+@test "with --json a refusal is JSON on standard output, as HTTP gives it, and words on standard error" {
+	printf '%s\n' '#!/bin/bash' '#ROTA --mem=lots' '#ROTA --tiem=3' 'true' >"$BATS_TEST_TMPDIR/broken.sh"
+	cd "$BATS_TEST_TMPDIR"
+	for verb in submit check; do
+		run -1 --separate-stderr rota $verb --json broken.sh
+		[ "$(jq -c '.error | .code, (.problems | map([.file, .line, .option]))' <<<"$output" | xargs -d '\n')" = \
+			'"RT422" [["broken.sh",2,"--mem"],["broken.sh",3,"--tiem"]]' ]
+		[[ $stderr == *'broken.sh:3: --tiem: unknown option'* ]]
+		refusals+=("$(jq -S . <<<"$output")")
+		run -1 --separate-stderr rota $verb broken.sh
+		[ -z "$output" ]
+	done
+	[ "${refusals[0]}" = "${refusals[1]}" ]
+	for command in "show 999999" "queue 999999" "log 999999" "wait 999999" "watch 999999" "cancel 999999" "admin node show none"; do
+		run -1 --separate-stderr rota $command --json
+		[ "$(jq -r '.error | .code' <<<"$output")" = RT404 ] || { echo "$command: $output"; false; }
+		[[ $stderr == "rota: $(jq -r .error.message <<<"$output")"* ]]
+	done
+}
+
 @test "an array names its elements where one is meant" {
 	job=$(submit '#!/bin/bash
 #ROTA step many --array=3-5
@@ -460,6 +480,7 @@ true')
 	[[ $output == "$job"*completed ]]
 	run -0 rota acct --fields=help
 	[[ $output == *"max_rss_kb"* ]]
+	rota acct --json --fields=help | jq -e '.fields[] | select(.name == "nodes") | .help' >/dev/null
 	run -0 rota acct -n -P --format=JobID,STATE,qos "$job"
 	[[ $output == "$job|"*"|normal" ]]
 	run -0 rota acct -n -P -o label --since=now-2hours --qos=normal --name=nobodys-job
