@@ -15,6 +15,7 @@
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
 #include "bin/rota/origin.h"
+#include "bin/rota/peers.h"
 #include "bin/rota/submit_options.h"
 #include "bin/rota/table.h"
 #include "jobmgr/translate/option.h"
@@ -191,13 +192,6 @@ static char *peer_text(const json_t *names, const json_t *edge)
 			 json_is_null(name) ? "" : ".", format_text(edge, "peer_name"));
 }
 
-/* How an edge reads between the step and its peer, and its condition: "is completed". */
-static const char *kind_text(const json_t *edge)
-{
-	const char *kind = format_text(edge, "kind");
-	return strcmp(kind, "same_nodes") == 0 ? "same nodes as" : strcmp(kind, "other_nodes") == 0 ? "other nodes than" : kind;
-}
-
 static bool is_after(const json_t *edge)
 {
 	return strcmp(format_text(edge, "kind"), "after") == 0;
@@ -218,7 +212,7 @@ static void edges_print(const json_t *edges, const json_t *names)
 		     *condition = xasprintf("%s%s", format_text(edge, "condition"), any ? " (any)" : "");
 		const json_t *line = json_object_get(edge, "line");
 		table_cell(table, format_text(step, "name"));
-		table_cell(table, kind_text(edge));
+		table_cell(table, peers_kind(format_text(edge, "kind")));
 		table_cell(table, peer);
 		table_cell(table, is_after(edge) ? condition : "-");
 		table_cell(table, json_integer_value(line) > 0 ? format_count(line).s : "-");

@@ -14,6 +14,7 @@
 
 #include "bin/rota/format.h"
 #include "bin/rota/outcome.h"
+#include "bin/rota/peers.h"
 #include "bin/rota/table.h"
 #include "lib/err.h"
 
@@ -184,9 +185,9 @@ static const char *mark(const char *state)
 /* What follows the state: progress of an array, nodes, or what a step waits for. */
 static void detail(FILE *out, const json_t *row)
 {
-	const json_t *array = json_object_get(row, "array"), *after = json_object_get(row, "after"), *peer;
+	const json_t *array = json_object_get(row, "array");
 	const char *state = format_text(row, "state");
-	size_t i, told = 0;
+	char *peers;
 
 	if (json_is_object(array)) {
 		bar(out, number(array, "completed"), number(array, "failed"), number(array, "size"));
@@ -196,14 +197,9 @@ static void detail(FILE *out, const json_t *row)
 		fputs(format_text(row, format_text(row, "message")[0] ? "message" : "nodes"), out);
 		return;
 	}
-	json_array_foreach (after, i, peer) {
-		const char *label = format_text(peer, "label"), *dot = strchr(label, '.');
-
-		if (!format_state_final(format_text(peer, "state")))
-			fprintf(out, "%s%s", told++ ? ", " : "after ", dot ? dot + 1 : label);
-	}
-	if (!told)
-		fputs(format_text(row, "reason"), out);
+	peers = peers_text(row, true);
+	fputs(peers[0] ? peers : format_text(row, "reason"), out);
+	free(peers);
 }
 
 /* End a line, cut to the width of the terminal; escape sequences take no room. */

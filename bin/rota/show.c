@@ -8,6 +8,7 @@
 #include "bin/rota/join.h"
 #include "bin/rota/outcome.h"
 #include "bin/rota/output.h"
+#include "bin/rota/peers.h"
 #include "bin/rota/stats.h"
 #include "bin/rota/table.h"
 #include "bin/rota/verb.h"
@@ -105,32 +106,6 @@ static void job_print(const json_t *job)
 	line_print("Mail on", format_text(job, "mail_type"));
 }
 
-/* "mesh, input:any": what a step is after, or kept with. */
-static char *peers(const json_t *step)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	const json_t *peer;
-	size_t i;
-
-	if (!out)
-		die("out of memory");
-	json_array_foreach (json_object_get(step, "after"), i, peer) {
-		const char *kind = format_text(peer, "kind"), *condition = format_text(peer, "condition");
-		const char *label = format_text(peer, "label"), *dot = strchr(label, '.');
-		bool own = dot && !strncmp(label, format_text(step, "label"), (size_t)(dot - label + 1));
-
-		fprintf(out, "%s%s%s%s", i ? ", " : "", strcmp(kind, "after") ? kind : "", strcmp(kind, "after") ? " " : "",
-			own ? dot + 1 : label);
-		if (condition[0] && strcmp(condition, "ok") && !strcmp(kind, "after"))
-			fprintf(out, ":%s", condition);
-	}
-	if (fclose(out))
-		die("out of memory");
-	return text;
-}
-
 /* "40/100" of an array, "" of others. */
 static struct word progress(const json_t *step)
 {
@@ -148,7 +123,7 @@ static struct word progress(const json_t *step)
 static void step_row(struct table *table, const json_t *step)
 {
 	const char *state = format_text(step, "state"), *label = format_text(step, "label"), *dot = strchr(label, '.');
-	char *after = peers(step);
+	char *after = peers_text(step, false);
 	int attempt = (int)json_integer_value(json_object_get(step, "attempt"));
 
 	table_cell(table, dot ? dot + 1 : label);
@@ -310,7 +285,7 @@ static void hooks_print(const json_t *step)
 /* One step in full. */
 static void step_print(const json_t *job, const json_t *step)
 {
-	char *words = outcome_words(step), *after = peers(step);
+	char *words = outcome_words(step), *after = peers_text(step, false);
 	char *input = output_path(job, step, "input");
 	char *output = output_path(job, step, "output"), *error = output_path(job, step, "error");
 	int attempt = (int)json_integer_value(json_object_get(step, "attempt"));

@@ -7,6 +7,7 @@
 #include "bin/rota/join.h"
 #include "bin/rota/outcome.h"
 #include "bin/rota/output.h"
+#include "bin/rota/peers.h"
 #include "bin/rota/rows.h"
 #include "bin/rota/table.h"
 #include "bin/rota/verb.h"
@@ -148,6 +149,29 @@ static char *table_text(const struct table_column *columns, const char *const *c
 	return text;
 }
 
+static void test_peers(void **state)
+{
+	(void)state;
+	json_t *step = json_loads("{\"label\": \"7.c\", \"after\": ["
+				  "{\"label\": \"7.a\", \"kind\": \"after\", \"condition\": \"ok\", \"state\": \"completed\"},"
+				  "{\"label\": \"7.a\", \"kind\": \"same_nodes\", \"condition\": null, \"state\": \"completed\"},"
+				  "{\"label\": \"7.b\", \"kind\": \"other_nodes\", \"condition\": null, \"state\": \"running\"},"
+				  "{\"label\": \"7.b\", \"kind\": \"after\", \"condition\": \"any\", \"state\": \"running\"},"
+				  "{\"label\": \"6.b\", \"kind\": \"after\", \"condition\": \"ok\", \"state\": \"pending\"}]}",
+				  0, NULL);
+	char *text = peers_text(step, false);
+	assert_string_equal(text, "a, same nodes as a, other nodes than b, b:any, 6.b");
+	free(text);
+	text = peers_text(step, true);
+	assert_string_equal(text, "other nodes than b, after b:any, 6.b");
+	free(text);
+	json_object_clear(step);
+	text = peers_text(step, true);
+	assert_string_equal(text, "");
+	free(text);
+	json_decref(step);
+}
+
 static void test_table(void **state)
 {
 	(void)state;
@@ -242,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_moments),
 		cmocka_unit_test(test_outcomes),
 		cmocka_unit_test(test_join),
+		cmocka_unit_test(test_peers),
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_wide_characters),
 		cmocka_unit_test(test_output_path),

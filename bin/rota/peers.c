@@ -1,0 +1,52 @@
+/* peers.c - what binds a step to others, in the same words wherever it is shown: `rota show`, `rota watch` (picture.c), `rota check`. */
+#include "bin/rota/peers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bin/rota/format.h"
+#include "lib/err.h"
+
+const char *peers_kind(const char *kind)
+{
+	if (!strcmp(kind, "same_nodes"))
+		return "same nodes as";
+	return strcmp(kind, "other_nodes") ? kind : "other nodes than";
+}
+
+/* Its label, without the job where that is the step's own. */
+static const char *peer_name(const json_t *step, const json_t *peer)
+{
+	const char *label = format_text(peer, "label"), *dot = strchr(label, '.');
+
+	return dot && !strncmp(label, format_text(step, "label"), (size_t)(dot - label + 1)) ? dot + 1 : label;
+}
+
+char *peers_text(const json_t *step, bool waiting)
+{
+	char *text = NULL;
+	size_t size, i;
+	FILE *out = open_memstream(&text, &size);
+	const json_t *peer;
+	const char *separator = "";
+	bool said = !waiting;
+
+	if (!out)
+		die("out of memory");
+	json_array_foreach (json_object_get(step, "after"), i, peer) {
+		const char *kind = format_text(peer, "kind"), *condition = format_text(peer, "condition");
+		bool after = !strcmp(kind, "after");
+
+		if (waiting && format_state_final(format_text(peer, "state")))
+			continue;
+		fprintf(out, "%s%s%s%s", separator, after && said ? "" : peers_kind(kind), after && said ? "" : " ",
+			peer_name(step, peer));
+		if (after && condition[0] && strcmp(condition, "ok"))
+			fprintf(out, ":%s", condition);
+		said |= after;
+		separator = ", ";
+	}
+	if (fclose(out))
+		die("out of memory");
+	return text;
+}
