@@ -27,13 +27,14 @@ struct jobmgrd {
 	bool ending;
 };
 
-static const char usage[] = "usage: jobmgrd [--config FILE] [--name NAME]\n\n"
+static const char usage[] = "usage: jobmgrd [--config FILE] [--name NAME] [--verbose]\n\n"
 			    "The job manager: serves the gate, schedules while it leads, signs launch orders.\n\n"
+			    "Options:\n"
 			    "  --config FILE  configuration (else as every program of Rota finds it)\n"
 			    "  --name NAME    name of this one among several (else host:pid)\n"
 			    "  --verbose      log more\n"
-			    "  --help         this\n"
-			    "  --version      version\n";
+			    "  --help         print this help\n"
+			    "  --version      print the version\n";
 
 static void ended(void *arg)
 {

@@ -6,13 +6,14 @@
 #include "lib/loop.h"
 #include "nodemgr/judge.h"
 
-static const char usage[] = "usage: nodemgrd [--config FILE] [--name NAME]\n\n"
+static const char usage[] = "usage: nodemgrd [--config FILE] [--name NAME] [--verbose]\n\n"
 			    "The node manager: judges nodes by their leases and by what was found on them.\n\n"
+			    "Options:\n"
 			    "  --config FILE  configuration (else as every program of Rota finds it)\n"
 			    "  --name NAME    name of this one among several (else host:pid)\n"
 			    "  --verbose      log more\n"
-			    "  --help         this\n"
-			    "  --version      version\n";
+			    "  --help         print this help\n"
+			    "  --version      print the version\n";
 
 static void *part_open(struct event_base *base, const struct conf *conf, const char *name)
 {

@@ -7,13 +7,14 @@
 #include "runner/runner.h"
 #include "runner/warden.h"
 
-static const char usage[] = "usage: runnerd [--config FILE] [--name NAME]\n\n"
+static const char usage[] = "usage: runnerd [--config FILE] [--name NAME] [--verbose]\n\n"
 			    "The script runner: runs the controller's prolog and epilog of each attempt of a step.\n\n"
+			    "Options:\n"
 			    "  --config FILE  configuration (else as every program of Rota finds it)\n"
 			    "  --name NAME    name of this one among several (else host:pid)\n"
 			    "  --verbose      log more\n"
-			    "  --help         this\n"
-			    "  --version      version\n";
+			    "  --help         print this help\n"
+			    "  --version      print the version\n";
 
 static void *part_open(struct event_base *base, const struct conf *conf, const char *name)
 {

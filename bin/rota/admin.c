@@ -256,7 +256,8 @@ int verb_admin(int argc, char **argv)
 		status = export(verb, &line);
 	} else {
 		if (line.count < 2)
-			verb_misuse(verb, "say what to do with the %s: create, change, show or delete", object);
+			verb_misuse(verb, "say what to do with the %s: create, change, show%s", object,
+				    strcmp(object, "node") ? " or delete" : ", delete, drain, resume or dead");
 		action = word(verb, "action", line.operands[1], ACTIONS);
 		if (line.count < 3)
 			verb_misuse(verb, "name the %s", object);

@@ -81,6 +81,10 @@ verbs() {
 	run -2 rota queue -z
 	run -2 rota admin node drain n1
 	[[ $output == *"--reason"* ]]
+	run -2 rota admin node
+	[[ $output == *"drain, resume or dead"* ]]
+	run -2 rota admin account
+	[[ $output == *"show or delete"* ]]
 	run -2 rota nodes 'n[1-'
 	run -2 rota up --nodes=0
 	run -2 rota up --mem=lots

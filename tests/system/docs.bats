@@ -159,6 +159,10 @@ blocks() {
 		fi
 	done
 	grep -q '^\.SH DIRECTIVES' pages/man1/rota-submit.1
+	grep -q 'export and retire old jobs$' pages/man1/rota-admin.1 # the end of a NAME of several lines
+	for page in pages/man8/*; do
+		grep -q '^\.SH OPTIONS' "$page" || { echo "$page has no OPTIONS"; false; }
+	done
 	for verb in $(rota completion verb); do
 		grep -A1 '^\.TP' pages/man1/rota.1 | grep -qx "$verb" || { echo "rota.1 has no entry of its own for $verb"; false; }
 	done
