@@ -43,8 +43,8 @@ static bool lacks_login(const char *conninfo)
 	fprintf(stderr, "rota: \"%s\" has no login in the database\n", words_me());
 	/* Only an administrator could look which of the two it takes. */
 	fprintf(stderr,
-		"hint: An administrator gives one that reads schema acct: rota admin user create %s --analyst=true; where there is "
-		"such a user already, rota admin user change %s --analyst=true\n",
+		"hint: An administrator gives one that reads schema acct: rota admin user create %s --analyst=true; "
+		"where there is such a user already, rota admin user change %s --analyst=true\n",
 		words_me(), words_me());
 	return true;
 }
