@@ -275,6 +275,13 @@ static void piece_print(const json_t *rows, const struct acct_line *line, const 
 	}
 }
 
+/* There are rows, or users who may have some. */
+static bool found(const struct acct_line *line, const json_t *answer)
+{
+	return json_array_size(json_object_get(answer, "rows")) || json_string_length(json_object_get(answer, "lines")) ||
+	       words_users_known(line->request);
+}
+
 /* All there is, however much, the oldest first. */
 static int stream(const struct acct_line *line, const struct acct_field **fields, int count)
 {
@@ -290,6 +297,10 @@ static int stream(const struct acct_line *line, const struct acct_field **fields
 		answer = call_gate("acct", json_incref(line->request));
 		if (!answer)
 			return call_status();
+		if (!begun && !found(line, answer)) {
+			json_decref(answer);
+			return EXIT_REFUSED;
+		}
 		if (!begun && line->json)
 			fputs("{\"rows\": [", stdout);
 		else if (!begun && !line->no_header)
@@ -313,6 +324,10 @@ static int ask(const struct acct_line *line, const struct acct_field **fields, i
 
 	if (!answer)
 		return call_status();
+	if (!found(line, answer)) {
+		json_decref(answer);
+		return EXIT_REFUSED;
+	}
 	if (line->json)
 		call_print_json();
 	else if (line->parsable && !line->no_header)

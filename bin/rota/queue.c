@@ -153,7 +153,14 @@ int verb_queue(int argc, char **argv)
 	line_read(&scan, &line);
 	if (!line.json && !line.start)
 		json_object_set_new(line.request, "lines", json_true());
-	answer = call_gate("queue", line.request);
+	answer = call_gate("queue", json_incref(line.request));
+	if (answer && !json_array_size(json_object_get(answer, "jobs")) &&
+	    !json_string_length(json_object_get(answer, "lines")) && !words_users_known(line.request)) {
+		json_decref(line.request);
+		json_decref(answer);
+		return EXIT_REFUSED;
+	}
+	json_decref(line.request);
 	if (!answer)
 		return call_status();
 	if (line.json)

@@ -124,11 +124,16 @@ int verb_report(int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb_find("report"), argc, argv);
 	struct report_line line = line_read(&scan);
-	json_t *answer = call_gate("report", line.request);
-	int status = EXIT_OK;
+	json_t *answer = call_gate("report", json_incref(line.request));
+	int status = answer ? EXIT_OK : call_status();
 
-	if (!answer)
-		return call_status();
+	if (answer && !json_array_size(json_object_get(answer, "rows")) && !words_users_known(line.request))
+		status = EXIT_REFUSED;
+	json_decref(line.request);
+	if (status != EXIT_OK) {
+		json_decref(answer);
+		return status;
+	}
 	if (line.json)
 		call_print_json();
 	else if (line.csv)

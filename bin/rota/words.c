@@ -6,8 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bin/rota/call.h"
 #include "jobmgr/translate/option.h"
 #include "lib/err.h"
+#include "lib/nearest.h"
 
 enum { MOST_NODES = 65536 };
 
@@ -73,6 +75,58 @@ json_t *words_nodes(const struct verb_scan *scan)
 		json_decref(names);
 	}
 	return list;
+}
+
+/* The user whose name is nearest, malloc'ed; NULL: none is near. */
+static char *user_nearest(const char *name)
+{
+	struct nearest nearest = NEAREST(name);
+	const struct passwd *pw;
+	char *best = NULL;
+
+	setpwent();
+	while ((pw = getpwent())) {
+		int distance = nearest.distance;
+
+		nearest_try(&nearest, pw->pw_name);
+		if (nearest.distance < distance) { /* the entry is gone with the next one */
+			free(best);
+			best = xstrdup(pw->pw_name);
+		}
+	}
+	endpwent();
+	return best;
+}
+
+static bool user_known(const char *name)
+{
+	struct err e = {0};
+	char *near;
+
+	if (!*name || getpwnam(name))
+		return true;
+	near = user_nearest(name);
+	err_set(&e, "there is no user \"%s\"", name);
+	if (near)
+		err_hint(&e, "Did you mean \"%s\"?", near);
+	call_error(&e);
+	free(near);
+	return false;
+}
+
+bool words_users_known(const json_t *request)
+{
+	const json_t *users = json_object_get(request, "user"), *user;
+	char *copy = xstrdup(json_is_string(users) ? json_string_value(users) : ""), *rest = copy, *name;
+	bool known = true;
+	size_t i;
+
+	while (known && (name = strsep(&rest, ",")))
+		known = user_known(name);
+	json_array_foreach (users, i, user)
+		known = known && user_known(json_string_value(user));
+	free(copy);
+	return known;
 }
 
 const char *words_me(void)

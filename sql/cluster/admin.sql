@@ -42,11 +42,11 @@ begin
 			raise exception 'there is no time zone "%"', p_set ->> 'value' using errcode = 'RT422', hint = 'Give a name like Europe/Berlin; see pg_timezone_names.';
 		end if;
 	elsif p_object = 'association' then
-		perform api.admin_need('account', array[split_part(p_name, '/', 1)]);
+		perform api.object_need('account', array[split_part(p_name, '/', 1)]);
 	elsif p_object = 'user' and p_set ->> 'default_account' is not null then
-		perform api.admin_need('account', array[p_set ->> 'default_account']);
+		perform api.object_need('account', array[p_set ->> 'default_account']);
 	elsif p_object = 'account' and p_set ->> 'parent' is not null then
-		perform api.admin_need('account', array[p_set ->> 'parent']);
+		perform api.object_need('account', array[p_set ->> 'parent']);
 		if exists (
 			with recursive above (account) as (
 				select p_set ->> 'parent'
@@ -250,9 +250,7 @@ begin
 	if p_action = 'create' and v_before is not null then
 		raise exception 'there is a % "%" already', p_object, p_name using errcode = 'RT409', hint = 'Use "change" for what is there.';
 	elsif p_action <> 'create' and v_before is null then
-		raise exception 'there is no % "%"', p_object, p_name using errcode = 'RT404', hint = coalesce('Did you mean "' || case p_object
-			when 'setting' then api.word_nearest(p_name, array(select s.name from setting s))
-			when 'partition' then api.word_nearest(p_name, array(select s.partition from partition s)) end || '"?', '');
+		perform api.object_need(p_object, array[p_name]);
 	elsif p_action = 'create' and not exists (select from api.admin_table(p_object) t where p_name ~ t.name_like) then
 		raise exception 'no % can have the name "%"', p_object, p_name using errcode = 'RT422', hint = case p_object
 			when 'association' then 'Write it like physics/alice: an account and a user of it.'
@@ -349,7 +347,7 @@ begin
 	end if;
 	v_names := case v_object when 'node' then array(select api.hosts_expand(v_name)) else array[v_name] end;
 	if v_action = 'show' then
-		perform api.admin_need(v_object, v_names);
+		perform api.object_need(v_object, v_names);
 		v_rows := array(select jsonb_strip_nulls(api.admin_row(v_object, x.name)) from unnest(v_names) with ordinality x (name, n) order by x.n);
 		return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', false, 'rows', v_rows)
 			|| case cardinality(v_rows) when 1 then jsonb_build_object('row', v_rows[1]) else '{}' end;

@@ -1,22 +1,29 @@
 -- What belongs to an object but stands in other rows: the nodes of a partition, the units of a node, who may use an account.
-create function api.admin_need(p_object text, p_names text[]) returns void
+create function api.object_need(p_object text, p_names text[], p_hint boolean default true) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
-	v_name text;
+	v_bad text;
+	v_near text[];
 begin
-	select x into v_name from unnest(p_names) x where api.admin_row(p_object, x) is null limit 1;
-	if found then
-		raise exception 'there is no % "%"', p_object, v_name using errcode = 'RT404';
+	execute (select format('select x from unnest($1) x where not exists (select from rota.%I where %s = x) limit 1', t.relation, t.name_is) from api.admin_table(p_object) t)
+	into v_bad using p_names;
+	if v_bad is null then
+		return;
 	end if;
+	if p_hint then
+		execute (select format('select array(select %2$s from rota.%1$I where abs(length(%2$s) - length($1)) <= greatest(1, length($1) / 3) order by 1 limit 1000)', t.relation, '(' || t.name_is || ')') from api.admin_table(p_object) t)
+		into v_near using v_bad;
+	end if;
+	raise exception 'there is no % "%"', p_object, v_bad using errcode = 'RT404', hint = coalesce('Did you mean "' || api.word_nearest(v_bad, v_near) || '"?', '');
 end $$;
-comment on function api.admin_need(text, text[]) is 'Fail with RT404 unless objects exist. Internal.';
+comment on function api.object_need(text, text[], boolean) is 'Fail with RT404 unless objects exist, with the name that was probably meant (p_hint). Internal.';
 
 create function api.admin_partition_nodes(p_partition text, p_hosts text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_names text[] := case when lower(p_hosts) = 'all' then array(select n.name from node n) else array(select api.hosts_expand(p_hosts)) end;
 begin
-	perform api.admin_need('node', v_names);
+	perform api.object_need('node', v_names);
 	delete from partition_node pn using node n where pn.partition = p_partition and n.node_id = pn.node_id and n.name <> all (v_names);
 	insert into partition_node (partition, node_id) select p_partition, n.node_id from node n where n.name = any (v_names) on conflict do nothing;
 end $$;
@@ -25,7 +32,7 @@ comment on function api.admin_partition_nodes(text, text) is 'Give a partition t
 create function api.admin_node_partitions(p_node text, p_partitions text[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	perform api.admin_need('partition', p_partitions);
+	perform api.object_need('partition', p_partitions);
 	delete from partition_node pn using node n where n.name = p_node and pn.node_id = n.node_id and pn.partition <> all (coalesce(p_partitions, '{}'));
 	insert into partition_node (partition, node_id) select p, n.node_id from unnest(p_partitions) p cross join node n where n.name = p_node on conflict do nothing;
 end $$;
@@ -74,7 +81,7 @@ begin
 		raise exception '"%" is not a name', v_bad using errcode = 'RT422', hint = 'Write it like alice,bob:5; the number limits the steps that run at once.';
 	end if;
 	if p_account is null then
-		perform api.admin_need('account', array(select split_part(x, ':', 1) from jsonb_array_elements_text(p_pairs) x));
+		perform api.object_need('account', array(select split_part(x, ':', 1) from jsonb_array_elements_text(p_pairs) x));
 	end if;
 	delete from association a
 	where (a.account = p_account or a.user_name = p_user)

@@ -5,6 +5,7 @@ declare
 	v_states text[] := api.request_list(p_request, 'states');
 	v_partitions text[] := api.request_list(p_request, 'partition');
 begin
+	perform api.object_need('node', v_names), api.object_need('partition', v_partitions);
 	return (
 	with picked as materialized (
 		select n.node_id

@@ -1,5 +1,10 @@
 create function api.partition_list(p_uid int, p_user text, p_request jsonb) returns jsonb
-language sql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+declare
+	v_names constant text[] := api.request_list(p_request, 'names');
+begin
+	perform api.object_need('partition', v_names);
+	return (
 	with live as (
 		select r.partition, count(*) filter (where s.state = 'pending') as pending,
 			count(*) filter (where s.state <> 'pending' and s.attempt > 0) as running
@@ -20,6 +25,6 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 		from partition_node pn join node n on n.node_id = pn.node_id join node_used u on u.node_id = n.node_id where pn.partition = p.partition
 	) n on true
 	left join live l on l.partition = p.partition
-	where api.request_list(p_request, 'names') is null or p.partition = any (api.request_list(p_request, 'names'));
-$$;
+	where v_names is null or p.partition = any (v_names));
+end $$;
 comment on function api.partition_list(int, text, jsonb) is 'Partitions with their limits, their nodes and what waits and runs there. Request {names}. Answer {partitions: [...]}.';

@@ -5,7 +5,7 @@ declare
 	v_names text[] := case when lower(p_hosts) = 'all' then array(select n.name from node n) else array(select api.hosts_expand(p_hosts)) end;
 	v_id int := (select r.reservation_id from reservation r where r.name = p_name);
 begin
-	perform api.admin_need('node', v_names);
+	perform api.object_need('node', v_names);
 	delete from reservation_node rn using node n where rn.reservation_id = v_id and n.node_id = rn.node_id and n.name <> all (v_names);
 	insert into reservation_node (reservation_id, node_id) select v_id, n.node_id from node n where n.name = any (v_names) on conflict do nothing;
 	if not exists (select from reservation_node rn where rn.reservation_id = v_id) then
@@ -41,14 +41,19 @@ begin
 		raise exception 'there is no time zone "%"', p_set ->> 'time_zone' using errcode = 'RT422', hint = 'Write it like Europe/Prague or UTC.';
 	end if;
 	if jsonb_typeof(p_set -> 'accounts') = 'array' then
-		perform api.admin_need('account', array(select jsonb_array_elements_text(p_set -> 'accounts')));
+		perform api.object_need('account', array(select jsonb_array_elements_text(p_set -> 'accounts')));
 	end if;
 	return p_set || jsonb_build_object('starts_at', v_starts_at, 'ends_at', v_ends_at, 'created_by', coalesce(v_old.created_by, p_user));
 end $$;
 comment on function api.admin_reservation(text, text, jsonb) is 'The values of a reservation, with its end worked out; RT422 where they do not fit together. Internal.';
 
 create function api.reservation_list(p_uid int, p_user text, p_request jsonb) returns jsonb
-language sql stable security definer set search_path = rota, pg_temp as $$
+language plpgsql stable security definer set search_path = rota, pg_temp as $$
+declare
+	v_names constant text[] := api.request_list(p_request, 'names');
+begin
+	perform api.object_need('reservation', v_names);
+	return (
 	select jsonb_build_object('reservations', coalesce(jsonb_agg(jsonb_build_object('name', r.name,
 		'state', case when t.starts_at <= now() then 'active' when t.starts_at is not null then 'planned' else 'over' end,
 		'starts_at', coalesce(t.starts_at, r.starts_at), 'ends_at', coalesce(t.ends_at, r.ends_at), 'recurs', r.recurs, 'time_zone', r.time_zone,
@@ -70,7 +75,7 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 			and (m.time_limit_s = 0 or coalesce(m.started_at, m.ordered_at) + make_interval(secs => m.time_limit_s + m.suspended_s) > t.starts_at)
 	) a
 	where (t.starts_at is not null or api.request_bool(p_request, 'all'))
-		and (api.request_list(p_request, 'names') is null or r.name = any (api.request_list(p_request, 'names')));
-$$;
+		and (v_names is null or r.name = any (v_names)));
+end $$;
 comment on function api.reservation_list(int, text, jsonb) is
 	'Reservations that are not over, with their next time. Request {names, all}. Answer {reservations: [{name, state, starts_at, ends_at, recurs, nodes, users, accounts, reason, steps, ...}]}; steps: how many that run now may reach into it.';

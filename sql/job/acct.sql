@@ -145,6 +145,9 @@ begin
 			order by p.job_id desc
 			limit v_limit);
 	end if;
+	if v_jobs = '{}' and coalesce(v_after, 0) = 0 then
+		perform api.request_known(p_uid, p_user, p_request);
+	end if;
 	if api.request_bool(p_request, 'lines') then
 		return json_build_object('lines', coalesce(api.acct_lines(v_jobs), ''));
 	end if;

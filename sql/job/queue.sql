@@ -94,6 +94,7 @@ declare
 	v_jobs bigint[];
 	v_waiting text;
 	v_others bigint[];
+	v_text text;
 	v_answer jsonb;
 begin
 	-- A long list is joined with tables as a whole, where that is cheaper.
@@ -108,7 +109,11 @@ begin
 		select w.lines, w.others into v_waiting, v_others from api.queue_waiting(p_uid, v_all, v_of, v_states, v_partitions) w;
 	end if;
 	if v_lines then
-		return json_build_object('lines', coalesce(api.queue_lines(v_jobs || v_others, v_waiting, v_states, v_partitions, v_limit), ''));
+		v_text := coalesce(api.queue_lines(v_jobs || v_others, v_waiting, v_states, v_partitions, v_limit), '');
+		if v_text = '' then
+			perform api.request_known(p_uid, p_user, p_request);
+		end if;
+		return json_build_object('lines', v_text);
 	end if;
 	select jsonb_agg(x.facts order by x.job_id) into v_answer
 	from (
@@ -118,6 +123,9 @@ begin
 		order by s.job_id desc
 		limit v_limit
 	) x;
+	if v_answer is null then
+		perform api.request_known(p_uid, p_user, p_request);
+	end if;
 	return json_build_object('jobs', coalesce(v_answer, '[]'));
 end $$;
 comment on function api.job_queue(int, text, jsonb) is

@@ -120,3 +120,14 @@ begin
 	end if;
 end $$;
 comment on function api.plan_for(int) is 'Say how many rows a request is about, before it goes to work: the rest of the transaction is planned for that. Internal.';
+
+create function api.request_known(p_uid int, p_user text, p_request jsonb) returns void
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	perform api.object_need('partition', api.request_list(p_request, 'partition')), api.object_need('qos', api.request_list(p_request, 'qos')),
+		api.object_need('node', api.request_list(p_request, 'nodes')),
+		-- That there is no such account is said to everybody who submits; what others are called is not.
+		api.object_need('account', api.request_list(p_request, 'account'), api.sees_all(p_uid, p_user));
+end $$;
+comment on function api.request_known(int, text, jsonb) is
+	'Fail with RT404 unless the partitions, accounts and so on that a request names exist: for requests that find nothing, as history may name what is gone. Internal.';

@@ -105,13 +105,9 @@ declare
 	v_nodes int[];
 	v_jobs bigint[];
 	v_steps jsonb;
-	v_bad text;
 begin
 	if v_names is not null then
-		select x into v_bad from unnest(v_names) x where not exists (select from node n where n.name = x) limit 1;
-		if found then
-			raise exception 'there is no node "%"', v_bad using errcode = 'RT404';
-		end if;
+		perform api.object_need('node', v_names);
 		v_nodes := array(select n.node_id from node n where n.name = any (v_names));
 	end if;
 	if api.request_list(p_request, 'jobs') is not null then

@@ -73,6 +73,9 @@ begin
 		raise exception 'there is no report "%"', v_report using errcode = 'RT422', hint = 'Reports: ' || array_to_string(c_reports, ', ') || '.';
 	end if;
 	execute format('select api.report_%s($1, $2, $3)', v_report) into v_answer using p_uid, p_user, p_request;
+	if v_answer -> 'rows' = '[]' then
+		perform api.request_known(p_uid, p_user, p_request);
+	end if;
 	return v_answer;
 end $$;
 comment on function api.report(int, text, jsonb) is

@@ -180,5 +180,22 @@ select ok(t.lines_fit('alice') and t.lines_fit('alice', '{"states": "pending"}')
 update rota.setting set value = 'false' where name = 'queue_visible';
 select ok(t.lines_fit('alice') and t.lines_fit('bob', '{"all": true}') and t.lines_fit('olga'), 'and to whom it is shown');
 select ok(t.used_fit('alice') and t.used_fit('bob', '{"states": "completed"}') and t.used_fit('olga') and t.used_fit('olga', '{"limit": 1}'), 'what was used, too');
+-- A request that finds nothing says which of its names nothing has; what others are called is told only to whom others' jobs are shown.
+select api.admin_change(0, 'root', '{"object": "account", "action": "create", "name": "secretly", "values": {"users": "bob"}}') \g /dev/null
+create function t.unknown(p_user text, p_function text, p_request jsonb) returns text language plpgsql as $$
+declare
+	v_hint text;
+begin
+	execute format('select api.%I($1, $2, $3)', p_function) using t.uid(p_user), p_user, p_request;
+	return 'nothing';
+exception when sqlstate 'RT404' then
+	get stacked diagnostics v_hint = pg_exception_hint;
+	return concat_ws(' | ', sqlerrm, nullif(v_hint, ''));
+end $$;
+select is(t.unknown('alice', 'job_acct', '{"account": "secretlx"}'), 'there is no account "secretlx"', 'not by what others are called');
+select is(t.unknown('olga', 'job_acct', '{"account": "secretlx"}'), 'there is no account "secretlx" | Did you mean "secretly"?', 'unless others are shown');
+select is(t.unknown('alice', 'job_acct', '{"account": "secretly"}'), 'nothing', 'an account there is');
+select is(t.unknown('alice', f, '{"partition": "maim"}'), 'there is no partition "maim" | Did you mean "main"?', f || ': a partition that is none') from unnest('{job_queue,job_acct,node_list}'::text[]) f;
+select is(t.unknown('alice', f, '{"names": ["nope"]}'), 'there is no ' || o || ' "nope"', f || ': nor has it a line of its own') from unnest('{node_list,reservation_list,partition_list}'::text[], '{node,reservation,partition}'::text[]) x (f, o);
 select * from finish();
 rollback;

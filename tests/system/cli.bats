@@ -528,6 +528,23 @@ true')
 	run -1 rota admin node drain n77 --reason=x
 }
 
+@test "a name that nothing has is said to be none, with the one that was meant" {
+	local request
+	refused 'Did you mean "n1"?' rota nodes n11
+	refused 'there is no reservation "nope"' rota reservations nope
+	for request in queue acct "queue --json" "acct --csv" "acct --json" "report usage --by=account"; do
+		refused 'there is no partition "maim"' rota $request --partition=maim
+		[[ $output == *'Did you mean "main"?'* ]]
+		refused 'there is no user "roott"' rota $request --user=roott
+		[[ $output == *'Did you mean "root"?'* ]]
+	done
+	refused 'there is no account "nope"' rota acct --account=nope
+	refused 'there is no qos "normale"' rota acct --qos=normale
+	refused 'there is no node "n7"' rota acct --nodelist=n7
+	run -0 rota queue --partition=main --user=daemon
+	run -0 rota acct --partition=main --qos=normal --user=daemon --nodelist=n1
+}
+
 @test "what admin has just created can be asked for at once; what the database refuses has its line" {
 	printf '#!/bin/bash\ntrue\n' >"$BATS_TEST_TMPDIR/s.sh"
 	for name in soon1 soon2 soon3; do
