@@ -32,7 +32,7 @@ static void share_row(struct table *table, const json_t *share)
 	struct word hours;
 	char name[256];
 
-	snprintf(name, sizeof(name), "%*s%s", 2 * depth, "", *user ? "" : account);
+	snprintf(name, sizeof(name), "%*s%s", 2 * depth, "", account);
 	snprintf(hours.s, sizeof(hours.s), "%.1f", json_number_value(json_object_get(share, "use_s")) / 3600);
 	table_cell(table, name);
 	table_cell(table, user);
@@ -63,13 +63,15 @@ static void holder(char *text, size_t size, const json_t *limit)
 static void limit_row(struct table *table, const json_t *limit)
 {
 	const char *period = format_text(limit, "period");
+	const json_t *most = json_object_get(limit, "most");
 	char of[512], what[128];
 
 	holder(of, sizeof(of), limit);
 	snprintf(what, sizeof(what), "%s%s%s", format_text(limit, "measure"), *period ? "/" : "", period);
 	table_cell(table, of);
 	table_cell(table, what);
-	table_cell(table, format_count(json_object_get(limit, "most")).s);
+	table_cell(table, !strcmp(format_text(limit, "measure"), "time") ? format_duration(json_number_value(most)).s
+									 : format_count(most).s);
 	table_cell(table, number(limit, "held", 0).s);
 	table_cell(table, format_when(json_object_get(limit, "ends_at")).s);
 }

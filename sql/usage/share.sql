@@ -56,12 +56,13 @@ with recursive person as (
 	select coalesce(nullif(sum(l.use_s), 0), 1) as use_s, (sum(l.use_s) > 0)::int::double precision as any_use from leaf l
 ), tree as (
 	select p.*, 1 as depth, p.part as share, p.use_s / t.use_s as used, p.use_s / t.use_s + (t.any_use - p.use_s / t.use_s) * p.part as effective,
-		array[coalesce(p.user_name, ''), p.account] as path
+		-- An account's users stand behind it, before the accounts below.
+		case when p.user_name is null then array[p.account, ''] else array['', p.user_name] end as path
 	from part p cross join total t
 	where p.parent = ''
 	union all
 	select p.*, u.depth + 1, u.share * p.part, p.use_s / t.use_s, p.use_s / t.use_s + (u.effective - p.use_s / t.use_s) * p.part,
-		u.path || array[coalesce(p.user_name, ''), p.account]
+		u.path || case when p.user_name is null then array[p.account, ''] else array['', p.user_name] end
 	from tree u join part p on p.parent = u.account and u.user_name is null cross join total t
 )
 select nullif(t.account, '') as account, t.user_name, nullif(t.parent, '') as parent, t.depth, t.shares, t.share, t.use_s, t.used, t.effective,

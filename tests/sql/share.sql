@@ -82,5 +82,8 @@ select t.admin('qos', 'normal', '{"max_running_per_user": 3}') \g /dev/null
 create table t.now as select t.queue('main', 10000) as main, t.queue('fast', 10000) as fast;
 select is_empty($$select s.user_name from t.now cross join unnest(main || fast) q join rota.job s on s.job_id = split_part(q, '.', 1)::bigint group by s.user_name having count(*) > 3$$, 'three of each at most');
 select is(main, (select array_agg(x order by nr) from unnest(t.right_queue('main')) with ordinality r (x, nr) where x = any (main)), 'in the same order') from t.now;
+select t.admin('association', 'a/zoe', '{}', 'create'), t.admin('association', 'a/alice', '{}', 'create') \g /dev/null
+select is((select string_agg(repeat('.', depth - 1) || account || coalesce('/' || user_name, ''), ' ' order by path) from api.share_tree where coalesce(account, '') ~ '^a'),
+	'a .a/alice .a/zoe .a1 ..a1/alice ..a1/bob', 'users stand with their account, before the accounts below it');
 select * from finish();
 rollback;

@@ -126,6 +126,11 @@ runs() {
 	[ "$output" = "$first $later" ]
 	run -0 rota shares
 	[[ $output == *FACTOR* && $output == *physics*"$ALICE"* ]]
+	# Somebody who is in two accounts has a line in each, which names it.
+	rota admin association create "uni/$BOB"
+	run -0 rota shares
+	[ "$(awk -v who="$BOB" '$2 == who { print $1 }' <<<"$output" | xargs)" = "uni arts physics" ]
+	rota admin association delete "uni/$BOB"
 }
 
 @test "shares and limits: users see their own, operators all" {
@@ -136,6 +141,10 @@ runs() {
 	as "$ALICE" rota shares --limits --json | jq -e '[.limits[].measure] | sort == ["cpu_minutes", "cpu_minutes", "running"]' >/dev/null
 	run -0 as "$OLGA" rota shares --limits --all
 	[[ $output == *"account physics, each user"* && $output == *cpu_minutes/month* ]]
+	rota admin account change arts --max_time=7-0
+	run -0 rota shares --limits --all
+	[[ $output =~ account\ arts\ +time\ +7-00:00:00 ]]
+	rota admin account change arts --max_time=none
 	refused "may not administer" as "$ALICE" rota admin account show physics
 	run -0 as "$OLGA" rota admin account show physics
 	[[ $output == *'max_cpu_minutes'*'"month": 1000'* ]]
