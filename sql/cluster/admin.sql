@@ -3,8 +3,8 @@ create function api.admin_table(p_object text) returns table (relation text, nam
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select t.relation, t.name_is, t.name_like
 	from (values ('partition', 'partition', 'partition', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'), ('node', 'node', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'),
-		('account', 'account', 'account', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'), ('user', 'person', 'user_name', '^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$'),
-		('association', 'association', 'account || ''/'' || user_name', '^[^/]+/[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$'), ('qos', 'qos', 'qos', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
+		('account', 'account', 'account', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'), ('user', 'person', 'user_name', '^' || api.word_user() || '$'),
+		('association', 'association', 'account || ''/'' || user_name', '^[^/]+/' || api.word_user() || '$'), ('qos', 'qos', 'qos', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
 		('license', 'license', 'license', '^[A-Za-z][A-Za-z0-9_.-]*$'), ('setting', 'setting', 'name', ''),
 		('reservation', 'reservation', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$')) as t (object, relation, name_is, name_like)
 	where t.object = p_object;
@@ -254,6 +254,7 @@ begin
 	elsif p_action = 'create' and not exists (select from api.admin_table(p_object) t where p_name ~ t.name_like) then
 		raise exception 'no % can have the name "%"', p_object, p_name using errcode = 'RT422', hint = case p_object
 			when 'association' then 'Write it like physics/alice: an account and a user of it.'
+			when 'user' then 'Names of users are of letters, digits, "_", ".", "-", "@" and "\", and begin with a letter, a digit or "_".'
 			else 'Names are of letters, digits, "_", "." and "-"' || case when p_object in ('node', 'reservation') then ', 63 at most,' else '' end || ' and begin with a letter'
 				|| case p_object when 'license' then '.' else ' or digit.' end end;
 	elsif p_action = 'create' and p_object = 'setting' then

@@ -76,7 +76,7 @@ declare
 	v_bad text;
 begin
 	-- One side is given, the other side is a list of names, each with the most steps at once where that is limited: alice,bob:5.
-	select x into v_bad from jsonb_array_elements_text(p_pairs) x where x !~ '^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?(:[1-9][0-9]{0,8})?$' limit 1;
+	select x into v_bad from jsonb_array_elements_text(p_pairs) x where x !~ ('^' || api.word_user() || '(:[1-9][0-9]{0,8})?$') limit 1;
 	if found then
 		raise exception '"%" is not a name', v_bad using errcode = 'RT422', hint = 'Write it like alice,bob:5; the number limits the steps that run at once.';
 	end if;
@@ -101,7 +101,7 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_bad text;
 begin
-	select x into v_bad from unnest(p_users) x where x !~ '^[A-Za-z0-9_][A-Za-z0-9_.-]*\$?$' limit 1;
+	select x into v_bad from unnest(p_users) x where x !~ ('^' || api.word_user() || '$') limit 1;
 	if found then
 		raise exception '"%" is not a name', v_bad using errcode = 'RT422';
 	end if;

@@ -1,4 +1,11 @@
 -- Words that administrators write: host lists, times, sizes; and the nearest word to a wrong one.
+create function api.word_user() returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	-- As launch orders take them: with a domain before or behind, and a machine's own with a dollar sign.
+	select '[A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?';
+$$;
+comment on function api.word_user() is 'What the name of a user is like, as a regular expression. Internal.';
+
 create function api.word_distance(p_one text, p_two text) returns int
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 declare
