@@ -14,11 +14,15 @@
 #include "lib/clock.h"
 #include "lib/http.h"
 
+enum { SILENT_US = 2000000 }; /* so long a command waits without a word */
+
 static struct {
 	struct conf conf;
 	const char *path;
 	bool loaded;
 	bool json;
+	void (*before_failure)(void);
+	bool waited; /* that it tries again was said, and call_waited() has not told yet */
 	struct http *http;
 	char *text;	  /* the last answer */
 	int status;	  /* of the process, after a failure */
@@ -41,6 +45,11 @@ void call_use_config(const char *path)
 void call_use_json(void)
 {
 	gate.json = true;
+}
+
+void call_before_failure(void (*then)(void))
+{
+	gate.before_failure = then;
 }
 
 static bool conf_loaded(struct err *e)
@@ -228,8 +237,16 @@ static void refusal_json_print(const json_t *answer, int status)
 	printf("{\"error\":{\"code\":\"RT%d\",\"message\":\"%s\",\"hint\":null}}\n", status, e.message);
 }
 
-/* Print why a call failed: no answer (e), or a refusal. */
-static void failure_print(const json_t *answer, int status, bool answered, struct err *e)
+/* To the reason, for how long it was tried. */
+static void tried_add(struct err *e, int64_t seconds)
+{
+	size_t end = strlen(e->message);
+
+	snprintf(e->message + end, sizeof(e->message) - end, " (tried for %lld s)", (long long)seconds);
+}
+
+/* Print why a call failed, after so many seconds: no answer (e), or a refusal. */
+static void failure_print(const json_t *answer, int status, bool answered, int64_t seconds, struct err *e)
 {
 	const json_t *problems = json_object_get(json_object_get(answer, "error"), "problems");
 
@@ -243,12 +260,31 @@ static void failure_print(const json_t *answer, int status, bool answered, struc
 		refusal(answer, status, e);
 	else if (!e->hint[0])
 		err_hint(e, "Is the instance running? `rota up` starts it, `rota status` shows it.");
+	if (gate.before_failure)
+		gate.before_failure();
+	if (gate.unavailable && seconds > 0)
+		tried_add(e, seconds);
 	call_error(e);
+}
+
+/* Say that a command stands still, and why. */
+static void waiting_print(const json_t *answer, int status, bool answered)
+{
+	struct err e = {0};
+
+	if (answered)
+		refusal(answer, status, &e);
+	fflush(stdout);
+	fprintf(stderr, "rota: %s; trying again\n", answered ? e.message : "the job manager is away");
+	gate.waited = true;
 }
 
 /* Send until it is answered otherwise than "try again", at most `tries` times with growing pauses, and not once the clock says `until`. */
 static json_t *call_tries(const char *verb, json_t *request, int tries, int64_t until)
 {
+	int64_t failed = 0; /* the first time; a long poll that broke off was not in vain until then */
+	bool said = false;
+
 	for (int pause = 100;; pause = pause < 2000 ? pause * 2 : pause) {
 		struct err e = {0};
 		json_t *answer = NULL;
@@ -259,15 +295,29 @@ static json_t *call_tries(const char *verb, json_t *request, int tries, int64_t 
 			json_decref(request);
 			return answer;
 		}
+		if (!failed)
+			failed = clock_boot_us();
 		if (!gate.unavailable || --tries <= 0 || clock_boot_us() + pause * 1000 >= until) {
-			failure_print(answer, status, answered, &e);
+			failure_print(answer, status, answered, (clock_boot_us() - failed) / 1000000, &e);
 			json_decref(answer);
 			json_decref(request);
 			return NULL;
 		}
+		if (!said && clock_boot_us() + pause * 1000 - failed > SILENT_US) {
+			waiting_print(answer, status, answered);
+			said = true;
+		}
 		json_decref(answer);
 		process_rest(pause);
 	}
+}
+
+bool call_waited(void)
+{
+	bool waited = gate.waited;
+
+	gate.waited = false;
+	return waited;
 }
 
 json_t *call_gate(const char *verb, json_t *request)

@@ -20,13 +20,20 @@ void call_use_config(const char *path);
 /* --json was given: a refusal goes to standard output too, as the gate gave it. */
 void call_use_json(void);
 
+/* What to do before the reason of a failure is printed: a screen is given back first. */
+void call_before_failure(void (*then)(void));
+
 /* Send `request` (taken over, NULL = {}) to a verb of the gate. NULL when it did not answer or refused: the reason has then been
  * printed, and call_status() is what the process should exit with. */
 json_t *call_gate(const char *verb, json_t *request);
 
-/* The same, up to `tries` times while the gate is away or says to come back: only for what may be sent twice. */
-enum { CALL_BRIEFLY = 6, CALL_LONG = 20 }; /* about three seconds, about half a minute */
+/* The same, up to `tries` times while the gate is away or says to come back: only for what may be sent twice. Where that takes more
+ * than two seconds it is said on standard error. */
+enum { CALL_BRIEFLY = 6, CALL_LONG = 20 }; /* about three seconds, about three quarters of a minute */
 json_t *call_gate_patiently(const char *verb, json_t *request, int tries);
+
+/* Whether that was said since this was asked last: a screen has it on it then. */
+bool call_waited(void);
 
 /* The same, briefly, and not when so many seconds have passed since the first time, however long the machine slept: a key that makes a
  * request take effect once is known for a day. */

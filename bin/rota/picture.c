@@ -289,6 +289,11 @@ void picture_draw(const json_t *job)
 	free(s.list);
 }
 
+void picture_forget(void)
+{
+	drawn = 0;
+}
+
 void picture_leave(void)
 {
 	static const char SHOW_CURSOR[] = "\033[?25h";

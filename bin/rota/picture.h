@@ -7,6 +7,9 @@
 /* Draw a job of a `show` answer over the picture drawn before. */
 void picture_draw(const json_t *job);
 
+/* Something else was written below the last picture: the next one begins behind it. */
+void picture_forget(void);
+
 /* Leave the last picture where it is and give the terminal back; safe in a signal handler. */
 void picture_leave(void);
 

@@ -207,13 +207,12 @@ static int look_again(const struct top_line *line)
 {
 	signal(SIGINT, told);
 	signal(SIGTERM, told);
+	call_before_failure(screen_give);
 	for (;;) {
 		json_t *answer = call_gate_patiently("top", json_incref(line->request), CALL_LONG);
 
-		if (!answer) {
-			screen_give();
+		if (!answer)
 			return call_status();
-		}
 		screen_draw(answer, line->wide);
 		json_decref(answer);
 		process_rest(line->delay * 1000);

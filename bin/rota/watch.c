@@ -147,6 +147,8 @@ static json_t *look(const struct watch *w, json_t **cursor)
 	if (*cursor)
 		json_object_set(request, "since", *cursor);
 	answer = call_gate_patiently("show", request, CALL_LONG);
+	if (answer && call_waited())
+		picture_forget();
 	if (answer && json_object_get(answer, "cursor")) {
 		json_decref(*cursor);
 		*cursor = json_incref(json_object_get(answer, "cursor"));

@@ -587,6 +587,33 @@ true')
 	[[ $output == "nothing to do: the database is at "* ]]
 }
 
+@test "while jobmgrd is away commands that wait say so, outlive it, or say how long they tried" {
+	job=$(submit "#!/bin/bash
+until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
+	for verb in wait watch; do
+		rota $verb "$job" >"$BATS_TEST_TMPDIR/$verb" 2>"$BATS_TEST_TMPDIR/$verb.errors" 3>&- &
+	done
+	gone() { [ -z "$(pid_of jobmgrd)" ]; }
+	kill "$(pid_of jobmgrd)"
+	eventually gone
+	run -3 --separate-stderr rota submit "$BATS_TEST_TMPDIR/job.sh"
+	[ "${stderr_lines[0]}" = "rota: the job manager is away; trying again" ]
+	[[ ${stderr_lines[1]} == *" (tried for 3 s)" ]]
+	run -3 --separate-stderr rota queue
+	[[ $stderr != *"trying again"* && $stderr != *"tried for"* ]]
+	for verb in wait watch; do
+		eventually grep -qx "rota: the job manager is away; trying again" "$BATS_TEST_TMPDIR/$verb.errors"
+	done
+	rota up
+	touch "$BATS_TEST_TMPDIR/back"
+	wait
+	[ "$(cat "$BATS_TEST_TMPDIR/wait")" = "$job: completed" ]
+	[ "$(tail -n 1 "$BATS_TEST_TMPDIR/watch")" = "job $job completed" ]
+	for verb in wait watch; do
+		[ "$(wc -l <"$BATS_TEST_TMPDIR/$verb.errors")" = 1 ]
+	done
+}
+
 @test "up again changes nothing" {
 	before=$(rota status --json | jq -c '[.processes[] | {role, name, pid}]')
 	run -0 rota up
