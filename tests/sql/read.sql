@@ -167,8 +167,9 @@ select is((select count(*) from pg_attribute a join pg_inherits i on i.inhrelid 
 select is((t.submit('alice', '[{"name": "a"}]') > 950000), true, 'and jobs go on');
 select throws_ok($$delete from rota.job_1000000$$, '23001', null, 'a new range is as safe');
 select t.submit('bob', '[{"name": "one"}]') as c \gset
-select t.start(:'c' || '.one', '{1}'), t.run(:'c' || '.one') \g /dev/null
+select t.start(:'c' || '.one', '{1}', '{"time_limit_s": 77}'), t.run(:'c' || '.one') \g /dev/null
 select ok(t.lines_fit('alice'), 'of a job of one step that runs');
+select is(t.ask('job_queue', 'bob', t.request(:'c')) #>> '{jobs,0,time_limit_s}', '77', 'the time limit it runs with, not the one it asked for');
 select t.finish(:'c' || '.one') \g /dev/null
 select ok(t.lines_fit('alice', '{"all": true}'), 'and of what is over');
 -- An element that waits once more is a part of its job's line.
