@@ -110,7 +110,7 @@ begin
 	if api.request_list(p_request, 'jobs') is not null then
 		v_named := array(select t.job_id from api.job_target(p_uid, p_user, p_request, false) t);
 	end if;
-	-- Jobs that were there at any time between since and until; those named, whenever they were. Who reads on behind a job gets the oldest first.
+	-- Jobs that were there at any time between since and until. Who reads on behind a job gets the oldest first.
 	if v_after is not null and v_named is null then
 		v_jobs := array(
 			select p.job_id
@@ -133,7 +133,7 @@ begin
 				union all
 				select j.* from job j where v_named is null and v_live and j.ended_at is null and j.submit_at < v_until
 				union all
-				select j.* from job j where j.job_id = any (v_named)
+				select j.* from job j where j.job_id = any (v_named) and j.submit_at < v_until and coalesce(j.ended_at, 'infinity') >= v_since
 			) p
 			where (p.uid = p_uid or v_all)
 				and (v_users is null or p.user_name = any (v_users)) and (v_accounts is null or p.account = any (v_accounts))

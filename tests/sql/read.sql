@@ -127,6 +127,9 @@ select is(jsonb_array_length(t.ask('job_acct', 'alice', '{"states": "failed", "s
 select is(jsonb_array_length(t.ask('job_acct', 'alice', jsonb_build_object('since', now() + interval '1 hour')) -> 'rows'), 1, 'since: what is still live then');
 select is(jsonb_array_length(t.ask('job_acct', 'alice', jsonb_build_object('until', now() - interval '1 hour')) -> 'rows'), 0, 'until');
 select is(jsonb_array_length(t.ask('job_acct', 'alice', jsonb_build_object('since', extract(epoch from now() - interval '1 hour')::bigint, 'until', extract(epoch from now() + interval '1 hour')::bigint::text)) -> 'rows'), 2, 'as seconds');
+select is((select jsonb_agg(jsonb_array_length(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'a', v.bound, now() + v.off)) -> 'rows') order by v.nr)
+	from (values (1, 'until', interval '-1 hour'), (2, 'until', interval '1 hour'), (3, 'since', interval '-1 hour'), (4, 'since', interval '1 hour')) v (nr, bound, off)),
+	'[0, 1, 1, 0]', 'a time counts for a job that is named, too');
 select throws_ok($$select t.ask('job_acct', 'alice', '{"since": "soonish"}')$$, 'RT422', null, 'not a time');
 
 -- Scripts are private.
