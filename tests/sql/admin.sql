@@ -73,6 +73,9 @@ select matches(t.admin(o, a, n, v::jsonb), '^RT422 . (' || w || ')', concat_ws('
 	('reservation', 'create', 'r', '{"start": "now", "nodes": "n1", "duration": 5, "time_zone": "Foo"}', 'there is no time zone "Foo"'),
 	('reservation', 'create', 'bad name', '{"start": "now", "nodes": "n1", "duration": 5}', 'no reservation can have')) x (o, a, n, v, w);
 
+select is(t.admin('user', 'create', u), 'true', 'a user with a domain or a dollar: ' || u) from unnest(array['al@corp.example', 'CORP\al', 'node7$']) u;
+select is(t.admin('user', 'delete', u), 'true', 'gone again') from unnest(array['al@corp.example', 'CORP\al', 'node7$']) u;
+
 -- Partitions.
 select is(t.admin('partition', 'create', 'big', '{"max_time": "2-12", "default_time": "1:30:00", "default_mem_per_cpu": "2G", "nodes": "n[1-2],n4", "priority": "7", "allow_users": "a,b", "max_nodes": 3, "default": "yes"}'), 'true', 'a partition');
 select is((select (p.*)::text from rota.partition p where partition = 'big'), '(big,up,t,7,216000,5400,3,2048,"{a,b}",,,30)', 'as written');
