@@ -228,13 +228,17 @@ static void problems_print(const json_t *problems)
 static void refusal_json_print(const json_t *answer, int status)
 {
 	struct err e = {0};
+	json_t *said;
 
 	if (json_is_object(answer)) {
 		call_print_json();
 		return;
 	}
 	refusal(answer, status, &e);
-	printf("{\"error\":{\"code\":\"RT%d\",\"message\":\"%s\",\"hint\":null}}\n", status, e.message);
+	said = json_pack("{s:{s:o, s:s, s:n}}", "error", "code", json_sprintf("RT%d", status), "message", e.message, "hint");
+	json_dumpf(said, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(said);
 }
 
 /* To the reason, for how long it was tried. */
