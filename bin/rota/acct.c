@@ -275,13 +275,6 @@ static void piece_print(const json_t *rows, const struct acct_line *line, const 
 	}
 }
 
-/* There are rows, or users who may have some. */
-static bool found(const struct acct_line *line, const json_t *answer)
-{
-	return json_array_size(json_object_get(answer, "rows")) || json_string_length(json_object_get(answer, "lines")) ||
-	       words_users_known(line->request);
-}
-
 /* All there is, however much, the oldest first. */
 static int stream(const struct acct_line *line, const struct acct_field **fields, int count)
 {
@@ -297,7 +290,7 @@ static int stream(const struct acct_line *line, const struct acct_field **fields
 		answer = call_gate("acct", json_incref(line->request));
 		if (!answer)
 			return call_status();
-		if (!begun && !found(line, answer)) {
+		if (!begun && !words_found(line->request, answer)) {
 			json_decref(answer);
 			return EXIT_REFUSED;
 		}
@@ -324,7 +317,7 @@ static int ask(const struct acct_line *line, const struct acct_field **fields, i
 
 	if (!answer)
 		return call_status();
-	if (!found(line, answer)) {
+	if (!words_found(line->request, answer)) {
 		json_decref(answer);
 		return EXIT_REFUSED;
 	}

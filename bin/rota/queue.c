@@ -154,8 +154,7 @@ int verb_queue(int argc, char **argv)
 	if (!line.json && !line.start)
 		json_object_set_new(line.request, "lines", json_true());
 	answer = call_gate("queue", json_incref(line.request));
-	if (answer && !json_array_size(json_object_get(answer, "jobs")) &&
-	    !json_string_length(json_object_get(answer, "lines")) && !words_users_known(line.request)) {
+	if (answer && !words_found(line.request, answer)) {
 		json_decref(line.request);
 		json_decref(answer);
 		return EXIT_REFUSED;

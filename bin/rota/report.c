@@ -127,7 +127,7 @@ int verb_report(int argc, char **argv)
 	json_t *answer = call_gate("report", json_incref(line.request));
 	int status = answer ? EXIT_OK : call_status();
 
-	if (answer && !json_array_size(json_object_get(answer, "rows")) && !words_users_known(line.request))
+	if (answer && !words_found(line.request, answer))
 		status = EXIT_REFUSED;
 	json_decref(line.request);
 	if (status != EXIT_OK) {

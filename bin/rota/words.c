@@ -114,7 +114,7 @@ static bool user_known(const char *name)
 	return false;
 }
 
-bool words_users_known(const json_t *request)
+static bool users_known(const json_t *request)
 {
 	const json_t *users = json_object_get(request, "user"), *user;
 	char *copy = xstrdup(json_is_string(users) ? json_string_value(users) : ""), *rest = copy, *name;
@@ -127,6 +127,12 @@ bool words_users_known(const json_t *request)
 		known = known && user_known(json_string_value(user));
 	free(copy);
 	return known;
+}
+
+bool words_found(const json_t *request, const json_t *answer)
+{
+	return json_array_size(json_object_get(answer, "jobs")) || json_array_size(json_object_get(answer, "rows")) ||
+	       json_string_length(json_object_get(answer, "lines")) || users_known(request);
 }
 
 const char *words_me(void)

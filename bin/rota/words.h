@@ -15,8 +15,9 @@ json_t *words_operands(const struct verb_scan *scan);
 json_t *words_hosts(const struct verb_scan *scan);
 json_t *words_nodes(const struct verb_scan *scan);
 
-/* For an answer that is empty: whether this machine knows the users that the request was about. Prints which one it does not. */
-bool words_users_known(const json_t *request);
+/* Whether an answer has something in it, or this machine knows at least the users that the request was about. Prints which one it
+ * does not. */
+bool words_found(const json_t *request, const json_t *answer);
 
 /* The caller's name. */
 const char *words_me(void);

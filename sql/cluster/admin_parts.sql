@@ -5,6 +5,9 @@ declare
 	v_bad text;
 	v_near text[];
 begin
+	if p_names is null then
+		return;
+	end if;
 	execute (select format('select x from unnest($1) x where not exists (select from rota.%I where %s = x) limit 1', t.relation, t.name_is) from api.admin_table(p_object) t)
 	into v_bad using p_names;
 	if v_bad is null then
@@ -16,7 +19,7 @@ begin
 	end if;
 	raise exception 'there is no % "%"', p_object, v_bad using errcode = 'RT404', hint = coalesce('Did you mean "' || api.word_nearest(v_bad, v_near) || '"?', '');
 end $$;
-comment on function api.object_need(text, text[], boolean) is 'Fail with RT404 unless objects exist, with the name that was probably meant (p_hint). Internal.';
+comment on function api.object_need(text, text[], boolean) is 'Fail with RT404 unless objects exist (null: none is asked for), with the name that was probably meant (p_hint). Internal.';
 
 create function api.admin_partition_nodes(p_partition text, p_hosts text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
