@@ -23,7 +23,7 @@ static const struct acct_field FIELDS[] = {
 	{"ended_at", "End", "ENDED", ACCT_WHEN, 0, "when it ended"},
 	{"elapsed_s", "Elapsed", "TIME", ACCT_SECONDS, 0, "how long it ran"},
 	{"cpus", "AllocCPUS", "CPUS", ACCT_NUMBER, 0, "CPUs allocated"},
-	{"cpu_s", "TotalCPU", "CPU TIME", ACCT_SECONDS, 0, "CPU time used, user and system"},
+	{"cpu_s", "TotalCPU", "CPU TIME", ACCT_SECONDS, 0, "CPU time used, user and system, by all attempts together"},
 	{"max_rss_kb", "MaxRSS", "MEMORY", ACCT_KILOBYTES, 0, "most memory of a task"},
 	{"nodes", "NodeList", "NODES", ACCT_TEXT, 4, "nodes it ran on"},
 	{"attempts", NULL, "TRIES", ACCT_NUMBER, 0, "how often it was started"},

@@ -1,8 +1,8 @@
 /* conf.c - rota.conf: one table made from conf.def, read by one loop each for defaults, parsing, writing and freeing.
  *
  * Every program calls conf_load first. What always holds: a struct conf that loaded has every text set (never NULL) and every
- * number within its bounds. Comments stand on lines of their own, so a value may hold ';' and '#', and what conf_save writes,
- * conf_load reads back the same. */
+ * number within its bounds, and each word one of its list. Comments stand on lines of their own, so a value may hold ';' and '#',
+ * and what conf_save writes, conf_load reads back the same. */
 #include "lib/conf.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 enum { CONF_LONGEST = 4096 }; /* line */
 
 struct conf_key {
-	const char *section, *name, *text, *help;
+	const char *section, *name, *text, *words, *help;
 	size_t offset;
 	bool is_int;
 	int number, lowest, highest;
@@ -29,9 +29,11 @@ struct conf_key {
 
 static const struct conf_key keys[] = {
 #define CONF_TEXT(section, name, otherwise, help)                                                                                \
-	{#section, #name, otherwise, help, offsetof(struct conf, section##_##name), false, 0, 0, 0},
+	{#section, #name, otherwise, NULL, help, offsetof(struct conf, section##_##name), false, 0, 0, 0},
+#define CONF_WORD(section, name, words, otherwise, help)                                                                         \
+	{#section, #name, otherwise, words, help, offsetof(struct conf, section##_##name), false, 0, 0, 0},
 #define CONF_INT(section, name, otherwise, lowest, highest, help)                                                                \
-	{#section, #name, NULL, help, offsetof(struct conf, section##_##name), true, otherwise, lowest, highest},
+	{#section, #name, NULL, NULL, help, offsetof(struct conf, section##_##name), true, otherwise, lowest, highest},
 #include "lib/conf.def"
 #undef CONF_TEXT
 #undef CONF_INT
@@ -122,6 +124,28 @@ static int int_set(struct reading *r, const struct conf_key *key, const char *va
 	return 1;
 }
 
+bool conf_word_is(const char *words, const char *value)
+{
+	size_t length = strlen(value);
+	for (const char *word = words; *word; word += strspn(word, ", ")) {
+		size_t end = strcspn(word, ",");
+		if (end == length && strncmp(word, value, length) == 0)
+			return true;
+		word += end;
+	}
+	return false;
+}
+
+static int text_set(struct reading *r, const struct conf_key *key, const char *value)
+{
+	if (key->words && !conf_word_is(key->words, value))
+		return reading_fail(r, "\"%s\" in section \"%s\" wants one of %s, not \"%.80s\"", key->name, key->section,
+				    key->words, value);
+	free(*text_of(r->c, key));
+	*text_of(r->c, key) = xstrdup(value);
+	return 1;
+}
+
 /* A name that no key of its section has: with the nearest that one has, or the section that was meant. */
 static int key_unknown(struct reading *r, const char *section, const char *name)
 {
@@ -153,11 +177,7 @@ static int on_value(void *arg, const char *section, const char *name, const char
 		if (r->given[i])
 			return reading_fail(r, "\"%s\" in section \"%s\" is given twice", name, section);
 		r->given[i] = true;
-		if (key->is_int)
-			return int_set(r, key, value);
-		free(*text_of(r->c, key));
-		*text_of(r->c, key) = xstrdup(value);
-		return 1;
+		return key->is_int ? int_set(r, key, value) : text_set(r, key, value);
 	}
 	return key_unknown(r, section, name);
 }

@@ -22,6 +22,9 @@ struct conf {
 /* The state folder of the instance the caller means: $ROTA_HOME or its default; malloc'ed. */
 char *conf_home(void);
 
+/* Is it one of the words "a, b, c"? */
+bool conf_word_is(const char *words, const char *value);
+
 /* Read the file (path NULL: searched as told above). */
 bool conf_load(struct conf *c, const char *path, struct err *e);
 void conf_clear(struct conf *c);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/text.h"
+
 struct setting {
 	const char *keyword, *value;
 };
@@ -24,13 +26,9 @@ static const struct setting daemon_defaults[] = {
 /* " keyword='value'", quoted as libpq wants it. */
 static void conninfo_add(FILE *out, const char *keyword, const char *value)
 {
-	fprintf(out, "%s%s='", ftell(out) > 0 ? " " : "", keyword);
-	for (; *value; value++) {
-		if (*value == '\'' || *value == '\\')
-			fputc('\\', out);
-		fputc(*value, out);
-	}
-	fputc('\'', out);
+	char *quoted = text_quoted(value);
+	fprintf(out, "%s%s='%s'", ftell(out) > 0 ? " " : "", keyword, quoted);
+	free(quoted);
 }
 
 static FILE *conninfo_open(char **text, size_t *size)

@@ -108,12 +108,16 @@ char *pattern_path(const char *pattern, const struct pattern_facts *facts, const
 	return path;
 }
 
+const char *pattern_name(bool plain, bool array)
+{
+	return array ? "rota-%j.%S.%a" : plain ? "rota-%j" : "rota-%j.%S";
+}
+
 char *pattern_output(const char *pattern, const struct pattern_facts *facts, const char *workdir)
 {
-	const char *otherwise = "rota-%j.%S.out";
-	if (facts->array)
-		otherwise = "rota-%j.%S.%a.out";
-	else if (strcmp(facts->step_name, "script") == 0)
-		otherwise = "rota-%j.out";
-	return pattern_path(*pattern ? pattern : otherwise, facts, workdir);
+	bool plain = strcmp(facts->step_name, PATTERN_PLAIN) == 0;
+	char *whole = *pattern ? xstrdup(pattern) : xasprintf("%s.out", pattern_name(plain, facts->array));
+	char *path = pattern_path(whole, facts, workdir);
+	free(whole);
+	return path;
 }

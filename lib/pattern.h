@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What the one step of a script without steps is called. */
+#define PATTERN_PLAIN "script"
+
 /* What the letters stand for. What is not known yet stays as it is written in the pattern. */
 struct pattern_facts {
 	int64_t job_id;
@@ -22,6 +25,9 @@ struct pattern_facts {
  * before, %s step's number, %S step's name, %t task, %u user, %x job's name, %% a per cent sign; a number of up to 10 between
  * % and a letter fills numbers with zeros. malloc'ed. */
 char *pattern_expand(const char *pattern, const struct pattern_facts *facts);
+
+/* What a file is called where nothing names it, but for its ending: for a step of a script, the plain script itself, or an array. */
+const char *pattern_name(bool plain, bool array);
 
 /* The file that standard output goes to, absolute: the pattern ("" = rota-%j.out for a plain script, else rota-%j.%S.out, for
  * array elements rota-%j.%S.%a.out), expanded, below `workdir` where it is relative. malloc'ed. */

@@ -1,9 +1,12 @@
-/* text.c - output of programs as text that a journal and a database take.
+/* text.c - output of programs as text that a journal and a database take, and values as text between quotes.
  *
- * Called by the keeper and the script runner for the ends of hooks' output. What always holds: the result is valid UTF-8. */
+ * Called by the keeper and the script runner for the ends of hooks' output, and by whoever makes a connection string. What always holds:
+ * what was cleaned is valid UTF-8. */
 #include "lib/text.h"
 
 #include <string.h>
+
+#include "lib/err.h"
 
 /* Length of the UTF-8 character at p, 0 where there is none. */
 static size_t character(const unsigned char *p)
@@ -45,4 +48,16 @@ void text_tail(char *text, size_t length, size_t most)
 			text[i] = '?';
 	text[length] = '\0';
 	text_clean(text);
+}
+
+char *text_quoted(const char *text)
+{
+	char *quoted = xmalloc(2 * strlen(text) + 1), *to = quoted;
+	for (; *text; text++) {
+		if (*text == '\'' || *text == '\\')
+			*to++ = '\\';
+		*to++ = *text;
+	}
+	*to = '\0';
+	return quoted;
 }

@@ -1,4 +1,4 @@
-/* text.h - what a program printed, made fit to be kept. */
+/* text.h - text made fit for where it is to stand: what a program printed, to be kept; a value, between quotes. */
 #ifndef ROTA_TEXT_H
 #define ROTA_TEXT_H
 
@@ -9,5 +9,8 @@ void text_clean(char *text);
 
 /* The last `most` bytes of these, clean and ended by a zero byte, for which there is room. */
 void text_tail(char *text, size_t length, size_t most);
+
+/* A value as it stands between single quotes in a connection string of libpq, and in postgresql.conf; malloc'ed. */
+char *text_quoted(const char *text);
 
 #endif

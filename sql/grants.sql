@@ -53,7 +53,7 @@ grant execute on function
 	api.schedule_queue(int),
 	api.schedule_pending(bigint[], int[]),
 	api.schedule_launch(bigint[], int[]),
-	api.schedule_commit(bigint, jsonb, jsonb),
+	api.schedule_commit(bigint, jsonb, jsonb, boolean),
 	api.schedule_refuse(bigint, bigint[], int[], text[]),
 	api.schedule_plan(bigint, jsonb, bigint[], int[]),
 	api.daemon_register(text, text, int, text)

@@ -26,9 +26,11 @@ begin
 	execute format('alter role %I set statement_timeout = %L', p_role, '5min');
 	execute format('alter role %I set idle_in_transaction_session_timeout = %L', p_role, '1min');
 	execute format('alter role %I set idle_session_timeout = %L', p_role, '1h');
+	-- What sorts into files stays away from the edge of a disk that nodes may share.
+	execute format('alter role %I set temp_file_limit = %L', p_role, '4GB');
 	execute format('alter role %I set default_transaction_read_only = on', p_role);
 end $$;
-comment on function login.bound(text) is 'Set the time limits of a role that only reads.';
+comment on function login.bound(text) is 'Set the limits of a role that only reads: of time, and of the disk that its queries may take for themselves.';
 revoke all on function login.bound(text) from public;
 select login.bound(r) from unnest(array['rota_analyst', 'rota_reader']) r;
 -- A daemon that is gone without a word (its machine lost power, the network was cut) is noticed within half a minute, also in the
@@ -48,6 +50,8 @@ begin
 		execute format('grant %I to rota_owner', v_role);
 	end loop;
 end $$;
+-- The gate has told its client by then that no answer came (CALL_PATIENCE in gate_call.c); what goes on longer would go on for nobody.
+alter role rota_jobmgr set statement_timeout = '60s';
 -- Sessions that stand in the way are found, and ended (api.session_judge).
 grant pg_read_all_stats, pg_signal_backend to rota_owner;
 -- Who may come into the database, and what for: nobody but these by default, and nobody to make things.
@@ -122,6 +126,7 @@ comment on function login.person_set(text, text) is
 revoke all on function login.person_set(text, text) from public;
 grant usage, create on schema login to rota_login;
 grant execute on function login.bound(text) to rota_login;
+grant set on parameter temp_file_limit to rota_login;
 alter function login.person_set(text, text) owner to rota_login;
 revoke create on schema login from rota_login;
 grant usage on schema login to rota_owner;

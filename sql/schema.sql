@@ -43,6 +43,9 @@ comment on type api.moved is 'A move that was made: what api.step_move answers.'
 create type api.element as (job_id bigint, request_id int, pos int);
 comment on type api.element is 'Names an array element by its position.';
 
+create type api.spans as (lows int[], highs int[], steps int[], befores int[]);
+comment on type api.spans is 'The ranges of an array''s indices, each with how many indices are before it.';
+
 create type api.offered as (
 	job_id bigint,
 	step_id int,

@@ -247,3 +247,13 @@ json_t *admin_copy(const char *folder, const json_t *tables, struct err *e)
 	json_decref(c.files);
 	return NULL;
 }
+
+bool admin_copy_may(struct err *e)
+{
+	struct copying c = {0};
+	bool well = lanes_open(&c, e);
+
+	for (int i = 0; i < LANES; i++)
+		PQfinish(c.lanes[i].db);
+	return well;
+}

@@ -10,4 +10,7 @@
  * [{file, rows, bytes, sha256, columns}]; NULL with an error where anything failed. */
 json_t *admin_copy(const char *folder, const json_t *tables, struct err *e);
 
+/* Whether it would get its sessions. */
+bool admin_copy_may(struct err *e);
+
 #endif

@@ -1,7 +1,8 @@
 /* admin_export.c - `rota admin export`, `rota admin range`: tables as compressed CSV, with a manifest that says what is in them.
  *
  * api.export_plan says what to copy; the copying is done by this program as whoever runs the instance (rota_admin), so nothing passes through
- * the gate. What always holds: a manifest is there only when every file of it is whole and on disk; a range is dropped only behind its manifest. */
+ * the gate. What always holds: a manifest is there only when every file of it is whole and on disk, and what failed leaves no folder behind; a
+ * range is detached only when its export can begin, and dropped only behind its manifest. */
 #include "bin/rota/admin_export.h"
 
 #include <errno.h>
@@ -19,6 +20,16 @@
 #include "bin/rota/verb.h"
 #include "lib/err.h"
 
+/* An export: what is to be copied, and the folder of its own that gets it. */
+struct export
+{
+	json_t *plan, *manifest; /* the manifest once all of it is on disk */
+	const char *folder;
+	char *into;  /* NULL until it is made */
+	bool parent; /* the folder that it is in was made for it */
+	int status;  /* of the process, as things stand */
+};
+
 static bool manifest_write(const char *folder, const json_t *manifest, struct err *e)
 {
 	char *path = xasprintf("%s/manifest.json", folder);
@@ -34,51 +45,100 @@ static bool manifest_write(const char *folder, const json_t *manifest, struct er
 	return well;
 }
 
-/* The files of a plan, and their manifest last. */
-static json_t *plan_export(const char *folder, const json_t *plan, struct err *e)
+/* A request to the gate; where it is refused, the reason is printed. */
+static json_t *ask(struct export *x, const char *verb, json_t *request)
 {
-	json_t *files = admin_copy(folder, json_object_get(plan, "tables"), e), *manifest;
+	json_t *answer = call_gate(verb, request);
+
+	x->status = answer ? EXIT_OK : call_status();
+	return answer;
+}
+
+static bool failed(struct export *x, const struct err *e)
+{
+	call_error(e);
+	x->status = EXIT_REFUSED;
+	return false;
+}
+
+static bool folder_make(struct export *x, struct err *e)
+{
+	char *into = xasprintf("%s/%s", x->folder, format_text(x->plan, "name"));
+
+	x->parent = !mkdir(x->folder, 0700);
+	if ((x->parent || errno == EEXIST) && !mkdir(into, 0700)) {
+		x->into = into;
+		return true;
+	}
+	err_set(e, "could not make the folder \"%s\": %s", into, strerror(errno));
+	if (errno == EEXIST)
+		err_hint(e, "Exports are not written over; remove it, or name another folder.");
+	free(into);
+	return false;
+}
+
+/* All that can be known to be missing is missed here, before anything is copied, or changed: the right, the folder, the session. */
+static bool export_begin(struct export *x, const char *folder, json_t *request)
+{
+	struct err e = {0};
+
+	x->folder = folder;
+	x->plan = ask(x, "export_plan", request);
+	return x->plan && ((folder_make(x, &e) && admin_copy_may(&e)) || failed(x, &e));
+}
+
+/* The files of the plan, and their manifest last. */
+static bool export_copy(struct export *x)
+{
+	struct err e = {0};
+	json_t *files = admin_copy(x->into, json_object_get(x->plan, "tables"), &e), *manifest;
+	json_t *without = json_object_get(x->plan, "without");
 	char made[32];
 	time_t now = time(NULL);
 
 	if (!files)
-		return NULL;
+		return failed(x, &e);
 	strftime(made, sizeof made, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-	manifest = json_pack("{ss ss ss so}", "export", format_text(plan, "name"), "made_at", made, "version", ROTA_VERSION,
+	manifest = json_pack("{ss ss ss so}", "export", format_text(x->plan, "name"), "made_at", made, "version", ROTA_VERSION,
 			     "files", files);
-	if (!manifest_write(folder, manifest, e)) {
+	if (json_array_size(without))
+		json_object_set(manifest, "without", without);
+	if (!manifest_write(x->into, manifest, &e)) {
 		json_decref(manifest);
-		return NULL;
+		return failed(x, &e);
 	}
-	return manifest;
+	x->manifest = manifest;
+	return true;
 }
 
-json_t *admin_export(const char *folder, json_t *request, int *status)
+/* What has no manifest is of no use, and would be in the way of the next try. */
+static void folder_remove(const struct export *x)
 {
-	json_t *plan = call_gate("export_plan", request), *manifest = NULL;
-	struct err e = {0};
-	char *into;
+	const json_t *table;
+	char *path = xasprintf("%s/manifest.json", x->into);
+	size_t i;
 
-	*status = EXIT_REFUSED;
-	if (!plan) {
-		*status = call_status();
-		return NULL;
+	unlink(path);
+	free(path);
+	json_array_foreach (json_object_get(x->plan, "tables"), i, table) {
+		path = xasprintf("%s/%s.csv.gz", x->into, format_text(table, "name"));
+		unlink(path);
+		free(path);
 	}
-	into = xasprintf("%s/%s", folder, format_text(plan, "name"));
-	if ((mkdir(folder, 0700) && errno != EEXIST) || mkdir(into, 0700)) {
-		err_set(&e, "could not make the folder \"%s\": %s", into, strerror(errno));
-		if (errno == EEXIST)
-			err_hint(&e, "Exports are not written over; remove it, or name another folder.");
-	} else {
-		manifest = plan_export(into, plan, &e);
-	}
-	if (manifest)
-		*status = EXIT_OK;
-	else
-		call_error(&e);
-	free(into);
-	json_decref(plan);
-	return manifest;
+	rmdir(x->into);
+	if (x->parent)
+		rmdir(x->folder);
+}
+
+/* The end of it, well or not; the exit status. */
+static int export_end(struct export *x)
+{
+	if (x->into && !x->manifest)
+		folder_remove(x);
+	free(x->into);
+	json_decref(x->manifest);
+	json_decref(x->plan);
+	return x->status;
 }
 
 static void manifest_print(const json_t *manifest, bool json)
@@ -100,15 +160,28 @@ static void manifest_print(const json_t *manifest, bool json)
 	       json_array_size(json_object_get(manifest, "files")), bytes);
 }
 
+/* Jobs that have left with their range are not in it: nobody takes it for whole. */
+static void without_print(const json_t *manifest)
+{
+	const json_t *range;
+	size_t i;
+
+	json_array_foreach (json_object_get(manifest, "without"), i, range)
+		fprintf(stderr,
+			"rota: jobs %lld to %lld have left the database: what ended of them in %s is not in this export\n",
+			json_integer_value(json_object_get(range, "from_job")),
+			json_integer_value(json_object_get(range, "to_job")) - 1, format_text(manifest, "export"));
+}
+
 int admin_export_month(const char *month, const char *folder, bool json)
 {
-	int status;
-	json_t *manifest = admin_export(folder, json_pack("{ss}", "month", month), &status);
+	struct export x = {0};
 
-	if (manifest)
-		manifest_print(manifest, json);
-	json_decref(manifest);
-	return status;
+	if (export_begin(&x, folder, json_pack("{ss}", "month", month)) && export_copy(&x)) {
+		without_print(x.manifest);
+		manifest_print(x.manifest, json);
+	}
+	return export_end(&x);
 }
 
 int admin_range_list(bool json)
@@ -140,22 +213,22 @@ int admin_range_list(bool json)
 	return answer ? EXIT_OK : call_status();
 }
 
+/* Whether the gate does it. */
+static bool done(struct export *x, const char *verb, json_t *request)
+{
+	json_t *answer = ask(x, verb, request);
+
+	json_decref(answer);
+	return answer;
+}
+
 int admin_range_drop(const char *from, const char *folder, bool json)
 {
-	json_t *answer = call_gate("range_detach", json_pack("{ss}", "from", from)), *manifest;
-	int status;
+	struct export x = {0};
 
-	if (!answer)
-		return call_status();
-	json_decref(answer);
-	manifest = admin_export(folder, json_pack("{ss}", "from", from), &status);
-	if (!manifest)
-		return status;
-	answer = call_gate("range_drop", json_pack("{ss sO}", "from", from, "manifest", manifest));
-	status = answer ? EXIT_OK : call_status();
-	if (answer)
-		manifest_print(manifest, json);
-	json_decref(answer);
-	json_decref(manifest);
-	return status;
+	if (export_begin(&x, folder, json_pack("{ss}", "from", from)) &&
+	    done(&x, "range_detach", json_pack("{ss}", "from", from)) && export_copy(&x) &&
+	    done(&x, "range_drop", json_pack("{ss sO}", "from", from, "manifest", x.manifest)))
+		manifest_print(x.manifest, json);
+	return export_end(&x);
 }

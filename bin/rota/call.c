@@ -224,21 +224,41 @@ static void problems_print(const json_t *problems)
 	}
 }
 
+/* An error as the gate answers with one. */
+static void error_json_print(const struct err *e)
+{
+	json_t *said = json_pack("{s:{s:s, s:s, s:s?}}", "error", "code", e->code, "message", e->message, "hint",
+				 e->hint[0] ? e->hint : NULL);
+
+	if (said && !json_dumpf(said, stdout, JSON_COMPACT)) /* a name in it may be no UTF-8 */
+		putchar('\n');
+	json_decref(said);
+}
+
+int call_refuse(const struct err *e)
+{
+	struct err said = *e;
+
+	if (!said.code[0])
+		snprintf(said.code, sizeof(said.code), "RT422");
+	if (gate.json)
+		error_json_print(&said);
+	call_error(e);
+	return EXIT_REFUSED;
+}
+
 /* A refusal as JSON; one that is none comes from the HTTP library and is put into the form of all others. */
 static void refusal_json_print(const json_t *answer, int status)
 {
 	struct err e = {0};
-	json_t *said;
 
 	if (json_is_object(answer)) {
 		call_print_json();
 		return;
 	}
 	refusal(answer, status, &e);
-	said = json_pack("{s:{s:o, s:s, s:n}}", "error", "code", json_sprintf("RT%d", status), "message", e.message, "hint");
-	json_dumpf(said, stdout, JSON_COMPACT);
-	putchar('\n');
-	json_decref(said);
+	snprintf(e.code, sizeof(e.code), "RT%03u", (unsigned)status % 1000);
+	error_json_print(&e);
 }
 
 /* To the reason, for how long it was tried. */

@@ -52,4 +52,8 @@ void call_print_json(void);
 /* Print an error and its hint, as all of `rota` does. */
 void call_error(const struct err *e);
 
+/* The same of what is refused before the gate is asked: with --json on standard output too, as the gate would (RT422 where `e` has no
+ * code). The exit status of the process. */
+int call_refuse(const struct err *e);
+
 #endif

@@ -324,12 +324,13 @@ static int submission_try(const struct check_line *line, const char *script, siz
 	const char *name = script_name(line);
 	struct err e;
 	json_t *text = submit_options_script(name, script, size, &e);
-	if (!text) {
-		call_error(&e);
-		return EXIT_REFUSED;
-	}
+	if (!text)
+		return call_refuse(&e);
 	json_t *request = json_pack("{so ss sO}", "script", text, "script_name", name, "options", line->options);
-	origin_add(request);
+	if (!origin_add(request, &e)) {
+		json_decref(request);
+		return call_refuse(&e);
+	}
 	json_t *answer = call_gate("check", request);
 	int status = answer ? EXIT_OK : call_status();
 	json_decref(answer);
@@ -342,10 +343,16 @@ static json_t *translate(const struct check_line *line, const char *script, size
 	int count = (int)json_array_size(line->options);
 	const char **options = xcalloc((size_t)count + 1, sizeof *options), *home = getenv("HOME");
 	const char *name = script_name(line);
-	char *folder = getcwd(NULL, 0);
+	struct err e = {0};
+	json_t *folder = origin_folder(line->options, true, &e);
 	mode_t mask = umask(077);
 	struct translate_problems problems = {0};
 	umask(mask);
+	if (!folder) {
+		call_refuse(&e);
+		free(options);
+		return NULL;
+	}
 	for (int i = 0; i < count; i++)
 		options[i] = json_string_value(json_array_get(line->options, (size_t)i));
 	struct translate_request request = {.script = script,
@@ -353,7 +360,7 @@ static json_t *translate(const struct check_line *line, const char *script, size
 					    .script_name = name,
 					    .options = options,
 					    .option_count = count,
-					    .workdir = folder ? folder : "/",
+					    .workdir = json_string_value(folder),
 					    .umask = (int)mask & 0777,
 					    .home = home && home[0] == '/' ? home : NULL,
 					    .now = (int64_t)time(NULL)};
@@ -363,7 +370,7 @@ static json_t *translate(const struct check_line *line, const char *script, size
 	if (!plan)
 		problems_print(name, &problems);
 	translate_problems_free(&problems);
-	free(folder);
+	json_decref(folder);
 	free(options);
 	return plan;
 }
@@ -387,7 +394,7 @@ int verb_check(int argc, char **argv)
 	char *script = submit_options_read(line.script, limits.script_bytes + 1, &size, &e);
 	json_t *plan = script ? translate(&line, script, size, &limits) : NULL;
 	if (!script)
-		call_error(&e);
+		call_refuse(&e);
 	if (plan)
 		status = here ? submission_try(&line, script, size) : EXIT_OK;
 	if (status == EXIT_OK) {

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "lib/daemon.h"
+#include "lib/text.h"
 
 char *instance_path(const struct instance *in, const char *format, ...)
 {
@@ -123,6 +124,10 @@ bool instance_open(struct instance *in, const char *account, struct err *e)
 	in->daemons = daemons_folder();
 	if (in->home[0] != '/')
 		return err_set(e, "ROTA_HOME is not an absolute path: \"%s\"", in->home);
+	if (strpbrk(in->home, ",\n")) {
+		err_set(e, "ROTA_HOME has a comma or a line's end in it: \"%s\"", in->home);
+		return err_hint(e, "To PostgreSQL the path of its socket ends there; name another folder.");
+	}
 	path = instance_path(in, "etc/rota.conf");
 	in->made = !access(path, F_OK);
 	if (in->made)
@@ -162,16 +167,12 @@ bool instance_lock(struct instance *in, struct err *e)
 	return true;
 }
 
-/* VALUE quoted for a libpq connection string. */
 static void conninfo_add(FILE *out, const char *key, const char *value)
 {
-	fprintf(out, "%s='", key);
-	for (; *value; value++) {
-		if (*value == '\'' || *value == '\\')
-			fputc('\\', out);
-		fputc(*value, out);
-	}
-	fputs("' ", out);
+	char *quoted = text_quoted(value);
+
+	fprintf(out, "%s='%s' ", key, quoted);
+	free(quoted);
 }
 
 char *instance_conninfo(const struct instance *in, const char *database, const char *role)

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "bin/rota/act.h"
+#include "bin/rota/call.h"
+#include "bin/rota/origin.h"
 #include "bin/rota/submit_options.h"
 #include "bin/rota/verb.h"
 #include "jobmgr/translate/option.h"
@@ -25,6 +27,8 @@ int verb_modify(int argc, char **argv)
 	const struct verb *verb = verb_find("modify");
 	json_t *jobs = json_array(), *options = json_array();
 	bool json = false, quiet = false;
+	struct err e = {0};
+	json_t *folder;
 
 	for (int i = 1; i < argc;) {
 		int took = submit_options_common(verb, argc - i, argv + i, &json);
@@ -44,5 +48,11 @@ int verb_modify(int argc, char **argv)
 		verb_misuse(verb, "name the jobs or steps to change");
 	if (!json_array_size(options))
 		verb_misuse(verb, "say what to change, as --time=2:00:00");
-	return act_send("modify", json_pack("{so so}", "jobs", jobs, "options", options), json, quiet);
+	folder = origin_folder(options, false, &e);
+	if (!folder) {
+		json_decref(jobs);
+		json_decref(options);
+		return call_refuse(&e);
+	}
+	return act_send("modify", json_pack("{so so so}", "jobs", jobs, "options", options, "workdir", folder), json, quiet);
 }

@@ -1,4 +1,5 @@
-/* origin.c - environment, working directory, umask and soft limits of the submitting process. For `rota submit`.
+/* origin.c - environment, working directory, umask and soft limits of the submitting process. For `rota submit`,
+ * `rota check` and, of the directory, `rota modify`.
  *
  * All of the environment goes to the gate, which keeps of it what --export says. What is not UTF-8 cannot travel in JSON and is left
  * out, with a word about it. */
@@ -52,16 +53,50 @@ static json_t *limits(void)
 	return json_stringn(text, used);
 }
 
-void origin_add(json_t *request)
+/* The value of --workdir, by either name, among the options; NULL where it is not. */
+static const char *workdir_of(const json_t *options)
 {
-	char *cwd = getcwd(NULL, 0), mask_text[8];
+	static const char *const names[] = {"--workdir=", "--chdir="};
+	const char *found = NULL;
+	const json_t *option;
+	size_t i;
+
+	json_array_foreach (options, i, option)
+		for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
+			if (!strncmp(json_string_value(option), names[n], strlen(names[n])))
+				found = json_string_value(option) + strlen(names[n]);
+	return found;
+}
+
+json_t *origin_folder(const json_t *options, bool always, struct err *e)
+{
+	char *name = getcwd(NULL, 0);
+	json_t *folder = json_string(name);
+	const char *workdir = workdir_of(options);
+
+	if (!folder && (workdir ? workdir[0] == '/' || !strncmp(workdir, "~/", 2) : !always))
+		folder = json_string("/");
+	if (!folder && name)
+		err_set(e, "the name of the working directory is not UTF-8");
+	else if (!folder)
+		err_sys(e, "could not tell the working directory");
+	if (!folder)
+		err_hint(e, "change to another folder, or name one by --workdir");
+	free(name);
+	return folder;
+}
+
+bool origin_add(json_t *request, struct err *e)
+{
+	json_t *folder = origin_folder(json_object_get(request, "options"), true, e);
+	char mask_text[8];
 	mode_t mask = umask(077);
 
 	umask(mask);
 	snprintf(mask_text, sizeof(mask_text), "%04o", (unsigned)mask);
 	json_object_set_new(request, "environment", environment());
-	json_object_set_new(request, "workdir", json_string(cwd ? cwd : "/"));
+	json_object_set_new(request, "workdir", folder);
 	json_object_set_new(request, "umask", json_string(mask_text));
 	json_object_set_new(request, "rlimits", limits());
-	free(cwd);
+	return folder != NULL;
 }

@@ -29,7 +29,7 @@ char *peers_text(const json_t *step, bool waiting)
 	FILE *out = open_memstream(&text, &size);
 	const json_t *peer;
 	const char *separator = "";
-	bool said = !waiting;
+	bool any = json_is_true(json_object_get(step, "deps_any")), said = !waiting, behind = false;
 
 	if (!out)
 		die("out of memory");
@@ -39,11 +39,13 @@ char *peers_text(const json_t *step, bool waiting)
 
 		if (waiting && format_state_final(format_text(peer, "state")))
 			continue;
-		fprintf(out, "%s%s%s%s", separator, after && said ? "" : peers_kind(kind), after && said ? "" : " ",
-			peer_name(step, peer));
+		/* As --after has it: of several with "?" between, one is enough. */
+		fprintf(out, "%s%s%s%s", any && after && behind ? "?" : separator, after && said ? "" : peers_kind(kind),
+			after && said ? "" : " ", peer_name(step, peer));
 		if (after && condition[0] && strcmp(condition, "ok"))
 			fprintf(out, ":%s", condition);
 		said |= after;
+		behind = after;
 		separator = ", ";
 	}
 	if (fclose(out))

@@ -198,14 +198,13 @@ int verb_submit(int argc, char **argv)
 
 	line_read(&line, argc, argv);
 	request = line.each ? each_request(&line, &e) : script_request(&line, line.scripts[0], &e);
-	if (!request) {
-		json_decref(line.options);
+	json_object_set(request, "options", line.options);
+	json_decref(line.options);
+	if (!request || !origin_add(request, &e)) {
+		json_decref(request);
 		free(line.scripts);
-		call_error(&e);
-		return EXIT_REFUSED;
+		return call_refuse(&e);
 	}
-	json_object_set_new(request, "options", line.options);
-	origin_add(request);
 	answer = call_gate_once("submit", request);
 	jobs = answer ? answer_jobs(&line, answer) : NULL;
 	if (jobs)

@@ -14,6 +14,7 @@
 #include "bin/rota/admin_db.h"
 #include "bin/rota/process.h"
 #include "bin/rota/up.h"
+#include "lib/text.h"
 
 enum { OLDEST_POSTGRES = 15, START_SECONDS = 60 };
 
@@ -137,7 +138,8 @@ static char *ident_text(const struct instance *in)
 static bool cluster_finish(const struct instance *in, struct err *e)
 {
 	char *ident = ident_text(in), *run = instance_path(in, "run"), *draft = instance_path(in, "pg/data.new");
-	char *socket = xasprintf("%sunix_socket_directories = '%s'\n", SETTINGS, run), *data = instance_path(in, "pg/data");
+	char *quoted = text_quoted(run);
+	char *socket = xasprintf("%sunix_socket_directories = '%s'\n", SETTINGS, quoted), *data = instance_path(in, "pg/data");
 	bool ok = cluster_file(in, "postgresql.conf", "ae", socket, e) && cluster_file(in, "pg_ident.conf", "we", ident, e) &&
 		  cluster_file(in, "pg_hba.conf", "we", DOORS, e);
 
@@ -146,6 +148,7 @@ static bool cluster_finish(const struct instance *in, struct err *e)
 	free(data);
 	free(socket);
 	free(draft);
+	free(quoted);
 	free(run);
 	free(ident);
 	return ok;

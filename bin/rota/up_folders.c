@@ -156,6 +156,10 @@ bool up_conf_set(struct conf *conf, const char *key, const char *value, struct e
 		conf->section##_##name = xstrdup(value);                                                                         \
 		return true;                                                                                                     \
 	}
+#define CONF_WORD(section, name, words, otherwise, help)                                                                         \
+	if (!strcmp(key, #section "." #name) && !conf_word_is(words, value))                                                     \
+		return err_set(e, "\"%s\" must be one of %s, not \"%s\"", key, words, value);                                    \
+	CONF_TEXT(section, name, otherwise, help)
 #define CONF_INT(section, name, otherwise, lowest, highest, help)                                                                \
 	if (!strcmp(key, #section "." #name))                                                                                    \
 		return number(value, lowest, highest, &conf->section##_##name) ||                                                \

@@ -2,6 +2,7 @@
 #include "bin/rota/words.h"
 
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,9 +108,10 @@ static bool user_known(const char *name)
 		return true;
 	near = user_nearest(name);
 	err_set(&e, "there is no user \"%s\"", name);
+	snprintf(e.code, sizeof(e.code), "RT404");
 	if (near)
 		err_hint(&e, "Did you mean \"%s\"?", near);
-	call_error(&e);
+	call_refuse(&e);
 	free(near);
 	return false;
 }

@@ -14,7 +14,7 @@
 #include "jobmgr/gate/gate_submit.h"
 #include "lib/log.h"
 
-enum { CALL_PATIENCE = 60, CALL_RETRIES = 3 };
+enum { CALL_PATIENCE = 60, CALL_RETRIES = 3, ANSWER_LARGEST = 64 << 20 };
 
 static void call_free(struct gate_call *c)
 {
@@ -100,6 +100,12 @@ static void call_timer(evutil_socket_t fd, short what, void *arg)
 		c->wake(c);
 		return;
 	}
+	if (gate_lane_withdraw(c->ask)) {
+		gate_refuse(&e, "RT503", "the database has been busy for %d s", CALL_PATIENCE);
+		err_hint(&e, "Nothing was done; try again when others, or your own, requests have been answered.");
+		gate_call_fail(c, &e, NULL);
+		return;
+	}
 	gate_refuse(&e, "RT504", "the database did not answer within %d s", CALL_PATIENCE);
 	err_hint(&e, "Whether the request took effect is not known; look before you repeat it.");
 	call_answer_error(c, &e, NULL); /* the call itself ends when the database answers */
@@ -119,17 +125,17 @@ static void call_explain(const struct gate_call *c, struct err *e)
 static void call_returned(struct db *db, PGresult *result, const struct err *failure, void *arg)
 {
 	struct gate_call *c = arg;
+	bool one = result && PQntuples(result) == 1 && PQnfields(result) == 1 && !PQgetisnull(result, 0, 0);
 	struct err e;
 
 	(void)db;
 	c->flying = false;
-	gate_lane_done(c->lane);
 	event_del(c->timer);
 	if (!c->http) {
 		call_free(c);
 		return;
 	}
-	if (result && PQntuples(result) == 1 && PQnfields(result) == 1 && !PQgetisnull(result, 0, 0)) {
+	if (one && PQgetlength(result, 0, 0) <= ANSWER_LARGEST) {
 		c->then(c, PQgetvalue(result, 0, 0), NULL);
 		return;
 	}
@@ -137,10 +143,14 @@ static void call_returned(struct db *db, PGresult *result, const struct err *fai
 		c->issue(c);
 		return;
 	}
-	if (result)
-		gate_refuse(&e, "RT500", "the database did not answer with one value");
-	else
+	if (!result) {
 		e = *failure;
+	} else if (one) {
+		gate_refuse(&e, "RT413", "the answer would be longer than %d MiB", ANSWER_LARGEST >> 20);
+		err_hint(&e, "Ask for fewer jobs or elements at a time.");
+	} else {
+		gate_refuse(&e, "RT500", "the database did not answer with one value");
+	}
 	call_explain(c, &e);
 	c->then(c, NULL, &e);
 }
@@ -152,7 +162,8 @@ void gate_call_db(struct gate_call *c, enum api_function function, const struct 
 	c->then = then;
 	c->flying = true;
 	event_add(c->timer, &patience);
-	c->lane = gate_lane_call(c->gate->lanes, function, params, count, call_returned, c);
+	c->ask = gate_lane_call(c->gate->lanes, c->holder ? gate_holder_calls(c->holder) : NULL, function, params, count,
+				call_returned, c);
 }
 
 void gate_call_request(struct gate_call *c, enum api_function function, const json_t *request, gate_then *then)

@@ -54,8 +54,8 @@ struct gate_call {
 	json_t *work;			    /* what a verb of several calls makes on the way */
 	struct gate_submission *submission; /* of a request that submits */
 	struct event *timer;		    /* while flying: patience with the database; else: the next look of a parked call */
-	bool flying;
-	struct gate_lane *lane; /* while flying */
+	bool flying;			    /* asked of the database */
+	struct gate_ask *ask;		    /* while flying */
 	int retries;
 	void (*issue)(struct gate_call *c); /* makes the call that may be repeated after a rollback */
 	void (*go_on)(struct gate_call *c); /* once the limits are there */

@@ -32,7 +32,7 @@ struct gate_holder {
 	struct gate_connections *all;
 	char name[HOLDER_NAME]; /* "uid 1000", "10.0.0.7" */
 	bool outside;
-	unsigned connections, serving;
+	unsigned connections, serving, calls;
 	size_t unanswered, served; /* bytes read since the last answer; bytes of requests that are served */
 	TAILQ_ENTRY(gate_holder) link;
 };
@@ -142,6 +142,11 @@ void gate_holder_done(struct gate_holder *holder, size_t size)
 	holder->served -= size;
 	holder->all->served -= size;
 	holder_put(holder);
+}
+
+unsigned *gate_holder_calls(struct gate_holder *holder)
+{
+	return &holder->calls;
 }
 
 /* connections */

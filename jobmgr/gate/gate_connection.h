@@ -31,6 +31,9 @@ struct gate_holder *gate_holder_serve(struct gate_connections *connections, cons
 				      struct err *e);
 void gate_holder_done(struct gate_holder *holder, size_t size);
 
+/* How many calls of the database are under way for its requests; gate_lane.c counts them. */
+unsigned *gate_holder_calls(struct gate_holder *holder);
+
 /* Whether all that was answered has left for its client. */
 bool gate_connections_flushed(const struct gate_connections *connections);
 

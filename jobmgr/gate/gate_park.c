@@ -47,15 +47,11 @@ static bool park_time(const json_t *request, int64_t *seconds, struct err *e)
 	return true;
 }
 
-/* Whether an answer tells something: neither "done": false nor "changed": false. */
+/* Whether an answer tells something: neither "done": false nor "changed": false. The database writes it in this one form, and a
+ * quote that is part of a text has a backslash before it; to read all of a long answer for that would hold everybody up. */
 static bool park_settled(const char *text)
 {
-	json_t *answer = json_loads(text, 0, NULL);
-	bool settled =
-		!answer || !(json_is_false(json_object_get(answer, "done")) || json_is_false(json_object_get(answer, "changed")));
-
-	json_decref(answer);
-	return settled;
+	return !strstr(text, "\"done\": false") && !strstr(text, "\"changed\": false");
 }
 
 static void park_sleep(struct gate_call *c, int64_t wake_at)

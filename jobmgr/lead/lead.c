@@ -12,7 +12,10 @@
  * LEAD_FREE (a step that begins and ends rings as often) keeps a little more distance from the one before (LEAD_GAP each,
  * LEAD_GAP_MOST in all). A pass that the database refuses because something is no
  * longer as it was read is repeated LEAD_TRIES times at once, then with each start apart for as long as one of them fails, so that
- * it holds up itself only; every other failure waits, longer each time. */
+ * it holds up itself only; every other failure waits, longer each time.
+ *
+ * What a user has locked holds up nobody else: a pass that met a lock which is kept is repeated once, around the jobs that are locked. So are
+ * those that follow, for as long as one is left out. No bell rings when it is free, so it is looked at again by the clock. */
 #include "jobmgr/lead/lead.h"
 
 #include <math.h>
@@ -35,7 +38,7 @@ enum {
 	LEAD_SILENCE = 10,    /* seconds for which a session may keep a transaction open and be silent */
 	LEAD_TRIES = 3,	      /* repetitions at once after a refusal of the database */
 	LEAD_DELAY_MOST = 30, /* seconds between tries at the most */
-	LEAD_PLAN_LATE = 300, /* milliseconds until a plan that was found too soon is looked at again */
+	LEAD_PLAN_LATE = 300, /* milliseconds until a plan that was found too soon is looked at again, or a job that was locked */
 	LEAD_FREE = 4,	      /* passes */
 	LEAD_GAP = 5,	      /* milliseconds */
 	LEAD_GAP_MOST = 100,
@@ -58,7 +61,8 @@ struct lead {
 	void *arg;
 	int64_t term; /* 0: somebody else leads, or nobody */
 	bool claiming, rung;
-	bool apart; /* starts are committed one by one, since together they failed */
+	bool apart;  /* starts are committed one by one, since together they failed */
+	bool around; /* jobs that are locked are left out, since some are for long */
 	int failures;
 	int idle;	 /* passes in a row that moved nothing */
 	bool resting;	 /* nothing but the period brings the next pass */
@@ -72,7 +76,7 @@ static void lead_start_pass(struct lead *lead)
 	lead->resting = false;
 	lead->rung = false;
 	lead->began_at = clock_seconds();
-	lead_pass_run(lead->pass, lead->term, lead->apart);
+	lead_pass_run(lead->pass, lead->term, lead->apart, lead->apart || lead->around);
 }
 
 static void lead_alarm(evutil_socket_t fd, short what, void *arg)
@@ -136,6 +140,7 @@ static void lead_drop(struct lead *lead, const char *why)
 	lead->rung = false;
 	lead->failures = 0;
 	lead->apart = false;
+	lead->around = false;
 	lead->idle = 0;
 	lead_pass_forget(lead->pass);
 }
@@ -168,6 +173,12 @@ static void pass_failed(struct lead *lead, const struct err *e)
 	}
 	if (is_loss(e))
 		return;
+	if (!lead->around && strcmp(e->code, "55P03") == 0) {
+		log_debug("the pass is repeated around what is locked: %s", e->message);
+		lead->around = true;
+		lead_sleep(lead, 0);
+		return;
+	}
 	lead->apart = ++lead->failures >= LEAD_TRIES;
 	if (is_stale(e) && lead->failures <= LEAD_TRIES) {
 		log_debug("the pass is repeated: %s %s", e->code, e->message);
@@ -193,10 +204,11 @@ static void pass_ended(const struct lead_outcome *outcome, void *arg)
 	}
 	lead->failures = 0;
 	lead->apart = outcome->spoiled;
+	lead->around = outcome->locked;
 	lead->idle = outcome->moved > 0 ? 0 : lead->idle + 1;
 	if (outcome->moved > 0 || outcome->left_over || lead->rung)
 		lead_soon(lead);
-	else if (outcome->plan_is_late)
+	else if (outcome->plan_is_late || outcome->locked)
 		lead_sleep(lead, LEAD_PLAN_LATE / 1000.0);
 	else /* what is due already and did not happen is waited for with a pause */
 		lead_sleep(lead, fmin(outcome->next_in > 0 ? outcome->next_in : 1, outcome->whole_in));

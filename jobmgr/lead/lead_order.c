@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jobmgr/lead/lead_array.h"
 #include "jobmgr/lead/lead_draft.h"
 #include "jobmgr/lead/lead_group.h"
 #include "jobmgr/lead/lead_vouch.h"
@@ -27,6 +28,8 @@ struct maker {
 	const struct schedule_node **nodes; /* by id */
 	struct lead_groups *groups;
 	struct lead_drafts *drafts; /* of the commit that is being made */
+	const char *indices;	    /* of the launch row that `array` has been read from; NULL: none */
+	struct lead_array *array;
 };
 
 /* One start with everything about it. */
@@ -74,27 +77,17 @@ static const struct schedule_node *node_of(const struct maker *m, int id)
 	return m->nodes[node_at(m, id)];
 }
 
-bool lead_array_index(const char *indices, int position, int *index)
+/* The index at a position of this array, which mostly is that of the start before. */
+static bool maker_index(struct maker *m, const char *indices, int position, int *index)
 {
-	json_t *ranges = json_loads(indices, 0, NULL), *range;
-	int64_t left = position;
-	bool found = false;
-	size_t i;
-
-	json_array_foreach (ranges, i, range) {
-		int64_t low = json_integer_value(json_array_get(range, 0)), high = json_integer_value(json_array_get(range, 1));
-		int64_t step = json_integer_value(json_array_get(range, 2)),
-			count = step > 0 && high >= low ? (high - low) / step + 1 : 0;
-
-		if (left < count) {
-			*index = (int)(low + left * step);
-			found = true;
-			break;
-		}
-		left -= count;
+	if (!indices)
+		return false;
+	if (indices != m->indices) {
+		lead_array_free(m->array);
+		m->array = lead_array_new(indices);
+		m->indices = indices;
 	}
-	json_decref(ranges);
-	return found;
+	return lead_array_index(m->array, position, index);
 }
 
 static const char *start_label(const struct maker *m, const struct start *s)
@@ -161,7 +154,7 @@ static bool spec_fence(const char *spec)
 	return fence;
 }
 
-static bool start_fill(const struct maker *m, const struct schedule_start *decided, struct start *s)
+static bool start_fill(struct maker *m, const struct schedule_start *decided, struct start *s)
 {
 	*s = (struct start){.decided = decided,
 			    .key = &m->rows->keys[decided->pending],
@@ -174,7 +167,7 @@ static bool start_fill(const struct maker *m, const struct schedule_start *decid
 	if (decided->position >= 0) {
 		s->step_id = decided->step + 1 + decided->position;
 		s->attempt = 1;
-		if (!s->launch->array_indices || !lead_array_index(s->launch->array_indices, decided->position, &s->array_index))
+		if (!maker_index(m, s->launch->array_indices, decided->position, &s->array_index))
 			return false;
 	}
 	s->fence = spec_fence(s->launch->spec);
@@ -376,6 +369,7 @@ struct lead_orders *lead_orders_make(const struct lead_rows *rows, const struct 
 		maker_add_set(&m, commit, i, length);
 	}
 	maker_close(&m, commit);
+	lead_array_free(m.array);
 	lead_drafts_free(m.drafts);
 	lead_groups_free(m.groups);
 	return orders;

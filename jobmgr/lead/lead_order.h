@@ -42,7 +42,4 @@ struct lead_orders *lead_orders_make(const struct lead_rows *rows, const struct 
 				     const struct lead_signer *signer, bool apart);
 void lead_orders_free(struct lead_orders *orders);
 
-/* The index at a position of [[low, high, step], ...]; false where there is none. */
-bool lead_array_index(const char *indices, int position, int *index);
-
 #endif

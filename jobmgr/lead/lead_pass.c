@@ -56,11 +56,12 @@ struct lead_pass {
 	bool several;	/* there are partitions beside each other, as far as the last pass knows */
 
 	/* of the running pass */
-	bool running, apart;
+	bool running, apart, around;
 	bool peeks; /* the queue is read alone: without any, the rest is of no use */
 	bool asked; /* what is not known of it */
 	char term[24];
 	int waiting; /* answers still to come in this stage */
+	size_t left; /* steps that were to start or be refused, and have not been, perhaps since their jobs are locked */
 	struct lead_rows *rows;
 	struct schedule_result *result;
 	struct lead_outcome outcome;
@@ -177,6 +178,7 @@ static void pass_plan(struct lead_pass *p)
 
 static void pass_stored(struct lead_pass *p)
 {
+	p->outcome.locked = p->left > 0;
 	if (p->outcome.good)
 		pass_plan(p);
 	else
@@ -198,6 +200,8 @@ static void pass_started(struct lead_pass *p, const PGresult *result)
 	for (int i = 0; i < count; i++)
 		lead_plan_start(p->plan, strtoll(PQgetvalue(result, i, 0), NULL, 10), atoi(PQgetvalue(result, i, 1)));
 	p->outcome.moved += (size_t)count;
+	if (p->around)
+		p->left -= (size_t)count;
 }
 
 static void commit_came(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -218,8 +222,11 @@ static void commit_came(struct db *db, PGresult *result, const struct err *e, vo
 static void refuse_came(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct lead_pass *p = arg;
+	size_t refused = result ? strtoull(PQgetvalue(result, 0, 0), NULL, 10) : 0;
 
 	(void)db;
+	p->outcome.moved += refused;
+	p->left -= refused;
 	if (pass_stage_over(p, result, e))
 		pass_stored(p);
 }
@@ -235,7 +242,7 @@ static void pass_refuse(struct lead_pass *p, const struct lead_orders *orders)
 		log_error("step %d of job %lld is refused: its authenticator does not fit what is stored",
 			  orders->refused_requests[i], (long long)orders->refused_jobs[i]);
 	}
-	p->outcome.moved += orders->refused_count;
+	p->left += orders->refused_count;
 	p->waiting++;
 	db_call(p->db, API_schedule_refuse,
 		(struct db_param[]){{p->term, -1},
@@ -255,8 +262,11 @@ static void pass_commit_one(struct lead_pass *p, const struct lead_commit *commi
 	if (!starts || !signed_orders)
 		die("could not write orders as JSON");
 	p->waiting++;
-	db_call(p->db, API_schedule_commit, (struct db_param[]){{p->term, -1}, {starts, -1}, {signed_orders, -1}}, 3, commit_came,
-		p);
+	if (p->around)
+		p->left += json_array_size(commit->starts);
+	db_call(p->db, API_schedule_commit,
+		(struct db_param[]){{p->term, -1}, {starts, -1}, {signed_orders, -1}, {p->around ? "false" : "true", -1}}, 4,
+		commit_came, p);
 	free(starts);
 	free(signed_orders);
 }
@@ -445,10 +455,12 @@ static void tick_came(struct db *db, PGresult *result, const struct err *e, void
 		pass_read_on(p);
 }
 
-void lead_pass_run(struct lead_pass *p, int64_t term, bool apart)
+void lead_pass_run(struct lead_pass *p, int64_t term, bool apart, bool around)
 {
 	p->running = true;
 	p->apart = apart;
+	p->around = around;
+	p->left = 0;
 	p->outcome = (struct lead_outcome){.good = true, .next_in = INFINITY};
 	p->rows = lead_rows_new(0);
 	p->peeks = !p->queued;

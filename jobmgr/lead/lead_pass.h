@@ -20,6 +20,7 @@ struct lead_outcome {
 	size_t moved;	   /* steps that it started or refused: they are not pending any more */
 	bool spoiled;	   /* a start that was committed apart failed, and was left to itself */
 	bool left_over;	   /* starts were left for the next pass, on purpose */
+	bool locked;	   /* so were some, as somebody had locked their jobs */
 	bool plan_is_late; /* the plan has changed, but was written too short a time ago */
 	double next_in;	   /* seconds until time alone brings something, INFINITY: nothing known */
 	double whole_in;   /* seconds until a pass is due that looks further than this one, INFINITY: it saw all that a pass looks at */
@@ -32,8 +33,9 @@ struct lead_pass *lead_pass_new(struct db *db, const struct conf *conf, const st
 				const struct seal_sign_key *sign, lead_pass_done *done, void *arg);
 void lead_pass_free(struct lead_pass *pass);
 
-/* Run a pass in this term; `done` is called once, from the loop. `apart`: see lead_orders_make. */
-void lead_pass_run(struct lead_pass *pass, int64_t term, bool apart);
+/* Run a pass in this term; `done` is called once, from the loop. `apart`: see lead_orders_make. `around`: jobs that somebody has locked
+ * are left out; otherwise a pass fails with 55P03 where they stay so. */
+void lead_pass_run(struct lead_pass *pass, int64_t term, bool apart, bool around);
 bool lead_pass_is_running(const struct lead_pass *pass);
 
 /* A new term: what earlier passes found counts no more. */

@@ -233,6 +233,11 @@ static bool read_chunk(const struct option_pbs *pbs, const char *value, struct e
 	}
 	char *part = option_item(&value, ':');
 	bool numbered = option_number(part, 1, NUMBER_HIGHEST, &count), good = true;
+	if (!numbered && !part[strspn(part, "0123456789")]) {
+		err_set(e, "\"%s\" is not a number of nodes from 1 to %d", OPTION_QUOTE(part), NUMBER_HIGHEST);
+		free(part);
+		return false;
+	}
 	set_number(pbs, OPTION_ID_NODES, numbered ? count : 1);
 	if (!numbered && !strchr(part, '='))
 		set(pbs, OPTION_ID_NODELIST, part);
@@ -306,7 +311,8 @@ bool option_pbs_read(const struct option_pbs *pbs, char letter, const char *valu
 	if (letter == 'V')
 		return set(pbs, OPTION_ID_EXPORT, "ALL");
 	if (letter == 'j')
-		return strcmp(value, "oe") == 0 || err_set(e, "only \"oe\" is supported: errors go with the output");
+		return strcmp(value, "oe") == 0 ? set(pbs, OPTION_ID_ERROR, "")
+						: err_set(e, "only \"oe\" is supported: errors go with the output");
 	const struct option_row *row = option_find_pbs(spelling);
 	return row ? set_row(pbs, row, value, false, e) : err_set(e, "unknown option");
 }

@@ -6,7 +6,7 @@
 
 struct option_pbs {
 	/* Called for each option that comes of it, its text as option_value reads it. `total`: the memory is that of all nodes
-	 * together. */
+	 * together. OPTION_ID_ERROR with an empty text: errors go with the output, whatever another line says (-j oe). */
 	void (*set)(void *to, const struct option_row *row, const char *text, bool total);
 	void *to;
 	int64_t now;

@@ -137,6 +137,16 @@ static json_t *pattern(const char *text, struct err *e)
 	return value;
 }
 
+/* A file to read from has no name by rule. */
+static json_t *pattern_of(const struct option_row *row, const char *text, struct err *e)
+{
+	size_t length = strlen(text);
+	if (row->id != OPTION_ID_INPUT || !length || text[length - 1] != '/')
+		return pattern(text, e);
+	err_set(e, "\"%s\" is a folder", OPTION_QUOTE(text));
+	return NULL;
+}
+
 static json_t *choice(const struct option_row *row, const char *text, struct err *e)
 {
 	const char *words = row->argument;
@@ -181,7 +191,7 @@ static json_t *text_value(const struct option_row *row, const char *text, struct
 	case OPTION_LABEL:
 		return label(text, e);
 	case OPTION_PATTERN:
-		return pattern(text, e);
+		return pattern_of(row, text, e);
 	case OPTION_PATH:
 		return filled(text, PATH_LONGEST, e);
 	case OPTION_CHOICE:

@@ -21,6 +21,13 @@ static bool is_folder(const char *text)
 	return *text == '/' && is_line(text, FOLDER_LONGEST);
 }
 
+void translate_check_folder(struct translation *t)
+{
+	const char *folder = t->request->workdir;
+	if (!is_folder(folder))
+		translate_refuse(t, 0, "", "the working directory \"%s\" is not an absolute path", OPTION_QUOTE(folder));
+}
+
 /* What comes with the script but from no option; the client said it, so it is believed no more than the script. */
 static void check_request(struct translation *t)
 {
@@ -29,8 +36,7 @@ static void check_request(struct translation *t)
 	size_t plain = strspn(rlimits, "abcdefghijklmnopqrstuvwxyz0123456789_=,");
 	if (!*q->script_name || !is_line(q->script_name, NAME_LONGEST))
 		translate_refuse(t, 0, "", "the name of the script is not a line of UTF-8 text");
-	if (!is_folder(q->workdir))
-		translate_refuse(t, 0, "", "the working directory \"%s\" is not an absolute path", OPTION_QUOTE(q->workdir));
+	translate_check_folder(t);
 	if (q->home && !is_folder(q->home))
 		translate_refuse(t, 0, "", "the home directory \"%s\" is not an absolute path", OPTION_QUOTE(q->home));
 	if (q->umask < 0 || q->umask > 0777)

@@ -158,7 +158,7 @@ static void report_cycle(struct search *s, const struct translate_edge *edge)
 		first--;
 	print_cycle(s, first, text, sizeof text);
 	edge = blame(s, first, edge);
-	translate_refuse(t, edge->line, translate_kind_option(edge->kind), "cycle: %s", text);
+	translate_refuse(t, edge->line, edge->option, "cycle: %s", text);
 	if (t->sequence)
 		translate_hint(t, "without --after, each step waits for the one before it");
 	else if (strstr(text, " = "))

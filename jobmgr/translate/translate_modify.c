@@ -163,6 +163,7 @@ json_t *translate_modify(const struct translate_request *request, const struct t
 	if (!text || !order_spec_parse(text, strlen(text), &spec, &owner, &e)) {
 		translate_refuse(&t, 0, "", "the step has no launch spec%s%s", *e.message ? ": " : "", e.message);
 	} else if (read_back(&t, step, &spec)) {
+		translate_check_folder(&t);
 		translate_set_read(&t, &t.command, OPTION_ROTA, request->options, request->option_count, 0, false);
 		check_options(&t);
 		if (request->option_count == 0)

@@ -27,6 +27,7 @@ struct translate_edge {
 	int peer;	  /* index of the peer; -1: in another job */
 	int64_t peer_job; /* 0: this one */
 	char *peer_name;  /* step of another job, NULL = the whole of it */
+	const char *option; /* that names the peer, "" = none: a plain sequence */
 	int line;
 };
 
@@ -111,6 +112,9 @@ int translate_line(const struct translation *t, const struct translate_step *s, 
 /* Of two options that displace each other: whichever counts, or -1; a problem where neither is stronger. */
 int translate_rival(struct translation *t, const struct translate_step *s, enum option_id a, enum option_id b);
 
+/* translate.c: that the client's working directory, which relative paths are below, is one. */
+void translate_check_folder(struct translation *t);
+
 /* The stages, in the order in which translate.c calls them. */
 void translate_read(struct translation *t);    /* translate_read.c: lines to sets and steps */
 void translate_peers(struct translation *t);   /* translate_peer.c: steps' settings to edges */
@@ -143,6 +147,5 @@ char *translate_path(const struct translation *t, const char *folder, const char
 
 const char *translate_kind_name(enum translate_kind kind);
 const char *translate_condition_name(enum translate_condition condition);
-const char *translate_kind_option(enum translate_kind kind);
 
 #endif

@@ -3,6 +3,7 @@
  *
  * Called behind translate_read. What always holds afterwards: the edges of a step stand together, in the order of steps, and
  * no step has two edges of one kind to one peer. */
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ struct peer_list {
 	struct peers *p;
 	struct translate_step *s;
 	enum translate_kind kind;
-	const char *option;
+	const char *option; /* one of all time */
 	int line;
 	bool own; /* the step's own words: may name steps of the script */
 };
@@ -35,11 +36,6 @@ static const char *const conditions[] = {"ok", "any", "fail", "start", "corr"};
 const char *translate_kind_name(enum translate_kind kind)
 {
 	return kinds[kind];
-}
-
-const char *translate_kind_option(enum translate_kind kind)
-{
-	return kind_options[kind];
 }
 
 const char *translate_condition_name(enum translate_condition condition)
@@ -100,6 +96,7 @@ static void add_edge(struct peer_list *l, const struct translate_edge *edge)
 	}
 	t->edges[t->edge_count] = *edge;
 	t->edges[t->edge_count].step = (int)(l->s - t->steps);
+	t->edges[t->edge_count].option = l->option;
 	t->edges[t->edge_count++].line = l->line;
 }
 
@@ -254,11 +251,11 @@ static void read_plain(struct peer_list *l, char *name)
 static void read_setting(struct peers *p, struct translate_step *s, enum option_id id, enum translate_kind kind)
 {
 	const struct translate_setting *setting = translate_get(p->t, s, id, NULL);
-	char option[64] = "--";
+	const char *option = id == OPTION_ID_DEPENDENCY ? "--dependency" : kind_options[kind];
 	if (!setting)
 		return;
 	bool own = p->t->step_count == 1 || setting == &s->own.of[id];
-	struct peer_list l = {p, s, kind, strcat(option, option_row(id)->name), setting->line, own};
+	struct peer_list l = {p, s, kind, option, setting->line, own};
 	read_list(&l, json_string_value(setting->value),
 		  id == OPTION_ID_AFTER	       ? read_after
 		  : id == OPTION_ID_DEPENDENCY ? read_dependency
@@ -288,10 +285,11 @@ static void check_twice(struct translation *t, const struct translate_step *s)
 	for (int i = 1; i < s->edge_count; i++)
 		if (compare_edges(&sorted[i - 1], &sorted[i]) == 0) {
 			const struct translate_edge *edge = sorted[i];
-			translate_refuse(t, edge->line, kind_options[edge->kind], "\"%s\" is named twice",
-					 edge->peer >= 0   ? t->steps[edge->peer].name
-					 : edge->peer_name ? edge->peer_name
-							   : "the job");
+			const char *name = edge->peer >= 0 ? t->steps[edge->peer].name : edge->peer_name;
+			if (edge->peer < 0 && !name)
+				translate_refuse(t, edge->line, edge->option, "job %" PRId64 " is named twice", edge->peer_job);
+			else
+				translate_refuse(t, edge->line, edge->option, "\"%s\" is named twice", name);
 		}
 	free(sorted);
 }

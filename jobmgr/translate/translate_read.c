@@ -10,6 +10,7 @@
 
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/translate_parts.h"
+#include "lib/pattern.h"
 
 struct reader {
 	struct translation *t;
@@ -191,7 +192,7 @@ void translate_read(struct translation *t)
 		text = newline ? newline + 1 : end;
 	}
 	if (!t->has_steps)
-		translation_add_step(t, "script", 1);
+		translation_add_step(t, PATTERN_PLAIN, 1);
 	t->steps[t->step_count - 1].last_line = r.line;
 	check_header(t, &t->command);
 	check_header(t, &t->rota);

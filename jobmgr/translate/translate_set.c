@@ -45,6 +45,14 @@ static void put(struct place *p, const struct option_row *row, const char *text,
 	*setting = (struct translate_setting){value, p->line, total};
 }
 
+/* Errors go with the output, and so they stay in this set. */
+static void join_errors(struct place *p)
+{
+	struct translate_setting *setting = &p->set->of[OPTION_ID_ERROR];
+	json_decref(setting->value);
+	*setting = (struct translate_setting){json_null(), p->line, false};
+}
+
 /* What #PBS says in several places adds up where the option is a list. */
 static void put_pbs(void *to, const struct option_row *row, const char *text, bool total)
 {
@@ -52,7 +60,9 @@ static void put_pbs(void *to, const struct option_row *row, const char *text, bo
 	struct place *p = to;
 	const json_t *before = p->set->of[row->id].value;
 	char separator = row->kind == OPTION_EXPORT ? ',' : row->kind == OPTION_FEATURES ? '&' : '\0';
-	if (!before || !separator) {
+	if (row->id == OPTION_ID_ERROR && (!*text || json_is_null(before))) {
+		join_errors(p);
+	} else if (!before || !separator) {
 		put(p, row, text, total);
 	} else if (json_string_length(before) > LONGEST) {
 		translate_refuse(p->t, p->line, p->written, "the list of all lines together is too long");

@@ -109,7 +109,13 @@ static void settle_tasks(struct translation *t, struct translate_step *s)
 static void check_lists(struct translation *t, const struct translate_step *s)
 {
 	const json_t *wanted = translate_value(t, s, OPTION_ID_NODELIST), *excluded = translate_value(t, s, OPTION_ID_EXCLUDE);
-	if (!json_array_size(wanted) || !json_array_size(excluded))
+	int64_t listed = (int64_t)json_array_size(wanted);
+	if (listed > 0 && s->nodes_min > listed) {
+		translate_refuse(t, translate_line(t, s, OPTION_ID_NODELIST), "--nodelist",
+				 "%" PRId64 " nodes are asked for, and it names %" PRId64, s->nodes_min, listed);
+		translate_hint(t, "name at least as many as the step is to have; without --nodes it has all that are named");
+	}
+	if (!listed || !json_array_size(excluded))
 		return;
 	json_t *names = json_object(), *host;
 	size_t i;
@@ -172,11 +178,11 @@ static void check_corr(struct translation *t)
 		if (edge->condition != TRANSLATE_CORR || edge->kind != TRANSLATE_AFTER)
 			continue;
 		if (!s->elements || (peer && !peer->elements)) {
-			translate_refuse(t, edge->line, "--after", "\"%s\" is no array, so its elements correspond to none",
+			translate_refuse(t, edge->line, edge->option, "\"%s\" is no array, so its elements correspond to none",
 					 !s->elements ? s->name : peer->name);
 			translate_hint(t, ":corr binds each element to the one of the same index");
 		} else if (peer && (s->elements != peer->elements || numbers[edge->step] != numbers[edge->peer])) {
-			translate_refuse(t, edge->line, "--after", "\"%s\" and \"%s\" have different indices", s->name,
+			translate_refuse(t, edge->line, edge->option, "\"%s\" and \"%s\" have different indices", s->name,
 					 peer->name);
 			translate_hint(t, ":corr binds each element to the one of the same index");
 		}

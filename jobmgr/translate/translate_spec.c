@@ -8,6 +8,7 @@
 #include "jobmgr/translate/option_value.h"
 #include "jobmgr/translate/translate_parts.h"
 #include "lib/order.h"
+#include "lib/pattern.h"
 
 static const char *home_of(const struct translation *t, const char *path)
 {
@@ -33,6 +34,22 @@ static const char *text(const struct translation *t, const struct translate_step
 {
 	const char *value = json_string_value(translate_value(t, s, id));
 	return value ? value : "";
+}
+
+/* Where a step's output goes. In a folder, to the name that it would have had without; so called also where the step's name would be
+ * taken for that of a plain script. malloc'ed, "" where nothing has to be said. */
+static char *output(const struct translation *t, const struct translate_step *s, const struct order_spec *base, enum option_id id,
+		    const char *ending)
+{
+	const char *given = text(t, s, id);
+	bool plain = base->pre_from == 0, folder = *given && given[strlen(given) - 1] == '/';
+	bool taken = id == OPTION_ID_OUTPUT && !plain && strcmp(s->name, PATTERN_PLAIN) == 0;
+	char *path = at_home(t, given), *whole;
+	if (*given ? !folder : !taken)
+		return path;
+	whole = xasprintf("%s%s.%s", path, pattern_name(plain, s->elements > 0), ending);
+	free(path);
+	return whole;
 }
 
 /* What may run again must not run twice, so it ends with the lease of its node, unless the user says otherwise. */
@@ -66,7 +83,7 @@ json_t *translate_spec_end(struct translation *t, const struct translate_step *s
 	const char *workdir = text(t, s, OPTION_ID_WORKDIR), *prolog = text(t, s, OPTION_ID_PROLOG);
 	const char *epilog = text(t, s, OPTION_ID_EPILOG);
 	char *folder = translate_path(t, t->request->workdir, *workdir ? workdir : t->request->workdir);
-	char *paths[] = {at_home(t, text(t, s, OPTION_ID_OUTPUT)), at_home(t, text(t, s, OPTION_ID_ERROR)),
+	char *paths[] = {output(t, s, base, OPTION_ID_OUTPUT, "out"), output(t, s, base, OPTION_ID_ERROR, "err"),
 			 at_home(t, text(t, s, OPTION_ID_INPUT)), *prolog ? translate_path(t, folder, prolog) : xstrdup(""),
 			 *epilog ? translate_path(t, folder, epilog) : xstrdup("")};
 	struct order_spec spec = *base;

@@ -2,8 +2,11 @@
  *
  * Called by translate_plan and translate_modify, where there was no problem. What always holds: every member that options decide is
  * there, null or empty where nothing was said; and steps of one size whose own lines say nothing have the same. */
+#include <string.h>
+
 #include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/translate_parts.h"
+#include "lib/pattern.h"
 
 /* A step's value, shared with the setting; `otherwise` (taken over) where there is none. */
 static json_t *value_or(struct translation *t, const struct translate_step *s, enum option_id id, json_t *otherwise)
@@ -99,6 +102,8 @@ json_t *translate_step_asks(struct translation *t, const struct translate_step *
 
 bool translate_step_asks_nothing(const struct translate_step *s)
 {
+	if (strcmp(s->name, PATTERN_PLAIN) == 0) /* its spec names the output */
+		return false;
 	for (int id = 0; id < OPTION_ROWS; id++) {
 		const struct option_row *row = option_row((enum option_id)id);
 		if (s->own.of[id].value && row->level == OPTION_STEP && row->kind != OPTION_AFTER)

@@ -77,9 +77,12 @@ static void registered(struct db *db, PGresult *result, const struct err *e, voi
 		return;
 	}
 	if (PQntuples(result) == 0) {
-		log_warning("the database has no node \"%s\"", a->node);
+		if (!a->unknown)
+			log_warning("the database has no node \"%s\"", a->node);
+		a->unknown = true;
 		return;
 	}
+	a->unknown = false;
 	char channel[64];
 	int before = a->node_count;
 	agent_lease_granted(a, sent);
@@ -177,8 +180,12 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	struct agent *a = arg;
 	a->quiet_ticks = is_quiet(a) ? a->quiet_ticks + 1 : 0;
-	if (clock_boot_us() / 1000000 % ASK_TICKS == 0)
+	if (clock_boot_us() / 1000000 % ASK_TICKS == 0) {
+		/* Nobody rings for a node that is not there yet. */
+		if (a->node_count == 0 && db_is_up(a->db))
+			do_register(a);
 		agent_order_ask(a);
+	}
 	look(a);
 	if (a->quiet_ticks >= QUIET_TICKS)
 		event_del(a->tick_timer);

@@ -1,4 +1,4 @@
-/* agent_launcher.c - procmgrd's end of the socket pair. The launcher never answers: what became of a message is in the journal.
+/* agent_launcher.c - procmgrd's end of the socket pair. What became of a launch is in the journal; a control message is answered here.
  * What always holds: messages arrive in the order in which they were sent; when the launcher is gone, so are we. */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "lib/log.h"
 #include "procmgr/agent/agent_parts.h"
 
-enum { MESSAGE_LARGEST = 128 * 1024 };
+enum { MESSAGE_LARGEST = 128 * 1024, ANSWER_LARGEST = 1024 };
 
 struct agent_message {
 	struct agent_message *next;
@@ -18,13 +18,27 @@ struct agent_message {
 	char text[];
 };
 
-static void gone(evutil_socket_t fd, short what, void *arg)
+static void answered(struct agent *a, const char *text, size_t size)
+{
+	struct err e;
+	int64_t id, taken;
+	struct fields *answer = fields_parse(text, size, &e);
+	if (answer && fields_int(answer, "id", 1, INT64_MAX, &id, &e) && fields_int(answer, "taken", 0, 1, &taken, &e))
+		agent_order_taken(a, id, taken);
+	else
+		log_warning("answer of the launcher ignored: %s", e.message);
+	fields_free(answer);
+}
+
+static void hear(evutil_socket_t fd, short what, void *arg)
 {
 	(void)what;
 	struct agent *a = arg;
-	char byte;
-	ssize_t size = recv(fd, &byte, 1, MSG_DONTWAIT);
-	if (size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR)))
+	char text[ANSWER_LARGEST];
+	ssize_t size;
+	while ((size = recv(fd, text, sizeof text, MSG_DONTWAIT)) > 0)
+		answered(a, text, (size_t)size);
+	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	log_info("the launcher is gone");
 	event_base_loopbreak(a->base);
@@ -54,7 +68,7 @@ bool agent_launcher_open(struct agent *a, int fd, struct err *e)
 		return err_sys(e, "descriptor %d is not the launcher's", fd);
 	a->launcher_fd = fd;
 	a->messages_end = &a->messages;
-	a->launcher_readable = event_new(a->base, fd, EV_READ | EV_PERSIST, gone, a);
+	a->launcher_readable = event_new(a->base, fd, EV_READ | EV_PERSIST, hear, a);
 	a->launcher_writable = event_new(a->base, fd, EV_WRITE, flush, a);
 	event_add(a->launcher_readable, NULL);
 	return true;

@@ -1,9 +1,10 @@
 /* agent_order.c - orders: asked for, kept in hand, handed to the launcher, said to be done.
  *
- * Called by the agent at each bell and tick; what launches need is fetched by agent_blob.c. What always holds: orders of one attempt are handed over in the order of their
- * numbers; a launch is handed over once, under the node's lease, when script and environment lie in the cache; of elements that stand ahead no
- * more than may run beside each other, and what had no turn in time, or is to end before, not to be begun; orders in hand are those that the
- * database may still list. */
+ * Called by the agent at each bell and tick; what launches need is fetched by agent_blob.c. What always holds: orders of one attempt are
+ * handed over in the order of their numbers, and what is no launch, one at a time: it is done when the launcher says that the keeper has it,
+ * or that there is none, and until then the database has it, whoever dies; a launch is handed over once, under the node's lease, when script
+ * and environment lie in the cache; of elements that stand ahead no more than may run beside each other, and what had no turn in time, or is
+ * to end before, not to be begun; orders in hand are those that the database may still list. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,23 +90,27 @@ static struct record_key key_of(const struct agent_order *o, const struct agent_
 	return key;
 }
 
-/* Hand it to the launcher for these attempts, so many in a message as fit; withdrawn: to be refused. */
-static void hand_over(struct agent *a, const struct agent_order *o, const struct agent_start *starts, int all, bool withdrawn)
+/* Hand it to the launcher for these attempts, so many in a message as fit; withdrawn: to be refused. How many messages that takes. */
+static int hand_over(struct agent *a, const struct agent_order *o, const struct agent_start *starts, int all, bool withdrawn)
 {
 	struct err e;
-	for (int i = 0, count; i < all; i += count) {
+	int messages = 0;
+	for (int i = 0, count; i < all; i += count, messages++) {
 		struct record_key key = key_of(o, &starts[i]);
 		count = all - i < NODES_MOST ? all - i : NODES_MOST;
 		struct fields *message =
 			o->launch ? launch_message(o, &key, withdrawn) : agent_order_control(o->kind, &key, o->args, &e);
 		if (!message) {
 			log_error("order %lld: %s", (long long)o->id, e.message);
-			return;
+			break;
 		}
+		if (!o->launch)
+			fields_add_int(message, "id", o->id);
 		add_others(message, starts + i, count);
 		agent_launcher_send(a, message);
 		fields_free(message);
 	}
+	return messages;
 }
 
 /* Where the order of this number stands, or would. */
@@ -239,17 +244,18 @@ static void withdraw(struct agent *a, const struct agent_order *launch, struct a
 	start->handed = true;
 }
 
-/* Does the launch of this attempt, to which something else is said, wait? */
-static bool is_waiting(struct agent *a, const struct agent_order *launch, const struct record_key *key, const char *kind)
+/* Does something that this attempt was ordered before wait: a launch to be handed over, or anything else to be answered? */
+static bool is_waiting(struct agent *a, const struct agent_order *before, const struct record_key *key, const char *kind)
 {
-	struct agent_start *start = launch->state == AGENT_ORDER_WAITS ? start_of(launch, key) : NULL;
-	if (start && launch->last > 0 && !start->handed && (strcmp(kind, "kill") == 0 || strcmp(kind, "end") == 0))
-		withdraw(a, launch, start);
+	bool open = before->state == AGENT_ORDER_WAITS || (before->state == AGENT_ORDER_HANDED && !before->launch);
+	struct agent_start *start = open ? start_of(before, key) : NULL;
+	if (start && before->last > 0 && !start->handed && (strcmp(kind, "kill") == 0 || strcmp(kind, "end") == 0))
+		withdraw(a, before, start);
 	return start && !start->handed;
 }
 
 /* What is said to several nodes is said to all or none: they were ordered to begin together. */
-static bool is_behind_launch(struct agent *a, int at)
+static bool is_behind(struct agent *a, int at)
 {
 	const struct agent_order *o = &a->orders[at];
 	for (int i = 0; i < at; i++) {
@@ -315,6 +321,36 @@ static void begin(struct agent *a, struct agent_order *o)
 	}
 }
 
+/* A signal that waits already need not be sent twice: what its handler does comes after both. So no flood of them delays an ending. */
+static bool is_repeated(const struct agent *a, int at)
+{
+	const struct agent_order *o = &a->orders[at];
+	for (int i = 0; i < at && strcmp(o->kind, "signal") == 0; i++) {
+		const struct agent_order *before = &a->orders[i];
+		bool waits = before->state == AGENT_ORDER_WAITS && !before->launch;
+		if (waits && record_key_equal(&before->key, &o->key) && before->start_count == o->start_count &&
+		    strcmp(before->kind, o->kind) == 0 && strcmp(before->args, o->args) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void work_control(struct agent *a, int at)
+{
+	struct agent_order *o = &a->orders[at];
+	if (is_behind(a, at)) {
+		a->queued = true;
+		if (is_repeated(a, at))
+			done(a, o);
+		return;
+	}
+	o->state = AGENT_ORDER_HANDED;
+	o->handed_at = clock_boot_us();
+	o->unanswered = hand_over(a, o, o->starts, o->start_count, false);
+	if (o->unanswered == 0) /* it cannot be said */
+		done(a, o);
+}
+
 static void work_launch(struct agent *a, struct agent_order *o, struct agent_blobs *wanted)
 {
 	bool script = !*o->script || agent_cache_has(o->script),
@@ -334,7 +370,8 @@ static void work_launch(struct agent *a, struct agent_order *o, struct agent_blo
 	}
 }
 
-/* An answer that found no room in the journal never comes: handed over again, the order is refused again, or as used before. */
+/* An answer that found no room in the journal, or in our socket, never comes: handed over again, a launch is refused again, or as used
+ * before; what is said twice to a keeper changes nothing, but for signals. */
 static bool is_unanswered(const struct agent *a, const struct agent_order *o)
 {
 	return o->state == AGENT_ORDER_HANDED && a->node_count > 0 && clock_boot_us() - o->handed_at > ANSWER_USEC;
@@ -351,18 +388,17 @@ void agent_order_work(struct agent *a)
 {
 	struct agent_blobs wanted = {.agent = a, .count = 0};
 	a->standing = 0;
+	a->queued = false;
 	for (int i = 0; i < a->order_count && !a->stop; i++) {
 		struct agent_order *o = &a->orders[i];
 		if (is_unanswered(a, o))
 			again(o);
 		if (o->state != AGENT_ORDER_WAITS)
 			continue;
-		if (o->launch) {
+		if (o->launch)
 			work_launch(a, o, &wanted);
-		} else if (!is_behind_launch(a, i)) {
-			hand_over(a, o, o->starts, o->start_count, false);
-			done(a, o);
-		}
+		else
+			work_control(a, i);
 	}
 	agent_report_watch(a);
 	agent_blob_ask(a, &wanted);
@@ -378,7 +414,7 @@ void agent_order_answered(struct agent *a, const struct fields *record)
 	int64_t now = clock_boot_us() / 1000000;
 	for (int i = 0; i < a->order_count; i++) {
 		struct agent_order *o = &a->orders[i];
-		bool handed = o->state == AGENT_ORDER_HANDED || (o->state == AGENT_ORDER_WAITS && o->last > 0);
+		bool handed = o->launch && (o->state == AGENT_ORDER_HANDED || (o->state == AGENT_ORDER_WAITS && o->last > 0));
 		struct agent_start *start = handed ? start_of(o, &key) : NULL;
 		if (start)
 			answered(o, start);
@@ -388,6 +424,32 @@ void agent_order_answered(struct agent *a, const struct fields *record)
 			agent_sample_expect(a, o, &key);
 		if (start && o->unanswered == 0)
 			o->state = AGENT_ORDER_DONE;
+	}
+}
+
+/* What its keeper could not take is handed over again with the next tick, before anything else that is for the same attempt. */
+static void hold_up(struct agent_order *o)
+{
+	char name[RECORD_KEY_SIZE];
+	record_key_text(&o->key, name);
+	if (!o->held_up)
+		log_warning("%s for %s waits: its keeper does not read what it is sent", o->kind, name);
+	o->held_up = true;
+	o->state = AGENT_ORDER_WAITS;
+}
+
+void agent_order_taken(struct agent *a, int64_t id, bool taken)
+{
+	int at = place_of(a, id);
+	struct agent_order *o = at < a->order_count && a->orders[at].id == id ? &a->orders[at] : NULL;
+	if (!o || o->launch || o->state != AGENT_ORDER_HANDED)
+		return;
+	if (!taken) {
+		hold_up(o);
+	} else if (--o->unanswered == 0) {
+		done(a, o);
+		if (a->queued)
+			agent_order_work(a);
 	}
 }
 

@@ -75,6 +75,16 @@ int agent_order_by_place(const void *a, const void *b)
 					: (x->node > y->node) - (x->node < y->node);
 }
 
+/* What one transaction has said several times is said once. */
+static int drop_repeated(struct agent_start *starts, int count)
+{
+	int kept = 0;
+	for (int i = 0; i < count; i++)
+		if (kept == 0 || agent_order_by_place(&starts[kept - 1], &starts[i]) != 0)
+			starts[kept++] = starts[i];
+	return kept;
+}
+
 /* The step of the key on each of the nodes, or, on one node, it and those of `also`. */
 static void read_starts(const struct agent *a, struct agent_order *o, const char *nodes, const char *also)
 {
@@ -88,6 +98,7 @@ static void read_starts(const struct agent *a, struct agent_order *o, const char
 	for (int i = 0; i < also_count; i++)
 		o->starts[o->start_count++] = (struct agent_start){(int)steps[i], o->key.node, false, false};
 	qsort(o->starts, (size_t)o->start_count, sizeof *o->starts, agent_order_by_place);
+	o->start_count = drop_repeated(o->starts, o->start_count);
 	o->unanswered = o->start_count;
 	free(node_ids);
 	free(steps);

@@ -22,8 +22,8 @@
 #include "procmgr/record/used.h"
 
 enum agent_order_state {
-	AGENT_ORDER_WAITS,  /* for a blob, for its turn, or behind a launch of the same attempt that waits for one */
-	AGENT_ORDER_HANDED, /* a launch; its `used` or `refused` is awaited */
+	AGENT_ORDER_WAITS,  /* for a blob, its turn, another of the same attempt, or a keeper that cannot take it now */
+	AGENT_ORDER_HANDED, /* over; a launch's `used` or `refused` is awaited, of all else the launcher's answer */
 	AGENT_ORDER_DONE,   /* to be said so to the database */
 	AGENT_ORDER_SAID    /* said, in the report under way */
 };
@@ -50,13 +50,14 @@ struct agent_order {
 	bool units;	       /* it holds generic resources */
 	/* In the order of steps and nodes: several of one or of the other; the attempts' numbers are all the same. */
 	struct agent_start *starts;
-	int start_count, unanswered;
+	int start_count, unanswered; /* attempts of a launch; of all else messages to the launcher */
 	enum agent_order_state state;
 	char *body, *signature;		  /* of a launch */
 	char script[65], environment[65]; /* hashes, "" where the order cannot be read */
 	const char *lacks;		  /* which of the two the database does not have as it should, or "room"; NULL: none */
 	int64_t handed_at;
 	char *kind, *args; /* of everything else */
+	bool held_up;	   /* its keeper could not take it, and that was logged */
 };
 
 struct agent_message; /* on its way to the launcher */
@@ -71,8 +72,9 @@ struct agent {
 	int node_count;		  /* 0: not registered on this connection */
 	bool stop;		  /* SIGTERM: say what is left, then go */
 	bool registering;
-	int strays;  /* attempts here that were given up: register again when they are gone */
-	bool leased; /* `lease` was granted in this boot */
+	bool unknown; /* the database has no such node, which was logged */
+	int strays;   /* attempts here that were given up: register again when they are gone */
+	bool leased;  /* `lease` was granted in this boot */
 	struct lease lease;
 
 	int launcher_fd;
@@ -83,6 +85,7 @@ struct agent {
 	int order_count, order_room;
 	struct agent_ahead *ahead;	 /* what runs */
 	int standing;			 /* elements in hand that stand ahead */
+	bool queued;			 /* something that is no launch waits behind another order of its attempt */
 	bool orders_asked, orders_again; /* a call is under way; another has to follow */
 	bool orders_known;		 /* on this connection: every order there is, is in hand */
 	struct used *answered;		 /* attempts whose launch the journal had answered when we started, or answered lately */
@@ -173,6 +176,8 @@ int agent_order_by_place(const void *a, const void *b);						      /* struct age
 void agent_order_ask(struct agent *a);
 void agent_order_work(struct agent *a);
 void agent_order_answered(struct agent *a, const struct fields *record);
+/* The launcher has passed a control message on; taken false: it could not yet. */
+void agent_order_taken(struct agent *a, int64_t id, bool taken);
 void agent_order_lost(struct agent *a);	   /* the connection: nothing that was said is known to have arrived */
 void agent_order_drop(struct agent *a);	   /* what is not handed over yet: the database says anew what still holds */
 void agent_order_forget(struct agent *a);  /* what was said has arrived */

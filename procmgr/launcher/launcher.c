@@ -231,6 +231,8 @@ static void turn(struct launcher *l)
 static int look_again(struct launcher *l)
 {
 	launcher_spare_trim(l);
+	if (l->end_again)
+		launcher_control_end_all(l);
 	bool left = l->fence && !l->end_all && fence_tidy(l->fence, is_in_use);
 	int count = look(l);
 	l->look_at = NEVER;

@@ -2,7 +2,7 @@
  *
  * Called by the launcher's loop. What always holds: procmgrd runs as instance.account, holds one end of a socket pair as
  * descriptor 3 and nothing else of ours; what it sends is checked as if it came from an enemy; it is started anew after a pause
- * that doubles while it does not stay up. */
+ * that doubles while it does not stay up; we never wait for it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -126,6 +126,19 @@ void launcher_agent_read(struct launcher *l, bool all)
 		else
 			launcher_control_take(l, text, (size_t)size);
 	}
+}
+
+/* Where it has not read so many answers that this one finds no room, it asks again. */
+void launcher_agent_answer(const struct launcher *l, int64_t id, bool taken)
+{
+	size_t size;
+	struct fields *message = fields_new();
+	fields_add_int(message, "id", id);
+	fields_add_int(message, "taken", taken);
+	const char *text = fields_text(message, &size);
+	if (send(l->agent_socket, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		log_debug("procmgrd was not answered: %m");
+	fields_free(message);
 }
 
 void launcher_agent_stop(struct launcher *l)

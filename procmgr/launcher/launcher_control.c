@@ -1,6 +1,8 @@
 /* launcher_control.c - what procmgrd may ask for beside launches, passed on to the keepers.
  *
- * Called by the launcher for each message. What always holds: a keeper gets only what was understood here and written anew. */
+ * Called by the launcher for each message. What always holds: a keeper gets only what was understood here and written anew; a message
+ * is answered when its keeper's socket has it or there is no keeper for it any more, and until then is kept by those who sent it, in the
+ * end by the database: nothing is kept here, so nothing is lost with us. What dies unanswered comes twice, and may. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,11 +64,24 @@ static void tell_late(struct launcher *l, const struct record_key *key, const ch
 	record_write(l->journal, record);
 }
 
-static void control_one(struct launcher *l, const struct record_key *key, const struct fields *checked)
+/* False where it has a keeper that cannot take it now. */
+static bool control_one(struct launcher *l, const struct record_key *key, const struct fields *checked)
 {
 	struct err e;
-	if (!launcher_dry_send(l, key, checked) && !launcher_spool_send(key, checked, &e))
+	if (launcher_dry_send(l, key, checked))
+		return true;
+	enum launcher_sent sent = launcher_spool_send(key, checked, &e);
+	if (sent == LAUNCHER_SENT_NEVER)
 		tell_late(l, key, fields_get(checked, "action"), e.message);
+	return sent != LAUNCHER_SENT_LATER;
+}
+
+static void answer(const struct launcher *l, const struct fields *message, bool taken)
+{
+	struct err e;
+	int64_t id;
+	if (fields_int(message, "id", 1, INT64_MAX, &id, &e))
+		launcher_agent_answer(l, id, taken);
 }
 
 static void control(struct launcher *l, const struct fields *message)
@@ -75,17 +90,19 @@ static void control(struct launcher *l, const struct fields *message)
 	struct record_key key;
 	const char *nodes = fields_get(message, "nodes");
 	struct fields *checked = record_key_read(message, &key, &e) ? launcher_control_check(message, &e) : NULL;
+	bool taken = true; /* what makes no sense will make none later */
 	crash_point(CRASH_control_received);
 	if (!checked) {
 		log_warning("control message ignored: %s", e.message);
 	} else {
 		launcher_dry_gather(l, true);
 		do
-			control_one(l, &key, checked);
+			taken = control_one(l, &key, checked) && taken;
 		while (launcher_order_next(&nodes, &key.node));
 		launcher_dry_gather(l, false);
 	}
 	crash_point(CRASH_control_sent);
+	answer(l, message, taken);
 	fields_free(checked);
 }
 
@@ -139,18 +156,20 @@ void launcher_control_take(struct launcher *l, const char *text, size_t size)
 
 static void end_one(struct launcher *l, const struct record_key *key)
 {
-	(void)l;
 	struct err e;
 	struct fields *message = fields_new();
 	fields_add(message, "action", "kill");
 	fields_add(message, "cause", "shutdown");
-	if (!launcher_spool_send(key, message, &e))
+	enum launcher_sent sent = launcher_spool_send(key, message, &e);
+	if (sent == LAUNCHER_SENT_NEVER)
 		log_warning("%s", e.message);
+	l->end_again = l->end_again || sent == LAUNCHER_SENT_LATER;
 	fields_free(message);
 }
 
 void launcher_control_end_all(struct launcher *l)
 {
+	l->end_again = false;
 	launcher_dry_end_all(l);
 	launcher_spool_each(l, end_one);
 }

@@ -65,6 +65,7 @@ struct launcher {
 	int signals;	      /* signalfd */
 	bool stop;	      /* SIGTERM */
 	bool end_all;	      /* SIGUSR1 */
+	bool end_again;	      /* not every keeper could be told of that yet */
 
 	char *agent_path;
 	pid_t agent_pid;
@@ -87,8 +88,10 @@ void launcher_spool_clear(const char *above, const struct record_key *key);
 /* The path of a file ("": the folder itself) of an attempt below `above`. */
 void launcher_spool_path(const char *above, const struct record_key *key, const char *file, char path[LAUNCHER_PATH_SIZE]);
 bool launcher_spool_has(const struct record_key *key);
-/* Send a control message to the keeper of an attempt. */
-bool launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e);
+/* A message for a keeper: its socket has it; it lives, and its socket is full; there is none any more. */
+enum launcher_sent { LAUNCHER_SENT, LAUNCHER_SENT_LATER, LAUNCHER_SENT_NEVER };
+/* Send a control message to the keeper of an attempt; the reason where it was not sent. */
+enum launcher_sent launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e);
 /* Call `each` for every attempt that has a folder; returns how many there are. */
 int launcher_spool_each(struct launcher *l, void (*each)(struct launcher *l, const struct record_key *key));
 /* Remove what groups have left behind, when there is no attempt. */
@@ -173,6 +176,8 @@ struct fields *launcher_control_check(const struct fields *message, struct err *
 bool launcher_agent_find(struct launcher *l, struct err *e);
 void launcher_agent_turn(struct launcher *l); /* start it when its time has come */
 void launcher_agent_read(struct launcher *l, bool all);
+/* Tell it that keepers have the control message of this number; taken false: not all, and it is to be sent again. */
+void launcher_agent_answer(const struct launcher *l, int64_t id, bool taken);
 void launcher_agent_reaped(struct launcher *l);
 void launcher_agent_stop(struct launcher *l);
 

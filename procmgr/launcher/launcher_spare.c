@@ -72,7 +72,7 @@ bool launcher_spare_order(const struct record_key *key, const char *order, const
 	fields_add_int(message, "step", key->step_id);
 	fields_add(message, "node", node);
 	fields_add(message, "cores", cores ? cores : "");
-	bool sent = launcher_spool_send(key, message, &e);
+	bool sent = launcher_spool_send(key, message, &e) == LAUNCHER_SENT;
 	if (!sent)
 		log_warning("%s", e.message);
 	fields_free(message);

@@ -262,16 +262,21 @@ static bool send_from(int fd, const struct record_key *key, const struct fields 
 	return fd >= 0 && sendto(fd, text, size, 0, (struct sockaddr *)&address, sizeof address) == (ssize_t)size;
 }
 
-bool launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e)
+enum launcher_sent launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e)
 {
 	static int fd = -1; /* for whichever keeper */
 	if (fd >= 0 && send_from(fd, key, message))
-		return true;
+		return LAUNCHER_SENT;
 	/* What others have not read yet counts for the socket that it was sent from: only of a new one does it say that this keeper's is full. */
 	if (fd >= 0)
 		close(fd);
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	return send_from(fd, key, message) || err_sys(e, "could not reach the keeper at \"%s\"", address_of(key).sun_path);
+	if (send_from(fd, key, message))
+		return LAUNCHER_SENT;
+	/* A name that is gone, or a socket that nobody holds any more: all else passes. */
+	bool never = errno == ENOENT || errno == ECONNREFUSED;
+	err_sys(e, "could not reach the keeper at \"%s\"", address_of(key).sun_path);
+	return never ? LAUNCHER_SENT_NEVER : LAUNCHER_SENT_LATER;
 }
 
 int launcher_spool_each(struct launcher *l, void (*each)(struct launcher *l, const struct record_key *key))

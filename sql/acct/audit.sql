@@ -4,13 +4,19 @@ language plpgsql stable security definer set search_path = rota, pg_temp set jit
 declare
 	v_one record;
 	v_compare text;
+	-- What was used then is partly, or wholly, that of jobs that are not there to be asked.
+	v_gone constant tstzmultirange := (select coalesce(range_agg(g.during), '{}') from api.range_gone() g);
 begin
 	for v_one in
 		select kind || '_' || period as name, kind = 'node_usage' as of_nodes, array_to_string(c.keys, ', ') as keys, c.measures,
 			case period
 				when 'hour' then '%1$s.hour >= $1::timestamp at time zone z.time_zone and %1$s.hour < $2::timestamp at time zone z.time_zone'
 				when 'day' then '%1$s.day >= $1 and %1$s.day < $2'
-				else '%1$s.month >= $1 and %1$s.month + interval ''1 month'' <= $2' end as within
+				else '%1$s.month >= $1 and %1$s.month + interval ''1 month'' <= $2' end
+			|| ' and not $3 && tstzrange(' || case period
+				when 'hour' then '%1$s.hour, %1$s.hour + interval ''1 hour'''
+				when 'day' then '%1$s.day::timestamp at time zone z.time_zone, (%1$s.day + interval ''1 day'') at time zone z.time_zone'
+				else '%1$s.month::timestamp at time zone z.time_zone, (%1$s.month + interval ''1 month'') at time zone z.time_zone' end || ')' as within
 		from unnest(array['usage', 'node_usage']) kind
 		cross join unnest(array['hour', 'day', 'month']) period
 		cross join lateral api.usage_columns(kind || '_' || period) c
@@ -50,7 +56,7 @@ begin
 			where e.ended_at >= $1 - interval '2 days' and e.ended_at < $2 + interval '2 days'
 				and not exists (select from due d where d.job_id = e.job_id and d.step_id = e.step_id and d.node_id is null)
 		) $audit$ || v_compare
-	using p_from, p_to;
+	using p_from, p_to, v_gone;
 end $$;
 comment on function acct.usage_audit(date, date) is
-	'Hold the usage figures of the days from p_from (included) to p_to (excluded), and of the months that lie in them, against what was held and what ended, row by row. Answers what differs: the figures, their key, what was added up and what comes out now. There must be no row.';
+	'Hold the usage figures of the days from p_from (included) to p_to (excluded), and of the months that lie in them, against what was held and what ended, row by row. Answers what differs: the figures, their key, what was added up and what comes out now. There must be no row. Hours, days and months in which jobs lived that have left the database since are not compared.';

@@ -1,12 +1,18 @@
 -- What nodes were, span by span. What always holds: the spans of a node do not overlap, and leave out only when there was no such node.
 create view acct.node_state with (security_barrier) as
-with was as (
-	select e.node, e.at as from_at, lead(e.at, 1, 'infinity') over (partition by e.node order by e.node_event_id) as until_at, e.to_state as state, e.reason, e.actor
-	from rota.node_event e
+with said as (
+	select e.node, e.node_event_id as nr, e.at, e.from_state, e.to_state as state, e.reason, e.actor from rota.node_event e
 	union all
-	(select distinct on (e.node) e.node, '-infinity', e.at, e.from_state, null, null from rota.node_event e order by e.node, e.node_event_id)
+	-- A new node is not what one of its name was before it.
+	select c.node, 0, c.at, null, 'unknown', null, c.actor from acct.node_change c
+	where c.action = 'create' and exists (select from rota.node_event e where e.node = c.node)
+), was as (
+	select s.node, s.at as from_at, lead(s.at, 1, 'infinity') over (partition by s.node order by s.at, s.nr) as until_at, s.state, s.reason, s.actor
+	from said s
 	union all
-	select n.name, '-infinity', 'infinity', n.state, n.reason, n.reason_by from rota.node n where not exists (select from rota.node_event e where e.node = n.name)
+	(select distinct on (s.node) s.node, '-infinity', s.at, s.from_state, null, null from said s order by s.node, s.at, s.nr)
+	union all
+	select n.name, '-infinity', 'infinity', n.state, n.reason, n.reason_by from rota.node n where not exists (select from said s where s.node = n.name)
 ), had as (
 	select c.node, c.at as from_at, lead(c.at, 1, 'infinity') over (partition by c.node order by c.node_change_id) as until_at, c.cpus, c.mem_mb
 	from acct.node_change c

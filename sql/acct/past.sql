@@ -57,8 +57,8 @@ begin
 	left join lateral (select x.* from node_change x where x.node = n.node and x.at <= p_at order by x.at desc limit 1) had on true
 	left join lateral (select x.* from node_change x where x.node = n.node and x.at > p_at order by x.at limit 1) gets on true
 	left join held h on h.node = n.node
-	-- Not what was made later.
-	where coalesce(gets.action, '') <> 'create'
+	-- Not what was made later, in place of another one or not.
+	where not exists (select from node_change x where x.node = n.node and x.at > p_at and x.action = 'create')
 	order by n.node;
 end $$;
 comment on function acct.nodes_at(timestamptz) is
@@ -120,4 +120,4 @@ begin
 	order by 5 desc;
 end $$;
 comment on function acct.usage_between(timestamptz, timestamptz) is
-	'What was held from one moment (included) to another (excluded), to the microsecond: CPU-seconds, seconds on nodes, MiB-seconds, unit-seconds of generic resources.';
+	'What was held from one moment (included) to another (excluded), to the microsecond: CPU-seconds, seconds on nodes, MiB-seconds, unit-seconds of generic resources. Of jobs that have left the database since it knows whole hours only: what they held in the hours that p_from and p_to cut is missing.';

@@ -52,10 +52,10 @@ comment on column acct.step.node_count is 'Number of nodes of the latest attempt
 comment on column acct.step.cpus is 'CPUs allocated to the latest attempt, over all nodes.';
 comment on column acct.step.mem_mb is 'Memory allocated to the latest attempt, over all nodes, in MiB.';
 comment on column acct.step.submit_at is 'When its job was submitted.';
-comment on column acct.step.eligible_at is 'When nothing but resources stood in its way any more.';
+comment on column acct.step.eligible_at is 'When nothing but resources stood in its way any more, before the latest attempt; what was not to start before a time was not eligible until then.';
 comment on column acct.step.started_at is 'When the first task of the latest attempt started; for an array, when its first element was placed.';
 comment on column acct.step.ended_at is 'When it ended; null: it has not.';
-comment on column acct.step.wait_s is 'Seconds from when it was eligible to its start.';
+comment on column acct.step.wait_s is 'Seconds from when it was eligible to its start, of the latest attempt: what earlier ones took is not in it.';
 comment on column acct.step.elapsed_s is 'Seconds from its start to its end, or to now.';
 comment on column acct.step.cpu_held_s is 'CPU seconds that it held, all attempts together: allocated CPUs times the seconds held.';
 comment on column acct.step.user_cpu_s is 'CPU seconds used in user mode by the tasks of the latest attempt.';

@@ -33,9 +33,9 @@ begin
 		end if;
 	elsif p_object = 'setting' then
 		select * into v_setting from setting s where s.name = p_name;
-		-- Of nothing there is no half, and no range has no jobs.
-		p_set := jsonb_build_object('value', api.admin_value(p_name, case when p_name in ('range_size', 'fair_share_half_life_s') then 'int [1,2147483647]'
-			when v_setting.kind = 'int' then 'int [0,2147483647]' else v_setting.kind end, p_set -> 'value'));
+		-- Of nothing there is no half, and ranges of a few jobs would be needed faster than they are made.
+		p_set := jsonb_build_object('value', api.admin_value(p_name, case when p_name = 'range_size' then 'int [10000,2147483647]'
+			when p_name = 'fair_share_half_life_s' then 'int [1,2147483647]' when v_setting.kind = 'int' then 'int [0,2147483647]' else v_setting.kind end, p_set -> 'value'));
 		if v_setting.kind <> 'text' and jsonb_typeof(p_set -> 'value') = 'null' then
 			raise exception '"%" needs a value', p_name using errcode = 'RT422', hint = v_setting.help;
 		elsif p_name = 'time_zone' and not exists (select from pg_timezone_names z where lower(z.name) = lower(p_set ->> 'value')) then
@@ -145,7 +145,11 @@ begin
 		where s.ended_at is null and r.partition = p_name limit 1;
 	elsif p_object = 'license' then
 		select l.used > 0 into v_used from license l where l.license = p_name for update;
+	elsif p_object = 'account' then
+		-- Its limits, and its place below others, count for what is still to start.
+		select 'job ' || j.job_id into v_label from job j where j.account = p_name and j.ended_at is null limit 1;
 	elsif p_object = 'user' then
+		select 'job ' || j.job_id into v_label from job j where j.user_name = p_name and j.ended_at is null limit 1;
 		delete from association where user_name = p_name;
 		delete from coordinator where user_name = p_name;
 		delete from usage_limit where user_name = p_name;
@@ -240,13 +244,36 @@ begin
 end $$;
 comment on function api.admin_failing(text, text, jsonb) is 'Mark a node as failing, or take the mark off. Internal.';
 
+create function api.admin_opened(p_accounts text[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_account text;
+begin
+	select x into v_account
+	from unnest(p_accounts) x
+	join account a on a.account = x
+	where not exists (select from association s where s.account = x)
+	order by x
+	limit 1;
+	if found then
+		raise exception 'account "%" would be left without users, and so open to all', v_account using errcode = 'RT409',
+			hint = format('Give it another user first, delete it, or open it: rota admin account change %s --users=none.', v_account);
+	end if;
+end $$;
+comment on function api.admin_opened(text[]) is 'Refuse a change by which one of these accounts, which had users, has lost the last one. Internal.';
+
 create function api.admin_one(p_user text, p_object text, p_action text, p_name text, p_values jsonb) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_set jsonb := api.admin_values(p_object, p_values);
 	v_before jsonb := api.admin_row(p_object, p_name);
+	v_closed text[];
 	v_after jsonb;
 begin
+	if p_object in ('user', 'association') then
+		-- Who opens an account to all says so of the account.
+		v_closed := array(select distinct s.account from association s where s.user_name = case p_object when 'user' then p_name else split_part(p_name, '/', 2) end);
+	end if;
 	if p_action = 'create' and v_before is not null then
 		raise exception 'there is a % "%" already', p_object, p_name using errcode = 'RT409', hint = 'Use "change" for what is there.';
 	elsif p_action <> 'create' and v_before is null then
@@ -289,6 +316,7 @@ begin
 	else
 		perform api.admin_node_state(p_user, p_name, p_action, v_set);
 	end if;
+	perform api.admin_opened(v_closed);
 	v_after := api.admin_row(p_object, p_name);
 	if p_object = 'node' and p_action = 'change' and v_before <> v_after then
 		-- What is prescribed may fit now what was found, or no longer.

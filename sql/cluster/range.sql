@@ -44,6 +44,8 @@ create function api.range_ensure() returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_size constant bigint := api.setting_int('range_size');
+	-- A tenth of a range, and what a busy minute brings, but never more than ten ranges.
+	v_ahead constant bigint := greatest(v_size / 10, least(100000, 10 * v_size));
 	v_last bigint;
 	v_end bigint;
 	v_made int := 0;
@@ -53,13 +55,14 @@ begin
 	select case when s.is_called then s.last_value else s.last_value - 1 end into v_last from job_job_id_seq s;
 	loop
 		select max(r.to_job) into v_end from api.range_bounds() r;
-		exit when v_end > v_last + v_size / 10;
+		exit when v_end > v_last + v_ahead;
 		perform range_make(v_end, v_end + v_size);
 		v_made := v_made + 1;
 	end loop;
 	perform api.day_ranges();
+	perform api.daemon_tidy();
 	perform api.live_advance();
 	perform api.recent_advance();
 	return v_made;
 end $$;
-comment on function api.range_ensure() is 'Make partitions of the big tables so that there is always a tenth of a range of job ids ahead, and those of samples and strays for the days to come; drop what is too old of these; leave out of schema live what is over; answers how many ranges were made.';
+comment on function api.range_ensure() is 'Make partitions of the big tables so that there is always a tenth of a range of job ids ahead, 100000 at least (ten ranges, if these are less), and those of samples and strays for the days to come; drop what is too old of these; forget daemons that are gone; leave out of schema live what is over; answers how many ranges were made.';

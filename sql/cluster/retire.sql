@@ -13,6 +13,17 @@ begin
 end $$;
 comment on function api.export_columns(regclass) is 'The columns of a table that are exported, of t, as a list of SQL. Internal.';
 
+create function api.range_gone() returns table (from_job bigint, to_job bigint, during tstzrange)
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return query
+	select e.name::bigint, (e.given ->> 'to')::bigint, tstzrange((e.given ->> 'first_at')::timestamptz, (e.given ->> 'last_at')::timestamptz, '[]')
+	from admin_event e
+	where e.object = 'range' and e.action = 'detach' and e.given ? 'last_at';
+end $$;
+comment on function api.range_gone() is
+	'Ranges of jobs that have been detached, dropped ones too: from_job is in it, to_job behind it; during: from when the first of them was submitted until the last had ended. Ranges without jobs are left out. Internal.';
+
 create function api.export_plan(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
@@ -28,6 +39,9 @@ begin
 		raise exception 'only administrators export everybody''s jobs' using errcode = 'RT403', hint = 'rota acct --csv gives you what you see.';
 	end if;
 	if v_from is not null then
+		if to_regclass(format('rota.%I', 'job_' || v_from)) is null then
+			raise exception 'no range begins with job %', v_from using errcode = 'RT404', hint = 'rota admin range list';
+		end if;
 		return jsonb_build_object('name', 'range-' || v_from, 'tables', (
 			select jsonb_agg(jsonb_build_object('name', x, 'query', format('select %s from rota.%I t', api.export_columns(to_regclass(format('rota.%I', x || '_' || v_from))), x || '_' || v_from)))
 			from api.range_tables() x
@@ -44,7 +58,10 @@ begin
 	-- By their ends, not by walking through all ids until one fits.
 	select min(x.job_id) as low, max(x.job_id) as high into v_jobs from (select j.job_id from job j where j.ended_at >= v_begin and j.ended_at < v_end offset 0) x;
 	v_where := format('t.job_id between %s and %s', coalesce(v_jobs.low, 0), coalesce(v_jobs.high, -1));
-	return jsonb_build_object('name', v_month, 'time_zone', v_zone, 'tables', (
+	return jsonb_build_object('name', v_month, 'time_zone', v_zone, 'without', (
+		select coalesce(jsonb_agg(jsonb_build_object('from_job', g.from_job, 'to_job', g.to_job) order by g.from_job), '[]')
+		from api.range_gone() g
+		where g.during && tstzrange(v_begin, v_end)), 'tables', (
 		select jsonb_agg(jsonb_build_object('name', x, 'query', case when x = 'job'
 			then format('select %s from rota.job t where %s and t.ended_at >= %L and t.ended_at < %L', api.export_columns('rota.job'), v_where, v_begin, v_end)
 			else format('select %s from rota.%I t join rota.job j on j.job_id = t.job_id where %s and j.job_id between %s and %s and j.ended_at >= %L and j.ended_at < %L',
@@ -53,7 +70,7 @@ begin
 		|| jsonb_build_object('name', 'node', 'query', 'select t.node_id, t.name, t.cpus, t.mem_mb from rota.node t'));
 end $$;
 comment on function api.export_plan(int, text, jsonb) is
-	'What an export copies: {month}, the jobs that ended in a month of the site''s time zone with all that belongs to them, or {from}, the range that begins with that job. Answer {name, tables: [{name, query}]}; no scripts, no environments, no output.';
+	'What an export copies: {month}, the jobs that ended in a month of the site''s time zone with all that belongs to them, or {from}, the range that begins with that job. Answer {name, tables: [{name, query}]}, of a month also without: [{from_job, to_job}], the ranges that have been detached and may have had jobs of it; no scripts, no environments, no output.';
 
 create function api.range_state() returns table (from_job bigint, to_job bigint, attached boolean, jobs bigint, live bigint, first_at timestamptz, last_at timestamptz, bytes bigint)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -92,6 +109,7 @@ declare
 	v_to bigint;
 	v_table text;
 	v_why text;
+	v_times jsonb;
 begin
 	if api.caller_role(p_uid, p_user) <> 'admin' then
 		raise exception 'only administrators detach ranges of jobs' using errcode = 'RT403';
@@ -118,6 +136,7 @@ begin
 	if v_why is not null then
 		raise exception 'the range from job % is in use: %', v_from, v_why using errcode = 'RT409', hint = 'A range goes when all of it is over.';
 	end if;
+	select jsonb_strip_nulls(jsonb_build_object('first_at', min(j.submit_at), 'last_at', max(j.ended_at))) into v_times from job j where j.job_id >= v_from and j.job_id < v_to;
 	-- The queue must not wait behind this: it is tried for a moment.
 	perform set_config('lock_timeout', '2s', true);
 	for v_table in select * from api.range_tables() loop
@@ -131,7 +150,7 @@ begin
 		end if;
 	end loop;
 	delete from client_key k where k.job_id >= v_from and k.job_id < v_to;
-	insert into admin_event (actor, object, action, name, given) values (p_user, 'range', 'detach', v_from::text, jsonb_build_object('to', v_to));
+	insert into admin_event (actor, object, action, name, given) values (p_user, 'range', 'detach', v_from::text, v_times || jsonb_build_object('to', v_to));
 	return jsonb_build_object('from', v_from, 'to', v_to, 'detached', true);
 exception when lock_not_available then
 	raise exception 'the tables are busy' using errcode = 'RT409', hint = 'Try again in a moment.';

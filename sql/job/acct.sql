@@ -2,39 +2,41 @@ create function api.acct_steps(p_job bigint, p_steps boolean) returns setof json
 language sql stable set search_path = rota, pg_temp as $$
 	with one as (
 		select s.step_id, s.array_index, r.name, r.partition, s.state, s.exit_code, s.signal, s.cause, s.started_at, s.ended_at, s.attempt, r.ntasks,
-			r.ntasks::bigint * r.cpus_per_task as cpus_asked, a.size is not null as is_array, l.cpus, l.nodes, e.*
+			r.ntasks::bigint * r.cpus_per_task as cpus_asked, a.size is not null as is_array, l.cpus, l.nodes, coalesce(l.cpu_usec, e.tasks_usec) as cpu_usec, e.*
 		from step s
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 		left join lateral (
-			select sum(x.cpus) as cpus, array_agg(n.name order by x.node_index) as nodes
+			select sum(x.cpus) filter (where x.attempt = s.attempt) as cpus, array_agg(n.name order by x.node_index) filter (where x.attempt = s.attempt) as nodes,
+				-- Of a sum of which a part is not known tasks know more.
+				case when count(x.cpu_usec) = count(x.ended_at) then sum(x.cpu_usec) end as cpu_usec
 			from allocation x join node n on n.node_id = x.node_id
-			where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt = s.attempt and x.attempt > 0
+			where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt > 0
 		) l on true
 		left join lateral (
-			select sum(coalesce(x.user_usec, 0) + coalesce(x.system_usec, 0)) as cpu_usec, max(x.max_rss_kb) as max_rss_kb, sum(x.read_bytes)::bigint as read_bytes,
+			select sum(coalesce(x.user_usec, 0) + coalesce(x.system_usec, 0)) as tasks_usec, max(x.max_rss_kb) as max_rss_kb, sum(x.read_bytes)::bigint as read_bytes,
 				sum(x.write_bytes)::bigint as write_bytes
 			from task_end x
-			where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt = s.attempt
+			where x.job_id = s.job_id and x.step_id = s.step_id
 		) e on true
 		where s.job_id = p_job
 	)
 	select jsonb_build_object('step', o.name, 'step_id', o.step_id, 'label', p_job || '.' || o.name || coalesce('[' || o.array_index || ']', ''), 'partition', o.partition,
 		'state', o.state, 'exit_code', o.exit_code, 'signal', o.signal, 'cause', o.cause, 'started_at', o.started_at, 'ended_at', o.ended_at,
 		'elapsed_s', extract(epoch from coalesce(o.ended_at, now()) - o.started_at)::bigint, 'cpus', coalesce(o.cpus, o.cpus_asked),
-		'cpu_s', round(o.cpu_usec / 1e6, 3), 'max_rss_kb', o.max_rss_kb, 'nodes', coalesce(array_to_string(o.nodes, ','), ''), 'attempts', o.attempt,
+		'cpu_s', trim_scale(o.cpu_usec / 1e6), 'max_rss_kb', o.max_rss_kb, 'nodes', coalesce(array_to_string(o.nodes, ','), ''), 'attempts', o.attempt,
 		'ntasks', o.ntasks, 'read_bytes', o.read_bytes, 'write_bytes', o.write_bytes)
 	from one o
 	where p_steps
 	union all
 	select jsonb_build_object('step', null, 'step_id', null, 'partition', string_agg(distinct o.partition, ','), 'cpus', max(coalesce(o.cpus, o.cpus_asked)),
-		'cpu_s', round(sum(o.cpu_usec) / 1e6, 3), 'max_rss_kb', max(o.max_rss_kb),
+		'cpu_s', trim_scale(sum(o.cpu_usec) / 1e6), 'max_rss_kb', max(o.max_rss_kb),
 		'nodes', coalesce((select string_agg(distinct x, ',') from one p cross join unnest(p.nodes) x), ''), 'attempts', sum(o.attempt),
 		'ntasks', sum(o.ntasks) filter (where not o.is_array), 'read_bytes', sum(o.read_bytes), 'write_bytes', sum(o.write_bytes))
 	from one o
 	having not p_steps;
 $$;
-comment on function api.acct_steps(bigint, boolean) is 'What a job used: a row for each step and element, or (p_steps false) one for all. Internal.';
+comment on function api.acct_steps(bigint, boolean) is 'What a job used, all attempts together: a row for each step and element, or (p_steps false) one for all; CPUs and nodes are those of the latest attempt. Internal.';
 
 create function api.acct_lines(p_jobs bigint[]) returns text
 -- In the order of their keys rows of several tables are joined without a copy of any.
@@ -50,10 +52,10 @@ begin
 	from (
 		-- tstzrange_subdiff is the one difference of two times that is a plain number of seconds: date_part takes ten times as long.
 		select concat_ws(E'\t', j.job_id, replace(replace(j.name, E'\t', ' '), E'\n', ' '), j.user_name,
-			coalesce(j.state, case when j.started_at is null then 'pending' else 'running' end),
+			v.state,
 			coalesce(j.exit_code::text, ''), coalesce(j.signal::text, ''), coalesce(floor(tstzrange_subdiff(j.started_at, to_timestamp(0)))::bigint::text, ''),
-			coalesce(tstzrange_subdiff(coalesce(j.ended_at, now()), j.started_at)::bigint::text, ''),
-			coalesce((case when x.several then m.cpu_usec else e.cpu_usec::bigint end)::text, ''),
+			coalesce(case when v.state <> 'pending' or j.steps_left < j.steps_total then tstzrange_subdiff(coalesce(j.ended_at, now()), j.started_at)::bigint::text end, ''),
+			coalesce((case when x.several then m.cpu_usec else coalesce(c.cpu_usec, e.cpu_usec)::bigint end)::text, ''),
 			coalesce((case when x.several then m.max_rss_kb else e.max_rss_kb end)::text, ''),
 			coalesce(m.nodes, array_to_string(t.nodes, ','), '')) as line
 		from unnest(p_jobs) w (job_id)
@@ -63,15 +65,22 @@ begin
 		left join attempt t on t.job_id = s.job_id and t.step_id = 0 and (t.attempt = s.attempt) is true and t.job_id between v_from and v_to
 		left join (
 			-- A sum of bigint would be numeric, which takes longer than all else here; microseconds of 285 years are exact.
-			select u.job_id, u.attempt, sum((coalesce(u.user_usec, 0) + coalesce(u.system_usec, 0))::double precision) as cpu_usec, max(u.max_rss_kb) as max_rss_kb
+			select u.job_id, sum((coalesce(u.user_usec, 0) + coalesce(u.system_usec, 0))::double precision) as cpu_usec, max(u.max_rss_kb) as max_rss_kb
 			from task_end u
 			where u.step_id = 0 and u.job_id between v_from and v_to
 				-- Where there is much between the jobs that is not asked for, job by job.
 				and (v_to - v_from < 8 * cardinality(p_jobs) or u.job_id = any (p_jobs))
-			group by u.job_id, u.attempt
-		) e on e.job_id = s.job_id and (e.attempt = s.attempt) is true
+			group by u.job_id
+		) e on e.job_id = s.job_id
+		left join (
+			select a.job_id, case when count(a.cpu_usec) = count(a.ended_at) then sum(a.cpu_usec::double precision) end as cpu_usec
+			from allocation a
+			where a.step_id = 0 and a.attempt > 0 and a.job_id between v_from and v_to and (v_to - v_from < 8 * cardinality(p_jobs) or a.job_id = any (p_jobs))
+			group by a.job_id
+		) c on c.job_id = s.job_id
 		-- Most jobs are one step.
 		cross join lateral (select j.steps_total > 1 or s.is_array as several) x
+		cross join lateral (select coalesce(j.state, case when x.several then api.job_state(j) else s.state end) as state offset 0) v
 		left join lateral (
 			select ((f.facts ->> 'cpu_s')::numeric * 1e6)::bigint as cpu_usec, (f.facts ->> 'max_rss_kb')::bigint as max_rss_kb, f.facts ->> 'nodes' as nodes
 			from api.acct_steps(j.job_id, false) f (facts)
@@ -99,8 +108,8 @@ declare
 	v_all constant boolean := api.sees_all(p_uid, p_user);
 	v_limit constant int := coalesce(api.request_int(p_request, 'limit'), 10000);
 	v_after constant bigint := api.request_int(p_request, 'after', 9223372036854775807);
-	-- A job that is not over waits or runs, though steps of it may be over.
-	v_live constant boolean := v_states is null or v_steps or v_states && '{pending,running}';
+	-- A job that is not over is in no final state, though steps of it may be.
+	v_live constant boolean := v_states is null or v_steps or exists (select from step_state s where s.state = any (v_states) and s.stage <> 'final');
 	v_named bigint[];
 	v_jobs bigint[];
 	v_rows jsonb;
@@ -121,7 +130,7 @@ begin
 				and (v_qoses is null or p.qos = any (v_qoses)) and (v_names is null or p.name = any (v_names))
 				and (v_nodes is null or exists (select from allocation l join node n on n.node_id = l.node_id where l.job_id = p.job_id and n.name = any (v_nodes)))
 				and (v_partitions is null or exists (select from step_request r where r.job_id = p.job_id and r.partition = any (v_partitions)))
-				and (v_states is null or coalesce(p.state, case when p.started_at is null then 'pending' else 'running' end) = any (v_states)
+				and (v_states is null or coalesce(p.state, api.job_state(p)) = any (v_states)
 					or (v_steps and exists (select from step s where s.job_id = p.job_id and s.state = any (v_states))))
 			order by p.job_id
 			limit v_limit);
@@ -140,7 +149,7 @@ begin
 				and (v_qoses is null or p.qos = any (v_qoses)) and (v_names is null or p.name = any (v_names))
 				and (v_nodes is null or exists (select from allocation l join node n on n.node_id = l.node_id where l.job_id = p.job_id and n.name = any (v_nodes)))
 				and (v_partitions is null or exists (select from step_request r where r.job_id = p.job_id and r.partition = any (v_partitions)))
-				and (v_states is null or coalesce(p.state, case when p.started_at is null then 'pending' else 'running' end) = any (v_states)
+				and (v_states is null or coalesce(p.state, api.job_state(p)) = any (v_states)
 					or (v_steps and exists (select from step s where s.job_id = p.job_id and s.state = any (v_states))))
 			order by p.job_id desc
 			limit v_limit);
@@ -155,10 +164,11 @@ begin
 	from (
 		select c.job_id, u.facts ->> 'step_id' as step_id, jsonb_build_object('job_id', c.job_id, 'label', c.job_id::text, 'name', c.name, 'user', c.user_name,
 			'account', c.account, 'qos', c.qos, 'submit_at', c.submit_at,
-			'state', coalesce(c.state, case when c.started_at is null then 'pending' else 'running' end),
+			'state', v.state,
 			'exit_code', c.exit_code, 'signal', c.signal, 'cause', c.cause, 'started_at', c.started_at, 'ended_at', c.ended_at,
-			'elapsed_s', extract(epoch from coalesce(c.ended_at, now()) - c.started_at)::bigint) || u.facts as facts
+			'elapsed_s', case when v.state <> 'pending' or c.steps_left < c.steps_total then extract(epoch from coalesce(c.ended_at, now()) - c.started_at)::bigint end) || u.facts as facts
 		from job c
+		cross join lateral (select coalesce(c.state, api.job_state(c)) as state offset 0) v
 		cross join lateral api.acct_steps(c.job_id, v_steps) u (facts)
 		where c.job_id = any (v_jobs)
 	) t
@@ -168,4 +178,4 @@ begin
 		else json_build_object('rows', coalesce(v_rows, '[]')) end;
 end $$;
 comment on function api.job_acct(int, text, jsonb) is
-	'What ran, when, and what it used. Request {user, account, qos, name, nodes, states, partition, since, until, jobs, limit, steps, lines, after}. With after, a job, those behind it are answered, the oldest first, and next is the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with steps one for each step; with lines {lines}: a line a job, the newest first, of its number, name, user, state, exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory (KiB), nodes, parted by tabs, empty where unknown.';
+	'What ran, when, and what it used. Request {user, account, qos, name, nodes, states, partition, since, until, jobs, limit, steps, lines, after}. With after, a job, those behind it are answered, the oldest first, and next is the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with steps one for each step; with lines {lines}: a line a job, the newest first, of its number, name, user, state, exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory (KiB), nodes, parted by tabs, empty where unknown. CPU time and memory are those of all attempts: CPU as nodes counted it for all processes at the end of each, else what ended tasks used.';

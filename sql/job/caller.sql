@@ -16,7 +16,7 @@ comment on view api.account_coordinated is 'Who sees the accounting of which acc
 
 -- Which steps a request means: "812", "812.solve", "812.solve[7]", "812.solve[3-9]".
 create function api.job_target(p_uid int, p_user text, p_request jsonb, p_write boolean)
-returns table (job_id bigint, step_id int, pos int, whole_job boolean)
+returns table (job_id bigint, step_id int, pos int, whole_job boolean, index int)
 language plpgsql set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -25,12 +25,17 @@ declare
 	v_job job;
 	v_request step_request;
 	v_array step_array;
-	v_pos int;
+	v_spans api.spans;
+	v_spans_of text := '';
+	v_positions int[];
 	v_list jsonb := coalesce(p_request -> 'jobs', '[]');
 	-- One request shall not keep the database busy for everybody.
 	c_names constant int := 10000;
 	c_steps constant int := 1000000;
+	-- Each becomes a row, while its job is locked.
+	c_elements constant int := 10000;
 	v_steps bigint := 0;
+	v_elements bigint := 0;
 	v_found bigint;
 begin
 	if jsonb_typeof(v_list) = 'string' then
@@ -41,7 +46,8 @@ begin
 	elsif jsonb_array_length(v_list) > c_names then
 		raise exception 'more than % jobs and steps named', c_names using errcode = 'RT422', hint = 'Ask in several requests.';
 	end if;
-	for v_text in select distinct jsonb_array_elements_text(v_list) loop
+	-- In order, so that what is known of an array serves for all of its elements that are named.
+	for v_text in select distinct x from jsonb_array_elements_text(v_list) x order by x loop
 		if v_steps > c_steps then
 			raise exception 'the jobs named have more than % steps', c_steps using errcode = 'RT422', hint = 'Ask in several requests.';
 		end if;
@@ -59,7 +65,7 @@ begin
 				using errcode = 'RT403', hint = 'Only its owner and operators may do that.';
 		end if;
 		if v_part[2] is null then
-			return query select r.job_id, r.step_id, null::int, true from step_request r where r.job_id = v_job.job_id order by r.step_id;
+			return query select r.job_id, r.step_id, null::int, true, null::int from step_request r where r.job_id = v_job.job_id order by r.step_id;
 			get diagnostics v_found = row_count;
 			v_steps := v_steps + v_found;
 			continue;
@@ -70,24 +76,32 @@ begin
 				hint = (select 'Its steps: ' || string_agg(r.name, ', ' order by r.step_id) from step_request r where r.job_id = v_job.job_id);
 		end if;
 		if v_part[3] is null then
-			return query select v_request.job_id, v_request.step_id, null::int, false;
+			return query select v_request.job_id, v_request.step_id, null::int, false, null::int;
 			continue;
 		end if;
 		select * into v_array from step_array a where a.job_id = v_job.job_id and a.step_id = v_request.step_id;
 		if not found then
 			raise exception 'step "%" of job % is not an array', v_request.name, v_job.job_id using errcode = 'RT422';
 		end if;
-		if coalesce(v_part[4], v_part[3])::int - v_part[3]::int not between 0 and 100000 then
-			raise exception '"%" names no elements, or too many', v_text using errcode = 'RT422', hint = 'Name the whole array instead.';
+		if coalesce(v_part[4], v_part[3])::int - v_part[3]::int not between 0 and c_elements - 1 then
+			raise exception '"%" names no elements, or too many', v_text using errcode = 'RT422',
+				hint = format('Name at most %s elements in one request, or the whole array.', c_elements);
 		end if;
-		v_steps := v_steps + coalesce(v_part[4], v_part[3])::int - v_part[3]::int;
-		for v_index in v_part[3]::int .. coalesce(v_part[4], v_part[3])::int loop
-			v_pos := api.array_position(v_array.indices, v_index);
-			if v_pos is null then
-				raise exception 'array "%" of job % has no index %', v_request.name, v_job.job_id, v_index using errcode = 'RT404';
-			end if;
-			return query select v_request.job_id, v_request.step_id + 1 + v_pos, v_pos, false;
-		end loop;
+		v_elements := v_elements + coalesce(v_part[4], v_part[3])::int - v_part[3]::int + 1;
+		if v_elements > c_elements then
+			raise exception 'more than % elements of arrays named', c_elements using errcode = 'RT422', hint = 'Ask in several requests, or name the whole array.';
+		end if;
+		if v_spans_of <> v_part[1] || '.' || v_part[2] then
+			v_spans := api.array_spans(v_array.indices);
+			v_spans_of := v_part[1] || '.' || v_part[2];
+		end if;
+		v_positions := api.array_positions(v_spans, v_part[3]::int, coalesce(v_part[4], v_part[3])::int);
+		if array_position(v_positions, null) is not null then
+			raise exception 'array "%" of job % has no index %', v_request.name, v_job.job_id, v_part[3]::int + array_position(v_positions, null) - 1 using errcode = 'RT404';
+		end if;
+		return query
+			select v_request.job_id, v_request.step_id + 1 + x.pos, x.pos, false, (v_part[3]::int + x.nr - 1)::int
+			from unnest(v_positions) with ordinality x (pos, nr);
 	end loop;
 end $$;
 comment on function api.job_target(int, text, jsonb, boolean) is

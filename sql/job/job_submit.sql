@@ -14,22 +14,33 @@ begin
 end $$;
 comment on function api.submit_rank(int, timestamptz) is 'Place in the queue, in milliseconds: points of priority weighed against the time of submission. Internal.';
 
-create function api.edge_peer(p_uid int, p_user text, p_script text, p_line int, p_kind text, p_job bigint, p_name text) returns int
+create function api.edge_peer(p_uid int, p_user text, p_script text, p_line int, p_new bigint, p_kind text, p_condition text, p_job bigint, p_name text) returns int
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_step int;
 begin
+	-- Its number was no job's when it was named.
+	if p_job = p_new then
+		raise exception 'there is no job %', p_job using errcode = 'RT404';
+	end if;
 	-- Who follows on the same nodes gets them before all others: a matter among the owner's own jobs.
 	perform api.job_target(p_uid, p_user, jsonb_build_object('jobs', jsonb_build_array(concat_ws('.', p_job::text, p_name))), p_kind = 'same_nodes');
-	if p_name is null then
+	if p_name is not null then
+		select r.step_id into v_step from step_request r where r.job_id = p_job and r.name = p_name;
+	elsif p_condition is distinct from 'corr' then
 		return -1;
+	else
+		-- Elements correspond to those of one step.
+		select case count(*) when 1 then min(r.step_id) end into v_step from step_request r where r.job_id = p_job;
+		if v_step is null then
+			perform api.submit_refuse(p_script, p_line, 'after', format('job %1$s has several steps; name one, as %1$s.STEP', p_job), null);
+		end if;
 	end if;
-	select r.step_id into v_step from step_request r where r.job_id = p_job and r.name = p_name;
 	return v_step;
 exception when sqlstate 'RT404' or sqlstate 'RT403' then
 	perform api.submit_refuse(p_script, p_line, translate(p_kind, '_', '-'), sqlerrm, null);
 end $$;
-comment on function api.edge_peer(int, text, text, int, text, bigint, text) is 'The step of another job that an edge names; -1: the whole job. Internal.';
+comment on function api.edge_peer(int, text, text, int, bigint, text, text, bigint, text) is 'The step of another job that an edge of the new job p_new names; -1: the whole job, of which "corr" means the one step. Internal.';
 
 create function api.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_steps api.asked[], p_edges jsonb) returns rota.step_edge[]
 language plpgsql set search_path = rota, pg_temp set enable_hashjoin = on set plan_cache_mode = force_custom_plan as $$
@@ -52,7 +63,7 @@ begin
 	left join own p on p.step_id = e.peer_step and e.peer_job is null
 	cross join lateral (
 		select coalesce(e.peer_job, p_job) as peer_job,
-			case when e.peer_job is null then e.peer_step else api.edge_peer(p_uid, p_user, p_script, e.line, e.kind, e.peer_job, e.peer_name) end as peer_step
+			case when e.peer_job is null then e.peer_step else api.edge_peer(p_uid, p_user, p_script, e.line, p_job, e.kind, e."condition", e.peer_job, e.peer_name) end as peer_step
 	) x);
 end $$;
 comment on function api.submit_edges(int, text, text, bigint, api.asked[], jsonb) is 'What the steps of a new job wait for, as rows. Internal.';

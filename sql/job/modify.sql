@@ -63,29 +63,49 @@ begin
 end $$;
 comment on function api.modify_refuse(bigint, int, text, text) is 'Refuse a modification that the state of a step does not allow (RT409). Internal.';
 
+create function api.modify_option(p_key text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+	select '--' || case
+		when p_key in ('nodes_min', 'nodes_max') then 'nodes'
+		when p_key = 'submit_ntasks' then 'ntasks'
+		when p_key = 'per_task' then 'run'
+		when p_key = 'append' then 'open-mode'
+		when p_key = 'fence' then 'node-loss'
+		when p_key = 'time_limit_s' then 'time'
+		else replace(regexp_replace(p_key, '^(user|no)_|_(s|at|mb)$', '', 'g'), '_', '-') end;
+$$;
+comment on function api.modify_option(text) is 'The option that says a member of a step, or a field of its spec. Internal.';
+
+create function api.modify_begun(p_job bigint, p_request int) returns boolean
+language sql stable set search_path = rota, pg_temp as $$
+	select s.state <> 'pending' or exists (select from step e where e.job_id = p_job and e.request_id = p_request and e.attempt > 0 and e.ended_at is null)
+	from step s
+	where s.job_id = p_job and s.step_id = p_request;
+$$;
+comment on function api.modify_begun(bigint, int) is 'Whether a step, or an element of it, runs or is about to. Internal.';
+
 create function api.modify_check(p_role text, p_groups jsonb, p_job bigint, p_request int, p_changed jsonb, p_spec text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_step step;
 	v_request step_request;
 	v_owner job;
 	v_key text;
-	v_begun boolean;
+	v_begun boolean := api.modify_begun(p_job, p_request);
 	v_limit bigint;
 	v_new bigint;
 begin
-	select * into v_step from step s where s.job_id = p_job and s.step_id = p_request;
 	select * into v_request from step_request r where r.job_id = p_job and r.step_id = p_request;
 	select * into v_owner from job j where j.job_id = p_job;
 	select k into v_key from jsonb_object_keys(p_changed) k where k in ('step_id', 'name', 'line', 'topo', 'deps_any', 'with_set', 'hold') limit 1;
 	if found then
-		perform api.modify_refuse(p_job, p_request, format('"%s" cannot be modified', v_key),
+		perform api.modify_refuse(p_job, p_request, format('%s cannot be modified', api.modify_option(v_key)),
 			case v_key when 'hold' then 'Use hold and release.' else 'Submit it anew.' end);
 	end if;
-	v_begun := v_step.state <> 'pending' or exists (select from step s where s.job_id = p_job and s.request_id = p_request and s.attempt > 0 and s.ended_at is null);
 	if v_begun then
-		-- What runs keeps what it has; its time, and how many elements run at once, can change.
-		select k into v_key from jsonb_object_keys(p_changed) k where k not in ('time_limit_s', 'array') limit 1;
+		-- What runs keeps what it has; what counts from now on can change: its time, how many elements run at once, and whether it runs again.
+		-- Of nodes and tasks, the one that was said makes the others.
+		select k into v_key from jsonb_object_keys(p_changed) k where k not in ('time_limit_s', 'array', 'retry', 'requeue')
+		order by k = 'ntasks', k like 'nodes%' limit 1;
 		if not found then
 			-- A field may also be there only before, or only after.
 			select k into v_key
@@ -93,8 +113,8 @@ begin
 			where o -> k is distinct from n -> k and k not in ('job_name', 'account', 'partition') limit 1;
 		end if;
 		if v_key is not null then
-			perform api.modify_refuse(p_job, p_request, format('it has started, so "%s" cannot be modified any more', v_key),
-				'Of a step that has started only the time limit can be modified.');
+			perform api.modify_refuse(p_job, p_request, format('it has started, so %s cannot be modified any more', api.modify_option(v_key)),
+				'What has started takes --time, --retry, --requeue and the %limit of --array; its job --job-name, --comment, --nice and --mail-*.');
 		end if;
 	end if;
 	if p_changed ? 'array' and ((p_changed -> 'array') - 'limit') is distinct from (api.step_plan(p_job, p_request) -> 'array') - 'limit' then
@@ -146,7 +166,9 @@ begin
 			from jsonb_to_record(v_plan) as s (partition text, nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint,
 				mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, "constraint" text, nodelist text[], exclude text[], time_limit_s bigint,
 				time_min_s bigint, begin_at double precision, deadline_at double precision, requeue boolean, retry int, "group" text, keep jsonb, sample_s int)),
-		spec = p_spec, auth = decode(p_auth, 'hex')
+		-- What has begun has opened its files by the names in its spec.
+		(spec, auth) = (select case when b then r.spec else p_spec end, case when b then r.auth else decode(p_auth, 'hex') end
+			from api.modify_begun(p_job, p_request) b)
 	where r.job_id = p_job and r.step_id = p_request;
 	-- Its rows are touched whatever has changed: the leader keeps what it knows of them until then.
 	update step s
@@ -184,6 +206,9 @@ begin
 	select * into v_job from job j where j.job_id = p_job;
 	if p_changed ?| array['account', 'qos'] and v_job.started_at is not null then
 		raise exception 'job % has started, so its account and quality of service cannot be modified any more', p_job using errcode = 'RT409';
+	elsif p_changed ?| array['account', 'qos'] and exists (select from step s where s.job_id = p_job and s.ended_at is not null) then
+		-- It is in their usage figures.
+		raise exception 'a step of job % has ended, so the job''s account and quality of service cannot be modified any more', p_job using errcode = 'RT409';
 	end if;
 	perform api.submit_check_job(v_job.user_name, p_role, case when p_changed ? 'account' then p_changed ->> 'account' else v_job.account end,
 		coalesce(p_changed ->> 'qos', v_job.qos), (p_changed ->> 'nice')::int, (p_changed ->> 'priority')::int, null, null);

@@ -243,7 +243,8 @@ begin
 	elsif p_role = 'user' and p_priority is not null then
 		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'priority')::int, 1), 'priority', 'only operators give priority', null);
 	elsif p_role = 'user' and p_nice < 0 then
-		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'nice')::int, 1), 'nice', 'only operators give a negative value', null);
+		perform api.submit_refuse(p_script, coalesce((p_lines ->> 'nice')::int, 1), 'nice', 'only operators give a negative value',
+			'Of #PBS lines it is -p, with the other sign: there 0 and less are for all.');
 	end if;
 end $$;
 comment on function api.submit_check_job(text, text, text, text, int, int, text, jsonb) is

@@ -1,4 +1,31 @@
 -- A job in one line, for lists: its state, derived from its steps, and the facts that go with it.
+
+-- An array offers itself to the scheduler as long as it has elements that are no rows and may be (see api.waiting); then its rows do.
+create function api.array_row(p_array rota.step_array) returns int
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select e.step_id
+		from step e
+		where e.job_id = p_array.job_id and e.step_id between p_array.step_id + 1 and p_array.step_id + p_array.size and e.ended_at is null and e.state = 'pending'
+		order by e.held <> '', coalesce(e.begin_at > now(), false), e.step_id
+		limit 1);
+end $$;
+comment on function api.array_row(rota.step_array) is 'Of the elements of an array that are rows and wait, the one that is nearest to its start; null: none. Internal.';
+
+create function api.array_waits(p_job bigint, p_step int) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_array step_array;
+begin
+	select * into v_array from step_array a where a.job_id = p_job and a.step_id = p_step and (a.by_corr or a.next = a.size);
+	if not found then
+		return null;
+	end if;
+	return coalesce((select f.waits from api.step_facts f where f.job_id = p_job and f.step_id = api.array_row(v_array)), case when v_array.by_corr then 'dependency' end);
+end $$;
+comment on function api.array_waits(bigint, int) is 'What an array waits for that does not offer itself: what its elements do; null: it does. Internal.';
+
 -- Views and not functions: lists of thousands are made of them, and only a view becomes part of their plan.
 create view api.step_facts as
 select s.*, r.job_id as request_job_id, r.partition, r.ntasks::bigint * r.cpus_per_task as cpus, pl.expected_at, coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0) as time_limit_s,
@@ -7,7 +34,7 @@ select s.*, r.job_id as request_job_id, r.partition, r.ntasks::bigint * r.cpus_p
 		when s.deps_waiting > 0 then 'dependency'
 		when s.begin_at > now() then 'begin'
 		when p.state not in ('up', 'drain') then 'partition'
-		else coalesce(pl.reason, 'scheduler') end as waits
+		else coalesce(pl.reason, case when s.is_array then api.array_waits(s.job_id, s.step_id) end, 'scheduler') end as waits
 from rota.step s
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 left join rota.partition p on p.partition = r.partition
@@ -30,6 +57,21 @@ left join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 join rota.step_state st on st.state = case when a.running = 0 and s.state = 'running' then 'pending' else s.state end;
 comment on view api.step_now is
 	'Steps, heads of arrays and elements: state as it is shown, and, in a word, why one is not running or how it ended; null: nothing to say. Internal.';
+
+create function api.job_state(p_job rota.job) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	if p_job.started_at is null then
+		return 'pending';
+	end if;
+	return (
+		select n.state
+		from (select r.step_id from step_request r where r.job_id = p_job.job_id offset 0) q
+		cross join lateral (select n.state, n.severity from api.step_now n where n.job_id = p_job.job_id and n.step_id = q.step_id offset 0) n
+		order by n.severity desc
+		limit 1);
+end $$;
+comment on function api.job_state(rota.job) is 'The state of a job that is not over, as api.job_rows has it: the worst of its steps. Internal.';
 
 create function api.full_lines() returns setof api.line
 language plpgsql stable set search_path = rota, pg_temp as $$

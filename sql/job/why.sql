@@ -105,11 +105,13 @@ begin
 	return query
 	with one as (
 		select s.*, r.partition, p.state as partition_state, r.deadline_at, pl.reason as plan, pl.message as plan_message, pl.blocker, pl.expected_at,
-			s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now()) and coalesce(p.state in ('up', 'drain'), false) as eligible
+			x.free and a.size is null as eligible, case when x.free then api.array_row(a) end as row_id
 		from step s
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id and (a.by_corr or a.next = a.size)
 		left join partition p on p.partition = r.partition
 		left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
+		cross join lateral (select s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now()) and coalesce(p.state in ('up', 'drain'), false) as free) x
 		where s.job_id = p_job and s.step_id = p_step
 	)
 	select api.why_row('hold', format('held by %s', case o.held when 'user' then 'its owner' when 'admin' then 'an operator' else 'the job manager' end)
@@ -118,7 +120,7 @@ begin
 	union all
 	select * from api.why_peers(p_job, p_step)
 	union all
-	select api.why_row('begin', format('not to start before %s', to_char(o.begin_at, 'YYYY-MM-DD HH24:MI:SS')), null, o.begin_at) from one o where o.begin_at > now()
+	select api.why_row('begin', format('not to start before %s', to_char(o.begin_at, 'YYYY-MM-DD HH24:MI:SS TZ')), null, o.begin_at) from one o where o.begin_at > now()
 	union all
 	select api.why_row('partition', case when o.partition_state is null then format('there is no partition "%s" any more', o.partition)
 		else format('partition "%s" is %s', o.partition, o.partition_state) end, null, null)
@@ -138,13 +140,16 @@ begin
 	union all
 	select api.why_row('priority', case when api.leader_lives() then 'has not been looked at yet' else 'no job manager schedules just now' end, null, null)
 	from one o
-	where o.eligible and o.plan is null and not exists (select from api.why_limits(o.job_id, o.request_id));
+	where o.eligible and o.plan is null and not exists (select from api.why_limits(o.job_id, o.request_id))
+	union all
+	-- What keeps an array that does not offer itself is what keeps the first of its rows.
+	select w.* from one o cross join lateral api.why_step(o.job_id, o.row_id) w where o.row_id is not null;
 end $$;
 comment on function api.why_step(bigint, int) is 'All that keeps a waiting step from starting. Internal.';
 
 create function api.why_ended(p_step rota.step, p_own boolean) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	select api.why_row('ended', concat_ws(', ', format('%s at %s', p_step.state, to_char(p_step.ended_at, 'YYYY-MM-DD HH24:MI:SS')),
+	select api.why_row('ended', concat_ws(', ', format('%s at %s', p_step.state, to_char(p_step.ended_at, 'YYYY-MM-DD HH24:MI:SS TZ')),
 		case when p_step.exit_code is not null then format('exit code %s', p_step.exit_code) end,
 		case when p_step.signal is not null then format('signal %s', p_step.signal) end, case when p_own then nullif(p_step.message, '') end), null, null);
 $$;
@@ -166,7 +171,7 @@ language plpgsql stable security definer set search_path = rota, pg_temp set pla
 begin
 	return (
 	with target as (
-		select t.job_id, t.step_id, t.pos, t.whole_job, s.ended_at,
+		select t.job_id, t.step_id, t.pos, t.index, t.whole_job, s.ended_at,
 			-- An element that is no row yet waits for what its array waits for.
 			case when s.step_id is null then t.step_id - 1 - t.pos else t.step_id end as row_id
 		from api.job_target(p_uid, p_user, p_request, false) t
@@ -177,11 +182,12 @@ begin
 		where not t.whole_job or t.ended_at is null or not exists (select from target o where o.job_id = t.job_id and o.ended_at is null)
 	), told as (
 		select t.job_id, t.step_id, x.state, case when s.step_id = t.step_id then api.step_label(s.job_id, s.step_id)
-				else api.step_label(s.job_id, s.step_id) || '[' || api.array_index(a.indices, t.pos) || ']' end as label,
+				else api.step_label(s.job_id, s.step_id) || '[' || t.index || ']' end as label,
 			case when x.state = 'pending' then coalesce((select jsonb_agg(w) from api.why_step(s.job_id, s.step_id) w), '[]')
 				when s.ended_at is not null then jsonb_build_array(api.why_ended(s, j.uid = p_uid or api.caller_role(p_uid, p_user) <> 'user'))
 				else jsonb_build_array(api.why_row('running', concat_ws(', ', x.state,
-					case when s.started_at is not null then 'since ' || to_char(s.started_at, 'YYYY-MM-DD HH24:MI:SS') end,
+					'since ' || to_char(case when s.state = 'suspended' then (select n.suspended_at from attempt n where n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt)
+						else s.started_at end, 'YYYY-MM-DD HH24:MI:SS TZ'),
 					(select 'on ' || array_to_string(n.nodes, ',') from attempt n where n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt),
 					case when a.size is not null then format('%s of %s elements run, %s have ended', a.running, a.size, a.completed + a.failed) end,
 					case when s.state = 'suspended' and s.resume_wanted then 'goes on when its CPUs are free' end,

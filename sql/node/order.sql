@@ -51,7 +51,11 @@ begin
 		join attempt t on t.job_id = l.job_id and t.step_id = l.step_id and t.attempt = l.attempt
 		join node_order w on w.node_id = any (t.node_ids) and w.job_id = l.job_id and w.step_id = l.step_id and w.attempt = l.attempt and w.text_node = l.node_id
 		for update of w skip locked);
-	delete from launch_text l using unnest(p_closed) c where l.job_id = c.job_id and l.step_id = c.step_id;
+	delete from launch_text l
+	where l.ctid = any (array(
+		select o.ctid
+		from unnest(p_closed) c
+		cross join lateral (select x.ctid from launch_text x where x.job_id = c.job_id and x.step_id = c.step_id offset 0) o));
 end $$;
 comment on function api.launch_forget(api.closed[]) is 'Nobody needs the launch orders for several nodes of attempts that are over. Internal.';
 

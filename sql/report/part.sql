@@ -29,6 +29,8 @@ comment on function api.report_by(jsonb, text[], text) is 'What a request wants 
 
 create function api.report_span(p_request jsonb, out period text, out from_at timestamptz, out until_at timestamptz, out zone text, out grain text)
 language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_clock text;
 begin
 	period := nullif(api.request_text(p_request, 'period'), 'none');
 	if period is not null and period <> all ('{hour,day,month}') then
@@ -43,16 +45,21 @@ begin
 	if from_at >= until_at then
 		raise exception 'a report from % until % has no time in it', from_at, until_at using errcode = 'RT422';
 	end if;
-	-- Whole days by days and whole months by months: years are a few thousand rows then.
+	-- Whole days by days and whole months by months: years are a few thousand rows then. Parts of days by hours, unless these are too many.
 	grain := coalesce(period, case
-		when from_at <> (from_at at time zone zone)::date::timestamp at time zone zone and until_at - from_at < interval '3 days' then 'hour'
-		when from_at = date_trunc('month', from_at at time zone zone) at time zone zone
-			and (until_at >= now() or until_at = date_trunc('month', until_at at time zone zone) at time zone zone) then 'month'
+		when (from_at <> date_trunc('day', from_at, zone) or until_at not in (now(), date_trunc('day', until_at, zone)))
+			and until_at - from_at < interval '32 days' then 'hour'
+		when from_at = date_trunc('month', from_at, zone) and until_at in (now(), date_trunc('month', until_at, zone)) then 'month'
 		else 'day' end);
-	from_at := date_trunc(grain, from_at at time zone zone) at time zone zone;
+	-- What is counted is told: from a full period to a full one, or to now. Hours are those of UTC.
+	v_clock := case grain when 'hour' then 'UTC' else zone end;
+	from_at := date_trunc(grain, from_at, v_clock);
+	if until_at <> date_trunc(grain, until_at, v_clock) then
+		until_at := least(now(), (date_trunc(grain, until_at at time zone v_clock) + ('1 ' || grain)::interval) at time zone v_clock);
+	end if;
 end $$;
 comment on function api.report_span(jsonb) is
-	'The time that a request is about: its period (null: rows are for all of it), from when until when, the zone of the site, and by which periods it is read; it begins at a full one. Internal.';
+	'The time that a request is about: its period (null: rows are for all of it), from when until when, the zone of the site, and by which periods it is read; it is of full ones, but for the one that is not over. Internal.';
 
 create function api.report_accounts(p_user text) returns text[]
 language sql stable set search_path = rota, pg_temp as $$

@@ -88,8 +88,12 @@ begin
 				and (api.request_list(p_request, 'user') is null or j.user_name = any (api.request_list(p_request, 'user')))
 				and (api.request_list(p_request, 'account') is null or j.account = any (api.request_list(p_request, 'account')))
 				and (api.request_list(p_request, 'qos') is null or j.qos = any (api.request_list(p_request, 'qos')))
+				and (api.request_list(p_request, 'partition') is null or exists (
+					select from api.usage_step s
+					where s.job_id = j.job_id and s.state <> 'completed' and s.partition = any (api.request_list(p_request, 'partition'))))
 			group by j.cause, j.state
 			order by jobs desc, j.cause, j.state
+			limit api.request_int(p_request, 'limit')
 		) t;
 		return api.report_answer('failures', 'Jobs that did not complete, by cause', p_request, v_by, 'jobs', jsonb_build_array(
 			api.report_column('state', 'STATE', 'text', 'State they ended in.'),
@@ -120,11 +124,16 @@ declare
 	v_hours boolean;
 	v_clock text;
 	v_keys text;
+	v_whose text;
 	v_rows jsonb;
 begin
 	select * into v_span from api.report_span(p_request);
 	if cardinality(v_by) > 1 then
 		raise exception 'utilization is made by node or by partition' using errcode = 'RT422';
+	end if;
+	select k into v_whose from unnest('{user,account,qos}'::text[]) k where api.request_list(p_request, k) is not null limit 1;
+	if found then
+		raise exception 'utilization is of nodes, whoever uses them: it is not narrowed by "%"', v_whose using errcode = 'RT422', hint = 'See "rota report usage".';
 	end if;
 	-- Hours are those of UTC, days and months those of the site.
 	v_hours := v_span.grain = 'hour';
@@ -144,6 +153,7 @@ begin
 				coalesce(sum(n.cpus * h.hours) filter (where n.state = 'drain'), 0) as drain_h
 			from bucket b
 			join acct.node_state n on n.from_at < b.until_at and n.until_at > b.at
+				and ($4 is null or n.node in (select m.name from node m join partition_node p on p.node_id = m.node_id where p.partition = any ($4)))
 			cross join lateral (select extract(epoch from least(n.until_at, b.until_at) - greatest(n.from_at, b.at)) / 3600 as hours) h
 			group by b.at, n.node
 		)
@@ -155,12 +165,13 @@ begin
 			left join used u on u.at = b.at and u.node = b.node
 			%6$s
 			%7$s
+			limit $5
 		) t$q$,
 		v_span.grain, case when v_hours then 'u.hour' else format('u.%I::timestamp at time zone $3', v_span.grain) end,
 		case when v_hours then '$1' else '($1 at time zone $3)::date' end, case when v_hours then '$2' else '($2 at time zone $3)' end,
-		nullif(v_keys, '') || ',', case when v_by = '{partition}' then 'join node n on n.name = b.node join partition_node p on p.node_id = n.node_id' end,
+		nullif(v_keys, '') || ',', case when v_by = '{partition}' then 'join node n on n.name = b.node join partition_node p on p.node_id = n.node_id and ($4 is null or p.partition = any ($4))' end,
 		(select 'group by ' || k || ' order by ' || k from (select string_agg(x::text, ', ') as k from generate_series(1, cardinality(v_by) + (v_span.period is not null)::int) x) t))
-	into v_rows using v_span.from_at, v_span.until_at, v_clock;
+	into v_rows using v_span.from_at, v_span.until_at, v_clock, api.request_list(p_request, 'partition'), api.request_int(p_request, 'limit');
 	return api.report_answer('utilization', 'CPUs held, of those there were', p_request, v_by, 'percent', jsonb_build_array(
 		api.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours held.'),
 		api.report_column('down_h', 'DOWN', 'h', 'CPU-hours of nodes that were down, invalid or had never been seen.'),
@@ -169,4 +180,4 @@ begin
 		api.report_column('percent', 'HELD', 'percent', 'Held, of those there were.')), v_rows);
 end $$;
 comment on function api.report_utilization(int, text, jsonb) is
-	'Report: CPU-hours held, down and drained, of those that nodes had; by partition, of the nodes that are in it now. Nobody''s jobs show in it, so it is for all. Internal; see api.report.';
+	'Report: CPU-hours held, down and drained, of those that nodes had; by partition, or for one, of the nodes that are in it now. Nobody''s jobs show in it, so it is for all. Internal; see api.report.';

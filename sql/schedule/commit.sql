@@ -1,5 +1,6 @@
 -- What the leader writes. It waits for nobody's locks for long: a pass that gives up is repeated, and in between the leader says
--- that it lives and sees who holds them (api.session_judge).
+-- that it lives and sees who holds them (api.session_judge). Jobs are what users lock, for as long as one request of theirs takes, and
+-- everybody waits for the leader: so a job that somebody has is left out, and comes again in a pass that does not wait for his bell.
 -- The starts of a decision that still can be made: the steps move, and elements of arrays become rows.
 create function api.schedule_begin(p_decided api.decided[], p_at timestamptz) returns setof api.moved
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -43,7 +44,7 @@ end $$;
 comment on function api.schedule_begin(api.decided[], timestamptz) is 'Move the steps of a decision that are still free to go to starting; answers these moves. Internal.';
 
 -- The whole decision of a pass in one transaction: states, attempts, allocations, orders, bells.
-create function api.schedule_commit(p_term bigint, p_starts jsonb, p_orders jsonb)
+create function api.schedule_commit(p_term bigint, p_starts jsonb, p_orders jsonb, p_wait boolean default true)
 returns table (job_id bigint, step_id int, attempt int)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
@@ -55,6 +56,7 @@ declare
 		from jsonb_to_recordset(p_starts) as v (job bigint, step int, request int, "position" int, attempt int, time_limit_s bigint, fence boolean, nodes int[],
 			allocations jsonb));
 	v_asked int := cardinality(v_decided);
+	v_jobs bigint[] := array(select distinct v.job_id from unnest(v_decided) v);
 	v_nodes int[];
 	v_began api.moved[];
 	v_keys jsonb;
@@ -62,7 +64,12 @@ declare
 	v_serve boolean;
 begin
 	perform api.leader_check(p_term);
-	perform api.job_lock(array(select distinct v.job_id from unnest(v_decided) v));
+	if p_wait then
+		perform api.job_lock_soon(v_jobs);
+	else
+		v_jobs := api.job_lock_free(v_jobs);
+		v_decided := array(select v::api.decided from unnest(v_decided) v where v.job_id = any (v_jobs));
+	end if;
 	v_nodes := array(select distinct n from unnest(v_decided) v cross join lateral unnest(v.node_ids) n);
 	v_serve := api.node_lock(v_nodes);
 	v_at := clock_timestamp(); -- see api.allocation_take
@@ -123,34 +130,43 @@ begin
 
 	update job j set started_at = now()
 	where j.job_id in (select b.job_id from unnest(v_began) b) and j.started_at is null;
-	delete from plan p using unnest(v_began) b where p.job_id = b.job_id and p.step_id = b.step_id;
+	-- By key, however short the plan was when it was last analyzed.
+	delete from plan p
+	where p.ctid = any (array(
+		select o.ctid
+		from unnest(v_began) b
+		cross join lateral (select x.ctid from plan x where x.job_id = b.job_id and x.step_id = b.step_id offset 0) o));
 	perform api.order_put(v_orders, not api.hook_prolog(v_decided));
 	notify rota_event;
 	return query select b.job_id, b.step_id, b.attempt from unnest(v_began) b;
 end $$;
-comment on function api.schedule_commit(bigint, jsonb, jsonb) is
-	'Start steps as decided and send their signed orders [{node_ids, kind, job_id, step_id, attempt, also, body, signature, args}]; answers those really started. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
+comment on function api.schedule_commit(bigint, jsonb, jsonb, boolean) is
+	'Start steps as decided and send their signed orders [{node_ids, kind, job_id, step_id, attempt, also, body, signature, args}]; answers those really started. A job that somebody has locked for long: 55P03, or without p_wait its steps do not start. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
 
-create function api.schedule_refuse(p_term bigint, p_jobs bigint[], p_steps int[], p_reasons text[]) returns void
+create function api.schedule_refuse(p_term bigint, p_jobs bigint[], p_steps int[], p_reasons text[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
+declare
+	v_free bigint[];
 begin
 	perform api.leader_check(p_term);
-	perform api.job_lock(p_jobs);
+	v_free := api.job_lock_free(p_jobs);
 	-- Elements share what their array asks for: all that has not started goes with it.
 	perform api.step_move('schedule', array(
 		select (s.job_id, s.step_id, 'refuse', null, 'refused', null, null, v.reason)::api.move
 		from unnest(p_jobs, p_steps, p_reasons) as v (job_id, step_id, reason)
 		join step s on s.job_id = v.job_id and s.request_id = v.step_id and s.state = 'pending'
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-		where a.size is null));
+		where a.size is null and v.job_id = any (v_free)));
 	perform api.step_move('schedule', array(
 		select m::api.move
 		from unnest(p_jobs, p_steps, p_reasons) as v (job_id, step_id, reason)
 		join step h on h.job_id = v.job_id and h.step_id = v.step_id and coalesce(h.ended_at, 'infinity') = 'infinity'
-		cross join lateral api.array_give_up(v.job_id, v.step_id, 'refuse', 'refused', v.reason) m));
+		cross join lateral api.array_give_up(v.job_id, v.step_id, 'refuse', 'refused', v.reason) m
+		where v.job_id = any (v_free)));
 	notify rota_event;
+	return (select count(*) from unnest(p_jobs) v where v = any (v_free));
 end $$;
-comment on function api.schedule_refuse(bigint, bigint[], int[], text[]) is 'End steps whose authenticator does not fit what is stored: they are not run.';
+comment on function api.schedule_refuse(bigint, bigint[], int[], text[]) is 'End steps whose authenticator does not fit what is stored: they are not run. Answers of how many nobody had locked the job: the others are as before.';
 
 create function api.schedule_plan(p_term bigint, p_said jsonb, p_gone_jobs bigint[], p_gone_steps int[]) returns void
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -177,34 +193,37 @@ comment on function api.schedule_plan(bigint, jsonb, bigint[], int[]) is
 	'What a pass expects of steps [{job, step, expected_at, nodes, reason, blocker, message}], and of which it expects nothing any more; null: of all others. Rows that say the same stay untouched.';
 
 -- What time has brought: outages begin, deadlines pass, suspended steps go on where there is room again.
-create function api.schedule_due() returns void
+create function api.schedule_due() returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
+	v_wanted bigint[];
+	v_free bigint[];
 	v_due bigint[];
 	v_ending bigint[];
 	v_drained int[];
 	v_one record;
 begin
 	v_ending := array(select o.job_id from api.outage_attempts() o);
-	-- All locks at once, in order.
-	perform api.job_lock(array(
+	-- All locks at once, in order. What somebody has locked is for another tick, which comes soon: what is due then is seen from the rows.
+	v_wanted := array(
 		select s.job_id from step s where s.start_by <= now() and s.ended_at is null and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0))
 		union
 		select s.job_id from step s where s.resume_wanted and s.state = 'suspended'
 		union
-		select unnest(v_ending)));
+		select unnest(v_ending));
+	v_free := api.job_lock_free(v_wanted);
 	v_drained := array(select n.node_id from node_notice n where n.kind = 'drain' and n.at <= now());
 	perform api.node_lock(array(
 		select unnest(v_drained)
 		union
 		select a.node_id
 		from step s join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and coalesce(a.ended_at, 'infinity') = 'infinity'
-		where s.resume_wanted and s.state = 'suspended'));
-	perform api.outage_begin(v_ending, v_drained);
+		where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free)));
+	perform api.outage_begin(array(select x from unnest(v_ending) x where x = any (v_free)), v_drained);
 	-- Deadlines: a step that waits past the moment from which it could still end in time will not start any more.
 	select array_agg(distinct s.job_id) into v_due
 	from step s
-	where s.start_by <= now() and s.ended_at is null and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0));
+	where s.start_by <= now() and s.ended_at is null and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0)) and s.job_id = any (v_free);
 	if v_due is not null then
 		perform api.step_move('schedule', array(
 			select (s.job_id, s.step_id, 'deadline', null, 'deadline', null, null, 'could not end before its deadline')::api.move
@@ -221,14 +240,15 @@ begin
 	end if;
 	-- Suspended steps that are to go on, oldest first, where their CPUs are free again.
 	perform api.resume_lock((select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id))
-		from step s where s.resume_wanted and s.state = 'suspended'));
+		from step s where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free)));
 	for v_one in
-		select s.job_id, s.step_id from step s where s.resume_wanted and s.state = 'suspended' order by s.rank desc, s.job_id, s.step_id
+		select s.job_id, s.step_id from step s where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free) order by s.rank desc, s.job_id, s.step_id
 	loop
 		perform api.step_resume(v_one.job_id, v_one.step_id);
 	end loop;
+	return cardinality(v_free) = cardinality(v_wanted);
 end $$;
-comment on function api.schedule_due() is 'Make the moves that are due by now. Internal.';
+comment on function api.schedule_due() is 'Make the moves that are due by now; false: not all of them, as somebody had locked a job. Internal.';
 
 -- Read from the index in that order: sorted, everything live would be looked at, and all that was since the oldest transaction began.
 create function api.deadline_next(p_after timestamptz) returns timestamptz
@@ -245,6 +265,7 @@ declare
 	v_hooks boolean := exists (select from hook_due);
 	v_share boolean := api.share_due();
 	v_due boolean := v_outage or exists (select from step s where s.resume_wanted) or coalesce(api.deadline_next('-infinity') <= now(), false);
+	v_done boolean := true;
 	v_next timestamptz;
 begin
 	-- Mostly nothing is: then no lock is asked for, and there is nothing that is to be on disk before the leader goes on.
@@ -256,9 +277,10 @@ begin
 		perform api.share_refresh();
 	end if;
 	if v_due then
-		perform api.schedule_due();
+		v_done := api.schedule_due();
 	end if;
 	select least(
+		case when not v_done then now() end,
 		(select min(s.begin_at) from step s where s.begin_at > now() and s.state = 'pending'),
 		api.deadline_next(now()),
 		case when v_outage then api.outage_next() end)

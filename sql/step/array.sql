@@ -16,27 +16,38 @@ begin
 end $$;
 comment on function api.array_index(jsonb, int) is 'The index at a position of an array''s indices [[low, high, step], ...]; null behind the last. Internal.';
 
-create function api.array_position(p_indices jsonb, p_index int) returns int
-language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
-declare
-	v_range jsonb;
-	v_before int := 0;
-	v_low int;
-	v_high int;
-	v_step int;
-begin
-	for v_range in select jsonb_array_elements(p_indices) loop
-		v_low := (v_range ->> 0)::int;
-		v_high := (v_range ->> 1)::int;
-		v_step := (v_range ->> 2)::int;
-		if p_index between v_low and v_high and (p_index - v_low) % v_step = 0 then
-			return v_before + (p_index - v_low) / v_step;
-		end if;
-		v_before := v_before + (v_high - v_low) / v_step + 1;
-	end loop;
-	return null;
-end $$;
-comment on function api.array_position(jsonb, int) is 'The position of an index in an array; null where the array has no such index. Internal.';
+-- Ranges ascend and do not overlap (jobmgr/translate/option_array.c), so that the one of an index or of a position is found without looking
+-- at the others.
+create function api.array_spans(p_indices jsonb) returns api.spans
+language sql immutable strict set search_path = pg_catalog, pg_temp as $$
+	select (array_agg(r.low order by r.nr), array_agg(r.high order by r.nr), array_agg(r.step order by r.nr), array_agg(r.before order by r.nr))::api.spans
+	from (
+		select v.nr, v.low, v.high, v.step, (sum((v.high - v.low) / v.step + 1) over (order by v.nr) - ((v.high - v.low) / v.step + 1))::int as before
+		from (
+			select x.nr, (x.value ->> 0)::int as low, (x.value ->> 1)::int as high, (x.value ->> 2)::int as step
+			from jsonb_array_elements(p_indices) with ordinality x (value, nr)
+		) v
+	) r
+$$;
+comment on function api.array_spans(jsonb) is 'An array''s indices [[low, high, step], ...], read once for many questions. Internal.';
+
+create function api.array_indices(p_spans api.spans, p_positions int[]) returns int[]
+language sql immutable strict set search_path = pg_catalog, pg_temp as $$
+	select array_agg(case when n.index <= (p_spans).highs[n.at] then n.index end order by n.nr)
+	from (
+		select x.nr, x.at, (p_spans).lows[x.at] + (x.pos - (p_spans).befores[x.at]) * (p_spans).steps[x.at] as index
+		from (select p.nr, p.pos, width_bucket(p.pos, (p_spans).befores) as at from unnest(p_positions) with ordinality p (pos, nr)) x
+	) n
+$$;
+comment on function api.array_indices(api.spans, int[]) is 'The indices at positions of an array, in the same order; null behind the last. Internal.';
+
+create function api.array_positions(p_spans api.spans, p_low int, p_high int) returns int[]
+language sql immutable strict set search_path = pg_catalog, pg_temp as $$
+	select array_agg(case when x.index <= (p_spans).highs[x.at] and (x.index - (p_spans).lows[x.at]) % (p_spans).steps[x.at] = 0
+		then (p_spans).befores[x.at] + (x.index - (p_spans).lows[x.at]) / (p_spans).steps[x.at] end order by x.index)
+	from (select i.index, width_bucket(i.index, (p_spans).lows) as at from generate_series(p_low, p_high) i (index)) x
+$$;
+comment on function api.array_positions(api.spans, int, int) is 'The positions of all indices from p_low to p_high in an array; null where it has no such index. Internal.';
 
 -- An element becomes a row: when it starts, or before that because something befalls it alone. One that starts is born so; its
 -- head waited for it.
@@ -47,15 +58,16 @@ begin
 	with made as (
 		insert into step (job_id, step_id, request_id, claimant_id, queue, array_index, rank, begin_at, start_by, eligible_at, held, held_reason, state, attempt, ordered_at)
 		select h.job_id, h.step_id + 1 + v.pos, h.step_id, h.claimant_id, h.queue,
-			-- Mostly there is one range, and no function to be called for each row.
-			case when jsonb_array_length(a.indices) = 1 then (a.indices #>> '{0,0}')::int + v.pos * (a.indices #>> '{0,2}')::int else api.array_index(a.indices, v.pos) end, h.rank, h.begin_at, h.start_by, h.eligible_at,
+			case when v.index is null then (a.indices #>> '{0,0}')::int + v.pos * (a.indices #>> '{0,2}')::int else v.index end, h.rank, h.begin_at, h.start_by, h.eligible_at,
 			h.held, h.held_reason, t.to_state, (t.event = 'start')::int, p_start_at
-		from (select distinct e.job_id, e.request_id, e.pos from unnest(p_elements) e) v
-		join step h on h.job_id = v.job_id and h.step_id = v.request_id
-		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and v.pos < a.size and a.rest_state is null
+		from (select e.job_id, e.request_id, array_agg(distinct e.pos) as positions from unnest(p_elements) e group by e.job_id, e.request_id) w
+		join step h on h.job_id = w.job_id and h.step_id = w.request_id
+		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and a.rest_state is null
+		-- Mostly there is one range, and nothing to be looked up; several are read once for all elements.
+		cross join lateral unnest(w.positions, case when jsonb_array_length(a.indices) > 1 then api.array_indices(api.array_spans(a.indices), w.positions) end) v (pos, index)
 		join step_transition t on t.from_state = 'pending' and t.event = case when p_start_at is null then 'submit' else 'start' end
 		-- By key: "not exists" would be a join with all steps of the job. Under the job's lock nobody else makes one.
-		where (select o.step_id from step o where o.job_id = h.job_id and o.step_id = h.step_id + 1 + v.pos) is null
+		where v.pos < a.size and (select o.step_id from step o where o.job_id = h.job_id and o.step_id = h.step_id + 1 + v.pos) is null
 		returning step.job_id, step.step_id, step.request_id, step.array_index, step.attempt, step.state
 	), logged as (
 		insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)

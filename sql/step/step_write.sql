@@ -23,16 +23,20 @@ begin
 		set state = m.to_state,
 			attempt = s.attempt + (m.event = 'start')::int,
 			ordered_at = case when m.event = 'start' then m.at else s.ordered_at end,
+			-- What was not to start before a time, such as that of its retry, has not waited for resources until then.
+			eligible_at = case when m.event = 'start' and s.begin_at > s.eligible_at then least(s.begin_at, m.at) else s.eligible_at end,
 			started_at = case when m.event in ('start', 'requeue', 'prolog_fail') then null
 				when m.event in ('run', 'expand') then coalesce(s.started_at, m.at) else coalesce(s.started_at, m.began_at) end,
 			ended_at = case when m.final then m.at end,
-			exit_code = case when m.event = 'start' then null else coalesce(m.exit_code, s.exit_code) end,
-			signal = case when m.event = 'start' then null else coalesce(m.signal, s.signal) end,
-			cause = case when m.event = 'start' then null else coalesce(m.cause, s.cause) end,
-			message = case when m.event = 'start' then null else coalesce(m.message, s.message) end,
+			exit_code = case when x.anew then m.exit_code else coalesce(m.exit_code, s.exit_code) end,
+			signal = case when x.anew then m.signal else coalesce(m.signal, s.signal) end,
+			cause = case when x.anew then m.cause else coalesce(m.cause, s.cause) end,
+			message = case when x.anew then m.message else coalesce(m.message, s.message) end,
 			end_wanted = case when m.event in ('start', 'requeue', 'prolog_fail') then null else s.end_wanted end,
 			resume_wanted = s.resume_wanted and m.event not in ('start', 'resume') and not m.final
 		from moved m
+		-- What ends while it waits did not end by what ended an attempt before.
+		cross join lateral (select m.event = 'start' or (m.final and m.from_state = 'pending') as anew) x
 		where s.job_id = m.job_id and s.step_id = m.step_id
 	), logged as (
 		insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor, cause, detail)

@@ -2,12 +2,14 @@
 
 The instance's launchers start nothing (`launcher.dry_run`). For each depth an instance of its own: its partition is down while so many
 single jobs are put into the queue (lib/pending.py says how), and an array that goes before them; then the partition is up, and what is
-measured is the time until the accounting of the whole array is there. Depths take turns. jobmgrd's memory is what it is at the end.
+measured is the time until the accounting of the whole array is there. The instances stand side by side and take turns, for the
+machine's pace changes from minute to minute. jobmgrd's memory is what it is at the end.
 
 Blocked: a step holds the last node (its launcher stands still), ten thousand steps of all nodes wait for that in front of the array,
 and the array passes them by backfill. The scheduler's own time for a whole pass over as many blocked steps on a thousand nodes comes from
 plan.c; what such a pass takes in the instance, reading and planning included, is in its log.
 """
+import contextlib
 import os
 import signal
 import statistics
@@ -32,22 +34,35 @@ def stream(instance, path, size):
     return size / seconds
 
 
-def behind(bench, path_of, count, size, turns):
-    """Rates of the stream, and jobmgrd's MiB, with COUNT jobs behind it."""
-    with bench.instance(dry_run=True) as instance:
-        path = path_of(instance)
-        stream(instance, path, min(size, 200))
-        pending.put(instance, path, count, "--nice=1000000")
-        rates = [stream(instance, path, size) for _ in range(turns)]
-        memory = max(map(process.peak, instance.pids()["jobmgrd"]))
-    bench.say(f"{count} pending: {', '.join(f'{rate:.0f}' for rate in rates)} steps/s, {memory:.1f} MiB")
-    return statistics.median(rates), memory
+class Deep:
+    """An instance with COUNT jobs pending; .rates of the streams before them, and .memory, jobmgrd's MiB at most."""
+
+    def __init__(self, instance, count, size):
+        self.instance, self.path, self.count, self.rates, self.memory = instance, load.script(instance), count, [], 0
+        stream(instance, self.path, min(size, 200))
+        pending.put(instance, self.path, count, "--nice=1000000")
+
+    def turn(self, size):
+        self.rates.append(stream(self.instance, self.path, size))
+        self.memory = max(map(process.peak, self.instance.pids()["jobmgrd"]))
 
 
-def blocked(bench, path_of, count, size):
+def behind(bench, depths, size, turns):
+    """The streams of all depths, in turns; what was measured, by depth."""
+    with contextlib.ExitStack() as instances:
+        deep = [Deep(instances.enter_context(bench.instance(dry_run=True)), depth, size) for depth in depths]
+        for _ in range(turns):
+            for one in deep:
+                one.turn(size)
+        for one in deep:
+            bench.say(f"{one.count} pending: {', '.join(f'{rate:.0f}' for rate in one.rates)} steps/s, {one.memory:.1f} MiB")
+    return {one.count: statistics.median(one.rates) for one in deep}, {one.count: one.memory for one in deep}
+
+
+def blocked(bench, count, size):
     """The rate of the stream behind COUNT blocked steps of all nodes."""
     with bench.instance(dry_run=True, conf={"schedule.depth": 2 * count, "schedule.backfill": 100}) as instance:
-        path = path_of(instance)
+        path = load.script(instance)
         holder = next(row["pid"] for row in load.processes(instance) if row["role"] == "launcher" and row["node"] == "n4")
         os.kill(holder, signal.SIGSTOP)
         try:
@@ -64,15 +79,13 @@ def blocked(bench, path_of, count, size):
 def run(bench):
     size, turns = (60, 1) if bench.toy else (5000, 3)
     depths = (20, 300) if bench.toy else (1000, 100000, 1000000)
-    rates, memory = {}, {}
-    for depth in depths:
-        rates[depth], memory[depth] = behind(bench, load.script, depth, size, turns)
+    rates, memory = behind(bench, depths, size, turns)
     for depth in depths:
         bench.figure(f"{depth:,} pending", rates[depth], "steps/s", of_limit=0.85 if depth == depths[-1] else None, limit=rates[depths[0]],
                      limit_name=f"with {depths[0]:,}")
         bench.figure(f"jobmgrd, {depth:,} pending", memory[depth], "MiB", at_most=round(MB + depth * STEP, 1))
     count, nodes = (200, 50) if bench.toy else (10000, 1000)
-    bench.figure(f"behind {count:,} blocked", blocked(bench, load.script, count, 20 if bench.toy else 500), "steps/s")
+    bench.figure(f"behind {count:,} blocked", blocked(bench, count, 20 if bench.toy else 500), "steps/s")
     took = {steps: float(bench.program("plan", steps, nodes, 100, 3 if bench.toy else 9)) for steps in (count // 10, count // 3, count)}
     bench.figure(f"whole pass, {count:,} blocked, {nodes:,} nodes", took[count], "ms", at_most=100)
     bench.curve("rate", "single jobs pending behind the stream", "steps/s", {"stream": sorted(rates.items())}, log="x")

@@ -54,6 +54,48 @@ select is(t.rows('{"report": "utilization", "by": "node", "period": "month"}', '
 	|| '2026-03-01 n1 0.00 0.00 2976.00, 2026-03-01 n2 0.00 24.00 3072.00, 2026-03-01 n3 0.00 0.00 2976.00, 2026-03-01 n4 0.00 0.00 2976.00', 'what there was, and what of it was out of use');
 select is(t.rows('{"report": "utilization", "by": "none"}', 'cpu_h', 'down_h', 'drain_h', 'capacity_h', 'percent'), '143.00 108.00 24.00 22992.00 0.6', 'the site');
 select is(t.rows('{"report": "utilization", "by": "partition"}', 'partition', 'capacity_h'), 'main 22752.00', 'of the nodes that are in it');
+-- A new node of that name begins anew, whatever was the matter with the old one.
+insert into rota.node_event (node_id, node, at, from_state, to_state, actor, reason) values (99, 'gone', '2026-02-20 12:00Z', 'up', 'drain', 'root', 'old') \g /dev/null
+insert into rota.node (name, cpus, mem_mb) values ('gone', 20, 1000) \g /dev/null
+insert into rota.admin_event (at, actor, object, action, name, given, before, after) values ('2026-03-30 00:00Z', 'root', 'node', 'create', 'gone', '{}', null, '{"cpus": 20}') \g /dev/null
+insert into rota.node_event (node_id, node, at, from_state, to_state, actor) select node_id, 'gone', '2026-03-30 12:00Z', 'unknown', 'up', 'nodemgrd' from rota.node where name = 'gone' \g /dev/null
+select is((select string_agg(concat_ws(' ', to_char(from_at at time zone 'UTC', 'MM-DD HH24'), to_char(until_at at time zone 'UTC', 'MM-DD HH24'), state, reason, cpus), ', ' order by from_at) from acct.node_state where node = 'gone'),
+	'02-20 00 02-20 06 unknown 10, 02-20 06 02-20 12 up 10, 02-20 12 02-21 00 drain old 10, 03-30 00 03-30 12 unknown 20, 03-30 12 up 20', 'a node deleted, and one made in its place');
+select is((select string_agg(concat_ws(' ', m, n.state, n.reason, n.cpus), ', ' order by m) from unnest('{02-20 18:00,03-30 06:00,03-31 00:00}'::text[]) m
+	cross join lateral acct.nodes_at(('2026-' || m || 'Z')::timestamptz) n where n.node = 'gone'), '03-30 06:00 unknown 20, 03-31 00:00 up 20', 'nor was it there before');
+delete from rota.node where name = 'gone';
+-- The figures are those of the time that the report says it is of, which holds what was asked for and is no longer than it must be.
+create function t.span(p_since text, p_until text, p_more jsonb default '{}') returns text language sql as $$
+	select (r ->> 'since')::timestamptz at time zone 'UTC' || ' ' || ((r ->> 'until')::timestamptz at time zone 'UTC') || ' '
+		|| (select coalesce(sum((x ->> 'cpu_h')::numeric), 0) from jsonb_array_elements(r -> 'rows') x)
+		|| case when (select coalesce(sum((x ->> 'cpu_h')::numeric), 0) from jsonb_array_elements(r -> 'rows') x)
+			= (select round(coalesce(sum(u.cpu_s), 0) / 3600, 2) from acct.usage_between((r ->> 'since')::timestamptz, (r ->> 'until')::timestamptz) u) then '' else ' wrong' end
+	from (select api.report(0, 'root', jsonb_build_object('report', 'usage', 'by', 'none', 'since', p_since, 'until', p_until) || p_more) as r) q $$;
+select is(t.span(s, u, m), w, concat_ws(' ', s, 'to', u, m)) from (values
+	('2026-02-05T15:00:00Z', '2026-02-10T06:00:00Z', '{}'::jsonb, '2026-02-05 15:00:00 2026-02-10 06:00:00 24.00'),
+	('2026-02-05T00:00:00Z', '2026-02-10T06:30:00Z', '{}', '2026-02-05 00:00:00 2026-02-10 07:00:00 29.00'),
+	('2026-02-10T05:20:00Z', '2026-02-10T05:40:00Z', '{}', '2026-02-10 05:00:00 2026-02-10 06:00:00 4.00'),
+	('2026-02-01T00:00:00Z', '2026-02-28T00:00:00Z', '{}', '2026-02-01 00:00:00 2026-02-28 00:00:00 70.00'),
+	('2026-02-01T00:00:00Z', '2026-03-01T00:00:00Z', '{}', '2026-02-01 00:00:00 2026-03-01 00:00:00 118.00'),
+	('2026-02-01T03:00:00Z', '2026-03-10T06:00:00Z', '{}', '2026-02-01 00:00:00 2026-03-11 00:00:00 143.00'),
+	('2026-02-10T05:00:00Z', '2026-02-10T06:00:00Z', '{"period": "day"}', '2026-02-10 00:00:00 2026-02-11 00:00:00 46.00'),
+	('2026-02-10T05:00:00Z', '2026-02-28T06:00:00Z', '{"period": "month"}', '2026-02-01 00:00:00 2026-03-01 00:00:00 118.00')) x (s, u, m, w);
+select is((select (r ->> 'until')::timestamptz from t.ask(0, 'root', '{"report": "usage", "until": "2126-01-01T00:00:00Z"}') r), now(), 'no later than now');
+update rota.usage_state set time_zone = 'Asia/Kolkata';
+select is(t.span('2026-02-10T03:00:00Z', '2026-02-10T07:00:00Z'), '2026-02-10 03:00:00 2026-02-10 07:00:00 17.00', 'where the hours of the clock are not those of the figures');
+update rota.usage_state set time_zone = 'UTC';
+-- What narrows a report does so in each; what cannot is refused.
+insert into rota.partition (partition) values ('gpu'), ('bare');
+insert into rota.partition_node (partition, node_id) values ('gpu', 1);
+select is(t.rows('{"report": "utilization", "by": "node", "partition": "gpu"}', 'node', 'cpu_h', 'capacity_h'), 'n1 143.00 5664.00', 'the nodes of a partition');
+select is(t.rows('{"report": "utilization", "by": "none", "partition": "gpu"}', 'cpu_h', 'capacity_h'), '143.00 5664.00', 'together');
+select is(t.rows('{"report": "utilization", "by": "partition", "partition": "gpu"}', 'partition', 'capacity_h'), 'gpu 5664.00', 'and by partition not those of others');
+select is(t.rows('{"report": "utilization", "partition": "bare"}', 'node'), null, 'none has none');
+select is(t.rows('{"report": "utilization", "limit": "2"}', 'node'), 'gone, n1', 'two rows at most');
+update rota.step set queue = 'gpu' where state = 'failed';
+select is(t.rows('{"report": "failures", "partition": "gpu"}', 'jobs'), '1', 'failures of a partition');
+select is(t.rows('{"report": "failures", "partition": "main"}', 'jobs'), null, 'not of another');
+select is(t.rows('{"report": "failures", "limit": "0"}', 'jobs'), null, 'no more rows than asked for');
 select is((select count(*) from acct.node_state a join acct.node_state b using (node) where a.from_at < b.from_at and a.until_at > b.from_at), 0::bigint, 'spans do not overlap');
 select is(t.ask(0, 'root', jsonb_build_object('report', 'job', 'jobs', jsonb_build_array(:'j'))) ->> 'report', 'job', 'one job');
 
@@ -70,7 +112,8 @@ select throws_ok(format($$select t.ask(t.uid('bob'), 'bob', '{"report": "job", "
 
 select throws_ok(format('select t.ask(0, ''root'', %L)', r), 'RT422', null, r)
 from unnest(array['{"report": "weather"}', '{"report": "usage", "by": "colour"}', '{"report": "usage", "by": "user,user"}', '{"report": "usage", "period": "week"}',
-	'{"report": "usage", "since": "2026-05-01T00:00:00Z"}', '{"report": "failures", "by": "cause,user"}', '{"report": "failures", "period": "month"}', '{"report": "utilization", "by": "node,partition"}']) r;
+	'{"report": "usage", "since": "2026-05-01T00:00:00Z"}', '{"report": "failures", "by": "cause,user"}', '{"report": "failures", "period": "month"}', '{"report": "utilization", "by": "node,partition"}', '{"report": "utilization", "user": "alice"}', '{"report": "utilization", "account": "lab"}',
+	'{"report": "utilization", "qos": "normal"}']) r;
 
 -- Exports: each table's rows of the jobs that ended in the month, nothing private, and the queries run as they are.
 create function t.exported(p_month text) returns text language plpgsql as $$
@@ -91,6 +134,7 @@ select is_empty($$select x.name from jsonb_to_recordset(api.export_plan(0, 'root
 	where x.query ~ 'script_hash|environment_hash|\yspec\y|\yauth\y|\youtput\y'$$, 'nothing private');
 select throws_ok($$select api.export_plan(1097, 'alice', '{"month": "2026-02"}')$$, 'RT403', null, 'not everybody exports');
 select throws_ok($$select api.export_plan(0, 'root', '{"month": "2026-13"}')$$, 'RT422', null, 'no such month');
+select throws_ok($$select api.export_plan(0, 'root', '{"from": "7"}')$$, 'RT404', null, 'no such range');
 select throws_ok(format($$select api.export_plan(0, 'root', '{"month": "%s"}')$$, to_char(now(), 'YYYY-MM')), 'RT409', null, 'a month that is not over');
 
 -- A range goes as a whole, when all of it is over; what it used stays in the figures.
@@ -103,6 +147,8 @@ select api.range_ensure() \g /dev/null
 select throws_like($$select api.range_detach(0, 'root', '{"from": "0"}')$$, '%has not been added up%', 'its usage is not added up');
 select api.usage_roll(1000) \g /dev/null
 select t.submit('alice', '[{"name": "a"}]', format('[{"step": "a", "job": %s}]', :j)::jsonb) as w \gset
+select is_empty($$select * from acct.usage_audit('2026-01-01', '2027-01-01')$$, 'the figures are those of the rows');
+select is(api.export_plan(0, 'root', '{"month": "2026-02"}') ->> 'without', '[]', 'an export has all jobs of its month');
 create temporary table before as select * from acct.usage_month where cpu_s > 0;
 insert into rota.client_key (uid, client_key, job_id) select 1097, 'key ' || x, x from unnest('{1,2000000}'::bigint[]) x;
 select is(api.range_detach(0, 'root', '{"from": "0"}') ->> 'detached', 'true', 'it is detached');
@@ -110,6 +156,18 @@ select is((select array_agg(k.job_id) from rota.client_key k), '{2000000}', 'its
 select is((select count(*) from acct.job), 1::bigint, 'its jobs are no longer seen');
 select set_eq('select * from acct.usage_month where cpu_s > 0', 'select * from before', 'what they used is');
 select is(api.range_detach(0, 'root', '{"from": "0"}') ->> 'detached', 'false', 'once');
+select is((select g.during from api.range_gone() g), '[2026-02-09 23:59Z,2026-03-05 01:00Z]'::tstzrange, 'when they lived is known');
+select is(api.export_plan(0, 'root', jsonb_build_object('month', m)) ->> 'without', w, 'what an export of ' || m || ' lacks is named')
+from (values ('2026-01', '[]'), ('2026-02', '[{"to_job": 1000000, "from_job": 0}]'), ('2026-03', '[{"to_job": 1000000, "from_job": 0}]'), ('2026-04', '[]')) x (m, w);
+create function t.audited() returns text language sql set time zone 'UTC' as $$
+	select string_agg(a.figures || ' ' || coalesce(a.key ->> 'hour', a.key ->> 'day', a.key ->> 'month'), ', ' order by a.figures, a.key) from acct.usage_audit('2026-01-01', '2027-01-01') a $$;
+select is(t.audited(), null, 'what they used is held against nothing');
+insert into rota.usage_hour (hour, account, user_name, partition, qos) select x::timestamptz, '', 'eve', 'main', 'normal'
+from unnest('{2026-02-09 22:00Z,2026-02-09 23:00Z,2026-03-05 01:00Z,2026-03-05 02:00Z}'::text[]) x;
+insert into rota.usage_day (day, account, user_name, partition, qos) select x::date, '', 'eve', 'main', 'normal' from unnest('{2026-02-08,2026-02-09,2026-03-05,2026-03-06}'::text[]) x;
+insert into rota.usage_month (month, account, user_name, partition, qos) select x::date, '', 'eve', 'main', 'normal' from unnest('{2026-01-01,2026-02-01,2026-03-01,2026-04-01}'::text[]) x;
+select is(t.audited(), 'usage_day 2026-02-08, usage_day 2026-03-06, usage_hour 2026-02-09T22:00:00+00:00, usage_hour 2026-03-05T02:00:00+00:00, usage_month 2026-01-01, usage_month 2026-04-01',
+	'before and after, nothing is spared');
 select is((select string_agg(r ->> 'attached', ' ' order by (r ->> 'from_job')::bigint) from jsonb_array_elements(api.range_list(0, 'root', '{}') -> 'ranges') r where (r ->> 'from_job')::bigint < 2000000), 'false true', 'the list says so');
 select throws_ok($$select api.usage_rebuild(0, 'root', '{}')$$, 'RT409', null, 'figures are not made anew without it');
 select is((api.range_drop(0, 'root', '{"from": "0"}') ->> 'tables')::int > 5, true, 'it is dropped');

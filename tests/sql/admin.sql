@@ -14,6 +14,9 @@ exception when others then
 	return concat_ws(' | ', v_state, sqlerrm, nullif(v_hint, ''));
 end $$;
 
+create function t.shown(p_object text, p_name text, p_key text) returns jsonb language sql as
+$$select api.admin_change(0, 'root', jsonb_build_object('object', p_object, 'action', 'show', 'name', p_name)) -> 'row' -> p_key$$;
+
 -- Who may.
 select t.admin('user', 'create', 'olga', '{"role": "operator"}'), t.admin('user', 'create', 'zoe', '{"role": "admin"}') \g /dev/null
 select matches(t.admin('partition', 'create', 'p', '{}', 'alice'), '^RT403', 'a user changes nothing');
@@ -66,7 +69,7 @@ select matches(t.admin(o, a, n, v::jsonb), '^RT422 . (' || w || ')', concat_ws('
 	('partition', 'change', 'main', '{"default_mem_per_cpu": 0}', '.*for "default_mem_per_cpu"'), ('partition', 'change', 'main', '{"sample": 86401}', '.*from 0 to 86400'), ('partition', 'change', 'main', '{"state": "none"}', '"state" needs a value'),
 	('user', 'create', 'bad user', '{}', 'no user can have the name "bad user"'), ('association', 'create', 'nobody', '{}', '.*Write it like physics/alice'),
 	('setting', 'change', 'sample_min_s', '{"value": -1}', '"-1" is no value for "sample_min_s" . Give a whole number from 0 to 2147483647'), ('setting', 'change', 'sample_min_s', '{"value": "none"}', '"sample_min_s" needs a value'),
-	('setting', 'change', 'max_steps', '{"value": 3000000000}', '.*no value for "max_steps"'), ('setting', 'change', 'fair_share_half_life_s', '{"value": 0}', '.*from 1 to'), ('setting', 'change', 'range_size', '{"value": 0}', '.*from 1 to'),
+	('setting', 'change', 'max_steps', '{"value": 3000000000}', '.*no value for "max_steps"'), ('setting', 'change', 'fair_share_half_life_s', '{"value": 0}', '.*from 1 to'), ('setting', 'change', 'range_size', '{"value": 9999}', '.*from 10000 to'),
 	('reservation', 'create', 'r', '{"start": "now", "nodes": "n1", "duration": 0}', '"0" is no value for "duration" . Give a time like 30'),
 	('reservation', 'create', 'r', '{"start": "now", "nodes": "n1", "duration": "none"}', 'a reservation needs'), ('reservation', 'create', 'r', '{"start": "infinity", "nodes": "n1", "duration": 5}', '"infinity" is no value for "start"'),
 	('reservation', 'create', 'r', '{"start": "now+999999999weeks", "nodes": "n1", "duration": 5}', '"start" must be a time'), ('reservation', 'create', 'r', '{"start": "2040-01-01 10:00 Foo/Bar", "nodes": "n1", "duration": 5}', '"start" must be a time'),
@@ -138,8 +141,23 @@ select is(t.admin('user', 'change', 'carl', '{"accounts": "uni"}'), 'true', 'wit
 select is((select array_agg(account) from rota.association where user_name = 'carl'), '{uni}', 'left');
 select matches(t.admin('user', 'change', 'carl', '{"role": "god"}'), '^RT422', 'no such role');
 select matches(t.admin('user', 'change', 'carl', '{"default_account": "nix"}'), '^RT404', 'no such account');
+-- Nobody opens an account to all by taking its last user away; who means that says it.
+select is(t.admin(o, a, n, v::jsonb), 'RT409 | account "uni" would be left without users, and so open to all | Give it another user first, delete it, or open it: rota admin account change uni --users=none.', concat_ws(' ', 'refused:', o, a, n, v))
+from (values ('user', 'delete', 'carl', '{}'), ('association', 'delete', 'uni/carl', '{}'), ('user', 'change', 'carl', '{"accounts": "phys"}'), ('user', 'change', 'carl', '{"accounts": "none"}')) x (o, a, n, v);
+select is(t.shown('account', 'uni', 'users') ? 'carl', true, 'the last user stays');
+select is(t.admin('account', 'change', 'uni', '{"users": "carl,dan"}'), 'true', 'with another one');
+select is(t.admin('association', 'delete', 'uni/dan'), 'true', 'who may go');
+select is(t.admin('account', 'change', 'uni', '{"users": "none"}'), 'true', 'or where it is said so');
 select is(t.admin('user', 'delete', 'carl'), 'true', 'gone');
 select is((select count(*) from rota.association where user_name = 'carl'), 0::bigint, 'with his accounts');
+-- Who is named by a job that is to come stays: the limits above him are kept by name.
+select is(t.admin('account', 'change', 'uni', '{"max_running": 1}'), 'true', 'a limit above');
+select t.submit('alice', '[{"name": "a"}]', '[]', '{"account": "phys"}') as j \gset
+select is(t.admin('account', 'delete', 'phys'), 'RT409 | account "phys" is in use by job ' || :'j' || ' | Wait for what uses it to end, or cancel that.', 'not while a job names it');
+select t.admin('user', 'create', 'alice') \g /dev/null
+select matches(t.admin('user', 'delete', 'alice'), '^RT409.*user "alice" is in use by job ' || :'j', 'nor whose job it is');
+select is((select count(*) from rota.association where account = 'phys' and user_name = 'alice'), 1::bigint, 'who may use it as before');
+select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
 select is(t.admin('account', 'delete', 'phys'), 'true', 'an account goes');
 select is(t.admin('qos', 'create', 'fast', '{"priority": 5, "max_time": "1:00:00", "max_running_per_user": 3}'), 'true', 'a quality of service');
 select is((select (q.*)::text || api.admin_limits('qos', 'fast') from rota.qos q where qos = 'fast'), '(fast,5){"max_time_s": 3600, "max_running_per_user": 3}', 'as written');
@@ -188,8 +206,6 @@ select is(t.admin('account', 'change', 'team', '{"coordinators": "udo"}'), 'fals
 select is((select jsonb_build_array(e.before -> 'is_default', e.after -> 'is_default', e.name) from rota.admin_event e where e.given = '{"default": false}' order by e.admin_event_id desc limit 1),
 	'[true, false, "main"]', 'a partition that is the default no more has that recorded, too');
 -- Who is in an account is shown with and without a limit; what goes with a user or an account is recorded with it.
-create function t.shown(p_object text, p_name text, p_key text) returns jsonb language sql as
-$$select api.admin_change(0, 'root', jsonb_build_object('object', p_object, 'action', 'show', 'name', p_name)) -> 'row' -> p_key$$;
 select t.admin('account', 'change', 'team', '{"users": "una,udo:4"}') \g /dev/null
 select is(jsonb_build_array(u -> 'udo' -> 'max_running', u -> 'una'), '[4, {"shares": 1}]', 'users without a limit are shown') from t.shown('account', 'team', 'users') u;
 select is(t.shown('user', 'una', 'accounts'), '{"team": {"shares": 1}}', 'as are their accounts');

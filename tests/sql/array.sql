@@ -4,7 +4,18 @@ begin;
 select * from no_plan();
 
 select is(api.array_index('[[0,9,3],[20,21,1]]', p), i, 'position ' || p) from unnest('{0,1,3,4,5,6}'::int[], '{0,3,9,20,21,null}'::int[]) x (p, i);
-select is(api.array_position('[[0,9,3],[20,21,1]]', i), p, 'index ' || i) from unnest('{0,3,9,20,21,1,22}'::int[], '{0,1,3,4,5,null,null}'::int[]) x (i, p);
+\set odd '\'[[0,9,3],[20,21,1],[30,30,1]]\''
+select is(api.array_indices(api.array_spans(:odd), '{6,5,0,3,4,7}'), '{30,21,0,9,20,null}'::int[], 'positions of several ranges, in any order');
+select is(api.array_positions(api.array_spans(:odd), 8, 31), '{null,3,null,null,null,null,null,null,null,null,null,null,4,5,null,null,null,null,null,null,null,null,6,null}'::int[], 'the other way round');
+select is(api.array_indices(api.array_spans('[[5,7,1]]'), '{0,2,3}'), '{5,7,null}'::int[], 'one range');
+select is(api.array_positions(api.array_spans('[[5,7,1]]'), 4, 8), '{null,0,1,2,null}'::int[], 'and back');
+-- As the plain way of counting says it, of ranges drawn.
+create function t.drawn() returns jsonb language sql as $$
+	select jsonb_agg(jsonb_build_array(n * 100, n * 100 + (c - 1) * s, s) order by n)
+	from (select n, 1 + floor(random() * 9)::int as c, 1 + floor(random() * 9)::int as s from generate_series(0, 40) n) x $$;
+select set_eq(format('select p, (api.array_indices(api.array_spans(%1$L), array(select generate_series(0, 400))))[p + 1] from generate_series(0, 400) p', i),
+	format('select p, api.array_index(%1$L, p) from generate_series(0, 400) p', i), 'drawn indices') from t.drawn() i;
+select is(array(select x - 1 from unnest(array_remove(api.array_positions(api.array_spans(i), 0, 5000), null)) with ordinality y (p, x) where p <> x - 1), '{}', 'and positions') from t.drawn() i;
 \set four '{"indices": [[0,3,1]], "size": 4, "limit": null}'
 
 select t.submit('alice', '[{"name": "a", "array": {"indices": [[0,9,3]], "size": 4, "limit": 2}}, {"name": "z"}]', '[{"step": "z", "peer": "a"}]') as j \gset
@@ -153,10 +164,39 @@ select t.right('corr, two peers, end');
 select t.submit('alice', format('[{"name": "c", "array": %1$s}]', :'four')::jsonb, format('[{"step": "c", "job": %s, "peer": "b", "condition": "corr"}]', :j)::jsonb) as k \gset
 select is(t.states(:k), 'c:running c[0]:pending c[1]:pending c[2]:pending c[3]:dependency_failed', 'corr: history decides at submission');
 select t.right('corr with history');
+-- corr on a whole job is on its one step; of several, one has to be named.
+select t.submit('alice', format('[{"name": "script", "array": %s}]', :'four')::jsonb) as a \gset
+select t.submit('alice', format('[{"name": "script", "array": %s}]', :'four')::jsonb, format('[{"step": "script", "job": %s, "condition": "corr"}]', :a)::jsonb) as k \gset
+select is((select (e.peer_job_id, e.peer_step_id) from rota.step_edge e where e.job_id = :k), row(:a::bigint, 0), 'corr: a job of one step is that step');
+select t.pass(:'a' || '.script', '{1}', '{"position": 2}') \g /dev/null
+select is(t.states(:k), 'script:running script[2]:pending', 'corr: element by element of that step');
+select t.right('corr with a job');
+select throws_like(format($$select t.submit('alice', '[{"name": "c", "array": {"indices": [[0,3,1]], "size": 4}}]', '[{"step": "c", "job": %s, "condition": "corr"}]')$$, :j),
+	format('%%--after: job %1$s has several steps; name one, as %1$s.STEP', :j), 'corr: which of several steps has to be said');
 select throws_like($$select t.submit('alice', '[{"name": "a"}, {"name": "b", "array": {"indices": [[0,3,1]], "size": 4}}]', '[{"step": "b", "peer": "a", "condition": "corr"}]')$$,
 	'%"b" and "a" must both be arrays', 'corr needs two arrays');
 select throws_like($$select t.submit('alice', '[{"name": "a", "array": {"indices": [[0,4,1]], "size": 5}}, {"name": "b", "array": {"indices": [[0,3,1]], "size": 4}}]',
 	'[{"step": "b", "peer": "a", "condition": "corr"}]')$$, '%"b" and "a" have different indices', 'corr needs the same indices');
+
+-- Why an array waits that does not offer itself: what show, queue and why say of it.
+create function t.why(p_label text) returns text language sql as $$
+	select concat_ws(' ', api.job_show(0, 'root', t.request(p_label)) #>> '{jobs,0,steps,0,reason}', api.job_queue(0, 'root', t.request(p_label)) #>> '{jobs,0,reason}',
+		(select string_agg((w ->> 'kind') || coalesce(':' || (w ->> 'blocker'), ''), ',') from jsonb_array_elements(api.job_why(0, 'root', t.request(p_label)) #> '{steps,0,conditions}') w)) $$;
+select t.submit('alice', format('[{"name": "a", "array": %1$s}, {"name": "b", "array": %1$s}]', :'four')::jsonb, '[{"step": "b", "peer": "a", "condition": "corr"}]') as j \gset
+select t.pass(:'j' || '.a', '{1}', format('{"position": %s}', p)::jsonb) from generate_series(1, 3) p \g /dev/null
+select t.pass(:'j' || format('.b[%s]', x)) from unnest('{1,2,3}'::int[]) x \g /dev/null
+select t.start(:'j' || '.a', '{1}', '{"position": 0}') \g /dev/null
+select is(t.why(:'j' || '.b'), format('dependency dependency:%s.a', :j), 'corr: it waits for elements, and for nothing else');
+select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
+select t.submit('alice', format('[{"name": "a", "array": %s}]', :'four')::jsonb) as j \gset
+select api.job_hold(0, 'root', t.request(:'j' || '.a[1-2]')) \g /dev/null
+select is(t.why(:'j' || '.a'), 'scheduler scheduler priority', 'some elements are held: the others are not');
+select api.job_hold(0, 'root', t.request(:'j' || '.a[0-3]')) \g /dev/null
+select is(t.why(:'j' || '.a'), 'held held hold', 'all elements are held');
+select api.job_release(0, 'root', t.request(:'j' || '.a[1]')) \g /dev/null
+select is(t.why(:'j' || '.a'), 'scheduler scheduler priority', 'one of them no longer');
+select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
+select t.right('reasons');
 
 -- One order for several elements: for all of them or none; those that are lost are taken out of it.
 select t.submit('alice', format('[{"name": "a", "array": %s}]', :'four')::jsonb) as j \gset
@@ -178,11 +218,28 @@ select is(t.launches(:j), '3 {}', 'what is lost is taken out of it');
 select api.order_void(jsonb_build_array(jsonb_build_object('job_id', :j, 'step_id', 3, 'attempt', 1, 'node_id', 3))) \g /dev/null
 select is(t.launches(:j), null, 'and with the last the order itself');
 
+-- Many ranges: elements begin, and are named, by the indices of their places.
+select t.submit('alice', '[{"name": "a", "array": {"indices": [[3,3,1],[7,9,2],[20,20,1],[40,60,10]], "size": 7}}, {"name": "b", "array": {"indices": [[4,5,1]], "size": 2}}]') as j \gset
+select is(t.commit(t.decision(:'j' || '.a', '{1}', '{"position": 6}'), t.decision(:'j' || '.b', '{1}', '{"position": 1}'), t.decision(:'j' || '.a', '{2}', '{"position": 0}'),
+	t.decision(:'j' || '.a', '{2}', '{"position": 2}'), t.decision(:'j' || '.b', '{3}', '{"position": 0}')), 5, 'elements of two arrays in one decision');
+select is(t.states(:j), 'a:running a[3]:starting a[9]:starting a[60]:starting b:running b[4]:starting b[5]:starting', 'each has its index');
+select is((select jsonb_path_query_array(api.job_hold(t.uid('alice'), 'alice', jsonb_build_object('jobs', jsonb_build_array(:'j' || '.a[50]', :'j' || '.b[4-5]', :'j' || '.a[7]'))), '$.steps[*].label')),
+	jsonb_build_array(:'j' || '.a[7]', :'j' || '.a[50]', :'j' || '.b[4]', :'j' || '.b[5]'), 'those named are found');
+select throws_like(format($$select api.job_hold(t.uid('alice'), 'alice', t.request('%s.a[7-9]'))$$, :j), '%has no index 8', 'what is between ranges is not');
+select throws_like(format($$select api.job_hold(t.uid('alice'), 'alice', t.request('%s.a[2]'))$$, :j), '%has no index 2', 'nor what is before them');
+select is(api.job_why(t.uid('alice'), 'alice', t.request(:'j' || '.a[40]')) #>> '{steps,0,label}', :'j' || '.a[40]', 'why of one that is no row');
+select is(api.job_wait(t.uid('alice'), 'alice', t.request(:'j' || '.a[20]')) #>> '{jobs,0,label}', :'j' || '.a[20]', 'nor is this one');
+select t.right('many ranges');
+select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
+
 -- A million pending elements are one row, and looking at them costs nothing.
 select t.submit('alice', '[{"name": "m", "array": {"indices": [[0,999999,1]], "size": 1000000, "limit": null}}]') as j \gset
 select is((select count(*) from rota.step where job_id = :j), 1::bigint, 'a million is one row');
 select is(api.job_show(t.uid('alice'), 'alice', t.request(:'j')) #>> '{jobs,0,steps,0,array,size}', '1000000', 'shown with its size');
 select is(t.pass(:'j' || '.m', '{1}', '{"position": 999999}'), 'completed', 'its last element');
+select throws_like(format($$select api.job_hold(t.uid('alice'), 'alice', t.request('%s.m[0-10000]'))$$, :j), '%names no elements, or too many', 'a request names ten thousand elements at the most');
+select throws_ok(format($$select api.job_signal(t.uid('alice'), 'alice', '{"jobs": ["%1$s.m[0-9999]", "%1$s.m[20000]"], "signal": "USR1"}')$$, :j), 'RT422', 'more than 10000 elements of arrays named', 'in all');
+select is(jsonb_array_length(api.job_wait(t.uid('alice'), 'alice', t.request(:'j' || '.m[0-9999]')) -> 'jobs'), 10000, 'so many are told of');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 select is(t.job(:j), 'cancelled', 'given up at once');
 select t.right('a million');

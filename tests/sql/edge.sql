@@ -94,6 +94,12 @@ select is((select array_agg(s.deps_waiting) from rota.step s where s.job_id = :j
 select t.right('history');
 select throws_like(format($$select t.submit('bob', '[{"name": "x"}]', '[{"step": "x", "job": %s, "peer": "nix"}]')$$, :p), '%--after: job ' || :p || ' has no step "nix"%', 'an unknown step of another job');
 select throws_like($$select t.submit('bob', '[{"name": "x"}]', '[{"step": "x", "job": 999999}]')$$, '%there is no job 999999', 'an unknown job');
+-- The number that the job itself is about to get names none.
+create function t.next_job() returns bigint language sql as $$ select nextval(pg_get_serial_sequence('rota.job', 'job_id')) + 1 $$;
+select throws_like($$select t.submit('bob', '[{"name": "x"}]', jsonb_build_array(jsonb_build_object('step', 'x', 'job', t.next_job())))$$, 'test.sh:1: --after: there is no job %', 'its own number');
+select throws_like($$select t.submit('bob', '[{"name": "x"}]', jsonb_build_array(jsonb_build_object('step', 'x', 'job', t.next_job(), 'peer', 'x')))$$, 'test.sh:1: --after: there is no job %', 'a step of its own number');
+select throws_like($$select api.job_submit_list(t.uid('bob'), 100, 'bob', jsonb_build_array(t.plan('[{"name": "x"}]', jsonb_build_array(jsonb_build_object('step', 'x', 'job', t.next_job())), '{}')),
+	'{#!/bin/sh}', '{A=b}')$$, 'jobs[0]: test.sh:1: --after: there is no job %', 'nor in a list');
 
 -- "start" of a whole job is met when its first step runs.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as p \gset

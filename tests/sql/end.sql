@@ -72,6 +72,9 @@ select is((select concat_ws(' ', state, attempt, retries, requeues, held) from t
 select is(t.pending(), null, 'not at once');
 select ok((t.step(:'j' || '.a')).begin_at > now(), 'but after the delay');
 select is(api.job_why(0, 'root', t.request(:'j')) #>> '{steps,0,conditions,0,kind}', 'begin', 'and why says so');
+set local timezone = 'Asia/Tokyo';
+select matches(api.job_why(0, 'root', t.request(:'j')) #>> '{steps,0,conditions,0,message}', '^not to start before [-0-9]+ [:0-9]+ JST$', 'with the zone that it means');
+reset timezone;
 select is(extract(epoch from (t.step(:'j' || '.a')).begin_at)::numeric(16,3), (select next_at from api.schedule_tick(t.term()))::numeric(16,3), 'the tick says when to look again');
 select t.later(), t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.finish(:'j' || '.a', '{"outcome": "oom", "cause": "out_of_memory"}') \g /dev/null
 select is((select concat_ws(' ', state, attempt, retries) from t.step(:'j' || '.a')), 'pending 2 2', 'second retry, after out of memory');
@@ -84,6 +87,26 @@ select t.right('retry');
 select t.going('{"retry": 2}') as j \gset
 select t.finish(:'j' || '.a', '{"outcome": "timeout", "cause": "time_limit"}') \g /dev/null
 select is(t.state(:'j' || '.a'), 'timeout', 'a time limit is not retried');
+
+-- What an attempt that failed took, and the delay behind it, is no waiting; that is taken as it was where the next one never starts.
+create function t.waited(p_begin interval) returns text language plpgsql as $$
+declare
+	v_job bigint := t.one('{"retry": 1}');
+begin
+	update rota.step set eligible_at = now() - interval '10 minutes' where job_id = v_job;
+	perform t.start(v_job || '.a'), t.run(v_job || '.a'), t.fail(v_job || '.a');
+	update rota.step set begin_at = now() + p_begin where job_id = v_job and p_begin is not null;
+	if p_begin is not null then
+		perform t.start(v_job || '.a'), t.run(v_job || '.a'), t.finish(v_job || '.a');
+	else
+		perform api.job_cancel(0, 'root', t.request(v_job || '.a'));
+	end if;
+	return (select concat_ws(' ', s.state, round(greatest(s.wait_s, 0)), round(u.wait_s)) from acct.step s join api.usage_end u on u.job_id = s.job_id where s.job_id = v_job);
+end $$;
+select is(t.waited('-1 minute'), 'completed 60 60', 'waited since it was to run again');
+select is(t.waited('1 minute'), 'completed 0 0', 'let go before that: not at all');
+select is(t.waited(null), 'cancelled 600 600', 'taken back before that: as long as for the first');
+select t.right('waiting');
 
 -- The loss of a node: requeued, unless it is not to be; and not for ever.
 select t.going('{}', '{3}') as j \gset

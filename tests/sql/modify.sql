@@ -40,7 +40,7 @@ select is((select array_agg(event order by event_id) from rota.event where job_i
 select is((select cpus_per_task from rota.step_request where job_id = :j and step_id = 1), 1, 'the other step is as it was');
 select is(t.modify('alice', :'j' || '.a', '{"cpus_per_task": 9}'), 'RT422 --cpus-per-task: 9 cpus on one node asked for, the largest node of partition "main" has 4', 'what can never run is refused');
 select is(t.modify('alice', :'j' || '.a', '{"partition": "side"}'), 'RT422 --partition: you may not use partition "side"', 'what is not allowed, too');
-select is(t.modify('alice', :'j' || '.a', '{"name": "z"}') like 'RT409%"name" cannot be modified', true, 'a name binds others');
+select is(t.modify('alice', :'j' || '.a', '{"name": "z"}') like 'RT409%--name cannot be modified', true, 'a name binds others');
 select is(t.modify('bob', :'j', '{"time_limit_s": 5}') like 'RT403%', true, 'not by others');
 select is(t.modify('alice', '987654', '{}') like 'RT404%', true, 'no such job');
 select is(t.modify('alice', :'j', jsonb_build_object('begin_at', extract(epoch from now() + interval '1 hour')::bigint, 'deadline_at', extract(epoch from now() + interval '2 hours')::bigint)), format('%1$s.a modified %1$s.b modified', :j), 'times');
@@ -71,10 +71,21 @@ select is(t.modify('alice', :'j' || '.a', '{"time_limit_s": 0}') like 'RT403%', 
 select is(t.modify('olga', :'j' || '.a', '{"time_limit_s": 800}'), :'j' || '.a modified', 'an operator does');
 select is(t.modify('olga', :'j' || '.a', '{"time_limit_s": null}'), :'j' || '.a modified', 'to the partition''s');
 select is((select time_limit_s from rota.attempt where job_id = :j), 0::bigint, 'which has none');
-select is(t.modify('alice', :'j' || '.a', '{"cpus_per_task": 2}'), 'RT409 ' || :'j' || '.a: it has started, so "cpus_per_task" cannot be modified any more', 'not its size');
-select is(t.modify('alice', :'j' || '.a', '{}', '{}', E'output=1:y\n'), 'RT409 ' || :'j' || '.a: it has started, so "output" cannot be modified any more', 'not its output');
+select is(t.modify('alice', :'j' || '.a', '{"cpus_per_task": 2}'), 'RT409 ' || :'j' || '.a: it has started, so --cpus-per-task cannot be modified any more', 'not its size');
+select is(t.modify('alice', :'j' || '.a', '{}', '{}', E'output=1:y\n'), 'RT409 ' || :'j' || '.a: it has started, so --output cannot be modified any more', 'not its output');
+select is((select string_agg(t.modify('alice', :'j' || '.a', jsonb_build_object(k, '1'), '{}'), '|' order by nr) from unnest(array['sample_s', 'mem_per_cpu_mb', 'begin_at']) with ordinality x (k, nr)),
+	(select string_agg(format('RT409 %s.a: it has started, so %s cannot be modified any more', :'j', o), '|' order by nr) from unnest(array['--sample', '--mem-per-cpu', '--begin']) with ordinality x (o, nr)), 'by the names of options');
+select is(t.modify('alice', :'j' || '.a', '{"nodes_min": 2, "ntasks": 2}') like '%so --nodes cannot%', true, 'by the one that was given');
+select is(t.modify('alice', :'j' || '.a', '{}', '{}', E'append=1:1\noutput=0:\nuser_prolog=2:/x\n') ~ 'so --(prolog|open-mode) cannot', true, 'of the spec too');
+select is(t.modify('alice', :'j' || '.a', '{"retry": 2, "requeue": false}'), :'j' || '.a modified', 'whether it runs again');
+select is((select retry || ' ' || requeue from rota.step_request where job_id = :j and step_id = 0), '2 false', 'as written');
+select is(t.modify('alice', :'j' || '.a', '{"retry": 0}'), :'j' || '.a modified', 'or not');
 select is(t.modify('alice', :'j', '{}', '{"comment": "hi"}'), format('%1$s.a modified %1$s.b modified', :j), 'a comment');
 select is(t.modify('alice', :'j', '{}', '{"account": "acc"}') like 'RT409 job % has started%', true, 'not who pays');
+select is(t.modify('alice', :'j', '{}', '{"name": "new"}', E'job_name=3:new\noutput=0:\n'), format('%1$s.a modified %1$s.b modified', :j), 'another name');
+select is((select array_agg(r.spec || encode(r.auth, 'hex') order by r.step_id) from rota.step_request r where r.job_id = :j),
+	array[E'output=0:\n' || repeat('00', 32), E'job_name=3:new\noutput=0:\n' || repeat('ab', 32)], 'what runs keeps the name under which it opened its files');
+select is((select jsonb_path_query_array(api.job_show(t.uid('alice'), 'alice', t.request(:'j')), '$.jobs[0].steps[*].job_name')), '[null, "new"]', 'each step says its own');
 select is(t.modify('alice', :'j' || '.b', '{"cpus_per_task": 2}'), :'j' || '.b modified', 'a step of it that has not started');
 select t.finish(:'j' || '.a') \g /dev/null
 select is(t.modify('alice', :'j' || '.a', '{"time_limit_s": 5}') like 'RT409%has ended', true, 'not what has ended');
@@ -98,6 +109,15 @@ select t.submit('alice', '[{"name": "a", "nodes_min": 2}, {"name": "b", "nodes_m
 select is(t.modify('alice', :'j' || '.a', '{"nodes_min": 1}') like 'RT409%same-nodes%', true, 'nodes of a peer');
 select is(t.modify('alice', :'j' || '.b', '{"nodes_min": 1}') like 'RT409%same-nodes%', true, 'either way');
 select t.right('modifications');
+-- What has ended is in the usage figures of its account and quality of service, though nothing of the job has started.
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
+select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,9,1]], "size": 10, "limit": null}}]') as r \gset
+select api.job_cancel(t.uid('alice'), 'alice', t.request(x)) from unnest(array[:'j' || '.a', :'r' || '.r[3]']) x \g /dev/null
+select api.usage_roll(1000) \g /dev/null
+select is(t.modify('alice', o, '{}', c::jsonb), format('RT409 a step of job %s has ended, so the job''s account and quality of service cannot be modified any more', o), 'not behind what has ended: ' || c)
+from unnest(array[:'j', :'r']) o cross join unnest(array['{"account": "acc"}', '{"qos": "fast"}']) c;
+select is(t.modify('alice', :'j', '{}', '{"nice": 3, "comment": "hi"}'), :'j' || '.b modified', 'what is no key of figures');
+select is_empty('select * from acct.usage_audit(''2000-01-01'', ''2100-01-01'')', 'usage is what was added up');
 
 -- The leader keeps what it has read of a step until the step's version changes, or the stamp: both tell of every change.
 select t.submit('alice', '[{"name": "v"}, {"name": "w"}]') as v \gset

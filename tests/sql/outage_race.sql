@@ -69,7 +69,8 @@ select dblink_exec('leader', 'commit') \g /dev/null
 select matches(t.answer('admin'), '^RT409.*drained already', 'and is told that it is done');
 select is(t.node(), 'drain fan 0', 'drained');
 
-select dblink_exec('admin', $$delete from rota.node_event where node = 'race'$$), dblink_exec('admin', $$delete from rota.node where name = 'race'$$) \g /dev/null
+select t.say('admin', $$select api.admin_change(0, 'root', '{"object": "node", "action": "delete", "name": "race"}')$$) \g /dev/null
+select dblink_exec('admin', $$delete from rota.node_event where node = 'race'$$) \g /dev/null
 select dblink_disconnect(n) from unnest('{leader,admin}'::text[]) n \g /dev/null
 select * from finish();
 rollback;

@@ -118,9 +118,9 @@ select is((select array_agg(r ->> 'label') from jsonb_array_elements(t.ask('job_
 	array[:'a' || '.mesh', :'a' || '.solve', :'a' || '.r', :'a' || '.r[0]', :'a' || '.r[1]'], 'a row for each step and element');
 select is((select jsonb_set(r, '{elapsed_s}', '0', false) - '{submit_at,started_at,ended_at}'::text[] from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'a', 'steps', true)) -> 'rows') r limit 1),
 	jsonb_build_object('job_id', :a, 'step', 'mesh', 'step_id', 0, 'label', :'a' || '.mesh', 'name', 'heat', 'user', 'alice', 'account', null, 'qos', 'normal', 'partition', 'main', 'state', 'completed', 'exit_code', 0, 'signal', null,
-	'cause', 'exit', 'elapsed_s', 0, 'cpus', 1, 'cpu_s', 0.002, 'max_rss_kb', 2048, 'nodes', 'n2', 'attempts', 1, 'ntasks', 1, 'read_bytes', 10, 'write_bytes', 20), 'every member');
+	'cause', 'exit', 'elapsed_s', 0, 'cpus', 1, 'cpu_s', 0.0025, 'max_rss_kb', 2048, 'nodes', 'n2', 'attempts', 1, 'ntasks', 1, 'read_bytes', 10, 'write_bytes', 20), 'every member');
 select is((select concat_ws(' ', r ->> 'label', r ->> 'state', r ->> 'cpu_s', r ->> 'nodes', r ->> 'attempts', r ->> 'read_bytes') from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'a')) -> 'rows') r),
-	:'a' || ' failed 0.008 n1,n2 4 40', 'one for the job');
+	:'a' || ' failed 0.01 n1,n2 4 40', 'one for the job');
 select is(jsonb_array_length(t.ask('job_acct', 'alice', '{"user": "bob"}') -> 'rows'), 1, 'by user');
 select is(jsonb_array_length(t.ask('job_acct', 'alice', '{"states": "failed"}') -> 'rows'), 1, 'by state');
 select is(jsonb_array_length(t.ask('job_acct', 'alice', '{"states": "failed", "steps": true}') -> 'rows'), 2, 'by state, steps');
@@ -154,6 +154,11 @@ select is((select p - '{started_at,seen_at}'::text[] from jsonb_array_elements(t
 	'{"role": "jobmgrd", "name": "host", "pid": 42, "host": null, "node": null, "version": "1.0", "connected": false, "leader": true}', 'a process');
 select is(t.ask('instance_status', 'bob') -> 'jobs', '{"pending": 1, "running": 0}', 'jobs');
 select is(t.ask('instance_status', 'bob') #>> '{database,version}', current_setting('server_version'), 'the database');
+-- Daemons that are gone go from it in a day, process managers of nodes that are gone at once; whoever is connected stays.
+insert into rota.daemon (role, name, pid, version, backend_pid, seen_at) select r, n, 1, '1', 0, now() - a from (values ('jobmgrd', 'old', interval '25 hours'), ('jobmgrd', 'late', '23 hours'),
+	('procmgrd', 'n1', '23 hours'), ('procmgrd', 'n2', '25 hours'), ('procmgrd', 'gone', '1 minute'), ('procmgrd', 'n', '1 minute')) x (r, n, a);
+select api.range_ensure() \g /dev/null
+select is((select string_agg(d.name, ' ' order by d.name) from rota.daemon d where d.backend_pid = 0), 'late n n1', 'who was there within a day is kept');
 -- Ranges are made ahead of the ids.
 create view t.waited_for as
 select l.relation::regclass::text, l.mode
@@ -169,6 +174,14 @@ select is(to_regclass('rota.event_1000000') is not null, true, 'with all tables'
 select is((select count(*) from pg_attribute a join pg_inherits i on i.inhrelid = a.attrelid where a.attidentity <> ''), 0::bigint, 'that number nothing themselves');
 select is((t.submit('alice', '[{"name": "a"}]') > 950000), true, 'and jobs go on');
 select throws_ok($$delete from rota.job_1000000$$, '23001', null, 'a new range is as safe');
+-- Small ranges are made for as many ids as a busy minute needs, and the smallest not without end.
+update rota.setting set value = '10000' where name = 'range_size';
+select setval('rota.job_job_id_seq', 1999950), api.range_ensure() \g /dev/null
+select setval('rota.job_job_id_seq', 2099900) \g /dev/null
+select lives_ok($$select t.submit('alice', '[{"name": "a"}]')$$, 'jobs go on behind many ranges that are small');
+update rota.setting set value = '1' where name = 'range_size';
+select setval('rota.job_job_id_seq', r.to_job - 1) from (select max(to_job) as to_job from api.range_bounds()) r \g /dev/null
+select is(api.range_ensure(), 10, 'ten ranges ahead, of any size');
 select t.submit('bob', '[{"name": "one"}]') as c \gset
 select t.start(:'c' || '.one', '{1}', '{"time_limit_s": 77}'), t.run(:'c' || '.one') \g /dev/null
 select ok(t.lines_fit('alice'), 'of a job of one step that runs');
@@ -201,5 +214,38 @@ select is(t.unknown('olga', 'job_acct', '{"account": "secretlx"}'), 'there is no
 select is(t.unknown('alice', 'job_acct', '{"account": "secretly"}'), 'nothing', 'an account there is');
 select is(t.unknown('alice', f, '{"partition": "maim"}'), 'there is no partition "maim" | Did you mean "main"?', f || ': a partition that is none') from unnest('{job_queue,job_acct,node_list}'::text[]) f;
 select is(t.unknown('alice', f, '{"names": ["nope"]}'), 'there is no ' || o || ' "nope"', f || ': nor has it a line of its own') from unnest('{node_list,reservation_list,partition_list}'::text[], '{node,reservation,partition}'::text[]) x (f, o);
+
+-- What attempts that failed used was used too: rows, lines and usage figures have it, whoever counted.
+select t.submit('alice', '[{"name": "again", "retry": 1}]') as r \gset
+select t.start(:'r' || '.again'), t.run(:'r' || '.again'), t.finish(:'r' || '.again', '{"exit": 1, "outcome": "fail", "user_usec": 600000}', '{"cpu_usec": 600700}'), t.later(), t.pass(:'r' || '.again') \g /dev/null
+select is((select concat_ws(' ', r ->> 'cpu_s', r ->> 'attempts', r ->> 'read_bytes') from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'r', 'steps', s)) -> 'rows') r),
+	'0.6032 2 20', format('both attempts of a step (steps %s)', s)) from unnest('{true,false}'::boolean[]) s;
+select is((select sum((r ->> 'cpu_s')::numeric) from jsonb_array_elements(t.ask('job_acct', 'olga') -> 'rows') r), (select sum(u.cpu_used_s) from api.usage_used u), 'all jobs come to what usage figures say');
+select ok(t.used_fit('olga'), 'lines say the same');
+update rota.allocation set cpu_usec = null where job_id = :r and attempt = 2;
+select is(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'r')) #> '{rows,0,cpu_s}', '0.6025', 'of an attempt that no node counted, what its tasks say');
+select ok(t.used_fit('olga'), 'and so do lines');
+
+-- What a job is that is not over: queue, accounting and wait say the same.
+create function t.said(p_job bigint) returns text language sql as $$
+	select concat_ws(' ', t.ask('job_queue', 'alice', t.request(p_job::text)) #>> '{jobs,0,state}', r ->> 'state', t.ask('job_wait', 'alice', t.request(p_job::text)) #>> '{jobs,0,state}',
+		case when r ->> 'elapsed_s' is null then 'no time' end)
+	from jsonb_array_elements(t.ask('job_acct', 'alice', t.request(p_job::text)) -> 'rows') r $$;
+select t.submit('alice', '[{"name": "a", "retry": 1}]') as s \gset
+select is(t.said(:s), 'pending pending pending no time', 'waits');
+select t.start(:'s' || '.a') \g /dev/null
+select is(t.said(:s), 'starting starting starting', 'starts');
+select t.run(:'s' || '.a'), api.job_suspend(0, 'root', t.request(:'s')), t.report(t.say(:'s' || '.a', 'suspended')) \g /dev/null
+select is(t.said(:s), 'suspended suspended suspended', 'is suspended');
+select ok(t.used_fit('alice', t.request(:'s')), 'lines say so too');
+update rota.attempt set suspended_at = '2030-01-01 12:00' where job_id = :s;
+select is(t.ask('job_why', 'alice', t.request(:'s')) #>> '{steps,0,conditions,0,message}' ~ '^suspended, since 2030-01-01 12:00', true, 'why: since it was');
+select is(jsonb_array_length(t.ask('job_acct', 'alice', '{"states": "suspended"}') -> 'rows'), 1, 'found as such');
+select api.job_resume(0, 'root', t.request(:'s')), t.report(t.say(:'s' || '.a', 'resumed')), t.finish(:'s' || '.a', '{"exit": -1, "signal": 9, "cause": "signal", "outcome": "fail"}') \g /dev/null
+select is(t.said(:s), 'pending pending pending no time', 'waits to run again');
+select ok(t.used_fit('alice', t.request(:'s')), 'and lines say that');
+select api.job_cancel(0, 'root', t.request(:'s')) \g /dev/null
+select is((select concat_ws(' ', r ->> 'state', r ->> 'exit_code', r ->> 'signal', r ->> 'cause') from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'s', 'steps', x)) -> 'rows') r),
+	'cancelled cancelled', format('cancelled then, by no signal (steps %s)', x)) from unnest('{true,false}'::boolean[]) x;
 select * from finish();
 rollback;

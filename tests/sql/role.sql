@@ -97,7 +97,7 @@ select is_empty($$select p.oid::regprocedure from pg_proc p cross join aclexplod
 
 -- Analysts: time limits, read only; a login of their own comes and goes with the user's entry.
 select is((select v from dblink('rota_analyst', format('select current_setting(%L)', s)) x (v text)), v, 'rota_analyst: ' || s)
-from unnest('{statement_timeout,idle_in_transaction_session_timeout,default_transaction_read_only}'::text[], '{5min,1min,on}'::text[]) y (s, v);
+from unnest('{statement_timeout,idle_in_transaction_session_timeout,default_transaction_read_only,temp_file_limit}'::text[], '{5min,1min,on,4GB}'::text[]) y (s, v);
 create function t.admin(p_request text) returns text language sql as $$
 	select v from dblink('rota_jobmgr', format('select api.admin_change(0, ''root'', %L)::text', p_request)) x (v text);
 $$;
@@ -107,6 +107,8 @@ select is(t.try('ana', 'select job_id from acct.job'), 'ok', 'reads acct');
 select is(t.try('ana', 'select job_id from rota.job'), '42501', 'and not rota');
 select is(t.say('ana', 'create temporary table x ()'), '42501', 'and makes nothing');
 select is((select v from dblink('ana', 'select current_setting(''statement_timeout'')') x (v text)), '5min', 'with the time limits');
+select is((select v from dblink('ana', 'select current_setting(''temp_file_limit'')') x (v text)), '4GB', 'and that of temporary files');
+select is(t.say('ana', 'set temp_file_limit = -1'), '42501', 'which they cannot lift');
 -- A transaction that lasts is ended, at work or not; a short one and one of somebody else are left alone.
 select is(t.admin('{"object": "setting", "action": "change", "name": "reader_transaction_s", "values": {"value": "1"}}')::jsonb ->> 'changed', 'true', 'a transaction may last a second');
 select dblink_exec('ana', 'begin'), dblink_exec('rota_admin', 'begin') \g /dev/null

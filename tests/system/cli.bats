@@ -108,6 +108,20 @@ verbs() {
 	[ "$output" = --job-name= ]
 	run -0 bash "$BATS_TEST_TMPDIR/try" "$BATS_TEST_TMPDIR/completion" rota nodes n
 	[ "$output" = "n1 n2" ]
+	while IFS='|' read -r line offered; do
+		IFS=' ' read -ra words <<<"$line"
+		[[ $line != *' ' ]] || words+=('')
+		run -0 bash "$BATS_TEST_TMPDIR/try" "$BATS_TEST_TMPDIR/completion" "${words[@]}"
+		[ "$output" = "$offered" ] || { echo "$line: $output"; false; }
+	done <<-'END'
+		rota admin no|node
+		rota admin node d|delete drain dead
+		rota admin node drain n|n1 n2
+		rota admin account d|delete
+		rota admin range |list drop
+		rota admin db u|upgrade
+		rota admin partition create n|
+	END
 	job=$(submit '#!/bin/sh
 sleep 30')
 	run -0 bash "$BATS_TEST_TMPDIR/try" "$BATS_TEST_TMPDIR/completion" rota show "$job"
@@ -129,6 +143,22 @@ sleep 30')
 true'
 	run -1 rota submit "$BATS_TEST_TMPDIR/job.sh"
 	[[ $output == *"job.sh:2: --tiem: "* ]]
+}
+
+@test "from a folder that is gone nothing is submitted, unless another one is named" {
+	write '#!/bin/sh
+pwd'
+	mkdir "$BATS_TEST_TMPDIR/gone"
+	cd "$BATS_TEST_TMPDIR/gone"
+	rmdir "$BATS_TEST_TMPDIR/gone"
+	for verb in submit check "submit --workdir=sub"; do
+		run -1 rota $verb "$BATS_TEST_TMPDIR/job.sh"
+		[[ $output == *"could not tell the working directory"*--workdir* ]]
+	done
+	run -0 rota check --workdir="$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/job.sh"
+	job=$(rota submit --parsable -D "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/job.sh")
+	run -0 rota wait "$job"
+	[ "$(cat "$BATS_TEST_TMPDIR/rota-$job.out")" = "$BATS_TEST_TMPDIR" ]
 }
 
 @test "without an instance: what to do is said, status 3" {
@@ -271,7 +301,13 @@ true'
 		[ -z "$output" ]
 	done
 	[ "${refusals[0]}" = "${refusals[1]}" ]
-	for command in "show 999999" "queue 999999" "log 999999" "wait 999999" "watch 999999" "cancel 999999" "admin node show none"; do
+	printf '#!/bin/sh\n\377\n' >latin.sh
+	for command in "submit nosuch.sh" "check nosuch.sh" "submit latin.sh" "check latin.sh" "submit --each broken.sh nosuch.sh"; do
+		run -1 --separate-stderr rota $command --json
+		[ "$(jq -r '.error.code' <<<"$output")" = RT422 ] || { echo "$command: $output"; false; }
+		[[ $stderr == *"$(jq -r .error.message <<<"$output")"* ]]
+	done
+	for command in "show 999999" "queue 999999" "log 999999" "wait 999999" "watch 999999" "cancel 999999" "admin node show none" "queue --user=no.such.user"; do
 		run -1 --separate-stderr rota $command --json
 		[ "$(jq -r '.error | .code' <<<"$output")" = RT404 ] || { echo "$command: $output"; false; }
 		[[ $stderr == "rota: $(jq -r .error.message <<<"$output")"* ]]
@@ -416,6 +452,46 @@ echo "attempt $ROTA_ATTEMPT"
 [ "$ROTA_ATTEMPT" = 2 ]')
 	run -0 rota log -f "$job"
 	[ "$output" = "attempt 1"$'\n'"attempt 2" ]
+}
+
+@test "log and show find the files of a job that was renamed" {
+	job=$(submit '#!/bin/sh
+#ROTA --job-name=old --output=%x-%S.out
+echo "$ROTA_STEP"
+#ROTA step a
+#ROTA step b --after=a
+until [ -e go ]; do sleep 0.1; done
+#ROTA step c --after=b')
+	eventually sh -c "rota show $job.b | grep -q running"
+	rota modify --job-name=new "$job"
+	touch "$BATS_TEST_TMPDIR/go"
+	run -0 rota wait "$job"
+	for step in a:old b:old c:new; do
+		run -0 rota log "$job.${step%:*}"
+		[ "$output" = "${step%:*}" ]
+		run -0 rota show "$job.${step%:*}"
+		[[ $output == *"Output"*"/${step#*:}-${step%:*}.out"* ]]
+	done
+}
+
+@test "output goes to a name of the step, in a folder too" {
+	mkdir "$BATS_TEST_TMPDIR/logs"
+	job=$(submit '#!/bin/sh
+#ROTA step script
+echo one
+#ROTA step two --output=logs/ --error=logs/
+echo two
+echo bad >&2')
+	run -0 rota wait "$job"
+	[ "$(cd "$BATS_TEST_TMPDIR" && head rota-* logs/*)" = "==> rota-$job.script.out <==
+one
+
+==> logs/rota-$job.two.err <==
+bad
+
+==> logs/rota-$job.two.out <==
+two" ]
+	[ "$(rota log "$job.script") $(rota log "$job.two") $(rota log --error "$job.two")" = "one two bad" ]
 }
 
 @test "an element that has not begun is told of as itself" {

@@ -48,6 +48,10 @@ waiting_for_lock() { # NUMBER: so many calls stand before the lock
 	[ "$(superuser "select count(*) from pg_locks where not granted and locktype = 'relation'")" -ge "$1" ]
 }
 
+stuck() { # NUMBER: so many calls wait for some lock
+	[ "$(superuser "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'jobmgrd gate'")" -ge "$1" ]
+}
+
 gate_files() {
 	ls "/proc/$(pid_of jobmgrd)/fd" | wc -l
 }
@@ -157,6 +161,33 @@ gate_files() {
 	kill -9 "${pids[@]}"
 	gone() { [ "$(gate_files)" -le $((before + 3)) ]; }
 	eventually gone
+}
+
+@test "calls of one user that take long hold up nobody else's" {
+	need_root
+	lock job
+	for i in {1..8}; do
+		rota submit --job-name=long "$SCRIPT" >/dev/null 3>&- &
+		pids[$i]=$!
+	done
+	eventually stuck 3
+	as nobody timeout 30 rota queue
+	as nobody timeout 30 rota queue
+	unlock
+	wait "${pids[@]}"
+	[ "$(jobs long)" = 8 ]
+}
+
+@test "who waits hears of the end while others' calls take long" {
+	lock account
+	for i in 1 2; do
+		rota admin account create "slow$i" >/dev/null 3>&- &
+		pids[$i]=$!
+	done
+	eventually stuck 1
+	timeout 20 rota submit --wait --output=/dev/null /dev/stdin <<<'#!/bin/sh'
+	unlock
+	wait "${pids[@]}"
 }
 
 @test "beyond a limit a submission is refused with 429 and a hint, and taken as soon as there is room" {

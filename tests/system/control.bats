@@ -152,6 +152,33 @@ while :; do sleep 0.1; done')
 	[ "$output" = 7 ]
 }
 
+@test "what is said to a keeper that reads nothing waits for it, whole and in order" {
+	job=$(submit '#!/bin/bash
+trap "echo told >>'"$BATS_TEST_TMPDIR"'/told" USR1 USR2
+trap "echo ended >>'"$BATS_TEST_TMPDIR"'/told; exit" TERM
+touch '"$BATS_TEST_TMPDIR"'/trapped
+while :; do sleep 0.1; done')
+	eventually is "$job" running
+	eventually test -e "$BATS_TEST_TMPDIR/trapped"
+	spool=$(echo "$ROTA_HOME"/node/*/spool/"$job.0.1")
+	keeper=$(sed 's/ .*//' "$spool/pid")
+	waits() { grep -q "for $job.0.1 waits: its keeper does not read" "$ROTA_HOME"/log/launcher.*.log; }
+	ordered() { superuser "select coalesce(string_agg(distinct kind, ' ' order by kind), '') from rota.node_order where job_id = $job"; }
+	kill -STOP "$keeper"
+	for i in $(seq 8); do # more than the kernel lets wait in a socket, twice
+		for signal in USR1 USR2; do rota signal "$signal" "$job" || true; done
+	done
+	rota cancel "$job" || true
+	eventually waits || true
+	before=$(ordered)
+	kill -CONT "$keeper"
+	eventually is "$job" cancelled
+	[ "$before" = "kill signal" ]
+	[ -z "$(ordered)" ]
+	[ "$(head -n 1 "$BATS_TEST_TMPDIR/told")" = told ]
+	[ "$(tail -n 1 "$BATS_TEST_TMPDIR/told")" = ended ]
+}
+
 @test "held steps wait, released ones run, and why says so" {
 	job=$(submit '#!/bin/bash
 true' --hold)
@@ -166,7 +193,10 @@ true' --hold)
 	job=$(submit '#!/bin/bash
 echo "$PWD"' --hold)
 	mkdir "$BATS_TEST_TMPDIR/elsewhere"
-	rota modify "$job" --time=5:00 --cpus-per-task=2 --output="$BATS_TEST_TMPDIR/changed.out" --workdir="$BATS_TEST_TMPDIR/elsewhere"
+	mkdir "$BATS_TEST_TMPDIR/gone"
+	(cd "$BATS_TEST_TMPDIR/gone" && rmdir ../gone && rota modify "$job" --time=4:00 && rota modify "$job" --workdir=/ &&
+		refused "could not tell the working directory" rota modify "$job" --workdir=elsewhere)
+	(cd "$BATS_TEST_TMPDIR" && rota modify "$job" --time=5:00 --cpus-per-task=2 --output="$BATS_TEST_TMPDIR/changed.out" --workdir=elsewhere)
 	rota release "$job"
 	eventually is "$job" completed
 	[ "$(cat "$BATS_TEST_TMPDIR/changed.out")" = "$BATS_TEST_TMPDIR/elsewhere" ]
@@ -182,6 +212,9 @@ sleep 60' --time=5)
 	eventually is "$longer" running
 	eventually is "$shorter" running
 	rota modify "$longer" --time=5
+	rota modify "$longer" --retry=1 --no-requeue --job-name=renamed --comment=x --nice --mail-type=NONE
+	refused "$longer.script: it has started, so --sample cannot be modified any more" rota modify "$longer" --sample=5
+	[[ $output == *"hint: What has started takes --time, --retry, --requeue and"* ]]
 	rota suspend "$shorter"
 	eventually is "$shorter" suspended
 	rota modify "$shorter" --time=0:01

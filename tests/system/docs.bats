@@ -85,6 +85,11 @@ blocks() {
 	done < <(blocks docs/administering.md sql)
 }
 
+@test "what takes the database's superuser is not asked of root" {
+	cd "$ROTA_SOURCE"
+	! grep -nE '^ *# +(pg_|psql|createdb|dropdb|rota admin db)|psql [^`]*-U postgres' docs/administering.md docs/high-availability.md docs/reliability.md | grep -v 'ROTA_HOME/run'
+}
+
 @test "the curl lines work" {
 	count=0 first=
 	cp "$BATS_FILE_TMPDIR/mixed.sh" pipeline.sh
@@ -137,6 +142,10 @@ blocks() {
 		for option in $options; do
 			"$prefix/sbin/${program##*/}" --help | grep -qF -- "$option"
 		done
+	done
+	# One row in `rota status` for each machine's, however often it is started.
+	for daemon in jobmgrd nodemgrd runnerd; do
+		grep -q "^ExecStart=.*/$daemon .*--name %H$" "$prefix/lib/systemd/system/rota-$daemon.service"
 	done
 	# The installed programs find each other: an instance of them runs a job.
 	printf '#!/bin/sh\ntrue\n' >true.sh

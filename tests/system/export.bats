@@ -80,6 +80,28 @@ settled() {
 	[ "$(superuser "select count(*) from rota.usage_due")" = 0 ]
 }
 
+# attached: whether the first range is among the tables.
+attached() {
+	[ "$(rota admin range list --json | jq '.ranges[0] | .from_job == 0 and .attached')" = true ]
+}
+
+@test "a range that cannot be exported is not detached" {
+	eventually settled
+	refused 'could not make the folder "/no/such/dir/range-0": No such file' rota admin range drop 0 --to=/no/such/dir
+	attached
+	mkdir -p there/range-0
+	refused "File exists" rota admin range drop 0 --to=there
+	attached
+	[ -d there/range-0 ]
+	need_root
+	rota admin user create nobody --role=admin
+	mkdir -m 0777 "$ROTA_TEST_DIR/open"
+	refused "Only root and the account of the instance" as nobody rota admin range drop 0 --to="$ROTA_TEST_DIR/open"
+	attached
+	[ -z "$(ls "$ROTA_TEST_DIR/open")" ]
+	rota admin user delete nobody
+}
+
 @test "a range that is over is exported and gone, and the rest goes on" {
 	eventually settled
 	jobs=$(superuser "select count(*) from rota.job where job_id < 1000000")
@@ -87,6 +109,16 @@ settled() {
 	run -0 rota admin range list
 	[[ $output == *1000000* ]]
 	refused "no range begins with job 5" rota admin range drop 5 --to=out
+	[ ! -e out ]
+	# What the disk does not take is gone again, and the same command goes on.
+	attached
+	(
+		trap '' XFSZ
+		ulimit -f 1
+		refused "File too large" rota admin range drop 0 --to=out
+	)
+	! attached
+	[ ! -e out ]
 	run rota admin range drop 0 --to=out
 	[ "$status" = 0 ] || { echo "$output"; false; }
 	whole out/range-0
@@ -100,6 +132,17 @@ settled() {
 	run -0 rota wait --timeout=120 "$job"
 	refused "there is no job 1" rota show 1
 	refused "jobs have left" rota admin usage rebuild
+}
+
+@test "a month that lacks jobs of a range that is gone says so" {
+	run -0 --separate-stderr rota admin export 2026-10 --to=out
+	[ "$stderr" = "rota: jobs 0 to 999999 have left the database: what ended of them in 2026-10 is not in this export" ]
+	whole out/2026-10
+	[ "$(jq -c .without out/2026-10/manifest.json)" = '[{"to_job":1000000,"from_job":0}]' ]
+	run -0 --separate-stderr rota admin export 2020-01 --to=out
+	[ -z "$stderr" ]
+	[ "$(jq .without out/2020-01/manifest.json)" = null ]
+	[ "$(superuser "select count(*) from acct.usage_audit('2026-01-01', '2100-01-01')")" = 0 ]
 }
 
 @test "only administrators" {

@@ -166,6 +166,20 @@ echo started; sleep 86396'
 	run_job
 }
 
+@test "a node that is created while its daemons run comes up" {
+	# Long leases: it is not their beat that finds it.
+	instance_up 1 --set node.lease=3600
+	node=$(rota nodes --json | jq -r '.nodes[0].name')
+	manager=$(pid_of procmgrd)
+	# Deleted, it is unknown to the process manager that starts next.
+	rota admin node delete "$node"
+	kill "$manager"
+	eventually grep -q "the database has no node \"$node\"" "$ROTA_HOME"/log/*.log
+	rota admin node create "$node" --cpus=1 --mem=100M
+	comes_up() { [ "$(superuser "select state from rota.node where name = '$node'")" = up ]; }
+	eventually comes_up
+}
+
 @test "settings: given at the start, changed later, refused when they are none" {
 	instance_up 1 --name clusterous --set node.grace=7
 	grep -qx 'grace = 7' "$ROTA_HOME/etc/rota.conf"
@@ -176,6 +190,8 @@ echo $ROTA_CLUSTER'
 	run -1 rota up --set node.gracce=1
 	[[ $output == *'"node.gracce"'* ]]
 	run -1 rota up --set node.grace=-1
+	run -1 rota up --set node.cgroup=on
+	[[ $output == *'"node.cgroup" must be one of auto, off, not "on"'* ]]
 	run -2 rota up --set node.grace
 	run -0 rota up --set node.grace=9
 	grep -qx 'grace = 9' "$ROTA_HOME/etc/rota.conf"
@@ -195,6 +211,18 @@ echo $ROTA_CLUSTER'
 	[[ $output == *"too long for a socket"* ]]
 	[ ! -e "$home" ]
 	ROTA_HOME=relative run -1 rota up
+}
+
+@test "a home with quotes and spaces in it works; one at which PostgreSQL would cut is refused" {
+	ROTA_TEST_DIR=$(mktemp -d "${TMPDIR:-/tmp}/rota-test.XXXXXX")
+	chmod 0755 "$ROTA_TEST_DIR"
+	ROTA_HOME="$ROTA_TEST_DIR/a,b" run -1 rota up
+	[[ $output == *"has a comma"* ]]
+	[ ! -e "$ROTA_TEST_DIR/a,b" ]
+	export ROTA_HOME="$ROTA_TEST_DIR/it's a \"home\""
+	run -0 rota up --nodes 1 --cpus 1 --mem 500
+	run -0 run_job
+	run -0 rota sql -Atc 'select 1'
 }
 
 @test "an account that does not exist is refused with what to do" {

@@ -81,6 +81,8 @@ drive() {
 }
 
 start_launcher() {
+	# One that was killed just now may still have the node's lock, by which the next one ends.
+	for i in $(seq 400); do lives "$(cat "$DIR/$NODE.pid" 2>/dev/null)" || break; sleep 0.05; done
 	"$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
 	echo $! >"$DIR/$NODE.pid"
 	for i in $(seq 100); do [ -S "$DIR/sock/driver" ] && [ -e "$DIR/node/$NODE/journal" ] && break; sleep 0.05; done
@@ -787,6 +789,12 @@ fill() {
 	record 289 end
 	for job in 290 291 292; do echo 'sleep 60' | sed '1i#!/bin/bash' | launch $job grace_s=1; done
 	for job in 290 291 292; do record $job run; done
+	# One of the keepers reads nothing when it is said, and its socket is full.
+	record 290 keeper
+	keeper=$(field pid)
+	kill -STOP "$keeper"
+	for i in $(seq 12); do control 290 signal signal=18; done
+	(sleep 1; kill -CONT "$keeper") 3>&- &
 	stop_launcher USR1
 	for job in 290 291 292; do
 		record $job done

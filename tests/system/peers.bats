@@ -157,3 +157,16 @@ true')
 	run sql "select count(*) from rota.node_order"
 	[ "$output" = 0 ]
 }
+
+@test "what is shown of a step tells whether it waits for all or for any" {
+	job=$(submit '#!/bin/bash
+#ROTA --hold
+#ROTA step a --after=none
+#ROTA step b
+#ROTA step all --after=a,b:any
+#ROTA step any --after=a?b:any')
+	run -0 rota show "$job"
+	[[ $output =~ all\ .*a,\ b:any && $output =~ any\ .*a\?b:any ]]
+	rota show --json "$job" | jq -e '[.jobs[0].steps[].deps_any] == [false, false, false, true]' >/dev/null
+	rota cancel -q "$job"
+}

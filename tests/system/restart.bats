@@ -65,6 +65,23 @@ ran_once() {
 	ran_once "$job"
 }
 
+@test "the launcher killed while a keeper reads nothing: what was said to it comes by way of the next one" {
+	sed -i 's/^sleep 4$/sleep 60/' "$BATS_TEST_TMPDIR/job.sh"
+	job=$(submit)
+	eventually running "$job"
+	keeper=$(sed 's/ .*//' "$ROTA_HOME/node/n1/spool/$job".*/pid)
+	waits() { grep -q "for $job.0.1 waits: its keeper does not read" "$ROTA_HOME/log/launcher.n1.log"; }
+	kill -STOP "$keeper"
+	for i in $(seq 12); do rota signal CONT "$job" || true; done
+	rota cancel "$job" || true
+	eventually waits || true
+	kill -9 "$(pid_of launcher)"
+	kill -CONT "$keeper"
+	rota up >/dev/null
+	run rota wait "$job"
+	[ "$(sql "select state || ' ' || attempt from rota.step where job_id = $job")" = "cancelled 1" ]
+}
+
 # stream NAME: an array whose elements tell the ledger when they begin and end.
 stream() {
 	printf '#!/bin/bash\n#ROTA --array=0-29\necho "begin $ROTA_ARRAY_INDEX $ROTA_ATTEMPT" >>%s\nsleep 0.3\necho "end $ROTA_ARRAY_INDEX $ROTA_ATTEMPT" >>%s\n' "$OUT" "$OUT" >"$BATS_TEST_TMPDIR/job.sh"

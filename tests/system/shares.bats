@@ -130,7 +130,7 @@ runs() {
 	rota admin association create "uni/$BOB"
 	run -0 rota shares
 	[ "$(awk -v who="$BOB" '$2 == who { print $1 }' <<<"$output" | xargs)" = "uni arts physics" ]
-	rota admin association delete "uni/$BOB"
+	rota admin account change uni --users=none
 }
 
 @test "shares and limits: users see their own, operators all" {

@@ -210,9 +210,9 @@ static void test_wide_characters(void **state)
 static void test_output_path(void **state)
 {
 	(void)state;
-	json_t *job = json_loads("{\"job_id\":812,\"name\":\"heat\",\"user\":\"ann\",\"workdir\":\"/home/ann\"}", 0, NULL);
+	json_t *job = json_loads("{\"job_id\":812,\"name\":\"renamed\",\"user\":\"ann\",\"workdir\":\"/home/ann\"}", 0, NULL);
 	json_t *step = json_loads("{\"step_id\":4,\"name\":\"solve\",\"nodes\":\"n3,n4\",\"attempt\":1,\"array_index\":7,"
-				  "\"output\":\"%x-%S-%a-%N.out\",\"error\":\"\"}",
+				  "\"job_name\":\"heat\",\"output\":\"%x-%S-%a-%N.out\",\"error\":\"\"}",
 				  0, NULL);
 	char *path = output_path(job, step, "output");
 	assert_string_equal(path, "/home/ann/heat-solve-7-n3.out");

@@ -1,6 +1,7 @@
 /* lead_order_test.c - decisions to commits: numbers, shares, signatures, refusals, groups, sets. */
 #include "tests/unit/unit.h"
 
+#include "jobmgr/lead/lead_array.h"
 #include "jobmgr/lead/lead_order.h"
 #include "jobmgr/schedule/schedule_arena.h"
 #include "jobmgr/lead/sign.h"
@@ -374,19 +375,35 @@ static void commits(void **state)
 	lead_orders_free(orders);
 }
 
+static bool index_at(const char *indices, int position, int *index)
+{
+	struct lead_array *array = lead_array_new(indices);
+	bool found = lead_array_index(array, position, index);
+
+	lead_array_free(array);
+	return found;
+}
+
 static void array_indices(void **state)
 {
+	static const int of_several[] = {0, 3, 6, 9, 20, 21, 30};
 	int index = -1;
 
 	(void)state;
-	assert_true(lead_array_index("[[0, 9, 3]]", 3, &index));
+	assert_true(index_at("[[0, 9, 3]]", 3, &index));
 	assert_int_equal(index, 9);
-	assert_false(lead_array_index("[[0, 9, 3]]", 4, &index));
-	assert_false(lead_array_index("[[0, 9, 0]]", 0, &index));
-	assert_false(lead_array_index("[[9, 0, 1]]", 0, &index));
-	assert_false(lead_array_index("nonsense", 0, &index));
-	assert_true(lead_array_index("[[0, 2147483646, 1]]", 2147483646, &index));
+	assert_false(index_at("[[0, 9, 3]]", 4, &index));
+	assert_false(index_at("[[0, 9, 0]]", 0, &index));
+	assert_false(index_at("[[9, 0, 1]]", 0, &index));
+	assert_false(index_at("nonsense", 0, &index));
+	assert_true(index_at("[[0, 2147483646, 1]]", 2147483646, &index));
 	assert_int_equal(index, 2147483646);
+	for (int i = 0; i < 7; i++) {
+		assert_true(index_at("[[0, 9, 3], [20, 21, 1], [30, 30, 1]]", i, &index));
+		assert_int_equal(index, of_several[i]);
+	}
+	assert_false(index_at("[[0, 9, 3], [20, 21, 1], [30, 30, 1]]", 7, &index));
+	assert_false(index_at("[[0, 9, 3]]", -1, &index));
 }
 
 /* Whatever is altered in the database, the step is refused and nothing is signed. */

@@ -11,8 +11,8 @@ static json_t *modify(const json_t *step, const char *const *options, struct tra
 #define FULL                                                                                                                     \
 	BASH "#ROTA --account=acc\n#ROTA step a --nodes=2 --ntasks-per-node=4 --cpus-per-task=2 --mem=4G --gres=gpu:2 "          \
 	     "--licenses=m:1 --exclusive "                                                                                       \
-	     "--constraint=a --nodelist=n[1-2] --exclude=n9 --time=60 --time-min=30 --begin=now+1hour --deadline=now+9days "     \
-	     "--no-requeue --retry=2 --sample=7 --no-kill --node-loss=fence "                                                               \
+	     "--constraint=a --nodelist=n[1-4] --exclude=n9 --time=60 --time-min=30 --begin=now+1hour --deadline=now+9days "     \
+	     "--no-requeue --retry=2 --sample=7 --no-kill --node-loss=fence "                                                    \
 	     "--hold --group=g --keep=mem --output=o --error=e --input=i --open-mode=append --workdir=w --umask=027 "            \
 	     "--shell=/bin/sh --prolog=p "                                                                                       \
 	     "--epilog=q --run=tasks -p part --array=0-9%3 --after=7?8 \ntrue\n"
@@ -20,9 +20,12 @@ static json_t *modify(const json_t *step, const char *const *options, struct tra
 /* Changing nothing but a comment leaves the step as it was. */
 static void modify_nothing(void **state)
 {
-	static const char *const scripts[] = {FULL, BASH "true\n", BASH "#ROTA -n 8 --mem-per-cpu=5\n",
+	static const char *const scripts[] = {FULL,
+					      BASH "true\n",
+					      BASH "#ROTA -n 8 --mem-per-cpu=5\n",
 					      BASH "#ROTA --nodes=2-4\n",
-					      BASH "#ROTA step a --nodes=2\n#ROTA step b --same-nodes=a\n"};
+					      BASH "#ROTA step a --nodes=2\n#ROTA step b --same-nodes=a\n",
+					      BASH "#ROTA step script\n#ROTA step b\n"};
 	struct translate_problems problems;
 	(void)state;
 	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
@@ -154,6 +157,11 @@ static void modify_refused(void **state)
 		json_decref(step);
 	}
 	json_t *plan = plan_of(FULL, NULL), *step = json_array_get(json_object_get(plan, "steps"), 0);
+	struct translate_request nowhere = request_of("", 0, (const char *[]){"--workdir=sub", NULL});
+	nowhere.workdir = "sub";
+	assert_null(translate_modify(&nowhere, &translate_limits_default, step, &problems));
+	assert_non_null(strstr(problems.list[0].message, "the working directory \"sub\" is not an absolute path"));
+	translate_problems_free(&problems);
 	json_object_set_new(step, "begin_at", json_string("2030-01-01"));
 	assert_null(modify(step, (const char *[]){"--time=5", NULL}, &problems));
 	assert_non_null(strstr(problems.list[0].message, "member \"begin_at\" of the step is malformed"));

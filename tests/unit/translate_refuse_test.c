@@ -38,6 +38,7 @@ static void refused_lines(void **state)
 		LINE(BASH "#ROTA --time=x\n", 2, "--time", "\"x\" is not a length of time", "d-h:m:s"),
 		LINE(BASH "#ROTA -t x\n", 2, "-t", "is not a length of time", NULL),
 		LINE(BASH "#ROTA --mem=x\n", 2, "--mem", "is not a size", NULL),
+		LINE(BASH "#ROTA --input=in/\n", 2, "--input", "\"in/\" is a folder", NULL),
 		LINE(BASH "#ROTA --array=5-1\n", 2, "--array", "ends before it begins", NULL),
 		LINE(BASH "#ROTA --hold extra\n", 2, "", "\"extra\" is not an option", NULL),
 		LINE(BASH "#ROTA -\n", 2, "", "\"-\" is not an option", NULL),
@@ -113,7 +114,9 @@ static void refused_peers(void **state)
 		     NULL),
 		LINE(BASH "#ROTA step a\n#ROTA step b --after=a,a\n", 3, "--after", "\"a\" is named twice", NULL),
 		LINE(BASH "#ROTA step a\n#ROTA step b --after=a:ok,a:fail\n", 3, "--after", "\"a\" is named twice", NULL),
-		LINE(BASH "#ROTA --after=812,7,812\n", 2, "--after", "the job", NULL),
+		LINE(BASH "#ROTA --after=812,7,812\n", 2, "--after", "job 812 is named twice", NULL),
+		LINE(BASH "#SBATCH -d afterok:2,afterok:2\n", 2, "--dependency", "job 2 is named twice", NULL),
+		LINE(BASH "#ROTA step a --after=b\n#ROTA step b --dependency=afterok:a\n", 3, "--dependency", "cycle", NULL),
 		LINE(BASH "#ROTA --after=812.x,812.y,812.x\n", 2, "--after", "\"x\" is named twice", NULL),
 		LINE(BASH "#ROTA step a\n#ROTA step b --after=a:done\n", 3, "--after", "unknown condition \"done\"",
 		     "start and corr"),
@@ -157,7 +160,7 @@ static void refused_peers(void **state)
 		     "different indices", NULL),
 		LINE(BASH "#ROTA step a --array=0-3\n#ROTA step b --after=a:corr --array=0-4\n", 3, "--after",
 		     "different indices", NULL),
-		LINE(BASH "#SBATCH -d aftercorr:5\n", 2, "--after", "\"script\" is no array", NULL),
+		LINE(BASH "#SBATCH -d aftercorr:5\n", 2, "--dependency", "\"script\" is no array", NULL),
 	};
 	(void)state;
 	REFUSALS(refusals, NULL);
@@ -174,6 +177,10 @@ static void refused_sizes(void **state)
 		LINE(BASH "#ROTA --nodes=1000000 --ntasks-per-node=1000000\n", 1, "--cpus-per-task", "more than can be counted",
 		     NULL),
 		LINE(BASH "#ROTA --nodelist=n[1-3] --exclude=n[3-4]\n", 2, "--exclude", "node \"n3\" is in --nodelist too", NULL),
+		LINE(BASH "#ROTA --nodes=2\n#ROTA --nodelist=n3\n", 3, "--nodelist", "2 nodes are asked for, and it names 1",
+		     "without --nodes"),
+		LINE(BASH "#PBS -l select=2:ncpus=2:host=n3\n", 2, "--nodelist", "2 nodes are asked for", NULL),
+		LINE(BASH "#ROTA step a --nodes=3\n#ROTA step b --same-nodes=a -w n[1-2]\n", 3, "--nodelist", "it names 2", NULL),
 		SAID("--time-min=6", BASH "#ROTA --time=5\n", "--time-min", "longer than --time", NULL),
 		LINE(BASH "#ROTA --deadline=2030-01-01\n", 2, "--deadline", "the moment has passed", NULL),
 		LINE(BASH "#ROTA --begin=now+2hours --deadline=now+1hour\n", 2, "--deadline", "not behind --begin", NULL),

@@ -362,6 +362,38 @@ static void node_loss(void **state)
 	}
 }
 
+/* The files of a script's first step, as its spec has them. */
+static void outputs(void **state)
+{
+	static const struct {
+		const char *lines, *output, *error;
+	} cases[] = {
+		{"#PBS -o o -e e\n", "o", "e"},
+		{"#PBS -o o -e e\n#PBS -j oe\n", "o", ""},
+		{"#PBS -j oe -e e -o o\n", "o", ""},
+		{"#PBS -j oe\n#SBATCH -e e\n", "", "e"},
+		{"#PBS -o /tmp/ -e ~/\n", "/tmp/rota-%j.out", "/home/u/rota-%j.err"},
+		{"#ROTA --output=o/ --array=0-3\n", "o/rota-%j.%S.%a.out", ""},
+		{"#ROTA --output=o/\n#ROTA step a\n", "o/rota-%j.%S.out", ""},
+		{"#ROTA step script\n#ROTA step a\n", "rota-%j.%S.out", ""},
+		{"#ROTA step script --output=o\n", "o", ""},
+		{"#ROTA step script --array=0-3\n", "rota-%j.%S.%a.out", ""},
+		{"#ROTA step a\n#ROTA step script\n", "", ""},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct order_spec spec;
+		char *script = xasprintf(BASH "%strue\n", cases[i].lines);
+		json_t *plan = plan_of(script, NULL);
+		struct fields *owner = spec_of(pick(plan, "steps/0"), &spec);
+		assert_string_equal(spec.output, cases[i].output);
+		assert_string_equal(spec.error, cases[i].error);
+		fields_free(owner);
+		json_decref(plan);
+		free(script);
+	}
+}
+
 /* The spec: lines, paths, and all that only the node needs. */
 static void specs(void **state)
 {
@@ -420,8 +452,9 @@ static void specs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain), cmocka_unit_test(options), cmocka_unit_test(foreign), cmocka_unit_test(precedence),
-		cmocka_unit_test(edges), cmocka_unit_test(steps),   cmocka_unit_test(specs),   cmocka_unit_test(node_loss),
+		cmocka_unit_test(plain),      cmocka_unit_test(options),   cmocka_unit_test(foreign),
+		cmocka_unit_test(precedence), cmocka_unit_test(edges),	   cmocka_unit_test(steps),
+		cmocka_unit_test(specs),      cmocka_unit_test(node_loss), cmocka_unit_test(outputs),
 	};
 	return cmocka_run_group_tests(tests, utc, NULL);
 }

@@ -1,0 +1,71 @@
+/* lead_array.c - ranges of indices, with how many indices are before each.
+ *
+ * lead_order.c calls it for each element that starts. What always holds: none of the ranges is empty, so these numbers ascend, and
+ * the range of a position is found without a look at the others; there may be ten thousand. */
+#include "jobmgr/lead/lead_array.h"
+
+#include <jansson.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "lib/err.h"
+
+struct range {
+	int64_t low, step, before;
+};
+
+struct lead_array {
+	struct range *ranges;
+	size_t count;
+	int64_t size;
+};
+
+static void array_add(struct lead_array *array, int64_t low, int64_t high, int64_t step)
+{
+	if (step <= 0 || high < low)
+		return;
+	array->ranges[array->count++] = (struct range){low, step, array->size};
+	array->size += (high - low) / step + 1;
+}
+
+struct lead_array *lead_array_new(const char *indices)
+{
+	struct lead_array *array = xcalloc(1, sizeof *array);
+	json_t *list = json_loads(indices, 0, NULL), *range;
+	size_t i;
+
+	array->ranges = xcalloc(json_array_size(list) + 1, sizeof *array->ranges);
+	json_array_foreach (list, i, range)
+		array_add(array, json_integer_value(json_array_get(range, 0)), json_integer_value(json_array_get(range, 1)),
+			  json_integer_value(json_array_get(range, 2)));
+	json_decref(list);
+	return array;
+}
+
+void lead_array_free(struct lead_array *array)
+{
+	if (!array)
+		return;
+	free(array->ranges);
+	free(array);
+}
+
+bool lead_array_index(const struct lead_array *array, int position, int *index)
+{
+	size_t first = 0, behind = array->count;
+
+	if (position < 0 || position >= array->size)
+		return false;
+	while (behind - first > 1) {
+		size_t middle = first + (behind - first) / 2;
+
+		if (array->ranges[middle].before <= position)
+			first = middle;
+		else
+			behind = middle;
+	}
+	const struct range *range = &array->ranges[first];
+
+	*index = (int)(range->low + (position - range->before) * range->step);
+	return true;
+}
