@@ -263,8 +263,9 @@ declare
 	v_message text;
 	v_hint text;
 begin
-	-- What one submission waits for after the other, here for all jobs at once, each kind in one order: keys, limits, scripts and environments,
-	-- other jobs. So nobody waits in a ring. (Whose first job this is may, for its claimant; then one of the two is made again.)
+	-- What one submission waits for after the other, here for all jobs at once, each kind in one order: keys, limits, counts of live steps, the default
+	-- partition (it stays so for all of them), scripts and environments, other jobs. So nobody waits in a ring. (Whose first job this is may, for
+	-- its claimant; then one of the two is made again.)
 	perform pg_advisory_xact_lock(k.lock)
 	from (
 		select distinct hashtextextended(p_uid || ' ' || coalesce(j ->> 'client_key', (j ->> 'retry_key')::uuid::text), 0) as lock
@@ -275,6 +276,12 @@ begin
 	if exists (select from usage_limit l where l.measure = 'submitted') then
 		perform pg_advisory_xact_lock(hashtext('rota submitted'));
 	end if;
+	-- How many fit is judged job by job: those that are known already are none more.
+	perform api.submit_fits(u.uid, x.steps)
+	from (select count(*)::int as steps from jsonb_path_query(p_plans, '$[*].steps[*]')) x
+	cross join (values (1, -1), (2, p_uid)) u (nr, uid)
+	order by u.nr;
+	perform from partition p where p.is_default for share;
 	insert into script (hash, body) select distinct on (1) sha256(s.body), s.body from unnest(p_scripts) s (body)
 	where s.body is not null and not exists (select from script x where x.hash = sha256(s.body)) order by 1 on conflict do nothing;
 	insert into environment (hash, body) select distinct on (1) sha256(s.body), s.body from unnest(p_environments) s (body)
