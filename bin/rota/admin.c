@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/rota/admin.h"
 #include "bin/rota/admin_db.h"
 #include "bin/rota/admin_export.h"
 #include "bin/rota/call.h"
@@ -14,9 +15,24 @@
 
 enum { ADMIN_CONNINFO = 256 };
 
-static const char *const OBJECTS[] = {"partition", "node",	  "account", "user", "association", "qos",   "license",
-				      "setting",   "reservation", "usage",   "db",   "export",	    "range", NULL};
-static const char *const ACTIONS[] = {"create", "change", "show", "delete", "drain", "resume", "dead", NULL};
+#define ROW_ACTIONS "create", "change", "show", "delete"
+const struct admin_object ADMIN_OBJECTS[] = {
+	{"partition", {ROW_ACTIONS}},
+	{"node", {ROW_ACTIONS, "drain", "resume", "dead"}},
+	{"account", {ROW_ACTIONS}},
+	{"user", {ROW_ACTIONS}},
+	{"association", {ROW_ACTIONS}},
+	{"qos", {ROW_ACTIONS}},
+	{"license", {ROW_ACTIONS}},
+	{"setting", {ROW_ACTIONS}},
+	{"reservation", {ROW_ACTIONS}},
+	{"usage", {"rebuild"}},
+	{"db", {"upgrade"}},
+	{"export", {NULL}},
+	{"range", {"list", "drop"}},
+	{NULL, {NULL}},
+};
+#undef ROW_ACTIONS
 
 /* For help and completion; other --KEY=VALUE are the object's own. */
 const struct verb_option admin_options[] = {
@@ -29,7 +45,21 @@ const struct verb_option admin_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* One of the words, or misuse with the nearest. */
+/* Words as one tells them: a, b or c. The caller frees it. */
+static char *words_told(const char *const *words)
+{
+	char *all = xstrdup(*words++);
+
+	for (; *words; words++) {
+		char *more = xasprintf("%s%s%s", all, words[1] ? ", " : " or ", *words);
+
+		free(all);
+		all = more;
+	}
+	return all;
+}
+
+/* One of the words, or misuse with the nearest of them, or with all. */
 static const char *word(const struct verb *verb, const char *what, const char *given, const char *const *words)
 {
 	const char *near;
@@ -40,7 +70,7 @@ static const char *word(const struct verb *verb, const char *what, const char *g
 	near = nearest_of(given, words);
 	if (near)
 		verb_misuse(verb, "there is no %s \"%s\"; did you mean \"%s\"?", what, given, near);
-	verb_misuse(verb, "there is no %s \"%s\"", what, given);
+	verb_misuse(verb, "there is no %s \"%s\"; say %s", what, given, words_told(words));
 }
 
 /* The command line, split: operands, --json, and the keys. */
@@ -102,6 +132,38 @@ static void line_read(const struct verb *verb, struct admin_line *line, int argc
 	}
 }
 
+static const struct admin_object *object_read(const struct verb *verb, const struct admin_line *line)
+{
+	const char *names[sizeof ADMIN_OBJECTS / sizeof *ADMIN_OBJECTS];
+	const struct admin_object *o = ADMIN_OBJECTS;
+	const char *name;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		names[i] = ADMIN_OBJECTS[i].name;
+	if (!line->count)
+		verb_misuse(verb, "name an object: %s", words_told(names));
+	name = word(verb, "object", line->operands[0], names);
+	while (strcmp(o->name, name))
+		o++;
+	return o;
+}
+
+/* NULL where the object has none. */
+static const char *action_read(const struct verb *verb, const struct admin_line *line, const struct admin_object *object)
+{
+	if (!object->actions[0])
+		return NULL;
+	if (line->count < 2)
+		verb_misuse(verb, "say what to do with \"%s\": %s", object->name, words_told(object->actions));
+	return word(verb, "action", line->operands[1], object->actions);
+}
+
+static void operands_most(const struct verb *verb, const struct admin_line *line, int most)
+{
+	if (line->count > most)
+		verb_misuse(verb, "\"%s\" is too much", line->operands[most]);
+}
+
 /* `rota admin db upgrade`. */
 static int db_upgrade(const struct verb *verb, const struct admin_line *line)
 {
@@ -110,8 +172,7 @@ static int db_upgrade(const struct verb *verb, const struct admin_line *line)
 	char *conninfo;
 	bool ok;
 
-	if (line->count != 2 || strcmp(line->operands[1], "upgrade"))
-		verb_misuse(verb, "the database knows one action: rota admin db upgrade");
+	operands_most(verb, line, 2);
 	if (line->conninfo)
 		conninfo = xstrdup(line->conninfo);
 	else /* a private instance lets its account be the superuser; a system's PostgreSQL decides for itself */
@@ -139,8 +200,7 @@ static int usage_rebuild(const struct verb *verb, const struct admin_line *line)
 {
 	json_t *answer;
 
-	if (line->count != 2 || strcmp(line->operands[1], "rebuild"))
-		verb_misuse(verb, "usage knows one action: rota admin usage rebuild");
+	operands_most(verb, line, 2);
 	answer = call_gate("usage_rebuild", json_object());
 	if (!answer)
 		return call_status();
@@ -154,22 +214,35 @@ static int usage_rebuild(const struct verb *verb, const struct admin_line *line)
 	return EXIT_OK;
 }
 
-/* `rota admin export MONTH --to=DIR`, `rota admin range list`, `rota admin range drop FROM --to=DIR`. */
-static int export(const struct verb *verb, const struct admin_line *line)
+/* Where exports go. */
+static const char *folder_read(const struct verb *verb, const struct admin_line *line)
 {
 	const char *folder = json_string_value(json_object_get(line->values, "to"));
-	bool range = !strcmp(line->operands[0], "range"), list = range && line->count == 2 && !strcmp(line->operands[1], "list");
 
-	if (list)
-		return admin_range_list(line->json);
-	if (range && (line->count != 3 || strcmp(line->operands[1], "drop")))
-		verb_misuse(verb, "a range knows two actions: rota admin range list, rota admin range drop FROM --to=DIR");
-	if (!range && line->count != 2)
-		verb_misuse(verb, "which month? rota admin export 2026-01 --to=DIR");
 	if (!folder)
 		verb_misuse(verb, "where to? --to=DIR");
-	return range ? admin_range_drop(line->operands[2], folder, line->json)
-		     : admin_export_month(line->operands[1], folder, line->json);
+	return folder;
+}
+
+/* `rota admin export MONTH --to=DIR`. */
+static int export(const struct verb *verb, const struct admin_line *line)
+{
+	operands_most(verb, line, 2);
+	if (line->count < 2)
+		verb_misuse(verb, "which month? rota admin export 2026-01 --to=DIR");
+	return admin_export_month(line->operands[1], folder_read(verb, line), line->json);
+}
+
+/* `rota admin range list`, `rota admin range drop FROM --to=DIR`. */
+static int range(const struct verb *verb, const struct admin_line *line, const char *action)
+{
+	if (!strcmp(action, "list")) {
+		operands_most(verb, line, 2);
+		return admin_range_list(line->json);
+	}
+	if (line->count < 3)
+		verb_misuse(verb, "which range? rota admin range drop FROM --to=DIR");
+	return admin_range_drop(line->operands[2], folder_read(verb, line), line->json);
 }
 
 /* An object's row, a key a line. */
@@ -227,11 +300,9 @@ static bool change(const struct admin_line *line, const char *object, const char
 
 static int changes(const struct verb *verb, const struct admin_line *line, const char *object, const char *action)
 {
-	bool drain = !strcmp(action, "drain"), dead = !strcmp(action, "dead");
-
-	if (strcmp(object, "node") && (drain || dead || !strcmp(action, "resume")))
-		verb_misuse(verb, "only nodes can be %s", drain ? "drained" : dead ? "declared dead" : "resumed");
-	if ((drain || dead) && !json_object_get(line->values, "reason"))
+	if (line->count < 3)
+		verb_misuse(verb, "name the %s", object);
+	if ((!strcmp(action, "drain") || !strcmp(action, "dead")) && !json_object_get(line->values, "reason"))
 		verb_misuse(verb, "say why: --reason=TEXT");
 	return change(line, object, action, line->operands[2]) ? EXIT_OK : call_status();
 }
@@ -240,29 +311,23 @@ int verb_admin(int argc, char **argv)
 {
 	const struct verb *verb = verb_find("admin");
 	struct admin_line line = {.values = json_object()};
-	const char *object, *action;
+	const struct admin_object *object;
+	const char *action;
 	int status;
 
 	line_read(verb, &line, argc, argv);
-	if (!line.count)
-		verb_misuse(verb, "name an object: partition, node, account, user, association, qos, license, setting, "
-				  "reservation, usage, db, export or range");
-	object = word(verb, "object", line.operands[0], OBJECTS);
-	if (!strcmp(object, "db")) {
+	object = object_read(verb, &line);
+	action = action_read(verb, &line, object);
+	if (!strcmp(object->name, "db"))
 		status = db_upgrade(verb, &line);
-	} else if (!strcmp(object, "usage")) {
+	else if (!strcmp(object->name, "usage"))
 		status = usage_rebuild(verb, &line);
-	} else if (!strcmp(object, "export") || !strcmp(object, "range")) {
+	else if (!strcmp(object->name, "export"))
 		status = export(verb, &line);
-	} else {
-		if (line.count < 2)
-			verb_misuse(verb, "say what to do with the %s: create, change, show%s", object,
-				    strcmp(object, "node") ? " or delete" : ", delete, drain, resume or dead");
-		action = word(verb, "action", line.operands[1], ACTIONS);
-		if (line.count < 3)
-			verb_misuse(verb, "name the %s", object);
-		status = changes(verb, &line, object, action);
-	}
+	else if (!strcmp(object->name, "range"))
+		status = range(verb, &line, action);
+	else
+		status = changes(verb, &line, object->name, action);
 	json_decref(line.values);
 	return status;
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bin/rota/admin.h"
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
 #include "bin/rota/verb.h"
@@ -30,6 +31,15 @@ static void verb_print(const struct verb *v)
 	puts("' ;;");
 }
 
+/* One case more: what can be done with an object of `rota admin`. */
+static void object_print(const struct admin_object *o)
+{
+	printf("\t\t3:%s) operands='", o->name);
+	for (const char *const *action = o->actions; *action; action++)
+		printf("%s%s", action == o->actions ? "" : " ", *action);
+	puts("' ;;");
+}
+
 static void bash_print(void)
 {
 	puts("# bash completion for rota; made by `rota completion bash`.\n"
@@ -45,14 +55,10 @@ static void bash_print(void)
 	puts("\t\tesac\n"
 	     "\tfi\n"
 	     "\tif [[ ${COMP_WORDS[1]} == admin && $COMP_CWORD -gt 2 ]]; then\n"
-	     "\t\tcase $COMP_CWORD:${COMP_WORDS[2]} in\n"
-	     "\t\t3:node) operands='create change show delete drain resume dead' ;;\n"
-	     "\t\t3:usage) operands=rebuild ;;\n"
-	     "\t\t3:db) operands=upgrade ;;\n"
-	     "\t\t3:range) operands='list drop' ;;\n"
-	     "\t\t3:export) operands= ;;\n"
-	     "\t\t3:*) operands='create change show delete' ;;\n"
-	     "\t\t4:node) operands=node ;;\n"
+	     "\t\tcase $COMP_CWORD:${COMP_WORDS[2]} in");
+	for (const struct admin_object *o = ADMIN_OBJECTS; o->name; o++)
+		object_print(o);
+	puts("\t\t4:node) operands=node ;;\n"
 	     "\t\t*) operands= ;;\n"
 	     "\t\tesac\n"
 	     "\tfi\n"
@@ -63,7 +69,7 @@ static void bash_print(void)
 	     "\t\treturn ;;\n"
 	     "\tesac\n"
 	     "\tcase $operands in\n"
-	     "\tverb | job | node) words=$(\"${COMP_WORDS[0]}\" completion \"$operands\" 2>/dev/null) ;;\n"
+	     "\tverb | object | job | node) words=$(\"${COMP_WORDS[0]}\" completion \"$operands\" 2>/dev/null) ;;\n"
 	     "\tfile)\n"
 	     "\t\tcompopt -o filenames\n"
 	     "\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
@@ -110,6 +116,9 @@ int verb_completion(int argc, char **argv)
 	else if (!strcmp(what, "verb"))
 		for (const struct verb *v = VERBS; v->name; v++)
 			puts(v->name);
+	else if (!strcmp(what, "object"))
+		for (const struct admin_object *o = ADMIN_OBJECTS; o->name; o++)
+			puts(o->name);
 	else
 		verb_misuse(scan.verb, "there is no completion for \"%s\"; there is one for bash", what);
 	return EXIT_OK;

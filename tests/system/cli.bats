@@ -122,6 +122,12 @@ verbs() {
 		rota admin db u|upgrade
 		rota admin partition create n|
 	END
+	while read -r object; do
+		run -2 rota admin "$object" cheese
+		[[ $output == *'there is no action "cheese"; say '* ]] || [[ $object == export && $output == *'where to?'* ]]
+	done < <(rota completion object)
+	run -2 rota admin partition drain p
+	[[ $output == *'there is no action "drain"; say create, change, show or delete'* ]]
 	job=$(submit '#!/bin/sh
 sleep 30')
 	run -0 bash "$BATS_TEST_TMPDIR/try" "$BATS_TEST_TMPDIR/completion" rota show "$job"
