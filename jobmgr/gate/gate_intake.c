@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_member.h"
 #include "jobmgr/gate/gate_modify.h"
 #include "jobmgr/gate/gate_park.h"
 #include "jobmgr/gate/gate_submit.h"
@@ -56,7 +57,7 @@ static void intake_identified(struct gate_claim *claim, const struct err *failur
 		c->request = gate_request_body(claim->body, claim->size, &e);
 	free(claim->body);
 	claim->body = NULL;
-	if (!c->request) {
+	if (!c->request || !gate_members_known(c->request, c->route->members, &e)) {
 		gate_call_fail(c, &e, NULL);
 	} else if (!gate_lanes_up(c->gate->lanes) && !(c->route->flags & GATE_PARK)) {
 		gate_refuse(&e, "08001", "the job manager has no connection to the database");

@@ -15,18 +15,13 @@
 
 json_t *gate_job_request(const json_t *own, const json_t *common)
 {
-	static const char *const names[] = {"script", "script_name", "options",	   "environment", "workdir",
-					    "umask",  "rlimits",     "client_key", "retry_key"};
-	json_t *whole = json_object();
+	json_t *whole = json_copy((json_t *)common), *value;
+	const char *name;
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		json_t *value = gate_member(own, names[i]);
-
-		if (!value)
-			value = gate_member(common, names[i]);
-		if (value)
-			json_object_set(whole, names[i], value);
-	}
+	json_object_del(whole, "jobs");
+	json_object_foreach ((json_t *)own, name, value)
+		if (!json_is_null(value))
+			json_object_set(whole, name, value);
 	return whole;
 }
 
@@ -48,10 +43,11 @@ static bool job_umask(const json_t *request, int *mask, struct err *e)
 	return true;
 }
 
-/* The members that gate_job_request names, but for the environment, as the translator takes them; `options` is malloc'ed. */
+/* The members of a request, but for the environment, as the translator takes them; `options` is malloc'ed. */
 static bool job_request(const json_t *request, struct translate_request *r, const char ***options, struct err *e)
 {
-	if (!gate_member_texts(request, "options", options, &r->option_count, e) ||
+	if (!gate_members_known(request, GATE_JOB_MEMBERS, e) ||
+	    !gate_member_texts(request, "options", options, &r->option_count, e) ||
 	    !gate_member_text(request, "script", NULL, &r->script, e) ||
 	    !gate_member_text(request, "script_name", "script", &r->script_name, e) ||
 	    !gate_member_text(request, "workdir", NULL, &r->workdir, e) ||
@@ -73,12 +69,14 @@ static json_t *job_environment(const json_t *request, struct err *e)
 {
 	json_t *given = gate_member(request, "environment"), *value, *list;
 	const char *name;
+	size_t i;
 
-	if (json_is_array(given))
-		return json_incref(given);
-	list = json_array();
-	if (given && !json_is_object(given))
+	list = json_is_array(given) ? json_incref(given) : json_array();
+	if (given && !json_is_array(given) && !json_is_object(given))
 		goto bad;
+	json_array_foreach (given, i, value)
+		if (!json_is_string(value))
+			goto bad;
 	json_object_foreach (given, name, value) {
 		if (!json_is_string(value))
 			goto bad;

@@ -4,6 +4,9 @@
 
 #include "jobmgr/gate/gate_call.h"
 
+/* The members of what asks for a job. */
+#define GATE_JOB_MEMBERS "script script_name options environment workdir umask rlimits client_key retry_key"
+
 struct gate_job {
 	json_t *request;   /* what is asked for */
 	char *label;	   /* what errors call it, in a list; NULL: the only job */
@@ -14,7 +17,7 @@ struct gate_job {
 	char environment_hash[SEAL_HEX_SIZE];
 };
 
-/* The request for one of a list: what it says itself, and what stands beside the list. Whatever else there is stays behind. */
+/* The request for one of a list: what it says itself, and what stands beside the list. */
 json_t *gate_job_request(const json_t *own, const json_t *common);
 
 /* Make plan and environment of a job; `before` is the one before it in a list, or NULL. False with an error (its code is not ""), or with

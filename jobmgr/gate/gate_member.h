@@ -17,4 +17,7 @@ bool gate_member_text(const json_t *request, const char *name, const char *other
 /* A member that must be a list of strings; *texts is malloc'ed, its strings are the request's. Absent: empty. */
 bool gate_member_texts(const json_t *request, const char *name, const char ***texts, int *count, struct err *e);
 
+/* Whether each member is one of `names`, which have blanks between: a misspelt one would be one that was not asked for. */
+bool gate_members_known(const json_t *request, const char *names, struct err *e);
+
 #endif

@@ -11,12 +11,13 @@
 #include <sys/queue.h>
 
 #include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_job.h"
 #include "lib/nearest.h"
 
 static const char prefix[] = "/v1/";
 
 static const struct gate_route routes[] = {
-#define ROUTE(verb, function, flags, help) {#verb, API_##function, flags, help},
+#define ROUTE(verb, function, flags, members, help) {#verb, API_##function, flags, members, help},
 #include "jobmgr/gate/route.def"
 #undef ROUTE
 };
@@ -56,9 +57,9 @@ json_t *gate_route_list(void)
 	json_t *verbs = json_array();
 
 	for (int i = 0; i < ROUTE_COUNT; i++)
-		json_array_append_new(verbs,
-				      json_pack("{s:s, s:s, s:s}", "verb", routes[i].verb, "methods",
-						routes[i].flags & GATE_READ ? "GET, POST" : "POST", "help", routes[i].help));
+		json_array_append_new(verbs, json_pack("{s:s, s:s, s:s, s:s}", "verb", routes[i].verb, "methods",
+						       routes[i].flags & GATE_READ ? "GET, POST" : "POST", "members",
+						       routes[i].members, "help", routes[i].help));
 	return json_pack("{s:o}", "verbs", verbs);
 }
 

@@ -15,13 +15,14 @@ struct gate_route {
 	const char *verb;
 	enum api_function function;
 	unsigned flags;
+	const char *members; /* that its request may have, with blanks between */
 	const char *help;
 };
 
 /* The route of `path` ("/v1/queue"), or NULL and an error that names the nearest verb. */
 const struct gate_route *gate_route_find(const char *path, struct err *e);
 
-/* {"verbs":[{"verb","methods","help"}]}: what GET /v1/ answers. */
+/* {"verbs":[{"verb","methods","members","help"}]}: what GET /v1/ answers. */
 json_t *gate_route_list(void);
 
 /* The request as a JSON object: from the query of a URI (NULL: none); a name given more than once becomes a list. */

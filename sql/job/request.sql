@@ -32,11 +32,13 @@ declare
 begin
 	v_value := nullif(p_request ->> p_key, '')::bigint;
 	if v_value not between 0 and p_most then
-		raise exception '"%" must be a number from 0 to %, not "%"', p_key, p_most, v_value using errcode = 'RT422';
+		raise numeric_value_out_of_range;
 	end if;
 	return v_value;
-exception when invalid_text_representation or numeric_value_out_of_range then
+exception when invalid_text_representation then
 	raise exception '"%" must be a number, not "%"', p_key, p_request ->> p_key using errcode = 'RT422';
+when numeric_value_out_of_range then
+	raise exception '"%" must be a number from 0 to %, not "%"', p_key, p_most, p_request ->> p_key using errcode = 'RT422';
 end $$;
 comment on function api.request_int(jsonb, text, bigint) is 'A member that is a number, not below 0; null where it is absent. Internal.';
 

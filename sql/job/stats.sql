@@ -2,7 +2,7 @@
 create view api.step_stats as
 select t.job_id, t.step_id, t.attempt, t.node_ids, coalesce(m.samples, 0) as samples, coalesce(m.nodes, 0) as nodes_sampled, m.first_at, m.last_at,
 	-- What nodes counted for all processes; else what ended tasks and samples say.
-	coalesce(l.cpu_usec, case when t.ended_at is not null then e.cpu_usec end, m.cpu_usec) / 1e6 as cpu_s,
+	trim_scale(coalesce(l.cpu_usec, case when t.ended_at is not null then e.cpu_usec end, m.cpu_usec) / 1e6) as cpu_s,
 	m.cpus_last, m.cpus_mean, m.cpus_max, m.rss_kb_last, m.rss_kb_mean, m.rss_kb_max, m.swap_kb_last, m.swap_kb_mean, m.swap_kb_max, l.peak_mb, e.max_rss_kb,
 	coalesce(case when t.ended_at is not null then e.minor_faults end, m.minor_faults) as minor_faults,
 	coalesce(case when t.ended_at is not null then e.major_faults end, m.major_faults) as major_faults,
@@ -57,7 +57,7 @@ comment on view api.step_stats is 'What each attempt used, over all its nodes; n
 
 create view api.task_stats as
 select x.job_id, x.step_id, x.attempt, case when x.task >= 0 then x.task else x.only_task end as task, x.node_id, x.samples, x.first_at, x.last_at,
-	x.cpu_usec / 1e6 as cpu_s, x.cpu_rate as cpus_last, case when x.cpu_usec >= x.cpu_usec_first then (x.cpu_usec - x.cpu_usec_first)::double precision / nullif(x.clock - x.first_clock, 0) end as cpus_mean,
+	trim_scale(x.cpu_usec / 1e6) as cpu_s, x.cpu_rate as cpus_last, case when x.cpu_usec >= x.cpu_usec_first then (x.cpu_usec - x.cpu_usec_first)::double precision / nullif(x.clock - x.first_clock, 0) end as cpus_mean,
 	x.cpu_rate_max as cpus_max, x.rss_kb as rss_kb_last, (x.rss_kb_sum / x.samples)::bigint as rss_kb_mean, x.rss_kb_max, x.swap_kb as swap_kb_last,
 	(x.swap_kb_sum / x.samples)::bigint as swap_kb_mean, x.swap_kb_max, x.minor_faults, x.major_faults, x.read_bytes, x.write_bytes,
 	x.processes as processes_last, x.processes_sum::double precision / x.samples as processes_mean, x.processes_max,

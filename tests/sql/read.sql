@@ -43,6 +43,7 @@ select is(t.ids('alice', jsonb_build_object('jobs', :'a')), :'a', 'by id');
 select throws_ok($$select t.ids('alice', '{"states": "happy"}')$$, 'RT422', 'there is no state "happy"', 'a state that does not exist');
 select throws_ok($$select t.ids('alice', '{"limit": "few"}')$$, 'RT422', '"limit" must be a number, not "few"', 'a limit that is none');
 select throws_ok($$select t.ids('alice', '{"limit": -1}')$$, 'RT422', '"limit" must be a number from 0 to 2147483647, not "-1"', 'or below nothing');
+select throws_ok($$select t.ids('alice', '{"limit": "99999999999999999999"}')$$, 'RT422', '"limit" must be a number from 0 to 2147483647, not "99999999999999999999"', 'nor one that is too large');
 select throws_ok($$select api.job_acct(0, 'root', '{"after": "x"}')$$, 'RT422', '"after" must be a number, not "x"', 'nor behind one that is none');
 select throws_ok($$select api.range_detach(0, 'root', '{"from": "abc"}')$$, 'RT422', '"from" must be a number, not "abc"', 'nor from there');
 select throws_ok($$select t.ids('alice', '{"all": "maybe"}')$$, 'RT422', '"all" must be true or false, not "maybe"', 'a flag that is none');

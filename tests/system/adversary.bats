@@ -199,10 +199,13 @@ raw() {
 		[[ $output == *'"error"'*'[400]' ]]
 	done
 	for body in '{"jobs":{}}' '{"jobs":5}' '{"jobs":[null]}' '{"jobs":[[]]}' '{"jobs":["99999999999999999999"]}' '{"jobs":["1.a[5-3]"]}' '{"limit":"x"}' \
-		'{"limit":-1}' '{"states":["x"]}' '{"all":"perhaps"}'; do
+		'{"limit":-1}' '{"states":["x"]}' '{"all":"perhaps"}' '{"users":"alice"}' '{"":1}'; do
 		run request "$(credential POST /v1/queue "$body")" /v1/queue -d "$body"
 		[[ $output == *'"error"'*'[422]' || $output == *'[404]' ]]
 	done
+	# A filter that is misspelt would be none.
+	run request "$(credential GET '/v1/acct?users=alice')" '/v1/acct?users=alice'
+	[[ $output == *'\"users\" is no member of this request'*'Perhaps you mean \"user\"'*'[422]' ]]
 	for bytes in '\x00\x01\x02\x03\xff\xfe' 'GET\r\n\r\n' 'GET /v1/ping HTTP/9.9\r\n\r\n' 'POST /v1/queue HTTP/1.1\r\nContent-Length: -1\r\n\r\n' \
 		'POST /v1/queue HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n' 'POST /v1/queue HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n' \
 		'GET /v1/queue HTTP/1.1\r\n: x\r\n\r\n' '\r\n\r\n\r\n'; do

@@ -123,6 +123,10 @@ gate_files() {
 		{jobs: {}}	1 to 1000
 		{jobs: [5]}	jobs[0]
 		{client_key: "one", jobs: [{$script}]}	each its own
+		{$script, workdir: "/", environment: ["A=1", 5], jobs: [{}]}	\"environment\" must be
+		{$script, workdir: "/", environment: "A=1", jobs: [{}]}	\"environment\" must be
+		{$script, workdir: "/", jobs: [{}, {option: []}]}	jobs[1]: \"option\" is no member
+		{$script, workdir: "/", option: [], jobs: [{}]}	\"option\" is no member
 		{workdir: "/", jobs: [{$script}, {}]}	jobs[1]: the request has no
 		{$script, workdir: "/", jobs: [{}, {workdir: "tmp"}]}	jobs[1]: \"workdir
 		{$script, workdir: "/", jobs: [{}, {options: ["--tme=5"]}]}	jobs[1]: --tme
