@@ -96,8 +96,9 @@ stream() {
 		rota up >/dev/null
 	done
 	rota wait "$job"
-	for i in $(seq 0 29); do printf 'begin %s 1\nend %s 1\n' "$i" "$i"; done | sort >"$BATS_TEST_TMPDIR/expected"
-	sort "$OUT" | diff - "$BATS_TEST_TMPDIR/expected"
+	# One whose keeper was about to be made when its launcher died has not begun: then its next attempt does.
+	for i in $(seq 0 29); do printf 'begin %s\nend %s\n' "$i" "$i"; done | sort >"$BATS_TEST_TMPDIR/expected"
+	sed -E 's/ [0-9]+$//' "$OUT" | sort | diff - "$BATS_TEST_TMPDIR/expected"
 	[ "$(sql "select count(*) from rota.attempt where job_id = $job and state = 'completed'")" = 30 ]
 }
 
