@@ -18,7 +18,7 @@
 enum { ACCT_ME = 256, ACCT_LIMIT, ACCT_NAME, ACCT_FORMAT, ACCT_AS_CSV, MOST_FIELDS = 64, PIECE_JOBS = 2000, PIECE_STEPS = 200 };
 
 const struct verb_option acct_options[] = {
-	{'u', "user", "NAME", "only jobs of this user"},
+	{'u', "user", "LIST", "only jobs of these users, with commas between"},
 	{ACCT_ME, "me", NULL, "only your own jobs"},
 	{'A', "account", "NAME", "only jobs of this account"},
 	{'t', "states", "LIST", "only what is in these states, with commas between"},

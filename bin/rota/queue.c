@@ -13,7 +13,7 @@
 enum { QUEUE_ALL = 256, QUEUE_ME, QUEUE_START, QUEUE_LIMIT };
 
 const struct verb_option queue_options[] = {
-	{'u', "user", "NAME", "only jobs of this user"},
+	{'u', "user", "LIST", "only jobs of these users, with commas between"},
 	{QUEUE_ME, "me", NULL, "only your own jobs"},
 	{'t', "states", "LIST", "only jobs in these states, with commas between; ended ones too"},
 	{'p', "partition", "NAME", "only jobs of this partition"},

@@ -19,7 +19,7 @@ enum { TOP_ONCE = 256, TOP_ME };
 
 const struct verb_option top_options[] = {
 	{'n', "node", "LIST", "only what runs on these nodes, as in n[1-4,7]"},
-	{'u', "user", "NAME", "only steps of this user"},
+	{'u', "user", "LIST", "only steps of these users, with commas between"},
 	{TOP_ME, "me", NULL, "only your own steps"},
 	{'d', "delay", "SECONDS", "look again so often, on a terminal; 2 without it"},
 	{TOP_ONCE, "once", NULL, "look once, on a terminal too"},

@@ -354,8 +354,8 @@ comment on function api.node_judge_hardware(text, text) is 'Move a node between 
 create function api.admin_change(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_object text := api.request_text(p_request, 'object');
-	v_action text := api.request_text(p_request, 'action');
+	v_object text := coalesce(api.request_text(p_request, 'object'), '');
+	v_action text := coalesce(api.request_text(p_request, 'action'), '');
 	v_name text := api.request_text(p_request, 'name');
 	v_role text := api.caller_role(p_uid, p_user);
 	v_changed boolean := false;
@@ -363,9 +363,9 @@ declare
 	v_rows jsonb[];
 	v_one text;
 begin
-	if v_object is null or not exists (select from api.admin_table(v_object)) then
+	if not exists (select from api.admin_table(v_object)) then
 		raise exception 'there is no object "%"', v_object using errcode = 'RT422', hint = 'Objects are partition, node, account, user, association, qos, license, setting and reservation.';
-	elsif v_action is null or v_action not in ('create', 'change', 'show', 'delete', 'drain', 'resume', 'dead') or (v_action in ('drain', 'resume', 'dead') and v_object <> 'node') then
+	elsif v_action not in ('create', 'change', 'show', 'delete', 'drain', 'resume', 'dead') or (v_action in ('drain', 'resume', 'dead') and v_object <> 'node') then
 		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422', hint = 'Actions are create, change, show and delete, for nodes drain, resume and dead too.';
 	elsif v_name is null then
 		raise exception 'name the %', v_object using errcode = 'RT422';

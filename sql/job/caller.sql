@@ -28,7 +28,7 @@ declare
 	v_spans api.spans;
 	v_spans_of text := '';
 	v_positions int[];
-	v_list jsonb := coalesce(p_request -> 'jobs', '[]');
+	v_names constant text[] := coalesce(api.request_list(p_request, 'jobs'), '{}');
 	-- One request shall not keep the database busy for everybody.
 	c_names constant int := 10000;
 	c_steps constant int := 1000000;
@@ -38,16 +38,13 @@ declare
 	v_elements bigint := 0;
 	v_found bigint;
 begin
-	if jsonb_typeof(v_list) = 'string' then
-		v_list := to_jsonb(string_to_array(v_list #>> '{}', ','));
-	end if;
-	if jsonb_array_length(v_list) = 0 then
+	if v_names = '{}' then
 		raise exception 'no job named' using errcode = 'RT422', hint = 'Name jobs like 812, 812.solve or 812.solve[7].';
-	elsif jsonb_array_length(v_list) > c_names then
+	elsif cardinality(v_names) > c_names then
 		raise exception 'more than % jobs and steps named', c_names using errcode = 'RT422', hint = 'Ask in several requests.';
 	end if;
 	-- In order, so that what is known of an array serves for all of its elements that are named.
-	for v_text in select distinct x from jsonb_array_elements_text(v_list) x order by x loop
+	for v_text in select distinct coalesce(x, '') from unnest(v_names) x order by 1 loop
 		if v_steps > c_steps then
 			raise exception 'the jobs named have more than % steps', c_steps using errcode = 'RT422', hint = 'Ask in several requests.';
 		end if;

@@ -207,7 +207,7 @@ declare
 	v_signal int := api.signal_number(p_request ->> 'signal');
 begin
 	if v_signal is null then
-		raise exception '"%" is not a signal', p_request ->> 'signal' using errcode = 'RT422', hint = 'Give a name like USR1, or a number from 1 to 64.';
+		raise exception '"%" is not a signal', coalesce(p_request ->> 'signal', '') using errcode = 'RT422', hint = 'Give a name like USR1, or a number from 1 to 64.';
 	end if;
 	perform api.attempt_order('signal', s.job_id, s.step_id, jsonb_build_object('signal', v_signal))
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)

@@ -1,32 +1,35 @@
-create function api.queue_pick(p_uid int, p_caller text, p_all_seen boolean, p_user text, p_states text[], p_live boolean, p_ended boolean, p_limit int) returns bigint[]
+create function api.queue_pick(p_uid int, p_caller text, p_all_seen boolean, p_users text[], p_states text[], p_live boolean, p_ended boolean, p_limit int) returns bigint[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_live bigint[];
 	v_ended bigint[];
 begin
-	-- Live jobs have an index of their own; history is read only when asked for, newest first, of one user by an index of its own.
+	-- Live jobs have an index of their own; history is read only when asked for, newest first, of each user by an index of its own.
 	if p_live then
 		v_live := array(
 			select j.job_id from job j
-			where j.ended_at is null and (p_user is null or j.user_name = p_user) and (p_all_seen or j.uid = p_uid));
+			where j.ended_at is null and (p_users is null or j.user_name = any (p_users)) and (p_all_seen or j.uid = p_uid));
 	end if;
 	if not p_ended then
 		return v_live;
-	elsif p_user is null and p_all_seen then
+	elsif p_users is null and p_all_seen then
 		v_ended := array(select j.job_id from job j where j.ended_at is not null and j.state = any (p_states) order by j.job_id desc limit p_limit);
 	else
 		v_ended := array(
-			select j.job_id from job j
-			where j.user_name = coalesce(p_user, p_caller)
-				and j.ended_at is not null and j.state = any (p_states) and (p_all_seen or j.uid = p_uid)
-			order by j.job_id desc limit p_limit);
+			select x.job_id
+			from (select distinct n from unnest(coalesce(p_users, array[p_caller])) n) u
+			cross join lateral (
+				select j.job_id from job j
+				where j.user_name = u.n and j.ended_at is not null and j.state = any (p_states) and (p_all_seen or j.uid = p_uid)
+				order by j.job_id desc limit p_limit) x
+			order by x.job_id desc limit p_limit);
 	end if;
 	return v_live || v_ended;
 end $$;
-comment on function api.queue_pick(int, text, boolean, text, text[], boolean, boolean, int) is
+comment on function api.queue_pick(int, text, boolean, text[], text[], boolean, boolean, int) is
 	'Jobs for the queue: (p_live) live ones, and (p_ended) those that ended in one of p_states, p_limit at most; null: none. Internal.';
 
-create function api.queue_waiting(p_uid int, p_all_seen boolean, p_user text, p_states text[], p_partitions text[], out lines text, out others bigint[])
+create function api.queue_waiting(p_uid int, p_all_seen boolean, p_users text[], p_states text[], p_partitions text[], out lines text, out others bigint[])
 -- In the order of their keys rows of several tables are joined without a copy of any.
 language plpgsql stable set search_path = rota, pg_temp set enable_mergejoin = on set enable_hashjoin = off set enable_material = on as $$
 declare
@@ -46,13 +49,13 @@ begin
 			end as line
 		from job j
 		join api.step_facts s on s.job_id = j.job_id and s.step_id = 0 and s.request_id = 0 and s.job_id between v_from and v_to and s.request_job_id between v_from and v_to
-		where j.ended_at is null and j.job_id between v_from and v_to and (p_user is null or j.user_name = p_user) and (p_all_seen or j.uid = p_uid)
+		where j.ended_at is null and j.job_id between v_from and v_to and (p_users is null or j.user_name = any (p_users)) and (p_all_seen or j.uid = p_uid)
 			and (j.steps_total > 1 or s.state <> 'pending'
 				or ((p_states is null or s.state = any (p_states)) and (p_partitions is null or s.partition = any (p_partitions))))
 		order by j.job_id desc
 	) x;
 end $$;
-comment on function api.queue_waiting(int, boolean, text, text[], text[]) is
+comment on function api.queue_waiting(int, boolean, text[], text[], text[]) is
 	'What makes a queue long is jobs of one step that waits, of which there is nothing to add up. lines: theirs, the newest first, null: none; others: live jobs that are none of them, null: none. Internal.';
 
 create function api.queue_lines(p_jobs bigint[], p_lines text, p_states text[], p_partitions text[], p_limit int) returns text
@@ -87,7 +90,7 @@ declare
 	v_states text[] := api.request_states(p_request);
 	v_partitions text[] := api.request_list(p_request, 'partition');
 	v_limit int := api.request_int(p_request, 'limit');
-	v_of text := api.request_text(p_request, 'user');
+	v_of text[] := api.request_list(p_request, 'user');
 	v_all boolean := api.sees_all(p_uid, p_user);
 	v_lines boolean := api.request_bool(p_request, 'lines');
 	v_plain boolean := v_lines and api.request_list(p_request, 'jobs') is null;

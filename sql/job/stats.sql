@@ -100,7 +100,7 @@ language plpgsql stable security definer set search_path = rota, pg_temp set pla
 declare
 	v_all boolean := api.sees_all(p_uid, p_user);
 	v_names text[] := api.request_list(p_request, 'nodes');
-	v_user text := api.request_text(p_request, 'user');
+	v_users text[] := api.request_list(p_request, 'user');
 	v_limit int := least(coalesce(api.request_int(p_request, 'limit'), 1000), 10000);
 	v_nodes int[];
 	v_jobs bigint[];
@@ -139,7 +139,7 @@ begin
 			join job j on j.job_id = l.job_id
 			join node n on n.node_id = l.node_id
 			left join sample_total x on x.job_id = l.job_id and x.step_id = l.step_id and x.attempt = l.attempt and x.node_id = l.node_id and x.task = -1
-			where (v_all or j.uid = p_uid) and (v_user is null or j.user_name = v_user)
+			where (v_all or j.uid = p_uid) and (v_users is null or j.user_name = any (v_users))
 				and (v_steps is null or v_steps ? (l.job_id || '.' || l.step_id) or (v_steps ->> (l.job_id || '.' || s.request_id))::boolean)
 			group by l.job_id, l.step_id, r.name, s.array_index, j.name, j.user_name, s.state, s.started_at, case when v_nodes is not null or v_jobs is not null then l.node_id end
 		), best as (

@@ -34,12 +34,14 @@ select t.submit('bob', '[{"name": "one", "partition": "side", "time_limit_s": nu
 -- The queue.
 select is(t.ids('alice'), :'a' || ' ' || :'b', 'live jobs, in order');
 select is(t.ids('alice', '{"user": "bob"}'), :'b', 'by user');
+select is(t.ids('alice', v::jsonb), :'a' || ' ' || :'b', 'by users') from unnest(array['{"user": "bob,alice"}', '{"user": ["alice", "bob", "nobody"]}']) v;
 select ok(t.lines_fit('alice', v::jsonb), 'lines: ' || v) from unnest(array['{}', '{"user": "bob"}', '{"user": "alice"}', '{"user": "nobody"}', '{"partition": "side"}', '{"states": "running"}',
 	'{"states": "pending", "limit": 1}', jsonb_build_object('jobs', :'b')::text]) v;
 select is(t.ids('alice', '{"partition": "side"}'), :'b', 'by partition');
 select is(t.ids('alice', '{"states": ["running"]}'), null, 'by state');
 select is(t.ids('alice', '{"states": "pending,running", "limit": "1"}'), :'b', 'as a query writes it: strings; the newest when there is a limit');
-select is(t.ids('alice', jsonb_build_object('jobs', :'a')), :'a', 'by id');
+select is(t.ids('alice', jsonb_build_object('jobs', v)), :'a', 'by id') from unnest(array[to_jsonb(:'a'::text), to_jsonb(:'a'::int), jsonb_build_array(:'a'::int)]) v;
+select throws_ok(format('select t.ids(%L, %L)', 'alice', v), 'RT422', null, 'no id: ' || v) from unnest(array['{"jobs": [null]}', '{"jobs": {"a": 1}}', '{"jobs": true}', '{"jobs": [[1]]}']) v;
 select throws_ok($$select t.ids('alice', '{"states": "happy"}')$$, 'RT422', 'there is no state "happy"', 'a state that does not exist');
 select throws_ok($$select t.ids('alice', '{"limit": "few"}')$$, 'RT422', '"limit" must be a number, not "few"', 'a limit that is none');
 select throws_ok($$select t.ids('alice', '{"limit": -1}')$$, 'RT422', '"limit" must be a number from 0 to 2147483647, not "-1"', 'or below nothing');
@@ -111,6 +113,7 @@ select is(t.ids('alice'), :'b', 'what has ended is not in the queue');
 select is(t.ids('alice', '{"all": "true"}'), :'a' || ' ' || :'b', 'but in all of it');
 select is(t.ids('alice', '{"states": "failed"}'), :'a', 'and where its state is asked for');
 select is(t.ids('alice', '{"all": true, "user": "bob"}'), :'b', 'all of one user');
+select is(t.ids('alice', '{"all": true, "user": "alice,bob,alice"}'), :'a' || ' ' || :'b', 'or of several');
 select is(t.ids('alice', '{"all": true, "user": "alice", "limit": 1}'), :'a', 'with a limit');
 select is((select concat_ws(' ', j ->> 'nodes', j ->> 'node_count', j ->> 'steps_done', j ->> 'steps_failed', j ->> 'reason') from (select t.ask('job_queue', 'alice', t.request(:'a')) #> '{jobs,0}' as j) x), 'n1,n2 2 3 1 exit', 'where it ran');
 
