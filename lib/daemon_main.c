@@ -11,6 +11,7 @@
 
 #include "lib/daemon.h"
 #include "lib/log.h"
+#include "lib/standard.h"
 
 struct line {
 	const char *config, *name;
@@ -75,6 +76,7 @@ static void overrule(const struct line *line, struct conf *conf)
 int daemon_main(const struct daemon_program *program, int argc, char **argv)
 {
 	struct line line = {.launcher_fd = 3, .virtual = -1};
+	standard_files();
 	int status = line_read(program, &line, argc, argv);
 	if (status >= 0)
 		return status;

@@ -13,6 +13,7 @@
 #include "bin/rota/call.h"
 #include "bin/rota/verb.h"
 #include "lib/err.h"
+#include "lib/standard.h"
 
 /* Become rota-whole: beside this program (a build tree), else in ../sbin (an installation). Returns where that fails. */
 static int hand_over(char **argv)
@@ -61,6 +62,7 @@ static bool is_ours(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	standard_files();
 	if (!is_ours(argc, argv))
 		return hand_over(argv);
 	setlocale(LC_CTYPE, "");

@@ -5,6 +5,7 @@
 
 #include "bin/rota/verb.h"
 #include "lib/http_tls.h"
+#include "lib/standard.h"
 
 /* No such verb: say which one it may have been. */
 static int unknown(const char *word)
@@ -21,6 +22,7 @@ int main(int argc, char **argv)
 {
 	const struct verb *verb;
 
+	standard_files();
 	setlocale(LC_CTYPE, "");
 	http_tls_use();
 	if (argc < 2) {

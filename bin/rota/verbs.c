@@ -1,6 +1,7 @@
 /* verbs.c - the verbs of a program as a table; what verbs there are stands in verbs.def.
  *
  * Compiled for each of the two programs that make up the client: for `rota` with ROTA_EVERYDAY, without those of `rota-whole`. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,9 +35,11 @@ const struct verb *verb_find(const char *name)
 
 int verb_finish(int status)
 {
-	if (fflush(stdout) || ferror(stdout)) {
-		if (status == EXIT_OK)
-			status = EXIT_REFUSED;
-	}
-	return status;
+	bool failed = ferror(stdout), full = fflush(stdout);
+
+	if (full)
+		fprintf(stderr, "rota: could not write: %s\n", strerror(errno));
+	else if (failed)
+		fputs("rota: could not write all of it\n", stderr);
+	return (full || failed) && status == EXIT_OK ? EXIT_REFUSED : status;
 }

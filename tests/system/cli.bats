@@ -92,6 +92,18 @@ verbs() {
 	run -2 rota completion zsh
 }
 
+@test "output that cannot be written is a failure, and goes nowhere else" {
+	local verb
+	for verb in 'queue' 'nodes --json' 'version' 'help'; do
+		run -1 bash -c "rota $verb >&-"
+		[ "$output" = "rota: could not write: Bad file descriptor" ]
+		run -1 bash -c "rota $verb >/dev/full"
+		[ "$output" = "rota: could not write: No space left on device" ]
+	done
+	run -1 bash -c 'rota submit - <&-'
+	[ "$output" = 'rota: could not read "-": Bad file descriptor' ]
+}
+
 @test "the completion is bash, and offers verbs, options, jobs and nodes" {
 	rota completion bash >"$BATS_TEST_TMPDIR/completion"
 	bash -n "$BATS_TEST_TMPDIR/completion"

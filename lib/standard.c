@@ -1,0 +1,15 @@
+/* standard.c - see standard.h. Called by all mains. */
+#include "lib/standard.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "lib/err.h"
+
+void standard_files(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+			die("could not open \"/dev/null\": %s", strerror(errno));
+}
