@@ -1,7 +1,7 @@
 /* conf.c - rota.conf: one table made from conf.def, read by one loop each for defaults, parsing, writing and freeing.
  *
  * Every program calls conf_load first. What always holds: a struct conf that loaded has every text set (never NULL) and every
- * number within its bounds, and each word one of its list. Comments stand on lines of their own, so a value may hold ';' and '#',
+ * number within its bounds, each word one of its list, and each path from the root. Comments stand on lines of their own, so a value may hold ';' and '#',
  * and what conf_save writes, conf_load reads back the same. */
 #include "lib/conf.h"
 
@@ -23,17 +23,19 @@ enum { CONF_LONGEST = 4096 }; /* line */
 struct conf_key {
 	const char *section, *name, *text, *words, *help;
 	size_t offset;
-	bool is_int;
+	bool is_path, is_int;
 	int number, lowest, highest;
 };
 
 static const struct conf_key keys[] = {
 #define CONF_TEXT(section, name, otherwise, help)                                                                                \
-	{#section, #name, otherwise, NULL, help, offsetof(struct conf, section##_##name), false, 0, 0, 0},
+	{#section, #name, otherwise, NULL, help, offsetof(struct conf, section##_##name), false, false, 0, 0, 0},
+#define CONF_PATH(section, name, otherwise, help)                                                                                \
+	{#section, #name, otherwise, NULL, help, offsetof(struct conf, section##_##name), true, false, 0, 0, 0},
 #define CONF_WORD(section, name, words, otherwise, help)                                                                         \
-	{#section, #name, otherwise, words, help, offsetof(struct conf, section##_##name), false, 0, 0, 0},
+	{#section, #name, otherwise, words, help, offsetof(struct conf, section##_##name), false, false, 0, 0, 0},
 #define CONF_INT(section, name, otherwise, lowest, highest, help)                                                                \
-	{#section, #name, NULL, NULL, help, offsetof(struct conf, section##_##name), true, otherwise, lowest, highest},
+	{#section, #name, NULL, NULL, help, offsetof(struct conf, section##_##name), false, true, otherwise, lowest, highest},
 #include "lib/conf.def"
 #undef CONF_TEXT
 #undef CONF_INT
@@ -136,11 +138,19 @@ bool conf_word_is(const char *words, const char *value)
 	return false;
 }
 
+bool conf_path_is(const char *otherwise, const char *value)
+{
+	return *value == '/' || (!*value && !*otherwise);
+}
+
 static int text_set(struct reading *r, const struct conf_key *key, const char *value)
 {
 	if (key->words && !conf_word_is(key->words, value))
 		return reading_fail(r, "\"%s\" in section \"%s\" wants one of %s, not \"%.80s\"", key->name, key->section,
 				    key->words, value);
+	if (key->is_path && !conf_path_is(key->text, value))
+		return reading_fail(r, "\"%s\" in section \"%s\" wants a path that begins with \"/\", not \"%.80s\"", key->name,
+				    key->section, value);
 	free(*text_of(r->c, key));
 	*text_of(r->c, key) = xstrdup(value);
 	return 1;

@@ -160,6 +160,10 @@ bool up_conf_set(struct conf *conf, const char *key, const char *value, struct e
 	if (!strcmp(key, #section "." #name) && !conf_word_is(words, value))                                                     \
 		return err_set(e, "\"%s\" must be one of %s, not \"%s\"", key, words, value);                                    \
 	CONF_TEXT(section, name, otherwise, help)
+#define CONF_PATH(section, name, otherwise, help)                                                                                \
+	if (!strcmp(key, #section "." #name) && !conf_path_is(otherwise, value))                                                 \
+		return err_set(e, "\"%s\" must be a path that begins with \"/\", not \"%s\"", key, value);                         \
+	CONF_TEXT(section, name, otherwise, help)
 #define CONF_INT(section, name, otherwise, lowest, highest, help)                                                                \
 	if (!strcmp(key, #section "." #name))                                                                                    \
 		return number(value, lowest, highest, &conf->section##_##name) ||                                                \

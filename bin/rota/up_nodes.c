@@ -128,6 +128,10 @@ static bool nodes_make(const struct instance *in, const struct up_wish *wish, co
 {
 	int count = wish->nodes ? wish->nodes : json_array_size(existing) ? 0 : 1;
 
+	if (!count && (wish->cpus || wish->mem_mb)) {
+		err_set(e, "there are nodes already: how many of them are to have these CPUs, or this memory?");
+		return err_hint(e, "Say it by --nodes: 2 are n1 and n2.");
+	}
 	for (int i = 1; i <= count; i++) {
 		char name[16];
 		bool known, wanted = wish->cpus || wish->mem_mb;

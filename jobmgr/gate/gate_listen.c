@@ -102,7 +102,7 @@ static struct addrinfo *parse_address(const char *text, struct err *e)
 		free(host);
 	}
 	if (!found) {
-		err_set(e, "\"%s\" is not an address and port", text);
+		err_set(e, "\"listen\" in section \"gate\": \"%s\" is not an address and port", text);
 		err_hint(e, "Write for example 0.0.0.0:6820 or [::]:6820.");
 	}
 	return found;
@@ -118,7 +118,7 @@ int gate_listen_tcp(const char *text, struct err *e)
 	fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
 	    bind(fd, address->ai_addr, address->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0) {
-		err_sys(e, "could not listen at %s", text);
+		err_sys(e, "\"listen\" in section \"gate\": could not listen at %s", text);
 		if (fd >= 0)
 			close(fd);
 		fd = -1;
@@ -129,9 +129,12 @@ int gate_listen_tcp(const char *text, struct err *e)
 	return fd;
 }
 
-static SSL_CTX *tls_fail(SSL_CTX *tls, const char *path, struct err *e)
+static SSL_CTX *tls_fail(SSL_CTX *tls, const char *key, const char *path, struct err *e)
 {
-	err_set(e, "could not use \"%s\" for HTTPS: %s", path, ERR_reason_error_string(ERR_peek_last_error()));
+	unsigned long code = ERR_peek_error();
+
+	err_set(e, "\"%s\" in section \"gate\": could not use \"%s\" for HTTPS: %s", key, path,
+		ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code)) : ERR_reason_error_string(code));
 	ERR_clear_error();
 	SSL_CTX_free(tls);
 	return NULL;
@@ -145,11 +148,12 @@ SSL_CTX *gate_tls_new(const struct conf *conf, struct err *e)
 		die("could not make a TLS context");
 	SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
 	SSL_CTX_set_options(tls, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+	ERR_clear_error();
 	if (SSL_CTX_use_certificate_chain_file(tls, conf->gate_certificate) != 1)
-		return tls_fail(tls, conf->gate_certificate, e);
+		return tls_fail(tls, "certificate", conf->gate_certificate, e);
 	if (SSL_CTX_use_PrivateKey_file(tls, conf->gate_private_key, SSL_FILETYPE_PEM) != 1 ||
 	    SSL_CTX_check_private_key(tls) != 1)
-		return tls_fail(tls, conf->gate_private_key, e);
+		return tls_fail(tls, "private_key", conf->gate_private_key, e);
 	return tls;
 }
 

@@ -713,4 +713,6 @@ until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 	run -0 rota up
 	[[ $output != *started* ]]
 	[ "$before" = "$(rota status --json | jq -c '[.processes[] | {role, name, pid}]')" ]
+	run -1 rota up --cpus 3
+	[[ $output == *"there are nodes already"*--nodes* ]]
 }

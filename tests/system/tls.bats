@@ -19,7 +19,7 @@ setup_file() {
 	certificate gate -subj /CN=gate -out "$TLS/gate.request"
 	openssl x509 -req -in "$TLS/gate.request" -CA "$TLS/authority.pem" -CAkey "$TLS/authority.key" -CAcreateserial -days 2 \
 		-extfile <(echo subjectAltName=DNS:localhost,IP:127.0.0.1) -out "$TLS/gate.pem" 2>/dev/null
-	[ "$(id -u)" != 0 ] || chown rota "$TLS/gate.key"
+	[ "$(id -u)" != 0 ] || chown rota "$TLS"/{gate,other}.key
 	rota() { (ulimit -n 400 && command rota "$@"); }
 	instance_up 1 --cpus 2 --mem 1000 --set gate.listen=127.0.0.1:0 --set "gate.certificate=$TLS/gate.pem" --set "gate.private_key=$TLS/gate.key"
 	unset -f rota
@@ -87,6 +87,22 @@ let_go() {
 	local pid=$HOLD_PID # gone from the shell's variables with the process
 	eval "exec ${HOLD[1]}>&-"
 	wait "$pid"
+}
+
+@test "what is wrong with HTTPS is told with its key" {
+	while IFS='|' read -r key value words; do
+		sed "s,^$key = .*,$key = $value," "$ROTA_HOME/etc/rota.conf" >"$TLS/wrong.conf"
+		run -1 jobmgrd --config "$TLS/wrong.conf" --name wrong
+		[[ $output == *"\"$key\" in section \"gate\""*"$words"* ]] || { echo "$key $value: $output"; false; }
+	done <<-END
+		listen|localhost|is not an address and port
+		listen|192.0.2.1:1|could not listen
+		certificate||could not use "" for HTTPS: No such file
+		certificate|$TLS/none.pem|none.pem" for HTTPS: No such file
+		certificate|gate.pem|wants a path that begins with
+		private_key|$TLS/other.key|key values mismatch
+		private_key|$TLS/gate.pem|for HTTPS
+	END
 }
 
 @test "a client that trusts the certificate is served, by name and by address" {

@@ -49,7 +49,7 @@ static void test_refused(void **state)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{"[gate]\nsocket=a\nsokcet=b\n", ":3: unknown key \"sokcet\" in section \"gate\""},
+		{"[gate]\nsocket=/a\nsokcet=b\n", ":3: unknown key \"sokcet\" in section \"gate\""},
 		{"[gaet]\n\nsocket=a\n", ":3: unknown key \"socket\" in section \"gaet\""},
 		{"name=x\n", ":1: unknown key \"name\" in section \"\""},
 		{"[schedule]\ndepth=many\n",
@@ -62,6 +62,10 @@ static void test_refused(void **state)
 		{"[node]\ncgroup=aut\n", ":2: \"cgroup\" in section \"node\" wants one of auto, off, not \"aut\""},
 		{"[node]\ncgroup=autoo\n", ":2: \"cgroup\" in section \"node\" wants one of"},
 		{"[node]\ncgroup=auto, off\n", ":2: \"cgroup\" in section \"node\" wants one of"},
+		{"[node]\ngrace=1\nstate=var/node\n",
+		 ":3: \"state\" in section \"node\" wants a path that begins with \"/\", not \"var/node\""},
+		{"[gate]\nsocket=\n", ":2: \"socket\" in section \"gate\" wants a path that begins with \"/\", not \"\""},
+		{"[controller]\nepilog=\nprolog=true\n", ":3: \"prolog\" in section \"controller\" wants a path"},
 		{"[node]\ncgroup=\n", ":2: \"cgroup\" in section \"node\" wants one of"},
 		{"[instance]\nname=a\nname=b\n", ":3: \"name\" in section \"instance\" is given twice"},
 		{"[instance]\nname=a\njust words\n", ":3: neither \"[section]\" nor \"name = value\""},
