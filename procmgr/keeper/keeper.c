@@ -138,7 +138,7 @@ static bool prepare(struct keeper *k, struct keeper_known *known)
 	make_fence(k, known);
 	k->environment = &known->environment;
 	bool there = keeper_file_read(&known->environment, k->order->environment_hash, &e) && find_owner(k, known, &e) &&
-		     keeper_file_script(k, known, &e);
+		     keeper_file_script(k, known, &e) && keeper_file_nodes(k, known, &e);
 	if (there && task_limit_parse(k->order->spec.rlimits, k->limits, &k->limit_count, &e))
 		return true;
 	k->failed_start = true;
@@ -246,7 +246,7 @@ static void epilog(struct keeper *k)
 
 static void remove_folder(const struct keeper *k)
 {
-	static const char *const files[] = {"script", "ctl", "pid"};
+	static const char *const files[] = {"script", "nodes", "ctl", "pid"};
 	char path[RECORD_KEY_SIZE + 32];
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		snprintf(path, sizeof path, "spool/%s/%s", k->name, files[i]);
@@ -293,6 +293,7 @@ static bool end(struct keeper *k, struct keeper_known *known)
 static void clear(struct keeper *k)
 {
 	free(k->script_path);
+	free(k->node_file);
 	free(k->tasks);
 }
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/hosts.h"
 #include "lib/seal.h"
 #include "procmgr/keeper/keeper_parts.h"
 #include "procmgr/keeper/task_script.h"
@@ -96,7 +97,7 @@ void keeper_file_trim(struct keeper_known *known)
 		forget(&known->script);
 }
 
-static bool write_script(int fd, const char *text, size_t length, const struct task_owner *owner)
+static bool write_text(int fd, mode_t mode, const char *text, size_t length, const struct task_owner *owner)
 {
 	for (size_t at = 0; at < length;) {
 		ssize_t n = write(fd, text + at, length - at);
@@ -104,7 +105,7 @@ static bool write_script(int fd, const char *text, size_t length, const struct t
 			return false;
 		at += n > 0 ? (size_t)n : 0;
 	}
-	return fchmod(fd, 0500) == 0 && (geteuid() != 0 || fchown(fd, owner->uid, owner->gid) == 0);
+	return fchmod(fd, mode) == 0 && (geteuid() != 0 || fchown(fd, owner->uid, owner->gid) == 0);
 }
 
 /* Is it ours to run, as far as its inode tells? Only its owner can have changed it, and it runs as that owner alone. */
@@ -161,12 +162,13 @@ static bool has_script(const char *path, const char *text, size_t length, const 
 	return same;
 }
 
-static bool make_script(const char *path, const char *text, size_t length, const struct task_owner *owner)
+/* A new file in the spool folder, its owner's alone. */
+static bool make_file(const char *path, mode_t mode, const char *text, size_t length, const struct task_owner *owner)
 {
 	if (unlink(path) < 0 && errno != ENOENT)
 		return false;
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	bool written = fd >= 0 && write_script(fd, text, length, owner);
+	bool written = fd >= 0 && write_text(fd, mode, text, length, owner);
 	if (fd >= 0)
 		close(fd);
 	return written;
@@ -178,7 +180,8 @@ static bool put_script(const struct keeper *k, const char *path, struct keeper_k
 	size_t length;
 	char *cut = task_script_cut(known->script.bytes, known->script.size, &k->order->spec, &length);
 	known->seen = (struct keeper_seen){.inode = 0};
-	bool there = has_script(path, cut, length, k, &known->seen) || make_script(path, cut, length, &k->owner) ||
+	known->pbs = memmem(known->script.bytes, known->script.size, "\n#PBS", 5) != NULL;
+	bool there = has_script(path, cut, length, k, &known->seen) || make_file(path, 0500, cut, length, &k->owner) ||
 		     err_sys(e, "could not write \"%s/%s\"", k->job->dir, path);
 	free(cut);
 	return there;
@@ -192,4 +195,36 @@ bool keeper_file_script(struct keeper *k, struct keeper_known *known, struct err
 	k->script_path = xasprintf("%s/%s", k->job->dir, path);
 	return (known_already && is_as_seen(path, k, &known->seen)) ||
 	       (keeper_file_read(&known->script, k->order->script_hash, e) && put_script(k, path, known, e));
+}
+
+/* A line for each task, the node that it runs on: tasks are dealt out in blocks, the first nodes getting one more. malloc'ed. */
+static char *node_lines(const struct order *order, size_t *length)
+{
+	char *names = *order->nodes ? hosts_expand(order->nodes) : xstrdup(order->node), *lines = NULL, *rest = NULL;
+	int left = order->task_count, nodes = order->node_count;
+	FILE *out = open_memstream(&lines, length);
+	if (!out)
+		die("out of memory");
+	for (char *name = strtok_r(names, ",", &rest); name; name = strtok_r(NULL, ",", &rest), nodes--)
+		for (int tasks = (left + nodes - 1) / nodes; tasks > 0; tasks--, left--)
+			fprintf(out, "%s\n", name);
+	if (fclose(out) != 0)
+		die("out of memory");
+	free(names);
+	return lines;
+}
+
+bool keeper_file_nodes(struct keeper *k, const struct keeper_known *known, struct err *e)
+{
+	char path[RECORD_KEY_SIZE + 16];
+	size_t length;
+	if (!known->pbs)
+		return true;
+	snprintf(path, sizeof path, "spool/%s/nodes", k->name);
+	char *lines = node_lines(k->order, &length);
+	bool made = make_file(path, 0400, lines, length, &k->owner) || err_sys(e, "could not write \"%s/%s\"", k->job->dir, path);
+	free(lines);
+	if (made)
+		k->node_file = xasprintf("%s/%s", k->job->dir, path);
+	return made;
 }

@@ -60,6 +60,7 @@ struct keeper_seen {
 struct keeper_known {
 	struct keeper_blob environment, script; /* of the last attempt, where they are not large */
 	struct keeper_seen seen;		/* the script in its folder; all 0: not known */
+	bool pbs;				/* the script has lines for PBS */
 	bool brief;				/* its tasks took a moment only */
 
 	struct task_owner owner;     /* of the last attempt */
@@ -86,6 +87,7 @@ struct keeper {
 	struct task_limit limits[TASK_LIMIT_MOST];
 	int limit_count;
 	char *script_path; /* absolute */
+	char *node_file;   /* the same; NULL: nobody asks for it */
 	const struct keeper_blob *environment;
 
 	struct keeper_task *tasks;
@@ -191,6 +193,8 @@ void keeper_record_outcome(const struct keeper *k, const char **cause, const cha
 bool keeper_file_read(struct keeper_blob *blob, const char *hash, struct err *e);
 /* Write the step's script into the spool folder, the owner's, mode 0500. */
 bool keeper_file_script(struct keeper *k, struct keeper_known *known, struct err *e);
+/* Behind that: where the script was written for PBS, a file in the spool folder that names the node of each task. */
+bool keeper_file_nodes(struct keeper *k, const struct keeper_known *known, struct err *e);
 /* The attempt is over: forget what is large. */
 void keeper_file_trim(struct keeper_known *known);
 

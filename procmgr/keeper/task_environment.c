@@ -103,6 +103,20 @@ VALUE_TEXT(partition, f->order->spec.partition)
 VALUE_TEXT(group, f->order->spec.group)
 VALUE_TEXT(cluster, f->cluster)
 VALUE_TEXT(mark, f->mark)
+VALUE_TEXT(home, f->owner->home)
+VALUE_TEXT(node_file, f->node_file ? f->node_file : "")
+
+static char *value_pbs_environment(const struct task_facts *f)
+{
+	(void)f;
+	return xstrdup("PBS_BATCH");
+}
+
+static char *value_pbs_job_id(const struct task_facts *f)
+{
+	return f->order->array_index < 0 ? number(f->order->job_id)
+					 : xasprintf("%" PRId64 "[%d]", f->order->job_id, f->order->array_index);
+}
 
 static char *value_gpus(const struct task_facts *f)
 {
@@ -149,15 +163,24 @@ static int compare_name(const char *item, const char *name)
 	return (*item == '=' ? 0 : *item) - (*name == '=' ? 0 : *name);
 }
 
-static int list_find(const struct list *l, const char *name)
+/* Among those that stand in the order of their names. */
+static int list_find_sorted(const struct list *l, const char *name)
 {
-	int low = 0, high = l->sorted, at = l->sorted;
+	int low = 0, high = l->sorted;
 	while (low < high) {
 		int middle = (low + high) / 2, order = compare_name(l->items[middle], name);
 		if (order == 0)
 			return middle;
 		*(order < 0 ? &low : &high) = middle + (order < 0);
 	}
+	return -1;
+}
+
+static int list_find(const struct list *l, const char *name)
+{
+	int found = list_find_sorted(l, name), at = l->sorted;
+	if (found >= 0)
+		return found;
 	while (at < l->count && compare_name(l->items[at], name) != 0)
 		at++;
 	return at < l->count ? at : -1;
@@ -172,10 +195,9 @@ static char *joined(const char *name, const char *value)
 	return both;
 }
 
-/* Set one variable (takes `value`); NULL removes it. */
-static void list_set(struct list *l, const char *name, char *value)
+/* Set the variable that stands at `at`, -1: nowhere yet (takes `value`); NULL removes it. */
+static void list_put(struct list *l, int at, const char *name, char *value)
 {
-	int at = list_find(l, name);
 	if (at >= 0)
 		free(l->items[at]);
 	if (at >= 0 && value) {
@@ -190,10 +212,16 @@ static void list_set(struct list *l, const char *name, char *value)
 	free(value);
 }
 
+static void list_set(struct list *l, const char *name, char *value)
+{
+	list_put(l, list_find(l, name), name, value);
+}
+
+/* Each name of the table is there once, so only the user's own can stand already. */
 static void add_variables(struct list *l, const struct task_facts *facts)
 {
 	for (int i = 0; i < VARIABLE_COUNT; i++)
-		list_set(l, variables[i].name, variables[i].value(facts));
+		list_put(l, list_find_sorted(l, variables[i].name), variables[i].name, variables[i].value(facts));
 }
 
 static int compare_names(const void *a, const void *b)

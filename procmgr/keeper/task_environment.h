@@ -20,9 +20,10 @@ struct task_owner {
 struct task_facts {
 	const struct order *order;
 	const struct task_owner *owner;
-	const char *cluster; /* name of the instance */
-	const char *mark;    /* of the attempt on this machine; see record_mark */
-	int rank;	     /* of the task; -1: a hook */
+	const char *cluster;   /* name of the instance */
+	const char *mark;      /* of the attempt on this machine; see record_mark */
+	int rank;	       /* of the task; -1: a hook */
+	const char *node_file; /* names the node of each task; NULL: there is none */
 };
 
 /* For what runs as the user: `blob` ("NAME=value\0..." as exported at submission), then the owner's HOME, USER, LOGNAME and

@@ -1,8 +1,8 @@
 /* launcher_spool.c - a node's folder and, in it, one folder for each attempt that is not over.
  *
  * node.state/<node> belongs to root (in a private instance: to the user): journal and launcher.pid in it, cache/ is procmgrd's,
- * spool/<key>/ holds an attempt's script, control socket and its keeper's pid file, which does not name the attempt until it has
- * a keeper; spare/ what is kept for the next. What always holds: launcher and keepers
+ * spool/<key>/ holds an attempt's script, the names of its nodes where the script asks for them, control socket and its keeper's pid
+ * file, which does not name the attempt until it has a keeper; spare/ what is kept for the next. What always holds: launcher and keepers
  * stand in the folder and use paths below it only, so nobody who moves folders above it can lead them elsewhere; a folder in
  * spool/ whose keeper does not live is an attempt whose end has to be told. */
 #include <dirent.h>
@@ -174,8 +174,8 @@ int launcher_spool_make(const struct record_key *key, struct err *e)
 
 void launcher_spool_clear(const char *above, const struct record_key *key)
 {
-	static const char *const files[] = {"script", "ctl", "group",
-					    "fence",  "pid", ""}; /* `fence`: of a keeper of an earlier version */
+	static const char *const files[] = {"script", "nodes", "ctl", "group",
+					    "fence",  "pid",   ""}; /* `fence`: of a keeper of an earlier version */
 	char path[LAUNCHER_PATH_SIZE];
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		launcher_spool_path(above, key, files[i], path);

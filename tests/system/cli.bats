@@ -557,6 +557,19 @@ true' --hold)
 	[ "$output" = "$job.script: already ended" ]
 }
 
+@test "a script for PBS finds its variables, and the file with the node of each task" {
+	printf '#!/bin/bash\n#PBS -N heat\n#PBS -l nodes=2:ppn=2\n#PBS -J 3-4\ncd $PBS_O_WORKDIR && echo "$PWD $PBS_JOBID $PBS_ARRAY_INDEX $PBS_NP $(sort "$PBS_NODEFILE" | uniq -c | xargs)"\n' >"$BATS_TEST_TMPDIR/heat.sh"
+	job=$(cd "$BATS_TEST_TMPDIR" && rota submit --parsable --wait --output=heat.%a heat.sh)
+	[ "$(cat "$BATS_TEST_TMPDIR"/heat.[34])" = "$BATS_TEST_TMPDIR $job[3] 3 4 2 n1 2 n2
+$BATS_TEST_TMPDIR $job[4] 4 4 2 n1 2 n2" ]
+	none_left() { [ -z "$(find "$ROTA_HOME"/node/n[12]/spool -name nodes)" ]; }
+	eventually none_left
+	job=$(submit '#!/bin/bash
+echo "${PBS_NODEFILE-none}" >pbs.none')
+	rota wait "$job"
+	[ "$(cat "$(rota show --json "$job" | jq -r .jobs[0].workdir)/pbs.none")" = none ]
+}
+
 @test "modify changes what waits" {
 	job=$(submit '#!/bin/sh
 true' --hold)

@@ -5,8 +5,8 @@
 
 static struct order order;
 static struct task_owner owner = {1000, 1000, 1000, (char *)"ann", (char *)"/home/ann", (char *)"/bin/zsh", NULL, 0};
-static const struct task_facts task = {&order, &owner, "lab", "0123abcd.812.3.1", 5};
-static const struct task_facts hook = {&order, &owner, "lab", "0123abcd.812.3.1", -1};
+static const struct task_facts task = {&order, &owner, "lab", "0123abcd.812.3.1", 5, "/spool/nodes"};
+static const struct task_facts hook = {&order, &owner, "lab", "0123abcd.812.3.1", -1, NULL};
 
 static int setup(void **state)
 {
@@ -80,6 +80,12 @@ static void test_task(void **state)
 	is(e, "ROTA_CLUSTER", "lab");
 	is(e, "HOME", "/home/ann");
 	is(e, "SHELL", "/bin/zsh");
+	is(e, "PBS_JOBID", "812");
+	is(e, "PBS_O_WORKDIR", "/w");
+	is(e, "PBS_O_HOME", "/home/ann");
+	is(e, "PBS_NODEFILE", "/spool/nodes");
+	is(e, "PBS_ENVIRONMENT", "PBS_BATCH");
+	assert_null(value(e, "PBS_ARRAY_INDEX"));
 	assert_non_null(value(e, "PATH"));
 	assert_null(value(e, "ROTA_MEM_MB"));
 	assert_null(value(e, "ROTA_ACCOUNT"));
@@ -123,6 +129,8 @@ static void test_array_and_single_node(void **state)
 	char **e = task_environment("", 0, &task);
 	is(e, "ROTA_ARRAY_INDEX", "7");
 	is(e, "SLURM_ARRAY_JOB_ID", "812");
+	is(e, "PBS_JOBID", "812[7]");
+	is(e, "PBS_ARRAY_INDEX", "7");
 	is(e, "SLURM_ARRAY_TASK_COUNT", "10");
 	is(e, "ROTA_NODELIST", "n2");
 	is(e, "SLURM_TASKS_PER_NODE", "7");
@@ -145,7 +153,7 @@ static void test_site(void **state)
 	assert_null(value(e, "HOME"));
 	for (char **item = e; *item; item++)
 		assert_true(strncmp(*item, "PATH=", 5) == 0 || strncmp(*item, "ROTA_", 5) == 0 ||
-			    strncmp(*item, "SLURM", 5) == 0);
+			    strncmp(*item, "SLURM", 5) == 0 || strncmp(*item, "PBS_", 4) == 0);
 	task_environment_free(e);
 }
 
