@@ -53,6 +53,12 @@ begin
 	into v_done
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id;
+	-- Of what runs, who wanted its end and why is kept now: its end is told by its node, which knows neither.
+	perform api.step_move(p_user, array(
+		select (s.job_id, s.step_id, 'modify', null, null, null, null, v_message)::api.move
+		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null and s.state <> 'pending' and s.attempt > 0
+			and s.end_wanted is distinct from 'cancel'));
 	update step s
 	set end_wanted = 'cancel'
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)

@@ -47,7 +47,9 @@ select is(t.act('cancel', 'alice', job::text), case when state in ('pending', 'c
 select t.finish(job || '.a', '{"outcome": "cancel", "cause": "cancelled", "exit": -1, "signal": 15}') from t.case where state not in ('pending', 'completed', 'ending') \g /dev/null
 select t.report(t.say(job || '.a', 'end')) from t.case where state = 'ending' \g /dev/null
 select is(t.job(job), case when state in ('completed', 'ending') then 'completed' else 'cancelled' end, 'ended from ' || state) from t.case;
-select is((select s.message from t.step(job || '.a') s), 'cancelled by alice: enough', 'with the reason') from t.case where state = 'pending';
+select is((select s.message from t.step(job || '.a') s), case when state not in ('completed', 'ending') then 'cancelled by alice: enough' end, 'with the reason from ' || state) from t.case;
+select is((select e.actor || ' ' || e.detail from rota.event e where e.job_id = job and e.event = 'modify'), case when state not in ('pending', 'completed') then 'alice cancelled by alice: enough' end,
+	'who wanted it is in the log, from ' || state) from t.case;
 select t.right('cancel in every state');
 
 -- What had been asked for wins over what the step would do by itself, but not over its own completion or time limit.
