@@ -208,9 +208,7 @@ void gate_submit(struct gate_call *c)
 	struct err e = {0};
 
 	c->submission = submission_new(c->request, &e);
-	if (c->submission && c->submission->list && c->route->function != API_job_submit)
-		gate_refuse(&e, "RT422", "\"%s\" takes one script, and no list of them", c->route->verb);
-	if (c->submission && !*e.code)
+	if (c->submission)
 		gate_limits(c, submit_translate);
 	else
 		gate_call_fail(c, &e, NULL);
