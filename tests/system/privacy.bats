@@ -266,18 +266,23 @@ why_says() { # USER JOB TEXT
 	rota cancel "$one" "$two"
 }
 
+# post VERB BODY: as Bob.
+post() {
+	run as "$BOB" curl -s --unix-socket "$ROTA_HOME/run/gate.sock" -d "$2" \
+		-H "Authorization: Munge $(as "$BOB" rota token -d "$2" POST "/v1/$1")" "http://gate/v1/$1"
+}
+
 @test "a request names neither its user nor its groups" {
 	rota admin partition create members --nodes=n1 --allow_groups="$GROUP"
 	eventually partition_known members
-	body='{"script":"#!/bin/sh\n#ROTA --hold\ntrue\n","workdir":"/tmp","uid":0,"gid":0,"user":"root","groups":["'$GROUP'"]}'
-	run as "$BOB" curl -s --unix-socket "$ROTA_HOME/run/gate.sock" -d "$body" \
-		-H "Authorization: Munge $(as "$BOB" rota token -d "$body" POST /v1/submit)" http://gate/v1/submit
-	job=$(jq .job_id <<<"$output")
-	[ "$(rota sql -Atc "select user_name from rota.job where job_id = $job")" = "$BOB" ]
-	[ "$(rota sql -Atc "select uid from rota.job where job_id = $job")" = "$(id -u "$BOB")" ]
-	body='{"jobs":["'$job'"],"options":["--partition=members"],"groups":["'$GROUP'"]}'
-	run as "$BOB" curl -s --unix-socket "$ROTA_HOME/run/gate.sock" -d "$body" \
-		-H "Authorization: Munge $(as "$BOB" rota token -d "$body" POST /v1/modify)" http://gate/v1/modify
+	job=$(as "$BOB" rota submit --parsable --hold "$ROTA_TEST_DIR/secret.sh")
+	for named in '"uid":0' '"gid":0' '"user":"root"' '"groups":["'$GROUP'"]'; do
+		post submit '{"script":"#!/bin/sh\ntrue\n","workdir":"/tmp",'"$named"'}'
+		[[ $output == *"is no member of this request"* ]]
+		post modify '{"jobs":["'$job'"],"options":["--partition=members"],'"$named"'}'
+		[[ $output == *"is no member of this request"* ]]
+	done
+	post modify '{"jobs":["'$job'"],"options":["--partition=members"]}'
 	[[ $output == *"you may not use partition"* ]]
 	as "$BOB" rota cancel "$job"
 	rota admin partition delete members
