@@ -114,6 +114,7 @@ declare
 	v_script_hash constant bytea := sha256(p_script);
 	v_environment_hash constant bytea := sha256(p_environment);
 	c_newer constant int := 32; -- jobs
+	v_try constant bigint := nullif(current_setting('rota.try', true), ''); -- the job's number where it is only tried (api.job_try)
 begin
 	-- The key decides: of two same submissions at once the second waits here and then finds the first one's job.
 	if v_lock is not null and not pg_try_advisory_xact_lock(v_lock) then
@@ -187,9 +188,10 @@ begin
 	if not v_known.environment then
 		insert into environment (hash, body) values (v_environment_hash, p_environment) on conflict do nothing;
 	end if;
-	insert into job (name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash, script_name, workdir, comment,
+	insert into job (job_id, name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash, script_name, workdir, comment,
 		mail_user, mail_type, steps_total, steps_left, retry_key)
-	values (v_head ->> 'name', p_uid, p_gid, p_user, v_account, v_qos, coalesce(v_priority, 0), v_nice,
+	overriding system value
+	values (coalesce(v_try, nextval('job_job_id_seq')), v_head ->> 'name', p_uid, p_gid, p_user, v_account, v_qos, coalesce(v_priority, 0), v_nice,
 		v_script_hash, v_environment_hash, v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user', v_head ->> 'mail_type', v_count, v_count, v_retry)
 	returning job_id into v_job;
 	-- As api.submit_rank has it.
@@ -227,7 +229,7 @@ begin
 		cross join lateral (select coalesce((v_waits ->> s.step_id::text)::int, 0) as waiting) x
 	)
 	insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor)
-	select v_job, s.step_id, 0, now(), 'pending', 'submit', 'pending', p_user from asked s;
+	select v_job, s.step_id, 0, now(), 'pending', 'submit', 'pending', p_user from asked s where v_try is null;
 	if p_plan @? '$.*[*].array.size' then
 		insert into step_array (job_id, step_id, indices, size, max_running, by_corr)
 		select v_job, s.step_id, s."array" -> 'indices', (s."array" ->> 'size')::int, (s."array" ->> 'limit')::int,
@@ -240,13 +242,18 @@ begin
 		if exists (select from unnest(v_peers) e where e.kind = 'same_nodes' or e."condition" = 'corr') then
 			perform api.submit_check_peers(v_job, v_script);
 		end if;
-		if exists (select from unnest(v_peers) e where e.peer_job_id <> v_job or e."condition" = 'corr') then
+		-- It refuses nothing, so a try does without.
+		if v_try is null and exists (select from unnest(v_peers) e where e.peer_job_id <> v_job or e."condition" = 'corr') then
 			perform api.submit_settle(v_job);
 		end if;
 	end if;
 	-- A bell wakes whoever listens for any: steps that are held concern nobody yet, but for their deadlines.
 	if p_plan @? '$.steps[*] ? (!(@.hold == true || !exists (@.hold) && $.common.hold == true) || exists (@.deadline_at) || exists ($.common.deadline_at))' then
 		notify rota_schedule;
+	end if;
+	-- Here, so that nobody can keep what was only to be tried.
+	if v_try is not null then
+		raise exception 'tried' using errcode = 'RT200';
 	end if;
 	return jsonb_build_object('job_id', v_job, 'steps', v_count, 'known', false);
 end $$;

@@ -1,14 +1,22 @@
--- A submission that is only tried: all of it is written, as a submission would, and taken back.
+-- A submission that is only tried: all of it is written, as a submission would, and taken back. Sequences are not taken back, so a try takes
+-- nothing from them: its job has a number from the end of the last range, and events are not written.
+
+create function api.try_number() returns bigint
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	-- Ids are always some way from the end of the last range (api.range_ensure). By process, so that tries do not wait for each other.
+	return (select max(r.to_job) from api.range_bounds() r) - 1 - pg_backend_pid() % least(api.setting_int('range_size'), 10000);
+end $$;
+comment on function api.try_number() is 'A job number that no job has, for a job that is taken back. Internal.';
 
 create function api.job_try(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
-declare
-	v_answer jsonb;
 begin
-	v_answer := api.job_submit(p_uid, p_gid, p_user, p_plan, p_script, p_environment);
-	raise exception using errcode = 'RT200', message = 'tried';
+	perform set_config('rota.try', api.try_number()::text, true); -- taken back as everything else
+	-- It returns only where it would make no job.
+	return api.job_submit(p_uid, p_gid, p_user, p_plan, p_script, p_environment) - 'job_id';
 exception when sqlstate 'RT200' then
-	return v_answer - 'job_id';
+	return jsonb_build_object('steps', jsonb_array_length(p_plan -> 'steps'), 'known', false);
 end $$;
 comment on function api.job_try(int, int, text, jsonb, bytea, bytea) is
-	'Whether api.job_submit would take this: its answer without a job, of which nothing is left but that its number is gone; or its error.';
+	'Whether api.job_submit would take this: its answer without a job, or its error. Nothing is left of it, and no number of a sequence is used.';

@@ -22,7 +22,11 @@ begin
 			select c.claimant_id into v_claimant from claimant c where c.user_name = p_user and c.account = p_account and c.qos = p_qos and c.gres = v_gres;
 		end if;
 		exit when found;
-		insert into claimant (account, user_name, qos, gres) values (p_account, p_user, p_qos, v_gres) on conflict do nothing;
+		-- A try (api.job_try) takes no number from the sequence.
+		insert into claimant (claimant_id, account, user_name, qos, gres) overriding system value
+		values (case when current_setting('rota.try', true) <> '' then (select least(min(c.claimant_id), 0) - 1 from claimant c)
+				else nextval('claimant_claimant_id_seq') end, p_account, p_user, p_qos, v_gres)
+		on conflict do nothing;
 	end loop;
 	return v_claimant;
 end $$;

@@ -161,10 +161,21 @@ create function t.tried(p_step jsonb) returns jsonb language sql as $$
 create function t.everything() returns bigint[] language sql as $$
 	select array[(select count(*) from rota.job), (select count(*) from rota.step), (select count(*) from rota.step_request), (select count(*) from rota.script),
 		(select count(*) from rota.environment), (select count(*) from rota.client_key), (select count(*) from rota.event)] $$;
-select t.everything() as before \gset
+create function t.sequences() returns text language sql as $$
+	select string_agg(q.sequencename || ':' || coalesce(q.last_value, 0), ' ' order by q.sequencename) from pg_sequences q where q.schemaname = 'rota' $$;
+select t.everything() as before, t.sequences() as sequences \gset
 select is(t.tried('{}'), '{"steps": 1, "known": false}', 'it would be submitted');
+select is(t.tried('{"gres": {"gpu": 1}}'), '{"steps": 1, "known": false}', 'with what nobody has asked for yet');
+select is(t.tried('{"array": {"indices": [[0,3,1]], "size": 4}}'), '{"steps": 1, "known": false}', 'an array');
 select throws_like($$select t.tried('{"partition": "closed", "line": 3}')$$, '%:3: --partition:%', 'it would be refused');
-select is(t.everything(), :'before', 'nothing is left of either');
+select is(api.job_try(t.uid('alice'), 100, 'alice', t.plan('[{"name": "a"}, {"name": "b"}]', format('[{"step": "a", "job": %s}, {"step": "b", "peer": "a"}]', :'one'::jsonb ->> 'job_id')::jsonb, '{}'),
+	'#!/bin/sh', 'A=b'), '{"steps": 2, "known": false}', 'after another job');
+select is(t.everything(), :'before', 'nothing is left of any');
+select is(t.sequences(), :'sequences', 'and no number is used up');
+select is(coalesce(current_setting('rota.try', true), ''), '', 'the session submits again');
+set local rota.try = 900000;
+select throws_ok($$select t.keyed('alice', 'kept')$$, 'RT200', 'tried', 'nobody keeps a job with a number that he chose');
+set local rota.try = '';
 -- Several in one call: all or none, in the order of the list; what is null is what the one before has.
 create function t.listed(variadic p_plans jsonb[]) returns jsonb language sql as $$
 	select api.job_submit_list(t.uid('alice'), 100, 'alice', to_jsonb(p_plans), ('{#!/bin/sh,NULL,#!/bin/bash}'::bytea[])[:cardinality(p_plans)],

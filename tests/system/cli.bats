@@ -300,8 +300,12 @@ true'
 	run -1 rota check --after=999999999 "$BATS_TEST_TMPDIR/job.sh"
 	[[ $output == *999999999* ]]
 	before=$(rota queue -a --json | jq '.jobs | length')
+	last=$(rota submit --parsable --hold "$BATS_TEST_TMPDIR/job.sh")
 	run -0 rota check "$BATS_TEST_TMPDIR/job.sh"
-	[ "$(rota queue -a --json | jq '.jobs | length')" = "$before" ]
+	run -1 rota check --after=999999999 "$BATS_TEST_TMPDIR/job.sh"
+	[ "$(rota queue -a --json | jq '.jobs | length')" = $((before + 1)) ]
+	[ "$(rota submit --parsable --hold "$BATS_TEST_TMPDIR/job.sh")" = $((last + 1)) ]
+	rota cancel "$last" $((last + 1))
 	ROTA_HOME=$BATS_TEST_TMPDIR/none run -0 rota check --nodes=500 "$BATS_TEST_TMPDIR/job.sh"
 	[[ $output == *"no instance answers"* ]]
 }
