@@ -171,7 +171,7 @@ static bool call(const struct conf *conf, const char *verb, json_t *request, jso
 	gate.text = NULL;
 	ok = exchange(conf, target, body, status, &gate.text, e);
 	gate.unavailable = !ok || *status == 503 || *status == 504;
-	gate.status = ok ? EXIT_REFUSED : EXIT_NO_GATE;
+	gate.status = gate.unavailable ? EXIT_NO_GATE : EXIT_REFUSED;
 	*answer = ok ? rows_answer(gate.text, &plain) : NULL;
 	plain = plain && *answer;
 	if (ok && !*answer)
@@ -291,15 +291,20 @@ static void failure_print(const json_t *answer, int status, bool answered, int64
 	call_error(e);
 }
 
-/* Say that a command stands still, and why. */
+/* Say that a command waits, and for what. */
 static void waiting_print(const json_t *answer, int status, bool answered)
 {
 	struct err e = {0};
+	bool database;
 
 	if (answered)
 		refusal(answer, status, &e);
+	database = strncmp(e.code, "08", 2) == 0; /* no connection */
 	fflush(stdout);
-	fprintf(stderr, "rota: %s; trying again\n", answered ? e.message : "the job manager is away");
+	fprintf(stderr, "rota: %s; trying again\n",
+		database   ? "the database of the job manager is away"
+		: answered ? e.message
+			   : "the job manager is away");
 	gate.waited = true;
 }
 

@@ -43,7 +43,8 @@ json_t *call_gate_once(const char *verb, json_t *request);
 /* Once, without a word: false with the error when it did not answer or refused. */
 bool call_try(const struct conf *conf, const char *verb, json_t *request, json_t **answer, struct err *e);
 
-/* Exit status after a call_gate that gave NULL: EXIT_REFUSED or EXIT_NO_GATE. */
+/* Exit status after a call_gate that gave NULL: EXIT_REFUSED, or EXIT_NO_GATE where the gate did not answer or could not ask
+ * its database. */
 int call_status(void);
 
 /* Print the answer of the last call unchanged (--json). False when standard output is gone. */

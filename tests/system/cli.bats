@@ -725,6 +725,27 @@ until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 	done
 }
 
+@test "while the database is away submit tries as long, says what is away, and exits with 3" {
+	job=$(submit "#!/bin/bash
+until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
+	rota wait "$job" >"$BATS_TEST_TMPDIR/wait" 3>&- &
+	gone() { [ -z "$(pid_of PostgreSQL)" ]; }
+	kill -INT "$(pid_of PostgreSQL)"
+	eventually gone
+	run -3 --separate-stderr rota submit "$BATS_TEST_TMPDIR/job.sh"
+	[ "${stderr_lines[0]}" = "rota: the database of the job manager is away; trying again" ]
+	[[ ${stderr_lines[1]} == "rota: the job manager has no connection to the database (tried for "*" s)" ]]
+	[ "${stderr_lines[2]}" = "hint: It keeps trying; nothing was done, try again soon." ]
+	run -3 --separate-stderr rota queue
+	[ "${stderr_lines[0]}" = "rota: the job manager has no connection to the database" ]
+	run -3 --separate-stderr rota queue --json
+	[[ $(jq -r .error.code <<<"$output") == 08* ]]
+	rota up
+	touch "$BATS_TEST_TMPDIR/back"
+	wait
+	[ "$(cat "$BATS_TEST_TMPDIR/wait")" = "$job: completed" ]
+}
+
 @test "up again changes nothing" {
 	before=$(rota status --json | jq -c '[.processes[] | {role, name, pid}]')
 	run -0 rota up
