@@ -16,10 +16,11 @@ static const struct {
 	{"completed", "32", true}, {"failed", "31", true},	  {"timeout", "31", true},
 	{"cancelled", "33", true}, {"out_of_memory", "31", true}, {"node_fail", "31", true},
 	{"preempted", "33", true}, {"deadline", "31", true},	  {"dependency_failed", "31", true},
-	{"running", "36", false},  {"starting", "36", false},	  {"prolog", "36", false},
-	{"ending", "36", false},   {"suspended", "35", false},	  {"pending", "", false},
-	{"up", "32", false},	   {"down", "31", false},	  {"invalid", "31", false},
-	{"drain", "33", false},	   {"inactive", "33", false},	  {"unknown", "33", false},
+	{"skipped", "2", true},	   {"running", "36", false},	  {"starting", "36", false},
+	{"prolog", "36", false},   {"ending", "36", false},	  {"suspended", "35", false},
+	{"pending", "", false},	   {"up", "32", false},		  {"down", "31", false},
+	{"invalid", "31", false},  {"drain", "33", false},	  {"inactive", "33", false},
+	{"unknown", "33", false},
 };
 
 /* Append a whole number, with zeros before it up to so many digits: lists have thousands of rows, and printf takes ten times as long. */
@@ -296,6 +297,11 @@ bool format_state_final(const char *state)
 		if (!strcmp(STATES[i].state, state))
 			return STATES[i].final;
 	return false;
+}
+
+bool format_state_good(const char *state)
+{
+	return !strcmp(state, "completed") || !strcmp(state, "skipped");
 }
 
 const char *format_text(const json_t *object, const char *key)

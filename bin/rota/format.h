@@ -49,6 +49,9 @@ const char *format_state_colour(const char *state);
 /* Whether a state is an end. */
 bool format_state_final(const char *state);
 
+/* Whether a state is an end without a failure. */
+bool format_state_good(const char *state);
+
 /* A member as text, "" where it is null or absent. */
 const char *format_text(const json_t *object, const char *key);
 

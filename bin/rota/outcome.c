@@ -11,7 +11,7 @@ int outcome_status(const json_t *job)
 	int code = (int)json_integer_value(json_object_get(job, "exit_code"));
 	int signal = (int)json_integer_value(json_object_get(job, "signal"));
 
-	if (!strcmp(format_text(job, "state"), "completed"))
+	if (format_state_good(format_text(job, "state")))
 		return 0;
 	if (signal > 0)
 		return 128 + signal;

@@ -4,10 +4,10 @@
 
 #include <jansson.h>
 
-/* The job's exit code; 128 + signal where a signal ended it; 1 where it failed otherwise; 0 for a job that completed. */
+/* The job's exit code; 128 + signal where a signal ended it; 1 where it failed otherwise; 0 for one that completed, or was skipped. */
 int outcome_status(const json_t *job);
 
-/* "completed", "failed (exit code 3)", "timeout (SIGTERM)", "cancelled"; malloc'ed. */
+/* "completed", "failed (exit code 3)", "timeout (SIGTERM)", "skipped (not_needed)", "cancelled"; malloc'ed. */
 char *outcome_words(const json_t *job);
 
 #endif

@@ -103,7 +103,7 @@ static int rank(const json_t *row)
 
 	if (!format_state_final(state))
 		return strcmp(state, "pending") ? 0 : 2;
-	return strcmp(state, "completed") ? 1 : 3;
+	return format_state_good(state) ? 3 : 1;
 }
 
 /* Mark the steps that fit in `room` lines; how many do not. */
@@ -169,12 +169,15 @@ static const char *mark(const char *state)
 {
 	if (plain())
 		return !strcmp(state, "completed")   ? "+"
+		       : !strcmp(state, "skipped")   ? "-"
 		       : format_state_final(state)   ? "x"
 		       : !strcmp(state, "suspended") ? "="
 		       : !strcmp(state, "pending")   ? "."
 						     : ">";
 	if (!strcmp(state, "completed"))
 		return "✔";
+	if (!strcmp(state, "skipped"))
+		return "↷";
 	if (format_state_final(state))
 		return "✘";
 	if (!strcmp(state, "suspended"))

@@ -48,7 +48,7 @@ cross join lateral (
 	from rota.allocation a
 	where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
 ) h
-where t.state <> 'completed'
+where t.state not in ('completed', 'skipped')
 	and ((select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]));
 comment on view acct.failure is 'Runs of steps that did not complete, and what was held for them.';
 comment on column acct.failure.job_id is 'The job.';

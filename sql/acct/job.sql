@@ -23,6 +23,6 @@ comment on column acct.job.wait_s is 'Seconds from its submission to its first s
 comment on column acct.job.elapsed_s is 'Seconds from its first start to its end, or to now.';
 comment on column acct.job.exit_code is 'Highest exit code of its steps, 0 to 255.';
 comment on column acct.job.signal is 'Signal that ended the step with the worst state; null: none.';
-comment on column acct.job.cause is 'What ended the step with the worst state: exit, signal, time_limit, out_of_memory, cancelled, and so on.';
+comment on column acct.job.cause is 'What ended the step with the worst state: exit, signal, time_limit, out_of_memory, cancelled, not_needed, and so on.';
 comment on column acct.job.steps_total is 'Steps of its script; an array counts as one.';
 comment on column acct.job.steps_ended is 'Those of them that have ended.';

@@ -16,8 +16,8 @@ comment on column acct.edge."condition" is 'For after: ok, any, fail, start or c
 comment on column acct.edge.peer_job_id is 'Job of its peer.';
 comment on column acct.edge.peer_step_id is 'The peer; null: the whole of another job.';
 comment on column acct.edge.peer is 'Name of the peer in its script; null: a whole job.';
-comment on column acct.edge.state is 'waiting, met, or failed: can never be met.';
-comment on column acct.edge.settled_at is 'When it was met or failed; null: it waits.';
+comment on column acct.edge.state is 'waiting, met, failed (can never be met), or not_needed (its peer ended well, or was skipped).';
+comment on column acct.edge.settled_at is 'When it was settled; null: it waits.';
 comment on column acct.edge.user_name is 'Login name of the bound step''s owner.';
 comment on column acct.edge.account is 'Account of the bound step''s job; null: none.';
 

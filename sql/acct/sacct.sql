@@ -14,6 +14,8 @@ select s.job_id || case when s.array_index is not null then '_' || s.array_index
 	t.submit, t.eligible, coalesce(t.start, 'Unknown') as start, coalesce(t."end", 'Unknown') as "end", acct.slurm_duration(coalesce(s.elapsed_s, 0)) as elapsed,
 	coalesce(s.exit_code, 0) || ':' || coalesce(s.signal, 0) as exitcode,
 	case s.state when 'completed' then 'COMPLETED' when 'cancelled' then 'CANCELLED' when 'dependency_failed' then 'CANCELLED' when 'preempted' then 'PREEMPTED'
+		-- Slurm has no word for it: what a node found up to date was started, what was not needed never was.
+		when 'skipped' then case s.cause when 'up_to_date' then 'COMPLETED' else 'CANCELLED' end
 		when 'deadline' then 'DEADLINE' when 'timeout' then 'TIMEOUT' when 'failed' then 'FAILED' when 'out_of_memory' then 'OUT_OF_MEMORY' when 'node_fail' then 'NODE_FAIL'
 		when 'pending' then 'PENDING' when 'suspended' then 'SUSPENDED' when 'ending' then 'COMPLETING' else 'RUNNING' end as state,
 	coalesce(s.node_count, 0) as nnodes, coalesce(s.cpus, 0) as ncpus, s.ntasks * s.cpus_per_task as reqcpus, coalesce(s.mem_mb, 0) || 'M' as reqmem,

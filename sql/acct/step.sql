@@ -66,5 +66,5 @@ comment on column acct.step.read_bytes is 'Bytes read from storage by the tasks 
 comment on column acct.step.write_bytes is 'Bytes written to storage by the tasks of the latest attempt.';
 comment on column acct.step.exit_code is 'Highest exit code of its tasks, 0 to 255.';
 comment on column acct.step.signal is 'Signal that ended a task of it; null: none.';
-comment on column acct.step.cause is 'What ended it: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, withdrawn, node, node_lost, keeper_lost, shutdown, maintenance, dependency.';
+comment on column acct.step.cause is 'What ended it: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, withdrawn, node, node_lost, keeper_lost, shutdown, maintenance, dependency, not_needed, up_to_date.';
 comment on column acct.step.message is 'The cause in words.';

@@ -346,24 +346,18 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_due jsonb;
 begin
-	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'state', case
-			when e.kind <> 'after' then case when p.placed then 'met' when p.ended then 'failed' end
-			when e."condition" = 'start' then case when p.started then 'met' when p.ended then 'failed' end
-			when not p.ended then null
-			when e."condition" = 'any' then 'met'
-			when e."condition" = 'fail' then case when p.state <> 'completed' then 'met' else 'failed' end
-			else case when p.state = 'completed' then 'met' else 'failed' end end))
+	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'peer_state', p.state, 'state', v.state))
 	into v_due
 	from step_edge e
 	cross join lateral (
-		select s.ended_at is not null as ended, s.state, s.started_at is not null as started, s.attempt > 0 or s.started_at is not null as placed
+		select case when s.ended_at is not null then s.state end as state, s.cause, s.started_at is not null as started, s.attempt > 0 or s.started_at is not null as placed
 		from step s where s.job_id = e.peer_job_id and s.step_id = e.peer_step_id
 		union all
-		select j.ended_at is not null, j.state, exists (select from step s where s.job_id = j.job_id and s.started_at is not null), j.started_at is not null
+		select j.state, j.cause, exists (select from step s where s.job_id = j.job_id and s.started_at is not null), j.started_at is not null
 		from job j where j.job_id = e.peer_job_id and e.peer_step_id = -1
 	) p
-	where e.job_id = p_job and e.peer_job_id <> p_job and e."condition" <> 'corr'
-		and (p.ended or (p.started and e."condition" = 'start') or (p.placed and e.kind <> 'after'));
+	cross join lateral (select api.edge_verdict(e.kind, e."condition", p.state, p.cause, p.started, p.placed) as state) v
+	where e.job_id = p_job and e.peer_job_id <> p_job and e."condition" <> 'corr' and v.state is not null;
 	perform api.step_move('schedule', array(select m::api.move from api.edge_settle(v_due) m));
 	perform api.step_move('schedule', array(select m::api.move from api.array_correspond(array[(p_job, null, null, null, null, null, null, null, null)::api.moved]) m));
 end $$;

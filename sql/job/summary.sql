@@ -113,7 +113,7 @@ begin
 		-- Most jobs are one step: there is nothing to add up.
 		select o.job_id, array[o.partition] as partitions, o.cpus, o.time_limit_s = 0 as unlimited, o.time_limit_s, o.state, o.reason,
 			(o.stage = 'final')::int::bigint as done, (o.stage = 'live')::int::bigint as running,
-			(o.stage = 'final' and o.state <> 'completed')::int::bigint as failed, case when o.stage = 'waiting' then o.expected_at end as expected_at
+			(o.stage = 'final' and o.state not in ('completed', 'skipped'))::int::bigint as failed, case when o.stage = 'waiting' then o.expected_at end as expected_at
 		from one o
 		where o.steps_total = 1
 		union all
@@ -122,7 +122,7 @@ begin
 			-- What stands in the way of a step that waits for no other one says most.
 			(array_agg(o.reason order by o.severity desc, o.reason is null, o.reason = 'dependency', o.step_id))[1],
 			count(*) filter (where o.stage = 'final'), count(*) filter (where o.stage = 'live'),
-			count(*) filter (where o.stage = 'final' and o.state <> 'completed'),
+			count(*) filter (where o.stage = 'final' and o.state not in ('completed', 'skipped')),
 			min(o.expected_at) filter (where o.stage = 'waiting')
 		from one o
 		where o.steps_total > 1

@@ -28,7 +28,8 @@ begin
 	), judged as (
 		-- What the attempt comes to for its step: a retry or a requeue that the step has left goes before its end.
 		select k.*, x.result,
-			case when x.result in ('complete', 'timeout') then x.result
+			-- "skip", with cause up_to_date, is what a node says of a step whose outputs it found up to date: an end of its own, as "complete" is.
+			case when x.result in ('complete', 'timeout', 'skip') then x.result
 				when k.end_wanted is not null then k.end_wanted
 				when x.result in ('fail', 'oom') and k.may_retry then 'requeue'
 				when x.result = 'prolog_fail' and k.cause = 'controller_prolog' then 'requeue'
@@ -41,7 +42,7 @@ begin
 		set started_at = j.started_at, session_id = j.session_id, done_at = j.done_at, cause = j.cause, message = j.message, exit_code = j.exit_code, signal = j.signal,
 			outcome = case when j.over then j.result else j.outcome end,
 			state = case when j.over then case j.result when 'complete' then 'completed' when 'timeout' then 'timeout' when 'oom' then 'out_of_memory'
-				when 'node_fail' then 'node_fail'
+				when 'skip' then 'skipped' when 'node_fail' then 'node_fail'
 				when 'cancel' then case j.end_wanted when 'preempt' then 'preempted' when 'deadline' then 'deadline' else 'cancelled' end
 				else 'failed' end end,
 			ended_at = case when j.over then j.at end, suspended_at = case when j.over then null else t.suspended_at end,

@@ -83,14 +83,14 @@ begin
 			select coalesce(j.cause, '') as cause, j.state, count(*) as jobs, count(distinct j.user_name) as users,
 				round((sum(extract(epoch from j.ended_at - j.started_at)) / 3600)::numeric, 2) as lost_h, max(j.job_id) as example
 			from job j
-			where j.ended_at >= v_span.from_at and j.ended_at < v_span.until_at and j.state <> 'completed'
+			where j.ended_at >= v_span.from_at and j.ended_at < v_span.until_at and j.state not in ('completed', 'skipped')
 				and (api.sees_all(p_uid, p_user) or j.uid = p_uid or j.account = any (api.report_accounts(p_user)))
 				and (api.request_list(p_request, 'user') is null or j.user_name = any (api.request_list(p_request, 'user')))
 				and (api.request_list(p_request, 'account') is null or j.account = any (api.request_list(p_request, 'account')))
 				and (api.request_list(p_request, 'qos') is null or j.qos = any (api.request_list(p_request, 'qos')))
 				and (api.request_list(p_request, 'partition') is null or exists (
 					select from api.usage_step s
-					where s.job_id = j.job_id and s.state <> 'completed' and s.partition = any (api.request_list(p_request, 'partition'))))
+					where s.job_id = j.job_id and s.state not in ('completed', 'skipped') and s.partition = any (api.request_list(p_request, 'partition'))))
 			group by j.cause, j.state
 			order by jobs desc, j.cause, j.state
 			limit api.request_int(p_request, 'limit')
@@ -108,7 +108,7 @@ begin
 	return api.report_answer('failures', 'Steps that did not complete', p_request, v_by, 'percent', jsonb_build_array(
 			api.report_column('steps', 'STEPS', 'count', 'Steps that ended.'),
 			api.report_column('failed', 'FAILED', 'count', 'Those that failed, ran over their time or memory, or lost a node.'),
-			api.report_column('cancelled', 'CANCELLED', 'count', 'Those that were taken back, preempted, or could never start.'),
+			api.report_column('cancelled', 'CANCELLED', 'count', 'Those that were taken back, preempted, skipped, or could never start.'),
 			api.report_column('percent', 'PART', 'percent', 'Failed, of all.')),
 		api.report_rows(p_uid, p_user, p_request, v_by, $m$
 			sum(u.steps_ended) as steps, sum(u.steps_failed) as failed, sum(u.steps_cancelled) as cancelled,

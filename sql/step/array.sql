@@ -103,7 +103,7 @@ comment on function api.array_expand(api.element[], text, timestamptz) is
 
 -- after=X:corr: an element may go once the elements of its peers at its position have ended. Heads whose other dependencies
 -- still stand wait with all their elements.
-create function api.correspond_due(p_moved api.moved[], p_jobs bigint[]) returns table (job_id bigint, request_id int, pos int, failed text)
+create function api.correspond_due(p_moved api.moved[], p_jobs bigint[]) returns table (job_id bigint, request_id int, pos int, verdict text, message text)
 language plpgsql stable set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -126,17 +126,22 @@ begin
 			and p.step_id between e.peer_step_id + 1 + coalesce(h.pos, 0) and e.peer_step_id + 1 + coalesce(h.pos, 2000000000 - e.peer_step_id)
 	), judged as (
 		select c.job_id, c.step_id, c.pos, count(*) as edges, count(p.ended_at) as ended,
-			min(api.step_label(p.job_id, p.step_id) || ' ended ' || p.state) filter (where p.ended_at is not null and p.state <> 'completed') as failed
+			(array_agg(p order by v.verdict) filter (where v.verdict in ('failed', 'not_needed')))[1] as peer, min(v.verdict) filter (where v.verdict <> 'met') as verdict
 		from candidate c
 		join step_edge e on e.job_id = c.job_id and e.step_id = c.step_id and e."condition" = 'corr'
 		left join step p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id + 1 + c.pos
+		cross join lateral (select case when p.ended_at is not null then case p.state when 'completed' then 'met'
+			else api.edge_verdict('after', 'corr', p.state, p.cause, true, true) end end as verdict) v
 		where not exists (select from step o where o.job_id = c.job_id and o.step_id = c.step_id + 1 + c.pos)
 		group by c.job_id, c.step_id, c.pos
 	)
-	select j.job_id, j.step_id, j.pos, j.failed from judged j where j.ended = j.edges or j.failed is not null;
+	select j.job_id, j.step_id, j.pos, j.verdict, case when j.verdict is not null then
+		api.edge_words('after', 'corr', api.step_label((j.peer).job_id, (j.peer).step_id), (j.peer).state, j.verdict) end
+	from judged j
+	where j.ended = j.edges or j.verdict is not null;
 end $$;
 comment on function api.correspond_due(api.moved[], bigint[]) is
-	'Elements of after=X:corr arrays that are no rows yet and may go, or (failed: why) never will: those that correspond to moved elements, and all of the jobs p_jobs. Internal.';
+	'Elements of after=X:corr arrays that are no rows yet and may go, or (verdict: failed, not_needed; message: why) never will: those that correspond to moved elements, and all of the jobs p_jobs. Internal.';
 
 create function api.correspond_over(p_jobs bigint[]) returns setof api.move
 language plpgsql set search_path = rota, pg_temp as $$
@@ -145,13 +150,13 @@ declare
 begin
 	-- A peer that is over has no more elements to wait for.
 	update step_edge e
-	set state = case when p.state = 'completed' then 'met' else 'failed' end, settled_at = now()
+	set state = api.edge_verdict('after', 'corr', p.state, p.cause, true, true), settled_at = now()
 	from step p
 	where e.job_id = any (p_jobs) and e."condition" = 'corr' and e.state = 'waiting'
 		and p.job_id = e.peer_job_id and p.step_id = e.peer_step_id and p.ended_at is not null;
 	-- What corresponds to elements that never were will never be.
 	for v_over in
-		select a.job_id, a.step_id, min(api.step_label(e.peer_job_id, e.peer_step_id)) as peer
+		select a.job_id, a.step_id, min(api.step_label(e.peer_job_id, e.peer_step_id)) as peer, bool_or(e.state = 'not_needed') and not bool_or(e.state = 'failed') as unneeded
 		from step_edge e
 		join step h on h.job_id = e.job_id and h.step_id = e.step_id and h.deps_waiting = 0 and coalesce(h.ended_at, 'infinity') = 'infinity'
 		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and a.next < a.size
@@ -159,8 +164,9 @@ begin
 		group by a.job_id, a.step_id
 		having bool_and(e.state <> 'waiting')
 	loop
-		return query select * from api.array_give_up(v_over.job_id, v_over.step_id, 'dependency_fail', 'dependency',
-			'can no longer be met: ' || v_over.peer || ' has ended without such an element');
+		return query select * from api.array_give_up(v_over.job_id, v_over.step_id, case when v_over.unneeded then 'skip' else 'dependency_fail' end,
+			case when v_over.unneeded then 'not_needed' else 'dependency' end, case when v_over.unneeded then 'not needed: ' || v_over.peer || ' was skipped'
+			else 'can no longer be met: ' || v_over.peer || ' has ended without such an element' end);
 	end loop;
 end $$;
 comment on function api.correspond_over(bigint[]) is 'Settle the after=X:corr edges of jobs whose peers are over, and end the elements that correspond to none. Internal.';
@@ -195,9 +201,10 @@ begin
 			from (select distinct d.job_id, d.request_id from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int)) d
 			join step h on h.job_id = d.job_id and h.step_id = d.request_id and h.state = 'pending'
 			union all
-			select d.job_id, d.request_id + 1 + d.pos, 'dependency_fail', null, 'dependency', null, null, 'can no longer be met: ' || d.failed
-			from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int, pos int, failed text)
-			where d.failed is not null;
+			select d.job_id, d.request_id + 1 + d.pos, case d.verdict when 'failed' then 'dependency_fail' else 'skip' end, null,
+				case d.verdict when 'failed' then 'dependency' else d.verdict end, null, null, d.message
+			from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int, pos int, verdict text, message text)
+			where d.verdict is not null;
 	end if;
 	if v_jobs is not null then
 		return query select * from api.correspond_over(v_jobs);
@@ -223,7 +230,7 @@ begin
 			select a.rest_state, null, null, null, null, null where a.rest_state is not null
 		) x
 		join step_state st on st.state = x.state
-		order by st.severity desc, x.step_id
+		order by st.severity desc, x.cause = 'up_to_date' desc nulls last, x.step_id
 		limit 1
 	) w
 	join step_transition t on t.from_state = h.state and t.to_state = w.state
@@ -239,7 +246,8 @@ declare
 begin
 	select t.to_state into strict v_state from step_transition t where t.from_state = 'pending' and t.event = p_event;
 	update step_array a
-	set failed = a.failed + a.size - a.next - cardinality(a.skip), next = a.size, skip = '{}', rest_state = v_state
+	set failed = a.failed + case v_state when 'skipped' then 0 else a.size - a.next - cardinality(a.skip) end,
+		completed = a.completed + case v_state when 'skipped' then a.size - a.next - cardinality(a.skip) else 0 end, next = a.size, skip = '{}', rest_state = v_state
 	where a.job_id = p_job and a.step_id = p_head and a.next < a.size;
 	return query
 		select f.job_id, f.step_id, f.event, f.at, coalesce(f.cause, p_cause), f.exit_code, f.signal, coalesce(f.message, p_message)

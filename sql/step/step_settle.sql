@@ -1,6 +1,38 @@
 -- What one step's start or end means for the steps that wait for it. Answers the moves that follow (dependency_fail, ends of
 -- array heads), which the caller applies in turn; see api.step_move.
 
+-- The rule of dependencies, in one place (docs/submitting.md has it as a table). Success is "completed", and "skipped" as up to date: make would go on.
+-- A step that was not needed takes along what waits for its success, for its failure, or to be near it: that branch is not needed either.
+create function api.edge_verdict(p_kind text, p_condition text, p_state text, p_cause text, p_started boolean, p_placed boolean) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return case
+		when p_kind <> 'after' and p_placed then 'met'
+		when p_kind = 'after' and p_condition = 'start' and p_started then 'met'
+		when p_state is null then null
+		-- Whatever never had nodes is on none.
+		when p_kind = 'other_nodes' or (p_kind = 'after' and p_condition = 'any') then 'met'
+		when p_kind = 'after' and (p_state = 'completed' or (p_state = 'skipped' and p_cause = 'up_to_date')) then
+			case p_condition when 'fail' then 'not_needed' else 'met' end
+		when p_state = 'skipped' then 'not_needed'
+		when p_kind = 'after' and p_condition = 'fail' then 'met'
+		else 'failed' end;
+end $$;
+comment on function api.edge_verdict(text, text, text, text, boolean, boolean) is
+	'What an edge comes to once its peer has ended in a state (null: it has not) with a cause, had started, and had been placed on nodes: met, failed, not_needed; null: it waits. Internal.';
+
+create function api.edge_words(p_kind text, p_condition text, p_peer text, p_state text, p_verdict text) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+	return case p_verdict when 'not_needed' then 'not needed: ' else 'can no longer be met: ' end || p_peer || case
+		when p_state = 'skipped' then ' was skipped'
+		when p_verdict = 'not_needed' then ' did not fail'
+		when p_kind = 'same_nodes' then ' never had nodes to be the same as'
+		when p_kind = 'with' or p_condition = 'start' then ' never started'
+		else ' ended ' || p_state end;
+end $$;
+comment on function api.edge_words(text, text, text, text, text) is 'Why an edge is failed or not_needed, in words: its kind and condition, the label and the state of its peer. Internal.';
+
 create function api.edge_settle(p_edges jsonb) returns setof api.move
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -8,20 +40,25 @@ begin
 	with settled as (
 		update step_edge e
 		set state = v.state, settled_at = now()
-		from jsonb_to_recordset(p_edges) as v (job_id bigint, step_id int, edge int, state text)
+		from jsonb_to_recordset(p_edges) as v (job_id bigint, step_id int, edge int, state text, peer_state text)
 		where e.job_id = v.job_id and e.step_id = v.step_id and e.edge = v.edge and e.state = 'waiting'
-		returning e.job_id, e.step_id, e.edge, e.state, e.gates, e.kind = 'after' as ordered, e.peer_job_id, e.peer_step_id, e."condition"
+		returning e.job_id, e.step_id, e.edge, e.kind, e.state, e.gates, e.kind = 'after' as ordered, e.peer_job_id, e.peer_step_id, e."condition", v.peer_state
 	), counted as (
 		select s.job_id, s.step_id,
 			count(*) filter (where s.ordered and s.gates and s.state = 'met') as after_met,
-			count(*) filter (where s.ordered and s.state = 'failed') as after_failed,
+			count(*) filter (where s.ordered and s.state in ('failed', 'not_needed')) as after_over,
 			count(*) filter (where not s.ordered and s.gates and s.state = 'met') as peer_met,
-			count(*) filter (where not s.ordered and s.state = 'failed') as peer_failed,
-			min(s.peer_job_id::text || ':' || s.peer_step_id || ':' || s."condition") filter (where s.state = 'failed') as broken
+			count(*) filter (where not s.ordered and s.state in ('failed', 'not_needed')) as peer_over,
+			count(*) filter (where s.state = 'failed') as failed,
+			-- "can no longer be met" comes before "not needed".
+			min(case when s.state <> 'met' then api.edge_words(s.kind, s."condition", coalesce(api.step_label(s.peer_job_id, s.peer_step_id), 'job ' || s.peer_job_id),
+				s.peer_state, s.state) end) as words
 		from settled s
 		group by s.job_id, s.step_id
 	), judged as (
 		select c.*, r.deps_any,
+			-- Of edges joined by "?" that are all over, one that failed makes it a failure.
+			c.failed > 0 or (r.deps_any and c.peer_over = 0 and exists (select from step_edge o where o.job_id = c.job_id and o.step_id = c.step_id and o.state = 'failed')) as bad,
 			-- Of edges joined by "?" the first one met is enough; the rest no longer matter. This statement's snapshot
 			-- still shows this call's edges as waiting.
 			r.deps_any and exists (select from step_edge o where o.job_id = c.job_id and o.step_id = c.step_id
@@ -41,15 +78,17 @@ begin
 		from judged j
 		where s.job_id = j.job_id and s.step_id = j.step_id
 	)
-	select j.job_id, j.step_id, 'dependency_fail', null::timestamptz, 'dependency', null::int, null::int,
-		'can no longer be met: ' || split_part(j.broken, ':', 3) || ' of '
-			|| coalesce(api.step_label(split_part(j.broken, ':', 1)::bigint, split_part(j.broken, ':', 2)::int), 'job ' || split_part(j.broken, ':', 1))
+	select j.job_id, j.step_id, case when j.bad then 'dependency_fail' else 'skip' end, null::timestamptz, case when j.bad then 'dependency' else 'not_needed' end,
+		null::int, null::int, j.words
 	from judged j
-	where j.peer_failed > 0
-		or (not j.deps_any and j.after_failed > 0)
-		or (j.deps_any and j.after_met = 0 and not j.met_before and j.after_failed = j.still_waiting and j.after_failed > 0);
+	-- A node skips what is live; its peers only what has not started, or an array's head.
+	join step s on s.job_id = j.job_id and s.step_id = j.step_id and (s.state = 'pending' or s.attempt = 0)
+	where j.peer_over > 0
+		or (not j.deps_any and j.after_over > 0)
+		or (j.deps_any and j.after_met = 0 and not j.met_before and j.after_over = j.still_waiting and j.after_over > 0);
 end $$;
-comment on function api.edge_settle(jsonb) is 'Mark edges [{job_id, step_id, edge, state}] met or failed, count down their steps, answer the steps that can no longer start. Internal.';
+comment on function api.edge_settle(jsonb) is
+	'Mark edges [{job_id, step_id, edge, state, peer_state}] met, failed or not_needed, count down their steps, answer the steps that can no longer start, or need not. Internal.';
 
 create function api.step_settle_start(p_moved api.moved[]) returns setof api.move
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -94,7 +133,8 @@ begin
 			join step s on s.job_id = r.job_id and s.step_id = r.step_id
 			join step_state st on st.state = s.state
 			where b.steps_left = e.n and r.job_id = e.job_id
-			order by st.severity desc, s.step_id
+			-- Of a job that was skipped as a whole, one step that is up to date makes it a success.
+			order by st.severity desc, s.cause = 'up_to_date' desc nulls last, s.step_id
 			limit 1
 		) w on true
 		where j.job_id = e.job_id
@@ -115,7 +155,7 @@ declare
 begin
 	-- Array elements count for their head; the head ends with the worst of them when the last one has.
 	with ended as (
-		select v.job_id, v.request_id, count(*) filter (where v.to_state = 'completed') as ok, count(*) as n, count(*) filter (where v.from_state <> 'pending') as ran
+		select v.job_id, v.request_id, count(*) filter (where v.to_state in ('completed', 'skipped')) as ok, count(*) as n, count(*) filter (where v.from_state <> 'pending') as ran
 		from unnest(p_final) v
 		where v.array_index is not null
 		group by v.job_id, v.request_id
@@ -139,20 +179,15 @@ begin
 	end if;
 
 	-- Edges on a step, or on a whole job, that has ended.
-	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'state', case
-			when e.kind in ('same_nodes', 'other_nodes') then case when p.placed then 'met' else 'failed' end
-			when e.kind = 'with' then 'failed'
-			when e."condition" = 'any' then 'met'
-			when e."condition" = 'start' then case when p.started then 'met' else 'failed' end
-			when e."condition" = 'fail' then case when p.state <> 'completed' then 'met' else 'failed' end
-			else case when p.state = 'completed' then 'met' else 'failed' end end))
+	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'peer_state', p.state,
+			'state', api.edge_verdict(e.kind, e."condition", p.state, p.cause, p.started, p.placed)))
 	into v_edges
 	from (
-		select s.job_id, s.step_id, s.state, s.started_at is not null as started, s.attempt > 0 or s.started_at is not null as placed
+		select s.job_id, s.step_id, s.state, s.cause, s.started_at is not null as started, s.attempt > 0 or s.started_at is not null as placed
 		from unnest(v_script) v
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id
 		union all
-		select j.job_id, -1, j.state, exists (select from step s where s.job_id = j.job_id and s.started_at is not null), true from job j where j.job_id = any (v_jobs)
+		select j.job_id, -1, j.state, j.cause, exists (select from step s where s.job_id = j.job_id and s.started_at is not null), true from job j where j.job_id = any (v_jobs)
 	) p
 	join step_edge e on e.peer_job_id = p.job_id and e.peer_step_id = p.step_id and e.state = 'waiting'
 	-- corr is settled element by element; see api.array_correspond.
@@ -163,8 +198,9 @@ begin
 
 	-- A step that never started takes those down that were to start with it: the edge may point either way.
 	return query
-	select o.job_id, o.step_id, 'dependency_fail', null::timestamptz, 'dependency', null::int, null::int,
-		'was to start with ' || api.step_label(s.job_id, s.step_id) || ', which never started'
+	select o.job_id, o.step_id, case s.state when 'skipped' then 'skip' else 'dependency_fail' end, null::timestamptz,
+		case s.state when 'skipped' then 'not_needed' else 'dependency' end, null::int, null::int,
+		'was to start with ' || api.step_label(s.job_id, s.step_id) || ', which ' || case s.state when 'skipped' then 'was not needed' else 'never started' end
 	from unnest(v_script) v
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.attempt = 0 and s.started_at is null
 	join step_request r on r.job_id = s.job_id and r.step_id = s.step_id and r.with_set is not null

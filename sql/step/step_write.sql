@@ -31,7 +31,7 @@ begin
 			exit_code = case when x.anew then m.exit_code else coalesce(m.exit_code, s.exit_code) end,
 			signal = case when x.anew then m.signal else coalesce(m.signal, s.signal) end,
 			cause = case when x.anew then m.cause else coalesce(m.cause, s.cause) end,
-			message = case when x.anew or (m.event in ('complete', 'timeout') and s.end_wanted is not null) then m.message else coalesce(m.message, s.message) end,
+			message = case when x.anew or (m.event in ('complete', 'timeout', 'skip') and s.end_wanted is not null) then m.message else coalesce(m.message, s.message) end,
 			end_wanted = case when m.event in ('start', 'requeue', 'prolog_fail') then null else s.end_wanted end,
 			resume_wanted = s.resume_wanted and m.event not in ('start', 'resume') and not m.final
 		from moved m

@@ -118,7 +118,7 @@ select s.job_id, s.step_id, s.ended_at, date_trunc('hour', s.ended_at, 'UTC') as
 	s.account, s.user_name, s.partition, s.qos, 1::bigint as steps_ended,
 	(s.state = 'completed')::int::bigint as steps_completed,
 	(s.state in ('failed', 'timeout', 'out_of_memory', 'node_fail', 'deadline'))::int::bigint as steps_failed,
-	(s.state in ('cancelled', 'preempted', 'dependency_failed'))::int::bigint as steps_cancelled,
+	(s.state in ('cancelled', 'preempted', 'dependency_failed', 'skipped'))::int::bigint as steps_cancelled,
 	(s.started_at is not null)::int::bigint as steps_waited, extract(epoch from greatest(s.started_at - s.eligible_at, interval '0')) as wait_s
 from api.usage_step s
 cross join lateral (select (s.ended_at at time zone (select z.time_zone from rota.usage_state z))::date as day) d

@@ -16,23 +16,26 @@ select is(t.pending(), null, 'a placed step has not started yet');
 select t.run(:'j' || '.a') \g /dev/null
 select is(t.pending(), :'j' || '.start', 'start: met when the first task runs');
 select t.finish(:'j' || '.a') \g /dev/null
-select is(t.states(:j), 'a:completed ok:pending any:pending fail:dependency_failed start:pending', 'after success: fail can never be met');
+select is(t.states(:j), 'a:completed ok:pending any:pending fail:skipped start:pending', 'after success: fail is not needed');
 select is(t.pending(), format('%1$s.ok %1$s.any %1$s.start', :j), 'after success: ok, any and start may go');
-select is((t.step(:'j' || '.fail')).message, 'can no longer be met: fail of ' || :'j' || '.a', 'the cause is said');
-select is((t.step(:'j' || '.fail')).cause, 'dependency', 'and named');
+select is((t.step(:'j' || '.fail')).message, 'not needed: ' || :'j' || '.a did not fail', 'the cause is said');
+select is((t.step(:'j' || '.fail')).cause, 'not_needed', 'and named');
 select t.right('success');
 select t.pass(:'j' || '.' || s) from unnest('{ok,any,start}'::text[]) s \g /dev/null
-select is(t.job(:j), 'dependency_failed', 'the job ends with its last step, in the worst state');
+select is(t.job(:j), 'completed', 'a skipped step is no failure of its job');
+select is((select exit_code from rota.job where job_id = :j), 0, 'nor is the exit code one');
 
 select t.fan() as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a', 3) \g /dev/null
 select is(t.states(:j), 'a:failed ok:dependency_failed any:pending fail:pending start:pending', 'after a failure: ok can never be met');
+select is((t.step(:'j' || '.ok')).message, 'can no longer be met: ' || :'j' || '.a ended failed', 'and why is said');
 select is((select exit_code from rota.step where job_id = :j and step_id = 0), 3, 'exit code');
 select t.right('failure');
 
 select t.fan() as j \gset
 select is(api.job_cancel(t.uid('alice'), 'alice', t.request(:'j' || '.a')) #>> '{steps,0,action}', 'cancelled', 'cancel a pending step');
 select is(t.states(:j), 'a:cancelled ok:dependency_failed any:pending fail:pending start:dependency_failed', 'cancelled before its start: any and fail are met, start is not');
+select is((t.step(:'j' || '.start')).message, 'can no longer be met: ' || :'j' || '.a never started', 'start: in words');
 select t.right('cancel before start');
 
 -- A chain falls as a whole, at once.
@@ -114,9 +117,67 @@ select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a') \g /dev/
 select is(t.states(:j), 'a:pending b:pending c:pending', 'a step that is retried has not ended');
 select t.later() \g /dev/null
 select t.pass(:'j' || '.a') \g /dev/null
-select is(t.states(:j), 'a:completed b:pending c:dependency_failed', 'its last attempt decides');
+select is(t.states(:j), 'a:completed b:pending c:skipped', 'its last attempt decides');
 select is((t.step(:'j' || '.b')).deps_waiting, 0, 'the one behind may go');
 select t.right('retry');
+-- Skipped: the whole branch of an error handler, whatever its edges are; what waits for any end goes on.
+select t.submit('alice', '[{"name": "a"}, {"name": "h"}, {"name": "ok"}, {"name": "fail"}, {"name": "start"}, {"name": "any"}, {"name": "near"}, {"name": "far"}, {"name": "with"},
+	{"name": "r", "array": {"indices": [[0,1,1]], "size": 2}}, {"name": "s", "array": {"indices": [[0,1,1]], "size": 2}}]',
+	'[{"step": "h", "peer": "a", "condition": "fail"}, {"step": "ok", "peer": "h"}, {"step": "fail", "peer": "h", "condition": "fail"}, {"step": "start", "peer": "h", "condition": "start"},
+	{"step": "any", "peer": "h", "condition": "any"}, {"step": "near", "peer": "h", "kind": "same_nodes"}, {"step": "far", "peer": "h", "kind": "other_nodes"},
+	{"step": "with", "peer": "h", "kind": "with"}, {"step": "r", "peer": "h"}, {"step": "s", "peer": "r", "condition": "corr"}]') as j \gset
+select t.pass(:'j' || '.a') \g /dev/null
+select is(t.states(:j), 'a:completed h:skipped ok:skipped fail:skipped start:skipped any:pending near:skipped far:pending with:skipped r:skipped s:skipped', 'a handler that is not needed, and its branch');
+select is((select array_agg(distinct s.message order by s.message) from rota.step s where s.job_id = :j and s.state = 'skipped'),
+	array[format('not needed: %s.a did not fail', :j), format('not needed: %s.h was skipped', :j), format('not needed: %s.r was skipped', :j)], 'each says why');
+select is((select array_agg(distinct s.cause) from rota.step s where s.job_id = :j and s.state = 'skipped'), '{not_needed}', 'with one cause');
+select t.pass(:'j' || '.any'), t.pass(:'j' || '.far') \g /dev/null
+select is(t.job(:j), 'completed', 'the job is completed');
+select t.right('skipped');
+-- Another job of which all is skipped is skipped, and so is what waits for it, now and later; a step with one condition that failed has failed.
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as p \gset
+select t.submit('bob', '[{"name": "h"}]', format('[{"step": "h", "job": %s, "peer": "a", "condition": "fail"}]', :p)::jsonb) as h \gset
+select t.submit('bob', '[{"name": "x"}, {"name": "y", "deps_any": true}, {"name": "z", "deps_any": true}]', format('[{"step": "x", "job": %2$s}, {"step": "y", "job": %2$s}, {"step": "y", "job": %1$s, "peer": "b"},
+	{"step": "z", "job": %2$s}, {"step": "z", "job": %1$s, "peer": "a", "condition": "fail"}]', :p, :h)::jsonb) as j \gset
+select t.pass(:'p' || '.a') \g /dev/null
+select is(t.job(:h) || ' ' || t.states(:j), 'skipped x:skipped y:pending z:skipped', 'across jobs: not needed');
+select is((t.step(:'j' || '.x')).message, format('not needed: job %s was skipped', :h), 'a whole job, in words');
+select t.start(:'p' || '.b'), t.run(:'p' || '.b'), t.fail(:'p' || '.b') \g /dev/null
+select is(t.states(:j), 'x:skipped y:dependency_failed z:skipped', '?: one that failed and one that is not needed make a failure');
+select is(t.job(:j), 'dependency_failed', 'of the job, too');
+select t.submit('bob', '[{"name": "ok"}, {"name": "any"}, {"name": "fail"}, {"name": "a"}]', format('[{"step": "ok", "job": %2$s}, {"step": "any", "job": %2$s, "condition": "any"},
+	{"step": "fail", "job": %2$s, "condition": "fail"}, {"step": "a", "job": %1$s, "peer": "a", "condition": "fail"}]', :p, :h)::jsonb) as j \gset
+select is(t.states(:j), 'ok:skipped any:pending fail:skipped a:skipped', 'history decides so, too');
+select is(api.job_queue(t.uid('bob'), 'bob', '{"all": true}')::jsonb @> format('{"jobs": [{"job_id": %s, "state": "skipped", "reason": "not_needed", "steps_failed": 0}]}', :h)::jsonb, true, 'the queue lists it as no failure');
+select is((select array_agg(state order by state) from acct.sacct where jobid = :h::text), '{CANCELLED}', 'Slurm''s word for it');
+select t.right('skipped across jobs');
+-- A node that finds a step up to date: what waits for its success goes on, what waits for its failure is not needed.
+select t.submit('alice', '[{"name": "a", "retry": 2}, {"name": "ok"}, {"name": "any"}, {"name": "fail"}, {"name": "start"}, {"name": "near"},
+	{"name": "r", "array": {"indices": [[0,1,1]], "size": 2}}, {"name": "s", "array": {"indices": [[0,1,1]], "size": 2}}]',
+	'[{"step": "ok", "peer": "a"}, {"step": "any", "peer": "a", "condition": "any"}, {"step": "fail", "peer": "a", "condition": "fail"}, {"step": "start", "peer": "a", "condition": "start"},
+	{"step": "near", "peer": "a"}, {"step": "near", "peer": "a", "kind": "same_nodes"}, {"step": "r", "peer": "a"}, {"step": "s", "peer": "r", "condition": "corr"}]') as j \gset
+create function t.fresh(p_label text) returns int language sql as $$
+	select t.report(t.say(p_label, 'used'), t.say(p_label, 'keeper'), t.say(p_label, 'done', '{"exit": -1, "outcome": "skip", "cause": "up_to_date", "message": "out.txt is newer than in.txt"}'), t.say(p_label, 'end')) $$;
+select t.start(:'j' || '.a', '{2}'), t.fresh(:'j' || '.a') \g /dev/null
+select is(t.states(:j), 'a:skipped ok:pending any:pending fail:skipped start:pending near:pending r:pending s:pending', 'up to date: a success');
+select is((t.step(:'j' || '.a')).message, 'out.txt is newer than in.txt', 'the node says why');
+select is((select state || ' ' || cause from rota.attempt where job_id = :j), 'skipped up_to_date', 'so does its attempt');
+select t.pass(:'j' || '.' || s) from unnest('{ok,any,start}'::text[]) s \g /dev/null
+select t.pass(:'j' || '.near', '{2}') \g /dev/null
+select t.start(:'j' || '.r', '{1}', '{"position": 0}'), t.fresh(:'j' || '.r[0]'), t.pass(:'j' || '.r', '{1}', '{"position": 1}') \g /dev/null
+select is(t.state(:'j' || '.r'), 'completed', 'an array with one element up to date');
+select is((select array[a.completed, a.failed] from rota.step_array a join rota.step_request r using (job_id, step_id) where job_id = :j and r.name = 'r'), '{2,0}', 'counts it as done');
+select alike(t.pending(), format('%%%1$s.s[0] %1$s.s[1]', :j), 'corr: what corresponds to it may go');
+select t.pass(:'j' || '.s[0]'), t.start(:'j' || '.s[1]'), t.fresh(:'j' || '.s[1]') \g /dev/null
+select is(t.job(:j), 'completed', 'the job is completed');
+select is((select count(*) from acct.failure where job_id = :j), 0::bigint, 'nothing of it is a failure');
+select t.right('up to date');
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "peer": "a"}]') as p \gset
+select t.start(:'p' || '.a'), t.fresh(:'p' || '.a'), t.start(:'p' || '.b'), t.fresh(:'p' || '.b') \g /dev/null
+select is((select state || ' ' || cause from rota.job where job_id = :p), 'skipped up_to_date', 'a job of which all was up to date');
+select t.submit('alice', '[{"name": "ok"}, {"name": "fail"}]', format('[{"step": "ok", "job": %1$s}, {"step": "fail", "job": %1$s, "condition": "fail"}]', :p)::jsonb) as j \gset
+select is(t.states(:j), 'ok:pending fail:skipped', 'is a success to other jobs');
+select t.right('up to date, other jobs');
 -- A step is eligible once: what is met later changes nothing, be it that one of several was enough, or that the step has ended.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c", "deps_any": true}, {"name": "d"}]', '[{"step": "c", "peer": "a"}, {"step": "c", "peer": "b"}, {"step": "d", "peer": "b"}]') as j \gset
 select t.pass(:'j' || '.a'), t.pass(:'j' || '.c'), api.job_cancel(0, 'root', t.request(:'j' || '.d')) \g /dev/null

@@ -55,12 +55,12 @@ select set_eq(format('select * from rota.event where job_id in (%s, %s)', :j, :a
 -- New jobs still refer to it.
 select t.submit('alice', '[{"name": "c"}, {"name": "d"}, {"name": "e"}, {"name": "f"}]', format('[{"step": "c", "job": %1$s}, {"step": "d", "kind": "same_nodes", "job": %1$s, "peer": "a"},
 	{"step": "e", "kind": "other_nodes", "job": %1$s, "peer": "b"}, {"step": "f", "job": %1$s, "condition": "fail"}]', :j)::jsonb) as k \gset
-select is(t.states(:k), 'c:pending d:pending e:pending f:dependency_failed', 'what has ended well is waited for no longer, what can no longer fail is');
+select is(t.states(:k), 'c:pending d:pending e:pending f:skipped', 'what has ended well is waited for no longer, who waited for its failure is not needed');
 select is((select string_agg(p.name || ' ' || concat_ws(' ', 'same', p.same_nodes, 'other', p.other_nodes), ', ' order by p.step_id)
 	from rota.step s cross join lateral api.schedule_pending(array[s.job_id], array[s.step_id]) p where s.job_id = :k and s.state = 'pending'),
 	'c same other, d same {2} other, e same other {3}', 'and the nodes of what has ended are known');
 select t.pass(:'k' || '.c'), t.pass(:'k' || '.d', '{2}'), t.pass(:'k' || '.e', '{1}') \g /dev/null
-select is(t.states(:k), 'c:completed d:completed e:completed f:dependency_failed', 'and all goes on');
+select is(t.states(:k), 'c:completed d:completed e:completed f:skipped', 'and all goes on');
 select t.submit('alice', '[{"name": "y", "array": {"indices": [[0,1,1]], "size": 2, "limit": null}}]',
 	format('[{"step": "y", "job": %s, "peer": "x", "condition": "corr"}]', :arr)::jsonb) as corr \gset
 select isnt(t.states(:corr), null, 'an array that corresponds to one that is over is judged');

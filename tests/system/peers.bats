@@ -46,10 +46,14 @@ true
 #ROTA step either --after=bad?follow
 true
 #ROTA step tidy --after=never:any,right:any
+true
+#ROTA step handler --after=follow:fail
+true
+#ROTA step handled --after=handler
 true')
 	run -3 rota wait "$job"
 	run sql "select string_agg(r.name || '=' || s.state, ' ' order by r.name) from rota.step s join rota.step_request r using (job_id, step_id) where job_id = $job"
-	[ "$output" = "apart=completed bad=failed either=completed first=completed follow=completed left=completed mend=completed never=dependency_failed right=completed tidy=completed" ]
+	[ "$output" = "apart=completed bad=failed either=completed first=completed follow=completed handled=skipped handler=skipped left=completed mend=completed never=dependency_failed right=completed tidy=completed" ]
 
 	# Order: no placement of a follower before the end of what it waits for.
 	run sql "
@@ -135,18 +139,42 @@ n=$(cat count 2>/dev/null || echo 0); echo $((n + 1)) >count
 	[ "$output" = "1:failed 2:failed 3:completed" ]
 }
 
-@test "a step after a job that ended long ago starts at once, and fails at once where it never can" {
+@test "a step after a job that ended long ago starts at once, and is skipped at once where it is not needed" {
 	old=$(submit '#!/bin/bash
 true')
 	rota wait "$old"
 	job=$(submit '#!/bin/bash
 #ROTA step late --after='"$old"'
 true
-#ROTA step hopeless --after='"$old"':fail
+#ROTA step handler --after='"$old"':fail
 true')
-	run rota wait "$job"
+	run -0 rota wait "$job"
 	run sql "select string_agg(state, ' ' order by step_id) from rota.step where job_id = $job"
-	[ "$output" = "completed dependency_failed" ]
+	[ "$output" = "completed skipped" ]
+}
+
+@test "an error handler that is not needed fails nothing: neither its job nor who waits for it" {
+	printf '%s\n' '#!/bin/bash' '#ROTA step work' true '#ROTA step onerror --after=work:fail' true '#ROTA step mail --after=onerror' true >"$BATS_TEST_TMPDIR/job.sh"
+	cd "$BATS_TEST_TMPDIR"
+	run -0 --separate-stderr rota submit --parsable --wait job.sh
+	job=${lines[0]}
+	rota show --json "$job" | jq -e --arg job "$job" '.jobs[0] | .state == "completed" and ([.steps[].state] == ["completed", "skipped", "skipped"])
+		and (.steps[1] | .cause == "not_needed" and .message == "not needed: \($job).work did not fail") and .steps_failed == 0' >/dev/null
+	run -0 rota why "$job.onerror"
+	[[ $output == *"not needed: $job.work did not fail"* ]]
+	run -0 rota wait "$job.mail"
+	[[ $output == *"skipped (not_needed)"* ]]
+	run -0 rota show "$job"
+	[[ $output == *onerror*skipped* ]]
+	# A job of which nothing was needed is skipped; lists and accounting know the word.
+	printf '%s\n' '#!/bin/bash' "#ROTA --after=$job:fail" true >other.sh
+	run -0 --separate-stderr rota submit --parsable --wait other.sh
+	other=${lines[0]}
+	run -0 rota queue --states=skipped
+	[[ $output == *"$other"* && $output != *"$job"* ]]
+	run -0 rota acct --me --states=skipped --steps
+	[[ $output == *"$other"* ]]
+	rota report failures --by=cause --json | jq -e '[.rows[] | select(.cause == "not_needed")] == []' >/dev/null
 }
 
 @test "nothing is left allocated" {

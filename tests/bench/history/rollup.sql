@@ -21,7 +21,7 @@ where a.ended_at is not null;
 create temp table by_end on commit drop as
 select date_trunc('hour', e.ended_at, 'UTC') as hour, o.account, o.user_name, o.partition, o.qos, count(*) as steps_ended, count(*) filter (where e.state = 'completed') as steps_completed,
 	count(*) filter (where e.state in ('failed', 'timeout', 'out_of_memory', 'node_fail', 'deadline')) as steps_failed,
-	count(*) filter (where e.state in ('cancelled', 'preempted', 'dependency_failed')) as steps_cancelled, count(e.started_at) as steps_waited,
+	count(*) filter (where e.state in ('cancelled', 'preempted', 'dependency_failed', 'skipped')) as steps_cancelled, count(e.started_at) as steps_waited,
 	sum(extract(epoch from greatest(e.started_at - e.eligible_at, interval '0'))) as wait_s
 from step e
 join owner o on o.job_id = e.job_id and o.step_id = e.step_id
