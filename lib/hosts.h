@@ -26,4 +26,7 @@ int hosts_find(const char *list, const char *name);
 /* All names, with commas between; malloc'ed. */
 char *hosts_expand(const char *list);
 
+/* Names with commas between, as Slurm writes them: "n[1-3,5],m[07-09]"; malloc'ed. */
+char *hosts_fold(const char *names);
+
 #endif

@@ -212,11 +212,11 @@ static bool stages(struct instance *in, const struct up_line *line, struct err *
 	       up_database(in, e) && up_daemons(in, e) && up_nodes(in, &line->wish, e);
 }
 
-/* What there is now, as {"name", "home", "gate", "processes"}. */
+/* What there is now, as {"name", "home", "gate", "processes", "limits"}. */
 static void json_print(const struct instance *in)
 {
-	json_t *all = json_pack("{ss ss ss so}", "name", in->conf.instance_name, "home", in->home, "gate", in->conf.gate_socket,
-				"processes", instance_parts(in));
+	json_t *all = json_pack("{ss ss ss so so}", "name", in->conf.instance_name, "home", in->home, "gate", in->conf.gate_socket,
+				"processes", instance_parts(in), "limits", up_limits(in));
 
 	json_dumpf(all, stdout, JSON_COMPACT);
 	putchar('\n');
@@ -236,6 +236,8 @@ int verb_up(int argc, char **argv)
 	ok = instance_open(&in, line.account, &e);
 	in.quiet = line.quiet;
 	ok = ok && stages(&in, &line, &e);
+	if (ok)
+		up_limits_say(&in);
 	if (ok)
 		instance_say(&in, "instance \"%s\" is up in %s", in.conf.instance_name, in.home);
 	else

@@ -31,4 +31,10 @@ bool up_daemons(const struct instance *in, struct err *e);
 /* The partition and the nodes asked for, their launchers, and the wait until all serve. */
 bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err *e);
 
+/* Which limits of steps hold how, for nodes that have this in common: a list of {"nodes", "memory", "cpus"}, the words being cgroup, sampling,
+ * affinity or none. Nodes whose launchers do not say are left out. */
+json_t *up_limits(const struct instance *in);
+/* The same for people. */
+void up_limits_say(const struct instance *in);
+
 #endif

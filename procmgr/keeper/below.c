@@ -1,7 +1,7 @@
 /* below.c - find processes by their descent in /proc, and kill them.
  *
- * A keeper calls it for what stands below itself, the launcher for what a dead keeper has left. What always holds: nobody is
- * signalled who is neither a root nor below one. */
+ * A keeper calls it for what stands below itself, to signal and to measure it, the launcher for what a dead keeper has left. What always
+ * holds: nobody is signalled who is neither a root nor below one. */
 #include "procmgr/keeper/below.h"
 
 #include <ctype.h>
@@ -27,9 +27,16 @@ struct entries {
 	int count, room;
 };
 
+/* The kB behind `name`, which begins with a newline; 0 where it is not there: the process has no memory of its own. */
+static int64_t kilobytes(const char *status, const char *name)
+{
+	const char *at = strstr(status, name);
+	return at ? strtoll(at + strlen(name), NULL, 10) : 0;
+}
+
 static bool read_process(const char *pid, struct below_process *p)
 {
-	char path[64], text[2048];
+	char path[64], text[8192];
 	snprintf(path, sizeof path, "/proc/%.20s/status", pid);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
@@ -42,6 +49,7 @@ static bool read_process(const char *pid, struct below_process *p)
 	p->pid = (pid_t)atol(pid);
 	p->parent = (pid_t)atol(parent + 7);
 	p->uid = (uid_t)strtoul(uid + 6, NULL, 10);
+	p->resident_kb = kilobytes(uid, "\nRssAnon:") + kilobytes(uid, "\nRssShmem:");
 	return true;
 }
 
@@ -79,22 +87,36 @@ static void choose_below(struct entries *all)
 	}
 }
 
-int below_signal(below_root *root, void *arg, uid_t only, int signal)
+void below_each(below_root *root, void *arg, uid_t only, void (*each)(const struct below_process *p, void *sum), void *sum)
 {
 	struct entries all = {NULL, 0, 0};
-	int count = 0;
 	read_processes(&all, root, arg);
 	choose_below(&all);
 	for (int i = 0; i < all.count; i++) {
 		const struct entry *e = &all.list[i];
-		if (!e->chosen || (only != BELOW_ANYBODY && e->process.uid != only))
-			continue;
-		count++;
-		if (signal)
-			kill(e->process.pid, signal);
+		if (e->chosen && (only == BELOW_ANYBODY || e->process.uid == only))
+			each(&e->process, sum);
 	}
 	free(all.list);
-	return count;
+}
+
+struct signalled {
+	int signal, count;
+};
+
+static void send_signal(const struct below_process *p, void *arg)
+{
+	struct signalled *s = arg;
+	s->count++;
+	if (s->signal)
+		kill(p->pid, s->signal);
+}
+
+int below_signal(below_root *root, void *arg, uid_t only, int signal)
+{
+	struct signalled s = {signal, 0};
+	below_each(root, arg, only, send_signal, &s);
+	return s.count;
 }
 
 /* Stop first, until nothing new turns up. */

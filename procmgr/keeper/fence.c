@@ -143,6 +143,16 @@ void fence_free(struct fence *f)
 	free(f);
 }
 
+bool fence_limits_memory(const struct fence *f)
+{
+	return f && f->dir[MEMORY];
+}
+
+bool fence_limits_cpus(const struct fence *f)
+{
+	return f && f->dir[CPUSET];
+}
+
 bool fence_tidy(const struct fence *f, bool (*in_use)(const char *key))
 {
 	bool left = false;
@@ -378,8 +388,10 @@ void fence_read(const struct fence *f, const char *key, struct fence_figures *fi
 	int64_t kills = fence_file_number(f->dir[MEMORY], key, two ? "memory.events" : "memory.oom_control", "oom_kill");
 	int64_t cpu = f->dir[CPUACCT] ? fence_file_number(f->dir[CPUACCT], key, "cpuacct.usage", "")
 				      : fence_file_number(f->two_dir, key, "cpu.stat", "usage_usec");
-	figures->peak_mb = peak < 0 ? -1 : (peak + 1024 * 1024 - 1) / (1024 * 1024);
-	figures->oom_kills = kills < 0 ? 0 : kills;
+	if (f->dir[MEMORY]) {
+		figures->peak_mb = peak < 0 ? -1 : (peak + 1024 * 1024 - 1) / (1024 * 1024);
+		figures->oom_kills = kills < 0 ? 0 : kills;
+	}
 	figures->cpu_usec = cpu < 0 || !f->dir[CPUACCT] ? cpu : cpu / 1000;
 }
 

@@ -16,6 +16,10 @@ struct fence; /* the groups of one node; holds no descriptors, so a forked keepe
 struct fence *fence_new(const char *instance, const char *state, const char *node, struct err *e);
 void fence_free(struct fence *f);
 
+/* Does a control group hold the limit of memory, of CPUs? Where it does not, the keeper samples and sets affinities. */
+bool fence_limits_memory(const struct fence *f);
+bool fence_limits_cpus(const struct fence *f);
+
 /* Remove the empty groups of this node whose attempts are not in use; true where one is not empty yet. */
 bool fence_tidy(const struct fence *f, bool (*in_use)(const char *key));
 

@@ -136,6 +136,8 @@ static bool prepare(struct keeper *k, struct keeper_known *known)
 {
 	struct err e;
 	make_fence(k, known);
+	if (!fence_limits_cpus(k->fence))
+		cores_take(&k->cores, k->order->cpus);
 	k->environment = &known->environment;
 	bool there = keeper_file_read(&known->environment, k->order->environment_hash, &e) && find_owner(k, known, &e) &&
 		     keeper_file_script(k, known, &e) && keeper_file_nodes(k, known, &e);
@@ -269,6 +271,7 @@ static bool keep_fence(const struct keeper *k)
  * attempt. */
 static bool end(struct keeper *k, struct keeper_known *known)
 {
+	cores_release(&k->cores); /* before the step that gets these CPUs next can be started */
 	if (k->fence && *k->order->spec.user_epilog)
 		fence_read(k->fence, k->name, &k->figures); /* it was in the group, and is not in what `done` saw */
 	bool kept = keep_fence(k), removed = !k->fence || kept || fence_remove(k->fence, k->name, 0);

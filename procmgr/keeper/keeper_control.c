@@ -78,6 +78,8 @@ void keeper_control_clocks(struct keeper *k)
 {
 	int64_t now = clock_boot_us();
 	keeper_lease_look(k);
+	if (is_busy(k))
+		keeper_memory_look(k);
 	if (k->limit_at > 0 && now >= k->limit_at && k->live > 0) {
 		snprintf(k->message, sizeof k->message, "time limit of %lld seconds reached", (long long)k->limit_s);
 		keeper_control_end(k, "time_limit");
@@ -96,7 +98,8 @@ static int64_t earlier(int64_t a, int64_t b)
 
 int64_t keeper_control_next(const struct keeper *k)
 {
-	return is_busy(k) ? earlier(k->lease_at, earlier(k->kill_at, k->limit_at)) : k->lease_at;
+	int64_t clock = earlier(k->memory_at, earlier(k->kill_at, k->limit_at));
+	return is_busy(k) ? earlier(k->lease_at, clock) : k->lease_at;
 }
 
 static bool act(struct keeper *k, const struct fields *message, struct err *e)

@@ -104,6 +104,8 @@ static bool run(struct keeper *k, struct keeper_hook *h, struct task_start *star
 		return false;
 	}
 	k->hook = h;
+	if (h->users)
+		keeper_memory_begin(k);
 	if (!keeper_wait(k, is_over, clock_boot_us() + (int64_t)k->job->conf->node_hook_timeout * 1000000)) {
 		snprintf(h->error, sizeof h->error, "not finished after %d seconds", k->job->conf->node_hook_timeout);
 		kill(-h->pid, SIGKILL);
@@ -160,6 +162,7 @@ static void as_user(const struct keeper *k, struct task_start *start)
 	start->fence = k->fence;
 	start->key = k->name;
 	start->pinned = k->job->cores != NULL;
+	start->cores = k->cores.count > 0 ? &k->cores.set : NULL;
 }
 
 bool keeper_hook_user(struct keeper *k, const char *name, const char *path)

@@ -2,7 +2,7 @@
  *
  * keeper.c is the sequence (prolog, tasks, epilog, end) and the only one who decides what comes next; keeper_wait.c turns the
  * loop meanwhile; keeper_control.c does what control messages and clocks ask for; keeper_lease.c ends it with the lease; keeper_task.c starts and reaps tasks;
- * keeper_hook.c runs a prolog or epilog; keeper_group.c shares a prolog between the steps of a group; keeper_sweep.c kills;
+ * keeper_memory.c holds the memory limit where no control group does; keeper_hook.c runs a prolog or epilog; keeper_group.c shares a prolog between the steps of a group; keeper_sweep.c kills;
  * keeper_record.c writes the journal; keeper_next.c gets it another attempt; keeper_file.c reads what is to be run; keeper_dry.c only writes the journal. */
 #ifndef ROTA_PROCMGR_KEEPER_PARTS_H
 #define ROTA_PROCMGR_KEEPER_PARTS_H
@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "lib/seal.h"
+#include "procmgr/keeper/cores.h"
 #include "procmgr/keeper/keeper.h"
 #include "procmgr/record/lease.h"
 #include "procmgr/record/record.h"
@@ -76,6 +77,7 @@ struct keeper {
 	char name[RECORD_KEY_SIZE];  /* of spool folder and control group */
 	char mark[RECORD_MARK_SIZE]; /* in the environment of its processes */
 	const struct fence *fence;   /* NULL: none, or its group could not be made */
+	struct cores cores;	     /* it is kept to, where no cpuset does that */
 	struct journal *journal;
 	struct fields *told[KEEPER_TOLD_MOST]; /* records that are not in the journal yet */
 	int told_count;
@@ -107,6 +109,8 @@ struct keeper {
 	int64_t kill_at;	       /* when SIGKILL follows, 0 = never */
 	int64_t limit_at;	       /* when the time limit strikes, 0 = never or suspended */
 	int64_t limit_s;	       /* as it is now, 0 = none */
+	int64_t memory_at;	       /* when to measure its memory, 0 = never */
+	int64_t memory_pause;	       /* before the next time */
 	int64_t paused, paused_at;     /* how long it was suspended, and since when it is */
 	struct lease lease;	       /* of the node, as last read */
 	int64_t lease_at;	       /* when to look at it again, 0 = never */
@@ -137,6 +141,10 @@ void keeper_control_clocks(struct keeper *k);
 int64_t keeper_control_next(const struct keeper *k); /* when keeper_control_clocks has something to do, 0 = never */
 void keeper_control_end(struct keeper *k, const char *cause);
 void keeper_control_limit(struct keeper *k, int64_t limit_s); /* from its start, without suspensions; 0 = none */
+
+/* keeper_memory.c */
+void keeper_memory_begin(struct keeper *k); /* something of the user's begins */
+void keeper_memory_look(struct keeper *k);
 
 /* keeper_lease.c */
 /* Write into the pid file which attempt this is, and whether there may be something of the user's that must not outlive the lease. */

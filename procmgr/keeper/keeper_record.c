@@ -134,6 +134,8 @@ static const char *outcome_of_cause(const char *cause)
 {
 	if (strcmp(cause, "time_limit") == 0)
 		return "timeout";
+	if (strcmp(cause, "out_of_memory") == 0)
+		return "oom";
 	if (strcmp(cause, "node") == 0 || strcmp(cause, "node_lost") == 0 || strcmp(cause, "shutdown") == 0)
 		return "node_fail";
 	return "cancel";

@@ -130,6 +130,7 @@ static void fill_start(const struct keeper *k, struct task_start *start, const s
 	start->fence = k->fence;
 	start->key = k->name;
 	start->pinned = k->job->cores != NULL;
+	start->cores = k->cores.count > 0 ? &k->cores.set : NULL;
 }
 
 /* What a task is started with, as long as its process reads it. */
@@ -222,6 +223,7 @@ void keeper_task_start(struct keeper *k)
 		}
 	}
 	keeper_control_limit(k, k->limit_s);
+	keeper_memory_begin(k);
 	if (k->live > 0 && !k->failed_start)
 		keeper_record_linger(k);
 }

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,6 +148,8 @@ static bool become_task(const struct task_start *s, pid_t keeper, struct err *e)
 	reset_oom_score();
 	if (s->fence && !fence_enter(s->fence, s->key, s->pinned, e))
 		return false;
+	if (s->cores)
+		sched_setaffinity(0, sizeof *s->cores, s->cores); /* cores that went away meanwhile are none to be kept to */
 	if (!task_limit_apply(s->limits, s->limit_count, e) || (s->owner && !become_owner(s->owner, e)))
 		return false;
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* behind the change of user, which clears it */

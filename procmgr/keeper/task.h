@@ -2,6 +2,7 @@
 #ifndef ROTA_PROCMGR_TASK_H
 #define ROTA_PROCMGR_TASK_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -29,7 +30,8 @@ struct task_start {
 	const struct task_owner *owner; /* become this user; NULL: stay who we are (site hooks) */
 	const struct fence *fence;	/* enter the group `key`; NULL: none */
 	const char *key;
-	bool pinned; /* the group has cores */
+	bool pinned;		/* the group has cores */
+	const cpu_set_t *cores; /* without one: to be kept to; NULL: anywhere */
 };
 
 /* Ignore what must not end a keeper. All other signals are as the launcher has set them, to their defaults; those and these are

@@ -130,6 +130,7 @@ static bool open_all(struct launcher *l, struct err *e)
 	open_fence(l);
 	if (l->conf->launcher_dry_run)
 		l->dry = launcher_dry_new();
+	launcher_limits_write(l);
 	look(l);
 	launcher_spare_clear(l);
 	launcher_spool_tidy(l);

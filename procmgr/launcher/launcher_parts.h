@@ -2,7 +2,7 @@
  *
  * launcher.c is start, loop and end; launcher_spool.c the node's folders and the sockets of its keepers;
  * launcher_spare.c keeps them for the next; launcher_order.c decides
- * whether an order is believed and forks its keeper; launcher_room.c whether its records will find room; launcher_lost.c ends what a
+ * whether an order is believed and forks its keeper; launcher_room.c whether its records will find room; launcher_limits.c says which limits hold how; launcher_lost.c ends what a
  * dead keeper has left; launcher_lease.c what a hanging one has; launcher_control.c passes control messages on; launcher_dry.c
  * stands in for keepers when nothing is to be run; launcher_agent.c keeps procmgrd running. */
 #ifndef ROTA_PROCMGR_LAUNCHER_PARTS_H
@@ -132,6 +132,9 @@ bool launcher_room_for(struct launcher *l, const struct order *o, struct err *e)
 void launcher_room_open(struct launcher *l);
 /* Room for the records of one attempt. */
 int64_t launcher_room_of(const struct order *o);
+
+/* launcher_limits.c: say which limits hold how. */
+void launcher_limits_write(const struct launcher *l);
 
 /* launcher_lease.c: end what no keeper has ended with the node's lease. */
 void launcher_lease_turn(struct launcher *l);

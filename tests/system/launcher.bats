@@ -83,7 +83,7 @@ drive() {
 start_launcher() {
 	# One that was killed just now may still have the node's lock, by which the next one ends.
 	for i in $(seq 400); do lives "$(cat "$DIR/$NODE.pid" 2>/dev/null)" || break; sleep 0.05; done
-	"$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
+	$LAUNCHER_WITHIN "$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
 	echo $! >"$DIR/$NODE.pid"
 	for i in $(seq 100); do [ -S "$DIR/sock/driver" ] && [ -e "$DIR/node/$NODE/journal" ] && break; sleep 0.05; done
 }
@@ -840,6 +840,96 @@ fill() {
 	CONFIG=$DIR/rota.conf NODE=n1
 	stop_launcher TERM
 	start_launcher
+}
+
+# Where names of cores are not those of other instances of this machine, as far as that can be had.
+plain_launcher() { # NODE
+	NODE=$1 CONFIG=$DIR/plain.conf
+	[ "$(id -u)" != 0 ] || LAUNCHER_WITHIN="unshare --net"
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	LAUNCHER_WITHIN=
+}
+
+plain_launcher_over() {
+	stop_launcher USR1
+	rm -f "$DIR/$NODE.pid"
+	CONFIG=$DIR/rota.conf NODE=n1
+	stop_launcher TERM
+	start_launcher
+}
+
+@test "without control groups memory over the limit ends as out_of_memory; what processes share counts once" {
+	plain_launcher n8
+	[ "$(cat "$DIR/node/n8/limits")" = "memory=sampling cpus=affinity" ]
+	launch 1320 mem_mb=50 <<-'END'
+		#!/usr/bin/perl
+		vec(my $x, 300 << 20, 8) = 1;
+		sleep 60;
+	END
+	# Five processes with the same 60 MB.
+	launch 1321 mem_mb=110 <<-'END'
+		#!/usr/bin/perl
+		vec(my $x, 60 << 20, 8) = 1;
+		for (1 .. 4) { fork or do { sleep 3; exit } }
+		1 while wait > 0;
+	END
+	# Each within the limit, not all of them.
+	launch 1322 mem_mb=110 <<-'END'
+		#!/usr/bin/perl
+		for (1 .. 4) { fork or do { vec(my $x, 60 << 20, 8) = 1; sleep 60; exit } }
+		1 while wait > 0;
+	END
+	# A mapped file can be dropped, unless it is in memory alone, so it does not count.
+	local file=$(mktemp /var/tmp/rota-launcher.XXXXXX) used=complete
+	[ "$(stat -f -c %T /var/tmp)" != tmpfs ] || used=oom
+	head -c 100000000 /dev/zero >"$file"
+	chmod 644 "$file"
+	launch 1323 mem_mb=50 <<-END
+		#!/usr/bin/python3
+		import mmap, time
+		f = open("$file", "rb")
+		m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)
+		sum(m[i] for i in range(0, len(m), 4096))
+		time.sleep(1)
+	END
+	record 1320 done
+	[[ $output =~ "signal=9 cause=out_of_memory outcome=oom message=out of memory on node n8: limit 50 MiB, peak "([0-9]+)" MiB" ]]
+	[ "${BASH_REMATCH[1]}" -gt 50 ]
+	record 1320 task
+	[ "$(field cause)" = out_of_memory ]
+	record 1322 done
+	[[ $output == *"cause=out_of_memory outcome=oom"* ]]
+	record 1321 done
+	[[ $output == *"outcome=complete"* ]]
+	record 1323 done
+	rm -f "$file"
+	[[ $output == *"outcome=$used"* ]]
+	plain_launcher_over
+}
+
+@test "without control groups steps are kept to cores of their own" {
+	plain_launcher n9
+	local script='nproc; sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/status; sleep 2'
+	for job in 1330 1331; do
+		printf '#!/bin/bash\n%s\n' "$script" | launch $job
+		record $job run
+	done
+	record 1330 done
+	record 1331 done
+	[ "$(head -n1 "$DIR/work/1330.out")" = 1 ]
+	if [ "$(nproc)" -ge 2 ]; then
+		[ "$(head -n1 "$DIR/work/1331.out")" = 1 ]
+		[ "$(sed -n 2p "$DIR/work/1330.out")" != "$(sed -n 2p "$DIR/work/1331.out")" ]
+	fi
+	# What has ended holds none; more than the machine has runs anywhere.
+	printf '#!/bin/bash\n%s\n' "$script" | launch 1332
+	printf '#!/bin/bash\n%s\n' "$script" | launch 1333 cpus=10000
+	record 1332 done
+	record 1333 done
+	[ "$(head -n1 "$DIR/work/1332.out")" = 1 ]
+	[ "$(head -n1 "$DIR/work/1333.out")" = "$(nproc)" ]
+	plain_launcher_over
 }
 
 @test "a task starts with the user's groups, umask and limits, and with nothing of ours" {

@@ -83,8 +83,34 @@ static void test_wrong(void **state)
 	assert_int_equal(hosts_count(""), 0);
 }
 
+static void test_fold(void **state)
+{
+	(void)state;
+	static const char *const cases[][2] = {
+		{"n1", "n1"},
+		{"n1,n2,n3,n5", "n[1-3,5]"},
+		{"n1,n2,m", "n[1-2],m"},
+		{"login,n3,n1,n2", "login,n[3,1-2]"},
+		{"n07,n08,n09,n10,n7", "n[07-10,7]"},
+		{"n8,n9,n10,n11", "n[8-11]"},
+		{"n09,n9,n10", "n[09,9-10]"},
+		{"n99,n100,n0100", "n[99-100,0100]"},
+		{"r1n1,r1n2,r2n1,r2n3", "r1n[1-2],r2n[1,3]"},
+		{"7,8", "7,8"},
+		{"a1b,a2b", "a1b,a2b"},
+		{"x1234567890,x1234567891", "x1[234567890-234567891]"},
+		{"", ""},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char *folded = hosts_fold(cases[i][0]);
+		assert_string_equal(folded, cases[i][1]);
+		free(folded);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pack), cmocka_unit_test(test_many), cmocka_unit_test(test_find), cmocka_unit_test(test_wrong)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_pack), cmocka_unit_test(test_many), cmocka_unit_test(test_find), cmocka_unit_test(test_wrong),
+					   cmocka_unit_test(test_fold)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,19 @@
+/* cores.h - the cores that a step is kept to by sched_setaffinity, where no cpuset does it. */
+#ifndef ROTA_PROCMGR_CORES_H
+#define ROTA_PROCMGR_CORES_H
+
+#include <sched.h>
+#include <stdbool.h>
+
+struct cores {
+	cpu_set_t set;
+	int *claims; /* a bound socket for each core */
+	int count;   /* 0: the step runs anywhere */
+};
+
+/* Claim `count` of the cores that this process may use and no keeper of this machine has claimed. Where there are not so many, it
+ * claims none and returns false. */
+bool cores_take(struct cores *c, int count);
+void cores_release(struct cores *c);
+
+#endif

@@ -1,0 +1,89 @@
+/* keeper_memory.c - the memory limit of a step, where no control group holds it.
+ *
+ * Called by: the keeper, from its clocks and when it starts something of the user's.
+ * Invariants:
+ * - A step is killed only for what it has at one moment: resident anonymous and shared memory. Pages of files, which the kernel can drop,
+ *   do not count. A page that several processes share counts once: the cheap sum, in which it counts in each, only says that a
+ *   closer look is worth its cost.
+ * - A keeper spends at most a hundredth of a CPU on it, however many processes the machine has. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "procmgr/keeper/below.h"
+#include "procmgr/keeper/keeper_parts.h"
+
+enum { SHORTEST_USEC = 100000, LONGEST_USEC = 1000000, COST_FACTOR = 100, AGAIN_USEC = 1000000 };
+
+void keeper_memory_begin(struct keeper *k)
+{
+	bool samples = k->order->mem_mb > 0 && !fence_limits_memory(k->fence);
+	k->memory_pause = SHORTEST_USEC;
+	k->memory_at = samples ? clock_boot_us() + SHORTEST_USEC : 0;
+}
+
+static bool is_child(const struct below_process *p, void *arg)
+{
+	(void)arg;
+	return p->parent == getpid();
+}
+
+static void add_resident(const struct below_process *p, void *sum)
+{
+	*(int64_t *)sum += p->resident_kb;
+}
+
+/* A process that ends meanwhile, or does not let us look, counts nothing. */
+static void add_share(const struct below_process *p, void *sum)
+{
+	static const char *const names[] = {"\nPss_Anon:", "\nPss_Shmem:"};
+	char path[64], text[4096];
+	snprintf(path, sizeof path, "/proc/%ld/smaps_rollup", (long)p->pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (fd >= 0)
+		close(fd);
+	text[size > 0 ? size : 0] = '\0';
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *at = strstr(text, names[i]);
+		*(int64_t *)sum += at ? strtoll(at + strlen(names[i]), NULL, 10) : 0;
+	}
+}
+
+static int64_t sum_kb(const struct keeper *k, void (*add)(const struct below_process *p, void *sum))
+{
+	int64_t sum = 0;
+	below_each(is_child, NULL, k->owner.uid, add, &sum);
+	return sum;
+}
+
+/* Kill at once, as the kernel does: memory would go on growing through the grace time. */
+static void over(struct keeper *k, int64_t used_kb)
+{
+	k->figures.peak_mb = (used_kb + 1023) / 1024;
+	k->end_asked = true;
+	k->limit_at = k->memory_at = 0;
+	if (!*k->cause)
+		snprintf(k->cause, sizeof k->cause, "out_of_memory");
+	keeper_sweep_kill(k);
+	k->kill_at = clock_boot_us() + AGAIN_USEC;
+}
+
+void keeper_memory_look(struct keeper *k)
+{
+	int64_t began = clock_boot_us(), limit_kb = k->order->mem_mb * 1024;
+	if (k->memory_at == 0 || began < k->memory_at)
+		return;
+	int64_t most_kb = sum_kb(k, add_resident), used_kb = most_kb > limit_kb ? sum_kb(k, add_share) : most_kb;
+	if (used_kb > limit_kb) {
+		over(k, used_kb);
+		return;
+	}
+	int64_t now = clock_boot_us(), cost = (now - began) * COST_FACTOR;
+	k->memory_pause = used_kb > limit_kb / 2 ? SHORTEST_USEC : k->memory_pause * 2;
+	k->memory_pause = k->memory_pause < LONGEST_USEC ? k->memory_pause : LONGEST_USEC;
+	k->memory_at = now + (cost > k->memory_pause ? cost : k->memory_pause);
+}
