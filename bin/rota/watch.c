@@ -211,7 +211,7 @@ int verb_watch(int argc, char **argv)
 		w.lines = true;
 	}
 	verb_operands(&scan, 1, 1);
-	if (strchr(argv[scan.at], '.'))
+	if (strpbrk(argv[scan.at], "._["))
 		verb_misuse(scan.verb, "\"%s\" is a step; name its job", argv[scan.at]);
 	w.jobs = words_operands(&scan);
 	if (!w.lines) {

@@ -14,7 +14,20 @@ with recursive below as (
 select b.user_name, b.account from below b;
 comment on view api.account_coordinated is 'Who sees the accounting of which account as a coordinator, of it or of one above. Internal.';
 
--- Which steps a request means: "812", "812.solve", "812.solve[7]", "812.solve[3-9]".
+create function api.step_only(p_job bigint, p_label text) returns text
+language plpgsql stable set search_path = rota, pg_temp as $$
+declare
+	v_names constant text[] := array(select r.name from step_request r where r.job_id = p_job order by r.step_id limit 2);
+begin
+	if cardinality(v_names) > 1 then
+		raise exception '"%" names no step, and job % has several', p_label, p_job using errcode = 'RT422',
+			hint = format('Name one, as %s.%s%s.', p_job, v_names[1], regexp_replace(p_label, '^[0-9]+_?\[?([0-9-]+)\]?$', '[\1]'));
+	end if;
+	return v_names[1];
+end $$;
+comment on function api.step_only(bigint, text) is 'The name of the one step of a job, for a label that names an element and no step. The caller has seen to it that the job may be read. Internal.';
+
+-- Which steps a request means: "812", "812.solve", "812.solve[7]", "812.solve[3-9]", and of a job of one step "812[7]" or "812_7".
 create function api.job_target(p_uid int, p_user text, p_request jsonb, p_write boolean)
 returns table (job_id bigint, step_id int, pos int, whole_job boolean, index int)
 language plpgsql set search_path = rota, pg_temp as $$
@@ -48,7 +61,10 @@ begin
 		if v_steps > c_steps then
 			raise exception 'the jobs named have more than % steps', c_steps using errcode = 'RT422', hint = 'Ask in several requests.';
 		end if;
-		v_part := regexp_match(v_text, '^([0-9]{1,18})(?:\.([A-Za-z][A-Za-z0-9_-]*)(?:\[([0-9]{1,9})(?:-([0-9]{1,9}))?\])?)?$');
+		v_part := coalesce(
+			regexp_match(v_text, '^([0-9]{1,18})(?:\.([A-Za-z][A-Za-z0-9_-]*)(?:\[([0-9]{1,9})(?:-([0-9]{1,9}))?\])?)?$'),
+			regexp_match(v_text, '^([0-9]{1,18})()_?\[([0-9]{1,9})(?:-([0-9]{1,9}))?\]$'),
+			regexp_match(v_text, '^([0-9]{1,18})()_([0-9]{1,9})()$'));
 		if v_part is null then
 			raise exception '"%" does not name a job', v_text using errcode = 'RT422', hint = 'Name jobs like 812, 812.solve or 812.solve[7].';
 		end if;
@@ -60,6 +76,9 @@ begin
 			raise exception 'job % belongs to %', v_job.job_id,
 				case when api.setting_bool('queue_visible') then '"' || v_job.user_name || '"' else 'somebody else' end
 				using errcode = 'RT403', hint = 'Only its owner and operators may do that.';
+		end if;
+		if v_part[2] = '' then
+			v_part := array[v_part[1], api.step_only(v_job.job_id, v_text), v_part[3], nullif(v_part[4], '')];
 		end if;
 		if v_part[2] is null then
 			return query select r.job_id, r.step_id, null::int, true, null::int from step_request r where r.job_id = v_job.job_id order by r.step_id;
