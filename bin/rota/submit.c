@@ -159,9 +159,10 @@ static void print(const struct submit_line *line, const json_t *jobs)
 	fflush(stdout);
 }
 
-/* --wait. */
-static int wait_for(const json_t *jobs)
+/* --wait. Where standard output is for a program, it only has what was asked for; what failed is told beside it. */
+static int wait_for(const struct submit_line *line, const json_t *jobs)
 {
+	bool plain = !line->parsable && !line->json;
 	json_t *labels = json_array(), *end;
 	const json_t *job;
 	int status;
@@ -172,6 +173,10 @@ static int wait_for(const json_t *jobs)
 				      json_sprintf("%lld", (long long)json_integer_value(json_object_get(job, "job_id"))));
 	end = wait_jobs(labels, -1);
 	status = end ? wait_status(end) : call_status();
+	if (end && (plain || status))
+		wait_print(end, plain ? stdout : stderr);
+	if (end && status)
+		wait_reasons(end, stderr);
 	json_decref(end);
 	json_decref(labels);
 	return status;
@@ -212,7 +217,7 @@ int verb_submit(int argc, char **argv)
 	else
 		status = call_status();
 	if (jobs && line.wait)
-		status = wait_for(jobs);
+		status = wait_for(&line, jobs);
 	json_decref(jobs);
 	json_decref(answer);
 	free(line.scripts);

@@ -1,6 +1,7 @@
 /* wait.c - `rota wait`: until jobs have ended; exits as they did. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
@@ -11,7 +12,7 @@
 #include "bin/rota/words.h"
 #include "lib/clock.h"
 
-enum { WAIT_ROUND = 60, WAIT_TIMED_OUT = 124 };
+enum { WAIT_ROUND = 60, WAIT_TIMED_OUT = 124, WAIT_REASONS = 10 };
 
 const struct verb_option wait_options[] = {
 	{'t', "timeout", "SECONDS", "give up after so long, with exit status 124"},
@@ -52,8 +53,7 @@ int wait_status(const json_t *answer)
 	return status;
 }
 
-/* How each ended, one line each. */
-static void print(const json_t *answer)
+void wait_print(const json_t *answer, FILE *out)
 {
 	const json_t *job;
 	size_t i;
@@ -62,9 +62,46 @@ static void print(const json_t *answer)
 		char *words = outcome_words(job);
 		const char *label = format_text(job, "label");
 
-		printf("%s: %s\n", label[0] ? label : format_count(json_object_get(job, "job_id")).s, words);
+		fprintf(out, "%s: %s\n", label[0] ? label : format_count(json_object_get(job, "job_id")).s, words);
 		free(words);
 	}
+}
+
+/* A step that did not complete; of a job of one step, whose end was told, only what is known besides. */
+static void reason_print(const json_t *step, bool only, FILE *out)
+{
+	const char *message = format_text(step, "message");
+	char *words = outcome_words(step);
+
+	if (!only)
+		fprintf(out, "%s: %s%s%s\n", format_text(step, "label"), words, message[0] ? ": " : "", message);
+	else if (message[0])
+		fprintf(out, "%s: %s\n", format_text(step, "label"), message);
+	free(words);
+}
+
+void wait_reasons(const json_t *answer, FILE *out)
+{
+	const json_t *job, *shown, *step;
+	size_t i, at, told = 0;
+
+	json_array_foreach (json_object_get(answer, "jobs"), i, job) {
+		const json_t *steps;
+		json_t *show;
+
+		if (!outcome_status(job) || told >= WAIT_REASONS)
+			continue;
+		show = call_gate_patiently("show", json_pack("{s[s]}", "jobs", format_count(json_object_get(job, "job_id")).s),
+					   CALL_LONG);
+		shown = json_array_get(json_object_get(show, "jobs"), 0);
+		steps = json_object_get(shown, "steps");
+		json_array_foreach (steps, at, step)
+			if (outcome_status(step) && strcmp(format_text(step, "state"), "skipped") && told++ < WAIT_REASONS)
+				reason_print(step, json_array_size(steps) == 1, out);
+		json_decref(show);
+	}
+	if (told > WAIT_REASONS)
+		fprintf(out, "... and %zu more\n", told - WAIT_REASONS);
 }
 
 int verb_wait(int argc, char **argv)
@@ -90,7 +127,7 @@ int verb_wait(int argc, char **argv)
 	if (json)
 		call_print_json();
 	else if (!quiet)
-		print(answer);
+		wait_print(answer, stdout);
 	status = json_is_true(json_object_get(answer, "done")) ? wait_status(answer) : WAIT_TIMED_OUT;
 	json_decref(answer);
 	return status;
