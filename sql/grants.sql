@@ -18,6 +18,7 @@ grant execute on function
 	api.job_top(int, text, jsonb),
 	api.job_why(int, text, jsonb),
 	api.job_wait(int, text, jsonb),
+	api.job_select(int, text, jsonb),
 	api.job_cancel(int, text, jsonb),
 	api.job_hold(int, text, jsonb),
 	api.job_release(int, text, jsonb),

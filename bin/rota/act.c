@@ -5,77 +5,118 @@
 #include "bin/rota/format.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/act.h"
+#include "bin/rota/selection.h"
 #include "bin/rota/words.h"
 
 enum { ACT_REASON = 256 };
 
-#define ACT_OPTION_REASON                                                                                                        \
+#define ACT_OPTIONS                                                                                                              \
+	{ACT_REASON, "reason", "TEXT", "a reason that is kept with the event"},                                                  \
+		{'q', "quiet", NULL, "print nothing while all goes well"}, SELECTION_OPTIONS, VERB_OPTION_JSON,                  \
 	{                                                                                                                        \
-		ACT_REASON, "reason", "TEXT", "a reason that is kept with the event"                                             \
-	}
-#define ACT_OPTION_QUIET                                                                                                         \
-	{                                                                                                                        \
-		'q', "quiet", NULL, "print nothing while all goes well"                                                          \
+		0, NULL, NULL, NULL                                                                                              \
 	}
 
-const struct verb_option cancel_options[] = {ACT_OPTION_REASON, ACT_OPTION_QUIET, VERB_OPTION_JSON, {0, NULL, NULL, NULL}};
-const struct verb_option hold_options[] = {ACT_OPTION_REASON, ACT_OPTION_QUIET, VERB_OPTION_JSON, {0, NULL, NULL, NULL}};
-const struct verb_option release_options[] = {ACT_OPTION_REASON, ACT_OPTION_QUIET, VERB_OPTION_JSON, {0, NULL, NULL, NULL}};
-const struct verb_option suspend_options[] = {ACT_OPTION_REASON, ACT_OPTION_QUIET, VERB_OPTION_JSON, {0, NULL, NULL, NULL}};
-const struct verb_option resume_options[] = {ACT_OPTION_REASON, ACT_OPTION_QUIET, VERB_OPTION_JSON, {0, NULL, NULL, NULL}};
+const struct verb_option cancel_options[] = {ACT_OPTIONS};
+const struct verb_option hold_options[] = {ACT_OPTIONS};
+const struct verb_option release_options[] = {ACT_OPTIONS};
+const struct verb_option suspend_options[] = {ACT_OPTIONS};
+const struct verb_option resume_options[] = {ACT_OPTIONS};
 
 enum { ACT_MOST_LINES = 24 };
 
-/* What came of each step; of very many, how many of each kind. */
-static void print(const json_t *steps)
+static bool has_failed(const json_t *step)
 {
-	const json_t *step;
+	return json_is_true(json_object_get(step, "failed"));
+}
+
+/* What came of each step; of very many, how many of each kind. What failed goes to standard error, even when `quiet`. */
+static void print(const json_t *steps, bool quiet)
+{
 	size_t i, count = json_array_size(steps);
-	json_t *counts = json_object();
+	json_t *counts = json_object(), *number;
+	const json_t *step;
 	const char *action;
-	json_t *number;
 
 	json_array_foreach (steps, i, step) {
-		action = format_text(step, format_text(step, "action")[0] ? "action" : "state");
-		if (count <= ACT_MOST_LINES)
-			printf("%s: %s\n", format_text(step, "label"), action);
+		action = format_text(step, "action");
+		if (has_failed(step) ? count <= ACT_MOST_LINES : !quiet && count <= ACT_MOST_LINES)
+			fprintf(has_failed(step) ? stderr : stdout, "%s%s: %s\n", has_failed(step) ? "rota: " : "",
+				format_text(step, "label"), action);
 		json_object_set_new(counts, action, json_integer(json_integer_value(json_object_get(counts, action)) + 1));
 	}
-	if (count > ACT_MOST_LINES)
+	if (count > ACT_MOST_LINES && !quiet)
 		json_object_foreach (counts, action, number)
 			printf("%lld steps: %s\n", (long long)json_integer_value(number), action);
 	json_decref(counts);
 }
 
-int act_send(const char *verb, json_t *request, bool json, bool quiet)
+/* Whether the verb could be done to all that was named. */
+static int steps_status(const json_t *steps)
 {
-	json_t *answer = call_gate(verb, request);
+	const json_t *step;
+	size_t i;
 
-	if (!answer)
-		return call_status();
-	if (json)
-		call_print_json();
-	else if (!quiet)
-		print(json_object_get(answer, "steps"));
-	json_decref(answer);
+	json_array_foreach (steps, i, step)
+		if (has_failed(step))
+			return EXIT_REFUSED;
 	return EXIT_OK;
+}
+
+int act_send(const struct verb *verb, json_t *request, const struct act_line *line)
+{
+	bool selected = selection_any(request);
+	json_t *answer, *steps;
+	int status = EXIT_OK;
+
+	if (!selection_confirm(verb, request, line->yes, &status)) {
+		json_decref(request);
+		return status;
+	}
+	answer = call_gate(verb->name, json_incref(request));
+	steps = json_object_get(answer, "steps");
+	if (!answer) {
+		status = call_status();
+	} else if (selected && !json_array_size(steps) && !words_found(request, answer)) {
+		status = EXIT_REFUSED;
+	} else {
+		status = steps_status(steps);
+		if (line->json)
+			call_print_json();
+		else
+			print(steps, line->quiet);
+		if (selected && !json_array_size(steps))
+			fputs("rota: no job that you may change matches; nothing was changed\n", stderr);
+	}
+	json_decref(answer);
+	json_decref(request);
+	return status;
+}
+
+void act_jobs(struct verb_scan *scan, json_t *request)
+{
+	if (!selection_any(request))
+		verb_operands(scan, 1, -1);
+	if (scan->operands)
+		json_object_set_new(request, "jobs", words_operands(scan));
 }
 
 static int act(int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb_find(argv[0]), argc, argv);
 	json_t *request = json_object();
-	bool json = false, quiet = false;
+	struct act_line line = {0};
 
 	for (int id; (id = verb_next(&scan));) {
+		if (selection_take(&scan, id, request, &line.yes))
+			continue;
 		if (id == ACT_REASON)
 			json_object_set_new(request, "reason", words_text(&scan));
-		json |= id == VERB_JSON;
-		quiet |= id == 'q';
+		line.json |= id == VERB_JSON;
+		line.quiet |= id == 'q';
 	}
-	verb_operands(&scan, 1, -1);
-	json_object_set_new(request, "jobs", words_operands(&scan));
-	return act_send(scan.verb->name, request, json, quiet);
+	act_jobs(&scan, request);
+	return act_send(scan.verb, request, &line);
 }
 
 int verb_cancel(int argc, char **argv)

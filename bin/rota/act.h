@@ -5,7 +5,17 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* `request` is taken over; the exit status of the process. */
-int act_send(const char *verb, json_t *request, bool json, bool quiet);
+#include "bin/rota/verb.h"
+
+struct act_line {
+	bool json, quiet;
+	bool yes; /* do not ask before what is selected is changed */
+};
+
+/* The operands into the request; misuse where there are none and nothing is selected either. */
+void act_jobs(struct verb_scan *scan, json_t *request);
+
+/* `request` is taken over; the exit status of the process: a failure when nothing could be done to something that was named. */
+int act_send(const struct verb *verb, json_t *request, const struct act_line *line);
 
 #endif

@@ -2,6 +2,7 @@
  *
  * Every verb calls verb_next until it gives 0. Options may stand before and behind operands. What is wrong is said once, with the
  * nearest option that exists, and ends the process with EXIT_USAGE. */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -168,10 +169,32 @@ long verb_number(const struct verb_scan *scan, long lowest, long highest)
 	return n;
 }
 
+/* Say which operands are missing: of "[OPTION]... SIGNAL JOB[.STEP]..." those words that are not in brackets. */
+static void missing(const struct verb_scan *scan)
+{
+	static const char LETTERS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ-";
+	char names[128] = "", usage[128] = "";
+	int number = 0;
+
+	for (const char *word = scan->verb->usage; *word; word += strcspn(word, " "), word += strspn(word, " ")) {
+		int size = (int)strspn(word, LETTERS);
+
+		if (!size)
+			continue;
+		if (number++ >= scan->operands)
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s %.*s", *names ? " and " : "",
+				 strchr("AEIOU", *word) ? "an" : "a", size, word);
+		snprintf(usage + strlen(usage), sizeof(usage) - strlen(usage), " %.*s", size, word);
+	}
+	for (char *c = names; *c; c++)
+		*c = (char)tolower(*c);
+	verb_misuse(scan->verb, "name %s: rota %s%s", names, scan->verb->name, usage);
+}
+
 void verb_operands(const struct verb_scan *scan, int lowest, int highest)
 {
 	if (scan->operands < lowest)
-		verb_misuse(scan->verb, "something is missing: rota %s %s", scan->verb->name, scan->verb->usage);
+		missing(scan);
 	if (highest >= 0 && scan->operands > highest)
-		verb_misuse(scan->verb, "\"%s\" is too much", scan->argv[scan->at + highest]);
+		verb_misuse(scan->verb, "\"%s\" is one operand too many", scan->argv[scan->at + highest]);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/attempts.h"
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
 #include "bin/rota/join.h"
@@ -319,40 +318,25 @@ static void step_print(const json_t *job, const json_t *step)
 	free(words);
 }
 
-/* A job with its steps. */
-static void whole_print(const json_t *job, bool wide)
+static void print(const json_t *job, bool one_step, const struct show_line *line)
 {
 	const json_t *steps = json_object_get(job, "steps"), *step;
-	json_t *said = json_object(), *attempts = json_array();
+	json_t *said = json_object();
 	size_t i;
 
-	job_print(job);
-	json_array_foreach (steps, i, step) {
-		warnings_print(step, said);
-		attempts_add(attempts, step);
+	if (!one_step) {
+		job_print(job);
+		json_array_foreach (steps, i, step)
+			warnings_print(step, said);
+		steps_print(steps, line->wide);
+	} else {
+		json_array_foreach (steps, i, step) {
+			json_object_clear(said);
+			step_print(job, step);
+			warnings_print(step, said);
+		}
 	}
-	steps_print(steps, wide);
-	attempts_print(job, attempts, wide);
-	json_decref(attempts);
 	json_decref(said);
-}
-
-/* Single steps in full. */
-static void parts_print(const json_t *job, bool wide)
-{
-	const json_t *step;
-	size_t i;
-
-	json_array_foreach (json_object_get(job, "steps"), i, step) {
-		json_t *said = json_object(), *attempts = json_array();
-
-		step_print(job, step);
-		warnings_print(step, said);
-		attempts_add(attempts, step);
-		attempts_print(job, attempts, wide);
-		json_decref(attempts);
-		json_decref(said);
-	}
 }
 
 /* Whether only steps of this job were named, not the job itself. */
@@ -382,10 +366,7 @@ static int show(const json_t *operands, const struct show_line *line)
 		json_array_foreach (json_object_get(answer, "jobs"), i, job) {
 			if (i)
 				putchar('\n');
-			if (steps_named(operands, job))
-				parts_print(job, line->wide);
-			else
-				whole_print(job, line->wide);
+			print(job, steps_named(operands, job), line);
 		}
 	}
 	json_decref(answer);

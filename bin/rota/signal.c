@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bin/rota/act.h"
+#include "bin/rota/selection.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
 #include "lib/err.h"
@@ -13,6 +14,7 @@
 const struct verb_option signal_options[] = {
 	{'s', "signal", "NAME", "the signal, as USR1, SIGUSR1 or 10, instead of as the first operand"},
 	{'q', "quiet", NULL, "print nothing while all goes well"},
+	SELECTION_OPTIONS,
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
@@ -44,22 +46,24 @@ static const char *name_of(const struct verb *verb, const char *given)
 int verb_signal(int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb_find("signal"), argc, argv);
-	const char *given = NULL;
-	bool json = false, quiet = false;
 	json_t *request = json_object();
+	const char *given = NULL;
+	struct act_line line = {0};
 
 	for (int id; (id = verb_next(&scan));) {
+		if (selection_take(&scan, id, request, &line.yes))
+			continue;
 		if (id == 's')
 			given = scan.value;
-		json |= id == VERB_JSON;
-		quiet |= id == 'q';
+		line.json |= id == VERB_JSON;
+		line.quiet |= id == 'q';
 	}
-	verb_operands(&scan, given ? 1 : 2, -1);
 	if (!given) {
+		verb_operands(&scan, selection_any(request) ? 1 : 2, -1);
 		given = scan.argv[scan.at++];
 		scan.operands--;
 	}
 	json_object_set_new(request, "signal", json_string(name_of(scan.verb, given)));
-	json_object_set_new(request, "jobs", words_operands(&scan));
-	return act_send("signal", request, json, quiet);
+	act_jobs(&scan, request);
+	return act_send(scan.verb, request, &line);
 }

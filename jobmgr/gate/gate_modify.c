@@ -134,12 +134,24 @@ static bool modify_steps(struct gate_call *c, const json_t *steps, const struct 
 	return true;
 }
 
+/* What api.job_modify gets: which jobs are meant, as the client said it, with the steps still to be filled in. */
+static json_t *modify_request(const struct gate_call *c)
+{
+	json_t *request = json_copy(c->request);
+
+	json_object_del(request, "options");
+	json_object_del(request, "workdir");
+	json_object_set_new(request, "steps", json_array());
+	if (c->claim->groups)
+		json_object_set(request, "groups", c->claim->groups);
+	return request;
+}
+
 static void modify_translate(struct gate_call *c, const json_t *steps)
 {
 	struct translate_request request = {.home = c->claim->home, .now = (int64_t)time(NULL)};
 	const char **options = NULL;
-	json_t *changed =
-		json_pack("{s:[], s:O, s:O?}", "steps", "jobs", json_object_get(c->request, "jobs"), "groups", c->claim->groups);
+	json_t *changed = modify_request(c);
 	struct err e;
 
 	if (!gate_member_texts(c->request, "options", &options, &request.option_count, &e) ||
@@ -190,8 +202,8 @@ void gate_modify(struct gate_call *c)
 {
 	struct err e;
 
-	if (!json_object_get(c->request, "jobs") || !json_array_size(json_object_get(c->request, "options"))) {
-		gate_refuse(&e, "RT422", "the request needs \"jobs\" and \"options\", two lists of strings");
+	if (!json_array_size(json_object_get(c->request, "options"))) {
+		gate_refuse(&e, "RT422", "the request needs \"options\", a list of strings");
 		gate_call_fail(c, &e, NULL);
 	} else {
 		gate_limits(c, modify_begin);

@@ -4,13 +4,18 @@ create function api.control_begin(p_uid int, p_user text, p_request jsonb) retur
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_target jsonb;
+	v_jobs bigint[];
 begin
 	-- It is kept with every step.
 	if length(p_request ->> 'reason') > 1000 or p_request ->> 'reason' ~ '[[:cntrl:]]' then
 		raise exception 'a reason is a line of 1000 characters at most' using errcode = 'RT422';
 	end if;
-	select jsonb_agg(to_jsonb(t)) into v_target from api.job_target(p_uid, p_user, p_request, true) t;
-	perform api.job_lock(array(select distinct (v ->> 'job_id')::bigint from jsonb_array_elements(v_target) v));
+	select coalesce(jsonb_agg(to_jsonb(t)), '[]'), array_agg(distinct t.job_id) into v_target, v_jobs from api.change_target(p_uid, p_user, p_request) t;
+	perform api.job_lock(v_jobs);
+	-- A job that was selected as pending may have started since.
+	if api.is_selection(p_request) then
+		select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_target from api.change_target(p_uid, p_user, p_request, coalesce(v_jobs, '{}')) t;
+	end if;
 	perform api.plan_for(jsonb_array_length(v_target));
 	-- Elements named one by one become rows, so that something can befall them.
 	perform api.array_expand(array(
@@ -19,26 +24,65 @@ begin
 		join step h on h.job_id = v.job_id and h.step_id = v.step_id - 1 - v.pos and h.ended_at is null
 		where v.pos is not null), p_user);
 	-- An array means its elements too.
-	return (
-		select jsonb_agg(distinct jsonb_build_object('job_id', x.job_id, 'step_id', x.step_id))
-		from (
-			select v.job_id, v.step_id from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-			union
-			select s.job_id, s.step_id from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-			join step_array a on a.job_id = v.job_id and a.step_id = v.step_id
-			join step s on s.job_id = v.job_id and s.request_id = v.step_id and s.array_index is not null and s.ended_at is null
-		) x);
+	return coalesce((
+		with named as (
+			select v.job_id, v.step_id, not v.selected as named, case when v.whole_job then -1 else v.step_id end as of_step
+			from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int, whole_job boolean, selected boolean)
+		), meant as (
+			select n.* from named n
+			union all
+			select s.job_id, s.step_id, n.named, n.of_step
+			from named n
+			join step_array a on a.job_id = n.job_id and a.step_id = n.step_id
+			join step s on s.job_id = n.job_id and s.request_id = n.step_id and s.array_index is not null and s.ended_at is null
+		)
+		select jsonb_agg(jsonb_build_object('job_id', m.job_id, 'step_id', m.step_id, 'named', m.named, 'of_step', m.of_step))
+		from (select m.job_id, m.step_id, bool_or(m.named) as named, max(m.of_step) as of_step from meant m group by 1, 2) m), '[]');
 end $$;
-comment on function api.control_begin(int, text, jsonb) is 'Check and lock what a request names: [{job_id, step_id}], elements of arrays included. Internal.';
+comment on function api.control_begin(int, text, jsonb) is
+	'Check and lock what a request names or selects: [{job_id, step_id, named, of_step}], elements of arrays included; of_step: the step or element by whose name it is meant, -1: by that of its job. Internal.';
 
-create function api.control_answer(p_done jsonb) returns jsonb
+create function api.control_refusal(p_verb text, p_step rota.step) returns text
 language sql stable set search_path = rota, pg_temp as $$
-	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', api.step_label(v.job_id, v.step_id),
-		'state', s.state, 'action', v.action) order by v.job_id, v.step_id), '[]'))
-	from jsonb_to_recordset(p_done) as v (job_id bigint, step_id int, action text)
-	join step s on s.job_id = v.job_id and s.step_id = v.step_id;
+	select 'not changed: ' || case
+		when p_step.ended_at is not null then format('it has already ended (%s)', p_step.state)
+		when p_verb = 'hold' and p_step.held <> '' then 'it is already held'
+		when p_verb = 'hold' then format('it has already started (%s)', p_step.state)
+		when p_verb = 'release' and p_step.held <> '' then 'it is held by an operator'
+		when p_verb = 'release' then 'it is not held'
+		when p_verb = 'suspend' and p_step.state = 'suspended' then 'it is already suspended'
+		when p_step.state = 'pending' then 'it has not started (pending)'
+		when p_verb = 'resume' then format('it is not suspended (%s)', p_step.state)
+		else format('it is not running (%s)', p_step.state) end;
 $$;
-comment on function api.control_answer(jsonb) is 'The answer of a controlling verb, from [{job_id, step_id, action}]. Internal.';
+comment on function api.control_refusal(text, rota.step) is 'Why a verb leaves a step unchanged, in words. Internal.';
+
+create function api.control_met(p_verb text, p_step rota.step) returns boolean
+language sql immutable set search_path = rota, pg_temp as $$
+	select case
+		when p_verb = 'cancel' then true
+		when p_step.ended_at is not null then false
+		else (p_verb = 'hold' and p_step.held <> '') or p_verb = 'release' or (p_verb = 'suspend' and p_step.state = 'suspended')
+			or (p_verb = 'resume' and p_step.state = 'running') end;
+$$;
+comment on function api.control_met(text, rota.step) is 'Whether a step that a verb leaves unchanged is as the verb would make it: asking twice is no failure. Internal.';
+
+create function api.control_answer(p_verb text, p_target jsonb, p_done jsonb) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	with told as (
+		select t.job_id, t.step_id, t.named, t.of_step, s.state, d.action, d.action is not null or api.control_met(p_verb, s) as met,
+			coalesce(d.action, api.control_refusal(p_verb, s)) as words
+		from jsonb_to_recordset(p_target) as t (job_id bigint, step_id int, named boolean, of_step int)
+		join step s on s.job_id = t.job_id and s.step_id = t.step_id
+		left join jsonb_to_recordset(p_done) as d (job_id bigint, step_id int, action text) on d.job_id = t.job_id and d.step_id = t.step_id
+	)
+	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', api.step_label(x.job_id, x.step_id), 'state', x.state,
+		-- Of a job or an array that is named as a whole, it is enough that the verb could be done to something.
+		'action', x.words, 'changed', x.action is not null, 'failed', x.named and not x.any_met) order by x.job_id, x.step_id), '[]'))
+	from (select t.*, bool_or(t.met) over (partition by t.job_id, t.of_step) as any_met from told t) x;
+$$;
+comment on function api.control_answer(text, jsonb, jsonb) is
+	'The answer of a controlling verb: of the steps of api.control_begin, what was done to each [{job_id, step_id, action}] or why nothing was. Internal.';
 
 create function api.job_cancel(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -49,10 +93,10 @@ declare
 	v_one record;
 begin
 	select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id, 'action',
-		case when s.ended_at is not null then 'already ended' when s.state = 'pending' or s.attempt = 0 then 'cancelled' else 'ending' end))
+		case when s.state = 'pending' or s.attempt = 0 then 'cancelled' else 'ending' end))
 	into v_done
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-	join step s on s.job_id = v.job_id and s.step_id = v.step_id;
+	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null;
 	-- Of what runs, who wanted its end and why is kept now: its end is told by its node, which knows neither.
 	perform api.step_move(p_user, array(
 		select (s.job_id, s.step_id, 'modify', null, null, null, null, v_message)::api.move
@@ -88,10 +132,10 @@ begin
 		cross join lateral api.array_give_up(a.job_id, a.step_id, 'cancel', 'cancelled', v_message) m));
 	notify rota_schedule;
 	notify rota_event;
-	return api.control_answer(v_done);
+	return api.control_answer('cancel', v_target, v_done);
 end $$;
 comment on function api.job_cancel(int, text, jsonb) is
-	'End steps: pending ones at once, live ones by SIGTERM and SIGKILL on their nodes. Request {jobs, reason}. Answer {steps: [{label, state, action}]}.';
+	'End steps: pending ones at once, live ones by SIGTERM and SIGKILL on their nodes; what has ended is left, which is no failure. Request {jobs, reason}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
 
 create function api.job_hold(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -110,29 +154,28 @@ begin
 			and (s.state = 'pending' or s.attempt = 0) and s.held in ('', 'user')
 		returning s.job_id, s.step_id
 	)
-	select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id,
-		'action', case when h.job_id is not null then 'held' else 'left as it is' end))
-	into v_done
-	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-	left join held h on h.job_id = v.job_id and h.step_id = v.step_id;
-	perform api.allocation_unkeep(array(select (v.job_id, v.step_id, 0)::api.attempt_key from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int)));
+	select coalesce(jsonb_agg(jsonb_build_object('job_id', h.job_id, 'step_id', h.step_id, 'action', 'held')), '[]') into v_done from held h;
+	perform api.allocation_unkeep(array(select (v.job_id, v.step_id, 0)::api.attempt_key from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)));
 	perform api.step_move(p_user, array(select (v.job_id, v.step_id, 'hold', null, null, null, null, null)::api.move
-		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int, action text) where v.action = 'held'));
+		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int)));
 	notify rota_schedule;
 	notify rota_event;
-	return api.control_answer(v_done);
+	return api.control_answer('hold', v_target, v_done);
 end $$;
-comment on function api.job_hold(int, text, jsonb) is 'Keep steps from starting. Request {jobs, reason}. Answer {steps: [{label, state, action}]}.';
+comment on function api.job_hold(int, text, jsonb) is
+	'Keep steps from starting. Request {jobs, reason}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
 
 create function api.job_release(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
+	v_user constant boolean := api.caller_role(p_uid, p_user) = 'user';
 	v_target jsonb := api.control_begin(p_uid, p_user, p_request);
 	v_done jsonb;
 begin
-	if api.caller_role(p_uid, p_user) = 'user' and exists (
-		select from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
+	if v_user and exists (
+		select from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int, named boolean)
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.held = 'admin'
+		where v.named
 	) then
 		raise exception 'held by an operator' using errcode = 'RT403', hint = 'Ask an operator to release it.';
 	end if;
@@ -140,21 +183,18 @@ begin
 		update step s
 		set held = '', held_reason = null
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-		where s.job_id = v.job_id and s.step_id = v.step_id and s.held <> '' and s.ended_at is null
+		where s.job_id = v.job_id and s.step_id = v.step_id and s.held <> '' and s.ended_at is null and not (v_user and s.held = 'admin')
 		returning s.job_id, s.step_id
 	)
-	select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id,
-		'action', case when r.job_id is not null then 'released' else 'left as it is' end))
-	into v_done
-	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-	left join released r on r.job_id = v.job_id and r.step_id = v.step_id;
+	select coalesce(jsonb_agg(jsonb_build_object('job_id', r.job_id, 'step_id', r.step_id, 'action', 'released')), '[]') into v_done from released r;
 	perform api.step_move(p_user, array(select (v.job_id, v.step_id, 'release', null, null, null, null, null)::api.move
-		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int, action text) where v.action = 'released'));
+		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int)));
 	notify rota_schedule;
 	notify rota_event;
-	return api.control_answer(v_done);
+	return api.control_answer('release', v_target, v_done);
 end $$;
-comment on function api.job_release(int, text, jsonb) is 'Let held steps start again. Request {jobs}. Answer {steps: [{label, state, action}]}.';
+comment on function api.job_release(int, text, jsonb) is
+	'Let held steps start again. Request {jobs}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
 
 create function api.job_suspend(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -167,13 +207,13 @@ begin
 	update step s set resume_wanted = false
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	where s.job_id = v.job_id and s.step_id = v.step_id and s.resume_wanted;
-	return api.control_answer((
-		select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id,
-			'action', case when s.state = 'running' and s.attempt > 0 then 'suspending' else 'left as it is' end))
+	return api.control_answer('suspend', v_target, (
+		select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id, 'action', 'suspending'))
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-		join step s on s.job_id = v.job_id and s.step_id = v.step_id));
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'running' and s.attempt > 0));
 end $$;
-comment on function api.job_suspend(int, text, jsonb) is 'Stop the processes of running steps. Request {jobs}. Answer {steps: [{label, state, action}]}.';
+comment on function api.job_suspend(int, text, jsonb) is
+	'Stop the processes of running steps. Request {jobs}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
 
 create function api.job_resume(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -188,14 +228,15 @@ begin
 		and s.state in ('running', 'suspended');
 	perform api.resume_lock(v_target);
 	select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id,
-		'action', case when not s.resume_wanted or s.state <> 'suspended' then 'left as it is' when api.step_resume(v.job_id, v.step_id) then 'resuming' else 'resumes when its CPUs are free' end))
+		'action', case when api.step_resume(v.job_id, v.step_id) then 'resuming' else 'resumes when its CPUs are free' end))
 	into v_done
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-	join step s on s.job_id = v.job_id and s.step_id = v.step_id;
+	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.resume_wanted and s.state = 'suspended';
 	notify rota_schedule;
-	return api.control_answer(v_done);
+	return api.control_answer('resume', v_target, v_done);
 end $$;
-comment on function api.job_resume(int, text, jsonb) is 'Let suspended steps go on, now or as soon as their CPUs are free. Request {jobs}. Answer {steps: [{label, state, action}]}.';
+comment on function api.job_resume(int, text, jsonb) is
+	'Let suspended steps go on, now or as soon as their CPUs are free. Request {jobs}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
 
 create function api.signal_number(p_signal text) returns int
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -218,10 +259,10 @@ begin
 	perform api.attempt_order('signal', s.job_id, s.step_id, jsonb_build_object('signal', v_signal))
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state in ('running', 'suspended') and s.attempt > 0;
-	return api.control_answer((
-		select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id,
-			'action', case when s.state in ('running', 'suspended') and s.attempt > 0 then 'signalled' else 'left as it is' end))
+	return api.control_answer('signal', v_target, (
+		select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id, 'action', 'signalled'))
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-		join step s on s.job_id = v.job_id and s.step_id = v.step_id));
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state in ('running', 'suspended') and s.attempt > 0));
 end $$;
-comment on function api.job_signal(int, text, jsonb) is 'Send a signal to every process of running steps. Request {jobs, signal: name or number}. Answer {steps: [{label, state, action}]}.';
+comment on function api.job_signal(int, text, jsonb) is
+	'Send a signal to every process of running steps. Request {jobs, signal: name or number}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';

@@ -16,14 +16,14 @@ language sql stable set search_path = rota, pg_temp as $$
 $$;
 comment on function api.step_plan(bigint, int) is 'A step as a plan''s "steps" has it. Internal.';
 
-create function api.modify_target(p_uid int, p_user text, p_request jsonb) returns table (job_id bigint, request_id int)
+create function api.modify_target(p_uid int, p_user text, p_request jsonb, p_among bigint[] default null) returns table (job_id bigint, request_id int)
 language plpgsql set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_target jsonb;
 	v_bad text;
 begin
-	select jsonb_agg(to_jsonb(t)) into v_target from api.job_target(p_uid, p_user, p_request, true) t;
+	select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_target from api.change_target(p_uid, p_user, p_request, p_among) t;
 	if exists (select from jsonb_to_recordset(v_target) as t (pos int) where t.pos is not null) then
 		raise exception 'elements of an array cannot be modified one by one' using errcode = 'RT422', hint = 'Name the array.';
 	end if;
@@ -42,7 +42,8 @@ begin
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id and s.ended_at is null
 		order by 1, 2;
 end $$;
-comment on function api.modify_target(int, text, jsonb) is 'The steps that a request to modify means: those named, or those of a job that have not ended. Internal.';
+comment on function api.modify_target(int, text, jsonb, bigint[]) is
+	'The steps that a request to modify means: those named, or those of a job, named or selected (p_among: among these), that have not ended. Internal.';
 
 create function api.job_spec(p_uid int, p_user text, p_request jsonb) returns jsonb
 language sql volatile security definer set search_path = rota, pg_temp as $$
@@ -54,7 +55,7 @@ language sql volatile security definer set search_path = rota, pg_temp as $$
 	join step_request r on r.job_id = t.job_id and r.step_id = t.request_id;
 $$;
 comment on function api.job_spec(int, text, jsonb) is
-	'Steps as they stand, for the gate to change: members of a plan''s steps, and the owner and the authenticator. Request {jobs}. Answer {steps: [...]}.';
+	'Steps as they stand, for the gate to change: members of a plan''s steps, and the owner and the authenticator. Request {jobs}, or a selection. Answer {steps: [...]}.';
 
 create function api.modify_refuse(p_job bigint, p_request int, p_message text, p_hint text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -238,14 +239,18 @@ language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_role text := api.caller_role(p_uid, p_user);
 	v_job_changes jsonb := coalesce(nullif(p_request -> 'job', 'null'), '{}');
+	v_selection constant boolean := api.is_selection(p_request);
+	-- Of what is selected now, only that of which the gate has made the changes.
+	v_among constant bigint[] := case when v_selection then
+		array(select distinct x.job_id from jsonb_to_recordset(p_request -> 'steps') as x (job_id bigint)) end;
 	v_target jsonb;
 	v_job bigint;
 	v_one record;
 begin
 	-- Who may is asked before the lock, what is there after it.
-	perform api.job_lock(array(select distinct t.job_id from api.modify_target(p_uid, p_user, p_request) t));
-	select jsonb_agg(jsonb_build_object('job_id', t.job_id, 'step_id', t.request_id, 'action', 'modified')) into v_target
-	from api.modify_target(p_uid, p_user, p_request) t;
+	perform api.job_lock(array(select distinct t.job_id from api.modify_target(p_uid, p_user, p_request, v_among) t));
+	select coalesce(jsonb_agg(jsonb_build_object('job_id', t.job_id, 'step_id', t.request_id, 'action', 'modified')), '[]') into v_target
+	from api.modify_target(p_uid, p_user, p_request, v_among) t;
 	for v_job in select distinct (t ->> 'job_id')::bigint from jsonb_array_elements(v_target) t order by 1 loop
 		perform api.modify_job(v_role, v_job, v_job_changes);
 	end loop;
@@ -255,7 +260,9 @@ begin
 		left join jsonb_to_recordset(v_target) as t (job_id bigint, step_id int) on t.job_id = x.job_id and t.step_id = x.request_id
 		order by x.job_id, x.request_id
 	loop
-		if v_one.step_id is null then
+		if v_one.step_id is null and v_selection then
+			continue;
+		elsif v_one.step_id is null then
 			raise exception 'step %.% has changed meanwhile', v_one.job_id, v_one.request_id using errcode = 'RT409', hint = 'Try again.';
 		end if;
 		perform api.modify_check(v_role, (select p_request -> 'groups' from job j where j.job_id = v_one.job_id and j.uid = p_uid), v_one.job_id,
@@ -267,7 +274,7 @@ begin
 		from jsonb_to_recordset(v_target) as t (job_id bigint, step_id int)));
 	notify rota_schedule;
 	notify rota_event;
-	return api.control_answer(v_target);
+	return api.control_answer('modify', v_target, v_target);
 end $$;
 comment on function api.job_modify(int, text, jsonb) is
-	'Store changes to steps and their jobs: {jobs, steps: [{job_id, request_id, changed, spec, auth}], job: {...}, groups: those of the caller}. Answer {steps: [{label, state, action}]}. RT409: not in this state.';
+	'Store changes to steps and their jobs: {jobs, steps: [{job_id, request_id, changed, spec, auth}], job: {...}, groups: those of the caller}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}. RT409: not in this state.';

@@ -40,10 +40,10 @@ create table t.case as
 select s.state, t.bring(s.state) as job from rota.step_state s where s.stage <> 'final' or s.state = 'completed' order by s.severity;
 select is(t.state(job || '.a'), state, 'brought to ' || state) from t.case;
 select is(t.act('cancel', 'alice', job::text, '{"reason": "enough"}'),
-	case state when 'pending' then 'cancelled' when 'completed' then 'already ended' else 'ending' end, 'cancel in ' || state) from t.case;
+	case state when 'pending' then 'cancelled' when 'completed' then 'not changed: it has already ended (completed)' else 'ending' end, 'cancel in ' || state) from t.case;
 select is(t.state(job || '.a'), case state when 'pending' then 'cancelled' else state end, 'after that ' || state) from t.case;
 select is(t.orders(job || '.a'), case when state not in ('pending', 'completed') then case state when 'suspended' then 'suspend@n1 ' else '' end || 'kill@n1' end, 'orders in ' || state) from t.case;
-select is(t.act('cancel', 'alice', job::text), case when state in ('pending', 'completed') then 'already ended' else 'ending' end, 'again in ' || state) from t.case;
+select is(t.act('cancel', 'alice', job::text), case state when 'pending' then 'not changed: it has already ended (cancelled)' when 'completed' then 'not changed: it has already ended (completed)' else 'ending' end, 'again in ' || state) from t.case;
 select t.finish(job || '.a', '{"outcome": "cancel", "cause": "cancelled", "exit": -1, "signal": 15}') from t.case where state not in ('pending', 'completed', 'ending') \g /dev/null
 select t.report(t.say(job || '.a', 'end')) from t.case where state = 'ending' \g /dev/null
 select is(t.job(job), case when state in ('completed', 'ending') then 'completed' else 'cancelled' end, 'ended from ' || state) from t.case;
@@ -59,7 +59,7 @@ select is(t.job(:j), 'cancelled', 'no retry of what was cancelled');
 -- A whole job, with steps in all states, some waiting for others.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}]', '[{"step": "b", "peer": "a"}, {"step": "c", "peer": "b", "condition": "any"}, {"step": "d", "peer": "c"}]') as j \gset
 select t.pass(:'j' || '.a'), t.start(:'j' || '.b'), t.run(:'j' || '.b') \g /dev/null
-select is(t.act('cancel', 'alice', :'j'), 'already ended ending cancelled cancelled', 'a whole job');
+select is(t.act('cancel', 'alice', :'j'), 'not changed: it has already ended (completed) ending cancelled cancelled', 'a whole job');
 select is(t.states(:j), 'a:completed b:running c:cancelled d:cancelled', 'no step is called a failed dependency');
 select t.finish(:'j' || '.b', '{"outcome": "cancel", "cause": "cancelled"}') \g /dev/null
 select is(t.job(:j), 'cancelled', 'over');
@@ -78,14 +78,50 @@ select throws_ok(format($$select t.act('release', 'alice', %L)$$, :j), 'RT403', 
 select is(t.pending(), null, 'held');
 select is(api.job_why(t.uid('alice'), 'alice', t.request(:'j')) #>> '{steps,0,conditions,0,message}', 'held by an operator: held by olga', 'why names who');
 select is(t.act('release', 'olga', :'j'), 'released', 'the operator can');
-select is(t.act('release', 'alice', :'j'), 'left as it is', 'nothing to release');
+select is(t.act('release', 'alice', :'j'), 'not changed: it is not held', 'nothing to release');
 select is(t.act('hold', 'alice', :'j', '{"reason": "later"}'), 'held', 'the owner holds');
 select is(t.act('hold', 'olga', :'j'), 'held', 'and the operator on top');
 select is((t.step(:'j' || '.a')).held, 'admin', 'the operator''s counts');
 select t.act('release', 'olga', :'j') \g /dev/null
 select is(t.pass(:'j' || '.a'), 'completed', 'and then it runs');
 select is((select array_agg(event order by event_id) from rota.event where job_id = :j), '{submit,hold,release,hold,hold,release,start,run,complete}', 'each on record');
-select is(t.act('hold', 'alice', :'j'), 'left as it is', 'hold of what has ended');
+select is(t.act('hold', 'alice', :'j'), 'not changed: it has already ended (completed)', 'hold of what has ended');
+create function t.failed(p_verb text, p_user text, p_label text, p_more jsonb default '{}') returns text language plpgsql as $$
+declare
+	v_answer jsonb;
+begin
+	execute format('select api.job_%s($1, $2, $3)', p_verb) into v_answer using t.uid(p_user), p_user, t.request(p_label, p_more);
+	return (select string_agg(x ->> 'failed', ' ' order by nr) from jsonb_array_elements(v_answer -> 'steps') with ordinality y (x, nr));
+end $$;
+select is(t.failed(v, 'alice', :'j', '{"signal": "USR1"}'), (v <> 'cancel')::text, v || ' of what has ended fails, unless it is to end')
+from unnest('{cancel,hold,release,suspend,resume,signal}'::text[]) v;
+-- Asked twice, or of more than can be done.
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "peer": "a"}]') as j \gset
+select is(t.failed('hold', 'alice', :'j'), 'false false', 'held');
+select is(t.failed('hold', 'alice', :'j'), 'false false', 'again');
+select t.act('release', 'alice', :'j'), t.start(:'j' || '.a'), t.run(:'j' || '.a') \g /dev/null
+select is(t.failed('hold', 'alice', :'j'), 'false false', 'of a job that is named it is enough that one step can be held');
+select is(t.failed('hold', 'alice', :'j' || '.a'), 'true', 'of a step that is named it is not');
+select is(t.act('hold', 'alice', :'j' || '.a'), 'not changed: it has already started (running)', 'in words');
+select is(t.failed('release', 'alice', :'j' || '.a') || t.failed('resume', 'alice', :'j' || '.a'), 'falsefalse', 'what is as it should be is no failure');
+select is(t.act('suspend', 'alice', :'j'), 'suspending not changed: it has not started (pending)', 'suspend of a job of which one step runs');
+select is(t.failed('suspend', 'alice', :'j' || '.b'), 'true', 'suspend of one that waits');
+select t.finish(:'j' || '.a') \g /dev/null
+select t.act('cancel', 'alice', :'j') \g /dev/null
+-- An element is named without its step where there is one step.
+select t.submit('alice', '[{"name": "a", "array": {"indices": [[3, 5, 1]], "size": 3}}]') as j \gset
+select is(t.act('cancel', 'alice', :'j' || l), 'cancelled', 'cancel of JOB' || l) from unnest('{[3],_4,_[5-5]}'::text[]) l;
+select is(t.states(:j), 'a:cancelled a[3]:cancelled a[4]:cancelled a[5]:cancelled', 'all of them');
+select is(api.job_wait(t.uid('alice'), 'alice', t.request(:'j' || '_4')) #>> '{jobs,0,label}', :'j' || '.a[4]', 'wait tells its whole name');
+select throws_ok(format($$select t.act('cancel', 'alice', '%s_6')$$, :j), 'RT404', format('array "a" of job %s has no index 6', :j), 'one there is not');
+select throws_ok($$select t.act('cancel', 'alice', '77777_1')$$, 'RT404', 'there is no job 77777', 'of a job there is not');
+select t.submit('alice', '[{"name": "a", "array": {"indices": [[0, 1, 1]], "size": 2}}, {"name": "b"}]') as j \gset
+select throws_ok(format($$select t.act('cancel', 'alice', '%s[0]')$$, :j), 'RT422', format('"%s[0]" names no step, and job %s has several', :j, :j), 'of several steps one is named');
+select throws_ok(format($$select t.act('cancel', 'bob', '%s[0]')$$, :j), 'RT403', null, 'others do not hear how many steps there are');
+select t.act('cancel', 'alice', :'j') \g /dev/null
+select t.submit('alice', '[{"name": "a"}]') as j \gset
+select throws_ok(format($$select t.act('cancel', 'alice', '%s_0')$$, :j), 'RT422', format('step "a" of job %s is not an array', :j), 'not an array');
+select t.act('cancel', 'alice', :'j') \g /dev/null
 select t.submit('alice', '[{"name": "a", "hold": true}]') as j \gset
 select is((select concat_ws(' ', t.pending(), held, held_reason) from t.step(:'j' || '.a')), 'user held at submission', 'held from the start');
 select t.act('cancel', 'alice', :'j') \g /dev/null
@@ -168,8 +204,8 @@ select t.right('keep, end');
 -- Signals.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a') \g /dev/null
-select is(t.act('signal', 'alice', :'j', '{"signal": "USR1"}'), 'signalled left as it is', 'by name');
-select is(t.act('signal', 'alice', :'j', '{"signal": 12}'), 'signalled left as it is', 'by number');
+select is(t.act('signal', 'alice', :'j', '{"signal": "USR1"}'), 'signalled not changed: it has not started (pending)', 'by name');
+select is(t.act('signal', 'alice', :'j', '{"signal": 12}'), 'signalled not changed: it has not started (pending)', 'by number');
 select is(t.orders(:'j' || '.a'), 'signal@n1:10 signal@n1:12', 'orders');
 select throws_ok(format($$select t.act('signal', 'alice', %L, '{"signal": "%s"}')$$, :j, s), 'RT422', null, 'not a signal: ' || s) from unnest('{0,65,FOO,SIG}'::text[]) s;
 select t.act('cancel', 'alice', :'j'), t.finish(:'j' || '.a', '{"outcome": "cancel", "cause": "cancelled"}') \g /dev/null

@@ -72,7 +72,12 @@ verbs() {
 }
 
 @test "missing, superfluous and malformed words are misuse" {
-	run -2 rota wait
+	run -2 rota hold
+	[[ $output == "rota hold: name a job: rota hold JOB"* ]]
+	run -2 rota signal USR1
+	[[ $output == "rota signal: name a job: rota signal SIGNAL JOB"* ]]
+	run -2 rota log
+	[[ $output == "rota log: name a job: rota log JOB"* ]]
 	run -2 rota submit
 	run -2 rota submit a.sh b.sh
 	run -2 rota queue --limit=many
@@ -349,11 +354,57 @@ echo "$ROTA_ARRAY_INDEX"')
 	[[ $output == *"many[5]"* ]]
 }
 
+@test "an element of a job of one step is named without the step, and has its own file" {
+	job=$(submit '#!/bin/bash
+echo "element $ROTA_ARRAY_INDEX"; [ "$ROTA_ARRAY_INDEX" != 5 ]' --array=3-5)
+	rota wait -q "$job" || true
+	for name in "$job[4]" "${job}_4" "${job}_[4]" "$job.script[4]"; do
+		run -0 rota log "$name"
+		[ "$output" = "element 4" ]
+		run -0 rota log -f "$name"
+		[ "$output" = "element 4" ]
+		run -0 rota show "$name"
+		[[ $output == *"$job.script[4]"* ]]
+		run -0 rota wait "$name"
+		[ "$output" = "$job.script[4]: completed" ]
+		for verb in cancel why top acct "show --stats"; do
+			run -0 rota $verb "$name"
+		done
+	done
+	run -1 rota wait "${job}_5"
+	run -2 rota watch "${job}_5"
+	[[ $output == *"name its job"* ]]
+	# As submitting.md says.
+	[ "$(cat "$BATS_TEST_TMPDIR/rota-$job.script.4.out")" = "element 4" ]
+	two=$(submit '#!/bin/bash
+#ROTA step many --array=0-1 --output=%A_%a.%4a.%S.%r
+echo "element $ROTA_ARRAY_INDEX"
+#ROTA step other --output=other-%a.out
+echo plain')
+	rota wait -q "$two"
+	[ "$(cat "$BATS_TEST_TMPDIR/${two}_1.0001.many.0")" = "element 1" ]
+	[ "$(cat "$BATS_TEST_TMPDIR/other-%a.out")" = plain ]
+	run -1 rota log "${two}_0"
+	[[ $output == *"names no step, and job $two has several"*"$two.many[0]"* ]]
+}
+
 @test "submit --wait, wait and watch exit as the job did" {
 	write '#!/bin/sh
 exit 7'
 	cd "$BATS_TEST_TMPDIR"
 	run -7 rota submit --wait job.sh
+	[[ ${lines[0]} =~ ^"job "([0-9]+)" (1 step)"$ ]]
+	[ "${lines[1]}" = "${BASH_REMATCH[1]}: failed (exit code 7)" ]
+	run -7 --separate-stderr rota submit --wait --parsable job.sh
+	[ "${#lines[@]}" = 1 ]
+	[ "$stderr" = "$output: failed (exit code 7)" ]
+	printf '#!/bin/sh\n#ROTA step good\ntrue\n#ROTA step bad --time=0:01\nsleep 60\n' >two.sh
+	run --separate-stderr rota submit --wait two.sh
+	[ "$status" = 143 ]
+	[[ ${lines[1]} == *": timeout" ]]
+	[[ $stderr == *".bad: timeout"* && $stderr != *.good* ]]
+	run -0 rota submit --wait --job-name=fine - <<<$'#!/bin/sh\ntrue'
+	[[ ${lines[1]} == *": completed" ]]
 	job=$(submit '#!/bin/sh
 kill -TERM $$')
 	run -143 rota wait "$job"
@@ -557,8 +608,34 @@ true' --hold)
 	run -0 rota release "$job"
 	[ "$output" = "$job.script: released" ]
 	run -0 rota wait "$job"
+	# A job may end by itself before it is cancelled: scripts need not care.
 	run -0 rota cancel "$job"
-	[ "$output" = "$job.script: already ended" ]
+	[ "$output" = "$job.script: not changed: it has already ended (completed)" ]
+}
+
+@test "what cannot be done to an ended job is a failure that says so" {
+	job=$(submit '#!/bin/sh
+sleep 60')
+	rota cancel -q "$job"
+	run rota wait -q "$job"
+	run -0 rota cancel "$job"
+	[ "$output" = "$job.script: not changed: it has already ended (cancelled)" ]
+	for verb in hold release suspend resume "signal USR1"; do
+		run -1 --separate-stderr rota $verb "$job"
+		[ -z "$output" ]
+		[ "$stderr" = "rota: $job.script: not changed: it has already ended (cancelled)" ]
+		run -1 rota $verb -q "$job"
+		[[ $output == *"already ended"* ]]
+		run -1 rota $verb --json "$job"
+		jq -e '.steps[0] | .failed and (.changed | not)' <<<"$output"
+	done
+	job=$(submit '#!/bin/sh
+true' --hold)
+	run -0 rota hold "$job"
+	[ "$output" = "$job.script: held" ]
+	run -1 rota suspend "$job"
+	[[ $output == *"not changed: it has not started (pending)" ]]
+	rota cancel "$job"
 }
 
 @test "a script for PBS finds its variables, and the file with the node of each task" {

@@ -1,0 +1,142 @@
+/* selection.c - see selection.h. The selection itself is evaluated in the database, in the transaction that changes the jobs
+ * (sql/job/select.sql).
+ *
+ * Called by the verbs that change jobs. What always holds: nobody is asked where there is no terminal to answer from, and no job is
+ * changed that was not in the list that was agreed to. */
+#include "bin/rota/selection.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bin/rota/call.h"
+#include "bin/rota/format.h"
+#include "bin/rota/table.h"
+#include "bin/rota/words.h"
+
+enum { LISTED_MOST = 20, NAMED_MOST = 10000 }; /* of the gate: so many jobs can be named in a request */
+
+static const char *const KEYS[] = {"user", "name", "states", "partition", "account"};
+enum { KEY_COUNT = sizeof(KEYS) / sizeof(KEYS[0]) };
+
+bool selection_take(const struct verb_scan *scan, int id, json_t *request, bool *yes)
+{
+	switch (id) {
+	case SELECTION_ME:
+		json_object_set_new(request, "user", json_pack("[s]", words_me()));
+		return true;
+	case SELECTION_NAME:
+		json_object_set_new(request, "name", json_pack("[o]", words_text(scan)));
+		return true;
+	case 'u':
+		json_object_set_new(request, "user", words_list(scan));
+		break;
+	case 't':
+		json_object_set_new(request, "states", words_list(scan));
+		break;
+	case 'p':
+		json_object_set_new(request, "partition", words_list(scan));
+		break;
+	case 'A':
+		json_object_set_new(request, "account", words_list(scan));
+		break;
+	case 'y':
+		*yes = true;
+		return true;
+	default:
+		return false;
+	}
+	return true;
+}
+
+bool selection_any(const json_t *request)
+{
+	for (int i = 0; i < KEY_COUNT; i++)
+		if (json_object_get(request, KEYS[i]))
+			return true;
+	return false;
+}
+
+static json_t *select_request(const json_t *request)
+{
+	json_t *select = json_object();
+
+	for (int i = 0; i < KEY_COUNT; i++)
+		json_object_set(select, KEYS[i], json_object_get(request, KEYS[i]));
+	json_object_set(select, "jobs", json_object_get(request, "jobs"));
+	return select;
+}
+
+static void list_print(const json_t *jobs)
+{
+	static const struct table_column COLUMNS[] = {
+		{"JOB", true, 0}, {"NAME", false, 8}, {"USER", false, 6}, {"PARTITION", false, 6}, {"STATE", false, 0}};
+	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
+	size_t i, count = json_array_size(jobs);
+	const json_t *job;
+
+	json_array_foreach (jobs, i, job) {
+		if (i == LISTED_MOST)
+			break;
+		table_cell(table, format_count(json_object_get(job, "job_id")).s);
+		table_cell(table, format_text(job, "name"));
+		table_cell(table, format_text(job, "user"));
+		table_cell(table, json_string_value(json_array_get(json_object_get(job, "partitions"), 0)));
+		table_cell(table, format_text(job, "state"));
+	}
+	table_print(table, stderr, false);
+	table_free(table);
+	if (count > LISTED_MOST)
+		fprintf(stderr, "... and %zu more\n", count - LISTED_MOST);
+}
+
+static bool agreed(const struct verb *verb, size_t count)
+{
+	char answer[16] = "";
+
+	fprintf(stderr, "%c%s %s? [y/N] ", toupper(verb->name[0]), verb->name + 1, count == 1 ? "this job" : "these jobs");
+	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+/* From now on the request means these jobs; parts of jobs that were named stay so. */
+static void narrow(json_t *request, const json_t *jobs)
+{
+	json_t *labels = json_array();
+	const json_t *job;
+	size_t i;
+
+	json_array_foreach (jobs, i, job)
+		json_array_append_new(labels,
+				      json_sprintf("%lld", (long long)json_integer_value(json_object_get(job, "job_id"))));
+	json_object_set_new(request, "jobs", labels);
+}
+
+bool selection_confirm(const struct verb *verb, json_t *request, bool yes, int *status)
+{
+	json_t *answer, *jobs;
+	size_t count;
+	bool go_on = true;
+
+	if (yes || !selection_any(request) || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return true;
+	answer = call_gate("select", select_request(request));
+	*status = call_status();
+	if (!answer)
+		return false;
+	jobs = json_object_get(answer, "jobs");
+	count = json_array_size(jobs);
+	if (count > NAMED_MOST)
+		verb_misuse(verb, "%zu jobs match, which are too many to ask for: select fewer, or say --yes", count);
+	if (count) {
+		list_print(jobs);
+		go_on = agreed(verb, count);
+		if (!go_on)
+			fputs("rota: nothing was changed\n", stderr);
+		else if (!json_object_get(request, "jobs"))
+			narrow(request, jobs);
+	}
+	*status = EXIT_REFUSED;
+	json_decref(answer);
+	return go_on;
+}
