@@ -27,6 +27,8 @@ static const struct acct_field FIELDS[] = {
 	{"max_rss_kb", "MaxRSS", "MEMORY", ACCT_KILOBYTES, 0, "most memory of a task"},
 	{"nodes", "NodeList", "NODES", ACCT_TEXT, 4, "nodes it ran on"},
 	{"attempts", NULL, "TRIES", ACCT_NUMBER, 0, "how often it was started"},
+	{"attempt", NULL, "ATTEMPT", ACCT_NUMBER, 0, "number of the attempt, from 1; with --attempts"},
+	{"output_file", NULL, "OUTPUT", ACCT_TEXT, 12, "file that standard output of the attempt went to; with --attempts"},
 	{"ntasks", "NTasks", "TASKS", ACCT_NUMBER, 0, "number of tasks"},
 	{"read_bytes", "TotDiskRead", "READ", ACCT_BYTES, 0, "bytes read from storage"},
 	{"write_bytes", "TotDiskWrite", "WRITTEN", ACCT_BYTES, 0, "bytes written to storage"},

@@ -47,6 +47,8 @@ static char *letter(char c, int width, const struct pattern_facts *f)
 		return f->node_index < 0 ? NULL : number(f->node_index, width);
 	case 'r':
 		return f->attempt < 1 ? NULL : number(f->attempt - 1, width);
+	case 'R':
+		return f->attempt > 1 && !f->append ? xasprintf(".attempt%d", f->attempt) : xstrdup("");
 	case 's':
 		return number(f->step_id, width);
 	case 'S':
@@ -110,7 +112,7 @@ char *pattern_path(const char *pattern, const struct pattern_facts *facts, const
 
 const char *pattern_name(bool plain, bool array)
 {
-	return array ? "rota-%j.%S.%a" : plain ? "rota-%j" : "rota-%j.%S";
+	return array ? "rota-%j.%S.%a%R" : plain ? "rota-%j%R" : "rota-%j.%S%R";
 }
 
 char *pattern_output(const char *pattern, const struct pattern_facts *facts, const char *workdir)

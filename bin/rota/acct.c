@@ -8,6 +8,7 @@
 #include "acct/field.h"
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
+#include "bin/rota/output.h"
 #include "bin/rota/rows.h"
 #include "bin/rota/table.h"
 #include "bin/rota/verb.h"
@@ -15,7 +16,8 @@
 #include "lib/err.h"
 #include "lib/nearest.h"
 
-enum { ACCT_ME = 256, ACCT_LIMIT, ACCT_NAME, ACCT_FORMAT, ACCT_AS_CSV, MOST_FIELDS = 64, PIECE_JOBS = 2000, PIECE_STEPS = 200 };
+enum { ACCT_ME = 256, ACCT_LIMIT, ACCT_NAME, ACCT_FORMAT, ACCT_AS_CSV, ACCT_ATTEMPTS };
+enum { MOST_FIELDS = 64, PIECE_JOBS = 2000, PIECE_STEPS = 200 };
 
 const struct verb_option acct_options[] = {
 	{'u', "user", "LIST", "only jobs of these users, with commas between"},
@@ -30,6 +32,7 @@ const struct verb_option acct_options[] = {
 	{'E', "until", "TIME", "only what ran before this"},
 	{ACCT_LIMIT, "limit", "N", "at most N rows, the latest"},
 	{'s', "steps", NULL, "a row for each step, not only for each job"},
+	{ACCT_ATTEMPTS, "attempts", NULL, "a row for each attempt of each step, retries and requeues too"},
 	{'o', "fields", "LIST", "these fields, with commas between; --fields=help lists them"},
 	{ACCT_FORMAT, "format", "LIST", "the same; sacct's names are known too, as in JobID,State"},
 	{'P', "parsable", NULL, "fields with | between, nothing cut or rounded"},
@@ -41,6 +44,7 @@ const struct verb_option acct_options[] = {
 };
 
 static const char STEP_FIELDS[] = "label,user,state,exit_code,started_at,elapsed_s,cpu_s,max_rss_kb,nodes";
+static const char ATTEMPT_FIELDS[] = "label,attempt,user,state,exit_code,cause,started_at,ended_at,elapsed_s,nodes,output_file";
 static const char JOB_FIELDS[] = "label,name,user,state,exit_code,started_at,elapsed_s,cpu_s,max_rss_kb,nodes";
 static const char PARSABLE_FIELDS[] =
 	"label,name,user,account,partition,state,exit_code,signal,cause,submit_at,started_at,ended_at,"
@@ -49,7 +53,7 @@ static const char PARSABLE_FIELDS[] =
 struct acct_line {
 	json_t *request;
 	const char *fields;
-	bool parsable, csv, no_header, wide, json;
+	bool attempts, parsable, csv, no_header, wide, json;
 };
 
 static void fields_help_json(void)
@@ -96,6 +100,8 @@ static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 		json_object_set_new(request, "limit", json_integer(verb_number(scan, 1, 100000000)));
 	else if (id == 's')
 		json_object_set_new(request, "steps", json_true());
+	else if (id == ACCT_ATTEMPTS)
+		json_object_set_new(request, "attempts", json_true());
 	else
 		return false;
 	return true;
@@ -115,6 +121,7 @@ static void line_read(struct verb_scan *scan, struct acct_line *line)
 		line->wide |= id == 'w';
 		line->json |= id == VERB_JSON;
 	}
+	line->attempts = json_is_true(json_object_get(line->request, "attempts"));
 	if (scan->operands)
 		json_object_set_new(line->request, "jobs", words_operands(scan));
 }
@@ -259,12 +266,33 @@ static void print(const json_t *answer, const struct acct_line *line, const stru
 	table_free(list.table);
 }
 
+/* Rows of attempts name the file that standard output went to: the pattern that the gate has, expanded. */
+static void files_add(const json_t *rows, const struct acct_line *line)
+{
+	json_t *row;
+	size_t i;
+
+	if (!line->attempts)
+		return;
+	json_array_foreach (rows, i, row) {
+		json_t *step = json_copy(row);
+		char *path;
+
+		json_object_set(step, "name", json_object_get(row, "step"));
+		path = json_is_string(json_object_get(row, "started_at")) ? output_path(row, step, "output") : NULL;
+		json_object_set_new(row, "output_file", path ? json_string(path) : json_null());
+		free(path);
+		json_decref(step);
+	}
+}
+
 /* The rows of one answer, for programs. */
 static void piece_print(const json_t *rows, const struct acct_line *line, const struct acct_field **fields, int count, bool first)
 {
 	const json_t *row;
 	size_t i;
 
+	files_add(rows, line);
 	if (!line->json) {
 		acct_export(stdout, rows, fields, count, line->csv ? ACCT_CSV : ACCT_BARS);
 		return;
@@ -278,7 +306,7 @@ static void piece_print(const json_t *rows, const struct acct_line *line, const 
 /* All there is, however much, the oldest first. */
 static int stream(const struct acct_line *line, const struct acct_field **fields, int count)
 {
-	int piece = json_object_get(line->request, "steps") ? PIECE_STEPS : PIECE_JOBS;
+	int piece = line->attempts || json_object_get(line->request, "steps") ? PIECE_STEPS : PIECE_JOBS;
 	json_int_t after = 0;
 	bool begun = false, first = true, more = true;
 
@@ -321,9 +349,13 @@ static int ask(const struct acct_line *line, const struct acct_field **fields, i
 		json_decref(answer);
 		return EXIT_REFUSED;
 	}
-	if (line->json)
+	files_add(json_object_get(answer, "rows"), line);
+	if (line->json && line->attempts) {
+		json_dumpf(answer, stdout, 0);
+		putchar('\n');
+	} else if (line->json) {
 		call_print_json();
-	else if (line->parsable && !line->no_header)
+	} else if (line->parsable && !line->no_header)
 		acct_export_header(stdout, fields, count, line->csv ? ACCT_CSV : ACCT_BARS);
 	if (!line->json && line->parsable)
 		acct_export(stdout, json_object_get(answer, "rows"), fields, count, line->csv ? ACCT_CSV : ACCT_BARS);
@@ -349,7 +381,9 @@ int verb_acct(int argc, char **argv)
 		json_decref(line.request);
 		return EXIT_OK;
 	}
-	if (!line.fields)
+	if (!line.fields && line.attempts)
+		line.fields = ATTEMPT_FIELDS;
+	else if (!line.fields)
 		line.fields = line.parsable ? PARSABLE_FIELDS : json_object_get(line.request, "steps") ? STEP_FIELDS : JOB_FIELDS;
 	count = fields_find(scan.verb, line.fields, fields);
 	if (line.fields == JOB_FIELDS && !line.json)

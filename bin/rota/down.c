@@ -35,7 +35,6 @@ static pid_t alive_daemon(const struct instance *in, const void *name)
 	return instance_daemon(in, name);
 }
 
-/* By its process: the server removes its pid file a little before it ends. */
 static pid_t alive_postgres(const struct instance *in, const void *arg)
 {
 	const pid_t *pid = arg;

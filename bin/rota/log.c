@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bin/rota/attempts.h"
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
 #include "bin/rota/lines.h"
@@ -20,11 +21,12 @@
 #include "bin/rota/words.h"
 #include "lib/clock.h"
 
-enum { LOG_ASK_EVERY = 500 };
+enum { LOG_ASK_EVERY = 500, LOG_ATTEMPT = 256 };
 
 const struct verb_option log_options[] = {
 	{'f', "follow", NULL, "print on as the step writes, until it has ended"},
 	{'e', "error", NULL, "standard error instead of standard output"},
+	{LOG_ATTEMPT, "attempt", "N", "what attempt N of the step wrote; by default the latest that has started"},
 	{'n', "lines", "N", "only the last N lines of what is there"},
 	{VERB_JSON, "json", NULL, "print each line as a JSON object"},
 	{0, NULL, NULL, NULL},
@@ -34,34 +36,25 @@ struct log {
 	json_t *operands; /* one label */
 	const char *key;  /* "output" or "error" */
 	bool follow;
-	long lines;	    /* -1: all */
-	struct lines *json; /* NULL: the bytes as they are */
+	long lines, attempt; /* -1: all; 0: the latest */
+	struct lines *json;  /* NULL: the bytes as they are */
 };
 
-/* A file that is followed, and which attempt of the step writes it, as far as is known. */
+/* A file that is followed, which attempt of the step writes it, and which one is the latest, as far as is known. */
 struct followed {
+	char *path;
 	int fd, watcher;
-	json_int_t attempt;
+	json_int_t attempt, latest;
 	bool renewed; /* since that attempt began, the file was seen to be written anew */
 };
 
-/* The step meant, from the gate (the caller frees *answer): of a job with one step, that one. NULL when this was refused or is ambiguous. */
-static const json_t *step_find(const struct log *log, json_t **answer, int *status)
+/* The step meant in an answer: of a job with one step, that one. NULL when it is ambiguous. */
+static const json_t *step_in(const struct log *log, const json_t *answer)
 {
 	const char *label = json_string_value(json_array_get(log->operands, 0));
-	const json_t *steps, *step, *one = NULL;
+	const json_t *steps = json_object_get(json_array_get(json_object_get(answer, "jobs"), 0), "steps"), *step, *one = NULL;
 	size_t i, with_output = 0;
 
-	*status = EXIT_REFUSED;
-	*answer = call_gate_patiently("show",
-				      json_pack("{sO sb}", "jobs", log->operands, "elements",
-						strchr(label, '[') || (strchr(label, '_') && !strchr(label, '.'))),
-				      CALL_LONG);
-	if (!*answer) {
-		*status = call_status();
-		return NULL;
-	}
-	steps = json_object_get(json_array_get(json_object_get(*answer, "jobs"), 0), "steps");
 	json_array_foreach (steps, i, step) {
 		if (!strcmp(format_text(step, "label"), label))
 			return step;
@@ -72,6 +65,46 @@ static const json_t *step_find(const struct log *log, json_t **answer, int *stat
 		return one;
 	fprintf(stderr, "rota: job %s has %zu steps; name one, for example %s\n", label, with_output, format_text(one, "label"));
 	return NULL;
+}
+
+/* The same from the gate (the caller frees *answer); NULL also when the gate refused. */
+static const json_t *step_find(const struct log *log, json_t **answer, int *status)
+{
+	const char *label = json_string_value(json_array_get(log->operands, 0));
+
+	*answer = call_gate_patiently("show",
+				      json_pack("{sO sb}", "jobs", log->operands, "elements",
+						strchr(label, '[') || (strchr(label, '_') && !strchr(label, '.'))),
+				      CALL_LONG);
+	*status = *answer ? EXIT_REFUSED : call_status();
+	return *answer ? step_in(log, *answer) : NULL;
+}
+
+/* The file of an attempt (0: before any) of the step; where errors have no file of their own, that of the output. NULL: private. */
+static char *path_of(const struct log *log, const json_t *job, const json_t *step, json_int_t attempt)
+{
+	json_t *row = attempts_row(step, attempt);
+	const json_t *source = row ? row : step;
+	char *path = output_path(job, source, log->key);
+
+	if (!path && json_is_string(json_object_get(step, "output")))
+		path = output_path(job, source, "output");
+	json_decref(row);
+	return path;
+}
+
+/* The latest attempt whose output can be there; 0: none. What an attempt is to run with is opened before it is said to have started. */
+static json_int_t attempt_latest(const json_t *step)
+{
+	const json_t *attempt;
+	json_int_t latest = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(step, "attempts"), i, attempt)
+		if (json_is_string(json_object_get(attempt, "started_at")) ||
+		    json_is_string(json_object_get(attempt, "ended_at")))
+			latest = json_integer_value(json_object_get(attempt, "attempt"));
+	return latest;
 }
 
 /* Whether the file has become shorter than what was read of it: another attempt writes it anew. */
@@ -136,38 +169,29 @@ static void news_wait(int watcher)
 		process_rest(LOG_ASK_EVERY / 5);
 }
 
-/* Another attempt of which nobody saw the file cut, because it has written as much again already: what it wrote is read from the
- * beginning. What an attempt is to run with is opened before it is said to have started; one that waits again has written all it will. */
-static void attempt_note(struct followed *f, const json_t *step)
-{
-	json_int_t attempt = json_integer_value(json_object_get(step, "attempt"));
-	bool begun = json_is_string(json_object_get(step, "started_at")) || !strcmp(format_text(step, "state"), "pending");
-
-	if (attempt <= f->attempt || !begun)
-		return;
-	if (f->fd >= 0 && f->attempt && !f->renewed && strcmp(format_text(step, "open_mode"), "append"))
-		lseek(f->fd, 0, SEEK_SET);
-	f->attempt = attempt;
-	f->renewed = false;
-}
-
-/* Whether the step can write no more; refreshed from the gate twice a second at most. */
-static bool step_ended(const struct log *log, struct followed *f, int *status)
+/* Whether the step, or the attempt of it that was asked for, can write no more; refreshed from the gate twice a second at most. */
+static bool step_ended(const struct log *log, struct followed *f, json_t **answer, int *status)
 {
 	static long asked;
-	json_t *answer;
+	json_t *fresh, *row;
 	const json_t *step;
 	bool ended;
 
 	if (clock_ms() - asked < LOG_ASK_EVERY)
 		return false;
-	step = step_find(log, &answer, status);
-	ended = !step || format_state_final(format_text(step, "state"));
-	if (step)
-		attempt_note(f, step);
+	step = step_find(log, &fresh, status);
 	*status = step ? EXIT_OK : *status;
-	json_decref(answer);
 	asked = clock_ms();
+	if (!step) {
+		json_decref(fresh);
+		return true;
+	}
+	row = attempts_row(step, log->attempt);
+	ended = format_state_final(format_text(row ? row : step, "state"));
+	f->latest = log->attempt ? log->attempt : attempt_latest(step);
+	json_decref(row);
+	json_decref(*answer);
+	*answer = fresh;
 	return ended;
 }
 
@@ -181,36 +205,80 @@ static bool followed_pour(const struct log *log, struct followed *f)
 	return pour(log, f->fd);
 }
 
-/* Print the file until the step has ended and all of it is read. Waits for it to appear. */
-static int follow(const struct log *log, const char *path)
+/* Go on to the next attempt: its file, or the same one from its beginning where nobody saw that it was cut because it has as much in it
+ * again already. False when there is none. */
+static bool attempt_next(const struct log *log, struct followed *f, const json_t *answer)
 {
-	struct followed f = {.fd = -1, .watcher = inotify_init1(IN_CLOEXEC | IN_NONBLOCK)};
-	int status = EXIT_OK;
-	bool ended = false, ok = true, past = log->lines >= 0;
+	const json_t *step;
+	char *path;
 
+	if (f->attempt >= f->latest)
+		return false;
+	step = step_in(log, answer);
+	path = step ? path_of(log, json_array_get(json_object_get(answer, "jobs"), 0), step, f->attempt + 1) : NULL;
+	if (path && strcmp(path, f->path)) {
+		if (f->fd >= 0)
+			close(f->fd);
+		f->fd = -1;
+		free(f->path);
+		f->path = path;
+		path = NULL;
+	} else if (f->fd >= 0 && f->attempt && !f->renewed && step && strcmp(format_text(step, "open_mode"), "append")) {
+		lseek(f->fd, 0, SEEK_SET);
+	}
+	free(path);
+	f->attempt++;
+	f->renewed = false;
+	return true;
+}
+
+/* Open the file, as soon as it is there. False where it cannot be read. */
+static bool followed_open(const struct log *log, struct followed *f, bool first)
+{
+	if (f->fd >= 0)
+		return true;
+	f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	if (f->fd < 0)
+		return errno == ENOENT;
+	inotify_add_watch(f->watcher, f->path, IN_MODIFY | IN_CLOSE_WRITE);
+	/* a file that is waited for is all news */
+	if (first && log->lines >= 0)
+		tail_seek(f->fd, log->lines);
+	return true;
+}
+
+/* Print the file until the step has ended and all of it is read. Waits for it to appear; goes on with the files of later attempts. */
+static int follow(const struct log *log, const char *path, json_int_t attempt, json_t *answer)
+{
+	struct followed f = {
+		.path = xstrdup(path), .fd = -1, .watcher = inotify_init1(IN_CLOEXEC | IN_NONBLOCK), .attempt = attempt};
+	int status = EXIT_OK;
+	bool ended = false, ok = true, first = true, more = false;
+
+	json_incref(answer);
 	for (bool last = false; ok; last = ended) {
-		if (f.fd < 0 && (f.fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0) {
-			inotify_add_watch(f.watcher, path, IN_MODIFY | IN_CLOSE_WRITE);
-			if (past)
-				tail_seek(f.fd, log->lines);
-		}
-		past = false; /* a file that is waited for is all news */
-		if (f.fd < 0 && errno != ENOENT)
+		if (!followed_open(log, &f, first))
 			break;
+		first = false;
 		ok = f.fd < 0 || followed_pour(log, &f);
+		more = ok && attempt_next(log, &f, answer);
+		if (more)
+			continue;
 		if (last)
 			break;
-		ended = step_ended(log, &f, &status);
-		if (!ended)
+		ended = ended || step_ended(log, &f, &answer, &status);
+		if (!ended && f.attempt >= f.latest)
 			news_wait(f.fd < 0 ? -1 : f.watcher);
 	}
 	if (f.fd < 0 && status == EXIT_OK) {
-		fprintf(stderr, "rota: could not read \"%s\": %s\n", path, strerror(errno));
+		fprintf(stderr, "rota: could not read \"%s\": %s\n", f.path, strerror(errno));
 		status = EXIT_REFUSED;
 	}
 	if (f.fd >= 0)
 		close(f.fd);
 	close(f.watcher);
+	free(f.path);
+	json_decref(answer);
 	return ok ? status : EXIT_REFUSED;
 }
 
@@ -244,20 +312,45 @@ static int array_refuse(const json_t *step)
 	return EXIT_REFUSED;
 }
 
-/* The step's file, whichever way it was asked for. Where errors have no file of their own, they are with the output. */
-static int file_print(const struct log *log, const json_t *job, const json_t *step)
+/* The attempt that is read: it has run, and no later one wrote the same file anew. False when this was refused. */
+static bool attempt_check(const struct log *log, const json_t *job, const json_t *step, json_int_t attempt, const char *path)
 {
-	char *path = output_path(job, step, log->key);
+	json_int_t latest = attempt_latest(step), count = json_integer_value(json_object_get(step, "attempt"));
+	bool same = false;
+
+	if (attempt > count) {
+		fprintf(stderr, "rota: %s has no attempt %lld; its latest is %lld\n", format_text(step, "label"),
+			(long long)attempt, (long long)count);
+		return false;
+	}
+	for (json_int_t later = attempt + 1; later <= latest && !same; later++) {
+		char *other = path_of(log, job, step, later);
+
+		same = other && !strcmp(other, path) && strcmp(format_text(step, "open_mode"), "append");
+		free(other);
+	}
+	if (same)
+		fprintf(stderr,
+			"rota: what attempt %lld of %s wrote is gone: a later attempt wrote \"%s\" anew\n"
+			"hint: With %%R or %%r in --%s each attempt has a file of its own.\n",
+			(long long)attempt, format_text(step, "label"), path, log->key);
+	return !same;
+}
+
+/* The step's file, of the attempt that was asked for. */
+static int file_print(const struct log *log, json_t *answer, const json_t *step)
+{
+	const json_t *job = json_array_get(json_object_get(answer, "jobs"), 0);
+	json_int_t attempt = log->attempt ? log->attempt : attempt_latest(step);
+	char *path = path_of(log, job, step, attempt);
 	int status = EXIT_REFUSED;
 
-	if (!path && json_is_string(json_object_get(step, "output")))
-		path = output_path(job, step, "output");
 	if (path && json_is_object(json_object_get(step, "array")) && access(path, F_OK))
 		status = array_refuse(step);
 	else if (!path)
 		fprintf(stderr, "rota: the output of %s is private\n", format_text(step, "label"));
-	else
-		status = log->follow ? follow(log, path) : once(log, path, format_text(step, "state"));
+	else if (!log->attempt || attempt_check(log, job, step, attempt, path))
+		status = log->follow ? follow(log, path, attempt, answer) : once(log, path, format_text(step, "state"));
 	free(path);
 	return status;
 }
@@ -274,6 +367,8 @@ int verb_log(int argc, char **argv)
 	for (int id; (id = verb_next(&scan));) {
 		if (id == 'e')
 			log.key = "error";
+		else if (id == LOG_ATTEMPT)
+			log.attempt = verb_number(&scan, 1, 1000000000);
 		else if (id == 'n')
 			log.lines = verb_number(&scan, 0, 1000000000);
 		else if (id == VERB_JSON)
@@ -285,7 +380,7 @@ int verb_log(int argc, char **argv)
 	log.operands = words_operands(&scan);
 	step = step_find(&log, &answer, &status);
 	if (step)
-		status = file_print(&log, json_array_get(json_object_get(answer, "jobs"), 0), step);
+		status = file_print(&log, answer, step);
 	lines_end(&lines);
 	json_decref(answer);
 	json_decref(log.operands);

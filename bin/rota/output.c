@@ -35,6 +35,7 @@ char *output_path(const json_t *job, const json_t *step, const char *key)
 		.array = json_is_integer(index) || json_is_object(json_object_get(step, "array")),
 		.array_index = json_is_integer(index) ? (int)json_integer_value(index) : -1,
 		.attempt = (int)json_integer_value(json_object_get(step, "attempt")),
+		.append = !strcmp(format_text(step, "open_mode"), "append"),
 		.node = node,
 		.node_index = node ? 0 : -1,
 		.task = 0,

@@ -1,7 +1,8 @@
 /* process.c - daemons of a private instance: how `rota up` starts them and `rota down` ends them.
  *
  * A daemon inherits nothing from the shell that typed `rota up`: no descriptor but its log, no terminal, no environment but what
- * is listed here, no signal setting. Ending goes by pid, and a pid is believed only while its part holds its lock. */
+ * is listed here, no signal setting. A part is ended when its process is: munged releases its lock and then still writes its seed file.
+ * A pid is verified by the lock of its part before it gets a signal. */
 #include "bin/rota/process.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -227,23 +229,37 @@ bool process_await(const struct instance *in, const char *name, pid_t pid, int s
 	return true;
 }
 
+/* Wait until the process has ended. */
+static bool process_gone(int process, int seconds)
+{
+	struct pollfd fd = {.fd = process, .events = POLLIN};
+	long until = clock_ms() + seconds * 1000L;
+
+	for (long left = seconds * 1000L; left >= 0; left = until - clock_ms()) {
+		int ready = poll(&fd, 1, (int)left);
+
+		if (ready > 0 || (ready < 0 && errno != EINTR))
+			return ready > 0;
+	}
+	return false;
+}
+
 bool process_end(const struct instance *in, pid_t pid, int signal, int seconds,
 		 pid_t (*alive)(const struct instance *in, const void *arg), const void *arg)
 {
 	const struct {
 		int signal, seconds;
 	} stages[] = {{signal, seconds}, {SIGKILL, 5}};
+	int process = pidfd_open(pid, 0);
+	bool gone = process < 0 && errno == ESRCH, allowed = process >= 0;
+	/* A part without its lock is ending, or the number is another process's by now: neither gets a signal. */
+	bool signals = allowed && alive(in, arg) == pid;
 
-	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
-		long until = clock_ms() + stages[i].seconds * 1000L;
-
-		if (kill(pid, stages[i].signal) && errno == EPERM)
-			return false;
-		do {
-			if (alive(in, arg) != pid)
-				return true;
-			process_rest(10);
-		} while (clock_ms() < until);
+	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && allowed && !gone; i++) {
+		allowed = !signals || !pidfd_send_signal(process, stages[i].signal, NULL, 0) || errno == ESRCH;
+		gone = allowed && process_gone(process, stages[i].seconds);
 	}
-	return false;
+	if (process >= 0)
+		close(process);
+	return gone || (allowed && !signals);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/rota/attempts.h"
 #include "bin/rota/report.h"
 #include "bin/rota/table.h"
 #include "lib/err.h"
@@ -193,5 +194,6 @@ void report_print(const json_t *answer, bool wide)
 		       format_time(json_object_get(answer, "until")).s);
 	table_print(table, stdout, wide);
 	edges_print(json_object_get(answer, "edges"));
+	attempts_print(answer, json_object_get(answer, "attempts"), wide);
 	table_free(table);
 }

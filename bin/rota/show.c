@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bin/rota/attempts.h"
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
 #include "bin/rota/join.h"
@@ -318,25 +319,40 @@ static void step_print(const json_t *job, const json_t *step)
 	free(words);
 }
 
-static void print(const json_t *job, bool one_step, const struct show_line *line)
+/* A job with its steps. */
+static void whole_print(const json_t *job, bool wide)
 {
 	const json_t *steps = json_object_get(job, "steps"), *step;
-	json_t *said = json_object();
+	json_t *said = json_object(), *attempts = json_array();
 	size_t i;
 
-	if (!one_step) {
-		job_print(job);
-		json_array_foreach (steps, i, step)
-			warnings_print(step, said);
-		steps_print(steps, line->wide);
-	} else {
-		json_array_foreach (steps, i, step) {
-			json_object_clear(said);
-			step_print(job, step);
-			warnings_print(step, said);
-		}
+	job_print(job);
+	json_array_foreach (steps, i, step) {
+		warnings_print(step, said);
+		attempts_add(attempts, step);
 	}
+	steps_print(steps, wide);
+	attempts_print(job, attempts, wide);
+	json_decref(attempts);
 	json_decref(said);
+}
+
+/* Single steps in full. */
+static void parts_print(const json_t *job, bool wide)
+{
+	const json_t *step;
+	size_t i;
+
+	json_array_foreach (json_object_get(job, "steps"), i, step) {
+		json_t *said = json_object(), *attempts = json_array();
+
+		step_print(job, step);
+		warnings_print(step, said);
+		attempts_add(attempts, step);
+		attempts_print(job, attempts, wide);
+		json_decref(attempts);
+		json_decref(said);
+	}
 }
 
 /* Whether only steps of this job were named, not the job itself. */
@@ -366,7 +382,10 @@ static int show(const json_t *operands, const struct show_line *line)
 		json_array_foreach (json_object_get(answer, "jobs"), i, job) {
 			if (i)
 				putchar('\n');
-			print(job, steps_named(operands, job), line);
+			if (steps_named(operands, job))
+				parts_print(job, line->wide);
+			else
+				whole_print(job, line->wide);
 		}
 	}
 	json_decref(answer);

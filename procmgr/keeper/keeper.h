@@ -31,6 +31,9 @@ enum { KEEPER_ORDER_LARGEST = 144 * 1024 }; /* of the message `launch` to a keep
  */
 void keeper_run(const struct keeper_job *job) __attribute__((noreturn));
 
+/* Journal space in bytes that all records of an attempt take at most. */
+int64_t keeper_record_room(const struct order *order);
+
 /* keeper_dry.c: a keeper's records without a keeper, nothing being run. */
 struct keeper_dry;
 

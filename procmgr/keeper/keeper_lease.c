@@ -52,8 +52,8 @@ void keeper_lease_begin(struct keeper *k)
 
 bool keeper_lease_note(const struct keeper *k, bool fence, struct err *e)
 {
-	char note[RECORD_KEY_SIZE + 8];
-	snprintf(note, sizeof note, "%s%s", k->name, fence ? " fence" : "");
+	char note[RECORD_KEY_SIZE + 32];
+	snprintf(note, sizeof note, "%s %s %lld", k->name, fence ? "fence" : "-", (long long)keeper_record_room(k->order));
 	return daemon_note(note, e);
 }
 

@@ -147,7 +147,8 @@ void keeper_memory_begin(struct keeper *k); /* something of the user's begins */
 void keeper_memory_look(struct keeper *k);
 
 /* keeper_lease.c */
-/* Write into the pid file which attempt this is, and whether there may be something of the user's that must not outlive the lease. */
+/* Write into the pid file which attempt this is, whether there may be something of the user's that must not outlive the lease, and
+ * how much journal space its records take. */
 bool keeper_lease_note(const struct keeper *k, bool fence, struct err *e);
 void keeper_lease_begin(struct keeper *k); /* without a lease, it ends before it has begun */
 void keeper_lease_look(struct keeper *k);

@@ -15,6 +15,14 @@
 #include "procmgr/keeper/keeper_parts.h"
 
 enum { LINGER_USEC = 250000 };
+/* HOOKS with 4 KiB of output each; what is not about one task; one task's end. */
+enum { HOOKS = 4, ROOM_HOOK = 5 * 1024, ROOM_PLAIN = 6 * 1024, ROOM_TASK = 640 };
+
+int64_t keeper_record_room(const struct order *order)
+{
+	int64_t tasks = order->spec.per_task ? order->tasks : 1;
+	return HOOKS * ROOM_HOOK + ROOM_PLAIN + tasks * ROOM_TASK;
+}
 
 /* Records wait for what follows at once, not for anything that takes time: see keeper_record_flush. */
 static void tell(struct keeper *k, struct fields *record)

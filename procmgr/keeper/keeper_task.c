@@ -32,6 +32,7 @@ static struct pattern_facts facts_for(const struct keeper *k, int rank)
 		.array = o->array_index >= 0,
 		.array_index = o->array_index,
 		.attempt = o->attempt,
+		.append = o->spec.append,
 		.node = o->node,
 		.node_index = o->node_index,
 		.task = rank,

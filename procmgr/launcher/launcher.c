@@ -108,17 +108,19 @@ static void look_at(struct launcher *l, const struct record_key *key)
 	if (launcher_order_is_child(l, key))
 		return;
 	launcher_lost_recover(l, key);
-	l->adopted += launcher_spool_has(key);
+	if (launcher_spool_has(key)) {
+		l->adopted++;
+		launcher_room_adopt(l, key);
+	}
 }
 
 /* Keepers of an earlier launcher are not our children. Returns how many attempts there are. */
 static int look(struct launcher *l)
 {
 	l->adopted = 0;
-	int count = launcher_spool_each(l, look_at);
-	if (l->adopted == 0)
-		l->room_adopted = 0;
-	return count;
+	l->room_adopted = 0;
+	l->room_unknown = false;
+	return launcher_spool_each(l, look_at);
 }
 
 static bool open_all(struct launcher *l, struct err *e)

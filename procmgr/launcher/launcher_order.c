@@ -186,7 +186,7 @@ static void fork_keeper(struct launcher *l, const struct order *o, const struct 
 	if (pid < 0 || !spare)
 		close(ctl);
 	if (pid > 0)
-		add_child(l, &(struct launcher_child){pid, *key, launcher_room_of(o), o->cpus, spare ? ctl : -1});
+		add_child(l, &(struct launcher_child){pid, *key, keeper_record_room(o), o->cpus, spare ? ctl : -1});
 	else
 		launcher_lost_recover(l, key);
 }
@@ -205,7 +205,7 @@ static void start_keeper(struct launcher *l, const struct order *o, const char *
 {
 	char *cores = l->fence ? fence_pick(l->fence, o->cpus, l->cpus) : NULL;
 	if (keeper->pid > 0 && launcher_spare_order(key, text, o->node, cores)) {
-		add_child(l, &(struct launcher_child){keeper->pid, *key, launcher_room_of(o), o->cpus, keeper->ctl});
+		add_child(l, &(struct launcher_child){keeper->pid, *key, keeper_record_room(o), o->cpus, keeper->ctl});
 	} else {
 		if (keeper->pid > 0)
 			launcher_spare_end(keeper);

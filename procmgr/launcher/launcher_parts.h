@@ -54,7 +54,9 @@ struct launcher {
 	int spare_least;	     /* how many there were at least since the last look */
 	int spare_ends[2];	     /* keepers write to the second that they are free */
 	int adopted;	      /* attempts that an earlier launcher had started, at the last look */
-	int64_t room_adopted; /* for their records, together */
+	int64_t room_adopted; /* for their records, together, as far as is known */
+	bool room_unknown;    /* of one at least it is not */
+	int64_t room_found;   /* reserved when this launcher started */
 	int64_t room;	      /* for those of the children, together */
 	int cpus;	      /* of the children, together */
 	int64_t truncate_from; /* position before which it does not pay to drop the journal's front */
@@ -80,6 +82,8 @@ bool launcher_spool_enter(struct launcher *l, struct err *e);
 int launcher_spool_make(const struct record_key *key, struct err *e);
 /* Is there something that must not outlive the node's lease? */
 bool launcher_spool_is_fenced(const struct record_key *key);
+/* Journal space that its keeper noted for its records, 0 = it has not. */
+int64_t launcher_spool_room(const struct record_key *key);
 /* The process that keeps it, 0 = none does. */
 pid_t launcher_spool_keeper(const struct record_key *key);
 void launcher_spool_remove(const struct record_key *key);
@@ -130,8 +134,8 @@ void launcher_lost_recover(struct launcher *l, const struct record_key *key);
 bool launcher_room_for(struct launcher *l, const struct order *o, struct err *e);
 /* Hold what those under way may need that an earlier launcher had started. */
 void launcher_room_open(struct launcher *l);
-/* Room for the records of one attempt. */
-int64_t launcher_room_of(const struct order *o);
+/* Count in an attempt that an earlier launcher had started. */
+void launcher_room_adopt(struct launcher *l, const struct record_key *key);
 
 /* launcher_limits.c: say which limits hold how. */
 void launcher_limits_write(const struct launcher *l);

@@ -1,22 +1,19 @@
-/* launcher_room.c - no attempt begins whose end might not find room on the disk.
+/* launcher_room.c - reserve disk space in the journal for the records of every attempt under way.
  *
- * Called for each believed order. What always holds: behind the journal's end there is room (journal_reserve) for every record that
- * the attempts under way can still write, and some for refusals; it is taken before an attempt is in the journal, so what was
- * believed can always say how it ended. The rest of a step (script, pid file) is covered by the floor, below which nothing starts. */
+ * Called by: launcher_order.c for each verified order; launcher.c at its start and for each attempt of an earlier launcher.
+ * Invariants:
+ * - behind the journal's end there is space (journal_reserve) for every record that the attempts under way can still write, and for
+ *   refusals; it is reserved before an attempt is in the journal;
+ * - an attempt of an earlier launcher counts with what its keeper's pid file says, so restarts add nothing;
+ * - script and pid file of a step are covered by the floor, below which nothing starts. */
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "lib/log.h"
+#include "procmgr/keeper/keeper.h"
 #include "procmgr/launcher/launcher_parts.h"
 
-/* HOOKS with 4 KiB of output each; what is not about one task; one task's end; refusals and control messages. */
-enum { HOOKS = 4, ROOM_HOOK = 5 * 1024, ROOM_PLAIN = 6 * 1024, ROOM_TASK = 640, ROOM_OTHER = 128 * 1024, MB = 1024 * 1024 };
-
-int64_t launcher_room_of(const struct order *o)
-{
-	int64_t tasks = o->spec.per_task ? o->tasks : 1;
-	return HOOKS * ROOM_HOOK + ROOM_PLAIN + tasks * ROOM_TASK;
-}
+enum { ROOM_OTHER = 128 * 1024, MB = 1024 * 1024 }; /* other: refusals and control messages */
 
 static bool check_floor(const struct launcher *l, struct err *e)
 {
@@ -31,13 +28,17 @@ static bool check_floor(const struct launcher *l, struct err *e)
 
 static int64_t wanted(const struct launcher *l)
 {
-	return ROOM_OTHER + l->room_adopted + l->room;
+	int64_t adopted = l->room_adopted;
+	/* A keeper that has not written its note yet, or is of an earlier version: what was reserved covers it. */
+	if (l->room_unknown && adopted < l->room_found)
+		adopted = l->room_found;
+	return ROOM_OTHER + adopted + l->room;
 }
 
 bool launcher_room_for(struct launcher *l, const struct order *o, struct err *e)
 {
 	struct err why;
-	int64_t room = wanted(l) + launcher_room_of(o);
+	int64_t room = wanted(l) + keeper_record_room(o);
 	if (!check_floor(l, e))
 		return false;
 	if (journal_size(l->journal) + room > (int64_t)l->conf->node_journal_mb * MB)
@@ -45,10 +46,17 @@ bool launcher_room_for(struct launcher *l, const struct order *o, struct err *e)
 	return journal_reserve(l->journal, room, &why) || err_set(e, "no room for the journal: %.300s", why.message);
 }
 
+void launcher_room_adopt(struct launcher *l, const struct record_key *key)
+{
+	int64_t room = launcher_spool_room(key);
+	l->room_adopted += room;
+	l->room_unknown |= room == 0;
+}
+
 void launcher_room_open(struct launcher *l)
 {
 	struct err e;
-	l->room_adopted = l->adopted > 0 ? journal_reserved(l->journal) : 0;
+	l->room_found = journal_reserved(l->journal) - ROOM_OTHER;
 	if (!journal_reserve(l->journal, wanted(l), &e))
 		log_warning("%s", e.message);
 }

@@ -198,23 +198,25 @@ bool launcher_spool_has(const struct record_key *key)
 
 /* What stands in a pid file. */
 struct note {
-	bool locked; /* a keeper has written its number */
-	bool named;  /* and which attempt it serves */
-	bool its;    /* which is this one */
-	bool fence;  /* of which something may be left that has to end with the lease */
+	bool locked;	/* a keeper has written its number */
+	bool named;	/* and which attempt it serves */
+	bool its;	/* which is this one */
+	bool fence;	/* of which something may be left that has to end with the lease */
+	long long room; /* journal space for its records; 0: of a keeper of an earlier version */
 };
 
 static struct note note_read(int fd, const struct record_key *key)
 {
 	char text[256], name[RECORD_KEY_SIZE], its[RECORD_KEY_SIZE] = "", word[8] = "";
+	long long room = 0;
 	ssize_t size = fd < 0 ? -1 : pread(fd, text, sizeof text - 1, 0);
 	text[size > 0 ? size : 0] = '\0';
-	bool named = sscanf(text, "%*d %*s %47s %7s", its, word) >= 1;
+	bool named = sscanf(text, "%*d %*s %47s %7s %lld", its, word, &room) >= 1;
 	record_key_text(key, name);
-	return (struct note){size > 0, named, strcmp(its, name) == 0, strcmp(word, "fence") == 0};
+	return (struct note){size > 0, named, strcmp(its, name) == 0, strcmp(word, "fence") == 0, room};
 }
 
-bool launcher_spool_is_fenced(const struct record_key *key)
+static struct note note_of(const struct record_key *key)
 {
 	char path[LAUNCHER_PATH_SIZE];
 	path_of(key, "pid", path);
@@ -222,6 +224,19 @@ bool launcher_spool_is_fenced(const struct record_key *key)
 	struct note note = note_read(fd, key);
 	if (fd >= 0)
 		close(fd);
+	return note;
+}
+
+int64_t launcher_spool_room(const struct record_key *key)
+{
+	struct note note = note_of(key);
+	return note.its && note.room > 0 ? note.room : 0;
+}
+
+bool launcher_spool_is_fenced(const struct record_key *key)
+{
+	char path[LAUNCHER_PATH_SIZE];
+	struct note note = note_of(key);
 	/* A keeper that still names its attempt before this one has not begun it, and need not any more. */
 	if (note.named)
 		return note.fence || !note.its;

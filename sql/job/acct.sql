@@ -38,6 +38,37 @@ language sql stable set search_path = rota, pg_temp as $$
 $$;
 comment on function api.acct_steps(bigint, boolean) is 'What a job used, all attempts together: a row for each step and element, or (p_steps false) one for all; CPUs and nodes are those of the latest attempt. Internal.';
 
+create function api.acct_attempts(p_job bigint, p_own boolean, p_repeated boolean) returns setof jsonb
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return query
+	select api.attempt_json(t, s.state, p_own) || jsonb_build_object('step', r.name, 'step_id', t.step_id, 'array_index', s.array_index,
+		'label', api.step_label(t.job_id, t.step_id), 'partition', r.partition, 'attempts', s.attempt, 'ntasks', r.ntasks, 'cpus', l.cpus,
+		'cpu_s', trim_scale(coalesce(l.cpu_usec, e.tasks_usec) / 1e6), 'max_rss_kb', e.max_rss_kb, 'read_bytes', e.read_bytes, 'write_bytes', e.write_bytes,
+		-- Where its output went, for whoever may know: see docs/formats.md.
+		'workdir', f.spec ->> 'workdir', 'job_name', f.spec ->> 'job_name', 'output', f.spec ->> 'output',
+		'open_mode', case f.spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end)
+	from attempt t
+	join step s on s.job_id = t.job_id and s.step_id = t.step_id
+	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+	cross join lateral (select case when p_own then api.spec_fields(r.spec) end as spec offset 0) f
+	left join lateral (
+		select sum(x.cpus) as cpus, case when count(x.cpu_usec) = count(x.ended_at) then sum(x.cpu_usec) end as cpu_usec
+		from allocation x
+		where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt
+	) l on true
+	left join lateral (
+		select sum(coalesce(x.user_usec, 0) + coalesce(x.system_usec, 0)) as tasks_usec, max(x.max_rss_kb) as max_rss_kb, sum(x.read_bytes)::bigint as read_bytes,
+			sum(x.write_bytes)::bigint as write_bytes
+		from task_end x
+		where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt
+	) e on true
+	where t.job_id = p_job and t.attempt > 0 and (s.attempt > 1 or not p_repeated)
+	order by t.step_id, t.attempt;
+end $$;
+comment on function api.acct_attempts(bigint, boolean, boolean) is
+	'The attempts of a job''s steps and elements, a row for each, with what it used; p_own: with what is the owner''s alone; p_repeated: only of what ran more than once. Internal.';
+
 create function api.acct_lines(p_jobs bigint[]) returns text
 -- In the order of their keys rows of several tables are joined without a copy of any.
 language plpgsql stable set search_path = rota, pg_temp set enable_mergejoin = on set enable_hashjoin = off set enable_hashagg = off as $$
@@ -104,7 +135,9 @@ declare
 	v_nodes constant text[] := api.request_list(p_request, 'nodes');
 	v_accounts constant text[] := api.request_list(p_request, 'account');
 	v_partitions constant text[] := api.request_list(p_request, 'partition');
-	v_steps constant boolean := api.request_bool(p_request, 'steps');
+	v_attempts constant boolean := api.request_bool(p_request, 'attempts');
+	v_steps constant boolean := api.request_bool(p_request, 'steps') or v_attempts;
+	v_operator constant boolean := api.caller_role(p_uid, p_user) <> 'user';
 	v_all constant boolean := api.sees_all(p_uid, p_user);
 	v_limit constant int := coalesce(api.request_int(p_request, 'limit'), 10000);
 	v_after constant bigint := api.request_int(p_request, 'after', 9223372036854775807);
@@ -131,7 +164,8 @@ begin
 				and (v_nodes is null or exists (select from allocation l join node n on n.node_id = l.node_id where l.job_id = p.job_id and n.name = any (v_nodes)))
 				and (v_partitions is null or exists (select from step_request r where r.job_id = p.job_id and r.partition = any (v_partitions)))
 				and (v_states is null or coalesce(p.state, api.job_state(p)) = any (v_states)
-					or (v_steps and exists (select from step s where s.job_id = p.job_id and s.state = any (v_states))))
+					or (v_steps and exists (select from step s where s.job_id = p.job_id and s.state = any (v_states)))
+					or (v_attempts and exists (select from attempt t where t.job_id = p.job_id and t.state = any (v_states))))
 			order by p.job_id
 			limit v_limit);
 	else
@@ -150,7 +184,8 @@ begin
 				and (v_nodes is null or exists (select from allocation l join node n on n.node_id = l.node_id where l.job_id = p.job_id and n.name = any (v_nodes)))
 				and (v_partitions is null or exists (select from step_request r where r.job_id = p.job_id and r.partition = any (v_partitions)))
 				and (v_states is null or coalesce(p.state, api.job_state(p)) = any (v_states)
-					or (v_steps and exists (select from step s where s.job_id = p.job_id and s.state = any (v_states))))
+					or (v_steps and exists (select from step s where s.job_id = p.job_id and s.state = any (v_states)))
+					or (v_attempts and exists (select from attempt t where t.job_id = p.job_id and t.state = any (v_states))))
 			order by p.job_id desc
 			limit v_limit);
 	end if;
@@ -160,7 +195,7 @@ begin
 	if api.request_bool(p_request, 'lines') then
 		return json_build_object('lines', coalesce(api.acct_lines(v_jobs), ''));
 	end if;
-	select jsonb_agg(t.facts order by t.job_id, t.step_id::int) into v_rows
+	select jsonb_agg(t.facts order by t.job_id, t.step_id::int, (t.facts ->> 'attempt')::int) into v_rows
 	from (
 		select c.job_id, u.facts ->> 'step_id' as step_id, jsonb_build_object('job_id', c.job_id, 'label', c.job_id::text, 'name', c.name, 'user', c.user_name,
 			'account', c.account, 'qos', c.qos, 'submit_at', c.submit_at,
@@ -169,7 +204,11 @@ begin
 			'elapsed_s', case when v.state <> 'pending' or c.steps_left < c.steps_total then extract(epoch from coalesce(c.ended_at, now()) - c.started_at)::bigint end) || u.facts as facts
 		from job c
 		cross join lateral (select coalesce(c.state, api.job_state(c)) as state offset 0) v
-		cross join lateral api.acct_steps(c.job_id, v_steps) u (facts)
+		cross join lateral (
+			select x from api.acct_steps(c.job_id, v_steps) x where not v_attempts
+			union all
+			select x from api.acct_attempts(c.job_id, c.uid = p_uid or v_operator, false) x where v_attempts
+		) u (facts)
 		where c.job_id = any (v_jobs)
 	) t
 	where v_states is null or t.facts ->> 'state' = any (v_states);
@@ -178,4 +217,4 @@ begin
 		else json_build_object('rows', coalesce(v_rows, '[]')) end;
 end $$;
 comment on function api.job_acct(int, text, jsonb) is
-	'What ran, when, and what it used. Request {user, account, qos, name, nodes, states, partition, since, until, jobs, limit, steps, lines, after}. With after, a job, those behind it are answered, the oldest first, and next is the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with steps one for each step; with lines {lines}: a line a job, the newest first, of its number, name, user, state, exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory (KiB), nodes, parted by tabs, empty where unknown. CPU time and memory are those of all attempts: CPU as nodes counted it for all processes at the end of each, else what ended tasks used.';
+	'What ran, when, and what it used. Request {user, account, qos, name, nodes, states, partition, since, until, jobs, limit, steps, attempts, lines, after}. With after, a job, those behind it are answered, the oldest first, and next is the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with steps one for each step, with attempts one for each attempt of it; with lines {lines}: a line a job, the newest first, of its number, name, user, state, exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory (KiB), nodes, parted by tabs, empty where unknown. CPU time and memory are those of all attempts: CPU as nodes counted it for all processes at the end of each, else what ended tasks used.';

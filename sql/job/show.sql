@@ -22,11 +22,20 @@ begin
 end $$;
 comment on function api.edges_json(bigint, int) is 'The peers of a step. Internal.';
 
+create function api.attempt_json(p_attempt rota.attempt, p_state text, p_own boolean) returns jsonb
+language sql stable set search_path = rota, pg_temp as $$
+	select jsonb_build_object('attempt', p_attempt.attempt, 'state', coalesce(p_attempt.state, p_state), 'nodes', array_to_string(p_attempt.nodes, ','),
+		'started_at', p_attempt.started_at, 'ended_at', p_attempt.ended_at,
+		'elapsed_s', extract(epoch from coalesce(p_attempt.done_at, p_attempt.ended_at, now()) - p_attempt.started_at)::bigint,
+		'exit_code', p_attempt.exit_code, 'signal', p_attempt.signal, 'cause', p_attempt.cause, 'message', case when p_own then p_attempt.message end);
+$$;
+comment on function api.attempt_json(rota.attempt, text, boolean) is 'An attempt of a step, in the step''s state (p_state) while it is live, with what is the owner''s alone (p_own). Internal.';
+
 create function api.element_json(p_array rota.step, p_counts rota.step_array, p_pos int) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	select jsonb_build_object('step_id', p_array.step_id + 1 + p_pos, 'label', format('%s[%s]', api.step_label(p_array.job_id, p_array.step_id), x.index),
 		'state', case when p_array.ended_at is null then 'pending' else p_array.state end, 'array_index', x.index, 'array', null,
-		'attempt', 0, 'retries', 0, 'requeues', 0, 'started_at', null, 'elapsed_s', null, 'exit_code', null, 'signal', null)
+		'attempt', 0, 'attempts', '[]'::jsonb, 'retries', 0, 'requeues', 0, 'started_at', null, 'elapsed_s', null, 'exit_code', null, 'signal', null)
 	from (select api.array_index(p_counts.indices, p_pos) as index) x;
 $$;
 comment on function api.element_json(rota.step, rota.step_array, int) is 'What is different of the element at a place of an array, while it is no row yet. Internal.';
@@ -70,7 +79,11 @@ begin
 		'tasks', api.tasks_json(s.job_id, s.step_id, s.attempt), 'hooks', api.hooks_json(s.job_id, s.step_id, s.attempt, p_own))
 		|| jsonb_build_object('job_name', f.spec ->> 'job_name', 'deps_any', r.deps_any, 'nodelist', r.nodelist, 'exclude', r.exclude, 'time_min_s', r.time_min_s, 'keep', r.keep, 'sample_s', r.sample_s,
 			'requeue', r.requeue, 'input', f.spec ->> 'input', 'open_mode', case f.spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end,
-			'prolog', f.spec ->> 'user_prolog', 'epilog', f.spec ->> 'user_epilog')
+			'prolog', f.spec ->> 'user_prolog', 'epilog', f.spec ->> 'user_epilog',
+			-- Most steps have one attempt, which is at hand.
+			'attempts', case when s.attempt > 1 then (select jsonb_agg(api.attempt_json(a, w.state, p_own) order by a.attempt) from attempt a
+					where a.job_id = p_job and a.step_id = s.step_id and a.attempt > 0)
+				when t.attempt > 0 then jsonb_build_array(api.attempt_json(t, w.state, p_own)) else '[]' end)
 		|| case when o.step_id <> o.row_id then api.element_json(s, a, o.step_id - o.row_id - 1) else '{}' end order by o.step_id), '[]')
 	from one o
 	join step s on s.job_id = p_job and s.step_id = o.row_id

@@ -206,7 +206,9 @@ begin
 		exit int, signal int, cause text, user_usec bigint, system_usec bigint, max_rss_kb bigint, minflt bigint, majflt bigint,
 		read_bytes bigint, write_bytes bigint, nvcsw bigint, nivcsw bigint)
 	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.gone_at is null
-	where (select o.task from task_end o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.task = x.task) is null;
+	where (select o.task from task_end o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.task = x.task) is null
+	-- A report that was left and one that tells the same again may be settled together.
+	on conflict do nothing;
 end $$;
 comment on function api.report_task(api.told[]) is 'Records of kind task, and those of whole lives. Internal.';
 
@@ -220,7 +222,8 @@ begin
 	cross join lateral jsonb_to_record(r) as x (node int, job bigint, step int, attempt int, age_us double precision, hook text, exit int, signal int, usec bigint, output text)
 	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.gone_at is null
 	where r ->> 'kind' = 'hook'
-		and (select o.hook from hook_run o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.node_id = x.node and o.hook = x.hook) is null;
+		and (select o.hook from hook_run o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.node_id = x.node and o.hook = x.hook) is null
+	on conflict do nothing;
 end $$;
 comment on function api.report_hook(api.told[]) is 'Records of kind hook. Internal.';
 

@@ -49,6 +49,9 @@ begin
 				where e.job_id = j.job_id and e.peer_job_id = j.job_id),
 			'requests', (select jsonb_agg(jsonb_build_object('name', r.name, 'step_id', r.step_id, 'topo', r.topo, 'state', s.state) order by r.topo)
 				from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id where r.job_id = j.job_id),
+			'attempts', (select coalesce(jsonb_agg(x.facts || jsonb_build_object('name', x.facts ->> 'step')), '[]') from (
+				select f.facts from api.acct_attempts(j.job_id, j.uid = p_uid or api.caller_role(p_uid, p_user) <> 'user', true) f (facts) limit v_limit
+			) x),
 			'held', (select coalesce(jsonb_agg(to_jsonb(a) order by a.started_at, a.step_id, a.node), '[]') from (
 				select a.step_id, a.attempt, n.name as node, a.cpus, a.started_at, a.ended_at, t.state
 				from allocation a
@@ -79,4 +82,4 @@ begin
 	return v_answer;
 end $$;
 comment on function api.report(int, text, jsonb) is
-	'A report: request {report, by, period, since, until, user, account, partition, qos, limit, jobs}; answer {report, title, period, by, columns, rows, bar}, each row an object with the members that columns name; of a job also {edges, requests, held}.';
+	'A report: request {report, by, period, since, until, user, account, partition, qos, limit, jobs}; answer {report, title, period, by, columns, rows, bar}, each row an object with the members that columns name; of a job also {edges, requests, attempts, held}: attempts are those of steps that ran more than once.';

@@ -62,6 +62,20 @@ select is((select array_agg(left_id) from rota.report_left), array[:foreign::big
 select is(t.ask('b', :'other'), '0', 'whoever left it finds it done');
 delete from rota.report_left;
 
+-- A process manager whose report was left, and could not be settled (the disk was full, say), tells all of it again, while it is still left.
+select t.array() as j \gset
+create function t.again(p_label text) returns jsonb language sql as $$
+	select t.told(t.say(p_label, 'task'), t.say(p_label, 'hook', '{"hook": "site_epilog", "exit": 0, "signal": 0, "usec": 9, "output": ""}'), t.say(p_label, 'done'), t.say(p_label, 'end')) $$;
+select t.ask('a', 'begin'), t.ask('a', format('select api.job_lock(array[%s])::text', :j)) \g /dev/null
+select is(t.ask('b', t.reporting(t.again(:'j' || '.a[' || i || ']'))), 'left', 'report ' || i || ' is left') from generate_series(0, 1) i;
+select is(t.ask('c', t.reporting(t.again(:'j' || '.a[1]'))), 'left', 'and again');
+select t.ask('a', 'commit') \g /dev/null
+select lives_ok(t.reporting(t.again(:'j' || '.a[0]')), 'what was left of the same attempt, and of another twice, is settled with the report');
+select is((select count(*) from rota.task_end where job_id = :j), 2::bigint, 'each task is there once');
+select is((select count(*) from rota.hook_run where job_id = :j), 2::bigint, 'so is each hook');
+select is(t.state(:'j' || '.a[' || i || ']'), 'completed', 'element ' || i || ' has ended') from generate_series(0, 1) i;
+select is(t.left(), 0::bigint, 'nothing is left');
+
 -- What cannot be settled is in the way of others for a moment, and not of those that are told alone.
 select t.array() as j \gset
 insert into rota.report_left (node_id, job_ids, report)

@@ -72,6 +72,12 @@ select is((:'shown'::jsonb #> '{jobs,0,steps}') @> '[{"name": "mesh", "state": "
 select is(:'shown'::jsonb #> '{jobs,0,steps,1,after}', jsonb_build_array(jsonb_build_object('label', :'a' || '.mesh', 'kind', 'after', 'condition', 'ok', 'state', 'met')), 'what a step waits for');
 select is(:'shown'::jsonb #> '{jobs,0,edges}', '[{"from": 0, "to": 1, "kind": "after", "condition": "ok", "state": "met"}, {"from": 1, "to": 2, "kind": "after", "condition": "any", "state": "waiting"}]', 'edges');
 select is((:'shown'::jsonb #> '{jobs,0,steps,0,tasks,0}') - '{started_at,ended_at}'::text[], '{"task": 0, "node": "n2", "pid": 78, "exit_code": 0, "signal": null, "cause": "exit", "user_s": 0.002, "system_s": 0.001, "max_rss_kb": 2048}', 'tasks');
+select is((:'shown'::jsonb #> '{jobs,0,steps,0,attempts}') #- '{0,started_at}' #- '{0,ended_at}' #- '{0,elapsed_s}',
+	'[{"attempt": 1, "state": "completed", "nodes": "n2", "exit_code": 0, "signal": null, "cause": "exit", "message": null}]', 'attempts');
+select is(:'shown'::jsonb #> '{jobs,0,steps,1,attempts}', '[]', 'none of what has not run');
+select is((select string_agg(concat_ws(' ', r ->> 'label', r ->> 'attempt', r ->> 'state', r ->> 'nodes', r ->> 'output', r ->> 'workdir'), ', ') from jsonb_array_elements(t.ask('job_acct', v, '{"attempts": true}') -> 'rows') r),
+	x, 'accounting of attempts, for ' || v) from (values ('alice', :'a' || '.mesh 1 completed n2 out/%j.text /tmp'), ('olga', :'a' || '.mesh 1 completed n2 out/%j.text /tmp'), ('bob', :'a' || '.mesh 1 completed n2')) y (v, x);
+select is(jsonb_array_length(t.ask('job_acct', 'alice', jsonb_build_object('attempts', true, 'states', v)) -> 'rows'), n, 'in these states: ' || v) from (values ('completed', 1), ('failed', 0)) y (v, n);
 select is(:'shown'::jsonb #> '{jobs,0,steps,2,array}', '{"size": 4, "next": 0, "running": 0, "completed": 0, "failed": 0, "limit": 2, "indices": [[0, 3, 1]]}', 'an array');
 select is((select concat_ws(' ', j ->> 'comment', j ->> 'script_name', j ->> 'workdir', j ->> 'mail_user') from (select :'shown'::jsonb #> '{jobs,0}' as j) x), 'secret test.sh /tmp a@b', 'to its owner');
 select is((select concat_ws(' ', j ->> 'comment', j ->> 'script_name', j ->> 'workdir', j ->> 'mail_user', j #>> '{steps,0,output}', j ->> 'name') from (select t.ask('job_show', 'bob', t.request(:'a')) #> '{jobs,0}' as j) x), 'heat', 'to others');

@@ -401,7 +401,7 @@ exit 7'
 	printf '#!/bin/sh\n#ROTA step good\ntrue\n#ROTA step bad --time=0:01\nsleep 60\n' >two.sh
 	run --separate-stderr rota submit --wait two.sh
 	[ "$status" = 143 ]
-	[[ ${lines[1]} == *": timeout" ]]
+	[[ ${lines[1]} == *": timeout (SIGTERM)" ]]
 	[[ $stderr == *".bad: timeout"* && $stderr != *.good* ]]
 	run -0 rota submit --wait --job-name=fine - <<<$'#!/bin/sh\ntrue'
 	[[ ${lines[1]} == *": completed" ]]

@@ -262,6 +262,23 @@ echo $ROTA_CLUSTER'
 	rota nodes
 }
 
+@test "down waits for the end of a process, not only for that of its lock" {
+	instance_up 1
+	local pid tracer
+	pid=$(pid_of munged)
+	# munged releases its lock, and only then writes its seed file.
+	strace -f -qq -p "$pid" -o /dev/null --inject=unlink:delay_exit=500000 3>&- &
+	tracer=$!
+	eventually grep -q '^TracerPid:.[1-9]' "/proc/$pid/status"
+	[ ! -e "$ROTA_HOME/run/munged.seed" ]
+	run -0 rota down
+	[ -s "$ROTA_HOME/run/munged.seed" ]
+	[ ! -e "$ROTA_HOME/run/munged.pid" ]
+	wait "$tracer"
+	run -0 rota down --purge --yes
+	[ ! -e "$ROTA_HOME" ]
+}
+
 @test "db upgrade: nothing to do, a newer database, an edited migration, all or nothing" {
 	instance_up 1
 	run -0 rota admin db upgrade

@@ -781,6 +781,30 @@ fill() {
 	rm -f "$DIR/$NODE.pid"
 }
 
+@test "restarts of the launcher beside living keepers reserve nothing more of the journal" {
+	local reserved restart
+	NODE=n11 CONFIG=$DIR/tight.conf
+	sed "s,^disk_floor_mb = .*,&\njournal_mb = 1," "$DIR/rota.conf" >"$CONFIG"
+	rm -f "$DIR/sock/driver"
+	start_launcher
+	launch 450 "workdir=$DIR/work" <<<$'#!/bin/bash\nuntil [ -e go.450 ]; do sleep 0.05; done'
+	record 450 run
+	for restart in $(seq 10); do
+		stop_launcher KILL
+		start_launcher
+		launch $((450 + restart)) <<<$'#!/bin/true'
+		record $((450 + restart)) end
+		run drive journal
+		[[ $output != *kind=refused* ]]
+	done
+	reserved=$(($(stat -c '%b * 512 - %s' "$DIR/node/$NODE/journal")))
+	[ "$reserved" -lt $((1024 * 1024)) ] || { echo "$reserved bytes" >&2; return 1; }
+	touch "$DIR/work/go.450"
+	record 450 end
+	stop_launcher USR1
+	rm -f "$DIR/$NODE.pid"
+}
+
 @test "SIGUSR1 ends every step and leaves nothing" {
 	NODE=n5
 	rm -f "$DIR/sock/driver"

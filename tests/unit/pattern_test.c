@@ -76,12 +76,33 @@ static void test_defaults(void **state)
 {
 	(void)state;
 	struct pattern_facts facts = plain;
+	facts.attempt = 1;
 	output_is("", &facts, "/home/ann", "/home/ann/rota-812.solve.out");
 	facts.step_name = "script";
 	output_is("", &facts, "/", "/rota-812.out");
 	facts.array = true;
 	output_is("", &facts, "/w", "/w/rota-812.script.%a.out");
 	facts.array_index = 4;
+	output_is("", &facts, "/w", "/w/rota-812.script.4.out");
+}
+
+static void test_attempts_have_files_of_their_own(void **state)
+{
+	(void)state;
+	struct pattern_facts facts = plain;
+	output_is("", &facts, "/w", "/w/rota-812.solve.attempt2.out");
+	facts.step_name = "script";
+	output_is("", &facts, "/w", "/w/rota-812.attempt2.out");
+	facts.array = true;
+	facts.array_index = 4;
+	facts.attempt = 11;
+	output_is("", &facts, "/w", "/w/rota-812.script.4.attempt11.out");
+	expands("%x%R.err", &facts, "heat.attempt11.err");
+	facts.append = true;
+	output_is("", &facts, "/w", "/w/rota-812.script.4.out");
+	expands("%x%R.err", &facts, "heat.err");
+	facts.append = false;
+	facts.attempt = 0;
 	output_is("", &facts, "/w", "/w/rota-812.script.4.out");
 }
 
@@ -97,7 +118,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_letters),	      cmocka_unit_test(test_widths),
 		cmocka_unit_test(test_unknown_stays), cmocka_unit_test(test_values_make_no_folders),
-		cmocka_unit_test(test_defaults),      cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_defaults),      cmocka_unit_test(test_attempts_have_files_of_their_own),
+		cmocka_unit_test(test_paths),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -372,12 +372,12 @@ static void outputs(void **state)
 		{"#PBS -o o -e e\n#PBS -j oe\n", "o", ""},
 		{"#PBS -j oe -e e -o o\n", "o", ""},
 		{"#PBS -j oe\n#SBATCH -e e\n", "", "e"},
-		{"#PBS -o /tmp/ -e ~/\n", "/tmp/rota-%j.out", "/home/u/rota-%j.err"},
-		{"#ROTA --output=o/ --array=0-3\n", "o/rota-%j.%S.%a.out", ""},
-		{"#ROTA --output=o/\n#ROTA step a\n", "o/rota-%j.%S.out", ""},
-		{"#ROTA step script\n#ROTA step a\n", "rota-%j.%S.out", ""},
+		{"#PBS -o /tmp/ -e ~/\n", "/tmp/rota-%j%R.out", "/home/u/rota-%j%R.err"},
+		{"#ROTA --output=o/ --array=0-3\n", "o/rota-%j.%S.%a%R.out", ""},
+		{"#ROTA --output=o/\n#ROTA step a\n", "o/rota-%j.%S%R.out", ""},
+		{"#ROTA step script\n#ROTA step a\n", "rota-%j.%S%R.out", ""},
 		{"#ROTA step script --output=o\n", "o", ""},
-		{"#ROTA step script --array=0-3\n", "rota-%j.%S.%a.out", ""},
+		{"#ROTA step script --array=0-3\n", "rota-%j.%S.%a%R.out", ""},
 		{"#ROTA step a\n#ROTA step script\n", "", ""},
 	};
 	(void)state;

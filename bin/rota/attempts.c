@@ -1,0 +1,90 @@
+/* attempts.c - attempts of steps: a row of each, and a table of when and where it ran, how it ended and which file has its output. */
+#include "bin/rota/attempts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/rota/format.h"
+#include "bin/rota/output.h"
+#include "bin/rota/table.h"
+
+static json_t *row_make(const json_t *step, const json_t *attempt)
+{
+	json_t *row = json_copy((json_t *)step);
+
+	json_object_update(row, (json_t *)attempt);
+	json_object_del(row, "attempts");
+	return row;
+}
+
+void attempts_add(json_t *rows, const json_t *step)
+{
+	const json_t *attempts = json_object_get(step, "attempts"), *attempt;
+	size_t i;
+
+	if (json_array_size(attempts) < 2)
+		return;
+	json_array_foreach (attempts, i, attempt)
+		json_array_append_new(rows, row_make(step, attempt));
+}
+
+json_t *attempts_row(const json_t *step, json_int_t number)
+{
+	const json_t *attempt;
+	size_t i;
+
+	json_array_foreach (json_object_get(step, "attempts"), i, attempt)
+		if (json_integer_value(json_object_get(attempt, "attempt")) == number)
+			return row_make(step, attempt);
+	return NULL;
+}
+
+/* The file's name as it is in the working directory, else its path. */
+static void output_cell(struct table *table, const json_t *job, const json_t *row)
+{
+	const char *folder = format_text(row, "workdir")[0] ? format_text(row, "workdir") : format_text(job, "workdir");
+	char *path = json_is_string(json_object_get(row, "started_at")) ? output_path(job, row, "output") : NULL;
+	size_t length = strlen(folder);
+	bool inside = path && length && !strncmp(path, folder, length) && path[length] == '/' && path[length + 1];
+
+	table_cell(table, !path ? "" : inside ? path + length + 1 : path);
+	free(path);
+}
+
+static void row_add(struct table *table, const json_t *job, const json_t *row)
+{
+	const json_t *elapsed = json_object_get(row, "elapsed_s");
+	const char *state = format_text(row, "state"), *label = format_text(row, "label"), *dot = strchr(label, '.');
+
+	table_cell(table, dot ? dot + 1 : label);
+	table_cell(table, format_count(json_object_get(row, "attempt")).s);
+	table_cell_coloured(table, state, format_state_colour(state));
+	table_cell(table, format_when(json_object_get(row, "started_at")).s);
+	table_cell(table, format_when(json_object_get(row, "ended_at")).s);
+	table_cell(table, format_duration(json_is_number(elapsed) ? json_number_value(elapsed) : -1).s);
+	table_cell(table, format_exit(json_object_get(row, "exit_code"), json_object_get(row, "signal")).s);
+	table_cell(table, format_text(row, "cause"));
+	table_cell(table, format_text(row, "nodes"));
+	output_cell(table, job, row);
+}
+
+void attempts_print(const json_t *job, const json_t *rows, bool wide)
+{
+	static const struct table_column COLUMNS[] = {
+		{"STEP", false, 10}, {"ATTEMPT", true, 0}, {"STATE", false, 0}, {"STARTED", false, 0}, {"ENDED", false, 0},
+		{"TIME", true, 0},   {"EXIT", true, 1},	   {"CAUSE", false, 6}, {"NODES", false, 5},   {"OUTPUT", false, 12},
+	};
+	struct table *table;
+	const json_t *row;
+	size_t i;
+
+	if (!json_array_size(rows))
+		return;
+	table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
+	json_array_foreach (rows, i, row)
+		row_add(table, job, row);
+	putchar('\n');
+	table_print(table, stdout, wide);
+	table_free(table);
+}
