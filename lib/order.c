@@ -191,6 +191,13 @@ static const struct order_field spec_table[] = {
 	INT(order_spec, cpus_per_task, 1, INT_MAX),
 	MARK(order_spec, fence),
 	MARK(order_spec, no_kill),
+	EXTRA(order_spec, submit_dir, is_absolute, "an absolute path"),
+	SOME(order_spec, array_min, INT_MAX),
+	SOME(order_spec, array_max, INT_MAX),
+	SOME(order_spec, array_step, INT_MAX),
+	SOME(order_spec, signal, ORDER_SIGNAL_MOST),
+	SOME(order_spec, signal_s, ORDER_SIGNAL_AHEAD_MOST),
+	MARK(order_spec, signal_shell),
 };
 
 static const struct order_field order_table[] = {
@@ -221,6 +228,7 @@ static const struct order_field order_table[] = {
 	INT(order, grace_s, 0, INT_MAX),
 	BOOL(order, prolog),
 	BOOL(order, wait_for_go),
+	EXTRA(order, partition, is_filled_line, "a line of text"),
 	TEXT(order, failing, is_nodes, "node names with commas between"),
 	INT64(order, expires_at, 0, INT64_MAX),
 };
@@ -344,6 +352,10 @@ static bool spec_read(const struct fields *f, struct order_spec *spec, struct er
 		return err_set(e, "preamble of lines %d to %d", spec->pre_from, spec->pre_to);
 	if (!range_is_good(spec->from, spec->to))
 		return err_set(e, "step of lines %d to %d", spec->from, spec->to);
+	if (spec->signal == 0 && (spec->signal_s > 0 || spec->signal_shell))
+		return err_set(e, "which signal is not said");
+	if (spec->array_step == 0 ? spec->array_min > 0 || spec->array_max > 0 : spec->array_min > spec->array_max)
+		return err_set(e, "array of indices %d to %d", spec->array_min, spec->array_max);
 	return true;
 }
 

@@ -10,6 +10,8 @@
 #include "lib/fields.h"
 #include "lib/order_element.h"
 
+enum { ORDER_SIGNAL_MOST = 64, ORDER_SIGNAL_AHEAD_MOST = 65535 };
+
 /* What is to be run, said by the translator and covered by the owner's authenticator. */
 struct order_spec {
 	int pre_from, pre_to;	/* the preamble's lines in the script: first and last, 0 and 0 where there is none */
@@ -31,6 +33,12 @@ struct order_spec {
 	/* The fields of these are there only where they are true, so that specs from before there were any have them false. */
 	bool fence;   /* the node ends it when its lease has run out */
 	bool no_kill; /* it goes on when it loses a node, as long as it has its first */
+	/* The same of what follows, where it is 0 or NULL. */
+	const char *submit_dir; /* where it was submitted from, absolute; NULL: workdir */
+	int array_min, array_max, array_step; /* of an array's indices; array_step 0: no array */
+	int signal;	   /* to be sent ahead of the time limit; 0: none */
+	int signal_s;	   /* so many seconds ahead */
+	bool signal_shell; /* to the process of each task alone; else to all but a script that runs once */
 };
 
 /* One step attempt on one node, or on several that differ in nothing but their place and the ranks of their tasks, or those of several
@@ -62,6 +70,7 @@ struct order {
 	int grace_s;		/* between SIGTERM and SIGKILL */
 	bool prolog;		/* false: another step of the same group holds the prolog and the epilog on this node */
 	bool wait_for_go;	/* tasks start only when the control message `go` arrives (steps over several nodes) */
+	const char *partition;	/* where the step runs; NULL in orders from before there was this: what the spec says */
 	const char *failing;	/* those of `nodes` that were marked as failing, comma separated, "" = none */
 	int64_t expires_at;	/* Unix time behind which the launcher refuses */
 	struct order_spec spec;

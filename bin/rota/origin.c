@@ -5,6 +5,7 @@
  * out, with a word about it. */
 #include "bin/rota/origin.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +25,25 @@ static const struct {
 	{"nproc", RLIMIT_NPROC}, {"stack", RLIMIT_STACK},     {"as", RLIMIT_AS},
 };
 
+/* Who is asked from a job says where the job runs, not where that was submitted. */
+static const char host_name[] = "ROTA_SUBMIT_HOST=";
+
+static json_t *host_variable(void)
+{
+	char host[HOST_NAME_MAX + 1] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	return json_sprintf("%s%s", host_name, host[0] ? host : "localhost");
+}
+
 static json_t *environment(void)
 {
 	json_t *list = json_array();
 
+	json_array_append_new(list, host_variable());
 	for (char **variable = environ; *variable; variable++)
-		if (strchr(*variable, '=') && json_array_append_new(list, json_string(*variable)))
+		if (strchr(*variable, '=') && strncmp(*variable, host_name, strlen(host_name)) &&
+		    json_array_append_new(list, json_string(*variable)))
 			fprintf(stderr, "rota: variable \"%.*s\" is not UTF-8 and is left out\n", (int)strcspn(*variable, "="),
 				*variable);
 	return list;

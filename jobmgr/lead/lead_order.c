@@ -250,6 +250,7 @@ static void order_draft(const struct maker *m, const struct start *s, int index,
 		.grace_s = m->signer->grace_s,
 		.prolog = holder,
 		.wait_for_go = s->decided->share_count > 1,
+		.partition = m->rows->snapshot.pending[s->decided->pending].partition,
 		.failing = s->failing,
 		.expires_at = m->signer->expires_at,
 	};

@@ -241,6 +241,8 @@ json_t *option_value(const struct option_row *row, const char *text, struct opti
 		return option_array(text, context, e);
 	case OPTION_KEEP:
 		return option_keep(text, e);
+	case OPTION_SIGNAL:
+		return option_signal(text, e);
 	default:
 		return text_value(row, text, e);
 	}

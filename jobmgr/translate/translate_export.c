@@ -47,6 +47,14 @@ static void take(json_t *chosen, const json_t *variables, const struct option_ex
 	}
 }
 
+/* Where it was submitted is no setting of the user's, which NONE would leave out. */
+static void take_host(json_t *chosen, const json_t *variables)
+{
+	json_t *entry = json_object_get(variables, "ROTA_SUBMIT_HOST");
+	if (entry)
+		option_put(chosen, "ROTA_SUBMIT_HOST", json_incref(entry));
+}
+
 json_t *translate_export(const char *list, const json_t *environment, struct err *e)
 {
 	json_t *checked = option_export(list, e), *answer = NULL, *entry;
@@ -63,6 +71,7 @@ json_t *translate_export(const char *list, const json_t *environment, struct err
 		free(item.name);
 		free(item.value);
 	}
+	take_host(chosen, variables);
 	if (good) {
 		const char *name;
 		answer = json_array();

@@ -83,6 +83,9 @@ static bool read_back(struct translation *t, const json_t *json, const struct or
 	set_text(own, OPTION_ID_OPEN_MODE, spec->append ? "append" : "truncate");
 	own->of[OPTION_ID_KILL].value = json_boolean(!spec->no_kill);
 	set_text(own, OPTION_ID_NODE_LOSS, spec->fence ? "fence" : "keep");
+	if (spec->signal > 0)
+		own->of[OPTION_ID_SIGNAL].value =
+			json_pack("{s:i, s:i, s:b}", "signal", spec->signal, "seconds", spec->signal_s, "shell", spec->signal_shell);
 	set_text(own, OPTION_ID_WORKDIR, spec->workdir);
 	set_text(own, OPTION_ID_SHELL, spec->shell);
 	set_text(own, OPTION_ID_PROLOG, spec->user_prolog);

@@ -59,6 +59,32 @@ static bool is_fenced(const struct translation *t, const struct translate_step *
 	return *said ? strcmp(said, "fence") == 0 : !json_is_false(translate_value(t, s, OPTION_ID_REQUEUE));
 }
 
+/* The lowest and highest index of an array, and what lies between two of them, 1 where that differs. */
+static void put_array(const struct translation *t, const struct translate_step *s, struct order_spec *spec)
+{
+	const json_t *range, *indices = json_object_get(translate_value(t, s, OPTION_ID_ARRAY), "indices");
+	size_t i, count = json_array_size(indices);
+	int64_t lowest = INT64_MAX, highest = -1, step = 1;
+	json_array_foreach(indices, i, range)
+	{
+		int64_t low = json_integer_value(json_array_get(range, 0)), high = json_integer_value(json_array_get(range, 1));
+		lowest = low < lowest ? low : lowest;
+		highest = high > highest ? high : highest;
+		step = json_integer_value(json_array_get(range, 2));
+	}
+	spec->array_min = count > 0 ? (int)lowest : 0;
+	spec->array_max = count > 0 ? (int)highest : 0;
+	spec->array_step = count == 1 && step > 0 ? (int)step : count > 0;
+}
+
+static void put_signal(const struct translation *t, const struct translate_step *s, struct order_spec *spec)
+{
+	const json_t *asked = translate_value(t, s, OPTION_ID_SIGNAL);
+	spec->signal = (int)json_integer_value(json_object_get(asked, "signal"));
+	spec->signal_s = (int)json_integer_value(json_object_get(asked, "seconds"));
+	spec->signal_shell = json_is_true(json_object_get(asked, "shell"));
+}
+
 /* Takes the fields over. */
 static json_t *spec_json(struct fields *fields)
 {
@@ -75,6 +101,14 @@ json_t *translate_spec_own(const struct translation *t, const struct translate_s
 	spec.per_task = strcmp(text(t, s, OPTION_ID_RUN), "tasks") == 0;
 	spec.step_name = s->name;
 	return spec_json(order_spec_write_own(&spec));
+}
+
+/* NULL where the step's own folder is the same. What is modified keeps the one that it has. */
+static const char *submit_dir(const struct translation *t, const struct order_spec *base, const char *folder)
+{
+	const char *before = base->submit_dir ? base->submit_dir : base->workdir;
+	const char *dir = t->modifies ? before : t->request->workdir;
+	return strcmp(dir, folder) == 0 ? NULL : dir;
 }
 
 json_t *translate_spec_end(struct translation *t, const struct translate_step *s, const struct order_spec *base,
@@ -104,6 +138,9 @@ json_t *translate_spec_end(struct translation *t, const struct translate_step *s
 	spec.cpus_per_task = (int)s->cpus_per_task;
 	spec.fence = is_fenced(t, s);
 	spec.no_kill = json_is_false(translate_value(t, s, OPTION_ID_KILL));
+	spec.submit_dir = submit_dir(t, base, folder);
+	put_array(t, s, &spec);
+	put_signal(t, s, &spec);
 	json_t *value = spec_json(order_spec_write_end(&spec));
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
 		free(paths[i]);

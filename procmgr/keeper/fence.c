@@ -335,7 +335,7 @@ bool fence_freeze(const struct fence *f, const char *key, bool frozen)
 }
 
 /* A signal to each process that the group lists now; true where there was one. */
-static bool signal_listed(const char *dir, const char *key, int signal)
+static bool signal_listed(const char *dir, const char *key, int signal, pid_t but)
 {
 	char path[FENCE_PATH_SIZE];
 	snprintf(path, sizeof path, "%s/%s/cgroup.procs", dir, key);
@@ -344,7 +344,7 @@ static bool signal_listed(const char *dir, const char *key, int signal)
 	int pid;
 	while (file && fscanf(file, "%d", &pid) == 1) {
 		any = true;
-		if (pid > 0)
+		if (pid > 0 && pid != but)
 			kill(pid, signal);
 	}
 	if (file)
@@ -357,9 +357,9 @@ static const char *core_dir(const struct fence *f)
 	return f->dir[FREEZER] ? f->dir[FREEZER] : f->two_dir;
 }
 
-void fence_signal(const struct fence *f, const char *key, int signal)
+void fence_signal(const struct fence *f, const char *key, int signal, pid_t but)
 {
-	signal_listed(core_dir(f), key, signal);
+	signal_listed(core_dir(f), key, signal, but);
 }
 
 bool fence_is_empty(const struct fence *f, const char *key)
@@ -376,7 +376,7 @@ bool fence_kill(const struct fence *f, const char *key)
 	if (dir == f->two_dir && fence_file_write(dir, key, "cgroup.kill", "1"))
 		return true;
 	fence_freeze(f, key, true); /* so that nothing can fork meanwhile */
-	bool any = signal_listed(dir, key, SIGKILL);
+	bool any = signal_listed(dir, key, SIGKILL, 0);
 	fence_freeze(f, key, false);
 	return any;
 }

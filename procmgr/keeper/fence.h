@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lib/err.h"
 
@@ -53,8 +54,8 @@ bool fence_enter(const struct fence *f, const char *key, bool pinned, struct err
 /* Stop, or let go on, everything in it; false where there is no freezer. */
 bool fence_freeze(const struct fence *f, const char *key, bool frozen);
 
-/* Send a signal to each process in it. */
-void fence_signal(const struct fence *f, const char *key, int signal);
+/* Send a signal to each process in it, but to that one. */
+void fence_signal(const struct fence *f, const char *key, int signal, pid_t but);
 
 /* Is there no process in it? */
 bool fence_is_empty(const struct fence *f, const char *key);

@@ -31,11 +31,21 @@ static void freeze(struct keeper *k, bool frozen)
 	k->suspended = frozen;
 }
 
+/* The signal ahead of the limit moves with it. Where it was sent, it is sent again only for a limit that is later by more than it is ahead. */
+static void set_warning(struct keeper *k)
+{
+	const struct order_spec *spec = &k->order->spec;
+	int64_t at = k->limit_at - (int64_t)spec->signal_s * 1000000;
+	bool sent = k->warned_at > 0 && at <= k->warned_at + k->paused - k->warned_paused;
+	k->warn_at = spec->signal > 0 && k->limit_at > 0 && !sent ? (at > 0 ? at : 1) : 0;
+}
+
 void keeper_control_limit(struct keeper *k, int64_t limit_s)
 {
 	bool runs = k->live > 0 && !k->suspended && !*k->cause && limit_s > 0 && limit_s < LIMIT_ENDLESS;
 	k->limit_s = limit_s;
 	k->limit_at = runs ? k->tasks[0].started_at + limit_s * 1000000 + k->paused : 0;
+	set_warning(k);
 }
 
 static void suspend(struct keeper *k)
@@ -64,7 +74,7 @@ void keeper_control_end(struct keeper *k, const char *cause)
 	if (*k->cause || k->done)
 		return;
 	snprintf(k->cause, sizeof k->cause, "%s", *cause ? cause : "cancelled");
-	k->limit_at = 0;
+	k->limit_at = k->warn_at = 0;
 	if (is_busy(k))
 		keeper_sweep_signal(k, SIGTERM);
 	if (k->suspended)
@@ -74,12 +84,29 @@ void keeper_control_end(struct keeper *k, const char *cause)
 	k->kill_at = clock_boot_us() + (int64_t)k->order->grace_s * 1000000;
 }
 
+/* As Slurm: with B:, the batch shell alone; else what it runs, since a shell without a trap would end by the signal. A script that runs once for
+ * each task stands for a task of srun. */
+static void warn(struct keeper *k, int64_t now)
+{
+	const struct order_spec *spec = &k->order->spec;
+	k->warn_at = 0;
+	k->warned_at = now;
+	k->warned_paused = k->paused;
+	for (int i = 0; spec->signal_shell && i < k->task_count; i++)
+		if (k->tasks[i].pid > 0)
+			kill(k->tasks[i].pid, spec->signal);
+	if (!spec->signal_shell)
+		keeper_sweep_signal_but(k, spec->signal, spec->per_task ? 0 : k->tasks[0].pid);
+}
+
 void keeper_control_clocks(struct keeper *k)
 {
 	int64_t now = clock_boot_us();
 	keeper_lease_look(k);
 	if (is_busy(k))
 		keeper_memory_look(k);
+	if (k->warn_at > 0 && now >= k->warn_at && k->live > 0)
+		warn(k, now);
 	if (k->limit_at > 0 && now >= k->limit_at && k->live > 0) {
 		snprintf(k->message, sizeof k->message, "time limit of %lld seconds reached", (long long)k->limit_s);
 		keeper_control_end(k, "time_limit");
@@ -98,7 +125,7 @@ static int64_t earlier(int64_t a, int64_t b)
 
 int64_t keeper_control_next(const struct keeper *k)
 {
-	int64_t clock = earlier(k->memory_at, earlier(k->kill_at, k->limit_at));
+	int64_t clock = earlier(earlier(k->memory_at, k->warn_at), earlier(k->kill_at, k->limit_at));
 	return is_busy(k) ? earlier(k->lease_at, clock) : k->lease_at;
 }
 

@@ -143,7 +143,7 @@ bool keeper_hook_site(struct keeper *k, const char *name, const char *path)
 {
 	if (!*path)
 		return true;
-	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, -1, k->node_file};
+	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, -1, k->node_file, NULL};
 	char *argv[] = {(char *)path, NULL};
 	char **environment = task_site_environment(&facts);
 	struct task_start start = {.path = path, .argv = argv, .environment = environment, .folder = "/", .umask = 022};
@@ -169,7 +169,7 @@ bool keeper_hook_user(struct keeper *k, const char *name, const char *path)
 {
 	if (!*path)
 		return true;
-	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, -1, k->node_file};
+	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, -1, k->node_file, NULL};
 	char *argv[] = {(char *)path, NULL};
 	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
 	struct task_start start = {.path = path, .argv = argv, .environment = environment};

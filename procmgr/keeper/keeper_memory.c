@@ -65,7 +65,7 @@ static void over(struct keeper *k, int64_t used_kb)
 {
 	k->figures.peak_mb = (used_kb + 1023) / 1024;
 	k->end_asked = true;
-	k->limit_at = k->memory_at = 0;
+	k->limit_at = k->warn_at = k->memory_at = 0;
 	if (!*k->cause)
 		snprintf(k->cause, sizeof k->cause, "out_of_memory");
 	keeper_sweep_kill(k);

@@ -109,6 +109,9 @@ struct keeper {
 	int64_t kill_at;	       /* when SIGKILL follows, 0 = never */
 	int64_t limit_at;	       /* when the time limit strikes, 0 = never or suspended */
 	int64_t limit_s;	       /* as it is now, 0 = none */
+	int64_t warn_at;	       /* when the signal ahead of the limit is sent, 0 = never, or it was */
+	int64_t warned_at;	       /* when it was sent, 0 = not yet */
+	int64_t warned_paused;	       /* what `paused` was then */
 	int64_t memory_at;	       /* when to measure its memory, 0 = never */
 	int64_t memory_pause;	       /* before the next time */
 	int64_t paused, paused_at;     /* how long it was suspended, and since when it is */
@@ -177,6 +180,7 @@ void keeper_group_over(struct keeper *k);
 
 /* keeper_sweep.c */
 void keeper_sweep_signal(const struct keeper *k, int signal); /* to every process of the step */
+void keeper_sweep_signal_but(const struct keeper *k, int signal, pid_t but); /* to every other process of the step */
 void keeper_sweep_kill(const struct keeper *k);
 bool keeper_sweep_user(struct keeper *k); /* until nothing of the user's is left */
 bool keeper_sweep_all(struct keeper *k);  /* until nothing at all is left */

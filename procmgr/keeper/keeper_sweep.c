@@ -4,6 +4,7 @@
  * processes that is not below the keeper, and became an orphan there. Without one, the keeper is
  * a subreaper: whatever a task leaves behind becomes its child, so every process of the step stands below the keeper, in
  * whichever session; and where it has no child, there is none. What always holds: nobody is killed who is not in the group or below the keeper. */
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,10 +22,28 @@ static bool is_child(const struct below_process *p, void *arg)
 
 void keeper_sweep_signal(const struct keeper *k, int signal)
 {
+	keeper_sweep_signal_but(k, signal, 0);
+}
+
+struct others {
+	int signal;
+	pid_t but;
+};
+
+static void signal_other(const struct below_process *p, void *arg)
+{
+	const struct others *o = arg;
+	if (p->pid != o->but)
+		kill(p->pid, o->signal);
+}
+
+void keeper_sweep_signal_but(const struct keeper *k, int signal, pid_t but)
+{
+	struct others others = {signal, but};
 	if (k->fence)
-		fence_signal(k->fence, k->name, signal);
+		fence_signal(k->fence, k->name, signal, but);
 	else
-		below_signal(is_child, NULL, k->owner.uid, signal);
+		below_each(is_child, NULL, k->owner.uid, signal_other, &others);
 }
 
 void keeper_sweep_kill(const struct keeper *k)

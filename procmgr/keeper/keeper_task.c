@@ -151,7 +151,7 @@ static void command_free(struct command *c)
 static bool start_one(struct keeper *k, struct keeper_task *t, struct err *e)
 {
 	struct pattern_facts pattern = facts_for(k, t->rank);
-	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, t->rank, k->node_file};
+	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, t->rank, k->node_file, NULL};
 	struct command *c = xmalloc(sizeof *c);
 	c->streams = streams_for(k, &pattern);
 	c->environment = task_environment(k->environment->bytes, k->environment->size, &facts);

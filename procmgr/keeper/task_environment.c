@@ -64,8 +64,15 @@ static char *number(int64_t n)
 		return text_or_none(expression);                                                                                 \
 	}
 
+/* Specs from before there was this do not say it. */
+static bool is_range(const struct order *order)
+{
+	return order->array_index >= 0 && order->spec.array_step > 0;
+}
+
 VALUE_NUMBER(job_id, f->order->job_id)
 VALUE_NUMBER(step_id, f->order->step_id)
+VALUE_NUMBER_IF(task_step_id, f->order->spec.per_task, f->order->step_id)
 VALUE_NUMBER(attempt, f->order->attempt)
 VALUE_NUMBER_IF(restarts, f->order->attempt > 1, f->order->attempt - 1)
 VALUE_NUMBER(node_count, f->order->node_count)
@@ -76,6 +83,9 @@ VALUE_NUMBER_IF(rank, f->rank >= 0, f->rank)
 VALUE_NUMBER_IF(local_rank, f->rank >= 0, f->rank - f->order->first_task)
 VALUE_NUMBER_IF(array_index, f->order->array_index >= 0, f->order->array_index)
 VALUE_NUMBER_IF(array_size, f->order->array_index >= 0, f->order->array_size)
+VALUE_NUMBER_IF(array_min, is_range(f->order), f->order->spec.array_min)
+VALUE_NUMBER_IF(array_max, is_range(f->order), f->order->spec.array_max)
+VALUE_NUMBER_IF(array_step, is_range(f->order), f->order->spec.array_step)
 VALUE_NUMBER_IF(array_job_id, f->order->array_index >= 0, f->order->job_id)
 VALUE_NUMBER(cpus, f->order->cpus)
 VALUE_NUMBER(cpus_per_task, f->order->spec.cpus_per_task)
@@ -93,13 +103,27 @@ static char *value_nodes(const struct task_facts *f)
 	return *f->order->nodes ? hosts_expand(f->order->nodes) : text_or_none(f->order->node);
 }
 
+static char *value_nodes_folded(const struct task_facts *f)
+{
+	char *names = value_nodes(f), *folded = names ? hosts_fold(names) : NULL;
+	free(names);
+	return folded;
+}
+
+static char *value_task_nodes_folded(const struct task_facts *f)
+{
+	return f->order->spec.per_task ? value_nodes_folded(f) : NULL;
+}
+
 VALUE_TEXT(failing, f->order->failing)
 VALUE_NUMBER_IF(no_kill, f->order->spec.no_kill, 1)
 VALUE_TEXT(gres, f->order->gres)
 VALUE_TEXT(workdir, f->order->spec.workdir)
 VALUE_TEXT(user, f->order->user)
 VALUE_TEXT(account, f->order->spec.account)
-VALUE_TEXT(partition, f->order->spec.partition)
+VALUE_TEXT(partition, f->order->partition ? f->order->partition : f->order->spec.partition)
+VALUE_TEXT(submit_dir, f->order->spec.submit_dir ? f->order->spec.submit_dir : f->order->spec.workdir)
+VALUE_TEXT(submit_host, f->submit_host ? f->submit_host : "")
 VALUE_TEXT(group, f->order->spec.group)
 VALUE_TEXT(cluster, f->cluster)
 VALUE_TEXT(mark, f->mark)
@@ -123,15 +147,21 @@ static char *value_gpus(const struct task_facts *f)
 	return gres_units(f->order->gres, "gpu");
 }
 
+/* As Slurm writes it: 2(x3), 1, nothing. */
+static char *times(int tasks, int nodes)
+{
+	return nodes > 1 ? xasprintf("%d(x%d)", tasks, nodes) : nodes == 1 ? number(tasks) : xstrdup("");
+}
+
 /* Tasks are dealt out in blocks, the first nodes getting one more where they do not divide evenly. */
 static char *value_tasks_per_node(const struct task_facts *f)
 {
 	int nodes = f->order->node_count, each = f->order->task_count / nodes, more = f->order->task_count % nodes;
-	if (nodes == 1)
-		return number(each);
-	if (more == 0)
-		return xasprintf("%d(x%d)", each, nodes);
-	return xasprintf("%d(x%d),%d(x%d)", each + 1, more, each, nodes - more);
+	char *first = times(each + 1, more), *rest = times(each, nodes - more);
+	char *all = xasprintf("%s%s%s", first, more > 0 ? "," : "", rest);
+	free(first);
+	free(rest);
+	return all;
 }
 
 static const struct {
@@ -258,17 +288,28 @@ static void add_blob(struct list *l, const char *blob, size_t size)
 	list_unique(l);
 }
 
+/* The host as the submitting client says it; NULL where it does not. malloc'ed. */
+static char *said_host(const struct list *l)
+{
+	int at = list_find(l, "ROTA_SUBMIT_HOST");
+	return at < 0 ? NULL : xstrdup(strchr(l->items[at], '=') + 1);
+}
+
 char **task_environment(const char *blob, size_t size, const struct task_facts *facts)
 {
 	struct list l = {NULL, 0, 0, 0};
 	add_blob(&l, blob, size);
+	struct task_facts all = *facts;
+	char *host = said_host(&l);
+	all.submit_host = host;
 	if (list_find(&l, "PATH") < 0)
 		list_add(&l, xstrdup(path_otherwise));
 	list_set(&l, "HOME", xstrdup(facts->owner->home));
 	list_set(&l, "USER", xstrdup(facts->owner->user));
 	list_set(&l, "LOGNAME", xstrdup(facts->owner->user));
 	list_set(&l, "SHELL", xstrdup(facts->owner->shell));
-	add_variables(&l, facts);
+	add_variables(&l, &all);
+	free(host);
 	char *gpus = value_gpus(facts);
 	if (gpus)
 		list_set(&l, "CUDA_VISIBLE_DEVICES", gpus);

@@ -24,6 +24,7 @@ struct task_facts {
 	const char *mark;      /* of the attempt on this machine; see record_mark */
 	int rank;	       /* of the task; -1: a hook */
 	const char *node_file; /* names the node of each task; NULL: there is none */
+	const char *submit_host; /* for task_environment to fill in */
 };
 
 /* For what runs as the user: `blob` ("NAME=value\0..." as exported at submission), then the owner's HOME, USER, LOGNAME and

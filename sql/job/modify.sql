@@ -108,10 +108,10 @@ begin
 		select k into v_key from jsonb_object_keys(p_changed) k where k not in ('time_limit_s', 'array', 'retry', 'requeue')
 		order by k = 'ntasks', k like 'nodes%' limit 1;
 		if not found then
-			-- A field may also be there only before, or only after.
+			-- A field may also be there only before, or only after. What follows from the indices stands in no spec from before there was it.
 			select k into v_key
 			from api.spec_fields(v_request.spec) o, api.spec_fields(p_spec) n, jsonb_object_keys(o || n) k
-			where o -> k is distinct from n -> k and k not in ('job_name', 'account', 'partition') limit 1;
+			where o -> k is distinct from n -> k and k not in ('job_name', 'account', 'partition', 'array_min', 'array_max', 'array_step') limit 1;
 		end if;
 		if v_key is not null then
 			perform api.modify_refuse(p_job, p_request, format('it has started, so %s cannot be modified any more', api.modify_option(v_key)),

@@ -651,6 +651,54 @@ echo "${PBS_NODEFILE-none}" >pbs.none')
 	[ "$(cat "$(rota show --json "$job" | jq -r .jobs[0].workdir)/pbs.none")" = none ]
 }
 
+@test "a script for Slurm finds where it runs and where it was submitted" {
+	mkdir -p "$BATS_TEST_TMPDIR/from" "$BATS_TEST_TMPDIR/to"
+	local names='ROTA_PARTITION SLURM_JOB_PARTITION PBS_QUEUE SLURM_SUBMIT_DIR PBS_O_WORKDIR ROTA_WORKDIR SLURM_SUBMIT_HOST PBS_O_HOST
+		SLURM_JOB_NODELIST SLURM_TASKS_PER_NODE SLURM_STEP_ID SLURM_ARRAY_TASK_MIN SLURM_ARRAY_TASK_MAX SLURM_ARRAY_TASK_STEP'
+	printf '#!/bin/bash\nfor name in %s; do echo "$name=${!name-none}"; done >>"$ROTA_WORKDIR/$ROTA_JOB_ID"\n' \
+		"$(xargs <<<"$names")" >"$BATS_TEST_TMPDIR/from/env.sh"
+	for export in ALL NONE; do
+		job=$(cd "$BATS_TEST_TMPDIR/from" && rota submit --parsable --wait --export=$export --workdir="$BATS_TEST_TMPDIR/to" --nodes=2 --ntasks=3 env.sh)
+		[ "$(cat "$BATS_TEST_TMPDIR/to/$job")" = "ROTA_PARTITION=main
+SLURM_JOB_PARTITION=main
+PBS_QUEUE=main
+SLURM_SUBMIT_DIR=$BATS_TEST_TMPDIR/from
+PBS_O_WORKDIR=$BATS_TEST_TMPDIR/from
+ROTA_WORKDIR=$BATS_TEST_TMPDIR/to
+SLURM_SUBMIT_HOST=$(hostname)
+PBS_O_HOST=$(hostname)
+SLURM_JOB_NODELIST=n[1-2]
+SLURM_TASKS_PER_NODE=2,1
+SLURM_STEP_ID=none
+SLURM_ARRAY_TASK_MIN=none
+SLURM_ARRAY_TASK_MAX=none
+SLURM_ARRAY_TASK_STEP=none" ]
+	done
+	job=$(cd "$BATS_TEST_TMPDIR/from" && rota submit --parsable --wait --run=tasks --array=4-8:4 env.sh)
+	[ "$(grep -cx -e SLURM_ARRAY_TASK_MIN=4 -e SLURM_ARRAY_TASK_MAX=8 -e SLURM_ARRAY_TASK_STEP=4 "$BATS_TEST_TMPDIR/from/$job")" = 6 ]
+	! grep -qx SLURM_STEP_ID=none "$BATS_TEST_TMPDIR/from/$job"
+}
+
+@test "a step is warned before its time limit, and the signal moves with the limit" {
+	cat >"$BATS_TEST_TMPDIR/warned.sh" <<-'END'
+		#!/bin/bash
+		#SBATCH --time=20:00 --signal=B:USR1@600
+		trap 'echo warned; exit 0' USR1
+		while :; do sleep 0.1; done
+	END
+	job=$(rota submit --parsable --output="$BATS_TEST_TMPDIR/warned.out" "$BATS_TEST_TMPDIR/warned.sh")
+	[ "$(rota show --json "$job" | jq -r '.. | .signal? // empty')" = B:10@600 ]
+	eventually sh -c "rota show $job | grep -q running"
+	rota modify --time=10:00 "$job"
+	run -0 rota wait "$job"
+	[ "$(cat "$BATS_TEST_TMPDIR/warned.out")" = warned ]
+	run rota submit --signal=KILL@60 "$BATS_TEST_TMPDIR/warned.sh"
+	[ "$status" -ne 0 ]
+	[[ $output == *'--signal: "KILL@60" cannot be handled, so it is no warning'* ]]
+	run rota submit --signal=B:FOO "$BATS_TEST_TMPDIR/warned.sh"
+	[[ $output == *'--signal: "B:FOO" names no signal'* ]]
+}
+
 @test "modify changes what waits" {
 	job=$(submit '#!/bin/sh
 true' --hold)

@@ -376,6 +376,51 @@ suspend_and_resume() {
 	[ "$(wc -l <"$DIR/work/$1.out")" = 10 ]
 }
 
+@test "a signal comes ahead of the time limit: to what the batch shell runs, with B: to the shell alone, to tasks as a whole" {
+	local program="perl -e '\$SIG{USR1} = sub { print qq(program\\n); exit 0 }; sleep 60'"
+	printf '#!/bin/bash\n%s; echo "shell goes on"\n' "$program" | launch 1340 time_limit_s=60 signal=10 signal_s=59
+	printf '#!/bin/bash\ntrap "echo shell; kill %%1" USR1\n%s &\nwait; wait\n' "$program" |
+		launch 1341 time_limit_s=60 signal=10 signal_s=59 signal_shell=1
+	printf '#!/bin/bash\ntrap "echo shell" USR1\n%s &\nwait; wait\n' "$program" |
+		launch 1342 time_limit_s=60 signal=10 signal_s=59 per_task=1
+	record 1340 done
+	[[ $output == *"outcome=complete"* ]]
+	[ "$(cat "$DIR/work/1340.out")" = $'program\nshell goes on' ]
+	record 1341 done
+	[ "$(cat "$DIR/work/1341.out")" = shell ]
+	record 1342 done
+	[ "$(sort "$DIR/work/1342.out" | xargs)" = "program shell" ]
+}
+
+@test "the signal ahead of the time limit moves with the limit, and waits while the step is suspended" {
+	# Once for each limit.
+	printf '#!/bin/bash\ntrap "echo warned" USR1\nwhile :; do sleep 0.05; done\n' | launch 1343 time_limit_s=1000 grace_s=1 signal=10 signal_s=900 signal_shell=1
+	record 1343 run
+	warned() { for i in $(seq 200); do [ "$(grep -c warned "$DIR/work/1343.out")" = "$1" ] && return; sleep 0.05; done; return 1; }
+	control 1343 limit limit=901
+	warned 1
+	control 1343 limit limit=902
+	warned 2
+	control 1343 limit limit=800
+	control 1343 limit limit=600
+	control 1343 kill cause=cancelled
+	record 1343 done
+	warned 2
+	# A limit of three seconds, a signal after two; suspended for longer than these.
+	printf '#!/usr/bin/perl\n$| = 1; $SIG{USR1} = sub { print "warned\\n"; exit 0 };\nwhile (1) { print "tick\\n"; select undef, undef, undef, 0.05 }\n' |
+		launch 1344 time_limit_s=3 signal=10 signal_s=1 per_task=1
+	record 1344 run
+	control 1344 suspend
+	record 1344 suspended
+	sleep 3.5
+	local before=$(wc -l <"$DIR/work/1344.out")
+	control 1344 resume
+	record 1344 done
+	[[ $output == *"outcome=complete"* ]]
+	[ "$(tail -n1 "$DIR/work/1344.out")" = warned ]
+	[ "$(wc -l <"$DIR/work/1344.out")" -gt $((before + 5)) ]
+}
+
 @test "suspended tasks do nothing, and their time limit waits" {
 	suspend_and_resume 210
 }

@@ -216,6 +216,7 @@ static bool order_set(struct order *o, const char *name, const char *value)
 		NUMBER(array_index),
 		NUMBER(array_size),
 		TEXT(step_label),
+		TEXT(partition),
 		BIG(time_limit_s),
 		NUMBER(grace_s),
 		FLAG(prolog),
@@ -240,6 +241,10 @@ static bool order_set(struct order *o, const char *name, const char *value)
 		SPEC_TEXT(user_epilog),
 		SPEC_TEXT(group),
 		SPEC_TEXT(rlimits),
+		SPEC_TEXT(submit_dir),
+		SPEC_NUMBER(signal),
+		SPEC_NUMBER(signal_s),
+		{"signal_shell", NULL, NULL, &o->spec.signal_shell, NULL},
 		{NULL, NULL, NULL, NULL, NULL},
 	};
 	if (strcmp(name, "uid") == 0)

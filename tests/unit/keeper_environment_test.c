@@ -5,8 +5,8 @@
 
 static struct order order;
 static struct task_owner owner = {1000, 1000, 1000, (char *)"ann", (char *)"/home/ann", (char *)"/bin/zsh", NULL, 0};
-static const struct task_facts task = {&order, &owner, "lab", "0123abcd.812.3.1", 5, "/spool/nodes"};
-static const struct task_facts hook = {&order, &owner, "lab", "0123abcd.812.3.1", -1, NULL};
+static const struct task_facts task = {&order, &owner, "lab", "0123abcd.812.3.1", 5, "/spool/nodes", NULL};
+static const struct task_facts hook = {&order, &owner, "lab", "0123abcd.812.3.1", -1, NULL, NULL};
 
 static int setup(void **state)
 {
@@ -74,7 +74,17 @@ static void test_task(void **state)
 	is(e, "ROTA_TASK_ID", "5");
 	is(e, "SLURM_PROCID", "5");
 	is(e, "SLURM_LOCALID", "1");
-	is(e, "SLURM_TASKS_PER_NODE", "4(x1),3(x1)");
+	is(e, "SLURM_TASKS_PER_NODE", "4,3");
+	is(e, "SLURM_JOB_NODELIST", "n[1-2]");
+	is(e, "SLURM_NODELIST", "n[1-2]");
+	is(e, "ROTA_PARTITION", "main");
+	is(e, "ROTA_SUBMIT_DIR", "/w");
+	assert_null(value(e, "ROTA_SUBMIT_HOST")); /* the client did not say it */
+	assert_null(value(e, "SLURM_STEP_ID"));	   /* a script that runs once stands for a batch script */
+	assert_null(value(e, "SLURM_STEPID"));
+	assert_null(value(e, "SLURM_STEP_NODELIST"));
+	is(e, "ROTA_STEP_ID", "2");
+	assert_null(value(e, "SLURM_ARRAY_TASK_MIN"));
 	is(e, "CUDA_VISIBLE_DEVICES", "0,3");
 	is(e, "ROTA_GRES", "fpga:1,gpu:0+3");
 	is(e, "ROTA_CLUSTER", "lab");
@@ -92,6 +102,51 @@ static void test_task(void **state)
 	assert_null(value(e, "SLURM_ARRAY_TASK_ID"));
 	assert_null(value(e, "SLURM_RESTART_COUNT"));
 	task_environment_free(e);
+}
+
+/* What the order and the client say over the spec. */
+static void test_origin(void **state)
+{
+	(void)state;
+	static const char blob[] = "SLURM_SUBMIT_HOST=liar\0ROTA_SUBMIT_HOST=login1\0PBS_O_WORKDIR=/liar\0SLURM_STEP_ID=9";
+	order.partition = "fast";
+	order.spec.partition = "";
+	order.spec.submit_dir = "/home/ann/from";
+	char **e = task_environment(blob, sizeof blob - 1, &task);
+	is(e, "ROTA_PARTITION", "fast");
+	is(e, "SLURM_JOB_PARTITION", "fast");
+	is(e, "PBS_QUEUE", "fast");
+	is(e, "ROTA_WORKDIR", "/w");
+	is(e, "ROTA_SUBMIT_DIR", "/home/ann/from");
+	is(e, "SLURM_SUBMIT_DIR", "/home/ann/from");
+	is(e, "PBS_O_WORKDIR", "/home/ann/from");
+	is(e, "ROTA_SUBMIT_HOST", "login1");
+	is(e, "SLURM_SUBMIT_HOST", "login1");
+	is(e, "PBS_O_HOST", "login1");
+	assert_null(value(e, "SLURM_STEP_ID"));
+	task_environment_free(e);
+	order.spec.per_task = true;
+	e = task_environment(blob, sizeof blob - 1, &task);
+	is(e, "SLURM_STEP_ID", "2");
+	is(e, "SLURM_STEPID", "2");
+	is(e, "SLURM_STEP_NODELIST", "n[1-2]");
+	task_environment_free(e);
+}
+
+static void test_tasks_per_node(void **state)
+{
+	(void)state;
+	static const struct {
+		int nodes, tasks;
+		const char *expected;
+	} cases[] = {{1, 1, "1"}, {2, 4, "2(x2)"}, {2, 3, "2,1"}, {3, 6, "2(x3)"}, {4, 7, "2(x3),1"}, {4, 9, "3,2(x3)"}, {5, 12, "3(x2),2(x3)"}};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		order.node_count = cases[i].nodes;
+		order.task_count = cases[i].tasks;
+		char **e = task_environment("", 0, &task);
+		is(e, "SLURM_TASKS_PER_NODE", cases[i].expected);
+		task_environment_free(e);
+	}
 }
 
 static void test_blob(void **state)
@@ -121,6 +176,8 @@ static void test_array_and_single_node(void **state)
 	(void)state;
 	order.array_index = 7;
 	order.array_size = 10;
+	order.spec.array_max = 18;
+	order.spec.array_step = 2;
 	order.nodes = "";
 	order.failing = "";
 	order.node_count = 1;
@@ -132,6 +189,9 @@ static void test_array_and_single_node(void **state)
 	is(e, "PBS_JOBID", "812[7]");
 	is(e, "PBS_ARRAY_INDEX", "7");
 	is(e, "SLURM_ARRAY_TASK_COUNT", "10");
+	is(e, "SLURM_ARRAY_TASK_MIN", "0");
+	is(e, "SLURM_ARRAY_TASK_MAX", "18");
+	is(e, "SLURM_ARRAY_TASK_STEP", "2");
 	is(e, "ROTA_NODELIST", "n2");
 	is(e, "SLURM_TASKS_PER_NODE", "7");
 	is(e, "SLURM_RESTART_COUNT", "2");
@@ -161,6 +221,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_task, setup),
+		cmocka_unit_test_setup(test_origin, setup),
+		cmocka_unit_test_setup(test_tasks_per_node, setup),
 		cmocka_unit_test_setup(test_blob, setup),
 		cmocka_unit_test_setup(test_array_and_single_node, setup),
 		cmocka_unit_test_setup(test_site, setup),

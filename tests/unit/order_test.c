@@ -142,6 +142,69 @@ static void test_round_trip(void **state)
 	fields_free(f_again);
 }
 
+/* What was added later is there only where it says something, so that older texts are read and stay what they are. */
+static void test_later_fields(void **state)
+{
+	(void)state;
+	struct err e;
+	struct order_spec spec = sample_spec(), got;
+	struct fields *f = order_spec_write(&spec), *owner;
+	static const char *const later[] = {"submit_dir", "array_min", "array_max", "array_step", "signal", "signal_s", "signal_shell"};
+	for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+		assert_null(fields_get(f, later[i]));
+	assert_true(order_spec_parse(fields_text(f, NULL), strlen(fields_text(f, NULL)), &got, &owner, &e));
+	assert_null(got.submit_dir);
+	assert_int_equal(got.array_step, 0);
+	assert_int_equal(got.signal, 0);
+	fields_free(owner);
+	fields_free(f);
+	spec.submit_dir = "/from";
+	spec.array_max = 18;
+	spec.array_step = 2;
+	spec.signal = 10;
+	spec.signal_s = 60;
+	spec.signal_shell = true;
+	f = order_spec_write(&spec);
+	assert_null(fields_get(f, "array_min"));
+	assert_true(order_spec_parse(fields_text(f, NULL), strlen(fields_text(f, NULL)), &got, &owner, &e));
+	assert_string_equal(got.submit_dir, "/from");
+	assert_true(got.array_min == 0 && got.array_max == 18 && got.array_step == 2);
+	assert_true(got.signal == 10 && got.signal_s == 60 && got.signal_shell);
+	fields_free(owner);
+	fields_free(f);
+}
+
+static void spec_is_refused(struct order_spec spec, const char *message)
+{
+	struct err e;
+	struct order_spec got;
+	struct fields *f = order_spec_write(&spec), *owner;
+	assert_false(order_spec_parse(fields_text(f, NULL), strlen(fields_text(f, NULL)), &got, &owner, &e));
+	assert_non_null(strstr(e.message, message));
+	fields_free(f);
+}
+
+static void test_later_senseless(void **state)
+{
+	(void)state;
+	struct order_spec spec = sample_spec();
+	spec.signal_s = 60;
+	spec_is_refused(spec, "which signal is not said");
+	spec = sample_spec();
+	spec.signal = 65;
+	spec_is_refused(spec, "signal");
+	spec = sample_spec();
+	spec.array_min = 5;
+	spec.array_max = 4;
+	spec.array_step = 1;
+	spec_is_refused(spec, "array of indices 5 to 4");
+	spec.array_step = 0;
+	spec_is_refused(spec, "array of indices");
+	spec = sample_spec();
+	spec.submit_dir = "from";
+	spec_is_refused(spec, "submit_dir");
+}
+
 /* A mark is there or not: a spec from before there was one reads as without it, and each content has one text. */
 static void test_spec_mark(void **state)
 {
@@ -504,7 +567,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_spec_alone),
-		cmocka_unit_test(test_spec_mark),
+		cmocka_unit_test(test_spec_mark), cmocka_unit_test(test_later_fields), cmocka_unit_test(test_later_senseless),
 		cmocka_unit_test(test_every_field_is_needed),
 		cmocka_unit_test(test_unknown_and_swapped),
 		cmocka_unit_test(test_order_bounds),

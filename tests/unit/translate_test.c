@@ -335,6 +335,62 @@ static void steps(void **state)
 	FACTS(facts);
 }
 
+/* Where it was submitted is said where its folder is another; arrays say their range. */
+static void origin(void **state)
+{
+	static const struct {
+		const char *line, *submit_dir;
+		int lowest, highest, step;
+	} cases[] = {{"", NULL, 0, 0, 0},
+		     {"#SBATCH --chdir=/elsewhere\n", "/work", 0, 0, 0},
+		     {"#ROTA --workdir=/work\n", NULL, 0, 0, 0},
+		     {"#ROTA --array=0-9\n", NULL, 0, 9, 1},
+		     {"#ROTA --array=2-10:4%2\n", NULL, 2, 10, 4},
+		     {"#ROTA --array=7,3\n", NULL, 3, 7, 4},
+		     {"#ROTA --array=0-8:2,20\n", NULL, 0, 20, 1}};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct order_spec spec;
+		char *script = xasprintf(BASH "%strue\n", cases[i].line);
+		json_t *plan = plan_of(script, NULL);
+		struct fields *owner = spec_of(pick(plan, "steps/0"), &spec);
+		assert_int_equal(spec.submit_dir == NULL, cases[i].submit_dir == NULL);
+		if (spec.submit_dir)
+			assert_string_equal(spec.submit_dir, cases[i].submit_dir);
+		assert_int_equal(spec.array_min, cases[i].lowest);
+		assert_int_equal(spec.array_max, cases[i].highest);
+		assert_int_equal(spec.array_step, cases[i].step);
+		fields_free(owner);
+		json_decref(plan);
+		free(script);
+	}
+}
+
+static void signals(void **state)
+{
+	static const struct {
+		const char *line;
+		int signal, seconds;
+		bool shell;
+	} cases[] = {{"#ROTA --signal=USR1\n", 10, 60, false},
+		     {"#SBATCH --signal=B:sigterm@120\n", 15, 120, true},
+		     {"#SBATCH --signal=RB:12@0\n", 12, 0, true},
+		     {"#SBATCH --signal=R:INT@65535\n", 2, 65535, false}};
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct order_spec spec;
+		char *script = xasprintf(BASH "%strue\n", cases[i].line);
+		json_t *plan = plan_of(script, NULL);
+		struct fields *owner = spec_of(pick(plan, "steps/0"), &spec);
+		assert_int_equal(spec.signal, cases[i].signal);
+		assert_int_equal(spec.signal_s, cases[i].seconds);
+		assert_int_equal(spec.signal_shell, cases[i].shell);
+		fields_free(owner);
+		json_decref(plan);
+		free(script);
+	}
+}
+
 /* What may run again is fenced, unless the step says otherwise. */
 static void node_loss(void **state)
 {
@@ -454,7 +510,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain),      cmocka_unit_test(options),   cmocka_unit_test(foreign),
 		cmocka_unit_test(precedence), cmocka_unit_test(edges),	   cmocka_unit_test(steps),
-		cmocka_unit_test(specs),      cmocka_unit_test(node_loss), cmocka_unit_test(outputs),
+		cmocka_unit_test(specs),      cmocka_unit_test(node_loss), cmocka_unit_test(origin),
+		cmocka_unit_test(signals),    cmocka_unit_test(outputs),
 	};
 	return cmocka_run_group_tests(tests, utc, NULL);
 }

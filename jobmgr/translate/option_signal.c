@@ -1,0 +1,63 @@
+/* option_signal.c - the value of --signal, as Slurm has it: [[R][B]:]SIG[@SECONDS].
+ *
+ * Called by: option_value.c.
+ * Invariants: the signal is one that a process can be sent, and not one that ends it or stops it for certain. R, by which Slurm lets a job
+ * reach into a reservation, has no effect. */
+#include <signal.h>
+#include <string.h>
+
+#include "jobmgr/translate/option_item.h"
+#include "jobmgr/translate/option_text.h"
+#include "jobmgr/translate/option_value.h"
+#include "lib/order.h"
+
+enum { SECONDS_DEFAULT = 60 };
+
+/* By name, with or without SIG before it, or by number; 0: there is none. */
+static int signal_of(const char *word)
+{
+	int64_t number;
+	const char *name = strncasecmp(word, "SIG", 3) == 0 ? word + 3 : word;
+	if (option_number(word, 1, ORDER_SIGNAL_MOST, &number))
+		return (int)number;
+	for (int s = 1; s < NSIG; s++)
+		if (sigabbrev_np(s) && strcasecmp(sigabbrev_np(s), name) == 0)
+			return s;
+	return 0;
+}
+
+/* What stands before the colon; false where it is neither R nor B. */
+static bool prefix_read(const char *text, size_t length, bool *shell)
+{
+	for (size_t i = 0; i < length; i++) {
+		if (!strchr("RrBb", text[i]))
+			return false;
+		*shell = *shell || text[i] == 'B' || text[i] == 'b';
+	}
+	return length > 0;
+}
+
+json_t *option_signal(const char *text, struct err *e)
+{
+	const char *colon = strchr(text, ':'), *word = colon ? colon + 1 : text, *at = strchr(word, '@');
+	bool shell = false, good = !colon || prefix_read(text, (size_t)(colon - text), &shell);
+	int64_t seconds = SECONDS_DEFAULT;
+	char *name = xstrndup(word, at ? (size_t)(at - word) : strlen(word));
+	int signal = signal_of(name);
+	free(name);
+	if (!good || signal == 0) {
+		err_set(e, "\"%s\" names no signal", OPTION_QUOTE(text));
+		err_hint(e, "write USR1, B:USR1 or B:USR1@120");
+		return NULL;
+	}
+	if (at && !option_number(at + 1, 0, ORDER_SIGNAL_AHEAD_MOST, &seconds)) {
+		err_set(e, "\"%s\" is not a number of seconds from 0 to %d", OPTION_QUOTE(at + 1), ORDER_SIGNAL_AHEAD_MOST);
+		return NULL;
+	}
+	if (signal == SIGKILL || signal == SIGSTOP) {
+		err_set(e, "\"%s\" cannot be handled, so it is no warning", OPTION_QUOTE(text));
+		err_hint(e, "write USR1, TERM or another signal that the program catches");
+		return NULL;
+	}
+	return json_pack("{s:i, s:I, s:b}", "signal", signal, "seconds", (json_int_t)seconds, "shell", shell);
+}
