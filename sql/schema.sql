@@ -225,9 +225,10 @@ create type api.decided as (
 	time_limit_s bigint,
 	fence boolean,
 	node_ids int[],
-	allocations jsonb
+	allocations jsonb,
+	bound boolean
 );
-comment on type api.decided is 'A start as the scheduler decided it; pos: of an array element that is no row yet.';
+comment on type api.decided is 'A start as the scheduler decided it; pos: of an array element that is no row yet; bound: it has peers, by edges of its own or of others.';
 
 create type api.asked as (
 	step_id int,

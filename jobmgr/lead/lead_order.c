@@ -282,13 +282,15 @@ static void commit_add(struct maker *m, struct lead_commit *commit, const struct
 		order_draft(m, s, (int)i, first_task, holder);
 		first_task += share->tasks;
 	}
-	json_array_append_new(commit->starts,
-			      json_pack("{s:I, s:i, s:i, s:i, s:o, s:o, s:I, s:b, s:o, s:o}", "job", (json_int_t)decided->job,
-					"step", s->step_id, "request", s->key->request_id, "attempt", s->attempt, "array_index",
-					s->array_index >= 0 ? json_integer(s->array_index) : json_null(), "position",
-					decided->position >= 0 ? json_integer(decided->position) : json_null(), "time_limit_s",
-					(json_int_t)decided->time_limit_s, "fence", s->fence, "nodes", nodes, "allocations",
-					allocations));
+	json_t *start =
+		json_pack("{s:I, s:i, s:i, s:i, s:o, s:o, s:I, s:b, s:o, s:o}", "job", (json_int_t)decided->job, "step",
+			  s->step_id, "request", s->key->request_id, "attempt", s->attempt, "array_index",
+			  s->array_index >= 0 ? json_integer(s->array_index) : json_null(), "position",
+			  decided->position >= 0 ? json_integer(decided->position) : json_null(), "time_limit_s",
+			  (json_int_t)decided->time_limit_s, "fence", s->fence, "nodes", nodes, "allocations", allocations);
+	if (!s->key->steady) /* it has peers: the commit compares their nodes */
+		json_object_set_new(start, "bound", json_true());
+	json_array_append_new(commit->starts, start);
 }
 
 /* How many starts from `first` on belong together: a `with` set, or one. */

@@ -27,20 +27,20 @@ begin
 	perform api.job_target(p_uid, p_user, jsonb_build_object('jobs', jsonb_build_array(concat_ws('.', p_job::text, p_name))), p_kind = 'same_nodes');
 	if p_name is not null then
 		select r.step_id into v_step from step_request r where r.job_id = p_job and r.name = p_name;
-	elsif p_condition is distinct from 'corr' then
+	elsif p_kind = 'after' and p_condition is distinct from 'corr' then
 		return -1;
 	else
-		-- Elements correspond to those of one step.
+		-- Elements correspond to those of one step, and nodes are those of one.
 		select case count(*) when 1 then min(r.step_id) end into v_step from step_request r where r.job_id = p_job;
 		if v_step is null then
-			perform api.submit_refuse(p_script, p_line, 'after', format('job %1$s has several steps; name one, as %1$s.STEP', p_job), null);
+			perform api.submit_refuse(p_script, p_line, translate(p_kind, '_', '-'), format('job %1$s has several steps; name one, as %1$s.STEP', p_job), null);
 		end if;
 	end if;
 	return v_step;
 exception when sqlstate 'RT404' or sqlstate 'RT403' then
 	perform api.submit_refuse(p_script, p_line, translate(p_kind, '_', '-'), sqlerrm, null);
 end $$;
-comment on function api.edge_peer(int, text, text, int, bigint, text, text, bigint, text) is 'The step of another job that an edge of the new job p_new names; -1: the whole job, of which "corr" means the one step. Internal.';
+comment on function api.edge_peer(int, text, text, int, bigint, text, text, bigint, text) is 'The step of another job that an edge of the new job p_new names; -1: the whole job, of which "corr" and kinds about nodes mean the one step. Internal.';
 
 create function api.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_steps api.asked[], p_edges jsonb) returns rota.step_edge[]
 language plpgsql set search_path = rota, pg_temp set enable_hashjoin = on set plan_cache_mode = force_custom_plan as $$
@@ -244,6 +244,7 @@ begin
 		end if;
 		-- It refuses nothing, so a try does without.
 		if v_try is null and exists (select from unnest(v_peers) e where e.peer_job_id <> v_job or e."condition" = 'corr') then
+			perform api.submit_bind(v_peers);
 			perform api.submit_settle(v_job);
 		end if;
 	end if;
@@ -322,7 +323,6 @@ begin
 	)
 	select e.line, case e.kind when 'same_nodes' then 'same-nodes' else 'after' end as option,
 		case when e.kind = 'same_nodes' and pa.size is not null then format('"%s" is an array, which has no one set of nodes', p.name)
-			when e.kind = 'same_nodes' and e.peer_step_id = -1 then 'a whole job has no one set of nodes'
 			when a.size is null or pa.size is null then format('"%s" and "%s" must both be arrays', r.name, p.name)
 			else format('"%s" and "%s" have different indices', r.name, p.name) end as message
 	into v_bad
@@ -331,7 +331,7 @@ begin
 	left join step_request p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id
 	left join step_array a on a.job_id = e.job_id and a.step_id = e.step_id
 	left join step_array pa on pa.job_id = e.peer_job_id and pa.step_id = e.peer_step_id
-	where (e.kind = 'same_nodes' and (pa.size is not null or e.peer_step_id = -1))
+	where (e.kind = 'same_nodes' and pa.size is not null)
 		or (e."condition" = 'corr' and (a.indices is distinct from pa.indices or a.size is null))
 	order by e.step_id
 	limit 1;
@@ -340,6 +340,22 @@ begin
 	end if;
 end $$;
 comment on function api.submit_check_peers(bigint, text) is 'Refuse peers that only the stored rows show to be impossible. Internal.';
+
+-- The leader keeps what it has read of a step until its row changes. The share lock of the peer's job keeps all others from this row.
+create function api.submit_bind(p_edges rota.step_edge[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+begin
+	with peer as materialized (
+		select s.job_id, s.step_id
+		from (select distinct e.peer_job_id, e.peer_step_id from unnest(p_edges) e where e.kind in ('same_nodes', 'other_nodes') and e.peer_job_id <> e.job_id) p
+		join step s on s.job_id = p.peer_job_id and s.request_id = p.peer_step_id and s.ended_at is null and (s.state = 'pending' or s.is_array)
+		order by s.job_id, s.step_id
+		for no key update of s
+	)
+	update step s set held = s.held from peer p where s.job_id = p.job_id and s.step_id = p.step_id;
+end $$;
+comment on function api.submit_bind(rota.step_edge[]) is
+	'Have the leader read those steps of other jobs anew that a new job binds to its own by --same-nodes or --other-nodes: they may run again. Internal.';
 
 create function api.submit_settle(p_job bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$

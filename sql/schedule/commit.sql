@@ -52,9 +52,9 @@ declare
 	v_starts jsonb := p_starts;
 	v_orders jsonb := p_orders;
 	v_decided api.decided[] := array(
-		select (v.job, v.step, v.request, v."position", v.attempt, v.time_limit_s, coalesce(v.fence, false), v.nodes, v.allocations)::api.decided
+		select (v.job, v.step, v.request, v."position", v.attempt, v.time_limit_s, coalesce(v.fence, false), v.nodes, v.allocations, v.bound)::api.decided
 		from jsonb_to_recordset(p_starts) as v (job bigint, step int, request int, "position" int, attempt int, time_limit_s bigint, fence boolean, nodes int[],
-			allocations jsonb));
+			allocations jsonb, bound boolean));
 	v_asked int := cardinality(v_decided);
 	v_jobs bigint[] := array(select distinct v.job_id from unnest(v_decided) v);
 	v_nodes int[];
@@ -80,6 +80,9 @@ begin
 	-- The leader's row is locked, so what any decision before this one has started is seen here.
 	if exists (select from usage_limit l where l.measure <> 'submitted') then
 		v_decided := api.limit_keep(v_decided);
+	end if;
+	if p_starts @? '$[*].bound' then
+		v_decided := api.peer_keep(v_decided);
 	end if;
 	v_began := array(select b::api.moved from api.schedule_begin(v_decided, v_at) b);
 	if v_began = '{}' then

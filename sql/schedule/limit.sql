@@ -273,7 +273,7 @@ begin
 		from (
 			select d.job_id, d.step_id, b.measure, b.most, n.need,
 				case when b.measure <> 'time' then b.held + sum(n.need) over (partition by b.limit_id, b.whose order by d.nr) else n.need end as upto
-			from unnest(p_decided) with ordinality d (job_id, step_id, request_id, pos, attempt, time_limit_s, fence, node_ids, allocations, nr)
+			from unnest(p_decided) with ordinality d (job_id, step_id, request_id, pos, attempt, time_limit_s, fence, node_ids, allocations, bound, nr)
 			join step h on h.job_id = d.job_id and h.step_id = d.request_id
 			join api.limit_bounds(v_lines) b on b.claimant_id = h.claimant_id and b.partition = h.queue
 			cross join lateral (

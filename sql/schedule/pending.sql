@@ -306,27 +306,6 @@ begin
 end $$;
 comment on function api.schedule_queue(int) is 'Of each partition the first p_limit steps that may start (and perhaps the rest of a job), limits taken off, all in the order of the queue, array heads with elements left among them (room: how many may start; array_next and array_skip: which have begun; array_over: how many have ended). What schedule_pending says of a steady step holds for as long as version and stamp are the same.';
 
--- Peers may have ended long ago: they are looked for in all that ever was, by those few that have any.
-create function api.peer_nodes(p_job bigint, p_step int, p_kind text) returns int[]
-language plpgsql stable set search_path = rota, pg_temp as $$
-begin
-	if p_kind = 'same_nodes' then
-		return (
-			select array_agg(a.node_id order by a.node_index)
-			from step_edge e
-			join step s on s.job_id = e.peer_job_id and s.step_id = e.peer_step_id
-			join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.attempt > 0
-			where e.job_id = p_job and e.step_id = p_step and e.kind = p_kind and e.gates);
-	end if;
-	return (
-		select array_agg(distinct a.node_id)
-		from step_edge e
-		join step s on s.job_id = e.peer_job_id and s.request_id = e.peer_step_id
-		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.attempt > 0
-		where e.job_id = p_job and e.step_id = p_step and e.kind = p_kind and e.gates);
-end $$;
-comment on function api.peer_nodes(bigint, int, text) is 'The nodes of the peers that a step names by edges of a kind (same_nodes, other_nodes), null: none have had any. Internal.';
-
 create function api.schedule_pending(p_jobs bigint[], p_steps int[])
 returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text, user_name text, qos text, rank bigint,
 	nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb,
@@ -368,9 +347,12 @@ begin
 	) z on true
 	left join lateral (select x.size from step_array x where s.is_array and x.job_id = s.job_id and x.step_id = s.step_id) a on true
 	cross join lateral (select exists (
-		select from step_edge e where e.job_id = r.job_id and e.step_id = r.step_id and e.kind in ('same_nodes', 'other_nodes')) as bound) b
+		select from step_edge e where e.job_id = r.job_id and e.step_id = r.step_id and e.kind in ('same_nodes', 'other_nodes'))
+		-- Who names it has waited for its first start: only what runs again, and elements, find that somebody is there already.
+		or case when s.attempt > 0 or s.requeues > 0 or s.is_array or s.step_id <> s.request_id then exists (
+			select from step_edge e where e.peer_job_id = r.job_id and e.peer_step_id = r.step_id and e.kind in ('same_nodes', 'other_nodes')) else false end as bound) b
 	left join lateral (
-		select api.peer_nodes(r.job_id, r.step_id, 'same_nodes') as same_nodes, api.peer_nodes(r.job_id, r.step_id, 'other_nodes') as other_nodes,
+		select api.peer_same(r.job_id, r.step_id) as same_nodes, api.peer_other(r.job_id, r.step_id) as other_nodes,
 			(select array_agg(e.peer_step_id order by e.peer_step_id) from step_edge e
 				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'same_nodes' and not e.gates) as same_as_step,
 			(select array_agg(e.peer_step_id order by e.peer_step_id) from step_edge e

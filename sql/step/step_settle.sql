@@ -86,6 +86,8 @@ begin
 	where j.peer_over > 0
 		or (not j.deps_any and j.after_over > 0)
 		or (j.deps_any and j.after_met = 0 and not j.met_before and j.after_over = j.still_waiting and j.after_over > 0);
+	-- Not only an end frees steps: the start of one does, too (--after=x:start).
+	notify rota_schedule;
 end $$;
 comment on function api.edge_settle(jsonb) is
 	'Mark edges [{job_id, step_id, edge, state, peer_state}] met, failed or not_needed, count down their steps, answer the steps that can no longer start, or need not. Internal.';

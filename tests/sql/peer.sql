@@ -115,6 +115,60 @@ select t.start(:'j' || '.a', '{1,2}') \g /dev/null
 select is(t.offer(:'j' || '.b'), 'with same other {1,2}', 'other nodes: which not');
 select t.run(:'j' || '.a'), t.finish(:'j' || '.a'), t.pass(:'j' || '.b', '{3}') \g /dev/null
 
+-- Both ways, at every attempt: what runs again keeps off the nodes of who named it, or goes back to them.
+select t.submit('alice', '[{"name": "a", "retry": 3}, {"name": "b", "retry": 1}, {"name": "c"}]', '[{"step": "b", "kind": "other_nodes", "peer": "a"}, {"step": "c", "kind": "same_nodes", "peer": "a"}]') as j \gset
+select t.start(:'j' || '.a', '{1}'), t.run(:'j' || '.a'), t.start(:'j' || '.b', '{2}'), t.run(:'j' || '.b'), t.fail(:'j' || '.a') \g /dev/null
+select t.later() \g /dev/null
+select is(t.offer(:'j' || '.a'), 'with same other {2}', 'again: not where the one is that keeps off it');
+select is(t.start(:'j' || '.a', '{2}'), 0, 'nor if the leader read that before');
+select is(t.state(:'j' || '.a'), 'pending', 'it still waits');
+select is(t.start(:'j' || '.a', '{3}'), 1, 'elsewhere it starts');
+select t.run(:'j' || '.a'), t.start(:'j' || '.c', '{3}'), t.run(:'j' || '.c'), t.fail(:'j' || '.b'), t.fail(:'j' || '.a') \g /dev/null
+select t.later() \g /dev/null
+select is(t.offer(:'j' || '.a') || '; ' || t.offer(:'j' || '.b'), 'with same {3} other; with same other', 'both again: the follower holds the place, who waits holds none');
+select is(t.start(:'j' || '.a', '{4}'), 0, 'back to the follower, nowhere else');
+select is(t.commit(t.decision(:'j' || '.b', '{3}'), t.decision(:'j' || '.a', '{3}')), 1, 'decided in one pass on one node: one of them starts');
+select is(t.states(:j), 'a:pending b:starting c:running', 'the first one');
+select is(t.offer(:'j' || '.a'), 'with same {3} other {3}', 'the other waits for it, for nodes');
+select t.run(:'j' || '.b'), t.finish(:'j' || '.b'), t.finish(:'j' || '.c') \g /dev/null
+select is(t.offer(:'j' || '.a'), 'with same {3} other {3}', 'an end changes nothing');
+select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
+-- A lost node, and elements, each by itself.
+select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,2,1]], "size": 3}}, {"name": "b"}]', '[{"step": "b", "kind": "other_nodes", "peer": "r"}]') as j \gset
+select t.start(:'j' || '.r', '{4}', '{"position": 0}'), t.run(:'j' || '.r[0]'), t.start(:'j' || '.b', '{2}'), t.run(:'j' || '.b') \g /dev/null
+select t.silent(4), t.judge() \g /dev/null
+select t.later() \g /dev/null
+select is(t.offer(:'j' || '.r[0]') || '; ' || t.offer(:'j' || '.r'), 'with same other {2}; with same other {2}', 'elements keep off who keeps off their array');
+select is(t.commit(t.decision(:'j' || '.r[0]', '{2}'), t.decision(:'j' || '.r', '{2}', '{"position": 1}'), t.decision(:'j' || '.r', '{3}', '{"position": 2}')), 1, 'one of three, decided too early, may start');
+select t.back(4) \g /dev/null
+select api.job_cancel(0, 'root', t.request(:'j')), t.finish(:'j' || '.r[2]', '{"outcome": "cancel"}'), t.finish(:'j' || '.b', '{"outcome": "cancel"}') \g /dev/null
+-- In other jobs, too; but what somebody else's job says binds that alone.
+select t.submit('alice', '[{"name": "a", "retry": 1}]') as p \gset
+select t.start(:'p' || '.a', '{1}'), t.run(:'p' || '.a') \g /dev/null
+select t.submit('bob', '[{"name": "b"}]', format('[{"step": "b", "kind": "other_nodes", "job": %s}]', :p)::jsonb) as j \gset
+select is(t.offer(:'j' || '.b'), 'with same other {1}', 'a job of one step stands for it');
+select t.start(:'j' || '.b', '{2}'), t.run(:'j' || '.b'), t.fail(:'p' || '.a') \g /dev/null
+select t.later() \g /dev/null
+select is(t.offer(:'p' || '.a'), 'with same other', 'bob does not keep alice from a node');
+select is(t.start(:'p' || '.a', '{2}'), 1, 'not by his start either');
+select t.run(:'p' || '.a'), t.finish(:'p' || '.a'), t.finish(:'j' || '.b') \g /dev/null
+select t.submit('alice', '[{"name": "a", "retry": 1}, {"name": "z"}]') as p \gset
+select t.start(:'p' || '.a', '{1}'), t.run(:'p' || '.a'), t.fail(:'p' || '.a'), t.later() \g /dev/null
+select t.submit('alice', '[{"name": "b"}]', format('[{"step": "b", "kind": "other_nodes", "job": %s, "peer": "a"}]', :p)::jsonb) as j \gset
+select is(t.offer(:'j' || '.b') || '; ' || t.offer(:'p' || '.a'), 'with same other; with same other', 'one that waits to run again is nowhere');
+select is((select steady from t.offered where job_id = :p and step_id = 0), false, 'and is read again in each pass from now on');
+select t.start(:'j' || '.b', '{3}') \g /dev/null
+select is(t.offer(:'p' || '.a'), 'with same other {3}', 'it keeps off the later job');
+select throws_like(format($$select t.submit('alice', '[{"name": "x"}]', '[{"step": "x", "kind": "other_nodes", "job": %s}]')$$, :p), format('%%--other-nodes: job %1$s has several steps; name one, as %1$s.STEP', :p), 'which of several steps has to be said');
+select t.right('peers run again');
+-- A peer that ended without ever having had nodes: on others than none is anywhere; the same as none is nowhere.
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c"}]', '[{"step": "b", "peer": "a", "condition": "any"}, {"step": "b", "kind": "other_nodes", "peer": "a"},
+	{"step": "c", "peer": "a", "condition": "any"}, {"step": "c", "kind": "same_nodes", "peer": "a"}]') as j \gset
+select api.job_cancel(0, 'root', t.request(:'j' || '.a')) \g /dev/null
+select is(t.states(:j), 'a:cancelled b:pending c:dependency_failed', 'a peer that never had nodes');
+select is((t.step(:'j' || '.c')).message, 'can no longer be met: ' || :'j' || '.a never had nodes to be the same as', 'in words');
+select is(t.pass(:'j' || '.b', '{1}'), 'completed', 'the other one runs');
+
 -- Groups: the first attempt on a node holds prolog and epilog; nodes are free between the steps; the epilog runs at the end.
 select t.submit('alice', '[{"name": "a", "group": "g"}, {"name": "b", "group": "g"}, {"name": "c"}]', '[{"step": "b", "peer": "a"}]') as j \gset
 select is((select group_nodes from api.schedule_launch(array[:j], '{0}')), '{}', 'no holder yet');

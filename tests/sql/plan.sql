@@ -108,7 +108,7 @@ select t.hot('all statistics', :j, :k);
 -- What few steps have is worked out for these only.
 set local track_functions = 'all';
 select * from api.schedule_pending(array[:j, :k], array[0, 0]) \g /dev/null
-select is_empty($$ select * from pg_stat_xact_user_functions where funcname in ('size_asked', 'peer_nodes') $$, 'schedule_pending: no limits, no peers, nothing asked about them');
+select is_empty($$ select * from pg_stat_xact_user_functions where funcname in ('size_asked', 'peer_same', 'peer_other') $$, 'schedule_pending: no limits, no peers, nothing asked about them');
 reset track_functions;
 select t.right('a busy day');
 select * from finish();

@@ -177,6 +177,35 @@ true')
 	rota report failures --by=cause --json | jq -e '[.rows[] | select(.cause == "not_needed")] == []' >/dev/null
 }
 
+@test "a step that runs again keeps off the nodes of who keeps off it, and goes back to who follows it" {
+	job=$(submit '#!/bin/bash
+#ROTA --time=1:00
+#ROTA step a --retry=1 --exclude=n[3-4]
+case $ROTA_ATTEMPT in 1) while [ ! -e fail ]; do sleep 0.1; done; exit 1 ;; esac
+#ROTA step b --after=a:start --other-nodes=a --exclude=n[3-4]
+while [ ! -e over ]; do sleep 0.1; done
+#ROTA step c --retry=1 --exclude=n[1-2]
+case $ROTA_ATTEMPT in 1) while [ ! -e fail ]; do sleep 0.1; done; exit 1 ;; esac
+#ROTA step d --after=c:start --same-nodes=c
+while [ ! -e over ]; do sleep 0.1; done')
+	running=0
+	for _ in $(seq 300); do
+		running=$(rota show --json "$job" | jq '[.jobs[0].steps[] | select(.state == "running")] | length')
+		[ "$running" -lt 4 ] || break
+		sleep 0.2
+	done
+	[ "$running" = 4 ]
+	touch "$BATS_TEST_TMPDIR/fail"
+	run -0 rota wait "$job.a" "$job.c"
+	touch "$BATS_TEST_TMPDIR/over"
+	run -0 rota wait "$job"
+	run sql "select string_agg(r.name || t.attempt || ' ' || t.nodes[1], ',' order by r.name, t.attempt) from rota.attempt t join rota.step_request r using (job_id, step_id)
+		where job_id = $job and r.name in ('a', 'b')"
+	[[ $output = "a1 n1,a2 n1,b1 n2" || $output = "a1 n2,a2 n2,b1 n1" ]]
+	run sql "select count(distinct t.nodes) || ' ' || count(*) from rota.attempt t join rota.step_request r using (job_id, step_id) where job_id = $job and r.name in ('c', 'd')"
+	[ "$output" = "1 3" ]
+}
+
 @test "nothing is left allocated" {
 	run sql "select count(*) from rota.allocation where ended_at is null"
 	[ "$output" = 0 ]

@@ -1,0 +1,83 @@
+-- --same-nodes and --other-nodes. An edge binds both of its ends, at every attempt: what runs again keeps to the nodes of its peers, or off them,
+-- whichever of the two names the other, and whether the other runs or has ended. What waits, or waits to run again, is on no nodes. Nobody else's
+-- job binds what it names: it could keep that from ever running again.
+
+-- Peers may have ended long ago: they are looked for in all that ever was, by those few that have any.
+create function api.peer_same(p_job bigint, p_step int) returns int[]
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return coalesce((
+		-- A follower keeps to where its peer was last; of a set that runs again together the scheduler itself takes care.
+		select array_agg(a.node_id order by a.node_index)
+		from step_edge e
+		join step s on s.job_id = e.peer_job_id and s.step_id = e.peer_step_id and (e.gates or s.state <> 'pending')
+		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.attempt > 0
+		where e.job_id = p_job and e.step_id = p_step and e.kind = 'same_nodes'
+	), (
+		-- One follower speaks for all of them: each was on the very nodes.
+		select t.node_ids
+		from step_edge e
+		join step s on s.job_id = e.job_id and s.request_id = e.step_id and s.state <> 'pending'
+		join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
+		where e.peer_job_id = p_job and e.peer_step_id = p_step and e.kind = 'same_nodes'
+		order by s.ended_at is not null, s.job_id, s.step_id
+		limit 1
+	));
+end $$;
+comment on function api.peer_same(bigint, int) is 'The nodes that a step of a script has to be on because of --same-nodes, its own or that of others, in order; null: any. Internal.';
+
+create function api.peer_other(p_job bigint, p_step int) returns int[]
+language plpgsql stable set search_path = rota, pg_temp as $$
+begin
+	return (
+		select array_agg(distinct n)
+		from (
+			select e.peer_job_id as job_id, e.peer_step_id as step_id from step_edge e where e.job_id = p_job and e.step_id = p_step and e.kind = 'other_nodes'
+			union
+			select e.job_id, e.step_id
+			from step_edge e
+			join job j on j.job_id = e.job_id
+			where e.peer_job_id = p_job and e.peer_step_id = p_step and e.kind = 'other_nodes' and j.uid = (select o.uid from job o where o.job_id = p_job)
+		) p
+		join step s on s.job_id = p.job_id and s.request_id = p.step_id and s.state <> 'pending'
+		join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
+		cross join lateral unnest(t.node_ids) n);
+end $$;
+comment on function api.peer_other(bigint, int) is 'The nodes that a step of a script has to keep off because of --other-nodes, its own or that of others; null: none. Internal.';
+
+-- What the leader read may be a commit old, and it does not compare the steps of one pass with each other: of two peers that would get into each
+-- other's way, the first one starts. The other one's row is touched, so that the leader reads it anew.
+create function api.peer_keep(p_decided api.decided[]) returns api.decided[]
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_one api.decided;
+	v_bound api.decided[] := '{}';
+	v_same int[];
+	v_over jsonb := '{}';
+begin
+	foreach v_one in array p_decided loop
+		continue when not coalesce(v_one.bound, false);
+		v_same := api.peer_same(v_one.job_id, v_one.request_id);
+		if v_one.node_ids && api.peer_other(v_one.job_id, v_one.request_id) or not (v_one.node_ids @> v_same and v_one.node_ids <@ v_same) or exists (
+			select from unnest(v_bound) o
+			join step_edge e on e.gates and ((e.job_id = o.job_id and e.step_id = o.request_id and e.peer_job_id = v_one.job_id and e.peer_step_id = v_one.request_id)
+				or (e.job_id = v_one.job_id and e.step_id = v_one.request_id and e.peer_job_id = o.job_id and e.peer_step_id = o.request_id))
+			where case e.kind when 'other_nodes' then o.node_ids && v_one.node_ids when 'same_nodes' then not (o.node_ids @> v_one.node_ids and o.node_ids <@ v_one.node_ids) end
+		) then
+			v_over := v_over || jsonb_build_object(v_one.job_id || '.' || v_one.step_id, null);
+		else
+			v_bound := v_bound || v_one;
+		end if;
+	end loop;
+	if v_over = '{}' then
+		return p_decided;
+	end if;
+	update step s
+	set held = s.held
+	from unnest(p_decided) v
+	where v_over ? (v.job_id || '.' || v.step_id) and s.job_id = v.job_id and s.step_id = case when v.attempt = 1 then v.request_id else v.step_id end;
+	notify rota_schedule;
+	return array(select v::api.decided from unnest(p_decided) v where not v_over ? (v.job_id || '.' || v.step_id));
+end $$;
+comment on function api.peer_keep(api.decided[]) is
+	'Of starts in order, those that are where --same-nodes and --other-nodes let them be, given what runs, has run, and starts before them. The caller holds the locks of jobs and the leader''s row. Internal.';
