@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/arguments.h"
 #include "lib/hosts.h"
 
 enum kind { KIND_INT, KIND_INT64, KIND_ID, KIND_BOOL, KIND_MARK, KIND_SOME, KIND_TEXT, KIND_EXTRA };
@@ -198,6 +199,7 @@ static const struct order_field spec_table[] = {
 	SOME(order_spec, signal, ORDER_SIGNAL_MOST),
 	SOME(order_spec, signal_s, ORDER_SIGNAL_AHEAD_MOST),
 	MARK(order_spec, signal_shell),
+	EXTRA(order_spec, arguments, arguments_valid, "the arguments of a script"),
 };
 
 static const struct order_field order_table[] = {
@@ -398,7 +400,8 @@ static bool nodes_fit(const struct order *order)
 	if (!*order->nodes)
 		return order->node_index == 0 && order->node_count == 1;
 	char name[HOSTS_NAME_SIZE];
-	return hosts_count(order->nodes) == order->node_count && hosts_at(order->nodes, order->node_index, name) && strcmp(order->node, name) == 0;
+	return hosts_count(order->nodes) == order->node_count && hosts_at(order->nodes, order->node_index, name) &&
+	       strcmp(order->node, name) == 0;
 }
 
 /* What no single field shows. */
@@ -408,7 +411,8 @@ static bool order_fits(struct order *order, struct err *e)
 		return err_set(e, "node \"%s\" is not number %d of the %d nodes \"%.200s\"", order->node, order->node_index,
 			       order->node_count, order->nodes);
 	if (order->more_nodes >= order->node_count - order->node_index || (order->more_nodes > 0 && order->also))
-		return err_set(e, "%d nodes behind number %d of %d are not as one", order->more_nodes, order->node_index, order->node_count);
+		return err_set(e, "%d nodes behind number %d of %d are not as one", order->more_nodes, order->node_index,
+			       order->node_count);
 	if (order->first_task > order->task_count ||
 	    (int64_t)order->tasks * (1 + (int64_t)order->more_nodes) > order->task_count - order->first_task)
 		return err_set(e, "tasks %d and %d on are not among %d", order->first_task, order->tasks, order->task_count);

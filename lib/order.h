@@ -14,21 +14,21 @@ enum { ORDER_SIGNAL_MOST = 64, ORDER_SIGNAL_AHEAD_MOST = 65535 };
 
 /* What is to be run, said by the translator and covered by the owner's authenticator. */
 struct order_spec {
-	int pre_from, pre_to;	/* the preamble's lines in the script: first and last, 0 and 0 where there is none */
-	int from, to;		/* the step's lines, the same way */
-	bool per_task;		/* true: the script runs once for each task; false: once, on the step's first node */
-	const char *step_name;	/* as in the script */
+	int pre_from, pre_to;  /* the preamble's lines in the script: first and last, 0 and 0 where there is none */
+	int from, to;	       /* the step's lines, the same way */
+	bool per_task;	       /* true: the script runs once for each task; false: once, on the step's first node */
+	const char *step_name; /* as in the script */
 	const char *job_name;
-	const char *account, *partition; /* "" where none */
+	const char *account, *partition;    /* "" where none */
 	const char *output, *error, *input; /* patterns (docs/formats.md), "" = the default */
-	bool append;		/* --open-mode=append */
-	const char *workdir;	/* absolute */
+	bool append;			    /* --open-mode=append */
+	const char *workdir;		    /* absolute */
 	int umask;
-	const char *shell;	/* "" = the script's own #! line; "login" = the owner's login shell with -l; else a path */
+	const char *shell; /* "" = the script's own #! line; "login" = the owner's login shell with -l; else a path */
 	const char *user_prolog, *user_epilog; /* absolute paths, "" = none */
-	const char *group;	/* job group, "" = none */
-	const char *rlimits;	/* "nofile=1024,core=0,stack=unlimited", soft limits of the submitting shell; "" = the node's */
-	int submit_ntasks;	/* --ntasks as asked */
+	const char *group;		       /* job group, "" = none */
+	const char *rlimits; /* "nofile=1024,core=0,stack=unlimited", soft limits of the submitting shell; "" = the node's */
+	int submit_ntasks;   /* --ntasks as asked */
 	int cpus_per_task;
 	/* The fields of these are there only where they are true, so that specs from before there were any have them false. */
 	bool fence;   /* the node ends it when its lease has run out */
@@ -39,6 +39,7 @@ struct order_spec {
 	int signal;	   /* to be sent ahead of the time limit; 0: none */
 	int signal_s;	   /* so many seconds ahead */
 	bool signal_shell; /* to the process of each task alone; else to all but a script that runs once */
+	const char *arguments; /* of the script (lib/arguments.h); NULL: none */
 };
 
 /* One step attempt on one node, or on several that differ in nothing but their place and the ranks of their tasks, or those of several
@@ -47,22 +48,22 @@ struct order {
 	int64_t job_id;
 	int step_id;
 	int attempt;
-	const char *node;	/* the node this order is for */
-	const char *nodes;	/* in short (lib/hosts.h), first = head node; "" = wherever the process manager is (JM23) */
-	int node_index;		/* position of `node` in `nodes` */
+	const char *node;  /* the node this order is for */
+	const char *nodes; /* in short (lib/hosts.h), first = head node; "" = wherever the process manager is (JM23) */
+	int node_index;	   /* position of `node` in `nodes` */
 	int node_count;
-	int more_nodes;		/* the order is as well for so many of `nodes` behind `node`, whose tasks' ranks go on where its own end */
-	int first_task, tasks;	/* ranks of the tasks on this node */
-	int task_count;		/* over all nodes */
-	int cpus;		/* allocated on this node */
-	int64_t mem_mb;		/* allocated on this node, 0 = no limit */
-	const char *gres;	/* "gpu:0+3,fpga:1", "" = none */
+	int more_nodes; /* the order is as well for so many of `nodes` behind `node`, whose tasks' ranks go on where its own end */
+	int first_task, tasks; /* ranks of the tasks on this node */
+	int task_count;	       /* over all nodes */
+	int cpus;	       /* allocated on this node */
+	int64_t mem_mb;	       /* allocated on this node, 0 = no limit */
+	const char *gres;      /* "gpu:0+3,fpga:1", "" = none */
 	uid_t uid;
 	gid_t gid;
 	const char *user;
 	const char *script_hash;      /* SHA-256, hex */
 	const char *environment_hash; /* SHA-256, hex */
-	int array_index;	/* -1 = not an array element */
+	int array_index;	      /* -1 = not an array element */
 	int array_size;
 	const char *step_label; /* "812.solve[7]" */
 	const char *also;	/* the elements besides this one, as order_element.h writes them; NULL: none */
@@ -76,10 +77,10 @@ struct order {
 	struct order_spec spec;
 	struct order_element *elements; /* this one and what `also` says; of a parsed order */
 	int element_count;
-	char *label;		/* of an element that was picked; step_label is this then */
-	int first_index;	/* node_index as it was read; of a parsed order */
-	char *name;		/* of a node that was picked; node is this then */
-	struct fields *fields;	/* owner of every string here */
+	char *label;	       /* of an element that was picked; step_label is this then */
+	int first_index;       /* node_index as it was read; of a parsed order */
+	char *name;	       /* of a node that was picked; node is this then */
+	struct fields *fields; /* owner of every string here */
 	struct fields *spec_fields;
 };
 

@@ -34,7 +34,8 @@ const struct verb_option check_options[] = {
 /* The command line. */
 struct check_line {
 	const char *script;
-	json_t *options; /* "--name=value" */
+	json_t *arguments; /* of it */
+	json_t *options;   /* "--name=value" */
 	bool json, dot;
 };
 
@@ -101,6 +102,9 @@ static struct word nodes_text(const json_t *step)
 static struct word memory_text(const json_t *step)
 {
 	const json_t *cpu = json_object_get(step, "mem_per_cpu_mb");
+	const json_t *mem = json_object_get(step, "mem_mb");
+	if (json_is_null(cpu) && json_is_integer(mem) && json_integer_value(mem) == 0)
+		return (struct word){"all"};
 	struct word w = format_size_mb(json_is_null(cpu) ? json_object_get(step, "mem_mb") : cpu);
 	if (!json_is_null(cpu))
 		strcat(w.s, "/cpu");
@@ -120,8 +124,7 @@ static struct word array_text(const json_t *array)
 	struct word w = {"-"};
 	const json_t *range, *limit = json_object_get(array, "limit");
 	size_t i, used = 0;
-	json_array_foreach(json_object_get(array, "indices"), i, range)
-	{
+	json_array_foreach (json_object_get(array, "indices"), i, range) {
 		long long low = json_integer_value(json_array_get(range, 0)), high = json_integer_value(json_array_get(range, 1));
 		long long step = json_integer_value(json_array_get(range, 2));
 		used += (size_t)snprintf(w.s + used, sizeof w.s - used, i ? ",%lld" : "%lld", low);
@@ -147,8 +150,7 @@ static void steps_print(const json_t *steps)
 	struct table *table = table_new(columns, sizeof columns / sizeof *columns);
 	const json_t *step;
 	size_t i;
-	json_array_foreach((json_t *)steps, i, step)
-	{
+	json_array_foreach ((json_t *)steps, i, step) {
 		long long tasks = json_integer_value(json_object_get(step, "ntasks"));
 		long long cpus = json_integer_value(json_object_get(step, "cpus_per_task")) * tasks;
 		table_cell(table, format_text(step, "name"));
@@ -172,7 +174,7 @@ static json_t *names_of(const json_t *steps)
 {
 	json_t *names = json_object(), *step;
 	size_t i;
-	json_array_foreach((json_t *)steps, i, step)
+	json_array_foreach ((json_t *)steps, i, step)
 		json_object_set(names, format_count(json_object_get(step, "step_id")).s, step);
 	return names;
 }
@@ -204,8 +206,7 @@ static void edges_print(const json_t *edges, const json_t *names)
 	struct table *table = table_new(columns, sizeof columns / sizeof *columns);
 	const json_t *edge;
 	size_t i;
-	json_array_foreach((json_t *)edges, i, edge)
-	{
+	json_array_foreach ((json_t *)edges, i, edge) {
 		const json_t *step = step_of(names, json_object_get(edge, "step_id"));
 		bool any = json_is_true(json_object_get(step, "deps_any"));
 		char *peer = peer_text(names, edge),
@@ -277,8 +278,7 @@ static void dot_print(const json_t *plan, const json_t *names)
 	printf("digraph ");
 	dot_name(format_text(json_object_get(plan, "job"), "name"));
 	printf(" {\n\trankdir=LR;\n\tnode [shape=box];\n");
-	json_array_foreach(json_object_get(plan, "steps"), i, step)
-	{
+	json_array_foreach (json_object_get(plan, "steps"), i, step) {
 		const json_t *array = json_object_get(step, "array");
 		printf("\t");
 		dot_name(format_text(step, "name"));
@@ -286,7 +286,8 @@ static void dot_print(const json_t *plan, const json_t *names)
 			printf(" [label=\"%s [%s]\", peripheries=2]", format_text(step, "name"), array_text(array).s);
 		printf(";\n");
 	}
-	json_array_foreach(json_object_get(plan, "edges"), i, edge) dot_edge(edge, names);
+	json_array_foreach (json_object_get(plan, "edges"), i, edge)
+		dot_edge(edge, names);
 	printf("}\n");
 }
 
@@ -326,7 +327,8 @@ static int submission_try(const struct check_line *line, const char *script, siz
 	json_t *text = submit_options_script(name, script, size, &e);
 	if (!text)
 		return call_refuse(&e);
-	json_t *request = json_pack("{so ss sO}", "script", text, "script_name", name, "options", line->options);
+	json_t *request = json_pack("{so ss sO sO}", "script", text, "script_name", name, "options", line->options, "arguments",
+				    line->arguments);
 	if (!origin_add(request, &e)) {
 		json_decref(request);
 		return call_refuse(&e);
@@ -337,11 +339,19 @@ static int submission_try(const struct check_line *line, const char *script, siz
 	return status;
 }
 
+/* The strings of a list, NULL behind the last; malloc'ed. */
+static const char **texts(const json_t *list)
+{
+	const char **all = xcalloc(json_array_size(list) + 1, sizeof *all);
+	for (size_t i = 0; i < json_array_size(list); i++)
+		all[i] = json_string_value(json_array_get(list, i));
+	return all;
+}
+
 /* The plan of a script, NULL after the problems were printed. */
 static json_t *translate(const struct check_line *line, const char *script, size_t size, const struct translate_limits *limits)
 {
-	int count = (int)json_array_size(line->options);
-	const char **options = xcalloc((size_t)count + 1, sizeof *options), *home = getenv("HOME");
+	const char **options = texts(line->options), **arguments = texts(line->arguments), *home = getenv("HOME");
 	const char *name = script_name(line);
 	struct err e = {0};
 	json_t *folder = origin_folder(line->options, true, &e);
@@ -351,15 +361,16 @@ static json_t *translate(const struct check_line *line, const char *script, size
 	if (!folder) {
 		call_refuse(&e);
 		free(options);
+		free(arguments);
 		return NULL;
 	}
-	for (int i = 0; i < count; i++)
-		options[i] = json_string_value(json_array_get(line->options, (size_t)i));
 	struct translate_request request = {.script = script,
 					    .size = size,
 					    .script_name = name,
 					    .options = options,
-					    .option_count = count,
+					    .option_count = (int)json_array_size(line->options),
+					    .arguments = arguments,
+					    .argument_count = (int)json_array_size(line->arguments),
 					    .workdir = json_string_value(folder),
 					    .umask = (int)mask & 0777,
 					    .home = home && home[0] == '/' ? home : NULL,
@@ -370,8 +381,10 @@ static json_t *translate(const struct check_line *line, const char *script, size
 	if (!plan)
 		problems_print(name, &problems);
 	translate_problems_free(&problems);
+	submit_options_warn(json_object_get(plan, "warnings"));
 	json_decref(folder);
 	free(options);
+	free(arguments);
 	return plan;
 }
 
@@ -381,11 +394,14 @@ int verb_check(int argc, char **argv)
 	struct err e = {0};
 	size_t size;
 	line.options = json_array();
-	const char **scripts = submit_options_scripts(verb_find("check"), line.options, argc, argv, own_option, &line);
-	if (scripts[1])
-		verb_misuse(verb_find("check"), "\"%s\" is too much: one script is checked at a time", scripts[1]);
-	line.script = scripts[0];
-	free(scripts);
+	const char **operands = submit_options_operands(verb_find("check"), line.options, argc, argv, own_option, &line, NULL);
+	if (!operands[0])
+		verb_misuse(verb_find("check"), "name a script, or - for standard input");
+	line.script = operands[0];
+	line.arguments = submit_options_arguments(operands + 1, &e);
+	free(operands);
+	if (!line.arguments)
+		return call_refuse(&e);
 	struct translate_limits limits;
 	bool here = limits_here(&limits);
 	int status = EXIT_REFUSED;
@@ -403,6 +419,7 @@ int verb_check(int argc, char **argv)
 	}
 	json_decref(plan);
 	json_decref(line.options);
+	json_decref(line.arguments);
 	translate_limits_free(&limits);
 	free(script);
 	return status;

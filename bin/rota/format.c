@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/err.h"
+
 /* States with their colour; ends are marked. Step and job states first, then nodes' and partitions'. */
 static const struct {
 	const char *state;
@@ -309,4 +311,29 @@ const char *format_text(const json_t *object, const char *key)
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text ? text : "";
+}
+
+static bool shell_plain(const char *word)
+{
+	static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+
+	return *word && !word[strspn(word, PLAIN)];
+}
+
+char *format_shell(const char *word)
+{
+	char *text, *end;
+
+	if (shell_plain(word))
+		return xstrdup(word);
+	text = end = xmalloc(4 * strlen(word) + 3);
+	*end++ = '\'';
+	for (const char *c = word; *c; c++) {
+		if (*c == '\'')
+			end = stpcpy(end, "'\\''");
+		else
+			*end++ = *c;
+	}
+	stpcpy(end, "'");
+	return text;
 }

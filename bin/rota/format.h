@@ -52,6 +52,9 @@ bool format_state_final(const char *state);
 /* Whether a state is an end without a failure. */
 bool format_state_good(const char *state);
 
+/* A word as a shell would take it back, quoted where it has to be; malloc'ed. */
+char *format_shell(const char *word);
+
 /* A member as text, "" where it is null or absent. */
 const char *format_text(const json_t *object, const char *key);
 

@@ -82,6 +82,25 @@ static void owner_print(const json_t *job)
 	free(text);
 }
 
+/* The arguments of its script as a shell would take them, so that each can be told from the next. */
+static void arguments_print(const json_t *job)
+{
+	const json_t *argument;
+	char *text = xstrdup("");
+	size_t i;
+
+	json_array_foreach (json_object_get(job, "arguments"), i, argument) {
+		char *quoted = format_shell(json_string_value(argument)),
+		     *longer = xasprintf("%s%s%s", text, i ? " " : "", quoted);
+
+		free(quoted);
+		free(text);
+		text = longer;
+	}
+	line_print("Arguments", text);
+	free(text);
+}
+
 /* What stands above a job's steps. */
 static void job_print(const json_t *job)
 {
@@ -101,6 +120,7 @@ static void job_print(const json_t *job)
 	times_print(job);
 	line_print("Reason", reason(job));
 	line_print("Script", format_text(job, "script_name"));
+	arguments_print(job);
 	line_print("Folder", format_text(job, "workdir"));
 	line_print("Comment", format_text(job, "comment"));
 	line_print("Mail to", format_text(job, "mail_user"));

@@ -21,11 +21,12 @@
 #include "jobmgr/translate/option.h"
 #include "lib/err.h"
 
-enum { SUBMIT_PARSABLE = 256, SUBMIT_WAIT, SUBMIT_KEY, SUBMIT_EACH, SUBMIT_MOST = 256 << 20 };
+enum { SUBMIT_PARSABLE = 256, SUBMIT_WAIT, SUBMIT_KEY, SUBMIT_EACH, SUBMIT_WRAP, SUBMIT_MOST = 256 << 20 };
 
 const struct verb_option submit_options[] = {
 	{SUBMIT_PARSABLE, "parsable", NULL, "print the id of the job and nothing else"},
 	{SUBMIT_WAIT, "wait", NULL, "wait until the job has ended, and exit as it did"},
+	{SUBMIT_WRAP, "wrap", "COMMAND", "submit a command instead of a script: what /bin/sh makes of it, as a job named wrap"},
 	{SUBMIT_EACH, "each", NULL, "submit every SCRIPT as a job of its own: all of them, or none"},
 	{SUBMIT_KEY, "client-key", "KEY",
 	 "name of this submission: a second one with the same key gives the same job (with --each, of each script by its name)"},
@@ -38,16 +39,30 @@ const struct verb_option submit_options[] = {
 
 /* The command line. */
 struct submit_line {
-	json_t *options;	    /* "--name=value", as the gate takes them */
-	const char **scripts, *key; /* NULL behind the last script */
+	json_t *options;       /* "--name=value", as the gate takes them */
+	const char **operands; /* NULL behind the last: the script and its arguments, or with `each` all scripts */
+	const char *wrap, *key;
 	bool each, parsable, wait, json;
 };
+
+/* Whether argv[0] is this option, with a value: how many words it took, 0 where it is another one. */
+static int valued_option(const struct verb *verb, const char *name, const char **value, int left, char **argv)
+{
+	size_t length = strlen(name);
+
+	if (strncmp(argv[0], name, length) || (argv[0][length] && argv[0][length] != '='))
+		return 0;
+	*value = argv[0][length] ? argv[0] + length + 1 : left > 1 ? argv[1] : NULL;
+	if (!*value)
+		verb_misuse(verb, "option \"%s\" needs a value", name);
+	return argv[0][length] ? 1 : 2;
+}
 
 /* An option of this verb alone: how many words it took, 0 for none of them. */
 static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 {
 	struct submit_line *line = arg;
-	static const char KEY[] = "--client-key";
+	int took;
 
 	if (!strcmp(argv[0], "--parsable"))
 		return line->parsable = true;
@@ -55,16 +70,10 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 		return line->wait = true;
 	if (!strcmp(argv[0], "--each"))
 		return line->each = true;
-	if (strncmp(argv[0], KEY, strlen(KEY)) || (argv[0][strlen(KEY)] && argv[0][strlen(KEY)] != '='))
-		return submit_options_common(verb, left, argv, &line->json);
-	if (argv[0][strlen(KEY)] == '=') {
-		line->key = argv[0] + strlen(KEY) + 1;
-		return 1;
-	}
-	if (left < 2)
-		verb_misuse(verb, "option \"--client-key\" needs a value");
-	line->key = argv[1];
-	return 2;
+	took = valued_option(verb, "--wrap", &line->wrap, left, argv);
+	if (!took)
+		took = valued_option(verb, "--client-key", &line->key, left, argv);
+	return took ? took : submit_options_common(verb, left, argv, &line->json);
 }
 
 /* The time in milliseconds, and 80 random bits: those of one time stand side by side in the database. As hex, malloc'ed. */
@@ -92,12 +101,21 @@ static char *key_of(const struct submit_line *line, const char *name)
 	return line->each ? xasprintf("%s %s", line->key, name) : xstrdup(line->key);
 }
 
-/* What is said of one script: its text, its name and its key; NULL with an error. */
+/* A script that runs a command; malloc'ed. */
+static char *wrap_script(const char *command, size_t *size)
+{
+	char *text = xasprintf("#!/bin/sh\n# This script was created by rota submit --wrap.\n\n%s\n", command);
+
+	*size = strlen(text);
+	return text;
+}
+
+/* What is said of one script: its text, its name and its key; NULL with an error. A command that is wrapped has no path. */
 static json_t *script_request(const struct submit_line *line, const char *path, struct err *e)
 {
-	const char *name = strcmp(path, "-") ? path : "stdin";
+	const char *name = !path ? "wrap" : strcmp(path, "-") ? path : "stdin";
 	size_t size;
-	char *text = submit_options_read(path, SUBMIT_MOST, &size, e), *key;
+	char *text = path ? submit_options_read(path, SUBMIT_MOST, &size, e) : wrap_script(line->wrap, &size), *key;
 	json_t *script = text ? submit_options_script(name, text, size, e) : NULL, *request;
 
 	free(text);
@@ -116,8 +134,8 @@ static json_t *each_request(const struct submit_line *line, struct err *e)
 {
 	json_t *jobs = json_array();
 
-	for (int i = 0; line->scripts[i]; i++) {
-		json_t *one = script_request(line, line->scripts[i], e);
+	for (int i = 0; line->operands[i]; i++) {
+		json_t *one = script_request(line, line->operands[i], e);
 
 		if (!one) {
 			json_decref(jobs);
@@ -126,6 +144,23 @@ static json_t *each_request(const struct submit_line *line, struct err *e)
 		json_array_append_new(jobs, one);
 	}
 	return json_pack("{so}", "jobs", jobs);
+}
+
+/* A request for one job, with the arguments of its script; NULL with an error. */
+static json_t *one_request(const struct submit_line *line, struct err *e)
+{
+	json_t *request = script_request(line, line->operands[0], e), *arguments = NULL;
+
+	if (request && line->operands[0] && line->operands[1]) {
+		arguments = submit_options_arguments(line->operands + 1, e);
+		if (arguments) {
+			json_object_set_new(request, "arguments", arguments);
+		} else {
+			json_decref(request);
+			request = NULL;
+		}
+	}
+	return request;
 }
 
 /* The answers for all jobs, whichever way they were asked for. */
@@ -151,11 +186,13 @@ static void print(const struct submit_line *line, const json_t *jobs)
 {
 	size_t i;
 
+	for (i = 0; i < json_array_size(jobs); i++)
+		submit_options_warn(json_object_get(json_array_get(jobs, i), "warnings"));
 	if (line->json)
 		call_print_json();
 	else
-		for (i = 0; i < json_array_size(jobs) && line->scripts[i]; i++)
-			print_one(line, json_array_get(jobs, i), line->scripts[i]);
+		for (i = 0; i < json_array_size(jobs); i++)
+			print_one(line, json_array_get(jobs, i), line->each ? line->operands[i] : "");
 	fflush(stdout);
 }
 
@@ -188,10 +225,13 @@ static void line_read(struct submit_line *line, int argc, char **argv)
 	const struct verb *verb = verb_find("submit");
 
 	line->options = json_array();
-	line->scripts = submit_options_scripts(verb, line->options, argc, argv, own_option, line);
-	if (!line->each && line->scripts[1])
-		verb_misuse(verb, "\"%s\" is too much: one script makes one job; with --each, each makes its own",
-			    line->scripts[1]);
+	line->operands = submit_options_operands(verb, line->options, argc, argv, own_option, line, &line->each);
+	if (line->wrap && line->operands[0])
+		verb_misuse(verb, "\"%s\" is too much: --wrap makes the script, and it has no arguments", line->operands[0]);
+	if (line->wrap && line->each)
+		verb_misuse(verb, "--each names scripts, and --wrap makes one");
+	if (!line->wrap && !line->operands[0])
+		verb_misuse(verb, "name a script, or - for standard input; or give a command by --wrap");
 }
 
 int verb_submit(int argc, char **argv)
@@ -202,12 +242,12 @@ int verb_submit(int argc, char **argv)
 	int status = EXIT_OK;
 
 	line_read(&line, argc, argv);
-	request = line.each ? each_request(&line, &e) : script_request(&line, line.scripts[0], &e);
+	request = line.each ? each_request(&line, &e) : one_request(&line, &e);
 	json_object_set(request, "options", line.options);
 	json_decref(line.options);
 	if (!request || !origin_add(request, &e)) {
 		json_decref(request);
-		free(line.scripts);
+		free(line.operands);
 		return call_refuse(&e);
 	}
 	answer = call_gate_once("submit", request);
@@ -220,6 +260,6 @@ int verb_submit(int argc, char **argv)
 		status = wait_for(&line, jobs);
 	json_decref(jobs);
 	json_decref(answer);
-	free(line.scripts);
+	free(line.operands);
 	return status;
 }

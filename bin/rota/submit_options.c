@@ -100,31 +100,86 @@ int submit_options_common(const struct verb *verb, int left, char **argv, bool *
 	return 0;
 }
 
-const char **submit_options_scripts(const struct verb *verb, json_t *options, int argc, char **argv,
-				    int (*own)(const struct verb *verb, void *arg, int left, char **argv), void *arg)
+/* What stands behind the script and looks like an option of ours may have been meant as one. */
+static void hint_argument(const struct verb *verb, const char *word)
 {
-	const char **scripts = xcalloc((unsigned long)argc, sizeof *scripts);
-	bool operands = false;
+	char *name = strncmp(word, "--", 2) ? NULL : xstrndup(word + 2, strcspn(word + 2, "="));
+	bool known = name && option_find(name, OPTION_ROTA);
+
+	for (const struct verb_option *own = verb->options; name && !known && own->id; own++)
+		known = own->name && !strcmp(own->name, name);
+	if (known)
+		fprintf(stderr,
+			"rota: \"%s\" is an argument of the script; options of rota %s stand before the script, or write -- "
+			"there\n",
+			word, verb->name);
+	free(name);
+}
+
+const char **submit_options_operands(const struct verb *verb, json_t *options, int argc, char **argv,
+				     int (*own)(const struct verb *verb, void *arg, int left, char **argv), void *arg,
+				     const bool *several)
+{
+	const char **words = xcalloc((unsigned long)argc, sizeof *words);
+	bool operands = false, said = false;
 	int count = 0;
 
 	for (int i = 1; i < argc;) {
 		int took = 0;
 
 		if (!operands && !strcmp(argv[i], "--"))
-			took = operands = true;
+			took = operands = said = true;
 		else if (!operands)
 			took = own(verb, arg, argc - i, argv + i);
 		if (!took && !operands)
 			took = submit_options_take(verb, options, argc - i, argv + i);
 		if (!took) {
-			scripts[count++] = argv[i];
+			if (count == 1 && operands && !said)
+				hint_argument(verb, argv[i]);
+			words[count++] = argv[i];
 			took = 1;
+			operands = operands || !several || !*several;
 		}
 		i += took;
 	}
-	if (!count)
-		verb_misuse(verb, "name a script, or - for standard input");
-	return scripts;
+	return words;
+}
+
+json_t *submit_options_arguments(const char *const *words, struct err *e)
+{
+	json_t *list = json_array();
+
+	for (int i = 0; words[i]; i++) {
+		if (json_array_append_new(list, json_string(words[i]))) {
+			err_set(e, "argument %d of the script is not UTF-8", i + 1);
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+void submit_options_warn(const json_t *warnings)
+{
+	static json_t *said;
+	const json_t *warning;
+	size_t i;
+
+	json_array_foreach (warnings, i, warning) {
+		const json_t *file = json_object_get(warning, "file"), *line = json_object_get(warning, "line");
+		const char *option = json_string_value(json_object_get(warning, "option"));
+		const char *message = json_string_value(json_object_get(warning, "message"));
+		char *text = json_integer_value(line) > 0 && json_is_string(file)
+				     ? xasprintf("%s:%lld: %s: %s", json_string_value(file), (long long)json_integer_value(line),
+						 option, message)
+				     : xasprintf("%s: %s", option, message);
+
+		said = said ? said : json_object();
+		if (!json_object_get(said, text))
+			fprintf(stderr, "rota: warning: %s\n", text);
+		json_object_set_new(said, text, json_true());
+		free(text);
+	}
 }
 
 char *submit_options_read(const char *path, size_t most, size_t *size, struct err *e)

@@ -19,10 +19,18 @@ int submit_options_take(const struct verb *verb, json_t *options, int left, char
 /* An option common to all verbs, or --json: how many words it took, 0 for none of them; --help and --version end the process. */
 int submit_options_common(const struct verb *verb, int left, char **argv, bool *json);
 
-/* The command line of a verb that takes scripts: options of the submission go to `options`, `own` takes the verb's own (how many
- * words, 0 for none), and the operands are the answer, one at least; malloc'ed, NULL behind the last. Anything else is misuse. */
-const char **submit_options_scripts(const struct verb *verb, json_t *options, int argc, char **argv,
-				    int (*own)(const struct verb *verb, void *arg, int left, char **argv), void *arg);
+/* The command line of a verb that takes a script: options of the submission go to `options`, `own` takes the verb's own (how many
+ * words, 0 for none), and the operands are the answer; malloc'ed, NULL behind the last. What stands behind the first operand are its
+ * arguments, whatever it looks like; where `*several` is true by then, options may go on. Anything else is misuse. */
+const char **submit_options_operands(const struct verb *verb, json_t *options, int argc, char **argv,
+				     int (*own)(const struct verb *verb, void *arg, int left, char **argv), void *arg,
+				     const bool *several);
+
+/* The words as a list of strings; NULL with an error where one is not UTF-8. */
+json_t *submit_options_arguments(const char *const *words, struct err *e);
+
+/* Print what a submission was warned of, each warning once a process. */
+void submit_options_warn(const json_t *warnings);
 
 /* The script at `path` ("-": standard input), as far as `most` bytes; malloc'ed, NUL-terminated. NULL with an error. */
 char *submit_options_read(const char *path, size_t most, size_t *size, struct err *e);

@@ -43,11 +43,13 @@ static bool job_umask(const json_t *request, int *mask, struct err *e)
 	return true;
 }
 
-/* The members of a request, but for the environment, as the translator takes them; `options` is malloc'ed. */
-static bool job_request(const json_t *request, struct translate_request *r, const char ***options, struct err *e)
+/* The members of a request, but for the environment, as the translator takes them; `options` and `arguments` are malloc'ed. */
+static bool job_request(const json_t *request, struct translate_request *r, const char ***options, const char ***arguments,
+			struct err *e)
 {
 	if (!gate_members_known(request, GATE_JOB_MEMBERS, e) ||
 	    !gate_member_texts(request, "options", options, &r->option_count, e) ||
+	    !gate_member_texts(request, "arguments", arguments, &r->argument_count, e) ||
 	    !gate_member_text(request, "script", NULL, &r->script, e) ||
 	    !gate_member_text(request, "script_name", "script", &r->script_name, e) ||
 	    !gate_member_text(request, "workdir", NULL, &r->workdir, e) ||
@@ -56,6 +58,7 @@ static bool job_request(const json_t *request, struct translate_request *r, cons
 	    !gate_member_text(request, "retry_key", NULL, &r->retry_key, e) || !job_umask(request, &r->umask, e))
 		return false;
 	r->options = *options;
+	r->arguments = *arguments;
 	if (!r->script)
 		return gate_refuse(e, "RT422", "the request has no \"script\"");
 	if (!r->workdir || *r->workdir != '/')
@@ -195,8 +198,10 @@ static void job_shorten(json_t *object)
 void gate_job_forget(struct gate_job *job)
 {
 	json_decref(job->plan);
+	json_decref(job->warnings);
 	free(job->environment);
 	job->plan = NULL;
+	job->warnings = NULL;
 	job->environment = NULL;
 }
 
@@ -204,13 +209,15 @@ bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct
 		   struct translate_problems *problems, struct err *e)
 {
 	struct translate_request request = {.home = c->claim->home, .now = (int64_t)time(NULL)};
-	const char **options = NULL;
-	bool ok = job_request(job->request, &request, &options, e);
+	const char **options = NULL, **arguments = NULL;
+	bool ok = job_request(job->request, &request, &options, &arguments, e);
 
 	gate_job_forget(job);
 	job->size = request.size;
 	if (ok)
 		job->plan = translate_script(&request, c->gate->limits, problems);
+	job->warnings = json_incref(json_object_get(job->plan, "warnings"));
+	json_object_del(job->plan, "warnings");
 	ok = job->plan && job_export(job, before, e);
 	if (ok) {
 		job_authenticate(c, &request, job);
@@ -218,5 +225,6 @@ bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct
 		job_shorten(json_object_get(job->plan, "common"));
 	}
 	free(options);
+	free(arguments);
 	return ok;
 }

@@ -5,12 +5,13 @@
 #include "jobmgr/gate/gate_call.h"
 
 /* The members of what asks for a job. */
-#define GATE_JOB_MEMBERS "script script_name options environment workdir umask rlimits client_key retry_key"
+#define GATE_JOB_MEMBERS "script script_name arguments options environment workdir umask rlimits client_key retry_key"
 
 struct gate_job {
 	json_t *request;   /* what is asked for */
 	char *label;	   /* what errors call it, in a list; NULL: the only job */
 	json_t *plan;	   /* NULL: not made yet */
+	json_t *warnings;  /* about it, for its owner; NULL: none */
 	char *environment; /* packed, of so many bytes; NULL: as the job before has it */
 	size_t environment_size;
 	size_t size; /* bytes of script and environment that were looked through for it */

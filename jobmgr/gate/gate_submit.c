@@ -86,6 +86,37 @@ static char *plan_text(const json_t *plan)
 	return text;
 }
 
+static bool submission_warns(const struct gate_submission *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->jobs[i].warnings)
+			return true;
+	return false;
+}
+
+/* The database's answer, with the warnings about each job in it. */
+static void submit_answer(struct gate_call *c, const char *text, const struct err *e)
+{
+	const struct gate_submission *s = c->submission;
+	json_t *answer = text && submission_warns(s) ? json_loads(text, 0, NULL) : NULL;
+	char *whole;
+
+	if (!answer) {
+		gate_call_pass(c, text, e);
+		return;
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		json_t *job = s->list ? json_array_get(json_object_get(answer, "jobs"), i) : answer;
+
+		if (job && s->jobs[i].warnings)
+			json_object_set(job, "warnings", s->jobs[i].warnings);
+	}
+	whole = json_dumps(answer, JSON_COMPACT);
+	json_decref(answer);
+	gate_call_pass(c, whole, NULL);
+	free(whole);
+}
+
 /* Plans of all jobs, their scripts and environments; of the latter two null stands for what the job before has. */
 static void submit_store_list(struct gate_call *c, const char *uid, const char *gid)
 {
@@ -117,7 +148,7 @@ static void submit_store_list(struct gate_call *c, const char *uid, const char *
 					 {text, -1},
 					 {db_array_literal(scripts), -1},
 					 {db_array_literal(environments), -1}},
-		     6, gate_call_pass);
+		     6, submit_answer);
 	free(text);
 	json_decref(plans);
 	db_array_free(scripts);
@@ -137,7 +168,7 @@ static void submit_store_one(struct gate_call *c, const char *uid, const char *g
 					 {plan, -1},
 					 {json_string_value(script), (int)json_string_length(script)},
 					 {job->environment, (int)job->environment_size}},
-		     6, gate_call_pass);
+		     6, submit_answer);
 	free(plan);
 }
 

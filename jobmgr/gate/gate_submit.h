@@ -4,7 +4,7 @@
 
 #include "jobmgr/gate/gate_call.h"
 
-/* Carry out a request whose route has GATE_SUBMIT: {"script", "script_name", "options": ["--x=y"], "environment": ["NAME=value"]
+/* Carry out a request whose route has GATE_SUBMIT: {"script", "script_name", "arguments": ["$1 of every step"], "options": ["--x=y"], "environment": ["NAME=value"]
  * or {"NAME": "value"}, "workdir", "umask": number or octal text, "rlimits": "core=0,nofile=1024", and "client_key" or
  * "retry_key" (32 hexadecimal digits)}; or several at once, {"jobs": [such objects]}: what stands beside the list, keys aside,
  * holds for each that says nothing of it. */

@@ -114,7 +114,7 @@ struct schedule_pending {
 	int ntasks;	     /* 0, and anything below nodes_min, counts as nodes_min */
 	int ntasks_per_node; /* at the most so many on one node; 0: no such limit */
 	int cpus_per_task;   /* 0 counts as 1 */
-	int64_t mem_mb;	     /* per node; when 0, mem_per_cpu_mb counts */
+	int64_t mem_mb;	     /* per node; -1: all of the node's; when 0, mem_per_cpu_mb counts */
 	int64_t mem_per_cpu_mb;
 	const struct schedule_amount *gres; /* per node */
 	size_t gres_count;

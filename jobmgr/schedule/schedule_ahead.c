@@ -18,8 +18,9 @@ static bool ahead_may(const struct schedule_pass *pass, const struct schedule_me
 		      int room)
 {
 	const struct schedule_request *request = member->request;
-	bool plain = request->nodes_min == 1 && request->ntasks == 1 && !request->exclusive && !request->kept &&
-		     !request->forced_count && !request->gres_count && !request->license_count && member->step->deadline_at <= 0;
+	bool plain = request->nodes_min == 1 && request->ntasks == 1 && !request->exclusive && !request->whole_memory &&
+		     !request->kept && !request->forced_count && !request->gres_count && !request->license_count &&
+		     member->step->deadline_at <= 0;
 	bool first = cause->reason == SCHEDULE_RESOURCES && !pass->profile->hold_count && !pass->profile->barriers.count;
 	/* Where some limit lets fewer start than are left, what stands ahead would count towards it. */
 	return plain && first && (room < 0 || room >= schedule_unit_elements(member));

@@ -37,7 +37,9 @@ const char *schedule_explain_request(const struct schedule_cluster *cluster, con
 	struct schedule_arena *arena = cluster->arena;
 	int64_t cpus = (int64_t)request->ntasks * request->cpus_per_task;
 	const char *text = schedule_arena_print(arena, "%lld cpu%s", (long long)cpus, plural(cpus));
-	if (request->mem_mb)
+	if (request->whole_memory)
+		text = schedule_arena_print(arena, "%s, all memory of a node", text);
+	else if (request->mem_mb)
 		text = schedule_arena_print(arena, "%s, %s a node", text, explain_mem(arena, request->mem_mb));
 	else if (request->mem_per_cpu_mb)
 		text = schedule_arena_print(arena, "%s, %s a cpu", text, explain_mem(arena, request->mem_per_cpu_mb));

@@ -54,7 +54,11 @@ int schedule_fit_tasks(const struct schedule_profile *profile, const struct sche
 		return 0;
 	if (!view->calm && schedule_outage_meet(&profile->barriers, request->step, place, view->at, until))
 		return 0;
-	if (request->mem_mb) {
+	if (request->whole_memory) {
+		const struct schedule_cluster *c = profile->cluster;
+		if (fit_spare(&q, SCHEDULE_MEM) < c->total[place * c->kinds + SCHEDULE_MEM])
+			return 0;
+	} else if (request->mem_mb) {
 		if (fit_spare(&q, SCHEDULE_MEM) < request->mem_mb)
 			return 0;
 	} else if (request->mem_per_cpu_mb) {

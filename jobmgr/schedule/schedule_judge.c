@@ -55,6 +55,7 @@ static void judge_numbers(struct schedule_request *r)
 	r->ntasks = p->ntasks > r->nodes_min ? p->ntasks : r->nodes_min;
 	r->tasks_per_node = p->ntasks_per_node > 0 ? p->ntasks_per_node : INT_MAX;
 	r->cpus_per_task = p->cpus_per_task > 0 ? p->cpus_per_task : 1;
+	r->whole_memory = p->mem_mb < 0;
 	r->mem_mb = p->mem_mb > 0 ? p->mem_mb : 0;
 	r->mem_per_cpu_mb = p->mem_per_cpu_mb > 0 ? p->mem_per_cpu_mb : 0;
 	r->exclusive = p->exclusive;

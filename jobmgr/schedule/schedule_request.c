@@ -149,6 +149,8 @@ void schedule_request_need(const struct schedule_cluster *cluster, const struct 
 		need[SCHEDULE_CPUS] = cpus;
 		need[SCHEDULE_MEM] = request->mem_mb ? request->mem_mb : request->mem_per_cpu_mb * cpus;
 	}
+	if (request->whole_memory)
+		need[SCHEDULE_MEM] = cluster->total[(size_t)place * cluster->kinds + SCHEDULE_MEM];
 	for (size_t i = 0; i < request->gres_count; i++)
 		need[request->gres[i].kind] = request->gres[i].count;
 }

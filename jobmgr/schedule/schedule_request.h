@@ -37,6 +37,7 @@ struct schedule_request {
 	int ntasks, tasks_per_node;	     /* at least nodes_min; INT_MAX: no limit */
 	int cpus_per_task;
 	int64_t mem_mb, mem_per_cpu_mb;
+	bool whole_memory; /* all of each node's */
 	bool exclusive;
 	struct schedule_need *gres, *licenses;
 	size_t gres_count, license_count;

@@ -80,7 +80,7 @@ const char *option_nearest(const char *name, enum option_spelling spelling)
 
 bool option_takes_value(const struct option_row *row)
 {
-	return row->kind != OPTION_FLAG && row->argument[0] != '[';
+	return row->argument[0] && row->argument[0] != '[';
 }
 
 /* Also what undoes a flag. */

@@ -22,9 +22,10 @@ enum option_kind {		    /* what the value is: in the option's text, then in JSON
 		   OPTION_NODES,  /* 2, 2-4: [lowest, highest] */
 		   OPTION_HOSTS,  /* n[1-4,7],m2, none: list of strings */
 		   OPTION_FEATURES, /* a&(b|!c), none: string */
-		   OPTION_SIZE,	    /* MiB, or with K, M, G, T: integer, MiB */
+		   OPTION_SIZE,	    /* MiB, or with K, M, G, T: integer, MiB; 0 only where it means all of the node */
 		   OPTION_GRES,	    /* gpu:2,fpga, none: {"gpu": 2, "fpga": 1} */
 		   OPTION_LICENSES, /* matlab:2,abaqus, none: the same */
+		   OPTION_GPUS,	    /* a number from 0 on: integer */
 		   OPTION_PATTERN,  /* a path with %-letters: string */
 		   OPTION_PATH,	    /* a path: string */
 		   OPTION_CHOICE,   /* one of the words of `argument`: string */
@@ -37,6 +38,7 @@ enum option_kind {		    /* what the value is: in the option's text, then in JSON
 		   OPTION_MAIL,	    /* BEGIN,END,...: string in capitals */
 		   OPTION_AFTER,    /* left to the translator: string */
 		   OPTION_PEERS,    /* left to the translator: string */
+		   OPTION_IGNORED,  /* any text: no value; the help says what is not done */
 };
 
 enum option_level { OPTION_JOB, OPTION_STEP, OPTION_PEER };

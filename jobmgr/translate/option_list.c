@@ -11,7 +11,7 @@
 
 enum { AMOUNTS_MOST = 64, AMOUNT_HIGHEST = 1000000 };
 
-/* NAME or NAME:N into object. */
+/* NAME or NAME:N into object. 0 of it is as good as none, but displaces what others ask for. */
 static bool amount(json_t *object, char *item, const char *extra, struct err *e)
 {
 	int64_t count = 1;
@@ -24,8 +24,8 @@ static bool amount(json_t *object, char *item, const char *extra, struct err *e)
 		err_set(e, "\"%s\" is asked for by its type", OPTION_QUOTE(item));
 		return err_hint(e, "write %s:N here, and the type as a feature in --constraint", item);
 	}
-	if (colon && !option_number(colon + 1, 1, AMOUNT_HIGHEST, &count))
-		return err_set(e, "\"%s\" is not a number from 1 to %d", OPTION_QUOTE(colon + 1), AMOUNT_HIGHEST);
+	if (colon && !option_number(colon + 1, 0, AMOUNT_HIGHEST, &count))
+		return err_set(e, "\"%s\" is not a number from 0 to %d", OPTION_QUOTE(colon + 1), AMOUNT_HIGHEST);
 	if (json_object_get(object, item))
 		return err_set(e, "\"%s\" is named twice", item);
 	if (json_object_size(object) >= AMOUNTS_MOST)
@@ -54,6 +54,17 @@ static json_t *amounts(const char *text, const char *extra, struct err *e)
 json_t *option_gres(const char *text, struct err *e)
 {
 	return amounts(text, "_", e);
+}
+
+json_t *option_gpus(const char *text, struct err *e)
+{
+	int64_t count;
+	if (option_number(text, 0, AMOUNT_HIGHEST, &count))
+		return json_integer(count);
+	err_set(e, "\"%s\" is not a number from 0 to %d", OPTION_QUOTE(text), AMOUNT_HIGHEST);
+	if (strchr(text, ':'))
+		err_hint(e, "write the number alone, and the type as a feature in --constraint");
+	return NULL;
 }
 
 json_t *option_licenses(const char *text, struct err *e)

@@ -98,7 +98,8 @@ static int64_t unit(const char *text)
 	return good ? INT64_C(1) << 10 * (letter - letters) : 0;
 }
 
-static json_t *size(const char *text, struct err *e)
+/* `zero`: it may be 0. */
+static json_t *size(const char *text, bool zero, struct err *e)
 {
 	const char *c = text;
 	int64_t number, kib = option_digits(&c, 1LL << 40, &number) ? unit(c) : 0;
@@ -107,9 +108,9 @@ static json_t *size(const char *text, struct err *e)
 		err_hint(e, "write a whole number of MiB, or one with K, M, G or T behind it, as in 4G");
 		return NULL;
 	}
-	if (number == 0) {
-		err_set(e, "\"%s\" is nothing", OPTION_QUOTE(text));
-		err_hint(e, "for all that a node has, write --exclusive");
+	if (number == 0 && !zero) {
+		err_set(e, "0 is no size");
+		err_hint(e, "for all memory of each node, write --mem=0");
 		return NULL;
 	}
 	if (number > SIZE_HIGHEST / kib) {
@@ -230,11 +231,13 @@ json_t *option_value(const struct option_row *row, const char *text, struct opti
 	case OPTION_HOSTS:
 		return option_hosts(text, context, e);
 	case OPTION_SIZE:
-		return size(text, e);
+		return size(text, row->id == OPTION_ID_MEM, e);
 	case OPTION_GRES:
 		return option_gres(text, e);
 	case OPTION_LICENSES:
 		return option_licenses(text, e);
+	case OPTION_GPUS:
+		return option_gpus(text, e);
 	case OPTION_UMASK:
 		return octal(text, e);
 	case OPTION_ARRAY:

@@ -14,6 +14,7 @@ json_t *option_features(const char *text, struct err *e);
 
 json_t *option_gres(const char *text, struct err *e);
 json_t *option_licenses(const char *text, struct err *e);
+json_t *option_gpus(const char *text, struct err *e);
 json_t *option_keep(const char *text, struct err *e);
 json_t *option_signal(const char *text, struct err *e);
 json_t *option_mail(const char *text, struct err *e);

@@ -8,7 +8,9 @@
 
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/translate_parts.h"
+#include "lib/arguments.h"
 
+enum { ARGUMENTS_LONGEST = 32768 };
 enum { FOLDER_LONGEST = 2048, KEY_LONGEST = 128, RETRY_KEY = 32, NAME_LONGEST = 1024 };
 
 static bool is_line(const char *text, size_t longest)
@@ -28,6 +30,26 @@ void translate_check_folder(struct translation *t)
 		translate_refuse(t, 0, "", "the working directory \"%s\" is not an absolute path", OPTION_QUOTE(folder));
 }
 
+/* Each step has them in its spec, so they are bounded as one value is. */
+static void check_arguments(struct translation *t)
+{
+	const struct translate_request *q = t->request;
+	size_t sum = 0;
+	for (int i = 0; i < q->argument_count; i++) {
+		sum += strlen(q->arguments[i]) + 1;
+		if (option_text_utf8(q->arguments[i], strlen(q->arguments[i])))
+			translate_refuse(t, 0, "", "argument %d of the script is not UTF-8 text", i + 1);
+	}
+	if (q->argument_count > ARGUMENTS_MOST)
+		translate_refuse(t, 0, "", "%d arguments of the script are too many, %d are the most", q->argument_count,
+				 ARGUMENTS_MOST);
+	else if (sum > ARGUMENTS_LONGEST)
+		translate_refuse(t, 0, "", "the arguments of the script have %zu bytes, %d are the most", sum, ARGUMENTS_LONGEST);
+	else
+		return;
+	translate_hint(t, "write them to a file, and have the script read it");
+}
+
 /* What comes with the script but from no option; the client said it, so it is believed no more than the script. */
 static void check_request(struct translation *t)
 {
@@ -37,6 +59,7 @@ static void check_request(struct translation *t)
 	if (!*q->script_name || !is_line(q->script_name, NAME_LONGEST))
 		translate_refuse(t, 0, "", "the name of the script is not a line of UTF-8 text");
 	translate_check_folder(t);
+	check_arguments(t);
 	if (q->home && !is_folder(q->home))
 		translate_refuse(t, 0, "", "the home directory \"%s\" is not an absolute path", OPTION_QUOTE(q->home));
 	if (q->umask < 0 || q->umask > 0777)
@@ -60,6 +83,7 @@ json_t *translate_script(const struct translate_request *request, const struct t
 	check_request(&t);
 	translate_set_read(&t, &t.command, OPTION_ROTA, request->options, request->option_count, 0, false);
 	translate_read(&t);
+	translate_strict(&t);
 	translate_peers(&t);
 	translate_graph(&t);
 	if (problems->count == 0)

@@ -55,6 +55,8 @@ struct translate_request {
 	const char *script_name;
 	const char *const *options; /* of the command line: "--time=5", or "--time", "5" */
 	int option_count;
+	const char *const *arguments; /* of the script: $1, $2, ... of every step */
+	int argument_count;
 	const char *workdir; /* absolute */
 	int umask;
 	const char *rlimits;	/* see lib/order.h; NULL = "" */
@@ -89,9 +91,10 @@ void translate_problems_free(struct translate_problems *problems);
 json_t *translate_problems_refusal(const struct translate_problems *problems, const char *file, const char *label, struct err *e);
 
 /* The plan, NULL when there is any problem:
- *   {"job": {...}, "spec_end": TEXT, "common": {...}, "steps": [{...}], "edges": [{...}]}
+ *   {"job": {...}, "spec_end": TEXT, "common": {...}, "steps": [{...}], "edges": [{...}], "warnings": [{...}]}
  * A step asks for what "common" says, but for what it says itself. Its spec is its "spec" and, behind that, the plan's "spec_end", or so many
- * of the last characters of that as its own "spec_end" says. An edge has no member that says nothing. */
+ * of the last characters of that as its own "spec_end" says. An edge has no member that says nothing. "warnings" are like the problems of
+ * a refusal, and absent where there are none. */
 json_t *translate_script(const struct translate_request *request, const struct translate_limits *limits,
 			 struct translate_problems *problems);
 

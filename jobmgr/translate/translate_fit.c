@@ -49,8 +49,7 @@ static bool fits(struct fit *f, enum option_id id, int64_t asked, int64_t most, 
 	if (asked <= most)
 		return true;
 	translate_refuse(f->t, translate_line(f->t, f->s, id), strcat(option, option_row(id)->name),
-			 "%" PRId64 " %s are more than the %" PRId64 " of partition \"%s\"", asked, what, most,
-			 f->partition->name);
+			 "partition \"%s\" has at most %" PRId64 " %s, not %" PRId64, f->partition->name, most, what, asked);
 	return false;
 }
 
@@ -70,13 +69,17 @@ static void check_gres(struct fit *f)
 	const json_t *count;
 	json_object_foreach ((json_t *)translate_value(f->t, f->s, OPTION_ID_GRES), name, count) {
 		char what[96];
+		if (strcmp(name, "gpu") == 0 && translate_rival(f->t, f->s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE) >= 0)
+			continue;
 		snprintf(what, sizeof what, "%s on a node", name);
 		if (!fits(f, OPTION_ID_GRES, json_integer_value(count),
 			  json_integer_value(json_object_get(f->partition->node_gres, name)), what))
 			return;
 	}
-	fits(f, OPTION_ID_GPUS_PER_NODE, translate_number(f->t, f->s, OPTION_ID_GPUS_PER_NODE, 0),
-	     json_integer_value(json_object_get(f->partition->node_gres, "gpu")), "gpu on a node");
+	bool total = translate_rival(f->t, f->s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE) == OPTION_ID_GPUS;
+	int64_t gpus = translate_gpus(f->t, f->s), most = json_integer_value(json_object_get(f->partition->node_gres, "gpu"));
+	if (!fits(f, total ? OPTION_ID_GPUS : OPTION_ID_GPUS_PER_NODE, gpus, most, "gpu on a node") && total && most > 0)
+		translate_hint(f->t, "with --nodes, they are spread over several nodes");
 }
 
 static void check_memory(struct fit *f)

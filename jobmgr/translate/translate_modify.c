@@ -116,7 +116,8 @@ static void check_options(struct translation *t)
 static bool changes_size(const struct translation *t)
 {
 	return t->command.of[OPTION_ID_NODES].value || t->command.of[OPTION_ID_NODELIST].value ||
-	       t->command.of[OPTION_ID_NTASKS].value || t->command.of[OPTION_ID_NTASKS_PER_NODE].value;
+	       t->command.of[OPTION_ID_NTASKS].value || t->command.of[OPTION_ID_NTASKS_PER_NODE].value ||
+	       t->command.of[OPTION_ID_GPUS].value;
 }
 
 static json_t *options_json(const struct translation *t)
@@ -168,6 +169,7 @@ json_t *translate_modify(const struct translate_request *request, const struct t
 	} else if (read_back(&t, step, &spec)) {
 		translate_check_folder(&t);
 		translate_set_read(&t, &t.command, OPTION_ROTA, request->options, request->option_count, 0, false);
+		translate_strict(&t);
 		check_options(&t);
 		if (request->option_count == 0)
 			translate_refuse(&t, 0, "", "no option says what to change");

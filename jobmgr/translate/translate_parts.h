@@ -23,10 +23,10 @@ enum translate_condition { TRANSLATE_OK, TRANSLATE_ANY, TRANSLATE_FAIL, TRANSLAT
 struct translate_edge {
 	enum translate_kind kind;
 	enum translate_condition condition;
-	int step;	  /* index of the step that is bound */
-	int peer;	  /* index of the peer; -1: in another job */
-	int64_t peer_job; /* 0: this one */
-	char *peer_name;  /* step of another job, NULL = the whole of it */
+	int step;	    /* index of the step that is bound */
+	int peer;	    /* index of the peer; -1: in another job */
+	int64_t peer_job;   /* 0: this one */
+	char *peer_name;    /* step of another job, NULL = the whole of it */
 	const char *option; /* that names the peer, "" = none: a plain sequence */
 	int line;
 };
@@ -52,6 +52,7 @@ struct translation {
 	const struct translate_request *request;
 	const struct translate_limits *limits;
 	struct translate_problems *problems;
+	struct translate_problems warnings;
 	struct option_context context;
 	struct translate_set command, rota, slurm, pbs;
 	bool has_steps;	 /* a line #ROTA step was seen */
@@ -60,8 +61,9 @@ struct translation {
 	int header_last; /* last line before the first step */
 	struct translate_step *steps;
 	int step_count, step_room;
-	int refused; /* refusals, those of one and the same problem included */
-	int latest;  /* index of the problem that the latest refusal made; -1: it made none */
+	char *arguments; /* of the script, as a spec has them; NULL = none */
+	int refused;	 /* refusals, those of one and the same problem included */
+	int latest;	 /* index of the problem that the latest refusal made; -1: it made none */
 	struct translate_edge *edges;
 	int edge_count, edge_room;
 };
@@ -80,6 +82,15 @@ bool translate_refuse(struct translation *t, int line, const char *option, const
 
 /* So much was refused that it is not worth reading on: what readers of long lists ask at each item. */
 bool translate_hopeless(const struct translation *t);
+
+/* What is taken, but not as somebody might expect it; --strict makes it a problem. */
+void translate_warn(struct translation *t, int line, const char *option, const char *what, const char *why);
+
+/* Refuse what was warned of where --strict was given, or where a submitted step is changed. */
+void translate_strict(struct translation *t);
+
+/* The warnings, as the problems of a refusal; [] where there are none. */
+json_t *translate_warnings_json(struct translation *t);
 
 /* A hint for the problem just made. */
 void translate_hint(struct translation *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -132,7 +143,11 @@ json_t *translate_step_asks(struct translation *t, const struct translate_step *
 bool translate_step_asks_nothing(const struct translate_step *s);
 bool translate_step_asks_alike(const struct translate_step *a, const struct translate_step *b);
 /* The lines of options that only the database can judge, as far as they are given: {"licenses": 3}; 0 = command line. */
-json_t *translate_lines_json(const struct translation *t, const struct translate_step *s, const enum option_id *ids, size_t count);
+json_t *translate_lines_json(const struct translation *t, const struct translate_step *s, const enum option_id *ids,
+			     size_t count);
+
+/* The GPUs on each node that a step asks for, by whichever option. */
+int64_t translate_gpus(struct translation *t, const struct translate_step *s);
 
 /* translate_feature.c: whether a node with these features (a list of strings) meets a well-formed --constraint. */
 bool translate_feature_met(const char *expression, const json_t *features);
@@ -140,8 +155,8 @@ bool translate_feature_met(const char *expression, const json_t *features);
 /* translate_spec.c: the spec of a step in two parts, as lib/order.h has them; `base` has the lines and rlimits. */
 struct order_spec;
 json_t *translate_spec_own(const struct translation *t, const struct translate_step *s, const struct order_spec *base);
-json_t *translate_spec_end(struct translation *t, const struct translate_step *s, const struct order_spec *base, const char *job_name,
-			   const char *account);
+json_t *translate_spec_end(struct translation *t, const struct translate_step *s, const struct order_spec *base,
+			   const char *job_name, const char *account);
 /* `path` made absolute: below home for ~/, else below `folder`. malloc'ed. */
 char *translate_path(const struct translation *t, const char *folder, const char *path);
 

@@ -7,6 +7,7 @@
 
 #include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/translate_parts.h"
+#include "lib/arguments.h"
 #include "lib/order.h"
 
 static json_t *edge_json(const struct translation *t, const struct translate_edge *edge)
@@ -55,6 +56,14 @@ static const char *base_name(const char *path)
 	return *name ? name : "script";
 }
 
+static json_t *arguments_json(const struct translate_request *q)
+{
+	json_t *list = json_array();
+	for (int i = 0; i < q->argument_count; i++)
+		option_append(list, json_string(q->arguments[i]));
+	return list;
+}
+
 static json_t *job_json(struct translation *t)
 {
 	const struct translate_request *q = t->request;
@@ -71,6 +80,8 @@ static json_t *job_json(struct translation *t)
 	option_put(job, "script_name", json_string(q->script_name));
 	option_put(job, "workdir", json_string(folder));
 	option_put(job, "sequence", json_boolean(t->sequence));
+	if (q->argument_count > 0)
+		option_put(job, "arguments", arguments_json(q));
 	free(folder);
 	return job;
 }
@@ -82,6 +93,7 @@ static struct order_spec lines_of(const struct translation *t, const struct tran
 	spec.rlimits = t->request->rlimits ? t->request->rlimits : "";
 	spec.pre_from = t->has_steps ? 1 : 0;
 	spec.pre_to = t->has_steps ? t->header_last : 0;
+	spec.arguments = t->arguments;
 	return spec;
 }
 
@@ -174,6 +186,7 @@ static const struct translate_step *usual_step(const struct translation *t)
 json_t *translate_plan(struct translation *t)
 {
 	const struct translate_step *usual = usual_step(t);
+	t->arguments = arguments_write(t->request->arguments, t->request->argument_count);
 	json_t *plan = json_object(), *job = job_json(t), *common = translate_step_asks(t, usual), *steps = json_array(),
 	       *edges = json_array();
 	option_put(common, "deps_any", json_false());
@@ -187,6 +200,8 @@ json_t *translate_plan(struct translation *t)
 		option_append(edges, edge_json(t, &t->edges[i]));
 	option_put(plan, "steps", steps);
 	option_put(plan, "edges", edges);
+	if (t->warnings.count > 0)
+		option_put(plan, "warnings", translate_warnings_json(t));
 	return plan;
 }
 

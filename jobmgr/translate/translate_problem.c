@@ -19,12 +19,9 @@ static bool is_known(const struct translate_problems *p, const struct translate_
 	return false;
 }
 
-/* Keep a problem, unless it is there already: what a header line gets wrong, it gets wrong for each step. */
-static bool keep(struct translation *t, const struct translate_problem *problem)
+/* Append to a list, unless it is there already: what a header line gets wrong, it gets wrong for each step. */
+static bool append(struct translate_problems *p, const struct translate_problem *problem)
 {
-	struct translate_problems *p = t->problems;
-	t->refused++;
-	t->latest = -1;
 	if (is_known(p, problem))
 		return false;
 	if (p->count == TRANSLATE_PROBLEMS_MOST) {
@@ -33,9 +30,16 @@ static bool keep(struct translation *t, const struct translate_problem *problem)
 	}
 	if (!p->list)
 		p->list = xcalloc(TRANSLATE_PROBLEMS_MOST, sizeof *p->list);
-	t->latest = p->count;
 	p->list[p->count++] = *problem;
 	return true;
+}
+
+static bool keep(struct translation *t, const struct translate_problem *problem)
+{
+	bool kept = append(t->problems, problem);
+	t->refused++;
+	t->latest = kept ? t->problems->count - 1 : -1;
+	return kept;
 }
 
 bool translate_problem(struct translation *t, int line, const char *option, const struct err *e)
@@ -56,6 +60,28 @@ bool translate_refuse(struct translation *t, int line, const char *option, const
 	vsnprintf(problem.message, sizeof problem.message, format, args);
 	va_end(args);
 	return keep(t, &problem);
+}
+
+void translate_warn(struct translation *t, int line, const char *option, const char *what, const char *why)
+{
+	struct translate_problem warning = {.line = line};
+	snprintf(warning.option, sizeof warning.option, "%s", option);
+	snprintf(warning.message, sizeof warning.message, "%s%s", what, why ? why : "");
+	append(&t->warnings, &warning);
+}
+
+/* Whether anybody asked for --strict. */
+static bool is_strict(const struct translation *t)
+{
+	const struct translate_step nobody = {0};
+	return json_is_true(translate_value(t, &nobody, OPTION_ID_STRICT));
+}
+
+void translate_strict(struct translation *t)
+{
+	for (int i = 0; (t->modifies || is_strict(t)) && i < t->warnings.count; i++)
+		if (keep(t, &t->warnings.list[i]) && !t->modifies)
+			translate_hint(t, "--strict refuses what would be taken with a warning");
 }
 
 bool translate_hopeless(const struct translation *t)
@@ -113,6 +139,18 @@ static json_t *problem_json(const char *file, const char *label, const struct tr
 				     : NULL,
 			 "line", problem->line, "option", problem->option, "message", problem->message, "hint",
 			 *problem->hint ? problem->hint : NULL);
+}
+
+json_t *translate_warnings_json(struct translation *t)
+{
+	json_t *list = json_array();
+	translate_problems_sort(&t->warnings);
+	for (int i = 0; i < t->warnings.count; i++) {
+		json_t *warning = problem_json(t->request->script_name, NULL, &t->warnings.list[i]);
+		if (warning) /* else its option is not UTF-8 */
+			json_array_append_new(list, warning);
+	}
+	return list;
 }
 
 json_t *translate_problems_refusal(const struct translate_problems *problems, const char *file, const char *label, struct err *e)

@@ -27,6 +27,10 @@ static void put(struct place *p, const struct option_row *row, const char *text,
 	struct translate_setting *setting = &p->set->of[row->id];
 	bool once = p->own || row->kind == OPTION_AFTER || row->kind == OPTION_PEERS;
 	struct err e;
+	if (row->kind == OPTION_IGNORED) {
+		translate_warn(p->t, p->line, p->written, "ignored", strchr(row->help, ':'));
+		return;
+	}
 	if (p->own && row->level == OPTION_JOB) {
 		translate_refuse(p->t, p->line, p->written, "it belongs to the whole job");
 		translate_hint(p->t, "give it on a #ROTA line before the first step");
@@ -132,7 +136,7 @@ static int read_short(struct place *p, const char *const *words, int count)
 		translate_refuse(p->t, p->line, p->written, "unknown option");
 		return 1;
 	}
-	if (row->kind != OPTION_FLAG)
+	if (*row->argument)
 		return put_valued(p, row, attached, words, count);
 	if (attached)
 		translate_refuse(p->t, p->line, p->written, "it takes no value, and \"%s\" is one", OPTION_QUOTE(attached));

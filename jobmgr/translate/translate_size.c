@@ -40,6 +40,8 @@ static void read_sizes(struct translation *t, struct translate_step *s)
 	} else if (s->ntasks && s->ntasks_per_node) {
 		s->nodes_min = divide_up(s->ntasks, s->ntasks_per_node);
 	}
+	if (!s->nodes_named && translate_number(t, s, OPTION_ID_GPUS, 0) > 0)
+		s->nodes_max = s->nodes_min;
 }
 
 static void count_text(char *text, size_t size, const struct translate_step *s)
@@ -91,8 +93,7 @@ static void settle_tasks(struct translation *t, struct translate_step *s)
 		s->ntasks = s->ntasks_per_node ? s->ntasks_per_node * s->nodes_min : s->nodes_min;
 	if (asked && asked < s->nodes_min) {
 		translate_refuse(t, translate_line(t, s, OPTION_ID_NTASKS), "--ntasks",
-				 "%" PRId64 " tasks cannot be on %" PRId64 " nodes", asked, s->nodes_min);
-		translate_hint(t, "each node has at least one task");
+				 "%" PRId64 " nodes need at least %" PRId64 " tasks", s->nodes_min, s->nodes_min);
 	} else if (asked && s->ntasks_per_node && s->nodes_max && asked > s->ntasks_per_node * s->nodes_max) {
 		translate_refuse(t, translate_line(t, s, OPTION_ID_NTASKS), "--ntasks",
 				 "%" PRId64 " tasks are more than %" PRId64 " on each of %" PRId64 " nodes", asked,
@@ -104,6 +105,22 @@ static void settle_tasks(struct translation *t, struct translate_step *s)
 	}
 	if (asked && s->nodes_max > asked && asked >= s->nodes_min)
 		s->nodes_max = asked;
+}
+
+/* --gpus counts those of all nodes, and a node's are asked for by their number on each. */
+static void check_gpus(struct translation *t, const struct translate_step *s)
+{
+	int which = translate_rival(t, s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE), line = translate_line(t, s, OPTION_ID_GPUS);
+	int64_t gpus = which == OPTION_ID_GPUS ? translate_number(t, s, OPTION_ID_GPUS, 0) : 0;
+	if (gpus == 0)
+		return;
+	if (s->nodes_min != s->nodes_max)
+		translate_refuse(t, line, "--gpus", "it counts the GPUs of all nodes, and the number of nodes is not fixed");
+	else if (gpus % s->nodes_min != 0)
+		translate_refuse(t, line, "--gpus", "%" PRId64 " is not a multiple of the %" PRId64 " nodes", gpus, s->nodes_min);
+	else
+		return;
+	translate_hint(t, "give the number on each node by --gpus-per-node");
 }
 
 static void check_lists(struct translation *t, const struct translate_step *s)
@@ -119,13 +136,14 @@ static void check_lists(struct translation *t, const struct translate_step *s)
 		return;
 	json_t *names = json_object(), *host;
 	size_t i;
-	json_array_foreach(excluded, i, host) json_object_set(names, json_string_value(host), host);
-	json_array_foreach(wanted, i, host) if (json_object_get(names, json_string_value(host)))
-	{
-		translate_refuse(t, translate_line(t, s, OPTION_ID_EXCLUDE), "--exclude", "node \"%s\" is in --nodelist too",
-				 json_string_value(host));
-		break;
-	}
+	json_array_foreach (excluded, i, host)
+		json_object_set(names, json_string_value(host), host);
+	json_array_foreach (wanted, i, host)
+		if (json_object_get(names, json_string_value(host))) {
+			translate_refuse(t, translate_line(t, s, OPTION_ID_EXCLUDE), "--exclude",
+					 "node \"%s\" is in --nodelist too", json_string_value(host));
+			break;
+		}
 	json_decref(names);
 }
 
@@ -147,10 +165,11 @@ static void check_times(struct translation *t, const struct translate_step *s)
 	if (deadline <= now)
 		translate_refuse(t, line, "--deadline", "the moment has passed");
 	else if (deadline <= begin)
-		translate_refuse(t, line, "--deadline", "it is not behind --begin");
+		translate_refuse(t, line, "--deadline", "it is not after --begin");
 	else if (needed > deadline - from) {
-		translate_refuse(t, line, "--deadline", "%" PRId64 " seconds are left, and the step may need %" PRId64,
-				 deadline - from, needed);
+		translate_refuse(t, line, "--deadline",
+				 "the step may need %" PRId64 " seconds, and %" PRId64 " are left before it", needed,
+				 deadline - from);
 		translate_hint(t, "with --time-min, the time limit may be cut to fit");
 	}
 }
@@ -215,17 +234,19 @@ static size_t weight(const json_t *value)
 static bool check_weight(struct translation *t)
 {
 	enum { MOST = 32 << 20, STEP = 1024 };
-	size_t sum = 0;
+	size_t sum = 0, arguments = 0;
+	for (int i = 0; i < t->request->argument_count; i++)
+		arguments += 16 + strlen(t->request->arguments[i]);
 	for (int i = 0; i < t->step_count; i++) {
 		const struct translate_step *s = &t->steps[i];
-		sum += STEP + 3 * strlen(t->request->workdir);
+		sum += STEP + 3 * strlen(t->request->workdir) + arguments;
 		for (int id = 0; id < OPTION_ROWS; id++) {
 			const struct option_row *row = option_row((enum option_id)id);
 			if (row->level == OPTION_STEP && row->kind != OPTION_AFTER)
 				sum += weight(translate_value(t, s, row->id));
 		}
 		if (sum > MOST) {
-			translate_refuse(t, s->line, "", "the options of all steps together are too long");
+			translate_refuse(t, s->line, "", "the options and arguments of all steps together are too long");
 			return false;
 		}
 	}
@@ -243,6 +264,7 @@ void translate_sizes(struct translation *t)
 		settle_tasks(t, &t->steps[i]);
 		check_times(t, &t->steps[i]);
 		check_lists(t, &t->steps[i]);
+		check_gpus(t, &t->steps[i]);
 		translate_rival(t, &t->steps[i], OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
 	}
 	check_corr(t);

@@ -23,14 +23,34 @@ static json_t *number_or_null(int64_t number)
 	return number ? json_integer(number) : json_null();
 }
 
+/* Amounts by name, those of 0 left out. */
+static json_t *amounts_json(struct translation *t, const struct translate_step *s, enum option_id id)
+{
+	json_t *amounts = json_object(), *amount;
+	const char *name;
+	json_object_foreach (translate_value(t, s, id), name, amount)
+		if (json_integer_value(amount) > 0)
+			option_put(amounts, name, json_incref(amount));
+	return amounts;
+}
+
+int64_t translate_gpus(struct translation *t, const struct translate_step *s)
+{
+	int which = translate_rival(t, s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE);
+	if (which < 0)
+		return json_integer_value(json_object_get(translate_value(t, s, OPTION_ID_GRES), "gpu"));
+	int64_t count = translate_number(t, s, (enum option_id)which, 0);
+	return which == OPTION_ID_GPUS ? count / s->nodes_min : count;
+}
+
 static json_t *gres_json(struct translation *t, const struct translate_step *s)
 {
-	json_t *gres = json_object(), *asked = translate_value(t, s, OPTION_ID_GRES);
-	int64_t gpus = translate_number(t, s, OPTION_ID_GPUS_PER_NODE, 0);
-	if (asked)
-		json_object_update(gres, asked);
+	json_t *gres = amounts_json(t, s, OPTION_ID_GRES);
+	int64_t gpus = translate_gpus(t, s);
 	if (gpus)
 		option_put(gres, "gpu", json_integer(gpus));
+	else
+		json_object_del(gres, "gpu");
 	return gres;
 }
 
@@ -41,7 +61,7 @@ static void put_memory(struct translation *t, json_t *json, const struct transla
 	int64_t size = mem ? json_integer_value(mem->value) : 0;
 	if (mem && mem->total)
 		size = (size + s->nodes_min - 1) / s->nodes_min;
-	option_put(json, "mem_mb", number_or_null(size));
+	option_put(json, "mem_mb", mem ? json_integer(size) : json_null());
 	option_put(json, "mem_per_cpu_mb",
 		   which == OPTION_ID_MEM_PER_CPU ? json_incref(translate_value(t, s, OPTION_ID_MEM_PER_CPU)) : json_null());
 }
@@ -61,7 +81,7 @@ static void put_place(struct translation *t, json_t *json, const struct translat
 	option_put(json, "cpus_per_task", json_integer(s->cpus_per_task));
 	put_memory(t, json, s);
 	option_put(json, "gres", gres_json(t, s));
-	option_put(json, "licenses", value_or(t, s, OPTION_ID_LICENSES, json_object()));
+	option_put(json, "licenses", amounts_json(t, s, OPTION_ID_LICENSES));
 	option_put(json, "exclusive", value_or(t, s, OPTION_ID_EXCLUSIVE, json_false()));
 	option_put(json, "constraint", value_or(t, s, OPTION_ID_CONSTRAINT, json_string("")));
 	option_put(json, "nodelist", value_or(t, s, OPTION_ID_NODELIST, json_array()));

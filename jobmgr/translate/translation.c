@@ -27,6 +27,8 @@ void translation_clear(struct translation *t)
 		translate_set_clear(&t->steps[i].own);
 	for (int i = 0; i < t->edge_count; i++)
 		free(t->edges[i].peer_name);
+	translate_problems_free(&t->warnings);
+	free(t->arguments);
 	free(t->steps);
 	free(t->edges);
 }

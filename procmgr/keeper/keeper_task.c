@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/arguments.h"
 #include "lib/clock.h"
 #include "lib/hosts.h"
 #include "lib/log.h"
@@ -99,22 +100,6 @@ static char *error_of(const struct keeper *k, int rank, bool head)
 	return pattern_path(k->order->spec.error, &facts, k->order->spec.workdir);
 }
 
-/* The owner's login shell is told by a '-' before its name that it is one. */
-static void choose_program(const struct keeper *k, const char **path, char *argv[3], char first[PATH_MAX])
-{
-	const char *shell = k->order->spec.shell, *slash;
-	*path = *shell ? shell : k->script_path;
-	argv[0] = (char *)*path;
-	argv[1] = *shell ? k->script_path : NULL;
-	argv[2] = NULL;
-	if (strcmp(shell, "login") == 0) {
-		*path = k->owner.shell;
-		slash = strrchr(*path, '/');
-		snprintf(first, PATH_MAX, "-%s", slash ? slash + 1 : *path);
-		argv[0] = first;
-	}
-}
-
 static void fill_start(const struct keeper *k, struct task_start *start, const struct streams *streams, int rank)
 {
 	bool fresh = !k->order->spec.append && !(k->cleared && rank == k->order->first_task);
@@ -136,7 +121,8 @@ static void fill_start(const struct keeper *k, struct task_start *start, const s
 
 /* What a task is started with, as long as its process reads it. */
 struct command {
-	char *argv[3], first[PATH_MAX];
+	char **argv, first[PATH_MAX];
+	struct fields *arguments; /* owner of those of the script; NULL: none */
 	struct streams streams;
 	char **environment;
 };
@@ -145,7 +131,30 @@ static void command_free(struct command *c)
 {
 	task_environment_free(c->environment);
 	streams_free(&c->streams);
+	fields_free(c->arguments);
+	free(c->argv);
 	free(c);
+}
+
+/* The program to execute, with the script's arguments behind it. The owner's login shell is told by a '-' before its name that it is one. */
+static const char *choose_program(const struct keeper *k, struct command *c)
+{
+	const char *shell = k->order->spec.shell, *path = *shell ? shell : k->script_path, *slash;
+	c->arguments = k->order->spec.arguments ? arguments_parse(k->order->spec.arguments) : NULL;
+	int count = 0, arguments = c->arguments ? fields_count(c->arguments) : 0;
+	c->argv = xcalloc(3 + (unsigned long)arguments, sizeof *c->argv);
+	c->argv[count++] = (char *)path;
+	if (*shell)
+		c->argv[count++] = k->script_path;
+	for (int i = 0; i < arguments; i++)
+		c->argv[count++] = (char *)fields_value(c->arguments, i);
+	if (strcmp(shell, "login") == 0) {
+		path = k->owner.shell;
+		slash = strrchr(path, '/');
+		snprintf(c->first, sizeof c->first, "-%s", slash ? slash + 1 : path);
+		c->argv[0] = c->first;
+	}
+	return path;
 }
 
 static bool start_one(struct keeper *k, struct keeper_task *t, struct err *e)
@@ -155,9 +164,9 @@ static bool start_one(struct keeper *k, struct keeper_task *t, struct err *e)
 	struct command *c = xmalloc(sizeof *c);
 	c->streams = streams_for(k, &pattern);
 	c->environment = task_environment(k->environment->bytes, k->environment->size, &facts);
-	struct task_start start = {.argv = c->argv, .environment = c->environment};
+	const char *path = choose_program(k, c);
+	struct task_start start = {.path = path, .argv = c->argv, .environment = c->environment};
 	bool lent;
-	choose_program(k, &start.path, c->argv, c->first);
 	fill_start(k, &start, &c->streams, t->rank);
 	t->started_at = clock_boot_us();
 	k->clean = false;

@@ -189,10 +189,11 @@ begin
 		insert into environment (hash, body) values (v_environment_hash, p_environment) on conflict do nothing;
 	end if;
 	insert into job (job_id, name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash, script_name, workdir, comment,
-		mail_user, mail_type, steps_total, steps_left, retry_key)
+		mail_user, mail_type, steps_total, steps_left, retry_key, arguments)
 	overriding system value
 	values (coalesce(v_try, nextval('job_job_id_seq')), v_head ->> 'name', p_uid, p_gid, p_user, v_account, v_qos, coalesce(v_priority, 0), v_nice,
-		v_script_hash, v_environment_hash, v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user', v_head ->> 'mail_type', v_count, v_count, v_retry)
+		v_script_hash, v_environment_hash, v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user', v_head ->> 'mail_type', v_count, v_count, v_retry,
+		case when v_head ? 'arguments' then array(select jsonb_array_elements_text(v_head -> 'arguments')) end)
 	returning job_id into v_job;
 	-- As api.submit_rank has it.
 	v_rank := (coalesce(v_priority, 0) - v_nice + v_known.points) * v_known.point_ms - (extract(epoch from now()) * 1000)::bigint;

@@ -223,7 +223,7 @@ begin
 		order by f.job_id, f.step_id
 	loop
 		select array_agg((v_follower.job_id, v_follower.step_id, 0, n.node_id, a.node_index, t.cpus,
-				least(coalesce(v_follower.mem_mb, v_follower.mem_per_cpu_mb * t.cpus, 0), u.mem_mb - u.mem_used_mb, a.mem_mb),
+				least(case v_follower.mem_mb when 0 then a.mem_mb else coalesce(v_follower.mem_mb, v_follower.mem_per_cpu_mb * t.cpus, 0) end, u.mem_mb - u.mem_used_mb, a.mem_mb),
 				null, null, 0, null, 'kept', null, null)::api.taken)
 		into v_taken
 		from step p

@@ -325,8 +325,8 @@ begin
 	return query
 	select s.job_id, s.step_id, s.request_id, r.name, s.array_index, s.attempt, r.partition, j.user_name, j.qos, s.rank,
 		-- Less than it would take by itself, where limits allow no more.
-		r.nodes_min, case when z.nodes < coalesce(r.nodes_max, greatest(r.ntasks, r.nodes_min)) then z.nodes else r.nodes_max end, r.ntasks, r.ntasks_per_node, r.cpus_per_task, r.mem_mb,
-		coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
+		r.nodes_min, case when z.nodes < coalesce(r.nodes_max, greatest(r.ntasks, r.nodes_min)) then z.nodes else r.nodes_max end, r.ntasks, r.ntasks_per_node, r.cpus_per_task,
+		case r.mem_mb when 0 then -1 else r.mem_mb end, coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
 		r.licenses, r.exclusive, r."constraint", r.nodelist, r.exclude,
 		coalesce(z.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s, extract(epoch from r.deadline_at)::double precision,
 		r.with_set, case when r.with_set is not null then (select count(*)::int from step_request w join step ws using (job_id, step_id)

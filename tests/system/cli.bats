@@ -79,7 +79,7 @@ verbs() {
 	run -2 rota log
 	[[ $output == "rota log: name a job: rota log JOB"* ]]
 	run -2 rota submit
-	run -2 rota submit a.sh b.sh
+	run -2 rota submit --wrap
 	run -2 rota queue --limit=many
 	run -2 rota queue --limit
 	run -2 rota queue --json=yes
@@ -232,8 +232,6 @@ true'
 	run -1 rota submit --each 1.sh missing.sh
 	[[ $output == *'could not read "missing.sh"'* ]]
 	[ "$(rota queue -a --json | jq '.jobs | length')" = "$before" ]
-	run -2 rota submit 1.sh 2.sh
-	[[ $output == *--each* ]]
 	first=$(rota submit --each --parsable --client-key=all 1.sh 2.sh)
 	run -0 rota submit --each --json --client-key=all 3.sh 2.sh
 	[ "$(jq -c '[.jobs[].known]' <<<"$output")" = '[false,true]' ]
@@ -330,7 +328,7 @@ true'
 	[ "${refusals[0]}" = "${refusals[1]}" ]
 	printf '#!/bin/sh\n\377\n' >latin.sh
 	for command in "submit nosuch.sh" "check nosuch.sh" "submit latin.sh" "check latin.sh" "submit --each broken.sh nosuch.sh"; do
-		run -1 --separate-stderr rota $command --json
+		run -1 --separate-stderr rota ${command%% *} --json ${command#* }
 		[ "$(jq -r '.error.code' <<<"$output")" = RT422 ] || { echo "$command: $output"; false; }
 		[[ $stderr == *"$(jq -r .error.message <<<"$output")"* ]]
 	done

@@ -1,6 +1,7 @@
 /* order_test.c - launch orders and specs: what is written reads back the same, and each field is held to its bounds. */
 #include "tests/unit/unit.h"
 
+#include "lib/arguments.h"
 #include "lib/order.h"
 
 static const char hash_a[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -227,6 +228,7 @@ static void test_spec_mark(void **state)
 	with = order_spec_write(&spec);
 	assert_true(order_spec_parse(fields_text(with, NULL), strlen(fields_text(with, NULL)), &got, &owner, &e));
 	assert_true(!got.fence && got.no_kill);
+	assert_null(got.arguments);
 	fields_free(owner);
 	fields_add(with, "fence", "1"); /* in the table's order only */
 	assert_false(order_spec_parse(fields_text(with, NULL), strlen(fields_text(with, NULL)), &got, &owner, &e));
@@ -234,6 +236,36 @@ static void test_spec_mark(void **state)
 	fields_add(without, "fence", "0");
 	assert_false(order_spec_parse(fields_text(without, NULL), strlen(fields_text(without, NULL)), &got, &owner, &e));
 	fields_free(without);
+}
+
+/* The arguments of a script: a text of its own within the spec, with one spelling. */
+static void test_spec_arguments(void **state)
+{
+	static const char *const words[] = {"a b", "", "\n"};
+	static const char *const bad[] = {"", "x", "2=1:a\n", "1=1:a\n1=1:b\n", "1=1:a\n3=1:b\n", "01=1:a\n", "1=2:a\n", "1=1:a"};
+	struct order_spec spec = sample_spec(), got;
+	struct fields *owner;
+	struct err e;
+	char *text = arguments_write(words, 3);
+	(void)state;
+	spec.arguments = text;
+	struct fields *with = order_spec_write(&spec);
+	assert_true(order_spec_parse(fields_text(with, NULL), strlen(fields_text(with, NULL)), &got, &owner, &e));
+	struct fields *list = arguments_parse(got.arguments);
+	assert_int_equal(fields_count(list), 3);
+	for (int i = 0; i < 3; i++)
+		assert_string_equal(fields_value(list, i), words[i]);
+	fields_free(list);
+	fields_free(owner);
+	fields_free(with);
+	free(text);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		spec.arguments = bad[i];
+		with = order_spec_write(&spec);
+		assert_false(order_spec_parse(fields_text(with, NULL), strlen(fields_text(with, NULL)), &got, &owner, &e));
+		fields_free(with);
+	}
+	assert_null(arguments_write(NULL, 0));
 }
 
 static void test_spec_alone(void **state)
@@ -568,6 +600,7 @@ int main(void)
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_spec_alone),
 		cmocka_unit_test(test_spec_mark), cmocka_unit_test(test_later_fields), cmocka_unit_test(test_later_senseless),
+		cmocka_unit_test(test_spec_arguments),
 		cmocka_unit_test(test_every_field_is_needed),
 		cmocka_unit_test(test_unknown_and_swapped),
 		cmocka_unit_test(test_order_bounds),

@@ -132,10 +132,11 @@ static void modify_refused(void **state)
 		SAID("--array=0-8", FULL, "--array", "the indices cannot be changed", "%limit"),
 		SAID("--array=none", FULL, "--array", "the indices cannot be changed", NULL),
 		SAID("--array=0-8", BASH, "--array", "the indices cannot be changed", NULL),
-		SAID("--ntasks=1", FULL, "--ntasks", "cannot be on 2 nodes", NULL),
+		SAID("--ntasks=1", FULL, "--ntasks", "2 nodes need at least 2 tasks", NULL),
+		SAID("--hint=compute_bound", FULL, "--hint", "ignored", NULL),
 		SAID("--tme=1", FULL, "--tme", "unknown option", "--time"),
 		SAID("--time=20", FULL, "--time-min", "longer than --time", NULL),
-		SAID("--deadline=now+10minutes", FULL, "--deadline", "not behind --begin", NULL),
+		SAID("--deadline=now+10minutes", FULL, "--deadline", "not after --begin", NULL),
 		{FULL, {NULL}, 0, "", "no option says what to change", NULL},
 	};
 	struct translate_problems problems;

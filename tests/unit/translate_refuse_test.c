@@ -153,7 +153,7 @@ static void refused_peers(void **state)
 		LINE(BASH "#ROTA step a --nodes=2-4\n#ROTA step b --same-nodes=a\n#ROTA step c --same-nodes=b --nodes=2\n", 4,
 		     "--same-nodes", "2 to 4", NULL),
 		LINE(BASH "#ROTA step a --nodes=2\n#ROTA step b --same-nodes=a --ntasks=1\n", 3, "--ntasks",
-		     "1 tasks cannot be on 2 nodes", NULL),
+		     "2 nodes need at least 2 tasks", NULL),
 		LINE(BASH "#ROTA step a --array=0-3\n#ROTA step b --after=a:corr\n", 3, "--after", "\"b\" is no array", NULL),
 		LINE(BASH "#ROTA step a\n#ROTA step b --after=a:corr --array=0-3\n", 3, "--after", "\"a\" is no array", NULL),
 		LINE(BASH "#ROTA step a --array=0-3\n#ROTA step b --after=a:corr --array=1-4\n", 3, "--after",
@@ -169,13 +169,17 @@ static void refused_peers(void **state)
 static void refused_sizes(void **state)
 {
 	static const struct refusal refusals[] = {
-		LINE(BASH "#ROTA --nodes=4 --ntasks=2\n", 2, "--ntasks", "2 tasks cannot be on 4 nodes", "at least one task"),
+		LINE(BASH "#ROTA --nodes=4 --ntasks=2\n", 2, "--ntasks", "4 nodes need at least 4 tasks", NULL),
 		LINE(BASH "#ROTA --nodes=2 --ntasks=9 --ntasks-per-node=4\n", 2, "--ntasks",
 		     "9 tasks are more than 4 on each of 2 nodes", NULL),
 		LINE(BASH "#ROTA --ntasks=1000000 --cpus-per-task=1000000\n", 2, "--cpus-per-task", "more than can be counted",
 		     NULL),
 		LINE(BASH "#ROTA --nodes=1000000 --ntasks-per-node=1000000\n", 1, "--cpus-per-task", "more than can be counted",
 		     NULL),
+		LINE(BASH "#ROTA --nodes=2 --gpus=3\n", 2, "--gpus", "3 is not a multiple of the 2 nodes", "--gpus-per-node"),
+		LINE(BASH "#ROTA --nodes=2-3\n#ROTA --gpus=6\n", 3, "--gpus", "number of nodes is not fixed", "--gpus-per-node"),
+		LINE(BASH "#ROTA --gpus=2 --gpus-per-node=2\n", 2, "--gpus-per-node", "it contradicts --gpus", NULL),
+		LINE(BASH "#ROTA --mem-per-cpu=0\n", 2, "--mem-per-cpu", "0 is no size", "--mem=0"),
 		LINE(BASH "#ROTA --nodelist=n[1-3] --exclude=n[3-4]\n", 2, "--exclude", "node \"n3\" is in --nodelist too", NULL),
 		LINE(BASH "#ROTA --nodes=2\n#ROTA --nodelist=n3\n", 3, "--nodelist", "2 nodes are asked for, and it names 1",
 		     "without --nodes"),
@@ -183,9 +187,9 @@ static void refused_sizes(void **state)
 		LINE(BASH "#ROTA step a --nodes=3\n#ROTA step b --same-nodes=a -w n[1-2]\n", 3, "--nodelist", "it names 2", NULL),
 		SAID("--time-min=6", BASH "#ROTA --time=5\n", "--time-min", "longer than --time", NULL),
 		LINE(BASH "#ROTA --deadline=2030-01-01\n", 2, "--deadline", "the moment has passed", NULL),
-		LINE(BASH "#ROTA --begin=now+2hours --deadline=now+1hour\n", 2, "--deadline", "not behind --begin", NULL),
+		LINE(BASH "#ROTA --begin=now+2hours --deadline=now+1hour\n", 2, "--deadline", "not after --begin", NULL),
 		LINE(BASH "#ROTA --time=2:00:00\n#ROTA --deadline=now+1hour\n", 3, "--deadline",
-		     "3600 seconds are left, and the step may need 7200", "--time-min"),
+		     "need 7200 seconds, and 3600 are left", "--time-min"),
 		SAID("--array=0-10000000", BASH "#ROTA --array=0-9999999\n#ROTA step a\n", "--array",
 		     "10000001 elements are more", NULL),
 	};
@@ -197,28 +201,31 @@ static void refused_fit(void **state)
 {
 	static const struct refusal refusals[] = {
 		LINE(BASH "#ROTA -p smal\n", 2, "--partition", "unknown partition \"smal\"", "\"small\""),
-		LINE(BASH "#ROTA -N 4\n", 2, "--nodes", "4 nodes are more than the 3 of partition \"small\"", NULL),
-		LINE(BASH "#ROTA -p large -N 101\n", 2, "--nodes", "101 nodes are more than the 100 of partition \"large\"",
+		LINE(BASH "#ROTA -N 4\n", 2, "--nodes", "partition \"small\" has at most 3 nodes, not 4", NULL),
+		LINE(BASH "#ROTA -p large -N 101\n", 2, "--nodes", "partition \"large\" has at most 100 nodes, not 101", NULL),
+		LINE(BASH "#ROTA -c 5\n", 2, "--cpus-per-task", "has at most 4 CPUs for a task, not 5", NULL),
+		LINE(BASH "#ROTA --ntasks-per-node=3 -c 2\n", 2, "--ntasks-per-node", "has at most 4 CPUs on a node, not 6",
 		     NULL),
-		LINE(BASH "#ROTA -c 5\n", 2, "--cpus-per-task", "5 CPUs for a task are more than the 4", NULL),
-		LINE(BASH "#ROTA --ntasks-per-node=3 -c 2\n", 2, "--ntasks-per-node", "6 CPUs on a node are more than the 4",
-		     NULL),
-		LINE(BASH "#ROTA -n 13\n", 2, "--ntasks", "13 CPUs are more than the 12", NULL),
+		LINE(BASH "#ROTA -n 13\n", 2, "--ntasks", "has at most 12 CPUs, not 13", NULL),
 		LINE(BASH "#ROTA -n 4 -c 3\n", 2, "--ntasks", "4 tasks do not fit on 3 nodes", NULL),
 		LINE(BASH "#ROTA -n 9 -N 2\n", 2, "--ntasks", "9 tasks do not fit on 2 nodes", NULL),
-		LINE(BASH "#ROTA --mem=8193\n", 2, "--mem", "8193 MiB on a node are more than the 8192", NULL),
-		LINE(BASH "#ROTA --mem-per-cpu=3G -c 3\n", 2, "--mem-per-cpu", "9216 MiB on a node are more than the 8192", NULL),
-		LINE(BASH "#ROTA --gres=gpu\n", 2, "--gres", "1 gpu on a node are more than the 0", NULL),
-		LINE(BASH "#ROTA -p large --gres=gpu:3\n", 2, "--gres",
-		     "3 gpu on a node are more than the 2 of partition \"large\"", NULL),
-		LINE(BASH "#ROTA -p large --gpus-per-node=3\n", 2, "--gpus-per-node", "3 gpu on a node", NULL),
-		LINE(BASH "#ROTA --time=61\n", 2, "--time", "3660 seconds are more than the 3600", NULL),
+		LINE(BASH "#ROTA --mem=8193\n", 2, "--mem", "has at most 8192 MiB on a node, not 8193", NULL),
+		LINE(BASH "#ROTA --mem-per-cpu=3G -c 3\n", 2, "--mem-per-cpu", "has at most 8192 MiB on a node, not 9216", NULL),
+		LINE(BASH "#ROTA --gres=gpu\n", 2, "--gres", "has at most 0 gpu on a node, not 1", NULL),
+		LINE(BASH "#ROTA -p large --gres=gpu:3\n", 2, "--gres", "partition \"large\" has at most 2 gpu on a node, not 3",
+		     NULL),
+		LINE(BASH "#ROTA -p large --gpus-per-node=3\n", 2, "--gpus-per-node", "2 gpu on a node, not 3", NULL),
+		LINE(BASH "#ROTA -p large --gpus=3\n", 2, "--gpus", "2 gpu on a node, not 3", "with --nodes"),
+		LINE(BASH "#ROTA --gpus=1\n", 2, "--gpus", "has at most 0 gpu on a node, not 1", NULL),
+		LINE(BASH "#SBATCH -G 1\n", 2, "--gpus", "has at most 0 gpu on a node, not 1", NULL),
+		LINE(BASH "#ROTA --time=61\n", 2, "--time", "has at most 3600 seconds, not 3660", NULL),
 		LINE(BASH "#ROTA --time=0\n", 2, "--time", "has a time limit of 3600 seconds", NULL),
 		LINE(BASH "#ROTA step a -n 6\n#ROTA step b -n 7 --with=a\n", 3, "--with",
 		     "more than the 12 CPUs of partition \"small\"", NULL),
 		LINE(BASH "#ROTA step a -N 2 --exclusive\n#ROTA step b -N 2 --exclusive\n#ROTA step c --with=a,b\n", 4, "--with",
 		     "more than the 4 nodes", NULL),
-		LINE(BASH "#ROTA step a -N 2 --exclusive\n#ROTA step b -N 3 --with=a\n", 3, "--with", "more than the 4 nodes", NULL),
+		LINE(BASH "#ROTA step a -N 2 --exclusive\n#ROTA step b -N 3 --with=a\n", 3, "--with", "more than the 4 nodes",
+		     NULL),
 		LINE(BASH "#ROTA step a -N 2\n#ROTA step b -N 3 --with=a --other-nodes=a\n", 3, "--other-nodes",
 		     "more than the 4 nodes", NULL),
 		LINE(BASH "#ROTA -p large\n#ROTA -C nosuch\n", 3, "--constraint",
@@ -250,6 +257,20 @@ static void refused_fit(void **state)
 	json_decref(gres);
 	json_decref(features);
 	partitions[1].node_gres = partitions[1].features = NULL;
+}
+
+/* With --strict, wherever it is given, what would be a warning is refused. */
+static void strict(void **state)
+{
+	static const struct refusal refusals[] = {
+		LINE(BASH "#ROTA --strict\n#SBATCH --hint=nomultithread\n", 3, "--hint", "ignored", "--strict refuses"),
+		{BASH "#ROTA --oversubscribe\n", {"--strict"}, 2, "--oversubscribe", "ignored", NULL},
+		{BASH "true\n", {"--strict", "-s"}, 0, "-s", "allocated to one step", NULL},
+		{BASH "#PBS -k oe\n", {"--strict"}, 2, "-k", "while the step runs", NULL},
+		{BASH "#PBS -l walltime=60,vmem=2gb\n", {"--strict"}, 2, "-l vmem", "address space", NULL},
+	};
+	(void)state;
+	REFUSALS(refusals, NULL);
 }
 
 static void limits(void **state)
@@ -374,8 +395,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refused_lines), cmocka_unit_test(refused_peers), cmocka_unit_test(refused_sizes),
-		cmocka_unit_test(refused_fit),	 cmocka_unit_test(limits),	  cmocka_unit_test(requests),
-		cmocka_unit_test(many_problems),
+		cmocka_unit_test(refused_fit),	 cmocka_unit_test(strict),	  cmocka_unit_test(limits),
+		cmocka_unit_test(requests),	 cmocka_unit_test(many_problems),
 	};
 	return cmocka_run_group_tests(tests, utc, NULL);
 }

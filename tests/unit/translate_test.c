@@ -1,4 +1,5 @@
 /* translate_test.c - scripts to plans: what each option does, who overrides whom, edges, steps and specs. */
+#include "lib/arguments.h"
 #include "tests/unit/translate_case.h"
 
 /* A plain script: what is there when nobody says anything. */
@@ -96,9 +97,18 @@ static void options(void **state)
 		{BASH "#ROTA --nodes=2-9 --ntasks=4\n", {0}, "steps/0/nodes_max", "4"},
 		{BASH "#ROTA --cpus-per-task=4\n", {0}, "steps/0/cpus_per_task", "4"},
 		{BASH "#ROTA --mem=4G\n", {0}, "steps/0/mem_mb", "4096"},
+		{BASH "#ROTA --mem=0\n", {0}, "steps/0/mem_mb", "0"},
 		{BASH "#ROTA --mem-per-cpu=512\n", {0}, "steps/0/mem_per_cpu_mb", "512"},
 		{BASH "#ROTA --gres=gpu:2,fpga\n", {0}, "steps/0/gres", "{\"gpu\":2,\"fpga\":1}"},
 		{BASH "#ROTA --gpus-per-node=2 --gres=fpga\n", {0}, "steps/0/gres", "{\"fpga\":1,\"gpu\":2}"},
+		{BASH "#ROTA --gres=gpu:0,fpga\n", {0}, "steps/0/gres", "{\"fpga\":1}"},
+		{BASH "#ROTA --gres=gpu:2\n", {"--gpus=0"}, "steps/0/gres", "{}"},
+		{BASH "#ROTA --gpus=2\n", {0}, "steps/0/gres", "{\"gpu\":2}"},
+		{BASH "#ROTA --gpus=2 --ntasks=3\n", {0}, "steps/0/nodes_max", "1"},
+		{BASH "#SBATCH -G 4 -N 2\n", {0}, "steps/0/gres", "{\"gpu\":2}"},
+		{BASH "#ROTA --gpus=4 --ntasks=8 --ntasks-per-node=4\n", {0}, "steps/0/nodes_max", "2"},
+		{BASH "#ROTA --gpus-per-node=2\n#ROTA step a --gpus=1\n", {0}, "steps/0/gres", "{\"gpu\":1}"},
+		{BASH "#ROTA --licenses=matlab:0,abaqus\n", {0}, "steps/0/licenses", "{\"abaqus\":1}"},
 		{BASH "#ROTA --licenses=matlab:2\n", {0}, "steps/0/licenses", "{\"matlab\":2}"},
 		{BASH "#ROTA --licences=matlab:2\n", {0}, "steps/0/licenses", "{\"matlab\":2}"},
 		{BASH "#ROTA --array=0-15:4%2\n", {0}, "steps/0/array", "{\"indices\":[[0,12,4]],\"size\":4,\"limit\":2}"},
@@ -175,6 +185,87 @@ static void foreign(void **state)
 	};
 	(void)state;
 	FACTS(facts);
+}
+
+/* What has no counterpart is taken, and said to be ignored: each once, by its line. */
+static void ignored(void **state)
+{
+	static const struct fact facts[] = {
+		{BASH "#SBATCH --oversubscribe --ntasks=2\n", {0}, "steps/0/ntasks", "2"},
+		{BASH "#SBATCH --oversubscribe\n", {0}, "warnings/0/option", "\"--oversubscribe\""},
+		{BASH "#SBATCH --hint nomultithread -n 2\n", {0}, "steps/0/ntasks", "2"},
+		{BASH "#SBATCH --hint nomultithread\n", {0}, "warnings/0/line", "2"},
+		{BASH "#SBATCH --get-user-env -n 2\n", {0}, "steps/0/ntasks", "2"},
+		{BASH "#SBATCH --tmp=4G\n", {0}, "warnings/0/file", "\"dir/heat.sh\""},
+		{BASH "#SBATCH --ntasks-per-core=1\n", {0}, "warnings/0/option", "\"--ntasks-per-core\""},
+		{BASH "#SBATCH -s\n", {"--tmp=1"}, "warnings/0/line", "0"},
+		{BASH "#SBATCH -s\n", {"--tmp=1"}, "warnings/1/line", "2"},
+		{BASH "#SBATCH -s\n#ROTA step a\n#ROTA step b\n", {0}, "warnings/1", "nothing"},
+		{BASH "#PBS -k oe\n", {0}, "warnings/0/option", "\"-k\""},
+		{BASH "#PBS -l select=1:ncpus=2:vmem=4gb,cput=1:00:00\n", {0}, "warnings/0/option", "\"-l select\""},
+		{BASH "#PBS -l ncpus=2,vmem=4gb,cput=1:00:00\n", {0}, "warnings/1/option", "\"-l cput\""},
+		{BASH "true\n", {0}, "warnings", "nothing"},
+		{BASH "#ROTA --strict\n", {0}, "warnings", "nothing"},
+	};
+	(void)state;
+	FACTS(facts);
+}
+
+/* The arguments of the script, in the job and in the spec of every step. */
+static void arguments(void **state)
+{
+	static const char script[] = BASH "#ROTA step a\n#ROTA step b\n";
+	static const char *const words[] = {"a b", "", "-n", "\xC3\xA9\n"};
+	struct translate_request q = request_of(script, strlen(script), NULL);
+	struct translate_problems problems = {0};
+	struct order_spec spec;
+	(void)state;
+	q.arguments = words;
+	q.argument_count = 4;
+	json_t *plan = translate_script(&q, &translate_limits_default, &problems);
+	assert_non_null(plan);
+	translate_plan_whole(plan);
+	assert_int_equal(json_array_size(pick(plan, "job/arguments")), 4);
+	for (int i = 0; i < 2; i++) {
+		struct fields *owner = spec_of(pick(plan, i ? "steps/1" : "steps/0"), &spec),
+			      *list = arguments_parse(spec.arguments);
+		assert_int_equal(fields_count(list), 4);
+		for (int j = 0; j < 4; j++)
+			assert_string_equal(fields_value(list, j), words[j]);
+		fields_free(list);
+		fields_free(owner);
+	}
+	json_decref(plan);
+}
+
+/* More than a spec is to have, and what is no text. */
+static void arguments_refused(void **state)
+{
+	static const char *many[1001], *bad[] = {"ok", "\xFF"};
+	char *large = xmalloc(40000);
+	struct {
+		const char *const *list;
+		int count;
+		const char *message;
+	} cases[] = {{many, 1001, "1001 arguments"},
+		     {bad, 2, "argument 2 of the script is not UTF-8"},
+		     {(const char *[]){large}, 1, "have 40000 bytes"}};
+	(void)state;
+	memset(large, 'x', 39999);
+	large[39999] = '\0';
+	for (int i = 0; i < 1001; i++)
+		many[i] = "x";
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct translate_request q = request_of(BASH, strlen(BASH), NULL);
+		struct translate_problems problems = {0};
+		q.arguments = cases[i].list;
+		q.argument_count = cases[i].count;
+		assert_null(translate_script(&q, &translate_limits_default, &problems));
+		if (!strstr(problems.list[0].message, cases[i].message))
+			fail_msg("\"%s\" instead of \"%s\"", problems.list[0].message, cases[i].message);
+		translate_problems_free(&problems);
+	}
+	free(large);
 }
 
 /* Who overrides whom. */
@@ -512,6 +603,7 @@ int main(void)
 		cmocka_unit_test(precedence), cmocka_unit_test(edges),	   cmocka_unit_test(steps),
 		cmocka_unit_test(specs),      cmocka_unit_test(node_loss), cmocka_unit_test(origin),
 		cmocka_unit_test(signals),    cmocka_unit_test(outputs),
+		cmocka_unit_test(ignored),    cmocka_unit_test(arguments), cmocka_unit_test(arguments_refused),
 	};
 	return cmocka_run_group_tests(tests, utc, NULL);
 }

@@ -1,0 +1,159 @@
+#!/usr/bin/env bats
+# What a submission says beside and in its script: arguments, wrapped commands, options of other systems, warnings.
+
+load helper
+
+setup_file() {
+	instance_up 2 --cpus 4 --mem 2000 --set node.grace=1
+}
+
+teardown_file() {
+	instance_down
+}
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || exit
+}
+
+# script LINE...: run.sh, with a line each.
+script() {
+	printf '%s\n' '#!/bin/bash' "$@" >run.sh
+}
+
+# post ARGUMENTS: submit run.sh over HTTP with this as its "arguments"; answer and status.
+post() {
+	local body
+	body=$(jq -nc --rawfile script run.sh --argjson arguments "$1" --arg workdir "$PWD" '{$script, $arguments, $workdir}')
+	curl -s -w ' [%{http_code}]' --unix-socket "$ROTA_HOME/run/gate.sock" http://gate/v1/submit -d "$body" -H "Authorization: Munge $(
+		printf 'rota1:%s' "$({ printf 'POST /v1/submit\n'; printf %s "$body"; } | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_HOME/run/munge.sock")"
+}
+
+@test "arguments of a script are \$1, \$2 in every step, preamble included" {
+	script 'first=$1' '#ROTA step a' 'printf "%s|" "$first" "$@" >a.txt' '#ROTA step b' 'printf "%s|" $# "$2" "$3" >b.txt'
+	job=$(rota submit --parsable --wait run.sh 'a b' '' --time=5 $'c\nd')
+	[ "$(cat a.txt)" = $'a b|a b||--time=5|c\nd|' ]
+	[ "$(cat b.txt)" = '4||--time=5|' ]
+	run -0 rota show "$job"
+	[[ $output == *"Arguments   'a b' '' --time=5 'c?d'"* ]]
+	run -0 bash -c "rota show --json $job | jq -c .jobs[0].arguments"
+	[ "$output" = '["a b","","--time=5","c\nd"]' ]
+}
+
+@test "arguments go to each task, to a script with a shell of its own, and to another attempt" {
+	script 'echo "$1" >"task$ROTA_TASK_ID$ROTA_ATTEMPT.txt"' '[ "$ROTA_ATTEMPT" = 2 ]'
+	run -0 rota submit --wait --ntasks=2 --run=tasks --retry=1 --shell=/bin/bash run.sh x
+	[ "$(cat task01.txt task11.txt task02.txt task12.txt)" = $'x\nx\nx\nx' ]
+}
+
+@test "a script without arguments has none, and its spec says nothing of them" {
+	script 'echo $# >count.txt'
+	job=$(rota submit --parsable --wait run.sh)
+	[ "$(cat count.txt)" = 0 ]
+	run -0 bash -c "rota show --json $job | jq .jobs[0].arguments"
+	[ "$output" = null ]
+	[ "$(superuser "select count(*) from rota.step_request where job_id = $job and spec like '%arguments=%'")" = 0 ]
+}
+
+@test "arguments are covered by the authenticator: altered in the database, the step is not run" {
+	script 'echo "$1" >seen.txt'
+	job=$(rota submit --parsable --hold run.sh good)
+	superuser "update rota.step_request set spec = replace(spec, '1=4:good', '1=4:evil') where job_id = $job"
+	rota release "$job"
+	run -1 rota wait "$job"
+	[ ! -e seen.txt ]
+}
+
+@test "an argument that looks like an option of submit is one all the same, and said to be" {
+	script 'printf "%s|" "$@" >args.txt'
+	run -0 --separate-stderr rota submit --parsable --wait run.sh --hold x --time=5
+	[ "$(cat args.txt)" = '--hold|x|--time=5|' ]
+	[[ $stderr == *'"--hold" is an argument of the script'* ]]
+	run -0 --separate-stderr rota submit --parsable --wait -- run.sh --hold
+	[ -z "$stderr" ]
+	run -0 --separate-stderr rota submit --parsable --wait run.sh -n x
+	[ -z "$stderr" ]
+}
+
+@test "too many arguments are refused before anything is written" {
+	script true
+	run -1 rota submit run.sh $(seq 1001)
+	[[ $output == *"1001 arguments"*"1000 are the most"* ]]
+	run -1 rota submit run.sh "$(head -c 40000 /dev/zero | tr '\0' x)"
+	[[ $output == *"have 40001 bytes"* ]]
+	run -1 rota check run.sh $(seq 1001)
+	[[ $output == *"1001 arguments"* ]]
+	run -0 rota check run.sh a b
+}
+
+@test "arguments over HTTP: a list of strings, and nothing else" {
+	script '[ "$*" = "a b" ]'
+	run -0 post '["a","b"]'
+	[[ $output == *'"job_id"'*'[200]' ]]
+	rota wait "$(grep -o '"job_id": *[0-9]*' <<<"$output" | grep -o '[0-9]*$')"
+	for wrong in '"a"' '[1]' '{"a":"b"}' '[null]'; do
+		run -0 post "$wrong"
+		[[ $output == *'\"arguments\" must be a list of strings'*'[422]' ]]
+	done
+}
+
+@test "a wrapped command is a job named wrap" {
+	run -0 rota submit --wait --wrap 'echo "$0" is wrapped; exit 0' --output=wrap.txt
+	grep -q 'is wrapped' wrap.txt
+	job=$(rota submit --parsable --wrap='false || true' --hold)
+	run -0 bash -c "rota show --json $job | jq -r '.jobs[0].name'"
+	[ "$output" = wrap ]
+	run -0 rota show --script "$job"
+	[ "${lines[0]}" = '#!/bin/sh' ]
+	[[ $output == *"false || true"* ]]
+	rota cancel "$job"
+	run -2 rota submit --wrap=true run.sh
+	[[ $output == *"--wrap makes the script"* ]]
+	run -2 rota submit
+	[[ $output == *"--wrap"* ]]
+}
+
+@test "options of others without a counterpart are taken with a warning, and refused with --strict" {
+	script '#SBATCH --oversubscribe --hint=nomultithread' '#SBATCH --get-user-env --tmp=1G --ntasks-per-core=1' '#PBS -k oe -l vmem=1gb,cput=1:00' true
+	run -0 --separate-stderr rota submit --parsable --wait run.sh
+	[[ $output =~ ^[0-9]+$ ]]
+	[ "$(grep -c '^rota: warning: run.sh:[234]: ' <<<"$stderr")" = 8 ]
+	[[ $stderr == *"run.sh:4: -l vmem: ignored"* ]]
+	run -0 --separate-stderr rota submit --json run.sh
+	[ "$(jq -r '.warnings | length' <<<"$output")" = 8 ]
+	run -1 rota submit --strict run.sh
+	[[ $output == *"run.sh:2: --oversubscribe: "* ]]
+	run -0 --separate-stderr rota check run.sh
+	[[ $stderr == *"warning: run.sh:2: --hint"* ]]
+	run -1 rota check --strict run.sh
+	script true
+	run -0 --separate-stderr rota submit -s --each run.sh run.sh
+	[ "$(grep -c warning <<<"$stderr")" = 1 ]
+	run -1 rota modify --hint=x "$(rota submit --parsable --hold run.sh)"
+	[[ $output == *"--hint"* ]]
+}
+
+@test "a job that needs a GPU does not run without one" {
+	script true
+	run -1 rota submit --gpus=1 run.sh
+	[[ $output == *'--gpus: partition "main" has at most 0 gpu on a node, not 1'* ]]
+	run -0 rota submit --wait --gres=gpu:0 run.sh
+	run -0 rota submit --wait --gpus=0 run.sh
+}
+
+@test "all memory of a node: nothing else that asks for memory runs there meanwhile" {
+	script 'sleep 300'
+	all=$(rota submit --parsable --mem=0 --nodelist=n1 run.sh)
+	until [ "$(rota show --json "$all" | jq -r '.jobs[0].steps[0].state')" = running ]; do sleep 0.1; done
+	[ "$(rota show --json "$all" | jq '.jobs[0].steps[0].mem_mb')" = 2000 ]
+	other=$(rota submit --parsable --mem=1 --nodelist=n1 run.sh)
+	again=$(rota submit --parsable --mem=0 --nodelist=n1 run.sh)
+	free=$(rota submit --parsable --nodelist=n1 run.sh)
+	until [ "$(rota show --json "$free" | jq -r '.jobs[0].steps[0].state')" = running ]; do sleep 0.1; done
+	[ "$(rota show --json "$other" | jq -r '.jobs[0].steps[0].state')" = pending ]
+	run -0 rota why "$again"
+	[[ $output == *"all memory of a node"* ]]
+	rota cancel "$all"
+	until [ "$(rota show --json "$other" | jq -r '.jobs[0].steps[0].state')" = running ]; do sleep 0.1; done
+	[ "$(rota show --json "$again" | jq -r '.jobs[0].steps[0].state')" = pending ]
+	rota cancel "$other" "$again" "$free"
+}
