@@ -212,7 +212,11 @@ struct schedule_cause schedule_explain_license(struct schedule_arena *arena, con
 struct schedule_cause schedule_explain_node(struct schedule_arena *arena, const struct schedule_request *request)
 {
 	struct schedule_cause cause = {.reason = SCHEDULE_NODE, .step = -1};
-	if (!request->matching)
+	if (!request->matching && request->step->other_nodes_count)
+		cause.message = schedule_arena_print(
+			arena, "needs %s, on others than the %zu of its peers (--other-nodes); no other one matches",
+			request->words, request->step->other_nodes_count);
+	else if (!request->matching)
 		cause.message = schedule_arena_print(arena, "needs %s; no node matches what it asks for", request->words);
 	else if (request->usable < (size_t)request->nodes_min || request->usable < request->forced_count)
 		cause.message = schedule_arena_print(arena, "needs %s; of %zu that match%s, %zu can be used", request->words,

@@ -141,24 +141,6 @@ static void check_features(struct fit *f)
 				 expression, nodes, f->partition->name, f->s->nodes_min);
 }
 
-/* A step and one that starts with it on other nodes: together at most what there is. True if they are refused. */
-static bool check_others(struct translation *t, const struct translate_step *s, const int *partitions)
-{
-	for (int i = s->first_edge; i < s->first_edge + s->edge_count; i++) {
-		const struct translate_edge *edge = &t->edges[i];
-		const struct translate_step *peer = edge->peer >= 0 ? &t->steps[edge->peer] : NULL;
-		int mine = partitions[s - t->steps];
-		if (edge->kind != TRANSLATE_OTHER_NODES || !peer || peer->with != s->with || partitions[edge->peer] != mine ||
-		    s->nodes_min + peer->nodes_min <= t->limits->partitions[mine].nodes)
-			continue;
-		return translate_refuse(t, s->line, "--other-nodes",
-					"steps that start together need more than the %d nodes of partition \"%s\"",
-					t->limits->partitions[mine].nodes, t->limits->partitions[mine].name) ||
-		       true;
-	}
-	return false;
-}
-
 /* What the steps of a `with` set need together in each partition. */
 static void check_set(struct translation *t, int first, const int *partitions)
 {
@@ -187,8 +169,6 @@ static void check_set(struct translation *t, int first, const int *partitions)
 					 partition->nodes, partition->name);
 			break;
 		}
-		if (check_others(t, s, partitions))
-			break;
 	}
 	free(need);
 }
@@ -213,5 +193,7 @@ void translate_fit(struct translation *t)
 	for (int i = 0; t->problems->count + t->problems->more == before && i < t->step_count; i++)
 		if (t->steps[i].with == i && t->steps[i].next_with >= 0)
 			check_set(t, i, partitions);
+	if (t->problems->count + t->problems->more == before)
+		translate_fit_others(t, partitions);
 	free(partitions);
 }

@@ -134,6 +134,9 @@ void translate_sizes(struct translation *t);   /* translate_size.c: nodes, tasks
 void translate_fit(struct translation *t);     /* translate_fit.c: against the partitions */
 json_t *translate_plan(struct translation *t); /* translate_plan.c */
 
+/* translate_fit_others.c: --other-nodes against the partitions' nodes; called by translate_fit. */
+void translate_fit_others(struct translation *t, const int *partitions);
+
 /* translate_plan.c: the job's members, as far as given or all of them. */
 void translate_job_json(struct translation *t, json_t *job, bool only_given);
 

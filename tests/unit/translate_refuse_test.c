@@ -227,7 +227,12 @@ static void refused_fit(void **state)
 		LINE(BASH "#ROTA step a -N 2 --exclusive\n#ROTA step b -N 3 --with=a\n", 3, "--with", "more than the 4 nodes",
 		     NULL),
 		LINE(BASH "#ROTA step a -N 2\n#ROTA step b -N 3 --with=a --other-nodes=a\n", 3, "--other-nodes",
-		     "more than the 4 nodes", NULL),
+		     "needs 3 nodes beside 2 others (--other-nodes=a); the partition has 4", NULL),
+		LINE(BASH "#ROTA step a -N 2 --with=b,c --other-nodes=b,c\n#ROTA step b -N 2 --other-nodes=c\n#ROTA step c\n", 2,
+		     "--other-nodes", "needs 2 nodes beside 3 others (--other-nodes=b,c); the partition has 4", NULL),
+		LINE(BASH "#ROTA step a --after=none\n#ROTA step b --other-nodes=a\n#ROTA step c --other-nodes=a,b\n"
+			  "#ROTA step d --other-nodes=a,b,c\n#ROTA step e --other-nodes=a,b,c,d --after=d\n",
+		     6, "--other-nodes", "needs a fifth node (--other-nodes=a,b,c,d); the partition has 4", NULL),
 		LINE(BASH "#ROTA -p large\n#ROTA -C nosuch\n", 3, "--constraint",
 		     "\"nosuch\" is met by 0 nodes of partition \"large\", and 1 are asked for", NULL),
 		LINE(BASH "#ROTA -p large -C fast&!old -N 11\n", 2, "--constraint", "is met by 10 nodes", NULL),
@@ -247,6 +252,12 @@ static void refused_fit(void **state)
 				      0, NULL);
 	partitions[1].features = features;
 	REFUSALS(refusals, &limits);
+	/* Not all of them are apart from each other; or they are elsewhere. */
+	json_t *apart = run(BASH "#ROTA step a -N 2 --after=none\n#ROTA step b -N 2 --other-nodes=a\n#ROTA step c -N 2 --other-nodes=b\n"
+				 "#ROTA step d -N 2 --other-nodes=c,a\n#ROTA step e -N 3 -p large --other-nodes=a,b,c\n",
+			    NULL, &limits, &problems);
+	assert_non_null(apart);
+	json_decref(apart);
 	json_t *plan = run(BASH "#ROTA step a -N 2 -n 8 --mem=8G --time=60\n#ROTA step b -n 4 --with=a\n#ROTA step c -p large "
 				"--gres=gpu:2 -t 0 -N 95 -C !old\n",
 			   NULL, &limits, &problems);

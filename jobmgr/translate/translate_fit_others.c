@@ -1,0 +1,150 @@
+/* translate_fit_others.c - steps that are to be on other nodes than each other (--other-nodes), pair by pair: together they need at least the
+ * sum of their nodes, whether or not they run at the same time.
+ *
+ * Called by translate_fit(), once the steps fit by themselves.
+ * Invariants:
+ *  - what is refused can never run on so many nodes; the search is greedy, so it may miss what a full one would find;
+ *  - steps on the same nodes (--same-nodes) are one vertex of the graph; steps of other partitions are none. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/translate/translate_parts.h"
+#include "lib/err.h"
+
+enum { CLIQUE_MOST = 64 };
+
+struct others {
+	struct translation *t;
+	const int *partitions;
+	int members[CLIQUE_MOST];
+	int count;
+};
+
+static bool names(const struct translation *t, const struct translate_step *s, int other)
+{
+	for (int i = s->first_edge; i < s->first_edge + s->edge_count; i++)
+		if (t->edges[i].kind == TRANSLATE_OTHER_NODES && t->edges[i].peer >= 0 &&
+		    t->steps[t->edges[i].peer].same == t->steps[other].same)
+			return true;
+	return false;
+}
+
+static bool is_apart(const struct translation *t, int a, int b)
+{
+	return names(t, &t->steps[a], b) || names(t, &t->steps[b], a);
+}
+
+/* Take a step in if it is apart from all that are in. */
+static void clique_add(struct others *o, int step)
+{
+	if (o->count == CLIQUE_MOST || o->partitions[step] != o->partitions[o->members[0]])
+		return;
+	for (int i = 0; i < o->count; i++)
+		if (o->members[i] == step || !is_apart(o->t, o->members[i], step))
+			return;
+	o->members[o->count++] = step;
+}
+
+static int64_t clique_nodes(const struct others *o)
+{
+	int64_t nodes = 0;
+	for (int i = 0; i < o->count; i++)
+		nodes += o->t->steps[o->members[i]].nodes_min;
+	return nodes;
+}
+
+/* The member that names most of the others, the later one of two; it is the one that is refused. */
+static int clique_speaker(const struct others *o)
+{
+	int speaker = o->members[0], most = -1;
+	for (int i = 0; i < o->count; i++) {
+		int named = 0;
+		for (int k = 0; k < o->count; k++)
+			named += k != i && names(o->t, &o->t->steps[o->members[i]], o->members[k]);
+		if (named > most || (named == most && o->members[i] > speaker)) {
+			speaker = o->members[i];
+			most = named;
+		}
+	}
+	return speaker;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* "a,b": the names of the members but one, in the order of the script; malloc'ed. */
+static char *clique_names(struct others *o, int but)
+{
+	char *text = xstrdup("");
+	qsort(o->members, (size_t)o->count, sizeof *o->members, by_number);
+	for (int i = 0; i < o->count; i++) {
+		if (o->members[i] == but)
+			continue;
+		char *more = xasprintf("%s%s%s", text, *text ? "," : "", o->t->steps[o->members[i]].name);
+		free(text);
+		text = more;
+	}
+	return text;
+}
+
+static void clique_refuse(struct others *o, int nodes)
+{
+	static const char *const ordinals[] = {"second",  "third",  "fourth", "fifth", "sixth",
+					       "seventh", "eighth", "ninth",  "tenth"};
+	int speaker = clique_speaker(o);
+	const struct translate_step *s = &o->t->steps[speaker];
+	char *others = clique_names(o, speaker);
+	int line = s->line;
+	for (int i = s->first_edge; i < s->first_edge + s->edge_count; i++)
+		if (o->t->edges[i].kind == TRANSLATE_OTHER_NODES)
+			line = o->t->edges[i].line;
+	if (clique_nodes(o) == o->count && nodes >= 1 && (size_t)nodes <= sizeof ordinals / sizeof *ordinals)
+		translate_refuse(o->t, line, "--other-nodes", "needs a %s node (--other-nodes=%s); the partition has %d",
+				 ordinals[nodes - 1], others, nodes);
+	else
+		translate_refuse(o->t, line, "--other-nodes",
+				 "needs %" PRId64 " nodes beside %" PRId64 " others (--other-nodes=%s); the partition has %d",
+				 s->nodes_min, clique_nodes(o) - s->nodes_min, others, nodes);
+	free(others);
+}
+
+/* Grow a clique from a step over those it names and those that name it; refuse it where it is too large. True if so. */
+static bool clique_grow(struct others *o, int first)
+{
+	struct translation *t = o->t;
+	int nodes = t->limits->partitions[o->partitions[first]].nodes;
+	o->members[0] = first;
+	o->count = 1;
+	for (int i = 0; i < t->edge_count && clique_nodes(o) <= nodes; i++) {
+		const struct translate_edge *edge = &t->edges[i];
+		if (edge->kind == TRANSLATE_OTHER_NODES && edge->peer >= 0)
+			clique_add(o, edge->peer);
+	}
+	for (int i = 0; i < t->step_count && clique_nodes(o) <= nodes; i++)
+		if (t->steps[i].edge_count)
+			clique_add(o, i);
+	if (clique_nodes(o) <= nodes)
+		return false;
+	clique_refuse(o, nodes);
+	return true;
+}
+
+void translate_fit_others(struct translation *t, const int *partitions)
+{
+	struct others o = {.t = t, .partitions = partitions};
+	int tried = 0;
+	for (int i = 0; i < t->step_count && tried < CLIQUE_MOST; i++) {
+		const struct translate_step *s = &t->steps[i];
+		bool any = false;
+		for (int k = s->first_edge; k < s->first_edge + s->edge_count; k++)
+			any |= t->edges[k].kind == TRANSLATE_OTHER_NODES && t->edges[k].peer >= 0;
+		if (!any)
+			continue;
+		tried++;
+		if (clique_grow(&o, i))
+			return;
+	}
+}
