@@ -53,7 +53,17 @@ static struct step *step_find(struct steps *s, int id)
 	return bsearch(&key, s->list, s->count, sizeof(key), by_id);
 }
 
-/* Depths: the longest way from a step that waits for nobody. Edges come in script order, so few rounds do. */
+/* At least so deep; true where that moved it. */
+static bool deepen(struct step *step, int depth)
+{
+	if (step->depth >= depth)
+		return false;
+	step->depth = depth;
+	return true;
+}
+
+/* Depths: the longest way from a step that waits for nobody; steps that run with each other share one. Edges come in script order, so
+ * few rounds do. */
 static void depths(struct steps *s)
 {
 	bool moved = true;
@@ -67,10 +77,12 @@ static void depths(struct steps *s)
 			struct step *from = step_find(s, (int)json_integer_value(json_object_get(edge, "from")));
 			struct step *to = step_find(s, (int)json_integer_value(json_object_get(edge, "to")));
 
-			if (from && to && !strcmp(format_text(edge, "kind"), "after") && to->depth < from->depth + 1) {
-				to->depth = from->depth + 1;
-				moved = true;
-			}
+			if (!from || !to)
+				continue;
+			if (!strcmp(format_text(edge, "kind"), "after"))
+				moved |= deepen(to, from->depth + 1);
+			else if (!strcmp(format_text(edge, "kind"), "with"))
+				moved |= deepen(to, from->depth) | deepen(from, to->depth);
 		}
 	}
 }
@@ -222,6 +234,15 @@ static void line_end(FILE *screen, const char *text)
 	drawn++;
 }
 
+/* A name in its column; what was cut ends in "~", as in tables. */
+static void name_draw(FILE *out, const char *name, int room)
+{
+	if ((int)strlen(name) > room)
+		fprintf(out, "%.*s~ ", room - 1, name);
+	else
+		fprintf(out, "%-*s ", room, name);
+}
+
 static void step_draw(FILE *screen, const struct step *step)
 {
 	const char *state = format_text(step->row, "state"), *label = format_text(step->row, "label"), *dot = strchr(label, '.');
@@ -232,8 +253,8 @@ static void step_draw(FILE *screen, const struct step *step)
 
 	if (!out)
 		die("out of memory");
-	fprintf(out, "%*s\033[%sm%s\033[0m %-*s ", indent, "", format_state_colour(state), mark(state), name_room,
-		dot ? dot + 1 : label);
+	fprintf(out, "%*s\033[%sm%s\033[0m ", indent, "", format_state_colour(state), mark(state));
+	name_draw(out, dot ? dot + 1 : label, name_room);
 	fprintf(out, "\033[%sm%-10s\033[0m %8s  ", format_state_colour(state), state, format_duration(elapsed(step->row)).s);
 	detail(out, step->row);
 	if (fclose(out))

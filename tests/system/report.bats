@@ -106,6 +106,15 @@ ALL=(--since=2026-08-01 --until=2026-11-10)
 	[ "$(cat "$BATS_TEST_TMPDIR/sum")" = "$(superuser "select round(sum(x), 1) from (select round(sum(cpu_s) / 3600, 2) as x from acct.usage_month group by month, account) t")" ]
 }
 
+@test "a page of one day has an axis of about a day" {
+	rota report usage --period=day --by=none --since=2026-10-01 --until=2026-10-02 --html "$BATS_TEST_TMPDIR/day.html"
+	page "$BATS_TEST_TMPDIR/day.html" >"$BATS_TEST_TMPDIR/dom"
+	from=$(grep -oE 'data-from="[0-9]+' "$BATS_TEST_TMPDIR/dom" | grep -oE '[0-9]+')
+	until=$(grep -oE 'data-until="[0-9]+' "$BATS_TEST_TMPDIR/dom" | grep -oE '[0-9]+')
+	[ "$((until - from))" = 86400 ]
+	[ "$from" -lt "$(date -u -d 2026-10-02 +%s)" ] && [ "$until" -gt "$(date -u -d 2026-10-01 +%s)" ]
+}
+
 @test "a page of one time has a bar for each row" {
 	rota report top "${ALL[@]}" --html "$BATS_TEST_TMPDIR/top.html"
 	page "$BATS_TEST_TMPDIR/top.html" >"$BATS_TEST_TMPDIR/dom"
@@ -120,7 +129,7 @@ ALL=(--since=2026-08-01 --until=2026-11-10)
 	rota report job "$job" --html "$BATS_TEST_TMPDIR/job.html"
 	page "$BATS_TEST_TMPDIR/job.html" >"$BATS_TEST_TMPDIR/dom"
 	[ "$(grep -o '<path class="edge"' "$BATS_TEST_TMPDIR/dom" | wc -l)" = 3 ]
-	held=$(sed 's/.*id="gantt"//; t; d' "$BATS_TEST_TMPDIR/dom" | grep -o '<rect' | wc -l)
+	held=$(sed 's/.*id="gantt"//; t; d' "$BATS_TEST_TMPDIR/dom" | grep -o 'data-attempt=' | wc -l)
 	[ "$held" = "$(superuser "select count(*) from rota.allocation where job_id = $job")" ]
 }
 

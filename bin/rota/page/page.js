@@ -29,6 +29,45 @@ function words(value, unit) {
 	return typeof value === "number" ? value.toLocaleString("en", {maximumFractionDigits: 2}) : String(value);
 }
 
+const UNITS = {h: "hours", s: "h:min:s", percent: "%", mib: "MiB"};
+const PERIODS = {hour: 3600, day: 86400, month: 30 * 86400};
+
+// The same with its unit, where it stands alone.
+function measured(value, unit) {
+	return words(value, unit) + (value !== null && unit === "h" ? " h" : value !== null && unit === "mib" ? " MiB" : "");
+}
+
+const ruler = document.createElement("canvas").getContext("2d");
+ruler.font = "12px system-ui, sans-serif";
+
+// As much of a text as fits in so many units of a drawing; what was cut ends in an ellipsis.
+function fit(text, room) {
+	const letters = [...text];
+	if (ruler.measureText(text).width <= room) return text;
+	while (letters.length && ruler.measureText(letters.join("") + "…").width > room) letters.pop();
+	return letters.length ? letters.join("") + "…" : "";
+}
+
+// A drawing of that size; one that is wider than the page is scrolled, not made smaller.
+function drawing(id, width, height) {
+	const svg = add(add(page, "div", {class: "wide"}), "svg", {id, class: "chart", viewBox: "0 0 " + width + " " + height, role: "img"});
+	if (width > 1000) svg.style.width = width + "px";
+	return svg;
+}
+
+function inkOn(state) {
+	return "fill: " + (["pending", "suspended", "skipped"].includes(state) ? "#1c2430" : "#fff");
+}
+
+function legend(states) {
+	const line = add(page, "p", {class: "legend"});
+	for (const state of [...new Set(states)].sort()) {
+		add(add(line, "svg", {viewBox: "0 0 12 12"}), "rect", {class: state, width: 12, height: 12, rx: 2});
+		add(line, "span", {}, state);
+	}
+	return line;
+}
+
 function isText(column) {
 	return column.unit === "text" || column.unit === "time";
 }
@@ -37,12 +76,13 @@ function drawTable() {
 	add(page, "h2", {}, "Numbers");
 	const table = add(add(page, "div", {class: "wide"}), "table", {id: "numbers"});
 	const head = add(add(table, "thead", {}), "tr", {});
-	for (const c of data.columns) add(head, "th", {class: isText(c) ? "" : "number", title: c.help}, c.title.toLowerCase());
+	for (const c of data.columns) add(head, "th", {class: isText(c) ? "" : "number", title: c.help}, c.title.toLowerCase() + (c.unit === "mib" ? " (MiB)" : ""));
 	const body = add(table, "tbody", {});
 	for (const row of data.rows) {
 		const line = add(body, "tr", {});
 		for (const c of data.columns)
-			add(line, "td", {class: isText(c) ? "" : "number", "data-name": c.name, "data-value": row[c.name] === null ? "" : row[c.name]}, words(row[c.name], c.unit));
+			add(line, "td", {class: isText(c) ? "" : "number", title: isText(c) ? row[c.name] || "" : "", "data-name": c.name,
+				"data-value": row[c.name] === null ? "" : row[c.name]}, words(row[c.name], c.unit));
 	}
 }
 
@@ -67,84 +107,202 @@ function drawLines(bar) {
 		if (s >= 0 && row[bar.name] !== null) series[s][place.get(row[data.period])] = (series[s][place.get(row[data.period])] || 0) + row[bar.name];
 	}
 	const holder = add(page, "div", {id: "chart", class: "chart"});
-	const ink = getComputedStyle(document.body).color;
+	const ink = getComputedStyle(document.body).color, period = PERIODS[data.period];
 	const axis = {stroke: ink, grid: {stroke: "#8884"}, ticks: {stroke: "#8884"}};
 	const seconds = times.map(t => Date.parse(t.length === 10 ? t + "T00:00:00Z" : t) / 1000);
+	const iso = new Map(seconds.map((second, i) => [second, times[i]]));
+	// Of one time uPlot makes a range of years, so its end is not taken. No tick between two periods: there is no figure. A month and a year stand for those of the calendar.
+	const day = 86400, month = 30 * day, year = 365 * day;
+	const steps = [3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600, day, 2 * day, 5 * day, 10 * day, month, 2 * month, 3 * month, 6 * month, year, 2 * year, 5 * year, 10 * year];
+	const format = value => value === null || value === undefined ? "–" : measured(value, bar.unit);
+	const date = second => {
+		const text = new Date(second * 1e3).toISOString();
+		return data.period === "hour" ? text.slice(11, 16) + "\n" + text.slice(0, 10) : text.slice(0, data.period === "month" ? 7 : 10);
+	};
+	const most = Math.max(...series.flat().filter(v => v !== null), 0);
 	new uPlot({width: Math.min(holder.clientWidth || 1000, 1040), height: 360, tzDate: ts => uPlot.tzDate(new Date(ts * 1e3), "UTC"),
-		axes: [axis, {...axis, label: bar.title.toLowerCase() + (bar.unit === "percent" ? " (%)" : " (" + bar.unit + ")"), size: 70}],
-		series: [{}, ...shown.map((name, i) => ({label: name, stroke: COLOURS[i % COLOURS.length], width: 2, points: {show: times.length < 50}}))],
+		scales: {x: {range: (u, from, until) => [from - period / 2, (seconds.length > 1 ? until : from) + period / 2]}, y: {range: [0, most > 0 ? most * 1.05 : 1]}},
+		axes: [{...axis, incrs: steps.filter(s => s >= period), space: 80, values: (u, ticks) => ticks.map(date)},
+			{...axis, size: 70, ...(bar.unit === "s" ? {values: (u, ticks) => ticks.map(t => words(t, "s"))} : {}),
+			label: bar.title.toLowerCase() + (UNITS[bar.unit] && !bar.title.toLowerCase().includes(UNITS[bar.unit]) ? " (" + UNITS[bar.unit] + ")" : "")}],
+		series: [{label: data.period, value: (u, second) => iso.has(second) ? words(iso.get(second), "time") : "–"},
+			...shown.map((name, i) => ({label: name, stroke: COLOURS[i % COLOURS.length], width: 2, points: {show: times.length < 50}, value: (u, v) => format(v)}))],
+		hooks: {ready: [u => Object.assign(holder.dataset, {from: u.scales.x.min, until: u.scales.x.max})]},
 	}, [seconds, ...series], holder);
 }
 
 function drawBars(bar) {
-	const rows = data.rows.slice(0, 40), most = Math.max(...rows.map(r => r[bar.name] || 0), 1e-9), line = 24, left = 190;
-	const svg = add(page, "svg", {id: "chart", class: "chart", viewBox: "0 0 1000 " + (rows.length * line + 8), role: "img"});
+	const rows = data.rows.slice(0, 40), most = Math.max(...rows.map(r => r[bar.name] || 0), 1e-9), line = 24, left = 190, room = 680;
+	const svg = drawing("chart", 1000, rows.length * line + 8);
 	rows.forEach((row, i) => {
-		add(svg, "text", {x: left - 8, y: i * line + 17, "text-anchor": "end"}, label(row));
-		const box = add(svg, "rect", {class: "bar", x: left, y: i * line + 4, height: line - 7, rx: 2, width: Math.max(1, 700 * (row[bar.name] || 0) / most), "data-value": row[bar.name] || 0});
-		add(box, "title", {}, label(row) + ": " + words(row[bar.name], bar.unit));
-		add(svg, "text", {class: "dim", x: left + 8 + 700 * (row[bar.name] || 0) / most, y: i * line + 17}, words(row[bar.name], bar.unit));
+		const length = room * (row[bar.name] || 0) / most, name = label(row);
+		add(add(svg, "text", {x: left - 8, y: i * line + 17, "text-anchor": "end"}, fit(name, left - 12)), "title", {}, name);
+		const box = add(svg, "rect", {class: "bar", x: left, y: i * line + 4, height: line - 7, rx: 2, width: Math.max(1, length), "data-value": row[bar.name] || 0});
+		add(box, "title", {}, name + ": " + measured(row[bar.name], bar.unit));
+		add(svg, "text", {class: "dim", x: left + 8 + length, y: i * line + 17}, measured(row[bar.name], bar.unit));
 	});
 	if (data.rows.length > rows.length) add(page, "p", {class: "when"}, "The first " + rows.length + " of " + data.rows.length + " rows.");
 }
 
-// The steps of a job, each to the right of what it waits for.
-function drawGraph() {
-	const depth = new Map(), rows = [];
-	for (const r of data.requests) {
-		const before = data.edges.filter(e => e.to === r.name && e.kind === "after" && depth.has(e.from)).map(e => depth.get(e.from) + 1);
-		depth.set(r.name, Math.max(0, ...before));
+// The column of each step: behind all that it waits for; steps that run with each other share one.
+function columnsOf(requests, edges) {
+	const column = new Map(requests.map(r => [r.name, 0]));
+	for (let round = 0, moved = true; moved && round <= requests.length; round++) {
+		moved = false;
+		for (const e of edges) {
+			const from = column.get(e.from), to = column.get(e.to);
+			const least = e.kind === "after" ? from + 1 : e.kind === "with" ? from : 0;
+			if (to < least) column.set(e.to, least), moved = true;
+			if (e.kind === "with" && from < to) column.set(e.from, to), moved = true;
+		}
 	}
-	const at = new Map(), wide = 150, gap = 60;
-	for (const r of data.requests) {
-		const d = depth.get(r.name);
-		rows[d] = (rows[d] || 0) + 1;
-		at.set(r.name, {x: d * (wide + gap) + 4, y: (rows[d] - 1) * 46 + 4});
-	}
-	const width = Math.max(1000, rows.length * (wide + gap)), height = Math.max(...rows.map(n => n || 0)) * 46 + 4;
-	add(page, "h2", {}, "Steps and what they wait for");
-	const svg = add(page, "svg", {id: "graph", class: "chart", viewBox: "0 0 " + width + " " + height, role: "img"});
-	for (const e of data.edges) {
-		const from = at.get(e.from), to = at.get(e.to);
-		if (!from || !to) continue;
-		const path = add(svg, "path", {class: "edge", d: `M${from.x + wide},${from.y + 16} C${from.x + wide + 30},${from.y + 16} ${to.x - 30},${to.y + 16} ${to.x},${to.y + 16}`});
-		add(path, "title", {}, e.to + " " + e.kind + " " + e.from + " (" + e.condition + "): " + e.state);
-	}
-	for (const r of data.requests) {
-		const p = at.get(r.name), n = data.rows.filter(s => s.request_id === r.step_id && s.array_index !== null).length;
-		add(add(svg, "rect", {class: r.state, x: p.x, y: p.y, width: wide, height: 32, rx: 5, opacity: 0.85, "data-step": r.name}), "title", {}, r.name + ": " + r.state);
-		add(svg, "text", {x: p.x + 10, y: p.y + 20, style: "fill: #fff"}, r.name + (n ? " [" + n + "]" : ""));
-	}
+	return column;
 }
 
-// Who ran where and when: nodes downwards, time to the right; what ran side by side on a node lies in lanes.
-function drawGantt() {
-	if (!data.held.length) return;
-	const end = h => Date.parse(h.ended_at || data.now), begin = Date.parse(data.submit_at);
-	const last = Math.max(...data.held.map(end)), length = Math.max(last - begin, 1), left = 110, width = 880;
-	const names = new Map(data.rows.map(r => [r.step_id, r.label])), nodes = [...new Set(data.held.map(h => h.node))].sort();
-	let y = 20;
-	add(page, "h2", {}, "Where and when they ran");
-	const svg = add(page, "svg", {id: "gantt", class: "chart", role: "img"});
-	const x = t => left + width * (t - begin) / length;
-	for (const node of nodes) {
-		const lanes = [], first = y;
-		for (const h of data.held.filter(one => one.node === node)) {
-			const from = Date.parse(h.started_at);
-			let lane = lanes.findIndex(free => free <= from);
-			if (lane < 0) lane = lanes.length;
-			lanes[lane] = end(h);
-			const box = add(svg, "rect", {class: h.state || "running", x: x(from), y: first + lane * 18, height: 15, rx: 2, width: Math.max(1.5, x(end(h)) - x(from)), "data-step": names.get(h.step_id)});
-			add(box, "title", {}, names.get(h.step_id) + ", attempt " + h.attempt + ", " + h.cpus + " CPUs, " + words((end(h) - from) / 1000, "s") + ": " + (h.state || "running"));
-			if (x(end(h)) - x(from) > 60) add(svg, "text", {x: x(from) + 5, y: first + lane * 18 + 12, style: "fill: #fff"}, names.get(h.step_id));
+// What stands in the columns from top to bottom: steps, and where a line passes a column on its way a place for it, so that it goes
+// through no box. Each is put at the mean height of what it is joined to on the left, steps that run with each other together.
+function layersOf(requests, edges, column) {
+	const items = new Map(requests.map(r => [r.name, {column: column.get(r.name), name: r.name, left: [], group: r.name}])), layers = [], routes = [];
+	for (const e of edges) {
+		const [a, b] = column.get(e.from) <= column.get(e.to) ? [items.get(e.from), items.get(e.to)] : [items.get(e.to), items.get(e.from)];
+		const route = {edge: e, items: [a]};
+		for (let c = a.column + 1; c < b.column; c++) route.items.push({column: c, left: [route.items[route.items.length - 1]]});
+		if (a.column < b.column) b.left.push(route.items[route.items.length - 1]);
+		route.items.push(b);
+		routes.push(route);
+		if (e.kind === "with") {
+			const old = b.group;
+			for (const item of items.values()) if (item.group === old) item.group = a.group;
 		}
-		add(svg, "text", {x: left - 10, y: first + 12, "text-anchor": "end"}, node);
-		y = first + lanes.length * 18 + 8;
+	}
+	for (const item of new Set([...items.values(), ...routes.flatMap(r => r.items)])) (layers[item.column] = layers[item.column] || []).push(item);
+	for (const layer of layers) {
+		const sums = new Map();
+		layer.forEach((item, i) => {
+			item.key = item.group || item;
+			const sum = sums.get(item.key) || {height: 0, count: 0, first: i};
+			for (const l of item.left) sum.height += l.row, sum.count++;
+			sums.set(item.key, sum);
+		});
+		const height = item => { const s = sums.get(item.key); return s.count ? s.height / s.count : s.first; };
+		layer.sort((a, b) => height(a) - height(b) || sums.get(a.key).first - sums.get(b.key).first);
+		layer.forEach((item, row) => { item.row = row; });
+	}
+	return {layers, routes, items};
+}
+
+// From the right side of each to the left side of the next, straight across the columns between; within a column round its right side.
+function routePath(route, x, wide) {
+	const [first, ...rest] = route.items, middle = item => item.y + item.height / 2;
+	let at = first, path = `M${x(first) + wide},${middle(first)}`;
+	if (rest.length === 1 && rest[0].column === first.column)
+		return `${path} C${x(first) + wide + 22},${middle(first)} ${x(first) + wide + 22},${middle(rest[0])} ${x(first) + wide},${middle(rest[0])}`;
+	for (const item of rest) {
+		path += ` C${x(at) + wide + 30},${middle(at)} ${x(item) - 30},${middle(item)} ${x(item)},${middle(item)}`;
+		if (!item.name) path += ` L${x(item) + wide},${middle(item)}`;
+		at = item;
+	}
+	return path;
+}
+
+// The steps of a job, each to the right of what it waits for.
+function drawGraph() {
+	const known = new Set(data.requests.map(r => r.name)), edges = data.edges.filter(e => known.has(e.from) && known.has(e.to) && e.from !== e.to);
+	if (data.requests.length > 300) {
+		add(page, "p", {class: "when"}, "No graph: the job has " + data.requests.length + " steps.");
+		return;
+	}
+	const {layers, routes, items} = layersOf(data.requests, edges, columnsOf(data.requests, edges));
+	const elements = new Map();
+	for (const s of data.rows) if (s.array_index !== null) elements.set(s.request_id, (elements.get(s.request_id) || 0) + 1);
+	const suffix = r => elements.has(r.step_id) ? " [" + elements.get(r.step_id) + "]" : "";
+	const longest = Math.max(...data.requests.map(r => ruler.measureText(r.name + suffix(r)).width));
+	const wide = Math.min(260, Math.max(90, Math.ceil(longest) + 24)), gap = 60, x = item => 4 + item.column * (wide + gap);
+	for (const layer of layers) {
+		let y = 4;
+		for (const item of layer) {
+			Object.assign(item, {y, height: item.name ? 32 : 8});
+			y += item.height + 14;
+		}
+	}
+	const bottom = Math.max(...layers.map(l => l[l.length - 1].y + l[l.length - 1].height)) + 4;
+	add(page, "h2", {}, "Steps and what they wait for");
+	const svg = drawing("graph", Math.max(1000, layers.length * (wide + gap)), bottom);
+	for (const route of routes) {
+		const e = route.edge, path = add(svg, "path", {class: "edge" + (e.kind === "after" ? "" : " " + e.kind), "data-from": e.from, "data-to": e.to, d: routePath(route, x, wide)});
+		add(path, "title", {}, e.to + " " + e.kind.replace("_", " ") + " " + e.from + (e.kind === "after" ? " (" + e.condition + ")" : "") + ": " + e.state);
+	}
+	for (const r of data.requests) {
+		const item = items.get(r.name), end = suffix(r);
+		add(add(svg, "rect", {class: r.state, x: x(item), y: item.y, width: wide, height: item.height, rx: 5, "data-step": r.name}), "title", {}, r.name + ": " + r.state);
+		add(add(svg, "text", {x: x(item) + 10, y: item.y + 20, style: inkOn(r.state)}, fit(r.name, wide - 20 - ruler.measureText(end).width) + end), "title", {}, r.name + ": " + r.state);
+	}
+	const line = legend(data.requests.map(r => r.state)), kinds = new Set(edges.map(e => e.kind));
+	if (kinds.has("with")) add(line, "span", {}, "– – runs with");
+	if (kinds.has("same_nodes") || kinds.has("other_nodes")) add(line, "span", {}, "· · · same or other nodes");
+}
+
+// Ticks of an axis of that many seconds from 0: at most nine, at round times, in one unit.
+function ticksOf(length) {
+	const [unit, size] = length <= 120 ? ["s", 1] : length <= 7200 ? ["min", 60] : length <= 48 * 3600 ? ["h", 3600] : ["d", 86400];
+	const steps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, unit === "h" ? 3 : 5, unit === "h" ? 6 : 10, unit === "h" ? 12 : 20, 50, 100, 200, 500, 1000];
+	const step = steps.find(s => length / size / s <= 8) || length / size, ticks = [];
+	for (let i = 0; i * step <= length / size + 1e-9; i++) {
+		const value = Number((i * step).toFixed(3));
+		ticks.push({at: value * size, text: i ? value + " " + unit : "0"});
+	}
+	return ticks;
+}
+
+// Who ran where and when: nodes downwards, time to the right; what ran side by side on a node lies in lanes. The axis begins with the
+// submission, unless the job waited so long that nothing else could be seen.
+function drawGantt() {
+	const held = data.held.filter(h => Number.isFinite(Date.parse(h.started_at)) && Date.parse(h.started_at) <= Date.parse(data.now));
+	if (!held.length) return;
+	const end = h => Number.isFinite(Date.parse(h.ended_at)) ? Date.parse(h.ended_at) : Date.parse(data.now);
+	const submitted = Date.parse(data.submit_at), first = Math.min(...held.map(h => Date.parse(h.started_at))), last = Math.max(...held.map(end));
+	const waited = first - submitted <= last - first, begin = waited ? Math.min(submitted, first) : first, length = Math.max(last - begin, 1);
+	const names = new Map(data.rows.map(r => [r.step_id, r.label])), nodes = [...new Set(held.map(h => h.node))].sort(), left = 110, width = 880, lane = 18;
+	const x = t => left + width * (t - begin) / length, top = 22;
+	let y = top;
+	add(page, "h2", {}, "Where and when they ran");
+	add(page, "p", {class: "when"}, "Time since " + (waited ? "the submission" : "the first start, at " + new Date(first).toISOString().slice(0, 19).replace("T", " ") + " UTC"));
+	const svg = drawing("gantt", 1000, 10), grid = add(svg, "g", {});
+	for (const node of nodes) {
+		const lanes = [], from_y = y;
+		for (const h of held.filter(one => one.node === node)) {
+			const from = Date.parse(h.started_at), name = names.get(h.step_id) || "";
+			const free = lanes.findIndex(until => until <= from), row = free < 0 ? lanes.length : free, state = h.state || "running";
+			lanes[row] = end(h);
+			const long = Math.max(1.5, x(end(h)) - x(from)), at = Math.min(x(from), left + width - long), part = fit(name, long - 10), shown = part === name || long > 40 ? part : "";
+			const box = add(svg, "rect", {class: state, x: at, y: from_y + row * lane, height: lane - 3, rx: 2, width: long, "data-step": name, "data-attempt": h.attempt});
+			add(box, "title", {}, name + ", attempt " + h.attempt + ", " + h.cpus + " CPUs, " + words((end(h) - from) / 1000, "s") + ": " + state);
+			if (shown) add(svg, "text", {class: "within", x: at + 5, y: from_y + row * lane + 12, style: inkOn(state)}, shown);
+		}
+		add(add(svg, "text", {x: left - 10, y: from_y + 12, "text-anchor": "end"}, fit(node, left - 14)), "title", {}, node);
+		y = from_y + lanes.length * lane + 8;
 		add(svg, "line", {class: "rule", x1: left, x2: left + width, y1: y - 5, y2: y - 5});
 	}
-	for (let i = 0; i <= 4; i++)
-		add(svg, "text", {class: "dim", x: left + width * i / 4, y: 13, "text-anchor": i === 4 ? "end" : "start"}, words(length * i / 4000, "s"));
+	for (const tick of ticksOf(length / 1000)) {
+		const at = left + width * tick.at * 1000 / length, anchor = at > left + width - 20 ? "end" : tick.at ? "middle" : "start";
+		add(grid, "line", {class: "rule", x1: at, x2: at, y1: top - 4, y2: y - 5});
+		add(grid, "text", {class: "dim tick", x: at, y: 13, "text-anchor": anchor, "data-seconds": tick.at}, tick.text);
+	}
 	svg.setAttribute("viewBox", "0 0 1000 " + y);
+	legend(held.map(h => h.state || "running"));
+}
+
+// Each run of the steps that ran more than once.
+function drawAttempts() {
+	if (!(data.attempts || []).length) return;
+	const when = t => t ? t.slice(0, 19).replace("T", " ") : "–";
+	add(page, "h2", {}, "Attempts");
+	const table = add(add(page, "div", {class: "wide"}), "table", {id: "attempts"}), head = add(add(table, "thead", {}), "tr", {}), body = add(table, "tbody", {});
+	for (const title of ["step", "attempt", "state", "started", "ended", "ran", "exit", "cause", "nodes"]) add(head, "th", {}, title);
+	for (const a of data.attempts) {
+		const line = add(body, "tr", {}), exit = a.signal ? "signal " + a.signal : a.exit_code === null ? "–" : a.exit_code;
+		for (const cell of [a.label, a.attempt, a.state, when(a.started_at), when(a.ended_at), words(a.elapsed_s, "s"), exit, a.cause || "–", a.nodes]) add(line, "td", {title: cell}, String(cell));
+	}
 }
 
 add(page, "h1", {}, data.title);
@@ -152,6 +310,7 @@ if (data.report === "job") {
 	add(page, "p", {class: "when"}, `${data.user}${data.account ? ", account " + data.account : ""}: ${data.state}; submitted ${data.submit_at.slice(0, 19).replace("T", " ")}`);
 	drawGraph();
 	drawGantt();
+	drawAttempts();
 } else {
 	const bar = data.columns.find(c => c.name === data.bar);
 	add(page, "p", {class: "when"}, `${data.since.slice(0, 16).replace("T", " ")} to ${data.until.slice(0, 16).replace("T", " ")}; days and months of ${data.time_zone}`);

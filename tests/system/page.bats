@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# Pages of `rota report` in a browser: what is drawn is where it belongs, whatever the job looks like.
+
+load helper
+
+setup_file() {
+	command -v chromium >/dev/null || skip "there is no chromium"
+	instance_up 2 --cpus 4 --mem 1000 --set node.grace=1
+	rota admin setting change requeue_delay_s --value=0 >/dev/null
+}
+
+teardown_file() {
+	instance_down
+}
+
+# submit SCRIPT-TEXT: runs it to its end; its number is in $job.
+submit() {
+	printf '%s\n' "$1" >"$BATS_TEST_TMPDIR/job.sh"
+	job=$(rota submit --parsable --output=/dev/null "$BATS_TEST_TMPDIR/job.sh")
+	rota wait -q "$job" || true
+}
+
+# drawn: what page_check.js says of the page of $job, as JSON; what is wrong with it fails the test.
+drawn() {
+	rota report job "$job" --html "$BATS_TEST_TMPDIR/page.html"
+	{ echo '<script>'; cat "$BATS_TEST_DIRNAME/page_check.js"; echo '</script>'; } >>"$BATS_TEST_TMPDIR/page.html"
+	chromium --headless --no-sandbox --disable-gpu --disable-background-networking --user-data-dir="$BATS_TEST_TMPDIR/browser" --window-size=1280,1000 \
+		--virtual-time-budget=5000 --dump-dom "file://$BATS_TEST_TMPDIR/page.html" 2>"$BATS_TEST_TMPDIR/browser.log" |
+		sed -n 's,.*<pre id="check">\(.*\)</pre>.*,\1,p' | sed 's/&gt;/>/g; s/&lt;/</g; s/&amp;/\&/g' >"$BATS_TEST_TMPDIR/check"
+	jq -e '.wrong == []' "$BATS_TEST_TMPDIR/check" >/dev/null || { cat "$BATS_TEST_TMPDIR/check"; return 1; }
+}
+
+# column STEP: where its box begins.
+column() {
+	jq ".columns.$1" "$BATS_TEST_TMPDIR/check"
+}
+
+# watched JOB: the picture of it on a terminal, without colours.
+watched() {
+	script -qec "rota watch $1" /dev/null | sed 's/\x1b\[[?0-9;]*[a-zA-Z]//g; s/\r//g'
+}
+
+@test "one step" {
+	submit '#!/bin/bash
+sleep 0.1'
+	drawn
+	[ "$(jq -r '.ticks[0]' "$BATS_TEST_TMPDIR/check")" = 0 ]
+}
+
+@test "lines of a net pass by the boxes between" {
+	submit '#!/bin/bash
+#ROTA step a
+true
+#ROTA step b
+true
+#ROTA step c --after=a
+true
+#ROTA step d --after=c
+true
+#ROTA step e --after=d,a,b
+true
+#ROTA step f --after=b,e
+true
+#ROTA step g --after=a
+true
+#ROTA step h --after=f,a --same-nodes=c
+true'
+	drawn
+	[ "$(column a)" = "$(column b)" ]
+	[ "$(column h)" -gt "$(column f)" ]
+}
+
+@test "steps that run with each other share a column, and what comes after them is behind it" {
+	submit '#!/bin/bash
+#ROTA step prepare
+true
+#ROTA step server --after=prepare
+sleep 0.3
+#ROTA step client --with=server
+sleep 0.3
+#ROTA step monitor --with=client
+sleep 0.3
+#ROTA step report --after=monitor
+true'
+	drawn
+	[ "$(column server) $(column monitor)" = "$(column client) $(column client)" ]
+	[ "$(column prepare)" -lt "$(column client)" ]
+	[ "$(column report)" -gt "$(column server)" ]
+	watched "$job" >"$BATS_TEST_TMPDIR/watched"
+	for line in '. prepare' '  . server' '  . client' '  . monitor' '    . report'; do
+		grep -q "^$line " "$BATS_TEST_TMPDIR/watched" || { cat "$BATS_TEST_TMPDIR/watched"; false; }
+	done
+}
+
+@test "long names, arrays, attempts and failures" {
+	submit '#!/bin/bash
+#ROTA --job-name="Überströmung-größer-als-alles-was-bisher-berechnet-wurde-日本語"
+#ROTA step WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW --nodes=2
+sleep 0.2
+#ROTA step many --array=0-11 --after=WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW
+sleep 0.1
+#ROTA step iiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiiii --retry=1 --after=many
+[ "$ROTA_ATTEMPT" = 2 ]
+#ROTA step bad --after=many
+exit 3
+#ROTA step never --after=bad
+true'
+	drawn
+	grep -q '"label":"'"$job"'.i*","' "$BATS_TEST_TMPDIR/page.html"
+	watched "$job" >"$BATS_TEST_TMPDIR/watched"
+	[ "$(grep -cE '^ *. (WWW|iii)[Wi]*~ (completed)' "$BATS_TEST_TMPDIR/watched")" = 2 ] || { cat "$BATS_TEST_TMPDIR/watched"; false; }
+	[ "$(grep -oE '^.*(completed|failed|dependency_failed) ' "$BATS_TEST_TMPDIR/watched" | sed 1d | sed -E 's/(completed|failed|dependency_failed).*//' | awk '{ print length }' | sort -u | wc -l)" = 1 ]
+}
+
+@test "what was cancelled before it began has no times, and a long wait does not push them aside" {
+	printf '#!/bin/sh\n#ROTA step a --begin=now+1hour\ntrue\n#ROTA step b --after=a\ntrue\n' >"$BATS_TEST_TMPDIR/job.sh"
+	job=$(rota submit --parsable --output=/dev/null "$BATS_TEST_TMPDIR/job.sh")
+	rota cancel "$job"
+	drawn
+	[ "$(jq '.ticks | length' "$BATS_TEST_TMPDIR/check")" = 0 ]
+	submit '#!/bin/sh
+#ROTA --begin=now+3seconds
+sleep 0.2'
+	drawn
+	[ "$(jq -r '.ticks[1] | test("^0")' "$BATS_TEST_TMPDIR/check")" = true ]
+}
