@@ -64,7 +64,7 @@ comment on column acct.step_stats.rss_kb_max is 'Most resident memory in a sampl
 comment on column acct.step_stats.swap_kb_last is 'Memory swapped out on all nodes in the last sample, in KiB.';
 comment on column acct.step_stats.swap_kb_mean is 'Mean memory swapped out on all nodes, in KiB.';
 comment on column acct.step_stats.swap_kb_max is 'Most memory swapped out in a sample, each node''s most added up, in KiB.';
-comment on column acct.step_stats.peak_mb is 'Highest memory use on one node as its control group counted it, in MiB.';
+comment on column acct.step_stats.peak_mb is 'Highest memory use on one node as its control group counted it, and at least that of its largest process, in MiB.';
 comment on column acct.step_stats.max_rss_kb is 'Highest resident memory of one process of an ended task, in KiB.';
 comment on column acct.step_stats.minor_faults is 'Page faults without I/O.';
 comment on column acct.step_stats.major_faults is 'Page faults with I/O.';

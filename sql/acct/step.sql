@@ -8,7 +8,7 @@ select s.job_id, s.step_id, r.name as step, s.array_index, s.job_id || '.' || r.
 	extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::double precision as elapsed_s,
 	coalesce(l.cpu_held_s, 0)::double precision as cpu_held_s,
 	(e.user_usec / 1e6)::double precision as user_cpu_s, (e.system_usec / 1e6)::double precision as system_cpu_s,
-	e.max_rss_kb, l.peak_mb, e.read_bytes, e.write_bytes, s.exit_code, s.signal, s.cause, s.message
+	e.max_rss_kb, case when l.peak_mb is not null then greatest(l.peak_mb, (e.max_rss_kb + 1023) / 1024) end as peak_mb, e.read_bytes, e.write_bytes, s.exit_code, s.signal, s.cause, s.message
 from rota.step s
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = s.job_id
@@ -61,7 +61,7 @@ comment on column acct.step.cpu_held_s is 'CPU seconds that it held, all attempt
 comment on column acct.step.user_cpu_s is 'CPU seconds used in user mode by the tasks of the latest attempt.';
 comment on column acct.step.system_cpu_s is 'CPU seconds used in the kernel by the tasks of the latest attempt.';
 comment on column acct.step.max_rss_kb is 'Highest resident memory of one process, in KiB.';
-comment on column acct.step.peak_mb is 'Highest memory use on one node as its cgroup counted it, in MiB; null: not counted.';
+comment on column acct.step.peak_mb is 'Highest memory use on one node as its control group counted it, and at least that of its largest process, in MiB; null: not counted.';
 comment on column acct.step.read_bytes is 'Bytes read from storage by the tasks of the latest attempt.';
 comment on column acct.step.write_bytes is 'Bytes written to storage by the tasks of the latest attempt.';
 comment on column acct.step.exit_code is 'Highest exit code of its tasks, 0 to 255.';

@@ -3,7 +3,9 @@ create view api.step_stats as
 select t.job_id, t.step_id, t.attempt, t.node_ids, coalesce(m.samples, 0) as samples, coalesce(m.nodes, 0) as nodes_sampled, m.first_at, m.last_at,
 	-- What nodes counted for all processes; else what ended tasks and samples say.
 	trim_scale(coalesce(l.cpu_usec, case when t.ended_at is not null then e.cpu_usec end, m.cpu_usec) / 1e6) as cpu_s,
-	m.cpus_last, m.cpus_mean, m.cpus_max, m.rss_kb_last, m.rss_kb_mean, m.rss_kb_max, m.swap_kb_last, m.swap_kb_mean, m.swap_kb_max, l.peak_mb, e.max_rss_kb,
+	m.cpus_last, m.cpus_mean, m.cpus_max, m.rss_kb_last, m.rss_kb_mean, m.rss_kb_max, m.swap_kb_last, m.swap_kb_mean, m.swap_kb_max,
+	-- A control group does not count pages of files, as of shared libraries, that something else had read before: each process has them.
+	case when l.peak_mb is not null then greatest(l.peak_mb, (e.max_rss_kb + 1023) / 1024) end as peak_mb, e.max_rss_kb,
 	coalesce(case when t.ended_at is not null then e.minor_faults end, m.minor_faults) as minor_faults,
 	coalesce(case when t.ended_at is not null then e.major_faults end, m.major_faults) as major_faults,
 	coalesce(case when t.ended_at is not null then e.read_bytes end, m.read_bytes) as read_bytes,
