@@ -47,7 +47,7 @@ int verb_reservations(int argc, char **argv)
 {
 	static const struct table_column COLUMNS[] = {
 		{"NAME", false, 0},  {"STATE", false, 0},  {"START", false, 0}, {"END", false, 0},     {"AGAIN", false, 6},
-		{"NODES", false, 5}, {"LET IN", false, 6}, {"STEPS", true, 0},	{"REASON", false, 12},
+		{"NODES", false, 5}, {"ALLOWED", false, 6}, {"STEPS", true, 0},	{"REASON", false, 12},
 	};
 	struct verb_scan scan = VERB_SCAN(verb_find("reservations"), argc, argv);
 	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));

@@ -6,7 +6,7 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_by constant text[] := api.report_by(p_request, '{account,user,partition,qos}', 'account');
 begin
-	return api.report_answer('usage', 'What was held', p_request, v_by, 'cpu_h', jsonb_build_array(
+	return api.report_answer('usage', 'CPU hours allocated', p_request, v_by, 'cpu_h', jsonb_build_array(
 			api.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours held, used or not.'),
 			api.report_column('percent', 'PART', 'percent', 'Of the CPU-hours of all rows.'),
 			api.report_column('gpu_h', 'GPU HOURS', 'h', 'GPU-hours held.'),
@@ -176,7 +176,7 @@ begin
 		api.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours held.'),
 		api.report_column('down_h', 'DOWN', 'h', 'CPU-hours of nodes that were down, invalid or had never been seen.'),
 		api.report_column('drain_h', 'DRAINED', 'h', 'CPU-hours of nodes that took no new steps; what still ran there is in those held, too.'),
-		api.report_column('capacity_h', 'THERE WERE', 'h', 'CPU-hours there were, whatever the nodes'' state: the CPUs they had then.'),
+		api.report_column('capacity_h', 'AVAILABLE', 'h', 'CPU-hours there were, whatever the nodes'' state: the CPUs they had then.'),
 		api.report_column('percent', 'HELD', 'percent', 'Held, of those there were.')), v_rows);
 end $$;
 comment on function api.report_utilization(int, text, jsonb) is
