@@ -1,13 +1,17 @@
 /* agent_blob.c - scripts and environments that launches need, fetched by hash into the cache.
  *
  * Called by agent_order.c. What always holds: one call is under way at a time; what lies in the cache is what its name says; of what
- * cannot be had the orders that need it are told, so nobody waits for it. */
+ * cannot be had the orders that need it are told, so nobody waits for it. Where the cache itself is gone they wait until the launcher has
+ * made it again, for ten seconds at most. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/seal.h"
 #include "procmgr/agent/agent_parts.h"
+
+enum { CACHE_USEC = 10 * 1000000 };
 
 static bool is_asked(const struct agent_blobs *asked, const char *hash)
 {
@@ -32,10 +36,29 @@ static void keep_blob(struct agent_blobs *asked, const PGresult *result, int row
 	if (!bytes)
 		die("out of memory");
 	if (!agent_cache_put(agent_cell(result, row, "hash"), bytes, size, &e)) {
+		bool fits = agent_cache_fits(agent_cell(result, row, "hash"), bytes, size), there = agent_cache_is_there();
 		log_error("%s", e.message);
-		asked->full = asked->full || agent_cache_fits(agent_cell(result, row, "hash"), bytes, size);
+		asked->full |= fits && there;
+		asked->gone |= fits && !there;
 	}
 	PQfreemem(bytes);
+}
+
+/* Somebody has removed the cache: only the launcher can make it again. Until it has, the orders wait; false: it does not. */
+static bool await_cache(struct agent *a)
+{
+	int64_t now = clock_boot_us();
+	if (a->cache_gone_at == 0)
+		a->cache_gone_at = now;
+	if (now - a->cache_gone_at > CACHE_USEC) {
+		a->cache_gone_at = 0; /* for the orders after these */
+		return false;
+	}
+	struct fields *message = fields_new();
+	fields_add(message, "op", "cache");
+	agent_launcher_send(a, message);
+	fields_free(message);
+	return true;
 }
 
 /* What the database does not have, or has otherwise than its hash says, or the cache cannot take, is not waited for: the launcher is
@@ -61,7 +84,10 @@ static void blobs(struct db *db, PGresult *result, const struct err *e, void *ar
 		log_warning("scripts could not be read: %s", e->message);
 	for (int i = 0; result && i < PQntuples(result); i++)
 		keep_blob(asked, result, i);
-	if (result) {
+	if (!asked->gone)
+		a->cache_gone_at = 0;
+	if (result && !(asked->gone && await_cache(a))) {
+		asked->full |= asked->gone;
 		give_up(a, asked);
 		agent_order_work(a);
 	}

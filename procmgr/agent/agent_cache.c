@@ -65,6 +65,11 @@ void agent_cache_open(void)
 		closedir(dir);
 }
 
+bool agent_cache_is_there(void)
+{
+	return access("cache/.", W_OK | X_OK) == 0;
+}
+
 bool agent_cache_has(const char *hash)
 {
 	char path[PATH_SIZE];

@@ -91,6 +91,7 @@ struct agent {
 	struct used *answered;		 /* attempts whose launch the journal had answered when we started, or answered lately */
 	bool blobs_asked;
 	int64_t cache_looked_at;
+	int64_t cache_gone_at; /* when its folder was found missing, 0: it is there */
 
 	struct journal *journal;
 	struct agent_hold *hold; /* records that are read and in no report yet */
@@ -147,6 +148,7 @@ void agent_launcher_send(struct agent *a, const struct fields *message);
 
 /* agent_cache.c: the cache is the folder cache/ below the working directory. */
 void agent_cache_open(void);
+bool agent_cache_is_there(void);					 /* the folder, where files can be made */
 bool agent_cache_has(const char *hash);					 /* and will keep it for a while */
 bool agent_cache_fits(const char *hash, const void *bytes, size_t size); /* is it what its name says? */
 bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct err *e);
@@ -159,6 +161,7 @@ enum { AGENT_BLOBS_AT_ONCE = 16 };
 struct agent_blobs {
 	struct agent *agent;
 	bool full; /* one of them found no room in the cache */
+	bool gone; /* or no cache */
 	char hashes[AGENT_BLOBS_AT_ONCE][65];
 	int count;
 };

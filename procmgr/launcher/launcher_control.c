@@ -136,6 +136,16 @@ static void truncate_journal(struct launcher *l, const struct fields *message)
 		l->truncate_from = position + journal_kept(l->journal, position);
 }
 
+/* procmgrd has found its cache missing: somebody removed it. */
+static void make_cache(const struct launcher *l)
+{
+	struct err e;
+	if (launcher_spool_cache(l, &e))
+		log_warning("made the folder \"%s/cache\" again", l->dir);
+	else
+		log_warning("the cache is missing: %s", e.message);
+}
+
 void launcher_control_take(struct launcher *l, const char *text, size_t size)
 {
 	struct err e;
@@ -149,6 +159,8 @@ void launcher_control_take(struct launcher *l, const char *text, size_t size)
 		control(l, message);
 	else if (op && strcmp(op, "truncate") == 0)
 		truncate_journal(l, message);
+	else if (op && strcmp(op, "cache") == 0)
+		make_cache(l);
 	else
 		log_warning("message ignored: it names no known operation");
 	fields_free(message);

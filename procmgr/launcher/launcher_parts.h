@@ -78,6 +78,8 @@ struct launcher {
 
 /* launcher_spool.c: the node's folders, made where they are absent, checked, entered (chdir). */
 bool launcher_spool_enter(struct launcher *l, struct err *e);
+/* Make cache/, or make it procmgrd's again. */
+bool launcher_spool_cache(const struct launcher *l, struct err *e);
 /* Make the folder of an attempt with its control socket; -1 where that fails or it is there already. */
 int launcher_spool_make(const struct record_key *key, struct err *e);
 /* Is there something that must not outlive the node's lease? */

@@ -96,6 +96,11 @@ static bool enter(struct launcher *l, struct err *e)
 	return entered;
 }
 
+bool launcher_spool_cache(const struct launcher *l, struct err *e)
+{
+	return make_folder("cache", l->agent_uid, l->agent_gid, 0700, e);
+}
+
 bool launcher_spool_enter(struct launcher *l, struct err *e)
 {
 	char absolute[PATH_MAX];
@@ -108,9 +113,8 @@ bool launcher_spool_enter(struct launcher *l, struct err *e)
 	if (mkdir(l->dir, 0751) < 0 && errno != EEXIST)
 		return err_sys(e, "could not make folder \"%s\"", l->dir);
 	warn_about_above(l->dir);
-	return enter(l, e) && make_folder("cache", l->agent_uid, l->agent_gid, 0700, e) &&
-	       make_folder("spool", geteuid(), l->agent_gid, 0751, e) && make_folder("spare", geteuid(), getegid(), 0700, e) &&
-	       lease_make(l->agent_uid, l->agent_gid, e);
+	return enter(l, e) && launcher_spool_cache(l, e) && make_folder("spool", geteuid(), l->agent_gid, 0751, e) &&
+	       make_folder("spare", geteuid(), getegid(), 0700, e) && lease_make(l->agent_uid, l->agent_gid, e);
 }
 
 void launcher_spool_path(const char *above, const struct record_key *key, const char *file, char path[LAUNCHER_PATH_SIZE])

@@ -154,6 +154,39 @@ kill_keeper() {
 	rota up >/dev/null
 }
 
+@test "the cache of a node removed, and another's in its place: the launcher makes it again, and jobs run" {
+	local cache=$ROTA_HOME/node/n1/cache owner
+	owner=$(stat -c '%U %a' "$cache")
+	let_end
+	rm -r "$cache"
+	job=$(submit)
+	rota wait "$job"
+	ran_once "$job"
+	[ "$(stat -c '%U %a' "$cache")" = "$owner" ]
+	rm -r "$cache" "$OUT"
+	mkdir -m 0555 "$cache"
+	chown 0 "$cache" 2>/dev/null || true
+	job=$(submit --job-name=again)
+	rota wait "$job"
+	ran_once "$job"
+	[ "$(stat -c '%U %a' "$cache")" = "$owner" ]
+	[ "$(rota nodes --json | jq -r '.nodes[0].state')" = up ]
+}
+
+@test "a file where the cache of a node was: the node is drained with the reason" {
+	local cache=$ROTA_HOME/node/n1/cache
+	let_end
+	rm -r "$cache"
+	: >"$cache"
+	job=$(submit)
+	drained() { [ "$(sql "select concat_ws(' ', state, reason) from rota.node")" = "drain procmgrd cannot store what is to be run; see its log" ]; }
+	eventually drained
+	rm "$cache"
+	rota admin node resume n1
+	rota wait "$job"
+	[ "$(sql "select state from rota.step where job_id = $job")" = completed ]
+}
+
 @test "PostgreSQL killed: the job goes on; its end, journaled meanwhile, is reported when it is back" {
 	job=$(submit)
 	eventually running "$job"
