@@ -35,7 +35,6 @@
 enum {
 	LEAD_ASK = 250,	      /* milliseconds between claims of who does not lead */
 	LEAD_RENEWALS = 3,    /* claims of the leader within its lease */
-	LEAD_SILENCE = 10,    /* seconds for which a session may keep a transaction open and be silent */
 	LEAD_TRIES = 3,	      /* repetitions at once after a refusal of the database */
 	LEAD_DELAY_MOST = 30, /* seconds between tries at the most */
 	LEAD_PLAN_LATE = 300, /* milliseconds until a plan that was found too soon is looked at again, or a job that was locked */
@@ -45,7 +44,7 @@ enum {
 	LEAD_PART = 3	      /* of what the last pass took */
 };
 
-static const double judge_gap = 2.5;   /* seconds between looks at other daemons' sessions */
+static const double judge_gap = 1;     /* seconds between looks at other daemons' sessions */
 static const double register_gap = 10; /* seconds */
 
 struct lead {
@@ -276,7 +275,8 @@ static void lead_judge(struct lead *lead)
 {
 	char silence[16];
 
-	snprintf(silence, sizeof silence, "%d", LEAD_SILENCE);
+	/* Its locks may be what the next leader waits for: no session keeps them for longer than a leader may be silent. */
+	snprintf(silence, sizeof silence, "%d", lead->conf->schedule_lease);
 	db_call(lead->db, API_session_judge, (struct db_param[]){{silence, -1}}, 1, judge_came, lead);
 }
 
