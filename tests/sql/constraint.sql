@@ -130,5 +130,29 @@ select t.submit('alice', '[{"name": "x", "array": {"indices": [[0,4,1]], "size":
 select throws_ok(format('update rota.step_array set %s where job_id = %s', x, :x), '23514', null, 'an array with ' || x)
 	from unnest(array['size = 0', 'next = -1', 'next = 6', 'max_running = 0', 'running = -1', 'completed = -1', 'failed = -1', 'running = 2, completed = 2, failed = 2']) x;
 select t.right('every attack');
+
+-- CPUs that the leader read as free, and that somebody else takes before it commits: what is kept for a follower when the last node of a wide
+-- step ends, the others having been free since they ended; and what a suspended step takes back. The decision is refused as a whole, and
+-- decided anew from what is there now.
+select t.submit('alice', '[{"name": "w", "nodes_min": 2, "cpus_per_task": 4}, {"name": "f", "nodes_min": 2, "ntasks": 2, "cpus_per_task": 3}]',
+	'[{"step": "f", "peer": "w"}, {"step": "f", "kind": "same_nodes", "peer": "w"}]') as w, t.submit('bob', '[{"name": "x"}, {"name": "y"}]') as x \gset
+select t.start(:'w' || '.w', '{3,4}'), t.run(:'w' || '.w') \g /dev/null
+select t.report(t.say(:'w' || '.w', 'done'), t.say(:'w' || '.w', 'end', '{}', 3)) \g /dev/null
+select is((select n.cpus_used from api.schedule_nodes() n where n.node_id = 3), 0, 'a node of a wide step has ended: the leader reads it as free');
+select t.decision(:'x' || '.x', '{3}', '{"cpus": 4}') as decision \gset
+select t.report(t.say(:'w' || '.w', 'end', '{}', 4)) \g /dev/null
+select throws_like(format('select t.commit(%L::jsonb)', :'decision'), '%node_cpus_not_overbooked%', 'what was kept for its follower since is not given away');
+select is(t.states(:x), 'x:pending y:pending', 'and nothing of that decision is left');
+select is((select count(*) from rota.allocation where job_id = :x) + (select count(*) from rota.node_order where job_id = :x), 0::bigint, 'neither allocation nor order');
+select is(t.start(:'x' || '.x', '{3}', '{"cpus": 1}'), 1, 'decided anew, it starts beside what is kept');
+select t.pass(:'w' || '.f', '{3,4}') \g /dev/null
+select t.submit('alice', '[{"name": "s"}]') as s \gset
+select t.start(:'s' || '.s', '{2}', '{"cpus": 4}'), t.run(:'s' || '.s') \g /dev/null
+select api.job_suspend(t.uid('alice'), 'alice', t.request(:'s' || '.s')), t.report(t.say(:'s' || '.s', 'suspended')) \g /dev/null
+select t.decision(:'x' || '.y', '{2}', '{"cpus": 4}') as decision \gset
+select api.job_resume(t.uid('alice'), 'alice', t.request(:'s' || '.s')) \g /dev/null
+select throws_like(format('select t.commit(%L::jsonb)', :'decision'), '%node_cpus_not_overbooked%', 'nor is what was resumed since');
+select is(t.states(:x), 'x:starting y:pending', 'which waits');
+select t.right('stale decisions refused');
 select * from finish();
 rollback;
