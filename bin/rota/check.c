@@ -17,6 +17,7 @@
 #include "bin/rota/origin.h"
 #include "bin/rota/peers.h"
 #include "bin/rota/submit_options.h"
+#include "bin/rota/syntax.h"
 #include "bin/rota/table.h"
 #include "jobmgr/translate/option.h"
 #include "jobmgr/translate/translate.h"
@@ -30,6 +31,8 @@ const struct verb_option check_options[] = {
 #undef OPTION
 	{0, NULL, NULL, NULL},
 };
+
+enum { CHECK_STEPS_MOST = 100 }; /* whose syntax is looked at */
 
 /* The command line. */
 struct check_line {
@@ -411,8 +414,10 @@ int verb_check(int argc, char **argv)
 	json_t *plan = script ? translate(&line, script, size, &limits) : NULL;
 	if (!script)
 		call_refuse(&e);
+	struct syntax *syntax = plan ? syntax_begin(script_name(&line), script, size, CHECK_STEPS_MOST) : NULL;
 	if (plan)
 		status = here ? submission_try(&line, script, size) : EXIT_OK;
+	syntax_end(syntax);
 	if (status == EXIT_OK) {
 		translate_plan_whole(plan);
 		plan_print(plan, &line);

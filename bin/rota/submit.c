@@ -16,12 +16,13 @@
 #include "bin/rota/call.h"
 #include "bin/rota/origin.h"
 #include "bin/rota/submit_options.h"
+#include "bin/rota/syntax.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/wait.h"
 #include "jobmgr/translate/option.h"
 #include "lib/err.h"
 
-enum { SUBMIT_PARSABLE = 256, SUBMIT_WAIT, SUBMIT_KEY, SUBMIT_EACH, SUBMIT_WRAP, SUBMIT_MOST = 256 << 20 };
+enum { SUBMIT_PARSABLE = 256, SUBMIT_WAIT, SUBMIT_KEY, SUBMIT_EACH, SUBMIT_WRAP, SUBMIT_MOST = 256 << 20, SUBMIT_LOOKED_AT = 20 };
 
 const struct verb_option submit_options[] = {
 	{SUBMIT_PARSABLE, "parsable", NULL, "print the id of the job and nothing else"},
@@ -163,6 +164,17 @@ static json_t *one_request(const struct submit_line *line, struct err *e)
 	return request;
 }
 
+/* Have the shell look at the first steps of a script while the gate has it. Where nobody reads along, submissions come by the thousand. */
+static struct syntax *syntax_of(const struct submit_line *line, const json_t *request)
+{
+	const json_t *script = json_object_get(request, "script");
+	const char *name = json_string_value(json_object_get(request, "script_name"));
+
+	if (line->each || !isatty(STDERR_FILENO))
+		return NULL;
+	return syntax_begin(name, json_string_value(script), json_string_length(script), SUBMIT_LOOKED_AT);
+}
+
 /* The answers for all jobs, whichever way they were asked for. */
 static json_t *answer_jobs(const struct submit_line *line, const json_t *answer)
 {
@@ -239,6 +251,7 @@ int verb_submit(int argc, char **argv)
 	struct submit_line line = {0};
 	struct err e = {0};
 	json_t *request, *answer, *jobs;
+	struct syntax *syntax;
 	int status = EXIT_OK;
 
 	line_read(&line, argc, argv);
@@ -250,7 +263,9 @@ int verb_submit(int argc, char **argv)
 		free(line.operands);
 		return call_refuse(&e);
 	}
+	syntax = syntax_of(&line, request);
 	answer = call_gate_once("submit", request);
+	syntax_end(syntax);
 	jobs = answer ? answer_jobs(&line, answer) : NULL;
 	if (jobs)
 		print(&line, jobs);

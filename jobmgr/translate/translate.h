@@ -90,6 +90,18 @@ void translate_problems_free(struct translate_problems *problems);
  * by it. */
 json_t *translate_problems_refusal(const struct translate_problems *problems, const char *file, const char *label, struct err *e);
 
+/* The lines of a step and of the preamble, which stands before the first step; first and last, 0 and 0 where there is none. */
+struct translate_cut {
+	char name[65];
+	int pre_from, pre_to, from, to;
+};
+
+/* Where directives cut the script, however many problems it has; malloc'ed. */
+struct translate_cut *translate_cuts(const char *script, size_t size, int *count);
+
+/* Is it a script for a shell of the Bourne kind? Its interpreter, without arguments: "/bin/bash", or "bash" by env; "" = it is none. */
+void translate_shell_of(const char *script, size_t size, char interpreter[128]);
+
 /* The plan, NULL when there is any problem:
  *   {"job": {...}, "spec_end": TEXT, "common": {...}, "steps": [{...}], "edges": [{...}], "warnings": [{...}]}
  * A step asks for what "common" says, but for what it says itself. Its spec is its "spec" and, behind that, the plan's "spec_end", or so many

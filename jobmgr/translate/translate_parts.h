@@ -107,6 +107,22 @@ struct translate_words {
 bool translate_words(const char *text, size_t size, struct translate_words *words, struct err *e);
 void translate_words_free(struct translate_words *words);
 
+/* translate_shell.c: what has been read of a shell script, as far as here-documents go; all 0 at its beginning. */
+struct translate_document {
+	char word[64]; /* the line that ends it */
+	bool tabs;     /* "<<-": tabs before it do not count */
+};
+struct translate_shell {
+	char stack[64]; /* quotes and parentheses that are open */
+	int depth;
+	struct translate_document documents[8]; /* that begin behind this line */
+	int count, misses;
+};
+/* A directive was read: nothing is open, whatever it looked like. */
+void translate_shell_reset(struct translate_shell *s);
+/* Read a line of `size` bytes, behind which `text` follows: what stands behind the here-documents that it begins. Adds their lines to *number. */
+const char *translate_shell_read(struct translate_shell *s, const char *line, size_t size, const char *text, const char *end, int *number);
+
 /* translate_set.c: read options from words into a set. `own`: the set of a step's own line. */
 void translate_set_read(struct translation *t, struct translate_set *set, enum option_spelling spelling, const char *const *words,
 			int count, int line, bool own);

@@ -4,7 +4,7 @@
  *   #ROTA step NAME [OPTION]...  begins a step, anywhere
  *   #ROTA OPTION...              before the first step, or anywhere in a script without steps
  *   #SBATCH, #PBS OPTION...      before the first line that is neither empty nor a comment; behind it, and behind the first step,
- * they are comments, as they are for Slurm and PBS What always holds afterwards: there is at least one step, and lines are
+ * they are comments, as they are for Slurm and PBS. In a here-document of a shell script nothing is a directive. What always holds afterwards: there is at least one step, and lines are
  * numbered from 1. */
 #include <string.h>
 
@@ -17,6 +17,7 @@ struct reader {
 	int line;
 	bool commands; /* a line that is neither empty nor a comment was seen */
 	bool too_many; /* steps; said once */
+	struct translate_shell shell;
 };
 
 /* What stands behind `word` at the beginning of a line, NULL where something else does. */
@@ -108,14 +109,16 @@ static void read_line(struct reader *r, const char *text, size_t size)
 			r->commands = text[i] != ' ' && text[i] != '\t' && text[i] != '\r';
 		return;
 	}
-	if ((rest = behind(text, size, "#ROTA", &left)))
+	if ((rest = behind(text, size, "#ROTA", &left))) {
+		translate_shell_reset(&r->shell);
 		read_rota(r, rest, left);
-	else if (r->commands || r->t->has_steps)
+	} else if (r->commands || r->t->has_steps) {
 		return;
-	else if ((rest = behind(text, size, "#SBATCH", &left)))
+	} else if ((rest = behind(text, size, "#SBATCH", &left))) {
 		read_foreign(r, rest, left, OPTION_SLURM);
-	else if ((rest = behind(text, size, "#PBS", &left)))
+	} else if ((rest = behind(text, size, "#PBS", &left))) {
 		read_foreign(r, rest, left, OPTION_PBS);
+	}
 }
 
 /* A byte that no script has: where it is, and what to do. */
@@ -184,16 +187,43 @@ void translate_read(struct translation *t)
 {
 	struct reader r = {.t = t};
 	const char *text = t->request->script, *end = text + t->request->size;
-	bool good = check_bytes(t);
+	bool good = check_bytes(t), shell;
+	char interpreter[128];
+	translate_shell_of(text, t->request->size, interpreter);
+	shell = *interpreter != '\0';
 	while (good && text < end && !translate_hopeless(t)) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		r.line++;
-		read_line(&r, text, (size_t)((newline ? newline : end) - text));
+		const char *line = text;
+		size_t size = (size_t)((newline ? newline : end) - text);
+		read_line(&r, line, size);
 		text = newline ? newline + 1 : end;
+		if (shell)
+			text = translate_shell_read(&r.shell, line, size, text, end, &r.line);
 	}
 	if (!t->has_steps)
 		translation_add_step(t, PATTERN_PLAIN, 1);
 	t->steps[t->step_count - 1].last_line = r.line;
 	check_header(t, &t->command);
 	check_header(t, &t->rota);
+}
+
+struct translate_cut *translate_cuts(const char *script, size_t size, int *count)
+{
+	struct translate_request request = {.script = script, .size = size, .script_name = "", .workdir = "/"};
+	struct translate_problems problems = {0};
+	struct translation t;
+	translation_init(&t, &request, &translate_limits_default, &problems);
+	translate_read(&t);
+	struct translate_cut *cuts = xcalloc((size_t)t.step_count, sizeof *cuts);
+	for (int i = 0; i < t.step_count; i++) {
+		cuts[i] = (struct translate_cut){.from = t.steps[i].line, .to = t.steps[i].last_line};
+		strcpy(cuts[i].name, t.steps[i].name);
+		cuts[i].pre_from = t.has_steps;
+		cuts[i].pre_to = t.has_steps ? t.header_last : 0;
+	}
+	*count = t.step_count;
+	translation_clear(&t);
+	translate_problems_free(&problems);
+	return cuts;
 }

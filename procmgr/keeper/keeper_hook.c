@@ -146,7 +146,7 @@ bool keeper_hook_site(struct keeper *k, const char *name, const char *path)
 	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, -1, k->node_file, NULL};
 	char *argv[] = {(char *)path, NULL};
 	char **environment = task_site_environment(&facts);
-	struct task_start start = {.path = path, .argv = argv, .environment = environment, .folder = "/", .umask = 022};
+	struct task_start start = {.path = path, .node = k->order->node, .argv = argv, .environment = environment, .folder = "/", .umask = 022};
 	bool good = run_recorded(k, name, &start);
 	task_environment_free(environment);
 	return good;
@@ -156,6 +156,7 @@ static void as_user(const struct keeper *k, struct task_start *start)
 {
 	start->folder = k->order->spec.workdir;
 	start->umask = k->order->spec.umask;
+	start->node = k->order->node;
 	start->limits = k->limits;
 	start->limit_count = k->limit_count;
 	start->owner = &k->owner;

@@ -110,6 +110,7 @@ static void fill_start(const struct keeper *k, struct task_start *start, const s
 	start->truncate_output = fresh && opens_first(k, rank, streams->output, output_of);
 	start->truncate_error = fresh && streams->error && opens_first(k, rank, streams->error, error_of);
 	start->umask = k->order->spec.umask;
+	start->node = k->order->node;
 	start->limits = k->limits;
 	start->limit_count = k->limit_count;
 	start->owner = &k->owner;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
 #include <pwd.h>
 #include <sched.h>
 #include <signal.h>
@@ -161,6 +162,38 @@ static bool become_task(const struct task_start *s, pid_t keeper, struct err *e)
 	return open_streams(s, e);
 }
 
+/* The program that the first line of a script names; false where it names none. */
+static bool interpreter_read(const char *path, char interpreter[PATH_MAX])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t size = fd < 0 ? -1 : read(fd, interpreter, PATH_MAX - 1);
+	if (fd >= 0)
+		close(fd);
+	interpreter[size > 0 ? size : 0] = '\0';
+	if (strncmp(interpreter, "#!", 2) != 0)
+		return false;
+	char *from = interpreter + 2 + strspn(interpreter + 2, " \t");
+	from[strcspn(from, " \t\n")] = '\0';
+	memmove(interpreter, from, strlen(from) + 1);
+	return *interpreter != '\0';
+}
+
+/* The kernel tells of a script and of what runs it in the same way. Already as the user, who can open nothing that is not his. */
+static void not_executed(const struct task_start *s, struct err *e)
+{
+	char interpreter[PATH_MAX];
+	int failed = errno;
+	if (failed != ENOEXEC && interpreter_read(s->path, interpreter) && access(interpreter, X_OK) < 0) {
+		if (errno == ENOENT)
+			err_set(e, "interpreter \"%.256s\" not found on node %s", interpreter, s->node);
+		else
+			err_sys(e, "interpreter \"%.256s\" cannot be executed on node %s", interpreter, s->node);
+		return;
+	}
+	errno = failed;
+	err_sys(e, "could not execute \"%s\"", s->path);
+}
+
 /* What the child is given. */
 struct beginning {
 	struct task_start start;
@@ -176,7 +209,7 @@ static int child(void *arg)
 	if (become_task(s, b->keeper, &e)) {
 		close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
 		execve(s->path, s->argv, s->environment);
-		err_sys(&e, "could not execute \"%s\"", s->path);
+		not_executed(s, &e);
 	}
 	if (write(b->report, e.message, strlen(e.message)) < 0)
 		_exit(TASK_NOT_STARTED - 1);

@@ -18,6 +18,7 @@ void task_owner_clear(struct task_owner *owner);
 
 struct task_start {
 	const char *path; /* of the program */
+	const char *node; /* where it runs, for what goes wrong */
 	char *const *argv;
 	char *const *environment;
 	const char *folder;		    /* to start in */

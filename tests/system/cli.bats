@@ -697,6 +697,53 @@ SLURM_ARRAY_TASK_STEP=none" ]
 	[[ $output == *'--signal: "B:FOO" names no signal'* ]]
 }
 
+@test "the shell's word on a script is a warning, with the line of the script; nothing of it is run" {
+	cat >"$BATS_TEST_TMPDIR/wrong.sh" <<-END
+		#!/bin/bash
+		#ROTA --hold
+		touch "$BATS_TEST_TMPDIR/was-run"
+		#ROTA step good
+		true
+		#ROTA step bad
+		if true; then
+		  echo \$(
+		fi
+		#ROTA step worse
+		done
+	END
+	printf 'touch "%s/was-run"\n' "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/env"
+	export BASH_ENV="$BATS_TEST_TMPDIR/env" ENV="$BATS_TEST_TMPDIR/env"
+	run -0 --separate-stderr rota check "$BATS_TEST_TMPDIR/wrong.sh"
+	[ "${#stderr_lines[@]}" = 2 ]
+	[[ ${stderr_lines[0]} == "$BATS_TEST_TMPDIR/wrong.sh:"[89]': warning: step "bad": syntax error'* ||
+		${stderr_lines[0]} == "$BATS_TEST_TMPDIR/wrong.sh:"*': warning: step "bad": unexpected EOF'* ]]
+	[[ ${stderr_lines[1]} == "$BATS_TEST_TMPDIR/wrong.sh:11: warning: step \"worse\": syntax error near unexpected token"* ]]
+	# At submission where somebody reads along.
+	run -0 env -u BASH_ENV -u ENV script -qec "rota submit '$BATS_TEST_TMPDIR/wrong.sh'" /dev/null
+	[[ $output == *"/wrong.sh:11: warning: step"* && $output =~ job\ ([0-9]+) ]]
+	rota cancel -q "${BASH_REMATCH[1]}"
+	run -0 --separate-stderr rota submit --parsable "$BATS_TEST_TMPDIR/wrong.sh"
+	[ -z "$stderr" ]
+	rota cancel -q "$output"
+	printf '#!/bin/sh\ntrue\nfi\n' >"$BATS_TEST_TMPDIR/wrong.sh"
+	run -0 --separate-stderr rota check "$BATS_TEST_TMPDIR/wrong.sh"
+	[[ $stderr == "$BATS_TEST_TMPDIR/wrong.sh:3: warning: step \"script\": Syntax error: "* ]]
+	# What no shell runs, and a shell that is not here, is nobody's concern.
+	for first in '#!/usr/bin/python3' '#!/nonexistent/bash'; do
+		printf '%s\nfi\n' "$first" >"$BATS_TEST_TMPDIR/wrong.sh"
+		run -0 --separate-stderr rota check "$BATS_TEST_TMPDIR/wrong.sh"
+		[ -z "$stderr" ]
+	done
+	[ ! -e "$BATS_TEST_TMPDIR/was-run" ]
+}
+
+@test "a missing interpreter is named" {
+	printf '#!/usr/bin/nope\ntrue\n' >"$BATS_TEST_TMPDIR/nope.sh"
+	run rota submit --wait "$BATS_TEST_TMPDIR/nope.sh"
+	[ "$status" -ne 0 ]
+	[[ $output == *'interpreter "/usr/bin/nope" not found on node n'* ]]
+}
+
 @test "modify changes what waits" {
 	job=$(submit '#!/bin/sh
 true' --hold)

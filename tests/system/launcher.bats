@@ -1027,7 +1027,13 @@ plain_launcher_over() {
 	[[ $output == *'cause=launch outcome=fail message=could not enter folder "/nonexistent/x": No such file or directory'* ]]
 	echo '#!/nonexistent/shell' | launch 331
 	record 331 done
-	[[ $output == *'cause=launch outcome=fail message=could not execute'* ]]
+	[[ $output == *'cause=launch outcome=fail message=interpreter "/nonexistent/shell" not found on node n1'* ]]
+	echo '#! /etc/passwd -x' | launch 335
+	record 335 done
+	[[ $output == *'cause=launch outcome=fail message=interpreter "/etc/passwd" cannot be executed on node n1: '* ]]
+	echo '#!/bin/true' | launch 336 shell=/nonexistent/shell
+	record 336 done
+	[[ $output == *'cause=launch outcome=fail message=could not execute "/nonexistent/shell": No such file or directory'* ]]
 	echo '#!/bin/true' | launch 332 "output=$DIR/work/no/such/folder"
 	record 332 done
 	[[ $output == *"could not open output file \"$DIR/work/no/such/folder\": No such file or directory"* ]]

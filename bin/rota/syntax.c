@@ -1,0 +1,164 @@
+/* syntax.c - "SHELL -n" for each step of a script.
+ *
+ * Called by: `rota submit`, `rota check`. It is the user who runs the shell, here: no daemon has a user's text read by one.
+ * Invariants:
+ * - The shell executes nothing: -n, and an environment without BASH_ENV and ENV.
+ * - A step is read as its node gets it: the preamble and its own lines, each with its number in the script.
+ * - What goes wrong here costs the warning, never the submission. */
+#include "bin/rota/syntax.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "jobmgr/translate/translate.h"
+#include "lib/err.h"
+
+struct look {
+	pid_t pid; /* 0: it was not started */
+	int said;  /* what the shell says */
+};
+
+struct syntax {
+	char shell[128], *name;
+	struct translate_cut *cuts;
+	struct look *looks;
+	int count;
+};
+
+/* Where a line begins; the end where there are not so many. */
+static size_t line_at(const char *script, size_t size, int line)
+{
+	size_t at = 0;
+
+	while (line > 1 && at < size) {
+		const char *newline = memchr(script + at, '\n', size - at);
+
+		at = newline ? (size_t)(newline - script) + 1 : size;
+		line--;
+	}
+	return at;
+}
+
+/* The step's lines in a file without a name, read from its beginning; -1 where that cannot be. */
+static int cut_file(const char *script, size_t size, const struct translate_cut *cut)
+{
+	int fd = memfd_create("rota-step", MFD_CLOEXEC);
+	FILE *out = fd < 0 ? NULL : fdopen(dup(fd), "w");
+	size_t before = cut->pre_to > 0 ? line_at(script, size, cut->pre_to + 1) : 0;
+	size_t from = cut->from > 0 ? line_at(script, size, cut->from) : 0;
+	size_t to = cut->to > 0 ? line_at(script, size, cut->to + 1) : size;
+
+	if (!out) {
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	fwrite(script, 1, before, out);
+	for (int line = cut->pre_to + 1; line < cut->from; line++)
+		fputc('\n', out);
+	fwrite(script + from, 1, to - from, out);
+	fclose(out);
+	lseek(fd, 0, SEEK_SET);
+	return fd;
+}
+
+static void look_begin(struct look *look, const char *shell, int step)
+{
+	char *path = getenv("PATH"), *search = xasprintf("PATH=%s", path ? path : "/usr/bin:/bin");
+	char *argv[] = {(char *)shell, (char *)"-n", NULL}, *environment[] = {search, (char *)"LC_ALL=C", NULL};
+	posix_spawn_file_actions_t actions;
+
+	look->said = memfd_create("rota-syntax", MFD_CLOEXEC);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, step, 0);
+	posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, look->said, 2);
+	if (look->said < 0 || posix_spawnp(&look->pid, shell, &actions, NULL, argv, environment) != 0)
+		look->pid = 0;
+	posix_spawn_file_actions_destroy(&actions);
+	free(search);
+}
+
+struct syntax *syntax_begin(const char *name, const char *script, size_t size, int most)
+{
+	struct syntax *s = xcalloc(1, sizeof *s);
+
+	translate_shell_of(script, size, s->shell);
+	if (!*s->shell) {
+		free(s);
+		return NULL;
+	}
+	s->name = xstrdup(name);
+	s->cuts = translate_cuts(script, size, &s->count);
+	s->count = s->count < most ? s->count : most;
+	s->looks = xcalloc((size_t)s->count + 1, sizeof *s->looks);
+	for (int i = 0; i < s->count; i++) {
+		int step = cut_file(script, size, &s->cuts[i]);
+
+		s->looks[i].said = -1;
+		if (step >= 0)
+			look_begin(&s->looks[i], s->shell, step);
+		if (step >= 0)
+			close(step);
+	}
+	return s;
+}
+
+/* "bash: line 12: syntax error ..." and "sh: 12: Syntax error: ...": the line, and what stands behind it; NULL where there is none. */
+static const char *message_of(char *text, int *line)
+{
+	char *at = strchr(text, ':');
+
+	text[strcspn(text, "\n")] = '\0';
+	if (!at)
+		return NULL;
+	at++;
+	at += strspn(at, " ");
+	at += !strncmp(at, "line ", 5) ? 5 : 0;
+	*line = (int)strtol(at, &at, 10);
+	return *line > 0 && *at == ':' ? at + 1 + strspn(at + 1, " ") : NULL;
+}
+
+static void look_end(struct look *look, char *said, size_t size)
+{
+	ssize_t got = 0;
+
+	if (look->pid > 0) {
+		waitpid(look->pid, NULL, 0);
+		got = pread(look->said, said, size - 1, 0);
+	}
+	said[got > 0 ? got : 0] = '\0';
+	if (look->said >= 0)
+		close(look->said);
+}
+
+void syntax_end(struct syntax *s)
+{
+	char said[1024], before[1024] = "";
+	int line;
+
+	for (int i = 0; s && i < s->count; i++) {
+		look_end(&s->looks[i], said, sizeof said);
+
+		const char *message = message_of(said, &line);
+
+		if (!message || !strcmp(said, before)) /* the preamble is read with each step */
+			continue;
+		strcpy(before, said);
+		fprintf(stderr, "%s:%d: warning: step \"%s\": %s\n", s->name, line, s->cuts[i].name, message);
+	}
+	if (s) {
+		free(s->cuts);
+		free(s->name);
+		free(s->looks);
+	}
+	free(s);
+}

@@ -1,0 +1,156 @@
+/* translate_shell.c - where the here-documents of a shell script are, so that what stands in one is no directive.
+ *
+ * Called by: translate_read.c, for each line that is in none.
+ * Invariants:
+ * - A here-document whose end is not in the script is none: a wrong guess never hides the rest of the script.
+ * - The work is linear in the script: what was skipped is not read again, and searches without result are few. */
+#include <string.h>
+
+#include "jobmgr/translate/translate_parts.h"
+
+/* What the characters stand in, innermost on top. */
+enum { CODE = 'c', SINGLE = 's', DOUBLE = 'd', ARITHMETIC = 'a', MISSES_MOST = 32 };
+
+static char top(const struct translate_shell *s)
+{
+	return s->depth > 0 ? s->stack[s->depth - 1] : CODE;
+}
+
+static void push(struct translate_shell *s, char kind)
+{
+	if (s->depth < (int)sizeof s->stack)
+		s->stack[s->depth++] = kind;
+}
+
+void translate_shell_of(const char *script, size_t size, char interpreter[128])
+{
+	static const char *const shells[] = {"sh", "bash", "dash", "ksh", "mksh", "ash", "zsh"};
+	const char *newline = size > 0 ? memchr(script, '\n', size) : NULL, *name = "";
+	size_t length = newline ? (size_t)(newline - script) : size;
+	char line[128], *rest = line, *word;
+	*interpreter = '\0';
+	if (length < 2 || length >= sizeof line || memcmp(script, "#!", 2) != 0)
+		return;
+	memcpy(line, script + 2, length - 2);
+	line[length - 2] = '\0';
+	while ((word = strsep(&rest, " \t"))) {
+		if (!*word || (*name && *word == '-'))
+			continue;
+		name = strrchr(word, '/') ? strrchr(word, '/') + 1 : word;
+		if (strcmp(name, "env") != 0)
+			break;
+	}
+	for (size_t i = 0; word && i < sizeof shells / sizeof *shells; i++)
+		if (strcmp(name, shells[i]) == 0)
+			strcpy(interpreter, word);
+}
+
+void translate_shell_reset(struct translate_shell *s)
+{
+	s->depth = s->count = 0;
+}
+
+/* The word behind "<<", as the line that ends the document has it; what stands behind it. */
+static const char *take_word(struct translate_shell *s, const char *c, const char *end)
+{
+	struct translate_document *d = &s->documents[s->count];
+	size_t length = 0;
+	char quote = '\0';
+	bool quoted = false;
+	d->tabs = c < end && *c == '-';
+	c += d->tabs;
+	while (c < end && (*c == ' ' || *c == '\t'))
+		c++;
+	for (; c < end && (quote || !strchr(" \t\r;|&<>()", *c)); c++) {
+		if (*c == quote || (!quote && (*c == '\'' || *c == '"'))) {
+			quote = quote ? '\0' : *c;
+			quoted = true;
+			continue;
+		}
+		c += *c == '\\' && quote != '\'' && c + 1 < end;
+		if (length + 1 < sizeof d->word)
+			d->word[length++] = *c;
+	}
+	d->word[length] = '\0';
+	s->count += length > 0 || quoted;
+	return c;
+}
+
+/* A character of code; what stands behind what it begins. `word`: it stands where a word begins. */
+static const char *take_code(struct translate_shell *s, const char *c, const char *end, bool word)
+{
+	bool twice = c + 1 < end && c[1] == c[0];
+	if (*c == '#' && word && top(s) == CODE)
+		return end;
+	if (*c == '\'' || *c == '"') {
+		push(s, *c == '"' ? DOUBLE : SINGLE);
+	} else if (*c == '(') {
+		bool sum = top(s) == ARITHMETIC || twice;
+		push(s, sum ? ARITHMETIC : CODE);
+		if (sum && twice)
+			push(s, ARITHMETIC);
+		return c + 1 + (sum && twice);
+	} else if (*c == ')') {
+		s->depth -= s->depth > 0;
+	} else if (*c == '<' && twice && top(s) == CODE) {
+		if (c + 2 < end && c[2] == '<')
+			return c + 3;
+		if (s->count < (int)(sizeof s->documents / sizeof *s->documents))
+			return take_word(s, c + 2, end);
+	}
+	return c + 1;
+}
+
+/* Read a line; true where it goes on in the next, so that no document begins behind it. */
+static bool take_line(struct translate_shell *s, const char *c, const char *end)
+{
+	bool word = true;
+	while (c < end) {
+		char now = *c, kind = top(s);
+		if (now == '\\' && kind != SINGLE) {
+			if (c + 1 == end)
+				return true;
+			c += 2;
+		} else if (kind == SINGLE || kind == DOUBLE) {
+			bool substitutes = kind == DOUBLE && now == '$' && c + 1 < end && c[1] == '(';
+			s->depth -= now == (kind == SINGLE ? '\'' : '"');
+			c = substitutes ? take_code(s, c + 1, end, false) : c + 1;
+		} else {
+			c = take_code(s, c, end, word);
+		}
+		word = strchr(" \t;|&()", now) != NULL;
+	}
+	return top(s) == SINGLE || top(s) == DOUBLE;
+}
+
+/* What stands behind the line that ends the document; NULL where there is none. `lines`: how many were read. */
+static const char *document_end(const struct translate_document *d, const char *text, const char *end, int *lines)
+{
+	size_t length = strlen(d->word);
+	for (*lines = 1; text < end; ++*lines) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text)), *stop = newline ? newline : end;
+		while (d->tabs && text < stop && *text == '\t')
+			text++;
+		if ((size_t)(stop - text) == length && memcmp(text, d->word, length) == 0)
+			return newline ? newline + 1 : end;
+		text = newline ? newline + 1 : end;
+	}
+	return NULL;
+}
+
+const char *translate_shell_read(struct translate_shell *s, const char *line, size_t size, const char *text, const char *end, int *number)
+{
+	if (take_line(s, line, line + size))
+		return text;
+	for (int i = 0; i < s->count; i++) {
+		int lines;
+		const char *behind = s->misses < MISSES_MOST ? document_end(&s->documents[i], text, end, &lines) : NULL;
+		s->misses += !behind;
+		if (!behind)
+			break;
+		text = behind;
+		*number += lines;
+	}
+	s->count = 0;
+	return text;
+}
