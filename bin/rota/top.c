@@ -9,13 +9,14 @@
 
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
+#include "bin/rota/keys.h"
 #include "bin/rota/process.h"
 #include "bin/rota/stats.h"
 #include "bin/rota/table.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
 
-enum { TOP_ONCE = 256, TOP_ME };
+enum { TOP_ONCE = 256, TOP_ME, LACKING_REST = 400, LACKING_MOST = 6 };
 
 const struct verb_option top_options[] = {
 	{'n', "node", "LIST", "only what runs on these nodes, as in n[1-4,7]"},
@@ -43,13 +44,6 @@ static void screen_give(void)
 	if (taken && write(STDOUT_FILENO, SCREEN_GIVE, sizeof(SCREEN_GIVE) - 1) < 0)
 		_exit(1);
 	taken = 0;
-}
-
-/* It runs until it is told to end, so that is no failure. */
-static void told(int signal)
-{
-	screen_give();
-	_exit(signal == SIGINT ? 0 : 128 + signal);
 }
 
 static struct word busy(const json_t *step)
@@ -189,10 +183,27 @@ static void line_read(struct verb_scan *scan, struct top_line *line)
 		json_object_set_new(line->request, "jobs", words_operands(scan));
 }
 
+/* Whether something that is sampled has no figures yet: its node takes some for us (api.sample_look), of which two make a rate. */
+static bool is_lacking(const json_t *answer)
+{
+	const json_t *step;
+	size_t i;
+
+	json_array_foreach (json_object_get(answer, "steps"), i, step)
+		if (json_is_true(json_object_get(step, "sampled")) && !json_is_number(json_object_get(step, "cpus_used")))
+			return true;
+	return false;
+}
+
 static int look_once(const struct top_line *line)
 {
 	json_t *answer = call_gate("top", json_incref(line->request));
 
+	for (int i = 0; answer && is_lacking(answer) && i < LACKING_MOST; i++) {
+		json_decref(answer);
+		process_rest(LACKING_REST);
+		answer = call_gate("top", json_incref(line->request));
+	}
 	if (!answer)
 		return call_status();
 	if (line->json)
@@ -205,8 +216,9 @@ static int look_once(const struct top_line *line)
 
 static int look_again(const struct top_line *line)
 {
-	signal(SIGINT, told);
-	signal(SIGTERM, told);
+	int lacking = 0; /* so many looks in a row; what ends soon, or cannot be sampled, is not waited for */
+
+	keys_take(screen_give, EXIT_OK); /* it runs until it is told to end, so that is no failure */
 	call_before_failure(screen_give);
 	for (;;) {
 		json_t *answer = call_gate_patiently("top", json_incref(line->request), CALL_LONG);
@@ -214,9 +226,13 @@ static int look_again(const struct top_line *line)
 		if (!answer)
 			return call_status();
 		screen_draw(answer, line->wide);
+		lacking = is_lacking(answer) ? lacking + 1 : 0;
 		json_decref(answer);
-		process_rest(line->delay * 1000);
+		if (keys_rest(lacking > 0 && lacking < LACKING_MOST ? LACKING_REST : line->delay * 1000))
+			break;
 	}
+	screen_give();
+	return EXIT_OK;
 }
 
 int verb_top(int argc, char **argv)

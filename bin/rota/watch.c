@@ -10,9 +10,9 @@
 
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
+#include "bin/rota/keys.h"
 #include "bin/rota/outcome.h"
 #include "bin/rota/picture.h"
-#include "bin/rota/process.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
 
@@ -36,6 +36,7 @@ struct watch {
 	struct told *told; /* by position in the list of steps */
 	size_t count;
 	char *text; /* --json: what was printed last */
+	bool quit;  /* `q` was pressed */
 };
 
 /* A line for a step whose state has changed. */
@@ -132,13 +133,6 @@ static void json_print(struct watch *w, const json_t *job)
 	fflush(stdout);
 }
 
-/* Ctrl-C while a picture is up: leave the terminal as it was found. */
-static void interrupted(int signal)
-{
-	picture_leave();
-	_exit(128 + signal);
-}
-
 /* One look; *cursor moves on. NULL when the gate would not answer. */
 static json_t *look(const struct watch *w, json_t **cursor)
 {
@@ -192,7 +186,9 @@ static json_t *follow(struct watch *w)
 			picture_draw(json_array_get(json_object_get(last, "jobs"), 0));
 		if (ended(json_array_get(json_object_get(last, "jobs"), 0)))
 			break;
-		process_rest(breath(last));
+		w->quit = keys_rest(breath(last));
+		if (w->quit)
+			break;
 	}
 	json_decref(cursor);
 	return last;
@@ -214,14 +210,12 @@ int verb_watch(int argc, char **argv)
 	if (strpbrk(argv[scan.at], "._["))
 		verb_misuse(scan.verb, "\"%s\" is a step; name its job", argv[scan.at]);
 	w.jobs = words_operands(&scan);
-	if (!w.lines) {
-		signal(SIGINT, interrupted);
-		signal(SIGTERM, interrupted);
-	}
+	if (!w.lines)
+		keys_take(picture_leave, 128 + SIGINT);
 	last = follow(&w);
 	picture_leave();
 	job = json_array_get(json_object_get(last, "jobs"), 0);
-	status = last ? outcome_status(job) : call_status();
+	status = w.quit ? EXIT_OK : last ? outcome_status(job) : call_status();
 	if (last && w.lines && !w.json) {
 		char *words = outcome_words(job);
 

@@ -14,6 +14,9 @@
 #include "lib/log.h"
 #include "procmgr/agent/agent_parts.h"
 
+/* Of api.sample_look, with the node's number behind it. */
+static const char look_channel[] = "rota_look_";
+
 enum { TICK_S = 1, ASK_TICKS = 5, QUIET_TICKS = 6, STOP_S = 2, CACHE_S = 600, CACHE_UNUSED_S = 3600 };
 
 static const int64_t cache_most = 256LL * 1024 * 1024;
@@ -90,6 +93,8 @@ static void registered(struct db *db, PGresult *result, const struct err *e, voi
 	agent_node_set(a, result);
 	snprintf(channel, sizeof channel, "rota_node_%lld", (long long)agent_node_bell(a));
 	db_listen(db, channel);
+	snprintf(channel, sizeof channel, "%s%lld", look_channel, (long long)agent_node_bell(a));
+	db_listen(db, channel);
 	if (a->node_count > before && a->conf->launcher_virtual > 0)
 		log_info("%d virtual nodes are registered", a->node_count);
 	else if (before == 0)
@@ -135,8 +140,11 @@ static void down(struct db *db, const struct err *e, void *arg)
 static void bell(struct db *db, const char *channel, void *arg)
 {
 	(void)db;
-	(void)channel;
 	struct agent *a = arg;
+	if (strncmp(channel, look_channel, sizeof look_channel - 1) == 0) {
+		agent_sample_looked(a);
+		return;
+	}
 	agent_order_ask(a);
 	wake(a);
 }

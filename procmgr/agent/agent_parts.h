@@ -217,6 +217,8 @@ void agent_sample_expect(struct agent *a, const struct agent_order *o, const str
 /* It runs, or it is over. */
 void agent_sample_record(struct agent *a, const struct fields *record);
 void agent_sample_registered(struct agent *a);
+/* Somebody looks at what runs here. */
+void agent_sample_looked(struct agent *a);
 
 /* agent_plugin.c: run node.sample_command. `figures` ({"gpu0.util": 35}, NULL where it failed) is the answer's own. Starting answers NULL,
  * and logs, where it cannot be run; freeing ends one that runs. */

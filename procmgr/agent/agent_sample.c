@@ -3,7 +3,9 @@
  * Called by the agent's orders (which steps, and how often), its report (what runs, what is over) and its registration (what ran before we
  * did). What always holds: one timer serves all steps, and is set only while one runs that is to be sampled; steps that are due at about
  * the same time are looked at together and told of together, in one call; a round is kept until the database has it, and its clock tells
- * the database whether it has it already; of several rounds the oldest go first where there are too many. */
+ * the database whether it has it already; of several rounds the oldest go first where there are too many. While somebody looks (`rota top`),
+ * there are rounds of all that is sampled besides: one a second at the most, which take a twentieth of a processor at the most, and none
+ * while others wait to be told. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +15,15 @@
 #include "procmgr/agent/agent_look.h"
 #include "procmgr/agent/agent_parts.h"
 
-enum { ROUNDS_MOST = 240, ROUNDS_AT_ONCE = 20, SLACK_USEC = 2000000, AGAIN_S = 5 };
+enum {
+	ROUNDS_MOST = 240,
+	ROUNDS_AT_ONCE = 20,
+	SLACK_USEC = 2000000,
+	AGAIN_S = 5,
+	LOOK_USEC = 1000000,
+	LOOKS_USEC = 10000000,
+	LOOK_SHARE = 20
+};
 
 struct agent_samples {
 	struct look_step *list;
@@ -21,7 +31,9 @@ struct agent_samples {
 	bool asked; /* what had been started before us */
 	struct event *timer, *again;
 	int64_t wakes_at; /* what the timer was set for */
-	char *group;	  /* the node's control group */
+	struct event *look;
+	int64_t looked_until, next_look; /* somebody looks; not before */
+	char *group;			 /* the node's control group */
 	struct figures_mounts mounts;
 	json_t *rounds;	 /* not in the database yet */
 	size_t sending;	 /* so many of them are on their way */
@@ -175,18 +187,23 @@ static void tell(struct agent *a, struct look *l)
 		put_round(a, round);
 }
 
+static struct look look_begin(struct agent_samples *s)
+{
+	return (struct look){.group = s->group,
+			     .mounts = &s->mounts,
+			     .list = s->list,
+			     .count = s->count,
+			     .now = clock_boot_us(),
+			     .steps = json_array()};
+}
+
 static void tick(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
 	struct agent *a = arg;
 	struct agent_samples *s = a->samples;
-	struct look l = {.group = s->group,
-			 .mounts = &s->mounts,
-			 .list = s->list,
-			 .count = s->count,
-			 .now = clock_boot_us(),
-			 .steps = json_array()};
+	struct look l = look_begin(s);
 	for (int i = s->count - 1; i >= 0; i--) {
 		struct look_step *one = &s->list[i];
 		int64_t period = one->period_s * 1000000LL, slack = period / 4 < SLACK_USEC ? period / 4 : SLACK_USEC;
@@ -204,11 +221,42 @@ static void tick(evutil_socket_t fd, short what, void *arg)
 	set_timer(s);
 }
 
+/* A round for whoever looks. */
+static void look_tick(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	struct agent *a = arg;
+	struct agent_samples *s = a->samples;
+	if (clock_boot_us() >= s->looked_until)
+		return;
+	struct look l = look_begin(s);
+	for (int i = 0; json_array_size(s->rounds) == 0 && i < s->count; i++)
+		if (s->list[i].running)
+			agent_look_at(&l, &s->list[i]);
+	if (json_array_size(l.steps) > 0)
+		put_round(a, json_pack("{s:I, s:b, s:O}", "clock", (json_int_t)l.now, "look", 1, "steps", l.steps));
+	agent_look_end(&l);
+	int64_t took = clock_boot_us() - l.now, rest = took * LOOK_SHARE > LOOK_USEC ? took * LOOK_SHARE : LOOK_USEC;
+	s->next_look = l.now + rest;
+	event_add(s->look, &(struct timeval){rest / 1000000, rest % 1000000});
+}
+
+void agent_sample_looked(struct agent *a)
+{
+	struct agent_samples *s = a->samples;
+	int64_t now = clock_boot_us(), wait = s->next_look > now ? s->next_look - now : 0;
+	s->looked_until = now + LOOKS_USEC;
+	if (!event_pending(s->look, EV_TIMEOUT, NULL))
+		event_add(s->look, &(struct timeval){wait / 1000000, wait % 1000000});
+}
+
 void agent_sample_open(struct agent *a)
 {
 	struct agent_samples *s = a->samples = xcalloc(1, sizeof *s);
 	s->timer = evtimer_new(a->base, tick, a);
 	s->again = evtimer_new(a->base, again, a);
+	s->look = evtimer_new(a->base, look_tick, a);
 	s->group = record_group(a->conf->instance_name, a->conf->node_state, a->node);
 	s->rounds = json_array();
 	figures_mounts_read(&s->mounts, "/proc/self/mounts");
@@ -222,6 +270,7 @@ void agent_sample_close(struct agent *a)
 	agent_plugin_free(s->plugin);
 	event_free(s->timer);
 	event_free(s->again);
+	event_free(s->look);
 	while (s->count > 0)
 		drop(s, &s->list[0]);
 	free(s->list);

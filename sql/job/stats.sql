@@ -107,6 +107,8 @@ declare
 	v_nodes int[];
 	v_jobs bigint[];
 	v_steps jsonb;
+	v_looked int[];
+	v_answer jsonb;
 begin
 	if v_names is not null then
 		perform api.object_need('node', v_names);
@@ -116,40 +118,48 @@ begin
 		select array_agg(distinct t.job_id), jsonb_object_agg(t.job_id || '.' || t.step_id, t.pos is null) into v_jobs, v_steps
 		from api.job_target(p_uid, p_user, p_request, false) t;
 	end if;
-	return (
-		with live as materialized (
-			select a.job_id, a.step_id, a.attempt, a.node_id, a.cpus, a.mem_mb
-			from allocation a
-			where a.ended_at is null and a.attempt > 0 and a.started_at is not null and (v_nodes is null or a.node_id = any (v_nodes)) and (v_jobs is null or a.job_id = any (v_jobs))
-		), line as (
-			select l.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', '') as label, j.name, j.user_name as "user", s.state, s.started_at,
-				extract(epoch from now() - s.started_at)::bigint as elapsed_s,
-				-- Of one job, or one node, each node has its line.
-				string_agg(n.name, ',' order by n.name) as nodes, sum(l.cpus) as cpus, nullif(sum(l.mem_mb), 0) as mem_mb,
-				case when count(x.cpu_rate) = count(*) then round(sum(x.cpu_rate)::numeric, 3) end as cpus_used,
-				case when count(x.cpu_usec) = count(*) then round(sum(x.cpu_usec) / 1e6, 3) end as cpu_s,
-				case when count(x.rss_kb) = count(*) then sum(x.rss_kb) end as rss_kb, case when count(x.swap_kb) = count(*) then sum(x.swap_kb) end as swap_kb,
-				case when count(x.processes) = count(*) then sum(x.processes) end as processes, case when count(x.threads) = count(*) then sum(x.threads) end as threads,
-				case when count(x.read_rate) = count(*) then round(sum(x.read_rate)::numeric) end as read_rate,
-				case when count(x.write_rate) = count(*) then round(sum(x.write_rate)::numeric) end as write_rate,
-				min(x.last_at) as sampled_at, extract(epoch from now() - min(x.last_at))::bigint as age_s,
-				-- The names of a step's units are those of its nodes.
-				jsonb_object_agg(n.name, (select jsonb_object_agg(g.key, g.value -> 0) from jsonb_each(x.gauges) g)) filter (where x.gauges is not null) as gauges
-			from live l
-			join step s on s.job_id = l.job_id and s.step_id = l.step_id and s.attempt = l.attempt
-			join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-			join job j on j.job_id = l.job_id
-			join node n on n.node_id = l.node_id
-			left join sample_total x on x.job_id = l.job_id and x.step_id = l.step_id and x.attempt = l.attempt and x.node_id = l.node_id and x.task = -1
-			where (v_all or j.uid = p_uid) and (v_users is null or j.user_name = any (v_users))
-				and (v_steps is null or v_steps ? (l.job_id || '.' || l.step_id) or (v_steps ->> (l.job_id || '.' || s.request_id))::boolean)
-			group by l.job_id, l.step_id, r.name, s.array_index, j.name, j.user_name, s.state, s.started_at, case when v_nodes is not null or v_jobs is not null then l.node_id end
-		), best as (
-			select * from line r order by r.cpus_used desc nulls last, r.label, r.nodes limit v_limit
-		)
-		select jsonb_build_object('steps', coalesce(jsonb_agg(to_jsonb(b) order by b.cpus_used desc nulls last, b.label, b.nodes), '[]'),
-			'total', (select count(*) from line), 'now', now())
-		from best b);
+	with live as materialized (
+		select a.job_id, a.step_id, a.attempt, a.node_id, a.cpus, a.mem_mb
+		from allocation a
+		where a.ended_at is null and a.attempt > 0 and a.started_at is not null and (v_nodes is null or a.node_id = any (v_nodes)) and (v_jobs is null or a.job_id = any (v_jobs))
+	), line as (
+		select l.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', '') as label, j.name, j.user_name as "user", s.state, s.started_at,
+			-- Time in which it was suspended does not count.
+			greatest(extract(epoch from coalesce(t.suspended_at, now()) - s.started_at) - t.suspended_s, 0)::bigint as elapsed_s,
+			coalesce(r.sample_s, p.sample_s, 0) > 0 as sampled,
+			-- Of one job, or one node, each node has its line.
+			string_agg(n.name, ',' order by n.name) as nodes, array_agg(l.node_id) as node_ids, sum(l.cpus) as cpus, nullif(sum(l.mem_mb), 0) as mem_mb,
+			case when count(x.cpu_rate) = count(*) then round(sum(x.cpu_rate)::numeric, 3) end as cpus_used,
+			case when count(x.cpu_usec) = count(*) then round(sum(x.cpu_usec) / 1e6, 3) end as cpu_s,
+			case when count(x.rss_kb) = count(*) then sum(x.rss_kb) end as rss_kb, case when count(x.swap_kb) = count(*) then sum(x.swap_kb) end as swap_kb,
+			case when count(x.processes) = count(*) then sum(x.processes) end as processes, case when count(x.threads) = count(*) then sum(x.threads) end as threads,
+			case when count(x.read_rate) = count(*) then round(sum(x.read_rate)::numeric) end as read_rate,
+			case when count(x.write_rate) = count(*) then round(sum(x.write_rate)::numeric) end as write_rate,
+			min(x.last_at) as sampled_at, extract(epoch from now() - min(x.last_at))::bigint as age_s,
+			-- The names of a step's units are those of its nodes.
+			jsonb_object_agg(n.name, (select jsonb_object_agg(g.key, g.value -> 0) from jsonb_each(x.gauges) g)) filter (where x.gauges is not null) as gauges
+		from live l
+		join step s on s.job_id = l.job_id and s.step_id = l.step_id and s.attempt = l.attempt
+		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+		join attempt t on t.job_id = l.job_id and t.step_id = l.step_id and t.attempt = l.attempt
+		join job j on j.job_id = l.job_id
+		left join partition p on p.partition = r.partition
+		join node n on n.node_id = l.node_id
+		left join sample_total x on x.job_id = l.job_id and x.step_id = l.step_id and x.attempt = l.attempt and x.node_id = l.node_id and x.task = -1
+		where (v_all or j.uid = p_uid) and (v_users is null or j.user_name = any (v_users))
+			and (v_steps is null or v_steps ? (l.job_id || '.' || l.step_id) or (v_steps ->> (l.job_id || '.' || s.request_id))::boolean)
+		group by l.job_id, l.step_id, r.name, r.sample_s, p.sample_s, s.array_index, j.name, j.user_name, s.state, s.started_at, t.suspended_at, t.suspended_s,
+			case when v_nodes is not null or v_jobs is not null then l.node_id end
+	), best as (
+		select * from line r order by r.cpus_used desc nulls last, r.label, r.nodes limit v_limit
+	)
+	select jsonb_build_object('steps', coalesce(jsonb_agg(to_jsonb(b) - 'node_ids' order by b.cpus_used desc nulls last, b.label, b.nodes), '[]'),
+		'total', (select count(*) from line), 'now', now()),
+		array(select distinct n from best d, unnest(d.node_ids) n where d.sampled)
+	into v_answer, v_looked
+	from best b;
+	perform api.sample_look(v_looked);
+	return v_answer;
 end $$;
 comment on function api.job_top(int, text, jsonb) is
-	'What running steps use now, by their latest samples, most CPUs first. Request {jobs, nodes, user, limit}. Answer {steps: [{label, user, nodes, cpus, cpus_used, rss_kb, ..., age_s}], total, now}; null: unknown. With jobs or nodes, one entry for each node of a step.';
+	'What running steps use now, by their latest samples, most CPUs first; their nodes take some for whoever looks (api.sample_look). Request {jobs, nodes, user, limit}. Answer {steps: [{label, user, nodes, cpus, cpus_used, rss_kb, ..., age_s}], total, now}; null: unknown. With jobs or nodes, one entry for each node of a step.';

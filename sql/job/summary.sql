@@ -133,8 +133,9 @@ begin
 		j.submit_at, j.started_at, j.ended_at, case when j.ended_at is null then s.expected_at end,
 		-- A step that runs, or ran, may have a shorter one than it asked for (--time-min).
 		case when j.steps_total = 1 and l.time_limit_s is not null then l.time_limit_s when s.unlimited then 0 else s.time_limit_s end,
-		-- Of a job all of whose steps wait (again), no time runs.
-		case when j.ended_at is not null or s.done + s.running > 0 then extract(epoch from coalesce(j.ended_at, now()) - j.started_at)::bigint end,
+		-- Of a job all of whose steps wait (again), no time runs; nor does it while the one step of a job is suspended.
+		case when j.ended_at is not null or s.done + s.running > 0 then
+			greatest(extract(epoch from coalesce(j.ended_at, now()) - j.started_at) - case when j.steps_total = 1 and j.ended_at is null then coalesce(l.suspended_s, 0) else 0 end, 0)::bigint end,
 		coalesce(l.nodes, ''), coalesce(l.node_count, 0), coalesce(l.cpus, s.cpus), j.priority - j.nice + q.priority,
 		j.steps_total, s.done, s.running, s.failed
 	from steps s
@@ -143,11 +144,12 @@ begin
 	left join lateral (
 		-- Where it runs now; for a job that is over, where it ran. By key, job by job, and only where there is something to find.
 		select string_agg(distinct n.name, ',') as nodes, count(distinct n.node_id) as node_count, sum(al.cpus) filter (where t.ended_at is null and al.started_at is not null) as cpus,
-			case when bool_or(t.time_limit_s = 0) then 0 else max(t.time_limit_s) end as time_limit_s
+			case when bool_or(t.time_limit_s = 0) then 0 else max(t.time_limit_s) end as time_limit_s,
+			min(t.suspended_s + coalesce(extract(epoch from now() - t.suspended_at), 0)) as suspended_s
 		from (
-			select t.job_id, t.step_id, t.attempt, t.ended_at, t.time_limit_s from attempt t where t.job_id = j.job_id and t.ended_at is null and s.running > 0
+			select t.job_id, t.step_id, t.attempt, t.ended_at, t.time_limit_s, t.suspended_s, t.suspended_at from attempt t where t.job_id = j.job_id and t.ended_at is null and s.running > 0
 			union all
-			select t.job_id, t.step_id, t.attempt, t.ended_at, t.time_limit_s from attempt t where t.job_id = j.job_id and j.ended_at is not null
+			select t.job_id, t.step_id, t.attempt, t.ended_at, t.time_limit_s, t.suspended_s, t.suspended_at from attempt t where t.job_id = j.job_id and j.ended_at is not null
 		) t
 		join allocation al on al.job_id = t.job_id and al.step_id = t.step_id and al.attempt = t.attempt
 		join node n on n.node_id = al.node_id

@@ -55,7 +55,7 @@ language sql stable security definer set search_path = live, rota, pg_temp as $$
 $$;
 comment on function api.node_sampled(int) is 'Attempts on a node that are to be sampled: for a process manager that has just started. sample_s: seconds between samples; tasks: processes of the step that there are to be, from rank first_task on; units: it holds generic resources.';
 
-create function api.sample_put(p_node int, p_clock bigint, p_at timestamptz, p_figures jsonb, p_steps jsonb) returns int
+create function api.sample_put(p_node int, p_clock bigint, p_at timestamptz, p_figures jsonb, p_steps jsonb, p_look boolean) returns int
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_new int;
@@ -76,7 +76,8 @@ begin
 		from said s
 		order by s.job, s.step, s.attempt, s.task
 		on conflict (job_id, step_id, attempt, node_id, task) do update
-		set samples = t.samples + 1, clock = excluded.clock, last_at = excluded.last_at, only_task = coalesce(excluded.only_task, t.only_task),
+		-- A look, but the first of all, sets the last and the highest figures only: a mean is that of samples that are evenly apart.
+		set samples = t.samples + (not p_look)::int, clock = excluded.clock, last_at = excluded.last_at, only_task = coalesce(excluded.only_task, t.only_task),
 			cpu_usec = excluded.cpu_usec, cpu_rate = api.sample_rate(t.cpu_usec, excluded.cpu_usec, excluded.clock - t.clock) / 1e6,
 			cpu_rate_max = greatest(t.cpu_rate_max, api.sample_rate(t.cpu_usec, excluded.cpu_usec, excluded.clock - t.clock) / 1e6),
 			read_bytes = excluded.read_bytes, read_rate = api.sample_rate(t.read_bytes, excluded.read_bytes, excluded.clock - t.clock),
@@ -85,13 +86,13 @@ begin
 			write_rate_max = greatest(t.write_rate_max, api.sample_rate(t.write_bytes, excluded.write_bytes, excluded.clock - t.clock)),
 			minor_faults = excluded.minor_faults, major_faults = excluded.major_faults,
 			-- A mean that lacks one of its parts is not known: null stays null.
-			rss_kb = excluded.rss_kb, rss_kb_max = greatest(t.rss_kb_max, excluded.rss_kb), rss_kb_sum = t.rss_kb_sum + excluded.rss_kb,
-			swap_kb = excluded.swap_kb, swap_kb_max = greatest(t.swap_kb_max, excluded.swap_kb), swap_kb_sum = t.swap_kb_sum + excluded.swap_kb,
-			processes = excluded.processes, processes_max = greatest(t.processes_max, excluded.processes), processes_sum = t.processes_sum + excluded.processes,
-			threads = excluded.threads, threads_max = greatest(t.threads_max, excluded.threads), threads_sum = t.threads_sum + excluded.threads,
+			rss_kb = excluded.rss_kb, rss_kb_max = greatest(t.rss_kb_max, excluded.rss_kb), rss_kb_sum = t.rss_kb_sum + case when p_look then 0 else excluded.rss_kb end,
+			swap_kb = excluded.swap_kb, swap_kb_max = greatest(t.swap_kb_max, excluded.swap_kb), swap_kb_sum = t.swap_kb_sum + case when p_look then 0 else excluded.swap_kb end,
+			processes = excluded.processes, processes_max = greatest(t.processes_max, excluded.processes), processes_sum = t.processes_sum + case when p_look then 0 else excluded.processes end,
+			threads = excluded.threads, threads_max = greatest(t.threads_max, excluded.threads), threads_sum = t.threads_sum + case when p_look then 0 else excluded.threads end,
 			gauges = api.gauges_join(t.gauges, excluded.gauges)
 		where t.clock < excluded.clock
-		returning t.job_id, t.step_id, t.attempt, t.task
+		returning t.job_id, t.step_id, t.attempt, t.task, not p_look or t.first_clock = t.clock as counts
 	), put as (
 		-- A day that has no partition is one of which samples are dropped already.
 		insert into sample (at, job_id, step_id, attempt, node_id, task, cpu_usec, rss_kb, swap_kb, minor_faults, major_faults, read_bytes, write_bytes,
@@ -100,12 +101,13 @@ begin
 			s.processes, s.threads, s.gauges
 		from said s
 		join counted c on c.job_id = s.job and c.step_id = s.step and c.attempt = s.attempt and c.task = s.task
-		where to_regclass('rota.sample_' || to_char(p_at at time zone 'UTC', 'YYYYMMDD')) is not null
+		where c.counts and to_regclass('rota.sample_' || to_char(p_at at time zone 'UTC', 'YYYYMMDD')) is not null
 	)
 	select count(*) into v_new from counted;
 	return v_new;
 end $$;
-comment on function api.sample_put(int, bigint, timestamptz, jsonb, jsonb) is 'Samples taken on a node at one moment; answers how many were news. Internal.';
+comment on function api.sample_put(int, bigint, timestamptz, jsonb, jsonb, boolean) is
+	'Samples taken on a node at one moment; answers how many were news. p_look: because somebody looks, so only the figures of now are kept, unless there were none before. Internal.';
 
 create function api.node_sample(p_report jsonb) returns int
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -114,12 +116,21 @@ declare
 	v_new int := 0;
 begin
 	for v_round in
-		select x.clock, x.age_us, x.figures, x.steps
-		from jsonb_to_recordset(p_report -> 'rounds') as x (clock bigint, age_us bigint, figures jsonb, steps jsonb)
+		select x.clock, x.age_us, x.figures, x.steps, coalesce(x.look, false) as look
+		from jsonb_to_recordset(p_report -> 'rounds') as x (clock bigint, age_us bigint, look boolean, figures jsonb, steps jsonb)
 		order by x.clock
 	loop
-		v_new := v_new + api.sample_put((p_report ->> 'node')::int, v_round.clock, now() - make_interval(secs => greatest(v_round.age_us, 0) / 1e6), v_round.figures, v_round.steps);
+		v_new := v_new + api.sample_put((p_report ->> 'node')::int, v_round.clock, now() - make_interval(secs => greatest(v_round.age_us, 0) / 1e6), v_round.figures,
+			v_round.steps, v_round.look);
 	end loop;
 	return v_new;
 end $$;
-comment on function api.node_sample(jsonb) is 'Samples of steps on a node: {"node", "rounds": [{"clock", "age_us", "figures": {"gpu0.util": 35}, "steps": [{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. What was told before changes nothing. Answers how many were news.';
+comment on function api.node_sample(jsonb) is 'Samples of steps on a node: {"node", "rounds": [{"clock", "age_us", "look", "figures": {"gpu0.util": 35}, "steps": [{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. look: taken because somebody looks (api.sample_look), which counts as a sample only where it is the first. What was told before changes nothing. Answers how many were news.';
+
+create function api.sample_look(p_nodes int[]) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+	perform pg_notify('rota_look_' || n, '') from unnest(p_nodes) n;
+end $$;
+comment on function api.sample_look(int[]) is
+	'Notify process managers that somebody looks at what runs on these nodes: each takes samples every second, for ten seconds. Whoever looks on, asks again. Internal.';

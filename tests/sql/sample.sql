@@ -86,6 +86,26 @@ select lives_ok($$select t.submit('alice', '[{"name": "a", "sample_s": 0}]')$$, 
 select is(t.ask('job_top', 'bob') -> 'steps' -> 0 ->> 'label', :'g' || '.g', 'what runs is seen by others');
 select is((t.ask('job_top', 'bob') -> 'steps' -> 0) @> '{"user": "alice", "nodes": "n1", "rss_kb": null, "swap_kb": null}', true, 'what is not known is null');
 select is(t.ask('job_top', 'bob', '{"nodes": ["n2"]}') -> 'steps', '[]', 'nothing on another node');
+-- A look: figures of now, none for history and none for means.
+select t.submit('alice', '[{"name": "l", "sample_s": 3600}]') as l \gset
+select t.start(:'l' || '.l'), t.run(:'l' || '.l') \g /dev/null
+select is(t.sample(t.took(:'l' || '.l', 1000000, '{"cpu_usec": 1000000, "rss_kb": 100}') || '{"look": true}', t.took(:'l' || '.l', 2000000, '{"cpu_usec": 2500000, "rss_kb": 900}') || '{"look": true}'), 2, 'looks are news');
+select is(t.stats(:'l' || '.l') @> '{"samples": 1, "rss_kb_last": 900, "rss_kb_max": 900, "rss_kb_mean": 100, "cpus_max": 1.5}', true, 'last and highest of a look, the mean without it');
+select is((select string_agg(rss_kb::text, ' ') from acct.sample where job_id = :l), '100', 'history has the first of all, and no other');
+select is(t.sample(t.took(:'l' || '.l', 3000000, '{"cpu_usec": 2500000, "rss_kb": 300}')), 1, 'a sample beside them');
+select is(t.stats(:'l' || '.l') @> '{"samples": 2, "rss_kb_mean": 200, "rss_kb_max": 900}', true, 'counts');
+select is((select string_agg(rss_kb::text, ' ' order by rss_kb) from acct.sample where job_id = :l), '100 300', 'for history too');
+select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) -> 'steps' -> 0) @> '{"sampled": true, "rss_kb": 300}', true, 'top says that it is sampled');
+select is(t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) -> 'steps' -> 0 ? 'node_ids', false, 'and no numbers of nodes');
+-- Suspended time is not counted.
+update rota.step set started_at = now() - interval '1 hour' where job_id = :l;
+update rota.attempt set suspended_s = 600 where job_id = :l;
+select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) #>> '{steps,0,elapsed_s}')::int, 3000, 'not that before');
+update rota.attempt set suspended_at = now() - interval '20 minutes' where job_id = :l;
+select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) #>> '{steps,0,elapsed_s}')::int, 1800, 'nor that since');
+update rota.job set started_at = now() - interval '1 hour' where job_id = :l;
+select is((t.ask('job_queue', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,elapsed_s}')::int, 1800, 'nor in the queue');
+select t.finish(:'l' || '.l') \g /dev/null
 select throws_ok($$select t.ask('job_top', 'bob', '{"nodes": ["n99"]}')$$, 'RT404', null, 'which there has to be');
 select is(jsonb_array_length(t.ask('job_stats', 'bob', t.request(:'g')) -> 'steps'), 1, 'statistics too');
 update rota.setting set value = 'false' where name = 'queue_visible';

@@ -41,6 +41,10 @@ sampled() {
 	[ "$(samples "$1" "${3:-}")" -ge "$2" ]
 }
 
+runs() {
+	[ "$(sql "select state from rota.step where job_id = $1 and step_id = 0")" = running ]
+}
+
 is() {
 	local got
 	got=$(sql "$1")
@@ -162,6 +166,35 @@ for i in range(5):
 	rota wait "$job" || true
 	gone() { ! pgrep -f "sleep 1000" >/dev/null; }
 	eventually gone
+}
+
+@test "who looks gets figures whatever the steps' own samples, and history the first of these" {
+	job=$(submit 'while :; do :; done' --sample=3600)
+	eventually runs "$job"
+	run -0 rota top --json "$job"
+	jq -e '.steps[0] | .sampled and .cpus_used > 0 and .rss_kb > 0' <<<"$output"
+	# The first of all counts as a sample.
+	[ "$(samples "$job")" = 1 ]
+	is "select samples from acct.step_stats where job_id = $job" 1
+	none=$(submit 'sleep 600' --sample=0)
+	eventually runs "$none"
+	run -0 rota top --json "$none"
+	jq -e '.steps[0] | (.sampled | not) and .rss_kb == null' <<<"$output"
+	rota cancel "$job" "$none"
+}
+
+@test "q ends top and watch, and the terminal is as it was, however they end" {
+	job=$(submit 'sleep 600')
+	eventually runs "$job"
+	for verb in "top $job" "watch $job"; do
+		run script -qec "rota $verb; echo status \$?; stty -a" /dev/null < <(sleep 2; printf xq; sleep 2)
+		[[ $output == *"status 0"* && $output == *" icanon"* && $output != *"-icanon"* && $output == *" echo "* ]]
+		for signal in INT TERM HUP; do
+			run script -qec "timeout --foreground -s $signal 2 rota $verb; stty -a" /dev/null < <(sleep 4)
+			[[ $output == *script* && $output == *" icanon"* && $output != *"-icanon"* && $output == *" echo "* ]]
+		done
+	done
+	rota cancel "$job"
 }
 
 @test "on a terminal it looks again and again, until it is told to end" {
