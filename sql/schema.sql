@@ -265,6 +265,7 @@ create type api.asked as (
 	spec text,
 	spec_end int,
 	auth text,
-	sample_s int
+	sample_s int,
+	reservation text
 );
 comment on type api.asked is 'A step as the translator plans it: a member of a plan''s "steps", and of its "common" where it does not say otherwise; columns of rota.step_request where they are called alike. Times in seconds since 1970, auth in hex; spec goes on with the last spec_end characters of the plan''s "spec_end", null: with all of it.';

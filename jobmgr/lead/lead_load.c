@@ -121,6 +121,7 @@ static const struct column pending_columns[] = {
 	{"other_nodes", lead_read_ints, AT(schedule_pending, other_nodes)},
 	{"array_size", lead_read_int, AT(schedule_pending, array_size)},
 	{"admitted", lead_read_ints, AT(schedule_pending, admitted)},
+	{"reservation", lead_read_int, AT(schedule_pending, reservation)},
 };
 
 static const struct column key_columns[] = {

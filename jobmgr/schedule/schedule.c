@@ -124,10 +124,17 @@ struct schedule_result *schedule_run(const struct schedule_snapshot *snapshot, c
 const char *schedule_reason_name(enum schedule_reason reason)
 {
 	static const char *const name[] = {
-		[SCHEDULE_RESOURCES] = "resources",	[SCHEDULE_PRIORITY] = "priority", [SCHEDULE_PARTITION] = "partition",
-		[SCHEDULE_LICENSE] = "license",		[SCHEDULE_NODE] = "node",	  [SCHEDULE_PEER] = "peer",
-		[SCHEDULE_DEADLINE] = "deadline",	[SCHEDULE_LIMIT] = "limit",	  [SCHEDULE_ARRAY_LIMIT] = "array_limit",
+		[SCHEDULE_RESOURCES] = "resources",
+		[SCHEDULE_PRIORITY] = "priority",
+		[SCHEDULE_PARTITION] = "partition",
+		[SCHEDULE_LICENSE] = "license",
+		[SCHEDULE_NODE] = "node",
+		[SCHEDULE_PEER] = "peer",
+		[SCHEDULE_DEADLINE] = "deadline",
+		[SCHEDULE_LIMIT] = "limit",
+		[SCHEDULE_ARRAY_LIMIT] = "array_limit",
 		[SCHEDULE_MAINTENANCE] = "maintenance",
+		[SCHEDULE_RESERVATION] = "reservation",
 	};
 	return name[reason];
 }

@@ -131,6 +131,7 @@ struct schedule_pending {
 	double deadline_at;   /* 0: none; in the clock of `now` */
 	const int *admitted;  /* ids of the outages that let it in */
 	size_t admitted_count;
+	int reservation; /* id of the one that it asks for: on its nodes only, while it lasts; 0: none; -1: one that is gone or closed to it */
 
 	/* `with`: the steps of one job with the same with_set (>= 0) start together; with_count is how many they are, 0: none.
 	 * same_as and other_than are --same-nodes and --other-nodes between members of one set, as step ids of that set. */
@@ -213,6 +214,7 @@ enum schedule_reason {
 	SCHEDULE_LIMIT,	      /* asks for more than its partition allows */
 	SCHEDULE_ARRAY_LIMIT, /* as many elements run as %limit allows */
 	SCHEDULE_MAINTENANCE, /* enough is free, but it would run into an outage */
+	SCHEDULE_RESERVATION, /* the reservation that it asks for has not begun, or is over */
 };
 
 /* Why a pending step was not started (of an array: why its next element was not). */

@@ -171,12 +171,44 @@ static void judge_gres(const struct schedule_cluster *c, struct schedule_request
 		judge_refuse(r, SCHEDULE_NODE, "asks for a generic resource that no node has");
 }
 
+/* On the nodes of its reservation only, and while that lasts: nothing is kept for it before. */
+static void judge_reservation(const struct schedule_cluster *c, struct schedule_request *r)
+{
+	const struct schedule_snapshot *s = c->snapshot;
+	uint64_t *only = schedule_cluster_bits(c);
+	const struct schedule_outage *now = NULL, *next = NULL;
+	for (size_t i = 0; i < s->outage_count; i++) {
+		const struct schedule_outage *outage = &s->outages[i];
+		if (outage->id != r->step->reservation)
+			continue;
+		for (size_t j = 0; j < outage->node_count; j++) {
+			int place = schedule_cluster_by_id(c, outage->node_ids[j]);
+			if (place >= 0)
+				schedule_bits_add(only, (size_t)place);
+		}
+		if (outage->from <= s->now && outage->to > s->now)
+			now = outage;
+		else if (outage->from > s->now && (!next || outage->from < next->from))
+			next = outage;
+	}
+	for (size_t w = 0; w < c->words; w++)
+		r->mask[w] &= only[w];
+	if (now)
+		return;
+	judge_refuse(r, SCHEDULE_RESERVATION,
+		     next ? schedule_arena_print(c->arena, "waits for its reservation to begin, at %s",
+						 schedule_explain_at(c->arena, next->from))
+			  : "the reservation that it asks for is over, or closed to it");
+}
+
 static void judge_nodes(const struct schedule_cluster *c, struct schedule_request *r)
 {
 	const struct schedule_pending *p = r->step;
 	r->mask = schedule_cluster_bits(c);
 	if (r->partition >= 0)
 		memcpy(r->mask, c->partition[r->partition], c->words * sizeof *r->mask);
+	if (p->reservation)
+		judge_reservation(c, r);
 	if (p->constraint && *p->constraint && !schedule_feature_match(c, p->constraint, r->mask))
 		judge_refuse(r, SCHEDULE_NODE,
 			     schedule_arena_print(c->arena, "constraint \"%s\" is not well formed", p->constraint));

@@ -87,9 +87,9 @@ static void key_ids(struct schedule_requests *r, const int *id, size_t count)
 
 static void key_write(struct schedule_requests *r, const struct schedule_pending *p, const struct schedule_kept *kept)
 {
-	const int64_t number[] = {
-		p->nodes_min,	   p->nodes_max, p->ntasks,	  p->ntasks_per_node, p->cpus_per_task,	      p->mem_mb,
-		p->mem_per_cpu_mb, p->exclusive, p->time_limit_s, p->time_min_s,      (int64_t)(intptr_t)kept};
+	const int64_t number[] = {p->nodes_min,	    p->nodes_max,  p->ntasks,	      p->ntasks_per_node,
+				  p->cpus_per_task, p->mem_mb,	   p->mem_per_cpu_mb, p->exclusive,
+				  p->time_limit_s,  p->time_min_s, p->reservation,    (int64_t)(intptr_t)kept};
 	r->length = 0;
 	key_bytes(r, number, sizeof number);
 	key_bytes(r, &p->deadline_at, sizeof p->deadline_at);

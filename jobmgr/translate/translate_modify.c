@@ -26,6 +26,7 @@ static const struct {
 	{OPTION_ID_CONSTRAINT, "constraint", JSON_STRING},
 	{OPTION_ID_NODELIST, "nodelist", JSON_ARRAY},
 	{OPTION_ID_EXCLUDE, "exclude", JSON_ARRAY},
+	{OPTION_ID_RESERVATION, "reservation", JSON_STRING},
 	{OPTION_ID_TIME, "time_limit_s", JSON_INTEGER},
 	{OPTION_ID_TIME_MIN, "time_min_s", JSON_INTEGER},
 	{OPTION_ID_BEGIN, "begin_at", JSON_INTEGER},
@@ -84,8 +85,8 @@ static bool read_back(struct translation *t, const json_t *json, const struct or
 	own->of[OPTION_ID_KILL].value = json_boolean(!spec->no_kill);
 	set_text(own, OPTION_ID_NODE_LOSS, spec->fence ? "fence" : "keep");
 	if (spec->signal > 0)
-		own->of[OPTION_ID_SIGNAL].value =
-			json_pack("{s:i, s:i, s:b}", "signal", spec->signal, "seconds", spec->signal_s, "shell", spec->signal_shell);
+		own->of[OPTION_ID_SIGNAL].value = json_pack("{s:i, s:i, s:b}", "signal", spec->signal, "seconds", spec->signal_s,
+							    "shell", spec->signal_shell);
 	set_text(own, OPTION_ID_WORKDIR, spec->workdir);
 	set_text(own, OPTION_ID_SHELL, spec->shell);
 	set_text(own, OPTION_ID_PROLOG, spec->user_prolog);

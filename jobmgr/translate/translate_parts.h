@@ -18,14 +18,14 @@ struct translate_set {
 };
 
 enum translate_kind { TRANSLATE_AFTER, TRANSLATE_WITH, TRANSLATE_SAME_NODES, TRANSLATE_OTHER_NODES };
-enum translate_condition { TRANSLATE_OK, TRANSLATE_ANY, TRANSLATE_FAIL, TRANSLATE_START, TRANSLATE_CORR };
+enum translate_condition { TRANSLATE_OK, TRANSLATE_ANY, TRANSLATE_FAIL, TRANSLATE_START, TRANSLATE_CORR, TRANSLATE_SINGLETON };
 
 struct translate_edge {
 	enum translate_kind kind;
 	enum translate_condition condition;
 	int step;	    /* index of the step that is bound */
 	int peer;	    /* index of the peer; -1: in another job */
-	int64_t peer_job;   /* 0: this one */
+	int64_t peer_job;   /* 0: this one; of a singleton, those of its name */
 	char *peer_name;    /* step of another job, NULL = the whole of it */
 	const char *option; /* that names the peer, "" = none: a plain sequence */
 	int line;

@@ -31,7 +31,7 @@ struct peer_list {
 
 static const char *const kinds[] = {"after", "with", "same_nodes", "other_nodes"};
 static const char *const kind_options[] = {"--after", "--with", "--same-nodes", "--other-nodes"};
-static const char *const conditions[] = {"ok", "any", "fail", "start", "corr"};
+static const char *const conditions[] = {"ok", "any", "fail", "start", "corr", "singleton"};
 
 const char *translate_kind_name(enum translate_kind kind)
 {
@@ -199,6 +199,12 @@ static void read_dependency(struct peer_list *l, char *text)
 	int condition = 0;
 	if (!no_delay(l, text))
 		return;
+	if (strcmp(text, "singleton") == 0) {
+		if (l->s->deps_any)
+			translate_refuse(l->p->t, l->line, l->option, "singleton cannot be one of several (?)");
+		add_edge(l, &(struct translate_edge){.kind = l->kind, .condition = TRANSLATE_SINGLETON, .peer = -1});
+		return;
+	}
 	char *item = option_item(&rest, ':');
 	while (condition <= TRANSLATE_CORR && strcmp(item, types[condition]) != 0)
 		condition++;
@@ -208,7 +214,9 @@ static void read_dependency(struct peer_list *l, char *text)
 	} else if (condition > TRANSLATE_CORR || !rest) {
 		translate_refuse(l->p->t, l->line, l->option,
 				 condition > TRANSLATE_CORR ? "unknown type \"%s\"" : "\"%s\" of which job?", OPTION_QUOTE(item));
-		translate_hint(l->p->t, "supported are afterok, afterany, afternotok, after and aftercorr, with :JOB behind");
+		translate_hint(
+			l->p->t,
+			"supported are afterok, afterany, afternotok, after and aftercorr, with :JOB behind, and singleton");
 		rest = NULL;
 	}
 	free(item);
@@ -286,7 +294,9 @@ static void check_twice(struct translation *t, const struct translate_step *s)
 		if (compare_edges(&sorted[i - 1], &sorted[i]) == 0) {
 			const struct translate_edge *edge = sorted[i];
 			const char *name = edge->peer >= 0 ? t->steps[edge->peer].name : edge->peer_name;
-			if (edge->peer < 0 && !name)
+			if (edge->condition == TRANSLATE_SINGLETON)
+				translate_refuse(t, edge->line, edge->option, "singleton is named twice");
+			else if (edge->peer < 0 && !name)
 				translate_refuse(t, edge->line, edge->option, "job %" PRId64 " is named twice", edge->peer_job);
 			else
 				translate_refuse(t, edge->line, edge->option, "\"%s\" is named twice", name);

@@ -86,6 +86,8 @@ static void put_place(struct translation *t, json_t *json, const struct translat
 	option_put(json, "constraint", value_or(t, s, OPTION_ID_CONSTRAINT, json_string("")));
 	option_put(json, "nodelist", value_or(t, s, OPTION_ID_NODELIST, json_array()));
 	option_put(json, "exclude", value_or(t, s, OPTION_ID_EXCLUDE, json_array()));
+	const char *reservation = json_string_value(translate_value(t, s, OPTION_ID_RESERVATION));
+	option_put(json, "reservation", reservation && strcmp(reservation, "none") != 0 ? json_string(reservation) : json_null());
 }
 
 json_t *translate_lines_json(const struct translation *t, const struct translate_step *s, const enum option_id *ids, size_t count)
@@ -101,8 +103,8 @@ json_t *translate_lines_json(const struct translation *t, const struct translate
 
 json_t *translate_step_asks(struct translation *t, const struct translate_step *s)
 {
-	static const enum option_id judged[] = {OPTION_ID_PARTITION, OPTION_ID_TIME,	OPTION_ID_LICENSES,
-						OPTION_ID_NODELIST,  OPTION_ID_EXCLUDE, OPTION_ID_SAMPLE};
+	static const enum option_id judged[] = {OPTION_ID_PARTITION, OPTION_ID_TIME,   OPTION_ID_LICENSES,   OPTION_ID_NODELIST,
+						OPTION_ID_EXCLUDE,   OPTION_ID_SAMPLE, OPTION_ID_RESERVATION};
 	json_t *json = json_object();
 	option_put(json, "lines", translate_lines_json(t, s, judged, sizeof judged / sizeof *judged));
 	put_place(t, json, s);

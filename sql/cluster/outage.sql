@@ -83,6 +83,18 @@ end $$;
 comment on function api.schedule_outages() is
 	'When nodes are not to be used (epoch seconds; to_at null: for good, or as far as is looked). The nodes of a reservation stand on its first row only. Reservation 0: the deadline of a drain. The steps that a reservation lets in name it in schedule_pending.admitted.';
 
+create function api.outage_admits(p_job bigint, p_step int, p_name text, p_users text[], p_accounts text[]) returns boolean
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+begin
+	-- Mostly nobody is on the list. An element may have no row yet, but its head has.
+	return (p_users <> '{}' or p_accounts <> '{}') and coalesce((
+		select j.user_name = any (p_users) or j.account = any (p_accounts)
+		from (select q.reservation from step_request q where q.job_id = p_job and q.step_id <= p_step order by q.step_id desc limit 1) r
+		join job j on j.job_id = p_job
+		where r.reservation = p_name), false);
+end $$;
+comment on function api.outage_admits(bigint, int, text, text[], text[]) is 'Whether a step asks for the reservation of that name, and is on its list. Internal.';
+
 create function api.outage_check(p_starts jsonb) returns void
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
@@ -98,23 +110,22 @@ begin
 		from jsonb_to_recordset(p_starts) as v (job bigint, step int, time_limit_s bigint, nodes int[])
 		cross join lateral unnest(v.nodes) as n (node_id)
 	), ahead as materialized (
-		select t.reservation_id, t.starts_at, t.words, r.users, r.accounts
+		select t.reservation_id, t.starts_at, t.words, r.name, r.users, r.accounts
 		from api.reservation_time t
 		join reservation r on r.reservation_id = t.reservation_id
 		where t.starts_at < (select max(s.until) from start s) and t.ends_at > now() + interval '1 minute'
 	)
 	select s.job, s.step, s.node_id, coalesce(o.words, 'the deadline of a drain') as words into v_met
 	from start s
-	join job j on j.job_id = s.job
 	cross join lateral (
-		select a.words, a.users, a.accounts
+		select a.words, a.name, a.users, a.accounts
 		from reservation_node rn
 		join ahead a on a.reservation_id = rn.reservation_id and a.starts_at < s.until
 		where rn.node_id = s.node_id
 		union all
-		select null, '{}', '{}' from node_notice n where n.node_id = s.node_id and n.kind = 'drain' and n.at < s.until
+		select null, null, '{}', '{}' from node_notice n where n.node_id = s.node_id and n.kind = 'drain' and n.at < s.until
 	) o
-	where not (j.user_name = any (o.users) or coalesce(j.account = any (o.accounts), false))
+	where not api.outage_admits(s.job, s.step, o.name, o.users, o.accounts)
 	limit 1;
 	if found then
 		raise exception '% would run into % on node "%"', api.step_label(v_met.job, v_met.step), v_met.words, (select n.name from node n where n.node_id = v_met.node_id)
@@ -134,16 +145,15 @@ begin
 	return query
 	select a.job_id, a.step_id, a.attempt, a.node_id
 	from (
-		select rn.node_id, r.users, r.accounts
+		select rn.node_id, r.name, r.users, r.accounts
 		from reservation r
 		join api.reservation_time t on t.reservation_id = r.reservation_id and t.starts_at <= now()
 		join reservation_node rn on rn.reservation_id = r.reservation_id
 		where r.end_steps
 		union all
-		select n.node_id, '{}', '{}' from node_notice n where n.kind = 'drain' and n.end_steps and n.at <= now()
+		select n.node_id, null, '{}', '{}' from node_notice n where n.kind = 'drain' and n.end_steps and n.at <= now()
 	) o
-	join allocation a on a.node_id = o.node_id and a.ended_at is null and a.attempt > 0
-	join job j on j.job_id = a.job_id and not (j.user_name = any (o.users) or coalesce(j.account = any (o.accounts), false))
+	join allocation a on a.node_id = o.node_id and a.ended_at is null and a.attempt > 0 and not api.outage_admits(a.job_id, a.step_id, o.name, o.users, o.accounts)
 	join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt and s.ended_at is null and s.state <> 'ending' and s.end_wanted is null;
 end $$;
 comment on function api.outage_attempts() is 'Attempts that run where an outage has begun that ends what runs, and nobody has asked for their end yet. Internal.';
@@ -232,7 +242,7 @@ begin
 		select x.starts_at, x.words
 		from api.reservation_time x
 		join reservation r on r.reservation_id = x.reservation_id
-		where not (j.user_name = any (r.users) or coalesce(j.account = any (r.accounts), false))
+		where not api.outage_admits(p_job, p_request, r.name, r.users, r.accounts)
 			and exists (select from reservation_node rn where rn.reservation_id = x.reservation_id and rn.node_id = any (t.node_ids))
 		union all
 		select w.starts_at, w.words from api.node_warnings(t.node_ids) w where w.kind = 'drain'

@@ -83,6 +83,24 @@ begin
 end $$;
 comment on function api.submit_waits(api.asked[], rota.step_edge[]) is 'For how many of its edges each step of a new job waits: {step_id: number}; who waits for none is not in it. Internal.';
 
+create function api.submit_singleton(p_uid int, p_name text, p_edges jsonb) returns jsonb
+language plpgsql set search_path = live, rota, pg_temp as $$
+begin
+	-- One after the other, so that of two at once the second sees the first.
+	perform pg_advisory_xact_lock(hashtextextended('rota singleton ' || p_uid || ' ' || p_name, 0));
+	return (
+		select coalesce(jsonb_agg(x.edge), '[]')
+		from (
+			select e as edge from jsonb_array_elements(p_edges) e where e ->> 'condition' is distinct from 'singleton'
+			union all
+			select e || jsonb_build_object('condition', 'any', 'peer_job', j.job_id)
+			from jsonb_array_elements(p_edges) e
+			cross join (select j.job_id from job j where j.uid = p_uid and j.name = p_name and j.ended_at is null order by j.job_id) j
+			where e ->> 'condition' = 'singleton'
+		) x);
+end $$;
+comment on function api.submit_singleton(int, text, jsonb) is 'The edges of a new job, those of a singleton to all live jobs of its owner that have its name. Internal.';
+
 create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
 -- Partitions make plans for the very values look cheaper than kept ones, and they would be made anew for every submission.
 language plpgsql security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
@@ -94,7 +112,7 @@ declare
 	v_script text := v_head ->> 'script_name';
 	v_account text := v_head ->> 'account';
 	v_qos constant text := coalesce(v_head ->> 'qos', 'normal');
-	v_edges constant jsonb := p_plan -> 'edges';
+	v_edges jsonb := p_plan -> 'edges';
 	-- What one step asks for that stands for most is said once.
 	v_steps constant api.asked[] := array(select s from jsonb_populate_recordset(jsonb_populate_record(null::api.asked, p_plan -> 'common'), p_plan -> 'steps') s);
 	v_spec_end constant text := coalesce(p_plan ->> 'spec_end', '');
@@ -181,6 +199,10 @@ begin
 		end if;
 	end if;
 
+	if v_edges @? '$[*] ? (@.condition == "singleton")' then
+		v_edges := api.submit_singleton(p_uid, v_head ->> 'name', v_edges);
+	end if;
+
 	-- Mostly both are known: an insert that conflicts takes longer than to look.
 	if not v_known.script then
 		insert into script (hash, body) values (v_script_hash, p_script) on conflict do nothing;
@@ -214,11 +236,11 @@ begin
 	), requested as (
 		insert into step_request (job_id, step_id, name, line, topo, partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb,
 			mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry,
-			group_name, keep, deps_any, with_set, spec, auth, sample_s)
+			group_name, keep, deps_any, with_set, spec, auth, sample_s, reservation)
 		select v_job, s.step_id, s.name, s.line, s.topo, coalesce(s.partition, v_partition), s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
 			s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'),
 			coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s, to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry,
-			s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set, s.spec || case when s.spec_end is null then v_spec_end else right(v_spec_end, s.spec_end) end, decode(s.auth, 'hex'), s.sample_s
+			s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set, s.spec || case when s.spec_end is null then v_spec_end else right(v_spec_end, s.spec_end) end, decode(s.auth, 'hex'), s.sample_s, s.reservation
 		from asked s
 	), queued as (
 		insert into step (job_id, step_id, request_id, claimant_id, queue, is_array, rank, begin_at, start_by, held, held_reason, deps_waiting, eligible_at)
@@ -282,6 +304,15 @@ begin
 		order by 1
 	) k
 	where k.lock is not null;
+	if p_plans @? '$[*].edges[*] ? (@.condition == "singleton")' then
+		perform pg_advisory_xact_lock(k.lock)
+		from (
+			select distinct hashtextextended('rota singleton ' || p_uid || ' ' || (p -> 'job' ->> 'name'), 0) as lock
+			from jsonb_array_elements(p_plans) p
+			where p @? '$.edges[*] ? (@.condition == "singleton")'
+			order by 1
+		) k;
+	end if;
 	if exists (select from usage_limit l where l.measure = 'submitted') then
 		perform pg_advisory_xact_lock(hashtext('rota submitted'));
 	end if;

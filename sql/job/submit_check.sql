@@ -77,6 +77,34 @@ begin
 end $$;
 comment on function api.submit_check_sets(text, text, text, text, api.asked[]) is 'Refuse steps that start together and so pass a limit all by themselves. Internal.';
 
+create function api.submit_check_reservation(p_user text, p_account text, p_partition text, p_script text, p_steps api.asked[], p_step api.asked) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_line constant int := api.submit_line(p_steps, p_step.line, 'reservation');
+	v_one record;
+begin
+	select p_user = any (r.users) or coalesce(p_account = any (r.accounts), false) as admitted,
+		exists (select from api.reservation_time t where t.reservation_id = r.reservation_id) as ahead,
+		(select count(*) from reservation_node rn join partition_node pn on pn.node_id = rn.node_id and pn.partition = p_partition
+			where rn.reservation_id = r.reservation_id) as nodes
+	into v_one
+	from reservation r
+	where r.name = p_step.reservation;
+	if not found then
+		perform api.submit_refuse(p_script, v_line, 'reservation', format('there is no reservation "%s"', p_step.reservation), 'See "rota reservations".');
+	elsif not v_one.admitted then
+		perform api.submit_refuse(p_script, v_line, 'reservation', format('you may not use reservation "%s"', p_step.reservation),
+			'It is open to the users and accounts on its list; see "rota reservations".');
+	elsif not v_one.ahead then
+		perform api.submit_refuse(p_script, v_line, 'reservation', format('reservation "%s" is over', p_step.reservation), null);
+	elsif v_one.nodes < p_step.nodes_min then
+		perform api.submit_refuse(p_script, v_line, 'reservation', format('%s nodes asked for, reservation "%s" has %s of partition "%s"', p_step.nodes_min,
+			p_step.reservation, v_one.nodes, p_partition), null);
+	end if;
+end $$;
+comment on function api.submit_check_reservation(text, text, text, text, api.asked[], api.asked) is
+	'Refuse a reservation that is none, is over, is closed to the owner, or has too few nodes of the partition. Internal.';
+
 create function api.submit_check(p_user text, p_account text, p_qos text, p_groups jsonb, p_script text, p_steps api.asked[]) returns text
 language plpgsql set search_path = rota, pg_temp as $$
 declare
@@ -99,9 +127,9 @@ begin
 				select min(s.nr) as nr
 				from unnest(p_steps) with ordinality s (step_id, name, line, lines, topo, partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task,
 					mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, "array",
-					requeue, retry, hold, "group", keep, deps_any, with_set, spec, spec_end, auth, sample_s, nr)
+					requeue, retry, hold, "group", keep, deps_any, with_set, spec, spec_end, auth, sample_s, reservation, nr)
 				group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
-					s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at, s.exclusive, s.nodes_max, s.sample_s
+					s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at, s.exclusive, s.nodes_max, s.sample_s, s.reservation
 			) x
 			order by x.nr);
 	end if;
@@ -172,7 +200,10 @@ begin
 			end if;
 		end if;
 		-- Most ask for none of what is left.
-		continue when v_tops is null and num_nonnulls(v_step.gres, v_step.licenses, v_step.nodelist, v_step.exclude) = 0;
+		continue when v_tops is null and num_nonnulls(v_step.gres, v_step.licenses, v_step.nodelist, v_step.exclude, v_step.reservation) = 0;
+		if v_step.reservation is not null then
+			perform api.submit_check_reservation(p_user, p_account, v_part.partition, p_script, p_steps, v_step);
+		end if;
 		if v_step.gres <> '{}' then
 			select x.key, x.value::int as n, coalesce(max(g.n), 0) as most into v_fit
 			from jsonb_each_text(v_step.gres) x

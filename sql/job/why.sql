@@ -17,6 +17,8 @@ begin
 			when e."condition" = 'corr' then format('its elements wait for those of %s (%s)', x.label, x.state)
 			when e."condition" = 'start' then format('waits for %s to start (%s)', x.label, x.state)
 			when e."condition" = 'fail' then format('waits for %s to fail (%s)', x.label, x.state)
+			when e."condition" = 'any' and e.peer_step_id = -1 and exists (select from job o join job p on p.uid = o.uid and p.name = o.name
+				where o.job_id = e.job_id and p.job_id = e.peer_job_id) then format('waits for %s, which has its name, to end (%s)', x.label, x.state)
 			when e."condition" = 'any' then format('waits for %s to end (%s)', x.label, x.state)
 			else format('waits for %s to complete (%s)', x.label, x.state) end,
 		x.label, x.expected_at)
@@ -128,7 +130,7 @@ begin
 	union all
 	select l.* from one o cross join lateral api.why_limits(o.job_id, o.request_id) l where o.eligible
 	union all
-	select api.why_row(case when o.plan in ('resources', 'priority', 'license', 'node', 'peer', 'deadline', 'limit', 'maintenance') then o.plan
+	select api.why_row(case when o.plan in ('resources', 'priority', 'license', 'node', 'peer', 'deadline', 'limit', 'maintenance', 'reservation') then o.plan
 		when o.plan = 'array_limit' then 'limit' else case when o.plan = 'partition' then 'partition' else 'resources' end end, o.plan_message, o.blocker, o.expected_at)
 	from one o
 	where o.eligible and o.plan is not null

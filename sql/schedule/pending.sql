@@ -311,7 +311,7 @@ returns table (job_id bigint, step_id int, request_id int, name text, array_inde
 	nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb,
 	licenses jsonb, exclusive boolean, features text, nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint,
 	deadline_at double precision, with_set int, with_count int, same_nodes int[], other_nodes int[], same_as_step int[], other_than_step int[],
-	array_size int, admitted int[], steady boolean)
+	array_size int, admitted int[], reservation int, steady boolean)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -333,7 +333,7 @@ begin
 			where w.job_id = r.job_id and w.with_set = r.with_set and ws.state = 'pending') end,
 		peers.same_nodes, peers.other_nodes, peers.same_as_step, peers.other_than_step,
 		a.size,
-		(select array_agg(v.reservation_id order by v.reservation_id) from reservation v where j.user_name = any (v.users) or j.account = any (v.accounts)),
+		case when e.reservation_id is not null then array[e.reservation_id] end, case when r.reservation is not null then coalesce(e.reservation_id, -1) end,
 		r.with_set is null and not b.bound
 	from unnest(p_jobs, p_steps) with ordinality as o (job_id, step_id, nr)
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
@@ -345,6 +345,8 @@ begin
 		from (select api.size_asked(v_tops -> (s.claimant_id || ' ' || s.queue), r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p)
 			as size where v_tops ? (s.claimant_id || ' ' || s.queue) offset 0) x
 	) z on true
+	left join lateral (select v.reservation_id from reservation v
+		where r.reservation is not null and v.name = r.reservation and (j.user_name = any (v.users) or j.account = any (v.accounts))) e on true
 	left join lateral (select x.size from step_array x where s.is_array and x.job_id = s.job_id and x.step_id = s.step_id) a on true
 	cross join lateral (select exists (
 		select from step_edge e where e.job_id = r.job_id and e.step_id = r.step_id and e.kind in ('same_nodes', 'other_nodes'))
@@ -362,4 +364,4 @@ begin
 	) peers on true
 	order by o.nr;
 end $$;
-comment on function api.schedule_pending(bigint[], int[]) is 'What these steps ask for, in the order given; admitted: the reservations that let it in; steady: nothing of that changes but with the step''s row and the stamp (api.schedule_queue).';
+comment on function api.schedule_pending(bigint[], int[]) is 'What these steps ask for, in the order given; admitted and reservation: the one that it asks for (-1: gone, or closed to it); steady: nothing of that changes but with the step''s row and the stamp (api.schedule_queue).';

@@ -102,9 +102,16 @@ select is_empty('select * from rota.reservation_node', 'its nodes go with it');
 -- Who is let in: each step says which reservations do.
 select t.admin('account', 'create', 'physics', '{}') \g /dev/null
 select t.admin('reservation', 'create', 'r1', '{"start": "now+1hours", "duration": "60", "nodes": "n1", "users": "bob"}'), t.admin('reservation', 'create', 'r2', '{"start": "now+1hours", "duration": "60", "nodes": "n1", "users": "carl", "accounts": "physics"}') \g /dev/null
-select t.submit(u, '[{"name": "a"}]', '[]', jsonb_build_object('account', a)) from (values ('alice', null), ('bob', null), ('bob', 'physics'), ('carl', null)) x (u, a) \g /dev/null
+select t.submit(u, jsonb_build_array(jsonb_build_object('name', 'a', 'reservation', r)), '[]', jsonb_build_object('account', a))
+from (values ('alice', null, null), ('bob', null, 'r1'), ('bob', 'physics', 'r2'), ('bob', null, null), ('carl', null, 'r2')) x (u, a, r) \g /dev/null
 select is((select string_agg(p.user_name || ':' || coalesce((select string_agg(r.name, ',' order by r.name) from rota.reservation r where r.reservation_id = any (p.admitted)), '-'), ' ' order by p.job_id)
-	from t.offered p), 'alice:- bob:r1 bob:r1,r2 carl:r2', 'by user or account');
+	from t.offered p), 'alice:- bob:r1 bob:r2 bob:- carl:r2', 'who asks, by user or account');
+select throws_like(format('select t.submit(%L, %L)', u, jsonb_build_array(jsonb_build_object('name', 'a', 'reservation', r, 'line', 3, 'nodes_min', n, 'ntasks', n))), m, m)
+from (values ('alice', 'r1', 1, '%:3: --reservation: you may not use reservation "r1"'), ('bob', 'r3', 1, '%--reservation: there is no reservation "r3"'),
+	('bob', 'r1', 2, '%2 nodes asked for, reservation "r1" has 1 of partition%')) x (u, r, n, m);
+select t.admin('reservation', 'change', 'r1', '{"users": "alice"}') \g /dev/null
+select is((select string_agg(p.user_name || ':' || coalesce(p.reservation::text, 'none'), ' ' order by p.job_id) from t.offered p where p.user_name = 'bob' and p.reservation = -1),
+	'bob:-1', 'who is taken off the list waits');
 select t.admin('reservation', 'delete', 'r1'), t.admin('reservation', 'delete', 'r2') \g /dev/null
 
 -- Drain with a deadline.
@@ -179,7 +186,10 @@ select matches(t.modify('olga', :k, 0), '^RT403', 'nor without end');
 select is(t.modify('root', :k, 2400), 'ok', 'an admin may');
 select is(t.modify('olga', :j, 3700), 'ok', 'what reaches into it anyway');
 update rota.reservation set users = '{alice}' where name = 'soon';
-select is(t.modify('olga', :k, 2400), 'ok', 'what is let in');
+select matches(t.modify('olga', :k, 2400), '^RT403', 'nor what does not ask for it');
+update rota.step_request set reservation = 'soon' where job_id = :k;
+select is(t.modify('olga', :k, 2400), 'ok', 'what asks for it, and is on its list');
+update rota.step_request set reservation = null where job_id = :k;
 update rota.reservation set users = '{}' where name = 'soon';
 
 -- It begins. What runs goes on, unless it is to be ended; then it runs again later, where it may.
@@ -195,13 +205,16 @@ select is(t.start(:'late' || '.a', '{1}'), 1, 'elsewhere it starts');
 select t.admin('reservation', 'create', 'tomorrow', '{"start": "now+1days", "duration": "60", "nodes": "n1", "accounts": "physics"}') \g /dev/null
 select throws_ok(format('select t.start(%L, %L)', :'late' || '.b', '{1}'), '40001', null, 'without a limit, any time');
 update rota.job set account = 'physics' where job_id = :late;
-select is(t.start(:'late' || '.b', '{1}'), 1, 'unless it is let in');
+select throws_ok(format('select t.start(%L, %L)', :'late' || '.b', '{1}'), '40001', null, 'nor on its list alone');
+update rota.step_request set reservation = 'tomorrow' where job_id = :late and name = 'b';
+select is(t.start(:'late' || '.b', '{1}'), 1, 'unless it asks for it, and is on its list');
 select api.job_cancel(0, 'root', t.request(:'late')) \g /dev/null
-update rota.reservation set end_steps = true, users = '{bob}' where name = 'soon';
+update rota.reservation set end_steps = true, users = '{alice,bob}' where name = 'soon';
+update rota.step_request set reservation = 'soon' where job_id = :b;
 select t.tick() \g /dev/null
 select is(t.orders(:'k' || '.a'), 'kill@n3', 'what is to be ended is told');
 select is(t.orders(:'j' || '.a'), 'kill@n3 kill@n4', 'on all of its nodes');
-select is(t.orders(:'b' || '.a'), null, 'who is let in is left alone');
+select is(t.orders(:'b' || '.a'), null, 'what asks for it is left alone');
 select t.tick() \g /dev/null
 select is(t.orders(:'k' || '.a'), 'kill@n3', 'once');
 select t.finish(:'k' || '.a', '{"exit": -1, "signal": 15, "cause": "maintenance", "outcome": "cancel"}'), t.finish(:'m' || '.a', '{"exit": -1, "signal": 15, "cause": "maintenance", "outcome": "cancel"}'),

@@ -82,12 +82,29 @@ node_is() {
 	eventually is "$both" completed
 }
 
-@test "who is let in runs all the same, also in the middle of it" {
-	rota admin reservation create mine --start=now-1minutes --duration=60 --nodes=all --users=nobody-of-this-name
-	job=$(submit 'true' --time=10)
-	eventually waits_for "$job" maintenance
-	rota admin reservation change mine --users="$(id -un)"
+@test "who is on the list and asks for it runs in the middle of it; who does not ask waits" {
+	rota admin reservation create mine --start=now-1minutes --duration=60 --nodes=n1 --users="$(id -un)"
+	job=$(submit 'echo "$ROTA_NODELIST" >nodes' --time=10 --reservation=mine)
 	eventually is "$job" completed
+	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].nodes')" = n1 ]
+	other=$(submit 'true' --time=10 --nodelist=n1)
+	eventually waits_for "$other" maintenance
+	rota admin reservation change mine --users=nobody-of-this-name
+	printf '#!/bin/sh\n#ROTA --reservation=mine\ntrue\n' >"$BATS_TEST_TMPDIR/mine.sh"
+	run -1 rota submit "$BATS_TEST_TMPDIR/mine.sh"
+	[[ $output == *'mine.sh:2: --reservation: you may not use reservation "mine"'* ]]
+	rota cancel "$other"
+}
+
+@test "a step that asks for a reservation waits for it to begin, and for nothing else then" {
+	rota admin reservation create later --start=now+1hours --duration=60 --nodes=n1 --users="$(id -un)"
+	job=$(submit 'true' --reservation=later)
+	eventually waits_for "$job" reservation
+	run -0 rota why "$job"
+	[[ $output == *"waits for its reservation to begin"* ]]
+	rota admin reservation change later --start=now
+	eventually is "$job" completed
+	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].nodes')" = n1 ]
 }
 
 @test "when a maintenance is over, what waited starts by itself" {

@@ -157,3 +157,23 @@ post() {
 	[ "$(rota show --json "$again" | jq -r '.jobs[0].steps[0].state')" = pending ]
 	rota cancel "$other" "$again" "$free"
 }
+
+@test "a singleton starts when all live jobs of its name have ended, one at a time" {
+	script 'sleep 300'
+	first=$(rota submit --parsable --job-name=one run.sh)
+	script true
+	second=$(rota submit --parsable --job-name=one -d singleton --hold run.sh)
+	third=$(rota submit --parsable --job-name=one --dependency=singleton run.sh)
+	other=$(rota submit --parsable --job-name=two -d singleton run.sh)
+	rota wait "$other"
+	run -0 rota why "$third"
+	[[ $output == *"waits for job $first, which has its name, to end"*"waits for job $second, which has its name, to end"* ]]
+	rota cancel "$first"
+	run -0 rota why "$third"
+	[[ $output != *"job $first"* && $output == *"job $second"* ]]
+	rota release "$second"
+	rota wait "$third"
+	[ "$(superuser "select a.started_at >= b.ended_at from rota.job a, rota.job b where a.job_id = $third and b.job_id = $second")" = t ]
+	run -1 rota submit -d singleton,singleton run.sh
+	[[ $output == *"singleton is named twice"* ]]
+}

@@ -200,6 +200,8 @@ static const char *const pending_row[] = {
 	"10",
 	"admitted",
 	"{3}",
+	"reservation",
+	"3",
 	"steady",
 	"t",
 	NULL,
@@ -232,6 +234,7 @@ static void pending(void **state)
 	assert_int_equal(p->array_size, 10);
 	assert_int_equal(p->admitted_count, 1);
 	assert_int_equal(p->admitted[0], 3);
+	assert_int_equal(p->reservation, 3);
 	assert_int_equal(rows->keys[0].attempt, 1);
 	assert_int_equal(rows->keys[0].array_index, -1);
 	assert_string_equal(rows->keys[0].name, "solve");

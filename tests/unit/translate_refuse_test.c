@@ -123,7 +123,7 @@ static void refused_peers(void **state)
 		LINE(BASH "#ROTA step a\n#ROTA step b --after=a:ok:any\n", 3, "--after", "unknown condition \"ok:any\"", NULL),
 		LINE(BASH "#ROTA step a\n#ROTA step b --after=a:start+10\n", 3, "--after", "has a delay", "--begin"),
 		LINE(BASH "#SBATCH --dependency=after:12+5\n", 2, "--dependency", "has a delay", NULL),
-		LINE(BASH "#SBATCH --dependency=singleton\n", 2, "--dependency", "unknown type \"singleton\"", "aftercorr"),
+		LINE(BASH "#SBATCH --dependency=singletons\n", 2, "--dependency", "unknown type \"singletons\"", "aftercorr"),
 		LINE(BASH "#SBATCH --dependency=expand:12\n", 2, "--dependency", "unknown type \"expand\"", NULL),
 		LINE(BASH "#SBATCH --dependency=afterok\n", 2, "--dependency", "\"afterok\" of which job?", NULL),
 		LINE(BASH "#SBATCH --dependency=afterok:\n", 2, "--dependency", "unknown step \"\"", NULL),
@@ -160,6 +160,8 @@ static void refused_peers(void **state)
 		     "different indices", NULL),
 		LINE(BASH "#ROTA step a --array=0-3\n#ROTA step b --after=a:corr --array=0-4\n", 3, "--after",
 		     "different indices", NULL),
+		LINE(BASH "#SBATCH -d afterok:5?singleton\n", 2, "--dependency", "one of several", NULL),
+		LINE(BASH "#SBATCH -d singleton,singleton\n", 2, "--dependency", "named twice", NULL),
 		LINE(BASH "#SBATCH -d aftercorr:5\n", 2, "--dependency", "\"script\" is no array", NULL),
 	};
 	(void)state;
