@@ -30,25 +30,38 @@ static bool has_failed(const json_t *step)
 	return json_is_true(json_object_get(step, "failed"));
 }
 
+static void counts_print(FILE *out, const char *before, const json_t *counts)
+{
+	const char *action;
+	const json_t *number;
+
+	json_object_foreach ((json_t *)counts, action, number)
+		fprintf(out, "%s%lld steps: %s\n", before, (long long)json_integer_value(number), action);
+}
+
 /* What came of each step; of very many, how many of each kind. What failed goes to standard error, even when `quiet`. */
 static void print(const json_t *steps, bool quiet)
 {
 	size_t i, count = json_array_size(steps);
-	json_t *counts = json_object(), *number;
+	json_t *counts = json_object(), *failures = json_object();
 	const json_t *step;
-	const char *action;
 
 	json_array_foreach (steps, i, step) {
-		action = format_text(step, "action");
-		if (has_failed(step) ? count <= ACT_MOST_LINES : !quiet && count <= ACT_MOST_LINES)
-			fprintf(has_failed(step) ? stderr : stdout, "%s%s: %s\n", has_failed(step) ? "rota: " : "",
-				format_text(step, "label"), action);
-		json_object_set_new(counts, action, json_integer(json_integer_value(json_object_get(counts, action)) + 1));
+		const char *action = format_text(step, "action");
+		bool failed = has_failed(step);
+		json_t *of = failed ? failures : counts;
+
+		if (count <= ACT_MOST_LINES && (failed || !quiet))
+			fprintf(failed ? stderr : stdout, "%s%s: %s\n", failed ? "rota: " : "", format_text(step, "label"),
+				action);
+		json_object_set_new(of, action, json_integer(json_integer_value(json_object_get(of, action)) + 1));
 	}
 	if (count > ACT_MOST_LINES && !quiet)
-		json_object_foreach (counts, action, number)
-			printf("%lld steps: %s\n", (long long)json_integer_value(number), action);
+		counts_print(stdout, "", counts);
+	if (count > ACT_MOST_LINES)
+		counts_print(stderr, "rota: ", failures);
 	json_decref(counts);
+	json_decref(failures);
 }
 
 /* Whether the verb could be done to all that was named. */

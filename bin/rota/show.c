@@ -279,7 +279,7 @@ static void wishes_print(const json_t *step)
 	line_print("Requeue", json_is_false(json_object_get(step, "requeue")) ? "no" : "");
 	kept_print(json_object_get(step, "keep"));
 	line_print("Samples", json_is_integer(json_object_get(step, "sample_s")) ? duration_of(step, "sample_s").s : "");
-	line_print("Signal", json_is_string(json_object_get(step, "signal")) ? format_text(step, "signal") : "");
+	line_print("Signal", format_text(step, "limit_signal"));
 	line_print("Prolog", format_text(step, "prolog"));
 	line_print("Epilog", format_text(step, "epilog"));
 }

@@ -525,6 +525,26 @@ echo "attempt $ROTA_ATTEMPT"
 	[ "$output" = "attempt 1"$'\n'"attempt 2" ]
 }
 
+@test "show tells the signal that ended a step, whether or not one was to be sent ahead of its limit" {
+	for options in "" "--signal=USR1@60"; do
+		job=$(submit '#!/bin/sh
+kill -TERM $$' $options)
+		run rota wait "$job"
+		[ "$(rota show --json "$job" | jq '.jobs[0].steps[0].signal')" = 15 ]
+		rota show "$job" | grep -qE '^script +failed .* SIGTERM '
+	done
+}
+
+@test "of many steps that could not be changed, the number is told, with --quiet too" {
+	job=$(submit '#!/bin/sh
+#ROTA step many --array=0-29
+true')
+	rota wait -q "$job"
+	run -1 --separate-stderr rota signal -q USR1 "$job.many[0-29]"
+	[ -z "$output" ]
+	[ "$stderr" = "rota: 30 steps: not changed: it has already ended (completed)" ]
+}
+
 @test "log and show find the files of a job that was renamed" {
 	job=$(submit '#!/bin/sh
 #ROTA --job-name=old --output=%x-%S.out
@@ -685,7 +705,7 @@ SLURM_ARRAY_TASK_STEP=none" ]
 		while :; do sleep 0.1; done
 	END
 	job=$(rota submit --parsable --output="$BATS_TEST_TMPDIR/warned.out" "$BATS_TEST_TMPDIR/warned.sh")
-	[ "$(rota show --json "$job" | jq -r '.. | .signal? // empty')" = B:10@600 ]
+	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].limit_signal')" = B:10@600 ]
 	eventually sh -c "rota show $job | grep -q running"
 	rota modify --time=10:00 "$job"
 	run -0 rota wait "$job"
