@@ -23,8 +23,9 @@ struct pattern_facts {
 };
 
 /* Expand the letters: %A %j job, %a element, %b element modulo 10, %J job.step, %N node, %n node's position, %r times it was run
- * before, %R ".attempt2" in the second run and so on (nothing in the first, nor where files are appended to), %s step's number, %S step's name, %t task, %u user, %x job's name, %% a per cent sign; a number of up to 10 between
- * % and a letter fills numbers with zeros. malloc'ed. */
+ * before, %R ".attempt2" in the second run and so on (nothing in the first, nor where files are appended to), %s step's number, %S step's
+ * name, %t task, %u user, %x job's name, %% a per cent sign; a number of up to 10 between % and a letter fills numbers with zeros.
+ * malloc'ed. */
 char *pattern_expand(const char *pattern, const struct pattern_facts *facts);
 
 /* What a file is called where nothing names it, but for its ending: for a step of a script, the plain script itself, or an array. */
