@@ -1,7 +1,7 @@
 /* instance.c - where a private instance lives, whom it runs as, which of its processes live. Called by up, down and status.
  *
- * Whether a part lives is told by a lock that it holds (or, for PostgreSQL, by the working directory of the process that its
- * pid file names), never by a number in a file alone. */
+ * Whether a part lives is told by a lock that it holds (or, for PostgreSQL, by the working directory of its processes), never by a
+ * number in a file alone. */
 #include "bin/rota/instance.h"
 
 #include <dirent.h>
@@ -208,50 +208,6 @@ pid_t instance_munged(const struct instance *in)
 		pid = lock.l_pid;
 	close(fd);
 	return pid;
-}
-
-bool instance_postgres_is(const struct instance *in, pid_t pid)
-{
-	char *data = instance_path(in, "pg/data"), *cwd = xasprintf("/proc/%d/cwd", (int)pid);
-	struct stat ours, its;
-	bool is = !stat(data, &ours) && !stat(cwd, &its) && ours.st_ino == its.st_ino && ours.st_dev == its.st_dev;
-
-	free(cwd);
-	free(data);
-	return is;
-}
-
-/* The server that started last, whether or not it runs; 0: none, or it ended in order. */
-static pid_t postgres_last(const struct instance *in)
-{
-	char *path = instance_path(in, "pg/data/postmaster.pid");
-	FILE *file = fopen(path, "re");
-	int pid = 0;
-
-	if (file && fscanf(file, "%d", &pid) != 1)
-		pid = 0;
-	if (file)
-		fclose(file);
-	free(path);
-	return pid > 0 ? pid : 0;
-}
-
-pid_t instance_postgres(const struct instance *in)
-{
-	pid_t pid = postgres_last(in);
-
-	return pid && instance_postgres_is(in, pid) ? pid : 0;
-}
-
-bool instance_postgres_is_ending(const struct instance *in)
-{
-	pid_t pid = postgres_last(in);
-	char *cwd = xasprintf("/proc/%d/cwd", (int)pid), target[1];
-	/* Who ends gives up its folder first, and its number last. */
-	bool is = pid && !kill(pid, 0) && readlink(cwd, target, sizeof(target)) < 0 && errno == ENOENT && !kill(pid, 0);
-
-	free(cwd);
-	return is;
 }
 
 pid_t instance_daemon(const struct instance *in, const char *name)

@@ -45,13 +45,16 @@ char *instance_conninfo(const struct instance *in, const char *database, const c
 /* The pids of the parts, 0 where one does not run. */
 pid_t instance_munged(const struct instance *in);
 pid_t instance_postgres(const struct instance *in);
-bool instance_postgres_is_ending(
-	const struct instance *in); /* it was killed: its number is still taken, until its parent has taken note */
 pid_t instance_daemon(const struct instance *in, const char *name);
 pid_t instance_launcher(const struct instance *in, const char *node);
 
-/* Whether a process is one of the instance's server. */
+/* Whether a process is one of the instance's PostgreSQL; any such process, 0 where there is none: children outlive a killed server. */
 bool instance_postgres_is(const struct instance *in, pid_t pid);
+pid_t instance_postgres_any(const struct instance *in);
+
+/* Clear the lock files of a server of which no process is left, so that this process can start one; as the account, in
+ * process_as_account. */
+bool instance_postgres_unlock(const struct instance *in, struct err *e);
 
 /* What of the instance is to be found on this machine, a list of {"role", "name", "node", "pid", "version"}: PostgreSQL, munged, a
  * launcher for each node that has been made, each daemon (pid null: it does not run). */

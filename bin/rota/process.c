@@ -229,6 +229,41 @@ bool process_await(const struct instance *in, const char *name, pid_t pid, int s
 	return true;
 }
 
+/* A part that was found running. */
+struct seen {
+	const struct process_part *part;
+	pid_t pid;
+};
+
+static bool is_ready_or_gone(const struct instance *in, const void *arg)
+{
+	const struct seen *seen = arg;
+
+	return seen->part->ready(in, seen->part->arg) || seen->part->find(in, seen->part->arg) != seen->pid;
+}
+
+bool process_have(const struct instance *in, const struct process_part *part, struct err *e)
+{
+	struct seen seen = {part, part->find(in, part->arg)};
+	pid_t pid;
+
+	if (seen.pid) {
+		instance_say(in, "%s runs (pid %d)", part->what, (int)seen.pid);
+		if (!process_await(in, part->log, 0, part->seconds, is_ready_or_gone, &seen, e))
+			return false;
+		if (part->find(in, part->arg) == seen.pid)
+			return true;
+		instance_say(in, "%s has ended (pid %d)", part->what, (int)seen.pid);
+	}
+	if (part->prepare && !part->prepare(in, e))
+		return false;
+	pid = process_start(in, part->log, part->argv, false, e);
+	if (pid <= 0)
+		return false;
+	instance_say(in, "%s started (pid %d)", part->what, (int)pid);
+	return process_await(in, part->log, pid, part->seconds, part->ready, part->arg, e);
+}
+
 /* Wait until the process has ended. */
 static bool process_gone(int process, int seconds)
 {

@@ -19,6 +19,21 @@ bool process_as_account(const struct instance *in, bool (*work)(const struct ins
 bool process_await(const struct instance *in, const char *name, pid_t pid, int seconds,
 		   bool (*ready)(const struct instance *in, const void *arg), const void *arg, struct err *e);
 
+/* A daemon as `rota up` has it run. */
+struct process_part {
+	const char *what; /* for people */
+	const char *log;  /* log/LOG.log */
+	const char *const *argv;
+	pid_t (*find)(const struct instance *in, const void *arg); /* its pid, 0 where it does not run */
+	bool (*ready)(const struct instance *in, const void *arg); /* it serves */
+	bool (*prepare)(const struct instance *in, struct err *e); /* called before it is started; NULL: nothing to do */
+	const void *arg;					   /* for find and ready */
+	int seconds;						   /* how long it may take until it serves */
+};
+
+/* Have a part run and serve: start it where it does not run, also where it ends while it is waited for. */
+bool process_have(const struct instance *in, const struct process_part *part, struct err *e);
+
 /* End `pid` with `signal`; after `seconds` with SIGKILL. `alive` says whether the part still runs. False if it will not go. */
 bool process_end(const struct instance *in, pid_t pid, int signal, int seconds,
 		 pid_t (*alive)(const struct instance *in, const void *arg), const void *arg);

@@ -41,7 +41,8 @@ const struct verb_option up_options[] = {
 	{UP_EPILOG, "site-epilog", "FILE", "program run after the tasks of each step"},
 	{UP_CONTROLLER_PROLOG, "controller-prolog", "FILE", "program run before each attempt of a step, beside jobmgrd"},
 	{UP_CONTROLLER_EPILOG, "controller-epilog", "FILE", "program run behind each attempt of a step, beside jobmgrd"},
-	{UP_SET, "set", "SECTION.KEY=VALUE", "any setting of rota.conf, for example node.grace=5; may be repeated; daemons that run read it when they start again"},
+	{UP_SET, "set", "SECTION.KEY=VALUE",
+	 "any setting of rota.conf, for example node.grace=5; may be repeated; daemons that run read it when they start again"},
 	{'q', "quiet", NULL, "print nothing while all goes well"},
 	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
@@ -166,6 +167,12 @@ static bool munged_answers(const struct instance *in, const void *arg)
 	return ok;
 }
 
+static pid_t munged_find(const struct instance *in, const void *arg)
+{
+	(void)arg;
+	return instance_munged(in);
+}
+
 bool up_munged(const struct instance *in, struct err *e)
 {
 	char *key = xasprintf("--key-file=%s/etc/munge.key", in->home);
@@ -184,19 +191,15 @@ bool up_munged(const struct instance *in, struct err *e)
 			      log,
 			      "--origin=127.0.0.1",
 			      NULL};
-	pid_t pid = instance_munged(in);
-	bool ok = true;
+	bool ok = process_have(in,
+			       &(struct process_part){.what = "munged",
+						      .log = "munged",
+						      .argv = argv,
+						      .find = munged_find,
+						      .ready = munged_answers,
+						      .seconds = MUNGED_SECONDS},
+			       e);
 
-	if (pid) {
-		instance_say(in, "munged runs (pid %d)", (int)pid);
-		pid = 0;
-	} else {
-		pid = process_start(in, "munged", argv, false, e);
-		ok = pid > 0;
-		if (ok)
-			instance_say(in, "munged started (pid %d)", (int)pid);
-	}
-	ok = ok && process_await(in, "munged", pid, MUNGED_SECONDS, munged_answers, NULL, e);
 	free(log);
 	free(seed);
 	free(pid_file);
@@ -208,8 +211,8 @@ bool up_munged(const struct instance *in, struct err *e)
 /* All stages in order. */
 static bool stages(struct instance *in, const struct up_line *line, struct err *e)
 {
-	return up_folders(in, e) && instance_lock(in, e) && up_keys(in, e) && conf_make(in, line, e) && up_munged(in, e) &&
-	       up_database(in, e) && up_daemons(in, e) && up_nodes(in, &line->wish, e);
+	return up_reach(in, e) && up_folders(in, e) && instance_lock(in, e) && up_keys(in, e) && conf_make(in, line, e) &&
+	       up_munged(in, e) && up_database(in, e) && up_daemons(in, e) && up_nodes(in, &line->wish, e);
 }
 
 /* What there is now, as {"name", "home", "gate", "processes", "limits"}. */

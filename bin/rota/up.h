@@ -11,6 +11,9 @@ struct up_wish {
 	long mem_mb;
 };
 
+/* Refuse a home or programs in a folder that the account cannot enter, before anything is made. */
+bool up_reach(const struct instance *in, struct err *e);
+
 /* Folders with their owners, keys, rota.conf. */
 bool up_folders(const struct instance *in, struct err *e);
 bool up_keys(const struct instance *in, struct err *e);

@@ -18,8 +18,8 @@
 
 enum { OLDEST_POSTGRES = 15, START_SECONDS = 60 };
 
-static const char *const ROLES[] = {"postgres",	    "rota_owner", "rota_admin",	  "rota_jobmgr",
-				    "rota_nodemgr", "rota_node",  "rota_analyst", "rota_reader", NULL};
+static const char *const ROLES[] = {"postgres",	 "rota_owner",	 "rota_admin",	"rota_jobmgr", "rota_nodemgr",
+				    "rota_node", "rota_analyst", "rota_reader", NULL};
 
 /* What a small private server needs other than PostgreSQL's defaults; what is durable stays durable. */
 static const char SETTINGS[] = "\n# Rota: a private server, reached by its socket only.\n"
@@ -196,43 +196,46 @@ static bool answers(const struct instance *in, const void *arg)
 	return ok;
 }
 
+static pid_t server_find(const struct instance *in, const void *arg)
+{
+	(void)arg;
+	return instance_postgres(in);
+}
+
 static bool is_gone(const struct instance *in, const void *arg)
 {
 	(void)arg;
-	return !instance_postgres_is_ending(in);
+	return !instance_postgres_any(in);
 }
 
-static bool answers_or_ends(const struct instance *in, const void *arg)
+/* The children of a killed server end by themselves. PostgreSQL starts behind the last of them. */
+static bool server_prepare(const struct instance *in, struct err *e)
 {
-	return answers(in, arg) || !instance_postgres(in);
+	if (process_await(in, "postgres", 0, START_SECONDS, is_gone, NULL, e))
+		return process_as_account(in, instance_postgres_unlock, e);
+	err_set(e, "process %d of a PostgreSQL that was killed still runs in \"%s/pg/data\"", (int)instance_postgres_any(in),
+		in->home);
+	return err_hint(e, "End it, then run \"rota up\" again.");
 }
 
-/* Start the server, where it does not run. One that was killed lives for a moment, and keeps its number until its parent has taken
- * note: so long PostgreSQL believes that it runs. */
+/* Start the server, where it does not run. */
 static bool server_start(const struct instance *in, const char *bin, struct err *e)
 {
-	pid_t pid = instance_postgres(in);
-
-	if (pid) {
-		instance_say(in, "PostgreSQL runs (pid %d)", (int)pid);
-		if (!process_await(in, "postgres", 0, START_SECONDS, answers_or_ends, NULL, e))
-			return false;
-		if (instance_postgres(in))
-			return true;
-	}
-	if (!process_await(in, "postgres", 0, START_SECONDS, is_gone, NULL, e))
-		return false;
-
 	char *postgres = xasprintf("%s/postgres", bin), *data = instance_path(in, "pg/data");
 	const char *argv[] = {postgres, "-D", data, NULL};
+	bool ok = process_have(in,
+			       &(struct process_part){.what = "PostgreSQL",
+						      .log = "postgres",
+						      .argv = argv,
+						      .find = server_find,
+						      .ready = answers,
+						      .prepare = server_prepare,
+						      .seconds = START_SECONDS},
+			       e);
 
-	pid = process_start(in, "postgres", argv, false, e);
 	free(data);
 	free(postgres);
-	if (pid <= 0)
-		return false;
-	instance_say(in, "PostgreSQL started (pid %d)", (int)pid);
-	return process_await(in, "postgres", pid, START_SECONDS, answers, NULL, e);
+	return ok;
 }
 
 /* Create the database, where it does not exist. */

@@ -62,6 +62,54 @@ static bool folder_make(const char *path, mode_t mode, uid_t uid, gid_t gid, str
 	return ok;
 }
 
+/* As the account: every folder on the way to the last part of PATH can be entered. Those that do not exist yet are made so. */
+static bool way_check(const struct instance *in, const char *path, struct err *e)
+{
+	char *way = xstrdup(path);
+	struct stat st;
+	bool ok = true;
+
+	for (char *slash = strchr(way + 1, '/'); ok && slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		ok = !access(way, X_OK) || errno != EACCES;
+		if (!ok && stat(way, &st))
+			err_set(e, "the account \"%s\" cannot enter \"%s\"", in->account, way);
+		else if (!ok)
+			err_set(e, "the account \"%s\" cannot enter \"%s\" (mode %04o)", in->account, way, st.st_mode & 07777);
+		*slash = '/';
+	}
+	free(way);
+	return ok;
+}
+
+static bool home_reach(const struct instance *in, struct err *e)
+{
+	if (way_check(in, in->home, e))
+		return true;
+	return err_hint(
+		e,
+		"The instance would be in %s: set ROTA_HOME to a folder that the account can reach, or open the way (chmod o+x).",
+		in->home);
+}
+
+static bool programs_reach(const struct instance *in, struct err *e)
+{
+	char *program = xasprintf("%s/jobmgrd", in->daemons);
+	bool ok = way_check(in, program, e);
+
+	if (!ok)
+		err_hint(e,
+			 "The programs are there: copy them to where it can (cmake --install build/release --prefix /usr/local), "
+			 "or open the way (chmod o+x).");
+	free(program);
+	return ok;
+}
+
+bool up_reach(const struct instance *in, struct err *e)
+{
+	return !in->root || (process_as_account(in, home_reach, e) && process_as_account(in, programs_reach, e));
+}
+
 bool up_folders(const struct instance *in, struct err *e)
 {
 	size_t longest = strlen(in->home) + 1 + strlen(LONGEST_SOCKET);
@@ -162,7 +210,7 @@ bool up_conf_set(struct conf *conf, const char *key, const char *value, struct e
 	CONF_TEXT(section, name, otherwise, help)
 #define CONF_PATH(section, name, otherwise, help)                                                                                \
 	if (!strcmp(key, #section "." #name) && !conf_path_is(otherwise, value))                                                 \
-		return err_set(e, "\"%s\" must be a path that begins with \"/\", not \"%s\"", key, value);                         \
+		return err_set(e, "\"%s\" must be a path that begins with \"/\", not \"%s\"", key, value);                       \
 	CONF_TEXT(section, name, otherwise, help)
 #define CONF_INT(section, name, otherwise, lowest, highest, help)                                                                \
 	if (!strcmp(key, #section "." #name))                                                                                    \

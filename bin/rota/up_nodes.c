@@ -16,9 +16,25 @@
 
 enum { READY_SECONDS = 30 };
 
+/* A daemon under the name "1", which the configuration is of. */
+struct daemon {
+	char *name;
+	struct err last; /* why the gate does not answer */
+};
+
+static pid_t daemon_find(const struct instance *in, const void *arg)
+{
+	return instance_daemon(in, ((const struct daemon *)arg)->name);
+}
+
+static bool daemon_runs(const struct instance *in, const void *arg)
+{
+	return daemon_find(in, arg) > 0;
+}
+
 static bool gate_answers(const struct instance *in, const void *arg)
 {
-	struct err *e = (struct err *)arg;
+	struct err *e = &((struct daemon *)arg)->last;
 	json_t *answer = NULL;
 	bool ok = call_try(&in->conf, "status", NULL, &answer, e);
 
@@ -26,53 +42,35 @@ static bool gate_answers(const struct instance *in, const void *arg)
 	return ok;
 }
 
-static bool daemon_runs(const struct instance *in, const void *name)
-{
-	return instance_daemon(in, name) > 0;
-}
-
-/* Start a daemon under the name "1", which the configuration is of, unless it runs. *pid is that of the new one, else 0. */
-static bool daemon_start(const struct instance *in, const char *kind, pid_t *pid, struct err *e)
+/* Have a daemon of this kind run, until `ready` says that it serves. */
+static bool daemon_have(const struct instance *in, const char *kind, bool (*ready)(const struct instance *in, const void *arg),
+			struct err *e)
 {
 	char *program = xasprintf("%s/%s", in->daemons, kind), *config = instance_path(in, "etc/rota.conf");
-	char *name = xasprintf("%s-1", kind);
+	struct daemon daemon = {.name = xasprintf("%s-1", kind)};
 	const char *argv[] = {program, "--config", config, "--name", "1", NULL};
-	pid_t runs = instance_daemon(in, name);
+	bool ok = process_have(in,
+			       &(struct process_part){.what = kind,
+						      .log = kind,
+						      .argv = argv,
+						      .find = daemon_find,
+						      .ready = ready,
+						      .arg = &daemon,
+						      .seconds = READY_SECONDS},
+			       e);
 
-	*pid = runs ? 0 : process_start(in, kind, argv, false, e);
-	if (*pid >= 0)
-		instance_say(in, "%s %s (pid %d)", kind, runs ? "runs" : "started", (int)(runs ? runs : *pid));
-	free(name);
+	if (!ok && daemon.last.message[0])
+		fprintf(stderr, "rota: the gate does not answer: %s\n", daemon.last.message);
+	free(daemon.name);
 	free(config);
 	free(program);
-	return *pid >= 0;
-}
-
-/* The same of one whose word is its pid file. */
-static bool daemon_await(const struct instance *in, const char *kind, struct err *e)
-{
-	char *name = xasprintf("%s-1", kind);
-	pid_t pid;
-	bool ok = daemon_start(in, kind, &pid, e) && (!pid || process_await(in, kind, pid, READY_SECONDS, daemon_runs, name, e));
-
-	free(name);
 	return ok;
 }
 
 bool up_daemons(const struct instance *in, struct err *e)
 {
-	struct err last = {0};
-	pid_t pid;
-
-	if (!daemon_start(in, "jobmgrd", &pid, e))
-		return false;
-	if (!process_await(in, "jobmgrd", pid, READY_SECONDS, gate_answers, &last, e)) {
-		if (last.message[0])
-			fprintf(stderr, "rota: the gate does not answer: %s\n", last.message);
-		return false;
-	}
-	return daemon_await(in, "nodemgrd", e) &&
-	       ((!*in->conf.controller_prolog && !*in->conf.controller_epilog) || daemon_await(in, "runnerd", e));
+	return daemon_have(in, "jobmgrd", gate_answers, e) && daemon_have(in, "nodemgrd", daemon_runs, e) &&
+	       ((!*in->conf.controller_prolog && !*in->conf.controller_epilog) || daemon_have(in, "runnerd", daemon_runs, e));
 }
 
 /* One change through the gate's admin verb; `values` is taken over. */
@@ -162,8 +160,8 @@ static json_t *list(const struct instance *in, const char *verb, struct err *e)
 	return rows;
 }
 
-/* Start the launcher of one node, where it does not run. */
-static bool launcher_start(const struct instance *in, const char *node, struct err *e)
+/* Start the launcher of one node, where it does not run; where it does, note the node in `seen`. */
+static bool launcher_start(const struct instance *in, const char *node, json_t *seen, struct err *e)
 {
 	char *program = xasprintf("%s/rota-launcher", in->daemons), *config = instance_path(in, "etc/rota.conf");
 	char *name = xasprintf("launcher.%s", node);
@@ -172,6 +170,7 @@ static bool launcher_start(const struct instance *in, const char *node, struct e
 
 	if (pid) {
 		instance_say(in, "node %s runs (launcher pid %d)", node, (int)pid);
+		json_object_set_new(seen, node, json_true());
 	} else {
 		pid = process_start(in, name, argv, true, e);
 		if (pid > 0)
@@ -202,14 +201,30 @@ static void nodes_missing(const json_t *nodes, char *text, size_t size)
 	}
 }
 
+/* Start launchers again that have ended since they were seen. */
+static bool launchers_again(const struct instance *in, json_t *seen, struct err *e)
+{
+	const char *node;
+	json_t *value;
+	void *next;
+	bool ok = true;
+
+	json_object_foreach_safe(seen, next, node, value) if (ok && !instance_launcher(in, node))
+	{
+		ok = launcher_start(in, node, seen, e);
+		json_object_del(seen, node);
+	}
+	return ok;
+}
+
 /* Wait until every node serves; on failure show the log of the first that does not. */
-static bool nodes_await(const struct instance *in, struct err *e)
+static bool nodes_await(const struct instance *in, json_t *seen, struct err *e)
 {
 	long until = clock_ms() + READY_SECONDS * 1000L;
 	char missing[300] = "";
 
 	do {
-		json_t *nodes = list(in, "nodes", e);
+		json_t *nodes = launchers_again(in, seen, e) ? list(in, "nodes", e) : NULL;
 
 		if (!nodes)
 			return false;
@@ -231,7 +246,7 @@ static bool nodes_await(const struct instance *in, struct err *e)
 
 bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err *e)
 {
-	json_t *partitions = list(in, "partitions", e), *nodes = NULL;
+	json_t *partitions = list(in, "partitions", e), *nodes = NULL, *seen = json_object();
 	const json_t *row;
 	bool ok = partitions != NULL;
 	size_t i;
@@ -244,11 +259,12 @@ bool up_nodes(const struct instance *in, const struct up_wish *wish, struct err 
 	if (ok && (in->conf.launcher_dry_run || in->conf.launcher_virtual > 0))
 		instance_say(in, "dry run (see section launcher of rota.conf): nothing that is submitted will be run");
 	if (in->conf.launcher_virtual > 0) /* one for n1, n2 and so on */
-		ok = ok && launcher_start(in, "n", e);
+		ok = ok && launcher_start(in, "n", seen, e);
 	json_array_foreach (nodes, i, row)
-		ok = ok &&
-		     (in->conf.launcher_virtual > 0 || launcher_start(in, json_string_value(json_object_get(row, "name")), e));
-	ok = ok && nodes && nodes_await(in, e);
+		ok = ok && (in->conf.launcher_virtual > 0 ||
+			    launcher_start(in, json_string_value(json_object_get(row, "name")), seen, e));
+	ok = ok && nodes && nodes_await(in, seen, e);
+	json_decref(seen);
 	json_decref(nodes);
 	json_decref(partitions);
 	return ok;

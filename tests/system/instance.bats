@@ -108,6 +108,98 @@ owner_of() {
 	run_job
 }
 
+# A living process of the instance's account that is none of its parts; its pid is in $foreign.
+foreign_start() {
+	local as=()
+	[ "$(id -u)" != 0 ] || as=(setpriv --reuid rota --regid rota --clear-groups)
+	"${as[@]}" sleep 600 3>&- &
+	foreign=$!
+}
+
+@test "after a reboot or a restore, what is dead is started, whatever living process a pid file or a lock file names" {
+	instance_up 1
+	foreign_start
+	run_job
+	postmaster=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
+	kill -9 "$(pid_of launcher)" "$(pid_of jobmgrd)" "$(pid_of nodemgrd)" "$(pid_of munged)" "$postmaster"
+	# Its children see its end by themselves.
+	nobody_left() { [ -z "$(find /proc -mindepth 2 -maxdepth 2 -name cwd -lname "$ROTA_HOME/pg/data" 2>/dev/null)" ]; }
+	eventually nobody_left
+	for file in "$ROTA_HOME/pg/data/postmaster.pid" "$ROTA_HOME/run/.s.PGSQL.5432.lock"; do
+		[ -e "$file" ]
+		sed -i "1s/.*/$foreign/" "$file"
+	done
+	for file in "$ROTA_HOME"/run/*.pid "$ROTA_HOME"/node/n1/launcher.pid; do
+		echo "$foreign 0.1.0" >"$file"
+	done
+	run -0 rota up
+	[[ $output == *"munged started"* && $output == *"PostgreSQL started"* && $output == *"jobmgrd started"* ]]
+	[[ $output == *"nodemgrd started"* && $output == *"node n1 started"* ]]
+	run_job
+	# What the power's end has made of these files: nothing at all, and half a line. A process whose working directory is the cluster's is no server.
+	for content in '' "$foreign"; do
+		rota down --quiet
+		printf %s "$content" >"$ROTA_HOME/pg/data/postmaster.pid"
+		printf %s "$content" >"$ROTA_HOME/run/.s.PGSQL.5432.lock"
+		(cd "$ROTA_HOME/pg/data" && exec sleep 600 3>&-) &
+		inside=$!
+		run -0 rota up
+		kill "$inside"
+		[[ $output == *"PostgreSQL started"* ]]
+	done
+	run_job
+	# A server that runs is found, whatever the file names, and ended.
+	postmaster=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
+	sed -i "1s/.*/$foreign/" "$ROTA_HOME/pg/data/postmaster.pid"
+	[ "$(pid_of PostgreSQL)" = "$postmaster" ]
+	run -0 rota up
+	[[ $output == *"PostgreSQL runs (pid $postmaster)"* ]]
+	run -0 rota down
+	[ -z "$(instance_processes)" ]
+	kill -0 "$foreign"
+	kill "$foreign"
+}
+
+@test "munged or jobmgrd that dies just after it was seen is started" {
+	instance_up 1
+	for part in munged jobmgrd; do
+		pid=$(pid_of $part)
+		kill -STOP "$pid"
+		rota up >"$ROTA_TEST_DIR/again.log" 2>&1 3>&- &
+		up=$!
+		eventually grep -q "$part runs (pid $pid)" "$ROTA_TEST_DIR/again.log"
+		kill -9 "$pid"
+		wait "$up" || { cat "$ROTA_TEST_DIR/again.log"; false; }
+		grep -q "$part has ended (pid $pid)" "$ROTA_TEST_DIR/again.log"
+		grep -q "$part started" "$ROTA_TEST_DIR/again.log"
+		run_job
+	done
+}
+
+@test "a home or programs that the account cannot reach are refused before anything is made" {
+	need_root
+	ROTA_TEST_DIR=$(mktemp -d "${TMPDIR:-/tmp}/rota-test.XXXXXX")
+	export ROTA_HOME=$ROTA_TEST_DIR/home/of/it
+	run -1 rota up --quiet
+	[[ ${lines[0]} == *"the account \"rota\" cannot enter \"$ROTA_TEST_DIR\" (mode 0700)"* ]]
+	[[ ${lines[1]} == *ROTA_HOME* ]]
+	[ -z "$(ls -A "$ROTA_TEST_DIR")" ]
+	mkdir -m 0755 "$ROTA_TEST_DIR/open"
+	mkdir -m 0750 "$ROTA_TEST_DIR/open/closed"
+	chmod 0755 "$ROTA_TEST_DIR"
+	ln -s "$ROTA_TEST_DIR/open/closed" "$ROTA_TEST_DIR/link"
+	ROTA_HOME=$ROTA_TEST_DIR/link/x run -1 rota up --quiet
+	[[ ${lines[0]} == *"the account \"rota\" cannot enter \"$ROTA_TEST_DIR/link\" (mode 0750)"* ]]
+	# The programs.
+	cp "$ROTA_BIN"/{rota,rota-whole,jobmgrd,nodemgrd,runnerd,procmgrd,rota-launcher} "$ROTA_TEST_DIR/open/closed/"
+	run -1 "$ROTA_TEST_DIR/open/closed/rota" up --quiet
+	[[ ${lines[0]} == *"the account \"rota\" cannot enter \"$ROTA_TEST_DIR/open/closed\" (mode 0750)"* ]]
+	[[ ${lines[1]} == *"The programs are there"* ]]
+	[ ! -e "$ROTA_TEST_DIR/home" ]
+	rm -rf "$ROTA_TEST_DIR"
+	unset ROTA_TEST_DIR
+}
+
 @test "down and up again: jobs stay, and numbers go on" {
 	instance_up 1
 	first=$(run_job)
