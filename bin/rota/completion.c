@@ -1,5 +1,11 @@
-/* completion.c - `rota completion`: the bash completion, made from the verbs' tables, and the words that it asks for while one types. */
+/* completion.c - `rota completion`: the bash completion, made from the verbs' tables, and the words that it asks for while one types.
+ *
+ * Called by: whoever sources the script, and the script.
+ * Invariants:
+ * - Words that come from the database are never expanded by the shell: the script compares them as they are, and a word with
+ *   characters that a shell would read is not offered. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bin/rota/admin.h"
@@ -7,9 +13,74 @@
 #include "bin/rota/format.h"
 #include "bin/rota/verb.h"
 
+enum { MOST_JOBS = 100 };
+
 const struct verb_option completion_options[] = {
 	{0, NULL, NULL, NULL},
 };
+
+/* The script, up to the cases of the verbs. What a verb's case sets: operands, as in verbs.def; options; values, of each option that
+ * has some "option:kind". */
+static const char HEAD[] =
+	"# bash completion for rota; made by `rota completion`.\n"
+	"_rota() {\n"
+	"\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} option= head= offered pair\n"
+	"\tlocal operands= options= values= kind=\n"
+	"\tCOMPREPLY=()\n"
+	"\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+	"\t\toperands=verb\n"
+	"\telse\n"
+	"\t\tcase ${COMP_WORDS[1]} in\n";
+
+/* From there to the actions of `rota admin`. */
+static const char MIDDLE[] = "\t\tesac\n"
+			     "\tfi\n"
+			     "\tif [[ ${COMP_WORDS[1]} == admin && $COMP_CWORD -gt 2 ]]; then\n"
+			     "\t\tcase $COMP_CWORD:${COMP_WORDS[2]} in\n";
+
+/* The rest: which kind of word is asked for, which words there are, and those that begin so. readline takes --option=value for
+ * three words, or for one where \"=\" breaks none. */
+static const char TAIL[] = "\t\t4:node) operands=node ;;\n"
+			   "\t\t*) operands= ;;\n"
+			   "\t\tesac\n"
+			   "\tfi\n"
+			   "\tif [[ $word == --*=* ]]; then\n"
+			   "\t\toption=${word%%=*} head=${word%%=*}= word=${word#*=}\n"
+			   "\telif [[ $word == = ]]; then\n"
+			   "\t\toption=$before word=\n"
+			   "\telif [[ $before == = ]]; then\n"
+			   "\t\toption=${COMP_WORDS[COMP_CWORD - 2]}\n"
+			   "\telif [[ $before == -* && \" $values\" == *\" $before:\"* ]]; then\n"
+			   "\t\toption=$before\n"
+			   "\tfi\n"
+			   "\tkind=$operands\n"
+			   "\tif [ -n \"$option\" ]; then\n"
+			   "\t\tkind=\n"
+			   "\t\tfor pair in $values; do\n"
+			   "\t\t\t[[ $pair != \"$option\":* ]] || kind=${pair#*:}\n"
+			   "\t\tdone\n"
+			   "\t\tif [[ $word == *,* && $kind != file ]]; then\n"
+			   "\t\t\thead=$head${word%,*}, word=${word##*,}\n"
+			   "\t\tfi\n"
+			   "\telif [[ $word == -* ]]; then\n"
+			   "\t\tkind=$options\n"
+			   "\tfi\n"
+			   "\tcase $kind in\n"
+			   "\tfile)\n"
+			   "\t\tcompopt -o filenames\n"
+			   "\t\tmapfile -t COMPREPLY < <(compgen -P \"$head\" -f -- \"$word\")\n"
+			   "\t\treturn ;;\n"
+			   "\tjob | past) [[ $word != *.* ]] || kind=\"step ${word%%.*}\" ;;&\n"
+			   "\tjob | past | verb | object | node | partition | state)\n"
+			   "\t\tmapfile -t offered < <(\"${COMP_WORDS[0]}\" completion $kind 2>/dev/null) ;;\n"
+			   "\t*) read -ra offered <<<\"$kind\" ;;\n"
+			   "\tesac\n"
+			   "\tfor pair in \"${offered[@]}\"; do\n"
+			   "\t\t[[ $pair != \"$word\"* ]] || COMPREPLY+=(\"$head$pair\")\n"
+			   "\tdone\n"
+			   "\t[[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} != *= ]] || compopt -o nospace\n"
+			   "}\n"
+			   "complete -F _rota rota\n";
 
 /* Words of a table of options: --name, with = behind it where it takes a value, and -x. */
 static void options_print(const struct verb_option *options)
@@ -22,12 +93,48 @@ static void options_print(const struct verb_option *options)
 	}
 }
 
+/* What the value of an option is, as the script names it; NULL where it is nothing that can be offered. */
+static const char *kind_of(const struct verb_option *option)
+{
+	static const struct {
+		const char *name, *kind;
+	} kinds[] = {
+		{"partition", "partition"}, {"state", "state"}, {"states", "state"}, {"node", "node"},	{"nodelist", "node"},
+		{"exclude", "node"},	    {"after", "job"},	{"output", "file"},  {"error", "file"}, {"input", "file"},
+		{"workdir", "file"},	    {"prolog", "file"}, {"epilog", "file"},
+	};
+
+	if (!option->value)
+		return NULL;
+	if (!strcmp(option->value, "FILE") || !strcmp(option->value, "DIR"))
+		return "file";
+	for (size_t i = 0; option->name && i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(option->name, kinds[i].name))
+			return kinds[i].kind;
+	return NULL;
+}
+
+static void values_print(const struct verb_option *options)
+{
+	for (; options && options->id; options++) {
+		const char *kind = kind_of(options);
+
+		if (kind && options->name)
+			printf(" --%s:%s", options->name, kind);
+		if (kind && options->id < 256)
+			printf(" -%c:%s", options->id, kind);
+	}
+}
+
 /* One case of the script: what operands a verb takes and which options. */
 static void verb_print(const struct verb *v)
 {
-	printf("\t%s) operands='%s' options='", v->name, v->completes);
+	printf("\t\t%s) operands='%s' options='", v->name, v->completes);
 	options_print(v->options);
 	options_print(VERB_COMMON);
+	fputs("' values='", stdout);
+	values_print(v->options);
+	values_print(VERB_COMMON);
 	puts("' ;;");
 }
 
@@ -42,59 +149,88 @@ static void object_print(const struct admin_object *o)
 
 static void bash_print(void)
 {
-	puts("# bash completion for rota; made by `rota completion bash`.\n"
-	     "_rota() {\n"
-	     "\tlocal word=${COMP_WORDS[COMP_CWORD]} operands= options= words=\n"
-	     "\tCOMPREPLY=()\n"
-	     "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-	     "\t\toperands=verb\n"
-	     "\telse\n"
-	     "\t\tcase ${COMP_WORDS[1]} in");
+	fputs(HEAD, stdout);
 	for (const struct verb *v = VERBS; v->name; v++)
 		verb_print(v);
-	puts("\t\tesac\n"
-	     "\tfi\n"
-	     "\tif [[ ${COMP_WORDS[1]} == admin && $COMP_CWORD -gt 2 ]]; then\n"
-	     "\t\tcase $COMP_CWORD:${COMP_WORDS[2]} in");
+	fputs(MIDDLE, stdout);
 	for (const struct admin_object *o = ADMIN_OBJECTS; o->name; o++)
 		object_print(o);
-	puts("\t\t4:node) operands=node ;;\n"
-	     "\t\t*) operands= ;;\n"
-	     "\t\tesac\n"
-	     "\tfi\n"
-	     "\tcase $word in\n"
-	     "\t-*)\n"
-	     "\t\tmapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")\n"
-	     "\t\t[[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
-	     "\t\treturn ;;\n"
-	     "\tesac\n"
-	     "\tcase $operands in\n"
-	     "\tverb | object | job | node) words=$(\"${COMP_WORDS[0]}\" completion \"$operands\" 2>/dev/null) ;;\n"
-	     "\tfile)\n"
-	     "\t\tcompopt -o filenames\n"
-	     "\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n"
-	     "\t\treturn ;;\n"
-	     "\t*) words=$operands ;;\n"
-	     "\tesac\n"
-	     "\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-	     "}\n"
-	     "complete -F _rota rota");
+	fputs(TAIL, stdout);
 }
 
-/* A member of each row of a list that the gate gives, one a line; quiet where it does not answer. */
-static int rows_print(const char *verb, const char *list, const char *key)
+/* A word that a shell reads as it stands. */
+static bool is_plain(const char *word)
 {
-	struct err e = {0};
-	json_t *answer = NULL;
+	return word[0] && word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.+@-")] == '\0';
+}
+
+/* A member of each row of a list, one a line, `head` before it. */
+static void rows_print(const json_t *list, const char *key, const char *head)
+{
 	const json_t *row;
 	size_t i;
 
-	if (!call_try(call_conf(), verb, NULL, &answer, &e))
+	json_array_foreach (list, i, row) {
+		const json_t *value = json_object_get(row, key);
+		struct word number = format_count(value);
+		const char *word = json_is_string(value) ? json_string_value(value) : number.s;
+
+		if (is_plain(word))
+			printf("%s%s\n", head, word);
+	}
+}
+
+/* The same of a list that the gate answers; quiet where it does not. */
+static int list_print(const char *verb, json_t *request, const char *list, const char *key)
+{
+	struct err e = {0};
+	json_t *answer = NULL;
+
+	if (!call_try(call_conf(), verb, request, &answer, &e))
 		return call_status();
-	json_array_foreach (json_object_get(answer, list), i, row)
-		puts(json_is_string(json_object_get(row, key)) ? format_text(row, key)
-							       : format_count(json_object_get(row, key)).s);
+	rows_print(json_object_get(answer, list), key, "");
 	json_decref(answer);
+	return EXIT_OK;
+}
+
+/* JOB.NAME of each step of a job. */
+static int steps_print(const char *job)
+{
+	struct err e = {0};
+	json_t *answer = NULL;
+	char *head;
+
+	if (!call_try(call_conf(), "show", json_pack("{s[s]}", "jobs", job), &answer, &e))
+		return call_status();
+	head = xasprintf("%s.", job);
+	rows_print(json_object_get(json_array_get(json_object_get(answer, "jobs"), 0), "steps"), "name", head);
+	free(head);
+	json_decref(answer);
+	return EXIT_OK;
+}
+
+/* What verbs and their options complete, as verbs.def and kind_of name it. */
+static int words_print(const struct verb_scan *scan, const char *what)
+{
+	if (!strcmp(what, "job"))
+		return list_print("queue", NULL, "jobs", "job_id");
+	if (!strcmp(what, "past")) /* those that have ended too */
+		return list_print("queue", json_pack("{sb si}", "all", 1, "limit", MOST_JOBS), "jobs", "job_id");
+	if (!strcmp(what, "node"))
+		return list_print("nodes", NULL, "nodes", "name");
+	if (!strcmp(what, "partition"))
+		return list_print("partitions", NULL, "partitions", "name");
+	if (!strcmp(what, "state"))
+		for (size_t i = 0; format_state(i); i++)
+			puts(format_state(i));
+	else if (!strcmp(what, "verb"))
+		for (const struct verb *v = VERBS; v->name; v++)
+			puts(v->name);
+	else if (!strcmp(what, "object"))
+		for (const struct admin_object *o = ADMIN_OBJECTS; o->name; o++)
+			puts(o->name);
+	else
+		verb_misuse(scan->verb, "there is no completion for \"%s\"; there is one for bash", what);
 	return EXIT_OK;
 }
 
@@ -105,21 +241,12 @@ int verb_completion(int argc, char **argv)
 
 	while (verb_next(&scan))
 		;
-	verb_operands(&scan, 1, 1);
-	what = argv[scan.at];
-	if (!strcmp(what, "job"))
-		return rows_print("queue", "jobs", "job_id");
-	if (!strcmp(what, "node"))
-		return rows_print("nodes", "nodes", "name");
-	if (!strcmp(what, "bash"))
-		bash_print();
-	else if (!strcmp(what, "verb"))
-		for (const struct verb *v = VERBS; v->name; v++)
-			puts(v->name);
-	else if (!strcmp(what, "object"))
-		for (const struct admin_object *o = ADMIN_OBJECTS; o->name; o++)
-			puts(o->name);
-	else
-		verb_misuse(scan.verb, "there is no completion for \"%s\"; there is one for bash", what);
+	what = scan.operands ? argv[scan.at] : "bash";
+	verb_operands(&scan, !strcmp(what, "step") ? 2 : 0, !strcmp(what, "step") ? 2 : 1);
+	if (!strcmp(what, "step"))
+		return steps_print(argv[scan.at + 1]);
+	if (strcmp(what, "bash"))
+		return words_print(&scan, what);
+	bash_print();
 	return EXIT_OK;
 }

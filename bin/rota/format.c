@@ -9,20 +9,36 @@
 
 #include "lib/err.h"
 
-/* States with their colour; ends are marked. Step and job states first, then nodes' and partitions'. */
-static const struct {
+/* States with their colour; ends are marked. */
+struct state {
 	const char *state;
 	const char *colour;
 	bool final;
-} STATES[] = {
-	{"completed", "32", true}, {"failed", "31", true},	  {"timeout", "31", true},
-	{"cancelled", "33", true}, {"out_of_memory", "31", true}, {"node_fail", "31", true},
-	{"preempted", "33", true}, {"deadline", "31", true},	  {"dependency_failed", "31", true},
-	{"skipped", "2", true},	   {"running", "36", false},	  {"starting", "36", false},
-	{"prolog", "36", false},   {"ending", "36", false},	  {"suspended", "35", false},
-	{"pending", "", false},	   {"up", "32", false},		  {"down", "31", false},
-	{"invalid", "31", false},  {"drain", "33", false},	  {"inactive", "33", false},
-	{"unknown", "33", false},
+};
+/* Those of jobs and steps. */
+static const struct state JOB_STATES[] = {
+	{"completed", "32", true},
+	{"failed", "31", true},
+	{"timeout", "31", true},
+	{"cancelled", "33", true},
+	{"out_of_memory", "31", true},
+	{"node_fail", "31", true},
+	{"preempted", "33", true},
+	{"deadline", "31", true},
+	{"dependency_failed", "31", true},
+	{"skipped", "2", true},
+	{"running", "36", false},
+	{"starting", "36", false},
+	{"prolog", "36", false},
+	{"ending", "36", false},
+	{"suspended", "35", false},
+	{"pending", "", false},
+	{NULL, "", false},
+};
+/* Those of nodes and partitions. */
+static const struct state NODE_STATES[] = {
+	{"up", "32", false},	   {"down", "31", false},    {"invalid", "31", false}, {"drain", "33", false},
+	{"inactive", "33", false}, {"unknown", "33", false}, {NULL, "", false},
 };
 
 /* Append a whole number, with zeros before it up to so many digits: lists have thousands of rows, and printf takes ten times as long. */
@@ -285,20 +301,29 @@ struct word format_exit(const json_t *exit_code, const json_t *signal)
 	return json_is_integer(exit_code) ? format_count(exit_code) : (struct word){""};
 }
 
+/* The row of a state, the last one of its table where it has none. */
+static const struct state *state_row(const struct state *row, const char *state)
+{
+	while (row->state && (row->state[0] != state[0] || strcmp(row->state, state)))
+		row++;
+	return row;
+}
+
 const char *format_state_colour(const char *state)
 {
-	for (size_t i = 0; i < sizeof(STATES) / sizeof(STATES[0]); i++)
-		if (STATES[i].state[0] == state[0] && !strcmp(STATES[i].state, state))
-			return STATES[i].colour;
-	return "";
+	const struct state *row = state_row(JOB_STATES, state);
+
+	return row->state ? row->colour : state_row(NODE_STATES, state)->colour;
 }
 
 bool format_state_final(const char *state)
 {
-	for (size_t i = 0; i < sizeof(STATES) / sizeof(STATES[0]); i++)
-		if (!strcmp(STATES[i].state, state))
-			return STATES[i].final;
-	return false;
+	return state_row(JOB_STATES, state)->final;
+}
+
+const char *format_state(size_t at)
+{
+	return JOB_STATES[at].state;
 }
 
 bool format_state_good(const char *state)

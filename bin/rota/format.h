@@ -55,6 +55,9 @@ bool format_state_good(const char *state);
 /* A word as a shell would take it back, quoted where it has to be; malloc'ed. */
 char *format_shell(const char *word);
 
+/* The states of jobs and steps, from 0; NULL behind the last one. */
+const char *format_state(size_t at);
+
 /* A member as text, "" where it is null or absent. */
 const char *format_text(const json_t *object, const char *key);
 

@@ -102,11 +102,26 @@ void verb_list(void)
 	     "  rota watch 812             see its steps as they go on");
 }
 
+/* What other systems call what a verb does. */
+static const struct {
+	const char *word, *verb;
+} OTHERS[] = {
+	{"sbatch", "submit"}, {"srun", "submit"},    {"salloc", "submit"}, {"qsub", "submit"},	  {"bsub", "submit"},
+	{"squeue", "queue"},  {"qstat", "queue"},    {"bjobs", "queue"},   {"scancel", "cancel"}, {"qdel", "cancel"},
+	{"bkill", "cancel"},  {"sacct", "acct"},     {"sstat", "top"},	   {"sinfo", "nodes"},	  {"pbsnodes", "nodes"},
+	{"scontrol", "show"}, {"sacctmgr", "admin"}, {"qmgr", "admin"},	   {"sshare", "shares"},  {"sreport", "report"},
+	{"qhold", "hold"},    {"qrls", "release"},   {"qalter", "modify"}, {"qsig", "signal"},	  {"sprio", "why"},
+	{NULL, NULL},
+};
+
 const char *verb_like(const char *word)
 {
 	const char *names[64];
 	int count = 0;
 
+	for (size_t i = 0; OTHERS[i].word; i++)
+		if (!strcmp(OTHERS[i].word, word))
+			return OTHERS[i].verb;
 	for (const struct verb *v = VERBS; v->name; v++)
 		names[count++] = v->name;
 	names[count] = NULL;

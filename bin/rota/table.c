@@ -5,6 +5,7 @@
  * are shown as "?", so no output can play with a terminal. */
 #include "bin/rota/table.h"
 
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -117,24 +118,34 @@ bool table_colours(void)
 	return isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 }
 
+/* Bytes and screen columns of one character that is not ASCII. Names are UTF-8, whatever the caller's locale is. */
+static size_t step_wide(const char *text, int *width)
+{
+	static locale_t utf8;
+	locale_t before;
+	mbstate_t state = {0};
+	wchar_t wide = 0;
+	size_t bytes;
+
+	if (!utf8)
+		utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
+	before = uselocale(utf8);
+	bytes = mbrtowc(&wide, text, strlen(text), &state);
+	if (bytes == 0 || bytes > (size_t)-3)
+		bytes = *width = 1;
+	else
+		*width = wcwidth(wide) > 0 ? wcwidth(wide) : 0;
+	uselocale(before);
+	return bytes;
+}
+
 /* Step over one character: its bytes and screen columns. */
 static size_t step(const char *text, int *width)
 {
-	mbstate_t state = {0};
-	wchar_t wide;
-	size_t bytes;
-
-	if (!(*text & 0x80)) {
-		*width = 1;
-		return 1;
-	}
-	bytes = mbrtowc(&wide, text, strlen(text), &state);
-	if (bytes == 0 || bytes > (size_t)-3) {
-		*width = 1;
-		return 1;
-	}
-	*width = wcwidth(wide) > 0 ? wcwidth(wide) : 0;
-	return bytes;
+	if (*text & 0x80)
+		return step_wide(text, width);
+	*width = 1;
+	return 1;
 }
 
 int table_text_width(const char *text)

@@ -22,7 +22,8 @@ struct verb {
 	const char *summary;		   /* one line, no full stop */
 	const char *about;		   /* paragraphs for --help, "" where the summary says it all */
 	const char *examples;		   /* lines of "command  what it does", "" where none are needed */
-	const char *completes;		   /* what operands are: "", "file", "job", "node", "verb", "object", or the words themselves */
+	const char *completes;		   /* what operands are: "", "file", "job", "past" (jobs that have ended too), "node", "verb",
+					      "object", or the words themselves */
 	const struct verb_option *options; /* ends with id 0; NULL = none beyond the common ones */
 	int (*run)(int argc, char **argv); /* argv[0] is the verb */
 };

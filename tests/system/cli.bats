@@ -69,6 +69,11 @@ verbs() {
 	[[ $output == *'did you mean "USR1"?'* ]]
 	run -2 rota help qeue
 	[[ $output == *'did you mean "queue"?'* ]]
+	# Words of other systems.
+	run -2 rota sbatch run.sh
+	[[ $output == *'did you mean "submit"?'* ]]
+	run -2 rota help qdel
+	[[ $output == *'did you mean "cancel"?'* ]]
 }
 
 @test "missing, superfluous and malformed words are misuse" {
@@ -110,8 +115,11 @@ verbs() {
 }
 
 @test "the completion is bash, and offers verbs, options, jobs and nodes" {
-	rota completion bash >"$BATS_TEST_TMPDIR/completion"
+	rota completion >"$BATS_TEST_TMPDIR/completion"
+	rota completion bash | cmp - "$BATS_TEST_TMPDIR/completion"
 	bash -n "$BATS_TEST_TMPDIR/completion"
+	run -0 bash -c 'source <(rota completion) && complete -p rota'
+	[ "$output" = "complete -F _rota rota" ]
 	cat >"$BATS_TEST_TMPDIR/try" <<-'END'
 		source "$1"
 		shift
@@ -150,6 +158,46 @@ sleep 30')
 	run -0 bash "$BATS_TEST_TMPDIR/try" "$BATS_TEST_TMPDIR/completion" rota show "$job"
 	[ "$output" = "$job" ]
 	rota cancel "$job"
+	# Steps of a job, also of one that has ended; values of options, which a shell hands over in three words or in one.
+	job=$(submit '#!/bin/sh
+#ROTA step first
+true
+#ROTA step second --after=first --array=0-2
+true')
+	rota wait "$job"
+	while IFS='|' read -r line offered; do
+		IFS=' ' read -ra words <<<"$line"
+		[[ $line != *' ' ]] || words+=('')
+		run -0 bash "$BATS_TEST_TMPDIR/try" "$BATS_TEST_TMPDIR/completion" "${words[@]}"
+		[ "$output" = "$offered" ] || { echo "$line: $output"; false; }
+	done <<-END
+		rota log $job|$job
+		rota log $job.|$job.first $job.second
+		rota show $job.s|$job.second
+		rota show 0.|
+		rota show \$(touch x).|
+		rota queue --states = ti|timeout
+		rota queue --states = failed,ti|failed,timeout
+		rota queue --states=ti|--states=timeout
+		rota acct -t node|node_fail
+		rota submit --partition = |main
+		rota submit -p |main
+		rota submit --nodelist = n1,n|n1,n1 n1,n2
+		rota submit --mem = |
+		rota top --node n|n1 n2
+	END
+	[ ! -e x ]
+}
+
+@test "names that are not ASCII are aligned in any locale" {
+	local job plain
+	job=$(submit '#!/bin/sh
+#ROTA --job-name=größe仕事
+true')
+	rota wait "$job"
+	plain=$(rota queue --all "$job")
+	[ "$(LC_ALL=C rota queue --all "$job")" = "$plain" ]
+	[ "$(LC_ALL=xx_XX rota queue --all "$job")" = "$plain" ]
 }
 
 @test "what cannot be a script is refused with its line" {
