@@ -5,7 +5,7 @@ load helper
 
 setup_file() {
 	instance_up 2 --cpus 4 --mem 2000
-	export HEAT_SIZE=60x40 HEAT_STEPS=2000 HEAT_SOURCES=$ROTA_SOURCE/examples/heat BUILD_SOURCES=$ROTA_SOURCE/examples/build
+	export HEAT_SIZE=60x40 HEAT_STEPS=2000 BUILD_SOURCES=$ROTA_SOURCE/examples/build
 }
 
 teardown_file() {
@@ -81,6 +81,20 @@ sql() {
 	# Width and height stand behind the first chunk's head.
 	[ "$(head -c 24 by-rota/heat-5.png | tail -c 8 | od -An -tx1)" = " 00 00 00 3c 00 00 00 28" ]
 	[ "$(wc -l <by-rota/report.txt)" = 9 ]
+}
+
+@test "heat: from any folder; what it writes is there and nowhere else" {
+	mkdir elsewhere
+	cd elsewhere
+	run -0 rota submit --wait "$ROTA_SOURCE/examples/heat.sh"
+	[ -s heat-out/heat-5.png ]
+	[ ! -e heat-out/work ]
+	cmp heat-out/report.txt rota-*.report.out
+	# In the tree, too, git takes none of it for a change.
+	if git -C "$ROTA_SOURCE" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+		run -0 git -C "$ROTA_SOURCE" check-ignore heat-out/report.txt rota-2.mesh.out licenses-out/report.txt build-out/SHA256SUMS
+		[ "${#lines[@]}" = 4 ]
+	fi
 }
 
 @test "rota check draws each example" {
