@@ -8,7 +8,8 @@
 #include "runner/warden.h"
 
 static const char usage[] = "usage: runnerd [--config FILE] [--name NAME] [--verbose]\n\n"
-			    "The script runner: runs the controller's prolog and epilog of each attempt of a step.\n\n"
+			    "The script runner: runs the controller's prolog and epilog of each attempt of a step, and sends mail\n"
+			    "about jobs.\n\n"
 			    "Options:\n"
 			    "  --config FILE  configuration (else as every program of Rota finds it)\n"
 			    "  --name NAME    name of this one among several (else host:pid)\n"

@@ -1,6 +1,6 @@
 /* hook.c - running one program: without a copy of our address space, in a process group of its own.
  *
- * Called by the runner for each hook. What always holds: the warden knows the group before the program runs, and until nothing of it is left; a program does not outlive its time, nor what it started the program; what is kept of its output is its end. */
+ * Called by the runner for each hook and mail. What always holds: the warden knows the group before the program runs, and until nothing of it is left; a program does not outlive its time, nor what it started the program; what is kept of its output is its end. */
 #include "runner/hook.h"
 
 #include <errno.h>
@@ -33,8 +33,8 @@ enum { SHARES = CLONE_VM | CLONE_VFORK };
 /* What the child is told, and what it tells where it cannot execute the program. */
 struct birth {
 	const char *path;
-	char **environment;
-	int output;
+	char **argv, **environment;
+	int input, output;
 	pid_t parent;
 	int *error; /* 0: the program runs; in memory that is shared in any case */
 };
@@ -43,7 +43,6 @@ struct birth {
 static int child(void *arg)
 {
 	struct birth *b = arg;
-	char *argv[] = {(char *)b->path, NULL};
 	sigset_t none;
 
 	setpgid(0, 0);
@@ -55,10 +54,10 @@ static int child(void *arg)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	umask(022);
-	int null = open("/dev/null", O_RDONLY);
-	if (null >= 0 && dup2(null, 0) == 0 && dup2(b->output, 1) == 1 && dup2(b->output, 2) == 2 && chdir("/") == 0) {
+	int input = b->input >= 0 ? b->input : open("/dev/null", O_RDONLY);
+	if (input >= 0 && dup2(input, 0) == 0 && dup2(b->output, 1) == 1 && dup2(b->output, 2) == 2 && chdir("/") == 0) {
 		close_range(3, ~0U, 0);
-		execve(b->path, argv, b->environment);
+		execve(b->path, b->argv, b->environment);
 	}
 	*b->error = errno;
 	_exit(127);
@@ -89,14 +88,14 @@ static int *shared_int(void)
 	return shared;
 }
 
-struct hook *hook_new(int64_t id, const char *label, const char *path, bool prolog)
+struct hook *hook_new(int64_t id, const char *label, const char *path, const char *kind)
 {
 	struct hook *h = xcalloc(1, sizeof *h);
 
 	h->id = id;
 	h->label = xstrdup(label);
 	h->path = xstrdup(path);
-	h->prolog = prolog;
+	h->kind = kind;
 	h->output = -1;
 	h->usec = -1;
 	return h;
@@ -156,12 +155,28 @@ static void out_of_time(evutil_socket_t fd, short what, void *arg)
 
 static void say(struct hook *h, const char *how)
 {
-	snprintf(h->message, sizeof h->message, "controller %s \"%.300s\" %s", h->prolog ? "prolog" : "epilog", h->path, how);
+	snprintf(h->message, sizeof h->message, "%s \"%.300s\" %s", h->kind, h->path, how);
 }
 
-bool hook_start(struct hook *h, struct event_base *base, char **environment, int timeout_s)
+/* Its name and the arguments; the list alone is malloc'ed. */
+static char **argv_of(const struct hook *h, char **arguments)
 {
-	const struct timeval limit = {.tv_sec = timeout_s};
+	size_t count = 0;
+	char **argv;
+
+	while (arguments && arguments[count])
+		count++;
+	argv = xcalloc(count + 2, sizeof *argv);
+	argv[0] = h->path;
+	if (count)
+		memcpy(argv + 1, arguments, count * sizeof *argv);
+	return argv;
+}
+
+bool hook_start(struct hook *h, struct event_base *base, const struct hook_start *start)
+{
+	const struct timeval limit = {.tv_sec = start->timeout_s};
+	char **argv = argv_of(h, start->arguments);
 	static int *error;
 	char how[128];
 	int ends[2];
@@ -171,12 +186,13 @@ bool hook_start(struct hook *h, struct event_base *base, char **environment, int
 	fcntl(ends[1], F_SETFL, 0); /* programs do not expect anything else */
 	if (!error)
 		error = shared_int();
-	struct birth b = {h->path, environment, ends[1], getpid(), error};
+	struct birth b = {h->path, argv, start->environment, start->input, ends[1], getpid(), error};
 	h->began = clock_boot_us();
 	h->pid = birth(&b);
 	close(ends[1]);
+	free(argv);
 	h->output = ends[0];
-	h->timeout_s = timeout_s;
+	h->timeout_s = start->timeout_s;
 	if (h->pid > 0 && !*error) {
 		h->usec = 0;
 		h->readable = event_new(base, h->output, EV_READ | EV_PERSIST, output_came, h);

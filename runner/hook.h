@@ -1,4 +1,4 @@
-/* hook.h - one program of the site on its way: started, bounded in time, its end and the end of its output kept. */
+/* hook.h - one program of the site, a hook or the mail program: started, bounded in time, its end and the end of its output kept. */
 #ifndef ROTA_RUNNER_HOOK_H
 #define ROTA_RUNNER_HOOK_H
 
@@ -11,11 +11,11 @@ enum { HOOK_TAIL = 4096, HOOK_MESSAGE = 512 };
 
 struct hook {
 	struct hook *next; /* in the runner's list */
-	int64_t id;	   /* of rota.hook_due */
-	char *label;	   /* of the step */
+	int64_t id;	   /* of rota.hook_due, or of rota.mail */
+	char *label;	   /* what it runs for: a step, a mail */
 	char *path;
-	bool prolog;
-	pid_t pid; /* also its process group; 0: it does not run (any more) */
+	const char *kind; /* what it is, in words; static */
+	pid_t pid;	  /* also its process group; 0: it does not run (any more) */
 	int status;
 	int64_t began, usec;	    /* by a clock that nobody sets; usec -1: it did not run */
 	char message[HOOK_MESSAGE]; /* how it failed, "": it did not */
@@ -26,11 +26,19 @@ struct hook {
 	int timeout_s;
 };
 
-struct hook *hook_new(int64_t id, const char *label, const char *path, bool prolog);
+struct hook *hook_new(int64_t id, const char *label, const char *path, const char *kind);
 void hook_free(struct hook *h);
 
-/* Start it with this environment in a process group of its own. False: it did not start, and h->message says why. */
-bool hook_start(struct hook *h, struct event_base *base, char **environment, int timeout_s);
+/* What it is started with; NULL, or -1: nothing. */
+struct hook_start {
+	char **arguments; /* behind its name, NULL-terminated */
+	char **environment;
+	int input; /* its standard input */
+	int timeout_s;
+};
+
+/* Start it in a process group of its own. False: it did not start, and h->message says why. */
+bool hook_start(struct hook *h, struct event_base *base, const struct hook_start *start);
 
 /* Kill it with all it has started; `why` is what will be said of it. */
 void hook_kill(struct hook *h, const char *why);

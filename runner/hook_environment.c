@@ -1,4 +1,4 @@
-/* hook_environment.c - the environment of a hook, from one row of the database's answer.
+/* hook_environment.c - the environment of a hook, from one row of the database's answer, and of the mail program.
  *
  * Called by the runner before each start. What always holds: names are ours (hook_variable.def), only values come from the
  * database, so nothing there can make a program load or read anything. */
@@ -26,7 +26,7 @@ char **hook_environment(const PGresult *result, int row, const char *cluster)
 	list[at++] = xstrdup("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
 	list[at++] = xasprintf("ROTA_CLUSTER=%s", cluster);
 	list[at++] = xasprintf("SLURM_CLUSTER_NAME=%s", cluster);
-	for (int i = 0; i < VARIABLES; i++) {
+	for (int i = 0; result && i < VARIABLES; i++) {
 		int column = PQfnumber(result, variables[i].column);
 
 		if (column < 0)

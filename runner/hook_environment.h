@@ -4,7 +4,8 @@
 
 #include <libpq-fe.h>
 
-/* Of one row of api.hook_take; `cluster` is the instance's name. NULL-terminated, for hook_environment_free. */
+/* Of one row of api.hook_take, or, without an answer, of no step; `cluster` is the instance's name. NULL-terminated, for
+ * hook_environment_free. */
 char **hook_environment(const PGresult *result, int row, const char *cluster);
 void hook_environment_free(char **environment);
 

@@ -129,7 +129,7 @@ static void runner_register(struct runner *r)
 /* Who leads and has nothing under way is woken by bells, and seldom by this. */
 static void runner_next_beat(struct runner *r)
 {
-	bool idle = r->ready && !r->running && !r->ended && !r->told;
+	bool idle = r->ready && !r->running && !r->ended && !r->told && !runner_mail_busy(r);
 
 	event_add(r->beat, &(struct timeval){.tv_sec = idle ? RUNNER_HEARTBEAT : RUNNER_ASK});
 }
@@ -146,6 +146,7 @@ static void runner_beat(evutil_socket_t fd, short what, void *arg)
 			runner_register(r);
 		r->rung = r->look = true;
 		runner_work(r);
+		runner_mail_beat(r);
 	}
 	runner_next_beat(r);
 }
@@ -189,6 +190,7 @@ struct runner *runner_open(struct event_base *base, const struct conf *conf, con
 	r->pause = evtimer_new(base, pause_over, r);
 	r->children = evsignal_new(base, SIGCHLD, runner_child_ended, r);
 	r->turn = evtimer_new(base, runner_turn_due, r);
+	r->mail = runner_mail_new(r);
 	r->db = db_open(base, conninfo, API_RUNNER, channels, &r->watcher);
 	runner_next_beat(r);
 	event_add(r->children, NULL);
@@ -203,6 +205,7 @@ void runner_close(struct runner *r)
 		return;
 	runner_drop(r, "shutting down");
 	db_close(r->db);
+	runner_mail_free(r->mail);
 	runner_child_free(&r->dying); /* who does not die at once is the warden's */
 	event_free(r->beat);
 	event_free(r->pause);

@@ -46,7 +46,8 @@ static void child_ended(struct runner *r, pid_t pid)
 		die("the warden has ended");
 	}
 	if (!running && !dying) {
-		waitpid(pid, NULL, 0);
+		if (!runner_mail_ended(r, pid))
+			waitpid(pid, NULL, 0);
 		return;
 	}
 	h = running ? *running : *dying;
@@ -103,14 +104,17 @@ void runner_child_begin(struct runner *r, const PGresult *result, int row)
 	}
 	if (!*cell(result, row, "label")) /* it has ended meanwhile */
 		return;
-	h = hook_new(id, cell(result, row, "label"), prolog ? r->conf->controller_prolog : r->conf->controller_epilog, prolog);
+	h = hook_new(id, cell(result, row, "label"), prolog ? r->conf->controller_prolog : r->conf->controller_epilog,
+		     prolog ? "controller prolog" : "controller epilog");
 	if (!wanted) {
 		hook_kill(h, unwanted);
 		hook_over(r, h);
 		return;
 	}
 	char **environment = hook_environment(result, row, r->conf->instance_name);
-	if (hook_start(h, r->base, environment, r->conf->controller_hook_timeout)) {
+	if (hook_start(h, r->base,
+		       &(struct hook_start){
+			       .environment = environment, .input = -1, .timeout_s = r->conf->controller_hook_timeout})) {
 		h->next = r->running;
 		r->running = h;
 		r->running_count++;

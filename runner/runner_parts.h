@@ -1,6 +1,7 @@
 /* runner_parts.h - what the files of the runner share, and nobody else includes.
  *
- * runner.c: who leads, and the way in and out; runner_turn.c: reports and what is taken, in turns; runner_child.c: the hooks under way. */
+ * runner.c: who leads, and the way in and out; runner_turn.c: reports and what is taken, in turns; runner_child.c: the hooks under way;
+ * runner_mail.c: mail. */
 #ifndef ROTA_RUNNER_PARTS_H
 #define ROTA_RUNNER_PARTS_H
 
@@ -27,10 +28,11 @@ struct runner {
 	char term_text[24];
 	bool ready; /* the pause is over */
 	bool claiming, rung, look;
-	int waiting;				     /* answers of the turn under way */
-	int64_t turned_at, took;		     /* when the last turn began and how long its answers took; boot microseconds */
+	int waiting;		 /* answers of the turn under way */
+	int64_t turned_at, took; /* when the last turn began and how long its answers took; boot microseconds */
 	struct hook *running, *ended, *told, *dying; /* told: their report is on its way; dying: of an old term, killed */
 	int running_count;
+	struct runner_mail *mail;
 	int64_t registered_at; /* boot microseconds */
 };
 
@@ -53,5 +55,18 @@ void runner_child_begin(struct runner *r, const PGresult *result, int row);
 void runner_child_ended(evutil_socket_t number, short what, void *arg);
 
 void runner_child_free(struct hook **list);
+
+/* runner_mail.c: mail about jobs, which needs no term. */
+struct runner_mail *runner_mail_new(struct runner *r);
+void runner_mail_free(struct runner_mail *m);
+
+/* Take what is due, and report what was sent. */
+void runner_mail_beat(struct runner *r);
+
+/* Whether a mail is being sent or is not reported yet. */
+bool runner_mail_busy(const struct runner *r);
+
+/* A process has ended that is not reaped. False: it is no mail program. */
+bool runner_mail_ended(struct runner *r, pid_t pid);
 
 #endif

@@ -43,6 +43,8 @@ grant execute on function
 	api.leader_claim(text, int, boolean, boolean),
 	api.hook_take(bigint, bigint[], int, boolean),
 	api.hook_report(bigint, bigint[], int[], int[], bigint[], text[], text[]),
+	api.mail_take(int, int),
+	api.mail_report(bigint[], text[]),
 	api.session_judge(int),
 	api.session_readers(),
 	api.schedule_tick(bigint),

@@ -101,6 +101,40 @@ static void arguments_print(const json_t *job)
 	free(text);
 }
 
+enum { MAILS_SHOWN = 20 };
+
+/* One mail: of what, to whom, and what became of it; malloc'ed. */
+static char *mail_text(const json_t *mail)
+{
+	const char *step = format_text(mail, "step"), *recipient = format_text(mail, "recipient");
+	char *to = xasprintf("%s%s%s%s%s", format_text(mail, "event"), *step ? " of " : "", step, *recipient ? " to " : "",
+			     recipient),
+	     *text;
+
+	if (json_is_string(json_object_get(mail, "sent_at")))
+		text = xasprintf("%s, sent %s", to, format_time(json_object_get(mail, "sent_at")).s);
+	else
+		text = xasprintf("%s, %s%s%s", to, json_is_string(json_object_get(mail, "due_at")) ? "to be sent" : "not sent",
+				 *format_text(mail, "message") ? ": " : "", format_text(mail, "message"));
+	free(to);
+	return text;
+}
+
+static void mails_print(const json_t *mails)
+{
+	const json_t *mail;
+	size_t i;
+
+	json_array_foreach (mails, i, mail) {
+		char *text = i < MAILS_SHOWN ? mail_text(mail) : xasprintf("%zu more, see acct.mail", json_array_size(mails) - i);
+
+		line_print("Mail", text);
+		free(text);
+		if (i == MAILS_SHOWN)
+			break;
+	}
+}
+
 /* What stands above a job's steps. */
 static void job_print(const json_t *job)
 {
@@ -125,6 +159,7 @@ static void job_print(const json_t *job)
 	line_print("Comment", format_text(job, "comment"));
 	line_print("Mail to", format_text(job, "mail_user"));
 	line_print("Mail on", format_text(job, "mail_type"));
+	mails_print(json_object_get(job, "mails"));
 }
 
 /* "40/100" of an array, "" of others. */

@@ -28,7 +28,7 @@ bool up_conf_set(struct conf *conf, const char *key, const char *value, struct e
 bool up_munged(const struct instance *in, struct err *e);
 bool up_database(const struct instance *in, struct err *e);
 
-/* jobmgrd, ready to answer; nodemgrd; runnerd, where a controller prolog or epilog is configured. */
+/* jobmgrd, ready to answer; nodemgrd; runnerd, where a controller prolog or epilog is configured, or mail can be sent. */
 bool up_daemons(const struct instance *in, struct err *e);
 
 /* The partition and the nodes asked for, their launchers, and the wait until all serve. */

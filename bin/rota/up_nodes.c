@@ -13,6 +13,7 @@
 #include "bin/rota/process.h"
 #include "bin/rota/up.h"
 #include "lib/clock.h"
+#include "lib/mail.h"
 
 enum { READY_SECONDS = 30 };
 
@@ -70,7 +71,8 @@ static bool daemon_have(const struct instance *in, const char *kind, bool (*read
 bool up_daemons(const struct instance *in, struct err *e)
 {
 	return daemon_have(in, "jobmgrd", gate_answers, e) && daemon_have(in, "nodemgrd", daemon_runs, e) &&
-	       ((!*in->conf.controller_prolog && !*in->conf.controller_epilog) || daemon_have(in, "runnerd", daemon_runs, e));
+	       ((!*in->conf.controller_prolog && !*in->conf.controller_epilog && !mail_can_send(&in->conf)) ||
+		daemon_have(in, "runnerd", daemon_runs, e));
 }
 
 /* One change through the gate's admin verb; `values` is taken over. */

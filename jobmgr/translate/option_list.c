@@ -115,7 +115,7 @@ json_t *option_mail(const char *text, struct err *e)
 			i++;
 		if (i == EVENTS) {
 			err_set(e, "\"%s\" is not an event", OPTION_QUOTE(item));
-			err_hint(e, "events are BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, ARRAY_TASKS, ALL and NONE");
+			err_hint(e, "events are BEGIN, END, FAIL, REQUEUE, INVALID_DEPEND, TIME_LIMIT, TIME_LIMIT_90, _80, _50, ARRAY_TASKS, ALL and NONE");
 			free(item);
 			return NULL;
 		}

@@ -11,6 +11,7 @@
 
 #include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_text.h"
+#include "lib/mail.h"
 
 enum { TITLE_LONGEST = 255, TEXT_LONGEST = 1024, PATH_LONGEST = 1023 };
 enum { COUNT_HIGHEST = 1000000, NICE_DEFAULT = 100 };
@@ -201,6 +202,8 @@ static json_t *text_value(const struct option_row *row, const char *text, struct
 		return shell(text, e);
 	case OPTION_EXPORT:
 		return option_export(text, e);
+	case OPTION_ADDRESS:
+		return mail_recipients_valid(text, e) ? json_string(text) : NULL;
 	case OPTION_MAIL:
 		return option_mail(text, e);
 	case OPTION_FEATURES:

@@ -271,6 +271,9 @@ begin
 			perform api.submit_settle(v_job);
 		end if;
 	end if;
+	if v_head ->> 'mail_type' is not null then
+		perform api.mail_watched(v_job, v_head ->> 'mail_type');
+	end if;
 	-- A bell wakes whoever listens for any: steps that are held concern nobody yet, but for their deadlines.
 	if p_plan @? '$.steps[*] ? (!(@.hold == true || !exists (@.hold) && $.common.hold == true) || exists (@.deadline_at) || exists ($.common.deadline_at))' then
 		notify rota_schedule;

@@ -223,6 +223,9 @@ begin
 		nice = coalesce((p_changed ->> 'nice')::int, j.nice),
 		priority = case when p_changed ? 'priority' then coalesce((p_changed ->> 'priority')::int, 0) else j.priority end
 	where j.job_id = p_job;
+	if p_changed ? 'mail_type' then
+		perform api.mail_watched(p_job, p_changed ->> 'mail_type');
+	end if;
 	if p_changed ?| array['nice', 'priority', 'qos', 'account'] then
 		update step s
 		set rank = api.submit_rank(j.priority - j.nice + q.priority, j.submit_at), claimant_id = api.claimant_of(j.account, j.user_name, j.qos, r.gres)

@@ -135,6 +135,7 @@ begin
 			-- What others do not see.
 			'script_name', case when x.own then j.script_name end, 'arguments', case when x.own then to_jsonb(j.arguments) end, 'workdir', case when x.own then j.workdir end,
 			'comment', case when x.own then j.comment end, 'mail_user', case when x.own then j.mail_user end, 'mail_type', case when x.own then j.mail_type end,
+			'mails', case when x.own and j.mail_type is not null then api.mails_json(j.job_id) end,
 			'steps', api.steps_json(j.job_id, case when not x.whole then x.steps end, api.request_bool(p_request, 'elements'), x.own),
 			'edges', (select coalesce(jsonb_agg(jsonb_build_object('from', e.peer_step_id, 'to', e.step_id, 'kind', e.kind, 'condition', e."condition",
 				'state', e.state) order by e.step_id, e.edge), '[]')

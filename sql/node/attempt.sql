@@ -5,6 +5,7 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_closed api.closed[];
 	v_again boolean;
+	v_late boolean;
 	v_wide boolean;
 	v_moved api.moved[];
 begin
@@ -51,8 +52,8 @@ begin
 		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt and (j.over or j.news)
 	)
 	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code, j.signal, j.message)::api.closed),
-		bool_or(j.event in ('requeue', 'prolog_fail')), bool_or(j.wide)
-	into v_closed, v_again, v_wide
+		bool_or(j.event in ('requeue', 'prolog_fail')), bool_or(j.result = 'timeout'), bool_or(j.wide)
+	into v_closed, v_again, v_late, v_wide
 	from judged j where j.over;
 	if v_closed is null then
 		return;
@@ -62,6 +63,9 @@ begin
 		perform api.launch_forget(v_closed);
 	end if;
 	perform api.hook_epilog(v_closed);
+	if v_again or v_late then
+		perform api.mail_closed(v_closed);
+	end if;
 	if v_again then
 		perform api.attempt_again(v_closed);
 	end if;

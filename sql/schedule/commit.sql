@@ -62,6 +62,7 @@ declare
 	v_keys jsonb;
 	v_at timestamptz;
 	v_serve boolean;
+	v_mail bigint[];
 begin
 	perform api.leader_check(p_term);
 	if p_wait then
@@ -131,8 +132,15 @@ begin
 		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb, tasks int, holder boolean,
 			ahead boolean)) with ordinality as al (node, cpus, mem_mb, gres, tasks, holder, ahead, nr)), true);
 
-	update job j set started_at = now()
-	where j.job_id in (select b.job_id from unnest(v_began) b) and j.started_at is null;
+	with began as (
+		update job j set started_at = now()
+		where j.job_id in (select b.job_id from unnest(v_began) b) and j.started_at is null
+		returning j.job_id, j.mail_type
+	)
+	select array_agg(b.job_id) into v_mail from began b where b.mail_type is not null;
+	if v_mail is not null then
+		perform api.mail_job(v_mail, true);
+	end if;
 	-- By key, however short the plan was when it was last analyzed.
 	delete from plan p
 	where p.ctid = any (array(

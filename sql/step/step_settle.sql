@@ -116,6 +116,7 @@ create function api.job_settle(p_final api.moved[]) returns bigint[]
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_over bigint[];
+	v_mail bigint[];
 begin
 	with ended as (
 		select v.job_id, count(*) as n from unnest(p_final) v group by v.job_id
@@ -140,9 +141,12 @@ begin
 			limit 1
 		) w on true
 		where j.job_id = e.job_id
-		returning j.job_id, j.ended_at
+		returning j.job_id, j.ended_at, j.mail_type
 	)
-	select array_agg(c.job_id) into v_over from counted c where c.ended_at is not null;
+	select array_agg(c.job_id), array_agg(c.job_id) filter (where c.mail_type is not null) into v_over, v_mail from counted c where c.ended_at is not null;
+	if v_mail is not null then
+		perform api.mail_job(v_mail, false);
+	end if;
 	return v_over;
 end $$;
 comment on function api.job_settle(api.moved[]) is 'Count ended steps of scripts off their jobs; answers the jobs that are over with them. Internal.';

@@ -1,0 +1,121 @@
+/* mail_message.c - a mail as the mail program reads it: headers, an empty line, the text.
+ *
+ * Called by: runner_mail.c, for each mail.
+ * Invariants:
+ * - no value adds a header: control characters become "?", and what is not ASCII is encoded (RFC 2047)
+ * - a mail that is sent again has the same Message-ID, so that readers show one */
+#include "runner/mail_message.h"
+
+#include <ctype.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/err.h"
+#include "lib/text.h"
+
+enum {
+	WORD_BYTES = 39,
+	WORD_CODED = 52
+}; /* of an encoded word: a line with one has 76 characters at most, the header's name among them */
+
+static bool is_plain(const char *text)
+{
+	for (const char *c = text; *c; c++)
+		if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7F)
+			return false;
+	return !strstr(text, "=?");
+}
+
+/* How many bytes of a text that is UTF-8 make an encoded word: whole characters. */
+static size_t word_length(const char *text)
+{
+	size_t length = strlen(text);
+
+	if (length <= WORD_BYTES)
+		return length;
+	for (length = WORD_BYTES; length > 1 && ((unsigned char)text[length] & 0xC0) == 0x80;)
+		length--;
+	return length;
+}
+
+/* The value of a header that is free text; malloc'ed. */
+static char *header_text(const char *value)
+{
+	char *text = xstrdup(value), *coded, *end;
+
+	text_clean(text);
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < 0x20)
+			*c = ' ';
+	if (is_plain(text))
+		return text;
+	coded = end = xmalloc((strlen(text) / (WORD_BYTES - 3) + 1) * (WORD_CODED + 16) + 8);
+	for (size_t at = 0, length; text[at]; at += length) {
+		length = word_length(text + at);
+		end += sprintf(end, "%s=?UTF-8?B?", at ? "\n " : "");
+		end += EVP_EncodeBlock((unsigned char *)end, (const unsigned char *)text + at, (int)length);
+		end += sprintf(end, "?=");
+	}
+	free(text);
+	return coded;
+}
+
+/* A name as a part of an address: what is nothing but letters, digits, "." and "-". */
+static void address_part(char *text)
+{
+	for (char *c = text; *c; c++)
+		if (!isalnum((unsigned char)*c) && *c != '.' && *c != '-' && *c != '_')
+			*c = '-';
+}
+
+static char *message_id(const struct mail_message *m)
+{
+	char host[256] = "";
+	char *id, *left, *right;
+
+	gethostname(host, sizeof host - 1);
+	left = xasprintf("rota.%s.%s", m->cluster, m->key);
+	right = xstrdup(*host ? host : "localhost");
+	address_part(left);
+	address_part(right);
+	id = xasprintf("<%s@%s>", left, right);
+	free(left);
+	free(right);
+	return id;
+}
+
+char *mail_message_write(const struct mail_message *m)
+{
+	char *subject = header_text(m->subject), *id = message_id(m), *body = xstrdup(m->body), *cluster = xstrdup(m->cluster),
+	     *text;
+	time_t made = (time_t)m->made_at;
+	char date[64];
+	struct tm tm;
+
+	gmtime_r(&made, &tm);
+	strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S +0000", &tm);
+	text_clean(body);
+	text_clean(cluster);
+	text = xasprintf("To: %s\n"
+			 "Subject: %s\n"
+			 "Date: %s\n"
+			 "Message-ID: %s\n"
+			 "Auto-Submitted: auto-generated\n"
+			 "MIME-Version: 1.0\n"
+			 "Content-Type: text/plain; charset=UTF-8\n"
+			 "Content-Transfer-Encoding: 8bit\n"
+			 "\n"
+			 "%s\n"
+			 "\n"
+			 "Cluster: %s\n",
+			 m->recipients, subject, date, id, body, cluster);
+	free(subject);
+	free(id);
+	free(body);
+	free(cluster);
+	return text;
+}
