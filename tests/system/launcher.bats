@@ -828,7 +828,7 @@ fill() {
 
 @test "restarts of the launcher beside living keepers reserve nothing more of the journal" {
 	local reserved restart
-	NODE=n11 CONFIG=$DIR/tight.conf
+	NODE=n16 CONFIG=$DIR/tight.conf
 	sed "s,^disk_floor_mb = .*,&\njournal_mb = 1," "$DIR/rota.conf" >"$CONFIG"
 	rm -f "$DIR/sock/driver"
 	start_launcher
@@ -929,8 +929,8 @@ plain_launcher_over() {
 }
 
 @test "without control groups memory over the limit ends as out_of_memory; what processes share counts once" {
-	plain_launcher n8
-	[ "$(cat "$DIR/node/n8/limits")" = "memory=sampling cpus=affinity" ]
+	plain_launcher n14
+	[ "$(cat "$DIR/node/n14/limits")" = "memory=sampling cpus=affinity" ]
 	launch 1320 mem_mb=50 <<-'END'
 		#!/usr/bin/perl
 		vec(my $x, 300 << 20, 8) = 1;
@@ -963,7 +963,7 @@ plain_launcher_over() {
 		time.sleep(1)
 	END
 	record 1320 done
-	[[ $output =~ "signal=9 cause=out_of_memory outcome=oom message=out of memory on node n8: limit 50 MiB, peak "([0-9]+)" MiB" ]]
+	[[ $output =~ "signal=9 cause=out_of_memory outcome=oom message=out of memory on node n14: limit 50 MiB, peak "([0-9]+)" MiB" ]]
 	[ "${BASH_REMATCH[1]}" -gt 50 ]
 	record 1320 task
 	[ "$(field cause)" = out_of_memory ]
@@ -978,7 +978,7 @@ plain_launcher_over() {
 }
 
 @test "without control groups steps are kept to cores of their own" {
-	plain_launcher n9
+	plain_launcher n15
 	local script='nproc; sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/status; sleep 2'
 	for job in 1330 1331; do
 		printf '#!/bin/bash\n%s\n' "$script" | launch $job
