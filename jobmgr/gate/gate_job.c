@@ -12,6 +12,7 @@
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_member.h"
 #include "jobmgr/lead/sign.h"
+#include "lib/mail.h"
 
 json_t *gate_job_request(const json_t *own, const json_t *common)
 {
@@ -195,6 +196,24 @@ static void job_shorten(json_t *object)
 	}
 }
 
+/* Warn of mail that is asked for where this machine has no program to send it. */
+static void job_warn_mail(const struct gate_call *c, struct gate_job *job)
+{
+	const char *types = json_string_value(json_object_get(json_object_get(job->plan, "job"), "mail_type"));
+	char *message;
+
+	if (!types || strstr(types, "NONE") || mail_can_send(c->gate->conf))
+		return;
+	message = xasprintf(
+		"no mail will be sent: the instance's mail program \"%s\" is not an executable file (mail.program in rota.conf)",
+		c->gate->conf->mail_program);
+	if (!job->warnings)
+		job->warnings = json_array();
+	json_array_append_new(job->warnings, json_pack("{sn si ss ss sn}", "file", "line", 0, "option", "--mail-type", "message",
+						       message, "hint"));
+	free(message);
+}
+
 void gate_job_forget(struct gate_job *job)
 {
 	json_decref(job->plan);
@@ -218,6 +237,7 @@ bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct
 		job->plan = translate_script(&request, c->gate->limits, problems);
 	job->warnings = json_incref(json_object_get(job->plan, "warnings"));
 	json_object_del(job->plan, "warnings");
+	job_warn_mail(c, job);
 	ok = job->plan && job_export(job, before, e);
 	if (ok) {
 		job_authenticate(c, &request, job);

@@ -222,3 +222,18 @@ exit "$ROTA_ARRAY_INDEX"' --array=0-1 --mail-type=END,FAIL,ARRAY_TASKS)
 	run -0 mail "$job" END
 	[[ $output == *"step $job.script[0] ended: completed"* ]]
 }
+
+@test "where the mail program is gone a submission that asks for mail is warned, and the mail waits" {
+	mv "$SITE/sendmail" "$SITE/away"
+	printf '#!/bin/bash\ntrue\n' >"$BATS_TEST_TMPDIR/job.sh"
+	cd "$BATS_TEST_TMPDIR"
+	run -0 --separate-stderr rota submit --parsable --mail-type=END job.sh
+	job=$output
+	[ "$stderr" = "rota: warning: --mail-type: no mail will be sent: the instance's mail program \"$SITE/sendmail\" is not an executable file (mail.program in rota.conf)" ]
+	run -0 --separate-stderr rota submit --parsable --mail-type=NONE job.sh
+	[ -z "$stderr" ]
+	rota wait "$job"
+	sent_is "$job" "END|due|0"
+	mv "$SITE/away" "$SITE/sendmail"
+	eventually sent_is "$job" "END|sent|1"
+}
