@@ -5,6 +5,7 @@
 
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
+#include "bin/rota/mine.h"
 #include "bin/rota/outcome.h"
 #include "bin/rota/process.h"
 #include "bin/rota/verb.h"
@@ -118,8 +119,12 @@ int verb_wait(int argc, char **argv)
 		json |= id == VERB_JSON;
 		quiet |= id == 'q';
 	}
-	verb_operands(&scan, 1, -1);
-	jobs = words_operands(&scan);
+	jobs = scan.operands ? words_operands(&scan) : mine_jobs();
+	if (!json_array_size(jobs)) {
+		status = jobs ? EXIT_OK : call_status();
+		json_decref(jobs);
+		return status;
+	}
 	answer = wait_jobs(jobs, timeout);
 	json_decref(jobs);
 	if (!answer)

@@ -11,6 +11,7 @@
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
 #include "bin/rota/keys.h"
+#include "bin/rota/mine.h"
 #include "bin/rota/outcome.h"
 #include "bin/rota/picture.h"
 #include "bin/rota/verb.h"
@@ -194,6 +195,15 @@ static json_t *follow(struct watch *w)
 	return last;
 }
 
+/* One picture is of one job: say which ones there are. */
+static void __attribute__((noreturn)) several_refuse(const struct verb *verb, const json_t *jobs)
+{
+	size_t count = json_array_size(jobs);
+
+	verb_misuse(verb, "you have %zu jobs; name one, for example the latest: rota watch %s", count,
+		    json_string_value(json_array_get(jobs, count - 1)));
+}
+
 int verb_watch(int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb_find("watch"), argc, argv);
@@ -206,10 +216,17 @@ int verb_watch(int argc, char **argv)
 		w.json |= id == VERB_JSON;
 		w.lines = true;
 	}
-	verb_operands(&scan, 1, 1);
-	if (strpbrk(argv[scan.at], "._["))
+	verb_operands(&scan, 0, 1);
+	if (scan.operands && strpbrk(argv[scan.at], "._["))
 		verb_misuse(scan.verb, "\"%s\" is a step; name its job", argv[scan.at]);
-	w.jobs = words_operands(&scan);
+	w.jobs = scan.operands ? words_operands(&scan) : mine_jobs();
+	if (json_array_size(w.jobs) > 1)
+		several_refuse(scan.verb, w.jobs);
+	if (!json_array_size(w.jobs)) {
+		status = w.jobs ? EXIT_OK : call_status();
+		json_decref(w.jobs);
+		return status;
+	}
 	if (!w.lines)
 		keys_take(picture_leave, 128 + SIGINT);
 	last = follow(&w);

@@ -167,7 +167,7 @@ begin
 		if v_step.sample_s > 0 then
 			select x.value::int into v_sample from setting x where x.name = 'sample_min_s';
 			if v_step.sample_s > 86400 or v_step.sample_s < v_sample then
-				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'sample'), 'sample', format('samples are taken each %s to 86400 s here, not each %s s',
+				perform api.submit_refuse(p_script, api.submit_line(p_steps, v_step.line, 'sample'), 'sample', format('must be 0 or between %s and 86400 seconds, not %s',
 					v_sample, v_step.sample_s), 'Give 0 for none.');
 			end if;
 		end if;

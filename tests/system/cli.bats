@@ -400,6 +400,26 @@ echo "$ROTA_ARRAY_INDEX"')
 	[[ $output == *"many[5]"* ]]
 }
 
+@test "wait and watch without a number mean one's own jobs" {
+	rota cancel -q --me
+	run -0 --separate-stderr rota wait
+	[ "$stderr" = "rota: none of your jobs waits or runs" ]
+	run -0 rota watch
+	[[ $output == *"none of your jobs"* ]]
+	job=$(submit '#!/bin/sh
+sleep 2')
+	run -0 rota watch
+	[[ $output == *"job $job completed" ]]
+	job=$(submit '#!/bin/sh
+sleep 1')
+	other=$(submit '#!/bin/sh
+sleep 4; exit 3')
+	run -2 rota watch
+	[[ $output == *"you have 2 jobs; name one"*"rota watch $other"* ]]
+	run -3 rota wait
+	[ "$output" = "$job: completed"$'\n'"$other: failed (exit code 3)" ]
+}
+
 @test "an element of a job of one step is named without the step, and has its own file" {
 	job=$(submit '#!/bin/bash
 echo "element $ROTA_ARRAY_INDEX"; [ "$ROTA_ARRAY_INDEX" != 5 ]' --array=3-5)

@@ -118,7 +118,7 @@ for i in range(5):
 	[ "$(samples "$job")" = 0 ]
 	rota cancel "$job" "$other"
 	rota admin setting change sample_min_s --value=5
-	refused 'each 5 to 86400 s' submit 'true'
+	refused '--sample: must be 0 or between 5 and 86400 seconds, not 1' submit 'true'
 	rota admin setting change sample_min_s --value=1
 }
 
