@@ -65,7 +65,7 @@ teardown_file() {
 	for pid in "$DIR"/*.pid; do
 		[ -e "$pid" ] || continue
 		kill -USR1 "$(cat "$pid")" 2>/dev/null || true
-		for i in $(seq 200); do lives "$(cat "$pid")" || break; sleep 0.05; done
+		for i in $(seq 1200); do lives "$(cat "$pid")" || break; sleep 0.05; done
 	done
 	if [ "$(id -u)" = 0 ] && [ -n "$GROUP" ]; then
 		userdel "$WHO"
@@ -82,10 +82,10 @@ drive() {
 
 start_launcher() {
 	# One that was killed just now may still have the node's lock, by which the next one ends.
-	for i in $(seq 400); do lives "$(cat "$DIR/$NODE.pid" 2>/dev/null)" || break; sleep 0.05; done
+	for i in $(seq 1200); do lives "$(cat "$DIR/$NODE.pid" 2>/dev/null)" || break; sleep 0.05; done
 	$LAUNCHER_WITHIN "$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
 	echo $! >"$DIR/$NODE.pid"
-	for i in $(seq 100); do [ -S "$DIR/sock/driver" ] && [ -e "$DIR/node/$NODE/journal" ] && break; sleep 0.05; done
+	for i in $(seq 1200); do [ -S "$DIR/sock/driver" ] && [ -e "$DIR/node/$NODE/journal" ] && break; sleep 0.05; done
 }
 
 stop_launcher() { # SIGNAL
@@ -93,12 +93,12 @@ stop_launcher() { # SIGNAL
 	pid=$(cat "$DIR/$NODE.pid")
 	kill "-$1" "$pid"
 	rm -f "$DIR/sock/driver"
-	for i in $(seq 400); do lives "$pid" || return 0; sleep 0.05; done
+	for i in $(seq 1200); do lives "$pid" || return 0; sleep 0.05; done
 	return 1
 }
 
 gone() { # PATH: what is removed just behind the record `end`
-	for i in $(seq 100); do [ -e "$1" ] || return 0; sleep 0.02; done
+	for i in $(seq 1200); do [ -e "$1" ] || return 0; sleep 0.02; done
 	return 1
 }
 
@@ -117,7 +117,7 @@ launch() {
 
 # record JOB KIND [SECONDS]: wait for it; the record is in $output.
 record() {
-	run drive wait "$1.0.1" "$2" "${3:-20}"
+	run drive wait "$1.0.1" "$2" "${3:-60}"
 	[ "$status" -eq 0 ]
 	output=${lines[0]}
 }
@@ -290,7 +290,7 @@ has_cgroup() {
 		while :; do sleep 0.05; done
 	END
 	record 171 run
-	for i in $(seq 100); do grep -q ready "$DIR/work/171.out" && break; sleep 0.05; done
+	for i in $(seq 1200); do grep -q ready "$DIR/work/171.out" && break; sleep 0.05; done
 	control 171 kill cause=preempted
 	record 171 done
 	[[ $output == *"exit=0 signal=0 cause=preempted outcome=cancel"* ]]
@@ -396,7 +396,7 @@ suspend_and_resume() {
 	# Once for each limit.
 	printf '#!/bin/bash\ntrap "echo warned" USR1\nwhile :; do sleep 0.05; done\n' | launch 1343 time_limit_s=1000 grace_s=1 signal=10 signal_s=900 signal_shell=1
 	record 1343 run
-	warned() { for i in $(seq 200); do [ "$(grep -c warned "$DIR/work/1343.out")" = "$1" ] && return; sleep 0.05; done; return 1; }
+	warned() { for i in $(seq 1200); do [ "$(grep -c warned "$DIR/work/1343.out")" = "$1" ] && return; sleep 0.05; done; return 1; }
 	control 1343 limit limit=901
 	warned 1
 	control 1343 limit limit=902
@@ -442,7 +442,7 @@ suspend_and_resume() {
 		while :; do sleep 0.05; done
 	END
 	record 215 run
-	for i in $(seq 100); do grep -q ready "$DIR/work/215.out" && break; sleep 0.05; done
+	for i in $(seq 1200); do grep -q ready "$DIR/work/215.out" && break; sleep 0.05; done
 	control 215 signal signal=10
 	record 215 done
 	[[ $output == *"exit=5 signal=0 cause=exit outcome=fail"* ]]
@@ -674,7 +674,7 @@ lose() {
 	daemon_script | sed 's/sleep 0.3/sleep 0.3; touch started; sleep 60/' | launch "$1"
 	record "$1" keeper
 	keeper=$(field pid)
-	for i in $(seq 100); do [ -e "$DIR/work/started" ] && break; sleep 0.05; done
+	for i in $(seq 1200); do [ -e "$DIR/work/started" ] && break; sleep 0.05; done
 	[ -n "$(daemons)" ]
 }
 
@@ -840,7 +840,7 @@ fill() {
 		launch $((450 + restart)) <<<$'#!/bin/true'
 		record $((450 + restart)) end
 		run drive journal
-		[[ $output != *kind=refused* ]]
+		[[ $output != *kind=refused* ]] || { grep kind=refused <<<"$output" >&2; return 1; }
 	done
 	reserved=$(($(stat -c '%b * 512 - %s' "$DIR/node/$NODE/journal")))
 	[ "$reserved" -lt $((1024 * 1024)) ] || { echo "$reserved bytes" >&2; return 1; }
@@ -884,7 +884,7 @@ fill() {
 	run drive wait 300.0.1 end
 	position=$(sed -n 's/position=//p' <<<"$output")
 	drive send op=truncate "position=$position"
-	for i in $(seq 100); do [ "$(drive journal | wc -l)" = 1 ] && break; sleep 0.05; done
+	for i in $(seq 1200); do [ "$(drive journal | wc -l)" = 1 ] && break; sleep 0.05; done
 	[[ "$(drive journal)" == kind=used* ]]
 	stop_launcher TERM
 	start_launcher
@@ -1117,7 +1117,7 @@ plain_launcher_over() {
 }
 
 @test "nothing is left over" {
-	for i in $(seq 100); do [ -z "$(ls "$DIR/node/n1/spool")" ] && break; sleep 0.02; done
+	for i in $(seq 1200); do [ -z "$(ls "$DIR/node/n1/spool")" ] && break; sleep 0.02; done
 	[ -z "$(ls "$DIR/node/n1/spool")" ]
 	if [ "$(id -u)" = 0 ]; then [ -z "$(pgrep -u "$WHO")" ]; fi
 	left() { # but for what keepers have that wait for another attempt
@@ -1126,7 +1126,7 @@ plain_launcher_over() {
 			[ -d "$DIR/node/n1/spare/${group##*/}" ] || echo "$group"
 		done
 	}
-	for i in $(seq 50); do [ -z "$(left)" ] && break; sleep 0.02; done
+	for i in $(seq 1200); do [ -z "$(left)" ] && break; sleep 0.02; done
 	run left
 	echo "$output"
 	[ -z "$output" ]
