@@ -158,7 +158,7 @@ blocks() {
 
 @test "manual pages have no errors, and each has its parts" {
 	"$ROTA_SOURCE/docs/man/make" "$ROTA_BIN" 0.1.0 pages
-	for page in pages/man?/*; do
+	for page in pages/man/man?/*; do
 		for part in NAME SYNOPSIS DESCRIPTION '"SEE ALSO"'; do
 			grep -q "^\.SH $part" "$page" || { echo "$page has no $part"; false; }
 		done
@@ -167,12 +167,12 @@ blocks() {
 			[ -z "$output" ] || { echo "$page: $output"; false; }
 		fi
 	done
-	grep -q '^\.SH DIRECTIVES' pages/man1/rota-submit.1
-	grep -q 'export and retire old jobs$' pages/man1/rota-admin.1 # the end of a NAME of several lines
-	for page in pages/man8/*; do
+	grep -q '^\.SH DIRECTIVES' pages/man/man1/rota-submit.1
+	grep -q 'export and retire old jobs$' pages/man/man1/rota-admin.1 # the end of a NAME of several lines
+	for page in pages/man/man8/*; do
 		grep -q '^\.SH OPTIONS' "$page" || { echo "$page has no OPTIONS"; false; }
 	done
 	for verb in $(rota completion verb); do
-		grep -A1 '^\.TP' pages/man1/rota.1 | grep -qx "$verb" || { echo "rota.1 has no entry of its own for $verb"; false; }
+		grep -A1 '^\.TP' pages/man/man1/rota.1 | grep -qx "$verb" || { echo "rota.1 has no entry of its own for $verb"; false; }
 	done
 }
