@@ -15,6 +15,7 @@
 
 #include "bin/rota/call.h"
 #include "bin/rota/origin.h"
+#include "bin/rota/submit_each.h"
 #include "bin/rota/submit_options.h"
 #include "bin/rota/syntax.h"
 #include "bin/rota/verb.h"
@@ -22,12 +23,24 @@
 #include "jobmgr/translate/option.h"
 #include "lib/err.h"
 
-enum { SUBMIT_PARSABLE = 256, SUBMIT_WAIT, SUBMIT_KEY, SUBMIT_EACH, SUBMIT_WRAP, SUBMIT_MOST = 256 << 20, SUBMIT_LOOKED_AT = 20 };
+enum {
+	SUBMIT_PARSABLE = 256,
+	SUBMIT_WAIT,
+	SUBMIT_KEY,
+	SUBMIT_EACH,
+	SUBMIT_WRAP,
+	SUBMIT_ARG_FILE,
+	SUBMIT_MOST = 256 << 20,
+	SUBMIT_LOOKED_AT = 20
+};
 
 const struct verb_option submit_options[] = {
 	{SUBMIT_PARSABLE, "parsable", NULL, "print the id of the job and nothing else"},
 	{SUBMIT_WAIT, "wait", NULL, "wait until the job has ended, and exit as it did"},
 	{SUBMIT_WRAP, "wrap", "COMMAND", "submit a command instead of a script: what /bin/sh makes of it, as a job named wrap"},
+	{SUBMIT_ARG_FILE, "arg-file", "FILE",
+	 "with --each (as -a FILE there): a job of each line of FILE, whose {} and words {1}, {2} stand in options and "
+	 "arguments"},
 	{SUBMIT_EACH, "each", NULL, "submit every SCRIPT as a job of its own: all of them, or none"},
 	{SUBMIT_KEY, "client-key", "KEY",
 	 "name of this submission: a second one with the same key gives the same job (with --each, of each script by its name)"},
@@ -42,8 +55,10 @@ const struct verb_option submit_options[] = {
 struct submit_line {
 	json_t *options;       /* "--name=value", as the gate takes them */
 	const char **operands; /* NULL behind the last: the script and its arguments, or with `each` all scripts */
-	const char *wrap, *key;
+	const char *wrap, *key, *list;
+	json_t *lines; /* of `list`; NULL: none was given */
 	bool each, parsable, wait, json;
+	bool several; /* all operands are scripts */
 };
 
 /* Whether argv[0] is this option, with a value: how many words it took, 0 where it is another one. */
@@ -69,9 +84,19 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 		return line->parsable = true;
 	if (!strcmp(argv[0], "--wait"))
 		return line->wait = true;
+	line->several = line->each && !line->list;
 	if (!strcmp(argv[0], "--each"))
-		return line->each = true;
+		return line->each = line->several = true;
+	/* Of digits, as in -a 0-3, it is an array. */
+	if (line->each && !strcmp(argv[0], "-a") && left > 1 && (!strcmp(argv[1], "-") || argv[1][strspn(argv[1], "0123456789-,:%")])) {
+		line->list = argv[1];
+		line->several = false;
+		return 2;
+	}
 	took = valued_option(verb, "--wrap", &line->wrap, left, argv);
+	if (!took)
+		took = valued_option(verb, "--arg-file", &line->list, left, argv);
+	line->several = line->each && !line->list;
 	if (!took)
 		took = valued_option(verb, "--client-key", &line->key, left, argv);
 	return took ? took : submit_options_common(verb, left, argv, &line->json);
@@ -147,6 +172,42 @@ static json_t *each_request(const struct submit_line *line, struct err *e)
 	return json_pack("{so}", "jobs", jobs);
 }
 
+/* The key of the job of a line; malloc'ed. */
+static char *line_key(const struct submit_line *line, size_t i)
+{
+	return line->key ? xasprintf("%s %zu", line->key, i + 1) : key_make();
+}
+
+/* A request for a job of each line of a list; NULL with an error. */
+static json_t *lines_request(struct submit_line *line, struct err *e)
+{
+	const char *name = strcmp(line->operands[0], "-") ? line->operands[0] : "stdin";
+	size_t size, i;
+	char *text = submit_options_read(line->operands[0], SUBMIT_MOST, &size, e);
+	json_t *script = text ? submit_options_script(name, text, size, e) : NULL, *jobs = json_array(), *one;
+	json_t *arguments = submit_options_arguments(line->operands + 1, e);
+
+	free(text);
+	line->lines = script && arguments ? submit_each_lines(line->list, e) : NULL;
+	json_array_foreach (line->lines, i, one) {
+		json_t *job = submit_each_job(json_string_value(one), line->options, arguments, e);
+		char *key;
+
+		if (!job)
+			break;
+		key = line_key(line, i);
+		json_object_set_new(job, line->key ? "client_key" : "retry_key", json_string(key));
+		free(key);
+		json_array_append_new(jobs, job);
+	}
+	json_decref(arguments);
+	if (line->lines && json_array_size(jobs) == json_array_size(line->lines))
+		return json_pack("{so ss so}", "script", script, "script_name", name, "jobs", jobs);
+	json_decref(script);
+	json_decref(jobs);
+	return NULL;
+}
+
 /* A request for one job, with the arguments of its script; NULL with an error. */
 static json_t *one_request(const struct submit_line *line, struct err *e)
 {
@@ -204,7 +265,10 @@ static void print(const struct submit_line *line, const json_t *jobs)
 		call_print_json();
 	else
 		for (i = 0; i < json_array_size(jobs); i++)
-			print_one(line, json_array_get(jobs, i), line->each ? line->operands[i] : "");
+			print_one(line, json_array_get(jobs, i),
+				  line->lines  ? json_string_value(json_array_get(line->lines, i))
+				  : line->each ? line->operands[i]
+					       : "");
 	fflush(stdout);
 }
 
@@ -237,7 +301,11 @@ static void line_read(struct submit_line *line, int argc, char **argv)
 	const struct verb *verb = verb_find("submit");
 
 	line->options = json_array();
-	line->operands = submit_options_operands(verb, line->options, argc, argv, own_option, line, &line->each);
+	line->operands = submit_options_operands(verb, line->options, argc, argv, own_option, line, &line->several);
+	if (line->list && !line->each)
+		verb_misuse(verb, "--arg-file goes with --each");
+	if (line->list && line->operands[0] && !strcmp(line->list, "-") && !strcmp(line->operands[0], "-"))
+		verb_misuse(verb, "script and --arg-file cannot both be standard input");
 	if (line->wrap && line->operands[0])
 		verb_misuse(verb, "\"%s\" is too much: --wrap makes the script, and it has no arguments", line->operands[0]);
 	if (line->wrap && line->each)
@@ -255,8 +323,9 @@ int verb_submit(int argc, char **argv)
 	int status = EXIT_OK;
 
 	line_read(&line, argc, argv);
-	request = line.each ? each_request(&line, &e) : one_request(&line, &e);
-	json_object_set(request, "options", line.options);
+	request = line.list ? lines_request(&line, &e) : line.each ? each_request(&line, &e) : one_request(&line, &e);
+	if (!line.list)
+		json_object_set(request, "options", line.options);
 	json_decref(line.options);
 	if (!request || !origin_add(request, &e)) {
 		json_decref(request);
@@ -275,6 +344,7 @@ int verb_submit(int argc, char **argv)
 		status = wait_for(&line, jobs);
 	json_decref(jobs);
 	json_decref(answer);
+	json_decref(line.lines);
 	free(line.operands);
 	return status;
 }

@@ -177,3 +177,31 @@ post() {
 	run -1 rota submit -d singleton,singleton run.sh
 	[[ $output == *"singleton is named twice"* ]]
 }
+
+@test "a parameter list: a job of each line, {} and {1} in options, environment and arguments" {
+	printf '%s\n' 'alpha 1' '' 'beta  2' >params.txt
+	script 'echo "$V|$*" >"$1.txt"'
+	run -0 rota submit --each -a params.txt --wait --job-name='job-{1}' --export='ALL,V={2}{2}' run.sh '{1}' 'all {}' '$(false)'
+	[[ $output == *": alpha 1"*": beta  2"* ]]
+	[ "$(cat alpha.txt)" = '11|alpha all alpha 1 $(false)' ]
+	[ "$(cat beta.txt)" = '22|beta all beta  2 $(false)' ]
+	[ "$(rota queue --all --json | jq -r '[.jobs[].name | select(startswith("job-"))] | sort | join(" ")')" = 'job-alpha job-beta' ]
+	rm alpha.txt
+	run -0 rota submit --each --arg-file=params.txt --wait run.sh x
+	[ "$(cat x.txt)" = '|x alpha 1' ] || [ "$(cat x.txt)" = '|x beta 2' ]
+	before=$(rota queue --all --json | jq '.jobs | length')
+	run -1 rota submit --each -a params.txt run.sh '{3}'
+	[[ $output == *'{3}: the line "alpha 1" has fewer words'* ]]
+	run -1 rota submit --each -a params.txt --time='{1}' run.sh
+	[[ $output == *--time* ]]
+	run -1 rota submit --each -a /dev/null run.sh
+	[[ $output == *"has no line"* ]]
+	printf 'a\0b\n' >zero.txt
+	run -1 rota submit --each -a zero.txt run.sh
+	[[ $output == *"zero byte"* ]]
+	run -2 rota submit --each -a - -
+	[[ $output == *"standard input"* ]]
+	run -2 rota submit --arg-file=params.txt run.sh
+	[ "$(rota queue --all --json | jq '.jobs | length')" = "$before" ]
+	run -0 rota submit --each -a 0-1 run.sh
+}

@@ -1,0 +1,142 @@
+/* submit_each.c - a job of each line of a file: what options and arguments say with {} and {1} for a line.
+ *
+ * Called by `rota submit`.
+ * Invariants: what a line says is never read again for placeholders; nothing of it is read by a shell. */
+#include "bin/rota/submit_each.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bin/rota/submit_options.h"
+#include "lib/err.h"
+
+enum { LIST_MOST = 16 << 20 };
+
+#define BLANKS " \t"
+
+json_t *submit_each_lines(const char *path, struct err *e)
+{
+	size_t size;
+	char *text = submit_options_read(path, LIST_MOST, &size, e), *rest = text, *line;
+	json_t *lines = json_array();
+
+	if (text && (size >= LIST_MOST || memchr(text, '\0', size))) {
+		err_set(e, size >= LIST_MOST ? "%s has more than 16 MiB" : "%s is no text: it has a zero byte", path);
+		free(text);
+		rest = text = NULL;
+	}
+	for (int number = 1; text && (line = strsep(&rest, "\n")); number++) {
+		size_t length = strlen(line);
+
+		if (length && line[length - 1] == '\r')
+			line[--length] = '\0';
+		if (!line[strspn(line, BLANKS)])
+			continue;
+		if (json_array_append_new(lines, json_string(line))) {
+			err_set(e, "%s:%d: the line is not UTF-8 text", path, number);
+			free(text);
+			text = NULL;
+		}
+	}
+	if (!text || json_array_size(lines) == 0) {
+		if (text)
+			err_set(e, "%s has no line", path);
+		json_decref(lines);
+		lines = NULL;
+	}
+	free(text);
+	return lines;
+}
+
+/* Word n of a line, from 1 on, and its length; NULL where it has fewer. */
+static const char *word_at(const char *line, long n, size_t *length)
+{
+	for (line += strspn(line, BLANKS); *line; line += strspn(line, BLANKS)) {
+		*length = strcspn(line, BLANKS);
+		if (--n == 0)
+			return line;
+		line += *length;
+	}
+	return NULL;
+}
+
+/* How long the placeholder at `text` is, {} (*n 0) or {N}; 0: it is none. */
+static size_t placeholder(const char *text, long *n)
+{
+	size_t digits = *text == '{' ? strspn(text + 1, "0123456789") : 0;
+
+	if (*text != '{' || digits > 6 || text[1 + digits] != '}')
+		return 0;
+	*n = digits ? strtol(text + 1, NULL, 10) : 0;
+	return digits && *n == 0 ? 0 : digits + 2;
+}
+
+/* The text with its placeholders filled in, as JSON; NULL with an error. */
+static json_t *filled(const char *text, const char *line, bool *some, struct err *e)
+{
+	char *whole = NULL;
+	size_t size = 0, took;
+	FILE *out = open_memstream(&whole, &size);
+	bool good = true;
+	json_t *value;
+	long n;
+
+	if (!out)
+		die("out of memory");
+	while (good && *text) {
+		size_t length = strlen(line);
+		const char *word = line;
+
+		took = placeholder(text, &n);
+		if (!took) {
+			fputc(*text++, out);
+			continue;
+		}
+		if (n > 0)
+			word = word_at(line, n, &length);
+		if (word)
+			fwrite(word, 1, length, out);
+		else
+			good = err_set(e, "{%ld}: the line \"%.200s\" has fewer words", n, line);
+		*some = true;
+		text += took;
+	}
+	fclose(out);
+	value = good ? json_stringn(whole, size) : NULL;
+	free(whole);
+	return value;
+}
+
+static json_t *list_filled(const json_t *list, const char *line, bool *some, struct err *e)
+{
+	json_t *all = json_array(), *one;
+	size_t i;
+
+	json_array_foreach ((json_t *)list, i, one) {
+		json_t *value = filled(json_string_value(one), line, some, e);
+
+		if (!value) {
+			json_decref(all);
+			return NULL;
+		}
+		json_array_append_new(all, value);
+	}
+	return all;
+}
+
+json_t *submit_each_job(const char *line, const json_t *options, const json_t *arguments, struct err *e)
+{
+	bool some = false;
+	json_t *own = list_filled(options, line, &some, e), *words = own ? list_filled(arguments, line, &some, e) : NULL;
+	const char *word;
+	size_t length;
+
+	if (!words) {
+		json_decref(own);
+		return NULL;
+	}
+	for (long n = 1; !some && (word = word_at(line, n, &length)); n++)
+		json_array_append_new(words, json_stringn(word, length));
+	return json_pack("{so so}", "options", own, "arguments", words);
+}
