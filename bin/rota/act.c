@@ -1,4 +1,4 @@
-/* act.c - `rota cancel`, `hold`, `release`, `suspend`, `resume`: one request that names jobs or steps, and what came of each. */
+/* act.c - `rota cancel`, `hold`, `release`, `suspend`, `resume`, `requeue`: one request that names jobs or steps, and what came of each. */
 #include <stdio.h>
 
 #include "bin/rota/call.h"
@@ -8,7 +8,7 @@
 #include "bin/rota/selection.h"
 #include "bin/rota/words.h"
 
-enum { ACT_REASON = 256 };
+enum { ACT_REASON = 256, ACT_FAILED };
 
 #define ACT_OPTIONS                                                                                                              \
 	{ACT_REASON, "reason", "TEXT", "a reason that is kept with the event"},                                                  \
@@ -22,6 +22,12 @@ const struct verb_option hold_options[] = {ACT_OPTIONS};
 const struct verb_option release_options[] = {ACT_OPTIONS};
 const struct verb_option suspend_options[] = {ACT_OPTIONS};
 const struct verb_option resume_options[] = {ACT_OPTIONS};
+const struct verb_option requeue_options[] = {
+	{ACT_FAILED, "failed", NULL, "only what did not end well, and what was skipped behind it"},
+	{'q', "quiet", NULL, "print nothing while all goes well"},
+	VERB_OPTION_JSON,
+	{0, NULL, NULL, NULL},
+};
 
 enum { ACT_MOST_LINES = 24 };
 
@@ -125,6 +131,8 @@ static int act(int argc, char **argv)
 			continue;
 		if (id == ACT_REASON)
 			json_object_set_new(request, "reason", words_text(&scan));
+		if (id == ACT_FAILED)
+			json_object_set_new(request, "failed", json_true());
 		line.json |= id == VERB_JSON;
 		line.quiet |= id == 'q';
 	}
@@ -153,6 +161,11 @@ int verb_suspend(int argc, char **argv)
 }
 
 int verb_resume(int argc, char **argv)
+{
+	return act(argc, argv);
+}
+
+int verb_requeue(int argc, char **argv)
 {
 	return act(argc, argv);
 }

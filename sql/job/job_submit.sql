@@ -408,8 +408,8 @@ begin
 		from job j where j.job_id = e.peer_job_id and e.peer_step_id = -1
 	) p
 	cross join lateral (select api.edge_verdict(e.kind, e."condition", p.state, p.cause, p.started, p.placed) as state) v
-	where e.job_id = p_job and e.peer_job_id <> p_job and e."condition" <> 'corr' and v.state is not null;
+	where e.job_id = p_job and e.state = 'waiting' and e."condition" <> 'corr' and v.state is not null;
 	perform api.step_move('schedule', array(select m::api.move from api.edge_settle(v_due) m));
 	perform api.step_move('schedule', array(select m::api.move from api.array_correspond(array[(p_job, null, null, null, null, null, null, null, null)::api.moved]) m));
 end $$;
-comment on function api.submit_settle(bigint) is 'Settle a new job''s edges on other jobs by what those have done already. Internal.';
+comment on function api.submit_settle(bigint) is 'Settle the edges of a new job, or of one that runs again, by what their peers have done already. Internal.';

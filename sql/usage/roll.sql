@@ -144,6 +144,37 @@ end $$;
 comment on function api.usage_roll(int) is
 	'Add up to p_limit rows of rota.usage_due to the usage figures; answers how many there were: as long as that is p_limit, there are more. May be called at any time, by any number of callers.';
 
+create function api.usage_undo(p_job bigint, p_steps int[]) returns void
+language plpgsql set search_path = rota, pg_temp as $$
+declare
+	v_parts api.usage_due_key[];
+	v_ended api.usage_due_key[];
+	v_rows api.usage_row[];
+	v_span text;
+begin
+	-- What is still to be added of the job is added first: only then are its ends in the figures, and can be taken out.
+	perform pg_advisory_xact_lock(hashtext('rota usage_roll'));
+	select array_agg(k) filter (where k.node_id is not null), array_agg(k) filter (where k.node_id is null)
+	into v_parts, v_ended
+	from api.usage_due_key k
+	where k.due_id in (select d.due_id from usage_due d where p_job = any (d.job_ids));
+	perform api.usage_add(v_parts, v_ended);
+	delete from usage_due d where p_job = any (d.job_ids);
+	v_rows := array(
+		select (x.hour, x.day, x.month, null, x.account, x.user_name, x.partition, x.qos, null, null, null, null, null, null, -x.steps_ended, -x.steps_completed,
+			-x.steps_failed, -x.steps_cancelled, -x.steps_waited, -x.wait_s)::api.usage_row
+		from api.usage_end x
+		where x.job_id = p_job and x.step_id = any (p_steps) and x.ended_at is not null);
+	foreach v_span in array array['hour', 'day', 'month'] loop
+		perform api.usage_merge('usage_' || v_span, v_rows);
+		-- Nothing of a step that never ran is left.
+		execute format('delete from %I u where u.steps_ended = 0 and greatest(u.cpu_s, u.node_s, u.mem_mb_s, u.cpu_used_s, u.cpu_measured_s) = 0
+			and (u.%2$I, u.account, u.user_name, u.partition, u.qos) in (select x.%2$I, x.account, x.user_name, x.partition, x.qos from unnest($1) x)', 'usage_' || v_span, v_span)
+		using v_rows;
+	end loop;
+end $$;
+comment on function api.usage_undo(bigint, int[]) is 'Take the ends of a job''s steps, which are about to run again, out of the usage figures. Internal.';
+
 create function api.usage_rebuild(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 begin

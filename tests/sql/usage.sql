@@ -85,7 +85,8 @@ begin
 			select sum(a.cpus * extract(epoch from s.ends_at - s.starts_at)) as cpu_s, sum(extract(epoch from s.ends_at - s.starts_at)) as node_s, null::bigint as ended
 			from span s join rota.allocation a using (job_id, step_id, attempt) where s.job_id = j.job_id
 			union all
-			select 0, 0, count(*) from rota.event e join rota.step_state f on f.state = e.to_state and f.stage = 'final'
+			-- A requeue takes the end before it back.
+			select 0, 0, sum(case e.event when 'rerun' then -1 else 1 end) from rota.event e join rota.step_state f on f.state = e.to_state and (f.stage = 'final' or e.event = 'rerun')
 			where e.job_id = j.job_id and not exists (select from rota.step_array h where h.job_id = e.job_id and h.step_id = e.step_id)
 			having count(*) > 0) c
 		group by 1, 2, 3, 4$q$, p_what || ': as the event log has it');

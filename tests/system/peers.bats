@@ -206,6 +206,34 @@ while [ ! -e over ]; do sleep 0.1; done')
 	[ "$output" = "1 3" ]
 }
 
+@test "a job that failed is requeued: what failed and what was not run because of it, or all" {
+	job=$(submit '#!/bin/bash
+#ROTA step a
+true
+#ROTA step b
+[ -e mended ]
+#ROTA step c
+true')
+	run -1 rota wait "$job"
+	run -0 rota requeue --failed "$job"
+	[ "$output" = "$job: queued again (2 of 3 steps)" ]
+	run -1 rota wait "$job"
+	touch "$BATS_TEST_TMPDIR/mended"
+	run -0 rota requeue -q --failed "$job"
+	[ "$output" = "" ]
+	run -0 rota wait "$job"
+	run sql "select string_agg(r.name || t.attempt || ' ' || t.state, ',' order by r.name, t.attempt) from rota.attempt t join rota.step_request r using (job_id, step_id) where job_id = $job"
+	[ "$output" = "a1 completed,b1 failed,b2 failed,b3 completed,c1 completed" ]
+	run -1 rota requeue --failed "$job"
+	[[ $output == *"$job: not changed: nothing of it failed (completed)" ]]
+	run -0 rota requeue "$job"
+	[ "$output" = "$job: queued again (3 of 3 steps)" ]
+	run -0 rota wait "$job"
+	run -1 rota requeue "$job.b"
+	[[ $output == *"a job is requeued as a whole"* ]]
+	rota acct --json --steps "$job" | jq -e '[.rows[].state] == ["completed", "completed", "completed"]' >/dev/null
+}
+
 @test "nothing is left allocated" {
 	run sql "select count(*) from rota.allocation where ended_at is null"
 	[ "$output" = 0 ]

@@ -1,0 +1,91 @@
+-- Jobs that have ended run again: all of them or what failed, as new attempts; what was before stays.
+begin;
+\ir world.psql
+select * from no_plan();
+create function t.requeue(p_user text, p_job bigint, p_failed boolean default false) returns text language sql as $$
+	select x ->> 'action' from jsonb_array_elements(api.job_requeue(case p_user when 'root' then 0 else t.uid(p_user) end, p_user, t.request(p_job::text, jsonb_build_object('failed', p_failed))) -> 'steps') x $$;
+
+select t.submit('alice', '[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "h"}, {"name": "g"}, {"name": "z"}]', '[{"step": "b", "peer": "a"}, {"step": "c", "peer": "b"},
+	{"step": "h", "peer": "a", "condition": "fail"}, {"step": "g", "peer": "b", "condition": "fail"}, {"step": "z", "peer": "c", "condition": "any"}]') as j \gset
+select is(t.requeue('alice', :j), 'not changed: it has not ended (pending)', 'not what has not ended');
+select t.pass(:'j' || '.a'), t.start(:'j' || '.b', '{2}'), t.run(:'j' || '.b'), t.fail(:'j' || '.b', 3), t.pass(:'j' || '.g'), t.pass(:'j' || '.z') \g /dev/null
+select is(t.states(:j), 'a:completed b:failed c:dependency_failed h:skipped g:completed z:completed', 'a job that failed');
+select t.submit('bob', '[{"name": "x"}, {"name": "y"}]', format('[{"step": "x", "job": %1$s}, {"step": "y", "job": %1$s, "condition": "fail"}]', :j)::jsonb) as d \gset
+select throws_ok(format($$select t.requeue('bob', %s)$$, :j), 'RT403', null, 'somebody else may not');
+select throws_ok(format($$select api.job_requeue(0, 'root', t.request('%s.b'))$$, :j), 'RT422', 'a job is requeued as a whole', 'nor is a step requeued');
+select throws_ok($$select api.job_requeue(0, 'root', t.request('999999'))$$, 'RT404', null, 'nor what is not there');
+select api.usage_roll(1000) \g /dev/null
+select is(t.requeue('alice', :j, true), 'queued again (2 of 6 steps)', 'what failed, and what was not run because of it');
+select is(t.states(:j), 'a:completed b:pending c:pending h:skipped g:completed z:completed', 'the rest stays as it is');
+select is((select concat_ws(' ', coalesce(state, 'live'), steps_left, coalesce(exit_code::text, 'none')) from rota.job where job_id = :j), 'live 2 none', 'the job lives again');
+select is(t.states(:d), 'x:dependency_failed y:pending', 'what other jobs made of its end stays');
+select t.right('requeue of what failed');
+select t.pass(:'j' || '.b', '{3}') \g /dev/null
+select t.pass(:'j' || '.c') \g /dev/null
+select is(t.job(:j), 'completed', 'this time it completes');
+select is((select string_agg(attempt || ':' || state || '@' || nodes[1], ' ' order by attempt) from rota.attempt where job_id = :j and step_id = 1), '1:failed@n2 2:completed@n3', 'both attempts are on record');
+select is((select count(*) from rota.event where job_id = :j and event = 'rerun' and actor = 'alice'), 2::bigint, 'and who had it run again');
+select api.usage_roll(1000) \g /dev/null
+select is((select array[sum(steps_ended), sum(steps_completed), sum(steps_failed)]::int[] from rota.usage_hour where user_name = 'alice'), '{6,5,0}', 'each step has ended once in the figures');
+select is(t.requeue('alice', :j, true), 'not changed: nothing of it failed (completed)', 'nothing is left to run again');
+select is(t.requeue('root', :j), 'queued again (6 of 6 steps)', 'an operator may: all of it');
+select is(t.states(:j), 'a:pending b:pending c:pending h:pending g:pending z:pending', 'from the first step');
+select is(t.requeue('root', :j), 'not changed: it has not ended (pending)', 'twice is once');
+select is(array(select deps_waiting from rota.step where job_id = :j order by step_id), '{0,1,1,1,1,1}', 'each waits for what it waited for');
+select t.right('requeue of all');
+select t.pass(:'j' || '.a'), t.pass(:'j' || '.b'), t.pass(:'j' || '.c'), t.pass(:'j' || '.z') \g /dev/null
+select is(t.states(:j), 'a:completed b:completed c:completed h:skipped g:skipped z:completed', 'and all is decided anew');
+select api.job_cancel(0, 'root', t.request(:'d')) \g /dev/null
+
+-- Retries count from the start; a job that another one has to end for waits for it again.
+select t.submit('alice', '[{"name": "a", "retry": 1}]') as p \gset
+select t.submit('alice', '[{"name": "b"}]', format('[{"step": "b", "job": %s}]', :p)::jsonb) as j \gset
+select t.start(:'p' || '.a'), t.run(:'p' || '.a'), t.fail(:'p' || '.a'), t.later() \g /dev/null
+select t.start(:'p' || '.a'), t.run(:'p' || '.a'), t.fail(:'p' || '.a') \g /dev/null
+select is(t.states(:j), 'b:dependency_failed', 'behind a job that failed');
+select is(t.requeue('alice', :j), 'queued again (1 of 1 steps)', 'too early');
+select is(t.states(:j), 'b:dependency_failed', 'it ends as before');
+select is(t.requeue('alice', :p) || ' ' || t.requeue('alice', :j), 'queued again (1 of 1 steps) queued again (1 of 1 steps)', 'both');
+select is((t.step(:'j' || '.b')).deps_waiting, 1, 'it waits');
+select t.start(:'p' || '.a'), t.run(:'p' || '.a'), t.fail(:'p' || '.a'), t.later() \g /dev/null
+select is((t.step(:'p' || '.a')).retries, 1, 'the retry is there again');
+select t.pass(:'p' || '.a'), t.pass(:'j' || '.b') \g /dev/null
+select is(t.job(:j), 'completed', 'in the end');
+select t.right('requeue of two');
+
+-- Arrays: elements that failed, those that never ran, and all.
+select t.submit('alice', '[{"name": "r", "array": {"indices": [[0,4,1]], "size": 5}}]') as j \gset
+select t.pass(:'j' || '.r', '{1}', '{"position": 0}') \g /dev/null
+select t.start(:'j' || '.r', '{1}', '{"position": 1}'), t.run(:'j' || '.r[1]'), t.fail(:'j' || '.r[1]'), t.pass(:'j' || '.r', '{1}', '{"position": 3}') \g /dev/null
+select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
+select is(t.states(:j), 'r:failed r[0]:completed r[1]:failed r[3]:completed', 'an array, given up half way');
+select is(t.requeue('alice', :j, true), 'queued again (1 of 1 steps)', 'what did not end well');
+select is(t.states(:j), 'r:running r[0]:completed r[1]:pending r[3]:completed', 'the element that failed');
+select is((select array[next, running, completed, failed] || skip from rota.step_array where job_id = :j), '{2,0,2,0,3}', 'and those that never ran');
+select t.right('requeue of elements');
+select t.pass(:'j' || '.r[1]'), t.pass(:'j' || '.r', '{1}', '{"position": 2}') \g /dev/null
+select t.pass(:'j' || '.r', '{1}', '{"position": 4}') \g /dev/null
+select is(t.job(:j), 'completed', 'the array completes');
+select is(t.requeue('alice', :j), 'queued again (1 of 1 steps)', 'all elements');
+select is((select array[next, running, completed, failed] from rota.step_array where job_id = :j), '{5,0,0,0}', 'wait again');
+select t.right('requeue of an array');
+select t.pass(:'j' || '.r[' || i || ']') from generate_series(0, 4) i \g /dev/null
+select is(t.job(:j), 'completed', 'and complete again');
+select is((select count(*) from rota.attempt where job_id = :j), 11::bigint, 'eleven attempts, of five elements');
+-- An array that never began, behind one that failed; and one that would not wait.
+select t.submit('alice', '[{"name": "a"}, {"name": "r", "array": {"indices": [[0,1,1]], "size": 2}}]', '[{"step": "r", "peer": "a"}]') as j \gset
+select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.fail(:'j' || '.a') \g /dev/null
+select is(t.requeue('alice', :j, true), 'queued again (2 of 2 steps)', 'an array that never began');
+select t.pass(:'j' || '.a') \g /dev/null
+select t.pass(:'j' || '.r', '{1}', '{"position": 0}'), t.pass(:'j' || '.r', '{1}', '{"position": 1}') \g /dev/null
+select is(t.job(:j), 'completed', 'runs behind the other');
+select is(t.requeue('alice', :j), 'not changed: "r" is an array that waits for steps that would run again: submit it again', 'one that has run would not wait');
+-- Its script must be there.
+select t.submit('alice', '[{"name": "a"}]') as j \gset
+select t.pass(:'j' || '.a') \g /dev/null
+update rota.job set environment_hash = '\x00' where job_id = :j;
+select is(t.requeue('alice', :j), 'not changed: its script or its environment has been removed: submit it again', 'not without its environment');
+select t.right('requeue refused');
+select is((select count(*)::int from t.wrong()), 0, 'all adds up');
+select * from finish();
+rollback;
