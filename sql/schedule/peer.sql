@@ -59,10 +59,17 @@ begin
 		continue when not coalesce(v_one.bound, false);
 		v_same := api.peer_same(v_one.job_id, v_one.request_id);
 		if v_one.node_ids && api.peer_other(v_one.job_id, v_one.request_id) or not (v_one.node_ids @> v_same and v_one.node_ids <@ v_same) or exists (
-			select from unnest(v_bound) o
-			join step_edge e on e.gates and ((e.job_id = o.job_id and e.step_id = o.request_id and e.peer_job_id = v_one.job_id and e.peer_step_id = v_one.request_id)
-				or (e.job_id = v_one.job_id and e.step_id = v_one.request_id and e.peer_job_id = o.job_id and e.peer_step_id = o.request_id))
-			where case e.kind when 'other_nodes' then o.node_ids && v_one.node_ids when 'same_nodes' then not (o.node_ids @> v_one.node_ids and o.node_ids <@ v_one.node_ids) end
+			select from (
+				select e.peer_job_id as job_id, e.peer_step_id as step_id, e.kind
+				from step_edge e
+				where e.job_id = v_one.job_id and e.step_id = v_one.request_id and e.gates
+				union all
+				select e.job_id, e.step_id, e.kind
+				from step_edge e
+				where e.peer_job_id = v_one.job_id and e.peer_step_id = v_one.request_id and e.gates
+			) p
+			join unnest(v_bound) o on o.job_id = p.job_id and o.request_id = p.step_id
+			where case p.kind when 'other_nodes' then o.node_ids && v_one.node_ids when 'same_nodes' then not (o.node_ids @> v_one.node_ids and o.node_ids <@ v_one.node_ids) end
 		) then
 			v_over := v_over || jsonb_build_object(v_one.job_id || '.' || v_one.step_id, null);
 		else
