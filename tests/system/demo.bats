@@ -1,0 +1,82 @@
+#!/usr/bin/env bats
+# bin/demo and bin/bootstrap, as a newcomer types them: in a copy of the tree that has nothing built, below a folder with a space in its
+# name that only its owner may enter.
+
+load helper
+
+setup_file() {
+	ROTA_TEST_DIR=$(mktemp -d "${TMPDIR:-/tmp}/rota-test.XXXXXX")
+	chmod 0755 "$ROTA_TEST_DIR"
+	mkdir -m 1777 "$ROTA_TEST_DIR/tmp"
+	mkdir -m 0700 "$ROTA_TEST_DIR/mine alone"
+	export ROTA_TEST_DIR ROTA_HOME=$ROTA_TEST_DIR/home TOP="$ROTA_TEST_DIR/mine alone/rota"
+	mkdir "$TOP"
+	tar -C "$ROTA_SOURCE" --exclude=./build --exclude=./.git --exclude=./.cache -cf - . | tar -C "$TOP" -xf -
+	if ! (cd / && TMPDIR=$ROTA_TEST_DIR/tmp "$TOP/bin/demo" >"$ROTA_TEST_DIR/demo.out" 2>&1); then
+		cat "$ROTA_TEST_DIR/demo.out" >&2
+		return 1
+	fi
+}
+
+teardown_file() {
+	[ ! -x "$ROTA_HOME/programs/bin/rota" ] || PATH=$ROTA_HOME/programs/bin:$PATH
+	instance_down
+}
+
+# The lines of the demo's last part, as a newcomer would type them: those that set something up.
+typed() {
+	sed -n '/^== What to type next/,$p' "$ROTA_TEST_DIR/demo.out" | grep -E '^(cd|export|source) '
+}
+
+@test "the demo ends with the result of job 1 and its accounting, in few lines" {
+	out=$ROTA_TEST_DIR/demo.out
+	grep -Eq '^ +[0-9]+ +[0-9]+  license$' "$out"
+	grep -qx 'job 1' "$out"
+	grep -Eq '^1\.count\[7\] .* completed ' "$out"
+	# What stands before the result.
+	[ "$(sed '/^== 5\./q' "$out" | wc -l)" -lt 40 ]
+}
+
+@test "what the demo says to type next works" {
+	typed >"$BATS_TEST_TMPDIR/typed"
+	run -0 env PATH=/usr/sbin:/usr/bin:/sbin:/bin bash -c 'unset MANPATH
+		source "$1"
+		command -v rota >/dev/null && complete -p rota && man -w rota-submit && rota show 1 >/dev/null && ls licenses-out/report.txt' bash "$BATS_TEST_TMPDIR/typed"
+	[ "${lines[0]}" = "complete -F _rota rota" ]
+	[ -s "${lines[1]}" ]
+	[ "${lines[2]}" = licenses-out/report.txt ]
+	# Whoever has MANPATH set is told, too; the demo finds what runs.
+	run -0 env MANPATH=/usr/share/man TMPDIR="$ROTA_TEST_DIR/tmp" "$TOP/bin/demo"
+	[[ $output == *"export MANPATH="* && $output == *"PostgreSQL runs"* ]]
+	# What it has left is named.
+	for folder in "$ROTA_TEST_DIR"/tmp/*; do
+		grep -qF "rm -r $folder" "$ROTA_TEST_DIR/demo.out" <(echo "$output")
+	done
+}
+
+@test "the demo leaves nothing in the tree but build/" {
+	left=$(diff -rq --exclude=build --exclude=.git --exclude=.cache "$ROTA_SOURCE" "$TOP" | grep -F "Only in $TOP" || true)
+	[ -z "$left" ] || { echo "$left"; false; }
+}
+
+@test "a build that fails shows its end and names its log" {
+	echo '#error broken on purpose' >>"$TOP/bin/rota/version.c"
+	run -1 "$TOP/bin/demo"
+	[[ $output == *"broken on purpose"* && $output == *"all of its output is in $TOP/build/demo.log"* ]]
+	[ "${#lines[@]}" -lt 40 ]
+}
+
+@test "bootstrap installs what running takes; with --test, what tests take too" {
+	run -0 "$ROTA_SOURCE/bin/bootstrap" --list
+	for package in postgresql munge gcc cmake help2man; do
+		grep -qx "$package" <<<"$output"
+	done
+	for package in chromium clang gnuplot-nox libcmocka-dev bats strace; do
+		run ! grep -qx "$package" <("$ROTA_SOURCE/bin/bootstrap" --list)
+		grep -qx "$package" <("$ROTA_SOURCE/bin/bootstrap" --test --list)
+	done
+	# All is installed here: it has nothing to say.
+	run -0 "$ROTA_SOURCE/bin/bootstrap" --test
+	[ -z "$output" ]
+	run -2 "$ROTA_SOURCE/bin/bootstrap" --tset
+}
