@@ -1,4 +1,4 @@
-/* lines.c - bytes as they come from a file to lines of JSON. In constant memory: a line above LINES_LONGEST is cut into several. */
+/* lines.c - bytes as they come from a file to lines. In constant memory: a line above LINES_LONGEST is cut into several. */
 #include "bin/rota/lines.h"
 
 #include <jansson.h>
@@ -10,17 +10,30 @@
 
 enum { LINES_LONGEST = 1 << 20 };
 
-static void line_print(char *line, size_t size)
+static void json_print(const char *label, char *line, size_t size)
 {
-	json_t *text = json_stringn(line, size), *object;
+	json_t *text = json_stringn(line, size), *object = json_object();
 
 	for (size_t i = 0; !text && i < size; i++)
 		if (line[i] & 0x80)
 			line[i] = '?';
-	object = json_pack("{so}", "line", text ? text : json_stringn(line, size));
+	if (label)
+		json_object_set_new(object, "label", json_string(label));
+	json_object_set_new(object, "line", text ? text : json_stringn(line, size));
 	json_dumpf(object, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(object);
+}
+
+static void line_print(const struct lines *l, char *line, size_t size)
+{
+	if (l->json) {
+		json_print(l->label, line, size);
+		return;
+	}
+	fputs(l->prefix, stdout);
+	fwrite(line, 1, size, stdout);
+	putchar('\n');
 }
 
 void lines_print(struct lines *l, const char *block, size_t size)
@@ -31,7 +44,7 @@ void lines_print(struct lines *l, const char *block, size_t size)
 	memcpy(l->rest + l->size, block, size);
 	last = l->rest + l->size + size;
 	for (line = l->rest; (end = memchr(line, '\n', (size_t)(last - line))); line = end + 1)
-		line_print(line, (size_t)(end - line));
+		line_print(l, line, (size_t)(end - line));
 	l->size = (size_t)(last - line);
 	memmove(l->rest, line, l->size);
 	if (l->size > LINES_LONGEST)
@@ -41,7 +54,8 @@ void lines_print(struct lines *l, const char *block, size_t size)
 void lines_end(struct lines *l)
 {
 	if (l->size)
-		line_print(l->rest, l->size);
+		line_print(l, l->rest, l->size);
 	free(l->rest);
-	*l = (struct lines){0};
+	l->rest = NULL;
+	l->size = 0;
 }

@@ -387,13 +387,15 @@ true'
 	done
 }
 
-@test "an array names its elements where one is meant" {
+@test "an array's elements are printed one below the other, or the one that is named" {
 	job=$(submit '#!/bin/bash
 #ROTA step many --array=3-5
 echo "$ROTA_ARRAY_INDEX"')
 	rota wait -q "$job"
-	run -1 rota log "$job.many"
-	[[ $output == *"for example $job.many[3]"* ]]
+	for operand in "$job" "$job.many" "$job.many[3-5]"; do
+		run -0 rota log "$operand"
+		[ "$output" = "many[3] | 3"$'\n'"many[4] | 4"$'\n'"many[5] | 5" ]
+	done
 	run -0 rota log "$job.many[4]"
 	[ "$output" = 4 ]
 	run -0 rota show -e "$job"
@@ -591,6 +593,97 @@ echo "attempt $ROTA_ATTEMPT"
 [ "$ROTA_ATTEMPT" = 2 ]')
 	run -0 rota log -f "$job"
 	[ "$output" = "attempt 1"$'\n'"attempt 2" ]
+}
+
+@test "log of a job prints what its steps wrote, step by step, each line behind the step's name" {
+	job=$(submit '#!/bin/bash
+#ROTA step solve
+echo one; printf "no end"; echo problem >&2
+#ROTA step many --array=9-10 --after=solve --error=many-%a.err
+echo "element $ROTA_ARRAY_INDEX"; echo "last $ROTA_ARRAY_INDEX"; echo "bad $ROTA_ARRAY_INDEX" >&2
+#ROTA step spare --after=solve:fail
+echo never')
+	rota wait -q "$job"
+	run -0 rota log "$job"
+	[ "$output" = "solve    | one
+solve    | no endproblem
+many[9]  | element 9
+many[9]  | last 9
+many[10] | element 10
+many[10] | last 10" ]
+	run -0 rota log -f -n 1 "$job"
+	[ "$(sort <<<"$output")" = "many[10] | last 10
+many[9]  | last 9
+solve    | no endproblem" ]
+	run -0 rota log --error "$job.many"
+	[ "$output" = "many[9]  | bad 9"$'\n'"many[10] | bad 10" ]
+	run -0 rota log --json -n 1 "$job"
+	[ "$(jq -sc 'map([.label, .line])' <<<"$output")" = "[[\"$job.solve\",\"no endproblem\"],[\"$job.many[9]\",\"last 9\"],[\"$job.many[10]\",\"last 10\"]]" ]
+	run -0 script -qec "rota log $job" /dev/null
+	[[ $output == $'\033['*"solve    |"$'\033[0m one'* ]]
+	run -0 script -qec "NO_COLOR=1 rota log $job" /dev/null
+	[[ $output != *$'\033'* && $output == "solve    | one"* ]]
+	rm "$BATS_TEST_TMPDIR/rota-$job.solve.out"
+	run -1 --separate-stderr rota log "$job"
+	[[ $output == "many[9]  | element 9"* && $stderr == *"could not read"*"rota-$job.solve.out"* ]]
+	run -1 rota log --attempt=2 "$job"
+	[[ $output == *"no step of $job has had an attempt 2"* ]]
+}
+
+@test "log follows all steps of a job, those that start later too, until it has ended" {
+	job=$(submit '#!/bin/bash
+#ROTA step a
+echo first; printf "with"; until [ -e half ]; do sleep 0.1; done; echo "out end"; until [ -e whole ]; do sleep 0.1; done
+#ROTA step b --retry=1 --after=a
+echo "attempt $ROTA_ATTEMPT"; [ "$ROTA_ATTEMPT" = 2 ]
+#ROTA step many --array=1-3%1 --after=a
+echo "element $ROTA_ARRAY_INDEX"
+#ROTA step gone --after=a:fail
+echo never')
+	rota log -f "$job" >"$BATS_TEST_TMPDIR/log" 2>&1 3>&- &
+	follower=$!
+	eventually grep -q "^a  *| first$" "$BATS_TEST_TMPDIR/log"
+	[ "$(cat "$BATS_TEST_TMPDIR/log")" = "a       | first" ]
+	touch "$BATS_TEST_TMPDIR/half"
+	eventually grep -q "^a  *| without end$" "$BATS_TEST_TMPDIR/log"
+	kill -0 "$follower"
+	touch "$BATS_TEST_TMPDIR/whole"
+	wait "$follower"
+	rota show --json "$job" | jq -e '.jobs[0].state == "completed"'
+	[ "$(sort "$BATS_TEST_TMPDIR/log")" = "a       | first
+a       | without end
+b       | attempt 1
+b       | attempt 2
+many[1] | element 1
+many[2] | element 2
+many[3] | element 3" ]
+}
+
+@test "log of steps that write one file prints each line once" {
+	job=$(submit '#!/bin/bash
+#ROTA --output=all-%j.out --open-mode=append
+#ROTA step a
+echo from a
+#ROTA step b --after=a
+echo from b
+#ROTA step many --array=1-3%1 --after=b
+echo "from $ROTA_ARRAY_INDEX"')
+	run -0 rota log -f "$job"
+	[ "$(sed 's/.*| //' <<<"$output")" = "from a"$'\n'"from b"$'\n'"from 1"$'\n'"from 2"$'\n'"from 3" ]
+	run -0 rota log "$job"
+	[ "$(sed 's/.*| //' <<<"$output")" = "from a"$'\n'"from b"$'\n'"from 1"$'\n'"from 2"$'\n'"from 3" ]
+	job=$(submit '#!/bin/bash
+#ROTA --output=old.out
+#ROTA step a --hold
+echo from a
+#ROTA step b --hold
+echo from b')
+	echo another job >"$BATS_TEST_TMPDIR/old.out"
+	run -1 --separate-stderr rota log "$job"
+	[[ -z $output && $stderr == "rota: no step of $job has started"*"-f waits"* ]]
+	rota cancel -q "$job"
+	run -1 --separate-stderr rota log -f "$job"
+	[[ -z $output && $stderr == "rota: no step of $job has started" ]]
 }
 
 @test "show tells the signal that ended a step, whether or not one was to be sent ahead of its limit" {

@@ -80,6 +80,12 @@ superuser() { # SQL
 		refused "job $job belongs to \"$ALICE\"" as "$ANNA" rota $verb "$job"
 	done
 	refused "private" as "$BOB" rota log "$job"
+	printf '#!/bin/sh\n#ROTA --output=/dev/null\n#ROTA step a\ntrue\n#ROTA step b --array=1-2\ntrue\n' >"$ROTA_TEST_DIR/several.sh"
+	several=$(submit "$ALICE" "$ROTA_TEST_DIR/several.sh")
+	as "$ALICE" rota wait "$several"
+	for operand in "$several" "$several.b" "-f $several" "--json $several.a"; do
+		refused "private" as "$BOB" rota log $operand
+	done
 	refused "only operators give priority" as "$ALICE" rota modify --priority=5 "$job"
 	refused "only operators give a negative value" as "$ALICE" rota modify --nice=-5 "$job"
 	printf '#!/bin/sh\n#PBS -p 5\n' >"$ROTA_TEST_DIR/first.sh"

@@ -1,0 +1,233 @@
+/* log_file.c - see log_file.h.
+ *
+ * The gate tells where the file is and when the step has ended; the file itself is read here, with the caller's own rights. */
+#include "bin/rota/log_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bin/rota/attempts.h"
+#include "bin/rota/format.h"
+#include "bin/rota/output.h"
+#include "bin/rota/process.h"
+#include "lib/err.h"
+
+char *log_path(const struct log *log, const json_t *job, const json_t *step, json_int_t attempt)
+{
+	json_t *row = attempts_row(step, attempt);
+	const json_t *source = row ? row : step;
+	char *path = output_path(job, source, log->key);
+
+	if (!path && json_is_string(json_object_get(step, "output")))
+		path = output_path(job, source, "output");
+	json_decref(row);
+	return path;
+}
+
+/* What an attempt is to run with is opened before it is said to have started. */
+json_int_t log_attempt_latest(const json_t *step)
+{
+	const json_t *attempt;
+	json_int_t latest = 0;
+	size_t i;
+
+	json_array_foreach (json_object_get(step, "attempts"), i, attempt)
+		if (json_is_string(json_object_get(attempt, "started_at")) ||
+		    json_is_string(json_object_get(attempt, "ended_at")))
+			latest = json_integer_value(json_object_get(attempt, "attempt"));
+	return latest;
+}
+
+bool log_attempt_check(const struct log *log, const json_t *job, const json_t *step, const char *path)
+{
+	json_int_t latest = log_attempt_latest(step), count = json_integer_value(json_object_get(step, "attempt"));
+	bool same = false;
+
+	if (log->attempt > count) {
+		fprintf(stderr, "rota: %s has no attempt %ld; its latest is %lld\n", format_text(step, "label"), log->attempt,
+			(long long)count);
+		return false;
+	}
+	for (json_int_t later = log->attempt + 1; later <= latest && !same; later++) {
+		char *other = log_path(log, job, step, later);
+
+		same = other && !strcmp(other, path) && strcmp(format_text(step, "open_mode"), "append");
+		free(other);
+	}
+	if (same)
+		fprintf(stderr,
+			"rota: what attempt %ld of %s wrote is gone: a later attempt wrote \"%s\" anew\n"
+			"hint: With %%R or %%r in --%s each attempt has a file of its own.\n",
+			log->attempt, format_text(step, "label"), path, log->key);
+	return !same;
+}
+
+void log_file_update(struct log_file *f, json_t *job, json_t *step)
+{
+	json_t *row = attempts_row(step, f->log->attempt), *before = f->job;
+
+	f->latest = f->log->attempt ? f->log->attempt : log_attempt_latest(step);
+	f->ended = format_state_final(format_text(row ? row : step, "state"));
+	if (!f->path) {
+		f->attempt = f->latest;
+		f->path = log_path(f->log, job, step, f->attempt);
+	}
+	json_decref(row);
+	f->job = json_incref(job);
+	f->step = step;
+	json_decref(before);
+}
+
+/* Whether the file has become shorter than what was read of it: another attempt writes it anew. */
+static bool is_cut(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size < lseek(fd, 0, SEEK_CUR);
+}
+
+/* Write all there is from here to the end of the file. False when standard output is gone or reading failed. */
+static bool pour(struct log_file *f)
+{
+	char block[65536];
+	ssize_t got = 0;
+
+	if (is_cut(f->fd)) {
+		lseek(f->fd, 0, SEEK_SET);
+		f->renewed = true;
+	}
+	while (!ferror(stdout) && (got = read(f->fd, block, sizeof(block))) > 0)
+		if (f->lines)
+			lines_print(f->lines, block, (size_t)got);
+		else
+			fwrite(block, 1, (size_t)got, stdout);
+	return !ferror(stdout) && got == 0 && !fflush(stdout);
+}
+
+/* Move to the beginning of the last `lines` lines; of none, to the end. */
+static void tail_seek(int fd, long lines)
+{
+	off_t at = lseek(fd, 0, SEEK_END);
+	char block[4096];
+	bool first = true;
+
+	if (!lines)
+		return;
+	while (at > 0) {
+		off_t from = at > (off_t)sizeof(block) ? at - (off_t)sizeof(block) : 0;
+		ssize_t got = pread(fd, block, (size_t)(at - from), from);
+
+		if (got <= 0)
+			break;
+		for (ssize_t i = got - 1; i >= 0; i--) {
+			/* the newline at the very end closes a line and does not begin one */
+			if (block[i] == '\n' && !first && lines-- <= 1) {
+				lseek(fd, from + i + 1, SEEK_SET);
+				return;
+			}
+			first = false;
+		}
+		at = from;
+	}
+	lseek(fd, 0, SEEK_SET);
+}
+
+static void file_close(struct log_file *f)
+{
+	if (f->fd < 0)
+		return;
+	if (f->watch >= 0)
+		inotify_rm_watch(f->watcher, f->watch);
+	close(f->fd);
+	f->fd = f->watch = -1;
+}
+
+/* Open the file, as soon as it is there. False where it cannot be read. */
+static bool file_open(struct log_file *f)
+{
+	bool first = !f->opened;
+	struct stat st;
+
+	f->opened = true;
+	if (f->fd >= 0)
+		return true;
+	f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
+	if (f->fd < 0)
+		return errno == ENOENT;
+	f->watch = f->watcher < 0 ? -1 : inotify_add_watch(f->watcher, f->path, IN_MODIFY | IN_CLOSE_WRITE);
+	/* a file that is waited for is all news */
+	if (first && f->at && !fstat(f->fd, &st) && st.st_size >= f->at)
+		lseek(f->fd, f->at, SEEK_SET);
+	else if (first && f->log->lines >= 0)
+		tail_seek(f->fd, f->log->lines);
+	return true;
+}
+
+/* Go on to the next attempt: its file, or the same one from its beginning where nobody saw that it was cut because it has as much in it
+ * again already. False when there is none. */
+static bool attempt_next(struct log_file *f)
+{
+	char *path;
+
+	if (f->attempt >= f->latest)
+		return false;
+	if (f->lines)
+		lines_end(f->lines);
+	path = log_path(f->log, f->job, f->step, f->attempt + 1);
+	if (path && strcmp(path, f->path)) {
+		file_close(f);
+		free(f->path);
+		f->path = path;
+		path = NULL;
+	} else if (f->fd >= 0 && f->attempt && !f->renewed && strcmp(format_text(f->step, "open_mode"), "append")) {
+		lseek(f->fd, 0, SEEK_SET);
+	}
+	free(path);
+	f->attempt++;
+	f->renewed = false;
+	return true;
+}
+
+bool log_file_read(struct log_file *f)
+{
+	do {
+		if (!file_open(f) || (f->fd >= 0 && !pour(f)))
+			return false;
+	} while (attempt_next(f));
+	return true;
+}
+
+void log_file_complain(const struct log_file *f, int error)
+{
+	fprintf(stderr, "rota: could not read \"%s\": %s\n", f->path, strerror(error));
+}
+
+void log_file_end(struct log_file *f)
+{
+	f->at = f->fd < 0 ? 0 : lseek(f->fd, 0, SEEK_CUR);
+	file_close(f);
+	if (f->lines)
+		lines_end(f->lines);
+	free(f->path);
+	f->path = NULL;
+	json_decref(f->job);
+	f->job = f->step = NULL;
+}
+
+void log_rest(int watcher)
+{
+	struct pollfd p = {watcher, POLLIN, 0};
+	char events[4096];
+
+	if (watcher < 0)
+		process_rest(LOG_ASK_EVERY / 5);
+	else if (poll(&p, 1, LOG_ASK_EVERY) > 0 && read(watcher, events, sizeof(events)) < 0)
+		process_rest(LOG_ASK_EVERY / 5);
+}
