@@ -283,12 +283,10 @@ static void head_draw(FILE *screen, const json_t *job)
 	free(line);
 }
 
-void picture_draw(const json_t *job)
+/* Begin to draw over the last picture. The text, which picture_show() frees, is complete after it. */
+static FILE *picture_begin(char **text, size_t *size)
 {
-	struct steps s = steps_read(job);
-	char *text = NULL, rest[64];
-	size_t size, hidden = choose(&s, (size_t)screen_lines() - 3);
-	FILE *screen = open_memstream(&text, &size);
+	FILE *screen = open_memstream(text, size);
 
 	if (!screen)
 		die("out of memory");
@@ -296,6 +294,26 @@ void picture_draw(const json_t *job)
 		fprintf(screen, "\033[%dA", drawn);
 	fputs("\033[?25l\r", screen);
 	drawn = 0;
+	return screen;
+}
+
+static void picture_show(FILE *screen, char **text, const size_t *size)
+{
+	fputs("\033[J", screen);
+	if (fclose(screen))
+		die("out of memory");
+	fwrite(*text, 1, *size, stdout);
+	fflush(stdout);
+	free(*text);
+}
+
+void picture_draw(const json_t *job)
+{
+	struct steps s = steps_read(job);
+	char *text, rest[64];
+	size_t size, hidden = choose(&s, (size_t)picture_room() - 2);
+	FILE *screen = picture_begin(&text, &size);
+
 	head_draw(screen, job);
 	for (size_t i = 0; i < s.count; i++)
 		if (s.list[i].shown)
@@ -304,13 +322,28 @@ void picture_draw(const json_t *job)
 		snprintf(rest, sizeof(rest), "  ... and %zu more steps", hidden);
 		line_end(screen, rest);
 	}
-	fputs("\033[J", screen);
-	if (fclose(screen))
-		die("out of memory");
-	fwrite(text, 1, size, stdout);
-	fflush(stdout);
-	free(text);
+	picture_show(screen, &text, &size);
 	free(s.list);
+}
+
+void picture_text(const char *lines)
+{
+	char *text, *line;
+	size_t size;
+	FILE *screen = picture_begin(&text, &size);
+
+	for (const char *at = lines, *end; *at; at = *end ? end + 1 : end) {
+		end = at + strcspn(at, "\n");
+		line = xstrndup(at, (size_t)(end - at));
+		line_end(screen, line);
+		free(line);
+	}
+	picture_show(screen, &text, &size);
+}
+
+int picture_room(void)
+{
+	return screen_lines() - 1;
 }
 
 void picture_forget(void)

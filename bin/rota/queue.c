@@ -5,8 +5,8 @@
 
 #include "bin/rota/call.h"
 #include "bin/rota/format.h"
+#include "bin/rota/queue.h"
 #include "bin/rota/rows.h"
-#include "bin/rota/table.h"
 #include "bin/rota/verb.h"
 #include "bin/rota/words.h"
 
@@ -104,42 +104,45 @@ static void print_start(const json_t *jobs, bool wide)
 	table_free(table);
 }
 
-/* The columns of a line of the queue, as the gate answers them. */
-enum { JOB, NAME, USER, PARTITION, STATE, STEPS, ELAPSED, LIMIT, PLACE, COLUMNS };
-
-static void row_add(char **fields, void *arg)
+void queue_row(char **fields, void *arg)
 {
 	struct table *table = arg;
-	long long limit = atoll(fields[LIMIT]);
+	long long limit = atoll(fields[QUEUE_TIME_LIMIT]);
 
-	for (int f = 0; f < COLUMNS; f++) {
-		if (f == STATE)
+	for (int f = 0; f < QUEUE_COLUMNS; f++) {
+		if (f == QUEUE_STATE)
 			table_cell_coloured(table, fields[f], format_state_colour(fields[f]));
-		else if (f == ELAPSED)
+		else if (f == QUEUE_ELAPSED)
 			table_cell(table, fields[f][0] ? format_duration((double)atoll(fields[f])).s : "-");
-		else if (f == LIMIT)
+		else if (f == QUEUE_TIME_LIMIT)
 			table_cell(table, limit > 0 ? format_duration((double)limit).s : "-");
 		else
 			table_cell(table, fields[f]);
 	}
 }
 
+struct table *queue_table(void)
+{
+	static const struct table_column COLUMNS[QUEUE_COLUMNS] = {
+		[QUEUE_JOB] = {"JOB", true, 0},
+		[QUEUE_NAME] = {"NAME", false, 8},
+		[QUEUE_USER] = {"USER", false, 6},
+		[QUEUE_PARTITION] = {"PARTITION", false, 6},
+		[QUEUE_STATE] = {"STATE", false, 0},
+		[QUEUE_STEPS] = {"STEPS", true, 0},
+		[QUEUE_ELAPSED] = {"TIME", true, 0},
+		[QUEUE_TIME_LIMIT] = {"LIMIT", true, 4},
+		[QUEUE_PLACE] = {"NODES/REASON", false, 12},
+	};
+
+	return table_new(COLUMNS, QUEUE_COLUMNS);
+}
+
 static void print(const char *lines, bool wide)
 {
-	static const struct table_column columns[COLUMNS] = {
-		[JOB] = {"JOB", true, 0},
-		[NAME] = {"NAME", false, 8},
-		[USER] = {"USER", false, 6},
-		[PARTITION] = {"PARTITION", false, 6},
-		[STATE] = {"STATE", false, 0},
-		[STEPS] = {"STEPS", true, 0},
-		[ELAPSED] = {"TIME", true, 0},
-		[LIMIT] = {"LIMIT", true, 4},
-		[PLACE] = {"NODES/REASON", false, 12},
-	};
-	struct table *table = table_new(columns, COLUMNS);
+	struct table *table = queue_table();
 
-	rows_each(lines, COLUMNS, row_add, table);
+	rows_each(lines, QUEUE_COLUMNS, queue_row, table);
 	table_print(table, stdout, wide);
 	table_free(table);
 }

@@ -1,4 +1,4 @@
-/* watch.c - `rota watch`: a job's steps as they go on, until it ends; exits as the job did.
+/* watch.c - `rota watch`: a job's steps as they go on, until it ends, or several jobs (watch_many.c); exits as the job did.
  *
  * Long-polls `show` from a cursor. On a terminal the picture is redrawn in place (picture.c); into a pipe or file goes one line for
  * each change of a step's state. */
@@ -15,13 +15,14 @@
 #include "bin/rota/outcome.h"
 #include "bin/rota/picture.h"
 #include "bin/rota/verb.h"
+#include "bin/rota/watch_many.h"
 #include "bin/rota/words.h"
 
 enum { WATCH_LINES = 256, WATCH_ROUND = 30, LONGEST_BREATH = 3000, DATE = sizeof("2000-01-01 ") - 1 };
 
 const struct verb_option watch_options[] = {
 	{WATCH_LINES, "lines", NULL, "print a line for each change, on a terminal too"},
-	{VERB_JSON, "json", NULL, "print the job and its steps as JSON, on a line, at each change"},
+	{VERB_JSON, "json", NULL, "print the job and its steps as JSON, on a line, at each change; of several, each job without its steps"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -195,15 +196,6 @@ static json_t *follow(struct watch *w)
 	return last;
 }
 
-/* One picture is of one job: say which ones there are. */
-static void __attribute__((noreturn)) several_refuse(const struct verb *verb, const json_t *jobs)
-{
-	size_t count = json_array_size(jobs);
-
-	verb_misuse(verb, "you have %zu jobs; name one, for example the latest: rota watch %s", count,
-		    json_string_value(json_array_get(jobs, count - 1)));
-}
-
 int verb_watch(int argc, char **argv)
 {
 	struct verb_scan scan = VERB_SCAN(verb_find("watch"), argc, argv);
@@ -216,14 +208,12 @@ int verb_watch(int argc, char **argv)
 		w.json |= id == VERB_JSON;
 		w.lines = true;
 	}
-	verb_operands(&scan, 0, 1);
-	if (scan.operands && strpbrk(argv[scan.at], "._["))
-		verb_misuse(scan.verb, "\"%s\" is a step; name its job", argv[scan.at]);
+	for (int i = 0; i < scan.operands; i++)
+		if (strpbrk(argv[scan.at + i], "._["))
+			verb_misuse(scan.verb, "\"%s\" is a step; name its job", argv[scan.at + i]);
 	w.jobs = scan.operands ? words_operands(&scan) : mine_jobs();
-	if (json_array_size(w.jobs) > 1)
-		several_refuse(scan.verb, w.jobs);
-	if (!json_array_size(w.jobs)) {
-		status = w.jobs ? EXIT_OK : call_status();
+	if (json_array_size(w.jobs) != 1) {
+		status = !w.jobs ? call_status() : json_array_size(w.jobs) ? watch_many(w.jobs, w.lines, w.json) : EXIT_OK;
 		json_decref(w.jobs);
 		return status;
 	}

@@ -416,10 +416,38 @@ sleep 2')
 sleep 1')
 	other=$(submit '#!/bin/sh
 sleep 4; exit 3')
-	run -2 rota watch
-	[[ $output == *"you have 2 jobs; name one"*"rota watch $other"* ]]
+	run -3 rota watch
+	[[ $output == *" job $other running on n"*" job $job completed"*"job $job completed"$'\n'"job $other failed (exit code 3)" ]]
+	other=$(submit '#!/bin/sh
+sleep 4; exit 3')
+	job=$(submit '#!/bin/sh
+sleep 1')
 	run -3 rota wait
-	[ "$output" = "$job: completed"$'\n'"$other: failed (exit code 3)" ]
+	[ "$output" = "$other: failed (exit code 3)"$'\n'"$job: completed" ]
+}
+
+@test "watch of several jobs redraws a line a job, prints JSON, and is ended by q" {
+	job=$(submit '#!/bin/sh
+sleep 1')
+	other=$(submit '#!/bin/sh
+#ROTA step a
+sleep 2
+#ROTA step b --after=a
+exit 4')
+	run -4 script -qec "stty rows 24 cols 120; rota watch $job $other" /dev/null
+	[[ $output == *"JOB"*"STATE"*"NODES/REASON"*$'\033['*A*"$job"*completed*"$other"*failed*2/2* ]]
+	run -4 --separate-stderr rota watch --json "$job" "$other"
+	[ "$(jq -sc 'map([.job_id, .state])' <<<"$output")" = "[[$job,\"completed\"],[$other,\"failed\"]]" ]
+	for i in 1 2 3 4 5 6 7 8; do
+		held+=("$(submit '#!/bin/sh' --hold)")
+	done
+	run -0 script -qec "stty rows 8 cols 100; rota watch $job $other ${held[*]}; stty -a" /dev/null < <(sleep 2; printf q; sleep 1)
+	[[ $output == *"${held[0]}"*pending*"... and 5 more jobs"*" icanon"* && $output != *completed* ]]
+	rota cancel -q "${held[@]}"
+	run -2 rota watch "$job" "$other.a"
+	[[ $output == *"$other.a\" is a step; name its job"* ]]
+	run -1 rota watch "$job" 999999999
+	[[ $output == *"there is no job"* ]]
 }
 
 @test "an element of a job of one step is named without the step, and has its own file" {

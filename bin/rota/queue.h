@@ -1,0 +1,26 @@
+/* queue.h - the table of `rota queue`, for `rota watch` too: a line a job. */
+#ifndef ROTA_BIN_QUEUE_H
+#define ROTA_BIN_QUEUE_H
+
+#include "bin/rota/table.h"
+
+/* The fields of a line, as the gate answers them: texts, but for seconds in QUEUE_ELAPSED ("": it has not run) and QUEUE_LIMIT (0: none). */
+enum {
+	QUEUE_JOB,
+	QUEUE_NAME,
+	QUEUE_USER,
+	QUEUE_PARTITION,
+	QUEUE_STATE,
+	QUEUE_STEPS,
+	QUEUE_ELAPSED,
+	QUEUE_TIME_LIMIT,
+	QUEUE_PLACE,
+	QUEUE_COLUMNS
+};
+
+struct table *queue_table(void);
+
+/* Append a job to such a table. */
+void queue_row(char **fields, void *table);
+
+#endif
