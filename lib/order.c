@@ -130,6 +130,20 @@ static bool is_shell(const char *text)
 	return is_absolute_or_empty(text) || strcmp(text, "login") == 0;
 }
 
+bool order_if_changed_valid(const char *text)
+{
+	size_t length = strlen(text), at = 0;
+	int colons = 0;
+	bool good = length < PATH_MAX;
+	while (good && at <= length) {
+		size_t path = strcspn(text + at, ",:");
+		good = path > 0;
+		colons += text[at + path] == ':';
+		at += path + 1;
+	}
+	return good && colons == 1;
+}
+
 #define INT(type, member, lowest, highest)                                                                                       \
 	{                                                                                                                        \
 #member, KIND_INT, offsetof(struct type, member), lowest, highest, NULL, NULL                                    \
@@ -200,6 +214,7 @@ static const struct order_field spec_table[] = {
 	SOME(order_spec, signal_s, ORDER_SIGNAL_AHEAD_MOST),
 	MARK(order_spec, signal_shell),
 	EXTRA(order_spec, arguments, arguments_valid, "the arguments of a script"),
+	EXTRA(order_spec, if_changed, order_if_changed_valid, "OUT[,OUT...]:IN[,IN...]"),
 };
 
 static const struct order_field order_table[] = {

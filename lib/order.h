@@ -40,6 +40,7 @@ struct order_spec {
 	int signal_s;	   /* so many seconds ahead */
 	bool signal_shell; /* to the process of each task alone; else to all but a script that runs once */
 	const char *arguments; /* of the script (lib/arguments.h); NULL: none */
+	const char *if_changed; /* OUT[,OUT]...:IN[,IN]..., patterns of paths; NULL: it runs whatever is there */
 };
 
 /* One step attempt on one node, or on several that differ in nothing but their place and the ranks of their tasks, or those of several
@@ -97,6 +98,9 @@ bool order_pick_node(struct order *order, const char *node);
 
 /* The text of an order, spec included as its last field; `spec_text` is the very text that the authenticator covers. */
 struct fields *order_write(const struct order *order, const char *spec_text);
+
+/* Whether a text is what a spec has as its if_changed: one colon, and no path empty. */
+bool order_if_changed_valid(const char *text);
 
 /* The same for a spec alone. order_spec_parse leaves strings owned by *owner. */
 struct fields *order_spec_write(const struct order_spec *spec);

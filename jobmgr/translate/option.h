@@ -36,6 +36,7 @@ enum option_kind {		    /* what the value is: in the option's text, then in JSON
 		   OPTION_KEEP,	    /* mem,gres,licenses,cpus,all,none: {"cpus", "mem", "gres", "licenses"} */
 		   OPTION_SIGNAL,   /* B:USR1@60: {"signal": 10, "seconds": 60, "shell": true} */
 		   OPTION_ADDRESS,  /* mail addresses, with commas between: string */
+		   OPTION_IF_CHANGED, /* OUT[,OUT]...:IN[,IN]..., none: string; or null */
 		   OPTION_MAIL,	    /* BEGIN,END,...: string in capitals */
 		   OPTION_AFTER,    /* left to the translator: string */
 		   OPTION_PEERS,    /* left to the translator: string */

@@ -12,6 +12,7 @@
 #include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/option_text.h"
 #include "lib/mail.h"
+#include "lib/order.h"
 
 enum { TITLE_LONGEST = 255, TEXT_LONGEST = 1024, PATH_LONGEST = 1023 };
 enum { COUNT_HIGHEST = 1000000, NICE_DEFAULT = 100 };
@@ -139,6 +140,19 @@ static json_t *pattern(const char *text, struct err *e)
 	return value;
 }
 
+static json_t *if_changed(const char *text, struct err *e)
+{
+	if (strcmp(text, "none") == 0)
+		return json_null();
+	json_t *value = pattern(text, e);
+	if (!value || order_if_changed_valid(text))
+		return value;
+	json_decref(value);
+	err_set(e, "\"%s\" is not OUT[,OUT...]:IN[,IN...]", OPTION_QUOTE(text));
+	err_hint(e, "write the files that the step makes, a colon, and the files that it reads, as in parts.out:book.txt,parts.cfg");
+	return NULL;
+}
+
 /* A file to read from has no name by rule. */
 static json_t *pattern_of(const struct option_row *row, const char *text, struct err *e)
 {
@@ -249,6 +263,8 @@ json_t *option_value(const struct option_row *row, const char *text, struct opti
 		return option_keep(text, e);
 	case OPTION_SIGNAL:
 		return option_signal(text, e);
+	case OPTION_IF_CHANGED:
+		return if_changed(text, e);
 	default:
 		return text_value(row, text, e);
 	}

@@ -87,6 +87,8 @@ static bool read_back(struct translation *t, const json_t *json, const struct or
 	if (spec->signal > 0)
 		own->of[OPTION_ID_SIGNAL].value = json_pack("{s:i, s:i, s:b}", "signal", spec->signal, "seconds", spec->signal_s,
 							    "shell", spec->signal_shell);
+	if (spec->if_changed)
+		set_text(own, OPTION_ID_IF_CHANGED, spec->if_changed);
 	set_text(own, OPTION_ID_WORKDIR, spec->workdir);
 	set_text(own, OPTION_ID_SHELL, spec->shell);
 	set_text(own, OPTION_ID_PROLOG, spec->user_prolog);

@@ -138,6 +138,7 @@ json_t *translate_spec_end(struct translation *t, const struct translate_step *s
 	spec.cpus_per_task = (int)s->cpus_per_task;
 	spec.fence = is_fenced(t, s);
 	spec.no_kill = json_is_false(translate_value(t, s, OPTION_ID_KILL));
+	spec.if_changed = json_string_value(translate_value(t, s, OPTION_ID_IF_CHANGED));
 	spec.submit_dir = submit_dir(t, base, folder);
 	put_array(t, s, &spec);
 	put_signal(t, s, &spec);

@@ -224,7 +224,7 @@ static void sweep(struct keeper *k, bool (*swept)(struct keeper *k))
 static void done(struct keeper *k)
 {
 	bool expected = k->order->spec.per_task ? k->order->tasks > 0 : k->order->node_index == 0;
-	if (expected && k->task_count == 0 && !*k->cause)
+	if (expected && k->task_count == 0 && !k->up_to_date && !*k->cause)
 		snprintf(k->cause, sizeof k->cause, "cancelled"); /* ended before its tasks began */
 	sweep(k, keeper_sweep_user);
 	if (k->fence)
@@ -317,7 +317,7 @@ static bool keep(const struct keeper_job *job, int signals, struct keeper_known 
 	crash_point(CRASH_keeper_prepared);
 	bool good = prepared && !k.fenced && prolog(&k);
 	crash_point(CRASH_keeper_prolog);
-	if (good && !k.end_asked)
+	if (good && !k.end_asked && keeper_if_changed(&k))
 		run_tasks(&k);
 	done(&k);
 	if (is_holder(&k) && good)

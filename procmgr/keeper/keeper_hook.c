@@ -180,6 +180,20 @@ bool keeper_hook_user(struct keeper *k, const char *name, const char *path)
 	return good;
 }
 
+int keeper_hook_call(struct keeper *k, int (*function)(const void *argument), const void *argument, char text[KEEPER_TAIL_SIZE])
+{
+	struct err e;
+	struct keeper_hook h = {.report = -1, .output = -1};
+	struct task_start start = {.function = function, .argument = argument};
+	as_user(k, &start);
+	bool began = run(k, &h, &start, &e);
+	k->hook = NULL;
+	if (began)
+		finish_tail(&h);
+	snprintf(text, KEEPER_TAIL_SIZE, "%.*s", KEEPER_TAIL_SIZE - 1, began ? h.tail : e.message);
+	return began && !*h.error && WIFEXITED(h.status) ? WEXITSTATUS(h.status) : -1;
+}
+
 bool keeper_hook_quiet(struct keeper *k, const struct task_start *start)
 {
 	struct err e;

@@ -2,7 +2,7 @@
  *
  * keeper.c is the sequence (prolog, tasks, epilog, end) and the only one who decides what comes next; keeper_wait.c turns the
  * loop meanwhile; keeper_control.c does what control messages and clocks ask for; keeper_lease.c ends it with the lease; keeper_task.c starts and reaps tasks;
- * keeper_memory.c holds the memory limit where no control group does; keeper_hook.c runs a prolog or epilog; keeper_group.c shares a prolog between the steps of a group; keeper_sweep.c kills;
+ * keeper_memory.c holds the memory limit where no control group does; keeper_hook.c runs a prolog or epilog; keeper_if_changed.c looks whether the step need run; keeper_group.c shares a prolog between the steps of a group; keeper_sweep.c kills;
  * keeper_record.c writes the journal; keeper_next.c gets it another attempt; keeper_file.c reads what is to be run; keeper_dry.c only writes the journal. */
 #ifndef ROTA_PROCMGR_KEEPER_PARTS_H
 #define ROTA_PROCMGR_KEEPER_PARTS_H
@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "lib/pattern.h"
 #include "lib/seal.h"
 #include "procmgr/keeper/cores.h"
 #include "procmgr/keeper/keeper.h"
@@ -124,6 +125,7 @@ struct keeper {
 	bool failed_start;
 	bool failed_node; /* it is the node's fault, not the step's */
 	bool failed_hook; /* a prolog failed */
+	bool up_to_date;  /* the step's outputs are, so its tasks are not started */
 	bool failed_site; /* and it was the site's, here or at the group's holder */
 	char message[512];
 	char drain[512];
@@ -164,11 +166,19 @@ bool keeper_task_reap(struct keeper *k, pid_t pid); /* false: it is no task */
 /* Empty the output that several tasks may share, before any of them can write to it. */
 void keeper_task_clear(struct keeper *k);
 
+struct pattern_facts keeper_task_facts(const struct keeper *k, int rank); /* what paths of this task may name */
+
+/* keeper_if_changed.c: whether the tasks are to run; false where outputs are up to date, or where that cannot be found out. */
+bool keeper_if_changed(struct keeper *k);
+
 /* keeper_hook.c: false where it failed; nothing to run is success. */
 bool keeper_hook_site(struct keeper *k, const char *name, const char *path);
 bool keeper_hook_user(struct keeper *k, const char *name, const char *path);
 /* Run one program as the user without a record. */
 bool keeper_hook_quiet(struct keeper *k, const struct task_start *start);
+/* Call a function as the user, in a process of its own: what it returns, and in `text` what it has written to descriptor 1; -1: it did
+ * not get as far, and `text` says why. */
+int keeper_hook_call(struct keeper *k, int (*function)(const void *argument), const void *argument, char text[KEEPER_TAIL_SIZE]);
 void keeper_hook_output(struct keeper *k);
 void keeper_hook_report(struct keeper *k);
 bool keeper_hook_reap(struct keeper *k, pid_t pid);

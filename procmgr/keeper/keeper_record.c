@@ -157,6 +157,9 @@ void keeper_record_outcome(const struct keeper *k, const char **cause, const cha
 	} else if (k->failed_start) {
 		*cause = k->failed_node ? "node" : "launch";
 		*outcome = k->failed_node ? "node_fail" : "fail";
+	} else if (k->up_to_date) {
+		*cause = "up_to_date";
+		*outcome = "skip";
 	} else if (*k->cause) {
 		*cause = k->cause;
 		*outcome = outcome_of_cause(k->cause);

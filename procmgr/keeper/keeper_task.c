@@ -21,7 +21,7 @@ struct streams {
 	char *input, *output, *error; /* NULL: none of its own */
 };
 
-static struct pattern_facts facts_for(const struct keeper *k, int rank)
+struct pattern_facts keeper_task_facts(const struct keeper *k, int rank)
 {
 	const struct order *o = k->order;
 	return (struct pattern_facts){
@@ -78,7 +78,7 @@ static bool opens_first(const struct keeper *k, int rank, const char *path, char
 /* The facts of another task: on this node, or (head) of the very first. */
 static struct pattern_facts facts_of_other(const struct keeper *k, int rank, bool head, char node[HOSTS_NAME_SIZE])
 {
-	struct pattern_facts facts = facts_for(k, rank);
+	struct pattern_facts facts = keeper_task_facts(k, rank);
 	if (head) {
 		facts.node = hosts_at(k->order->nodes, 0, node) ? node : k->order->node;
 		facts.node_index = 0;
@@ -160,7 +160,7 @@ static const char *choose_program(const struct keeper *k, struct command *c)
 
 static bool start_one(struct keeper *k, struct keeper_task *t, struct err *e)
 {
-	struct pattern_facts pattern = facts_for(k, t->rank);
+	struct pattern_facts pattern = keeper_task_facts(k, t->rank);
 	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, t->rank, k->node_file, NULL};
 	struct command *c = xmalloc(sizeof *c);
 	c->streams = streams_for(k, &pattern);
@@ -184,7 +184,7 @@ void keeper_task_clear(struct keeper *k)
 {
 	if (!k->order->spec.per_task || k->order->task_count == 1)
 		return;
-	struct pattern_facts pattern = facts_for(k, k->order->first_task);
+	struct pattern_facts pattern = keeper_task_facts(k, k->order->first_task);
 	struct streams streams = streams_for(k, &pattern);
 	char *argv[] = {(char *)"true", NULL}, *environment[] = {NULL};
 	struct task_start start = {.path = "/bin/true", .argv = argv, .environment = environment};

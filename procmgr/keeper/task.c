@@ -207,6 +207,10 @@ static int child(void *arg)
 	const struct task_start *s = &b->start;
 	struct err e;
 	if (become_task(s, b->keeper, &e)) {
+		if (s->function) {
+			close_range(3, ~0U, 0);
+			_exit(s->function(s->argument));
+		}
 		close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
 		execve(s->path, s->argv, s->environment);
 		not_executed(s, &e);
@@ -226,7 +230,9 @@ pid_t task_start(const struct task_start *start, int *report, bool *lent, struct
 	}
 	struct beginning *b = xmalloc(sizeof *b);
 	*b = (struct beginning){*start, getpid(), ends[1]};
-	pid_t pid = spawn_child(child, b, lent);
+	pid_t pid = start->function ? fork() : spawn_child(child, b, lent);
+	if (start->function && pid == 0)
+		_exit(child(b));
 	if (pid < 0)
 		err_sys(e, "could not fork");
 	if (!*lent)

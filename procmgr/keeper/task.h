@@ -33,6 +33,8 @@ struct task_start {
 	const char *key;
 	bool pinned;		/* the group has cores */
 	const cpu_set_t *cores; /* without one: to be kept to; NULL: anywhere */
+	int (*function)(const void *argument); /* to call in place of a program, in a fork: its result is the exit code */
+	const void *argument;
 };
 
 /* Ignore what must not end a keeper. All other signals are as the launcher has set them, to their defaults; those and these are

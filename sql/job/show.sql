@@ -79,7 +79,7 @@ begin
 		'tasks', api.tasks_json(s.job_id, s.step_id, s.attempt), 'hooks', api.hooks_json(s.job_id, s.step_id, s.attempt, p_own))
 		|| jsonb_build_object('job_name', f.spec ->> 'job_name', 'deps_any', r.deps_any, 'nodelist', r.nodelist, 'exclude', r.exclude, 'time_min_s', r.time_min_s, 'keep', r.keep, 'sample_s', r.sample_s, 'reservation', r.reservation,
 			'requeue', r.requeue, 'input', f.spec ->> 'input', 'open_mode', case f.spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end,
-			'prolog', f.spec ->> 'user_prolog', 'epilog', f.spec ->> 'user_epilog',
+			'prolog', f.spec ->> 'user_prolog', 'epilog', f.spec ->> 'user_epilog', 'if_changed', f.spec ->> 'if_changed',
 			'limit_signal', nullif(concat(case when f.spec ? 'signal_shell' then 'B:' end, f.spec ->> 'signal', '@' || coalesce(f.spec ->> 'signal_s', case when f.spec ? 'signal' then '0' end)), ''),
 			-- Most steps have one attempt, which is at hand.
 			'attempts', case when s.attempt > 1 then (select jsonb_agg(api.attempt_json(a, w.state, p_own) order by a.attempt) from attempt a

@@ -205,3 +205,95 @@ post() {
 	[ "$(rota queue --all --json | jq '.jobs | length')" = "$before" ]
 	run -0 rota submit --each -a 0-1 run.sh
 }
+
+# reason JOB STEP: state, cause and message of a step.
+reason() {
+	rota show --json "$1" | jq -r --arg name "$2" '.jobs[0].steps[] | select(.name == $name) | [.state, .cause, .message] | map(. // "") | join("|")'
+}
+
+@test "--if-changed: as by make, what is up to date is skipped, and what has changed runs" {
+	echo text >book.txt
+	touch -d '2 days ago' book.txt
+	script '#ROTA step parts --if-changed=parts.out:book.txt,run.sh' 'echo parts >>ran; cp book.txt parts.out' \
+		'#ROTA step index --if-changed=index.out:parts.out' 'echo index >>ran; cp parts.out index.out'
+	touch -d '1 day ago' run.sh
+	run -0 rota submit --wait run.sh
+	[ "$(cat ran)" = $'parts\nindex' ]
+	job=$(rota submit --parsable run.sh)
+	run -0 rota wait "$job"
+	[ "$(cat ran)" = $'parts\nindex' ]
+	[ "$(reason "$job" parts)" = 'skipped|up_to_date|up to date: parts.out is newer than run.sh' ]
+	[ "$(reason "$job" index)" = 'skipped|up_to_date|up to date: index.out is newer than parts.out' ]
+	[ "$(rota show --json "$job" | jq -r '.jobs[0] | .state + "|" + .cause')" = 'skipped|up_to_date' ]
+	run -0 rota show "$job.parts"
+	[[ $output == *"If changed"*"parts.out:book.txt,run.sh"* ]]
+	touch book.txt
+	run -0 rota submit --wait run.sh
+	[ "$(cat ran)" = $'parts\nindex\nparts\nindex' ]
+	rm index.out
+	job=$(rota submit --parsable run.sh)
+	run -0 rota wait "$job"
+	[ "$(cat ran)" = $'parts\nindex\nparts\nindex\nindex' ]
+	[ "$(rota show --json "$job" | jq -r '.jobs[0].state')" = completed ]
+}
+
+@test "--if-changed: nanoseconds count, the same time is up to date, and folders, patterns and home are found" {
+	mkdir sub
+	touch -d '2030-01-01 00:00:00.000000001' sub/in.0 sub/in.1 sub/in.2
+	touch -d '2030-01-01 00:00:00.000000001' out.0
+	touch -d '2030-01-01 00:00:00' out.1
+	script 'echo "$ROTA_ARRAY_INDEX" >>ran'
+	job=$(rota submit --parsable --workdir="$PWD/sub" --array=0-2 --if-changed='../out.%a:in.%a' --output="$PWD/o.%a" run.sh)
+	run -0 rota wait "$job"
+	[ "$(sort sub/ran)" = $'1\n2' ]
+	[[ "$(rota show --json "$job[0]" | jq -r '.jobs[0].steps[].message')" == *"up to date: ../out.0 is as new as in.0"* ]]
+	run -1 rota submit --wait --if-changed='run.sh:~/rota-no-such-file' run.sh
+	[[ $output == *'--if-changed: input "~/rota-no-such-file": No such file or directory'* ]]
+}
+
+@test "--if-changed: the step's own prolog runs before, what ran and failed is not taken for up to date" {
+	echo text >in
+	printf '%s\n' '#!/bin/bash' 'echo prolog >>ran' >prolog
+	chmod +x prolog
+	script 'echo ran >>ran; touch out; [ "$ROTA_ATTEMPT" = 2 ]'
+	run -0 rota submit --wait --retry=1 --prolog=prolog --if-changed=out:in run.sh
+	[ "$(cat ran)" = $'prolog\nran\nprolog\nran' ]
+	run -0 rota submit --wait --retry=1 --prolog=prolog --if-changed=out:in run.sh
+	[ "$(cat ran)" = $'prolog\nran\nprolog\nran\nprolog' ]
+}
+
+@test "--if-changed: several nodes and a group leave nothing behind; who waits for it goes on, who handles its failure is not needed" {
+	touch -d '1 day ago' in
+	touch out
+	script '#ROTA step wide --nodes=2 --if-changed=out:in --group=g' 'echo wide >>ran' '#ROTA step tasks --nodes=2 --run=tasks --if-changed=out:in --group=g' \
+		'echo tasks >>ran' '#ROTA step next --after=wide,tasks' 'echo next >>ran' '#ROTA step handler --after=wide:fail' 'echo handler >>ran'
+	job=$(rota submit --parsable run.sh)
+	run -0 rota wait --timeout=60 "$job"
+	[ "$(cat ran)" = next ]
+	[ "$(reason "$job" wide)" = 'skipped|up_to_date|up to date: out is newer than in' ]
+	[ "$(reason "$job" tasks)" = 'skipped|up_to_date|up to date: out is newer than in' ]
+	[[ "$(reason "$job" handler)" == 'skipped|not_needed|'* ]]
+	[ "$(superuser "select count(*) from rota.allocation where job_id = $job and ended_at is null")" = 0 ]
+}
+
+@test "--if-changed: what is wrong is refused; altered in the database, it is not run; the owner looks, not root" {
+	script true
+	for wrong in out out: :in a:b:c a,:b 'a%q:b'; do
+		run -1 rota submit --if-changed="$wrong" run.sh
+		[[ $output == *--if-changed* ]]
+	done
+	touch in out
+	job=$(rota submit --parsable --hold --if-changed=out:in run.sh)
+	superuser "update rota.step_request set spec = replace(spec, 'if_changed=6:out:in', 'if_changed=6:out:ou') where job_id = $job"
+	rota release "$job"
+	run -1 rota wait --timeout=60 "$job"
+	[[ "$(reason "$job" script)" != *up_to_date* ]]
+	need_root
+	mkdir -m 700 "$ROTA_TEST_DIR/closed"
+	mkdir -m 777 "$ROTA_TEST_DIR/open"
+	touch "$ROTA_TEST_DIR/closed/in" "$ROTA_TEST_DIR/open/out"
+	cp run.sh "$ROTA_TEST_DIR/open"
+	cd "$ROTA_TEST_DIR/open"
+	run -1 as nobody rota submit --wait --if-changed=out:../closed/in run.sh
+	[[ $output == *'input "../closed/in": Permission denied'* ]]
+}

@@ -1,4 +1,6 @@
 /* order_test.c - launch orders and specs: what is written reads back the same, and each field is held to its bounds. */
+#include <limits.h>
+
 #include "tests/unit/unit.h"
 
 #include "lib/arguments.h"
@@ -150,7 +152,8 @@ static void test_later_fields(void **state)
 	struct err e;
 	struct order_spec spec = sample_spec(), got;
 	struct fields *f = order_spec_write(&spec), *owner;
-	static const char *const later[] = {"submit_dir", "array_min", "array_max", "array_step", "signal", "signal_s", "signal_shell"};
+	static const char *const later[] = {"submit_dir", "array_min", "array_max",    "array_step",
+					    "signal",	  "signal_s",  "signal_shell", "if_changed"};
 	for (size_t i = 0; i < sizeof later / sizeof *later; i++)
 		assert_null(fields_get(f, later[i]));
 	assert_true(order_spec_parse(fields_text(f, NULL), strlen(fields_text(f, NULL)), &got, &owner, &e));
@@ -204,6 +207,37 @@ static void test_later_senseless(void **state)
 	spec = sample_spec();
 	spec.submit_dir = "from";
 	spec_is_refused(spec, "submit_dir");
+}
+
+/* OUT[,OUT]...:IN[,IN]..., and nothing that could be read in two ways. */
+static void test_spec_if_changed(void **state)
+{
+	static const char *const good[] = {"a:b", "a,b:c,d", "out.%a:/in/~", "a b:c\n"};
+	static const char *const bad[] = {"", ":", "a", "a:", ":b", "a,b", "a:b:c", ",a:b", "a,:b", "a:b,", "a:,b", "a,,b:c"};
+	struct order_spec spec = sample_spec(), got;
+	struct fields *owner;
+	struct err e;
+	(void)state;
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+		spec.if_changed = good[i];
+		struct fields *f = order_spec_write(&spec);
+		assert_true(order_spec_parse(fields_text(f, NULL), strlen(fields_text(f, NULL)), &got, &owner, &e));
+		assert_string_equal(got.if_changed, good[i]);
+		fields_free(owner);
+		fields_free(f);
+	}
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		spec.if_changed = bad[i];
+		spec_is_refused(spec, "if_changed");
+	}
+	char *longest = xmalloc(PATH_MAX + 1);
+	memset(longest, 'a', PATH_MAX);
+	longest[PATH_MAX] = '\0';
+	longest[1] = ':';
+	assert_false(order_if_changed_valid(longest));
+	longest[PATH_MAX - 1] = '\0';
+	assert_true(order_if_changed_valid(longest));
+	free(longest);
 }
 
 /* A mark is there or not: a spec from before there was one reads as without it, and each content has one text. */
@@ -599,7 +633,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_spec_alone),
-		cmocka_unit_test(test_spec_mark), cmocka_unit_test(test_later_fields), cmocka_unit_test(test_later_senseless),
+		cmocka_unit_test(test_spec_mark),
+		cmocka_unit_test(test_spec_if_changed),
+		cmocka_unit_test(test_later_fields),
+		cmocka_unit_test(test_later_senseless),
 		cmocka_unit_test(test_spec_arguments),
 		cmocka_unit_test(test_every_field_is_needed),
 		cmocka_unit_test(test_unknown_and_swapped),

@@ -14,7 +14,7 @@ static json_t *modify(const json_t *step, const char *const *options, struct tra
 	     "--constraint=a --nodelist=n[1-4] --exclude=n9 --time=60 --time-min=30 --begin=now+1hour --deadline=now+9days "     \
 	     "--no-requeue --retry=2 --sample=7 --no-kill --node-loss=fence "                                                    \
 	     "--hold --group=g --keep=mem --output=o --error=e --input=i --open-mode=append --workdir=w --umask=027 "            \
-	     "--shell=/bin/sh --prolog=p "                                                                                       \
+	     "--shell=/bin/sh --prolog=p --if-changed=o:i "                                                                      \
 	     "--epilog=q --run=tasks -p part --array=0-9%3 --after=7?8 \ntrue\n"
 
 /* Changing nothing but a comment leaves the step as it was. */
@@ -114,6 +114,14 @@ static void modify_spec(void **state)
 	assert_string_equal(after.partition, "x");
 	assert_string_equal(after.rlimits, before.rlimits);
 	assert_int_equal(after.umask, 027);
+	assert_string_equal(after.if_changed, "o:i");
+	fields_free(two);
+	json_decref(answer);
+	answer = modify(step, (const char *[]){"--if-changed=none", NULL}, &problems);
+	assert_non_null(answer);
+	two = spec_of(json_object_get(answer, "step"), &after);
+	assert_null(after.if_changed);
+	assert_string_equal(after.output, before.output);
 	fields_free(one);
 	fields_free(two);
 	json_decref(answer);

@@ -538,6 +538,26 @@ static void signals(void **state)
 	}
 }
 
+/* Of a step, from the preamble or its own line; absent where nobody asks. */
+static void if_changed(void **state)
+{
+	static const char *const expected[] = {"out.%a:in,~/x", "b:a", NULL};
+	(void)state;
+	json_t *plan = plan_of(BASH "#ROTA --if-changed=out.%a:in,~/x\n#ROTA step a\ntrue\n#ROTA step b --if-changed=b:a\ntrue\n"
+				    "#ROTA step c --if-changed=none\ntrue\n",
+			       NULL);
+	for (size_t i = 0; i < 3; i++) {
+		struct order_spec spec;
+		struct fields *owner = spec_of(json_array_get(pick(plan, "steps"), i), &spec);
+		if (expected[i])
+			assert_string_equal(spec.if_changed, expected[i]);
+		else
+			assert_null(spec.if_changed);
+		fields_free(owner);
+	}
+	json_decref(plan);
+}
+
 /* What may run again is fenced, unless the step says otherwise. */
 static void node_loss(void **state)
 {
@@ -655,11 +675,22 @@ static void specs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain),      cmocka_unit_test(options),   cmocka_unit_test(foreign),
-		cmocka_unit_test(precedence), cmocka_unit_test(edges),	   cmocka_unit_test(steps),
-		cmocka_unit_test(specs),      cmocka_unit_test(node_loss), cmocka_unit_test(origin),
-		cmocka_unit_test(signals),    cmocka_unit_test(outputs),   cmocka_unit_test(here_documents),
-		cmocka_unit_test(ignored),    cmocka_unit_test(arguments), cmocka_unit_test(arguments_refused),
+		cmocka_unit_test(plain),
+		cmocka_unit_test(options),
+		cmocka_unit_test(foreign),
+		cmocka_unit_test(precedence),
+		cmocka_unit_test(edges),
+		cmocka_unit_test(steps),
+		cmocka_unit_test(specs),
+		cmocka_unit_test(node_loss),
+		cmocka_unit_test(origin),
+		cmocka_unit_test(signals),
+		cmocka_unit_test(if_changed),
+		cmocka_unit_test(outputs),
+		cmocka_unit_test(here_documents),
+		cmocka_unit_test(ignored),
+		cmocka_unit_test(arguments),
+		cmocka_unit_test(arguments_refused),
 		cmocka_unit_test(here_documents_without_end),
 	};
 	return cmocka_run_group_tests(tests, utc, NULL);

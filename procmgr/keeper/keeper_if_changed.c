@@ -1,0 +1,91 @@
+/* keeper_if_changed.c - --if-changed: a step whose outputs are not older than its inputs is skipped.
+ *
+ * Called by the keeper's sequence, between prolog and tasks, on the first node of the step.
+ * Invariants:
+ * - A child that has become the user looks at the files. Root neither splits the text nor touches what it names.
+ * - Only the first attempt is skipped: an attempt before this one may have left outputs that are not complete. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/err.h"
+#include "lib/pattern.h"
+#include "procmgr/keeper/keeper_parts.h"
+
+enum verdict { VERDICT_UP_TO_DATE, VERDICT_CHANGED, VERDICT_UNKNOWN };
+
+struct look {
+	const struct order_spec *spec;
+	struct pattern_facts facts;
+	const char *home;
+};
+
+/* A file, its name as the text has it but for patterns, and its last change. */
+struct file {
+	char *name; /* never freed: the process ends soon */
+	struct timespec changed;
+};
+
+static bool is_older(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
+/* The working directory of this process is the step's. */
+static bool file_read(const struct look *l, const char *pattern, struct file *file)
+{
+	struct stat st;
+	file->name = pattern_expand(pattern, &l->facts);
+	char *path = strncmp(file->name, "~/", 2) == 0 ? xasprintf("%s%s", l->home, file->name + 1) : xstrdup(file->name);
+	bool good = stat(path, &st) == 0;
+	if (good)
+		file->changed = st.st_mtim;
+	return good;
+}
+
+/* As the user, in a process of its own. An input that is missing is an error even where no output exists. */
+static int look_at_files(const void *argument)
+{
+	const struct look *l = argument;
+	char *outputs = xstrdup(l->spec->if_changed), *inputs = strchr(outputs, ':'), *pattern;
+	struct file file, newest = {NULL}, oldest = {NULL};
+	*inputs++ = '\0';
+	while ((pattern = strsep(&inputs, ","))) {
+		if (!file_read(l, pattern, &file)) {
+			dprintf(1, "input \"%s\": %s", file.name, strerror(errno));
+			return VERDICT_UNKNOWN;
+		}
+		if (!newest.name || is_older(&newest.changed, &file.changed))
+			newest = file;
+	}
+	while ((pattern = strsep(&outputs, ","))) {
+		if (!file_read(l, pattern, &file) || is_older(&file.changed, &newest.changed))
+			return VERDICT_CHANGED;
+		if (!oldest.name || is_older(&file.changed, &oldest.changed))
+			oldest = file;
+	}
+	dprintf(1, "%s is %s %s", oldest.name, is_older(&newest.changed, &oldest.changed) ? "newer than" : "as new as",
+		newest.name);
+	return VERDICT_UP_TO_DATE;
+}
+
+bool keeper_if_changed(struct keeper *k)
+{
+	const struct order *o = k->order;
+	if (!o->spec.if_changed || o->node_index > 0 || o->attempt > 1)
+		return true;
+	struct look look = {&o->spec, keeper_task_facts(k, o->first_task), k->owner.home};
+	char text[KEEPER_TAIL_SIZE];
+	int verdict = keeper_hook_call(k, look_at_files, &look, text);
+	if (k->end_asked || *k->cause)
+		return false;
+	if (verdict == VERDICT_CHANGED)
+		return true;
+	k->up_to_date = verdict == VERDICT_UP_TO_DATE;
+	k->failed_start = !k->up_to_date;
+	snprintf(k->message, sizeof k->message, "%s: %.400s", k->up_to_date ? "up to date" : "--if-changed",
+		 *text ? text : "the check was killed");
+	return false;
+}
