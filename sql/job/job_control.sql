@@ -10,11 +10,13 @@ begin
 	if length(p_request ->> 'reason') > 1000 or p_request ->> 'reason' ~ '[[:cntrl:]]' then
 		raise exception 'a reason is a line of 1000 characters at most' using errcode = 'RT422';
 	end if;
-	select coalesce(jsonb_agg(to_jsonb(t)), '[]'), array_agg(distinct t.job_id) into v_target, v_jobs from api.change_target(p_uid, p_user, p_request) t;
-	perform api.job_lock(v_jobs);
-	-- A job that was selected as pending may have started since.
 	if api.is_selection(p_request) then
-		select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_target from api.change_target(p_uid, p_user, p_request, coalesce(v_jobs, '{}')) t;
+		v_jobs := api.change_candidates(p_uid, p_user, p_request);
+		perform api.job_lock(v_jobs);
+		select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_target from api.change_target(p_uid, p_user, p_request, v_jobs) t;
+	else
+		select coalesce(jsonb_agg(to_jsonb(t)), '[]'), array_agg(distinct t.job_id) into v_target, v_jobs from api.change_target(p_uid, p_user, p_request) t;
+		perform api.job_lock(v_jobs);
 	end if;
 	perform api.plan_for(jsonb_array_length(v_target));
 	-- Elements named one by one become rows, so that something can befall them.

@@ -87,6 +87,23 @@ end $$;
 comment on function api.change_target(int, text, jsonb, bigint[]) is
 	'The steps that a request to change them names or selects, after checking that the caller may; p_among: only of these jobs. Errors: RT404, RT403, RT422. Internal.';
 
+-- State, partition, name and account of a job change while a request waits for its locks, by what may change several jobs at once. A selection is what
+-- it is behind the locks of all jobs that it may come to mean.
+create function api.change_candidates(p_uid int, p_user text, p_request jsonb) returns bigint[]
+language plpgsql stable set search_path = live, rota, pg_temp as $$
+declare
+	v_users constant text[] := api.request_list(p_request, 'user');
+	v_all constant boolean := api.caller_role(p_uid, p_user) <> 'user';
+begin
+	if api.request_list(p_request, 'jobs') is not null then
+		return array(select distinct t.job_id from api.job_target(p_uid, p_user, p_request, true) t);
+	end if;
+	return array(
+		select j.job_id from job j where j.ended_at is null and (v_all or j.uid = p_uid) and (v_users is null or j.user_name = any (v_users)));
+end $$;
+comment on function api.change_candidates(int, text, jsonb) is
+	'The jobs to lock before a selection is evaluated: those named, or all live ones of the users selected that the caller may change. Internal.';
+
 create function api.job_select(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
