@@ -298,16 +298,20 @@ true'
 	[ "$output" = "$(printf '%s\n' '' seen seen seen '' ' other')" ]
 }
 
-# Submit with these words; the gate does not answer, dies, and comes back.
+# Submit with these words; the gate does not answer, dies, and comes back. The client stands still until it has: it tries again for three
+# seconds, and starting the gate may take longer.
 submit_unanswered() {
 	local pid submission
 	pid=$(pid_of jobmgrd)
 	kill -STOP "$pid"
 	rota submit --parsable "$@" >answer 2>&1 &
 	submission=$!
+	eventually sh -c "ls -l /proc/$submission/fd | grep -q socket:"
 	sleep 0.3
+	kill -STOP "$submission"
 	kill -KILL "$pid"
 	rota up --quiet
+	kill -CONT "$submission"
 	wait "$submission"
 }
 
