@@ -54,7 +54,6 @@ static void output_cell(struct table *table, const json_t *job, const json_t *ro
 
 static void row_add(struct table *table, const json_t *job, const json_t *row)
 {
-	const json_t *elapsed = json_object_get(row, "elapsed_s");
 	const char *state = format_text(row, "state"), *label = format_text(row, "label"), *dot = strchr(label, '.');
 
 	table_cell(table, dot ? dot + 1 : label);
@@ -62,7 +61,7 @@ static void row_add(struct table *table, const json_t *job, const json_t *row)
 	table_cell_coloured(table, state, format_state_colour(state));
 	table_cell(table, format_when(json_object_get(row, "started_at")).s);
 	table_cell(table, format_when(json_object_get(row, "ended_at")).s);
-	table_cell(table, format_duration(json_is_number(elapsed) ? json_number_value(elapsed) : -1).s);
+	table_cell(table, format_ran(row).s);
 	table_cell(table, format_exit(json_object_get(row, "exit_code"), json_object_get(row, "signal")).s);
 	table_cell(table, format_text(row, "cause"));
 	table_cell(table, format_text(row, "nodes"));

@@ -85,6 +85,19 @@ struct word format_duration(double seconds)
 	return w;
 }
 
+double format_ran_seconds(const json_t *object)
+{
+	const json_t *elapsed = json_object_get(object, "elapsed_s");
+	double ran = json_number_value(elapsed) - json_number_value(json_object_get(object, "suspended_s"));
+
+	return !json_is_number(elapsed) ? -1 : ran > 0 ? ran : 0;
+}
+
+struct word format_ran(const json_t *object)
+{
+	return format_duration(format_ran_seconds(object));
+}
+
 bool format_time_parse(const char *text, double *seconds)
 {
 	struct tm tm = {0};

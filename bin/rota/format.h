@@ -14,6 +14,10 @@ struct word {
 /* "4:05", "1:04:05", "2-01:04:05"; "-" below zero. */
 struct word format_duration(double seconds);
 
+/* How long a job, step or attempt of an answer ran: "elapsed_s" less "suspended_s"; "-" where it has not started. */
+double format_ran_seconds(const json_t *object);
+struct word format_ran(const json_t *object);
+
 /* An ISO 8601 time from the gate: "14:05:12" within twelve hours, else "Nov 20 14:05" or, of another year, "2024-11-20"; "-" for null. */
 struct word format_when(const json_t *time);
 struct word format_when_at(time_t at);

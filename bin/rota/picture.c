@@ -165,15 +165,25 @@ static double number(const json_t *object, const char *key)
 	return json_number_value(json_object_get(object, key));
 }
 
-/* Seconds a step has run: the gate's figure when it ended, else by this machine's clock since it began. */
+/* Seconds a step has run: the gate's figure when it ended or is suspended, else by this machine's clock since it began. */
 static double elapsed(const json_t *row)
 {
 	const char *started = json_string_value(json_object_get(row, "started_at"));
-	double at;
+	double at, ran;
 
-	if (json_is_string(json_object_get(row, "ended_at")) || !started || !format_time_parse(started, &at))
-		return json_is_number(json_object_get(row, "elapsed_s")) ? number(row, "elapsed_s") : -1;
-	return (double)time(NULL) > at ? (double)time(NULL) - at : 0;
+	if (json_is_string(json_object_get(row, "ended_at")) || !strcmp(format_text(row, "state"), "suspended") || !started ||
+	    !format_time_parse(started, &at))
+		return format_ran_seconds(row);
+	ran = (double)time(NULL) - at - number(row, "suspended_s");
+	return ran > 0 ? ran : 0;
+}
+
+/* The same of a job: of one step that is no array, its step's. */
+static double job_elapsed(const json_t *job)
+{
+	const json_t *steps = json_object_get(job, "steps"), *step = json_array_get(steps, 0);
+
+	return elapsed(json_array_size(steps) == 1 && !json_is_object(json_object_get(step, "array")) ? step : job);
 }
 
 /* The sign before a step's name. */
@@ -275,7 +285,7 @@ static void head_draw(FILE *screen, const json_t *job)
 	fprintf(out, "\033[1mjob %.0f %s\033[0m  \033[%sm%s\033[0m  ", number(job, "job_id"), format_text(job, "name"),
 		format_state_colour(format_text(job, "state")), words);
 	bar(out, done - failed > 0 ? done - failed : 0, failed, all);
-	fprintf(out, " %.0f/%.0f steps  %s", done, all, format_duration(elapsed(job)).s);
+	fprintf(out, " %.0f/%.0f steps  %s", done, all, format_duration(job_elapsed(job)).s);
 	if (fclose(out))
 		die("out of memory");
 	line_end(screen, line);

@@ -63,8 +63,7 @@ static void times_print(const json_t *job)
 	line_print("Submitted", format_time(json_object_get(job, "submit_at")).s);
 	if (json_is_string(json_object_get(job, "started_at"))) {
 		snprintf(text, sizeof(text), "%s, %s %s", format_time(json_object_get(job, "started_at")).s,
-			 json_is_string(json_object_get(job, "ended_at")) ? "ran" : "runs since",
-			 duration_of(job, "elapsed_s").s);
+			 json_is_string(json_object_get(job, "ended_at")) ? "ran" : "runs since", format_ran(job).s);
 		line_print("Started", text);
 	} else {
 		line_print("Expected", format_time(json_object_get(job, "expected_at")).s);
@@ -185,7 +184,7 @@ static void step_row(struct table *table, const json_t *step)
 	table_cell(table, dot ? dot + 1 : label);
 	table_cell_coloured(table, state, format_state_colour(state));
 	table_cell(table, progress(step).s);
-	table_cell(table, duration_of(step, "elapsed_s").s);
+	table_cell(table, format_ran(step).s);
 	table_cell(table, format_exit(json_object_get(step, "exit_code"), json_object_get(step, "signal")).s);
 	table_cell(table, attempt > 1 ? format_count(json_object_get(step, "attempt")).s : "");
 	table_cell(table, format_text(step, "nodes"));

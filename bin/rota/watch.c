@@ -22,7 +22,8 @@ enum { WATCH_LINES = 256, WATCH_ROUND = 30, LONGEST_BREATH = 3000, DATE = sizeof
 
 const struct verb_option watch_options[] = {
 	{WATCH_LINES, "lines", NULL, "print a line for each change, on a terminal too"},
-	{VERB_JSON, "json", NULL, "print the job and its steps as JSON, on a line, at each change; of several, each job without its steps"},
+	{VERB_JSON, "json", NULL,
+	 "print the job and its steps as JSON, on a line, at each change; of several, each job without its steps"},
 	{0, NULL, NULL, NULL},
 };
 
@@ -45,7 +46,6 @@ struct watch {
 static void step_line(const json_t *step)
 {
 	const char *state = format_text(step, "state"), *nodes = format_text(step, "nodes");
-	const json_t *elapsed = json_object_get(step, "elapsed_s");
 	char *words = outcome_words(step);
 	struct word when = format_state_final(state) ? format_time(json_object_get(step, "ended_at")) : format_moment(time(NULL));
 	int attempt = (int)json_integer_value(json_object_get(step, "attempt"));
@@ -55,8 +55,8 @@ static void step_line(const json_t *step)
 		printf(", attempt %d", attempt);
 	if (nodes[0])
 		printf(" on %s", nodes);
-	if (format_state_final(state) && json_is_number(elapsed))
-		printf(" after %s", format_duration(json_number_value(elapsed)).s);
+	if (format_state_final(state) && json_is_number(json_object_get(step, "elapsed_s")))
+		printf(" after %s", format_ran(step).s);
 	if (format_text(step, "message")[0])
 		printf(": %s", format_text(step, "message"));
 	putchar('\n');

@@ -26,7 +26,7 @@ create function api.attempt_json(p_attempt rota.attempt, p_state text, p_own boo
 language sql stable set search_path = rota, pg_temp as $$
 	select jsonb_build_object('attempt', p_attempt.attempt, 'state', coalesce(p_attempt.state, p_state), 'nodes', array_to_string(p_attempt.nodes, ','),
 		'started_at', p_attempt.started_at, 'ended_at', p_attempt.ended_at,
-		'elapsed_s', extract(epoch from coalesce(p_attempt.done_at, p_attempt.ended_at, now()) - p_attempt.started_at)::bigint,
+		'elapsed_s', extract(epoch from coalesce(p_attempt.done_at, p_attempt.ended_at, now()) - p_attempt.started_at)::bigint, 'suspended_s', (p_attempt.suspended_s + coalesce(extract(epoch from now() - p_attempt.suspended_at), 0))::bigint,
 		'exit_code', p_attempt.exit_code, 'signal', p_attempt.signal, 'cause', p_attempt.cause, 'message', case when p_own then p_attempt.message end);
 $$;
 comment on function api.attempt_json(rota.attempt, text, boolean) is 'An attempt of a step, in the step''s state (p_state) while it is live, with what is the owner''s alone (p_own). Internal.';
@@ -64,7 +64,7 @@ begin
 		'reason', case when w.reason = 'scheduler' and exists (select from full_line f where f.claimant_id = s.claimant_id and f.partition = s.queue) then 'limit' else w.reason end,
 		'attempt', s.attempt, 'retry', r.retry, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at, 'eligible_at', s.eligible_at,
 		'started_at', s.started_at, 'ended_at', s.ended_at, 'expected_at', pl.expected_at, 'deadline_at', r.deadline_at,
-		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint,
+		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint, 'suspended_s', coalesce(t.suspended_s + coalesce(extract(epoch from now() - t.suspended_at), 0), 0)::bigint,
 		'time_limit_s', coalesce(t.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0),
 		'exit_code', s.exit_code, 'signal', s.signal, 'cause', s.cause, 'message', case when p_own then s.message end,
 		'nodes', coalesce(array_to_string(t.nodes, ','), ''), 'warnings', case when s.ended_at is null and s.attempt > 0 then api.step_warnings(s.job_id, s.step_id, s.attempt) else '[]' end, 'cpus', coalesce(l.cpus, r.ntasks::bigint * r.cpus_per_task),

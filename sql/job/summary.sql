@@ -133,9 +133,9 @@ begin
 		j.submit_at, j.started_at, j.ended_at, case when j.ended_at is null then s.expected_at end,
 		-- A step that runs, or ran, may have a shorter one than it asked for (--time-min).
 		case when j.steps_total = 1 and l.time_limit_s is not null then l.time_limit_s when s.unlimited then 0 else s.time_limit_s end,
-		-- Of a job all of whose steps wait (again), no time runs; nor does it while the one step of a job is suspended.
+		-- Of a job all of whose steps wait (again), no time runs; nor is that counted in which the one step of a job was suspended.
 		case when j.ended_at is not null or s.done + s.running > 0 then
-			greatest(extract(epoch from coalesce(j.ended_at, now()) - j.started_at) - case when j.steps_total = 1 and j.ended_at is null then coalesce(l.suspended_s, 0) else 0 end, 0)::bigint end,
+			greatest(extract(epoch from coalesce(j.ended_at, now()) - j.started_at) - case when j.steps_total = 1 then coalesce(l.suspended_s, 0) else 0 end, 0)::bigint end,
 		coalesce(l.nodes, ''), coalesce(l.node_count, 0), coalesce(l.cpus, s.cpus), j.priority - j.nice + q.priority,
 		j.steps_total, s.done, s.running, s.failed
 	from steps s

@@ -73,7 +73,7 @@ select is(:'shown'::jsonb #> '{jobs,0,steps,1,after}', jsonb_build_array(jsonb_b
 select is(:'shown'::jsonb #> '{jobs,0,edges}', '[{"from": 0, "to": 1, "kind": "after", "condition": "ok", "state": "met"}, {"from": 1, "to": 2, "kind": "after", "condition": "any", "state": "waiting"}]', 'edges');
 select is((:'shown'::jsonb #> '{jobs,0,steps,0,tasks,0}') - '{started_at,ended_at}'::text[], '{"task": 0, "node": "n2", "pid": 78, "exit_code": 0, "signal": null, "cause": "exit", "user_s": 0.002, "system_s": 0.001, "max_rss_kb": 2048}', 'tasks');
 select is((:'shown'::jsonb #> '{jobs,0,steps,0,attempts}') #- '{0,started_at}' #- '{0,ended_at}' #- '{0,elapsed_s}',
-	'[{"attempt": 1, "state": "completed", "nodes": "n2", "exit_code": 0, "signal": null, "cause": "exit", "message": null}]', 'attempts');
+	'[{"attempt": 1, "state": "completed", "nodes": "n2", "exit_code": 0, "signal": null, "cause": "exit", "message": null, "suspended_s": 0}]', 'attempts');
 select is(:'shown'::jsonb #> '{jobs,0,steps,1,attempts}', '[]', 'none of what has not run');
 select is((select string_agg(concat_ws(' ', r ->> 'label', r ->> 'attempt', r ->> 'state', r ->> 'nodes', r ->> 'output', r ->> 'workdir'), ', ') from jsonb_array_elements(t.ask('job_acct', v, '{"attempts": true}') -> 'rows') r),
 	x, 'accounting of attempts, for ' || v) from (values ('alice', :'a' || '.mesh 1 completed n2 out/%j.text /tmp'), ('olga', :'a' || '.mesh 1 completed n2 out/%j.text /tmp'), ('bob', :'a' || '.mesh 1 completed n2')) y (v, x);

@@ -105,7 +105,11 @@ update rota.attempt set suspended_at = now() - interval '20 minutes' where job_i
 select is((t.ask('job_top', 'bob', jsonb_build_object('jobs', :'l')) #>> '{steps,0,elapsed_s}')::int, 1800, 'nor that since');
 update rota.job set started_at = now() - interval '1 hour' where job_id = :l;
 select is((t.ask('job_queue', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,elapsed_s}')::int, 1800, 'nor in the queue');
+select is((t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,elapsed_s}')::int - (t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,suspended_s}')::int, 1800, 'show tells both');
+select is((t.ask('job_show', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,steps,0,attempts,0,suspended_s}')::int, 1800, 'of the attempt too');
+update rota.attempt set suspended_at = null, suspended_s = 1800 where job_id = :l;
 select t.finish(:'l' || '.l') \g /dev/null
+select is((t.ask('job_queue', 'bob', jsonb_build_object('jobs', :'l')) #>> '{jobs,0,elapsed_s}')::int, 1800, 'nor when it has ended');
 select throws_ok($$select t.ask('job_top', 'bob', '{"nodes": ["n99"]}')$$, 'RT404', null, 'which there has to be');
 select is(jsonb_array_length(t.ask('job_stats', 'bob', t.request(:'g')) -> 'steps'), 1, 'statistics too');
 update rota.setting set value = 'false' where name = 'queue_visible';

@@ -120,6 +120,18 @@ until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --nodelist=n2 --ntask
 	eventually is "$job" completed
 	run sql "select string_agg(event, ' ' order by event_id) from rota.event where job_id = $job and event in ('suspend', 'resume', 'complete')"
 	[ "$output" = "suspend resume complete" ]
+	# An hour, of which it was suspended for fifty minutes.
+	superuser "update rota.job set started_at = ended_at - interval '1 hour' where job_id = $job;
+		update rota.step set started_at = ended_at - interval '1 hour' where job_id = $job;
+		update rota.attempt set started_at = ended_at - interval '1 hour', suspended_s = 3000 where job_id = $job"
+	rota show "$job" | grep -qE '^script +completed +10:00 '
+	rota show "$job" | grep -q ', ran 10:00$'
+	rota show "$job.script" | grep -q ', ran 10:00$'
+	rota queue "$job" | grep -q ' 10:00 '
+	run -0 rota watch "$job"
+	[[ $output == *"$job.script completed"*" after 10:00"* ]]
+	# Accounting has all of it.
+	[ "$(rota acct --json --steps "$job" | jq -c '[.rows[].elapsed_s]')" = "[3600]" ]
 }
 
 @test "a suspended step waits for its CPUs when another has them" {
