@@ -62,7 +62,9 @@ owner_of() {
 	run -0 as games rota sql -Atc 'select current_user'
 	[ "$output" = rota_admin ]
 	for pid in $(instance_processes | awk '{ print $1 }'); do
-		[ "$(owner_of "$pid")" = games ]
+		# One may have ended since it was listed.
+		owner=$(owner_of "$pid") || [ ! -e "/proc/$pid" ]
+		[ "${owner:-games}" = games ]
 	done
 	# Nobody else ends it or takes it over, root included.
 	run -1 rota down
