@@ -38,7 +38,7 @@ script() { # NAME <<END
 		#!/bin/bash
 		#ROTA --output=/dev/null --time=10:00
 		#ROTA step a --nodes=2 --ntasks-per-node=1
-		sleep 8
+		until [ -e "$ROTA_TEST_DIR/dumped" ]; do sleep 0.2; done
 		#ROTA step b --after=a
 		true
 	END
@@ -59,6 +59,7 @@ script() { # NAME <<END
 	eventually goes_on
 	"$(pg_config --bindir)/pg_dump" -h "$FIRST/run" -U postgres --format=custom --create --file="$SECOND_DIR/dump" rota
 	[ "$(superuser "select count(*) from rota.job where ended_at is null")" -ge 2 ]
+	touch "$ROTA_TEST_DIR/dumped"
 
 	# A second instance, as new; its database is the other's, and so are its keys.
 	ROTA_HOME=$SECOND rota up --nodes 2 --cpus 4 --mem 2000 >/dev/null

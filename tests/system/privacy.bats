@@ -285,9 +285,14 @@ post() {
 	for named in '"uid":0' '"gid":0' '"user":"root"' '"groups":["'$GROUP'"]'; do
 		post submit '{"script":"#!/bin/sh\ntrue\n","workdir":"/tmp",'"$named"'}'
 		[[ $output == *"is no member of this request"* ]]
+	done
+	for named in '"uid":0' '"gid":0' '"groups":["'$GROUP'"]'; do
 		post modify '{"jobs":["'$job'"],"options":["--partition=members"],'"$named"'}'
 		[[ $output == *"is no member of this request"* ]]
 	done
+	# A user selects jobs there: of Bob's those that are root's.
+	post modify '{"jobs":["'$job'"],"options":["--partition=members"],"user":"root"}'
+	[[ $output == *'"steps": []'* ]]
 	post modify '{"jobs":["'$job'"],"options":["--partition=members"]}'
 	[[ $output == *"you may not use partition"* ]]
 	as "$BOB" rota cancel "$job"
