@@ -94,9 +94,13 @@ $FLAKY")
 	job=$(submit '#!/bin/bash
 #ROTA --retry=3
 echo "attempt $ROTA_ATTEMPT"
+until [ -e go ]; do sleep 0.1; done
 [ "$ROTA_ATTEMPT" = 4 ]')
-	run -0 rota log -f "$job"
-	[ "$output" = "attempt 1"$'\n'"attempt 2"$'\n'"attempt 3"$'\n'"attempt 4" ]
+	rota log -f "$job" >"$BATS_TEST_TMPDIR/followed" 3>&- &
+	eventually grep -q 'attempt 1' "$BATS_TEST_TMPDIR/followed"
+	touch "$BATS_TEST_TMPDIR/go"
+	wait $!
+	[ "$(cat "$BATS_TEST_TMPDIR/followed")" = "attempt 1"$'\n'"attempt 2"$'\n'"attempt 3"$'\n'"attempt 4" ]
 	run -0 rota log -f -n 0 "$job"
 	[ -z "$output" ]
 }

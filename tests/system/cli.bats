@@ -412,16 +412,28 @@ echo "$ROTA_ARRAY_INDEX"')
 	[ "$stderr" = "rota: none of your jobs waits or runs" ]
 	run -0 rota watch
 	[[ $output == *"none of your jobs"* ]]
+	# Jobs end when they are let, so that each is watched while it runs.
 	job=$(submit '#!/bin/sh
-sleep 2')
-	run -0 rota watch
-	[[ $output == *"job $job completed" ]]
+until [ -e one ]; do sleep 0.1; done')
+	rota watch >"$BATS_TEST_TMPDIR/watched" 3>&- &
+	eventually grep -q "$job.script running" "$BATS_TEST_TMPDIR/watched"
+	touch "$BATS_TEST_TMPDIR/one"
+	wait $!
+	[[ $(cat "$BATS_TEST_TMPDIR/watched") == *"job $job completed" ]]
+	rm "$BATS_TEST_TMPDIR/one"
 	job=$(submit '#!/bin/sh
-sleep 1')
+until [ -e one ]; do sleep 0.1; done')
 	other=$(submit '#!/bin/sh
-sleep 4; exit 3')
-	run -3 rota watch
-	[[ $output == *" job $other running on n"*" job $job completed"*"job $job completed"$'\n'"job $other failed (exit code 3)" ]]
+until [ -e two ]; do sleep 0.1; done; exit 3')
+	rota watch >"$BATS_TEST_TMPDIR/watched" 3>&- &
+	eventually grep -q " job $other running on n" "$BATS_TEST_TMPDIR/watched"
+	touch "$BATS_TEST_TMPDIR/one"
+	eventually grep -q " job $job completed" "$BATS_TEST_TMPDIR/watched"
+	touch "$BATS_TEST_TMPDIR/two"
+	status=0
+	wait $! || status=$?
+	[ "$status" = 3 ]
+	[[ $(cat "$BATS_TEST_TMPDIR/watched") == *"job $job completed"$'\n'"job $other failed (exit code 3)" ]]
 	other=$(submit '#!/bin/sh
 sleep 4; exit 3')
 	job=$(submit '#!/bin/sh
