@@ -73,9 +73,10 @@ lines() {
 
 @test "a cancelled array: what stands ahead never begins" {
 	cd "$BATS_TEST_TMPDIR"
-	# The last of those that stand by then take long: else all may be over before anybody hears of it.
-	job=$(submit_array 4999 '[ $ROTA_ARRAY_INDEX -ge 90 ] && sleep 5 || sleep 0.02')
-	eventually has_stood "$job" 70
+	# Elements take long as soon as some have stood ahead: else all may be over before anybody hears of it.
+	job=$(submit_array 4999 '[ -e slow ] && sleep 5 || sleep 0.02')
+	eventually has_stood "$job" 20
+	touch slow
 	rota cancel "$job"
 	rota wait "$job" || true
 	[[ "$(ends "$job")" == *cancelled* ]]

@@ -586,15 +586,19 @@ true")
 
 @test "watch --json prints the job at each change; show tells what a step asks for; a limit is a reason" {
 	rota admin qos create one --max_running_per_user=1
-	job=$(submit '#!/bin/bash
-sleep 3' --qos=one)
+	job=$(submit "#!/bin/bash
+until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --qos=one)
 	eventually eval 'rota queue --json "$job" | jq -e ".jobs[0].state == \"running\"" >/dev/null'
 	second=$(submit $'#!/bin/bash\n#ROTA --deadline=now+2hours --nodes=1-2 --exclusive\ntrue' --qos=one)
 	run -0 rota queue "$second"
 	[[ $output == *limit* ]]
 	run -0 rota show "$second.script"
 	[[ $output == *"Wants nodes 1-2, for itself alone"* && $output == *Deadline* ]]
-	rota watch --json "$second" | jq -es 'length > 1 and .[-1].state == "completed"'
+	rota watch --json "$second" >"$BATS_TEST_TMPDIR/watch" 3>&- &
+	eventually test -s "$BATS_TEST_TMPDIR/watch"
+	touch "$BATS_TEST_TMPDIR/go"
+	wait $!
+	jq -es 'length > 1 and .[-1].state == "completed"' "$BATS_TEST_TMPDIR/watch"
 	rota wait "$job"
 }
 
@@ -606,6 +610,11 @@ sleep 0.5
 true')
 	run -0 script -qec "rota watch $job" /dev/null
 	[[ $output == *$'\033['*"one"*"two"* ]]
+}
+
+# Whether rota log, as process $1, waits for the file to appear.
+is_followed() {
+	find "/proc/$1/fd" -lname '*inotify*' 2>/dev/null | grep -q .
 }
 
 @test "log prints a step's output, follows it to its end, and says why it cannot" {
@@ -621,9 +630,12 @@ echo problem >&2')
 	run -0 rota log -f -n 0 "$job"
 	[ -z "$output" ]
 	waiting=$(submit '#!/bin/bash
-echo news' --begin=now+1second)
-	run -0 rota log -f -n 0 "$waiting"
-	[ "$output" = news ]
+echo news' --hold)
+	rota log -f -n 0 "$waiting" >"$BATS_TEST_TMPDIR/log" 3>&- &
+	eventually is_followed $!
+	rota release "$waiting"
+	wait $!
+	[ "$(<"$BATS_TEST_TMPDIR/log")" = news ]
 	run -0 rota log --json -n 2 "$job"
 	[ "$output" = '{"line":"line 3"}'$'\n''{"line":"problem"}' ]
 	run -1 rota log 999999999
