@@ -71,6 +71,8 @@ def record(bench, instance, state, path, size):
         if name and spent >= 0.01 * 1000 * seconds:
             bench.figure(f"time in {name}, a step", spent / size, f"ms, in {count / size:.2f} calls")
     bench.say(f"recorded at {size / seconds:.0f} steps/s: {len(calls.calls)} calls of {len(calls.sessions)} sessions")
+    for name, words in calls.refused:
+        bench.say(f"the database refused {name}: {words}")
     return f"{instance.folder}/calls", seconds
 
 

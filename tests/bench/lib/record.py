@@ -3,7 +3,7 @@
 The server writes a line when a call begins, with its parameters, and another when it has ended; all lines go through one process, so
 a call whose end stands before another's beginning had really ended by then. Of that order only what one call may owe to another is
 kept, so that the replay is not slower than it must be: nobody waits for a call that writes nothing, and process managers do not wait
-for each other.
+for each other. A call that the database refused has changed nothing and is left out: sent again, behind other calls, it might be taken.
 """
 import json
 import re
@@ -48,7 +48,7 @@ def packed(text):
 
 class Session:
     def __init__(self, number, user):
-        self.number, self.user, self.calls, self.open = number, user, 0, ""
+        self.number, self.user, self.calls, self.open, self.last = number, user, 0, "", None
         self.ended = 0  # up to the last call that others wait for
 
 
@@ -57,7 +57,7 @@ class Record:
 
     def __init__(self, log, begin, end):
         self.log, self.marks = log, {begin: BEGIN, end: END}
-        self.sessions, self.statements, self.calls = {}, {}, []
+        self.sessions, self.statements, self.calls, self.refused = {}, {}, [], []  # refused: (function, the database's words)
         self.spent = {}  # by function: (calls, milliseconds)
 
     def read(self):
@@ -76,16 +76,21 @@ class Record:
             session.calls += 1
             session.open = begins.group(1)
             ended = {other.number: other.ended for other in self.sessions.values() if not other.user == session.user == "rota_node"}
-            self.calls.append((session.number, session.open, ended, entry.get("detail", "")))
-        elif session.open and (entry["message"].startswith("duration:") or entry["error_severity"] == "ERROR"):
+            session.last = (session.number, session.open, ended, entry.get("detail", ""))
+            self.calls.append(session.last)
+        elif session.open and entry["error_severity"] == "ERROR":
+            self.refused.append((function(session.open), entry["message"]))
+            self.calls.remove(session.last)
+            session.calls -= 1
+            session.open = ""
+        elif session.open and entry["message"].startswith("duration:"):
             self.spend(function(session.open), entry["message"])
             session.ended = session.calls if function(session.open) in WAITED_FOR else session.ended
             session.open = ""
 
     def spend(self, name, message):
         count, spent = self.spent.get(name, (0, 0.0))
-        took = DURATION.match(message)
-        self.spent[name] = count + 1, spent + (float(took.group(1)) if took else 0)
+        self.spent[name] = count + 1, spent + float(DURATION.match(message).group(1))
 
     def write(self, path):
         for _, statement, _, _ in self.calls:
