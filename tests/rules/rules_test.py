@@ -17,7 +17,7 @@ def load(name):
     return module
 
 
-circles = load("circles")
+circles, words = load("circles"), load("words")
 
 
 def graph(**calls):
@@ -42,6 +42,23 @@ class Circles(unittest.TestCase):
         self.assertIn("delete the lines: c", circles.judge(graph(a="b", b="a c", c=""), [["a", "b", "c"]])[0])
         self.assertIn("several", circles.judge(graph(a="b", b="a c", c="d", d="c"), [["a", "b", "c", "d"]])[0])
         self.assertIn("not in the list of known circles: c", circles.judge(graph(a="b", b="c", c="a"), [["a", "b"]])[1])
+
+
+class Words(unittest.TestCase):
+    ROWS = [(words.expression("lanes?"), "connection", "the field's word")]
+
+    def found(self, *lines):
+        return [(number, word) for number, word, _, _ in words.find(lines, self.ROWS)]
+
+    def test_a_word_is_found_within_an_identifier(self):
+        self.assertEqual(self.found("struct gate_lane *l;", "LANES_MAX", "lane2"), [(1, "lane"), (2, "LANES"), (3, "lane")])
+
+    def test_another_word_is_not(self):
+        self.assertEqual(self.found("planes", "a plan", "lanel"), [])
+
+    def test_the_list_can_be_read(self):
+        for pattern, instead, reason, _ in words.read_list(os.path.join(os.path.dirname(os.path.abspath(__file__)), "words.retired")):
+            self.assertTrue(words.expression(pattern) and instead and reason)
 
 
 if __name__ == "__main__":
