@@ -58,6 +58,13 @@ blocks() {
 	done
 }
 
+@test "the glossary has at most sixty terms, each once" {
+	grep -oE '\*\*[^*]+\*\*' "$ROTA_SOURCE/docs/glossary.md" | sort >terms
+	[ "$(wc -l <terms)" -le 60 ]
+	run -0 uniq -d terms
+	[ -z "$output" ]
+}
+
 @test "every script on a page is accepted" {
 	# As by an instance that has room for it: the one here is small.
 	count=0
