@@ -61,7 +61,7 @@ def recorded(*entries):
 
 class RecordTest(unittest.TestCase):
     def test_order(self):
-        """What had ended when a call began, in whatever way, counts up to the last call that others wait for."""
+        """What had ended when a call began counts up to the last call that others wait for; a refused call is left out."""
         def begin(session, name, user):
             return {**entry(session, f"execute {name}: select * from api.{name}()"), "user": user}
 
@@ -73,8 +73,9 @@ class RecordTest(unittest.TestCase):
                              begin("b", "node_report", node), begin("a", "schedule_nodes", lead), end("a", lead), end("b", node, "ERROR"),
                              begin("c", "node_report", node), begin("a", "schedule_commit", lead))
         self.assertEqual([(number, ended) for number, _, ended, _ in record.calls],
-                         [(0, {0: 0}), (1, {0: 0}), (1, {0: 1}), (0, {0: 1, 1: 0}), (2, {0: 1}), (0, {0: 1, 1: 2, 2: 0})])
-        self.assertEqual(record.spent, {"schedule_commit": (1, 1.0), "node_orders": (1, 1.0), "schedule_nodes": (1, 1.0), "node_report": (1, 0.0)})
+                         [(0, {0: 0}), (1, {0: 0}), (0, {0: 1, 1: 0}), (2, {0: 1}), (0, {0: 1, 1: 0, 2: 0})])
+        self.assertEqual(record.refused, [("node_report", "no")])
+        self.assertEqual(record.spent, {"schedule_commit": (1, 1.0), "node_orders": (1, 1.0), "schedule_nodes": (1, 1.0)})
 
     def test_others(self):
         """People's sessions, and what is no call, are left out."""
