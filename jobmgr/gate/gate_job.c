@@ -11,7 +11,7 @@
 
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_member.h"
-#include "jobmgr/lead/sign.h"
+#include "jobmgr/sign/sign.h"
 #include "lib/mail.h"
 
 json_t *gate_job_request(const json_t *own, const json_t *common)

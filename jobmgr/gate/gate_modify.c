@@ -12,7 +12,7 @@
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_member.h"
 #include "jobmgr/gate/gate_translate.h"
-#include "jobmgr/lead/sign.h"
+#include "jobmgr/sign/sign.h"
 #include "lib/fields.h"
 
 /* Fields of a spec that tell a step's place in the cluster; every other one is the owner's alone. */

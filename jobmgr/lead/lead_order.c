@@ -14,7 +14,7 @@
 #include "jobmgr/lead/lead_group.h"
 #include "jobmgr/lead/lead_vouch.h"
 #include "jobmgr/schedule/schedule_arena.h"
-#include "jobmgr/lead/sign.h"
+#include "jobmgr/sign/sign.h"
 #include "lib/err.h"
 #include "lib/hosts.h"
 #include "lib/order.h"

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "jobmgr/lead/sign.h"
+#include "jobmgr/sign/sign.h"
 #include "jobmgr/schedule/schedule_arena.h"
 #include "lib/err.h"
 

@@ -4,7 +4,7 @@
 #include "jobmgr/lead/lead_array.h"
 #include "jobmgr/lead/lead_order.h"
 #include "jobmgr/schedule/schedule_arena.h"
-#include "jobmgr/lead/sign.h"
+#include "jobmgr/sign/sign.h"
 #include "lib/order.h"
 #include "lib/seal_tree.h"
 

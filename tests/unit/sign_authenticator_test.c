@@ -1,7 +1,7 @@
 /* sign_authenticator_test.c - an authenticator fits one subject, a signature one text. */
 #include "tests/unit/unit.h"
 
-#include "jobmgr/lead/sign.h"
+#include "jobmgr/sign/sign.h"
 
 static const char hash_a[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 static const char hash_b[] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";

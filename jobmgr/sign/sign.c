@@ -1,13 +1,15 @@
-/* sign.c - authenticators, each over one exact text.
+/* sign.c - authenticators: what jobmgrd binds to the owner of a step when the step is submitted.
  *
- * The gate calls sign_authenticator with facts of a munge credential; the leader calls the other. An authenticator says
- * "this user asked for this script with this environment in this way", so rows altered in the database are refused before they
- * are signed. */
-#include "jobmgr/lead/sign.h"
+ * Called by: gate_job.c and gate_modify.c, which make one from a munge credential; lead_order.c, which checks it before it signs an
+ * order.
+ * Invariants:
+ * - An authenticator covers one exact text: owner, script, environment and spec. A row that was altered in the database fits
+ *   no authenticator, and the leader does not sign it. */
+#include "jobmgr/sign/sign.h"
 
 #include "lib/fields.h"
 
-static struct fields *sign_subject_fields(const struct sign_subject *subject)
+static struct fields *sign_make_fields(const struct sign_subject *subject)
 {
 	struct fields *f = fields_new();
 
@@ -22,7 +24,7 @@ static struct fields *sign_subject_fields(const struct sign_subject *subject)
 
 void sign_authenticator(const struct seal_mac_key *key, const struct sign_subject *subject, char hex[SEAL_HEX_SIZE])
 {
-	struct fields *f = sign_subject_fields(subject);
+	struct fields *f = sign_make_fields(subject);
 	unsigned char mac[SEAL_MAC_SIZE];
 	size_t length;
 	const char *text = fields_text(f, &length);
@@ -34,12 +36,12 @@ void sign_authenticator(const struct seal_mac_key *key, const struct sign_subjec
 
 bool sign_authenticator_check(const struct seal_mac_key *key, const struct sign_subject *subject, const char *hex)
 {
-	struct fields *f = sign_subject_fields(subject);
+	struct fields *f = sign_make_fields(subject);
 	unsigned char mac[SEAL_MAC_SIZE];
 	size_t length;
 	const char *text = fields_text(f, &length);
-	bool fits = seal_unhex(hex, mac, sizeof mac) && seal_mac_check(key, text, length, mac);
+	bool is_equal = seal_unhex(hex, mac, sizeof mac) && seal_mac_check(key, text, length, mac);
 
 	fields_free(f);
-	return fits;
+	return is_equal;
 }

@@ -1,4 +1,4 @@
-/* sign.h - what makes a step worth an order: the authenticator of its owner. */
+/* sign.h - the authenticator of a step: jobmgrd's proof that the owner asked for it. */
 #ifndef ROTA_SIGN_H
 #define ROTA_SIGN_H
 
@@ -8,7 +8,7 @@
 
 #include "lib/seal.h"
 
-/* What one step of one user's job runs. The gate vouches for it when it is submitted, the leader asks before it is launched. */
+/* One step of one user's job. The HTTP API makes its authenticator at submission; the leader checks it before launch. */
 struct sign_subject {
 	uid_t uid;
 	gid_t gid;
@@ -21,7 +21,7 @@ struct sign_subject {
 /* HMAC-SHA-256, in hex, over the fields uid, gid, user, script, environment, spec in this order. */
 void sign_authenticator(const struct seal_mac_key *key, const struct sign_subject *subject, char hex[SEAL_HEX_SIZE]);
 
-/* Whether `hex` is the authenticator of `subject`; compares in constant time. */
+/* Is `hex` the authenticator of `subject`? Compares in constant time. */
 bool sign_authenticator_check(const struct seal_mac_key *key, const struct sign_subject *subject, const char *hex);
 
 #endif
