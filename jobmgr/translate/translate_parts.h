@@ -86,8 +86,8 @@ bool translate_hopeless(const struct translation *t);
 /* What is taken, but not as somebody might expect it; --strict makes it a problem. */
 void translate_warn(struct translation *t, int line, const char *option, const char *what, const char *why);
 
-/* Refuse what was warned of where --strict was given, or where a submitted step is changed. */
-void translate_strict(struct translation *t);
+/* Turn each warning into a refusal. */
+void translate_refuse_warnings(struct translation *t);
 
 /* The warnings, as the problems of a refusal; [] where there are none. */
 json_t *translate_warnings_json(struct translation *t);
@@ -135,6 +135,9 @@ const struct translate_setting *translate_get(const struct translation *t, const
 json_t *translate_value(const struct translation *t, const struct translate_step *s, enum option_id id);
 int64_t translate_number(const struct translation *t, const struct translate_step *s, enum option_id id, int64_t otherwise);
 int translate_line(const struct translation *t, const struct translate_step *s, enum option_id id);
+
+/* Refuse all warnings where --strict was given, or where a submitted step is changed. */
+void translate_strict(struct translation *t);
 
 /* Of two options that displace each other: whichever counts, or -1; a problem where neither is stronger. */
 int translate_rival(struct translation *t, const struct translate_step *s, enum option_id a, enum option_id b);

@@ -70,16 +70,9 @@ void translate_warn(struct translation *t, int line, const char *option, const c
 	append(&t->warnings, &warning);
 }
 
-/* Whether anybody asked for --strict. */
-static bool is_strict(const struct translation *t)
+void translate_refuse_warnings(struct translation *t)
 {
-	const struct translate_step nobody = {0};
-	return json_is_true(translate_value(t, &nobody, OPTION_ID_STRICT));
-}
-
-void translate_strict(struct translation *t)
-{
-	for (int i = 0; (t->modifies || is_strict(t)) && i < t->warnings.count; i++)
+	for (int i = 0; i < t->warnings.count; i++)
 		if (keep(t, &t->warnings.list[i]) && !t->modifies)
 			translate_hint(t, "--strict refuses what would be taken with a warning");
 }

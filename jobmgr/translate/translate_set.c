@@ -258,3 +258,16 @@ int translate_rival(struct translation *t, const struct translate_step *s, enum 
 	}
 	return rank_a <= rank_b ? (int)a : (int)b;
 }
+
+/* Was --strict given for the job? */
+static bool is_strict(const struct translation *t)
+{
+	const struct translate_step nobody = {0};
+	return json_is_true(translate_value(t, &nobody, OPTION_ID_STRICT));
+}
+
+void translate_strict(struct translation *t)
+{
+	if (t->modifies || is_strict(t))
+		translate_refuse_warnings(t);
+}
