@@ -15,8 +15,8 @@
 #include "jobmgr/gate/gate_connection.h"
 #include "jobmgr/gate/gate_intake.h"
 #include "jobmgr/gate/gate_listen.h"
-#include "jobmgr/gate/gate_park.h"
 #include "jobmgr/gate/gate_translate.h"
+#include "jobmgr/gate/gate_wait.h"
 #include "lib/daemon.h"
 #include "lib/log.h"
 
@@ -190,7 +190,7 @@ static void database_bell(void *arg)
 {
 	struct gate *gate = arg;
 
-	gate_park_bell(&gate->office);
+	gate_waits_notify(gate->office.waits);
 }
 
 /* What the limit of open files leaves for connections. */
@@ -212,7 +212,7 @@ struct gate *gate_open(struct event_base *base, const struct conf *conf, const s
 	gate->lock = xasprintf("%s.lock", conf->gate_socket);
 	gate->office.connections = gate_connections_new(base, gate_bound(), GATE_BODIES * (size_t)conf->gate_max_body);
 	TAILQ_INIT(&gate->office.calls);
-	TAILQ_INIT(&gate->office.parks);
+	gate->office.waits = gate_waits_new();
 	gate->office.auth = gate_auth_new(base, conf->munge_socket);
 	gate->office.lanes = gate_lanes_open(base, conf, database_bell, gate);
 	gate->retry = event_new(base, -1, EV_PERSIST, gate_retry, gate);
@@ -264,7 +264,7 @@ void gate_drain(struct gate *gate, void (*done)(void *arg), void *arg)
 		evconnlistener_disable(gate->plain.listener);
 	if (gate->tls.http)
 		evconnlistener_disable(gate->tls.listener);
-	gate_park_release(&gate->office);
+	gate_waits_release(gate->office.waits);
 	gate->drain = event_new(gate->office.base, -1, EV_PERSIST, gate_look_drained, gate);
 	event_add(gate->drain, &often);
 }
@@ -278,7 +278,8 @@ void gate_close(struct gate *gate)
 	side_close(&gate->tls);
 	gate_lanes_close(gate->office.lanes); /* calls of the database end */
 	gate_auth_free(gate->office.auth);
-	gate_calls_free(&gate->office); /* calls that waited for munge or a bell */
+	gate_calls_free(&gate->office); /* calls that waited for munge or a notification */
+	gate_waits_free(gate->office.waits);
 	gate_connections_free(gate->office.connections);
 	event_free(gate->retry);
 	if (gate->drain)

@@ -80,6 +80,38 @@ const char *gate_reason(int status)
 	return "Error";
 }
 
+/* What follows the string that begins at `c`. */
+static const char *string_end(const char *c)
+{
+	for (c++; *c && *c != '"'; c++)
+		c += *c == '\\' && c[1];
+	return *c ? c + 1 : c;
+}
+
+const char *gate_answer_member(const char *text, const char *name)
+{
+	static const char blanks[] = " \t\r\n";
+	size_t length = strlen(name);
+	int depth = 0;
+
+	for (const char *c = text, *end; *c; c = end) {
+		end = c + 1;
+		if (*c == '{' || *c == '[') {
+			depth++;
+		} else if (*c == '}' || *c == ']') {
+			depth--;
+		} else if (*c == '"') {
+			const char *after;
+
+			end = string_end(c);
+			after = end + strspn(end, blanks);
+			if (depth == 1 && *after == ':' && (size_t)(end - c) == length + 2 && memcmp(c + 1, name, length) == 0)
+				return after + 1 + strspn(after + 1, blanks);
+		}
+	}
+	return NULL;
+}
+
 /* A JSON string of any bytes: what is not UTF-8 (cut in the middle of a character, say) is shown as "?". */
 static json_t *text_json(const char *text)
 {

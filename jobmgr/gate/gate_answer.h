@@ -16,6 +16,10 @@ int gate_status(const char *code);
 /* The words that go with an HTTP status. */
 const char *gate_reason(int status);
 
+/* The value of a member of the outermost object of a JSON text, which it points into; NULL: none. It makes no JSON values, so a long
+ * answer takes no memory, and it reads each byte once. */
+const char *gate_answer_member(const char *text, const char *name);
+
 /* {"error":{"code","message","hint"}}; hint null where there is none, malloc'ed. `problems` (stolen, may be NULL) becomes a
  * member of "error". */
 char *gate_error_text(const struct err *e, json_t *problems);

@@ -10,8 +10,6 @@
 #include <string.h>
 
 #include "jobmgr/gate/gate_answer.h"
-#include "jobmgr/gate/gate_park.h"
-#include "jobmgr/gate/gate_submit.h"
 #include "lib/log.h"
 
 enum { CALL_PATIENCE = 60, CALL_RETRIES = 3, ANSWER_LARGEST = 64 << 20 };
@@ -19,15 +17,22 @@ enum { CALL_PATIENCE = 60, CALL_RETRIES = 3, ANSWER_LARGEST = 64 << 20 };
 static void call_free(struct gate_call *c)
 {
 	TAILQ_REMOVE(&c->gate->calls, c, link);
-	gate_park_end(c);
+	if (c->verb)
+		c->verb->free(c);
 	event_free(c->timer);
 	gate_claim_free(c->claim);
 	if (c->holder)
 		gate_holder_done(c->holder, c->size);
 	json_decref(c->request);
-	json_decref(c->work);
-	gate_submission_free(c->submission);
 	free(c);
+}
+
+/* The client is answered, or gone. */
+static void call_lose_client(struct gate_call *c)
+{
+	c->http = NULL;
+	if (c->verb && c->verb->lose_client)
+		c->verb->lose_client(c);
 }
 
 /* Send the answer; from now on nobody waits for one. */
@@ -39,8 +44,7 @@ static void call_answer(struct gate_call *c, int status, const char *text)
 
 	if (!http)
 		return;
-	c->http = NULL;
-	gate_park_unwatch(c);
+	call_lose_client(c);
 	headers = evhttp_request_get_output_headers(http);
 	body = evhttp_request_get_output_buffer(http);
 	evhttp_add_header(headers, "Content-Type", "application/json");
@@ -89,6 +93,11 @@ void gate_call_pass(struct gate_call *c, const char *text, const struct err *e)
 		gate_call_reply(c, text);
 }
 
+void gate_call_abandon(struct gate_call *c)
+{
+	gate_call_reply(c, "{}");
+}
+
 static void call_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct gate_call *c = arg;
@@ -96,10 +105,6 @@ static void call_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (!c->flying) {
-		c->wake(c);
-		return;
-	}
 	if (gate_lane_withdraw(c->ask)) {
 		gate_refuse(&e, "RT503", "the database has been busy for %d s", CALL_PATIENCE);
 		err_hint(&e, "Nothing was done; try again when others, or your own, requests have been answered.");
@@ -129,7 +134,6 @@ static void call_returned(struct db *db, PGresult *result, const struct err *fai
 	struct err e;
 
 	(void)db;
-	c->flying = false;
 	event_del(c->timer);
 	if (!c->http) {
 		call_free(c);
@@ -160,7 +164,6 @@ void gate_call_db(struct gate_call *c, enum api_function function, const struct 
 	struct timeval patience = {.tv_sec = CALL_PATIENCE};
 
 	c->then = then;
-	c->flying = true;
 	event_add(c->timer, &patience);
 	c->ask = gate_lane_call(c->gate->lanes, c->holder ? gate_holder_calls(c->holder) : NULL, function, params, count,
 				call_returned, c);
@@ -175,6 +178,17 @@ void gate_call_request(struct gate_call *c, enum api_function function, const js
 	snprintf(uid, sizeof uid, "%u", (unsigned)c->claim->uid);
 	gate_call_db(c, function, (struct db_param[]){{uid, -1}, {c->claim->user, -1}, {text, -1}}, 3, then);
 	free(text);
+}
+
+static void call_send_request(struct gate_call *c)
+{
+	gate_call_request(c, c->route->function, c->request, gate_call_pass);
+}
+
+void gate_call_forward(struct gate_call *c)
+{
+	c->issue = call_send_request;
+	call_send_request(c);
 }
 
 struct gate_call *gate_call_new(struct gate_office *gate, struct evhttp_request *http)
@@ -197,8 +211,7 @@ void gate_calls_lost(struct gate_office *gate, struct evhttp_connection *connect
 		/* a request that evhttp took off its connection before stays ours, and goes with the reply that nobody reads */
 		if (!c->http || evhttp_request_get_connection(c->http) != connection)
 			continue;
-		c->http = NULL;
-		gate_park_unwatch(c);
+		call_lose_client(c);
 	}
 }
 

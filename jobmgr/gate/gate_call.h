@@ -19,7 +19,7 @@
 #include "lib/seal.h"
 
 struct gate_call;
-struct gate_submission;
+struct gate_waits;
 TAILQ_HEAD(gate_calls, gate_call);
 
 /* What calls share; gate.c owns it. */
@@ -33,16 +33,21 @@ struct gate_office {
 	struct translate_limits *limits; /* what api.submit_limits answered last, NULL before the first time */
 	int64_t limits_at;		 /* when, clock_ms() */
 	struct gate_calls calls;	 /* all under way */
-	struct gate_calls parks;	 /* those that wait for a bell, or for the answer to the call it caused */
-	unsigned parked;		 /* how many these are */
+	struct gate_waits *waits;	 /* long polls */
 	bool leader, draining;
 };
 
 /* What goes on with the database's answer: the text of its one value, or an error; both lent. */
 typedef void gate_then(struct gate_call *c, const char *text, const struct err *e);
 
-/* One request. Exactly one party has the next move (the worker of gate_auth, the database, or the timer of a parked call), and
- * whoever has it ends the call: so `c` is good in every call back, even when the client is gone (http NULL) by then. */
+/* What a verb adds to the life of a call. The core calls these, and so it depends on no verb. */
+struct gate_verb {
+	void (*lose_client)(struct gate_call *c); /* the client has its answer, or is gone; NULL: nothing to do */
+	void (*free)(struct gate_call *c);	  /* release c->state */
+};
+
+/* One request. Exactly one party has the next move: the worker of gate_auth, the database, or a timer of the verb. It ends the call, so
+ * `c` is valid in every call back, even when the client is gone by then (http NULL). */
 struct gate_call {
 	struct gate_office *gate;
 	struct evhttp_request *http; /* NULL: answered, or the client is gone */
@@ -51,22 +56,15 @@ struct gate_call {
 	size_t size;
 	struct gate_claim *claim;
 	json_t *request;
-	json_t *work;			    /* what a verb of several calls makes on the way */
-	struct gate_submission *submission; /* of a request that submits */
-	struct event *timer;		    /* while flying: patience with the database; else: the next look of a parked call */
-	bool flying;			    /* asked of the database */
-	struct gate_ask *ask;		    /* while flying */
+	const struct gate_verb *verb; /* NULL: the verb keeps no state */
+	void *state;		      /* of the verb */
+	struct event *timer;	      /* bounds the time of the query under way */
+	struct gate_ask *ask;	      /* the query under way */
 	int retries;
-	void (*issue)(struct gate_call *c); /* makes the call that may be repeated after a rollback */
+	void (*issue)(struct gate_call *c); /* sends the query; repeated after a rollback */
 	void (*go_on)(struct gate_call *c); /* once the limits are there */
-	void (*wake)(struct gate_call *c);  /* the timer of a parked call */
 	gate_then *then;
-	int64_t parked_at, until, looked_at,
-		took;	      /* a parked call: since when, when its time is over, when it last looked and how long that took */
-	int quick;	      /* of a parked call: looks that need keep no distance (gate_park.c) */
-	struct event *closed; /* of a parked call, while it has a client: that one hung up */
-	bool parked, rung, deserted;
-	TAILQ_ENTRY(gate_call) link, park_link;
+	TAILQ_ENTRY(gate_call) link;
 };
 
 /* A call for a request; what it is to do is not known yet. */
@@ -78,11 +76,17 @@ void gate_call_db(struct gate_call *c, enum api_function function, const struct 
 /* The same with the usual parameters: the caller's uid and name, and a request. */
 void gate_call_request(struct gate_call *c, enum api_function function, const json_t *request, gate_then *then);
 
+/* Call the function of the route with the request, and pass its answer on: what most verbs do. */
+void gate_call_forward(struct gate_call *c);
+
 /* Answer 200 with a JSON text and end the call. */
 void gate_call_reply(struct gate_call *c, const char *text);
 
 /* Answer with an error and end the call; `problems` as in gate_error_text. */
 void gate_call_fail(struct gate_call *c, const struct err *e, json_t *problems);
+
+/* End the call of a client that has hung up. */
+void gate_call_abandon(struct gate_call *c);
 
 /* A gate_then: the answer is the reply. */
 void gate_call_pass(struct gate_call *c, const char *text, const struct err *e);

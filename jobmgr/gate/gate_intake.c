@@ -12,15 +12,10 @@
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_member.h"
 #include "jobmgr/gate/gate_modify.h"
-#include "jobmgr/gate/gate_park.h"
 #include "jobmgr/gate/gate_submit.h"
+#include "jobmgr/gate/gate_wait.h"
 
 enum { INTAKE_LARGEST = 1024 * 1024 /* bytes of a request that carries no script */ };
-
-static void intake_plain(struct gate_call *c)
-{
-	gate_call_request(c, c->route->function, c->request, gate_call_pass);
-}
 
 /* The verb's own way, now that all is known. */
 static void intake_dispatch(struct gate_call *c)
@@ -29,11 +24,10 @@ static void intake_dispatch(struct gate_call *c)
 		gate_submit(c);
 	} else if (c->route->flags & GATE_MODIFY) {
 		gate_modify(c);
-	} else if (c->route->flags & GATE_PARK) {
-		gate_park(c);
+	} else if (c->route->flags & GATE_WAIT) {
+		gate_wait(c);
 	} else {
-		c->issue = intake_plain;
-		intake_plain(c);
+		gate_call_forward(c);
 	}
 }
 
@@ -44,7 +38,7 @@ static void intake_identified(struct gate_claim *claim, const struct err *failur
 
 	c->claim = claim;
 	if (!c->http) {
-		gate_call_reply(c, "{}"); /* to nobody */
+		gate_call_abandon(c);
 		return;
 	}
 	if (failure) {
@@ -59,7 +53,7 @@ static void intake_identified(struct gate_claim *claim, const struct err *failur
 	claim->body = NULL;
 	if (!c->request || !gate_members_known(c->request, c->route->members, &e)) {
 		gate_call_fail(c, &e, NULL);
-	} else if (!gate_lanes_up(c->gate->lanes) && !(c->route->flags & GATE_PARK)) {
+	} else if (!gate_lanes_up(c->gate->lanes) && !(c->route->flags & GATE_WAIT)) {
 		gate_refuse(&e, "08001", "the job manager has no connection to the database");
 		err_hint(&e, "It keeps trying; nothing was done, try again soon.");
 		gate_call_fail(c, &e, NULL);

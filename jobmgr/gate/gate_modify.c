@@ -99,9 +99,15 @@ static json_t *step_changed(const struct gate_call *c, const json_t *before, con
 
 static void modify_begin(struct gate_call *c);
 
+/* The state of the verb is the request of api.job_modify, NULL until it is made. */
+static void modify_free(struct gate_call *c)
+{
+	json_decref(c->state);
+}
+
 static void modify_store(struct gate_call *c)
 {
-	gate_call_request(c, API_job_modify, c->work, gate_call_pass);
+	gate_call_request(c, API_job_modify, c->state, gate_call_pass);
 }
 
 /* Change one step after the other; false after the call was ended with what is wrong. */
@@ -160,8 +166,8 @@ static void modify_translate(struct gate_call *c, const json_t *steps)
 	} else {
 		request.options = options;
 		if (modify_steps(c, steps, &request, changed)) {
-			json_decref(c->work);
-			c->work = json_incref(changed);
+			modify_free(c);
+			c->state = json_incref(changed);
 			c->issue = modify_store;
 			modify_store(c);
 		}
@@ -200,8 +206,10 @@ static void modify_begin(struct gate_call *c)
 
 void gate_modify(struct gate_call *c)
 {
+	static const struct gate_verb verb = {.free = modify_free};
 	struct err e;
 
+	c->verb = &verb;
 	if (!json_array_size(json_object_get(c->request, "options"))) {
 		gate_refuse(&e, "RT422", "the request needs \"options\", a list of strings");
 		gate_call_fail(c, &e, NULL);

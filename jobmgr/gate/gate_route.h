@@ -9,7 +9,7 @@
 #include "lib/db.h"
 #include "lib/err.h"
 
-enum { GATE_READ = 1, GATE_PARK = 2, GATE_SUBMIT = 4, GATE_MODIFY = 8 };
+enum { GATE_READ = 1, GATE_WAIT = 2, GATE_SUBMIT = 4, GATE_MODIFY = 8 };
 
 struct gate_route {
 	const char *verb;

@@ -13,7 +13,7 @@
 
 enum { SUBMIT_JOBS = 1000 }; /* of one request, at the most */
 
-struct gate_submission {
+struct submission {
 	bool list; /* asked for as one, however many there are */
 	size_t count;
 	struct gate_job jobs[];
@@ -27,7 +27,7 @@ static char *submission_label(const json_t *own, size_t i)
 	return name ? xstrdup(name) : xasprintf("jobs[%zu]", i);
 }
 
-static bool submission_list(struct gate_submission *s, const json_t *list, const json_t *common, struct err *e)
+static bool submission_list(struct submission *s, const json_t *list, const json_t *common, struct err *e)
 {
 	const json_t *own;
 	size_t i;
@@ -43,12 +43,22 @@ static bool submission_list(struct gate_submission *s, const json_t *list, const
 	return true;
 }
 
+static void submission_free(struct submission *s)
+{
+	for (size_t i = 0; s && i < s->count; i++) {
+		gate_job_forget(&s->jobs[i]);
+		json_decref(s->jobs[i].request);
+		free(s->jobs[i].label);
+	}
+	free(s);
+}
+
 /* The jobs of a request; NULL with an error. */
-static struct gate_submission *submission_new(json_t *request, struct err *e)
+static struct submission *submission_new(json_t *request, struct err *e)
 {
 	const json_t *list = gate_member(request, "jobs");
 	size_t count = list ? json_array_size(list) : 1;
-	struct gate_submission *s;
+	struct submission *s;
 
 	if (count < 1 || count > SUBMIT_JOBS) {
 		gate_refuse(e, "RT422", "\"jobs\" must be a list of 1 to %d jobs", SUBMIT_JOBS);
@@ -61,20 +71,10 @@ static struct gate_submission *submission_new(json_t *request, struct err *e)
 	if (!list) {
 		s->jobs[0].request = json_incref(request);
 	} else if (!submission_list(s, list, request, e)) {
-		gate_submission_free(s);
+		submission_free(s);
 		return NULL;
 	}
 	return s;
-}
-
-void gate_submission_free(struct gate_submission *s)
-{
-	for (size_t i = 0; s && i < s->count; i++) {
-		gate_job_forget(&s->jobs[i]);
-		json_decref(s->jobs[i].request);
-		free(s->jobs[i].label);
-	}
-	free(s);
 }
 
 static char *plan_text(const json_t *plan)
@@ -86,7 +86,7 @@ static char *plan_text(const json_t *plan)
 	return text;
 }
 
-static bool submission_warns(const struct gate_submission *s)
+static bool submission_warns(const struct submission *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (s->jobs[i].warnings)
@@ -97,7 +97,7 @@ static bool submission_warns(const struct gate_submission *s)
 /* The database's answer, with the warnings about each job in it. */
 static void submit_answer(struct gate_call *c, const char *text, const struct err *e)
 {
-	const struct gate_submission *s = c->submission;
+	const struct submission *s = c->state;
 	json_t *answer = text && submission_warns(s) ? json_loads(text, 0, NULL) : NULL;
 	char *whole;
 
@@ -120,7 +120,7 @@ static void submit_answer(struct gate_call *c, const char *text, const struct er
 /* Plans of all jobs, their scripts and environments; of the latter two null stands for what the job before has. */
 static void submit_store_list(struct gate_call *c, const char *uid, const char *gid)
 {
-	const struct gate_submission *s = c->submission;
+	const struct submission *s = c->state;
 	struct db_array *scripts = db_array_new(), *environments = db_array_new();
 	json_t *plans = json_array(), *before = NULL;
 	char *text;
@@ -157,7 +157,8 @@ static void submit_store_list(struct gate_call *c, const char *uid, const char *
 
 static void submit_store_one(struct gate_call *c, const char *uid, const char *gid)
 {
-	const struct gate_job *job = c->submission->jobs;
+	const struct submission *s = c->state;
+	const struct gate_job *job = s->jobs;
 	const json_t *script = json_object_get(job->request, "script");
 	char *plan = plan_text(job->plan);
 
@@ -174,11 +175,12 @@ static void submit_store_one(struct gate_call *c, const char *uid, const char *g
 
 static void submit_store(struct gate_call *c)
 {
+	const struct submission *s = c->state;
 	char uid[16], gid[16];
 
 	snprintf(uid, sizeof uid, "%u", (unsigned)c->claim->uid);
 	snprintf(gid, sizeof gid, "%u", (unsigned)c->claim->gid);
-	if (c->submission->list)
+	if (s->list)
 		submit_store_list(c, uid, gid);
 	else
 		submit_store_one(c, uid, gid);
@@ -217,7 +219,7 @@ static bool submission_add(const struct gate_call *c, const struct gate_job *job
 
 static void submit_translate(struct gate_call *c)
 {
-	struct gate_submission *s = c->submission;
+	struct submission *s = c->state;
 	struct translate_problems problems = {0};
 	struct err e = {0};
 	size_t i = 0, size = 0, steps = 0;
@@ -234,13 +236,22 @@ static void submit_translate(struct gate_call *c)
 	translate_problems_free(&problems);
 }
 
+static void submit_free(struct gate_call *c)
+{
+	submission_free(c->state);
+}
+
 void gate_submit(struct gate_call *c)
 {
+	static const struct gate_verb verb = {.free = submit_free};
 	struct err e = {0};
+	struct submission *s = submission_new(c->request, &e);
 
-	c->submission = submission_new(c->request, &e);
-	if (c->submission)
-		gate_limits(c, submit_translate);
-	else
+	if (!s) {
 		gate_call_fail(c, &e, NULL);
+		return;
+	}
+	c->verb = &verb;
+	c->state = s;
+	gate_limits(c, submit_translate);
 }

@@ -10,6 +10,4 @@
  * holds for each that says nothing of it. */
 void gate_submit(struct gate_call *c);
 
-void gate_submission_free(struct gate_submission *s);
-
 #endif

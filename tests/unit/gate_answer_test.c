@@ -84,10 +84,42 @@ static void not_utf8(void **state)
 	json_decref(error);
 }
 
+/* What a long poll decides by: a member of the answer, not its like deeper inside or in a text. */
+static void members(void **state)
+{
+	static const struct {
+		const char *text, *value; /* NULL: there is none */
+	} cases[] = {
+		{"{\"done\": false, \"jobs\": []}", "false, "},
+		{"{\"jobs\": [{\"done\": false}], \"done\": true}", "true"},
+		{"{\"jobs\": {\"done\": false}}", NULL},
+		{"{\"name\": \"done\", \"cause\": \"\\\"done\\\": false\"}", NULL},
+		{"{\"name\": \"x\\\\\", \"done\": 1}", "1"},
+		{"{\"a\": \"}\", \"done\" :\n\"x\"}", "\"x\""},
+		{"{\"undone\": 1, \"done2\": 2, \"don\": 3}", NULL},
+		{"[\"done\", false]", NULL},
+		{"[{\"done\": false}]", NULL},
+		{"\"done\"", NULL},
+		{"{\"done", NULL},
+		{"{\"a\\", NULL},
+		{"", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *value = gate_answer_member(cases[i].text, "done");
+
+		assert_int_equal(value != NULL, cases[i].value != NULL);
+		if (value)
+			assert_memory_equal(value, cases[i].value, strlen(cases[i].value));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(statuses),
+		cmocka_unit_test(members),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(texts),
 		cmocka_unit_test(not_utf8),

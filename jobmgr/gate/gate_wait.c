@@ -1,0 +1,283 @@
+/* gate_wait.c - long polls: call the api function again after each notification until it has something to report.
+ *
+ * Called by: gate_dispatch.c with requests of routes with GATE_WAIT; gate.c with notifications and at shutdown.
+ * Invariants:
+ * - A long poll has at most one query under way. It polls once more when its time is over and is then answered, so a lost
+ *   notification costs latency only.
+ * - Polls of one request are WAIT_GAP ms apart, or a hundredth of the time it has waited; after a pause a few may follow at once,
+ *   because the end of a job causes several notifications. All long polls together poll at most a thousand times a second, and
+ *   each uses at most a fifth of a connection.
+ * - A long poll whose client hung up ends. One that loses its connection to the database polls again, for a poll changes nothing. */
+#include "jobmgr/gate/gate_wait.h"
+
+#include <event2/bufferevent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_member.h"
+#include "lib/clock.h"
+
+enum {
+	WAIT_GAP = 20, /* milliseconds */
+	WAIT_BURST = 5, /* polls that need not keep the gap; each gap without a poll adds one */
+	WAIT_REST = 5, /* a poll is followed by a pause of so many times its duration */
+	WAIT_DEFAULT = 30, /* seconds */
+	WAIT_LONGEST = 3600,
+	WAIT_RETRY = 500 /* milliseconds, after the connection to the database was lost */
+};
+
+enum wait_state {
+	WAIT_POLLING,	    /* its query is under way */
+	WAIT_POLLING_AGAIN, /* its query is under way, and a notification has come since */
+	WAIT_ABANDONED,	    /* its query is under way, and the client has hung up */
+	WAIT_SLEEPING,	    /* until its time is over or a notification comes */
+	WAIT_SCHEDULED	    /* until it may poll again */
+};
+
+struct gate_wait {
+	struct gate_waits *all;
+	struct gate_call *call;
+	enum wait_state state;
+	struct event *timer;  /* ends the states WAIT_SLEEPING and WAIT_SCHEDULED */
+	struct event *hangup; /* the client closed its connection; NULL: answered */
+	int64_t since, until; /* clock_ms() */
+	int64_t polled_at, took; /* the last poll, and how many milliseconds it took */
+	int burst; /* polls that need not keep the gap now */
+	TAILQ_ENTRY(gate_wait) link;
+};
+
+struct gate_waits {
+	TAILQ_HEAD(, gate_wait) list;
+	unsigned count;
+};
+
+/* timeout_s of a request: a number, or a string of digits (of a query). */
+static bool wait_read_timeout(const json_t *request, int64_t *seconds, struct err *e)
+{
+	const json_t *value = gate_member(request, "timeout_s");
+	const char *text = json_string_value(value);
+	char *end = NULL;
+
+	if (!value)
+		*seconds = WAIT_DEFAULT;
+	else if (text)
+		*seconds = strtoll(text, &end, 10);
+	else
+		*seconds = json_is_number(value) ? (int64_t)json_number_value(value) : -1;
+	if (text && (end == text || *end))
+		*seconds = -1;
+	if (*seconds < 0 || *seconds > WAIT_LONGEST) {
+		gate_refuse(e, "RT422", "\"timeout_s\" must be a number from 0 to %d", WAIT_LONGEST);
+		return false;
+	}
+	return true;
+}
+
+static bool wait_is_false(const char *text, const char *name)
+{
+	const char *value = gate_answer_member(text, name);
+
+	return value && strncmp(value, "false", 5) == 0;
+}
+
+/* Does the answer report something? Its member "done" or "changed" says so; an answer without them always does. */
+static bool wait_has_news(const char *text)
+{
+	return !wait_is_false(text, "done") && !wait_is_false(text, "changed");
+}
+
+static bool wait_is_polling(const struct gate_wait *w)
+{
+	return w->state == WAIT_POLLING || w->state == WAIT_POLLING_AGAIN || w->state == WAIT_ABANDONED;
+}
+
+static void wait_sleep(struct gate_wait *w, enum wait_state state, int64_t wake_at)
+{
+	int64_t pause = wake_at - clock_ms();
+	struct timeval time = {0};
+
+	w->state = state;
+	if (pause > 0) {
+		time.tv_sec = pause / 1000;
+		time.tv_usec = pause % 1000 * 1000;
+	}
+	event_add(w->timer, &time);
+}
+
+/* The least time between two polls. */
+static int64_t wait_gap(const struct gate_wait *w)
+{
+	int64_t gap = (clock_ms() - w->since) / 100;
+
+	return gap > WAIT_GAP ? gap : WAIT_GAP;
+}
+
+/* When it may poll again after its last poll. */
+static int64_t wait_next_poll(const struct gate_wait *w)
+{
+	int64_t least = w->burst > 0 ? 0 : wait_gap(w), gap = w->all->count > least ? w->all->count : least;
+
+	gap = w->took * WAIT_REST > gap ? w->took * WAIT_REST : gap;
+	return w->polled_at + gap < w->until ? w->polled_at + gap : w->until;
+}
+
+static void wait_answered(struct gate_call *c, const char *text, const struct err *e)
+{
+	struct gate_wait *w = c->state;
+	int64_t now = clock_ms(), retry = w->polled_at + WAIT_RETRY;
+	bool is_over = now >= w->until, again = w->state == WAIT_POLLING_AGAIN;
+
+	w->took = now - w->polled_at;
+	if (w->state == WAIT_ABANDONED)
+		gate_call_abandon(c);
+	else if (e && (is_over || strncmp(e->code, "08", 2) != 0))
+		gate_call_fail(c, e, NULL);
+	else if (!e && (is_over || wait_has_news(text)))
+		gate_call_reply(c, text);
+	else if (e)
+		wait_sleep(w, again ? WAIT_SCHEDULED : WAIT_SLEEPING, retry < w->until ? retry : w->until);
+	else if (again)
+		wait_sleep(w, WAIT_SCHEDULED, wait_next_poll(w));
+	else
+		wait_sleep(w, WAIT_SLEEPING, w->until);
+}
+
+static void wait_poll(struct gate_call *c)
+{
+	struct gate_wait *w = c->state;
+	int64_t now = clock_ms(), pauses = (now - w->polled_at) / wait_gap(w);
+
+	event_del(w->timer);
+	if (w->state != WAIT_ABANDONED) /* a poll is repeated after a rollback, too */
+		w->state = WAIT_POLLING;
+	w->burst = w->burst + pauses < WAIT_BURST ? w->burst + (int)pauses : WAIT_BURST;
+	w->burst -= w->burst > 0;
+	w->polled_at = now;
+	gate_call_request(c, c->route->function, c->request, wait_answered);
+}
+
+static void wait_wake(evutil_socket_t fd, short what, void *arg)
+{
+	struct gate_wait *w = arg;
+
+	(void)fd;
+	(void)what;
+	if (!w->call->http)
+		gate_call_abandon(w->call);
+	else
+		wait_poll(w->call);
+}
+
+/* The client hung up. evhttp does not read while a request is served, so it does not notice. */
+static void wait_hangup(evutil_socket_t fd, short what, void *arg)
+{
+	struct gate_wait *w = arg;
+
+	(void)fd;
+	(void)what;
+	if (wait_is_polling(w))
+		w->state = WAIT_ABANDONED;
+	else
+		gate_call_abandon(w->call);
+}
+
+/* The connection of the client may serve other requests from now on, or close. */
+static void wait_lose_client(struct gate_call *c)
+{
+	struct gate_wait *w = c->state;
+
+	if (w->hangup)
+		event_free(w->hangup);
+	w->hangup = NULL;
+}
+
+static void wait_free(struct gate_call *c)
+{
+	struct gate_wait *w = c->state;
+
+	wait_lose_client(c);
+	event_free(w->timer);
+	TAILQ_REMOVE(&w->all->list, w, link);
+	w->all->count--;
+	free(w);
+}
+
+static void wait_begin(struct gate_call *c, int64_t seconds)
+{
+	static const struct gate_verb verb = {wait_lose_client, wait_free};
+	struct bufferevent *buffer = evhttp_connection_get_bufferevent(evhttp_request_get_connection(c->http));
+	struct gate_wait *w = xcalloc(1, sizeof *w);
+
+	w->all = c->gate->waits;
+	w->call = c;
+	w->since = clock_ms();
+	w->until = w->since + seconds * 1000;
+	w->timer = event_new(c->gate->base, -1, 0, wait_wake, w);
+	w->hangup = event_new(c->gate->base, bufferevent_getfd(buffer), EV_CLOSED, wait_hangup, w);
+	event_add(w->hangup, NULL);
+	TAILQ_INSERT_TAIL(&w->all->list, w, link);
+	w->all->count++;
+	c->verb = &verb;
+	c->state = w;
+	c->issue = wait_poll;
+	wait_poll(c);
+}
+
+void gate_wait(struct gate_call *c)
+{
+	int64_t seconds;
+	struct err e;
+
+	if (c->route->function == API_job_show && !json_object_get(c->request, "since"))
+		gate_call_forward(c); /* a plain show waits for nothing */
+	else if (!wait_read_timeout(c->request, &seconds, &e))
+		gate_call_fail(c, &e, NULL);
+	else
+		wait_begin(c, seconds);
+}
+
+/* all of them */
+
+struct gate_waits *gate_waits_new(void)
+{
+	struct gate_waits *all = xcalloc(1, sizeof *all);
+
+	TAILQ_INIT(&all->list);
+	return all;
+}
+
+void gate_waits_free(struct gate_waits *all)
+{
+	free(all);
+}
+
+void gate_waits_notify(struct gate_waits *all)
+{
+	struct gate_wait *w;
+
+	TAILQ_FOREACH(w, &all->list, link)
+	{
+		if (w->state == WAIT_POLLING)
+			w->state = WAIT_POLLING_AGAIN;
+		if (w->state != WAIT_SLEEPING)
+			continue;
+		/* One without a client ends at its timer, not while the list is walked. */
+		if (w->call->http && wait_next_poll(w) <= clock_ms())
+			wait_poll(w->call);
+		else
+			wait_sleep(w, WAIT_SCHEDULED, wait_next_poll(w));
+	}
+}
+
+void gate_waits_release(struct gate_waits *all)
+{
+	struct gate_wait *w;
+
+	TAILQ_FOREACH(w, &all->list, link)
+	{
+		w->until = 0;
+		if (!wait_is_polling(w))
+			wait_sleep(w, w->state, 0);
+	}
+}
