@@ -44,7 +44,7 @@ blocks() {
 
 @test "links lead to pages and headings that are there" {
 	cd "$ROTA_SOURCE"
-	for page in README.md CONTRIBUTING.md docs/*.md; do
+	for page in *.md docs/*.md; do
 		grep -oE '\]\([^)]+\)' "$page" | sed 's/^](//; s/)$//' | grep -v '^https\?:' >"$BATS_TEST_TMPDIR/links" || true
 		while read -r link; do
 			path=${link%%#*} heading=
@@ -56,6 +56,19 @@ blocks() {
 				{ echo "$page: no heading $heading in $target"; false; }
 		done <"$BATS_TEST_TMPDIR/links"
 	done
+}
+
+@test "what the architecture names in the database is there" {
+	names=$(grep -oE '`(api|acct|rota)\.[a-z_]+(\.[a-z_]+)?`' "$ROTA_SOURCE/ARCHITECTURE.md" | tr -d '`' | grep -v '^rota\.conf$' | sort -u)
+	[ "$(wc -l <<<"$names")" -ge 40 ]
+	run -0 rota sql -At -v names="$(tr '\n' ' ' <<<"$names")" <<-'END'
+		with named as (select n, split_part(n, '.', 1) as schema, split_part(n, '.', 2) as name, split_part(n, '.', 3) as part from regexp_split_to_table(trim(:'names'), ' ') n)
+		select n from named
+		where not exists (select from pg_proc p where p.pronamespace::regnamespace::text = schema and p.proname = name and part = '')
+			and not exists (select from pg_class c left join pg_attribute a on a.attrelid = c.oid and a.attname = part
+				where c.relnamespace::regnamespace::text = schema and c.relname = name and (part = '' or a.attname is not null));
+	END
+	[ -z "$output" ] || { echo "ARCHITECTURE.md names what is not in the database: $output"; false; }
 }
 
 @test "the glossary has at most sixty terms, each once" {

@@ -51,3 +51,18 @@ daemon_sources() {
 @test "nothing is left open in the code" {
 	run ! grep -rnE '\b(TODO|FIXME|XXX|HACK)\b|not implemented' --include='*.[ch]' --include='*.sql' "$ROTA_SOURCE"/{lib,jobmgr,procmgr,nodemgr,runner,bin,sql,migrations}
 }
+
+@test "what the architecture names is there" {
+	cd "$ROTA_SOURCE"
+	missing=
+	for path in $(grep -oE '`(lib|jobmgr|procmgr|nodemgr|runner|sql|migrations|bin|acct|docs|tests)/[^` ]*`' ARCHITECTURE.md | tr -d '`' | sort -u); do
+		[ -e "$path" ] || missing+=" $path"
+	done
+	for name in $(grep -oE '`[a-z_0-9]+\(\)`' ARCHITECTURE.md | tr -d '`()' | sort -u); do
+		grep -rqE --include='*.c' "^[a-z].*\b$name\(" lib jobmgr procmgr nodemgr runner bin || missing+=" $name()"
+	done
+	# NOTIFY channels: those of the SQL, and no others. A name that ends in "_" is followed by a node's number.
+	channels=$(grep -rhoE "(^|[^_])notify rota_[a-z_]+|pg_notify\\('rota_[a-z_]+" sql | grep -oE 'rota_[a-z_]+' | sort -u)
+	[ "$(grep -oE '^\| `rota_[a-zN_]+`' ARCHITECTURE.md | grep -oE 'rota_[a-z_]+' | sort -u)" = "$channels" ]
+	[ -z "$missing" ] || { echo "ARCHITECTURE.md names what is not there:$missing"; false; }
+}
