@@ -1,5 +1,6 @@
 # Write OUTPUT, a C file with migrations/*.sql (in order) and the files of sql/ (in the order of sql/install.list) as tables
-# of bytes. Run as: cmake -DSOURCE=... -DOUTPUT=... -P embed.cmake
+# of bytes. Run as: cmake -DSOURCE=... -DOUTPUT=... [-DNEXT=FOLDER] -P embed.cmake
+# NEXT, below SOURCE, has further migrations: tests/fault/upgrade uses it.
 function(embed_table table root names)
 	set(rows "")
 	set(number 0)
@@ -8,6 +9,7 @@ function(embed_table table root names)
 		string(LENGTH "${hex}" digits)
 		math(EXPR size "${digits} / 2")
 		string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+		string(REGEX REPLACE "^.*/([0-9]+_)" "\\1" name "${name}")
 		file(APPEND ${OUTPUT}.new "static const unsigned char ${table}_${number}[] = {${bytes}0};\n")
 		string(APPEND rows "\t{\"${name}\", (const char *)${table}_${number}, ${size}},\n")
 		math(EXPR number "${number} + 1")
@@ -18,6 +20,10 @@ endfunction()
 file(WRITE ${OUTPUT}.new "/* Made by cmake/embed.cmake. */\n#include \"bin/rota/embed.h\"\n")
 file(GLOB migrations RELATIVE ${SOURCE}/migrations ${SOURCE}/migrations/[0-9][0-9][0-9][0-9]_*.sql)
 list(SORT migrations)
+if(NEXT)
+	file(GLOB next RELATIVE ${SOURCE}/migrations ${SOURCE}/${NEXT}/[0-9][0-9][0-9][0-9]_*.sql)
+	list(APPEND migrations ${next})
+endif()
 embed_table(EMBED_MIGRATIONS migrations "${migrations}")
 set(install "")
 if(EXISTS ${SOURCE}/sql/install.list)

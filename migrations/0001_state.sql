@@ -1,4 +1,5 @@
--- The state machine of a step, as rows. Every transition that ever happens is one of these: rota.event refers to them.
+-- The states of a step and the transitions between them. The domains rota.step_valid, rota.attempt_valid and rota.event_valid are
+-- made from these rows, so a state or a transition stands here only.
 
 create table rota.step_state (
 	state text primary key,
@@ -9,12 +10,14 @@ create table rota.step_state (
 );
 comment on table rota.step_state is 'The states a step can be in (JM18).';
 comment on column rota.step_state.state is 'Name of the state.';
-comment on column rota.step_state.stage is 'waiting: holds no node; live: holds its allocation; final: the end, no transition leaves it.';
-comment on column rota.step_state.severity is 'Order in which states of steps decide the state of an array or a job: the highest one wins.';
+comment on column rota.step_state.stage is
+	'waiting: holds no node; live: holds its allocation; final: the end, which only the requeue of its job leaves.';
+comment on column rota.step_state.severity is
+	'Order in which states of steps decide the state of an array or a job: the highest one wins.';
 comment on column rota.step_state.spec_name is 'The word of the Job Manager Spec for it, where that differs.';
 comment on column rota.step_state.help is 'What it means, for people.';
-
 insert into rota.step_state (state, stage, severity, spec_name, help) values
+	('skipped', 'final', 5, null, 'it need not run: what it was meant for did not happen, or its outputs are up to date'),
 	('completed', 'final', 10, null, 'every task ended with exit code 0'),
 	('dependency_failed', 'final', 20, null, 'a step it waits for ended so that it can never start'),
 	('cancelled', 'final', 30, null, 'ended by its owner or an operator'),
@@ -38,11 +41,11 @@ create table rota.step_transition (
 	primary key (from_state, event),
 	unique (from_state, event, to_state)
 );
-comment on table rota.step_transition is 'The state machine: in from_state, event leads to to_state; what is not here cannot happen.';
+comment on table rota.step_transition is
+	'The state machine: in from_state, event leads to to_state; what is not here cannot happen.';
 comment on column rota.step_transition.from_state is 'State before; "pending" also stands for the moment of submission.';
 comment on column rota.step_transition.event is 'What happened.';
 comment on column rota.step_transition.to_state is 'State after.';
-
 insert into rota.step_transition (from_state, event, to_state) values
 	('pending', 'submit', 'pending'),
 	('pending', 'start', 'starting'),
@@ -56,42 +59,29 @@ insert into rota.step_transition (from_state, event, to_state) values
 	('prolog', 'run', 'running'),
 	('running', 'suspend', 'suspended'),
 	('suspended', 'resume', 'running'),
-	-- The head of an array is running while its elements come and go; what befalls those that are no rows yet, befalls it.
+	('starting', 'end', 'ending'),
+	('prolog', 'end', 'ending'),
+	('running', 'end', 'ending'),
+	('suspended', 'end', 'ending'),
+	-- The head of an array is running while its elements come and go. An event that applies to elements without a row is the
+	-- head's.
 	('running', 'hold', 'running'),
 	('running', 'release', 'running'),
 	('running', 'dependency_fail', 'dependency_failed');
--- Ends reach a step in any live state (a short step is reported started and ended in one go), a waiting one in some.
+-- A step can end from each state that is not final: a report may cover the whole run of a short step.
 insert into rota.step_transition (from_state, event, to_state)
 select s.state, e.event, e.to_state
 from rota.step_state s
-cross join (values ('complete', 'completed'), ('fail', 'failed'), ('timeout', 'timeout'), ('oom', 'out_of_memory'),
-	('preempt', 'preempted'), ('node_fail', 'node_fail'), ('cancel', 'cancelled'), ('deadline', 'deadline')) as e (event, to_state)
-where s.stage = 'live' or (s.state = 'pending' and e.event in ('cancel', 'deadline', 'complete', 'fail', 'timeout', 'oom', 'preempt', 'node_fail'));
+cross join lateral (values ('complete', 'completed'), ('skip', 'skipped'), ('fail', 'failed'), ('timeout', 'timeout'),
+	('oom', 'out_of_memory'), ('preempt', 'preempted'), ('node_fail', 'node_fail'),
+	('cancel', 'cancelled'), ('deadline', 'deadline'), ('modify', s.state)) as e (event, to_state)
+where s.stage <> 'final';
+-- A run that ends without a result leads back into the queue.
 insert into rota.step_transition (from_state, event, to_state)
-select s.state, e.event, e.to_state
+select s.state, e.event, 'pending'
 from rota.step_state s
-cross join (values ('requeue', 'pending'), ('prolog_fail', 'pending')) as e (event, to_state)
+cross join (values ('requeue'), ('prolog_fail')) as e (event)
 where s.stage = 'live';
+-- A job that has ended may be requeued: the only event that leaves a final state.
 insert into rota.step_transition (from_state, event, to_state)
-select state, 'modify', state from rota.step_state where stage <> 'final';
-insert into rota.step_transition (from_state, event, to_state)
-select state, 'end', 'ending' from rota.step_state where state in ('starting', 'prolog', 'running', 'suspended');
-
-create table rota.setting (
-	name text primary key,
-	value text not null,
-	kind text not null check (kind in ('int', 'bool', 'text')),
-	help text not null
-);
-comment on table rota.setting is 'What a site decides; changed by "rota admin setting change".';
-comment on column rota.setting.name is 'Name of the setting.';
-comment on column rota.setting.value is 'Its value, as text.';
-comment on column rota.setting.kind is 'What the text must be: int, bool (true or false) or text.';
-comment on column rota.setting.help is 'What it does, with its unit.';
-insert into rota.setting (name, value, kind, help) values
-	('queue_visible', 'true', 'bool', 'whether users see the jobs of others in lists; scripts and environments stay private either way'),
-	('requeue_max', '5', 'int', 'requeues after which a step is held'),
-	('requeue_delay_s', '2', 'int', 'seconds before a requeued or retried step may start again'),
-	('age_weight_s', '3600', 'int', 'seconds of waiting that weigh as much as one point of priority'),
-	('max_submitted', '1000000', 'int', 'live steps one user may have'),
-	('range_size', '1000000', 'int', 'jobs in one range partition of the big tables');
+select s.state, 'rerun', 'pending' from rota.step_state s where s.stage = 'final';

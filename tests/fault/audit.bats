@@ -36,7 +36,7 @@ damaged() {
 		begin;
 		set local session_replication_role = replica;
 		set local search_path = rota;
-		alter table node_used drop constraint node_used_is_sound;
+		alter table node_used drop constraint node_used_is_valid;
 		alter table license drop constraint license_not_overbooked;
 		$1;
 		\\i $ROTA_SOURCE/tests/fault/audit.sql

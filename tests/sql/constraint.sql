@@ -37,18 +37,16 @@ select throws_ok(format($$update rota.attempt set ended_at = now() where job_id 
 select throws_ok(format($$insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor) values (%s, 0, 0, 'completed', 'run', 'running', 'me')$$, :j), '23514', null, 'an event that cannot happen');
 select throws_ok(format($$insert into rota.event (job_id, step_id, attempt, from_state, event, to_state, actor) values (%s, 0, 0, 'pending', 'start', 'running', 'me')$$, :j), '23514', null, 'an event that leads elsewhere');
 select throws_ok(format($$update rota.step set state = 'happy' where job_id = %s$$, :j), '23514', null, 'a state that does not exist');
-create function t.states_of(p_constraint text) returns setof text language sql as $$
-	select m[1] from (select pg_get_constraintdef(oid) as def from pg_constraint where conname = p_constraint and conparentid = 0) c cross join lateral regexp_matches(c.def, '''(\w+)''', 'g') m $$;
-create function t.sound(p_domain text, p_row record) returns boolean language plpgsql as $$
+create function t.valid(p_domain text, p_row record) returns boolean language plpgsql as $$
 begin
 	execute format('select %L::rota.%I', p_row::text, p_domain);
 	return true;
 exception when check_violation then
 	return false;
 end $$;
-select set_eq($$select x.state from (select state from rota.step_state union values ('happy')) x where t.sound('step_sound', (1, 1, null, x.state, '', null, 0, 0, 0, 0))$$,
+select set_eq($$select x.state from (select state from rota.step_state union values ('happy')) x where t.valid('step_valid', (1, 1, null, x.state, '', null, 0, 0, 0, 0))$$,
 	$$select state from rota.step_state$$, 'those that do');
-select is(array(select t.sound('step_sound', (1, x.request, x.pos, x.state, x.held, x.wanted, x.least, x.least, x.least, x.least)) from (values
+select is(array(select t.valid('step_valid', (1, x.request, x.pos, x.state, x.held, x.wanted, x.least, x.least, x.least, x.least)) from (values
 	('running', 'user', 'cancel', 0, 0, 5), ('running', '', null, 1, 1, null), ('running', '', null, -1, 1, null), ('running', 'me', 'cancel', 0, 1, null),
 	('running', '', 'happiness', 0, 1, null), ('happy', '', null, 0, 1, null), ('running', '', null, 0, 1, 0)) x (state, held, wanted, least, request, pos)),
 	'{t,t,f,f,f,f,f}', 'what else a step may be');
@@ -59,8 +57,8 @@ select throws_ok(format($$update rota.step_request set auth = '\x00' where job_i
 select throws_ok(format($$update rota.step_edge set %s where job_id = %s$$, x, :j), '23514', null, 'an edge with ' || x)
 	from unnest(array[$$kind = 'before'$$, $$"condition" = 'maybe'$$, $$state = 'late'$$]) x;
 select lives_ok(format($$update rota.step_request set ntasks_per_node = null, mem_mb = 0, mem_per_cpu_mb = null, time_limit_s = 0, sample_s = 86400 where job_id = %s$$, :j), 'what a request may have');
-select set_eq($$select t.states_of('attempt_state_check')$$, $$select state from rota.step_state where stage = 'final' and state <> 'dependency_failed'$$, 'an attempt ends in one of those that are an end of what was begun');
-select set_eq($$select f.state, e.event, t.state as into_state from rota.step_state f cross join rota.step_state t cross join (select event from rota.step_transition union values ('other')) e where t.sound('event_sound', (f.state, e.event, t.state))$$,
+select set_eq($$select x.state from (select state from rota.step_state union values ('happy')) x where t.valid('attempt_valid', (1, x.state, now()))$$, $$select state from rota.step_state where stage = 'final' and state <> 'dependency_failed'$$, 'an attempt ends in one of those that are an end of what was begun');
+select set_eq($$select f.state, e.event, t.state as into_state from rota.step_state f cross join rota.step_state t cross join (select event from rota.step_transition union values ('other')) e where t.valid('event_valid', (f.state, e.event, t.state))$$,
 	$$select from_state, event, to_state from rota.step_transition$$, 'an event is one of the moves that there are');
 select throws_ok(format('update rota.%s where job_id = %s', x, :j), '23514', null, x)
 	from unnest(array[$$attempt set state = 'pending'$$, $$allocation set phase = 'late'$$, $$allocation set tasks = -1$$, $$allocation set cpus = -1$$]) x;

@@ -95,7 +95,7 @@ static void flush(struct load *l)
 }
 
 /* Each foreign key of the range's tables, in one statement: what it names is there, in the same range where that table has ranges. And
- * what rota.step_bound and rota.step_edge_bound ask of rows that come the usual way. */
+ * what rota.step_references and rota.step_edge_references ask of rows that come the usual way. */
 static const char CHECK[] =
 	"do $$\n"
 	"declare v record; v_bad boolean;\n"

@@ -1,15 +1,4 @@
--- What steps use while they run: samples, and what they come to.
-
-alter table rota.partition add column sample_s int not null default 30 check (sample_s between 0 and 86400);
-comment on column rota.partition.sample_s is 'Seconds between samples of what its steps use, where they do not say it themselves; 0: none are taken.';
-alter table rota.step_request add column sample_s int check (sample_s between 0 and 86400);
-comment on column rota.step_request.sample_s is 'Seconds between samples of what it uses; 0: none; null: as its partition has it.';
-
-insert into rota.setting (name, value, kind, help) values
-	('sample_min_s', '5', 'int', 'fewest seconds between samples that a step may ask for'),
-	('sample_days', '30', 'int', 'days for which samples are kept; maxima, means and last figures are kept with the job');
-
-comment on column rota.node_order.args is 'Arguments: signal, cause, epilog, time_limit_s; of a launch sample_s, the seconds between samples.';
+-- What steps use while they run: samples, and their totals.
 
 create table rota.sample (
 	at timestamptz not null,
@@ -17,7 +6,7 @@ create table rota.sample (
 	step_id int not null,
 	attempt int not null,
 	node_id int not null,
-	task int not null check (task >= -1),
+	task int not null check (task >= '-1'::integer),
 	cpu_usec bigint,
 	rss_kb bigint,
 	swap_kb bigint,
@@ -30,7 +19,8 @@ create table rota.sample (
 	gauges jsonb
 ) partition by range (at);
 create index sample_of_step on rota.sample (job_id, step_id, attempt, at);
-comment on table rota.sample is 'What the processes of running steps used at a moment; one partition for each day (UTC). Null: unknown.';
+comment on table rota.sample is
+	'What the processes of running steps used at a moment; one partition for each day (UTC). Null: unknown.';
 comment on column rota.sample.at is 'When, by the database''s clock.';
 comment on column rota.sample.job_id is 'The job.';
 comment on column rota.sample.step_id is 'The step.';
@@ -53,7 +43,7 @@ create table rota.sample_total (
 	step_id int not null,
 	attempt int not null,
 	node_id int not null,
-	task int not null check (task >= -1),
+	task int not null check (task >= '-1'::integer),
 	only_task int,
 	samples int not null default 1,
 	first_clock bigint not null,
@@ -89,12 +79,15 @@ create table rota.sample_total (
 	gauges jsonb,
 	primary key (job_id, step_id, attempt, node_id, task)
 ) partition by range (job_id);
-comment on table rota.sample_total is 'What the samples of an attempt on a node come to, kept when they are dropped; and by its clock each sample counts once. Null: unknown.';
+comment on table rota.sample_total is
+	'What the samples of an attempt on a node come to, kept when they are dropped; and by its clock each sample counts '
+	'once. Null: unknown.';
 comment on column rota.sample_total.job_id is 'The job.';
 comment on column rota.sample_total.step_id is 'The step.';
 comment on column rota.sample_total.attempt is 'The attempt.';
 comment on column rota.sample_total.node_id is 'The node.';
-comment on column rota.sample_total.task is 'Rank of a task, where a node has several; -1: all processes of the step on the node.';
+comment on column rota.sample_total.task is
+	'Rank of a task, where a node has several; -1: all processes of the step on the node.';
 comment on column rota.sample_total.only_task is 'Rank of the task, where it is the only one on the node.';
 comment on column rota.sample_total.samples is 'How many there were.';
 comment on column rota.sample_total.first_clock is 'The first one, in microseconds of the node''s CLOCK_BOOTTIME.';
@@ -127,53 +120,6 @@ comment on column rota.sample_total.processes_sum is 'The sum of all.';
 comment on column rota.sample_total.threads is 'Threads in the last one.';
 comment on column rota.sample_total.threads_max is 'The most there were.';
 comment on column rota.sample_total.threads_sum is 'The sum of all.';
-comment on column rota.sample_total.gauges is 'Of each figure of the site''s plug-in the last, the highest, the sum and the number of all: {"gpu0.util": [35, 80, 1200, 20]}.';
-
-create function rota.sample_range(p_day date) returns void
-language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_name text := 'sample_' || to_char(p_day, 'YYYYMMDD');
-begin
-	if to_regclass('rota.' || v_name) is not null then
-		return;
-	end if;
-	-- Made first and attached then: so nobody who reads or writes samples is waited for.
-	execute format('create table rota.%I (like rota.sample including all)', v_name);
-	execute format('alter table rota.sample attach partition rota.%I for values from (%L) to (%L)', v_name,
-		to_char(p_day, 'YYYY-MM-DD') || ' 00:00:00+00', to_char(p_day + 1, 'YYYY-MM-DD') || ' 00:00:00+00');
-end $$;
-comment on function rota.sample_range(date) is 'Make the partition for samples of a day (UTC), where it is missing.';
-
-do $$
-begin
-	perform rota.sample_range((now() at time zone 'UTC')::date + n) from generate_series(0, 3) n;
-end $$;
-
-create or replace function rota.range_make(p_from bigint, p_to bigint) returns void
-language plpgsql set search_path = rota, pg_temp as $$
-declare
-	v_table text;
-	v_options text;
-begin
-	foreach v_table in array array['job', 'step_request', 'step', 'step_array', 'step_edge', 'attempt', 'allocation', 'task_end', 'hook_run',
-		'controller_hook', 'sample_total', 'event']
-	loop
-		-- Rows that change while a step runs leave room on their pages for their next versions.
-		v_options := case when v_table in ('step', 'step_array', 'attempt', 'allocation', 'job', 'sample_total')
-			then ' with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05)' else '' end;
-		if to_regclass(format('rota.%I', v_table || '_' || p_from)) is not null then
-			continue;
-		end if;
-		execute format('create table rota.%I partition of rota.%I for values from (%s) to (%s)%s', v_table || '_' || p_from, v_table, p_from, p_to, v_options);
-		perform rota.forever(v_table || '_' || p_from);
-	end loop;
-end $$;
-do $$
-begin
-	-- The bound of a partition reads: FOR VALUES FROM ('0') TO ('1000000').
-	perform rota.range_make(x.bound[1]::bigint, x.bound[2]::bigint)
-	from pg_inherits i
-	join pg_class c on c.oid = i.inhrelid
-	cross join lateral (select regexp_match(pg_get_expr(c.relpartbound, c.oid), $re$FROM \('([0-9]+)'\) TO \('([0-9]+)'\)$re$) as bound) x
-	where i.inhparent = 'rota.job'::regclass;
-end $$;
+comment on column rota.sample_total.gauges is
+	'Of each figure of the site''s plug-in the last, the highest, the sum and the number of all: {"gpu0.util": [35, 80, '
+	'1200, 20]}.';

@@ -1,10 +1,27 @@
--- What happened: attempts, allocations, tasks, hooks, the event log; and what is on its way to the nodes.
+-- What happened: attempts, allocations, ends of tasks, hooks on nodes, and the event log.
 
+create type rota.attempt_checked as (attempt int, state text, ended_at timestamptz);
+comment on type rota.attempt_checked is 'The columns of rota.attempt that the constraint attempt_is_valid checks.';
+-- format() writes final states of rota.step_state into the check, which cannot read tables. An attempt was started, so no
+-- dependency of it failed.
+do $$
+begin
+	execute format($sql$create domain rota.attempt_valid as rota.attempt_checked constraint attempt_is_valid check (
+		(value).attempt >= 1
+		and (value).state in (%s)
+		and ((value).ended_at is null) = ((value).state is null))$sql$, (
+			select string_agg(quote_literal(s.state), ', ' order by array_position('{completed}', s.state) nulls last,
+				s.severity)
+			from rota.step_state s
+			where s.stage = 'final' and s.state <> 'dependency_failed'));
+end $$;
+comment on domain rota.attempt_valid is
+	'An attempt ends in one of the states in which a started step can end, and has none before.';
 create table rota.attempt (
 	job_id bigint not null,
 	step_id int not null,
-	attempt int not null check (attempt >= 1),
-	state text references rota.step_state,
+	attempt int not null,
+	state text,
 	time_limit_s bigint not null,
 	node_ids int[] not null,
 	nodes text[] not null,
@@ -20,9 +37,11 @@ create table rota.attempt (
 	cause text,
 	message text,
 	session_id int,
+	fence boolean not null default false,
+	pause_clock bigint,
 	primary key (job_id, step_id, attempt),
-	foreign key (job_id, step_id) references rota.step (job_id, step_id),
-	check ((ended_at is null) = (state is null))
+	constraint attempt_is_valid check (
+		row(attempt, state, ended_at)::rota.attempt_checked::rota.attempt_valid is distinct from null)
 ) partition by range (job_id);
 create unique index attempt_one_live on rota.attempt (job_id, step_id) where ended_at is null;
 comment on table rota.attempt is 'One run of a step. A step has one live attempt at most.';
@@ -45,31 +64,49 @@ comment on column rota.attempt.signal is 'Signal that ended a task of it.';
 comment on column rota.attempt.cause is 'What ended it; see rota.step.cause.';
 comment on column rota.attempt.message is 'The cause in words.';
 comment on column rota.attempt.session_id is 'Session id of its first task on its first node.';
+comment on column rota.attempt.fence is
+	'Whether a node that loses its lease ends it by itself, as its order says; false: it goes on, and is not run again '
+	'before the node is back or declared dead.';
+comment on column rota.attempt.pause_clock is
+	'The first node''s clock (microseconds since its boot) at the latest suspension or continuation that was taken; earlier '
+	'ones are old news.';
 
+create type rota.allocation_checked as (attempt int, tasks int, cpus int, cpus_held int, mem_mb bigint, phase text);
+comment on type rota.allocation_checked is 'The columns of rota.allocation that the constraint allocation_is_valid checks.';
+create domain rota.allocation_valid as rota.allocation_checked
+	constraint allocation_is_valid check (
+		least((value).attempt, (value).tasks, (value).cpus, (value).cpus_held, (value).mem_mb) >= 0
+		and (value).cpus_held <= (value).cpus
+		and (value).phase in ('kept', 'ordered', 'prolog', 'ready', 'running', 'done', 'ended'));
+comment on domain rota.allocation_valid is
+	'Nothing below 0 is allocated, no more CPUs are held than that, and the phase is a known one.';
 create table rota.allocation (
 	job_id bigint not null,
 	step_id int not null,
-	attempt int not null check (attempt >= 0),
+	attempt int not null,
 	node_id int not null references rota.node,
 	node_index int not null,
-	cpus int not null check (cpus >= 0),
-	mem_mb bigint not null check (mem_mb >= 0),
+	cpus int not null,
+	mem_mb bigint not null,
 	gres jsonb not null default '{}',
 	licenses jsonb not null default '{}',
-	tasks int not null check (tasks >= 0),
+	tasks int not null,
 	holder boolean not null default true,
-	phase text not null default 'ordered' check (phase in ('kept', 'ordered', 'prolog', 'ready', 'running', 'done', 'ended')),
+	phase text not null default 'ordered',
 	cpus_held int not null,
-	started_at timestamptz not null default now(),
+	started_at timestamptz default now(),
 	ended_at timestamptz,
 	gone_at timestamptz,
 	peak_mb bigint,
 	cpu_usec bigint,
+	lost_at timestamptz,
+	partition text,
 	primary key (job_id, step_id, attempt, node_id),
-	check (cpus_held between 0 and cpus)
+	constraint allocation_is_valid check (
+		row(attempt, tasks, cpus, cpus_held, mem_mb, phase)::rota.allocation_checked::rota.allocation_valid
+			is distinct from null)
 ) partition by range (job_id);
-create index allocation_open on rota.allocation (node_id) where ended_at is null;
-create index allocation_held on rota.allocation (job_id, step_id) where holder and gone_at is null;
+create index allocation_open on rota.allocation (node_id) where ended_at is null or (holder and gone_at is null);
 comment on table rota.allocation is 'What an attempt holds on a node, and from when to when: the ground of all usage figures.';
 comment on column rota.allocation.job_id is 'The job.';
 comment on column rota.allocation.step_id is 'The step that holds it.';
@@ -81,14 +118,21 @@ comment on column rota.allocation.mem_mb is 'Memory held, in MiB.';
 comment on column rota.allocation.gres is 'Units of generic resources held: {"gpu": [0, 3]}.';
 comment on column rota.allocation.licenses is 'Licences held by the step, on the row of its first node.';
 comment on column rota.allocation.tasks is 'Tasks of the step on this node.';
-comment on column rota.allocation.holder is 'Whether the prolog and the epilog of its job group run with it on this node; true without a group.';
+comment on column rota.allocation.holder is
+	'Whether the prolog and the epilog of its job group run with it on this node; true without a group.';
 comment on column rota.allocation.phase is 'How far the node is with it.';
-comment on column rota.allocation.cpus_held is 'CPUs it holds just now: 0 while it is suspended.';
-comment on column rota.allocation.started_at is 'From when it is held.';
+comment on column rota.allocation.cpus_held is 'CPUs it holds just now: 0 while it is suspended, or stands ahead.';
+comment on column rota.allocation.started_at is
+	'From when it is held; null: it stands ahead, and takes the CPUs of the next element of its array that ends on the node.';
 comment on column rota.allocation.ended_at is 'Until when; null: it is held now.';
-comment on column rota.allocation.gone_at is 'When nothing of it was left on the node; later than ended_at where a group''s epilog waits.';
+comment on column rota.allocation.gone_at is
+	'When nothing of it was left on the node; later than ended_at where a group''s epilog waits.';
 comment on column rota.allocation.peak_mb is 'Highest memory use on the node, in MiB; null: unknown.';
 comment on column rota.allocation.cpu_usec is 'CPU time used on the node, in microseconds; null: unknown.';
+comment on column rota.allocation.lost_at is
+	'When it was given up with its node; what the node says of it later is kept in rota.stray and changes nothing.';
+comment on column rota.allocation.partition is
+	'Partition in which it was held, where its step has been moved to another one since; null: that of its step.';
 
 create table rota.task_end (
 	job_id bigint not null,
@@ -160,6 +204,19 @@ comment on column rota.hook_run.signal is 'Signal that ended it; null: none.';
 comment on column rota.hook_run.usec is 'How long it ran, in microseconds.';
 comment on column rota.hook_run.output is 'End of what it printed.';
 
+create type rota.event_checked as (from_state text, event text, to_state text);
+comment on type rota.event_checked is 'The columns of rota.event that the constraint event_is_valid checks.';
+-- format() writes the rows of rota.step_transition into the check, which cannot read tables. The most frequent events come first.
+do $$
+begin
+	execute format($sql$create domain rota.event_valid as rota.event_checked constraint event_is_valid check (
+		(value).from_state || ' ' || (value).event || ' ' || (value).to_state in (%s))$sql$, (
+			select string_agg(quote_literal(concat_ws(' ', t.from_state, t.event, t.to_state)), ', '
+				order by array_position('{submit,start,complete,run,prolog,end,fail,cancel}', t.event) nulls last,
+					t.event, t.from_state)
+			from rota.step_transition t));
+end $$;
+comment on domain rota.event_valid is 'An event leads from a state to a state as rota.step_transition says.';
 create table rota.event (
 	job_id bigint not null,
 	event_id bigint generated always as identity,
@@ -174,9 +231,10 @@ create table rota.event (
 	detail text,
 	xid xid8 not null default pg_current_xact_id(),
 	primary key (job_id, event_id),
-	foreign key (from_state, event, to_state) references rota.step_transition (from_state, event, to_state)
+	constraint event_is_valid check (
+		row(from_state, event, to_state)::rota.event_checked::rota.event_valid is distinct from null)
 ) partition by range (job_id);
-comment on table rota.event is 'Every transition that happened, append-only; the foreign key keeps it to the state machine.';
+comment on table rota.event is 'Every transition that happened, append-only; a check keeps it to the state machine.';
 comment on column rota.event.job_id is 'The job.';
 comment on column rota.event.event_id is 'Order of insertion.';
 comment on column rota.event.step_id is 'The step.';
@@ -188,63 +246,5 @@ comment on column rota.event.to_state is 'State after.';
 comment on column rota.event.actor is 'Who did it: a user''s name, schedule, or node:NAME.';
 comment on column rota.event.cause is 'Why; see rota.step.cause.';
 comment on column rota.event.detail is 'More, in words.';
-comment on column rota.event.xid is 'Transaction that wrote it; readers take those below their snapshot''s xmin and miss nothing that commits late.';
-
-create table rota.stray (
-	stray_id bigint generated always as identity primary key,
-	at timestamptz not null default clock_timestamp(),
-	actor text not null,
-	what jsonb not null
-);
-comment on table rota.stray is 'Reports that came late or fitted nothing: they changed nothing and are kept here.';
-comment on column rota.stray.stray_id is 'Order of arrival.';
-comment on column rota.stray.at is 'When.';
-comment on column rota.stray.actor is 'Who sent it.';
-comment on column rota.stray.what is 'What it said.';
-
-create table rota.node_order (
-	order_id bigint generated always as identity primary key,
-	node_id int not null references rota.node on delete cascade,
-	kind text not null check (kind in ('launch', 'go', 'end', 'kill', 'signal', 'suspend', 'resume')),
-	job_id bigint not null,
-	step_id int not null,
-	attempt int not null,
-	body text,
-	signature bytea,
-	args jsonb not null default '{}',
-	made_at timestamptz not null default now(),
-	check ((kind = 'launch') = (body is not null and signature is not null))
-);
-create index node_order_by_node on rota.node_order (node_id, order_id);
-comment on table rota.node_order is 'Orders on their way to nodes; a row goes when its node has taken it.';
-comment on column rota.node_order.order_id is 'Order of making.';
-comment on column rota.node_order.node_id is 'The node.';
-comment on column rota.node_order.kind is 'launch: run an attempt (signed); go: its peers are ready; end: finish; kill, signal, suspend, resume.';
-comment on column rota.node_order.job_id is 'The job.';
-comment on column rota.node_order.step_id is 'The step.';
-comment on column rota.node_order.attempt is 'The attempt.';
-comment on column rota.node_order.body is 'Text of a launch order.';
-comment on column rota.node_order.signature is 'Ed25519 over it, by jobmgrd.';
-comment on column rota.node_order.args is 'Arguments of the others: signal, cause, epilog.';
-comment on column rota.node_order.made_at is 'When.';
-
-create table rota.plan (
-	job_id bigint not null,
-	step_id int not null,
-	expected_at timestamptz,
-	nodes int[] not null default '{}',
-	reason text not null,
-	blocker text,
-	message text not null,
-	made_at timestamptz not null default now(),
-	primary key (job_id, step_id)
-);
-comment on table rota.plan is 'What the latest scheduling pass expects of the steps it looked at and did not start.';
-comment on column rota.plan.job_id is 'The job.';
-comment on column rota.plan.step_id is 'The step.';
-comment on column rota.plan.expected_at is 'Expected start; null: not computed.';
-comment on column rota.plan.nodes is 'Nodes it is expected on.';
-comment on column rota.plan.reason is 'Why it waits: resources, priority, partition, license, node, peer, deadline, limit, array_limit.';
-comment on column rota.plan.blocker is 'Label of the step in its way; null: none known.';
-comment on column rota.plan.message is 'The reason in words.';
-comment on column rota.plan.made_at is 'When that was found.';
+comment on column rota.event.xid is
+	'Transaction that wrote it; readers take those below their snapshot''s xmin and miss nothing that commits late.';

@@ -1,13 +1,8 @@
--- What was submitted: jobs, their scripts, their steps as asked for, and the constraints between them. Big tables are
--- range-partitioned by job id, so old ranges go cold by themselves; api.range_ensure makes the ranges ahead of need.
-
-create function rota.never_deleted() returns trigger
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-	raise exception 'rows of "%" are never %', tg_table_name, case tg_op when 'UPDATE' then 'changed' else 'deleted' end
-		using errcode = '23001', hint = 'Retention detaches whole partitions.';
-end $$;
-comment on function rota.never_deleted() is 'Refuses a DELETE or TRUNCATE (or UPDATE) on a table whose rows stay for ever.';
+-- What was submitted: jobs, their scripts, their steps as requested and as they stand, and the edges between them. The tables of
+-- jobs are range-partitioned by job id; api.range_ensure makes ranges ahead of need (0014_range.sql).
+--
+-- A plain check costs each statement 5 us a KiB of its stored text. The checks of busy tables are therefore domains over a
+-- composite type, which a session reads once. The cast to the domain is the check: it fails, or its value is distinct from null.
 
 create table rota.script (
 	hash bytea primary key check (length(hash) = 32),
@@ -24,10 +19,19 @@ create table rota.environment (
 	body bytea not null,
 	check (hash = sha256(body))
 );
-comment on table rota.environment is 'Environments that jobs were submitted with, each stored once under its SHA-256; private to their owners.';
+comment on table rota.environment is
+	'Environments that jobs were submitted with, each stored once under its SHA-256; private to their owners.';
 comment on column rota.environment.hash is 'SHA-256 of the body.';
 comment on column rota.environment.body is 'NAME=value strings, each ended by a zero byte.';
 
+create type rota.job_checked as (steps_total int, steps_left int, ended_at timestamptz, state text);
+comment on type rota.job_checked is 'The columns of rota.job that the constraint job_is_valid checks.';
+create domain rota.job_valid as rota.job_checked
+	constraint job_is_valid check (
+		(value).steps_left >= 0 and (value).steps_left <= (value).steps_total
+		and ((value).steps_left = 0) = ((value).ended_at is not null)
+		and ((value).ended_at is null) = ((value).state is null));
+comment on domain rota.job_valid is 'A job ends, in some state, when it has no steps left.';
 create table rota.job (
 	job_id bigint generated always as identity primary key,
 	name text not null,
@@ -54,13 +58,17 @@ create table rota.job (
 	exit_code int,
 	signal int,
 	cause text,
-	check (steps_left between 0 and steps_total),
-	check ((steps_left = 0) = (ended_at is not null)),
-	check ((ended_at is null) = (state is null))
+	retry_key uuid,
+	arguments text[],
+	constraint job_is_valid check (
+		row(steps_total, steps_left, ended_at, state)::rota.job_checked::rota.job_valid is distinct from null)
 ) partition by range (job_id);
 create index job_live on rota.job (uid, job_id) where ended_at is null;
 create index job_by_user on rota.job (user_name, job_id);
 create index job_by_time on rota.job using brin (submit_at);
+create index job_by_end on rota.job using brin (ended_at);
+create index job_by_account on rota.job (account, job_id) where ended_at is null;
+create index job_retry_key_idx on rota.job (retry_key);
 comment on table rota.job is 'What a user submitted: one script, one or more steps.';
 comment on column rota.job.job_id is 'Id, never reused: always generated, and its row is never deleted.';
 comment on column rota.job.name is 'Name for people.';
@@ -87,6 +95,12 @@ comment on column rota.job.state is 'Worst state of its steps, once it has ended
 comment on column rota.job.exit_code is 'Highest exit code of its steps, once it has ended.';
 comment on column rota.job.signal is 'Signal that ended the step with the worst state, once it has ended.';
 comment on column rota.job.cause is 'Cause of the step with the worst state, once it has ended.';
+comment on column rota.job.retry_key is
+	'By which its submission is known as the same one when it is sent again, within a day at least; null: it had none, or '
+	'one in rota.client_key.';
+comment on column rota.job.arguments is
+	'Arguments of the script, as submitted; null: none. What runs has them from step_request.spec, which the authenticator '
+	'covers.';
 
 create table rota.client_key (
 	uid int not null,
@@ -101,48 +115,68 @@ comment on column rota.client_key.client_key is 'Key that the client chose.';
 comment on column rota.client_key.job_id is 'Job that it made.';
 comment on column rota.client_key.made_at is 'When.';
 
+create type rota.step_request_checked as (step_id int, nodes_min int, nodes_max int, ntasks int, ntasks_per_node int,
+	cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, time_limit_s bigint, time_min_s bigint, retry int, sample_s int,
+		auth bytea);
+comment on type rota.step_request_checked is 'The columns of rota.step_request that the constraint step_request_is_valid checks.';
+create domain rota.step_request_valid as rota.step_request_checked
+	-- least() ignores nulls.
+	constraint step_request_is_valid check (
+		least((value).nodes_min, (value).ntasks, (value).ntasks_per_node, (value).cpus_per_task) >= 1
+		and least((value).step_id, (value).retry, (value).sample_s, 86400 - (value).sample_s) >= 0
+		and least((value).mem_mb, (value).mem_per_cpu_mb, (value).time_limit_s, (value).time_min_s) >= 0
+		and (value).nodes_max >= (value).nodes_min
+		and length((value).auth) = 32);
+comment on domain rota.step_request_valid is 'What a step may ask for.';
 create table rota.step_request (
-	job_id bigint not null references rota.job,
-	step_id int not null check (step_id >= 0),
+	job_id bigint not null,
+	step_id int not null,
 	name text not null,
 	line int not null,
 	topo int not null,
 	partition text not null,
-	nodes_min int not null check (nodes_min >= 1),
-	nodes_max int check (nodes_max >= nodes_min),
-	ntasks int not null check (ntasks >= 1),
-	ntasks_per_node int check (ntasks_per_node >= 1),
-	cpus_per_task int not null check (cpus_per_task >= 1),
-	mem_mb bigint check (mem_mb >= 0),
-	mem_per_cpu_mb bigint check (mem_per_cpu_mb >= 0),
+	nodes_min int not null,
+	nodes_max int,
+	ntasks int not null,
+	ntasks_per_node int,
+	cpus_per_task int not null,
+	mem_mb bigint,
+	mem_per_cpu_mb bigint,
 	gres jsonb not null default '{}',
 	licenses jsonb not null default '{}',
 	exclusive boolean not null default false,
 	"constraint" text not null default '',
 	nodelist text[] not null default '{}',
 	exclude text[] not null default '{}',
-	time_limit_s bigint check (time_limit_s >= 0),
-	time_min_s bigint check (time_min_s >= 0),
+	time_limit_s bigint,
+	time_min_s bigint,
 	begin_at timestamptz,
 	deadline_at timestamptz,
 	requeue boolean not null default true,
-	retry int not null default 0 check (retry >= 0),
+	retry int not null default 0,
 	group_name text,
 	keep jsonb not null default '{}',
 	deps_any boolean not null default false,
 	with_set int,
 	spec text not null,
-	auth bytea not null check (length(auth) = 32),
+	auth bytea not null,
+	sample_s int,
+	reservation text,
 	primary key (job_id, step_id),
-	unique (job_id, step_id, topo),
-	unique (job_id, name)
+	unique (name, job_id),
+	constraint step_request_is_valid check (
+		row(step_id, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb, mem_per_cpu_mb, time_limit_s,
+			time_min_s, retry, sample_s, auth)::rota.step_request_checked::rota.step_request_valid
+				is distinct from null)
 ) partition by range (job_id);
 comment on table rota.step_request is 'A step of a script as it was asked for; an array''s elements share one row.';
 comment on column rota.step_request.job_id is 'The job.';
 comment on column rota.step_request.step_id is 'The step; for an array, its head.';
 comment on column rota.step_request.name is 'Name in the script.';
 comment on column rota.step_request.line is 'Line of the script that begins it.';
-comment on column rota.step_request.topo is 'Position in an order in which every step comes behind those it waits for; edges are checked by it, so no cycle can be stored.';
+comment on column rota.step_request.topo is
+	'Position in an order in which every step comes behind those it waits for; edges are checked by it, so no cycle can be '
+	'stored.';
 comment on column rota.step_request.partition is 'Partition it is to run in.';
 comment on column rota.step_request.nodes_min is 'Fewest nodes.';
 comment on column rota.step_request.nodes_max is 'Most nodes; null: as many as its tasks need.';
@@ -158,34 +192,61 @@ comment on column rota.step_request."constraint" is 'Expression over node featur
 comment on column rota.step_request.nodelist is 'Nodes that must be among its nodes.';
 comment on column rota.step_request.exclude is 'Nodes it must not run on.';
 comment on column rota.step_request.time_limit_s is 'Time limit in seconds; 0: none; null: the partition''s.';
-comment on column rota.step_request.time_min_s is 'Shortest time limit with which it may be started by backfill; null: its limit is not shortened.';
+comment on column rota.step_request.time_min_s is
+	'Shortest time limit with which it may be started by backfill; null: its limit is not shortened.';
 comment on column rota.step_request.begin_at is 'Not to be started before.';
 comment on column rota.step_request.deadline_at is 'To end before; a step that no longer can ends in state deadline.';
 comment on column rota.step_request.requeue is 'Whether it may run again after the loss of a node.';
 comment on column rota.step_request.retry is 'How often it is run again after a failure of its own.';
 comment on column rota.step_request.group_name is 'Job group: prolog and epilog run once on a node for all steps of it.';
-comment on column rota.step_request.keep is 'What it keeps while suspended: {"mem": true, "gres": true, "licenses": true, "cpus": false}.';
+comment on column rota.step_request.keep is
+	'What it keeps while suspended: {"mem": true, "gres": true, "licenses": true, "cpus": false}.';
 comment on column rota.step_request.deps_any is 'Whether one of its "after" edges is enough (?), instead of all (,).';
 comment on column rota.step_request.with_set is 'Steps of a job with the same number are started in one decision; null: alone.';
 comment on column rota.step_request.spec is 'What the node is to run, in the form of docs/formats.md; covered by auth.';
-comment on column rota.step_request.auth is 'HMAC by jobmgrd over owner, script, environment and spec; without it no order is signed.';
+comment on column rota.step_request.auth is
+	'HMAC by jobmgrd over owner, script, environment and spec; without it no order is signed.';
+comment on column rota.step_request.sample_s is
+	'Seconds between samples of what it uses; 0: none; null: as its partition has it.';
+comment on column rota.step_request.reservation is
+	'Reservation of nodes that it asks to run in; null: none. It runs on no other nodes, and starts only while that lasts.';
 
+create type rota.step_checked as (step_id int, request_id int, array_index int, state text, held text, end_wanted text,
+	attempt int, deps_waiting int, retries int, requeues int);
+comment on type rota.step_checked is 'The columns of rota.step that the constraint step_is_valid checks.';
+-- format() writes the states of rota.step_state into the check, which cannot read tables. The most frequent states come first.
+do $$
+begin
+	execute format($sql$create domain rota.step_valid as rota.step_checked constraint step_is_valid check (
+		(value).state in (%s)
+		and (value).held in ('', 'user', 'admin', 'system')
+		and (value).end_wanted in ('cancel', 'preempt', 'deadline', 'requeue')
+		and least((value).step_id, (value).attempt, (value).deps_waiting, (value).retries, (value).requeues) >= 0
+		and ((value).array_index is null or (value).step_id > (value).request_id))$sql$, (
+			select string_agg(quote_literal(s.state), ', '
+				order by array_position('{pending,starting,prolog,running,suspended,ending,completed}', s.state),
+					s.severity)
+			from rota.step_state s));
+end $$;
+comment on domain rota.step_valid is
+	'The states of rota.step_state, how a step may be held, what it may be wanted to end as (null: no end is wanted), and '
+	'an array''s elements stand behind it.';
 create table rota.step (
 	job_id bigint not null,
-	step_id int not null check (step_id >= 0),
+	step_id int not null,
 	request_id int not null,
 	array_index int,
-	state text not null default 'pending' references rota.step_state,
-	attempt int not null default 0 check (attempt >= 0),
-	held text not null default '' check (held in ('', 'user', 'admin', 'system')),
+	state text not null default 'pending',
+	attempt int not null default 0,
+	held text not null default '',
 	held_reason text,
-	deps_waiting int not null default 0 check (deps_waiting >= 0),
+	deps_waiting int not null default 0,
 	rank bigint not null,
 	begin_at timestamptz,
 	start_by timestamptz,
 	eligible_at timestamptz,
-	retries int not null default 0 check (retries >= 0),
-	requeues int not null default 0 check (requeues >= 0),
+	retries int not null default 0,
+	requeues int not null default 0,
 	ordered_at timestamptz,
 	started_at timestamptz,
 	ended_at timestamptz,
@@ -193,31 +254,41 @@ create table rota.step (
 	signal int,
 	cause text,
 	message text,
-	end_wanted text check (end_wanted in ('cancel', 'preempt', 'deadline', 'requeue')),
+	end_wanted text,
 	resume_wanted boolean not null default false,
+	queue text not null default '',
+	is_array boolean not null default false,
+	claimant_id int not null default 0,
 	primary key (job_id, step_id),
-	foreign key (job_id, request_id) references rota.step_request (job_id, step_id),
-	check ((array_index is null) or (step_id > request_id))
-) partition by range (job_id) ;
-create index step_eligible on rota.step (rank desc, job_id, step_id)
-	where state = 'pending' and deps_waiting = 0 and held = '';
-create index step_head on rota.step (rank desc, job_id, step_id)
-	where state = 'running' and attempt = 0;
+	constraint step_is_valid check (
+		row(step_id, request_id, array_index, state, held, end_wanted, attempt, deps_waiting, retries,
+			requeues)::rota.step_checked::rota.step_valid is distinct from null)
+) partition by range (job_id);
+create index step_head on rota.step (rank desc, job_id, step_id) where state = 'running' and attempt = 0;
 create index step_timed on rota.step (start_by) where start_by is not null and ended_at is null;
 create index step_later on rota.step (begin_at) where begin_at is not null and state = 'pending';
 create index step_resuming on rota.step (rank desc, job_id, step_id) where resume_wanted;
 create index step_live on rota.step (job_id, step_id) where ended_at is null;
-comment on table rota.step is 'A step as it stands: the one row whose state says what is going on. Array elements get theirs when they start.';
+create index step_eligible on rota.step (queue, rank desc, job_id, step_id)
+	where state = 'pending' and deps_waiting = 0 and held = '';
+create index step_claim on rota.step (queue, claimant_id, rank desc, job_id, step_id)
+	where state = 'pending' and deps_waiting = 0 and held = '';
+comment on table rota.step is
+	'A step as it stands: the one row whose state says what is going on. Array elements get theirs when they start.';
 comment on column rota.step.job_id is 'The job.';
-comment on column rota.step.step_id is 'The step in its job: script steps in order; the element at position p of an array has the head''s number + 1 + p.';
+comment on column rota.step.step_id is
+	'The step in its job: script steps in order; the element at position p of an array has the head''s number + 1 + p.';
 comment on column rota.step.request_id is 'Its row in rota.step_request: itself, or the head of its array.';
 comment on column rota.step.array_index is 'Index of an array element; null: not an element.';
 comment on column rota.step.state is 'Its state; written by api.step_move only.';
-comment on column rota.step.attempt is 'Its latest attempt; 0: never started. Orders and reports name it, and what names another one is stray.';
+comment on column rota.step.attempt is
+	'Its latest attempt; 0: never started. Orders and reports name it, and what names another one is stray.';
 comment on column rota.step.held is 'By whom it is held: empty, user, admin or system.';
 comment on column rota.step.held_reason is 'Why it is held.';
 comment on column rota.step.deps_waiting is 'Unmet dependencies; 0: none stands in its way.';
-comment on column rota.step.rank is 'Place in the queue, higher first: seconds of priority less the time of submission, so it never has to be rewritten as time passes.';
+comment on column rota.step.rank is
+	'Place in the queue, higher first: seconds of priority less the time of submission, so it never has to be rewritten as '
+	'time passes.';
 comment on column rota.step.begin_at is 'Not to be started before: as asked for, or after a requeue.';
 comment on column rota.step.start_by is 'Latest start with which it can still end before its deadline; null: no deadline.';
 comment on column rota.step.eligible_at is 'When nothing but resources stood in its way any more.';
@@ -228,28 +299,61 @@ comment on column rota.step.started_at is 'When the first task of its latest att
 comment on column rota.step.ended_at is 'When it reached a final state.';
 comment on column rota.step.exit_code is 'Highest exit code of its tasks, 0 to 255.';
 comment on column rota.step.signal is 'Signal that ended a task of it; null: none.';
-comment on column rota.step.cause is 'What ended it: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, node, shutdown, dependency.';
+comment on column rota.step.cause is
+	'What ended it: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, '
+	'withdrawn, node, node_lost, keeper_lost, shutdown, maintenance, dependency, not_needed, up_to_date.';
 comment on column rota.step.message is 'The cause in words.';
 comment on column rota.step.end_wanted is 'The event that its end will count as, when somebody asked for that end.';
 comment on column rota.step.resume_wanted is 'Whether a suspended step is to go on as soon as its CPUs are free.';
+comment on column rota.step.queue is
+	'The partition in whose queue it is, as its request says; empty: it had ended before that was kept here.';
+comment on column rota.step.is_array is 'Whether it is the head of an array.';
+comment on column rota.step.claimant_id is 'Who asks for it, in rota.claimant; 0: it had ended before that was kept here.';
+create function rota.step_references() returns trigger
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_loose record;
+begin
+	select a.job_id, a.step_id into v_loose
+	from added a
+	left join step_request r on r.job_id = a.job_id and r.step_id = a.request_id
+	left join job j on j.job_id = r.job_id
+	where j.job_id is null
+	limit 1;
+	if found then
+		raise exception 'step % of job % refers to a request or a job that does not exist', v_loose.step_id,
+			v_loose.job_id
+			using errcode = '23503';
+	end if;
+	return null;
+end $$;
+comment on function rota.step_references() is 'Refuses steps whose request, or its job, is not there.';
 
+create type rota.step_array_checked as (size int, next int, running int, completed int, failed int, max_running int);
+comment on type rota.step_array_checked is 'The columns of rota.step_array that the constraint step_array_is_valid checks.';
+create domain rota.step_array_valid as rota.step_array_checked
+	constraint step_array_is_valid check (
+		(value).size >= 1 and (value).next between 0 and (value).size and (value).max_running >= 1
+		and least((value).running, (value).completed, (value).failed) >= 0
+		and (value).running + (value).completed + (value).failed <= (value).size);
+comment on domain rota.step_array_valid is 'How far an array may have come; max_running null: any number at once.';
 create table rota.step_array (
 	job_id bigint not null,
 	step_id int not null,
 	indices jsonb not null,
-	size int not null check (size >= 1),
-	max_running int check (max_running >= 1),
+	size int not null,
+	max_running int,
 	by_corr boolean not null default false,
 	next int not null default 0,
 	skip int[] not null default '{}',
-	running int not null default 0 check (running >= 0),
-	completed int not null default 0 check (completed >= 0),
-	failed int not null default 0 check (failed >= 0),
+	running int not null default 0,
+	completed int not null default 0,
+	failed int not null default 0,
 	rest_state text references rota.step_state,
 	primary key (job_id, step_id),
-	foreign key (job_id, step_id) references rota.step_request (job_id, step_id),
-	check (next between 0 and size),
-	check (running + completed + failed <= size)
+	constraint step_array_is_valid check (
+		row(size, next, running, completed, failed, max_running)::rota.step_array_checked::rota.step_array_valid
+			is distinct from null)
 ) partition by range (job_id);
 comment on table rota.step_array is 'The progress of an array: its elements are rows only from their start on.';
 comment on column rota.step_array.job_id is 'The job.';
@@ -257,7 +361,8 @@ comment on column rota.step_array.step_id is 'The array''s head.';
 comment on column rota.step_array.indices is 'Its indices, as ranges [low, high, step] in the order of positions.';
 comment on column rota.step_array.size is 'Number of elements.';
 comment on column rota.step_array.max_running is 'Most elements at once; null: any number.';
-comment on column rota.step_array.by_corr is 'Whether elements become rows when the element they correspond to has ended, instead of when they start.';
+comment on column rota.step_array.by_corr is
+	'Whether elements become rows when the element they correspond to has ended, instead of when they start.';
 comment on column rota.step_array.next is 'First position that has not become a row in order.';
 comment on column rota.step_array.skip is 'Positions from next on that have become rows out of order (by a cancel, say).';
 comment on column rota.step_array.running is 'Elements that are rows and hold an allocation.';
@@ -265,30 +370,43 @@ comment on column rota.step_array.completed is 'Elements that completed.';
 comment on column rota.step_array.failed is 'Elements that ended in any other way.';
 comment on column rota.step_array.rest_state is 'State of the elements that ended before they became rows; null: there are none.';
 
+create type rota.step_edge_checked as (job_id bigint, step_id int, kind text, peer_job_id bigint, peer_step_id int,
+	condition text, topo int, peer_topo int, state text);
+comment on type rota.step_edge_checked is 'The columns of rota.step_edge that the constraint step_edge_is_valid checks.';
+create domain rota.step_edge_valid as rota.step_edge_checked
+	constraint step_edge_is_known check (
+		(value).kind in ('after', 'with', 'same_nodes', 'other_nodes')
+		and (value).condition in ('ok', 'any', 'fail', 'start', 'corr')
+		and (value).state in ('waiting', 'met', 'failed', 'not_needed'))
+	constraint step_edge_no_cycle check (
+		(value).peer_job_id < (value).job_id
+		or ((value).peer_job_id = (value).job_id and (value).peer_topo is not null
+			and (value).peer_step_id <> (value).step_id
+			and ((value).kind <> 'after' or (value).peer_topo < (value).topo)));
+comment on domain rota.step_edge_valid is 'What kinds and states of edges there are; and none leads to a later job, or back.';
 create table rota.step_edge (
 	job_id bigint not null,
 	step_id int not null,
 	edge int not null,
-	kind text not null check (kind in ('after', 'with', 'same_nodes', 'other_nodes')),
+	kind text not null,
 	peer_job_id bigint not null,
-	peer_step_id int not null default -1,
-	"condition" text not null default 'ok' check ("condition" in ('ok', 'any', 'fail', 'start', 'corr')),
+	peer_step_id int not null default '-1',
+	condition text not null default 'ok',
 	topo int not null,
 	peer_topo int,
 	gates boolean not null default true,
-	state text not null default 'waiting' check (state in ('waiting', 'met', 'failed')),
+	state text not null default 'waiting',
 	settled_at timestamptz,
 	line int,
 	primary key (job_id, step_id, edge),
-	foreign key (job_id, step_id, topo) references rota.step_request (job_id, step_id, topo),
-	constraint step_edge_peer_exists foreign key (peer_job_id, peer_step_id, peer_topo) references rota.step_request (job_id, step_id, topo),
-	constraint step_edge_no_cycle check (peer_job_id < job_id or (peer_job_id = job_id and peer_topo is not null
-		and (kind <> 'after' or peer_topo < topo) and peer_step_id <> step_id))
+	constraint step_edge_is_valid check (
+		row(job_id, step_id, kind, peer_job_id, peer_step_id, condition, topo, peer_topo,
+			state)::rota.step_edge_checked::rota.step_edge_valid is distinct from null)
 ) partition by range (job_id);
 create index step_edge_by_peer on rota.step_edge (peer_job_id, peer_step_id);
 create index step_edge_out on rota.step_edge (peer_job_id, job_id) where peer_job_id <> job_id and state = 'waiting';
-create index step_edge_corr on rota.step_edge (job_id) where "condition" = 'corr';
-create index step_edge_corr_peer on rota.step_edge (peer_job_id) where "condition" = 'corr';
+create index step_edge_corr on rota.step_edge (job_id) where condition = 'corr';
+create index step_edge_corr_peer on rota.step_edge (peer_job_id) where condition = 'corr';
 comment on table rota.step_edge is 'Peer constraints: this step after, with, on the same or on other nodes than its peer.';
 comment on column rota.step_edge.job_id is 'Job of the step that is bound.';
 comment on column rota.step_edge.step_id is 'The step that is bound.';
@@ -296,10 +414,41 @@ comment on column rota.step_edge.edge is 'Number of the edge within its step.';
 comment on column rota.step_edge.kind is 'after: order; with: started in one decision; same_nodes; other_nodes.';
 comment on column rota.step_edge.peer_job_id is 'Job of the peer: this one, or an earlier one.';
 comment on column rota.step_edge.peer_step_id is 'The peer; -1: the whole of another job.';
-comment on column rota.step_edge."condition" is 'For after: ok (completed), any (ended), fail (ended otherwise than completed), start (has started), corr (element by element).';
+comment on column rota.step_edge.condition is
+	'For after: ok (completed), any (ended), fail (ended otherwise than completed), start (has started), corr (element by '
+	'element).';
 comment on column rota.step_edge.topo is 'The step''s position in topological order.';
 comment on column rota.step_edge.peer_topo is 'The peer''s; for after within a job it is smaller, so a cycle cannot be stored.';
-comment on column rota.step_edge.gates is 'Whether the step is not eligible before it is met; false: what the placement itself sees to (with, and nodes among such peers; corr, element by element).';
-comment on column rota.step_edge.state is 'waiting, met, or failed: can never be met.';
+comment on column rota.step_edge.gates is
+	'Whether the step is not eligible before it is met; false: what the placement itself sees to (with, and nodes among '
+	'such peers; corr, element by element).';
+comment on column rota.step_edge.state is
+	'waiting, met, failed (can never be met), or not_needed (can never be met because its peer ended well, or was skipped).';
 comment on column rota.step_edge.settled_at is 'When it was met or failed.';
 comment on column rota.step_edge.line is 'Line of the script that asks for it.';
+create function rota.step_edge_references() returns trigger
+language plpgsql set search_path = live, rota, pg_temp as $$
+declare
+	v_loose record;
+begin
+	select a.job_id, a.step_id, a.edge into v_loose
+	from added a
+	left join step_request r on r.job_id = a.job_id and r.step_id = a.step_id and r.topo = a.topo
+	left join step_request p on p.job_id = a.peer_job_id and p.step_id = a.peer_step_id and p.topo = a.peer_topo
+		and a.peer_job_id = a.job_id
+	where r.job_id is null or (p.job_id is null and a.peer_job_id = a.job_id and a.peer_topo is not null)
+	limit 1;
+	if not found and exists (select from added a where a.peer_job_id <> a.job_id) then
+		select a.job_id, a.step_id, a.edge into v_loose
+		from added a
+		left join rota.step_request p on p.job_id = a.peer_job_id and p.step_id = a.peer_step_id and p.topo = a.peer_topo
+		where p.job_id is null and a.peer_job_id <> a.job_id and a.peer_topo is not null
+		limit 1;
+	end if;
+	if v_loose.job_id is not null then
+		raise exception 'edge % of step % of job % refers to a request that does not exist or has another position',
+			v_loose.edge, v_loose.step_id, v_loose.job_id using errcode = '23503';
+	end if;
+	return null;
+end $$;
+comment on function rota.step_edge_references() is 'Refuses edges whose step or peer is not there, or has another position.';

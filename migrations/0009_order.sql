@@ -1,0 +1,98 @@
+-- Orders on their way to nodes, reports on their way from them.
+
+create type rota.node_order_checked as (kind text, body text, signature bytea, text_node int, also int[]);
+comment on type rota.node_order_checked is 'The columns of rota.node_order that the constraint node_order_is_valid checks.';
+create domain rota.node_order_valid as rota.node_order_checked
+	constraint node_order_is_known check ((value).kind in ('launch', 'go', 'end', 'kill', 'signal', 'suspend', 'resume',
+		'limit'))
+	constraint node_order_is_signed check (
+		((value).body is null) = ((value).signature is null)
+		and ((value).kind = 'launch') = (coalesce((value).body, (value).text_node::text) is not null)
+		and ((value).also = '{}' or (value).kind = 'launch'));
+comment on domain rota.node_order_valid is
+	'Which orders there are: launches, and no others, have a text, their own or that of another node''s row, and go for '
+	'further steps; a text is signed.';
+create table rota.node_order (
+	order_id bigint generated always as identity primary key,
+	node_id int not null references rota.node on delete cascade,
+	kind text not null,
+	job_id bigint not null,
+	step_id int not null,
+	attempt int not null,
+	body text,
+	signature bytea,
+	args jsonb not null default '{}',
+	made_at timestamptz not null default now(),
+	also int[] not null default '{}',
+	text_node int,
+	constraint node_order_is_valid check (
+		row(kind, body, signature, text_node, also)::rota.node_order_checked::rota.node_order_valid is distinct from null)
+);
+create index node_order_by_node on rota.node_order (node_id, order_id);
+comment on table rota.node_order is 'Orders on their way to nodes; a row goes when its node has taken it.';
+comment on column rota.node_order.order_id is 'Order of making.';
+comment on column rota.node_order.node_id is 'The node.';
+comment on column rota.node_order.kind is
+	'launch: run an attempt (signed); go: its peers are ready; end: finish; kill, signal, suspend, resume; limit: another '
+	'time limit.';
+comment on column rota.node_order.job_id is 'The job.';
+comment on column rota.node_order.step_id is 'The step.';
+comment on column rota.node_order.attempt is 'The attempt.';
+comment on column rota.node_order.body is 'Text of a launch order.';
+comment on column rota.node_order.signature is 'Ed25519 over it, by jobmgrd.';
+comment on column rota.node_order.args is
+	'Arguments: signal, cause, epilog, time_limit_s; of a launch sample_s, the seconds between samples.';
+comment on column rota.node_order.made_at is 'When.';
+comment on column rota.node_order.also is
+	'Launch: further steps that it is for, elements of the same array with the same number of attempt.';
+comment on column rota.node_order.text_node is 'Launch without a body: it is that of the attempt''s launch_text with this node.';
+
+create table rota.launch_text (
+	job_id bigint not null,
+	step_id int not null,
+	attempt int not null,
+	node_id int not null,
+	body text not null,
+	signature bytea not null,
+	primary key (job_id, step_id, attempt, node_id)
+);
+comment on table rota.launch_text is
+	'Launch orders that are for several nodes of an attempt; a row goes when the attempt is over.';
+comment on column rota.launch_text.job_id is 'The job.';
+comment on column rota.launch_text.step_id is 'The step.';
+comment on column rota.launch_text.attempt is 'The attempt.';
+comment on column rota.launch_text.node_id is 'The first of the nodes.';
+comment on column rota.launch_text.body is 'Text of the order.';
+comment on column rota.launch_text.signature is 'By jobmgrd, as in rota.node_order.';
+
+create unlogged table rota.report_left (
+	left_id bigint generated always as identity primary key,
+	node_id int,
+	job_ids bigint[] not null,
+	told_at timestamptz not null default now(),
+	report jsonb not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+alter table rota.report_left alter column report set storage external;
+comment on table rota.report_left is
+	'Reports of nodes that wait to be settled; a row goes when it is. Not logged: until then its node tells it again '
+	'whenever it has to.';
+comment on column rota.report_left.left_id is 'Order of coming.';
+comment on column rota.report_left.node_id is 'The node, or one of those whose process manager told it.';
+comment on column rota.report_left.job_ids is 'Jobs that it is about.';
+comment on column rota.report_left.told_at is 'When it was told: its ages count from here.';
+comment on column rota.report_left.report is 'The report, as api.node_report takes it, its lives among it.';
+
+create table rota.stray (
+	stray_id bigint generated always as identity,
+	at timestamptz not null,
+	actor text not null,
+	what jsonb not null,
+	primary key (stray_id, at)
+) partition by range (at);
+comment on table rota.stray is
+	'Reports that came late or fitted nothing: they changed nothing and are kept here, for as many days as the setting '
+	'stray_days says.';
+comment on column rota.stray.stray_id is 'Order of arrival.';
+comment on column rota.stray.at is 'When.';
+comment on column rota.stray.actor is 'Who sent it.';
+comment on column rota.stray.what is 'The records, as they were sent.';

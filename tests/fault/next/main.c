@@ -1,0 +1,23 @@
+/* main.c - `upgrade_next CONNINFO`: "rota admin db upgrade" of a build that has one migration more (9000_next.sql).
+ *
+ * Called by: tests/fault/upgrade. */
+#include <stdio.h>
+
+#include "bin/rota/admin_db.h"
+
+int main(int argc, char **argv)
+{
+	struct admin_db_report report;
+	struct err e = {0};
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: upgrade_next CONNINFO\n");
+		return 2;
+	}
+	if (!admin_db_upgrade(argv[1], &report, &e)) {
+		fprintf(stderr, "upgrade_next: %s\n", e.message);
+		return 1;
+	}
+	printf("%d %d %d\n", report.version, report.migrations, report.files);
+	return 0;
+}
