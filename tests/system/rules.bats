@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Rules of DESIGN that a reader of the source can check, and that this file checks for him.
+# Rules of CONTRIBUTING.md and ARCHITECTURE.md that can be checked by reading the source.
 
 load helper
 
