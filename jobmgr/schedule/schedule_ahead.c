@@ -5,7 +5,7 @@
  * always holds: only the first step that waits for resources stands ahead, so nobody is passed; a node that runs none of the array
  * gets none; nothing but CPUs is given away twice. */
 #include "jobmgr/schedule/schedule_bits.h"
-#include "jobmgr/schedule/schedule_pass.h"
+#include "jobmgr/schedule/schedule_cycle.h"
 
 enum { AHEAD_DEPTH = 8 }; /* for each element that runs, so many at the most stand ahead */
 
@@ -81,7 +81,7 @@ void schedule_ahead(struct schedule_pass *pass, struct schedule_member *member, 
 	for (bool any = true; any;) {
 		any = false;
 		for (size_t place = 0; place < cluster->nodes; place++) {
-			if (left <= 0 || !schedule_set_position(member))
+			if (left <= 0 || !schedule_gang_position(member))
 				return;
 			if (ahead[place].standing >= AHEAD_DEPTH * ahead[place].held ||
 			    !schedule_bits_has(member->request->mask, place) ||

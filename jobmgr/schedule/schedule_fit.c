@@ -4,6 +4,7 @@
 #include "jobmgr/schedule/schedule_fit.h"
 
 #include <limits.h>
+#include <stdlib.h>
 
 #include "jobmgr/schedule/schedule_bits.h"
 
@@ -149,6 +150,129 @@ static void fit_scan(struct schedule_fit *fit, struct scan *scan, const struct s
 	}
 }
 
+/* which of the candidates take the tasks */
+
+static int by_preference(const void *a, const void *b)
+{
+	uint64_t x = ((const struct schedule_candidate *)a)->preference, y = ((const struct schedule_candidate *)b)->preference;
+	return (x > y) - (x < y);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	int x = ((const struct schedule_spot *)a)->place, y = ((const struct schedule_spot *)b)->place;
+	return (x > y) - (x < y);
+}
+
+static int downwards(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+	return (x < y) - (x > y);
+}
+
+/* The fewest nodes whose tasks together are enough; 0: there are none. Leaves fit->tasks in falling order. */
+static size_t choose_fewest(struct schedule_fit *fit, const struct schedule_request *request)
+{
+	int64_t sum = 0;
+	for (size_t i = 0; i < fit->candidates; i++)
+		fit->tasks[i] = fit->candidate[i].tasks;
+	qsort(fit->tasks, fit->candidates, sizeof *fit->tasks, downwards);
+	for (size_t i = 0; i < fit->candidates && i < (size_t)request->nodes_max; i++) {
+		sum += fit->tasks[i];
+		if (i + 1 >= (size_t)request->nodes_min && sum >= request->ntasks)
+			return i + 1;
+	}
+	return 0;
+}
+
+/* The tasks that the best `most` of the undecided candidates could take; `tasks` falls, and one entry equal to
+ * `without` is passed over. */
+static int64_t choose_best(const int *tasks, size_t count, size_t most, int without)
+{
+	int64_t sum = 0;
+	bool passed = false;
+	for (size_t i = 0; i < count && most; i++) {
+		if (!passed && tasks[i] == without) {
+			passed = true;
+			continue;
+		}
+		sum += tasks[i];
+		most--;
+	}
+	return sum;
+}
+
+static void choose_drop(int *tasks, size_t *count, int value)
+{
+	size_t at = 0;
+	while (tasks[at] != value)
+		at++;
+	for (--*count; at < *count; at++)
+		tasks[at] = tasks[at + 1];
+}
+
+/* Walk in the order of preference; a node is taken when the rest can still be taken with it. Once refused a node would be refused
+ * always: what it lacks, the best others did not make up for. */
+static void choose_walk(struct schedule_fit *fit, const struct schedule_request *request, size_t nodes)
+{
+	size_t undecided = fit->candidates;
+	int64_t rest = request->ntasks;
+	fit->spots = 0;
+	for (size_t i = 0; fit->spots < nodes; i++) {
+		const struct schedule_candidate *candidate = &fit->candidate[i];
+		size_t more = nodes - fit->spots - 1;
+		bool enough = candidate->tasks + choose_best(fit->tasks, undecided, more, candidate->tasks) >= rest;
+		choose_drop(fit->tasks, &undecided, candidate->tasks);
+		if (!enough)
+			continue;
+		rest -= candidate->tasks;
+		fit->spot[fit->spots++] = (struct schedule_spot){candidate->place, candidate->tasks};
+	}
+}
+
+/* The first nodes in the order of preference, when they are enough: what the walk would find. */
+static bool choose_first(struct schedule_fit *fit, const struct schedule_request *request, size_t nodes)
+{
+	int64_t sum = 0;
+	for (size_t i = 0; i < nodes; i++) {
+		fit->spot[i] = (struct schedule_spot){fit->candidate[i].place, fit->candidate[i].tasks};
+		sum += fit->candidate[i].tasks;
+	}
+	fit->spots = nodes;
+	return sum >= request->ntasks;
+}
+
+/* Spread a request's tasks over the spots in order, where spot->tasks is the most each can take: each is filled in turn, but
+ * none is left without a task. False when they do not take all. */
+static bool choose_spread(struct schedule_spot *spot, size_t count, int ntasks)
+{
+	int64_t rest = ntasks > (int)count ? ntasks : (int64_t)count;
+	for (size_t i = 0; i < count; i++) {
+		int64_t most = rest - (int64_t)(count - i - 1);
+		spot[i].tasks = spot[i].tasks < most ? spot[i].tasks : (int)most;
+		rest -= spot[i].tasks;
+	}
+	return !rest;
+}
+
+static bool choose_nodes(struct schedule_fit *fit, const struct schedule_request *request)
+{
+	size_t nodes = choose_fewest(fit, request);
+	if (!nodes)
+		return false;
+	qsort(fit->candidate, fit->candidates, sizeof *fit->candidate, by_preference);
+	if (!choose_first(fit, request, nodes))
+		choose_walk(fit, request, nodes);
+	qsort(fit->spot, fit->spots, sizeof *fit->spot, by_place);
+	return choose_spread(fit->spot, fit->spots, request->ntasks);
+}
+
+static bool choose_all(struct schedule_fit *fit, const struct schedule_request *request)
+{
+	choose_first(fit, request, fit->candidates);
+	return choose_spread(fit->spot, fit->spots, request->ntasks);
+}
+
 static bool fit_forced(struct schedule_fit *fit, const struct schedule_view *view, const struct schedule_request *request,
 		       double until, const struct schedule_terms *terms)
 {
@@ -170,7 +294,7 @@ static bool fit_forced(struct schedule_fit *fit, const struct schedule_view *vie
 		fits &= tasks > 0;
 	}
 	fit->spots = count;
-	return fits && schedule_choose_spread(fit->spot, count, request->ntasks);
+	return fits && choose_spread(fit->spot, count, request->ntasks);
 }
 
 static bool fit_again(const struct schedule_fit *fit, const struct schedule_view *view, const struct schedule_request *request,
@@ -202,5 +326,5 @@ bool schedule_fit_nodes(struct schedule_fit *fit, const struct schedule_view *vi
 	if (request->nodes_max == 1 || fit->candidates < (size_t)request->nodes_min || scan.sum < request->ntasks ||
 	    scan.most * request->nodes_max < request->ntasks)
 		return false;
-	return fit->any && scan_enough(fit, &scan) ? schedule_choose_all(fit, request) : schedule_choose(fit, request);
+	return fit->any && scan_enough(fit, &scan) ? choose_all(fit, request) : choose_nodes(fit, request);
 }

@@ -62,14 +62,4 @@ bool schedule_fit_licenses(const struct schedule_profile *profile, const struct 
 bool schedule_fit_nodes(struct schedule_fit *fit, const struct schedule_view *view, const struct schedule_request *request,
 			double until, const struct schedule_terms *terms);
 
-/* schedule_choose.c: of the candidates, the fewest that take all tasks, the preferred of those. */
-bool schedule_choose(struct schedule_fit *fit, const struct schedule_request *request);
-
-/* All candidates: where any answer will do. */
-bool schedule_choose_all(struct schedule_fit *fit, const struct schedule_request *request);
-
-/* Spread a request's tasks over the spots in order, where spot->tasks is the most each can take: each is filled in turn, but
- * none is left without a task. False when they do not take all. */
-bool schedule_choose_spread(struct schedule_spot *spot, size_t count, int ntasks);
-
 #endif

@@ -2,7 +2,7 @@
 #ifndef ROTA_SCHEDULE_RECORD_H
 #define ROTA_SCHEDULE_RECORD_H
 
-#include "jobmgr/schedule/schedule_set.h"
+#include "jobmgr/schedule/schedule_placement.h"
 
 struct schedule_record;
 

@@ -4,10 +4,14 @@
  * in it. A step that something is kept for is a request of its own. */
 #include "jobmgr/schedule/schedule_request.h"
 
+#include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "jobmgr/schedule/schedule_judge.h"
+#include "jobmgr/schedule/schedule_bits.h"
+#include "jobmgr/schedule/schedule_explain.h"
+#include "jobmgr/schedule/schedule_feature.h"
 #include "lib/err.h"
 
 struct schedule_requests {
@@ -118,6 +122,228 @@ static uint64_t key_hash(const struct schedule_requests *r)
 	return hash ^ hash >> 32;
 }
 
+static void judge_refuse(struct schedule_request *r, enum schedule_reason reason, const char *message)
+{
+	if (r->refused)
+		return;
+	r->refused = true;
+	r->cause = (struct schedule_cause){.reason = reason, .step = -1, .message = message};
+}
+
+/* The amounts asked for, each kind once; false when one of them exists nowhere. */
+static bool judge_needs(const struct schedule_cluster *c, const struct schedule_names *names, size_t first,
+			const struct schedule_amount *amount, size_t count, struct schedule_need **need, size_t *needs)
+{
+	bool known = true;
+	*need = schedule_arena_take(c->arena, count, sizeof **need);
+	*needs = 0;
+	for (size_t i = 0; i < count; i++) {
+		int kind = schedule_names_find(names, amount[i].name);
+		size_t at = 0;
+		if (amount[i].count <= 0)
+			continue;
+		known &= kind >= 0;
+		while (kind >= 0 && at < *needs && (*need)[at].kind != first + (size_t)kind)
+			at++;
+		if (kind < 0)
+			continue;
+		(*need)[at].kind = first + (size_t)kind;
+		(*need)[at].count += amount[i].count;
+		*needs += at == *needs;
+	}
+	return known;
+}
+
+static void judge_numbers(struct schedule_request *r)
+{
+	const struct schedule_pending *p = r->step;
+	r->nodes_min = p->nodes_min > 0 ? p->nodes_min : 1;
+	r->nodes_max = p->nodes_max > 0 ? p->nodes_max : INT_MAX;
+	if (p->same_nodes_count)
+		r->nodes_min = r->nodes_max = (int)p->same_nodes_count;
+	if (r->nodes_max < r->nodes_min)
+		r->nodes_max = r->nodes_min;
+	r->ntasks = p->ntasks > r->nodes_min ? p->ntasks : r->nodes_min;
+	r->tasks_per_node = p->ntasks_per_node > 0 ? p->ntasks_per_node : INT_MAX;
+	r->cpus_per_task = p->cpus_per_task > 0 ? p->cpus_per_task : 1;
+	r->whole_memory = p->mem_mb < 0;
+	r->mem_mb = p->mem_mb > 0 ? p->mem_mb : 0;
+	r->mem_per_cpu_mb = p->mem_per_cpu_mb > 0 ? p->mem_per_cpu_mb : 0;
+	r->exclusive = p->exclusive;
+}
+
+static void judge_partition(const struct schedule_cluster *c, struct schedule_request *r)
+{
+	const char *name = r->step->partition ? r->step->partition : "";
+	r->partition = schedule_cluster_partition(c, name);
+	if (r->partition < 0) {
+		judge_refuse(r, SCHEDULE_PARTITION, schedule_arena_print(c->arena, "there is no partition \"%s\"", name));
+		return;
+	}
+	const struct schedule_partition *partition = &c->snapshot->partitions[r->partition];
+	if (partition->state == SCHEDULE_DOWN || partition->state == SCHEDULE_INACTIVE)
+		judge_refuse(r, SCHEDULE_PARTITION,
+			     schedule_arena_print(c->arena, "partition \"%s\" is %s: it starts nothing", name,
+						  partition->state == SCHEDULE_DOWN ? "down" : "inactive"));
+	if (partition->max_nodes > 0 && r->nodes_min > partition->max_nodes)
+		judge_refuse(r, SCHEDULE_LIMIT,
+			     schedule_arena_print(c->arena, "asks for %d nodes; partition \"%s\" allows %d", r->nodes_min, name,
+						  partition->max_nodes));
+	else if (partition->max_nodes > 0 && r->nodes_max > partition->max_nodes)
+		r->nodes_max = partition->max_nodes;
+}
+
+/* The time limit: as asked, cut to what the partition and the deadline leave where time_min_s allows that. */
+static void judge_time(const struct schedule_cluster *c, struct schedule_request *r)
+{
+	const struct schedule_pending *p = r->step;
+	int64_t most = r->partition >= 0 ? c->snapshot->partitions[r->partition].max_time_s : 0;
+	r->full_s = p->time_limit_s > 0 ? p->time_limit_s : 0;
+	r->least_s = p->time_min_s > 0 && (!r->full_s || p->time_min_s < r->full_s) ? p->time_min_s : r->full_s;
+	if (most > 0 && (!r->least_s || r->least_s > most))
+		judge_refuse(r, SCHEDULE_LIMIT,
+			     schedule_arena_print(c->arena, "asks for %s; partition \"%s\" allows %lld s",
+						  r->least_s ? schedule_arena_print(c->arena, "%lld s", (long long)r->least_s)
+							     : "no time limit",
+						  p->partition, (long long)most));
+	else if (most > 0 && (!r->full_s || r->full_s > most))
+		r->full_s = most;
+	if (p->deadline_at <= 0)
+		return;
+	double left = floor(p->deadline_at - c->snapshot->now);
+	if (left < (r->least_s ? (double)r->least_s : 1))
+		judge_refuse(r, SCHEDULE_DEADLINE,
+			     schedule_arena_print(c->arena, "needs %lld s; its deadline is %s",
+						  (long long)(r->least_s ? r->least_s : 1),
+						  schedule_explain_at(c->arena, p->deadline_at)));
+	else if (!r->full_s || (double)r->full_s > left)
+		r->full_s = (int64_t)left;
+	if (!r->least_s)
+		r->least_s = r->full_s;
+}
+
+static void judge_licenses(const struct schedule_cluster *c, struct schedule_request *r)
+{
+	const struct schedule_pending *p = r->step;
+	if (!judge_needs(c, &c->licenses, 0, p->licenses, p->license_count, &r->licenses, &r->license_count))
+		judge_refuse(r, SCHEDULE_LICENSE, "asks for a license that does not exist");
+	for (size_t i = 0; i < r->license_count; i++) {
+		int64_t total = c->total[c->nodes * c->kinds + r->licenses[i].kind];
+		if (r->licenses[i].count > total)
+			judge_refuse(r, SCHEDULE_LICENSE,
+				     schedule_arena_print(c->arena, "asks for %lld of license \"%s\"; there are %lld",
+							  (long long)r->licenses[i].count, c->licenses.name[r->licenses[i].kind],
+							  (long long)total));
+	}
+}
+
+static void judge_narrow(const struct schedule_cluster *c, uint64_t *mask, const int *place, size_t count)
+{
+	uint64_t *only = schedule_cluster_bits(c);
+	for (size_t i = 0; i < count; i++)
+		if (place[i] >= 0)
+			schedule_bits_add(only, (size_t)place[i]);
+	for (size_t w = 0; w < c->words; w++)
+		mask[w] &= only[w];
+}
+
+static void judge_lists(const struct schedule_cluster *c, struct schedule_request *r)
+{
+	const struct schedule_pending *p = r->step;
+	if (p->nodelist_count) {
+		int *place = schedule_arena_take(c->arena, p->nodelist_count, sizeof *place);
+		for (size_t i = 0; i < p->nodelist_count; i++)
+			place[i] = schedule_cluster_by_name(c, p->nodelist[i]);
+		judge_narrow(c, r->mask, place, p->nodelist_count);
+	}
+	for (size_t i = 0; i < p->exclude_count; i++) {
+		int place = schedule_cluster_by_name(c, p->exclude[i]);
+		if (place >= 0)
+			schedule_bits_drop(r->mask, (size_t)place);
+	}
+	for (size_t i = 0; i < p->other_nodes_count; i++) {
+		int place = schedule_cluster_by_id(c, p->other_nodes[i]);
+		if (place >= 0)
+			schedule_bits_drop(r->mask, (size_t)place);
+	}
+	if (!p->same_nodes_count)
+		return;
+	r->forced = schedule_arena_take(c->arena, p->same_nodes_count, sizeof *r->forced);
+	r->forced_count = p->same_nodes_count;
+	for (size_t i = 0; i < r->forced_count; i++)
+		r->forced[i] = schedule_cluster_by_id(c, p->same_nodes[i]);
+	judge_narrow(c, r->mask, r->forced, r->forced_count);
+}
+
+static void judge_gres(const struct schedule_cluster *c, struct schedule_request *r)
+{
+	const struct schedule_pending *p = r->step;
+	if (!judge_needs(c, &c->gres, SCHEDULE_FIRST_GRES, p->gres, p->gres_count, &r->gres, &r->gres_count))
+		judge_refuse(r, SCHEDULE_NODE, "asks for a generic resource that no node has");
+}
+
+/* On the nodes of its reservation only, and while that lasts: nothing is kept for it before. */
+static void judge_reservation(const struct schedule_cluster *c, struct schedule_request *r)
+{
+	const struct schedule_snapshot *s = c->snapshot;
+	uint64_t *only = schedule_cluster_bits(c);
+	const struct schedule_outage *now = NULL, *next = NULL;
+	for (size_t i = 0; i < s->outage_count; i++) {
+		const struct schedule_outage *outage = &s->outages[i];
+		if (outage->id != r->step->reservation)
+			continue;
+		for (size_t j = 0; j < outage->node_count; j++) {
+			int place = schedule_cluster_by_id(c, outage->node_ids[j]);
+			if (place >= 0)
+				schedule_bits_add(only, (size_t)place);
+		}
+		if (outage->from <= s->now && outage->to > s->now)
+			now = outage;
+		else if (outage->from > s->now && (!next || outage->from < next->from))
+			next = outage;
+	}
+	for (size_t w = 0; w < c->words; w++)
+		r->mask[w] &= only[w];
+	if (now)
+		return;
+	judge_refuse(r, SCHEDULE_RESERVATION,
+		     next ? schedule_arena_print(c->arena, "waits for its reservation to begin, at %s",
+						 schedule_explain_at(c->arena, next->from))
+			  : "the reservation that it asks for is over, or closed to it");
+}
+
+static void judge_nodes(const struct schedule_cluster *c, struct schedule_request *r)
+{
+	const struct schedule_pending *p = r->step;
+	r->mask = schedule_cluster_bits(c);
+	if (r->partition >= 0)
+		memcpy(r->mask, c->partition[r->partition], c->words * sizeof *r->mask);
+	if (p->reservation)
+		judge_reservation(c, r);
+	if (p->constraint && *p->constraint && !schedule_feature_match(c, p->constraint, r->mask))
+		judge_refuse(r, SCHEDULE_NODE,
+			     schedule_arena_print(c->arena, "constraint \"%s\" is not well formed", p->constraint));
+	judge_lists(c, r);
+	r->matching = schedule_bits_count(r->mask, c->words);
+	for (size_t w = 0; w < c->words; w++)
+		r->mask[w] &= c->usable[w];
+	r->usable = schedule_bits_count(r->mask, c->words);
+	if (r->usable < (size_t)r->nodes_min || (size_t)r->forced_count > r->usable)
+		judge_refuse(r, SCHEDULE_NODE, schedule_explain_node(c->arena, r).message);
+}
+
+static void judge_request(const struct schedule_cluster *cluster, struct schedule_request *request)
+{
+	request->cause.step = -1;
+	judge_numbers(request);
+	judge_partition(cluster, request);
+	judge_time(cluster, request);
+	judge_licenses(cluster, request);
+	judge_gres(cluster, request);
+	request->words = schedule_explain_request(cluster, request);
+	judge_nodes(cluster, request);
+}
+
 struct schedule_request *schedule_request_of(struct schedule_requests *requests, const struct schedule_pending *step)
 {
 	struct schedule_kept *kept = schedule_keeping_for(requests->keeping, step->job, step->step);
@@ -133,7 +359,7 @@ struct schedule_request *schedule_request_of(struct schedule_requests *requests,
 	request->next = *bucket;
 	request->step = step;
 	request->kept = kept;
-	schedule_judge(requests->cluster, request);
+	judge_request(requests->cluster, request);
 	return *bucket = request;
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "jobmgr/schedule/schedule_set.h"
+#include "jobmgr/schedule/schedule_placement.h"
 
 struct schedule_moment {
 	double at;

@@ -1,10 +1,10 @@
-/* schedule_pass.h - the state of one pass, and its two halves: deciding a unit, and letting it wait. */
-#ifndef ROTA_SCHEDULE_PASS_H
-#define ROTA_SCHEDULE_PASS_H
+/* schedule_cycle.h - the state of one pass, and its two halves: deciding a unit, and letting it wait. */
+#ifndef ROTA_SCHEDULE_CYCLE_H
+#define ROTA_SCHEDULE_CYCLE_H
 
 #include "jobmgr/schedule/schedule_record.h"
 #include "jobmgr/schedule/schedule_reserve.h"
-#include "jobmgr/schedule/schedule_unit.h"
+#include "jobmgr/schedule/schedule_gang.h"
 
 /* What a pass knows of a partition. */
 struct schedule_lane {
@@ -35,16 +35,7 @@ static inline struct schedule_lane *schedule_pass_lane(struct schedule_pass *pas
 	return &pass->lane[member->request->partition];
 }
 
-/* All members are tried with their full time limits, or with the least they allow. */
-void schedule_pass_seconds(struct schedule_unit *unit, bool full);
-
-/* Start a unit, or tell why not, and which member it is stuck at. */
-bool schedule_decide(struct schedule_pass *pass, struct schedule_unit *unit, size_t *stuck, struct schedule_cause *cause);
-
 /* An array is stuck for this cause, and so many more elements may start (below 0: any number): let some of them stand ahead. */
 void schedule_ahead(struct schedule_pass *pass, struct schedule_member *member, const struct schedule_cause *cause, int room);
-
-/* Write down that a unit waits for the sake of one member, and what that means for those behind it. */
-void schedule_wait(struct schedule_pass *pass, struct schedule_unit *unit, size_t stuck, const struct schedule_cause *cause);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Called for each decision: a step alone is a unit of one member. There is no search beyond the order worked out in
  * schedule_order.c: the member with the fewest nodes to choose from goes first. */
-#include "jobmgr/schedule/schedule_set.h"
+#include "jobmgr/schedule/schedule_placement.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,14 +42,6 @@ void schedule_set_free(struct schedule_set *set)
 	free(set->placed);
 	free(set->taken);
 	free(set);
-}
-
-bool schedule_set_position(struct schedule_member *member)
-{
-	const struct schedule_pending *step = member->step;
-	while (member->skip < step->array_skip_count && step->array_skip[member->skip] <= member->position)
-		member->position += step->array_skip[member->skip++] == member->position;
-	return member->position < step->array_size;
 }
 
 /* The next entry of set->taken; its amounts are used again from try to try. */
@@ -171,7 +163,7 @@ static bool set_member(struct schedule_set *set, struct schedule_view *view, con
 		bool leads = m.joint && !i;
 		terms.extra = leads ? m.extra : NULL;
 		bool plain = !terms.ban && !terms.forced && !terms.extra;
-		if (m.position >= 0 && !schedule_set_position(&m))
+		if (m.position >= 0 && !schedule_gang_position(&m))
 			return false;
 		set->for_licenses = false;
 		if (!schedule_fit_nodes(set->fit, view, leads ? m.joint : m.request, until, plain ? NULL : &terms))

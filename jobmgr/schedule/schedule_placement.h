@@ -1,32 +1,13 @@
-/* schedule_set.h - places the steps that start in one decision: one step, or all members of a `with` set. */
-#ifndef ROTA_SCHEDULE_SET_H
-#define ROTA_SCHEDULE_SET_H
+/* schedule_placement.h - places the steps that start in one decision: one step, or all members of a `with` set. */
+#ifndef ROTA_SCHEDULE_PLACEMENT_H
+#define ROTA_SCHEDULE_PLACEMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "jobmgr/schedule/schedule_fit.h"
-
-struct schedule_member {
-	size_t pending;
-	const struct schedule_pending *step;
-	struct schedule_request *request;
-	int64_t seconds;		/* the time limit to try it with */
-	int position;			/* of the first array element to start, -1: no array */
-	size_t skip;			/* how many of array_skip lie before it */
-	int elements;			/* how many elements start together */
-	size_t root;			/* --same-nodes: the member that is placed first, for all that share its nodes */
-	struct schedule_request *joint; /* of such a root: what all that share its nodes ask of them */
-	const int64_t *extra;		/* ... and what the others need on each */
-};
-
-/* Steps that start together or not at all; `order` is the one in which they are placed. */
-struct schedule_unit {
-	struct schedule_member *member;
-	size_t count;
-	size_t *order;
-};
+#include "jobmgr/schedule/schedule_gang.h"
 
 /* Where one step, or one element of an array, is to run. */
 struct schedule_placed {
@@ -51,12 +32,6 @@ struct schedule_set; /* working space of a pass */
 
 struct schedule_set *schedule_set_new(struct schedule_profile *profile, struct schedule_fit *fit);
 void schedule_set_free(struct schedule_set *set);
-
-/* Work out in which order the members of a unit are best placed. */
-void schedule_set_order(const struct schedule_cluster *cluster, struct schedule_unit *unit);
-
-/* The next position of an array that is neither started nor to be skipped, from member->position on; false: there is none. */
-bool schedule_set_position(struct schedule_member *member);
 
 /* Place all of a unit at the view's moment. When that succeeds all of it is taken from the view, until
  * schedule_set_undo(); when not, nothing is, and schedule_set_stuck() tells the member that did not fit, and whether it
