@@ -1,21 +1,15 @@
-/* lead.c - win leadership, run passes while it lasts, let it go.
+/* lead.c - claims leadership, and runs scheduling cycles while this jobmgrd leads.
  *
- * jobmgrd's main opens it. What always holds: the database knows the leader by this connection, so who leads has a
- * connection, and who loses it leads no more; a lost term takes with it everything that passes found; one pass runs at a time.
- * Every beat claims, the leader's too: that is how it lives, and how one that was frozen hears that another one leads. Whether
- * it hears in time matters to nobody: the database refuses what carries an old term (sql/schedule/leader.sql). So the leader's beat is
- * a part of its lease, and an idle leader wakes for it alone: what comes from time to time falls on a beat. The others ask more often,
- * since nobody tells them that a leader was killed.
- *
- * Why it never spins: a pass follows another one at once only because that one moved a step out of `pending` (there are finitely
- * many), or because a bell rang or a start was left over. Where that goes on but passes move nothing, each beyond the first
- * LEAD_FREE (a step that begins and ends rings as often) keeps a little more distance from the one before (LEAD_GAP each,
- * LEAD_GAP_MOST in all). A pass that the database refuses because something is no
- * longer as it was read is repeated LEAD_TRIES times at once, then with each start apart for as long as one of them fails, so that
- * it holds up itself only; every other failure waits, longer each time.
- *
- * What a user has locked holds up nobody else: a pass that met a lock which is kept is repeated once, around the jobs that are locked. So are
- * those that follow, for as long as one is left out. No bell rings when it is free, so it is looked at again by the clock. */
+ * Called by: bin/jobmgrd.c.
+ * Invariants:
+ *  - The database ties a term to this connection: a lost connection ends the term, and with it everything that cycles cached.
+ *  - One cycle runs at a time.
+ *  - The leader renews its claim LEAD_RENEWALS times within its lease; other daemons try every LEAD_CLAIM_MS. A daemon that was
+ *    frozen may learn late that it was deposed: the database rejects calls of an old term (sql/schedule/leader.sql).
+ *  - Cycles never spin: a cycle follows at once only after one that moved steps out of `pending`, after a notification, or where
+ *    starts were postponed. Cycles in a row that move nothing wait LEAD_GAP_MS more each time, after the first LEAD_IDLE_FREE.
+ *  - A start that fails stops only itself: after LEAD_TRIES failures in a row each start is committed on its own.
+ *  - A locked job stops only itself: its steps are skipped until it is free. No notification tells of that, so a timer looks again. */
 #include "jobmgr/lead/lead.h"
 
 #include <math.h>
@@ -25,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "jobmgr/lead/lead_pass.h"
+#include "jobmgr/lead/lead_cycle.h"
 #include "jobmgr/lead/lead_yield.h"
 #include "lib/clock.h"
 #include "lib/db.h"
@@ -33,19 +27,19 @@
 #include "lib/log.h"
 
 enum {
-	LEAD_ASK = 250,	      /* milliseconds between claims of who does not lead */
-	LEAD_RENEWALS = 3,    /* claims of the leader within its lease */
-	LEAD_TRIES = 3,	      /* repetitions at once after a refusal of the database */
-	LEAD_DELAY_MOST = 30, /* seconds between tries at the most */
-	LEAD_PLAN_LATE = 300, /* milliseconds until a plan that was found too soon is looked at again, or a job that was locked */
-	LEAD_FREE = 4,	      /* passes */
-	LEAD_GAP = 5,	      /* milliseconds */
-	LEAD_GAP_MOST = 100,
-	LEAD_PART = 3	      /* of what the last pass took */
+	LEAD_CLAIM_MS = 250,	   /* between claims of a daemon that does not lead */
+	LEAD_RENEWALS = 3,	   /* claims of the leader within its lease */
+	LEAD_TRIES = 3,		   /* immediate repetitions after the database found stale data */
+	LEAD_DELAY_MOST_S = 30,	   /* between repetitions after other errors, at the most */
+	LEAD_LOOK_AGAIN_MS = 300,  /* until a cycle for a postponed plan, or for jobs that were locked */
+	LEAD_IDLE_FREE = 4,	   /* a step that starts and ends causes as many notifications */
+	LEAD_GAP_MS = 5,	   /* for each further idle cycle */
+	LEAD_GAP_MOST_MS = 100,
+	LEAD_TOOK_SHARE = 3	   /* the gap after a cycle that moved something: its duration divided by this */
 };
 
-static const double judge_gap = 1;     /* seconds between looks at other daemons' sessions */
-static const double register_gap = 10; /* seconds */
+static const double session_period = 1;	  /* seconds between checks of the sessions of other daemons */
+static const double register_period = 10; /* seconds */
 
 struct lead {
 	struct event_base *base;
@@ -53,105 +47,109 @@ struct lead {
 	char *name;
 	struct db *db;
 	struct db_watcher watcher;
-	struct lead_pass *pass;
-	struct event *beat;  /* claim, judge, register, and the pass of an idle leader */
-	struct event *alarm; /* the next pass */
+	struct lead_cycle *cycle;
+	struct event *heartbeat;   /* claims, checks sessions, registers, and starts the cycle of an idle leader */
+	struct event *cycle_timer; /* starts the next cycle */
 	void (*changed)(bool leader, void *arg);
 	void *arg;
-	int64_t term; /* 0: somebody else leads, or nobody */
-	bool claiming, rung;
-	bool apart;  /* starts are committed one by one, since together they failed */
-	bool around; /* jobs that are locked are left out, since some are for long */
-	int failures;
-	int idle;	 /* passes in a row that moved nothing */
-	bool resting;	 /* nothing but the period brings the next pass */
-	double began_at, ended_at; /* the last pass; monotonic seconds */
-	double judged_at, registered_at;
+	int64_t term;  /* 0: this daemon does not lead */
+	bool claiming; /* a claim is not answered yet */
+	bool notified; /* since the last cycle began */
+	bool one_by_one;  /* starts failed together, or one by one and not all did: commit each on its own */
+	bool skip_locked; /* some jobs stay locked: leave their steps out */
+	int failures;	  /* cycles in a row */
+	int idle;	  /* cycles in a row that moved nothing */
+	bool resting;	  /* only the heartbeat starts the next cycle */
+	double began_at, ended_at; /* the last cycle; monotonic seconds */
+	double sessions_at, registered_at; /* when it was last done */
 };
 
-static void lead_start_pass(struct lead *lead)
+static void lead_start_cycle(struct lead *lead)
 {
-	event_del(lead->alarm);
+	event_del(lead->cycle_timer);
 	lead->resting = false;
-	lead->rung = false;
+	lead->notified = false;
 	lead->began_at = clock_seconds();
-	lead_pass_run(lead->pass, lead->term, lead->apart, lead->apart || lead->around);
+	lead_cycle_run(lead->cycle, lead->term,
+		       lead->one_by_one	   ? LEAD_ONE_BY_ONE
+		       : lead->skip_locked ? LEAD_SKIP_LOCKED
+					   : LEAD_TOGETHER);
 }
 
-static void lead_alarm(evutil_socket_t fd, short what, void *arg)
+static void lead_cycle_due(evutil_socket_t fd, short what, void *arg)
 {
 	struct lead *lead = arg;
 
 	(void)fd;
 	(void)what;
-	if (lead->term && !lead_pass_is_running(lead->pass))
-		lead_start_pass(lead);
+	if (lead->term && !lead_cycle_is_running(lead->cycle))
+		lead_start_cycle(lead);
 }
 
-static void lead_sleep(struct lead *lead, double seconds)
+/* A cycle that is due after schedule.period or later is left to the heartbeat: an idle leader has one timer. */
+static void lead_set_timer(struct lead *lead, double seconds)
 {
 	struct timeval wait;
 
 	lead->resting = seconds >= lead->conf->schedule_period;
 	if (lead->resting) {
-		event_del(lead->alarm);
+		event_del(lead->cycle_timer);
 		return;
 	}
 	if (seconds < 0)
 		seconds = 0;
 	wait.tv_sec = (time_t)seconds;
 	wait.tv_usec = (suseconds_t)((seconds - (double)wait.tv_sec) * 1e6);
-	event_add(lead->alarm, &wait);
+	event_add(lead->cycle_timer, &wait);
 }
 
-/* Another pass, at a distance from the last one that grows while passes move nothing. Behind one that moved something it is a
- * part of what that one took: what happens meanwhile is decided on together, so a busy database gets fewer and larger passes. */
-static void lead_soon(struct lead *lead)
+/* Another cycle soon. After a cycle that moved something the gap is a share of its duration, so a busy database gets fewer and
+ * larger cycles; after idle ones the gap grows. */
+static void lead_set_gap(struct lead *lead)
 {
-	int idle = lead->idle > LEAD_FREE ? lead->idle - LEAD_FREE : 0;
-	double took = lead->idle == 0 ? lead->ended_at - lead->began_at : 0, gap = idle * LEAD_GAP / 1000.0;
+	int idle = lead->idle > LEAD_IDLE_FREE ? lead->idle - LEAD_IDLE_FREE : 0;
+	double took = lead->idle == 0 ? lead->ended_at - lead->began_at : 0, gap = idle * LEAD_GAP_MS / 1000.0;
 
-	if (gap < took / LEAD_PART)
-		gap = took / LEAD_PART;
-	if (gap > LEAD_GAP_MOST / 1000.0)
-		gap = LEAD_GAP_MOST / 1000.0;
-	lead_sleep(lead, lead->ended_at + gap - clock_seconds());
+	if (gap < took / LEAD_TOOK_SHARE)
+		gap = took / LEAD_TOOK_SHARE;
+	if (gap > LEAD_GAP_MOST_MS / 1000.0)
+		gap = LEAD_GAP_MOST_MS / 1000.0;
+	lead_set_timer(lead, lead->ended_at + gap - clock_seconds());
 }
 
-static void lead_next_beat(struct lead *lead)
+static void lead_set_heartbeat(struct lead *lead)
 {
-	long wait = lead->term ? lead->conf->schedule_lease * 1000L / LEAD_RENEWALS : LEAD_ASK;
+	long wait = lead->term ? lead->conf->schedule_lease * 1000L / LEAD_RENEWALS : LEAD_CLAIM_MS;
 
-	event_add(lead->beat, &(struct timeval){.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000});
+	event_add(lead->heartbeat, &(struct timeval){.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000});
 }
 
-/* Leadership is over: whatever was known is not known any more. */
-static void lead_drop(struct lead *lead, const char *why)
+static void lead_drop_term(struct lead *lead, const char *why)
 {
 	if (lead->term) {
-		log_info("leadership of term %lld is over: %s", (long long)lead->term, why);
+		log_info("leadership of term %lld ended: %s", (long long)lead->term, why);
 		lead->term = 0;
 		lead->changed(false, lead->arg);
-		lead_next_beat(lead);
+		lead_set_heartbeat(lead);
 	}
-	event_del(lead->alarm);
+	event_del(lead->cycle_timer);
 	lead->resting = false;
-	lead->rung = false;
+	lead->notified = false;
 	lead->failures = 0;
-	lead->apart = false;
-	lead->around = false;
+	lead->one_by_one = false;
+	lead->skip_locked = false;
 	lead->idle = 0;
-	lead_pass_forget(lead->pass);
+	lead_cycle_reset(lead->cycle);
 }
 
-/* The connection was lost: `down` comes next and says so. */
-static bool is_loss(const struct err *e)
+/* After such an error database_down() is called, and logs it. */
+static bool is_connection_error(const struct err *e)
 {
 	return strncmp(e->code, "08", 2) == 0;
 }
 
-/* Something is no longer as it was read, so that reading again may help. */
-static bool is_stale(const struct err *e)
+/* The cycle's data was stale: a cycle that reads again may succeed. */
+static bool is_stale_error(const struct err *e)
 {
 	static const char *const codes[] = {"23505", "23514", "40001", "40P01"};
 
@@ -162,35 +160,35 @@ static bool is_stale(const struct err *e)
 	return false;
 }
 
-static void pass_failed(struct lead *lead, const struct err *e)
+static void lead_handle_failure(struct lead *lead, const struct err *e)
 {
 	int delay;
 
 	if (strcmp(e->code, "RT412") == 0) {
-		lead_drop(lead, e->message);
+		lead_drop_term(lead, e->message);
 		return;
 	}
-	if (is_loss(e))
+	if (is_connection_error(e))
 		return;
-	if (!lead->around && strcmp(e->code, "55P03") == 0) {
-		log_debug("the pass is repeated around what is locked: %s", e->message);
-		lead->around = true;
-		lead_sleep(lead, 0);
-		return;
-	}
-	lead->apart = ++lead->failures >= LEAD_TRIES;
-	if (is_stale(e) && lead->failures <= LEAD_TRIES) {
-		log_debug("the pass is repeated: %s %s", e->code, e->message);
-		lead_sleep(lead, 0);
+	if (!lead->skip_locked && strcmp(e->code, "55P03") == 0) {
+		log_debug("scheduling cycle repeated without locked jobs: %s", e->message);
+		lead->skip_locked = true;
+		lead_set_timer(lead, 0);
 		return;
 	}
-	log_error("the scheduling pass failed: %s %s", e->code, e->message);
-	delay = lead->failures < LEAD_DELAY_MOST ? lead->failures : LEAD_DELAY_MOST;
-	lead_sleep(lead, delay);
+	lead->one_by_one = ++lead->failures >= LEAD_TRIES;
+	if (is_stale_error(e) && lead->failures <= LEAD_TRIES) {
+		log_debug("scheduling cycle repeated: %s %s", e->code, e->message);
+		lead_set_timer(lead, 0);
+		return;
+	}
+	delay = lead->failures < LEAD_DELAY_MOST_S ? lead->failures : LEAD_DELAY_MOST_S;
+	log_error("scheduling cycle failed, next try in %d s: %s %s", delay, e->code, e->message);
+	lead_set_timer(lead, delay);
 }
 
-/* When the next pass is to be, after this one. */
-static void pass_ended(const struct lead_outcome *outcome, void *arg)
+/* Set the time of the next cycle. */
+static void lead_cycle_ended(const struct lead_outcome *outcome, void *arg)
 {
 	struct lead *lead = arg;
 
@@ -198,33 +196,31 @@ static void pass_ended(const struct lead_outcome *outcome, void *arg)
 	if (!lead->term)
 		return;
 	if (!outcome->good) {
-		pass_failed(lead, &outcome->e);
+		lead_handle_failure(lead, &outcome->e);
 		return;
 	}
 	lead->failures = 0;
-	lead->apart = outcome->spoiled;
-	lead->around = outcome->locked;
+	lead->one_by_one = outcome->partial_failure;
+	lead->skip_locked = outcome->skipped_locked;
 	lead->idle = outcome->moved > 0 ? 0 : lead->idle + 1;
-	if (outcome->moved > 0 || outcome->left_over || lead->rung)
-		lead_soon(lead);
-	else if (outcome->plan_is_late || outcome->locked)
-		lead_sleep(lead, LEAD_PLAN_LATE / 1000.0);
-	else /* what is due already and did not happen is waited for with a pause */
-		lead_sleep(lead, fmin(outcome->next_in > 0 ? outcome->next_in : 1, outcome->whole_in));
+	if (outcome->moved > 0 || outcome->postponed || lead->notified)
+		lead_set_gap(lead);
+	else if (outcome->plan_postponed || outcome->skipped_locked)
+		lead_set_timer(lead, LEAD_LOOK_AGAIN_MS / 1000.0);
+	else /* a transition that was due and did not happen is tried again after a second */
+		lead_set_timer(lead, fmin(outcome->transition_in > 0 ? outcome->transition_in : 1, outcome->full_scan_in));
 }
-
-/* leadership */
 
 static void lead_win(struct lead *lead, int64_t term)
 {
 	lead->term = term;
 	log_info("leader of term %lld", (long long)term);
 	lead->changed(true, lead->arg);
-	lead_next_beat(lead);
-	lead_sleep(lead, 0);
+	lead_set_heartbeat(lead);
+	lead_set_timer(lead, 0);
 }
 
-static void claim_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+static void claim_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct lead *lead = arg;
 	int64_t term = 0;
@@ -232,24 +228,24 @@ static void claim_came(struct db *db, PGresult *result, const struct err *e, voi
 	(void)db;
 	lead->claiming = false;
 	if (!result) {
-		if (!is_loss(e))
-			log_error("leadership could not be claimed: %s %s", e->code, e->message);
+		if (!is_connection_error(e))
+			log_error("could not claim leadership: %s %s", e->code, e->message);
 		return;
 	}
 	if (PQntuples(result) == 1 && !PQgetisnull(result, 0, 0))
 		term = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
 	if (lead->term && term != lead->term)
-		lead_drop(lead, "another jobmgrd leads");
+		lead_drop_term(lead, "another jobmgrd leads");
 	if (term && term != lead->term)
 		lead_win(lead, term);
 }
 
-/* Who leads claims as well. Who was deposed in the middle of a pass waits for its end: passes do not run side by side. */
+/* The leader's claim renews its lease. A daemon deposed during a cycle claims again after that cycle, since one runs at a time. */
 static void lead_claim(struct lead *lead)
 {
 	char lease[16];
 
-	if (lead->claiming || (!lead->term && lead_pass_is_running(lead->pass)))
+	if (lead->claiming || (!lead->term && lead_cycle_is_running(lead->cycle)))
 		return;
 	lead->claiming = true;
 	snprintf(lease, sizeof lease, "%d", lead->conf->schedule_lease);
@@ -258,34 +254,34 @@ static void lead_claim(struct lead *lead)
 				    {lease, -1},
 				    {*lead->conf->controller_prolog ? "true" : "false", -1},
 				    {*lead->conf->controller_epilog ? "true" : "false", -1}},
-		4, claim_came, lead);
+		4, claim_answered, lead);
 }
 
-static void judge_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+static void sessions_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
 	(void)arg;
-	if (!result && !is_loss(e))
-		log_warning("the sessions of the database could not be judged: %s %s", e->code, e->message);
+	if (!result && !is_connection_error(e))
+		log_warning("could not check the sessions of the database: %s %s", e->code, e->message);
 	for (int i = 0; result && i < PQntuples(result); i++)
-		log_warning("%s kept a transaction open for too long: its session was ended", PQgetvalue(result, i, 0));
+		log_warning("session of %s ended: its transaction was open for too long", PQgetvalue(result, i, 0));
 }
 
-static void lead_judge(struct lead *lead)
+static void lead_check_sessions(struct lead *lead)
 {
 	char silence[16];
 
-	/* Its locks may be what the next leader waits for: no session keeps them for longer than a leader may be silent. */
+	/* A daemon that is silent for the lease within a transaction may hold locks that the next leader waits for. */
 	snprintf(silence, sizeof silence, "%d", lead->conf->schedule_lease);
-	db_call(lead->db, API_session_judge, (struct db_param[]){{silence, -1}}, 1, judge_came, lead);
+	db_call(lead->db, API_session_judge, (struct db_param[]){{silence, -1}}, 1, sessions_answered, lead);
 }
 
-static void register_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+static void register_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
 	(void)arg;
 	if (!result)
-		log_warning("the database does not take this daemon down: %s %s", e->code, e->message);
+		log_warning("could not register this daemon in the database: %s %s", e->code, e->message);
 }
 
 static void lead_register(struct lead *lead)
@@ -294,15 +290,15 @@ static void lead_register(struct lead *lead)
 
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
 	db_call(lead->db, API_daemon_register,
-		(struct db_param[]){{"jobmgrd", -1}, {lead->name, -1}, {pid, -1}, {ROTA_VERSION, -1}}, 4, register_came, lead);
+		(struct db_param[]){{"jobmgrd", -1}, {lead->name, -1}, {pid, -1}, {ROTA_VERSION, -1}}, 4, register_answered, lead);
 }
 
-/* Whether it is time again for what was done at *at. */
-static bool is_due(double *at, double gap)
+/* Has the period passed since *at? If so, *at becomes now. */
+static bool is_due(double *at, double period)
 {
 	double now = clock_seconds();
 
-	if (now < *at + gap)
+	if (now < *at + period)
 		return false;
 	*at = now;
 	return true;
@@ -314,19 +310,19 @@ static void lead_beat(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	lead_next_beat(lead);
+	lead_set_heartbeat(lead);
 	if (!db_is_up(lead->db))
 		return;
 	lead_claim(lead);
-	bool judges = is_due(&lead->judged_at, judge_gap);
-	if (judges)
-		lead_judge(lead);
-	if (judges || lead->term)
+	bool sessions = is_due(&lead->sessions_at, session_period);
+	if (sessions)
+		lead_check_sessions(lead);
+	if (sessions || lead->term)
 		lead_yield(lead->db);
-	if (is_due(&lead->registered_at, register_gap))
+	if (is_due(&lead->registered_at, register_period))
 		lead_register(lead);
-	if (lead->resting && !lead_pass_is_running(lead->pass) && clock_seconds() >= lead->ended_at + lead->conf->schedule_period)
-		lead_start_pass(lead);
+	if (lead->resting && !lead_cycle_is_running(lead->cycle) && clock_seconds() >= lead->ended_at + lead->conf->schedule_period)
+		lead_start_cycle(lead);
 }
 
 static void database_up(struct db *db, void *arg)
@@ -341,10 +337,10 @@ static void database_up(struct db *db, void *arg)
 static void database_down(struct db *db, const struct err *e, void *arg)
 {
 	(void)db;
-	lead_drop(arg, e->message);
+	lead_drop_term(arg, e->message);
 }
 
-static void database_bell(struct db *db, const char *channel, void *arg)
+static void database_notified(struct db *db, const char *channel, void *arg)
 {
 	struct lead *lead = arg;
 
@@ -352,9 +348,9 @@ static void database_bell(struct db *db, const char *channel, void *arg)
 	(void)channel;
 	if (!lead->term)
 		return;
-	if (!lead->rung && !lead_pass_is_running(lead->pass) && lead->failures == 0)
-		lead_soon(lead);
-	lead->rung = true;
+	if (!lead->notified && !lead_cycle_is_running(lead->cycle) && lead->failures == 0)
+		lead_set_gap(lead);
+	lead->notified = true;
 }
 
 struct lead *lead_open(struct event_base *base, const struct conf *conf, const char *name, const struct seal_mac_key *mac,
@@ -369,12 +365,12 @@ struct lead *lead_open(struct event_base *base, const struct conf *conf, const c
 	lead->name = xstrdup(name);
 	lead->changed = changed;
 	lead->arg = arg;
-	lead->watcher = (struct db_watcher){.up = database_up, .down = database_down, .bell = database_bell, .arg = lead};
-	lead->beat = event_new(base, -1, 0, lead_beat, lead);
-	lead->alarm = event_new(base, -1, 0, lead_alarm, lead);
+	lead->watcher = (struct db_watcher){.up = database_up, .down = database_down, .bell = database_notified, .arg = lead};
+	lead->heartbeat = event_new(base, -1, 0, lead_beat, lead);
+	lead->cycle_timer = event_new(base, -1, 0, lead_cycle_due, lead);
 	lead->db = db_open(base, conninfo, API_JOBMGR, channels, &lead->watcher);
-	lead->pass = lead_pass_new(lead->db, conf, mac, sign, pass_ended, lead);
-	lead_next_beat(lead);
+	lead->cycle = lead_cycle_new(lead->db, conf, mac, sign, lead_cycle_ended, lead);
+	lead_set_heartbeat(lead);
 	free(conninfo);
 	free(application);
 	return lead;
@@ -384,11 +380,11 @@ void lead_close(struct lead *lead)
 {
 	if (!lead)
 		return;
-	lead_drop(lead, "shutting down");
-	db_close(lead->db); /* a pass under way ends, and finds no term */
-	lead_pass_free(lead->pass);
-	event_free(lead->beat);
-	event_free(lead->alarm);
+	lead_drop_term(lead, "shutting down");
+	db_close(lead->db); /* ends a running cycle */
+	lead_cycle_free(lead->cycle);
+	event_free(lead->heartbeat);
+	event_free(lead->cycle_timer);
 	free(lead->name);
 	free(lead);
 }

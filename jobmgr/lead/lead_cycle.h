@@ -1,0 +1,50 @@
+/* lead_cycle.h - one scheduling cycle: read, decide, sign, commit, write the plan. */
+#ifndef ROTA_LEAD_CYCLE_H
+#define ROTA_LEAD_CYCLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/conf.h"
+#include "lib/db.h"
+#include "lib/err.h"
+#include "lib/seal.h"
+
+struct lead_cycle;
+
+/* How the starts of a cycle are committed. */
+enum lead_commit_mode {
+	LEAD_TOGETHER,	  /* many in one call; a job that stays locked fails the cycle with 55P03 */
+	LEAD_SKIP_LOCKED, /* many in one call; steps of locked jobs are left out */
+	LEAD_ONE_BY_ONE	  /* each start, or `with` set, in its own call; steps of locked jobs are left out */
+};
+
+/* How a cycle ended. */
+struct lead_outcome {
+	bool good;		/* false: `e` is the first error; what was committed stays */
+	struct err e;
+	size_t moved;		/* steps started or refused: they are no longer pending */
+	bool partial_failure;	/* mode LEAD_ONE_BY_ONE: a start was not committed, others may have been */
+	bool postponed;		/* starts were postponed to the next cycle on purpose */
+	bool skipped_locked;	/* starts were left out, since their jobs are locked */
+	bool plan_postponed;	/* the plan has changed, and the last write is too recent for another one */
+	double transition_in;	/* seconds until the next timer-driven transition, INFINITY: none is known */
+	double full_scan_in;	/* seconds until a full scan is due, INFINITY: this cycle was one */
+};
+
+typedef void lead_cycle_done(const struct lead_outcome *outcome, void *arg);
+
+/* All arguments stay the caller's and outlive the cycle. */
+struct lead_cycle *lead_cycle_new(struct db *db, const struct conf *conf, const struct seal_mac_key *mac,
+				  const struct seal_sign_key *sign, lead_cycle_done *done, void *arg);
+void lead_cycle_free(struct lead_cycle *cycle);
+
+/* Run a cycle in this term; `done` is called once, from the event loop. */
+void lead_cycle_run(struct lead_cycle *cycle, int64_t term, enum lead_commit_mode mode);
+bool lead_cycle_is_running(const struct lead_cycle *cycle);
+
+/* Drop what earlier cycles cached. Call it when a term ends. */
+void lead_cycle_reset(struct lead_cycle *cycle);
+
+#endif
