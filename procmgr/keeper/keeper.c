@@ -300,10 +300,21 @@ static void clear(struct keeper *k)
 	free(k->tasks);
 }
 
+static const struct keeper_handlers handlers = {
+	.control = keeper_control_read,
+	.clocks = keeper_control_clocks,
+	.next = keeper_control_next,
+	.hook_report = keeper_hook_report,
+	.hook_output = keeper_hook_output,
+	.hook_reap = keeper_hook_reap,
+	.task_report = keeper_task_report,
+	.task_reap = keeper_task_reap,
+};
+
 /* One attempt from beginning to end; `again`: this keeper had others before. True where it may have another. */
 static bool keep(const struct keeper_job *job, int signals, struct keeper_known *known, bool again)
 {
-	struct keeper k = {.job = job, .journal = job->journal, .signals = signals, .order = job->order};
+	struct keeper k = {.job = job, .handlers = &handlers, .journal = job->journal, .signals = signals, .order = job->order};
 	k.limit_s = job->order->time_limit_s;
 	k.figures = (struct fence_figures){-1, -1, 0};
 	k.clean = true;

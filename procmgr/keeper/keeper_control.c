@@ -14,22 +14,8 @@
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { MESSAGE_SIZE = 4096, AGAIN_USEC = 1000000 };
+enum { MESSAGE_SIZE = 4096 };
 enum { LIMIT_ENDLESS = INT_MAX }; /* a limit of so many seconds is none */
-
-/* Is there something of the user's that signals and endings are for? The site's hooks have their own time, and so have the epilogs,
- * but for the end of the node's lease. */
-static bool is_busy(const struct keeper *k)
-{
-	return k->live > 0 || (k->hook && k->hook->users && (!k->done || k->fenced));
-}
-
-static void freeze(struct keeper *k, bool frozen)
-{
-	if (!k->fence || !fence_freeze(k->fence, k->name, frozen))
-		keeper_sweep_signal(k, frozen ? SIGSTOP : SIGCONT);
-	k->suspended = frozen;
-}
 
 /* The signal ahead of the limit moves with it. Where it was sent, it is sent again only for a limit that is later by more than it is ahead. */
 static void set_warning(struct keeper *k)
@@ -52,7 +38,7 @@ static void suspend(struct keeper *k)
 {
 	if (k->suspended || k->live == 0 || *k->cause)
 		return;
-	freeze(k, true);
+	keeper_sweep_freeze(k, true);
 	k->paused_at = clock_boot_us();
 	keeper_control_limit(k, k->limit_s);
 	keeper_record_plain(k, "suspended");
@@ -62,26 +48,10 @@ static void resume(struct keeper *k)
 {
 	if (!k->suspended)
 		return;
-	freeze(k, false);
+	keeper_sweep_freeze(k, false);
 	k->paused += clock_boot_us() - k->paused_at;
 	keeper_control_limit(k, k->limit_s);
 	keeper_record_plain(k, "resumed");
-}
-
-void keeper_control_end(struct keeper *k, const char *cause)
-{
-	k->end_asked = true;
-	if (*k->cause || k->done)
-		return;
-	snprintf(k->cause, sizeof k->cause, "%s", *cause ? cause : "cancelled");
-	k->limit_at = k->warn_at = 0;
-	if (is_busy(k))
-		keeper_sweep_signal(k, SIGTERM);
-	if (k->suspended)
-		freeze(k, false);
-	if (is_busy(k))
-		keeper_sweep_signal(k, SIGCONT);
-	k->kill_at = clock_boot_us() + (int64_t)k->order->grace_s * 1000000;
 }
 
 /* As Slurm: with B:, the batch shell alone; else what it runs, since a shell without a trap would end by the signal. A script that runs once for
@@ -103,18 +73,15 @@ void keeper_control_clocks(struct keeper *k)
 {
 	int64_t now = clock_boot_us();
 	keeper_lease_look(k);
-	if (is_busy(k))
+	if (keeper_ending_is_busy(k))
 		keeper_memory_look(k);
 	if (k->warn_at > 0 && now >= k->warn_at && k->live > 0)
 		warn(k, now);
 	if (k->limit_at > 0 && now >= k->limit_at && k->live > 0) {
 		snprintf(k->message, sizeof k->message, "time limit of %lld seconds reached", (long long)k->limit_s);
-		keeper_control_end(k, "time_limit");
+		keeper_ending_ask(k, "time_limit");
 	}
-	if (k->kill_at > 0 && now >= k->kill_at && is_busy(k)) {
-		keeper_sweep_kill(k);
-		k->kill_at = now + AGAIN_USEC;
-	}
+	keeper_ending_clock(k, now);
 }
 
 /* The earlier of two times, where 0 is never. */
@@ -126,7 +93,7 @@ static int64_t earlier(int64_t a, int64_t b)
 int64_t keeper_control_next(const struct keeper *k)
 {
 	int64_t clock = earlier(earlier(k->memory_at, k->warn_at), earlier(k->kill_at, k->limit_at));
-	return is_busy(k) ? earlier(k->lease_at, clock) : k->lease_at;
+	return keeper_ending_is_busy(k) ? earlier(k->lease_at, clock) : k->lease_at;
 }
 
 static bool act(struct keeper *k, const struct fields *message, struct err *e)
@@ -145,9 +112,9 @@ static bool act(struct keeper *k, const struct fields *message, struct err *e)
 		k->epilogs = k->epilogs && epilog;
 		k->end_asked = true; /* what still runs goes on: only nothing is waited for after it */
 	} else if (strcmp(action, "kill") == 0) {
-		keeper_control_end(k, cause ? cause : "");
+		keeper_ending_ask(k, cause ? cause : "");
 	} else if (strcmp(action, "signal") == 0) {
-		if (is_busy(k))
+		if (keeper_ending_is_busy(k))
 			keeper_sweep_signal(k, (int)signal);
 	} else if (strcmp(action, "limit") == 0) {
 		keeper_control_limit(k, limit);

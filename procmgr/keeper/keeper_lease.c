@@ -20,7 +20,7 @@ static void lost(struct keeper *k)
 	if (!*k->cause)
 		snprintf(k->message, sizeof k->message, "the node's lease has run out");
 	log_warning("%s: the node's lease has run out", k->name);
-	keeper_control_end(k, "node_lost");
+	keeper_ending_ask(k, "node_lost");
 	if (k->done && k->hook && k->hook->users)
 		keeper_sweep_signal(k, SIGTERM);
 	if (k->kill_at == 0 || k->kill_at > kill_at)

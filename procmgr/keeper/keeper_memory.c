@@ -16,7 +16,7 @@
 #include "procmgr/keeper/below.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { SHORTEST_USEC = 100000, LONGEST_USEC = 1000000, COST_FACTOR = 100, AGAIN_USEC = 1000000 };
+enum { SHORTEST_USEC = 100000, LONGEST_USEC = 1000000, COST_FACTOR = 100 };
 
 void keeper_memory_begin(struct keeper *k)
 {
@@ -64,12 +64,8 @@ static int64_t sum_kb(const struct keeper *k, void (*add)(const struct below_pro
 static void over(struct keeper *k, int64_t used_kb)
 {
 	k->figures.peak_mb = (used_kb + 1023) / 1024;
-	k->end_asked = true;
-	k->limit_at = k->warn_at = k->memory_at = 0;
-	if (!*k->cause)
-		snprintf(k->cause, sizeof k->cause, "out_of_memory");
-	keeper_sweep_kill(k);
-	k->kill_at = clock_boot_us() + AGAIN_USEC;
+	k->memory_at = 0;
+	keeper_ending_kill(k, "out_of_memory");
 }
 
 void keeper_memory_look(struct keeper *k)

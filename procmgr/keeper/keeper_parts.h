@@ -71,8 +71,23 @@ struct keeper_known {
 	int64_t group_mem_mb;	     /* its limit */
 };
 
+struct keeper;
+
+/* What the loop (keeper_wait.c) calls. keeper.c registers it, so the loop calls none of the files that wait in it. */
+struct keeper_handlers {
+	void (*control)(struct keeper *k);	  /* the control socket can be read */
+	void (*clocks)(struct keeper *k);	  /* after every poll: timers that may have run out */
+	int64_t (*next)(const struct keeper *k);  /* when the next timer runs out, 0 = never */
+	void (*hook_report)(struct keeper *k);	  /* the hook's process reports its start, or why it failed */
+	void (*hook_output)(struct keeper *k);	  /* the hook has written something */
+	void (*task_report)(struct keeper *k, struct keeper_task *t);
+	bool (*task_reap)(struct keeper *k, pid_t pid); /* a child has ended; false: it is not a task */
+	bool (*hook_reap)(struct keeper *k, pid_t pid); /* false: it is not the hook */
+};
+
 struct keeper {
 	const struct keeper_job *job;
+	const struct keeper_handlers *handlers;
 	const struct order *order;
 	struct record_key key;
 	char name[RECORD_KEY_SIZE];  /* of spool folder and control group */
@@ -144,8 +159,15 @@ bool keeper_next_take(struct keeper_job *job, struct order *order);
 void keeper_control_read(struct keeper *k);
 void keeper_control_clocks(struct keeper *k);
 int64_t keeper_control_next(const struct keeper *k); /* when keeper_control_clocks has something to do, 0 = never */
-void keeper_control_end(struct keeper *k, const char *cause);
 void keeper_control_limit(struct keeper *k, int64_t limit_s); /* from its start, without suspensions; 0 = none */
+
+/* keeper_ending.c */
+/* Does something of the user's run that signals and endings are for? The site's hooks have a time limit of their own. So have the
+ * epilogs, except at the end of the node's lease. */
+bool keeper_ending_is_busy(const struct keeper *k);
+void keeper_ending_ask(struct keeper *k, const char *cause);  /* SIGTERM now, SIGKILL after the grace time; "": cancelled */
+void keeper_ending_kill(struct keeper *k, const char *cause); /* SIGKILL now */
+void keeper_ending_clock(struct keeper *k, int64_t now);      /* SIGKILL where the grace time is over */
 
 /* keeper_memory.c */
 void keeper_memory_begin(struct keeper *k); /* something of the user's begins */
@@ -191,6 +213,7 @@ void keeper_group_over(struct keeper *k);
 /* keeper_sweep.c */
 void keeper_sweep_signal(const struct keeper *k, int signal); /* to every process of the step */
 void keeper_sweep_signal_but(const struct keeper *k, int signal, pid_t but); /* to every other process of the step */
+void keeper_sweep_freeze(struct keeper *k, bool frozen); /* stop every process of the step, or let them go on */
 void keeper_sweep_kill(const struct keeper *k);
 bool keeper_sweep_user(struct keeper *k); /* until nothing of the user's is left */
 bool keeper_sweep_all(struct keeper *k);  /* until nothing at all is left */

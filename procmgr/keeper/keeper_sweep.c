@@ -46,6 +46,13 @@ void keeper_sweep_signal_but(const struct keeper *k, int signal, pid_t but)
 		below_each(is_child, NULL, k->owner.uid, signal_other, &others);
 }
 
+void keeper_sweep_freeze(struct keeper *k, bool frozen)
+{
+	if (!k->fence || !fence_freeze(k->fence, k->name, frozen))
+		keeper_sweep_signal(k, frozen ? SIGSTOP : SIGCONT);
+	k->suspended = frozen;
+}
+
 void keeper_sweep_kill(const struct keeper *k)
 {
 	if (k->fence)

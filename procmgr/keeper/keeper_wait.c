@@ -25,7 +25,7 @@ static void reap(struct keeper *k)
 {
 	siginfo_t info = {.si_pid = 0};
 	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0) {
-		if (!keeper_task_reap(k, info.si_pid) && !keeper_hook_reap(k, info.si_pid))
+		if (!k->handlers->task_reap(k, info.si_pid) && !k->handlers->hook_reap(k, info.si_pid))
 			waitpid(info.si_pid, NULL, 0);
 		info.si_pid = 0;
 	}
@@ -33,7 +33,7 @@ static void reap(struct keeper *k)
 
 static int timeout_ms(const struct keeper *k, int64_t deadline)
 {
-	int64_t next = keeper_control_next(k), now = clock_boot_us();
+	int64_t next = k->handlers->next(k), now = clock_boot_us();
 	if (next == 0 || (deadline > 0 && deadline < next))
 		next = deadline;
 	if (next == 0)
@@ -72,20 +72,20 @@ static void turn(struct keeper *k, int64_t deadline)
 	int count = gather(k, fds), timeout = tell_ms(k, timeout_ms(k, deadline));
 	if (poll(fds, (nfds_t)count, timeout) > 0) {
 		if (fds[2].revents)
-			keeper_hook_report(k);
+			k->handlers->hook_report(k);
 		if (fds[3].revents)
-			keeper_hook_output(k);
+			k->handlers->hook_output(k);
 		for (int i = FIXED; i < count; i++)
 			if (fds[i].revents)
-				keeper_task_report(k, &k->tasks[i - FIXED]);
+				k->handlers->task_report(k, &k->tasks[i - FIXED]);
 		if (fds[1].revents)
 			drain_signals(k);
 		if (fds[0].revents)
-			keeper_control_read(k);
+			k->handlers->control(k);
 	}
 	free(fds);
 	reap(k);
-	keeper_control_clocks(k);
+	k->handlers->clocks(k);
 }
 
 bool keeper_wait(struct keeper *k, bool (*over)(const struct keeper *k), int64_t deadline)

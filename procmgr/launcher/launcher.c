@@ -105,7 +105,7 @@ static bool open_signals(struct launcher *l, struct err *e)
 
 static void look_at(struct launcher *l, const struct record_key *key)
 {
-	if (launcher_order_is_child(l, key))
+	if (launcher_child_has(l, key))
 		return;
 	launcher_lost_recover(l, key);
 	if (launcher_spool_has(key)) {
@@ -125,7 +125,7 @@ static int look(struct launcher *l)
 
 static bool open_all(struct launcher *l, struct err *e)
 {
-	if (!check_conf(l, e) || !launcher_agent_find(l, e) || !open_key(l, e) || !launcher_spool_enter(l, e) ||
+	if (!check_conf(l, e) || !launcher_agent_find(l, launcher_control_take, e) || !open_key(l, e) || !launcher_spool_enter(l, e) ||
 	    !daemon_lock("launcher.pid", e) || !open_journal(l, e) || !open_signals(l, e) || !launcher_spare_open(l, e))
 		return false;
 	prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a dead keeper leaves behind comes to us */

@@ -22,7 +22,7 @@
 
 enum { AGENT_FD = 3, PAUSE_FIRST = 100000, PAUSE_LONGEST = 5000000, STAYED_UP = 2000000, STOP_TRIES = 500, AT_ONCE = 256 };
 
-bool launcher_agent_find(struct launcher *l, struct err *e)
+bool launcher_agent_find(struct launcher *l, launcher_take *take, struct err *e)
 {
 	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -31,6 +31,7 @@ bool launcher_agent_find(struct launcher *l, struct err *e)
 	self[length] = '\0';
 	*strrchr(self, '/') = '\0';
 	l->agent_path = xasprintf("%s/procmgrd", self);
+	l->agent_take = take;
 	l->agent_pause = PAUSE_FIRST;
 	l->agent_socket = -1;
 	return access(l->agent_path, X_OK) == 0 || err_sys(e, "could not find \"%s\"", l->agent_path);
@@ -124,7 +125,7 @@ void launcher_agent_read(struct launcher *l, bool all)
 		if (size > LAUNCHER_MESSAGE_LARGEST)
 			log_warning("message ignored: it is longer than %d bytes", LAUNCHER_MESSAGE_LARGEST);
 		else
-			launcher_control_take(l, text, (size_t)size);
+			l->agent_take(l, text, (size_t)size);
 	}
 }
 

@@ -25,7 +25,7 @@ static void sweep(struct launcher *l, const struct record_key *key)
 		kill(keeper, SIGKILL);
 	}
 	/* Our own children are reaped; what is left of them is seen to then. */
-	if (!launcher_order_is_child(l, key))
+	if (!launcher_child_has(l, key))
 		launcher_lost_recover(l, key);
 }
 

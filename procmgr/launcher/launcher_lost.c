@@ -83,7 +83,7 @@ static bool has_mark(const struct search *s, const struct below_process *p)
 static bool is_left(const struct below_process *p, void *arg)
 {
 	const struct search *s = arg;
-	bool known = p->pid == s->l->agent_pid || launcher_order_is_keeper(s->l, p->pid);
+	bool known = p->pid == s->l->agent_pid || launcher_child_is_keeper(s->l, p->pid) || launcher_spare_is_keeper(s->l, p->pid);
 	return !known && (p->parent == getpid() || has_mark(s, p));
 }
 

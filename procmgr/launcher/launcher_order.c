@@ -103,67 +103,19 @@ static void refuse(struct launcher *l, const struct record_key *key, enum launch
 	record_write(l->journal, record);
 }
 
-static void add_child(struct launcher *l, const struct launcher_child *child)
-{
-	if (l->child_count == l->child_room) {
-		l->child_room = l->child_room ? 2 * l->child_room : 64;
-		l->children = xrealloc(l->children, (unsigned long)l->child_room * sizeof *l->children);
-	}
-	l->children[l->child_count++] = *child;
-	l->room += child->room;
-	l->cpus += child->cpus;
-	l->spare_lent += child->ctl >= 0;
-}
-
-bool launcher_order_is_child(const struct launcher *l, const struct record_key *key)
-{
-	for (int i = 0; i < l->child_count; i++)
-		if (record_key_equal(&l->children[i].key, key))
-			return true;
-	return false;
-}
-
-bool launcher_order_is_keeper(const struct launcher *l, pid_t pid)
-{
-	for (int i = 0; i < l->child_count; i++)
-		if (l->children[i].pid == pid)
-			return true;
-	return launcher_spare_is_keeper(l, pid);
-}
-
-static struct launcher_child remove_child(struct launcher *l, int i)
-{
-	struct launcher_child child = l->children[i];
-	l->room -= child.room;
-	l->cpus -= child.cpus;
-	l->spare_lent -= child.ctl >= 0;
-	l->children[i] = l->children[--l->child_count];
-	return child;
-}
-
-int launcher_order_freed(struct launcher *l, pid_t pid, const struct record_key *key)
-{
-	for (int i = 0; i < l->child_count; i++)
-		if (l->children[i].pid == pid && record_key_equal(&l->children[i].key, key))
-			return remove_child(l, i).ctl;
-	return -1;
-}
-
 void launcher_order_reaped(struct launcher *l, pid_t pid)
 {
-	for (int i = 0; i < l->child_count; i++) {
-		if (l->children[i].pid != pid)
-			continue;
-		struct launcher_child child = remove_child(l, i);
-		if (launcher_spool_has(&child.key))
-			launcher_lost_recover(l, &child.key);
-		if (child.ctl >= 0) {
-			close(child.ctl);
-			launcher_spool_clear("spare", &child.key);
-		}
+	struct launcher_child child;
+	if (!launcher_child_remove(l, pid, NULL, &child)) {
+		launcher_spare_reaped(l, pid);
 		return;
 	}
-	launcher_spare_reaped(l, pid);
+	if (launcher_spool_has(&child.key))
+		launcher_lost_recover(l, &child.key);
+	if (child.ctl >= 0) {
+		close(child.ctl);
+		launcher_spool_clear("spare", &child.key);
+	}
 }
 
 static bool write_used(struct launcher *l, const struct order *o, const struct record_key *key)
@@ -186,7 +138,7 @@ static void fork_keeper(struct launcher *l, const struct order *o, const struct 
 	if (pid < 0 || !spare)
 		close(ctl);
 	if (pid > 0)
-		add_child(l, &(struct launcher_child){pid, *key, keeper_record_room(o), o->cpus, spare ? ctl : -1});
+		launcher_child_add(l, &(struct launcher_child){pid, *key, keeper_record_room(o), o->cpus, spare ? ctl : -1});
 	else
 		launcher_lost_recover(l, key);
 }
@@ -205,7 +157,7 @@ static void start_keeper(struct launcher *l, const struct order *o, const char *
 {
 	char *cores = l->fence ? fence_pick(l->fence, o->cpus, l->cpus) : NULL;
 	if (keeper->pid > 0 && launcher_spare_order(key, text, o->node, cores)) {
-		add_child(l, &(struct launcher_child){keeper->pid, *key, keeper_record_room(o), o->cpus, keeper->ctl});
+		launcher_child_add(l, &(struct launcher_child){keeper->pid, *key, keeper_record_room(o), o->cpus, keeper->ctl});
 	} else {
 		if (keeper->pid > 0)
 			launcher_spare_end(keeper);

@@ -36,6 +36,9 @@ struct launcher_spare {
 	int ctl;	       /* its socket */
 };
 
+struct launcher;
+typedef void launcher_take(struct launcher *l, const char *text, size_t size);
+
 struct launcher {
 	const struct conf *conf;
 	const char *node;
@@ -70,6 +73,7 @@ struct launcher {
 	bool end_again;	      /* not every keeper could be told of that yet */
 
 	char *agent_path;
+	launcher_take *agent_take;
 	pid_t agent_pid;
 	int agent_socket; /* -1: procmgrd does not run */
 	int64_t agent_started_at, agent_start_at;
@@ -145,14 +149,17 @@ void launcher_limits_write(const struct launcher *l);
 /* launcher_lease.c: end what no keeper has ended with the node's lease. */
 void launcher_lease_turn(struct launcher *l);
 
+/* launcher_child.c */
+void launcher_child_add(struct launcher *l, const struct launcher_child *child);
+bool launcher_child_has(const struct launcher *l, const struct record_key *key);
+bool launcher_child_is_keeper(const struct launcher *l, pid_t pid);
+/* Take the keeper of this attempt (NULL: of any) out of the table; false where there is none. */
+bool launcher_child_remove(struct launcher *l, pid_t pid, const struct record_key *key, struct launcher_child *child);
+
 /* launcher_order.c */
 void launcher_order_take(struct launcher *l, const struct fields *message);
 bool launcher_order_next(const char **list, int *number); /* of the others that a message is for, "18,19"; false behind the last */
 void launcher_order_reaped(struct launcher *l, pid_t pid);
-bool launcher_order_is_child(const struct launcher *l, const struct record_key *key);
-bool launcher_order_is_keeper(const struct launcher *l, pid_t pid);
-/* The keeper of an attempt that is over is free: it is no attempt's any more. Its socket; -1: there is no such keeper. */
-int launcher_order_freed(struct launcher *l, pid_t pid, const struct record_key *key);
 /* Why an order is not run: something is wrong with it; its attempt runs or ran here; it came too late, so that another order may
  * follow; the node cannot, and should get no more; procmgrd does not want it any more. From LATE on another may follow. */
 enum launcher_fault {
@@ -182,7 +189,8 @@ void launcher_control_end_all(struct launcher *l);
 struct fields *launcher_control_check(const struct fields *message, struct err *e);
 
 /* launcher_agent.c */
-bool launcher_agent_find(struct launcher *l, struct err *e);
+/* Find the program procmgrd, and give `take` each message that procmgrd sends. */
+bool launcher_agent_find(struct launcher *l, launcher_take *take, struct err *e);
 void launcher_agent_turn(struct launcher *l); /* start it when its time has come */
 void launcher_agent_read(struct launcher *l, bool all);
 /* Tell it that keepers have the control message of this number; taken false: not all, and it is to be sent again. */

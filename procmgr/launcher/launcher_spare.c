@@ -83,9 +83,9 @@ void launcher_spare_read(struct launcher *l)
 {
 	struct keeper_spare said;
 	while (recv(l->spare_ends[0], &said, sizeof said, MSG_DONTWAIT) == sizeof said) {
-		int ctl = launcher_order_freed(l, said.pid, &said.key);
-		if (ctl >= 0)
-			l->spare[l->spare_count++] = (struct launcher_spare){said.pid, said.key, ctl};
+		struct launcher_child child;
+		if (launcher_child_remove(l, said.pid, &said.key, &child) && child.ctl >= 0)
+			l->spare[l->spare_count++] = (struct launcher_spare){said.pid, said.key, child.ctl};
 	}
 }
 
