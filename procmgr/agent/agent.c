@@ -1,7 +1,11 @@
-/* agent.c - procmgrd: start, connection, bells and timers.
+/* agent.c - procmgrd: start, registration, notifications and timers.
  *
- * bin/procmgrd.c calls agent_run; the launcher starts that program. What always holds: bell and timer do the same; nothing is
- * kept that a new start would not find again in the database or the journal. */
+ * Called by: bin/procmgrd.c, which the launcher starts.
+ * Invariants:
+ * - Whatever a notification causes, a timer causes too.
+ * - All state can be read again from the database and the journal: a new start continues where this one ended. An order is done only
+ *   when its answer is in the journal (launches) or was given by the launcher (all others); the journal is truncated only up to what
+ *   the database has acknowledged. */
 #include "procmgr/agent/agent.h"
 
 #include <limits.h>
@@ -12,56 +16,78 @@
 
 #include "lib/clock.h"
 #include "lib/log.h"
-#include "procmgr/agent/agent_parts.h"
+#include "procmgr/agent/agent_cache.h"
+#include "procmgr/agent/agent_hardware.h"
+#include "procmgr/agent/agent_inventory.h"
+#include "procmgr/agent/agent_launcher.h"
+#include "procmgr/agent/agent_lease.h"
+#include "procmgr/agent/agent_node.h"
+#include "procmgr/agent/agent_order.h"
+#include "procmgr/agent/agent_report.h"
+#include "procmgr/agent/agent_sample.h"
 
-/* Of api.sample_look, with the node's number behind it. */
-static const char look_channel[] = "rota_look_";
+/* The channel on which api.sample_look notifies, before the node's id. */
+static const char watch_channel[] = "rota_look_";
 
 enum { TICK_S = 1, ASK_TICKS = 5, QUIET_TICKS = 6, STOP_S = 2, CACHE_S = 600, CACHE_UNUSED_S = 3600 };
 
 static const int64_t cache_most = 256LL * 1024 * 1024;
 
-/* A call whose answer matters only where it fails. */
-static void plain(struct db *db, PGresult *result, const struct err *e, void *arg)
+struct agent {
+	struct agent_context context;
+	struct agent_order_watcher watcher;
+	struct agent_orders *orders;
+	struct agent_samples *samples;
+	struct agent_report *report;
+	bool is_registering;
+	bool is_unknown; /* the database has no such node, which was logged */
+	int quiet_ticks; /* in a row, with nothing to do */
+	int64_t cache_evicted_at;
+	struct event *tick_timer, *lease_timer, *stop_timer;
+};
+
+/* The answer of a call that matters only where it fails; `arg` is the function's name. */
+static void log_failure(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
 	if (!result)
-		log_warning("%s: %s", (const char *)arg, e->message);
+		log_warning("%s failed in the database: %s", (const char *)arg, e->message);
 }
 
-static void introduce(struct agent *a)
+static void register_daemon(struct agent *a)
 {
+	const struct agent_context *c = &a->context;
 	char *pid = xasprintf("%ld", (long)getpid());
-	const struct db_param params[] = {{"procmgrd", -1}, {a->node, -1}, {pid, -1}, {agent_version(a->conf), -1}};
-	db_call(a->db, API_daemon_register, params, 4, plain, (void *)"daemon_register");
+	const struct db_param params[] = {{"procmgrd", -1}, {c->node, -1}, {pid, -1}, {agent_version(c->conf), -1}};
+	db_call(c->db, API_daemon_register, params, 4, log_failure, (void *)"daemon_register");
 	free(pid);
 }
 
-/* A question about the lease, with the time at which it was sent. */
-struct asked {
+/* A call that extends the lease, with the time at which it was sent. */
+struct lease_call {
 	struct agent *agent;
 	int64_t sent;
 };
 
-static struct asked *asked_now(struct agent *a)
+static struct lease_call *lease_call_new(struct agent *a)
 {
-	struct asked *asked = xmalloc(sizeof *asked);
-	*asked = (struct asked){a, clock_boot_us()};
-	return asked;
+	struct lease_call *call = xmalloc(sizeof *call);
+	*call = (struct lease_call){a, clock_boot_us()};
+	return call;
 }
 
-/* Take the answer's context apart. */
-static struct agent *asked_take(void *arg, int64_t *sent)
+/* Free the call that an answer belongs to. */
+static struct agent *lease_call_end(void *arg, int64_t *sent)
 {
-	struct asked *asked = arg;
-	struct agent *a = asked->agent;
-	*sent = asked->sent;
-	free(asked);
+	struct lease_call *call = arg;
+	struct agent *a = call->agent;
+	*sent = call->sent;
+	free(call);
 	return a;
 }
 
-/* Look each second from now on, for as long as there is something in hand. */
-static void wake(struct agent *a)
+/* Tick each second from now on, until there is nothing to do for a while. */
+static void start_ticks(struct agent *a)
 {
 	struct timeval period = {TICK_S, 0};
 	a->quiet_ticks = 0;
@@ -69,226 +95,295 @@ static void wake(struct agent *a)
 		event_add(a->tick_timer, &period);
 }
 
-/* node_register has answered: the nodes that the database knows. */
-static void registered(struct db *db, PGresult *result, const struct err *e, void *arg)
+static void listen_channels(struct agent *a)
 {
+	char channel[64];
+	long long id = agent_node_first_id(a->context.nodes);
+	snprintf(channel, sizeof channel, "rota_node_%lld", id);
+	db_listen(a->context.db, channel);
+	snprintf(channel, sizeof channel, "%s%lld", watch_channel, id);
+	db_listen(a->context.db, channel);
+}
+
+static void handle_registered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	(void)db;
 	int64_t sent;
-	struct agent *a = asked_take(arg, &sent);
-	a->registering = false;
+	struct agent *a = lease_call_end(arg, &sent);
+	const struct agent_context *c = &a->context;
+	a->is_registering = false;
 	if (!result) {
-		log_warning("could not register node \"%s\": %s", a->node, e->message);
+		log_warning("could not register node \"%s\" in the database: %s", c->node, e->message);
 		return;
 	}
 	if (PQntuples(result) == 0) {
-		if (!a->unknown)
-			log_warning("the database has no node \"%s\"", a->node);
-		a->unknown = true;
+		if (!a->is_unknown)
+			log_warning("the database has no node \"%s\"; run \"rota admin node add\", or correct the name", c->node);
+		a->is_unknown = true;
 		return;
 	}
-	a->unknown = false;
-	char channel[64];
-	int before = a->node_count;
-	agent_lease_granted(a, sent);
-	agent_order_drop(a); /* some may have been given up with a lease before */
-	agent_node_set(a, result);
-	snprintf(channel, sizeof channel, "rota_node_%lld", (long long)agent_node_bell(a));
-	db_listen(db, channel);
-	snprintf(channel, sizeof channel, "%s%lld", look_channel, (long long)agent_node_bell(a));
-	db_listen(db, channel);
-	if (a->node_count > before && a->conf->launcher_virtual > 0)
-		log_info("%d virtual nodes are registered", a->node_count);
+	a->is_unknown = false;
+	int before = agent_node_count(c->nodes);
+	agent_lease_grant(c->lease, sent);
+	agent_order_drop_waiting(a->orders); /* the database may have given some up when an earlier lease ended */
+	agent_node_set(c->nodes, result);
+	listen_channels(a);
+	if (agent_node_count(c->nodes) > before && c->conf->launcher_virtual > 0)
+		log_info("%d virtual nodes are registered", agent_node_count(c->nodes));
 	else if (before == 0)
-		log_info("node \"%s\" is registered", a->node);
-	agent_order_ask(a);
-	agent_sample_registered(a);
-	wake(a);
+		log_info("node \"%s\" is registered", c->node);
+	agent_order_ask(a->orders);
+	agent_sample_registered(a->samples);
+	start_ticks(a);
 }
 
-static void do_register(struct agent *a)
+static json_t *node_facts(const struct agent *a)
 {
-	if (a->registering)
+	const struct agent_context *c = &a->context;
+	json_t *facts = agent_hardware_facts(c->conf, c->node), *node = json_array_get(json_object_get(facts, "nodes"), 0);
+	if (c->conf->launcher_virtual > 0) {
+		agent_node_add_virtual(c->nodes, facts);
+		return facts;
+	}
+	json_object_set_new(node, "margin_s", json_integer(c->conf->node_lease_margin));
+	agent_inventory_add(a->report, node);
+	return facts;
+}
+
+static void register_nodes(struct agent *a)
+{
+	if (a->is_registering)
 		return;
-	json_t *facts = agent_node_facts(a);
+	json_t *facts = node_facts(a);
 	char *text = json_dumps(facts, JSON_COMPACT);
 	const struct db_param params[] = {{text, -1}};
-	a->registering = true;
-	db_call(a->db, API_node_register, params, 1, registered, asked_now(a));
+	a->is_registering = true;
+	db_call(a->context.db, API_node_register, params, 1, handle_registered, lease_call_new(a));
 	free(text);
 	json_decref(facts);
 }
 
-static void up(struct db *db, void *arg)
+static void handle_connected(struct db *db, void *arg)
 {
 	(void)db;
 	struct agent *a = arg;
-	introduce(a);
-	do_register(a);
+	register_daemon(a);
+	register_nodes(a);
 }
 
-static void down(struct db *db, const struct err *e, void *arg)
+static void handle_disconnected(struct db *db, const struct err *e, void *arg)
 {
 	(void)db;
 	struct agent *a = arg;
-	log_warning("no database: %s", e->message);
-	agent_node_clear(a);
-	a->orders_known = a->orders_asked = a->orders_again = a->blobs_asked = false;
-	agent_report_lost(a);
-	if (a->stop)
-		event_base_loopbreak(a->base);
+	log_warning("no connection to the database: %s", e->message);
+	agent_node_clear(a->context.nodes);
+	agent_order_disconnected(a->orders);
+	agent_report_disconnected(a->report);
+	if (a->context.stopping)
+		event_base_loopbreak(a->context.base);
 }
 
-static void bell(struct db *db, const char *channel, void *arg)
+static void handle_notification(struct db *db, const char *channel, void *arg)
 {
 	(void)db;
 	struct agent *a = arg;
-	if (strncmp(channel, look_channel, sizeof look_channel - 1) == 0) {
-		agent_sample_looked(a);
+	if (strncmp(channel, watch_channel, sizeof watch_channel - 1) == 0) {
+		agent_sample_watch(a->samples);
 		return;
 	}
-	agent_order_ask(a);
-	wake(a);
+	agent_order_ask(a->orders);
+	start_ticks(a);
 }
 
-static void renewed(struct db *db, PGresult *result, const struct err *e, void *arg)
+static void handle_renewed(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
 	int64_t sent;
-	struct agent *a = asked_take(arg, &sent);
+	struct agent *a = lease_call_end(arg, &sent);
+	const struct agent_nodes *nodes = a->context.nodes;
 	if (!result)
-		log_warning("could not renew the lease: %s", e->message);
-	else if (PQntuples(result) < a->node_count || !agent_node_all(a))
-		do_register(a);
+		log_warning("could not renew the lease of node \"%s\": %s", a->context.node, e->message);
+	else if (PQntuples(result) < agent_node_count(nodes) || !agent_node_has_all(nodes))
+		register_nodes(a);
 	else
-		agent_lease_granted(a, sent);
+		agent_lease_grant(a->context.lease, sent);
 }
 
-/* Everything that a bell or a change of the journal does, whether or not they came. */
-static void look(struct agent *a)
+/* Do all that a notification or a growing journal causes, whether or not they came. */
+static void poll_all(struct agent *a)
 {
+	const struct agent_nodes *nodes = a->context.nodes;
 	int64_t now = clock_boot_us() / 1000000;
-	if (now - a->cache_looked_at >= CACHE_S) {
-		a->cache_looked_at = now;
+	if (now - a->cache_evicted_at >= CACHE_S) {
+		a->cache_evicted_at = now;
 		agent_cache_evict(cache_most, CACHE_UNUSED_S);
 	}
-	if (a->strays > 0 && a->node_count > 0)
-		do_register(a);
-	agent_order_work(a);
-	agent_report_turn(a);
+	if (agent_node_orphans(nodes) > 0 && agent_node_count(nodes) > 0)
+		register_nodes(a);
+	agent_order_poll(a->orders);
+	agent_report_poll(a->report);
 }
 
-/* With nothing in hand, and the journal watched by the kernel, the lease's beat is often enough. */
+/* With nothing to do, and the journal watched by the kernel, the lease timer polls often enough. */
 static bool is_quiet(const struct agent *a)
 {
-	return a->watch && a->node_count > 0 && a->orders_known && a->order_count == 0 && a->strays == 0 && !a->reporting;
+	const struct agent_nodes *nodes = a->context.nodes;
+	return agent_report_is_idle(a->report) && agent_node_count(nodes) > 0 && agent_order_has_all(a->orders) &&
+	       agent_order_count(a->orders) == 0 && agent_node_orphans(nodes) == 0;
 }
 
-static void tick(evutil_socket_t fd, short what, void *arg)
+static void handle_tick(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
 	struct agent *a = arg;
 	a->quiet_ticks = is_quiet(a) ? a->quiet_ticks + 1 : 0;
 	if (clock_boot_us() / 1000000 % ASK_TICKS == 0) {
-		/* Nobody rings for a node that is not there yet. */
-		if (a->node_count == 0 && db_is_up(a->db))
-			do_register(a);
-		agent_order_ask(a);
+		/* No notification says that the node was added to the database. */
+		if (agent_node_count(a->context.nodes) == 0 && db_is_up(a->context.db))
+			register_nodes(a);
+		agent_order_ask(a->orders);
 	}
-	look(a);
+	poll_all(a);
 	if (a->quiet_ticks >= QUIET_TICKS)
 		event_del(a->tick_timer);
 }
 
-static void renew(evutil_socket_t fd, short what, void *arg)
+static void renew_lease(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
 	struct agent *a = arg;
-	agent_report_idle(a);
-	if (!db_is_up(a->db))
+	const struct agent_context *c = &a->context;
+	agent_report_truncate(a->report);
+	if (!db_is_up(c->db))
 		return;
-	if (a->node_count == 0) {
-		do_register(a);
+	if (agent_node_count(c->nodes) == 0) {
+		register_nodes(a);
 		return;
 	}
-	struct db_array *nodes = agent_node_array(a);
+	struct db_array *nodes = agent_node_array(c->nodes);
 	const struct db_param params[] = {{db_array_literal(nodes), -1}};
-	db_call(a->db, API_node_renew, params, 1, renewed, asked_now(a));
+	db_call(c->db, API_node_renew, params, 1, handle_renewed, lease_call_new(a));
 	db_array_free(nodes);
-	agent_order_ask(a);
-	look(a);
+	agent_order_ask(a->orders);
+	poll_all(a);
 }
 
 static void stop_now(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	event_base_loopbreak(((struct agent *)arg)->base);
+	event_base_loopbreak(((struct agent *)arg)->context.base);
 }
 
-/* Say what is in the journal, for a moment at most, and go. */
+/* SIGTERM: report what is in the journal, but end after STOP_S seconds at most. */
 static void stop(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
 	struct agent *a = arg;
 	struct timeval most = {STOP_S, 0};
-	a->stop = true;
-	if (!db_is_up(a->db) || a->node_count == 0) {
-		event_base_loopbreak(a->base);
+	a->context.stopping = true;
+	if (!db_is_up(a->context.db) || agent_node_count(a->context.nodes) == 0) {
+		event_base_loopbreak(a->context.base);
 		return;
 	}
 	event_add(a->stop_timer, &most);
-	event_del(a->report_timer);
-	agent_report_turn(a);
+	agent_report_finish(a->report);
 }
 
-static struct event *every(struct agent *a, int seconds, event_callback_fn call)
+static void handle_launcher_answer(int64_t id, bool taken, void *arg)
+{
+	struct agent *a = arg;
+	agent_order_answered(a->orders, id, taken);
+}
+
+static void handle_orders_received(void *arg)
+{
+	struct agent *a = arg;
+	agent_report_poll(a->report);
+}
+
+static void handle_orders_polled(void *arg)
+{
+	struct agent *a = arg;
+	agent_report_watch(a->report);
+}
+
+static void handle_order_done(int64_t usec, void *arg)
+{
+	struct agent *a = arg;
+	agent_report_within(a->report, usec);
+}
+
+static void handle_order_accepted(const struct agent_order *o, const struct record_key *key, void *arg)
+{
+	struct agent *a = arg;
+	agent_sample_expect(a->samples, o, key);
+}
+
+static struct event *start_timer(struct agent *a, int seconds, event_callback_fn call)
 {
 	struct timeval period = {seconds, 0};
-	struct event *timer = event_new(a->base, -1, EV_PERSIST, call, a);
+	struct event *timer = event_new(a->context.base, -1, EV_PERSIST, call, a);
 	event_add(timer, &period);
 	return timer;
 }
 
-static bool enter(const struct agent *a, struct err *e)
+static bool enter_folder(const struct agent_context *c, struct err *e)
 {
-	char *dir = xasprintf("%s/%s", a->conf->node_state, a->node);
+	char *dir = xasprintf("%s/%s", c->conf->node_state, c->node);
 	bool entered = chdir(dir) == 0 || err_sys(e, "could not enter folder \"%s\"", dir);
 	free(dir);
 	return entered;
 }
 
-static bool open_all(struct agent *a, int launcher_fd, const struct db_watcher *watcher, struct err *e)
+static void open_database(struct agent *a, const struct db_watcher *watcher)
 {
 	static const char *const channels[] = {NULL};
-	if (!enter(a, e) || !agent_launcher_open(a, launcher_fd, e) || !agent_report_open(a, e))
-		return false;
-	agent_cache_open();
-	agent_lease_open(a);
-	agent_sample_open(a);
-	int third = a->conf->node_lease / 3;
-	a->tick_timer = every(a, TICK_S, tick);
-	a->lease_timer = every(a, third > 0 ? third : 1, renew);
-	a->stop_timer = evtimer_new(a->base, stop_now, a);
-	char *name = xasprintf("procmgrd %s", a->node);
-	char *conninfo = db_conninfo(a->conf, "rota_node", name);
-	a->db = db_open(a->base, conninfo, API_NODE, channels, watcher);
+	struct agent_context *c = &a->context;
+	char *name = xasprintf("procmgrd %s", c->node);
+	char *conninfo = db_conninfo(c->conf, "rota_node", name);
+	c->db = db_open(c->base, conninfo, API_NODE, channels, watcher);
 	free(conninfo);
 	free(name);
+}
+
+static bool open_all(struct agent *a, int launcher_fd, const struct db_watcher *watcher, struct err *e)
+{
+	struct agent_context *c = &a->context;
+	if (!enter_folder(c, e) || !(c->launcher = agent_launcher_new(c->base, launcher_fd, handle_launcher_answer, a, e)))
+		return false;
+	a->watcher = (struct agent_order_watcher){handle_orders_received, handle_orders_polled, handle_order_done,
+						  handle_order_accepted, a};
+	c->nodes = agent_node_new(c->conf, c->node);
+	c->lease = agent_lease_new(c->conf);
+	a->orders = agent_order_new(c, &a->watcher);
+	a->samples = agent_sample_new(c);
+	a->report = agent_report_new(c, a->orders, a->samples);
+	if (!agent_report_open(a->report, e))
+		return false;
+	agent_cache_open();
+	int third = c->conf->node_lease / 3;
+	a->tick_timer = start_timer(a, TICK_S, handle_tick);
+	a->lease_timer = start_timer(a, third > 0 ? third : 1, renew_lease);
+	a->stop_timer = evtimer_new(c->base, stop_now, a);
+	open_database(a, watcher);
 	return true;
 }
 
 static void close_all(struct agent *a)
 {
 	struct event *const timers[] = {a->tick_timer, a->lease_timer, a->stop_timer};
-	if (a->db)
-		db_close(a->db);
-	agent_sample_close(a);
-	agent_report_close(a);
-	agent_launcher_close(a);
-	agent_order_free(a);
-	agent_node_clear(a);
+	if (a->context.db)
+		db_close(a->context.db);
+	agent_report_free(a->report);
+	agent_sample_free(a->samples);
+	agent_order_free(a->orders);
+	agent_lease_free(a->context.lease);
+	agent_node_free(a->context.nodes);
+	agent_launcher_free(a->context.launcher);
 	for (size_t i = 0; i < sizeof timers / sizeof *timers; i++)
 		if (timers[i])
 			event_free(timers[i]);
@@ -296,17 +391,17 @@ static void close_all(struct agent *a)
 
 bool agent_run(const struct conf *conf, const char *node, int launcher_fd, struct err *e)
 {
-	struct agent a = {.conf = conf, .node = node, .base = event_base_new()};
-	const struct db_watcher watcher = {up, down, bell, &a};
-	if (!a.base)
+	struct agent a = {.context = {.conf = conf, .node = node, .base = event_base_new()}};
+	const struct db_watcher watcher = {handle_connected, handle_disconnected, handle_notification, &a};
+	if (!a.context.base)
 		return err_set(e, "could not make an event loop");
-	struct event *term = evsignal_new(a.base, SIGTERM, stop, &a);
+	struct event *term = evsignal_new(a.context.base, SIGTERM, stop, &a);
 	event_add(term, NULL);
 	bool opened = open_all(&a, launcher_fd, &watcher, e);
 	if (opened)
-		event_base_dispatch(a.base);
+		event_base_dispatch(a.context.base);
 	close_all(&a);
 	event_free(term);
-	event_base_free(a.base);
+	event_base_free(a.context.base);
 	return opened;
 }

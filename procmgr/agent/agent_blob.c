@@ -1,113 +1,134 @@
-/* agent_blob.c - scripts and environments that launches need, fetched by hash into the cache.
+/* agent_blob.c - fetches scripts and environments that launches need, by hash,
+ * into the cache.
  *
- * Called by agent_order.c. What always holds: one call is under way at a time; what lies in the cache is what its name says; of what
- * cannot be had the orders that need it are told, so nobody waits for it. Where the cache itself is gone they wait until the launcher has
- * made it again, for ten seconds at most. */
+ * Called by: agent_order.c.
+ * Invariants:
+ * - One call is under way at a time.
+ * - No order waits for a file that cannot be had: agent_order.c learns of it
+ * and lets the launcher refuse the order.
+ * - Where the cache's folder is missing, the launcher is asked to make it, and
+ * orders wait at most CACHE_USEC for it. */
+#include "procmgr/agent/agent_blob.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/seal.h"
-#include "procmgr/agent/agent_parts.h"
+#include "procmgr/agent/agent_cache.h"
+#include "procmgr/agent/agent_db.h"
+#include "procmgr/agent/agent_launcher.h"
 
 enum { CACHE_USEC = 10 * 1000000 };
 
-static bool is_asked(const struct agent_blobs *asked, const char *hash)
+struct agent_blobs {
+	const struct agent_context *context;
+	agent_blob_fetched *fetched;
+	void *arg;
+	bool is_asking;
+	struct agent_blob_list asked;
+	bool is_full;	    /* the cache had no space for one of them */
+	bool is_gone;	    /* or its folder is missing */
+	int64_t gone_since; /* 0: the folder is there */
+};
+
+bool agent_blob_list_has(const struct agent_blob_list *list, const char *hash)
 {
-	for (int i = 0; i < asked->count; i++)
-		if (strcmp(asked->hashes[i], hash) == 0)
+	for (int i = 0; i < list->count; i++)
+		if (strcmp(list->hashes[i], hash) == 0)
 			return true;
 	return false;
 }
 
-void agent_blob_want(struct agent_blobs *asked, const char *hash)
+void agent_blob_list_add(struct agent_blob_list *list, const char *hash)
 {
-	if (asked->count < AGENT_BLOBS_AT_ONCE && !is_asked(asked, hash))
-		memcpy(asked->hashes[asked->count++], hash, sizeof asked->hashes[0]);
+	if (list->count < AGENT_BLOB_MOST && !agent_blob_list_has(list, hash))
+		memcpy(list->hashes[list->count++], hash, sizeof list->hashes[0]);
 }
 
-/* Put one row into the cache. */
-static void keep_blob(struct agent_blobs *asked, const PGresult *result, int row)
+struct agent_blobs *agent_blob_new(const struct agent_context *c, agent_blob_fetched *fetched, void *arg)
+{
+	struct agent_blobs *b = xcalloc(1, sizeof *b);
+	b->context = c;
+	b->fetched = fetched;
+	b->arg = arg;
+	return b;
+}
+
+void agent_blob_free(struct agent_blobs *b)
+{
+	free(b);
+}
+
+static void store_blob(struct agent_blobs *b, const PGresult *result, int row)
 {
 	size_t size;
 	struct err e;
-	unsigned char *bytes = PQunescapeBytea((const unsigned char *)agent_cell(result, row, "body"), &size);
+	const char *hash = agent_db_text(result, row, "hash");
+	unsigned char *bytes = PQunescapeBytea((const unsigned char *)agent_db_text(result, row, "body"), &size);
 	if (!bytes)
 		die("out of memory");
-	if (!agent_cache_put(agent_cell(result, row, "hash"), bytes, size, &e)) {
-		bool fits = agent_cache_fits(agent_cell(result, row, "hash"), bytes, size), there = agent_cache_is_there();
+	if (!agent_cache_put(hash, bytes, size, &e)) {
+		bool matches = agent_cache_matches(hash, bytes, size), exists = agent_cache_exists();
 		log_error("%s", e.message);
-		asked->full |= fits && there;
-		asked->gone |= fits && !there;
+		b->is_full |= matches && exists;
+		b->is_gone |= matches && !exists;
 	}
 	PQfreemem(bytes);
 }
 
-/* Somebody has removed the cache: only the launcher can make it again. Until it has, the orders wait; false: it does not. */
-static bool await_cache(struct agent *a)
+/* Only the launcher can make the cache's folder. False where that takes too
+ * long. */
+static bool await_cache(struct agent_blobs *b)
 {
 	int64_t now = clock_boot_us();
-	if (a->cache_gone_at == 0)
-		a->cache_gone_at = now;
-	if (now - a->cache_gone_at > CACHE_USEC) {
-		a->cache_gone_at = 0; /* for the orders after these */
+	if (b->gone_since == 0)
+		b->gone_since = now;
+	if (now - b->gone_since > CACHE_USEC) {
+		b->gone_since = 0; /* later orders wait anew */
 		return false;
 	}
 	struct fields *message = fields_new();
 	fields_add(message, "op", "cache");
-	agent_launcher_send(a, message);
+	agent_launcher_send(b->context->launcher, message);
 	fields_free(message);
 	return true;
 }
 
-/* What the database does not have, or has otherwise than its hash says, or the cache cannot take, is not waited for: the launcher is
- * told and refuses. */
-static void give_up(struct agent *a, const struct agent_blobs *asked)
-{
-	for (int i = 0; i < a->order_count; i++) {
-		struct agent_order *o = &a->orders[i];
-		if (is_asked(asked, o->script) && !agent_cache_has(o->script))
-			o->lacks = asked->full ? "room" : "script";
-		else if (is_asked(asked, o->environment) && !agent_cache_has(o->environment))
-			o->lacks = asked->full ? "room" : "environment";
-	}
-}
-
-static void blobs(struct db *db, PGresult *result, const struct err *e, void *arg)
+static void handle_blobs(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
-	struct agent_blobs *asked = arg;
-	struct agent *a = asked->agent;
-	a->blobs_asked = false;
-	if (!result)
-		log_warning("scripts could not be read: %s", e->message);
-	for (int i = 0; result && i < PQntuples(result); i++)
-		keep_blob(asked, result, i);
-	if (!asked->gone)
-		a->cache_gone_at = 0;
-	if (result && !(asked->gone && await_cache(a))) {
-		asked->full |= asked->gone;
-		give_up(a, asked);
-		agent_order_work(a);
+	struct agent_blobs *b = arg;
+	b->is_asking = b->is_full = b->is_gone = false;
+	if (!result) {
+		log_warning("could not read scripts from the database: %s", e->message);
+		b->gone_since = 0;
+		return;
 	}
-	free(asked);
+	for (int i = 0; i < PQntuples(result); i++)
+		store_blob(b, result, i);
+	if (!b->is_gone)
+		b->gone_since = 0;
+	if (!(b->is_gone && await_cache(b))) {
+		struct agent_blob_list asked = b->asked; /* `fetched` may ask for the next ones */
+		b->fetched(&asked, b->is_full || b->is_gone, b->arg);
+	}
 }
 
-void agent_blob_ask(struct agent *a, const struct agent_blobs *wanted)
+void agent_blob_fetch(struct agent_blobs *b, const struct agent_blob_list *wanted)
 {
-	if (wanted->count == 0 || a->blobs_asked || !db_is_up(a->db))
+	if (wanted->count == 0 || b->is_asking || !db_is_up(b->context->db))
 		return;
-	struct agent_blobs *asked = xmalloc(sizeof *asked);
 	struct db_array *hashes = db_array_new();
-	*asked = *wanted;
-	for (int i = 0; i < asked->count; i++) {
+	b->asked = *wanted;
+	for (int i = 0; i < wanted->count; i++) {
 		unsigned char raw[32];
-		if (seal_unhex(asked->hashes[i], raw, sizeof raw))
+		if (seal_unhex(wanted->hashes[i], raw, sizeof raw))
 			db_array_bytes(hashes, raw, sizeof raw);
 	}
 	const struct db_param params[] = {{db_array_literal(hashes), -1}};
-	a->blobs_asked = true;
-	db_call(a->db, API_node_blob, params, 1, blobs, asked);
+	b->is_asking = true;
+	db_call(b->context->db, API_node_blob, params, 1, handle_blobs, b);
 	db_array_free(hashes);
 }

@@ -1,8 +1,9 @@
-/* agent_cache.c - scripts and environments by hash, where keepers read them.
+/* agent_cache.c - keeps scripts and environments by hash in cache/, where keepers read them.
  *
- * Called by the agent's orders, with the node's folder as working directory. What always holds: a file stands under its name
- * only whole and with the hash that the name says (keepers check again); files that nobody asked for within the last hour go
- * first when there is too much. */
+ * Called by: agent_order.c and agent_blob.c; agent.c to evict. The working directory is the node's folder.
+ * Invariants: a file is complete and has the hash that is its name. Keepers verify that again. */
+#include "procmgr/agent/agent_cache.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,6 @@
 
 #include "lib/log.h"
 #include "lib/seal.h"
-#include "procmgr/agent/agent_parts.h"
 
 enum { PATH_SIZE = 128 };
 
@@ -31,12 +31,12 @@ static bool is_hash(const char *name)
 	return strlen(name) == SEAL_HEX_SIZE - 1 && strspn(name, "0123456789abcdef") == SEAL_HEX_SIZE - 1;
 }
 
-static void path_of(const char *hash, char path[PATH_SIZE])
+static void make_path(const char *hash, char path[PATH_SIZE])
 {
 	snprintf(path, PATH_SIZE, "cache/%.64s", hash);
 }
 
-static bool is_whole(int dir, const char *hash)
+static bool is_valid(int dir, const char *hash)
 {
 	char found[SEAL_HEX_SIZE] = "";
 	struct stat st;
@@ -59,13 +59,13 @@ void agent_cache_open(void)
 {
 	DIR *dir = opendir("cache");
 	for (struct dirent *entry; dir && (entry = readdir(dir));)
-		if (*entry->d_name != '.' && (!is_hash(entry->d_name) || !is_whole(dirfd(dir), entry->d_name)))
+		if (*entry->d_name != '.' && (!is_hash(entry->d_name) || !is_valid(dirfd(dir), entry->d_name)))
 			unlinkat(dirfd(dir), entry->d_name, 0);
 	if (dir)
 		closedir(dir);
 }
 
-bool agent_cache_is_there(void)
+bool agent_cache_exists(void)
 {
 	return access("cache/.", W_OK | X_OK) == 0;
 }
@@ -73,7 +73,7 @@ bool agent_cache_is_there(void)
 bool agent_cache_has(const char *hash)
 {
 	char path[PATH_SIZE];
-	path_of(hash, path);
+	make_path(hash, path);
 	return utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -88,7 +88,7 @@ static bool write_all(int fd, const char *bytes, size_t size)
 	return true;
 }
 
-bool agent_cache_fits(const char *hash, const void *bytes, size_t size)
+bool agent_cache_matches(const char *hash, const void *bytes, size_t size)
 {
 	char found[SEAL_HEX_SIZE];
 	seal_hash_hex(bytes, size, found);
@@ -98,12 +98,12 @@ bool agent_cache_fits(const char *hash, const void *bytes, size_t size)
 bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct err *e)
 {
 	char path[PATH_SIZE], fresh[] = "cache/fresh.XXXXXX";
-	if (!agent_cache_fits(hash, bytes, size))
-		return err_set(e, "what the database gave for \"%.64s\" hashes otherwise", hash);
-	path_of(hash, path);
+	if (!agent_cache_matches(hash, bytes, size))
+		return err_set(e, "the database has other content than its hash says: \"%.64s\"", hash);
+	make_path(hash, path);
 	int fd = mkostemp(fresh, O_CLOEXEC);
 	if (fd < 0)
-		return err_sys(e, "could not make a file in the cache");
+		return err_sys(e, "could not make a file in folder \"cache\"");
 	bool written = write_all(fd, bytes, size) && rename(fresh, path) == 0;
 	if (!written) {
 		err_sys(e, "could not write \"%s\"", path);
@@ -113,17 +113,17 @@ bool agent_cache_put(const char *hash, const void *bytes, size_t size, struct er
 	return written;
 }
 
-static int compare_use(const void *a, const void *b)
+static int compare_used(const void *a, const void *b)
 {
 	const struct cached *x = a, *y = b;
 	return x->used_at < y->used_at ? -1 : x->used_at > y->used_at;
 }
 
-/* What is in the cache, longest unused first. */
-static struct cached *list(int *count, int64_t *bytes)
+/* The files of the cache, longest unused first. */
+static struct cached *list_files(int *count, int64_t *bytes)
 {
 	struct cached *files = NULL;
-	int room = 0;
+	int capacity = 0;
 	DIR *dir = opendir("cache");
 	*count = 0;
 	*bytes = 0;
@@ -131,9 +131,9 @@ static struct cached *list(int *count, int64_t *bytes)
 		struct stat st;
 		if (!is_hash(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		if (*count == room) {
-			room = room ? 2 * room : 64;
-			files = xrealloc(files, (unsigned long)room * sizeof *files);
+		if (*count == capacity) {
+			capacity = capacity ? 2 * capacity : 64;
+			files = xrealloc(files, (unsigned long)capacity * sizeof *files);
 		}
 		struct cached *file = &files[(*count)++];
 		memcpy(file->hash, entry->d_name, SEAL_HEX_SIZE);
@@ -144,7 +144,7 @@ static struct cached *list(int *count, int64_t *bytes)
 	if (dir)
 		closedir(dir);
 	if (*count > 0)
-		qsort(files, (size_t)*count, sizeof *files, compare_use);
+		qsort(files, (size_t)*count, sizeof *files, compare_used);
 	return files;
 }
 
@@ -153,10 +153,10 @@ void agent_cache_evict(int64_t most_bytes, int64_t unused_s)
 	char path[PATH_SIZE];
 	int64_t bytes;
 	int count;
-	struct cached *files = list(&count, &bytes);
+	struct cached *files = list_files(&count, &bytes);
 	time_t limit = time(NULL) - (time_t)unused_s;
 	for (int i = 0; i < count && bytes > most_bytes && files[i].used_at <= limit; i++) {
-		path_of(files[i].hash, path);
+		make_path(files[i].hash, path);
 		if (unlink(path) == 0)
 			bytes -= files[i].size;
 	}

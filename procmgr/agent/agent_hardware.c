@@ -1,21 +1,25 @@
-/* agent_hardware.c - what a node has, found with hwloc. Called by the agent at each registration. What always holds: a number that
- * was not found is not told. */
+/* agent_hardware.c - finds the hardware of the node with hwloc.
+ *
+ * Called by: agent.c at each registration.
+ * Invariants: a number that was not found is left out. */
+#include "procmgr/agent/agent_hardware.h"
+
 #include <hwloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "procmgr/agent/agent_parts.h"
+#include "procmgr/record/lease.h"
 
-static int count_of(hwloc_topology_t topology, hwloc_obj_type_t type)
+static int count_objects(hwloc_topology_t topology, hwloc_obj_type_t type)
 {
 	int count = hwloc_get_nbobjs_by_type(topology, type);
 	return count > 0 ? count : 0;
 }
 
-/* Accelerators by whichever of their drivers' libraries shows most of them. */
-static int gpus_of(hwloc_topology_t topology)
+/* Count accelerators by the driver's library that shows most of them. */
+static int count_gpus(hwloc_topology_t topology)
 {
 	static const char *const drivers[] = {"nvml", "cuda", "rsmi", "ze"};
 	int most = 0;
@@ -28,8 +32,8 @@ static int gpus_of(hwloc_topology_t topology)
 	return most;
 }
 
-/* In MiB: the kernel's total, of which the NUMA nodes may show only a part on virtual machines, or what they show. */
-static int64_t memory_of(hwloc_topology_t topology)
+/* In MiB: the kernel's total or the sum of the NUMA nodes, whichever is more. On virtual machines the NUMA nodes may show only a part. */
+static int64_t find_memory(hwloc_topology_t topology)
 {
 	hwloc_obj_t root = hwloc_get_root_obj(topology);
 	int64_t shown = root ? (int64_t)(root->total_memory / (1024 * 1024)) : 0;
@@ -39,9 +43,9 @@ static int64_t memory_of(hwloc_topology_t topology)
 
 static void add_counts(json_t *found, hwloc_topology_t topology)
 {
-	int threads = count_of(topology, HWLOC_OBJ_PU), cores = count_of(topology, HWLOC_OBJ_CORE);
-	int sockets = count_of(topology, HWLOC_OBJ_PACKAGE), gpus = gpus_of(topology);
-	int64_t mem_mb = memory_of(topology);
+	int threads = count_objects(topology, HWLOC_OBJ_PU), cores = count_objects(topology, HWLOC_OBJ_CORE);
+	int sockets = count_objects(topology, HWLOC_OBJ_PACKAGE), gpus = count_gpus(topology);
+	int64_t mem_mb = find_memory(topology);
 	if (threads > 0) {
 		json_object_set_new(found, "cpus", json_integer(threads));
 		json_object_set_new(found, "threads", json_integer(threads));
@@ -58,21 +62,21 @@ static void add_counts(json_t *found, hwloc_topology_t topology)
 	}
 }
 
-/* Who opens displays, starts compilers or maps the PCI bus to find devices is left out: they are only counted here. */
-static void leave_out(hwloc_topology_t topology)
+/* Do not load components that open displays, start compilers or map the PCI bus: devices are only counted here. */
+static void exclude_components(hwloc_topology_t topology)
 {
 	static const char *const components[] = {"gl", "opencl", "pci"};
 	for (size_t i = 0; i < sizeof components / sizeof *components; i++)
 		hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, components[i]);
 }
 
-static json_t *found(void)
+static json_t *find_hardware(void)
 {
 	struct utsname system;
 	hwloc_topology_t topology;
 	json_t *facts = json_object();
 	if (hwloc_topology_init(&topology) == 0) {
-		leave_out(topology);
+		exclude_components(topology);
 		hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
 		if (hwloc_topology_load(topology) == 0)
 			add_counts(facts, topology);
@@ -98,8 +102,8 @@ json_t *agent_hardware_facts(const struct conf *conf, const char *node)
 	lease_boot_id(boot);
 	if (gethostname(host, sizeof host - 1) < 0)
 		*host = '\0';
-	json_t *one =
-		json_pack("{s:s, s:o, s:s, s:i, s:s, s:o, s:i}", "name", node, "boot_id", *boot ? json_string(boot) : json_null(),
-			  "version", agent_version(conf), "pid", (int)getpid(), "address", host, "found", found(), "lease_s", conf->node_lease);
+	json_t *one = json_pack("{s:s, s:o, s:s, s:i, s:s, s:o, s:i}", "name", node, "boot_id",
+				*boot ? json_string(boot) : json_null(), "version", agent_version(conf), "pid", (int)getpid(),
+				"address", host, "found", find_hardware(), "lease_s", conf->node_lease);
 	return json_pack("{s:[o]}", "nodes", one);
 }

@@ -1,106 +1,132 @@
-/* agent_launcher.c - procmgrd's end of the socket pair. What became of a launch is in the journal; a control message is answered here.
- * What always holds: messages arrive in the order in which they were sent; when the launcher is gone, so are we. */
+/* agent_launcher.c - sends messages to the launcher over the socket pair, and
+ * reads its answers.
+ *
+ * Called by: agent_order_message.c, agent_blob.c and agent_report.c to send;
+ * agent.c at start and end. Invariants:
+ * - Messages arrive in the order in which they were sent.
+ * - The result of a launch is in the journal. Only a control message is
+ * answered here.
+ * - The event loop ends when the launcher has closed its end. */
+#include "procmgr/agent/agent_launcher.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "lib/log.h"
-#include "procmgr/agent/agent_parts.h"
 
 enum { MESSAGE_LARGEST = 128 * 1024, ANSWER_LARGEST = 1024 };
 
-struct agent_message {
-	struct agent_message *next;
+struct message {
+	struct message *next;
 	size_t size;
 	char text[];
 };
 
-static void answered(struct agent *a, const char *text, size_t size)
+struct agent_launcher {
+	struct event_base *base;
+	int fd;
+	struct event *readable, *writable;
+	struct message *first, **end; /* those that are not sent yet */
+	agent_launcher_answer *answer;
+	void *arg;
+};
+
+static void handle_answer(struct agent_launcher *l, const char *text, size_t size)
 {
 	struct err e;
 	int64_t id, taken;
 	struct fields *answer = fields_parse(text, size, &e);
 	if (answer && fields_int(answer, "id", 1, INT64_MAX, &id, &e) && fields_int(answer, "taken", 0, 1, &taken, &e))
-		agent_order_taken(a, id, taken);
+		l->answer(id, taken, l->arg);
 	else
-		log_warning("answer of the launcher ignored: %s", e.message);
+		log_warning("ignored an answer of the launcher: %s", e.message);
 	fields_free(answer);
 }
 
-static void hear(evutil_socket_t fd, short what, void *arg)
+static void read_answers(evutil_socket_t fd, short what, void *arg)
 {
 	(void)what;
-	struct agent *a = arg;
+	struct agent_launcher *l = arg;
 	char text[ANSWER_LARGEST];
 	ssize_t size;
 	while ((size = recv(fd, text, sizeof text, MSG_DONTWAIT)) > 0)
-		answered(a, text, (size_t)size);
+		handle_answer(l, text, (size_t)size);
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	log_info("the launcher is gone");
-	event_base_loopbreak(a->base);
+	log_info("the launcher has ended; procmgrd ends too");
+	event_base_loopbreak(l->base);
 }
 
-static void flush(evutil_socket_t fd, short what, void *arg)
+static void send_queued(evutil_socket_t fd, short what, void *arg)
 {
 	(void)what;
-	struct agent *a = arg;
-	while (a->messages) {
-		struct agent_message *m = a->messages;
+	struct agent_launcher *l = arg;
+	while (l->first) {
+		struct message *m = l->first;
 		if (send(fd, m->text, m->size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
 			if (errno == EAGAIN || errno == EINTR)
-				event_add(a->launcher_writable, NULL);
-			return; /* anything else is the launcher's end, of which we hear by reading */
+				event_add(l->writable, NULL);
+			return; /* after any other error, read_answers sees that the launcher has
+                 ended */
 		}
-		a->messages = m->next;
-		if (!a->messages)
-			a->messages_end = &a->messages;
+		l->first = m->next;
+		if (!l->first)
+			l->end = &l->first;
 		free(m);
 	}
 }
 
-bool agent_launcher_open(struct agent *a, int fd, struct err *e)
+struct agent_launcher *agent_launcher_new(struct event_base *base, int fd, agent_launcher_answer *answer, void *arg,
+					  struct err *e)
 {
-	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
-		return err_sys(e, "descriptor %d is not the launcher's", fd);
-	a->launcher_fd = fd;
-	a->messages_end = &a->messages;
-	a->launcher_readable = event_new(a->base, fd, EV_READ | EV_PERSIST, hear, a);
-	a->launcher_writable = event_new(a->base, fd, EV_WRITE, flush, a);
-	event_add(a->launcher_readable, NULL);
-	return true;
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
+		err_sys(e, "descriptor %d is not a socket of the launcher", fd);
+		return NULL;
+	}
+	struct agent_launcher *l = xcalloc(1, sizeof *l);
+	l->base = base;
+	l->fd = fd;
+	l->end = &l->first;
+	l->answer = answer;
+	l->arg = arg;
+	l->readable = event_new(base, fd, EV_READ | EV_PERSIST, read_answers, l);
+	l->writable = event_new(base, fd, EV_WRITE, send_queued, l);
+	event_add(l->readable, NULL);
+	return l;
 }
 
-void agent_launcher_close(struct agent *a)
+void agent_launcher_free(struct agent_launcher *l)
 {
-	for (struct agent_message *m = a->messages, *next; m; m = next) {
+	if (!l)
+		return;
+	for (struct message *m = l->first, *next; m; m = next) {
 		next = m->next;
 		free(m);
 	}
-	a->messages = NULL;
-	if (a->launcher_readable)
-		event_free(a->launcher_readable);
-	if (a->launcher_writable)
-		event_free(a->launcher_writable);
+	event_free(l->readable);
+	event_free(l->writable);
+	free(l);
 }
 
-void agent_launcher_send(struct agent *a, const struct fields *message)
+void agent_launcher_send(struct agent_launcher *l, const struct fields *message)
 {
 	size_t size;
 	const char *text = fields_text(message, &size);
 	if (size > MESSAGE_LARGEST) {
-		log_error("a message of %zu bytes is too long for the launcher", size);
+		log_error("a message to the launcher has %zu bytes, at most %d are "
+			  "allowed; it is not sent",
+			  size, MESSAGE_LARGEST);
 		return;
 	}
-	struct agent_message *m = xmalloc(sizeof *m + size);
+	struct message *m = xmalloc(sizeof *m + size);
 	m->next = NULL;
 	m->size = size;
 	memcpy(m->text, text, size);
-	*a->messages_end = m;
-	a->messages_end = &m->next;
-	if (a->messages == m)
-		flush(a->launcher_fd, 0, a);
+	*l->end = m;
+	l->end = &m->next;
+	if (l->first == m)
+		send_queued(l->fd, 0, l);
 }

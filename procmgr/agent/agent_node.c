@@ -1,121 +1,154 @@
-/* agent_node.c - the nodes that one procmgrd serves: its own, or virtual ones.
+/* agent_node.c - maps the nodes of the database to those that this procmgrd
+ * serves: one real node, or virtual ones.
  *
- * Called by the agent wherever a node of the database meets one of ours. What always holds: all nodes are registered, renewed and
- * asked for together, in one statement each, and one channel rings for all of them: that of the one with the lowest number. */
-#include <stdio.h>
+ * Called by: the files of the agent that send a node's id to the database or
+ * receive one. Invariants:
+ * - One statement registers, renews or asks for all nodes.
+ * - The channels of the node with the lowest id notify for all of them. */
+#include "procmgr/agent/agent_node.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "procmgr/agent/agent_parts.h"
+#include "procmgr/record/record.h"
 
-/* A node that the database knows. */
-struct agent_node {
+struct node {
 	int64_t id;
-	int number; /* of ours: 0, or from 1 among virtual ones */
+	int number; /* 0: the real node; from 1: a virtual one */
 };
 
-static int wanted(const struct agent *a)
+struct agent_nodes {
+	const struct conf *conf;
+	const char *name;
+	struct node *by_id;
+	int64_t *ids; /* by number, 0: not registered */
+	int count;
+	int orphans;
+};
+
+struct agent_nodes *agent_node_new(const struct conf *conf, const char *name)
 {
-	return a->conf->launcher_virtual > 0 ? a->conf->launcher_virtual : 1;
+	struct agent_nodes *n = xcalloc(1, sizeof *n);
+	n->conf = conf;
+	n->name = name;
+	return n;
 }
 
-static int by_id(const void *a, const void *b)
+void agent_node_free(struct agent_nodes *n)
 {
-	int64_t x = ((const struct agent_node *)a)->id, y = ((const struct agent_node *)b)->id;
+	if (!n)
+		return;
+	agent_node_clear(n);
+	free(n);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	int64_t x = ((const struct node *)a)->id, y = ((const struct node *)b)->id;
 	return x < y ? -1 : x > y;
 }
 
-static int number_of_name(const struct agent *a, const char *name)
+static int number_of_name(const struct agent_nodes *n, const char *name)
 {
-	size_t length = strlen(a->node);
-	return a->conf->launcher_virtual > 0 && strncmp(name, a->node, length) == 0 ? atoi(name + length) : 0;
+	size_t length = strlen(n->name);
+	return n->conf->launcher_virtual > 0 && strncmp(name, n->name, length) == 0 ? atoi(name + length) : 0;
 }
 
-void agent_node_set(struct agent *a, const PGresult *result)
+void agent_node_set(struct agent_nodes *n, const PGresult *result)
 {
 	int rows = PQntuples(result), id = PQfnumber(result, "node_id"), name = PQfnumber(result, "name");
-	int strays = PQfnumber(result, "strays");
-	agent_node_clear(a);
-	a->nodes = xcalloc((size_t)rows, sizeof *a->nodes);
-	a->node_ids = xcalloc((size_t)a->conf->launcher_virtual + 1, sizeof *a->node_ids);
-	a->strays = 0;
+	int orphans = PQfnumber(result, "strays");
+	agent_node_clear(n);
+	n->by_id = xcalloc((size_t)rows, sizeof *n->by_id);
+	n->ids = xcalloc((size_t)n->conf->launcher_virtual + 1, sizeof *n->ids);
+	n->orphans = 0;
 	for (int i = 0; i < rows; i++) {
-		struct agent_node *n = &a->nodes[a->node_count];
-		*n = (struct agent_node){strtoll(PQgetvalue(result, i, id), NULL, 10), number_of_name(a, PQgetvalue(result, i, name))};
-		if (n->number < 0 || n->number > a->conf->launcher_virtual)
+		struct node *one = &n->by_id[n->count];
+		*one = (struct node){strtoll(PQgetvalue(result, i, id), NULL, 10),
+				     number_of_name(n, PQgetvalue(result, i, name))};
+		if (one->number < 0 || one->number > n->conf->launcher_virtual)
 			continue;
-		a->node_ids[n->number] = n->id;
-		a->strays += atoi(PQgetvalue(result, i, strays));
-		a->node_count++;
+		n->ids[one->number] = one->id;
+		n->orphans += atoi(PQgetvalue(result, i, orphans));
+		n->count++;
 	}
-	qsort(a->nodes, (size_t)a->node_count, sizeof *a->nodes, by_id);
+	qsort(n->by_id, (size_t)n->count, sizeof *n->by_id, compare_ids);
 }
 
-void agent_node_clear(struct agent *a)
+void agent_node_clear(struct agent_nodes *n)
 {
-	free(a->nodes);
-	free(a->node_ids);
-	a->nodes = NULL;
-	a->node_ids = NULL;
-	a->node_count = 0;
+	free(n->by_id);
+	free(n->ids);
+	n->by_id = NULL;
+	n->ids = NULL;
+	n->count = 0;
 }
 
-bool agent_node_all(const struct agent *a)
+int agent_node_count(const struct agent_nodes *n)
 {
-	return a->node_count >= wanted(a);
+	return n->count;
 }
 
-int64_t agent_node_bell(const struct agent *a)
+bool agent_node_has_all(const struct agent_nodes *n)
 {
-	return a->nodes[0].id;
+	return n->count >= (n->conf->launcher_virtual > 0 ? n->conf->launcher_virtual : 1);
 }
 
-int64_t agent_node_id(const struct agent *a, const struct fields *record)
+int agent_node_orphans(const struct agent_nodes *n)
+{
+	return n->orphans;
+}
+
+int64_t agent_node_first_id(const struct agent_nodes *n)
+{
+	return n->by_id[0].id;
+}
+
+int64_t agent_node_own_id(const struct agent_nodes *n)
+{
+	return n->ids[0];
+}
+
+int64_t agent_node_id(const struct agent_nodes *n, const struct fields *record)
 {
 	struct record_key key;
 	struct err e;
-	bool known = record_key_read(record, &key, &e) && key.node <= a->conf->launcher_virtual;
-	return known ? a->node_ids[key.node] : 0;
+	bool known = record_key_read(record, &key, &e) && key.node <= n->conf->launcher_virtual;
+	return known ? n->ids[key.node] : 0;
 }
 
-int agent_node_number(const struct agent *a, int64_t id)
+int agent_node_number(const struct agent_nodes *n, int64_t id)
 {
-	struct agent_node wanted_one = {.id = id};
-	const struct agent_node *n = bsearch(&wanted_one, a->nodes, (size_t)a->node_count, sizeof *a->nodes, by_id);
-	return n ? n->number : 0;
+	struct node wanted = {.id = id};
+	const struct node *one = bsearch(&wanted, n->by_id, (size_t)n->count, sizeof *n->by_id, compare_ids);
+	return one ? one->number : 0;
 }
 
-struct db_array *agent_node_array(const struct agent *a)
+struct db_array *agent_node_array(const struct agent_nodes *n)
 {
 	struct db_array *ids = db_array_new();
-	for (int i = 0; i < a->node_count; i++)
-		db_array_int(ids, a->nodes[i].id);
+	for (int i = 0; i < n->count; i++)
+		db_array_int(ids, n->by_id[i].id);
 	return ids;
 }
 
-/* What virtual nodes say of themselves: nothing was found, and nothing is proved, since nothing is run. */
-static json_t *virtual_one(const struct agent *a, int number, json_t *self)
+/* A virtual node has no hardware of its own, and no inventory, since nothing
+ * runs on it. */
+static json_t *virtual_facts(const struct agent_nodes *n, int number, json_t *real)
 {
-	json_t *one = json_copy(self);
-	char *name = xasprintf("%s%d", a->node, number);
+	json_t *one = json_copy(real);
+	char *name = xasprintf("%s%d", n->name, number);
 	json_object_set_new(one, "name", json_string(name));
 	json_object_set_new(one, "found", json_object());
-	json_object_set_new(one, "margin_s", json_integer(a->conf->node_lease_margin));
+	json_object_set_new(one, "margin_s", json_integer(n->conf->node_lease_margin));
 	free(name);
 	return one;
 }
 
-json_t *agent_node_facts(struct agent *a)
+void agent_node_add_virtual(const struct agent_nodes *n, json_t *facts)
 {
-	json_t *facts = agent_hardware_facts(a->conf, a->node), *all = json_array();
-	if (a->conf->launcher_virtual == 0) {
-		agent_lease_prove(a, facts);
-		json_decref(all);
-		return facts;
-	}
-	json_t *self = json_array_get(json_object_get(facts, "nodes"), 0);
-	for (int i = 1; i <= a->conf->launcher_virtual; i++)
-		json_array_append_new(all, virtual_one(a, i, self));
+	json_t *real = json_array_get(json_object_get(facts, "nodes"), 0), *all = json_array();
+	for (int i = 1; i <= n->conf->launcher_virtual; i++)
+		json_array_append_new(all, virtual_facts(n, i, real));
 	json_object_set_new(facts, "nodes", all);
-	return facts;
 }

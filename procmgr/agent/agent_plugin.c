@@ -1,7 +1,12 @@
-/* agent_plugin.c - the site's program for figures of devices, run for one round of samples.
+/* agent_plugin.c - runs the site's program for figures of devices, once for each round of samples.
  *
- * Called by agent_sample.c. What always holds: one runs at a time, in a process group of its own, and is killed when its time is over; the
- * agent never waits for it; what it prints beyond PLUGIN_MOST bytes is not read. */
+ * Called by: agent_sample.c.
+ * Invariants:
+ * - The program has a process group of its own, which is killed when the program ends or its time is over.
+ * - The agent never waits for the program.
+ * - Output after PLUGIN_MOST bytes is dropped. */
+#include "procmgr/agent/agent_plugin.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,13 +20,12 @@
 #include <unistd.h>
 
 #include "lib/log.h"
-#include "procmgr/agent/agent_parts.h"
 
 enum { PLUGIN_MOST = 65536 };
 
 struct agent_plugin {
 	pid_t pid;
-	bool late; /* it was killed for it */
+	bool late; /* it was killed because its time was over */
 	char *text;
 	size_t size;
 	struct event *readable, *ended, *timer;
@@ -47,7 +51,7 @@ static json_t *number_json(const char *text)
 	return whole ? json_integer((json_int_t)number) : json_real(number);
 }
 
-/* Lines of NAME=number; others say nothing. */
+/* Lines of NAME=number; other lines are skipped. */
 static json_t *read_lines(char *text)
 {
 	json_t *figures = json_object();
@@ -65,27 +69,27 @@ static json_t *read_lines(char *text)
 
 json_t *agent_plugin_read(char *text)
 {
-	json_t *said = json_loads(text, 0, NULL), *figures, *value;
+	json_t *output = json_loads(text, 0, NULL), *figures, *value;
 	const char *name;
-	if (!json_is_object(said)) {
-		json_decref(said);
+	if (!json_is_object(output)) {
+		json_decref(output);
 		return read_lines(text);
 	}
 	figures = json_object();
-	json_object_foreach (said, name, value)
+	json_object_foreach (output, name, value)
 		if (is_name(name) && json_is_number(value))
 			json_object_set(figures, name, value);
-	json_decref(said);
+	json_decref(output);
 	return figures;
 }
 
-/* A full pipe is emptied whether or not there is room for what it holds, so that nobody waits who could end. */
-static void take_output(struct agent_plugin *p)
+/* Read the pipe to its end even when the buffer is full, so that the program never blocks in write(). */
+static void read_output(struct agent_plugin *p)
 {
 	char more[4096];
 	ssize_t n;
 	while ((n = read(event_get_fd(p->readable), more, sizeof more)) > 0) {
-		size_t room = PLUGIN_MOST - p->size, taken = (size_t)n < room ? (size_t)n : room;
+		size_t left = PLUGIN_MOST - p->size, taken = (size_t)n < left ? (size_t)n : left;
 		memcpy(p->text + p->size, more, taken);
 		p->size += taken;
 	}
@@ -93,14 +97,14 @@ static void take_output(struct agent_plugin *p)
 		event_del(p->readable);
 }
 
-static void output(evutil_socket_t fd, short what, void *arg)
+static void handle_output(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	take_output(arg);
+	read_output(arg);
 }
 
-static void overdue(evutil_socket_t fd, short what, void *arg)
+static void kill_late(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
@@ -126,34 +130,34 @@ void agent_plugin_free(struct agent_plugin *p)
 	free(p);
 }
 
-static void ended(evutil_socket_t fd, short what, void *arg)
+static void handle_end(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
 	struct agent_plugin *p = arg;
 	int status = 0;
 	json_t *figures = NULL;
-	kill(-p->pid, SIGKILL); /* what it has left behind; the number is not another's before it is waited for */
+	kill(-p->pid, SIGKILL); /* its descendants; no other process can have the number before waitpid */
 	if (waitpid(p->pid, &status, WNOHANG) == 0)
 		return;
 	p->pid = 0;
-	take_output(p);
+	read_output(p);
 	p->text[p->size] = '\0';
 	if (p->late)
-		log_warning("node.sample_command did not end in time and was killed");
+		log_warning("node.sample_command was killed: it ran longer than node.sample_timeout");
 	else if (status != 0)
 		log_warning("node.sample_command failed (%s %d)", WIFSIGNALED(status) ? "signal" : "exit code",
 			    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	else
 		figures = agent_plugin_read(p->text);
 	agent_plugin_done *done = p->done;
-	void *whom = p->arg;
+	void *arg_done = p->arg;
 	agent_plugin_free(p);
-	done(figures, whom);
+	done(figures, arg_done);
 }
 
-/* posix_spawn does not copy the process that calls it. */
-static pid_t spawn(const char *command, const char *node, int out)
+/* posix_spawn does not copy the memory of this process. */
+static pid_t spawn_plugin(const char *command, const char *node, int out)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
@@ -182,16 +186,16 @@ static pid_t spawn(const char *command, const char *node, int out)
 	return pid;
 }
 
-struct agent_plugin *agent_plugin_start(struct agent *a, agent_plugin_done *done, void *arg)
+struct agent_plugin *agent_plugin_start(const struct agent_context *c, agent_plugin_done *done, void *arg)
 {
 	int out[2];
 	if (pipe2(out, O_CLOEXEC) < 0)
 		return NULL;
-	pid_t pid = spawn(a->conf->node_sample_command, a->node, out[1]);
+	pid_t pid = spawn_plugin(c->conf->node_sample_command, c->node, out[1]);
 	close(out[1]);
 	int fd = pid > 0 ? pidfd_open(pid, 0) : -1;
 	if (fd < 0) {
-		log_warning("could not run node.sample_command \"%s\": %m", a->conf->node_sample_command);
+		log_warning("could not run node.sample_command \"%s\": %m", c->conf->node_sample_command);
 		close(out[0]);
 		if (pid > 0) {
 			kill(-pid, SIGKILL);
@@ -205,11 +209,11 @@ struct agent_plugin *agent_plugin_start(struct agent *a, agent_plugin_done *done
 	p->text = xmalloc(PLUGIN_MOST + 1);
 	p->done = done;
 	p->arg = arg;
-	p->readable = event_new(a->base, out[0], EV_READ | EV_PERSIST, output, p);
-	p->ended = event_new(a->base, fd, EV_READ | EV_PERSIST, ended, p);
-	p->timer = evtimer_new(a->base, overdue, p);
+	p->readable = event_new(c->base, out[0], EV_READ | EV_PERSIST, handle_output, p);
+	p->ended = event_new(c->base, fd, EV_READ | EV_PERSIST, handle_end, p);
+	p->timer = evtimer_new(c->base, kill_late, p);
 	event_add(p->readable, NULL);
 	event_add(p->ended, NULL);
-	event_add(p->timer, &(struct timeval){a->conf->node_sample_timeout, 0});
+	event_add(p->timer, &(struct timeval){c->conf->node_sample_timeout, 0});
 	return p;
 }

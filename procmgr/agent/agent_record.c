@@ -1,13 +1,15 @@
-/* agent_record.c - journal records as JSON for node_report.
+/* agent_record.c - makes JSON for api.node_report of records of the journal.
  *
- * Called by the agent's report. What always holds: times leave as ages, since the database's clock is the only one it believes
- * (of a pause the node's clock goes along, by which the database knows one that it was told before); numbers are JSON numbers;
- * text is valid UTF-8 whatever the record held. */
+ * Called by: agent_report.c.
+ * Invariants:
+ * - Times are ages, since the database uses no clock but its own. A pause also has the node's clock, by which the database recognizes
+ *   a pause that it has already.
+ * - Numbers are JSON numbers. Text is valid UTF-8 whatever the record held. */
+#include "procmgr/agent/agent_record.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "procmgr/agent/agent_parts.h"
 
 static const char *const numbers[] = {
 	"job",	       "step",	     "attempt", "task",	  "exit",	"signal",      "pid",	"session", "usec",    "user_usec",
@@ -22,7 +24,7 @@ static bool is_number(const char *name)
 	return false;
 }
 
-static json_t *text(const char *value)
+static json_t *text_json(const char *value)
 {
 	json_t *json = json_string(value);
 	if (json)
@@ -36,30 +38,30 @@ static json_t *text(const char *value)
 	return json;
 }
 
-static json_t *age(const char *at, int64_t now)
+static json_t *age_json(const char *at, int64_t now)
 {
 	int64_t usec = now - strtoll(at, NULL, 10);
 	return json_integer(usec > 0 ? usec : 0);
 }
 
-/* What a record leaves open is left out. */
-static bool is_nothing(const char *name, const char *value)
+/* A value that says nothing is left out. */
+static bool is_empty(const char *name, const char *value)
 {
 	return !*value || strcmp(value, "-1") == 0 || (strcmp(value, "0") == 0 && strcmp(name, "signal") == 0);
 }
 
 static void add_field(json_t *json, const char *name, const char *value, int64_t now)
 {
-	if (is_nothing(name, value))
+	if (is_empty(name, value))
 		return;
 	if (strcmp(name, "at") == 0)
-		json_object_set_new(json, "age_us", age(value, now));
+		json_object_set_new(json, "age_us", age_json(value, now));
 	else if (strcmp(name, "start_usec") == 0)
-		json_object_set_new(json, "started_age_us", age(value, now));
+		json_object_set_new(json, "started_age_us", age_json(value, now));
 	else if (is_number(name))
 		json_object_set_new(json, name, json_integer(strtoll(value, NULL, 10)));
 	else
-		json_object_set_new(json, name, text(value));
+		json_object_set_new(json, name, text_json(value));
 }
 
 json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t now)
@@ -69,10 +71,10 @@ json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t 
 	struct err e;
 	if (!kind || !record_key_read(record, &key, &e))
 		return NULL;
-	/* That an order was taken is said by the order's number. */
+	/* An accepted order is reported by its id (agent_order_report). */
 	if (strcmp(kind, "used") == 0)
 		return NULL;
-	/* A second copy of an order was refused, the first one counts. */
+	/* The order was accepted before; only that counts. */
 	if (strcmp(kind, "refused") == 0 && again && strcmp(again, "1") == 0)
 		return NULL;
 	json_t *json = json_object();
@@ -80,11 +82,11 @@ json_t *agent_record_json(const struct fields *record, int64_t node_id, int64_t 
 		json_object_set_new(json, "clock", json_integer(strtoll(at, NULL, 10)));
 	for (int i = 0; i < fields_count(record); i++)
 		add_field(json, fields_name(record, i), fields_value(record, i), now);
-	json_object_set_new(json, "node", json_integer(node_id)); /* the database's number in place of ours */
+	json_object_set_new(json, "node", json_integer(node_id)); /* replaces the number of a virtual node */
 	return json;
 }
 
-/* When its keeper came, where the records are of that and of the attempt's readiness; NULL: they are not. */
+/* When the keeper started, if the records say that the attempt is ready and nothing else; NULL otherwise. */
 static const char *ready_since(struct fields *const *records, int count)
 {
 	const char *at = NULL;
@@ -101,8 +103,8 @@ static const char *ready_since(struct fields *const *records, int count)
 	return ready ? at : NULL;
 }
 
-/* The last of the list, where it is of this attempt: then this is one more node of it. */
-static json_t *same_attempt(const json_t *ready, const struct record_key *key)
+/* The last entry of the list, if it is of the same attempt: this is then one more node of it. */
+static json_t *find_attempt(const json_t *ready, const struct record_key *key)
 {
 	json_t *last = json_array_get(ready, json_array_size(ready) - 1);
 	bool same = json_integer_value(json_object_get(last, "job")) == key->job_id &&
@@ -111,50 +113,50 @@ static json_t *same_attempt(const json_t *ready, const struct record_key *key)
 	return same ? last : NULL;
 }
 
-bool agent_record_ready(json_t *ready, int64_t node_id, struct fields *const *records, int count, int64_t now)
+bool agent_record_add_ready(json_t *ready, int64_t node_id, struct fields *const *records, int count, int64_t now)
 {
 	struct record_key key;
 	struct err e;
 	const char *at = ready_since(records, count);
 	if (!at || !record_key_read(records[0], &key, &e))
 		return false;
-	json_t *one = same_attempt(ready, &key);
+	json_t *one = find_attempt(ready, &key);
 	if (!one) {
 		one = json_pack("{s:I, s:i, s:i, s:o, s:[]}", "job", (json_int_t)key.job_id, "step", key.step_id, "attempt",
-				key.attempt, "age_us", age(at, now), "nodes");
+				key.attempt, "age_us", age_json(at, now), "nodes");
 		json_array_append_new(ready, one);
 	}
 	json_array_append_new(json_object_get(one, "nodes"), json_integer(node_id));
 	return true;
 }
 
-/* What the life of an attempt on a node may have records of, once each. */
-enum { LIFE_DONE = 5, LIFE_END, LIFE_KINDS };
-static const char *const life_kinds[LIFE_KINDS] = {"used", "keeper", "ready", "run", "task", [LIFE_DONE] = "done", [LIFE_END] = "end"};
+/* The kinds of records of an attempt that can be coalesced, once each. */
+enum { KIND_DONE = 5, KIND_END, KIND_COUNT };
+static const char *const kinds[KIND_COUNT] = {"used", "keeper", "ready", "run", "task", [KIND_DONE] = "done", [KIND_END] = "end"};
 
-static int life_kind(const struct fields *record)
+static int kind_index(const struct fields *record)
 {
 	const char *kind = fields_get(record, "kind");
 	int i = 0;
-	while (i < LIFE_KINDS && (!kind || strcmp(life_kinds[i], kind) != 0))
+	while (i < KIND_COUNT && (!kind || strcmp(kinds[i], kind) != 0))
 		i++;
 	return i;
 }
 
-/* Whether these are of no other kinds, and all is over. */
-static bool is_life(struct fields *const *records, int count)
+/* Do the records tell the whole course of the attempt, with no other kinds? */
+static bool can_coalesce(struct fields *const *records, int count)
 {
-	int had[LIFE_KINDS + 1] = {0};
+	int had[KIND_COUNT + 1] = {0};
 	for (int i = 0; i < count; i++) {
-		int kind = life_kind(records[i]);
-		if (kind == LIFE_KINDS || had[kind]++)
+		int kind = kind_index(records[i]);
+		if (kind == KIND_COUNT || had[kind]++)
 			return false;
 	}
-	return had[LIFE_DONE] && had[LIFE_END];
+	return had[KIND_DONE] && had[KIND_END];
 }
 
-/* Its members beside those that all records have; of the process it began as, the session is told. */
-static void add_members(json_t *life, const struct fields *record, int64_t now)
+/* Add the fields that not all records have. The pid is left out: `session` has the same number. */
+static void add_own_fields(json_t *one, const struct fields *record, int64_t now)
 {
 	static const char *const left_out[] = {"kind", "job", "step", "attempt", "node", "at", "pid"};
 	for (int i = 0; i < fields_count(record); i++) {
@@ -162,37 +164,37 @@ static void add_members(json_t *life, const struct fields *record, int64_t now)
 		while (k < sizeof left_out / sizeof *left_out && strcmp(left_out[k], fields_name(record, i)) != 0)
 			k++;
 		if (k == sizeof left_out / sizeof *left_out)
-			add_field(life, fields_name(record, i), fields_value(record, i), now);
+			add_field(one, fields_name(record, i), fields_value(record, i), now);
 	}
 }
 
-static void add_record(json_t *life, const struct fields *record, int64_t node_id, int64_t now)
+static void coalesce_record(json_t *one, const struct fields *record, int64_t node_id, int64_t now)
 {
 	const char *kind = fields_get(record, "kind"), *at = fields_get(record, "at");
 	char name[16];
 	if (strcmp(kind, "used") == 0)
 		return;
 	if (strcmp(kind, "task") == 0) {
-		json_object_set_new(life, kind, agent_record_json(record, node_id, now));
+		json_object_set_new(one, kind, agent_record_json(record, node_id, now));
 	} else if (strcmp(kind, "ready") == 0) {
-		json_object_set_new(life, kind, json_true());
+		json_object_set_new(one, kind, json_true());
 	} else {
 		snprintf(name, sizeof name, "%s_us", kind);
-		json_object_set_new(life, name, age(at ? at : "0", now));
-		add_members(life, record, now);
+		json_object_set_new(one, name, age_json(at ? at : "0", now));
+		add_own_fields(one, record, now);
 	}
 }
 
-bool agent_record_life(json_t *lives, int64_t node_id, struct fields *const *records, int count, int64_t now)
+bool agent_record_add_coalesced(json_t *coalesced, int64_t node_id, struct fields *const *records, int count, int64_t now)
 {
 	struct record_key key;
 	struct err e;
-	if (!is_life(records, count) || !record_key_read(records[0], &key, &e))
+	if (!can_coalesce(records, count) || !record_key_read(records[0], &key, &e))
 		return false;
-	json_t *life = json_pack("{s:s, s:I, s:I, s:i, s:i}", "kind", "life", "node", (json_int_t)node_id, "job",
-				 (json_int_t)key.job_id, "step", key.step_id, "attempt", key.attempt);
+	json_t *one = json_pack("{s:s, s:I, s:I, s:i, s:i}", "kind", "life", "node", (json_int_t)node_id, "job",
+				(json_int_t)key.job_id, "step", key.step_id, "attempt", key.attempt);
 	for (int i = 0; i < count; i++)
-		add_record(life, records[i], node_id, now);
-	json_array_append_new(lives, life);
+		coalesce_record(one, records[i], node_id, now);
+	json_array_append_new(coalesced, one);
 	return true;
 }

@@ -1,13 +1,19 @@
-/* agent_report.c - the journal, told to the database.
+/* agent_report.c - reports the records of the journal to the database.
  *
- * Called by the agent when the journal changes, when a report was answered, and at each tick. One report is under way at a time;
- * what comes meanwhile goes together with the next. One about jobs that somebody is at work on is left with the database: whoever comes to
- * these jobs next settles all that was left about them, for what that costs depends little on how much it is. A record that something
- * waits for (an end frees CPUs and releases dependents) goes at once; those that only tell how far a step has come are held back a moment
- * for it (agent_hold.c), so that a short step is told of in one go. What always holds: records of an attempt go in the journal's order, and nothing waits for what is held back but other
- * records of the same attempt; what the database has not acknowledged is told again after whatever went wrong, and with it, if it must
- * be, what it has: that changes nothing, since it counts each record for the attempt that it names; one record that the database refuses
- * does not hold up the others. */
+ * Called by: agent.c at each tick, and this file's events: the journal grows, a
+ * report is answered, a delay is over. Invariants:
+ * - One report is under way at a time. Records that come meanwhile are in the
+ * next one.
+ * - Records of an attempt are reported in the journal's order. A record that
+ * something waits for (an end frees CPUs and releases dependents) goes at once,
+ * and takes along the buffered records of its attempt. The buffer delays
+ * nothing else.
+ * - What the database has not acknowledged is reported again. A record that it
+ * gets twice changes nothing.
+ * - A single record that the database rejects does not stop the others: after
+ * three tries it is left out. */
+#include "procmgr/agent/agent_report.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,32 +21,70 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/journal.h"
 #include "lib/log.h"
-#include "procmgr/agent/agent_parts.h"
+#include "procmgr/agent/agent_buffer.h"
+#include "procmgr/agent/agent_db.h"
+#include "procmgr/agent/agent_launcher.h"
+#include "procmgr/agent/agent_node.h"
+#include "procmgr/agent/agent_record.h"
 
-enum { RECORDS_MOST = 2000, HELD_MOST = 20000, REFUSED_MOST = 3, DROP_BYTES = 256 * 1024 };
-enum { AGAIN_S = 1, REMEMBER_S = 3600, BUSY_MOST = 10 };
+enum { RECORDS_MOST = 2000, BUFFERED_MOST = 20000, REJECTED_MOST = 3, TRUNCATE_BYTES = 256 * 1024 };
+enum { AGAIN_S = 1, LOAD_MOST = 10 };
 
-/* How long a record may wait for others of its attempt, in microseconds. What only tells how far it has come waits longer the more is
- * under way: on a busy node steps take longer to their end, and one that is told of twice costs nearly twice as much. */
-struct patience {
+/* How long a record may wait for later records of its attempt. A progress
+ * record waits longer the more attempts are under way: on a busy node steps
+ * take longer to end, and a step that takes two reports costs the database
+ * nearly twice as much. */
+struct batch_delay {
 	const char *kind;
 	int64_t usec;
-	bool longer;
+	bool grows_with_load;
 };
 
-static const struct patience patiences[] = {
+static const struct batch_delay batch_delays[] = {
 	{"used", 20000, true}, {"keeper", 20000, true}, {"run", 20000, true},
 	{"task", 20000, true}, {"hook", 20000, true},	{"done", 4000, false},
 };
 
 static const int64_t never = INT64_MAX;
 
+struct agent_report {
+	const struct agent_context *context;
+	struct agent_orders *orders;
+	struct agent_samples *samples;
+	struct journal *journal;
+	struct event *watch, *timer; /* watch NULL: the kernel does not say when the journal grows */
+	struct agent_buffer *buffer;
+	int64_t read_to;      /* every earlier record is in the buffer, or in a report that
+                      was sent */
+	int64_t acked_to;     /* every earlier record is in the database */
+	int64_t truncated_to; /* the launcher was asked to drop every earlier record */
+	int64_t counted_to;   /* every earlier record is counted in under_way and ended */
+	int under_way;	      /* attempts that have started and not ended, since procmgrd
+                     started */
+	int ended;	      /* attempts that have ended since the last report was made */
+
+	bool is_reporting;     /* a report is under way */
+	int most;	       /* records in a report: RECORDS_MOST, or 1 after the database
+                   rejected one, then doubled each time */
+	int rejected;	       /* times in a row that the database rejected a single record */
+	int64_t due;	       /* when a report is to be sent even without records; never: it
+                   need not be */
+	int64_t not_before;    /* after an error */
+	int64_t collect_until; /* wait until then while anything is under way */
+	int64_t made_at;       /* when the last report was made. It has all that was due
+                      then, unless it was full. */
+	int ends;	       /* that the last report had */
+};
+
+/* A report that is being made. */
 struct batch {
-	struct agent *agent;
-	json_t *records, *lives, *ready;
+	struct agent_report *report;
+	json_t *records, *coalesced, *ready;
 	int64_t now;
-	int count; /* records taken, also those that are not told */
+	int count; /* of records that were taken, also of those that the database does
+                not get */
 	int ends;
 };
 
@@ -50,346 +94,372 @@ static bool is_kind(const struct fields *record, const char *kind)
 	return its && strcmp(its, kind) == 0;
 }
 
-static void gather_one(struct batch *b, const struct fields *record)
+static void add_record(struct batch *b, const struct fields *record)
 {
-	json_t *json = agent_record_json(record, agent_node_id(b->agent, record), b->now);
+	json_t *json = agent_record_json(record, agent_node_id(b->report->context->nodes, record), b->now);
 	if (json)
 		json_array_append_new(b->records, json);
 }
 
-/* What is told in short counts as nothing: of that there may be as much as is held. */
-static int gather(const struct record_key *key, struct fields *const *records, int count, void *arg)
+/* Attempts that are only ready count as no records: a report may have all that
+ * are buffered. */
+static int add_attempt(const struct record_key *key, struct fields *const *records, int count, void *arg)
 {
 	(void)key;
 	struct batch *b = arg;
-	int64_t node_id = agent_node_id(b->agent, records[0]);
+	int64_t node_id = agent_node_id(b->report->context->nodes, records[0]);
 	b->count += count;
-	if (agent_record_ready(b->ready, node_id, records, count, b->now))
+	if (agent_record_add_ready(b->ready, node_id, records, count, b->now))
 		return 0;
-	bool whole = agent_record_life(b->lives, node_id, records, count, b->now);
+	bool coalesced = agent_record_add_coalesced(b->coalesced, node_id, records, count, b->now);
 	for (int i = 0; i < count; i++) {
-		if (!whole)
-			gather_one(b, records[i]);
+		if (!coalesced)
+			add_record(b, records[i]);
 		b->ends += is_kind(records[i], "end");
-		agent_sample_record(b->agent, records[i]);
+		agent_sample_record(b->report->samples, records[i]);
 	}
 	return count;
 }
 
-static void drop(struct agent *a)
+static void ask_to_truncate(struct agent_report *r)
 {
 	struct fields *message = fields_new();
 	fields_add(message, "op", "truncate");
-	fields_add_int(message, "position", a->acked_to);
-	agent_launcher_send(a, message);
+	fields_add_int(message, "position", r->acked_to);
+	agent_launcher_send(r->context->launcher, message);
 	fields_free(message);
-	a->dropped_to = a->acked_to;
+	r->truncated_to = r->acked_to;
 }
 
-void agent_report_idle(struct agent *a)
+void agent_report_truncate(struct agent_report *r)
 {
-	if (a->acked_to > a->dropped_to && !a->stop)
-		drop(a);
+	if (r->acked_to > r->truncated_to && !r->context->stopping)
+		ask_to_truncate(r);
 }
 
-void agent_report_within(struct agent *a, int64_t usec)
+void agent_report_within(struct agent_report *r, int64_t usec)
 {
 	int64_t due = clock_boot_us() + usec;
-	if (due < a->report_due)
-		a->report_due = due;
+	if (due < r->due)
+		r->due = due;
 }
 
-/* By how much what has begun may wait longer than on an idle node. */
-static int busy(const struct agent *a)
+/* The factor by which a progress record may wait longer than on an idle node.
+ */
+static int load_factor(const struct agent_report *r)
 {
-	return a->under_way < 1 ? 1 : a->under_way < BUSY_MOST ? a->under_way : BUSY_MOST;
+	return r->under_way < 1 ? 1 : r->under_way < LOAD_MOST ? r->under_way : LOAD_MOST;
 }
 
-/* One after another, and each by itself, while the database finds fault with what it is told: then nothing is held back. */
-static bool holds(const struct agent *a)
+/* While the database rejects reports, records go one by one and nothing is
+ * delayed. */
+static bool is_batching(const struct agent_report *r)
 {
-	return a->report_most == RECORDS_MOST;
+	return r->most == RECORDS_MOST;
 }
 
-/* Each record is counted once, however often it is read. */
-static void count(struct agent *a, const struct fields *record)
+/* Count each record once, however often it is read. */
+static void count_record(struct agent_report *r, const struct fields *record)
 {
-	if (a->read_to < a->seen_to)
+	if (r->read_to < r->counted_to)
 		return;
 	if (is_kind(record, "used")) {
-		a->under_way++;
+		r->under_way++;
 	} else if (is_kind(record, "end")) {
-		a->under_way -= a->under_way > 0;
-		a->ended++;
+		r->under_way -= r->under_way > 0;
+		r->ended++;
 	}
 }
 
-static int64_t due_of(const struct agent *a, const struct fields *record)
+static int64_t record_due(const struct agent_report *r, const struct fields *record)
 {
 	const char *kind = fields_get(record, "kind");
 	int64_t usec = 0;
-	for (size_t i = 0; kind && holds(a) && i < sizeof patiences / sizeof *patiences; i++)
-		if (strcmp(patiences[i].kind, kind) == 0)
-			usec = patiences[i].usec * (patiences[i].longer ? busy(a) : 1);
+	for (size_t i = 0; kind && is_batching(r) && i < sizeof batch_delays / sizeof *batch_delays; i++)
+		if (strcmp(batch_delays[i].kind, kind) == 0)
+			usec = batch_delays[i].usec * (batch_delays[i].grows_with_load ? load_factor(r) : 1);
 	return clock_boot_us() + usec;
 }
 
-/* While it is read, a->read_to is the position of the record. */
-static bool take(const struct fields *record, void *arg)
+/* journal_read keeps r->read_to at the position of the record meanwhile. */
+static bool buffer_record(const struct fields *record, void *arg)
 {
-	struct agent *a = arg;
+	struct agent_report *r = arg;
 	struct record_key key;
 	struct err e;
-	if (agent_hold_count(a->hold) >= (holds(a) ? HELD_MOST : a->report_most))
+	if (agent_buffer_count(r->buffer) >= (is_batching(r) ? BUFFERED_MOST : r->most))
 		return false;
-	count(a, record);
-	agent_order_answered(a, record);
-	if (!record_key_read(record, &key, &e))
-		return true;
-	agent_ahead_record(a, &key, record);
-	agent_hold_add(a->hold, &key, record, a->read_to, due_of(a, record));
+	count_record(r, record);
+	agent_order_record(r->orders, record);
+	if (record_key_read(record, &key, &e))
+		agent_buffer_add(r->buffer, &key, record, r->read_to, record_due(r, record));
 	return true;
 }
 
-static void read_new(struct agent *a)
+static void read_journal(struct agent_report *r)
 {
 	struct err e;
-	if (!journal_read(a->journal, &a->read_to, take, a, &e))
+	if (!journal_read(r->journal, &r->read_to, buffer_record, r, &e))
 		log_error("%s", e.message);
-	a->seen_to = a->read_to > a->seen_to ? a->read_to : a->seen_to;
-	if (a->standing > 0)
-		agent_order_work(a);
+	r->counted_to = r->read_to > r->counted_to ? r->read_to : r->counted_to;
+	if (agent_order_waiting_count(r->orders) > 0)
+		agent_order_poll(r->orders);
 }
 
-/* Whether a report is due; otherwise the timer is set for when it will be. */
-static bool is_due(struct agent *a)
+/* Is a report due? Otherwise set the timer for the time when it is. */
+static bool is_due(struct agent_report *r)
 {
-	read_new(a);
-	int64_t held = agent_hold_due(a->hold), due = held < a->report_due ? held : a->report_due;
-	if (a->stop || due == never)
-		return a->stop;
-	/* Where there is much to say, it waits for what is under way; where ends come one by one, what is still to come is worth the wait of
-	 * what is free only if it is more than that. What was due when the last report was made did not fit into it: that waits for nothing. */
-	bool gathers =
-		a->under_way > (a->report_ends > 1 ? 0 : a->ended) && a->gather_until > a->report_from && held > a->report_at;
-	int64_t from = gathers ? a->gather_until : a->report_from;
+	read_journal(r);
+	int64_t buffered = agent_buffer_due(r->buffer), due = buffered < r->due ? buffered : r->due;
+	if (r->context->stopping || due == never)
+		return r->context->stopping;
+	/* Where reports have many ends, wait for attempts that are under way. Where
+   * ends come one by one, that pays only if more attempts are under way than
+   * have ended. A record that did not fit into the last report does not wait
+   * again. */
+	bool collects = r->under_way > (r->ends > 1 ? 0 : r->ended) && r->collect_until > r->not_before && buffered > r->made_at;
+	int64_t from = collects ? r->collect_until : r->not_before;
 	int64_t wait = (due > from ? due : from) - clock_boot_us();
 	if (wait <= 0)
 		return true;
-	event_add(a->report_timer, &(struct timeval){wait / 1000000, wait % 1000000});
+	event_add(r->timer, &(struct timeval){wait / 1000000, wait % 1000000});
 	return false;
 }
 
-/* From here on everything that is not acknowledged is to be told again. */
-static void forget(struct agent *a)
+/* Report again all that is not acknowledged. */
+static void start_over(struct agent_report *r)
 {
-	agent_hold_clear(a->hold);
-	a->read_to = a->acked_to;
-	agent_report_within(a, 0);
-	agent_order_lost(a);
+	agent_buffer_clear(r->buffer);
+	r->read_to = r->acked_to;
+	agent_report_within(r, 0);
+	agent_order_report_failed(r->orders);
 }
 
-bool agent_report_refuses(const struct err *e)
+/* While a report is under way, the journal need not be watched, since the
+ * answer reads all of it. Waiting pre-dispatched elements do need it: they
+ * start when an attempt ends. */
+void agent_report_watch(struct agent_report *r)
 {
-	static const char *const classes[] = {"22", "23", "42", "P0", "RT", "XX"};
-	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
-		if (strncmp(e->code, classes[i], 2) == 0)
-			return true;
-	return false;
-}
-
-/* While a report is under way mostly nobody has to hear that the journal grows: all of it is read when that is answered. But what stands ahead
- * begins when something has ended. */
-void agent_report_watch(struct agent *a)
-{
-	if (!a->watch)
+	if (!r->watch)
 		return;
-	if (a->reporting && a->standing == 0)
-		event_del(a->watch);
+	if (r->is_reporting && agent_order_waiting_count(r->orders) == 0)
+		event_del(r->watch);
 	else
-		event_add(a->watch, NULL);
+		event_add(r->watch, NULL);
 }
 
-static void set_reporting(struct agent *a, bool reporting)
+static void set_reporting(struct agent_report *r, bool is_reporting)
 {
-	a->reporting = reporting;
-	agent_report_watch(a);
+	r->is_reporting = is_reporting;
+	agent_report_watch(r);
 }
 
-static void failed(struct agent *a, const struct err *e)
+static void handle_failure(struct agent_report *r, const struct err *e)
 {
-	log_warning("report not taken: %s", e->message);
-	if (!agent_report_refuses(e) || a->report_most > 1) {
-		a->report_most = agent_report_refuses(e) ? 1 : a->report_most;
-	} else if (++a->report_refused >= REFUSED_MOST) {
-		log_error("the record before position %lld of the journal is left out", (long long)a->read_to);
-		a->acked_to = a->read_to;
-		a->report_refused = 0;
+	bool permanent = agent_db_is_permanent(e);
+	log_warning("the database did not accept a report: %s", e->message);
+	if (permanent && r->most > 1) {
+		r->most = 1;
+	} else if (permanent && ++r->rejected >= REJECTED_MOST) {
+		log_error("left out the record before position %lld of the journal: the "
+			  "database rejected it %d times",
+			  (long long)r->read_to, REJECTED_MOST);
+		r->acked_to = r->read_to;
+		r->rejected = 0;
 	}
-	forget(a);
-	a->report_from = clock_boot_us() + AGAIN_S * 1000000;
-	is_due(a);
+	start_over(r);
+	r->not_before = clock_boot_us() + AGAIN_S * 1000000;
+	is_due(r);
 }
 
-static db_answer answered;
+static db_answer handle_answer;
 
-/* Somebody had locked the report's jobs: whoever has the lock next settles what all have left about them. */
-static void settle(struct agent *a, const char *left)
+/* The report's jobs were locked, so the report was stored. This call applies
+ * all stored reports about these jobs. */
+static void apply_deferred(struct agent_report *r, const char *jobs)
 {
-	set_reporting(a, true);
-	db_call(a->db, API_node_settle, (struct db_param[]){{left, -1}}, 1, answered, a);
+	set_reporting(r, true);
+	db_call(r->context->db, API_node_settle, (struct db_param[]){{jobs, -1}}, 1, handle_answer, r);
 }
 
-static void answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+static void handle_answer(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
-	struct agent *a = arg;
-	int64_t now = clock_boot_us(), took = now - a->report_at, most = a->conf->node_batch_ms * 1000LL;
-	set_reporting(a, false);
+	struct agent_report *r = arg;
+	int64_t now = clock_boot_us(), took = now - r->made_at, most = r->context->conf->node_batch_ms * 1000LL;
+	set_reporting(r, false);
 	if (!result) {
-		failed(a, e);
+		handle_failure(r, e);
 		return;
 	}
 	if (!PQgetisnull(result, 0, 1)) {
-		settle(a, PQgetvalue(result, 0, 1));
+		apply_deferred(r, PQgetvalue(result, 0, 1));
 		return;
 	}
-	/* The next one gathers for as long as this one took, and where it told of many ends for so much longer: while there is much to
-	 * say, it is said in few reports. */
-	int64_t gather = took * (a->report_ends > 1 ? a->report_ends : 1);
-	a->gather_until = now + (gather < most ? gather : most);
-	a->acked_to = agent_hold_from(a->hold, a->read_to);
-	a->report_refused = 0;
-	a->report_most = a->report_most * 2 < RECORDS_MOST ? a->report_most * 2 : RECORDS_MOST;
-	agent_order_forget(a);
-	if (a->acked_to - a->dropped_to >= DROP_BYTES)
-		drop(a);
-	agent_report_turn(a);
+	/* Collect the next report for as long as this one took, times the number of
+   * ends that it had: under load a few large reports are cheaper than many
+   * small ones. */
+	int64_t collect = took * (r->ends > 1 ? r->ends : 1);
+	r->collect_until = now + (collect < most ? collect : most);
+	r->acked_to = agent_buffer_first_position(r->buffer, r->read_to);
+	r->rejected = 0;
+	r->most = r->most * 2 < RECORDS_MOST ? r->most * 2 : RECORDS_MOST;
+	agent_order_report_accepted(r->orders);
+	if (r->acked_to - r->truncated_to >= TRUNCATE_BYTES)
+		ask_to_truncate(r);
+	agent_report_poll(r);
 }
 
-static void send_report(struct agent *a, const struct batch *b, json_t *done)
+static void send_report(struct agent_report *r, const struct batch *b, json_t *done)
 {
 	json_t *report = json_pack("{s:O, s:O}", "records", b->records, "orders_done", done);
 	if (json_array_size(b->ready) > 0)
 		json_object_set(report, "ready", b->ready);
-	char *text = json_dumps(report, JSON_COMPACT), *lives = json_dumps(b->lives, JSON_COMPACT);
-	if (!text || !lives)
+	char *text = json_dumps(report, JSON_COMPACT), *coalesced = json_dumps(b->coalesced, JSON_COMPACT);
+	if (!text || !coalesced)
 		die("a report cannot be written as JSON");
-	const struct db_param params[] = {{text, -1}, {lives, -1}, {holds(a) ? "false" : "true", -1}};
-	set_reporting(a, true);
-	a->report_at = b->now;
-	db_call(a->db, API_node_report, params, 3, answered, a);
-	free(lives);
+	const struct db_param params[] = {{text, -1}, {coalesced, -1}, {is_batching(r) ? "false" : "true", -1}};
+	set_reporting(r, true);
+	r->made_at = b->now;
+	db_call(r->context->db, API_node_report, params, 3, handle_answer, r);
+	free(coalesced);
 	free(text);
 	json_decref(report);
 }
 
-/* Tell what is due; false where there was nothing to tell of it, and more may be due. */
-static bool tell(struct agent *a)
+/* Report what is due. False where the records taken so far are not for the
+ * database, and more may be due. */
+static bool make_report(struct agent_report *r)
 {
-	struct batch b = {a, json_array(), json_array(), json_array(), clock_boot_us(), 0, 0};
-	agent_hold_take(a->hold, a->stop || !holds(a) ? never : b.now, RECORDS_MOST, gather, &b);
-	a->report_due = never;
-	a->report_ends = b.ends;
-	a->ended = 0;
-	json_t *done = agent_order_done(a);
-	bool told = json_array_size(b.records) + json_array_size(b.lives) + json_array_size(b.ready) + json_array_size(done) > 0;
-	if (told)
-		send_report(a, &b, done);
+	struct batch b = {r, json_array(), json_array(), json_array(), clock_boot_us(), 0, 0};
+	agent_buffer_take(r->buffer, r->context->stopping || !is_batching(r) ? never : b.now, RECORDS_MOST, add_attempt, &b);
+	r->due = never;
+	r->ends = b.ends;
+	r->ended = 0;
+	json_t *done = agent_order_report(r->orders);
+	bool any =
+		json_array_size(b.records) + json_array_size(b.coalesced) + json_array_size(b.ready) + json_array_size(done) > 0;
+	if (any)
+		send_report(r, &b, done);
 	else
-		a->acked_to = agent_hold_from(a->hold, a->read_to);
+		r->acked_to = agent_buffer_first_position(r->buffer, r->read_to);
 	json_decref(b.records);
-	json_decref(b.lives);
+	json_decref(b.coalesced);
 	json_decref(b.ready);
 	json_decref(done);
-	return told || b.count == 0;
+	return any || b.count == 0;
 }
 
-void agent_report_turn(struct agent *a)
+void agent_report_poll(struct agent_report *r)
 {
-	if (a->node_count == 0 || !a->orders_known || a->reporting)
+	if (agent_node_count(r->context->nodes) == 0 || !agent_order_has_all(r->orders) || r->is_reporting)
 		return;
-	while (is_due(a) && !tell(a))
+	while (is_due(r) && !make_report(r))
 		continue;
-	if (a->stop && !a->reporting)
-		event_base_loopbreak(a->base);
+	if (r->context->stopping && !r->is_reporting)
+		event_base_loopbreak(r->context->base);
 }
 
-void agent_report_lost(struct agent *a)
+void agent_report_finish(struct agent_report *r)
 {
-	set_reporting(a, false);
-	forget(a);
+	event_del(r->timer);
+	agent_report_poll(r);
 }
 
-static void due(evutil_socket_t fd, short what, void *arg)
+void agent_report_disconnected(struct agent_report *r)
+{
+	set_reporting(r, false);
+	start_over(r);
+}
+
+bool agent_report_is_idle(const struct agent_report *r)
+{
+	return r->watch && !r->is_reporting;
+}
+
+static void handle_timer(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	agent_report_turn(arg);
+	agent_report_poll(arg);
 }
 
-static void changed(evutil_socket_t fd, short what, void *arg)
+static void handle_growth(evutil_socket_t fd, short what, void *arg)
 {
 	(void)what;
-	struct agent *a = arg;
+	struct agent_report *r = arg;
 	char events[4096];
 	while (read(fd, events, sizeof events) > 0)
 		continue;
-	if (a->reporting && a->standing > 0 && holds(a)) /* else nobody would know what was told */
-		read_new(a);
-	agent_report_turn(a);
+	/* Not while records go one by one: read_to then tells which record the
+   * database rejected. */
+	if (r->is_reporting && agent_order_waiting_count(r->orders) > 0 && is_batching(r))
+		read_journal(r);
+	agent_report_poll(r);
 }
 
-/* Launches that the journal has answered already must not be handed over again. */
-static bool remember(const struct fields *record, void *arg)
+static bool recall_record(const struct fields *record, void *arg)
 {
-	struct agent *a = arg;
-	struct record_key key;
-	struct err e;
-	const char *kind = fields_get(record, "kind");
-	bool answer = kind && (strcmp(kind, "used") == 0 || strcmp(kind, "refused") == 0);
-	int64_t now = clock_boot_us() / 1000000;
-	if (answer && record_key_read(record, &key, &e))
-		used_add(a->answered, &key, now + REMEMBER_S, now);
-	if (kind && record_key_read(record, &key, &e))
-		agent_ahead_record(a, &key, record);
+	struct agent_report *r = arg;
+	if (fields_get(record, "kind"))
+		agent_order_recall(r->orders, record);
 	return true;
 }
 
-bool agent_report_open(struct agent *a, struct err *e)
+static void watch_journal(struct agent_report *r)
 {
-	int64_t position = 0;
-	a->report_most = RECORDS_MOST;
-	a->answered = used_new();
-	a->hold = agent_hold_new();
-	agent_ahead_open(a);
-	a->report_timer = evtimer_new(a->base, due, a);
-	a->journal = journal_open("journal", JOURNAL_READ, e);
-	if (!a->journal || !journal_read(a->journal, &position, remember, a, e))
-		return false;
-	a->seen_to = position; /* how much of that is still under way is not known: nothing is held back for it */
 	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (fd < 0 || inotify_add_watch(fd, ".", IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0) {
-		log_warning("the journal is looked at once a second only: %m");
+		log_warning("could not watch the journal, so it is read once a second: %m");
 		if (fd >= 0)
 			close(fd);
-		return true;
+		return;
 	}
-	a->watch = event_new(a->base, fd, EV_READ | EV_PERSIST, changed, a);
-	event_add(a->watch, NULL);
+	r->watch = event_new(r->context->base, fd, EV_READ | EV_PERSIST, handle_growth, r);
+	event_add(r->watch, NULL);
+}
+
+struct agent_report *agent_report_new(const struct agent_context *c, struct agent_orders *orders, struct agent_samples *samples)
+{
+	struct agent_report *r = xcalloc(1, sizeof *r);
+	r->context = c;
+	r->orders = orders;
+	r->samples = samples;
+	r->most = RECORDS_MOST;
+	r->buffer = agent_buffer_new();
+	r->timer = evtimer_new(c->base, handle_timer, r);
+	return r;
+}
+
+bool agent_report_open(struct agent_report *r, struct err *e)
+{
+	int64_t position = 0;
+	r->journal = journal_open("journal", JOURNAL_READ, e);
+	if (!r->journal || !journal_read(r->journal, &position, recall_record, r, e))
+		return false;
+	r->counted_to = position; /* which of these attempts are still under way is
+                               unknown, so no report waits for them */
+	watch_journal(r);
 	return true;
 }
 
-void agent_report_close(struct agent *a)
+void agent_report_free(struct agent_report *r)
 {
-	if (a->watch) {
-		close(event_get_fd(a->watch));
-		event_free(a->watch);
+	if (!r)
+		return;
+	if (r->watch) {
+		close(event_get_fd(r->watch));
+		event_free(r->watch);
 	}
-	if (a->report_timer)
-		event_free(a->report_timer);
-	journal_close(a->journal);
-	used_free(a->answered);
-	agent_hold_free(a->hold);
-	agent_ahead_close(a);
+	event_free(r->timer);
+	journal_close(r->journal);
+	agent_buffer_free(r->buffer);
+	free(r);
+}
+
+bool agent_report_each_unacknowledged(const struct agent_report *r, bool (*each)(const struct fields *record, void *arg),
+				      void *arg, struct err *e)
+{
+	int64_t position = r->acked_to;
+	return journal_read(r->journal, &position, each, arg, e);
 }

@@ -1,47 +1,58 @@
-/* agent_sample.c - what running steps use, looked at now and then and told to the database.
+/* agent_sample.c - samples what running steps use, in rounds, and reports the
+ * rounds to the database.
  *
- * Called by the agent's orders (which steps, and how often), its report (what runs, what is over) and its registration (what ran before we
- * did). What always holds: one timer serves all steps, and is set only while one runs that is to be sampled; steps that are due at about
- * the same time are looked at together and told of together, in one call; a round is kept until the database has it, and its clock tells
- * the database whether it has it already; of several rounds the oldest go first where there are too many. While somebody looks (`rota top`),
- * there are rounds of all that is sampled besides: one a second at the most, which take a twentieth of a processor at the most, and none
- * while others wait to be told. */
+ * Called by: agent.c for accepted launches, registrations and notifications;
+ * agent_report.c for each record. Invariants:
+ * - One timer serves all attempts. Attempts that are due at about the same time
+ * are in one round, and rounds are reported together.
+ * - A round is kept until the database has it. Its `clock` tells the database
+ * whether it has the round already. Of more than ROUNDS_MOST rounds the oldest
+ * are dropped.
+ * - While somebody watches, there are extra rounds: at most one a second, with
+ * at most a twentieth of a CPU, and none while other rounds wait to be
+ * reported. */
+#include "procmgr/agent/agent_sample.h"
+
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/clock.h"
 #include "lib/log.h"
-#include "procmgr/agent/agent_look.h"
-#include "procmgr/agent/agent_parts.h"
+#include "procmgr/agent/agent_db.h"
+#include "procmgr/agent/agent_measure.h"
+#include "procmgr/agent/agent_node.h"
+#include "procmgr/agent/agent_plugin.h"
+#include "procmgr/agent/agent_spool.h"
 
 enum {
 	ROUNDS_MOST = 240,
 	ROUNDS_AT_ONCE = 20,
 	SLACK_USEC = 2000000,
 	AGAIN_S = 5,
-	LOOK_USEC = 1000000,
-	LOOKS_USEC = 10000000,
-	LOOK_SHARE = 20
+	WATCH_PERIOD_USEC = 1000000,
+	WATCH_USEC = 10000000,
+	WATCH_COST_FACTOR = 20
 };
 
 struct agent_samples {
-	struct look_step *list;
-	int count, room;
-	bool asked; /* what had been started before us */
-	struct event *timer, *again;
-	int64_t wakes_at; /* what the timer was set for */
-	struct event *look;
-	int64_t looked_until, next_look; /* somebody looks; not before */
-	char *group;			 /* the node's control group */
+	const struct agent_context *context;
+	struct agent_sampled *list;
+	int count, capacity;
+	bool asked; /* the database for attempts of an earlier procmgrd */
+	struct event *timer, *again_timer, *watch_timer;
+	int64_t timer_due;			 /* when `timer` was set for */
+	int64_t watched_until, next_watch_round; /* no extra round before that time */
+	char *group;				 /* the node's cgroup */
 	struct figures_mounts mounts;
-	json_t *rounds;	 /* not in the database yet */
-	size_t sending;	 /* so many of them are on their way */
-	json_t *waiting; /* for the site's program */
+	json_t *rounds; /* that the database does not have yet */
+	size_t sending; /* so many of them, from the first, are in a call that is
+                     under way */
+	json_t *round;	/* waits for the figures of `plugin` */
 	struct agent_plugin *plugin;
 };
 
-static struct look_step *find(const struct agent_samples *s, const struct record_key *key)
+static struct agent_sampled *find_attempt(const struct agent_samples *s, const struct record_key *key)
 {
 	for (int i = s->count - 1; i >= 0; i--)
 		if (record_key_equal(&s->list[i].key, key))
@@ -49,7 +60,7 @@ static struct look_step *find(const struct agent_samples *s, const struct record
 	return NULL;
 }
 
-static void drop(struct agent_samples *s, struct look_step *one)
+static void remove_attempt(struct agent_samples *s, struct agent_sampled *one)
 {
 	free(one->pids);
 	*one = s->list[--s->count];
@@ -57,19 +68,17 @@ static void drop(struct agent_samples *s, struct look_step *one)
 		event_del(s->timer);
 }
 
-static struct look_step *add(struct agent_samples *s, const struct record_key *key, int period_s, int first_task, int tasks,
-			     bool units)
+static struct agent_sampled *add_attempt(struct agent_samples *s, const struct agent_sampled *one)
 {
-	if (s->count == s->room) {
-		s->room = s->room ? 2 * s->room : 64;
-		s->list = xrealloc(s->list, (unsigned long)s->room * sizeof *s->list);
+	if (s->count == s->capacity) {
+		s->capacity = s->capacity ? 2 * s->capacity : 64;
+		s->list = xrealloc(s->list, (unsigned long)s->capacity * sizeof *s->list);
 	}
-	s->list[s->count] =
-		(struct look_step){.key = *key, .period_s = period_s, .first_task = first_task, .tasks = tasks, .units = units};
+	s->list[s->count] = *one;
 	return &s->list[s->count++];
 }
 
-/* Set the timer for whoever is due first. */
+/* Set the timer for the attempt that is due first. */
 static void set_timer(struct agent_samples *s)
 {
 	int64_t first = INT64_MAX;
@@ -78,38 +87,27 @@ static void set_timer(struct agent_samples *s)
 			first = s->list[i].due;
 	if (first == INT64_MAX)
 		return;
-	s->wakes_at = first;
+	s->timer_due = first;
 	int64_t wait = first - clock_boot_us();
 	wait = wait > 0 ? wait : 0;
 	event_add(s->timer, &(struct timeval){wait / 1000000, wait % 1000000});
 }
 
-/* A timer that is set stays, but where this one is due before whoever it is set for. */
-static void begin(struct agent_samples *s, struct look_step *one)
+static void start_sampling(struct agent_samples *s, struct agent_sampled *one)
 {
 	one->running = true;
 	one->due = clock_boot_us() + one->period_s * 1000000LL;
-	if (one->due < s->wakes_at || !event_pending(s->timer, EV_TIMEOUT, NULL))
+	if (one->due < s->timer_due || !event_pending(s->timer, EV_TIMEOUT, NULL))
 		set_timer(s);
 }
 
-static bool has_folder(const struct look_step *one)
-{
-	char key[RECORD_KEY_SIZE];
-	record_key_text(&one->key, key);
-	char *path = xasprintf("spool/%s", key);
-	bool there = access(path, F_OK) == 0;
-	free(path);
-	return there;
-}
+static db_answer handle_answer;
 
-static void told(struct db *db, PGresult *result, const struct err *e, void *arg);
-
-static void send_rounds(struct agent *a)
+static void send_rounds(struct agent_samples *s)
 {
-	struct agent_samples *s = a->samples;
+	const struct agent_context *c = s->context;
 	size_t count = json_array_size(s->rounds);
-	if (s->sending > 0 || count == 0 || a->node_count == 0 || !db_is_up(a->db))
+	if (s->sending > 0 || count == 0 || agent_node_count(c->nodes) == 0 || !db_is_up(c->db))
 		return;
 	s->sending = count < ROUNDS_AT_ONCE ? count : ROUNDS_AT_ONCE;
 	json_t *rounds = json_array();
@@ -119,225 +117,237 @@ static void send_rounds(struct agent *a)
 				    json_integer(clock_boot_us() - json_integer_value(json_object_get(round, "clock"))));
 		json_array_append_new(rounds, round);
 	}
-	json_t *report = json_pack("{s:I, s:o}", "node", (json_int_t)a->node_ids[0], "rounds", rounds);
+	json_t *report = json_pack("{s:I, s:o}", "node", (json_int_t)agent_node_own_id(c->nodes), "rounds", rounds);
 	char *text = json_dumps(report, JSON_COMPACT);
 	if (!text)
 		die("samples cannot be written as JSON");
 	const struct db_param params[] = {{text, -1}};
-	db_call(a->db, API_node_sample, params, 1, told, a);
+	db_call(c->db, API_node_sample, params, 1, handle_answer, s);
 	free(text);
 	json_decref(report);
 }
 
-static void told(struct db *db, PGresult *result, const struct err *e, void *arg)
+static void handle_answer(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
-	struct agent *a = arg;
-	struct agent_samples *s = a->samples;
-	bool over = result || agent_report_refuses(e);
+	struct agent_samples *s = arg;
+	bool finished = result || agent_db_is_permanent(e);
 	if (!result)
-		log_warning("samples not taken: %s", e->message);
-	for (size_t i = 0; over && i < s->sending; i++)
+		log_warning("the database did not accept samples: %s", e->message);
+	for (size_t i = 0; finished && i < s->sending; i++)
 		json_array_remove(s->rounds, 0);
 	s->sending = 0;
-	if (over)
-		send_rounds(a);
+	if (finished)
+		send_rounds(s);
 	else
-		event_add(s->again, &(struct timeval){AGAIN_S, 0});
+		event_add(s->again_timer, &(struct timeval){AGAIN_S, 0});
 }
 
-static void again(evutil_socket_t fd, short what, void *arg)
+static void send_again(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
 	send_rounds(arg);
 }
 
-static void put_round(struct agent *a, json_t *round)
+static void add_round(struct agent_samples *s, json_t *round)
 {
-	struct agent_samples *s = a->samples;
 	if (json_array_size(s->rounds) >= ROUNDS_MOST)
-		json_array_remove(s->rounds, s->sending); /* what is on its way is counted from the front */
+		json_array_remove(s->rounds, s->sending); /* those in the call that is under way stay,
+                                      since they are counted */
 	json_array_append_new(s->rounds, round);
-	send_rounds(a);
+	send_rounds(s);
 }
 
-static void figures_came(json_t *figures, void *arg)
+static void add_figures(json_t *figures, void *arg)
 {
-	struct agent *a = arg;
-	json_t *round = a->samples->waiting;
-	a->samples->plugin = NULL;
-	a->samples->waiting = NULL;
+	struct agent_samples *s = arg;
+	json_t *round = s->round;
+	s->plugin = NULL;
+	s->round = NULL;
 	if (figures)
 		json_object_set_new(round, "figures", figures);
-	put_round(a, round);
+	add_round(s, round);
 }
 
-static void tell(struct agent *a, struct look *l)
+/* Where an attempt holds devices, the round waits for the figures of the site's
+ * program. */
+static void finish_round(struct agent_samples *s, const struct agent_measurement *m)
 {
-	struct agent_samples *s = a->samples;
-	json_t *round = json_pack("{s:I, s:O}", "clock", (json_int_t)l->now, "steps", l->steps);
-	if (l->units && *a->conf->node_sample_command && !s->plugin)
-		s->plugin = agent_plugin_start(a, figures_came, a);
+	const struct agent_context *c = s->context;
+	json_t *round = json_pack("{s:I, s:O}", "clock", (json_int_t)m->now, "steps", m->steps);
+	bool needs_figures = m->has_devices && *c->conf->node_sample_command && !s->plugin;
+	if (needs_figures)
+		s->plugin = agent_plugin_start(c, add_figures, s);
+	if (needs_figures && s->plugin)
+		s->round = round;
 	else
-		l->units = false;
-	if (l->units && s->plugin)
-		s->waiting = round;
-	else
-		put_round(a, round);
+		add_round(s, round);
 }
 
-static struct look look_begin(struct agent_samples *s)
+static struct agent_measurement begin_measurement(struct agent_samples *s)
 {
-	return (struct look){.group = s->group,
-			     .mounts = &s->mounts,
-			     .list = s->list,
-			     .count = s->count,
-			     .now = clock_boot_us(),
-			     .steps = json_array()};
+	return (struct agent_measurement){.group = s->group,
+					  .mounts = &s->mounts,
+					  .list = s->list,
+					  .count = s->count,
+					  .now = clock_boot_us(),
+					  .steps = json_array()};
 }
 
-static void tick(evutil_socket_t fd, short what, void *arg)
+static void run_round(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	struct agent *a = arg;
-	struct agent_samples *s = a->samples;
-	struct look l = look_begin(s);
+	struct agent_samples *s = arg;
+	struct agent_measurement m = begin_measurement(s);
 	for (int i = s->count - 1; i >= 0; i--) {
-		struct look_step *one = &s->list[i];
+		struct agent_sampled *one = &s->list[i];
 		int64_t period = one->period_s * 1000000LL, slack = period / 4 < SLACK_USEC ? period / 4 : SLACK_USEC;
-		if (!one->running || one->due > l.now + slack)
+		if (!one->running || one->due > m.now + slack)
 			continue;
-		one->due = l.now + period;
-		if (!agent_look_at(&l, one) && !has_folder(one)) {
-			drop(s, one);
-			l.count = s->count;
+		one->due = m.now + period;
+		if (!agent_measure_step(&m, one) && !agent_spool_has(&one->key)) {
+			remove_attempt(s, one);
+			m.count = s->count;
 		}
 	}
-	if (json_array_size(l.steps) > 0)
-		tell(a, &l);
-	agent_look_end(&l);
+	if (json_array_size(m.steps) > 0)
+		finish_round(s, &m);
+	agent_measure_end(&m);
 	set_timer(s);
 }
 
-/* A round for whoever looks. */
-static void look_tick(evutil_socket_t fd, short what, void *arg)
+static void run_watch_round(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	struct agent *a = arg;
-	struct agent_samples *s = a->samples;
-	if (clock_boot_us() >= s->looked_until)
+	struct agent_samples *s = arg;
+	if (clock_boot_us() >= s->watched_until)
 		return;
-	struct look l = look_begin(s);
+	struct agent_measurement m = begin_measurement(s);
 	for (int i = 0; json_array_size(s->rounds) == 0 && i < s->count; i++)
 		if (s->list[i].running)
-			agent_look_at(&l, &s->list[i]);
-	if (json_array_size(l.steps) > 0)
-		put_round(a, json_pack("{s:I, s:b, s:O}", "clock", (json_int_t)l.now, "look", 1, "steps", l.steps));
-	agent_look_end(&l);
-	int64_t took = clock_boot_us() - l.now, rest = took * LOOK_SHARE > LOOK_USEC ? took * LOOK_SHARE : LOOK_USEC;
-	s->next_look = l.now + rest;
-	event_add(s->look, &(struct timeval){rest / 1000000, rest % 1000000});
+			agent_measure_step(&m, &s->list[i]);
+	if (json_array_size(m.steps) > 0)
+		add_round(s, json_pack("{s:I, s:b, s:O}", "clock", (json_int_t)m.now, "look", 1, "steps", m.steps));
+	agent_measure_end(&m);
+	int64_t cost = (clock_boot_us() - m.now) * WATCH_COST_FACTOR, pause = cost > WATCH_PERIOD_USEC ? cost : WATCH_PERIOD_USEC;
+	s->next_watch_round = m.now + pause;
+	event_add(s->watch_timer, &(struct timeval){pause / 1000000, pause % 1000000});
 }
 
-void agent_sample_looked(struct agent *a)
+void agent_sample_watch(struct agent_samples *s)
 {
-	struct agent_samples *s = a->samples;
-	int64_t now = clock_boot_us(), wait = s->next_look > now ? s->next_look - now : 0;
-	s->looked_until = now + LOOKS_USEC;
-	if (!event_pending(s->look, EV_TIMEOUT, NULL))
-		event_add(s->look, &(struct timeval){wait / 1000000, wait % 1000000});
+	int64_t now = clock_boot_us(), wait = s->next_watch_round > now ? s->next_watch_round - now : 0;
+	s->watched_until = now + WATCH_USEC;
+	if (!event_pending(s->watch_timer, EV_TIMEOUT, NULL))
+		event_add(s->watch_timer, &(struct timeval){wait / 1000000, wait % 1000000});
 }
 
-void agent_sample_open(struct agent *a)
+struct agent_samples *agent_sample_new(const struct agent_context *c)
 {
-	struct agent_samples *s = a->samples = xcalloc(1, sizeof *s);
-	s->timer = evtimer_new(a->base, tick, a);
-	s->again = evtimer_new(a->base, again, a);
-	s->look = evtimer_new(a->base, look_tick, a);
-	s->group = record_group(a->conf->instance_name, a->conf->node_state, a->node);
+	struct agent_samples *s = xcalloc(1, sizeof *s);
+	s->context = c;
+	s->timer = evtimer_new(c->base, run_round, s);
+	s->again_timer = evtimer_new(c->base, send_again, s);
+	s->watch_timer = evtimer_new(c->base, run_watch_round, s);
+	s->group = record_group(c->conf->instance_name, c->conf->node_state, c->node);
 	s->rounds = json_array();
 	figures_mounts_read(&s->mounts, "/proc/self/mounts");
+	return s;
 }
 
-void agent_sample_close(struct agent *a)
+void agent_sample_free(struct agent_samples *s)
 {
-	struct agent_samples *s = a->samples;
 	if (!s)
 		return;
 	agent_plugin_free(s->plugin);
-	event_free(s->timer);
-	event_free(s->again);
-	event_free(s->look);
 	while (s->count > 0)
-		drop(s, &s->list[0]);
+		remove_attempt(s, &s->list[0]);
+	event_free(s->timer);
+	event_free(s->again_timer);
+	event_free(s->watch_timer);
 	free(s->list);
 	free(s->group);
 	figures_mounts_free(&s->mounts);
 	json_decref(s->rounds);
-	json_decref(s->waiting);
+	json_decref(s->round);
 	free(s);
-	a->samples = NULL;
 }
 
-void agent_sample_expect(struct agent *a, const struct agent_order *o, const struct record_key *key)
+/* A launcher that runs nothing has nothing to sample. */
+static bool runs_nothing(const struct agent_samples *s)
 {
-	if (!a->conf->launcher_dry_run && a->conf->launcher_virtual == 0 && !find(a->samples, key))
-		add(a->samples, key, o->sample_s, o->first_task, o->tasks, o->units);
+	return s->context->conf->launcher_dry_run || s->context->conf->launcher_virtual > 0;
 }
 
-void agent_sample_record(struct agent *a, const struct fields *record)
+void agent_sample_expect(struct agent_samples *s, const struct agent_order *o, const struct record_key *key)
+{
+	if (!runs_nothing(s) && !find_attempt(s, key))
+		add_attempt(s, &(struct agent_sampled){.key = *key,
+						       .period_s = o->sample_s,
+						       .first_task = o->first_task,
+						       .tasks = o->tasks,
+						       .has_devices = o->has_devices});
+}
+
+void agent_sample_record(struct agent_samples *s, const struct fields *record)
 {
 	struct record_key key;
 	struct err e;
 	const char *kind = fields_get(record, "kind");
-	bool runs = kind && strcmp(kind, "run") == 0, over = kind && (strcmp(kind, "done") == 0 || strcmp(kind, "end") == 0);
-	if ((!runs && !over) || a->samples->count == 0 || !record_key_read(record, &key, &e))
+	bool runs = kind && strcmp(kind, "run") == 0, ends = kind && (strcmp(kind, "done") == 0 || strcmp(kind, "end") == 0);
+	if ((!runs && !ends) || s->count == 0 || !record_key_read(record, &key, &e))
 		return;
-	struct look_step *one = find(a->samples, &key);
-	if (one && over)
-		drop(a->samples, one);
+	struct agent_sampled *one = find_attempt(s, &key);
+	if (one && ends)
+		remove_attempt(s, one);
 	else if (one && !one->running)
-		begin(a->samples, one);
+		start_sampling(s, one);
 }
 
-/* Attempts that were started before us, which no order tells of any more. */
-static void restarted(struct db *db, PGresult *result, const struct err *e, void *arg)
+static struct agent_sampled read_sampled(const PGresult *result, int row)
+{
+	return (struct agent_sampled){
+		.key = {strtoll(agent_db_text(result, row, "job_id"), NULL, 10), atoi(agent_db_text(result, row, "step_id")),
+			atoi(agent_db_text(result, row, "attempt")), 0},
+		.period_s = atoi(agent_db_text(result, row, "sample_s")),
+		.first_task = atoi(agent_db_text(result, row, "first_task")),
+		.tasks = atoi(agent_db_text(result, row, "tasks")),
+		.has_devices = *agent_db_text(result, row, "units") == 't',
+	};
+}
+
+/* Sample the attempts that were started before procmgrd, of which it has no
+ * order. */
+static void handle_sampled(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
-	struct agent *a = arg;
+	struct agent_samples *s = arg;
 	if (!result) {
-		a->samples->asked = false;
-		log_warning("what is to be sampled could not be read: %s", e->message);
+		s->asked = false;
+		log_warning("could not read from the database which attempts to sample: %s", e->message);
 		return;
 	}
 	for (int i = 0; i < PQntuples(result); i++) {
-		struct record_key key = {strtoll(agent_cell(result, i, "job_id"), NULL, 10),
-					 atoi(agent_cell(result, i, "step_id")), atoi(agent_cell(result, i, "attempt")), 0};
-		if (find(a->samples, &key))
-			continue;
-		struct look_step *one =
-			add(a->samples, &key, atoi(agent_cell(result, i, "sample_s")), atoi(agent_cell(result, i, "first_task")),
-			    atoi(agent_cell(result, i, "tasks")), *agent_cell(result, i, "units") == 't');
-		if (has_folder(one))
-			begin(a->samples, one);
-		else
-			drop(a->samples, one);
+		struct agent_sampled one = read_sampled(result, i);
+		if (!find_attempt(s, &one.key) && agent_spool_has(&one.key))
+			start_sampling(s, add_attempt(s, &one));
 	}
 }
 
-void agent_sample_registered(struct agent *a)
+void agent_sample_registered(struct agent_samples *s)
 {
-	if (a->conf->launcher_dry_run || a->conf->launcher_virtual > 0)
+	const struct agent_context *c = s->context;
+	if (runs_nothing(s))
 		return;
-	send_rounds(a);
-	if (a->samples->asked)
+	send_rounds(s);
+	if (s->asked)
 		return;
-	a->samples->asked = true;
-	char *node = xasprintf("%lld", (long long)a->node_ids[0]);
+	s->asked = true;
+	char *node = xasprintf("%lld", (long long)agent_node_own_id(c->nodes));
 	const struct db_param params[] = {{node, -1}};
-	db_call(a->db, API_node_sampled, params, 1, restarted, a);
+	db_call(c->db, API_node_sampled, params, 1, handle_sampled, s);
 	free(node);
 }

@@ -1,4 +1,7 @@
-/* figures.c - see figures.h. Called by agent_sample.c. What always holds: what cannot be read is not known, which is not nothing. */
+/* figures.c - reads what the processes of a step use.
+ *
+ * Called by: agent_measure.c and agent_sample.c.
+ * Invariants: a figure that cannot be read is unknown (-1), not 0. */
 #include "procmgr/agent/figures.h"
 
 #include <ctype.h>
@@ -13,12 +16,12 @@
 
 #include "lib/err.h"
 
-void figures_clear(struct figures *f)
+void figures_set_unknown(struct figures *f)
 {
 	*f = (struct figures){-1, -1, -1, -1, -1, -1, -1, -1, -1};
 }
 
-void figures_begin(struct figures *f)
+void figures_set_zero(struct figures *f)
 {
 	*f = (struct figures){0};
 }
@@ -26,18 +29,18 @@ void figures_begin(struct figures *f)
 char *figures_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t size = 0, room = 4096;
-	char *text = fd < 0 ? NULL : xmalloc(room);
+	size_t size = 0, capacity = 4096;
+	char *text = fd < 0 ? NULL : xmalloc(capacity);
 	ssize_t n;
-	while (text && (n = read(fd, text + size, room - size - 1)) != 0) {
-		if (n < 0) { /* a process or group that is going */
+	while (text && (n = read(fd, text + size, capacity - size - 1)) != 0) {
+		if (n < 0) { /* the process or cgroup has just gone */
 			free(text);
 			text = NULL;
 			break;
 		}
 		size += (size_t)n;
-		if (room - size < 2048)
-			text = xrealloc(text, room *= 2);
+		if (capacity - size < 2048)
+			text = xrealloc(text, capacity *= 2);
 	}
 	if (text)
 		text[size] = '\0';
@@ -46,15 +49,15 @@ char *figures_file(const char *path)
 	return text;
 }
 
-static char *file_in(const char *mount, const char *group, const char *name)
+static char *read_file(const char *mount, const char *group, const char *name)
 {
 	char *path = mount ? xasprintf("%s/%s/%s", mount, group, name) : NULL, *text = path ? figures_file(path) : NULL;
 	free(path);
 	return text;
 }
 
-/* The number behind a word at the beginning of a line, -1 where there is none. */
-static int64_t number_of(const char *text, const char *word)
+/* The number after a word that begins a line, -1 where there is none. */
+static int64_t find_number(const char *text, const char *word)
 {
 	size_t length = strlen(word);
 	for (const char *at = text; at && *at; at = (at = strchr(at, '\n')) ? at + 1 : NULL) {
@@ -67,17 +70,17 @@ static int64_t number_of(const char *text, const char *word)
 	return -1;
 }
 
-static int64_t file_number(const char *mount, const char *group, const char *name, const char *word)
+static int64_t read_number(const char *mount, const char *group, const char *name, const char *word)
 {
-	char *text = file_in(mount, group, name);
-	int64_t number = text ? number_of(text, word) : -1;
+	char *text = read_file(mount, group, name);
+	int64_t number = text ? find_number(text, word) : -1;
 	free(text);
 	return number;
 }
 
-static int64_t file_lines(const char *mount, const char *group, const char *name)
+static int64_t count_lines(const char *mount, const char *group, const char *name)
 {
-	char *text = file_in(mount, group, name);
+	char *text = read_file(mount, group, name);
 	int64_t lines = text ? 0 : -1;
 	for (const char *c = text; c && *c; c++)
 		lines += *c == '\n';
@@ -85,18 +88,18 @@ static int64_t file_lines(const char *mount, const char *group, const char *name
 	return lines;
 }
 
-/* A sum of which a part is not known is not known. */
-static int64_t plus(int64_t a, int64_t b)
+/* If any term is unknown, so is the sum. */
+static int64_t add_known(int64_t a, int64_t b)
 {
 	return a < 0 || b < 0 ? -1 : a + b;
 }
 
-static int64_t kb(int64_t bytes)
+static int64_t kilobytes(int64_t bytes)
 {
 	return bytes < 0 ? -1 : bytes / 1024;
 }
 
-/* "name=number" of all lines, as io.stat has them, one for each device. */
+/* Sum up "name=number" of all lines: io.stat has a line for each device. */
 static void read_io(const char *text, struct figures *f)
 {
 	static const char read_word[] = " rbytes=", write_word[] = " wbytes=";
@@ -107,32 +110,32 @@ static void read_io(const char *text, struct figures *f)
 		f->write_bytes += strtoll(at + sizeof write_word - 1, NULL, 10);
 }
 
-static void read_memory_one(const struct figures_mounts *m, const char *group, struct figures *f)
+static void read_memory_v1(const struct figures_mounts *m, const char *group, struct figures *f)
 {
-	char *stat = file_in(m->memory, group, "memory.stat");
+	char *stat = read_file(m->memory, group, "memory.stat");
 	if (!stat)
 		return;
-	f->rss_kb = kb(plus(number_of(stat, "total_rss "), number_of(stat, "total_mapped_file ")));
-	f->swap_kb = kb(number_of(stat, "total_swap "));
-	f->minor_faults = number_of(stat, "total_pgfault ");
-	f->major_faults = number_of(stat, "total_pgmajfault ");
+	f->rss_kb = kilobytes(add_known(find_number(stat, "total_rss "), find_number(stat, "total_mapped_file ")));
+	f->swap_kb = kilobytes(find_number(stat, "total_swap "));
+	f->minor_faults = find_number(stat, "total_pgfault ");
+	f->major_faults = find_number(stat, "total_pgmajfault ");
 	free(stat);
 }
 
-static void read_memory_two(const struct figures_mounts *m, const char *group, struct figures *f)
+static void read_memory_v2(const struct figures_mounts *m, const char *group, struct figures *f)
 {
-	char *stat = file_in(m->unified, group, "memory.stat");
+	char *stat = read_file(m->unified, group, "memory.stat");
 	if (!stat)
 		return;
-	f->rss_kb = kb(plus(number_of(stat, "anon "), number_of(stat, "file_mapped ")));
-	f->swap_kb = kb(file_number(m->unified, group, "memory.swap.current", ""));
-	f->minor_faults = number_of(stat, "pgfault ");
-	f->major_faults = number_of(stat, "pgmajfault ");
+	f->rss_kb = kilobytes(add_known(find_number(stat, "anon "), find_number(stat, "file_mapped ")));
+	f->swap_kb = kilobytes(read_number(m->unified, group, "memory.swap.current", ""));
+	f->minor_faults = find_number(stat, "pgfault ");
+	f->major_faults = find_number(stat, "pgmajfault ");
 	free(stat);
 }
 
-/* Both versions count all faults together; those without I/O are the rest. */
-static void part_faults(struct figures *f)
+/* Both versions count all faults together; minor faults are those without I/O. */
+static void separate_faults(struct figures *f)
 {
 	if (f->minor_faults >= 0 && f->major_faults >= 0)
 		f->minor_faults -= f->major_faults;
@@ -140,22 +143,22 @@ static void part_faults(struct figures *f)
 
 bool figures_of_group(const struct figures_mounts *m, const char *group, struct figures *f)
 {
-	figures_clear(f);
-	f->processes = file_lines(m->freezer, group, "cgroup.procs");
-	f->threads = file_lines(m->freezer, group, "tasks");
+	figures_set_unknown(f);
+	f->processes = count_lines(m->freezer, group, "cgroup.procs");
+	f->threads = count_lines(m->freezer, group, "tasks");
 	if (f->processes < 0) {
-		f->processes = file_lines(m->unified, group, "cgroup.procs");
-		f->threads = file_lines(m->unified, group, "cgroup.threads");
+		f->processes = count_lines(m->unified, group, "cgroup.procs");
+		f->threads = count_lines(m->unified, group, "cgroup.threads");
 	}
 	if (f->processes < 0)
 		return false;
-	int64_t nanoseconds = file_number(m->cpuacct, group, "cpuacct.usage", "");
-	f->cpu_usec = nanoseconds < 0 ? file_number(m->unified, group, "cpu.stat", "usage_usec ") : nanoseconds / 1000;
-	read_memory_one(m, group, f);
+	int64_t nanoseconds = read_number(m->cpuacct, group, "cpuacct.usage", "");
+	f->cpu_usec = nanoseconds < 0 ? read_number(m->unified, group, "cpu.stat", "usage_usec ") : nanoseconds / 1000;
+	read_memory_v1(m, group, f);
 	if (f->rss_kb < 0)
-		read_memory_two(m, group, f);
-	part_faults(f);
-	char *io = file_in(m->unified, group, "io.stat");
+		read_memory_v2(m, group, f);
+	separate_faults(f);
+	char *io = read_file(m->unified, group, "io.stat");
 	if (io)
 		read_io(io, f);
 	free(io);
@@ -171,7 +174,7 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-static void keep(char **mount, const char *path)
+static void set_mount(char **mount, const char *path)
 {
 	if (!*mount)
 		*mount = xstrdup(path);
@@ -190,15 +193,15 @@ void figures_mounts_read(struct figures_mounts *m, const char *path)
 		if (!options)
 			continue;
 		if (strcmp(type, "cgroup2") == 0)
-			keep(&m->unified, dir);
+			set_mount(&m->unified, dir);
 		if (strcmp(type, "cgroup") != 0)
 			continue;
 		if (has_word(options, "memory"))
-			keep(&m->memory, dir);
+			set_mount(&m->memory, dir);
 		if (has_word(options, "cpuacct"))
-			keep(&m->cpuacct, dir);
+			set_mount(&m->cpuacct, dir);
 		if (has_word(options, "freezer"))
-			keep(&m->freezer, dir);
+			set_mount(&m->freezer, dir);
 	}
 	free(text);
 }
@@ -212,7 +215,7 @@ void figures_mounts_free(struct figures_mounts *m)
 	*m = (struct figures_mounts){NULL, NULL, NULL, NULL};
 }
 
-/* The name of a program stands in parentheses and may hold anything, so the fields are counted from the last one. */
+/* A program's name is in parentheses and may have any character, so the fields are counted from the last parenthesis. */
 static bool parse_stat(const char *text, struct figures_process *p)
 {
 	long long utime, stime, cutime, cstime, minflt, majflt, cminflt, cmajflt, threads, started, rss;
@@ -238,7 +241,7 @@ static bool parse_stat(const char *text, struct figures_process *p)
 	return true;
 }
 
-static int by_pid(const void *a, const void *b)
+static int compare_pids(const void *a, const void *b)
 {
 	pid_t x = ((const struct figures_process *)a)->pid, y = ((const struct figures_process *)b)->pid;
 	return (x > y) - (x < y);
@@ -252,21 +255,21 @@ void figures_processes_read(struct figures_processes *all, const char *proc)
 		struct figures_process p;
 		if (!isdigit((unsigned char)*entry->d_name))
 			continue;
-		char *stat = file_in(proc, entry->d_name, "stat");
-		bool good = stat && parse_stat(stat, &p);
+		char *stat = read_file(proc, entry->d_name, "stat");
+		bool parsed = stat && parse_stat(stat, &p);
 		free(stat);
-		if (!good)
+		if (!parsed)
 			continue;
-		if (all->count == all->room) {
-			all->room = all->room ? 2 * all->room : 256;
-			all->list = xrealloc(all->list, (unsigned long)all->room * sizeof *all->list);
+		if (all->count == all->capacity) {
+			all->capacity = all->capacity ? 2 * all->capacity : 256;
+			all->list = xrealloc(all->list, (unsigned long)all->capacity * sizeof *all->list);
 		}
 		all->list[all->count++] = p;
 	}
 	if (dir)
 		closedir(dir);
 	if (all->count > 0)
-		qsort(all->list, (size_t)all->count, sizeof *all->list, by_pid);
+		qsort(all->list, (size_t)all->count, sizeof *all->list, compare_pids);
 }
 
 void figures_processes_free(struct figures_processes *all)
@@ -275,10 +278,10 @@ void figures_processes_free(struct figures_processes *all)
 	*all = (struct figures_processes){NULL, 0, 0};
 }
 
-static struct figures_process *find(struct figures_processes *all, pid_t pid)
+static struct figures_process *find_process(struct figures_processes *all, pid_t pid)
 {
 	struct figures_process wanted = {.pid = pid};
-	return all->count > 0 ? bsearch(&wanted, all->list, (size_t)all->count, sizeof *all->list, by_pid) : NULL;
+	return all->count > 0 ? bsearch(&wanted, all->list, (size_t)all->count, sizeof *all->list, compare_pids) : NULL;
 }
 
 static bool is_keeper(const pid_t *keepers, int count, pid_t pid)
@@ -289,9 +292,9 @@ static bool is_keeper(const pid_t *keepers, int count, pid_t pid)
 	return false;
 }
 
-void figures_descend(struct figures_processes *all, const pid_t *keepers, int count)
+void figures_find_keepers(struct figures_processes *all, const pid_t *keepers, int count)
 {
-	enum { DEEPEST = 1000 }; /* a snapshot of what changes may have a circle */
+	enum { DEEPEST = 1000 }; /* processes change while they are read, so parents may form a circle */
 	for (int i = 0; i < all->count; i++) {
 		struct figures_process *p = &all->list[i], *up = p;
 		for (int depth = 0; up && depth < DEEPEST && !p->root; depth++) {
@@ -299,7 +302,7 @@ void figures_descend(struct figures_processes *all, const pid_t *keepers, int co
 				p->root = up->parent;
 				p->task = up->pid;
 			}
-			up = find(all, up->parent);
+			up = find_process(all, up->parent);
 		}
 	}
 }
@@ -308,21 +311,21 @@ void figures_add(struct figures *f, const struct figures_process *p, const char 
 {
 	char pid[32];
 	snprintf(pid, sizeof pid, "%ld", (long)p->pid);
-	char *io = file_in(proc, pid, "io"), *status = file_in(proc, pid, "status");
-	f->cpu_usec = plus(f->cpu_usec, p->cpu_usec);
-	f->rss_kb = plus(f->rss_kb, p->rss_kb);
-	f->swap_kb = plus(f->swap_kb, status ? number_of(status, "VmSwap:") : -1);
-	f->minor_faults = plus(f->minor_faults, p->minor_faults);
-	f->major_faults = plus(f->major_faults, p->major_faults);
-	f->read_bytes = plus(f->read_bytes, io ? number_of(io, "rchar:") : -1);
-	f->write_bytes = plus(f->write_bytes, io ? number_of(io, "wchar:") : -1);
+	char *io = read_file(proc, pid, "io"), *status = read_file(proc, pid, "status");
+	f->cpu_usec = add_known(f->cpu_usec, p->cpu_usec);
+	f->rss_kb = add_known(f->rss_kb, p->rss_kb);
+	f->swap_kb = add_known(f->swap_kb, status ? find_number(status, "VmSwap:") : -1);
+	f->minor_faults = add_known(f->minor_faults, p->minor_faults);
+	f->major_faults = add_known(f->major_faults, p->major_faults);
+	f->read_bytes = add_known(f->read_bytes, io ? find_number(io, "rchar:") : -1);
+	f->write_bytes = add_known(f->write_bytes, io ? find_number(io, "wchar:") : -1);
 	f->processes++;
 	f->threads += p->threads;
 	free(status);
 	free(io);
 }
 
-pid_t figures_holder(const char *locks, const char *path)
+pid_t figures_lock_owner(const char *locks, const char *path)
 {
 	struct stat st;
 	unsigned major_number, minor_number;

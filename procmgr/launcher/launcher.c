@@ -35,7 +35,7 @@ static bool note_used(const struct fields *record, void *arg)
 	const char *kind = fields_get(record, "kind");
 	if (kind && strcmp(kind, "used") == 0 && record_key_read(record, &key, &e) &&
 	    fields_int(record, "expires", 0, INT64_MAX, &expires, &e) && expires > now)
-		used_add(l->used, &key, expires, now);
+		attempt_set_add(l->accepted, &key, expires, now);
 	return true;
 }
 
@@ -43,7 +43,7 @@ static bool open_journal(struct launcher *l, struct err *e)
 {
 	int64_t position = 0;
 	l->journal = journal_open("journal", JOURNAL_WRITE, e);
-	l->used = used_new();
+	l->accepted = attempt_set_new();
 	return l->journal && journal_read(l->journal, &position, note_used, l, e);
 }
 
@@ -150,7 +150,7 @@ static void close_all(struct launcher *l)
 	fence_free(l->fence);
 	journal_close(l->journal);
 	seal_verify_key_free(l->key);
-	used_free(l->used);
+	attempt_set_free(l->accepted);
 	free(l->dry);
 	free(l->children);
 	free(l->agent_path);

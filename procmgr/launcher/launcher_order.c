@@ -40,8 +40,8 @@ static bool is_wanted(const struct launcher *l, struct order *o, const struct re
 		return err_set(e, "order is for uid %ld, and only root can launch for others", (long)o->uid);
 	if (*fault == LAUNCHER_FAULT_AGAIN)
 		return err_set(e, "order was used before");
-	if (used_newest(l->used, asked) > asked->attempt)
-		return err_set(e, "order is for an old attempt, attempt %d was ordered here", used_newest(l->used, asked));
+	if (attempt_set_newest(l->accepted, asked) > asked->attempt)
+		return err_set(e, "order is for an old attempt, attempt %d was ordered here", attempt_set_newest(l->accepted, asked));
 	if (o->expires_at > now)
 		return true;
 	*fault = LAUNCHER_FAULT_LATE;
@@ -84,7 +84,7 @@ bool launcher_order_read(struct launcher *l, const struct fields *message, struc
 bool launcher_order_believe(const struct launcher *l, struct order *order, const struct record_key *asked, int64_t now,
 			    enum launcher_fault *fault, struct err *e)
 {
-	bool again = used_has(l->used, asked) || launcher_spool_has(asked);
+	bool again = attempt_set_has(l->accepted, asked) || launcher_spool_has(asked);
 	*fault = again ? LAUNCHER_FAULT_AGAIN : LAUNCHER_FAULT_ORDER;
 	return order->fields && is_wanted(l, order, asked, now, fault, e);
 }
@@ -172,7 +172,7 @@ static bool use(struct launcher *l, const struct order *o, const struct record_k
 	if (!write_used(l, o, key))
 		return false;
 	crash_point(CRASH_order_used);
-	used_add(l->used, key, o->expires_at, time(NULL));
+	attempt_set_add(l->accepted, key, o->expires_at, time(NULL));
 	return true;
 }
 

@@ -16,7 +16,7 @@
 #include "procmgr/keeper/fence.h"
 #include "procmgr/record/lease.h"
 #include "procmgr/record/record.h"
-#include "procmgr/record/used.h"
+#include "procmgr/record/attempt_set.h"
 
 enum { LAUNCHER_MESSAGE_LARGEST = 128 * 1024, LAUNCHER_SPARE_MOST = 64, LAUNCHER_PATH_SIZE = RECORD_KEY_SIZE + 32 };
 
@@ -49,7 +49,7 @@ struct launcher {
 	struct seal_verify_key *key;
 	struct seal_root root; /* under which orders were signed last */
 	struct fence *fence; /* NULL: none on this machine, or switched off */
-	struct used *used;   /* attempts whose orders were believed and have not expired */
+	struct attempt_set *accepted; /* attempts whose orders were accepted and have not expired */
 	struct launcher_child *children;
 	int child_count, child_room;
 	struct launcher_spare spare[LAUNCHER_SPARE_MOST];

@@ -33,7 +33,7 @@ comment on function api.license_lock(api.attempt_key[]) is 'Lock the licences th
 -- The elements of an array are ordered to a node beyond its CPUs, as many as will be short of something to do otherwise before the leader has
 -- heard of ends and has committed others. Such an allocation stands ahead: it holds memory and no CPUs, and has not begun. What an element held that
 -- ends goes to the next one that stands ahead, in the very transaction; so what is held on a node is the same before and behind, and is never
--- more than the node has. The node itself starts them in turn (procmgr/agent/agent_ahead.c), mostly before any of this is heard of.
+-- more than the node has. The node itself starts them in turn (procmgr/agent/agent_predispatch.c), mostly before any of this is heard of.
 create function api.allocation_pass_on(p_rooms api.room[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin

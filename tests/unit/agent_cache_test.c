@@ -4,7 +4,8 @@
 #include <sys/stat.h>
 
 #include "lib/seal.h"
-#include "procmgr/agent/agent_parts.h"
+#include "procmgr/agent/agent_cache.h"
+#include "procmgr/agent/agent_hardware.h"
 
 static char dir[] = "/tmp/rota-agent-test.XXXXXX";
 

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "lib/err.h"
-#include "procmgr/agent/agent_parts.h"
+#include "procmgr/agent/agent_plugin.h"
 #include "procmgr/agent/figures.h"
 
 /* A file below the test's folder, its folders made. */
@@ -160,7 +160,7 @@ static void test_processes(void **state)
 	draw("proc/51/io", "rchar: 100\nwchar: 200\nsyscr: 1\n");
 	figures_processes_read(&all, proc);
 	assert_int_equal(all.count, 9);
-	figures_descend(&all, keepers, 2);
+	figures_find_keepers(&all, keepers, 2);
 	assert_int_equal(process_of(&all, 51)->root, 50);
 	assert_int_equal(process_of(&all, 51)->task, 51);
 	assert_int_equal(process_of(&all, 51)->session, 51);
@@ -171,7 +171,7 @@ static void test_processes(void **state)
 	assert_int_equal(process_of(&all, 50)->root, 0);
 	assert_int_equal(process_of(&all, 70)->root, 0);
 	assert_int_equal(process_of(&all, 71)->root, 0);
-	figures_begin(&f);
+	figures_set_zero(&f);
 	figures_add(&f, process_of(&all, 51), proc);
 	assert_int_equal(f.cpu_usec, 202 * tick_usec);
 	assert_int_equal(f.rss_kb, 10 * page_kb);
@@ -200,11 +200,11 @@ static void test_ourselves(void **state)
 		_exit(0);
 	}
 	figures_processes_read(&all, "/proc");
-	figures_descend(&all, &self, 1);
+	figures_find_keepers(&all, &self, 1);
 	const struct figures_process *p = process_of(&all, child);
 	assert_non_null(p);
 	assert_int_equal(p->task, child);
-	figures_begin(&f);
+	figures_set_zero(&f);
 	figures_add(&f, p, "/proc");
 	assert_true(f.rss_kb > 0 && f.swap_kb >= 0 && f.read_bytes >= 0 && f.threads == 1);
 	figures_processes_free(&all);
@@ -224,11 +224,11 @@ static void test_holder(void **state)
 	assert_int_equal(fcntl(fd, F_SETLK, &whole), 0);
 	char *locks = figures_file("/proc/locks");
 	assert_non_null(locks);
-	assert_int_equal(figures_holder(locks, path), getpid());
+	assert_int_equal(figures_lock_owner(locks, path), getpid());
 	snprintf(path, sizeof path, "%s/other", unit_folder);
-	assert_int_equal(figures_holder(locks, path), 0);
-	assert_int_equal(figures_holder(locks, "/nowhere"), 0);
-	assert_int_equal(figures_holder("1: -> POSIX ADVISORY WRITE 1\nx\n", path), 0);
+	assert_int_equal(figures_lock_owner(locks, path), 0);
+	assert_int_equal(figures_lock_owner(locks, "/nowhere"), 0);
+	assert_int_equal(figures_lock_owner("1: -> POSIX ADVISORY WRITE 1\nx\n", path), 0);
 	free(locks);
 	close(fd);
 }

@@ -1,7 +1,8 @@
 /* agent_record_test.c - journal records as JSON, and orders as messages. */
 #include "tests/unit/unit.h"
 
-#include "procmgr/agent/agent_parts.h"
+#include "procmgr/agent/agent_order_message.h"
+#include "procmgr/agent/agent_record.h"
 
 static const struct record_key key = {812, 3, 1, 0};
 
@@ -130,7 +131,7 @@ static bool adds(json_t *ready, int64_t node, const char *const *kinds, int coun
 	struct fields *records[4];
 	for (int i = 0; i < count; i++)
 		records[i] = record_at(kinds[i], 1000 + i);
-	bool added = agent_record_ready(ready, node, records, count, 3001);
+	bool added = agent_record_add_ready(ready, node, records, count, 3001);
 	for (int i = 0; i < count; i++)
 		fields_free(records[i]);
 	return added;
@@ -163,7 +164,7 @@ static bool lives(json_t *lives, const char *const *kinds, int count)
 		if (strcmp(kinds[i], "end") == 0)
 			fields_add_int(records[i], "peak_mb", 5);
 	}
-	bool lived = agent_record_life(lives, 7, records, count, 3000);
+	bool lived = agent_record_add_coalesced(lives, 7, records, count, 3000);
 	for (int i = 0; i < count; i++)
 		fields_free(records[i]);
 	return lived;

@@ -44,7 +44,7 @@ static int setup(void **state)
 	(void)state;
 	static char hash[65];
 	memset(hash, 'a', 64);
-	launcher.used = used_new();
+	launcher.accepted = attempt_set_new();
 	good = (struct order){
 		.job_id = 812,
 		.step_id = 1,
@@ -87,7 +87,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	used_free(launcher.used);
+	attempt_set_free(launcher.accepted);
 	return 0;
 }
 
@@ -198,7 +198,7 @@ static void test_virtual(void **state)
 	judge_virtual(2, NULL);
 	judge_virtual(3, "for node \"n12\"");
 	judge_virtual(0, "for node \"n12\"");
-	used_add(launcher.used, &used, NOW + 100, NOW);
+	attempt_set_add(launcher.accepted, &used, NOW + 100, NOW);
 	judge_virtual(2, "used before");
 	good.node = good.nodes = "n13";
 	judge_virtual(3, NULL);
@@ -221,11 +221,11 @@ static void test_used(void **state)
 {
 	(void)state;
 	const struct record_key key = {812, 1, 1, 0}, other = {812, 2, 2, 0}, newer = {812, 1, 2, 0};
-	used_add(launcher.used, &other, NOW + 100, NOW);
+	attempt_set_add(launcher.accepted, &other, NOW + 100, NOW);
 	judge_order(&good, NULL);
-	used_add(launcher.used, &newer, NOW + 100, NOW);
+	attempt_set_add(launcher.accepted, &newer, NOW + 100, NOW);
 	judge_order(&good, "order is for an old attempt, attempt 2 was ordered here");
-	used_add(launcher.used, &key, NOW + 100, NOW);
+	attempt_set_add(launcher.accepted, &key, NOW + 100, NOW);
 	judge_order(&good, "used before");
 	good.expires_at = NOW - 5; /* said first, since it ran */
 	judge_order(&good, "used before");
@@ -247,7 +247,7 @@ static void test_used_and_forged(void **state)
 		assert_false(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
 		assert_int_equal(fault, used ? LAUNCHER_FAULT_AGAIN : LAUNCHER_FAULT_ORDER);
 		fields_free(message);
-		used_add(launcher.used, &key, NOW + 100, NOW);
+		attempt_set_add(launcher.accepted, &key, NOW + 100, NOW);
 	}
 	free(altered);
 	free(text);
@@ -283,7 +283,7 @@ static void test_elements(void **state)
 	assert_true(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
 	assert_int_equal(order.array_index, 10);
 	assert_string_equal(order.step_label, "812.solve[10]");
-	used_add(launcher.used, &key, NOW + 100, NOW);
+	attempt_set_add(launcher.accepted, &key, NOW + 100, NOW);
 	assert_false(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
 	assert_int_equal(fault, LAUNCHER_FAULT_AGAIN);
 	key.step_id = 2;
@@ -357,29 +357,29 @@ static void test_malformed(void **state)
 static void test_memory(void **state)
 {
 	(void)state;
-	struct used *u = used_new();
+	struct attempt_set *u = attempt_set_new();
 	for (int i = 1; i <= 5000; i++) {
 		const struct record_key key = {i, i % 7, 1, 0};
-		used_add(u, &key, i % 2 ? NOW + 10 : NOW - 10, NOW);
+		attempt_set_add(u, &key, i % 2 ? NOW + 10 : NOW - 10, NOW);
 	}
 	for (int i = 1; i <= 5000; i += 2) {
 		const struct record_key key = {i, i % 7, 1, 0}, other = {i, i % 7, 2, 0};
-		assert_true(used_has(u, &key));
-		assert_false(used_has(u, &other));
-		assert_int_equal(used_newest(u, &other), 1);
+		assert_true(attempt_set_has(u, &key));
+		assert_false(attempt_set_has(u, &other));
+		assert_int_equal(attempt_set_newest(u, &other), 1);
 	}
-	assert_true(used_count(u) < 5000); /* what has expired was let go */
+	assert_true(attempt_set_count(u) < 5000); /* what has expired was let go */
 	for (int attempt = 2; attempt <= 5000; attempt++) {
 		const struct record_key key = {1, 1, attempt, 0};
-		used_add(u, &key, NOW + 1000, NOW + 100);
-		assert_int_equal(used_newest(u, &key), attempt);
+		attempt_set_add(u, &key, NOW + 1000, NOW + 100);
+		assert_int_equal(attempt_set_newest(u, &key), attempt);
 	}
-	assert_true(used_count(u) < 5200);
+	assert_true(attempt_set_count(u) < 5200);
 	for (int i = 1; i <= 5000; i += 2) {
 		const struct record_key key = {i, i % 7, 1, 0};
-		assert_false(used_has(u, &key));
+		assert_false(attempt_set_has(u, &key));
 	}
-	used_free(u);
+	attempt_set_free(u);
 }
 
 int main(void)

@@ -1,0 +1,31 @@
+/* agent_blob.h - fetches scripts and environments from the database into the
+ * cache. */
+#ifndef ROTA_PROCMGR_AGENT_BLOB_H
+#define ROTA_PROCMGR_AGENT_BLOB_H
+
+#include "procmgr/agent/agent_context.h"
+
+enum { AGENT_BLOB_MOST = 16 };
+
+/* Hashes of files, for one call of the database. */
+struct agent_blob_list {
+	char hashes[AGENT_BLOB_MOST][65];
+	int count;
+};
+
+void agent_blob_list_add(struct agent_blob_list *list, const char *hash); /* unless it is listed, or the list is full */
+bool agent_blob_list_has(const struct agent_blob_list *list, const char *hash);
+
+struct agent_blobs;
+
+/* The database has answered: what it has of `asked` is in the cache.
+ * has_no_space: at least one of them could not be stored. */
+typedef void agent_blob_fetched(const struct agent_blob_list *asked, bool has_no_space, void *arg);
+
+struct agent_blobs *agent_blob_new(const struct agent_context *c, agent_blob_fetched *fetched, void *arg);
+void agent_blob_free(struct agent_blobs *b);
+
+/* Ask for these files, unless a call is under way. */
+void agent_blob_fetch(struct agent_blobs *b, const struct agent_blob_list *wanted);
+
+#endif

@@ -1,0 +1,115 @@
+/* agent_predispatch.c - counts what runs on the node, to tell how many
+ * pre-dispatched elements may start.
+ *
+ * Called by: agent_order.c.
+ * An order of pre-dispatched elements names the steps of its array and its
+ * concurrency limit: the number of elements that had CPUs when the order was
+ * committed. When one of them ends, the database gives its CPUs to a
+ * pre-dispatched one (sql/schedule/allocation.sql), so the limit stays the
+ * same, and the agent starts the next element without asking. Invariants: an
+ * attempt counts as running from before its order goes to the launcher until
+ * its `end` or `refused` is in the journal, also across a restart of procmgrd.
+ */
+#include "procmgr/agent/agent_predispatch.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmgr/agent/agent_spool.h"
+
+struct running {
+	struct record_key key;
+	bool suspended;
+};
+
+struct agent_predispatch {
+	struct running *running;
+	int count, capacity;
+	bool unlimited;
+};
+
+static int find_running(const struct agent_predispatch *p, const struct record_key *key)
+{
+	int i = p->count - 1;
+	while (i >= 0 && !record_key_equal(&p->running[i].key, key))
+		i--;
+	return i;
+}
+
+static void add_running(const struct record_key *key, void *arg)
+{
+	struct agent_predispatch *p = arg;
+	if (p->count == p->capacity) {
+		p->capacity = p->capacity ? 2 * p->capacity : 64;
+		p->running = xrealloc(p->running, (unsigned long)p->capacity * sizeof *p->running);
+	}
+	p->running[p->count++] = (struct running){.key = *key};
+}
+
+struct agent_predispatch *agent_predispatch_new(bool unlimited)
+{
+	struct agent_predispatch *p = xcalloc(1, sizeof *p);
+	p->unlimited = unlimited;
+	agent_spool_each(add_running, p);
+	return p;
+}
+
+void agent_predispatch_free(struct agent_predispatch *p)
+{
+	if (!p)
+		return;
+	free(p->running);
+	free(p);
+}
+
+bool agent_predispatch_runs(const struct agent_predispatch *p, const struct record_key *key)
+{
+	return find_running(p, key) >= 0;
+}
+
+void agent_predispatch_start(struct agent_predispatch *p, const struct record_key *key)
+{
+	if (!p->unlimited && !agent_predispatch_runs(p, key))
+		add_running(key, p);
+}
+
+bool agent_predispatch_record(struct agent_predispatch *p, const struct record_key *key, const struct fields *record)
+{
+	const char *kind = fields_get(record, "kind"), *again = fields_get(record, "again");
+	bool pauses = kind && (strcmp(kind, "suspended") == 0 || strcmp(kind, "resumed") == 0);
+	/* An order that is refused because it was accepted before (again = 1) leaves
+   * its attempt running. */
+	bool ends = kind && (strcmp(kind, "end") == 0 || (strcmp(kind, "refused") == 0 && !(again && strcmp(again, "1") == 0)));
+	int i = pauses || ends ? find_running(p, key) : -1; /* most records need no search */
+	if (i < 0)
+		return false;
+	if (pauses) {
+		p->running[i].suspended = *kind == 's';
+		return false;
+	}
+	bool suspended = p->running[i].suspended;
+	p->running[i] = p->running[--p->count];
+	return suspended;
+}
+
+static bool is_element(const struct agent_array *array, const struct record_key *key)
+{
+	return key->job_id == array->job_id && key->step_id >= array->first && key->step_id <= array->last;
+}
+
+int agent_predispatch_free_slots(const struct agent_predispatch *p, const struct agent_array *array)
+{
+	int running = 0;
+	if (p->unlimited)
+		return INT_MAX;
+	for (int i = 0; i < p->count; i++)
+		running += is_element(array, &p->running[i].key);
+	return running < array->concurrency ? array->concurrency - running : 0;
+}
+
+void agent_predispatch_lower(struct agent_array *array, const struct record_key *key)
+{
+	if (array->concurrency > 0 && is_element(array, key))
+		array->concurrency--;
+}

@@ -1,0 +1,33 @@
+/* agent_report.h - reports the journal to the database. */
+#ifndef ROTA_PROCMGR_AGENT_REPORT_H
+#define ROTA_PROCMGR_AGENT_REPORT_H
+
+#include "procmgr/agent/agent_context.h"
+#include "procmgr/agent/agent_order.h"
+#include "procmgr/agent/agent_sample.h"
+#include "procmgr/record/record.h"
+
+struct agent_report;
+
+/* `orders` and `samples` get each record. */
+struct agent_report *agent_report_new(const struct agent_context *c, struct agent_orders *orders, struct agent_samples *samples);
+void agent_report_free(struct agent_report *r);
+bool agent_report_open(struct agent_report *r, struct err *e); /* open the journal and read what it has */
+
+void agent_report_poll(struct agent_report *r);			/* report what is new, if that is possible now */
+void agent_report_finish(struct agent_report *r);		/* report all that is left,
+                                                     then end the event loop */
+void agent_report_within(struct agent_report *r, int64_t usec); /* something is to be reported within that time */
+void agent_report_watch(struct agent_report *r);		/* watch the journal, unless nothing here waits for a record */
+void agent_report_disconnected(struct agent_report *r);
+void agent_report_truncate(struct agent_report *r); /* let the launcher drop what the database has acknowledged */
+
+/* No report is under way, and the kernel says when the journal grows. */
+bool agent_report_is_idle(const struct agent_report *r);
+
+/* Call `each` for every record of the journal that the database has not
+ * acknowledged. */
+bool agent_report_each_unacknowledged(const struct agent_report *r, bool (*each)(const struct fields *record, void *arg),
+				      void *arg, struct err *e);
+
+#endif
