@@ -20,22 +20,22 @@
 #include <unistd.h>
 
 #include "jobmgr/lead/lead_cycle.h"
-#include "jobmgr/lead/lead_yield.h"
+#include "jobmgr/lead/lead_lower_priority.h"
 #include "lib/clock.h"
 #include "lib/db.h"
 #include "lib/err.h"
 #include "lib/log.h"
 
 enum {
-	LEAD_CLAIM_MS = 250,	   /* between claims of a daemon that does not lead */
-	LEAD_RENEWALS = 3,	   /* claims of the leader within its lease */
-	LEAD_TRIES = 3,		   /* immediate repetitions after the database found stale data */
-	LEAD_DELAY_MOST_S = 30,	   /* between repetitions after other errors, at the most */
-	LEAD_LOOK_AGAIN_MS = 300,  /* until a cycle for a postponed plan, or for jobs that were locked */
-	LEAD_IDLE_FREE = 4,	   /* a step that starts and ends causes as many notifications */
-	LEAD_GAP_MS = 5,	   /* for each further idle cycle */
+	LEAD_CLAIM_MS = 250,	  /* between claims of a daemon that does not lead */
+	LEAD_RENEWALS = 3,	  /* claims of the leader within its lease */
+	LEAD_TRIES = 3,		  /* immediate repetitions after the database found stale data */
+	LEAD_DELAY_MOST_S = 30,	  /* between repetitions after other errors, at the most */
+	LEAD_LOOK_AGAIN_MS = 300, /* until a cycle for a postponed plan, or for jobs that were locked */
+	LEAD_IDLE_FREE = 4,	  /* a step that starts and ends causes as many notifications */
+	LEAD_GAP_MS = 5,	  /* for each further idle cycle */
 	LEAD_GAP_MOST_MS = 100,
-	LEAD_TOOK_SHARE = 3	   /* the gap after a cycle that moved something: its duration divided by this */
+	LEAD_TOOK_SHARE = 3 /* the gap after a cycle that moved something: its duration divided by this */
 };
 
 static const double session_period = 1;	  /* seconds between checks of the sessions of other daemons */
@@ -52,15 +52,15 @@ struct lead {
 	struct event *cycle_timer; /* starts the next cycle */
 	void (*changed)(bool leader, void *arg);
 	void *arg;
-	int64_t term;  /* 0: this daemon does not lead */
-	bool claiming; /* a claim is not answered yet */
-	bool notified; /* since the last cycle began */
-	bool one_by_one;  /* starts failed together, or one by one and not all did: commit each on its own */
-	bool skip_locked; /* some jobs stay locked: leave their steps out */
-	int failures;	  /* cycles in a row */
-	int idle;	  /* cycles in a row that moved nothing */
-	bool resting;	  /* only the heartbeat starts the next cycle */
-	double began_at, ended_at; /* the last cycle; monotonic seconds */
+	int64_t term;			   /* 0: this daemon does not lead */
+	bool claiming;			   /* a claim is not answered yet */
+	bool notified;			   /* since the last cycle began */
+	bool one_by_one;		   /* starts failed together, or one by one and not all did: commit each on its own */
+	bool skip_locked;		   /* some jobs stay locked: leave their steps out */
+	int failures;			   /* cycles in a row */
+	int idle;			   /* cycles in a row that moved nothing */
+	bool resting;			   /* only the heartbeat starts the next cycle */
+	double began_at, ended_at;	   /* the last cycle; monotonic seconds */
 	double sessions_at, registered_at; /* when it was last done */
 };
 
@@ -290,7 +290,8 @@ static void lead_register(struct lead *lead)
 
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
 	db_call(lead->db, API_daemon_register,
-		(struct db_param[]){{"jobmgrd", -1}, {lead->name, -1}, {pid, -1}, {ROTA_VERSION, -1}}, 4, register_answered, lead);
+		(struct db_param[]){{"jobmgrd", -1}, {lead->name, -1}, {pid, -1}, {ROTA_VERSION, -1}}, 4, register_answered,
+		lead);
 }
 
 /* Has the period passed since *at? If so, *at becomes now. */
@@ -318,10 +319,11 @@ static void lead_beat(evutil_socket_t fd, short what, void *arg)
 	if (sessions)
 		lead_check_sessions(lead);
 	if (sessions || lead->term)
-		lead_yield(lead->db);
+		lead_lower_priority(lead->db);
 	if (is_due(&lead->registered_at, register_period))
 		lead_register(lead);
-	if (lead->resting && !lead_cycle_is_running(lead->cycle) && clock_seconds() >= lead->ended_at + lead->conf->schedule_period)
+	if (lead->resting && !lead_cycle_is_running(lead->cycle) &&
+	    clock_seconds() >= lead->ended_at + lead->conf->schedule_period)
 		lead_start_cycle(lead);
 }
 

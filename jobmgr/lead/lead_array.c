@@ -52,17 +52,17 @@ void lead_array_free(struct lead_array *array)
 
 bool lead_array_index(const struct lead_array *array, int position, int *index)
 {
-	size_t first = 0, behind = array->count;
+	size_t first = 0, end = array->count;
 
 	if (position < 0 || position >= array->size)
 		return false;
-	while (behind - first > 1) {
-		size_t middle = first + (behind - first) / 2;
+	while (end - first > 1) {
+		size_t middle = first + (end - first) / 2;
 
 		if (array->ranges[middle].before <= position)
 			first = middle;
 		else
-			behind = middle;
+			end = middle;
 	}
 	const struct range *range = &array->ranges[first];
 

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "jobmgr/lead/lead_depth.h"
-#include "jobmgr/lead/lead_expect.h"
+#include "jobmgr/lead/lead_scan_limit.h"
+#include "jobmgr/lead/lead_prefetch.h"
 #include "jobmgr/lead/lead_load.h"
 #include "jobmgr/lead/lead_order.h"
-#include "jobmgr/lead/lead_pace.h"
+#include "jobmgr/lead/lead_rate.h"
 #include "jobmgr/lead/lead_plan.h"
 #include "jobmgr/lead/lead_queue.h"
 #include "jobmgr/schedule/schedule.h"
@@ -55,10 +55,10 @@ struct lead_cycle {
 	/* from cycle to cycle */
 	struct lead_plan *plan;
 	double plan_at; /* when the plan was last written; monotonic seconds */
-	struct lead_depth depth;
+	struct lead_scan_limit scan_limit;
 	struct lead_queue *queue;
-	struct lead_expect expect;
-	struct lead_pace pace;
+	struct lead_prefetch prefetch;
+	struct lead_rate rate;
 	double cached_at;	/* when the caches were last empty; monotonic seconds */
 	enum stage first_stage; /* STAGE_SNAPSHOT after a cycle that left steps pending, else STAGE_QUEUE */
 	size_t partition_count; /* in the last snapshot */
@@ -76,8 +76,8 @@ struct lead_cycle {
 
 static void cycle_drop_caches(struct lead_cycle *c, double now)
 {
-	lead_queue_forget(c->queue);
-	lead_plan_forget(c->plan);
+	lead_queue_drop(c->queue);
+	lead_plan_drop(c->plan);
 	c->cached_at = now;
 }
 
@@ -86,8 +86,8 @@ static void cycle_end(struct lead_cycle *c)
 	struct lead_outcome outcome = c->outcome;
 	double now = clock_seconds();
 
-	lead_depth_end(&c->depth, outcome.moved, now);
-	outcome.full_scan_in = lead_depth_due_in(&c->depth, now);
+	lead_scan_limit_end(&c->scan_limit, outcome.moved, now);
+	outcome.full_scan_in = lead_scan_limit_full_in(&c->scan_limit, now);
 	schedule_result_free(c->result);
 	c->result = NULL;
 	lead_rows_free(c->rows);
@@ -95,7 +95,7 @@ static void cycle_end(struct lead_cycle *c)
 	if (now > c->cached_at + cache_age)
 		cycle_drop_caches(c, now);
 	else if (!outcome.good || outcome.partial_failure)
-		lead_queue_forget(c->queue);
+		lead_queue_drop(c->queue);
 	c->done(&outcome, c->arg);
 }
 
@@ -157,7 +157,7 @@ static void requests_answered(struct db *db, PGresult *result, const struct err 
 	struct err mine;
 
 	(void)db;
-	if (result && !lead_queue_learn(c->queue, result, &mine)) {
+	if (result && !lead_queue_load(c->queue, result, &mine)) {
 		result = NULL;
 		e = &mine;
 	}
@@ -177,7 +177,7 @@ static void cycle_call_sets(struct lead_cycle *c, int first, int end)
 {
 	char rows[16];
 
-	snprintf(rows, sizeof rows, "%d", c->depth.rows);
+	snprintf(rows, sizeof rows, "%d", c->scan_limit.rows);
 	c->waiting += end - first;
 	for (int set = first; set < end; set++) {
 		c->reads[set] = (struct read){c, (enum lead_set)set};
@@ -215,7 +215,7 @@ static void cycle_read_queue(struct lead_cycle *c)
 static void cycle_read_snapshot(struct lead_cycle *c)
 {
 	struct db_array *jobs = db_array_new(), *requests = db_array_new();
-	size_t count = lead_expect_ask(&c->expect, jobs, requests);
+	size_t count = lead_prefetch_list(&c->prefetch, jobs, requests);
 
 	cycle_call_tick(c);
 	cycle_call_sets(c, 0, LEAD_SNAPSHOT_SETS);
@@ -225,12 +225,13 @@ static void cycle_read_snapshot(struct lead_cycle *c)
 static void cycle_read_requests(struct lead_cycle *c)
 {
 	struct db_array *jobs = db_array_new(), *steps = db_array_new();
-	bool pending = c->rows->place_count > 0;
+	bool pending = c->rows->queue_count > 0;
 
 	if (c->first_stage == STAGE_QUEUE && pending)
 		cycle_call_sets(c, 0, LEAD_QUEUE);
 	c->first_stage = pending ? STAGE_SNAPSHOT : STAGE_QUEUE;
-	cycle_call_for(c, LEAD_PENDING, lead_queue_ask(c->queue, c->rows, jobs, steps), jobs, steps, requests_answered, c);
+	cycle_call_for(c, LEAD_PENDING, lead_queue_list_missing(c->queue, c->rows, jobs, steps), jobs, steps, requests_answered,
+		       c);
 }
 
 /* decide */
@@ -241,13 +242,13 @@ static void cycle_decide(struct lead_cycle *c)
 
 	lead_queue_fill(c->queue, c->rows);
 	if (!*c->conf->controller_prolog) /* a pre-dispatched order would not wait for the controller's prolog */
-		lead_pace_read(&c->pace, c->rows, clock_seconds());
+		lead_rate_update(&c->rate, c->rows, clock_seconds());
 	policy.backfill = c->conf->schedule_backfill > 0;
 	policy.reservations = c->conf->schedule_backfill > 0 ? c->conf->schedule_backfill : 1;
 	c->partition_count = c->rows->snapshot.partition_count;
 	c->result = schedule_run(&c->rows->snapshot, &policy);
-	lead_depth_leave(&c->depth, clock_seconds());
-	lead_depth_found(&c->depth, c->rows->snapshot.pending_count);
+	lead_scan_limit_pause(&c->scan_limit, clock_seconds());
+	lead_scan_limit_note_rows(&c->scan_limit, c->rows->snapshot.pending_count);
 	/* Where every step starts, the next queue is mostly empty. */
 	c->first_stage = c->result->wait_count > 0 ? STAGE_SNAPSHOT : STAGE_QUEUE;
 	log_debug("scheduling cycle: %zu pending, %zu running, %zu starts, %zu waits", c->rows->snapshot.pending_count,
@@ -260,12 +261,12 @@ static void cycle_read_launch(struct lead_cycle *c)
 {
 	const struct schedule_start *starts = c->result->starts;
 
-	if (lead_expect_met(c->rows, c->result))
+	if (lead_prefetch_is_complete(c->rows, c->result))
 		return;
 	struct db_array *jobs = db_array_new(), *requests = db_array_new();
 
 	for (size_t i = 0; i < c->result->start_count; i++) {
-		if (!lead_expect_first(c->rows, c->result, i))
+		if (!lead_prefetch_is_first(c->rows, c->result, i))
 			continue;
 		db_array_int(jobs, starts[i].job);
 		db_array_int(requests, c->rows->keys[starts[i].pending].request_id);
@@ -281,7 +282,7 @@ static void cycle_note_started(struct lead_cycle *c, const PGresult *result)
 	int count = PQntuples(result);
 
 	for (int i = 0; i < count; i++)
-		lead_plan_start(c->plan, strtoll(PQgetvalue(result, i, 0), NULL, 10), atoi(PQgetvalue(result, i, 1)));
+		lead_plan_note_start(c->plan, strtoll(PQgetvalue(result, i, 0), NULL, 10), atoi(PQgetvalue(result, i, 1)));
 	c->outcome.moved += (size_t)count;
 	if (c->mode != LEAD_TOGETHER)
 		c->left -= (size_t)count;
@@ -365,12 +366,12 @@ static void cycle_commit(struct lead_cycle *c)
 		.grace_s = c->conf->node_grace,
 		.expires_at = (int64_t)time(NULL) + c->conf->schedule_order_lifetime +
 			      (*c->conf->controller_prolog ? c->conf->controller_hook_timeout : 0), /* the order waits for it */
-		.each = *c->conf->controller_prolog != '\0',
+		.separate = *c->conf->controller_prolog != '\0',
 	};
 	struct lead_orders *orders = lead_orders_make(c->rows, c->result, &signer, c->mode == LEAD_ONE_BY_ONE);
 
-	lead_expect_note(&c->expect, c->rows, c->result);
-	c->outcome.postponed = orders->left_over;
+	lead_prefetch_note(&c->prefetch, c->rows, c->result);
+	c->outcome.postponed = orders->postponed;
 	if (orders->refused_count > 0)
 		cycle_call_refuse(c, orders);
 	for (size_t i = 0; i < orders->commit_count; i++)
@@ -387,25 +388,25 @@ static void plan_answered(struct db *db, PGresult *result, const struct err *e, 
 	(void)db;
 	if (result) {
 		c->plan_at = clock_seconds();
-		lead_depth_leave(&c->depth, c->plan_at);
+		lead_scan_limit_pause(&c->scan_limit, c->plan_at);
 	} else {
-		lead_plan_forget(c->plan);
+		lead_plan_drop(c->plan);
 		cycle_fail(c, e);
 	}
 	cycle_answered(c);
 }
 
-static void cycle_call_plan(struct lead_cycle *c, const struct lead_news *news)
+static void cycle_call_plan(struct lead_cycle *c, const struct lead_plan_changes *changes)
 {
-	char *waits = lead_news_text(news, c->rows);
+	char *waits = lead_plan_changes_json(changes, c->rows);
 
-	lead_plan_note(c->plan, c->result);
+	lead_plan_note_written(c->plan, c->result);
 	c->waiting++;
 	db_call(c->db, API_schedule_plan,
 		(struct db_param[]){{c->term, -1},
 				    {waits, -1},
-				    {news->whole ? NULL : db_array_literal(news->gone_jobs), -1},
-				    {news->whole ? NULL : db_array_literal(news->gone_steps), -1}},
+				    {changes->whole ? NULL : db_array_literal(changes->gone_jobs), -1},
+				    {changes->whole ? NULL : db_array_literal(changes->gone_steps), -1}},
 		4, plan_answered, c);
 	free(waits);
 }
@@ -413,18 +414,18 @@ static void cycle_call_plan(struct lead_cycle *c, const struct lead_news *news)
 /* A short scan does not see every waiting step, so it writes no plan. */
 static void cycle_write_plan(struct lead_cycle *c)
 {
-	if (!c->depth.whole)
+	if (!c->scan_limit.full)
 		return;
-	lead_depth_enter(&c->depth, clock_seconds());
-	struct lead_news *news = lead_plan_compare(c->plan, c->result);
-	bool changed = lead_news_any(news);
+	lead_scan_limit_resume(&c->scan_limit, clock_seconds());
+	struct lead_plan_changes *changes = lead_plan_compare(c->plan, c->result);
+	bool changed = lead_plan_changes_any(changes);
 
 	c->outcome.plan_postponed = changed && clock_seconds() - c->plan_at < plan_gap;
 	if (changed && !c->outcome.plan_postponed)
-		cycle_call_plan(c, news);
+		cycle_call_plan(c, changes);
 	else
-		lead_depth_leave(&c->depth, clock_seconds());
-	lead_news_free(news);
+		lead_scan_limit_pause(&c->scan_limit, clock_seconds());
+	lead_plan_changes_free(changes);
 }
 
 /* the stages */
@@ -482,8 +483,9 @@ void lead_cycle_run(struct lead_cycle *c, int64_t term, enum lead_commit_mode mo
 	c->outcome = (struct lead_outcome){.good = true, .transition_in = INFINITY};
 	c->rows = lead_rows_new(0);
 	snprintf(c->term, sizeof c->term, "%lld", (long long)term);
-	lead_depth_begin(&c->depth, c->conf->schedule_depth, c->partition_count > 1 ? c->conf->schedule_backfill : 0, now);
-	lead_depth_enter(&c->depth, now);
+	lead_scan_limit_begin(&c->scan_limit, c->conf->schedule_depth, c->partition_count > 1 ? c->conf->schedule_backfill : 0,
+			      now);
+	lead_scan_limit_resume(&c->scan_limit, now);
 	c->stage = c->first_stage;
 	stage_begin[c->stage](c);
 }
@@ -495,9 +497,9 @@ bool lead_cycle_is_running(const struct lead_cycle *c)
 
 void lead_cycle_reset(struct lead_cycle *c)
 {
-	lead_plan_forget(c->plan);
-	c->depth = (struct lead_depth){0};
-	c->expect.count = 0;
+	lead_plan_drop(c->plan);
+	c->scan_limit = (struct lead_scan_limit){0};
+	c->prefetch.count = 0;
 	if (!lead_cycle_is_running(c)) /* a running cycle's snapshot refers to cached requests */
 		cycle_drop_caches(c, clock_seconds());
 }

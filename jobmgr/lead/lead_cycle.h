@@ -22,15 +22,15 @@ enum lead_commit_mode {
 
 /* How a cycle ended. */
 struct lead_outcome {
-	bool good;		/* false: `e` is the first error; what was committed stays */
+	bool good; /* false: `e` is the first error; what was committed stays */
 	struct err e;
-	size_t moved;		/* steps started or refused: they are no longer pending */
-	bool partial_failure;	/* mode LEAD_ONE_BY_ONE: a start was not committed, others may have been */
-	bool postponed;		/* starts were postponed to the next cycle on purpose */
-	bool skipped_locked;	/* starts were left out, since their jobs are locked */
-	bool plan_postponed;	/* the plan has changed, and the last write is too recent for another one */
-	double transition_in;	/* seconds until the next timer-driven transition, INFINITY: none is known */
-	double full_scan_in;	/* seconds until a full scan is due, INFINITY: this cycle was one */
+	size_t moved;	      /* steps started or refused: they are no longer pending */
+	bool partial_failure; /* mode LEAD_ONE_BY_ONE: a start was not committed, others may have been */
+	bool postponed;	      /* starts were postponed to the next cycle on purpose */
+	bool skipped_locked;  /* starts were left out, since their jobs are locked */
+	bool plan_postponed;  /* the plan has changed, and the last write is too recent for another one */
+	double transition_in; /* seconds until the next timer-driven transition, INFINITY: none is known */
+	double full_scan_in;  /* seconds until a full scan is due, INFINITY: this cycle was one */
 };
 
 typedef void lead_cycle_done(const struct lead_outcome *outcome, void *arg);

@@ -11,7 +11,7 @@
 
 struct draft {
 	int *node_ids;
-	int node_count, node_room;
+	int node_count, node_capacity;
 	const char *spec;
 	struct lead_hint hint;
 	struct order order; /* for the first element, on the first node */
@@ -21,23 +21,23 @@ struct draft {
 
 struct lead_drafts {
 	struct draft **drafts;
-	size_t count, room;
+	size_t count, capacity;
 	size_t *latest; /* of each node, + 1; 0: none yet */
 	size_t node_count;
-	bool each;
+	bool separate;
 };
 
-struct lead_drafts *lead_drafts_new(size_t node_count, bool each)
+struct lead_drafts *lead_drafts_new(size_t node_count, bool separate)
 {
 	struct lead_drafts *d = xcalloc(1, sizeof *d);
 
 	d->latest = xcalloc(node_count, sizeof *d->latest);
 	d->node_count = node_count;
-	d->each = each;
+	d->separate = separate;
 	return d;
 }
 
-static void clear(struct lead_drafts *d)
+static void drafts_clear(struct lead_drafts *d)
 {
 	for (size_t i = 0; i < d->count; i++) {
 		free(d->drafts[i]->node_ids);
@@ -51,44 +51,44 @@ void lead_drafts_free(struct lead_drafts *d)
 {
 	if (!d)
 		return;
-	clear(d);
+	drafts_clear(d);
 	free(d->drafts);
 	free(d->latest);
 	free(d);
 }
 
 /* Is what they get on their nodes the same? */
-static bool is_share_alike(const struct order *a, const struct order *o)
+static bool has_same_share(const struct order *a, const struct order *o)
 {
 	return a->tasks == o->tasks && a->cpus == o->cpus && a->mem_mb == o->mem_mb && strcmp(a->gres, o->gres) == 0 &&
 	       a->prolog == o->prolog;
 }
 
 /* Do these differ in nothing but the element? What depends on request, node and pass alone is the same anyway. */
-static bool is_alike(const struct draft *x, const struct order *o, const char *spec, const struct lead_hint *hint)
+static bool differs_in_element_only(const struct draft *x, const struct order *o, const char *spec, const struct lead_hint *hint)
 {
 	const struct order *a = &x->order;
 
-	return x->spec == spec && x->hint.first == hint->first && a->job_id == o->job_id && a->attempt == o->attempt && a->array_index >= 0 &&
-	       o->array_index >= 0 && a->node_count == 1 && o->node_count == 1 && is_share_alike(a, o) &&
+	return x->spec == spec && x->hint.first == hint->first && a->job_id == o->job_id && a->attempt == o->attempt &&
+	       a->array_index >= 0 && o->array_index >= 0 && a->node_count == 1 && o->node_count == 1 && has_same_share(a, o) &&
 	       a->time_limit_s == o->time_limit_s && x->count < ORDER_ELEMENTS_MOST &&
 	       x->elements[x->count - 1].step_id < o->step_id;
 }
 
 /* Is this the next node of the same attempt, and as the others? */
-static bool is_next_node(const struct draft *x, const struct order *o)
+static bool draft_is_of_next_node(const struct draft *x, const struct order *o)
 {
 	const struct order *a = &x->order;
 
 	return o->node_count > 1 && a->job_id == o->job_id && a->step_id == o->step_id && a->attempt == o->attempt &&
-	       a->node_index + x->node_count == o->node_index && is_share_alike(a, o);
+	       a->node_index + x->node_count == o->node_index && has_same_share(a, o);
 }
 
-static void add_node(struct draft *x, int node_id)
+static void draft_add_node(struct draft *x, int node_id)
 {
-	if (x->node_count == x->node_room) {
-		x->node_room = x->node_room ? 2 * x->node_room : 1;
-		x->node_ids = xrealloc(x->node_ids, (size_t)x->node_room * sizeof *x->node_ids);
+	if (x->node_count == x->node_capacity) {
+		x->node_capacity = x->node_capacity ? 2 * x->node_capacity : 1;
+		x->node_ids = xrealloc(x->node_ids, (size_t)x->node_capacity * sizeof *x->node_ids);
 	}
 	x->node_ids[x->node_count++] = node_id;
 }
@@ -98,19 +98,19 @@ void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const stru
 {
 	struct draft *x = d->latest[node] > 0 ? d->drafts[d->latest[node] - 1] : NULL;
 
-	if (d->count > 0 && is_next_node(d->drafts[d->count - 1], order)) {
-		add_node(d->drafts[d->count - 1], node_id);
+	if (d->count > 0 && draft_is_of_next_node(d->drafts[d->count - 1], order)) {
+		draft_add_node(d->drafts[d->count - 1], node_id);
 		return;
 	}
-	if (!x || d->each || !is_alike(x, order, spec, hint)) {
-		if (d->count == d->room) {
-			d->room = d->room ? 2 * d->room : 16;
-			d->drafts = xrealloc(d->drafts, d->room * sizeof *d->drafts);
+	if (!x || d->separate || !differs_in_element_only(x, order, spec, hint)) {
+		if (d->count == d->capacity) {
+			d->capacity = d->capacity ? 2 * d->capacity : 16;
+			d->drafts = xrealloc(d->drafts, d->capacity * sizeof *d->drafts);
 		}
 		x = xmalloc(sizeof *x);
 		x->node_ids = NULL;
-		x->node_count = x->node_room = 0;
-		add_node(x, node_id);
+		x->node_count = x->node_capacity = 0;
+		draft_add_node(x, node_id);
 		x->spec = spec;
 		x->hint = *hint;
 		x->order = *order;
@@ -122,7 +122,7 @@ void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const stru
 }
 
 /* The text that is signed. */
-static struct fields *text_of(struct draft *x)
+static struct fields *draft_write(struct draft *x)
 {
 	char *also = x->count > 1 ? order_elements_text(x->elements + 1, x->count - 1) : NULL;
 	struct fields *fields;
@@ -147,7 +147,7 @@ static json_t *hint_json(const struct lead_hint *hint)
 	return json;
 }
 
-static json_t *order_json(const struct draft *x, const struct seal_text *text, const struct seal_proof *proof)
+static json_t *draft_json(const struct draft *x, const struct seal_text *text, const struct seal_proof *proof)
 {
 	char signature[2 * SEAL_PROOF_MOST + 1];
 	json_t *steps = json_array(), *nodes = json_array(), *json;
@@ -168,19 +168,19 @@ static json_t *order_json(const struct draft *x, const struct seal_text *text, c
 }
 
 /* At most SEAL_TREE_MOST of them, by one signature. */
-static void sign(struct draft **drafts, int count, const struct seal_sign_key *key, json_t *orders)
+static void drafts_sign_batch(struct draft **drafts, int count, const struct seal_sign_key *key, json_t *orders)
 {
 	struct fields *fields[SEAL_TREE_MOST];
 	struct seal_text texts[SEAL_TREE_MOST] = {{NULL, 0}};
 	struct seal_proof proofs[SEAL_TREE_MOST];
 
 	for (int i = 0; i < count; i++) {
-		fields[i] = text_of(drafts[i]);
+		fields[i] = draft_write(drafts[i]);
 		texts[i].data = fields_text(fields[i], &texts[i].size);
 	}
 	seal_tree_sign(key, texts, count, proofs);
 	for (int i = 0; i < count; i++) {
-		json_array_append_new(orders, order_json(drafts[i], &texts[i], &proofs[i]));
+		json_array_append_new(orders, draft_json(drafts[i], &texts[i], &proofs[i]));
 		fields_free(fields[i]);
 	}
 }
@@ -190,7 +190,8 @@ json_t *lead_drafts_sign(struct lead_drafts *d, const struct seal_sign_key *key)
 	json_t *orders = json_array();
 
 	for (size_t i = 0; i < d->count; i += SEAL_TREE_MOST)
-		sign(d->drafts + i, d->count - i < SEAL_TREE_MOST ? (int)(d->count - i) : SEAL_TREE_MOST, key, orders);
-	clear(d);
+		drafts_sign_batch(d->drafts + i, d->count - i < SEAL_TREE_MOST ? (int)(d->count - i) : SEAL_TREE_MOST, key,
+				  orders);
+	drafts_clear(d);
 	return orders;
 }

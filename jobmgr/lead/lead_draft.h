@@ -13,7 +13,7 @@
 struct lead_drafts;
 
 /* For nodes 0 to node_count - 1, as lead_drafts_add calls them. each: every element keeps an order of its own. */
-struct lead_drafts *lead_drafts_new(size_t node_count, bool each);
+struct lead_drafts *lead_drafts_new(size_t node_count, bool separate);
 void lead_drafts_free(struct lead_drafts *d);
 
 /* What procmgrd is told with an order. It is not signed: nothing of it is believed by root. */

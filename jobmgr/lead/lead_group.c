@@ -9,14 +9,14 @@
 
 #include "lib/err.h"
 
-struct holder {
+struct owner {
 	int64_t job;
 	const char *group;
 	int node_id;
 };
 
 struct lead_groups {
-	struct holder *holders;
+	struct owner *owners;
 	size_t count;
 };
 
@@ -29,12 +29,12 @@ void lead_groups_free(struct lead_groups *groups)
 {
 	if (!groups)
 		return;
-	free(groups->holders);
+	free(groups->owners);
 	free(groups);
 }
 
 /* Whether the group had its holder on the node before this pass. */
-static bool group_is_held(const struct lead_launch *launch, int node_id)
+static bool group_has_owner(const struct lead_launch *launch, int node_id)
 {
 	for (size_t i = 0; i < launch->group_node_count; i++) {
 		if (launch->group_nodes[i] == node_id)
@@ -43,10 +43,10 @@ static bool group_is_held(const struct lead_launch *launch, int node_id)
 	return false;
 }
 
-bool lead_group_opening(const struct lead_groups *groups, const struct lead_launch *launch, int node_id)
+bool lead_group_gets_owner(const struct lead_groups *groups, const struct lead_launch *launch, int node_id)
 {
 	for (size_t i = 0; launch->group_name && i < groups->count; i++) {
-		const struct holder *h = &groups->holders[i];
+		const struct owner *h = &groups->owners[i];
 
 		if (h->job == launch->job_id && h->node_id == node_id && strcmp(h->group, launch->group_name) == 0)
 			return true;
@@ -54,13 +54,13 @@ bool lead_group_opening(const struct lead_groups *groups, const struct lead_laun
 	return false;
 }
 
-bool lead_group_hold(struct lead_groups *groups, const struct lead_launch *launch, int node_id)
+bool lead_group_take_prolog(struct lead_groups *groups, const struct lead_launch *launch, int node_id)
 {
 	if (!launch->group_name)
 		return true;
-	if (group_is_held(launch, node_id) || lead_group_opening(groups, launch, node_id))
+	if (group_has_owner(launch, node_id) || lead_group_gets_owner(groups, launch, node_id))
 		return false;
-	groups->holders = xrealloc(groups->holders, (groups->count + 1) * sizeof *groups->holders);
-	groups->holders[groups->count++] = (struct holder){launch->job_id, launch->group_name, node_id};
+	groups->owners = xrealloc(groups->owners, (groups->count + 1) * sizeof *groups->owners);
+	groups->owners[groups->count++] = (struct owner){launch->job_id, launch->group_name, node_id};
 	return true;
 }

@@ -12,9 +12,9 @@ struct lead_groups *lead_groups_new(void);
 void lead_groups_free(struct lead_groups *groups);
 
 /* Whether another start of this pass becomes the holder of the step's group on this node. */
-bool lead_group_opening(const struct lead_groups *groups, const struct lead_launch *launch, int node_id);
+bool lead_group_gets_owner(const struct lead_groups *groups, const struct lead_launch *launch, int node_id);
 
 /* Whether prolog and epilog run with this step on this node: it has no group, or is the group's first one there. */
-bool lead_group_hold(struct lead_groups *groups, const struct lead_launch *launch, int node_id);
+bool lead_group_take_prolog(struct lead_groups *groups, const struct lead_launch *launch, int node_id);
 
 #endif

@@ -1,6 +1,6 @@
 /* lead_load.c - rows to structs: one table of columns for each result set, and one loop that reads them all.
  *
- * lead_pass.c calls it, once for each result of a pass. What always holds: columns are found by name, a missing one is an error
+ * lead_cycle.c calls it, once for each result of a pass. What always holds: columns are found by name, a missing one is an error
  * (daemon and database do not fit); everything read lives in the arena of the pass; the reader of a column writes its member
  * only. Add a column: a line in its table. */
 #include "jobmgr/lead/lead_load.h"
@@ -64,12 +64,12 @@ static const struct column running_columns[] = {
 	{"node_id", lead_read_int, AT(schedule_running, node_id)},
 	{"cpus", lead_read_int, AT(schedule_running, cpus)},
 	{"mem_mb", lead_read_int64, AT(schedule_running, mem_mb)},
-	{"gres", lead_read_units, AT(schedule_running, gres)},
+	{"gres", lead_read_devices, AT(schedule_running, gres)},
 	{"ends_at", lead_read_time, AT(schedule_running, ends_at)},
-	{"kept", lead_read_bool, AT(schedule_running, kept)},
-	{"kept_for", lead_read_int, AT(schedule_running, kept_for)},
+	{"kept", lead_read_bool, AT(schedule_running, reserved)},
+	{"kept_for", lead_read_int, AT(schedule_running, reserved_for)},
 	{"request_id", lead_read_int, AT(schedule_running, request)},
-	{"ahead", lead_read_bool, AT(schedule_running, ahead)},
+	{"ahead", lead_read_bool, AT(schedule_running, predispatched)},
 	{"licenses", lead_read_amounts, AT(schedule_running, licenses)},
 };
 
@@ -80,16 +80,16 @@ static const struct column license_columns[] = {
 };
 
 static const struct column outage_columns[] = {
-	{"reservation_id", lead_read_int, AT(schedule_outage, id)}, {"node_ids", lead_read_ints, AT(schedule_outage, node_ids)},
-	{"from_at", lead_read_double, AT(schedule_outage, from)},   {"to_at", lead_read_time, AT(schedule_outage, to)},
-	{"words", lead_read_text, AT(schedule_outage, words)},
+	{"reservation_id", lead_read_int, AT(schedule_outage, id)},  {"node_ids", lead_read_ints, AT(schedule_outage, node_ids)},
+	{"from_at", lead_read_double, AT(schedule_outage, from)},    {"to_at", lead_read_time, AT(schedule_outage, to)},
+	{"words", lead_read_text, AT(schedule_outage, description)},
 };
 
 static const struct column queue_columns[] = {
-	{"job_id", lead_read_int64, AT(lead_place, job)},      {"step_id", lead_read_int, AT(lead_place, step)},
-	{"version", lead_read_int64, AT(lead_place, version)}, {"stamp", lead_read_int64, AT(lead_place, stamp)},
-	{"room", lead_read_int, AT(lead_place, room)},	       {"array_next", lead_read_int, AT(lead_place, next)},
-	{"array_skip", lead_read_ints, AT(lead_place, skip)},  {"array_over", lead_read_int, AT(lead_place, over)},
+	{"job_id", lead_read_int64, AT(lead_queued, job)},	{"step_id", lead_read_int, AT(lead_queued, step)},
+	{"version", lead_read_int64, AT(lead_queued, version)}, {"stamp", lead_read_int64, AT(lead_queued, stamp)},
+	{"room", lead_read_int, AT(lead_queued, free_slots)},	{"array_next", lead_read_int, AT(lead_queued, next)},
+	{"array_skip", lead_read_ints, AT(lead_queued, skip)},	{"array_over", lead_read_int, AT(lead_queued, ended)},
 };
 
 static const struct column pending_columns[] = {
@@ -164,7 +164,7 @@ static const struct target targets[] = {
 	[LEAD_RUNNING] = {sizeof(struct schedule_running), SNAPSHOT(running, running_count), COLUMNS(running_columns)},
 	[LEAD_LICENSES] = {sizeof(struct schedule_license), SNAPSHOT(licenses, license_count), COLUMNS(license_columns)},
 	[LEAD_OUTAGES] = {sizeof(struct schedule_outage), SNAPSHOT(outages, outage_count), COLUMNS(outage_columns)},
-	[LEAD_QUEUE] = {sizeof(struct lead_place), offsetof(struct lead_rows, places), offsetof(struct lead_rows, place_count),
+	[LEAD_QUEUE] = {sizeof(struct lead_queued), offsetof(struct lead_rows, queue), offsetof(struct lead_rows, queue_count),
 			COLUMNS(queue_columns)},
 	[LEAD_PENDING] = {sizeof(struct schedule_pending), SNAPSHOT(pending, pending_count), COLUMNS(pending_columns)},
 	[LEAD_LAUNCH] = {sizeof(struct lead_launch), offsetof(struct lead_rows, launches),
@@ -175,7 +175,7 @@ static const struct target targets[] = {
 static const struct target keys = {sizeof(struct lead_key), offsetof(struct lead_rows, keys),
 				   offsetof(struct lead_rows, snapshot.pending_count), COLUMNS(key_columns)};
 
-static const enum api_function functions[] = {
+static const enum api_function set_functions[] = {
 	[LEAD_NODES] = API_schedule_nodes,     [LEAD_PARTITIONS] = API_schedule_partitions,
 	[LEAD_RUNNING] = API_schedule_running, [LEAD_LICENSES] = API_schedule_licenses,
 	[LEAD_OUTAGES] = API_schedule_outages, [LEAD_QUEUE] = API_schedule_queue,
@@ -184,7 +184,7 @@ static const enum api_function functions[] = {
 
 enum api_function lead_set_function(enum lead_set set)
 {
-	return functions[set];
+	return set_functions[set];
 }
 
 struct lead_rows *lead_rows_new(double now)

@@ -18,23 +18,23 @@ enum lead_set {
 	LEAD_RUNNING,
 	LEAD_LICENSES,
 	LEAD_OUTAGES,
-	LEAD_QUEUE, /* the last one of these, see lead_pass.c */
+	LEAD_QUEUE, /* the last one of these, see lead_cycle.c */
 	LEAD_SNAPSHOT_SETS,
 	LEAD_PENDING = LEAD_SNAPSHOT_SETS, /* see lead_queue.h */
 	LEAD_LAUNCH
 };
 
 /* A step of the queue: its place in it is that in the array. */
-struct lead_place {
+struct lead_queued {
 	int64_t job;
 	int step;
 	int64_t version; /* of its row */
 	int64_t stamp;	 /* of what else its request depends on; the same in all of them */
-	int room;	 /* of an array, how many elements may start, */
+	int free_slots;	 /* of an array, how many elements may start, */
 	int next;	 /* and which have begun: all before this position, */
 	const int *skip; /* and these behind it */
 	size_t skip_count;
-	int over; /* how many have ended */
+	int ended; /* how many have ended */
 };
 
 /* What the scheduler need not know of a pending step; it stands at the same index. */
@@ -64,10 +64,10 @@ struct lead_launch {
 /* All rows of a pass, with one end. */
 struct lead_rows {
 	struct schedule_snapshot snapshot;
-	const struct lead_place *places; /* the queue; snapshot.pending is made of it (lead_queue.h) */
-	size_t place_count;
+	const struct lead_queued *queue; /* the queue; snapshot.pending is made of it (lead_queue.h) */
+	size_t queue_count;
 	struct schedule_pending *pending; /* snapshot.pending, to be written */
-	const struct lead_key *keys; /* one for each of snapshot.pending */
+	const struct lead_key *keys;	  /* one for each of snapshot.pending */
 	const struct lead_launch *launches;
 	size_t launch_count;
 	struct schedule_arena *arena;

@@ -1,6 +1,6 @@
 /* lead_order.c - for each start: is its authenticator good, which numbers does it get, what does each of its nodes sign for.
  *
- * lead_pass.c calls it between reading the launch rows and committing. What always holds: nothing is signed for a step whose
+ * lead_cycle.c calls it between reading the launch rows and committing. What always holds: nothing is signed for a step whose
  * authenticator does not fit its row; a start and its orders are in the same commit; the members of a `with` set are all in one
  * commit or in none; of the steps of a job group that meet on a node, exactly one holds the prolog there, and it was committed
  * before the others are started (but for members of one `with` set). */
@@ -12,7 +12,7 @@
 #include "jobmgr/lead/lead_array.h"
 #include "jobmgr/lead/lead_draft.h"
 #include "jobmgr/lead/lead_group.h"
-#include "jobmgr/lead/lead_vouch.h"
+#include "jobmgr/lead/lead_verify.h"
 #include "jobmgr/schedule/schedule_arena.h"
 #include "jobmgr/sign/sign.h"
 #include "lib/err.h"
@@ -24,7 +24,7 @@ struct maker {
 	const struct schedule_result *result;
 	const struct lead_signer *signer;
 	struct lead_orders *orders;
-	struct lead_vouched *vouched;
+	struct lead_verified *verified;
 	const struct schedule_node **nodes; /* by id */
 	struct lead_groups *groups;
 	struct lead_drafts *drafts; /* of the commit that is being made */
@@ -40,10 +40,10 @@ struct start {
 	int step_id, attempt, array_index; /* array_index -1: no element */
 	const char *nodes, *failing, *label;
 	int task_count;
-	bool fence; /* as the order will say */
+	bool ends_on_node_loss; /* as the order will say */
 };
 
-static int compare_nodes(const void *a, const void *b)
+static int compare_node_ids(const void *a, const void *b)
 {
 	int x = (*(const struct schedule_node *const *)a)->id, y = (*(const struct schedule_node *const *)b)->id;
 
@@ -57,24 +57,24 @@ static void maker_index_nodes(struct maker *m)
 	m->nodes = schedule_arena_take(m->rows->arena, s->node_count, sizeof *m->nodes);
 	for (size_t i = 0; i < s->node_count; i++)
 		m->nodes[i] = &s->nodes[i];
-	qsort(m->nodes, s->node_count, sizeof *m->nodes, compare_nodes);
+	qsort(m->nodes, s->node_count, sizeof *m->nodes, compare_node_ids);
 }
 
 /* The place of a node in m->nodes. */
-static size_t node_at(const struct maker *m, int id)
+static size_t maker_node_index(const struct maker *m, int id)
 {
 	const struct schedule_node wanted = {.id = id}, *key = &wanted;
 	const struct schedule_node **found =
-		bsearch(&key, m->nodes, m->rows->snapshot.node_count, sizeof *m->nodes, compare_nodes);
+		bsearch(&key, m->nodes, m->rows->snapshot.node_count, sizeof *m->nodes, compare_node_ids);
 
 	if (!found)
 		die("the scheduler placed a step on node %d, which is not in its snapshot", id);
 	return (size_t)(found - m->nodes);
 }
 
-static const struct schedule_node *node_of(const struct maker *m, int id)
+static const struct schedule_node *maker_node(const struct maker *m, int id)
 {
-	return m->nodes[node_at(m, id)];
+	return m->nodes[maker_node_index(m, id)];
 }
 
 /* The index at a position of this array, which mostly is that of the start before. */
@@ -105,7 +105,7 @@ static const char **start_nodes(const struct maker *m, const struct schedule_sta
 
 	*count = 0;
 	for (size_t i = 0; i < decided->share_count; i++) {
-		const struct schedule_node *node = node_of(m, decided->shares[i].node_id);
+		const struct schedule_node *node = maker_node(m, decided->shares[i].node_id);
 
 		if (!only_failing || node->failing)
 			names[(*count)++] = node->name;
@@ -143,22 +143,23 @@ static const char *start_failing(const struct maker *m, const struct schedule_st
 }
 
 /* Whether the node is to end it with its lease; a spec that cannot be read is the launcher's to refuse. */
-static bool spec_fence(const char *spec)
+static bool spec_ends_on_node_loss(const char *spec)
 {
 	struct order_spec parsed;
 	struct fields *owner;
 	struct err e;
-	bool fence = order_spec_parse(spec, strlen(spec), &parsed, &owner, &e) && parsed.fence;
+	bool ends = order_spec_parse(spec, strlen(spec), &parsed, &owner, &e) && parsed.fence;
 
 	fields_free(owner);
-	return fence;
+	return ends;
 }
 
 static bool start_fill(struct maker *m, const struct schedule_start *decided, struct start *s)
 {
 	*s = (struct start){.decided = decided,
 			    .key = &m->rows->keys[decided->pending],
-			    .launch = lead_vouched_launch(m->vouched, decided->job, m->rows->keys[decided->pending].request_id)};
+			    .launch =
+				    lead_verified_launch(m->verified, decided->job, m->rows->keys[decided->pending].request_id)};
 	if (!s->launch)
 		return false;
 	s->step_id = decided->step;
@@ -170,7 +171,7 @@ static bool start_fill(struct maker *m, const struct schedule_start *decided, st
 		if (!maker_index(m, s->launch->array_indices, decided->position, &s->array_index))
 			return false;
 	}
-	s->fence = spec_fence(s->launch->spec);
+	s->ends_on_node_loss = spec_ends_on_node_loss(s->launch->spec);
 	s->nodes = start_list(m, decided);
 	s->failing = start_failing(m, decided);
 	s->label = start_label(m, s);
@@ -183,7 +184,7 @@ static bool start_fill(struct maker *m, const struct schedule_start *decided, st
 static bool start_waits_for_group(const struct maker *m, const struct start *s)
 {
 	for (size_t i = 0; i < s->decided->share_count; i++) {
-		if (lead_group_opening(m->groups, s->launch, s->decided->shares[i].node_id))
+		if (lead_group_gets_owner(m->groups, s->launch, s->decided->shares[i].node_id))
 			return true;
 	}
 	return false;
@@ -191,39 +192,39 @@ static bool start_waits_for_group(const struct maker *m, const struct start *s)
 
 /* JSON and orders */
 
-static json_t *units_json(const struct schedule_share *share)
+static json_t *devices_json(const struct schedule_share *share)
 {
 	json_t *object = json_object();
 
 	for (size_t i = 0; i < share->gres_count; i++) {
-		json_t *units = json_array();
+		json_t *devices = json_array();
 
 		for (size_t k = 0; k < share->gres[i].count; k++)
-			json_array_append_new(units, json_integer(share->gres[i].unit[k]));
-		json_object_set_new(object, share->gres[i].name, units);
+			json_array_append_new(devices, json_integer(share->gres[i].device[k]));
+		json_object_set_new(object, share->gres[i].name, devices);
 	}
 	return object;
 }
 
 /* "gpu:0+3,fpga:1" */
-static const char *units_text(const struct maker *m, const struct schedule_share *share)
+static const char *devices_text(const struct maker *m, const struct schedule_share *share)
 {
 	const char *text = "";
 
 	for (size_t i = 0; i < share->gres_count; i++) {
 		text = schedule_arena_print(m->rows->arena, "%s%s%s:", text, *text ? "," : "", share->gres[i].name);
 		for (size_t k = 0; k < share->gres[i].count; k++)
-			text = schedule_arena_print(m->rows->arena, "%s%s%d", text, k > 0 ? "+" : "", share->gres[i].unit[k]);
+			text = schedule_arena_print(m->rows->arena, "%s%s%d", text, k > 0 ? "+" : "", share->gres[i].device[k]);
 	}
 	return text;
 }
 
 /* The order for one node of a start. */
-static void order_draft(const struct maker *m, const struct start *s, int index, int first_task, bool holder)
+static void start_add_order(const struct maker *m, const struct start *s, int index, int first_task, bool owner)
 {
 	const struct schedule_share *share = &s->decided->shares[index];
 	const struct lead_launch *launch = s->launch;
-	size_t node = node_at(m, share->node_id);
+	size_t node = maker_node_index(m, share->node_id);
 	struct order order = {
 		.job_id = s->decided->job,
 		.step_id = s->step_id,
@@ -237,7 +238,7 @@ static void order_draft(const struct maker *m, const struct start *s, int index,
 		.task_count = s->task_count,
 		.cpus = share->cpus,
 		.mem_mb = share->mem_mb,
-		.gres = units_text(m, share),
+		.gres = devices_text(m, share),
 		.uid = (uid_t)launch->uid,
 		.gid = (gid_t)launch->gid,
 		.user = launch->user_name,
@@ -248,7 +249,7 @@ static void order_draft(const struct maker *m, const struct start *s, int index,
 		.step_label = s->label,
 		.time_limit_s = s->decided->time_limit_s,
 		.grace_s = m->signer->grace_s,
-		.prolog = holder,
+		.prolog = owner,
 		.wait_for_go = s->decided->share_count > 1,
 		.partition = m->rows->snapshot.pending[s->decided->pending].partition,
 		.failing = s->failing,
@@ -257,14 +258,14 @@ static void order_draft(const struct maker *m, const struct start *s, int index,
 
 	const struct lead_hint hint = {
 		.sample_s = launch->sample_s,
-		.first = s->decided->ahead ? s->key->request_id + 1 : 0,
-		.last = s->decided->ahead ? s->key->request_id + launch->array_size : 0,
+		.first = s->decided->predispatched ? s->key->request_id + 1 : 0,
+		.last = s->decided->predispatched ? s->key->request_id + launch->array_size : 0,
 	};
 	lead_drafts_add(m->drafts, node, share->node_id, &order, launch->spec, &hint);
 }
 
 /* Put a start and its orders into a commit. */
-static void commit_add(struct maker *m, struct lead_commit *commit, const struct start *s)
+static void commit_add_start(struct maker *m, struct lead_commit *commit, const struct start *s)
 {
 	const struct schedule_start *decided = s->decided;
 	json_t *nodes = json_array(), *allocations = json_array();
@@ -272,29 +273,29 @@ static void commit_add(struct maker *m, struct lead_commit *commit, const struct
 
 	for (size_t i = 0; i < decided->share_count; i++) {
 		const struct schedule_share *share = &decided->shares[i];
-		bool holder = lead_group_hold(m->groups, s->launch, share->node_id);
+		bool owner = lead_group_take_prolog(m->groups, s->launch, share->node_id);
 
 		json_array_append_new(nodes, json_integer(share->node_id));
 		json_array_append_new(allocations,
 				      json_pack("{s:i, s:i, s:I, s:i, s:o, s:b, s:b}", "node", share->node_id, "cpus",
 						share->cpus, "mem_mb", (json_int_t)share->mem_mb, "tasks", share->tasks, "gres",
-						units_json(share), "holder", holder, "ahead", decided->ahead));
-		order_draft(m, s, (int)i, first_task, holder);
+						devices_json(share), "holder", owner, "ahead", decided->predispatched));
+		start_add_order(m, s, (int)i, first_task, owner);
 		first_task += share->tasks;
 	}
-	json_t *start =
-		json_pack("{s:I, s:i, s:i, s:i, s:o, s:o, s:I, s:b, s:o, s:o}", "job", (json_int_t)decided->job, "step",
-			  s->step_id, "request", s->key->request_id, "attempt", s->attempt, "array_index",
-			  s->array_index >= 0 ? json_integer(s->array_index) : json_null(), "position",
-			  decided->position >= 0 ? json_integer(decided->position) : json_null(), "time_limit_s",
-			  (json_int_t)decided->time_limit_s, "fence", s->fence, "nodes", nodes, "allocations", allocations);
+	json_t *start = json_pack("{s:I, s:i, s:i, s:i, s:o, s:o, s:I, s:b, s:o, s:o}", "job", (json_int_t)decided->job, "step",
+				  s->step_id, "request", s->key->request_id, "attempt", s->attempt, "array_index",
+				  s->array_index >= 0 ? json_integer(s->array_index) : json_null(), "position",
+				  decided->position >= 0 ? json_integer(decided->position) : json_null(), "time_limit_s",
+				  (json_int_t)decided->time_limit_s, "fence", s->ends_on_node_loss, "nodes", nodes, "allocations",
+				  allocations);
 	if (!s->key->steady) /* it has peers: the commit compares their nodes */
 		json_object_set_new(start, "bound", json_true());
 	json_array_append_new(commit->starts, start);
 }
 
 /* How many starts from `first` on belong together: a `with` set, or one. */
-static size_t set_length(const struct maker *m, size_t first)
+static size_t gang_length(const struct maker *m, size_t first)
 {
 	const struct schedule_pending *pending = m->rows->snapshot.pending;
 	const struct schedule_start *starts = m->result->starts;
@@ -314,23 +315,23 @@ static size_t set_length(const struct maker *m, size_t first)
 }
 
 /* All starts of a set, or none of them. */
-static void maker_add_set(struct maker *m, struct lead_commit *commit, size_t first, size_t length)
+static void maker_add_gang(struct maker *m, struct lead_commit *commit, size_t first, size_t length)
 {
-	struct start *set = xcalloc(length, sizeof *set);
+	struct start *gang = xcalloc(length, sizeof *gang);
 	bool good = true;
 
 	for (size_t i = 0; i < length && good; i++)
-		good = start_fill(m, &m->result->starts[first + i], &set[i]);
-	if (good && length == 1 && start_waits_for_group(m, &set[0])) {
-		m->orders->left_over = true;
+		good = start_fill(m, &m->result->starts[first + i], &gang[i]);
+	if (good && length == 1 && start_waits_for_group(m, &gang[0])) {
+		m->orders->postponed = true;
 		good = false;
 	}
 	for (size_t i = 0; i < length && good; i++)
-		commit_add(m, commit, &set[i]);
-	free(set);
+		commit_add_start(m, commit, &gang[i]);
+	free(gang);
 }
 
-static struct lead_commit *maker_commit(struct maker *m)
+static struct lead_commit *maker_open_commit(struct maker *m)
 {
 	struct lead_orders *orders = m->orders;
 	struct lead_commit *commit = &orders->commits[orders->commit_count++];
@@ -340,7 +341,7 @@ static struct lead_commit *maker_commit(struct maker *m)
 }
 
 /* Nothing more comes to this commit (NULL: there is none); without a start, everything having been refused, it is none. */
-static void maker_close(struct maker *m, struct lead_commit *commit)
+static void maker_close_commit(struct maker *m, struct lead_commit *commit)
 {
 	if (!commit)
 		return;
@@ -353,25 +354,25 @@ static void maker_close(struct maker *m, struct lead_commit *commit)
 }
 
 struct lead_orders *lead_orders_make(const struct lead_rows *rows, const struct schedule_result *result,
-				     const struct lead_signer *signer, bool apart)
+				     const struct lead_signer *signer, bool one_by_one)
 {
 	struct lead_orders *orders = xcalloc(1, sizeof *orders);
 	struct maker m = {.rows = rows, .result = result, .signer = signer, .orders = orders, .groups = lead_groups_new()};
 	struct lead_commit *commit = NULL;
 
 	orders->commits = xcalloc(result->start_count, sizeof *orders->commits);
-	m.vouched = lead_vouch(rows, signer->mac, orders);
+	m.verified = lead_verify(rows, signer->mac, orders);
 	maker_index_nodes(&m);
-	m.drafts = lead_drafts_new(rows->snapshot.node_count, signer->each);
+	m.drafts = lead_drafts_new(rows->snapshot.node_count, signer->separate);
 	for (size_t i = 0, length; i < result->start_count; i += length) {
-		length = set_length(&m, i);
-		if (!commit || json_array_size(commit->starts) >= (apart ? 1 : LEAD_COMMIT_MOST)) {
-			maker_close(&m, commit);
-			commit = maker_commit(&m);
+		length = gang_length(&m, i);
+		if (!commit || json_array_size(commit->starts) >= (one_by_one ? 1 : LEAD_COMMIT_MOST)) {
+			maker_close_commit(&m, commit);
+			commit = maker_open_commit(&m);
 		}
-		maker_add_set(&m, commit, i, length);
+		maker_add_gang(&m, commit, i, length);
 	}
-	maker_close(&m, commit);
+	maker_close_commit(&m, commit);
 	lead_array_free(m.array);
 	lead_drafts_free(m.drafts);
 	lead_groups_free(m.groups);

@@ -16,7 +16,7 @@ struct lead_signer {
 	const struct seal_sign_key *sign;
 	int grace_s;	    /* between SIGTERM and SIGKILL */
 	int64_t expires_at; /* Unix time */
-	bool each;	    /* no order is for several elements: each leaves when the prolog of its own has ended */
+	bool separate;	    /* no order is for several elements: each leaves when the prolog of its own has ended */
 };
 
 /* Starts that stand or fall together in one call of api.schedule_commit. */
@@ -30,7 +30,7 @@ struct lead_orders {
 	int64_t *refused_jobs; /* steps whose authenticator does not fit */
 	int *refused_requests;
 	size_t refused_count;
-	bool left_over; /* some starts were left for the next pass */
+	bool postponed; /* some starts were left for the next pass */
 };
 
 /* Nodes begin with what the first commit has while the next one is under way. */
@@ -39,7 +39,7 @@ enum { LEAD_COMMIT_MOST = 500 };
 /* Make the orders of all starts; rows->launches must be loaded. Steps that start together are in one commit, and no more are added to
  * one that has LEAD_COMMIT_MOST. `apart`: one commit for each set of these, so that one impossible start does not keep the others back. */
 struct lead_orders *lead_orders_make(const struct lead_rows *rows, const struct schedule_result *result,
-				     const struct lead_signer *signer, bool apart);
+				     const struct lead_signer *signer, bool one_by_one);
 void lead_orders_free(struct lead_orders *orders);
 
 #endif

@@ -1,6 +1,6 @@
 /* lead_plan.c - waits of one pass against those of the one that was written last; waits to JSON, with the labels that people know.
  *
- * lead_pass.c calls it at the end of a pass, and for each start. What always holds: times are whole seconds, so that a plan changes only when something
+ * lead_cycle.c calls it at the end of a pass, and for each start. What always holds: times are whole seconds, so that a plan changes only when something
  * did; of a step that waits as before nothing is said again. */
 #include "jobmgr/lead/lead_plan.h"
 
@@ -19,7 +19,7 @@ struct key {
 };
 
 /* A step that waits. */
-struct said {
+struct known_wait {
 	struct key key;
 	const struct schedule_wait *wait; /* NULL: nothing is said of it any more */
 };
@@ -34,9 +34,9 @@ struct blocker {
 
 struct lead_plan {
 	struct schedule_arena *arena; /* NULL: nothing is known */
-	struct said *steps;
+	struct known_wait *steps;
 	size_t count;
-	size_t live; /* of which something is said */
+	size_t live_count; /* of which something is said */
 };
 
 struct lead_plan *lead_plan_new(void)
@@ -46,11 +46,11 @@ struct lead_plan *lead_plan_new(void)
 
 void lead_plan_free(struct lead_plan *plan)
 {
-	lead_plan_forget(plan);
+	lead_plan_drop(plan);
 	free(plan);
 }
 
-void lead_plan_forget(struct lead_plan *plan)
+void lead_plan_drop(struct lead_plan *plan)
 {
 	schedule_arena_free(plan->arena);
 	*plan = (struct lead_plan){0};
@@ -65,21 +65,21 @@ static int compare_keys(const void *a, const void *b)
 	return (x->step > y->step) - (x->step < y->step);
 }
 
-static struct said *find_said(const struct said *list, size_t count, int64_t job, int step)
+static struct known_wait *find_known(const struct known_wait *list, size_t count, int64_t job, int step)
 {
 	struct key wanted = {job, step};
 
 	return count > 0 ? bsearch(&wanted, list, count, sizeof *list, compare_keys) : NULL;
 }
 
-void lead_plan_start(struct lead_plan *plan, int64_t job, int step)
+void lead_plan_note_start(struct lead_plan *plan, int64_t job, int step)
 {
-	struct said *one = find_said(plan->steps, plan->count, job, step);
+	struct known_wait *one = find_known(plan->steps, plan->count, job, step);
 
 	if (!one || !one->wait)
 		return;
 	one->wait = NULL;
-	plan->live--;
+	plan->live_count--;
 }
 
 /* As it is said: the whole second up; -1: not known. */
@@ -88,7 +88,7 @@ static int64_t plan_second(const struct schedule_wait *wait)
 	return isfinite(wait->expected_at) ? (int64_t)ceil(wait->expected_at) : -1;
 }
 
-static bool same(const struct schedule_wait *a, const struct schedule_wait *b)
+static bool is_same_wait(const struct schedule_wait *a, const struct schedule_wait *b)
 {
 	return plan_second(a) == plan_second(b) && a->reason == b->reason && a->blocker_job == b->blocker_job &&
 	       a->blocker_step == b->blocker_step && a->node_count == b->node_count &&
@@ -96,63 +96,64 @@ static bool same(const struct schedule_wait *a, const struct schedule_wait *b)
 	       strcmp(a->message, b->message) == 0;
 }
 
-static void sort_said(struct said *list, const struct schedule_wait *waits, size_t count)
+static void sort_known(struct known_wait *list, const struct schedule_wait *waits, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		list[i] = (struct said){{waits[i].job, waits[i].step}, &waits[i]};
+		list[i] = (struct known_wait){{waits[i].job, waits[i].step}, &waits[i]};
 	qsort(list, count, sizeof *list, compare_keys);
 }
 
-static void news_gone(struct lead_news *news, const struct lead_plan *plan, const struct schedule_result *result)
+static void changes_add_gone(struct lead_plan_changes *changes, const struct lead_plan *plan,
+			     const struct schedule_result *result)
 {
-	struct said *now = xcalloc(result->wait_count + 1, sizeof *now);
+	struct known_wait *now = xcalloc(result->wait_count + 1, sizeof *now);
 
-	sort_said(now, result->waits, result->wait_count);
+	sort_known(now, result->waits, result->wait_count);
 	for (size_t i = 0; i < plan->count; i++) {
-		const struct said *before = &plan->steps[i];
+		const struct known_wait *before = &plan->steps[i];
 
-		if (!before->wait || find_said(now, result->wait_count, before->key.job, before->key.step))
+		if (!before->wait || find_known(now, result->wait_count, before->key.job, before->key.step))
 			continue;
-		db_array_int(news->gone_jobs, before->key.job);
-		db_array_int(news->gone_steps, before->key.step);
-		news->gone_count++;
+		db_array_int(changes->gone_jobs, before->key.job);
+		db_array_int(changes->gone_steps, before->key.step);
+		changes->gone_count++;
 	}
 	free(now);
 }
 
-struct lead_news *lead_plan_compare(const struct lead_plan *plan, const struct schedule_result *result)
+struct lead_plan_changes *lead_plan_compare(const struct lead_plan *plan, const struct schedule_result *result)
 {
-	struct lead_news *news = xcalloc(1, sizeof *news);
+	struct lead_plan_changes *changes = xcalloc(1, sizeof *changes);
 	size_t known = 0;
 
-	news->whole = !plan->arena;
-	news->waits = xcalloc(result->wait_count + 1, sizeof *news->waits);
-	news->gone_jobs = db_array_new();
-	news->gone_steps = db_array_new();
+	changes->whole = !plan->arena;
+	changes->waits = xcalloc(result->wait_count + 1, sizeof *changes->waits);
+	changes->gone_jobs = db_array_new();
+	changes->gone_steps = db_array_new();
 	for (size_t i = 0; i < result->wait_count; i++) {
 		const struct schedule_wait *wait = &result->waits[i];
-		const struct said *before = find_said(plan->steps, plan->count, wait->job, wait->step);
+		const struct known_wait *before = find_known(plan->steps, plan->count, wait->job, wait->step);
 
 		known += before && before->wait;
-		if (!before || !before->wait || !same(before->wait, wait))
-			news->waits[news->wait_count++] = wait;
+		if (!before || !before->wait || !is_same_wait(before->wait, wait))
+			changes->waits[changes->wait_count++] = wait;
 	}
-	if (known < plan->live) /* a step waits once in a result */
-		news_gone(news, plan, result);
-	return news;
+	if (known < plan->live_count) /* a step waits once in a result */
+		changes_add_gone(changes, plan, result);
+	return changes;
 }
 
-bool lead_news_any(const struct lead_news *news)
+bool lead_plan_changes_any(const struct lead_plan_changes *changes)
 {
-	return news->whole || news->wait_count > 0 || news->gone_count > 0;
+	return changes->whole || changes->wait_count > 0 || changes->gone_count > 0;
 }
 
-void lead_news_free(struct lead_news *news)
+void lead_plan_changes_free(struct lead_plan_changes *changes)
 {
-	db_array_free(news->gone_jobs);
-	db_array_free(news->gone_steps);
-	free(news->waits);
-	free(news);
+	db_array_free(changes->gone_jobs);
+	db_array_free(changes->gone_steps);
+	free(changes->waits);
+	free(changes);
 }
 
 static struct schedule_wait copy_wait(struct schedule_arena *arena, const struct schedule_wait *from)
@@ -167,19 +168,19 @@ static struct schedule_wait copy_wait(struct schedule_arena *arena, const struct
 	return wait;
 }
 
-void lead_plan_note(struct lead_plan *plan, const struct schedule_result *result)
+void lead_plan_note_written(struct lead_plan *plan, const struct schedule_result *result)
 {
 	size_t count = result->wait_count;
 	struct schedule_wait *waits;
 
-	lead_plan_forget(plan);
+	lead_plan_drop(plan);
 	plan->arena = schedule_arena_new();
 	waits = schedule_arena_take(plan->arena, count, sizeof *waits);
 	for (size_t i = 0; i < count; i++)
 		waits[i] = copy_wait(plan->arena, &result->waits[i]);
-	plan->count = plan->live = count;
+	plan->count = plan->live_count = count;
 	plan->steps = schedule_arena_take(plan->arena, count, sizeof *plan->steps);
-	sort_said(plan->steps, waits, count);
+	sort_known(plan->steps, waits, count);
 }
 
 struct blockers {
@@ -195,14 +196,14 @@ static struct blocker *find_blocker(const struct blockers *b, int64_t job, int s
 }
 
 /* Those that the waits name. */
-static struct blockers blockers_named(const struct lead_news *news)
+static struct blockers blockers_list(const struct lead_plan_changes *changes)
 {
-	struct blockers b = {xcalloc(news->wait_count + 1, sizeof *b.list), 0};
+	struct blockers b = {xcalloc(changes->wait_count + 1, sizeof *b.list), 0};
 	size_t named = 0;
 
-	for (size_t i = 0; i < news->wait_count; i++) {
-		if (news->waits[i]->blocker_step >= 0)
-			b.list[named++].key = (struct key){news->waits[i]->blocker_job, news->waits[i]->blocker_step};
+	for (size_t i = 0; i < changes->wait_count; i++) {
+		if (changes->waits[i]->blocker_step >= 0)
+			b.list[named++].key = (struct key){changes->waits[i]->blocker_job, changes->waits[i]->blocker_step};
 	}
 	qsort(b.list, named, sizeof *b.list, compare_keys);
 	for (size_t i = 0; i < named; i++) {
@@ -213,10 +214,10 @@ static struct blockers blockers_named(const struct lead_news *news)
 }
 
 /* How they are called. */
-static struct blockers blockers_of(const struct lead_news *news, const struct lead_rows *rows)
+static struct blockers blockers_resolve(const struct lead_plan_changes *changes, const struct lead_rows *rows)
 {
 	const struct schedule_snapshot *s = &rows->snapshot;
-	struct blockers b = blockers_named(news);
+	struct blockers b = blockers_list(changes);
 	struct blocker *found;
 
 	for (size_t i = 0; i < s->pending_count; i++) {
@@ -256,24 +257,24 @@ static json_t *nodes_json(const struct schedule_wait *wait)
 	return nodes;
 }
 
-char *lead_news_text(const struct lead_news *news, const struct lead_rows *rows)
+char *lead_plan_changes_json(const struct lead_plan_changes *changes, const struct lead_rows *rows)
 {
-	struct blockers b = blockers_of(news, rows);
-	json_t *said = json_array();
+	struct blockers b = blockers_resolve(changes, rows);
+	json_t *waits = json_array();
 	char *text;
 
-	for (size_t i = 0; i < news->wait_count; i++) {
-		const struct schedule_wait *wait = news->waits[i];
+	for (size_t i = 0; i < changes->wait_count; i++) {
+		const struct schedule_wait *wait = changes->waits[i];
 		int64_t second = plan_second(wait);
 		json_t *expected = second >= 0 ? json_integer(second) : json_null();
 
-		json_array_append_new(said, json_pack("{s:I, s:i, s:o, s:o, s:o, s:s, s:s}", "job", (json_int_t)wait->job, "step",
-						      wait->step, "expected_at", expected, "nodes", nodes_json(wait), "blocker",
-						      blocker_json(wait, &b), "reason", schedule_reason_name(wait->reason),
-						      "message", wait->message));
+		json_array_append_new(waits, json_pack("{s:I, s:i, s:o, s:o, s:o, s:s, s:s}", "job", (json_int_t)wait->job,
+						       "step", wait->step, "expected_at", expected, "nodes", nodes_json(wait),
+						       "blocker", blocker_json(wait, &b), "reason",
+						       schedule_reason_name(wait->reason), "message", wait->message));
 	}
-	text = json_dumps(said, JSON_COMPACT);
-	json_decref(said);
+	text = json_dumps(waits, JSON_COMPACT);
+	json_decref(waits);
 	free(b.list);
 	if (!text)
 		die("could not write a plan as JSON");

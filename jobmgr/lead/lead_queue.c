@@ -1,9 +1,9 @@
 /* lead_queue.c - a table of pending steps by job and step, over rows that one arena holds.
  *
- * lead_pass.c calls it: ask, learn, fill, in each pass. What always holds: what is handed out was read under the version and the
+ * lead_cycle.c calls it: ask, learn, fill, in each pass. What always holds: what is handed out was read under the version and the
  * stamp that the queue of this pass names, or after them; a step that is not steady is asked for in every pass. What is kept
  * can be forgotten at any time, which costs one longer read; it is when the stamp changes, when much of it is of use no more, and from
- * time to time anyway (lead_pass.c). So nothing here has to hear that a step has gone. */
+ * time to time anyway (lead_cycle.c). So nothing here has to hear that a step has gone. */
 #include "jobmgr/lead/lead_queue.h"
 
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #include "jobmgr/schedule/schedule_arena.h"
 #include "lib/log.h"
 
-enum { ROOM_FIRST = 1024, WASTE_LEAST = 4096 };
+enum { CAPACITY_FIRST = 1024, WASTE_LEAST = 4096 };
 
-struct kept {
+struct cached {
 	int64_t job; /* 0: the place is empty */
 	int step;
 	int64_t version;
@@ -24,23 +24,23 @@ struct kept {
 };
 
 struct lead_queue {
-	struct kept *table; /* `room` places, a power of two, at most half of them used */
-	size_t room, used;
+	struct cached *table; /* `room` places, a power of two, at most half of them used */
+	size_t capacity, used;
 	size_t waste; /* rows of the arena that nothing points to any more */
 	size_t most;  /* the longest queue of a pass since nothing was known */
 	int64_t stamp;
 	struct lead_rows *rows; /* their arena has what is kept */
 };
 
-static void queue_open(struct lead_queue *q)
+static void queue_init(struct lead_queue *q)
 {
-	q->room = ROOM_FIRST;
+	q->capacity = CAPACITY_FIRST;
 	q->used = q->waste = q->most = 0;
-	q->table = xcalloc(q->room, sizeof *q->table);
+	q->table = xcalloc(q->capacity, sizeof *q->table);
 	q->rows = lead_rows_new(0);
 }
 
-static void queue_close(struct lead_queue *q)
+static void queue_release(struct lead_queue *q)
 {
 	free(q->table);
 	lead_rows_free(q->rows);
@@ -50,7 +50,7 @@ struct lead_queue *lead_queue_new(void)
 {
 	struct lead_queue *q = xcalloc(1, sizeof *q);
 
-	queue_open(q);
+	queue_init(q);
 	return q;
 }
 
@@ -58,35 +58,35 @@ void lead_queue_free(struct lead_queue *q)
 {
 	if (!q)
 		return;
-	queue_close(q);
+	queue_release(q);
 	free(q);
 }
 
-void lead_queue_forget(struct lead_queue *q)
+void lead_queue_drop(struct lead_queue *q)
 {
-	queue_close(q);
-	queue_open(q);
+	queue_release(q);
+	queue_init(q);
 }
 
 /* Where the step stands, or would. */
-static struct kept *queue_find(const struct lead_queue *q, int64_t job, int step)
+static struct cached *queue_find(const struct lead_queue *q, int64_t job, int step)
 {
 	uint64_t hash = ((uint64_t)job * 0x9e3779b97f4a7c15u) ^ ((uint64_t)step * 0xc2b2ae3d27d4eb4fu);
-	size_t i = (size_t)(hash ^ hash >> 32) & (q->room - 1);
+	size_t i = (size_t)(hash ^ hash >> 32) & (q->capacity - 1);
 
 	while (q->table[i].job != 0 && (q->table[i].job != job || q->table[i].step != step))
-		i = (i + 1) & (q->room - 1);
+		i = (i + 1) & (q->capacity - 1);
 	return &q->table[i];
 }
 
 static void queue_grow(struct lead_queue *q)
 {
-	struct kept *before = q->table;
-	size_t room = q->room;
+	struct cached *before = q->table;
+	size_t capacity = q->capacity;
 
-	q->room *= 2;
-	q->table = xcalloc(q->room, sizeof *q->table);
-	for (size_t i = 0; i < room; i++) {
+	q->capacity *= 2;
+	q->table = xcalloc(q->capacity, sizeof *q->table);
+	for (size_t i = 0; i < capacity; i++) {
 		if (before[i].job != 0)
 			*queue_find(q, before[i].job, before[i].step) = before[i];
 	}
@@ -94,53 +94,53 @@ static void queue_grow(struct lead_queue *q)
 }
 
 /* The step's place; a new one where it has none yet. */
-static struct kept *queue_place(struct lead_queue *q, int64_t job, int step)
+static struct cached *queue_entry(struct lead_queue *q, int64_t job, int step)
 {
-	struct kept *kept = queue_find(q, job, step);
+	struct cached *cached = queue_find(q, job, step);
 
-	if (kept->job != 0)
-		return kept;
-	if (2 * ++q->used > q->room) {
+	if (cached->job != 0)
+		return cached;
+	if (2 * ++q->used > q->capacity) {
 		queue_grow(q);
-		kept = queue_find(q, job, step);
+		cached = queue_find(q, job, step);
 	}
-	*kept = (struct kept){.job = job, .step = step};
-	return kept;
+	*cached = (struct cached){.job = job, .step = step};
+	return cached;
 }
 
 /* Is more of no use than what a pass needs that looks at all? */
-static bool is_wasteful(const struct lead_queue *q)
+static bool queue_is_wasteful(const struct lead_queue *q)
 {
 	return q->used + q->waste > 2 * q->most + WASTE_LEAST;
 }
 
-size_t lead_queue_ask(struct lead_queue *q, const struct lead_rows *rows, struct db_array *jobs, struct db_array *steps)
+size_t lead_queue_list_missing(struct lead_queue *q, const struct lead_rows *rows, struct db_array *jobs, struct db_array *steps)
 {
 	size_t count = 0;
 
-	if (rows->place_count > 0 && (rows->places[0].stamp != q->stamp || is_wasteful(q))) {
-		lead_queue_forget(q);
-		q->stamp = rows->places[0].stamp;
+	if (rows->queue_count > 0 && (rows->queue[0].stamp != q->stamp || queue_is_wasteful(q))) {
+		lead_queue_drop(q);
+		q->stamp = rows->queue[0].stamp;
 	}
-	if (rows->place_count > q->most)
-		q->most = rows->place_count;
-	for (size_t i = 0; i < rows->place_count; i++) {
-		const struct lead_place *place = &rows->places[i];
-		struct kept *kept = queue_place(q, place->job, place->step);
+	if (rows->queue_count > q->most)
+		q->most = rows->queue_count;
+	for (size_t i = 0; i < rows->queue_count; i++) {
+		const struct lead_queued *queued = &rows->queue[i];
+		struct cached *cached = queue_entry(q, queued->job, queued->step);
 
-		if (kept->pending && kept->steady && kept->version == place->version)
+		if (cached->pending && cached->steady && cached->version == queued->version)
 			continue;
-		q->waste += kept->pending != NULL;
-		kept->pending = NULL;
-		kept->version = place->version;
-		db_array_int(jobs, place->job);
-		db_array_int(steps, place->step);
+		q->waste += cached->pending != NULL;
+		cached->pending = NULL;
+		cached->version = queued->version;
+		db_array_int(jobs, queued->job);
+		db_array_int(steps, queued->step);
 		count++;
 	}
 	return count;
 }
 
-bool lead_queue_learn(struct lead_queue *q, const PGresult *result, struct err *e)
+bool lead_queue_load(struct lead_queue *q, const PGresult *result, struct err *e)
 {
 	struct lead_rows *rows = q->rows;
 
@@ -148,44 +148,44 @@ bool lead_queue_learn(struct lead_queue *q, const PGresult *result, struct err *
 		return false;
 	for (size_t i = 0; i < rows->snapshot.pending_count; i++) {
 		const struct schedule_pending *pending = &rows->snapshot.pending[i];
-		struct kept *kept = queue_place(q, pending->job, pending->step);
+		struct cached *cached = queue_entry(q, pending->job, pending->step);
 
-		q->waste += kept->pending != NULL;
-		kept->pending = pending;
-		kept->key = &rows->keys[i];
-		kept->steady = rows->keys[i].steady;
+		q->waste += cached->pending != NULL;
+		cached->pending = pending;
+		cached->key = &rows->keys[i];
+		cached->steady = rows->keys[i].steady;
 	}
 	return true;
 }
 
 /* What is kept of the step, and what came with the queue. */
-static void queue_fill_one(struct schedule_pending *pending, const struct kept *kept, const struct lead_place *place)
+static void queue_fill_one(struct schedule_pending *pending, const struct cached *cached, const struct lead_queued *queued)
 {
-	*pending = *kept->pending;
-	pending->array_room = -1;
+	*pending = *cached->pending;
+	pending->array_free_slots = -1;
 	if (pending->array_size > 0) {
-		pending->array_room = place->room;
-		pending->array_next = place->next;
-		pending->array_skip = place->skip;
-		pending->array_skip_count = place->skip_count;
-		pending->array_over = place->over;
+		pending->array_free_slots = queued->free_slots;
+		pending->array_next = queued->next;
+		pending->array_skip = queued->skip;
+		pending->array_skip_count = queued->skip_count;
+		pending->array_ended = queued->ended;
 	}
 }
 
 void lead_queue_fill(struct lead_queue *q, struct lead_rows *rows)
 {
-	struct schedule_pending *pending = schedule_arena_take(rows->arena, rows->place_count, sizeof *pending);
-	struct lead_key *keys = schedule_arena_take(rows->arena, rows->place_count, sizeof *keys);
+	struct schedule_pending *pending = schedule_arena_take(rows->arena, rows->queue_count, sizeof *pending);
+	struct lead_key *keys = schedule_arena_take(rows->arena, rows->queue_count, sizeof *keys);
 	size_t count = 0;
 
-	for (size_t i = 0; i < rows->place_count; i++) {
-		const struct lead_place *place = &rows->places[i];
-		const struct kept *kept = queue_find(q, place->job, place->step);
+	for (size_t i = 0; i < rows->queue_count; i++) {
+		const struct lead_queued *queued = &rows->queue[i];
+		const struct cached *cached = queue_find(q, queued->job, queued->step);
 
-		if (!kept->pending)
+		if (!cached->pending)
 			continue;
-		queue_fill_one(&pending[count], kept, place);
-		keys[count++] = *kept->key;
+		queue_fill_one(&pending[count], cached, queued);
+		keys[count++] = *cached->key;
 	}
 	rows->snapshot.pending = rows->pending = pending;
 	rows->snapshot.pending_count = count;

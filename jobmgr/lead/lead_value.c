@@ -21,7 +21,7 @@ static void list_set(void *target, const void *items, size_t count)
 	memcpy((char *)target + sizeof items, &count, sizeof count);
 }
 
-static bool whole_number(const char *text, int64_t lowest, int64_t highest, int64_t *number)
+static bool read_number(const char *text, int64_t lowest, int64_t highest, int64_t *number)
 {
 	char *end;
 
@@ -34,7 +34,7 @@ static bool read_int(const char *text, int otherwise, int *target)
 {
 	int64_t number = otherwise;
 
-	if (text && !whole_number(text, INT_MIN, INT_MAX, &number))
+	if (text && !read_number(text, INT_MIN, INT_MAX, &number))
 		return false;
 	*target = (int)number;
 	return true;
@@ -56,7 +56,7 @@ bool lead_read_int64(struct schedule_arena *arena, const char *text, void *targe
 {
 	(void)arena;
 	*(int64_t *)target = 0;
-	return !text || whole_number(text, INT64_MIN, INT64_MAX, target);
+	return !text || read_number(text, INT64_MIN, INT64_MAX, target);
 }
 
 static bool read_double(const char *text, double otherwise, double *target)
@@ -204,8 +204,7 @@ bool lead_read_amounts(struct schedule_arena *arena, const char *text, void *tar
 	size_t count = 0;
 	bool good = object != NULL;
 
-	json_object_foreach(object, name, value)
-	{
+	json_object_foreach (object, name, value) {
 		items[count++] = (struct schedule_amount){schedule_arena_print(arena, "%s", name), json_integer_value(value)};
 		good = good && json_is_integer(value);
 	}
@@ -214,7 +213,7 @@ bool lead_read_amounts(struct schedule_arena *arena, const char *text, void *tar
 	return good;
 }
 
-static bool read_unit_list(struct schedule_arena *arena, const json_t *array, const int **units, size_t *count)
+static bool read_device_list(struct schedule_arena *arena, const json_t *array, const int **devices, size_t *count)
 {
 	int *items;
 	bool good = json_is_array(array);
@@ -225,22 +224,21 @@ static bool read_unit_list(struct schedule_arena *arena, const json_t *array, co
 		items[i] = (int)json_integer_value(json_array_get(array, i));
 		good = good && json_is_integer(json_array_get(array, i));
 	}
-	*units = items;
+	*devices = items;
 	return good;
 }
 
-bool lead_read_units(struct schedule_arena *arena, const char *text, void *target)
+bool lead_read_devices(struct schedule_arena *arena, const char *text, void *target)
 {
 	json_t *object = read_object(text), *value;
-	struct schedule_units *items = schedule_arena_take(arena, json_object_size(object), sizeof *items);
+	struct schedule_devices *items = schedule_arena_take(arena, json_object_size(object), sizeof *items);
 	const char *name;
 	size_t count = 0;
 	bool good = object != NULL;
 
-	json_object_foreach(object, name, value)
-	{
+	json_object_foreach (object, name, value) {
 		items[count].name = schedule_arena_print(arena, "%s", name);
-		good = read_unit_list(arena, value, &items[count].unit, &items[count].count) && good;
+		good = read_device_list(arena, value, &items[count].device, &items[count].count) && good;
 		count++;
 	}
 	list_set(target, items, count);
@@ -256,8 +254,7 @@ bool lead_read_gres_total(struct schedule_arena *arena, const char *text, void *
 	size_t count = 0;
 	bool good = object != NULL;
 
-	json_object_foreach(object, name, value)
-	{
+	json_object_foreach (object, name, value) {
 		items[count].name = schedule_arena_print(arena, "%s", name);
 		items[count++].total = (int)json_integer_value(value);
 		good = good && json_is_integer(value);
@@ -277,10 +274,10 @@ bool lead_read_gres_free(struct schedule_arena *arena, const char *text, void *t
 	memcpy(&items, target, sizeof items);
 	memcpy(&count, (char *)target + sizeof items, sizeof count);
 	for (size_t i = 0; i < count; i++) {
-		const json_t *free_units = json_object_get(object, items[i].name);
+		const json_t *free_devices = json_object_get(object, items[i].name);
 
-		if (free_units)
-			good = read_unit_list(arena, free_units, &items[i].free, &items[i].free_count) && good;
+		if (free_devices)
+			good = read_device_list(arena, free_devices, &items[i].free, &items[i].free_count) && good;
 	}
 	json_decref(object);
 	return good;

@@ -22,7 +22,7 @@ lead_reader lead_read_state;	   /* enum schedule_state of a partition */
 lead_reader lead_read_ints;	   /* list of int, from int[] */
 lead_reader lead_read_texts;	   /* list of const char *, from text[] */
 lead_reader lead_read_amounts;	   /* list of struct schedule_amount, from {"gpu": 2} */
-lead_reader lead_read_units;	   /* list of struct schedule_units, from {"gpu": [0, 3]} */
+lead_reader lead_read_devices;	   /* list of struct schedule_units, from {"gpu": [0, 3]} */
 lead_reader lead_read_gres_total;  /* list of struct schedule_gres, from {"gpu": 4}; then */
 lead_reader lead_read_gres_free;   /* the free units of each, from {"gpu": [1, 2]} */
 

@@ -26,9 +26,9 @@ struct schedule_amount {
 };
 
 /* Numbered units of one generic resource: those a running step holds, those a start gets. */
-struct schedule_units {
+struct schedule_devices {
 	const char *name;
-	const int *unit;
+	const int *device;
 	size_t count;
 };
 
@@ -77,8 +77,8 @@ struct schedule_outage {
 	int id;		     /* of what may let steps in; 0: nobody is let in */
 	const int *node_ids; /* none: those of the outage before, which has the same id */
 	size_t node_count;
-	double from, to;   /* INFINITY: for good, or as far as anybody can see */
-	const char *words; /* for people: what it is, from when to when */
+	double from, to;	 /* INFINITY: for good, or as far as anybody can see */
+	const char *description; /* for people: what it is, from when to when */
 };
 
 /* One live allocation: a step on a node. A kept one is what an ended step leaves on its nodes for the step `kept_for` of
@@ -92,13 +92,13 @@ struct schedule_running {
 	int node_id;
 	int cpus;
 	int64_t mem_mb;
-	const struct schedule_units *gres;
+	const struct schedule_devices *gres;
 	size_t gres_count;
 	double ends_at; /* at the latest; INFINITY: no time limit */
-	bool kept;
-	int kept_for;
-	int request; /* the step that it is an element of, or it itself */
-	bool ahead;  /* it waits on its node for the cpus of another element of its array, and has none yet */
+	bool reserved;
+	int reserved_for;
+	int request;	    /* the step that it is an element of, or it itself */
+	bool predispatched; /* it waits on its node for the cpus of another element of its array, and has none yet */
 	const struct schedule_amount *licenses; /* on one row of the step only */
 	size_t license_count;
 };
@@ -151,11 +151,11 @@ struct schedule_pending {
 	 * most now (< 0: no %limit). In a `with` set all of them are members. */
 	int array_size; /* 0: no array */
 	int array_next;
-	int array_room;
+	int array_free_slots;
 	const int *array_skip;
 	size_t array_skip_count;
-	int array_over;	 /* so many elements have ended */
-	int array_ahead; /* so many may stand ahead, those that do among them (schedule_ahead.c) */
+	int array_ended;       /* so many elements have ended */
+	int array_predispatch; /* so many may stand ahead, those that do among them (schedule_predispatch.c) */
 };
 
 struct schedule_snapshot {
@@ -187,7 +187,7 @@ struct schedule_share {
 	int cpus;
 	int64_t mem_mb;
 	int tasks;
-	const struct schedule_units *gres;
+	const struct schedule_devices *gres;
 	size_t gres_count;
 };
 
@@ -198,7 +198,7 @@ struct schedule_start {
 	int position;			     /* of the array element, -1: no array */
 	int64_t time_limit_s;		     /* what it starts with; 0: unlimited */
 	bool backfilled;		     /* passed a step that waits */
-	bool ahead;			     /* begins when another element of its array has ended on its node */
+	bool predispatched;		     /* begins when another element of its array has ended on its node */
 	const struct schedule_share *shares; /* the first node is the head node; then in order of names */
 	size_t share_count;
 };

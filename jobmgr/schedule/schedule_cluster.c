@@ -36,19 +36,19 @@ int schedule_name_compare(const char *a, const char *b)
 	return strcmp(a, b);
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_nodes(const void *a, const void *b)
 {
 	const struct schedule_node *x = *(const struct schedule_node *const *)a, *y = *(const struct schedule_node *const *)b;
 	int order = schedule_name_compare(x->name, y->name);
 	return order ? order : (x->id > y->id) - (x->id < y->id);
 }
 
-static int by_string(const void *a, const void *b)
+static int compare_strings(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_numbers(const void *a, const void *b)
 {
 	int x = ((const struct schedule_number *)a)->number, y = ((const struct schedule_number *)b)->number;
 	return (x > y) - (x < y);
@@ -56,18 +56,19 @@ static int by_number(const void *a, const void *b)
 
 static void names_sort(struct schedule_names *names)
 {
-	size_t kept = 0;
+	size_t distinct = 0;
 	if (names->count)
-		qsort(names->name, names->count, sizeof *names->name, by_string);
+		qsort(names->name, names->count, sizeof *names->name, compare_strings);
 	for (size_t i = 0; i < names->count; i++)
-		if (!kept || strcmp(names->name[kept - 1], names->name[i]))
-			names->name[kept++] = names->name[i];
-	names->count = kept;
+		if (!distinct || strcmp(names->name[distinct - 1], names->name[i]))
+			names->name[distinct++] = names->name[i];
+	names->count = distinct;
 }
 
 int schedule_names_find(const struct schedule_names *names, const char *name)
 {
-	const char **found = names->count ? bsearch(&name, names->name, names->count, sizeof *names->name, by_string) : NULL;
+	const char **found =
+		names->count ? bsearch(&name, names->name, names->count, sizeof *names->name, compare_strings) : NULL;
 	return found ? (int)(found - names->name) : -1;
 }
 
@@ -75,14 +76,14 @@ int schedule_cluster_by_id(const struct schedule_cluster *cluster, int id)
 {
 	const struct schedule_number wanted = {.number = id};
 	const struct schedule_number *found =
-		cluster->nodes ? bsearch(&wanted, cluster->place_of_id, cluster->nodes, sizeof wanted, by_number) : NULL;
-	return found ? found->place : -1;
+		cluster->nodes ? bsearch(&wanted, cluster->index_of_id, cluster->nodes, sizeof wanted, compare_numbers) : NULL;
+	return found ? found->node_index : -1;
 }
 
 int schedule_cluster_by_name(const struct schedule_cluster *cluster, const char *name)
 {
 	int found = schedule_names_find(&cluster->node_names, name);
-	return found < 0 ? -1 : cluster->place_of_name[found];
+	return found < 0 ? -1 : cluster->index_of_name[found];
 }
 
 int schedule_cluster_partition(const struct schedule_cluster *cluster, const char *name)
@@ -103,7 +104,7 @@ int64_t *schedule_cluster_amounts(const struct schedule_cluster *cluster)
 	return schedule_arena_take(cluster->arena, cluster->kinds, sizeof(int64_t));
 }
 
-static void cluster_names(struct schedule_cluster *c)
+static void cluster_collect_names(struct schedule_cluster *c)
 {
 	const struct schedule_snapshot *s = c->snapshot;
 	size_t gres = 0, features = 0;
@@ -132,81 +133,84 @@ static void cluster_names(struct schedule_cluster *c)
 }
 
 /* Places in the order of names, and the ways from an id and a name to a place. */
-static void cluster_places(struct schedule_cluster *c)
+static void cluster_index_nodes(struct schedule_cluster *c)
 {
 	c->node = schedule_arena_take(c->arena, c->nodes, sizeof *c->node);
-	c->place_of_id = schedule_arena_take(c->arena, c->nodes, sizeof *c->place_of_id);
-	c->place_of_name = schedule_arena_take(c->arena, c->nodes, sizeof *c->place_of_name);
+	c->index_of_id = schedule_arena_take(c->arena, c->nodes, sizeof *c->index_of_id);
+	c->index_of_name = schedule_arena_take(c->arena, c->nodes, sizeof *c->index_of_name);
 	for (size_t i = 0; i < c->nodes; i++)
 		c->node[i] = &c->snapshot->nodes[i];
 	if (c->nodes)
-		qsort(c->node, c->nodes, sizeof *c->node, by_name);
-	for (size_t place = 0; place < c->nodes; place++) {
-		c->place_of_id[place] = (struct schedule_number){c->node[place]->id, (int)place};
-		c->place_of_name[schedule_names_find(&c->node_names, c->node[place]->name)] = (int)place;
+		qsort(c->node, c->nodes, sizeof *c->node, compare_nodes);
+	for (size_t node_index = 0; node_index < c->nodes; node_index++) {
+		c->index_of_id[node_index] = (struct schedule_number){c->node[node_index]->id, (int)node_index};
+		c->index_of_name[schedule_names_find(&c->node_names, c->node[node_index]->name)] = (int)node_index;
 	}
 	if (c->nodes)
-		qsort(c->place_of_id, c->nodes, sizeof *c->place_of_id, by_number);
+		qsort(c->index_of_id, c->nodes, sizeof *c->index_of_id, compare_numbers);
 }
 
 /* The weights' ranks, failing nodes behind all others, so that weight, free cpus and place fit into one number to compare. */
-static void cluster_preference(struct schedule_cluster *c)
+static void cluster_rank_nodes(struct schedule_cluster *c)
 {
 	struct schedule_number *order = schedule_arena_take(c->arena, c->nodes, sizeof *order);
 	c->preference = schedule_arena_take(c->arena, c->nodes, sizeof *c->preference);
-	for (size_t place = 0; place < c->nodes; place++)
-		order[place] = (struct schedule_number){c->node[place]->failing ? INT_MAX : c->node[place]->weight, (int)place};
+	for (size_t node_index = 0; node_index < c->nodes; node_index++)
+		order[node_index] = (struct schedule_number){c->node[node_index]->failing ? INT_MAX : c->node[node_index]->weight,
+							     (int)node_index};
 	if (c->nodes)
-		qsort(order, c->nodes, sizeof *order, by_number);
+		qsort(order, c->nodes, sizeof *order, compare_numbers);
 	uint64_t rank = 0;
 	for (size_t i = 0; i < c->nodes; i++) {
 		rank += i && order[i].number != order[i - 1].number;
-		c->preference[order[i].place] = rank << (SCHEDULE_PLACE_BITS + SCHEDULE_CPU_BITS) | (uint64_t)order[i].place;
+		c->preference[order[i].node_index] =
+			rank << (SCHEDULE_NODE_BITS + SCHEDULE_CPU_BITS) | (uint64_t)order[i].node_index;
 	}
 }
 
-static int by_int(const void *a, const void *b)
+static int compare_ints(const void *a, const void *b)
 {
 	int x = *(const int *)a, y = *(const int *)b;
 	return (x > y) - (x < y);
 }
 
-static void cluster_gres(struct schedule_cluster *c, size_t place)
+static void cluster_fill_gres(struct schedule_cluster *c, size_t node_index)
 {
-	int64_t *total = schedule_cluster_at(c, c->total, place), *free = schedule_cluster_at(c, c->free, place);
-	const struct schedule_node *node = c->node[place];
+	int64_t *total = schedule_cluster_at(c, c->total, node_index), *free = schedule_cluster_at(c, c->free, node_index);
+	const struct schedule_node *node = c->node[node_index];
 	for (size_t k = 0; k < node->gres_count; k++) {
 		const struct schedule_gres *gres = &node->gres[k];
 		size_t kind = (size_t)schedule_names_find(&c->gres, gres->name);
-		int **units = &c->units[place * c->gres.count + kind];
+		int **devices = &c->devices[node_index * c->gres.count + kind];
 		total[SCHEDULE_FIRST_GRES + kind] = gres->total;
 		free[SCHEDULE_FIRST_GRES + kind] = (int64_t)gres->free_count;
-		*units = schedule_arena_take(c->arena, gres->free_count, sizeof **units);
+		*devices = schedule_arena_take(c->arena, gres->free_count, sizeof **devices);
 		if (!gres->free_count)
 			continue;
-		memcpy(*units, gres->free, gres->free_count * sizeof **units);
-		qsort(*units, gres->free_count, sizeof **units, by_int);
+		memcpy(*devices, gres->free, gres->free_count * sizeof **devices);
+		qsort(*devices, gres->free_count, sizeof **devices, compare_ints);
 	}
 }
 
-static void cluster_amounts(struct schedule_cluster *c)
+static void cluster_fill_amounts(struct schedule_cluster *c)
 {
 	size_t gres = c->nodes * c->gres.count;
 	c->total = schedule_arena_take(c->arena, (c->nodes + 1) * c->kinds, sizeof *c->total);
 	c->free = schedule_arena_take(c->arena, (c->nodes + 1) * c->kinds, sizeof *c->free);
-	c->units = schedule_arena_take(c->arena, gres, sizeof *c->units);
-	c->units_taken = schedule_arena_take(c->arena, gres, sizeof *c->units_taken);
+	c->devices = schedule_arena_take(c->arena, gres, sizeof *c->devices);
+	c->devices_taken = schedule_arena_take(c->arena, gres, sizeof *c->devices_taken);
 	c->usable = schedule_cluster_bits(c);
-	for (size_t place = 0; place < c->nodes; place++) {
-		const struct schedule_node *node = c->node[place];
-		int64_t *total = schedule_cluster_at(c, c->total, place), *free = schedule_cluster_at(c, c->free, place);
+	for (size_t node_index = 0; node_index < c->nodes; node_index++) {
+		const struct schedule_node *node = c->node[node_index];
+		int64_t *total = schedule_cluster_at(c, c->total, node_index),
+			*free = schedule_cluster_at(c, c->free, node_index);
 		total[SCHEDULE_CPUS] = node->cpus;
 		total[SCHEDULE_MEM] = node->mem_mb;
 		free[SCHEDULE_CPUS] = node->cpus - node->cpus_used;
 		free[SCHEDULE_MEM] = node->mem_mb - node->mem_used_mb;
-		cluster_gres(c, place);
+		cluster_fill_gres(c, node_index);
 		if (node->usable)
-			schedule_bits_add(c->usable, place);
+			schedule_bits_add(c->usable, node_index);
 	}
 	for (size_t i = 0; i < c->snapshot->license_count; i++) {
 		const struct schedule_license *license = &c->snapshot->licenses[i];
@@ -216,22 +220,23 @@ static void cluster_amounts(struct schedule_cluster *c)
 	}
 }
 
-static void cluster_sets(struct schedule_cluster *c)
+static void cluster_fill_node_sets(struct schedule_cluster *c)
 {
 	const struct schedule_snapshot *s = c->snapshot;
 	c->with_feature = schedule_arena_take(c->arena, c->features.count, sizeof *c->with_feature);
 	for (size_t i = 0; i < c->features.count; i++)
 		c->with_feature[i] = schedule_cluster_bits(c);
-	for (size_t place = 0; place < c->nodes; place++)
-		for (size_t k = 0; k < c->node[place]->feature_count; k++)
-			schedule_bits_add(c->with_feature[schedule_names_find(&c->features, c->node[place]->features[k])], place);
+	for (size_t node_index = 0; node_index < c->nodes; node_index++)
+		for (size_t k = 0; k < c->node[node_index]->feature_count; k++)
+			schedule_bits_add(c->with_feature[schedule_names_find(&c->features, c->node[node_index]->features[k])],
+					  node_index);
 	c->partition = schedule_arena_take(c->arena, s->partition_count, sizeof *c->partition);
 	for (size_t i = 0; i < s->partition_count; i++) {
 		c->partition[i] = schedule_cluster_bits(c);
 		for (size_t k = 0; k < s->partitions[i].node_count; k++) {
-			int place = schedule_cluster_by_id(c, s->partitions[i].node_ids[k]);
-			if (place >= 0)
-				schedule_bits_add(c->partition[i], (size_t)place);
+			int node_index = schedule_cluster_by_id(c, s->partitions[i].node_ids[k]);
+			if (node_index >= 0)
+				schedule_bits_add(c->partition[i], (size_t)node_index);
 		}
 	}
 }
@@ -239,19 +244,19 @@ static void cluster_sets(struct schedule_cluster *c)
 struct schedule_cluster *schedule_cluster_new(struct schedule_arena *arena, const struct schedule_snapshot *snapshot)
 {
 	struct schedule_cluster *c = schedule_arena_take(arena, 1, sizeof *c);
-	if (snapshot->node_count >= (size_t)1 << SCHEDULE_PLACE_BITS)
+	if (snapshot->node_count >= (size_t)1 << SCHEDULE_NODE_BITS)
 		die("schedule: %zu nodes are more than can be scheduled", snapshot->node_count);
 	c->snapshot = snapshot;
 	c->arena = arena;
 	c->nodes = snapshot->node_count;
 	c->words = c->nodes / 64 + 1;
-	cluster_names(c);
+	cluster_collect_names(c);
 	c->kinds = SCHEDULE_FIRST_GRES + c->gres.count;
 	if (c->kinds < c->licenses.count)
 		c->kinds = c->licenses.count;
-	cluster_places(c);
-	cluster_preference(c);
-	cluster_amounts(c);
-	cluster_sets(c);
+	cluster_index_nodes(c);
+	cluster_rank_nodes(c);
+	cluster_fill_amounts(c);
+	cluster_fill_node_sets(c);
 	return c;
 }

@@ -15,7 +15,7 @@
 enum { SCHEDULE_CPUS, SCHEDULE_MEM, SCHEDULE_FIRST_GRES };
 
 /* A preference is one number: the rank of the weight, then the free cpus, then the place; the lowest is taken. */
-enum { SCHEDULE_PLACE_BITS = 22, SCHEDULE_CPU_BITS = 20 };
+enum { SCHEDULE_NODE_BITS = 22, SCHEDULE_CPU_BITS = 20 };
 
 /* Names, sorted, each once. */
 struct schedule_names {
@@ -25,7 +25,7 @@ struct schedule_names {
 
 struct schedule_number {
 	int number; /* a node's id, or where its name stands in the order of strcmp */
-	int place;
+	int node_index;
 };
 
 struct schedule_cluster {
@@ -35,14 +35,14 @@ struct schedule_cluster {
 	const struct schedule_node **node; /* by place */
 	uint64_t *preference;		   /* by place: the part that does not change, weight and place */
 	int64_t *total, *free;		   /* by place and kind */
-	int **units;			   /* by place and generic resource: free units, ascending */
-	size_t *units_taken;		   /* how many of them this pass gave away, from the front */
+	int **devices;			   /* by place and generic resource: free units, ascending */
+	size_t *devices_taken;		   /* how many of them this pass gave away, from the front */
 	uint64_t *usable;
 	uint64_t **partition; /* by index in the snapshot: its nodes */
 	struct schedule_names gres, licenses, features, node_names;
 	uint64_t **with_feature;	     /* by feature */
-	int *place_of_name;		     /* by node name */
-	struct schedule_number *place_of_id; /* ascending */
+	int *index_of_name;		     /* by node name */
+	struct schedule_number *index_of_id; /* ascending */
 };
 
 struct schedule_cluster *schedule_cluster_new(struct schedule_arena *arena, const struct schedule_snapshot *snapshot);
@@ -62,9 +62,9 @@ uint64_t *schedule_cluster_bits(const struct schedule_cluster *cluster);
 /* Amounts of one place, all 0. */
 int64_t *schedule_cluster_amounts(const struct schedule_cluster *cluster);
 
-static inline int64_t *schedule_cluster_at(const struct schedule_cluster *cluster, int64_t *amounts, size_t place)
+static inline int64_t *schedule_cluster_at(const struct schedule_cluster *cluster, int64_t *amounts, size_t node_index)
 {
-	return amounts + place * cluster->kinds;
+	return amounts + node_index * cluster->kinds;
 }
 
 /* Natural order of names: runs of digits compare as numbers. */

@@ -70,7 +70,7 @@ const char *schedule_explain_source(const struct schedule_profile *profile, int 
 	if ((size_t)source >= s->running_count) {
 		cause->job = 0;
 		cause->step = -1;
-		return profile->barriers.barrier[(size_t)source - s->running_count].outage->words;
+		return profile->outages.list[(size_t)source - s->running_count].outage->description;
 	}
 	const struct schedule_running *row = &s->running[source];
 	cause->job = row->job;
@@ -89,49 +89,51 @@ const char *schedule_explain_at(struct schedule_arena *arena, double at)
 }
 
 /* The node of the request's where something ends first, -1: nothing runs there. */
-static int explain_first(const struct schedule_profile *profile, const struct schedule_request *request)
+static int explain_find_first(const struct schedule_profile *profile, const struct schedule_request *request)
 {
 	const struct schedule_cluster *c = profile->cluster;
 	int first = -1;
-	if (schedule_bits_has(request->mask, (size_t)profile->first_place))
-		return profile->first_at[profile->first_place] < SCHEDULE_BEYOND ? profile->first_place : -1;
+	if (schedule_bits_has(request->mask, (size_t)profile->first_node))
+		return profile->first_at[profile->first_node] < SCHEDULE_BEYOND ? profile->first_node : -1;
 	for (size_t w = 0; w < c->words; w++) {
 		for (uint64_t word = request->mask[w]; word;) {
-			size_t place = w * 64 + schedule_bits_pop(&word);
-			if (profile->first_at[place] < (first < 0 ? SCHEDULE_BEYOND : profile->first_at[first]))
-				first = (int)place;
+			size_t node_index = w * 64 + schedule_bits_pop(&word);
+			if (profile->first_at[node_index] < (first < 0 ? SCHEDULE_BEYOND : profile->first_at[first]))
+				first = (int)node_index;
 		}
 	}
 	return first;
 }
 
 /* "; first to end: 812.solve at 2000-01-01 00:00:00", and that step into the cause. */
-static const char *explain_end(struct schedule_arena *arena, const struct schedule_profile *profile, int place,
+static const char *explain_end(struct schedule_arena *arena, const struct schedule_profile *profile, int node_index,
 			       struct schedule_cause *cause)
 {
-	if (place < 0)
+	if (node_index < 0)
 		return "";
-	const char *label = schedule_explain_source(profile, profile->first_source[place], cause);
-	if (profile->first_at[place] >= SCHEDULE_FOREVER)
+	const char *label = schedule_explain_source(profile, profile->first_source[node_index], cause);
+	if (profile->first_at[node_index] >= SCHEDULE_FOREVER)
 		return schedule_arena_print(arena, "; %s has no time limit", label);
-	return schedule_arena_print(arena, "; first to end: %s %s", label, schedule_explain_at(arena, profile->first_at[place]));
+	return schedule_arena_print(arena, "; first to end: %s %s", label,
+				    schedule_explain_at(arena, profile->first_at[node_index]));
 }
 
 struct schedule_cause schedule_explain_resources(struct schedule_arena *arena, const struct schedule_profile *profile,
 						 const struct schedule_request *request, size_t nodes_free)
 {
 	struct schedule_cause cause = {.reason = SCHEDULE_RESOURCES, .step = -1, .blocks = true};
-	const char *end = explain_end(arena, profile, explain_first(profile, request), &cause);
-	cause.message = schedule_arena_print(arena, "needs %s; %zu node%s free%s", request->words, nodes_free,
+	const char *end = explain_end(arena, profile, explain_find_first(profile, request), &cause);
+	cause.message = schedule_arena_print(arena, "needs %s; %zu node%s free%s", request->description, nodes_free,
 					     plural((int64_t)nodes_free), end);
 	return cause;
 }
 
-static bool hold_meets(const struct schedule_hold *hold, const struct schedule_cluster *c, const struct schedule_request *request)
+static bool reservation_uses(const struct schedule_reservation *reservation, const struct schedule_cluster *c,
+			     const struct schedule_request *request)
 {
-	for (size_t i = 0; i < hold->piece_count; i++) {
-		size_t place = (size_t)hold->piece[i].place;
-		if (place == c->nodes ? request->license_count > 0 : schedule_bits_has(request->mask, place))
+	for (size_t i = 0; i < reservation->part_count; i++) {
+		size_t node_index = (size_t)reservation->parts[i].node_index;
+		if (node_index == c->nodes ? request->license_count > 0 : schedule_bits_has(request->mask, node_index))
 			return true;
 	}
 	return false;
@@ -144,32 +146,32 @@ struct schedule_cause schedule_explain_priority(struct schedule_arena *arena, co
 	double until = schedule_profile_until(s->now, request->least_s);
 	struct schedule_cause cause = {.reason = SCHEDULE_PRIORITY, .step = -1, .blocks = true};
 	cause.message = "enough is free, but steps before it need it";
-	for (size_t i = 0; i < profile->hold_count; i++) {
-		const struct schedule_hold *hold = profile->hold[i];
-		const struct schedule_pending *step = &s->pending[hold->pending];
-		if (hold->from >= until || !hold_meets(hold, profile->cluster, request))
+	for (size_t i = 0; i < profile->reservation_count; i++) {
+		const struct schedule_reservation *reservation = profile->reservations[i];
+		const struct schedule_pending *step = &s->pending[reservation->pending];
+		if (reservation->from >= until || !reservation_uses(reservation, profile->cluster, request))
 			continue;
 		cause.job = step->job;
 		cause.step = step->step;
-		cause.message = schedule_arena_print(arena, "enough is free, but it would delay %s, expected %s",
-						     schedule_explain_pending(arena, step),
-						     hold->from < SCHEDULE_FOREVER ? schedule_explain_at(arena, hold->from)
-										   : "when what has no time limit ends");
+		cause.message = schedule_arena_print(
+			arena, "enough is free, but it would delay %s, expected %s", schedule_explain_pending(arena, step),
+			reservation->from < SCHEDULE_FOREVER ? schedule_explain_at(arena, reservation->from)
+							     : "when what has no time limit ends");
 		break;
 	}
 	return cause;
 }
 
 /* The first outage that the nodes of a request have within its time. */
-static const struct schedule_barrier *explain_outage(const struct schedule_profile *profile,
-						     const struct schedule_request *request)
+static const struct schedule_node_outage *explain_find_outage(const struct schedule_profile *profile,
+							      const struct schedule_request *request)
 {
 	double now = profile->live.at, until = schedule_profile_until(now, request->least_s);
-	const struct schedule_barrier *first = NULL;
+	const struct schedule_node_outage *first = NULL;
 	for (size_t w = 0; w < profile->cluster->words; w++) {
 		for (uint64_t word = request->mask[w]; word;) {
-			const struct schedule_barrier *met = schedule_outage_meet(&profile->barriers, request->step,
-										  w * 64 + schedule_bits_pop(&word), now, until);
+			const struct schedule_node_outage *met = schedule_outage_find(
+				&profile->outages, request->step, w * 64 + schedule_bits_pop(&word), now, until);
 			if (met && (!first || met < first))
 				first = met;
 		}
@@ -181,11 +183,11 @@ struct schedule_cause schedule_explain_maintenance(struct schedule_arena *arena,
 						   const struct schedule_request *request)
 {
 	struct schedule_cause cause = {.reason = SCHEDULE_MAINTENANCE, .step = -1, .blocks = true};
-	const struct schedule_barrier *met = explain_outage(profile, request);
+	const struct schedule_node_outage *met = explain_find_outage(profile, request);
 	const char *time = request->least_s ? schedule_arena_print(arena, "for %lld s", (long long)request->least_s)
 					    : "without a time limit";
-	cause.message = schedule_arena_print(arena, "needs %s %s, which would run into %s", request->words, time,
-					     met ? met->outage->words : "an outage of nodes of its peers");
+	cause.message = schedule_arena_print(arena, "needs %s %s, which would run into %s", request->description, time,
+					     met ? met->outage->description : "an outage of nodes of its peers");
 	return cause;
 }
 
@@ -215,15 +217,16 @@ struct schedule_cause schedule_explain_node(struct schedule_arena *arena, const 
 	if (!request->matching && request->step->other_nodes_count)
 		cause.message = schedule_arena_print(
 			arena, "needs %s, on others than the %zu of its peers (--other-nodes); no other one matches",
-			request->words, request->step->other_nodes_count);
+			request->description, request->step->other_nodes_count);
 	else if (!request->matching)
-		cause.message = schedule_arena_print(arena, "needs %s; no node matches what it asks for", request->words);
+		cause.message = schedule_arena_print(arena, "needs %s; no node matches what it asks for", request->description);
 	else if (request->usable < (size_t)request->nodes_min || request->usable < request->forced_count)
-		cause.message = schedule_arena_print(arena, "needs %s; of %zu that match%s, %zu can be used", request->words,
-						     request->matching, request->matching == 1 ? "es" : "", request->usable);
+		cause.message =
+			schedule_arena_print(arena, "needs %s; of %zu that match%s, %zu can be used", request->description,
+					     request->matching, request->matching == 1 ? "es" : "", request->usable);
 	else
 		cause.message = schedule_arena_print(arena, "needs %s; that is more than the %zu node%s that match%s have",
-						     request->words, request->usable, plural((int64_t)request->usable),
+						     request->description, request->usable, plural((int64_t)request->usable),
 						     request->usable == 1 ? "es" : "");
 	return cause;
 }

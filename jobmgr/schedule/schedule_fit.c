@@ -13,61 +13,61 @@ struct schedule_fit *schedule_fit_new(const struct schedule_profile *profile)
 	const struct schedule_cluster *c = profile->cluster;
 	struct schedule_fit *fit = schedule_arena_take(c->arena, 1, sizeof *fit);
 	fit->profile = profile;
-	fit->candidate = schedule_arena_take(c->arena, c->nodes, sizeof *fit->candidate);
+	fit->candidates = schedule_arena_take(c->arena, c->nodes, sizeof *fit->candidates);
 	fit->tasks = schedule_arena_take(c->arena, c->nodes, sizeof *fit->tasks);
-	fit->spot = schedule_arena_take(c->arena, c->nodes, sizeof *fit->spot);
+	fit->chosen = schedule_arena_take(c->arena, c->nodes, sizeof *fit->chosen);
 	return fit;
 }
 
-struct question {
+struct query {
 	const struct schedule_profile *profile;
 	const struct schedule_view *view;
 	const struct schedule_request *request;
-	size_t place;
+	size_t node_index;
 	double until;
 	const int64_t *extra;
 };
 
-static int64_t fit_spare(const struct question *q, size_t kind)
+static int64_t fit_free(const struct query *q, size_t kind)
 {
-	int64_t spare = schedule_profile_least(q->profile, q->view, q->place, kind, q->until);
-	if (q->request->kept && !q->view->empty)
-		spare += schedule_kept_amount(q->request->kept, (int)q->place, kind);
-	return q->extra ? spare - q->extra[kind] : spare;
+	int64_t free = schedule_profile_least_free(q->profile, q->view, q->node_index, kind, q->until);
+	if (q->request->reserved && !q->view->empty)
+		free += schedule_reserved_amount(q->request->reserved, (int)q->node_index, kind);
+	return q->extra ? free - q->extra[kind] : free;
 }
 
 /* A whole node: nobody holds anything of it, as long as the step may run. */
-static bool fit_whole(const struct question *q)
+static bool fit_node_is_free(const struct query *q)
 {
 	const struct schedule_cluster *c = q->profile->cluster;
 	for (size_t k = 0; k < SCHEDULE_FIRST_GRES + c->gres.count; k++)
-		if (fit_spare(q, k) < c->total[q->place * c->kinds + k])
+		if (fit_free(q, k) < c->total[q->node_index * c->kinds + k])
 			return false;
 	return true;
 }
 
 int schedule_fit_tasks(const struct schedule_profile *profile, const struct schedule_view *view,
-		       const struct schedule_request *request, size_t place, double until, const int64_t *extra)
+		       const struct schedule_request *request, size_t node_index, double until, const int64_t *extra)
 {
-	const struct question q = {profile, view, request, place, until, extra};
-	int64_t tasks = fit_spare(&q, SCHEDULE_CPUS) / request->cpus_per_task;
-	if (tasks <= 0 || (request->exclusive && !fit_whole(&q)))
+	const struct query q = {profile, view, request, node_index, until, extra};
+	int64_t tasks = fit_free(&q, SCHEDULE_CPUS) / request->cpus_per_task;
+	if (tasks <= 0 || (request->exclusive && !fit_node_is_free(&q)))
 		return 0;
-	if (!view->calm && schedule_outage_meet(&profile->barriers, request->step, place, view->at, until))
+	if (!view->ignores_outages && schedule_outage_find(&profile->outages, request->step, node_index, view->at, until))
 		return 0;
 	if (request->whole_memory) {
 		const struct schedule_cluster *c = profile->cluster;
-		if (fit_spare(&q, SCHEDULE_MEM) < c->total[place * c->kinds + SCHEDULE_MEM])
+		if (fit_free(&q, SCHEDULE_MEM) < c->total[node_index * c->kinds + SCHEDULE_MEM])
 			return 0;
 	} else if (request->mem_mb) {
-		if (fit_spare(&q, SCHEDULE_MEM) < request->mem_mb)
+		if (fit_free(&q, SCHEDULE_MEM) < request->mem_mb)
 			return 0;
 	} else if (request->mem_per_cpu_mb) {
-		int64_t by_mem = fit_spare(&q, SCHEDULE_MEM) / request->mem_per_cpu_mb / request->cpus_per_task;
+		int64_t by_mem = fit_free(&q, SCHEDULE_MEM) / request->mem_per_cpu_mb / request->cpus_per_task;
 		tasks = tasks < by_mem ? tasks : by_mem;
 	}
 	for (size_t i = 0; i < request->gres_count; i++)
-		if (fit_spare(&q, request->gres[i].kind) < request->gres[i].count)
+		if (fit_free(&q, request->gres[i].kind) < request->gres[i].count)
 			return 0;
 	tasks = tasks < request->tasks_per_node ? tasks : request->tasks_per_node;
 	tasks = tasks < request->ntasks ? tasks : request->ntasks;
@@ -77,28 +77,28 @@ int schedule_fit_tasks(const struct schedule_profile *profile, const struct sche
 bool schedule_fit_licenses(const struct schedule_profile *profile, const struct schedule_view *view,
 			   const struct schedule_request *request, double until)
 {
-	const struct question q = {profile, view, request, profile->cluster->nodes, until, NULL};
+	const struct query q = {profile, view, request, profile->cluster->nodes, until, NULL};
 	for (size_t i = 0; i < request->license_count; i++)
-		if (fit_spare(&q, request->licenses[i].kind) < request->licenses[i].count)
+		if (fit_free(&q, request->licenses[i].kind) < request->licenses[i].count)
 			return false;
 	return true;
 }
 
-static uint64_t fit_preference(const struct schedule_profile *profile, const struct schedule_view *view, size_t place)
+static uint64_t fit_preference(const struct schedule_profile *profile, const struct schedule_view *view, size_t node_index)
 {
 	const int64_t most = ((int64_t)1 << SCHEDULE_CPU_BITS) - 1;
-	int64_t cpus = view->free[place * profile->cluster->kinds + SCHEDULE_CPUS];
+	int64_t cpus = view->free[node_index * profile->cluster->kinds + SCHEDULE_CPUS];
 	cpus = cpus < 0 ? 0 : cpus > most ? most : cpus;
-	return profile->cluster->preference[place] | (uint64_t)cpus << SCHEDULE_PLACE_BITS;
+	return profile->cluster->preference[node_index] | (uint64_t)cpus << SCHEDULE_NODE_BITS;
 }
 
 /* The words of places worth asking: a step that draws on kept resources may find nothing else free. */
-static uint64_t fit_word(const struct schedule_view *view, const struct schedule_request *request,
-			 const struct schedule_terms *terms, size_t w)
+static uint64_t fit_node_word(const struct schedule_view *view, const struct schedule_request *request,
+			      const struct schedule_terms *terms, size_t w)
 {
 	uint64_t word = request->mask[w];
-	if (!request->kept)
-		word &= view->open[w];
+	if (!request->reserved)
+		word &= view->with_free_cpu[w];
 	return terms && terms->ban ? word & ~terms->ban[w] : word;
 }
 
@@ -109,42 +109,42 @@ struct scan {
 	double until;
 	const int64_t *extra;
 	uint64_t best;
-	int best_place;	   /* -1: none */
+	int best_node;	   /* -1: none */
 	int64_t sum, most; /* of the candidates' tasks */
 };
 
-static void scan_place(struct schedule_fit *fit, struct scan *scan, size_t place)
+static void scan_node(struct schedule_fit *fit, struct scan *scan, size_t node_index)
 {
 	const struct schedule_request *request = scan->request;
-	if (!request->kept && scan->view->free[place * fit->profile->cluster->kinds] < request->cpus_per_task)
+	if (!request->reserved && scan->view->free[node_index * fit->profile->cluster->kinds] < request->cpus_per_task)
 		return;
-	int tasks = schedule_fit_tasks(fit->profile, scan->view, request, place, scan->until, scan->extra);
+	int tasks = schedule_fit_tasks(fit->profile, scan->view, request, node_index, scan->until, scan->extra);
 	if (!tasks)
 		return;
-	uint64_t preference = fit_preference(fit->profile, scan->view, place);
-	fit->candidate[fit->candidates++] = (struct schedule_candidate){preference, (int)place, tasks};
+	uint64_t preference = fit_preference(fit->profile, scan->view, node_index);
+	fit->candidates[fit->candidate_count++] = (struct schedule_candidate){preference, (int)node_index, tasks};
 	scan->sum += tasks;
 	scan->most = tasks > scan->most ? tasks : scan->most;
 	if (request->nodes_min == 1 && tasks >= request->ntasks && preference < scan->best) {
 		scan->best = preference;
-		scan->best_place = (int)place;
+		scan->best_node = (int)node_index;
 	}
 }
 
 static bool scan_enough(const struct schedule_fit *fit, const struct scan *scan)
 {
-	return scan->best_place >= 0 ||
-	       (scan->sum >= scan->request->ntasks && fit->candidates >= (size_t)scan->request->nodes_min &&
-		fit->candidates <= (size_t)scan->request->nodes_max);
+	return scan->best_node >= 0 ||
+	       (scan->sum >= scan->request->ntasks && fit->candidate_count >= (size_t)scan->request->nodes_min &&
+		fit->candidate_count <= (size_t)scan->request->nodes_max);
 }
 
-static void fit_scan(struct schedule_fit *fit, struct scan *scan, const struct schedule_terms *terms)
+static void fit_scan_nodes(struct schedule_fit *fit, struct scan *scan, const struct schedule_terms *terms)
 {
-	fit->candidates = 0;
+	fit->candidate_count = 0;
 	for (size_t w = 0; w < fit->profile->cluster->words; w++) {
-		for (uint64_t word = fit_word(scan->view, scan->request, terms, w); word;) {
-			scan_place(fit, scan, w * 64 + schedule_bits_pop(&word));
-			if (fit->any && scan_enough(fit, scan))
+		for (uint64_t word = fit_node_word(scan->view, scan->request, terms, w); word;) {
+			scan_node(fit, scan, w * 64 + schedule_bits_pop(&word));
+			if (fit->any_nodes && scan_enough(fit, scan))
 				return;
 		}
 	}
@@ -152,19 +152,19 @@ static void fit_scan(struct schedule_fit *fit, struct scan *scan, const struct s
 
 /* which of the candidates take the tasks */
 
-static int by_preference(const void *a, const void *b)
+static int compare_preference(const void *a, const void *b)
 {
 	uint64_t x = ((const struct schedule_candidate *)a)->preference, y = ((const struct schedule_candidate *)b)->preference;
 	return (x > y) - (x < y);
 }
 
-static int by_place(const void *a, const void *b)
+static int compare_node_index(const void *a, const void *b)
 {
-	int x = ((const struct schedule_spot *)a)->place, y = ((const struct schedule_spot *)b)->place;
+	int x = ((const struct schedule_node_tasks *)a)->node_index, y = ((const struct schedule_node_tasks *)b)->node_index;
 	return (x > y) - (x < y);
 }
 
-static int downwards(const void *a, const void *b)
+static int compare_descending(const void *a, const void *b)
 {
 	int x = *(const int *)a, y = *(const int *)b;
 	return (x < y) - (x > y);
@@ -174,10 +174,10 @@ static int downwards(const void *a, const void *b)
 static size_t choose_fewest(struct schedule_fit *fit, const struct schedule_request *request)
 {
 	int64_t sum = 0;
-	for (size_t i = 0; i < fit->candidates; i++)
-		fit->tasks[i] = fit->candidate[i].tasks;
-	qsort(fit->tasks, fit->candidates, sizeof *fit->tasks, downwards);
-	for (size_t i = 0; i < fit->candidates && i < (size_t)request->nodes_max; i++) {
+	for (size_t i = 0; i < fit->candidate_count; i++)
+		fit->tasks[i] = fit->candidates[i].tasks;
+	qsort(fit->tasks, fit->candidate_count, sizeof *fit->tasks, compare_descending);
+	for (size_t i = 0; i < fit->candidate_count && i < (size_t)request->nodes_max; i++) {
 		sum += fit->tasks[i];
 		if (i + 1 >= (size_t)request->nodes_min && sum >= request->ntasks)
 			return i + 1;
@@ -215,18 +215,18 @@ static void choose_drop(int *tasks, size_t *count, int value)
  * always: what it lacks, the best others did not make up for. */
 static void choose_walk(struct schedule_fit *fit, const struct schedule_request *request, size_t nodes)
 {
-	size_t undecided = fit->candidates;
+	size_t undecided = fit->candidate_count;
 	int64_t rest = request->ntasks;
-	fit->spots = 0;
-	for (size_t i = 0; fit->spots < nodes; i++) {
-		const struct schedule_candidate *candidate = &fit->candidate[i];
-		size_t more = nodes - fit->spots - 1;
+	fit->chosen_count = 0;
+	for (size_t i = 0; fit->chosen_count < nodes; i++) {
+		const struct schedule_candidate *candidate = &fit->candidates[i];
+		size_t more = nodes - fit->chosen_count - 1;
 		bool enough = candidate->tasks + choose_best(fit->tasks, undecided, more, candidate->tasks) >= rest;
 		choose_drop(fit->tasks, &undecided, candidate->tasks);
 		if (!enough)
 			continue;
 		rest -= candidate->tasks;
-		fit->spot[fit->spots++] = (struct schedule_spot){candidate->place, candidate->tasks};
+		fit->chosen[fit->chosen_count++] = (struct schedule_node_tasks){candidate->node_index, candidate->tasks};
 	}
 }
 
@@ -235,22 +235,22 @@ static bool choose_first(struct schedule_fit *fit, const struct schedule_request
 {
 	int64_t sum = 0;
 	for (size_t i = 0; i < nodes; i++) {
-		fit->spot[i] = (struct schedule_spot){fit->candidate[i].place, fit->candidate[i].tasks};
-		sum += fit->candidate[i].tasks;
+		fit->chosen[i] = (struct schedule_node_tasks){fit->candidates[i].node_index, fit->candidates[i].tasks};
+		sum += fit->candidates[i].tasks;
 	}
-	fit->spots = nodes;
+	fit->chosen_count = nodes;
 	return sum >= request->ntasks;
 }
 
 /* Spread a request's tasks over the spots in order, where spot->tasks is the most each can take: each is filled in turn, but
  * none is left without a task. False when they do not take all. */
-static bool choose_spread(struct schedule_spot *spot, size_t count, int ntasks)
+static bool choose_spread(struct schedule_node_tasks *chosen, size_t count, int ntasks)
 {
 	int64_t rest = ntasks > (int)count ? ntasks : (int64_t)count;
 	for (size_t i = 0; i < count; i++) {
 		int64_t most = rest - (int64_t)(count - i - 1);
-		spot[i].tasks = spot[i].tasks < most ? spot[i].tasks : (int)most;
-		rest -= spot[i].tasks;
+		chosen[i].tasks = chosen[i].tasks < most ? chosen[i].tasks : (int)most;
+		rest -= chosen[i].tasks;
 	}
 	return !rest;
 }
@@ -260,71 +260,71 @@ static bool choose_nodes(struct schedule_fit *fit, const struct schedule_request
 	size_t nodes = choose_fewest(fit, request);
 	if (!nodes)
 		return false;
-	qsort(fit->candidate, fit->candidates, sizeof *fit->candidate, by_preference);
+	qsort(fit->candidates, fit->candidate_count, sizeof *fit->candidates, compare_preference);
 	if (!choose_first(fit, request, nodes))
 		choose_walk(fit, request, nodes);
-	qsort(fit->spot, fit->spots, sizeof *fit->spot, by_place);
-	return choose_spread(fit->spot, fit->spots, request->ntasks);
+	qsort(fit->chosen, fit->chosen_count, sizeof *fit->chosen, compare_node_index);
+	return choose_spread(fit->chosen, fit->chosen_count, request->ntasks);
 }
 
 static bool choose_all(struct schedule_fit *fit, const struct schedule_request *request)
 {
-	choose_first(fit, request, fit->candidates);
-	return choose_spread(fit->spot, fit->spots, request->ntasks);
+	choose_first(fit, request, fit->candidate_count);
+	return choose_spread(fit->chosen, fit->chosen_count, request->ntasks);
 }
 
-static bool fit_forced(struct schedule_fit *fit, const struct schedule_view *view, const struct schedule_request *request,
-		       double until, const struct schedule_terms *terms)
+static bool fit_forced_nodes(struct schedule_fit *fit, const struct schedule_view *view, const struct schedule_request *request,
+			     double until, const struct schedule_terms *terms)
 {
 	bool by_terms = terms && terms->forced;
 	size_t count = by_terms ? terms->forced_count : request->forced_count;
 	bool fits = true;
-	fit->candidates = 0;
+	fit->candidate_count = 0;
 	if (by_terms && (count < (size_t)request->nodes_min || count > (size_t)request->nodes_max))
 		return false;
 	for (size_t i = 0; i < count; i++) {
-		int place = by_terms ? terms->forced[i].place : request->forced[i];
-		bool allowed = schedule_bits_has(request->mask, (size_t)place) &&
-			       !(terms && terms->ban && schedule_bits_has(terms->ban, (size_t)place));
-		int tasks = allowed ? schedule_fit_tasks(fit->profile, view, request, (size_t)place, until,
+		int node_index = by_terms ? terms->forced[i].node_index : request->forced[i];
+		bool allowed = schedule_bits_has(request->mask, (size_t)node_index) &&
+			       !(terms && terms->ban && schedule_bits_has(terms->ban, (size_t)node_index));
+		int tasks = allowed ? schedule_fit_tasks(fit->profile, view, request, (size_t)node_index, until,
 							 terms ? terms->extra : NULL)
 				    : 0;
-		fit->spot[i] = (struct schedule_spot){place, tasks};
-		fit->candidates += tasks > 0;
+		fit->chosen[i] = (struct schedule_node_tasks){node_index, tasks};
+		fit->candidate_count += tasks > 0;
 		fits &= tasks > 0;
 	}
-	fit->spots = count;
-	return fits && choose_spread(fit->spot, count, request->ntasks);
+	fit->chosen_count = count;
+	return fits && choose_spread(fit->chosen, count, request->ntasks);
 }
 
-static bool fit_again(const struct schedule_fit *fit, const struct schedule_view *view, const struct schedule_request *request,
-		      double until, const struct schedule_terms *terms)
+static bool fit_repeats_last(const struct schedule_fit *fit, const struct schedule_view *view,
+			     const struct schedule_request *request, double until, const struct schedule_terms *terms)
 {
-	return fit->again == request && fit->again_until == until && request->nodes_min == 1 && !terms &&
+	return fit->last_request == request && fit->last_until == until && request->nodes_min == 1 && !terms &&
 	       view == &fit->profile->live &&
-	       schedule_fit_tasks(fit->profile, view, request, (size_t)fit->again_place, until, NULL) >= request->ntasks;
+	       schedule_fit_tasks(fit->profile, view, request, (size_t)fit->last_node, until, NULL) >= request->ntasks;
 }
 
 bool schedule_fit_nodes(struct schedule_fit *fit, const struct schedule_view *view, const struct schedule_request *request,
 			double until, const struct schedule_terms *terms)
 {
-	if (fit_again(fit, view, request, until, terms)) {
-		fit->spot[0] = (struct schedule_spot){fit->again_place, request->ntasks};
-		fit->spots = 1;
+	if (fit_repeats_last(fit, view, request, until, terms)) {
+		fit->chosen[0] = (struct schedule_node_tasks){fit->last_node, request->ntasks};
+		fit->chosen_count = 1;
 		return true;
 	}
 	fit->evaluations++;
 	if (request->forced || (terms && terms->forced))
-		return fit_forced(fit, view, request, until, terms);
+		return fit_forced_nodes(fit, view, request, until, terms);
 	struct scan scan = {view, request, until, terms ? terms->extra : NULL, UINT64_MAX, -1, 0, 0};
-	fit_scan(fit, &scan, terms);
-	if (scan.best_place >= 0) {
-		fit->spot[0] = (struct schedule_spot){scan.best_place, request->ntasks};
-		fit->spots = 1;
+	fit_scan_nodes(fit, &scan, terms);
+	if (scan.best_node >= 0) {
+		fit->chosen[0] = (struct schedule_node_tasks){scan.best_node, request->ntasks};
+		fit->chosen_count = 1;
 		return true;
 	}
-	if (request->nodes_max == 1 || fit->candidates < (size_t)request->nodes_min || scan.sum < request->ntasks ||
+	if (request->nodes_max == 1 || fit->candidate_count < (size_t)request->nodes_min || scan.sum < request->ntasks ||
 	    scan.most * request->nodes_max < request->ntasks)
 		return false;
-	return fit->any && scan_enough(fit, &scan) ? choose_all(fit, request) : choose_nodes(fit, request);
+	return fit->any_nodes && scan_enough(fit, &scan) ? choose_all(fit, request) : choose_nodes(fit, request);
 }

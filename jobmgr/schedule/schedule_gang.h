@@ -22,27 +22,27 @@ struct schedule_member {
 };
 
 /* Steps that start together or not at all; `order` is the one in which they are placed. */
-struct schedule_unit {
+struct schedule_gang {
 	struct schedule_member *member;
 	size_t count;
 	size_t *order;
 };
 
 /* The next position of an array that is neither started nor to be skipped, from member->position on; false: there is none. */
-bool schedule_gang_position(struct schedule_member *member);
+bool schedule_gang_next_position(struct schedule_member *member);
 
-struct schedule_units_in_turn;
+struct schedule_gang_queue;
 
-struct schedule_units_in_turn *schedule_units_new(const struct schedule_cluster *cluster, struct schedule_requests *requests);
+struct schedule_gang_queue *schedule_gang_queue_new(const struct schedule_cluster *cluster, struct schedule_requests *requests);
 
 /* The next unit, NULL behind the last. A `with` set comes when the last of its members that is there would. It is valid
  * until the next call. */
-struct schedule_unit *schedule_units_next(struct schedule_units_in_turn *units);
+struct schedule_gang *schedule_gang_queue_next(struct schedule_gang_queue *queue);
 
 /* How many members a unit lacks. */
-int schedule_unit_lacks(const struct schedule_unit *unit);
+int schedule_gang_count_missing(const struct schedule_gang *gang);
 
 /* How many elements of an array wait to be started, from member->position on. */
-int schedule_unit_elements(const struct schedule_member *member);
+int schedule_gang_count_elements(const struct schedule_member *member);
 
 #endif

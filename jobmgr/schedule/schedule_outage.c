@@ -8,56 +8,56 @@
 
 #include "jobmgr/schedule/schedule_bits.h"
 
-static int by_from(const void *a, const void *b)
+static int compare_starts(const void *a, const void *b)
 {
-	const struct schedule_barrier *x = a, *y = b;
+	const struct schedule_node_outage *x = a, *y = b;
 	if (x->from != y->from)
 		return x->from < y->from ? -1 : 1;
 	return (x->outage > y->outage) - (x->outage < y->outage);
 }
 
-static int by_to(const void *a, const void *b)
+static int compare_ends(const void *a, const void *b)
 {
-	const struct schedule_barrier *x = *(const struct schedule_barrier *const *)a,
-				      *y = *(const struct schedule_barrier *const *)b;
+	const struct schedule_node_outage *x = *(const struct schedule_node_outage *const *)a,
+					  *y = *(const struct schedule_node_outage *const *)b;
 	if (x->to != y->to)
 		return x->to < y->to ? -1 : 1;
 	return (x > y) - (x < y);
 }
 
 /* The nodes of an outage as places; those of the one before where it has none of its own. */
-static uint64_t *outage_places(const struct schedule_cluster *c, const struct schedule_outage *outage, uint64_t *before)
+static uint64_t *outage_nodes(const struct schedule_cluster *c, const struct schedule_outage *outage, uint64_t *before)
 {
 	if (!outage->node_count && before && outage[-1].id == outage->id)
 		return before;
-	uint64_t *places = schedule_cluster_bits(c);
+	uint64_t *nodes = schedule_cluster_bits(c);
 	for (size_t i = 0; i < outage->node_count; i++) {
-		int place = schedule_cluster_by_id(c, outage->node_ids[i]);
-		if (place >= 0)
-			schedule_bits_add(places, (size_t)place);
+		int node_index = schedule_cluster_by_id(c, outage->node_ids[i]);
+		if (node_index >= 0)
+			schedule_bits_add(nodes, (size_t)node_index);
 	}
-	return places;
+	return nodes;
 }
 
-struct schedule_barriers schedule_outage_index(const struct schedule_cluster *cluster)
+struct schedule_outage_list schedule_outage_list_make(const struct schedule_cluster *cluster)
 {
 	const struct schedule_snapshot *s = cluster->snapshot;
-	struct schedule_barriers all = {0};
-	all.barrier = schedule_arena_take(cluster->arena, s->outage_count, sizeof *all.barrier);
+	struct schedule_outage_list all = {0};
+	all.list = schedule_arena_take(cluster->arena, s->outage_count, sizeof *all.list);
 	all.by_to = schedule_arena_take(cluster->arena, s->outage_count, sizeof *all.by_to);
-	uint64_t *places = NULL;
+	uint64_t *nodes = NULL;
 	for (size_t i = 0; i < s->outage_count; i++) {
 		const struct schedule_outage *outage = &s->outages[i];
-		places = outage_places(cluster, outage, places);
+		nodes = outage_nodes(cluster, outage, nodes);
 		if (outage->to > s->now)
-			all.barrier[all.count++] = (struct schedule_barrier){outage->from, outage->to, outage, places};
+			all.list[all.count++] = (struct schedule_node_outage){outage->from, outage->to, outage, nodes};
 	}
 	if (!all.count)
 		return all;
-	qsort(all.barrier, all.count, sizeof *all.barrier, by_from);
+	qsort(all.list, all.count, sizeof *all.list, compare_starts);
 	for (size_t i = 0; i < all.count; i++)
-		all.by_to[i] = &all.barrier[i];
-	qsort(all.by_to, all.count, sizeof *all.by_to, by_to);
+		all.by_to[i] = &all.list[i];
+	qsort(all.by_to, all.count, sizeof *all.by_to, compare_ends);
 	return all;
 }
 
@@ -69,13 +69,15 @@ static bool outage_admits(const struct schedule_outage *outage, const struct sch
 	return false;
 }
 
-const struct schedule_barrier *schedule_outage_meet(const struct schedule_barriers *barriers, const struct schedule_pending *step,
-						    size_t place, double at, double until)
+const struct schedule_node_outage *schedule_outage_find(const struct schedule_outage_list *outages,
+							const struct schedule_pending *step, size_t node_index, double at,
+							double until)
 {
-	for (size_t i = 0; i < barriers->count && barriers->barrier[i].from < until; i++) {
-		const struct schedule_barrier *barrier = &barriers->barrier[i];
-		if (barrier->to > at && schedule_bits_has(barrier->places, place) && !outage_admits(barrier->outage, step))
-			return barrier;
+	for (size_t i = 0; i < outages->count && outages->list[i].from < until; i++) {
+		const struct schedule_node_outage *node_outage = &outages->list[i];
+		if (node_outage->to > at && schedule_bits_has(node_outage->nodes, node_index) &&
+		    !outage_admits(node_outage->outage, step))
+			return node_outage;
 	}
 	return NULL;
 }

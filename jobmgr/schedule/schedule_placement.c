@@ -1,7 +1,7 @@
-/* schedule_set.c - places the members of a unit one after the other, and takes everything back when one does not fit.
+/* schedule_placement.c - places the members of a unit one after the other, and takes everything back when one does not fit.
  *
  * Called for each decision: a step alone is a unit of one member. There is no search beyond the order worked out in
- * schedule_order.c: the member with the fewest nodes to choose from goes first. */
+ * schedule_gang.c: the member with the fewest nodes to choose from goes first. */
 #include "jobmgr/schedule/schedule_placement.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "jobmgr/schedule/schedule_bits.h"
 #include "lib/err.h"
 
-struct schedule_set {
+struct schedule_placement {
 	struct schedule_profile *profile;
 	const struct schedule_cluster *cluster;
 	struct schedule_fit *fit;
@@ -19,93 +19,93 @@ struct schedule_set {
 	struct schedule_taken *taken;
 	size_t taken_count, taken_capacity;
 	uint64_t *ban;
-	struct schedule_spot *forced;
+	struct schedule_node_tasks *forced;
 	size_t stuck;
 	bool for_licenses;
 };
 
-struct schedule_set *schedule_set_new(struct schedule_profile *profile, struct schedule_fit *fit)
+struct schedule_placement *schedule_placement_new(struct schedule_profile *profile, struct schedule_fit *fit)
 {
-	struct schedule_set *set = xcalloc(1, sizeof *set);
-	set->profile = profile;
-	set->cluster = profile->cluster;
-	set->fit = fit;
-	set->ban = schedule_cluster_bits(profile->cluster);
-	set->forced = schedule_arena_take(set->cluster->arena, set->cluster->nodes, sizeof *set->forced);
-	return set;
+	struct schedule_placement *placement = xcalloc(1, sizeof *placement);
+	placement->profile = profile;
+	placement->cluster = profile->cluster;
+	placement->fit = fit;
+	placement->ban = schedule_cluster_bits(profile->cluster);
+	placement->forced = schedule_arena_take(placement->cluster->arena, placement->cluster->nodes, sizeof *placement->forced);
+	return placement;
 }
 
-void schedule_set_free(struct schedule_set *set)
+void schedule_placement_free(struct schedule_placement *placement)
 {
-	if (!set)
+	if (!placement)
 		return;
-	free(set->placed);
-	free(set->taken);
-	free(set);
+	free(placement->placed);
+	free(placement->taken);
+	free(placement);
 }
 
 /* The next entry of set->taken; its amounts are used again from try to try. */
-static struct schedule_taken *set_entry(struct schedule_set *set)
+static struct schedule_taken *placement_add_taken(struct schedule_placement *placement)
 {
-	if (set->taken_count == set->taken_capacity) {
-		size_t capacity = set->taken_capacity ? set->taken_capacity * 2 : 64;
-		set->taken = xrealloc(set->taken, capacity * sizeof *set->taken);
-		for (size_t i = set->taken_capacity; i < capacity; i++) {
-			set->taken[i].need = schedule_cluster_amounts(set->cluster);
-			set->taken[i].draw = schedule_cluster_amounts(set->cluster);
+	if (placement->taken_count == placement->taken_capacity) {
+		size_t capacity = placement->taken_capacity ? placement->taken_capacity * 2 : 64;
+		placement->taken = xrealloc(placement->taken, capacity * sizeof *placement->taken);
+		for (size_t i = placement->taken_capacity; i < capacity; i++) {
+			placement->taken[i].need = schedule_cluster_amounts(placement->cluster);
+			placement->taken[i].draw = schedule_cluster_amounts(placement->cluster);
 		}
-		set->taken_capacity = capacity;
+		placement->taken_capacity = capacity;
 	}
-	return &set->taken[set->taken_count++];
+	return &placement->taken[placement->taken_count++];
 }
 
-static struct schedule_placed *set_place(struct schedule_set *set)
+static struct schedule_placed *placement_add_placed(struct schedule_placement *placement)
 {
-	if (set->placed_count == set->placed_capacity) {
-		set->placed_capacity = set->placed_capacity ? set->placed_capacity * 2 : 16;
-		set->placed = xrealloc(set->placed, set->placed_capacity * sizeof *set->placed);
+	if (placement->placed_count == placement->placed_capacity) {
+		placement->placed_capacity = placement->placed_capacity ? placement->placed_capacity * 2 : 16;
+		placement->placed = xrealloc(placement->placed, placement->placed_capacity * sizeof *placement->placed);
 	}
-	return &set->placed[set->placed_count++];
+	return &placement->placed[placement->placed_count++];
 }
 
-static void set_take(struct schedule_set *set, struct schedule_view *view, const struct schedule_placed *placed,
-		     struct schedule_taken *taken)
+static void placement_take(struct schedule_placement *placement, struct schedule_view *view, const struct schedule_placed *placed,
+			   struct schedule_taken *taken)
 {
-	schedule_kept_draw(set->cluster, placed->kept, taken->place, taken->need, taken->draw);
-	schedule_profile_take(set->profile, view, (size_t)taken->place, taken->draw, placed->until);
+	schedule_reserved_draw(placement->cluster, placed->reserved, taken->node_index, taken->need, taken->draw);
+	schedule_profile_take(placement->profile, view, (size_t)taken->node_index, taken->draw, placed->until);
 }
 
 /* Take what the answer of the last schedule_fit_nodes() needs. */
-static void set_record(struct schedule_set *set, struct schedule_view *view, const struct schedule_unit *unit, size_t member,
-		       int position, double until)
+static void placement_record_member(struct schedule_placement *placement, struct schedule_view *view,
+				    const struct schedule_gang *gang, size_t member, int position, double until)
 {
-	const struct schedule_member *m = &unit->member[member];
-	struct schedule_placed *placed = set_place(set);
+	const struct schedule_member *m = &gang->member[member];
+	struct schedule_placed *placed = placement_add_placed(placement);
 	*placed = (struct schedule_placed){.member = member,
 					   .position = position,
 					   .seconds = m->seconds,
 					   .until = until,
-					   .kept = view->empty ? NULL : m->request->kept,
-					   .first = set->taken_count,
-					   .spots = set->fit->spots,
+					   .reserved = view->empty ? NULL : m->request->reserved,
+					   .first = placement->taken_count,
+					   .node_count = placement->fit->chosen_count,
 					   .licensed = m->request->license_count > 0};
-	for (size_t i = 0; i < placed->spots; i++) {
-		struct schedule_taken *taken = set_entry(set);
-		taken->place = set->fit->spot[i].place;
-		taken->tasks = set->fit->spot[i].tasks;
-		schedule_request_need(set->cluster, m->request, taken->place, taken->tasks, taken->need);
-		set_take(set, view, placed, taken);
+	for (size_t i = 0; i < placed->node_count; i++) {
+		struct schedule_taken *taken = placement_add_taken(placement);
+		taken->node_index = placement->fit->chosen[i].node_index;
+		taken->tasks = placement->fit->chosen[i].tasks;
+		schedule_request_need(placement->cluster, m->request, taken->node_index, taken->tasks, taken->need);
+		placement_take(placement, view, placed, taken);
 	}
 	if (!placed->licensed)
 		return;
-	struct schedule_taken *taken = set_entry(set);
-	taken->place = (int)set->cluster->nodes;
+	struct schedule_taken *taken = placement_add_taken(placement);
+	taken->node_index = (int)placement->cluster->nodes;
 	taken->tasks = 0;
-	schedule_request_licenses(set->cluster, m->request, taken->need);
-	set_take(set, view, placed, taken);
+	schedule_request_licenses(placement->cluster, m->request, taken->need);
+	placement_take(placement, view, placed, taken);
 }
 
-static bool names_step(const int *step, size_t count, int wanted)
+static bool list_has_step(const int *step, size_t count, int wanted)
 {
 	for (size_t i = 0; i < count; i++)
 		if (step[i] == wanted)
@@ -113,133 +113,140 @@ static bool names_step(const int *step, size_t count, int wanted)
 	return false;
 }
 
-static bool keeps_away(const struct schedule_pending *a, const struct schedule_pending *b)
+static bool members_exclude(const struct schedule_pending *a, const struct schedule_pending *b)
 {
-	return names_step(a->other_than, a->other_than_count, b->step) || names_step(b->other_than, b->other_than_count, a->step);
+	return list_has_step(a->other_than, a->other_than_count, b->step) ||
+	       list_has_step(b->other_than, b->other_than_count, a->step);
 }
 
 /* The nodes of the members placed so far that this one must not share. */
-static const uint64_t *set_ban(struct schedule_set *set, const struct schedule_unit *unit, size_t member)
+static const uint64_t *placement_ban(struct schedule_placement *placement, const struct schedule_gang *gang, size_t member)
 {
 	bool any = false;
-	for (size_t i = 0; i < set->placed_count; i++) {
-		const struct schedule_placed *placed = &set->placed[i];
-		if (placed->member == member || !keeps_away(unit->member[member].step, unit->member[placed->member].step))
+	for (size_t i = 0; i < placement->placed_count; i++) {
+		const struct schedule_placed *placed = &placement->placed[i];
+		if (placed->member == member || !members_exclude(gang->member[member].step, gang->member[placed->member].step))
 			continue;
 		if (!any)
-			memset(set->ban, 0, set->cluster->words * sizeof *set->ban);
+			memset(placement->ban, 0, placement->cluster->words * sizeof *placement->ban);
 		any = true;
-		for (size_t k = 0; k < placed->spots; k++)
-			schedule_bits_add(set->ban, (size_t)set->taken[placed->first + k].place);
+		for (size_t k = 0; k < placed->node_count; k++)
+			schedule_bits_add(placement->ban, (size_t)placement->taken[placed->first + k].node_index);
 	}
-	return any ? set->ban : NULL;
+	return any ? placement->ban : NULL;
 }
 
 /* The nodes of the member whose nodes this one shares, as the terms of its placing. */
-static void set_root(struct schedule_set *set, const struct schedule_unit *unit, size_t member, struct schedule_terms *terms)
+static void placement_follow_root(struct schedule_placement *placement, const struct schedule_gang *gang, size_t member,
+				  struct schedule_terms *terms)
 {
 	size_t i = 0;
-	while (i < set->placed_count && set->placed[i].member != unit->member[member].root)
+	while (i < placement->placed_count && placement->placed[i].member != gang->member[member].root)
 		i++;
-	if (i == set->placed_count)
+	if (i == placement->placed_count)
 		return;
-	const struct schedule_placed *placed = &set->placed[i];
-	for (size_t k = 0; k < placed->spots; k++)
-		set->forced[k].place = set->taken[placed->first + k].place;
-	terms->forced = set->forced;
-	terms->forced_count = placed->spots;
+	const struct schedule_placed *placed = &placement->placed[i];
+	for (size_t k = 0; k < placed->node_count; k++)
+		placement->forced[k].node_index = placement->taken[placed->first + k].node_index;
+	terms->forced = placement->forced;
+	terms->forced_count = placed->node_count;
 }
 
-static bool set_member(struct schedule_set *set, struct schedule_view *view, const struct schedule_unit *unit, size_t member)
+static bool placement_try_member(struct schedule_placement *placement, struct schedule_view *view,
+				 const struct schedule_gang *gang, size_t member)
 {
-	struct schedule_member m = unit->member[member];
+	struct schedule_member m = gang->member[member];
 	struct schedule_terms terms = {0};
 	double until = schedule_profile_until(view->at, m.seconds);
-	if (unit->count > 1)
-		terms.ban = set_ban(set, unit, member);
+	if (gang->count > 1)
+		terms.ban = placement_ban(placement, gang, member);
 	if (m.root != member)
-		set_root(set, unit, member, &terms);
+		placement_follow_root(placement, gang, member, &terms);
 	for (int i = 0; i < m.elements; i++, m.position++) {
 		bool leads = m.joint && !i;
 		terms.extra = leads ? m.extra : NULL;
 		bool plain = !terms.ban && !terms.forced && !terms.extra;
-		if (m.position >= 0 && !schedule_gang_position(&m))
+		if (m.position >= 0 && !schedule_gang_next_position(&m))
 			return false;
-		set->for_licenses = false;
-		if (!schedule_fit_nodes(set->fit, view, leads ? m.joint : m.request, until, plain ? NULL : &terms))
+		placement->for_licenses = false;
+		if (!schedule_fit_nodes(placement->fit, view, leads ? m.joint : m.request, until, plain ? NULL : &terms))
 			return false;
-		set->for_licenses = true;
-		if (!schedule_fit_licenses(set->profile, view, m.request, until))
+		placement->for_licenses = true;
+		if (!schedule_fit_licenses(placement->profile, view, m.request, until))
 			return false;
-		set_record(set, view, unit, member, m.position, until);
+		placement_record_member(placement, view, gang, member, m.position, until);
 	}
 	return true;
 }
 
-bool schedule_set_try(struct schedule_set *set, struct schedule_view *view, const struct schedule_unit *unit)
+bool schedule_placement_try(struct schedule_placement *placement, struct schedule_view *view, const struct schedule_gang *gang)
 {
-	set->placed_count = set->taken_count = 0;
-	for (size_t i = 0; i < unit->count; i++) {
-		set->stuck = unit->order[i];
-		if (!set_member(set, view, unit, unit->order[i])) {
-			schedule_set_undo(set, view);
+	placement->placed_count = placement->taken_count = 0;
+	for (size_t i = 0; i < gang->count; i++) {
+		placement->stuck = gang->order[i];
+		if (!placement_try_member(placement, view, gang, gang->order[i])) {
+			schedule_placement_undo(placement, view);
 			return false;
 		}
 	}
 	return true;
 }
 
-void schedule_set_undo(struct schedule_set *set, struct schedule_view *view)
+void schedule_placement_undo(struct schedule_placement *placement, struct schedule_view *view)
 {
-	for (size_t i = set->placed_count; i--;) {
-		const struct schedule_placed *placed = &set->placed[i];
-		for (size_t k = placed->spots + placed->licensed; k--;) {
-			const struct schedule_taken *taken = &set->taken[placed->first + k];
-			schedule_kept_return(set->cluster, placed->kept, taken->place, taken->need, taken->draw);
-			schedule_profile_give(set->profile, view, (size_t)taken->place, taken->draw, placed->until);
+	for (size_t i = placement->placed_count; i--;) {
+		const struct schedule_placed *placed = &placement->placed[i];
+		for (size_t k = placed->node_count + placed->licensed; k--;) {
+			const struct schedule_taken *taken = &placement->taken[placed->first + k];
+			schedule_reserved_return(placement->cluster, placed->reserved, taken->node_index, taken->need,
+						 taken->draw);
+			schedule_profile_give(placement->profile, view, (size_t)taken->node_index, taken->draw, placed->until);
 		}
 	}
-	set->placed_count = set->taken_count = 0;
+	placement->placed_count = placement->taken_count = 0;
 }
 
-size_t schedule_set_stuck(const struct schedule_set *set, bool *for_licenses)
+size_t schedule_placement_stuck(const struct schedule_placement *placement, bool *for_licenses)
 {
-	*for_licenses = set->for_licenses;
-	return set->stuck;
+	*for_licenses = placement->for_licenses;
+	return placement->stuck;
 }
 
-const struct schedule_placed *schedule_set_placed(const struct schedule_set *set, size_t *count)
+const struct schedule_placed *schedule_placement_placed(const struct schedule_placement *placement, size_t *count)
 {
-	*count = set->placed_count;
-	return set->placed;
+	*count = placement->placed_count;
+	return placement->placed;
 }
 
-const struct schedule_taken *schedule_set_taken(const struct schedule_set *set, const struct schedule_placed *placed)
+const struct schedule_taken *schedule_placement_taken(const struct schedule_placement *placement,
+						      const struct schedule_placed *placed)
 {
-	return &set->taken[placed->first];
+	return &placement->taken[placed->first];
 }
 
 /* What is kept for a step stays kept until it starts; so only its draws are pieces of the hold. */
-void schedule_set_hold(struct schedule_set *set, struct schedule_view *view, const struct schedule_unit *unit)
+void schedule_placement_reserve(struct schedule_placement *placement, struct schedule_view *view,
+				const struct schedule_gang *gang)
 {
-	struct schedule_arena *arena = set->cluster->arena;
-	struct schedule_hold *hold = schedule_arena_take(arena, set->placed_count, sizeof *hold);
-	for (size_t i = 0; i < set->placed_count; i++) {
-		const struct schedule_placed *placed = &set->placed[i];
-		hold[i].pending = unit->member[placed->member].pending;
-		hold[i].from = view->at;
-		hold[i].to = placed->until;
-		hold[i].piece_count = placed->spots + placed->licensed;
-		hold[i].piece = schedule_arena_take(arena, hold[i].piece_count, sizeof *hold[i].piece);
-		for (size_t k = 0; k < hold[i].piece_count; k++) {
-			const struct schedule_taken *taken = &set->taken[placed->first + k];
-			int64_t *draw = schedule_cluster_amounts(set->cluster);
-			memcpy(draw, taken->draw, set->cluster->kinds * sizeof *draw);
-			hold[i].piece[k].place = taken->place;
-			hold[i].piece[k].draw = draw;
-			schedule_kept_return(set->cluster, placed->kept, taken->place, taken->need, taken->draw);
+	struct schedule_arena *arena = placement->cluster->arena;
+	struct schedule_reservation *reservation = schedule_arena_take(arena, placement->placed_count, sizeof *reservation);
+	for (size_t i = 0; i < placement->placed_count; i++) {
+		const struct schedule_placed *placed = &placement->placed[i];
+		reservation[i].pending = gang->member[placed->member].pending;
+		reservation[i].from = view->at;
+		reservation[i].to = placed->until;
+		reservation[i].part_count = placed->node_count + placed->licensed;
+		reservation[i].parts = schedule_arena_take(arena, reservation[i].part_count, sizeof *reservation[i].parts);
+		for (size_t k = 0; k < reservation[i].part_count; k++) {
+			const struct schedule_taken *taken = &placement->taken[placed->first + k];
+			int64_t *draw = schedule_cluster_amounts(placement->cluster);
+			memcpy(draw, taken->draw, placement->cluster->kinds * sizeof *draw);
+			reservation[i].parts[k].node_index = taken->node_index;
+			reservation[i].parts[k].draw = draw;
+			schedule_reserved_return(placement->cluster, placed->reserved, taken->node_index, taken->need,
+						 taken->draw);
 		}
 	}
-	schedule_profile_hold(set->profile, view, hold, set->placed_count);
-	set->placed_count = set->taken_count = 0;
+	schedule_profile_reserve(placement->profile, view, reservation, placement->placed_count);
+	placement->placed_count = placement->taken_count = 0;
 }

@@ -29,42 +29,42 @@ struct schedule_record *schedule_record_new(const struct schedule_cluster *clust
 }
 
 /* The units a start gets of one resource of a place: first what is kept for it, then the lowest free numbers. */
-static void record_units(const struct schedule_cluster *c, const struct schedule_kept *kept, const struct schedule_taken *taken,
-			 size_t gres, struct schedule_units *units)
+static void record_devices(const struct schedule_cluster *c, const struct schedule_reserved *reserved,
+			   const struct schedule_taken *taken, size_t gres, struct schedule_devices *devices)
 {
 	size_t kind = SCHEDULE_FIRST_GRES + gres;
-	size_t free = (size_t)taken->draw[kind], from_kept = (size_t)taken->need[kind] - free;
-	size_t slot = (size_t)taken->place * c->gres.count + gres;
-	int *unit = schedule_arena_take(c->arena, free + from_kept, sizeof *unit);
-	while (kept && kept->place != taken->place)
-		kept = kept->next;
-	if (from_kept) {
-		struct schedule_pool *pool = &kept->pool[gres];
-		memcpy(unit, pool->unit + pool->taken, from_kept * sizeof *unit);
-		pool->taken += from_kept;
+	size_t free = (size_t)taken->draw[kind], from_reserved = (size_t)taken->need[kind] - free;
+	size_t slot = (size_t)taken->node_index * c->gres.count + gres;
+	int *device = schedule_arena_take(c->arena, free + from_reserved, sizeof *device);
+	while (reserved && reserved->node_index != taken->node_index)
+		reserved = reserved->next;
+	if (from_reserved) {
+		struct schedule_pool *pool = &reserved->pool[gres];
+		memcpy(device, pool->device + pool->taken, from_reserved * sizeof *device);
+		pool->taken += from_reserved;
 	}
 	if (free) {
-		memcpy(unit + from_kept, c->units[slot] + c->units_taken[slot], free * sizeof *unit);
-		c->units_taken[slot] += free;
+		memcpy(device + from_reserved, c->devices[slot] + c->devices_taken[slot], free * sizeof *device);
+		c->devices_taken[slot] += free;
 	}
-	*units = (struct schedule_units){.name = c->gres.name[gres], .unit = unit, .count = free + from_kept};
+	*devices = (struct schedule_devices){.name = c->gres.name[gres], .device = device, .count = free + from_reserved};
 }
 
 static struct schedule_share record_share(const struct schedule_cluster *c, const struct schedule_placed *placed,
 					  const struct schedule_taken *taken)
 {
-	struct schedule_share share = {.node_id = c->node[taken->place]->id,
+	struct schedule_share share = {.node_id = c->node[taken->node_index]->id,
 				       .cpus = (int)taken->need[SCHEDULE_CPUS],
 				       .mem_mb = taken->need[SCHEDULE_MEM],
 				       .tasks = taken->tasks};
 	size_t count = 0;
 	for (size_t i = 0; i < c->gres.count; i++)
 		count += taken->need[SCHEDULE_FIRST_GRES + i] > 0;
-	struct schedule_units *units = schedule_arena_take(c->arena, count, sizeof *units);
+	struct schedule_devices *devices = schedule_arena_take(c->arena, count, sizeof *devices);
 	for (size_t i = 0; i < c->gres.count; i++)
 		if (taken->need[SCHEDULE_FIRST_GRES + i] > 0)
-			record_units(c, placed->kept, taken, i, &units[share.gres_count++]);
-	share.gres = units;
+			record_devices(c, placed->reserved, taken, i, &devices[share.gres_count++]);
+	share.gres = devices;
 	return share;
 }
 
@@ -79,8 +79,8 @@ void schedule_record_start(struct schedule_record *record, const struct schedule
 			memcpy(start, record->start, record->starts * sizeof *start);
 		record->start = start;
 	}
-	struct schedule_share *share = schedule_arena_take(c->arena, placed->spots, sizeof *share);
-	for (size_t i = 0; i < placed->spots; i++)
+	struct schedule_share *share = schedule_arena_take(c->arena, placed->node_count, sizeof *share);
+	for (size_t i = 0; i < placed->node_count; i++)
 		share[i] = record_share(c, placed, &taken[i]);
 	record->start[record->starts++] = (struct schedule_start){.pending = member->pending,
 								  .job = member->step->job,
@@ -88,9 +88,9 @@ void schedule_record_start(struct schedule_record *record, const struct schedule
 								  .position = placed->position,
 								  .time_limit_s = placed->seconds,
 								  .backfilled = backfilled,
-								  .ahead = placed->ahead,
+								  .predispatched = placed->predispatched,
 								  .shares = share,
-								  .share_count = placed->spots};
+								  .share_count = placed->node_count};
 }
 
 size_t schedule_record_starts(const struct schedule_record *record, const struct schedule_start **starts)
@@ -112,19 +112,19 @@ void schedule_record_wait(struct schedule_record *record, size_t pending, const 
 						       .message = cause->message};
 }
 
-void schedule_record_expect(struct schedule_record *record, size_t pending, double at, const struct schedule_cause *after,
-			    const struct schedule_placed *placed, const struct schedule_taken *taken)
+void schedule_record_expected_start(struct schedule_record *record, size_t pending, double at, const struct schedule_cause *after,
+				    const struct schedule_placed *placed, const struct schedule_taken *taken)
 {
 	const struct schedule_cluster *c = record->cluster;
 	struct schedule_wait *wait = &record->wait[pending];
-	int *node = schedule_arena_take(c->arena, placed->spots, sizeof *node);
+	int *node = schedule_arena_take(c->arena, placed->node_count, sizeof *node);
 	if (wait->node_count)
 		return;
-	for (size_t i = 0; i < placed->spots; i++)
-		node[i] = c->node[taken[i].place]->id;
+	for (size_t i = 0; i < placed->node_count; i++)
+		node[i] = c->node[taken[i].node_index]->id;
 	wait->expected_at = at;
 	wait->node_ids = node;
-	wait->node_count = placed->spots;
+	wait->node_count = placed->node_count;
 	wait->message = schedule_arena_print(c->arena, "%s; expected %s", wait->message, schedule_explain_at(c->arena, at));
 	/* The outage in its way was named. */
 	if (wait->reason != SCHEDULE_MAINTENANCE || after->step >= 0)

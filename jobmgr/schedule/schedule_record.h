@@ -19,8 +19,8 @@ size_t schedule_record_starts(const struct schedule_record *record, const struct
 void schedule_record_wait(struct schedule_record *record, size_t pending, const struct schedule_cause *cause);
 
 /* ... and is expected to start at some time, when the step in `after` ends, with what would be taken for it then. */
-void schedule_record_expect(struct schedule_record *record, size_t pending, double at, const struct schedule_cause *after,
-			    const struct schedule_placed *placed, const struct schedule_taken *taken);
+void schedule_record_expected_start(struct schedule_record *record, size_t pending, double at, const struct schedule_cause *after,
+				    const struct schedule_placed *placed, const struct schedule_taken *taken);
 
 /* The result, which owns the cluster's arena from now on. */
 struct schedule_result *schedule_record_finish(struct schedule_record *record, size_t evaluations);

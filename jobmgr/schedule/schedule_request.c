@@ -16,21 +16,22 @@
 
 struct schedule_requests {
 	const struct schedule_cluster *cluster;
-	const struct schedule_keeping *keeping;
+	const struct schedule_reserved_index *reserved_index;
 	struct schedule_request **bucket;
 	size_t mask;
 	char *key; /* the one being looked up */
 	size_t length, capacity;
 };
 
-struct schedule_requests *schedule_requests_new(const struct schedule_cluster *cluster, const struct schedule_keeping *keeping)
+struct schedule_requests *schedule_requests_new(const struct schedule_cluster *cluster,
+						const struct schedule_reserved_index *reserved_index)
 {
 	struct schedule_requests *requests = xcalloc(1, sizeof *requests);
 	size_t buckets = 64;
 	while (buckets < cluster->snapshot->pending_count)
 		buckets *= 2;
 	requests->cluster = cluster;
-	requests->keeping = keeping;
+	requests->reserved_index = reserved_index;
 	requests->bucket = schedule_arena_take(cluster->arena, buckets, sizeof *requests->bucket);
 	requests->mask = buckets - 1;
 	requests->capacity = 1024;
@@ -62,23 +63,23 @@ static void key_number(struct schedule_requests *r, int64_t number)
 	key_bytes(r, &number, sizeof number);
 }
 
-static void key_word(struct schedule_requests *r, const char *word)
+static void key_text(struct schedule_requests *r, const char *word)
 {
 	key_bytes(r, word ? word : "", word ? strlen(word) + 1 : 1);
 }
 
-static void key_words(struct schedule_requests *r, const char *const *word, size_t count)
+static void key_texts(struct schedule_requests *r, const char *const *word, size_t count)
 {
 	key_number(r, (int64_t)count);
 	for (size_t i = 0; i < count; i++)
-		key_word(r, word[i]);
+		key_text(r, word[i]);
 }
 
 static void key_amounts(struct schedule_requests *r, const struct schedule_amount *amount, size_t count)
 {
 	key_number(r, (int64_t)count);
 	for (size_t i = 0; i < count; i++) {
-		key_word(r, amount[i].name);
+		key_text(r, amount[i].name);
 		key_number(r, amount[i].count);
 	}
 }
@@ -89,20 +90,20 @@ static void key_ids(struct schedule_requests *r, const int *id, size_t count)
 	key_bytes(r, id, count * sizeof *id);
 }
 
-static void key_write(struct schedule_requests *r, const struct schedule_pending *p, const struct schedule_kept *kept)
+static void key_write(struct schedule_requests *r, const struct schedule_pending *p, const struct schedule_reserved *reserved)
 {
 	const int64_t number[] = {p->nodes_min,	    p->nodes_max,  p->ntasks,	      p->ntasks_per_node,
 				  p->cpus_per_task, p->mem_mb,	   p->mem_per_cpu_mb, p->exclusive,
-				  p->time_limit_s,  p->time_min_s, p->reservation,    (int64_t)(intptr_t)kept};
+				  p->time_limit_s,  p->time_min_s, p->reservation,    (int64_t)(intptr_t)reserved};
 	r->length = 0;
 	key_bytes(r, number, sizeof number);
 	key_bytes(r, &p->deadline_at, sizeof p->deadline_at);
-	key_word(r, p->partition);
-	key_word(r, p->constraint);
+	key_text(r, p->partition);
+	key_text(r, p->constraint);
 	key_amounts(r, p->gres, p->gres_count);
 	key_amounts(r, p->licenses, p->license_count);
-	key_words(r, p->nodelist, p->nodelist_count);
-	key_words(r, p->exclude, p->exclude_count);
+	key_texts(r, p->nodelist, p->nodelist_count);
+	key_texts(r, p->exclude, p->exclude_count);
 	key_ids(r, p->same_nodes, p->same_nodes_count);
 	key_ids(r, p->other_nodes, p->other_nodes_count);
 	key_ids(r, p->admitted, p->admitted_count);
@@ -237,12 +238,12 @@ static void judge_licenses(const struct schedule_cluster *c, struct schedule_req
 	}
 }
 
-static void judge_narrow(const struct schedule_cluster *c, uint64_t *mask, const int *place, size_t count)
+static void judge_keep_only(const struct schedule_cluster *c, uint64_t *mask, const int *node_index, size_t count)
 {
 	uint64_t *only = schedule_cluster_bits(c);
 	for (size_t i = 0; i < count; i++)
-		if (place[i] >= 0)
-			schedule_bits_add(only, (size_t)place[i]);
+		if (node_index[i] >= 0)
+			schedule_bits_add(only, (size_t)node_index[i]);
 	for (size_t w = 0; w < c->words; w++)
 		mask[w] &= only[w];
 }
@@ -251,20 +252,20 @@ static void judge_lists(const struct schedule_cluster *c, struct schedule_reques
 {
 	const struct schedule_pending *p = r->step;
 	if (p->nodelist_count) {
-		int *place = schedule_arena_take(c->arena, p->nodelist_count, sizeof *place);
+		int *node_index = schedule_arena_take(c->arena, p->nodelist_count, sizeof *node_index);
 		for (size_t i = 0; i < p->nodelist_count; i++)
-			place[i] = schedule_cluster_by_name(c, p->nodelist[i]);
-		judge_narrow(c, r->mask, place, p->nodelist_count);
+			node_index[i] = schedule_cluster_by_name(c, p->nodelist[i]);
+		judge_keep_only(c, r->mask, node_index, p->nodelist_count);
 	}
 	for (size_t i = 0; i < p->exclude_count; i++) {
-		int place = schedule_cluster_by_name(c, p->exclude[i]);
-		if (place >= 0)
-			schedule_bits_drop(r->mask, (size_t)place);
+		int node_index = schedule_cluster_by_name(c, p->exclude[i]);
+		if (node_index >= 0)
+			schedule_bits_drop(r->mask, (size_t)node_index);
 	}
 	for (size_t i = 0; i < p->other_nodes_count; i++) {
-		int place = schedule_cluster_by_id(c, p->other_nodes[i]);
-		if (place >= 0)
-			schedule_bits_drop(r->mask, (size_t)place);
+		int node_index = schedule_cluster_by_id(c, p->other_nodes[i]);
+		if (node_index >= 0)
+			schedule_bits_drop(r->mask, (size_t)node_index);
 	}
 	if (!p->same_nodes_count)
 		return;
@@ -272,7 +273,7 @@ static void judge_lists(const struct schedule_cluster *c, struct schedule_reques
 	r->forced_count = p->same_nodes_count;
 	for (size_t i = 0; i < r->forced_count; i++)
 		r->forced[i] = schedule_cluster_by_id(c, p->same_nodes[i]);
-	judge_narrow(c, r->mask, r->forced, r->forced_count);
+	judge_keep_only(c, r->mask, r->forced, r->forced_count);
 }
 
 static void judge_gres(const struct schedule_cluster *c, struct schedule_request *r)
@@ -293,9 +294,9 @@ static void judge_reservation(const struct schedule_cluster *c, struct schedule_
 		if (outage->id != r->step->reservation)
 			continue;
 		for (size_t j = 0; j < outage->node_count; j++) {
-			int place = schedule_cluster_by_id(c, outage->node_ids[j]);
-			if (place >= 0)
-				schedule_bits_add(only, (size_t)place);
+			int node_index = schedule_cluster_by_id(c, outage->node_ids[j]);
+			if (node_index >= 0)
+				schedule_bits_add(only, (size_t)node_index);
 		}
 		if (outage->from <= s->now && outage->to > s->now)
 			now = outage;
@@ -340,14 +341,14 @@ static void judge_request(const struct schedule_cluster *cluster, struct schedul
 	judge_time(cluster, request);
 	judge_licenses(cluster, request);
 	judge_gres(cluster, request);
-	request->words = schedule_explain_request(cluster, request);
+	request->description = schedule_explain_request(cluster, request);
 	judge_nodes(cluster, request);
 }
 
 struct schedule_request *schedule_request_of(struct schedule_requests *requests, const struct schedule_pending *step)
 {
-	struct schedule_kept *kept = schedule_keeping_for(requests->keeping, step->job, step->step);
-	key_write(requests, step, kept);
+	struct schedule_reserved *reserved = schedule_reserved_for(requests->reserved_index, step->job, step->step);
+	key_write(requests, step, reserved);
 	struct schedule_request **bucket = &requests->bucket[key_hash(requests) & requests->mask];
 	for (struct schedule_request *known = *bucket; known; known = known->next)
 		if (known->key_length == requests->length && !memcmp(known->key, requests->key, requests->length))
@@ -358,25 +359,25 @@ struct schedule_request *schedule_request_of(struct schedule_requests *requests,
 	request->key_length = requests->length;
 	request->next = *bucket;
 	request->step = step;
-	request->kept = kept;
+	request->reserved = reserved;
 	judge_request(requests->cluster, request);
 	return *bucket = request;
 }
 
-void schedule_request_need(const struct schedule_cluster *cluster, const struct schedule_request *request, int place, int tasks,
-			   int64_t *need)
+void schedule_request_need(const struct schedule_cluster *cluster, const struct schedule_request *request, int node_index,
+			   int tasks, int64_t *need)
 {
 	int64_t cpus = (int64_t)tasks * request->cpus_per_task;
 	memset(need, 0, cluster->kinds * sizeof *need);
 	if (request->exclusive) {
-		need[SCHEDULE_CPUS] = cluster->total[(size_t)place * cluster->kinds + SCHEDULE_CPUS];
-		need[SCHEDULE_MEM] = cluster->total[(size_t)place * cluster->kinds + SCHEDULE_MEM];
+		need[SCHEDULE_CPUS] = cluster->total[(size_t)node_index * cluster->kinds + SCHEDULE_CPUS];
+		need[SCHEDULE_MEM] = cluster->total[(size_t)node_index * cluster->kinds + SCHEDULE_MEM];
 	} else {
 		need[SCHEDULE_CPUS] = cpus;
 		need[SCHEDULE_MEM] = request->mem_mb ? request->mem_mb : request->mem_per_cpu_mb * cpus;
 	}
 	if (request->whole_memory)
-		need[SCHEDULE_MEM] = cluster->total[(size_t)place * cluster->kinds + SCHEDULE_MEM];
+		need[SCHEDULE_MEM] = cluster->total[(size_t)node_index * cluster->kinds + SCHEDULE_MEM];
 	for (size_t i = 0; i < request->gres_count; i++)
 		need[request->gres[i].kind] = request->gres[i].count;
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "jobmgr/schedule/schedule_cluster.h"
-#include "jobmgr/schedule/schedule_kept.h"
+#include "jobmgr/schedule/schedule_reserved.h"
 
 struct schedule_need {
 	size_t kind;
@@ -30,7 +30,7 @@ struct schedule_cause {
 struct schedule_request {
 	const struct schedule_pending *step; /* the first that asks so */
 	int partition;			     /* index in the snapshot, -1: no such partition */
-	struct schedule_kept *kept;	     /* what is kept for the one step that asks so */
+	struct schedule_reserved *reserved;  /* what is kept for the one step that asks so */
 	uint64_t *mask;			     /* the nodes it may run on, as they are */
 	size_t matching, usable;	     /* how many its words name, and how many of them are usable */
 	int nodes_min, nodes_max;	     /* at least 1; INT_MAX: as many as needed */
@@ -47,9 +47,9 @@ struct schedule_request {
 	bool refused;		 /* cannot start, whatever is free: see cause */
 	bool possible;		 /* would run on the nodes if nothing else did */
 	bool failed;		 /* did not fit in this pass: see cause */
-	bool unforeseen;	 /* nor was there a later moment at which it would; what the pass releases, the next one sees */
+	bool no_later_start;	 /* nor was there a later moment at which it would; what the pass releases, the next one sees */
 	struct schedule_cause cause;
-	const char *words;	       /* "4 cpus on 2 nodes" */
+	const char *description;       /* "4 cpus on 2 nodes" */
 	struct schedule_request *next; /* of the same bucket */
 	const char *key;
 	size_t key_length;
@@ -57,15 +57,16 @@ struct schedule_request {
 
 struct schedule_requests; /* the table of a pass */
 
-struct schedule_requests *schedule_requests_new(const struct schedule_cluster *cluster, const struct schedule_keeping *keeping);
+struct schedule_requests *schedule_requests_new(const struct schedule_cluster *cluster,
+						const struct schedule_reserved_index *reserved_index);
 void schedule_requests_free(struct schedule_requests *requests);
 
 /* The request of a pending step: one known, or a new one, judged as far as that is possible without placing it. */
 struct schedule_request *schedule_request_of(struct schedule_requests *requests, const struct schedule_pending *step);
 
 /* What tasks of it take from a place. */
-void schedule_request_need(const struct schedule_cluster *cluster, const struct schedule_request *request, int place, int tasks,
-			   int64_t *need);
+void schedule_request_need(const struct schedule_cluster *cluster, const struct schedule_request *request, int node_index,
+			   int tasks, int64_t *need);
 
 /* The licences it takes, as amounts of the last place. */
 void schedule_request_licenses(const struct schedule_cluster *cluster, const struct schedule_request *request, int64_t *need);

@@ -40,7 +40,7 @@ static void queue(struct schedule_snapshot *s, int steps, int nodes)
 		pending[i] = (struct schedule_pending){.job = i + 1,
 						       .name = "s",
 						       .partition = "main",
-						       .array_room = -1,
+						       .array_free_slots = -1,
 						       .with_set = -1,
 						       .nodes_min = 2 + i % (nodes / 4 + 1),
 						       .cpus_per_task = 1 + i % 7,

@@ -97,7 +97,7 @@ static void outages(void **state)
 	assert_int_equal(o->node_ids[1], 9);
 	assert_true(o->from == 1020.5);
 	assert_true(isinf(o->to));
-	assert_string_equal(o->words, "the move");
+	assert_string_equal(o->description, "the move");
 	lead_rows_free(rows);
 }
 
@@ -125,13 +125,13 @@ static void running(void **state)
 
 	(void)state;
 	assert_int_equal(r->request, 4);
-	assert_true(r->ahead);
+	assert_true(r->predispatched);
 	assert_int_equal(r->job, 812);
 	assert_string_equal(r->label, "812.solve[7]");
-	assert_int_equal(r->gres[0].unit[1], 3);
+	assert_int_equal(r->gres[0].device[1], 3);
 	assert_true(isinf(r->ends_at));
-	assert_true(r->kept);
-	assert_int_equal(r->kept_for, 5);
+	assert_true(r->reserved);
+	assert_int_equal(r->reserved_for, 5);
 	assert_int_equal(r->license_count, 1);
 	assert_int_equal(r->licenses[0].count, 2);
 	lead_rows_free(rows);
@@ -289,8 +289,8 @@ static void malformed_values(void **state)
 		{lead_read_texts, "{a\\"},
 		{lead_read_amounts, "[]"},
 		{lead_read_amounts, "{\"a\":\"b\"}"},
-		{lead_read_units, "{\"a\":1}"},
-		{lead_read_units, "{\"a\":[\"x\"]}"},
+		{lead_read_devices, "{\"a\":1}"},
+		{lead_read_devices, "{\"a\":[\"x\"]}"},
 		{lead_read_gres_total, "7"},
 		{lead_read_gres_free, "nothing"},
 	};

@@ -62,7 +62,7 @@ static int world_remove(void **state)
 	return unit_folder_remove(state);
 }
 
-static void vouch(int i)
+static void sign_launch(int i)
 {
 	struct lead_launch *l = &w.launches[i];
 	struct sign_subject subject = {(uid_t)l->uid, (gid_t)l->gid, l->user_name, l->script_hash, l->environment_hash, l->spec};
@@ -107,7 +107,7 @@ static int add_step(const char *name)
 					     .script_hash = hash_a,
 					     .environment_hash = hash_b,
 					     .spec = w.spec[i]};
-	vouch(i);
+	sign_launch(i);
 	w.shares[i][0] = (struct schedule_share){.node_id = 1, .cpus = 2, .mem_mb = 64, .tasks = 1};
 	w.starts[i] = (struct schedule_start){.pending = (size_t)i,
 					      .job = 812,
@@ -120,9 +120,9 @@ static int add_step(const char *name)
 	return i;
 }
 
-static struct lead_orders *make(bool apart)
+static struct lead_orders *make(bool one_by_one)
 {
-	return lead_orders_make(w.rows, &w.result, &w.signer, apart);
+	return lead_orders_make(w.rows, &w.result, &w.signer, one_by_one);
 }
 
 static json_int_t number(const json_t *object, const char *name)
@@ -151,8 +151,8 @@ static struct order parsed(const struct lead_commit *commit, size_t i)
 
 static void two_nodes(void **state)
 {
-	static const int units[] = {0, 3};
-	struct schedule_units gres = {"gpu", units, 2};
+	static const int devices[] = {0, 3};
+	struct schedule_devices gres = {"gpu", devices, 2};
 	int i = add_step("solve");
 	struct lead_orders *orders;
 	struct order order;
@@ -326,11 +326,11 @@ static void elements_together(void **state)
 	assert_int_equal(json_array_size(orders->commits[0].orders), 2);
 	lead_orders_free(orders);
 
-	w.signer.each = true; /* as where each waits for a prolog of its own */
+	w.signer.separate = true; /* as where each waits for a prolog of its own */
 	orders = make(false);
 	assert_int_equal(json_array_size(orders->commits[0].orders), 4);
 	lead_orders_free(orders);
-	w.signer.each = false;
+	w.signer.separate = false;
 	orders = make(true);
 	assert_int_equal(orders->commit_count, 4);
 	for (size_t i = 0; i < 4; i++) {
@@ -476,7 +476,7 @@ static void groups(void **state)
 	group_of(add_step("a"));
 	group_of(add_step("b"));
 	orders = make(false);
-	assert_true(orders->left_over);
+	assert_true(orders->postponed);
 	assert_int_equal(json_array_size(orders->commits[0].starts), 1);
 	order = parsed(&orders->commits[0], 0);
 	assert_true(order.prolog);
@@ -486,7 +486,7 @@ static void groups(void **state)
 	w.launches[0].group_nodes = w.launches[1].group_nodes = held;
 	w.launches[0].group_node_count = w.launches[1].group_node_count = 1;
 	orders = make(false);
-	assert_false(orders->left_over);
+	assert_false(orders->postponed);
 	assert_int_equal(json_array_size(orders->commits[0].starts), 2);
 	for (size_t i = 0; i < 2; i++) {
 		order = parsed(&orders->commits[0], i);

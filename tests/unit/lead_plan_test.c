@@ -47,17 +47,17 @@ static void entries(void **state)
 	struct schedule_result result = {.waits = waits, .wait_count = 4};
 	struct lead_rows *rows = lead_rows_new(0);
 	struct lead_plan *plan = lead_plan_new();
-	struct lead_news *news = lead_plan_compare(plan, &result);
+	struct lead_plan_changes *changes = lead_plan_compare(plan, &result);
 	char *text;
 
 	(void)state;
-	assert_true(news->whole);
+	assert_true(changes->whole);
 	rows->snapshot.pending = pending;
 	rows->snapshot.pending_count = 2;
 	rows->keys = keys;
 	rows->snapshot.running = running;
 	rows->snapshot.running_count = 2;
-	text = lead_news_text(news, rows);
+	text = lead_plan_changes_json(changes, rows);
 	assert_string_equal(
 		text,
 		"[{\"job\":812,\"step\":0,\"expected_at\":2001,\"nodes\":[2,1],\"blocker\":\"700.mesh\",\"reason\":\"resources\","
@@ -69,7 +69,7 @@ static void entries(void **state)
 		"{\"job\":815,\"step\":0,\"expected_at\":null,\"nodes\":[],\"blocker\":null,\"reason\":\"node\","
 		"\"message\":\"waits\"}]");
 	free(text);
-	lead_news_free(news);
+	lead_plan_changes_free(changes);
 	lead_plan_free(plan);
 	lead_rows_free(rows);
 }
@@ -77,18 +77,18 @@ static void entries(void **state)
 /* What is new of `waits` against what was noted last: "job.step" for what is to be said, "-job.step" for what is said no more. */
 static void expect_news(const struct lead_plan *plan, const struct schedule_wait *waits, size_t count, const char *expected)
 {
-	struct lead_news *news = lead_plan_compare(plan, &(struct schedule_result){.waits = waits, .wait_count = count});
+	struct lead_plan_changes *changes = lead_plan_compare(plan, &(struct schedule_result){.waits = waits, .wait_count = count});
 	char text[256] = "", one[32];
 
-	for (size_t i = 0; i < news->wait_count; i++) {
-		snprintf(one, sizeof one, "%lld.%d ", (long long)news->waits[i]->job, news->waits[i]->step);
+	for (size_t i = 0; i < changes->wait_count; i++) {
+		snprintf(one, sizeof one, "%lld.%d ", (long long)changes->waits[i]->job, changes->waits[i]->step);
 		strcat(text, one);
 	}
-	if (news->gone_count > 0)
-		strcat(strcat(strcat(text, "-"), db_array_literal(news->gone_jobs)), db_array_literal(news->gone_steps));
+	if (changes->gone_count > 0)
+		strcat(strcat(strcat(text, "-"), db_array_literal(changes->gone_jobs)), db_array_literal(changes->gone_steps));
 	assert_string_equal(text, expected);
-	assert_int_equal(lead_news_any(news), news->whole || *expected);
-	lead_news_free(news);
+	assert_int_equal(lead_plan_changes_any(changes), changes->whole || *expected);
+	lead_plan_changes_free(changes);
 }
 
 /* Whatever the text says is compared; what it does not say is not. */
@@ -116,7 +116,7 @@ static void changes(void **state)
 	wait[5].message = "wait";
 	wait[6].reason = SCHEDULE_LICENSE;
 	wait[7].expected_at = 2000.8; /* the same second */
-	lead_plan_note(plan, &(struct schedule_result){.waits = wait, .wait_count = 1});
+	lead_plan_note_written(plan, &(struct schedule_result){.waits = wait, .wait_count = 1});
 	for (int i = 0; i < 8; i++)
 		expect_news(plan, &wait[i], 1, i == 0 || i == 7 ? "" : "812.1 ");
 	lead_plan_free(plan);
@@ -132,22 +132,22 @@ static void goes_on(void **state)
 		{.job = 8, .step = 0, .blocker_step = -1, .message = "waits"},
 	};
 	struct lead_plan *plan = lead_plan_new();
-	struct lead_news *news = lead_plan_compare(plan, &(struct schedule_result){0});
+	struct lead_plan_changes *changes = lead_plan_compare(plan, &(struct schedule_result){0});
 
 	(void)state;
-	assert_true(news->whole && lead_news_any(news));
-	lead_news_free(news);
-	lead_plan_note(plan, &(struct schedule_result){.waits = wait, .wait_count = 3});
+	assert_true(changes->whole && lead_plan_changes_any(changes));
+	lead_plan_changes_free(changes);
+	lead_plan_note_written(plan, &(struct schedule_result){.waits = wait, .wait_count = 3});
 	expect_news(plan, wait, 3, "");
 	expect_news(plan, wait, 4, "8.0 ");
 	expect_news(plan, wait + 1, 3, "8.0 -{9}{1}");
 	expect_news(plan, NULL, 0, "-{7,7,9}{2,3,1}");
 	/* What starts is gone by itself, and anew if it comes again. */
-	lead_plan_start(plan, 7, 3);
-	lead_plan_start(plan, 6, 3);
+	lead_plan_note_start(plan, 7, 3);
+	lead_plan_note_start(plan, 6, 3);
 	expect_news(plan, wait, 1, "-{7}{2}");
 	expect_news(plan, wait, 3, "7.3 ");
-	lead_plan_forget(plan);
+	lead_plan_drop(plan);
 	expect_news(plan, wait, 2, "9.1 7.3 ");
 	lead_plan_free(plan);
 }

@@ -12,13 +12,13 @@ enum { MANY = 5000, WIDTH = 40, ARRAYS = 1000000 };
 struct world {
 	struct lead_queue *queue;
 	struct lead_rows *rows; /* of the pass under way */
-	struct lead_place place[MANY];
+	struct lead_queued place[MANY];
 	size_t count;
 };
 
 static void put(struct world *w, int64_t job, int64_t version)
 {
-	w->place[w->count++] = (struct lead_place){.job = job, .version = version, .stamp = 1, .room = 3};
+	w->place[w->count++] = (struct lead_queued){.job = job, .version = version, .stamp = 1, .free_slots = 3};
 }
 
 /* What the database says of these jobs' steps 0: `cpus` and whether it is steady; those of jobs from ARRAYS on are arrays. */
@@ -65,9 +65,9 @@ static size_t ask(struct world *w)
 	size_t count;
 
 	w->rows = lead_rows_new(0);
-	w->rows->places = w->place;
-	w->rows->place_count = w->count;
-	count = lead_queue_ask(w->queue, w->rows, jobs, steps);
+	w->rows->queue = w->place;
+	w->rows->queue_count = w->count;
+	count = lead_queue_list_missing(w->queue, w->rows, jobs, steps);
 	db_array_free(jobs);
 	db_array_free(steps);
 	return count;
@@ -78,7 +78,7 @@ static void learn(struct world *w, int64_t job, int cpus, bool steady)
 	PGresult *result = answer(&job, 1, cpus, steady);
 	struct err e = {0};
 
-	if (!lead_queue_learn(w->queue, result, &e))
+	if (!lead_queue_load(w->queue, result, &e))
 		fail_msg("%s", e.message);
 	PQclear(result);
 }
@@ -93,7 +93,7 @@ static void ends_with(struct world *w, const char *expected)
 		const struct schedule_pending *p = &w->rows->snapshot.pending[i];
 		size_t length = strlen(text);
 
-		snprintf(text + length, sizeof text - length, "%lld:%d:%d ", (long long)p->job, p->cpus_per_task, p->array_room);
+		snprintf(text + length, sizeof text - length, "%lld:%d:%d ", (long long)p->job, p->cpus_per_task, p->array_free_slots);
 	}
 	assert_string_equal(text, expected);
 	lead_rows_free(w->rows);
@@ -143,7 +143,7 @@ static void kept(void **state)
 	put(w, 5, 1);
 	assert_int_equal(ask(w), 0);
 	ends_with(w, "5:1:-1 ");
-	lead_queue_forget(w->queue);
+	lead_queue_drop(w->queue);
 	assert_int_equal(ask(w), 1);
 	learn(w, 5, 8, true);
 	ends_with(w, "5:8:-1 ");
@@ -180,11 +180,11 @@ static void array(void **state)
 	w->place[0].next = 4;
 	w->place[0].skip = skip;
 	w->place[0].skip_count = 2;
-	w->place[0].room = 1;
+	w->place[0].free_slots = 1;
 	assert_int_equal(ask(w), 0);
 	lead_queue_fill(w->queue, w->rows);
 	p = w->rows->snapshot.pending;
-	assert_int_equal(p->array_room, 1);
+	assert_int_equal(p->array_free_slots, 1);
 	assert_int_equal(p->array_next, 4);
 	assert_int_equal(p->array_skip_count, 2);
 	assert_int_equal(p->array_skip[1], 7);
@@ -247,7 +247,7 @@ static size_t pass_over(struct world *w, int64_t first)
 	}
 	asked = ask(w);
 	result = answer(jobs, asked, 1, true); /* all or none */
-	assert_true(lead_queue_learn(w->queue, result, &e));
+	assert_true(lead_queue_load(w->queue, result, &e));
 	PQclear(result);
 	lead_queue_fill(w->queue, w->rows);
 	assert_int_equal(w->rows->snapshot.pending_count, MANY);

@@ -39,8 +39,8 @@ static inline void check_fill(struct check *c)
 	}
 	for (size_t r = 0; r < w->snapshot.running_count; r++) {
 		const struct schedule_running *row = &w->running[r];
-		for (size_t p = 0; row->kept && p < w->snapshot.pending_count; p++) {
-			if (w->pending[p].job != row->job || w->pending[p].step != row->kept_for)
+		for (size_t p = 0; row->reserved && p < w->snapshot.pending_count; p++) {
+			if (w->pending[p].job != row->job || w->pending[p].step != row->reserved_for)
 				continue;
 			c->kept[p][row->node_id - 1][0] += row->cpus;
 			c->kept[p][row->node_id - 1][1] += row->mem_mb;
@@ -86,14 +86,14 @@ static inline void check_units(const struct check *c)
 		for (size_t k = 0; k < start->share_count; k++) {
 			const struct schedule_share *share = &start->shares[k];
 			for (size_t u = 0; share->gres_count && u < share->gres[0].count; u++) {
-				int unit = share->gres[0].unit[u], node = share->node_id - 1;
+				int unit = share->gres[0].device[u], node = share->node_id - 1;
 				bool had = false;
 				for (size_t f = 0; f < c->w->gres[node].free_count; f++)
 					had |= c->w->gres[node].free[f] == unit;
 				for (size_t r = 0; r < c->w->snapshot.running_count; r++) {
 					const struct schedule_running *row = &c->w->running[r];
-					had |= row->kept && row->job == start->job && row->kept_for == start->step &&
-					       row->node_id == share->node_id && row->gres_count && row->gres[0].unit[0] == unit;
+					had |= row->reserved && row->job == start->job && row->reserved_for == start->step &&
+					       row->node_id == share->node_id && row->gres_count && row->gres[0].device[0] == unit;
 				}
 				assert_true(had && !given[node][unit]);
 				given[node][unit] = true;
@@ -239,7 +239,7 @@ static inline void check_waits(const struct check *c)
 	for (size_t i = 0; i < s->pending_count; i++) {
 		const struct schedule_pending *p = &s->pending[i];
 		int wanted = p->array_size ? array_left(p) : 1;
-		assert_true(c->started[i] <= wanted && (p->array_room < 0 || !p->array_size || c->started[i] <= p->array_room));
+		assert_true(c->started[i] <= wanted && (p->array_free_slots < 0 || !p->array_size || c->started[i] <= p->array_free_slots));
 		if (!p->with_count)
 			assert_int_equal(waits[i], c->started[i] < wanted);
 	}

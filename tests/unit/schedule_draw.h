@@ -25,7 +25,7 @@ static inline void draw_start_on(struct draw *d, size_t node, const struct sched
 		const struct schedule_start *start = &result->starts[i];
 		for (size_t k = 0; k < start->share_count; k++) {
 			const struct schedule_share *share = &start->shares[k];
-			if (share->node_id != d->node[node].id || start->ahead)
+			if (share->node_id != d->node[node].id || start->predispatched)
 				continue;
 			for (int cpu = 0; cpu < share->cpus; cpu++) {
 				char *cell = strchr(d->cells[node], '.');
@@ -35,8 +35,8 @@ static inline void draw_start_on(struct draw *d, size_t node, const struct sched
 			for (size_t g = 0; g < share->gres_count; g++)
 				for (size_t u = 0; u < share->gres[g].count; u++)
 					snprintf(units + strlen(units), size - strlen(units), u ? ",%d" : " %c=%s:%d",
-						 u ? share->gres[g].unit[u] : 'A' + start->step, share->gres[g].name,
-						 share->gres[g].unit[u]);
+						 u ? share->gres[g].device[u] : 'A' + start->step, share->gres[g].name,
+						 share->gres[g].device[u]);
 		}
 	}
 }
@@ -46,7 +46,7 @@ static inline void draw_ahead_on(struct draw *d, size_t node, const struct sched
 	int count = 0, step = 0;
 	for (size_t i = 0; i < result->start_count; i++) {
 		const struct schedule_start *start = &result->starts[i];
-		if (!start->ahead || start->shares[0].node_id != d->node[node].id)
+		if (!start->predispatched || start->shares[0].node_id != d->node[node].id)
 			continue;
 		assert_true(count == 0 || start->step == step);
 		step = start->step;
@@ -75,8 +75,8 @@ static inline const char *draw_answer(struct draw *d, const struct schedule_poli
 {
 	struct schedule_result *result = schedule_run(&d->snapshot, policy);
 	for (size_t r = 0; r < d->snapshot.running_count; r++)
-		for (size_t i = 0; i < result->start_count && d->running[r].kept; i++)
-			if (result->starts[i].step == d->running[r].kept_for)
+		for (size_t i = 0; i < result->start_count && d->running[r].reserved; i++)
+			if (result->starts[i].step == d->running[r].reserved_for)
 				for (size_t n = 0; n < d->snapshot.node_count; n++)
 					for (char *cell = d->cells[n]; *cell; cell++)
 						*cell = *cell == d->running[r].label[0] ? '.' : *cell;

@@ -84,12 +84,12 @@ static inline size_t draw_amount(struct draw *d, const char *text, const struct 
 	return 1;
 }
 
-static inline size_t draw_units(struct draw *d, const char *text, const struct schedule_units **units)
+static inline size_t draw_units(struct draw *d, const char *text, const struct schedule_devices **units)
 {
-	struct schedule_units *unit = schedule_arena_take(d->arena, 1, sizeof *unit);
+	struct schedule_devices *unit = schedule_arena_take(d->arena, 1, sizeof *unit);
 	const char *colon = strchr(text, ':');
 	unit->name = schedule_arena_print(d->arena, "%.*s", (int)(colon - text), text);
-	unit->count = draw_numbers(d, colon + 1, &unit->unit);
+	unit->count = draw_numbers(d, colon + 1, &unit->device);
 	*units = unit;
 	return 1;
 }
@@ -185,9 +185,9 @@ static inline bool draw_peer(struct draw *d, struct schedule_pending *p, const c
 	else if (!strcmp(word, "away"))
 		p->other_nodes_count = draw_node_ids(d, value, &p->other_nodes);
 	else if (!strcmp(word, "array"))
-		sscanf(value, "%d/%d/%d", &p->array_size, &p->array_room, &p->array_next);
+		sscanf(value, "%d/%d/%d", &p->array_size, &p->array_free_slots, &p->array_next);
 	else if (!strcmp(word, "ahead"))
-		p->array_ahead = atoi(value);
+		p->array_predispatch = atoi(value);
 	else if (!strcmp(word, "skip"))
 		p->array_skip_count = draw_numbers(d, value, &p->array_skip);
 	else
@@ -199,7 +199,7 @@ static inline void draw_pending(struct draw *d, char *line)
 {
 	struct schedule_pending *p = &d->pending[d->snapshot.pending_count];
 	char *rest, *value, *word = strtok_r(line, " ", &rest);
-	*p = (struct schedule_pending){.job = 1, .step = word[0] - 'A', .name = word, .partition = "p", .array_room = -1};
+	*p = (struct schedule_pending){.job = 1, .step = word[0] - 'A', .name = word, .partition = "p", .array_free_slots = -1};
 	d->snapshot.pending_count++;
 	while ((word = draw_word(&rest, &value))) {
 		if (draw_number(p, word, value) || draw_peer(d, p, word, value))
@@ -267,7 +267,7 @@ static inline void draw_outage(struct draw *d, char *line)
 	const char *nodes = strtok_r(NULL, " ", &rest);
 	if (nodes)
 		outage->node_count = draw_node_ids(d, nodes, &outage->node_ids);
-	outage->words = schedule_arena_print(d->arena, "outage %d", outage->id);
+	outage->description = schedule_arena_print(d->arena, "outage %d", outage->id);
 }
 
 /* The rows of one letter: one for each node that it is on. */
@@ -287,14 +287,14 @@ static inline void draw_running(struct draw *d, char *line)
 		else if (!strcmp(word, "l"))
 			row.license_count = draw_amount(d, value, &row.licenses);
 		else if (!strcmp(word, "keep")) {
-			row.kept = true;
-			row.kept_for = value[0] - 'A';
+			row.reserved = true;
+			row.reserved_for = value[0] - 'A';
 			row.job = 1;
 		} else if (!strcmp(word, "of")) {
 			row.job = 1;
 			row.request = value[0] - 'A';
 		} else if (!strcmp(word, "ahead")) {
-			row.ahead = true;
+			row.predispatched = true;
 			row.node_id = draw_node_id(d, value);
 		} else
 			fail_msg("what runs has no \"%s\"", word);
@@ -307,7 +307,7 @@ static inline void draw_running(struct draw *d, char *line)
 		row.cpus = 0;
 		for (const char *cell = d->cells[i]; *cell; cell++)
 			row.cpus += *cell == row.label[0];
-		if (row.ahead ? row.node_id != d->node[i].id : !row.cpus)
+		if (row.predispatched ? row.node_id != d->node[i].id : !row.cpus)
 			continue;
 		row.node_id = d->node[i].id;
 		d->node[i].cpus_used += row.cpus;
@@ -327,7 +327,7 @@ static inline void draw_free_units(struct draw *d, struct schedule_node *node)
 		for (size_t r = 0; r < d->snapshot.running_count; r++)
 			for (size_t k = 0; d->running[r].node_id == node->id && k < d->running[r].gres_count; k++)
 				for (size_t u = 0; u < d->running[r].gres[k].count; u++)
-					held |= d->running[r].gres[k].unit[u] == unit;
+					held |= d->running[r].gres[k].device[u] == unit;
 		if (!held)
 			free[gres->free_count++] = unit;
 	}

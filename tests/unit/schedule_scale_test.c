@@ -44,7 +44,7 @@ static void cluster(size_t nodes, int busy)
 static struct schedule_pending *step(void)
 {
 	struct schedule_pending *p = &pending[snapshot.pending_count++];
-	*p = (struct schedule_pending){.job = (int64_t)snapshot.pending_count, .name = "s", .partition = "p", .array_room = -1};
+	*p = (struct schedule_pending){.job = (int64_t)snapshot.pending_count, .name = "s", .partition = "p", .array_free_slots = -1};
 	p->time_limit_s = 3600;
 	return p;
 }
@@ -113,7 +113,7 @@ static void test_outages(void **state)
 						    .node_count = NODES,
 						    .from = snapshot.now + 36000 + i * 86400.0,
 						    .to = i < 30 ? snapshot.now + 43200 + i * 86400.0 : INFINITY,
-						    .words = "night"};
+						    .description = "night"};
 	snapshot.outages = night;
 	snapshot.outage_count = 31;
 	while (snapshot.pending_count < STEPS)

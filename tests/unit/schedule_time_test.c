@@ -61,7 +61,7 @@ static void run_case(uint64_t seed, const struct schedule_policy *policy)
 	for (size_t i = 0; i < MOST_JOBS * MOST_STEP_IDS; i++)
 		promise[i / MOST_STEP_IDS][i % MOST_STEP_IDS] = INFINITY;
 	for (size_t i = 0; i < w->snapshot.pending_count; i++)
-		w->pending[i].array_room = -1;
+		w->pending[i].array_free_slots = -1;
 	for (int pass = 0;; pass++) {
 		struct schedule_result *result = schedule_run(&w->snapshot, policy);
 		bool idle = !w->snapshot.running_count && !result->start_count && !outage_ends(w);

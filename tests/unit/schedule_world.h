@@ -130,7 +130,7 @@ static inline void world_add_lists(struct world *w, struct schedule_pending *p)
 static inline void world_add_step(struct world *w, int i)
 {
 	struct schedule_pending *p = &w->pending[i];
-	*p = (struct schedule_pending){.job = 1 + i / 4, .step = i % 4 * 100, .name = "s", .array_room = -1};
+	*p = (struct schedule_pending){.job = 1 + i / 4, .step = i % 4 * 100, .name = "s", .array_free_slots = -1};
 	p->partition = w->partition[world_roll(w, (int)w->snapshot.partition_count)].name;
 	p->nodes_min = world_one_in(w, 3) ? 1 + world_roll(w, 3) : 0;
 	p->nodes_max = world_one_in(w, 3) ? p->nodes_min + world_roll(w, 3) : 0;
@@ -153,7 +153,7 @@ static inline void world_add_step(struct world *w, int i)
 		const int skip[] = {1, 3, 4};
 		p->array_size = world_roll(w, 12);
 		p->array_next = world_roll(w, 3);
-		p->array_room = world_one_in(w, 2) ? world_roll(w, 6) : -1;
+		p->array_free_slots = world_one_in(w, 2) ? world_roll(w, 6) : -1;
 		p->array_skip = world_copy(w, skip, sizeof skip);
 		p->array_skip_count = p->array_size > 4 ? 3 : 0;
 	}
@@ -167,7 +167,7 @@ static inline void world_add_set(struct world *w, int first)
 		struct schedule_pending *p = &w->pending[i];
 		p->with_count = world_one_in(w, 8) ? count + 1 : count;
 		p->with_set = step;
-		p->array_room = -1;
+		p->array_free_slots = -1;
 		if (i > first && world_one_in(w, 3)) {
 			p->same_as = world_copy(w, &step, sizeof step);
 			p->same_as_count = 1;
@@ -191,7 +191,7 @@ static inline void world_hold(struct world *w, struct schedule_running row, doub
 	for (size_t i = 0; i < row.gres_count; i++)
 		for (size_t u = 0; u < row.gres[i].count; u++)
 			for (size_t k = 0; k < gres->free_count; k++)
-				if (gres->free[k] == row.gres[i].unit[u])
+				if (gres->free[k] == row.gres[i].device[u])
 					w->free_unit[row.node_id - 1][k] = gres->free[--gres->free_count];
 	for (size_t i = 0; i < row.license_count; i++)
 		w->license[strcmp(row.licenses[i].name, "x") != 0].used += row.licenses[i].count;
@@ -206,7 +206,7 @@ static inline void world_end(struct world *w, size_t index)
 	world_node(w, row.node_id)->mem_used_mb -= row.mem_mb;
 	for (size_t i = 0; i < row.gres_count; i++)
 		for (size_t u = 0; u < row.gres[i].count; u++)
-			w->free_unit[row.node_id - 1][gres->free_count++] = row.gres[i].unit[u];
+			w->free_unit[row.node_id - 1][gres->free_count++] = row.gres[i].device[u];
 	for (size_t i = 0; i < row.license_count; i++)
 		w->license[strcmp(row.licenses[i].name, "x") != 0].used -= row.licenses[i].count;
 	w->snapshot.running_count--;
@@ -228,7 +228,7 @@ static inline void world_add_running(struct world *w, int i)
 	double really = fmax(row.ends_at - world_roll(w, 20), w->snapshot.now + 1);
 	if (world_one_in(w, 10))
 		row.ends_at = INFINITY;
-	struct schedule_units units = {"gpu", world_copy(w, w->free_unit[id - 1], sizeof w->free_unit[0]), 1};
+	struct schedule_devices units = {"gpu", world_copy(w, w->free_unit[id - 1], sizeof w->free_unit[0]), 1};
 	if (w->gres[id - 1].free_count && world_one_in(w, 2)) {
 		row.gres = world_copy(w, &units, sizeof units);
 		row.gres_count = 1;
@@ -240,9 +240,9 @@ static inline void world_add_running(struct world *w, int i)
 	}
 	if (world_one_in(w, 6) && w->snapshot.pending_count) {
 		struct schedule_pending *p = &w->pending[world_roll(w, (int)w->snapshot.pending_count)];
-		row.kept = true;
+		row.reserved = true;
 		row.job = p->job;
-		row.kept_for = p->step;
+		row.reserved_for = p->step;
 		p->same_nodes = world_copy(w, &id, sizeof id);
 		p->same_nodes_count = 1;
 	}
@@ -254,7 +254,7 @@ static inline void world_add_outage(struct world *w)
 {
 	struct schedule_outage *outage = &w->outage[w->snapshot.outage_count++];
 	int *id = schedule_arena_take(w->arena, w->snapshot.node_count, sizeof *id);
-	*outage = (struct schedule_outage){.node_ids = id, .words = "an outage"};
+	*outage = (struct schedule_outage){.node_ids = id, .description = "an outage"};
 	outage->id = world_one_in(w, 3) ? 0 : 1 + world_roll(w, 2);
 	outage->from = w->snapshot.now + world_roll(w, 400) - 100;
 	outage->to = world_one_in(w, 8) ? INFINITY : outage->from + 1 + world_roll(w, 300);
@@ -319,7 +319,7 @@ static inline void world_start(struct world *w, const struct schedule_result *re
 	for (size_t i = 0; i < result->start_count; i++) {
 		for (size_t r = 0; r < w->snapshot.running_count;) {
 			const struct schedule_running *row = &w->running[r++];
-			if (!row->kept || row->job != result->starts[i].job || row->kept_for != result->starts[i].step)
+			if (!row->reserved || row->job != result->starts[i].job || row->reserved_for != result->starts[i].step)
 				continue;
 			world_end(w, --r);
 			w->released = true;
@@ -334,9 +334,9 @@ static inline void world_start(struct world *w, const struct schedule_result *re
 			const struct schedule_share *share = &start->shares[k];
 			struct schedule_running row = {
 				.job = 100000 + p->job, .step = p->step, .node_id = share->node_id, .cpus = share->cpus};
-			struct schedule_units *units = world_copy(w, share->gres, share->gres_count * sizeof *units);
+			struct schedule_devices *units = world_copy(w, share->gres, share->gres_count * sizeof *units);
 			for (size_t g = 0; g < share->gres_count; g++)
-				units[g].unit = world_copy(w, units[g].unit, units[g].count * sizeof *units[g].unit);
+				units[g].device = world_copy(w, units[g].device, units[g].count * sizeof *units[g].device);
 			row.mem_mb = share->mem_mb;
 			row.gres = units;
 			row.gres_count = share->gres_count;

@@ -1,7 +1,7 @@
 /* What the signer will need: arrays that the last pass started something of. */
 #include "tests/unit/unit.h"
 
-#include "jobmgr/lead/lead_expect.h"
+#include "jobmgr/lead/lead_prefetch.h"
 
 /* A pass with three pending steps: an array, a single step, an array of a job group; and what it starts of them. */
 static const struct lead_key keys[] = {{.request_id = 0}, {.request_id = 4}, {.request_id = 1}};
@@ -15,24 +15,24 @@ static const struct schedule_start starts[] = {
 
 static const struct lead_rows all = {.keys = keys, .launches = launches, .launch_count = 3};
 
-static const char *asked(const struct lead_expect *x, struct db_array *jobs, struct db_array *requests, size_t count)
+static const char *asked(const struct lead_prefetch *x, struct db_array *jobs, struct db_array *requests, size_t count)
 {
-	assert_int_equal(lead_expect_ask(x, jobs, requests), count);
+	assert_int_equal(lead_prefetch_list(x, jobs, requests), count);
 	return db_array_literal(jobs);
 }
 
 static void arrays_that_started(void **state)
 {
-	struct lead_expect x = {.count = 0};
+	struct lead_prefetch x = {.count = 0};
 	struct db_array *jobs = db_array_new(), *requests = db_array_new();
 
 	(void)state;
 	assert_string_equal(asked(&x, jobs, requests, 0), "{}");
-	lead_expect_note(&x, &all, &(struct schedule_result){.starts = starts, .start_count = 4});
+	lead_prefetch_note(&x, &all, &(struct schedule_result){.starts = starts, .start_count = 4});
 	assert_string_equal(asked(&x, jobs, requests, 1), "{7}");
 	assert_string_equal(db_array_literal(requests), "{0}");
 	/* It was expected, and nothing of it started. */
-	lead_expect_note(&x, &all, &(struct schedule_result){.starts = starts + 2, .start_count = 2});
+	lead_prefetch_note(&x, &all, &(struct schedule_result){.starts = starts + 2, .start_count = 2});
 	assert_string_equal(asked(&x, jobs, requests, 0), "{7}");
 	db_array_free(jobs);
 	db_array_free(requests);
@@ -43,11 +43,11 @@ static void what_is_there(void **state)
 	const struct lead_rows some = {.keys = keys, .launches = launches, .launch_count = 2}, none = {.keys = keys};
 
 	(void)state;
-	assert_true(lead_expect_met(&all, &(struct schedule_result){.starts = starts, .start_count = 4}));
-	assert_true(lead_expect_met(&some, &(struct schedule_result){.starts = starts, .start_count = 3}));
-	assert_false(lead_expect_met(&some, &(struct schedule_result){.starts = starts, .start_count = 4}));
-	assert_false(lead_expect_met(&none, &(struct schedule_result){.starts = starts, .start_count = 1}));
-	assert_true(lead_expect_met(&none, &(struct schedule_result){.start_count = 0}));
+	assert_true(lead_prefetch_is_complete(&all, &(struct schedule_result){.starts = starts, .start_count = 4}));
+	assert_true(lead_prefetch_is_complete(&some, &(struct schedule_result){.starts = starts, .start_count = 3}));
+	assert_false(lead_prefetch_is_complete(&some, &(struct schedule_result){.starts = starts, .start_count = 4}));
+	assert_false(lead_prefetch_is_complete(&none, &(struct schedule_result){.starts = starts, .start_count = 1}));
+	assert_true(lead_prefetch_is_complete(&none, &(struct schedule_result){.start_count = 0}));
 }
 
 int main(void)

@@ -1,25 +1,25 @@
-/* lead_depth_test.c - whole passes take a tenth of the time at most, and are never left out. */
+/* lead_scan_limit_test.c - whole passes take a tenth of the time at most, and are never left out. */
 #include "tests/unit/unit.h"
 
 #include <math.h>
 
-#include "jobmgr/lead/lead_depth.h"
+#include "jobmgr/lead/lead_scan_limit.h"
 
 /* A pass that finds so many rows; see pass(). */
-static bool pass_over(struct lead_depth *d, double *now, double whole_takes, size_t starts, size_t rows)
+static bool pass_over(struct lead_scan_limit *d, double *now, double whole_takes, size_t starts, size_t rows)
 {
-	lead_depth_begin(d, 2000, 0, *now);
-	lead_depth_enter(d, *now);
-	*now += d->whole ? whole_takes : 0.001;
-	lead_depth_leave(d, *now);
-	lead_depth_found(d, rows);
+	lead_scan_limit_begin(d, 2000, 0, *now);
+	lead_scan_limit_resume(d, *now);
+	*now += d->full ? whole_takes : 0.001;
+	lead_scan_limit_pause(d, *now);
+	lead_scan_limit_note_rows(d, rows);
 	*now += 0.004; /* the rest of it */
-	lead_depth_end(d, starts, *now);
-	return d->whole;
+	lead_scan_limit_end(d, starts, *now);
+	return d->full;
 }
 
 /* A pass over a long queue that looks for so long and starts so many; whether it was a whole one. */
-static bool pass(struct lead_depth *d, double *now, double whole_takes, size_t starts)
+static bool pass(struct lead_scan_limit *d, double *now, double whole_takes, size_t starts)
 {
 	return pass_over(d, now, whole_takes, starts, 2000);
 }
@@ -28,7 +28,7 @@ static bool pass(struct lead_depth *d, double *now, double whole_takes, size_t s
 static void test_short(void **state)
 {
 	(void)state;
-	struct lead_depth d = {0};
+	struct lead_scan_limit d = {0};
 	double now = 1000;
 	for (int i = 0; i < 10; i++)
 		assert_true(pass_over(&d, &now, 0.05, 0, 3));
@@ -40,31 +40,31 @@ static void test_short(void **state)
 static void test_holders(void **state)
 {
 	(void)state;
-	struct lead_depth d = {0};
+	struct lead_scan_limit d = {0};
 	double now = 1000;
 	for (int i = 0; i < 2; i++)
 		pass(&d, &now, 0.5, 10);
-	lead_depth_begin(&d, 2000, 0, now);
+	lead_scan_limit_begin(&d, 2000, 0, now);
 	int rows = d.rows;
-	assert_false(d.whole);
-	lead_depth_begin(&d, 2000, 100, now);
+	assert_false(d.full);
+	lead_scan_limit_begin(&d, 2000, 100, now);
 	assert_int_equal(d.rows, rows + 100);
-	lead_depth_begin(&d, 70, 100, now);
+	lead_scan_limit_begin(&d, 70, 100, now);
 	assert_int_equal(d.rows, 70);
 }
 
 static void test_share(void **state)
 {
 	(void)state;
-	struct lead_depth d = {0};
+	struct lead_scan_limit d = {0};
 	double now = 1000, whole = 0;
 	int count = 0;
 	while (now < 1100) {
 		bool was_whole = pass(&d, &now, 0.2, 64);
 		whole += was_whole ? 0.2 : 0;
 		count += was_whole;
-		assert_true(isinf(lead_depth_due_in(&d, now)) == was_whole);
-		assert_true(was_whole || lead_depth_due_in(&d, now) <= 9 * 0.2 + 1e-9);
+		assert_true(isinf(lead_scan_limit_full_in(&d, now)) == was_whole);
+		assert_true(was_whole || lead_scan_limit_full_in(&d, now) <= 9 * 0.2 + 1e-9);
 	}
 	assert_true(whole <= 0.1 * 100 + 0.2);
 	assert_in_range(count, 45, 50);
@@ -73,7 +73,7 @@ static void test_share(void **state)
 static void test_idle(void **state)
 {
 	(void)state;
-	struct lead_depth d = {0};
+	struct lead_scan_limit d = {0};
 	double now = 1000;
 	for (int i = 0; i < 10; i++, now += 1)
 		assert_true(pass(&d, &now, 0.05, 0));
@@ -84,7 +84,7 @@ static void test_idle(void **state)
 static void test_rows(void **state)
 {
 	(void)state;
-	struct lead_depth d = {0};
+	struct lead_scan_limit d = {0};
 	double now = 1000;
 	assert_true(pass(&d, &now, 1, 0));
 	assert_int_equal(d.rows, 2000);

@@ -1,4 +1,4 @@
-/* schedule_set_test.c - what starts together: `with` sets and the nodes they share or do not; arrays; what people read. */
+/* schedule_gang_test.c - what starts together: `with` sets and the nodes they share or do not; arrays; what people read. */
 #include "tests/unit/schedule_draw.h"
 
 static const struct deciding {

@@ -1,5 +1,5 @@
-/* lead_vouch.c - see lead_vouch.h. Called by lead_order.c for each commit. */
-#include "jobmgr/lead/lead_vouch.h"
+/* lead_verify.c - see lead_verify.h. Called by lead_order.c for each commit. */
+#include "jobmgr/lead/lead_verify.h"
 
 #include <stdlib.h>
 
@@ -9,15 +9,15 @@
 
 struct row {
 	const struct lead_launch *launch;
-	bool good;
+	bool authentic;
 };
 
-struct lead_vouched {
+struct lead_verified {
 	size_t count;
 	struct row rows[]; /* by job and request */
 };
 
-static int compare(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
 	const struct lead_launch *x = ((const struct row *)a)->launch, *y = ((const struct row *)b)->launch;
 
@@ -26,7 +26,7 @@ static int compare(const void *a, const void *b)
 	return (x->request_id > y->request_id) - (x->request_id < y->request_id);
 }
 
-static bool is_good(const struct lead_launch *launch, const struct seal_mac_key *mac)
+static bool launch_is_authentic(const struct lead_launch *launch, const struct seal_mac_key *mac)
 {
 	struct sign_subject subject = {
 		.uid = (uid_t)launch->uid,
@@ -41,9 +41,9 @@ static bool is_good(const struct lead_launch *launch, const struct seal_mac_key 
 	       sign_authenticator_check(mac, &subject, launch->auth);
 }
 
-struct lead_vouched *lead_vouch(const struct lead_rows *rows, const struct seal_mac_key *mac, struct lead_orders *orders)
+struct lead_verified *lead_verify(const struct lead_rows *rows, const struct seal_mac_key *mac, struct lead_orders *orders)
 {
-	struct lead_vouched *v = schedule_arena_take(rows->arena, 1, sizeof *v + rows->launch_count * sizeof v->rows[0]);
+	struct lead_verified *v = schedule_arena_take(rows->arena, 1, sizeof *v + rows->launch_count * sizeof v->rows[0]);
 
 	v->count = rows->launch_count;
 	orders->refused_jobs = xcalloc(rows->launch_count, sizeof *orders->refused_jobs);
@@ -51,22 +51,22 @@ struct lead_vouched *lead_vouch(const struct lead_rows *rows, const struct seal_
 	for (size_t i = 0; i < rows->launch_count; i++) {
 		const struct lead_launch *launch = &rows->launches[i];
 
-		v->rows[i] = (struct row){launch, is_good(launch, mac)};
-		if (v->rows[i].good)
+		v->rows[i] = (struct row){launch, launch_is_authentic(launch, mac)};
+		if (v->rows[i].authentic)
 			continue;
 		orders->refused_jobs[orders->refused_count] = launch->job_id;
 		orders->refused_requests[orders->refused_count++] = launch->request_id;
 	}
-	qsort(v->rows, v->count, sizeof v->rows[0], compare);
+	qsort(v->rows, v->count, sizeof v->rows[0], compare_rows);
 	return v;
 }
 
-const struct lead_launch *lead_vouched_launch(const struct lead_vouched *v, int64_t job_id, int request_id)
+const struct lead_launch *lead_verified_launch(const struct lead_verified *v, int64_t job_id, int request_id)
 {
 	const struct lead_launch wanted = {.job_id = job_id, .request_id = request_id};
 	const struct row key = {.launch = &wanted}, *found = NULL;
 
 	if (v->count > 0)
-		found = bsearch(&key, v->rows, v->count, sizeof v->rows[0], compare);
-	return found && found->good ? found->launch : NULL;
+		found = bsearch(&key, v->rows, v->count, sizeof v->rows[0], compare_rows);
+	return found && found->authentic ? found->launch : NULL;
 }

@@ -1,4 +1,4 @@
-/* schedule_ahead_test.c - elements of an array that are to begin behind others on their nodes: which arrays have some, where, how many. */
+/* schedule_predispatch_test.c - elements of an array that are to begin behind others on their nodes: which arrays have some, where, how many. */
 #include "tests/unit/schedule_draw.h"
 
 static const struct standing {

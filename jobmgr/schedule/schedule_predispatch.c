@@ -1,0 +1,97 @@
+/* schedule_predispatch.c - elements of an array that are ordered to nodes before there are CPUs for them.
+ *
+ * Called by schedule.c when an array has filled the nodes and has elements left. Short elements end faster than ends are heard of and others
+ * are committed; so that a node always has something to do, it gets a few more than it can run, and begins each when one that runs ends. What
+ * always holds: only the first step that waits for resources stands ahead, so nobody is passed; a node that runs none of the array
+ * gets none; nothing but CPUs is given away twice. */
+#include "jobmgr/schedule/schedule_bits.h"
+#include "jobmgr/schedule/schedule_cycle.h"
+
+enum { PREDISPATCH_PER_ELEMENT = 8 }; /* for each element that runs, so many at the most stand ahead */
+
+/* What a place has of the array. */
+struct node_elements {
+	int running, predispatched;
+};
+
+static bool predispatch_is_allowed(const struct schedule_cycle *cycle, const struct schedule_member *member,
+				   const struct schedule_cause *cause, int free_slots)
+{
+	const struct schedule_request *request = member->request;
+	bool plain = request->nodes_min == 1 && request->ntasks == 1 && !request->exclusive && !request->whole_memory &&
+		     !request->reserved && !request->forced_count && !request->gres_count && !request->license_count &&
+		     member->step->deadline_at <= 0;
+	bool first = cause->reason == SCHEDULE_RESOURCES && !cycle->profile->reservation_count && !cycle->profile->outages.count;
+	/* Where some limit lets fewer start than are left, what stands ahead would count towards it. */
+	return plain && first && (free_slots < 0 || free_slots >= schedule_gang_count_elements(member));
+}
+
+/* Those that hold something, by place; how many stand ahead of them already. */
+static int predispatch_count(const struct schedule_cycle *cycle, const struct schedule_member *member,
+			     struct node_elements *nodes)
+{
+	const struct schedule_snapshot *s = cycle->snapshot;
+	const struct schedule_start *starts;
+	size_t count = schedule_record_starts(cycle->record, &starts);
+	int predispatched = 0;
+	for (size_t i = 0; i < s->running_count; i++) {
+		const struct schedule_running *running = &s->running[i];
+		int node_index = running->job == member->step->job && running->request == member->step->step && !running->reserved
+					 ? schedule_cluster_by_id(cycle->cluster, running->node_id)
+					 : -1;
+		if (node_index < 0)
+			continue;
+		nodes[node_index].running += running->cpus > 0;
+		nodes[node_index].predispatched += running->predispatched;
+		predispatched += running->predispatched;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (starts[i].pending == member->pending)
+			nodes[schedule_cluster_by_id(cycle->cluster, starts[i].shares[0].node_id)].running++;
+	return predispatched;
+}
+
+/* One more on this place, if it has room for it. */
+static bool predispatch_one(struct schedule_cycle *cycle, struct schedule_member *member, int node_index,
+			    struct node_elements *nodes)
+{
+	const struct schedule_cluster *cluster = cycle->cluster;
+	struct schedule_view *live = &cycle->profile->live;
+	int64_t *need = schedule_cluster_amounts(cluster), *draw = schedule_cluster_amounts(cluster);
+	schedule_request_need(cluster, member->request, node_index, 1, need);
+	draw[SCHEDULE_MEM] = need[SCHEDULE_MEM];
+	if (live->free[(size_t)node_index * cluster->kinds + SCHEDULE_MEM] < draw[SCHEDULE_MEM])
+		return false;
+	schedule_profile_shift(cycle->profile, live, (size_t)node_index, draw, -1);
+	const struct schedule_taken taken = {.node_index = node_index, .tasks = 1, .need = need, .draw = draw};
+	const struct schedule_placed placed = {
+		.position = member->position, .seconds = member->request->full_s, .node_count = 1, .predispatched = true};
+	schedule_record_start(cycle->record, member, &placed, &taken, false);
+	nodes->predispatched++;
+	member->position++;
+	return true;
+}
+
+void schedule_predispatch(struct schedule_cycle *cycle, struct schedule_member *member, const struct schedule_cause *cause,
+			  int free_slots)
+{
+	const struct schedule_cluster *cluster = cycle->cluster;
+	if (member->step->array_predispatch <= 0 || !predispatch_is_allowed(cycle, member, cause, free_slots))
+		return;
+	struct node_elements *nodes = schedule_arena_take(cluster->arena, cluster->nodes, sizeof *nodes);
+	int left = member->step->array_predispatch - predispatch_count(cycle, member, nodes);
+	/* One on each place in turn. */
+	for (bool any = true; any;) {
+		any = false;
+		for (size_t node_index = 0; node_index < cluster->nodes; node_index++) {
+			if (left <= 0 || !schedule_gang_next_position(member))
+				return;
+			if (nodes[node_index].predispatched >= PREDISPATCH_PER_ELEMENT * nodes[node_index].running ||
+			    !schedule_bits_has(member->request->mask, node_index) ||
+			    !predispatch_one(cycle, member, (int)node_index, &nodes[node_index]))
+				continue;
+			any = true;
+			left--;
+		}
+	}
+}
