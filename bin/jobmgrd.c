@@ -1,7 +1,10 @@
-/* jobmgrd.c - the job manager's main: configuration, keys, gate and leadership on one loop, and the way out.
+/* jobmgrd.c - the main of the job manager: configuration, keys, HTTP API and leadership on one event loop, and the shutdown.
  *
- * Started by `rota up` or systemd. What always holds: it is unprivileged; SIGTERM ends it within JOBMGRD_PATIENCE, with every
- * request under way answered if that is possible; a start needs neither the database nor munged to be there already. */
+ * Called by: `rota up` or systemd.
+ * Invariants:
+ * - It runs without privileges.
+ * - SIGTERM ends it within JOBMGRD_SHUTDOWN seconds; requests under way are answered in that time.
+ * - It starts without the database and without munged, and waits for them. */
 #include <event2/event.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,7 +17,7 @@
 #include "lib/log.h"
 #include "lib/seal.h"
 
-enum { JOBMGRD_PATIENCE = 5 }; /* seconds for requests under way at the end */
+enum { JOBMGRD_SHUTDOWN = 5 }; /* seconds for requests under way at the end */
 
 struct jobmgrd {
 	struct event_base *base;
@@ -28,33 +31,33 @@ struct jobmgrd {
 };
 
 static const char usage[] = "usage: jobmgrd [--config FILE] [--name NAME] [--verbose]\n\n"
-			    "The job manager: serves the gate, schedules while it leads, signs launch orders.\n\n"
+			    "The job manager: serves the HTTP API, schedules while it leads, signs launch orders.\n\n"
 			    "Options:\n"
-			    "  --config FILE  configuration (else as every program of Rota finds it)\n"
-			    "  --name NAME    name of this one among several (else host:pid)\n"
+			    "  --config FILE  configuration (default: as for every program of Rota)\n"
+			    "  --name NAME    name of this process among several (default: host:pid)\n"
 			    "  --verbose      log more\n"
 			    "  --help         print this help\n"
 			    "  --version      print the version\n";
 
-static void ended(void *arg)
+static void jobmgrd_stop_loop(void *arg)
 {
 	struct jobmgrd *j = arg;
 
 	event_base_loopbreak(j->base);
 }
 
-static void out_of_patience(evutil_socket_t fd, short what, void *arg)
+static void jobmgrd_force_end(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	log_warning("requests were under way for more than %d s", JOBMGRD_PATIENCE);
-	ended(arg);
+	log_warning("ending although requests are still under way after %d s", JOBMGRD_SHUTDOWN);
+	jobmgrd_stop_loop(arg);
 }
 
-static void told_to_end(evutil_socket_t number, short what, void *arg)
+static void jobmgrd_end(evutil_socket_t number, short what, void *arg)
 {
 	struct jobmgrd *j = arg;
-	struct timeval patience = {.tv_sec = JOBMGRD_PATIENCE};
+	struct timeval limit = {.tv_sec = JOBMGRD_SHUTDOWN};
 
 	(void)what;
 	if (j->ending)
@@ -63,18 +66,18 @@ static void told_to_end(evutil_socket_t number, short what, void *arg)
 	log_info("ending on signal %d", (int)number);
 	lead_close(j->lead);
 	j->lead = NULL;
-	event_base_once(j->base, -1, EV_TIMEOUT, out_of_patience, j, &patience);
-	gate_drain(j->gate, ended, j);
+	event_base_once(j->base, -1, EV_TIMEOUT, jobmgrd_force_end, j, &limit);
+	gate_drain(j->gate, jobmgrd_stop_loop, j);
 }
 
-static void leadership_changed(bool leader, void *arg)
+static void jobmgrd_set_leader(bool leader, void *arg)
 {
 	struct jobmgrd *j = arg;
 
 	gate_set_leader(j->gate, leader);
 }
 
-static bool load_keys(struct jobmgrd *j, struct err *e)
+static bool jobmgrd_load_keys(struct jobmgrd *j, struct err *e)
 {
 	char *mac = xasprintf("%s/auth.key", j->conf->keys_dir), *sign = xasprintf("%s/sign.key", j->conf->keys_dir);
 
@@ -85,8 +88,8 @@ static bool load_keys(struct jobmgrd *j, struct err *e)
 	return j->sign != NULL;
 }
 
-/* As many open files as we may have: each client is one. */
-static void raise_files(void)
+/* Raise the limit of open files to its maximum, because each client is one. */
+static void jobmgrd_raise_file_limit(void)
 {
 	struct rlimit files;
 
@@ -96,7 +99,7 @@ static void raise_files(void)
 	}
 }
 
-static bool serve(struct jobmgrd *j, struct err *e)
+static bool jobmgrd_serve(struct jobmgrd *j, struct err *e)
 {
 	struct event *term, *interrupt;
 
@@ -106,9 +109,9 @@ static bool serve(struct jobmgrd *j, struct err *e)
 	j->gate = gate_open(j->base, j->conf, j->mac, e);
 	if (!j->gate)
 		return false;
-	j->lead = lead_open(j->base, j->conf, j->name, j->mac, j->sign, leadership_changed, j);
-	term = evsignal_new(j->base, SIGTERM, told_to_end, j);
-	interrupt = evsignal_new(j->base, SIGINT, told_to_end, j);
+	j->lead = lead_open(j->base, j->conf, j->name, j->mac, j->sign, jobmgrd_set_leader, j);
+	term = evsignal_new(j->base, SIGTERM, jobmgrd_end, j);
+	interrupt = evsignal_new(j->base, SIGINT, jobmgrd_end, j);
 	evsignal_add(term, NULL);
 	evsignal_add(interrupt, NULL);
 	log_info("jobmgrd %s \"%s\" started", ROTA_VERSION, j->name);
@@ -118,7 +121,7 @@ static bool serve(struct jobmgrd *j, struct err *e)
 	return true;
 }
 
-static void clear(struct jobmgrd *j)
+static void jobmgrd_clear(struct jobmgrd *j)
 {
 	lead_close(j->lead);
 	gate_close(j->gate);
@@ -128,19 +131,19 @@ static void clear(struct jobmgrd *j)
 	seal_sign_key_free(j->sign);
 }
 
-static bool run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
+static bool jobmgrd_run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
 {
 	struct jobmgrd j = {.conf = conf, .name = name};
 	(void)launcher_fd;
-	raise_files();
-	bool good = daemon_become(conf->instance_account, e) && load_keys(&j, e) &&
-		    daemon_lock_instance(conf, "jobmgrd", name, e) && serve(&j, e);
-	clear(&j);
+	jobmgrd_raise_file_limit();
+	bool good = daemon_become(conf->instance_account, e) && jobmgrd_load_keys(&j, e) &&
+		    daemon_lock_instance(conf, "jobmgrd", name, e) && jobmgrd_serve(&j, e);
+	jobmgrd_clear(&j);
 	return good;
 }
 
 int main(int argc, char **argv)
 {
-	static const struct daemon_program program = {"jobmgrd", usage, "name", run};
+	static const struct daemon_program program = {"jobmgrd", usage, "name", jobmgrd_run};
 	return daemon_main(&program, argc, argv);
 }

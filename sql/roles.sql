@@ -50,7 +50,7 @@ begin
 		execute format('grant %I to rota_owner', v_role);
 	end loop;
 end $$;
--- The gate has told its client by then that no answer came (CALL_PATIENCE in gate_call.c); what goes on longer would go on for nobody.
+-- The gate has told its client by then that no answer came (CALL_TIMEOUT in gate_call.c); what goes on longer would go on for nobody.
 alter role rota_jobmgr set statement_timeout = '60s';
 -- Sessions that stand in the way are found, and ended (api.session_judge).
 grant pg_read_all_stats, pg_signal_backend to rota_owner;

@@ -1,4 +1,4 @@
-/* gate.h - the door of Rota: HTTP on a Unix socket and, when configured, over TLS; one api function a request. */
+/* gate.h - the HTTP API of jobmgrd, on a Unix socket and, where it is configured, over TLS: each request calls one api function. */
 #ifndef ROTA_GATE_H
 #define ROTA_GATE_H
 
@@ -11,14 +11,14 @@
 
 struct gate;
 
-/* Open the gate; `conf` and `key` are the caller's and outlive it. Where another process of this host serves the same socket,
- * the gate stands by and takes it over as soon as that one is gone. */
+/* Open the API; the caller keeps `conf` and `key` until gate_close. Where another process of this host serves the Unix socket, the API
+ * waits as a standby and takes the socket over when that process has ended. */
 struct gate *gate_open(struct event_base *base, const struct conf *conf, const struct seal_mac_key *key, struct err *e);
 
-/* Whether this process leads: what /v1/ping tells. */
+/* Set what /v1/ping answers: does this process lead? */
 void gate_set_leader(struct gate *gate, bool leader);
 
-/* Accept nothing more, answer what waits, finish what is under way; `done` is called when nothing is left. */
+/* Accept no more connections, answer long polls, and finish requests under way; then call `done`. */
 void gate_drain(struct gate *gate, void (*done)(void *arg), void *arg);
 
 void gate_close(struct gate *gate);

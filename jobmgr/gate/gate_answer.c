@@ -1,7 +1,9 @@
-/* gate_answer.c - SQLSTATEs to HTTP statuses, errors to JSON.
+/* gate_answer.c - SQLSTATEs as HTTP statuses, errors as JSON, members of a JSON text.
  *
- * The rest of the gate calls it. What always holds: every error that leaves the gate has this one form, so a client needs one
- * reader for it, and a status says whose fault it was: 4xx the request's, 503 worth another try, 500 a fault of Rota. */
+ * Called by: all of gate*.c.
+ * Invariants:
+ * - Every error that leaves the API has one form, so a client needs one reader.
+ * - The status says where the fault is: 4xx in the request, 503 try again, 500 in Rota. */
 #include "jobmgr/gate/gate_answer.h"
 
 #include <stdarg.h>
@@ -9,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Classes of SQLSTATE, the longest prefix first; RTnnn speaks for itself. */
+/* Classes of SQLSTATE, the longest prefix first. RTnnn has its status in it. */
 static const struct {
 	const char *prefix;
 	int status;
@@ -20,7 +22,7 @@ static const struct {
 	{"28", 401},	/* a credential */
 	{"40", 503},	/* rolled back: serialization, deadlock */
 	{"08", 503},	/* no connection */
-	{"53", 503},	/* the database is out of something */
+	{"53", 503},	/* the database lacks a resource */
 	{"57", 503},	/* the database shuts down */
 };
 
@@ -57,7 +59,7 @@ bool gate_refuse(struct err *e, const char *code, const char *format, ...)
 	return false;
 }
 
-int gate_status(const char *code)
+int gate_answer_status(const char *code)
 {
 	if (strncmp(code, "RT", 2) == 0) {
 		int status = atoi(code + 2);
@@ -71,7 +73,7 @@ int gate_status(const char *code)
 	return 500;
 }
 
-const char *gate_reason(int status)
+const char *gate_answer_reason(int status)
 {
 	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
 		if (reasons[i].status == status)
@@ -80,8 +82,8 @@ const char *gate_reason(int status)
 	return "Error";
 }
 
-/* What follows the string that begins at `c`. */
-static const char *string_end(const char *c)
+/* The text after the JSON string that begins at `c`. */
+static const char *answer_skip_string(const char *c)
 {
 	for (c++; *c && *c != '"'; c++)
 		c += *c == '\\' && c[1];
@@ -103,7 +105,7 @@ const char *gate_answer_member(const char *text, const char *name)
 		} else if (*c == '"') {
 			const char *after;
 
-			end = string_end(c);
+			end = answer_skip_string(c);
 			after = end + strspn(end, blanks);
 			if (depth == 1 && *after == ':' && (size_t)(end - c) == length + 2 && memcmp(c + 1, name, length) == 0)
 				return after + 1 + strspn(after + 1, blanks);
@@ -112,8 +114,8 @@ const char *gate_answer_member(const char *text, const char *name)
 	return NULL;
 }
 
-/* A JSON string of any bytes: what is not UTF-8 (cut in the middle of a character, say) is shown as "?". */
-static json_t *text_json(const char *text)
+/* A JSON string of any bytes. Where they are not UTF-8 (a message was cut within a character), each byte above 0x7f becomes "?". */
+static json_t *answer_make_string(const char *text)
 {
 	json_t *value = json_string(text);
 
@@ -130,14 +132,14 @@ static json_t *text_json(const char *text)
 	return value;
 }
 
-char *gate_error_text(const struct err *e, json_t *problems)
+char *gate_answer_error(const struct err *e, json_t *problems)
 {
 	json_t *error = json_object(), *root = json_object();
 	char *text;
 
 	json_object_set_new(error, "code", json_string(e->code[0] ? e->code : "RT500"));
-	json_object_set_new(error, "message", text_json(e->message));
-	json_object_set_new(error, "hint", e->hint[0] ? text_json(e->hint) : json_null());
+	json_object_set_new(error, "message", answer_make_string(e->message));
+	json_object_set_new(error, "hint", e->hint[0] ? answer_make_string(e->hint) : json_null());
 	if (problems)
 		json_object_set_new(error, "problems", problems);
 	json_object_set_new(root, "error", error);

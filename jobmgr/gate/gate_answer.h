@@ -1,4 +1,4 @@
-/* gate_answer.h - how an error becomes an HTTP answer. */
+/* gate_answer.h - errors as HTTP answers, and reading answers of the database. For gate*.c only. */
 #ifndef ROTA_GATE_ANSWER_H
 #define ROTA_GATE_ANSWER_H
 
@@ -7,14 +7,14 @@
 
 #include "lib/err.h"
 
-/* An error of the gate's own, with an SQLSTATE of Rota's class: "RT" and the HTTP status. Returns false, as err_set does. */
+/* Set an error of the API itself. `code` is an SQLSTATE of Rota's class: "RT" and the HTTP status. Returns false, as err_set does. */
 bool gate_refuse(struct err *e, const char *code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The HTTP status for an SQLSTATE, whoever raised it. */
-int gate_status(const char *code);
+/* The HTTP status of an SQLSTATE. */
+int gate_answer_status(const char *code);
 
-/* The words that go with an HTTP status. */
-const char *gate_reason(int status);
+/* The reason phrase of an HTTP status. */
+const char *gate_answer_reason(int status);
 
 /* The value of a member of the outermost object of a JSON text, which it points into; NULL: none. It makes no JSON values, so a long
  * answer takes no memory, and it reads each byte once. */
@@ -22,6 +22,6 @@ const char *gate_answer_member(const char *text, const char *name);
 
 /* {"error":{"code","message","hint"}}; hint null where there is none, malloc'ed. `problems` (stolen, may be NULL) becomes a
  * member of "error". */
-char *gate_error_text(const struct err *e, json_t *problems);
+char *gate_answer_error(const struct err *e, json_t *problems);
 
 #endif

@@ -1,9 +1,12 @@
-/* gate_auth.c - a thread that decodes munge credentials and finds the names of users, one claim after the other.
+/* gate_auth.c - a thread that decodes munge credentials and reads names of users, one credential after the other.
  *
- * gate_intake.c asks, on the loop; the answer comes back on the loop through an eventfd. What always holds: a claim belongs to one
- * side at a time (the worker between the two queues, else the loop), a claim is answered exactly once, and a claim that got no
- * verdict within GATE_AUTH_TIMEOUT is answered without one, so a hung munged costs a client an error and the daemon nothing. What the
- * name service said of a user is good for GATE_AUTH_NAME_AGE: to ask it takes as many system calls as all else of a request. */
+ * Called by: gate_dispatch.c, on the loop; the answer comes back to the loop through an eventfd.
+ * Invariants:
+ * - A credential belongs to one side at a time: to the worker between the two queues, else to the loop.
+ * - A credential is answered exactly once, after GATE_AUTH_TIMEOUT with an error. So a munged that hangs costs a client an error and
+ *   the daemon nothing.
+ * - An entry of the name service is used for GATE_AUTH_USER_AGE, because reading it takes as many system calls as the rest of a
+ *   request. */
 #include "jobmgr/gate/gate_auth.h"
 
 #include <errno.h>
@@ -24,159 +27,164 @@
 #include "lib/log.h"
 
 enum {
-	GATE_AUTH_TIMEOUT = 10,
-	GATE_AUTH_NAME_SIZE = 65536,
+	GATE_AUTH_TIMEOUT = 10, /* seconds */
+	GATE_AUTH_ENTRY_SIZE = 65536,
 	GATE_AUTH_GROUPS = 1024,
-	GATE_AUTH_NAME_AGE = 1000, /* milliseconds */
-	GATE_AUTH_NAMES = 64	   /* users whose names are kept */
+	GATE_AUTH_USER_AGE = 1000, /* milliseconds */
+	GATE_AUTH_USERS = 64	   /* entries in the cache */
 };
 
-/* What the name service said of a user; the worker's alone. */
-struct name {
+/* A cached entry of the name service; only the worker uses it. */
+struct auth_user {
 	uid_t uid;
-	gid_t gid; /* with which its groups were asked for */
+	gid_t gid; /* of the credential that `groups` were read for */
 	char user[GATE_USER_SIZE];
 	char *home;
-	json_t *groups; /* NULL: not asked for yet */
-	int64_t until;	/* by clock_ms(); 0: nothing */
+	json_t *groups; /* NULL: not read yet */
+	int64_t until;	/* by clock_ms(); 0: the entry is empty */
 };
 
-/* A claim on its way. `answer` is NULL once the asker was told that no verdict came; only the loop looks at it. */
-struct task {
+/* A credential that is being checked. `answer` is NULL after the timeout; only the loop reads it. */
+struct auth_task {
 	struct gate_auth *auth;
-	struct gate_claim *claim;
+	struct gate_credential *credential;
 	gate_auth_answer *answer;
 	void *arg;
 	struct event *timeout;
-	bool abandoned; /* under the lock: the worker need not begin it any more */
+	bool abandoned; /* under the lock: the timeout is over, so the worker skips it */
 	bool valid;
 	struct err e;
-	STAILQ_ENTRY(task) link;
+	STAILQ_ENTRY(auth_task) link;
 };
 
-STAILQ_HEAD(task_queue, task);
+STAILQ_HEAD(auth_queue, auth_task);
 
 struct gate_auth {
 	struct event_base *base;
 	char *socket;
-	int wake; /* eventfd: something is in `done` */
+	int wake; /* eventfd: `done` is not empty */
 	struct event *event;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t work;
-	struct task_queue todo, done; /* under the lock, as is what follows */
-	bool busy, stop;
-	struct name names[GATE_AUTH_NAMES]; /* each user's place is by its uid */
+	struct auth_queue queued, done;		 /* under the lock */
+	bool busy, stop;			 /* under the lock */
+	struct auth_user users[GATE_AUTH_USERS]; /* the worker's; a user's index is its uid modulo the size */
 };
 
-void gate_claim_free(struct gate_claim *claim)
+void gate_credential_free(struct gate_credential *credential)
 {
-	if (!claim)
+	if (!credential)
 		return;
-	free(claim->credential);
-	free(claim->method);
-	free(claim->target);
-	free(claim->body);
-	free(claim->home);
-	json_decref(claim->groups);
-	free(claim);
+	free(credential->text);
+	free(credential->method);
+	free(credential->target);
+	free(credential->body);
+	free(credential->home);
+	json_decref(credential->groups);
+	free(credential);
 }
 
-static void task_free(struct task *t)
+static void auth_free_task(struct auth_task *t)
 {
-	gate_claim_free(t->claim);
+	gate_credential_free(t->credential);
 	if (t->timeout)
 		event_free(t->timeout);
 	free(t);
 }
 
-/* The login name of the claim's uid; a request without a name behind it is nobody's. */
-static bool claim_name(struct gate_claim *claim, struct err *e)
+/* Read login name and home of the credential's uid. A uid without a name is refused. */
+static bool auth_read_user(struct gate_credential *credential, struct err *e)
 {
-	char *space = xmalloc(GATE_AUTH_NAME_SIZE);
+	char *space = xmalloc(GATE_AUTH_ENTRY_SIZE);
 	struct passwd entry, *found = NULL;
-	int error = getpwuid_r(claim->uid, &entry, space, GATE_AUTH_NAME_SIZE, &found);
+	int error = getpwuid_r(credential->uid, &entry, space, GATE_AUTH_ENTRY_SIZE, &found);
 	bool ok = false;
 
 	if (error != 0 && error != ENOENT && error != ESRCH) {
-		gate_refuse(e, "RT503", "could not look up the name of uid %u: %s", (unsigned)claim->uid, strerrorname_np(error));
+		gate_refuse(e, "RT503", "could not look up the name of uid %u: %s", (unsigned)credential->uid,
+			    strerrorname_np(error));
 	} else if (!found) {
-		gate_refuse(e, "RT403", "uid %u has no name on this host", (unsigned)claim->uid);
-	} else if (strlen(entry.pw_name) >= sizeof claim->user) {
-		gate_refuse(e, "RT403", "the name of uid %u is longer than %d bytes", (unsigned)claim->uid, GATE_USER_SIZE - 1);
+		gate_refuse(e, "RT403", "uid %u has no name on this host", (unsigned)credential->uid);
+	} else if (strlen(entry.pw_name) >= sizeof credential->user) {
+		gate_refuse(e, "RT403", "the name of uid %u is longer than %d bytes", (unsigned)credential->uid,
+			    GATE_USER_SIZE - 1);
 	} else {
-		strcpy(claim->user, entry.pw_name);
-		claim->home = xstrdup(entry.pw_dir);
+		strcpy(credential->user, entry.pw_name);
+		credential->home = xstrdup(entry.pw_dir);
 		ok = true;
 	}
 	free(space);
 	return ok;
 }
 
-/* The names of all groups of the claim's user, as the name service knows them; one without a name is left out. */
-static json_t *claim_groups(const struct gate_claim *claim)
+/* The names of all groups of the credential's user; a group without a name is left out. */
+static json_t *auth_read_groups(const struct gate_credential *credential)
 {
 	gid_t *gids = xcalloc(GATE_AUTH_GROUPS, sizeof *gids);
-	char *space = xmalloc(GATE_AUTH_NAME_SIZE);
+	char *space = xmalloc(GATE_AUTH_ENTRY_SIZE);
 	struct group entry, *found;
-	json_t *names = json_array();
+	json_t *group_names = json_array();
 	int count = GATE_AUTH_GROUPS;
 
-	if (getgrouplist(claim->user, claim->gid, gids, &count) < 0)
-		count = GATE_AUTH_GROUPS; /* the first ones will do */
+	if (getgrouplist(credential->user, credential->gid, gids, &count) < 0)
+		count = GATE_AUTH_GROUPS; /* more groups are left out */
 	for (int i = 0; i < count; i++) {
-		if (getgrgid_r(gids[i], &entry, space, GATE_AUTH_NAME_SIZE, &found) == 0 && found)
-			json_array_append_new(names, json_string(entry.gr_name));
+		if (getgrgid_r(gids[i], &entry, space, GATE_AUTH_ENTRY_SIZE, &found) == 0 && found)
+			json_array_append_new(group_names, json_string(entry.gr_name));
 	}
 	free(space);
 	free(gids);
-	return names;
+	return group_names;
 }
 
-static void name_clear(struct name *name)
+static void auth_clear_user(struct auth_user *user)
 {
-	free(name->home);
-	json_decref(name->groups);
-	*name = (struct name){0};
+	free(user->home);
+	json_decref(user->groups);
+	*user = (struct auth_user){0};
 }
 
-/* Who the claim's uid is, as the name service says or said a moment ago. */
-static bool claim_know(struct gate_auth *a, struct gate_claim *claim, struct err *e)
+/* Fill in the user of the credential, from the cache where the entry is fresh. */
+static bool auth_find_user(struct gate_auth *a, struct gate_credential *credential, struct err *e)
 {
-	struct name *name = &a->names[claim->uid % GATE_AUTH_NAMES];
+	struct auth_user *user = &a->users[credential->uid % GATE_AUTH_USERS];
 	int64_t now = clock_ms();
 
-	if (name->uid != claim->uid || name->gid != claim->gid || name->until <= now)
-		name_clear(name);
-	if (!name->until) {
-		if (!claim_name(claim, e))
+	if (user->uid != credential->uid || user->gid != credential->gid || user->until <= now)
+		auth_clear_user(user);
+	if (!user->until) {
+		if (!auth_read_user(credential, e))
 			return false;
-		*name = (struct name){
-			.uid = claim->uid, .gid = claim->gid, .home = xstrdup(claim->home), .until = now + GATE_AUTH_NAME_AGE};
-		strcpy(name->user, claim->user);
+		*user = (struct auth_user){.uid = credential->uid,
+					   .gid = credential->gid,
+					   .home = xstrdup(credential->home),
+					   .until = now + GATE_AUTH_USER_AGE};
+		strcpy(user->user, credential->user);
 	} else {
-		strcpy(claim->user, name->user);
-		claim->home = xstrdup(name->home);
+		strcpy(credential->user, user->user);
+		credential->home = xstrdup(user->home);
 	}
-	if (claim->ask_groups && !name->groups)
-		name->groups = claim_groups(claim);
-	if (claim->ask_groups)
-		claim->groups = json_deep_copy(name->groups); /* the loop's own: counts of references are no thread's business */
+	if (credential->ask_groups && !user->groups)
+		user->groups = auth_read_groups(credential);
+	if (credential->ask_groups)
+		credential->groups =
+			json_deep_copy(user->groups); /* a copy: reference counts of JSON values are not thread-safe */
 	return true;
 }
 
-static bool claim_decode(struct gate_auth *a, struct gate_claim *claim, struct err *e)
+static bool auth_decode_credential(struct gate_auth *a, struct gate_credential *credential, struct err *e)
 {
-	if (!auth_decode(a->socket, claim->credential, claim->method, claim->target, claim->body, claim->size, &claim->uid,
-			 &claim->gid, e)) {
+	if (!auth_decode(a->socket, credential->text, credential->method, credential->target, credential->body, credential->size,
+			 &credential->uid, &credential->gid, e)) {
 		if (e->code[0] == '\0')
 			memcpy(e->code, "RT401", sizeof e->code);
 		return false;
 	}
-	return claim_know(a, claim, e);
+	return auth_find_user(a, credential, e);
 }
 
-static void worker_done(struct gate_auth *a, struct task *t)
+static void auth_finish_task(struct gate_auth *a, struct auth_task *t)
 {
 	uint64_t one = 1;
 
@@ -188,37 +196,37 @@ static void worker_done(struct gate_auth *a, struct task *t)
 		die("could not write to an eventfd: %s", strerror(errno));
 }
 
-static void *worker_run(void *arg)
+static void *auth_run_worker(void *arg)
 {
 	struct gate_auth *a = arg;
-	struct task *t;
+	struct auth_task *t;
 	bool abandoned;
 
 	for (;;) {
 		pthread_mutex_lock(&a->lock);
-		while (!a->stop && STAILQ_EMPTY(&a->todo))
+		while (!a->stop && STAILQ_EMPTY(&a->queued))
 			pthread_cond_wait(&a->work, &a->lock);
 		if (a->stop)
 			break;
-		t = STAILQ_FIRST(&a->todo);
-		STAILQ_REMOVE_HEAD(&a->todo, link);
+		t = STAILQ_FIRST(&a->queued);
+		STAILQ_REMOVE_HEAD(&a->queued, link);
 		a->busy = true;
 		abandoned = t->abandoned;
 		pthread_mutex_unlock(&a->lock);
 		if (!abandoned)
-			t->valid = claim_decode(a, t->claim, &t->e);
-		worker_done(a, t);
+			t->valid = auth_decode_credential(a, t->credential, &t->e);
+		auth_finish_task(a, t);
 	}
 	pthread_mutex_unlock(&a->lock);
 	return NULL;
 }
 
-/* On the loop: hand every finished claim back to its asker. */
-static void auth_deliver(evutil_socket_t fd, short what, void *arg)
+/* On the loop: pass each checked credential to its handler. */
+static void auth_deliver_answers(evutil_socket_t fd, short what, void *arg)
 {
 	struct gate_auth *a = arg;
-	struct task_queue done = STAILQ_HEAD_INITIALIZER(done);
-	struct task *t;
+	struct auth_queue done = STAILQ_HEAD_INITIALIZER(done);
+	struct auth_task *t;
 	uint64_t count;
 
 	(void)what;
@@ -230,18 +238,18 @@ static void auth_deliver(evutil_socket_t fd, short what, void *arg)
 	while ((t = STAILQ_FIRST(&done))) {
 		STAILQ_REMOVE_HEAD(&done, link);
 		if (t->answer) {
-			struct gate_claim *claim = t->claim;
+			struct gate_credential *credential = t->credential;
 
-			t->claim = NULL;
-			t->answer(claim, t->valid ? NULL : &t->e, t->arg);
+			t->credential = NULL;
+			t->answer(credential, t->valid ? NULL : &t->e, t->arg);
 		}
-		task_free(t);
+		auth_free_task(t);
 	}
 }
 
-static void auth_timeout(evutil_socket_t fd, short what, void *arg)
+static void auth_expire_task(evutil_socket_t fd, short what, void *arg)
 {
-	struct task *t = arg;
+	struct auth_task *t = arg;
 	gate_auth_answer *answer = t->answer;
 	struct err e;
 
@@ -253,7 +261,7 @@ static void auth_timeout(evutil_socket_t fd, short what, void *arg)
 	t->answer = NULL;
 	gate_refuse(&e, "RT503", "the credential could not be checked within %d s", GATE_AUTH_TIMEOUT);
 	err_hint(&e, "Is munged alive on the host of the job manager?");
-	log_warning("no verdict on a credential within %d s, munged may hang", GATE_AUTH_TIMEOUT);
+	log_warning("munged did not answer within %d s; a request was refused", GATE_AUTH_TIMEOUT);
 	answer(NULL, &e, t->arg);
 }
 
@@ -267,27 +275,27 @@ struct gate_auth *gate_auth_new(struct event_base *base, const char *socket)
 	a->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (a->wake < 0)
 		die("could not make an eventfd: %s", strerror(errno));
-	STAILQ_INIT(&a->todo);
+	STAILQ_INIT(&a->queued);
 	STAILQ_INIT(&a->done);
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->work, NULL);
-	a->event = event_new(base, a->wake, EV_READ | EV_PERSIST, auth_deliver, a);
+	a->event = event_new(base, a->wake, EV_READ | EV_PERSIST, auth_deliver_answers, a);
 	event_add(a->event, NULL);
-	sigfillset(&all); /* signals are the loop's */
+	sigfillset(&all); /* the loop handles signals */
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	if ((errno = pthread_create(&a->thread, NULL, worker_run, a)) != 0)
+	if ((errno = pthread_create(&a->thread, NULL, auth_run_worker, a)) != 0)
 		die("could not start a thread: %s", strerror(errno));
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return a;
 }
 
-static void task_queue_free(struct task_queue *queue)
+static void auth_free_queue(struct auth_queue *queue)
 {
-	struct task *t;
+	struct auth_task *t;
 
 	while ((t = STAILQ_FIRST(queue))) {
 		STAILQ_REMOVE_HEAD(queue, link);
-		task_free(t);
+		auth_free_task(t);
 	}
 }
 
@@ -303,15 +311,15 @@ void gate_auth_free(struct gate_auth *a)
 	busy = a->busy;
 	pthread_cond_signal(&a->work);
 	pthread_mutex_unlock(&a->lock);
-	if (busy) { /* inside libmunge for who knows how long: leave it its memory, the process ends now */
+	if (busy) { /* it may hang in libmunge: leave its memory allocated, because the process ends now */
 		pthread_detach(a->thread);
 		return;
 	}
 	pthread_join(a->thread, NULL);
-	task_queue_free(&a->todo);
-	task_queue_free(&a->done);
-	for (int i = 0; i < GATE_AUTH_NAMES; i++)
-		name_clear(&a->names[i]);
+	auth_free_queue(&a->queued);
+	auth_free_queue(&a->done);
+	for (int i = 0; i < GATE_AUTH_USERS; i++)
+		auth_clear_user(&a->users[i]);
 	pthread_cond_destroy(&a->work);
 	pthread_mutex_destroy(&a->lock);
 	close(a->wake);
@@ -319,19 +327,19 @@ void gate_auth_free(struct gate_auth *a)
 	free(a);
 }
 
-void gate_auth_check(struct gate_auth *a, struct gate_claim *claim, gate_auth_answer *answer, void *arg)
+void gate_auth_check(struct gate_auth *a, struct gate_credential *credential, gate_auth_answer *answer, void *arg)
 {
-	struct task *t = xcalloc(1, sizeof *t);
+	struct auth_task *t = xcalloc(1, sizeof *t);
 	struct timeval limit = {.tv_sec = GATE_AUTH_TIMEOUT};
 
 	t->auth = a;
-	t->claim = claim;
+	t->credential = credential;
 	t->answer = answer;
 	t->arg = arg;
-	t->timeout = event_new(a->base, -1, 0, auth_timeout, t);
+	t->timeout = event_new(a->base, -1, 0, auth_expire_task, t);
 	event_add(t->timeout, &limit);
 	pthread_mutex_lock(&a->lock);
-	STAILQ_INSERT_TAIL(&a->todo, t, link);
+	STAILQ_INSERT_TAIL(&a->queued, t, link);
 	pthread_mutex_unlock(&a->lock);
-	pthread_cond_signal(&a->work); /* behind the lock, or the worker would wake up only to wait for it */
+	pthread_cond_signal(&a->work); /* after unlocking, or the worker would wake up and wait for the lock */
 }

@@ -1,7 +1,9 @@
-/* gate_call.c - the life of one request from its first call of the database to its answer and its end.
+/* gate_call.c - the life of one request, from its first query to its answer and its end.
  *
- * gate_intake.c begins calls; gate_submit.c, gate_modify.c and gate_park.c say how a verb differs from "call the function, pass
- * its answer on". What always holds: nothing here blocks, and each request is answered at most once. */
+ * Called by: gate_dispatch.c, which makes calls; the verbs gate_submit.c, gate_modify.c and gate_wait.c.
+ * Invariants:
+ * - Nothing here blocks.
+ * - Each request is answered at most once. */
 #include "jobmgr/gate/gate_call.h"
 
 #include <event2/buffer.h>
@@ -12,17 +14,17 @@
 #include "jobmgr/gate/gate_answer.h"
 #include "lib/log.h"
 
-enum { CALL_PATIENCE = 60, CALL_RETRIES = 3, ANSWER_LARGEST = 64 << 20 };
+enum { CALL_TIMEOUT = 60, CALL_RETRIES = 3, ANSWER_LARGEST = 64 << 20 };
 
 static void call_free(struct gate_call *c)
 {
-	TAILQ_REMOVE(&c->gate->calls, c, link);
+	TAILQ_REMOVE(&c->server->calls, c, link);
 	if (c->verb)
 		c->verb->free(c);
 	event_free(c->timer);
-	gate_claim_free(c->claim);
-	if (c->holder)
-		gate_holder_done(c->holder, c->size);
+	gate_credential_free(c->credential);
+	if (c->quota)
+		gate_quota_release(c->quota, c->size);
 	json_decref(c->request);
 	free(c);
 }
@@ -35,7 +37,7 @@ static void call_lose_client(struct gate_call *c)
 		c->verb->lose_client(c);
 }
 
-/* Send the answer; from now on nobody waits for one. */
+/* Send the answer. The call has no client from now on. */
 static void call_answer(struct gate_call *c, int status, const char *text)
 {
 	struct evhttp_request *http = c->http;
@@ -55,17 +57,17 @@ static void call_answer(struct gate_call *c, int status, const char *text)
 		evhttp_add_header(headers, "Allow", c->route->flags & GATE_READ ? "GET, POST" : "POST");
 	if (status == 503 || status == 429)
 		evhttp_add_header(headers, "Retry-After", "1");
-	if (c->gate->draining)
+	if (c->server->draining)
 		evhttp_add_header(headers, "Connection", "close");
 	evbuffer_add(body, text, strlen(text));
 	evbuffer_add(body, "\n", 1);
-	evhttp_send_reply(http, status, gate_reason(status), NULL);
+	evhttp_send_reply(http, status, gate_answer_reason(status), NULL);
 }
 
 static void call_answer_error(struct gate_call *c, const struct err *e, json_t *problems)
 {
-	char *text = gate_error_text(e, problems);
-	int status = gate_status(e->code);
+	char *text = gate_answer_error(e, problems);
+	int status = gate_answer_status(e->code);
 
 	if (status == 500)
 		log_error("%s: %s %s", c->route ? c->route->verb : "request", e->code, e->message);
@@ -105,26 +107,26 @@ static void call_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (gate_lane_withdraw(c->ask)) {
-		gate_refuse(&e, "RT503", "the database has been busy for %d s", CALL_PATIENCE);
-		err_hint(&e, "Nothing was done; try again when others, or your own, requests have been answered.");
+	if (gate_session_cancel(c->query)) {
+		gate_refuse(&e, "RT503", "the database was busy for %d s", CALL_TIMEOUT);
+		err_hint(&e, "Nothing was done; try again when other requests have been answered.");
 		gate_call_fail(c, &e, NULL);
 		return;
 	}
-	gate_refuse(&e, "RT504", "the database did not answer within %d s", CALL_PATIENCE);
-	err_hint(&e, "Whether the request took effect is not known; look before you repeat it.");
+	gate_refuse(&e, "RT504", "the database did not answer within %d s", CALL_TIMEOUT);
+	err_hint(&e, "It is not known whether the request took effect; check before you repeat it.");
 	call_answer_error(c, &e, NULL); /* the call itself ends when the database answers */
 }
 
-/* A failure of the database in the client's terms. */
+/* Add a hint to an error of the connection: did the request take effect? */
 static void call_explain(const struct gate_call *c, struct err *e)
 {
 	if (strncmp(e->code, "08", 2) != 0 || e->hint[0])
 		return;
 	if (c->route->flags & GATE_READ || strcmp(e->code, "08003") == 0)
-		err_hint(e, "The database is out of reach and nothing was done; the job manager keeps trying.");
+		err_hint(e, "The database cannot be reached and nothing was done; the job manager keeps trying.");
 	else
-		err_hint(e, "The database is out of reach; whether the request took effect is not known.");
+		err_hint(e, "The database cannot be reached; it is not known whether the request took effect.");
 }
 
 static void call_returned(struct db *db, PGresult *result, const struct err *failure, void *arg)
@@ -144,7 +146,7 @@ static void call_returned(struct db *db, PGresult *result, const struct err *fai
 		return;
 	}
 	if (!result && strncmp(failure->code, "40", 2) == 0 && c->retries++ < CALL_RETRIES) {
-		c->issue(c);
+		c->send(c);
 		return;
 	}
 	if (!result) {
@@ -159,24 +161,25 @@ static void call_returned(struct db *db, PGresult *result, const struct err *fai
 	c->then(c, NULL, &e);
 }
 
-void gate_call_db(struct gate_call *c, enum api_function function, const struct db_param *params, int count, gate_then *then)
+void gate_call_db(struct gate_call *c, enum api_function function, const struct db_param *params, int count,
+		  gate_answer_handler *then)
 {
-	struct timeval patience = {.tv_sec = CALL_PATIENCE};
+	struct timeval limit = {.tv_sec = CALL_TIMEOUT};
 
 	c->then = then;
-	event_add(c->timer, &patience);
-	c->ask = gate_lane_call(c->gate->lanes, c->holder ? gate_holder_calls(c->holder) : NULL, function, params, count,
-				call_returned, c);
+	event_add(c->timer, &limit);
+	c->query = gate_session_query(c->server->sessions, c->quota ? gate_quota_queries(c->quota) : NULL, function, params,
+				      count, call_returned, c);
 }
 
-void gate_call_request(struct gate_call *c, enum api_function function, const json_t *request, gate_then *then)
+void gate_call_request(struct gate_call *c, enum api_function function, const json_t *request, gate_answer_handler *then)
 {
 	char uid[16], *text = json_dumps(request, JSON_COMPACT);
 
 	if (!text)
 		die("could not write a request as JSON");
-	snprintf(uid, sizeof uid, "%u", (unsigned)c->claim->uid);
-	gate_call_db(c, function, (struct db_param[]){{uid, -1}, {c->claim->user, -1}, {text, -1}}, 3, then);
+	snprintf(uid, sizeof uid, "%u", (unsigned)c->credential->uid);
+	gate_call_db(c, function, (struct db_param[]){{uid, -1}, {c->credential->user, -1}, {text, -1}}, 3, then);
 	free(text);
 }
 
@@ -187,36 +190,36 @@ static void call_send_request(struct gate_call *c)
 
 void gate_call_forward(struct gate_call *c)
 {
-	c->issue = call_send_request;
+	c->send = call_send_request;
 	call_send_request(c);
 }
 
-struct gate_call *gate_call_new(struct gate_office *gate, struct evhttp_request *http)
+struct gate_call *gate_call_new(struct gate_server *server, struct evhttp_request *http)
 {
 	struct gate_call *c = xcalloc(1, sizeof *c);
 
-	c->gate = gate;
+	c->server = server;
 	c->http = http;
-	c->timer = event_new(gate->base, -1, 0, call_timer, c);
-	TAILQ_INSERT_TAIL(&gate->calls, c, link);
+	c->timer = event_new(server->base, -1, 0, call_timer, c);
+	TAILQ_INSERT_TAIL(&server->calls, c, link);
 	return c;
 }
 
-void gate_calls_lost(struct gate_office *gate, struct evhttp_connection *connection)
+void gate_calls_lost(struct gate_server *server, struct evhttp_connection *connection)
 {
 	struct gate_call *c;
 
-	TAILQ_FOREACH(c, &gate->calls, link)
+	TAILQ_FOREACH(c, &server->calls, link)
 	{
-		/* a request that evhttp took off its connection before stays ours, and goes with the reply that nobody reads */
+		/* evhttp may have detached a request from its connection before; such a call ends with its reply */
 		if (!c->http || evhttp_request_get_connection(c->http) != connection)
 			continue;
 		call_lose_client(c);
 	}
 }
 
-void gate_calls_free(struct gate_office *gate)
+void gate_calls_free(struct gate_server *server)
 {
-	while (!TAILQ_EMPTY(&gate->calls))
-		call_free(TAILQ_FIRST(&gate->calls));
+	while (!TAILQ_EMPTY(&server->calls))
+		call_free(TAILQ_FIRST(&server->calls));
 }

@@ -1,12 +1,13 @@
-/* gate_connection.c - bounds on connections and on what is read from them, so that nobody locks the others out.
+/* gate_connection.c - connections of clients and the quota of each client, so that no client locks the others out.
  *
- * evhttp accepts without asking and does not tell of connections that end, so each one's buffer is held by a reference of ours:
- * evhttp's bufferevent_free takes the call backs off a buffer, and one without is a connection that has ended.
- * gate.c and gate_intake.c call it. What always holds: each connection has a holder from its first byte on, the user behind a Unix
- * socket or the address behind TLS (nobody has said yet who asks); one above the bounds is shut down in the same turn of the loop,
- * and so is one by which its holder has more unanswered bytes with us than allowed; a dead one is let go at the next new one,
- * within CONNECTION_SWEEP at the latest. A request counts for its holder until it is over, though its client be gone: to hang up
- * makes no room. All holders together have HOLDERS times the room of one, but for small requests there always is some. */
+ * Called by: gate.c for each connection; gate_dispatch.c and gate_call.c for each request.
+ * Invariants:
+ * - From its first byte on, a connection counts to the quota of a user (Unix socket) or of an address (TLS).
+ * - A connection beyond the bounds is shut down in the same iteration of the loop, and so is one whose client has too many
+ *   unanswered bytes.
+ * - A request counts until it is over, even when its client hangs up.
+ * - All clients together may have QUOTAS times the bytes of one; small requests are always accepted.
+ * - evhttp does not report the end of a connection, but takes its call backs off the buffer. The sweep frees such buffers. */
 #include "jobmgr/gate/gate_connection.h"
 
 #include <arpa/inet.h>
@@ -22,25 +23,25 @@
 #include "lib/log.h"
 
 enum {
-	CONNECTION_SWEEP = 1, /* seconds */
-	HOLDERS = 4,
-	HOLDER_SMALL = 1024 * 1024, /* bytes that never count as too much */
-	HOLDER_NAME = 64
+	CONNECTION_SWEEP = 1,	   /* seconds */
+	QUOTAS = 4,		   /* so many times the bytes of one client are accepted of all clients together */
+	QUOTA_SMALL = 1024 * 1024, /* bytes that are accepted whatever other clients have */
+	QUOTA_NAME = 64
 };
 
-struct gate_holder {
+struct gate_quota {
 	struct gate_connections *all;
-	char name[HOLDER_NAME]; /* "uid 1000", "10.0.0.7" */
-	bool outside;
-	unsigned connections, serving, calls;
-	size_t unanswered, served; /* bytes read since the last answer; bytes of requests that are served */
-	TAILQ_ENTRY(gate_holder) link;
+	char name[QUOTA_NAME]; /* "uid 1000", "10.0.0.7" */
+	bool is_remote;
+	unsigned connections, requests, queries; /* open; under way; under way in the database */
+	size_t unanswered, request_bytes;	 /* bytes read since the last answer; bytes of requests under way */
+	TAILQ_ENTRY(gate_quota) link;
 };
 
 struct connection {
 	struct gate_connections *all;
 	struct bufferevent *buffer;
-	struct gate_holder *holder; /* NULL: not known yet, or not admitted */
+	struct gate_quota *quota; /* NULL: nothing was read yet, or refused */
 	size_t unanswered;
 	bool refused;
 	TAILQ_ENTRY(connection) link;
@@ -48,17 +49,18 @@ struct connection {
 
 struct gate_connections {
 	TAILQ_HEAD(, connection) list;
-	TAILQ_HEAD(, gate_holder) holders;
-	unsigned count, outside, bound; /* of those admitted; of them by TLS */
-	unsigned refused;		/* since that was last said */
-	size_t most, unanswered, served;
+	TAILQ_HEAD(, gate_quota) quotas;
+	unsigned count, remote, bound; /* admitted connections; those by TLS; the most */
+	unsigned refused;	       /* since the last log line about refusals */
+	size_t most, unanswered, request_bytes;
 	struct event *sweep;
 };
 
-/* holders */
+/* quotas */
 
-/* Who is at the other end. A provider gives each of its customers a /64 at least: those are one. */
-static bool peer_name(int fd, char name[HOLDER_NAME])
+/* The client at the other end. False: a user of this host. An IPv6 network of /64 is one client, because a provider gives each
+ * customer at least that. */
+static bool quota_read_name(int fd, char name[QUOTA_NAME])
 {
 	struct sockaddr_storage address = {0};
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&address;
@@ -69,53 +71,53 @@ static bool peer_name(int fd, char name[HOLDER_NAME])
 	if (getpeername(fd, (struct sockaddr *)&address, &length) == 0 && address.ss_family == AF_INET6) {
 		if (!IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
 			memset(in6->sin6_addr.s6_addr + 8, 0, 8);
-		inet_ntop(AF_INET6, &in6->sin6_addr, name, HOLDER_NAME);
+		inet_ntop(AF_INET6, &in6->sin6_addr, name, QUOTA_NAME);
 		return true;
 	}
 	if (address.ss_family == AF_INET) {
-		inet_ntop(AF_INET, &in->sin_addr, name, HOLDER_NAME);
+		inet_ntop(AF_INET, &in->sin_addr, name, QUOTA_NAME);
 		return true;
 	}
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0)
 		who.uid = (uid_t)-1;
-	snprintf(name, HOLDER_NAME, "uid %d", (int)who.uid);
+	snprintf(name, QUOTA_NAME, "uid %d", (int)who.uid);
 	return false;
 }
 
-static struct gate_holder *holder_find(struct gate_connections *all, int fd)
+static struct gate_quota *quota_find(struct gate_connections *all, int fd)
 {
-	char name[HOLDER_NAME] = "";
-	bool outside = peer_name(fd, name);
-	struct gate_holder *holder;
+	char name[QUOTA_NAME] = "";
+	bool is_remote = quota_read_name(fd, name);
+	struct gate_quota *quota;
 
-	TAILQ_FOREACH(holder, &all->holders, link)
+	TAILQ_FOREACH(quota, &all->quotas, link)
 	{
-		if (strcmp(holder->name, name) == 0)
-			return holder;
+		if (strcmp(quota->name, name) == 0)
+			return quota;
 	}
-	holder = xcalloc(1, sizeof *holder);
-	holder->all = all;
-	holder->outside = outside;
-	memcpy(holder->name, name, sizeof name);
-	TAILQ_INSERT_HEAD(&all->holders, holder, link);
-	return holder;
+	quota = xcalloc(1, sizeof *quota);
+	quota->all = all;
+	quota->is_remote = is_remote;
+	memcpy(quota->name, name, sizeof name);
+	TAILQ_INSERT_HEAD(&all->quotas, quota, link);
+	return quota;
 }
 
-static void holder_put(struct gate_holder *holder)
+static void quota_drop_unused(struct gate_quota *quota)
 {
-	if (holder->connections > 0 || holder->serving > 0)
+	if (quota->connections > 0 || quota->requests > 0)
 		return;
-	TAILQ_REMOVE(&holder->all->holders, holder, link);
-	free(holder);
+	TAILQ_REMOVE(&quota->all->quotas, quota, link);
+	free(quota);
 }
 
-/* How many connections, and requests under way, a holder may have. */
-static unsigned holder_bound(const struct gate_holder *holder)
+/* How many connections a client may have, and how many requests under way. */
+static unsigned quota_bound(const struct gate_quota *quota)
 {
-	return holder->outside ? holder->all->bound / 4 : holder->all->bound / 2;
+	return quota->is_remote ? quota->all->bound / 4 : quota->all->bound / 2;
 }
 
-struct gate_holder *gate_holder_serve(struct gate_connections *all, const struct bufferevent *buffer, size_t size, struct err *e)
+struct gate_quota *gate_quota_take(struct gate_connections *all, const struct bufferevent *buffer, size_t size, struct err *e)
 {
 	struct connection *c;
 
@@ -124,29 +126,29 @@ struct gate_holder *gate_holder_serve(struct gate_connections *all, const struct
 		if (c->buffer == buffer)
 			break;
 	}
-	if (!c || !c->holder || c->holder->serving >= holder_bound(c->holder) || c->holder->served + size > all->most ||
-	    (size > HOLDER_SMALL && all->served + size > HOLDERS * all->most)) {
-		gate_refuse(e, "RT429", "too many requests are under way");
-		err_hint(e, "Nothing was done; try again when some of yours have been answered.");
+	if (!c || !c->quota || c->quota->requests >= quota_bound(c->quota) || c->quota->request_bytes + size > all->most ||
+	    (size > QUOTA_SMALL && all->request_bytes + size > QUOTAS * all->most)) {
+		gate_refuse(e, "RT429", "too many requests of this client are under way");
+		err_hint(e, "Nothing was done; try again when some of them have been answered.");
 		return NULL;
 	}
-	c->holder->serving++;
-	c->holder->served += size;
-	all->served += size;
-	return c->holder;
+	c->quota->requests++;
+	c->quota->request_bytes += size;
+	all->request_bytes += size;
+	return c->quota;
 }
 
-void gate_holder_done(struct gate_holder *holder, size_t size)
+void gate_quota_release(struct gate_quota *quota, size_t size)
 {
-	holder->serving--;
-	holder->served -= size;
-	holder->all->served -= size;
-	holder_put(holder);
+	quota->requests--;
+	quota->request_bytes -= size;
+	quota->all->request_bytes -= size;
+	quota_drop_unused(quota);
 }
 
-unsigned *gate_holder_calls(struct gate_holder *holder)
+unsigned *gate_quota_queries(struct gate_quota *quota)
 {
-	return &holder->calls;
+	return &quota->queries;
 }
 
 /* connections */
@@ -159,67 +161,67 @@ static bool connection_is_dead(const struct connection *c)
 	return owner == NULL;
 }
 
-/* evhttp finds the end of the connection and frees it. */
+/* evhttp then reads the end of the connection and frees it. */
 static void connection_refuse(struct connection *c)
 {
 	c->refused = true;
 	shutdown(bufferevent_getfd(c->buffer), SHUT_RDWR);
 }
 
-/* Give an accepted connection its holder, if there is room for it. */
+/* Count an accepted connection to its quota, or refuse it. */
 static void connection_admit(struct connection *c)
 {
 	struct gate_connections *all = c->all;
-	struct gate_holder *holder = holder_find(all, bufferevent_getfd(c->buffer));
+	struct gate_quota *quota = quota_find(all, bufferevent_getfd(c->buffer));
 
-	if (all->count < all->bound && holder->connections < holder_bound(holder) && holder->serving < holder_bound(holder) &&
-	    (!holder->outside || all->outside < all->bound / 2)) {
-		c->holder = holder;
-		holder->connections++;
+	if (all->count < all->bound && quota->connections < quota_bound(quota) && quota->requests < quota_bound(quota) &&
+	    (!quota->is_remote || all->remote < all->bound / 2)) {
+		c->quota = quota;
+		quota->connections++;
 		all->count++;
-		all->outside += holder->outside;
+		all->remote += quota->is_remote;
 		return;
 	}
 	if (all->refused++ == 0)
-		log_warning("a connection of %s was refused, %u are open", holder->name, all->count);
-	holder_put(holder);
+		log_warning("a connection of %s was refused: %u are open", quota->name, all->count);
+	quota_drop_unused(quota);
 	connection_refuse(c);
 }
 
 static void connection_count(struct connection *c, size_t added, size_t answered)
 {
 	c->unanswered += added - answered;
-	c->holder->unanswered += added - answered;
+	c->quota->unanswered += added - answered;
 	c->all->unanswered += added - answered;
 }
 
-static void input_changed(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
+static void connection_input_changed(struct evbuffer *input, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct connection *c = arg;
-	const struct gate_holder *holder;
+	const struct gate_quota *quota;
 
 	(void)input;
 	if (info->n_added == 0 || c->refused)
 		return;
-	if (!c->holder)
+	if (!c->quota)
 		connection_admit(c);
 	if (c->refused)
 		return;
-	holder = c->holder;
+	quota = c->quota;
 	connection_count(c, info->n_added, 0);
-	if (holder->unanswered <= c->all->most &&
-	    (holder->unanswered <= HOLDER_SMALL || c->all->unanswered <= HOLDERS * c->all->most))
+	if (quota->unanswered <= c->all->most &&
+	    (quota->unanswered <= QUOTA_SMALL || c->all->unanswered <= QUOTAS * c->all->most))
 		return;
-	log_warning("a connection of %s was ended: %zu bytes of its requests are unanswered", holder->name, holder->unanswered);
+	log_warning("a connection of %s was closed: %zu bytes of its requests are unanswered", quota->name, quota->unanswered);
 	connection_refuse(c);
 }
 
-static void output_changed(struct evbuffer *output, const struct evbuffer_cb_info *info, void *arg)
+static void connection_output_changed(struct evbuffer *output, const struct evbuffer_cb_info *info, void *arg)
 {
 	struct connection *c = arg;
 
 	(void)output;
-	if (info->n_added > 0 && c->holder)
+	if (info->n_added > 0 && c->quota)
 		connection_count(c, 0, c->unanswered);
 }
 
@@ -227,15 +229,15 @@ static void connection_remove(struct connection *c)
 {
 	struct gate_connections *all = c->all;
 
-	evbuffer_remove_cb(bufferevent_get_input(c->buffer), input_changed, c);
-	evbuffer_remove_cb(bufferevent_get_output(c->buffer), output_changed, c);
+	evbuffer_remove_cb(bufferevent_get_input(c->buffer), connection_input_changed, c);
+	evbuffer_remove_cb(bufferevent_get_output(c->buffer), connection_output_changed, c);
 	TAILQ_REMOVE(&all->list, c, link);
-	if (c->holder) {
+	if (c->quota) {
 		connection_count(c, 0, c->unanswered);
 		all->count--;
-		all->outside -= c->holder->outside;
-		c->holder->connections--;
-		holder_put(c->holder);
+		all->remote -= c->quota->is_remote;
+		c->quota->connections--;
+		quota_drop_unused(c->quota);
 	}
 	bufferevent_decref(c->buffer);
 	free(c);
@@ -254,7 +256,7 @@ static void connections_sweep(evutil_socket_t fd, short what, void *arg)
 	}
 	TAILQ_FOREACH(c, &all->list, link)
 	{
-		if (!c->holder && !c->refused)
+		if (!c->quota && !c->refused)
 			connection_admit(c);
 	}
 	if (!(what & EV_TIMEOUT))
@@ -262,7 +264,7 @@ static void connections_sweep(evutil_socket_t fd, short what, void *arg)
 	if (all->refused > 1)
 		log_warning("%u connections were refused within %d s", all->refused, CONNECTION_SWEEP);
 	all->refused = 0;
-	if (TAILQ_EMPTY(&all->list)) /* what was refused since the last time stood there until now */
+	if (TAILQ_EMPTY(&all->list)) /* refused connections were in the list until now */
 		event_del(all->sweep);
 }
 
@@ -271,7 +273,7 @@ struct gate_connections *gate_connections_new(struct event_base *base, unsigned 
 	struct gate_connections *all = xcalloc(1, sizeof *all);
 
 	TAILQ_INIT(&all->list);
-	TAILQ_INIT(&all->holders);
+	TAILQ_INIT(&all->quotas);
 	all->bound = bound;
 	all->most = most;
 	all->sweep = event_new(base, -1, EV_PERSIST, connections_sweep, all);
@@ -296,10 +298,10 @@ void gate_connection_add(struct gate_connections *all, struct bufferevent *buffe
 	bufferevent_incref(buffer);
 	c->all = all;
 	c->buffer = buffer;
-	evbuffer_add_cb(bufferevent_get_input(buffer), input_changed, c);
-	evbuffer_add_cb(bufferevent_get_output(buffer), output_changed, c);
+	evbuffer_add_cb(bufferevent_get_input(buffer), connection_input_changed, c);
+	evbuffer_add_cb(bufferevent_get_output(buffer), connection_output_changed, c);
 	TAILQ_INSERT_TAIL(&all->list, c, link);
-	if (!event_pending(all->sweep, EV_TIMEOUT, NULL)) /* it stands still while there is nobody */
+	if (!event_pending(all->sweep, EV_TIMEOUT, NULL)) /* it does not run without connections */
 		event_add(all->sweep, &often);
 	event_active(all->sweep, 0, 0);
 }

@@ -1,5 +1,4 @@
-/* gate_connection.h - the connections of clients: how many there are, whose, and how much their requests take. For the files of
- * the gate only. */
+/* gate_connection.h - connections of clients, and the quota of each client: connections, requests, bytes. For gate*.c only. */
 #ifndef ROTA_GATE_CONNECTION_H
 #define ROTA_GATE_CONNECTION_H
 
@@ -12,29 +11,28 @@
 
 struct gate_connections;
 
-/* Who is at the other end of connections, as far as sockets tell: a user of this host, or an address. */
-struct gate_holder;
+/* What one client uses. A client is a user of this host (Unix socket) or an address (TLS). */
+struct gate_quota;
 
-/* At most `bound` at once; of these one user holds half at the most, all that come from outside half, one address a quarter. Of
- * one holder's requests no more than `most` bytes wait for their answers. */
+/* At most `bound` connections at once: one user has at most half of them, all addresses together half, one address a quarter.
+ * The requests of one client that are under way have at most `most` bytes. */
 struct gate_connections *gate_connections_new(struct event_base *base, unsigned bound, size_t most);
 
-/* After evhttp has freed them all, and all requests are over. */
+/* After evhttp has freed all connections, and all requests are over. */
 void gate_connections_free(struct gate_connections *connections);
 
-/* Count a connection that evhttp is making; it is looked at, and perhaps ended, before anything is read from it. */
+/* Count a connection that evhttp is making. It is admitted or shut down before evhttp reads from it. */
 void gate_connection_add(struct gate_connections *connections, struct bufferevent *buffer);
 
-/* A request of `size` bytes came by a connection: its holder, to whom it counts until gate_holder_done, be the client gone by then
- * or not. NULL with RT429: the holder has enough under way. */
-struct gate_holder *gate_holder_serve(struct gate_connections *connections, const struct bufferevent *buffer, size_t size,
-				      struct err *e);
-void gate_holder_done(struct gate_holder *holder, size_t size);
+/* Count a request of `size` bytes to the quota of its connection, until gate_quota_release. NULL with RT429: the quota is used up. */
+struct gate_quota *gate_quota_take(struct gate_connections *connections, const struct bufferevent *buffer, size_t size,
+				   struct err *e);
+void gate_quota_release(struct gate_quota *quota, size_t size);
 
-/* How many calls of the database are under way for its requests; gate_lane.c counts them. */
-unsigned *gate_holder_calls(struct gate_holder *holder);
+/* The number of the client's queries under way; gate_session.c counts them. */
+unsigned *gate_quota_queries(struct gate_quota *quota);
 
-/* Whether all that was answered has left for its client. */
+/* Are all answers written to their sockets? */
 bool gate_connections_flushed(const struct gate_connections *connections);
 
 #endif

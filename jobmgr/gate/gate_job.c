@@ -1,7 +1,9 @@
-/* gate_job.c - one job of a submission: what is asked for becomes a plan, an environment, and a word for each step.
+/* gate_job.c - one job of a submission: its request becomes a plan, an environment, and an authenticator for each step.
  *
- * gate_submit.c calls it. What always holds: the owner of a job is who the credential names; what the authenticators cover (owner,
- * script, environment, spec) is what stands in the job. */
+ * Called by: gate_submit.c.
+ * Invariants:
+ * - The owner of a job is the user of the credential.
+ * - The authenticators cover what is stored in the job: owner, script, environment, spec. */
 #include "jobmgr/gate/gate_job.h"
 
 #include <stdio.h>
@@ -10,7 +12,7 @@
 #include <time.h>
 
 #include "jobmgr/gate/gate_answer.h"
-#include "jobmgr/gate/gate_member.h"
+#include "jobmgr/gate/gate_request.h"
 #include "jobmgr/sign/sign.h"
 #include "lib/mail.h"
 
@@ -26,10 +28,10 @@ json_t *gate_job_request(const json_t *own, const json_t *common)
 	return whole;
 }
 
-/* umask of a request: a number, or octal digits. */
-static bool job_umask(const json_t *request, int *mask, struct err *e)
+/* The umask of a request: a number, or octal digits. */
+static bool job_read_umask(const json_t *request, int *mask, struct err *e)
 {
-	const json_t *value = gate_member(request, "umask");
+	const json_t *value = gate_request_member(request, "umask");
 	const char *text = json_string_value(value);
 	char *end = NULL;
 	long number = 022;
@@ -44,34 +46,34 @@ static bool job_umask(const json_t *request, int *mask, struct err *e)
 	return true;
 }
 
-/* The members of a request, but for the environment, as the translator takes them; `options` and `arguments` are malloc'ed. */
-static bool job_request(const json_t *request, struct translate_request *r, const char ***options, const char ***arguments,
-			struct err *e)
+/* The members of a request, without the environment, for the translator; `options` and `arguments` are malloc'ed. */
+static bool job_read_request(const json_t *request, struct translate_request *r, const char ***options, const char ***arguments,
+			     struct err *e)
 {
-	if (!gate_members_known(request, GATE_JOB_MEMBERS, e) ||
-	    !gate_member_texts(request, "options", options, &r->option_count, e) ||
-	    !gate_member_texts(request, "arguments", arguments, &r->argument_count, e) ||
-	    !gate_member_text(request, "script", NULL, &r->script, e) ||
-	    !gate_member_text(request, "script_name", "script", &r->script_name, e) ||
-	    !gate_member_text(request, "workdir", NULL, &r->workdir, e) ||
-	    !gate_member_text(request, "rlimits", "", &r->rlimits, e) ||
-	    !gate_member_text(request, "client_key", NULL, &r->client_key, e) ||
-	    !gate_member_text(request, "retry_key", NULL, &r->retry_key, e) || !job_umask(request, &r->umask, e))
+	if (!gate_request_check_members(request, GATE_JOB_MEMBERS, e) ||
+	    !gate_request_texts(request, "options", options, &r->option_count, e) ||
+	    !gate_request_texts(request, "arguments", arguments, &r->argument_count, e) ||
+	    !gate_request_text(request, "script", NULL, &r->script, e) ||
+	    !gate_request_text(request, "script_name", "script", &r->script_name, e) ||
+	    !gate_request_text(request, "workdir", NULL, &r->workdir, e) ||
+	    !gate_request_text(request, "rlimits", "", &r->rlimits, e) ||
+	    !gate_request_text(request, "client_key", NULL, &r->client_key, e) ||
+	    !gate_request_text(request, "retry_key", NULL, &r->retry_key, e) || !job_read_umask(request, &r->umask, e))
 		return false;
 	r->options = *options;
 	r->arguments = *arguments;
 	if (!r->script)
-		return gate_refuse(e, "RT422", "the request has no \"script\"");
+		return gate_refuse(e, "RT422", "the request has no member \"script\"");
 	if (!r->workdir || *r->workdir != '/')
 		return gate_refuse(e, "RT422", "\"workdir\" must be an absolute path");
 	r->size = json_string_length(json_object_get(request, "script"));
 	return true;
 }
 
-/* The environment as a list of "NAME=value", whichever way the request wrote it. */
-static json_t *job_environment(const json_t *request, struct err *e)
+/* The environment as a list of "NAME=value". */
+static json_t *job_read_environment(const json_t *request, struct err *e)
 {
-	json_t *given = gate_member(request, "environment"), *value, *list;
+	json_t *given = gate_request_member(request, "environment"), *value, *list;
 	const char *name;
 	size_t i;
 
@@ -93,7 +95,7 @@ bad:
 	return NULL;
 }
 
-static size_t environment_size(const json_t *list)
+static size_t job_environment_size(const json_t *list)
 {
 	size_t size = 0, i;
 	const json_t *value;
@@ -103,14 +105,13 @@ static size_t environment_size(const json_t *list)
 	return size;
 }
 
-/* NAME=value strings, each with its zero byte, as the database keeps them and the node takes them; what is no variable is left
- * out. */
-static void job_pack(struct gate_job *job, const json_t *list)
+/* Pack the NAME=value strings, each with its NUL, as database and node read them. A string without a name is left out. */
+static void job_pack_environment(struct gate_job *job, const json_t *list)
 {
 	const json_t *value;
 	size_t i;
 
-	job->environment = xmalloc(environment_size(list) + 1);
+	job->environment = xmalloc(job_environment_size(list) + 1);
 	job->environment_size = 0;
 	json_array_foreach (list, i, value) {
 		const char *text = json_string_value(value), *sign = text ? strchr(text, '=') : NULL;
@@ -122,41 +123,41 @@ static void job_pack(struct gate_job *job, const json_t *list)
 	}
 }
 
-/* What of its environment a job takes along. */
-static const char *job_exports(const struct gate_job *job)
+/* The value of --export. */
+static const char *job_export_list(const struct gate_job *job)
 {
 	const char *list = json_string_value(json_object_get(json_object_get(job->plan, "job"), "export"));
 
 	return list ? list : "ALL";
 }
 
-/* What the plan lets through of the environment; `before` is the job before it in a list, or NULL. */
-static bool job_export(struct gate_job *job, const struct gate_job *before, struct err *e)
+/* Set the environment to what --export lets through. Where the job before it in the list has the same, it stays NULL. */
+static bool job_export_environment(struct gate_job *job, const struct gate_job *before, struct err *e)
 {
 	json_t *environment, *exported;
 
 	if (before && json_object_get(before->request, "environment") == json_object_get(job->request, "environment") &&
-	    strcmp(job_exports(before), job_exports(job)) == 0) {
+	    strcmp(job_export_list(before), job_export_list(job)) == 0) {
 		memcpy(job->environment_hash, before->environment_hash, sizeof job->environment_hash);
 		return true;
 	}
-	environment = job_environment(job->request, e);
+	environment = job_read_environment(job->request, e);
 	if (!environment)
 		return false;
-	job->size += environment_size(environment);
-	exported = translate_export(job_exports(job), environment, e);
+	job->size += job_environment_size(environment);
+	exported = translate_export(job_export_list(job), environment, e);
 	json_decref(environment);
 	if (!exported) {
 		snprintf(e->code, sizeof e->code, "RT422");
 		return false;
 	}
-	job_pack(job, exported);
+	job_pack_environment(job, exported);
 	json_decref(exported);
 	seal_hash_hex(job->environment, job->environment_size, job->environment_hash);
 	return true;
 }
 
-/* Vouch for each step of the plan. */
+/* Add its authenticator to each step of the plan. */
 static void job_authenticate(const struct gate_call *c, const struct translate_request *r, struct gate_job *job)
 {
 	char script[SEAL_HEX_SIZE], hex[SEAL_HEX_SIZE];
@@ -167,10 +168,10 @@ static void job_authenticate(const struct gate_call *c, const struct translate_r
 	json_array_foreach (json_object_get(job->plan, "steps"), i, step) {
 		char *spec = translate_plan_spec(job->plan, step);
 
-		sign_authenticator(c->gate->key,
-				   &(struct sign_subject){.uid = c->claim->uid,
-							  .gid = c->claim->gid,
-							  .user = c->claim->user,
+		sign_authenticator(c->server->key,
+				   &(struct sign_subject){.uid = c->credential->uid,
+							  .gid = c->credential->gid,
+							  .user = c->credential->user,
 							  .script_hash = script,
 							  .environment_hash = job->environment_hash,
 							  .spec = spec},
@@ -178,11 +179,11 @@ static void job_authenticate(const struct gate_call *c, const struct translate_r
 		free(spec);
 		json_object_set_new(step, "auth", json_string(hex));
 	}
-	json_object_set(json_object_get(job->plan, "job"), "groups", c->claim->groups);
+	json_object_set(json_object_get(job->plan, "job"), "groups", c->credential->groups);
 }
 
-/* What says nothing need not be said: the database takes it for the same. */
-static void job_shorten(json_t *object)
+/* Delete empty members: the database reads them the same as absent ones. */
+static void job_delete_empty(json_t *object)
 {
 	json_t *value;
 	const char *key;
@@ -196,17 +197,17 @@ static void job_shorten(json_t *object)
 	}
 }
 
-/* Warn of mail that is asked for where this machine has no program to send it. */
+/* Warn where the job asks for mail and this instance has no program to send it. */
 static void job_warn_mail(const struct gate_call *c, struct gate_job *job)
 {
 	const char *types = json_string_value(json_object_get(json_object_get(job->plan, "job"), "mail_type"));
 	char *message;
 
-	if (!types || strstr(types, "NONE") || mail_can_send(c->gate->conf))
+	if (!types || strstr(types, "NONE") || mail_can_send(c->server->conf))
 		return;
 	message = xasprintf(
 		"no mail will be sent: the instance's mail program \"%s\" is not an executable file (mail.program in rota.conf)",
-		c->gate->conf->mail_program);
+		c->server->conf->mail_program);
 	if (!job->warnings)
 		job->warnings = json_array();
 	json_array_append_new(job->warnings, json_pack("{sn si ss ss sn}", "file", "line", 0, "option", "--mail-type", "message",
@@ -214,7 +215,7 @@ static void job_warn_mail(const struct gate_call *c, struct gate_job *job)
 	free(message);
 }
 
-void gate_job_forget(struct gate_job *job)
+void gate_job_clear(struct gate_job *job)
 {
 	json_decref(job->plan);
 	json_decref(job->warnings);
@@ -227,22 +228,22 @@ void gate_job_forget(struct gate_job *job)
 bool gate_job_plan(const struct gate_call *c, struct gate_job *job, const struct gate_job *before,
 		   struct translate_problems *problems, struct err *e)
 {
-	struct translate_request request = {.home = c->claim->home, .now = (int64_t)time(NULL)};
+	struct translate_request request = {.home = c->credential->home, .now = (int64_t)time(NULL)};
 	const char **options = NULL, **arguments = NULL;
-	bool ok = job_request(job->request, &request, &options, &arguments, e);
+	bool ok = job_read_request(job->request, &request, &options, &arguments, e);
 
-	gate_job_forget(job);
+	gate_job_clear(job);
 	job->size = request.size;
 	if (ok)
-		job->plan = translate_script(&request, c->gate->limits, problems);
+		job->plan = translate_script(&request, c->server->limits, problems);
 	job->warnings = json_incref(json_object_get(job->plan, "warnings"));
 	json_object_del(job->plan, "warnings");
 	job_warn_mail(c, job);
-	ok = job->plan && job_export(job, before, e);
+	ok = job->plan && job_export_environment(job, before, e);
 	if (ok) {
 		job_authenticate(c, &request, job);
-		job_shorten(json_object_get(job->plan, "job"));
-		job_shorten(json_object_get(job->plan, "common"));
+		job_delete_empty(json_object_get(job->plan, "job"));
+		job_delete_empty(json_object_get(job->plan, "common"));
 	}
 	free(options);
 	free(arguments);

@@ -1,7 +1,9 @@
-/* gate_listen.c - Unix socket, TCP socket, TLS.
+/* gate_listen.c - the Unix socket, the TCP socket and TLS.
  *
- * gate.c calls it at its start. What always holds: whoever may connect to the Unix socket is nobody yet (a credential says who
- * asks), so its mode is 0666; a socket file is removed only by the holder of its lock. */
+ * Called by: gate.c, at the start and for each connection.
+ * Invariants:
+ * - The mode of the Unix socket is 0666: the credential of each request identifies the client, not the connection.
+ * - Only the owner of its lock removes a socket file. */
 #include "jobmgr/gate/gate_listen.h"
 
 #include <errno.h>
@@ -19,17 +21,19 @@
 
 #include "lib/log.h"
 
-enum { BACKLOG = 512 };
+enum { LISTEN_BACKLOG = 512 };
 
-/* Remove what is left of a former gate, and nothing but a socket. */
-static bool unlink_stale(const char *path, struct err *e)
+/* Remove the socket of an earlier process. */
+static bool listen_unlink_stale(const char *path, struct err *e)
 {
 	struct stat found;
 
 	if (lstat(path, &found) < 0)
-		return errno == ENOENT || err_sys(e, "could not look at \"%s\"", path);
-	if (!S_ISSOCK(found.st_mode))
-		return err_set(e, "\"%s\" is in the way and is no socket", path);
+		return errno == ENOENT || err_sys(e, "could not stat \"%s\"", path);
+	if (!S_ISSOCK(found.st_mode)) {
+		err_set(e, "\"%s\" is not a socket", path);
+		return err_hint(e, "Remove it, or name another \"socket\" in section \"gate\" of rota.conf.");
+	}
 	return unlink(path) == 0 || err_sys(e, "could not remove the stale socket \"%s\"", path);
 }
 
@@ -43,14 +47,15 @@ int gate_listen_unix(const char *path, struct err *e)
 		return -1;
 	}
 	strcpy(address.sun_path, path);
-	if (!unlink_stale(path, e))
+	if (!listen_unlink_stale(path, e))
 		return -1;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0) {
 		err_sys(e, "could not make a socket");
 		return -1;
 	}
-	if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || chmod(path, 0666) < 0 || listen(fd, BACKLOG) < 0) {
+	if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || chmod(path, 0666) < 0 ||
+	    listen(fd, LISTEN_BACKLOG) < 0) {
 		err_sys(e, "could not listen at \"%s\"", path);
 		close(fd);
 		return -1;
@@ -58,8 +63,8 @@ int gate_listen_unix(const char *path, struct err *e)
 	return fd;
 }
 
-/* Tell under which address and port a socket is reached: the port may have been chosen by the kernel. */
-static void log_address(int fd)
+/* Log address and port of a socket. The kernel may have chosen the port. */
+static void listen_log_address(int fd)
 {
 	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof address;
@@ -80,8 +85,8 @@ static void log_address(int fd)
 	}
 }
 
-/* "0.0.0.0:6820" or "[::]:6820" as an address; port 0: the kernel chooses one. Freed by freeaddrinfo. */
-static struct addrinfo *parse_address(const char *text, struct err *e)
+/* Parse "0.0.0.0:6820" or "[::]:6820"; port 0: the kernel chooses one. Free with freeaddrinfo. */
+static struct addrinfo *listen_parse_address(const char *text, struct err *e)
 {
 	const struct addrinfo hints = {
 		.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
@@ -110,14 +115,14 @@ static struct addrinfo *parse_address(const char *text, struct err *e)
 
 int gate_listen_tcp(const char *text, struct err *e)
 {
-	struct addrinfo *address = parse_address(text, e);
+	struct addrinfo *address = listen_parse_address(text, e);
 	int fd, one = 1;
 
 	if (!address)
 		return -1;
 	fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
-	    bind(fd, address->ai_addr, address->ai_addrlen) < 0 || listen(fd, BACKLOG) < 0) {
+	    bind(fd, address->ai_addr, address->ai_addrlen) < 0 || listen(fd, LISTEN_BACKLOG) < 0) {
 		err_sys(e, "\"listen\" in section \"gate\": could not listen at %s", text);
 		if (fd >= 0)
 			close(fd);
@@ -125,11 +130,11 @@ int gate_listen_tcp(const char *text, struct err *e)
 	}
 	freeaddrinfo(address);
 	if (fd >= 0)
-		log_address(fd);
+		listen_log_address(fd);
 	return fd;
 }
 
-static SSL_CTX *tls_fail(SSL_CTX *tls, const char *key, const char *path, struct err *e)
+static SSL_CTX *listen_fail_tls(SSL_CTX *tls, const char *key, const char *path, struct err *e)
 {
 	unsigned long code = ERR_peek_error();
 
@@ -140,7 +145,7 @@ static SSL_CTX *tls_fail(SSL_CTX *tls, const char *key, const char *path, struct
 	return NULL;
 }
 
-SSL_CTX *gate_tls_new(const struct conf *conf, struct err *e)
+SSL_CTX *gate_listen_new_tls(const struct conf *conf, struct err *e)
 {
 	SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
 
@@ -150,14 +155,14 @@ SSL_CTX *gate_tls_new(const struct conf *conf, struct err *e)
 	SSL_CTX_set_options(tls, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
 	ERR_clear_error();
 	if (SSL_CTX_use_certificate_chain_file(tls, conf->gate_certificate) != 1)
-		return tls_fail(tls, "certificate", conf->gate_certificate, e);
+		return listen_fail_tls(tls, "certificate", conf->gate_certificate, e);
 	if (SSL_CTX_use_PrivateKey_file(tls, conf->gate_private_key, SSL_FILETYPE_PEM) != 1 ||
 	    SSL_CTX_check_private_key(tls) != 1)
-		return tls_fail(tls, "private_key", conf->gate_private_key, e);
+		return listen_fail_tls(tls, "private_key", conf->gate_private_key, e);
 	return tls;
 }
 
-struct bufferevent *gate_tls_buffer(struct event_base *base, SSL_CTX *tls)
+struct bufferevent *gate_listen_new_buffer(struct event_base *base, SSL_CTX *tls)
 {
 	struct bufferevent *buffer;
 

@@ -1,4 +1,4 @@
-/* gate_listen.h - the sockets on which the gate is reached. For the files of the gate only. */
+/* gate_listen.h - the sockets of the HTTP API. For gate*.c only. */
 #ifndef ROTA_GATE_LISTEN_H
 #define ROTA_GATE_LISTEN_H
 
@@ -11,16 +11,16 @@
 #include "lib/conf.h"
 #include "lib/err.h"
 
-/* Bind PATH as a Unix socket that everybody may connect to; the caller holds the lock that makes it ours. -1 on failure. */
+/* Listen on the Unix socket `path`, to which every user may connect; the caller owns its lock. -1 on failure. */
 int gate_listen_unix(const char *path, struct err *e);
 
-/* Bind "address:port"; on success the address with the real port is in the log. -1 on failure. */
+/* Listen on "address:port", and log the address with the port that was bound. -1 on failure. */
 int gate_listen_tcp(const char *address, struct err *e);
 
-/* The TLS side of the gate, from gate.certificate and gate.private_key. */
-SSL_CTX *gate_tls_new(const struct conf *conf, struct err *e);
+/* The TLS context, from gate.certificate and gate.private_key. */
+SSL_CTX *gate_listen_new_tls(const struct conf *conf, struct err *e);
 
-/* A buffered, not yet accepted connection; tls NULL: plain. */
-struct bufferevent *gate_tls_buffer(struct event_base *base, SSL_CTX *tls);
+/* A buffer for a connection that is being accepted; tls NULL: without TLS. */
+struct bufferevent *gate_listen_new_buffer(struct event_base *base, SSL_CTX *tls);
 
 #endif

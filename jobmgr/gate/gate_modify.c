@@ -1,8 +1,9 @@
-/* gate_modify.c - modification: read the steps as they stand, let the translator change them, authenticate them anew.
+/* gate_modify.c - modification: read the steps, let the translator change them, authenticate them anew.
  *
- * gate_intake.c calls it. What always holds: only a step whose authenticator fits is authenticated again, so a row that was altered
- * in the database is not made good by a modify; and only its owner (or root) changes what a step runs, so to be an operator
- * is not to be everybody. */
+ * Called by: gate_dispatch.c.
+ * Invariants:
+ * - Only a step whose authenticator is valid gets a new one, so a modify never makes a row good that was altered in the database.
+ * - Only the owner, or root, changes what a step runs and how. An operator changes where and when. */
 #include "jobmgr/gate/gate_modify.h"
 
 #include <stdlib.h>
@@ -10,40 +11,40 @@
 #include <time.h>
 
 #include "jobmgr/gate/gate_answer.h"
-#include "jobmgr/gate/gate_member.h"
+#include "jobmgr/gate/gate_request.h"
 #include "jobmgr/gate/gate_translate.h"
 #include "jobmgr/sign/sign.h"
 #include "lib/fields.h"
 
-/* Fields of a spec that tell a step's place in the cluster; every other one is the owner's alone. */
-static const char *const placing[] = {"job_name", "account", "partition", "submit_ntasks", "cpus_per_task"};
+/* Fields of a spec that place or name a step; only the owner changes any other. */
+static const char *const placement_fields[] = {"job_name", "account", "partition", "submit_ntasks", "cpus_per_task"};
 
-static bool field_places(const char *name)
+static bool modify_is_placement(const char *name)
 {
-	for (size_t i = 0; i < sizeof placing / sizeof *placing; i++) {
-		if (strcmp(name, placing[i]) == 0)
+	for (size_t i = 0; i < sizeof placement_fields / sizeof *placement_fields; i++) {
+		if (strcmp(name, placement_fields[i]) == 0)
 			return true;
 	}
 	return false;
 }
 
-bool gate_spec_runs_alike(const char *before, const char *after)
+bool gate_modify_runs_alike(const char *before, const char *after)
 {
 	struct fields *old = fields_parse(before, strlen(before), NULL), *new = fields_parse(after, strlen(after), NULL);
-	bool alike = old && new &&fields_count(old) == fields_count(new);
+	bool is_alike = old && new &&fields_count(old) == fields_count(new);
 
-	for (int i = 0; alike && i < fields_count(old); i++) {
+	for (int i = 0; is_alike && i < fields_count(old); i++) {
 		const char *name = fields_name(old, i), *value = fields_get(new, name);
 
-		alike = value && (field_places(name) || strcmp(value, fields_value(old, i)) == 0);
+		is_alike = value && (modify_is_placement(name) || strcmp(value, fields_value(old, i)) == 0);
 	}
 	fields_free(old);
 	fields_free(new);
-	return alike;
+	return is_alike;
 }
 
-/* Who and what a step of api.job_spec is about; false where a member is missing. */
-static bool step_subject(const json_t *step, struct sign_subject *s, struct err *e)
+/* The subject of a step's authenticator, from an answer of api.job_spec; false: a member is missing. */
+static bool modify_read_subject(const json_t *step, struct sign_subject *s, struct err *e)
 {
 	s->uid = (uid_t)json_integer_value(json_object_get(step, "uid"));
 	s->gid = (gid_t)json_integer_value(json_object_get(step, "gid"));
@@ -54,11 +55,11 @@ static bool step_subject(const json_t *step, struct sign_subject *s, struct err 
 	if (json_is_integer(json_object_get(step, "uid")) && json_is_integer(json_object_get(step, "gid")) && s->user &&
 	    s->script_hash && s->environment_hash && s->spec)
 		return true;
-	return gate_refuse(e, "RT500", "the database's answer lacks facts of a step");
+	return gate_refuse(e, "RT500", "api.job_spec: a step of the answer lacks a member");
 }
 
-/* Members of the changed step that differ from the step before. */
-static json_t *step_changes(const json_t *before, const json_t *after)
+/* The members of the changed step that differ from the step before. */
+static json_t *modify_list_changes(const json_t *before, const json_t *after)
 {
 	json_t *changes = json_object(), *value;
 	const char *name;
@@ -70,31 +71,31 @@ static json_t *step_changes(const json_t *before, const json_t *after)
 	return changes;
 }
 
-/* A changed step as api.job_modify takes it, NULL where the caller may not have it changed. */
-static json_t *step_changed(const struct gate_call *c, const json_t *before, const json_t *after, struct err *e)
+/* A changed step as api.job_modify takes it; NULL with an error where the caller may not change it so. */
+static json_t *modify_authenticate_step(const struct gate_call *c, const json_t *before, const json_t *after, struct err *e)
 {
 	const char *auth = json_string_value(json_object_get(before, "auth"));
 	const char *spec = json_string_value(json_object_get(after, "spec"));
 	char hex[SEAL_HEX_SIZE];
 	struct sign_subject subject;
 
-	if (!step_subject(before, &subject, e))
+	if (!modify_read_subject(before, &subject, e))
 		return NULL;
-	if (!auth || !sign_authenticator_check(c->gate->key, &subject, auth)) {
-		gate_refuse(e, "RT409", "step \"%s\" is not as its owner submitted it",
+	if (!auth || !sign_authenticator_check(c->server->key, &subject, auth)) {
+		gate_refuse(e, "RT409", "step \"%s\" is not as its owner submitted it: its row was altered in the database",
 			    json_string_value(json_object_get(before, "name")));
-		err_hint(e, "Its row was altered in the database; it will not be run. Cancel it and submit it again.");
+		err_hint(e, "It will not be run. Cancel the job and submit it again.");
 		return NULL;
 	}
-	if (c->claim->uid != subject.uid && c->claim->uid != 0 && !gate_spec_runs_alike(subject.spec, spec)) {
-		gate_refuse(e, "RT403", "only its owner \"%s\" may change what a step runs and how", subject.user);
+	if (c->credential->uid != subject.uid && c->credential->uid != 0 && !gate_modify_runs_alike(subject.spec, spec)) {
+		gate_refuse(e, "RT403", "only the owner \"%s\" may change what the step runs and how", subject.user);
 		return NULL;
 	}
 	subject.spec = spec;
-	sign_authenticator(c->gate->key, &subject, hex);
+	sign_authenticator(c->server->key, &subject, hex);
 	return json_pack("{s:O, s:O, s:o, s:s, s:s}", "job_id", json_object_get(before, "job_id"), "request_id",
-			 json_object_get(before, "request_id"), "changed", step_changes(before, after), "spec", spec, "auth",
-			 hex);
+			 json_object_get(before, "request_id"), "changed", modify_list_changes(before, after), "spec", spec,
+			 "auth", hex);
 }
 
 static void modify_begin(struct gate_call *c);
@@ -110,7 +111,7 @@ static void modify_store(struct gate_call *c)
 	gate_call_request(c, API_job_modify, c->state, gate_call_pass);
 }
 
-/* Change one step after the other; false after the call was ended with what is wrong. */
+/* Change each step; false: a step was refused, and the call has ended. */
 static bool modify_steps(struct gate_call *c, const json_t *steps, const struct translate_request *request, json_t *changed)
 {
 	struct translate_problems problems = {0};
@@ -119,15 +120,15 @@ static bool modify_steps(struct gate_call *c, const json_t *steps, const struct 
 	struct err e;
 
 	json_array_foreach (steps, i, step) {
-		json_t *answer = translate_modify(request, c->gate->limits, step, &problems), *one;
+		json_t *answer = translate_modify(request, c->server->limits, step, &problems), *one;
 
 		if (!answer) {
-			if (!gate_limits_again(c, modify_begin))
-				gate_call_problems(c, "", NULL, &problems);
+			if (!gate_translate_retry(c, modify_begin))
+				gate_translate_refuse(c, "", NULL, &problems);
 			translate_problems_free(&problems);
 			return false;
 		}
-		one = step_changed(c, step, json_object_get(answer, "step"), &e);
+		one = modify_authenticate_step(c, step, json_object_get(answer, "step"), &e);
 		json_object_set(changed, "job", json_object_get(answer, "job"));
 		json_object_set(changed, "options", json_object_get(answer, "options"));
 		json_decref(answer);
@@ -140,35 +141,35 @@ static bool modify_steps(struct gate_call *c, const json_t *steps, const struct 
 	return true;
 }
 
-/* What api.job_modify gets: which jobs are meant, as the client said it, with the steps still to be filled in. */
-static json_t *modify_request(const struct gate_call *c)
+/* The request of api.job_modify: the client's selection of jobs, and no steps yet. */
+static json_t *modify_make_request(const struct gate_call *c)
 {
 	json_t *request = json_copy(c->request);
 
 	json_object_del(request, "options");
 	json_object_del(request, "workdir");
 	json_object_set_new(request, "steps", json_array());
-	if (c->claim->groups)
-		json_object_set(request, "groups", c->claim->groups);
+	if (c->credential->groups)
+		json_object_set(request, "groups", c->credential->groups);
 	return request;
 }
 
 static void modify_translate(struct gate_call *c, const json_t *steps)
 {
-	struct translate_request request = {.home = c->claim->home, .now = (int64_t)time(NULL)};
+	struct translate_request request = {.home = c->credential->home, .now = (int64_t)time(NULL)};
 	const char **options = NULL;
-	json_t *changed = modify_request(c);
+	json_t *changed = modify_make_request(c);
 	struct err e;
 
-	if (!gate_member_texts(c->request, "options", &options, &request.option_count, &e) ||
-	    !gate_member_text(c->request, "workdir", "/", &request.workdir, &e)) {
+	if (!gate_request_texts(c->request, "options", &options, &request.option_count, &e) ||
+	    !gate_request_text(c->request, "workdir", "/", &request.workdir, &e)) {
 		gate_call_fail(c, &e, NULL);
 	} else {
 		request.options = options;
 		if (modify_steps(c, steps, &request, changed)) {
 			modify_free(c);
 			c->state = json_incref(changed);
-			c->issue = modify_store;
+			c->send = modify_store;
 			modify_store(c);
 		}
 	}
@@ -185,7 +186,7 @@ static void modify_read(struct gate_call *c, const char *text, const struct err 
 	if (failure) {
 		gate_call_fail(c, failure, NULL);
 	} else if (!json_is_array(steps)) {
-		gate_refuse(&e, "RT500", "the database's answer has no list of steps");
+		gate_refuse(&e, "RT500", "api.job_spec: the answer has no list of steps");
 		gate_call_fail(c, &e, NULL);
 	} else {
 		modify_translate(c, steps);
@@ -200,7 +201,7 @@ static void modify_ask(struct gate_call *c)
 
 static void modify_begin(struct gate_call *c)
 {
-	c->issue = modify_ask;
+	c->send = modify_ask;
 	modify_ask(c);
 }
 
@@ -214,6 +215,6 @@ void gate_modify(struct gate_call *c)
 		gate_refuse(&e, "RT422", "the request needs \"options\", a list of strings");
 		gate_call_fail(c, &e, NULL);
 	} else {
-		gate_limits(c, modify_begin);
+		gate_translate_with_limits(c, modify_begin);
 	}
 }

@@ -1,21 +1,23 @@
-/* gate_route.h - which verb a request means, and what it asks of it. */
+/* gate_route.h - the verbs of the HTTP API: which one a path means, its api function and the members of its request. */
 #ifndef ROTA_GATE_ROUTE_H
 #define ROTA_GATE_ROUTE_H
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "lib/db.h"
 #include "lib/err.h"
 
 enum { GATE_READ = 1, GATE_WAIT = 2, GATE_SUBMIT = 4, GATE_MODIFY = 8 };
 
+/* The members of a request for one job. */
+#define GATE_JOB_MEMBERS "script script_name arguments options environment workdir umask rlimits client_key retry_key"
+
 struct gate_route {
 	const char *verb;
 	enum api_function function;
 	unsigned flags;
-	const char *members; /* that its request may have, with blanks between */
+	const char *members; /* that its request may have, separated by blanks */
 	const char *help;
 };
 
@@ -24,11 +26,5 @@ const struct gate_route *gate_route_find(const char *path, struct err *e);
 
 /* {"verbs":[{"verb","methods","members","help"}]}: what GET /v1/ answers. */
 json_t *gate_route_list(void);
-
-/* The request as a JSON object: from the query of a URI (NULL: none); a name given more than once becomes a list. */
-json_t *gate_request_query(const char *query, struct err *e);
-
-/* ... or from a body; an empty one is an empty object. */
-json_t *gate_request_body(const char *body, size_t size, struct err *e);
 
 #endif

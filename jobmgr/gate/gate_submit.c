@@ -1,6 +1,8 @@
-/* gate_submit.c - submission: every job that a request asks for is planned, then all go to the database in one call.
+/* gate_submit.c - submission: plan each job of a request, then store all of them by one call of the database.
  *
- * gate_intake.c calls it. What always holds: of the jobs of one request all are made, or none. */
+ * Called by: gate_dispatch.c.
+ * Invariants:
+ * - All jobs of a request are made, or none. */
 #include "jobmgr/gate/gate_submit.h"
 
 #include <stdio.h>
@@ -8,37 +10,37 @@
 
 #include "jobmgr/gate/gate_answer.h"
 #include "jobmgr/gate/gate_job.h"
-#include "jobmgr/gate/gate_member.h"
+#include "jobmgr/gate/gate_request.h"
 #include "jobmgr/gate/gate_translate.h"
 
-enum { SUBMIT_JOBS = 1000 }; /* of one request, at the most */
+enum { SUBMIT_JOBS = 1000 /* at most, of one request */ };
 
 struct submission {
-	bool list; /* asked for as one, however many there are */
+	bool list; /* the request has "jobs" */
 	size_t count;
 	struct gate_job jobs[];
 };
 
-/* What errors call it: by the name of its script, if that is its own, else by its place. */
-static char *submission_label(const json_t *own, size_t i)
+/* The name of a job in errors: that of its script where it has its own, else its index. */
+static char *submission_make_label(const json_t *own, size_t i)
 {
 	const char *name = json_string_value(json_object_get(own, "script_name"));
 
 	return name ? xstrdup(name) : xasprintf("jobs[%zu]", i);
 }
 
-static bool submission_list(struct submission *s, const json_t *list, const json_t *common, struct err *e)
+static bool submission_read_list(struct submission *s, const json_t *list, const json_t *common, struct err *e)
 {
 	const json_t *own;
 	size_t i;
 
-	if (gate_member(common, "client_key") || gate_member(common, "retry_key"))
-		return gate_refuse(e, "RT422", "a key beside \"jobs\" would be that of all of them: give each its own");
+	if (gate_request_member(common, "client_key") || gate_request_member(common, "retry_key"))
+		return gate_refuse(e, "RT422", "a key beside \"jobs\" would be the key of all jobs; give each job its own");
 	json_array_foreach (list, i, own) {
 		if (!json_is_object(own))
 			return gate_refuse(e, "RT422", "jobs[%zu]: must be an object", i);
 		s->jobs[i].request = gate_job_request(own, common);
-		s->jobs[i].label = submission_label(own, i);
+		s->jobs[i].label = submission_make_label(own, i);
 	}
 	return true;
 }
@@ -46,7 +48,7 @@ static bool submission_list(struct submission *s, const json_t *list, const json
 static void submission_free(struct submission *s)
 {
 	for (size_t i = 0; s && i < s->count; i++) {
-		gate_job_forget(&s->jobs[i]);
+		gate_job_clear(&s->jobs[i]);
 		json_decref(s->jobs[i].request);
 		free(s->jobs[i].label);
 	}
@@ -56,13 +58,13 @@ static void submission_free(struct submission *s)
 /* The jobs of a request; NULL with an error. */
 static struct submission *submission_new(json_t *request, struct err *e)
 {
-	const json_t *list = gate_member(request, "jobs");
+	const json_t *list = gate_request_member(request, "jobs");
 	size_t count = list ? json_array_size(list) : 1;
 	struct submission *s;
 
 	if (count < 1 || count > SUBMIT_JOBS) {
 		gate_refuse(e, "RT422", "\"jobs\" must be a list of 1 to %d jobs", SUBMIT_JOBS);
-		err_hint(e, "Send more in several requests: of each, all are made or none.");
+		err_hint(e, "Send more jobs in several requests. Of each request, all jobs are made or none.");
 		return NULL;
 	}
 	s = xcalloc(1, sizeof *s + count * sizeof *s->jobs);
@@ -70,14 +72,14 @@ static struct submission *submission_new(json_t *request, struct err *e)
 	s->count = count;
 	if (!list) {
 		s->jobs[0].request = json_incref(request);
-	} else if (!submission_list(s, list, request, e)) {
+	} else if (!submission_read_list(s, list, request, e)) {
 		submission_free(s);
 		return NULL;
 	}
 	return s;
 }
 
-static char *plan_text(const json_t *plan)
+static char *submit_write_plan(const json_t *plan)
 {
 	char *text = json_dumps(plan, JSON_COMPACT);
 
@@ -86,7 +88,7 @@ static char *plan_text(const json_t *plan)
 	return text;
 }
 
-static bool submission_warns(const struct submission *s)
+static bool submission_has_warnings(const struct submission *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		if (s->jobs[i].warnings)
@@ -94,11 +96,11 @@ static bool submission_warns(const struct submission *s)
 	return false;
 }
 
-/* The database's answer, with the warnings about each job in it. */
+/* Reply with the answer of the database, and with the warnings about each job. */
 static void submit_answer(struct gate_call *c, const char *text, const struct err *e)
 {
 	const struct submission *s = c->state;
-	json_t *answer = text && submission_warns(s) ? json_loads(text, 0, NULL) : NULL;
+	json_t *answer = text && submission_has_warnings(s) ? json_loads(text, 0, NULL) : NULL;
 	char *whole;
 
 	if (!answer) {
@@ -117,7 +119,7 @@ static void submit_answer(struct gate_call *c, const char *text, const struct er
 	free(whole);
 }
 
-/* Plans of all jobs, their scripts and environments; of the latter two null stands for what the job before has. */
+/* Send plans, scripts and environments of all jobs. A null script or environment is the same as that of the job before. */
 static void submit_store_list(struct gate_call *c, const char *uid, const char *gid)
 {
 	const struct submission *s = c->state;
@@ -140,11 +142,11 @@ static void submit_store_list(struct gate_call *c, const char *uid, const char *
 			db_array_bytes(environments, job->environment, (int)job->environment_size);
 		before = script;
 	}
-	text = plan_text(plans);
+	text = submit_write_plan(plans);
 	gate_call_db(c, API_job_submit_list,
 		     (struct db_param[]){{uid, -1},
 					 {gid, -1},
-					 {c->claim->user, -1},
+					 {c->credential->user, -1},
 					 {text, -1},
 					 {db_array_literal(scripts), -1},
 					 {db_array_literal(environments), -1}},
@@ -160,12 +162,12 @@ static void submit_store_one(struct gate_call *c, const char *uid, const char *g
 	const struct submission *s = c->state;
 	const struct gate_job *job = s->jobs;
 	const json_t *script = json_object_get(job->request, "script");
-	char *plan = plan_text(job->plan);
+	char *plan = submit_write_plan(job->plan);
 
 	gate_call_db(c, c->route->function,
 		     (struct db_param[]){{uid, -1},
 					 {gid, -1},
-					 {c->claim->user, -1},
+					 {c->credential->user, -1},
 					 {plan, -1},
 					 {json_string_value(script), (int)json_string_length(script)},
 					 {job->environment, (int)job->environment_size}},
@@ -178,15 +180,15 @@ static void submit_store(struct gate_call *c)
 	const struct submission *s = c->state;
 	char uid[16], gid[16];
 
-	snprintf(uid, sizeof uid, "%u", (unsigned)c->claim->uid);
-	snprintf(gid, sizeof gid, "%u", (unsigned)c->claim->gid);
+	snprintf(uid, sizeof uid, "%u", (unsigned)c->credential->uid);
+	snprintf(gid, sizeof gid, "%u", (unsigned)c->credential->gid);
 	if (s->list)
 		submit_store_list(c, uid, gid);
 	else
 		submit_store_one(c, uid, gid);
 }
 
-/* One job is refused, and so are all. */
+/* Refuse the submission because of one job. */
 static void submit_refuse(struct gate_call *c, const struct gate_job *job, const struct translate_problems *problems,
 			  const struct err *failure)
 {
@@ -194,7 +196,7 @@ static void submit_refuse(struct gate_call *c, const struct gate_job *job, const
 	struct err e = *failure;
 
 	if (!*failure->code) {
-		gate_call_problems(c, name ? name : "script", job->label, problems);
+		gate_translate_refuse(c, name ? name : "script", job->label, problems);
 		return;
 	}
 	if (job->label)
@@ -202,16 +204,17 @@ static void submit_refuse(struct gate_call *c, const struct gate_job *job, const
 	gate_call_fail(c, &e, NULL);
 }
 
-/* Many jobs may be as large as one may be, all together: what they share is looked through for each of them. */
-static bool submission_add(const struct gate_call *c, const struct gate_job *job, size_t *size, size_t *steps, struct err *e)
+/* Count a job to the size of the request. All its jobs together may be as large as one job may be; what they share counts for each. */
+static bool submission_count_job(const struct gate_call *c, const struct gate_job *job, size_t *size, size_t *steps,
+				 struct err *e)
 {
 	*size += job->size;
 	*steps += json_array_size(json_object_get(job->plan, "steps"));
-	if (*size > (size_t)c->gate->conf->gate_max_body)
-		gate_refuse(e, "RT413", "scripts and environments up to this job have more than %d bytes",
-			    c->gate->conf->gate_max_body);
-	else if (*steps > (size_t)c->gate->limits->steps)
-		gate_refuse(e, "RT413", "jobs up to this one have more than %d steps", c->gate->limits->steps);
+	if (*size > (size_t)c->server->conf->gate_max_body)
+		gate_refuse(e, "RT413", "the scripts and environments of the jobs up to this one have more than %d bytes",
+			    c->server->conf->gate_max_body);
+	else if (*steps > (size_t)c->server->limits->steps)
+		gate_refuse(e, "RT413", "the jobs up to this one have more than %d steps", c->server->limits->steps);
 	else
 		return true;
 	return err_hint(e, "Send fewer jobs in a request.");
@@ -225,12 +228,12 @@ static void submit_translate(struct gate_call *c)
 	size_t i = 0, size = 0, steps = 0;
 
 	while (i < s->count && gate_job_plan(c, &s->jobs[i], i > 0 ? &s->jobs[i - 1] : NULL, &problems, &e) &&
-	       submission_add(c, &s->jobs[i], &size, &steps, &e))
+	       submission_count_job(c, &s->jobs[i], &size, &steps, &e))
 		i++;
 	if (i == s->count) {
-		c->issue = submit_store;
+		c->send = submit_store;
 		submit_store(c);
-	} else if (*e.code || !gate_limits_again(c, submit_translate)) {
+	} else if (*e.code || !gate_translate_retry(c, submit_translate)) {
 		submit_refuse(c, &s->jobs[i], &problems, &e);
 	}
 	translate_problems_free(&problems);
@@ -253,5 +256,5 @@ void gate_submit(struct gate_call *c)
 	}
 	c->verb = &verb;
 	c->state = s;
-	gate_limits(c, submit_translate);
+	gate_translate_with_limits(c, submit_translate);
 }

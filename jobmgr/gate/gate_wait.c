@@ -15,13 +15,13 @@
 #include <string.h>
 
 #include "jobmgr/gate/gate_answer.h"
-#include "jobmgr/gate/gate_member.h"
+#include "jobmgr/gate/gate_request.h"
 #include "lib/clock.h"
 
 enum {
-	WAIT_GAP = 20, /* milliseconds */
-	WAIT_BURST = 5, /* polls that need not keep the gap; each gap without a poll adds one */
-	WAIT_REST = 5, /* a poll is followed by a pause of so many times its duration */
+	WAIT_GAP = 20,	   /* milliseconds */
+	WAIT_BURST = 5,	   /* polls that need not keep the gap; each gap without a poll adds one */
+	WAIT_REST = 5,	   /* a poll is followed by a pause of so many times its duration */
 	WAIT_DEFAULT = 30, /* seconds */
 	WAIT_LONGEST = 3600,
 	WAIT_RETRY = 500 /* milliseconds, after the connection to the database was lost */
@@ -39,11 +39,11 @@ struct gate_wait {
 	struct gate_waits *all;
 	struct gate_call *call;
 	enum wait_state state;
-	struct event *timer;  /* ends the states WAIT_SLEEPING and WAIT_SCHEDULED */
-	struct event *hangup; /* the client closed its connection; NULL: answered */
-	int64_t since, until; /* clock_ms() */
+	struct event *timer;	 /* ends the states WAIT_SLEEPING and WAIT_SCHEDULED */
+	struct event *hangup;	 /* the client closed its connection; NULL: answered */
+	int64_t since, until;	 /* clock_ms() */
 	int64_t polled_at, took; /* the last poll, and how many milliseconds it took */
-	int burst; /* polls that need not keep the gap now */
+	int burst;		 /* polls that need not keep the gap now */
 	TAILQ_ENTRY(gate_wait) link;
 };
 
@@ -55,7 +55,7 @@ struct gate_waits {
 /* timeout_s of a request: a number, or a string of digits (of a query). */
 static bool wait_read_timeout(const json_t *request, int64_t *seconds, struct err *e)
 {
-	const json_t *value = gate_member(request, "timeout_s");
+	const json_t *value = gate_request_member(request, "timeout_s");
 	const char *text = json_string_value(value);
 	char *end = NULL;
 
@@ -82,7 +82,7 @@ static bool wait_is_false(const char *text, const char *name)
 }
 
 /* Does the answer report something? Its member "done" or "changed" says so; an answer without them always does. */
-static bool wait_has_news(const char *text)
+static bool wait_is_final(const char *text)
 {
 	return !wait_is_false(text, "done") && !wait_is_false(text, "changed");
 }
@@ -133,7 +133,7 @@ static void wait_answered(struct gate_call *c, const char *text, const struct er
 		gate_call_abandon(c);
 	else if (e && (is_over || strncmp(e->code, "08", 2) != 0))
 		gate_call_fail(c, e, NULL);
-	else if (!e && (is_over || wait_has_news(text)))
+	else if (!e && (is_over || wait_is_final(text)))
 		gate_call_reply(c, text);
 	else if (e)
 		wait_sleep(w, again ? WAIT_SCHEDULED : WAIT_SLEEPING, retry < w->until ? retry : w->until);
@@ -209,18 +209,18 @@ static void wait_begin(struct gate_call *c, int64_t seconds)
 	struct bufferevent *buffer = evhttp_connection_get_bufferevent(evhttp_request_get_connection(c->http));
 	struct gate_wait *w = xcalloc(1, sizeof *w);
 
-	w->all = c->gate->waits;
+	w->all = c->server->waits;
 	w->call = c;
 	w->since = clock_ms();
 	w->until = w->since + seconds * 1000;
-	w->timer = event_new(c->gate->base, -1, 0, wait_wake, w);
-	w->hangup = event_new(c->gate->base, bufferevent_getfd(buffer), EV_CLOSED, wait_hangup, w);
+	w->timer = event_new(c->server->base, -1, 0, wait_wake, w);
+	w->hangup = event_new(c->server->base, bufferevent_getfd(buffer), EV_CLOSED, wait_hangup, w);
 	event_add(w->hangup, NULL);
 	TAILQ_INSERT_TAIL(&w->all->list, w, link);
 	w->all->count++;
 	c->verb = &verb;
 	c->state = w;
-	c->issue = wait_poll;
+	c->send = wait_poll;
 	wait_poll(c);
 }
 

@@ -8,7 +8,7 @@
 
 #include "lib/nearest.h"
 
-static const struct option_row rows[] = {
+static const struct option_row option_table[] = {
 #define OPTION(id, name, alias, letter, kind, level, slurm, pbs, key, argument, help)                                            \
 	{OPTION_ID_##id, name, alias, letter, OPTION_##kind, OPTION_##level, slurm, pbs, key, argument, help},
 #include "jobmgr/translate/options.def"
@@ -18,15 +18,15 @@ static const struct option_row rows[] = {
 const struct option_row *option_rows(int *count)
 {
 	*count = OPTION_ROWS;
-	return rows;
+	return option_table;
 }
 
 const struct option_row *option_row(enum option_id id)
 {
-	return &rows[id];
+	return &option_table[id];
 }
 
-static bool is_named(const struct option_row *row, const char *name, enum option_spelling spelling)
+static bool option_is_named(const struct option_row *row, const char *name, enum option_spelling spelling)
 {
 	if (!*name)
 		return false;
@@ -38,16 +38,16 @@ static bool is_named(const struct option_row *row, const char *name, enum option
 const struct option_row *option_find(const char *name, enum option_spelling spelling)
 {
 	for (int i = 0; i < OPTION_ROWS; i++)
-		if (is_named(&rows[i], name, spelling))
-			return &rows[i];
+		if (option_is_named(&option_table[i], name, spelling))
+			return &option_table[i];
 	return NULL;
 }
 
 const struct option_row *option_find_letter(char letter, enum option_spelling spelling)
 {
 	for (int i = 0; letter && i < OPTION_ROWS; i++)
-		if (rows[i].letter == letter && (spelling != OPTION_SLURM || *rows[i].slurm))
-			return &rows[i];
+		if (option_table[i].letter == letter && (spelling != OPTION_SLURM || *option_table[i].slurm))
+			return &option_table[i];
 	return NULL;
 }
 
@@ -55,11 +55,11 @@ const struct option_row *option_find_pbs(const char *spelling)
 {
 	size_t length = strlen(spelling);
 	for (int i = 0; i < OPTION_ROWS; i++) {
-		const char *item = rows[i].pbs;
+		const char *item = option_table[i].pbs;
 		while (*item) {
 			size_t size = strcspn(item, ",");
 			if (size == length && memcmp(item, spelling, size) == 0)
-				return &rows[i];
+				return &option_table[i];
 			item += size;
 			item += strspn(item, ", ");
 		}
@@ -72,8 +72,8 @@ const char *option_nearest(const char *name, enum option_spelling spelling)
 	struct nearest nearest = NEAREST(name);
 	for (int i = 0; i < OPTION_ROWS; i++) {
 		if (spelling != OPTION_SLURM)
-			nearest_try(&nearest, rows[i].name);
-		nearest_try(&nearest, rows[i].slurm);
+			nearest_try(&nearest, option_table[i].name);
+		nearest_try(&nearest, option_table[i].slurm);
 	}
 	return nearest.best;
 }
@@ -84,7 +84,7 @@ bool option_takes_value(const struct option_row *row)
 }
 
 /* Also what undoes a flag. */
-static const struct option_row *find_long(const char *argument)
+static const struct option_row *option_find_long_argument(const char *argument)
 {
 	char name[64];
 	size_t length = strcspn(argument, "=");
@@ -103,7 +103,8 @@ int option_span(const char *const *arguments, int count)
 	if (argument[0] != '-' || !argument[1])
 		return 0;
 	bool is_long = argument[1] == '-';
-	const struct option_row *row = is_long ? find_long(argument + 2) : option_find_letter(argument[1], OPTION_ROTA);
+	const struct option_row *row =
+		is_long ? option_find_long_argument(argument + 2) : option_find_letter(argument[1], OPTION_ROTA);
 	if (!row)
 		return 0;
 	bool attached = is_long ? strchr(argument, '=') != NULL : argument[2] != '\0';

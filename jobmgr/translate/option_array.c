@@ -17,12 +17,12 @@ struct range {
 	int64_t low, step, count;
 };
 
-static int64_t high(const struct range *r)
+static int64_t range_high(const struct range *r)
 {
 	return r->low + (r->count - 1) * r->step;
 }
 
-static bool read_range(const char *text, struct range *r, struct err *e)
+static bool range_read(const char *text, struct range *r, struct err *e)
 {
 	const char *c = text;
 	int64_t last;
@@ -44,28 +44,28 @@ static bool read_range(const char *text, struct range *r, struct err *e)
 	return true;
 }
 
-static int compare(const void *a, const void *b)
+static int range_compare(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 	return (x->low > y->low) - (x->low < y->low);
 }
 
 /* Read all ranges of a list, sorted; their number, 0 with an error. */
-static int read_ranges(const char *text, struct range *ranges, struct err *e)
+static int ranges_read(const char *text, struct range *ranges, struct err *e)
 {
 	int count = 0;
 	char *item;
 	while ((item = option_item(&text, ','))) {
-		bool good = count < RANGES_MOST ? read_range(item, &ranges[count], e)
+		bool good = count < RANGES_MOST ? range_read(item, &ranges[count], e)
 						: err_set(e, "more than %d ranges of indices", RANGES_MOST);
 		free(item);
 		if (!good)
 			return 0;
 		count++;
 	}
-	qsort(ranges, (size_t)count, sizeof *ranges, compare);
+	qsort(ranges, (size_t)count, sizeof *ranges, range_compare);
 	for (int i = 1; i < count; i++)
-		if (high(&ranges[i - 1]) >= ranges[i].low) {
+		if (range_high(&ranges[i - 1]) >= ranges[i].low) {
 			err_set(e, "the ranges that begin at %lld and %lld overlap", (long long)ranges[i - 1].low,
 				(long long)ranges[i].low);
 			return 0;
@@ -73,15 +73,15 @@ static int read_ranges(const char *text, struct range *ranges, struct err *e)
 	return count;
 }
 
-static void emit(json_t *list, struct range *r)
+static void runs_emit(json_t *list, struct range *r)
 {
-	option_append(list,
-		      json_pack("[I, I, I]", (json_int_t)r->low, (json_int_t)high(r), (json_int_t)(r->count > 1 ? r->step : 1)));
+	option_append(list, json_pack("[I, I, I]", (json_int_t)r->low, (json_int_t)range_high(r),
+				      (json_int_t)(r->count > 1 ? r->step : 1)));
 	r->count = 0;
 }
 
 /* The ranges as the longest runs of one step, from the lowest index on: what makes the list canonical. */
-static json_t *runs(const struct range *ranges, int count)
+static json_t *ranges_make_runs(const struct range *ranges, int count)
 {
 	json_t *list = json_array();
 	struct range run = {0};
@@ -94,8 +94,8 @@ static json_t *runs(const struct range *ranges, int count)
 			}
 			if (run.count == 1)
 				run.step = r.low - run.low;
-			if (r.low != high(&run) + run.step) {
-				emit(list, &run);
+			if (r.low != range_high(&run) + run.step) {
+				runs_emit(list, &run);
 				continue;
 			}
 			int64_t taken = r.step == run.step ? r.count : 1;
@@ -104,11 +104,12 @@ static json_t *runs(const struct range *ranges, int count)
 			r.count -= taken;
 		}
 	}
-	emit(list, &run);
+	runs_emit(list, &run);
 	return list;
 }
 
-static json_t *array(const struct range *ranges, int count, json_t *limit, struct option_context *context, struct err *e)
+static json_t *array_make_value(const struct range *ranges, int count, json_t *limit, struct option_context *context,
+				struct err *e)
 {
 	int64_t size = 0;
 	for (int i = 0; i < count; i++)
@@ -124,7 +125,7 @@ static json_t *array(const struct range *ranges, int count, json_t *limit, struc
 		return NULL;
 	}
 	json_t *value = json_object();
-	option_put(value, "indices", runs(ranges, count));
+	option_put(value, "indices", ranges_make_runs(ranges, count));
 	option_put(value, "size", json_integer(size));
 	option_put(value, "limit", limit);
 	return value;
@@ -145,8 +146,9 @@ json_t *option_array(const char *text, struct option_context *context, struct er
 	for (const char *c = list; *c; c++)
 		commas += *c == ',';
 	struct range *ranges = xcalloc((commas < RANGES_MOST ? commas : RANGES_MOST) + 1, sizeof *ranges);
-	int count = read_ranges(list, ranges, e);
-	json_t *value = count > 0 ? array(ranges, count, percent ? json_integer(limit) : json_null(), context, e) : NULL;
+	int count = ranges_read(list, ranges, e);
+	json_t *value =
+		count > 0 ? array_make_value(ranges, count, percent ? json_integer(limit) : json_null(), context, e) : NULL;
 	free(ranges);
 	free(list);
 	return value;

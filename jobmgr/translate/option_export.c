@@ -11,7 +11,7 @@
 
 enum { EXPORT_LONGEST = 16384 };
 
-static char *take_value(const char **text)
+static char *export_take_value(const char **text)
 {
 	const char *start = *text, *end;
 	if (*start == '\'' && (end = strchr(start + 1, '\'')) && (!end[1] || end[1] == ',')) {
@@ -29,7 +29,7 @@ bool option_export_next(const char **text, struct option_export_item *item, stru
 	const char *rest = *text + length;
 	if (*rest == '=') {
 		rest++;
-		item->value = take_value(&rest);
+		item->value = export_take_value(&rest);
 	} else {
 		rest = *rest ? rest + 1 : NULL;
 	}
@@ -50,16 +50,16 @@ json_t *option_export(const char *text, struct err *e)
 		err_hint(e, "write ALL, NONE, or names and NAME=value with commas between");
 		return NULL;
 	}
-	bool good = true, none = false;
+	bool is_valid = true, has_none = false;
 	int items = 0;
-	for (const char *rest = text; good && rest; items++) {
+	for (const char *rest = text; is_valid && rest; items++) {
 		struct option_export_item item;
-		good = option_export_next(&rest, &item, e);
-		none = none || (good && !item.value && strcmp(item.name, "NONE") == 0);
+		is_valid = option_export_next(&rest, &item, e);
+		has_none = has_none || (is_valid && !item.value && strcmp(item.name, "NONE") == 0);
 		free(item.name);
 		free(item.value);
 	}
-	if (good && none && items > 1)
-		good = err_set(e, "NONE stands beside other variables");
-	return good ? json_string(text) : NULL;
+	if (is_valid && has_none && items > 1)
+		is_valid = err_set(e, "NONE stands beside other variables");
+	return is_valid ? json_string(text) : NULL;
 }

@@ -10,14 +10,14 @@
 
 enum { LONGEST = 1024, DEEPEST = 32 };
 
-struct parser {
+struct features_parser {
 	const char *at;
 	int depth;
 };
 
-static bool parse_or(struct parser *p);
+static bool features_parse_or(struct features_parser *p);
 
-static bool parse_feature(struct parser *p)
+static bool features_parse_name(struct features_parser *p)
 {
 	char name[80];
 	size_t length = 0;
@@ -33,7 +33,7 @@ static bool parse_feature(struct parser *p)
 	return true;
 }
 
-static bool parse_unit(struct parser *p)
+static bool features_parse_unit(struct features_parser *p)
 {
 	int outside = p->depth;
 	for (; *p->at == '!'; p->at++)
@@ -41,16 +41,16 @@ static bool parse_unit(struct parser *p)
 	bool good;
 	if (*p->at == '(') {
 		p->at++;
-		good = ++p->depth <= DEEPEST && parse_or(p) && *p->at == ')';
+		good = ++p->depth <= DEEPEST && features_parse_or(p) && *p->at == ')';
 		p->at += good;
 	} else {
-		good = p->depth <= DEEPEST && parse_feature(p);
+		good = p->depth <= DEEPEST && features_parse_name(p);
 	}
 	p->depth = outside;
 	return good;
 }
 
-static bool parse_list(struct parser *p, char separator, bool (*part)(struct parser *p))
+static bool features_parse_list(struct features_parser *p, char separator, bool (*part)(struct features_parser *p))
 {
 	while (part(p)) {
 		if (*p->at != separator)
@@ -60,14 +60,14 @@ static bool parse_list(struct parser *p, char separator, bool (*part)(struct par
 	return false;
 }
 
-static bool parse_and(struct parser *p)
+static bool features_parse_and(struct features_parser *p)
 {
-	return parse_list(p, '&', parse_unit);
+	return features_parse_list(p, '&', features_parse_unit);
 }
 
-static bool parse_or(struct parser *p)
+static bool features_parse_or(struct features_parser *p)
 {
-	return parse_list(p, '|', parse_and);
+	return features_parse_list(p, '|', features_parse_and);
 }
 
 json_t *option_features(const char *text, struct err *e)
@@ -84,8 +84,8 @@ json_t *option_features(const char *text, struct err *e)
 		if (*c != ' ' || (length > 0 && c[1] && !strchr("&|!() ", c[1]) && !strchr("&|!(", packed[length - 1])))
 			packed[length++] = *c;
 	packed[length] = '\0';
-	struct parser p = {packed, 0};
-	if (parse_or(&p) && !*p.at)
+	struct features_parser p = {packed, 0};
+	if (features_parse_or(&p) && !*p.at)
 		return json_string(packed);
 	err_set(e, "\"%s\" is not an expression, at \"%s\"", OPTION_QUOTE(text), OPTION_QUOTE(p.at));
 	err_hint(e, "features have letters, digits and _ . -, with & (and), | (or), ! (not) and parentheses between");

@@ -19,7 +19,7 @@ struct hosts {
 	struct err *e;
 };
 
-static bool add(struct hosts *h)
+static bool hosts_add(struct hosts *h)
 {
 	if (!*h->name || strchr(".-", *h->name))
 		return err_set(h->e, "\"%s\" is not the name of a node", OPTION_QUOTE(h->name));
@@ -32,16 +32,16 @@ static bool add(struct hosts *h)
 	return true;
 }
 
-static bool is_host_character(char c)
+static bool hosts_is_character(char c)
 {
 	char text[] = {c, '\0'};
 	return option_text_name(text, "_.-", "");
 }
 
-static bool expand(struct hosts *h, size_t length, const char *text, int brackets);
+static bool hosts_expand(struct hosts *h, size_t length, const char *text, int brackets);
 
 /* One "7" or "1-4" of a bracket, with what follows the bracket behind each number. */
-static bool expand_range(struct hosts *h, size_t length, const char *range, const char *behind, int brackets)
+static bool hosts_expand_range(struct hosts *h, size_t length, const char *range, const char *after, int brackets)
 {
 	const char *c = range;
 	int64_t lowest, highest;
@@ -58,7 +58,7 @@ static bool expand_range(struct hosts *h, size_t length, const char *range, cons
 		if (length + (size_t)size > HOST_LONGEST)
 			return err_set(h->e, "the name of a node is longer than %d", HOST_LONGEST);
 		memcpy(h->name + length, number, (size_t)size);
-		if (!expand(h, length + (size_t)size, behind, brackets + 1))
+		if (!hosts_expand(h, length + (size_t)size, after, brackets + 1))
 			return false;
 		if (h->context->items_left <= 0 && n < highest)
 			return err_set(h->e, "too many nodes are listed");
@@ -67,10 +67,10 @@ static bool expand_range(struct hosts *h, size_t length, const char *range, cons
 }
 
 /* Append text to the name of `length` so far, and add what comes of it. */
-static bool expand(struct hosts *h, size_t length, const char *text, int brackets)
+static bool hosts_expand(struct hosts *h, size_t length, const char *text, int brackets)
 {
 	for (; *text && *text != '['; text++) {
-		if (!is_host_character(*text))
+		if (!hosts_is_character(*text))
 			return err_set(h->e, "\"%s\" holds a character that no name of a node has", OPTION_QUOTE(text));
 		if (length == HOST_LONGEST)
 			return err_set(h->e, "the name of a node is longer than %d", HOST_LONGEST);
@@ -78,7 +78,7 @@ static bool expand(struct hosts *h, size_t length, const char *text, int bracket
 	}
 	h->name[length] = '\0';
 	if (!*text)
-		return add(h);
+		return hosts_add(h);
 	const char *end = strchr(text, ']');
 	if (!end || brackets == BRACKETS_MOST)
 		return err_set(h->e, "\"%s\" %s", OPTION_QUOTE(text), end ? "has too many brackets" : "has no closing bracket");
@@ -86,7 +86,7 @@ static bool expand(struct hosts *h, size_t length, const char *text, int bracket
 	const char *rest = ranges;
 	bool good = true;
 	while (good && (range = option_item(&rest, ','))) {
-		good = expand_range(h, length, range, end + 1, brackets);
+		good = hosts_expand_range(h, length, range, end + 1, brackets);
 		free(range);
 	}
 	free(ranges);
@@ -94,7 +94,7 @@ static bool expand(struct hosts *h, size_t length, const char *text, int bracket
 }
 
 /* The next host or bracketed hosts: up to a comma outside brackets. */
-static char *next(const char **text)
+static char *hosts_next(const char **text)
 {
 	if (!*text)
 		return NULL;
@@ -113,8 +113,8 @@ json_t *option_hosts(const char *text, struct option_context *context, struct er
 	char *item;
 	if (strcmp(text, "none") == 0)
 		text = NULL;
-	while (good && (item = next(&text))) {
-		good = expand(&h, 0, item, 0);
+	while (good && (item = hosts_next(&text))) {
+		good = hosts_expand(&h, 0, item, 0);
 		free(item);
 	}
 	json_decref(h.seen);

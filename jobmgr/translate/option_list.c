@@ -12,7 +12,7 @@
 enum { AMOUNTS_MOST = 64, AMOUNT_HIGHEST = 1000000 };
 
 /* NAME or NAME:N into object. 0 of it is as good as none, but displaces what others ask for. */
-static bool amount(json_t *object, char *item, const char *extra, struct err *e)
+static bool list_read_amount(json_t *object, char *item, const char *extra, struct err *e)
 {
 	int64_t count = 1;
 	char *colon = strchr(item, ':');
@@ -34,7 +34,7 @@ static bool amount(json_t *object, char *item, const char *extra, struct err *e)
 	return true;
 }
 
-static json_t *amounts(const char *text, const char *extra, struct err *e)
+static json_t *list_read_amounts(const char *text, const char *extra, struct err *e)
 {
 	json_t *object = json_object();
 	if (strcmp(text, "none") == 0)
@@ -42,7 +42,7 @@ static json_t *amounts(const char *text, const char *extra, struct err *e)
 	bool good = true;
 	char *item;
 	while (good && (item = option_item(&text, ','))) {
-		good = amount(object, item, extra, e);
+		good = list_read_amount(object, item, extra, e);
 		free(item);
 	}
 	if (good)
@@ -53,7 +53,7 @@ static json_t *amounts(const char *text, const char *extra, struct err *e)
 
 json_t *option_gres(const char *text, struct err *e)
 {
-	return amounts(text, "_", e);
+	return list_read_amounts(text, "_", e);
 }
 
 json_t *option_gpus(const char *text, struct err *e)
@@ -69,7 +69,7 @@ json_t *option_gpus(const char *text, struct err *e)
 
 json_t *option_licenses(const char *text, struct err *e)
 {
-	return amounts(text, "_.@-", e);
+	return list_read_amounts(text, "_.@-", e);
 }
 
 json_t *option_keep(const char *text, struct err *e)
@@ -115,7 +115,8 @@ json_t *option_mail(const char *text, struct err *e)
 			i++;
 		if (i == EVENTS) {
 			err_set(e, "\"%s\" is not an event", OPTION_QUOTE(item));
-			err_hint(e, "events are BEGIN, END, FAIL, REQUEUE, INVALID_DEPEND, TIME_LIMIT, TIME_LIMIT_90, _80, _50, ARRAY_TASKS, ALL and NONE");
+			err_hint(e, "events are BEGIN, END, FAIL, REQUEUE, INVALID_DEPEND, TIME_LIMIT, TIME_LIMIT_90, _80, _50, "
+				    "ARRAY_TASKS, ALL and NONE");
 			free(item);
 			return NULL;
 		}

@@ -17,21 +17,21 @@
 
 enum { NUMBER_HIGHEST = 1000000 };
 
-static bool set(const struct option_pbs *pbs, enum option_id id, const char *text)
+static bool pbs_set(const struct option_pbs *pbs, enum option_id id, const char *text)
 {
 	pbs->set(pbs->to, option_row(id), text, false);
 	return true;
 }
 
-static bool set_number(const struct option_pbs *pbs, enum option_id id, int64_t number)
+static bool pbs_set_number(const struct option_pbs *pbs, enum option_id id, int64_t number)
 {
 	char text[24];
 	snprintf(text, sizeof text, "%" PRId64, number);
-	return set(pbs, id, text);
+	return pbs_set(pbs, id, text);
 }
 
 /* [[h:]m:]s, plain numbers being seconds, as 0:s. */
-static bool rewrite_duration(const char *value, char *text, size_t size, struct err *e)
+static bool pbs_rewrite_duration(const char *value, char *text, size_t size, struct err *e)
 {
 	int64_t total = 0, number;
 	const char *c = value;
@@ -49,7 +49,7 @@ static bool rewrite_duration(const char *value, char *text, size_t size, struct 
 }
 
 /* Bytes, or words of eight, with a prefix, as K. */
-static bool rewrite_size(const char *value, char *text, size_t size, struct err *e)
+static bool pbs_rewrite_size(const char *value, char *text, size_t size, struct err *e)
 {
 	static const char letters[] = "kmgt";
 	int64_t number, bytes = 1;
@@ -71,7 +71,7 @@ static bool rewrite_size(const char *value, char *text, size_t size, struct err 
 }
 
 /* a, b, e: mail on failure, at the beginning, at the end. */
-static bool rewrite_mail(const char *value, char *text, size_t size, struct err *e)
+static bool pbs_rewrite_mail(const char *value, char *text, size_t size, struct err *e)
 {
 	text[0] = '\0';
 	for (const char *c = value; *c; c++) {
@@ -85,7 +85,7 @@ static bool rewrite_mail(const char *value, char *text, size_t size, struct err 
 }
 
 /* [[[[CC]YY]MM]DD]hhmm[.SS] as YYYY-MM-DDThh:mm:ss: the next such moment. */
-static bool rewrite_moment(const char *value, int64_t now, char *text, size_t size, struct err *e)
+static bool pbs_rewrite_moment(const char *value, int64_t now, char *text, size_t size, struct err *e)
 {
 	size_t digits = strspn(value, "0123456789");
 	int n[7] = {0}; /* CC YY MM DD hh mm SS */
@@ -120,23 +120,23 @@ static bool rewrite_moment(const char *value, int64_t now, char *text, size_t si
 }
 
 /* A value as PBS writes it, as this row's kind is written here. */
-static bool set_row(const struct option_pbs *pbs, const struct option_row *row, const char *value, bool total, struct err *e)
+static bool pbs_set_row(const struct option_pbs *pbs, const struct option_row *row, const char *value, bool total, struct err *e)
 {
 	char text[64];
 	int64_t number;
 	bool good = true;
 	switch (row->kind) {
 	case OPTION_DURATION:
-		good = rewrite_duration(value, text, sizeof text, e);
+		good = pbs_rewrite_duration(value, text, sizeof text, e);
 		break;
 	case OPTION_SIZE:
-		good = rewrite_size(value, text, sizeof text, e);
+		good = pbs_rewrite_size(value, text, sizeof text, e);
 		break;
 	case OPTION_MOMENT:
-		good = rewrite_moment(value, pbs->now, text, sizeof text, e);
+		good = pbs_rewrite_moment(value, pbs->now, text, sizeof text, e);
 		break;
 	case OPTION_MAIL:
-		good = rewrite_mail(value, text, sizeof text, e);
+		good = pbs_rewrite_mail(value, text, sizeof text, e);
 		break;
 	case OPTION_NICE: /* here the nice step back; there priority counts forward */
 		good = option_number(value, -1024, 1023, &number) ||
@@ -162,7 +162,7 @@ static bool set_row(const struct option_pbs *pbs, const struct option_row *row, 
 	return good;
 }
 
-static bool unknown_resource(const char *name, struct err *e)
+static bool pbs_refuse_resource(const char *name, struct err *e)
 {
 	static const char *const known[] = {"nodes", "select", "walltime", "min_walltime", "mem",   "pmem", "ncpus", "ppn",
 					    "procs", "ngpus",  "gpus",	   "mpiprocs",	   "place", "host", "vnode", "qos"};
@@ -173,12 +173,12 @@ static bool unknown_resource(const char *name, struct err *e)
 	return nearest.best ? err_hint(e, "did you mean \"%s\"?", nearest.best) : false;
 }
 
-static bool set_resource(const struct option_pbs *pbs, const char *name, const char *value, bool total, struct err *e)
+static bool pbs_set_resource(const struct option_pbs *pbs, const char *name, const char *value, bool total, struct err *e)
 {
 	char spelling[64];
 	snprintf(spelling, sizeof spelling, "-l %s", name);
 	const struct option_row *row = option_find_pbs(spelling);
-	return row ? set_row(pbs, row, value, total, e) : unknown_resource(name, e);
+	return row ? pbs_set_row(pbs, row, value, total, e) : pbs_refuse_resource(name, e);
 }
 
 /* What a chunk says of CPUs: they are shared out among its processes. */
@@ -204,8 +204,8 @@ static bool chunk_end(const struct option_pbs *pbs, const struct chunk *chunk, s
 		return err_hint(e, "leave it out and set OMP_NUM_THREADS in the script");
 	}
 	if (chunk->mpiprocs)
-		set_number(pbs, OPTION_ID_NTASKS_PER_NODE, processes);
-	return !chunk->ncpus || set_number(pbs, OPTION_ID_CPUS_PER_TASK, cpus);
+		pbs_set_number(pbs, OPTION_ID_NTASKS_PER_NODE, processes);
+	return !chunk->ncpus || pbs_set_number(pbs, OPTION_ID_CPUS_PER_TASK, cpus);
 }
 
 /* One "name=value", or a property of Torque, of a chunk. */
@@ -213,17 +213,17 @@ static bool chunk_part(const struct option_pbs *pbs, struct chunk *chunk, char *
 {
 	char *value = strchr(part, '=');
 	if (!value)
-		return set(pbs, OPTION_ID_CONSTRAINT, part);
+		return pbs_set(pbs, OPTION_ID_CONSTRAINT, part);
 	*value++ = '\0';
 	int64_t *number = chunk_number(chunk, part);
 	if (!number)
-		return set_resource(pbs, part, value, false, e);
+		return pbs_set_resource(pbs, part, value, false, e);
 	return option_number(value, 1, NUMBER_HIGHEST, number) ||
 	       err_set(e, "\"%s\" is not a number from 1 to %d", OPTION_QUOTE(value), NUMBER_HIGHEST);
 }
 
 /* select=2:ncpus=4:mem=4gb, nodes=2:ppn=4, nodes=n7:ppn=4. */
-static bool read_chunk(const struct option_pbs *pbs, const char *value, struct err *e)
+static bool pbs_read_chunk(const struct option_pbs *pbs, const char *value, struct err *e)
 {
 	struct chunk chunk = {0};
 	int64_t count;
@@ -238,9 +238,9 @@ static bool read_chunk(const struct option_pbs *pbs, const char *value, struct e
 		free(part);
 		return false;
 	}
-	set_number(pbs, OPTION_ID_NODES, numbered ? count : 1);
+	pbs_set_number(pbs, OPTION_ID_NODES, numbered ? count : 1);
 	if (!numbered && !strchr(part, '='))
-		set(pbs, OPTION_ID_NODELIST, part);
+		pbs_set(pbs, OPTION_ID_NODELIST, part);
 	else if (!numbered)
 		good = chunk_part(pbs, &chunk, part, e);
 	free(part);
@@ -251,13 +251,13 @@ static bool read_chunk(const struct option_pbs *pbs, const char *value, struct e
 	return good && chunk_end(pbs, &chunk, e);
 }
 
-static bool read_place(const struct option_pbs *pbs, const char *value, struct err *e)
+static bool pbs_read_place(const struct option_pbs *pbs, const char *value, struct err *e)
 {
 	char *word;
 	bool good = true;
 	while (good && (word = option_item(&value, ':'))) {
 		if (strcmp(word, "excl") == 0 || strcmp(word, "exclhost") == 0)
-			set(pbs, OPTION_ID_EXCLUSIVE, "yes");
+			pbs_set(pbs, OPTION_ID_EXCLUSIVE, "yes");
 		else if (strcmp(word, "scatter") != 0 && strcmp(word, "free") != 0 && strcmp(word, "shared") != 0)
 			good = err_set(e, "place=%s is not supported", OPTION_QUOTE(word));
 		free(word);
@@ -265,7 +265,7 @@ static bool read_place(const struct option_pbs *pbs, const char *value, struct e
 	return good;
 }
 
-static bool read_resource(const struct option_pbs *pbs, const char *resource, struct err *e)
+static bool pbs_read_resource(const struct option_pbs *pbs, const char *resource, struct err *e)
 {
 	char *name = xstrdup(resource), *value = strchr(name, '=');
 	bool good;
@@ -274,23 +274,23 @@ static bool read_resource(const struct option_pbs *pbs, const char *resource, st
 	if (!value)
 		good = err_set(e, "\"%s\" is not name=value", OPTION_QUOTE(name));
 	else if (strcmp(name, "select") == 0 || strcmp(name, "nodes") == 0)
-		good = read_chunk(pbs, value, e);
+		good = pbs_read_chunk(pbs, value, e);
 	else if (strcmp(name, "place") == 0)
-		good = read_place(pbs, value, e);
+		good = pbs_read_place(pbs, value, e);
 	else
-		good = set_resource(pbs, name, value, true, e);
+		good = pbs_set_resource(pbs, name, value, true, e);
 	free(name);
 	return good;
 }
 
-static bool read_attribute(const struct option_pbs *pbs, const char *attribute, struct err *e)
+static bool pbs_read_attribute(const struct option_pbs *pbs, const char *attribute, struct err *e)
 {
 	char spelling[64];
 	const char *value = strchr(attribute, '=');
 	snprintf(spelling, sizeof spelling, "-W %.*s", value ? (int)(value - attribute) : 0, attribute);
 	const struct option_row *row = value ? option_find_pbs(spelling) : NULL;
 	if (row)
-		return set_row(pbs, row, value + 1, false, e);
+		return pbs_set_row(pbs, row, value + 1, false, e);
 	err_set(e, "unknown attribute \"%s\"", OPTION_QUOTE(attribute));
 	return err_hint(e, "known are umask=MASK and depend=LIST");
 }
@@ -305,14 +305,14 @@ bool option_pbs_read(const struct option_pbs *pbs, char letter, const char *valu
 	char spelling[] = {'-', letter, '\0'};
 	memset(e, 0, sizeof *e);
 	if (letter == 'l')
-		return read_resource(pbs, value, e);
+		return pbs_read_resource(pbs, value, e);
 	if (letter == 'W')
-		return read_attribute(pbs, value, e);
+		return pbs_read_attribute(pbs, value, e);
 	if (letter == 'V')
-		return set(pbs, OPTION_ID_EXPORT, "ALL");
+		return pbs_set(pbs, OPTION_ID_EXPORT, "ALL");
 	if (letter == 'j')
-		return strcmp(value, "oe") == 0 ? set(pbs, OPTION_ID_ERROR, "")
+		return strcmp(value, "oe") == 0 ? pbs_set(pbs, OPTION_ID_ERROR, "")
 						: err_set(e, "only \"oe\" is supported: errors go with the output");
 	const struct option_row *row = option_find_pbs(spelling);
-	return row ? set_row(pbs, row, value, false, e) : err_set(e, "unknown option");
+	return row ? pbs_set_row(pbs, row, value, false, e) : err_set(e, "unknown option");
 }

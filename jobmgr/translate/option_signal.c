@@ -14,7 +14,7 @@
 enum { SECONDS_DEFAULT = 60 };
 
 /* By name, with or without SIG before it, or by number; 0: there is none. */
-static int signal_of(const char *word)
+static int signal_find(const char *word)
 {
 	int64_t number;
 	const char *name = strncasecmp(word, "SIG", 3) == 0 ? word + 3 : word;
@@ -27,7 +27,7 @@ static int signal_of(const char *word)
 }
 
 /* What stands before the colon; false where it is neither R nor B. */
-static bool prefix_read(const char *text, size_t length, bool *shell)
+static bool signal_read_prefix(const char *text, size_t length, bool *shell)
 {
 	for (size_t i = 0; i < length; i++) {
 		if (!strchr("RrBb", text[i]))
@@ -40,10 +40,10 @@ static bool prefix_read(const char *text, size_t length, bool *shell)
 json_t *option_signal(const char *text, struct err *e)
 {
 	const char *colon = strchr(text, ':'), *word = colon ? colon + 1 : text, *at = strchr(word, '@');
-	bool shell = false, good = !colon || prefix_read(text, (size_t)(colon - text), &shell);
+	bool shell = false, good = !colon || signal_read_prefix(text, (size_t)(colon - text), &shell);
 	int64_t seconds = SECONDS_DEFAULT;
 	char *name = xstrndup(word, at ? (size_t)(at - word) : strlen(word));
-	int signal = signal_of(name);
+	int signal = signal_find(name);
 	free(name);
 	if (!good || signal == 0) {
 		err_set(e, "\"%s\" names no signal", OPTION_QUOTE(text));

@@ -10,7 +10,7 @@
 enum { NAME_LONGEST = 64 };
 
 /* The length of the UTF-8 sequence at s and its code point; 0 where it is none. */
-static int sequence(const unsigned char *s, unsigned *point)
+static int text_read_sequence(const unsigned char *s, unsigned *point)
 {
 	static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
 	int length = s[0] < 0x80		   ? 1
@@ -29,7 +29,7 @@ static int sequence(const unsigned char *s, unsigned *point)
 	return *point < least[length] || *point > 0x10FFFF || (*point >= 0xD800 && *point < 0xE000) ? 0 : length;
 }
 
-static bool is_control(unsigned point)
+static bool text_is_control(unsigned point)
 {
 	return point < 0x20 || (point >= 0x7F && point < 0xA0);
 }
@@ -39,8 +39,8 @@ bool option_text_clean(const char *text, bool tabs)
 	const unsigned char *s = (const unsigned char *)text;
 	while (*s) {
 		unsigned point = 0;
-		int length = sequence(s, &point);
-		if (length == 0 || (is_control(point) && !(tabs && point == '\t')))
+		int length = text_read_sequence(s, &point);
+		if (length == 0 || (text_is_control(point) && !(tabs && point == '\t')))
 			return false;
 		s += length;
 	}
@@ -48,18 +48,18 @@ bool option_text_clean(const char *text, bool tabs)
 }
 
 /* The sequence at text, of which there are no more than `left` bytes. */
-static int sequence_within(const char *text, size_t left, unsigned *point)
+static int text_read_sequence_within(const char *text, size_t left, unsigned *point)
 {
 	unsigned char unit[5] = {0};
 	memcpy(unit, text, left < 4 ? left : 4);
-	return sequence(unit, point);
+	return text_read_sequence(unit, point);
 }
 
 const char *option_text_utf8(const char *text, size_t size)
 {
 	unsigned point;
 	for (size_t i = 0; i < size;) {
-		int length = (unsigned char)text[i] < 0x80 ? 1 : sequence_within(text + i, size - i, &point);
+		int length = (unsigned char)text[i] < 0x80 ? 1 : text_read_sequence_within(text + i, size - i, &point);
 		if (length == 0)
 			return text + i;
 		i += (size_t)length;
@@ -67,7 +67,7 @@ const char *option_text_utf8(const char *text, size_t size)
 	return NULL;
 }
 
-static bool is_letter(char c)
+static bool text_is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -78,7 +78,7 @@ bool option_text_name(const char *text, const char *extra, const char *not_first
 	if (length < 1 || length > NAME_LONGEST || strchr(not_first, *text))
 		return false;
 	for (; *text; text++)
-		if (!is_letter(*text) && !(*text >= '0' && *text <= '9') && !strchr(extra, *text))
+		if (!text_is_letter(*text) && !(*text >= '0' && *text <= '9') && !strchr(extra, *text))
 			return false;
 	return true;
 }
@@ -93,8 +93,8 @@ const char *option_text_quote(char *buffer, size_t size, const char *text, size_
 	char *out = buffer, *last = buffer + size - 4; /* room for "..." and NUL */
 	for (size_t i = 0; i < length;) {
 		unsigned point = 0;
-		int bytes = sequence_within(text + i, length - i, &point);
-		bool plain = bytes > 0 && !is_control(point);
+		int bytes = text_read_sequence_within(text + i, length - i, &point);
+		bool plain = bytes > 0 && !text_is_control(point);
 		int room = plain ? bytes : 4;
 		if (out + room > last) {
 			strcpy(out, "...");

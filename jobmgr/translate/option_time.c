@@ -13,7 +13,7 @@
 #define LONGEST (INT64_C(100) * 366 * 86400) /* a hundred years */
 
 /* Up to four numbers with ':' between, from *text on; their count. */
-static int clock_numbers(const char *text, int64_t *numbers, int most)
+static int time_read_clock(const char *text, int64_t *numbers, int most)
 {
 	int count = 0;
 	while (count < most && option_digits(&text, LONGEST, &numbers[count])) {
@@ -27,9 +27,9 @@ static int clock_numbers(const char *text, int64_t *numbers, int most)
 }
 
 /* d-h, d-h:m, d-h:m:s; m, m:s, h:m:s. */
-static int64_t duration(const char *text)
+static int64_t time_read_duration(const char *text)
 {
-	static const int64_t behind_days[] = {3600, 60, 1}, alone[][3] = {{60}, {60, 1}, {3600, 60, 1}};
+	static const int64_t after_days[] = {3600, 60, 1}, alone[][3] = {{60}, {60, 1}, {3600, 60, 1}};
 	const char *dash = strchr(text, '-');
 	int64_t total = 0, numbers[3];
 	if (dash) {
@@ -38,10 +38,10 @@ static int64_t duration(const char *text)
 		total *= 86400;
 		text = dash + 1;
 	}
-	int count = clock_numbers(text, numbers, 3);
+	int count = time_read_clock(text, numbers, 3);
 	if (count == 0)
 		return -1;
-	const int64_t *units = dash ? behind_days : alone[count - 1];
+	const int64_t *units = dash ? after_days : alone[count - 1];
 	for (int i = 0; i < count; i++) {
 		if (numbers[i] > LONGEST / units[i])
 			return -1;
@@ -54,7 +54,7 @@ json_t *option_duration(const char *text, struct err *e)
 {
 	if (strcasecmp(text, "unlimited") == 0 || strcasecmp(text, "infinite") == 0)
 		return json_integer(0);
-	int64_t seconds = duration(text);
+	int64_t seconds = time_read_duration(text);
 	if (seconds >= 0 && seconds <= LONGEST)
 		return json_integer(seconds);
 	err_set(e, "\"%s\" is not a length of time", OPTION_QUOTE(text));
@@ -63,7 +63,7 @@ json_t *option_duration(const char *text, struct err *e)
 }
 
 /* now, now+N, now+Nunit: seconds to be added; -1 where it is none of that. */
-static int64_t offset(const char *text)
+static int64_t time_read_offset(const char *text)
 {
 	static const struct {
 		const char *name;
@@ -85,7 +85,7 @@ struct moment {
 	bool has_date, has_clock, is_pm, is_am;
 };
 
-static bool set_clock(struct moment *m, int64_t hour, int64_t minute, int64_t second)
+static bool moment_set_clock(struct moment *m, int64_t hour, int64_t minute, int64_t second)
 {
 	if (m->has_clock || hour > 23 || minute > 59 || second > 59)
 		return false;
@@ -95,7 +95,7 @@ static bool set_clock(struct moment *m, int64_t hour, int64_t minute, int64_t se
 	return m->has_clock = true;
 }
 
-static bool set_date(struct moment *m, int64_t year, int64_t month, int64_t day)
+static bool moment_set_date(struct moment *m, int64_t year, int64_t month, int64_t day)
 {
 	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
@@ -109,7 +109,7 @@ static bool set_date(struct moment *m, int64_t year, int64_t month, int64_t day)
 }
 
 /* HH:MM[:SS], perhaps with AM or PM at its end. */
-static bool clock_word(struct moment *m, const char *word)
+static bool moment_read_clock(struct moment *m, const char *word)
 {
 	char digits[16];
 	size_t length = strspn(word, "0123456789:");
@@ -118,15 +118,15 @@ static bool clock_word(struct moment *m, const char *word)
 		return false;
 	memcpy(digits, word, length);
 	digits[length] = '\0';
-	if (clock_numbers(digits, n, 3) < 2)
+	if (time_read_clock(digits, n, 3) < 2)
 		return false;
 	m->is_am = strcasecmp(word + length, "am") == 0;
 	m->is_pm = strcasecmp(word + length, "pm") == 0;
-	return (!word[length] || m->is_am || m->is_pm) && set_clock(m, n[0], n[1], n[2]);
+	return (!word[length] || m->is_am || m->is_pm) && moment_set_clock(m, n[0], n[1], n[2]);
 }
 
 /* YYYY-MM-DD[THH:MM[:SS]], MM/DD[/YY], MMDDYY. */
-static bool date_word(struct moment *m, const char *word)
+static bool moment_read_date(struct moment *m, const char *word)
 {
 	const char *c = word;
 	int64_t n[3] = {0};
@@ -135,7 +135,7 @@ static bool date_word(struct moment *m, const char *word)
 	if (*c == '-') {
 		if (c - word != 4 || (c++, !option_digits(&c, 99, &n[1])) || *c++ != '-' || !option_digits(&c, 99, &n[2]))
 			return false;
-		return set_date(m, n[0], n[1], n[2]) && (!*c || (*c == 'T' && clock_word(m, c + 1)));
+		return moment_set_date(m, n[0], n[1], n[2]) && (!*c || (*c == 'T' && moment_read_clock(m, c + 1)));
 	}
 	if (*c == '/') {
 		c++;
@@ -144,12 +144,12 @@ static bool date_word(struct moment *m, const char *word)
 		n[2] = m->tm.tm_year - 100;
 		if (*c == '/' && (c++, !option_digits(&c, 99, &n[2])))
 			return false;
-		return !*c && set_date(m, 2000 + n[2], n[0], n[1]);
+		return !*c && moment_set_date(m, 2000 + n[2], n[0], n[1]);
 	}
-	return !*c && c - word == 6 && set_date(m, 2000 + n[0] % 100, n[0] / 10000, n[0] / 100 % 100);
+	return !*c && c - word == 6 && moment_set_date(m, 2000 + n[0] % 100, n[0] / 10000, n[0] / 100 % 100);
 }
 
-static bool moment_word(struct moment *m, const char *word)
+static bool moment_read_word(struct moment *m, const char *word)
 {
 	static const struct {
 		const char *name;
@@ -157,7 +157,7 @@ static bool moment_word(struct moment *m, const char *word)
 	} hours[] = {{"midnight", 0}, {"elevenses", 11}, {"noon", 12}, {"fika", 15}, {"teatime", 16}};
 	for (size_t i = 0; i < sizeof hours / sizeof *hours; i++)
 		if (strcasecmp(word, hours[i].name) == 0)
-			return set_clock(m, hours[i].hour, 0, 0);
+			return moment_set_clock(m, hours[i].hour, 0, 0);
 	bool tomorrow = strcasecmp(word, "tomorrow") == 0;
 	if (tomorrow || strcasecmp(word, "today") == 0) {
 		if (m->has_date)
@@ -173,10 +173,10 @@ static bool moment_word(struct moment *m, const char *word)
 		m->is_pm = pm;
 		return true;
 	}
-	return clock_word(m, word) || date_word(m, word);
+	return moment_read_clock(m, word) || moment_read_date(m, word);
 }
 
-static bool moment_end(struct moment *m, int64_t now, int64_t *at)
+static bool moment_resolve(struct moment *m, int64_t now, int64_t *at)
 {
 	if (m->is_am || m->is_pm) {
 		if (m->tm.tm_hour < 1 || m->tm.tm_hour > 12)
@@ -193,10 +193,10 @@ static bool moment_end(struct moment *m, int64_t now, int64_t *at)
 	return m->has_date || m->has_clock;
 }
 
-static bool moment(const char *text, int64_t now, int64_t *at)
+static bool time_read_moment(const char *text, int64_t now, int64_t *at)
 {
 	if (strncasecmp(text, "now", 3) == 0) {
-		int64_t seconds = offset(text + 3);
+		int64_t seconds = time_read_offset(text + 3);
 		*at = now + seconds;
 		return seconds >= 0;
 	}
@@ -210,9 +210,9 @@ static bool moment(const char *text, int64_t now, int64_t *at)
 		return false;
 	strcpy(copy, text);
 	for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
-		if (!moment_word(&m, word))
+		if (!moment_read_word(&m, word))
 			return false;
-	return moment_end(&m, now, at);
+	return moment_resolve(&m, now, at);
 }
 
 json_t *option_moment(const char *text, int64_t now, struct err *e)
@@ -220,7 +220,7 @@ json_t *option_moment(const char *text, int64_t now, struct err *e)
 	int64_t at;
 	if (strcmp(text, "none") == 0)
 		return json_null();
-	if (moment(text, now, &at))
+	if (time_read_moment(text, now, &at))
 		return json_integer(at);
 	err_set(e, "\"%s\" is not a moment", OPTION_QUOTE(text));
 	err_hint(e, "write HH:MM, YYYY-MM-DD, YYYY-MM-DDTHH:MM, MM/DD/YY, today, tomorrow, noon, or now+2hours");

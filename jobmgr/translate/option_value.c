@@ -19,7 +19,7 @@ enum { COUNT_HIGHEST = 1000000, NICE_DEFAULT = 100 };
 #define NICE_HIGHEST 2147483645LL
 #define SIZE_HIGHEST (INT64_C(2048) << 30) /* KiB */
 
-static json_t *whole(const char *text, int64_t lowest, int64_t highest, struct err *e)
+static json_t *value_read_number(const char *text, int64_t lowest, int64_t highest, struct err *e)
 {
 	int64_t number;
 	if (option_number(text, lowest, highest, &number))
@@ -28,7 +28,7 @@ static json_t *whole(const char *text, int64_t lowest, int64_t highest, struct e
 	return NULL;
 }
 
-static json_t *flag(const char *text, struct err *e)
+static json_t *value_read_flag(const char *text, struct err *e)
 {
 	bool yes = strcmp(text, "yes") == 0;
 	if (yes || strcmp(text, "no") == 0)
@@ -37,7 +37,7 @@ static json_t *flag(const char *text, struct err *e)
 	return NULL;
 }
 
-static json_t *string(const char *text, size_t longest, bool tabs, struct err *e)
+static json_t *value_read_string(const char *text, size_t longest, bool tabs, struct err *e)
 {
 	if (strlen(text) > longest) {
 		err_set(e, "%zu bytes are too long, %zu are the most", strlen(text), longest);
@@ -49,15 +49,15 @@ static json_t *string(const char *text, size_t longest, bool tabs, struct err *e
 	return NULL;
 }
 
-static json_t *filled(const char *text, size_t longest, struct err *e)
+static json_t *value_read_filled(const char *text, size_t longest, struct err *e)
 {
 	if (*text)
-		return string(text, longest, false, e);
+		return value_read_string(text, longest, false, e);
 	err_set(e, "its value is empty");
 	return NULL;
 }
 
-static json_t *name(const char *text, struct err *e)
+static json_t *value_read_name(const char *text, struct err *e)
 {
 	if (option_text_name(text, "_.@-", ".@-"))
 		return json_string(text);
@@ -66,7 +66,7 @@ static json_t *name(const char *text, struct err *e)
 	return NULL;
 }
 
-static json_t *label(const char *text, struct err *e)
+static json_t *value_read_label(const char *text, struct err *e)
 {
 	if (option_text_label(text))
 		return json_string(text);
@@ -75,7 +75,7 @@ static json_t *label(const char *text, struct err *e)
 	return NULL;
 }
 
-static json_t *nodes(const char *text, struct err *e)
+static json_t *value_read_nodes(const char *text, struct err *e)
 {
 	const char *c = text;
 	int64_t lowest, highest;
@@ -91,7 +91,7 @@ static json_t *nodes(const char *text, struct err *e)
 }
 
 /* KiB in a unit: "", K, M, G or T, with B or iB behind it or not, in small letters too; 0 = there is no such unit. */
-static int64_t unit(const char *text)
+static int64_t value_read_unit(const char *text)
 {
 	static const char letters[] = "kmgt";
 	const char *letter = *text ? strchr(letters, *text | 0x20) : strchr(letters, 'm');
@@ -101,10 +101,10 @@ static int64_t unit(const char *text)
 }
 
 /* `zero`: it may be 0. */
-static json_t *size(const char *text, bool zero, struct err *e)
+static json_t *value_read_size(const char *text, bool zero, struct err *e)
 {
 	const char *c = text;
-	int64_t number, kib = option_digits(&c, 1LL << 40, &number) ? unit(c) : 0;
+	int64_t number, kib = option_digits(&c, 1LL << 40, &number) ? value_read_unit(c) : 0;
 	if (kib == 0) {
 		err_set(e, "\"%s\" is not a size", OPTION_QUOTE(text));
 		err_hint(e, "write a whole number of MiB, or one with K, M, G or T behind it, as in 4G");
@@ -122,9 +122,9 @@ static json_t *size(const char *text, bool zero, struct err *e)
 	return json_integer((number * kib + 1023) / 1024);
 }
 
-static json_t *pattern(const char *text, struct err *e)
+static json_t *value_read_pattern(const char *text, struct err *e)
 {
-	json_t *value = filled(text, PATH_LONGEST, e);
+	json_t *value = value_read_filled(text, PATH_LONGEST, e);
 	for (const char *c = text; value && *c; c++) {
 		if (*c != '%')
 			continue;
@@ -140,30 +140,31 @@ static json_t *pattern(const char *text, struct err *e)
 	return value;
 }
 
-static json_t *if_changed(const char *text, struct err *e)
+static json_t *value_read_if_changed(const char *text, struct err *e)
 {
 	if (strcmp(text, "none") == 0)
 		return json_null();
-	json_t *value = pattern(text, e);
+	json_t *value = value_read_pattern(text, e);
 	if (!value || order_if_changed_valid(text))
 		return value;
 	json_decref(value);
 	err_set(e, "\"%s\" is not OUT[,OUT...]:IN[,IN...]", OPTION_QUOTE(text));
-	err_hint(e, "write the files that the step makes, a colon, and the files that it reads, as in parts.out:book.txt,parts.cfg");
+	err_hint(e,
+		 "write the files that the step makes, a colon, and the files that it reads, as in parts.out:book.txt,parts.cfg");
 	return NULL;
 }
 
 /* A file to read from has no name by rule. */
-static json_t *pattern_of(const struct option_row *row, const char *text, struct err *e)
+static json_t *value_read_pattern_of(const struct option_row *row, const char *text, struct err *e)
 {
 	size_t length = strlen(text);
 	if (row->id != OPTION_ID_INPUT || !length || text[length - 1] != '/')
-		return pattern(text, e);
+		return value_read_pattern(text, e);
 	err_set(e, "\"%s\" is a folder", OPTION_QUOTE(text));
 	return NULL;
 }
 
-static json_t *choice(const struct option_row *row, const char *text, struct err *e)
+static json_t *value_read_choice(const struct option_row *row, const char *text, struct err *e)
 {
 	const char *words = row->argument;
 	char *word;
@@ -177,7 +178,7 @@ static json_t *choice(const struct option_row *row, const char *text, struct err
 	return NULL;
 }
 
-static json_t *octal(const char *text, struct err *e)
+static json_t *value_read_octal(const char *text, struct err *e)
 {
 	size_t digits = strspn(text, "01234567");
 	if (digits >= 1 && digits <= 4 && !text[digits] && strtol(text, NULL, 8) <= 0777)
@@ -186,34 +187,34 @@ static json_t *octal(const char *text, struct err *e)
 	return NULL;
 }
 
-static json_t *shell(const char *text, struct err *e)
+static json_t *value_read_shell(const char *text, struct err *e)
 {
 	if (*text == '/' || strcmp(text, "login") == 0)
-		return filled(text, PATH_LONGEST, e);
+		return value_read_filled(text, PATH_LONGEST, e);
 	err_set(e, "\"%s\" is neither an absolute path nor login", OPTION_QUOTE(text));
 	return NULL;
 }
 
 /* Kinds whose text is all there is to know. */
-static json_t *text_value(const struct option_row *row, const char *text, struct err *e)
+static json_t *value_read_text(const struct option_row *row, const char *text, struct err *e)
 {
 	switch (row->kind) {
 	case OPTION_TEXT:
-		return string(text, TEXT_LONGEST, true, e);
+		return value_read_string(text, TEXT_LONGEST, true, e);
 	case OPTION_TITLE:
-		return filled(text, TITLE_LONGEST, e);
+		return value_read_filled(text, TITLE_LONGEST, e);
 	case OPTION_NAME:
-		return name(text, e);
+		return value_read_name(text, e);
 	case OPTION_LABEL:
-		return label(text, e);
+		return value_read_label(text, e);
 	case OPTION_PATTERN:
-		return pattern_of(row, text, e);
+		return value_read_pattern_of(row, text, e);
 	case OPTION_PATH:
-		return filled(text, PATH_LONGEST, e);
+		return value_read_filled(text, PATH_LONGEST, e);
 	case OPTION_CHOICE:
-		return choice(row, text, e);
+		return value_read_choice(row, text, e);
 	case OPTION_SHELL:
-		return shell(text, e);
+		return value_read_shell(text, e);
 	case OPTION_EXPORT:
 		return option_export(text, e);
 	case OPTION_ADDRESS:
@@ -223,7 +224,7 @@ static json_t *text_value(const struct option_row *row, const char *text, struct
 	case OPTION_FEATURES:
 		return option_features(text, e);
 	default: /* OPTION_AFTER, OPTION_PEERS: the translator reads on, and may have a long list to read */
-		return filled(text, INT_MAX, e);
+		return value_read_filled(text, INT_MAX, e);
 	}
 }
 
@@ -232,23 +233,23 @@ json_t *option_value(const struct option_row *row, const char *text, struct opti
 	memset(e, 0, sizeof *e);
 	switch (row->kind) {
 	case OPTION_FLAG:
-		return flag(text, e);
+		return value_read_flag(text, e);
 	case OPTION_NATURAL:
-		return whole(text, 0, INT_MAX, e);
+		return value_read_number(text, 0, INT_MAX, e);
 	case OPTION_COUNT:
-		return whole(text, 1, COUNT_HIGHEST, e);
+		return value_read_number(text, 1, COUNT_HIGHEST, e);
 	case OPTION_NICE:
-		return *text ? whole(text, -NICE_HIGHEST, NICE_HIGHEST, e) : json_integer(NICE_DEFAULT);
+		return *text ? value_read_number(text, -NICE_HIGHEST, NICE_HIGHEST, e) : json_integer(NICE_DEFAULT);
 	case OPTION_DURATION:
 		return option_duration(text, e);
 	case OPTION_MOMENT:
 		return option_moment(text, context->now, e);
 	case OPTION_NODES:
-		return nodes(text, e);
+		return value_read_nodes(text, e);
 	case OPTION_HOSTS:
 		return option_hosts(text, context, e);
 	case OPTION_SIZE:
-		return size(text, row->id == OPTION_ID_MEM, e);
+		return value_read_size(text, row->id == OPTION_ID_MEM, e);
 	case OPTION_GRES:
 		return option_gres(text, e);
 	case OPTION_LICENSES:
@@ -256,7 +257,7 @@ json_t *option_value(const struct option_row *row, const char *text, struct opti
 	case OPTION_GPUS:
 		return option_gpus(text, e);
 	case OPTION_UMASK:
-		return octal(text, e);
+		return value_read_octal(text, e);
 	case OPTION_ARRAY:
 		return option_array(text, context, e);
 	case OPTION_KEEP:
@@ -264,8 +265,8 @@ json_t *option_value(const struct option_row *row, const char *text, struct opti
 	case OPTION_SIGNAL:
 		return option_signal(text, e);
 	case OPTION_IF_CHANGED:
-		return if_changed(text, e);
+		return value_read_if_changed(text, e);
 	default:
-		return text_value(row, text, e);
+		return value_read_text(row, text, e);
 	}
 }

@@ -13,25 +13,25 @@
 enum { ARGUMENTS_LONGEST = 32768 };
 enum { FOLDER_LONGEST = 2048, KEY_LONGEST = 128, RETRY_KEY = 32, NAME_LONGEST = 1024 };
 
-static bool is_line(const char *text, size_t longest)
+static bool translate_is_line(const char *text, size_t longest)
 {
 	return strlen(text) <= longest && option_text_clean(text, false);
 }
 
-static bool is_folder(const char *text)
+static bool translate_is_folder(const char *text)
 {
-	return *text == '/' && is_line(text, FOLDER_LONGEST);
+	return *text == '/' && translate_is_line(text, FOLDER_LONGEST);
 }
 
 void translate_check_folder(struct translation *t)
 {
 	const char *folder = t->request->workdir;
-	if (!is_folder(folder))
+	if (!translate_is_folder(folder))
 		translate_refuse(t, 0, "", "the working directory \"%s\" is not an absolute path", OPTION_QUOTE(folder));
 }
 
 /* Each step has them in its spec, so they are bounded as one value is. */
-static void check_arguments(struct translation *t)
+static void translate_check_arguments(struct translation *t)
 {
 	const struct translate_request *q = t->request;
 	size_t sum = 0;
@@ -51,22 +51,22 @@ static void check_arguments(struct translation *t)
 }
 
 /* What comes with the script but from no option; the client said it, so it is believed no more than the script. */
-static void check_request(struct translation *t)
+static void translate_check_request(struct translation *t)
 {
 	const struct translate_request *q = t->request;
 	const char *rlimits = q->rlimits ? q->rlimits : "";
 	size_t plain = strspn(rlimits, "abcdefghijklmnopqrstuvwxyz0123456789_=,");
-	if (!*q->script_name || !is_line(q->script_name, NAME_LONGEST))
+	if (!*q->script_name || !translate_is_line(q->script_name, NAME_LONGEST))
 		translate_refuse(t, 0, "", "the name of the script is not a line of UTF-8 text");
 	translate_check_folder(t);
-	check_arguments(t);
-	if (q->home && !is_folder(q->home))
+	translate_check_arguments(t);
+	if (q->home && !translate_is_folder(q->home))
 		translate_refuse(t, 0, "", "the home directory \"%s\" is not an absolute path", OPTION_QUOTE(q->home));
 	if (q->umask < 0 || q->umask > 0777)
 		translate_refuse(t, 0, "", "the umask is not between 0 and 0777");
 	if (plain > NAME_LONGEST || rlimits[plain])
 		translate_refuse(t, 0, "", "the resource limits are not name=number pairs");
-	if (q->client_key && (!*q->client_key || !is_line(q->client_key, KEY_LONGEST)))
+	if (q->client_key && (!*q->client_key || !translate_is_line(q->client_key, KEY_LONGEST)))
 		translate_refuse(t, 0, "", "the client's key is not a line of 1 to %d bytes", KEY_LONGEST);
 	if (q->retry_key && (strlen(q->retry_key) != RETRY_KEY || strspn(q->retry_key, "0123456789abcdefABCDEF") != RETRY_KEY))
 		translate_refuse(t, 0, "", "the key for retries is not %d hexadecimal digits", RETRY_KEY);
@@ -80,14 +80,14 @@ json_t *translate_script(const struct translate_request *request, const struct t
 	struct translation t;
 	json_t *plan = NULL;
 	translation_init(&t, request, limits, problems);
-	check_request(&t);
+	translate_check_request(&t);
 	translate_set_read(&t, &t.command, OPTION_ROTA, request->options, request->option_count, 0, false);
 	translate_read(&t);
 	translate_strict(&t);
 	translate_peers(&t);
 	translate_graph(&t);
 	if (problems->count == 0)
-		translate_sizes(&t);
+		translate_size_steps(&t);
 	if (problems->count == 0)
 		translate_fit(&t);
 	if (problems->count == 0)

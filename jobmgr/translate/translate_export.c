@@ -9,21 +9,20 @@
 #include "jobmgr/translate/option_value.h"
 #include "jobmgr/translate/translate.h"
 
-static size_t name_length(const char *entry)
+static size_t export_name_length(const char *entry)
 {
 	const char *equals = strchr(entry, '=');
 	return equals ? (size_t)(equals - entry) : 0;
 }
 
 /* The environment as an object: name to entry. */
-static json_t *by_name(const json_t *environment)
+static json_t *export_index(const json_t *environment)
 {
 	json_t *variables = json_object(), *entry;
 	size_t i;
-	json_array_foreach((json_t *)environment, i, entry)
-	{
+	json_array_foreach ((json_t *)environment, i, entry) {
 		const char *text = json_string_value(entry);
-		size_t length = text ? name_length(text) : 0;
+		size_t length = text ? export_name_length(text) : 0;
 		if (length == 0)
 			continue;
 		char *name = xstrndup(text, length);
@@ -33,7 +32,7 @@ static json_t *by_name(const json_t *environment)
 	return variables;
 }
 
-static void take(json_t *chosen, const json_t *variables, const struct option_export_item *item)
+static void export_take(json_t *chosen, const json_t *variables, const struct option_export_item *item)
 {
 	if (item->value) {
 		char *entry = xasprintf("%s=%s", item->name, item->value);
@@ -48,7 +47,7 @@ static void take(json_t *chosen, const json_t *variables, const struct option_ex
 }
 
 /* Where it was submitted is no setting of the user's, which NONE would leave out. */
-static void take_host(json_t *chosen, const json_t *variables)
+static void export_take_host(json_t *chosen, const json_t *variables)
 {
 	json_t *entry = json_object_get(variables, "ROTA_SUBMIT_HOST");
 	if (entry)
@@ -61,21 +60,22 @@ json_t *translate_export(const char *list, const json_t *environment, struct err
 	if (!checked)
 		return NULL;
 	json_decref(checked);
-	json_t *variables = by_name(environment), *chosen = json_object();
-	bool good = true;
-	for (const char *rest = strcmp(list, "NONE") == 0 ? NULL : list; good && rest;) {
+	json_t *variables = export_index(environment), *chosen = json_object();
+	bool is_valid = true;
+	for (const char *rest = strcmp(list, "NONE") == 0 ? NULL : list; is_valid && rest;) {
 		struct option_export_item item;
-		good = option_export_next(&rest, &item, e);
-		if (good)
-			take(chosen, variables, &item);
+		is_valid = option_export_next(&rest, &item, e);
+		if (is_valid)
+			export_take(chosen, variables, &item);
 		free(item.name);
 		free(item.value);
 	}
-	take_host(chosen, variables);
-	if (good) {
+	export_take_host(chosen, variables);
+	if (is_valid) {
 		const char *name;
 		answer = json_array();
-		json_object_foreach(chosen, name, entry) option_append(answer, json_incref(entry));
+		json_object_foreach (chosen, name, entry)
+			option_append(answer, json_incref(entry));
 	}
 	json_decref(variables);
 	json_decref(chosen);

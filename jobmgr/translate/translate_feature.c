@@ -6,22 +6,22 @@
 
 #include "jobmgr/translate/translate_parts.h"
 
-struct reader {
+struct feature_reader {
 	const char *at;
 	const json_t *features;
 };
 
-static bool read_or(struct reader *r);
+static bool feature_read_or(struct feature_reader *r);
 
-static bool read_unit(struct reader *r)
+static bool feature_read_unit(struct feature_reader *r)
 {
 	if (*r->at == '!') {
 		r->at++;
-		return !read_unit(r);
+		return !feature_read_unit(r);
 	}
 	if (*r->at == '(') {
 		r->at++;
-		bool met = read_or(r);
+		bool met = feature_read_or(r);
 		r->at += *r->at == ')';
 		return met;
 	}
@@ -37,28 +37,28 @@ static bool read_unit(struct reader *r)
 	return false;
 }
 
-static bool read_and(struct reader *r)
+static bool feature_read_and(struct feature_reader *r)
 {
-	bool met = read_unit(r);
+	bool met = feature_read_unit(r);
 	while (*r->at == '&') {
 		r->at++;
-		met = read_unit(r) && met;
+		met = feature_read_unit(r) && met;
 	}
 	return met;
 }
 
-static bool read_or(struct reader *r)
+static bool feature_read_or(struct feature_reader *r)
 {
-	bool met = read_and(r);
+	bool met = feature_read_and(r);
 	while (*r->at == '|') {
 		r->at++;
-		met = read_and(r) || met;
+		met = feature_read_and(r) || met;
 	}
 	return met;
 }
 
 bool translate_feature_met(const char *expression, const json_t *features)
 {
-	struct reader r = {expression, features};
-	return read_or(&r);
+	struct feature_reader r = {expression, features};
+	return feature_read_or(&r);
 }

@@ -15,7 +15,7 @@ struct fit {
 	const struct translate_partition *partition;
 };
 
-static int find(const struct translation *t, const char *name)
+static int fit_find_partition(const struct translation *t, const char *name)
 {
 	for (int i = 0; i < t->limits->partition_count; i++)
 		if (name ? strcmp(t->limits->partitions[i].name, name) == 0 : t->limits->partitions[i].is_default)
@@ -24,10 +24,10 @@ static int find(const struct translation *t, const char *name)
 }
 
 /* The index of a step's partition, -1 with a problem. */
-static int partition_of(struct translation *t, const struct translate_step *s)
+static int fit_choose_partition(struct translation *t, const struct translate_step *s)
 {
 	const char *name = json_string_value(translate_value(t, s, OPTION_ID_PARTITION));
-	int line = translate_line(t, s, OPTION_ID_PARTITION), found = find(t, name);
+	int line = translate_find_line(t, s, OPTION_ID_PARTITION), found = fit_find_partition(t, name);
 	struct nearest nearest = NEAREST(name ? name : "");
 	if (found >= 0)
 		return found;
@@ -43,72 +43,73 @@ static int partition_of(struct translation *t, const struct translate_step *s)
 }
 
 /* At most `most` of `what`, which `option` asks for. */
-static bool fits(struct fit *f, enum option_id id, int64_t asked, int64_t most, const char *what)
+static bool fit_check_most(struct fit *f, enum option_id id, int64_t asked, int64_t most, const char *what)
 {
 	char option[64] = "--";
 	if (asked <= most)
 		return true;
-	translate_refuse(f->t, translate_line(f->t, f->s, id), strcat(option, option_row(id)->name),
+	translate_refuse(f->t, translate_find_line(f->t, f->s, id), strcat(option, option_row(id)->name),
 			 "partition \"%s\" has at most %" PRId64 " %s, not %" PRId64, f->partition->name, most, what, asked);
 	return false;
 }
 
-static void check_time(struct fit *f)
+static void fit_check_time(struct fit *f)
 {
 	int64_t most = f->partition->max_time_s, limit = translate_number(f->t, f->s, OPTION_ID_TIME, -1);
 	if (most > 0 && limit == 0)
-		translate_refuse(f->t, translate_line(f->t, f->s, OPTION_ID_TIME), "--time",
+		translate_refuse(f->t, translate_find_line(f->t, f->s, OPTION_ID_TIME), "--time",
 				 "partition \"%s\" has a time limit of %" PRId64 " seconds", f->partition->name, most);
 	else if (most > 0)
-		fits(f, OPTION_ID_TIME, limit, most, "seconds");
+		fit_check_most(f, OPTION_ID_TIME, limit, most, "seconds");
 }
 
-static void check_gres(struct fit *f)
+static void fit_check_gres(struct fit *f)
 {
 	const char *name;
 	const json_t *count;
 	json_object_foreach ((json_t *)translate_value(f->t, f->s, OPTION_ID_GRES), name, count) {
 		char what[96];
-		if (strcmp(name, "gpu") == 0 && translate_rival(f->t, f->s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE) >= 0)
+		if (strcmp(name, "gpu") == 0 && translate_choose_rival(f->t, f->s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE) >= 0)
 			continue;
 		snprintf(what, sizeof what, "%s on a node", name);
-		if (!fits(f, OPTION_ID_GRES, json_integer_value(count),
-			  json_integer_value(json_object_get(f->partition->node_gres, name)), what))
+		if (!fit_check_most(f, OPTION_ID_GRES, json_integer_value(count),
+				    json_integer_value(json_object_get(f->partition->node_gres, name)), what))
 			return;
 	}
-	bool total = translate_rival(f->t, f->s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE) == OPTION_ID_GPUS;
+	bool total = translate_choose_rival(f->t, f->s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE) == OPTION_ID_GPUS;
 	int64_t gpus = translate_gpus(f->t, f->s), most = json_integer_value(json_object_get(f->partition->node_gres, "gpu"));
-	if (!fits(f, total ? OPTION_ID_GPUS : OPTION_ID_GPUS_PER_NODE, gpus, most, "gpu on a node") && total && most > 0)
+	if (!fit_check_most(f, total ? OPTION_ID_GPUS : OPTION_ID_GPUS_PER_NODE, gpus, most, "gpu on a node") && total &&
+	    most > 0)
 		translate_hint(f->t, "with --nodes, they are spread over several nodes");
 }
 
-static void check_memory(struct fit *f)
+static void fit_check_memory(struct fit *f)
 {
-	int which = translate_rival(f->t, f->s, OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
+	int which = translate_choose_rival(f->t, f->s, OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
 	int64_t asked;
 	if (which < 0)
 		return;
-	const struct translate_setting *setting = translate_get(f->t, f->s, (enum option_id)which, NULL);
+	const struct translate_setting *setting = translate_find_setting(f->t, f->s, (enum option_id)which, NULL);
 	asked = json_integer_value(setting->value);
 	if (which == OPTION_ID_MEM_PER_CPU)
 		asked *= f->s->cpus_per_task * (f->s->ntasks_per_node ? f->s->ntasks_per_node : 1);
 	else if (setting->total)
 		asked = (asked + f->s->nodes_min - 1) / f->s->nodes_min;
-	fits(f, (enum option_id)which, asked, f->partition->node_mem_mb, "MiB on a node");
+	fit_check_most(f, (enum option_id)which, asked, f->partition->node_mem_mb, "MiB on a node");
 }
 
 /* Nodes, and tasks with their CPUs on them. */
-static void check_cpus(struct fit *f)
+static void fit_check_cpus(struct fit *f)
 {
 	const struct translate_step *s = f->s;
 	int64_t nodes = f->partition->nodes, node_cpus = f->partition->node_cpus;
 	if (f->partition->max_nodes && f->partition->max_nodes < nodes)
 		nodes = f->partition->max_nodes;
-	if (!fits(f, OPTION_ID_NODES, s->nodes_min, nodes, "nodes") ||
-	    !fits(f, OPTION_ID_CPUS_PER_TASK, s->cpus_per_task, node_cpus, "CPUs for a task") ||
+	if (!fit_check_most(f, OPTION_ID_NODES, s->nodes_min, nodes, "nodes") ||
+	    !fit_check_most(f, OPTION_ID_CPUS_PER_TASK, s->cpus_per_task, node_cpus, "CPUs for a task") ||
 	    (s->ntasks_per_node &&
-	     !fits(f, OPTION_ID_NTASKS_PER_NODE, s->ntasks_per_node * s->cpus_per_task, node_cpus, "CPUs on a node")) ||
-	    !fits(f, OPTION_ID_NTASKS, s->ntasks * s->cpus_per_task, f->partition->cpus, "CPUs"))
+	     !fit_check_most(f, OPTION_ID_NTASKS_PER_NODE, s->ntasks_per_node * s->cpus_per_task, node_cpus, "CPUs on a node")) ||
+	    !fit_check_most(f, OPTION_ID_NTASKS, s->ntasks * s->cpus_per_task, f->partition->cpus, "CPUs"))
 		return;
 	if (s->nodes_max && s->nodes_max < nodes)
 		nodes = s->nodes_max;
@@ -116,14 +117,14 @@ static void check_cpus(struct fit *f)
 	if (s->ntasks_per_node && s->ntasks_per_node < on_a_node)
 		on_a_node = s->ntasks_per_node;
 	if (s->ntasks > on_a_node * nodes)
-		translate_refuse(f->t, translate_line(f->t, s, OPTION_ID_NTASKS), "--ntasks",
+		translate_refuse(f->t, translate_find_line(f->t, s, OPTION_ID_NTASKS), "--ntasks",
 				 "%" PRId64 " tasks do not fit on %" PRId64 " nodes of partition \"%s\", which take %" PRId64
 				 " each",
 				 s->ntasks, nodes, f->partition->name, on_a_node);
 }
 
 /* Enough nodes with the features asked for. */
-static void check_features(struct fit *f)
+static void fit_check_features(struct fit *f)
 {
 	const char *expression = json_string_value(translate_value(f->t, f->s, OPTION_ID_CONSTRAINT));
 	const json_t *some;
@@ -136,13 +137,13 @@ static void check_features(struct fit *f)
 			nodes += json_integer_value(json_object_get(some, "nodes"));
 	}
 	if (nodes < f->s->nodes_min)
-		translate_refuse(f->t, translate_line(f->t, f->s, OPTION_ID_CONSTRAINT), "--constraint",
+		translate_refuse(f->t, translate_find_line(f->t, f->s, OPTION_ID_CONSTRAINT), "--constraint",
 				 "\"%s\" is met by %" PRId64 " nodes of partition \"%s\", and %" PRId64 " are asked for",
 				 expression, nodes, f->partition->name, f->s->nodes_min);
 }
 
 /* What the steps of a `with` set need together in each partition. */
-static void check_set(struct translation *t, int first, const int *partitions)
+static void fit_check_set(struct translation *t, int first, const int *partitions)
 {
 	struct need {
 		int64_t cpus, exclusive, shared;
@@ -180,19 +181,19 @@ void translate_fit(struct translation *t)
 	int *partitions = xcalloc((size_t)t->step_count, sizeof *partitions);
 	int before = t->problems->count + t->problems->more;
 	for (int i = 0; i < t->step_count; i++) {
-		partitions[i] = partition_of(t, &t->steps[i]);
+		partitions[i] = fit_choose_partition(t, &t->steps[i]);
 		if (partitions[i] < 0)
 			continue;
 		struct fit f = {t, &t->steps[i], &t->limits->partitions[partitions[i]]};
-		check_cpus(&f);
-		check_memory(&f);
-		check_gres(&f);
-		check_features(&f);
-		check_time(&f);
+		fit_check_cpus(&f);
+		fit_check_memory(&f);
+		fit_check_gres(&f);
+		fit_check_features(&f);
+		fit_check_time(&f);
 	}
 	for (int i = 0; t->problems->count + t->problems->more == before && i < t->step_count; i++)
 		if (t->steps[i].with == i && t->steps[i].next_with >= 0)
-			check_set(t, i, partitions);
+			fit_check_set(t, i, partitions);
 	if (t->problems->count + t->problems->more == before)
 		translate_fit_others(t, partitions);
 	free(partitions);

@@ -21,7 +21,7 @@ struct others {
 	int count;
 };
 
-static bool names(const struct translation *t, const struct translate_step *s, int other)
+static bool others_names(const struct translation *t, const struct translate_step *s, int other)
 {
 	for (int i = s->first_edge; i < s->first_edge + s->edge_count; i++)
 		if (t->edges[i].kind == TRANSLATE_OTHER_NODES && t->edges[i].peer >= 0 &&
@@ -30,9 +30,9 @@ static bool names(const struct translation *t, const struct translate_step *s, i
 	return false;
 }
 
-static bool is_apart(const struct translation *t, int a, int b)
+static bool others_are_apart(const struct translation *t, int a, int b)
 {
-	return names(t, &t->steps[a], b) || names(t, &t->steps[b], a);
+	return others_names(t, &t->steps[a], b) || others_names(t, &t->steps[b], a);
 }
 
 /* Take a step in if it is apart from all that are in. */
@@ -41,7 +41,7 @@ static void clique_add(struct others *o, int step)
 	if (o->count == CLIQUE_MOST || o->partitions[step] != o->partitions[o->members[0]])
 		return;
 	for (int i = 0; i < o->count; i++)
-		if (o->members[i] == step || !is_apart(o->t, o->members[i], step))
+		if (o->members[i] == step || !others_are_apart(o->t, o->members[i], step))
 			return;
 	o->members[o->count++] = step;
 }
@@ -61,7 +61,7 @@ static int clique_speaker(const struct others *o)
 	for (int i = 0; i < o->count; i++) {
 		int named = 0;
 		for (int k = 0; k < o->count; k++)
-			named += k != i && names(o->t, &o->t->steps[o->members[i]], o->members[k]);
+			named += k != i && others_names(o->t, &o->t->steps[o->members[i]], o->members[k]);
 		if (named > most || (named == most && o->members[i] > speaker)) {
 			speaker = o->members[i];
 			most = named;
@@ -70,7 +70,7 @@ static int clique_speaker(const struct others *o)
 	return speaker;
 }
 
-static int by_number(const void *a, const void *b)
+static int others_compare(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
 }
@@ -79,7 +79,7 @@ static int by_number(const void *a, const void *b)
 static char *clique_names(struct others *o, int but)
 {
 	char *text = xstrdup("");
-	qsort(o->members, (size_t)o->count, sizeof *o->members, by_number);
+	qsort(o->members, (size_t)o->count, sizeof *o->members, others_compare);
 	for (int i = 0; i < o->count; i++) {
 		if (o->members[i] == but)
 			continue;

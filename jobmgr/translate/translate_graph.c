@@ -14,21 +14,21 @@
 enum { CYCLES_MOST = 5, CYCLE_WIDTH = 360 };
 
 /* Sets as trees of parents; a root is the lowest index of its set. */
-static int root(int *parents, int i)
+static int graph_find_root(int *parents, int i)
 {
 	while (parents[i] != i)
 		i = parents[i] = parents[parents[i]];
 	return i;
 }
 
-static void unite(int *parents, int a, int b)
+static void graph_unite(int *parents, int a, int b)
 {
-	a = root(parents, a);
-	b = root(parents, b);
+	a = graph_find_root(parents, a);
+	b = graph_find_root(parents, b);
 	parents[a > b ? a : b] = a < b ? a : b;
 }
 
-static void make_sets(struct translation *t)
+static void graph_make_sets(struct translation *t)
 {
 	int *with = xcalloc((size_t)t->step_count, sizeof *with), *same = xcalloc((size_t)t->step_count, sizeof *same);
 	int *last = xcalloc((size_t)t->step_count, sizeof *last);
@@ -37,14 +37,14 @@ static void make_sets(struct translation *t)
 	for (int i = 0; i < t->edge_count; i++) {
 		const struct translate_edge *edge = &t->edges[i];
 		if (edge->peer >= 0 && edge->kind == TRANSLATE_WITH)
-			unite(with, edge->step, edge->peer);
+			graph_unite(with, edge->step, edge->peer);
 		if (edge->peer >= 0 && edge->kind == TRANSLATE_SAME_NODES)
-			unite(same, edge->step, edge->peer);
+			graph_unite(same, edge->step, edge->peer);
 	}
 	for (int i = 0; i < t->step_count; i++) {
 		struct translate_step *s = &t->steps[i];
-		s->with = root(with, i);
-		s->same = root(same, i);
+		s->with = graph_find_root(with, i);
+		s->same = graph_find_root(same, i);
 		s->next_with = -1;
 		if (s->with != i)
 			t->steps[last[s->with]].next_with = i;
@@ -56,7 +56,7 @@ static void make_sets(struct translation *t)
 }
 
 /* --other-nodes between steps that are to have the same nodes. */
-static void check_nodes(struct translation *t)
+static void graph_check_nodes(struct translation *t)
 {
 	for (int i = 0; i < t->edge_count; i++) {
 		const struct translate_edge *edge = &t->edges[i];
@@ -80,13 +80,13 @@ struct search {
 	int topo, cycles;
 };
 
-static void enter(struct search *s, int set)
+static void search_enter(struct search *s, int set)
 {
 	s->state[set] = 1;
 	s->path[s->depth++] = (struct frame){set, s->t->steps[set].first_edge};
 }
 
-static bool is_order(const struct translation *t, const struct translate_edge *edge)
+static bool graph_is_order(const struct translation *t, const struct translate_edge *edge)
 {
 	if (edge->peer < 0 || edge->kind == TRANSLATE_WITH)
 		return false;
@@ -94,14 +94,14 @@ static bool is_order(const struct translation *t, const struct translate_edge *e
 }
 
 /* The next edge of the top vertex from its current one on that makes it wait; NULL at the end of its last member. */
-static const struct translate_edge *next_edge(struct search *s)
+static const struct translate_edge *search_next_edge(struct search *s)
 {
 	struct translation *t = s->t;
 	struct frame *top = &s->path[s->depth - 1];
 	for (;;) {
 		const struct translate_step *step = &t->steps[top->member];
 		for (; top->edge < step->first_edge + step->edge_count; top->edge++)
-			if (is_order(t, &t->edges[top->edge]))
+			if (graph_is_order(t, &t->edges[top->edge]))
 				return &t->edges[top->edge];
 		if (step->next_with < 0)
 			return NULL;
@@ -112,7 +112,7 @@ static const struct translate_edge *next_edge(struct search *s)
 
 /* Print the path from frame `first` on: each step and the peer it waits for; "=" where the peer only starts together with the
  * step that goes on. Long ones lose their middle. */
-static void print_cycle(const struct search *s, int first, char *text, size_t size)
+static void search_print_cycle(const struct search *s, int first, char *text, size_t size)
 {
 	const struct translation *t = s->t;
 	size_t used = 0;
@@ -140,14 +140,14 @@ static void print_cycle(const struct search *s, int first, char *text, size_t si
 }
 
 /* The edge of the cycle to blame: one that was written; in a plain sequence, most were not. */
-static const struct translate_edge *blame(const struct search *s, int first, const struct translate_edge *closing)
+static const struct translate_edge *search_find_cause(const struct search *s, int first, const struct translate_edge *closing)
 {
 	for (int i = s->depth - 1; s->t->sequence && closing->kind == TRANSLATE_AFTER && i >= first; i--)
 		closing = &s->t->edges[s->path[i].edge];
 	return closing;
 }
 
-static void report_cycle(struct search *s, const struct translate_edge *edge)
+static void search_report_cycle(struct search *s, const struct translate_edge *edge)
 {
 	struct translation *t = s->t;
 	char text[CYCLE_WIDTH * 2];
@@ -156,8 +156,8 @@ static void report_cycle(struct search *s, const struct translate_edge *edge)
 		return;
 	while (t->steps[s->path[first].member].with != t->steps[edge->peer].with)
 		first--;
-	print_cycle(s, first, text, sizeof text);
-	edge = blame(s, first, edge);
+	search_print_cycle(s, first, text, sizeof text);
+	edge = search_find_cause(s, first, edge);
 	translate_refuse(t, edge->line, edge->option, "cycle: %s", text);
 	if (t->sequence)
 		translate_hint(t, "without --after, each step waits for the one before it");
@@ -170,10 +170,10 @@ static void report_cycle(struct search *s, const struct translate_edge *edge)
 static void search_from(struct search *s, int set)
 {
 	struct translation *t = s->t;
-	enter(s, set);
+	search_enter(s, set);
 	while (s->depth > 0) {
 		struct frame *top = &s->path[s->depth - 1];
-		const struct translate_edge *edge = next_edge(s);
+		const struct translate_edge *edge = search_next_edge(s);
 		if (!edge) {
 			int done = t->steps[top->member].with;
 			s->state[done] = 2;
@@ -185,19 +185,19 @@ static void search_from(struct search *s, int set)
 		}
 		int peer = t->steps[edge->peer].with;
 		if (s->state[peer] == 0) {
-			enter(s, peer);
+			search_enter(s, peer);
 			continue;
 		}
 		if (s->state[peer] == 1)
-			report_cycle(s, edge);
+			search_report_cycle(s, edge);
 		top->edge++;
 	}
 }
 
 void translate_graph(struct translation *t)
 {
-	make_sets(t);
-	check_nodes(t);
+	graph_make_sets(t);
+	graph_check_nodes(t);
 	struct search s = {.t = t};
 	s.path = xcalloc((size_t)t->step_count, sizeof *s.path);
 	s.state = xcalloc((size_t)t->step_count, 1);

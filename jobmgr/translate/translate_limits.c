@@ -14,8 +14,8 @@ const struct translate_limits translate_limits_default = {
 	.script_bytes = SCRIPT_BYTES, .steps = STEPS, .edges = EDGES, .array = ELEMENTS};
 
 /* An integer of at least `lowest` from a member, `otherwise` where it is absent or null. */
-static bool member(const json_t *object, const char *key, int64_t lowest, int64_t highest, int64_t otherwise, int64_t *value,
-		   struct err *e)
+static bool limits_read_member(const json_t *object, const char *key, int64_t lowest, int64_t highest, int64_t otherwise,
+			       int64_t *value, struct err *e)
 {
 	const json_t *json = json_object_get(object, key);
 	*value = otherwise;
@@ -26,19 +26,19 @@ static bool member(const json_t *object, const char *key, int64_t lowest, int64_
 	       err_set(e, "\"%s\" is not a number from %lld to %lld", key, (long long)lowest, (long long)highest);
 }
 
-static bool read_partition(const json_t *json, struct translate_partition *p, struct err *e)
+static bool limits_read_partition(const json_t *json, struct translate_partition *p, struct err *e)
 {
 	int64_t nodes, cpus, node_cpus, max_nodes;
-	const json_t *gres = json_object_get(json, "node_gres"),
-		     *features = json_object_get(json, "features");
+	const json_t *gres = json_object_get(json, "node_gres"), *features = json_object_get(json, "features");
 	p->name = json_string_value(json_object_get(json, "name"));
 	if (!p->name)
 		return err_set(e, "a partition has no name");
-	if (!member(json, "nodes", 0, INT_MAX, 0, &nodes, e) || !member(json, "cpus", 0, INT64_MAX, 0, &cpus, e) ||
-	    !member(json, "node_cpus", 0, INT_MAX, 0, &node_cpus, e) ||
-	    !member(json, "node_mem_mb", 0, INT64_MAX, 0, &p->node_mem_mb, e) ||
-	    !member(json, "max_time_s", 0, INT64_MAX, 0, &p->max_time_s, e) ||
-	    !member(json, "max_nodes", 0, INT_MAX, 0, &max_nodes, e))
+	if (!limits_read_member(json, "nodes", 0, INT_MAX, 0, &nodes, e) ||
+	    !limits_read_member(json, "cpus", 0, INT64_MAX, 0, &cpus, e) ||
+	    !limits_read_member(json, "node_cpus", 0, INT_MAX, 0, &node_cpus, e) ||
+	    !limits_read_member(json, "node_mem_mb", 0, INT64_MAX, 0, &p->node_mem_mb, e) ||
+	    !limits_read_member(json, "max_time_s", 0, INT64_MAX, 0, &p->max_time_s, e) ||
+	    !limits_read_member(json, "max_nodes", 0, INT_MAX, 0, &max_nodes, e))
 		return false;
 	p->nodes = (int)nodes;
 	p->cpus = cpus;
@@ -50,7 +50,7 @@ static bool read_partition(const json_t *json, struct translate_partition *p, st
 	return true;
 }
 
-static bool read_partitions(const json_t *list, struct translate_limits *limits, struct err *e)
+static bool limits_read_partitions(const json_t *list, struct translate_limits *limits, struct err *e)
 {
 	if (!list || json_is_null(list))
 		return true;
@@ -59,7 +59,7 @@ static bool read_partitions(const json_t *list, struct translate_limits *limits,
 	limits->know_partitions = true;
 	limits->partitions = xcalloc(json_array_size(list) + 1, sizeof *limits->partitions);
 	for (size_t i = 0; i < json_array_size(list); i++, limits->partition_count++)
-		if (!read_partition(json_array_get(list, i), &limits->partitions[i], e))
+		if (!limits_read_partition(json_array_get(list, i), &limits->partitions[i], e))
 			return false;
 	return true;
 }
@@ -69,10 +69,11 @@ bool translate_limits_read(const json_t *facts, struct translate_limits *limits,
 	int64_t bytes, steps, edges;
 	*limits = translate_limits_default;
 	limits->facts = json_incref((json_t *)facts);
-	if (member(facts, "script_bytes", 1, INT_MAX, SCRIPT_BYTES, &bytes, e) &&
-	    member(facts, "steps", 1, INT_MAX, STEPS, &steps, e) && member(facts, "edges", 0, INT_MAX, EDGES, &edges, e) &&
-	    member(facts, "array", 1, INT_MAX - 1, ELEMENTS, &limits->array, e) &&
-	    read_partitions(json_object_get(facts, "partitions"), limits, e)) {
+	if (limits_read_member(facts, "script_bytes", 1, INT_MAX, SCRIPT_BYTES, &bytes, e) &&
+	    limits_read_member(facts, "steps", 1, INT_MAX, STEPS, &steps, e) &&
+	    limits_read_member(facts, "edges", 0, INT_MAX, EDGES, &edges, e) &&
+	    limits_read_member(facts, "array", 1, INT_MAX - 1, ELEMENTS, &limits->array, e) &&
+	    limits_read_partitions(json_object_get(facts, "partitions"), limits, e)) {
 		limits->script_bytes = (size_t)bytes;
 		limits->steps = (int)steps;
 		limits->edges = (int)edges;

@@ -40,25 +40,25 @@ static const struct {
 	{OPTION_ID_KEEP, "keep", JSON_OBJECT},
 };
 
-static bool is_of(const json_t *value, json_type type)
+static bool modify_is_type(const json_t *value, json_type type)
 {
 	return type == JSON_TRUE ? json_is_boolean(value) : json_typeof(value) == type;
 }
 
 /* A whole number of seconds may come as a float (an epoch from SQL). */
-static json_t *as_integer(json_t *value)
+static json_t *modify_as_integer(json_t *value)
 {
 	return json_is_real(value) ? json_integer((json_int_t)json_real_value(value)) : json_incref(value);
 }
 
-static void set_text(struct translate_set *own, enum option_id id, const char *text)
+static void modify_set_text(struct translate_set *own, enum option_id id, const char *text)
 {
 	if (*text)
 		own->of[id].value = json_string(text);
 }
 
 /* The step and its spec as settings of its own line. */
-static bool read_back(struct translation *t, const json_t *json, const struct order_spec *spec)
+static bool modify_read_step(struct translation *t, const json_t *json, const struct order_spec *spec)
 {
 	struct translate_step *s = translation_add_step(t, spec->step_name, 0);
 	struct translate_set *own = &s->own;
@@ -67,8 +67,8 @@ static bool read_back(struct translation *t, const json_t *json, const struct or
 		json_t *value = json_object_get(json, members[i].key);
 		if (!value || json_is_null(value))
 			continue;
-		value = own->of[members[i].id].value = as_integer(value);
-		if (!is_of(value, members[i].type)) {
+		value = own->of[members[i].id].value = modify_as_integer(value);
+		if (!modify_is_type(value, members[i].type)) {
 			translate_refuse(t, 0, "", "member \"%s\" of the step is malformed", members[i].key);
 			return false;
 		}
@@ -77,27 +77,27 @@ static bool read_back(struct translation *t, const json_t *json, const struct or
 		own->of[OPTION_ID_NODES].value = json_pack("[O, O]", lowest, highest);
 	if (spec->submit_ntasks > 0)
 		own->of[OPTION_ID_NTASKS].value = json_integer(spec->submit_ntasks);
-	set_text(own, OPTION_ID_RUN, spec->per_task ? "tasks" : "once");
-	set_text(own, OPTION_ID_OUTPUT, spec->output);
-	set_text(own, OPTION_ID_ERROR, spec->error);
-	set_text(own, OPTION_ID_INPUT, spec->input);
-	set_text(own, OPTION_ID_OPEN_MODE, spec->append ? "append" : "truncate");
+	modify_set_text(own, OPTION_ID_RUN, spec->per_task ? "tasks" : "once");
+	modify_set_text(own, OPTION_ID_OUTPUT, spec->output);
+	modify_set_text(own, OPTION_ID_ERROR, spec->error);
+	modify_set_text(own, OPTION_ID_INPUT, spec->input);
+	modify_set_text(own, OPTION_ID_OPEN_MODE, spec->append ? "append" : "truncate");
 	own->of[OPTION_ID_KILL].value = json_boolean(!spec->no_kill);
-	set_text(own, OPTION_ID_NODE_LOSS, spec->fence ? "fence" : "keep");
+	modify_set_text(own, OPTION_ID_NODE_LOSS, spec->fence ? "fence" : "keep");
 	if (spec->signal > 0)
 		own->of[OPTION_ID_SIGNAL].value = json_pack("{s:i, s:i, s:b}", "signal", spec->signal, "seconds", spec->signal_s,
 							    "shell", spec->signal_shell);
 	if (spec->if_changed)
-		set_text(own, OPTION_ID_IF_CHANGED, spec->if_changed);
-	set_text(own, OPTION_ID_WORKDIR, spec->workdir);
-	set_text(own, OPTION_ID_SHELL, spec->shell);
-	set_text(own, OPTION_ID_PROLOG, spec->user_prolog);
-	set_text(own, OPTION_ID_EPILOG, spec->user_epilog);
+		modify_set_text(own, OPTION_ID_IF_CHANGED, spec->if_changed);
+	modify_set_text(own, OPTION_ID_WORKDIR, spec->workdir);
+	modify_set_text(own, OPTION_ID_SHELL, spec->shell);
+	modify_set_text(own, OPTION_ID_PROLOG, spec->user_prolog);
+	modify_set_text(own, OPTION_ID_EPILOG, spec->user_epilog);
 	return true;
 }
 
 /* What cannot be changed once it is submitted. */
-static void check_options(struct translation *t)
+static void modify_check_options(struct translation *t)
 {
 	static const enum option_id fixed[] = {OPTION_ID_AFTER,	     OPTION_ID_DEPENDENCY,  OPTION_ID_WITH,
 					       OPTION_ID_SAME_NODES, OPTION_ID_OTHER_NODES, OPTION_ID_EXPORT};
@@ -116,14 +116,14 @@ static void check_options(struct translation *t)
 	}
 }
 
-static bool changes_size(const struct translation *t)
+static bool modify_changes_size(const struct translation *t)
 {
 	return t->command.of[OPTION_ID_NODES].value || t->command.of[OPTION_ID_NODELIST].value ||
 	       t->command.of[OPTION_ID_NTASKS].value || t->command.of[OPTION_ID_NTASKS_PER_NODE].value ||
 	       t->command.of[OPTION_ID_GPUS].value;
 }
 
-static json_t *options_json(const struct translation *t)
+static json_t *modify_list_options(const struct translation *t)
 {
 	json_t *names = json_array();
 	for (int i = 0; i < OPTION_ROWS; i++)
@@ -132,7 +132,7 @@ static json_t *options_json(const struct translation *t)
 	return names;
 }
 
-static json_t *answer_json(struct translation *t, const json_t *before, const struct order_spec *base)
+static json_t *modify_make_answer(struct translation *t, const json_t *before, const struct order_spec *base)
 {
 	static const char *const sizes[] = {"nodes_min", "nodes_max", "ntasks", "ntasks_per_node"};
 	json_t *job = json_object(), *answer = json_object();
@@ -146,13 +146,13 @@ static json_t *answer_json(struct translation *t, const json_t *before, const st
 	json_decref(own);
 	json_decref(end);
 	json_object_del(step, "lines"); /* stands, as all does that options do not say */
-	for (size_t i = 0; !changes_size(t) && i < sizeof sizes / sizeof *sizes; i++)
+	for (size_t i = 0; !modify_changes_size(t) && i < sizeof sizes / sizeof *sizes; i++)
 		json_object_del(step, sizes[i]);
 	if (json_object_update_missing(step, (json_t *)before) != 0)
 		die("out of memory");
 	option_put(answer, "step", step);
 	option_put(answer, "job", job);
-	option_put(answer, "options", options_json(t));
+	option_put(answer, "options", modify_list_options(t));
 	return answer;
 }
 
@@ -169,19 +169,19 @@ json_t *translate_modify(const struct translate_request *request, const struct t
 	t.modifies = true;
 	if (!text || !order_spec_parse(text, strlen(text), &spec, &owner, &e)) {
 		translate_refuse(&t, 0, "", "the step has no launch spec%s%s", *e.message ? ": " : "", e.message);
-	} else if (read_back(&t, step, &spec)) {
+	} else if (modify_read_step(&t, step, &spec)) {
 		translate_check_folder(&t);
 		translate_set_read(&t, &t.command, OPTION_ROTA, request->options, request->option_count, 0, false);
 		translate_strict(&t);
-		check_options(&t);
+		modify_check_options(&t);
 		if (request->option_count == 0)
 			translate_refuse(&t, 0, "", "no option says what to change");
 		if (problems->count == 0)
-			translate_sizes(&t);
+			translate_size_steps(&t);
 		if (problems->count == 0)
 			translate_fit(&t);
 		if (problems->count == 0)
-			answer = answer_json(&t, step, &spec);
+			answer = modify_make_answer(&t, step, &spec);
 	}
 	translation_clear(&t);
 	fields_free(owner);

@@ -60,12 +60,12 @@ struct translation {
 	bool sequence;	 /* no step names peers, so each follows the one before it */
 	int header_last; /* last line before the first step */
 	struct translate_step *steps;
-	int step_count, step_room;
+	int step_count, step_capacity;
 	char *arguments; /* of the script, as a spec has them; NULL = none */
 	int refused;	 /* refusals, those of one and the same problem included */
 	int latest;	 /* index of the problem that the latest refusal made; -1: it made none */
 	struct translate_edge *edges;
-	int edge_count, edge_room;
+	int edge_count, edge_capacity;
 };
 
 /* translation.c */
@@ -81,7 +81,7 @@ bool translate_refuse(struct translation *t, int line, const char *option, const
 	__attribute__((format(printf, 4, 5)));
 
 /* So much was refused that it is not worth reading on: what readers of long lists ask at each item. */
-bool translate_hopeless(const struct translation *t);
+bool translate_has_enough_problems(const struct translation *t);
 
 /* What is taken, but not as somebody might expect it; --strict makes it a problem. */
 void translate_warn(struct translation *t, int line, const char *option, const char *what, const char *why);
@@ -121,7 +121,8 @@ struct translate_shell {
 /* A directive was read: nothing is open, whatever it looked like. */
 void translate_shell_reset(struct translate_shell *s);
 /* Read a line of `size` bytes, behind which `text` follows: what stands behind the here-documents that it begins. Adds their lines to *number. */
-const char *translate_shell_read(struct translate_shell *s, const char *line, size_t size, const char *text, const char *end, int *number);
+const char *translate_shell_read(struct translate_shell *s, const char *line, size_t size, const char *text, const char *end,
+				 int *number);
 
 /* translate_set.c: read options from words into a set. `own`: the set of a step's own line. */
 void translate_set_read(struct translation *t, struct translate_set *set, enum option_spelling spelling, const char *const *words,
@@ -129,29 +130,29 @@ void translate_set_read(struct translation *t, struct translate_set *set, enum o
 void translate_set_clear(struct translate_set *set);
 
 /* What counts for a step, and how strong it is (0 = strongest); NULL = nobody said. */
-const struct translate_setting *translate_get(const struct translation *t, const struct translate_step *s, enum option_id id,
-					      int *rank);
+const struct translate_setting *translate_find_setting(const struct translation *t, const struct translate_step *s,
+						       enum option_id id, int *rank);
 /* The same as a JSON value, NULL also for JSON null; and as a number. */
 json_t *translate_value(const struct translation *t, const struct translate_step *s, enum option_id id);
 int64_t translate_number(const struct translation *t, const struct translate_step *s, enum option_id id, int64_t otherwise);
-int translate_line(const struct translation *t, const struct translate_step *s, enum option_id id);
+int translate_find_line(const struct translation *t, const struct translate_step *s, enum option_id id);
 
 /* Refuse all warnings where --strict was given, or where a submitted step is changed. */
 void translate_strict(struct translation *t);
 
 /* Of two options that displace each other: whichever counts, or -1; a problem where neither is stronger. */
-int translate_rival(struct translation *t, const struct translate_step *s, enum option_id a, enum option_id b);
+int translate_choose_rival(struct translation *t, const struct translate_step *s, enum option_id a, enum option_id b);
 
 /* translate.c: that the client's working directory, which relative paths are below, is one. */
 void translate_check_folder(struct translation *t);
 
 /* The stages, in the order in which translate.c calls them. */
-void translate_read(struct translation *t);    /* translate_read.c: lines to sets and steps */
-void translate_peers(struct translation *t);   /* translate_peer.c: steps' settings to edges */
-void translate_graph(struct translation *t);   /* translate_graph.c: sets, cycles, topo */
-void translate_sizes(struct translation *t);   /* translate_size.c: nodes, tasks, arrays, ids, times */
-void translate_fit(struct translation *t);     /* translate_fit.c: against the partitions */
-json_t *translate_plan(struct translation *t); /* translate_plan.c */
+void translate_read(struct translation *t);	  /* translate_read.c: lines to sets and steps */
+void translate_peers(struct translation *t);	  /* translate_peer.c: steps' settings to edges */
+void translate_graph(struct translation *t);	  /* translate_graph.c: sets, cycles, topo */
+void translate_size_steps(struct translation *t); /* translate_size.c: nodes, tasks, arrays, ids, times */
+void translate_fit(struct translation *t);	  /* translate_fit.c: against the partitions */
+json_t *translate_plan(struct translation *t);	  /* translate_plan.c */
 
 /* translate_fit_others.c: --other-nodes against the partitions' nodes; called by translate_fit. */
 void translate_fit_others(struct translation *t, const int *partitions);

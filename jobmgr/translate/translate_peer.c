@@ -43,20 +43,20 @@ const char *translate_condition_name(enum translate_condition condition)
 	return conditions[condition];
 }
 
-static int compare_names(const void *a, const void *b, void *of)
+static int peer_compare_names(const void *a, const void *b, void *of)
 {
 	const struct translation *t = of;
 	int x = *(const int *)a, y = *(const int *)b, order = strcmp(t->steps[x].name, t->steps[y].name);
 	return order ? order : (x > y) - (x < y);
 }
 
-static void index_names(struct peers *p)
+static void peer_index_names(struct peers *p)
 {
 	struct translation *t = p->t;
 	p->by_name = xcalloc((size_t)t->step_count, sizeof *p->by_name);
 	for (int i = 0; i < t->step_count; i++)
 		p->by_name[i] = i;
-	qsort_r(p->by_name, (size_t)t->step_count, sizeof *p->by_name, compare_names, t);
+	qsort_r(p->by_name, (size_t)t->step_count, sizeof *p->by_name, peer_compare_names, t);
 	for (int i = 1; i < t->step_count; i++) {
 		const struct translate_step *s = &t->steps[p->by_name[i]], *before = &t->steps[p->by_name[i - 1]];
 		if (strcmp(s->name, before->name) != 0 || s->name[0] == '?')
@@ -66,7 +66,7 @@ static void index_names(struct peers *p)
 	}
 }
 
-static int find_step(const struct peers *p, const char *name)
+static int peer_find_step(const struct peers *p, const char *name)
 {
 	int low = 0, high = p->t->step_count - 1;
 	while (low <= high) {
@@ -81,7 +81,7 @@ static int find_step(const struct peers *p, const char *name)
 	return -1;
 }
 
-static void add_edge(struct peer_list *l, const struct translate_edge *edge)
+static void peer_add_edge(struct peer_list *l, const struct translate_edge *edge)
 {
 	struct translation *t = l->p->t;
 	if (t->edge_count >= t->limits->edges) {
@@ -90,9 +90,9 @@ static void add_edge(struct peer_list *l, const struct translate_edge *edge)
 		l->p->full = true;
 		return;
 	}
-	if (t->edge_count == t->edge_room) {
-		t->edge_room = t->edge_room ? 2 * t->edge_room : 64;
-		t->edges = xrealloc(t->edges, (size_t)t->edge_room * sizeof *t->edges);
+	if (t->edge_count == t->edge_capacity) {
+		t->edge_capacity = t->edge_capacity ? 2 * t->edge_capacity : 64;
+		t->edges = xrealloc(t->edges, (size_t)t->edge_capacity * sizeof *t->edges);
 	}
 	t->edges[t->edge_count] = *edge;
 	t->edges[t->edge_count].step = (int)(l->s - t->steps);
@@ -100,7 +100,7 @@ static void add_edge(struct peer_list *l, const struct translate_edge *edge)
 	t->edges[t->edge_count++].line = l->line;
 }
 
-static void unknown_step(struct peer_list *l, const char *name)
+static void peer_refuse_unknown(struct peer_list *l, const char *name)
 {
 	struct translation *t = l->p->t;
 	struct nearest nearest = NEAREST(name);
@@ -115,27 +115,27 @@ static void unknown_step(struct peer_list *l, const char *name)
 }
 
 /* A step of this script. */
-static void add_step_peer(struct peer_list *l, const char *name, enum translate_condition condition)
+static void peer_add_step(struct peer_list *l, const char *name, enum translate_condition condition)
 {
 	struct translation *t = l->p->t;
-	int peer = find_step(l->p, name);
+	int peer = peer_find_step(l->p, name);
 	if (peer < 0)
-		unknown_step(l, name);
+		peer_refuse_unknown(l, name);
 	else if (!l->own)
 		translate_refuse(t, l->line, l->option, "step \"%s\" is named for all steps, itself among them", name);
 	else if (&t->steps[peer] == l->s)
 		translate_refuse(t, l->line, l->option, "cycle: %s -> %s", name, name);
 	else
-		add_edge(l, &(struct translate_edge){.kind = l->kind, .condition = condition, .peer = peer});
+		peer_add_edge(l, &(struct translate_edge){.kind = l->kind, .condition = condition, .peer = peer});
 }
 
 /* STEP, JOB or JOB.STEP. */
-static void add_peer(struct peer_list *l, const char *name, enum translate_condition condition)
+static void peer_add(struct peer_list *l, const char *name, enum translate_condition condition)
 {
 	struct translate_edge edge = {.kind = l->kind, .condition = condition, .peer = -1};
 	const char *rest = name;
 	if (*name < '0' || *name > '9') {
-		add_step_peer(l, name, condition);
+		peer_add_step(l, name, condition);
 		return;
 	}
 	if (!option_digits(&rest, INT64_MAX, &edge.peer_job) || edge.peer_job == 0 ||
@@ -156,12 +156,12 @@ static void add_peer(struct peer_list *l, const char *name, enum translate_condi
 	}
 	if (*rest)
 		edge.peer_name = xstrdup(rest + 1);
-	add_edge(l, &edge);
+	peer_add_edge(l, &edge);
 	if (l->p->full)
 		free(edge.peer_name);
 }
 
-static bool no_delay(struct peer_list *l, char *text)
+static bool peer_refuse_delay(struct peer_list *l, char *text)
 {
 	if (!strchr(text, '+'))
 		return true;
@@ -172,11 +172,11 @@ static bool no_delay(struct peer_list *l, char *text)
 }
 
 /* X[:condition] of --after. */
-static void read_after(struct peer_list *l, char *text)
+static void peer_read_after(struct peer_list *l, char *text)
 {
 	char *colon = strchr(text, ':');
 	int condition = TRANSLATE_OK;
-	if (!no_delay(l, text))
+	if (!peer_refuse_delay(l, text))
 		return;
 	if (colon) {
 		*colon = '\0';
@@ -184,7 +184,7 @@ static void read_after(struct peer_list *l, char *text)
 			condition++;
 	}
 	if (condition <= TRANSLATE_CORR) {
-		add_peer(l, text, (enum translate_condition)condition);
+		peer_add(l, text, (enum translate_condition)condition);
 		return;
 	}
 	translate_refuse(l->p->t, l->line, l->option, "unknown condition \"%s\"", OPTION_QUOTE(colon + 1));
@@ -192,17 +192,17 @@ static void read_after(struct peer_list *l, char *text)
 }
 
 /* type:X[:X]... of --dependency, or X alone. */
-static void read_dependency(struct peer_list *l, char *text)
+static void peer_read_dependency(struct peer_list *l, char *text)
 {
 	static const char *const types[] = {"afterok", "afterany", "afternotok", "after", "aftercorr"};
 	const char *rest = text;
 	int condition = 0;
-	if (!no_delay(l, text))
+	if (!peer_refuse_delay(l, text))
 		return;
 	if (strcmp(text, "singleton") == 0) {
 		if (l->s->deps_any)
 			translate_refuse(l->p->t, l->line, l->option, "singleton cannot be one of several (?)");
-		add_edge(l, &(struct translate_edge){.kind = l->kind, .condition = TRANSLATE_SINGLETON, .peer = -1});
+		peer_add_edge(l, &(struct translate_edge){.kind = l->kind, .condition = TRANSLATE_SINGLETON, .peer = -1});
 		return;
 	}
 	char *item = option_item(&rest, ':');
@@ -220,13 +220,13 @@ static void read_dependency(struct peer_list *l, char *text)
 		rest = NULL;
 	}
 	free(item);
-	while (!translate_hopeless(l->p->t) && (item = option_item(&rest, ':'))) {
-		add_peer(l, item, (enum translate_condition)condition);
+	while (!translate_has_enough_problems(l->p->t) && (item = option_item(&rest, ':'))) {
+		peer_add(l, item, (enum translate_condition)condition);
 		free(item);
 	}
 }
 
-static void read_list(struct peer_list *l, const char *text, void (*read)(struct peer_list *l, char *item))
+static void peer_read_list(struct peer_list *l, const char *text, void (*read)(struct peer_list *l, char *item))
 {
 	bool any = strchr(text, '?') != NULL;
 	if (strcmp(text, "none") == 0)
@@ -242,7 +242,7 @@ static void read_list(struct peer_list *l, const char *text, void (*read)(struct
 	}
 	l->s->deps_any = l->s->deps_any || any;
 	char *item;
-	while (!translate_hopeless(l->p->t) && !l->p->full && (item = option_item(&text, any ? '?' : ','))) {
+	while (!translate_has_enough_problems(l->p->t) && !l->p->full && (item = option_item(&text, any ? '?' : ','))) {
 		if (*item)
 			read(l, item);
 		else
@@ -251,26 +251,26 @@ static void read_list(struct peer_list *l, const char *text, void (*read)(struct
 	}
 }
 
-static void read_plain(struct peer_list *l, char *name)
+static void peer_read_plain(struct peer_list *l, char *name)
 {
-	add_peer(l, name, TRANSLATE_OK);
+	peer_add(l, name, TRANSLATE_OK);
 }
 
-static void read_setting(struct peers *p, struct translate_step *s, enum option_id id, enum translate_kind kind)
+static void peer_read_setting(struct peers *p, struct translate_step *s, enum option_id id, enum translate_kind kind)
 {
-	const struct translate_setting *setting = translate_get(p->t, s, id, NULL);
+	const struct translate_setting *setting = translate_find_setting(p->t, s, id, NULL);
 	const char *option = id == OPTION_ID_DEPENDENCY ? "--dependency" : kind_options[kind];
 	if (!setting)
 		return;
 	bool own = p->t->step_count == 1 || setting == &s->own.of[id];
 	struct peer_list l = {p, s, kind, option, setting->line, own};
-	read_list(&l, json_string_value(setting->value),
-		  id == OPTION_ID_AFTER	       ? read_after
-		  : id == OPTION_ID_DEPENDENCY ? read_dependency
-					       : read_plain);
+	peer_read_list(&l, json_string_value(setting->value),
+		       id == OPTION_ID_AFTER	    ? peer_read_after
+		       : id == OPTION_ID_DEPENDENCY ? peer_read_dependency
+						    : peer_read_plain);
 }
 
-static int compare_edges(const void *a, const void *b)
+static int peer_compare_edges(const void *a, const void *b)
 {
 	const struct translate_edge *x = *(const struct translate_edge *const *)a, *y = *(const struct translate_edge *const *)b;
 	if (x->kind != y->kind)
@@ -282,16 +282,16 @@ static int compare_edges(const void *a, const void *b)
 	return strcmp(x->peer_name ? x->peer_name : "", y->peer_name ? y->peer_name : "");
 }
 
-static void check_twice(struct translation *t, const struct translate_step *s)
+static void peer_check_twice(struct translation *t, const struct translate_step *s)
 {
 	if (s->edge_count < 2)
 		return;
 	const struct translate_edge **sorted = xcalloc((size_t)s->edge_count, sizeof *sorted);
 	for (int i = 0; i < s->edge_count; i++)
 		sorted[i] = &t->edges[s->first_edge + i];
-	qsort(sorted, (size_t)s->edge_count, sizeof *sorted, compare_edges);
+	qsort(sorted, (size_t)s->edge_count, sizeof *sorted, peer_compare_edges);
 	for (int i = 1; i < s->edge_count; i++)
-		if (compare_edges(&sorted[i - 1], &sorted[i]) == 0) {
+		if (peer_compare_edges(&sorted[i - 1], &sorted[i]) == 0) {
 			const struct translate_edge *edge = sorted[i];
 			const char *name = edge->peer >= 0 ? t->steps[edge->peer].name : edge->peer_name;
 			if (edge->condition == TRANSLATE_SINGLETON)
@@ -305,7 +305,7 @@ static void check_twice(struct translation *t, const struct translate_step *s)
 }
 
 /* --same-nodes names one step, and that step has one set of nodes. */
-static void check_same_nodes(struct translation *t, const struct translate_step *s)
+static void peer_check_same_nodes(struct translation *t, const struct translate_step *s)
 {
 	int count = 0;
 	for (int i = 0; i < s->edge_count; i++) {
@@ -323,50 +323,50 @@ static void check_same_nodes(struct translation *t, const struct translate_step 
 }
 
 /* --after=none for all steps, too, says that they are no sequence. */
-static bool frees_all(const struct translate_set *set)
+static bool peer_frees_all(const struct translate_set *set)
 {
 	const json_t *value = set->of[OPTION_ID_AFTER].value;
 	return value && strcmp(json_string_value(value), "none") == 0;
 }
 
-static bool names_peers(const struct translate_step *s)
+static bool peer_is_named(const struct translate_step *s)
 {
 	return s->own.of[OPTION_ID_AFTER].value || s->own.of[OPTION_ID_DEPENDENCY].value || s->own.of[OPTION_ID_WITH].value;
 }
 
 /* What a step waits for: its own words; else the step before it in a plain sequence; else what the job waits for. */
-static void read_step_after(struct peers *p, struct translate_step *s)
+static void peer_read_step_after(struct peers *p, struct translate_step *s)
 {
 	struct translation *t = p->t;
 	bool own = s->own.of[OPTION_ID_AFTER].value || s->own.of[OPTION_ID_DEPENDENCY].value;
 	if (t->sequence && s > t->steps && !own) {
 		struct peer_list l = {p, s, TRANSLATE_AFTER, "", s->line, true};
-		add_edge(&l, &(struct translate_edge){
-				     .kind = TRANSLATE_AFTER, .condition = TRANSLATE_OK, .peer = (int)(s - t->steps) - 1});
+		peer_add_edge(&l, &(struct translate_edge){
+					  .kind = TRANSLATE_AFTER, .condition = TRANSLATE_OK, .peer = (int)(s - t->steps) - 1});
 		return;
 	}
-	int which = translate_rival(t, s, OPTION_ID_AFTER, OPTION_ID_DEPENDENCY);
+	int which = translate_choose_rival(t, s, OPTION_ID_AFTER, OPTION_ID_DEPENDENCY);
 	if (which >= 0)
-		read_setting(p, s, (enum option_id)which, TRANSLATE_AFTER);
+		peer_read_setting(p, s, (enum option_id)which, TRANSLATE_AFTER);
 }
 
 void translate_peers(struct translation *t)
 {
 	struct peers p = {.t = t};
-	t->sequence = t->step_count > 1 && !frees_all(&t->command) && !frees_all(&t->rota);
+	t->sequence = t->step_count > 1 && !peer_frees_all(&t->command) && !peer_frees_all(&t->rota);
 	for (int i = 0; t->sequence && i < t->step_count; i++)
-		t->sequence = !names_peers(&t->steps[i]);
-	index_names(&p);
-	for (int i = 0; i < t->step_count && !p.full && !translate_hopeless(t); i++) {
+		t->sequence = !peer_is_named(&t->steps[i]);
+	peer_index_names(&p);
+	for (int i = 0; i < t->step_count && !p.full && !translate_has_enough_problems(t); i++) {
 		struct translate_step *s = &t->steps[i];
 		s->first_edge = t->edge_count;
-		read_step_after(&p, s);
-		read_setting(&p, s, OPTION_ID_WITH, TRANSLATE_WITH);
-		read_setting(&p, s, OPTION_ID_SAME_NODES, TRANSLATE_SAME_NODES);
-		read_setting(&p, s, OPTION_ID_OTHER_NODES, TRANSLATE_OTHER_NODES);
+		peer_read_step_after(&p, s);
+		peer_read_setting(&p, s, OPTION_ID_WITH, TRANSLATE_WITH);
+		peer_read_setting(&p, s, OPTION_ID_SAME_NODES, TRANSLATE_SAME_NODES);
+		peer_read_setting(&p, s, OPTION_ID_OTHER_NODES, TRANSLATE_OTHER_NODES);
 		s->edge_count = t->edge_count - s->first_edge;
-		check_twice(t, s);
-		check_same_nodes(t, s);
+		peer_check_twice(t, s);
+		peer_check_same_nodes(t, s);
 	}
 	free(p.by_name);
 }

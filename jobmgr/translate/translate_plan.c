@@ -10,7 +10,7 @@
 #include "lib/arguments.h"
 #include "lib/order.h"
 
-static json_t *edge_json(const struct translation *t, const struct translate_edge *edge)
+static json_t *plan_make_edge(const struct translation *t, const struct translate_edge *edge)
 {
 	json_t *json = json_object();
 	option_put(json, "step_id", json_integer(t->steps[edge->step].id));
@@ -49,14 +49,14 @@ void translate_job_json(struct translation *t, json_t *job, bool only_given)
 	}
 }
 
-static const char *base_name(const char *path)
+static const char *plan_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 	return *name ? name : "script";
 }
 
-static json_t *arguments_json(const struct translate_request *q)
+static json_t *plan_make_arguments(const struct translate_request *q)
 {
 	json_t *list = json_array();
 	for (int i = 0; i < q->argument_count; i++)
@@ -64,7 +64,7 @@ static json_t *arguments_json(const struct translate_request *q)
 	return list;
 }
 
-static json_t *job_json(struct translation *t)
+static json_t *plan_make_job(struct translation *t)
 {
 	const struct translate_request *q = t->request;
 	static const enum option_id judged[] = {OPTION_ID_ACCOUNT, OPTION_ID_QOS, OPTION_ID_PRIORITY, OPTION_ID_NICE};
@@ -72,7 +72,7 @@ static json_t *job_json(struct translation *t)
 	const char *workdir = json_string_value(translate_value(t, &nobody, OPTION_ID_WORKDIR));
 	char *folder = translate_path(t, q->workdir, workdir ? workdir : q->workdir);
 	json_t *job = json_object();
-	option_put(job, "name", json_string(base_name(q->script_name)));
+	option_put(job, "name", json_string(plan_base_name(q->script_name)));
 	translate_job_json(t, job, false);
 	option_put(job, "lines", translate_lines_json(t, &nobody, judged, sizeof judged / sizeof *judged));
 	option_put(job, "client_key", q->client_key ? json_string(q->client_key) : json_null());
@@ -81,13 +81,13 @@ static json_t *job_json(struct translation *t)
 	option_put(job, "workdir", json_string(folder));
 	option_put(job, "sequence", json_boolean(t->sequence));
 	if (q->argument_count > 0)
-		option_put(job, "arguments", arguments_json(q));
+		option_put(job, "arguments", plan_make_arguments(q));
 	free(folder);
 	return job;
 }
 
 /* The lines of a step, and the preamble: all before the first step, the #! line included. */
-static struct order_spec lines_of(const struct translation *t, const struct translate_step *s)
+static struct order_spec plan_base_spec(const struct translation *t, const struct translate_step *s)
 {
 	struct order_spec spec = {.from = s->line, .to = s->last_line, .umask = t->request->umask};
 	spec.rlimits = t->request->rlimits ? t->request->rlimits : "";
@@ -97,16 +97,16 @@ static struct order_spec lines_of(const struct translation *t, const struct tran
 	return spec;
 }
 
-static json_t *spec_end(struct translation *t, const struct translate_step *s, const json_t *job)
+static json_t *plan_make_spec_end(struct translation *t, const struct translate_step *s, const json_t *job)
 {
-	struct order_spec base = lines_of(t, s);
+	struct order_spec base = plan_base_spec(t, s);
 	const char *name = json_string_value(json_object_get(job, "name"));
 	const char *account = json_string_value(json_object_get(job, "account"));
 	return translate_spec_end(t, s, &base, name, account ? account : "");
 }
 
 /* The lines with which both texts end, as the end of a. */
-static const char *shared_end(const char *a, const char *b)
+static const char *plan_find_shared_end(const char *a, const char *b)
 {
 	const char *at = a + strlen(a), *of = b + strlen(b), *found = at;
 	while (at > a && of > b && at[-1] == of[-1]) {
@@ -118,21 +118,21 @@ static const char *shared_end(const char *a, const char *b)
 	return found;
 }
 
-static bool begins_character(char byte)
+static bool plan_begins_character(char byte)
 {
 	return ((unsigned char)byte & 0xc0) != 0x80;
 }
 
 /* Its spec, as far as the end of the plan's is not its own. */
-static void put_spec(struct translation *t, json_t *json, const struct translate_step *s, const json_t *plan)
+static void plan_put_spec(struct translation *t, json_t *json, const struct translate_step *s, const json_t *plan)
 {
-	json_t *end = spec_end(t, s, json_object_get(plan, "job"));
+	json_t *end = plan_make_spec_end(t, s, json_object_get(plan, "job"));
 	const char *text = json_string_value(end), *all = json_string_value(json_object_get(plan, "spec_end"));
-	const char *own = json_string_value(json_object_get(json, "spec")), *shared = shared_end(text, all);
+	const char *own = json_string_value(json_object_get(json, "spec")), *shared = plan_find_shared_end(text, all);
 	json_int_t characters = 0;
 	if (strcmp(shared, all) != 0) {
 		for (const char *c = shared; *c; c++)
-			characters += begins_character(*c);
+			characters += plan_begins_character(*c);
 		option_put(json, "spec_end", json_integer(characters));
 	}
 	option_put(json, "spec", json_sprintf("%s%.*s", own, (int)(shared - text), text));
@@ -140,9 +140,9 @@ static void put_spec(struct translation *t, json_t *json, const struct translate
 }
 
 /* What is its own whatever its options are; `common` has the usual rest. */
-static json_t *own_json(const struct translation *t, const struct translate_step *s)
+static json_t *plan_make_own(const struct translation *t, const struct translate_step *s)
 {
-	struct order_spec base = lines_of(t, s);
+	struct order_spec base = plan_base_spec(t, s);
 	json_t *json = json_object();
 	option_put(json, "step_id", json_integer(s->id));
 	option_put(json, "name", json_string(s->name));
@@ -157,10 +157,10 @@ static json_t *own_json(const struct translation *t, const struct translate_step
 }
 
 /* A step of a plan whose members before "steps" are there. */
-static json_t *step_json(struct translation *t, const struct translate_step *s, const struct translate_step *usual,
-			 const json_t *plan)
+static json_t *plan_make_step(struct translation *t, const struct translate_step *s, const struct translate_step *usual,
+			      const json_t *plan)
 {
-	json_t *json = own_json(t, s), *value;
+	json_t *json = plan_make_own(t, s), *value;
 	const json_t *common = json_object_get(plan, "common");
 	const char *key;
 	if (translate_step_asks_alike(s, usual))
@@ -170,12 +170,12 @@ static json_t *step_json(struct translation *t, const struct translate_step *s, 
 		if (!json_equal(value, json_object_get(common, key)))
 			option_put(json, key, json_incref(value));
 	json_decref(asked);
-	put_spec(t, json, s, plan);
+	plan_put_spec(t, json, s, plan);
 	return json;
 }
 
 /* A step that stands for most: the first one whose own line asks for nothing and that is as large as it would be alone. */
-static const struct translate_step *usual_step(const struct translation *t)
+static const struct translate_step *plan_find_usual_step(const struct translation *t)
 {
 	for (int i = 0; i < t->step_count; i++)
 		if (t->steps[i].same == i && translate_step_asks_nothing(&t->steps[i]))
@@ -185,19 +185,19 @@ static const struct translate_step *usual_step(const struct translation *t)
 
 json_t *translate_plan(struct translation *t)
 {
-	const struct translate_step *usual = usual_step(t);
+	const struct translate_step *usual = plan_find_usual_step(t);
 	t->arguments = arguments_write(t->request->arguments, t->request->argument_count);
-	json_t *plan = json_object(), *job = job_json(t), *common = translate_step_asks(t, usual), *steps = json_array(),
+	json_t *plan = json_object(), *job = plan_make_job(t), *common = translate_step_asks(t, usual), *steps = json_array(),
 	       *edges = json_array();
 	option_put(common, "deps_any", json_false());
 	option_put(common, "with_set", json_null());
 	option_put(plan, "job", job);
-	option_put(plan, "spec_end", spec_end(t, usual, job));
+	option_put(plan, "spec_end", plan_make_spec_end(t, usual, job));
 	option_put(plan, "common", common);
 	for (int i = 0; i < t->step_count; i++)
-		option_append(steps, step_json(t, &t->steps[i], usual, plan));
+		option_append(steps, plan_make_step(t, &t->steps[i], usual, plan));
 	for (int i = 0; i < t->edge_count; i++)
-		option_append(edges, edge_json(t, &t->edges[i]));
+		option_append(edges, plan_make_edge(t, &t->edges[i]));
 	option_put(plan, "steps", steps);
 	option_put(plan, "edges", edges);
 	if (t->warnings.count > 0)
@@ -211,7 +211,7 @@ char *translate_plan_spec(const json_t *plan, const json_t *step)
 	const char *all = json_string_value(json_object_get(plan, "spec_end")), *from = all;
 	if (own) {
 		from += strlen(all);
-		for (json_int_t left = json_integer_value(own); left > 0; left -= begins_character(*from))
+		for (json_int_t left = json_integer_value(own); left > 0; left -= plan_begins_character(*from))
 			from--;
 	}
 	return xasprintf("%s%s", json_string_value(json_object_get(step, "spec")), from);

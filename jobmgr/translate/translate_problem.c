@@ -8,9 +8,9 @@
 
 #include "jobmgr/translate/translate_parts.h"
 
-enum { HOPELESS = 1000 };
+enum { PROBLEMS_ENOUGH = 1000 };
 
-static bool is_known(const struct translate_problems *p, const struct translate_problem *problem)
+static bool problem_is_known(const struct translate_problems *p, const struct translate_problem *problem)
 {
 	for (int i = 0; i < p->count; i++)
 		if (p->list[i].line == problem->line && strcmp(p->list[i].option, problem->option) == 0 &&
@@ -20,9 +20,9 @@ static bool is_known(const struct translate_problems *p, const struct translate_
 }
 
 /* Append to a list, unless it is there already: what a header line gets wrong, it gets wrong for each step. */
-static bool append(struct translate_problems *p, const struct translate_problem *problem)
+static bool problem_append(struct translate_problems *p, const struct translate_problem *problem)
 {
-	if (is_known(p, problem))
+	if (problem_is_known(p, problem))
 		return false;
 	if (p->count == TRANSLATE_PROBLEMS_MOST) {
 		p->more++;
@@ -34,12 +34,12 @@ static bool append(struct translate_problems *p, const struct translate_problem 
 	return true;
 }
 
-static bool keep(struct translation *t, const struct translate_problem *problem)
+static bool problem_keep(struct translation *t, const struct translate_problem *problem)
 {
-	bool kept = append(t->problems, problem);
+	bool is_new = problem_append(t->problems, problem);
 	t->refused++;
-	t->latest = kept ? t->problems->count - 1 : -1;
-	return kept;
+	t->latest = is_new ? t->problems->count - 1 : -1;
+	return is_new;
 }
 
 bool translate_problem(struct translation *t, int line, const char *option, const struct err *e)
@@ -48,7 +48,7 @@ bool translate_problem(struct translation *t, int line, const char *option, cons
 	snprintf(problem.option, sizeof problem.option, "%s", option);
 	snprintf(problem.message, sizeof problem.message, "%s", e->message);
 	snprintf(problem.hint, sizeof problem.hint, "%s", e->hint);
-	return keep(t, &problem);
+	return problem_keep(t, &problem);
 }
 
 bool translate_refuse(struct translation *t, int line, const char *option, const char *format, ...)
@@ -59,7 +59,7 @@ bool translate_refuse(struct translation *t, int line, const char *option, const
 	va_start(args, format);
 	vsnprintf(problem.message, sizeof problem.message, format, args);
 	va_end(args);
-	return keep(t, &problem);
+	return problem_keep(t, &problem);
 }
 
 void translate_warn(struct translation *t, int line, const char *option, const char *what, const char *why)
@@ -67,19 +67,19 @@ void translate_warn(struct translation *t, int line, const char *option, const c
 	struct translate_problem warning = {.line = line};
 	snprintf(warning.option, sizeof warning.option, "%s", option);
 	snprintf(warning.message, sizeof warning.message, "%s%s", what, why ? why : "");
-	append(&t->warnings, &warning);
+	problem_append(&t->warnings, &warning);
 }
 
 void translate_refuse_warnings(struct translation *t)
 {
 	for (int i = 0; i < t->warnings.count; i++)
-		if (keep(t, &t->warnings.list[i]) && !t->modifies)
+		if (problem_keep(t, &t->warnings.list[i]) && !t->modifies)
 			translate_hint(t, "--strict refuses what would be taken with a warning");
 }
 
-bool translate_hopeless(const struct translation *t)
+bool translate_has_enough_problems(const struct translation *t)
 {
-	return t->refused >= HOPELESS;
+	return t->refused >= PROBLEMS_ENOUGH;
 }
 
 void translate_hint(struct translation *t, const char *format, ...)
@@ -111,7 +111,7 @@ void translate_problems_free(struct translate_problems *problems)
 }
 
 /* "heat.sh:12: --tme: unknown option": where a problem is, and what. The command line is that of all jobs, unless one has a label. */
-static void problem_error(const char *file, const char *label, const struct translate_problem *problem, struct err *e)
+static void problem_write_error(const char *file, const char *label, const struct translate_problem *problem, struct err *e)
 {
 	char where[300] = "";
 	if (problem->line > 0)
@@ -123,7 +123,7 @@ static void problem_error(const char *file, const char *label, const struct tran
 		err_hint(e, "%s", problem->hint);
 }
 
-static json_t *problem_json(const char *file, const char *label, const struct translate_problem *problem)
+static json_t *problem_make_json(const char *file, const char *label, const struct translate_problem *problem)
 {
 	bool of_script = problem->line > 0 || !problem->option[0];
 	return json_pack("{s:s?, s:i, s:s, s:s, s:s?}", "file",
@@ -139,7 +139,7 @@ json_t *translate_warnings_json(struct translation *t)
 	json_t *list = json_array();
 	translate_problems_sort(&t->warnings);
 	for (int i = 0; i < t->warnings.count; i++) {
-		json_t *warning = problem_json(t->request->script_name, NULL, &t->warnings.list[i]);
+		json_t *warning = problem_make_json(t->request->script_name, NULL, &t->warnings.list[i]);
 		if (warning) /* else its option is not UTF-8 */
 			json_array_append_new(list, warning);
 	}
@@ -150,12 +150,12 @@ json_t *translate_problems_refusal(const struct translate_problems *problems, co
 {
 	json_t *list = json_array();
 	for (int i = 0; i < problems->count; i++) {
-		json_t *problem = problem_json(file, label, &problems->list[i]);
+		json_t *problem = problem_make_json(file, label, &problems->list[i]);
 		if (problem) /* not UTF-8, say: the first one is told by the error itself */
 			json_array_append_new(list, problem);
 	}
 	if (problems->count > 0)
-		problem_error(file, label, &problems->list[0], e);
+		problem_write_error(file, label, &problems->list[0], e);
 	else
 		err_set(e, "the request was refused");
 	snprintf(e->code, sizeof e->code, "RT422");

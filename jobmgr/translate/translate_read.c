@@ -21,7 +21,7 @@ struct reader {
 };
 
 /* What stands behind `word` at the beginning of a line, NULL where something else does. */
-static const char *behind(const char *text, size_t size, const char *word, size_t *left)
+static const char *read_after_word(const char *text, size_t size, const char *word, size_t *left)
 {
 	size_t length = strlen(word);
 	if (size < length || memcmp(text, word, length) != 0)
@@ -32,7 +32,7 @@ static const char *behind(const char *text, size_t size, const char *word, size_
 	return text + length;
 }
 
-static bool step_name_is_good(struct reader *r, const char *name)
+static bool read_check_step_name(struct reader *r, const char *name)
 {
 	bool none = strcmp(name, "none") == 0;
 	if (option_text_label(name) && !none)
@@ -62,12 +62,12 @@ static void read_step(struct reader *r, const struct translate_words *words)
 	else
 		t->header_last = r->line - 1;
 	t->has_steps = true;
-	bool good = step_name_is_good(r, words->list[1]);
+	bool good = read_check_step_name(r, words->list[1]);
 	struct translate_step *s = translation_add_step(t, good ? words->list[1] : "?", r->line);
 	translate_set_read(t, &s->own, OPTION_ROTA, words->list + 2, words->count - 2, r->line, true);
 }
 
-static void read_rota(struct reader *r, const char *text, size_t size)
+static void read_rota_line(struct reader *r, const char *text, size_t size)
 {
 	struct translation *t = r->t;
 	struct translate_words words;
@@ -88,7 +88,7 @@ static void read_rota(struct reader *r, const char *text, size_t size)
 	translate_words_free(&words);
 }
 
-static void read_foreign(struct reader *r, const char *text, size_t size, enum option_spelling spelling)
+static void read_foreign_line(struct reader *r, const char *text, size_t size, enum option_spelling spelling)
 {
 	struct translate_words words;
 	struct err e;
@@ -109,20 +109,20 @@ static void read_line(struct reader *r, const char *text, size_t size)
 			r->commands = text[i] != ' ' && text[i] != '\t' && text[i] != '\r';
 		return;
 	}
-	if ((rest = behind(text, size, "#ROTA", &left))) {
+	if ((rest = read_after_word(text, size, "#ROTA", &left))) {
 		translate_shell_reset(&r->shell);
-		read_rota(r, rest, left);
+		read_rota_line(r, rest, left);
 	} else if (r->commands || r->t->has_steps) {
 		return;
-	} else if ((rest = behind(text, size, "#SBATCH", &left))) {
-		read_foreign(r, rest, left, OPTION_SLURM);
-	} else if ((rest = behind(text, size, "#PBS", &left))) {
-		read_foreign(r, rest, left, OPTION_PBS);
+	} else if ((rest = read_after_word(text, size, "#SBATCH", &left))) {
+		read_foreign_line(r, rest, left, OPTION_SLURM);
+	} else if ((rest = read_after_word(text, size, "#PBS", &left))) {
+		read_foreign_line(r, rest, left, OPTION_PBS);
 	}
 }
 
 /* A byte that no script has: where it is, and what to do. */
-static bool refuse_byte(struct translation *t, const char *byte, const char *message, const char *hint)
+static bool read_refuse_byte(struct translation *t, const char *byte, const char *message, const char *hint)
 {
 	int line = 1;
 	for (const char *p = t->request->script; (p = memchr(p, '\n', (size_t)(byte - p))); p++)
@@ -133,23 +133,24 @@ static bool refuse_byte(struct translation *t, const char *byte, const char *mes
 }
 
 /* The first line, of `size` bytes. */
-static bool check_first(struct translation *t, const char *line, size_t size)
+static bool read_check_first_line(struct translation *t, const char *line, size_t size)
 {
 	if (size < 2 || memcmp(line, "#!", 2) != 0)
-		return refuse_byte(t, line, "the script does not begin with #!",
-				   "its first line names what runs it, as in #!/bin/bash");
+		return read_refuse_byte(t, line, "the script does not begin with #!",
+					"its first line names what runs it, as in #!/bin/bash");
 	size_t path = 2;
 	while (path < size && (line[path] == ' ' || line[path] == '\t'))
 		path++;
 	if (path == size || line[path] != '/')
-		return refuse_byte(t, line, "the path behind #! is not absolute", "write it in full, as in #!/bin/bash");
+		return read_refuse_byte(t, line, "the path behind #! is not absolute", "write it in full, as in #!/bin/bash");
 	if (line[size - 1] == '\r')
-		return refuse_byte(t, line, "the script has DOS line ends", "convert it with dos2unix, or sed -i 's/\\r$//'");
+		return read_refuse_byte(t, line, "the script has DOS line ends",
+					"convert it with dos2unix, or sed -i 's/\\r$//'");
 	return true;
 }
 
 /* What must hold of the bytes before it is worth looking at lines. */
-static bool check_bytes(struct translation *t)
+static bool read_check_bytes(struct translation *t)
 {
 	const char *script = t->request->script, *byte;
 	size_t size = t->request->size;
@@ -163,15 +164,16 @@ static bool check_bytes(struct translation *t)
 		return false;
 	}
 	if ((byte = memchr(script, '\0', size)))
-		return refuse_byte(t, byte, "the script has a NUL byte", "submit a script; a compiled program is started by one");
+		return read_refuse_byte(t, byte, "the script has a NUL byte",
+					"submit a script; a compiled program is started by one");
 	if ((byte = option_text_utf8(script, size)))
-		return refuse_byte(t, byte, "the script is not UTF-8 text", "convert it with iconv -t UTF-8");
+		return read_refuse_byte(t, byte, "the script is not UTF-8 text", "convert it with iconv -t UTF-8");
 	byte = memchr(script, '\n', size);
-	return check_first(t, script, byte ? (size_t)(byte - script) : size);
+	return read_check_first_line(t, script, byte ? (size_t)(byte - script) : size);
 }
 
 /* Options about peers of one step say nothing where there are several. */
-static void check_header(struct translation *t, const struct translate_set *set)
+static void read_check_header(struct translation *t, const struct translate_set *set)
 {
 	for (int i = 0; t->step_count > 1 && i < OPTION_ROWS; i++) {
 		if (!set->of[i].value || option_row((enum option_id)i)->level != OPTION_PEER)
@@ -187,11 +189,11 @@ void translate_read(struct translation *t)
 {
 	struct reader r = {.t = t};
 	const char *text = t->request->script, *end = text + t->request->size;
-	bool good = check_bytes(t), shell;
+	bool good = read_check_bytes(t), shell;
 	char interpreter[128];
 	translate_shell_of(text, t->request->size, interpreter);
 	shell = *interpreter != '\0';
-	while (good && text < end && !translate_hopeless(t)) {
+	while (good && text < end && !translate_has_enough_problems(t)) {
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		r.line++;
 		const char *line = text;
@@ -204,8 +206,8 @@ void translate_read(struct translation *t)
 	if (!t->has_steps)
 		translation_add_step(t, PATTERN_PLAIN, 1);
 	t->steps[t->step_count - 1].last_line = r.line;
-	check_header(t, &t->command);
-	check_header(t, &t->rota);
+	read_check_header(t, &t->command);
+	read_check_header(t, &t->rota);
 }
 
 struct translate_cut *translate_cuts(const char *script, size_t size, int *count)

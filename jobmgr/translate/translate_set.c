@@ -13,7 +13,7 @@
 #include "jobmgr/translate/translate_parts.h"
 
 /* Where the options of one line go. */
-struct place {
+struct set_target {
 	struct translation *t;
 	struct translate_set *set;
 	enum option_spelling spelling;
@@ -22,7 +22,7 @@ struct place {
 	char written[64]; /* the option as written, for messages */
 };
 
-static void put(struct place *p, const struct option_row *row, const char *text, bool total)
+static void set_put(struct set_target *p, const struct option_row *row, const char *text, bool total)
 {
 	struct translate_setting *setting = &p->set->of[row->id];
 	bool once = p->own || row->kind == OPTION_AFTER || row->kind == OPTION_PEERS;
@@ -50,7 +50,7 @@ static void put(struct place *p, const struct option_row *row, const char *text,
 }
 
 /* Errors go with the output, and so they stay in this set. */
-static void join_errors(struct place *p)
+static void set_join_errors(struct set_target *p)
 {
 	struct translate_setting *setting = &p->set->of[OPTION_ID_ERROR];
 	json_decref(setting->value);
@@ -58,26 +58,26 @@ static void join_errors(struct place *p)
 }
 
 /* What #PBS says in several places adds up where the option is a list. */
-static void put_pbs(void *to, const struct option_row *row, const char *text, bool total)
+static void set_put_pbs(void *to, const struct option_row *row, const char *text, bool total)
 {
 	enum { LONGEST = 4096 }; /* each addition means to read the whole list again */
-	struct place *p = to;
+	struct set_target *p = to;
 	const json_t *before = p->set->of[row->id].value;
 	char separator = row->kind == OPTION_EXPORT ? ',' : row->kind == OPTION_FEATURES ? '&' : '\0';
 	if (row->id == OPTION_ID_ERROR && (!*text || json_is_null(before))) {
-		join_errors(p);
+		set_join_errors(p);
 	} else if (!before || !separator) {
-		put(p, row, text, total);
+		set_put(p, row, text, total);
 	} else if (json_string_length(before) > LONGEST) {
 		translate_refuse(p->t, p->line, p->written, "the list of all lines together is too long");
 	} else {
 		char *joined = xasprintf("%s%c%s", json_string_value(before), separator, text);
-		put(p, row, joined, total);
+		set_put(p, row, joined, total);
 		free(joined);
 	}
 }
 
-static void unknown(struct place *p, const char *name)
+static void set_refuse_unknown(struct set_target *p, const char *name)
 {
 	const char *nearest = NULL;
 	if (translate_refuse(p->t, p->line, p->written, "unknown option"))
@@ -86,20 +86,21 @@ static void unknown(struct place *p, const char *name)
 		translate_hint(p->t, "did you mean \"--%s\"?", nearest);
 }
 
-static bool is_option(const char *word)
+static bool set_is_option(const char *word)
 {
 	return word[0] == '-' && word[1] && !(word[1] >= '0' && word[1] <= '9');
 }
 
 /* The value behind an option that needs one: attached, or the next word. How many words it took. */
-static int put_valued(struct place *p, const struct option_row *row, const char *attached, const char *const *words, int count)
+static int set_put_valued(struct set_target *p, const struct option_row *row, const char *attached, const char *const *words,
+			  int count)
 {
 	if (attached || !option_takes_value(row)) {
-		put(p, row, attached ? attached : row->kind == OPTION_FLAG ? "yes" : "", false);
+		set_put(p, row, attached ? attached : row->kind == OPTION_FLAG ? "yes" : "", false);
 		return 1;
 	}
-	if (count > 1 && !is_option(words[1])) {
-		put(p, row, words[1], false);
+	if (count > 1 && !set_is_option(words[1])) {
+		set_put(p, row, words[1], false);
 		return 2;
 	}
 	translate_refuse(p->t, p->line, p->written, "it needs a value");
@@ -107,7 +108,7 @@ static int put_valued(struct place *p, const struct option_row *row, const char 
 	return 1;
 }
 
-static int read_long(struct place *p, const char *const *words, int count)
+static int set_read_long(struct set_target *p, const char *const *words, int count)
 {
 	const char *equals = strchr(words[0], '=');
 	char *name = equals ? xstrndup(words[0] + 2, (size_t)(equals - words[0] - 2)) : xstrdup(words[0] + 2);
@@ -116,18 +117,18 @@ static int read_long(struct place *p, const char *const *words, int count)
 	const struct option_row *row = option_find(name, p->spelling);
 	const struct option_row *undone = strncmp(name, "no-", 3) == 0 ? option_find(name + 3, p->spelling) : NULL;
 	if (row)
-		taken = put_valued(p, row, equals ? equals + 1 : NULL, words, count);
+		taken = set_put_valued(p, row, equals ? equals + 1 : NULL, words, count);
 	else if (undone && undone->kind == OPTION_FLAG && !equals)
-		put(p, undone, "no", false);
+		set_put(p, undone, "no", false);
 	else if (undone && undone->kind == OPTION_FLAG)
 		translate_refuse(p->t, p->line, p->written, "it takes no value");
 	else
-		unknown(p, name);
+		set_refuse_unknown(p, name);
 	free(name);
 	return taken;
 }
 
-static int read_short(struct place *p, const char *const *words, int count)
+static int set_read_short(struct set_target *p, const char *const *words, int count)
 {
 	const struct option_row *row = option_find_letter(words[0][1], p->spelling);
 	const char *attached = words[0][2] ? words[0] + 2 : NULL;
@@ -137,18 +138,18 @@ static int read_short(struct place *p, const char *const *words, int count)
 		return 1;
 	}
 	if (*row->argument)
-		return put_valued(p, row, attached, words, count);
+		return set_put_valued(p, row, attached, words, count);
 	if (attached)
 		translate_refuse(p->t, p->line, p->written, "it takes no value, and \"%s\" is one", OPTION_QUOTE(attached));
 	else
-		put(p, row, "yes", false);
+		set_put(p, row, "yes", false);
 	return 1;
 }
 
 /* One letter of PBS with its value; for -l and -W the name is part of how the option is written. */
-static void put_pbs_letter(struct place *p, char letter, const char *value)
+static void set_put_pbs_letter(struct set_target *p, char letter, const char *value)
 {
-	struct option_pbs pbs = {put_pbs, p, p->t->context.now};
+	struct option_pbs pbs = {set_put_pbs, p, p->t->context.now};
 	struct err e;
 	snprintf(p->written, sizeof p->written, "-%s", option_text_quote((char[8]){0}, 8, &letter, 1));
 	if (letter == 'l' || letter == 'W') {
@@ -160,7 +161,7 @@ static void put_pbs_letter(struct place *p, char letter, const char *value)
 		translate_problem(p->t, p->line, p->written, &e);
 }
 
-static int read_pbs(struct place *p, const char *const *words, int count)
+static int set_read_pbs(struct set_target *p, const char *const *words, int count)
 {
 	char letter = words[0][1], *resource;
 	const char *value = words[0] + 2;
@@ -176,10 +177,10 @@ static int read_pbs(struct place *p, const char *const *words, int count)
 	else if (!needs && *value)
 		translate_refuse(p->t, p->line, p->written, "it takes no value");
 	else if (letter != 'l')
-		put_pbs_letter(p, letter, value);
+		set_put_pbs_letter(p, letter, value);
 	else
-		while (!translate_hopeless(p->t) && (resource = option_item(&value, ','))) {
-			put_pbs_letter(p, letter, resource);
+		while (!translate_has_enough_problems(p->t) && (resource = option_item(&value, ','))) {
+			set_put_pbs_letter(p, letter, resource);
 			free(resource);
 		}
 	return taken;
@@ -188,17 +189,17 @@ static int read_pbs(struct place *p, const char *const *words, int count)
 void translate_set_read(struct translation *t, struct translate_set *set, enum option_spelling spelling, const char *const *words,
 			int count, int line, bool own)
 {
-	struct place p = {.t = t, .set = set, .spelling = spelling, .line = line, .own = own};
-	for (int i = 0; i < count && !translate_hopeless(t);) {
+	struct set_target p = {.t = t, .set = set, .spelling = spelling, .line = line, .own = own};
+	for (int i = 0; i < count && !translate_has_enough_problems(t);) {
 		if (words[i][0] != '-' || !words[i][1]) {
 			translate_refuse(t, line, "", "\"%s\" is not an option", OPTION_QUOTE(words[i]));
 			i++;
 		} else if (spelling == OPTION_PBS) {
-			i += read_pbs(&p, words + i, count - i);
+			i += set_read_pbs(&p, words + i, count - i);
 		} else if (words[i][1] == '-') {
-			i += read_long(&p, words + i, count - i);
+			i += set_read_long(&p, words + i, count - i);
 		} else {
-			i += read_short(&p, words + i, count - i);
+			i += set_read_short(&p, words + i, count - i);
 		}
 	}
 }
@@ -210,8 +211,8 @@ void translate_set_clear(struct translate_set *set)
 	memset(set, 0, sizeof *set);
 }
 
-const struct translate_setting *translate_get(const struct translation *t, const struct translate_step *s, enum option_id id,
-					      int *rank)
+const struct translate_setting *translate_find_setting(const struct translation *t, const struct translate_step *s,
+						       enum option_id id, int *rank)
 {
 	const struct translate_set *sets[] = {&s->own, &t->command, &t->rota, &t->slurm, &t->pbs};
 	if (t->step_count < 2) {
@@ -229,7 +230,7 @@ const struct translate_setting *translate_get(const struct translation *t, const
 
 json_t *translate_value(const struct translation *t, const struct translate_step *s, enum option_id id)
 {
-	const struct translate_setting *setting = translate_get(t, s, id, NULL);
+	const struct translate_setting *setting = translate_find_setting(t, s, id, NULL);
 	return setting && !json_is_null(setting->value) ? setting->value : NULL;
 }
 
@@ -239,16 +240,17 @@ int64_t translate_number(const struct translation *t, const struct translate_ste
 	return value ? json_integer_value(value) : otherwise;
 }
 
-int translate_line(const struct translation *t, const struct translate_step *s, enum option_id id)
+int translate_find_line(const struct translation *t, const struct translate_step *s, enum option_id id)
 {
-	const struct translate_setting *setting = translate_get(t, s, id, NULL);
+	const struct translate_setting *setting = translate_find_setting(t, s, id, NULL);
 	return setting ? setting->line : s->line;
 }
 
-int translate_rival(struct translation *t, const struct translate_step *s, enum option_id a, enum option_id b)
+int translate_choose_rival(struct translation *t, const struct translate_step *s, enum option_id a, enum option_id b)
 {
 	int rank_a = 0, rank_b = 0;
-	const struct translate_setting *of_a = translate_get(t, s, a, &rank_a), *of_b = translate_get(t, s, b, &rank_b);
+	const struct translate_setting *of_a = translate_find_setting(t, s, a, &rank_a),
+				       *of_b = translate_find_setting(t, s, b, &rank_b);
 	if (!of_a || !of_b)
 		return of_a ? (int)a : of_b ? (int)b : -1;
 	if (rank_a == rank_b) {

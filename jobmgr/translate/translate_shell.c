@@ -11,12 +11,12 @@
 /* What the characters stand in, innermost on top. */
 enum { CODE = 'c', SINGLE = 's', DOUBLE = 'd', ARITHMETIC = 'a', MISSES_MOST = 32 };
 
-static char top(const struct translate_shell *s)
+static char shell_top(const struct translate_shell *s)
 {
 	return s->depth > 0 ? s->stack[s->depth - 1] : CODE;
 }
 
-static void push(struct translate_shell *s, char kind)
+static void shell_push(struct translate_shell *s, char kind)
 {
 	if (s->depth < (int)sizeof s->stack)
 		s->stack[s->depth++] = kind;
@@ -51,7 +51,7 @@ void translate_shell_reset(struct translate_shell *s)
 }
 
 /* The word behind "<<", as the line that ends the document has it; what stands behind it. */
-static const char *take_word(struct translate_shell *s, const char *c, const char *end)
+static const char *shell_take_word(struct translate_shell *s, const char *c, const char *end)
 {
 	struct translate_document *d = &s->documents[s->count];
 	size_t length = 0;
@@ -77,36 +77,36 @@ static const char *take_word(struct translate_shell *s, const char *c, const cha
 }
 
 /* A character of code; what stands behind what it begins. `word`: it stands where a word begins. */
-static const char *take_code(struct translate_shell *s, const char *c, const char *end, bool word)
+static const char *shell_take_code(struct translate_shell *s, const char *c, const char *end, bool word)
 {
 	bool twice = c + 1 < end && c[1] == c[0];
-	if (*c == '#' && word && top(s) == CODE)
+	if (*c == '#' && word && shell_top(s) == CODE)
 		return end;
 	if (*c == '\'' || *c == '"') {
-		push(s, *c == '"' ? DOUBLE : SINGLE);
+		shell_push(s, *c == '"' ? DOUBLE : SINGLE);
 	} else if (*c == '(') {
-		bool sum = top(s) == ARITHMETIC || twice;
-		push(s, sum ? ARITHMETIC : CODE);
+		bool sum = shell_top(s) == ARITHMETIC || twice;
+		shell_push(s, sum ? ARITHMETIC : CODE);
 		if (sum && twice)
-			push(s, ARITHMETIC);
+			shell_push(s, ARITHMETIC);
 		return c + 1 + (sum && twice);
 	} else if (*c == ')') {
 		s->depth -= s->depth > 0;
-	} else if (*c == '<' && twice && top(s) == CODE) {
+	} else if (*c == '<' && twice && shell_top(s) == CODE) {
 		if (c + 2 < end && c[2] == '<')
 			return c + 3;
 		if (s->count < (int)(sizeof s->documents / sizeof *s->documents))
-			return take_word(s, c + 2, end);
+			return shell_take_word(s, c + 2, end);
 	}
 	return c + 1;
 }
 
 /* Read a line; true where it goes on in the next, so that no document begins behind it. */
-static bool take_line(struct translate_shell *s, const char *c, const char *end)
+static bool shell_take_line(struct translate_shell *s, const char *c, const char *end)
 {
 	bool word = true;
 	while (c < end) {
-		char now = *c, kind = top(s);
+		char now = *c, kind = shell_top(s);
 		if (now == '\\' && kind != SINGLE) {
 			if (c + 1 == end)
 				return true;
@@ -114,17 +114,17 @@ static bool take_line(struct translate_shell *s, const char *c, const char *end)
 		} else if (kind == SINGLE || kind == DOUBLE) {
 			bool substitutes = kind == DOUBLE && now == '$' && c + 1 < end && c[1] == '(';
 			s->depth -= now == (kind == SINGLE ? '\'' : '"');
-			c = substitutes ? take_code(s, c + 1, end, false) : c + 1;
+			c = substitutes ? shell_take_code(s, c + 1, end, false) : c + 1;
 		} else {
-			c = take_code(s, c, end, word);
+			c = shell_take_code(s, c, end, word);
 		}
 		word = strchr(" \t;|&()", now) != NULL;
 	}
-	return top(s) == SINGLE || top(s) == DOUBLE;
+	return shell_top(s) == SINGLE || shell_top(s) == DOUBLE;
 }
 
 /* What stands behind the line that ends the document; NULL where there is none. `lines`: how many were read. */
-static const char *document_end(const struct translate_document *d, const char *text, const char *end, int *lines)
+static const char *shell_find_end(const struct translate_document *d, const char *text, const char *end, int *lines)
 {
 	size_t length = strlen(d->word);
 	for (*lines = 1; text < end; ++*lines) {
@@ -138,13 +138,14 @@ static const char *document_end(const struct translate_document *d, const char *
 	return NULL;
 }
 
-const char *translate_shell_read(struct translate_shell *s, const char *line, size_t size, const char *text, const char *end, int *number)
+const char *translate_shell_read(struct translate_shell *s, const char *line, size_t size, const char *text, const char *end,
+				 int *number)
 {
-	if (take_line(s, line, line + size))
+	if (shell_take_line(s, line, line + size))
 		return text;
 	for (int i = 0; i < s->count; i++) {
 		int lines;
-		const char *behind = s->misses < MISSES_MOST ? document_end(&s->documents[i], text, end, &lines) : NULL;
+		const char *behind = s->misses < MISSES_MOST ? shell_find_end(&s->documents[i], text, end, &lines) : NULL;
 		s->misses += !behind;
 		if (!behind)
 			break;

@@ -10,17 +10,17 @@
 
 #include "jobmgr/translate/translate_parts.h"
 
-static int64_t divide_up(int64_t a, int64_t b)
+static int64_t size_divide_up(int64_t a, int64_t b)
 {
 	return (a + b - 1) / b;
 }
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t size_least(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-static void read_sizes(struct translation *t, struct translate_step *s)
+static void size_read(struct translation *t, struct translate_step *s)
 {
 	const json_t *nodes = translate_value(t, s, OPTION_ID_NODES);
 	int64_t listed = (int64_t)json_array_size(translate_value(t, s, OPTION_ID_NODELIST));
@@ -35,16 +35,16 @@ static void read_sizes(struct translation *t, struct translate_step *s)
 		s->nodes_min = json_integer_value(json_array_get(nodes, 0));
 		s->nodes_max = json_integer_value(json_array_get(nodes, 1));
 	} else if (listed > 0) {
-		s->nodes_min = s->ntasks ? least(listed, s->ntasks) : listed;
+		s->nodes_min = s->ntasks ? size_least(listed, s->ntasks) : listed;
 		s->nodes_max = listed;
 	} else if (s->ntasks && s->ntasks_per_node) {
-		s->nodes_min = divide_up(s->ntasks, s->ntasks_per_node);
+		s->nodes_min = size_divide_up(s->ntasks, s->ntasks_per_node);
 	}
 	if (!s->nodes_named && translate_number(t, s, OPTION_ID_GPUS, 0) > 0)
 		s->nodes_max = s->nodes_min;
 }
 
-static void count_text(char *text, size_t size, const struct translate_step *s)
+static void size_write_count(char *text, size_t size, const struct translate_step *s)
 {
 	if (s->nodes_min == s->nodes_max)
 		snprintf(text, size, "%" PRId64, s->nodes_min);
@@ -52,18 +52,18 @@ static void count_text(char *text, size_t size, const struct translate_step *s)
 		snprintf(text, size, "%" PRId64 " to %" PRId64, s->nodes_min, s->nodes_max);
 }
 
-static void differ(struct translation *t, const struct translate_step *s, const struct translate_step *peer)
+static void size_refuse_difference(struct translation *t, const struct translate_step *s, const struct translate_step *peer)
 {
 	char own[48], others[48];
-	count_text(own, sizeof own, s);
-	count_text(others, sizeof others, peer);
+	size_write_count(own, sizeof own, s);
+	size_write_count(others, sizeof others, peer);
 	translate_refuse(t, s->line, "--same-nodes", "\"%s\" has %s nodes, and \"%s\", whose nodes it shares, %s", s->name, own,
 			 peer->name, others);
 	translate_hint(t, "leave --nodes out of one of them, and it has those of the other");
 }
 
 /* Steps on the same nodes have as many: what one of them names, else what the largest needs. */
-static void share_nodes(struct translation *t)
+static void size_share_nodes(struct translation *t)
 {
 	struct translate_step **named = xcalloc((size_t)t->step_count, sizeof(struct translate_step *));
 	for (int i = 0; i < t->step_count; i++) {
@@ -72,7 +72,7 @@ static void share_nodes(struct translation *t)
 			named[s->same] = s;
 		else if (s->nodes_named &&
 			 (s->nodes_min != named[s->same]->nodes_min || s->nodes_max != named[s->same]->nodes_max))
-			differ(t, s, named[s->same]);
+			size_refuse_difference(t, s, named[s->same]);
 		if (s->nodes_min > first->nodes_min && !named[s->same])
 			first->nodes_min = s->nodes_min;
 	}
@@ -86,20 +86,20 @@ static void share_nodes(struct translation *t)
 }
 
 /* Tasks over nodes. */
-static void settle_tasks(struct translation *t, struct translate_step *s)
+static void size_place_tasks(struct translation *t, struct translate_step *s)
 {
 	int64_t asked = s->ntasks;
 	if (!asked)
 		s->ntasks = s->ntasks_per_node ? s->ntasks_per_node * s->nodes_min : s->nodes_min;
 	if (asked && asked < s->nodes_min) {
-		translate_refuse(t, translate_line(t, s, OPTION_ID_NTASKS), "--ntasks",
+		translate_refuse(t, translate_find_line(t, s, OPTION_ID_NTASKS), "--ntasks",
 				 "%" PRId64 " nodes need at least %" PRId64 " tasks", s->nodes_min, s->nodes_min);
 	} else if (asked && s->ntasks_per_node && s->nodes_max && asked > s->ntasks_per_node * s->nodes_max) {
-		translate_refuse(t, translate_line(t, s, OPTION_ID_NTASKS), "--ntasks",
+		translate_refuse(t, translate_find_line(t, s, OPTION_ID_NTASKS), "--ntasks",
 				 "%" PRId64 " tasks are more than %" PRId64 " on each of %" PRId64 " nodes", asked,
 				 s->ntasks_per_node, s->nodes_max);
 	} else if (s->ntasks > INT_MAX / s->cpus_per_task) {
-		translate_refuse(t, translate_line(t, s, OPTION_ID_CPUS_PER_TASK), "--cpus-per-task",
+		translate_refuse(t, translate_find_line(t, s, OPTION_ID_CPUS_PER_TASK), "--cpus-per-task",
 				 "%" PRId64 " tasks of %" PRId64 " CPUs are more than can be counted", s->ntasks,
 				 s->cpus_per_task);
 	}
@@ -108,9 +108,10 @@ static void settle_tasks(struct translation *t, struct translate_step *s)
 }
 
 /* --gpus counts those of all nodes, and a node's are asked for by their number on each. */
-static void check_gpus(struct translation *t, const struct translate_step *s)
+static void size_check_gpus(struct translation *t, const struct translate_step *s)
 {
-	int which = translate_rival(t, s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE), line = translate_line(t, s, OPTION_ID_GPUS);
+	int which = translate_choose_rival(t, s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE),
+	    line = translate_find_line(t, s, OPTION_ID_GPUS);
 	int64_t gpus = which == OPTION_ID_GPUS ? translate_number(t, s, OPTION_ID_GPUS, 0) : 0;
 	if (gpus == 0)
 		return;
@@ -123,12 +124,12 @@ static void check_gpus(struct translation *t, const struct translate_step *s)
 	translate_hint(t, "give the number on each node by --gpus-per-node");
 }
 
-static void check_lists(struct translation *t, const struct translate_step *s)
+static void size_check_lists(struct translation *t, const struct translate_step *s)
 {
 	const json_t *wanted = translate_value(t, s, OPTION_ID_NODELIST), *excluded = translate_value(t, s, OPTION_ID_EXCLUDE);
 	int64_t listed = (int64_t)json_array_size(wanted);
 	if (listed > 0 && s->nodes_min > listed) {
-		translate_refuse(t, translate_line(t, s, OPTION_ID_NODELIST), "--nodelist",
+		translate_refuse(t, translate_find_line(t, s, OPTION_ID_NODELIST), "--nodelist",
 				 "%" PRId64 " nodes are asked for, and it names %" PRId64, s->nodes_min, listed);
 		translate_hint(t, "name at least as many as the step is to have; without --nodes it has all that are named");
 	}
@@ -140,27 +141,27 @@ static void check_lists(struct translation *t, const struct translate_step *s)
 		json_object_set(names, json_string_value(host), host);
 	json_array_foreach (wanted, i, host)
 		if (json_object_get(names, json_string_value(host))) {
-			translate_refuse(t, translate_line(t, s, OPTION_ID_EXCLUDE), "--exclude",
+			translate_refuse(t, translate_find_line(t, s, OPTION_ID_EXCLUDE), "--exclude",
 					 "node \"%s\" is in --nodelist too", json_string_value(host));
 			break;
 		}
 	json_decref(names);
 }
 
-static bool is_changed(const struct translation *t, enum option_id id)
+static bool size_is_changed(const struct translation *t, enum option_id id)
 {
 	return !t->modifies || t->command.of[id].value;
 }
 
-static void check_times(struct translation *t, const struct translate_step *s)
+static void size_check_times(struct translation *t, const struct translate_step *s)
 {
 	int64_t limit = translate_number(t, s, OPTION_ID_TIME, 0), shortest = translate_number(t, s, OPTION_ID_TIME_MIN, 0);
 	int64_t begin = translate_number(t, s, OPTION_ID_BEGIN, 0), deadline = translate_number(t, s, OPTION_ID_DEADLINE, 0);
 	int64_t now = t->request->now, from = begin > now ? begin : now, needed = shortest ? shortest : limit;
-	int line = translate_line(t, s, OPTION_ID_DEADLINE);
+	int line = translate_find_line(t, s, OPTION_ID_DEADLINE);
 	if (limit && shortest > limit)
-		translate_refuse(t, translate_line(t, s, OPTION_ID_TIME_MIN), "--time-min", "it is longer than --time");
-	if (!deadline || !(is_changed(t, OPTION_ID_DEADLINE) || is_changed(t, OPTION_ID_BEGIN)))
+		translate_refuse(t, translate_find_line(t, s, OPTION_ID_TIME_MIN), "--time-min", "it is longer than --time");
+	if (!deadline || !(size_is_changed(t, OPTION_ID_DEADLINE) || size_is_changed(t, OPTION_ID_BEGIN)))
 		return;
 	if (deadline <= now)
 		translate_refuse(t, line, "--deadline", "the moment has passed");
@@ -175,7 +176,7 @@ static void check_times(struct translation *t, const struct translate_step *s)
 }
 
 /* A number that stands for the indices of an array: equal lists have equal numbers (FNV-1a). */
-static uint64_t indices_number(const struct translation *t, const struct translate_step *s)
+static uint64_t size_hash_indices(const struct translation *t, const struct translate_step *s)
 {
 	const json_t *list = json_object_get(translate_value(t, s, OPTION_ID_ARRAY), "indices");
 	uint64_t number = 14695981039346656037u;
@@ -186,11 +187,11 @@ static uint64_t indices_number(const struct translation *t, const struct transla
 	return number;
 }
 
-static void check_corr(struct translation *t)
+static void size_check_corr(struct translation *t)
 {
 	uint64_t *numbers = xcalloc((size_t)t->step_count, sizeof *numbers);
 	for (int i = 0; i < t->step_count; i++)
-		numbers[i] = t->steps[i].elements ? indices_number(t, &t->steps[i]) : 0;
+		numbers[i] = t->steps[i].elements ? size_hash_indices(t, &t->steps[i]) : 0;
 	for (int i = 0; i < t->edge_count; i++) {
 		const struct translate_edge *edge = &t->edges[i];
 		const struct translate_step *s = &t->steps[edge->step], *peer = edge->peer >= 0 ? &t->steps[edge->peer] : NULL;
@@ -209,7 +210,7 @@ static void check_corr(struct translation *t)
 	free(numbers);
 }
 
-static void number_steps(struct translation *t)
+static void size_number_steps(struct translation *t)
 {
 	int64_t id = 0;
 	for (int i = 0; i < t->step_count; i++) {
@@ -223,7 +224,7 @@ static void number_steps(struct translation *t)
 }
 
 /* About how many bytes an option's value takes. */
-static size_t weight(const json_t *value)
+static size_t size_weigh(const json_t *value)
 {
 	enum { ITEM = 32, MEMBER = 96 };
 	size_t indices = json_array_size(json_object_get(value, "indices"));
@@ -231,7 +232,7 @@ static size_t weight(const json_t *value)
 }
 
 /* What lines before the first step say is written once in the script, but once a step in the database. */
-static bool check_weight(struct translation *t)
+static bool size_check_weight(struct translation *t)
 {
 	enum { MOST = 32 << 20, STEP = 1024 };
 	size_t sum = 0, arguments = 0;
@@ -243,7 +244,7 @@ static bool check_weight(struct translation *t)
 		for (int id = 0; id < OPTION_ROWS; id++) {
 			const struct option_row *row = option_row((enum option_id)id);
 			if (row->level == OPTION_STEP && row->kind != OPTION_AFTER)
-				sum += weight(translate_value(t, s, row->id));
+				sum += size_weigh(translate_value(t, s, row->id));
 		}
 		if (sum > MOST) {
 			translate_refuse(t, s->line, "", "the options and arguments of all steps together are too long");
@@ -253,20 +254,20 @@ static bool check_weight(struct translation *t)
 	return true;
 }
 
-void translate_sizes(struct translation *t)
+void translate_size_steps(struct translation *t)
 {
-	if (!check_weight(t))
+	if (!size_check_weight(t))
 		return;
 	for (int i = 0; i < t->step_count; i++)
-		read_sizes(t, &t->steps[i]);
-	share_nodes(t);
+		size_read(t, &t->steps[i]);
+	size_share_nodes(t);
 	for (int i = 0; i < t->step_count; i++) {
-		settle_tasks(t, &t->steps[i]);
-		check_times(t, &t->steps[i]);
-		check_lists(t, &t->steps[i]);
-		check_gpus(t, &t->steps[i]);
-		translate_rival(t, &t->steps[i], OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
+		size_place_tasks(t, &t->steps[i]);
+		size_check_times(t, &t->steps[i]);
+		size_check_lists(t, &t->steps[i]);
+		size_check_gpus(t, &t->steps[i]);
+		translate_choose_rival(t, &t->steps[i], OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
 	}
-	check_corr(t);
-	number_steps(t);
+	size_check_corr(t);
+	size_number_steps(t);
 }

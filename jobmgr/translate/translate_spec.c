@@ -10,27 +10,27 @@
 #include "lib/order.h"
 #include "lib/pattern.h"
 
-static const char *home_of(const struct translation *t, const char *path)
+static const char *spec_home(const struct translation *t, const char *path)
 {
 	return strncmp(path, "~/", 2) == 0 ? t->request->home : NULL;
 }
 
 /* ~/ at the beginning replaced; malloc'ed. */
-static char *at_home(const struct translation *t, const char *path)
+static char *spec_expand_home(const struct translation *t, const char *path)
 {
-	const char *home = home_of(t, path);
+	const char *home = spec_home(t, path);
 	return home ? xasprintf("%s%s", home, path + 1) : xstrdup(path);
 }
 
 char *translate_path(const struct translation *t, const char *folder, const char *path)
 {
-	if (*path == '/' || home_of(t, path))
-		return at_home(t, path);
+	if (*path == '/' || spec_home(t, path))
+		return spec_expand_home(t, path);
 	size_t length = strlen(folder);
 	return xasprintf("%s%s%s", folder, length > 0 && folder[length - 1] == '/' ? "" : "/", path);
 }
 
-static const char *text(const struct translation *t, const struct translate_step *s, enum option_id id)
+static const char *spec_text(const struct translation *t, const struct translate_step *s, enum option_id id)
 {
 	const char *value = json_string_value(translate_value(t, s, id));
 	return value ? value : "";
@@ -38,13 +38,13 @@ static const char *text(const struct translation *t, const struct translate_step
 
 /* Where a step's output goes. In a folder, to the name that it would have had without; so called also where the step's name would be
  * taken for that of a plain script. malloc'ed, "" where nothing has to be said. */
-static char *output(const struct translation *t, const struct translate_step *s, const struct order_spec *base, enum option_id id,
-		    const char *ending)
+static char *spec_output(const struct translation *t, const struct translate_step *s, const struct order_spec *base,
+			 enum option_id id, const char *ending)
 {
-	const char *given = text(t, s, id);
+	const char *given = spec_text(t, s, id);
 	bool plain = base->pre_from == 0, folder = *given && given[strlen(given) - 1] == '/';
 	bool taken = id == OPTION_ID_OUTPUT && !plain && strcmp(s->name, PATTERN_PLAIN) == 0;
-	char *path = at_home(t, given), *whole;
+	char *path = spec_expand_home(t, given), *whole;
 	if (*given ? !folder : !taken)
 		return path;
 	whole = xasprintf("%s%s.%s", path, pattern_name(plain, s->elements > 0), ending);
@@ -53,20 +53,19 @@ static char *output(const struct translation *t, const struct translate_step *s,
 }
 
 /* What may run again must not run twice, so it ends with the lease of its node, unless the user says otherwise. */
-static bool is_fenced(const struct translation *t, const struct translate_step *s)
+static bool spec_is_fenced(const struct translation *t, const struct translate_step *s)
 {
-	const char *said = text(t, s, OPTION_ID_NODE_LOSS);
+	const char *said = spec_text(t, s, OPTION_ID_NODE_LOSS);
 	return *said ? strcmp(said, "fence") == 0 : !json_is_false(translate_value(t, s, OPTION_ID_REQUEUE));
 }
 
 /* The lowest and highest index of an array, and what lies between two of them, 1 where that differs. */
-static void put_array(const struct translation *t, const struct translate_step *s, struct order_spec *spec)
+static void spec_put_array(const struct translation *t, const struct translate_step *s, struct order_spec *spec)
 {
 	const json_t *range, *indices = json_object_get(translate_value(t, s, OPTION_ID_ARRAY), "indices");
 	size_t i, count = json_array_size(indices);
 	int64_t lowest = INT64_MAX, highest = -1, step = 1;
-	json_array_foreach(indices, i, range)
-	{
+	json_array_foreach (indices, i, range) {
 		int64_t low = json_integer_value(json_array_get(range, 0)), high = json_integer_value(json_array_get(range, 1));
 		lowest = low < lowest ? low : lowest;
 		highest = high > highest ? high : highest;
@@ -77,7 +76,7 @@ static void put_array(const struct translation *t, const struct translate_step *
 	spec->array_step = count == 1 && step > 0 ? (int)step : count > 0;
 }
 
-static void put_signal(const struct translation *t, const struct translate_step *s, struct order_spec *spec)
+static void spec_put_signal(const struct translation *t, const struct translate_step *s, struct order_spec *spec)
 {
 	const json_t *asked = translate_value(t, s, OPTION_ID_SIGNAL);
 	spec->signal = (int)json_integer_value(json_object_get(asked, "signal"));
@@ -86,7 +85,7 @@ static void put_signal(const struct translation *t, const struct translate_step 
 }
 
 /* Takes the fields over. */
-static json_t *spec_json(struct fields *fields)
+static json_t *spec_make_json(struct fields *fields)
 {
 	json_t *value = json_string(fields_text(fields, NULL));
 	if (!value)
@@ -98,13 +97,13 @@ static json_t *spec_json(struct fields *fields)
 json_t *translate_spec_own(const struct translation *t, const struct translate_step *s, const struct order_spec *base)
 {
 	struct order_spec spec = *base;
-	spec.per_task = strcmp(text(t, s, OPTION_ID_RUN), "tasks") == 0;
+	spec.per_task = strcmp(spec_text(t, s, OPTION_ID_RUN), "tasks") == 0;
 	spec.step_name = s->name;
-	return spec_json(order_spec_write_own(&spec));
+	return spec_make_json(order_spec_write_own(&spec));
 }
 
 /* NULL where the step's own folder is the same. What is modified keeps the one that it has. */
-static const char *submit_dir(const struct translation *t, const struct order_spec *base, const char *folder)
+static const char *spec_submit_dir(const struct translation *t, const struct order_spec *base, const char *folder)
 {
 	const char *before = base->submit_dir ? base->submit_dir : base->workdir;
 	const char *dir = t->modifies ? before : t->request->workdir;
@@ -114,35 +113,36 @@ static const char *submit_dir(const struct translation *t, const struct order_sp
 json_t *translate_spec_end(struct translation *t, const struct translate_step *s, const struct order_spec *base,
 			   const char *job_name, const char *account)
 {
-	const char *workdir = text(t, s, OPTION_ID_WORKDIR), *prolog = text(t, s, OPTION_ID_PROLOG);
-	const char *epilog = text(t, s, OPTION_ID_EPILOG);
+	const char *workdir = spec_text(t, s, OPTION_ID_WORKDIR), *prolog = spec_text(t, s, OPTION_ID_PROLOG);
+	const char *epilog = spec_text(t, s, OPTION_ID_EPILOG);
 	char *folder = translate_path(t, t->request->workdir, *workdir ? workdir : t->request->workdir);
-	char *paths[] = {output(t, s, base, OPTION_ID_OUTPUT, "out"), output(t, s, base, OPTION_ID_ERROR, "err"),
-			 at_home(t, text(t, s, OPTION_ID_INPUT)), *prolog ? translate_path(t, folder, prolog) : xstrdup(""),
+	char *paths[] = {spec_output(t, s, base, OPTION_ID_OUTPUT, "out"), spec_output(t, s, base, OPTION_ID_ERROR, "err"),
+			 spec_expand_home(t, spec_text(t, s, OPTION_ID_INPUT)),
+			 *prolog ? translate_path(t, folder, prolog) : xstrdup(""),
 			 *epilog ? translate_path(t, folder, epilog) : xstrdup("")};
 	struct order_spec spec = *base;
 	spec.job_name = job_name;
 	spec.account = account;
-	spec.partition = text(t, s, OPTION_ID_PARTITION);
+	spec.partition = spec_text(t, s, OPTION_ID_PARTITION);
 	spec.output = paths[0];
 	spec.error = paths[1];
 	spec.input = paths[2];
-	spec.append = strcmp(text(t, s, OPTION_ID_OPEN_MODE), "append") == 0;
+	spec.append = strcmp(spec_text(t, s, OPTION_ID_OPEN_MODE), "append") == 0;
 	spec.workdir = folder;
 	spec.umask = (int)translate_number(t, s, OPTION_ID_UMASK, base->umask);
-	spec.shell = text(t, s, OPTION_ID_SHELL);
+	spec.shell = spec_text(t, s, OPTION_ID_SHELL);
 	spec.user_prolog = paths[3];
 	spec.user_epilog = paths[4];
-	spec.group = text(t, s, OPTION_ID_GROUP);
+	spec.group = spec_text(t, s, OPTION_ID_GROUP);
 	spec.submit_ntasks = (int)translate_number(t, s, OPTION_ID_NTASKS, 0);
 	spec.cpus_per_task = (int)s->cpus_per_task;
-	spec.fence = is_fenced(t, s);
+	spec.fence = spec_is_fenced(t, s);
 	spec.no_kill = json_is_false(translate_value(t, s, OPTION_ID_KILL));
 	spec.if_changed = json_string_value(translate_value(t, s, OPTION_ID_IF_CHANGED));
-	spec.submit_dir = submit_dir(t, base, folder);
-	put_array(t, s, &spec);
-	put_signal(t, s, &spec);
-	json_t *value = spec_json(order_spec_write_end(&spec));
+	spec.submit_dir = spec_submit_dir(t, base, folder);
+	spec_put_array(t, s, &spec);
+	spec_put_signal(t, s, &spec);
+	json_t *value = spec_make_json(order_spec_write_end(&spec));
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
 		free(paths[i]);
 	free(folder);

@@ -9,7 +9,7 @@
 #include "lib/pattern.h"
 
 /* A step's value, shared with the setting; `otherwise` (taken over) where there is none. */
-static json_t *value_or(struct translation *t, const struct translate_step *s, enum option_id id, json_t *otherwise)
+static json_t *step_value_or(struct translation *t, const struct translate_step *s, enum option_id id, json_t *otherwise)
 {
 	json_t *value = translate_value(t, s, id);
 	if (!value)
@@ -18,13 +18,13 @@ static json_t *value_or(struct translation *t, const struct translate_step *s, e
 	return json_incref(value);
 }
 
-static json_t *number_or_null(int64_t number)
+static json_t *step_number_or_null(int64_t number)
 {
 	return number ? json_integer(number) : json_null();
 }
 
 /* Amounts by name, those of 0 left out. */
-static json_t *amounts_json(struct translation *t, const struct translate_step *s, enum option_id id)
+static json_t *step_make_amounts(struct translation *t, const struct translate_step *s, enum option_id id)
 {
 	json_t *amounts = json_object(), *amount;
 	const char *name;
@@ -36,16 +36,16 @@ static json_t *amounts_json(struct translation *t, const struct translate_step *
 
 int64_t translate_gpus(struct translation *t, const struct translate_step *s)
 {
-	int which = translate_rival(t, s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE);
+	int which = translate_choose_rival(t, s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE);
 	if (which < 0)
 		return json_integer_value(json_object_get(translate_value(t, s, OPTION_ID_GRES), "gpu"));
 	int64_t count = translate_number(t, s, (enum option_id)which, 0);
 	return which == OPTION_ID_GPUS ? count / s->nodes_min : count;
 }
 
-static json_t *gres_json(struct translation *t, const struct translate_step *s)
+static json_t *step_make_gres(struct translation *t, const struct translate_step *s)
 {
-	json_t *gres = amounts_json(t, s, OPTION_ID_GRES);
+	json_t *gres = step_make_amounts(t, s, OPTION_ID_GRES);
 	int64_t gpus = translate_gpus(t, s);
 	if (gpus)
 		option_put(gres, "gpu", json_integer(gpus));
@@ -54,10 +54,10 @@ static json_t *gres_json(struct translation *t, const struct translate_step *s)
 	return gres;
 }
 
-static void put_memory(struct translation *t, json_t *json, const struct translate_step *s)
+static void step_put_memory(struct translation *t, json_t *json, const struct translate_step *s)
 {
-	int which = translate_rival(t, s, OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
-	const struct translate_setting *mem = which == OPTION_ID_MEM ? translate_get(t, s, OPTION_ID_MEM, NULL) : NULL;
+	int which = translate_choose_rival(t, s, OPTION_ID_MEM, OPTION_ID_MEM_PER_CPU);
+	const struct translate_setting *mem = which == OPTION_ID_MEM ? translate_find_setting(t, s, OPTION_ID_MEM, NULL) : NULL;
 	int64_t size = mem ? json_integer_value(mem->value) : 0;
 	if (mem && mem->total)
 		size = (size + s->nodes_min - 1) / s->nodes_min;
@@ -66,26 +66,26 @@ static void put_memory(struct translation *t, json_t *json, const struct transla
 		   which == OPTION_ID_MEM_PER_CPU ? json_incref(translate_value(t, s, OPTION_ID_MEM_PER_CPU)) : json_null());
 }
 
-static json_t *keep_json(void)
+static json_t *step_default_keep(void)
 {
 	return json_pack("{s:b, s:b, s:b, s:b}", "cpus", 0, "mem", 1, "gres", 1, "licenses", 1);
 }
 
-static void put_place(struct translation *t, json_t *json, const struct translate_step *s)
+static void step_put_size(struct translation *t, json_t *json, const struct translate_step *s)
 {
-	option_put(json, "partition", value_or(t, s, OPTION_ID_PARTITION, json_null()));
+	option_put(json, "partition", step_value_or(t, s, OPTION_ID_PARTITION, json_null()));
 	option_put(json, "nodes_min", json_integer(s->nodes_min));
-	option_put(json, "nodes_max", number_or_null(s->nodes_max));
+	option_put(json, "nodes_max", step_number_or_null(s->nodes_max));
 	option_put(json, "ntasks", json_integer(s->ntasks));
-	option_put(json, "ntasks_per_node", number_or_null(s->ntasks_per_node));
+	option_put(json, "ntasks_per_node", step_number_or_null(s->ntasks_per_node));
 	option_put(json, "cpus_per_task", json_integer(s->cpus_per_task));
-	put_memory(t, json, s);
-	option_put(json, "gres", gres_json(t, s));
-	option_put(json, "licenses", amounts_json(t, s, OPTION_ID_LICENSES));
-	option_put(json, "exclusive", value_or(t, s, OPTION_ID_EXCLUSIVE, json_false()));
-	option_put(json, "constraint", value_or(t, s, OPTION_ID_CONSTRAINT, json_string("")));
-	option_put(json, "nodelist", value_or(t, s, OPTION_ID_NODELIST, json_array()));
-	option_put(json, "exclude", value_or(t, s, OPTION_ID_EXCLUDE, json_array()));
+	step_put_memory(t, json, s);
+	option_put(json, "gres", step_make_gres(t, s));
+	option_put(json, "licenses", step_make_amounts(t, s, OPTION_ID_LICENSES));
+	option_put(json, "exclusive", step_value_or(t, s, OPTION_ID_EXCLUSIVE, json_false()));
+	option_put(json, "constraint", step_value_or(t, s, OPTION_ID_CONSTRAINT, json_string("")));
+	option_put(json, "nodelist", step_value_or(t, s, OPTION_ID_NODELIST, json_array()));
+	option_put(json, "exclude", step_value_or(t, s, OPTION_ID_EXCLUDE, json_array()));
 	const char *reservation = json_string_value(translate_value(t, s, OPTION_ID_RESERVATION));
 	option_put(json, "reservation", reservation && strcmp(reservation, "none") != 0 ? json_string(reservation) : json_null());
 }
@@ -94,7 +94,7 @@ json_t *translate_lines_json(const struct translation *t, const struct translate
 {
 	json_t *lines = json_object();
 	for (size_t i = 0; i < count; i++) {
-		const struct translate_setting *setting = translate_get(t, s, ids[i], NULL);
+		const struct translate_setting *setting = translate_find_setting(t, s, ids[i], NULL);
 		if (setting)
 			option_put(lines, option_row(ids[i])->name, json_integer(setting->line));
 	}
@@ -107,18 +107,18 @@ json_t *translate_step_asks(struct translation *t, const struct translate_step *
 						OPTION_ID_EXCLUDE,   OPTION_ID_SAMPLE, OPTION_ID_RESERVATION};
 	json_t *json = json_object();
 	option_put(json, "lines", translate_lines_json(t, s, judged, sizeof judged / sizeof *judged));
-	put_place(t, json, s);
-	option_put(json, "time_limit_s", value_or(t, s, OPTION_ID_TIME, json_null()));
-	option_put(json, "time_min_s", value_or(t, s, OPTION_ID_TIME_MIN, json_null()));
-	option_put(json, "begin_at", value_or(t, s, OPTION_ID_BEGIN, json_null()));
-	option_put(json, "deadline_at", value_or(t, s, OPTION_ID_DEADLINE, json_null()));
-	option_put(json, "array", value_or(t, s, OPTION_ID_ARRAY, json_null()));
-	option_put(json, "requeue", value_or(t, s, OPTION_ID_REQUEUE, json_true()));
-	option_put(json, "retry", value_or(t, s, OPTION_ID_RETRY, json_integer(0)));
-	option_put(json, "sample_s", value_or(t, s, OPTION_ID_SAMPLE, json_null()));
-	option_put(json, "hold", value_or(t, s, OPTION_ID_HOLD, json_false()));
-	option_put(json, "group", value_or(t, s, OPTION_ID_GROUP, json_null()));
-	option_put(json, "keep", value_or(t, s, OPTION_ID_KEEP, keep_json()));
+	step_put_size(t, json, s);
+	option_put(json, "time_limit_s", step_value_or(t, s, OPTION_ID_TIME, json_null()));
+	option_put(json, "time_min_s", step_value_or(t, s, OPTION_ID_TIME_MIN, json_null()));
+	option_put(json, "begin_at", step_value_or(t, s, OPTION_ID_BEGIN, json_null()));
+	option_put(json, "deadline_at", step_value_or(t, s, OPTION_ID_DEADLINE, json_null()));
+	option_put(json, "array", step_value_or(t, s, OPTION_ID_ARRAY, json_null()));
+	option_put(json, "requeue", step_value_or(t, s, OPTION_ID_REQUEUE, json_true()));
+	option_put(json, "retry", step_value_or(t, s, OPTION_ID_RETRY, json_integer(0)));
+	option_put(json, "sample_s", step_value_or(t, s, OPTION_ID_SAMPLE, json_null()));
+	option_put(json, "hold", step_value_or(t, s, OPTION_ID_HOLD, json_false()));
+	option_put(json, "group", step_value_or(t, s, OPTION_ID_GROUP, json_null()));
+	option_put(json, "keep", step_value_or(t, s, OPTION_ID_KEEP, step_default_keep()));
 	return json;
 }
 

@@ -13,13 +13,13 @@ struct splitter {
 	char *out;
 };
 
-static bool is_blank(char c)
+static bool words_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
 /* A quoted part, the opening quote of which has been read. */
-static bool quoted(struct splitter *s, char quote)
+static bool words_copy_quoted(struct splitter *s, char quote)
 {
 	while (s->in < s->end && *s->in != quote) {
 		if (quote == '"' && *s->in == '\\' && s->in + 1 < s->end && (s->in[1] == '"' || s->in[1] == '\\'))
@@ -30,12 +30,12 @@ static bool quoted(struct splitter *s, char quote)
 }
 
 /* One word to out, with a NUL behind it. */
-static bool word(struct splitter *s, struct err *e)
+static bool words_copy_word(struct splitter *s, struct err *e)
 {
-	while (s->in < s->end && !is_blank(*s->in)) {
+	while (s->in < s->end && !words_is_blank(*s->in)) {
 		char c = *s->in++;
 		if (c == '\'' || c == '"') {
-			if (!quoted(s, c))
+			if (!words_copy_quoted(s, c))
 				return err_set(e, "a quotation mark %c has no counterpart", c);
 			continue;
 		}
@@ -54,23 +54,23 @@ static bool word(struct splitter *s, struct err *e)
 
 bool translate_words(const char *text, size_t size, struct translate_words *words, struct err *e)
 {
-	int room = 0;
+	int capacity = 0;
 	words->text = xmalloc(2 * size + 1);
 	words->list = NULL;
 	words->count = 0;
 	memset(e, 0, sizeof *e);
 	struct splitter s = {text, text + size, words->text};
 	for (;;) {
-		while (s.in < s.end && is_blank(*s.in))
+		while (s.in < s.end && words_is_blank(*s.in))
 			s.in++;
 		if (s.in == s.end || *s.in == '#')
 			return true;
-		if (words->count == room) {
-			room = room ? 2 * room : 8;
-			words->list = xrealloc(words->list, (size_t)room * sizeof *words->list);
+		if (words->count == capacity) {
+			capacity = capacity ? 2 * capacity : 8;
+			words->list = xrealloc(words->list, (size_t)capacity * sizeof *words->list);
 		}
 		words->list[words->count++] = s.out;
-		if (!word(&s, e))
+		if (!words_copy_word(&s, e))
 			return false;
 	}
 }

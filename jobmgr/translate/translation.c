@@ -35,9 +35,9 @@ void translation_clear(struct translation *t)
 
 struct translate_step *translation_add_step(struct translation *t, const char *name, int line)
 {
-	if (t->step_count == t->step_room) {
-		t->step_room = t->step_room ? 2 * t->step_room : 8;
-		t->steps = xrealloc(t->steps, (size_t)t->step_room * sizeof *t->steps);
+	if (t->step_count == t->step_capacity) {
+		t->step_capacity = t->step_capacity ? 2 * t->step_capacity : 8;
+		t->steps = xrealloc(t->steps, (size_t)t->step_capacity * sizeof *t->steps);
 	}
 	struct translate_step *s = &t->steps[t->step_count++];
 	memset(s, 0, sizeof *s);

@@ -1146,7 +1146,7 @@ until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 	run -3 --separate-stderr rota submit "$BATS_TEST_TMPDIR/job.sh"
 	[ "${stderr_lines[0]}" = "rota: the database of the job manager is away; trying again" ]
 	[[ ${stderr_lines[1]} == "rota: the job manager has no connection to the database (tried for "*" s)" ]]
-	[ "${stderr_lines[2]}" = "hint: It keeps trying; nothing was done, try again soon." ]
+	[ "${stderr_lines[2]}" = "hint: Nothing was done. The job manager keeps trying to connect; try again soon." ]
 	run -3 --separate-stderr rota queue
 	[ "${stderr_lines[0]}" = "rota: the job manager has no connection to the database" ]
 	run -3 --separate-stderr rota queue --json

@@ -119,7 +119,7 @@ superuser() { # SQL
 	job=$(submit "$ALICE" --hold "$ROTA_TEST_DIR/secret.sh")
 	as "$OLGA" rota modify --priority=3 --time=7 "$job"
 	for option in --output=/tmp/elsewhere --workdir=/tmp --prolog=/bin/true --shell=/bin/cat; do
-		refused "only its owner \"$ALICE\" may change what a step runs" as "$OLGA" rota modify "$option" "$job"
+		refused "only the owner \"$ALICE\" may change what the step runs" as "$OLGA" rota modify "$option" "$job"
 	done
 	as "$ALICE" rota cancel "$job"
 }
@@ -284,11 +284,11 @@ post() {
 	job=$(as "$BOB" rota submit --parsable --hold "$ROTA_TEST_DIR/secret.sh")
 	for named in '"uid":0' '"gid":0' '"user":"root"' '"groups":["'$GROUP'"]'; do
 		post submit '{"script":"#!/bin/sh\ntrue\n","workdir":"/tmp",'"$named"'}'
-		[[ $output == *"is no member of this request"* ]]
+		[[ $output == *'unknown member \"'*'\" of the request'* ]]
 	done
 	for named in '"uid":0' '"gid":0' '"groups":["'$GROUP'"]'; do
 		post modify '{"jobs":["'$job'"],"options":["--partition=members"],'"$named"'}'
-		[[ $output == *"is no member of this request"* ]]
+		[[ $output == *'unknown member \"'*'\" of the request'* ]]
 	done
 	# A user selects jobs there: of Bob's those that are root's.
 	post modify '{"jobs":["'$job'"],"options":["--partition=members"],"user":"root"}'

@@ -18,8 +18,8 @@ static void statuses(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		assert_int_equal(gate_status(cases[i].code), cases[i].status);
-		assert_true(strlen(gate_reason(gate_status(cases[i].code))) > 0);
+		assert_int_equal(gate_answer_status(cases[i].code), cases[i].status);
+		assert_true(strlen(gate_answer_reason(gate_answer_status(cases[i].code))) > 0);
 	}
 }
 
@@ -36,7 +36,7 @@ static void refusals(void **state)
 
 static json_t *error_of(const struct err *e, json_t *problems)
 {
-	char *text = gate_error_text(e, problems);
+	char *text = gate_answer_error(e, problems);
 	json_t *root = json_loads(text, 0, NULL), *error = json_incref(json_object_get(root, "error"));
 
 	assert_int_equal(json_object_size(root), 1);

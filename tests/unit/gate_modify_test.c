@@ -28,7 +28,7 @@ static const struct order_spec sample = {
 static bool alike(const struct order_spec *changed)
 {
 	struct fields *before = order_spec_write(&sample), *after = order_spec_write(changed);
-	bool result = gate_spec_runs_alike(fields_text(before, NULL), fields_text(after, NULL));
+	bool result = gate_modify_runs_alike(fields_text(before, NULL), fields_text(after, NULL));
 
 	fields_free(before);
 	fields_free(after);
@@ -75,10 +75,10 @@ static void malformed(void **state)
 	const char *text = fields_text(good, NULL);
 
 	(void)state;
-	assert_false(gate_spec_runs_alike(text, ""));
-	assert_false(gate_spec_runs_alike("", text));
-	assert_false(gate_spec_runs_alike(text, "x=1:y"));
-	assert_false(gate_spec_runs_alike("x=1:y\n", text));
+	assert_false(gate_modify_runs_alike(text, ""));
+	assert_false(gate_modify_runs_alike("", text));
+	assert_false(gate_modify_runs_alike(text, "x=1:y"));
+	assert_false(gate_modify_runs_alike("x=1:y\n", text));
 	fields_free(good);
 }
 

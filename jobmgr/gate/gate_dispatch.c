@@ -1,0 +1,147 @@
+/* gate_dispatch.c - from an HTTP request to its verb: find the route, identify the client, parse the request.
+ *
+ * Called by: gate.c for each request.
+ * Invariants:
+ * - Nothing here blocks.
+ * - The identity of a client comes from its credential only. */
+#include "jobmgr/gate/gate_dispatch.h"
+
+#include <event2/buffer.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "jobmgr/gate/gate_answer.h"
+#include "jobmgr/gate/gate_request.h"
+#include "jobmgr/gate/gate_modify.h"
+#include "jobmgr/gate/gate_submit.h"
+#include "jobmgr/gate/gate_wait.h"
+
+enum { DISPATCH_LARGEST = 1024 * 1024 /* bytes of a request without a script */ };
+
+static void dispatch_to_verb(struct gate_call *c)
+{
+	if (c->route->flags & GATE_SUBMIT) {
+		gate_submit(c);
+	} else if (c->route->flags & GATE_MODIFY) {
+		gate_modify(c);
+	} else if (c->route->flags & GATE_WAIT) {
+		gate_wait(c);
+	} else {
+		gate_call_forward(c);
+	}
+}
+
+static void dispatch_identified(struct gate_credential *credential, const struct err *failure, void *arg)
+{
+	struct gate_call *c = arg;
+	struct err e;
+
+	c->credential = credential;
+	if (!c->http) {
+		gate_call_abandon(c);
+		return;
+	}
+	if (failure) {
+		gate_call_fail(c, failure, NULL);
+		return;
+	}
+	if (strcmp(credential->method, "GET") == 0)
+		c->request = gate_request_parse_query(evhttp_uri_get_query(evhttp_request_get_evhttp_uri(c->http)), &e);
+	else
+		c->request = gate_request_parse_body(credential->body, credential->size, &e);
+	free(credential->body);
+	credential->body = NULL;
+	if (!c->request || !gate_request_check_members(c->request, c->route->members, &e)) {
+		gate_call_fail(c, &e, NULL);
+	} else if (!gate_sessions_are_up(c->server->sessions) && !(c->route->flags & GATE_WAIT)) {
+		gate_refuse(&e, "08001", "the job manager has no connection to the database");
+		err_hint(&e, "Nothing was done. The job manager keeps trying to connect; try again soon.");
+		gate_call_fail(c, &e, NULL);
+	} else {
+		dispatch_to_verb(c);
+	}
+}
+
+/* The credential of the Authorization header, after "Munge "; NULL: there is none. */
+static const char *dispatch_find_credential(struct evhttp_request *http)
+{
+	const char *header = evhttp_find_header(evhttp_request_get_input_headers(http), "Authorization");
+
+	return header && strncasecmp(header, "Munge ", 6) == 0 ? header + 6 : NULL;
+}
+
+static void dispatch_identify(struct gate_call *c, const char *method, const char *text)
+{
+	struct gate_credential *credential = xcalloc(1, sizeof *credential);
+	struct evbuffer *body = evhttp_request_get_input_buffer(c->http);
+
+	credential->text = xstrdup(text);
+	credential->method = xstrdup(method);
+	credential->target = xstrdup(evhttp_request_get_uri(c->http));
+	credential->ask_groups = c->route->flags & (GATE_SUBMIT | GATE_MODIFY);
+	credential->size = evbuffer_get_length(body);
+	credential->body = xmalloc(credential->size + 1);
+	evbuffer_remove(body, credential->body, credential->size);
+	credential->body[credential->size] = '\0';
+	gate_auth_check(c->server->auth, credential, dispatch_identified, c);
+}
+
+/* The answers that need no credential, malloc'ed; NULL for any other path. */
+static char *dispatch_make_public_answer(const struct gate_server *server, const char *path)
+{
+	json_t *answer = NULL;
+	char *text;
+
+	if (strcmp(path, "/v1/ping") == 0)
+		answer = json_pack("{s:b, s:s, s:b, s:b}", "ok", true, "version", ROTA_VERSION, "leader", server->leader,
+				   "database", gate_sessions_are_up(server->sessions));
+	else if (strcmp(path, "/v1/") == 0 || strcmp(path, "/v1") == 0)
+		answer = gate_route_list();
+	if (!answer)
+		return NULL;
+	text = json_dumps(answer, JSON_COMPACT);
+	json_decref(answer);
+	return text;
+}
+
+static bool dispatch_find_route(struct gate_call *c, enum evhttp_cmd_type method, const char *path, struct err *e)
+{
+	if (c->server->draining)
+		return gate_refuse(e, "RT503", "the job manager is shutting down");
+	c->route = gate_route_find(path, e);
+	if (!c->route)
+		return false;
+	if (method == EVHTTP_REQ_GET && !(c->route->flags & GATE_READ))
+		return gate_refuse(e, "RT405", "\"%s\" changes something: send POST with a JSON object", c->route->verb);
+	if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_POST)
+		return gate_refuse(e, "RT405", "method not allowed: send GET, or POST with a JSON object");
+	c->size = evbuffer_get_length(evhttp_request_get_input_buffer(c->http));
+	if (!(c->route->flags & GATE_SUBMIT) && c->size > DISPATCH_LARGEST)
+		return gate_refuse(e, "RT413", "the request for \"%s\" has more than %d bytes", c->route->verb, DISPATCH_LARGEST);
+	c->quota = gate_quota_take(c->server->connections,
+				   evhttp_connection_get_bufferevent(evhttp_request_get_connection(c->http)), c->size, e);
+	return c->quota;
+}
+
+void gate_dispatch(struct gate_server *server, struct evhttp_request *http)
+{
+	struct gate_call *c = gate_call_new(server, http);
+	enum evhttp_cmd_type method = evhttp_request_get_command(http);
+	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(http)), *credential = dispatch_find_credential(http);
+	char *text = method == EVHTTP_REQ_GET && path ? dispatch_make_public_answer(server, path) : NULL;
+	struct err e;
+
+	if (text) {
+		gate_call_reply(c, text);
+	} else if (!dispatch_find_route(c, method, path ? path : "", &e)) {
+		gate_call_fail(c, &e, NULL);
+	} else if (!credential) {
+		gate_refuse(&e, "RT401", "the request has no credential");
+		err_hint(&e, "Send the header \"Authorization: Munge CREDENTIAL\"; docs/reporting.md shows how.");
+		gate_call_fail(c, &e, NULL);
+	} else {
+		dispatch_identify(c, method == EVHTTP_REQ_GET ? "GET" : "POST", credential);
+	}
+	free(text);
+}

@@ -1,0 +1,262 @@
+/* gate_session.c - sessions of the HTTP API in PostgreSQL; a query that finds none free waits in a queue.
+ *
+ * Called by: gate.c, which opens and closes them; gate_call.c, which sends queries.
+ * Invariants:
+ * - A session has one query under way, so a slow query delays no other.
+ * - One client has at most CLIENT_MOST queries under way, so other clients find a free session.
+ * - Notifications have a session of their own, because PostgreSQL delivers them between queries only.
+ * - Queries of one client need no order: it sends the next request when it has the answer, and that is committed by then. */
+#include "jobmgr/gate/gate_session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "lib/err.h"
+#include "lib/log.h"
+
+enum { SESSIONS = 4, CLIENT_MOST = SESSIONS - 1 };
+
+struct session {
+	struct gate_sessions *all;
+	struct db *db;
+	struct db_watcher watcher;
+	unsigned queries; /* under way: at most one; while the session is down, all that are about to fail */
+};
+
+struct gate_query {
+	struct gate_sessions *all;
+	struct session *session; /* NULL: queued */
+	unsigned *running;	 /* queries of the same client that are under way; NULL: of no client */
+	enum api_function function;
+	struct db_param *params; /* while it is queued */
+	int count;
+	db_answer *answer;
+	void *arg;
+	TAILQ_ENTRY(gate_query) link;
+};
+
+struct gate_sessions {
+	struct session session[SESSIONS];
+	struct db *listener;
+	struct db_watcher watcher;
+	TAILQ_HEAD(, gate_query) queue; /* first in, first out */
+	void (*notified)(void *arg);
+	void *arg;
+};
+
+/* queries */
+
+static struct db_param query_copy_param(const struct db_param *param)
+{
+	unsigned long size = !param->value ? 0 : param->size < 0 ? strlen(param->value) : (unsigned long)param->size;
+	char *copy = param->value ? xmalloc(size + 1) : NULL;
+
+	if (copy) {
+		memcpy(copy, param->value, size);
+		copy[size] = '\0';
+	}
+	return (struct db_param){copy, param->size};
+}
+
+static void query_enqueue(struct gate_query *query, const struct db_param *params, int count)
+{
+	query->params = xcalloc((unsigned long)count + 1, sizeof *params);
+	query->count = count;
+	for (int i = 0; i < count; i++)
+		query->params[i] = query_copy_param(&params[i]);
+	TAILQ_INSERT_TAIL(&query->all->queue, query, link);
+}
+
+static void query_free(struct gate_query *query)
+{
+	for (int i = 0; i < query->count; i++)
+		free((char *)query->params[i].value);
+	free(query->params);
+	free(query);
+}
+
+static bool query_is_allowed(const struct gate_query *query)
+{
+	return !query->running || *query->running < CLIENT_MOST;
+}
+
+/* Remove a query from the queue; it is never answered. */
+static void query_dequeue(struct gate_query *query)
+{
+	TAILQ_REMOVE(&query->all->queue, query, link);
+	query_free(query);
+}
+
+/* A free session; NULL: all are busy. If none is connected, it is the first one, on which the query fails. */
+static struct session *session_find_free(struct gate_sessions *sessions)
+{
+	struct session *pick = sessions->session;
+
+	for (int i = 0; i < SESSIONS; i++) {
+		struct session *session = &sessions->session[i];
+
+		if (!db_is_up(session->db))
+			continue;
+		if (session->queries == 0)
+			return session;
+		pick = NULL;
+	}
+	return pick;
+}
+
+static void sessions_send_queued(struct gate_sessions *sessions);
+
+static void session_take_answer(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct gate_query *query = arg;
+
+	query->session->queries--;
+	if (query->running)
+		--*query->running;
+	sessions_send_queued(query->all);
+	query->answer(db, result, e, query->arg);
+	query_free(query);
+}
+
+static void session_send(struct gate_query *query, struct session *session, const struct db_param *params, int count)
+{
+	query->session = session;
+	session->queries++;
+	if (query->running)
+		++*query->running;
+	db_call(session->db, query->function, params, count, session_take_answer, query);
+}
+
+/* Send queued queries while there are free sessions. */
+static void sessions_send_queued(struct gate_sessions *sessions)
+{
+	struct gate_query *query = TAILQ_FIRST(&sessions->queue), *next;
+	struct session *session;
+
+	for (; query && (session = session_find_free(sessions)); query = next) {
+		next = TAILQ_NEXT(query, link);
+		if (!query_is_allowed(query))
+			continue;
+		TAILQ_REMOVE(&sessions->queue, query, link);
+		session_send(query, session, query->params, query->count);
+	}
+}
+
+struct gate_query *gate_session_query(struct gate_sessions *sessions, unsigned *running, enum api_function function,
+				      const struct db_param *params, int count, db_answer *answer, void *arg)
+{
+	struct gate_query *query = xcalloc(1, sizeof *query);
+	struct session *session;
+
+	query->all = sessions;
+	query->running = running;
+	query->function = function;
+	query->answer = answer;
+	query->arg = arg;
+	session = query_is_allowed(query) ? session_find_free(sessions) : NULL;
+	if (session)
+		session_send(query, session, params, count);
+	else
+		query_enqueue(query, params, count);
+	return query;
+}
+
+bool gate_session_cancel(struct gate_query *query)
+{
+	if (query->session)
+		return false;
+	query_dequeue(query);
+	return true;
+}
+
+/* sessions */
+
+static void session_up(struct db *db, void *arg)
+{
+	struct session *session = arg;
+
+	(void)db;
+	if (session == session->all->session) /* the first one logs for all */
+		log_info("HTTP API: connected to the database");
+	sessions_send_queued(session->all);
+}
+
+static void session_down(struct db *db, const struct err *e, void *arg)
+{
+	const struct session *session = arg;
+
+	(void)db;
+	if (session == session->all->session)
+		log_warning("HTTP API: no connection to the database: %s", e->message);
+}
+
+static void session_notified(struct db *db, const char *channel, void *arg)
+{
+	(void)db, (void)channel, (void)arg; /* it listens to no channel */
+}
+
+/* Notifications are lost while there is no connection. */
+static void listener_up(struct db *db, void *arg)
+{
+	struct gate_sessions *sessions = arg;
+
+	(void)db;
+	sessions->notified(sessions->arg);
+}
+
+static void listener_down(struct db *db, const struct err *e, void *arg)
+{
+	(void)db, (void)e, (void)arg; /* session_down logs it */
+}
+
+static void listener_notified(struct db *db, const char *channel, void *arg)
+{
+	(void)channel;
+	listener_up(db, arg);
+}
+
+struct gate_sessions *gate_sessions_open(struct event_base *base, const struct conf *conf, void (*notified)(void *arg), void *arg)
+{
+	static const char *const channels[] = {"rota_event", NULL};
+	struct gate_sessions *sessions = xcalloc(1, sizeof *sessions);
+	char *conninfo = db_conninfo(conf, "rota_jobmgr", "jobmgrd gate");
+
+	TAILQ_INIT(&sessions->queue);
+	sessions->notified = notified;
+	sessions->arg = arg;
+	sessions->watcher =
+		(struct db_watcher){.up = listener_up, .down = listener_down, .bell = listener_notified, .arg = sessions};
+	sessions->listener = db_open(base, conninfo, 0, channels, &sessions->watcher);
+	for (int i = 0; i < SESSIONS; i++) {
+		struct session *session = &sessions->session[i];
+
+		session->all = sessions;
+		session->watcher =
+			(struct db_watcher){.up = session_up, .down = session_down, .bell = session_notified, .arg = session};
+		session->db = db_open(base, conninfo, API_JOBMGR, NULL, &session->watcher);
+	}
+	free(conninfo);
+	return sessions;
+}
+
+void gate_sessions_close(struct gate_sessions *sessions)
+{
+	if (!sessions)
+		return;
+	while (!TAILQ_EMPTY(&sessions->queue))
+		query_dequeue(TAILQ_FIRST(&sessions->queue));
+	for (int i = 0; i < SESSIONS; i++)
+		db_close(sessions->session[i].db);
+	db_close(sessions->listener);
+	free(sessions);
+}
+
+bool gate_sessions_are_up(const struct gate_sessions *sessions)
+{
+	for (int i = 0; i < SESSIONS; i++) {
+		if (db_is_up(sessions->session[i].db))
+			return true;
+	}
+	return false;
+}
