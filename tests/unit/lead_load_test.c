@@ -33,7 +33,7 @@ static struct lead_rows *load(enum lead_set set, const char *const *pairs)
 
 	if (!lead_load(rows, set, result, &e))
 		fail_msg("%s", e.message);
-	PQclear(result); /* nothing may point into it */
+	PQclear(result); /* the structs must not refer to it */
 	return rows;
 }
 
@@ -242,7 +242,7 @@ static void pending(void **state)
 	lead_rows_free(rows);
 }
 
-/* Daemon and database do not fit: that is said, with the column's name. */
+/* A missing column is an error that names it: daemon and database have different versions. */
 static void wrong_form(void **state)
 {
 	static const char *const lacking[] = {"license", "x", "total", "1", NULL};

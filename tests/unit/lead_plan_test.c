@@ -74,8 +74,8 @@ static void entries(void **state)
 	lead_rows_free(rows);
 }
 
-/* What is new of `waits` against what was noted last: "job.step" for what is to be said, "-job.step" for what is said no more. */
-static void expect_news(const struct lead_plan *plan, const struct schedule_wait *waits, size_t count, const char *expected)
+/* Compare `waits` with the written plan. The text has "job.step" for each wait to write and "-job.step" for each to delete. */
+static void expect_changes(const struct lead_plan *plan, const struct schedule_wait *waits, size_t count, const char *expected)
 {
 	struct lead_plan_changes *changes = lead_plan_compare(plan, &(struct schedule_result){.waits = waits, .wait_count = count});
 	char text[256] = "", one[32];
@@ -91,7 +91,7 @@ static void expect_news(const struct lead_plan *plan, const struct schedule_wait
 	lead_plan_changes_free(changes);
 }
 
-/* Whatever the text says is compared; what it does not say is not. */
+/* Two waits are compared by what is written of them only. */
 static void changes(void **state)
 {
 	static const int nodes[] = {2, 1}, others[] = {2, 3};
@@ -118,11 +118,11 @@ static void changes(void **state)
 	wait[7].expected_at = 2000.8; /* the same second */
 	lead_plan_note_written(plan, &(struct schedule_result){.waits = wait, .wait_count = 1});
 	for (int i = 0; i < 8; i++)
-		expect_news(plan, &wait[i], 1, i == 0 || i == 7 ? "" : "812.1 ");
+		expect_changes(plan, &wait[i], 1, i == 0 || i == 7 ? "" : "812.1 ");
 	lead_plan_free(plan);
 }
 
-/* A plan is written as far as it has changed, and whole where nothing is known of what stands there. */
+/* The changes of a plan are written; the whole plan where the written one is not known. */
 static void goes_on(void **state)
 {
 	struct schedule_wait wait[4] = {
@@ -138,17 +138,17 @@ static void goes_on(void **state)
 	assert_true(changes->whole && lead_plan_changes_any(changes));
 	lead_plan_changes_free(changes);
 	lead_plan_note_written(plan, &(struct schedule_result){.waits = wait, .wait_count = 3});
-	expect_news(plan, wait, 3, "");
-	expect_news(plan, wait, 4, "8.0 ");
-	expect_news(plan, wait + 1, 3, "8.0 -{9}{1}");
-	expect_news(plan, NULL, 0, "-{7,7,9}{2,3,1}");
-	/* What starts is gone by itself, and anew if it comes again. */
+	expect_changes(plan, wait, 3, "");
+	expect_changes(plan, wait, 4, "8.0 ");
+	expect_changes(plan, wait + 1, 3, "8.0 -{9}{1}");
+	expect_changes(plan, NULL, 0, "-{7,7,9}{2,3,1}");
+	/* The start of a step deletes its wait; a later wait of the step is new. */
 	lead_plan_note_start(plan, 7, 3);
 	lead_plan_note_start(plan, 6, 3);
-	expect_news(plan, wait, 1, "-{7}{2}");
-	expect_news(plan, wait, 3, "7.3 ");
+	expect_changes(plan, wait, 1, "-{7}{2}");
+	expect_changes(plan, wait, 3, "7.3 ");
 	lead_plan_drop(plan);
-	expect_news(plan, wait, 2, "9.1 7.3 ");
+	expect_changes(plan, wait, 2, "9.1 7.3 ");
 	lead_plan_free(plan);
 }
 

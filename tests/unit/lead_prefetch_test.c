@@ -1,9 +1,9 @@
-/* What the signer will need: arrays that the last pass started something of. */
+/* lead_prefetch_test.c - launch rows read in advance: those of arrays that the last cycle started elements of. */
 #include "tests/unit/unit.h"
 
 #include "jobmgr/lead/lead_prefetch.h"
 
-/* A pass with three pending steps: an array, a single step, an array of a job group; and what it starts of them. */
+/* A cycle with three pending steps: an array, a single step and an array in a job group; and its starts. */
 static const struct lead_key keys[] = {{.request_id = 0}, {.request_id = 4}, {.request_id = 1}};
 static const struct lead_launch launches[] = {
 	{.job_id = 7, .request_id = 0, .array_size = 100},
@@ -31,7 +31,7 @@ static void arrays_that_started(void **state)
 	lead_prefetch_note(&x, &all, &(struct schedule_result){.starts = starts, .start_count = 4});
 	assert_string_equal(asked(&x, jobs, requests, 1), "{7}");
 	assert_string_equal(db_array_literal(requests), "{0}");
-	/* It was expected, and nothing of it started. */
+	/* It was prefetched, and none of its elements started. */
 	lead_prefetch_note(&x, &all, &(struct schedule_result){.starts = starts + 2, .start_count = 2});
 	assert_string_equal(asked(&x, jobs, requests, 0), "{7}");
 	db_array_free(jobs);

@@ -1,4 +1,4 @@
-/* lead_queue_test.c - steps are asked for when they are new or have changed, and only then. */
+/* lead_queue_test.c - requests of steps are read only when the step is new or has changed. */
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -8,20 +8,20 @@
 
 enum { MANY = 5000, WIDTH = 40, ARRAYS = 1000000 };
 
-/* The queue of a pass, as the database would have it. */
+/* The queue of a cycle, as the database answers it. */
 struct world {
 	struct lead_queue *queue;
-	struct lead_rows *rows; /* of the pass under way */
-	struct lead_queued place[MANY];
+	struct lead_rows *rows; /* of the running cycle */
+	struct lead_queued queue_rows[MANY];
 	size_t count;
 };
 
 static void put(struct world *w, int64_t job, int64_t version)
 {
-	w->place[w->count++] = (struct lead_queued){.job = job, .version = version, .stamp = 1, .free_slots = 3};
+	w->queue_rows[w->count++] = (struct lead_queued){.job = job, .version = version, .stamp = 1, .free_slots = 3};
 }
 
-/* What the database says of these jobs' steps 0: `cpus` and whether it is steady; those of jobs from ARRAYS on are arrays. */
+/* The database's answer about steps 0 of these jobs: `cpus`, and whether they are steady. Jobs from ARRAYS on are arrays. */
 static PGresult *answer(const int64_t *jobs, size_t count, int cpus, bool steady)
 {
 	static const char *const names[] = {
@@ -58,14 +58,14 @@ static PGresult *answer(const int64_t *jobs, size_t count, int cpus, bool steady
 	return result;
 }
 
-/* A pass reads the queue; how many steps it asks for. */
+/* Begin a cycle: it reads the queue. Returns how many requests are missing. */
 static size_t ask(struct world *w)
 {
 	struct db_array *jobs = db_array_new(), *steps = db_array_new();
 	size_t count;
 
 	w->rows = lead_rows_new(0);
-	w->rows->queue = w->place;
+	w->rows->queue = w->queue_rows;
 	w->rows->queue_count = w->count;
 	count = lead_queue_list_missing(w->queue, w->rows, jobs, steps);
 	db_array_free(jobs);
@@ -83,7 +83,7 @@ static void learn(struct world *w, int64_t job, int cpus, bool steady)
 	PQclear(result);
 }
 
-/* The end of the pass: what it had, as "job:cpus:room " each. */
+/* End the cycle: its pending steps, as "job:cpus:free_slots " each. */
 static void ends_with(struct world *w, const char *expected)
 {
 	char text[256] = "";
@@ -124,7 +124,7 @@ static void kept(void **state)
 	learn(w, 5, 1, true);
 	learn(w, 7, 2, true);
 	ends_with(w, "7:2:-1 5:1:-1 ");
-	/* Nothing has changed; the order has. */
+	/* Only the order has changed. */
 	w->count = 0;
 	put(w, 5, 1);
 	put(w, 7, 1);
@@ -138,7 +138,7 @@ static void kept(void **state)
 	learn(w, 7, 4, true);
 	learn(w, 9, 1, true);
 	ends_with(w, "7:4:-1 9:1:-1 ");
-	/* What has gone may come back as it was. */
+	/* A step that was gone is back, unchanged. */
 	w->count = 0;
 	put(w, 5, 1);
 	assert_int_equal(ask(w), 0);
@@ -150,22 +150,22 @@ static void kept(void **state)
 	world_free(w);
 }
 
-/* What is bound to peers is asked for each time. */
+/* The request of a step with peers is read in each cycle. */
 static void not_steady(void **state)
 {
 	struct world *w = world_new();
 
 	(void)state;
 	put(w, 5, 1);
-	for (int pass = 1; pass < 4; pass++) {
+	for (int cycle = 1; cycle < 4; cycle++) {
 		assert_int_equal(ask(w), 1);
-		learn(w, 5, pass, false);
-		ends_with(w, pass == 1 ? "5:1:-1 " : pass == 2 ? "5:2:-1 " : "5:3:-1 ");
+		learn(w, 5, cycle, false);
+		ends_with(w, cycle == 1 ? "5:1:-1 " : cycle == 2 ? "5:2:-1 " : "5:3:-1 ");
 	}
 	world_free(w);
 }
 
-/* An array is asked for once: how far it has come, the queue says. */
+/* The request of an array is read once; the queue itself says how far it has come. */
 static void array(void **state)
 {
 	static const int skip[] = {5, 7};
@@ -177,10 +177,10 @@ static void array(void **state)
 	assert_int_equal(ask(w), 1);
 	learn(w, ARRAYS, 2, true);
 	ends_with(w, "1000000:2:3 ");
-	w->place[0].next = 4;
-	w->place[0].skip = skip;
-	w->place[0].skip_count = 2;
-	w->place[0].free_slots = 1;
+	w->queue_rows[0].next = 4;
+	w->queue_rows[0].skip = skip;
+	w->queue_rows[0].skip_count = 2;
+	w->queue_rows[0].free_slots = 1;
 	assert_int_equal(ask(w), 0);
 	lead_queue_fill(w->queue, w->rows);
 	p = w->rows->snapshot.pending;
@@ -192,7 +192,7 @@ static void array(void **state)
 	world_free(w);
 }
 
-/* What is no longer there when it is asked for is no part of the pass, nor is what an answer that failed would have told. */
+/* A step that is gone when its request is read is not in the cycle. A failed read leaves its steps out, too. */
 static void unanswered(void **state)
 {
 	struct world *w = world_new();
@@ -203,7 +203,7 @@ static void unanswered(void **state)
 	assert_int_equal(ask(w), 2);
 	learn(w, 5, 1, true);
 	ends_with(w, "5:1:-1 ");
-	w->place[0].version = 2;
+	w->queue_rows[0].version = 2;
 	assert_int_equal(ask(w), 2);
 	ends_with(w, "");
 	assert_int_equal(ask(w), 2);
@@ -213,7 +213,7 @@ static void unanswered(void **state)
 	world_free(w);
 }
 
-/* Partitions or reservations have changed: nothing that is known holds. */
+/* Another stamp: partitions or reservations have changed, so every cached request is dropped. */
 static void stamped(void **state)
 {
 	struct world *w = world_new();
@@ -223,7 +223,7 @@ static void stamped(void **state)
 	assert_int_equal(ask(w), 1);
 	learn(w, 5, 1, true);
 	ends_with(w, "5:1:-1 ");
-	w->place[0].stamp = 2;
+	w->queue_rows[0].stamp = 2;
 	assert_int_equal(ask(w), 1);
 	learn(w, 5, 2, true);
 	ends_with(w, "5:2:-1 ");
@@ -232,7 +232,7 @@ static void stamped(void **state)
 	world_free(w);
 }
 
-/* A pass over a queue of MANY jobs, those from `first` on; how many steps it asked for. */
+/* A cycle over a queue of MANY jobs from `first` on. Returns how many requests were missing. */
 static size_t pass_over(struct world *w, int64_t first)
 {
 	static int64_t jobs[MANY];
@@ -256,7 +256,7 @@ static size_t pass_over(struct world *w, int64_t first)
 	return asked;
 }
 
-/* What has gone is forgotten in the end: no more is kept than a few times what a pass needs. A look at the head forgets nothing. */
+/* The cache of gone steps is dropped in the end: it holds at most a few times what a cycle needs. A short scan drops nothing. */
 static void bounded(void **state)
 {
 	struct world *w = world_new();

@@ -1,11 +1,11 @@
-/* lead_rate_test.c - how many elements of an array may stand ahead, from how many have ended. */
+/* lead_rate_test.c - how many elements of an array may be pre-dispatched, by its completion rate. */
 #include "tests/unit/unit.h"
 
 #include "jobmgr/lead/lead_rate.h"
 
 static const struct lead_launch launch = {.job_id = 7, .request_id = 2};
 
-/* So many of array 2 of job 7 have ended; how many may stand ahead. */
+/* So many elements of array 2 of job 7 have ended. Returns how many may be pre-dispatched. */
 static int predispatch_limit(struct lead_rate *rate, int ended, double now)
 {
 	struct schedule_pending pending[] = {{.job = 7, .step = 1}, {.job = 7, .step = 2, .array_size = 9, .array_ended = ended}};
@@ -17,7 +17,7 @@ static int predispatch_limit(struct lead_rate *rate, int ended, double now)
 	return pending[1].array_predispatch;
 }
 
-/* 64 end each tenth of a second: as many as in a quarter of one may stand ahead, about. */
+/* 64 end each tenth of a second: about as many as end in a quarter of a second may be pre-dispatched. */
 static void test_steady(void **state)
 {
 	struct lead_rate rate = {0};
@@ -30,7 +30,7 @@ static void test_steady(void **state)
 	assert_in_range(last, 160, 180);
 }
 
-/* Nothing has ended yet; and what does not end any more counts less and less. */
+/* No element has ended yet; later, old ends count less and less. */
 static void test_long(void **state)
 {
 	struct lead_rate rate = {0};
@@ -42,7 +42,7 @@ static void test_long(void **state)
 	assert_int_equal(predispatch_limit(&rate, 64, 12.2), 0);
 }
 
-/* Of another array nothing is known; nor has one that does not go on anything to stand ahead. */
+/* Another array starts from zero. An array whose launch row was not prefetched gets none. */
 static void test_other(void **state)
 {
 	struct lead_rate rate = {.job = 7, .step = 1, .ended_recently = 100, .at = 10};

@@ -1,4 +1,4 @@
-/* schedule_check.h - what holds of every result of the scheduler, checked against the snapshot alone. */
+/* schedule_check.h - the invariants of every result of the scheduler, checked against the snapshot alone. */
 #ifndef ROTA_TESTS_SCHEDULE_CHECK_H
 #define ROTA_TESTS_SCHEDULE_CHECK_H
 
@@ -9,9 +9,9 @@ enum { GPU = 2, KINDS };
 struct check {
 	struct world *w;
 	const struct schedule_result *result;
-	int64_t take[WORLD_STEPS][WORLD_NODES][KINDS]; /* by pending step and node: what it gets */
-	int64_t kept[WORLD_STEPS][WORLD_NODES][KINDS];
-	int64_t license[WORLD_STEPS][2], kept_license[WORLD_STEPS][2];
+	int64_t take[WORLD_STEPS][WORLD_NODES][KINDS]; /* by pending step and node */
+	int64_t reserved[WORLD_STEPS][WORLD_NODES][KINDS];
+	int64_t license[WORLD_STEPS][2], reserved_license[WORLD_STEPS][2];
 	int started[WORLD_STEPS];
 };
 
@@ -42,21 +42,21 @@ static inline void check_fill(struct check *c)
 		for (size_t p = 0; row->reserved && p < w->snapshot.pending_count; p++) {
 			if (w->pending[p].job != row->job || w->pending[p].step != row->reserved_for)
 				continue;
-			c->kept[p][row->node_id - 1][0] += row->cpus;
-			c->kept[p][row->node_id - 1][1] += row->mem_mb;
-			c->kept[p][row->node_id - 1][GPU] += row->gres_count ? (int64_t)row->gres[0].count : 0;
+			c->reserved[p][row->node_id - 1][0] += row->cpus;
+			c->reserved[p][row->node_id - 1][1] += row->mem_mb;
+			c->reserved[p][row->node_id - 1][GPU] += row->gres_count ? (int64_t)row->gres[0].count : 0;
 			for (size_t k = 0; k < row->license_count; k++)
-				c->kept_license[p][license_index(row->licenses[k].name)] += row->licenses[k].count;
+				c->reserved_license[p][license_index(row->licenses[k].name)] += row->licenses[k].count;
 		}
 	}
 }
 
-static inline int64_t beyond(int64_t take, int64_t kept)
+static inline int64_t beyond(int64_t take, int64_t reserved)
 {
-	return take > kept ? take - kept : 0;
+	return take > reserved ? take - reserved : 0;
 }
 
-/* No step takes what is not free, nor what is kept for another. */
+/* No step takes what is not free, or what is reserved for another step. */
 static inline void check_amounts(const struct check *c)
 {
 	const struct schedule_snapshot *s = &c->w->snapshot;
@@ -64,7 +64,7 @@ static inline void check_amounts(const struct check *c)
 		int64_t sum[KINDS] = {0};
 		for (size_t p = 0; p < s->pending_count; p++)
 			for (size_t k = 0; k < KINDS; k++)
-				sum[k] += beyond(c->take[p][n][k], c->kept[p][n][k]);
+				sum[k] += beyond(c->take[p][n][k], c->reserved[p][n][k]);
 		assert_true(sum[0] <= s->nodes[n].cpus - s->nodes[n].cpus_used);
 		assert_true(sum[1] <= s->nodes[n].mem_mb - s->nodes[n].mem_used_mb);
 		assert_true(sum[GPU] <= (int64_t)c->w->gres[n].free_count);
@@ -72,12 +72,12 @@ static inline void check_amounts(const struct check *c)
 	for (int l = 0; l < 2; l++) {
 		int64_t sum = 0;
 		for (size_t p = 0; p < s->pending_count; p++)
-			sum += beyond(c->license[p][l], c->kept_license[p][l]);
+			sum += beyond(c->license[p][l], c->reserved_license[p][l]);
 		assert_true(!sum || sum <= s->licenses[l].total - s->licenses[l].used);
 	}
 }
 
-/* Each unit is given once, and was free or kept for the step that gets it. */
+/* Each device is given once, and was free or reserved for the step that gets it. */
 static inline void check_units(const struct check *c)
 {
 	bool given[WORLD_NODES][WORLD_UNITS] = {0};
@@ -208,7 +208,7 @@ static inline int array_left(const struct schedule_pending *p)
 	return left;
 }
 
-/* Arrays start in order, no more than may; what is left has a reason, and nothing else has. */
+/* Arrays start in order and within their limit. A step waits with a reason exactly when something of it is left. */
 static inline void check_waits(const struct check *c)
 {
 	const struct schedule_snapshot *s = &c->w->snapshot;
@@ -245,7 +245,7 @@ static inline void check_waits(const struct check *c)
 	}
 }
 
-/* All members of a set, or none; on the same nodes or on others, as they ask. */
+/* All members of a gang start or none, on the same nodes or on others as they ask. */
 static inline void check_sets(const struct check *c)
 {
 	const struct schedule_snapshot *s = &c->w->snapshot;

@@ -70,7 +70,7 @@ static inline void draw_wait(struct draw *d, const struct schedule_wait *wait)
 	draw_say(d, "\n");
 }
 
-/* Run the scheduler, and draw what it answers. A kept cpu is free to the step it is kept for. */
+/* Run the scheduler, and draw what it answers. A CPU that is reserved for a step is free for that step. */
 static inline const char *draw_answer(struct draw *d, const struct schedule_policy *policy)
 {
 	struct schedule_result *result = schedule_run(&d->snapshot, policy);

@@ -5,11 +5,11 @@
  * What runs is a line for each letter (it ends in so many seconds, '-' has no time limit):
  *	a +300 m=100 g=gpu:0,1 l=mat:1 keep=A
  *	b - of=A ahead=n1
- * (an element of the array A; one that stands ahead has no cpu).
+ * (an element of the array A; a pre-dispatched one, ahead=NODE, has no CPU).
  * The queue is a line for each step, named with capital letters; all are of job 1, and their step ids are 0, 1, ...:
  *	A p=long n=1-2 k=4 c=2 tpn=2 m=100 mc=10 g=gpu:1 l=mat:1 x f=ssd&!ib on=n1,n2 off=n3 t=600 tmin=60 by=900
  *	B with=0/2 same=A other=A nodes=n1 away=n2 array=10/4/0 skip=1,3 ahead=4
- * (n nodes, k tasks, c cpus a task, on/off node lists, t limit, by deadline, array size/room/next; in=3: the outage of that id lets
+ * (n nodes, k tasks, c cpus a task, on/off node lists, t limit, by deadline, array size/free slots/next; in=3: the outage of that id lets
  * it in). Partitions, and outages (id, from when to when, '-' for good, where, unless that is as on the line before):
  *	long prio=10 nodes=n1,n2 time=3600 max=2 down
  *	3 +300 +900 n1,n2 */
@@ -145,7 +145,7 @@ static inline void draw_node(struct draw *d, char *line)
 	}
 }
 
-/* The words of a step that are one number. */
+/* The words of a step with one number. */
 static inline bool draw_number(struct schedule_pending *p, const char *word, const char *value)
 {
 	const struct {
@@ -317,7 +317,7 @@ static inline void draw_running(struct draw *d, char *line)
 	}
 }
 
-/* Which units of a node's resource nobody holds. */
+/* Which devices of a node's resource are free. */
 static inline void draw_free_units(struct draw *d, struct schedule_node *node)
 {
 	struct schedule_gres *gres = (struct schedule_gres *)node->gres;

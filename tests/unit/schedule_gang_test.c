@@ -1,4 +1,4 @@
-/* schedule_gang_test.c - what starts together: `with` sets and the nodes they share or do not; arrays; what people read. */
+/* schedule_gang_test.c - gangs and the nodes they share or do not; arrays; messages for users. */
 #include "tests/unit/schedule_draw.h"
 
 static const struct deciding {
@@ -99,7 +99,7 @@ static void test_messages(void **state)
 	for (size_t i = 0; i < sizeof message / sizeof *message; i++)
 		assert_string_equal(message_of(result, (int)i), message[i]);
 	schedule_result_free(result);
-	/* Time alone changes nothing of it: a plan that says the same is not written again. */
+	/* Messages do not change with time alone, so an unchanged plan is not written again. */
 	d->snapshot.now += 7;
 	result = schedule_run(&d->snapshot, &schedule_policy_default);
 	for (size_t i = 0; i < sizeof message / sizeof *message; i++)

@@ -1,5 +1,5 @@
-/* schedule_outage_test.c - steps and outages: what ends before one begins starts, what would run into one waits, and is
- * expected behind it. Failing nodes are taken last. */
+/* schedule_outage_test.c - steps and outages: a step that ends before an outage starts; one that would run into it waits,
+ * and is expected after it. Failing nodes are taken last. */
 #include "tests/unit/schedule_draw.h"
 
 static const struct schedule_policy strict = {false, 1};

@@ -1,4 +1,4 @@
-/* schedule_predispatch_test.c - elements of an array that are to begin behind others on their nodes: which arrays have some, where, how many. */
+/* schedule_predispatch_test.c - which arrays have pre-dispatched elements, on which nodes, and how many. */
 #include "tests/unit/schedule_draw.h"
 
 static const struct standing {

@@ -1,6 +1,6 @@
 /* schedule_random_test.c - properties of the scheduler on random clusters and queues: nothing is overbooked, every rule of a
- * request is kept, sets start whole, the same snapshot gives the same result, backfill delays nobody, everything that can
- * run does in the end. ROTA_SEED=n runs one case. */
+ * request holds, gangs start whole, the same snapshot gives the same result, backfill delays no reservation, and in the end every
+ * step has run that can. ROTA_SEED=n runs one case. */
 #include "tests/unit/schedule_check.h"
 
 enum { CASES = 600 };

@@ -1,4 +1,4 @@
-/* schedule_scale_test.c - what a pass costs, in placings tried: those do not depend on the machine. Times are printed. */
+/* schedule_scale_test.c - the cost of a scheduling cycle in placement attempts, which do not depend on the machine. Times are printed. */
 #include "tests/unit/unit.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ static int id[NODES];
 static struct schedule_partition partition = {.name = "p", .node_ids = id, .node_count = NODES};
 static struct schedule_snapshot snapshot;
 
-/* So many nodes, with so many steps of one cpu running on each, ending at different times. */
+/* Make so many nodes, each with `busy` running steps of one CPU that end at different times. */
 static void cluster(size_t nodes, int busy)
 {
 	snapshot = (struct schedule_snapshot){.now = 1e9,
@@ -64,7 +64,7 @@ static size_t evaluations(size_t starts, size_t waits)
 	return count;
 }
 
-/* An array costs what starts of it, however long it is. */
+/* The cost of an array depends on its starts, not on its length. */
 static void test_array(void **state)
 {
 	(void)state;
@@ -78,7 +78,7 @@ static void test_array(void **state)
 	assert_in_range(evaluations(NODES * CPUS, 1), 1, NODES + 8);
 }
 
-/* What failed once fails for all that ask the same. */
+/* A request that failed once is not tried again. */
 static void test_alike(void **state)
 {
 	(void)state;

@@ -1,9 +1,9 @@
-/* schedule_time_test.c - the scheduler while time passes: steps end before their limits or at them, and pass follows pass.
- * Nobody who waits first in the queue starts later than was expected when it came to wait (A9), whatever passed it; and
- * in the end everything has run that could. ROTA_SEED=n runs one case. */
+/* schedule_time_test.c - the scheduler while time passes: steps end before their limits or at them, and cycle follows cycle.
+ * The first waiting step of the queue starts no later than was first expected (A9), whatever backfill does, and in the end every
+ * step has run that can. ROTA_SEED=n runs one case. */
 #include "tests/unit/schedule_check.h"
 
-enum { CASES = 120, MOST_PASSES = 2000, MOST_JOBS = 16, MOST_STEP_IDS = 4 };
+enum { CASES = 120, MOST_CYCLES = 2000, MOST_JOBS = 16, MOST_STEP_IDS = 4 };
 
 static double promise[MOST_JOBS][MOST_STEP_IDS]; /* by job and step id / 100 */
 
@@ -13,7 +13,7 @@ static bool is_static(enum schedule_reason reason)
 	       reason != SCHEDULE_MAINTENANCE;
 }
 
-/* The first in turn that waits for something that will be free. */
+/* The first step in queue order that waits for resources which become free. */
 static const struct schedule_wait *first_waiting(const struct world *w, const struct schedule_result *result)
 {
 	const struct schedule_wait *first = NULL;
@@ -38,7 +38,7 @@ static void keep_promises(const struct world *w, const struct schedule_result *r
 				 w->snapshot.now - *by);
 		*by = INFINITY;
 	}
-	for (size_t i = 0; i < result->wait_count; i++) /* what lacks a licence holds no nodes meanwhile */
+	for (size_t i = 0; i < result->wait_count; i++) /* a step that lacks a licence has no reservation of nodes */
 		if (result->waits[i].reason == SCHEDULE_LICENSE)
 			promise[result->waits[i].job][result->waits[i].step / 100] = INFINITY;
 	const struct schedule_wait *first = first_waiting(w, result);
@@ -46,7 +46,7 @@ static void keep_promises(const struct world *w, const struct schedule_result *r
 		promise[first->job][first->step / 100] = fmin(promise[first->job][first->step / 100], first->expected_at);
 }
 
-/* Is there still an outage that ends? Until then steps may wait though nothing runs. */
+/* Does an outage still end? Until then steps may wait although nothing runs. */
 static bool outage_ends(const struct world *w)
 {
 	for (size_t i = 0; i < w->snapshot.outage_count; i++)
@@ -62,7 +62,7 @@ static void run_case(uint64_t seed, const struct schedule_policy *policy)
 		promise[i / MOST_STEP_IDS][i % MOST_STEP_IDS] = INFINITY;
 	for (size_t i = 0; i < w->snapshot.pending_count; i++)
 		w->pending[i].array_free_slots = -1;
-	for (int pass = 0;; pass++) {
+	for (int cycle = 0;; cycle++) {
 		struct schedule_result *result = schedule_run(&w->snapshot, policy);
 		bool idle = !w->snapshot.running_count && !result->start_count && !outage_ends(w);
 		check_result(w, result);
@@ -73,7 +73,7 @@ static void run_case(uint64_t seed, const struct schedule_policy *policy)
 		world_start(w, result);
 		world_leave(w, result);
 		schedule_result_free(result);
-		assert_in_range(pass, 0, MOST_PASSES);
+		assert_in_range(cycle, 0, MOST_CYCLES);
 		if (!world_pass(w))
 			break;
 	}

@@ -23,7 +23,7 @@ struct world {
 	struct schedule_outage outage[WORLD_OUTAGES];
 	struct schedule_running running[WORLD_RUNNING];
 	double really_ends[WORLD_RUNNING];
-	bool released; /* something that was kept became free: to be looked at in a second */
+	bool released; /* reserved resources became free: run the scheduler again after a second */
 	struct schedule_pending pending[WORLD_STEPS];
 };
 
@@ -159,7 +159,7 @@ static inline void world_add_step(struct world *w, int i)
 	}
 }
 
-/* Two or three steps of one job into a set; now and then one asks for the nodes of the first, or for others. */
+/* Make two or three steps of one job a gang; some ask for the nodes of the first, or for others. */
 static inline void world_add_set(struct world *w, int first)
 {
 	int count = 2 + world_roll(w, 2), step = w->pending[first].step;
@@ -197,7 +197,7 @@ static inline void world_hold(struct world *w, struct schedule_running row, doub
 		w->license[strcmp(row.licenses[i].name, "x") != 0].used += row.licenses[i].count;
 }
 
-/* The row at an index is gone. */
+/* Remove the row at an index. */
 static inline void world_end(struct world *w, size_t index)
 {
 	struct schedule_running row = w->running[index];
@@ -249,7 +249,7 @@ static inline void world_add_running(struct world *w, int i)
 	world_hold(w, row, really);
 }
 
-/* Some nodes for some time, or for good; one in three lets some steps in. */
+/* Add an outage of some nodes, with or without an end. One in three lets some steps in. */
 static inline void world_add_outage(struct world *w)
 {
 	struct schedule_outage *outage = &w->outage[w->snapshot.outage_count++];
@@ -313,7 +313,7 @@ static inline void world_free(struct world *w)
 	free(w);
 }
 
-/* What starts, runs: it takes over what was kept for it, and ends sometime before its limit. */
+/* Turn starts into running rows: each takes over what was reserved for it, and ends at some time before its limit. */
 static inline void world_start(struct world *w, const struct schedule_result *result)
 {
 	for (size_t i = 0; i < result->start_count; i++) {
@@ -348,7 +348,7 @@ static inline void world_start(struct world *w, const struct schedule_result *re
 	}
 }
 
-/* What started is pending no more, of an array those elements. */
+/* Remove started steps and elements from the pending ones. */
 static inline void world_leave(struct world *w, const struct schedule_result *result)
 {
 	size_t count = 0;
@@ -364,7 +364,7 @@ static inline void world_leave(struct world *w, const struct schedule_result *re
 	w->snapshot.pending_count = count;
 }
 
-/* Time passes until something ends, an outage for instance; false: nothing will. */
+/* Advance time to the next end of a step or an outage; false: there is none. */
 static inline bool world_pass(struct world *w)
 {
 	double next = w->released ? w->snapshot.now + 1 : INFINITY;
