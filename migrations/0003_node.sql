@@ -55,7 +55,7 @@ create table rota.node_used (
 		row(cpus, cpus_used, mem_mb, mem_used_mb)::rota.node_used_checked::rota.node_used_valid is distinct from null)
 ) with (fillfactor = 50);
 comment on table rota.node_used is
-	'What open allocations hold on each node; written under the lock of the node''s row (api.node_lock).';
+	'What open allocations hold on each node; written under the lock of the node''s row (internal.node_lock).';
 comment on column rota.node_used.node_id is 'The node.';
 comment on column rota.node_used.cpus is 'CPUs it has, as in rota.node (rota.node_sized).';
 comment on column rota.node_used.mem_mb is 'Memory it has, likewise, in MiB.';

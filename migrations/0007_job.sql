@@ -280,7 +280,7 @@ comment on column rota.step.step_id is
 	'The step in its job: script steps in order; the element at position p of an array has the head''s number + 1 + p.';
 comment on column rota.step.request_id is 'Its row in rota.step_request: itself, or the head of its array.';
 comment on column rota.step.array_index is 'Index of an array element; null: not an element.';
-comment on column rota.step.state is 'Its state; written by api.step_move only.';
+comment on column rota.step.state is 'Its state; written by internal.step_move only.';
 comment on column rota.step.attempt is
 	'Its latest attempt; 0: never started. Orders and reports name it, and what names another one is stray.';
 comment on column rota.step.held is 'By whom it is held: empty, user, admin or system.';

@@ -10,7 +10,7 @@ create table rota.live_from (
 	constraint live_from_recent_is_not_later check (recent_id <= job_id)
 );
 comment on table rota.live_from is
-	'Where the views of schema live begin: nothing of a job before that lives, or will. It only moves on (api.live_advance).';
+	'Where the views of schema live begin: nothing of a job before that lives, or will. It only moves on (internal.live_advance).';
 comment on column rota.live_from.job_id is 'The first job of the oldest range in which anything lives.';
 comment on column rota.live_from.only_row is 'There is one row.';
 comment on column rota.live_from.recent_id is
@@ -87,7 +87,7 @@ begin
 end $$;
 comment on function rota.range_parts(bigint, bigint) is
 	'Make the partitions for job ids from p_from (included) to p_to (excluded), where they are missing, without keys '
-	'between them. Internal.';
+	'between them.';
 
 create function rota.range_keys(p_from bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$

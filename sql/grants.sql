@@ -1,8 +1,8 @@
 -- Who may do what; last of all. Everything belongs to rota_owner, and nobody else has anything that is not named here. Daemons
 -- reach tables through functions only: those that lib/api.def lists for them.
-revoke all on schema rota, api, acct from public;
-revoke all on all tables in schema rota, api, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
-revoke all on all functions in schema rota, api, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
+revoke all on schema rota, api, internal, acct from public;
+revoke all on all tables in schema rota, api, internal, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
+revoke all on all functions in schema rota, api, internal, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
 revoke all on all sequences in schema rota from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
 
 grant usage on schema api to rota_jobmgr, rota_node, rota_nodemgr;

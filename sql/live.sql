@@ -5,7 +5,7 @@
 create schema live;
 comment on schema live is 'The tables of jobs without the ranges in which everything is over.';
 
-create function api.range_tables() returns setof text
+create function internal.range_tables() returns setof text
 language sql stable set search_path = rota, pg_temp as $$
 	-- What refers to others comes before them.
 	select c.relname::text
@@ -14,32 +14,32 @@ language sql stable set search_path = rota, pg_temp as $$
 	join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.attname = 'job_id'
 	order by array_position('{step_edge,step_array,allocation,attempt,step,step_request,job}', c.relname::text) nulls first, c.relname;
 $$;
-comment on function api.range_tables() is 'Tables that are partitioned by job id, in the order in which a range of them can be taken apart. Internal.';
+comment on function internal.range_tables() is 'Tables that are partitioned by job id, in the order in which a range of them can be taken apart.';
 
-create function api.live_views(p_from bigint) returns void
+create function internal.live_views(p_from bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_table text;
 begin
-	for v_table in select * from api.range_tables() loop
+	for v_table in select * from internal.range_tables() loop
 		execute format('create or replace view live.%1$I as select t.*, t.xmin as version from rota.%1$I t', v_table)
 			|| case when p_from > 0 then format(' where t.job_id >= %s', p_from) else '' end;
 		execute format('comment on view live.%I is %L', v_table, format('rota.%s, from the first job of the oldest range in which anything lives; version: xmin of the row.', v_table));
 	end loop;
 end $$;
-comment on function api.live_views(bigint) is 'Make the views of schema live, from a job on, or move them there. Internal.';
-select api.live_views(f.job_id) from rota.live_from f;
+comment on function internal.live_views(bigint) is 'Make the views of schema live, from a job on, or move them there.';
+select internal.live_views(f.job_id) from rota.live_from f;
 
-create function api.recent_view(p_from bigint) returns void
+create function internal.recent_view(p_from bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	execute format('create or replace view live.recent_job as select t.* from rota.job t where t.job_id >= %s', p_from);
 	comment on view live.recent_job is 'rota.job, from the first job of the oldest range in which anything lives or was submitted within the last day.';
 end $$;
-comment on function api.recent_view(bigint) is 'Make live.recent_job, from a job on, or move it there. Internal.';
-select api.recent_view(f.recent_id) from rota.live_from f;
+comment on function internal.recent_view(bigint) is 'Make live.recent_job, from a job on, or move it there.';
+select internal.recent_view(f.recent_id) from rota.live_from f;
 
-create function api.range_live(p_from bigint, p_to bigint) returns text
+create function internal.range_live(p_from bigint, p_to bigint) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
@@ -49,25 +49,25 @@ begin
 			union all
 			select format('job %s has not ended', j.job_id) from job j where j.job_id >= p_from and j.job_id < p_to and j.ended_at is null
 			union all
-			select format('step %s is live', api.step_label(s.job_id, s.step_id)) from step s where s.job_id >= p_from and s.job_id < p_to and s.ended_at is null
+			select format('step %s is live', internal.step_label(s.job_id, s.step_id)) from step s where s.job_id >= p_from and s.job_id < p_to and s.ended_at is null
 			union all
-			select format('step %s still holds something', api.step_label(a.job_id, a.step_id)) from allocation a
+			select format('step %s still holds something', internal.step_label(a.job_id, a.step_id)) from allocation a
 			where a.job_id >= p_from and a.job_id < p_to and (a.ended_at is null or (a.holder and a.gone_at is null))
 			union all
 			select format('a hook of job %s has not ended', h.job_id) from hook_due h where h.job_id >= p_from and h.job_id < p_to
 		) x limit 1);
 end $$;
-comment on function api.range_live(bigint, bigint) is 'What still lives, or is to come, among the jobs from p_from (included) to p_to (excluded), in words; null: nothing, and nothing ever will. Internal.';
+comment on function internal.range_live(bigint, bigint) is 'What still lives, or is to come, among the jobs from p_from (included) to p_to (excluded), in words; null: nothing, and nothing ever will.';
 
-create function api.live_advance() returns void
+create function internal.live_advance() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_before constant bigint := (select f.job_id from live_from f);
 	v_from bigint := v_before;
 	v_range record;
 begin
-	for v_range in select r.from_job, r.to_job from api.range_bounds() r where r.to_job > v_before order by r.from_job loop
-		exit when api.range_live(v_range.from_job, v_range.to_job) is not null;
+	for v_range in select r.from_job, r.to_job from internal.range_bounds() r where r.to_job > v_before order by r.from_job loop
+		exit when internal.range_live(v_range.from_job, v_range.to_job) is not null;
 		v_from := v_range.to_job;
 	end loop;
 	if v_from = v_before then
@@ -78,32 +78,32 @@ begin
 	-- fail for it, and the next minute comes.
 	perform set_config('lock_timeout', '200ms', true);
 	lock table only rota.job in share row exclusive mode;
-	if api.range_live(v_before, v_from) is null then
-		perform api.live_views(v_from);
+	if internal.range_live(v_before, v_from) is null then
+		perform internal.live_views(v_from);
 		update live_from set job_id = v_from;
 	end if;
 exception when lock_not_available then
 	null;
 end $$;
-comment on function api.live_advance() is 'Have schema live begin behind the ranges in which everything is over. Where the tables are busy, it is left for the next time. Internal.';
+comment on function internal.live_advance() is 'Have schema live begin behind the ranges in which everything is over. Where the tables are busy, it is left for the next time.';
 
-create function api.recent_advance() returns void
+create function internal.recent_advance() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_before live_from := (select f from live_from f);
 	v_from bigint := v_before.recent_id;
 	v_range record;
 begin
-	for v_range in select r.from_job, r.to_job from api.range_bounds() r where r.to_job > v_from and r.to_job <= v_before.job_id order by r.from_job loop
+	for v_range in select r.from_job, r.to_job from internal.range_bounds() r where r.to_job > v_from and r.to_job <= v_before.job_id order by r.from_job loop
 		exit when (select j.submit_at from job j where j.job_id >= v_range.from_job and j.job_id < v_range.to_job order by j.job_id desc limit 1) > now() - interval '1 day';
 		v_from := v_range.to_job;
 	end loop;
 	if v_from > v_before.recent_id then
 		perform set_config('lock_timeout', '200ms', true);
-		perform api.recent_view(v_from);
+		perform internal.recent_view(v_from);
 		update live_from set recent_id = v_from;
 	end if;
 exception when lock_not_available then
 	null;
 end $$;
-comment on function api.recent_advance() is 'Have live.recent_job begin behind the ranges in which everything is over and was submitted more than a day ago. Internal.';
+comment on function internal.recent_advance() is 'Have live.recent_job begin behind the ranges in which everything is over and was submitted more than a day ago.';

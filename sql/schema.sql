@@ -1,5 +1,6 @@
--- Schema api: what may happen, as functions; schema acct: what did happen, as views; schema live (live.sql): what goes on. They are dropped and
--- built anew at every deploy; nothing in schema rota depends on them.
+-- Schema api: the functions that daemons call, and what they call is in schema internal. Schema acct: views of what happened. Schema live
+-- (live.sql): the tables of jobs without old ranges. Each upgrade that changes them drops all four and builds them anew, so nothing in
+-- schema rota depends on them.
 -- Functions refer to each other in both directions, so bodies are not checked as they are made; the tests check them.
 set local check_function_bodies = off;
 
@@ -7,12 +8,14 @@ set local check_function_bodies = off;
 -- every call, which over partitioned tables costs more than the query.
 create schema api;
 comment on schema api is 'Functions that daemons call; and through them, clients.';
+create schema internal;
+comment on schema internal is 'Functions, views and types that the functions of api and acct use; nobody else reaches them.';
 create schema acct;
 comment on schema acct is 'Views for analysts.';
-alter default privileges in schema api revoke execute on functions from public;
+alter default privileges in schema api, internal revoke execute on functions from public;
 alter default privileges revoke execute on functions from public;
 
-create type api.move as (
+create type internal.move as (
 	job_id bigint,
 	step_id int,
 	event text,
@@ -22,12 +25,12 @@ create type api.move as (
 	signal int,
 	message text
 );
-comment on type api.move is 'An event to befall a step: what api.step_move takes.';
+comment on type internal.move is 'An event to befall a step: what internal.step_move takes.';
 
-create type api.attempt_key as (job_id bigint, step_id int, attempt int);
-comment on type api.attempt_key is 'Names one attempt.';
+create type internal.attempt_key as (job_id bigint, step_id int, attempt int);
+comment on type internal.attempt_key is 'Names one attempt.';
 
-create type api.moved as (
+create type internal.moved as (
 	job_id bigint,
 	step_id int,
 	request_id int,
@@ -38,15 +41,15 @@ create type api.moved as (
 	to_state text,
 	final boolean
 );
-comment on type api.moved is 'A move that was made: what api.step_move answers.';
+comment on type internal.moved is 'A move that was made: what internal.step_move answers.';
 
-create type api.element as (job_id bigint, request_id int, pos int);
-comment on type api.element is 'Names an array element by its position.';
+create type internal.element as (job_id bigint, request_id int, pos int);
+comment on type internal.element is 'Names an array element by its position.';
 
-create type api.spans as (lows int[], highs int[], steps int[], befores int[]);
-comment on type api.spans is 'The ranges of an array''s indices, each with how many indices are before it.';
+create type internal.spans as (lows int[], highs int[], steps int[], befores int[]);
+comment on type internal.spans is 'The ranges of an array''s indices, each with how many indices are before it.';
 
-create type api.offered as (
+create type internal.offered as (
 	job_id bigint,
 	step_id int,
 	request_id int,
@@ -60,12 +63,12 @@ create type api.offered as (
 	over int,
 	room int
 );
-comment on type api.offered is 'A step that may start, who claims it, where it stands in the queue (place: its partition''s priority), the version of its row; of an array, which positions have begun (next and skip of rota.step_array), how many elements are over; how many elements of it have room.';
+comment on type internal.offered is 'A step that may start, who claims it, where it stands in the queue (place: its partition''s priority), the version of its row; of an array, which positions have begun (next and skip of rota.step_array), how many elements are over; how many elements of it have room.';
 
-create type api.line as (claimant_id int, partition text);
-comment on type api.line is 'Who claims steps, and in which partition: the steps of a line are under the same limits.';
+create type internal.line as (claimant_id int, partition text);
+comment on type internal.line is 'Who claims steps, and in which partition: the steps of a line are under the same limits.';
 
-create type api.bound as (
+create type internal.bound as (
 	claimant_id int,
 	partition text,
 	limit_id int,
@@ -75,15 +78,15 @@ create type api.bound as (
 	held numeric,
 	ends_at timestamptz
 );
-comment on type api.bound is 'A limit that a line is under; whose: the user, where it holds for each user by itself; held: how much is used of it; ends_at: the end of its period.';
+comment on type internal.bound is 'A limit that a line is under; whose: the user, where it holds for each user by itself; held: how much is used of it; ends_at: the end of its period.';
 
-create type api.spot as (spot int, measure text, most bigint, held numeric, ends_at timestamptz);
-comment on type api.spot is 'The same for one line, numbered; a limit that holds for each user by itself has a number for each.';
+create type internal.spot as (spot int, measure text, most bigint, held numeric, ends_at timestamptz);
+comment on type internal.spot is 'The same for one line, numbered; a limit that holds for each user by itself has a number for each.';
 
-create type api.reach as (claimant_id int, partition text, part int, place int, boost_ms bigint, rows int, most int, spots api.spot[], tops jsonb);
-comment on type api.reach is 'How far a line is read: its partition''s number and priority, by how much it comes forward, so many rows, and never more than most (null: any number); the limits that it is under, and the lowest of each measure.';
+create type internal.reach as (claimant_id int, partition text, part int, place int, boost_ms bigint, rows int, most int, spots internal.spot[], tops jsonb);
+comment on type internal.reach is 'How far a line is read: its partition''s number and priority, by how much it comes forward, so many rows, and never more than most (null: any number); the limits that it is under, and the lowest of each measure.';
 
-create type api.candidate as (
+create type internal.candidate as (
 	job_id bigint,
 	step_id int,
 	claimant_id int,
@@ -101,12 +104,12 @@ create type api.candidate as (
 	needs numeric[],
 	fits boolean
 );
-comment on type api.candidate is 'A step that limits may keep from being offered: what it needs of which of them (takes); unread: of its line, which is under spots, there are more behind it; lead: the first of those that it starts with, which needs what all of them do; fits: no limit is lower than that.';
+comment on type internal.candidate is 'A step that limits may keep from being offered: what it needs of which of them (takes); unread: of its line, which is under spots, there are more behind it; lead: the first of those that it starts with, which needs what all of them do; fits: no limit is lower than that.';
 
-create type api.size as (cpus bigint, nodes int, gres jsonb, time_limit_s bigint);
-comment on type api.size is 'How much a step takes: gres in all, {"gpu": 4}; a time limit of 0 is none.';
+create type internal.size as (cpus bigint, nodes int, gres jsonb, time_limit_s bigint);
+comment on type internal.size is 'How much a step takes: gres in all, {"gpu": 4}; a time limit of 0 is none.';
 
-create type api.held as (
+create type internal.held as (
 	job_id bigint,
 	step_id int,
 	attempt int,
@@ -117,17 +120,17 @@ create type api.held as (
 	cpu_usec bigint,
 	began_at timestamptz
 );
-comment on type api.held is 'An allocation that ends (at; null: now), and what is known of it: whether nothing of it is left on the node, what it used, and when it began there (null: it never did) if it still stood ahead.';
-create type api.room as (
+comment on type internal.held is 'An allocation that ends (at; null: now), and what is known of it: whether nothing of it is left on the node, what it used, and when it began there (null: it never did) if it still stood ahead.';
+create type internal.room as (
 	node_id int,
 	job_id bigint,
 	request_id int,
 	n int,
 	free_at timestamptz[]
 );
-comment on type api.room is 'The CPUs of n elements of an array have become free on a node, the last ones first.';
+comment on type internal.room is 'The CPUs of n elements of an array have become free on a node, the last ones first.';
 
-create type api.taken as (
+create type internal.taken as (
 	job_id bigint,
 	step_id int,
 	attempt int,
@@ -143,9 +146,9 @@ create type api.taken as (
 	started_at timestamptz,
 	ahead boolean
 );
-comment on type api.taken is 'An allocation that begins: columns of rota.allocation; ahead: it may stand ahead, where the node has no CPUs for it yet.';
+comment on type internal.taken is 'An allocation that begins: columns of rota.allocation; ahead: it may stand ahead, where the node has no CPUs for it yet.';
 
-create type api.fact as (
+create type internal.fact as (
 	job_id bigint,
 	step_id int,
 	attempt int,
@@ -158,9 +161,9 @@ create type api.fact as (
 	exit_code int,
 	signal int
 );
-comment on type api.fact is 'What has become known of an attempt: columns of rota.attempt; null: nothing new.';
+comment on type internal.fact is 'What has become known of an attempt: columns of rota.attempt; null: nothing new.';
 
-create type api.closed as (
+create type internal.closed as (
 	job_id bigint,
 	step_id int,
 	request_id int,
@@ -173,9 +176,9 @@ create type api.closed as (
 	signal int,
 	message text
 );
-comment on type api.closed is 'An attempt that is over, and the event that its end is for its step.';
+comment on type internal.closed is 'An attempt that is over, and the event that its end is for its step.';
 
-create type api.seen as (
+create type internal.seen as (
 	node_id int,
 	job_id bigint,
 	step_id int,
@@ -207,16 +210,16 @@ create type api.seen as (
 	news int,
 	odd boolean
 );
-comment on type api.seen is 'What one report says of an attempt on a node, in one row, with what was known of it before: the allocation''s phase, whether it is open, whether the attempt is live and has one node only; brief: the report has the end of it, and no pause; paused, tasked, hooked: there are records of pauses, of tasks, of hooks; news: how many records say something new; odd: there may be strays among them.';
+comment on type internal.seen is 'What one report says of an attempt on a node, in one row, with what was known of it before: the allocation''s phase, whether it is open, whether the attempt is live and has one node only; brief: the report has the end of it, and no pause; paused, tasked, hooked: there are records of pauses, of tasks, of hooks; news: how many records say something new; odd: there may be strays among them.';
 
-create type api.told as (
+create type internal.told as (
 	at timestamptz,
 	records jsonb,
 	lives jsonb
 );
-comment on type api.told is 'Records and lives of a report, as api.node_report takes them, and when it was told, from which their ages count.';
+comment on type internal.told is 'Records and lives of a report, as api.node_report takes them, and when it was told, from which their ages count.';
 
-create type api.decided as (
+create type internal.decided as (
 	job_id bigint,
 	step_id int,
 	request_id int,
@@ -228,9 +231,9 @@ create type api.decided as (
 	allocations jsonb,
 	bound boolean
 );
-comment on type api.decided is 'A start as the scheduler decided it; pos: of an array element that is no row yet; bound: it has peers, by edges of its own or of others.';
+comment on type internal.decided is 'A start as the scheduler decided it; pos: of an array element that is no row yet; bound: it has peers, by edges of its own or of others.';
 
-create type api.asked as (
+create type internal.asked as (
 	step_id int,
 	name text,
 	line int,
@@ -268,4 +271,4 @@ create type api.asked as (
 	sample_s int,
 	reservation text
 );
-comment on type api.asked is 'A step as the translator plans it: a member of a plan''s "steps", and of its "common" where it does not say otherwise; columns of rota.step_request where they are called alike. Times in seconds since 1970, auth in hex; spec goes on with the last spec_end characters of the plan''s "spec_end", null: with all of it.';
+comment on type internal.asked is 'A step as the translator plans it: a member of a plan''s "steps", and of its "common" where it does not say otherwise; columns of rota.step_request where they are called alike. Times in seconds since 1970, auth in hex; spec goes on with the last spec_end characters of the plan''s "spec_end", null: with all of it.';

@@ -1,7 +1,7 @@
 /* admin_db.c - `rota admin db upgrade`: bring a database to what this binary carries, in one transaction.
  *
  * Migrations (tables) go forward only and are never changed once applied: a database that is newer than the binary, or an
- * applied migration whose hash differs, is refused. The schemas `api`, `acct` and `live` are rebuilt from sql/ whenever a migration
+ * applied migration whose hash differs, is refused. The schemas `api`, `internal`, `acct` and `live` are rebuilt from sql/ whenever a migration
  * was applied or the hash over all of sql/ differs from the one installed. Nothing to do is nothing done. */
 #include "bin/rota/admin_db.h"
 
@@ -36,7 +36,7 @@ static const char RECORD_TABLES[] =
 	"	only_row boolean primary key default true check (only_row),"
 	"	sha256 text not null,"
 	"	installed_at timestamptz not null default now());"
-	"comment on table rota.schema_api is 'Which state of sql/ the schemas api, acct and live were built from; one row.';"
+	"comment on table rota.schema_api is 'Which state of sql/ the schemas api, internal, acct and live were built from; one row.';"
 	"comment on column rota.schema_api.only_row is 'Always true: there is one row.';"
 	"comment on column rota.schema_api.sha256 is 'SHA-256 over all files of sql/ in install order, hex.';"
 	"comment on column rota.schema_api.installed_at is 'When they were built.';";
@@ -153,7 +153,8 @@ static bool applied_check(PGconn *db, int *last, struct err *e)
 static bool built_drop(PGconn *db, struct err *e)
 {
 	return run(db, "sql",
-		   "drop schema if exists api cascade; drop schema if exists acct cascade; drop schema if exists live cascade",
+		   "drop schema if exists api cascade; drop schema if exists internal cascade;"
+		   "drop schema if exists acct cascade; drop schema if exists live cascade",
 		   e);
 }
 
@@ -213,7 +214,7 @@ static bool record_make(PGconn *db, struct err *e)
 	return there || run(db, "database", RECORD_TABLES, e);
 }
 
-/* Rebuild api, acct and live when they are not what this binary carries. */
+/* Rebuild api, internal, acct and live when they are not what this binary carries. */
 static bool api_install(PGconn *db, struct admin_db_report *report, struct err *e)
 {
 	char hex[SEAL_HEX_SIZE];

@@ -183,7 +183,7 @@ static void line_read(struct verb_scan *scan, struct top_line *line)
 		json_object_set_new(line->request, "jobs", words_operands(scan));
 }
 
-/* Whether something that is sampled has no figures yet: its node takes some for us (api.sample_look), of which two make a rate. */
+/* Whether something that is sampled has no figures yet: its node takes some for us (internal.sample_look), of which two make a rate. */
 static bool is_lacking(const json_t *answer)
 {
 	const json_t *step;

@@ -3,7 +3,7 @@
 create view acct.me with (security_barrier) as
 select current_user::text as user_name,
 	pg_has_role('rota_analyst', 'member') or pg_has_role('rota_admin', 'member') or pg_has_role('rota_owner', 'member') as reads_all,
-	array(select c.account from api.account_coordinated c where c.user_name = current_user order by c.account) as accounts;
+	array(select c.account from internal.account_coordinated c where c.user_name = current_user order by c.account) as accounts;
 comment on view acct.me is 'You, as the views of this schema know you.';
 comment on column acct.me.user_name is 'Your login name.';
 comment on column acct.me.reads_all is 'Whether you see everybody''s rows, as analysts do; else you see those of your own jobs and of accounts.';

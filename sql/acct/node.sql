@@ -53,7 +53,7 @@ comment on column acct.node_change.mem_mb is 'The same after.';
 
 create view acct.node_warning with (security_barrier) as
 select n.name as node, w.node_id, w.kind, w.starts_at, w.ends_at, w.reason, w.actor, w.words as message
-from api.node_warning w
+from internal.node_warning w
 join rota.node n on n.node_id = w.node_id;
 comment on view acct.node_warning is 'What is wrong with nodes now, or will be (of maintenance, the next): a row for each node and cause. Joined with acct.allocation where ended_at is null, it tells whose steps that concerns.';
 comment on column acct.node_warning.node is 'The node.';
@@ -70,7 +70,7 @@ select r.name as reservation, t.starts_at, t.ends_at, r.recurs, r.time_zone,
 	array(select n.name from rota.reservation_node rn join rota.node n on n.node_id = rn.node_id where rn.reservation_id = r.reservation_id order by n.name) as nodes,
 	r.users, r.accounts, r.end_steps, r.reason, r.created_by, r.created_at
 from rota.reservation r
-join api.reservation_time t on t.reservation_id = r.reservation_id;
+join internal.reservation_time t on t.reservation_id = r.reservation_id;
 comment on view acct.reservation is 'Maintenance to come: a row for each time, of what recurs those of the next 31 days or two at least.';
 comment on column acct.reservation.reservation is 'Name of the reservation.';
 comment on column acct.reservation.starts_at is 'When it begins.';

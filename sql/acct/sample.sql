@@ -36,7 +36,7 @@ select x.job_id, x.step_id, x.attempt, r.name as step, s.array_index, j.user_nam
 	x.rss_kb_last, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_last, x.swap_kb_mean, x.swap_kb_max, x.peak_mb, x.max_rss_kb,
 	x.minor_faults, x.major_faults, x.read_bytes, x.write_bytes, x.read_rate_last, x.read_rate_mean, x.read_rate_max, x.write_rate_last, x.write_rate_mean, x.write_rate_max,
 	x.processes_last, x.processes_mean, x.processes_max, x.threads_last, x.threads_mean, x.threads_max, x.gauges
-from api.step_stats x
+from internal.step_stats x
 join rota.step s on s.job_id = x.job_id and s.step_id = x.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = x.job_id
@@ -89,7 +89,7 @@ select x.job_id, x.step_id, x.attempt, x.task, r.name as step, s.array_index, j.
 	x.samples, x.first_at, x.last_at, x.cpu_s::double precision as cpu_s, x.cpus_last, x.cpus_mean, x.cpus_max,
 	x.rss_kb_last, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_last, x.swap_kb_mean, x.swap_kb_max,
 	x.minor_faults, x.major_faults, x.read_bytes, x.write_bytes, x.processes_last, x.processes_mean, x.processes_max, x.threads_last, x.threads_mean, x.threads_max
-from api.task_stats x
+from internal.task_stats x
 join rota.step s on s.job_id = x.job_id and s.step_id = x.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = x.job_id
@@ -140,7 +140,7 @@ left join lateral (
 		max(y.rss_kb_max) as rss_kb_max, max(y.swap_kb_max) as swap_kb_max, max(y.peak_mb) as peak_mb, max(y.max_rss_kb) as max_rss_kb,
 		sum(y.minor_faults)::bigint as minor_faults, sum(y.major_faults)::bigint as major_faults, sum(y.read_bytes)::bigint as read_bytes,
 		sum(y.write_bytes)::bigint as write_bytes, max(y.processes_max) as processes_max, max(y.threads_max) as threads_max, max(y.last_at) as last_at
-	from api.step_stats y
+	from internal.step_stats y
 	where y.job_id = j.job_id
 ) x on true
 where (select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]);

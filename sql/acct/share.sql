@@ -26,7 +26,7 @@ comment on column acct.qos.priority is 'Points of priority that it adds.';
 
 create view acct.share with (security_barrier) as
 select t.account, t.user_name, t.parent, t.depth, t.shares, t.share, t.use_s, t.used, t.effective, t.factor
-from api.share_tree t
+from internal.share_tree t
 where (select m.reads_all from acct.me m) or t.user_name = current_user or t.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.share is 'Fair share as it is now: accounts, and users on them, with what they used lately.';
 comment on column acct.share.account is 'The account, or that of the user; null: none.';
@@ -43,7 +43,7 @@ comment on column acct.share.factor is 'Fair share factor, 0 to 1: 2^(-effective
 create view acct.limit with (security_barrier) as
 select l.limit_id, l.account, coalesce(l.user_name, nullif(l.whose, '')) as user_name, l.qos, l.partition, l.each_user, l.measure, nullif(l.period, '') as period,
 	l.most, l.held, greatest(l.most - l.held, 0) as left_over, l.starts_at, nullif(l.ends_at, 'infinity') as ends_at
-from api.limit_shown l
+from internal.limit_shown l
 where (select m.reads_all from acct.me m) or coalesce(l.user_name, nullif(l.whose, '')) = current_user
 	or l.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.limit is 'Limits, with how much of them is used just now.';

@@ -14,7 +14,7 @@ begin
 		from unnest(array['usage', 'node_usage']) kind
 		cross join unnest(array['hour', 'day', 'month']) period
 	loop
-		select c.keys, c.measures into v_keys, v_measures from api.usage_columns(v_view.name) c;
+		select c.keys, c.measures into v_keys, v_measures from internal.usage_columns(v_view.name) c;
 		v_group := v_view.period || case when v_view.of_nodes then ', n.name' else $k$, nullif(x.account, ''), x.user_name, x.partition, x.qos$k$ end;
 		v_shown := v_view.period || case when v_view.of_nodes then ', n.name as node' else $k$, nullif(x.account, '') as account, x.user_name, x.partition, x.qos$k$ end;
 		execute format($view$
@@ -23,30 +23,30 @@ begin
 			from (
 				select %4$s, %5$s from rota.%1$I
 				union all
-				select %6$s from api.usage_piece p where p.ended_at is null
+				select %6$s from internal.usage_piece p where p.ended_at is null
 				union all
 				select %6$s
-				from api.usage_due_key k
+				from internal.usage_due_key k
 				cross join lateral (
-					select * from api.usage_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
+					select * from internal.usage_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
 				) p
 				where k.held and not k.rebuild
 				union all
 				select %7$s
-				from api.usage_due_key k
+				from internal.usage_due_key k
 				cross join lateral (
-					select * from api.usage_used p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
+					select * from internal.usage_used p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
 				) p
 				where k.used and not k.rebuild
 				%8$s
 			) x
 			%9$s
 			group by x.%10$s$view$,
-			v_view.name, v_shown, api.usage_sums(v_measures), array_to_string(v_keys, ', '), array_to_string(v_measures, ', '),
-			api.usage_pick(v_keys, v_measures, '^(cpu_s|node_s|mem_mb_s|gres_s)$'), api.usage_pick(v_keys, v_measures, '^cpu_(used|measured)_s$'),
-			case when not v_view.of_nodes then format('union all select %s from api.usage_due_key k
-					cross join lateral (select * from api.usage_end p where p.job_id = k.job_id and p.step_id = k.step_id offset 0) p
-					where not k.rebuild and k.node_id is null', api.usage_pick(v_keys, v_measures, '^(steps_|wait_)')) end,
+			v_view.name, v_shown, internal.usage_sums(v_measures), array_to_string(v_keys, ', '), array_to_string(v_measures, ', '),
+			internal.usage_pick(v_keys, v_measures, '^(cpu_s|node_s|mem_mb_s|gres_s)$'), internal.usage_pick(v_keys, v_measures, '^cpu_(used|measured)_s$'),
+			case when not v_view.of_nodes then format('union all select %s from internal.usage_due_key k
+					cross join lateral (select * from internal.usage_end p where p.job_id = k.job_id and p.step_id = k.step_id offset 0) p
+					where not k.rebuild and k.node_id is null', internal.usage_pick(v_keys, v_measures, '^(steps_|wait_)')) end,
 			case when v_view.of_nodes then 'join rota.node n on n.node_id = x.node_id'
 				else 'where (select m.reads_all from acct.me m) or x.user_name = current_user or x.account = any ((select m.accounts from acct.me m)::text[])' end,
 			v_group);

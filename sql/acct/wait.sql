@@ -4,7 +4,7 @@ select w.day, w.account, w.partition, w.qos, w.steps_started, w.mean_s, w.percen
 from (
 	select d.day, nullif(s.account, '') as account, s.partition, s.qos, count(*) as steps_started, avg(d.wait_s) as mean_s,
 		percentile_cont(array[0.5, 0.9, 0.99]) within group (order by d.wait_s) as percentile_s, max(d.wait_s) as max_s
-	from api.usage_step s
+	from internal.usage_step s
 	cross join lateral (
 		select (s.started_at at time zone (select z.time_zone from rota.usage_state z))::date as day,
 			extract(epoch from greatest(s.started_at - s.eligible_at, interval '0'))::double precision as wait_s

@@ -1,17 +1,17 @@
 -- "rota admin": objects of the cluster are created, changed and deleted, one in a call, and every change is recorded.
-create function api.admin_table(p_object text) returns table (relation text, name_is text, name_like text)
+create function internal.admin_table(p_object text) returns table (relation text, name_is text, name_like text)
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select t.relation, t.name_is, t.name_like
 	from (values ('partition', 'partition', 'partition', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'), ('node', 'node', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'),
-		('account', 'account', 'account', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'), ('user', 'person', 'user_name', '^' || api.word_user() || '$'),
-		('association', 'association', 'account || ''/'' || user_name', '^[^/]+/' || api.word_user() || '$'), ('qos', 'qos', 'qos', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
+		('account', 'account', 'account', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'), ('user', 'person', 'user_name', '^' || internal.word_user() || '$'),
+		('association', 'association', 'account || ''/'' || user_name', '^[^/]+/' || internal.word_user() || '$'), ('qos', 'qos', 'qos', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
 		('license', 'license', 'license', '^[A-Za-z][A-Za-z0-9_.-]*$'), ('setting', 'setting', 'name', ''),
 		('reservation', 'reservation', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$')) as t (object, relation, name_is, name_like)
 	where t.object = p_object;
 $$;
-comment on function api.admin_table(text) is 'The table of a kind of object, what its name is there, in SQL, and what names of new ones are like; none: there is no such kind. Internal.';
+comment on function internal.admin_table(text) is 'The table of a kind of object, what its name is there, in SQL, and what names of new ones are like; none: there is no such kind.';
 
-create function api.admin_check(p_object text, p_name text, p_set jsonb) returns void
+create function internal.admin_check(p_object text, p_name text, p_set jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_held node_used;
@@ -34,7 +34,7 @@ begin
 	elsif p_object = 'setting' then
 		select * into v_setting from setting s where s.name = p_name;
 		-- Of nothing there is no half, and ranges of a few jobs would be needed faster than they are made.
-		p_set := jsonb_build_object('value', api.admin_value(p_name, case when p_name = 'range_size' then 'int [10000,2147483647]'
+		p_set := jsonb_build_object('value', internal.admin_value(p_name, case when p_name = 'range_size' then 'int [10000,2147483647]'
 			when p_name = 'fair_share_half_life_s' then 'int [1,2147483647]' when v_setting.kind = 'int' then 'int [0,2147483647]' else v_setting.kind end, p_set -> 'value'));
 		if v_setting.kind <> 'text' and jsonb_typeof(p_set -> 'value') = 'null' then
 			raise exception '"%" needs a value', p_name using errcode = 'RT422', hint = v_setting.help;
@@ -42,11 +42,11 @@ begin
 			raise exception 'there is no time zone "%"', p_set ->> 'value' using errcode = 'RT422', hint = 'Give a name like Europe/Berlin; see pg_timezone_names.';
 		end if;
 	elsif p_object = 'association' then
-		perform api.object_need('account', array[split_part(p_name, '/', 1)]);
+		perform internal.object_need('account', array[split_part(p_name, '/', 1)]);
 	elsif p_object = 'user' and p_set ->> 'default_account' is not null then
-		perform api.object_need('account', array[p_set ->> 'default_account']);
+		perform internal.object_need('account', array[p_set ->> 'default_account']);
 	elsif p_object = 'account' and p_set ->> 'parent' is not null then
-		perform api.object_need('account', array[p_set ->> 'parent']);
+		perform internal.object_need('account', array[p_set ->> 'parent']);
 		if exists (
 			with recursive above (account) as (
 				select p_set ->> 'parent'
@@ -59,9 +59,9 @@ begin
 		end if;
 	end if;
 end $$;
-comment on function api.admin_check(text, text, jsonb) is 'Refuse values that what runs now, or other objects, do not allow. Internal.';
+comment on function internal.admin_check(text, text, jsonb) is 'Refuse values that what runs now, or other objects, do not allow.';
 
-create function api.admin_write(p_object text, p_name text, p_set jsonb, p_new boolean) returns void
+create function internal.admin_write(p_object text, p_name text, p_set jsonb, p_new boolean) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_table record;
@@ -69,11 +69,11 @@ declare
 	v_row jsonb;
 	v_bare text;
 begin
-	select * into v_table from api.admin_table(p_object);
+	select * into v_table from internal.admin_table(p_object);
 	select min(k.key) into v_bare
 	from jsonb_each(p_set) s
 	join pg_attribute a on a.attrelid = format('rota.%I', v_table.relation)::regclass and a.attname = s.key and not a.attisdropped
-	join api.admin_key_list() k on k.object = p_object and k.member = s.key
+	join internal.admin_key_list() k on k.object = p_object and k.member = s.key
 	where s.value = 'null' and a.attnotnull and a.atttypid <> 'text[]'::regtype and not (p_new and a.atthasdef);
 	if v_bare is not null then
 		raise exception '"%" needs a value', v_bare using errcode = 'RT422';
@@ -94,25 +94,25 @@ begin
 			v_table.relation, v_columns, v_table.name_is) using v_row, p_name;
 	end if;
 	if p_set ? '+nodes' and p_object = 'partition' then
-		perform api.admin_partition_nodes(p_name, coalesce(p_set ->> '+nodes', ''));
+		perform internal.admin_partition_nodes(p_name, coalesce(p_set ->> '+nodes', ''));
 	elsif p_set ? '+nodes' then
-		perform api.admin_reservation_nodes(p_name, coalesce(p_set ->> '+nodes', ''));
+		perform internal.admin_reservation_nodes(p_name, coalesce(p_set ->> '+nodes', ''));
 	end if;
 	if p_set ? '+partitions' then
-		perform api.admin_node_partitions(p_name, api.request_list(p_set, '+partitions'));
+		perform internal.admin_node_partitions(p_name, internal.request_list(p_set, '+partitions'));
 	end if;
 	if p_set ? '+gres' then
-		perform api.admin_node_gres(p_name, p_set ->> '+gres');
+		perform internal.admin_node_gres(p_name, p_set ->> '+gres');
 	end if;
 	if p_set ? '+users' then
-		perform api.admin_users(case jsonb_typeof(p_set -> '+users') when 'array' then p_set -> '+users' else '[]' end, p_name, null);
+		perform internal.admin_users(case jsonb_typeof(p_set -> '+users') when 'array' then p_set -> '+users' else '[]' end, p_name, null);
 	end if;
 	if p_set ? '+accounts' then
-		perform api.admin_users(case jsonb_typeof(p_set -> '+accounts') when 'array' then p_set -> '+accounts' else '[]' end, null, p_name);
+		perform internal.admin_users(case jsonb_typeof(p_set -> '+accounts') when 'array' then p_set -> '+accounts' else '[]' end, null, p_name);
 	end if;
-	perform api.admin_limit(p_object, p_name, substr(s.key, 8), s.value) from jsonb_each(p_set) s where s.key like '+limit %';
+	perform internal.admin_limit(p_object, p_name, substr(s.key, 8), s.value) from jsonb_each(p_set) s where s.key like '+limit %';
 	if p_set ? '+coordinators' then
-		perform api.admin_coordinators(p_name, api.request_list(p_set, '+coordinators'));
+		perform internal.admin_coordinators(p_name, internal.request_list(p_set, '+coordinators'));
 	end if;
 	if p_set ?| array['analyst', 'reader'] then
 		perform login.person_set(p_name, case when p.analyst then 'rota_analyst' when p.reader then 'rota_reader' end)
@@ -123,24 +123,24 @@ exception
 	when check_violation or not_null_violation or numeric_value_out_of_range then
 		raise exception 'that is not possible for % "%": %', p_object, p_name, sqlerrm using errcode = 'RT422';
 end $$;
-comment on function api.admin_write(text, text, jsonb, boolean) is 'Write an object''s row, new or not, and what belongs to it. Internal.';
+comment on function internal.admin_write(text, text, jsonb, boolean) is 'Write an object''s row, new or not, and what belongs to it.';
 
-create function api.admin_delete(p_object text, p_name text) returns void
+create function internal.admin_delete(p_object text, p_name text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_table record;
 	v_label text;
 	v_used boolean := false;
 begin
-	select * into v_table from api.admin_table(p_object);
+	select * into v_table from internal.admin_table(p_object);
 	if p_object = 'setting' or (p_object = 'qos' and p_name = 'normal') then
 		raise exception '% "%" cannot be deleted', p_object, p_name using errcode = 'RT409';
 	elsif p_object = 'node' then
-		select api.step_label(a.job_id, a.step_id) into v_label
+		select internal.step_label(a.job_id, a.step_id) into v_label
 		from allocation a join node n on n.node_id = a.node_id
 		where n.name = p_name and a.ended_at is null limit 1;
 	elsif p_object = 'partition' then
-		select api.step_label(s.job_id, s.step_id) into v_label
+		select internal.step_label(s.job_id, s.step_id) into v_label
 		from step s join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		where s.ended_at is null and r.partition = p_name limit 1;
 	elsif p_object = 'license' then
@@ -163,9 +163,9 @@ exception when foreign_key_violation then
 	raise exception '% "%" is named in history or by other objects', p_object, p_name using errcode = 'RT409',
 		hint = case p_object when 'node' then 'Drain it instead.' when 'partition' then 'Set its state to inactive instead.' else 'Change what names it first.' end;
 end $$;
-comment on function api.admin_delete(text, text) is 'Delete an object that nothing uses. Internal.';
+comment on function internal.admin_delete(text, text) is 'Delete an object that nothing uses.';
 
-create function api.admin_node_state(p_user text, p_name text, p_action text, p_set jsonb) returns void
+create function internal.admin_node_state(p_user text, p_name text, p_action text, p_set jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_node node;
@@ -173,7 +173,7 @@ declare
 	v_short text;
 begin
 	if p_action = 'dead' then
-		perform api.node_dead(p_user, p_name, p_set ->> '+reason');
+		perform internal.node_dead(p_user, p_name, p_set ->> '+reason');
 		return;
 	end if;
 	select * into v_node from node n where n.name = p_name for no key update;
@@ -181,14 +181,14 @@ begin
 		if p_set ->> '+reason' is null then
 			raise exception 'say why node "%" is drained', p_name using errcode = 'RT422', hint = 'Give a reason.';
 		elsif p_set ->> '+deadline' is not null then
-			perform api.admin_notice(p_user, v_node, 'drain', p_set ->> '+reason', (p_set ->> '+deadline')::timestamptz, coalesce((p_set ->> '+end_steps')::boolean, false));
+			perform internal.admin_notice(p_user, v_node, 'drain', p_set ->> '+reason', (p_set ->> '+deadline')::timestamptz, coalesce((p_set ->> '+end_steps')::boolean, false));
 			return;
 		elsif p_set ->> '+end_steps' = 'true' then
 			raise exception 'to end what runs takes a deadline' using errcode = 'RT422', hint = 'Give one; "now" will do.';
 		end if;
 		delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'drain';
 		if v_node.state <> 'drain' or v_node.reason is distinct from p_set ->> '+reason' then
-			perform api.node_state_set(v_node.node_id, 'drain', p_user, p_set ->> '+reason');
+			perform internal.node_state_set(v_node.node_id, 'drain', p_user, p_set ->> '+reason');
 		end if;
 		return;
 	end if;
@@ -197,18 +197,18 @@ begin
 		return;
 	end if;
 	-- Back to what it would be by itself; one that is down comes back by itself, when it has shown that nothing is left there.
-	v_short := api.node_shortfall(v_node.node_id);
+	v_short := internal.node_shortfall(v_node.node_id);
 	select * into v_lease from node_lease l where l.node_id = v_node.node_id;
-	perform api.node_state_set(v_node.node_id, case
+	perform internal.node_state_set(v_node.node_id, case
 		when v_node.found is null then 'unknown'
 		when v_lease.node_id is null or v_lease.lost_at is not null or v_lease.strays > 0 then 'down'
 		when v_short is not null then 'invalid'
 		else 'up' end, p_user,
 		case when v_lease.strays > 0 then 'what was given up here is being ended' when v_lease.node_id is null or v_lease.lost_at is not null then 'not heard of' else v_short end);
 end $$;
-comment on function api.admin_node_state(text, text, text, jsonb) is 'Drain a node, now or at a deadline, take it back into use, or declare it dead. Internal.';
+comment on function internal.admin_node_state(text, text, text, jsonb) is 'Drain a node, now or at a deadline, take it back into use, or declare it dead.';
 
-create function api.admin_notice(p_user text, p_node rota.node, p_kind text, p_reason text, p_at timestamptz, p_end_steps boolean) returns void
+create function internal.admin_notice(p_user text, p_node rota.node, p_kind text, p_reason text, p_at timestamptz, p_end_steps boolean) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	if p_kind = 'drain' and p_node.state = 'drain' then
@@ -220,9 +220,9 @@ begin
 	set at = excluded.at, reason = excluded.reason, actor = excluded.actor, end_steps = excluded.end_steps, said_at = now()
 	where (n.at, n.reason, n.end_steps) is distinct from (excluded.at, excluded.reason, excluded.end_steps);
 end $$;
-comment on function api.admin_notice(text, rota.node, text, text, timestamptz, boolean) is 'Write down what is to befall a node. Internal.';
+comment on function internal.admin_notice(text, rota.node, text, text, timestamptz, boolean) is 'Write down what is to befall a node.';
 
-create function api.admin_failing(p_user text, p_name text, p_set jsonb) returns void
+create function internal.admin_failing(p_user text, p_name text, p_set jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_node node;
@@ -239,12 +239,12 @@ begin
 	elsif not p_set ? '+failing' and v_old.node_id is null then
 		raise exception 'say what is wrong with node "%"', p_name using errcode = 'RT422', hint = 'Give "failing" a reason.';
 	end if;
-	perform api.admin_notice(p_user, v_node, 'failing', coalesce(p_set ->> '+failing', v_old.reason),
+	perform internal.admin_notice(p_user, v_node, 'failing', coalesce(p_set ->> '+failing', v_old.reason),
 		case when p_set ? '+failing_at' then (p_set ->> '+failing_at')::timestamptz else v_old.at end, false);
 end $$;
-comment on function api.admin_failing(text, text, jsonb) is 'Mark a node as failing, or take the mark off. Internal.';
+comment on function internal.admin_failing(text, text, jsonb) is 'Mark a node as failing, or take the mark off.';
 
-create function api.admin_opened(p_accounts text[]) returns void
+create function internal.admin_opened(p_accounts text[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_account text;
@@ -260,13 +260,13 @@ begin
 			hint = format('Give it another user first, delete it, or open it: rota admin account change %s --users=none.', v_account);
 	end if;
 end $$;
-comment on function api.admin_opened(text[]) is 'Refuse a change by which one of these accounts, which had users, has lost the last one. Internal.';
+comment on function internal.admin_opened(text[]) is 'Refuse a change by which one of these accounts, which had users, has lost the last one.';
 
-create function api.admin_one(p_user text, p_object text, p_action text, p_name text, p_values jsonb) returns boolean
+create function internal.admin_one(p_user text, p_object text, p_action text, p_name text, p_values jsonb) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_set jsonb := api.admin_values(p_object, p_values);
-	v_before jsonb := api.admin_row(p_object, p_name);
+	v_set jsonb := internal.admin_values(p_object, p_values);
+	v_before jsonb := internal.admin_row(p_object, p_name);
 	v_closed text[];
 	v_after jsonb;
 begin
@@ -277,8 +277,8 @@ begin
 	if p_action = 'create' and v_before is not null then
 		raise exception 'there is a % "%" already', p_object, p_name using errcode = 'RT409', hint = 'Use "change" for what is there.';
 	elsif p_action <> 'create' and v_before is null then
-		perform api.object_need(p_object, array[p_name]);
-	elsif p_action = 'create' and not exists (select from api.admin_table(p_object) t where p_name ~ t.name_like) then
+		perform internal.object_need(p_object, array[p_name]);
+	elsif p_action = 'create' and not exists (select from internal.admin_table(p_object) t where p_name ~ t.name_like) then
 		raise exception 'no % can have the name "%"', p_object, p_name using errcode = 'RT422', hint = case p_object
 			when 'association' then 'Write it like physics/alice: an account and a user of it.'
 			when 'user' then 'Names of users are of letters, digits, "_", ".", "-", "@" and "\", and begin with a letter, a digit or "_".'
@@ -302,26 +302,26 @@ begin
 	end if;
 	if p_action in ('create', 'change') then
 		if p_object = 'reservation' then
-			v_set := api.admin_reservation(p_user, p_name, v_set);
+			v_set := internal.admin_reservation(p_user, p_name, v_set);
 		end if;
-		perform api.admin_check(p_object, p_name, v_set);
+		perform internal.admin_check(p_object, p_name, v_set);
 		if v_set ->> 'is_default' = 'true' then
 			-- There is one default: of the other this is a change too.
-			perform api.admin_one(p_user, p_object, 'change', p.partition, '{"default": false}') from partition p where p.is_default and p.partition <> p_name;
+			perform internal.admin_one(p_user, p_object, 'change', p.partition, '{"default": false}') from partition p where p.is_default and p.partition <> p_name;
 		end if;
-		perform api.admin_write(p_object, p_name, v_set, p_action = 'create');
-		perform api.admin_failing(p_user, p_name, v_set);
+		perform internal.admin_write(p_object, p_name, v_set, p_action = 'create');
+		perform internal.admin_failing(p_user, p_name, v_set);
 	elsif p_action = 'delete' then
-		perform api.admin_delete(p_object, p_name);
+		perform internal.admin_delete(p_object, p_name);
 	else
-		perform api.admin_node_state(p_user, p_name, p_action, v_set);
+		perform internal.admin_node_state(p_user, p_name, p_action, v_set);
 	end if;
-	perform api.admin_opened(v_closed);
-	v_after := api.admin_row(p_object, p_name);
+	perform internal.admin_opened(v_closed);
+	v_after := internal.admin_row(p_object, p_name);
 	if p_object = 'node' and p_action = 'change' and v_before <> v_after then
 		-- What is prescribed may fit now what was found, or no longer.
-		perform api.node_judge_hardware(p_name, p_user);
-		v_after := api.admin_row(p_object, p_name);
+		perform internal.node_judge_hardware(p_name, p_user);
+		v_after := internal.admin_row(p_object, p_name);
 	end if;
 	if v_before is not distinct from v_after then
 		return false;
@@ -333,37 +333,37 @@ begin
 	values (p_user, p_object, p_action, p_name, coalesce(p_values, '{}'), v_before, v_after);
 	return true;
 end $$;
-comment on function api.admin_one(text, text, text, text, jsonb) is 'Do one change and record it; whether anything changed. Internal.';
+comment on function internal.admin_one(text, text, text, text, jsonb) is 'Do one change and record it; whether anything changed.';
 
-create function api.node_judge_hardware(p_name text, p_user text) returns void
+create function internal.node_judge_hardware(p_name text, p_user text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_node node;
 	v_short text;
 begin
 	select * into v_node from node n where n.name = p_name;
-	v_short := api.node_shortfall(v_node.node_id);
+	v_short := internal.node_shortfall(v_node.node_id);
 	if v_node.state = 'up' and v_short is not null then
-		perform api.node_state_set(v_node.node_id, 'invalid', p_user, v_short);
+		perform internal.node_state_set(v_node.node_id, 'invalid', p_user, v_short);
 	elsif v_node.state = 'invalid' and v_short is null then
-		perform api.node_state_set(v_node.node_id, 'up', p_user, null);
+		perform internal.node_state_set(v_node.node_id, 'up', p_user, null);
 	end if;
 end $$;
-comment on function api.node_judge_hardware(text, text) is 'Move a node between up and invalid after what is prescribed has changed. Internal.';
+comment on function internal.node_judge_hardware(text, text) is 'Move a node between up and invalid after what is prescribed has changed.';
 
 create function api.admin_change(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_object text := coalesce(api.request_text(p_request, 'object'), '');
-	v_action text := coalesce(api.request_text(p_request, 'action'), '');
-	v_name text := api.request_text(p_request, 'name');
-	v_role text := api.caller_role(p_uid, p_user);
+	v_object text := coalesce(internal.request_text(p_request, 'object'), '');
+	v_action text := coalesce(internal.request_text(p_request, 'action'), '');
+	v_name text := internal.request_text(p_request, 'name');
+	v_role text := internal.caller_role(p_uid, p_user);
 	v_changed boolean := false;
 	v_names text[];
 	v_rows jsonb[];
 	v_one text;
 begin
-	if not exists (select from api.admin_table(v_object)) then
+	if not exists (select from internal.admin_table(v_object)) then
 		raise exception 'there is no object "%"', v_object using errcode = 'RT422', hint = 'Objects are partition, node, account, user, association, qos, license, setting and reservation.';
 	elsif v_action not in ('create', 'change', 'show', 'delete', 'drain', 'resume', 'dead') or (v_action in ('drain', 'resume', 'dead') and v_object <> 'node') then
 		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422', hint = 'Actions are create, change, show and delete, for nodes drain, resume and dead too.';
@@ -374,24 +374,24 @@ begin
 		raise exception 'you may not administer' using errcode = 'RT403',
 			hint = 'Only admins change the cluster; operators drain and resume nodes, mark them as failing and declare them dead.';
 	end if;
-	v_names := case v_object when 'node' then array(select api.hosts_expand(v_name)) else array[v_name] end;
+	v_names := case v_object when 'node' then array(select internal.hosts_expand(v_name)) else array[v_name] end;
 	if v_action = 'show' then
-		perform api.object_need(v_object, v_names);
-		v_rows := array(select jsonb_strip_nulls(api.admin_row(v_object, x.name)) from unnest(v_names) with ordinality x (name, n) order by x.n);
+		perform internal.object_need(v_object, v_names);
+		v_rows := array(select jsonb_strip_nulls(internal.admin_row(v_object, x.name)) from unnest(v_names) with ordinality x (name, n) order by x.n);
 		return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', false, 'rows', v_rows)
 			|| case cardinality(v_rows) when 1 then jsonb_build_object('row', v_rows[1]) else '{}' end;
 	end if;
 	-- One change after the other, so that each is recorded against what it found; nodes are locked in order, as all others lock them.
 	perform pg_advisory_xact_lock(hashtext('rota admin_change'));
 	if v_action = 'dead' then
-		perform api.job_lock(array(select a.job_id from unnest(v_names) x join node n on n.name = x
+		perform internal.job_lock(array(select a.job_id from unnest(v_names) x join node n on n.name = x
 			join allocation a on a.node_id = n.node_id and a.ended_at is null));
 	end if;
 	if v_object = 'node' then
-		perform api.node_lock(array(select n.node_id from unnest(v_names) x join node n on n.name = x));
+		perform internal.node_lock(array(select n.node_id from unnest(v_names) x join node n on n.name = x));
 	end if;
 	foreach v_one in array v_names loop
-		v_changed := api.admin_one(p_user, v_object, v_action, v_one, p_request -> 'values') or v_changed;
+		v_changed := internal.admin_one(p_user, v_object, v_action, v_one, p_request -> 'values') or v_changed;
 	end loop;
 	notify rota_schedule;
 	notify rota_event;

@@ -1,5 +1,5 @@
 -- Limits of one object alone: of these columns, those that are its name are set, and no others.
-create function api.admin_limit_scope(p_object text, p_name text, out account text, out user_name text, out qos text, out partition text)
+create function internal.admin_limit_scope(p_object text, p_name text, out account text, out user_name text, out qos text, out partition text)
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	account := case p_object when 'account' then p_name when 'association' then split_part(p_name, '/', 1) end;
@@ -7,9 +7,9 @@ begin
 	qos := case p_object when 'qos' then p_name end;
 	partition := case p_object when 'partition' then p_name end;
 end $$;
-comment on function api.admin_limit_scope(text, text) is 'The columns of rota.usage_limit that an object''s limits have. Internal.';
+comment on function internal.admin_limit_scope(text, text) is 'The columns of rota.usage_limit that an object''s limits have.';
 
-create function api.admin_limit(p_object text, p_name text, p_what text, p_value jsonb) returns void
+create function internal.admin_limit(p_object text, p_name text, p_what text, p_value jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_measure text := regexp_replace(p_what, '_per_user$', '');
@@ -17,7 +17,7 @@ declare
 	v_scope record;
 	v_want jsonb := case when v_measure = 'gres' then p_value when v_measure = 'cpu_minutes' then p_value else jsonb_build_object(v_measure, p_value) end;
 begin
-	select * into v_scope from api.admin_limit_scope(p_object, p_name);
+	select * into v_scope from internal.admin_limit_scope(p_object, p_name);
 	-- What stays the same keeps its row: a new one is a change to whoever reads the queue.
 	delete from usage_limit l
 	where (l.account, l.user_name, l.qos, l.partition) is not distinct from (v_scope.account, v_scope.user_name, v_scope.qos, v_scope.partition)
@@ -30,15 +30,15 @@ begin
 	where w.value is not null
 	on conflict do nothing;
 end $$;
-comment on function api.admin_limit(text, text, text, jsonb) is
-	'Set, change or (null) remove a limit of an object; p_what: a measure, perhaps with _per_user; of gres {"gres/gpu": 4}, of cpu_minutes {"month": 60000}. Internal.';
+comment on function internal.admin_limit(text, text, text, jsonb) is
+	'Set, change or (null) remove a limit of an object; p_what: a measure, perhaps with _per_user; of gres {"gres/gpu": 4}, of cpu_minutes {"month": 60000}.';
 
-create function api.admin_limits(p_object text, p_name text) returns jsonb
+create function internal.admin_limits(p_object text, p_name text) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_scope record;
 begin
-	select * into v_scope from api.admin_limit_scope(p_object, p_name);
+	select * into v_scope from internal.admin_limit_scope(p_object, p_name);
 	return (
 		select coalesce(jsonb_object_agg(x.key, x.value), '{}')
 		from (
@@ -53,4 +53,4 @@ begin
 			group by k.key
 		) x);
 end $$;
-comment on function api.admin_limits(text, text) is 'The limits of an object alone, by the keys that set them. Internal.';
+comment on function internal.admin_limits(text, text) is 'The limits of an object alone, by the keys that set them.';

@@ -1,5 +1,5 @@
 -- What belongs to an object but stands in other rows: the nodes of a partition, the units of a node, who may use an account.
-create function api.object_need(p_object text, p_names text[], p_hint boolean default true) returns void
+create function internal.object_need(p_object text, p_names text[], p_hint boolean default true) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_bad text;
@@ -8,40 +8,40 @@ begin
 	if p_names is null then
 		return;
 	end if;
-	execute (select format('select x from unnest($1) x where not exists (select from rota.%I where %s = x) limit 1', t.relation, t.name_is) from api.admin_table(p_object) t)
+	execute (select format('select x from unnest($1) x where not exists (select from rota.%I where %s = x) limit 1', t.relation, t.name_is) from internal.admin_table(p_object) t)
 	into v_bad using p_names;
 	if v_bad is null then
 		return;
 	end if;
 	if p_hint then
-		execute (select format('select array(select %2$s from rota.%1$I where abs(length(%2$s) - length($1)) <= greatest(1, length($1) / 3) order by 1 limit 1000)', t.relation, '(' || t.name_is || ')') from api.admin_table(p_object) t)
+		execute (select format('select array(select %2$s from rota.%1$I where abs(length(%2$s) - length($1)) <= greatest(1, length($1) / 3) order by 1 limit 1000)', t.relation, '(' || t.name_is || ')') from internal.admin_table(p_object) t)
 		into v_near using v_bad;
 	end if;
-	raise exception 'there is no % "%"', p_object, v_bad using errcode = 'RT404', hint = coalesce('Did you mean "' || api.word_nearest(v_bad, v_near) || '"?', '');
+	raise exception 'there is no % "%"', p_object, v_bad using errcode = 'RT404', hint = coalesce('Did you mean "' || internal.word_nearest(v_bad, v_near) || '"?', '');
 end $$;
-comment on function api.object_need(text, text[], boolean) is 'Fail with RT404 unless objects exist (null: none is asked for), with the name that was probably meant (p_hint). Internal.';
+comment on function internal.object_need(text, text[], boolean) is 'Fail with RT404 unless objects exist (null: none is asked for), with the name that was probably meant (p_hint).';
 
-create function api.admin_partition_nodes(p_partition text, p_hosts text) returns void
+create function internal.admin_partition_nodes(p_partition text, p_hosts text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_names text[] := case when lower(p_hosts) = 'all' then array(select n.name from node n) else array(select api.hosts_expand(p_hosts)) end;
+	v_names text[] := case when lower(p_hosts) = 'all' then array(select n.name from node n) else array(select internal.hosts_expand(p_hosts)) end;
 begin
-	perform api.object_need('node', v_names);
+	perform internal.object_need('node', v_names);
 	delete from partition_node pn using node n where pn.partition = p_partition and n.node_id = pn.node_id and n.name <> all (v_names);
 	insert into partition_node (partition, node_id) select p_partition, n.node_id from node n where n.name = any (v_names) on conflict do nothing;
 end $$;
-comment on function api.admin_partition_nodes(text, text) is 'Give a partition these nodes: a host list, or "all". Internal.';
+comment on function internal.admin_partition_nodes(text, text) is 'Give a partition these nodes: a host list, or "all".';
 
-create function api.admin_node_partitions(p_node text, p_partitions text[]) returns void
+create function internal.admin_node_partitions(p_node text, p_partitions text[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	perform api.object_need('partition', p_partitions);
+	perform internal.object_need('partition', p_partitions);
 	delete from partition_node pn using node n where n.name = p_node and pn.node_id = n.node_id and pn.partition <> all (coalesce(p_partitions, '{}'));
 	insert into partition_node (partition, node_id) select p, n.node_id from unnest(p_partitions) p cross join node n where n.name = p_node on conflict do nothing;
 end $$;
-comment on function api.admin_node_partitions(text, text[]) is 'Put a node into these partitions. Internal.';
+comment on function internal.admin_node_partitions(text, text[]) is 'Put a node into these partitions.';
 
-create function api.admin_node_gres(p_node text, p_gres text) returns void
+create function internal.admin_node_gres(p_node text, p_gres text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_node int;
@@ -58,7 +58,7 @@ begin
 		end if;
 		v_want := v_want || jsonb_build_object(v_match[1], coalesce(v_match[2], '1')::int);
 	end loop;
-	select g.gres, g.unit, api.step_label(g.job_id, g.step_id) as label into v_busy
+	select g.gres, g.unit, internal.step_label(g.job_id, g.step_id) as label into v_busy
 	from node_gres g
 	where g.node_id = v_node and g.job_id is not null and g.unit >= coalesce((v_want ->> g.gres)::int, 0)
 	limit 1;
@@ -71,20 +71,20 @@ begin
 	select v_node, w.key, u from jsonb_each_text(v_want) w cross join lateral generate_series(0, w.value::int - 1) u
 	on conflict do nothing;
 end $$;
-comment on function api.admin_node_gres(text, text) is 'Give a node these units of generic resources, gpu:2,fpga:1, and no others. Internal.';
+comment on function internal.admin_node_gres(text, text) is 'Give a node these units of generic resources, gpu:2,fpga:1, and no others.';
 
-create function api.admin_users(p_pairs jsonb, p_account text, p_user text) returns void
+create function internal.admin_users(p_pairs jsonb, p_account text, p_user text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_bad text;
 begin
 	-- One side is given, the other side is a list of names, each with the most steps at once where that is limited: alice,bob:5.
-	select x into v_bad from jsonb_array_elements_text(p_pairs) x where x !~ ('^' || api.word_user() || '(:[1-9][0-9]{0,8})?$') limit 1;
+	select x into v_bad from jsonb_array_elements_text(p_pairs) x where x !~ ('^' || internal.word_user() || '(:[1-9][0-9]{0,8})?$') limit 1;
 	if found then
 		raise exception '"%" is not a name', v_bad using errcode = 'RT422', hint = 'Write it like alice,bob:5; the number limits the steps that run at once.';
 	end if;
 	if p_account is null then
-		perform api.object_need('account', array(select split_part(x, ':', 1) from jsonb_array_elements_text(p_pairs) x));
+		perform internal.object_need('account', array(select split_part(x, ':', 1) from jsonb_array_elements_text(p_pairs) x));
 	end if;
 	delete from association a
 	where (a.account = p_account or a.user_name = p_user)
@@ -93,22 +93,22 @@ begin
 	select coalesce(p_account, split_part(x, ':', 1)), coalesce(p_user, split_part(x, ':', 1))
 	from jsonb_array_elements_text(p_pairs) x
 	on conflict (account, user_name) do nothing;
-	perform api.admin_limit('association', coalesce(p_account, split_part(x, ':', 1)) || '/' || coalesce(p_user, split_part(x, ':', 1)), 'running',
+	perform internal.admin_limit('association', coalesce(p_account, split_part(x, ':', 1)) || '/' || coalesce(p_user, split_part(x, ':', 1)), 'running',
 		coalesce(to_jsonb(nullif(split_part(x, ':', 2), '')::bigint), 'null'))
 	from jsonb_array_elements_text(p_pairs) x;
 end $$;
-comment on function api.admin_users(jsonb, text, text) is 'Who may use an account (p_account), or which accounts a user may use (p_user): ["name", "name:5"]. Internal.';
+comment on function internal.admin_users(jsonb, text, text) is 'Who may use an account (p_account), or which accounts a user may use (p_user): ["name", "name:5"].';
 
-create function api.admin_coordinators(p_account text, p_users text[]) returns void
+create function internal.admin_coordinators(p_account text, p_users text[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_bad text;
 begin
-	select x into v_bad from unnest(p_users) x where x !~ ('^' || api.word_user() || '$') limit 1;
+	select x into v_bad from unnest(p_users) x where x !~ ('^' || internal.word_user() || '$') limit 1;
 	if found then
 		raise exception '"%" is not a name', v_bad using errcode = 'RT422';
 	end if;
 	delete from coordinator c where c.account = p_account and c.user_name <> all (coalesce(p_users, '{}'));
 	insert into coordinator (account, user_name) select p_account, x from unnest(p_users) x on conflict do nothing;
 end $$;
-comment on function api.admin_coordinators(text, text[]) is 'Who sees the accounting of an account, and nobody else. Internal.';
+comment on function internal.admin_coordinators(text, text[]) is 'Who sees the accounting of an account, and nobody else.';

@@ -1,6 +1,6 @@
 -- What objects an administrator changes, which keys they have, and of what kind their values are: a word, perhaps with the range that a number
 -- has to be in, or the words to choose from.
-create function api.admin_key_list() returns table (object text, key text, member text, kind text)
+create function internal.admin_key_list() returns table (object text, key text, member text, kind text)
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	values
 		('partition', 'state', 'state', 'up|down|drain|inactive'), ('partition', 'default', 'is_default', 'bool'), ('partition', 'is_default', 'is_default', 'bool'),
@@ -36,9 +36,9 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		-- Of a partition these two are about each step by itself.
 		and not (o.object = 'partition' and e.suffix = '' and m.measure in ('time', 'nodes'));
 $$;
-comment on function api.admin_key_list() is 'Objects, the keys that may be given for them, the column each one sets (+: rows elsewhere), and the kind of its value. Internal.';
+comment on function internal.admin_key_list() is 'Objects, the keys that may be given for them, the column each one sets (+: rows elsewhere), and the kind of its value.';
 
-create function api.admin_value(p_key text, p_kind text, p_value jsonb) returns jsonb
+create function internal.admin_value(p_key text, p_kind text, p_value jsonb) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
 	v_kind constant text := split_part(p_kind, ' ', 1);
@@ -49,24 +49,24 @@ begin
 	if jsonb_typeof(p_value) = 'array' and v_kind in ('list', 'text') then
 		return case v_kind when 'list' then p_value else to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)) end;
 	elsif jsonb_typeof(p_value) = 'array' and v_kind in ('amounts', 'budgets') then
-		return api.admin_value(p_key, p_kind, to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)));
+		return internal.admin_value(p_key, p_kind, to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)));
 	elsif v_text is null or v_text = '' or (lower(v_text) in ('none', 'unlimited', 'infinite') and v_kind <> 'text') then
 		return 'null'::jsonb;
 	end if;
 	v_answer := case v_kind
 		when 'int' then case when v_text ~ '^-?[0-9]{1,18}$' then to_jsonb(v_text::bigint) end
 		when 'bool' then case when lower(v_text) in ('true', 'yes', 'on', '1') then 'true'::jsonb when lower(v_text) in ('false', 'no', 'off', '0') then 'false' end
-		when 'time' then to_jsonb(api.word_seconds(v_text))
-		when 'size' then to_jsonb(api.word_mebibytes(v_text))
+		when 'time' then to_jsonb(internal.word_seconds(v_text))
+		when 'size' then to_jsonb(internal.word_mebibytes(v_text))
 		when 'list' then to_jsonb(array(select btrim(x) from unnest(string_to_array(v_text, ',')) x where btrim(x) <> ''))
 		when 'text' then to_jsonb(v_text)
 		when 'word' then case when v_text !~ '[[:cntrl:]]' and length(v_text) <= 1000 then to_jsonb(v_text) end
-		when 'moment' then (select to_jsonb(x) from api.request_time(jsonb_build_object(p_key, v_text), p_key) x where isfinite(x))
+		when 'moment' then (select to_jsonb(x) from internal.request_time(jsonb_build_object(p_key, v_text), p_key) x where isfinite(x))
 		when 'amounts' then case when v_text ~ '^[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9}(,[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9})*$' then (
 			select jsonb_object_agg('gres/' || split_part(translate(x, '=', ':'), ':', 1), split_part(translate(x, '=', ':'), ':', 2)::bigint) from unnest(string_to_array(v_text, ',')) x) end
 		when 'budgets' then case when lower(v_text) ~ '^[0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?(,[0-9]{1,15}/(day|week|month|year|[1-9][0-9]{0,2}days))*$' then (
 			select jsonb_object_agg(coalesce(nullif(split_part(lower(x), '/', 2), ''), 'month'), split_part(x, '/', 1)::bigint) from unnest(string_to_array(v_text, ',')) x) end
-		when 'period' then to_jsonb(api.word_period(lower(v_text))::text)
+		when 'period' then to_jsonb(internal.word_period(lower(v_text))::text)
 		else case when v_text = any (string_to_array(p_kind, '|')) then to_jsonb(v_text) end
 	end;
 	if v_answer is null or (jsonb_typeof(v_answer) = 'number' and not v_answer::bigint <@ v_range) then
@@ -85,12 +85,12 @@ begin
 	-- No time is no limit.
 	return case when v_kind = 'time' and v_answer = '0' then 'null' else v_answer end;
 end $$;
-comment on function api.admin_value(text, text, jsonb) is 'A value as its kind wants it, in the kind''s range where it has one; RT422 where it is none. Empty and "none" are null. Internal.';
+comment on function internal.admin_value(text, text, jsonb) is 'A value as its kind wants it, in the kind''s range where it has one; RT422 where it is none. Empty and "none" are null.';
 
-create function api.admin_values(p_object text, p_values jsonb) returns jsonb
+create function internal.admin_values(p_object text, p_values jsonb) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
-	v_keys text[] := array(select k.key from api.admin_key_list() k where k.object = p_object);
+	v_keys text[] := array(select k.key from internal.admin_key_list() k where k.object = p_object);
 	v_bad text;
 begin
 	if jsonb_typeof(coalesce(p_values, '{}')) <> 'object' then
@@ -99,25 +99,25 @@ begin
 	select v into v_bad from jsonb_object_keys(p_values) v where v <> all (v_keys) limit 1;
 	if found then
 		raise exception 'a % has no "%"', p_object, v_bad using errcode = 'RT422',
-			hint = coalesce('Did you mean "' || api.word_nearest(v_bad, v_keys) || '"? ', '') || 'It has: ' || array_to_string(v_keys, ', ') || '.';
+			hint = coalesce('Did you mean "' || internal.word_nearest(v_bad, v_keys) || '"? ', '') || 'It has: ' || array_to_string(v_keys, ', ') || '.';
 	end if;
 	return (
-		select coalesce(jsonb_object_agg(k.member, api.admin_value(k.key, k.kind, v.value)), '{}')
+		select coalesce(jsonb_object_agg(k.member, internal.admin_value(k.key, k.kind, v.value)), '{}')
 		from jsonb_each(p_values) v
-		join api.admin_key_list() k on k.object = p_object and k.key = v.key);
+		join internal.admin_key_list() k on k.object = p_object and k.key = v.key);
 end $$;
-comment on function api.admin_values(text, jsonb) is 'The values given for an object, by the columns they set; RT422 for a key it does not have. Internal.';
+comment on function internal.admin_values(text, jsonb) is 'The values given for an object, by the columns they set; RT422 for a key it does not have.';
 
 -- Never empty: who is in without a limit is to be seen as well.
-create function api.admin_member(p_one rota.association) returns jsonb
+create function internal.admin_member(p_one rota.association) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	select jsonb_build_object('shares', p_one.shares) || api.admin_limits('association', p_one.account || '/' || p_one.user_name);
+	select jsonb_build_object('shares', p_one.shares) || internal.admin_limits('association', p_one.account || '/' || p_one.user_name);
 $$;
-comment on function api.admin_member(rota.association) is 'What a user of an account has there: shares and limits. Internal.';
+comment on function internal.admin_member(rota.association) is 'What a user of an account has there: shares and limits.';
 
-create function api.admin_row(p_object text, p_name text) returns jsonb
+create function internal.admin_row(p_object text, p_name text) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	select to_jsonb(p) || api.admin_limits('partition', p.partition) || jsonb_build_object('nodes', array(select n.name from partition_node pn join node n on n.node_id = pn.node_id
+	select to_jsonb(p) || internal.admin_limits('partition', p.partition) || jsonb_build_object('nodes', array(select n.name from partition_node pn join node n on n.node_id = pn.node_id
 		where pn.partition = p.partition order by n.name))
 	from partition p where p_object = 'partition' and p.partition = p_name
 	union all
@@ -129,19 +129,19 @@ language sql stable set search_path = rota, pg_temp as $$
 		'reservations', array(select r.name from reservation_node rn join reservation r using (reservation_id) where rn.node_id = n.node_id order by r.name))
 	from node n where p_object = 'node' and n.name = p_name
 	union all
-	select to_jsonb(a) || api.admin_limits('account', a.account) || jsonb_build_object(
-		'users', (select jsonb_object_agg(s.user_name, api.admin_member(s)) from association s where s.account = a.account),
+	select to_jsonb(a) || internal.admin_limits('account', a.account) || jsonb_build_object(
+		'users', (select jsonb_object_agg(s.user_name, internal.admin_member(s)) from association s where s.account = a.account),
 		'coordinators', array(select c.user_name from coordinator c where c.account = a.account order by c.user_name))
 	from account a where p_object = 'account' and a.account = p_name
 	union all
-	select to_jsonb(u) || api.admin_limits('user', u.user_name) || jsonb_build_object(
-		'accounts', (select jsonb_object_agg(s.account, api.admin_member(s)) from association s where s.user_name = u.user_name),
+	select to_jsonb(u) || internal.admin_limits('user', u.user_name) || jsonb_build_object(
+		'accounts', (select jsonb_object_agg(s.account, internal.admin_member(s)) from association s where s.user_name = u.user_name),
 		'coordinates', array(select c.account from coordinator c where c.user_name = u.user_name order by c.account))
 	from person u where p_object = 'user' and u.user_name = p_name
 	union all
-	select to_jsonb(s) || api.admin_limits('association', s.account || '/' || s.user_name) from association s where p_object = 'association' and s.account || '/' || s.user_name = p_name
+	select to_jsonb(s) || internal.admin_limits('association', s.account || '/' || s.user_name) from association s where p_object = 'association' and s.account || '/' || s.user_name = p_name
 	union all
-	select to_jsonb(q) || api.admin_limits('qos', q.qos) from qos q where p_object = 'qos' and q.qos = p_name
+	select to_jsonb(q) || internal.admin_limits('qos', q.qos) from qos q where p_object = 'qos' and q.qos = p_name
 	union all
 	select to_jsonb(l) - 'used' from license l where p_object = 'license' and l.license = p_name
 	union all
@@ -151,4 +151,4 @@ language sql stable set search_path = rota, pg_temp as $$
 		where rn.reservation_id = r.reservation_id order by n.name))
 	from reservation r where p_object = 'reservation' and r.name = p_name;
 $$;
-comment on function api.admin_row(text, text) is 'An object as it stands, with what other tables have of it, for the record of changes; null: there is none. Internal.';
+comment on function internal.admin_row(text, text) is 'An object as it stands, with what other tables have of it, for the record of changes; null: there is none.';

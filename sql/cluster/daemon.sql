@@ -8,7 +8,7 @@ language sql security definer set search_path = rota, pg_temp as $$
 $$;
 comment on function api.daemon_register(text, text, int, text) is 'A daemon says that it is there: program, name, process id, version; at each connection anew.';
 
-create function api.daemon_tidy() returns void
+create function internal.daemon_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	-- Those that are connected say so only at the start.
@@ -19,4 +19,4 @@ begin
 	where not exists (select from pg_stat_activity b where b.pid = d.backend_pid and b.usename like 'rota\_%')
 		and (d.seen_at < now() - interval '1 day' or (d.role = 'procmgrd' and not exists (select from node n where d.name in (n.name, regexp_replace(n.name, '[0-9]+$', '')))));
 end $$;
-comment on function api.daemon_tidy() is 'Forget daemons that have not been connected for a day, and process managers of nodes that are no more. Internal.';
+comment on function internal.daemon_tidy() is 'Forget daemons that have not been connected for a day, and process managers of nodes that are no more.';

@@ -1,7 +1,7 @@
 create function api.submit_limits(p_uid int, p_user text, p_request jsonb) returns jsonb
 language sql stable security definer set search_path = rota, pg_temp as $$
-	select jsonb_build_object('script_bytes', api.setting_int('max_script_bytes'), 'steps', api.setting_int('max_steps'),
-		'edges', api.setting_int('max_edges'), 'array', api.setting_int('max_array'),
+	select jsonb_build_object('script_bytes', internal.setting_int('max_script_bytes'), 'steps', internal.setting_int('max_steps'),
+		'edges', internal.setting_int('max_edges'), 'array', internal.setting_int('max_array'),
 		'partitions', (
 			select coalesce(jsonb_agg(jsonb_build_object('name', p.partition, 'nodes', n.nodes, 'cpus', n.cpus, 'node_cpus', n.most_cpus,
 				'node_mem_mb', n.most_mem, 'node_gres', coalesce(g.most, '{}'), 'features', coalesce(n.features, '[]'), 'max_time_s', coalesce(p.max_time_s, 0), 'max_nodes', coalesce(p.max_nodes, 0),

@@ -1,11 +1,11 @@
 create function api.node_list(p_uid int, p_user text, p_request jsonb) returns json
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
-	v_names text[] := api.request_list(p_request, 'names');
-	v_states text[] := api.request_list(p_request, 'states');
-	v_partitions text[] := api.request_list(p_request, 'partition');
+	v_names text[] := internal.request_list(p_request, 'names');
+	v_states text[] := internal.request_list(p_request, 'states');
+	v_partitions text[] := internal.request_list(p_request, 'partition');
 begin
-	perform api.object_need('node', v_names), api.object_need('partition', v_partitions);
+	perform internal.object_need('node', v_names), internal.object_need('partition', v_partitions);
 	return (
 	with picked as materialized (
 		select n.node_id
@@ -17,7 +17,7 @@ begin
 		select x.node_id, string_agg(x.words, '; ' order by x.starts_at nulls first, x.kind) as words,
 			json_agg(json_build_object('kind', x.kind, 'at', x.starts_at, 'until', x.ends_at, 'reason', x.reason, 'by', x.actor, 'message', x.words)
 				order by x.starts_at nulls first, x.kind) as list
-		from api.node_warnings(null) x
+		from internal.node_warnings(null) x
 		where x.kind not in ('down', 'drained', 'invalid')
 		group by x.node_id
 	), unit as materialized (

@@ -2,7 +2,7 @@
 -- them for each pass, so that no step starts whose time limit reaches into one; the commit looks once more; the tick does what
 -- is due.
 
-create view api.reservation_time as
+create view internal.reservation_time as
 select x.reservation_id, x.starts_at, x.ends_at, row_number() over w = 1 as next, x.recurs is not null and lead(x.starts_at) over w is null as last,
 	format('maintenance "%s", %s to %s', x.name, to_char(x.starts_at, 'YYYY-MM-DD HH24:MI'), to_char(x.ends_at, 'YYYY-MM-DD HH24:MI'))
 		|| coalesce(' (' || x.reason || ')', '') as words
@@ -24,12 +24,12 @@ from (
 ) x
 where x.ends_at > now()
 window w as (partition by x.reservation_id order by x.starts_at);
-comment on view api.reservation_time is
+comment on view internal.reservation_time is
 	'The times of reservations that are not over: next, the first of each; last, the one of a recurring one behind which is not looked any further.';
 
-create view api.node_warning as
+create view internal.node_warning as
 select rn.node_id, 'maintenance' as kind, t.starts_at, t.ends_at, r.reason, r.created_by as actor, t.words
-from api.reservation_time t
+from internal.reservation_time t
 join rota.reservation r on r.reservation_id = t.reservation_id
 join rota.reservation_node rn on rn.reservation_id = t.reservation_id
 where t.next
@@ -43,39 +43,39 @@ select n.node_id, s.kind, n.reason_at, null, n.reason, n.reason_by, s.kind || co
 from rota.node n
 cross join lateral (select case n.state when 'drain' then 'drained' else n.state end as kind) s
 where n.state in ('down', 'drain', 'invalid');
-comment on view api.node_warning is
+comment on view internal.node_warning is
 	'What is wrong with nodes, or will be: kind failing, drain (planned), maintenance (the next), down, drained, invalid; from when to when; and all that in words.';
 
-create function api.node_warnings(p_nodes int[]) returns setof api.node_warning
+create function internal.node_warnings(p_nodes int[]) returns setof internal.node_warning
 language plpgsql stable set search_path = live, rota, pg_temp set enable_hashjoin = on set enable_material = on as $$
 begin
-	return query select w.* from api.node_warning w where p_nodes is null or w.node_id = any (p_nodes);
+	return query select w.* from internal.node_warning w where p_nodes is null or w.node_id = any (p_nodes);
 end $$;
-comment on function api.node_warnings(int[]) is 'The warnings of these nodes (null: all), for functions that plan without hashes: the times of reservations are worked out once. Internal.';
+comment on function internal.node_warnings(int[]) is 'The warnings of these nodes (null: all), for functions that plan without hashes: the times of reservations are worked out once.';
 
-create function api.outage_expected() returns boolean
+create function internal.outage_expected() returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return exists (select from reservation) or exists (select from node_notice n where n.kind = 'drain');
 end $$;
-comment on function api.outage_expected() is 'Whether there is any outage to speak of: mostly there is none, and this costs less than to ask for it. Internal.';
+comment on function internal.outage_expected() is 'Whether there is any outage to speak of: mostly there is none, and this costs less than to ask for it.';
 
 create function api.schedule_outages() returns table (reservation_id int, node_ids int[], from_at double precision, to_at double precision, words text)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
-	if not api.outage_expected() then
+	if not internal.outage_expected() then
 		return;
 	end if;
 	return query
 	select 0, array_agg(w.node_id order by w.node_id), extract(epoch from w.starts_at)::double precision, null::double precision, w.words
-	from api.node_warning w
+	from internal.node_warning w
 	where w.kind = 'drain'
 	group by w.starts_at, w.words
 	union all
 	select t.reservation_id, case when t.next then m.node_ids end, extract(epoch from t.starts_at)::double precision,
 		case when not t.last then extract(epoch from t.ends_at)::double precision end, t.words
-	from api.reservation_time t
+	from internal.reservation_time t
 	cross join lateral (select array_agg(rn.node_id order by rn.node_id) as node_ids from reservation_node rn where t.next and rn.reservation_id = t.reservation_id) m
 	where exists (select from reservation_node rn where rn.reservation_id = t.reservation_id)
 	order by 1, 3;
@@ -83,7 +83,7 @@ end $$;
 comment on function api.schedule_outages() is
 	'When nodes are not to be used (epoch seconds; to_at null: for good, or as far as is looked). The nodes of a reservation stand on its first row only. Reservation 0: the deadline of a drain. The steps that a reservation lets in name it in schedule_pending.admitted.';
 
-create function api.outage_admits(p_job bigint, p_step int, p_name text, p_users text[], p_accounts text[]) returns boolean
+create function internal.outage_admits(p_job bigint, p_step int, p_name text, p_users text[], p_accounts text[]) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	-- Mostly nobody is on the list. An element may have no row yet, but its head has.
@@ -93,14 +93,14 @@ begin
 		join job j on j.job_id = p_job
 		where r.reservation = p_name), false);
 end $$;
-comment on function api.outage_admits(bigint, int, text, text[], text[]) is 'Whether a step asks for the reservation of that name, and is on its list. Internal.';
+comment on function internal.outage_admits(bigint, int, text, text[], text[]) is 'Whether a step asks for the reservation of that name, and is on its list.';
 
-create function api.outage_check(p_starts jsonb) returns void
+create function internal.outage_check(p_starts jsonb) returns void
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_met record;
 begin
-	if not api.outage_expected() then
+	if not internal.outage_expected() then
 		return;
 	end if;
 	-- What the leader read may be a pass old, and a prolog takes its time: a minute counts for nothing.
@@ -111,7 +111,7 @@ begin
 		cross join lateral unnest(v.nodes) as n (node_id)
 	), ahead as materialized (
 		select t.reservation_id, t.starts_at, t.words, r.name, r.users, r.accounts
-		from api.reservation_time t
+		from internal.reservation_time t
 		join reservation r on r.reservation_id = t.reservation_id
 		where t.starts_at < (select max(s.until) from start s) and t.ends_at > now() + interval '1 minute'
 	)
@@ -125,16 +125,16 @@ begin
 		union all
 		select null, null, '{}', '{}' from node_notice n where n.node_id = s.node_id and n.kind = 'drain' and n.at < s.until
 	) o
-	where not api.outage_admits(s.job, s.step, o.name, o.users, o.accounts)
+	where not internal.outage_admits(s.job, s.step, o.name, o.users, o.accounts)
 	limit 1;
 	if found then
-		raise exception '% would run into % on node "%"', api.step_label(v_met.job, v_met.step), v_met.words, (select n.name from node n where n.node_id = v_met.node_id)
+		raise exception '% would run into % on node "%"', internal.step_label(v_met.job, v_met.step), v_met.words, (select n.name from node n where n.node_id = v_met.node_id)
 			using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 end $$;
-comment on function api.outage_check(jsonb) is 'Fail with 40001 where starts, as schedule_commit takes them, would run into an outage that the leader had not heard of when it decided. Internal.';
+comment on function internal.outage_check(jsonb) is 'Fail with 40001 where starts, as schedule_commit takes them, would run into an outage that the leader had not heard of when it decided.';
 
-create function api.outage_attempts() returns table (job_id bigint, step_id int, attempt int, node_id int)
+create function internal.outage_attempts() returns table (job_id bigint, step_id int, attempt int, node_id int)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -147,32 +147,32 @@ begin
 	from (
 		select rn.node_id, r.name, r.users, r.accounts
 		from reservation r
-		join api.reservation_time t on t.reservation_id = r.reservation_id and t.starts_at <= now()
+		join internal.reservation_time t on t.reservation_id = r.reservation_id and t.starts_at <= now()
 		join reservation_node rn on rn.reservation_id = r.reservation_id
 		where r.end_steps
 		union all
 		select n.node_id, null, '{}', '{}' from node_notice n where n.kind = 'drain' and n.end_steps and n.at <= now()
 	) o
-	join allocation a on a.node_id = o.node_id and a.ended_at is null and a.attempt > 0 and not api.outage_admits(a.job_id, a.step_id, o.name, o.users, o.accounts)
+	join allocation a on a.node_id = o.node_id and a.ended_at is null and a.attempt > 0 and not internal.outage_admits(a.job_id, a.step_id, o.name, o.users, o.accounts)
 	join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt and s.ended_at is null and s.state <> 'ending' and s.end_wanted is null;
 end $$;
-comment on function api.outage_attempts() is 'Attempts that run where an outage has begun that ends what runs, and nobody has asked for their end yet. Internal.';
+comment on function internal.outage_attempts() is 'Attempts that run where an outage has begun that ends what runs, and nobody has asked for their end yet.';
 
-create function api.outage_begin(p_jobs bigint[], p_nodes int[]) returns void
+create function internal.outage_begin(p_jobs bigint[], p_nodes int[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_one record;
 begin
 	for v_one in
 		select distinct o.job_id, o.step_id, r.requeue
-		from api.outage_attempts() o
+		from internal.outage_attempts() o
 		join step s on s.job_id = o.job_id and s.step_id = o.step_id
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		where o.job_id = any (p_jobs)
 		order by o.job_id, o.step_id
 	loop
 		update step s set end_wanted = case when v_one.requeue then 'requeue' else 'cancel' end where s.job_id = v_one.job_id and s.step_id = v_one.step_id;
-		perform api.attempt_order('kill', v_one.job_id, v_one.step_id, '{"cause": "maintenance"}');
+		perform internal.attempt_order('kill', v_one.job_id, v_one.step_id, '{"cause": "maintenance"}');
 		notify rota_event;
 	end loop;
 	-- A notice stays as long as it has something to end: what came since the jobs and nodes were locked is for the next tick, which
@@ -180,34 +180,34 @@ begin
 	for v_one in
 		with due as (
 			delete from node_notice n
-			where n.node_id = any (p_nodes) and n.kind = 'drain' and n.at <= now() and not exists (select from api.outage_attempts() o where o.node_id = n.node_id)
+			where n.node_id = any (p_nodes) and n.kind = 'drain' and n.at <= now() and not exists (select from internal.outage_attempts() o where o.node_id = n.node_id)
 			returning n.node_id, n.actor, n.reason
 		)
 		select * from due d order by d.node_id
 	loop
-		perform api.node_state_set(v_one.node_id, 'drain', v_one.actor, v_one.reason);
+		perform internal.node_state_set(v_one.node_id, 'drain', v_one.actor, v_one.reason);
 	end loop;
 end $$;
-comment on function api.outage_begin(bigint[], int[]) is
-	'What is due: nodes whose deadline has come are drained; what still runs there, or in a maintenance that has begun, is ended where that was asked for, as far as its job (p_jobs) and the node (p_nodes) are locked. Internal.';
+comment on function internal.outage_begin(bigint[], int[]) is
+	'What is due: nodes whose deadline has come are drained; what still runs there, or in a maintenance that has begun, is ended where that was asked for, as far as its job (p_jobs) and the node (p_nodes) are locked.';
 
-create function api.outage_next() returns timestamptz
+create function internal.outage_next() returns timestamptz
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
 		select min(x.at)
 		from (
-			select t.starts_at from api.reservation_time t
+			select t.starts_at from internal.reservation_time t
 			union all
-			select t.ends_at from api.reservation_time t
+			select t.ends_at from internal.reservation_time t
 			union all
 			select n.at from node_notice n where n.kind = 'drain'
 		) x (at)
 		where x.at > now());
 end $$;
-comment on function api.outage_next() is 'When the next outage begins or ends. Internal.';
+comment on function internal.outage_next() is 'When the next outage begins or ends.';
 
-create function api.step_warnings(p_job bigint, p_step int, p_attempt int) returns jsonb
+create function internal.step_warnings(p_job bigint, p_step int, p_attempt int) returns jsonb
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
@@ -215,7 +215,7 @@ begin
 			order by array_position(t.node_ids, w.node_id), w.starts_at nulls first), '[]')
 		from attempt t
 		cross join lateral (
-			select x.node_id, x.kind, x.starts_at, x.ends_at, x.reason, x.words from api.node_warnings(t.node_ids) x
+			select x.node_id, x.kind, x.starts_at, x.ends_at, x.reason, x.words from internal.node_warnings(t.node_ids) x
 			union all
 			select a.node_id, 'lost', a.lost_at, null, 'the step goes on without it', 'lost (the step goes on without it)'
 			from allocation a
@@ -226,9 +226,9 @@ begin
 			-- A maintenance behind its time does not concern it.
 			and (w.kind <> 'maintenance' or t.time_limit_s = 0 or w.starts_at <= coalesce(t.started_at, t.ordered_at) + make_interval(secs => t.time_limit_s + t.suspended_s)));
 end $$;
-comment on function api.step_warnings(bigint, int, int) is 'The nodes of a live attempt that are lost, failing, or will be out of use within its time. Internal.';
+comment on function internal.step_warnings(bigint, int, int) is 'The nodes of a live attempt that are lost, failing, or will be out of use within its time.';
 
-create function api.limit_check(p_job bigint, p_request int, p_limit bigint) returns void
+create function internal.limit_check(p_job bigint, p_request int, p_limit bigint) returns void
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_words text;
@@ -240,12 +240,12 @@ begin
 	cross join lateral (select coalesce(t.started_at, t.ordered_at) + make_interval(secs => t.suspended_s) as began) b
 	cross join lateral (
 		select x.starts_at, x.words
-		from api.reservation_time x
+		from internal.reservation_time x
 		join reservation r on r.reservation_id = x.reservation_id
-		where not api.outage_admits(p_job, p_request, r.name, r.users, r.accounts)
+		where not internal.outage_admits(p_job, p_request, r.name, r.users, r.accounts)
 			and exists (select from reservation_node rn where rn.reservation_id = x.reservation_id and rn.node_id = any (t.node_ids))
 		union all
-		select w.starts_at, w.words from api.node_warnings(t.node_ids) w where w.kind = 'drain'
+		select w.starts_at, w.words from internal.node_warnings(t.node_ids) w where w.kind = 'drain'
 	) o
 	where s.job_id = p_job and s.request_id = p_request and o.starts_at > now()
 		and (p_limit = 0 or b.began + make_interval(secs => p_limit) > o.starts_at)
@@ -253,8 +253,8 @@ begin
 	order by o.starts_at
 	limit 1;
 	if found then
-		raise exception '%: with that time limit it would run into %', api.step_label(p_job, p_request), v_words
+		raise exception '%: with that time limit it would run into %', internal.step_label(p_job, p_request), v_words
 			using errcode = 'RT403', hint = 'Only admins let what runs reach into it.';
 	end if;
 end $$;
-comment on function api.limit_check(bigint, int, bigint) is 'Refuse a time limit (seconds, 0: none) with which what runs of a step would run into an outage that it does not run into yet. Internal.';
+comment on function internal.limit_check(bigint, int, bigint) is 'Refuse a time limit (seconds, 0: none) with which what runs of a step would run into an outage that it does not run into yet.';

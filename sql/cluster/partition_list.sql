@@ -1,9 +1,9 @@
 create function api.partition_list(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
-	v_names constant text[] := api.request_list(p_request, 'names');
+	v_names constant text[] := internal.request_list(p_request, 'names');
 begin
-	perform api.object_need('partition', v_names);
+	perform internal.object_need('partition', v_names);
 	return (
 	with live as (
 		select r.partition, count(*) filter (where s.state = 'pending') as pending,

@@ -1,4 +1,4 @@
-create function api.range_bounds() returns table (from_job bigint, to_job bigint)
+create function internal.range_bounds() returns table (from_job bigint, to_job bigint)
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	-- The bound of a partition reads: FOR VALUES FROM ('0') TO ('1000000').
@@ -9,9 +9,9 @@ begin
 	cross join lateral (select regexp_match(pg_get_expr(c.relpartbound, c.oid), $re$FROM \('([0-9]+)'\) TO \('([0-9]+)'\)$re$) as bound) b
 	where i.inhparent = 'rota.job'::regclass;
 end $$;
-comment on function api.range_bounds() is 'The ranges of job ids that are attached: from_job is in one, to_job behind it. Internal.';
+comment on function internal.range_bounds() is 'The ranges of job ids that are attached: from_job is in one, to_job behind it.';
 
-create function api.day_ranges() returns void
+create function internal.day_ranges() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_tables constant text[] := '{sample,stray}';
@@ -37,13 +37,13 @@ begin
 		end;
 	end loop;
 end $$;
-comment on function api.day_ranges() is
-	'Make the partitions of samples and strays for the days to come, and drop those older than the settings sample_days and stray_days. Internal.';
+comment on function internal.day_ranges() is
+	'Make the partitions of samples and strays for the days to come, and drop those older than the settings sample_days and stray_days.';
 
 create function api.range_ensure() returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_size constant bigint := api.setting_int('range_size');
+	v_size constant bigint := internal.setting_int('range_size');
 	-- A tenth of a range, and what a busy minute brings, but never more than ten ranges.
 	v_ahead constant bigint := greatest(v_size / 10, least(100000, 10 * v_size));
 	v_last bigint;
@@ -54,15 +54,15 @@ begin
 	perform pg_advisory_xact_lock(hashtext('rota range_ensure'));
 	select case when s.is_called then s.last_value else s.last_value - 1 end into v_last from job_job_id_seq s;
 	loop
-		select max(r.to_job) into v_end from api.range_bounds() r;
+		select max(r.to_job) into v_end from internal.range_bounds() r;
 		exit when v_end > v_last + v_ahead;
 		perform range_make(v_end, v_end + v_size);
 		v_made := v_made + 1;
 	end loop;
-	perform api.day_ranges();
-	perform api.daemon_tidy();
-	perform api.live_advance();
-	perform api.recent_advance();
+	perform internal.day_ranges();
+	perform internal.daemon_tidy();
+	perform internal.live_advance();
+	perform internal.recent_advance();
 	return v_made;
 end $$;
 comment on function api.range_ensure() is 'Make partitions of the big tables so that there is always a tenth of a range of job ids ahead, 100000 at least (ten ranges, if these are less), and those of samples and strays for the days to come; drop what is too old of these; forget daemons that are gone; leave out of schema live what is over; answers how many ranges were made.';

@@ -1,20 +1,20 @@
 -- Reservations as administrators write them, and as everybody sees them.
-create function api.admin_reservation_nodes(p_name text, p_hosts text) returns void
+create function internal.admin_reservation_nodes(p_name text, p_hosts text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_names text[] := case when lower(p_hosts) = 'all' then array(select n.name from node n) else array(select api.hosts_expand(p_hosts)) end;
+	v_names text[] := case when lower(p_hosts) = 'all' then array(select n.name from node n) else array(select internal.hosts_expand(p_hosts)) end;
 	v_id int := (select r.reservation_id from reservation r where r.name = p_name);
 begin
-	perform api.object_need('node', v_names);
+	perform internal.object_need('node', v_names);
 	delete from reservation_node rn using node n where rn.reservation_id = v_id and n.node_id = rn.node_id and n.name <> all (v_names);
 	insert into reservation_node (reservation_id, node_id) select v_id, n.node_id from node n where n.name = any (v_names) on conflict do nothing;
 	if not exists (select from reservation_node rn where rn.reservation_id = v_id) then
 		raise exception 'a reservation needs nodes' using errcode = 'RT422';
 	end if;
 end $$;
-comment on function api.admin_reservation_nodes(text, text) is 'Give a reservation these nodes: a host list, or "all". Internal.';
+comment on function internal.admin_reservation_nodes(text, text) is 'Give a reservation these nodes: a host list, or "all".';
 
-create function api.admin_reservation(p_user text, p_name text, p_set jsonb) returns jsonb
+create function internal.admin_reservation(p_user text, p_name text, p_set jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_old reservation;
@@ -41,18 +41,18 @@ begin
 		raise exception 'there is no time zone "%"', p_set ->> 'time_zone' using errcode = 'RT422', hint = 'Write it like Europe/Prague or UTC.';
 	end if;
 	if jsonb_typeof(p_set -> 'accounts') = 'array' then
-		perform api.object_need('account', array(select jsonb_array_elements_text(p_set -> 'accounts')));
+		perform internal.object_need('account', array(select jsonb_array_elements_text(p_set -> 'accounts')));
 	end if;
 	return p_set || jsonb_build_object('starts_at', v_starts_at, 'ends_at', v_ends_at, 'created_by', coalesce(v_old.created_by, p_user));
 end $$;
-comment on function api.admin_reservation(text, text, jsonb) is 'The values of a reservation, with its end worked out; RT422 where they do not fit together. Internal.';
+comment on function internal.admin_reservation(text, text, jsonb) is 'The values of a reservation, with its end worked out; RT422 where they do not fit together.';
 
 create function api.reservation_list(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
-	v_names constant text[] := api.request_list(p_request, 'names');
+	v_names constant text[] := internal.request_list(p_request, 'names');
 begin
-	perform api.object_need('reservation', v_names);
+	perform internal.object_need('reservation', v_names);
 	return (
 	select jsonb_build_object('reservations', coalesce(jsonb_agg(jsonb_build_object('name', r.name,
 		'state', case when t.starts_at <= now() then 'active' when t.starts_at is not null then 'planned' else 'over' end,
@@ -60,7 +60,7 @@ begin
 		'nodes', n.names, 'users', to_jsonb(r.users), 'accounts', to_jsonb(r.accounts), 'end_steps', r.end_steps, 'reason', r.reason,
 		'created_by', r.created_by, 'created_at', r.created_at, 'steps', a.steps) order by coalesce(t.starts_at, r.starts_at), r.name), '[]'))
 	from reservation r
-	left join api.reservation_time t on t.reservation_id = r.reservation_id and t.next
+	left join internal.reservation_time t on t.reservation_id = r.reservation_id and t.next
 	cross join lateral (
 		select coalesce(jsonb_agg(n.name order by regexp_replace(n.name, '[0-9]+$', ''), length(n.name), n.name), '[]') as names
 		from reservation_node rn join node n on n.node_id = rn.node_id where rn.reservation_id = r.reservation_id
@@ -74,7 +74,7 @@ begin
 		where rn.reservation_id = r.reservation_id
 			and (m.time_limit_s = 0 or coalesce(m.started_at, m.ordered_at) + make_interval(secs => m.time_limit_s + m.suspended_s) > t.starts_at)
 	) a
-	where (t.starts_at is not null or api.request_bool(p_request, 'all'))
+	where (t.starts_at is not null or internal.request_bool(p_request, 'all'))
 		and (v_names is null or r.name = any (v_names)));
 end $$;
 comment on function api.reservation_list(int, text, jsonb) is

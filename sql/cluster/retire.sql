@@ -1,7 +1,7 @@
 -- What leaves the database: exports by month, and ranges of jobs that are detached, exported and dropped. A range goes only as a whole, and
 -- only when nothing in it lives, nothing waits for it, and its usage is added up.
 
-create function api.export_columns(p_table regclass) returns text
+create function internal.export_columns(p_table regclass) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	-- Private to owners, or of use to nobody outside.
@@ -11,9 +11,9 @@ begin
 		where a.attrelid = p_table and a.attnum > 0 and not a.attisdropped
 			and a.attname <> all ('{script_hash,environment_hash,spec,auth,output,xid,retry_key}'));
 end $$;
-comment on function api.export_columns(regclass) is 'The columns of a table that are exported, of t, as a list of SQL. Internal.';
+comment on function internal.export_columns(regclass) is 'The columns of a table that are exported, of t, as a list of SQL.';
 
-create function api.range_gone() returns table (from_job bigint, to_job bigint, during tstzrange)
+create function internal.range_gone() returns table (from_job bigint, to_job bigint, during tstzrange)
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
@@ -21,21 +21,21 @@ begin
 	from admin_event e
 	where e.object = 'range' and e.action = 'detach' and e.given ? 'last_at';
 end $$;
-comment on function api.range_gone() is
-	'Ranges of jobs that have been detached, dropped ones too: from_job is in it, to_job behind it; during: from when the first of them was submitted until the last had ended. Ranges without jobs are left out. Internal.';
+comment on function internal.range_gone() is
+	'Ranges of jobs that have been detached, dropped ones too: from_job is in it, to_job behind it; during: from when the first of them was submitted until the last had ended. Ranges without jobs are left out.';
 
 create function api.export_plan(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
-	v_month constant text := coalesce(api.request_text(p_request, 'month'), '');
-	v_from constant bigint := api.request_int(p_request, 'from', 9223372036854775807);
+	v_month constant text := coalesce(internal.request_text(p_request, 'month'), '');
+	v_from constant bigint := internal.request_int(p_request, 'from', 9223372036854775807);
 	v_zone constant text := (select z.time_zone from usage_state z);
 	v_begin timestamptz;
 	v_end timestamptz;
 	v_jobs record;
 	v_where text;
 begin
-	if api.caller_role(p_uid, p_user) <> 'admin' then
+	if internal.caller_role(p_uid, p_user) <> 'admin' then
 		raise exception 'only administrators export everybody''s jobs' using errcode = 'RT403', hint = 'rota acct --csv gives you what you see.';
 	end if;
 	if v_from is not null then
@@ -43,8 +43,8 @@ begin
 			raise exception 'no range begins with job %', v_from using errcode = 'RT404', hint = 'rota admin range list';
 		end if;
 		return jsonb_build_object('name', 'range-' || v_from, 'tables', (
-			select jsonb_agg(jsonb_build_object('name', x, 'query', format('select %s from rota.%I t', api.export_columns(to_regclass(format('rota.%I', x || '_' || v_from))), x || '_' || v_from)))
-			from api.range_tables() x
+			select jsonb_agg(jsonb_build_object('name', x, 'query', format('select %s from rota.%I t', internal.export_columns(to_regclass(format('rota.%I', x || '_' || v_from))), x || '_' || v_from)))
+			from internal.range_tables() x
 			where to_regclass(format('rota.%I', x || '_' || v_from)) is not null));
 	end if;
 	if v_month !~ '^[0-9]{4}-(0[1-9]|1[0-2])$' then
@@ -60,19 +60,19 @@ begin
 	v_where := format('t.job_id between %s and %s', coalesce(v_jobs.low, 0), coalesce(v_jobs.high, -1));
 	return jsonb_build_object('name', v_month, 'time_zone', v_zone, 'without', (
 		select coalesce(jsonb_agg(jsonb_build_object('from_job', g.from_job, 'to_job', g.to_job) order by g.from_job), '[]')
-		from api.range_gone() g
+		from internal.range_gone() g
 		where g.during && tstzrange(v_begin, v_end)), 'tables', (
 		select jsonb_agg(jsonb_build_object('name', x, 'query', case when x = 'job'
-			then format('select %s from rota.job t where %s and t.ended_at >= %L and t.ended_at < %L', api.export_columns('rota.job'), v_where, v_begin, v_end)
+			then format('select %s from rota.job t where %s and t.ended_at >= %L and t.ended_at < %L', internal.export_columns('rota.job'), v_where, v_begin, v_end)
 			else format('select %s from rota.%I t join rota.job j on j.job_id = t.job_id where %s and j.job_id between %s and %s and j.ended_at >= %L and j.ended_at < %L',
-				api.export_columns(format('rota.%I', x)::regclass), x, v_where, coalesce(v_jobs.low, 0), coalesce(v_jobs.high, -1), v_begin, v_end) end))
-		from api.range_tables() x)
+				internal.export_columns(format('rota.%I', x)::regclass), x, v_where, coalesce(v_jobs.low, 0), coalesce(v_jobs.high, -1), v_begin, v_end) end))
+		from internal.range_tables() x)
 		|| jsonb_build_object('name', 'node', 'query', 'select t.node_id, t.name, t.cpus, t.mem_mb from rota.node t'));
 end $$;
 comment on function api.export_plan(int, text, jsonb) is
 	'What an export copies: {month}, the jobs that ended in a month of the site''s time zone with all that belongs to them, or {from}, the range that begins with that job. Answer {name, tables: [{name, query}]}, of a month also without: [{from_job, to_job}], the ranges that have been detached and may have had jobs of it; no scripts, no environments, no output.';
 
-create function api.range_state() returns table (from_job bigint, to_job bigint, attached boolean, jobs bigint, live bigint, first_at timestamptz, last_at timestamptz, bytes bigint)
+create function internal.range_state() returns table (from_job bigint, to_job bigint, attached boolean, jobs bigint, live bigint, first_at timestamptz, last_at timestamptz, bytes bigint)
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_one record;
@@ -80,7 +80,7 @@ begin
 	for v_one in
 		select c.relname, substr(c.relname, 5)::bigint as low, c.relispartition as attached, b.to_job as high
 		from pg_class c
-		left join api.range_bounds() b on b.from_job = substr(c.relname, 5)::bigint
+		left join internal.range_bounds() b on b.from_job = substr(c.relname, 5)::bigint
 		where c.relnamespace = 'rota'::regnamespace and c.relname ~ '^job_[0-9]+$' and c.relkind = 'r'
 		order by 2
 	loop
@@ -88,16 +88,16 @@ begin
 		to_job := v_one.high;
 		attached := v_one.attached;
 		execute format('select count(*), count(*) filter (where ended_at is null), min(submit_at), max(ended_at) from rota.%I', v_one.relname) into jobs, live, first_at, last_at;
-		bytes := (select sum(pg_total_relation_size(k.oid)) from api.range_tables() x join pg_class k on k.oid = to_regclass(format('rota.%I', x || '_' || v_one.low)));
+		bytes := (select sum(pg_total_relation_size(k.oid)) from internal.range_tables() x join pg_class k on k.oid = to_regclass(format('rota.%I', x || '_' || v_one.low)));
 		return next;
 	end loop;
 end $$;
-comment on function api.range_state() is 'Ranges of jobs, those that are detached too, with what is in them. Internal.';
+comment on function internal.range_state() is 'Ranges of jobs, those that are detached too, with what is in them.';
 
 create function api.range_list(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 begin
-	return jsonb_build_object('ranges', (select coalesce(jsonb_agg(to_jsonb(r) order by r.from_job), '[]') from api.range_state() r));
+	return jsonb_build_object('ranges', (select coalesce(jsonb_agg(to_jsonb(r) order by r.from_job), '[]') from internal.range_state() r));
 end $$;
 comment on function api.range_list(int, text, jsonb) is
 	'Ranges of jobs. Answer {ranges: [{from_job, to_job (the first behind it; null: detached), attached, jobs, live, first_at, last_at, bytes}]}.';
@@ -105,25 +105,25 @@ comment on function api.range_list(int, text, jsonb) is
 create function api.range_detach(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_from constant bigint := api.request_int(p_request, 'from', 9223372036854775807);
+	v_from constant bigint := internal.request_int(p_request, 'from', 9223372036854775807);
 	v_to bigint;
 	v_table text;
 	v_why text;
 	v_times jsonb;
 begin
-	if api.caller_role(p_uid, p_user) <> 'admin' then
+	if internal.caller_role(p_uid, p_user) <> 'admin' then
 		raise exception 'only administrators detach ranges of jobs' using errcode = 'RT403';
 	end if;
 	-- One at a time, and no range is made meanwhile.
 	perform pg_advisory_xact_lock(hashtext('rota range_ensure'));
-	select b.to_job into v_to from api.range_bounds() b where b.from_job = v_from;
+	select b.to_job into v_to from internal.range_bounds() b where b.from_job = v_from;
 	if not found and to_regclass(format('rota.%I', 'job_' || v_from)) is null then
 		raise exception 'no range begins with job %', v_from using errcode = 'RT404', hint = 'rota admin range list';
 	end if;
 	if v_to is null then
 		return jsonb_build_object('from', v_from, 'detached', false);
 	end if;
-	v_why := coalesce(api.range_live(v_from, v_to), (
+	v_why := coalesce(internal.range_live(v_from, v_to), (
 		select x.why
 		from (
 			select format('job %s waits for job %s', e.job_id, e.peer_job_id) as why from step_edge e
@@ -139,14 +139,14 @@ begin
 	select jsonb_strip_nulls(jsonb_build_object('first_at', min(j.submit_at), 'last_at', max(j.ended_at))) into v_times from job j where j.job_id >= v_from and j.job_id < v_to;
 	-- The queue must not wait behind this: it is tried for a moment.
 	perform set_config('lock_timeout', '2s', true);
-	for v_table in select * from api.range_tables() loop
+	for v_table in select * from internal.range_tables() loop
 		if to_regclass(format('rota.%I', v_table || '_' || v_from)) is not null then
 			execute format('alter table rota.%I detach partition rota.%I', v_table, v_table || '_' || v_from);
 			-- What it refers to goes, too.
 			execute (select coalesce(string_agg(format('alter table rota.%I drop constraint %I;', v_table || '_' || v_from, k.conname), ''), '')
 				from pg_constraint k where k.conrelid = format('rota.%I', v_table || '_' || v_from)::regclass and k.contype = 'f' and k.conparentid = 0);
 			execute format('grant select (%s) on rota.%I to rota_admin',
-				replace(api.export_columns(format('rota.%I', v_table || '_' || v_from)::regclass), 't.', ''), v_table || '_' || v_from);
+				replace(internal.export_columns(format('rota.%I', v_table || '_' || v_from)::regclass), 't.', ''), v_table || '_' || v_from);
 		end if;
 	end loop;
 	delete from client_key k where k.job_id >= v_from and k.job_id < v_to;
@@ -161,17 +161,17 @@ comment on function api.range_detach(int, text, jsonb) is
 create function api.range_drop(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_from constant bigint := api.request_int(p_request, 'from', 9223372036854775807);
+	v_from constant bigint := internal.request_int(p_request, 'from', 9223372036854775807);
 	v_table text;
 	v_count int := 0;
 begin
-	if api.caller_role(p_uid, p_user) <> 'admin' then
+	if internal.caller_role(p_uid, p_user) <> 'admin' then
 		raise exception 'only administrators drop ranges of jobs' using errcode = 'RT403';
 	end if;
 	if exists (select from pg_class c where c.oid = to_regclass(format('rota.%I', 'job_' || v_from)) and c.relispartition) then
 		raise exception 'the range from job % has not been detached', v_from using errcode = 'RT409';
 	end if;
-	for v_table in select * from api.range_tables() loop
+	for v_table in select * from internal.range_tables() loop
 		if to_regclass(format('rota.%I', v_table || '_' || v_from)) is not null then
 			execute format('drop table rota.%I', v_table || '_' || v_from);
 			v_count := v_count + 1;

@@ -3,7 +3,7 @@ language sql stable security definer set search_path = rota, pg_temp as $$
 	with process as (
 		select d.*, b.pid is not null as connected,
 			-- Each jobmgrd registers on the connection on which it leads.
-			d.role = 'jobmgrd' and api.leader_lives()
+			d.role = 'jobmgrd' and internal.leader_lives()
 				and exists (select from leader l where l.backend_pid = d.backend_pid and l.backend_start <= d.seen_at) as leader
 		from daemon d
 		left join pg_stat_activity b on b.pid = d.backend_pid and b.usename like 'rota\_%'

@@ -1,7 +1,7 @@
 -- Which controller prologs and epilogs there are to run: made in the very transactions that start and end attempts, so none is
 -- forgotten. Where none is configured, these look at one row and go.
 
-create function api.hook_prolog(p_decided api.decided[]) returns boolean
+create function internal.hook_prolog(p_decided internal.decided[]) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	if not (select l.prolog from leader l where l.name = 'schedule') then
@@ -12,9 +12,9 @@ begin
 	notify rota_hook;
 	return true;
 end $$;
-comment on function api.hook_prolog(api.decided[]) is 'Starts have a prolog before them, if any is configured; whether their orders wait for it (api.node_orders). Internal.';
+comment on function internal.hook_prolog(internal.decided[]) is 'Starts have a prolog before them, if any is configured; whether their orders wait for it (api.node_orders).';
 
-create function api.hook_epilog(p_closed api.closed[]) returns void
+create function internal.hook_epilog(p_closed internal.closed[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	if (select l.epilog from leader l where l.name = 'schedule') then
@@ -25,18 +25,18 @@ begin
 		notify rota_hook;
 	end if;
 end $$;
-comment on function api.hook_epilog(api.closed[]) is 'Closed attempts have an epilog behind them, if any is configured. Before their steps move. Internal.';
+comment on function internal.hook_epilog(internal.closed[]) is 'Closed attempts have an epilog behind them, if any is configured. Before their steps move.';
 
-create function api.hook_unwanted(p_job bigint, p_step int) returns void
+create function internal.hook_unwanted(p_job bigint, p_step int) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	if exists (select from hook_due d where d.job_id = p_job and d.step_id = p_step and d.hook = 'controller_prolog') then
 		notify rota_hook_end;
 	end if;
 end $$;
-comment on function api.hook_unwanted(bigint, int) is 'The end of a step is asked for: its prolog, if it is under way, need not go on. Internal.';
+comment on function internal.hook_unwanted(bigint, int) is 'The end of a step is asked for: its prolog, if it is under way, need not go on.';
 
-create function api.hook_wanted(p_job bigint, p_step int, p_attempt int) returns boolean
+create function internal.hook_wanted(p_job bigint, p_step int, p_attempt int) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return exists (
@@ -45,9 +45,9 @@ begin
 		where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt
 			and coalesce(t.ended_at, 'infinity') = 'infinity' and t.outcome is null and s.end_wanted is null);
 end $$;
-comment on function api.hook_wanted(bigint, int, int) is 'Whether an attempt is still to start when its prolog has ended. Internal.';
+comment on function internal.hook_wanted(bigint, int, int) is 'Whether an attempt is still to start when its prolog has ended.';
 
-create function api.hooks_json(p_job bigint, p_step int, p_attempt int, p_own boolean) returns jsonb
+create function internal.hooks_json(p_job bigint, p_step int, p_attempt int, p_own boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
@@ -66,4 +66,4 @@ begin
 			where h.job_id = p_job and h.step_id = p_step and h.attempt = p_attempt
 		) x);
 end $$;
-comment on function api.hooks_json(bigint, int, int, boolean) is 'Prologs and epilogs of an attempt, of the controller and of its nodes; those of the controller that have not ended too. Internal.';
+comment on function internal.hooks_json(bigint, int, int, boolean) is 'Prologs and epilogs of an attempt, of the controller and of its nodes; those of the controller that have not ended too.';

@@ -18,7 +18,7 @@ begin
 		select d.hook_id, d.hook, false, d.job_id, d.step_id, d.attempt, null::int, null, null, null, null, null::int, null::int, null, null, null, null, null::int,
 			null::int, null::int, null::int, null::bigint, null::bigint, null, null, null, null::int, null::int, null::int, null
 		from hook_due d
-		where d.hook_id = any (p_have) and d.hook = 'controller_prolog' and not api.hook_wanted(d.job_id, d.step_id, d.attempt);
+		where d.hook_id = any (p_have) and d.hook = 'controller_prolog' and not internal.hook_wanted(d.job_id, d.step_id, d.attempt);
 	end if;
 	return query
 	select d.hook_id, d.hook, d.hook = 'controller_epilog' or (t.state is null and t.outcome is null and s.end_wanted is null), d.job_id, d.step_id, d.attempt,
@@ -47,27 +47,27 @@ comment on function api.hook_take(bigint, bigint[], int, boolean) is
 
 -- Attempts whose prolog did not end well, or that are not wanted any more: nothing of them has left for a node, so all of it is
 -- over here. A failed prolog is no failure of the step: it is queued again.
-create function api.hook_stop(p_hooks bigint[], p_messages text[]) returns void
+create function internal.hook_stop(p_hooks bigint[], p_messages text[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_attempts api.attempt_key[] := array(
-		select (d.job_id, d.step_id, d.attempt)::api.attempt_key from hook_due d where d.hook_id = any (p_hooks) and d.hook = 'controller_prolog');
-	v_facts api.fact[];
+	v_attempts internal.attempt_key[] := array(
+		select (d.job_id, d.step_id, d.attempt)::internal.attempt_key from hook_due d where d.hook_id = any (p_hooks) and d.hook = 'controller_prolog');
+	v_facts internal.fact[];
 begin
-	perform api.job_lock(array(select distinct v.job_id from unnest(v_attempts) v));
-	perform api.node_lock(array(
+	perform internal.job_lock(array(select distinct v.job_id from unnest(v_attempts) v));
+	perform internal.node_lock(array(
 		select distinct n
 		from unnest(v_attempts) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
 		cross join lateral unnest(t.node_ids) n));
-	perform api.license_lock(v_attempts);
+	perform internal.license_lock(v_attempts);
 	v_facts := array(
 		select (t.job_id, t.step_id, t.attempt, null, null, null, case when s.end_wanted is null then 'prolog_fail' else 'cancel' end,
 			case when s.end_wanted is null then 'controller_prolog' else coalesce((
 				select o.args ->> 'cause' from node_order o
 				where o.node_id = t.node_ids[1] and o.kind = 'kill' and o.job_id = t.job_id and o.step_id = t.step_id and o.attempt = t.attempt
 				order by o.order_id limit 1), 'cancelled') end,
-			case when s.end_wanted is null then v.message end, null, null)::api.fact
+			case when s.end_wanted is null then v.message end, null, null)::internal.fact
 		from unnest(p_hooks, p_messages) as v (hook_id, message)
 		join hook_due d on d.hook_id = v.hook_id
 		join attempt t on t.job_id = d.job_id and t.step_id = d.step_id and t.attempt = d.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
@@ -75,21 +75,21 @@ begin
 	if v_facts = '{}' then
 		return;
 	end if;
-	perform api.order_void((
+	perform internal.order_void((
 		select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id, 'attempt', v.attempt, 'node_id', n))
 		from unnest(v_facts) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
 		cross join lateral unnest(t.node_ids) n));
-	perform api.allocation_free(array(
-		select (a.job_id, a.step_id, a.attempt, a.node_id, null, true, null, null, null)::api.held
+	perform internal.allocation_free(array(
+		select (a.job_id, a.step_id, a.attempt, a.node_id, null, true, null, null, null)::internal.held
 		from unnest(v_facts) v
 		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and coalesce(a.ended_at, 'infinity') = 'infinity'));
-	perform api.attempt_close(v_facts, 'runner');
+	perform internal.attempt_close(v_facts, 'runner');
 end $$;
-comment on function api.hook_stop(bigint[], text[]) is
-	'Close the attempts before which these prologs failed (with these words) or are not wanted any more. Locks jobs, nodes, licences. Internal.';
+comment on function internal.hook_stop(bigint[], text[]) is
+	'Close the attempts before which these prologs failed (with these words) or are not wanted any more. Locks jobs, nodes, licences.';
 
-create function api.hook_end(p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[], p_messages text[], p_outputs text[]) returns void
+create function internal.hook_end(p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[], p_messages text[], p_outputs text[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_bell int;
@@ -114,7 +114,7 @@ begin
 		perform pg_notify('rota_node_' || v_bell, '');
 	end loop;
 end $$;
-comment on function api.hook_end(bigint[], int[], int[], bigint[], text[], text[]) is 'Keep how hooks ended, and let the orders go that waited for prologs. Internal.';
+comment on function internal.hook_end(bigint[], int[], int[], bigint[], text[], text[]) is 'Keep how hooks ended, and let the orders go that waited for prologs.';
 
 create function api.hook_report(p_term bigint, p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[], p_messages text[], p_outputs text[]) returns void
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -129,19 +129,19 @@ begin
 		select d.hook_id
 		from unnest(p_hooks, p_exits) as v (hook_id, exit_code)
 		join hook_due d on d.hook_id = v.hook_id
-		where d.hook = 'controller_prolog' and (v.exit_code is distinct from 0 or not api.hook_wanted(d.job_id, d.step_id, d.attempt)));
+		where d.hook = 'controller_prolog' and (v.exit_code is distinct from 0 or not internal.hook_wanted(d.job_id, d.step_id, d.attempt)));
 	if v_stop <> '{}' then
-		perform api.hook_stop(v_stop, array(
+		perform internal.hook_stop(v_stop, array(
 			select v.message from unnest(v_stop) with ordinality as x (hook_id, nr) join unnest(p_hooks, p_messages) as v (hook_id, message) on v.hook_id = x.hook_id
 			order by x.nr));
 	end if;
-	perform api.hook_end(p_hooks, p_exits, p_signals, p_usecs, p_messages, p_outputs);
+	perform internal.hook_end(p_hooks, p_exits, p_signals, p_usecs, p_messages, p_outputs);
 	notify rota_event;
 end $$;
 comment on function api.hook_report(bigint, bigint[], int[], int[], bigint[], text[], text[]) is
 	'How hooks ended: exit code, signal, microseconds, words, output of each. A prolog that ended with 0 lets the attempt''s orders go; another one closes the attempt. Said twice, it changes nothing. RT412: deposed.';
 
-create function api.hook_drop() returns void
+create function internal.hook_drop() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_hooks bigint[] := array(
@@ -150,8 +150,8 @@ declare
 	v_messages text[] := array_fill('none is configured any more'::text, array[cardinality(v_hooks)]);
 begin
 	if v_hooks <> '{}' then
-		perform api.hook_stop(v_hooks, v_messages);
-		perform api.hook_end(v_hooks, null, null, null, v_messages, null);
+		perform internal.hook_stop(v_hooks, v_messages);
+		perform internal.hook_end(v_hooks, null, null, null, v_messages, null);
 	end if;
 end $$;
-comment on function api.hook_drop() is 'What was due when hooks were configured, and is not any more: attempts that waited are queued again. Internal.';
+comment on function internal.hook_drop() is 'What was due when hooks were configured, and is not any more: attempts that waited are queued again.';

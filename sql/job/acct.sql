@@ -1,4 +1,4 @@
-create function api.acct_steps(p_job bigint, p_steps boolean) returns setof jsonb
+create function internal.acct_steps(p_job bigint, p_steps boolean) returns setof jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	with one as (
 		select s.step_id, s.array_index, r.name, r.partition, s.state, s.exit_code, s.signal, s.cause, s.started_at, s.ended_at, s.attempt, r.ntasks,
@@ -36,14 +36,14 @@ language sql stable set search_path = rota, pg_temp as $$
 	from one o
 	having not p_steps;
 $$;
-comment on function api.acct_steps(bigint, boolean) is 'What a job used, all attempts together: a row for each step and element, or (p_steps false) one for all; CPUs and nodes are those of the latest attempt. Internal.';
+comment on function internal.acct_steps(bigint, boolean) is 'What a job used, all attempts together: a row for each step and element, or (p_steps false) one for all; CPUs and nodes are those of the latest attempt.';
 
-create function api.acct_attempts(p_job bigint, p_own boolean, p_repeated boolean) returns setof jsonb
+create function internal.acct_attempts(p_job bigint, p_own boolean, p_repeated boolean) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
-	select api.attempt_json(t, s.state, p_own) || jsonb_build_object('step', r.name, 'step_id', t.step_id, 'array_index', s.array_index,
-		'label', api.step_label(t.job_id, t.step_id), 'partition', r.partition, 'attempts', s.attempt, 'ntasks', r.ntasks, 'cpus', l.cpus,
+	select internal.attempt_json(t, s.state, p_own) || jsonb_build_object('step', r.name, 'step_id', t.step_id, 'array_index', s.array_index,
+		'label', internal.step_label(t.job_id, t.step_id), 'partition', r.partition, 'attempts', s.attempt, 'ntasks', r.ntasks, 'cpus', l.cpus,
 		'cpu_s', trim_scale(coalesce(l.cpu_usec, e.tasks_usec) / 1e6), 'max_rss_kb', e.max_rss_kb, 'read_bytes', e.read_bytes, 'write_bytes', e.write_bytes,
 		-- Where its output went, for whoever may know: see docs/formats.md.
 		'workdir', f.spec ->> 'workdir', 'job_name', f.spec ->> 'job_name', 'output', f.spec ->> 'output',
@@ -51,7 +51,7 @@ begin
 	from attempt t
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-	cross join lateral (select case when p_own then api.spec_fields(r.spec) end as spec offset 0) f
+	cross join lateral (select case when p_own then internal.spec_fields(r.spec) end as spec offset 0) f
 	left join lateral (
 		select sum(x.cpus) as cpus, case when count(x.cpu_usec) = count(x.ended_at) then sum(x.cpu_usec) end as cpu_usec
 		from allocation x
@@ -66,10 +66,10 @@ begin
 	where t.job_id = p_job and t.attempt > 0 and (s.attempt > 1 or not p_repeated)
 	order by t.step_id, t.attempt;
 end $$;
-comment on function api.acct_attempts(bigint, boolean, boolean) is
-	'The attempts of a job''s steps and elements, a row for each, with what it used; p_own: with what is the owner''s alone; p_repeated: only of what ran more than once. Internal.';
+comment on function internal.acct_attempts(bigint, boolean, boolean) is
+	'The attempts of a job''s steps and elements, a row for each, with what it used; p_own: with what is the owner''s alone; p_repeated: only of what ran more than once.';
 
-create function api.acct_lines(p_jobs bigint[]) returns text
+create function internal.acct_lines(p_jobs bigint[]) returns text
 -- In the order of their keys rows of several tables are joined without a copy of any.
 language plpgsql stable set search_path = rota, pg_temp set enable_mergejoin = on set enable_hashjoin = off set enable_hashagg = off as $$
 declare
@@ -111,36 +111,36 @@ begin
 		) c on c.job_id = s.job_id
 		-- Most jobs are one step.
 		cross join lateral (select j.steps_total > 1 or s.is_array as several) x
-		cross join lateral (select coalesce(j.state, case when x.several then api.job_state(j) else s.state end) as state offset 0) v
+		cross join lateral (select coalesce(j.state, case when x.several then internal.job_state(j) else s.state end) as state offset 0) v
 		left join lateral (
 			select ((f.facts ->> 'cpu_s')::numeric * 1e6)::bigint as cpu_usec, (f.facts ->> 'max_rss_kb')::bigint as max_rss_kb, f.facts ->> 'nodes' as nodes
-			from api.acct_steps(j.job_id, false) f (facts)
+			from internal.acct_steps(j.job_id, false) f (facts)
 			where x.several
 			offset 0
 		) m on true
 		order by j.job_id desc
 	) l);
 end $$;
-comment on function api.acct_lines(bigint[]) is 'What jobs used as text, a line a job, the newest first; null: no job. Internal.';
+comment on function internal.acct_lines(bigint[]) is 'What jobs used as text, a line a job, the newest first; null: no job.';
 
 create function api.job_acct(p_uid int, p_user text, p_request jsonb) returns json
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
-	v_since constant timestamptz := coalesce(api.request_time(p_request, 'since'), '-infinity');
-	v_until constant timestamptz := coalesce(api.request_time(p_request, 'until'), 'infinity');
-	v_states constant text[] := api.request_states(p_request);
-	v_users constant text[] := api.request_list(p_request, 'user');
-	v_qoses constant text[] := api.request_list(p_request, 'qos');
-	v_names constant text[] := api.request_list(p_request, 'name');
-	v_nodes constant text[] := api.request_list(p_request, 'nodes');
-	v_accounts constant text[] := api.request_list(p_request, 'account');
-	v_partitions constant text[] := api.request_list(p_request, 'partition');
-	v_attempts constant boolean := api.request_bool(p_request, 'attempts');
-	v_steps constant boolean := api.request_bool(p_request, 'steps') or v_attempts;
-	v_operator constant boolean := api.caller_role(p_uid, p_user) <> 'user';
-	v_all constant boolean := api.sees_all(p_uid, p_user);
-	v_limit constant int := coalesce(api.request_int(p_request, 'limit'), 10000);
-	v_after constant bigint := api.request_int(p_request, 'after', 9223372036854775807);
+	v_since constant timestamptz := coalesce(internal.request_time(p_request, 'since'), '-infinity');
+	v_until constant timestamptz := coalesce(internal.request_time(p_request, 'until'), 'infinity');
+	v_states constant text[] := internal.request_states(p_request);
+	v_users constant text[] := internal.request_list(p_request, 'user');
+	v_qoses constant text[] := internal.request_list(p_request, 'qos');
+	v_names constant text[] := internal.request_list(p_request, 'name');
+	v_nodes constant text[] := internal.request_list(p_request, 'nodes');
+	v_accounts constant text[] := internal.request_list(p_request, 'account');
+	v_partitions constant text[] := internal.request_list(p_request, 'partition');
+	v_attempts constant boolean := internal.request_bool(p_request, 'attempts');
+	v_steps constant boolean := internal.request_bool(p_request, 'steps') or v_attempts;
+	v_operator constant boolean := internal.caller_role(p_uid, p_user) <> 'user';
+	v_all constant boolean := internal.sees_all(p_uid, p_user);
+	v_limit constant int := coalesce(internal.request_int(p_request, 'limit'), 10000);
+	v_after constant bigint := internal.request_int(p_request, 'after', 9223372036854775807);
 	-- A job that is not over is in no final state, though steps of it may be.
 	v_live constant boolean := v_states is null or v_steps or exists (select from step_state s where s.state = any (v_states) and s.stage <> 'final');
 	v_named bigint[];
@@ -148,9 +148,9 @@ declare
 	v_rows jsonb;
 begin
 	-- A long list is joined with tables as a whole, where that is cheaper.
-	perform api.plan_for(1000), set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true);
-	if api.request_list(p_request, 'jobs') is not null then
-		v_named := array(select t.job_id from api.job_target(p_uid, p_user, p_request, false) t);
+	perform internal.plan_for(1000), set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true);
+	if internal.request_list(p_request, 'jobs') is not null then
+		v_named := array(select t.job_id from internal.job_target(p_uid, p_user, p_request, false) t);
 	end if;
 	-- Jobs that were there at any time between since and until. Who reads on behind a job gets the oldest first.
 	if v_after is not null and v_named is null then
@@ -163,7 +163,7 @@ begin
 				and (v_qoses is null or p.qos = any (v_qoses)) and (v_names is null or p.name = any (v_names))
 				and (v_nodes is null or exists (select from allocation l join node n on n.node_id = l.node_id where l.job_id = p.job_id and n.name = any (v_nodes)))
 				and (v_partitions is null or exists (select from step_request r where r.job_id = p.job_id and r.partition = any (v_partitions)))
-				and (v_states is null or coalesce(p.state, api.job_state(p)) = any (v_states)
+				and (v_states is null or coalesce(p.state, internal.job_state(p)) = any (v_states)
 					or (v_steps and exists (select from step s where s.job_id = p.job_id and s.state = any (v_states)))
 					or (v_attempts and exists (select from attempt t where t.job_id = p.job_id and t.state = any (v_states))))
 			order by p.job_id
@@ -183,17 +183,17 @@ begin
 				and (v_qoses is null or p.qos = any (v_qoses)) and (v_names is null or p.name = any (v_names))
 				and (v_nodes is null or exists (select from allocation l join node n on n.node_id = l.node_id where l.job_id = p.job_id and n.name = any (v_nodes)))
 				and (v_partitions is null or exists (select from step_request r where r.job_id = p.job_id and r.partition = any (v_partitions)))
-				and (v_states is null or coalesce(p.state, api.job_state(p)) = any (v_states)
+				and (v_states is null or coalesce(p.state, internal.job_state(p)) = any (v_states)
 					or (v_steps and exists (select from step s where s.job_id = p.job_id and s.state = any (v_states)))
 					or (v_attempts and exists (select from attempt t where t.job_id = p.job_id and t.state = any (v_states))))
 			order by p.job_id desc
 			limit v_limit);
 	end if;
 	if v_jobs = '{}' and coalesce(v_after, 0) = 0 then
-		perform api.request_known(p_uid, p_user, p_request);
+		perform internal.request_known(p_uid, p_user, p_request);
 	end if;
-	if api.request_bool(p_request, 'lines') then
-		return json_build_object('lines', coalesce(api.acct_lines(v_jobs), ''));
+	if internal.request_bool(p_request, 'lines') then
+		return json_build_object('lines', coalesce(internal.acct_lines(v_jobs), ''));
 	end if;
 	select jsonb_agg(t.facts order by t.job_id, t.step_id::int, (t.facts ->> 'attempt')::int) into v_rows
 	from (
@@ -203,11 +203,11 @@ begin
 			'exit_code', c.exit_code, 'signal', c.signal, 'cause', c.cause, 'started_at', c.started_at, 'ended_at', c.ended_at,
 			'elapsed_s', case when v.state <> 'pending' or c.steps_left < c.steps_total then extract(epoch from coalesce(c.ended_at, now()) - c.started_at)::bigint end) || u.facts as facts
 		from job c
-		cross join lateral (select coalesce(c.state, api.job_state(c)) as state offset 0) v
+		cross join lateral (select coalesce(c.state, internal.job_state(c)) as state offset 0) v
 		cross join lateral (
-			select x from api.acct_steps(c.job_id, v_steps) x where not v_attempts
+			select x from internal.acct_steps(c.job_id, v_steps) x where not v_attempts
 			union all
-			select x from api.acct_attempts(c.job_id, c.uid = p_uid or v_operator, false) x where v_attempts
+			select x from internal.acct_attempts(c.job_id, c.uid = p_uid or v_operator, false) x where v_attempts
 		) u (facts)
 		where c.job_id = any (v_jobs)
 	) t

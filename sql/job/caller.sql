@@ -1,20 +1,20 @@
-create function api.caller_role(p_uid int, p_user text) returns text
+create function internal.caller_role(p_uid int, p_user text) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return case when p_uid = 0 then 'admin' else coalesce((select p.role from person p where p.user_name = p_user), 'user') end;
 end $$;
-comment on function api.caller_role(int, text) is 'user, operator or admin; root is always admin. Internal.';
+comment on function internal.caller_role(int, text) is 'user, operator or admin; root is always admin.';
 
-create view api.account_coordinated as
+create view internal.account_coordinated as
 with recursive below as (
 	select c.user_name, c.account from rota.coordinator c
 	union
 	select b.user_name, a.account from below b join rota.account a on a.parent = b.account
 )
 select b.user_name, b.account from below b;
-comment on view api.account_coordinated is 'Who sees the accounting of which account as a coordinator, of it or of one above. Internal.';
+comment on view internal.account_coordinated is 'Who sees the accounting of which account as a coordinator, of it or of one above.';
 
-create function api.step_only(p_job bigint, p_label text) returns text
+create function internal.step_only(p_job bigint, p_label text) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_names constant text[] := array(select r.name from step_request r where r.job_id = p_job order by r.step_id limit 2);
@@ -25,10 +25,10 @@ begin
 	end if;
 	return v_names[1];
 end $$;
-comment on function api.step_only(bigint, text) is 'The name of the one step of a job, for a label that names an element and no step. The caller has seen to it that the job may be read. Internal.';
+comment on function internal.step_only(bigint, text) is 'The name of the one step of a job, for a label that names an element and no step. The caller has seen to it that the job may be read.';
 
 -- Which steps a request means: "812", "812.solve", "812.solve[7]", "812.solve[3-9]", and of a job of one step "812[7]" or "812_7".
-create function api.job_target(p_uid int, p_user text, p_request jsonb, p_write boolean)
+create function internal.job_target(p_uid int, p_user text, p_request jsonb, p_write boolean)
 returns table (job_id bigint, step_id int, pos int, whole_job boolean, index int)
 language plpgsql set search_path = rota, pg_temp as $$
 #variable_conflict use_column
@@ -38,10 +38,10 @@ declare
 	v_job job;
 	v_request step_request;
 	v_array step_array;
-	v_spans api.spans;
+	v_spans internal.spans;
 	v_spans_of text := '';
 	v_positions int[];
-	v_names constant text[] := coalesce(api.request_list(p_request, 'jobs'), '{}');
+	v_names constant text[] := coalesce(internal.request_list(p_request, 'jobs'), '{}');
 	-- One request shall not keep the database busy for everybody.
 	c_names constant int := 10000;
 	c_steps constant int := 1000000;
@@ -72,13 +72,13 @@ begin
 		if not found then
 			raise exception 'there is no job %', v_part[1] using errcode = 'RT404';
 		end if;
-		if v_job.uid <> p_uid and api.caller_role(p_uid, p_user) = 'user' and (p_write or not api.setting_bool('queue_visible')) then
+		if v_job.uid <> p_uid and internal.caller_role(p_uid, p_user) = 'user' and (p_write or not internal.setting_bool('queue_visible')) then
 			raise exception 'job % belongs to %', v_job.job_id,
-				case when api.setting_bool('queue_visible') then '"' || v_job.user_name || '"' else 'somebody else' end
+				case when internal.setting_bool('queue_visible') then '"' || v_job.user_name || '"' else 'somebody else' end
 				using errcode = 'RT403', hint = 'Only its owner and operators may do that.';
 		end if;
 		if v_part[2] = '' then
-			v_part := array[v_part[1], api.step_only(v_job.job_id, v_text), v_part[3], nullif(v_part[4], '')];
+			v_part := array[v_part[1], internal.step_only(v_job.job_id, v_text), v_part[3], nullif(v_part[4], '')];
 		end if;
 		if v_part[2] is null then
 			return query select r.job_id, r.step_id, null::int, true, null::int from step_request r where r.job_id = v_job.job_id order by r.step_id;
@@ -108,10 +108,10 @@ begin
 			raise exception 'more than % elements of arrays named', c_elements using errcode = 'RT422', hint = 'Ask in several requests, or name the whole array.';
 		end if;
 		if v_spans_of <> v_part[1] || '.' || v_part[2] then
-			v_spans := api.array_spans(v_array.indices);
+			v_spans := internal.array_spans(v_array.indices);
 			v_spans_of := v_part[1] || '.' || v_part[2];
 		end if;
-		v_positions := api.array_positions(v_spans, v_part[3]::int, coalesce(v_part[4], v_part[3])::int);
+		v_positions := internal.array_positions(v_spans, v_part[3]::int, coalesce(v_part[4], v_part[3])::int);
 		if array_position(v_positions, null) is not null then
 			raise exception 'array "%" of job % has no index %', v_request.name, v_job.job_id, v_part[3]::int + array_position(v_positions, null) - 1 using errcode = 'RT404';
 		end if;
@@ -120,5 +120,5 @@ begin
 			from unnest(v_positions) with ordinality x (pos, nr);
 	end loop;
 end $$;
-comment on function api.job_target(int, text, jsonb, boolean) is
-	'The steps that a request''s "jobs" name, after checking that the caller may read or (p_write) change them. Errors: RT404, RT403, RT422. Internal.';
+comment on function internal.job_target(int, text, jsonb, boolean) is
+	'The steps that a request''s "jobs" name, after checking that the caller may read or (p_write) change them. Errors: RT404, RT403, RT422.';

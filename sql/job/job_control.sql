@@ -1,6 +1,6 @@
 -- What owners and operators do to steps: cancel, hold, release, suspend, resume, signal.
 
-create function api.control_begin(p_uid int, p_user text, p_request jsonb) returns jsonb
+create function internal.control_begin(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_target jsonb;
@@ -10,18 +10,18 @@ begin
 	if length(p_request ->> 'reason') > 1000 or p_request ->> 'reason' ~ '[[:cntrl:]]' then
 		raise exception 'a reason is a line of 1000 characters at most' using errcode = 'RT422';
 	end if;
-	if api.is_selection(p_request) then
-		v_jobs := api.change_candidates(p_uid, p_user, p_request);
-		perform api.job_lock(v_jobs);
-		select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_target from api.change_target(p_uid, p_user, p_request, v_jobs) t;
+	if internal.is_selection(p_request) then
+		v_jobs := internal.change_candidates(p_uid, p_user, p_request);
+		perform internal.job_lock(v_jobs);
+		select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_target from internal.change_target(p_uid, p_user, p_request, v_jobs) t;
 	else
-		select coalesce(jsonb_agg(to_jsonb(t)), '[]'), array_agg(distinct t.job_id) into v_target, v_jobs from api.change_target(p_uid, p_user, p_request) t;
-		perform api.job_lock(v_jobs);
+		select coalesce(jsonb_agg(to_jsonb(t)), '[]'), array_agg(distinct t.job_id) into v_target, v_jobs from internal.change_target(p_uid, p_user, p_request) t;
+		perform internal.job_lock(v_jobs);
 	end if;
-	perform api.plan_for(jsonb_array_length(v_target));
+	perform internal.plan_for(jsonb_array_length(v_target));
 	-- Elements named one by one become rows, so that something can befall them.
-	perform api.array_expand(array(
-		select (v.job_id, v.step_id - 1 - v.pos, v.pos)::api.element
+	perform internal.array_expand(array(
+		select (v.job_id, v.step_id - 1 - v.pos, v.pos)::internal.element
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int, pos int)
 		join step h on h.job_id = v.job_id and h.step_id = v.step_id - 1 - v.pos and h.ended_at is null
 		where v.pos is not null), p_user);
@@ -41,10 +41,10 @@ begin
 		select jsonb_agg(jsonb_build_object('job_id', m.job_id, 'step_id', m.step_id, 'named', m.named, 'of_step', m.of_step))
 		from (select m.job_id, m.step_id, bool_or(m.named) as named, max(m.of_step) as of_step from meant m group by 1, 2) m), '[]');
 end $$;
-comment on function api.control_begin(int, text, jsonb) is
-	'Check and lock what a request names or selects: [{job_id, step_id, named, of_step}], elements of arrays included; of_step: the step or element by whose name it is meant, -1: by that of its job. Internal.';
+comment on function internal.control_begin(int, text, jsonb) is
+	'Check and lock what a request names or selects: [{job_id, step_id, named, of_step}], elements of arrays included; of_step: the step or element by whose name it is meant, -1: by that of its job.';
 
-create function api.control_refusal(p_verb text, p_step rota.step) returns text
+create function internal.control_refusal(p_verb text, p_step rota.step) returns text
 language sql stable set search_path = rota, pg_temp as $$
 	select 'not changed: ' || case
 		when p_step.ended_at is not null then format('it has already ended (%s)', p_step.state)
@@ -57,9 +57,9 @@ language sql stable set search_path = rota, pg_temp as $$
 		when p_verb = 'resume' then format('it is not suspended (%s)', p_step.state)
 		else format('it is not running (%s)', p_step.state) end;
 $$;
-comment on function api.control_refusal(text, rota.step) is 'Why a verb leaves a step unchanged, in words. Internal.';
+comment on function internal.control_refusal(text, rota.step) is 'Why a verb leaves a step unchanged, in words.';
 
-create function api.control_met(p_verb text, p_step rota.step) returns boolean
+create function internal.control_met(p_verb text, p_step rota.step) returns boolean
 language sql immutable set search_path = rota, pg_temp as $$
 	select case
 		when p_verb = 'cancel' then true
@@ -67,29 +67,29 @@ language sql immutable set search_path = rota, pg_temp as $$
 		else (p_verb = 'hold' and p_step.held <> '') or p_verb = 'release' or (p_verb = 'suspend' and p_step.state = 'suspended')
 			or (p_verb = 'resume' and p_step.state = 'running') end;
 $$;
-comment on function api.control_met(text, rota.step) is 'Whether a step that a verb leaves unchanged is as the verb would make it: asking twice is no failure. Internal.';
+comment on function internal.control_met(text, rota.step) is 'Whether a step that a verb leaves unchanged is as the verb would make it: asking twice is no failure.';
 
-create function api.control_answer(p_verb text, p_target jsonb, p_done jsonb) returns jsonb
+create function internal.control_answer(p_verb text, p_target jsonb, p_done jsonb) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	with told as (
-		select t.job_id, t.step_id, t.named, t.of_step, s.state, d.action, d.action is not null or api.control_met(p_verb, s) as met,
-			coalesce(d.action, api.control_refusal(p_verb, s)) as words
+		select t.job_id, t.step_id, t.named, t.of_step, s.state, d.action, d.action is not null or internal.control_met(p_verb, s) as met,
+			coalesce(d.action, internal.control_refusal(p_verb, s)) as words
 		from jsonb_to_recordset(p_target) as t (job_id bigint, step_id int, named boolean, of_step int)
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id
 		left join jsonb_to_recordset(p_done) as d (job_id bigint, step_id int, action text) on d.job_id = t.job_id and d.step_id = t.step_id
 	)
-	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', api.step_label(x.job_id, x.step_id), 'state', x.state,
+	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', internal.step_label(x.job_id, x.step_id), 'state', x.state,
 		-- Of a job or an array that is named as a whole, it is enough that the verb could be done to something.
 		'action', x.words, 'changed', x.action is not null, 'failed', x.named and not x.any_met) order by x.job_id, x.step_id), '[]'))
 	from (select t.*, bool_or(t.met) over (partition by t.job_id, t.of_step) as any_met from told t) x;
 $$;
-comment on function api.control_answer(text, jsonb, jsonb) is
-	'The answer of a controlling verb: of the steps of api.control_begin, what was done to each [{job_id, step_id, action}] or why nothing was. Internal.';
+comment on function internal.control_answer(text, jsonb, jsonb) is
+	'The answer of a controlling verb: of the steps of internal.control_begin, what was done to each [{job_id, step_id, action}] or why nothing was.';
 
 create function api.job_cancel(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_target jsonb := api.control_begin(p_uid, p_user, p_request);
+	v_target jsonb := internal.control_begin(p_uid, p_user, p_request);
 	v_message text := 'cancelled by ' || p_user || coalesce(': ' || (p_request ->> 'reason'), '');
 	v_done jsonb;
 	v_one record;
@@ -100,8 +100,8 @@ begin
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null;
 	-- Of what runs, who wanted its end and why is kept now: its end is told by its node, which knows neither.
-	perform api.step_move(p_user, array(
-		select (s.job_id, s.step_id, 'modify', null, null, null, null, v_message)::api.move
+	perform internal.step_move(p_user, array(
+		select (s.job_id, s.step_id, 'modify', null, null, null, null, v_message)::internal.move
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null and s.state <> 'pending' and s.attempt > 0
 			and s.end_wanted is distinct from 'cancel'));
@@ -114,27 +114,27 @@ begin
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.end_wanted = 'cancel' and s.ended_at is null
 		order by s.job_id, s.step_id
 	loop
-		perform api.attempt_order('kill', v_one.job_id, v_one.step_id, '{"cause": "cancelled"}');
+		perform internal.attempt_order('kill', v_one.job_id, v_one.step_id, '{"cause": "cancelled"}');
 	end loop;
 	-- Steps that wait for others first, so that none of them is seen as a failed dependency; then heads, then the rest.
-	perform api.step_move(p_user, array(
+	perform internal.step_move(p_user, array(
 		select m.move from (
-			select (s.job_id, s.step_id, 'cancel', null, 'cancelled', null, null, v_message)::api.move as move, r.topo, s.step_id
+			select (s.job_id, s.step_id, 'cancel', null, 'cancelled', null, null, v_message)::internal.move as move, r.topo, s.step_id
 			from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 			join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'pending'
 			join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 			left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 			where a.size is null or a.running + a.completed + a.failed = 0
 		) m order by m.topo desc, m.step_id));
-	perform api.step_move(p_user, array(
-		select m::api.move
+	perform internal.step_move(p_user, array(
+		select m::internal.move
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 		join step_array a on a.job_id = v.job_id and a.step_id = v.step_id and a.next < a.size
 		join step h on h.job_id = a.job_id and h.step_id = a.step_id and h.ended_at is null
-		cross join lateral api.array_give_up(a.job_id, a.step_id, 'cancel', 'cancelled', v_message) m));
+		cross join lateral internal.array_give_up(a.job_id, a.step_id, 'cancel', 'cancelled', v_message) m));
 	notify rota_schedule;
 	notify rota_event;
-	return api.control_answer('cancel', v_target, v_done);
+	return internal.control_answer('cancel', v_target, v_done);
 end $$;
 comment on function api.job_cancel(int, text, jsonb) is
 	'End steps: pending ones at once, live ones by SIGTERM and SIGKILL on their nodes; what has ended is left, which is no failure. Request {jobs, reason}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
@@ -142,8 +142,8 @@ comment on function api.job_cancel(int, text, jsonb) is
 create function api.job_hold(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_target jsonb := api.control_begin(p_uid, p_user, p_request);
-	v_by text := case when api.caller_role(p_uid, p_user) = 'user' then 'user' else
+	v_target jsonb := internal.control_begin(p_uid, p_user, p_request);
+	v_by text := case when internal.caller_role(p_uid, p_user) = 'user' then 'user' else
 		case when p_request ->> 'as' = 'user' then 'user' else 'admin' end end;
 	v_done jsonb;
 begin
@@ -157,12 +157,12 @@ begin
 		returning s.job_id, s.step_id
 	)
 	select coalesce(jsonb_agg(jsonb_build_object('job_id', h.job_id, 'step_id', h.step_id, 'action', 'held')), '[]') into v_done from held h;
-	perform api.allocation_unkeep(array(select (v.job_id, v.step_id, 0)::api.attempt_key from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)));
-	perform api.step_move(p_user, array(select (v.job_id, v.step_id, 'hold', null, null, null, null, null)::api.move
+	perform internal.allocation_unkeep(array(select (v.job_id, v.step_id, 0)::internal.attempt_key from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)));
+	perform internal.step_move(p_user, array(select (v.job_id, v.step_id, 'hold', null, null, null, null, null)::internal.move
 		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int)));
 	notify rota_schedule;
 	notify rota_event;
-	return api.control_answer('hold', v_target, v_done);
+	return internal.control_answer('hold', v_target, v_done);
 end $$;
 comment on function api.job_hold(int, text, jsonb) is
 	'Keep steps from starting. Request {jobs, reason}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
@@ -170,8 +170,8 @@ comment on function api.job_hold(int, text, jsonb) is
 create function api.job_release(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_user constant boolean := api.caller_role(p_uid, p_user) = 'user';
-	v_target jsonb := api.control_begin(p_uid, p_user, p_request);
+	v_user constant boolean := internal.caller_role(p_uid, p_user) = 'user';
+	v_target jsonb := internal.control_begin(p_uid, p_user, p_request);
 	v_done jsonb;
 begin
 	if v_user and exists (
@@ -189,11 +189,11 @@ begin
 		returning s.job_id, s.step_id
 	)
 	select coalesce(jsonb_agg(jsonb_build_object('job_id', r.job_id, 'step_id', r.step_id, 'action', 'released')), '[]') into v_done from released r;
-	perform api.step_move(p_user, array(select (v.job_id, v.step_id, 'release', null, null, null, null, null)::api.move
+	perform internal.step_move(p_user, array(select (v.job_id, v.step_id, 'release', null, null, null, null, null)::internal.move
 		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int)));
 	notify rota_schedule;
 	notify rota_event;
-	return api.control_answer('release', v_target, v_done);
+	return internal.control_answer('release', v_target, v_done);
 end $$;
 comment on function api.job_release(int, text, jsonb) is
 	'Let held steps start again. Request {jobs}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
@@ -201,15 +201,15 @@ comment on function api.job_release(int, text, jsonb) is
 create function api.job_suspend(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_target jsonb := api.control_begin(p_uid, p_user, p_request);
+	v_target jsonb := internal.control_begin(p_uid, p_user, p_request);
 begin
-	perform api.attempt_order('suspend', s.job_id, s.step_id, '{}')
+	perform internal.attempt_order('suspend', s.job_id, s.step_id, '{}')
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'running' and s.attempt > 0;
 	update step s set resume_wanted = false
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	where s.job_id = v.job_id and s.step_id = v.step_id and s.resume_wanted;
-	return api.control_answer('suspend', v_target, (
+	return internal.control_answer('suspend', v_target, (
 		select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id, 'action', 'suspending'))
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'running' and s.attempt > 0));
@@ -220,7 +220,7 @@ comment on function api.job_suspend(int, text, jsonb) is
 create function api.job_resume(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_target jsonb := api.control_begin(p_uid, p_user, p_request);
+	v_target jsonb := internal.control_begin(p_uid, p_user, p_request);
 	v_done jsonb;
 begin
 	update step s set resume_wanted = true
@@ -228,40 +228,40 @@ begin
 	where s.job_id = v.job_id and s.step_id = v.step_id and s.attempt > 0
 		-- One whose processes are being stopped just now goes on after that.
 		and s.state in ('running', 'suspended');
-	perform api.resume_lock(v_target);
+	perform internal.resume_lock(v_target);
 	select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id,
-		'action', case when api.step_resume(v.job_id, v.step_id) then 'resuming' else 'resumes when its CPUs are free' end))
+		'action', case when internal.step_resume(v.job_id, v.step_id) then 'resuming' else 'resumes when its CPUs are free' end))
 	into v_done
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.resume_wanted and s.state = 'suspended';
 	notify rota_schedule;
-	return api.control_answer('resume', v_target, v_done);
+	return internal.control_answer('resume', v_target, v_done);
 end $$;
 comment on function api.job_resume(int, text, jsonb) is
 	'Let suspended steps go on, now or as soon as their CPUs are free. Request {jobs}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
 
-create function api.signal_number(p_signal text) returns int
+create function internal.signal_number(p_signal text) returns int
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select case when p_signal ~ '^[0-9]{1,2}$' then case when p_signal::int between 1 and 64 then p_signal::int end
 		else array_position(array['HUP', 'INT', 'QUIT', 'ILL', 'TRAP', 'ABRT', 'BUS', 'FPE', 'KILL', 'USR1', 'SEGV', 'USR2', 'PIPE', 'ALRM', 'TERM', 'STKFLT',
 			'CHLD', 'CONT', 'STOP', 'TSTP', 'TTIN', 'TTOU', 'URG', 'XCPU', 'XFSZ', 'VTALRM', 'PROF', 'WINCH', 'IO', 'PWR', 'SYS'],
 			regexp_replace(upper(p_signal), '^SIG', '')) end;
 $$;
-comment on function api.signal_number(text) is 'Number of a signal given by name or number, as Linux counts them; null: there is no such signal. Internal.';
+comment on function internal.signal_number(text) is 'Number of a signal given by name or number, as Linux counts them; null: there is no such signal.';
 
 create function api.job_signal(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_target jsonb := api.control_begin(p_uid, p_user, p_request);
-	v_signal int := api.signal_number(p_request ->> 'signal');
+	v_target jsonb := internal.control_begin(p_uid, p_user, p_request);
+	v_signal int := internal.signal_number(p_request ->> 'signal');
 begin
 	if v_signal is null then
 		raise exception '"%" is not a signal', coalesce(p_request ->> 'signal', '') using errcode = 'RT422', hint = 'Give a name like USR1, or a number from 1 to 64.';
 	end if;
-	perform api.attempt_order('signal', s.job_id, s.step_id, jsonb_build_object('signal', v_signal))
+	perform internal.attempt_order('signal', s.job_id, s.step_id, jsonb_build_object('signal', v_signal))
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state in ('running', 'suspended') and s.attempt > 0;
-	return api.control_answer('signal', v_target, (
+	return internal.control_answer('signal', v_target, (
 		select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id, 'action', 'signalled'))
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state in ('running', 'suspended') and s.attempt > 0));

@@ -1,4 +1,4 @@
-create function api.step_label(p_job bigint, p_step int) returns text
+create function internal.step_label(p_job bigint, p_step int) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
@@ -7,4 +7,4 @@ begin
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		where s.job_id = p_job and s.step_id = p_step);
 end $$;
-comment on function api.step_label(bigint, int) is 'How people name a step: 812.solve or 812.solve[7]; null where there is no such step. Internal.';
+comment on function internal.step_label(bigint, int) is 'How people name a step: 812.solve or 812.solve[7]; null where there is no such step.';

@@ -1,6 +1,6 @@
 -- The one locking rule: whoever changes steps first locks their jobs here, in order of id, together with every job that a
 -- cascade of dependencies can reach; after that nodes, in order of id. Two writers then never wait for each other in a ring.
-create function api.job_reached(p_jobs bigint[]) returns bigint[]
+create function internal.job_reached(p_jobs bigint[]) returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return array(
@@ -13,49 +13,49 @@ begin
 		)
 		select r.job_id from reached r);
 end $$;
-comment on function api.job_reached(bigint[]) is 'Jobs, and all that depend on them. Internal.';
+comment on function internal.job_reached(bigint[]) is 'Jobs, and all that depend on them.';
 
-create function api.job_lock(p_jobs bigint[]) returns void
+create function internal.job_lock(p_jobs bigint[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_reached constant bigint[] := api.job_reached(p_jobs);
+	v_reached constant bigint[] := internal.job_reached(p_jobs);
 begin
 	perform 1 from job j where j.job_id = any (v_reached) order by j.job_id for no key update;
 end $$;
-comment on function api.job_lock(bigint[]) is 'Lock jobs, and all that depend on them, in order of id. Internal.';
+comment on function internal.job_lock(bigint[]) is 'Lock jobs, and all that depend on them, in order of id.';
 
-create function api.job_lock_now(p_jobs bigint[]) returns boolean
+create function internal.job_lock_now(p_jobs bigint[]) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_reached constant bigint[] := api.job_reached(p_jobs);
+	v_reached constant bigint[] := internal.job_reached(p_jobs);
 	v_count int;
 begin
 	perform 1 from job j where j.job_id = any (v_reached) order by j.job_id for no key update skip locked;
 	get diagnostics v_count = row_count;
 	return v_count = cardinality(v_reached);
 end $$;
-comment on function api.job_lock_now(bigint[]) is 'The same without waiting; false: somebody has locked some of them, or they are not there. Internal.';
+comment on function internal.job_lock_now(bigint[]) is 'The same without waiting; false: somebody has locked some of them, or they are not there.';
 
 -- For the leader, who holds up everybody while it waits: others have a job for as long as their reports or requests take.
-create function api.job_lock_soon(p_jobs bigint[]) returns void
+create function internal.job_lock_soon(p_jobs bigint[]) returns void
 language plpgsql set lock_timeout = '250ms' set search_path = live, rota, pg_temp as $$
 begin
-	perform api.job_lock(p_jobs);
+	perform internal.job_lock(p_jobs);
 end $$;
-comment on function api.job_lock_soon(bigint[]) is 'api.job_lock for those who cannot wait for long: 55P03 where somebody has had a job for a quarter of a second. Internal.';
+comment on function internal.job_lock_soon(bigint[]) is 'internal.job_lock for those who cannot wait for long: 55P03 where somebody has had a job for a quarter of a second.';
 
-create function api.job_lock_free(p_jobs bigint[]) returns bigint[]
+create function internal.job_lock_free(p_jobs bigint[]) returns bigint[]
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_free bigint[];
 begin
-	if api.job_lock_now(p_jobs) then
+	if internal.job_lock_now(p_jobs) then
 		return p_jobs;
 	end if;
 	-- Who has one that depends on a job has that job, too. What is locked here and left out stays so until the transaction ends.
 	v_free := array(
-		select j.job_id from job j where j.job_id = any (api.job_reached(p_jobs)) order by j.job_id for no key update skip locked);
+		select j.job_id from job j where j.job_id = any (internal.job_reached(p_jobs)) order by j.job_id for no key update skip locked);
 	return array(
-		select v.job_id from unnest(p_jobs) v (job_id) where api.job_reached(array[v.job_id]) <@ v_free);
+		select v.job_id from unnest(p_jobs) v (job_id) where internal.job_reached(array[v.job_id]) <@ v_free);
 end $$;
-comment on function api.job_lock_free(bigint[]) is 'Lock jobs, and all that depend on them, without waiting; answers those that somebody else has no part of. Internal.';
+comment on function internal.job_lock_free(bigint[]) is 'Lock jobs, and all that depend on them, without waiting; answers those that somebody else has no part of.';

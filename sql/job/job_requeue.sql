@@ -1,7 +1,7 @@
 -- Requeue of jobs that have ended: their steps wait again, as the next attempts of the same job. Attempts, events and what was held stay as they are;
 -- the ends of the steps are taken out of the usage figures, for a step ends once there.
 
-create function api.requeue_steps(p_job bigint, p_failed boolean) returns int[]
+create function internal.requeue_steps(p_job bigint, p_failed boolean) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return array(
@@ -20,14 +20,14 @@ begin
 		)
 		select c.step_id from chosen c order by 1);
 end $$;
-comment on function api.requeue_steps(bigint, boolean) is
-	'The steps of an ended job''s script that a requeue runs again: all, or (p_failed) those that did not end well and those that were skipped behind them. Internal.';
+comment on function internal.requeue_steps(bigint, boolean) is
+	'The steps of an ended job''s script that a requeue runs again: all, or (p_failed) those that did not end well and those that were skipped behind them.';
 
-create function api.requeue_refusal(p_job rota.job, p_steps int[]) returns text
+create function internal.requeue_refusal(p_job rota.job, p_steps int[]) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return case
-		when p_job.ended_at is null then format('it has not ended (%s)', api.job_state(p_job))
+		when p_job.ended_at is null then format('it has not ended (%s)', internal.job_state(p_job))
 		when p_steps = '{}' then format('nothing of it failed (%s)', p_job.state)
 		when not exists (select from live.job j where j.job_id = p_job.job_id) then 'it is too old: submit its script again ("rota show --script")'
 		when not exists (select from script s where s.hash = p_job.script_hash) or not exists (select from environment n where n.hash = p_job.environment_hash)
@@ -44,9 +44,9 @@ begin
 			order by e.step_id
 			limit 1) end;
 end $$;
-comment on function api.requeue_refusal(rota.job, int[]) is 'Why an ended job, of which these steps would run again, cannot be requeued; null: it can. Internal.';
+comment on function internal.requeue_refusal(rota.job, int[]) is 'Why an ended job, of which these steps would run again, cannot be requeued; null: it can.';
 
-create function api.requeue_elements(p_job bigint, p_steps int[], p_failed boolean) returns int[]
+create function internal.requeue_elements(p_job bigint, p_steps int[], p_failed boolean) returns int[]
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_elements int[] := array(
@@ -72,10 +72,10 @@ begin
 	where a.job_id = p_job and a.step_id = n.step_id;
 	return v_elements;
 end $$;
-comment on function api.requeue_elements(bigint, int[], boolean) is
-	'Count the arrays among ended steps back to where they wait, and answer their elements that are rows and run again: all, or (p_failed) those that did not end well. Internal.';
+comment on function internal.requeue_elements(bigint, int[], boolean) is
+	'Count the arrays among ended steps back to where they wait, and answer their elements that are rows and run again: all, or (p_failed) those that did not end well.';
 
-create function api.requeue_edges(p_job bigint, p_steps int[]) returns void
+create function internal.requeue_edges(p_job bigint, p_steps int[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	update step_edge e set state = 'waiting', settled_at = null where e.job_id = p_job and e.step_id = any (p_steps) and e."condition" <> 'corr';
@@ -91,15 +91,15 @@ begin
 	) n
 	where s.job_id = p_job and s.step_id = n.step_id;
 end $$;
-comment on function api.requeue_edges(bigint, int[]) is 'Have steps wait for their peers again. Internal.';
+comment on function internal.requeue_edges(bigint, int[]) is 'Have steps wait for their peers again.';
 
-create function api.requeue_one(p_user text, p_job bigint, p_steps int[], p_failed boolean) returns void
+create function internal.requeue_one(p_user text, p_job bigint, p_steps int[], p_failed boolean) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_all int[] := p_steps || api.requeue_elements(p_job, p_steps, p_failed);
+	v_all int[] := p_steps || internal.requeue_elements(p_job, p_steps, p_failed);
 begin
-	perform api.usage_undo(p_job, v_all);
-	perform api.step_move(p_user, array(select (p_job, x, 'rerun', null, null, null, null, 'requeued by ' || p_user)::api.move from unnest(v_all) x));
+	perform internal.usage_undo(p_job, v_all);
+	perform internal.step_move(p_user, array(select (p_job, x, 'rerun', null, null, null, null, 'requeued by ' || p_user)::internal.move from unnest(v_all) x));
 	update step s
 	set retries = 0, requeues = 1, held = '', held_reason = null, begin_at = null, started_at = null, exit_code = null, signal = null, cause = null, message = null,
 		end_wanted = null, resume_wanted = false, eligible_at = now()
@@ -108,21 +108,21 @@ begin
 	set steps_left = cardinality(p_steps), ended_at = null, state = null, exit_code = null, signal = null, cause = null,
 		started_at = case when cardinality(p_steps) < j.steps_total then j.started_at end
 	where j.job_id = p_job;
-	perform api.requeue_edges(p_job, p_steps);
-	perform api.submit_settle(p_job);
+	perform internal.requeue_edges(p_job, p_steps);
+	perform internal.submit_settle(p_job);
 	-- An array of which some elements are rows has begun.
-	perform api.step_move(p_user, array(
-		select (h.job_id, h.step_id, 'expand', null, null, null, null, null)::api.move
+	perform internal.step_move(p_user, array(
+		select (h.job_id, h.step_id, 'expand', null, null, null, null, null)::internal.move
 		from step h
 		where h.job_id = p_job and h.step_id = any (p_steps) and h.is_array and h.state = 'pending' and h.deps_waiting = 0
 			and exists (select from step s where s.job_id = h.job_id and s.request_id = h.step_id and s.array_index is not null)));
 end $$;
-comment on function api.requeue_one(text, bigint, int[], boolean) is 'Have steps of an ended job wait again. Internal.';
+comment on function internal.requeue_one(text, bigint, int[], boolean) is 'Have steps of an ended job wait again.';
 
 create function api.job_requeue(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_failed constant boolean := api.request_bool(p_request, 'failed');
+	v_failed constant boolean := internal.request_bool(p_request, 'failed');
 	v_jobs bigint[];
 	v_answer jsonb := '[]';
 	v_job job;
@@ -133,21 +133,21 @@ begin
 	if exists (select from jsonb_array_elements_text(p_request -> 'jobs') x where x !~ '^[0-9]+$') then
 		raise exception 'a job is requeued as a whole' using errcode = 'RT422', hint = 'Name its number; --failed runs only what failed again.';
 	end if;
-	v_jobs := array(select distinct t.job_id from api.job_target(p_uid, p_user, p_request, true) t order by 1);
+	v_jobs := array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, true) t order by 1);
 	-- Other jobs that its steps depend on could end meanwhile: they are locked, too, and all in order.
 	perform 1 from job j
 	where j.job_id = any (v_jobs) or j.job_id in (select e.peer_job_id from step_edge e where e.job_id = any (v_jobs))
 	order by j.job_id
 	for no key update;
 	for v_job in select j.* from job j where j.job_id = any (v_jobs) order by j.job_id loop
-		v_steps := api.requeue_steps(v_job.job_id, v_failed);
-		v_refusal := api.requeue_refusal(v_job, v_steps);
+		v_steps := internal.requeue_steps(v_job.job_id, v_failed);
+		v_refusal := internal.requeue_refusal(v_job, v_steps);
 		if v_refusal is null then
-			v_most := coalesce(api.submit_fits(-1, cardinality(v_steps)), api.submit_fits(v_job.uid, cardinality(v_steps)));
+			v_most := coalesce(internal.submit_fits(-1, cardinality(v_steps)), internal.submit_fits(v_job.uid, cardinality(v_steps)));
 			if v_most is not null then
 				raise exception 'there would be more than % live steps', v_most using errcode = 'RT429', hint = 'Wait until some have ended.';
 			end if;
-			perform api.requeue_one(p_user, v_job.job_id, v_steps, v_failed);
+			perform internal.requeue_one(p_user, v_job.job_id, v_steps, v_failed);
 		end if;
 		v_answer := v_answer || jsonb_build_array(jsonb_build_object('label', v_job.job_id::text, 'state', coalesce(v_job.state, 'running'), 'failed', v_refusal is not null,
 			'changed', v_refusal is null, 'action', case when v_refusal is not null then 'not changed: ' || v_refusal

@@ -1,20 +1,20 @@
 -- Submission: one transaction writes all of a job, or an error names the line and nothing is written.
 
-create function api.start_by(p_deadline timestamptz, p_time_min_s bigint, p_time_limit_s bigint) returns timestamptz
+create function internal.start_by(p_deadline timestamptz, p_time_min_s bigint, p_time_limit_s bigint) returns timestamptz
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return p_deadline - make_interval(secs => coalesce(p_time_min_s, p_time_limit_s, 0));
 end $$;
-comment on function api.start_by(timestamptz, bigint, bigint) is 'The latest start with which a step can still end before its deadline; null: it has none. Internal.';
+comment on function internal.start_by(timestamptz, bigint, bigint) is 'The latest start with which a step can still end before its deadline; null: it has none.';
 
-create function api.submit_rank(p_points int, p_at timestamptz) returns bigint
+create function internal.submit_rank(p_points int, p_at timestamptz) returns bigint
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return p_points::bigint * (select s.value::int from setting s where s.name = 'age_weight_s') * 1000 - (extract(epoch from p_at) * 1000)::bigint;
 end $$;
-comment on function api.submit_rank(int, timestamptz) is 'Place in the queue, in milliseconds: points of priority weighed against the time of submission. Internal.';
+comment on function internal.submit_rank(int, timestamptz) is 'Place in the queue, in milliseconds: points of priority weighed against the time of submission.';
 
-create function api.edge_peer(p_uid int, p_user text, p_script text, p_line int, p_new bigint, p_kind text, p_condition text, p_job bigint, p_name text) returns int
+create function internal.edge_peer(p_uid int, p_user text, p_script text, p_line int, p_new bigint, p_kind text, p_condition text, p_job bigint, p_name text) returns int
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_step int;
@@ -24,7 +24,7 @@ begin
 		raise exception 'there is no job %', p_job using errcode = 'RT404';
 	end if;
 	-- Who follows on the same nodes gets them before all others: a matter among the owner's own jobs.
-	perform api.job_target(p_uid, p_user, jsonb_build_object('jobs', jsonb_build_array(concat_ws('.', p_job::text, p_name))), p_kind = 'same_nodes');
+	perform internal.job_target(p_uid, p_user, jsonb_build_object('jobs', jsonb_build_array(concat_ws('.', p_job::text, p_name))), p_kind = 'same_nodes');
 	if p_name is not null then
 		select r.step_id into v_step from step_request r where r.job_id = p_job and r.name = p_name;
 	elsif p_kind = 'after' and p_condition is distinct from 'corr' then
@@ -33,16 +33,16 @@ begin
 		-- Elements correspond to those of one step, and nodes are those of one.
 		select case count(*) when 1 then min(r.step_id) end into v_step from step_request r where r.job_id = p_job;
 		if v_step is null then
-			perform api.submit_refuse(p_script, p_line, translate(p_kind, '_', '-'), format('job %1$s has several steps; name one, as %1$s.STEP', p_job), null);
+			perform internal.submit_refuse(p_script, p_line, translate(p_kind, '_', '-'), format('job %1$s has several steps; name one, as %1$s.STEP', p_job), null);
 		end if;
 	end if;
 	return v_step;
 exception when sqlstate 'RT404' or sqlstate 'RT403' then
-	perform api.submit_refuse(p_script, p_line, translate(p_kind, '_', '-'), sqlerrm, null);
+	perform internal.submit_refuse(p_script, p_line, translate(p_kind, '_', '-'), sqlerrm, null);
 end $$;
-comment on function api.edge_peer(int, text, text, int, bigint, text, text, bigint, text) is 'The step of another job that an edge of the new job p_new names; -1: the whole job, of which "corr" and kinds about nodes mean the one step. Internal.';
+comment on function internal.edge_peer(int, text, text, int, bigint, text, text, bigint, text) is 'The step of another job that an edge of the new job p_new names; -1: the whole job, of which "corr" and kinds about nodes mean the one step.';
 
-create function api.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_steps api.asked[], p_edges jsonb) returns rota.step_edge[]
+create function internal.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_steps internal.asked[], p_edges jsonb) returns rota.step_edge[]
 language plpgsql set search_path = rota, pg_temp set enable_hashjoin = on set plan_cache_mode = force_custom_plan as $$
 begin
 	return (
@@ -63,12 +63,12 @@ begin
 	left join own p on p.step_id = e.peer_step and e.peer_job is null
 	cross join lateral (
 		select coalesce(e.peer_job, p_job) as peer_job,
-			case when e.peer_job is null then e.peer_step else api.edge_peer(p_uid, p_user, p_script, e.line, p_job, e.kind, e."condition", e.peer_job, e.peer_name) end as peer_step
+			case when e.peer_job is null then e.peer_step else internal.edge_peer(p_uid, p_user, p_script, e.line, p_job, e.kind, e."condition", e.peer_job, e.peer_name) end as peer_step
 	) x);
 end $$;
-comment on function api.submit_edges(int, text, text, bigint, api.asked[], jsonb) is 'What the steps of a new job wait for, as rows. Internal.';
+comment on function internal.submit_edges(int, text, text, bigint, internal.asked[], jsonb) is 'What the steps of a new job wait for, as rows.';
 
-create function api.submit_waits(p_steps api.asked[], p_edges rota.step_edge[]) returns jsonb
+create function internal.submit_waits(p_steps internal.asked[], p_edges rota.step_edge[]) returns jsonb
 language plpgsql set search_path = rota, pg_temp set enable_hashjoin = on set plan_cache_mode = force_custom_plan as $$
 begin
 	return (
@@ -81,9 +81,9 @@ begin
 			group by e.step_id
 		) n on n.step_id = s.step_id);
 end $$;
-comment on function api.submit_waits(api.asked[], rota.step_edge[]) is 'For how many of its edges each step of a new job waits: {step_id: number}; who waits for none is not in it. Internal.';
+comment on function internal.submit_waits(internal.asked[], rota.step_edge[]) is 'For how many of its edges each step of a new job waits: {step_id: number}; who waits for none is not in it.';
 
-create function api.submit_singleton(p_uid int, p_name text, p_edges jsonb) returns jsonb
+create function internal.submit_singleton(p_uid int, p_name text, p_edges jsonb) returns jsonb
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	-- One after the other, so that of two at once the second sees the first.
@@ -99,7 +99,7 @@ begin
 			where e ->> 'condition' = 'singleton'
 		) x);
 end $$;
-comment on function api.submit_singleton(int, text, jsonb) is 'The edges of a new job, those of a singleton to all live jobs of its owner that have its name. Internal.';
+comment on function internal.submit_singleton(int, text, jsonb) is 'The edges of a new job, those of a singleton to all live jobs of its owner that have its name.';
 
 create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
 -- Partitions make plans for the very values look cheaper than kept ones, and they would be made anew for every submission.
@@ -114,7 +114,7 @@ declare
 	v_qos constant text := coalesce(v_head ->> 'qos', 'normal');
 	v_edges jsonb := p_plan -> 'edges';
 	-- What one step asks for that stands for most is said once.
-	v_steps constant api.asked[] := array(select s from jsonb_populate_recordset(jsonb_populate_record(null::api.asked, p_plan -> 'common'), p_plan -> 'steps') s);
+	v_steps constant internal.asked[] := array(select s from jsonb_populate_recordset(jsonb_populate_record(null::internal.asked, p_plan -> 'common'), p_plan -> 'steps') s);
 	v_spec_end constant text := coalesce(p_plan ->> 'spec_end', '');
 	v_count constant int := cardinality(v_steps);
 	v_nice constant int := coalesce((v_head ->> 'nice')::int, 0);
@@ -151,7 +151,7 @@ begin
 		exists (select from environment n where n.hash = v_environment_hash) as environment,
 		exists (select from usage_limit l where l.measure = 'submitted') as limited,
 		-- For how many steps there is room at least. What was counted last and what came since, whoever's it is, are at least what there is: ends only
-		-- make it less, and who has ended has no steps left. Null: only api.submit_fits knows.
+		-- make it less, and who has ended has no steps left. Null: only internal.submit_fits knows.
 		(select case when n.jobs < c_newer then o.room - n.steps end
 			from (
 				select case when count(*) = 2 then min((select s.value::bigint from setting s where s.name = case l.uid when -1 then 'max_submitted_all' else 'max_submitted' end)
@@ -168,31 +168,31 @@ begin
 		return jsonb_build_object('job_id', v_known.job_id, 'steps', (select j.steps_total from job j where j.job_id = v_known.job_id), 'known', true);
 	end if;
 	if v_account is not null or v_known.points is null or v_priority is not null or v_nice < 0 then
-		perform api.submit_check_job(p_user, case when v_priority is not null or v_nice < 0 then api.caller_role(p_uid, p_user) end, v_account,
+		perform internal.submit_check_job(p_user, case when v_priority is not null or v_nice < 0 then internal.caller_role(p_uid, p_user) end, v_account,
 			v_qos, v_nice, v_priority, v_script, v_head -> 'lines');
 	end if;
-	v_partition := api.submit_check(p_user, v_account, v_qos, v_head -> 'groups', v_script, v_steps);
+	v_partition := internal.submit_check(p_user, v_account, v_qos, v_head -> 'groups', v_script, v_steps);
 	if p_plan @? '$.*[*].gres' then
 		v_claimants := (
-			select jsonb_object_agg(g.gres::text, api.claimant_of(v_account, p_user, v_qos, g.gres))
+			select jsonb_object_agg(g.gres::text, internal.claimant_of(v_account, p_user, v_qos, g.gres))
 			from (select distinct coalesce(s.gres, '{}') as gres from unnest(v_steps) s order by 1) g);
 	else
-		v_claimant := coalesce(v_known.claimant_id, api.claimant_of(v_account, p_user, v_qos, '{}'));
+		v_claimant := coalesce(v_known.claimant_id, internal.claimant_of(v_account, p_user, v_qos, '{}'));
 	end if;
 	if v_known.limited then
-		v_within := api.submit_within(array(select coalesce(v_claimant, (v_claimants ->> coalesce(s.gres, '{}')::text)::int) from unnest(v_steps) s),
+		v_within := internal.submit_within(array(select coalesce(v_claimant, (v_claimants ->> coalesce(s.gres, '{}')::text)::int) from unnest(v_steps) s),
 			array(select coalesce(s.partition, v_partition) from unnest(v_steps) s), v_count);
 		if v_within is not null then
 			raise exception '%', v_within using errcode = 'RT429', hint = 'Wait until some have ended, or use arrays: an array is one.';
 		end if;
 	end if;
 	if coalesce(v_count > v_known.room, true) then
-		v_most := api.submit_fits(-1, v_count);
+		v_most := internal.submit_fits(-1, v_count);
 		if v_most is not null then
 			raise exception 'all users together would have more than % live steps', v_most using errcode = 'RT429',
 				hint = 'Try again when some have ended, or use arrays: an array is one.';
 		end if;
-		v_most := api.submit_fits(p_uid, v_count);
+		v_most := internal.submit_fits(p_uid, v_count);
 		if v_most is not null then
 			raise exception 'user "%" would have more than % live steps', p_user, v_most using errcode = 'RT429',
 				hint = 'Wait until some have ended, or use arrays: an array is one.';
@@ -200,7 +200,7 @@ begin
 	end if;
 
 	if v_edges @? '$[*] ? (@.condition == "singleton")' then
-		v_edges := api.submit_singleton(p_uid, v_head ->> 'name', v_edges);
+		v_edges := internal.submit_singleton(p_uid, v_head ->> 'name', v_edges);
 	end if;
 
 	-- Mostly both are known: an insert that conflicts takes longer than to look.
@@ -217,7 +217,7 @@ begin
 		v_script_hash, v_environment_hash, v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user', v_head ->> 'mail_type', v_count, v_count, v_retry,
 		case when v_head ? 'arguments' then array(select jsonb_array_elements_text(v_head -> 'arguments')) end)
 	returning job_id into v_job;
-	-- As api.submit_rank has it.
+	-- As internal.submit_rank has it.
 	v_rank := (coalesce(v_priority, 0) - v_nice + v_known.points) * v_known.point_ms - (extract(epoch from now()) * 1000)::bigint;
 	if v_edges <> '[]' then
 		-- Edges to other jobs are settled against history at once; those of this job wait. The share lock keeps a peer from
@@ -226,8 +226,8 @@ begin
 		where j.job_id in (select e.peer_job from jsonb_to_recordset(v_edges) as e (peer_job bigint))
 		order by j.job_id
 		for share;
-		v_peers := api.submit_edges(p_uid, p_user, v_script, v_job, v_steps, v_edges);
-		v_waits := api.submit_waits(v_steps, v_peers);
+		v_peers := internal.submit_edges(p_uid, p_user, v_script, v_job, v_steps, v_edges);
+		v_waits := internal.submit_waits(v_steps, v_peers);
 	end if;
 	with asked as materialized (
 		select s.* from unnest(v_steps) s
@@ -246,7 +246,7 @@ begin
 		insert into step (job_id, step_id, request_id, claimant_id, queue, is_array, rank, begin_at, start_by, held, held_reason, deps_waiting, eligible_at)
 		select v_job, s.step_id, s.step_id, coalesce(v_claimant, (v_claimants ->> coalesce(s.gres, '{}')::text)::int), coalesce(s.partition, v_partition),
 			s."array" is not null, v_rank, to_timestamp(s.begin_at),
-			case when s.deadline_at is not null then api.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s) end,
+			case when s.deadline_at is not null then internal.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s) end,
 			case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end, x.waiting, case when x.waiting = 0 then now() end
 		from asked s
 		cross join lateral (select coalesce((v_waits ->> s.step_id::text)::int, 0) as waiting) x
@@ -263,16 +263,16 @@ begin
 	if v_peers is not null then
 		insert into step_edge select * from unnest(v_peers);
 		if exists (select from unnest(v_peers) e where e.kind = 'same_nodes' or e."condition" = 'corr') then
-			perform api.submit_check_peers(v_job, v_script);
+			perform internal.submit_check_peers(v_job, v_script);
 		end if;
 		-- It refuses nothing, so a try does without.
 		if v_try is null and exists (select from unnest(v_peers) e where e.peer_job_id <> v_job or e."condition" = 'corr') then
-			perform api.submit_bind(v_peers);
-			perform api.submit_settle(v_job);
+			perform internal.submit_bind(v_peers);
+			perform internal.submit_settle(v_job);
 		end if;
 	end if;
 	if v_head ->> 'mail_type' is not null then
-		perform api.mail_watched(v_job, v_head ->> 'mail_type');
+		perform internal.mail_watched(v_job, v_head ->> 'mail_type');
 	end if;
 	-- A bell wakes whoever listens for any: steps that are held concern nobody yet, but for their deadlines.
 	if p_plan @? '$.steps[*] ? (!(@.hold == true || !exists (@.hold) && $.common.hold == true) || exists (@.deadline_at) || exists ($.common.deadline_at))' then
@@ -320,7 +320,7 @@ begin
 		perform pg_advisory_xact_lock(hashtext('rota submitted'));
 	end if;
 	-- How many fit is judged job by job: those that are known already are none more.
-	perform api.submit_fits(u.uid, x.steps)
+	perform internal.submit_fits(u.uid, x.steps)
 	from (select count(*)::int as steps from jsonb_path_query(p_plans, '$[*].steps[*]')) x
 	cross join (values (1, -1), (2, p_uid)) u (nr, uid)
 	order by u.nr;
@@ -348,7 +348,7 @@ end $$;
 comment on function api.job_submit_list(int, int, text, jsonb, bytea[], bytea[]) is
 	'Store several jobs of one owner, all or none: as api.job_submit, with a list of plans; a script or environment that is null is that of the job before. Answers {jobs: [{job_id, steps, known}]}. RT422 names the job by its place, from 0 on.';
 
-create function api.submit_check_peers(p_job bigint, p_script text) returns void
+create function internal.submit_check_peers(p_job bigint, p_script text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_bad record;
@@ -371,13 +371,13 @@ begin
 	order by e.step_id
 	limit 1;
 	if found then
-		perform api.submit_refuse(p_script, v_bad.line, v_bad.option, v_bad.message, null);
+		perform internal.submit_refuse(p_script, v_bad.line, v_bad.option, v_bad.message, null);
 	end if;
 end $$;
-comment on function api.submit_check_peers(bigint, text) is 'Refuse peers that only the stored rows show to be impossible. Internal.';
+comment on function internal.submit_check_peers(bigint, text) is 'Refuse peers that only the stored rows show to be impossible.';
 
 -- The leader keeps what it has read of a step until its row changes. The share lock of the peer's job keeps all others from this row.
-create function api.submit_bind(p_edges rota.step_edge[]) returns void
+create function internal.submit_bind(p_edges rota.step_edge[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	with peer as materialized (
@@ -389,10 +389,10 @@ begin
 	)
 	update step s set held = s.held from peer p where s.job_id = p.job_id and s.step_id = p.step_id;
 end $$;
-comment on function api.submit_bind(rota.step_edge[]) is
-	'Have the leader read those steps of other jobs anew that a new job binds to its own by --same-nodes or --other-nodes: they may run again. Internal.';
+comment on function internal.submit_bind(rota.step_edge[]) is
+	'Have the leader read those steps of other jobs anew that a new job binds to its own by --same-nodes or --other-nodes: they may run again.';
 
-create function api.submit_settle(p_job bigint) returns void
+create function internal.submit_settle(p_job bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_due jsonb;
@@ -407,9 +407,9 @@ begin
 		select j.state, j.cause, exists (select from step s where s.job_id = j.job_id and s.started_at is not null), j.started_at is not null
 		from job j where j.job_id = e.peer_job_id and e.peer_step_id = -1
 	) p
-	cross join lateral (select api.edge_verdict(e.kind, e."condition", p.state, p.cause, p.started, p.placed) as state) v
+	cross join lateral (select internal.edge_verdict(e.kind, e."condition", p.state, p.cause, p.started, p.placed) as state) v
 	where e.job_id = p_job and e.state = 'waiting' and e."condition" <> 'corr' and v.state is not null;
-	perform api.step_move('schedule', array(select m::api.move from api.edge_settle(v_due) m));
-	perform api.step_move('schedule', array(select m::api.move from api.array_correspond(array[(p_job, null, null, null, null, null, null, null, null)::api.moved]) m));
+	perform internal.step_move('schedule', array(select m::internal.move from internal.edge_settle(v_due) m));
+	perform internal.step_move('schedule', array(select m::internal.move from internal.array_correspond(array[(p_job, null, null, null, null, null, null, null, null)::internal.moved]) m));
 end $$;
-comment on function api.submit_settle(bigint) is 'Settle the edges of a new job, or of one that runs again, by what their peers have done already. Internal.';
+comment on function internal.submit_settle(bigint) is 'Settle the edges of a new job, or of one that runs again, by what their peers have done already.';

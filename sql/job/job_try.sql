@@ -1,18 +1,18 @@
 -- A submission that is only tried: all of it is written, as a submission would, and taken back. Sequences are not taken back, so a try takes
 -- nothing from them: its job has a number from the end of the last range, and events are not written.
 
-create function api.try_number() returns bigint
+create function internal.try_number() returns bigint
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	-- Ids are always some way from the end of the last range (api.range_ensure). By process, so that tries do not wait for each other.
-	return (select max(r.to_job) from api.range_bounds() r) - 1 - pg_backend_pid() % least(api.setting_int('range_size'), 10000);
+	return (select max(r.to_job) from internal.range_bounds() r) - 1 - pg_backend_pid() % least(internal.setting_int('range_size'), 10000);
 end $$;
-comment on function api.try_number() is 'A job number that no job has, for a job that is taken back. Internal.';
+comment on function internal.try_number() is 'A job number that no job has, for a job that is taken back.';
 
 create function api.job_try(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
-	perform set_config('rota.try', api.try_number()::text, true); -- taken back as everything else
+	perform set_config('rota.try', internal.try_number()::text, true); -- taken back as everything else
 	-- It returns only where it would make no job.
 	return api.job_submit(p_uid, p_gid, p_user, p_plan, p_script, p_environment) - 'job_id';
 exception when sqlstate 'RT200' then

@@ -1,6 +1,6 @@
 -- Modification: the gate reads steps as they stand (job_spec), lets the translator change them, authenticates them anew and
 -- hands the changes over (job_modify).
-create function api.step_plan(p_job bigint, p_request int) returns jsonb
+create function internal.step_plan(p_job bigint, p_request int) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	select jsonb_build_object('step_id', r.step_id, 'name', r.name, 'line', r.line, 'topo', r.topo, 'partition', r.partition, 'nodes_min', r.nodes_min,
 		'nodes_max', r.nodes_max, 'ntasks', r.ntasks, 'ntasks_per_node', r.ntasks_per_node, 'cpus_per_task', r.cpus_per_task, 'mem_mb', r.mem_mb,
@@ -14,20 +14,20 @@ language sql stable set search_path = rota, pg_temp as $$
 	left join step_array a on a.job_id = r.job_id and a.step_id = r.step_id
 	where r.job_id = p_job and r.step_id = p_request;
 $$;
-comment on function api.step_plan(bigint, int) is 'A step as a plan''s "steps" has it. Internal.';
+comment on function internal.step_plan(bigint, int) is 'A step as a plan''s "steps" has it.';
 
-create function api.modify_target(p_uid int, p_user text, p_request jsonb, p_among bigint[] default null) returns table (job_id bigint, request_id int)
+create function internal.modify_target(p_uid int, p_user text, p_request jsonb, p_among bigint[] default null) returns table (job_id bigint, request_id int)
 language plpgsql set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_target jsonb;
 	v_bad text;
 begin
-	select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_target from api.change_target(p_uid, p_user, p_request, p_among) t;
+	select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_target from internal.change_target(p_uid, p_user, p_request, p_among) t;
 	if exists (select from jsonb_to_recordset(v_target) as t (pos int) where t.pos is not null) then
 		raise exception 'elements of an array cannot be modified one by one' using errcode = 'RT422', hint = 'Name the array.';
 	end if;
-	select case when t.whole_job then 'job ' || t.job_id else api.step_label(t.job_id, t.step_id) end into v_bad
+	select case when t.whole_job then 'job ' || t.job_id else internal.step_label(t.job_id, t.step_id) end into v_bad
 	from jsonb_to_recordset(v_target) as t (job_id bigint, step_id int, whole_job boolean)
 	join job j on j.job_id = t.job_id
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
@@ -42,29 +42,29 @@ begin
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id and s.ended_at is null
 		order by 1, 2;
 end $$;
-comment on function api.modify_target(int, text, jsonb, bigint[]) is
-	'The steps that a request to modify means: those named, or those of a job, named or selected (p_among: among these), that have not ended. Internal.';
+comment on function internal.modify_target(int, text, jsonb, bigint[]) is
+	'The steps that a request to modify means: those named, or those of a job, named or selected (p_among: among these), that have not ended.';
 
 create function api.job_spec(p_uid int, p_user text, p_request jsonb) returns jsonb
 language sql volatile security definer set search_path = rota, pg_temp as $$
-	select jsonb_build_object('steps', coalesce(jsonb_agg(api.step_plan(t.job_id, t.request_id) || jsonb_build_object('job_id', t.job_id,
+	select jsonb_build_object('steps', coalesce(jsonb_agg(internal.step_plan(t.job_id, t.request_id) || jsonb_build_object('job_id', t.job_id,
 		'request_id', t.request_id, 'uid', j.uid, 'gid', j.gid, 'user', j.user_name, 'script_hash', encode(j.script_hash, 'hex'),
 		'environment_hash', encode(j.environment_hash, 'hex'), 'auth', encode(r.auth, 'hex')) order by t.job_id, t.request_id), '[]'))
-	from api.modify_target(p_uid, p_user, p_request) t
+	from internal.modify_target(p_uid, p_user, p_request) t
 	join job j on j.job_id = t.job_id
 	join step_request r on r.job_id = t.job_id and r.step_id = t.request_id;
 $$;
 comment on function api.job_spec(int, text, jsonb) is
 	'Steps as they stand, for the gate to change: members of a plan''s steps, and the owner and the authenticator. Request {jobs}, or a selection. Answer {steps: [...]}.';
 
-create function api.modify_refuse(p_job bigint, p_request int, p_message text, p_hint text) returns void
+create function internal.modify_refuse(p_job bigint, p_request int, p_message text, p_hint text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	raise exception '%: %', api.step_label(p_job, p_request), p_message using errcode = 'RT409', hint = coalesce(p_hint, '');
+	raise exception '%: %', internal.step_label(p_job, p_request), p_message using errcode = 'RT409', hint = coalesce(p_hint, '');
 end $$;
-comment on function api.modify_refuse(bigint, int, text, text) is 'Refuse a modification that the state of a step does not allow (RT409). Internal.';
+comment on function internal.modify_refuse(bigint, int, text, text) is 'Refuse a modification that the state of a step does not allow (RT409).';
 
-create function api.modify_option(p_key text) returns text
+create function internal.modify_option(p_key text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select '--' || case
 		when p_key in ('nodes_min', 'nodes_max') then 'nodes'
@@ -75,23 +75,23 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 		when p_key = 'time_limit_s' then 'time'
 		else replace(regexp_replace(p_key, '^(user|no)_|_(s|at|mb)$', '', 'g'), '_', '-') end;
 $$;
-comment on function api.modify_option(text) is 'The option that says a member of a step, or a field of its spec. Internal.';
+comment on function internal.modify_option(text) is 'The option that says a member of a step, or a field of its spec.';
 
-create function api.modify_begun(p_job bigint, p_request int) returns boolean
+create function internal.modify_begun(p_job bigint, p_request int) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
 	select s.state <> 'pending' or exists (select from step e where e.job_id = p_job and e.request_id = p_request and e.attempt > 0 and e.ended_at is null)
 	from step s
 	where s.job_id = p_job and s.step_id = p_request;
 $$;
-comment on function api.modify_begun(bigint, int) is 'Whether a step, or an element of it, runs or is about to. Internal.';
+comment on function internal.modify_begun(bigint, int) is 'Whether a step, or an element of it, runs or is about to.';
 
-create function api.modify_check(p_role text, p_groups jsonb, p_job bigint, p_request int, p_changed jsonb, p_spec text) returns void
+create function internal.modify_check(p_role text, p_groups jsonb, p_job bigint, p_request int, p_changed jsonb, p_spec text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_request step_request;
 	v_owner job;
 	v_key text;
-	v_begun boolean := api.modify_begun(p_job, p_request);
+	v_begun boolean := internal.modify_begun(p_job, p_request);
 	v_limit bigint;
 	v_new bigint;
 begin
@@ -99,7 +99,7 @@ begin
 	select * into v_owner from job j where j.job_id = p_job;
 	select k into v_key from jsonb_object_keys(p_changed) k where k in ('step_id', 'name', 'line', 'topo', 'deps_any', 'with_set', 'hold') limit 1;
 	if found then
-		perform api.modify_refuse(p_job, p_request, format('%s cannot be modified', api.modify_option(v_key)),
+		perform internal.modify_refuse(p_job, p_request, format('%s cannot be modified', internal.modify_option(v_key)),
 			case v_key when 'hold' then 'Use hold and release.' else 'Submit it anew.' end);
 	end if;
 	if v_begun then
@@ -110,21 +110,21 @@ begin
 		if not found then
 			-- A field may also be there only before, or only after. What follows from the indices stands in no spec from before there was it.
 			select k into v_key
-			from api.spec_fields(v_request.spec) o, api.spec_fields(p_spec) n, jsonb_object_keys(o || n) k
+			from internal.spec_fields(v_request.spec) o, internal.spec_fields(p_spec) n, jsonb_object_keys(o || n) k
 			where o -> k is distinct from n -> k and k not in ('job_name', 'account', 'partition', 'array_min', 'array_max', 'array_step') limit 1;
 		end if;
 		if v_key is not null then
-			perform api.modify_refuse(p_job, p_request, format('it has started, so %s cannot be modified any more', api.modify_option(v_key)),
+			perform internal.modify_refuse(p_job, p_request, format('it has started, so %s cannot be modified any more', internal.modify_option(v_key)),
 				'What has started takes --time, --retry, --requeue and the %limit of --array; its job --job-name, --comment, --nice and --mail-*.');
 		end if;
 	end if;
-	if p_changed ? 'array' and ((p_changed -> 'array') - 'limit') is distinct from (api.step_plan(p_job, p_request) -> 'array') - 'limit' then
-		perform api.modify_refuse(p_job, p_request, 'the indices of an array cannot be modified', 'Only its limit (%) can.');
+	if p_changed ? 'array' and ((p_changed -> 'array') - 'limit') is distinct from (internal.step_plan(p_job, p_request) -> 'array') - 'limit' then
+		perform internal.modify_refuse(p_job, p_request, 'the indices of an array cannot be modified', 'Only its limit (%) can.');
 	end if;
 	if p_changed ?| array['nodes_min', 'nodes_max'] and exists (
 		select from step_edge e where e.kind = 'same_nodes' and ((e.job_id = p_job and e.step_id = p_request) or (e.peer_job_id = p_job and e.peer_step_id = p_request))
 	) then
-		perform api.modify_refuse(p_job, p_request, 'its number of nodes is bound to that of a peer (same-nodes)', null);
+		perform internal.modify_refuse(p_job, p_request, 'its number of nodes is bound to that of a peer (same-nodes)', null);
 	end if;
 	if v_begun and p_changed ? 'time_limit_s' and p_role = 'user' then
 		select max(case t.time_limit_s when 0 then 9223372036854775807 else t.time_limit_s end) into v_limit
@@ -132,24 +132,24 @@ begin
 		where s.job_id = p_job and s.request_id = p_request;
 		v_new := coalesce((p_changed ->> 'time_limit_s')::bigint, 0);
 		if v_limit is not null and (v_new = 0 or v_new > v_limit) then
-			raise exception '%: only operators raise the time limit of a step that has started', api.step_label(p_job, p_request) using errcode = 'RT403';
+			raise exception '%: only operators raise the time limit of a step that has started', internal.step_label(p_job, p_request) using errcode = 'RT403';
 		end if;
 	end if;
 	if v_begun and p_changed ? 'time_limit_s' and p_role <> 'admin' then
-		perform api.limit_check(p_job, p_request, coalesce((p_changed ->> 'time_limit_s')::bigint, 0));
+		perform internal.limit_check(p_job, p_request, coalesce((p_changed ->> 'time_limit_s')::bigint, 0));
 	end if;
-	perform api.submit_check(v_owner.user_name, v_owner.account, v_owner.qos,
+	perform internal.submit_check(v_owner.user_name, v_owner.account, v_owner.qos,
 		-- The owner's groups were looked at when it was submitted; they count again for another partition only.
 		case when p_changed ? 'partition' then p_groups else (select to_jsonb(p.allow_groups) from partition p where p.partition = v_request.partition) end,
-		null, array[jsonb_populate_record(null::api.asked, api.step_plan(p_job, p_request) || p_changed)]);
+		null, array[jsonb_populate_record(null::internal.asked, internal.step_plan(p_job, p_request) || p_changed)]);
 end $$;
-comment on function api.modify_check(text, jsonb, bigint, int, jsonb, text) is
-	'Refuse what cannot be changed in a step''s state, or could never run; p_groups: the owner''s groups, null where another one asks. Internal.';
+comment on function internal.modify_check(text, jsonb, bigint, int, jsonb, text) is
+	'Refuse what cannot be changed in a step''s state, or could never run; p_groups: the owner''s groups, null where another one asks.';
 
-create function api.modify_step(p_job bigint, p_request int, p_changed jsonb, p_spec text, p_auth text) returns void
+create function internal.modify_step(p_job bigint, p_request int, p_changed jsonb, p_spec text, p_auth text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_plan jsonb := api.step_plan(p_job, p_request) || p_changed;
+	v_plan jsonb := internal.step_plan(p_job, p_request) || p_changed;
 	v_one record;
 begin
 	-- What it held before was held where it was.
@@ -169,12 +169,12 @@ begin
 				time_min_s bigint, begin_at double precision, deadline_at double precision, requeue boolean, retry int, "group" text, keep jsonb, sample_s int, reservation text)),
 		-- What has begun has opened its files by the names in its spec.
 		(spec, auth) = (select case when b then r.spec else p_spec end, case when b then r.auth else decode(p_auth, 'hex') end
-			from api.modify_begun(p_job, p_request) b)
+			from internal.modify_begun(p_job, p_request) b)
 	where r.job_id = p_job and r.step_id = p_request;
 	-- Its rows are touched whatever has changed: the leader keeps what it knows of them until then.
 	update step s
-	set queue = r.partition, claimant_id = api.claimant_of(j.account, j.user_name, j.qos, r.gres), begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
-		start_by = api.start_by(r.deadline_at, r.time_min_s, r.time_limit_s)
+	set queue = r.partition, claimant_id = internal.claimant_of(j.account, j.user_name, j.qos, r.gres), begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
+		start_by = internal.start_by(r.deadline_at, r.time_min_s, r.time_limit_s)
 	from step_request r
 	join job j on j.job_id = r.job_id
 	where s.job_id = p_job and s.request_id = p_request and s.ended_at is null and r.job_id = s.job_id and r.step_id = s.request_id;
@@ -194,12 +194,12 @@ begin
 		returning t.job_id, t.step_id, t.time_limit_s
 	loop
 		-- The node keeps the time: it is told.
-		perform api.attempt_order('limit', v_one.job_id, v_one.step_id, jsonb_build_object('time_limit_s', v_one.time_limit_s));
+		perform internal.attempt_order('limit', v_one.job_id, v_one.step_id, jsonb_build_object('time_limit_s', v_one.time_limit_s));
 	end loop;
 end $$;
-comment on function api.modify_step(bigint, int, jsonb, text, text) is 'Write a changed step, and tell the nodes of what runs its new time limit. Internal.';
+comment on function internal.modify_step(bigint, int, jsonb, text, text) is 'Write a changed step, and tell the nodes of what runs its new time limit.';
 
-create function api.modify_job(p_role text, p_job bigint, p_changed jsonb) returns void
+create function internal.modify_job(p_role text, p_job bigint, p_changed jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_job job;
@@ -211,7 +211,7 @@ begin
 		-- It is in their usage figures.
 		raise exception 'a step of job % has ended, so the job''s account and quality of service cannot be modified any more', p_job using errcode = 'RT409';
 	end if;
-	perform api.submit_check_job(v_job.user_name, p_role, case when p_changed ? 'account' then p_changed ->> 'account' else v_job.account end,
+	perform internal.submit_check_job(v_job.user_name, p_role, case when p_changed ? 'account' then p_changed ->> 'account' else v_job.account end,
 		coalesce(p_changed ->> 'qos', v_job.qos), (p_changed ->> 'nice')::int, (p_changed ->> 'priority')::int, null, null);
 	update job j
 	set name = coalesce(p_changed ->> 'name', j.name),
@@ -224,25 +224,25 @@ begin
 		priority = case when p_changed ? 'priority' then coalesce((p_changed ->> 'priority')::int, 0) else j.priority end
 	where j.job_id = p_job;
 	if p_changed ? 'mail_type' then
-		perform api.mail_watched(p_job, p_changed ->> 'mail_type');
+		perform internal.mail_watched(p_job, p_changed ->> 'mail_type');
 	end if;
 	if p_changed ?| array['nice', 'priority', 'qos', 'account'] then
 		update step s
-		set rank = api.submit_rank(j.priority - j.nice + q.priority, j.submit_at), claimant_id = api.claimant_of(j.account, j.user_name, j.qos, r.gres)
+		set rank = internal.submit_rank(j.priority - j.nice + q.priority, j.submit_at), claimant_id = internal.claimant_of(j.account, j.user_name, j.qos, r.gres)
 		from job j
 		join qos q on q.qos = j.qos
 		join step_request r on r.job_id = j.job_id
 		where j.job_id = p_job and s.job_id = j.job_id and s.ended_at is null and r.step_id = s.request_id;
 	end if;
 end $$;
-comment on function api.modify_job(text, bigint, jsonb) is 'Write what has changed of a job as a whole. Internal.';
+comment on function internal.modify_job(text, bigint, jsonb) is 'Write what has changed of a job as a whole.';
 
 create function api.job_modify(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
-	v_role text := api.caller_role(p_uid, p_user);
+	v_role text := internal.caller_role(p_uid, p_user);
 	v_job_changes jsonb := coalesce(nullif(p_request -> 'job', 'null'), '{}');
-	v_selection constant boolean := api.is_selection(p_request);
+	v_selection constant boolean := internal.is_selection(p_request);
 	-- Of what is selected now, only that of which the gate has made the changes.
 	v_among constant bigint[] := case when v_selection then
 		array(select distinct x.job_id from jsonb_to_recordset(p_request -> 'steps') as x (job_id bigint)) end;
@@ -251,11 +251,11 @@ declare
 	v_one record;
 begin
 	-- Who may is asked before the lock, what is there after it.
-	perform api.job_lock(array(select distinct t.job_id from api.modify_target(p_uid, p_user, p_request, v_among) t));
+	perform internal.job_lock(array(select distinct t.job_id from internal.modify_target(p_uid, p_user, p_request, v_among) t));
 	select coalesce(jsonb_agg(jsonb_build_object('job_id', t.job_id, 'step_id', t.request_id, 'action', 'modified')), '[]') into v_target
-	from api.modify_target(p_uid, p_user, p_request, v_among) t;
+	from internal.modify_target(p_uid, p_user, p_request, v_among) t;
 	for v_job in select distinct (t ->> 'job_id')::bigint from jsonb_array_elements(v_target) t order by 1 loop
-		perform api.modify_job(v_role, v_job, v_job_changes);
+		perform internal.modify_job(v_role, v_job, v_job_changes);
 	end loop;
 	for v_one in
 		select x.job_id, x.request_id, coalesce(x.changed, '{}') as changed, x.spec, x.auth, t.step_id
@@ -268,16 +268,16 @@ begin
 		elsif v_one.step_id is null then
 			raise exception 'step %.% has changed meanwhile', v_one.job_id, v_one.request_id using errcode = 'RT409', hint = 'Try again.';
 		end if;
-		perform api.modify_check(v_role, (select p_request -> 'groups' from job j where j.job_id = v_one.job_id and j.uid = p_uid), v_one.job_id,
+		perform internal.modify_check(v_role, (select p_request -> 'groups' from job j where j.job_id = v_one.job_id and j.uid = p_uid), v_one.job_id,
 			v_one.request_id, v_one.changed, v_one.spec);
-		perform api.modify_step(v_one.job_id, v_one.request_id, v_one.changed, v_one.spec, v_one.auth);
+		perform internal.modify_step(v_one.job_id, v_one.request_id, v_one.changed, v_one.spec, v_one.auth);
 	end loop;
-	perform api.step_move(p_user, array(
-		select (t.job_id, t.step_id, 'modify', null, null, null, null, null)::api.move
+	perform internal.step_move(p_user, array(
+		select (t.job_id, t.step_id, 'modify', null, null, null, null, null)::internal.move
 		from jsonb_to_recordset(v_target) as t (job_id bigint, step_id int)));
 	notify rota_schedule;
 	notify rota_event;
-	return api.control_answer('modify', v_target, v_target);
+	return internal.control_answer('modify', v_target, v_target);
 end $$;
 comment on function api.job_modify(int, text, jsonb) is
 	'Store changes to steps and their jobs: {jobs, steps: [{job_id, request_id, changed, spec, auth}], job: {...}, groups: those of the caller}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}. RT409: not in this state.';

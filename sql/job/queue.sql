@@ -1,4 +1,4 @@
-create function api.queue_pick(p_uid int, p_caller text, p_all_seen boolean, p_users text[], p_states text[], p_live boolean, p_ended boolean, p_limit int) returns bigint[]
+create function internal.queue_pick(p_uid int, p_caller text, p_all_seen boolean, p_users text[], p_states text[], p_live boolean, p_ended boolean, p_limit int) returns bigint[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_live bigint[];
@@ -26,10 +26,10 @@ begin
 	end if;
 	return v_live || v_ended;
 end $$;
-comment on function api.queue_pick(int, text, boolean, text[], text[], boolean, boolean, int) is
-	'Jobs for the queue: (p_live) live ones, and (p_ended) those that ended in one of p_states, p_limit at most; null: none. Internal.';
+comment on function internal.queue_pick(int, text, boolean, text[], text[], boolean, boolean, int) is
+	'Jobs for the queue: (p_live) live ones, and (p_ended) those that ended in one of p_states, p_limit at most; null: none.';
 
-create function api.queue_waiting(p_uid int, p_all_seen boolean, p_users text[], p_states text[], p_partitions text[], out lines text, out others bigint[])
+create function internal.queue_waiting(p_uid int, p_all_seen boolean, p_users text[], p_states text[], p_partitions text[], out lines text, out others bigint[])
 -- In the order of their keys rows of several tables are joined without a copy of any.
 language plpgsql stable set search_path = rota, pg_temp set enable_mergejoin = on set enable_hashjoin = off set enable_material = on as $$
 declare
@@ -38,7 +38,7 @@ declare
 	v_to constant bigint := (select max(s.job_id) from step s where s.ended_at is null);
 begin
 	with full_line as materialized (
-		select * from api.full_lines()
+		select * from internal.full_lines()
 	)
 	select string_agg(x.line, E'\n'), array_agg(x.job_id) filter (where x.line is null)
 	into lines, others
@@ -48,17 +48,17 @@ begin
 				case when s.waits = 'scheduler' and exists (select from full_line f where f.claimant_id = s.claimant_id and f.partition = s.queue) then 'limit' else s.waits end)
 			end as line
 		from job j
-		join api.step_facts s on s.job_id = j.job_id and s.step_id = 0 and s.request_id = 0 and s.job_id between v_from and v_to and s.request_job_id between v_from and v_to
+		join internal.step_facts s on s.job_id = j.job_id and s.step_id = 0 and s.request_id = 0 and s.job_id between v_from and v_to and s.request_job_id between v_from and v_to
 		where j.ended_at is null and j.job_id between v_from and v_to and (p_users is null or j.user_name = any (p_users)) and (p_all_seen or j.uid = p_uid)
 			and (j.steps_total > 1 or s.state <> 'pending'
 				or ((p_states is null or s.state = any (p_states)) and (p_partitions is null or s.partition = any (p_partitions))))
 		order by j.job_id desc
 	) x;
 end $$;
-comment on function api.queue_waiting(int, boolean, text[], text[], text[]) is
-	'What makes a queue long is jobs of one step that waits, of which there is nothing to add up. lines: theirs, the newest first, null: none; others: live jobs that are none of them, null: none. Internal.';
+comment on function internal.queue_waiting(int, boolean, text[], text[], text[]) is
+	'What makes a queue long is jobs of one step that waits, of which there is nothing to add up. lines: theirs, the newest first, null: none; others: live jobs that are none of them, null: none.';
 
-create function api.queue_lines(p_jobs bigint[], p_lines text, p_states text[], p_partitions text[], p_limit int) returns text
+create function internal.queue_lines(p_jobs bigint[], p_lines text, p_states text[], p_partitions text[], p_limit int) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	if p_jobs is null and p_limit is null then
@@ -74,26 +74,26 @@ begin
 			union all
 			select r.job_id, concat_ws(E'\t', r.job_id, replace(replace(r.name, E'\t', ' '), E'\n', ' '), r.user_name, array_to_string(r.partitions, ','),
 				r.state, r.steps_done || '/' || r.steps_total, coalesce(r.elapsed_s::text, ''), r.time_limit_s, coalesce(nullif(r.nodes, ''), r.reason, ''))
-			from api.job_rows(p_jobs) r
+			from internal.job_rows(p_jobs) r
 			where (p_states is null or r.state = any (p_states)) and (p_partitions is null or r.partitions && p_partitions)
 		) l
 		order by l.job_id desc
 		limit p_limit
 	) x);
 end $$;
-comment on function api.queue_lines(bigint[], text, text[], text[], int) is
-	'The queue as text, a line a job, the newest first: p_jobs, and those that p_lines has; null: no job. Internal.';
+comment on function internal.queue_lines(bigint[], text, text[], text[], int) is
+	'The queue as text, a line a job, the newest first: p_jobs, and those that p_lines has; null: no job.';
 
 create function api.job_queue(p_uid int, p_user text, p_request jsonb) returns json
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
-	v_states text[] := api.request_states(p_request);
-	v_partitions text[] := api.request_list(p_request, 'partition');
-	v_limit int := api.request_int(p_request, 'limit');
-	v_of text[] := api.request_list(p_request, 'user');
-	v_all boolean := api.sees_all(p_uid, p_user);
-	v_lines boolean := api.request_bool(p_request, 'lines');
-	v_plain boolean := v_lines and api.request_list(p_request, 'jobs') is null;
+	v_states text[] := internal.request_states(p_request);
+	v_partitions text[] := internal.request_list(p_request, 'partition');
+	v_limit int := internal.request_int(p_request, 'limit');
+	v_of text[] := internal.request_list(p_request, 'user');
+	v_all boolean := internal.sees_all(p_uid, p_user);
+	v_lines boolean := internal.request_bool(p_request, 'lines');
+	v_plain boolean := v_lines and internal.request_list(p_request, 'jobs') is null;
 	v_jobs bigint[];
 	v_waiting text;
 	v_others bigint[];
@@ -101,33 +101,33 @@ declare
 	v_answer jsonb;
 begin
 	-- A long list is joined with tables as a whole, where that is cheaper.
-	perform api.plan_for(1000), set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true);
-	if api.request_list(p_request, 'jobs') is not null then
-		v_jobs := array(select distinct t.job_id from api.job_target(p_uid, p_user, p_request, false) t);
+	perform internal.plan_for(1000), set_config('enable_hashjoin', 'on', true), set_config('enable_seqscan', 'on', true);
+	if internal.request_list(p_request, 'jobs') is not null then
+		v_jobs := array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, false) t);
 	else
-		v_jobs := api.queue_pick(p_uid, p_user, v_all, v_of, coalesce(v_states, array(select s.state from step_state s)), not v_plain,
-			api.request_bool(p_request, 'all') or exists (select from step_state s where s.stage = 'final' and s.state = any (v_states)), coalesce(v_limit, 1000));
+		v_jobs := internal.queue_pick(p_uid, p_user, v_all, v_of, coalesce(v_states, array(select s.state from step_state s)), not v_plain,
+			internal.request_bool(p_request, 'all') or exists (select from step_state s where s.stage = 'final' and s.state = any (v_states)), coalesce(v_limit, 1000));
 	end if;
 	if v_plain then
-		select w.lines, w.others into v_waiting, v_others from api.queue_waiting(p_uid, v_all, v_of, v_states, v_partitions) w;
+		select w.lines, w.others into v_waiting, v_others from internal.queue_waiting(p_uid, v_all, v_of, v_states, v_partitions) w;
 	end if;
 	if v_lines then
-		v_text := coalesce(api.queue_lines(v_jobs || v_others, v_waiting, v_states, v_partitions, v_limit), '');
+		v_text := coalesce(internal.queue_lines(v_jobs || v_others, v_waiting, v_states, v_partitions, v_limit), '');
 		if v_text = '' then
-			perform api.request_known(p_uid, p_user, p_request);
+			perform internal.request_known(p_uid, p_user, p_request);
 		end if;
 		return json_build_object('lines', v_text);
 	end if;
 	select jsonb_agg(x.facts order by x.job_id) into v_answer
 	from (
 		select s.job_id, s.facts
-		from api.job_summary(v_jobs) s
+		from internal.job_summary(v_jobs) s
 		where (v_states is null or s.state = any (v_states)) and (v_partitions is null or s.partitions && v_partitions)
 		order by s.job_id desc
 		limit v_limit
 	) x;
 	if v_answer is null then
-		perform api.request_known(p_uid, p_user, p_request);
+		perform internal.request_known(p_uid, p_user, p_request);
 	end if;
 	return json_build_object('jobs', coalesce(v_answer, '[]'));
 end $$;

@@ -1,12 +1,12 @@
 -- Members of a request. Bodies of POST have JSON types; parameters of GET are strings, lists written with commas.
-create function api.request_text(p_request jsonb, p_key text) returns text
+create function internal.request_text(p_request jsonb, p_key text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return nullif(p_request ->> p_key, '');
 end $$;
-comment on function api.request_text(jsonb, text) is 'A member as text; null where it is absent, null or empty. Internal.';
+comment on function internal.request_text(jsonb, text) is 'A member as text; null where it is absent, null or empty.';
 
-create function api.request_list(p_request jsonb, p_key text) returns text[]
+create function internal.request_list(p_request jsonb, p_key text) returns text[]
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return nullif(case jsonb_typeof(p_request -> p_key)
@@ -14,18 +14,18 @@ begin
 		when 'null' then null
 		else string_to_array(p_request ->> p_key, ',') end, '{}');
 end $$;
-comment on function api.request_list(jsonb, text) is 'A member that is a list, or a string of words with commas; null where it is absent or empty. Internal.';
+comment on function internal.request_list(jsonb, text) is 'A member that is a list, or a string of words with commas; null where it is absent or empty.';
 
-create function api.request_bool(p_request jsonb, p_key text) returns boolean
+create function internal.request_bool(p_request jsonb, p_key text) returns boolean
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return coalesce(nullif(p_request ->> p_key, '')::boolean, false);
 exception when invalid_text_representation then
 	raise exception '"%" must be true or false, not "%"', p_key, p_request ->> p_key using errcode = 'RT422';
 end $$;
-comment on function api.request_bool(jsonb, text) is 'A member that is true or false; false where it is absent. Internal.';
+comment on function internal.request_bool(jsonb, text) is 'A member that is true or false; false where it is absent.';
 
-create function api.request_int(p_request jsonb, p_key text, p_most bigint default 2147483647) returns bigint
+create function internal.request_int(p_request jsonb, p_key text, p_most bigint default 2147483647) returns bigint
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
 	v_value bigint;
@@ -40,9 +40,9 @@ exception when invalid_text_representation then
 when numeric_value_out_of_range then
 	raise exception '"%" must be a number from 0 to %, not "%"', p_key, p_most, p_request ->> p_key using errcode = 'RT422';
 end $$;
-comment on function api.request_int(jsonb, text, bigint) is 'A member that is a number, not below 0; null where it is absent. Internal.';
+comment on function internal.request_int(jsonb, text, bigint) is 'A member that is a number, not below 0; null where it is absent.';
 
-create function api.request_time(p_request jsonb, p_key text) returns timestamptz
+create function internal.request_time(p_request jsonb, p_key text) returns timestamptz
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
 	v_text text := nullif(p_request ->> p_key, '');
@@ -58,12 +58,12 @@ exception when datetime_field_overflow or interval_field_overflow or invalid_dat
 	raise exception '"%" must be a time, not "%"', p_key, v_text using errcode = 'RT422',
 		hint = 'Write it like 2026-01-31T12:00:00+01:00, today, now-2hours, or as seconds since 1970.';
 end $$;
-comment on function api.request_time(jsonb, text) is 'A member that is a time, as ISO 8601 or in seconds since 1970; null where it is absent. Internal.';
+comment on function internal.request_time(jsonb, text) is 'A member that is a time, as ISO 8601 or in seconds since 1970; null where it is absent.';
 
-create function api.request_states(p_request jsonb) returns text[]
+create function internal.request_states(p_request jsonb) returns text[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
-	v_states text[] := api.request_list(p_request, 'states');
+	v_states text[] := internal.request_list(p_request, 'states');
 	v_bad text;
 begin
 	select x into v_bad from unnest(v_states) x where not exists (select from step_state s where s.state = x) limit 1;
@@ -73,9 +73,9 @@ begin
 	end if;
 	return v_states;
 end $$;
-comment on function api.request_states(jsonb) is 'The member "states", each of them a state there is; null: any. Internal.';
+comment on function internal.request_states(jsonb) is 'The member "states", each of them a state there is; null: any.';
 
-create function api.spec_fields(p_spec text) returns jsonb
+create function internal.spec_fields(p_spec text) returns jsonb
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 declare
 	v_rest bytea := convert_to(p_spec, 'UTF8');
@@ -97,22 +97,22 @@ begin
 exception when data_exception then
 	return v_answer;
 end $$;
-comment on function api.spec_fields(text) is 'A text of fields as an object of strings, as far as it is well-formed. Internal.';
+comment on function internal.spec_fields(text) is 'A text of fields as an object of strings, as far as it is well-formed.';
 
-create function api.spec_field(p_spec text, p_name text) returns text
+create function internal.spec_field(p_spec text, p_name text) returns text
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
-	select api.spec_fields(p_spec) ->> p_name;
+	select internal.spec_fields(p_spec) ->> p_name;
 $$;
-comment on function api.spec_field(text, text) is 'The value of a field in a text of fields; null where it is absent. Internal.';
+comment on function internal.spec_field(text, text) is 'The value of a field in a text of fields; null where it is absent.';
 
-create function api.sees_all(p_uid int, p_user text) returns boolean
+create function internal.sees_all(p_uid int, p_user text) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	return api.setting_bool('queue_visible') or api.caller_role(p_uid, p_user) <> 'user';
+	return internal.setting_bool('queue_visible') or internal.caller_role(p_uid, p_user) <> 'user';
 end $$;
-comment on function api.sees_all(int, text) is 'Whether the caller sees the jobs of others. Internal.';
+comment on function internal.sees_all(int, text) is 'Whether the caller sees the jobs of others.';
 
-create function api.plan_for(p_rows int) returns void
+create function internal.plan_for(p_rows int) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	-- Kept plans are made for a few rows: good for thousands of small requests a second, quadratic for one of thousands of rows,
@@ -121,15 +121,15 @@ begin
 		perform set_config('plan_cache_mode', 'force_custom_plan', true);
 	end if;
 end $$;
-comment on function api.plan_for(int) is 'Say how many rows a request is about, before it goes to work: the rest of the transaction is planned for that. Internal.';
+comment on function internal.plan_for(int) is 'Say how many rows a request is about, before it goes to work: the rest of the transaction is planned for that.';
 
-create function api.request_known(p_uid int, p_user text, p_request jsonb) returns void
+create function internal.request_known(p_uid int, p_user text, p_request jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	perform api.object_need('partition', api.request_list(p_request, 'partition')), api.object_need('qos', api.request_list(p_request, 'qos')),
-		api.object_need('node', api.request_list(p_request, 'nodes')),
+	perform internal.object_need('partition', internal.request_list(p_request, 'partition')), internal.object_need('qos', internal.request_list(p_request, 'qos')),
+		internal.object_need('node', internal.request_list(p_request, 'nodes')),
 		-- That there is no such account is said to everybody who submits; what others are called is not.
-		api.object_need('account', api.request_list(p_request, 'account'), api.sees_all(p_uid, p_user));
+		internal.object_need('account', internal.request_list(p_request, 'account'), internal.sees_all(p_uid, p_user));
 end $$;
-comment on function api.request_known(int, text, jsonb) is
-	'Fail with RT404 unless the partitions, accounts and so on that a request names exist: for requests that find nothing, as history may name what is gone. Internal.';
+comment on function internal.request_known(int, text, jsonb) is
+	'Fail with RT404 unless the partitions, accounts and so on that a request names exist: for requests that find nothing, as history may name what is gone.';

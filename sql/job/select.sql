@@ -1,6 +1,6 @@
 -- Jobs that a request selects by what they are, rather than names: {user, name, states, partition, account}. Only jobs that have
 -- not ended, and only those that the caller may change. With "jobs" beside them, they narrow what is named.
-create function api.is_selection(p_request jsonb) returns boolean
+create function internal.is_selection(p_request jsonb) returns boolean
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 declare
 	v_key text;
@@ -11,24 +11,24 @@ begin
 			continue;
 		end if;
 		-- An empty variable of a script would select everything.
-		if coalesce(api.request_list(p_request, v_key), '{""}') && '{""}' then
+		if coalesce(internal.request_list(p_request, v_key), '{""}') && '{""}' then
 			raise exception '"%" is empty', v_key using errcode = 'RT422', hint = 'Leave it out, or say which jobs are meant.';
 		end if;
 		v_found := true;
 	end loop;
 	return v_found;
 end $$;
-comment on function api.is_selection(jsonb) is 'Whether a request selects jobs by what they are. Internal.';
+comment on function internal.is_selection(jsonb) is 'Whether a request selects jobs by what they are.';
 
-create function api.jobs_selected(p_uid int, p_user text, p_request jsonb, p_among bigint[]) returns bigint[]
+create function internal.jobs_selected(p_uid int, p_user text, p_request jsonb, p_among bigint[]) returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
-	v_users constant text[] := api.request_list(p_request, 'user');
-	v_names constant text[] := api.request_list(p_request, 'name');
-	v_accounts constant text[] := api.request_list(p_request, 'account');
-	v_states constant text[] := api.request_states(p_request);
-	v_partitions constant text[] := api.request_list(p_request, 'partition');
-	v_all constant boolean := api.caller_role(p_uid, p_user) <> 'user';
+	v_users constant text[] := internal.request_list(p_request, 'user');
+	v_names constant text[] := internal.request_list(p_request, 'name');
+	v_accounts constant text[] := internal.request_list(p_request, 'account');
+	v_states constant text[] := internal.request_states(p_request);
+	v_partitions constant text[] := internal.request_list(p_request, 'partition');
+	v_all constant boolean := internal.caller_role(p_uid, p_user) <> 'user';
 	v_jobs bigint[];
 begin
 	v_jobs := array(
@@ -40,41 +40,41 @@ begin
 	if v_states is null and v_partitions is null then
 		return v_jobs;
 	end if;
-	perform api.plan_for(cardinality(v_jobs));
+	perform internal.plan_for(cardinality(v_jobs));
 	return array(
-		select r.job_id from api.job_rows(v_jobs) r
+		select r.job_id from internal.job_rows(v_jobs) r
 		where (v_states is null or r.state = any (v_states)) and (v_partitions is null or r.partitions && v_partitions)
 		order by r.job_id);
 end $$;
-comment on function api.jobs_selected(int, text, jsonb, bigint[]) is
-	'The jobs that a request selects, as they are now; p_among: of these, null: of all. Internal.';
+comment on function internal.jobs_selected(int, text, jsonb, bigint[]) is
+	'The jobs that a request selects, as they are now; p_among: of these, null: of all.';
 
-create function api.change_target(p_uid int, p_user text, p_request jsonb, p_among bigint[] default null)
+create function internal.change_target(p_uid int, p_user text, p_request jsonb, p_among bigint[] default null)
 returns table (job_id bigint, step_id int, pos int, whole_job boolean, selected boolean)
 language plpgsql set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_jobs bigint[];
-	v_named constant boolean := api.request_list(p_request, 'jobs') is not null;
-	-- As of named jobs (api.job_target).
+	v_named constant boolean := internal.request_list(p_request, 'jobs') is not null;
+	-- As of named jobs (internal.job_target).
 	c_steps constant int := 1000000;
 begin
-	if not api.is_selection(p_request) then
-		return query select t.job_id, t.step_id, t.pos, t.whole_job, false from api.job_target(p_uid, p_user, p_request, true) t;
+	if not internal.is_selection(p_request) then
+		return query select t.job_id, t.step_id, t.pos, t.whole_job, false from internal.job_target(p_uid, p_user, p_request, true) t;
 		return;
 	end if;
 	-- What is named must be there and the caller's, whether or not it is selected.
 	if v_named then
-		v_jobs := api.jobs_selected(p_uid, p_user, p_request, array(select distinct t.job_id from api.job_target(p_uid, p_user, p_request, true) t));
+		v_jobs := internal.jobs_selected(p_uid, p_user, p_request, array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, true) t));
 		return query
 			select t.job_id, t.step_id, t.pos, t.whole_job, true
-			from api.job_target(p_uid, p_user, p_request, true) t
+			from internal.job_target(p_uid, p_user, p_request, true) t
 			where t.job_id = any (v_jobs) and (p_among is null or t.job_id = any (p_among));
 		return;
 	end if;
-	v_jobs := api.jobs_selected(p_uid, p_user, p_request, p_among);
+	v_jobs := internal.jobs_selected(p_uid, p_user, p_request, p_among);
 	if v_jobs = '{}' then
-		perform api.request_known(p_uid, p_user, p_request);
+		perform internal.request_known(p_uid, p_user, p_request);
 	elsif (select sum(j.steps_total) from job j where j.job_id = any (v_jobs)) > c_steps then
 		raise exception 'the jobs selected have more than % steps', c_steps using errcode = 'RT422', hint = 'Select fewer at a time.';
 	end if;
@@ -84,40 +84,40 @@ begin
 		join step s on s.job_id = r.job_id and s.step_id = r.step_id and s.ended_at is null
 		where r.job_id = any (v_jobs);
 end $$;
-comment on function api.change_target(int, text, jsonb, bigint[]) is
-	'The steps that a request to change them names or selects, after checking that the caller may; p_among: only of these jobs. Errors: RT404, RT403, RT422. Internal.';
+comment on function internal.change_target(int, text, jsonb, bigint[]) is
+	'The steps that a request to change them names or selects, after checking that the caller may; p_among: only of these jobs. Errors: RT404, RT403, RT422.';
 
 -- State, partition, name and account of a job change while a request waits for its locks, by what may change several jobs at once. A selection is what
 -- it is behind the locks of all jobs that it may come to mean.
-create function api.change_candidates(p_uid int, p_user text, p_request jsonb) returns bigint[]
+create function internal.change_candidates(p_uid int, p_user text, p_request jsonb) returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
-	v_users constant text[] := api.request_list(p_request, 'user');
-	v_all constant boolean := api.caller_role(p_uid, p_user) <> 'user';
+	v_users constant text[] := internal.request_list(p_request, 'user');
+	v_all constant boolean := internal.caller_role(p_uid, p_user) <> 'user';
 begin
-	if api.request_list(p_request, 'jobs') is not null then
-		return array(select distinct t.job_id from api.job_target(p_uid, p_user, p_request, true) t);
+	if internal.request_list(p_request, 'jobs') is not null then
+		return array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, true) t);
 	end if;
 	return array(
 		select j.job_id from job j where j.ended_at is null and (v_all or j.uid = p_uid) and (v_users is null or j.user_name = any (v_users)));
 end $$;
-comment on function api.change_candidates(int, text, jsonb) is
-	'The jobs to lock before a selection is evaluated: those named, or all live ones of the users selected that the caller may change. Internal.';
+comment on function internal.change_candidates(int, text, jsonb) is
+	'The jobs to lock before a selection is evaluated: those named, or all live ones of the users selected that the caller may change.';
 
 create function api.job_select(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
 	v_jobs bigint[];
 begin
-	if not api.is_selection(p_request) then
+	if not internal.is_selection(p_request) then
 		raise exception 'nothing is selected' using errcode = 'RT422', hint = 'Select by user, name, states, partition or account.';
 	end if;
-	v_jobs := array(select distinct t.job_id from api.change_target(p_uid, p_user, p_request) t);
-	perform api.plan_for(cardinality(v_jobs));
+	v_jobs := array(select distinct t.job_id from internal.change_target(p_uid, p_user, p_request) t);
+	perform internal.plan_for(cardinality(v_jobs));
 	return jsonb_build_object('jobs', coalesce((
 		select jsonb_agg(jsonb_build_object('job_id', r.job_id, 'name', r.name, 'user', r.user_name, 'account', r.account, 'partitions', r.partitions,
 			'state', r.state) order by r.job_id)
-		from api.job_rows(v_jobs) r), '[]'));
+		from internal.job_rows(v_jobs) r), '[]'));
 end $$;
 comment on function api.job_select(int, text, jsonb) is
 	'The jobs that cancel, hold, release, signal and modify would change, by the same selection. Request {jobs, user, name, states, partition, account}. Answer {jobs: [{job_id, name, user, account, partitions, state}]}.';

@@ -1,4 +1,4 @@
-create function api.tasks_json(p_job bigint, p_step int, p_attempt int) returns jsonb
+create function internal.tasks_json(p_job bigint, p_step int, p_attempt int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
@@ -9,43 +9,43 @@ begin
 	join node n on n.node_id = t.node_id
 	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt);
 end $$;
-comment on function api.tasks_json(bigint, int, int) is 'The ended tasks of an attempt. Internal.';
+comment on function internal.tasks_json(bigint, int, int) is 'The ended tasks of an attempt.';
 
-create function api.edges_json(p_job bigint, p_step int) returns jsonb
+create function internal.edges_json(p_job bigint, p_step int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-	select coalesce(jsonb_agg(jsonb_build_object('label', coalesce(api.step_label(e.peer_job_id, nullif(e.peer_step_id, -1)), e.peer_job_id::text),
+	select coalesce(jsonb_agg(jsonb_build_object('label', coalesce(internal.step_label(e.peer_job_id, nullif(e.peer_step_id, -1)), e.peer_job_id::text),
 		'kind', e.kind, 'condition', e."condition", 'state', e.state) order by e.edge), '[]')
 	from step_edge e
 	where e.job_id = p_job and e.step_id = p_step);
 end $$;
-comment on function api.edges_json(bigint, int) is 'The peers of a step. Internal.';
+comment on function internal.edges_json(bigint, int) is 'The peers of a step.';
 
-create function api.attempt_json(p_attempt rota.attempt, p_state text, p_own boolean) returns jsonb
+create function internal.attempt_json(p_attempt rota.attempt, p_state text, p_own boolean) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	select jsonb_build_object('attempt', p_attempt.attempt, 'state', coalesce(p_attempt.state, p_state), 'nodes', array_to_string(p_attempt.nodes, ','),
 		'started_at', p_attempt.started_at, 'ended_at', p_attempt.ended_at,
 		'elapsed_s', extract(epoch from coalesce(p_attempt.done_at, p_attempt.ended_at, now()) - p_attempt.started_at)::bigint, 'suspended_s', (p_attempt.suspended_s + coalesce(extract(epoch from now() - p_attempt.suspended_at), 0))::bigint,
 		'exit_code', p_attempt.exit_code, 'signal', p_attempt.signal, 'cause', p_attempt.cause, 'message', case when p_own then p_attempt.message end);
 $$;
-comment on function api.attempt_json(rota.attempt, text, boolean) is 'An attempt of a step, in the step''s state (p_state) while it is live, with what is the owner''s alone (p_own). Internal.';
+comment on function internal.attempt_json(rota.attempt, text, boolean) is 'An attempt of a step, in the step''s state (p_state) while it is live, with what is the owner''s alone (p_own).';
 
-create function api.element_json(p_array rota.step, p_counts rota.step_array, p_pos int) returns jsonb
+create function internal.element_json(p_array rota.step, p_counts rota.step_array, p_pos int) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	select jsonb_build_object('step_id', p_array.step_id + 1 + p_pos, 'label', format('%s[%s]', api.step_label(p_array.job_id, p_array.step_id), x.index),
+	select jsonb_build_object('step_id', p_array.step_id + 1 + p_pos, 'label', format('%s[%s]', internal.step_label(p_array.job_id, p_array.step_id), x.index),
 		'state', case when p_array.ended_at is null then 'pending' else p_array.state end, 'array_index', x.index, 'array', null,
 		'attempt', 0, 'attempts', '[]'::jsonb, 'retries', 0, 'requeues', 0, 'started_at', null, 'elapsed_s', null, 'exit_code', null, 'signal', null)
-	from (select api.array_index(p_counts.indices, p_pos) as index) x;
+	from (select internal.array_index(p_counts.indices, p_pos) as index) x;
 $$;
-comment on function api.element_json(rota.step, rota.step_array, int) is 'What is different of the element at a place of an array, while it is no row yet. Internal.';
+comment on function internal.element_json(rota.step, rota.step_array, int) is 'What is different of the element at a place of an array, while it is no row yet.';
 
-create function api.steps_json(p_job bigint, p_steps int[], p_elements boolean, p_own boolean) returns jsonb
+create function internal.steps_json(p_job bigint, p_steps int[], p_elements boolean, p_own boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
 	with full_line as materialized (
-		select * from api.full_lines()
+		select * from internal.full_lines()
 	), one as (
 		select s.step_id as row_id, s.step_id from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
 		where r.job_id = p_job and (p_steps is null or s.step_id = any (p_steps))
@@ -59,7 +59,7 @@ begin
 		left join lateral (select max(a.step_id) as step_id from step_array a where a.job_id = p_job and a.step_id < v.step_id) r on true
 	)
 	select coalesce(jsonb_agg(jsonb_build_object(
-		'step_id', s.step_id, 'label', api.step_label(s.job_id, s.step_id), 'name', r.name, 'line', r.line, 'state', w.state,
+		'step_id', s.step_id, 'label', internal.step_label(s.job_id, s.step_id), 'name', r.name, 'line', r.line, 'state', w.state,
 		'held', nullif(s.held, ''), 'held_reason', s.held_reason,
 		'reason', case when w.reason = 'scheduler' and exists (select from full_line f where f.claimant_id = s.claimant_id and f.partition = s.queue) then 'limit' else w.reason end,
 		'attempt', s.attempt, 'retry', r.retry, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at, 'eligible_at', s.eligible_at,
@@ -67,7 +67,7 @@ begin
 		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint, 'suspended_s', coalesce(t.suspended_s + coalesce(extract(epoch from now() - t.suspended_at), 0), 0)::bigint,
 		'time_limit_s', coalesce(t.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0),
 		'exit_code', s.exit_code, 'signal', s.signal, 'cause', s.cause, 'message', case when p_own then s.message end,
-		'nodes', coalesce(array_to_string(t.nodes, ','), ''), 'warnings', case when s.ended_at is null and s.attempt > 0 then api.step_warnings(s.job_id, s.step_id, s.attempt) else '[]' end, 'cpus', coalesce(l.cpus, r.ntasks::bigint * r.cpus_per_task),
+		'nodes', coalesce(array_to_string(t.nodes, ','), ''), 'warnings', case when s.ended_at is null and s.attempt > 0 then internal.step_warnings(s.job_id, s.step_id, s.attempt) else '[]' end, 'cpus', coalesce(l.cpus, r.ntasks::bigint * r.cpus_per_task),
 		'mem_mb', coalesce(l.mem_mb, r.mem_mb, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task), 'ntasks', r.ntasks, 'cpus_per_task', r.cpus_per_task,
 		'nodes_min', r.nodes_min, 'nodes_max', r.nodes_max, 'gres', r.gres, 'licenses', r.licenses, 'constraint', nullif(r."constraint", ''),
 		'exclusive', r.exclusive, 'group', r.group_name, 'partition', r.partition,
@@ -75,35 +75,35 @@ begin
 		'array_index', s.array_index,
 		'array', case when a.size is not null then jsonb_build_object('size', a.size, 'next', a.next, 'running', a.running, 'completed', a.completed,
 			'failed', a.failed, 'limit', a.max_running, 'indices', a.indices) end,
-		'after', case when s.array_index is null then api.edges_json(s.job_id, s.step_id) else '[]' end,
-		'tasks', api.tasks_json(s.job_id, s.step_id, s.attempt), 'hooks', api.hooks_json(s.job_id, s.step_id, s.attempt, p_own))
+		'after', case when s.array_index is null then internal.edges_json(s.job_id, s.step_id) else '[]' end,
+		'tasks', internal.tasks_json(s.job_id, s.step_id, s.attempt), 'hooks', internal.hooks_json(s.job_id, s.step_id, s.attempt, p_own))
 		|| jsonb_build_object('job_name', f.spec ->> 'job_name', 'deps_any', r.deps_any, 'nodelist', r.nodelist, 'exclude', r.exclude, 'time_min_s', r.time_min_s, 'keep', r.keep, 'sample_s', r.sample_s, 'reservation', r.reservation,
 			'requeue', r.requeue, 'input', f.spec ->> 'input', 'open_mode', case f.spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end,
 			'prolog', f.spec ->> 'user_prolog', 'epilog', f.spec ->> 'user_epilog', 'if_changed', f.spec ->> 'if_changed',
 			'limit_signal', nullif(concat(case when f.spec ? 'signal_shell' then 'B:' end, f.spec ->> 'signal', '@' || coalesce(f.spec ->> 'signal_s', case when f.spec ? 'signal' then '0' end)), ''),
 			-- Most steps have one attempt, which is at hand.
-			'attempts', case when s.attempt > 1 then (select jsonb_agg(api.attempt_json(a, w.state, p_own) order by a.attempt) from attempt a
+			'attempts', case when s.attempt > 1 then (select jsonb_agg(internal.attempt_json(a, w.state, p_own) order by a.attempt) from attempt a
 					where a.job_id = p_job and a.step_id = s.step_id and a.attempt > 0)
-				when t.attempt > 0 then jsonb_build_array(api.attempt_json(t, w.state, p_own)) else '[]' end)
-		|| case when o.step_id <> o.row_id then api.element_json(s, a, o.step_id - o.row_id - 1) else '{}' end order by o.step_id), '[]')
+				when t.attempt > 0 then jsonb_build_array(internal.attempt_json(t, w.state, p_own)) else '[]' end)
+		|| case when o.step_id <> o.row_id then internal.element_json(s, a, o.step_id - o.row_id - 1) else '{}' end order by o.step_id), '[]')
 	from one o
 	join step s on s.job_id = p_job and s.step_id = o.row_id
 	join step_request r on r.job_id = p_job and r.step_id = s.request_id
 	-- Taken apart once.
-	cross join lateral (select case when p_own then api.spec_fields(r.spec) end as spec offset 0) f
+	cross join lateral (select case when p_own then internal.spec_fields(r.spec) end as spec offset 0) f
 	left join step_array a on a.job_id = p_job and a.step_id = s.step_id
 	-- By key: "limit 1" keeps the planner from starting with all steps there are.
-	cross join lateral (select n.state, n.reason from api.step_now n where n.job_id = p_job and n.step_id = s.step_id limit 1) w
+	cross join lateral (select n.state, n.reason from internal.step_now n where n.job_id = p_job and n.step_id = s.step_id limit 1) w
 	left join partition p on p.partition = r.partition
 	left join plan pl on pl.job_id = p_job and pl.step_id = s.step_id
 	left join attempt t on t.job_id = p_job and t.step_id = s.step_id and t.attempt = s.attempt
 	left join lateral (select sum(al.cpus) as cpus, sum(al.mem_mb) as mem_mb from allocation al
 		where al.job_id = p_job and al.step_id = t.step_id and al.attempt = t.attempt) l on true);
 end $$;
-comment on function api.steps_json(bigint, int[], boolean, boolean) is
-	'The steps of a job (p_steps: these; null: all of the script), with elements of arrays, and what is the owner''s alone. Internal.';
+comment on function internal.steps_json(bigint, int[], boolean, boolean) is
+	'The steps of a job (p_steps: these; null: all of the script), with elements of arrays, and what is the owner''s alone.';
 
-create function api.job_changed(p_jobs bigint[], p_since text) returns boolean
+create function internal.job_changed(p_jobs bigint[], p_since text) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	-- The cursor is a snapshot: news is what it could not see, however late it committed. What a transaction to come has written
@@ -115,7 +115,7 @@ begin
 exception when invalid_text_representation then
 	raise exception '"%" is not a cursor', p_since using errcode = 'RT422', hint = 'Give the "cursor" of an answer.';
 end $$;
-comment on function api.job_changed(bigint[], text) is 'Whether jobs have events that a cursor''s holder has not seen. Internal.';
+comment on function internal.job_changed(bigint[], text) is 'Whether jobs have events that a cursor''s holder has not seen.';
 
 create function api.job_show(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
@@ -123,11 +123,11 @@ declare
 	v_target jsonb;
 	v_jobs bigint[];
 	v_cursor text := pg_current_snapshot()::text;
-	v_role text := api.caller_role(p_uid, p_user);
+	v_role text := internal.caller_role(p_uid, p_user);
 	v_answer jsonb;
 begin
-	select jsonb_agg(to_jsonb(t)), array_agg(distinct t.job_id) into v_target, v_jobs from api.job_target(p_uid, p_user, p_request, false) t;
-	if api.request_text(p_request, 'since') is not null and not api.job_changed(v_jobs, p_request ->> 'since') then
+	select jsonb_agg(to_jsonb(t)), array_agg(distinct t.job_id) into v_target, v_jobs from internal.job_target(p_uid, p_user, p_request, false) t;
+	if internal.request_text(p_request, 'since') is not null and not internal.job_changed(v_jobs, p_request ->> 'since') then
 		return jsonb_build_object('changed', false, 'cursor', v_cursor);
 	end if;
 	select jsonb_agg(s.facts || jsonb_build_object('uid', j.uid, 'gid', j.gid, 'exit_code', j.exit_code, 'signal', j.signal, 'cause', j.cause,
@@ -135,8 +135,8 @@ begin
 			-- What others do not see.
 			'script_name', case when x.own then j.script_name end, 'arguments', case when x.own then to_jsonb(j.arguments) end, 'workdir', case when x.own then j.workdir end,
 			'comment', case when x.own then j.comment end, 'mail_user', case when x.own then j.mail_user end, 'mail_type', case when x.own then j.mail_type end,
-			'mails', case when x.own and j.mail_type is not null then api.mails_json(j.job_id) end,
-			'steps', api.steps_json(j.job_id, case when not x.whole then x.steps end, api.request_bool(p_request, 'elements'), x.own),
+			'mails', case when x.own and j.mail_type is not null then internal.mails_json(j.job_id) end,
+			'steps', internal.steps_json(j.job_id, case when not x.whole then x.steps end, internal.request_bool(p_request, 'elements'), x.own),
 			'edges', (select coalesce(jsonb_agg(jsonb_build_object('from', e.peer_step_id, 'to', e.step_id, 'kind', e.kind, 'condition', e."condition",
 				'state', e.state) order by e.step_id, e.edge), '[]')
 				from step_edge e where e.job_id = j.job_id and e.peer_job_id = j.job_id)) order by j.job_id)
@@ -148,7 +148,7 @@ begin
 	) t
 	join job j on j.job_id = t.job_id
 	cross join lateral (select j.uid = p_uid or v_role <> 'user' as own, t.whole, t.steps) x
-	join api.job_summary(v_jobs) s on s.job_id = j.job_id;
+	join internal.job_summary(v_jobs) s on s.job_id = j.job_id;
 	return jsonb_build_object('changed', true, 'jobs', coalesce(v_answer, '[]'), 'cursor', v_cursor);
 end $$;
 comment on function api.job_show(int, text, jsonb) is

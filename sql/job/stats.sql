@@ -1,5 +1,5 @@
 -- What steps used: samples taken while they ran, and what was counted at their end.
-create view api.step_stats as
+create view internal.step_stats as
 select t.job_id, t.step_id, t.attempt, t.node_ids, coalesce(m.samples, 0) as samples, coalesce(m.nodes, 0) as nodes_sampled, m.first_at, m.last_at,
 	-- What nodes counted for all processes; else what ended tasks and samples say.
 	trim_scale(coalesce(l.cpu_usec, case when t.ended_at is not null then e.cpu_usec end, m.cpu_usec) / 1e6) as cpu_s,
@@ -55,9 +55,9 @@ left join lateral (
 	where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt and x.task = -1
 ) m on true
 where t.attempt > 0;
-comment on view api.step_stats is 'What each attempt used, over all its nodes; null: unknown. acct.step_stats has its columns.';
+comment on view internal.step_stats is 'What each attempt used, over all its nodes; null: unknown. acct.step_stats has its columns.';
 
-create view api.task_stats as
+create view internal.task_stats as
 select x.job_id, x.step_id, x.attempt, case when x.task >= 0 then x.task else x.only_task end as task, x.node_id, x.samples, x.first_at, x.last_at,
 	trim_scale(x.cpu_usec / 1e6) as cpu_s, x.cpu_rate as cpus_last, case when x.cpu_usec >= x.cpu_usec_first then (x.cpu_usec - x.cpu_usec_first)::double precision / nullif(x.clock - x.first_clock, 0) end as cpus_mean,
 	x.cpu_rate_max as cpus_max, x.rss_kb as rss_kb_last, (x.rss_kb_sum / x.samples)::bigint as rss_kb_mean, x.rss_kb_max, x.swap_kb as swap_kb_last,
@@ -66,30 +66,30 @@ select x.job_id, x.step_id, x.attempt, case when x.task >= 0 then x.task else x.
 	x.threads as threads_last, x.threads_sum::double precision / x.samples as threads_mean, x.threads_max
 from rota.sample_total x
 where x.task >= 0 or x.only_task is not null;
-comment on view api.task_stats is 'What each sampled task used while it ran; null: unknown. acct.task_stats has its columns.';
+comment on view internal.task_stats is 'What each sampled task used while it ran; null: unknown. acct.task_stats has its columns.';
 
 create function api.job_stats(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
 	v_answer jsonb;
 begin
-	select jsonb_agg(to_jsonb(x) - 'node_ids' || jsonb_build_object('label', api.step_label(x.job_id, x.step_id), 'state', s.state, 'message', case when j.own then s.message end,
+	select jsonb_agg(to_jsonb(x) - 'node_ids' || jsonb_build_object('label', internal.step_label(x.job_id, x.step_id), 'state', s.state, 'message', case when j.own then s.message end,
 			'nodes', (select string_agg(n.name, ',' order by i.nr) from unnest(x.node_ids) with ordinality i (id, nr) join node n on n.node_id = i.id),
 			'cpus', l.cpus, 'mem_mb', l.mem_mb, 'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint,
 			'tasks', (select coalesce(jsonb_agg(to_jsonb(k) - 'job_id' - 'step_id' - 'attempt' - 'node_id' || jsonb_build_object('node', n.name) order by k.task), '[]')
-				from api.task_stats k join node n on n.node_id = k.node_id
+				from internal.task_stats k join node n on n.node_id = k.node_id
 				where k.job_id = x.job_id and k.step_id = x.step_id and k.attempt = x.attempt))
 		order by x.job_id, x.step_id)
 	into v_answer
 	from (
 		-- Of an array that is named, its elements.
 		select distinct t.job_id, e.step_id
-		from api.job_target(p_uid, p_user, p_request, false) t
+		from internal.job_target(p_uid, p_user, p_request, false) t
 		join step e on e.job_id = t.job_id and (e.step_id = t.step_id or (t.pos is null and e.request_id = t.step_id))
 	) t
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id and s.attempt > 0
-	cross join lateral (select o.uid = p_uid or api.caller_role(p_uid, p_user) <> 'user' as own from job o where o.job_id = t.job_id) j
-	join api.step_stats x on x.job_id = s.job_id and x.step_id = s.step_id and x.attempt = s.attempt
+	cross join lateral (select o.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user' as own from job o where o.job_id = t.job_id) j
+	join internal.step_stats x on x.job_id = s.job_id and x.step_id = s.step_id and x.attempt = s.attempt
 	left join lateral (select sum(a.cpus) as cpus, sum(a.mem_mb) as mem_mb from allocation a
 		where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt) l on true;
 	return jsonb_build_object('steps', coalesce(v_answer, '[]'));
@@ -100,10 +100,10 @@ comment on function api.job_stats(int, text, jsonb) is
 create function api.job_top(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
-	v_all boolean := api.sees_all(p_uid, p_user);
-	v_names text[] := api.request_list(p_request, 'nodes');
-	v_users text[] := api.request_list(p_request, 'user');
-	v_limit int := least(coalesce(api.request_int(p_request, 'limit'), 1000), 10000);
+	v_all boolean := internal.sees_all(p_uid, p_user);
+	v_names text[] := internal.request_list(p_request, 'nodes');
+	v_users text[] := internal.request_list(p_request, 'user');
+	v_limit int := least(coalesce(internal.request_int(p_request, 'limit'), 1000), 10000);
 	v_nodes int[];
 	v_jobs bigint[];
 	v_steps jsonb;
@@ -111,12 +111,12 @@ declare
 	v_answer jsonb;
 begin
 	if v_names is not null then
-		perform api.object_need('node', v_names);
+		perform internal.object_need('node', v_names);
 		v_nodes := array(select n.node_id from node n where n.name = any (v_names));
 	end if;
-	if api.request_list(p_request, 'jobs') is not null then
+	if internal.request_list(p_request, 'jobs') is not null then
 		select array_agg(distinct t.job_id), jsonb_object_agg(t.job_id || '.' || t.step_id, t.pos is null) into v_jobs, v_steps
-		from api.job_target(p_uid, p_user, p_request, false) t;
+		from internal.job_target(p_uid, p_user, p_request, false) t;
 	end if;
 	with live as materialized (
 		select a.job_id, a.step_id, a.attempt, a.node_id, a.cpus, a.mem_mb
@@ -158,8 +158,8 @@ begin
 		array(select distinct n from best d, unnest(d.node_ids) n where d.sampled)
 	into v_answer, v_looked
 	from best b;
-	perform api.sample_look(v_looked);
+	perform internal.sample_look(v_looked);
 	return v_answer;
 end $$;
 comment on function api.job_top(int, text, jsonb) is
-	'What running steps use now, by their latest samples, most CPUs first; their nodes take some for whoever looks (api.sample_look). Request {jobs, nodes, user, limit}. Answer {steps: [{label, user, nodes, cpus, cpus_used, rss_kb, ..., age_s}], total, now}; null: unknown. With jobs or nodes, one entry for each node of a step.';
+	'What running steps use now, by their latest samples, most CPUs first; their nodes take some for whoever looks (internal.sample_look). Request {jobs, nodes, user, limit}. Answer {steps: [{label, user, nodes, cpus, cpus_used, rss_kb, ..., age_s}], total, now}; null: unknown. With jobs or nodes, one entry for each node of a step.';

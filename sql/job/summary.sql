@@ -1,7 +1,7 @@
 -- A job in one line, for lists: its state, derived from its steps, and the facts that go with it.
 
--- An array offers itself to the scheduler as long as it has elements that are no rows and may be (see api.waiting); then its rows do.
-create function api.array_row(p_array rota.step_array) returns int
+-- An array offers itself to the scheduler as long as it has elements that are no rows and may be (see internal.waiting); then its rows do.
+create function internal.array_row(p_array rota.step_array) returns int
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
@@ -11,9 +11,9 @@ begin
 		order by e.held <> '', coalesce(e.begin_at > now(), false), e.step_id
 		limit 1);
 end $$;
-comment on function api.array_row(rota.step_array) is 'Of the elements of an array that are rows and wait, the one that is nearest to its start; null: none. Internal.';
+comment on function internal.array_row(rota.step_array) is 'Of the elements of an array that are rows and wait, the one that is nearest to its start; null: none.';
 
-create function api.array_waits(p_job bigint, p_step int) returns text
+create function internal.array_waits(p_job bigint, p_step int) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_array step_array;
@@ -22,43 +22,43 @@ begin
 	if not found then
 		return null;
 	end if;
-	return coalesce((select f.waits from api.step_facts f where f.job_id = p_job and f.step_id = api.array_row(v_array)), case when v_array.by_corr then 'dependency' end);
+	return coalesce((select f.waits from internal.step_facts f where f.job_id = p_job and f.step_id = internal.array_row(v_array)), case when v_array.by_corr then 'dependency' end);
 end $$;
-comment on function api.array_waits(bigint, int) is 'What an array waits for that does not offer itself: what its elements do; null: it does. Internal.';
+comment on function internal.array_waits(bigint, int) is 'What an array waits for that does not offer itself: what its elements do; null: it does.';
 
 -- Views and not functions: lists of thousands are made of them, and only a view becomes part of their plan.
-create view api.step_facts as
+create view internal.step_facts as
 select s.*, r.job_id as request_job_id, r.partition, r.ntasks::bigint * r.cpus_per_task as cpus, pl.expected_at, coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0) as time_limit_s,
 	case
 		when s.held <> '' then 'held'
 		when s.deps_waiting > 0 then 'dependency'
 		when s.begin_at > now() then 'begin'
 		when p.state not in ('up', 'drain') then 'partition'
-		else coalesce(pl.reason, case when s.is_array then api.array_waits(s.job_id, s.step_id) end, 'scheduler') end as waits
+		else coalesce(pl.reason, case when s.is_array then internal.array_waits(s.job_id, s.step_id) end, 'scheduler') end as waits
 from rota.step s
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 left join rota.partition p on p.partition = r.partition
 left join rota.plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id;
-comment on view api.step_facts is
-	'Steps, heads of arrays and elements, with what they ask for; request_job_id is job_id, for reading both tables from one job to another; waits: in a word, what a pending one waits for; "scheduler": not looked at yet. Internal.';
+comment on view internal.step_facts is
+	'Steps, heads of arrays and elements, with what they ask for; request_job_id is job_id, for reading both tables from one job to another; waits: in a word, what a pending one waits for; "scheduler": not looked at yet.';
 
-create view api.step_now as
+create view internal.step_now as
 select s.job_id, s.step_id, st.state, st.severity, st.stage, s.claimant_id, s.queue, s.partition, s.cpus, s.expected_at, s.time_limit_s,
 	case
 		when st.state = 'completed' then null
 		when st.stage = 'final' then s.cause
 		when st.state = 'pending' then s.waits
-		when (select exists (select from rota.node_lease l where l.lost_at is not null)) and api.step_lost(s.job_id, s.step_id, s.attempt) is not null then 'node_lost'
+		when (select exists (select from rota.node_lease l where l.lost_at is not null)) and internal.step_lost(s.job_id, s.step_id, s.attempt) is not null then 'node_lost'
 		when s.end_wanted is not null then s.end_wanted
 		when st.state = 'suspended' and s.resume_wanted then 'resuming' end as reason
-from api.step_facts s
+from internal.step_facts s
 left join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 -- The head of an array none of whose elements runs waits like them.
 join rota.step_state st on st.state = case when a.running = 0 and s.state = 'running' then 'pending' else s.state end;
-comment on view api.step_now is
-	'Steps, heads of arrays and elements: state as it is shown, and, in a word, why one is not running or how it ended; null: nothing to say. Internal.';
+comment on view internal.step_now is
+	'Steps, heads of arrays and elements: state as it is shown, and, in a word, why one is not running or how it ended; null: nothing to say.';
 
-create function api.job_state(p_job rota.job) returns text
+create function internal.job_state(p_job rota.job) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	if p_job.started_at is null then
@@ -67,13 +67,13 @@ begin
 	return (
 		select n.state
 		from (select r.step_id from step_request r where r.job_id = p_job.job_id offset 0) q
-		cross join lateral (select n.state, n.severity from api.step_now n where n.job_id = p_job.job_id and n.step_id = q.step_id offset 0) n
+		cross join lateral (select n.state, n.severity from internal.step_now n where n.job_id = p_job.job_id and n.step_id = q.step_id offset 0) n
 		order by n.severity desc
 		limit 1);
 end $$;
-comment on function api.job_state(rota.job) is 'The state of a job that is not over, as api.job_rows has it: the worst of its steps. Internal.';
+comment on function internal.job_state(rota.job) is 'The state of a job that is not over, as internal.job_rows has it: the worst of its steps.';
 
-create function api.full_lines() returns setof api.line
+create function internal.full_lines() returns setof internal.line
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	if not exists (select from usage_limit) then
@@ -81,12 +81,12 @@ begin
 	end if;
 	return query
 	select distinct b.claimant_id, b.partition
-	from api.limit_bounds(array(select l::api.line from api.pending_lines() l)) b
+	from internal.limit_bounds(array(select l::internal.line from internal.pending_lines() l)) b
 	where b.measure <> 'time' and b.held >= b.most;
 end $$;
-comment on function api.full_lines() is 'Lines that have reached a limit: their steps are not handed to the scheduler just now. Internal.';
+comment on function internal.full_lines() is 'Lines that have reached a limit: their steps are not handed to the scheduler just now.';
 
-create function api.job_rows(p_jobs bigint[])
+create function internal.job_rows(p_jobs bigint[])
 returns table (job_id bigint, name text, user_name text, account text, partitions text[], qos text, state text, reason text, submit_at timestamptz,
 	started_at timestamptz, ended_at timestamptz, expected_at timestamptz, time_limit_s bigint, elapsed_s bigint, nodes text, node_count bigint, cpus bigint,
 	priority int, steps_total int, steps_done bigint, steps_running bigint, steps_failed bigint)
@@ -99,7 +99,7 @@ begin
 	return query
 	with full_line as materialized (
 		-- Asked for only where a step waits unlooked at.
-		select * from api.full_lines()
+		select * from internal.full_lines()
 	), one as (
 		select j.job_id, j.steps_total, n.step_id, n.partition, n.cpus, n.time_limit_s, n.state, n.severity, n.stage, n.expected_at,
 			case when n.reason = 'scheduler' and exists (select from full_line f where f.claimant_id = n.claimant_id and f.partition = n.queue) then 'limit'
@@ -108,7 +108,7 @@ begin
 		join job j on j.job_id = v.job_id
 		-- By key, step by step of the script, whatever the number of elements: "offset 0" keeps the planner from starting with all there are.
 		cross join lateral (select q.step_id from step_request q where q.job_id = j.job_id offset 0) q
-		cross join lateral (select * from api.step_now n where n.job_id = j.job_id and n.step_id = q.step_id offset 0) n
+		cross join lateral (select * from internal.step_now n where n.job_id = j.job_id and n.step_id = q.step_id offset 0) n
 	), steps as (
 		-- Most jobs are one step: there is nothing to add up.
 		select o.job_id, array[o.partition] as partitions, o.cpus, o.time_limit_s = 0 as unlimited, o.time_limit_s, o.state, o.reason,
@@ -155,9 +155,9 @@ begin
 		join node n on n.node_id = al.node_id
 	) l on true;
 end $$;
-comment on function api.job_rows(bigint[]) is 'Jobs in one line each, as columns; in no order. Internal.';
+comment on function internal.job_rows(bigint[]) is 'Jobs in one line each, as columns; in no order.';
 
-create function api.job_summary(p_jobs bigint[])
+create function internal.job_summary(p_jobs bigint[])
 returns table (job_id bigint, state text, partitions text[], facts jsonb)
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
@@ -167,6 +167,6 @@ begin
 		'state', r.state, 'reason', r.reason, 'submit_at', r.submit_at, 'started_at', r.started_at, 'ended_at', r.ended_at, 'expected_at', r.expected_at,
 		'time_limit_s', r.time_limit_s, 'elapsed_s', r.elapsed_s, 'nodes', r.nodes, 'node_count', r.node_count, 'cpus', r.cpus, 'priority', r.priority,
 		'steps_total', r.steps_total, 'steps_done', r.steps_done, 'steps_running', r.steps_running, 'steps_failed', r.steps_failed)
-	from api.job_rows(p_jobs) r;
+	from internal.job_rows(p_jobs) r;
 end $$;
-comment on function api.job_summary(bigint[]) is 'Jobs in one line each, with the facts that api.job_queue answers; in no order. Internal.';
+comment on function internal.job_summary(bigint[]) is 'Jobs in one line each, with the facts that api.job_queue answers; in no order.';

@@ -6,10 +6,10 @@ declare
 	v_answer jsonb;
 begin
 	-- Nearly always it is about whole jobs, by number, of who asks: these rows say all. Whatever else is named, is not there, or is
-	-- somebody's, is for api.job_target to judge.
+	-- somebody's, is for internal.job_target to judge.
 	if jsonb_typeof(p_request -> 'jobs') = 'array' and jsonb_array_length(p_request -> 'jobs') between 1 and 1000 then
 		select count(*) = count(*) filter (where j.uid = p_uid), jsonb_build_object('done', bool_and(j.ended_at is not null), 'jobs', jsonb_agg(jsonb_build_object(
-			'job_id', j.job_id, 'state', coalesce(j.state, case when j.started_at is null or j.steps_total = 1 then api.job_state(j) else 'running' end),
+			'job_id', j.job_id, 'state', coalesce(j.state, case when j.started_at is null or j.steps_total = 1 then internal.job_state(j) else 'running' end),
 			'exit_code', j.exit_code, 'signal', j.signal, 'cause', j.cause) order by j.job_id))
 		into v_plain, v_answer
 		from (
@@ -23,17 +23,17 @@ begin
 	return (
 	with target as (
 		select t.job_id, case when t.whole_job then null else t.step_id end as step_id, t.pos, t.index
-		from api.job_target(p_uid, p_user, p_request, false) t
+		from internal.job_target(p_uid, p_user, p_request, false) t
 		group by 1, 2, 3, 4
 	), known as (
 		select t.job_id, t.step_id,
-			case when t.step_id is null then coalesce(j.state, case when j.started_at is null or j.steps_total = 1 then api.job_state(j) else 'running' end) else coalesce(s.state, a.rest_state, 'pending') end as state,
+			case when t.step_id is null then coalesce(j.state, case when j.started_at is null or j.steps_total = 1 then internal.job_state(j) else 'running' end) else coalesce(s.state, a.rest_state, 'pending') end as state,
 			case when t.step_id is null then j.ended_at is not null else coalesce(s.ended_at is not null, h.ended_at is not null) end as ended,
 			case when t.step_id is null then j.exit_code else s.exit_code end as exit_code,
 			case when t.step_id is null then j.signal else s.signal end as signal,
 			case when t.step_id is null then j.cause else coalesce(s.cause, h.cause) end as cause,
-			case when t.step_id is not null then coalesce(api.step_label(t.job_id, t.step_id),
-				api.step_label(h.job_id, h.step_id) || '[' || t.index || ']') end as label
+			case when t.step_id is not null then coalesce(internal.step_label(t.job_id, t.step_id),
+				internal.step_label(h.job_id, h.step_id) || '[' || t.index || ']') end as label
 		from target t
 		join job j on j.job_id = t.job_id
 		left join step s on s.job_id = t.job_id and s.step_id = t.step_id

@@ -1,16 +1,16 @@
 -- Why a step waits, computed from facts, one condition for each thing that is not met (X4). In plpgsql, which keeps its plans, as a
 -- job may have many steps.
-create function api.why_row(p_kind text, p_message text, p_blocker text, p_expected_at timestamptz) returns jsonb
+create function internal.why_row(p_kind text, p_message text, p_blocker text, p_expected_at timestamptz) returns jsonb
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select jsonb_build_object('kind', p_kind, 'message', p_message, 'blocker', p_blocker, 'expected_at', p_expected_at);
 $$;
-comment on function api.why_row(text, text, text, timestamptz) is 'One condition of an answer to "why". Internal.';
+comment on function internal.why_row(text, text, text, timestamptz) is 'One condition of an answer to "why".';
 
-create function api.why_peers(p_job bigint, p_step int) returns setof jsonb
+create function internal.why_peers(p_job bigint, p_step int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
-	select api.why_row(case when e.kind = 'after' then 'dependency' else 'peer' end,
+	select internal.why_row(case when e.kind = 'after' then 'dependency' else 'peer' end,
 		case when r.deps_any and e.kind = 'after' then 'one of several: ' else '' end || case
 			when e.kind = 'same_nodes' then format('waits to be placed on the nodes of %s (%s)', x.label, x.state)
 			when e.kind = 'other_nodes' then format('waits to be placed on other nodes than %s (%s)', x.label, x.state)
@@ -25,12 +25,12 @@ begin
 	from step_edge e
 	join step_request r on r.job_id = e.job_id and r.step_id = e.step_id
 	cross join lateral (
-		select api.step_label(s.job_id, s.step_id) as label, s.state, pl.expected_at
+		select internal.step_label(s.job_id, s.step_id) as label, s.state, pl.expected_at
 		from step s
 		left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
 		where s.job_id = e.peer_job_id and s.step_id = e.peer_step_id
 		union all
-		select 'job ' || u.job_id, u.state, null from api.job_summary(array[e.peer_job_id]) u where e.peer_step_id = -1
+		select 'job ' || u.job_id, u.state, null from internal.job_summary(array[e.peer_job_id]) u where e.peer_step_id = -1
 	) x
 	where e.job_id = p_job and e.step_id = p_step and e.state = 'waiting' and e.kind <> 'with'
 		and (e.gates or e."condition" = 'corr')
@@ -38,76 +38,76 @@ begin
 			and o.kind = 'after' and o.state = 'met'))
 	union all
 	-- Those it is to start with, as far as they themselves are not free to go.
-	select api.why_row('peer', format('starts together with %s, which waits (%s)', api.step_label(o.job_id, o.step_id),
-		case when o.held <> '' then 'held' when o.deps_waiting > 0 then 'dependency' else 'begin' end), api.step_label(o.job_id, o.step_id), null)
+	select internal.why_row('peer', format('starts together with %s, which waits (%s)', internal.step_label(o.job_id, o.step_id),
+		case when o.held <> '' then 'held' when o.deps_waiting > 0 then 'dependency' else 'begin' end), internal.step_label(o.job_id, o.step_id), null)
 	from step_request r
 	join step_request q on q.job_id = r.job_id and q.with_set = r.with_set and q.step_id <> r.step_id
 	join step o on o.job_id = q.job_id and o.step_id = q.step_id and o.state = 'pending'
 		and (o.held <> '' or o.deps_waiting > 0 or o.begin_at > now())
 	where r.job_id = p_job and r.step_id = p_step;
 end $$;
-comment on function api.why_peers(bigint, int) is 'The unmet peer constraints of a step. Internal.';
+comment on function internal.why_peers(bigint, int) is 'The unmet peer constraints of a step.';
 
-create function api.why_limits(p_job bigint, p_request int) returns setof jsonb
+create function internal.why_limits(p_job bigint, p_request int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
 	with member as materialized (
 		-- What starts together is held against limits together.
 		select s.step_id = o.step_id as own, s.claimant_id, s.queue, case when o.with_set is null then 1 else coalesce(a.size - a.next - cardinality(a.skip), 1) end as wants,
-			api.size_asked(t.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p) as size
+			internal.size_asked(t.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p) as size
 		from step_request o
 		join step_request r on r.job_id = o.job_id and (r.step_id = o.step_id or r.with_set = o.with_set)
 		join step s on s.job_id = r.job_id and s.step_id = r.step_id and (s.step_id = o.step_id or s.state = 'pending')
 		join partition p on p.partition = r.partition
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-		cross join lateral api.limit_tops(array[(s.claimant_id, s.queue)::api.line]) t
+		cross join lateral internal.limit_tops(array[(s.claimant_id, s.queue)::internal.line]) t
 		where o.job_id = p_job and o.step_id = p_request
 	)
-	select api.why_row('limit', api.limit_words(x.bound, x.need) || case x.others when 0 then '' when 1 then ' (with the one that it starts together with)'
+	select internal.why_row('limit', internal.limit_words(x.bound, x.need) || case x.others when 0 then '' when 1 then ' (with the one that it starts together with)'
 			else format(' (with the %s that it starts together with)', x.others) end, null, case when (x.bound).measure = 'cpu_minutes' then nullif((x.bound).ends_at, 'infinity') end)
 	from (
-		select (array_agg(b))[1] as bound, sum(m.wants * api.limit_need(b.measure, m.size, b.ends_at)) as need,
+		select (array_agg(b))[1] as bound, sum(m.wants * internal.limit_need(b.measure, m.size, b.ends_at)) as need,
 			case when b.measure = 'time' then 0 else (select count(*) - 1 from member) end as others
-		from api.limit_bounds(array(select distinct (m.claimant_id, m.queue)::api.line from member m)) b
+		from internal.limit_bounds(array(select distinct (m.claimant_id, m.queue)::internal.line from member m)) b
 		join member m on m.claimant_id = b.claimant_id and m.queue = b.partition and (m.own or b.measure <> 'time')
 		group by b.limit_id, b.whose, b.measure
 	) x
 	where x.need > 0 and (x.bound).held + x.need > (x.bound).most
 	union all
-	select api.why_row('limit', format('%s of at most %s elements of the array run', a.running, a.max_running), null, null)
+	select internal.why_row('limit', format('%s of at most %s elements of the array run', a.running, a.max_running), null, null)
 	from step_array a
 	where a.job_id = p_job and a.step_id = p_request and a.running >= a.max_running
 	union all
-	select api.why_row('license', format('needs %s of licence "%s", %s of %s are free', x.value, x.key, coalesce(l.total - l.used, 0), coalesce(l.total, 0)),
-		(select api.step_label(al.job_id, al.step_id) from allocation al where al.ended_at is null and al.licenses ? x.key limit 1), null)
+	select internal.why_row('license', format('needs %s of licence "%s", %s of %s are free', x.value, x.key, coalesce(l.total - l.used, 0), coalesce(l.total, 0)),
+		(select internal.step_label(al.job_id, al.step_id) from allocation al where al.ended_at is null and al.licenses ? x.key limit 1), null)
 	from step_request r
 	cross join lateral jsonb_each_text(r.licenses) x
 	left join license l on l.license = x.key
 	where r.job_id = p_job and r.step_id = p_request and coalesce(l.total - l.used, 0) < x.value::int;
 end $$;
-comment on function api.why_limits(bigint, int) is 'The limits and licences that keep a step from starting. Internal.';
+comment on function internal.why_limits(bigint, int) is 'The limits and licences that keep a step from starting.';
 
-create function api.why_nodes(p_job bigint, p_request int) returns setof jsonb
+create function internal.why_nodes(p_job bigint, p_request int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
-	select api.why_row('node', format('%s: %s%s', string_agg(n.name, ',' order by n.node_id), n.state, coalesce(' (' || n.reason || ')', '')), null, null)
+	select internal.why_row('node', format('%s: %s%s', string_agg(n.name, ',' order by n.node_id), n.state, coalesce(' (' || n.reason || ')', '')), null, null)
 	from step_request r
 	join partition_node pn on pn.partition = r.partition
 	join node n on n.node_id = pn.node_id and n.state <> 'up'
 	where r.job_id = p_job and r.step_id = p_request and n.name <> all (r.exclude) and (r.nodelist = '{}' or n.name = any (r.nodelist))
 	group by n.state, n.reason;
 end $$;
-comment on function api.why_nodes(bigint, int) is 'The nodes that a step could run on and that are not in use, with their reasons. Internal.';
+comment on function internal.why_nodes(bigint, int) is 'The nodes that a step could run on and that are not in use, with their reasons.';
 
-create function api.why_step(p_job bigint, p_step int) returns setof jsonb
+create function internal.why_step(p_job bigint, p_step int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
 	with one as (
 		select s.*, r.partition, p.state as partition_state, r.deadline_at, pl.reason as plan, pl.message as plan_message, pl.blocker, pl.expected_at,
-			x.free and a.size is null as eligible, case when x.free then api.array_row(a) end as row_id
+			x.free and a.size is null as eligible, case when x.free then internal.array_row(a) end as row_id
 		from step s
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id and (a.by_corr or a.next = a.size)
@@ -116,48 +116,48 @@ begin
 		cross join lateral (select s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now()) and coalesce(p.state in ('up', 'drain'), false) as free) x
 		where s.job_id = p_job and s.step_id = p_step
 	)
-	select api.why_row('hold', format('held by %s', case o.held when 'user' then 'its owner' when 'admin' then 'an operator' else 'the job manager' end)
+	select internal.why_row('hold', format('held by %s', case o.held when 'user' then 'its owner' when 'admin' then 'an operator' else 'the job manager' end)
 		|| coalesce(': ' || o.held_reason, ''), null, null)
 	from one o where o.held <> ''
 	union all
-	select * from api.why_peers(p_job, p_step)
+	select * from internal.why_peers(p_job, p_step)
 	union all
-	select api.why_row('begin', format('not to start before %s', to_char(o.begin_at, 'YYYY-MM-DD HH24:MI:SS TZ')), null, o.begin_at) from one o where o.begin_at > now()
+	select internal.why_row('begin', format('not to start before %s', to_char(o.begin_at, 'YYYY-MM-DD HH24:MI:SS TZ')), null, o.begin_at) from one o where o.begin_at > now()
 	union all
-	select api.why_row('partition', case when o.partition_state is null then format('there is no partition "%s" any more', o.partition)
+	select internal.why_row('partition', case when o.partition_state is null then format('there is no partition "%s" any more', o.partition)
 		else format('partition "%s" is %s', o.partition, o.partition_state) end, null, null)
 	from one o where coalesce(o.partition_state in ('down', 'inactive'), true)
 	union all
-	select l.* from one o cross join lateral api.why_limits(o.job_id, o.request_id) l where o.eligible
+	select l.* from one o cross join lateral internal.why_limits(o.job_id, o.request_id) l where o.eligible
 	union all
-	select api.why_row(case when o.plan in ('resources', 'priority', 'license', 'node', 'peer', 'deadline', 'limit', 'maintenance', 'reservation') then o.plan
+	select internal.why_row(case when o.plan in ('resources', 'priority', 'license', 'node', 'peer', 'deadline', 'limit', 'maintenance', 'reservation') then o.plan
 		when o.plan = 'array_limit' then 'limit' else case when o.plan = 'partition' then 'partition' else 'resources' end end, o.plan_message, o.blocker, o.expected_at)
 	from one o
 	where o.eligible and o.plan is not null
 		-- Licences and limits were looked at above, with figures.
-		and not (o.plan in ('limit', 'array_limit', 'license') and exists (select from api.why_limits(o.job_id, o.request_id)))
+		and not (o.plan in ('limit', 'array_limit', 'license') and exists (select from internal.why_limits(o.job_id, o.request_id)))
 	union all
-	select n.* from one o cross join lateral api.why_nodes(o.job_id, o.request_id) n
+	select n.* from one o cross join lateral internal.why_nodes(o.job_id, o.request_id) n
 	where o.eligible and coalesce(o.plan in ('resources', 'node'), true)
 	union all
-	select api.why_row('priority', case when api.leader_lives() then 'has not been looked at yet' else 'no job manager schedules just now' end, null, null)
+	select internal.why_row('priority', case when internal.leader_lives() then 'has not been looked at yet' else 'no job manager schedules just now' end, null, null)
 	from one o
-	where o.eligible and o.plan is null and not exists (select from api.why_limits(o.job_id, o.request_id))
+	where o.eligible and o.plan is null and not exists (select from internal.why_limits(o.job_id, o.request_id))
 	union all
 	-- What keeps an array that does not offer itself is what keeps the first of its rows.
-	select w.* from one o cross join lateral api.why_step(o.job_id, o.row_id) w where o.row_id is not null;
+	select w.* from one o cross join lateral internal.why_step(o.job_id, o.row_id) w where o.row_id is not null;
 end $$;
-comment on function api.why_step(bigint, int) is 'All that keeps a waiting step from starting. Internal.';
+comment on function internal.why_step(bigint, int) is 'All that keeps a waiting step from starting.';
 
-create function api.why_ended(p_step rota.step, p_own boolean) returns jsonb
+create function internal.why_ended(p_step rota.step, p_own boolean) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	select api.why_row('ended', concat_ws(', ', format('%s at %s', p_step.state, to_char(p_step.ended_at, 'YYYY-MM-DD HH24:MI:SS TZ')),
+	select internal.why_row('ended', concat_ws(', ', format('%s at %s', p_step.state, to_char(p_step.ended_at, 'YYYY-MM-DD HH24:MI:SS TZ')),
 		case when p_step.exit_code is not null then format('exit code %s', p_step.exit_code) end,
 		case when p_step.signal is not null then format('signal %s', p_step.signal) end, case when p_own then nullif(p_step.message, '') end), null, null);
 $$;
-comment on function api.why_ended(rota.step, boolean) is 'How a step ended, as an answer to "why"; the cause in words, which may name files, only for whoever may know (p_own). Internal.';
+comment on function internal.why_ended(rota.step, boolean) is 'How a step ended, as an answer to "why"; the cause in words, which may name files, only for whoever may know (p_own).';
 
-create function api.why_veil(p_uid int, p_conditions jsonb) returns jsonb
+create function internal.why_veil(p_uid int, p_conditions jsonb) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	select coalesce(jsonb_agg(case when c.value ->> 'kind' in ('resources', 'priority', 'license') and o.uid is distinct from p_uid
 			then c.value || jsonb_build_object('blocker', null,
@@ -166,7 +166,7 @@ language sql stable set search_path = rota, pg_temp as $$
 	from jsonb_array_elements(p_conditions) with ordinality as c (value, nr)
 	left join job o on o.job_id = substring(c.value ->> 'blocker' from '^[0-9]{1,18}')::bigint;
 $$;
-comment on function api.why_veil(int, jsonb) is 'Conditions without the names of jobs of others in the way, for whom these are hidden. Internal.';
+comment on function internal.why_veil(int, jsonb) is 'Conditions without the names of jobs of others in the way, for whom these are hidden.';
 
 create function api.job_why(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
@@ -176,18 +176,18 @@ begin
 		select t.job_id, t.step_id, t.pos, t.index, t.whole_job, s.ended_at,
 			-- An element that is no row yet waits for what its array waits for.
 			case when s.step_id is null then t.step_id - 1 - t.pos else t.step_id end as row_id
-		from api.job_target(p_uid, p_user, p_request, false) t
+		from internal.job_target(p_uid, p_user, p_request, false) t
 		left join step s on s.job_id = t.job_id and s.step_id = t.step_id
 	), shown as (
 		select t.* from target t
 		-- Of a whole job, the steps that have not ended, unless all have.
 		where not t.whole_job or t.ended_at is null or not exists (select from target o where o.job_id = t.job_id and o.ended_at is null)
 	), told as (
-		select t.job_id, t.step_id, x.state, case when s.step_id = t.step_id then api.step_label(s.job_id, s.step_id)
-				else api.step_label(s.job_id, s.step_id) || '[' || t.index || ']' end as label,
-			case when x.state = 'pending' then coalesce((select jsonb_agg(w) from api.why_step(s.job_id, s.step_id) w), '[]')
-				when s.ended_at is not null then jsonb_build_array(api.why_ended(s, j.uid = p_uid or api.caller_role(p_uid, p_user) <> 'user'))
-				else jsonb_build_array(api.why_row('running', concat_ws(', ', x.state,
+		select t.job_id, t.step_id, x.state, case when s.step_id = t.step_id then internal.step_label(s.job_id, s.step_id)
+				else internal.step_label(s.job_id, s.step_id) || '[' || t.index || ']' end as label,
+			case when x.state = 'pending' then coalesce((select jsonb_agg(w) from internal.why_step(s.job_id, s.step_id) w), '[]')
+				when s.ended_at is not null then jsonb_build_array(internal.why_ended(s, j.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user'))
+				else jsonb_build_array(internal.why_row('running', concat_ws(', ', x.state,
 					'since ' || to_char(case when s.state = 'suspended' then (select n.suspended_at from attempt n where n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt)
 						else s.started_at end, 'YYYY-MM-DD HH24:MI:SS TZ'),
 					(select 'on ' || array_to_string(n.nodes, ',') from attempt n where n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt),
@@ -204,10 +204,10 @@ begin
 		-- So does an array of which nothing runs just now, and an element that has not begun while others have.
 		cross join lateral (select case when s.state <> 'pending' and s.ended_at is null and (s.step_id <> t.step_id or (a.running = 0 and s.state = 'running'))
 				then 'pending' else s.state end as state,
-			case when s.ended_at is null then api.step_lost(s.job_id, s.step_id, s.attempt) end as lost) x
+			case when s.ended_at is null then internal.step_lost(s.job_id, s.step_id, s.attempt) end as lost) x
 	)
 	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', t.label, 'state', t.state,
-		'conditions', case when (select api.sees_all(p_uid, p_user)) then t.conditions else api.why_veil(p_uid, t.conditions) end,
+		'conditions', case when (select internal.sees_all(p_uid, p_user)) then t.conditions else internal.why_veil(p_uid, t.conditions) end,
 		'expected_at', case when t.state = 'pending' then t.expected_at end) order by t.job_id, t.step_id), '[]'))
 	from told t);
 end $$;

@@ -1,7 +1,7 @@
 -- runnerd's side of mail: take what is due, report what the mail program said. A mail that was taken is due again later, so one whose runnerd died is
 -- sent by another one: at least once, for the program may have taken it before. Several runnerds take different ones.
 
-create function api.mail_text(p_job bigint, p_step int, p_attempt int, p_event text) returns table (subject text, body text)
+create function internal.mail_text(p_job bigint, p_step int, p_attempt int, p_event text) returns table (subject text, body text)
 language plpgsql stable set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -13,7 +13,7 @@ begin
 			when p_event = 'REQUEUE' then o.label || 'was queued again'
 			when p_event = 'TIME_LIMIT' then o.label || 'reached its time limit'
 			else format('%shas used %s%% of its time limit', o.label, right(p_event, 2)) end),
-		concat_ws(E'\n', 'Job:        ' || j.job_id, 'Name:       ' || j.name, 'User:       ' || j.user_name, 'Step:       ' || api.step_label(s.job_id, s.step_id),
+		concat_ws(E'\n', 'Job:        ' || j.job_id, 'Name:       ' || j.name, 'User:       ' || j.user_name, 'Step:       ' || internal.step_label(s.job_id, s.step_id),
 			'Attempt:    ' || nullif(p_attempt, 0), 'Partition:  ' || coalesce(q.partition, (select string_agg(distinct r.partition, ', ') from step_request r where r.job_id = j.job_id)),
 			'Nodes:      ' || array_to_string(t.nodes, ','), 'Submitted:  ' || f.submitted, 'Began:      ' || f.began, 'Ended:      ' || f.ended,
 			'State:      ' || o.state, 'Exit code:  ' || o.exit_code, 'Signal:     ' || o.signal, 'Cause:      ' || o.cause,
@@ -23,7 +23,7 @@ begin
 	left join step_request q on q.job_id = s.job_id and q.step_id = s.request_id
 	left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = p_attempt
 	cross join lateral (
-		select coalesce('step ' || api.step_label(s.job_id, s.step_id) || ' ', '') as label,
+		select coalesce('step ' || internal.step_label(s.job_id, s.step_id) || ' ', '') as label,
 			case when p_step = -1 then j.started_at else coalesce(t.started_at, s.started_at) end as began_at, case when p_step = -1 then j.ended_at else coalesce(t.ended_at, s.ended_at) end as ended_at,
 			case when p_step = -1 then j.state when p_attempt > 0 then coalesce(t.state, s.state) else s.state end as state,
 			case when p_step = -1 then j.exit_code when p_attempt > 0 then t.exit_code else s.exit_code end as exit_code,
@@ -36,30 +36,30 @@ begin
 	) f
 	where j.job_id = p_job;
 end $$;
-comment on function api.mail_text(bigint, int, int, text) is 'Subject and text of a mail. Internal.';
+comment on function internal.mail_text(bigint, int, int, text) is 'Subject and text of a mail.';
 
-create function api.mail_give_up() returns void
+create function internal.mail_give_up() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_now constant timestamptz := clock_timestamp();
 begin
 	update mail m
-	set due_at = null, message = concat_ws('; ', m.message, case when m.tries >= api.setting_int('mail_tries') then format('given up after %s tries', m.tries)
-		else format('not sent within %s hours', api.setting_int('mail_hours')) end)
-	where m.due_at <= v_now and (m.tries >= api.setting_int('mail_tries') or m.made_at < v_now - make_interval(hours => api.setting_int('mail_hours')));
+	set due_at = null, message = concat_ws('; ', m.message, case when m.tries >= internal.setting_int('mail_tries') then format('given up after %s tries', m.tries)
+		else format('not sent within %s hours', internal.setting_int('mail_hours')) end)
+	where m.due_at <= v_now and (m.tries >= internal.setting_int('mail_tries') or m.made_at < v_now - make_interval(hours => internal.setting_int('mail_hours')));
 end $$;
-comment on function api.mail_give_up() is 'Give up mails that are due again and were tried often enough, or are too old. Internal.';
+comment on function internal.mail_give_up() is 'Give up mails that are due again and were tried often enough, or are too old.';
 
 create function api.mail_take(p_room int, p_timeout_s int)
 returns table (mail_id bigint, label text, recipient text, subject text, body text, key text, made_at bigint)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
-	v_most constant int := api.setting_int('mail_job_max');
+	v_most constant int := internal.setting_int('mail_job_max');
 	v_now constant timestamptz := clock_timestamp();
 begin
-	perform api.mail_look();
-	perform api.mail_give_up();
+	perform internal.mail_look();
+	perform internal.mail_give_up();
 	return query
 	with due as (
 		select m.job_id, m.step_id, m.attempt, m.event, m.tries
@@ -76,7 +76,7 @@ begin
 		update mail m
 		set tries = m.tries + (not d.over)::int, recipient = coalesce(j.mail_user, j.user_name),
 			-- After the program's time and a margin, should nobody report it.
-			due_at = case when not d.over then v_now + make_interval(secs => p_timeout_s + 30 + api.setting_int('mail_retry_s') * 2.0 ^ least(m.tries, 20)) end,
+			due_at = case when not d.over then v_now + make_interval(secs => p_timeout_s + 30 + internal.setting_int('mail_retry_s') * 2.0 ^ least(m.tries, 20)) end,
 			message = case when d.over then format('given up: job %s has had %s mails', d.job_id, v_most) else m.message end
 		from judged d
 		join job j on j.job_id = d.job_id
@@ -86,7 +86,7 @@ begin
 	select t.mail_id, format('mail %s about job %s', t.event, t.job_id), t.recipient, x.subject, x.body,
 		format('%s.%s.%s.%s.%s', t.job_id, t.step_id, t.attempt, t.event, extract(epoch from t.made_at)::bigint), extract(epoch from t.made_at)::bigint
 	from taken t
-	cross join lateral api.mail_text(t.job_id, t.step_id, t.attempt, t.event) x
+	cross join lateral internal.mail_text(t.job_id, t.step_id, t.attempt, t.event) x
 	where not t.over
 	order by t.mail_id;
 end $$;
@@ -98,22 +98,22 @@ language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
 	update mail m
 	set sent_at = case when v.failure is null then clock_timestamp() end,
-		due_at = case when v.failure is not null and x.again then clock_timestamp() + make_interval(secs => api.setting_int('mail_retry_s') * 2.0 ^ least(m.tries - 1, 20)) end,
+		due_at = case when v.failure is not null and x.again then clock_timestamp() + make_interval(secs => internal.setting_int('mail_retry_s') * 2.0 ^ least(m.tries - 1, 20)) end,
 		message = v.failure || case when x.again then '' else format('; given up after %s tries', m.tries) end
 	from unnest(p_mails, p_failures) as v (mail_id, failure)
-	cross join lateral (select o.tries < api.setting_int('mail_tries') as again from mail o where o.mail_id = v.mail_id and o.due_at is not null) x
+	cross join lateral (select o.tries < internal.setting_int('mail_tries') as again from mail o where o.mail_id = v.mail_id and o.due_at is not null) x
 	where m.mail_id = v.mail_id and m.due_at is not null;
 end $$;
 comment on function api.mail_report(bigint[], text[]) is
 	'How the mail program ended for mails: null: it took it; else why not, and it is due again later or given up. Said twice, it changes nothing.';
 
-create function api.mails_json(p_job bigint) returns jsonb
+create function internal.mails_json(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-		select coalesce(jsonb_agg(jsonb_build_object('event', m.event, 'step', case when m.step_id >= 0 then api.step_label(m.job_id, m.step_id) end, 'attempt', nullif(m.attempt, 0),
+		select coalesce(jsonb_agg(jsonb_build_object('event', m.event, 'step', case when m.step_id >= 0 then internal.step_label(m.job_id, m.step_id) end, 'attempt', nullif(m.attempt, 0),
 			'recipient', m.recipient, 'made_at', m.made_at, 'sent_at', m.sent_at, 'due_at', m.due_at, 'tries', m.tries, 'message', m.message) order by m.mail_id), '[]')
 		from mail m
 		where m.job_id = p_job);
 end $$;
-comment on function api.mails_json(bigint) is 'The mails about a job, sent or not. Internal.';
+comment on function internal.mails_json(bigint) is 'The mails about a job, sent or not.';

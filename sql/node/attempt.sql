@@ -1,13 +1,13 @@
 -- The end of attempts: when no node has anything of one left, its outcome becomes the step's next event.
 
-create function api.attempt_close(p_facts api.fact[], p_actor text) returns void
+create function internal.attempt_close(p_facts internal.fact[], p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_closed api.closed[];
+	v_closed internal.closed[];
 	v_again boolean;
 	v_late boolean;
 	v_wide boolean;
-	v_moved api.moved[];
+	v_moved internal.moved[];
 begin
 	with known as (
 		select t.job_id, t.step_id, t.attempt, s.request_id, s.array_index,
@@ -51,7 +51,7 @@ begin
 		from judged j
 		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt and (j.over or j.news)
 	)
-	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code, j.signal, j.message)::api.closed),
+	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code, j.signal, j.message)::internal.closed),
 		bool_or(j.event in ('requeue', 'prolog_fail')), bool_or(j.result = 'timeout'), bool_or(j.wide)
 	into v_closed, v_again, v_late, v_wide
 	from judged j where j.over;
@@ -60,31 +60,31 @@ begin
 	end if;
 
 	if v_wide then
-		perform api.launch_forget(v_closed);
+		perform internal.launch_forget(v_closed);
 	end if;
-	perform api.hook_epilog(v_closed);
+	perform internal.hook_epilog(v_closed);
 	if v_again or v_late then
-		perform api.mail_closed(v_closed);
+		perform internal.mail_closed(v_closed);
 	end if;
 	if v_again then
-		perform api.attempt_again(v_closed);
+		perform internal.attempt_again(v_closed);
 	end if;
 	v_moved := array(
-		select m::api.moved
-		from api.step_move(p_actor, array(
-			select (c.job_id, c.step_id, c.event, c.at, c.cause, c.exit_code, c.signal, c.message)::api.move from unnest(v_closed) c)) m
+		select m::internal.moved
+		from internal.step_move(p_actor, array(
+			select (c.job_id, c.step_id, c.event, c.at, c.cause, c.exit_code, c.signal, c.message)::internal.move from unnest(v_closed) c)) m
 		where m.array_index is null);
 	if v_moved <> '{}' then
-		perform api.allocation_keep(v_moved);
+		perform internal.allocation_keep(v_moved);
 	end if;
 	notify rota_schedule;
 	notify rota_event;
 end $$;
-comment on function api.attempt_close(api.fact[], text) is
-	'Record what has become known of attempts, and end those that hold nothing any more; their steps end or are queued again. Internal.';
+comment on function internal.attempt_close(internal.fact[], text) is
+	'Record what has become known of attempts, and end those that hold nothing any more; their steps end or are queued again.';
 
 -- What runs again: later, and held where a prolog failed or it was run again too often. What had no turn on its node has not run at all.
-create function api.attempt_again(p_closed api.closed[]) returns void
+create function internal.attempt_again(p_closed internal.closed[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update step_array a
@@ -95,35 +95,35 @@ begin
 	update step s
 	set retries = s.retries + (c.outcome in ('fail', 'oom'))::int,
 		requeues = s.requeues + (c.outcome not in ('fail', 'oom'))::int,
-		begin_at = now() + make_interval(secs => api.setting_int('requeue_delay_s')),
-		held = case when c.event = 'prolog_fail' or s.requeues >= api.setting_int('requeue_max') then 'system' else s.held end,
-		held_reason = case when c.event = 'prolog_fail' then 'the prolog failed' when s.requeues >= api.setting_int('requeue_max')
+		begin_at = now() + make_interval(secs => internal.setting_int('requeue_delay_s')),
+		held = case when c.event = 'prolog_fail' or s.requeues >= internal.setting_int('requeue_max') then 'system' else s.held end,
+		held_reason = case when c.event = 'prolog_fail' then 'the prolog failed' when s.requeues >= internal.setting_int('requeue_max')
 			then case when c.cause = 'controller_prolog' then 'the controller prolog failed too often' else 'run again too often' end
 			else s.held_reason end
 	from unnest(p_closed) c
 	where c.event in ('requeue', 'prolog_fail') and c.cause is distinct from 'withdrawn' and s.job_id = c.job_id and s.step_id = c.step_id;
 end $$;
-comment on function api.attempt_again(api.closed[]) is 'Put off the steps whose closed attempts are to be run again, before they move, and count them off what runs of their arrays. Internal.';
+comment on function internal.attempt_again(internal.closed[]) is 'Put off the steps whose closed attempts are to be run again, before they move, and count them off what runs of their arrays.';
 
 -- The last moment of which anything is known: the node was heard of, or reported something of the attempt. It lies before the end of
 -- the lease, so before the moment by which the node has ended the tasks by itself; nobody is charged for what nobody saw.
-create function api.attempt_last_known(p_job bigint, p_step int, p_attempt int, p_node int) returns timestamptz
+create function internal.attempt_last_known(p_job bigint, p_step int, p_attempt int, p_node int) returns timestamptz
 language sql stable set search_path = live, rota, pg_temp as $$
 	select greatest(l.renewed_at, t.ordered_at, t.started_at, t.suspended_at, t.done_at)
 	from attempt t
 	left join node_lease l on l.node_id = p_node
 	where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt;
 $$;
-comment on function api.attempt_last_known(bigint, int, int, int) is 'When an attempt is last known to have been on a node. Internal.';
+comment on function internal.attempt_last_known(bigint, int, int, int) is 'When an attempt is last known to have been on a node.';
 
-create function api.attempt_lost(p_lost jsonb, p_message text, p_actor text) returns void
+create function internal.attempt_lost(p_lost jsonb, p_message text, p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_open jsonb;
 	v_going jsonb;
 begin
 	select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id', a.node_id, 'kind', 'kill',
-		'args', jsonb_build_object('cause', 'node_lost'), 'at', api.attempt_last_known(a.job_id, a.step_id, a.attempt, a.node_id),
+		'args', jsonb_build_object('cause', 'node_lost'), 'at', internal.attempt_last_known(a.job_id, a.step_id, a.attempt, a.node_id),
 		-- Where all tasks of the node had ended and only an epilog was under way, the outcome stands. So it does where the step goes on
 		-- with the nodes that it has left, the one that runs the script among them.
 		'over', a.phase = 'done' or g.going, 'going', g.going))
@@ -135,7 +135,7 @@ begin
 		select t.outcome is null and t.started_at is not null and cardinality(t.node_ids) > 1
 			and not exists (select from jsonb_to_recordset(p_lost) as o (job_id bigint, step_id int, attempt int, node_id int)
 				where o.job_id = a.job_id and o.step_id = a.step_id and o.attempt = a.attempt and o.node_id = t.node_ids[1])
-			and coalesce((select api.spec_field(r.spec, 'no_kill') = '1' from step s
+			and coalesce((select internal.spec_field(r.spec, 'no_kill') = '1' from step s
 				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id where s.job_id = a.job_id and s.step_id = a.step_id), false) as going
 	) g;
 	if v_open is null then
@@ -148,19 +148,19 @@ begin
 		from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int, over boolean) where not x.over) v
 	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity';
 	-- What was on its way to the node is void; should it be heard of again, what still runs there is killed.
-	perform api.order_void(v_open);
-	perform api.order_put(v_open);
-	perform api.license_lock(array(
-		select distinct (v.job_id, v.step_id, v.attempt)::api.attempt_key from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)));
-	perform api.allocation_free(array(
-		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null, null)::api.held
+	perform internal.order_void(v_open);
+	perform internal.order_put(v_open);
+	perform internal.license_lock(array(
+		select distinct (v.job_id, v.step_id, v.attempt)::internal.attempt_key from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)));
+	perform internal.allocation_free(array(
+		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null, null)::internal.held
 		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz)));
 	update allocation a
 	set gone_at = a.ended_at, phase = 'ended', lost_at = now()
 	from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int)
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id;
 	-- The attempt's other nodes live: they end its tasks, and it is over when they have said so.
-	perform api.order_put((
+	perform internal.order_put((
 		select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id', a.node_id, 'kind', 'kill',
 			'args', jsonb_build_object('cause', 'node_lost')))
 		from (select distinct x.job_id, x.step_id, x.attempt from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int)) v
@@ -168,29 +168,29 @@ begin
 		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and coalesce(a.ended_at, 'infinity') = 'infinity' and a.phase <> 'done'));
 	select jsonb_agg(to_jsonb(x)) into v_going
 	from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int, node_id int, going boolean) where x.going;
-	perform api.step_move(p_actor, array(
+	perform internal.step_move(p_actor, array(
 		select (x.job_id, x.step_id, 'modify', null, null, null, null,
-			format('goes on without %s: %s', string_agg(n.name, ',' order by n.node_id), p_message))::api.move
+			format('goes on without %s: %s', string_agg(n.name, ',' order by n.node_id), p_message))::internal.move
 		from jsonb_to_recordset(v_going) as x (job_id bigint, step_id int, attempt int, node_id int)
 		join node n on n.node_id = x.node_id
 		group by x.job_id, x.step_id));
-	perform api.attempt_close(array(
-		select distinct (v.job_id, v.step_id, v.attempt, null, null, null, null, null, null, null, null)::api.fact
+	perform internal.attempt_close(array(
+		select distinct (v.job_id, v.step_id, v.attempt, null, null, null, null, null, null, null, null)::internal.fact
 		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)), p_actor);
 end $$;
-comment on function api.attempt_lost(jsonb, text, text) is
-	'Give up attempts on nodes [{job_id, step_id, attempt, node_id}] without hearing of them: what they hold there is free as of the last moment known, and their other nodes end them. The caller holds the locks of jobs and nodes. Internal.';
+comment on function internal.attempt_lost(jsonb, text, text) is
+	'Give up attempts on nodes [{job_id, step_id, attempt, node_id}] without hearing of them: what they hold there is free as of the last moment known, and their other nodes end them. The caller holds the locks of jobs and nodes.';
 
-create function api.setting_int(p_name text) returns int
+create function internal.setting_int(p_name text) returns int
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (select s.value::int from setting s where s.name = p_name);
 end $$;
-comment on function api.setting_int(text) is 'A setting of kind int. Internal.';
+comment on function internal.setting_int(text) is 'A setting of kind int.';
 
-create function api.setting_bool(p_name text) returns boolean
+create function internal.setting_bool(p_name text) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (select s.value::boolean from setting s where s.name = p_name);
 end $$;
-comment on function api.setting_bool(text) is 'A setting of kind bool. Internal.';
+comment on function internal.setting_bool(text) is 'A setting of kind bool.';

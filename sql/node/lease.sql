@@ -15,7 +15,7 @@ language sql security definer set search_path = live, rota, pg_temp as $$
 $$;
 comment on function api.node_renew(int[]) is 'Renew the leases of nodes; answers those that have one. The others register.';
 
-create function api.holder_lost(p_lost jsonb) returns void
+create function internal.holder_lost(p_lost jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update allocation a
@@ -24,9 +24,9 @@ begin
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 		and a.holder and a.gone_at is null and a.ended_at is not null;
 end $$;
-comment on function api.holder_lost(jsonb) is 'Groups have no holder any more where attempts [{job_id, step_id, attempt, node_id}] held them. Internal.';
+comment on function internal.holder_lost(jsonb) is 'Groups have no holder any more where attempts [{job_id, step_id, attempt, node_id}] held them.';
 
-create function api.node_end(p_nodes int[], p_jobs bigint[], p_all boolean, p_message text, p_actor text) returns void
+create function internal.node_end(p_nodes int[], p_jobs bigint[], p_all boolean, p_message text, p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_lost jsonb;
@@ -36,17 +36,17 @@ begin
 	from allocation a
 	join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt and (p_all or t.fence)
 	where a.node_id = any (p_nodes) and (a.ended_at is null and a.job_id = any (p_jobs) or a.holder and a.gone_at is null and a.ended_at is not null);
-	perform api.attempt_lost(v_lost, p_message, p_actor);
-	perform api.holder_lost(v_lost);
+	perform internal.attempt_lost(v_lost, p_message, p_actor);
+	perform internal.holder_lost(v_lost);
 	-- Whoever was placed there while the locks were waited for is looked at the next time.
 	update node_lease l set fenced_at = now()
 	where l.node_id = any (p_nodes)
 		and not exists (select from allocation a where a.node_id = l.node_id and a.ended_at is null and a.attempt > 0 and a.job_id <> all (p_jobs));
 end $$;
-comment on function api.node_end(int[], bigint[], boolean, text, text) is
-	'End what lost nodes had of the jobs: what they have ended by themselves (policy fence), or all. The caller holds the locks of jobs and nodes. Internal.';
+comment on function internal.node_end(int[], bigint[], boolean, text, text) is
+	'End what lost nodes had of the jobs: what they have ended by themselves (policy fence), or all. The caller holds the locks of jobs and nodes.';
 
-create function api.node_fence(p_nodes int[], p_watched_s int, p_all boolean, p_message text, p_actor text) returns table (node_id int, fresh boolean)
+create function internal.node_fence(p_nodes int[], p_watched_s int, p_all boolean, p_message text, p_actor text) returns table (node_id int, fresh boolean)
 language plpgsql set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -60,8 +60,8 @@ begin
 		from node_lease l
 		join allocation a on a.node_id = l.node_id and a.ended_at is null and a.attempt > 0
 		where l.node_id = any (p_nodes) and l.expires_at + make_interval(secs => l.margin_s) < now());
-	perform api.job_lock(v_jobs);
-	perform api.node_lock(array(
+	perform internal.job_lock(v_jobs);
+	perform internal.node_lock(array(
 		select unnest(p_nodes)
 		union
 		select x from attempt t cross join lateral unnest(t.node_ids) x where t.job_id = any (v_jobs) and t.ended_at is null));
@@ -77,17 +77,17 @@ begin
 	v_over := array(select l.node_id from node_lease l where l.node_id = any (v_lost) and l.expires_at + make_interval(secs => l.margin_s) < now()
 		and l.lease_s + l.margin_s <= p_watched_s);
 	-- Nothing is kept there for followers any more.
-	perform api.allocation_free(array(
-		select (a.job_id, a.step_id, 0, a.node_id, null, true, null, null, null)::api.held
+	perform internal.allocation_free(array(
+		select (a.job_id, a.step_id, 0, a.node_id, null, true, null, null, null)::internal.held
 		from allocation a
 		where a.node_id = any (v_fresh) and a.ended_at is null and a.attempt = 0));
 	if v_over <> '{}' then
-		perform api.node_end(v_over, v_jobs, p_all, p_message, p_actor);
+		perform internal.node_end(v_over, v_jobs, p_all, p_message, p_actor);
 	end if;
 	return query select l, coalesce(l = any (v_fresh), false) from unnest(v_lost) l;
 end $$;
-comment on function api.node_fence(int[], int, boolean, text, text) is
-	'Take leases that have run out for lost, and end what their nodes had where the margin is over too: what is fenced, or all. Answers those lost, and which are so only now. Internal.';
+comment on function internal.node_fence(int[], int, boolean, text, text) is
+	'Take leases that have run out for lost, and end what their nodes had where the margin is over too: what is fenced, or all. Answers those lost, and which are so only now.';
 
 create function api.node_judge(p_latest bigint, p_watched_s int) returns table (clock bigint, node text, from_state text, to_state text, reason text)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -107,7 +107,7 @@ begin
 				else l.fenced_at is null and l.expires_at + make_interval(secs => l.margin_s) < now() and l.lease_s + l.margin_s <= p_watched_s end);
 	end if;
 	for v_one in
-		select f.node_id from api.node_fence(v_due, p_watched_s, false, 'the node was not heard of any more', 'nodemgrd') f
+		select f.node_id from internal.node_fence(v_due, p_watched_s, false, 'the node was not heard of any more', 'nodemgrd') f
 		where v_due <> '{}' and f.fresh
 		order by f.node_id
 	loop
@@ -116,7 +116,7 @@ begin
 		from node n join node_lease l on l.node_id = n.node_id
 		where n.node_id = v_one.node_id;
 		-- Drained nodes can be lost too; they stay drained.
-		if v_state in ('up', 'invalid') and api.node_state_set(v_one.node_id, 'down', 'nodemgrd', v_reason) then
+		if v_state in ('up', 'invalid') and internal.node_state_set(v_one.node_id, 'down', 'nodemgrd', v_reason) then
 			return query select v_clock, v_name, v_state, 'down'::text, v_reason;
 		end if;
 	end loop;
@@ -125,7 +125,7 @@ end $$;
 comment on function api.node_judge(bigint, int) is
 	'Look at leases: lost nodes go down; when the margin is over, what they have ended by themselves is over here too. Nobody is judged when the database''s clock is later than p_latest (microseconds since 1970; null: never judge), or for longer than p_watched_s seconds, for which the caller has watched that clock run steadily. Answers what changed, and in every row and a last empty one the clock.';
 
-create function api.node_dead(p_user text, p_name text, p_reason text) returns void
+create function internal.node_dead(p_user text, p_name text, p_reason text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_node node;
@@ -140,17 +140,17 @@ begin
 	elsif v_wait >= 0 then
 		raise exception 'node "%" may still be ending its steps', p_name using errcode = 'RT409', hint = format('Say it again in %s seconds.', v_wait + 1);
 	end if;
-	if not exists (select from api.node_fence(array[v_node.node_id], 2147483647, true, format('the node was declared dead by %s: %s', p_user, p_reason), p_user)) then
+	if not exists (select from internal.node_fence(array[v_node.node_id], 2147483647, true, format('the node was declared dead by %s: %s', p_user, p_reason), p_user)) then
 		raise exception 'node "%" has come back', p_name using errcode = 'RT409';
 	end if;
 	if v_node.state <> 'drain' then
-		perform api.node_state_set(v_node.node_id, 'down', p_user, 'declared dead: ' || p_reason);
+		perform internal.node_state_set(v_node.node_id, 'down', p_user, 'declared dead: ' || p_reason);
 	end if;
 end $$;
-comment on function api.node_dead(text, text, text) is
-	'An administrator knows that a lost node is dead: what it had and was kept for its return is over. Internal.';
+comment on function internal.node_dead(text, text, text) is
+	'An administrator knows that a lost node is dead: what it had and was kept for its return is over.';
 
-create function api.step_lost(p_job bigint, p_step int, p_attempt int) returns text
+create function internal.step_lost(p_job bigint, p_step int, p_attempt int) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
@@ -163,4 +163,4 @@ begin
 		join node n on n.node_id = a.node_id
 		where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt and a.attempt > 0 and a.ended_at is null);
 end $$;
-comment on function api.step_lost(bigint, int, int) is 'Nodes of a live attempt that are lost, in words; null: none. Internal.';
+comment on function internal.step_lost(bigint, int, int) is 'Nodes of a live attempt that are lost, in words; null: none.';

@@ -1,4 +1,4 @@
-create function api.order_put(p_orders jsonb, p_ring boolean default true) returns void
+create function internal.order_put(p_orders jsonb, p_ring boolean default true) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_node int;
@@ -37,9 +37,9 @@ begin
 		perform pg_notify('rota_node_' || v_node, '');
 	end loop;
 end $$;
-comment on function api.order_put(jsonb, boolean) is 'Put orders [{node_id or node_ids, kind, job_id, step_id, attempt, also, body, signature, args}] on their way and ring their nodes, or those that ring for them, unless nothing is to be taken yet; null: there are none. Internal.';
+comment on function internal.order_put(jsonb, boolean) is 'Put orders [{node_id or node_ids, kind, job_id, step_id, attempt, also, body, signature, args}] on their way and ring their nodes, or those that ring for them, unless nothing is to be taken yet; null: there are none.';
 
-create function api.launch_forget(p_closed api.closed[]) returns void
+create function internal.launch_forget(p_closed internal.closed[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	-- Of these launches nothing is wanted any more; what somebody else takes away at this moment is not waited for.
@@ -57,9 +57,9 @@ begin
 		from unnest(p_closed) c
 		cross join lateral (select x.ctid from launch_text x where x.job_id = c.job_id and x.step_id = c.step_id offset 0) o));
 end $$;
-comment on function api.launch_forget(api.closed[]) is 'Nobody needs the launch orders for several nodes of attempts that are over. Internal.';
+comment on function internal.launch_forget(internal.closed[]) is 'Nobody needs the launch orders for several nodes of attempts that are over.';
 
-create function api.order_void(p_lost jsonb) returns void
+create function internal.order_void(p_lost jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	-- A launch goes on for the others that it is for.
@@ -76,32 +76,32 @@ begin
 	)
 	update node_order o set step_id = t.steps[1], also = t.steps[2:] from touched t where o.order_id = t.order_id and t.steps <> '{}';
 end $$;
-comment on function api.order_void(jsonb) is 'Orders on their way to attempts [{job_id, step_id, attempt, node_id}] will not be taken. Internal.';
+comment on function internal.order_void(jsonb) is 'Orders on their way to attempts [{job_id, step_id, attempt, node_id}] will not be taken.';
 
-create function api.attempt_order(p_kind text, p_job bigint, p_step int, p_args jsonb) returns void
+create function internal.attempt_order(p_kind text, p_job bigint, p_step int, p_args jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	perform api.order_put(jsonb_build_array(jsonb_build_object('node_ids', jsonb_agg(a.node_id order by a.node_id), 'kind', p_kind, 'job_id', p_job, 'step_id', p_step,
+	perform internal.order_put(jsonb_build_array(jsonb_build_object('node_ids', jsonb_agg(a.node_id order by a.node_id), 'kind', p_kind, 'job_id', p_job, 'step_id', p_step,
 		'attempt', min(a.attempt), 'args', p_args)))
 	from step s
 	join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt
 	where s.job_id = p_job and s.step_id = p_step and a.attempt > 0 and a.ended_at is null
 	having count(*) > 0;
 	if p_kind = 'kill' then
-		perform api.hook_unwanted(p_job, p_step);
+		perform internal.hook_unwanted(p_job, p_step);
 	end if;
 end $$;
-comment on function api.attempt_order(text, bigint, int, jsonb) is 'Send one order to every node of a step''s live attempt. Internal.';
+comment on function internal.attempt_order(text, bigint, int, jsonb) is 'Send one order to every node of a step''s live attempt.';
 
 -- Job groups: the first attempt of a group on a node holds the group's prolog and epilog there. When every step of the group
 -- has ended, the holders run the epilog.
-create function api.group_close(p_final api.moved[]) returns void
+create function internal.group_close(p_final internal.moved[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	if not exists (select from unnest(p_final) v join step_request r on r.job_id = v.job_id and r.step_id = v.request_id and r.group_name is not null) then
 		return;
 	end if;
-	perform api.order_put((
+	perform internal.order_put((
 		with closed as (
 			select distinct r.job_id, r.group_name
 			from unnest(p_final) v
@@ -119,4 +119,4 @@ begin
 		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.holder and a.gone_at is null and a.attempt > 0
 		having count(*) > 0));
 end $$;
-comment on function api.group_close(api.moved[]) is 'Where the steps were the last of their job groups: let the holders run the epilog. Internal.';
+comment on function internal.group_close(internal.moved[]) is 'Where the steps were the last of their job groups: let the holders run the epilog.';

@@ -1,4 +1,4 @@
-create function api.node_state_set(p_node int, p_state text, p_actor text, p_reason text) returns boolean
+create function internal.node_state_set(p_node int, p_state text, p_actor text, p_reason text) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_from text;
@@ -18,9 +18,9 @@ begin
 	notify rota_event;
 	return true;
 end $$;
-comment on function api.node_state_set(int, text, text, text) is 'Change a node''s state and log it; whether anything changed. Internal.';
+comment on function internal.node_state_set(int, text, text, text) is 'Change a node''s state and log it; whether anything changed.';
 
-create function api.node_shortfall(p_node int) returns text
+create function internal.node_shortfall(p_node int) returns text
 language sql stable set search_path = live, rota, pg_temp as $$
 	select nullif(concat_ws('; ',
 		case when (n.found ->> 'cpus')::int < n.cpus then format('%s cpus found, %s prescribed', n.found ->> 'cpus', n.cpus) end,
@@ -31,11 +31,11 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	from node n
 	where n.node_id = p_node and n.hardware_check;
 $$;
-comment on function api.node_shortfall(int) is 'What a node has less of than prescribed, in words; null: nothing, or not to be checked. Internal.';
+comment on function internal.node_shortfall(int) is 'What a node has less of than prescribed, in words; null: nothing, or not to be checked.';
 
 -- A node that comes back proves what still runs there: the names of the attempts in its spool folder, and of those about which its
 -- journal has more to tell.
-create function api.node_proof(p_facts jsonb)
+create function internal.node_proof(p_facts jsonb)
 returns table (node_id int, rebooted boolean, attempts jsonb, told jsonb, strays int)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
@@ -49,9 +49,9 @@ begin
 	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text, attempts jsonb, told jsonb)
 	join node n on n.name = f.name;
 end $$;
-comment on function api.node_proof(jsonb) is 'What nodes say at registration of the attempts they have, against what they are meant to have. Internal.';
+comment on function internal.node_proof(jsonb) is 'What nodes say at registration of the attempts they have, against what they are meant to have.';
 
-create function api.node_missing(p_facts jsonb) returns table (node_id int, job_id bigint, step_id int, attempt int, message text)
+create function internal.node_missing(p_facts jsonb) returns table (node_id int, job_id bigint, step_id int, attempt int, message text)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -59,39 +59,39 @@ begin
 	-- neither in the spool nor in the journal nor on its way there. Holders of a group, which hold nothing, are among them.
 	return query
 	select a.node_id, a.job_id, a.step_id, a.attempt, case when p.rebooted then 'the node was rebooted' else 'the node has nothing of it any more' end
-	from api.node_proof(p_facts) p
+	from internal.node_proof(p_facts) p
 	join allocation a on a.node_id = p.node_id and a.attempt > 0 and (a.ended_at is null or (a.holder and a.gone_at is null))
 	cross join lateral (select a.job_id || '.' || a.step_id || '.' || a.attempt as name) k
 	where p.rebooted or (p.attempts is not null and not p.attempts ? k.name and not p.told ? k.name
 		and not exists (select from node_order o where o.node_id = a.node_id and o.kind = 'launch' and o.job_id = a.job_id
 			and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt));
 end $$;
-comment on function api.node_missing(jsonb) is 'Attempts that nodes are meant to have and do not. Internal.';
+comment on function internal.node_missing(jsonb) is 'Attempts that nodes are meant to have and do not.';
 
-create function api.node_reclaim(p_facts jsonb) returns void
+create function internal.node_reclaim(p_facts jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_jobs bigint[];
 	v_one record;
 begin
-	v_jobs := array(select distinct m.job_id from api.node_missing(p_facts) m);
-	perform api.job_lock(v_jobs);
-	perform api.node_lock(array(
+	v_jobs := array(select distinct m.job_id from internal.node_missing(p_facts) m);
+	perform internal.job_lock(v_jobs);
+	perform internal.node_lock(array(
 		select n.node_id from jsonb_to_recordset(p_facts -> 'nodes') as f (name text) join node n on n.name = f.name
 		union
-		select x from api.node_missing(p_facts) m join attempt t on t.job_id = m.job_id and t.step_id = m.step_id and t.attempt = m.attempt, unnest(t.node_ids) x));
+		select x from internal.node_missing(p_facts) m join attempt t on t.job_id = m.job_id and t.step_id = m.step_id and t.attempt = m.attempt, unnest(t.node_ids) x));
 	-- As it stands now that nobody else changes it. What began meanwhile is of another job, and not missing.
 	for v_one in
-		select m.message, jsonb_agg(to_jsonb(m) - 'message') as lost from api.node_missing(p_facts) m where m.job_id = any (v_jobs) group by m.message
+		select m.message, jsonb_agg(to_jsonb(m) - 'message') as lost from internal.node_missing(p_facts) m where m.job_id = any (v_jobs) group by m.message
 	loop
-		perform api.attempt_lost(v_one.lost, v_one.message, 'node');
-		perform api.holder_lost(v_one.lost);
+		perform internal.attempt_lost(v_one.lost, v_one.message, 'node');
+		perform internal.holder_lost(v_one.lost);
 	end loop;
 	-- What the nodes have without being meant to is killed there.
-	perform api.order_put((
+	perform internal.order_put((
 		select jsonb_agg(jsonb_build_object('node_id', p.node_id, 'kind', 'kill', 'job_id', k.job_id, 'step_id', k.step_id, 'attempt', k.attempt,
 			'args', jsonb_build_object('cause', 'node_lost')))
-		from api.node_proof(p_facts) p
+		from internal.node_proof(p_facts) p
 		cross join lateral jsonb_array_elements_text(p.attempts) x (name)
 		cross join lateral (select split_part(x.name, '.', 1)::bigint as job_id, split_part(x.name, '.', 2)::int as step_id, split_part(x.name, '.', 3)::int as attempt) k
 		where p.strays > 0
@@ -100,12 +100,12 @@ begin
 			and not exists (select from node_order o where o.node_id = p.node_id and o.kind = 'kill' and o.job_id = k.job_id
 				and o.step_id = k.step_id and o.attempt = k.attempt)));
 end $$;
-comment on function api.node_reclaim(jsonb) is 'End what registering nodes do not have any more, kill what they should not have. Locks jobs, then nodes. Internal.';
+comment on function internal.node_reclaim(jsonb) is 'End what registering nodes do not have any more, kill what they should not have. Locks jobs, then nodes.';
 
-create function api.node_flaps(p_node int) returns text
+create function internal.node_flaps(p_node int) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
-	v_most int := api.setting_int('flap_count');
+	v_most int := internal.setting_int('flap_count');
 	v_times text[];
 begin
 	-- Since it was drained last: whoever took it back into use has seen to it.
@@ -113,13 +113,13 @@ begin
 		select to_char(e.at, 'YYYY-MM-DD HH24:MI:SS')
 		from node_event e
 		where e.node_id = p_node and e.to_state = 'down' and e.from_state <> 'down'
-			and e.at > now() - make_interval(secs => api.setting_int('flap_window_s'))
+			and e.at > now() - make_interval(secs => internal.setting_int('flap_window_s'))
 			and e.node_event_id > coalesce((select max(d.node_event_id) from node_event d where d.node_id = p_node and d.to_state = 'drain'), 0)
 		order by e.node_event_id);
 	return case when v_most > 0 and cardinality(v_times) >= v_most
 		then format('went down %s times: %s', cardinality(v_times), array_to_string(v_times, ', ')) end;
 end $$;
-comment on function api.node_flaps(int) is 'Why a node that comes and goes is to be drained; null: it is not. Internal.';
+comment on function internal.node_flaps(int) is 'Why a node that comes and goes is to be drained; null: it is not.';
 
 create function api.node_register(p_facts jsonb) returns table (node_id int, name text, lease_s int, strays int)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -131,9 +131,9 @@ declare
 	v_flaps text;
 	v_actor text;
 begin
-	perform api.node_reclaim(p_facts);
+	perform internal.node_reclaim(p_facts);
 	select coalesce(jsonb_object_agg(p.node_id, jsonb_build_object('rebooted', p.rebooted, 'strays', p.strays)), '{}') into v_odd
-	from api.node_proof(p_facts) p
+	from internal.node_proof(p_facts) p
 	where p.rebooted or p.strays > 0;
 	update node n
 	set boot_id = f.boot_id, version = f.version, address = f.address, found = f.found
@@ -155,23 +155,23 @@ begin
 		join node n on n.name = f.name
 		cross join lateral (select v_odd -> n.node_id::text as odd) o
 		where n.state <> 'drain'
-			and (n.state <> 'up' or o.odd is not null or api.node_shortfall(n.node_id) is not null or api.node_flaps(n.node_id) is not null)
+			and (n.state <> 'up' or o.odd is not null or internal.node_shortfall(n.node_id) is not null or internal.node_flaps(n.node_id) is not null)
 		order by n.node_id
 	loop
 		v_actor := 'node:' || v_one.name;
 		if v_one.rebooted and v_one.state = 'up' then
-			perform api.node_state_set(v_one.node_id, 'down', v_actor, 'rebooted');
+			perform internal.node_state_set(v_one.node_id, 'down', v_actor, 'rebooted');
 		end if;
-		v_short := api.node_shortfall(v_one.node_id);
-		v_flaps := api.node_flaps(v_one.node_id);
+		v_short := internal.node_shortfall(v_one.node_id);
+		v_flaps := internal.node_flaps(v_one.node_id);
 		if v_one.strays > 0 then
-			perform api.node_state_set(v_one.node_id, 'down', v_actor, format('what was given up here is being ended: %s left', v_one.strays));
+			perform internal.node_state_set(v_one.node_id, 'down', v_actor, format('what was given up here is being ended: %s left', v_one.strays));
 		elsif v_short is not null then
-			perform api.node_state_set(v_one.node_id, 'invalid', v_actor, v_short);
+			perform internal.node_state_set(v_one.node_id, 'invalid', v_actor, v_short);
 		elsif v_flaps is not null then
-			perform api.node_state_set(v_one.node_id, 'drain', v_actor, v_flaps);
+			perform internal.node_state_set(v_one.node_id, 'drain', v_actor, v_flaps);
 		else
-			perform api.node_state_set(v_one.node_id, 'up', v_actor, case when v_one.rebooted then 'rebooted' end);
+			perform internal.node_state_set(v_one.node_id, 'up', v_actor, case when v_one.rebooted then 'rebooted' end);
 		end if;
 	end loop;
 	-- What they had left on a connection that is gone, and nobody has settled, they tell again. On this one its answer is still awaited.

@@ -1,10 +1,10 @@
 -- What nodes report: records of their journals, in order. A record counts for the very attempt and node it names; what was
 -- reported before changes nothing, so a process manager that lost its connection simply says everything again.
 --
--- All that a report says of one attempt on one node becomes one row (api.seen), and each table is written once for all of these:
+-- All that a report says of one attempt on one node becomes one row (internal.seen), and each table is written once for all of these:
 -- of a step whose whole life lies in one report, neither its prolog nor its run is seen as a state of its own.
 
-create function api.report_read(p_told api.told[]) returns api.seen[]
+create function internal.report_read(p_told internal.told[]) returns internal.seen[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return array(
@@ -61,16 +61,16 @@ begin
 			-- Of an attempt that is over on its node everything has been heard before; of one that is over, what its group's holder still
 			-- has to say is news.
 			case when a.job_id is null or a.gone_at is not null then 0 when t.ended_at is null then d.said else d.closing end,
-			d.odd or a.job_id is null or a.lost_at is not null)::api.seen
+			d.odd or a.job_id is null or a.lost_at is not null)::internal.seen
 		from digest d
 		left join allocation a on a.job_id = d.job and a.step_id = d.step and a.attempt = d.attempt and a.node_id = d.node
 		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 		cross join lateral (select a.node_index = 0 and cardinality(t.node_ids) = 1 as single offset 0) x
 		order by d.seq);
 end $$;
-comment on function api.report_read(api.told[]) is 'Records by attempt and node, with what is known of these. Internal.';
+comment on function internal.report_read(internal.told[]) is 'Records by attempt and node, with what is known of these.';
 
-create function api.report_stray(p_told api.told[]) returns void
+create function internal.report_stray(p_told internal.told[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_now constant timestamptz := clock_timestamp();
@@ -89,7 +89,7 @@ begin
 	if v_stray is not null then
 		perform day_range('stray', (v_now at time zone 'UTC')::date); -- however long nodemgrd has been away
 		insert into stray (at, actor, what) values (v_now, 'node', v_stray);
-		perform api.order_put((
+		perform internal.order_put((
 			select jsonb_agg(distinct jsonb_build_object('node_id', x.node, 'kind', 'kill', 'job_id', x.job, 'step_id', x.step, 'attempt', x.attempt,
 				'args', jsonb_build_object('cause', 'node_lost')))
 			from jsonb_to_recordset(v_stray) as x (node int, job bigint, step int, attempt int, kind text)
@@ -101,20 +101,20 @@ begin
 					and o.attempt = x.attempt)));
 	end if;
 end $$;
-comment on function api.report_stray(api.told[]) is 'Keep records that fit nothing, and have what still runs of lost attempts killed. Internal.';
+comment on function internal.report_stray(internal.told[]) is 'Keep records that fit nothing, and have what still runs of lost attempts killed.';
 
 -- Steps over several nodes: when every node is ready, those with tasks are told to go; the others only hold their place.
-create function api.report_go(p_ready api.attempt_key[]) returns void
+create function internal.report_go(p_ready internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	perform api.order_put((
+	perform internal.order_put((
 		select jsonb_agg(g.told)
 		from (
 			select jsonb_build_object('node_ids', jsonb_agg(a.node_id order by a.node_index), 'kind', 'go', 'job_id', v.job_id, 'step_id', v.step_id,
 				'attempt', v.attempt) as told
 			from (
 				-- Asked once a step, not once a node of it.
-				select v.job_id, v.step_id, v.attempt, coalesce(api.spec_field(r.spec, 'per_task'), '0') = '1' as per_task
+				select v.job_id, v.step_id, v.attempt, coalesce(internal.spec_field(r.spec, 'per_task'), '0') = '1' as per_task
 				from unnest(p_ready) v
 				join step s on s.job_id = v.job_id and s.step_id = v.step_id
 				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -127,12 +127,12 @@ begin
 			group by v.job_id, v.step_id, v.attempt
 		) g));
 end $$;
-comment on function api.report_go(api.attempt_key[]) is 'Nodes of these attempts have become ready: tell them to go where all are. Internal.';
+comment on function internal.report_go(internal.attempt_key[]) is 'Nodes of these attempts have become ready: tell them to go where all are.';
 
-create function api.report_run(p_seen api.seen[]) returns void
+create function internal.report_run(p_seen internal.seen[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_seen api.seen[] := array(select v::api.seen from unnest(p_seen) v where v.live and not v.brief and (v.keeper_at is not null or v.ready or v.run_at is not null));
+	v_seen internal.seen[] := array(select v::internal.seen from unnest(p_seen) v where v.live and not v.brief and (v.keeper_at is not null or v.ready or v.run_at is not null));
 begin
 	if v_seen = '{}' then
 		return;
@@ -144,18 +144,18 @@ begin
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 		and (a.phase = 'ordered' or (a.phase in ('prolog', 'ready') and (v.run_at is not null or v.ready)));
 	-- A step whose tasks start, or end, in the same report is not shown in its prolog.
-	perform api.step_move('node', array(
-		select (v.job_id, v.step_id, case when min(v.run_at) is null then 'prolog' else 'run' end, coalesce(min(v.run_at), min(v.keeper_at)), null, null, null, null)::api.move
+	perform internal.step_move('node', array(
+		select (v.job_id, v.step_id, case when min(v.run_at) is null then 'prolog' else 'run' end, coalesce(min(v.run_at), min(v.keeper_at)), null, null, null, null)::internal.move
 		from unnest(v_seen) v
 		where v.run_at is not null or (v.keeper_at is not null and v.done_at is null)
 		group by v.job_id, v.step_id, v.attempt));
 	if exists (select from unnest(v_seen) v where v.ready) then
-		perform api.report_go(array(select distinct (v.job_id, v.step_id, v.attempt)::api.attempt_key from unnest(v_seen) v where v.ready));
+		perform internal.report_go(array(select distinct (v.job_id, v.step_id, v.attempt)::internal.attempt_key from unnest(v_seen) v where v.ready));
 	end if;
 end $$;
-comment on function api.report_run(api.seen[]) is 'Keepers, readiness and starts of tasks. Internal.';
+comment on function internal.report_run(internal.seen[]) is 'Keepers, readiness and starts of tasks.';
 
-create function api.report_pause(p_told api.told[]) returns void
+create function internal.report_pause(p_told internal.told[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_last record;
@@ -177,7 +177,7 @@ begin
 			and (t.pause_clock is null or v_last.clock is null or t.pause_clock < v_last.clock);
 		continue when not found;
 		if v_last.kind = 'suspended' then
-			perform api.step_suspended(v_last.job, v_last.step, v_last.attempt, v_last.at);
+			perform internal.step_suspended(v_last.job, v_last.step, v_last.attempt, v_last.at);
 		else
 			update attempt t
 			set suspended_s = t.suspended_s + extract(epoch from v_last.at - t.suspended_at), suspended_at = null
@@ -185,9 +185,9 @@ begin
 		end if;
 	end loop;
 end $$;
-comment on function api.report_pause(api.told[]) is 'Records of kinds suspended and resumed. Internal.';
+comment on function internal.report_pause(internal.told[]) is 'Records of kinds suspended and resumed.';
 
-create function api.report_task(p_told api.told[]) returns void
+create function internal.report_task(p_told internal.told[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into task_end (job_id, step_id, attempt, task, node_id, pid, started_at, ended_at, exit_code, signal, cause, user_usec, system_usec,
@@ -210,9 +210,9 @@ begin
 	-- A report that was left and one that tells the same again may be settled together.
 	on conflict do nothing;
 end $$;
-comment on function api.report_task(api.told[]) is 'Records of kind task, and those of whole lives. Internal.';
+comment on function internal.report_task(internal.told[]) is 'Records of kind task, and those of whole lives.';
 
-create function api.report_hook(p_told api.told[]) returns void
+create function internal.report_hook(p_told internal.told[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into hook_run (job_id, step_id, attempt, node_id, hook, ended_at, exit_code, signal, usec, output)
@@ -225,22 +225,22 @@ begin
 		and (select o.hook from hook_run o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.node_id = x.node and o.hook = x.hook) is null
 	on conflict do nothing;
 end $$;
-comment on function api.report_hook(api.told[]) is 'Records of kind hook. Internal.';
+comment on function internal.report_hook(internal.told[]) is 'Records of kind hook.';
 
-create function api.report_done(p_seen api.seen[]) returns void
+create function internal.report_done(p_seen internal.seen[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_freed api.held[];
+	v_freed internal.held[];
 begin
 	-- The end frees what is held. So does a refusal, and in a job group the tasks' end, though the holder stays for the epilog.
 	v_freed := array(
-		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at), v.end_at is not null or v.refused, v.peak_mb, v.cpu_usec, v.keeper_at)::api.held
+		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at), v.end_at is not null or v.refused, v.peak_mb, v.cpu_usec, v.keeper_at)::internal.held
 		from unnest(p_seen) v
 		where v.open and (v.end_at is not null or v.refused or (v.done_at is not null and exists (
 			select from step s join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 			where s.job_id = v.job_id and s.step_id = v.step_id and r.group_name is not null))));
 	if v_freed <> '{}' then
-		perform api.allocation_free(v_freed);
+		perform internal.allocation_free(v_freed);
 	end if;
 	if cardinality(v_freed) = cardinality(p_seen) then
 		return;
@@ -258,9 +258,9 @@ begin
 	insert into usage_due (job_ids, step_ids, attempts, node_ids, used)
 	select array_agg(g.job_id), array_agg(g.step_id), array_agg(g.attempt), array_agg(g.node_id), true from gone g where g.used having count(*) > 0;
 end $$;
-comment on function api.report_done(api.seen[]) is 'Ends on nodes: of tasks, and of all that there was. Internal.';
+comment on function internal.report_done(internal.seen[]) is 'Ends on nodes: of tasks, and of all that there was.';
 
-create function api.report_facts(p_seen api.seen[]) returns api.fact[]
+create function internal.report_facts(p_seen internal.seen[]) returns internal.fact[]
 language plpgsql immutable set search_path = live, rota, pg_temp as $$
 begin
 	return array(
@@ -275,7 +275,7 @@ begin
 		)
 		select (s.job_id, s.step_id, s.attempt, s.run_at, case when s.run_at is not null then s.session_id end, case when s.over then s.done_at end,
 			case when s.over then nullif(s.outcome, 'complete') end, case when s.over then s.cause end, case when s.over then s.message end,
-			case when s.over then s.exit_code end, case when s.over then s.signal end)::api.fact
+			case when s.over then s.exit_code end, case when s.over then s.signal end)::internal.fact
 		from said s
 		where s.single
 		union all
@@ -285,24 +285,24 @@ begin
 			(array_agg(s.outcome order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1],
 			coalesce((array_agg(s.cause order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1], min(s.cause) filter (where s.over)),
 			coalesce((array_agg(s.message order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1], min(s.message) filter (where s.over)),
-			max(s.exit_code) filter (where s.over), max(s.signal) filter (where s.over))::api.fact
+			max(s.exit_code) filter (where s.over), max(s.signal) filter (where s.over))::internal.fact
 		from said s
 		where not s.single
 		group by s.job_id, s.step_id, s.attempt);
 end $$;
-comment on function api.report_facts(api.seen[]) is 'What a report says of attempts as a whole. Internal.';
+comment on function internal.report_facts(internal.seen[]) is 'What a report says of attempts as a whole.';
 
-create function api.report_ending(p_seen api.seen[]) returns void
+create function internal.report_ending(p_seen internal.seen[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_ending api.seen[] := array(select v::api.seen from unnest(p_seen) v where v.live and not v.brief and coalesce(v.done_at, v.end_at) is not null);
+	v_ending internal.seen[] := array(select v::internal.seen from unnest(p_seen) v where v.live and not v.brief and coalesce(v.done_at, v.end_at) is not null);
 begin
 	if v_ending = '{}' then
 		return;
 	end if;
 	-- Over several nodes: when any went wrong, the others are ended. Else those that only hold their place are let go, when the
 	-- one node with the script is done, or every node with tasks.
-	perform api.order_put((
+	perform internal.order_put((
 		select jsonb_agg(l.told)
 		from (
 			select jsonb_build_object('node_ids', jsonb_agg(o.node_id order by o.node_index), 'kind', case when t.outcome is null then 'end' else 'kill' end,
@@ -314,7 +314,7 @@ begin
 				join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
 				join step s on s.job_id = t.job_id and s.step_id = t.step_id
 				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-				cross join lateral (select coalesce(api.spec_field(r.spec, 'per_task'), '0') = '1' as per_task offset 0) p
+				cross join lateral (select coalesce(internal.spec_field(r.spec, 'per_task'), '0') = '1' as per_task offset 0) p
 				where t.outcome is not null or (
 					exists (
 						select from unnest(v_ending) e
@@ -331,16 +331,16 @@ begin
 			group by t.job_id, t.step_id, t.attempt, t.outcome, t.cause
 		) l));
 	-- Tasks over, epilog still at work: seen as ending.
-	perform api.step_move('node', array(
-		select (v.job_id, v.step_id, 'end', v.done_at, null, null, null, null)::api.move
+	perform internal.step_move('node', array(
+		select (v.job_id, v.step_id, 'end', v.done_at, null, null, null, null)::internal.move
 		from (select e.job_id, e.step_id, e.attempt, max(e.done_at) as done_at from unnest(v_ending) e group by e.job_id, e.step_id, e.attempt) v
 		where v.done_at is not null
 			and not exists (select from allocation a where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.phase not in ('done', 'ended'))
 			and exists (select from allocation a where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.ended_at is null)));
 end $$;
-comment on function api.report_ending(api.seen[]) is 'What the end of tasks on a node means for the attempt''s other nodes, and for what is still to come on its own. Internal.';
+comment on function internal.report_ending(internal.seen[]) is 'What the end of tasks on a node means for the attempt''s other nodes, and for what is still to come on its own.';
 
-create function api.report_drain(p_seen api.seen[]) returns void
+create function internal.report_drain(p_seen internal.seen[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_drain record;
@@ -348,13 +348,13 @@ begin
 	for v_drain in
 		select v.node_id, min(v.drain) as reason from unnest(p_seen) v where v.drain is not null group by v.node_id order by v.node_id
 	loop
-		perform api.node_state_set(v_drain.node_id, 'drain', 'procmgrd', v_drain.reason);
+		perform internal.node_state_set(v_drain.node_id, 'drain', 'procmgrd', v_drain.reason);
 	end loop;
 end $$;
-comment on function api.report_drain(api.seen[]) is 'Nodes whose records say why they should take no more steps. Internal.';
+comment on function internal.report_drain(internal.seen[]) is 'Nodes whose records say why they should take no more steps.';
 
 -- In short, since of a wide step there are as many of these as it has nodes: keepers that are there and ready.
-create function api.report_ready(p_ready jsonb, out news int, out rest jsonb)
+create function internal.report_ready(p_ready jsonb, out news int, out rest jsonb)
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_one record;
@@ -382,9 +382,9 @@ begin
 		end if;
 		if v_ready <> '{}' then
 			news := news + 2 * cardinality(v_ready);
-			perform api.step_move('node', array[(v_one.job, v_one.step, 'prolog', now() - make_interval(secs => v_one.age_us / 1e6), null, null, null, null)::api.move]);
-			perform api.report_go(array[(v_one.job, v_one.step, v_one.attempt)::api.attempt_key]);
+			perform internal.step_move('node', array[(v_one.job, v_one.step, 'prolog', now() - make_interval(secs => v_one.age_us / 1e6), null, null, null, null)::internal.move]);
+			perform internal.report_go(array[(v_one.job, v_one.step, v_one.attempt)::internal.attempt_key]);
 		end if;
 	end loop;
 end $$;
-comment on function api.report_ready(jsonb) is 'Attempts [{job, step, attempt, age_us, nodes}] whose keepers are there and ready on these nodes; answers how many records were news, and those that are to be read as others are. Internal.';
+comment on function internal.report_ready(jsonb) is 'Attempts [{job, step, attempt, age_us, nodes}] whose keepers are there and ready on these nodes; answers how many records were news, and those that are to be read as others are.';

@@ -1,6 +1,6 @@
 -- Samples of what running steps use, as nodes tell them. A sample counts once: its node's clock says whether it was told before.
 
-create function api.gauges_join(p_before jsonb, p_now jsonb) returns jsonb
+create function internal.gauges_join(p_before jsonb, p_now jsonb) returns jsonb
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	if p_before is null or p_now is null then
@@ -13,9 +13,9 @@ begin
 		from jsonb_each(p_now) n
 		left join jsonb_each(p_before) b on b.key = n.key);
 end $$;
-comment on function api.gauges_join(jsonb, jsonb) is 'Two summaries {"gpu0.util": [last, highest, sum, count]}, the later one behind, as one. Internal.';
+comment on function internal.gauges_join(jsonb, jsonb) is 'Two summaries {"gpu0.util": [last, highest, sum, count]}, the later one behind, as one.';
 
-create function api.gauges_of(p_gres jsonb, p_figures jsonb) returns jsonb
+create function internal.gauges_of(p_gres jsonb, p_figures jsonb) returns jsonb
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	if p_figures is null or p_gres = '{}' then
@@ -27,15 +27,15 @@ begin
 		cross join lateral jsonb_array_elements_text(g.value) u
 		join jsonb_each(p_figures) f on split_part(f.key, '.', 1) = g.key || u and jsonb_typeof(f.value) = 'number');
 end $$;
-comment on function api.gauges_of(jsonb, jsonb) is 'Of a node''s figures {"gpu0.util": 35} those of units that are held: {"gpu": [0, 3]}; null: none. Internal.';
+comment on function internal.gauges_of(jsonb, jsonb) is 'Of a node''s figures {"gpu0.util": 35} those of units that are held: {"gpu": [0, 3]}; null: none.';
 
-create function api.sample_rate(p_before bigint, p_now bigint, p_usec bigint) returns double precision
+create function internal.sample_rate(p_before bigint, p_now bigint, p_usec bigint) returns double precision
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	-- Counters may go back, as where a process is gone with what it had counted: then nothing is known.
 	return case when p_usec > 0 and p_now >= p_before then (p_now - p_before) * 1e6 / p_usec end;
 end $$;
-comment on function api.sample_rate(bigint, bigint, bigint) is 'By how much a counter rose in a second of so many microseconds. Internal.';
+comment on function internal.sample_rate(bigint, bigint, bigint) is 'By how much a counter rose in a second of so many microseconds.';
 
 create function api.node_sampled(p_node int)
 returns table (job_id bigint, step_id int, attempt int, sample_s int, first_task int, tasks int, units boolean)
@@ -49,19 +49,19 @@ language sql stable security definer set search_path = live, rota, pg_temp as $$
 	join step t on t.job_id = a.job_id and t.step_id = a.step_id
 	join step_request r on r.job_id = t.job_id and r.step_id = t.request_id
 	join partition p on p.partition = r.partition
-	cross join lateral (select coalesce(api.spec_field(r.spec, 'per_task'), '0') = '1' as per_task) s
+	cross join lateral (select coalesce(internal.spec_field(r.spec, 'per_task'), '0') = '1' as per_task) s
 	where a.node_id = p_node and a.ended_at is null and a.attempt > 0 and a.phase in ('running', 'prolog', 'ordered', 'ready')
 		and coalesce(r.sample_s, p.sample_s) > 0;
 $$;
 comment on function api.node_sampled(int) is 'Attempts on a node that are to be sampled: for a process manager that has just started. sample_s: seconds between samples; tasks: processes of the step that there are to be, from rank first_task on; units: it holds generic resources.';
 
-create function api.sample_put(p_node int, p_clock bigint, p_at timestamptz, p_figures jsonb, p_steps jsonb, p_look boolean) returns int
+create function internal.sample_put(p_node int, p_clock bigint, p_at timestamptz, p_figures jsonb, p_steps jsonb, p_look boolean) returns int
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_new int;
 begin
 	with said as (
-		select x.*, case when x.task = -1 then api.gauges_of(a.gres, p_figures) end as gauges
+		select x.*, case when x.task = -1 then internal.gauges_of(a.gres, p_figures) end as gauges
 		from jsonb_to_recordset(p_steps) as x (job bigint, step int, attempt int, task int, only_task int, cpu_usec bigint, rss_kb bigint, swap_kb bigint,
 			minor_faults bigint, major_faults bigint, read_bytes bigint, write_bytes bigint, processes int, threads int)
 		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = p_node and a.lost_at is null
@@ -78,19 +78,19 @@ begin
 		on conflict (job_id, step_id, attempt, node_id, task) do update
 		-- A look, but the first of all, sets the last and the highest figures only: a mean is that of samples that are evenly apart.
 		set samples = t.samples + (not p_look)::int, clock = excluded.clock, last_at = excluded.last_at, only_task = coalesce(excluded.only_task, t.only_task),
-			cpu_usec = excluded.cpu_usec, cpu_rate = api.sample_rate(t.cpu_usec, excluded.cpu_usec, excluded.clock - t.clock) / 1e6,
-			cpu_rate_max = greatest(t.cpu_rate_max, api.sample_rate(t.cpu_usec, excluded.cpu_usec, excluded.clock - t.clock) / 1e6),
-			read_bytes = excluded.read_bytes, read_rate = api.sample_rate(t.read_bytes, excluded.read_bytes, excluded.clock - t.clock),
-			read_rate_max = greatest(t.read_rate_max, api.sample_rate(t.read_bytes, excluded.read_bytes, excluded.clock - t.clock)),
-			write_bytes = excluded.write_bytes, write_rate = api.sample_rate(t.write_bytes, excluded.write_bytes, excluded.clock - t.clock),
-			write_rate_max = greatest(t.write_rate_max, api.sample_rate(t.write_bytes, excluded.write_bytes, excluded.clock - t.clock)),
+			cpu_usec = excluded.cpu_usec, cpu_rate = internal.sample_rate(t.cpu_usec, excluded.cpu_usec, excluded.clock - t.clock) / 1e6,
+			cpu_rate_max = greatest(t.cpu_rate_max, internal.sample_rate(t.cpu_usec, excluded.cpu_usec, excluded.clock - t.clock) / 1e6),
+			read_bytes = excluded.read_bytes, read_rate = internal.sample_rate(t.read_bytes, excluded.read_bytes, excluded.clock - t.clock),
+			read_rate_max = greatest(t.read_rate_max, internal.sample_rate(t.read_bytes, excluded.read_bytes, excluded.clock - t.clock)),
+			write_bytes = excluded.write_bytes, write_rate = internal.sample_rate(t.write_bytes, excluded.write_bytes, excluded.clock - t.clock),
+			write_rate_max = greatest(t.write_rate_max, internal.sample_rate(t.write_bytes, excluded.write_bytes, excluded.clock - t.clock)),
 			minor_faults = excluded.minor_faults, major_faults = excluded.major_faults,
 			-- A mean that lacks one of its parts is not known: null stays null.
 			rss_kb = excluded.rss_kb, rss_kb_max = greatest(t.rss_kb_max, excluded.rss_kb), rss_kb_sum = t.rss_kb_sum + case when p_look then 0 else excluded.rss_kb end,
 			swap_kb = excluded.swap_kb, swap_kb_max = greatest(t.swap_kb_max, excluded.swap_kb), swap_kb_sum = t.swap_kb_sum + case when p_look then 0 else excluded.swap_kb end,
 			processes = excluded.processes, processes_max = greatest(t.processes_max, excluded.processes), processes_sum = t.processes_sum + case when p_look then 0 else excluded.processes end,
 			threads = excluded.threads, threads_max = greatest(t.threads_max, excluded.threads), threads_sum = t.threads_sum + case when p_look then 0 else excluded.threads end,
-			gauges = api.gauges_join(t.gauges, excluded.gauges)
+			gauges = internal.gauges_join(t.gauges, excluded.gauges)
 		where t.clock < excluded.clock
 		returning t.job_id, t.step_id, t.attempt, t.task, not p_look or t.first_clock = t.clock as counts
 	), put as (
@@ -106,8 +106,8 @@ begin
 	select count(*) into v_new from counted;
 	return v_new;
 end $$;
-comment on function api.sample_put(int, bigint, timestamptz, jsonb, jsonb, boolean) is
-	'Samples taken on a node at one moment; answers how many were news. p_look: because somebody looks, so only the figures of now are kept, unless there were none before. Internal.';
+comment on function internal.sample_put(int, bigint, timestamptz, jsonb, jsonb, boolean) is
+	'Samples taken on a node at one moment; answers how many were news. p_look: because somebody looks, so only the figures of now are kept, unless there were none before.';
 
 create function api.node_sample(p_report jsonb) returns int
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -120,17 +120,17 @@ begin
 		from jsonb_to_recordset(p_report -> 'rounds') as x (clock bigint, age_us bigint, look boolean, figures jsonb, steps jsonb)
 		order by x.clock
 	loop
-		v_new := v_new + api.sample_put((p_report ->> 'node')::int, v_round.clock, now() - make_interval(secs => greatest(v_round.age_us, 0) / 1e6), v_round.figures,
+		v_new := v_new + internal.sample_put((p_report ->> 'node')::int, v_round.clock, now() - make_interval(secs => greatest(v_round.age_us, 0) / 1e6), v_round.figures,
 			v_round.steps, v_round.look);
 	end loop;
 	return v_new;
 end $$;
-comment on function api.node_sample(jsonb) is 'Samples of steps on a node: {"node", "rounds": [{"clock", "age_us", "look", "figures": {"gpu0.util": 35}, "steps": [{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. look: taken because somebody looks (api.sample_look), which counts as a sample only where it is the first. What was told before changes nothing. Answers how many were news.';
+comment on function api.node_sample(jsonb) is 'Samples of steps on a node: {"node", "rounds": [{"clock", "age_us", "look", "figures": {"gpu0.util": 35}, "steps": [{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. look: taken because somebody looks (internal.sample_look), which counts as a sample only where it is the first. What was told before changes nothing. Answers how many were news.';
 
-create function api.sample_look(p_nodes int[]) returns void
+create function internal.sample_look(p_nodes int[]) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
 	perform pg_notify('rota_look_' || n, '') from unnest(p_nodes) n;
 end $$;
-comment on function api.sample_look(int[]) is
-	'Notify process managers that somebody looks at what runs on these nodes: each takes samples every second, for ten seconds. Whoever looks on, asks again. Internal.';
+comment on function internal.sample_look(int[]) is
+	'Notify process managers that somebody looks at what runs on these nodes: each takes samples every second, for ten seconds. Whoever looks on, asks again.';

@@ -1,13 +1,13 @@
 -- Reports are settled: one after the other about the same jobs, and together what came meanwhile.
 
-create function api.report_settle(p_told api.told[], p_ready jsonb, p_done bigint[]) returns int
+create function internal.report_settle(p_told internal.told[], p_ready jsonb, p_done bigint[]) returns int
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_told api.told[] := p_told;
-	v_attempts api.attempt_key[];
-	v_freeing api.attempt_key[];
-	v_seen api.seen[];
-	v_new api.seen[];
+	v_told internal.told[] := p_told;
+	v_attempts internal.attempt_key[];
+	v_freeing internal.attempt_key[];
+	v_seen internal.seen[];
+	v_new internal.seen[];
 	v_news int;
 	v_ready int := 0;
 	v_odd boolean;
@@ -20,28 +20,28 @@ begin
 	-- That something begins, or that a task has ended, changes nothing that nodes hold.
 	select coalesce(array_agg(a.key), '{}'), array_agg(a.key) filter (where a.freeing) into v_attempts, v_freeing
 	from (
-		select (x.job, x.step, x.attempt)::api.attempt_key as key, bool_or(x.kind not in ('used', 'keeper', 'ready', 'run', 'task', 'hook', 'late')) as freeing
+		select (x.job, x.step, x.attempt)::internal.attempt_key as key, bool_or(x.kind not in ('used', 'keeper', 'ready', 'run', 'task', 'hook', 'late')) as freeing
 		from unnest(p_told) w
 		cross join lateral jsonb_to_recordset(w.records || coalesce(w.lives, '[]')) as x (job bigint, step int, attempt int, kind text)
 		group by x.job, x.step, x.attempt
 	) a;
-	perform api.node_lock(array(
+	perform internal.node_lock(array(
 		select distinct n
 		from unnest(v_freeing) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
 		cross join lateral unnest(t.node_ids) n));
-	perform api.license_lock(v_attempts);
+	perform internal.license_lock(v_attempts);
 	if p_ready is not null then
-		select r.news, v_told || (now(), r.rest, null)::api.told into v_ready, v_told from api.report_ready(p_ready) r;
+		select r.news, v_told || (now(), r.rest, null)::internal.told into v_ready, v_told from internal.report_ready(p_ready) r;
 	end if;
-	v_seen := api.report_read(v_told);
+	v_seen := internal.report_read(v_told);
 	-- What there is in the reports, so that only that is asked for.
 	select coalesce(sum(v.news), 0), bool_or(v.odd), bool_or(v.tasked and v.news > 0), bool_or(v.hooked and v.news > 0), bool_or(v.paused and v.news > 0),
-		bool_or(not v.brief and v.news > 0), bool_or(v.drain is not null and v.news > 0), array_agg(v::api.seen) filter (where v.news > 0)
+		bool_or(not v.brief and v.news > 0), bool_or(v.drain is not null and v.news > 0), array_agg(v::internal.seen) filter (where v.news > 0)
 	into v_news, v_odd, v_tasked, v_hooked, v_paused, v_long, v_drain, v_new
 	from unnest(v_seen) v;
 	if v_odd then
-		perform api.report_stray(v_told);
+		perform internal.report_stray(v_told);
 	end if;
 	if p_done <> '{}' then
 		delete from node_order o where o.order_id = any (p_done);
@@ -53,32 +53,32 @@ begin
 		return v_ready;
 	end if;
 	if v_tasked then
-		perform api.report_task(v_told);
+		perform internal.report_task(v_told);
 	end if;
 	if v_hooked then
-		perform api.report_hook(v_told);
+		perform internal.report_hook(v_told);
 	end if;
 	if v_long then
-		perform api.report_run(v_new);
+		perform internal.report_run(v_new);
 	end if;
 	if v_paused then
-		perform api.report_pause(v_told);
+		perform internal.report_pause(v_told);
 	end if;
-	perform api.report_done(v_new);
-	perform api.attempt_close(api.report_facts(v_new), 'node');
+	perform internal.report_done(v_new);
+	perform internal.attempt_close(internal.report_facts(v_new), 'node');
 	if v_long then
-		perform api.report_ending(v_new);
+		perform internal.report_ending(v_new);
 	end if;
 	if v_drain then
-		perform api.report_drain(v_new);
+		perform internal.report_drain(v_new);
 	end if;
 	notify rota_event;
 	return v_news + v_ready;
 end $$;
-comment on function api.report_settle(api.told[], jsonb, bigint[]) is
-	'What reports say becomes so: their records, who is ready as in api.report_ready (null: nobody), orders that were taken. The caller has locked the jobs. Answers how many records were news. Internal.';
+comment on function internal.report_settle(internal.told[], jsonb, bigint[]) is
+	'What reports say becomes so: their records, who is ready as in internal.report_ready (null: nobody), orders that were taken. The caller has locked the jobs. Answers how many records were news.';
 
-create function api.report_take(p_own bigint, p_jobs bigint[], out told api.told[], out done bigint[])
+create function internal.report_take(p_own bigint, p_jobs bigint[], out told internal.told[], out done bigint[])
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	-- Of what was left lately: this is asked with each report, however many rows that are gone somebody's long transaction still keeps.
@@ -97,12 +97,12 @@ begin
 			and (l.left_id = p_own or l.told_at > now() - interval '10 s')
 		returning l.left_id, l.told_at, l.report
 	)
-	select coalesce(array_agg((t.told_at, t.report -> 'records', t.report -> 'lives')::api.told order by t.left_id), '{}'),
+	select coalesce(array_agg((t.told_at, t.report -> 'records', t.report -> 'lives')::internal.told order by t.left_id), '{}'),
 		array(select x::bigint from taken o cross join lateral jsonb_array_elements_text(o.report -> 'orders_done') x)
 	into told, done
 	from taken t;
 end $$;
-comment on function api.report_take(bigint, bigint[]) is 'Take the reports that were left about no other than these jobs, which the caller has locked, and with them its own (null: it has none). Internal.';
+comment on function internal.report_take(bigint, bigint[]) is 'Take the reports that were left about no other than these jobs, which the caller has locked, and with them its own (null: it has none).';
 
 create function api.node_report(p_report jsonb, p_lives jsonb, p_alone boolean, out news int, out left_as bigint)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -110,22 +110,22 @@ declare
 	v_jobs bigint[] := array(
 		select distinct (x.value ->> 'job')::bigint
 		from jsonb_array_elements((p_report -> 'records') || p_lives || coalesce(p_report -> 'ready', '[]')) x);
-	v_told api.told[] := '{}';
+	v_told internal.told[] := '{}';
 	v_done bigint[] := '{}';
 begin
 	-- Where nodes are only ready, each says so by itself: of a wide step they are many, and what they say is short.
 	if p_alone or p_report ? 'ready' then
-		perform api.job_lock(v_jobs);
-	elsif not api.job_lock_now(v_jobs) then
+		perform internal.job_lock(v_jobs);
+	elsif not internal.job_lock_now(v_jobs) then
 		insert into report_left (node_id, job_ids, report)
 		values (coalesce(p_report #>> '{records,0,node}', p_lives #>> '{0,node}')::int, v_jobs, p_report || jsonb_build_object('lives', p_lives))
 		returning left_id into left_as;
 		return;
 	end if;
 	if not p_alone then
-		select o.told, o.done into v_told, v_done from api.report_take(null, v_jobs) o;
+		select o.told, o.done into v_told, v_done from internal.report_take(null, v_jobs) o;
 	end if;
-	news := api.report_settle((now(), p_report -> 'records', p_lives)::api.told || v_told, p_report -> 'ready',
+	news := internal.report_settle((now(), p_report -> 'records', p_lives)::internal.told || v_told, p_report -> 'ready',
 		array(select x::bigint from jsonb_array_elements_text(p_report -> 'orders_done') x) || v_done);
 end $$;
 comment on function api.node_report(jsonb, jsonb, boolean) is
@@ -141,11 +141,11 @@ begin
 	if v_jobs is null then
 		return;
 	end if;
-	perform api.job_lock(v_jobs);
+	perform internal.job_lock(v_jobs);
 	-- Who had the lock has taken it, or nobody has.
 	if exists (select from report_left l where l.left_id = p_left) then
-		select * into v_all from api.report_take(p_left, v_jobs);
-		news := api.report_settle(v_all.told, null, v_all.done);
+		select * into v_all from internal.report_take(p_left, v_jobs);
+		news := internal.report_settle(v_all.told, null, v_all.done);
 	end if;
 end $$;
 comment on function api.node_settle(bigint) is

@@ -1,11 +1,11 @@
-create function api.report_job(p_uid int, p_user text, p_request jsonb) returns jsonb
+create function internal.report_job(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_job bigint;
-	v_limit constant int := coalesce(api.request_int(p_request, 'limit'), 1000);
+	v_limit constant int := coalesce(internal.request_int(p_request, 'limit'), 1000);
 begin
 	-- Refuses whoever may not see it.
-	select distinct t.job_id into v_job from api.job_target(p_uid, p_user, p_request, false) t;
+	select distinct t.job_id into v_job from internal.job_target(p_uid, p_user, p_request, false) t;
 	if v_job is null then
 		raise exception 'which job?' using errcode = 'RT422';
 	end if;
@@ -14,11 +14,11 @@ begin
 			'account', j.account, 'state', coalesce(j.state, case when j.started_at is null then 'pending' else 'running' end), 'submit_at', j.submit_at,
 			'started_at', j.started_at, 'ended_at', j.ended_at, 'now', now(),
 			'columns', jsonb_build_array(
-				api.report_column('label', 'STEP', 'text', 'The step.'), api.report_column('state', 'STATE', 'text', 'Its state.'),
-				api.report_column('wait_s', 'WAITED', 's', 'Seconds from eligible to started.'), api.report_column('elapsed_s', 'RAN', 's', 'Seconds that it ran.'),
-				api.report_column('cpus', 'CPUS', 'count', 'CPUs held.'), api.report_column('cpu_s', 'CPU TIME', 's', 'CPU time used, of all tasks.'),
-				api.report_column('percent', 'USED', 'percent', 'CPU time used, of what was held.'),
-				api.report_column('max_rss_mb', 'MEMORY', 'mib', 'Most memory of a task, MiB.'), api.report_column('nodes', 'NODES', 'text', 'Nodes of its latest attempt.')),
+				internal.report_column('label', 'STEP', 'text', 'The step.'), internal.report_column('state', 'STATE', 'text', 'Its state.'),
+				internal.report_column('wait_s', 'WAITED', 's', 'Seconds from eligible to started.'), internal.report_column('elapsed_s', 'RAN', 's', 'Seconds that it ran.'),
+				internal.report_column('cpus', 'CPUS', 'count', 'CPUs held.'), internal.report_column('cpu_s', 'CPU TIME', 's', 'CPU time used, of all tasks.'),
+				internal.report_column('percent', 'USED', 'percent', 'CPU time used, of what was held.'),
+				internal.report_column('max_rss_mb', 'MEMORY', 'mib', 'Most memory of a task, MiB.'), internal.report_column('nodes', 'NODES', 'text', 'Nodes of its latest attempt.')),
 			'rows', (select coalesce(jsonb_agg(to_jsonb(s) order by s.step_id), '[]') from (
 				select s.step_id, s.request_id, s.array_index, r.name || coalesce('[' || s.array_index || ']', '') as label, s.state, s.cause, s.is_array, s.eligible_at, s.started_at, s.ended_at,
 					round(extract(epoch from s.started_at - s.eligible_at), 1) as wait_s,
@@ -50,7 +50,7 @@ begin
 			'requests', (select jsonb_agg(jsonb_build_object('name', r.name, 'step_id', r.step_id, 'topo', r.topo, 'state', s.state) order by r.topo)
 				from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id where r.job_id = j.job_id),
 			'attempts', (select coalesce(jsonb_agg(x.facts || jsonb_build_object('name', x.facts ->> 'step')), '[]') from (
-				select f.facts from api.acct_attempts(j.job_id, j.uid = p_uid or api.caller_role(p_uid, p_user) <> 'user', true) f (facts) limit v_limit
+				select f.facts from internal.acct_attempts(j.job_id, j.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user', true) f (facts) limit v_limit
 			) x),
 			'held', (select coalesce(jsonb_agg(to_jsonb(a) order by a.started_at, a.step_id, a.node), '[]') from (
 				select a.step_id, a.attempt, n.name as node, a.cpus, a.started_at, a.ended_at, t.state
@@ -63,21 +63,21 @@ begin
 			) a))
 		from job j where j.job_id = v_job);
 end $$;
-comment on function api.report_job(int, text, jsonb) is 'Report: the steps of a job, what waits for what, and where and when each ran. Internal; see api.report.';
+comment on function internal.report_job(int, text, jsonb) is 'Report: the steps of a job, what waits for what, and where and when each ran. See api.report.';
 
 create function api.report(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
 	c_reports constant text[] := '{usage,efficiency,wait,top,utilization,failures,job}';
-	v_report constant text := coalesce(api.request_text(p_request, 'report'), '');
+	v_report constant text := coalesce(internal.request_text(p_request, 'report'), '');
 	v_answer jsonb;
 begin
 	if v_report <> all (c_reports) then
 		raise exception 'there is no report "%"', v_report using errcode = 'RT422', hint = 'Reports: ' || array_to_string(c_reports, ', ') || '.';
 	end if;
-	execute format('select api.report_%s($1, $2, $3)', v_report) into v_answer using p_uid, p_user, p_request;
+	execute format('select internal.report_%s($1, $2, $3)', v_report) into v_answer using p_uid, p_user, p_request;
 	if v_answer -> 'rows' = '[]' then
-		perform api.request_known(p_uid, p_user, p_request);
+		perform internal.request_known(p_uid, p_user, p_request);
 	end if;
 	return v_answer;
 end $$;

@@ -1,16 +1,16 @@
 -- What reports are made of: what a request asks for, the rows of usage that answer it, and what columns are to people.
 
-create function api.report_column(p_name text, p_title text, p_unit text, p_help text) returns jsonb
+create function internal.report_column(p_name text, p_title text, p_unit text, p_help text) returns jsonb
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return jsonb_build_object('name', p_name, 'title', p_title, 'unit', p_unit, 'help', p_help);
 end $$;
-comment on function api.report_column(text, text, text, text) is 'A column of a report: its name, title, unit (h, s, percent, count, text, time) and what it is. Internal.';
+comment on function internal.report_column(text, text, text, text) is 'A column of a report: its name, title, unit (h, s, percent, count, text, time) and what it is.';
 
-create function api.report_by(p_request jsonb, p_known text[], p_default text) returns text[]
+create function internal.report_by(p_request jsonb, p_known text[], p_default text) returns text[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
-	v_by constant text[] := coalesce(api.request_list(p_request, 'by'), nullif(array[p_default], array[null]::text[]), '{}');
+	v_by constant text[] := coalesce(internal.request_list(p_request, 'by'), nullif(array[p_default], array[null]::text[]), '{}');
 	v_bad text;
 begin
 	if v_by = '{none}' then
@@ -25,20 +25,20 @@ begin
 	end if;
 	return v_by;
 end $$;
-comment on function api.report_by(jsonb, text[], text) is 'What a request wants rows for, each of p_known; "none": the site as a whole. Internal.';
+comment on function internal.report_by(jsonb, text[], text) is 'What a request wants rows for, each of p_known; "none": the site as a whole.';
 
-create function api.report_span(p_request jsonb, out period text, out from_at timestamptz, out until_at timestamptz, out zone text, out grain text)
+create function internal.report_span(p_request jsonb, out period text, out from_at timestamptz, out until_at timestamptz, out zone text, out grain text)
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_clock text;
 begin
-	period := nullif(api.request_text(p_request, 'period'), 'none');
+	period := nullif(internal.request_text(p_request, 'period'), 'none');
 	if period is not null and period <> all ('{hour,day,month}') then
 		raise exception 'there is no period "%"', period using errcode = 'RT422', hint = 'Periods: hour, day, month, none.';
 	end if;
 	zone := (select z.time_zone from acct.site z);
-	until_at := least(coalesce(api.request_time(p_request, 'until'), now()), now());
-	from_at := coalesce(api.request_time(p_request, 'since'), case period
+	until_at := least(coalesce(internal.request_time(p_request, 'until'), now()), now());
+	from_at := coalesce(internal.request_time(p_request, 'since'), case period
 		when 'month' then (date_trunc('month', until_at at time zone zone) - interval '11 months') at time zone zone
 		when 'hour' then date_trunc('hour', until_at) - interval '1 day'
 		else (date_trunc('day', until_at at time zone zone) - interval '30 days') at time zone zone end);
@@ -58,16 +58,16 @@ begin
 		until_at := least(now(), (date_trunc(grain, until_at at time zone v_clock) + ('1 ' || grain)::interval) at time zone v_clock);
 	end if;
 end $$;
-comment on function api.report_span(jsonb) is
-	'The time that a request is about: its period (null: rows are for all of it), from when until when, the zone of the site, and by which periods it is read; it is of full ones, but for the one that is not over. Internal.';
+comment on function internal.report_span(jsonb) is
+	'The time that a request is about: its period (null: rows are for all of it), from when until when, the zone of the site, and by which periods it is read; it is of full ones, but for the one that is not over.';
 
-create function api.report_accounts(p_user text) returns text[]
+create function internal.report_accounts(p_user text) returns text[]
 language sql stable set search_path = rota, pg_temp as $$
-	select array(select c.account from api.account_coordinated c where c.user_name = p_user);
+	select array(select c.account from internal.account_coordinated c where c.user_name = p_user);
 $$;
-comment on function api.report_accounts(text) is 'Accounts whose rows somebody sees as their coordinator. Internal.';
+comment on function internal.report_accounts(text) is 'Accounts whose rows somebody sees as their coordinator.';
 
-create function api.report_rows(p_uid int, p_user text, p_request jsonb, p_by text[], p_measures text, p_order text) returns jsonb
+create function internal.report_rows(p_uid int, p_user text, p_request jsonb, p_by text[], p_measures text, p_order text) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_span record;
@@ -75,7 +75,7 @@ declare
 	v_order text;
 	v_rows jsonb;
 begin
-	select * into v_span from api.report_span(p_request);
+	select * into v_span from internal.report_span(p_request);
 	v_keys := concat_ws(', ', case when v_span.period is not null then v_span.period end,
 		(select string_agg(format('coalesce(u.%1$I, %2$L) as %3$I', case x when 'user' then 'user_name' else x end, '', x), ', ' order by nr)
 			from unnest(p_by) with ordinality b (x, nr)));
@@ -98,28 +98,28 @@ begin
 		case when v_keys <> '' then 'group by ' || (select string_agg(x::text, ', ') from generate_series(1, cardinality(p_by) + (v_span.period is not null)::int) x) else '' end,
 		v_order)
 	into v_rows
-	using v_span.from_at, v_span.until_at, api.sees_all(p_uid, p_user), p_user, api.report_accounts(p_user), api.request_list(p_request, 'user'),
-		api.request_list(p_request, 'account'), api.request_list(p_request, 'partition'), api.request_list(p_request, 'qos'), v_span.zone,
-		api.request_int(p_request, 'limit');
+	using v_span.from_at, v_span.until_at, internal.sees_all(p_uid, p_user), p_user, internal.report_accounts(p_user), internal.request_list(p_request, 'user'),
+		internal.request_list(p_request, 'account'), internal.request_list(p_request, 'partition'), internal.request_list(p_request, 'qos'), v_span.zone,
+		internal.request_int(p_request, 'limit');
 	return v_rows;
 end $$;
-comment on function api.report_rows(int, text, jsonb, text[], text, text) is
-	'Rows of usage for a request: for each period and what it is made by, the measures (SQL over u, a row of acct.usage_hour, _day or _month), sorted by one of them. What the caller may not see is not counted. Internal.';
+comment on function internal.report_rows(int, text, jsonb, text[], text, text) is
+	'Rows of usage for a request: for each period and what it is made by, the measures (SQL over u, a row of acct.usage_hour, _day or _month), sorted by one of them. What the caller may not see is not counted.';
 
-create function api.report_answer(p_report text, p_title text, p_request jsonb, p_by text[], p_bar text, p_columns jsonb, p_rows jsonb) returns jsonb
+create function internal.report_answer(p_report text, p_title text, p_request jsonb, p_by text[], p_bar text, p_columns jsonb, p_rows jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_span record;
 begin
-	select * into v_span from api.report_span(p_request);
+	select * into v_span from internal.report_span(p_request);
 	return jsonb_build_object('report', p_report, 'title', p_title, 'period', v_span.period, 'by', to_jsonb(p_by), 'bar', p_bar,
 		'since', v_span.from_at, 'until', v_span.until_at, 'time_zone', v_span.zone,
 		'columns', (select coalesce(jsonb_agg(c order by nr), '[]') from (
-			select api.report_column(v_span.period, upper(v_span.period), 'time', 'When it began, in the time zone of the site; hours are in UTC.') as c, 0 as nr
+			select internal.report_column(v_span.period, upper(v_span.period), 'time', 'When it began, in the time zone of the site; hours are in UTC.') as c, 0 as nr
 			where v_span.period is not null
 			union all
-			select api.report_column(x, upper(x), 'text', initcap(x) || '; empty: none.'), nr::int from unnest(p_by) with ordinality b (x, nr)
+			select internal.report_column(x, upper(x), 'text', initcap(x) || '; empty: none.'), nr::int from unnest(p_by) with ordinality b (x, nr)
 		) k) || p_columns,
 		'rows', p_rows);
 end $$;
-comment on function api.report_answer(text, text, jsonb, text[], text, jsonb, jsonb) is 'A report as it is answered. Internal.';
+comment on function internal.report_answer(text, text, jsonb, text[], text, jsonb, jsonb) is 'A report as it is answered.';

@@ -1,16 +1,16 @@
 -- Allocations: what is held on nodes. Table node_used, the used column of license and the holders of node_gres move with them, in
 -- the same transaction, so the table constraints forbid holding more than there is.
 
-create function api.node_lock(p_nodes int[]) returns boolean
+create function internal.node_lock(p_nodes int[]) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return (
 		select coalesce(bool_and(x.state = 'up'), true)
 		from (select n.state from node n where n.node_id = any (p_nodes) order by n.node_id for no key update) x);
 end $$;
-comment on function api.node_lock(int[]) is 'Lock nodes in order of id, after jobs (api.job_lock); answers whether all of them serve. Internal.';
+comment on function internal.node_lock(int[]) is 'Lock nodes in order of id, after jobs (internal.job_lock); answers whether all of them serve.';
 
-create function api.license_lock(p_steps api.attempt_key[]) returns void
+create function internal.license_lock(p_steps internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	-- Mostly there are none to speak of: then nobody's rows are looked at.
@@ -28,13 +28,13 @@ begin
 	order by l.license
 	for no key update;
 end $$;
-comment on function api.license_lock(api.attempt_key[]) is 'Lock the licences that steps ask for, whichever their attempt, in order of name, after nodes (api.node_lock). Internal.';
+comment on function internal.license_lock(internal.attempt_key[]) is 'Lock the licences that steps ask for, whichever their attempt, in order of name, after nodes (internal.node_lock).';
 
 -- The elements of an array are ordered to a node beyond its CPUs, as many as will be short of something to do otherwise before the leader has
 -- heard of ends and has committed others. Such an allocation stands ahead: it holds memory and no CPUs, and has not begun. What an element held that
 -- ends goes to the next one that stands ahead, in the very transaction; so what is held on a node is the same before and behind, and is never
 -- more than the node has. The node itself starts them in turn (procmgr/agent/agent_predispatch.c), mostly before any of this is heard of.
-create function api.allocation_pass_on(p_rooms api.room[]) returns void
+create function internal.allocation_pass_on(p_rooms internal.room[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	with next as (
@@ -63,15 +63,15 @@ begin
 	from (select b.node_id, sum(b.cpus) as cpus from begun b group by b.node_id) b
 	where u.node_id = b.node_id;
 end $$;
-comment on function api.allocation_pass_on(api.room[]) is 'What ended elements held goes to those that stand ahead. Internal.';
+comment on function internal.allocation_pass_on(internal.room[]) is 'What ended elements held goes to those that stand ahead.';
 
-create function api.allocation_free(p_held api.held[]) returns void
+create function internal.allocation_free(p_held internal.held[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_ahead boolean := exists (
 		select from (select distinct v.node_id from unnest(p_held) v) n
 		join allocation a on a.node_id = n.node_id and a.ended_at is null and a.started_at is null);
-	v_rooms api.room[];
+	v_rooms internal.room[];
 begin
 	with ended as (
 		update allocation a
@@ -114,7 +114,7 @@ begin
 		where e.gres <> '{}' and g.node_id = e.node_id and g.job_id = e.job_id and g.step_id = e.step_id and g.attempt = e.attempt
 	)
 	-- As many as held CPUs; what stood ahead and is over had them in between, so the last ends of all are when these became free.
-	select array_agg(r::api.room) into v_rooms
+	select array_agg(r::internal.room) into v_rooms
 	from (
 		select e.node_id, e.job_id, s.request_id, count(*) filter (where e.cpus_held > 0)::int as n, array_agg(e.ended_at order by e.ended_at desc)
 		from ended e
@@ -124,16 +124,16 @@ begin
 	) r
 	where r.n > 0;
 	if v_rooms is not null then
-		perform api.allocation_pass_on(v_rooms);
+		perform internal.allocation_pass_on(v_rooms);
 	end if;
 end $$;
-comment on function api.allocation_free(api.held[]) is 'End open allocations, give back what they hold, or to what stands ahead of their arrays, and name them for the usage figures; those already ended are left alone, so it may be said twice. The caller holds the locks of nodes and licences. Internal.';
+comment on function internal.allocation_free(internal.held[]) is 'End open allocations, give back what they hold, or to what stands ahead of their arrays, and name them for the usage figures; those already ended are left alone, so it may be said twice. The caller holds the locks of nodes and licences.';
 
-create function api.allocation_unkeep(p_steps api.attempt_key[]) returns void
+create function internal.allocation_unkeep(p_steps internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_kept api.held[] := array(
-		select (v.job_id, v.step_id, 0, a.node_id, null, true, null, null, null)::api.held
+	v_kept internal.held[] := array(
+		select (v.job_id, v.step_id, 0, a.node_id, null, true, null, null, null)::internal.held
 		from unnest(p_steps) as v
 		-- From the steps to what they hold: while statistics know of few allocations, to read them all looks as good.
 		cross join lateral (
@@ -141,28 +141,28 @@ declare
 			where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = 0 and coalesce(o.ended_at, 'infinity') = 'infinity' offset 0) a);
 begin
 	if v_kept <> '{}' then
-		perform api.node_lock(array(select distinct v.node_id from unnest(v_kept) v));
-		perform api.allocation_free(v_kept);
+		perform internal.node_lock(array(select distinct v.node_id from unnest(v_kept) v));
+		perform internal.allocation_free(v_kept);
 	end if;
 end $$;
-comment on function api.allocation_unkeep(api.attempt_key[]) is 'Let go what is kept on nodes for steps, whichever their attempt. Internal.';
+comment on function internal.allocation_unkeep(internal.attempt_key[]) is 'Let go what is kept on nodes for steps, whichever their attempt.';
 
-create function api.allocation_take(p_taken api.taken[], p_locked boolean default false) returns void
+create function internal.allocation_take(p_taken internal.taken[], p_locked boolean default false) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_taken api.taken[] := p_taken;
+	v_taken internal.taken[] := p_taken;
 	v_asked bigint;
 	v_got bigint;
 begin
 	if not p_locked then
-		perform api.node_lock(array(select distinct v.node_id from unnest(p_taken) v));
+		perform internal.node_lock(array(select distinct v.node_id from unnest(p_taken) v));
 	end if;
-	perform api.license_lock(array(select (v.job_id, v.step_id, v.attempt)::api.attempt_key from unnest(p_taken) v));
+	perform internal.license_lock(array(select (v.job_id, v.step_id, v.attempt)::internal.attempt_key from unnest(p_taken) v));
 	-- Where something has ended since it was decided, what may stand ahead has room at once.
 	if exists (select from unnest(p_taken) v where v.ahead) then
 		v_taken := array(
 			select (v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, v.gres, v.licenses, v.tasks, v.holder, v.phase, v.started_at,
-				v.ahead and v.cpus_before + v.cpus > u.cpus - u.cpus_used)::api.taken
+				v.ahead and v.cpus_before + v.cpus > u.cpus - u.cpus_used)::internal.taken
 			from (
 				select x.*, sum(x.cpus) over (partition by x.node_id order by coalesce(x.ahead, false), x.job_id, x.step_id) - x.cpus as cpus_before from unnest(p_taken) x
 			) v
@@ -200,15 +200,15 @@ begin
 		raise exception 'a unit of a generic resource is held already' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 end $$;
-comment on function api.allocation_take(api.taken[], boolean) is 'Open allocations, whose nodes the caller may have locked; fails where a node, a licence or a unit has no room (23514, 40001). Internal.';
+comment on function internal.allocation_take(internal.taken[], boolean) is 'Open allocations, whose nodes the caller may have locked; fails where a node, a licence or a unit has no room (23514, 40001).';
 
 -- same_nodes: when a step ends, what it held stays booked for the eligible followers that want its very nodes, as far as it
 -- goes and as far as they need it. Only eligible ones, so nothing is kept for a step that waits for another one.
-create function api.allocation_keep(p_ended api.moved[]) returns void
+create function internal.allocation_keep(p_ended internal.moved[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_follower record;
-	v_taken api.taken[];
+	v_taken internal.taken[];
 begin
 	if not exists (select from unnest(p_ended) v join step_edge e on e.peer_job_id = v.job_id and e.peer_step_id = v.step_id and e.kind = 'same_nodes') then
 		return;
@@ -224,7 +224,7 @@ begin
 	loop
 		select array_agg((v_follower.job_id, v_follower.step_id, 0, n.node_id, a.node_index, t.cpus,
 				least(case v_follower.mem_mb when 0 then a.mem_mb else coalesce(v_follower.mem_mb, v_follower.mem_per_cpu_mb * t.cpus, 0) end, u.mem_mb - u.mem_used_mb, a.mem_mb),
-				null, null, 0, null, 'kept', null, null)::api.taken)
+				null, null, 0, null, 'kept', null, null)::internal.taken)
 		into v_taken
 		from step p
 		join allocation a on a.job_id = p.job_id and a.step_id = p.step_id and a.attempt = p.attempt
@@ -237,8 +237,8 @@ begin
 		) t
 		where p.job_id = v_follower.peer_job_id and p.step_id = v_follower.peer_step_id and a.attempt > 0 and t.cpus > 0;
 		if v_taken is not null then
-			perform api.allocation_take(v_taken);
+			perform internal.allocation_take(v_taken);
 		end if;
 	end loop;
 end $$;
-comment on function api.allocation_keep(api.moved[]) is 'Keep what the ended steps held for their followers on the same nodes. Internal.';
+comment on function internal.allocation_keep(internal.moved[]) is 'Keep what the ended steps held for their followers on the same nodes.';

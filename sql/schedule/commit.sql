@@ -2,24 +2,24 @@
 -- that it lives and sees who holds them (api.session_judge). Jobs are what users lock, for as long as one request of theirs takes, and
 -- everybody waits for the leader: so a job that somebody has is left out, and comes again in a pass that does not wait for his bell.
 -- The starts of a decision that still can be made: the steps move, and elements of arrays become rows.
-create function api.schedule_begin(p_decided api.decided[], p_at timestamptz) returns setof api.moved
+create function internal.schedule_begin(p_decided internal.decided[], p_at timestamptz) returns setof internal.moved
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_elements api.element[] := array(
-		select (v.job_id, v.request_id, v.pos)::api.element
+	v_elements internal.element[] := array(
+		select (v.job_id, v.request_id, v.pos)::internal.element
 		from unnest(p_decided) v
 		join step h on h.job_id = v.job_id and h.step_id = v.request_id and coalesce(h.ended_at, 'infinity') = 'infinity' and h.held = ''
 		where v.pos is not null and v.attempt = 1);
-	v_made api.moved[];
-	v_moves api.move[];
-	v_moved api.moved[];
+	v_made internal.moved[];
+	v_moves internal.move[];
+	v_moved internal.moved[];
 begin
 	if v_elements <> '{}' then
-		perform api.step_move('schedule', array(
-			select (h.job_id, h.step_id, 'expand', p_at, null, null, null, null)::api.move
+		perform internal.step_move('schedule', array(
+			select (h.job_id, h.step_id, 'expand', p_at, null, null, null, null)::internal.move
 			from (select distinct x.job_id, x.request_id from unnest(v_elements) x) e
 			join step h on h.job_id = e.job_id and h.step_id = e.request_id and h.state = 'pending'));
-		v_made := array(select e::api.moved from api.array_expand(v_elements, 'schedule', p_at) e);
+		v_made := array(select e::internal.moved from internal.array_expand(v_elements, 'schedule', p_at) e);
 		return query select m.* from unnest(v_made) m;
 		if cardinality(v_made) = cardinality(p_decided) then
 			return;
@@ -27,21 +27,21 @@ begin
 	end if;
 	-- A start counts only for the very attempt it was decided for, of a step that is still free to go.
 	v_moves := array(
-		select (s.job_id, s.step_id, 'start', p_at, null, null, null, null)::api.move
+		select (s.job_id, s.step_id, 'start', p_at, null, null, null, null)::internal.move
 		from unnest(p_decided) v
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'pending' and s.attempt + 1 = v.attempt
 			and s.held = '' and s.deps_waiting = 0);
 	if v_moves = '{}' then
 		return;
 	end if;
-	v_moved := array(select m::api.moved from api.step_move('schedule', v_moves) m where m.event = 'start');
+	v_moved := array(select m::internal.moved from internal.step_move('schedule', v_moves) m where m.event = 'start');
 	update step_array a
 	set running = a.running + e.n
 	from (select m.job_id, m.request_id, count(*) as n from unnest(v_moved) m where m.array_index is not null group by m.job_id, m.request_id) e
 	where a.job_id = e.job_id and a.step_id = e.request_id;
 	return query select m.* from unnest(v_moved) m;
 end $$;
-comment on function api.schedule_begin(api.decided[], timestamptz) is 'Move the steps of a decision that are still free to go to starting; answers these moves. Internal.';
+comment on function internal.schedule_begin(internal.decided[], timestamptz) is 'Move the steps of a decision that are still free to go to starting; answers these moves.';
 
 -- The whole decision of a pass in one transaction: states, attempts, allocations, orders, bells.
 create function api.schedule_commit(p_term bigint, p_starts jsonb, p_orders jsonb, p_wait boolean default true)
@@ -51,48 +51,48 @@ language plpgsql security definer set lock_timeout = '5s' set search_path = live
 declare
 	v_starts jsonb := p_starts;
 	v_orders jsonb := p_orders;
-	v_decided api.decided[] := array(
-		select (v.job, v.step, v.request, v."position", v.attempt, v.time_limit_s, coalesce(v.fence, false), v.nodes, v.allocations, v.bound)::api.decided
+	v_decided internal.decided[] := array(
+		select (v.job, v.step, v.request, v."position", v.attempt, v.time_limit_s, coalesce(v.fence, false), v.nodes, v.allocations, v.bound)::internal.decided
 		from jsonb_to_recordset(p_starts) as v (job bigint, step int, request int, "position" int, attempt int, time_limit_s bigint, fence boolean, nodes int[],
 			allocations jsonb, bound boolean));
 	v_asked int := cardinality(v_decided);
 	v_jobs bigint[] := array(select distinct v.job_id from unnest(v_decided) v);
 	v_nodes int[];
-	v_began api.moved[];
+	v_began internal.moved[];
 	v_keys jsonb;
 	v_at timestamptz;
 	v_serve boolean;
 	v_mail bigint[];
 begin
-	perform api.leader_check(p_term);
+	perform internal.leader_check(p_term);
 	if p_wait then
-		perform api.job_lock_soon(v_jobs);
+		perform internal.job_lock_soon(v_jobs);
 	else
-		v_jobs := api.job_lock_free(v_jobs);
-		v_decided := array(select v::api.decided from unnest(v_decided) v where v.job_id = any (v_jobs));
+		v_jobs := internal.job_lock_free(v_jobs);
+		v_decided := array(select v::internal.decided from unnest(v_decided) v where v.job_id = any (v_jobs));
 	end if;
 	v_nodes := array(select distinct n from unnest(v_decided) v cross join lateral unnest(v.node_ids) n);
-	v_serve := api.node_lock(v_nodes);
-	v_at := clock_timestamp(); -- see api.allocation_take
+	v_serve := internal.node_lock(v_nodes);
+	v_at := clock_timestamp(); -- see internal.allocation_take
 	if not v_serve then
 		raise exception 'a node does not serve any more' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 
 	-- The leader's row is locked, so what any decision before this one has started is seen here.
 	if exists (select from usage_limit l where l.measure <> 'submitted') then
-		v_decided := api.limit_keep(v_decided);
+		v_decided := internal.limit_keep(v_decided);
 	end if;
 	if p_starts @? '$[*].bound' then
-		v_decided := api.peer_keep(v_decided);
+		v_decided := internal.peer_keep(v_decided);
 	end if;
-	v_began := array(select b::api.moved from api.schedule_begin(v_decided, v_at) b);
+	v_began := array(select b::internal.moved from internal.schedule_begin(v_decided, v_at) b);
 	if v_began = '{}' then
 		return;
 	end if;
 	-- Of the decision, from here on, only what began.
 	if cardinality(v_began) < v_asked then
 		select jsonb_object_agg(b.job_id || '.' || b.step_id, null) into v_keys from unnest(v_began) b;
-		v_decided := array(select v::api.decided from unnest(v_decided) v where v_keys ? (v.job_id || '.' || v.step_id));
+		v_decided := array(select v::internal.decided from unnest(v_decided) v where v_keys ? (v.job_id || '.' || v.step_id));
 		v_starts := (select jsonb_agg(v) from jsonb_array_elements(p_starts) v where v_keys ? ((v ->> 'job') || '.' || (v ->> 'step')));
 		v_orders := (select jsonb_agg(o) from jsonb_array_elements(p_orders) o where v_keys ? ((o ->> 'job_id') || '.' || (o ->> 'step_id')));
 		-- What is signed for several elements together is for all of them or none.
@@ -105,7 +105,7 @@ begin
 			raise exception 'an element of an array is no longer free to go' using errcode = '40001', hint = 'Read again and decide anew.';
 		end if;
 	end if;
-	perform api.outage_check(v_starts);
+	perform internal.outage_check(v_starts);
 	if exists (
 		select from unnest(v_began) b
 		join step_request r on r.job_id = b.job_id and r.step_id = b.step_id and r.with_set is not null
@@ -116,7 +116,7 @@ begin
 		raise exception 'a step would start without its peers' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 
-	perform api.allocation_unkeep(array(select distinct (b.job_id, b.request_id, 0)::api.attempt_key from unnest(v_began) b));
+	perform internal.allocation_unkeep(array(select distinct (b.job_id, b.request_id, 0)::internal.attempt_key from unnest(v_began) b));
 
 	insert into attempt (job_id, step_id, attempt, ordered_at, time_limit_s, fence, node_ids, nodes)
 	select v.job_id, v.step_id, v.attempt, v_at, v.time_limit_s, v.fence, v.node_ids, case when cardinality(v.node_ids) = 1 then array[h.name]
@@ -124,9 +124,9 @@ begin
 	from unnest(v_decided) v
 	join node h on h.node_id = v.node_ids[1];
 
-	perform api.allocation_take(array(
+	perform internal.allocation_take(array(
 		select (v.job_id, v.step_id, v.attempt, al.node, al.nr - 1, al.cpus, al.mem_mb, al.gres, case when al.nr = 1 then r.licenses else '{}'::jsonb end,
-			al.tasks, coalesce(al.holder, true), 'ordered', v_at, al.ahead)::api.taken
+			al.tasks, coalesce(al.holder, true), 'ordered', v_at, al.ahead)::internal.taken
 		from unnest(v_decided) v
 		join step_request r on r.job_id = v.job_id and r.step_id = v.request_id
 		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb, tasks int, holder boolean,
@@ -139,7 +139,7 @@ begin
 	)
 	select array_agg(b.job_id) into v_mail from began b where b.mail_type is not null;
 	if v_mail is not null then
-		perform api.mail_job(v_mail, true);
+		perform internal.mail_job(v_mail, true);
 	end if;
 	-- By key, however short the plan was when it was last analyzed.
 	delete from plan p
@@ -147,7 +147,7 @@ begin
 		select o.ctid
 		from unnest(v_began) b
 		cross join lateral (select x.ctid from plan x where x.job_id = b.job_id and x.step_id = b.step_id offset 0) o));
-	perform api.order_put(v_orders, not api.hook_prolog(v_decided));
+	perform internal.order_put(v_orders, not internal.hook_prolog(v_decided));
 	notify rota_event;
 	return query select b.job_id, b.step_id, b.attempt from unnest(v_began) b;
 end $$;
@@ -159,20 +159,20 @@ language plpgsql security definer set lock_timeout = '5s' set search_path = live
 declare
 	v_free bigint[];
 begin
-	perform api.leader_check(p_term);
-	v_free := api.job_lock_free(p_jobs);
+	perform internal.leader_check(p_term);
+	v_free := internal.job_lock_free(p_jobs);
 	-- Elements share what their array asks for: all that has not started goes with it.
-	perform api.step_move('schedule', array(
-		select (s.job_id, s.step_id, 'refuse', null, 'refused', null, null, v.reason)::api.move
+	perform internal.step_move('schedule', array(
+		select (s.job_id, s.step_id, 'refuse', null, 'refused', null, null, v.reason)::internal.move
 		from unnest(p_jobs, p_steps, p_reasons) as v (job_id, step_id, reason)
 		join step s on s.job_id = v.job_id and s.request_id = v.step_id and s.state = 'pending'
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 		where a.size is null and v.job_id = any (v_free)));
-	perform api.step_move('schedule', array(
-		select m::api.move
+	perform internal.step_move('schedule', array(
+		select m::internal.move
 		from unnest(p_jobs, p_steps, p_reasons) as v (job_id, step_id, reason)
 		join step h on h.job_id = v.job_id and h.step_id = v.step_id and coalesce(h.ended_at, 'infinity') = 'infinity'
-		cross join lateral api.array_give_up(v.job_id, v.step_id, 'refuse', 'refused', v.reason) m
+		cross join lateral internal.array_give_up(v.job_id, v.step_id, 'refuse', 'refused', v.reason) m
 		where v.job_id = any (v_free)));
 	notify rota_event;
 	return (select count(*) from unnest(p_jobs) v where v = any (v_free));
@@ -182,7 +182,7 @@ comment on function api.schedule_refuse(bigint, bigint[], int[], text[]) is 'End
 create function api.schedule_plan(p_term bigint, p_said jsonb, p_gone_jobs bigint[], p_gone_steps int[]) returns void
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 begin
-	perform api.leader_check(p_term);
+	perform internal.leader_check(p_term);
 	with said as (
 		select v.job as job_id, v.step as step_id, to_timestamp(v.expected_at) as expected_at,
 			coalesce(v.nodes, '{}') as nodes, v.reason, v.blocker, v.message
@@ -204,7 +204,7 @@ comment on function api.schedule_plan(bigint, jsonb, bigint[], int[]) is
 	'What a pass expects of steps [{job, step, expected_at, nodes, reason, blocker, message}], and of which it expects nothing any more; null: of all others. Rows that say the same stay untouched.';
 
 -- What time has brought: outages begin, deadlines pass, suspended steps go on where there is room again.
-create function api.schedule_due() returns boolean
+create function internal.schedule_due() returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_wanted bigint[];
@@ -214,7 +214,7 @@ declare
 	v_drained int[];
 	v_one record;
 begin
-	v_ending := array(select o.job_id from api.outage_attempts() o);
+	v_ending := array(select o.job_id from internal.outage_attempts() o);
 	-- All locks at once, in order. What somebody has locked is for another tick, which comes soon: what is due then is seen from the rows.
 	v_wanted := array(
 		select s.job_id from step s where s.start_by <= now() and s.ended_at is null and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0))
@@ -222,79 +222,79 @@ begin
 		select s.job_id from step s where s.resume_wanted and s.state = 'suspended'
 		union
 		select unnest(v_ending));
-	v_free := api.job_lock_free(v_wanted);
+	v_free := internal.job_lock_free(v_wanted);
 	v_drained := array(select n.node_id from node_notice n where n.kind = 'drain' and n.at <= now());
-	perform api.node_lock(array(
+	perform internal.node_lock(array(
 		select unnest(v_drained)
 		union
 		select a.node_id
 		from step s join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and coalesce(a.ended_at, 'infinity') = 'infinity'
 		where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free)));
-	perform api.outage_begin(array(select x from unnest(v_ending) x where x = any (v_free)), v_drained);
+	perform internal.outage_begin(array(select x from unnest(v_ending) x where x = any (v_free)), v_drained);
 	-- Deadlines: a step that waits past the moment from which it could still end in time will not start any more.
 	select array_agg(distinct s.job_id) into v_due
 	from step s
 	where s.start_by <= now() and s.ended_at is null and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0)) and s.job_id = any (v_free);
 	if v_due is not null then
-		perform api.step_move('schedule', array(
-			select (s.job_id, s.step_id, 'deadline', null, 'deadline', null, null, 'could not end before its deadline')::api.move
+		perform internal.step_move('schedule', array(
+			select (s.job_id, s.step_id, 'deadline', null, 'deadline', null, null, 'could not end before its deadline')::internal.move
 			from step s
 			left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 			where s.job_id = any (v_due) and s.state = 'pending' and a.size is null and s.start_by <= now() and s.ended_at is null));
-		perform api.step_move('schedule', array(
-			select m::api.move
+		perform internal.step_move('schedule', array(
+			select m::internal.move
 			from step s
 			join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-			cross join lateral api.array_give_up(s.job_id, s.step_id, 'deadline', 'deadline', 'could not end before its deadline') m
+			cross join lateral internal.array_give_up(s.job_id, s.step_id, 'deadline', 'deadline', 'could not end before its deadline') m
 			where s.job_id = any (v_due) and s.ended_at is null and a.next < a.size and s.start_by <= now()));
 		notify rota_event;
 	end if;
 	-- Suspended steps that are to go on, oldest first, where their CPUs are free again.
-	perform api.resume_lock((select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id))
+	perform internal.resume_lock((select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id))
 		from step s where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free)));
 	for v_one in
 		select s.job_id, s.step_id from step s where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free) order by s.rank desc, s.job_id, s.step_id
 	loop
-		perform api.step_resume(v_one.job_id, v_one.step_id);
+		perform internal.step_resume(v_one.job_id, v_one.step_id);
 	end loop;
 	return cardinality(v_free) = cardinality(v_wanted);
 end $$;
-comment on function api.schedule_due() is 'Make the moves that are due by now; false: not all of them, as somebody had locked a job. Internal.';
+comment on function internal.schedule_due() is 'Make the moves that are due by now; false: not all of them, as somebody had locked a job.';
 
 -- Read from the index in that order: sorted, everything live would be looked at, and all that was since the oldest transaction began.
-create function api.deadline_next(p_after timestamptz) returns timestamptz
+create function internal.deadline_next(p_after timestamptz) returns timestamptz
 language plpgsql stable set enable_sort = off set search_path = live, rota, pg_temp as $$
 begin
 	return (select s.start_by from step s where s.start_by > p_after and s.ended_at is null order by s.start_by limit 1);
 end $$;
-comment on function api.deadline_next(timestamptz) is 'The first moment behind p_after from which a live step could no longer end before its deadline; null: there is none. Internal.';
+comment on function internal.deadline_next(timestamptz) is 'The first moment behind p_after from which a live step could no longer end before its deadline; null: there is none.';
 
 create function api.schedule_tick(p_term bigint) returns table (now double precision, next_at double precision)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
-	v_outage boolean := api.outage_expected();
+	v_outage boolean := internal.outage_expected();
 	v_hooks boolean := exists (select from hook_due);
-	v_share boolean := api.share_due();
-	v_due boolean := v_outage or exists (select from step s where s.resume_wanted) or coalesce(api.deadline_next('-infinity') <= now(), false);
+	v_share boolean := internal.share_due();
+	v_due boolean := v_outage or exists (select from step s where s.resume_wanted) or coalesce(internal.deadline_next('-infinity') <= now(), false);
 	v_done boolean := true;
 	v_next timestamptz;
 begin
 	-- Mostly nothing is: then no lock is asked for, and there is nothing that is to be on disk before the leader goes on.
-	perform api.leader_check(p_term, v_hooks or v_share or v_due);
+	perform internal.leader_check(p_term, v_hooks or v_share or v_due);
 	if v_hooks then
-		perform api.hook_drop();
+		perform internal.hook_drop();
 	end if;
 	if v_share then
-		perform api.share_refresh();
+		perform internal.share_refresh();
 	end if;
 	if v_due then
-		v_done := api.schedule_due();
+		v_done := internal.schedule_due();
 	end if;
 	select least(
 		case when not v_done then now() end,
 		(select min(s.begin_at) from step s where s.begin_at > now() and s.state = 'pending'),
-		api.deadline_next(now()),
-		case when v_outage then api.outage_next() end)
+		internal.deadline_next(now()),
+		case when v_outage then internal.outage_next() end)
 	into v_next;
 	return query select extract(epoch from now())::double precision, extract(epoch from v_next)::double precision;
 end $$;

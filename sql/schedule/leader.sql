@@ -10,7 +10,7 @@
 -- nothing is written to stay leader, and nothing has to be replicated to show that one lives. The leader calls leader_claim three
 -- times within its lease, and for it to call is to live; the others call it every quarter of a second. A session at work is
 -- not silent: then the database is slow, and another leader would be no quicker.
-create function api.leader_silence(p_leader rota.leader) returns interval
+create function internal.leader_silence(p_leader rota.leader) returns interval
 language sql stable set search_path = live, rota, pg_temp as $$
 	-- A client that is hung has sent nothing (the session waits to read), or reads nothing (it waits to write). A clock that was
 	-- set back makes nobody alive.
@@ -19,13 +19,13 @@ language sql stable set search_path = live, rota, pg_temp as $$
 	cross join lateral (select clock_timestamp() - x.state_change as since) d
 	where p_leader.backend_pid is not null and x.backend_start = p_leader.backend_start;
 $$;
-comment on function api.leader_silence(rota.leader) is 'For how long the leader''s session has waited for its jobmgrd; null: that session is gone. Internal.';
+comment on function internal.leader_silence(rota.leader) is 'For how long the leader''s session has waited for its jobmgrd; null: that session is gone.';
 
-create function api.leader_lives() returns boolean
+create function internal.leader_lives() returns boolean
 language sql stable set search_path = live, rota, pg_temp as $$
-	select exists (select from leader l where l.name = 'schedule' and api.leader_silence(l) <= l.lease);
+	select exists (select from leader l where l.name = 'schedule' and internal.leader_silence(l) <= l.lease);
 $$;
-comment on function api.leader_lives() is 'Whether somebody leads: its session is there and not silent. Internal.';
+comment on function internal.leader_lives() is 'Whether somebody leads: its session is there and not silent.';
 
 create function api.leader_claim(p_name text, p_lease_s int, p_prolog boolean default false, p_epilog boolean default false) returns bigint
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
@@ -37,7 +37,7 @@ begin
 	if v_leader.backend_pid = pg_backend_pid() and v_leader.backend_start = v_start then
 		return v_leader.term;
 	end if;
-	if api.leader_silence(v_leader) <= v_leader.lease then
+	if internal.leader_silence(v_leader) <= v_leader.lease then
 		return null;
 	end if;
 	perform from leader l where l.name = p_name and l.term = v_leader.term for update skip locked;
@@ -60,7 +60,7 @@ end $$;
 comment on function api.leader_claim(text, int, boolean, boolean) is
 	'Become or stay leader, with leave to be silent for so many seconds: the term of this session, or null where another one leads. Who schedules says whether attempts are to have a controller prolog and epilog.';
 
-create function api.leader_check(p_term bigint, p_decides boolean default true) returns void
+create function internal.leader_check(p_term bigint, p_decides boolean default true) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	if p_decides then
@@ -72,18 +72,18 @@ begin
 		raise exception 'term % is over', p_term using errcode = 'RT412', hint = 'Another jobmgrd leads now.';
 	end if;
 end $$;
-comment on function api.leader_check(bigint, boolean) is 'Fail with RT412 unless p_term is the leader''s; where it decides something, a lock holds off a successor, and the leader''s next decision, until this transaction ends. Internal.';
+comment on function internal.leader_check(bigint, boolean) is 'Fail with RT412 unless p_term is the leader''s; where it decides something, a lock holds off a successor, and the leader''s next decision, until this transaction ends.';
 
-create view api.reader_session as
+create view internal.reader_session as
 select x.pid, x.usename, x.xact_start
 from pg_stat_activity x
 where x.datname = current_database() and (x.usename in ('rota_analyst', 'rota_reader') or exists (
 	select from pg_auth_members m join pg_roles g on g.oid = m.roleid where m.member = x.usesysid and g.rolname in ('rota_analyst', 'rota_reader')));
-comment on view api.reader_session is 'Sessions of analysts and readers, and the processes that work for them. Internal.';
+comment on view internal.reader_session is 'Sessions of analysts and readers, and the processes that work for them.';
 
 create function api.session_readers() returns setof int
 language sql stable security definer set search_path = live, rota, pg_temp as $$
-	select x.pid from api.reader_session x;
+	select x.pid from internal.reader_session x;
 $$;
 comment on function api.session_readers() is 'Processes of the server that work for analysts and readers: they are to yield the processors to all others.';
 
@@ -99,8 +99,8 @@ language sql security definer set search_path = live, rota, pg_temp as $$
 	), reading as materialized (
 		-- Of those who only read, whatever they do: statements have their own limit, and so has silence, but not many statements.
 		select x.pid, x.usename
-		from api.reader_session x
-		join (select nullif(api.setting_int('reader_transaction_s'), 0) as most_s) v on x.xact_start < clock_timestamp() - make_interval(secs => v.most_s)
+		from internal.reader_session x
+		join (select nullif(internal.setting_int('reader_transaction_s'), 0) as most_s) v on x.xact_start < clock_timestamp() - make_interval(secs => v.most_s)
 	)
 	select s.application_name from silent s where pg_terminate_backend(s.pid)
 	union all

@@ -8,7 +8,7 @@
 -- that starts steps holds to its end, so what one of them started the next one sees. What ends meanwhile only makes room.
 -- Suspended steps count as what they were: so to resume them passes no limit.
 
-create function api.claimant_of(p_account text, p_user text, p_qos text, p_gres jsonb) returns int
+create function internal.claimant_of(p_account text, p_user text, p_qos text, p_gres jsonb) returns int
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_gres text := case when p_gres <> '{}' then (select string_agg(k, ',' order by k) from jsonb_object_keys(p_gres) k) else '' end;
@@ -30,19 +30,19 @@ begin
 	end loop;
 	return v_claimant;
 end $$;
-comment on function api.claimant_of(text, text, text, jsonb) is 'Who claims a step: account, user, quality of service, and the generic resources that it asks for. Made where it is new. Internal.';
+comment on function internal.claimant_of(text, text, text, jsonb) is 'Who claims a step: account, user, quality of service, and the generic resources that it asks for. Made where it is new.';
 
-create view api.account_above as
+create view internal.account_above as
 with recursive above (account, above) as (
 	select a.account, a.account from rota.account a
 	union all
 	select u.account, a.parent from above u join rota.account a on a.account = u.above where a.parent is not null
 )
 select u.account, u.above from above u;
-comment on view api.account_above is 'Each account with itself and all accounts above it. Internal.';
+comment on view internal.account_above is 'Each account with itself and all accounts above it.';
 
 -- The period of a limit that is now; a sliding one (30days) begins with a day and has no end. Days are those of the usage figures.
-create view api.limit_span as
+create view internal.limit_span as
 select l.limit_id, d.first_day, d.first_day::timestamp at time zone z.time_zone as starts_at,
 	case when l.period ~ 'days$' then 'infinity' else (d.first_day + ('1 ' || l.period)::interval) at time zone z.time_zone end as ends_at
 from rota.usage_limit l
@@ -52,26 +52,26 @@ cross join lateral (
 	from (select (now() at time zone z.time_zone)::date as today) t
 ) d
 where l.period <> '';
-comment on view api.limit_span is 'The period of each limit that has one: its first day, when it begins and ends. Internal.';
+comment on view internal.limit_span is 'The period of each limit that has one: its first day, when it begins and ends.';
 
 -- By what each limit has of a name that few share.
-create view api.limit_claimant as
+create view internal.limit_claimant as
 select l.limit_id, l.claimant_id, l.partition, case when l.each_user then l.user_name else '' end as whose, l.measure, l.most
 from (
 	select m.limit_id, c.claimant_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos as of_qos, m.user_name as of_user
 	from rota.claimant c join rota.usage_limit m on m.user_name = c.user_name where m.account is null
 	union all
 	select m.limit_id, c.claimant_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos, m.user_name
-	from rota.claimant c join api.account_above u on u.account = c.account join rota.usage_limit m on m.account = u.above
+	from rota.claimant c join internal.account_above u on u.account = c.account join rota.usage_limit m on m.account = u.above
 	union all
 	select m.limit_id, c.claimant_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos, m.user_name
 	from rota.claimant c cross join rota.usage_limit m where m.account is null and m.user_name is null
 ) l
 where coalesce(l.of_user = l.user_name, true) and coalesce(l.of_qos = l.qos, true)
 	and (l.measure !~ '^gres/' or substr(l.measure, 6) = any (string_to_array(l.gres, ',')));
-comment on view api.limit_claimant is 'The limits that claimants are under, in that partition or (null) in any; whose: the user, where it holds for each one by itself. Internal.';
+comment on view internal.limit_claimant is 'The limits that claimants are under, in that partition or (null) in any; whose: the user, where it holds for each one by itself.';
 
-create view api.limit_now as
+create view internal.limit_now as
 with open as materialized (
 	select s.claimant_id, s.queue as partition, a.job_id, a.step_id, a.cpus, a.gres
 	from live.allocation a
@@ -87,11 +87,11 @@ select c.limit_id, c.whose, sum(case c.measure when 'running' then v.running whe
 	else (select sum(jsonb_array_length(o.gres -> substr(c.measure, 6)))
 		from open o where o.claimant_id = v.claimant_id and o.partition = v.partition) end) as held
 from live v
-join api.limit_claimant c on c.claimant_id = v.claimant_id and coalesce(c.partition = v.partition, true) and c.measure not in ('time', 'submitted', 'cpu_minutes')
+join internal.limit_claimant c on c.claimant_id = v.claimant_id and coalesce(c.partition = v.partition, true) and c.measure not in ('time', 'submitted', 'cpu_minutes')
 group by c.limit_id, c.whose;
-comment on view api.limit_now is 'How much is held of limits of what may be held at once. Whoever holds nothing has no row. Internal.';
+comment on view internal.limit_now is 'How much is held of limits of what may be held at once. Whoever holds nothing has no row.';
 
-create view api.limit_minutes as
+create view internal.limit_minutes as
 select x.limit_id, x.whose, sum(x.cpu_s) / 60 as held
 from (
 	-- Of what runs as much as it can come to within the period.
@@ -99,8 +99,8 @@ from (
 	from live.allocation a
 	join live.step s on s.job_id = a.job_id and s.step_id = a.step_id
 	join live.attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
-	join api.limit_claimant c on c.claimant_id = s.claimant_id and coalesce(c.partition = s.queue, true) and c.measure = 'cpu_minutes'
-	join api.limit_span p on p.limit_id = c.limit_id
+	join internal.limit_claimant c on c.claimant_id = s.claimant_id and coalesce(c.partition = s.queue, true) and c.measure = 'cpu_minutes'
+	join internal.limit_span p on p.limit_id = c.limit_id
 	cross join lateral (
 		select case when t.time_limit_s > 0 then extract(epoch from greatest(now(), coalesce(t.started_at, t.ordered_at)
 			+ make_interval(secs => t.time_limit_s + t.suspended_s))) else 'infinity' end as until_s
@@ -109,7 +109,7 @@ from (
 	union all
 	select l.limit_id, case when l.each_user then u.user_name else '' end, u.cpu_s
 	from rota.usage_limit l
-	join api.limit_span p on p.limit_id = l.limit_id
+	join internal.limit_span p on p.limit_id = l.limit_id
 	cross join lateral (
 		select m.account, m.user_name, m.partition, m.qos, m.cpu_s from rota.usage_month m where l.period in ('month', 'year') and m.month >= p.first_day
 		union all
@@ -117,66 +117,66 @@ from (
 		union all
 		-- What has ended and is not in the figures yet.
 		select x.account, x.user_name, x.partition, x.qos, x.cpu_s
-		from api.usage_due_key k
+		from internal.usage_due_key k
 		cross join lateral (
-			select * from api.usage_piece x where x.job_id = k.job_id and x.step_id = k.step_id and x.attempt = k.attempt and x.node_id = k.node_id offset 0
+			select * from internal.usage_piece x where x.job_id = k.job_id and x.step_id = k.step_id and x.attempt = k.attempt and x.node_id = k.node_id offset 0
 		) x
 		where k.held and not k.rebuild and x.day >= p.first_day
 	) u
 	where coalesce(l.user_name = u.user_name, true) and coalesce(l.qos = u.qos, true) and coalesce(l.partition = u.partition, true)
-		and (l.account is null or u.account in (select x.account from api.account_above x where x.above = l.account))
+		and (l.account is null or u.account in (select x.account from internal.account_above x where x.above = l.account))
 ) x
 group by x.limit_id, x.whose;
-comment on view api.limit_minutes is 'CPU-minutes of limits: those of their period, and of what runs all that it may come to in it. Whoever used none has no row. Internal.';
+comment on view internal.limit_minutes is 'CPU-minutes of limits: those of their period, and of what runs all that it may come to in it. Whoever used none has no row.';
 
 -- An each_user limit has a row for each user who uses something of it, or one for nobody.
-create view api.limit_shown as
+create view internal.limit_shown as
 select l.*, coalesce(h.whose, '') as whose, case when l.measure <> 'time' then coalesce(h.held, 0) end as held, p.starts_at, p.ends_at
 from rota.usage_limit l
 left join (
-	select x.limit_id, x.whose, x.held from api.limit_now x
+	select x.limit_id, x.whose, x.held from internal.limit_now x
 	union all
-	select x.limit_id, x.whose, x.held from api.limit_minutes x
+	select x.limit_id, x.whose, x.held from internal.limit_minutes x
 	union all
 	select c.limit_id, c.whose, count(*)
 	from live.step s
-	join api.limit_claimant c on c.claimant_id = s.claimant_id and coalesce(c.partition = s.queue, true)
+	join internal.limit_claimant c on c.claimant_id = s.claimant_id and coalesce(c.partition = s.queue, true)
 	where s.ended_at is null and s.array_index is null and c.measure = 'submitted'
 	group by c.limit_id, c.whose
 ) h on h.limit_id = l.limit_id
-left join api.limit_span p on p.limit_id = l.limit_id;
-comment on view api.limit_shown is 'Limits with what is used of them. Internal.';
+left join internal.limit_span p on p.limit_id = l.limit_id;
+comment on view internal.limit_shown is 'Limits with what is used of them.';
 
-create function api.limit_cover(p_lines api.line[]) returns setof api.bound
+create function internal.limit_cover(p_lines internal.line[]) returns setof internal.bound
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	select v.claimant_id, v.partition, c.limit_id, c.whose, c.measure, c.most, null::numeric, null::timestamptz
 	from (select distinct x.claimant_id, x.partition from unnest(p_lines) x) v
-	join api.limit_claimant c on c.claimant_id = v.claimant_id and coalesce(c.partition = v.partition, true);
+	join internal.limit_claimant c on c.claimant_id = v.claimant_id and coalesce(c.partition = v.partition, true);
 end $$;
-comment on function api.limit_cover(api.line[]) is 'The limits that lines are under, without what is used of them. Internal.';
+comment on function internal.limit_cover(internal.line[]) is 'The limits that lines are under, without what is used of them.';
 
-create function api.limit_bounds(p_lines api.line[]) returns setof api.bound
+create function internal.limit_bounds(p_lines internal.line[]) returns setof internal.bound
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	select c.claimant_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), null::timestamptz
-	from api.limit_cover(p_lines) c
-	left join api.limit_now h on h.limit_id = c.limit_id and h.whose = c.whose
+	from internal.limit_cover(p_lines) c
+	left join internal.limit_now h on h.limit_id = c.limit_id and h.whose = c.whose
 	where c.measure not in ('submitted', 'cpu_minutes');
 	-- By itself, as it is more to look at and mostly there are none.
 	if exists (select from usage_limit l where l.measure = 'cpu_minutes') then
 		return query
 		select c.claimant_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), p.ends_at
-		from api.limit_cover(p_lines) c
-		join api.limit_span p on p.limit_id = c.limit_id
-		left join api.limit_minutes h on h.limit_id = c.limit_id and h.whose = c.whose;
+		from internal.limit_cover(p_lines) c
+		join internal.limit_span p on p.limit_id = c.limit_id
+		left join internal.limit_minutes h on h.limit_id = c.limit_id and h.whose = c.whose;
 	end if;
 end $$;
-comment on function api.limit_bounds(api.line[]) is 'The limits of what is used that lines are under, with what is used of them now. Internal.';
+comment on function internal.limit_bounds(internal.line[]) is 'The limits of what is used that lines are under, with what is used of them now.';
 
-create function api.limit_tops(p_lines api.line[]) returns table (claimant_id int, partition text, tops jsonb)
+create function internal.limit_tops(p_lines internal.line[]) returns table (claimant_id int, partition text, tops jsonb)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -185,14 +185,14 @@ begin
 	end if;
 	return query
 	select x.claimant_id, x.partition, jsonb_object_agg(x.measure, x.most)
-	from (select c.claimant_id, c.partition, c.measure, min(c.most) as most from api.limit_cover(p_lines) c group by c.claimant_id, c.partition, c.measure) x
+	from (select c.claimant_id, c.partition, c.measure, min(c.most) as most from internal.limit_cover(p_lines) c group by c.claimant_id, c.partition, c.measure) x
 	group by x.claimant_id, x.partition;
 end $$;
-comment on function api.limit_tops(api.line[]) is 'The lowest limit of each measure that lines are under: {"cpus": 64, "gres/gpu": 8}; no row: none. Internal.';
+comment on function internal.limit_tops(internal.line[]) is 'The lowest limit of each measure that lines are under: {"cpus": 64, "gres/gpu": 8}; no row: none.';
 
 -- What a step may come to is known before it has nodes: where it may get more nodes than it needs, no more than limits allow at all.
-create function api.size_asked(p_tops jsonb, p_nodes_min int, p_nodes_max int, p_ntasks int, p_cpus_per_task int, p_gres jsonb, p_exclusive boolean,
-	p_time_limit_s bigint, p_partition rota.partition) returns api.size
+create function internal.size_asked(p_tops jsonb, p_nodes_min int, p_nodes_max int, p_ntasks int, p_cpus_per_task int, p_gres jsonb, p_exclusive boolean,
+	p_time_limit_s bigint, p_partition rota.partition) returns internal.size
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_cpus int; -- of the largest node
@@ -209,12 +209,12 @@ begin
 	v_nodes := greatest(least(v_nodes, v_most), p_nodes_min);
 	return (greatest(greatest(p_ntasks, p_nodes_min)::bigint * p_cpus_per_task, v_nodes::bigint * v_cpus), v_nodes,
 		case when p_gres <> '{}' then (select jsonb_object_agg(g.key, g.value::bigint * v_nodes) from jsonb_each_text(p_gres) g) end,
-		coalesce(p_time_limit_s, least(coalesce(p_partition.default_time_s, p_partition.max_time_s), (p_tops ->> 'time')::bigint), 0))::api.size;
+		coalesce(p_time_limit_s, least(coalesce(p_partition.default_time_s, p_partition.max_time_s), (p_tops ->> 'time')::bigint), 0))::internal.size;
 end $$;
-comment on function api.size_asked(jsonb, int, int, int, int, jsonb, boolean, bigint, rota.partition) is
-	'The most that a step can come to that asks for so much; p_tops: of api.limit_tops. Internal.';
+comment on function internal.size_asked(jsonb, int, int, int, int, jsonb, boolean, bigint, rota.partition) is
+	'The most that a step can come to that asks for so much; p_tops: of internal.limit_tops.';
 
-create function api.limit_need(p_measure text, p_size api.size, p_ends_at timestamptz) returns numeric
+create function internal.limit_need(p_measure text, p_size internal.size, p_ends_at timestamptz) returns numeric
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return case p_measure when 'running' then 1 when 'cpus' then p_size.cpus when 'nodes' then p_size.nodes
@@ -223,17 +223,17 @@ begin
 			extract(epoch from p_ends_at) - extract(epoch from now())) / 60
 		else coalesce((p_size.gres ->> substr(p_measure, 6))::numeric, 0) end;
 end $$;
-comment on function api.limit_need(text, api.size, timestamptz) is 'How much of a limit''s measure a step takes that starts now. Internal.';
+comment on function internal.limit_need(text, internal.size, timestamptz) is 'How much of a limit''s measure a step takes that starts now.';
 
-create function api.limit_noun(p_measure text) returns text
+create function internal.limit_noun(p_measure text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return case p_measure when 'cpus' then 'CPUs' when 'cpu_minutes' then 'CPU-minutes' when 'running' then 'steps' when 'submitted' then 'steps'
 		else regexp_replace(p_measure, '^gres/', '') end;
 end $$;
-comment on function api.limit_noun(text) is 'What a limit''s measure counts. Internal.';
+comment on function internal.limit_noun(text) is 'What a limit''s measure counts.';
 
-create function api.limit_whose(p_bound api.bound, p_verb text) returns text
+create function internal.limit_whose(p_bound internal.bound, p_verb text) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
@@ -242,30 +242,30 @@ begin
 			case when l.period ~ 'days$' then ' in ' || replace(l.period, 'days', ' days') when l.period <> '' then ' this ' || l.period end)
 		from usage_limit l where l.limit_id = p_bound.limit_id);
 end $$;
-comment on function api.limit_whose(api.bound, text) is 'Whom a limit concerns, with the verb in its middle. Internal.';
+comment on function internal.limit_whose(internal.bound, text) is 'Whom a limit concerns, with the verb in its middle.';
 
-create function api.limit_words(p_bound api.bound, p_need numeric) returns text
+create function internal.limit_words(p_bound internal.bound, p_need numeric) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return case p_bound.measure
-		when 'running' then format('%s of at most %s steps%s', p_bound.held, p_bound.most, api.limit_whose(p_bound, ' run'))
+		when 'running' then format('%s of at most %s steps%s', p_bound.held, p_bound.most, internal.limit_whose(p_bound, ' run'))
 		when 'time' then format('its time limit%s is longer than the %s s allowed to steps%s', case when p_need < 'infinity' then ' of ' || p_need || ' s' end,
-			p_bound.most, api.limit_whose(p_bound, ''))
+			p_bound.most, internal.limit_whose(p_bound, ''))
 		when 'cpu_minutes' then format('%s of at most %s CPU-minutes%s, and it may come to %s more', case when p_bound.held < 'infinity' then round(p_bound.held)::text else 'any number' end,
-			p_bound.most, api.limit_whose(p_bound, ' are used or promised'), case when p_need < 'infinity' then ceil(p_need)::text else 'any number' end)
-		else format('%s of at most %s %s%s', p_bound.held, p_bound.most, api.limit_noun(p_bound.measure), api.limit_whose(p_bound, ' are held'))
+			p_bound.most, internal.limit_whose(p_bound, ' are used or promised'), case when p_need < 'infinity' then ceil(p_need)::text else 'any number' end)
+		else format('%s of at most %s %s%s', p_bound.held, p_bound.most, internal.limit_noun(p_bound.measure), internal.limit_whose(p_bound, ' are held'))
 			|| case when p_bound.held < p_bound.most then format(', and it may need %s more', p_need) else '' end end;
 end $$;
-comment on function api.limit_words(api.bound, numeric) is 'A limit that a step which needs so much would pass: what it is, whose, and how much of it is used. Internal.';
+comment on function internal.limit_words(internal.bound, numeric) is 'A limit that a step which needs so much would pass: what it is, whose, and how much of it is used.';
 
-create function api.limit_keep(p_decided api.decided[]) returns api.decided[]
+create function internal.limit_keep(p_decided internal.decided[]) returns internal.decided[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
-	v_lines api.line[];
+	v_lines internal.line[];
 	v_over text[];
 begin
 	v_lines := array(
-		select distinct (h.claimant_id, h.queue)::api.line
+		select distinct (h.claimant_id, h.queue)::internal.line
 		from (select distinct v.job_id, v.request_id from unnest(p_decided) v) v
 		join step h on h.job_id = v.job_id and h.step_id = v.request_id);
 	v_over := array(
@@ -275,18 +275,18 @@ begin
 				case when b.measure <> 'time' then b.held + sum(n.need) over (partition by b.limit_id, b.whose order by d.nr) else n.need end as upto
 			from unnest(p_decided) with ordinality d (job_id, step_id, request_id, pos, attempt, time_limit_s, fence, node_ids, allocations, bound, nr)
 			join step h on h.job_id = d.job_id and h.step_id = d.request_id
-			join api.limit_bounds(v_lines) b on b.claimant_id = h.claimant_id and b.partition = h.queue
+			join internal.limit_bounds(v_lines) b on b.claimant_id = h.claimant_id and b.partition = h.queue
 			cross join lateral (
-				select api.limit_need(b.measure, ((select sum((a ->> 'cpus')::bigint) from jsonb_array_elements(d.allocations) a), jsonb_array_length(d.allocations),
+				select internal.limit_need(b.measure, ((select sum((a ->> 'cpus')::bigint) from jsonb_array_elements(d.allocations) a), jsonb_array_length(d.allocations),
 					case when b.measure ~ '^gres/' then jsonb_build_object(substr(b.measure, 6), (
 						select coalesce(sum(jsonb_array_length(a -> 'gres' -> substr(b.measure, 6))), 0) from jsonb_array_elements(d.allocations) a)) end,
-					d.time_limit_s)::api.size, b.ends_at) as need
+					d.time_limit_s)::internal.size, b.ends_at) as need
 			) n
 		) x
 		where x.need > 0 and x.upto > x.most);
 	if v_over = '{}' then
 		return p_decided;
 	end if;
-	return array(select v::api.decided from unnest(p_decided) v where v.job_id || '.' || v.step_id <> all (v_over));
+	return array(select v::internal.decided from unnest(p_decided) v where v.job_id || '.' || v.step_id <> all (v_over));
 end $$;
-comment on function api.limit_keep(api.decided[]) is 'Of starts in order, those that pass no limit. The caller holds the leader''s row. Internal.';
+comment on function internal.limit_keep(internal.decided[]) is 'Of starts in order, those that pass no limit. The caller holds the leader''s row.';

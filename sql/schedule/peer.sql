@@ -3,7 +3,7 @@
 -- job binds what it names: it could keep that from ever running again.
 
 -- Peers may have ended long ago: they are looked for in all that ever was, by those few that have any.
-create function api.peer_same(p_job bigint, p_step int) returns int[]
+create function internal.peer_same(p_job bigint, p_step int) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return coalesce((
@@ -24,9 +24,9 @@ begin
 		limit 1
 	));
 end $$;
-comment on function api.peer_same(bigint, int) is 'The nodes that a step of a script has to be on because of --same-nodes, its own or that of others, in order; null: any. Internal.';
+comment on function internal.peer_same(bigint, int) is 'The nodes that a step of a script has to be on because of --same-nodes, its own or that of others, in order; null: any.';
 
-create function api.peer_other(p_job bigint, p_step int) returns int[]
+create function internal.peer_other(p_job bigint, p_step int) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
@@ -43,22 +43,22 @@ begin
 		join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
 		cross join lateral unnest(t.node_ids) n);
 end $$;
-comment on function api.peer_other(bigint, int) is 'The nodes that a step of a script has to keep off because of --other-nodes, its own or that of others; null: none. Internal.';
+comment on function internal.peer_other(bigint, int) is 'The nodes that a step of a script has to keep off because of --other-nodes, its own or that of others; null: none.';
 
 -- What the leader read may be a commit old, and it does not compare the steps of one pass with each other: of two peers that would get into each
 -- other's way, the first one starts. The other one's row is touched, so that the leader reads it anew.
-create function api.peer_keep(p_decided api.decided[]) returns api.decided[]
+create function internal.peer_keep(p_decided internal.decided[]) returns internal.decided[]
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_one api.decided;
-	v_bound api.decided[] := '{}';
+	v_one internal.decided;
+	v_bound internal.decided[] := '{}';
 	v_same int[];
 	v_over jsonb := '{}';
 begin
 	foreach v_one in array p_decided loop
 		continue when not coalesce(v_one.bound, false);
-		v_same := api.peer_same(v_one.job_id, v_one.request_id);
-		if v_one.node_ids && api.peer_other(v_one.job_id, v_one.request_id) or not (v_one.node_ids @> v_same and v_one.node_ids <@ v_same) or exists (
+		v_same := internal.peer_same(v_one.job_id, v_one.request_id);
+		if v_one.node_ids && internal.peer_other(v_one.job_id, v_one.request_id) or not (v_one.node_ids @> v_same and v_one.node_ids <@ v_same) or exists (
 			select from (
 				select e.peer_job_id as job_id, e.peer_step_id as step_id, e.kind
 				from step_edge e
@@ -84,7 +84,7 @@ begin
 	from unnest(p_decided) v
 	where v_over ? (v.job_id || '.' || v.step_id) and s.job_id = v.job_id and s.step_id = case when v.attempt = 1 then v.request_id else v.step_id end;
 	notify rota_schedule;
-	return array(select v::api.decided from unnest(p_decided) v where not v_over ? (v.job_id || '.' || v.step_id));
+	return array(select v::internal.decided from unnest(p_decided) v where not v_over ? (v.job_id || '.' || v.step_id));
 end $$;
-comment on function api.peer_keep(api.decided[]) is
-	'Of starts in order, those that are where --same-nodes and --other-nodes let them be, given what runs, has run, and starts before them. The caller holds the locks of jobs and the leader''s row. Internal.';
+comment on function internal.peer_keep(internal.decided[]) is
+	'Of starts in order, those that are where --same-nodes and --other-nodes let them be, given what runs, has run, and starts before them. The caller holds the locks of jobs and the leader''s row.';

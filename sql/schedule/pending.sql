@@ -10,7 +10,7 @@
 -- is put together from those of the lines (who claims, in which partition; sql/schedule/limit.sql), since within a line the order stays:
 -- of each line as much is read as can be among the first, and of one whose limit is reached nothing. So nobody's waiting steps
 -- stand before those of others, and nothing pending is rewritten when shares change.
-create view api.waiting as
+create view internal.waiting as
 select s.job_id, s.step_id, s.request_id, s.claimant_id, s.queue as partition, s.rank, s.version,
 	case when s.is_array then a.size - a.next - cardinality(a.skip) else 1 end as wants, a.max_running - a.running as left_over, a.next, a.skip, a.completed + a.failed as over
 from live.step s
@@ -21,18 +21,18 @@ left join lateral (
 ) a on true
 where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and (s.begin_at is null or s.begin_at <= now())
 	and (a.size is null or ((not s.is_array or (not a.by_corr and a.next < a.size)) and (a.max_running is null or a.running < a.max_running)));
-comment on view api.waiting is
-	'Steps that nothing but limits of users and resources keeps from starting: arrays for as long as they have elements left and room for one; what runs again counts as one of its array. Internal.';
+comment on view internal.waiting is
+	'Steps that nothing but limits of users and resources keeps from starting: arrays for as long as they have elements left and room for one; what runs again counts as one of its array.';
 
-create view api.begun as
+create view internal.begun as
 select s.job_id, s.step_id, s.request_id, s.claimant_id, s.queue as partition, s.rank, s.version,
 	a.size - a.next - cardinality(a.skip) as wants, a.max_running - a.running as left_over, a.next, a.skip, a.completed + a.failed as over
 from live.step s
 join live.step_array a on a.job_id = s.job_id and a.step_id = s.step_id and not a.by_corr and a.next < a.size and (a.max_running is null or a.running < a.max_running)
 where s.state = 'running' and s.attempt = 0 and s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now());
-comment on view api.begun is 'Arrays that have begun and have elements left, and room for one. Internal.';
+comment on view internal.begun is 'Arrays that have begun and have elements left, and room for one.';
 
-create function api.pending_free(p_window bigint, p_lines api.reach[]) returns setof api.offered
+create function internal.pending_free(p_window bigint, p_lines internal.reach[]) returns setof internal.offered
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -41,19 +41,19 @@ begin
 		select h.*, p.priority as place
 		from partition p
 		cross join lateral (
-			select w.* from api.waiting w where w.partition = p.partition order by w.rank desc, w.job_id fetch first (p_window) rows with ties
+			select w.* from internal.waiting w where w.partition = p.partition order by w.rank desc, w.job_id fetch first (p_window) rows with ties
 		) h
 		where p_window is not null and p.state in ('up', 'drain')
 		union all
 		select h.job_id, h.step_id, h.request_id, h.claimant_id, h.partition, h.rank + l.boost_ms, h.version, h.wants, h.left_over, h.next, h.skip, h.over, l.place
 		from unnest(p_lines) l
 		cross join lateral (
-			select w.* from api.waiting w where w.partition = l.partition and w.claimant_id = l.claimant_id
+			select w.* from internal.waiting w where w.partition = l.partition and w.claimant_id = l.claimant_id
 			order by w.rank desc, w.job_id fetch first (l.rows) rows with ties
 		) h
 		union all
 		select b.job_id, b.step_id, b.request_id, b.claimant_id, b.partition, b.rank + coalesce(l.boost_ms, 0), b.version, b.wants, b.left_over, b.next, b.skip, b.over, p.priority
-		from api.begun b
+		from internal.begun b
 		join partition p on p.partition = b.partition and p.state in ('up', 'drain')
 		left join unnest(p_lines) l on l.claimant_id = b.claimant_id and l.partition = b.partition
 	)
@@ -68,10 +68,10 @@ begin
 	) f
 	where f.left_over > f.before;
 end $$;
-comment on function api.pending_free(bigint, api.reach[]) is
-	'Steps that nothing but limits of users and resources keeps from starting: of each partition the first p_window by rank; or of each line as many as it says, brought forward as it says. All of the last one''s job with it. Internal.';
+comment on function internal.pending_free(bigint, internal.reach[]) is
+	'Steps that nothing but limits of users and resources keeps from starting: of each partition the first p_window by rank; or of each line as many as it says, brought forward as it says. All of the last one''s job with it.';
 
-create function api.pending_lines() returns setof api.line
+create function internal.pending_lines() returns setof internal.line
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	-- From one line to the next in the index, whatever stands between.
@@ -90,22 +90,22 @@ begin
 	)
 	select l.claimant_id, l.partition from line l
 	union
-	select b.claimant_id, b.partition from api.begun b;
+	select b.claimant_id, b.partition from internal.begun b;
 end $$;
-comment on function api.pending_lines() is 'The lines that have steps which wait for resources only. Internal.';
+comment on function internal.pending_lines() is 'The lines that have steps which wait for resources only.';
 
-create function api.pending_reach(p_limit int) returns setof api.reach
+create function internal.pending_reach(p_limit int) returns setof internal.reach
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
-	v_lines api.line[] := array(select (v.claimant_id, v.partition)::api.line from api.pending_lines() v join partition p on p.partition = v.partition and p.state in ('up', 'drain'));
+	v_lines internal.line[] := array(select (v.claimant_id, v.partition)::internal.line from internal.pending_lines() v join partition p on p.partition = v.partition and p.state in ('up', 'drain'));
 	v_chunk int := 16 + 2 * p_limit / greatest(1, cardinality(v_lines));
 	v_weighs boolean := (select s.value <> '0' from setting s where s.name = 'fair_share_weight_s');
 begin
 	return query
 	with bound as materialized (
-		select b.*, dense_rank() over (order by b.limit_id, b.whose)::int as spot from api.limit_bounds(v_lines) b
+		select b.*, dense_rank() over (order by b.limit_id, b.whose)::int as spot from internal.limit_bounds(v_lines) b
 	), line as materialized (
-		select v.claimant_id, v.partition, array_agg((b.spot, b.measure, b.most, b.held, b.ends_at)::api.spot) filter (where b.limit_id is not null) as spots,
+		select v.claimant_id, v.partition, array_agg((b.spot, b.measure, b.most, b.held, b.ends_at)::internal.spot) filter (where b.limit_id is not null) as spots,
 			-- Each step takes one of each at least.
 			min(floor(b.most - b.held)) filter (where b.measure not in ('time', 'cpu_minutes')) as fits,
 			coalesce(bool_or(b.measure = 'cpu_minutes' and b.held >= b.most), false) as spent
@@ -121,9 +121,9 @@ begin
 	join claimant c on c.claimant_id = l.claimant_id
 	where not l.spent and coalesce(l.fits > 0, true);
 end $$;
-comment on function api.pending_reach(int) is 'The lines of which any step may start, with the limits that they are under. Internal.';
+comment on function internal.pending_reach(int) is 'The lines of which any step may start, with the limits that they are under.';
 
-create function api.pending_candidates(p_lines api.reach[]) returns setof api.candidate
+create function internal.pending_candidates(p_lines internal.reach[]) returns setof internal.candidate
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -135,20 +135,20 @@ begin
 			select f.*, l.nr, l.part, l.spots, l.tops, coalesce(l.rows < l.most, true)
 				and count(*) over w >= l.rows and row_number() over (w order by f.rank, f.job_id desc, f.step_id desc) = 1 as unread
 			from unnest(p_lines) with ordinality l (claimant_id, partition, part, place, boost_ms, rows, most, spots, tops, nr)
-			join api.pending_free(null, p_lines) f on f.claimant_id = l.claimant_id and f.partition = l.partition
+			join internal.pending_free(null, p_lines) f on f.claimant_id = l.claimant_id and f.partition = l.partition
 			window w as (partition by l.nr)
 		) o
 		left join lateral (
 			select min(z.with_set) as with_set, array_agg(x.spot) filter (where x.measure <> 'time') as spots, array_agg(x.need) filter (where x.measure <> 'time') as needs,
 				bool_and(x.need <= x.most) as fits
 			from (
-				select api.size_asked(o.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p) as size, r.with_set
+				select internal.size_asked(o.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p) as size, r.with_set
 				from step_request r
 				join partition p on p.partition = r.partition
 				where o.tops is not null and r.job_id = o.job_id and r.step_id = o.request_id
 				offset 0
 			) z
-			cross join lateral (select y.spot, y.measure, y.most, api.limit_need(y.measure, z.size, y.ends_at) as need from unnest(o.spots) y) x
+			cross join lateral (select y.spot, y.measure, y.most, internal.limit_need(y.measure, z.size, y.ends_at) as need from unnest(o.spots) y) x
 		) n on true
 	), member as (
 		select r.job_id, r.with_set, min(r.at) over w as lead, bool_and(r.fits) over w as fits, r.room, r.spots, r.takes, r.needs
@@ -185,17 +185,17 @@ begin
 	left join together g on g.job_id = r.job_id and g.with_set = r.with_set
 	order by r.at;
 end $$;
-comment on function api.pending_candidates(api.reach[]) is 'The steps of lines, as far as these are read, in the order of the queue, with what each takes of limits. Internal.';
+comment on function internal.pending_candidates(internal.reach[]) is 'The steps of lines, as far as these are read, in the order of the queue, with what each takes of limits.';
 
-create function api.pending_within(p_limit int) returns setof api.offered
+create function internal.pending_within(p_limit int) returns setof internal.offered
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 declare
-	v_lines api.reach[] := array(select r::api.reach from api.pending_reach(p_limit) r);
+	v_lines internal.reach[] := array(select r::internal.reach from internal.pending_reach(p_limit) r);
 	v_begin numeric[]; -- by spot: what is left of the limit
 	v_left numeric[];
-	v_rows api.candidate[];
+	v_rows internal.candidate[];
 	v_rooms int[];
-	v_one api.candidate;
+	v_one internal.candidate;
 	v_count int[]; -- by partition: how many are offered
 	v_last bigint[]; -- and the job of the last one
 	v_parts int := (select max(l.part) from unnest(v_lines) l);
@@ -215,7 +215,7 @@ begin
 		group by i
 		order by i);
 	loop
-		v_rows := array(select c::api.candidate from api.pending_candidates(v_lines) c);
+		v_rows := array(select c::internal.candidate from internal.pending_candidates(v_lines) c);
 		v_left := v_begin;
 		v_rooms := array_fill(0, array[cardinality(v_rows)]);
 		v_count := array_fill(0, array[v_parts]);
@@ -272,18 +272,18 @@ begin
 	left join step_array a on a.job_id = x.job_id and a.step_id = x.step_id
 	where v_rooms[x.nr] > 0;
 end $$;
-comment on function api.pending_within(int) is 'Of each partition the first p_limit steps that may start, limits taken off, fair share added, and perhaps the rest of a job. Internal.';
+comment on function internal.pending_within(int) is 'Of each partition the first p_limit steps that may start, limits taken off, fair share added, and perhaps the rest of a job.';
 
-create function api.pending_offered(p_limit int) returns setof api.offered
+create function internal.pending_offered(p_limit int) returns setof internal.offered
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	if not exists (select from usage_limit l where l.measure <> 'submitted') and not exists (select from setting s where s.name = 'fair_share_weight_s' and s.value <> '0') then
-		return query select * from api.pending_free(p_limit, null);
+		return query select * from internal.pending_free(p_limit, null);
 	else
-		return query select * from api.pending_within(p_limit);
+		return query select * from internal.pending_within(p_limit);
 	end if;
 end $$;
-comment on function api.pending_offered(int) is 'Of each partition the first p_limit steps that may start, limits taken off, and perhaps the rest of a job. Internal.';
+comment on function internal.pending_offered(int) is 'Of each partition the first p_limit steps that may start, limits taken off, and perhaps the rest of a job.';
 
 create function api.schedule_queue(p_limit int) returns table (job_id bigint, step_id int, version xid, array_next int, array_skip int[], array_over int, room int, stamp bigint)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
@@ -301,7 +301,7 @@ declare
 begin
 	return query
 	select o.job_id, o.step_id, o.version, o.next, o.skip, o.over, o.room, v_stamp
-	from api.pending_offered(p_limit) o
+	from internal.pending_offered(p_limit) o
 	order by o.place desc, o.rank desc, o.job_id, o.step_id;
 end $$;
 comment on function api.schedule_queue(int) is 'Of each partition the first p_limit steps that may start (and perhaps the rest of a job), limits taken off, all in the order of the queue, array heads with elements left among them (room: how many may start; array_next and array_skip: which have begun; array_over: how many have ended). What schedule_pending says of a steady step holds for as long as version and stamp are the same.';
@@ -317,8 +317,8 @@ language plpgsql stable security definer set search_path = live, rota, pg_temp a
 declare
 	-- Mostly there are none.
 	v_tops jsonb := case when exists (select from usage_limit) then (
-		select jsonb_object_agg(t.claimant_id || ' ' || t.partition, t.tops) from api.limit_tops(array(
-			select distinct (s.claimant_id, s.queue)::api.line
+		select jsonb_object_agg(t.claimant_id || ' ' || t.partition, t.tops) from internal.limit_tops(array(
+			select distinct (s.claimant_id, s.queue)::internal.line
 			from unnest(p_jobs, p_steps) as o (job_id, step_id)
 			join step s on s.job_id = o.job_id and s.step_id = o.step_id)) t) end;
 begin
@@ -342,7 +342,7 @@ begin
 	join partition p on p.partition = r.partition
 	left join lateral (
 		select (x.size).nodes, (x.size).time_limit_s
-		from (select api.size_asked(v_tops -> (s.claimant_id || ' ' || s.queue), r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p)
+		from (select internal.size_asked(v_tops -> (s.claimant_id || ' ' || s.queue), r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p)
 			as size where v_tops ? (s.claimant_id || ' ' || s.queue) offset 0) x
 	) z on true
 	left join lateral (select v.reservation_id from reservation v
@@ -354,7 +354,7 @@ begin
 		or case when s.attempt > 0 or s.requeues > 0 or s.is_array or s.step_id <> s.request_id then exists (
 			select from step_edge e where e.peer_job_id = r.job_id and e.peer_step_id = r.step_id and e.kind in ('same_nodes', 'other_nodes')) else false end as bound) b
 	left join lateral (
-		select api.peer_same(r.job_id, r.step_id) as same_nodes, api.peer_other(r.job_id, r.step_id) as other_nodes,
+		select internal.peer_same(r.job_id, r.step_id) as same_nodes, internal.peer_other(r.job_id, r.step_id) as other_nodes,
 			(select array_agg(e.peer_step_id order by e.peer_step_id) from step_edge e
 				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'same_nodes' and not e.gates) as same_as_step,
 			(select array_agg(e.peer_step_id order by e.peer_step_id) from step_edge e

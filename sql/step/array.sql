@@ -1,4 +1,4 @@
-create function api.array_index(p_indices jsonb, p_position int) returns int
+create function internal.array_index(p_indices jsonb, p_position int) returns int
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 declare
 	v_range jsonb;
@@ -14,13 +14,13 @@ begin
 	end loop;
 	return null;
 end $$;
-comment on function api.array_index(jsonb, int) is 'The index at a position of an array''s indices [[low, high, step], ...]; null behind the last. Internal.';
+comment on function internal.array_index(jsonb, int) is 'The index at a position of an array''s indices [[low, high, step], ...]; null behind the last.';
 
 -- Ranges ascend and do not overlap (jobmgr/translate/option_array.c), so that the one of an index or of a position is found without looking
 -- at the others.
-create function api.array_spans(p_indices jsonb) returns api.spans
+create function internal.array_spans(p_indices jsonb) returns internal.spans
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
-	select (array_agg(r.low order by r.nr), array_agg(r.high order by r.nr), array_agg(r.step order by r.nr), array_agg(r.before order by r.nr))::api.spans
+	select (array_agg(r.low order by r.nr), array_agg(r.high order by r.nr), array_agg(r.step order by r.nr), array_agg(r.before order by r.nr))::internal.spans
 	from (
 		select v.nr, v.low, v.high, v.step, (sum((v.high - v.low) / v.step + 1) over (order by v.nr) - ((v.high - v.low) / v.step + 1))::int as before
 		from (
@@ -29,9 +29,9 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 		) v
 	) r
 $$;
-comment on function api.array_spans(jsonb) is 'An array''s indices [[low, high, step], ...], read once for many questions. Internal.';
+comment on function internal.array_spans(jsonb) is 'An array''s indices [[low, high, step], ...], read once for many questions.';
 
-create function api.array_indices(p_spans api.spans, p_positions int[]) returns int[]
+create function internal.array_indices(p_spans internal.spans, p_positions int[]) returns int[]
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select array_agg(case when n.index <= (p_spans).highs[n.at] then n.index end order by n.nr)
 	from (
@@ -39,19 +39,19 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 		from (select p.nr, p.pos, width_bucket(p.pos, (p_spans).befores) as at from unnest(p_positions) with ordinality p (pos, nr)) x
 	) n
 $$;
-comment on function api.array_indices(api.spans, int[]) is 'The indices at positions of an array, in the same order; null behind the last. Internal.';
+comment on function internal.array_indices(internal.spans, int[]) is 'The indices at positions of an array, in the same order; null behind the last.';
 
-create function api.array_positions(p_spans api.spans, p_low int, p_high int) returns int[]
+create function internal.array_positions(p_spans internal.spans, p_low int, p_high int) returns int[]
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select array_agg(case when x.index <= (p_spans).highs[x.at] and (x.index - (p_spans).lows[x.at]) % (p_spans).steps[x.at] = 0
 		then (p_spans).befores[x.at] + (x.index - (p_spans).lows[x.at]) / (p_spans).steps[x.at] end order by x.index)
 	from (select i.index, width_bucket(i.index, (p_spans).lows) as at from generate_series(p_low, p_high) i (index)) x
 $$;
-comment on function api.array_positions(api.spans, int, int) is 'The positions of all indices from p_low to p_high in an array; null where it has no such index. Internal.';
+comment on function internal.array_positions(internal.spans, int, int) is 'The positions of all indices from p_low to p_high in an array; null where it has no such index.';
 
 -- An element becomes a row: when it starts, or before that because something befalls it alone. One that starts is born so; its
 -- head waited for it.
-create function api.array_expand(p_elements api.element[], p_actor text, p_start_at timestamptz default null) returns setof api.moved
+create function internal.array_expand(p_elements internal.element[], p_actor text, p_start_at timestamptz default null) returns setof internal.moved
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
@@ -64,7 +64,7 @@ begin
 		join step h on h.job_id = w.job_id and h.step_id = w.request_id
 		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and a.rest_state is null
 		-- Mostly there is one range, and nothing to be looked up; several are read once for all elements.
-		cross join lateral unnest(w.positions, case when jsonb_array_length(a.indices) > 1 then api.array_indices(api.array_spans(a.indices), w.positions) end) v (pos, index)
+		cross join lateral unnest(w.positions, case when jsonb_array_length(a.indices) > 1 then internal.array_indices(internal.array_spans(a.indices), w.positions) end) v (pos, index)
 		join step_transition t on t.from_state = 'pending' and t.event = case when p_start_at is null then 'submit' else 'start' end
 		-- By key: "not exists" would be a join with all steps of the job. Under the job's lock nobody else makes one.
 		where v.pos < a.size and (select o.step_id from step o where o.job_id = h.job_id and o.step_id = h.step_id + 1 + v.pos) is null
@@ -98,12 +98,12 @@ begin
 	select m.job_id, m.step_id, m.request_id, m.array_index, m.attempt, 'pending', case m.attempt when 0 then 'submit' else 'start' end, m.state, false
 	from made m;
 end $$;
-comment on function api.array_expand(api.element[], text, timestamptz) is
-	'Make rows of array elements that have none yet, started with attempt 1 at p_start_at, or pending; answers those made. The caller holds the job''s lock. Internal.';
+comment on function internal.array_expand(internal.element[], text, timestamptz) is
+	'Make rows of array elements that have none yet, started with attempt 1 at p_start_at, or pending; answers those made. The caller holds the job''s lock.';
 
 -- after=X:corr: an element may go once the elements of its peers at its position have ended. Heads whose other dependencies
 -- still stand wait with all their elements.
-create function api.correspond_due(p_moved api.moved[], p_jobs bigint[]) returns table (job_id bigint, request_id int, pos int, verdict text, message text)
+create function internal.correspond_due(p_moved internal.moved[], p_jobs bigint[]) returns table (job_id bigint, request_id int, pos int, verdict text, message text)
 language plpgsql stable set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -131,32 +131,32 @@ begin
 		join step_edge e on e.job_id = c.job_id and e.step_id = c.step_id and e."condition" = 'corr'
 		left join step p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id + 1 + c.pos
 		cross join lateral (select case when p.ended_at is not null then case p.state when 'completed' then 'met'
-			else api.edge_verdict('after', 'corr', p.state, p.cause, true, true) end end as verdict) v
+			else internal.edge_verdict('after', 'corr', p.state, p.cause, true, true) end end as verdict) v
 		where not exists (select from step o where o.job_id = c.job_id and o.step_id = c.step_id + 1 + c.pos)
 		group by c.job_id, c.step_id, c.pos
 	)
 	select j.job_id, j.step_id, j.pos, j.verdict, case when j.verdict is not null then
-		api.edge_words('after', 'corr', api.step_label((j.peer).job_id, (j.peer).step_id), (j.peer).state, j.verdict) end
+		internal.edge_words('after', 'corr', internal.step_label((j.peer).job_id, (j.peer).step_id), (j.peer).state, j.verdict) end
 	from judged j
 	where j.ended = j.edges or j.verdict is not null;
 end $$;
-comment on function api.correspond_due(api.moved[], bigint[]) is
-	'Elements of after=X:corr arrays that are no rows yet and may go, or (verdict: failed, not_needed; message: why) never will: those that correspond to moved elements, and all of the jobs p_jobs. Internal.';
+comment on function internal.correspond_due(internal.moved[], bigint[]) is
+	'Elements of after=X:corr arrays that are no rows yet and may go, or (verdict: failed, not_needed; message: why) never will: those that correspond to moved elements, and all of the jobs p_jobs.';
 
-create function api.correspond_over(p_jobs bigint[]) returns setof api.move
+create function internal.correspond_over(p_jobs bigint[]) returns setof internal.move
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_over record;
 begin
 	-- A peer that is over has no more elements to wait for.
 	update step_edge e
-	set state = api.edge_verdict('after', 'corr', p.state, p.cause, true, true), settled_at = now()
+	set state = internal.edge_verdict('after', 'corr', p.state, p.cause, true, true), settled_at = now()
 	from step p
 	where e.job_id = any (p_jobs) and e."condition" = 'corr' and e.state = 'waiting'
 		and p.job_id = e.peer_job_id and p.step_id = e.peer_step_id and p.ended_at is not null;
 	-- What corresponds to elements that never were will never be.
 	for v_over in
-		select a.job_id, a.step_id, min(api.step_label(e.peer_job_id, e.peer_step_id)) as peer, bool_or(e.state = 'not_needed') and not bool_or(e.state = 'failed') as unneeded
+		select a.job_id, a.step_id, min(internal.step_label(e.peer_job_id, e.peer_step_id)) as peer, bool_or(e.state = 'not_needed') and not bool_or(e.state = 'failed') as unneeded
 		from step_edge e
 		join step h on h.job_id = e.job_id and h.step_id = e.step_id and h.deps_waiting = 0 and coalesce(h.ended_at, 'infinity') = 'infinity'
 		join step_array a on a.job_id = h.job_id and a.step_id = h.step_id and a.next < a.size
@@ -164,14 +164,14 @@ begin
 		group by a.job_id, a.step_id
 		having bool_and(e.state <> 'waiting')
 	loop
-		return query select * from api.array_give_up(v_over.job_id, v_over.step_id, case when v_over.unneeded then 'skip' else 'dependency_fail' end,
+		return query select * from internal.array_give_up(v_over.job_id, v_over.step_id, case when v_over.unneeded then 'skip' else 'dependency_fail' end,
 			case when v_over.unneeded then 'not_needed' else 'dependency' end, case when v_over.unneeded then 'not needed: ' || v_over.peer || ' was skipped'
 			else 'can no longer be met: ' || v_over.peer || ' has ended without such an element' end);
 	end loop;
 end $$;
-comment on function api.correspond_over(bigint[]) is 'Settle the after=X:corr edges of jobs whose peers are over, and end the elements that correspond to none. Internal.';
+comment on function internal.correspond_over(bigint[]) is 'Settle the after=X:corr edges of jobs whose peers are over, and end the elements that correspond to none.';
 
-create function api.array_correspond(p_moved api.moved[]) returns setof api.move
+create function internal.array_correspond(p_moved internal.moved[]) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_jobs bigint[];
@@ -192,10 +192,10 @@ begin
 	if v_jobs is null and not exists (select from unnest(p_moved) m join step_edge e on e.peer_job_id = m.job_id and e."condition" = 'corr' and e.state = 'waiting') then
 		return;
 	end if;
-	select jsonb_agg(to_jsonb(d)) into v_due from api.correspond_due(p_moved, v_jobs) d;
+	select jsonb_agg(to_jsonb(d)) into v_due from internal.correspond_due(p_moved, v_jobs) d;
 	if v_due is not null then
-		perform api.array_expand(array(
-			select (d.job_id, d.request_id, d.pos)::api.element from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int, pos int)), 'schedule');
+		perform internal.array_expand(array(
+			select (d.job_id, d.request_id, d.pos)::internal.element from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int, pos int)), 'schedule');
 		return query
 			select d.job_id, d.request_id, 'expand', null::timestamptz, null::text, null::int, null::int, null::text
 			from (select distinct d.job_id, d.request_id from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int)) d
@@ -207,13 +207,13 @@ begin
 			where d.verdict is not null;
 	end if;
 	if v_jobs is not null then
-		return query select * from api.correspond_over(v_jobs);
+		return query select * from internal.correspond_over(v_jobs);
 	end if;
 end $$;
-comment on function api.array_correspond(api.moved[]) is
-	'Make the elements of after=X:corr arrays eligible, or fail them, as those they correspond to have ended; p_moved: what moved; a row with nothing but a job stands for all of it. Internal.';
+comment on function internal.array_correspond(internal.moved[]) is
+	'Make the elements of after=X:corr arrays eligible, or fail them, as those they correspond to have ended; p_moved: what moved; a row with nothing but a job stands for all of it.';
 
-create function api.array_finish(p_job bigint, p_head int) returns setof api.move
+create function internal.array_finish(p_job bigint, p_head int) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
@@ -237,9 +237,9 @@ begin
 	where a.job_id = p_job and a.step_id = p_head and a.completed + a.failed = a.size
 	limit 1;
 end $$;
-comment on function api.array_finish(bigint, int) is 'The end of an array''s head, once all of its elements have ended: the worst of theirs. Internal.';
+comment on function internal.array_finish(bigint, int) is 'The end of an array''s head, once all of its elements have ended: the worst of theirs.';
 
-create function api.array_give_up(p_job bigint, p_head int, p_event text, p_cause text, p_message text) returns setof api.move
+create function internal.array_give_up(p_job bigint, p_head int, p_event text, p_cause text, p_message text) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_state text;
@@ -251,6 +251,6 @@ begin
 	where a.job_id = p_job and a.step_id = p_head and a.next < a.size;
 	return query
 		select f.job_id, f.step_id, f.event, f.at, coalesce(f.cause, p_cause), f.exit_code, f.signal, coalesce(f.message, p_message)
-		from api.array_finish(p_job, p_head) f;
+		from internal.array_finish(p_job, p_head) f;
 end $$;
-comment on function api.array_give_up(bigint, int, text, text, text) is 'End the elements of an array that are no rows yet, with the event p_event; answers the head''s end where nothing else is left. Internal.';
+comment on function internal.array_give_up(bigint, int, text, text, text) is 'End the elements of an array that are no rows yet, with the event p_event; answers the head''s end where nothing else is left.';

@@ -1,6 +1,6 @@
 -- Suspend gives back what the step does not keep (JM2): CPUs always unless kept; memory, units and licences stay unless the
 -- step lets go of them, which is not possible for memory of stopped processes: it stays where they are.
-create function api.step_suspended(p_job bigint, p_step int, p_attempt int, p_at timestamptz) returns void
+create function internal.step_suspended(p_job bigint, p_step int, p_attempt int, p_at timestamptz) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update attempt t set suspended_at = p_at
@@ -8,9 +8,9 @@ begin
 	if not found then
 		return;
 	end if;
-	perform api.step_move('node', array[(p_job, p_step, 'suspend', p_at, null, null, null, null)::api.move]);
-	perform api.node_lock(array(select a.node_id from allocation a where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt));
-	perform api.license_lock(array[(p_job, p_step, p_attempt)::api.attempt_key]);
+	perform internal.step_move('node', array[(p_job, p_step, 'suspend', p_at, null, null, null, null)::internal.move]);
+	perform internal.node_lock(array(select a.node_id from allocation a where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt));
+	perform internal.license_lock(array[(p_job, p_step, p_attempt)::internal.attempt_key]);
 	with given as (
 		update allocation a
 		set cpus_held = 0, started_at = coalesce(a.started_at, p_at) -- it does not wait for CPUs of its array any more
@@ -36,21 +36,21 @@ begin
 		and s.job_id = a.job_id and s.step_id = a.step_id and r.job_id = s.job_id and r.step_id = s.request_id and r.keep ->> 'licenses' = 'false';
 	notify rota_schedule;
 end $$;
-comment on function api.step_suspended(bigint, int, int, timestamptz) is 'The processes of an attempt have been stopped: the step is suspended and gives back what it does not keep. Internal.';
+comment on function internal.step_suspended(bigint, int, int, timestamptz) is 'The processes of an attempt have been stopped: the step is suspended and gives back what it does not keep.';
 
-create function api.resume_lock(p_steps jsonb) returns void
+create function internal.resume_lock(p_steps jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	perform api.node_lock(array(
+	perform internal.node_lock(array(
 		select a.node_id
 		from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'suspended'
 		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and coalesce(a.ended_at, 'infinity') = 'infinity'));
-	perform api.license_lock(array(select (v.job_id, v.step_id, null)::api.attempt_key from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)));
+	perform internal.license_lock(array(select (v.job_id, v.step_id, null)::internal.attempt_key from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)));
 end $$;
-comment on function api.resume_lock(jsonb) is 'Lock what steps [{job_id, step_id}] need to go on, all at once and in order, before api.step_resume for each. Internal.';
+comment on function internal.resume_lock(jsonb) is 'Lock what steps [{job_id, step_id}] need to go on, all at once and in order, before internal.step_resume for each.';
 
-create function api.step_resume(p_job bigint, p_step int) returns boolean
+create function internal.step_resume(p_job bigint, p_step int) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_attempt int;
@@ -84,9 +84,9 @@ begin
 	set cpus_held = a.cpus, started_at = coalesce(a.started_at, clock_timestamp()), licenses = case when a.node_index = 0 then v_licenses else a.licenses end
 	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null;
 	-- Its CPUs were found free under the locks, perhaps while these were waited for: they are held from now.
-	perform api.step_move('schedule', array[(p_job, p_step, 'resume', clock_timestamp(), null, null, null, null)::api.move]);
-	perform api.attempt_order('resume', p_job, p_step, '{}');
+	perform internal.step_move('schedule', array[(p_job, p_step, 'resume', clock_timestamp(), null, null, null, null)::internal.move]);
+	perform internal.attempt_order('resume', p_job, p_step, '{}');
 	notify rota_event;
 	return true;
 end $$;
-comment on function api.step_resume(bigint, int) is 'Let a suspended step go on if its CPUs and licences are free; whether they were. The caller holds api.resume_lock. Internal.';
+comment on function internal.step_resume(bigint, int) is 'Let a suspended step go on if its CPUs and licences are free; whether they were. The caller holds internal.resume_lock.';

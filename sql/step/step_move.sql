@@ -1,22 +1,22 @@
 -- Every change of a step's state comes through here: write the states, then follow what they mean for other steps until
 -- nothing more follows. The loop ends because each round either finds no moves or takes steps to final states, of which
 -- there is a finite number and which nothing leaves.
-create function api.step_move(p_actor text, p_moves api.move[]) returns setof api.moved
+create function internal.step_move(p_actor text, p_moves internal.move[]) returns setof internal.moved
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_moves api.move[] := p_moves;
-	v_written api.moved[];
-	v_final api.moved[];
-	v_script api.moved[];
-	v_started api.moved[];
+	v_moves internal.move[] := p_moves;
+	v_written internal.moved[];
+	v_final internal.moved[];
+	v_script internal.moved[];
+	v_started internal.moved[];
 	v_bound boolean;
 begin
 	while cardinality(v_moves) > 0 loop
-		v_written := array(select w::api.moved from api.step_write(p_actor, v_moves) w);
+		v_written := array(select w::internal.moved from internal.step_write(p_actor, v_moves) w);
 		exit when v_written = '{}';
 		return query select w.* from unnest(v_written) w;
-		select array_agg(w::api.moved) filter (where w.final), array_agg(w::api.moved) filter (where w.final and w.array_index is null),
-			array_agg(w::api.moved) filter (where w.event in ('start', 'run', 'expand') and w.array_index is null)
+		select array_agg(w::internal.moved) filter (where w.final), array_agg(w::internal.moved) filter (where w.final and w.array_index is null),
+			array_agg(w::internal.moved) filter (where w.event in ('start', 'run', 'expand') and w.array_index is null)
 		into v_final, v_script, v_started
 		from unnest(v_written) w;
 		v_moves := '{}';
@@ -25,22 +25,22 @@ begin
 			select from (select distinct w.job_id from unnest(v_written) w) j
 			where exists (select from step_edge e where e.job_id = j.job_id offset 0) or exists (select from step_edge e where e.peer_job_id = j.job_id offset 0));
 		if v_bound and v_started is not null then
-			v_moves := v_moves || array(select m::api.move from api.step_settle_start(v_started) m);
+			v_moves := v_moves || array(select m::internal.move from internal.step_settle_start(v_started) m);
 		end if;
 		if v_final is not null then
-			v_moves := v_moves || array(select m::api.move from api.step_settle_end(v_final, v_bound) m);
+			v_moves := v_moves || array(select m::internal.move from internal.step_settle_end(v_final, v_bound) m);
 		end if;
 		-- Nothing is kept for elements, and a group is over when the heads of its arrays are.
 		if v_bound and v_script is not null then
-			perform api.allocation_unkeep(array(select (w.job_id, w.step_id, 0)::api.attempt_key from unnest(v_script) w));
+			perform internal.allocation_unkeep(array(select (w.job_id, w.step_id, 0)::internal.attempt_key from unnest(v_script) w));
 		end if;
 		if v_script is not null then
-			perform api.group_close(v_script);
+			perform internal.group_close(v_script);
 		end if;
 		if v_bound then
-			v_moves := v_moves || array(select m::api.move from api.array_correspond(v_written) m);
+			v_moves := v_moves || array(select m::internal.move from internal.array_correspond(v_written) m);
 		end if;
 	end loop;
 end $$;
-comment on function api.step_move(text, api.move[]) is
-	'Apply events to steps with all that follows from them, and answer every move made. Moves the state machine does not allow are left out. The caller holds api.job_lock. Internal.';
+comment on function internal.step_move(text, internal.move[]) is
+	'Apply events to steps with all that follows from them, and answer every move made. Moves the state machine does not allow are left out. The caller holds internal.job_lock.';

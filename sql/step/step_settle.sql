@@ -1,9 +1,9 @@
 -- What one step's start or end means for the steps that wait for it. Answers the moves that follow (dependency_fail, ends of
--- array heads), which the caller applies in turn; see api.step_move.
+-- array heads), which the caller applies in turn; see internal.step_move.
 
 -- The rule of dependencies, in one place (docs/submitting.md has it as a table). Success is "completed", and "skipped" as up to date: make would go on.
 -- A step that was not needed takes along what waits for its success, for its failure, or to be near it: that branch is not needed either.
-create function api.edge_verdict(p_kind text, p_condition text, p_state text, p_cause text, p_started boolean, p_placed boolean) returns text
+create function internal.edge_verdict(p_kind text, p_condition text, p_state text, p_cause text, p_started boolean, p_placed boolean) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return case
@@ -18,10 +18,10 @@ begin
 		when p_kind = 'after' and p_condition = 'fail' then 'met'
 		else 'failed' end;
 end $$;
-comment on function api.edge_verdict(text, text, text, text, boolean, boolean) is
-	'What an edge comes to once its peer has ended in a state (null: it has not) with a cause, had started, and had been placed on nodes: met, failed, not_needed; null: it waits. Internal.';
+comment on function internal.edge_verdict(text, text, text, text, boolean, boolean) is
+	'What an edge comes to once its peer has ended in a state (null: it has not) with a cause, had started, and had been placed on nodes: met, failed, not_needed; null: it waits.';
 
-create function api.edge_words(p_kind text, p_condition text, p_peer text, p_state text, p_verdict text) returns text
+create function internal.edge_words(p_kind text, p_condition text, p_peer text, p_state text, p_verdict text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return case p_verdict when 'not_needed' then 'not needed: ' else 'can no longer be met: ' end || p_peer || case
@@ -31,9 +31,9 @@ begin
 		when p_kind = 'with' or p_condition = 'start' then ' never started'
 		else ' ended ' || p_state end;
 end $$;
-comment on function api.edge_words(text, text, text, text, text) is 'Why an edge is failed or not_needed, in words: its kind and condition, the label and the state of its peer. Internal.';
+comment on function internal.edge_words(text, text, text, text, text) is 'Why an edge is failed or not_needed, in words: its kind and condition, the label and the state of its peer.';
 
-create function api.edge_settle(p_edges jsonb) returns setof api.move
+create function internal.edge_settle(p_edges jsonb) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
@@ -51,7 +51,7 @@ begin
 			count(*) filter (where not s.ordered and s.state in ('failed', 'not_needed')) as peer_over,
 			count(*) filter (where s.state = 'failed') as failed,
 			-- "can no longer be met" comes before "not needed".
-			min(case when s.state <> 'met' then api.edge_words(s.kind, s."condition", coalesce(api.step_label(s.peer_job_id, s.peer_step_id), 'job ' || s.peer_job_id),
+			min(case when s.state <> 'met' then internal.edge_words(s.kind, s."condition", coalesce(internal.step_label(s.peer_job_id, s.peer_step_id), 'job ' || s.peer_job_id),
 				s.peer_state, s.state) end) as words
 		from settled s
 		group by s.job_id, s.step_id
@@ -89,10 +89,10 @@ begin
 	-- Not only an end frees steps: the start of one does, too (--after=x:start).
 	notify rota_schedule;
 end $$;
-comment on function api.edge_settle(jsonb) is
-	'Mark edges [{job_id, step_id, edge, state, peer_state}] met, failed or not_needed, count down their steps, answer the steps that can no longer start, or need not. Internal.';
+comment on function internal.edge_settle(jsonb) is
+	'Mark edges [{job_id, step_id, edge, state, peer_state}] met, failed or not_needed, count down their steps, answer the steps that can no longer start, or need not.';
 
-create function api.step_settle_start(p_moved api.moved[]) returns setof api.move
+create function internal.step_settle_start(p_moved internal.moved[]) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
@@ -106,13 +106,13 @@ begin
 			and ((v.event in ('start', 'expand') and e.kind in ('same_nodes', 'other_nodes', 'with'))
 				or (v.event in ('run', 'expand') and e.kind = 'after' and e."condition" = 'start'))
 	) found
-	cross join lateral api.edge_settle(found.edges) m
+	cross join lateral internal.edge_settle(found.edges) m
 	where found.edges is not null;
 end $$;
-comment on function api.step_settle_start(api.moved[]) is 'What the start of steps means for their peers. Internal.';
+comment on function internal.step_settle_start(internal.moved[]) is 'What the start of steps means for their peers.';
 
 -- Jobs count down by the steps of their script, and end with the last.
-create function api.job_settle(p_final api.moved[]) returns bigint[]
+create function internal.job_settle(p_final internal.moved[]) returns bigint[]
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_over bigint[];
@@ -145,17 +145,17 @@ begin
 	)
 	select array_agg(c.job_id), array_agg(c.job_id) filter (where c.mail_type is not null) into v_over, v_mail from counted c where c.ended_at is not null;
 	if v_mail is not null then
-		perform api.mail_job(v_mail, false);
+		perform internal.mail_job(v_mail, false);
 	end if;
 	return v_over;
 end $$;
-comment on function api.job_settle(api.moved[]) is 'Count ended steps of scripts off their jobs; answers the jobs that are over with them. Internal.';
+comment on function internal.job_settle(internal.moved[]) is 'Count ended steps of scripts off their jobs; answers the jobs that are over with them.';
 
-create function api.step_settle_end(p_final api.moved[], p_bound boolean) returns setof api.move
+create function internal.step_settle_end(p_final internal.moved[], p_bound boolean) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_script api.moved[] := array(select v::api.moved from unnest(p_final) v where v.array_index is null);
-	v_over api.attempt_key[];
+	v_script internal.moved[] := array(select v::internal.moved from unnest(p_final) v where v.array_index is null);
+	v_over internal.attempt_key[];
 	v_edges jsonb;
 	v_jobs bigint[];
 begin
@@ -172,21 +172,21 @@ begin
 		where a.job_id = e.job_id and a.step_id = e.request_id
 		returning a.job_id, a.step_id, a.completed + a.failed = a.size as over
 	)
-	select array_agg((c.job_id, c.step_id, 0)::api.attempt_key) into v_over from counted c where c.over;
+	select array_agg((c.job_id, c.step_id, 0)::internal.attempt_key) into v_over from counted c where c.over;
 	if v_over is not null then
-		return query select m.* from unnest(v_over) o cross join lateral api.array_finish(o.job_id, o.step_id) m;
+		return query select m.* from unnest(v_over) o cross join lateral internal.array_finish(o.job_id, o.step_id) m;
 	end if;
 	if v_script = '{}' then
 		return;
 	end if;
-	v_jobs := api.job_settle(v_script);
+	v_jobs := internal.job_settle(v_script);
 	if not p_bound then
 		return;
 	end if;
 
 	-- Edges on a step, or on a whole job, that has ended.
 	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'peer_state', p.state,
-			'state', api.edge_verdict(e.kind, e."condition", p.state, p.cause, p.started, p.placed)))
+			'state', internal.edge_verdict(e.kind, e."condition", p.state, p.cause, p.started, p.placed)))
 	into v_edges
 	from (
 		select s.job_id, s.step_id, s.state, s.cause, s.started_at is not null as started, s.attempt > 0 or s.started_at is not null as placed
@@ -196,22 +196,22 @@ begin
 		select j.job_id, -1, j.state, j.cause, exists (select from step s where s.job_id = j.job_id and s.started_at is not null), true from job j where j.job_id = any (v_jobs)
 	) p
 	join step_edge e on e.peer_job_id = p.job_id and e.peer_step_id = p.step_id and e.state = 'waiting'
-	-- corr is settled element by element; see api.array_correspond.
+	-- corr is settled element by element; see internal.array_correspond.
 	where e."condition" <> 'corr' and (e.kind <> 'with' or not p.placed);
 	if v_edges is not null then
-		return query select * from api.edge_settle(v_edges);
+		return query select * from internal.edge_settle(v_edges);
 	end if;
 
 	-- A step that never started takes those down that were to start with it: the edge may point either way.
 	return query
 	select o.job_id, o.step_id, case s.state when 'skipped' then 'skip' else 'dependency_fail' end, null::timestamptz,
 		case s.state when 'skipped' then 'not_needed' else 'dependency' end, null::int, null::int,
-		'was to start with ' || api.step_label(s.job_id, s.step_id) || ', which ' || case s.state when 'skipped' then 'was not needed' else 'never started' end
+		'was to start with ' || internal.step_label(s.job_id, s.step_id) || ', which ' || case s.state when 'skipped' then 'was not needed' else 'never started' end
 	from unnest(v_script) v
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.attempt = 0 and s.started_at is null
 	join step_request r on r.job_id = s.job_id and r.step_id = s.step_id and r.with_set is not null
 	join step_request q on q.job_id = r.job_id and q.with_set = r.with_set and q.step_id <> r.step_id
 	join step o on o.job_id = q.job_id and o.step_id = q.step_id and o.state = 'pending' and o.attempt = 0;
 end $$;
-comment on function api.step_settle_end(api.moved[], boolean) is
-	'What the end of steps means: for their arrays, their jobs, and, where any has edges or is named by some (p_bound), the steps that wait for them. Internal.';
+comment on function internal.step_settle_end(internal.moved[], boolean) is
+	'What the end of steps means: for their arrays, their jobs, and, where any has edges or is named by some (p_bound), the steps that wait for them.';

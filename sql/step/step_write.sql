@@ -1,6 +1,6 @@
 -- The one function that changes the state of steps. A move whose event the step's state does not allow does nothing: the
--- caller sees from the answer what really moved. The jobs are locked by the caller (api.job_lock).
-create function api.step_write(p_actor text, p_moves api.move[]) returns setof api.moved
+-- caller sees from the answer what really moved. The jobs are locked by the caller (internal.job_lock).
+create function internal.step_write(p_actor text, p_moves internal.move[]) returns setof internal.moved
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
@@ -48,5 +48,5 @@ begin
 	select m.job_id, m.step_id, m.request_id, m.array_index, m.attempt + (m.event = 'start')::int, m.from_state, m.event, m.to_state, m.final
 	from moved m;
 end $$;
-comment on function api.step_write(text, api.move[]) is
-	'Apply events to steps, write states and the event log, answer what moved. Only the first move of a step in the list counts. Internal.';
+comment on function internal.step_write(text, internal.move[]) is
+	'Apply events to steps, write states and the event log, answer what moved. Only the first move of a step in the list counts.';

@@ -1,7 +1,7 @@
 -- Rollups: what rota.usage_due names is added to the figures of its hours, days and months, and leaves it, in one transaction: so it counts
 -- exactly once, whenever a node manager dies or two of them call. To rebuild is to name everything there again.
 
-create function api.usage_columns(p_table text, out keys text[], out measures text[])
+create function internal.usage_columns(p_table text, out keys text[], out measures text[])
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	select array_agg(a.attname::text order by a.attnum) filter (where a.attnum = any (i.indkey)),
@@ -11,72 +11,72 @@ begin
 	join pg_attribute a on a.attrelid = i.indrelid and a.attnum > 0 and not a.attisdropped
 	where i.indrelid = format('rota.%I', p_table)::regclass and i.indisprimary;
 end $$;
-comment on function api.usage_columns(text) is 'A table of usage figures: the columns of its key, and those that are added up. Internal.';
+comment on function internal.usage_columns(text) is 'A table of usage figures: the columns of its key, and those that are added up.';
 
-create function api.usage_sums(p_measures text[]) returns text
+create function internal.usage_sums(p_measures text[]) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return (
 		select string_agg(case m when 'gres_s' then format('acct.gres_sum(x.%I)', m) else format('coalesce(sum(x.%I), 0)', m) end || format(' as %I', m), ', ' order by nr)
 		from unnest(p_measures) with ordinality u (m, nr));
 end $$;
-comment on function api.usage_sums(text[]) is 'Columns, added up over x, as a list of SQL. Internal.';
+comment on function internal.usage_sums(text[]) is 'Columns, added up over x, as a list of SQL.';
 
-create function api.usage_pick(p_keys text[], p_measures text[], p_pattern text) returns text
+create function internal.usage_pick(p_keys text[], p_measures text[], p_pattern text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return (
 		select string_agg(case when c = any (p_keys) or c ~ p_pattern then format('p.%I', c) else 'null' end, ', ' order by nr)
 		from unnest(p_keys || p_measures) with ordinality u (c, nr));
 end $$;
-comment on function api.usage_pick(text[], text[], text) is 'Columns of usage figures, taken from p where p has them (keys, and measures that fit a pattern), as a list of SQL. Internal.';
+comment on function internal.usage_pick(text[], text[], text) is 'Columns of usage figures, taken from p where p has them (keys, and measures that fit a pattern), as a list of SQL.';
 
-create function api.usage_merge(p_table text, p_rows api.usage_row[]) returns void
+create function internal.usage_merge(p_table text, p_rows internal.usage_row[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_keys text[];
 	v_measures text[];
 begin
-	select c.keys, c.measures into v_keys, v_measures from api.usage_columns(p_table) c;
+	select c.keys, c.measures into v_keys, v_measures from internal.usage_columns(p_table) c;
 	execute format('insert into %1$I as u (%2$s, %3$s) select %2$s, %4$s from unnest($1) x where %5$s group by %2$s on conflict (%2$s) do update set %6$s',
-		p_table, array_to_string(v_keys, ', '), array_to_string(v_measures, ', '), api.usage_sums(v_measures),
+		p_table, array_to_string(v_keys, ', '), array_to_string(v_measures, ', '), internal.usage_sums(v_measures),
 		case when 'node_id' = any (v_keys) then 'node_id is not null' else 'true' end,
 		(select string_agg(case m when 'gres_s' then 'gres_s = acct.gres_add(u.gres_s, excluded.gres_s)' else format('%1$I = u.%1$I + excluded.%1$I', m) end, ', ')
 			from unnest(v_measures) m))
 	using p_rows;
 end $$;
-comment on function api.usage_merge(text, api.usage_row[]) is 'Add rows to a table of usage figures. Internal.';
+comment on function internal.usage_merge(text, internal.usage_row[]) is 'Add rows to a table of usage figures.';
 
-create function api.usage_add(p_parts api.usage_due_key[], p_ended api.usage_due_key[]) returns void
+create function internal.usage_add(p_parts internal.usage_due_key[], p_ended internal.usage_due_key[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	-- Of a busy moment this is much of the same: it is added up once, and then to each table.
-	v_rows api.usage_row[] := array(
+	v_rows internal.usage_row[] := array(
 		select (x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos, sum(x.cpu_s), sum(x.node_s), sum(x.mem_mb_s), acct.gres_sum(x.gres_s),
-			sum(x.cpu_used_s), sum(x.cpu_measured_s), null, null, null, null, null, null)::api.usage_row
+			sum(x.cpu_used_s), sum(x.cpu_measured_s), null, null, null, null, null, null)::internal.usage_row
 		from unnest(p_parts) k
 		cross join lateral (
-			select * from api.usage_part p
+			select * from internal.usage_part p
 			where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id and case when p.used then k.used else k.held end
 			offset 0
 		) x
 		group by x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos
 	) || array(
 		select (x.hour, x.day, x.month, null, x.account, x.user_name, x.partition, x.qos, null, null, null, null, null, null, sum(x.steps_ended), sum(x.steps_completed),
-			sum(x.steps_failed), sum(x.steps_cancelled), sum(x.steps_waited), sum(x.wait_s))::api.usage_row
+			sum(x.steps_failed), sum(x.steps_cancelled), sum(x.steps_waited), sum(x.wait_s))::internal.usage_row
 		from unnest(p_ended) k
-		cross join lateral (select * from api.usage_end e where e.job_id = k.job_id and e.step_id = k.step_id offset 0) x
+		cross join lateral (select * from internal.usage_end e where e.job_id = k.job_id and e.step_id = k.step_id offset 0) x
 		group by x.hour, x.day, x.month, x.account, x.user_name, x.partition, x.qos
 	);
 	v_table text;
 begin
 	foreach v_table in array array['usage_hour', 'usage_day', 'usage_month', 'node_usage_hour', 'node_usage_day', 'node_usage_month'] loop
-		perform api.usage_merge(v_table, v_rows);
+		perform internal.usage_merge(v_table, v_rows);
 	end loop;
 end $$;
-comment on function api.usage_add(api.usage_due_key[], api.usage_due_key[]) is 'Add what allocations held, what was used of them, and ends of steps, to the usage figures. Internal.';
+comment on function internal.usage_add(internal.usage_due_key[], internal.usage_due_key[]) is 'Add what allocations held, what was used of them, and ends of steps, to the usage figures.';
 
-create function api.usage_requeue() returns void
+create function internal.usage_requeue() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	delete from usage_hour;
@@ -112,21 +112,21 @@ begin
 		order by s.job_id / 20 desc
 	) x;
 end $$;
-comment on function api.usage_requeue() is 'Empty the usage figures and name all that has ended to be added up anew, by the days of the setting time_zone. Internal.';
+comment on function internal.usage_requeue() is 'Empty the usage figures and name all that has ended to be added up anew, by the days of the setting time_zone.';
 
 create function api.usage_roll(p_limit int) returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_due bigint[];
-	v_parts api.usage_due_key[];
-	v_ended api.usage_due_key[];
+	v_parts internal.usage_due_key[];
+	v_ended internal.usage_due_key[];
 begin
 	-- One at a time: two would only wait for each other's rows.
 	if not pg_try_advisory_xact_lock(hashtext('rota usage_roll')) then
 		return 0;
 	end if;
 	if exists (select from usage_state z where z.rebuild_at is not null) then
-		perform api.usage_requeue();
+		perform internal.usage_requeue();
 	end if;
 	v_due := array(select d.due_id from usage_due d where d.due_id > 0 order by d.due_id limit p_limit);
 	v_due := v_due || array(select d.due_id from usage_due d where d.due_id < 0 order by d.due_id desc limit p_limit - cardinality(v_due));
@@ -135,50 +135,50 @@ begin
 	end if;
 	select array_agg(k order by k.job_id) filter (where k.node_id is not null), array_agg(k order by k.job_id) filter (where k.node_id is null)
 	into v_parts, v_ended
-	from api.usage_due_key k
+	from internal.usage_due_key k
 	where k.due_id = any (v_due);
-	perform api.usage_add(v_parts, v_ended);
+	perform internal.usage_add(v_parts, v_ended);
 	delete from usage_due d where d.due_id = any (v_due);
 	return cardinality(v_due);
 end $$;
 comment on function api.usage_roll(int) is
 	'Add up to p_limit rows of rota.usage_due to the usage figures; answers how many there were: as long as that is p_limit, there are more. May be called at any time, by any number of callers.';
 
-create function api.usage_undo(p_job bigint, p_steps int[]) returns void
+create function internal.usage_undo(p_job bigint, p_steps int[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_parts api.usage_due_key[];
-	v_ended api.usage_due_key[];
-	v_rows api.usage_row[];
+	v_parts internal.usage_due_key[];
+	v_ended internal.usage_due_key[];
+	v_rows internal.usage_row[];
 	v_span text;
 begin
 	-- What is still to be added of the job is added first: only then are its ends in the figures, and can be taken out.
 	perform pg_advisory_xact_lock(hashtext('rota usage_roll'));
 	select array_agg(k) filter (where k.node_id is not null), array_agg(k) filter (where k.node_id is null)
 	into v_parts, v_ended
-	from api.usage_due_key k
+	from internal.usage_due_key k
 	where k.due_id in (select d.due_id from usage_due d where p_job = any (d.job_ids));
-	perform api.usage_add(v_parts, v_ended);
+	perform internal.usage_add(v_parts, v_ended);
 	delete from usage_due d where p_job = any (d.job_ids);
 	v_rows := array(
 		select (x.hour, x.day, x.month, null, x.account, x.user_name, x.partition, x.qos, null, null, null, null, null, null, -x.steps_ended, -x.steps_completed,
-			-x.steps_failed, -x.steps_cancelled, -x.steps_waited, -x.wait_s)::api.usage_row
-		from api.usage_end x
+			-x.steps_failed, -x.steps_cancelled, -x.steps_waited, -x.wait_s)::internal.usage_row
+		from internal.usage_end x
 		where x.job_id = p_job and x.step_id = any (p_steps) and x.ended_at is not null);
 	foreach v_span in array array['hour', 'day', 'month'] loop
-		perform api.usage_merge('usage_' || v_span, v_rows);
+		perform internal.usage_merge('usage_' || v_span, v_rows);
 		-- Nothing of a step that never ran is left.
 		execute format('delete from %I u where u.steps_ended = 0 and greatest(u.cpu_s, u.node_s, u.mem_mb_s, u.cpu_used_s, u.cpu_measured_s) = 0
 			and (u.%2$I, u.account, u.user_name, u.partition, u.qos) in (select x.%2$I, x.account, x.user_name, x.partition, x.qos from unnest($1) x)', 'usage_' || v_span, v_span)
 		using v_rows;
 	end loop;
 end $$;
-comment on function api.usage_undo(bigint, int[]) is 'Take the ends of a job''s steps, which are about to run again, out of the usage figures. Internal.';
+comment on function internal.usage_undo(bigint, int[]) is 'Take the ends of a job''s steps, which are about to run again, out of the usage figures.';
 
 create function api.usage_rebuild(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
-	if api.caller_role(p_uid, p_user) <> 'admin' then
+	if internal.caller_role(p_uid, p_user) <> 'admin' then
 		raise exception 'only administrators have usage figures added up anew' using errcode = 'RT403';
 	end if;
 	if exists (select from admin_event e where e.object = 'range' and e.action = 'detach') then

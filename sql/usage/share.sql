@@ -8,7 +8,7 @@
 -- (sql/schedule/pending.sql). It is between 0 and fair_share_weight_s and the rank of what is submitted later is lower by
 -- the time between, so no step is passed by more than what comes within that time: none starves.
 
-create view api.share_use as
+create view internal.share_use as
 select x.account, x.user_name, sum(x.cpu_s * power(0.5, greatest(0, extract(epoch from now() - x.until)) / h.half_life_s))::double precision as use_s
 from (select s.value::double precision as half_life_s from rota.setting s where s.name = 'fair_share_half_life_s') h
 cross join rota.usage_state z
@@ -22,19 +22,19 @@ cross join lateral (
 	union all
 	-- What runs, as if it were cut as finely as can be.
 	select r.account, r.user_name, r.cpus * h.half_life_s / ln(2) * (1 - power(0.5, extract(epoch from r.until - r.started_at) / h.half_life_s)), now()
-	from api.usage_held r where r.ended_at is null
+	from internal.usage_held r where r.ended_at is null
 	union all
 	select p.account, p.user_name, p.cpu_s, p.hour + interval '1 hour'
-	from api.usage_due_key k
+	from internal.usage_due_key k
 	cross join lateral (
-		select * from api.usage_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
+		select * from internal.usage_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
 	) p
 	where not k.rebuild
 ) x
 group by x.account, x.user_name;
-comment on view api.share_use is 'CPU-seconds that users held on accounts (empty: none), each counting less the longer ago. Internal.';
+comment on view internal.share_use is 'CPU-seconds that users held on accounts (empty: none), each counting less the longer ago.';
 
-create view api.share_tree as
+create view internal.share_tree as
 with recursive person as (
 	-- Users of accounts that are open to all have a share each, once they have asked for anything.
 	select a.account, a.user_name, a.shares from rota.association a
@@ -43,11 +43,11 @@ with recursive person as (
 	from (select distinct c.account, c.user_name from rota.claimant c) c
 	where not exists (select from rota.association a where a.account = c.account)
 ), leaf as (
-	select p.account, p.user_name, p.shares, coalesce(u.use_s, 0) as use_s from person p left join api.share_use u on u.account = p.account and u.user_name = p.user_name
+	select p.account, p.user_name, p.shares, coalesce(u.use_s, 0) as use_s from person p left join internal.share_use u on u.account = p.account and u.user_name = p.user_name
 ), node as (
 	select l.account as parent, l.account, l.user_name, l.shares, l.use_s from leaf l
 	union all
-	select coalesce(a.parent, ''), a.account, null, a.shares, coalesce((select sum(l.use_s) from leaf l join api.account_above u on u.account = l.account where u.above = a.account), 0)
+	select coalesce(a.parent, ''), a.account, null, a.shares, coalesce((select sum(l.use_s) from leaf l join internal.account_above u on u.account = l.account where u.above = a.account), 0)
 	from rota.account a
 ), part as (
 	select n.*, coalesce(n.shares / nullif(sum(n.shares) over (partition by n.parent), 0)::double precision, 0) as part
@@ -68,21 +68,21 @@ with recursive person as (
 select nullif(t.account, '') as account, t.user_name, nullif(t.parent, '') as parent, t.depth, t.shares, t.share, t.use_s, t.used, t.effective,
 	case when t.share > 0 then power(2, - t.effective / t.share) else 0 end as factor, t.path
 from tree t;
-comment on view api.share_tree is 'Accounts and their users with shares, use and fair share factor. Internal.';
+comment on view internal.share_tree is 'Accounts and their users with shares, use and fair share factor.';
 
-create function api.share_due() returns boolean
+create function internal.share_due() returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return exists (select from setting s where s.name = 'fair_share_weight_s' and s.value <> '0')
-		and (exists (select from share_state x where coalesce(x.computed_at < now() - make_interval(secs => api.setting_int('fair_share_period_s')), true))
+		and (exists (select from share_state x where coalesce(x.computed_at < now() - make_interval(secs => internal.setting_int('fair_share_period_s')), true))
 			or exists (select from claimant c where c.boost_ms is null));
 end $$;
-comment on function api.share_due() is 'Whether fair share is to be computed anew. Internal.';
+comment on function internal.share_due() is 'Whether fair share is to be computed anew.';
 
-create function api.share_refresh() returns void
+create function internal.share_refresh() returns void
 language plpgsql set enable_hashjoin = on set search_path = rota, pg_temp as $$
 declare
-	v_weight numeric := api.setting_int('fair_share_weight_s');
+	v_weight numeric := internal.setting_int('fair_share_weight_s');
 begin
 	update share_state set computed_at = now();
 	update claimant c
@@ -92,8 +92,8 @@ begin
 		-- Who may no longer use the account is not in the tree.
 		select x.claimant_id, coalesce(round(t.factor::numeric, 3) * v_weight * 1000, 0) as boost_ms
 		from claimant x
-		left join api.share_tree t on t.user_name = x.user_name and t.account is not distinct from x.account
+		left join internal.share_tree t on t.user_name = x.user_name and t.account is not distinct from x.account
 	) b
 	where b.claimant_id = c.claimant_id and b.boost_ms is distinct from c.boost_ms;
 end $$;
-comment on function api.share_refresh() is 'Compute by how much the steps of each claimant come forward. The caller holds the leader''s row. Internal.';
+comment on function internal.share_refresh() is 'Compute by how much the steps of each claimant come forward. The caller holds the leader''s row.';

@@ -107,70 +107,70 @@ violation (what, who, detail) as (
 	where abs(s.cpu_held_s - h.held_s) > 1e-3
 	-- What is looked up as it is written, is there.
 	union all
-	select 'a step of no request', api.step_label(s.job_id, s.step_id), format('request %s', s.request_id)
+	select 'a step of no request', internal.step_label(s.job_id, s.step_id), format('request %s', s.request_id)
 	from step s left join step_request r on r.job_id = s.job_id and r.step_id = s.request_id left join job j on j.job_id = r.job_id
 	where j.job_id is null
 	union all
-	select 'an edge of no step, or of one that stands elsewhere', api.step_label(e.job_id, e.step_id), format('edge %s, position %s', e.edge, e.topo)
+	select 'an edge of no step, or of one that stands elsewhere', internal.step_label(e.job_id, e.step_id), format('edge %s, position %s', e.edge, e.topo)
 	from step_edge e left join step_request r on r.job_id = e.job_id and r.step_id = e.step_id and r.topo = e.topo
 	where r.job_id is null
 	-- The log of each step is one unbroken chain that leads to the state it is in, and reaches the end once.
 	union all
-	select 'a move begins where the one before did not end', api.step_label(m.job_id, m.step_id), format('%s: %s from %s, was %s', m.event_id, m.event, m.from_state, m.before)
+	select 'a move begins where the one before did not end', internal.step_label(m.job_id, m.step_id), format('%s: %s from %s, was %s', m.event_id, m.event, m.from_state, m.before)
 	from move m where m.from_state <> coalesce(m.before, 'pending')
 	union all
-	select 'the log does not end in the step''s state', api.step_label(s.job_id, s.step_id), format('%s, log %s', s.state, m.to_state)
+	select 'the log does not end in the step''s state', internal.step_label(s.job_id, s.step_id), format('%s, log %s', s.state, m.to_state)
 	from step s left join move m on m.job_id = s.job_id and m.step_id = s.step_id and m.last
 	where s.state is distinct from m.to_state
 	union all
-	select 'not exactly one end of a final step', api.step_label(s.job_id, s.step_id), format('%s ends', count(m.event_id))
+	select 'not exactly one end of a final step', internal.step_label(s.job_id, s.step_id), format('%s ends', count(m.event_id))
 	from step s
 	left join move m on m.job_id = s.job_id and m.step_id = s.step_id and m.to_state in (select state from final)
 	where s.state in (select state from final)
 	group by s.job_id, s.step_id
 	having count(m.event_id) <> 1
 	union all
-	select 'a step has an end without being final, or the other way round', api.step_label(s.job_id, s.step_id), format('%s, ended at %s', s.state, s.ended_at)
+	select 'a step has an end without being final, or the other way round', internal.step_label(s.job_id, s.step_id), format('%s, ended at %s', s.state, s.ended_at)
 	from step s where (s.ended_at is not null) <> (s.state in (select state from final))
 	-- Attempts: 1 to n, each started once, one after the other, and over when the step is.
 	union all
-	select 'attempts are not numbered from 1 to the step''s', api.step_label(s.job_id, s.step_id), format('step at %s; %s rows, highest %s', s.attempt, count(t.attempt), max(t.attempt))
+	select 'attempts are not numbered from 1 to the step''s', internal.step_label(s.job_id, s.step_id), format('step at %s; %s rows, highest %s', s.attempt, count(t.attempt), max(t.attempt))
 	from step s left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id
 	group by s.job_id, s.step_id, s.attempt
 	having count(t.attempt) <> s.attempt or coalesce(max(t.attempt), 0) <> s.attempt
 	union all
-	select 'not exactly one start of an attempt', api.step_label(t.job_id, t.step_id), format('attempt %s: %s starts', t.attempt, count(m.event_id))
+	select 'not exactly one start of an attempt', internal.step_label(t.job_id, t.step_id), format('attempt %s: %s starts', t.attempt, count(m.event_id))
 	from attempt t
 	left join move m on m.job_id = t.job_id and m.step_id = t.step_id and m.attempt = t.attempt and m.event = 'start'
 	group by t.job_id, t.step_id, t.attempt
 	having count(m.event_id) <> 1
 	union all
-	select 'an attempt was placed before the one before had ended', api.step_label(t.job_id, t.step_id), format('attempt %s at %s, attempt %s ended at %s',
+	select 'an attempt was placed before the one before had ended', internal.step_label(t.job_id, t.step_id), format('attempt %s at %s, attempt %s ended at %s',
 		t.attempt, t.ordered_at, p.attempt, coalesce(p.ended_at::text, 'never'))
 	from attempt t
 	join attempt p on p.job_id = t.job_id and p.step_id = t.step_id and p.attempt = t.attempt - 1
 	where p.ended_at is null or p.ended_at > t.ordered_at
 	union all
-	select 'a step that is not live has a live attempt, or the other way round', api.step_label(s.job_id, s.step_id), format('%s, attempt %s', s.state, t.attempt)
+	select 'a step that is not live has a live attempt, or the other way round', internal.step_label(s.job_id, s.step_id), format('%s, attempt %s', s.state, t.attempt)
 	from step s
 	left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null
 	left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 	join step_state x on x.state = s.state
 	where a.size is null and (x.stage = 'live') <> (t.attempt is not null)
 	union all
-	select 'an attempt that runs again without a reason', api.step_label(t.job_id, t.step_id), format('attempt %s: %s %s', t.attempt, t.state, t.cause)
+	select 'an attempt that runs again without a reason', internal.step_label(t.job_id, t.step_id), format('attempt %s: %s %s', t.attempt, t.state, t.cause)
 	from attempt t
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id and s.attempt > t.attempt
 	where t.state = 'completed' or t.cause is null
 	-- Allocations: one for each node of the attempt, from its placing to its end.
 	union all
-	select 'not one allocation for each node of the attempt', api.step_label(t.job_id, t.step_id), format('attempt %s: %s nodes, %s allocations', t.attempt, cardinality(t.node_ids), h.n)
+	select 'not one allocation for each node of the attempt', internal.step_label(t.job_id, t.step_id), format('attempt %s: %s nodes, %s allocations', t.attempt, cardinality(t.node_ids), h.n)
 	from attempt t
 	cross join lateral (select count(*) as n, array_agg(a.node_id order by a.node_index) as nodes from allocation a
 		where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt) h
 	where h.nodes is distinct from t.node_ids
 	union all
-	select 'allocations do not span their attempt', api.step_label(t.job_id, t.step_id), format('attempt %s: %s to %s, allocations %s to %s',
+	select 'allocations do not span their attempt', internal.step_label(t.job_id, t.step_id), format('attempt %s: %s to %s, allocations %s to %s',
 		t.attempt, t.ordered_at, t.ended_at, h.started_at, h.ended_at)
 	from attempt t
 	cross join lateral (select min(a.started_at) as started_at, max(a.ended_at) as ended_at, count(*) filter (where a.ended_at is null) as open from allocation a
@@ -180,13 +180,13 @@ violation (what, who, detail) as (
 	where h.started_at < t.ordered_at or (h.started_at > t.ordered_at and (s.array_index is null or cardinality(t.node_ids) > 1))
 		or (h.started_at is null and h.open = 0) or (t.ended_at is not null and (h.open > 0 or h.ended_at <> t.ended_at))
 	union all
-	select 'an allocation of no attempt', api.step_label(a.job_id, a.step_id), format('attempt %s', a.attempt)
+	select 'an allocation of no attempt', internal.step_label(a.job_id, a.step_id), format('attempt %s', a.attempt)
 	from allocation a
 	left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 	where a.attempt > 0 and t.attempt is null
 	-- What completed has run: every task of it is there, with exit code 0, but those of nodes without which it went on (--no-kill).
 	union all
-	select 'completed, but not all of its tasks ended well', api.step_label(t.job_id, t.step_id), format('attempt %s: %s of %s tasks', t.attempt, h.ok, h.tasks)
+	select 'completed, but not all of its tasks ended well', internal.step_label(t.job_id, t.step_id), format('attempt %s: %s of %s tasks', t.attempt, h.ok, h.tasks)
 	from attempt t
 	join step s on s.job_id = t.job_id and s.step_id = t.step_id
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -194,7 +194,7 @@ violation (what, who, detail) as (
 	cross join lateral (
 		select case when o.per_task then o.ok_here else o.ok end as ok, case when o.per_task then o.tasks_here else 1 end as tasks
 		from (
-			select api.spec_field(r.spec, 'per_task') = '1' as per_task, coalesce(sum(x.ok), 0) as ok,
+			select internal.spec_field(r.spec, 'per_task') = '1' as per_task, coalesce(sum(x.ok), 0) as ok,
 				coalesce(sum(x.ok) filter (where a.lost_at is null), 0) as ok_here, coalesce(sum(a.tasks) filter (where a.lost_at is null), 0) as tasks_here
 			from allocation a
 			cross join lateral (select count(*) as ok from task_end e where e.job_id = a.job_id and e.step_id = a.step_id and e.attempt = a.attempt
@@ -204,14 +204,14 @@ violation (what, who, detail) as (
 	) h
 	where t.state = 'completed' and (h.ok <> h.tasks or t.started_at is null)
 	union all
-	select 'completed, but its last attempt did not', api.step_label(s.job_id, s.step_id), format('attempt %s: %s', s.attempt, t.state)
+	select 'completed, but its last attempt did not', internal.step_label(s.job_id, s.step_id), format('attempt %s: %s', s.attempt, t.state)
 	from step s
 	left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 	left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
 	where s.state = 'completed' and a.size is null and t.state is distinct from 'completed'
 	-- Arrays and jobs count what their steps are.
 	union all
-	select 'an array does not count its elements', api.step_label(a.job_id, a.step_id), format('running %s, is %s; completed %s, is %s; failed %s, is %s; size %s',
+	select 'an array does not count its elements', internal.step_label(a.job_id, a.step_id), format('running %s, is %s; completed %s, is %s; failed %s, is %s; size %s',
 		a.running, h.running, a.completed, h.completed, a.failed, h.failed, a.size)
 	from step_array a
 	join step s on s.job_id = a.job_id and s.step_id = a.step_id
@@ -227,7 +227,7 @@ violation (what, who, detail) as (
 		-- An array that ended before it began has no elements to count.
 		or (s.ended_at is not null) <> (a.completed + a.failed = a.size) and not (s.ended_at is not null and h.n = 0 and a.completed + a.failed = 0)
 	union all
-	select 'elements of an array share an index', api.step_label(s.job_id, s.request_id), format('[%s] %s times', s.array_index, count(*))
+	select 'elements of an array share an index', internal.step_label(s.job_id, s.request_id), format('[%s] %s times', s.array_index, count(*))
 	from step s where s.array_index is not null group by s.job_id, s.request_id, s.array_index having count(*) > 1
 	union all
 	select 'a job does not count its steps', j.job_id::text, format('total %s, is %s; left %s, is %s; ended at %s', j.steps_total, h.n, j.steps_left, h.live, j.ended_at)
@@ -249,7 +249,7 @@ violation (what, who, detail) as (
 	where j.ended_at is not null and j.state is distinct from w.state
 	-- Peers: nobody went before those they wait for, nobody went without those they go with.
 	union all
-	select 'placed before the step it waits for had ended so', api.step_label(e.job_id, e.step_id), format('edge %s on %s.%s: %s %s, ended at %s, placed at %s',
+	select 'placed before the step it waits for had ended so', internal.step_label(e.job_id, e.step_id), format('edge %s on %s.%s: %s %s, ended at %s, placed at %s',
 		e.edge, e.peer_job_id, e.peer_step_id, e."condition", p.state, p.ended_at, t.ordered_at)
 	from step_edge e
 	join step_request r on r.job_id = e.job_id and r.step_id = e.step_id and not r.deps_any
@@ -262,7 +262,7 @@ violation (what, who, detail) as (
 	where e.kind = 'after' and e.gates and ((e."condition" in ('ok', 'any', 'fail') and (p.ended_at is null or p.ended_at > t.ordered_at))
 		or (e."condition" = 'ok' and p.state <> 'completed') or (e."condition" = 'fail' and p.state = 'completed'))
 	union all
-	select 'steps that go together were placed apart', api.step_label(r.job_id, min(r.step_id)), format('in %s decisions', count(distinct m.xid))
+	select 'steps that go together were placed apart', internal.step_label(r.job_id, min(r.step_id)), format('in %s decisions', count(distinct m.xid))
 	from step_request r
 	join step s on s.job_id = r.job_id and s.step_id = r.step_id
 	left join move m on m.job_id = s.job_id and m.step_id = s.step_id and m.event = 'start' and m.attempt = 1
@@ -276,12 +276,12 @@ violation (what, who, detail) as (
 	select 'one submission made several jobs', j.retry_key::text, string_agg(j.job_id::text, ' ' order by j.job_id)
 	from job j where j.retry_key is not null group by j.uid, j.retry_key having count(*) > 1
 	union all
-	select 'tasks started without their controller prolog', api.step_label(h.job_id, h.step_id), format('attempt %s: %s', h.attempt, h.message)
+	select 'tasks started without their controller prolog', internal.step_label(h.job_id, h.step_id), format('attempt %s: %s', h.attempt, h.message)
 	from controller_hook h
 	join attempt t on t.job_id = h.job_id and t.step_id = h.step_id and t.attempt = h.attempt
 	where h.hook = 'controller_prolog' and h.exit_code is distinct from 0 and t.started_at is not null
 	union all
-	select 'tasks started before their controller prolog ended', api.step_label(h.job_id, h.step_id), format('attempt %s', h.attempt)
+	select 'tasks started before their controller prolog ended', internal.step_label(h.job_id, h.step_id), format('attempt %s', h.attempt)
 	from hook_due h
 	join attempt t on t.job_id = h.job_id and t.step_id = h.step_id and t.attempt = h.attempt
 	where h.hook = 'controller_prolog' and t.started_at is not null
@@ -290,19 +290,19 @@ violation (what, who, detail) as (
 	from acct.usage_audit('2000-01-01', '2100-01-01') u where :live = 0
 	-- From here on: what holds when there is nothing left to do.
 	union all
-	select 'not over: hook', api.step_label(h.job_id, h.step_id), format('%s of attempt %s', h.hook, h.attempt)
+	select 'not over: hook', internal.step_label(h.job_id, h.step_id), format('%s of attempt %s', h.hook, h.attempt)
 	from hook_due h where :live = 0
 	union all
 	select 'not over: job', j.job_id::text, format('%s of %s steps left', j.steps_left, j.steps_total)
 	from job j where :live = 0 and j.ended_at is null
 	union all
-	select 'not over: step', api.step_label(s.job_id, s.step_id), concat_ws(', ', s.state, 'attempt ' || s.attempt, nullif(s.held, ''), s.held_reason)
+	select 'not over: step', internal.step_label(s.job_id, s.step_id), concat_ws(', ', s.state, 'attempt ' || s.attempt, nullif(s.held, ''), s.held_reason)
 	from step s where :live = 0 and s.ended_at is null
 	union all
-	select 'not over: attempt', api.step_label(t.job_id, t.step_id), format('attempt %s on %s', t.attempt, array_to_string(t.nodes, ','))
+	select 'not over: attempt', internal.step_label(t.job_id, t.step_id), format('attempt %s on %s', t.attempt, array_to_string(t.nodes, ','))
 	from attempt t where :live = 0 and t.ended_at is null
 	union all
-	select 'not over: allocation', api.step_label(a.job_id, a.step_id), format('attempt %s on %s, %s', a.attempt, n.name, a.phase)
+	select 'not over: allocation', internal.step_label(a.job_id, a.step_id), format('attempt %s on %s, %s', a.attempt, n.name, a.phase)
 	from allocation a join node n on n.node_id = a.node_id where :live = 0 and (a.ended_at is null or (a.holder and a.gone_at is null and a.attempt > 0))
 	union all
 	select 'not over: node in use', n.name, format('%s CPUs, %s MiB', u.cpus_used, u.mem_used_mb)
@@ -314,9 +314,9 @@ violation (what, who, detail) as (
 	select 'not over: licence in use', l.license, l.used::text
 	from license l where :live = 0 and l.used <> 0
 	union all
-	select 'not over: order on its way', n.name, format('%s of %s attempt %s', o.kind, api.step_label(o.job_id, o.step_id), o.attempt)
+	select 'not over: order on its way', n.name, format('%s of %s attempt %s', o.kind, internal.step_label(o.job_id, o.step_id), o.attempt)
 	from node_order o join node n on n.node_id = o.node_id where :live = 0
 	union all
-	select 'not over: text of an order', api.step_label(l.job_id, l.step_id), format('attempt %s', l.attempt) from launch_text l where :live = 0
+	select 'not over: text of an order', internal.step_label(l.job_id, l.step_id), format('attempt %s', l.attempt) from launch_text l where :live = 0
 )
 select what, who, detail from violation order by what, who, detail;

@@ -156,7 +156,7 @@ select is((select array_agg(k.job_id) from rota.client_key k), '{2000000}', 'its
 select is((select count(*) from acct.job), 1::bigint, 'its jobs are no longer seen');
 select set_eq('select * from acct.usage_month where cpu_s > 0', 'select * from before', 'what they used is');
 select is(api.range_detach(0, 'root', '{"from": "0"}') ->> 'detached', 'false', 'once');
-select is((select g.during from api.range_gone() g), '[2026-02-09 23:59Z,2026-03-05 01:00Z]'::tstzrange, 'when they lived is known');
+select is((select g.during from internal.range_gone() g), '[2026-02-09 23:59Z,2026-03-05 01:00Z]'::tstzrange, 'when they lived is known');
 select is(api.export_plan(0, 'root', jsonb_build_object('month', m)) ->> 'without', w, 'what an export of ' || m || ' lacks is named')
 from (values ('2026-01', '[]'), ('2026-02', '[{"to_job": 1000000, "from_job": 0}]'), ('2026-03', '[{"to_job": 1000000, "from_job": 0}]'), ('2026-04', '[]')) x (m, w);
 create function t.audited() returns text language sql set time zone 'UTC' as $$

@@ -90,9 +90,9 @@ select is((select count(*) from rota.partition_node where partition = 'big'), 4:
 select is(t.admin('partition', 'change', 'big', '{"priority": 7}'), 'false', 'nothing to change');
 select is(t.admin('partition', 'change', 'big', '{"max_time_s": 90}'), 'true', 'in seconds');
 select is((select max_time_s from rota.partition where partition = 'big'), 90::bigint, 'as seconds');
-select is(api.word_seconds(w), s, 'time ' || w) from unnest('{5,5:30,1:00:00,1-0,1-2:3,1-2:3:4,x,1:2:3:4,-5}'::text[], '{300,330,3600,86400,93780,93784,null,null,null}'::bigint[]) x (w, s);
-select is(api.word_mebibytes(w), s, 'size ' || w) from unnest('{5,5M,2G,1t,512K,2GiB,x,-1}'::text[], '{5,5,2048,1048576,1,2048,null,null}'::bigint[]) x (w, s);
-select is(array(select api.hosts_expand(w)), s::text[], 'hosts ' || w) from (values ('n1', '{n1}'), ('n1,m2', '{n1,m2}'), ('n[1-3]', '{n1,n2,n3}'), ('n[08-10,12]-ib, x', '{n08-ib,n09-ib,n10-ib,n12-ib,x}'), ('', '{}')) x (w, s);
+select is(internal.word_seconds(w), s, 'time ' || w) from unnest('{5,5:30,1:00:00,1-0,1-2:3,1-2:3:4,x,1:2:3:4,-5}'::text[], '{300,330,3600,86400,93780,93784,null,null,null}'::bigint[]) x (w, s);
+select is(internal.word_mebibytes(w), s, 'size ' || w) from unnest('{5,5M,2G,1t,512K,2GiB,x,-1}'::text[], '{5,5,2048,1048576,1,2048,null,null}'::bigint[]) x (w, s);
+select is(array(select internal.hosts_expand(w)), s::text[], 'hosts ' || w) from (values ('n1', '{n1}'), ('n1,m2', '{n1,m2}'), ('n[1-3]', '{n1,n2,n3}'), ('n[08-10,12]-ib, x', '{n08-ib,n09-ib,n10-ib,n12-ib,x}'), ('', '{}')) x (w, s);
 select t.submit('alice', '[{"name": "a", "partition": "big", "time_limit_s": 30}]') as j \gset
 select matches(t.admin('partition', 'delete', 'big'), '^RT409.*in use by ' || :'j' || '.a', 'not while a step waits for it');
 select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
@@ -160,7 +160,7 @@ select is((select count(*) from rota.association where account = 'phys' and user
 select api.job_cancel(0, 'root', t.request(:'j')) \g /dev/null
 select is(t.admin('account', 'delete', 'phys'), 'true', 'an account goes');
 select is(t.admin('qos', 'create', 'fast', '{"priority": 5, "max_time": "1:00:00", "max_running_per_user": 3}'), 'true', 'a quality of service');
-select is((select (q.*)::text || api.admin_limits('qos', 'fast') from rota.qos q where qos = 'fast'), '(fast,5){"max_time_s": 3600, "max_running_per_user": 3}', 'as written');
+select is((select (q.*)::text || internal.admin_limits('qos', 'fast') from rota.qos q where qos = 'fast'), '(fast,5){"max_time_s": 3600, "max_running_per_user": 3}', 'as written');
 select is(t.admin('qos', 'delete', 'fast'), 'true', 'gone');
 select matches(t.admin('qos', 'delete', 'normal'), '^RT409', 'one stays');
 select is(t.admin('license', 'create', 'lic', '{"total": 2}'), 'true', 'a licence');
@@ -172,7 +172,7 @@ select is(t.admin('license', 'delete', 'lic'), 'true', 'gone');
 
 -- Settings.
 select is(t.admin('setting', 'change', 'requeue_max', '{"value": "9"}'), 'true', 'a setting');
-select is(api.setting_int('requeue_max'), 9, 'counts');
+select is(internal.setting_int('requeue_max'), 9, 'counts');
 select matches(t.admin('setting', 'change', 'requeue_max', '{"value": "often"}'), '^RT422', 'not its kind');
 select matches(t.admin('setting', 'change', 'requeue_max', '{"value": "-1"}'), '^RT422', 'below nothing');
 select matches(t.admin('setting', 'change', 'requeue_max', '{"value": ""}'), '^RT422', 'no value');
@@ -192,7 +192,7 @@ create temporary table given as
 select k.object, k.key, k.n, case k.object when 'account' then 'team' when 'user' then 'udo' when 'association' then 'team/udo' when 'setting' then 'sample_days' else 'mine' end as name,
 	coalesce(v.value, case split_part(k.kind, ' ', 1) when 'int' then (1000 + k.n)::text when 'time' then (100 + k.n)::text when 'size' then (5000 + k.n)::text when 'bool' then 'true' when 'list' then 'x,y' when 'word' then 'why'
 		when 'amounts' then 'gpu:' || k.n when 'budgets' then k.n || '/day' end) as value
-from (select x.*, row_number() over (order by x.object, x.key) as n from api.admin_key_list() x) k
+from (select x.*, row_number() over (order by x.object, x.key) as n from internal.admin_key_list() x) k
 left join (values ('state', 'down'), ('role', 'operator'), ('is_default', 'false'), ('hardware_check', 'false'), ('partitions', 'mine'), ('nodes', 'n2'), ('gres', 'gpu:3'), ('parent', 'above'),
 	('description', 'of ours'), ('users', 'udo:4,una'), ('coordinators', 'udo'), ('default_account', 'team'), ('accounts', 'team'), ('value', '77'), ('start', 'now+2hours'), ('end', 'now+4hours'),
 	('recurs', 'daily'), ('time_zone', 'Asia/Tokyo'), ('failing_at', 'now+2hours')) v (key, value) using (key)

@@ -3,19 +3,19 @@ begin;
 \ir world.psql
 select * from no_plan();
 
-select is(api.array_index('[[0,9,3],[20,21,1]]', p), i, 'position ' || p) from unnest('{0,1,3,4,5,6}'::int[], '{0,3,9,20,21,null}'::int[]) x (p, i);
+select is(internal.array_index('[[0,9,3],[20,21,1]]', p), i, 'position ' || p) from unnest('{0,1,3,4,5,6}'::int[], '{0,3,9,20,21,null}'::int[]) x (p, i);
 \set odd '\'[[0,9,3],[20,21,1],[30,30,1]]\''
-select is(api.array_indices(api.array_spans(:odd), '{6,5,0,3,4,7}'), '{30,21,0,9,20,null}'::int[], 'positions of several ranges, in any order');
-select is(api.array_positions(api.array_spans(:odd), 8, 31), '{null,3,null,null,null,null,null,null,null,null,null,null,4,5,null,null,null,null,null,null,null,null,6,null}'::int[], 'the other way round');
-select is(api.array_indices(api.array_spans('[[5,7,1]]'), '{0,2,3}'), '{5,7,null}'::int[], 'one range');
-select is(api.array_positions(api.array_spans('[[5,7,1]]'), 4, 8), '{null,0,1,2,null}'::int[], 'and back');
+select is(internal.array_indices(internal.array_spans(:odd), '{6,5,0,3,4,7}'), '{30,21,0,9,20,null}'::int[], 'positions of several ranges, in any order');
+select is(internal.array_positions(internal.array_spans(:odd), 8, 31), '{null,3,null,null,null,null,null,null,null,null,null,null,4,5,null,null,null,null,null,null,null,null,6,null}'::int[], 'the other way round');
+select is(internal.array_indices(internal.array_spans('[[5,7,1]]'), '{0,2,3}'), '{5,7,null}'::int[], 'one range');
+select is(internal.array_positions(internal.array_spans('[[5,7,1]]'), 4, 8), '{null,0,1,2,null}'::int[], 'and back');
 -- As the plain way of counting says it, of ranges drawn.
 create function t.drawn() returns jsonb language sql as $$
 	select jsonb_agg(jsonb_build_array(n * 100, n * 100 + (c - 1) * s, s) order by n)
 	from (select n, 1 + floor(random() * 9)::int as c, 1 + floor(random() * 9)::int as s from generate_series(0, 40) n) x $$;
-select set_eq(format('select p, (api.array_indices(api.array_spans(%1$L), array(select generate_series(0, 400))))[p + 1] from generate_series(0, 400) p', i),
-	format('select p, api.array_index(%1$L, p) from generate_series(0, 400) p', i), 'drawn indices') from t.drawn() i;
-select is(array(select x - 1 from unnest(array_remove(api.array_positions(api.array_spans(i), 0, 5000), null)) with ordinality y (p, x) where p <> x - 1), '{}', 'and positions') from t.drawn() i;
+select set_eq(format('select p, (internal.array_indices(internal.array_spans(%1$L), array(select generate_series(0, 400))))[p + 1] from generate_series(0, 400) p', i),
+	format('select p, internal.array_index(%1$L, p) from generate_series(0, 400) p', i), 'drawn indices') from t.drawn() i;
+select is(array(select x - 1 from unnest(array_remove(internal.array_positions(internal.array_spans(i), 0, 5000), null)) with ordinality y (p, x) where p <> x - 1), '{}', 'and positions') from t.drawn() i;
 \set four '{"indices": [[0,3,1]], "size": 4, "limit": null}'
 
 select t.submit('alice', '[{"name": "a", "array": {"indices": [[0,9,3]], "size": 4, "limit": 2}}, {"name": "z"}]', '[{"step": "z", "peer": "a"}]') as j \gset
@@ -212,10 +212,10 @@ select is(t.states(:j), 'a:pending a[1]:cancelled', 'nothing has begun');
 select is(t.together(:j, 0, 2, 3), 3, 'all of them');
 select is(t.launches(:j), '1 {3,4}', 'by one order');
 select is((select array_agg(also) from api.node_orders('{3}', '{}', 1000) where job_id = :j), array['{3,4}'::int[]], 'its node is told for whom');
-select is((select count(*) from api.node_missing('{"nodes": [{"name": "n3", "boot_id": "boot", "attempts": [], "told": []}]}') where job_id = :j), 0::bigint, 'none of them is missed while it is on its way');
-select api.order_void(jsonb_build_array(jsonb_build_object('job_id', :j, 'step_id', 1, 'attempt', 1, 'node_id', 3), jsonb_build_object('job_id', :j, 'step_id', 4, 'attempt', 1, 'node_id', 3))) \g /dev/null
+select is((select count(*) from internal.node_missing('{"nodes": [{"name": "n3", "boot_id": "boot", "attempts": [], "told": []}]}') where job_id = :j), 0::bigint, 'none of them is missed while it is on its way');
+select internal.order_void(jsonb_build_array(jsonb_build_object('job_id', :j, 'step_id', 1, 'attempt', 1, 'node_id', 3), jsonb_build_object('job_id', :j, 'step_id', 4, 'attempt', 1, 'node_id', 3))) \g /dev/null
 select is(t.launches(:j), '3 {}', 'what is lost is taken out of it');
-select api.order_void(jsonb_build_array(jsonb_build_object('job_id', :j, 'step_id', 3, 'attempt', 1, 'node_id', 3))) \g /dev/null
+select internal.order_void(jsonb_build_array(jsonb_build_object('job_id', :j, 'step_id', 3, 'attempt', 1, 'node_id', 3))) \g /dev/null
 select is(t.launches(:j), null, 'and with the last the order itself');
 
 -- Many ranges: elements begin, and are named, by the indices of their places.

@@ -19,13 +19,13 @@ exception when others then
 	return fail(p_function || ': ' || sqlerrm);
 end $$;
 select t.compiles(p.oid) from pg_proc p join pg_language l on l.oid = p.prolang
-where p.pronamespace::regnamespace::text in ('rota', 'api', 'acct', 'login') and l.lanname in ('sql', 'plpgsql') order by p.oid::regprocedure::text;
+where p.pronamespace::regnamespace::text in ('rota', 'api', 'internal', 'acct', 'login') and l.lanname in ('sql', 'plpgsql') order by p.oid::regprocedure::text;
 \if :checker
 create extension if not exists plpgsql_check schema tap;
 select is((select string_agg(format('line %s: %s %s', c.lineno, c.message, c.detail), '; ') from plpgsql_check_function_tb(p.oid, extra_warnings := false) c),
 	null, p.oid::regprocedure || ' is found to be sound')
 from pg_proc p join pg_language l on l.oid = p.prolang
-where p.pronamespace::regnamespace::text in ('rota', 'api', 'acct', 'login') and l.lanname = 'plpgsql' and p.prorettype <> 'trigger'::regtype order by p.oid::regprocedure::text;
+where p.pronamespace::regnamespace::text in ('rota', 'api', 'internal', 'acct', 'login') and l.lanname = 'plpgsql' and p.prorettype <> 'trigger'::regtype order by p.oid::regprocedure::text;
 \else
 select skip('plpgsql_check is not installed', 1);
 \endif

@@ -6,7 +6,7 @@ select * from no_plan();
 create function t.admin(p_object text, p_name text, p_values jsonb, p_action text default 'change') returns text language sql as $$
 	select api.admin_change(0, 'root', jsonb_build_object('object', p_object, 'action', p_action, 'name', p_name, 'values', p_values)) ->> 'changed' $$;
 create function t.heads(p_limit int) returns text language sql as $$
-	select string_agg(api.step_label(q.job_id, q.step_id), ' ' order by nr) from (select *, row_number() over () as nr from api.schedule_queue(p_limit)) q $$;
+	select string_agg(internal.step_label(q.job_id, q.step_id), ' ' order by nr) from (select *, row_number() over () as nr from api.schedule_queue(p_limit)) q $$;
 create function t.why(p_label text) returns text language sql as $$
 	select string_agg(c ->> 'message', '; ') from jsonb_path_query(api.job_why(0, 'root', t.request(p_label)), '$.steps[0].conditions[*] ? (@.kind == "limit")') c $$;
 create function t.refused(p_user text, p_step jsonb, p_job jsonb default '{}') returns text language plpgsql as $$
@@ -21,7 +21,7 @@ create function t.clean() returns void language plpgsql as $$
 declare
 	v_label text;
 begin
-	for v_label in select api.step_label(s.job_id, s.step_id) from rota.step s join rota.step_state x using (state) where x.stage = 'live' and s.attempt > 0 loop
+	for v_label in select internal.step_label(s.job_id, s.step_id) from rota.step s join rota.step_state x using (state) where x.stage = 'live' and s.attempt > 0 loop
 		perform t.run(v_label), t.finish(v_label);
 	end loop;
 	perform api.job_cancel(0, 'root', jsonb_build_object('jobs', (select jsonb_agg(job_id::text) from rota.job where ended_at is null)))

@@ -101,7 +101,7 @@ begin
 	else
 		perform api.job_cancel(0, 'root', t.request(v_job || '.a'));
 	end if;
-	return (select concat_ws(' ', s.state, round(greatest(s.wait_s, 0)), round(u.wait_s)) from acct.step s join api.usage_end u on u.job_id = s.job_id where s.job_id = v_job);
+	return (select concat_ws(' ', s.state, round(greatest(s.wait_s, 0)), round(u.wait_s)) from acct.step s join internal.usage_end u on u.job_id = s.job_id where s.job_id = v_job);
 end $$;
 select is(t.waited('-1 minute'), 'completed 60 60', 'waited since it was to run again');
 select is(t.waited('1 minute'), 'completed 0 0', 'let go before that: not at all');

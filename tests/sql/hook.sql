@@ -5,7 +5,7 @@ select * from no_plan();
 update rota.setting set value = '2' where name = 'requeue_max';
 select api.leader_claim('hook', 60) as term \gset
 create function t.have() returns text language sql as $$
-	select string_agg(api.step_label(d.job_id, d.step_id) || '#' || d.attempt || ':' || substr(d.hook, 12), ' ' order by d.hook_id) from rota.hook_due d $$;
+	select string_agg(internal.step_label(d.job_id, d.step_id) || '#' || d.attempt || ':' || substr(d.hook, 12), ' ' order by d.hook_id) from rota.hook_due d $$;
 create function t.take(p_have bigint[] default '{}', p_room int default 100, p_look boolean default false) returns text language sql as $$
 	select string_agg(coalesce(label, job_id || '.' || step_id) || '#' || attempt || ':' || substr(hook, 12) || case when wanted then '' else '-' end, ' ' order by hook_id)
 	from api.hook_take((select term from rota.leader where name = 'hook'), p_have, p_room, p_look) $$;

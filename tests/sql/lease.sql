@@ -40,11 +40,11 @@ select is(t.look(t.usec('1 second'), 30), 'n3 down', 'the lease is over: down');
 select matches(t.node(3), '^down nodemgrd not heard of since 2', 'and since when');
 select is((select count(*) from api.node_renew('{3}')), 0::bigint, 'a lost lease is not renewed');
 select is(t.states(:j) || ' ' || t.states(:k), 'a:running a:running', 'what ran may still run there');
-select is((select facts ->> 'reason' from api.job_summary(array[:j])), 'node_lost', 'the queue says why');
+select is((select facts ->> 'reason' from internal.job_summary(array[:j])), 'node_lost', 'the queue says why');
 select is(api.job_show(0, 'root', t.request(:'j')) #>> '{jobs,0,steps,0,reason}', 'node_lost', 'show says why');
 select matches(api.job_why(0, 'root', t.request(:'j')) #>> '{steps,0,conditions,0,message}', 'n3 is lost: it is ended there', 'why says what becomes of it');
 select matches(api.job_why(0, 'root', t.request(:'k')) #>> '{steps,0,conditions,0,message}', 'n3 is lost: it may still run there', 'and what becomes of a kept one');
-select is((select facts ->> 'reason' from api.job_summary(array[t.going('{}', '{1}')])), null, 'others are not affected');
+select is((select facts ->> 'reason' from internal.job_summary(array[t.going('{}', '{1}')])), null, 'others are not affected');
 select throws_ok(format('select t.start(%L, %L)', t.submit('alice', '[{"name": "a"}]') || '.a', '{3}'), '40001', 'a node does not serve any more', 'nothing is placed there');
 select t.ended(3, 11) \g /dev/null
 select t.look(t.usec('1 second'), 39) \g /dev/null
@@ -84,7 +84,7 @@ select is(t.back(3, jsonb_build_object('attempts', jsonb_build_array(:j || '.0.1
 select is((select count(*) from rota.node_order), 1::bigint, 'one order is enough');
 select is(t.back(3, jsonb_build_object('attempts', jsonb_build_array(:k || '.0.1'), 'told', '[]'::jsonb)), 0, 'it is gone');
 select is((select concat_ws(' ', state, reason) from rota.node where node_id = 3), 'up', 'the node serves');
-select is((select facts ->> 'reason' from api.job_summary(array[:k])), null, 'what was kept goes on as if nothing had been');
+select is((select facts ->> 'reason' from internal.job_summary(array[:k])), null, 'what was kept goes on as if nothing had been');
 select t.finish(:'k' || '.a') \g /dev/null
 select is(t.job(:k), 'completed', 'and completes');
 select t.right('back');
@@ -180,6 +180,6 @@ select t.right('no-kill, at the end');
 
 -- A modification cannot make a step that runs be ended, or kept, otherwise than its nodes know.
 select t.going('{}', '{1}') as j \gset
-select throws_ok(format($$select api.modify_check('admin', null, %s, 0, '{}', E'output=0:\nfence=1:1\n')$$, :j), 'RT409', null, 'the policy of a step that has started stays');
+select throws_ok(format($$select internal.modify_check('admin', null, %s, 0, '{}', E'output=0:\nfence=1:1\n')$$, :j), 'RT409', null, 'the policy of a step that has started stays');
 select * from finish();
 rollback;

@@ -37,7 +37,7 @@ select t.open(n) from unnest('{a,b,c}'::text[]) n \g /dev/null
 
 -- Nobody waits; who has the lock next settles all.
 select t.array() as j \gset
-select t.ask('a', 'begin'), t.ask('a', format('select api.job_lock(array[%s])::text', :j)) \g /dev/null
+select t.ask('a', 'begin'), t.ask('a', format('select internal.job_lock(array[%s])::text', :j)) \g /dev/null
 select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[0]', '{"age_us": 2000000}'))), 'left', 'a report that would wait is left');
 select is(t.ask('c', t.reporting(t.ending(:'j' || '.a[1]'))), 'left', 'and another');
 select is(t.state(:'j' || '.a[0]'), 'running', 'nothing of it counts yet');
@@ -52,7 +52,7 @@ select is(t.left(), 0::bigint, 'nothing is left');
 select ok((select min(e.ended_at) < now() - interval '3 s' and max(e.ended_at) > now() - interval '3 s' from rota.task_end e where e.job_id = :j), 'ages count from when each was told');
 
 -- So does a report that finds the lock free, of those about its jobs.
-select t.ask('a', 'begin'), t.ask('a', format('select api.job_lock(array[%s])::text', :j)) \g /dev/null
+select t.ask('a', 'begin'), t.ask('a', format('select internal.job_lock(array[%s])::text', :j)) \g /dev/null
 select t.ask('b', t.reporting(t.ending(:'j' || '.a[2]'))) \g /dev/null
 insert into rota.report_left (node_id, job_ids, report) values (4, array[:j, 0], '{"records": [], "orders_done": []}') returning left_id as foreign \gset
 select t.ask('a', 'commit'), t.settling(3) as other \gset
@@ -66,7 +66,7 @@ delete from rota.report_left;
 select t.array() as j \gset
 create function t.again(p_label text) returns jsonb language sql as $$
 	select t.told(t.say(p_label, 'task'), t.say(p_label, 'hook', '{"hook": "site_epilog", "exit": 0, "signal": 0, "usec": 9, "output": ""}'), t.say(p_label, 'done'), t.say(p_label, 'end')) $$;
-select t.ask('a', 'begin'), t.ask('a', format('select api.job_lock(array[%s])::text', :j)) \g /dev/null
+select t.ask('a', 'begin'), t.ask('a', format('select internal.job_lock(array[%s])::text', :j)) \g /dev/null
 select is(t.ask('b', t.reporting(t.again(:'j' || '.a[' || i || ']'))), 'left', 'report ' || i || ' is left') from generate_series(0, 1) i;
 select is(t.ask('c', t.reporting(t.again(:'j' || '.a[1]'))), 'left', 'and again');
 select t.ask('a', 'commit') \g /dev/null
@@ -85,7 +85,7 @@ select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[0]'), true)), '3', 'told a
 update rota.report_left set told_at = told_at - interval '11 s';
 select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[1]'))), '3', 'nor when that is old');
 select throws_ok(format('select api.node_settle(%s)', :bad), '22P02', null, 'whoever left it hears what is wrong');
-select t.ask('a', 'begin'), t.ask('a', format('select api.job_lock(array[%s])::text', :j)) \g /dev/null
+select t.ask('a', 'begin'), t.ask('a', format('select internal.job_lock(array[%s])::text', :j)) \g /dev/null
 select dblink_send_query('b', t.reporting(t.ending(:'j' || '.a[2]'), true)) \g /dev/null
 select ok(t.waits('b'), 'what is told alone is not left');
 select t.ask('a', 'commit') \g /dev/null

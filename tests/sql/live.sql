@@ -13,8 +13,8 @@ end $$;
 create function t.ids_pass(p_job bigint) returns bool language sql as $$ select setval('rota.job_job_id_seq', p_job) = p_job and api.range_ensure() > 0 $$;
 create function t.from_job() returns bigint language sql as $$ select f.job_id from rota.live_from f $$;
 
-select set_eq($$select table_name::text from information_schema.views where table_schema = 'live'$$, $$select * from api.range_tables() union select 'recent_job'$$, 'all tables of jobs are there');
-select is((select string_agg(r.from_job || '-' || r.to_job, ' ') from api.range_bounds() r), '0-1000000', 'a new site has one range');
+select set_eq($$select table_name::text from information_schema.views where table_schema = 'live'$$, $$select * from internal.range_tables() union select 'recent_job'$$, 'all tables of jobs are there');
+select is((select string_agg(r.from_job || '-' || r.to_job, ' ') from internal.range_bounds() r), '0-1000000', 'a new site has one range');
 
 -- What lives keeps its range.
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]') as j \gset
@@ -36,7 +36,7 @@ select is(t.from_job(), 0::bigint, 'an array waits in it');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'arr')) \g /dev/null
 select api.range_ensure() \g /dev/null
 select is(t.from_job(), 1000000::bigint, 'nothing lives in it any more');
-select is(t.opened(x), 1, 'one range is opened of ' || x) from api.range_tables() x;
+select is(t.opened(x), 1, 'one range is opened of ' || x) from internal.range_tables() x;
 select is((select count(*) from live.job), 0::bigint, 'what is over is not in sight');
 
 -- Nothing of it is lost, and nothing of it comes back.

@@ -42,7 +42,7 @@ $$;
 
 -- The administrator has the node first, and puts the drain off.
 select t.due() \g /dev/null
-select dblink_exec('admin', 'begin'), t.say('admin', 'select api.node_lock(array(select node_id from rota.node where name = ''race''))') \g /dev/null
+select dblink_exec('admin', 'begin'), t.say('admin', 'select internal.node_lock(array(select node_id from rota.node where name = ''race''))') \g /dev/null
 select dblink_send_query('leader', t.tick(:'term')) \g /dev/null
 select ok(t.waits('leader'), 'the leader waits for the node');
 select is(t.admin('"action": "drain", "values": {"reason": "later", "deadline": "now+1hours"}'), 'true', 'the administrator goes on');
@@ -52,7 +52,7 @@ select is(t.node(), 'unknown - 1', 'the drain is put off');
 
 -- ... or calls it off.
 select t.admin('"action": "resume"'), t.due() \g /dev/null
-select dblink_exec('admin', 'begin'), t.say('admin', 'select api.node_lock(array(select node_id from rota.node where name = ''race''))') \g /dev/null
+select dblink_exec('admin', 'begin'), t.say('admin', 'select internal.node_lock(array(select node_id from rota.node where name = ''race''))') \g /dev/null
 select dblink_send_query('leader', t.tick(:'term')) \g /dev/null
 select ok(t.waits('leader'), 'the leader waits again');
 select is(t.admin('"action": "resume"'), 'true', 'called off');

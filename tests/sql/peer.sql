@@ -4,7 +4,7 @@ begin;
 select * from no_plan();
 create function t.offer(p_label text) returns text language sql as $$
 	select concat_ws(' ', 'with', p.with_set, p.with_count, 'same', p.same_nodes, p.same_as_step, 'other', p.other_nodes, p.other_than_step)
-	from t.offered p where api.step_label(p.job_id, p.step_id) = p_label;
+	from t.offered p where internal.step_label(p.job_id, p.step_id) = p_label;
 $$;
 
 -- with: all in one decision, or none.

@@ -64,7 +64,7 @@ begin
 	return next t.cheap(p_when || ': schedule_pending', format('select * from api.schedule_pending(array[%s, %s], array[0, 0])', p_job, p_array));
 	return next t.cheap(p_when || ': schedule_running', 'select * from api.schedule_running()');
 	return next t.cheap(p_when || ': schedule_launch', format('select * from api.schedule_launch(array[%s, %s], array[0, 0])', p_job, p_array));
-	return next t.cheap(p_when || ': job_lock', format('select api.job_lock(array[%s, %s])', p_job, p_array));
+	return next t.cheap(p_when || ': job_lock', format('select internal.job_lock(array[%s, %s])', p_job, p_array));
 	return next t.cheap(p_when || ': job_submit', $s$select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[{"step": "b", "peer": "a"}]')$s$);
 	return next t.cheap(p_when || ': job_submit after history', $s$select t.submit('alice', '[{"name": "a"}]', '[{"step": "a", "job": 17}]')$s$);
 	v_label := t.submit('alice', '[{"name": "a"}]') || '.a';

@@ -146,7 +146,7 @@ select throws_ok($$select t.ask('job_acct', 'alice', '{"since": "soonish"}')$$, 
 select is(t.ask('job_script', 'alice', t.request(:'a')) - 'job_id', '{"script": "#!/bin/bash", "script_name": "test.sh", "environment": ["A=b"]}', 'to the owner');
 select is(t.ask('job_script', 'zoe', t.request(:'a')) ->> 'script', '#!/bin/bash', 'to admins');
 select throws_ok(format($$select t.ask('job_script', %L, t.request(%L))$$, u, :'a'), 'RT403', null, 'not to ' || u) from unnest('{bob,olga}'::text[]) u;
-select is(api.environment_list('\x413d310a3200423d5c00433d00'), '["A=1\n2", "B=\\", "C="]', 'an environment with line ends and backslashes');
+select is(internal.environment_list('\x413d310a3200423d5c00433d00'), '["A=1\n2", "B=\\", "C="]', 'an environment with line ends and backslashes');
 -- Everything is private when the site says so.
 select api.admin_change(0, 'root', '{"object": "setting", "action": "change", "name": "queue_visible", "values": {"value": "false"}}') \g /dev/null
 select is(t.ids('bob', '{"all": true}'), :'b', 'queue_visible=false: the queue is one''s own');
@@ -190,7 +190,7 @@ select setval('rota.job_job_id_seq', 1999950), api.range_ensure() \g /dev/null
 select setval('rota.job_job_id_seq', 2099900) \g /dev/null
 select lives_ok($$select t.submit('alice', '[{"name": "a"}]')$$, 'jobs go on behind many ranges that are small');
 update rota.setting set value = '1' where name = 'range_size';
-select setval('rota.job_job_id_seq', r.to_job - 1) from (select max(to_job) as to_job from api.range_bounds()) r \g /dev/null
+select setval('rota.job_job_id_seq', r.to_job - 1) from (select max(to_job) as to_job from internal.range_bounds()) r \g /dev/null
 select is(api.range_ensure(), 10, 'ten ranges ahead, of any size');
 select t.submit('bob', '[{"name": "one"}]') as c \gset
 select t.start(:'c' || '.one', '{1}', '{"time_limit_s": 77}'), t.run(:'c' || '.one') \g /dev/null
@@ -230,7 +230,7 @@ select t.submit('alice', '[{"name": "again", "retry": 1}]') as r \gset
 select t.start(:'r' || '.again'), t.run(:'r' || '.again'), t.finish(:'r' || '.again', '{"exit": 1, "outcome": "fail", "user_usec": 600000}', '{"cpu_usec": 600700}'), t.later(), t.pass(:'r' || '.again') \g /dev/null
 select is((select concat_ws(' ', r ->> 'cpu_s', r ->> 'attempts', r ->> 'read_bytes') from jsonb_array_elements(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'r', 'steps', s)) -> 'rows') r),
 	'0.6032 2 20', format('both attempts of a step (steps %s)', s)) from unnest('{true,false}'::boolean[]) s;
-select is((select sum((r ->> 'cpu_s')::numeric) from jsonb_array_elements(t.ask('job_acct', 'olga') -> 'rows') r), (select sum(u.cpu_used_s) from api.usage_used u), 'all jobs come to what usage figures say');
+select is((select sum((r ->> 'cpu_s')::numeric) from jsonb_array_elements(t.ask('job_acct', 'olga') -> 'rows') r), (select sum(u.cpu_used_s) from internal.usage_used u), 'all jobs come to what usage figures say');
 select ok(t.used_fit('olga'), 'lines say the same');
 update rota.allocation set cpu_usec = null where job_id = :r and attempt = 2;
 select is(t.ask('job_acct', 'alice', jsonb_build_object('jobs', :'r')) #> '{rows,0,cpu_s}', '0.6025', 'of an attempt that no node counted, what its tasks say');

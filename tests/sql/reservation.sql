@@ -78,20 +78,20 @@ select throws_ok($$insert into rota.node_notice (node_id, kind, at, reason, acto
 -- Times that recur. The clock of its zone counts: 01:30 stays 01:30 when the clock is changed.
 insert into rota.reservation (name, starts_at, ends_at, recurs, time_zone, created_by)
 select 'old', '2020-01-06 22:00 Europe/Prague', '2020-01-07 06:00 Europe/Prague', r, 'Europe/Prague', 'x' from (values (interval '7 days')) v (r);
-select is((select array_agg(distinct to_char(starts_at at time zone 'Europe/Prague', 'Dy HH24:MI') || to_char(ends_at at time zone 'Europe/Prague', ' HH24:MI')) from api.reservation_time),
+select is((select array_agg(distinct to_char(starts_at at time zone 'Europe/Prague', 'Dy HH24:MI') || to_char(ends_at at time zone 'Europe/Prague', ' HH24:MI')) from internal.reservation_time),
 	'{"Mon 22:00 06:00"}', 'every Monday night, years later');
 select ok((select count(*) between 4 and 6 and count(*) filter (where next) = 1 and count(*) filter (where last) = 1 and min(ends_at) > now()
-	and bool_and(not last or starts_at > now() + interval '23 days') from api.reservation_time), 'of the next 31 days');
+	and bool_and(not last or starts_at > now() + interval '23 days') from internal.reservation_time), 'of the next 31 days');
 update rota.reservation set recurs = '1 day';
-select ok((select count(*) between 30 and 33 from api.reservation_time), 'daily');
-select is((select count(distinct to_char(starts_at at time zone 'Europe/Prague', 'HH24:MI')) from api.reservation_time), 1::bigint, 'at one hour');
+select ok((select count(*) between 30 and 33 from internal.reservation_time), 'daily');
+select is((select count(distinct to_char(starts_at at time zone 'Europe/Prague', 'HH24:MI')) from internal.reservation_time), 1::bigint, 'at one hour');
 update rota.reservation set recurs = '3 months';
-select ok((select count(*) >= 2 and bool_and(to_char(starts_at at time zone 'Europe/Prague', 'DD HH24:MI') = '06 22:00') from api.reservation_time), 'every three months, on the sixth: two at least');
+select ok((select count(*) >= 2 and bool_and(to_char(starts_at at time zone 'Europe/Prague', 'DD HH24:MI') = '06 22:00') from internal.reservation_time), 'every three months, on the sixth: two at least');
 update rota.reservation set recurs = null;
-select is_empty('select * from api.reservation_time', 'once: over');
+select is_empty('select * from internal.reservation_time', 'once: over');
 -- Where the clock jumps over the time between, the length counts.
 update rota.reservation set recurs = '1 day', starts_at = '2020-01-01 02:30 Europe/Prague', ends_at = '2020-01-01 03:00 Europe/Prague';
-select ok((select bool_and(ends_at > starts_at) from api.reservation_time), 'an end is behind its start on every day');
+select ok((select bool_and(ends_at > starts_at) from internal.reservation_time), 'an end is behind its start on every day');
 select is(((timestamptz '2026-03-28 02:30 Europe/Prague' at time zone 'Europe/Prague') + interval '1 day') at time zone 'Europe/Prague' > timestamptz '2026-03-29 03:00 Europe/Prague', true, '... which on one day of the year takes care');
 insert into rota.reservation_node select reservation_id, 1 from rota.reservation;
 select is((select count(node_ids) || ' ' || (count(*) > 29) from api.schedule_outages()), '1 true', 'its nodes are told once');
@@ -172,7 +172,7 @@ select is((select count(*) filter (where reservation = 'weekly') > 1 and bool_or
 -- Time limits of what runs: it must not reach into an outage that it does not reach into yet.
 create function t.modify(p_user text, p_job bigint, p_limit int) returns text language plpgsql as $$
 begin
-	perform api.modify_check(api.caller_role(case p_user when 'root' then 0 else 1 end, p_user), null, p_job, 0, jsonb_build_object('time_limit_s', p_limit),
+	perform internal.modify_check(internal.caller_role(case p_user when 'root' then 0 else 1 end, p_user), null, p_job, 0, jsonb_build_object('time_limit_s', p_limit),
 		(select r.spec from rota.step_request r where r.job_id = p_job));
 	return 'ok';
 exception when others then

@@ -56,15 +56,18 @@ select r.role, p.oid::regprocedure as function, format('select %s(%s)', p.oid::r
 	exists (select from t.def d where d.role = r.role and d.function = p.oid) as allowed, p.proisstrict as strict
 from t.role r
 cross join pg_proc p
-where r.role <> 'rota_owner' and p.pronamespace::regnamespace::text in ('api', 'rota', 'login') and p.prorettype <> 'trigger'::regtype;
+where r.role <> 'rota_owner' and p.pronamespace::regnamespace::text in ('api', 'internal', 'rota', 'login') and p.prorettype <> 'trigger'::regtype;
 select is(has_function_privilege(role, function, 'execute') and has_schema_privilege(role, split_part(function::text, '.', 1), 'usage'), allowed, format('%s %s %s', role, case when allowed then 'may call' else 'may not call' end, function))
 from t.call order by role, function::text;
 select is(t.try(role, statement) <> '42501', allowed, format('%s %s %s', role, case when allowed then 'calls' else 'is refused' end, function)) from t.call
 -- (a strict function of nulls is never called)
 where not strict order by role, function::text;
 select is_empty('select function from t.def d where not exists (select from pg_proc p where p.oid = d.function and p.prosecdef)', 'what daemons call runs as the owner');
-select is_empty($$select p.oid::regprocedure from pg_proc p where p.pronamespace::regnamespace::text = 'api' and p.prosecdef and not exists (select from t.def d where d.function = p.oid)$$,
-	'nothing else does');
+select is_empty($$select p.oid::regprocedure from pg_proc p where p.pronamespace::regnamespace::text = 'api' and not exists (select from t.def d where d.function = p.oid)$$,
+	'nothing else is in schema api');
+select is_empty($$select p.oid::regprocedure from pg_proc p where p.pronamespace::regnamespace::text = 'internal' and p.prosecdef$$, 'nor does anything else run as the owner');
+select is_empty($$select r.rolname from pg_roles r where has_schema_privilege(r.oid, 'internal', 'usage') and r.rolname <> 'rota_owner' and r.rolname !~ '^pg_' and not r.rolsuper$$,
+	'schema internal is the owner''s alone');
 
 -- Tables, each read and written by each role.
 create table t.relation as
@@ -88,12 +91,12 @@ select is(t.say(role, s), '42501', role || ' is refused: ' || s)
 from t.role cross join unnest('{create table public.x (),create table api.x (),create schema x,create role x,create temporary table x (),create function public.x() returns int return 1}'::text[]) s
 where role <> 'rota_owner' order by role, s;
 select is(t.say('rota_owner', 'create role x'), '42501', 'not even the owner makes roles');
-select is_empty($$select c.oid::regclass from pg_class c where c.relnamespace::regnamespace::text in ('rota', 'api', 'live', 'acct') and c.relowner <> 'rota_owner'::regrole$$, 'all relations belong to the owner');
-select is_empty($$select p.oid::regprocedure from pg_proc p where p.pronamespace::regnamespace::text in ('rota', 'api', 'acct') and p.proowner <> 'rota_owner'::regrole$$, 'and all functions');
+select is_empty($$select c.oid::regclass from pg_class c where c.relnamespace::regnamespace::text in ('rota', 'api', 'internal', 'live', 'acct') and c.relowner <> 'rota_owner'::regrole$$, 'all relations belong to the owner');
+select is_empty($$select p.oid::regprocedure from pg_proc p where p.pronamespace::regnamespace::text in ('rota', 'api', 'internal', 'acct') and p.proowner <> 'rota_owner'::regrole$$, 'and all functions');
 select is_empty($$select rolname from pg_roles where rolname ~ '^rota_' and (rolsuper or rolbypassrls or rolcreatedb or rolreplication or (rolcreaterole and (rolname <> 'rota_login' or rolcanlogin)))$$, 'no role has more than it needs');
-select is_empty($$select c.oid::regclass from pg_class c cross join aclexplode(c.relacl) a where c.relnamespace::regnamespace::text in ('rota', 'api', 'live', 'acct') and a.grantee = 0$$, 'public has nothing on relations');
+select is_empty($$select c.oid::regclass from pg_class c cross join aclexplode(c.relacl) a where c.relnamespace::regnamespace::text in ('rota', 'api', 'internal', 'live', 'acct') and a.grantee = 0$$, 'public has nothing on relations');
 select is_empty($$select p.oid::regprocedure from pg_proc p cross join aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
-	where p.pronamespace::regnamespace::text in ('rota', 'api', 'acct', 'login') and a.grantee = 0$$, 'and nothing on functions');
+	where p.pronamespace::regnamespace::text in ('rota', 'api', 'internal', 'acct', 'login') and a.grantee = 0$$, 'and nothing on functions');
 
 -- Analysts: time limits, read only; a login of their own comes and goes with the user's entry.
 select is((select v from dblink('rota_analyst', format('select current_setting(%L)', s)) x (v text)), v, 'rota_analyst: ' || s)

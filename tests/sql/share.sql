@@ -10,7 +10,7 @@ create function t.tree(p_columns text) returns text language plpgsql as $$
 declare
 	v_answer text;
 begin
-	execute format('select string_agg(concat_ws('' '', coalesce(user_name, account), %s), ''; '' order by path) from api.share_tree', p_columns) into v_answer;
+	execute format('select string_agg(concat_ws('' '', coalesce(user_name, account), %s), ''; '' order by path) from internal.share_tree', p_columns) into v_answer;
 	return v_answer;
 end $$;
 select is(t.tree('round(share::numeric, 3)'), 'a 0.750; a1 0.750; alice 0.500; bob 0.250; b 0.250; carl 0.250; dora 0.000', 'shares are numbers among siblings');
@@ -23,10 +23,10 @@ select is(t.tree('round(factor::numeric, 4)'), format('a %s; a1 %1$s; alice %s; 
 	round(power(2, -(0.875 / 3) / 0.25)::numeric, 4), round(power(2, -0.625 / 0.25)::numeric, 4)), 'factors');
 -- Half-life: what is so old counts half.
 update rota.usage_day set day = day - case user_name when 'carl' then 8 else 1 end;
-select is(round((max(use_s) filter (where user_name = 'carl') / max(use_s) filter (where user_name = 'alice'))::numeric, 6), 0.500000, 'a half-life ago counts half') from api.share_use;
+select is(round((max(use_s) filter (where user_name = 'carl') / max(use_s) filter (where user_name = 'alice'))::numeric, 6), 0.500000, 'a half-life ago counts half') from internal.share_use;
 select t.admin('setting', 'fair_share_half_life_s', '{"value": 86400}') \g /dev/null
 insert into rota.usage_hour (hour, account, user_name, partition, qos, cpu_s) values (date_trunc('hour', now()) - interval '25 hours', 'a1', 'alice', 'main', 'normal', 1000), (date_trunc('hour', now()) - interval '49 hours', 'a1', 'bob', 'main', 'normal', 1000);
-select is(round((max(use_s) filter (where user_name = 'bob') / max(use_s) filter (where user_name = 'alice'))::numeric, 6), 0.5, 'hours, where it is short') from api.share_use;
+select is(round((max(use_s) filter (where user_name = 'bob') / max(use_s) filter (where user_name = 'alice'))::numeric, 6), 0.5, 'hours, where it is short') from internal.share_use;
 delete from rota.usage_hour;
 delete from rota.usage_day;
 select t.admin('setting', 'fair_share_half_life_s', '{"value": 604800}') \g /dev/null
@@ -34,12 +34,12 @@ select t.admin('setting', 'fair_share_half_life_s', '{"value": 604800}') \g /dev
 select t.submit('alice', '[{"name": "a"}, {"name": "b"}]', '[]', '{"account": "a1"}') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
 update rota.allocation set started_at = now() - interval '100 seconds';
-select is((select round(use_s) from api.share_use where user_name = 'alice'), 100::double precision, 'what runs counts');
+select is((select round(use_s) from internal.share_use where user_name = 'alice'), 100::double precision, 'what runs counts');
 select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
-select is((select round(use_s) from api.share_use where user_name = 'alice'), 100::double precision, 'what has ended counts');
+select is((select round(use_s) from internal.share_use where user_name = 'alice'), 100::double precision, 'what has ended counts');
 select is((select count(*) > 0 from rota.usage_due), true, 'before it is added up');
 select api.usage_roll(1000) \g /dev/null
-select is((select round(use_s) from api.share_use where user_name = 'alice'), 100::double precision, 'and then');
+select is((select round(use_s) from internal.share_use where user_name = 'alice'), 100::double precision, 'and then');
 -- The queue: off, the order of submission; on, who has used less goes first, within the weight.
 select t.submit('carl', '[{"name": "a"}]', '[]', '{"account": "b"}') as k \gset
 update rota.step set rank = rank - 50000 where job_id = :k;
@@ -48,7 +48,7 @@ select t.admin('setting', 'fair_share_weight_s', '{"value": 1000}') \g /dev/null
 select t.admin('setting', 'fair_share_period_s', '{"value": 3600}') \g /dev/null
 select * from api.schedule_tick(t.term()) \g /dev/null
 select is(t.pending(), format('%2$s.a %1$s.b', :j, :k), 'on: who has used nothing goes first');
-select is((select string_agg(user_name || ' ' || boost_ms, ', ' order by user_name) from rota.claimant), (select string_agg(user_name || ' ' || (round(factor::numeric, 3) * 1000000)::bigint, ', ' order by user_name) from api.share_tree where user_name in ('alice', 'carl')), 'by so many milliseconds');
+select is((select string_agg(user_name || ' ' || boost_ms, ', ' order by user_name) from rota.claimant), (select string_agg(user_name || ' ' || (round(factor::numeric, 3) * 1000000)::bigint, ', ' order by user_name) from internal.share_tree where user_name in ('alice', 'carl')), 'by so many milliseconds');
 update rota.step set rank = rank - 2000000 where job_id = :k;
 select is(t.pending(), format('%s.b %s.a', :j, :k), 'but never by more than the weight');
 select t.admin('association', 'a1/alice', '{"shares": 0}') \g /dev/null
@@ -83,7 +83,7 @@ create table t.now as select t.queue('main', 10000) as main, t.queue('fast', 100
 select is_empty($$select s.user_name from t.now cross join unnest(main || fast) q join rota.job s on s.job_id = split_part(q, '.', 1)::bigint group by s.user_name having count(*) > 3$$, 'three of each at most');
 select is(main, (select array_agg(x order by nr) from unnest(t.right_queue('main')) with ordinality r (x, nr) where x = any (main)), 'in the same order') from t.now;
 select t.admin('association', 'a/zoe', '{}', 'create'), t.admin('association', 'a/alice', '{}', 'create') \g /dev/null
-select is((select string_agg(repeat('.', depth - 1) || account || coalesce('/' || user_name, ''), ' ' order by path) from api.share_tree where coalesce(account, '') ~ '^a'),
+select is((select string_agg(repeat('.', depth - 1) || account || coalesce('/' || user_name, ''), ' ' order by path) from internal.share_tree where coalesce(account, '') ~ '^a'),
 	'a .a/alice .a/zoe .a1 ..a1/alice ..a1/bob', 'users stand with their account, before the accounts below it');
 select * from finish();
 rollback;

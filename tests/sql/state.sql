@@ -19,7 +19,7 @@ cross join (select distinct event from rota.step_transition union select 'nonsen
 left join rota.step_transition x on x.from_state = s.state and x.event = e.event;
 alter table t.pair add wrote text, add events bigint;
 update t.pair p set wrote = (select w.from_state || ' ' || w.event || ' ' || w.to_state
-	from api.step_write('test', array[(p.job_id, 0, p.event, null, 'cause', 1, null, 'message')::api.move]) w);
+	from internal.step_write('test', array[(p.job_id, 0, p.event, null, 'cause', 1, null, 'message')::internal.move]) w);
 update t.pair p set events = (select count(*) from rota.event e where e.job_id = p.job_id and e.event = p.event and e.actor = 'test'
 	and e.from_state = p.state and e.to_state = p.to_state);
 select is((select count(*) from t.pair), (select count(*) * (select count(distinct event) + 1 from rota.step_transition) from rota.step_state), 'every pair of state and event is tried');
@@ -35,7 +35,7 @@ select is((select count(*) from rota.step_state s where s.stage <> 'final' and n
 	select from rota.step_transition t join rota.step_state f on f.state = t.to_state and f.stage = 'final' where t.from_state = s.state)), 0::bigint, 'every other state has a way to an end');
 -- Only the first move of a step in one call counts; moves of unknown steps do nothing.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
-select is((select array_agg(w.event) from api.step_write('test', array[(:j, 0, 'cancel', null, null, null, null, null)::api.move, (:j, 0, 'start', null, null, null, null, null)::api.move,
-	(99999, 0, 'cancel', null, null, null, null, null)::api.move]) w), '{cancel}', 'the first move counts');
+select is((select array_agg(w.event) from internal.step_write('test', array[(:j, 0, 'cancel', null, null, null, null, null)::internal.move, (:j, 0, 'start', null, null, null, null, null)::internal.move,
+	(99999, 0, 'cancel', null, null, null, null, null)::internal.move]) w), '{cancel}', 'the first move counts');
 select * from finish();
 rollback;

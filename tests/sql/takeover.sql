@@ -59,18 +59,18 @@ select t.open(n) from unnest('{a,b,c}'::text[]) n \g /dev/null
 select t.win('a', 60) as term \gset
 select is(t.claim('a', 60), :term::bigint, 'who leads and claims leads on');
 select is(t.claim('b', 60), null, 'another one does not');
-select is(api.leader_lives(), true, 'somebody leads');
+select is(internal.leader_lives(), true, 'somebody leads');
 select lives_ok(format($$select t.say('a', 'select now from api.schedule_tick(%s)')$$, :term), 'the leader decides');
 
 -- Killed: its session is gone, and whoever claims next leads, however long the lease was.
 select dblink_disconnect('a') \g /dev/null
-call t.await('select not api.leader_lives()');
+call t.await('select not internal.leader_lives()');
 select is(t.win('b', 0), (:term + 1)::bigint, 'the session of the leader is gone: the next term');
 select is((select holder from rota.leader where name = 'schedule'), 'b ' || t.pid('b'), 'its holder');
 
 -- Hung: silent for longer than its lease. It wakes up between two calls, and all it says is refused.
 call t.silent('b');
-select is(api.leader_lives(), false, 'a leader that has been silent for longer than its lease does not lead');
+select is(internal.leader_lives(), false, 'a leader that has been silent for longer than its lease does not lead');
 select is(t.claim('c', 60), (:term + 2)::bigint, 'silent: the next term');
 select throws_ok(format($$select t.say('b', 'select %s')$$, replace(f, 'TERM', (:term + 1)::text)), 'RT412', null, 'of the old term: ' || f)
 from unnest('{"now from api.schedule_tick(TERM)","job_id from api.schedule_commit(TERM, ''''[]'''', ''''[]'''')","api.schedule_plan(TERM, ''''[]'''', null, null)","api.schedule_refuse(TERM, null, null, null)"}'::text[]) f;
@@ -103,7 +103,7 @@ select dblink_send_query('b', format('select pg_sleep(0.5) from api.schedule_pla
 call t.await($$select wait_event = 'PgSleep' from pg_stat_activity where application_name = 'b'$$);
 select t.open('a') \g /dev/null
 select is(t.claim('a', 60), null, 'a leader at work leads on, whatever its lease');
-select is(api.leader_lives(), true, 'and lives');
+select is(internal.leader_lives(), true, 'and lives');
 select is((select count(*) from dblink_get_result('b') x (v text)), 1::bigint, 'what it decided is committed');
 select count(*) from dblink_get_result('b') x (v text) \g /dev/null
 select is(t.win('a', 60), (:term + 3)::bigint, 'then it is silent, and the next term begins');
@@ -112,7 +112,7 @@ select throws_ok(format($$select t.say('b', 'select now from api.schedule_tick(%
 -- Two that claim at once: one wins.
 select t.open('c') \g /dev/null
 select dblink_disconnect('a') \g /dev/null
-call t.await('select not api.leader_lives()');
+call t.await('select not internal.leader_lives()');
 select dblink_exec('b', 'begin'), t.claim('b', 60) as b \gset
 select is(:b, :term + 4, 'the first one');
 select is(t.claim('c', 60), null, 'the second one does not wait for the first to commit');

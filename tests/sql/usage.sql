@@ -42,7 +42,7 @@ begin
 end $$;
 select is_empty('select * from t.grow(15)', 'added up while things happen');
 select cmp_ok((select count(*) from rota.allocation where ended_at is null), '>', 0::bigint, 'some still run');
-select is((select sum(steps_ended) from acct.usage_month), (select count(*)::numeric from api.usage_end where ended_at is not null), 'what is not added up yet is seen all the same');
+select is((select sum(steps_ended) from acct.usage_month), (select count(*)::numeric from internal.usage_end where ended_at is not null), 'what is not added up yet is seen all the same');
 select cmp_ok(t.settle(), '<', 400, 'all come to their end');
 select cmp_ok(t.roll(), '>', 0, 'the rest is added up');
 select is(t.roll(), 0, 'once');

@@ -29,7 +29,7 @@ narrow_ranges() {
 		begin
 			update rota.setting set value = '$1' where name = 'range_size';
 			for v_part in
-				select i.inhparent::regclass as whole, i.inhrelid::regclass as part from api.range_tables() with ordinality x (name, nr) join pg_inherits i on i.inhparent = ('rota.' || x.name)::regclass order by x.nr
+				select i.inhparent::regclass as whole, i.inhrelid::regclass as part from internal.range_tables() with ordinality x (name, nr) join pg_inherits i on i.inhparent = ('rota.' || x.name)::regclass order by x.nr
 			loop
 				execute format('alter table %s detach partition %s', v_part.whole, v_part.part);
 				execute format('drop table %s', v_part.part);

@@ -459,7 +459,7 @@ partition_known() {
 	run as "$ANNA" rota sql -At <"$BATS_TEST_TMPDIR/tables"
 	[ "$(grep -c 'permission denied' <<<"$output")" = "$(wc -l <"$BATS_TEST_TMPDIR/tables")" ]
 	[ "$(grep -vcE 'permission denied|^LINE |^ *\^$' <<<"$output")" = 0 ]
-	run -0 as "$ANNA" rota sql -Atc "select string_agg(proname, ' ') from pg_proc where pronamespace = 'api'::regnamespace and has_function_privilege(oid, 'execute')"
+	run -0 as "$ANNA" rota sql -Atc "select string_agg(proname, ' ') from pg_proc where pronamespace in ('api'::regnamespace, 'internal'::regnamespace) and has_function_privilege(oid, 'execute')"
 	[ "$output" = "" ]
 }
 

@@ -61,10 +61,10 @@ declare
 begin
 	for v in
 		select c.kind || '_' || n.period as into_table, n.period, c.kind || '_hour' as from_table, array_to_string(k.keys[2:], ', ') as keys, array_to_string(k.measures, ', ') as measures,
-			api.usage_sums(k.measures) as sums
+			internal.usage_sums(k.measures) as sums
 		from unnest(array['usage', 'node_usage']) c (kind)
 		cross join unnest(array['day', 'month']) n (period)
-		cross join lateral api.usage_columns(c.kind || '_hour') k
+		cross join lateral internal.usage_columns(c.kind || '_hour') k
 	loop
 		execute format('insert into rota.%1$I (%2$s, %3$s, %4$s) select date_trunc(%2$L, x.hour at time zone z.time_zone)::date, %3$s, %5$s
 			from rota.%6$I x cross join rota.usage_state z group by 1, %3$s order by 1', v.into_table, v.period, v.keys, v.measures, v.sums, v.from_table);

@@ -64,7 +64,7 @@ def judge_hooks(verdict, instance):
     if os.path.exists(beside):
         with open(beside, encoding="utf-8") as file:
             verdict.doubled += [f"ran beside itself: {line.strip()}" for line in file]
-    missing = instance.sql("""select api.step_label(t.job_id, t.step_id) || ' attempt ' || t.attempt || ': ' || h.hook
+    missing = instance.sql("""select internal.step_label(t.job_id, t.step_id) || ' attempt ' || t.attempt || ': ' || h.hook
         from rota.attempt t
         cross join lateral (values ('controller_prolog', t.started_at is not null), ('controller_epilog', true)) h (hook, wanted)
         where h.wanted and not exists (select from rota.controller_hook c where c.job_id = t.job_id and c.step_id = t.step_id and c.attempt = t.attempt
@@ -118,7 +118,7 @@ def judge_submissions(verdict, instance, load):
 def judge_attempts(verdict, instance, ledger):
     """What the database says ran, against what ran."""
     rows = instance.sql("""
-        select api.step_label(t.job_id, t.step_id), t.attempt, coalesce(t.state, ''), e.task, case when e.signal is null then coalesce(e.exit_code, -1) else -1 end,
+        select internal.step_label(t.job_id, t.step_id), t.attempt, coalesce(t.state, ''), e.task, case when e.signal is null then coalesce(e.exit_code, -1) else -1 end,
 			coalesce(e.cause, '')
         from rota.attempt t left join rota.task_end e on e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt""")
     known = set()
@@ -149,7 +149,7 @@ def judge_causes(verdict, instance, harmless):
 def judge_outcomes(verdict, instance):
     """Every step ended as its script says."""
     rows = instance.sql("""
-        select j.name, r.name, api.step_label(s.job_id, s.step_id), s.state, coalesce(s.cause, ''), coalesce(s.message, '')
+        select j.name, r.name, internal.step_label(s.job_id, s.step_id), s.state, coalesce(s.cause, ''), coalesce(s.message, '')
         from rota.step s
         join rota.job j on j.job_id = s.job_id
         join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
