@@ -2,9 +2,8 @@
 #ROTA --job-name=build --comment="configure, compile, link, test, package"
 #ROTA --time=10:00 --mem=200M
 #
-# Builds the C program in build/ (tally: counts equal lines) the way a build farm would: the three sources are compiled
-# side by side as an array, then linked, tested in two steps at once, and packed. The package is the same, bit for bit,
-# whether Rota runs this or plain bash does.
+# Builds the C program in build/ (tally: counts equal lines). An array compiles the three sources side by side; then the program is
+# linked, tested in two steps at once, and packed. Plain bash makes the same package, bit for bit.
 #
 #   rota submit examples/build.sh           or        bash examples/build.sh
 #
@@ -15,7 +14,7 @@ set -euo pipefail
 export LC_ALL=C
 out=$(realpath -m "${BUILD_OUT:-build-out}")
 work=$out/work
-# A job manager keeps its own copy of the script, so "beside this script" is only one of the places to look.
+# Rota runs a copy of the script, so the sources may not be beside it.
 for sources in "${BUILD_SOURCES:-}" "$(dirname "$0")/build" "$PWD/build" "$PWD/examples/build"; do
 	[ -f "$sources/src/tally.c" ] && break
 done
@@ -44,7 +43,7 @@ cd "$work"
 $CC $CFLAGS "${SOURCES[@]/%/.o}" -o tally
 size tally
 
-# test: the table alone, and the program as people use it. The two steps do not wait for each other.
+# test: the table alone, and the whole program. The two steps do not wait for each other.
 #ROTA step test_table --after=link
 cd "$work"
 . ./config.sh

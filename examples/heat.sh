@@ -2,9 +2,8 @@
 #ROTA --job-name=heat --comment="a plate with a hot pipe, solved and drawn"
 #ROTA --time=20:00 --mem=200M
 #
-# Solves the heat equation on a metal plate and draws it at six moments. The solver is a C program within this script,
-# compiled by the first step, so that the script runs from any folder. The pictures are the same whether Rota draws them, two at
-# a time, or plain bash does.
+# Solves the heat equation on a metal plate and draws it at six moments. The solver is a C program within this script, which the
+# first step compiles, so the script runs from any folder. Rota draws two pictures at a time; plain bash draws the same pictures.
 #
 #   rota submit examples/heat.sh            or        bash examples/heat.sh
 #
@@ -17,17 +16,17 @@ out=$(realpath -m "${HEAT_OUT:-heat-out}")
 work=$out/work
 size=${HEAT_SIZE:-240x160}
 
-# mesh: the solver and what it solves. The mesh is text: look at it with less -S.
+# mesh: compile the solver and make the mesh. The mesh is text: view it with less -S.
 #ROTA step mesh
 rm -rf "$out"
 mkdir -p "$work"
 cat >"$work/heat.c" <<'END_OF_HEAT'
-/* heat.c - heat in a metal plate: the parts of examples/heat.sh in one program.
+/* heat.c - heat in a metal plate: one program for all steps of examples/heat.sh.
  *
  *   heat mesh WIDTH HEIGHT            > MESH      a plate with a hot pipe, a cold edge and two slots, drawn in characters
  *   heat solve STEPS FRAMES FOLDER    < MESH      explicit finite differences; FOLDER/0.field ... at doubling times
  *   heat render FIELD                 > PNG       temperatures as colours
- *   heat report FIELD...                          a table of the temperatures and of what still flows
+ *   heat report FIELD...                          a table of temperatures and of the heat that still flows
  *
  * A mesh is a line "mesh WIDTH HEIGHT" and HEIGHT lines of WIDTH characters: '.' metal, 'H' kept hot, 'C' kept cold, '#' nothing.
  * A field is a line "field WIDTH HEIGHT STEP", the mesh's characters without newlines, and a double for each cell. */
@@ -93,7 +92,7 @@ static size_t cells(const struct plate *p)
 	return (size_t)p->width * (size_t)p->height;
 }
 
-/* What stands at (x, y), each from 0 to 1 across the plate. */
+/* The mesh character at (x, y), each from 0 to 1 across the plate. */
 static char kind_at(double x, double y)
 {
 	if ((x - 0.25) * (x - 0.25) + (y - 0.5) * (y - 0.5) < 0.008)
@@ -167,7 +166,7 @@ static struct plate field_read(const char *path)
 	return p;
 }
 
-/* What flows from the neighbour at (x, y) into a cell of temperature `here`; nothing through slots and edges. */
+/* Heat that flows from the neighbour at (x, y) into a cell of temperature `here`; none through slots and edges. */
 static double flow(const struct plate *p, int x, int y, double here)
 {
 	size_t i = (size_t)y * (size_t)p->width + (size_t)x;
@@ -222,7 +221,7 @@ static unsigned char part(double value)
 	return (unsigned char)(255.0 * (value < 0.0 ? 0.0 : value > 1.0 ? 1.0 : value) + 0.5);
 }
 
-/* Black, red, yellow, white, as iron glows; what is not metal is grey. */
+/* Black, red, yellow, white, as iron glows; grey where there is no metal. */
 static void colour(const struct plate *p, size_t i, unsigned char *rgb)
 {
 	double t = 3.0 * sqrt((p->heat[i] - cold) / (hot - cold));
@@ -255,7 +254,7 @@ static void render(const struct plate *p, FILE *out)
 	free(row);
 }
 
-/* One line of the table: the metal's lowest, mean and highest temperature, and the largest flow that one cell still has. */
+/* One line of the table: the metal's lowest, mean and highest temperature, and the largest flow into one cell. */
 static void report_line(const struct plate *p)
 {
 	double lowest = hot, highest = cold, sum = 0.0, most = 0.0;
@@ -307,18 +306,18 @@ cc -std=gnu17 -O2 -ffp-contract=off -Wall -Wextra "$work/heat.c" -o "$work/heat"
 "$work/heat" mesh "${size%x*}" "${size#*x}" >"$out/mesh.txt"
 head -n 1 "$out/mesh.txt"
 
-# solve: six fields, each after twice the time of the one before.
+# solve: compute six fields, each after twice as many time steps as the one before.
 #ROTA step solve --after=mesh --same-nodes=mesh
 "$work/heat" solve "${HEAT_STEPS:-20000}" 6 "$work" <"$out/mesh.txt"
 
-# render: element i draws field i, at most two at a time, on the node that has the fields in its memory.
+# render: element i draws field i, at most two at a time, on the node that has the fields in its page cache.
 #ROTA step render --after=solve --same-nodes=solve --array=0-5%2
 for ROTA_ARRAY_INDEX in ${ROTA_ARRAY_INDEX:-$(seq 0 5)}; do
 	"$work/heat" render "$work/$ROTA_ARRAY_INDEX.field" >"$out/heat-$ROTA_ARRAY_INDEX.png"
 	echo "heat-$ROTA_ARRAY_INDEX.png: $(stat -c %s "$out/heat-$ROTA_ARRAY_INDEX.png") bytes"
 done
 
-# report: what the pictures show, in numbers.
+# report: the pictures in numbers.
 #ROTA step report --after=render
 {
 	echo "A plate of ${size%x*} by ${size#*x} cells; temperatures in degrees, flow in degrees per time step."
