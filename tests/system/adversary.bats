@@ -117,7 +117,7 @@ raw() {
 		print while sysread $gate, $_, 65536' "$1"
 }
 
-@test "a good credential is good, so what is refused below is refused for its fault" {
+@test "a valid credential is accepted, so each refusal below has its own cause" {
 	run request "$(credential GET /v1/queue)" /v1/queue
 	[[ $output == *'"jobs"'*'[200]' ]]
 	run request "$(credential POST /v1/queue '{"all":true}')" /v1/queue -d '{"all":true}'
@@ -184,7 +184,7 @@ raw() {
 	wait "$pid" || true
 }
 
-@test "what is no request gets a short answer, and the gate goes on" {
+@test "bytes that are no request get a short answer, and the API serves on" {
 	for verb in /v1/nosuchverb /v1/ququ /v2/queue / /v1/../etc/passwd /v1/queue/ "/v1/%71ueue" "/v1/queue%00"; do
 		run request x "$verb" --path-as-is
 		[[ $output == *'"error"'*'[404]' || $output == *'[400]' || $output == *'[401]' ]]
@@ -259,7 +259,7 @@ raw() {
 	as "$VIC" rota queue
 }
 
-@test "half-open and slow clients do not keep others out" {
+@test "half-open and slow clients do not block others" {
 	# As many connections as Eve can get, each in the middle of its request.
 	setpriv --reuid "$EVE" --regid "$EVE" --clear-groups perl -MIO::Socket::UNIX -e '
 		$SIG{PIPE} = "IGNORE";
@@ -456,7 +456,7 @@ partition_known() {
 
 # Words
 
-@test "odd names stay names" {
+@test "names with special characters stay names" {
 	script name.sh <<-'END'
 		#!/bin/bash
 		#ROTA --output=name.%j.out
@@ -501,7 +501,7 @@ partition_known() {
 	as "$EVE" rota cancel "$job"
 }
 
-@test "odd options and targets are refused, and nothing else happens" {
+@test "unexpected options and targets are refused without side effects" {
 	tables=$(superuser "select count(*) from pg_class where relnamespace = 'rota'::regnamespace")
 	for word in "x'; drop table rota.job; --" '$(id)' '../x' 'a b' "$(head -c 3000 /dev/zero | tr '\0' a)!"; do
 		for option in account partition qos nodelist exclude gres licenses constraint group time mem array begin after; do
@@ -564,7 +564,7 @@ nowhere() { # PATTERN FILE
 	if grep -E -- "$1" "$2"; then return 1; fi
 }
 
-@test "what the user exports does not reach what root runs" {
+@test "exported variables do not reach programs that root runs" {
 	home=$ROTA_TEST_DIR/$EVE
 	printf 'echo "sourced by $(id -un)" >>%s/sourced\n' "$home" >"$home/env.sh"
 	printf '#!/bin/sh\necho "used by $(id -un)" >>%s/sourced\nexec /usr/bin/id "$@"\n' "$home" >"$home/id"
@@ -604,7 +604,7 @@ nowhere() { # PATTERN FILE
 	sort -n -C "$ROTA_TEST_DIR/turns"
 }
 
-@test "a user's prolog is no way to root's, nor to drain a node" {
+@test "a user's prolog can neither act as root nor drain a node" {
 	for path in /root/x "$HOOKS/prolog" /nonexistent "$ROTA_TEST_DIR/$EVE"; do
 		job=$(submit "$EVE" --prolog="$path" "$ROTA_TEST_DIR/quick.sh")
 		[[ $(ended "$job") == "failed|prolog|"* ]]
@@ -612,7 +612,7 @@ nowhere() { # PATTERN FILE
 	[ "$(rota nodes --json | jq -r '[.nodes[].state] | unique | .[]')" = up ]
 }
 
-@test "a daemon that a job leaves behind is gone with it" {
+@test "a daemon that a job starts is killed with it" {
 	script daemon.sh <<-'END'
 		#!/bin/bash
 		#ROTA --output=daemon.out
@@ -628,7 +628,7 @@ nowhere() { # PATTERN FILE
 	[ "$(processes_of "$EVE")" = 0 ]
 }
 
-@test "a task that ignores SIGTERM is gone after the grace time" {
+@test "a task that ignores SIGTERM is killed after the grace time" {
 	script stubborn.sh <<-'END'
 		#!/bin/bash
 		#ROTA --output=stubborn.out
@@ -690,7 +690,7 @@ bombs() {
 	rm "$out"
 }
 
-@test "a stolen order that comes late is good for nothing" {
+@test "a stolen launch request that has expired is refused" {
 	read -r late since <"$BATS_FILE_TMPDIR/late"
 	while [ $(($(date +%s) - since)) -lt 12 ]; do sleep 0.2; done
 	step_is "$late" starting

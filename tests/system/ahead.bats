@@ -44,7 +44,7 @@ lines() {
 	find . -name 'ran.*' -exec cat {} + | wc -l
 }
 
-@test "an array of short elements: some stand ahead, none twice, never more on a node than it has" {
+@test "an array of short elements: some are pre-dispatched, none runs twice, and a node never runs more than it has CPUs" {
 	cd "$BATS_TEST_TMPDIR"
 	job=$(submit_array 599 'echo >>ran.$ROTA_ARRAY_INDEX')
 	rota wait "$job"
@@ -71,7 +71,7 @@ lines() {
 	has_stood "$job" 50
 }
 
-@test "a cancelled array: what stands ahead never begins" {
+@test "a cancelled array: pre-dispatched elements never begin" {
 	cd "$BATS_TEST_TMPDIR"
 	# Elements take long as soon as some have stood ahead: else all may be over before anybody hears of it.
 	job=$(submit_array 4999 '[ -e slow ] && sleep 5 || sleep 0.02')
@@ -83,7 +83,7 @@ lines() {
 	audit
 }
 
-@test "behind what takes long suddenly nothing stands for long" {
+@test "an element behind one that suddenly takes long is queued again soon" {
 	cd "$BATS_TEST_TMPDIR"
 	job=$(submit_array 204 '[ $ROTA_ARRAY_INDEX -lt 200 ] || sleep 15; echo >>ran.$ROTA_ARRAY_INDEX')
 	rota wait "$job"

@@ -24,7 +24,7 @@ FLAKY='echo "attempt $ROTA_ATTEMPT"
 echo "problem $ROTA_ATTEMPT" >&2
 [ "$ROTA_ATTEMPT" = 2 ] || exit 3'
 
-@test "each attempt has a file of its own, and log reads both" {
+@test "each attempt has its own file, and log reads both" {
 	job=$(submit "#!/bin/bash
 $FLAKY" --retry=1)
 	run -0 rota wait "$job"
@@ -154,7 +154,7 @@ exec sleep 1000')
 	grep -qE "^script +2 +completed .* n[12] +rota-$job.attempt2.out$" <<<"$output"
 }
 
-@test "who may not see an owner's files sees attempts without them" {
+@test "attempts are shown without files to users who may not see them" {
 	need_root
 	job=$(submit "#!/bin/bash
 $FLAKY" --retry=1)

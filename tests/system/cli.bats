@@ -200,7 +200,7 @@ true')
 	[ "$(LC_ALL=xx_XX rota queue --all "$job")" = "$plain" ]
 }
 
-@test "what cannot be a script is refused with its line" {
+@test "an impossible script is refused with its line" {
 	printf '#!/bin/sh\ntrue\0\n' >"$BATS_TEST_TMPDIR/nul.sh"
 	run -1 rota submit "$BATS_TEST_TMPDIR/nul.sh"
 	[[ $output == *"nul.sh:2: the script has a NUL byte"* ]]
@@ -216,7 +216,7 @@ true'
 	[[ $output == *"job.sh:2: --tiem: "* ]]
 }
 
-@test "from a folder that is gone nothing is submitted, unless another one is named" {
+@test "submit refuses to run in a deleted folder, unless another one is named" {
 	write '#!/bin/sh
 pwd'
 	mkdir "$BATS_TEST_TMPDIR/gone"
@@ -232,7 +232,7 @@ pwd'
 	[ "$(cat "$BATS_TEST_TMPDIR/rota-$job.out")" = "$BATS_TEST_TMPDIR" ]
 }
 
-@test "without an instance: what to do is said, status 3" {
+@test "without an instance: an error with the next step, status 3" {
 	ROTA_HOME=$BATS_TEST_TMPDIR/none run -3 rota queue
 	[[ $output == *"rota up"* ]]
 }
@@ -328,7 +328,7 @@ true'
 	[ "$(rota queue -a --json | jq '.jobs | length')" = $((before + 3)) ]
 }
 
-@test "check shows steps and edges, the plan, a graph, or what is wrong" {
+@test "check prints steps and edges, the plan, a graph, or the errors" {
 	write '#!/bin/bash
 #ROTA step one
 true
@@ -406,7 +406,7 @@ echo "$ROTA_ARRAY_INDEX"')
 	[[ $output == *"many[5]"* ]]
 }
 
-@test "wait and watch without a number mean one's own jobs" {
+@test "wait and watch without a number mean the caller's jobs" {
 	rota cancel -q --me
 	run -0 --separate-stderr rota wait
 	[ "$stderr" = "rota: none of your jobs waits or runs" ]
@@ -466,7 +466,7 @@ exit 4')
 	[[ $output == *"there is no job"* ]]
 }
 
-@test "an element of a job of one step is named without the step, and has its own file" {
+@test "an element of a one-step job is named without the step, and has its own file" {
 	job=$(submit '#!/bin/bash
 echo "element $ROTA_ARRAY_INDEX"; [ "$ROTA_ARRAY_INDEX" != 5 ]' --array=3-5)
 	rota wait -q "$job" || true
@@ -550,7 +550,7 @@ true' --job-name="$name")
 	rota cancel -q "$job"
 }
 
-@test "what does not go to a terminal is never cut" {
+@test "output to a file or pipe is never cut" {
 	name=$(printf 'long-%.0s' {1..20})
 	job=$(submit '#!/bin/bash
 #ROTA step first
@@ -584,7 +584,7 @@ true")
 	[ "$(tail -n 1 "$BATS_TEST_TMPDIR/watch")" = "job $job completed" ]
 }
 
-@test "watch --json prints the job at each change; show tells what a step asks for; a limit is a reason" {
+@test "watch --json prints the job at each change; show prints what a step asks for; a limit is a reason" {
 	rota admin qos create one --max_running_per_user=1
 	job=$(submit "#!/bin/bash
 until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --qos=one)
@@ -617,7 +617,7 @@ is_followed() {
 	find "/proc/$1/fd" -lname '*inotify*' 2>/dev/null | grep -q .
 }
 
-@test "log prints a step's output, follows it to its end, and says why it cannot" {
+@test "log prints a step's output, follows it to its end, and reports why it cannot" {
 	job=$(submit '#!/bin/bash
 for i in 1 2 3; do echo line $i; sleep 0.2; done
 echo problem >&2')
@@ -651,7 +651,7 @@ echo "attempt $ROTA_ATTEMPT"
 	[ "$output" = "attempt 1"$'\n'"attempt 2" ]
 }
 
-@test "log of a job prints what its steps wrote, step by step, each line behind the step's name" {
+@test "log of a job prints the output of its steps, step by step, each line after the step's name" {
 	job=$(submit '#!/bin/bash
 #ROTA step solve
 echo one; printf "no end"; echo problem >&2
@@ -742,7 +742,7 @@ echo from b')
 	[[ -z $output && $stderr == "rota: no step of $job has started" ]]
 }
 
-@test "show tells the signal that ended a step, whether or not one was to be sent ahead of its limit" {
+@test "show prints the signal that ended a step, with and without --signal" {
 	for options in "" "--signal=USR1@60"; do
 		job=$(submit '#!/bin/sh
 kill -TERM $$' $options)
@@ -752,7 +752,7 @@ kill -TERM $$' $options)
 	done
 }
 
-@test "of many steps that could not be changed, the number is told, with --quiet too" {
+@test "the number of steps that could not be changed is printed, also with --quiet" {
 	job=$(submit '#!/bin/sh
 #ROTA step many --array=0-29
 true')
@@ -802,7 +802,7 @@ two" ]
 	[ "$(rota log "$job.script") $(rota log "$job.two") $(rota log --error "$job.two")" = "one two bad" ]
 }
 
-@test "an element that has not begun is told of as itself" {
+@test "an element that has not begun is reported under its own name" {
 	job=$(submit '#!/bin/sh
 #ROTA step many --array=0-9:3%1
 sleep 600')
@@ -819,7 +819,7 @@ sleep 600')
 	[[ $output == "step $job.many[6]: cancelled"* ]]
 }
 
-@test "show tells all that a step asks for" {
+@test "show prints everything that a step asks for" {
 	job=$(submit '#!/bin/sh
 true' --hold --nodelist=n2 --exclude=n1 --time=60 --time-min=10 --keep=mem,gres --sample=5 --input=/dev/null --open-mode=append \
 		--no-requeue --prolog=/bin/true --epilog=/bin/false)
@@ -835,7 +835,7 @@ true' --hold --nodelist=n2 --exclude=n1 --time=60 --time-min=10 --keep=mem,gres 
 	rota cancel "$job"
 }
 
-@test "cancel, hold and release say what came of each step" {
+@test "cancel, hold and release report on each step" {
 	job=$(submit '#!/bin/sh
 true' --hold)
 	run -0 rota why "$job"
@@ -848,7 +848,7 @@ true' --hold)
 	[ "$output" = "$job.script: not changed: it has already ended (completed)" ]
 }
 
-@test "what cannot be done to an ended job is a failure that says so" {
+@test "a verb that cannot apply to an ended job fails and says so" {
 	job=$(submit '#!/bin/sh
 sleep 60')
 	rota cancel -q "$job"
@@ -981,7 +981,7 @@ SLURM_ARRAY_TASK_STEP=none" ]
 	[[ $output == *'interpreter "/usr/bin/nope" not found on node n'* ]]
 }
 
-@test "modify changes what waits" {
+@test "modify changes pending steps" {
 	job=$(submit '#!/bin/sh
 true' --hold)
 	rota modify --time=1:23:00 "$job"
@@ -1013,14 +1013,14 @@ true')
 	[[ $output == *now-2hours* ]]
 }
 
-@test "sql passes psql's own options on" {
+@test "sql passes psql's options on" {
 	run -0 rota sql -Atc 'select 6 * 7'
 	[ "$output" = 42 ]
 	run -0 rota sql -Atc 'select current_user'
 	[ "$output" = rota_admin ]
 }
 
-@test "token makes curl speak to the gate, once" {
+@test "a token serves one request by curl" {
 	token=$(rota token GET /v1/nodes)
 	run -0 curl -sf --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $token" http://gate/v1/nodes
 	[ "$(jq '.nodes | length' <<<"$output")" = 2 ]
@@ -1046,7 +1046,7 @@ true')
 	run -1 rota admin node drain n77 --reason=x
 }
 
-@test "a name that nothing has is said to be none, with the one that was meant" {
+@test "an unknown name is an error, with a suggestion" {
 	local request
 	refused 'Did you mean "n1"?' rota nodes n11
 	refused 'there is no reservation "nope"' rota reservations nope
@@ -1063,7 +1063,7 @@ true')
 	run -0 rota acct --partition=main --qos=normal --user=daemon --nodelist=n1
 }
 
-@test "what admin has just created can be asked for at once; what the database refuses has its line" {
+@test "new objects of admin can be used at once; a refusal of the database has its line" {
 	printf '#!/bin/bash\ntrue\n' >"$BATS_TEST_TMPDIR/s.sh"
 	for name in soon1 soon2 soon3; do
 		rota submit --output=/dev/null "$BATS_TEST_TMPDIR/s.sh" # the gate has just looked at the partitions
@@ -1091,7 +1091,7 @@ true')
 		any(.processes[]; .role == "launcher" and .node == "n2")' <<<"$output"
 }
 
-@test "--json of what speaks without the gate" {
+@test "--json of verbs that do not use the API" {
 	run -0 --separate-stderr rota token --json GET /v1/queue
 	jq -e '.credential | startswith("MUNGE:")' <<<"$output"
 	run -0 --separate-stderr rota up --json
@@ -1109,7 +1109,7 @@ true')
 	[[ $output == "nothing to do: the database is at "* ]]
 }
 
-@test "while jobmgrd is away commands that wait say so, outlive it, or say how long they tried" {
+@test "while jobmgrd is away, waiting commands say so, outlive it, or report how long they tried" {
 	job=$(submit "#!/bin/bash
 until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 	for verb in wait watch; do
@@ -1136,7 +1136,7 @@ until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 	done
 }
 
-@test "while the database is away submit tries as long, says what is away, and exits with 3" {
+@test "while the database is away, submit tries as long, names what is away, and exits with 3" {
 	job=$(submit "#!/bin/bash
 until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 	rota wait "$job" >"$BATS_TEST_TMPDIR/wait" 3>&- &

@@ -69,7 +69,7 @@ gate_files() {
 	[ "$(jobs together)" = 2 ]
 }
 
-@test "the same key while the first is still under way, its client gone" {
+@test "the same key while the first request is under way and its client has died" {
 	lock step
 	rota submit --json --client-key=slow --job-name=slow "$SCRIPT" >"$BATS_TEST_TMPDIR/first" 3>&- &
 	first=$!
@@ -101,7 +101,7 @@ gate_files() {
 	[ "$(jobs unanswered)" = 1 ]
 }
 
-@test "many jobs in one request: all or none, what is said beside them holds for each" {
+@test "many jobs in one request: all or none, and common members count for each" {
 	many() { # JSON: what to submit, made of the script
 		jq -nc --rawfile script "$SCRIPT" "$1" >"$BATS_TEST_TMPDIR/body"
 		curl -sS --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $(rota token -d "@$BATS_TEST_TMPDIR/body" POST /v1/submit)" \
@@ -153,7 +153,7 @@ gate_files() {
 	[ "$(jobs killed)" = 40 ]
 }
 
-@test "who hangs up while waiting is not waited for" {
+@test "a waiting request ends when its client hangs up" {
 	job=$(rota submit --parsable "$SCRIPT")
 	before=$(gate_files)
 	for i in {1..30}; do
@@ -167,7 +167,7 @@ gate_files() {
 	eventually gone
 }
 
-@test "calls of one user that take long hold up nobody else's" {
+@test "slow calls of one user do not delay calls of others" {
 	need_root
 	lock job
 	for i in {1..8}; do
@@ -182,7 +182,7 @@ gate_files() {
 	[ "$(jobs long)" = 8 ]
 }
 
-@test "who waits hears of the end while others' calls take long" {
+@test "rota wait returns while calls of others take long" {
 	lock account
 	for i in 1 2; do
 		rota admin account create "slow$i" >/dev/null 3>&- &
@@ -194,7 +194,7 @@ gate_files() {
 	wait "${pids[@]}"
 }
 
-@test "beyond a limit a submission is refused with 429 and a hint, and taken as soon as there is room" {
+@test "a submission above a limit is refused with 429 and a hint, and accepted as soon as it fits" {
 	rota admin setting change max_submitted --value=5
 	first=$(rota submit --parsable "$SCRIPT")
 	rota submit "$SCRIPT"

@@ -43,7 +43,7 @@ is() {
 	[ "$(state "$1")" = "$2" ]
 }
 
-@test "a step that runs into its limit is told, then killed: timeout" {
+@test "a step at its time limit gets SIGTERM, then SIGKILL: timeout" {
 	job=$(submit '#!/bin/bash
 trap "" TERM
 while :; do sleep 0.1; done' --time=0:02)
@@ -52,7 +52,7 @@ while :; do sleep 0.1; done' --time=0:02)
 	[ "$output" = time_limit ]
 }
 
-@test "a cancelled step that ignores SIGTERM is gone after the grace time" {
+@test "a cancelled step that ignores SIGTERM is killed after the grace time" {
 	job=$(submit '#!/bin/bash
 trap "" TERM
 echo $$ >pid
@@ -67,7 +67,7 @@ while :; do sleep 0.1; done')
 	[ "$status" -ne 0 ]
 }
 
-@test "cancelling a job ends what waits, too, and one element alone" {
+@test "cancel ends pending steps too, and can end one element alone" {
 	job=$(submit '#!/bin/bash
 #ROTA step one
 sleep 60
@@ -97,7 +97,7 @@ kill -SEGV $$' --workdir="$BATS_TEST_TMPDIR/crash")
 	[ -n "$(find "$BATS_TEST_TMPDIR/crash" -name '*core*' -user "$(id -un)")" ]
 }
 
-@test "memory over the limit is a cause of its own" {
+@test "memory over the limit has its own cause" {
 	grep -q 'with control groups' "$ROTA_HOME/log/launcher.n1.log" || skip "no control groups here"
 	job=$(submit '#!/bin/bash
 exec perl -e "my \$x = q(x) x (400 * 1024 * 1024); sleep 1"' --mem=100M)
@@ -164,7 +164,7 @@ while :; do sleep 0.1; done')
 	[ "$output" = 7 ]
 }
 
-@test "what is said to a keeper that reads nothing waits for it, whole and in order" {
+@test "control messages to a keeper that reads nothing wait for it, whole and in order" {
 	job=$(submit '#!/bin/bash
 trap "echo told >>'"$BATS_TEST_TMPDIR"'/told" USR1 USR2
 trap "echo ended >>'"$BATS_TEST_TMPDIR"'/told; exit" TERM
@@ -191,7 +191,7 @@ while :; do sleep 0.1; done')
 	[ "$(tail -n 1 "$BATS_TEST_TMPDIR/told")" = ended ]
 }
 
-@test "held steps wait, released ones run, and why says so" {
+@test "held steps wait, released ones run, and why explains it" {
 	job=$(submit '#!/bin/bash
 true' --hold)
 	run rota why "$job"
@@ -201,7 +201,7 @@ true' --hold)
 	eventually is "$job" completed
 }
 
-@test "what waits can be changed, and runs as changed" {
+@test "a pending step can be modified, and runs as modified" {
 	job=$(submit '#!/bin/bash
 echo "$PWD"' --hold)
 	mkdir "$BATS_TEST_TMPDIR/elsewhere"
@@ -216,7 +216,7 @@ echo "$PWD"' --hold)
 	[ "$output" = "300 2" ]
 }
 
-@test "what runs can get another time limit, which its node keeps" {
+@test "a running step can get another time limit, which its node enforces" {
 	longer=$(submit '#!/bin/bash
 until [ -e go ]; do sleep 0.1; done' --time=0:15)
 	eventually is "$longer" running
@@ -265,7 +265,7 @@ true' --constraint='fast&!slow')
 	[ "$output" = n3 ]
 }
 
-@test "exclusive takes whole nodes, and what is behind it in the queue does not overtake" {
+@test "exclusive takes whole nodes, and later steps in the queue do not pass it" {
 	wide=$(submit '#!/bin/bash
 sleep 1' --nodes=3 --exclusive)
 	small=$(submit '#!/bin/bash
@@ -278,7 +278,7 @@ true')
 	[ "$output" = 12 ]
 }
 
-@test "backfill starts what delays nobody, and the blocked step has an expected start" {
+@test "backfill starts steps that delay no other, and the blocked step has an expected start" {
 	long=$(submit "#!/bin/bash
 until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --nodelist=n1 --ntasks=4 --time=10:00)
 	eventually is "$long" running
@@ -296,7 +296,7 @@ true' --ntasks=1 --time=0:01)
 	eventually is "$blocked" completed
 }
 
-@test "nothing is planned any more for what has started, is held or has ended, an array as a whole among it" {
+@test "started, held and ended steps are not in the plan, nor is a whole array of them" {
 	array=$(submit "#!/bin/bash
 until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --nodelist=n1 --ntasks=2 --array=0-3 --time=10:00)
 	whole=$(submit '#!/bin/bash
@@ -370,7 +370,7 @@ true' --nodelist=n2)
 	rota admin node resume n2
 }
 
-@test "drained nodes get nothing new; what can run elsewhere does" {
+@test "drained nodes get no new steps, which run elsewhere where they can" {
 	rota admin node drain n1 --reason="a fan is loud"
 	job=$(submit '#!/bin/bash
 true' --nodelist=n1)
@@ -384,7 +384,7 @@ true')
 	eventually is "$job" completed
 }
 
-@test "a node with less than prescribed is not used, and says why" {
+@test "a node with less than prescribed is not used, and its reason says why" {
 	rota admin node change n3 --cpus=4096 --hardware-check=true
 	invalid() { [ "$(sql "select state from rota.node where name = 'n3'")" = invalid ]; }
 	eventually invalid
@@ -395,7 +395,7 @@ true')
 	eventually up
 }
 
-@test "several nodes: the script runs on the first; with --run=tasks every task runs, and its rank is its own" {
+@test "several nodes: the script runs on the first; with --run=tasks every task runs, each with its own rank" {
 	job=$(submit '#!/bin/bash
 echo "$ROTA_NODE $ROTA_NNODES" >once' --nodes=2 --ntasks-per-node=2)
 	rota wait "$job"

@@ -37,7 +37,7 @@ typed() {
 	[ "$(sed '/^== 5\./q' "$out" | wc -l)" -lt 40 ]
 }
 
-@test "what the demo says to type next works" {
+@test "the commands that the demo suggests work" {
 	typed >"$BATS_TEST_TMPDIR/typed"
 	run -0 env PATH=/usr/sbin:/usr/bin:/sbin:/bin bash -c 'unset MANPATH
 		source "$1"
@@ -66,7 +66,7 @@ typed() {
 	[ "${#lines[@]}" -lt 40 ]
 }
 
-@test "bootstrap installs what running takes; with --test, what tests take too" {
+@test "bootstrap installs the packages for running; with --test, also those for tests" {
 	run -0 "$ROTA_SOURCE/bin/bootstrap" --list
 	for package in postgresql munge gcc cmake help2man; do
 		grep -qx "$package" <<<"$output"

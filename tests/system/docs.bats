@@ -34,7 +34,7 @@ blocks() {
 	awk -v open="\`\`\`$2" '$0 == open { on = 1; next } on && $0 == "```" { on = 0; printf "%c", 0; next } on' "$ROTA_SOURCE/$1"
 }
 
-@test "tables that come from the programs are those of the programs" {
+@test "tables of the manual equal the programs' tables" {
 	"$ROTA_SOURCE/docs/tables" --check
 }
 
@@ -58,7 +58,7 @@ blocks() {
 	done
 }
 
-@test "what the architecture names in the database is there" {
+@test "functions and tables that ARCHITECTURE.md names exist in the database" {
 	names=$(grep -oE '`(api|acct|rota)\.[a-z_]+(\.[a-z_]+)?`' "$ROTA_SOURCE/ARCHITECTURE.md" | tr -d '`' | grep -v '^rota\.conf$' | sort -u)
 	[ "$(wc -l <<<"$names")" -ge 40 ]
 	run -0 rota sql -At -v names="$(tr '\n' ' ' <<<"$names")" <<-'END'
@@ -105,7 +105,7 @@ blocks() {
 	done < <(blocks docs/administering.md sql)
 }
 
-@test "what takes the database's superuser is not asked of root" {
+@test "no recipe uses root as the database's superuser" {
 	cd "$ROTA_SOURCE"
 	! grep -nE '^ *# +(pg_|psql|createdb|dropdb|rota admin db)|psql [^`]*-U postgres' docs/administering.md docs/high-availability.md docs/reliability.md | grep -v 'ROTA_HOME/run'
 }

@@ -20,7 +20,7 @@ rows() {
 	[ "$(superuser "$1")" = "$2" ] || { superuser "$1"; return 1; }
 }
 
-@test "a dry instance says so" {
+@test "a dry instance is reported as one" {
 	grep -q 'nothing that is submitted will be run' "$ROTA_TEST_DIR/up.log"
 	[ "$(rota status --json | jq '[.processes[] | select(.role == "procmgrd" and (.version | contains("dry run")))] | length')" = 3 ]
 	grep -q 'dry run' "$ROTA_HOME/log/launcher.n1.log"
@@ -58,7 +58,7 @@ rows() {
 	rows "select distinct cause from rota.attempt where job_id = $job" refused
 }
 
-@test "what waits when its launcher is stopped is run again" {
+@test "a waiting attempt whose launcher is stopped runs again" {
 	printf '%s\n' '#!/bin/bash' true >job.sh
 	pid=$(pid_of launcher n2)
 	kill -STOP "$pid"

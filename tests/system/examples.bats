@@ -83,7 +83,7 @@ sql() {
 	[ "$(wc -l <by-rota/report.txt)" = 9 ]
 }
 
-@test "heat: from any folder; what it writes is there and nowhere else" {
+@test "heat: runs from any folder, and writes only into its output folder" {
 	mkdir elsewhere
 	cd elsewhere
 	run -0 rota submit --wait "$ROTA_SOURCE/examples/heat.sh"

@@ -28,7 +28,7 @@ whole() {
 	done
 }
 
-@test "a month is what ended in it, with all that belongs to that" {
+@test "a month's export has the jobs that ended in it, with all their rows" {
 	run -0 rota admin export 2026-10 --to=out
 	whole out/2026-10
 	ended="j.ended_at >= '2026-10-01 UTC' and j.ended_at < '2026-11-01 UTC'"
@@ -46,7 +46,7 @@ whole() {
 	refused "where to?" rota admin export 2026-09
 }
 
-@test "what is exported can be loaded again" {
+@test "an export can be loaded again" {
 	rota admin export 2026-10 --to=out
 	columns=$(jq -r '.files[] | select(.file == "event.csv.gz").columns | join(",")' out/2026-10/manifest.json)
 	superuser "create table public.again (like rota.event)"
@@ -56,7 +56,7 @@ whole() {
 	superuser "drop table public.again"
 }
 
-@test "a range in which ids are to come, or something lives or is waited for, stays" {
+@test "a range with ids to come, live steps, or jobs that others wait for is not dropped" {
 	printf '#!/bin/sh\nsleep 600\n' >long.sh
 	refused "ids of jobs to come are in it" rota admin range drop 0 --to=out
 	# As if two ranges had been filled.
@@ -102,7 +102,7 @@ attached() {
 	rota admin user delete nobody
 }
 
-@test "a range that is over is exported and gone, and the rest goes on" {
+@test "a range that has ended is exported and dropped, and the rest goes on" {
 	eventually settled
 	jobs=$(superuser "select count(*) from rota.job where job_id < 1000000")
 	used=$(superuser "select sum(cpu_s) from rota.usage_month")
@@ -134,7 +134,7 @@ attached() {
 	refused "jobs have left" rota admin usage rebuild
 }
 
-@test "a month that lacks jobs of a range that is gone says so" {
+@test "a month's export without jobs of a dropped range says so" {
 	run -0 --separate-stderr rota admin export 2026-10 --to=out
 	[ "$stderr" = "rota: jobs 0 to 999999 have left the database: what ended of them in 2026-10 is not in this export" ]
 	whole out/2026-10

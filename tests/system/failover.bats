@@ -197,7 +197,7 @@ logged() {
 	all_is_right
 }
 
-@test "nobody leads: why says so, and status names no leader" {
+@test "without a leader, why says so and status names none" {
 	manager 2
 	job=$(submit --hold)
 	echo "$job" >"$ROTA_TEST_DIR/accepted"

@@ -45,7 +45,7 @@ setup() {
 	[ "$(superuser "select count(*) > 0 from rota.allocation where gres <> '{}'")" = t ]
 }
 
-@test "the instance goes on behind it" {
+@test "the instance works afterwards" {
 	[ "$(superuser "select count(*) from pg_class where relnamespace = 'rota'::regnamespace and relowner <> 'rota_owner'::regrole")" = 0 ]
 	printf '#!/bin/sh\ntrue\n' >"$BATS_TEST_TMPDIR/true.sh"
 	run -0 rota submit --parsable --output=/dev/null "$BATS_TEST_TMPDIR/true.sh"

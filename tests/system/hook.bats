@@ -78,7 +78,7 @@ ended() {
 	sql "select string_agg(concat_ws('|', substr(hook, 12), attempt, exit_code, signal, message), ' ' order by attempt, ended_at) from rota.controller_hook where job_id = $1"
 }
 
-@test "prolog, step, epilog: in this order, as the daemons' account, with what they are told, and shown" {
+@test "prolog, step, epilog: in this order, as the daemons' account, with their variables, and shown" {
 	job=$(submit plain '#!/bin/bash
 echo "task" >>'"$SITE"'/log')
 	rota wait --timeout=120 "$job"
@@ -143,7 +143,7 @@ echo "task $ROTA_JOB_ID" >>'"$SITE"'/log' --retry=1)
 	logged "task $job"
 }
 
-@test "a prolog that does not end is killed with what it started, and counts as failed" {
+@test "a prolog that does not end is killed with its processes, and counts as failed" {
 	hooked prolog hangs <<<'sleep 1000 & echo $! >'"$SITE"'/child.$ROTA_ATTEMPT; echo waiting; sleep 1000'
 	job=$(submit hangs '#!/bin/bash
 true')
@@ -191,7 +191,7 @@ sleep 1000')
 	eventually logged "epilog $job.script#1 .* cancelled"
 }
 
-@test "what cannot be executed fails with its reason" {
+@test "a hook that cannot be executed fails with the reason" {
 	chmod -x "$SITE/hook"
 	job=$(submit none '#!/bin/bash
 true')
@@ -203,7 +203,7 @@ true')
 	rota wait --timeout=120 "$job"
 }
 
-@test "a runner killed in the middle: what it ran ends with it, and is run again by the next one" {
+@test "a killed runnerd: its hooks are killed too, and the next one runs them again" {
 	hooked prolog killed <<<'[ ! -e '"$SITE"'/first ] || return 0; sleep 1000 & echo $! $$ >'"$SITE"'/family; touch '"$SITE"'/first; wait'
 	job=$(submit killed '#!/bin/bash
 echo "task $ROTA_JOB_ID" >>'"$SITE"'/log')
@@ -233,7 +233,7 @@ true')
 	[ "$(ended "$job")" = "prolog|1|0 epilog|1|0" ]
 }
 
-@test "two runners: one runs hooks, the other takes over when it is gone" {
+@test "two runnerd: one runs hooks, the other takes over when it dies" {
 	runnerd --config "$ROTA_HOME/etc/rota.conf" --name 2 >"$ROTA_TEST_DIR/runnerd-2.log" 2>&1 3>&- &
 	second=$!
 	eventually grep -q connected "$ROTA_TEST_DIR/runnerd-2.log"

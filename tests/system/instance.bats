@@ -91,7 +91,7 @@ owner_of() {
 	[[ $output == *"may not"* ]]
 }
 
-@test "what died is started again, and what runs is kept" {
+@test "rota up starts dead daemons and leaves running ones alone" {
 	instance_up 1
 	run_job
 	kill -9 "$(pid_of jobmgrd)"
@@ -118,7 +118,7 @@ foreign_start() {
 	foreign=$!
 }
 
-@test "after a reboot or a restore, what is dead is started, whatever living process a pid file or a lock file names" {
+@test "after a reboot or a restore, rota up starts dead daemons, also if a pid file or a lock file names a living process" {
 	instance_up 1
 	foreign_start
 	run_job
@@ -246,7 +246,7 @@ echo started; sleep 86396'
 	! pgrep -f 'sleep 86396'
 }
 
-@test "two instances side by side know nothing of each other" {
+@test "two instances side by side do not affect each other" {
 	instance_new 1
 	first=$ROTA_HOME
 	run_job
@@ -260,7 +260,7 @@ echo started; sleep 86396'
 	run_job
 }
 
-@test "a node that is created while its daemons run comes up" {
+@test "a node that is created after its daemons started comes up" {
 	# Long leases: it is not their beat that finds it.
 	instance_up 1 --set node.lease=3600
 	node=$(rota nodes --json | jq -r '.nodes[0].name')
@@ -292,7 +292,7 @@ echo $ROTA_CLUSTER'
 	grep -qx 'name = clusterous' "$ROTA_HOME/etc/rota.conf"
 }
 
-@test "more nodes later; sizes asked for hold" {
+@test "more nodes later get the sizes that were asked for" {
 	instance_up 1 --cpus 3 --mem 512
 	[ "$(rota nodes --json | jq -c '.nodes[0] | [.cpus, .mem_mb]')" = "[3,512]" ]
 	run -0 rota up --nodes 3 --cpus 2 --mem 1G
@@ -319,7 +319,7 @@ echo $ROTA_CLUSTER'
 	run -0 rota sql -Atc 'select 1'
 }
 
-@test "an account that does not exist is refused with what to do" {
+@test "an account that does not exist is refused with the next step" {
 	need_root
 	ROTA_HOME=/tmp/rota-none run -1 rota up --account nosuchaccount
 	[[ $output == *bootstrap* ]]
@@ -337,7 +337,7 @@ echo $ROTA_CLUSTER'
 	run_job
 }
 
-@test "what keeps the gate from coming up is shown" {
+@test "the reason why the API does not start is shown" {
 	instance_up 1
 	rota down --quiet
 	run -1 rota up --set gate.socket=/nonexistent/gate.sock
@@ -398,7 +398,7 @@ echo $ROTA_CLUSTER'
 	[[ $output == *"could not connect"* ]]
 }
 
-@test "roles by peer: others are only who they are" {
+@test "roles by peer: users can only connect as themselves" {
 	need_root
 	instance_new 1
 	for role in postgres rota_owner rota_admin rota_jobmgr rota_node; do

@@ -141,7 +141,7 @@ has_cgroup() {
 	grep -q 'with control groups' "$DIR/$NODE.log" || skip "no control groups here"
 }
 
-@test "a signed order runs, and the journal tells everything in order" {
+@test "a signed launch request runs, and the journal has all records in order" {
 	launch 100 env:FOO=bar gres=gpu:0+3 account=physics <<-'END'
 		#!/bin/bash
 		echo "$ROTA_JOB_ID $ROTA_STEP $ROTA_NODE $ROTA_TASK_ID $SLURM_JOB_ID $FOO $CUDA_VISIBLE_DEVICES $USER $PWD"
@@ -187,7 +187,7 @@ has_cgroup() {
 	[ ! -e "$DIR/work/110.out" ]
 }
 
-@test "an order is believed once" {
+@test "a launch request is accepted once" {
 	echo '#!/bin/true' | launch 120
 	record 120 end
 	echo '#!/bin/true' | launch 120
@@ -227,7 +227,7 @@ has_cgroup() {
 	record 141 end
 }
 
-@test "output is opened as the user, so the kernel refuses what the user may not" {
+@test "output is opened as the user, so the kernel refuses files that the user may not write" {
 	as_root
 	echo precious >"$DIR/precious"
 	su "$WHO" -c "ln -s '$DIR/precious' '$DIR/work/link.out'"
@@ -267,7 +267,7 @@ has_cgroup() {
 	grep -q evil "$DIR/work/160.out"
 }
 
-@test "a task that ignores SIGTERM is gone after the grace time" {
+@test "a task that ignores SIGTERM is killed after the grace time" {
 	launch 170 grace_s=1 <<-'END'
 		#!/bin/bash
 		trap '' TERM
@@ -306,7 +306,7 @@ daemon_script() {
 	END
 }
 
-@test "a double-forked daemon in a session of its own is gone after the step" {
+@test "a double-forked daemon in its own session is killed with the step" {
 	daemon_script | launch 180
 	record 180 end
 	[ -s "$DIR/work/daemon.180" ]
@@ -329,7 +329,7 @@ daemon_script() {
 	[ "$(field peak_mb)" -le 32 ]
 }
 
-@test "of an attempt that used much, nothing is counted for those behind it" {
+@test "the use of an attempt is not counted for the next attempts of its keeper" {
 	has_cgroup
 	for job in 191 193 195; do
 		launch $job mem_mb=64 <<-'END'
@@ -349,7 +349,7 @@ daemon_script() {
 	done
 }
 
-@test "the time limit is kept" {
+@test "the time limit is enforced" {
 	launch 200 time_limit_s=1 grace_s=1 <<-'END'
 		#!/bin/bash
 		sleep 60
@@ -376,7 +376,7 @@ suspend_and_resume() {
 	[ "$(wc -l <"$DIR/work/$1.out")" = 10 ]
 }
 
-@test "a signal comes ahead of the time limit: to what the batch shell runs, with B: to the shell alone, to tasks as a whole" {
+@test "a signal before the time limit: to the batch shell's processes, with B: to the shell alone, or to whole tasks" {
 	local program="perl -e '\$SIG{USR1} = sub { print qq(program\\n); exit 0 }; sleep 60'"
 	printf '#!/bin/bash\n%s; echo "shell goes on"\n' "$program" | launch 1340 time_limit_s=60 signal=10 signal_s=59
 	printf '#!/bin/bash\ntrap "echo shell; kill %%1" USR1\n%s &\nwait; wait\n' "$program" |
@@ -392,7 +392,7 @@ suspend_and_resume() {
 	[ "$(sort "$DIR/work/1342.out" | xargs)" = "program shell" ]
 }
 
-@test "the signal ahead of the time limit moves with the limit, and waits while the step is suspended" {
+@test "the signal before the time limit moves with the limit, and waits while the step is suspended" {
 	# Once for each limit.
 	printf '#!/bin/bash\ntrap "echo warned" USR1\nwhile :; do sleep 0.05; done\n' | launch 1343 time_limit_s=1000 grace_s=1 signal=10 signal_s=900 signal_shell=1
 	record 1343 run
@@ -477,7 +477,7 @@ suspend_and_resume() {
 	[ "$(cat "$DIR/work/t.0" "$DIR/work/t.1")" = "$(printf '0\n1')" ]
 }
 
-@test "output is truncated or appended to as asked" {
+@test "output is truncated or appended to, by --open-mode" {
 	printf 'echo one\n' | sed '1i#!/bin/sh' | launch 232 "output=$DIR/work/append.out"
 	record 232 end
 	printf 'echo two\n' | sed '1i#!/bin/sh' | launch 233 "output=$DIR/work/append.out" append=1
@@ -488,7 +488,7 @@ suspend_and_resume() {
 	[ "$(cat "$DIR/work/append.out")" = three ]
 }
 
-@test "only the preamble's and the step's lines run, under their own line numbers" {
+@test "only the preamble's and the step's lines run, with their line numbers" {
 	launch 240 pre_from=2 pre_to=3 from=6 to=8 <<-'END'
 		#!/bin/bash
 		x=1
@@ -505,7 +505,7 @@ suspend_and_resume() {
 	[[ ${lines[1]} == *"script: line 8: nosuchcommand"* ]]
 }
 
-@test "a step over several nodes waits for go, and the others for its end" {
+@test "a step on several nodes waits for go, and nodes without tasks for its end" {
 	echo 'echo went' | sed '1i#!/bin/sh' | launch 250 wait_for_go=1 nodes=n1,n2 node_count=2
 	record 250 ready
 	[ ! -e "$DIR/work/250.out" ]
@@ -527,7 +527,7 @@ suspend_and_resume() {
 	[ -e "$DIR/epilog.251.log" ]
 }
 
-@test "the end of the first node does not end tasks that run on others" {
+@test "the end on the first node does not end tasks on others" {
 	printf '#!/bin/sh\nsleep 1; echo "finished $ROTA_TASK_ID"\n' | launch 253 wait_for_go=1 per_task=1 nodes=n2,n1 node_count=2 \
 		node_index=1 first_task=1 tasks=1 task_count=2
 	record 253 ready
@@ -612,7 +612,7 @@ suspend_and_resume() {
 	[ ! -e "$DIR/work/274.out" ]
 }
 
-@test "root takes no configuration that others can change" {
+@test "root refuses a configuration that others can change" {
 	as_root
 	cp "$CONFIG" "$DIR/open.conf"
 	chmod 666 "$DIR/open.conf"
@@ -714,7 +714,7 @@ lose_keepers() {
 	rm -f "$DIR/$NODE.pid"
 }
 
-@test "a keeper that dies takes all of its step along, and its end is told" {
+@test "when a keeper dies, all processes of its step are killed and its end is reported" {
 	NODE=n4
 	lose_keepers
 }
@@ -724,7 +724,7 @@ lose_keepers() {
 	lose_keepers
 }
 
-@test "an attempt that was believed, but has no keeper yet, is ended by the next launcher" {
+@test "an accepted attempt without a keeper is ended by the next launcher" {
 	NODE=n13
 	rm -f "$DIR/sock/driver"
 	start_launcher
@@ -742,7 +742,7 @@ lose_keepers() {
 	rm -f "$DIR/$NODE.pid"
 }
 
-@test "orders and messages for old attempts change nothing and are told of" {
+@test "launch requests and control messages for old attempts change nothing and are reported" {
 	NODE=n11
 	rm -f "$DIR/sock/driver"
 	start_launcher
@@ -763,7 +763,7 @@ lose_keepers() {
 	rm -f "$DIR/$NODE.pid"
 }
 
-@test "a journal at its limit: nothing begins until what is in it was told" {
+@test "a journal at its limit: no attempt begins until its records have been reported" {
 	NODE=n12 CONFIG=$DIR/short.conf
 	sed "s,^disk_floor_mb = .*,&\njournal_mb = 1," "$DIR/rota.conf" >"$CONFIG"
 	rm -f "$DIR/sock/driver"
@@ -788,7 +788,7 @@ fill() {
 	dd if=/dev/zero of="$DIR/small/rest" bs=512 2>/dev/null || true
 }
 
-@test "a full disk: what was believed tells its end, nothing else begins; with room again it does" {
+@test "a full disk: accepted attempts report their ends, no other begins; with free space again they do" {
 	as_root
 	NODE=n10 CONFIG=$DIR/small.conf
 	mkdir "$DIR/small"
@@ -894,7 +894,7 @@ fill() {
 	rm -f "$DIR/n6.pid"
 }
 
-@test "without control groups a daemon is gone too, and suspending works" {
+@test "without cgroups a daemon is killed too, and suspending works" {
 	NODE=n7 CONFIG=$DIR/plain.conf
 	rm -f "$DIR/sock/driver"
 	start_launcher
@@ -928,7 +928,7 @@ plain_launcher_over() {
 	start_launcher
 }
 
-@test "without control groups memory over the limit ends as out_of_memory; what processes share counts once" {
+@test "without cgroups memory over the limit ends as out_of_memory; shared memory counts once" {
 	plain_launcher n14
 	[ "$(cat "$DIR/node/n14/limits")" = "memory=sampling cpus=affinity" ]
 	launch 1320 mem_mb=50 <<-'END'
@@ -977,7 +977,7 @@ plain_launcher_over() {
 	plain_launcher_over
 }
 
-@test "without control groups steps are kept to cores of their own" {
+@test "without cgroups steps are pinned to their own cores" {
 	plain_launcher n15
 	local script='nproc; sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/status; sleep 2'
 	for job in 1330 1331; do
@@ -1021,7 +1021,7 @@ plain_launcher_over() {
 	[ "${lines[6]}" = 0 ]
 }
 
-@test "what keeps a task from starting is said" {
+@test "the reason why a task cannot start is reported" {
 	echo '#!/bin/true' | launch 330 workdir=/nonexistent/x
 	record 330 done
 	[[ $output == *'cause=launch outcome=fail message=could not enter folder "/nonexistent/x": No such file or directory'* ]]
@@ -1057,7 +1057,7 @@ plain_launcher_over() {
 	grep -q 'print("python"' "$DIR/work/341.out"
 }
 
-@test "a script or environment that is not what the order says is not run" {
+@test "a script or environment with another hash than the launch request's is not run" {
 	echo 'echo right' | sed '1i#!/bin/sh' >"$DIR/script.350"
 	hash=$(sha256sum "$DIR/script.350" | cut -d' ' -f1)
 	launch 350 wait_for_go=0 <"$DIR/script.350" &
@@ -1099,7 +1099,7 @@ plain_launcher_over() {
 	[ "$(cat "$DIR/work/369.out")" = other ]
 }
 
-@test "a task that waits for the writer of a FIFO holds nobody up: its keeper hears what is said, and its node goes on" {
+@test "a task that waits for the writer of a FIFO blocks neither its keeper nor its node" {
 	mkfifo "$DIR/work/nobody"
 	chmod 666 "$DIR/work/nobody"
 	echo 'cat' | sed '1i#!/bin/bash' | launch 360 "input=$DIR/work/nobody" grace_s=1

@@ -76,7 +76,7 @@ attempts() {
 	sql "select string_agg(attempt || ':' || state || ':' || cause, ' ' order by attempt) from rota.attempt where job_id = $1"
 }
 
-@test "fence: the node ends the tasks itself, though they ignore SIGTERM, before they begin elsewhere" {
+@test "fence: the node kills tasks that ignore SIGTERM before they run elsewhere" {
 	job=$(ticker 'trap "" TERM')
 	eventually has "tick 1"
 	node=$(node_of 1)
@@ -102,7 +102,7 @@ attempts() {
 	audit
 }
 
-@test "fence: a keeper that hangs is killed by the launcher, and its tasks with it" {
+@test "fence: the launcher kills a keeper that hangs, with its tasks" {
 	job=$(ticker)
 	eventually has "tick 1"
 	node=$(node_of 1)
@@ -121,7 +121,7 @@ attempts() {
 	audit
 }
 
-@test "fence: a machine that slept through the margin ends the old attempt when it wakes, before it serves" {
+@test "fence: a machine that slept through the margin ends the old attempt when it wakes, before it takes new ones" {
 	job=$(ticker)
 	eventually has "tick 1"
 	node=$(node_of 1)
@@ -163,7 +163,7 @@ attempts() {
 	audit
 }
 
-@test "keep, declared dead: it runs elsewhere; should the node come back, what runs there is killed before it serves" {
+@test "keep, declared dead: the step runs elsewhere; a node that comes back kills the old attempt before it takes new ones" {
 	job=$(ticker 'trap "" TERM' --node-loss=keep)
 	eventually has "tick 1"
 	node=$(node_of 1)
@@ -229,7 +229,7 @@ second_of() {
 	audit
 }
 
-@test "a database that is away for longer than the lease: what may run again has ended, what is kept goes on, no node is lost" {
+@test "a database that is away for longer than the lease: fenced attempts end, kept ones go on, no node is lost" {
 	fenced=$(ticker)
 	kept=$(ticker '' --node-loss=keep)
 	both() { [ "$(grep -c begin "$LEDGER")" = 2 ]; }
@@ -247,7 +247,7 @@ second_of() {
 	audit
 }
 
-@test "a node that was rebooted is known as such, and what ran there runs again at once" {
+@test "a reboot of a node is recognized, and its steps run again at once" {
 	need_root
 	job=$(ticker)
 	eventually has "tick 1"
@@ -268,7 +268,7 @@ second_of() {
 	audit
 }
 
-@test "a node that comes and goes is drained, with its history as the reason" {
+@test "a node that comes and goes is drained, with the times as the reason" {
 	rota admin setting change flap_count --value=2 >/dev/null
 	for round in 1 2; do
 		cut_off n1

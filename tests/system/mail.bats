@@ -80,7 +80,7 @@ dead() {
 	[[ $(ps -o stat= "$1") == Z* || ! -e /proc/$1 ]]
 }
 
-@test "a job's begin and end: one mail each, to whom it was asked for, shown with the job" {
+@test "a job's begin and end: one mail each, to the recipients asked for, shown with the job" {
 	job=$(submit '#!/bin/bash
 exit 3' --job-name="größe" --mail-type=ALL --mail-user=alice@example.org,bob --comment="a secret")
 	rota wait "$job" || true
@@ -155,7 +155,7 @@ true' --mail-type=LUNCH
 	[[ $output == *"END to alice, not sent: mail program "*"exit code 69"* ]]
 }
 
-@test "a program that hangs is killed with what it started, and delays no step" {
+@test "a mail program that hangs is killed with its processes, and delays no step" {
 	jobs=()
 	for i in 1 2 3; do
 		job=$(held --mail-type=BEGIN)
@@ -223,7 +223,7 @@ exit "$ROTA_ARRAY_INDEX"' --array=0-1 --mail-type=END,FAIL,ARRAY_TASKS)
 	[[ $output == *"step $job.script[0] ended: completed"* ]]
 }
 
-@test "where the mail program is gone a submission that asks for mail is warned, and the mail waits" {
+@test "without a mail program, a submission that asks for mail is warned, and the mail waits" {
 	mv "$SITE/sendmail" "$SITE/away"
 	printf '#!/bin/bash\ntrue\n' >"$BATS_TEST_TMPDIR/job.sh"
 	cd "$BATS_TEST_TMPDIR"

@@ -54,7 +54,7 @@ node_is() {
 	[ "$(sql "select state from rota.node where name = '$1'")" = "$2" ]
 }
 
-@test "what would run into a maintenance waits, what ends before starts; without it, both run" {
+@test "a step that would reach into a maintenance waits, one that ends before it starts; without it both run" {
 	rota admin reservation create memory --start=now+10minutes --duration=1:00:00 --nodes=all --reason="new memory"
 	long=$(submit 'true' --time=1:00:00)
 	short=$(submit 'true' --time=1)
@@ -82,7 +82,7 @@ node_is() {
 	eventually is "$both" completed
 }
 
-@test "who is on the list and asks for it runs in the middle of it; who does not ask waits" {
+@test "users on the list who ask for the reservation run in it; those who do not ask wait" {
 	rota admin reservation create mine --start=now-1minutes --duration=60 --nodes=n1 --users="$(id -un)"
 	job=$(submit 'echo "$ROTA_NODELIST" >nodes' --time=10 --reservation=mine)
 	eventually is "$job" completed
@@ -107,7 +107,7 @@ node_is() {
 	[ "$(rota show --json "$job" | jq -r '.jobs[0].steps[0].nodes')" = n1 ]
 }
 
-@test "when a maintenance is over, what waited starts by itself" {
+@test "when a maintenance has ended, waiting steps start" {
 	rota admin reservation create brief --start=now --duration=0:03 --nodes=all
 	job=$(submit 'true' --time=10)
 	eventually is "$job" completed
@@ -131,7 +131,7 @@ node_is() {
 	rota cancel -q "$long"
 }
 
-@test "a limit that may be cut is cut to what is left" {
+@test "with --time-min, the time limit is cut to the time left" {
 	rota admin reservation create soon --start=now+10minutes --duration=60 --nodes=all
 	job=$(submit 'true' --time=5:00:00 --time-min=1)
 	eventually is "$job" completed
@@ -139,7 +139,7 @@ node_is() {
 	[ "$output" = t ]
 }
 
-@test "a drain with a deadline: what ends before starts, then the node is drained and what runs goes on" {
+@test "a drain with a deadline: steps that end before it start, then the node is drained and running steps go on" {
 	running=$(submit 'until [ -e go ]; do sleep 0.1; done' --time=5 --nodelist=n1)
 	eventually is "$running" running
 	rota admin node drain n1 --deadline=now+8seconds --reason=fan
@@ -163,7 +163,7 @@ node_is() {
 	eventually is "$waiting" completed
 }
 
-@test "a drain that ends what runs: it runs again elsewhere, where it may" {
+@test "a drain that ends running steps: they run again elsewhere, where they may" {
 	again=$(submit 'sleep 60' --time=5)
 	eventually is "$again" running
 	node=$(sql "select nodes from acct.attempt where job_id = $again")
@@ -203,7 +203,7 @@ node_is() {
 	[ "$output" = "n1 maintenance,n2 failing,n3 drain" ]
 }
 
-@test "who may not is refused, and what is wrong is named" {
+@test "a user without permission is refused, and errors name what is wrong" {
 	run -1 rota admin reservation create x --start=now --nodes=n1
 	[[ $output == *'needs "start", "nodes", and "end" or "duration"'* ]]
 	run -1 rota admin reservation create x --start=now --duration=5 --nodes=n9

@@ -39,13 +39,13 @@ post() {
 	[ "$output" = '["a b","","--time=5","c\nd"]' ]
 }
 
-@test "arguments go to each task, to a script with a shell of its own, and to another attempt" {
+@test "arguments go to each task, to a script with its own shell, and to the next attempt" {
 	script 'echo "$1" >"task$ROTA_TASK_ID$ROTA_ATTEMPT.txt"' '[ "$ROTA_ATTEMPT" = 2 ]'
 	run -0 rota submit --wait --ntasks=2 --run=tasks --retry=1 --shell=/bin/bash run.sh x
 	[ "$(cat task01.txt task11.txt task02.txt task12.txt)" = $'x\nx\nx\nx' ]
 }
 
-@test "a script without arguments has none, and its spec says nothing of them" {
+@test "a script without arguments has none, and its spec has no such field" {
 	script 'echo $# >count.txt'
 	job=$(rota submit --parsable --wait run.sh)
 	[ "$(cat count.txt)" = 0 ]
@@ -63,7 +63,7 @@ post() {
 	[ ! -e seen.txt ]
 }
 
-@test "an argument that looks like an option of submit is one all the same, and said to be" {
+@test "an argument that looks like an option of submit is an argument, with a warning" {
 	script 'printf "%s|" "$@" >args.txt'
 	run -0 --separate-stderr rota submit --parsable --wait run.sh --hold x --time=5
 	[ "$(cat args.txt)" = '--hold|x|--time=5|' ]
@@ -112,7 +112,7 @@ post() {
 	[[ $output == *"--wrap"* ]]
 }
 
-@test "options of others without a counterpart are taken with a warning, and refused with --strict" {
+@test "options of other systems without a counterpart are ignored with a warning, and refused with --strict" {
 	script '#SBATCH --oversubscribe --hint=nomultithread' '#SBATCH --get-user-env --tmp=1G --ntasks-per-core=1' '#PBS -k oe -l vmem=1gb,cput=1:00' true
 	run -0 --separate-stderr rota submit --parsable --wait run.sh
 	[[ $output =~ ^[0-9]+$ ]]
@@ -211,7 +211,7 @@ reason() {
 	rota show --json "$1" | jq -r --arg name "$2" '.jobs[0].steps[] | select(.name == $name) | [.state, .cause, .message] | map(. // "") | join("|")'
 }
 
-@test "--if-changed: as by make, what is up to date is skipped, and what has changed runs" {
+@test "--if-changed: as by make, a step that is up to date is skipped, and a changed one runs" {
 	echo text >book.txt
 	touch -d '2 days ago' book.txt
 	script '#ROTA step parts --if-changed=parts.out:book.txt,run.sh' 'echo parts >>ran; cp book.txt parts.out' \
@@ -251,7 +251,7 @@ reason() {
 	[[ $output == *'--if-changed: input "~/rota-no-such-file": No such file or directory'* ]]
 }
 
-@test "--if-changed: the step's own prolog runs before, what ran and failed is not taken for up to date" {
+@test "--if-changed: the step's prolog runs before, and a failed attempt does not count as up to date" {
 	echo text >in
 	printf '%s\n' '#!/bin/bash' 'echo prolog >>ran' >prolog
 	chmod +x prolog
@@ -262,7 +262,7 @@ reason() {
 	[ "$(cat ran)" = $'prolog\nran\nprolog\nran\nprolog' ]
 }
 
-@test "--if-changed: several nodes and a group leave nothing behind; who waits for it goes on, who handles its failure is not needed" {
+@test "--if-changed: several nodes and a group leave no process; dependents run, error handlers are skipped" {
 	touch -d '1 day ago' in
 	touch out
 	script '#ROTA step wide --nodes=2 --if-changed=out:in --group=g' 'echo wide >>ran' '#ROTA step tasks --nodes=2 --run=tasks --if-changed=out:in --group=g' \
@@ -276,7 +276,7 @@ reason() {
 	[ "$(superuser "select count(*) from rota.allocation where job_id = $job and ended_at is null")" = 0 ]
 }
 
-@test "--if-changed: what is wrong is refused; altered in the database, it is not run; the owner looks, not root" {
+@test "--if-changed: a wrong value is refused, an altered one is not run, and the owner compares, not root" {
 	script true
 	for wrong in out out: :in a:b:c a,:b 'a%q:b'; do
 		run -1 rota submit --if-changed="$wrong" run.sh

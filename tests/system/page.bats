@@ -70,7 +70,7 @@ true'
 	[ "$(column h)" -gt "$(column f)" ]
 }
 
-@test "steps that run with each other share a column, and what comes after them is behind it" {
+@test "steps that start together share a column, and their dependents are in the next one" {
 	submit '#!/bin/bash
 #ROTA step prepare
 true
@@ -112,7 +112,7 @@ true'
 	[ "$(grep -oE '^.*(completed|failed|dependency_failed) ' "$BATS_TEST_TMPDIR/watched" | sed 1d | sed -E 's/(completed|failed|dependency_failed).*//' | awk '{ print length }' | sort -u | wc -l)" = 1 ]
 }
 
-@test "what was cancelled before it began has no times, and a long wait does not push them aside" {
+@test "a step that was cancelled before start has no times, and a long wait does not displace others" {
 	printf '#!/bin/sh\n#ROTA step a --begin=now+1hour\ntrue\n#ROTA step b --after=a\ntrue\n' >"$BATS_TEST_TMPDIR/job.sh"
 	job=$(rota submit --parsable --output=/dev/null "$BATS_TEST_TMPDIR/job.sh")
 	rota cancel "$job"

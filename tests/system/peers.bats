@@ -90,7 +90,7 @@ true')
 	[ "$output" = "one one two two three three" ]
 }
 
-@test "the same nodes are kept for a follower while others wait for them" {
+@test "nodes are reserved for --same-nodes while others wait for them" {
 	first=$(submit '#!/bin/bash
 #ROTA --nodelist=n1 --time=1:00
 #ROTA step hold --ntasks=4
@@ -129,7 +129,7 @@ true')
 	[ "$output" -le 3 ]
 }
 
-@test "a failing step is tried again as often as it says, each time as a new attempt" {
+@test "a failing step runs again as often as --retry says, each time as a new attempt" {
 	job=$(submit '#!/bin/bash
 #ROTA step flaky --retry=2
 n=$(cat count 2>/dev/null || echo 0); echo $((n + 1)) >count
@@ -153,7 +153,7 @@ true')
 	[ "$output" = "completed skipped" ]
 }
 
-@test "an error handler that is not needed fails nothing: neither its job nor who waits for it" {
+@test "an error handler that is not needed fails neither its job nor its dependents" {
 	printf '%s\n' '#!/bin/bash' '#ROTA step work' true '#ROTA step onerror --after=work:fail' true '#ROTA step mail --after=onerror' true >"$BATS_TEST_TMPDIR/job.sh"
 	cd "$BATS_TEST_TMPDIR"
 	run -0 --separate-stderr rota submit --parsable --wait job.sh
@@ -177,7 +177,7 @@ true')
 	rota report failures --by=cause --json | jq -e '[.rows[] | select(.cause == "not_needed")] == []' >/dev/null
 }
 
-@test "a step that runs again keeps off the nodes of who keeps off it, and goes back to who follows it" {
+@test "a step that runs again avoids nodes of its --other-nodes peers, and returns to those of its --same-nodes peers" {
 	job=$(submit '#!/bin/bash
 #ROTA --time=1:00
 #ROTA step a --retry=1 --exclude=n[3-4]
@@ -206,7 +206,7 @@ while [ ! -e over ]; do sleep 0.1; done')
 	[ "$output" = "1 3" ]
 }
 
-@test "a job that failed is requeued: what failed and what was not run because of it, or all" {
+@test "requeue runs a failed job again: the failed steps and those skipped because of them, or all" {
 	job=$(submit '#!/bin/bash
 #ROTA step a
 true
@@ -243,7 +243,7 @@ true')
 	[ "$output" = 0 ]
 }
 
-@test "what is shown of a step tells whether it waits for all or for any" {
+@test "show tells whether a step waits for all or for any of its dependencies" {
 	job=$(submit '#!/bin/bash
 #ROTA --hold
 #ROTA step a --after=none

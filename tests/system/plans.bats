@@ -93,7 +93,7 @@ value() {
 	plan_is user_day "select * from acct.job where user_name = 'u001' and ended_at >= '$(value "select date_trunc('day', max(submit_at)) from rota.job where user_name = 'u001'")' order by job_id"
 }
 
-@test "sums by month and day read the figures that are added up, and by key what is not yet" {
+@test "sums by month and day read the figures that are added up, and the rest by key" {
 	month=$(value "select (max(month) - interval '1 month')::date from rota.usage_month where steps_ended > 0")
 	plan_is account_month "select day, sum(cpu_s) from acct.usage_day where account = 'physics' and day >= '$month' and day < ('$month'::date + interval '1 month')::date group by day order by day"
 	plan_is site_month "select account, sum(cpu_s), sum(steps_ended) from acct.usage_month where month = '$month' group by account"
@@ -101,7 +101,7 @@ value() {
 	run ! grep -E 'Seq Scan on .*[[][0-9]{1,4}\b' "$BATS_TEST_DIRNAME"/plans/{account_month,site_month,all_months}.plan
 }
 
-@test "a report of an hour ago and the export of a range read what they are about" {
+@test "a report of an hour ago and the export of a range read only their rows" {
 	plan_is hour "select user_name, sum(cpu_s) from acct.usage_hour where hour >= '2026-01-01 10:00Z' and hour < '2026-01-01 12:00Z' group by user_name"
 	plan_is export_job "select * from acct.job where job_id >= 3000 and job_id < 4000"
 }
@@ -111,6 +111,6 @@ value() {
 	plans_within queue_at "select * from acct.queue_at('2026-01-01 12:00Z')" "set enable_seqscan = off"
 }
 
-@test "with what docs/querying.md says, a view read as a whole is joined range by range, and by the step" {
+@test "with the settings of docs/querying.md, a whole view is joined range by range and by the step" {
 	plan_is export_event "select * from acct.event where job_id < 2000" "set enable_partitionwise_join = on" "set enable_mergejoin = off" "set enable_nestloop = off"
 }

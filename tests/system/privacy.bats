@@ -73,7 +73,7 @@ superuser() { # SQL
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atqc "$1"
 }
 
-@test "nobody acts on the job of another" {
+@test "no user can act on another user's job" {
 	job=$(submit "$ALICE" --hold "$ROTA_TEST_DIR/secret.sh")
 	for verb in cancel hold release suspend resume "signal USR1" "modify --time=5" "show --script"; do
 		refused "job $job belongs to \"$ALICE\"" as "$BOB" rota $verb "$job"
@@ -115,7 +115,7 @@ superuser() { # SQL
 	done
 }
 
-@test "an operator changes where a job runs, not what it does" {
+@test "an operator can change where a job runs, not what it does" {
 	job=$(submit "$ALICE" --hold "$ROTA_TEST_DIR/secret.sh")
 	as "$OLGA" rota modify --priority=3 --time=7 "$job"
 	for option in --output=/tmp/elsewhere --workdir=/tmp --prolog=/bin/true --shell=/bin/cat; do
@@ -138,7 +138,7 @@ superuser() { # SQL
 	as "$ADA" rota admin partition delete theirs
 }
 
-@test "others see a job in lists, without script, environment, comment and paths" {
+@test "other users see a job in lists, without script, environment, comment and paths" {
 	job=$(COLOUR=ultramarine submit "$ALICE" --hold "$ROTA_TEST_DIR/secret.sh")
 	for user in "$BOB" "$ANNA"; do
 		for verb in queue show why acct; do
@@ -213,7 +213,7 @@ superuser() { # SQL
 	rota admin setting change queue_visible --value=true
 }
 
-@test "with queue_visible=false nobody hears who is in the way" {
+@test "with queue_visible=false, why names no other user's job" {
 	rota admin setting change queue_visible --value=false
 	printf '#!/bin/sh\n#ROTA --output=/dev/null\n#ROTA step telling --ntasks=8\nsleep 60\n' >"$ROTA_TEST_DIR/full.sh"
 	printf '#!/bin/sh\n#ROTA --output=/dev/null --ntasks=8\ntrue\n' >"$ROTA_TEST_DIR/blocked.sh"
@@ -238,7 +238,7 @@ why_says() { # USER JOB TEXT
 	as "$1" rota why "$2" | grep -q "$3"
 }
 
-@test "nodes are handed on to one's own steps only" {
+@test "nodes are reserved for the owner's own steps only" {
 	job=$(submit "$ALICE" "$ROTA_TEST_DIR/sleep.sh")
 	printf '#!/bin/sh\n#ROTA --output=/dev/null\n#ROTA step next --same-nodes=%s.script\ntrue\n' "$job" >"$ROTA_TEST_DIR/next.sh"
 	refused "--same-nodes: job $job belongs to \"$ALICE\"" submit "$BOB" "$ROTA_TEST_DIR/next.sh"
@@ -375,7 +375,7 @@ partition_known() {
 	[[ " ${lines[1]} " == *" $ALICE "* ]]
 }
 
-@test "on the node nobody reads what is another's" {
+@test "on the node no user can read another user's files" {
 	cat >"$ROTA_TEST_DIR/long.sh" <<-'END'
 		#!/bin/bash
 		#ROTA --output=/dev/null
@@ -421,7 +421,7 @@ partition_known() {
 	run rota wait --timeout=120 "$job"
 }
 
-@test "the database is who one is, and nobody else" {
+@test "a user reaches the database as nobody else" {
 	for role in postgres rota_owner rota_admin rota_jobmgr rota_node rota_nodemgr rota_analyst rota_login "$ALICE" "$ANNA"; do
 		refused "" as "$BOB" psql -X -h "$ROTA_HOME/run" -d rota -U "$role" -c 'select 1'
 		if [ "$role" != "$ANNA" ]; then
@@ -433,7 +433,7 @@ partition_known() {
 	done
 }
 
-@test "rota sql: an ordinary user has no login, and is told how to get one" {
+@test "rota sql: an ordinary user has no login, and the error says how to get one" {
 	for user in "$ALICE" "$OLGA" "$ADA"; do
 		refused "\"$user\" has no login in the database" as "$user" rota sql -Atc 'select 1'
 		[[ $output == *"rota admin user create $user --analyst=true"*"rota admin user change $user --analyst=true"* ]]
@@ -463,7 +463,7 @@ partition_known() {
 	[ "$output" = "" ]
 }
 
-@test "rota sql: an analyst changes nothing and stands in nobody's way" {
+@test "rota sql: an analyst cannot change anything or block others" {
 	sql() {
 		as "$ANNA" rota sql -Atc "set default_transaction_read_only = off" -c "$1"
 	}
@@ -479,7 +479,7 @@ partition_known() {
 	[ "${lines[-1]}" = 0 ]
 }
 
-@test "rota sql: what works for an analyst yields the processors, nothing else of the server does" {
+@test "rota sql: processes of analysts have lower CPU priority, other server processes do not" {
 	as "$ANNA" rota sql -Atc "select pg_sleep(60)" >/dev/null 2>&1 3>&- &
 	class_of() { superuser "select pid from pg_stat_activity where $1" | xargs -r ps -o cls= -p | sort -u | xargs; }
 	yields() { [ "$(class_of "usename = '$ANNA'")" = IDL ]; }
@@ -491,7 +491,7 @@ partition_known() {
 	wait $! || true
 }
 
-@test "rota sql: whoever runs the instance reads all but what is private to owners and what could be played back" {
+@test "rota sql: the instance's administrator reads everything but private and replayable columns" {
 	job=$(COLOUR=ultramarine submit "$ALICE" --output=/dev/null --hold "$ROTA_TEST_DIR/secret.sh")
 	run rota sql -Atc "select current_user"
 	[ "$output" = rota_admin ]

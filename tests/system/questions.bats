@@ -16,7 +16,7 @@ teardown_file() {
 	instance_down
 }
 
-@test "the worked questions have the answers that stand there" {
+@test "the worked questions have the answers on the page" {
 	[ -z "${ROTA_ANSWERS:-}" ] || "$ROTA_SOURCE/docs/answers" "host=$ROTA_HOME/run dbname=rota user=postgres"
 	run "$ROTA_SOURCE/docs/answers" "host=$ROTA_HOME/run dbname=rota user=postgres" --check
 	[ "$status" = 0 ] || { echo "$output"; false; }

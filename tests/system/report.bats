@@ -53,7 +53,7 @@ ALL=(--since=2026-08-01 --until=2026-11-10)
 	done
 }
 
-@test "where room is short the bar gives way, then words; never times and numbers" {
+@test "in a narrow window the bar is cut first, then words; never times and numbers" {
 	job=$(superuser "select job_id from rota.step_edge group by job_id having count(*) = 3 order by job_id limit 1")
 	COLUMNS=200 run -0 rota report job "$job"
 	titles=$(grep ^STEP <<<"$output")
@@ -86,7 +86,7 @@ ALL=(--since=2026-08-01 --until=2026-11-10)
 	run -0 rota report wait --period=month "${ALL[@]}"
 }
 
-@test "what makes no sense is refused with what would" {
+@test "a wrong request is refused with a hint" {
 	refused "which report?" rota report
 	refused "there is no report \"usages\"" rota report usages
 	refused "there is no period \"week\"" rota report usage --period=week
@@ -141,7 +141,7 @@ ALL=(--since=2026-08-01 --until=2026-11-10)
 	! grep -q '</script><b>' "$BATS_TEST_TMPDIR/job.html"
 }
 
-@test "who sees only own jobs has only these counted" {
+@test "a user who sees only own jobs has only these counted" {
 	need_root
 	rota admin setting change queue_visible --value=false
 	run -0 as nobody rota report usage --by=none "${ALL[@]}" --json

@@ -73,7 +73,7 @@ ran_once() {
 	ran_once "$job"
 }
 
-@test "the launcher killed while a keeper reads nothing: what was said to it comes by way of the next one" {
+@test "the launcher killed while a keeper reads nothing: the next launcher delivers its control messages" {
 	job=$(submit)
 	eventually running "$job"
 	keeper=$(sed 's/ .*//' "$ROTA_HOME/node/n1/spool/$job".*/pid)
@@ -114,7 +114,7 @@ kill_keeper() {
 	kill -9 "$(sed 's/ .*//' "$ROTA_HOME/node/n1/spool/$1".*/pid)"
 }
 
-@test "a keeper killed: all of its step is gone, and it runs again where it may" {
+@test "a killed keeper: all processes of its step are killed, and the step runs again where it may" {
 	job=$(submit)
 	kill_keeper "$job"
 	let_end
@@ -129,7 +129,7 @@ kill_keeper() {
 	[ "$(sql "select state from rota.node")" = up ]
 }
 
-@test "a full disk: what runs ends well, the node is drained with the reason, and serves again when it is resumed" {
+@test "a full disk: running steps complete, the node is drained with the reason, and runs steps again when it is resumed" {
 	need_root
 	rota down >/dev/null
 	mount -t tmpfs -o size=8m,mode=755 tmpfs "$ROTA_HOME/node"
@@ -236,7 +236,7 @@ kill_keeper() {
 	rota wait "$(submit)" "$job"
 }
 
-@test "rota down ends what runs; after rota up it runs again as a new attempt" {
+@test "rota down ends running steps; after rota up they run again as new attempts" {
 	job=$(submit)
 	eventually running "$job"
 	rota down

@@ -35,7 +35,7 @@ daemon_sources() {
 	[ -z "$(grep -v 'select \* from api\.' <<<"$output")" ]
 }
 
-@test "what root runs links neither SQL nor TLS nor JSON nor HTTP" {
+@test "programs of root link neither SQL nor TLS nor JSON nor HTTP" {
 	run ! grep -E 'libpq|libssl|libjansson|libevent|libmunge' <(ldd "$ROTA_BIN/rota-launcher")
 }
 
@@ -52,7 +52,7 @@ daemon_sources() {
 	run ! grep -rnE '\b(TODO|FIXME|XXX|HACK)\b|not implemented' --include='*.[ch]' --include='*.sql' "$ROTA_SOURCE"/{lib,jobmgr,procmgr,nodemgr,runner,bin,sql,migrations}
 }
 
-@test "what the architecture names is there" {
+@test "files, functions and channels that ARCHITECTURE.md names exist" {
 	cd "$ROTA_SOURCE"
 	missing=
 	for path in $(grep -oE '`(lib|jobmgr|procmgr|nodemgr|runner|sql|migrations|bin|acct|docs|tests)/[^` ]*`' ARCHITECTURE.md | tr -d '`' | sort -u); do

@@ -95,7 +95,7 @@ for i in range(5):
 	[ "$(jq '.steps[0] | .rss_kb_max > 60000 and .samples >= 3' <<<"$output")" = true ]
 }
 
-@test "tasks of one node have figures of their own" {
+@test "each task of a node has its own figures" {
 	job=$(submit 'if [ "$ROTA_TASK_ID" = 1 ]; then while :; do :; done; else sleep 60; fi' --ntasks=2 --run=tasks --nodes=1)
 	eventually sampled "$job" 3 "and task = 1"
 	eventually is "select string_agg(task || ':' || (cpu_s > 0.3), ' ' order by task) from acct.task_stats where job_id = $job" "0:false 1:true"
@@ -122,7 +122,7 @@ for i in range(5):
 	rota admin setting change sample_min_s --value=1
 }
 
-@test "a process manager that is killed goes on with what runs" {
+@test "a killed procmgrd samples running steps again when it is back" {
 	job=$(submit 'sleep 600')
 	eventually sampled "$job" 2
 	kill -KILL "$(pid_of procmgrd n1)"
@@ -132,7 +132,7 @@ for i in range(5):
 	rota cancel "$job"
 }
 
-@test "the database comes back: what was taken meanwhile is told, once" {
+@test "samples taken while the database is away are reported once" {
 	need_root
 	job=$(submit 'sleep 600')
 	eventually sampled "$job" 2
@@ -143,7 +143,7 @@ for i in range(5):
 	rota cancel "$job"
 }
 
-@test "figures of devices come by the site's program, for the units that a step holds" {
+@test "figures of devices come from the site's program, for the devices that a step holds" {
 	printf 'echo gpu0.util=35\necho gpu1.util=80\necho nonsense\n' >"$SITE/figures"
 	job=$(submit 'sleep 600' --gres=gpu:1)
 	eventually sampled "$job" 2 "and gauges is not null"
@@ -155,7 +155,7 @@ for i in range(5):
 	rota cancel "$job"
 }
 
-@test "one that hangs is killed, and keeps nobody waiting" {
+@test "a site's program that hangs is killed, and delays no sample" {
 	printf 'echo gpu0.util=1\nsleep 1000\n' >"$SITE/figures"
 	job=$(submit 'sleep 600' --gres=gpu:1)
 	eventually sampled "$job" 4
@@ -168,7 +168,7 @@ for i in range(5):
 	eventually gone
 }
 
-@test "who looks gets figures whatever the steps' own samples, and history the first of these" {
+@test "rota top gets figures whatever the step's sampling, and only the first counts as a sample" {
 	job=$(submit 'while :; do :; done' --sample=3600)
 	eventually runs "$job"
 	run -0 rota top --json "$job"
@@ -197,7 +197,7 @@ for i in range(5):
 	rota cancel "$job"
 }
 
-@test "on a terminal it looks again and again, until it is told to end" {
+@test "on a terminal top refreshes until it is ended" {
 	job=$(submit 'sleep 600')
 	eventually sampled "$job" 2
 	run script -qec "stty rows 30 cols 120; timeout -s INT 4 rota top --delay=1 $job" /dev/null
@@ -206,7 +206,7 @@ for i in range(5):
 	rota cancel "$job"
 }
 
-@test "a step over its memory says so, with the peak and the limit" {
+@test "a step over its memory limit reports the peak and the limit" {
 	[ -n "$(sql "select 1 from rota.allocation where peak_mb is not null limit 1")" ] || skip "no control groups"
 	job=$(submit 'exec python3 -c "x = bytearray(b\"x\" * 300000000)"' --mem=50)
 	run rota wait "$job"

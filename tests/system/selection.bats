@@ -37,7 +37,7 @@ is() {
 	[ "$(state "$1")" = "$2" ]
 }
 
-@test "each option narrows what is selected" {
+@test "each option narrows the selection" {
 	one=$(submit --hold --job-name=one)
 	two=$(submit --hold --job-name=two --partition=side)
 	run -0 rota cancel --name=none --me
@@ -80,7 +80,7 @@ is() {
 	[[ $output == *"nothing was changed" ]]
 }
 
-@test "what selects everything by mistake is refused" {
+@test "a selection of everything by mistake is refused" {
 	one=$(submit --hold)
 	run -2 rota cancel
 	[[ $output == *"name a job"* ]]
@@ -97,7 +97,7 @@ is() {
 	is "$one" pendinguser
 }
 
-@test "on a terminal what is selected is listed, and changed once that is agreed to" {
+@test "on a terminal the selection is listed, and changed after confirmation" {
 	one=$(submit --hold --job-name=first)
 	run script -qec "rota cancel --me" /dev/null <<<n
 	[[ $output == *first*pending*"Cancel this job? [y/N]"*"nothing was changed"* ]]
@@ -113,7 +113,7 @@ is() {
 	is "$three" cancelleduser
 }
 
-@test "the jobs of others are left alone, but by operators" {
+@test "only operators can select jobs of others" {
 	need_root
 	mine=$(submit --hold --job-name=same)
 	theirs=$(cd / && as "$ALICE" rota submit --parsable --hold --job-name=same --output=/dev/null - <"$BATS_TEST_TMPDIR/job.sh")

@@ -102,7 +102,7 @@ runs() {
 	eventually runs "$two"
 }
 
-@test "what passes a limit by itself is refused with its line and option" {
+@test "a step above a limit by itself is refused with its line and option" {
 	rota admin account change physics --max_cpus=2 --max_cpu_minutes=100/month
 	printf '#!/bin/bash\n#ROTA --time=10\n#ROTA step wide --ntasks=3\ntrue\n' >"$ROTA_TEST_DIR/wide.sh"
 	refused 'wide.sh:3: --ntasks: 3 CPUs asked for, at most 2 may be held at once on account "physics"' submit "$ALICE" --account=physics "$ROTA_TEST_DIR/wide.sh"
@@ -133,7 +133,7 @@ runs() {
 	rota admin account change uni --users=none
 }
 
-@test "shares and limits: users see their own, operators all" {
+@test "shares and limits: users see their own, operators see all" {
 	rota admin account change physics --max_running_per_user=5 --max_cpu_minutes=1000/month,100/day
 	rota admin setting change queue_visible --value=false
 	as "$ALICE" rota shares --json | jq -e --arg me "$ALICE" '[.shares[].user | select(. != null)] == [$me]' >/dev/null

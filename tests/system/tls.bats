@@ -92,7 +92,7 @@ let_go() {
 	wait "$pid"
 }
 
-@test "what is wrong with HTTPS is told with its key" {
+@test "an error of HTTPS names the key of the configuration" {
 	while IFS='|' read -r key value words; do
 		sed "s,^$key = .*,$key = $value," "$ROTA_HOME/etc/rota.conf" >"$TLS/wrong.conf"
 		run -1 jobmgrd --config "$TLS/wrong.conf" --name wrong
@@ -121,7 +121,7 @@ let_go() {
 	[[ $output == *'"error"'*'[401]' ]]
 }
 
-@test "megabytes come through, both ways" {
+@test "megabytes pass, both ways" {
 	{ printf '#!/bin/sh\n#ROTA --output=/dev/null --hold\n'; seq -f '# line %.0f of many more' 90000; } >"$BATS_TEST_TMPDIR/large.sh"
 	job=$(by good rota submit --parsable "$BATS_TEST_TMPDIR/large.sh")
 	body="{\"jobs\":[\"$job\"]}"
@@ -156,7 +156,7 @@ let_go() {
 	served
 }
 
-@test "handshakes left half-open, from one address, keep nobody out" {
+@test "half-open handshakes from one address block no other client" {
 	# A record of 512 bytes is announced, of which only the beginning comes; others say nothing at all.
 	held "$BATS_TEST_TMPDIR/held" 250 127.0.0.2 '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'
 	kept=$(cat "$BATS_TEST_TMPDIR/held")
@@ -170,7 +170,7 @@ let_go() {
 	let_go
 }
 
-@test "connections from many addresses keep nobody on this host out" {
+@test "connections from many addresses block no client on this host" {
 	held "$BATS_TEST_TMPDIR/held" 360 127.0.0.3,127.0.0.4,127.0.0.5,127.0.0.6 ''
 	[ "$(cat "$BATS_TEST_TMPDIR/held")" -le 150 ]
 	for i in 1 2 3; do
@@ -179,7 +179,7 @@ let_go() {
 	let_go
 }
 
-@test "requests that come byte by byte over TLS keep nobody out" {
+@test "requests that come byte by byte over TLS block no other client" {
 	bytes() {
 		printf 'POST /v1/queue HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n'
 		until [ -e "$BATS_TEST_TMPDIR/enough" ]; do printf ' '; sleep 0.2; done
@@ -196,7 +196,7 @@ let_go() {
 	served
 }
 
-@test "who hangs up while waiting is not waited for" {
+@test "a waiting request ends when its client hangs up" {
 	printf '#!/bin/sh\n#ROTA --hold --output=/dev/null\ntrue\n' >"$BATS_TEST_TMPDIR/held.sh"
 	job=$(rota submit --parsable "$BATS_TEST_TMPDIR/held.sh")
 	files() { ls "/proc/$JOBMGRD/fd" | wc -l; }

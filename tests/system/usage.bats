@@ -41,7 +41,7 @@ right() {
 	[ "$(superuser "select count(*) from acct.usage_audit('2000-01-01', '2100-01-01')")" = 0 ]
 }
 
-@test "what runs is there up to now; what has ended stays, once" {
+@test "running steps count up to now; ended ones are counted once" {
 	job=$(submit '#!/bin/bash
 until [ -e '"$BATS_TEST_TMPDIR"'/go ]; do sleep 0.1; done' --account=bench --ntasks=2)
 	eventually eval '[ "$(rota sql -Atc "select state from acct.step where job_id = $job")" = running ]'
@@ -101,7 +101,7 @@ until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done" --ntasks=3)
 	[ "$(rota sql -Atc "select round(sum(cpu_s), 3) from acct.usage_between('$at', '$at'::timestamptz + interval '100 milliseconds')")" = 0.300 ]
 }
 
-@test "a reader sees own rows, a coordinator those of the account and all below it" {
+@test "a reader sees own rows, a coordinator those of the account and all accounts below it" {
 	need_root
 	cd /tmp
 	own=$(printf '#!/bin/bash\ntrue\n' | as "$TOM" rota submit --parsable --output=/dev/null --account=bench -)
