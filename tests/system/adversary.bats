@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Whoever means harm: at the gate, in the database, and from inside a job. Eve is an ordinary user; the worst of her kind has
+# Attacks: on the API, in the database, and from inside a job. Eve is an ordinary user; at worst she has
 # stolen the database.
 
 load helper
@@ -90,7 +90,7 @@ processes_of() { # USER: how many there are, zombies aside
 	ps -o stat= -u "$1" | grep -cv '^Z' || true
 }
 
-# The gate
+# The API
 
 # credential METHOD TARGET [BODY [OPTION OF munge]...]: Eve's, over this request.
 credential() {
@@ -107,7 +107,7 @@ request() {
 	curl -s -m 20 -w ' [%{http_code}]' --unix-socket "$GATE" -H "Authorization: Munge $credential" "$@" "http://gate$path" || true
 }
 
-# raw SECONDS <BYTES: what the gate says to these bytes, for so long.
+# raw SECONDS <BYTES: the API's answer to these bytes, for so long.
 raw() {
 	perl -MIO::Socket::UNIX -MTime::HiRes=alarm -e '
 		$SIG{PIPE} = "IGNORE"; $SIG{ALRM} = sub { exit }; alarm shift; $| = 1;
@@ -205,7 +205,7 @@ raw() {
 		run request "$(credential POST /v1/queue "$body")" /v1/queue -d "$body"
 		[[ $output == *'"error"'*'[422]' || $output == *'[404]' ]]
 	done
-	# A filter that is misspelt would be none.
+	# A misspelt filter would filter nothing.
 	run request "$(credential GET '/v1/acct?users=alice')" '/v1/acct?users=alice'
 	[[ $output == *'unknown member \"users\" of the request'*'Perhaps you mean \"user\"'*'[422]' ]]
 	for bytes in '\x00\x01\x02\x03\xff\xfe' 'GET\r\n\r\n' 'GET /v1/ping HTTP/9.9\r\n\r\n' 'POST /v1/queue HTTP/1.1\r\nContent-Length: -1\r\n\r\n' \
@@ -288,7 +288,7 @@ raw() {
 
 # The database
 
-# Jobs that wait, each altered in its own way; then they are released.
+# Pending jobs, each altered in its own way and then released.
 @test "a row altered in the database is not run" {
 	local names=() jobs=() name
 	script other.sh <<-'END'
@@ -337,14 +337,14 @@ raw() {
 	[ "$(rota sql -Atc "select count(*) from rota.task_end where job_id in ($(IFS=,; echo "${jobs[*]}"))")" = 0 ]
 	[ ! -e "$ROTA_TEST_DIR/$VIC/evil" ]
 	[ ! -e /etc/evil ]
-	# Nor does a modify make it good.
+	# A modify does not make it valid.
 	job=$(submit "$VIC" "$ROTA_TEST_DIR/spec.sh")
 	superuser "update rota.step_request set spec = replace(spec, 'per_task=1:0', 'per_task=1:1') where job_id = $job"
 	refused "not as its owner submitted it" as "$VIC" rota modify --time=5 "$job"
 	[ "$(rota nodes --json | jq -r '[.nodes[].state] | unique | .[]')" = up ]
 }
 
-# What is read from the wire once is played back: a trigger keeps every launch order, and where `take` says so, takes it away.
+# Replay: a trigger copies every launch request, and removes it where `take` says so.
 steal_orders() {
 	superuser "create table public.stolen as select * from rota.node_order with no data;
 		create table public.take (job_id bigint);
@@ -355,7 +355,7 @@ steal_orders() {
 		create trigger steal before insert on rota.node_order for each row when (new.kind = 'launch') execute function public.steal()"
 }
 
-# play JOB COLUMNS REASON: insert Vic's stolen order anew with these columns; the launchers refuse it and say why.
+# play JOB COLUMNS REASON: insert Vic's stolen launch request again with these columns; the launchers refuse it and report why.
 play() {
 	local before=$(cat "$ROTA_HOME"/log/launcher.*.log | wc -l)
 	superuser "insert into rota.node_order (node_id, kind, job_id, step_id, attempt, body, signature)
@@ -420,7 +420,7 @@ orders_taken() {
 	for statement in "select api.job_submit(0, 0, 'root', '{}', '', '')" "select api.schedule_commit(1, '[]', '[]')" "select api.job_cancel(0, 'root', '{}')"; do
 		refused "permission denied" role rota_node "$statement"
 	done
-	# The gate's own role can write a job, but not vouch for it.
+	# The API's database role can write a job, but cannot authenticate it.
 	plan=$(jq -c '{job: .job, steps: [.steps[] + {auth: ("00" * 32)}], edges: .edges}' <<<"$(rota check --json - <<-'END'
 		#!/bin/sh
 		#ROTA --output=/tmp/evil
@@ -431,7 +431,7 @@ orders_taken() {
 	role rota_jobmgr "notify rota_schedule"
 	run ended "$job"
 	[[ $output == "failed|refused|"* ]]
-	# Nor can it send an order: its signature is made up.
+	# Nor can it send a launch request: it cannot sign.
 	rota admin partition create closed --nodes=n1 --state=down
 	eventually partition_known closed
 	job=$(submit "$VIC" -p closed "$ROTA_TEST_DIR/mark.sh")
@@ -448,13 +448,13 @@ orders_taken() {
 	[ ! -e /tmp/evil ]
 }
 
-# A new partition is known to the translator within a second.
+# The translator has a new partition within a second.
 partition_known() {
 	local job
 	job=$(submit "$VIC" --hold -p "$1" "$ROTA_TEST_DIR/quick.sh" 2>/dev/null) && as "$VIC" rota cancel "$job"
 }
 
-# Words
+# Names
 
 @test "names with special characters stay names" {
 	script name.sh <<-'END'
@@ -485,7 +485,7 @@ partition_known() {
 		refused "" submit "$EVE" "--comment=$name" "$ROTA_TEST_DIR/name.sh"
 		refused "" submit "$EVE" "--output=$name" "$ROTA_TEST_DIR/name.sh"
 	done
-	# What comes round the client's own checks is refused too, or shown as text.
+	# What the client would refuse is refused by the API too, or shown as text.
 	job=$(submit "$EVE" --hold "$ROTA_TEST_DIR/name.sh")
 	for reason in '\u001b[2J' 'two\nlines' "$(head -c 2000 /dev/zero | tr '\0' a)"; do
 		body='{"jobs":["'$job'"],"reason":"'$reason'"}'
@@ -582,7 +582,7 @@ nowhere() { # PATTERN FILE
 	run ended "$job"
 	[ "$output" = "completed|exit|" ]
 	grep -q swordfish "$home/export.out"
-	# Root's: a clean environment, nobody's files, no descriptors.
+	# Root's hooks: a clean environment, no user's files, no descriptors.
 	for hook in prolog epilog; do
 		grep -qx root "$HOOKS/$hook.$job.log"
 		grep -qx "ROTA_JOB_ID=$job" "$HOOKS/$hook.$job.log"
@@ -593,12 +593,12 @@ nowhere() { # PATTERN FILE
 	run rota sql -Atc "select hook || ' ' || output from rota.hook_run where job_id = $job and hook like 'site%'"
 	[[ $output != *evil* ]]
 	nowhere root "$home/sourced"
-	# The user's: as the user, with it.
+	# The user's hooks: as the user, with the user's environment.
 	[ "$(sed -n 1p "$home/user_hook.$job")" = "$EVE" ]
 	grep -q swordfish "$home/user_hook.$job"
 	run rota sql -Atc "select string_agg(hook, ' ' order by hook) from rota.hook_run where job_id = $job"
 	[ "$output" = "site_epilog site_prolog user_epilog user_prolog" ]
-	# Each in its turn, by their own clock: the database's time of what comes in two reports is only as good as these are quick.
+	# In order, by the node's clock: the database's times of two reports also depend on how fast these came.
 	cat "$HOOKS/prolog.$job.at" "$home/user_hook.at" "$HOOKS/epilog.$job.at" >"$ROTA_TEST_DIR/turns"
 	[ "$(wc -l <"$ROTA_TEST_DIR/turns")" = 4 ]
 	sort -n -C "$ROTA_TEST_DIR/turns"
@@ -657,7 +657,7 @@ nowhere() { # PATTERN FILE
 	run ended "$job"
 	[ "$(processes_of "$EVE")" = 0 ]
 	[ "$(rota nodes --json | jq -r '[.nodes[].state] | unique | .[]')" = up ]
-	# One that is cut off in its prime.
+	# One that is killed early.
 	job=$(sed -i 's/exec sleep 1/exec sleep 60/' "$ROTA_TEST_DIR/bomb.sh" && submit "$EVE" "$ROTA_TEST_DIR/bomb.sh")
 	eventually bombs
 	as "$EVE" rota cancel "$job"
@@ -696,7 +696,7 @@ bombs() {
 	step_is "$late" starting
 	superuser "delete from public.take"
 	play "$late" "node_id, kind, job_id, step_id, attempt, body, signature" "order has expired"
-	# It was nobody's fault but the order's age: the leader signs another one, for the next attempt.
+	# Only the request's age was wrong: the leader signs another one, for the next attempt.
 	run ended "$late"
 	[[ $output == "completed|exit|"* ]]
 	[[ $(superuser "select concat_ws('|', state, cause, message) from rota.attempt where job_id = $late and attempt = 1") == "node_fail|refused|order has expired"* ]]

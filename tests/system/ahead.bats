@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Short elements of an array are ordered before there are CPUs for them: each begins when another one ends, whatever dies meanwhile.
+# Short elements of an array are pre-dispatched: each begins when another one ends, whatever dies meanwhile.
 
 load helper
 
@@ -21,12 +21,12 @@ submit_array() {
 	rota submit --parsable array.sh
 }
 
-# How many elements have begun later than they were ordered.
+# The number of elements that began later than they were ordered.
 stood_ahead() {
 	sql "select count(*) from rota.allocation a join rota.attempt t using (job_id, step_id, attempt) where a.job_id = $1 and a.started_at > t.ordered_at + interval '1 ms'"
 }
 
-# How the elements of an array have ended.
+# The final states of the elements of an array.
 ends() {
 	sql "select string_agg(n || ' ' || state, ' ' order by state) from (select state, count(*) as n from rota.step where job_id = $1 and array_index is not null group by state) s"
 }
@@ -39,7 +39,7 @@ has_stood() {
 	[ "$(stood_ahead "$1")" -gt "$2" ]
 }
 
-# What each element wrote, a line each time it ran.
+# The output of the elements, one line each time one ran.
 lines() {
 	find . -name 'ran.*' -exec cat {} + | wc -l
 }
@@ -73,7 +73,7 @@ lines() {
 
 @test "a cancelled array: pre-dispatched elements never begin" {
 	cd "$BATS_TEST_TMPDIR"
-	# Elements take long as soon as some have stood ahead: else all may be over before anybody hears of it.
+	# Elements take long once some have been pre-dispatched; otherwise all may end before a report.
 	job=$(submit_array 4999 '[ -e slow ] && sleep 5 || sleep 0.02')
 	eventually has_stood "$job" 20
 	touch slow

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The command line: help, misuse, suggestions, formats. What needs no instance first, then what does.
+# The command line: help, misuse, suggestions, formats. First without an instance, then with one.
 
 load helper
 
@@ -69,7 +69,7 @@ verbs() {
 	[[ $output == *'did you mean "USR1"?'* ]]
 	run -2 rota help qeue
 	[[ $output == *'did you mean "queue"?'* ]]
-	# Words of other systems.
+	# Option names of other systems.
 	run -2 rota sbatch run.sh
 	[[ $output == *'did you mean "submit"?'* ]]
 	run -2 rota help qdel
@@ -158,7 +158,7 @@ sleep 30')
 	run -0 bash "$BATS_TEST_TMPDIR/try" "$BATS_TEST_TMPDIR/completion" rota show "$job"
 	[ "$output" = "$job" ]
 	rota cancel "$job"
-	# Steps of a job, also of one that has ended; values of options, which a shell hands over in three words or in one.
+	# Steps of a job, also of an ended one; values of options, which a shell passes in three words or in one.
 	job=$(submit '#!/bin/sh
 #ROTA step first
 true
@@ -298,8 +298,8 @@ true'
 	[ "$output" = "$(printf '%s\n' '' seen seen seen '' ' other')" ]
 }
 
-# Submit with these words; the gate does not answer, dies, and comes back. The client stands still until it has: it tries again for three
-# seconds, and starting the gate may take longer.
+# Submit with these words; jobmgrd does not answer, dies, and starts again. The client is stopped until then: it tries again for three
+# seconds, and starting jobmgrd may take longer.
 submit_unanswered() {
 	local pid submission
 	pid=$(pid_of jobmgrd)
@@ -342,12 +342,12 @@ true'
 	[[ $output == digraph* ]]
 	run -1 rota check --time=never "$BATS_TEST_TMPDIR/job.sh"
 	[[ $output == *"--time"* ]]
-	# With the instance's own nodes and partitions; without an instance that is said.
+	# With the nodes and partitions of the instance; without an instance, a message says so.
 	run -1 rota check --nodes=500 "$BATS_TEST_TMPDIR/job.sh"
 	[[ $output == *"--nodes"*500* ]]
 	run -1 rota check --partition=nosuch "$BATS_TEST_TMPDIR/job.sh"
 	[[ $output == *nosuch* ]]
-	# And what only the database knows; of what would be taken, nothing is left.
+	# Errors that only the database finds; and a check leaves nothing behind.
 	run -1 rota check --account=nosuch "$BATS_TEST_TMPDIR/job.sh"
 	[[ $output == *"--account: there is no account"* ]]
 	run -1 rota check --nodelist=nosuch "$BATS_TEST_TMPDIR/job.sh"
@@ -412,7 +412,7 @@ echo "$ROTA_ARRAY_INDEX"')
 	[ "$stderr" = "rota: none of your jobs waits or runs" ]
 	run -0 rota watch
 	[[ $output == *"none of your jobs"* ]]
-	# Jobs end when they are let, so that each is watched while it runs.
+	# Jobs end when the test lets them, so that each is watched while it runs.
 	job=$(submit '#!/bin/sh
 until [ -e one ]; do sleep 0.1; done')
 	rota watch >"$BATS_TEST_TMPDIR/watched" 3>&- &
@@ -486,7 +486,7 @@ echo "element $ROTA_ARRAY_INDEX"; [ "$ROTA_ARRAY_INDEX" != 5 ]' --array=3-5)
 	run -1 rota wait "${job}_5"
 	run -2 rota watch "${job}_5"
 	[[ $output == *"name its job"* ]]
-	# As submitting.md says.
+	# As in docs/submitting.md.
 	[ "$(cat "$BATS_TEST_TMPDIR/rota-$job.script.4.out")" = "element 4" ]
 	two=$(submit '#!/bin/bash
 #ROTA step many --array=0-1 --output=%A_%a.%4a.%S.%r
@@ -955,7 +955,7 @@ SLURM_ARRAY_TASK_STEP=none" ]
 	[[ ${stderr_lines[0]} == "$BATS_TEST_TMPDIR/wrong.sh:"[89]': warning: step "bad": syntax error'* ||
 		${stderr_lines[0]} == "$BATS_TEST_TMPDIR/wrong.sh:"*': warning: step "bad": unexpected EOF'* ]]
 	[[ ${stderr_lines[1]} == "$BATS_TEST_TMPDIR/wrong.sh:11: warning: step \"worse\": syntax error near unexpected token"* ]]
-	# At submission where somebody reads along.
+	# At submission on a terminal.
 	run -0 env -u BASH_ENV -u ENV script -qec "rota submit '$BATS_TEST_TMPDIR/wrong.sh'" /dev/null
 	[[ $output == *"/wrong.sh:11: warning: step"* && $output =~ job\ ([0-9]+) ]]
 	rota cancel -q "${BASH_REMATCH[1]}"
@@ -965,7 +965,7 @@ SLURM_ARRAY_TASK_STEP=none" ]
 	printf '#!/bin/sh\ntrue\nfi\n' >"$BATS_TEST_TMPDIR/wrong.sh"
 	run -0 --separate-stderr rota check "$BATS_TEST_TMPDIR/wrong.sh"
 	[[ $stderr == "$BATS_TEST_TMPDIR/wrong.sh:3: warning: step \"script\": Syntax error: "* ]]
-	# What no shell runs, and a shell that is not here, is nobody's concern.
+	# A script for no shell, or for a shell that is not installed, is not checked.
 	for first in '#!/usr/bin/python3' '#!/nonexistent/bash'; do
 		printf '%s\nfi\n' "$first" >"$BATS_TEST_TMPDIR/wrong.sh"
 		run -0 --separate-stderr rota check "$BATS_TEST_TMPDIR/wrong.sh"

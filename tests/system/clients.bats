@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Clients that ask twice, hang up, are killed, send too much or too often: no job is made twice, none by halves, the gate keeps
+# Clients that ask twice, hang up, are killed, send too much or too often: no job is made twice or in part, the API keeps
 # serving the others, and its memory stays small.
 
 load helper
@@ -64,7 +64,7 @@ gate_files() {
 	[ "$(jobs together)" = 1 ]
 	[ "$(known "$BATS_TEST_TMPDIR"/*)" = 11 ]
 	[ "$(cat "$BATS_TEST_TMPDIR"/* | jq -s 'map(.job_id) | unique | length')" = 1 ]
-	# Another user's key is another key; another key another job.
+	# The same key of another user is another key, and another key makes another job.
 	rota submit --client-key=apart --job-name=together "$SCRIPT"
 	[ "$(jobs together)" = 2 ]
 }
@@ -91,7 +91,7 @@ gate_files() {
 	kill -9 "$(pid_of jobmgrd)"
 	unlock
 	wait "$client" || true # it asked again for a while
-	# The session without a client commits what it had been told, unless it noticed first.
+	# A session that lost its client commits its call, unless it noticed first.
 	settled() { [ "$(superuser "select count(*) from pg_stat_activity where usename = 'rota_jobmgr' and backend_xid is not null")" = 0 ]; }
 	eventually settled
 	made=$([ "$(jobs unanswered)" = 1 ] && echo true || echo false)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What befalls steps on their way: limits of time and memory, cancel, suspend, hold, modify, prologs and epilogs, groups,
+# Control of steps: limits of time and memory, cancel, suspend, hold, modify, prologs and epilogs, groups,
 # drained and short nodes. Outcomes are read in SQL.
 
 load helper
@@ -8,7 +8,7 @@ setup_file() {
 	export SITE=$BATS_FILE_TMPDIR/site
 	mkdir -p "$SITE"
 	chmod 0755 "$SITE" "$BATS_FILE_TMPDIR"
-	# The site's prolog and epilog log themselves, and fail where a file asks them to.
+	# The site's prolog and epilog log their runs, and fail where a file asks for it.
 	for hook in prolog epilog; do
 		printf '#!/bin/sh\necho "%s $ROTA_JOB_ID.$ROTA_STEP $ROTA_NODE" >>%s/log\n[ ! -e %s/fail-%s ]\n' "$hook" "$SITE" "$SITE" "$hook" >"$SITE/$hook"
 		chmod 0755 "$SITE/$hook"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bin/demo and bin/bootstrap, as a newcomer types them: in a copy of the tree that has nothing built, below a folder with a space in its
+# bin/demo and bin/bootstrap as a newcomer runs them: in a copy of the tree with nothing built, below a folder with a space in its
 # name that only its owner may enter.
 
 load helper
@@ -23,7 +23,7 @@ teardown_file() {
 	instance_down
 }
 
-# The lines of the demo's last part, as a newcomer would type them: those that set something up.
+# The demo's last part: the suggested commands that set something up.
 typed() {
 	sed -n '/^== What to type next/,$p' "$ROTA_TEST_DIR/demo.out" | grep -E '^(cd|export|source) '
 }
@@ -33,7 +33,7 @@ typed() {
 	grep -Eq '^ +[0-9]+ +[0-9]+  license$' "$out"
 	grep -qx 'job 1' "$out"
 	grep -Eq '^1\.count\[7\] .* completed ' "$out"
-	# What stands before the result.
+	# The lines before the result.
 	[ "$(sed '/^== 5\./q' "$out" | wc -l)" -lt 40 ]
 }
 
@@ -45,10 +45,10 @@ typed() {
 	[ "${lines[0]}" = "complete -F _rota rota" ]
 	[ -s "${lines[1]}" ]
 	[ "${lines[2]}" = licenses-out/report.txt ]
-	# Whoever has MANPATH set is told, too; the demo finds what runs.
+	# With MANPATH set, the demo prints it too, and it finds the running instance.
 	run -0 env MANPATH=/usr/share/man TMPDIR="$ROTA_TEST_DIR/tmp" "$TOP/bin/demo"
 	[[ $output == *"export MANPATH="* && $output == *"PostgreSQL runs"* ]]
-	# What it has left is named.
+	# The demo names what it left.
 	for folder in "$ROTA_TEST_DIR"/tmp/*; do
 		grep -qF "rm -r $folder" "$ROTA_TEST_DIR/demo.out" <(echo "$output")
 	done
@@ -75,7 +75,7 @@ typed() {
 		run ! grep -qx "$package" <("$ROTA_SOURCE/bin/bootstrap" --list)
 		grep -qx "$package" <("$ROTA_SOURCE/bin/bootstrap" --test --list)
 	done
-	# All is installed here: it has nothing to say.
+	# All packages are installed here, so it prints nothing.
 	run -0 "$ROTA_SOURCE/bin/bootstrap" --test
 	[ -z "$output" ]
 	run -2 "$ROTA_SOURCE/bin/bootstrap" --tset

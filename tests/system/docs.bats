@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
-# The manual says what is so: its tables, links, scripts, SQL and curl lines are taken out of the pages and tried; pages,
-# completion and units are installed where they belong.
+# The manual is true: these tests take its tables, links, scripts, SQL and curl lines out of the pages and run them. Pages,
+# completion and units are installed in the right places.
 
 load helper
 
 setup_file() {
 	instance_up 2 --cpus 4 --mem 2000
 	cd "$BATS_FILE_TMPDIR"
-	# Something to be asked about: jobs that end well, badly, are taken back, run over their time, and wait.
+	# Jobs for the questions: completed, failed, cancelled, running and pending ones.
 	printf '%s\n' '#!/bin/bash' '#ROTA --job-name=mixed --mem=50M' '#ROTA step good' 'head -c 30M /dev/zero | tail -c 1 >/dev/null' \
 		'#ROTA step many --after=good --array=0-5' 'sleep 0.1' '#ROTA step bad --after=many --retry=1' 'exit 3' \
 		'#ROTA step never --after=bad' 'true' '#ROTA step last --after=never:any' 'true' >mixed.sh
@@ -79,7 +79,7 @@ blocks() {
 }
 
 @test "every script on a page is accepted" {
-	# As by an instance that has room for it: the one here is small.
+	# Without an instance: the one here is too small for some scripts.
 	count=0
 	for page in README.md docs/submitting.md; do
 		while IFS= read -r -d '' script; do
@@ -163,7 +163,7 @@ blocks() {
 			"$prefix/sbin/${program##*/}" --help | grep -qF -- "$option"
 		done
 	done
-	# One row in `rota status` for each machine's, however often it is started.
+	# `rota status` has one row for each machine's daemon, however often it is started.
 	for daemon in jobmgrd nodemgrd runnerd; do
 		grep -q "^ExecStart=.*/$daemon .*--name %H$" "$prefix/lib/systemd/system/rota-$daemon.service"
 	done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# An instance that runs nothing (launcher.dry_run), for measurements: orders, journal, reports and accounting are the real ones.
+# An instance that starts nothing (launcher.dry_run), for measurements: orders, journal, reports and accounting are the real ones.
 
 load helper
 
@@ -15,7 +15,7 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
-# rows SQL ANSWER: what a query of the views says.
+# rows SQL ANSWER: the answer of a query of the views.
 rows() {
 	[ "$(superuser "$1")" = "$2" ] || { superuser "$1"; return 1; }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The examples: run by Rota and by plain bash they give the same result, and they clean up behind themselves.
+# The examples give the same result by Rota and by plain bash, and remove their working files.
 
 load helper
 
@@ -78,7 +78,7 @@ sql() {
 	both heat
 	diff -r by-bash by-rota
 	[ "$(head -c 8 by-rota/heat-5.png | od -An -tx1)" = " 89 50 4e 47 0d 0a 1a 0a" ]
-	# Width and height stand behind the first chunk's head.
+	# Width and height follow the header of the first chunk.
 	[ "$(head -c 24 by-rota/heat-5.png | tail -c 8 | od -An -tx1)" = " 00 00 00 3c 00 00 00 28" ]
 	[ "$(wc -l <by-rota/report.txt)" = 9 ]
 }
@@ -90,7 +90,7 @@ sql() {
 	[ -s heat-out/heat-5.png ]
 	[ ! -e heat-out/work ]
 	cmp heat-out/report.txt rota-*.report.out
-	# In the tree, too, git takes none of it for a change.
+	# In the tree, git ignores the results.
 	if git -C "$ROTA_SOURCE" rev-parse --is-inside-work-tree >/dev/null 2>&1; then
 		run -0 git -C "$ROTA_SOURCE" check-ignore heat-out/report.txt rota-2.mesh.out licenses-out/report.txt build-out/SHA256SUMS
 		[ "${#lines[@]}" = 4 ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# `rota admin export` and `rota admin range`: jobs leave the database whole, or stay.
+# `rota admin export` and `rota admin range`: all rows of a job leave the database, or none.
 
 load helper
 
@@ -75,7 +75,7 @@ whole() {
 	rota cancel -q "$waiting"
 }
 
-# settled: whether usage is added up.
+# settled: whether all usage is added up.
 settled() {
 	[ "$(superuser "select count(*) from rota.usage_due")" = 0 ]
 }
@@ -110,7 +110,7 @@ attached() {
 	[[ $output == *1000000* ]]
 	refused "no range begins with job 5" rota admin range drop 5 --to=out
 	[ ! -e out ]
-	# What the disk does not take is gone again, and the same command goes on.
+	# A copy that fails on a full disk is removed, and the same command goes on.
 	attached
 	(
 		trap '' XFSZ

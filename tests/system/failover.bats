@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Another one takes over: job managers that are killed or hang, database sessions that are ended, and a database whose primary is
+# Failover: job managers that are killed or hang, database sessions that are ended, and a database whose primary is
 # killed and whose standby is promoted. Each task writes into a ledger outside Rota; whatever happens, each accepted job runs
 # once, and the audit finds nothing.
 
@@ -55,7 +55,7 @@ ready() {
 	ROTA_CONFIG=$(configuration "$1") rota queue >/dev/null 2>&1
 }
 
-# The name of the jobmgrd that leads, and its term; empty where nobody does.
+# The name of the jobmgrd that leads, and its term; empty if there is none.
 leader() {
 	sql "select split_part(l.holder, ' ', 2) from rota.leader l where l.name = 'schedule' and internal.leader_lives()"
 }
@@ -76,8 +76,8 @@ submit() {
 	(cd /tmp && rota submit --parsable --output=/dev/null "$@" "$BATS_TEST_TMPDIR/job.sh")
 }
 
-# stream NAME: submit through this jobmgrd, one job after another, until the file `stop` is there; what was accepted is in `accepted`.
-# A job whose answer was lost is sent again with its key until somebody takes it.
+# stream NAME: submit through this jobmgrd, one job after another, until the file `stop` exists; accepted jobs are in `accepted`.
+# A job whose answer was lost is sent again with its key until a jobmgrd accepts it.
 stream() {
 	local nr=0 id key=$BASHPID
 	export ROTA_CONFIG
@@ -111,13 +111,13 @@ more_begun() {
 	[ "$(grep -c begin "$LEDGER")" -gt "$1" ]
 }
 
-# A few more jobs have been accepted and have begun than now.
+# Wait until a few more jobs have been accepted and have begun.
 goes_on() {
 	eventually more_accepted $(($(wc -l <"$ROTA_TEST_DIR/accepted") + 3))
 	eventually more_begun $(($(grep -c begin "$LEDGER") + 3))
 }
 
-# Nothing is left to do; each job that was accepted has run once, no other one has, and the audit finds nothing.
+# No job is left; each accepted job has run once, no other one has, and the audit finds nothing.
 all_is_right() {
 	eventually idle
 	diff <(sort "$ROTA_TEST_DIR/accepted") <(sql "select job_id from rota.job" | sort)
@@ -138,7 +138,7 @@ leads_instead_of() {
 	[ -n "$now" ] && [ "$now" != "$1" ]
 }
 
-# What a jobmgrd has logged.
+# The log of a jobmgrd.
 log_of() {
 	[ "$1" != 1 ] || [ -s "$ROTA_TEST_DIR/1.log" ] || { cat "$ROTA_HOME/log/"jobmgrd*.log && return; }
 	cat "$ROTA_TEST_DIR/$1.log"
@@ -189,7 +189,7 @@ logged() {
 		eventually logged "$old" "leadership of term" $((lost + 1))
 		goes_on
 		stream_stop
-		# It did not take the lead back, and it serves as a gate.
+		# It does not lead again, and its API serves.
 		[ "$(leader)" = "$new" ]
 		[ "$(term)" = $((before + 1)) ]
 		ready "$old"
@@ -223,7 +223,7 @@ logged() {
 		sql "select pg_terminate_backend(pid) from pg_stat_activity where application_name like '$who'"
 		goes_on
 	done
-	# PostgreSQL ends every session then, and recovers.
+	# PostgreSQL then ends every session and recovers.
 	kill -9 "$(sql "select backend_pid from rota.leader where name = 'schedule'")"
 	goes_on
 	kill -9 "$(sql "select pid from pg_stat_activity where application_name = 'procmgrd n1'")"
@@ -285,14 +285,14 @@ in_step() {
 	manager 2
 	stream_start 2
 	goes_on
-	# Without the standby nothing is committed; that is no reason for another leader, and with it all goes on.
+	# Without the standby nothing is committed. That makes no other leader, and with the standby all goes on.
 	before=$(term)
 	standby stop
 	sleep 5
 	standby start
 	goes_on
 	[ "$(term)" = "$before" ]
-	# Analysts may ask the standby: every view, and the past.
+	# Analysts can query the standby: every view, and the past.
 	psql -X -h "$ROTA_TEST_DIR/b" -d rota -U postgres -v ON_ERROR_STOP=1 -Atq >/dev/null <<-'END'
 		set role rota_analyst;
 		select format('select count(*) from acct.%I', relname) from pg_class where relnamespace = 'acct'::regnamespace and relkind = 'v' \gexec
@@ -307,7 +307,7 @@ in_step() {
 	[ "$(sql "select cluster_name from (select current_setting('cluster_name') as cluster_name) x")" = b ]
 	[ "$(rota sql -Atc 'select count(*) > 0 from rota.job')" = t ]
 	eventually leads_instead_of nobody
-	# And now the job managers fail over, too.
+	# Now the job managers fail over, too.
 	old=$(leader)
 	stream_stop
 	kill -9 "${MANAGER[$old]}"

@@ -1,5 +1,5 @@
 # helper.bash - private instances for system tests. A file of tests does `load helper`, then instance_up in setup_file and
-# instance_down in teardown_file. Each instance is its own; any number run side by side.
+# instance_down in teardown_file. Any number of instances run side by side.
 bats_require_minimum_version 1.5.0
 
 : "${ROTA_SOURCE:=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}"
@@ -27,7 +27,7 @@ instance_up() {
 	fi
 }
 
-# instance_down: ends it, sees that nothing of it is left, and removes it. A test that failed shows the instance's logs.
+# instance_down: end the instance, check that no process is left, and remove it. After a failure, print the instance's logs.
 instance_down() {
 	local left status=0
 	[ -n "${ROTA_TEST_DIR:-}" ] || return 0
@@ -51,7 +51,7 @@ instance_down() {
 # directory or its environment; tests themselves aside.
 instance_processes() {
 	local pid found
-	# Few programs look at all processes, of which there are hundreds.
+	# Use few programs, for there are hundreds of processes.
 	found=$(
 		grep -lsaF -- "$ROTA_HOME" /proc/[0-9]*/cmdline
 		find /proc -mindepth 2 -maxdepth 2 -name cwd -lname "$ROTA_HOME*" 2>/dev/null
@@ -90,12 +90,12 @@ pid_of() {
 		'first(.processes[] | select(.role == $role and ($node == "" or .node == $node)) | .pid // empty)'
 }
 
-# superuser SQL: in the instance's database, past all rights.
+# superuser SQL: run it in the instance's database as its superuser.
 superuser() {
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -Atqc "$1"
 }
 
-# refused PATTERN COMMAND...: it fails and says so.
+# refused PATTERN COMMAND...: the command fails with an error that matches.
 refused() {
 	local pattern=$1
 	shift
@@ -104,13 +104,13 @@ refused() {
 	[[ $output == *$pattern* ]] || { echo "$* says: $output" >&2; return 1; }
 }
 
-# sanitized: whether this build keeps what it has freed, so that nothing can be said of its memory.
+# sanitized: whether this build has a sanitizer, which keeps freed memory, so that memory cannot be judged.
 sanitized() {
 	[ -n "${ASAN_OPTIONS:-}" ]
 }
 
-# eventually COMMAND...: true as soon as the command is. False behind a minute: how long a thing takes is no test's business, only
-# that it comes. It is asked less and less often, for asking takes from what is waited for.
+# eventually COMMAND...: true as soon as the command is, false after a minute. Tests check that something happens, not
+# when. The command runs less and less often, because it takes CPU time from what it waits for.
 eventually() {
 	local until=$((SECONDS + 60)) pause=50
 	until "$@"; do
@@ -124,7 +124,7 @@ is_idle() {
 	[ "$(superuser "select (select count(*) from rota.allocation where gone_at is null) + (select count(*) from rota.node_order)")" = 0 ]
 }
 
-# audit: what must be true whatever befell the instance; every job has ended.
+# audit: the rules that hold whatever happened to the instance; every job has ended.
 audit() {
 	local found
 	eventually is_idle

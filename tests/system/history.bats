@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The history that tests/bench/history makes is one that could have been, and the same each time.
+# The history that tests/bench/history makes is possible, and the same each time.
 
 load helper
 
@@ -7,7 +7,7 @@ setup_file() {
 	instance_with_history
 }
 
-# instance_with_history: one of its own, with the history in it.
+# instance_with_history: a new instance with the history in it.
 instance_with_history() {
 	instance_up 1 --cpus 1 --mem 500
 	"$ROTA_BUILD/tests/bench/history" "host=$ROTA_HOME/run dbname=rota user=postgres" --jobs=3000 --days=40 --nodes=4 --cpus=16 2>"$BATS_FILE_TMPDIR/log" || {
@@ -21,7 +21,7 @@ teardown_file() {
 	instance_down
 }
 
-# digest: of what happened.
+# digest: a hash of the history.
 digest() {
 	superuser "set time zone 'UTC'; select md5(string_agg(t::text, ';' order by t.event_id)) from (select job_id, event_id, step_id, attempt, at, event, to_state, cause from rota.event where job_id <= 3000) t"
 }

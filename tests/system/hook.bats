@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The controller's prolog and epilog, run by runnerd: what waits for them, what their failure means, and who ends them.
+# The controller's prolog and epilog, run by runnerd: what waits for them, what follows from a failure, and what ends them.
 
 load helper
 
@@ -7,7 +7,7 @@ setup_file() {
 	SITE=$(mktemp -d /tmp/rota-hooks.XXXXXX) # where the daemons' account can go
 	export SITE
 	chmod 0777 "$SITE"
-	# Each logs itself, and does what a file named after it and the job's name asks for.
+	# Each logs its run, and executes a file named after it and the job's name.
 	cat >"$SITE/hook" <<-'END'
 		#!/bin/bash
 		what=${ROTA_HOOK#controller_}
@@ -39,7 +39,7 @@ submit() {
 	cd "$BATS_TEST_TMPDIR" && rota submit --parsable "$@" "$name"
 }
 
-# hooked WHAT NAME: what the hook does to jobs of that name, from standard input.
+# hooked WHAT NAME: the script of that hook for jobs of that name, from standard input.
 hooked() {
 	cat >"$SITE/$1.$2"
 }
@@ -52,7 +52,7 @@ state() {
 	[ "$(sql "select state from rota.step where job_id = $1 and step_id = ${3:-0}")" = "$2" ]
 }
 
-# Held, as run again too often.
+# Held, because it ran again too often.
 held() {
 	[ "$(sql "select held from rota.step where job_id = $1")" = system ]
 }
@@ -61,7 +61,7 @@ logged() {
 	grep -q "^$1" "$SITE/log"
 }
 
-# dead PID...: they have ended, and perhaps nobody has taken note.
+# dead PID...: they have ended, reaped or not.
 dead() {
 	local pid
 	for pid in "$@"; do
@@ -69,7 +69,7 @@ dead() {
 	done
 }
 
-# No hook of a job is due any more.
+# No hook of a job is pending any more.
 quiet() {
 	[ "$(sql "select count(*) from rota.hook_due where job_id = $1")" = 0 ]
 }

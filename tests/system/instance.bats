@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Private instances: `rota up` makes and mends them, `rota down` leaves nothing of them. Every test has an instance of its own; where
-# it is about how that is made, all of it is made anew.
+# Private instances: `rota up` makes and repairs them, `rota down` leaves no process. Every test has its own instance; where
+# the test is about making it, everything is made anew.
 
 load helper
 
@@ -18,12 +18,12 @@ write() {
 	printf '%s\n' "$1" >"$BATS_TEST_TMPDIR/job.sh"
 }
 
-# run_job [OPTION]...: submit job.sh, wait, exit as it did.
+# run_job [OPTION]...: submit job.sh, wait, exit with its status.
 run_job() {
 	(cd /tmp && rota submit --wait --parsable --output="$ROTA_TEST_DIR/out" "$@" "$BATS_TEST_TMPDIR/job.sh")
 }
 
-# As instance_up, from nothing at all.
+# As instance_up, without the prepared cluster.
 instance_new() {
 	ROTA_TEST_CLUSTER='' instance_up "$@"
 	grep -q "making a PostgreSQL cluster" "$ROTA_TEST_DIR/up.log"
@@ -40,7 +40,7 @@ owner_of() {
 		[ "$(owner_of "$(pid_of "$role")")" = rota ]
 	done
 	[ "$(owner_of "$(pid_of launcher)")" = root ]
-	# What root reads and executes by is not the account's to change.
+	# The account cannot change files that root reads or executes.
 	for path in "$ROTA_HOME" "$ROTA_HOME/etc" "$ROTA_HOME/etc/rota.conf" "$ROTA_HOME/log" "$ROTA_HOME/node"; do
 		[ "$(stat -c %U "$path")" = root ]
 	done
@@ -66,7 +66,7 @@ owner_of() {
 		owner=$(owner_of "$pid") || [ ! -e "/proc/$pid" ]
 		[ "${owner:-games}" = games ]
 	done
-	# Nobody else ends it or takes it over, root included.
+	# No other user can end it or take it over, not even root.
 	run -1 rota down
 	[[ $output == *'as "games"'* ]]
 	run -1 rota up
@@ -110,7 +110,7 @@ owner_of() {
 	run_job
 }
 
-# A living process of the instance's account that is none of its parts; its pid is in $foreign.
+# A living process of the instance's account that is no part of it; its pid is in $foreign.
 foreign_start() {
 	local as=()
 	[ "$(id -u)" != 0 ] || as=(setpriv --reuid rota --regid rota --clear-groups)
@@ -124,7 +124,7 @@ foreign_start() {
 	run_job
 	postmaster=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
 	kill -9 "$(pid_of launcher)" "$(pid_of jobmgrd)" "$(pid_of nodemgrd)" "$(pid_of munged)" "$postmaster"
-	# Its children see its end by themselves.
+	# Its children notice its end by themselves.
 	nobody_left() { [ -z "$(find /proc -mindepth 2 -maxdepth 2 -name cwd -lname "$ROTA_HOME/pg/data" 2>/dev/null)" ]; }
 	eventually nobody_left
 	for file in "$ROTA_HOME/pg/data/postmaster.pid" "$ROTA_HOME/run/.s.PGSQL.5432.lock"; do
@@ -138,7 +138,7 @@ foreign_start() {
 	[[ $output == *"munged started"* && $output == *"PostgreSQL started"* && $output == *"jobmgrd started"* ]]
 	[[ $output == *"nodemgrd started"* && $output == *"node n1 started"* ]]
 	run_job
-	# What the power's end has made of these files: nothing at all, and half a line. A process whose working directory is the cluster's is no server.
+	# Files after a loss of power: empty, and half a line. A process whose working directory is the cluster's is no server.
 	for content in '' "$foreign"; do
 		rota down --quiet
 		printf %s "$content" >"$ROTA_HOME/pg/data/postmaster.pid"
@@ -150,7 +150,7 @@ foreign_start() {
 		[[ $output == *"PostgreSQL started"* ]]
 	done
 	run_job
-	# A server that runs is found, whatever the file names, and ended.
+	# A running server is found and ended, whatever the file names.
 	postmaster=$(head -n 1 "$ROTA_HOME/pg/data/postmaster.pid")
 	sed -i "1s/.*/$foreign/" "$ROTA_HOME/pg/data/postmaster.pid"
 	[ "$(pid_of PostgreSQL)" = "$postmaster" ]
@@ -229,7 +229,7 @@ echo started; wait"
 	[ -z "$(instance_processes)" ]
 	! pgrep -f 'sleep 8639[789]'
 	run -0 rota up
-	# It is run again two seconds after that is known, so its state may already be the next attempt's.
+	# It runs again two seconds later, so its state may already be the next attempt's.
 	ended() { [ "$(superuser "select cause from rota.attempt where job_id = $job and attempt = 1 and ended_at is not null")" = shutdown ]; }
 	eventually ended
 }
@@ -261,11 +261,11 @@ echo started; sleep 86396'
 }
 
 @test "a node that is created after its daemons started comes up" {
-	# Long leases: it is not their beat that finds it.
+	# Leases are long, so no renewal finds it.
 	instance_up 1 --set node.lease=3600
 	node=$(rota nodes --json | jq -r '.nodes[0].name')
 	manager=$(pid_of procmgrd)
-	# Deleted, it is unknown to the process manager that starts next.
+	# A deleted node is unknown to the process manager that starts next.
 	rota admin node delete "$node"
 	kill "$manager"
 	eventually grep -q "the database has no node \"$node\"" "$ROTA_HOME"/log/*.log
@@ -391,7 +391,7 @@ echo $ROTA_CLUSTER'
 	admin "delete from rota.schema_migration where version = 1"
 	run -1 rota admin db upgrade
 	[[ $output == *"9999_future.sql"* || $output == *"newer"* ]]
-	# Refused means untouched.
+	# A refusal changes nothing.
 	[ "$(admin "select count(*) from rota.schema_migration where version = 1")" = 0 ]
 	rota nodes
 	run -1 rota admin db upgrade --conninfo "host=/nowhere dbname=rota"

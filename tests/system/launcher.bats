@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The real launcher and its keepers, driven without a database: launcher_driver stands in procmgrd's place, signs orders with the
-# instance's key, and reads the journal. As root, tasks run as throwaway users; as anybody else, as that user.
+# The real launcher and its keepers, without a database: launcher_driver takes procmgrd's place, signs launch requests with the
+# instance's key, and reads the journal. As root, tasks run as temporary users; otherwise as the caller.
 
 setup_file() {
 	export DIR=$(mktemp -d "${TMPDIR:-/tmp}/rota-launcher.XXXXXX")
@@ -81,7 +81,7 @@ drive() {
 }
 
 start_launcher() {
-	# One that was killed just now may still have the node's lock, by which the next one ends.
+	# A launcher that was just killed may still hold the node's lock, and the next one would end.
 	for i in $(seq 1200); do lives "$(cat "$DIR/$NODE.pid" 2>/dev/null)" || break; sleep 0.05; done
 	$LAUNCHER_WITHIN "$DIR/bin/rota-launcher" --config "$CONFIG" --node "$NODE" 2>>"$DIR/$NODE.log" 3>&- &
 	echo $! >"$DIR/$NODE.pid"
@@ -406,7 +406,7 @@ suspend_and_resume() {
 	control 1343 kill cause=cancelled
 	record 1343 done
 	warned 2
-	# A limit of three seconds, a signal after two; suspended for longer than these.
+	# A limit of three seconds, a signal after two, and a suspension that is longer.
 	printf '#!/usr/bin/perl\n$| = 1; $SIG{USR1} = sub { print "warned\\n"; exit 0 };\nwhile (1) { print "tick\\n"; select undef, undef, undef, 0.05 }\n' |
 		launch 1344 time_limit_s=3 signal=10 signal_s=1 per_task=1
 	record 1344 run
@@ -663,7 +663,7 @@ suspend_and_resume() {
 	rm -f "$DIR/n3.pid"
 }
 
-# What daemon_script leaves behind, in sessions of their own.
+# Processes that daemon_script leaves behind, in sessions of their own.
 daemons() {
 	pgrep -u "$WHO" -f 'sleep 987[.]6'
 }
@@ -678,7 +678,7 @@ lose() {
 	[ -n "$(daemons)" ]
 }
 
-# lost JOB: its end is told, and nothing of it is left. A keeper that another launcher forked is missed at the next look, ten seconds later.
+# lost JOB: its end is reported, and no process is left. The death of another launcher's keeper is noticed at the next poll, ten seconds later.
 lost() {
 	record "$1" end 60
 	[[ $output == *"drain=a keeper died before its site epilog"* ]]
@@ -695,13 +695,13 @@ lose_keepers() {
 	lose 285
 	kill -9 "$keeper"
 	lost 285
-	# Together with the launcher: the next one does it before it serves.
+	# Together with the launcher: the next one ends it before it serves.
 	lose 286
 	kill -9 "$(cat "$DIR/$NODE.pid")" "$keeper"
 	rm -f "$DIR/sock/driver"
 	start_launcher
 	lost 286
-	# And alone, under a launcher that did not fork it.
+	# Alone, under a launcher that did not fork it.
 	lose 287
 	kill -9 "$(cat "$DIR/$NODE.pid")"
 	rm -f "$DIR/sock/driver"
@@ -807,7 +807,7 @@ fill() {
 	record 401 keeper
 	kill -9 "$(field pid)"
 	record 401 end
-	# A launcher that starts on a full disk adopts what is there.
+	# A launcher that starts on a full disk takes over the attempts there.
 	stop_launcher KILL
 	start_launcher
 	touch "$DIR/work/go"
@@ -858,7 +858,7 @@ fill() {
 	record 289 end
 	for job in 290 291 292; do echo 'sleep 60' | sed '1i#!/bin/bash' | launch $job grace_s=1; done
 	for job in 290 291 292; do record $job run; done
-	# One of the keepers reads nothing when it is said, and its socket is full.
+	# One of the keepers reads nothing when the message is sent, and its socket is full.
 	record 290 keeper
 	keeper=$(field pid)
 	kill -STOP "$keeper"
@@ -911,7 +911,7 @@ fill() {
 	start_launcher
 }
 
-# Where names of cores are not those of other instances of this machine, as far as that can be had.
+# In a network namespace of its own if possible, so that core names are not those of other instances of this machine.
 plain_launcher() { # NODE
 	NODE=$1 CONFIG=$DIR/plain.conf
 	[ "$(id -u)" != 0 ] || LAUNCHER_WITHIN="unshare --net"
@@ -943,13 +943,13 @@ plain_launcher_over() {
 		for (1 .. 4) { fork or do { sleep 3; exit } }
 		1 while wait > 0;
 	END
-	# Each within the limit, not all of them.
+	# Each is within the limit, all together are not.
 	launch 1322 mem_mb=110 <<-'END'
 		#!/usr/bin/perl
 		for (1 .. 4) { fork or do { vec(my $x, 60 << 20, 8) = 1; sleep 60; exit } }
 		1 while wait > 0;
 	END
-	# A mapped file can be dropped, unless it is in memory alone, so it does not count.
+	# The kernel can drop a mapped file that is not in memory alone, so it does not count.
 	local file=$(mktemp /var/tmp/rota-launcher.XXXXXX) used=complete
 	[ "$(stat -f -c %T /var/tmp)" != tmpfs ] || used=oom
 	head -c 100000000 /dev/zero >"$file"
@@ -991,7 +991,7 @@ plain_launcher_over() {
 		[ "$(head -n1 "$DIR/work/1331.out")" = 1 ]
 		[ "$(sed -n 2p "$DIR/work/1330.out")" != "$(sed -n 2p "$DIR/work/1331.out")" ]
 	fi
-	# What has ended holds none; more than the machine has runs anywhere.
+	# Ended steps hold no core; steps beyond the machine's cores run anywhere.
 	printf '#!/bin/bash\n%s\n' "$script" | launch 1332
 	printf '#!/bin/bash\n%s\n' "$script" | launch 1333 cpus=10000
 	record 1332 done

@@ -44,7 +44,7 @@ static struct sockaddr_un address(void)
 	return a;
 }
 
-/* In procmgrd's place: pass on what comes. */
+/* As procmgrd: pass on what comes. */
 static int pass_on(void)
 {
 	static char packet[PACKET_LARGEST];
@@ -256,7 +256,7 @@ static bool order_set(struct order *o, const char *name, const char *value)
 	return true;
 }
 
-/* What the adversary does to a good order. */
+/* Ways to damage a valid launch request. */
 struct attack {
 	bool signature;	       /* one digit changed */
 	const char *from, *to; /* text replaced in the signed order, as long as it was */

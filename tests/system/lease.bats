@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Nodes that are not heard of: leases on both sides, the policies fence and keep, nodes that come back, reboots, flapping. A node is
+# Lost nodes: leases on both sides, the policies fence and keep, nodes that come back, reboots, flapping. A node is
 # cut off by stopping its process manager, so that nothing passes between it and the database. Tasks write a ledger outside Rota;
 # asserted is the order of its lines, never a time.
 
@@ -25,7 +25,7 @@ sql() {
 	rota sql -Atc "$1"
 }
 
-# A job whose task ticks into the ledger until the file `enough` is there; what it gets by $1 is put before that.
+# A job whose task ticks into the ledger until the file `enough` exists; $1 is prepended to its script.
 ticker() {
 	local first=$1
 	shift
@@ -56,7 +56,7 @@ node_is() {
 	[ "$(sql "select state from rota.node where name = '$1'")" = "$2" ]
 }
 
-# Cut a node off, and let it be heard of again.
+# Cut a node off, and connect it again.
 cut_off() {
 	stopped=$(pid_of procmgrd "$1")
 	kill -STOP $stopped
@@ -67,7 +67,7 @@ mend() {
 	stopped=
 }
 
-# Lines of an attempt behind the beginning of the next.
+# Lines of an attempt after the beginning of the next.
 late_lines() {
 	awk -v attempt="$1" '$1 == "begin" && $2 == attempt + 1 { next_began = 1 } next_began && $2 == attempt { n++ } END { print n + 0 }' "$LEDGER"
 }
@@ -89,7 +89,7 @@ attempts() {
 	enough
 	rota wait "$job"
 	[ "$(late_lines 1)" = 0 ]
-	# Accounted up to when it was last known of, which is before the lease's end; what the node says later changes nothing.
+	# Accounted until the last renewal or report, which is before the lease's end; later reports change nothing.
 	[ "$(sql "select bool_and(a.ended_at between l.renewed_at and l.expires_at) from rota.allocation a join rota.node_lease l using (node_id) where a.job_id = $job and a.attempt = 1")" = t ]
 	before=$(sql "select a from rota.attempt a where job_id = $job and attempt = 1")
 	mend
@@ -252,7 +252,7 @@ second_of() {
 	job=$(ticker)
 	eventually has "tick 1"
 	node=$(node_of 1)
-	# Power off: everything that the node runs is gone at once.
+	# Power off: all processes of the node are killed at once.
 	task=$(awk '$1 == "begin" { print $4 }' "$LEDGER")
 	kill -9 $(instance_processes | awk -v node="--node $node" 'index($0, node) { print $1 }') "$task" || true
 	uuidgen >"$ROTA_TEST_DIR/boot_id" 2>/dev/null || echo 11111111-2222-3333-4444-555555555555 >"$ROTA_TEST_DIR/boot_id"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Mail about jobs, sent by runnerd with a program that keeps what it was given; what becomes of it when that fails, hangs or is killed.
+# Mail about jobs, sent by runnerd with a program that stores it, and what happens when that fails, hangs or is killed.
 
 load helper
 
@@ -8,7 +8,7 @@ setup_file() {
 	export SITE
 	chmod 0777 "$SITE"
 	mkdir -m 0777 "$SITE/box"
-	# Each mail is a file named after its Message-ID and the try; what a file named after the job does is done before it is taken.
+	# Each mail is a file named after its Message-ID and the try. A script named after the job runs before the mail is accepted.
 	cat >"$SITE/sendmail" <<-'END'
 		#!/bin/bash
 		site=${0%/*}
@@ -45,18 +45,18 @@ submit() {
 	cd "$BATS_TEST_TMPDIR" && rota submit --parsable "$@" job.sh
 }
 
-# held [OPTION]...: a job that has not begun, so that a test can say what its mail does.
+# held [OPTION]...: a held job, so that a test can say first what its mail does.
 held() {
 	submit '#!/bin/bash
 true' --hold "$@"
 }
 
-# box JOB EVENT: files of mails that were taken.
+# box JOB EVENT: files of accepted mails.
 box() {
 	ls "$SITE/box" | grep -E "^rota\.rota\.$1\.[-0-9]+\.[0-9]+\.$2\.[0-9]+\.[0-9]+$"
 }
 
-# mail JOB EVENT: the text of the first one, once it is there.
+# mail JOB EVENT: the text of the first one, once it has come.
 mail() {
 	eventually box "$1" "$2" >/dev/null
 	cat "$SITE/box/$(box "$1" "$2" | head -n 1)"
@@ -66,7 +66,7 @@ sql() {
 	superuser "$1"
 }
 
-# What was to be sent, and how it went.
+# The mails in the database, and their results.
 sent() {
 	sql "select string_agg(concat_ws('|', event, case when sent_at is not null then 'sent' when due_at is null then 'given up' else 'due' end, tries), ' ' order by mail_id)
 		from rota.mail where job_id = $1"

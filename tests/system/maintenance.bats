@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# Expected failures: maintenance, drains with a deadline, failing nodes, with real daemons. Passes come rarely by themselves here, so
-# what begins or ends in time has woken the leader. Outcomes are read in SQL.
+# Expected failures: maintenance, drains with a deadline, failing nodes, with real daemons. Scheduling cycles are rare here, so
+# whatever begins or ends in time has been notified. Outcomes are read in SQL.
 
 load helper
 
@@ -45,7 +45,7 @@ is() {
 	[ "$(sql "select state from rota.step where job_id = $1 and step_id = 0")" = "$2" ]
 }
 
-# waits_for JOB REASON: as the plan says.
+# waits_for JOB REASON: the plan has this reason.
 waits_for() {
 	[ "$(rota queue --json | jq -r --argjson job "$1" '.jobs[] | select(.job_id == $job) | .reason')" = "$2" ]
 }
@@ -182,7 +182,7 @@ node_is() {
 
 @test "a job sees which of its nodes are failing, or are to be out of use" {
 	rota admin node change n2 --failing="ECC errors" --failing-at=now+2days
-	# Failing nodes are taken last, and not at all by who says so.
+	# Failing nodes are used last, and not at all with a constraint.
 	first=$(submit 'sleep 60' --time=5 --exclusive --nodes=2 --constraint='!failing')
 	eventually is "$first" running
 	[ "$(sql "select nodes from acct.attempt where job_id = $first")" = n1,n3 ]
@@ -192,7 +192,7 @@ node_is() {
 	eventually grep -q '^failing: n2$' "$BATS_TEST_TMPDIR/rota-$job.out"
 	run -0 rota show "$job"
 	[[ $output == *"Warning"*"n2: failing, expected "*"(ECC errors)"* ]]
-	# What is known only later.
+	# A warning that comes later.
 	rota admin node drain n3 --deadline=now+1days --reason=fan
 	rota admin reservation create soon --start=now+1minutes --duration=60 --nodes=n1
 	run -0 rota show "$job"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What a submission says beside and in its script: arguments, wrapped commands, options of other systems, warnings.
+# Parts of a submission: arguments, wrapped commands, options of other systems, warnings.
 
 load helper
 

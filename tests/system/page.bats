@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Pages of `rota report` in a browser: what is drawn is where it belongs, whatever the job looks like.
+# Pages of `rota report` in a browser: everything is drawn in its place, for jobs of any shape.
 
 load helper
 
@@ -20,7 +20,7 @@ submit() {
 	rota wait -q "$job" || true
 }
 
-# drawn: what page_check.js says of the page of $job, as JSON; what is wrong with it fails the test.
+# drawn: the result of page_check.js for the page of $job, as JSON; an error on the page fails the test.
 drawn() {
 	rota report job "$job" --html "$BATS_TEST_TMPDIR/page.html"
 	{ echo '<script>'; cat "$BATS_TEST_DIRNAME/page_check.js"; echo '</script>'; } >>"$BATS_TEST_TMPDIR/page.html"
@@ -30,7 +30,7 @@ drawn() {
 	jq -e '.wrong == []' "$BATS_TEST_TMPDIR/check" >/dev/null || { cat "$BATS_TEST_TMPDIR/check"; return 1; }
 }
 
-# column STEP: where its box begins.
+# column STEP: the left edge of its box.
 column() {
 	jq ".columns.$1" "$BATS_TEST_TMPDIR/check"
 }

@@ -1,4 +1,4 @@
-// page_check.js - appended to a page of `rota report` by a test: measures what was drawn and lists, in #check, what is wrong with it.
+// page_check.js - a test appends it to a page of `rota report`. It measures what was drawn and lists errors in #check.
 "use strict";
 {
 	const wrong = [], all = (root, what) => root ? [...root.querySelectorAll(what)] : [];
@@ -12,7 +12,7 @@
 		for (const node of all(svg, "text, rect, path"))
 			if (!inside(node.getBBox(), {x: 0, y: 0, width, height}, 1)) wrong.push(`${svg.id}: ${node.tagName} "${said(node)}" is outside`);
 	}
-	// A text within a box stands behind it.
+	// A text within a box is drawn after it.
 	for (const text of all(document, "#graph text, #gantt text.within"))
 		if (!inside(text.getBBox(), text.previousElementSibling.getBBox(), 1)) wrong.push(`"${said(text)}" is wider than its box`);
 	const boxes = all(graph, "rect");

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The language on real nodes: order, togetherness, same and other nodes, arrays, retries. The proof is read in SQL, from the
+# Peers on real nodes: order, starting together, same and other nodes, arrays, retries. Outcomes are read in SQL, from the
 # event log and the attempts, never from the scripts' own output.
 
 load helper
@@ -55,7 +55,7 @@ true')
 	run sql "select string_agg(r.name || '=' || s.state, ' ' order by r.name) from rota.step s join rota.step_request r using (job_id, step_id) where job_id = $job"
 	[ "$output" = "apart=completed bad=failed either=completed first=completed follow=completed handled=skipped handler=skipped left=completed mend=completed never=dependency_failed right=completed tidy=completed" ]
 
-	# Order: no placement of a follower before the end of what it waits for.
+	# Order: no step is placed before the end of its dependencies.
 	run sql "
 		select count(*) from rota.step_edge e
 		join rota.event f on f.job_id = e.job_id and f.step_id = e.step_id and f.event = 'start'
@@ -64,7 +64,7 @@ true')
 			and f.event_id < (select max(x.event_id) from rota.event x where x.job_id = p.job_id and x.step_id = p.step_id)
 			and not (select r.deps_any from rota.step_request r where r.job_id = e.job_id and r.step_id = e.step_id)"
 	[ "$output" = 0 ]
-	# Togetherness: one transaction placed both.
+	# Together: one transaction placed both.
 	run sql "select count(distinct e.xid) || ' ' || count(*) from rota.event e join rota.step_request r using (job_id, step_id)
 		where e.job_id = $job and r.name in ('left', 'right') and e.event = 'start'"
 	[ "$output" = "1 2" ]
@@ -166,7 +166,7 @@ true')
 	[[ $output == *"skipped (not_needed)"* ]]
 	run -0 rota show "$job"
 	[[ $output == *onerror*skipped* ]]
-	# A job of which nothing was needed is skipped; lists and accounting know the word.
+	# A job whose steps were all skipped is skipped, in lists and in the accounting.
 	printf '%s\n' '#!/bin/bash' "#ROTA --after=$job:fail" true >other.sh
 	run -0 --separate-stderr rota submit --parsable --wait other.sh
 	other=${lines[0]}

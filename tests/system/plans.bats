@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# How the questions of analysts are answered: by which indexes, in which ranges of jobs, and what is not read at all. plans/NAME.plan has the
+# How analysts' questions are answered: by which indexes, in which ranges of jobs, and what is not read. plans/NAME.plan has the
 # shape of each plan (plan_shape) on an example history of twelve ranges, all of whose rows were looked at for the statistics, so it is the
 # same everywhere. A plan that has changed and is good: ROTA_PLANS=new bats plans.bats writes them down, to be read before they are committed.
 
@@ -20,7 +20,7 @@ teardown_file() {
 	instance_down
 }
 
-# narrow_ranges SIZE: of the big tables, in an instance that has no jobs yet; nothing but this test looks at tables from now on.
+# narrow_ranges SIZE: small ranges for the big tables of an instance without jobs; only this test analyses tables from now on.
 narrow_ranges() {
 	superuser "alter system set autovacuum = off" && superuser "select pg_reload_conf()" >/dev/null
 	superuser "do \$\$
@@ -41,7 +41,7 @@ narrow_ranges() {
 		end \$\$"
 }
 
-# analyst STATEMENT...: what psql says to an analyst with memory and costs that are given, whatever the machine has.
+# analyst STATEMENT...: psql as an analyst, with fixed memory and costs, so that plans are the same on every machine.
 analyst() {
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -v VERBOSITY=terse -Atq <<END
 set role rota_analyst;
@@ -64,7 +64,7 @@ shape_is() {
 	diff -u "$BATS_TEST_DIRNAME/plans/$1.plan" "$BATS_TEST_TMPDIR/plan"
 }
 
-# plan_is NAME QUERY [SETTING...]: the plan of what an analyst asks is plans/NAME.plan.
+# plan_is NAME QUERY [SETTING...]: the plan of an analyst's query is plans/NAME.plan.
 plan_is() {
 	analyst "${@:3}" "explain (costs off, format json) $2" >"$BATS_TEST_TMPDIR/plan.json"
 	shape_is "$1"
@@ -78,7 +78,7 @@ plans_within() {
 	shape_is "$1"
 }
 
-# value QUERY: as the plan has to name it.
+# value QUERY: its result, as the plan has to name it.
 value() {
 	superuser "set time zone 'UTC'; $1"
 }
@@ -107,7 +107,7 @@ value() {
 }
 
 @test "the queue of a moment is that of the jobs that were there, which are found by times, and goes on by key" {
-	# Each range of this history is but a few pages.
+	# Each range of this history has only a few pages.
 	plans_within queue_at "select * from acct.queue_at('2026-01-01 12:00Z')" "set enable_seqscan = off"
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Who may see and do what: two ordinary users, an operator, an administrator and an analyst, each a real user of this machine.
+# Permissions: two ordinary users, an operator, an administrator and an analyst, each a real user of this machine.
 
 load helper
 
@@ -49,7 +49,7 @@ setup() {
 	need_root
 }
 
-# A test that failed leaves nothing in the way of the next.
+# Clean up after a test that failed.
 teardown() {
 	local jobs
 	[ "$(id -u)" = 0 ] || return 0
@@ -155,7 +155,7 @@ superuser() { # SQL
 	run as "$ALICE" rota show "$job"
 	[[ $output == *confidential* ]]
 	as "$ALICE" rota cancel "$job"
-	# Not even by the message of what went wrong.
+	# Not even through an error message.
 	job=$(submit "$ALICE" --output=no/such/folder "$ROTA_TEST_DIR/secret.sh")
 	run rota wait --timeout=120 "$job"
 	[ "$(as "$ALICE" rota why "$job" | grep -c 'no/such/folder')" = 1 ]
@@ -204,7 +204,7 @@ superuser() { # SQL
 		[[ $output != *"$ALICE"* ]]
 		[[ $output != *"\"job_id\":$held"[^0-9]* ]]
 	done
-	# A limit counts what one may see.
+	# A limit of rows counts visible rows.
 	[ "$(as "$BOB" rota queue --all --limit=1 --json | jq '.jobs[].job_id')" = "$own" ]
 	for user in "$ALICE" "$OLGA" "$ADA"; do
 		[ "$(as "$user" rota queue --json "$held" | jq '.jobs[].job_id')" = "$held" ]
@@ -254,7 +254,7 @@ why_says() { # USER JOB TEXT
 	as "$OLGA" rota release "$job"
 	eventually step_is "$job" running
 	as "$ALICE" rota cancel "$job"
-	# Whoever holds a job of their own can let it go again, whatever their role.
+	# A user who holds an own job can release it, whatever the role.
 	mkdir "$ROTA_TEST_DIR/$OLGA"
 	chown "$OLGA:" "$ROTA_TEST_DIR/$OLGA"
 	job=$(submit "$OLGA" --hold "$ROTA_TEST_DIR/sleep.sh")
@@ -290,7 +290,7 @@ post() {
 		post modify '{"jobs":["'$job'"],"options":["--partition=members"],'"$named"'}'
 		[[ $output == *'unknown member \"'*'\" of the request'* ]]
 	done
-	# A user selects jobs there: of Bob's those that are root's.
+	# A selection of another user's jobs, from Bob's own: none.
 	post modify '{"jobs":["'$job'"],"options":["--partition=members"],"user":"root"}'
 	[[ $output == *'"steps": []'* ]]
 	post modify '{"jobs":["'$job'"],"options":["--partition=members"]}'
@@ -299,7 +299,7 @@ post() {
 	rota admin partition delete members
 }
 
-# A new partition is known to the translator within a second.
+# The translator has a new partition within a second.
 partition_known() {
 	run submit "$ALICE" --hold -p "$1" "$ROTA_TEST_DIR/secret.sh"
 	[ "$status" -ne 0 ] || as "$ALICE" rota cancel "$output"
@@ -320,7 +320,7 @@ partition_known() {
 	done
 	refused 'may not use partition "by_account"' submit "$ALICE" -p by_account "$ROTA_TEST_DIR/secret.sh"
 	refused 'may not use partition "by_account"' submit "$ALICE" -p by_account --account=everybodys "$ROTA_TEST_DIR/secret.sh"
-	# The same doors for a job that is there already.
+	# The same permissions for a job that exists already.
 	job=$(submit "$ALICE" --hold "$ROTA_TEST_DIR/secret.sh")
 	as "$ALICE" rota modify -p by_user "$job"
 	as "$ALICE" rota modify -p by_group "$job"
@@ -389,7 +389,7 @@ partition_known() {
 	[ "$(stat -c '%U %a' "$spool/script")" = "$ALICE 500" ]
 	hash=$(rota sql -Atc "select encode(script_hash, 'hex') from rota.job where job_id = $job")
 	[ -s "$ROTA_HOME/node/n1/cache/$hash" ]
-	# As a user at a shell, and from a job of theirs.
+	# As a user at a shell, and from a job of that user.
 	cat >"$ROTA_TEST_DIR/snoop.sh" <<-END
 		#!/bin/bash
 		#ROTA --output=snoop.out

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# docs/querying.md: every question has its SQL, and the answer that stands there is what it answers on the example history.
+# docs/querying.md: every question has its SQL, and its answer on the example history is the one on the page.
 
 load helper
 

@@ -17,7 +17,7 @@ teardown_file() {
 	instance_down
 }
 
-# rolled: whether all usage figures are made.
+# rolled: whether all usage is added up.
 rolled() {
 	[ "$(superuser "select rebuild_left from acct.site")" = 0 ]
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
-# The ordinary start is the recovery: daemons are killed under a running job and started again. (One taking over: failover.bats.)
+# The ordinary start is the recovery: daemons are killed under a running job and started again. (Failover: failover.bats.)
 
 load helper
 
-# One instance for all of them: each test leaves it up, with nothing running. Its node comes and goes more than a site would like.
+# One instance for all tests: each leaves it up, with nothing running. Flapping is allowed, because its node comes and goes.
 setup_file() {
 	instance_up 1 --cpus 4 --set node.grace=1
 	rota admin setting change flap_count --value=0
@@ -22,7 +22,7 @@ setup() {
 	printf '#!/bin/bash\necho begin >>%s\nuntil [ -e %s ]; do sleep 0.1; done\necho end >>%s\n' "$OUT" "$GO" "$OUT" >"$BATS_TEST_TMPDIR/job.sh"
 }
 
-# The job runs until the test lets it end: a fault meets it at work, however slow the machine is.
+# The job runs until the test lets it end, so a fault hits a running job, however slow the machine is.
 let_end() {
 	touch "$GO"
 }
@@ -89,7 +89,7 @@ ran_once() {
 	[ "$(sql "select state || ' ' || attempt from rota.step where job_id = $job")" = "cancelled 1" ]
 }
 
-# stream NAME: an array whose elements tell the ledger when they begin and end.
+# stream NAME: an array whose elements write into the ledger when they begin and end.
 stream() {
 	printf '#!/bin/bash\n#ROTA --array=0-29\necho "begin $ROTA_ARRAY_INDEX $ROTA_ATTEMPT" >>%s\nsleep 0.3\necho "end $ROTA_ARRAY_INDEX $ROTA_ATTEMPT" >>%s\n' "$OUT" "$OUT" >"$BATS_TEST_TMPDIR/job.sh"
 	submit
@@ -103,7 +103,7 @@ stream() {
 		rota up >/dev/null
 	done
 	rota wait "$job"
-	# One whose keeper was about to be made when its launcher died has not begun: then its next attempt does.
+	# If the launcher died before it made the keeper, the attempt has not begun; then the next one begins.
 	for i in $(seq 0 29); do printf 'begin %s\nend %s\n' "$i" "$i"; done | sort >"$BATS_TEST_TMPDIR/expected"
 	sed -E 's/ [0-9]+$//' "$OUT" | sort | diff - "$BATS_TEST_TMPDIR/expected"
 	[ "$(sql "select count(*) from rota.attempt where job_id = $job and state = 'completed'")" = 30 ]

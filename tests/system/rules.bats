@@ -3,7 +3,7 @@
 
 load helper
 
-# Sources of programs that serve: everything but the client, the tests and the examples.
+# Sources of the daemons: everything but the client, the tests and the examples.
 daemon_sources() {
 	find "$ROTA_SOURCE"/{lib,jobmgr,procmgr,nodemgr,runner,bin} -path "$ROTA_SOURCE/bin/rota" -prune -o -name '*.c' ! -name 'http*.c' -print
 }
@@ -11,7 +11,7 @@ daemon_sources() {
 @test "daemons contain no blocking call" {
 	run grep -nE '\b(PQexec|PQexecParams|PQexecPrepared|PQconnectdb|PQprepare|sleep|system|popen)\(' $(daemon_sources)
 	[ "$status" -eq 1 ]
-	# Event loops never pause. (A keeper serves one attempt only, and the launcher waits in bounded steps where it must.)
+	# Event loops never block. (A keeper serves one attempt only, and the launcher waits in bounded steps where it must.)
 	run grep -nE '\b(usleep|nanosleep|poll|select)\(' $(daemon_sources | grep -vE 'procmgr/(launcher|keeper|record)/')
 	[ "$status" -eq 1 ]
 }
@@ -23,9 +23,9 @@ daemon_sources() {
 		done
 	done
 	run ! grep -rnE 'include "(jobmgr|procmgr|nodemgr|runner|bin)/' "$ROTA_SOURCE/lib"
-	# Pure: what translates and what schedules knows neither the gate, the leader nor the database.
+	# Translator and scheduler do no I/O: they include neither the API, the leader nor the database.
 	run ! grep -rnE 'include "(jobmgr/(gate|lead)/|lib/(db|http|auth)\.h)' "$ROTA_SOURCE"/jobmgr/{translate,schedule}
-	# The unprivileged half of a node and the half that runs as root share records and nothing else.
+	# procmgrd and the programs that run as root share records only.
 	run ! grep -rnE 'include "procmgr/(launcher|keeper)/' "$ROTA_SOURCE/procmgr/agent"
 	run ! grep -rnE 'include "procmgr/agent/' "$ROTA_SOURCE"/procmgr/{launcher,keeper,record}
 }

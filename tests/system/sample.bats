@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# What running steps use: samples of real processes, what they come to, and how people see them.
+# What running steps use: samples of real processes, their sums, and how users see them.
 
 load helper
 
@@ -51,7 +51,7 @@ is() {
 	[ "$got" = "$2" ] || { echo "$1: $got"; return 1; }
 }
 
-# mean_is_right JOB: however much of a processor a busy machine gave it, the mean is what its samples come to.
+# mean_is_right JOB: the mean is that of its samples, however much CPU time a busy machine gave it.
 mean_is_right() {
 	is "select abs(t.cpus_mean / (s.used / s.seconds) - 1) < 0.2
 		from acct.step_stats t

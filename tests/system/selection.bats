@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Jobs selected by what they are: --me, --user, --name, --state, --partition, --account; the question on a terminal; other users.
+# Selections: --me, --user, --name, --state, --partition, --account; the question on a terminal; other users.
 
 load helper
 

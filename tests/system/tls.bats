@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# The gate over HTTPS: who trusts its certificate is served, whoever does not is not, and who speaks no TLS, or never to the end,
-# keeps nobody else from being served. The gate has few open files here, so that few connections are many.
+# The API over HTTPS: clients that trust its certificate are served, others are not, and clients that send no TLS, or half of it,
+# block no other client. jobmgrd may have few open files here, so a few connections are many.
 
 load helper
 
@@ -38,7 +38,7 @@ teardown_file() {
 	return "$status"
 }
 
-# client NAME URL [AUTHORITY]: the configuration of a client that asks there.
+# client NAME URL [AUTHORITY]: the configuration of a client of that URL.
 client() {
 	sed -e "s,^url *=.*,url = $2," -e "s,^authority *=.*,authority = ${3:-}," "$ROTA_HOME/etc/rota.conf" >"$TLS/$1.conf"
 	grep -q '^url = https' "$TLS/$1.conf" || sed -i "/^\[gate\]/a url = $2\nauthority = ${3:-}" "$TLS/$1.conf"
@@ -55,8 +55,8 @@ served() { # by TLS and by the Unix socket, within half of the minute for which 
 	timeout 30 rota queue >/dev/null
 }
 
-# hold COUNT FROM BYTES: so many connections from those addresses, each left alone after these bytes. Says how many of them the
-# gate has kept, and waits for the end of its standard input.
+# hold COUNT FROM BYTES: so many connections from those addresses, each idle after these bytes. Prints how many of them the
+# API has kept, and waits for the end of its standard input.
 hold() {
 	perl -MIO::Socket::INET -e '
 		my ($count, $from, $bytes) = @ARGV;
@@ -78,7 +78,7 @@ hold() {
 		<STDIN>' "$@"
 }
 
-# held FILE COUNT FROM BYTES: start hold, and wait until it has said how many.
+# held FILE COUNT FROM BYTES: start hold, and wait until it has printed the number.
 held() {
 	local file=$1
 	shift
@@ -157,7 +157,7 @@ let_go() {
 }
 
 @test "half-open handshakes from one address block no other client" {
-	# A record of 512 bytes is announced, of which only the beginning comes; others say nothing at all.
+	# A record of 512 bytes is announced, and only its beginning comes; other connections send nothing.
 	held "$BATS_TEST_TMPDIR/held" 250 127.0.0.2 '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'
 	kept=$(cat "$BATS_TEST_TMPDIR/held")
 	[ "$kept" -ge 20 ]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Usage figures of a real instance: they are there while jobs run and when these end, whoever dies meanwhile; and each reader sees what is theirs.
+# Usage figures of a real instance: they are right while jobs run and when they end, whatever dies meanwhile, and each reader sees own rows.
 
 load helper
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Much at once: a thousand-step DAG, an array of ten thousand, ten thousand edges, scripts that are too large.
+# Large jobs: a thousand-step DAG, an array of ten thousand, ten thousand edges, scripts that are too large.
 
 load helper
 
