@@ -13,7 +13,7 @@ HOOK = "#!/bin/sh\nexit 0\n"
 
 
 def bare(bench, programs):
-    """(rate, in flight) of the best."""
+    """(rate, number in flight) of the best run."""
     lines = bench.program("bare", 0.05 if bench.toy else 2, *programs).splitlines()
     return max((float(rate), int(flight)) for flight, rate in map(str.split, lines))
 

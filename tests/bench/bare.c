@@ -1,4 +1,4 @@
-/* bare.c - the limit of the benchmarks array and cost: how fast this machine runs programs when nobody keeps a record of them.
+/* bare.c - the limit of the benchmarks array and cost: how fast this machine runs programs without any record of them.
  *
  * tests/bench/array.py starts it: bare SECONDS PROGRAM... For each of several numbers in flight it runs elements for that long and
  * prints a line "IN-FLIGHT RATE". An element is the programs one after the other; their output goes to /dev/null. What always
@@ -44,7 +44,7 @@ static void start(struct slot *s, char **programs, const posix_spawn_file_action
 	s->next++;
 }
 
-/* Wait for one process; its slot. */
+/* Wait for one process; returns its slot. */
 static struct slot *reap(struct slot *slots)
 {
 	int status;
@@ -59,7 +59,7 @@ static struct slot *reap(struct slot *slots)
 	return slots;
 }
 
-/* Elements a second with so many in flight. */
+/* Elements a second with so many processes in flight. */
 static double rate(int flight, double seconds, char **programs, int count, const posix_spawn_file_actions_t *actions)
 {
 	struct slot slots[MOST] = {{0, 0}};

@@ -1,4 +1,4 @@
-/* connection.c - jobs submitted over one kept-alive HTTP connection, each request with a credential, each job with a key of its own.
+/* connection.c - jobs submitted over one kept-alive HTTP connection, each request with a credential, each job with its own client key.
  *
  * tests/bench/submit.py and read.py start it: connection CONFIG COUNT EACH SCRIPT [OPTION]... so many jobs, EACH in a request. It prints
  * how many jobs a second were made. What always holds: the next request goes out when the one before was answered, and any answer
@@ -36,7 +36,7 @@ static json_t *request_make(char **words)
 			 "environment", "PATH=/usr/bin:/bin");
 }
 
-/* Ask for the jobs from `number` on: one by itself, or several as a list. */
+/* Submit the jobs from `number` on: one by itself, or several as a list. */
 static void request_name(json_t *request, int number, int each)
 {
 	json_t *jobs = json_array();

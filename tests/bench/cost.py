@@ -22,7 +22,7 @@ COUNTERS = """select wal_bytes, wal_records, wal_fpi, (select xact_commit from p
 
 
 def keepers(pids):
-    """Those that live, waiting for an attempt or at one."""
+    """Living keepers, idle or with an attempt."""
     return [pid for launcher in pids["launcher"] for pid in process.children(launcher) if pid not in pids["procmgrd"]]
 
 
@@ -109,7 +109,7 @@ def system_calls(bench, instance, path, size):
             load.array(instance, path, size)
         finally:
             tracer.terminate()
-            # It may wait for ever for one that it has stopped itself; what a tracer had stopped when it is killed, the kernel lets go.
+            # strace may wait for ever for a process that it has stopped. When it is killed, the kernel continues the processes that it had stopped.
             try:
                 tracer.wait(timeout=10)
             except subprocess.TimeoutExpired:
@@ -125,7 +125,7 @@ def system_calls(bench, instance, path, size):
 
 
 def largest(instance, measure):
-    """MiB by role, of the process that has most."""
+    """MiB by role, of the largest process."""
     pids = instance.pids()
     return {role: max(map(measure, pids[role])) for role in DAEMONS}
 
@@ -139,7 +139,7 @@ def idle_memory(bench, instance):
 
 
 def wake_ups(instance, seconds):
-    """By role: moments at which one of its processes had woken up since the look before."""
+    """By role: polls at which one of its processes had woken up since the poll before."""
     pids = instance.pids()
     watched = {pid: role for role in DAEMONS for pid in pids[role]}
     last, moments = {pid: process.switches(pid) for pid in watched}, dict.fromkeys(DAEMONS, 0)
@@ -156,7 +156,7 @@ def wake_ups(instance, seconds):
 
 
 def sleep(bench, instance):
-    """Each daemon has one beat, by which others know that it lives: the leader's a third of its lease, a node's too, the node
+    """Each daemon has one heartbeat: the leader's a third of its lease, a node's too, the node
     manager's its period. One more than fits into the time may fall into it."""
     seconds = 2 if bench.toy else 30
     beat = {"jobmgrd": 3 / LEADER, "nodemgrd": 1 / PERIOD, "procmgrd": 3 / LEASE * NODES, "launcher": 0}

@@ -1,4 +1,4 @@
-"""A stream of short steps with up to a million jobs pending behind it, and with ten thousand blocked ones before it.
+"""A stream of short steps with up to a million jobs pending after it, and with ten thousand blocked ones before it.
 
 The instance's launchers start nothing (`launcher.dry_run`). For each depth an instance of its own: its partition is down while so many
 single jobs are put into the queue (lib/pending.py says how), and an array that goes before them; then the partition is up, and what is
@@ -21,7 +21,7 @@ MB, STEP = 40, 200 / 2 ** 20  # what jobmgrd may have: so much, and so much a pe
 
 
 def stream(instance, path, size):
-    """Steps a second, from the moment in which the partition is up."""
+    """Steps a second, from the moment when the partition is up."""
     job = instance.rota("submit", "--parsable", f"--array=0-{size - 1}", path).strip()
     began = time.monotonic()
     instance.rota("admin", "partition", "change", "main", "--state=up")
@@ -35,7 +35,7 @@ def stream(instance, path, size):
 
 
 class Deep:
-    """An instance with COUNT jobs pending; .rates of the streams before them, and .memory, jobmgrd's MiB at most."""
+    """An instance with COUNT jobs pending; .rates of the streams before them, and .memory, the peak of jobmgrd in MiB."""
 
     def __init__(self, instance, count, size):
         self.instance, self.path, self.count, self.rates, self.memory = instance, load.script(instance), count, [], 0
@@ -48,7 +48,7 @@ class Deep:
 
 
 def behind(bench, depths, size, turns):
-    """The streams of all depths, in turns; what was measured, by depth."""
+    """The streams of all depths, in turns; the figures by depth."""
     with contextlib.ExitStack() as instances:
         deep = [Deep(instances.enter_context(bench.instance(dry_run=True)), depth, size) for depth in depths]
         for _ in range(turns):
@@ -60,7 +60,7 @@ def behind(bench, depths, size, turns):
 
 
 def blocked(bench, count, size):
-    """The rate of the stream behind COUNT blocked steps of all nodes."""
+    """The rate of the stream after COUNT blocked steps that ask for all nodes."""
     with bench.instance(dry_run=True, conf={"schedule.depth": 2 * count, "schedule.backfill": 100}) as instance:
         path = load.script(instance)
         holder = next(row["pid"] for row in load.processes(instance) if row["role"] == "launcher" and row["node"] == "n4")

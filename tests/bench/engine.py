@@ -1,4 +1,4 @@
-"""100,000 steps that run nothing: all of Rota but the tasks, against the database alone answering the very same calls.
+"""100,000 steps that start nothing: all of Rota but the tasks, against the database alone with the same calls.
 
 The instance's launchers complete orders at once without starting anything (`launcher.dry_run`); orders, signatures, journal and
 reports are real. One run is recorded: every call of a function in `api` by any daemon, from PostgreSQL's log (lib/record.py); it also
@@ -18,7 +18,7 @@ from lib.record import Record, settings
 
 
 class State:
-    """What the instance knows, database and nodes: kept, put back, and served without any daemon. Only while the instance is down."""
+    """The state of an instance, database and nodes: saved, restored, and served without any daemon. Only while the instance is down."""
 
     def __init__(self, instance):
         self.instance, self.data = instance, f"{instance.home}/pg/data"
@@ -30,7 +30,7 @@ class State:
             subprocess.run(["cp", "-a", folder, kept], check=True)
 
     def put_back(self):
-        """The nodes' too: attempts that their journals know are not run again."""
+        """The nodes' state too: attempts in their journals do not run again."""
         for folder, kept in self.kept.items():
             shutil.rmtree(folder)
             subprocess.run(["cp", "-a", kept, folder], check=True)
@@ -40,7 +40,7 @@ class State:
             file.write(settings(folder))
 
     def alone(self, use):
-        """What `use` answers while the server runs, and nothing else of the instance."""
+        """The result of `use` while only the instance's server runs."""
         owner = os.stat(self.data)
         change = {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []} if os.geteuid() == 0 else {}
         with subprocess.Popen([self.server, "-D", self.data], cwd="/", stderr=subprocess.DEVNULL, **change) as server:
@@ -55,7 +55,7 @@ class State:
 
 
 def record(bench, instance, state, path, size):
-    """The calls of one run, in the form of replay.c; the path of that, and its seconds."""
+    """The path of the recorded calls of one run, in the form of replay.c, and the run's seconds."""
     folder = f"{instance.folder}/log"
     os.mkdir(folder)
     os.chmod(folder, 0o777)

@@ -1,4 +1,4 @@
-"""Ten million jobs that have ended: how fast analysts are answered, and whether the queue goes on as fast beside them.
+"""Ten million ended jobs: how fast analysts get answers, and whether the queue stays as fast beside them.
 
 The history is that of tests/bench/history, in the very tables of an instance, its usage figures added up. Questions are asked as rota_analyst,
 five times each behind one that does not count; a figure is the median. The export is all of the events of a million jobs as CSV, read as
@@ -19,12 +19,12 @@ SITE = {"wal_level": "minimal", "max_wal_senders": "0", "max_wal_size": "8GB", "
         "effective_cache_size": "12GB", "random_page_cost": "1.1"}
 ANALYST = "begin isolation level repeatable read; select count(*), sum(cpu_held_s), max(wait_s) from acct.step; commit;"
 
-# For views that are read as a whole (docs/querying.md).
+# For whole views (docs/querying.md).
 WHOLE = "-c enable_partitionwise_join=on -c enable_mergejoin=off -c enable_nestloop=off"
 
 
 def milliseconds(instance, text, count=5):
-    """The median, as an analyst; the first one fills caches."""
+    """The median, as an analyst; the first run fills caches."""
     script = "set role rota_analyst;\nset time zone 'UTC';\n\\timing on\n\\o /dev/null\n" + f"{text};\n" * (count + 1)
     done = subprocess.run(["psql", "-XqAt", "-h", f"{instance.home}/run", "-d", "rota", "-U", "postgres", "-v", "ON_ERROR_STOP=1"],
                           input=script, capture_output=True, text=True, check=False)
@@ -53,7 +53,7 @@ def questions(bench, instance):
 
 
 def copied(instance, text):
-    """(rows a second, MiB at most) of a client that copies out."""
+    """(rows a second, peak in MiB) of a client that copies out."""
     count = int(instance.sql(f"select count(*) from ({text}) t"))
     began = time.monotonic()
     client = subprocess.Popen(["psql", "-Xq", "-h", f"{instance.home}/run", "-d", "rota", "-U", "postgres", "-c", f"copy ({text}) to stdout (format csv)"],
@@ -86,7 +86,7 @@ def throughput(instance, path, size):
 
 
 class Analysts:
-    """Three of them, as long as the block lasts."""
+    """Three analysts, as long as the block lasts."""
 
     def __init__(self, instance):
         self.instance, self.going = instance, True
@@ -111,7 +111,7 @@ class Analysts:
 
 
 def rollup(bench, instance, path, size):
-    """Of one processor, what it takes to add up the usage of steps that end a thousand a second."""
+    """The part of one processor that adding up a thousand ended steps a second takes."""
     backend = int(instance.sql("select pid from pg_stat_activity where usename = 'rota_nodemgr' limit 1"))
     began, before = time.monotonic(), process.cpu(backend)[0]
     time.sleep(5)
@@ -125,7 +125,7 @@ def rollup(bench, instance, path, size):
 
 
 def queue(bench, instance, size, count):
-    """In turns with an empty instance: the machine may be faster in one hour than in the next."""
+    """In turns with an empty instance, because the machine's speed changes from hour to hour."""
     path = load.script(instance)
     empty, behind, beside = [], [], []
     with site(bench) as other:

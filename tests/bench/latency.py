@@ -18,7 +18,7 @@ class Pipe:
         self.fd = os.open(self.path, os.O_RDWR)
 
     def line(self):
-        """When the next line came."""
+        """The time of the next line."""
         os.read(self.fd, 1)
         return time.perf_counter()
 
@@ -27,7 +27,7 @@ class Pipe:
 
 
 def rest(instance, job):
-    """Until nothing of the job is left, and what it rang has been heard."""
+    """Until nothing of the job is left, and its notifications have been handled."""
     instance.rota("wait", "--quiet", job)
     time.sleep(0.1)
 

@@ -1,4 +1,4 @@
-"""A hundred, a thousand and ten thousand nodes: what they cost when nothing happens, a stream over all of them, one step on all of them.
+"""A hundred, a thousand and ten thousand nodes: idle cost, a stream over all of them, one step on all of them.
 
 The nodes are virtual: one launcher and one process manager stand for all of them and start nothing (`launcher.virtual`); leases, orders,
 signatures, journal and reports are real. Their rows are put into the database at once rather than by one `rota admin` each. Idle is what
@@ -33,12 +33,12 @@ def until(true, seconds):
 
 
 def used(instance):
-    """Seconds of a processor that everything has used so far, children that have ended included."""
+    """CPU seconds of all processes so far, ended children included."""
     return sum(sum(process.cpu(pid)) for pids in instance.pids().values() for pid in pids)
 
 
 def idle(instance, seconds):
-    """Share of a processor, in per cent; nothing may begin or end meanwhile but what the instance does by itself."""
+    """Per cent of a processor; no job may begin or end meanwhile."""
     time.sleep(min(seconds, 10))
     before, began = used(instance), time.monotonic()
     time.sleep(seconds)

@@ -1,4 +1,4 @@
-/* replay.c - the limit of the benchmark engine: how fast the database alone answers the very calls of a run.
+/* replay.c - the limit of the benchmark engine: how fast the database alone answers the calls of a run.
  *
  * tests/bench/engine.py starts it: replay CONNINFO FILE, with what lib/record.py has recorded. Each session of the run is a
  * connection here, as the same role; its calls are sent in their order, several at once in a pipeline. A call waits for calls of
@@ -65,7 +65,7 @@ static void *take_memory(size_t count, size_t size)
 	return memory;
 }
 
-/* reading the record: numbers of 32 bits; texts as length and bytes with a NUL behind, filled up to four */
+/* reading the record: numbers of 32 bits; texts as length and bytes with a final NUL, padded to four */
 
 static uint32_t take(void)
 {
@@ -181,7 +181,7 @@ static void send_call(struct session *s, const struct call *c)
 	s->sent++;
 }
 
-/* Nothing is sent behind a call that may have to go on. */
+/* No call is sent after one that may have to continue. */
 static bool has_room(const struct session *s)
 {
 	return s->sent == s->ended || (s->sent - s->ended < IN_FLIGHT && !(s->calls[s->sent - 1].marks & MARK_SETTLED));

@@ -1,4 +1,4 @@
-"""An hour (--minutes) of mixed load at 70% of the best rate: what it is at the end against the beginning; memory and live data.
+"""An hour (--minutes) of mixed load at 70% of the best rate: the end compared with the beginning; memory and live data.
 
 The load is a seeded draw of arrays, graphs of steps, jobs over several nodes, and arrays that are cancelled half way. First as much
 of it as the instance takes, for the best rate; then jobs are submitted so that their steps come at 70% of that. Steps a minute are
@@ -25,7 +25,7 @@ LIVE = """select coalesce(sum(pg_table_size(c.oid)), 0), (select coalesce(sum(pg
 
 
 class Load(threading.Thread):
-    """Submits until told to stop: steps by the second, or (None) while there is room for them."""
+    """Submits until stopped: so many steps a second, or (None) as many as fit."""
 
     def __init__(self, instance, seed, rate=None):
         super().__init__(daemon=True)
@@ -43,7 +43,7 @@ class Load(threading.Thread):
         self.steps += steps
 
     def full(self):
-        """Enough waits to keep every slot busy for a while, whatever is drawn next."""
+        """Enough steps wait to keep every slot busy for a while, whatever comes next."""
         waiting = self.instance.sql("select count(*) from rota.job where ended_at is null")
         return int(waiting) * 30 > 8 * self.instance.nodes * SLOTS
 
@@ -71,7 +71,7 @@ class Load(threading.Thread):
 
 
 def ended(instance, bucket):
-    """Steps that ended in each part of so many seconds; the first and the last part, which are not whole, left out."""
+    """Steps that ended in each part of so many seconds, without the first and the last part, which are not whole."""
     rows = instance.sql(f"""select floor(extract(epoch from ended_at) / {bucket})::bigint, count(*) from rota.step
         where ended_at is not null and (job_id, step_id) not in (select job_id, step_id from rota.step_array) group by 1 order by 1""")
     return [(int(at) * bucket, int(count) / bucket) for at, count in rows][1:-1]
@@ -97,7 +97,7 @@ def watch(instance, minutes, pause):
 
 
 def best(instance, seconds):
-    """Steps a second when there is always more to do."""
+    """Steps a second when the queue is never empty."""
     flood = Load(instance, "best")
     flood.start()
     time.sleep(seconds)
@@ -107,7 +107,7 @@ def best(instance, seconds):
 
 
 def grown(bench, name, samples, of):
-    """The mean of the last tenth against that of the second: by then everything has been used once."""
+    """The mean of the last tenth against that of the second, when every kind of job has run once."""
     part = max(1, len(samples) // 10)
     early, late = (sum(map(of, some)) / len(some) for some in (samples[part:2 * part] or samples, samples[-part:]))
     bench.figure(name, late, "MiB", bar="≤ 110% of early", at_most=1.1 * early, limit=early, limit_name="MiB early")
@@ -119,7 +119,7 @@ def run(bench):
         top = best(instance, 2 if bench.toy else 60)
         bench.figure("best rate of mixed load", top, "steps/s")
         began = time.time()
-        # The best of a toy's two seconds may be next to nothing, and then nothing would end in time.
+        # The best rate of a toy's two seconds may be near zero, and then no job would end in time.
         stream = Load(instance, "soak", max(0.7 * top, 20 if bench.toy else 0))
         stream.start()
         samples = watch(instance, minutes, 1 if bench.toy else 30)

@@ -16,7 +16,7 @@ LOOP = "i=0; while [ $i -lt {count} ]; do rota submit --hold --parsable {path} >
 
 
 def loops(instance, path, count):
-    """Submissions a second of four shells with so many each."""
+    """Submissions a second of four shells with so many submissions each."""
     began = time.perf_counter()
     shells = [subprocess.Popen(["sh", "-c", LOOP.format(count=count, path=path)], env=instance.env) for _ in range(4)]
     if any([shell.wait() for shell in shells]):

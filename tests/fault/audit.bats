@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The audit sees damage: an instance that has run a bit of everything passes, and each kind of damage is named.
+# The audit finds damage: an instance that has run jobs of every kind passes, and each kind of damage is named.
 
 load ../system/helper
 
@@ -30,7 +30,7 @@ teardown_file() {
 	instance_down
 }
 
-# damaged [DAMAGE]: what the audit finds after the damage, which is undone.
+# damaged [DAMAGE]: the audit's output after the damage, which is then undone.
 damaged() {
 	psql -X -h "$ROTA_HOME/run" -d rota -U postgres -v ON_ERROR_STOP=1 -qAt -v live="${LIVE:-0}" <<-END
 		begin;
@@ -44,7 +44,7 @@ damaged() {
 	END
 }
 
-# seen DAMAGE WHAT...: the damage is seen as each of these.
+# seen DAMAGE WHAT...: the audit names the damage as each of these.
 seen() {
 	local damage=$1 found what
 	shift

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A backup of a working instance, restored elsewhere with its keys: the restored one takes up what the backup knew of, once, and
-# ends it; the first one goes on as if nothing had been.
+# A backup of a working instance, restored elsewhere with its keys: the restored one takes up the backup's jobs, once, and
+# ends them; the first one goes on undisturbed.
 
 load ../system/helper
 
@@ -61,7 +61,7 @@ script() { # NAME <<END
 	[ "$(superuser "select count(*) from rota.job where ended_at is null")" -ge 2 ]
 	touch "$ROTA_TEST_DIR/dumped"
 
-	# A second instance, as new; its database is the other's, and so are its keys.
+	# A second, new instance with the database and the keys of the first.
 	ROTA_HOME=$SECOND rota up --nodes 2 --cpus 4 --mem 2000 >/dev/null
 	ROTA_HOME=$SECOND rota down >/dev/null
 	cp -p "$FIRST"/keys/* "$SECOND/keys/"
@@ -87,7 +87,7 @@ start_database() {
 	rota wait --timeout=60 1 2 3 || true
 	[ "$(superuser "select count(*) from rota.job where ended_at is null")" = 0 ]
 	[ "$(superuser "select string_agg(state, ' ') from rota.job where job_id in (1, 2, 3)")" = "completed completed completed" ]
-	# What was under way in the backup is over here, and ran again as another attempt.
+	# Attempts that ran at the time of the backup have ended here, and ran again as other attempts.
 	[ "$(superuser "select count(*) from rota.attempt where job_id = 1 and step_id = 0 and attempt = 1 and state = 'node_fail'")" = 1 ]
 	[ "$(superuser "select count(*) from rota.attempt where job_id = 1 and step_id = 0 and attempt = 2 and state = 'completed'")" = 1 ]
 	job=$(rota submit --parsable "$ROTA_TEST_DIR/held.sh")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The ledger's judge sees what it is there for: each kind of damage to a ledger that is well is named."""
+"""The judge of the ledger names each kind of damage to a correct ledger."""
 import os
 import sys
 import tempfile
@@ -24,7 +24,7 @@ def judged(*lines):
 
 class LedgerTest(unittest.TestCase):
     def test_well(self):
-        """A task that was killed has no end; its successor begins after all it wrote."""
+        """A task that was killed has no end; its successor begins after everything that it wrote."""
         verdict = judged(*WELL)
         self.assertTrue(verdict.good())
         self.assertEqual(verdict.begun, 3)

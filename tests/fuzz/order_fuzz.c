@@ -1,4 +1,4 @@
-/* order_fuzz.c - libFuzzer on the order parser: no input harms it, and what it believes has exactly one spelling. */
+/* order_fuzz.c - libFuzzer on the parser of launch requests: no input harms it, and each accepted request has exactly one spelling. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

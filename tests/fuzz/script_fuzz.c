@@ -1,4 +1,4 @@
-/* script_fuzz.c - the translator on arbitrary bytes: no crash, no leak, and a plan that holds what it promises.
+/* script_fuzz.c - the translator on arbitrary bytes: no crash, no leak, and a plan that is consistent.
  *
  * Up to the first NUL byte the input is a script; what follows, NUL-separated, are options of the command line. */
 #include <jansson.h>
@@ -11,7 +11,7 @@
 
 enum { OPTIONS_MOST = 16 };
 
-/* Steps come with good specs, edges with peers that are there. */
+/* Steps have valid specs, and edges have peers that exist. */
 static void check_plan(const json_t *plan, const struct translate_request *request)
 {
 	const json_t *step, *steps = json_object_get(plan, "steps");

@@ -1,1 +1,1 @@
-"""What benchmarks share: instances, figures, pictures, and what /proc says of processes."""
+"""Shared by benchmarks: instances, figures, pictures, and figures of /proc."""

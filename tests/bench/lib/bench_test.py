@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the toy run cannot show: how figures are judged, and what is read out of a server's log."""
+"""Tests of what the toy run cannot show: how figures are judged, and how a server's log is read."""
 import json
 import os
 import struct
@@ -28,7 +28,7 @@ class FigureTest(unittest.TestCase):
         self.assertFalse(figure(4.1, at_most=4).met)
 
     def test_ratio(self):
-        """Both bars have to be met where there are two; a limit of nothing is no limit."""
+        """Where there are two bars, both have to be met; a limit of 0 is no limit."""
         self.assertEqual(figure(600, limit=1200, of_limit=0.5).ratio, 0.5)
         self.assertTrue(figure(600, limit=1200, of_limit=0.5).met)
         self.assertFalse(figure(599, limit=1200, of_limit=0.5).met)
@@ -48,7 +48,7 @@ def entry(session, message, **more):
 
 
 def recorded(*entries):
-    """The calls that stand in such a log, as replay.c reads them: numbers, and texts where they stand."""
+    """The calls of such a log, as replay.c reads them: numbers, and texts in place."""
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/log", "w", encoding="utf-8") as file:
             file.writelines(json.dumps(one) + "\n" for one in entries)
@@ -61,7 +61,7 @@ def recorded(*entries):
 
 class RecordTest(unittest.TestCase):
     def test_order(self):
-        """What had ended when a call began counts up to the last call that others wait for; a refused call is left out."""
+        """The calls that had ended when a call began count up to the last one that others wait for; refused calls are left out."""
         def begin(session, name, user):
             return {**entry(session, f"execute {name}: select * from api.{name}()"), "user": user}
 
@@ -78,12 +78,12 @@ class RecordTest(unittest.TestCase):
         self.assertEqual(record.spent, {"schedule_commit": (1, 1.0), "node_orders": (1, 1.0), "schedule_nodes": (1, 1.0)})
 
     def test_others(self):
-        """People's sessions, and what is no call, are left out."""
+        """Sessions of users, and lines that are no call, are left out."""
         record, _ = recorded({**entry("a", "execute x: select 1"), "user": "postgres"}, entry("b", "connection authorized"), {"message": "checkpoint"})
         self.assertEqual(record.calls, [])
 
     def test_settled(self):
-        """That a report which was left is settled is no call of its own: whether it is left differs from run to run."""
+        """Applying a deferred report is no call of its own, because deferral differs from run to run."""
         record, _ = recorded(entry("a", "execute node_report: select * from api.node_report()"), entry("a", "duration: 1 ms"),
                              entry("a", "execute node_settle: select * from api.node_settle()"), entry("a", "duration: 1 ms"),
                              entry("a", "execute node_orders: select * from api.node_orders()"))

@@ -1,8 +1,8 @@
-"""Figures of a run: what was measured, what it is held against, and whether that is met; as a table and as JSON."""
+"""Figures of a run: value, limit, bar, and whether it is met; as a table and as JSON."""
 
 
 def text(value):
-    """Three digits that matter, and no more."""
+    """Three significant digits."""
     if value is None:
         return ""
     for digits, least in ((0, 100), (1, 10), (2, 0.1), (3, 0.01)):
@@ -12,7 +12,7 @@ def text(value):
 
 
 class Figure:
-    """One row. Bars: at_least and at_most hold the value, of_limit holds its ratio to a limit measured in the same run; `rising`
+    """One row. Bars: at_least and at_most bound the value, of_limit bounds its ratio to a limit measured in the same run; `rising`
     tells whether more is better, where no bar does."""
 
     def __init__(self, benchmark, name, value, unit, bar, at_least, at_most, of_limit, limit, limit_name):
@@ -37,7 +37,7 @@ class Figure:
 
 
 def table(figures, judge):
-    """Lines of text; a figure below the other."""
+    """Lines of text, one for each figure."""
     rows = [("benchmark", "figure", "value", "limit", "ratio", "bar", ""), *(figure.row(judge) for figure in figures)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(word.rjust(width) if i in (2, 4) else word.ljust(width) for i, (word, width) in enumerate(zip(row, widths))).rstrip()

@@ -1,4 +1,4 @@
-"""A private instance for one benchmark: made below the folder for temporary files, gone with everything when the block ends."""
+"""A private instance for one benchmark, below the folder for temporary files; removed when the block ends."""
 import json
 import os
 import shutil
@@ -36,7 +36,7 @@ class Instance:
         self.remove()
 
     def up(self):
-        """Also once more, behind `down`."""
+        """May be called again after `down`."""
         settings = [f"--set={key}={value}" for key, value in self.conf.items()]
         self.rota("up", "--quiet", "--nodes", str(self.nodes), "--cpus", str(self.slots), "--mem", "64G", *settings, *self.arguments)
 
@@ -47,14 +47,14 @@ class Instance:
             raise RuntimeError(f"rota down: {done.stderr.strip()}")
 
     def rota(self, *words, input=None):
-        """What the client prints; raises where it fails."""
+        """The client's output; raises if it fails."""
         done = subprocess.run([f"{self.binaries}/rota", *words], env=self.env, cwd=self.folder, input=input, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"rota {' '.join(words)}: {done.stderr.strip() or done.returncode}")
         return done.stdout
 
     def sql(self, text, database="rota"):
-        """As the superuser: rows as tuples of strings, or the one value there is; '' is null."""
+        """As the superuser: rows as tuples of strings, or a single value; '' is null."""
         done = subprocess.run(["psql", "-XqAt", "-F", "\x1f", "-h", f"{self.home}/run", "-d", database, "-U", "postgres", "-v", "ON_ERROR_STOP=1"],
                               input=text, capture_output=True, text=True, check=False)
         if done.returncode:

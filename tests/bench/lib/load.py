@@ -1,4 +1,4 @@
-"""Loads that several benchmarks put on an instance."""
+"""Loads that several benchmarks use."""
 import json
 import time
 
@@ -12,7 +12,7 @@ def script(instance, name="hostname.sh", **options):
 
 
 def array(instance, path, size):
-    """Seconds from the submission of an array until the last row of its accounting is there; raises unless all is well."""
+    """Seconds from the submission of an array to the last row of its accounting; raises unless every element completed."""
     began = time.monotonic()
     job = instance.rota("submit", "--parsable", f"--array=0-{size - 1}", path).strip()
     instance.rota("wait", "--quiet", f"--timeout={60 + size // 20}", job)
@@ -28,5 +28,5 @@ def array(instance, path, size):
 
 
 def processes(instance):
-    """What `rota status` knows: role, node, pid."""
+    """The rows of `rota status`: role, node, pid."""
     return json.loads(instance.rota("status", "--json"))["processes"]

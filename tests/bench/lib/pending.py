@@ -1,4 +1,4 @@
-"""Long queues: jobs of one step each, as many as wanted, that differ from one submitted by `rota submit` in nothing but id and rank.
+"""Long queues: any number of one-step jobs that differ from one of `rota submit` in id and rank only.
 
 A million submissions would take longer than what is measured behind them. So one job is submitted, held, and its rows (job, what was
 asked for, step, event) are copied in one statement a table, by the superuser, foreign keys unchecked; the copies are not held. Then the

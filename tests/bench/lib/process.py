@@ -1,4 +1,4 @@
-"""What the kernel says of processes: time of processors, memory, how often they woke up. No process: zeros."""
+"""The kernel's figures of processes: CPU time, memory, wake-ups. Without the process: zeros."""
 import glob
 import os
 
@@ -6,7 +6,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 def stat(pid):
-    """The fields of /proc/PID/stat behind the name: state, parent, ..."""
+    """The fields of /proc/PID/stat after the name: state, parent, ..."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             return file.read().rpartition(") ")[2].split()
@@ -24,7 +24,7 @@ def children(pid):
 
 
 def cpu(pid):
-    """Seconds: its own, and those of its children that have ended and were waited for."""
+    """CPU seconds of the process and of its reaped children."""
     fields = stat(pid)
     if not fields:
         return 0.0, 0.0
@@ -42,12 +42,12 @@ def value(pid, file, name):
 
 
 def rss(pid):
-    """MiB in memory, what it shares with others counted whole."""
+    """MiB in memory, shared pages counted in full."""
     return value(pid, "status", "VmRSS") / 1024
 
 
 def pss(pid):
-    """MiB in memory, what it shares with others counted in parts."""
+    """MiB in memory, shared pages counted in parts."""
     return value(pid, "smaps_rollup", "Pss") / 1024
 
 
@@ -56,5 +56,5 @@ def peak(pid):
 
 
 def switches(pid):
-    """How often it has gone to sleep by itself, which is how often it woke up."""
+    """The number of voluntary context switches, which is that of wake-ups."""
     return value(pid, "status", "voluntary_ctxt_switches")

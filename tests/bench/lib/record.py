@@ -53,7 +53,7 @@ class Session:
 
 
 class Record:
-    """What the log holds; .write() puts it into the form that replay.c reads."""
+    """The calls of a log; .write() writes them in the form that replay.c reads."""
 
     def __init__(self, log, begin, end):
         self.log, self.marks = log, {begin: BEGIN, end: END}

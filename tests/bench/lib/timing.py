@@ -1,4 +1,4 @@
-"""Times of whole processes, from before they are made until they are gone; and what is said of many times."""
+"""Times of whole processes, from before their start to after their end; and figures of many times."""
 import math
 import os
 import statistics
@@ -6,7 +6,7 @@ import time
 
 
 def run(instance, *words):
-    """Milliseconds that one `rota` takes, its output thrown away; raises where it fails."""
+    """Milliseconds of one `rota`, its output discarded; raises if it fails."""
     actions = [(os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)]
     began = time.perf_counter()
     pid = os.posix_spawn(f"{instance.binaries}/rota", ["rota", *words], instance.env, file_actions=actions)
@@ -18,7 +18,7 @@ def run(instance, *words):
 
 
 def several(count, once, warm=3):
-    """`once()` so often, sorted, behind some that do not count: the first ones fill caches."""
+    """`once()` so often, sorted, after some runs that fill caches and do not count."""
     for _ in range(warm):
         once()
     return sorted(once() for _ in range(count))

@@ -1,4 +1,4 @@
-"""The faults: what each one does to the instance, and how it is taken back.
+"""The faults: what each one does to the instance, and how it is undone.
 
 A fault is a function of the campaign's `Faults` that returns what it did, in words, or None where there was nothing to do it to.
 Kills are left to the repair that follows every fault; freezes, cuts, full disks and stepped clocks last for a drawn time and
@@ -12,9 +12,9 @@ import time
 
 from lib.instance import DISK_NODE, FAR_NODE, LEASE, MARGIN, NODES, alive, look, send, thaw
 
-# Seconds; the last ones are about a lease: within it, within the margin behind it, and longer than both.
+# Seconds; the last ones are around a lease: within it, within the margin after it, and longer than both.
 FREEZES = (0.2, 0.2, 0.5, 0.5, 0.5, 1, 1, 2, LEASE - 1, LEASE + 2, LEASE + MARGIN + 2)
-# Faults that cost no running task anything, however they fall.
+# Faults that end no running task, whenever they come.
 HARMLESS = {"kill-procmgrd", "kill-launcher", "kill-leader", "kill-follower", "kill-nodemgrd", "kill-runnerd", "kill-munged", "kill-backend", "kill-client",
             "freeze-leader", "freeze-follower", "freeze-nodemgrd", "freeze-runnerd", "freeze-munged", "terminate-backend", "step-clock"}
 ABSENCES = (0, 0, 0.5, 0.5, 1, 2, LEASE + 2)
@@ -39,7 +39,7 @@ class Faults:
         return rows
 
     def next(self):
-        """Each kind comes once before any comes again, in drawn order."""
+        """Each kind comes once before any comes again, in random order."""
         if not self.bag:
             self.bag = sorted(self.kinds)
             self.random.shuffle(self.bag)
@@ -53,7 +53,7 @@ class Faults:
         """Whether all that was injected should have disturbed no task."""
         return set(self.count) <= HARMLESS
 
-    # whom
+    # targets
 
     def victim(self, role):
         inst, node = self.instance, f"n{self.random.randint(1, NODES)}"
@@ -97,7 +97,7 @@ class Faults:
         return f"pid {pid} {where}".strip() + (f" for {seconds:g} s" if verb == "freeze" else "")
 
     def probe(self, verb, at):
-        """A job that nothing but the missing leader keeps from starting, submitted through the gate that is left."""
+        """A job that waits only for the missing leader, submitted through the remaining jobmgrd."""
         self.probes += 1
         number = f"probe-{self.probes}"
         serves = next((conf for conf, name in ((self.instance.conf, "1"), (self.instance.second_conf, "2"))

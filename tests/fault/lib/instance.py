@@ -1,4 +1,4 @@
-"""A private instance for the campaign: started, looked at and repaired through `rota`, as an administrator would.
+"""A private instance for the campaign: started, inspected and repaired by `rota`, as an administrator would.
 
 Beside what `rota up` starts there is a second jobmgrd, and, as root, two nodes of a special kind: one whose folder is a small
 file system of its own, and one that reaches the database over a network of its own and has a calendar of its own.
@@ -18,7 +18,7 @@ DISK_MB = 12
 
 
 def look(pid):
-    """Name, the kernel's letter and parent of a process: T is stopped, X not there."""
+    """Name, the kernel's state letter and parent of a process: T is stopped, X does not exist."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
             name, _, rest = stat.read().partition(" (")[2].rpartition(") ")
@@ -28,7 +28,7 @@ def look(pid):
 
 
 def alive(pid):
-    """Whether a process lives; one that only waits to be buried does not."""
+    """Whether a process lives; a zombie does not."""
     return look(pid)[1] not in "ZX"
 
 
@@ -41,7 +41,7 @@ def arguments(pid):
 
 
 def number_in(path):
-    """The number a pid file begins with, 0 where there is none."""
+    """The number at the beginning of a pid file, 0 if there is none."""
     try:
         with open(path, encoding="ascii") as file:
             return int(file.read().split()[0])
@@ -92,7 +92,7 @@ class Instance:
     # start and repair
 
     def start(self):
-        """From nothing to four nodes that serve; raises where that fails."""
+        """Start four nodes; raises if that fails."""
         settings = {"node.lease": LEASE, "node.lease_margin": MARGIN, "node.grace": 1, "nodemgr.period": 1, "node.disk_floor_mb": 2,
                     "controller.prolog": f"{self.folder}/hook.sh", "controller.epilog": f"{self.folder}/hook.sh"}
         words = ["up", "--nodes", str(NODES), "--cpus", str(CPUS), "--mem", "8G", "--name", self.space]
@@ -107,7 +107,7 @@ class Instance:
         with open(self.second_conf, "w", encoding="utf-8") as file:
             file.write(text.replace("/run/gate.sock", "/run/gate2.sock"))
         with open(f"{self.home}/pg/data/postgresql.conf", "a", encoding="utf-8") as file:
-            # When a transaction was committed is how the campaign knows how long a recovery took.
+            # The campaign computes recovery times from the times of commits.
             file.write("track_commit_timestamp = on\nlog_timezone = 'UTC'\n")
             if self.own_network:
                 file.write(f"listen_addresses = '{self.near}'\n")
@@ -126,7 +126,7 @@ class Instance:
         return subprocess.run(words, capture_output=True, text=True, check=False)
 
     def make_network(self, text):
-        """One cable between the machine and a network that only the far node is in."""
+        """A network that only the far node is in, with one link to the machine."""
         with open(f"{self.home}/pg/data/pg_hba.conf", "a", encoding="utf-8") as file:
             file.write(f"host rota rota_node {self.away}/32 trust\n")
         with open(self.far_conf, "w", encoding="utf-8") as file:
@@ -138,7 +138,7 @@ class Instance:
         self.set_clock(0)
 
     def set_clock(self, seconds):
-        """How far the far node's calendar is from the machine's."""
+        """The offset of the far node's calendar from the machine's."""
         with open(f"{self.clock_file}.new", "w", encoding="ascii") as file:
             file.write(f"{seconds:+d}\n")
         os.chmod(f"{self.clock_file}.new", 0o644)
@@ -148,7 +148,7 @@ class Instance:
         self.run("ip", "-n", self.space, "link", "set", f"{self.link}f", "up" if plugged else "down")
 
     def child(self, name, words, environment=None):
-        """A daemon that `rota up` does not know how to start; started again where it has died."""
+        """A daemon that `rota up` does not start; started again if it has died."""
         if name in self.children and self.children[name].poll() is None:
             return
         with open(f"{self.home}/log/{name}.log", "ab") as log:
@@ -168,7 +168,7 @@ class Instance:
                                                 "--config", self.far_conf, "--node", FAR_NODE], environment)
 
     def repair(self, patience=90):
-        """What a service manager and an administrator do: start what died, bring drained nodes back. True when all serves."""
+        """Act as service manager and administrator: start dead daemons, resume drained nodes. True when everything works."""
         until = time.monotonic() + patience
         while True:
             self.start_children()
@@ -198,7 +198,7 @@ class Instance:
             if words and os.path.basename(words[0]) == program and any(self.home in w for w in words) \
                     and (not option or option in words and words[words.index(option) + 1] == value):
                 found.append(int(folder[6:]))
-        # A child that is about to execute another program bears its parent's words, and its name, until then.
+        # A child has its parent's command line and name until it executes another program.
         seen = {pid: look(pid) for pid in found}
         return [pid for pid, (name, letter, parent) in seen.items() if letter not in "ZX" and seen.get(parent, ("",))[0] != name]
 
@@ -216,7 +216,7 @@ class Instance:
         return [int(row[0]) for row in rows or []]
 
     def jobmgrds(self):
-        """(leader, other) by pid, 0 where there is none."""
+        """(leader, other) by pid, 0 if there is none."""
         pids = {name: next(iter(self.named("jobmgrd", "--name", name)), 0) for name in ("1", "2")}
         done = self.rota("status", "--json", timeout=5, conf=self.conf)
         if done.returncode or not done.stdout:
@@ -232,7 +232,7 @@ class Instance:
     # the end
 
     def stop(self):
-        """rota down, and what is left behind it: a list of texts."""
+        """rota down; returns what is left after it, as a list of texts."""
         left = []
         done = self.rota("down", timeout=180)
         if done.returncode:
@@ -255,12 +255,12 @@ class Instance:
         return left
 
     def remove(self):
-        """Everything, also after a start that failed half way."""
+        """Remove everything, also after a start that failed."""
         self.rota("down", timeout=180)
         for child in self.children.values():
             if child.poll() is None:
                 child.kill()
-        # libfaketime names its shared memory by pid, and what is killed cannot remove its own.
+        # libfaketime names its shared memory by pid, and a killed process cannot remove it.
         for path in [f"/dev/shm/{name}_{pid}" for pid in self.started for name in ("faketime_shm", "sem.faketime_sem")]:
             if os.path.exists(path):
                 os.unlink(path)
@@ -274,7 +274,7 @@ class Instance:
 
 
 def send(pid, number):
-    """A signal; False where there is nobody."""
+    """Send a signal; False if there is no process."""
     try:
         os.kill(pid, number)
         return True

@@ -1,4 +1,4 @@
-"""The stream of jobs: what is submitted, and what each step may end as.
+"""The stream of jobs: what is submitted, and how each step may end.
 
 Every submission has a key and is sent until it is answered, by clients some of which are killed half way: the job is known by
 its key whatever became of the answer. Jobs are a seeded draw, so the same seed gives the same scripts in the same order.
@@ -13,7 +13,7 @@ SEVERAL = 3  # jobs of a submission of kind "several"
 
 HEAD = "#!/bin/bash\n#ROTA --time=5:00 --output=/dev/null\n. {task}\n"
 
-# Kinds of jobs: name, weight, script. D is a drawn duration. Steps end as `completed` unless ENDS says otherwise.
+# Kinds of jobs: name, weight, script. D is a random duration. Steps end as `completed` unless ENDS says otherwise.
 KINDS = (
     ("single", 6, "work D\n"),
     ("long", 4, "work 12\n"),
@@ -60,7 +60,7 @@ work 0.2
     ("probe", 0, "work 0.1\n"),
 )
 
-# What steps may end as, by kind and step; a step that may not be requeued is lost with its node.
+# How steps may end, by kind and step; a step that may not be requeued is lost with its node.
 ENDS = {
     ("once", "script"): {"completed", "node_fail"},
     ("bad", "script"): {"failed"},
@@ -95,7 +95,7 @@ class Load(threading.Thread):
         return text
 
     def submit(self, kind, number, conf=None):
-        """Until there is an answer: the id (of several, the first one), or None where the database refuses or there is no time left."""
+        """Submit until there is an answer: the id (the first of several), or None if the database refuses or time is up."""
         several = kind == "several"
         key = f"campaign-{number}"
         names = [f"{key}-{i}.sh" for i in range(SEVERAL if several else 1)]
@@ -134,11 +134,11 @@ class Load(threading.Thread):
         return None
 
     def act(self, words):
-        """One try: what must not be forgotten is done again when the campaign ends."""
+        """One try: commands that must take effect are repeated when the campaign ends."""
         self.instance.rota(*words, conf=self.random.choice((self.instance.conf, self.instance.second_conf)), timeout=10)
 
     def treat(self, kind, job):
-        """What owners do to jobs of some kinds."""
+        """Commands of owners on jobs of some kinds."""
         if kind == "held":
             self.act(("hold", str(job)))
             time.sleep(0.3)
@@ -170,7 +170,7 @@ class Load(threading.Thread):
             time.sleep(self.random.uniform(0, 0.3))
 
     def set_free(self):
-        """What was held or stopped goes on; for the end, when an owner's word may have been lost."""
+        """Release and resume everything at the end, because an owner's command may have been lost."""
         rows = self.instance.sql("select distinct job_id, state, held from rota.step where ended_at is null and (held <> '' or state = 'suspended')")
         for job, state, held in rows or []:
             self.instance.rota("release" if held else "resume", job, timeout=20)

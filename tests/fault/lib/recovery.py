@@ -1,4 +1,4 @@
-"""How long recoveries took, from when transactions were committed (track_commit_timestamp). Told, never judged.
+"""How long recoveries took, from the times of commits (track_commit_timestamp). Reported, never judged.
 
 Three of them: from the loss of the leader to the start of a job that waited for nothing else; from PostgreSQL's return, and from
 the start of a new procmgrd, to its first report of an end.
@@ -20,7 +20,7 @@ class Recovery:
         self.leaders.append((key, at, verb))
 
     def procmgrd(self, node, pid, at):
-        """Watches for the next procmgrd of a node, without holding up the campaign."""
+        """Watches for the next procmgrd of a node, without delaying the campaign."""
         threading.Thread(target=self.watch, args=(node, pid, at), daemon=True).start()
 
     def watch(self, node, pid, at):
@@ -33,7 +33,7 @@ class Recovery:
             time.sleep(0.01)
 
     def returns(self):
-        """The moments at which PostgreSQL was there again; its first start is none."""
+        """The moments when PostgreSQL was back, without its first start."""
         moments = []
         with open(f"{self.instance.home}/log/postgres.log", encoding="utf-8", errors="replace") as log:
             for line in log:
@@ -43,7 +43,7 @@ class Recovery:
         return moments[2:]
 
     def report(self, node, since, until):
-        """Seconds from `since`, or from the end it tells of where that came later, to the first report; None where there was none."""
+        """Seconds from `since`, or from a later end that it reports, to the first report; None if there was none."""
         where = f"join rota.node n on n.node_id = e.node_id and n.name = '{node}'" if node else ""
         rows = self.instance.sql(f"""
             select extract(epoch from pg_xact_commit_timestamp(e.xmin) - greatest(to_timestamp({since}), e.ended_at)) from rota.task_end e {where}
@@ -58,7 +58,7 @@ class Recovery:
         return float(rows[0][0]) if rows and rows[0][0] else None
 
     def lines(self):
-        """The distributions, as lines for people."""
+        """The distributions, as lines of text."""
         moments = self.returns()
         samples = {
             "leader killed -> next start": [self.start(key, at) for key, at, verb in self.leaders if verb == "kill"],

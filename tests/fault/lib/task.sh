@@ -1,9 +1,9 @@
-# task.sh - what the campaign's tasks do, sourced by their scripts: `work SECONDS [EXIT CODE]`.
+# task.sh - the work of the campaign's tasks, sourced by their scripts: `work SECONDS [EXIT CODE]`.
 #
 # Each line of the ledger is one write to a file opened for appending, so lines are whole and their order in the file is the order
-# in which things happened, whatever any clock says:
+# of events, whatever any clock says:
 #	begin|end|beside LABEL ATTEMPT TASK NODE PID STARTED TIME
-# `beside`: a task of an earlier attempt of this step lives while this one begins; looked at in /proc, by pid and start.
+# `beside`: a task of an earlier attempt of this step lives while this one begins; found in /proc, by pid and start.
 
 started() { # PID: when it started, in ticks of the kernel; empty where it does not live
 	local stat

@@ -1,4 +1,4 @@
-"""The audit: the ledger, which Rota knows nothing of, against the database; the database against itself; what is left behind.
+"""The audit: the ledger, which is outside Rota, against the database; the database against itself; leftovers.
 
 Findings are of three kinds. lost: a job, or an end that was reported and did not happen in the ledger. doubled: something that
 ran, or is there, twice, or beside its successor. wrong: everything else that is not as it must be.
@@ -26,7 +26,7 @@ class Verdict:
 
 
 class Ledger:
-    """(label, attempt, task) -> positions of its lines. Positions are the order of things."""
+    """(label, attempt, task) -> positions of its lines. Positions are the order of events."""
 
     def __init__(self, path):
         self.begins, self.ends, self.besides, self.torn = {}, {}, [], []
@@ -59,7 +59,7 @@ def judge(instance, load, ledger, harmless):
 
 
 def judge_hooks(verdict, instance):
-    """Every attempt has had its controller prolog and epilog, none of them beside itself."""
+    """Every attempt had its controller prolog and epilog, none of them twice at the same time."""
     beside = f"{instance.folder}/hooks/beside"
     if os.path.exists(beside):
         with open(beside, encoding="utf-8") as file:
@@ -77,7 +77,7 @@ def name(key):
 
 
 def judge_ledger(verdict, ledger):
-    """The ledger by itself: nothing twice, nothing beside its successor."""
+    """The ledger by itself: no task twice, no task beside its successor."""
     verdict.begun = len(ledger.begins)
     verdict.wrong += [f"a line of the ledger that no task writes: {line}" for line in ledger.torn]
     for key, lines in ledger.begins.items():
@@ -102,7 +102,7 @@ def judge_ledger(verdict, ledger):
 
 
 def judge_submissions(verdict, instance, load):
-    """Every job that was asked for is there once, under the id that was answered."""
+    """Every submitted job exists once, under the id that was answered."""
     there = {}
     for key, job in instance.sql("select k.client_key, j.job_id from rota.job j left join rota.client_key k on k.job_id = j.job_id"):
         if not key:
@@ -116,7 +116,7 @@ def judge_submissions(verdict, instance, load):
 
 
 def judge_attempts(verdict, instance, ledger):
-    """What the database says ran, against what ran."""
+    """The attempts of the database against those of the ledger."""
     rows = instance.sql("""
         select internal.step_label(t.job_id, t.step_id), t.attempt, coalesce(t.state, ''), e.task, case when e.signal is null then coalesce(e.exit_code, -1) else -1 end,
 			coalesce(e.cause, '')
@@ -138,7 +138,7 @@ def judge_attempts(verdict, instance, ledger):
 
 
 def judge_causes(verdict, instance, harmless):
-    """What ended attempts: tasks by themselves or by their owner, and nothing else where nothing else was to."""
+    """What ended attempts: the tasks or their owner, and nothing else if no fault should have."""
     rows = instance.sql("select cause, count(*) from rota.attempt group by cause order by 2 desc, 1")
     verdict.causes = ", ".join(f"{cause} {count}" for cause, count in rows)
     for cause, count in rows:
@@ -147,7 +147,7 @@ def judge_causes(verdict, instance, harmless):
 
 
 def judge_outcomes(verdict, instance):
-    """Every step ended as its script says."""
+    """Every step ended as its script allows."""
     rows = instance.sql("""
         select j.name, r.name, internal.step_label(s.job_id, s.step_id), s.state, coalesce(s.cause, ''), coalesce(s.message, '')
         from rota.step s
