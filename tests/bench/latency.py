@@ -1,7 +1,7 @@
 """An idle instance, 200 times each: submission to the script's first line, end to `rota wait`, step to dependent.
 
-Scripts write a line into a named pipe, which this program reads: as their first line, or as their last one. The waits are parked
-before the end, and each round begins on an idle instance. p99 is held against three times the median.
+Scripts write a line into a named pipe, which this program reads: as their first line, or as their last one. The waits are long polls
+before the end, and each round begins on an idle instance. p99 is compared with three times the median.
 """
 import os
 import subprocess
@@ -75,10 +75,10 @@ def run(bench):
         head = "#!/bin/sh\n#ROTA --output=/dev/null\n"
         tell = f"echo >{pipe.path}\n"
         once = instance.file("once.sh", f"{head}{tell}")
-        told = instance.file("told.sh", f"{head}{tell}read -r line <{go.path}\n{tell}")
+        reported = instance.file("reported.sh", f"{head}{tell}read -r line <{go.path}\n{tell}")
         steps = instance.file("steps.sh", f"{head}#ROTA step one\n{tell}#ROTA step two --after=one\n{tell}")
         figure(bench, "submission to first line", 15, lambda: first_line(instance, pipe, once))
-        figure(bench, "end of the task to return of rota wait", 5, lambda: wait_returns(instance, pipe, go, told))
+        figure(bench, "end of the task to return of rota wait", 5, lambda: wait_returns(instance, pipe, go, reported))
         figure(bench, "end of a step to first line of its dependent", 12, lambda: dependent(instance, pipe, steps))
         pipe.close()
         go.close()

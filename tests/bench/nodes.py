@@ -1,10 +1,9 @@
 """A hundred, a thousand and ten thousand nodes: idle cost, a stream over all of them, one step on all of them.
 
 The nodes are virtual: one launcher and one process manager stand for all of them and start nothing (`launcher.virtual`); leases, orders,
-signatures, journal and reports are real. Their rows are put into the database at once rather than by one `rota admin` each. Idle is what
-all daemons and PostgreSQL use of a processor over a time in which each lease is renewed several times. The step on all nodes counts from
-its submission until the database has it as running: every node has said that it is ready, and the one with the script, told to go, that
-it runs.
+signatures, journal and reports are real. One statement writes their rows, not one `rota admin` for each. Idle cost is the CPU time of all
+daemons and PostgreSQL while each lease is renewed several times. The step on all nodes counts from its submission until the database has
+it as running: every node has reported that it is ready, and the node with the script, after `go`, that it runs.
 """
 import os
 import statistics

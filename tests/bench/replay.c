@@ -230,7 +230,7 @@ static void end_call(struct session *s)
 
 static void read_answers(struct session *s)
 {
-	PGnotify *bell;
+	PGnotify *notification;
 	if (!PQconsumeInput(s->conn))
 		fail(s->user, PQerrorMessage(s->conn));
 	while (s->ended < s->sent && !PQisBusy(s->conn)) {
@@ -246,8 +246,8 @@ static void read_answers(struct session *s)
 			complain(s, result);
 		PQclear(result);
 	}
-	while ((bell = PQnotifies(s->conn)))
-		PQfreemem(bell);
+	while ((notification = PQnotifies(s->conn)))
+		PQfreemem(notification);
 }
 
 static bool is_over(void)

@@ -480,7 +480,7 @@ partition_known() {
 	done
 	[ "$(rota sql -Atc "select count(*) from rota.job")" = $((before + ${#names[@]})) ]
 	[ ! -e /tmp/rota-evil.$$ ]
-	for name in $'two\nlines' $'bell\a' $'\e[31mred' $'\xff\xfe'; do
+	for name in $'two\nlines' $'beep\a' $'\e[31mred' $'\xff\xfe'; do
 		refused "" submit "$EVE" "--job-name=$name" "$ROTA_TEST_DIR/name.sh"
 		refused "" submit "$EVE" "--comment=$name" "$ROTA_TEST_DIR/name.sh"
 		refused "" submit "$EVE" "--output=$name" "$ROTA_TEST_DIR/name.sh"

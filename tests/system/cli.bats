@@ -630,12 +630,12 @@ echo problem >&2')
 	run -0 rota log -f -n 0 "$job"
 	[ -z "$output" ]
 	waiting=$(submit '#!/bin/bash
-echo news' --hold)
+echo later' --hold)
 	rota log -f -n 0 "$waiting" >"$BATS_TEST_TMPDIR/log" 3>&- &
 	eventually is_followed $!
 	rota release "$waiting"
 	wait $!
-	[ "$(<"$BATS_TEST_TMPDIR/log")" = news ]
+	[ "$(<"$BATS_TEST_TMPDIR/log")" = later ]
 	run -0 rota log --json -n 2 "$job"
 	[ "$output" = '{"line":"line 3"}'$'\n''{"line":"problem"}' ]
 	run -1 rota log 999999999

@@ -166,8 +166,8 @@ while :; do sleep 0.1; done')
 
 @test "control messages to a keeper that reads nothing wait for it, whole and in order" {
 	job=$(submit '#!/bin/bash
-trap "echo told >>'"$BATS_TEST_TMPDIR"'/told" USR1 USR2
-trap "echo ended >>'"$BATS_TEST_TMPDIR"'/told; exit" TERM
+trap "echo signalled >>'"$BATS_TEST_TMPDIR"'/signals" USR1 USR2
+trap "echo ended >>'"$BATS_TEST_TMPDIR"'/signals; exit" TERM
 touch '"$BATS_TEST_TMPDIR"'/trapped
 while :; do sleep 0.1; done')
 	eventually is "$job" running
@@ -187,8 +187,8 @@ while :; do sleep 0.1; done')
 	eventually is "$job" cancelled
 	[ "$before" = "kill signal" ]
 	[ -z "$(ordered)" ]
-	[ "$(head -n 1 "$BATS_TEST_TMPDIR/told")" = told ]
-	[ "$(tail -n 1 "$BATS_TEST_TMPDIR/told")" = ended ]
+	[ "$(head -n 1 "$BATS_TEST_TMPDIR/signals")" = signalled ]
+	[ "$(tail -n 1 "$BATS_TEST_TMPDIR/signals")" = ended ]
 }
 
 @test "held steps wait, released ones run, and why explains it" {

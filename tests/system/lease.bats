@@ -94,8 +94,8 @@ attempts() {
 	before=$(sql "select a from rota.attempt a where job_id = $job and attempt = 1")
 	mend
 	eventually node_is "$node" up
-	strays() { [ "$(sql "select count(*) from rota.stray s, jsonb_array_elements(s.what) w where w ->> 'outcome' = 'node_fail' and (w ->> 'job')::int = $job")" -gt 0 ]; }
-	eventually strays
+	is_rejected() { [ "$(sql "select count(*) from rota.stray s, jsonb_array_elements(s.what) w where w ->> 'outcome' = 'node_fail' and (w ->> 'job')::int = $job")" -gt 0 ]; }
+	eventually is_rejected
 	[ "$(sql "select a from rota.attempt a where job_id = $job and attempt = 1")" = "$before" ]
 	[ "$(attempts "$job")" = "1:node_fail:node_lost 2:completed:exit" ]
 	[ "$(sql "select coalesce(sum(cpus_used), 0) from rota.node_used")" = 0 ]
@@ -213,9 +213,9 @@ second_of() {
 }
 
 @test "with --no-kill it goes on with the node that is left" {
-	job=$(ticker 'echo "told $ROTA_NO_KILL" >>'"$LEDGER" --nodes=2 --ntasks-per-node=1 --run=tasks --no-kill)
+	job=$(ticker 'echo "no_kill $ROTA_NO_KILL" >>'"$LEDGER" --nodes=2 --ntasks-per-node=1 --run=tasks --no-kill)
 	node=$(second_of "$job")
-	has "told 1"
+	has "no_kill 1"
 	cut_off "$node"
 	goes_on() { rota show "$job" | grep -q "$node: lost"; }
 	eventually goes_on

@@ -19,7 +19,7 @@ const char *const END_EVENTS[] = {"complete", "dependency_fail", "cancel", "pree
 const char *const END_CAUSES[] = {"exit",	"dependency", "cancelled",     "preempted", "deadline",
 				  "time_limit", "exit",	      "out_of_memory", "node"};
 
-enum { LOOK = 32, PATIENCE_H = 4, RETRY_S = 2, NODE_DAYS = 120 };
+enum { LOOK = 32, WAIT_LIMIT_H = 4, RETRY_S = 2, NODE_DAYS = 120 };
 
 /* What waits for nodes: a step, or the next elements of an array (step -1). */
 struct item {
@@ -340,7 +340,7 @@ static void pass(struct sim *s)
 			continue;
 		}
 		/* What has waited long is not overtaken any more. */
-		if (s->now - item->since > (int64_t)PATIENCE_H * 3600 * SECOND)
+		if (s->now - item->since > (int64_t)WAIT_LIMIT_H * 3600 * SECOND)
 			break;
 		if (r->nodes == 1 && !r->gpus && r->mem_mb <= (long)r->cpus * 1000)
 			cpus = r->cpus < cpus ? r->cpus : cpus;

@@ -167,9 +167,9 @@ class Instance:
             self.child(f"launcher.{FAR_NODE}", ["nsenter", f"--net=/run/netns/{self.space}", f"{self.binaries}/rota-launcher",
                                                 "--config", self.far_conf, "--node", FAR_NODE], environment)
 
-    def repair(self, patience=90):
+    def repair(self, timeout=90):
         """Act as service manager and administrator: start dead daemons, resume drained nodes. True when everything works."""
-        until = time.monotonic() + patience
+        until = time.monotonic() + timeout
         while True:
             self.start_children()
             done = self.rota("up", "--quiet", timeout=60)

@@ -106,7 +106,7 @@ class Load(threading.Thread):
         with self.lock:
             self.unanswered.update({key: kind for key in keys})
         gates = [conf] if conf else [self.instance.conf, self.instance.second_conf]
-        patience = self.random.uniform(0.002, 0.04) if self.kill_clients and self.random.random() < 0.7 else 60
+        timeout = self.random.uniform(0.002, 0.04) if self.kill_clients and self.random.random() < 0.7 else 60
         until = time.monotonic() + 300
         while time.monotonic() < until:
             conf = self.random.choice(gates)
@@ -115,12 +115,12 @@ class Load(threading.Thread):
                                   env={**self.instance.environment, "ROTA_CONFIG": conf, "LEDGER": self.ledger}, cwd=self.instance.folder,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as client:
                 try:
-                    answer, complaint = client.communicate(timeout=patience)
+                    answer, complaint = client.communicate(timeout=timeout)
                 except subprocess.TimeoutExpired:
                     client.kill()
                     client.communicate()
-                    self.clients_killed += patience < 60
-                    patience = 60
+                    self.clients_killed += timeout < 60
+                    timeout = 60
                     continue
             if client.returncode == 0:
                 ids = [int(word) for word in answer.split()]
