@@ -59,7 +59,7 @@ blocks() {
 }
 
 @test "functions and tables that ARCHITECTURE.md names exist in the database" {
-	names=$(grep -oE '`(api|acct|rota)\.[a-z_]+(\.[a-z_]+)?`' "$ROTA_SOURCE/ARCHITECTURE.md" | tr -d '`' | grep -v '^rota\.conf$' | sort -u)
+	names=$(grep -oE '`(api|internal|acct|rota)\.[a-z_]+(\.[a-z_]+)?`' "$ROTA_SOURCE/ARCHITECTURE.md" | tr -d '`' | grep -v '^rota\.conf$' | sort -u)
 	[ "$(wc -l <<<"$names")" -ge 40 ]
 	run -0 rota sql -At -v names="$(tr '\n' ' ' <<<"$names")" <<-'END'
 		with named as (select n, split_part(n, '.', 1) as schema, split_part(n, '.', 2) as name, split_part(n, '.', 3) as part from regexp_split_to_table(trim(:'names'), ' ') n)
