@@ -1,8 +1,7 @@
 """The faults: what each one does to the instance, and how it is undone.
 
-A fault is a function of the campaign's `Faults` that returns what it did, in words, or None where there was nothing to do it to.
-Kills are left to the repair that follows every fault; freezes, cuts, full disks and stepped clocks last for a drawn time and
-are undone here.
+A fault is a function of the campaign's `Faults`. It returns a description, or None if it had no target. The repair after every
+fault restarts what was killed; freezes, cuts, full disks and stepped clocks last for a random time and are undone here.
 """
 import os
 import random

@@ -1,7 +1,7 @@
 """The audit: the ledger, which is outside Rota, against the database; the database against itself; leftovers.
 
-Findings are of three kinds. lost: a job, or an end that was reported and did not happen in the ledger. doubled: something that
-ran, or is there, twice, or beside its successor. wrong: everything else that is not as it must be.
+Findings are of three kinds. lost: a job, or an end that was reported and is not in the ledger. doubled: a task that ran twice or
+beside its successor, or a job that exists twice. wrong: any other violation.
 """
 import os
 import subprocess
