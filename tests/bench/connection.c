@@ -1,8 +1,8 @@
 /* connection.c - jobs submitted over one kept-alive HTTP connection, each request with a credential, each job with its own client key.
  *
- * tests/bench/submit.py and read.py start it: connection CONFIG COUNT EACH SCRIPT [OPTION]... so many jobs, EACH in a request. It prints
- * how many jobs a second were made. What always holds: the next request goes out when the one before was answered, and any answer
- * but new jobs ends it. */
+ * tests/bench/submit.py and read.py start it: connection CONFIG COUNT EACH SCRIPT [OPTION]... submits COUNT jobs, EACH in a request, and
+ * prints the number of jobs a second.
+ * Invariants: a request is sent after the answer to the one before; any answer but new jobs ends the program. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

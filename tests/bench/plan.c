@@ -1,6 +1,6 @@
-/* plan.c - how long the scheduler takes for one whole pass: `plan STEPS NODES RESERVATIONS TURNS`, steps of several nodes each, all
- * different, none of which fits now, in front of full nodes whose steps end at different times. Prints the median of its turns in
- * milliseconds of a processor. tests/bench/depth.py runs it; nothing but jobmgr/schedule is under it. */
+/* plan.c - measures one whole scheduling cycle without I/O: `plan STEPS NODES RESERVATIONS TURNS`. The steps take several nodes each, all
+ * differ, and none fits now, because the nodes are full of steps that end at different times. Prints the median of its runs in CPU
+ * milliseconds. tests/bench/depth.py runs it; it links jobmgr/schedule only. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

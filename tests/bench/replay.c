@@ -1,10 +1,10 @@
 /* replay.c - the limit of the benchmark engine: how fast the database alone answers the calls of a run.
  *
- * tests/bench/engine.py starts it: replay CONNINFO FILE, with what lib/record.py has recorded. Each session of the run is a
- * connection here, as the same role; its calls are sent in their order, several at once in a pipeline. A call waits for calls of
- * other sessions that had ended when it began in the run and that it may be about (lib/record.py), and for nothing else: no daemon,
- * no signature, no timer. Prints the seconds between the marked calls, how many calls there were, and how many failed. What always
- * holds: one answer for each call, in the order in which they were sent. */
+ * tests/bench/engine.py starts it: replay CONNINFO FILE, with the calls that lib/record.py has recorded. Each session of the run is a
+ * connection of the same role; its calls are sent in order, several at once in a pipeline. A call waits only for calls of other sessions
+ * that had ended when it began in the run and on which it may depend (lib/record.py): for no daemon, signature or timer. Prints the seconds
+ * between the marked calls, the number of calls, and the number of failures.
+ * Invariants: one answer for each call, in the order in which they were sent. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libpq-fe.h>

@@ -1,4 +1,4 @@
-/* draw.h - chance that comes out the same each time: everything of a history is drawn from one seed. */
+/* draw.h - reproducible random numbers: a whole history is drawn from one seed. */
 #ifndef ROTA_HISTORY_DRAW_H
 #define ROTA_HISTORY_DRAW_H
 

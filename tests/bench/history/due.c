@@ -1,4 +1,4 @@
-/* due.c - a binary heap of what is to happen. */
+/* due.c - a binary heap of future events. */
 #include "due.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* due.h - what is to happen, earliest first; of one moment, in the order in which it was added. */
+/* due.h - future events, earliest first; those of one moment in the order in which they were added. */
 #ifndef ROTA_HISTORY_DUE_H
 #define ROTA_HISTORY_DUE_H
 
@@ -22,10 +22,10 @@ struct due_list {
 	int64_t order;
 };
 
-/* The job, if it is about one, has one thing more to come. */
+/* Counts as one more pending event of its job, if it has one. */
 void due_add(struct due_list *l, int64_t at, enum what what, struct job *j, int number);
 
-/* The first; there must be one. */
+/* The first event; there must be one. */
 struct due due_take(struct due_list *l);
 
 #endif

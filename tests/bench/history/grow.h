@@ -1,10 +1,10 @@
-/* grow.h - arrays that grow: room for one more. */
+/* grow.h - arrays that grow. */
 #ifndef ROTA_HISTORY_GROW_H
 #define ROTA_HISTORY_GROW_H
 
 #include <stdlib.h>
 
-/* `array` with room for `count` + 1 elements; *room is how many it has room for. */
+/* `array` with capacity for `count` + 1 elements; *room is its capacity. */
 static inline void *grow(void *array, int count, int *room, size_t size)
 {
 	if (count < *room)

@@ -1,4 +1,4 @@
-/* job.h - a job of the history with all that became of it, until its rows are written. Times: microseconds since 2000, as in binary COPY. */
+/* job.h - a job of the history with all its events, until its rows are written. Times: microseconds since 2000, as in binary COPY. */
 #ifndef ROTA_HISTORY_JOB_H
 #define ROTA_HISTORY_JOB_H
 
@@ -70,7 +70,7 @@ struct request {
 	int nodes, cpus, gpus, array; /* array: elements; 0: none */
 	int max_running;
 	long mem_mb;
-	int64_t limit_s, run_us; /* what it would run for if nothing happened */
+	int64_t limit_s, run_us; /* its run time without a failure */
 	int retry;
 	int next, live, over; /* of an array: elements begun, not ended, ended */
 	bool queued;
@@ -85,7 +85,7 @@ struct job {
 	int requests, steps, attempts, events, placings;
 	int room_steps, room_attempts, room_events, room_placed;
 	int requests_left;
-	int pending; /* what is yet to befall it, as the simulation's heap names it */
+	int pending; /* number of its events in the simulation's heap */
 	struct request request[4];
 	struct step *step;
 	struct attempt *attempt;

@@ -1,6 +1,6 @@
-/* load.c - rows of a history (load_row.c) into the tables, in binary COPY. One transaction a range of job ids: it makes the range where
- * it is missing, fills it (frozen, where it made it: nobody has to look at these rows again), and asks of each foreign key whether it
- * holds. That is asked of the whole range in one statement a key: a million times row by row would take longer than all else. */
+/* load.c - writes rows of a history (load_row.c) into the tables, in binary COPY. One transaction for each range of job ids makes the range
+ * if it is missing, fills it (frozen if it made it, so no vacuum has to read it), and checks each foreign key, with one statement for
+ * the whole range: row by row would take longer than everything else. */
 #include "load.h"
 
 #include <stdarg.h>
@@ -94,8 +94,8 @@ static void flush(struct load *l)
 	l->jobs = 0;
 }
 
-/* Each foreign key of the range's tables, in one statement: what it names is there, in the same range where that table has ranges. And
- * what rota.step_references and rota.step_edge_references ask of rows that come the usual way. */
+/* Check each foreign key of the range's tables in one statement, and the rules of rota.step_references and rota.step_edge_references. A row
+ * refers to rows of its own range where the other table has ranges. */
 static const char CHECK[] =
 	"do $$\n"
 	"declare v record; v_bad boolean;\n"
@@ -146,7 +146,7 @@ static void range_open(struct load *l, int64_t job)
 	l->range = job / l->range_size * l->range_size;
 	load_run(l->db, "begin");
 	l->frozen = load_value(l->db, "select to_regclass('rota.job_%lld') is null", (long long)l->range)[0] == 't';
-	/* Whoever owns the others: an upgrade grants on all of them. */
+	/* The owner of the other tables, because an upgrade grants on all of them. */
 	load_run(l->db, "set local role rota_owner; select rota.range_make(%lld, %lld); set local role none", (long long)l->range,
 		 (long long)(l->range + l->range_size));
 }

@@ -1,4 +1,4 @@
-/* load_row.c - the rows of a job: the columns of each table, and what goes into them. */
+/* load_row.c - the rows of a job: the columns of each table, and their values. */
 #include "load_row.h"
 
 #include <stdio.h>

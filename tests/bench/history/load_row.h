@@ -1,4 +1,4 @@
-/* load_row.h - rows of a history, table by table, as they go to the database. For load.c. */
+/* load_row.h - rows of a history for each table, in the database's form. For load.c. */
 #ifndef ROTA_HISTORY_LOAD_ROW_H
 #define ROTA_HISTORY_LOAD_ROW_H
 
@@ -19,7 +19,7 @@ struct load_rows {
 	struct copy_rows table[LOAD_TABLES], *to; /* to: that of the row being made */
 };
 
-/* All rows of a job that is over. */
+/* Write all rows of an ended job. */
 void load_rows_add(struct load_rows *l, const struct job *j);
 
 #endif

@@ -1,9 +1,9 @@
 /* main.c - history CONNINFO [--jobs=N] [--days=D] [--end=DATE] [--seed=S] [--users=U] [--accounts=A] [--nodes=N] [--cpus=C]
  *
- * Loads the history of a site into an instance's database: N jobs (default 10 million) that have ended, over D days (1096), up to DATE
- * (2026-11-01). It is what would have been: a simulation in which users submit, steps wait, are placed, fail, are run again, and nodes are
- * lost; the same for the same seed. It is for the superuser, for a database in which nothing runs meanwhile: what goes in goes past triggers and
- * foreign keys, and each key is asked for at the end of each range (load.c). Rollups are not made here: api.usage_rebuild does. */
+ * Loads the history of a site into an instance's database: N ended jobs (default 10 million) over D days (1096), up to DATE (2026-11-01).
+ * It simulates users who submit, steps that wait, are placed, fail and run again, and nodes that are lost; the same seed makes the same history.
+ * Run it as superuser, on a database in which nothing else runs: rows bypass triggers and foreign keys, and each key is checked at the
+ * end of each range (load.c). It makes no usage figures: api.usage_rebuild does. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static struct options options_read(int argc, char **argv)
 		      stderr);
 		exit(2);
 	}
-	/* As many nodes as are half busy with that, about. */
+	/* About as many nodes as are half busy with these jobs. */
 	if (!o.nodes)
 		o.nodes = (int)((double)o.jobs / o.days * 10500 / 86400 / 0.4 / o.cpus) + 1;
 	return o;

@@ -1,5 +1,6 @@
-/* place.c - nodes for what is to start. What always holds: no node gives more than it has; those with GPUs are the last choice of what
- * needs none. */
+/* place.c - chooses nodes for starts.
+ *
+ * Invariants: no node gives more than it has; steps without GPUs use nodes with GPUs last. */
 #include "place.h"
 
 #include "grow.h"

@@ -1,4 +1,4 @@
-/* place.h - nodes for what is to start, and back. */
+/* place.h - takes nodes for starts, and gives them back. */
 #ifndef ROTA_HISTORY_PLACE_H
 #define ROTA_HISTORY_PLACE_H
 
@@ -7,10 +7,10 @@
 #include "job.h"
 #include "world.h"
 
-/* Take what the request asks for of as many nodes, appended to the job's placings; false, and nothing is taken, where it does not fit. */
+/* Take the request's resources on its number of nodes, and append them to the job's placings; false, taking nothing, if they do not fit. */
 bool place_take(struct world *w, struct job *j, const struct request *r);
 
-/* What an attempt had. */
+/* Free what an attempt had. */
 void place_give_back(struct world *w, const struct job *j, const struct attempt *t);
 
 #endif

@@ -1,6 +1,8 @@
-/* simulate.c - the history as it happens, moment by moment. What always holds: a step has one attempt at a time, and
- * every move of a step is one that rota.step_transition knows, logged when it is made. Constant memory: a job is let go when
- * its rows are written, which is when it and all before it are over. */
+/* simulate.c - simulates the history, event by event.
+ *
+ * Invariants:
+ * - a step has one attempt at a time, and each transition is a row of rota.step_transition, logged when it happens
+ * - memory is constant: a job is freed when its rows are written, which is when it and all jobs before it have ended */
 #include "simulate.h"
 
 #include <stdio.h>
@@ -21,7 +23,7 @@ const char *const END_CAUSES[] = {"exit",	"dependency", "cancelled",     "preemp
 
 enum { LOOK = 32, WAIT_LIMIT_H = 4, RETRY_S = 2, NODE_DAYS = 120 };
 
-/* What waits for nodes: a step, or the next elements of an array (step -1). */
+/* An item of the queue: a step, or the next elements of an array (step -1). */
 struct item {
 	struct item *next;
 	struct job *job;
@@ -49,7 +51,7 @@ struct sim {
 	int64_t now, last_job, jobs_left, last_event;
 };
 
-/* ---- moves */
+/* ---- transitions */
 
 static void move(struct sim *s, struct job *j, int step, int64_t at, const char *event, enum state to, const char *actor,
 		 const char *cause, const char *detail)
@@ -104,7 +106,7 @@ static void submitted(struct sim *s, struct job *j)
 
 /* ---- attempts */
 
-/* How it will end, and after how long, unless its node is lost before. */
+/* How the attempt will end, and when, unless its node is lost before. */
 static int64_t fate(struct sim *s, const struct job *j, struct attempt *t)
 {
 	const struct request *r = &j->request[j->step[t->step].request];
@@ -159,7 +161,7 @@ static void start(struct sim *s, struct job *j, int step)
 	move(s, j, step, s->now, "start", STARTING, "schedule", NULL, NULL);
 	if (r->nodes > 1)
 		move(s, j, step, (s->now + t.started_at) / 2, "prolog", PROLOG, "node", NULL, NULL);
-	/* What is over in a moment is reported started and ended in one go. */
+	/* A very short attempt is reported as started and ended together. */
 	if (r->nodes > 1 || runs > 20 * SECOND)
 		move(s, j, step, t.started_at, "run", RUNNING, "node", NULL, NULL);
 	due_add(&s->due, t.started_at + runs, END, j, j->attempts++);
@@ -167,7 +169,7 @@ static void start(struct sim *s, struct job *j, int step)
 
 static void array_go_on(struct sim *s, struct job *j, int request);
 
-/* The end of a step of the script: what waits for it goes on, or never can. */
+/* The end of a step: its dependents become eligible, or can never start. */
 static void request_end(struct sim *s, struct job *j, int request)
 {
 	const struct step *of = &j->step[j->request[request].first];
@@ -303,7 +305,7 @@ static bool start_next(struct sim *s, struct item *item)
 	return true;
 }
 
-/* Whether nothing of the item is left to start now. */
+/* Whether no part of the item is left to start now. */
 static bool item_start(struct sim *s, struct item *item)
 {
 	const struct request *r = &item->job->request[item->request];
@@ -339,7 +341,7 @@ static void pass(struct sim *s)
 			free(item);
 			continue;
 		}
-		/* What has waited long is not overtaken any more. */
+		/* No item passes one that has waited long. */
 		if (s->now - item->since > (int64_t)WAIT_LIMIT_H * 3600 * SECOND)
 			break;
 		if (r->nodes == 1 && !r->gpus && r->mem_mb <= (long)r->cpus * 1000)
@@ -348,7 +350,7 @@ static void pass(struct sim *s)
 	}
 }
 
-/* ---- nodes come and go */
+/* ---- loss and return of nodes */
 
 static void node_event(struct sim *s, int node, const char *from, const char *to, const char *reason)
 {
@@ -387,7 +389,7 @@ static void node_up(struct sim *s, int node, const char *from)
 	due_add(&s->due, s->now + (int64_t)draw_exponential(s->d, NODE_DAYS * 86400.0) * SECOND, NODE_DOWN, NULL, node);
 }
 
-/* ---- the whole of it */
+/* ---- the whole history */
 
 static void job_free(struct job *j)
 {

@@ -1,4 +1,4 @@
-/* simulate.h - what the scheduler and the nodes would have made of the jobs that users submitted. */
+/* simulate.h - simulates the scheduler and the nodes for the jobs that users submit. */
 #ifndef ROTA_HISTORY_SIMULATE_H
 #define ROTA_HISTORY_SIMULATE_H
 
@@ -15,7 +15,7 @@ struct outcome {
 	int64_t last_job, last_event, until;
 };
 
-/* Let it all happen, and give each job that is over to `l`, in the order of their ids. */
+/* Simulate everything, and pass each ended job to `l`, in the order of ids. */
 struct outcome simulate(struct world *w, struct draw *d, const struct plan *plan, struct load *l, PGconn *db);
 
 #endif

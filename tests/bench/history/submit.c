@@ -1,5 +1,5 @@
-/* submit.c - jobs as people submit them: by day more than by night, less at the week's end, ever more over the years, often many of a
- * kind at once; most of them small and short, a few wide or long. */
+/* submit.c - submissions of users: more by day than by night, fewer at weekends, more from year to year, often many alike at once; most
+ * jobs are small and short, a few wide or long. */
 #include "submit.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 enum { BATCH_LOW = 2, BATCH_HIGH = 40 };
 static const double BATCH_CHANCE = 0.1;
 
-/* How busy the site is at `at`, 1 being ordinary. */
+/* Relative rate of submissions at `at`; 1 is the mean. */
 static double busy(const struct submit *s, int64_t at)
 {
 	int64_t hour = at / SECOND / 3600;
@@ -71,7 +71,7 @@ static void request_draw(struct submit *s, struct job *j, struct request *r)
 	r->retry = draw_chance(d, 0.02);
 }
 
-/* What kind of job it is: wide, an array, a pipeline, one that wants GPUs, one that nobody waits for; mostly none of it. */
+/* The kind of the job: a pipeline, wide, an array, or with GPUs; mostly none of these. */
 static void kind_draw(struct submit *s, struct job *j)
 {
 	static const char *const parts[] = {"prepare", "solve", "render", "tidy"};

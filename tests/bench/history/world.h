@@ -1,4 +1,4 @@
-/* world.h - who submits, for whom, and what it runs on: users, accounts, partitions, nodes, and what each user's jobs are like. */
+/* world.h - users, accounts, partitions, nodes, and the properties of each user's jobs. */
 #ifndef ROTA_HISTORY_WORLD_H
 #define ROTA_HISTORY_WORLD_H
 
@@ -14,10 +14,10 @@ struct user {
 	int uid;
 	int account, other_account; /* of world.accounts */
 	int script;
-	int cpus;	 /* of most of its jobs */
-	double median_s; /* how long they run */
+	int cpus;	 /* of most of the user's jobs */
+	double median_s; /* their median run time */
 	double used;	 /* part of its CPUs' time that they use */
-	double bad;	 /* part of them that goes wrong */
+	double bad;	 /* part of them that fails */
 	double until;	 /* the sum of the shares of submissions up to this user's, for drawing one */
 };
 
@@ -42,7 +42,7 @@ struct world {
 
 extern const char *const SCRIPT_NAMES[SCRIPTS];
 
-/* Draw it and write it: accounts, associations, qos, partitions, nodes, scripts. */
+/* Draw and write accounts, associations, qualities of service, partitions, nodes and scripts. */
 void world_make(struct world *w, struct draw *d, PGconn *db);
 const struct user *world_user(const struct world *w, struct draw *d);
 void world_free(struct world *w);
