@@ -1,14 +1,14 @@
-/* schedule.c - one pass over the queue: who starts, who waits, who reserves a reservation.
+/* schedule.c - decides for each gang of the queue in turn: it starts, or it waits and may get a backfill reservation.
  *
- * Called by lead.c, the what-if command and the tests, through schedule_run(). The rules:
- *  - What could not start whatever is free (its partition, a limit, its deadline, no node that matches, peers that are not
- *    there) waits without blocking anybody.
- *  - The first step of a partition that does not fit blocks it. The first `reservations` such steps hold a reservation,
- *    which binds every partition; behind them a step starts only where it delays none (without backfill: not at all).
- *  - A step that only an outage keeps waiting reserves a reservation for the time behind it, and blocks nobody: what ends before
- *    the outage may start, also where there is no backfill.
- *  - A step that lacks nothing but a licence reserves no nodes and blocks nobody; it closes that licence to all behind it, so
- *    that small users of it do not starve a large one. */
+ * Called by: lead_cycle.c through schedule_run().
+ * Invariants:
+ *  - A step that no free resource could help (partition, limit, deadline, nodes, missing peers) waits and blocks no other step.
+ *  - The first step of a partition that does not fit blocks the partition. The first `reservations` waiting steps get backfill
+ *    reservations, which bind all partitions. Without backfill nothing starts behind a blocking step.
+ *  - A step that only an outage delays gets a reservation after the outage and blocks nothing: steps that end before it may
+ *    start.
+ *  - A step that lacks only a licence blocks no nodes. It closes the licence to later steps, so small users do not starve large
+ *    ones. */
 #include "jobmgr/schedule/schedule.h"
 
 #include <math.h>
@@ -19,9 +19,9 @@
 
 const struct schedule_policy schedule_policy_default = {.backfill = true, .reservations = 8};
 
-/* does a unit start now, and if not, why */
+/* does a gang start now, and if not, why */
 
-/* All members are tried with their full time limits, or with the least they allow. */
+/* The next attempt uses the full time limits of the members, or the least they accept (--time-min). */
 static void gang_set_time_limits(struct schedule_gang *gang, bool full)
 {
 	for (size_t i = 0; i < gang->count; i++)
@@ -51,7 +51,7 @@ static bool decide_licenses_closed(struct schedule_cycle *cycle, const struct sc
 	return false;
 }
 
-/* Without backfill nothing passes a step that waits. */
+/* Without backfill nothing starts before a waiting step of its partition. */
 static bool decide_partition_blocked(struct schedule_cycle *cycle, const struct schedule_gang *gang, size_t *stuck,
 				     struct schedule_cause *cause)
 {
@@ -70,7 +70,7 @@ static bool decide_partition_blocked(struct schedule_cycle *cycle, const struct 
 	return false;
 }
 
-/* The latest beginning of a reservation or an outage that was not looked at yet: `hold` and `barrier` count down. */
+/* The latest start of a reservation or outage that was not tried yet. *reservation and *outage count down. */
 static double decide_previous_start(const struct schedule_profile *profile, size_t *reservation, size_t *outage)
 {
 	double from = *reservation ? profile->by_from[*reservation - 1]->from : -INFINITY;
@@ -80,8 +80,8 @@ static double decide_previous_start(const struct schedule_profile *profile, size
 	return from;
 }
 
-/* With the longest time limit that fits between now and a reservation or an outage, when time_min_s allows less than the full
- * one. */
+/* Try the longest time limit that ends before a reservation or an outage. Only steps with --time-min accept less than their full
+ * limit. */
 static bool decide_try_shortened(struct schedule_cycle *cycle, struct schedule_gang *gang)
 {
 	struct schedule_profile *profile = cycle->profile;
@@ -107,7 +107,7 @@ static bool decide_try_shortened(struct schedule_cycle *cycle, struct schedule_g
 	return schedule_placement_try(cycle->placement, &profile->live, gang);
 }
 
-/* What ends later is written down: a copy of what was taken. */
+/* Note when the taken resources become free. The amounts are copied, since the placement uses its own again. */
 static void decide_add_ends(struct schedule_cycle *cycle, const struct schedule_member *member,
 			    const struct schedule_placed *placed, const struct schedule_taken *taken)
 {
@@ -152,7 +152,7 @@ static bool decide_try_start(struct schedule_cycle *cycle, struct schedule_gang 
 	return true;
 }
 
-/* Does it fit in a view, wherever? Of a step alone the first answer will do. */
+/* Does the gang fit in the view? A single step needs no best nodes for that, so the first nodes found are enough. */
 static bool decide_fits_view(struct schedule_cycle *cycle, struct schedule_view *view, const struct schedule_gang *gang)
 {
 	cycle->fit->any_nodes = gang->count == 1;
@@ -163,7 +163,7 @@ static bool decide_fits_view(struct schedule_cycle *cycle, struct schedule_view 
 	return fits;
 }
 
-/* Would it fit if nothing else ran? */
+/* Would the gang fit on an empty cluster? */
 static bool decide_fits_empty(struct schedule_cycle *cycle, struct schedule_gang *gang)
 {
 	struct schedule_request *request = gang->count == 1 ? gang->member[0].request : NULL;
@@ -175,7 +175,8 @@ static bool decide_fits_empty(struct schedule_cycle *cycle, struct schedule_gang
 	return possible;
 }
 
-/* Why a unit that was just tried in vain does not start: what lacks, or a reservation or an outage in its way. */
+/* Why the gang does not start: missing resources, or a reservation or an outage in its way. `stuck`: the member that does not
+ * fit. */
 static struct schedule_cause decide_find_cause(struct schedule_cycle *cycle, struct schedule_gang *gang, size_t *stuck)
 {
 	struct schedule_arena *arena = cycle->cluster->arena;
@@ -204,7 +205,7 @@ static struct schedule_cause decide_find_cause(struct schedule_cycle *cycle, str
 	return schedule_explain_resources(arena, cycle->profile, gang->member[*stuck].request, nodes_free);
 }
 
-/* Start a unit, or tell why not, and which member it is stuck at. */
+/* Start the gang. False: it waits for `cause`, and `stuck` is the member that does not fit. */
 static bool decide_gang(struct schedule_cycle *cycle, struct schedule_gang *gang, size_t *stuck, struct schedule_cause *cause)
 {
 	struct schedule_request *request = gang->member[0].request;
@@ -226,9 +227,9 @@ static bool decide_gang(struct schedule_cycle *cycle, struct schedule_gang *gang
 	return false;
 }
 
-/* a unit waits */
+/* a gang waits */
 
-/* The others of a set wait for the one whose cause it is. */
+/* The other members wait for the one that is stuck. */
 static void wait_record_gang(struct schedule_cycle *cycle, const struct schedule_gang *gang, size_t stuck,
 			     const struct schedule_cause *cause)
 {
@@ -244,7 +245,8 @@ static void wait_record_gang(struct schedule_cycle *cycle, const struct schedule
 			schedule_record_wait(cycle->record, gang->member[i].pending, &peer);
 }
 
-/* May the start of this unit be worked out, for the sake of the partitions of its members? Counts it in them. */
+/* May the start of this gang be worked out? It may where one of its partitions has not used up its number of them; counts the
+ * gang. */
 static bool wait_count_gang(struct schedule_cycle *cycle, const struct schedule_gang *gang, bool reserves)
 {
 	bool counts = false;
@@ -258,7 +260,7 @@ static bool wait_count_gang(struct schedule_cycle *cycle, const struct schedule_
 	return counts;
 }
 
-/* A start so late protects nothing when a member would miss its deadline. */
+/* With a start so late that a member misses its deadline, a reservation is of no use. */
 static bool wait_misses_deadline(const struct schedule_gang *gang, double at)
 {
 	for (size_t i = 0; i < gang->count; i++)
@@ -268,7 +270,7 @@ static bool wait_misses_deadline(const struct schedule_gang *gang, double at)
 	return false;
 }
 
-/* Work out when and where a waiting unit starts; reserve that when it reserves. */
+/* Work out the earliest start of a waiting gang. `reserves`: also make it a backfill reservation. */
 static void wait_find_start(struct schedule_cycle *cycle, struct schedule_gang *gang, bool reserves)
 {
 	struct schedule_moment moment;
@@ -294,7 +296,7 @@ static void wait_find_start(struct schedule_cycle *cycle, struct schedule_gang *
 		schedule_placement_undo(cycle->placement, moment.view);
 }
 
-/* The licences that a step lacks go to it before others get any. */
+/* Close the licences that the step lacks to later steps. Where it lacks none by itself, close all that it asks for. */
 static void wait_close_licenses(struct schedule_cycle *cycle, const struct schedule_member *member)
 {
 	const struct schedule_cluster *c = cycle->cluster;
@@ -311,7 +313,7 @@ static void wait_close_licenses(struct schedule_cycle *cycle, const struct sched
 	}
 }
 
-/* Write down that a unit waits for the sake of one member, and what that means for those behind it. */
+/* Record why the gang waits, block its partitions and close licences as the cause says, and work out its start. */
 static void wait_gang(struct schedule_cycle *cycle, struct schedule_gang *gang, size_t stuck, const struct schedule_cause *cause)
 {
 	wait_record_gang(cycle, gang, stuck, cause);
@@ -329,7 +331,7 @@ static void wait_gang(struct schedule_cycle *cycle, struct schedule_gang *gang, 
 
 /* the queue */
 
-/* Is there a reason that no free resource would cure? */
+/* Does the gang wait for a reason that no free resource could help? Then record that. */
 static bool cycle_refuse_gang(struct schedule_cycle *cycle, struct schedule_gang *gang)
 {
 	struct schedule_cause cause = {.reason = SCHEDULE_PEER, .step = -1};
@@ -344,7 +346,7 @@ static bool cycle_refuse_gang(struct schedule_cycle *cycle, struct schedule_gang
 		if (free_slots < 0 || free_slots >= member->elements)
 			continue;
 		cause.reason = SCHEDULE_ARRAY_LIMIT;
-		cause.message = free_slots ? "its elements start together, and its %limit does not let them"
+		cause.message = free_slots ? "its elements start together, and its %limit allows fewer"
 					   : "as many of its elements run as its %limit allows";
 		wait_gang(cycle, gang, i, &cause);
 		return true;
@@ -358,7 +360,8 @@ static bool cycle_refuse_gang(struct schedule_cycle *cycle, struct schedule_gang
 	return true;
 }
 
-/* What was kept for a step that has started, and it did not take, is free for others soon: when its start is committed. */
+/* Resources reserved for a started step that it did not take are freed by the commit of its start: count them as free in a
+ * second. */
 static void cycle_release_reserved(struct schedule_cycle *cycle, const struct schedule_member *member)
 {
 	for (struct schedule_reserved *reserved = member->request->reserved; reserved; reserved = reserved->next) {
@@ -369,7 +372,7 @@ static void cycle_release_reserved(struct schedule_cycle *cycle, const struct sc
 	}
 }
 
-/* An array starts element by element until one does not fit; the rest waits as that one does. */
+/* Start elements until one does not fit; the rest waits for the same cause. */
 static void cycle_run_array(struct schedule_cycle *cycle, struct schedule_gang *gang)
 {
 	struct schedule_member *member = &gang->member[0];

@@ -1,17 +1,14 @@
-/* schedule.h - the scheduler: a snapshot of the cluster and the queue goes in, decisions and a plan come out.
+/* schedule.h - the scheduler: turns a snapshot of the cluster and the queue into starts and a plan.
  *
- * Pure: no I/O, no clock, no SQL; the same snapshot gives the same result always. The live loop (lead.c), the what-if
- * command and the tests call it. The caller owns the snapshot and everything it points to, and keeps it until the
- * result is freed (the result points into it for names). The result owns the rest.
- *
- * What always holds of a result:
- *  - no start overbooks a node, a unit or a licence, taken with all that is used and all other starts, but for the cpus of those that
- *    stand ahead;
- *  - steps of a partition start in the order given until the first that waits for resources; behind it a step starts only
- *    if that delays none of the reservations (backfill), whichever partition holds them;
- *  - a step starts, or is expected, only where its time limit ends before each outage that does not let it in begins;
- *  - the members of a `with` set start all together or not at all;
- *  - each pending step that was looked at is started, or has a wait saying why, or (an array) both. */
+ * Called by: lead_cycle.c, tests/bench/plan.c and the unit tests.
+ * Invariants:
+ *  - The scheduler is pure: no I/O, no clock, no SQL. Equal snapshots give equal results.
+ *  - The caller keeps the snapshot until the result is freed, since the result refers to its names.
+ *  - All starts together overbook no node, device or licence. Only the CPUs of pre-dispatched elements are promised twice.
+ *  - A step starts behind a waiting step of its partition only if it delays no backfill reservation of any partition.
+ *  - A step starts, or is expected, only where it ends before each outage that does not admit it.
+ *  - The members of a gang start all together or not at all.
+ *  - Each pending step starts, or has a wait that says why not. An array may have both. */
 #ifndef ROTA_SCHEDULE_H
 #define ROTA_SCHEDULE_H
 
@@ -19,20 +16,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* So many of something with a name: generic resources per node, licences. */
+/* A count of something with a name: generic resources per node, licences. */
 struct schedule_amount {
 	const char *name;
 	int64_t count;
 };
 
-/* Numbered units of one generic resource: those a running step holds, those a start gets. */
+/* Numbered devices of one generic resource. */
 struct schedule_devices {
 	const char *name;
 	const int *device;
 	size_t count;
 };
 
-/* One generic resource of a node: how many units there are, and which nobody holds. */
+/* One generic resource of a node: how many devices it has, and which are free. */
 struct schedule_gres {
 	const char *name;
 	int total;
@@ -43,15 +40,15 @@ struct schedule_gres {
 struct schedule_node {
 	int id;
 	const char *name;
-	int cpus, cpus_used; /* used counts the kept allocations too; so do mem_used_mb and the free units */
+	int cpus, cpus_used; /* cpus_used, mem_used_mb and the free devices take reserved allocations into account */
 	int64_t mem_mb, mem_used_mb;
-	bool usable;  /* up, and neither drained nor lost: only then anything starts on it */
-	bool failing; /* somebody expects it to fail: taken last */
+	bool usable;  /* up, and neither drained nor lost; nothing starts on other nodes */
+	bool failing; /* expected to fail: chosen last */
 	const char *const *features;
 	size_t feature_count;
 	const struct schedule_gres *gres;
 	size_t gres_count;
-	int weight; /* nodes of lower weight are taken first */
+	int weight; /* nodes of lower weight are chosen first */
 };
 
 /* up: submit and start. down: submit only. drain: start only. inactive: neither. */
@@ -59,7 +56,7 @@ enum schedule_state { SCHEDULE_UP, SCHEDULE_DOWN, SCHEDULE_DRAIN, SCHEDULE_INACT
 
 struct schedule_partition {
 	const char *name;
-	int priority; /* higher goes first */
+	int priority; /* steps of the partition with the higher one go first */
 	enum schedule_state state;
 	int64_t max_time_s; /* 0: no limit */
 	int max_nodes;	    /* 0: no limit */
@@ -72,69 +69,70 @@ struct schedule_license {
 	int64_t total, used;
 };
 
-/* A time in which nodes are not to be used: a maintenance, or what comes behind the deadline of a drain. */
+/* A time in which nodes must not be used: a maintenance, an administrative reservation, or the time after a drain's deadline. */
 struct schedule_outage {
-	int id;		     /* of what may let steps in; 0: nobody is let in */
-	const int *node_ids; /* none: those of the outage before, which has the same id */
+	int id;		     /* of the administrative reservation; 0: no step is admitted */
+	const int *node_ids; /* none: the nodes of the previous outage, which has the same id */
 	size_t node_count;
-	double from, to;	 /* INFINITY: for good, or as far as anybody can see */
-	const char *description; /* for people: what it is, from when to when */
+	double from, to;	 /* INFINITY: no known end */
+	const char *description; /* for messages: what it is, and when */
 };
 
-/* One live allocation: a step on a node. A kept one is what an ended step leaves on its nodes for the step `kept_for` of
- * the same job (--same-nodes): nobody else may use it, and a start of that step takes it over, so whoever commits
- * the start frees the kept rows of (job, kept_for) in the same transaction. */
+/* One allocation: a live step on one node, or resources that an ended step left there for its successor `reserved_for` of the
+ * same
+ * job (--same-nodes). Only that step may use them, and its start takes them over. Whoever commits the start therefore
+ * frees the rows reserved for (job, reserved_for) in the same transaction. */
 struct schedule_running {
 	int64_t job;
 	int step;
-	const char *label; /* "812.solve[7]" for messages; NULL: job and step in digits */
+	const char *label; /* for messages, such as "812.solve[7]"; NULL: job and step as numbers */
 	int attempt;
 	int node_id;
 	int cpus;
 	int64_t mem_mb;
 	const struct schedule_devices *gres;
 	size_t gres_count;
-	double ends_at; /* at the latest; INFINITY: no time limit */
+	double ends_at; /* the latest end; INFINITY: no time limit */
 	bool reserved;
 	int reserved_for;
-	int request;	    /* the step that it is an element of, or it itself */
-	bool predispatched; /* it waits on its node for the cpus of another element of its array, and has none yet */
-	const struct schedule_amount *licenses; /* on one row of the step only */
+	int request;	    /* the array that the step is an element of, or the step itself */
+	bool predispatched; /* it waits on its node for the CPUs of another element of its array, and holds none yet */
+	const struct schedule_amount *licenses; /* on one row of each step only */
 	size_t license_count;
 };
 
-/* One step that could start now as far as dependencies, holds and begin times go. Counts of 0 mean "not given". */
+/* One step whose dependencies, hold and begin time allow it to start. Counts of 0 mean "not given". */
 struct schedule_pending {
 	int64_t job;
-	int step; /* of an array: its head */
+	int step; /* of an array: its head row */
 	const char *name;
 	const char *partition;
 	int nodes_min;	     /* 0 counts as 1 */
 	int nodes_max;	     /* 0: as many as the tasks need */
-	int ntasks;	     /* 0, and anything below nodes_min, counts as nodes_min */
-	int ntasks_per_node; /* at the most so many on one node; 0: no such limit */
+	int ntasks;	     /* less than nodes_min counts as nodes_min */
+	int ntasks_per_node; /* at most; 0: no limit */
 	int cpus_per_task;   /* 0 counts as 1 */
-	int64_t mem_mb;	     /* per node; -1: all of the node's; when 0, mem_per_cpu_mb counts */
+	int64_t mem_mb;	     /* per node; -1: all memory of the node; 0: mem_per_cpu_mb counts */
 	int64_t mem_per_cpu_mb;
 	const struct schedule_amount *gres; /* per node */
 	size_t gres_count;
 	const struct schedule_amount *licenses;
 	size_t license_count;
-	bool exclusive;		     /* whole nodes that are free: takes all cpus and memory of them */
+	bool exclusive;		     /* whole free nodes, with all their CPUs and memory */
 	const char *constraint;	     /* features with & | ! and parentheses; NULL or "": any */
-	const char *const *nodelist; /* names: only these nodes, when any is given */
+	const char *const *nodelist; /* names; if given, only these nodes */
 	size_t nodelist_count;
-	const char *const *exclude; /* names: none of these */
+	const char *const *exclude; /* names; never these nodes */
 	size_t exclude_count;
 	int64_t time_limit_s; /* 0: unlimited */
-	int64_t time_min_s;   /* 0: the limit is not to be shortened */
-	double deadline_at;   /* 0: none; in the clock of `now` */
-	const int *admitted;  /* ids of the outages that let it in */
+	int64_t time_min_s;   /* 0: the time limit must not be shortened */
+	double deadline_at;   /* 0: none; on the clock of `now` */
+	const int *admitted;  /* ids of the outages that admit it */
 	size_t admitted_count;
-	int reservation; /* id of the one that it asks for: on its nodes only, while it lasts; 0: none; -1: one that is gone or closed to it */
+	int reservation; /* id of the administrative reservation it asks for; 0: none; -1: gone, or not for its user */
 
-	/* `with`: the steps of one job with the same with_set (>= 0) start together; with_count is how many they are, 0: none.
-	 * same_as and other_than are --same-nodes and --other-nodes between members of one set, as step ids of that set. */
+	/* A gang (--with): steps of one job with the same with_set (>= 0). with_count is their number, 0: no gang.
+	 * same_as and other_than are --same-nodes and --other-nodes between members, as their step ids. */
 	int with_set;
 	int with_count;
 	const int *same_as;
@@ -142,20 +140,20 @@ struct schedule_pending {
 	const int *other_than;
 	size_t other_than_count;
 
-	const int *same_nodes; /* node ids, in the peer's order: exactly these, all of them */
+	const int *same_nodes; /* node ids in the order of the peer: exactly these nodes, all of them */
 	size_t same_nodes_count;
-	const int *other_nodes; /* node ids: none of these */
+	const int *other_nodes; /* node ids: none of these nodes */
 	size_t other_nodes_count;
 
-	/* An array: positions next..size-1 without those in skip (ascending) are still to be started, room of them at the
-	 * most now (< 0: no %limit). In a `with` set all of them are members. */
+	/* An array: positions array_next..array_size-1 without those in array_skip (ascending) have not started. At most
+	 * array_free_slots of them may start now (< 0: no %limit). In a gang all of them are members. */
 	int array_size; /* 0: no array */
 	int array_next;
 	int array_free_slots;
 	const int *array_skip;
 	size_t array_skip_count;
-	int array_ended;       /* so many elements have ended */
-	int array_predispatch; /* so many may stand ahead, those that do among them (schedule_predispatch.c) */
+	int array_ended;       /* elements that have ended */
+	int array_predispatch; /* limit of pre-dispatched elements, with those that are already */
 };
 
 struct schedule_snapshot {
@@ -170,16 +168,16 @@ struct schedule_snapshot {
 	size_t outage_count;
 	const struct schedule_running *running;
 	size_t running_count;
-	const struct schedule_pending *pending; /* in order: highest priority first */
+	const struct schedule_pending *pending; /* in queue order: highest priority first */
 	size_t pending_count;
 };
 
 struct schedule_policy {
-	bool backfill;	  /* false: strict order, nothing passes a step that waits for resources */
-	int reservations; /* how many waiting steps of each partition hold a reservation; at least 1 */
+	bool backfill;	  /* false: strict order, no step starts before a waiting one */
+	int reservations; /* backfill reservations per partition, at least 1 */
 };
 
-extern const struct schedule_policy schedule_policy_default; /* backfill behind 8 reservations a partition */
+extern const struct schedule_policy schedule_policy_default; /* backfill, with 8 reservations per partition */
 
 /* What a start gets on one node. */
 struct schedule_share {
@@ -196,10 +194,10 @@ struct schedule_start {
 	int64_t job;
 	int step;
 	int position;			     /* of the array element, -1: no array */
-	int64_t time_limit_s;		     /* what it starts with; 0: unlimited */
-	bool backfilled;		     /* passed a step that waits */
-	bool predispatched;		     /* begins when another element of its array has ended on its node */
-	const struct schedule_share *shares; /* the first node is the head node; then in order of names */
+	int64_t time_limit_s;		     /* 0: unlimited */
+	bool backfilled;		     /* started before a waiting step of its partition */
+	bool predispatched;		     /* begins when another element of its array ends on its node */
+	const struct schedule_share *shares; /* the head node first, then in the order of names */
 	size_t share_count;
 };
 
@@ -207,45 +205,45 @@ enum schedule_reason {
 	SCHEDULE_RESOURCES,   /* not enough is free */
 	SCHEDULE_PRIORITY,    /* enough is free, but a step before it needs it */
 	SCHEDULE_PARTITION,   /* its partition starts nothing, or does not exist */
-	SCHEDULE_LICENSE,     /* waits for a licence only */
-	SCHEDULE_NODE,	      /* the nodes as they are could never run it */
-	SCHEDULE_PEER,	      /* a member of its `with` set is not ready */
-	SCHEDULE_DEADLINE,    /* cannot end before its deadline any more */
-	SCHEDULE_LIMIT,	      /* asks for more than its partition allows */
-	SCHEDULE_ARRAY_LIMIT, /* as many elements run as %limit allows */
+	SCHEDULE_LICENSE,     /* only a licence is missing */
+	SCHEDULE_NODE,	      /* the usable nodes could never run it */
+	SCHEDULE_PEER,	      /* a member of its gang cannot start */
+	SCHEDULE_DEADLINE,    /* it can no longer end before its deadline */
+	SCHEDULE_LIMIT,	      /* it asks for more than its partition allows */
+	SCHEDULE_ARRAY_LIMIT, /* %limit elements run */
 	SCHEDULE_MAINTENANCE, /* enough is free, but it would run into an outage */
-	SCHEDULE_RESERVATION, /* the reservation that it asks for has not begun, or is over */
+	SCHEDULE_RESERVATION, /* its administrative reservation has not begun, or is over */
 };
 
-/* Why a pending step was not started (of an array: why its next element was not). */
+/* Why a pending step did not start; of an array, why its next element did not. */
 struct schedule_wait {
 	size_t pending; /* index in the snapshot */
 	int64_t job;
 	int step;
 	enum schedule_reason reason;
-	int64_t blocker_job; /* the step it waits for; step -1: none is known */
+	int64_t blocker_job; /* the step it waits for; blocker_step -1: none is known */
 	int blocker_step;
 	double expected_at;  /* NAN: not known */
-	const int *node_ids; /* where it is expected to start, NULL: not known */
+	const int *node_ids; /* its expected nodes, NULL: not known */
 	size_t node_count;
 	const char *message; /* one line */
 };
 
 struct schedule_result {
-	const struct schedule_start *starts; /* in the order they were decided; members of a set stand together */
+	const struct schedule_start *starts; /* in the order of decision; members of a gang are adjacent */
 	size_t start_count;
-	const struct schedule_wait *waits; /* in the order of the queue */
+	const struct schedule_wait *waits; /* in queue order */
 	size_t wait_count;
-	size_t evaluations; /* how often a step was tried on the nodes: what the pass cost */
+	size_t evaluations; /* placement attempts: the cost of the cycle */
 };
 
 struct schedule_result *schedule_run(const struct schedule_snapshot *snapshot, const struct schedule_policy *policy);
 void schedule_result_free(struct schedule_result *result);
 
-/* "resources", "array_limit", ...: the words of api.schedule_plan. */
+/* The reason as api.schedule_plan takes it: "resources", "array_limit", ... */
 const char *schedule_reason_name(enum schedule_reason reason);
 
-/* "up", "down", "drain", "inactive"; anything else counts as inactive. */
+/* "up", "down", "drain" or "inactive"; any other text counts as inactive. */
 enum schedule_state schedule_state_of(const char *word);
 
 #endif

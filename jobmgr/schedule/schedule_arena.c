@@ -1,7 +1,8 @@
-/* schedule_arena.c - blocks that grow with what is asked for, filled from the front, freed together.
+/* schedule_arena.c - memory in growing blocks, filled from the front and freed together.
  *
- * Called by all parts of the scheduler. Nothing taken is ever given back alone, so nothing in a pass has to be
- * freed on its way out. */
+ * Called by: all of the scheduler and the leader.
+ * Invariants:
+ *  - Nothing is freed by itself, so no function of the scheduler has to free anything on its way out. */
 #include "jobmgr/schedule/schedule_arena.h"
 
 #include <stdarg.h>
@@ -58,7 +59,7 @@ void *schedule_arena_take(struct schedule_arena *arena, size_t count, size_t siz
 	const size_t align = _Alignof(max_align_t);
 	size_t bytes;
 	if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2)
-		die("schedule: %zu things of %zu bytes do not fit into memory", count, size);
+		die("schedule: out of memory for %zu items of %zu bytes", count, size);
 	bytes = (bytes + align - 1) / align * align;
 	if (!arena->block || arena->block->size - arena->block->used < bytes)
 		arena_grow(arena, bytes);
@@ -75,7 +76,7 @@ const char *schedule_arena_print(struct schedule_arena *arena, const char *forma
 	va_copy(again, arguments);
 	int length = vsnprintf(buffer, sizeof buffer, format, arguments);
 	if (length < 0)
-		die("schedule: a message cannot be printed");
+		die("schedule: could not format a message");
 	char *text = schedule_arena_take(arena, (size_t)length + 1, 1);
 	if ((size_t)length < sizeof buffer)
 		memcpy(text, buffer, (size_t)length + 1);

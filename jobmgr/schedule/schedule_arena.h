@@ -1,4 +1,4 @@
-/* schedule_arena.h - memory that is given back all at once: one arena for a pass, one for its result. */
+/* schedule_arena.h - memory that is freed as a whole, with the result of the scheduler or the rows of a cycle. */
 #ifndef ROTA_SCHEDULE_ARENA_H
 #define ROTA_SCHEDULE_ARENA_H
 
@@ -9,7 +9,7 @@ struct schedule_arena;
 struct schedule_arena *schedule_arena_new(void);
 void schedule_arena_free(struct schedule_arena *arena);
 
-/* Zeroed, aligned for anything; never NULL. */
+/* Zeroed memory, aligned for any type; never NULL. */
 void *schedule_arena_take(struct schedule_arena *arena, size_t count, size_t size);
 
 const char *schedule_arena_print(struct schedule_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));

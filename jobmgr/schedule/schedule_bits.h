@@ -1,4 +1,4 @@
-/* schedule_bits.h - sets of places as words of 64 bits; how many words is the cluster's `words`. */
+/* schedule_bits.h - sets of node indices as 64-bit words. The cluster's `words` is the length of each set. */
 #ifndef ROTA_SCHEDULE_BITS_H
 #define ROTA_SCHEDULE_BITS_H
 
@@ -29,7 +29,7 @@ static inline size_t schedule_bits_count(const uint64_t *set, size_t words)
 	return count;
 }
 
-/* The lowest bit of a word that is not 0, taken out of it. */
+/* Remove the lowest bit of a word that is not 0, and return its number. */
 static inline size_t schedule_bits_pop(uint64_t *word)
 {
 	size_t bit = (size_t)__builtin_ctzll(*word);

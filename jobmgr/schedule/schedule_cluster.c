@@ -1,6 +1,8 @@
 /* schedule_cluster.c - indexes the nodes, partitions and licences of a snapshot.
  *
- * Called once at the start of a pass. Afterwards only the free amounts and units change. */
+ * Called by: schedule.c, once at the start.
+ * Invariants:
+ *  - Afterwards only the free amounts and the taken devices change. */
 #include "jobmgr/schedule/schedule_cluster.h"
 
 #include <ctype.h>
@@ -132,7 +134,7 @@ static void cluster_collect_names(struct schedule_cluster *c)
 	names_sort(&c->node_names);
 }
 
-/* Places in the order of names, and the ways from an id and a name to a place. */
+/* Order the nodes by name, and index them by id and by name. */
 static void cluster_index_nodes(struct schedule_cluster *c)
 {
 	c->node = schedule_arena_take(c->arena, c->nodes, sizeof *c->node);
@@ -150,7 +152,7 @@ static void cluster_index_nodes(struct schedule_cluster *c)
 		qsort(c->index_of_id, c->nodes, sizeof *c->index_of_id, compare_numbers);
 }
 
-/* The weights' ranks, failing nodes behind all others, so that weight, free cpus and place fit into one number to compare. */
+/* Rank the weights, with failing nodes last, so that rank, free CPUs and node index fit into one number. */
 static void cluster_rank_nodes(struct schedule_cluster *c)
 {
 	struct schedule_number *order = schedule_arena_take(c->arena, c->nodes, sizeof *order);
@@ -245,7 +247,8 @@ struct schedule_cluster *schedule_cluster_new(struct schedule_arena *arena, cons
 {
 	struct schedule_cluster *c = schedule_arena_take(arena, 1, sizeof *c);
 	if (snapshot->node_count >= (size_t)1 << SCHEDULE_NODE_BITS)
-		die("schedule: %zu nodes are more than can be scheduled", snapshot->node_count);
+		die("schedule: %zu nodes in the snapshot; at most %d can be scheduled", snapshot->node_count,
+		    (1 << SCHEDULE_NODE_BITS) - 1);
 	c->snapshot = snapshot;
 	c->arena = arena;
 	c->nodes = snapshot->node_count;

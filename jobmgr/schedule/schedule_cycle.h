@@ -1,4 +1,4 @@
-/* schedule_cycle.h - the state of one pass, and its two halves: deciding a unit, and letting it wait. */
+/* schedule_cycle.h - the state of one run of the scheduler, for schedule.c and schedule_predispatch.c. */
 #ifndef ROTA_SCHEDULE_CYCLE_H
 #define ROTA_SCHEDULE_CYCLE_H
 
@@ -6,12 +6,12 @@
 #include "jobmgr/schedule/schedule_earliest.h"
 #include "jobmgr/schedule/schedule_gang.h"
 
-/* What a pass knows of a partition. */
+/* State of a partition in this run. */
 struct schedule_partition_state {
 	bool blocked;
-	size_t first_blocked;  /* the step that blocked it */
-	int expected_count[2]; /* waiting units whose start was worked out: for licences, and those that hold it */
-	size_t last_gang;      /* the last unit counted in them */
+	size_t first_blocked;  /* index of the pending step that blocked it */
+	int expected_count[2]; /* waiting gangs with a worked-out start: [0] for licences, [1] for nodes */
+	size_t last_gang;      /* the last gang counted there */
 };
 
 struct schedule_cycle {
@@ -26,8 +26,8 @@ struct schedule_cycle {
 	struct schedule_record *record;
 	struct schedule_view empty;
 	struct schedule_partition_state *partition_state; /* by partition */
-	size_t *closed_by;				  /* by licence: 1 + the step it goes to first, 0: open */
-	size_t gang_count;				  /* decided so far */
+	size_t *closed_by; /* by licence: 1 + index of the pending step it is closed for, 0: open */
+	size_t gang_count; /* gangs decided so far */
 };
 
 static inline struct schedule_partition_state *schedule_cycle_partition(struct schedule_cycle *cycle,
@@ -36,7 +36,7 @@ static inline struct schedule_partition_state *schedule_cycle_partition(struct s
 	return &cycle->partition_state[member->request->partition];
 }
 
-/* An array is stuck for this cause, and so many more elements may start (below 0: any number): let some of them stand ahead. */
+/* Pre-dispatch elements of an array that waits for `cause`. At most free_slots more may start (< 0: any number). */
 void schedule_predispatch(struct schedule_cycle *cycle, struct schedule_member *member, const struct schedule_cause *cause,
 			  int free_slots);
 

@@ -1,8 +1,10 @@
-/* schedule_earliest.c - moves a copy of the cluster from end to end until a unit fits.
+/* schedule_earliest.c - finds the earliest start of a gang, by moving a view of the cluster from end to end.
  *
- * Called for the first waiting steps of each partition. Only an end makes anything possible (of what runs, of a reservation, of
- * an outage), so only the moments of ends are looked at. At each of them the tasks that a place could take are counted again
- * for the places that changed alone; the unit is tried for good when those counts say that it may fit. */
+ * Called by: schedule.c, for the first waiting gangs of each partition.
+ * Invariants:
+ *  - A gang can only begin to fit when something ends (a step, a backfill reservation, an outage), so only these moments are
+ *    looked at.
+ *  - At each of them only the nodes that changed are counted again. The gang is placed only if the counts allow it. */
 #include "jobmgr/schedule/schedule_earliest.h"
 
 #include <math.h>
@@ -11,16 +13,16 @@
 
 #include "jobmgr/schedule/schedule_bits.h"
 
-/* One member's counts. */
+/* Counts of one member over all nodes. */
 struct counts {
 	const struct schedule_request *request;
 	int64_t seconds;
-	int *tasks;		   /* by place */
-	size_t nodes, large_nodes; /* places with any task; with as many as one node at least must take */
+	int *tasks;		   /* by node index: the tasks it takes now */
+	size_t nodes, large_nodes; /* nodes with at least one task; nodes with at least `large_tasks` */
 	int64_t sum;
 	int large_tasks;
 	double until;
-	size_t reservations_met; /* holds that begin before `until` */
+	size_t reservations_met; /* backfill reservations that begin before `until` */
 	size_t outages_met;	 /* outages that begin before `until` */
 };
 
@@ -31,8 +33,8 @@ struct schedule_earliest {
 	struct schedule_view view;
 	struct counts *counts;
 	size_t counts_used, counts_capacity;
-	size_t end, from, to, outage;		     /* ends, beginnings and ends of holds, ends of outages in the view */
-	size_t end_before, to_before, outage_before; /* the same before the last move */
+	size_t end, from, to, outage; /* positions in the lists of ends, reservations by start and by end, and outages by end */
+	size_t end_before, to_before, outage_before; /* the positions before the last move */
 };
 
 struct schedule_earliest *schedule_earliest_new(struct schedule_profile *profile, struct schedule_placement *placement)
@@ -62,7 +64,7 @@ static void earliest_update_node(struct schedule_earliest *r, size_t node_index)
 		counts_update_node(r, &r->counts[i], node_index);
 }
 
-/* The holds that the window of a member has reached since the last move. */
+/* Count again on the nodes of reservations that now begin within the member's time. */
 static void counts_meet_reservations(struct schedule_earliest *r, struct counts *counts)
 {
 	for (; counts->reservations_met < r->profile->reservation_count; counts->reservations_met++) {
@@ -82,7 +84,7 @@ static void counts_update_outage(struct schedule_earliest *r, struct counts *cou
 			counts_update_node(r, counts, w * 64 + schedule_bits_pop(&word));
 }
 
-/* The outages that it has reached. */
+/* The same for outages. */
 static void counts_meet_outages(struct schedule_earliest *r, struct counts *counts)
 {
 	const struct schedule_outage_list *all = &r->profile->outages;
@@ -132,7 +134,7 @@ static void earliest_shift(struct schedule_earliest *r, const struct schedule_re
 	}
 }
 
-/* Move the view to the next end of anything. */
+/* Move the view to the next end of a step, a reservation or an outage; false: there is none. */
 static bool earliest_move(struct schedule_earliest *r)
 {
 	const struct schedule_profile *p = r->profile;
@@ -182,7 +184,7 @@ static bool earliest_uses_node(const struct schedule_earliest *r, int node_index
 	return false;
 }
 
-/* What ends at that moment, if possible on a place that the unit takes: the last thing it waits for. */
+/* What ends at this moment: if possible, on a node that the gang takes. */
 static int earliest_source(const struct schedule_earliest *r)
 {
 	for (size_t i = r->end_before; i < r->end; i++)

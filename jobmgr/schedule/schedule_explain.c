@@ -1,7 +1,8 @@
-/* schedule_explain.c - puts facts of a pass into one line each.
+/* schedule_explain.c - writes why a step waits, in one line for users.
  *
- * Called for requests that were refused or did not fit. A line says the same for as long as nothing has changed, so times are those of
- * the clock, not how long they are off: plans are compared and written. */
+ * Called by: schedule.c, schedule_record.c and schedule_request.c.
+ * Invariants:
+ *  - A line stays the same until something changes, so it has clock times and no durations: only changed plans are written. */
 #include "jobmgr/schedule/schedule_explain.h"
 
 #include <limits.h>
@@ -88,7 +89,7 @@ const char *schedule_explain_at(struct schedule_arena *arena, double at)
 	return schedule_arena_print(arena, "at %s", text);
 }
 
-/* The node of the request's where something ends first, -1: nothing runs there. */
+/* The node of the request that becomes free first, -1: nothing runs on them. */
 static int explain_find_first(const struct schedule_profile *profile, const struct schedule_request *request)
 {
 	const struct schedule_cluster *c = profile->cluster;
@@ -105,7 +106,7 @@ static int explain_find_first(const struct schedule_profile *profile, const stru
 	return first;
 }
 
-/* "; first to end: 812.solve at 2000-01-01 00:00:00", and that step into the cause. */
+/* "; first to end: 812.solve at 2000-01-01 00:00:00". The step's ids go into the cause. */
 static const char *explain_end(struct schedule_arena *arena, const struct schedule_profile *profile, int node_index,
 			       struct schedule_cause *cause)
 {
@@ -156,13 +157,13 @@ struct schedule_cause schedule_explain_priority(struct schedule_arena *arena, co
 		cause.message = schedule_arena_print(
 			arena, "enough is free, but it would delay %s, expected %s", schedule_explain_pending(arena, step),
 			reservation->from < SCHEDULE_FOREVER ? schedule_explain_at(arena, reservation->from)
-							     : "when what has no time limit ends");
+							     : "when steps without a time limit end");
 		break;
 	}
 	return cause;
 }
 
-/* The first outage that the nodes of a request have within its time. */
+/* The first outage on nodes of the request within its time limit. */
 static const struct schedule_node_outage *explain_find_outage(const struct schedule_profile *profile,
 							      const struct schedule_request *request)
 {
@@ -216,7 +217,7 @@ struct schedule_cause schedule_explain_node(struct schedule_arena *arena, const 
 	struct schedule_cause cause = {.reason = SCHEDULE_NODE, .step = -1};
 	if (!request->matching && request->step->other_nodes_count)
 		cause.message = schedule_arena_print(
-			arena, "needs %s, on others than the %zu of its peers (--other-nodes); no other one matches",
+			arena, "needs %s, not on the %zu of its peers (--other-nodes); no other node matches",
 			request->description, request->step->other_nodes_count);
 	else if (!request->matching)
 		cause.message = schedule_arena_print(arena, "needs %s; no node matches what it asks for", request->description);

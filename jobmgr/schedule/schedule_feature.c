@@ -1,7 +1,8 @@
-/* schedule_feature.c - a recursive descent over a constraint, evaluated on whole sets of nodes.
+/* schedule_feature.c - evaluates constraint expressions over node features, by recursive descent on whole sets of nodes.
  *
- * Called once for each distinct request of a pass. The submission refused what is malformed; a row that is malformed all
- * the same matches no node. */
+ * Called by: schedule_request.c, once for each distinct request.
+ * Invariants:
+ *  - A malformed expression matches no node. Submissions with one are refused, so a stored one was altered. */
 #include "jobmgr/schedule/schedule_feature.h"
 
 #include <string.h>

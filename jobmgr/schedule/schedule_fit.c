@@ -1,6 +1,8 @@
-/* schedule_fit.c - how many tasks a place can take, and which places take a step.
+/* schedule_fit.c - finds the nodes for one step at one moment: the fewest that take all its tasks, preferred ones first.
  *
- * Called for each step that is tried, at each moment it is tried at. Takes nothing: the caller does, with what is answered. */
+ * Called by: schedule_placement.c and schedule_earliest.c.
+ * Invariants:
+ *  - Nothing is taken here. The caller takes what was found. */
 #include "jobmgr/schedule/schedule_fit.h"
 
 #include <limits.h>
@@ -36,7 +38,7 @@ static int64_t fit_free(const struct query *q, size_t kind)
 	return q->extra ? free - q->extra[kind] : free;
 }
 
-/* A whole node: nobody holds anything of it, as long as the step may run. */
+/* Is the whole node free for the time of the step? */
 static bool fit_node_is_free(const struct query *q)
 {
 	const struct schedule_cluster *c = q->profile->cluster;
@@ -92,7 +94,7 @@ static uint64_t fit_preference(const struct schedule_profile *profile, const str
 	return profile->cluster->preference[node_index] | (uint64_t)cpus << SCHEDULE_NODE_BITS;
 }
 
-/* The words of places worth asking: a step that draws on kept resources may find nothing else free. */
+/* One word of the nodes to look at. Nodes without a free CPU are skipped, unless the request has reserved resources. */
 static uint64_t fit_node_word(const struct schedule_view *view, const struct schedule_request *request,
 			      const struct schedule_terms *terms, size_t w)
 {
@@ -102,7 +104,7 @@ static uint64_t fit_node_word(const struct schedule_view *view, const struct sch
 	return terms && terms->ban ? word & ~terms->ban[w] : word;
 }
 
-/* Candidates, and the preferred of those that take all tasks. */
+/* Candidates, and the preferred one of those that take all tasks. */
 struct scan {
 	const struct schedule_view *view;
 	const struct schedule_request *request;
@@ -110,7 +112,7 @@ struct scan {
 	const int64_t *extra;
 	uint64_t best;
 	int best_node;	   /* -1: none */
-	int64_t sum, most; /* of the candidates' tasks */
+	int64_t sum, most; /* tasks of all candidates; of the largest one */
 };
 
 static void scan_node(struct schedule_fit *fit, struct scan *scan, size_t node_index)
@@ -150,7 +152,7 @@ static void fit_scan_nodes(struct schedule_fit *fit, struct scan *scan, const st
 	}
 }
 
-/* which of the candidates take the tasks */
+/* which of the candidates to use */
 
 static int compare_preference(const void *a, const void *b)
 {
@@ -170,7 +172,7 @@ static int compare_descending(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* The fewest nodes whose tasks together are enough; 0: there are none. Leaves fit->tasks in falling order. */
+/* The least number of nodes that take all tasks, 0: there is none. Leaves fit->tasks in descending order. */
 static size_t choose_fewest(struct schedule_fit *fit, const struct schedule_request *request)
 {
 	int64_t sum = 0;
@@ -185,8 +187,8 @@ static size_t choose_fewest(struct schedule_fit *fit, const struct schedule_requ
 	return 0;
 }
 
-/* The tasks that the best `most` of the undecided candidates could take; `tasks` falls, and one entry equal to
- * `without` is passed over. */
+/* Tasks that the largest `most` of `count` candidates take. `tasks` is in descending order; one entry equal to `without` is
+ * skipped. */
 static int64_t choose_best(const int *tasks, size_t count, size_t most, int without)
 {
 	int64_t sum = 0;
@@ -211,8 +213,8 @@ static void choose_drop(int *tasks, size_t *count, int value)
 		tasks[at] = tasks[at + 1];
 }
 
-/* Walk in the order of preference; a node is taken when the rest can still be taken with it. Once refused a node would be refused
- * always: what it lacks, the best others did not make up for. */
+/* Use a candidate, in the order of preference, if the largest remaining ones can take what is left then. A candidate that is not
+ * used once cannot be used later, so one pass is enough. */
 static void choose_walk(struct schedule_fit *fit, const struct schedule_request *request, size_t nodes)
 {
 	size_t undecided = fit->candidate_count;
@@ -230,7 +232,7 @@ static void choose_walk(struct schedule_fit *fit, const struct schedule_request 
 	}
 }
 
-/* The first nodes in the order of preference, when they are enough: what the walk would find. */
+/* Use the first nodes in the order of preference. True if they take all tasks; that is then what choose_walk() would find. */
 static bool choose_first(struct schedule_fit *fit, const struct schedule_request *request, size_t nodes)
 {
 	int64_t sum = 0;
@@ -242,8 +244,8 @@ static bool choose_first(struct schedule_fit *fit, const struct schedule_request
 	return sum >= request->ntasks;
 }
 
-/* Spread a request's tasks over the spots in order, where spot->tasks is the most each can take: each is filled in turn, but
- * none is left without a task. False when they do not take all. */
+/* Spread the tasks over the nodes in order. On entry chosen[i].tasks is what node i can take. Each is filled in turn, but
+ * every node gets at least one task. False if they do not take all. */
 static bool choose_spread(struct schedule_node_tasks *chosen, size_t count, int ntasks)
 {
 	int64_t rest = ntasks > (int)count ? ntasks : (int64_t)count;

@@ -1,7 +1,11 @@
-/* schedule_gang.c - orders the pending steps and gathers the members of `with` sets.
+/* schedule_gang.c - turns the pending steps into a queue of gangs, and orders the members of each for placement.
  *
- * Called by schedule.c. Higher partitions come first; else the order is the caller's. A set takes the turn of its last
- * member, so that none of its members passes a step that it does not pass alone. */
+ * Called by: schedule.c.
+ * Invariants:
+ *  - Partitions of higher priority come first; within equal priority the order is that of the snapshot.
+ *  - A gang takes the turn of its last member, so no member overtakes a step that it would not overtake alone.
+ *  - Members that share nodes (--same-nodes) have one root, which is placed first, on nodes that suffice for all of them. Of the
+ *    other members the one with the fewest usable nodes goes first, then the one that needs the most CPUs. */
 #include "jobmgr/schedule/schedule_gang.h"
 
 #include <limits.h>
@@ -18,7 +22,7 @@ bool schedule_gang_next_position(struct schedule_member *member)
 	return member->position < step->array_size;
 }
 
-/* the order in which the members of a `with` set are placed */
+/* the order of placement within a gang */
 
 static bool members_share_nodes(const struct schedule_pending *a, const struct schedule_pending *b)
 {
@@ -31,7 +35,7 @@ static bool members_share_nodes(const struct schedule_pending *a, const struct s
 	return false;
 }
 
-/* Members that share nodes, directly or through others, get the lowest index among them as root. */
+/* Members that share nodes, directly or through others, get the lowest index among them as their root. */
 static void order_find_roots(struct schedule_gang *gang)
 {
 	bool changed = false;
@@ -53,7 +57,7 @@ static void order_find_roots(struct schedule_gang *gang)
 	}
 }
 
-/* A member bound to nodes from outside the set leads its group. */
+/* A member bound to nodes of a step outside the gang becomes the root. */
 static void order_move_roots(struct schedule_gang *gang)
 {
 	for (size_t i = 0; i < gang->count; i++) {
@@ -66,7 +70,7 @@ static void order_move_roots(struct schedule_gang *gang)
 	}
 }
 
-/* What a member needs on each of so many nodes, when its tasks are spread as evenly as they can be. */
+/* Add what a member needs on each of so many nodes, if its tasks are spread evenly. */
 static void order_add_need(const struct schedule_cluster *c, const struct schedule_member *member, int nodes, int64_t *extra)
 {
 	int64_t need[c->kinds];
@@ -128,7 +132,7 @@ static struct rank order_rank(const struct schedule_cluster *c, const struct sch
 			     .cpus = request->exclusive ? INT64_MAX : (int64_t)request->ntasks * request->cpus_per_task};
 }
 
-/* Work out in which order the members of a unit are best placed. */
+/* Set the order in which the members are placed. */
 static void order_members(const struct schedule_cluster *cluster, struct schedule_gang *gang)
 {
 	struct rank *rank = schedule_arena_take(cluster->arena, gang->count, sizeof *rank);
@@ -149,15 +153,15 @@ static void order_members(const struct schedule_cluster *cluster, struct schedul
 
 struct turn {
 	size_t pending;
-	int priority; /* of its partition */
-	size_t gang;  /* where its set begins in `by_set`; SIZE_MAX: it is alone */
+	int priority; /* of the partition */
+	size_t gang;  /* index of the gang's first entry in gang_members; SIZE_MAX: a single step */
 };
 
 struct gang_member {
 	int64_t job;
 	int set;
 	size_t turn, pending;
-	size_t count, seen; /* of the whole set, where it begins */
+	size_t count, seen; /* of the whole gang, in its first entry */
 };
 
 struct schedule_gang_queue {

@@ -1,4 +1,4 @@
-/* schedule_gang.h - the queue of a pass as units, in the order in which they are decided. */
+/* schedule_gang.h - the queue as gangs, in the order of decision. A single step is a gang of one. */
 #ifndef ROTA_SCHEDULE_GANG_H
 #define ROTA_SCHEDULE_GANG_H
 
@@ -12,37 +12,36 @@ struct schedule_member {
 	size_t pending;
 	const struct schedule_pending *step;
 	struct schedule_request *request;
-	int64_t seconds;		/* the time limit to try it with */
-	int position;			/* of the first array element to start, -1: no array */
-	size_t skip;			/* how many of array_skip lie before it */
-	int elements;			/* how many elements start together */
-	size_t root;			/* --same-nodes: the member that is placed first, for all that share its nodes */
-	struct schedule_request *joint; /* of such a root: what all that share its nodes ask of them */
-	const int64_t *extra;		/* ... and what the others need on each */
+	int64_t seconds;		/* the time limit of the next attempt */
+	int position;			/* of the next array element, -1: no array */
+	size_t skip;			/* entries of array_skip before it */
+	int elements;			/* elements that start together */
+	size_t root;			/* --same-nodes: index of the member that is placed first for all members on its nodes */
+	struct schedule_request *joint; /* of a root: the combined request of all members on its nodes */
+	const int64_t *extra;		/* of a root: what the others need on each node */
 };
 
-/* Steps that start together or not at all; `order` is the one in which they are placed. */
+/* Steps that start together or not at all. `order` is the order of placement. */
 struct schedule_gang {
 	struct schedule_member *member;
 	size_t count;
 	size_t *order;
 };
 
-/* The next position of an array that is neither started nor to be skipped, from member->position on; false: there is none. */
+/* Advance member->position to the next array element that has not started; false: there is none. */
 bool schedule_gang_next_position(struct schedule_member *member);
 
 struct schedule_gang_queue;
 
 struct schedule_gang_queue *schedule_gang_queue_new(const struct schedule_cluster *cluster, struct schedule_requests *requests);
 
-/* The next unit, NULL behind the last. A `with` set comes when the last of its members that is there would. It is valid
- * until the next call. */
+/* The next gang, NULL at the end. Valid until the next call. */
 struct schedule_gang *schedule_gang_queue_next(struct schedule_gang_queue *queue);
 
-/* How many members a unit lacks. */
+/* The number of gang members that are not in the queue. */
 int schedule_gang_count_missing(const struct schedule_gang *gang);
 
-/* How many elements of an array wait to be started, from member->position on. */
+/* The array elements from member->position on that have not started. */
 int schedule_gang_count_elements(const struct schedule_member *member);
 
 #endif

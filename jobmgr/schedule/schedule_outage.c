@@ -1,7 +1,8 @@
-/* schedule_outage.c - outages, indexed once for a pass, and the question whether a step would run into one.
+/* schedule_outage.c - indexes outages, and tells whether a step would run into one.
  *
- * Called by schedule_profile.c at the start of a pass, and by everything that asks where a step fits. There are few outages, each of
- * many nodes, so a question walks over them in the order of time and looks at one bit of each. */
+ * Called by: schedule_profile.c at the start; schedule_fit.c and schedule_explain.c.
+ * Invariants:
+ *  - The list is in the order of starts. There are few outages with many nodes each, so a search tests one bit of each. */
 #include "jobmgr/schedule/schedule_outage.h"
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static int compare_ends(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The nodes of an outage as places; those of the one before where it has none of its own. */
+/* The nodes of an outage; those of the previous one if it has none of its own. */
 static uint64_t *outage_nodes(const struct schedule_cluster *c, const struct schedule_outage *outage, uint64_t *before)
 {
 	if (!outage->node_count && before && outage[-1].id == outage->id)

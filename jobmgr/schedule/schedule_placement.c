@@ -1,7 +1,8 @@
-/* schedule_placement.c - places the members of a unit one after the other, and takes everything back when one does not fit.
+/* schedule_placement.c - places the members of a gang one after the other, and undoes all of it if one does not fit.
  *
- * Called for each decision: a step alone is a unit of one member. There is no search beyond the order worked out in
- * schedule_gang.c: the member with the fewest nodes to choose from goes first. */
+ * Called by: schedule.c and schedule_earliest.c.
+ * Invariants:
+ *  - Members are placed in gang->order only; no other order is tried. */
 #include "jobmgr/schedule/schedule_placement.h"
 
 #include <stdlib.h>
@@ -44,7 +45,7 @@ void schedule_placement_free(struct schedule_placement *placement)
 	free(placement);
 }
 
-/* The next entry of set->taken; its amounts are used again from try to try. */
+/* The next entry of `taken`. Its amounts are reused by later attempts. */
 static struct schedule_taken *placement_add_taken(struct schedule_placement *placement)
 {
 	if (placement->taken_count == placement->taken_capacity) {
@@ -75,7 +76,7 @@ static void placement_take(struct schedule_placement *placement, struct schedule
 	schedule_profile_take(placement->profile, view, (size_t)taken->node_index, taken->draw, placed->until);
 }
 
-/* Take what the answer of the last schedule_fit_nodes() needs. */
+/* Take the nodes found by the last schedule_fit_nodes(), and the licences. */
 static void placement_record_member(struct schedule_placement *placement, struct schedule_view *view,
 				    const struct schedule_gang *gang, size_t member, int position, double until)
 {
@@ -119,7 +120,7 @@ static bool members_exclude(const struct schedule_pending *a, const struct sched
 	       list_has_step(b->other_than, b->other_than_count, a->step);
 }
 
-/* The nodes of the members placed so far that this one must not share. */
+/* The nodes of placed members that this member must not share. */
 static const uint64_t *placement_ban(struct schedule_placement *placement, const struct schedule_gang *gang, size_t member)
 {
 	bool any = false;
@@ -136,7 +137,7 @@ static const uint64_t *placement_ban(struct schedule_placement *placement, const
 	return any ? placement->ban : NULL;
 }
 
-/* The nodes of the member whose nodes this one shares, as the terms of its placing. */
+/* Bind the member to the nodes of its root. */
 static void placement_follow_root(struct schedule_placement *placement, const struct schedule_gang *gang, size_t member,
 				  struct schedule_terms *terms)
 {
@@ -224,7 +225,8 @@ const struct schedule_taken *schedule_placement_taken(const struct schedule_plac
 	return &placement->taken[placed->first];
 }
 
-/* What is kept for a step stays kept until it starts; so only its draws are pieces of the hold. */
+/* Reserved resources stay reserved until the step starts, so a backfill reservation holds only what is drawn from free
+ * resources. */
 void schedule_placement_reserve(struct schedule_placement *placement, struct schedule_view *view,
 				const struct schedule_gang *gang)
 {

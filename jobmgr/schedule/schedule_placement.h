@@ -1,4 +1,4 @@
-/* schedule_placement.h - places the steps that start in one decision: one step, or all members of a `with` set. */
+/* schedule_placement.h - places the gang of one decision. */
 #ifndef ROTA_SCHEDULE_PLACEMENT_H
 #define ROTA_SCHEDULE_PLACEMENT_H
 
@@ -9,7 +9,7 @@
 #include "jobmgr/schedule/schedule_fit.h"
 #include "jobmgr/schedule/schedule_gang.h"
 
-/* Where one step, or one element of an array, is to run. */
+/* Where one step, or one array element, runs. */
 struct schedule_placed {
 	size_t member;
 	int position;
@@ -17,25 +17,24 @@ struct schedule_placed {
 	double until;
 	struct schedule_reserved *reserved;
 	bool predispatched;
-	size_t first, node_count; /* of what is taken; its licences, if any, follow as one more */
+	size_t first, node_count; /* entries of schedule_placement_taken(); one for the licences follows, if `licensed` */
 	bool licensed;
 };
 
-/* What a placed step takes on a place. */
+/* Resources of a placed step on one node. */
 struct schedule_taken {
 	int node_index, tasks;
-	int64_t *need; /* of what is kept for it and what is free */
-	int64_t *draw; /* of what is free alone */
+	int64_t *need; /* from reserved and free resources together */
+	int64_t *draw; /* from free resources alone */
 };
 
-struct schedule_placement; /* working space of a pass */
+struct schedule_placement; /* working space of a run */
 
 struct schedule_placement *schedule_placement_new(struct schedule_profile *profile, struct schedule_fit *fit);
 void schedule_placement_free(struct schedule_placement *placement);
 
-/* Place all of a unit at the view's moment. When that succeeds all of it is taken from the view, until
- * schedule_set_undo(); when not, nothing is, and schedule_set_stuck() tells the member that did not fit, and whether it
- * was for its licences only. */
+/* Place the gang at the view's moment. On success all of it is taken from the view, until schedule_placement_undo(). Otherwise
+ * nothing is, and schedule_placement_stuck() tells the member that did not fit, and whether only its licences were short. */
 bool schedule_placement_try(struct schedule_placement *placement, struct schedule_view *view, const struct schedule_gang *gang);
 void schedule_placement_undo(struct schedule_placement *placement, struct schedule_view *view);
 size_t schedule_placement_stuck(const struct schedule_placement *placement, bool *for_licenses);
@@ -45,7 +44,7 @@ const struct schedule_placed *schedule_placement_placed(const struct schedule_pl
 const struct schedule_taken *schedule_placement_taken(const struct schedule_placement *placement,
 						      const struct schedule_placed *placed);
 
-/* Turn the last success, in a view of the future, into reservations. */
+/* Turn the last success, in a view of the future, into backfill reservations. */
 void schedule_placement_reserve(struct schedule_placement *placement, struct schedule_view *view,
 				const struct schedule_gang *gang);
 

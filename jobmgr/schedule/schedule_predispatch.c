@@ -1,15 +1,16 @@
-/* schedule_predispatch.c - elements of an array that are ordered to nodes before there are CPUs for them.
+/* schedule_predispatch.c - sends array elements to nodes before there are CPUs for them, so that short elements leave no gaps.
  *
- * Called by schedule.c when an array has filled the nodes and has elements left. Short elements end faster than ends are heard of and others
- * are committed; so that a node always has something to do, it gets a few more than it can run, and begins each when one that runs ends. What
- * always holds: only the first step that waits for resources stands ahead, so nobody is passed; a node that runs none of the array
- * gets none; nothing but CPUs is given away twice. */
+ * Called by: schedule.c, when an array has filled the nodes and has elements left.
+ * Invariants:
+ *  - Only the first step that waits for resources is pre-dispatched, so it overtakes no other step.
+ *  - A node that runs no element of the array gets none.
+ *  - Only CPUs are promised twice; memory is not. */
 #include "jobmgr/schedule/schedule_bits.h"
 #include "jobmgr/schedule/schedule_cycle.h"
 
-enum { PREDISPATCH_PER_ELEMENT = 8 }; /* for each element that runs, so many at the most stand ahead */
+enum { PREDISPATCH_PER_ELEMENT = 8 }; /* pre-dispatched at most, for each running element */
 
-/* What a place has of the array. */
+/* Elements of the array on one node. */
 struct node_elements {
 	int running, predispatched;
 };
@@ -22,11 +23,11 @@ static bool predispatch_is_allowed(const struct schedule_cycle *cycle, const str
 		     !request->reserved && !request->forced_count && !request->gres_count && !request->license_count &&
 		     member->step->deadline_at <= 0;
 	bool first = cause->reason == SCHEDULE_RESOURCES && !cycle->profile->reservation_count && !cycle->profile->outages.count;
-	/* Where some limit lets fewer start than are left, what stands ahead would count towards it. */
+	/* Pre-dispatched elements count towards limits, so they must not use up slots that running elements need. */
 	return plain && first && (free_slots < 0 || free_slots >= schedule_gang_count_elements(member));
 }
 
-/* Those that hold something, by place; how many stand ahead of them already. */
+/* Count the elements on each node. Returns how many are pre-dispatched already. */
 static int predispatch_count(const struct schedule_cycle *cycle, const struct schedule_member *member,
 			     struct node_elements *nodes)
 {
@@ -51,7 +52,7 @@ static int predispatch_count(const struct schedule_cycle *cycle, const struct sc
 	return predispatched;
 }
 
-/* One more on this place, if it has room for it. */
+/* Pre-dispatch the next element to this node, if it has enough memory. */
 static bool predispatch_one(struct schedule_cycle *cycle, struct schedule_member *member, int node_index,
 			    struct node_elements *nodes)
 {
@@ -80,7 +81,7 @@ void schedule_predispatch(struct schedule_cycle *cycle, struct schedule_member *
 		return;
 	struct node_elements *nodes = schedule_arena_take(cluster->arena, cluster->nodes, sizeof *nodes);
 	int left = member->step->array_predispatch - predispatch_count(cycle, member, nodes);
-	/* One on each place in turn. */
+	/* One element for each node in turn. */
 	for (bool any = true; any;) {
 		any = false;
 		for (size_t node_index = 0; node_index < cluster->nodes; node_index++) {

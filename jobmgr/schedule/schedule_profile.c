@@ -1,6 +1,6 @@
-/* schedule_profile.c - keeps the ends, the holds and the live view in step.
+/* schedule_profile.c - keeps ends, backfill reservations and the live view consistent.
  *
- * Called by everything that places steps. */
+ * Called by: schedule.c, schedule_placement.c, schedule_earliest.c and schedule_fit.c. */
 #include "jobmgr/schedule/schedule_profile.h"
 
 #include <math.h>
@@ -105,7 +105,7 @@ static int compare_ends(const void *a, const void *b)
 	return (x->source > y->source) - (x->source < y->source);
 }
 
-/* Only what was added since the last time is sorted; the rest is merged with it. */
+/* Sort only the ends that were added since the last call, and merge them with the others. */
 void schedule_profile_sort(struct schedule_profile *profile)
 {
 	struct schedule_end *a = profile->end, *b = a + profile->sorted, *out = profile->merged;
@@ -157,8 +157,7 @@ static void reservations_insert(struct schedule_profile *profile, struct schedul
 	profile->by_from[from] = profile->by_to[to] = profile->reservations[profile->reservation_count++] = reservation;
 }
 
-/* Where several pieces begin together on a place, the one that was made last knows what is left by all of them; that is the
- * least, so it is the one that counts. */
+/* Where several parts begin together on a node, the last one has the least left; it is the one that counts. */
 static void reservation_add_parts(struct schedule_profile *profile, const struct schedule_view *view,
 				  struct schedule_reservation *reservation)
 {
@@ -183,7 +182,7 @@ void schedule_profile_reserve(struct schedule_profile *profile, const struct sch
 	}
 }
 
-/* A running row gives back its amounts when it ends; one that is late is expected to end in a second. */
+/* A running row frees its resources at its end. A step that is past its limit is expected to end within a second. */
 static void profile_add_running(struct schedule_profile *profile, int index)
 {
 	const struct schedule_cluster *c = profile->cluster;

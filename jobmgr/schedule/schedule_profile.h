@@ -1,12 +1,11 @@
-/* schedule_profile.h - what is free on each place, now and later.
+/* schedule_profile.h - what is free on each node, now and later.
  *
- * Later is described by two lists: *ends*, when something running gives its resources back, and *holds*, the
- * reservations of steps that wait. Between now and the end of a step's time, what is free on a place is least either
- * now or where a hold begins; so each piece of a hold remembers what is left on its place at that moment, and a
- * question about a window of time looks at a handful of numbers.
+ * Two lists describe the future: *ends*, when running steps free their resources, and *backfill reservations* of waiting steps.
+ * During a step's time, a node has least free either at its beginning or where a reservation begins. So each part of a
+ * reservation
+ * stores what is left on its node at that moment, and a query about a span of time looks at few numbers.
  *
- * Whoever asks does it through a *view*: the cluster at one moment, the live one (now), a copy moved into the
- * future (schedule_earliest.c), or the cluster with nothing on it. */
+ * A *view* is the cluster at one moment: the live one (now), a copy moved into the future, or the empty cluster. */
 #ifndef ROTA_SCHEDULE_PROFILE_H
 #define ROTA_SCHEDULE_PROFILE_H
 
@@ -17,27 +16,28 @@
 #include "jobmgr/schedule/schedule_cluster.h"
 #include "jobmgr/schedule/schedule_outage.h"
 
-#define SCHEDULE_FOREVER 1e18 /* when what has no time limit ends: every time that is known comes before */
-#define SCHEDULE_BEYOND 3e18  /* the end of a window without end: FOREVER lies inside */
+#define SCHEDULE_FOREVER 1e18 /* end of steps without a time limit: later than any known time */
+#define SCHEDULE_BEYOND 3e18  /* end of a span without an end: later than SCHEDULE_FOREVER */
 
 struct schedule_end {
 	double at;
 	int node_index;
-	/* What ends: a running row; below 0, ~source is a pending step started in this pass; behind the running rows, an outage. */
+	/* What ends: index of a running row; below 0: ~source is a pending step started in this run; beyond the running rows: an
+	 * outage. */
 	int source;
 	const int64_t *amount;
 };
 
 struct schedule_reservation_part {
-	struct schedule_reservation_part *next; /* on the same place */
+	struct schedule_reservation_part *next; /* on the same node */
 	double from, to;
 	int node_index;
-	const int64_t *draw; /* what it takes of what is free */
-	int64_t *left;	     /* what is left when it begins */
+	const int64_t *draw; /* taken from free resources */
+	int64_t *left;	     /* left free when it begins */
 };
 
 struct schedule_reservation {
-	size_t pending; /* the step it is for */
+	size_t pending; /* index of its step */
 	double from, to;
 	struct schedule_reservation_part *parts;
 	size_t part_count;
@@ -45,11 +45,11 @@ struct schedule_reservation {
 
 struct schedule_view {
 	double at;
-	int64_t *free;		   /* by place and kind */
-	uint64_t *with_free_cpu;   /* places with a free cpu */
-	bool ignores_reservations; /* holds do not count */
+	int64_t *free;		   /* by node index and kind */
+	uint64_t *with_free_cpu;   /* nodes with a free CPU */
+	bool ignores_reservations; /* backfill reservations do not count */
 	bool ignores_outages;	   /* outages do not count */
-	bool empty;		   /* the cluster with nothing on it: blind and calm, and nothing is kept */
+	bool empty; /* the empty cluster: ignores reservations and outages, and nothing is reserved for a successor */
 };
 
 struct schedule_profile {
@@ -58,13 +58,13 @@ struct schedule_profile {
 	struct schedule_view live;
 	struct schedule_end *end, *merged; /* the first `sorted` are in order */
 	size_t sorted, end_count, end_capacity;
-	struct schedule_reservation_part **parts;   /* by place */
-	struct schedule_reservation **reservations; /* in the order they were made */
+	struct schedule_reservation_part **parts;   /* by node index */
+	struct schedule_reservation **reservations; /* in the order of creation */
 	struct schedule_reservation **by_from, **by_to;
 	size_t reservation_count, reservation_capacity;
-	double *first_at; /* by place: its first end (BEYOND: nothing runs there), and of what */
+	double *first_at; /* by node index: its first end (SCHEDULE_BEYOND: nothing runs there), and of what */
 	int *first_source;
-	int first_node; /* of the nodes, the one with the first of these */
+	int first_node; /* the node with the first end of all */
 };
 
 struct schedule_reserved_index;
@@ -72,16 +72,16 @@ struct schedule_reserved_index;
 struct schedule_profile *schedule_profile_new(const struct schedule_cluster *cluster,
 					      const struct schedule_reserved_index *reserved_index);
 
-/* The cluster with nothing on it. */
+/* The cluster with nothing running. */
 struct schedule_view schedule_profile_empty(const struct schedule_profile *profile);
 
-/* Make `view` a copy of the live one, to be moved; what it holds from an earlier copy is used again. */
+/* Make `view` a copy of the live view. Memory of an earlier copy is reused. */
 void schedule_profile_copy(const struct schedule_profile *profile, struct schedule_view *view);
 
-/* When something that begins at `at` and may take `seconds` (0: no limit) ends. */
+/* The end of a step that starts at `at` with a limit of `seconds` (0: none). */
 double schedule_profile_until(double at, int64_t seconds);
 
-/* The least that is free of a kind on a place from the view's moment until `until`. */
+/* The least amount of a kind that is free on a node from the view's moment until `until`. */
 static inline int64_t schedule_profile_least_free(const struct schedule_profile *profile, const struct schedule_view *view,
 						  size_t node_index, size_t kind, double until)
 {
@@ -94,26 +94,26 @@ static inline int64_t schedule_profile_least_free(const struct schedule_profile 
 	return least;
 }
 
-/* Take resources of a place from the view's moment until `until`, or give them back. */
+/* Take resources of a node from the view's moment until `until`, or give them back. */
 void schedule_profile_take(struct schedule_profile *profile, struct schedule_view *view, size_t node_index, const int64_t *draw,
 			   double until);
 void schedule_profile_give(struct schedule_profile *profile, struct schedule_view *view, size_t node_index, const int64_t *draw,
 			   double until);
 
-/* Add to a view alone what becomes free (sign 1) or taken (-1) at its moment. */
+/* Change the view alone: amounts become free (sign 1) or taken (-1) at its moment. */
 void schedule_profile_shift(const struct schedule_profile *profile, struct schedule_view *view, size_t node_index,
 			    const int64_t *amount, int sign);
 
-/* Something ends: its amounts become free then. They are kept by reference. */
+/* Resources become free at `at`. `amount` is not copied. */
 void schedule_profile_add_end(struct schedule_profile *profile, double at, int node_index, int source, const int64_t *amount);
 
-/* What was thought taken for good is free from `at` on. */
+/* The same for resources that were taken without an end. */
 void schedule_profile_add_release(struct schedule_profile *profile, double at, int node_index, int source, const int64_t *amount);
 
-/* Put the ends in order. */
+/* Sort the ends. */
 void schedule_profile_sort(struct schedule_profile *profile);
 
-/* Reservations that begin together at the view's moment; what their pieces draw has been taken of the view already. */
+/* Add backfill reservations that begin at the view's moment. The caller has taken what they draw from the view. */
 void schedule_profile_reserve(struct schedule_profile *profile, const struct schedule_view *view,
 			      struct schedule_reservation *reservation, size_t count);
 

@@ -1,6 +1,8 @@
-/* schedule_record.c - writes starts and waits down as lead.c reads them.
+/* schedule_record.c - collects starts and waits into the result.
  *
- * Called by schedule.c for each decision. The result lies in the arena of the pass and takes it along. */
+ * Called by: schedule.c and schedule_predispatch.c, for each decision.
+ * Invariants:
+ *  - The result is in the arena of the run, and owns it. */
 #include "jobmgr/schedule/schedule_record.h"
 
 #include <math.h>
@@ -9,7 +11,7 @@
 #include "jobmgr/schedule/schedule_explain.h"
 
 struct result {
-	struct schedule_result result; /* first: what the caller holds */
+	struct schedule_result result; /* first member: what the caller has a pointer to */
 	struct schedule_arena *arena;
 };
 
@@ -17,7 +19,7 @@ struct schedule_record {
 	const struct schedule_cluster *cluster;
 	struct schedule_start *start;
 	size_t starts, start_capacity;
-	struct schedule_wait *wait; /* by pending step; without a message: none */
+	struct schedule_wait *wait; /* by pending step; without a message: no wait */
 };
 
 struct schedule_record *schedule_record_new(const struct schedule_cluster *cluster)
@@ -28,7 +30,7 @@ struct schedule_record *schedule_record_new(const struct schedule_cluster *clust
 	return record;
 }
 
-/* The units a start gets of one resource of a place: first what is kept for it, then the lowest free numbers. */
+/* The devices a start gets of one generic resource of a node: reserved ones first, then the lowest free numbers. */
 static void record_devices(const struct schedule_cluster *c, const struct schedule_reserved *reserved,
 			   const struct schedule_taken *taken, size_t gres, struct schedule_devices *devices)
 {
@@ -126,7 +128,7 @@ void schedule_record_expected_start(struct schedule_record *record, size_t pendi
 	wait->node_ids = node;
 	wait->node_count = placed->node_count;
 	wait->message = schedule_arena_print(c->arena, "%s; expected %s", wait->message, schedule_explain_at(c->arena, at));
-	/* The outage in its way was named. */
+	/* The message names the outage already. */
 	if (wait->reason != SCHEDULE_MAINTENANCE || after->step >= 0)
 		wait->message = schedule_arena_print(c->arena, "%s after %s", wait->message, after->message);
 	if (wait->reason != SCHEDULE_RESOURCES && wait->reason != SCHEDULE_LICENSE)

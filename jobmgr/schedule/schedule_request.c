@@ -1,7 +1,10 @@
-/* schedule_request.c - the table of distinct requests of a pass.
+/* schedule_request.c - the table of distinct requests, each evaluated once as far as that needs no placement.
  *
- * The key of a request is the bytes of everything that decides where and when it fits; what only names the step is not
- * in it. A step that something is kept for is a request of its own. */
+ * Called by: schedule_gang.c for each pending step.
+ * Invariants:
+ *  - A request's key has the bytes of all that decides where and when it fits. A step with reserved resources has its own
+ *    request.
+ *  - A refused request blocks nothing: it gets no reservation, and the next step is considered. */
 #include "jobmgr/schedule/schedule_request.h"
 
 #include <limits.h>
@@ -19,7 +22,7 @@ struct schedule_requests {
 	const struct schedule_reserved_index *reserved_index;
 	struct schedule_request **bucket;
 	size_t mask;
-	char *key; /* the one being looked up */
+	char *key; /* the key being looked up */
 	size_t length, capacity;
 };
 
@@ -131,7 +134,7 @@ static void judge_refuse(struct schedule_request *r, enum schedule_reason reason
 	r->cause = (struct schedule_cause){.reason = reason, .step = -1, .message = message};
 }
 
-/* The amounts asked for, each kind once; false when one of them exists nowhere. */
+/* The amounts asked for, each kind once; false if one of them exists nowhere. */
 static bool judge_needs(const struct schedule_cluster *c, const struct schedule_names *names, size_t first,
 			const struct schedule_amount *amount, size_t count, struct schedule_need **need, size_t *needs)
 {
@@ -194,7 +197,7 @@ static void judge_partition(const struct schedule_cluster *c, struct schedule_re
 		r->nodes_max = partition->max_nodes;
 }
 
-/* The time limit: as asked, cut to what the partition and the deadline leave where time_min_s allows that. */
+/* The time limit as asked, cut to what partition and deadline allow if --time-min permits that. */
 static void judge_time(const struct schedule_cluster *c, struct schedule_request *r)
 {
 	const struct schedule_pending *p = r->step;
@@ -283,7 +286,7 @@ static void judge_gres(const struct schedule_cluster *c, struct schedule_request
 		judge_refuse(r, SCHEDULE_NODE, "asks for a generic resource that no node has");
 }
 
-/* On the nodes of its reservation only, and while that lasts: nothing is kept for it before. */
+/* A step that asks for an administrative reservation runs on its nodes only, and during it only. */
 static void judge_reservation(const struct schedule_cluster *c, struct schedule_request *r)
 {
 	const struct schedule_snapshot *s = c->snapshot;
@@ -308,9 +311,9 @@ static void judge_reservation(const struct schedule_cluster *c, struct schedule_
 	if (now)
 		return;
 	judge_refuse(r, SCHEDULE_RESERVATION,
-		     next ? schedule_arena_print(c->arena, "waits for its reservation to begin, at %s",
+		     next ? schedule_arena_print(c->arena, "waits for its reservation to begin %s",
 						 schedule_explain_at(c->arena, next->from))
-			  : "the reservation that it asks for is over, or closed to it");
+			  : "its reservation is over, was deleted, or does not admit it");
 }
 
 static void judge_nodes(const struct schedule_cluster *c, struct schedule_request *r)

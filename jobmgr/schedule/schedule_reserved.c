@@ -1,6 +1,6 @@
-/* schedule_reserved.c - kept allocations, by the step they are kept for.
+/* schedule_reserved.c - indexes reserved allocations by the step they are reserved for.
  *
- * Built once a pass; a follower then draws on what is kept for it before it takes what is free. */
+ * Called by: schedule.c once at the start; placements take reserved resources before free ones. */
 #include "jobmgr/schedule/schedule_reserved.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct successor {
 };
 
 struct schedule_reserved_index {
-	struct successor *successor; /* ascending; only those that something is kept for */
+	struct successor *successor; /* ascending; only steps with reserved resources */
 	size_t count;
 };
 
@@ -42,7 +42,7 @@ struct schedule_reserved *schedule_reserved_for(const struct schedule_reserved_i
 	return successor ? successor->reserved : NULL;
 }
 
-/* The entry of a place, made where it is missing. */
+/* The entry of a node, created if missing. */
 static struct schedule_reserved *successor_node(const struct schedule_cluster *c, struct successor *successor, int node_index)
 {
 	for (struct schedule_reserved *reserved = successor->reserved; reserved; reserved = reserved->next)
@@ -90,7 +90,7 @@ static void successor_add_row(const struct schedule_cluster *c, struct successor
 	}
 }
 
-/* The pending steps, as followers that may turn out to have nothing kept. */
+/* Index all pending steps; those without reserved resources are removed later. */
 static void index_candidates(struct schedule_reserved_index *index, const struct schedule_cluster *c)
 {
 	const struct schedule_snapshot *s = c->snapshot;
