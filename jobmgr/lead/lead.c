@@ -9,7 +9,8 @@
  *  - Cycles never spin: a cycle follows at once only after one that moved steps out of `pending`, after a notification, or where
  *    starts were postponed. Cycles in a row that move nothing wait LEAD_GAP_MS more each time, after the first LEAD_IDLE_FREE.
  *  - A start that fails stops only itself: after LEAD_TRIES failures in a row each start is committed on its own.
- *  - A locked job stops only itself: its steps are skipped until it is free. No notification tells of that, so a timer looks again. */
+ *  - A locked job stops only itself: its steps are skipped until it is free. No notification tells of that, so a timer looks
+ *    again. */
 #include "jobmgr/lead/lead.h"
 
 #include <math.h>
@@ -240,7 +241,8 @@ static void claim_answered(struct db *db, PGresult *result, const struct err *e,
 		lead_win(lead, term);
 }
 
-/* The leader's claim renews its lease. A daemon deposed during a cycle claims again after that cycle, since one runs at a time. */
+/* The leader's claim renews its lease. A daemon deposed during a cycle claims again after that cycle, since one runs at a time.
+ * */
 static void lead_claim(struct lead *lead)
 {
 	char lease[16];

@@ -1,7 +1,8 @@
-/* lead_array.c - ranges of indices, with how many indices are before each.
+/* lead_array.c - the indices of an array as ranges, each with the number of indices before it.
  *
- * lead_order.c calls it for each element that starts. What always holds: none of the ranges is empty, so these numbers ascend, and
- * the range of a position is found without a look at the others; there may be ten thousand. */
+ * Called by: lead_order.c, for each element that starts.
+ * Invariants:
+ *  - No range is empty, so these numbers ascend and a binary search finds a position. An array may have ten thousand ranges. */
 #include "jobmgr/lead/lead_array.h"
 
 #include <jansson.h>

@@ -1,4 +1,5 @@
-/* lead_cycle.c - the stages of a scheduling cycle. Each stage sends its calls in one round; the next one begins when all are answered.
+/* lead_cycle.c - the stages of a scheduling cycle. Each stage sends its calls in one round; the next one begins when all are
+ * answered.
  *
  * Called by: lead.c, one cycle at a time.
  * Invariants:
@@ -31,7 +32,7 @@ enum stage {
 	STAGE_IDLE,	/* no cycle runs */
 	STAGE_QUEUE,	/* tick and queue: without a pending step, the rest of the snapshot is not needed */
 	STAGE_SNAPSHOT, /* tick, the whole snapshot, and launch rows that the signer will most likely need */
-	STAGE_REQUESTS, /* requests of the queue that are not cached; behind STAGE_QUEUE also the rest of the snapshot */
+	STAGE_REQUESTS, /* requests of the queue that are not cached; after STAGE_QUEUE also the rest of the snapshot */
 	STAGE_DECIDE,	/* the scheduler runs; no call */
 	STAGE_LAUNCH,	/* launch rows of the starts, unless they were prefetched */
 	STAGE_COMMIT,	/* starts with their signed orders; refusals of rows that fail verification */
@@ -324,9 +325,9 @@ static void cycle_call_refuse(struct lead_cycle *c, const struct lead_orders *or
 	for (size_t i = 0; i < orders->refused_count; i++) {
 		db_array_int(jobs, orders->refused_jobs[i]);
 		db_array_int(requests, orders->refused_requests[i]);
-		db_array_text(reasons, "its authenticator does not fit: the row is not what its owner submitted");
-		log_error("step %d of job %lld is refused: its authenticator does not fit what is stored",
-			  orders->refused_requests[i], (long long)orders->refused_jobs[i]);
+		db_array_text(reasons, "authenticator mismatch: the stored row is not what its owner submitted");
+		log_error("job %lld step %d refused: authenticator mismatch, its stored row is not what its owner submitted",
+			  (long long)orders->refused_jobs[i], orders->refused_requests[i]);
 	}
 	c->left += orders->refused_count;
 	c->waiting++;
@@ -347,7 +348,7 @@ static void cycle_call_commit(struct lead_cycle *c, const struct lead_commit *co
 	bool waits = c->mode == LEAD_TOGETHER; /* for locks, up to the database's lock timeout */
 
 	if (!starts || !signed_orders)
-		die("could not write orders as JSON");
+		die("could not write starts and orders as JSON");
 	c->waiting++;
 	if (!waits)
 		c->left += json_array_size(commit->starts);

@@ -17,7 +17,7 @@ struct lead_cycle;
 enum lead_commit_mode {
 	LEAD_TOGETHER,	  /* many in one call; a job that stays locked fails the cycle with 55P03 */
 	LEAD_SKIP_LOCKED, /* many in one call; steps of locked jobs are left out */
-	LEAD_ONE_BY_ONE	  /* each start, or `with` set, in its own call; steps of locked jobs are left out */
+	LEAD_ONE_BY_ONE	  /* each start, or gang, in its own call; steps of locked jobs are left out */
 };
 
 /* How a cycle ended. */

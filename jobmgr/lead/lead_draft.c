@@ -1,6 +1,9 @@
-/* lead_draft.c - see lead_draft.h. Called by lead_order.c. A signature, its check, and a row on its way to the node cost more than most of
- * what else is done for a short step, and the elements of an array that start on a node in one pass are mostly alike; so are the nodes of a
- * wide step. What is left of them is signed together (lib/seal_tree.h). A signature says "jobmgrd ordered this launch", so a node needs to believe nobody else. */
+/* lead_draft.c - merges and signs the orders of one commit.
+ *
+ * A signature, its verification and a row on its way to the node cost more than most other work for a short step. Elements of an
+ * array that start on one node are mostly alike, and so are the nodes of a wide step: these become one order. All orders
+ * together are signed in batches (lib/seal_tree.h).
+ * Called by: lead_order.c. */
 #include "jobmgr/lead/lead_draft.h"
 
 #include <stdlib.h>
@@ -22,7 +25,7 @@ struct draft {
 struct lead_drafts {
 	struct draft **drafts;
 	size_t count, capacity;
-	size_t *latest; /* of each node, + 1; 0: none yet */
+	size_t *latest; /* by node: 1 + index of its latest draft, 0: none yet */
 	size_t node_count;
 	bool separate;
 };
@@ -57,14 +60,14 @@ void lead_drafts_free(struct lead_drafts *d)
 	free(d);
 }
 
-/* Is what they get on their nodes the same? */
+/* Do both get the same on their nodes? */
 static bool has_same_share(const struct order *a, const struct order *o)
 {
 	return a->tasks == o->tasks && a->cpus == o->cpus && a->mem_mb == o->mem_mb && strcmp(a->gres, o->gres) == 0 &&
 	       a->prolog == o->prolog;
 }
 
-/* Do these differ in nothing but the element? What depends on request, node and pass alone is the same anyway. */
+/* Do both differ in nothing but the element? All that depends on request, node and cycle alone is equal anyway. */
 static bool differs_in_element_only(const struct draft *x, const struct order *o, const char *spec, const struct lead_hint *hint)
 {
 	const struct order *a = &x->order;
@@ -75,7 +78,7 @@ static bool differs_in_element_only(const struct draft *x, const struct order *o
 	       x->elements[x->count - 1].step_id < o->step_id;
 }
 
-/* Is this the next node of the same attempt, and as the others? */
+/* Is `o` for the next node of the attempt in the draft, with the same share? */
 static bool draft_is_of_next_node(const struct draft *x, const struct order *o)
 {
 	const struct order *a = &x->order;
@@ -121,7 +124,7 @@ void lead_drafts_add(struct lead_drafts *d, size_t node, int node_id, const stru
 	x->elements[x->count++] = (struct order_element){order->step_id, order->array_index};
 }
 
-/* The text that is signed. */
+/* The text to sign. */
 static struct fields *draft_write(struct draft *x)
 {
 	char *also = x->count > 1 ? order_elements_text(x->elements + 1, x->count - 1) : NULL;
@@ -135,7 +138,7 @@ static struct fields *draft_write(struct draft *x)
 	return fields;
 }
 
-/* Without what is 0. */
+/* Fields that are 0 are left out. */
 static json_t *hint_json(const struct lead_hint *hint)
 {
 	json_t *json = json_object();
@@ -161,13 +164,13 @@ static json_t *draft_json(const struct draft *x, const struct seal_text *text, c
 			 (json_int_t)x->order.job_id, "step_id", x->order.step_id, "attempt", x->order.attempt, "also", steps,
 			 "body", text->data, text->size, "signature", signature);
 	if (!json)
-		die("the order for step %s cannot be written as JSON", x->order.step_label);
+		die("could not write the order for step %s as JSON", x->order.step_label);
 	if (x->hint.sample_s > 0 || x->hint.first > 0)
 		json_object_set_new(json, "args", hint_json(&x->hint));
 	return json;
 }
 
-/* At most SEAL_TREE_MOST of them, by one signature. */
+/* Sign at most SEAL_TREE_MOST drafts with one signature. */
 static void drafts_sign_batch(struct draft **drafts, int count, const struct seal_sign_key *key, json_t *orders)
 {
 	struct fields *fields[SEAL_TREE_MOST];

@@ -1,7 +1,9 @@
-/* lead_group.c - the holders of job groups that a pass makes, beside those that the database knows (JM21).
+/* lead_group.c - the prolog owners of job groups that a cycle makes, beside those that the database has (JM21).
  *
- * lead_order.c asks for each node of each start. What always holds: of the starts of a pass that have a group in common, one
- * at most is told to hold it on a node, and none where somebody holds it there already. */
+ * Called by: lead_order.c, for each node of each start.
+ * Invariants:
+ *  - On each node, at most one start of a cycle becomes the owner of a group's prolog, and none if the group has an owner there.
+ *    */
 #include "jobmgr/lead/lead_group.h"
 
 #include <stdlib.h>
@@ -33,7 +35,7 @@ void lead_groups_free(struct lead_groups *groups)
 	free(groups);
 }
 
-/* Whether the group had its holder on the node before this pass. */
+/* Did the group have a prolog owner on the node before this cycle? */
 static bool group_has_owner(const struct lead_launch *launch, int node_id)
 {
 	for (size_t i = 0; i < launch->group_node_count; i++) {

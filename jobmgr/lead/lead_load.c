@@ -1,8 +1,10 @@
-/* lead_load.c - rows to structs: one table of columns for each result set, and one loop that reads them all.
+/* lead_load.c - turns rows into structs: a table of columns for each result set, and one loop that reads them all.
  *
- * lead_cycle.c calls it, once for each result of a pass. What always holds: columns are found by name, a missing one is an error
- * (daemon and database do not fit); everything read lives in the arena of the pass; the reader of a column writes its member
- * only. Add a column: a line in its table. */
+ * Called by: lead_cycle.c and lead_queue.c, once for each result.
+ * Invariants:
+ *  - Columns are found by name. A missing column is an error: daemon and database have different versions.
+ *  - All that is read is in the arena of the rows, and each reader writes only its own member.
+ * To add a column, add a line to its table. */
 #include "jobmgr/lead/lead_load.h"
 
 #include <stdlib.h>
@@ -11,14 +13,14 @@
 #include "jobmgr/lead/lead_value.h"
 #include "jobmgr/schedule/schedule_arena.h"
 
-/* A column and where its value goes. */
+/* A column and the member it is read into. */
 struct column {
 	const char *name;
 	lead_reader *read;
 	size_t offset;
 };
 
-/* A result set: its rows become an array of structs, a pointer and a count of struct lead_rows. */
+/* A result set: its rows become an array of structs, stored as a pointer and a count in struct lead_rows. */
 struct target {
 	size_t size; /* of one struct */
 	size_t array, count;
@@ -171,7 +173,7 @@ static const struct target targets[] = {
 			 offsetof(struct lead_rows, launch_count), COLUMNS(launch_columns)},
 };
 
-/* The keys are a second reading of the pending rows, so their count is the same. */
+/* Keys are read from the same rows as the pending steps, so both have the same count. */
 static const struct target keys = {sizeof(struct lead_key), offsetof(struct lead_rows, keys),
 				   offsetof(struct lead_rows, snapshot.pending_count), COLUMNS(key_columns)};
 
@@ -204,20 +206,20 @@ void lead_rows_free(struct lead_rows *rows)
 	free(rows);
 }
 
-/* One column of all rows. */
+/* Read one column of all rows. */
 static bool load_column(struct lead_rows *rows, const struct column *column, const PGresult *result, char *structs, size_t size,
 			struct err *e)
 {
 	int field = PQfnumber(result, column->name), count = PQntuples(result);
 
 	if (field < 0)
-		return err_set(e, "the database's answer has no column \"%s\"", column->name);
+		return err_set(e, "column \"%s\" missing in the database's answer; run \"rota admin db upgrade\"", column->name);
 	for (int i = 0; i < count; i++) {
 		const char *text = PQgetisnull(result, i, field) ? NULL : PQgetvalue(result, i, field);
 
 		if (!column->read(rows->arena, text, structs + (size_t)i * size + column->offset))
-			return err_set(e, "the database's answer has \"%.100s\" in column \"%s\"", text ? text : "",
-				       column->name);
+			return err_set(e, "malformed value \"%.100s\" in column \"%s\" of the database's answer",
+				       text ? text : "", column->name);
 	}
 	return true;
 }
@@ -248,7 +250,7 @@ bool lead_load_tick(struct lead_rows *rows, const PGresult *result, double *next
 	struct tick tick;
 
 	if (PQntuples(result) != 1)
-		return err_set(e, "the database's tick answered %d rows", PQntuples(result));
+		return err_set(e, "api.schedule_tick returned %d rows, one expected", PQntuples(result));
 	for (size_t i = 0; i < sizeof tick_columns / sizeof *tick_columns; i++) {
 		if (!load_column(rows, &tick_columns[i], result, (char *)&tick, sizeof tick, e))
 			return false;

@@ -1,8 +1,10 @@
-/* lead_lower_priority.c - who only reads the database yields the processors to those who work with it.
+/* lead_lower_priority.c - lowers the CPU priority of backends that serve analysts and readers.
  *
- * Called by lead.c now and then. An analyst's question may keep a processor busy for minutes, and PostgreSQL knows no priorities; the
- * system does: a process of its idle class runs when no other wants to. What always holds: only children of the very server that our
- * own connection leads to are touched, and only those that the server says work for readers. */
+ * A query of an analyst may use a CPU for minutes, and PostgreSQL has no priorities. The system's idle class runs a process only
+ * when no other needs the CPU.
+ * Called by: lead.c, about once a second.
+ * Invariants:
+ *  - Only children of the server that our own connection uses are changed, and only those that the database names. */
 #include "jobmgr/lead/lead_lower_priority.h"
 
 #include <errno.h>
@@ -15,7 +17,7 @@
 
 #include "lib/log.h"
 
-enum { NICE_LOWEST = 19 }; /* of sessions: they have no idle class */
+enum { NICE_LOWEST = 19 }; /* of autogroups, which have no idle class */
 
 static int process_parent(int pid)
 {
@@ -32,8 +34,9 @@ static int process_parent(int pid)
 	return parent;
 }
 
-/* Where the system shares processors out by session first, a process of a session of its own, as each of PostgreSQL's is, has to lower that
- * as well. It allows that ten times a second: what comes too soon is left for the next look. */
+/* Linux may share CPUs between sessions first (autogroup), and each backend is a session of its own, so its session is lowered,
+ * too.
+ * Linux allows that ten times a second; false: try again at the next call. */
 static bool process_lower_session(int pid)
 {
 	char path[32];
@@ -53,7 +56,7 @@ static void process_lower(int pid)
 
 	if (sched_getscheduler(pid) != SCHED_IDLE && process_lower_session(pid) && sched_setscheduler(pid, SCHED_IDLE, &none) &&
 	    errno != ESRCH)
-		log_debug("process %d of the database yields to nobody: %m", pid);
+		log_debug("could not lower the priority of backend %d: %m", pid);
 }
 
 static void readers_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
@@ -62,7 +65,7 @@ static void readers_answered(struct db *db, PGresult *result, const struct err *
 
 	(void)arg;
 	if (!result) {
-		log_debug("who reads the database is not known: %s %s", e->code, e->message);
+		log_debug("could not read the backends of analysts and readers: %s %s", e->code, e->message);
 		return;
 	}
 	for (int i = 0; server && i < PQntuples(result); i++) {

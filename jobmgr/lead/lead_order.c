@@ -1,9 +1,11 @@
-/* lead_order.c - for each start: is its authenticator good, which numbers does it get, what does each of its nodes sign for.
+/* lead_order.c - turns each start into a row of the commit and an order for each of its nodes.
  *
- * lead_cycle.c calls it between reading the launch rows and committing. What always holds: nothing is signed for a step whose
- * authenticator does not fit its row; a start and its orders are in the same commit; the members of a `with` set are all in one
- * commit or in none; of the steps of a job group that meet on a node, exactly one holds the prolog there, and it was committed
- * before the others are started (but for members of one `with` set). */
+ * Called by: lead_cycle.c, when the launch rows are loaded.
+ * Invariants:
+ *  - Nothing is signed for a step whose authenticator does not fit its row.
+ *  - A start and its orders are in the same commit, and so are all members of a gang.
+ *  - Of the steps of a job group on a node, one owns the prolog. Its start is committed before the others start, except within
+ *    a gang. */
 #include "jobmgr/lead/lead_order.h"
 
 #include <stdlib.h>
@@ -27,20 +29,20 @@ struct maker {
 	struct lead_verified *verified;
 	const struct schedule_node **nodes; /* by id */
 	struct lead_groups *groups;
-	struct lead_drafts *drafts; /* of the commit that is being made */
-	const char *indices;	    /* of the launch row that `array` has been read from; NULL: none */
+	struct lead_drafts *drafts; /* of the open commit */
+	const char *indices;	    /* the text that `array` was parsed from; NULL: none */
 	struct lead_array *array;
 };
 
-/* One start with everything about it. */
+/* A start with all that its orders need. */
 struct start {
 	const struct schedule_start *decided;
 	const struct lead_key *key;
 	const struct lead_launch *launch;
-	int step_id, attempt, array_index; /* array_index -1: no element */
+	int step_id, attempt, array_index; /* array_index -1: no array element */
 	const char *nodes, *failing, *label;
 	int task_count;
-	bool ends_on_node_loss; /* as the order will say */
+	bool ends_on_node_loss; /* the order's policy for a lost node */
 };
 
 static int compare_node_ids(const void *a, const void *b)
@@ -60,7 +62,7 @@ static void maker_index_nodes(struct maker *m)
 	qsort(m->nodes, s->node_count, sizeof *m->nodes, compare_node_ids);
 }
 
-/* The place of a node in m->nodes. */
+/* The index of a node in m->nodes. */
 static size_t maker_node_index(const struct maker *m, int id)
 {
 	const struct schedule_node wanted = {.id = id}, *key = &wanted;
@@ -77,7 +79,7 @@ static const struct schedule_node *maker_node(const struct maker *m, int id)
 	return m->nodes[maker_node_index(m, id)];
 }
 
-/* The index at a position of this array, which mostly is that of the start before. */
+/* The array index at a position. Mostly it is of the same array as that of the start before. */
 static bool maker_index(struct maker *m, const char *indices, int position, int *index)
 {
 	if (!indices)
@@ -98,7 +100,7 @@ static const char *start_label(const struct maker *m, const struct start *s)
 	return schedule_arena_print(m->rows->arena, "%lld.%s", (long long)s->decided->job, s->key->name);
 }
 
-/* Names of the nodes, head node first; or those of them alone that are failing. */
+/* The names of the nodes, head node first; or only those of failing nodes. */
 static const char **start_nodes(const struct maker *m, const struct schedule_start *decided, bool only_failing, size_t *count)
 {
 	const char **names = schedule_arena_take(m->rows->arena, decided->share_count, sizeof *names);
@@ -113,7 +115,7 @@ static const char **start_nodes(const struct maker *m, const struct schedule_sta
 	return names;
 }
 
-/* All of them stand in each one's order: in short. */
+/* Each order has the names of all nodes, so they are packed. */
 static const char *start_list(const struct maker *m, const struct schedule_start *decided)
 {
 	size_t count;
@@ -142,7 +144,7 @@ static const char *start_failing(const struct maker *m, const struct schedule_st
 	return list;
 }
 
-/* Whether the node is to end it with its lease; a spec that cannot be read is the launcher's to refuse. */
+/* Does the node end the step when its lease runs out? The launcher refuses a malformed spec. */
 static bool spec_ends_on_node_loss(const char *spec)
 {
 	struct order_spec parsed;
@@ -180,7 +182,7 @@ static bool start_fill(struct maker *m, const struct schedule_start *decided, st
 	return true;
 }
 
-/* Whether a node of this start gets its group's holder by another start of this pass. */
+/* Does another start of this cycle become the prolog owner of the group on one of the nodes? */
 static bool start_waits_for_group(const struct maker *m, const struct start *s)
 {
 	for (size_t i = 0; i < s->decided->share_count; i++) {
@@ -219,7 +221,7 @@ static const char *devices_text(const struct maker *m, const struct schedule_sha
 	return text;
 }
 
-/* The order for one node of a start. */
+/* Add the order for one node of a start. */
 static void start_add_order(const struct maker *m, const struct start *s, int index, int first_task, bool owner)
 {
 	const struct schedule_share *share = &s->decided->shares[index];
@@ -264,7 +266,7 @@ static void start_add_order(const struct maker *m, const struct start *s, int in
 	lead_drafts_add(m->drafts, node, share->node_id, &order, launch->spec, &hint);
 }
 
-/* Put a start and its orders into a commit. */
+/* Add a start and its orders to a commit. */
 static void commit_add_start(struct maker *m, struct lead_commit *commit, const struct start *s)
 {
 	const struct schedule_start *decided = s->decided;
@@ -289,12 +291,12 @@ static void commit_add_start(struct maker *m, struct lead_commit *commit, const 
 				  decided->position >= 0 ? json_integer(decided->position) : json_null(), "time_limit_s",
 				  (json_int_t)decided->time_limit_s, "fence", s->ends_on_node_loss, "nodes", nodes, "allocations",
 				  allocations);
-	if (!s->key->steady) /* it has peers: the commit compares their nodes */
+	if (!s->key->steady) /* it has peers, so the commit compares their nodes */
 		json_object_set_new(start, "bound", json_true());
 	json_array_append_new(commit->starts, start);
 }
 
-/* How many starts from `first` on belong together: a `with` set, or one. */
+/* The number of starts from `first` on that belong to one gang; 1: a single step. */
 static size_t gang_length(const struct maker *m, size_t first)
 {
 	const struct schedule_pending *pending = m->rows->snapshot.pending;
@@ -314,7 +316,7 @@ static size_t gang_length(const struct maker *m, size_t first)
 	return length;
 }
 
-/* All starts of a set, or none of them. */
+/* Add all starts of a gang, or none. */
 static void maker_add_gang(struct maker *m, struct lead_commit *commit, size_t first, size_t length)
 {
 	struct start *gang = xcalloc(length, sizeof *gang);
@@ -340,7 +342,7 @@ static struct lead_commit *maker_open_commit(struct maker *m)
 	return commit;
 }
 
-/* Nothing more comes to this commit (NULL: there is none); without a start, everything having been refused, it is none. */
+/* Sign the orders of a commit (NULL: there is none). A commit without a start is dropped: all its steps were refused. */
 static void maker_close_commit(struct maker *m, struct lead_commit *commit)
 {
 	if (!commit)

@@ -1,7 +1,9 @@
-/* lead_plan.c - waits of one pass against those of the one that was written last; waits to JSON, with the labels that people know.
+/* lead_plan.c - compares the waits of a cycle with the plan that was written last, and writes the changes as JSON.
  *
- * lead_cycle.c calls it at the end of a pass, and for each start. What always holds: times are whole seconds, so that a plan changes only when something
- * did; of a step that waits as before nothing is said again. */
+ * Called by: lead_cycle.c, after a full scan and for each start.
+ * Invariants:
+ *  - Times are whole seconds, so a plan changes only when something did.
+ *  - An unchanged wait is not written again. */
 #include "jobmgr/lead/lead_plan.h"
 
 #include <jansson.h>
@@ -12,7 +14,7 @@
 #include "jobmgr/schedule/schedule_arena.h"
 #include "lib/err.h"
 
-/* Lists are sorted by it, and begin each item with it. */
+/* The sort key of lists, and the first member of their items. */
 struct key {
 	int64_t job;
 	int step;
@@ -21,22 +23,22 @@ struct key {
 /* A step that waits. */
 struct known_wait {
 	struct key key;
-	const struct schedule_wait *wait; /* NULL: nothing is said of it any more */
+	const struct schedule_wait *wait; /* NULL: it was deleted */
 };
 
-/* A step that another waits for. */
+/* A step that another one waits for. */
 struct blocker {
 	struct key key;
-	const char *label;			/* where it runs: as it is called; NULL: not known */
-	const struct schedule_pending *pending; /* where it waits itself, NULL: it does not */
-	int array_index;			/* of an element that waits, -1: it is none */
+	const char *label;			/* of a running step; NULL: not running */
+	const struct schedule_pending *pending; /* of a pending step; NULL: not pending */
+	int array_index;			/* of an element with a row of its own, -1: no such element */
 };
 
 struct lead_plan {
-	struct schedule_arena *arena; /* NULL: nothing is known */
+	struct schedule_arena *arena; /* NULL: the written plan is not known */
 	struct known_wait *steps;
 	size_t count;
-	size_t live_count; /* of which something is said */
+	size_t live_count; /* waits that were not deleted */
 };
 
 struct lead_plan *lead_plan_new(void)
@@ -82,7 +84,7 @@ void lead_plan_note_start(struct lead_plan *plan, int64_t job, int step)
 	plan->live_count--;
 }
 
-/* As it is said: the whole second up; -1: not known. */
+/* The expected start, rounded up to a second; -1: not known. */
 static int64_t plan_second(const struct schedule_wait *wait)
 {
 	return isfinite(wait->expected_at) ? (int64_t)ceil(wait->expected_at) : -1;
@@ -138,7 +140,7 @@ struct lead_plan_changes *lead_plan_compare(const struct lead_plan *plan, const 
 		if (!before || !before->wait || !is_same_wait(before->wait, wait))
 			changes->waits[changes->wait_count++] = wait;
 	}
-	if (known < plan->live_count) /* a step waits once in a result */
+	if (known < plan->live_count) /* a step has at most one wait in a result */
 		changes_add_gone(changes, plan, result);
 	return changes;
 }
@@ -195,7 +197,7 @@ static struct blocker *find_blocker(const struct blockers *b, int64_t job, int s
 	return b->count > 0 ? bsearch(&wanted, b->list, b->count, sizeof *b->list, compare_keys) : NULL;
 }
 
-/* Those that the waits name. */
+/* The blockers that the waits name. */
 static struct blockers blockers_list(const struct lead_plan_changes *changes)
 {
 	struct blockers b = {xcalloc(changes->wait_count + 1, sizeof *b.list), 0};
@@ -213,7 +215,7 @@ static struct blockers blockers_list(const struct lead_plan_changes *changes)
 	return b;
 }
 
-/* How they are called. */
+/* Find their labels. */
 static struct blockers blockers_resolve(const struct lead_plan_changes *changes, const struct lead_rows *rows)
 {
 	const struct schedule_snapshot *s = &rows->snapshot;

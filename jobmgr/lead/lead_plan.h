@@ -1,5 +1,5 @@
-/* lead_plan.h - why the steps that were not started wait, and when they are expected to start: what stands of it in the database, and so what
- * is to be written after a pass, as api.schedule_plan takes it. */
+/* lead_plan.h - the plan: why steps wait and when they are expected to start. Keeps a copy of what the database has, so that only
+ * changes are written. */
 #ifndef ROTA_LEAD_PLAN_H
 #define ROTA_LEAD_PLAN_H
 
@@ -9,30 +9,30 @@
 
 struct lead_plan;
 
-/* Nothing is known of what stands in the database. */
+/* At first the written plan is not known. */
 struct lead_plan *lead_plan_new(void);
 void lead_plan_free(struct lead_plan *plan);
 void lead_plan_drop(struct lead_plan *plan);
 
-/* A step has started, and what was said of it has gone with that. */
+/* A step has started; that deleted its wait in the database. */
 void lead_plan_note_start(struct lead_plan *plan, int64_t job, int step);
 
-/* What a pass has found that does not stand there. */
+/* What has to be written. */
 struct lead_plan_changes {
-	bool whole;			    /* nothing is known: whatever is not said goes */
-	const struct schedule_wait **waits; /* to be said, in the order of the queue */
+	bool whole;			    /* the written plan is not known: it is replaced as a whole */
+	const struct schedule_wait **waits; /* to write, in queue order */
 	size_t wait_count;
-	struct db_array *gone_jobs, *gone_steps; /* to be said no more */
+	struct db_array *gone_jobs, *gone_steps; /* to delete */
 	size_t gone_count;
 };
 struct lead_plan_changes *lead_plan_compare(const struct lead_plan *plan, const struct schedule_result *result);
 bool lead_plan_changes_any(const struct lead_plan_changes *changes);
 void lead_plan_changes_free(struct lead_plan_changes *changes);
 
-/* Its waits as a JSON list; malloc'ed. */
+/* The waits to write, as a JSON list for api.schedule_plan; malloc'ed. */
 char *lead_plan_changes_json(const struct lead_plan_changes *changes, const struct lead_rows *rows);
 
-/* What the pass has found stands there from now on, or is on its way. */
+/* The plan of this result is written, or its write is under way. */
 void lead_plan_note_written(struct lead_plan *plan, const struct schedule_result *result);
 
 #endif

@@ -1,7 +1,8 @@
-/* lead_prefetch.c - the requests of arrays that the last pass started something of.
+/* lead_prefetch.c - lists the requests of arrays that started elements in the last cycle.
  *
- * lead_cycle.c calls it: ask with the snapshot, met when the scheduler has decided, note before the commit. What always holds: what is
- * expected and does not come is of no consequence, and what comes and was not expected is asked for then. */
+ * Called by: lead_cycle.c: list with the snapshot, is_complete after the decision, note before the commit; lead_rate.c.
+ * Invariants:
+ *  - A prefetched row that is not needed is ignored. A row that is missing is read after the decision. */
 #include "jobmgr/lead/lead_prefetch.h"
 
 static int start_request(const struct lead_rows *rows, const struct schedule_start *start)

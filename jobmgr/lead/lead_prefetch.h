@@ -1,7 +1,7 @@
-/* lead_prefetch.h - what the signer will most likely need in the next pass: asked for before it is known which steps start, it costs no
- * round trip of its own.
+/* lead_prefetch.h - lists the launch rows that the next cycle will most likely need. Read with its snapshot, they cost no
+ * round trip.
  *
- * An array of which elements have started mostly starts more of them. */
+ * An array that started elements mostly starts more of them. */
 #ifndef ROTA_LEAD_PREFETCH_H
 #define ROTA_LEAD_PREFETCH_H
 
@@ -24,20 +24,21 @@ struct lead_prefetch {
 	size_t count;
 };
 
-/* The pass starts these: the arrays among them may start more, the first EXPECT_MOST of them. Those of job groups are left out: where
- * the group's prolog has been run is to be read when it is known that they start. */
+/* Note the arrays that start in this cycle, at most LEAD_PREFETCH_MOST. Arrays of job groups are left out: their launch rows
+ * tell where
+ * the group's prolog has an owner, so these have to be read after the decision. */
 void lead_prefetch_note(struct lead_prefetch *prefetch, const struct lead_rows *rows, const struct schedule_result *result);
 
-/* Their jobs and requests, and how many they are. */
+/* Add the noted jobs and requests. Returns their number. */
 size_t lead_prefetch_list(const struct lead_prefetch *prefetch, struct db_array *jobs, struct db_array *requests);
 
-/* Elements of an array stand together and have one request: is start `i` the first of its request? */
+/* Is start `i` the first one of its request? Elements of an array are adjacent and have one request. */
 bool lead_prefetch_is_first(const struct lead_rows *rows, const struct schedule_result *result, size_t i);
 
-/* Has what the signer needs of this request been read? */
+/* Is the launch row of this request loaded? */
 bool lead_prefetch_has(const struct lead_rows *rows, int64_t job, int request);
 
-/* Whether rows->launches has all that starts. */
+/* Are the launch rows of all starts loaded? */
 bool lead_prefetch_is_complete(const struct lead_rows *rows, const struct schedule_result *result);
 
 #endif

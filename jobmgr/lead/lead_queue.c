@@ -1,9 +1,12 @@
-/* lead_queue.c - a table of pending steps by job and step, over rows that one arena holds.
+/* lead_queue.c - a hash table of cached requests by job and step, over rows in one arena.
  *
- * lead_cycle.c calls it: ask, learn, fill, in each pass. What always holds: what is handed out was read under the version and the
- * stamp that the queue of this pass names, or after them; a step that is not steady is asked for in every pass. What is kept
- * can be forgotten at any time, which costs one longer read; it is when the stamp changes, when much of it is of use no more, and from
- * time to time anyway (lead_cycle.c). So nothing here has to hear that a step has gone. */
+ * Called by: lead_cycle.c, in each cycle: list_missing, load, fill.
+ * Invariants:
+ *  - A request that is used was read under the version and the stamp of the cycle's queue, or later.
+ *  - The request of a step that is not steady is read in each cycle.
+ *  - The cache may be dropped between cycles at any time, which costs one longer read. It is dropped when the stamp changes,
+ *    when much
+ *    of it is waste, and from time to time. So no one has to tell it which steps are gone. */
 #include "jobmgr/lead/lead_queue.h"
 
 #include <stdlib.h>
@@ -15,21 +18,21 @@
 enum { CAPACITY_FIRST = 1024, WASTE_LEAST = 4096 };
 
 struct cached {
-	int64_t job; /* 0: the place is empty */
+	int64_t job; /* 0: the entry is empty */
 	int step;
 	int64_t version;
-	const struct schedule_pending *pending; /* NULL: to be asked for */
+	const struct schedule_pending *pending; /* NULL: has to be read */
 	const struct lead_key *key;
 	bool steady;
 };
 
 struct lead_queue {
-	struct cached *table; /* `room` places, a power of two, at most half of them used */
+	struct cached *table; /* `capacity` entries, a power of two; at most half of them used */
 	size_t capacity, used;
-	size_t waste; /* rows of the arena that nothing points to any more */
-	size_t most;  /* the longest queue of a pass since nothing was known */
+	size_t waste; /* rows in the arena without an entry */
+	size_t most;  /* the longest queue of a cycle since the cache was empty */
 	int64_t stamp;
-	struct lead_rows *rows; /* their arena has what is kept */
+	struct lead_rows *rows; /* the cached rows */
 };
 
 static void queue_init(struct lead_queue *q)
@@ -68,7 +71,7 @@ void lead_queue_drop(struct lead_queue *q)
 	queue_init(q);
 }
 
-/* Where the step stands, or would. */
+/* The entry of the step, or the empty one where it belongs. */
 static struct cached *queue_find(const struct lead_queue *q, int64_t job, int step)
 {
 	uint64_t hash = ((uint64_t)job * 0x9e3779b97f4a7c15u) ^ ((uint64_t)step * 0xc2b2ae3d27d4eb4fu);
@@ -93,7 +96,7 @@ static void queue_grow(struct lead_queue *q)
 	free(before);
 }
 
-/* The step's place; a new one where it has none yet. */
+/* The entry of the step, created if missing. */
 static struct cached *queue_entry(struct lead_queue *q, int64_t job, int step)
 {
 	struct cached *cached = queue_find(q, job, step);
@@ -108,7 +111,7 @@ static struct cached *queue_entry(struct lead_queue *q, int64_t job, int step)
 	return cached;
 }
 
-/* Is more of no use than what a pass needs that looks at all? */
+/* Is more than half of the cache of no use to a full scan? */
 static bool queue_is_wasteful(const struct lead_queue *q)
 {
 	return q->used + q->waste > 2 * q->most + WASTE_LEAST;
@@ -158,7 +161,7 @@ bool lead_queue_load(struct lead_queue *q, const PGresult *result, struct err *e
 	return true;
 }
 
-/* What is kept of the step, and what came with the queue. */
+/* The cached request, with what the queue tells of the array. */
 static void queue_fill_one(struct schedule_pending *pending, const struct cached *cached, const struct lead_queued *queued)
 {
 	*pending = *cached->pending;

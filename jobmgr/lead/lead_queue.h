@@ -1,7 +1,8 @@
-/* lead_queue.h - what pending steps ask for, kept from pass to pass.
+/* lead_queue.h - caches the requests of pending steps from cycle to cycle.
  *
- * A pass reads which steps may start (api.schedule_queue), with a version of each one's row, and asks for the rest of what it has to
- * know (api.schedule_pending) only of those that are new here or have another version. */
+ * A cycle reads which steps may start (api.schedule_queue), each with the version of its row. It reads requests
+ * (api.schedule_pending)
+ * only of steps that are new or have another version. */
 #ifndef ROTA_LEAD_QUEUE_H
 #define ROTA_LEAD_QUEUE_H
 
@@ -18,17 +19,17 @@ struct lead_queue;
 struct lead_queue *lead_queue_new(void);
 void lead_queue_free(struct lead_queue *queue);
 
-/* Nothing is known any more. Between passes only: their snapshots point into what is kept. */
+/* Drop the cache. Only between cycles: a running cycle's snapshot refers to it. */
 void lead_queue_drop(struct lead_queue *queue);
 
-/* Of rows->places, those to be asked for: their jobs and steps, and how many they are. */
+/* Add the jobs and steps of rows->queue whose requests are not cached. Returns their number. */
 size_t lead_queue_list_missing(struct lead_queue *queue, const struct lead_rows *rows, struct db_array *jobs,
 			       struct db_array *steps);
 
-/* The answer to that. */
+/* Load the requests that were missing. */
 bool lead_queue_load(struct lead_queue *queue, const PGresult *result, struct err *e);
 
-/* The pending steps of the pass and their keys, in the order of rows->places; what could not be learned is not among them. */
+/* Set the cycle's pending steps and their keys, in the order of rows->queue. Steps without a request are left out. */
 void lead_queue_fill(struct lead_queue *queue, struct lead_rows *rows);
 
 #endif

@@ -1,12 +1,14 @@
-/* lead_rate.c - see lead_rate.h. lead_cycle.c calls it. */
+/* lead_rate.c - measures the completion rate of the first array of the queue, with an exponential average.
+ *
+ * Called by: lead_cycle.c, before it runs the scheduler. */
 #include "jobmgr/lead/lead_rate.h"
 
 #include <math.h>
 
 #include "jobmgr/lead/lead_prefetch.h"
 
-static const double memory_s = 0.5; /* seconds: what ended so long ago counts for 1/e */
-static const double reach_s = 0.25; /* seconds' worth may stand ahead */
+static const double memory_s = 0.5; /* an end so long ago counts 1/e */
+static const double reach_s = 0.25; /* as many elements as end in this time may be pre-dispatched */
 
 static struct schedule_pending *rate_first_array(struct lead_rows *rows)
 {
@@ -28,7 +30,9 @@ void lead_rate_update(struct lead_rate *rate, struct lead_rows *rows, double now
 	rate->ended_recently = rate->ended_recently * exp((rate->at - now) / memory_s) + (array->array_ended - rate->ended_total);
 	rate->ended_total = array->array_ended;
 	rate->at = now;
-	/* What goes on was read along. No array of a job group is: what holds a group's prolog is not to be behind what waits for it. */
+	/* Only an array whose launch row was prefetched started elements in the last cycle and is in no job group. In a group,
+	 * the step that owns
+	 * the prolog must not wait on its node behind steps that wait for the prolog. */
 	if (lead_prefetch_has(rows, array->job, array->step))
 		array->array_predispatch = (int)(rate->ended_recently * reach_s / memory_s);
 }

@@ -1,18 +1,21 @@
-/* lead_scan_limit.c - whole and quick passes by turns, by what whole ones cost. lead_cycle.c calls it. */
+/* lead_scan_limit.c - alternates full and short scans by the cost of full ones.
+ *
+ * Called by: lead_cycle.c. */
 #include "jobmgr/lead/lead_scan_limit.h"
 
 #include <math.h>
 
-static const double cheap_s = 0.1; /* seconds: what may not start can be long, too */
+static const double cheap_s =
+	0.1; /* a short queue gets full scans only, as long as one takes less; a queue of steps that cannot start may be long */
 
-enum { FULL_SHARE = 9, ROWS_LEAST = 64 }; /* so many times as long as a whole pass took are between two */
+enum { FULL_SHARE = 9, ROWS_LEAST = 64 }; /* the time between full scans, in durations of one */
 
 static double full_due_at(const struct lead_scan_limit *limit)
 {
 	return limit->full_at + FULL_SHARE * limit->full_took;
 }
 
-/* Twice what the last pass started is more than the next will find room for, unless more and more start. */
+/* The next cycle rarely starts twice as many steps as the last one did. */
 static int short_rows(const struct lead_scan_limit *limit, int most)
 {
 	size_t wanted = 2 * limit->started + ROWS_LEAST + limit->reserving;
@@ -20,7 +23,7 @@ static int short_rows(const struct lead_scan_limit *limit, int most)
 	return wanted < (size_t)most ? (int)wanted : most;
 }
 
-/* A quick pass would look at all there is, too. */
+/* Would a short scan see all rows? */
 static bool queue_is_short(const struct lead_scan_limit *limit, int most)
 {
 	return limit->seen <= (size_t)short_rows(limit, most) && limit->full_took < cheap_s;

@@ -1,7 +1,9 @@
-/* lead_value.c - PostgreSQL's text forms of numbers, arrays and jsonb, each read by one small function.
+/* lead_value.c - reads PostgreSQL's text forms of numbers, arrays and jsonb.
  *
- * The tables of lead_load.c name these readers. What always holds: a reader takes the whole of a text or says false; nothing it
- * leaves in a struct points into the PGresult. */
+ * Called by: lead_load.c, through its tables of columns.
+ * Invariants:
+ *  - A reader uses the whole text, or returns false.
+ *  - Nothing that a reader stores refers to the PGresult. */
 #include "jobmgr/lead/lead_value.h"
 
 #include <errno.h>
@@ -111,7 +113,7 @@ bool lead_read_state(struct schedule_arena *arena, const char *text, void *targe
 	return true;
 }
 
-/* At most so many elements are in an array literal. */
+/* An upper bound of the number of elements in an array literal. */
 static size_t array_bound(const char *text)
 {
 	size_t bound = 1;
@@ -145,7 +147,7 @@ bool lead_read_ints(struct schedule_arena *arena, const char *text, void *target
 	return strcmp(text, "}") == 0;
 }
 
-/* Copy one element of a text[] literal to `to`; answers what stands behind it, NULL where it is malformed. */
+/* Copy one element of a text[] literal to `to`. Returns the text after it, NULL if it is malformed. */
 static const char *array_text(const char *text, char *to)
 {
 	bool quoted = *text == '"';
@@ -185,7 +187,7 @@ bool lead_read_texts(struct schedule_arena *arena, const char *text, void *targe
 	return strcmp(text, "}") == 0;
 }
 
-/* A jsonb object; an empty one for null. NULL where it is none. */
+/* A jsonb object, an empty one for null. NULL: it is no object. */
 static json_t *read_object(const char *text)
 {
 	json_t *object = json_loads(text ? text : "{}", 0, NULL);

@@ -1,4 +1,6 @@
-/* lead_verify.c - see lead_verify.h. Called by lead_order.c for each commit. */
+/* lead_verify.c - verifies launch rows.
+ *
+ * Called by: lead_order.c, once for each cycle with starts. */
 #include "jobmgr/lead/lead_verify.h"
 
 #include <stdlib.h>

@@ -16,7 +16,7 @@ struct schedule_member {
 	int position;			/* of the next array element, -1: no array */
 	size_t skip;			/* entries of array_skip before it */
 	int elements;			/* elements that start together */
-	size_t root;			/* --same-nodes: index of the member that is placed first for all members on its nodes */
+	size_t root;			/* --same-nodes: the member that is placed first, for all on its nodes */
 	struct schedule_request *joint; /* of a root: the combined request of all members on its nodes */
 	const int64_t *extra;		/* of a root: what the others need on each node */
 };
