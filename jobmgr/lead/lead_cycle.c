@@ -14,13 +14,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "jobmgr/lead/lead_scan_limit.h"
-#include "jobmgr/lead/lead_prefetch.h"
 #include "jobmgr/lead/lead_load.h"
 #include "jobmgr/lead/lead_order.h"
-#include "jobmgr/lead/lead_rate.h"
 #include "jobmgr/lead/lead_plan.h"
+#include "jobmgr/lead/lead_prefetch.h"
 #include "jobmgr/lead/lead_queue.h"
+#include "jobmgr/lead/lead_rate.h"
+#include "jobmgr/lead/lead_scan_limit.h"
 #include "jobmgr/schedule/schedule.h"
 #include "lib/clock.h"
 #include "lib/log.h"

@@ -2,9 +2,9 @@
 #ifndef ROTA_SCHEDULE_CYCLE_H
 #define ROTA_SCHEDULE_CYCLE_H
 
-#include "jobmgr/schedule/schedule_record.h"
 #include "jobmgr/schedule/schedule_earliest.h"
 #include "jobmgr/schedule/schedule_gang.h"
+#include "jobmgr/schedule/schedule_record.h"
 
 /* State of a partition in this run. */
 struct schedule_partition_state {
