@@ -62,7 +62,7 @@ seen() {
 	[ -z "$(damaged "")" ]
 }
 
-@test "what was given away twice is seen" {
+@test "double allocations are found" {
 	seen "update allocation set cpus = 3 where step_id = 0; update allocation set started_at = started_at - interval '1 hour', cpus = 3 where step_id = 1" \
 		"overbooked: more CPUs"
 	seen "update allocation set ended_at = ended_at + interval '1 hour', mem_mb = 1000000000 where step_id = 0 and job_id = 1" "overbooked: more memory"
@@ -70,7 +70,7 @@ seen() {
 	seen "update allocation set licenses = '{\"solver\": 3}' where licenses <> '{}'" "overbooked: more licences"
 }
 
-@test "columns that are not what their rows add up to are seen" {
+@test "columns that are not the sum of their rows are found" {
 	seen "update node_used set cpus_used = 1 where node_id = 2" "the node's used columns" "not over: node in use"
 	seen "update node_used set mem_used_mb = 1 where node_id = 2" "the node's used columns"
 	seen "update license set used = 1" "the licences used" "not over: licence in use"
@@ -80,7 +80,7 @@ seen() {
 	seen "update job set state = 'failed' where job_id = 1" "a job's state is not the worst"
 }
 
-@test "a broken log, and a state the log does not lead to, are seen" {
+@test "a broken event log, and a state that it does not lead to, are found" {
 	seen "delete from event where job_id = 1 and event = 'start' and step_id = 0" "a move begins where" "not exactly one start"
 	seen "update step set state = 'failed' where job_id = 1 and step_id = 0" "the log does not end in" "a job's state is not"
 	seen "insert into event (job_id, step_id, attempt, from_state, event, to_state, actor)
@@ -89,7 +89,7 @@ seen() {
 	seen "update step set ended_at = null where job_id = 1 and step_id = 0" "a step has an end without" "a job does not count" "not over: step"
 }
 
-@test "attempts lost, doubled or beside each other are seen" {
+@test "lost, doubled and simultaneous attempts are found" {
 	seen "delete from attempt where attempt = 1 and step_id = 0 and job_id = 1" "attempts are not numbered" "an allocation of no attempt" "completed, but its last"
 	seen "update attempt set ended_at = ended_at + interval '1 hour' where attempt = 1 and exists (select from attempt t
 		where t.job_id = attempt.job_id and t.step_id = attempt.step_id and t.attempt = 2)" "an attempt was placed before" "allocations do not span"
@@ -100,19 +100,19 @@ seen() {
 	seen "update step set array_index = 0 where array_index = 1" "elements of an array share"
 }
 
-@test "peers that went before or without each other are seen" {
+@test "peers that started before or without each other are found" {
 	seen "update attempt set ordered_at = ordered_at - interval '1 hour' where step_id = 1" "placed before the step it waits for" "allocations do not span"
 	seen "update event set xid = '1' where event = 'start' and (job_id, step_id) = (select job_id, step_id from step_request where name = 'left' and job_id = 1)" \
 		"steps that go together"
 }
 
-@test "steps and edges of nothing are seen" {
+@test "steps without a request and edges without a step are found" {
 	seen "delete from step_request where name = 'left' and job_id = 1" "a step of no request" "an edge of no step"
 	seen "delete from job where job_id = 1" "a step of no request"
 	seen "update step_edge set topo = 9 where job_id = 1" "an edge of no step"
 }
 
-@test "keys without a job, and what is still on its way, are seen; what is on its way is no violation of a working instance" {
+@test "keys without a job and unfinished work are found; unfinished work is no violation of a working instance" {
 	seen "update client_key set job_id = 99" "a key stands for a job"
 	seen "update job set retry_key = md5('')::uuid" "one submission made several jobs"
 	seen "insert into node_order (node_id, kind, job_id, step_id, attempt) values (1, 'go', 1, 0, 1)" "not over: order"

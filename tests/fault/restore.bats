@@ -79,7 +79,7 @@ start_database() {
 	"${as[@]}" "$(pg_config --bindir)/pg_ctl" -D "$ROTA_HOME/pg/data" -l /dev/null -w start >/dev/null 3>&-
 }
 
-@test "the restored instance starts, ends what the backup knew of, and numbers jobs anew" {
+@test "the restored instance starts, ends the backup's jobs, and gives new jobs new numbers" {
 	export ROTA_HOME=$SECOND
 	rota up >/dev/null
 	before=$(superuser "select max(job_id) from rota.job")
@@ -101,7 +101,7 @@ settled() {
 	[ "$(superuser "select (select count(*) from rota.allocation where gone_at is null) + (select count(*) from rota.node_order)")" = 0 ]
 }
 
-@test "the first instance has gone on undisturbed" {
+@test "the first instance goes on undisturbed" {
 	rota release 3
 	rota wait --timeout=60 1 2 3
 	[ "$(superuser "select max(attempt) || ' ' || count(*) filter (where state <> 'completed') from rota.attempt")" = "1 0" ]
