@@ -3,9 +3,9 @@
  * Called by: bin/procmgrd.c, which the launcher starts.
  * Invariants:
  * - Whatever a notification causes, a timer causes too.
- * - All state can be read again from the database and the journal: a new start continues where this one ended. An order is done only
- *   when its answer is in the journal (launches) or was given by the launcher (all others); the journal is truncated only up to what
- *   the database has acknowledged. */
+ * - All state can be read again from the database and the journal: a new start continues where this one ended. An order is done
+ *   only when its answer is in the journal (launches) or was given by the launcher (all others); the journal is truncated only up
+ *   to what the database has acknowledged. */
 #include "procmgr/agent/agent.h"
 
 #include <limits.h>

@@ -1,13 +1,10 @@
-/* agent_blob.c - fetches scripts and environments that launches need, by hash,
- * into the cache.
+/* agent_blob.c - fetches scripts and environments that launches need, by hash, into the cache.
  *
  * Called by: agent_order.c.
  * Invariants:
  * - One call is under way at a time.
- * - No order waits for a file that cannot be had: agent_order.c learns of it
- * and lets the launcher refuse the order.
- * - Where the cache's folder is missing, the launcher is asked to make it, and
- * orders wait at most CACHE_USEC for it. */
+ * - No order waits for a file that cannot be had: agent_order.c learns of it and lets the launcher refuse the order.
+ * - Where the cache's folder is missing, the launcher is asked to make it, and orders wait at most CACHE_USEC for it. */
 #include "procmgr/agent/agent_blob.h"
 
 #include <stdlib.h>
@@ -78,8 +75,7 @@ static void store_blob(struct agent_blobs *b, const PGresult *result, int row)
 	PQfreemem(bytes);
 }
 
-/* Only the launcher can make the cache's folder. False where that takes too
- * long. */
+/* Only the launcher can make the cache's folder. False where that takes too long. */
 static bool await_cache(struct agent_blobs *b)
 {
 	int64_t now = clock_boot_us();

@@ -1,5 +1,4 @@
-/* agent_blob.h - fetches scripts and environments from the database into the
- * cache. */
+/* agent_blob.h - fetches scripts and environments from the database into the cache. */
 #ifndef ROTA_PROCMGR_AGENT_BLOB_H
 #define ROTA_PROCMGR_AGENT_BLOB_H
 
@@ -18,8 +17,7 @@ bool agent_blob_list_has(const struct agent_blob_list *list, const char *hash);
 
 struct agent_blobs;
 
-/* The database has answered: what it has of `asked` is in the cache.
- * has_no_space: at least one of them could not be stored. */
+/* The database has answered: what it has of `asked` is in the cache. has_no_space: at least one of them could not be stored. */
 typedef void agent_blob_fetched(const struct agent_blob_list *asked, bool has_no_space, void *arg);
 
 struct agent_blobs *agent_blob_new(const struct agent_context *c, agent_blob_fetched *fetched, void *arg);

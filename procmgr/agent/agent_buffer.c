@@ -1,12 +1,10 @@
-/* agent_buffer.c - keeps records that have been read from the journal until
- * they are reported, by attempt.
+/* agent_buffer.c - keeps records that have been read from the journal until they are reported, by attempt.
  *
- * Called by: agent_report.c. The record that an attempt has started can wait
- * here for its end while other attempts are reported, so a short step takes one
- * report, however busy the node is. Invariants:
+ * Called by: agent_report.c. The record that an attempt has started can wait here for its end while other attempts are reported,
+ * so a short step takes one report, however busy the node is.
+ * Invariants:
  * - All records of an attempt leave together and in their order.
- * - Attempts are sorted by their first record, so every record of the journal
- * before the first one has left. */
+ * - Attempts are sorted by their first record, so every record of the journal before the first one has left. */
 #include "procmgr/agent/agent_buffer.h"
 
 #include <search.h>

@@ -1,5 +1,4 @@
-/* agent_context.h - what every file of the agent uses, and none but agent.c
- * changes. */
+/* agent_context.h - what every file of the agent uses, and none but agent.c changes. */
 #ifndef ROTA_PROCMGR_AGENT_CONTEXT_H
 #define ROTA_PROCMGR_AGENT_CONTEXT_H
 
@@ -10,7 +9,7 @@
 
 struct agent_context {
 	const struct conf *conf;
-	const char *node; /* its name; virtual nodes have a number behind it */
+	const char *node; /* its name; a virtual node has a number after it */
 	struct event_base *base;
 	struct db *db;
 	struct agent_launcher *launcher; /* the connection to the launcher */

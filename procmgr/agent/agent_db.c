@@ -1,5 +1,6 @@
-/* agent_db.c - reads answers of the database. Called by: all files of the agent
- * that call the database. */
+/* agent_db.c - reads answers of the database.
+ *
+ * Called by: all files of the agent that call the database. */
 #include "procmgr/agent/agent_db.h"
 
 #include <string.h>

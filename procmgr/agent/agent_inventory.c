@@ -1,11 +1,9 @@
-/* agent_inventory.c - lists the attempts that the node still runs or still has
- * to report.
+/* agent_inventory.c - lists the attempts that the node still runs or still has to report.
  *
  * Called by: agent.c at each registration.
  * Invariants:
- * - The list has every attempt of which a record may still reach the database.
- * The spool is read before the journal, and an attempt leaves the spool only
- * when its `end` is in the journal.
+ * - The list has every attempt of which a record may still reach the database. The spool is read before the journal, and an
+ *   attempt leaves the spool only when its `end` is in the journal.
  * - Each attempt is listed once. */
 #include "procmgr/agent/agent_inventory.h"
 

@@ -6,8 +6,7 @@
 
 #include "procmgr/agent/agent_report.h"
 
-/* Add the attempts to the facts of the node. Where they cannot be read, nothing
- * is added, and the database concludes nothing. */
+/* Add the attempts to the facts of the node. Where they cannot be read, nothing is added, and the database concludes nothing. */
 void agent_inventory_add(const struct agent_report *report, json_t *node);
 
 #endif

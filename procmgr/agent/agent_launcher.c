@@ -1,11 +1,9 @@
-/* agent_launcher.c - sends messages to the launcher over the socket pair, and
- * reads its answers.
+/* agent_launcher.c - sends messages to the launcher over the socket pair, and reads its answers.
  *
- * Called by: agent_order_message.c, agent_blob.c and agent_report.c to send;
- * agent.c at start and end. Invariants:
+ * Called by: agent_order_message.c, agent_blob.c and agent_report.c to send; agent.c at start and end.
+ * Invariants:
  * - Messages arrive in the order in which they were sent.
- * - The result of a launch is in the journal. Only a control message is
- * answered here.
+ * - The result of a launch is in the journal. Only a control message is answered here.
  * - The event loop ends when the launcher has closed its end. */
 #include "procmgr/agent/agent_launcher.h"
 
@@ -69,8 +67,7 @@ static void send_queued(evutil_socket_t fd, short what, void *arg)
 		if (send(fd, m->text, m->size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
 			if (errno == EAGAIN || errno == EINTR)
 				event_add(l->writable, NULL);
-			return; /* after any other error, read_answers sees that the launcher has
-                 ended */
+			return; /* after any other error, read_answers sees that the launcher has ended */
 		}
 		l->first = m->next;
 		if (!l->first)

@@ -11,8 +11,7 @@
 
 struct agent_launcher;
 
-/* The launcher answers the control message with number `id`. taken false: a
- * keeper cannot take it now. */
+/* The launcher answers the control message with number `id`. taken false: a keeper cannot take it now. */
 typedef void agent_launcher_answer(int64_t id, bool taken, void *arg);
 
 /* `fd` is the agent's end of the socket pair. NULL where it is not open. */

@@ -1,9 +1,7 @@
-/* agent_lease.c - keeps the node's lease and writes it to the file that keepers
- * read.
+/* agent_lease.c - keeps the node's lease and writes it to the file that keepers read.
  *
- * Called by: agent.c at each registration and renewal, agent_order.c before
- * each launch. Invariants: the lease counts from the time before the request
- * was sent, so it ends here no later than in the database. */
+ * Called by: agent.c at each registration and renewal, agent_order.c before each launch.
+ * Invariants: the lease counts from the time before the request was sent, so it ends here no later than in the database. */
 #include "procmgr/agent/agent_lease.h"
 
 #include <stdlib.h>

@@ -13,8 +13,7 @@ struct agent_lease *agent_lease_new(const struct conf *conf); /* with the lease 
 void agent_lease_free(struct agent_lease *l);
 bool agent_lease_is_valid(const struct agent_lease *l);
 
-/* The database has granted a lease to a request that was sent at `sent`
- * (clock_boot_us). */
+/* The database has granted a lease to a request that was sent at `sent` (clock_boot_us). */
 void agent_lease_grant(struct agent_lease *l, int64_t sent);
 
 #endif

@@ -1,11 +1,9 @@
-/* agent_measure.c - measures what steps use: by the step's cgroup where there
- * is one, else by the descendants of its keeper. The tasks of a step with
- * several tasks are always measured by their processes.
+/* agent_measure.c - measures what steps use: by the step's cgroup where there is one, else by the descendants of its keeper. The
+ * tasks of a step with several tasks are always measured by their processes.
  *
  * Called by: agent_sample.c, once for each attempt that is due.
  * Invariants:
- * - A measurement reads the processes of the machine at most once, and only if
- * an attempt needs them.
+ * - A measurement reads the processes of the machine at most once, and only if an attempt needs them.
  * - A figure that is unknown is left out of the row. */
 #include "procmgr/agent/agent_measure.h"
 
@@ -53,9 +51,8 @@ static int compare_starts(const void *a, const void *b)
 	return ((*x)->pid > (*y)->pid) - ((*x)->pid < (*y)->pid);
 }
 
-/* Find the process of each rank: the keeper starts tasks by rank, each as the
- * leader of a session. Unless all of them are seen at once, the ranks stay
- * unknown and figures of single tasks are left out. */
+/* Find the process of each rank: the keeper starts tasks by rank, each as the leader of a session. Unless all of them are seen
+ * at once, the ranks stay unknown and figures of single tasks are left out. */
 static void find_tasks(const struct agent_measurement *m, struct agent_sampled *one)
 {
 	const struct figures_process **found = xcalloc((unsigned long)one->tasks, sizeof *found);

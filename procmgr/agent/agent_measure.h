@@ -15,8 +15,7 @@ struct agent_sampled {
 	bool running;
 	int64_t due;
 	pid_t keeper; /* 0: not found yet */
-	pid_t *pids;  /* of its tasks by rank; NULL: there is one task only, or they
-                   were never seen together */
+	pid_t *pids;  /* of its tasks by rank; NULL: there is one task only, or they were never seen together */
 };
 
 /* One measurement of several attempts. */

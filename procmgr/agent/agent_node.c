@@ -1,8 +1,7 @@
-/* agent_node.c - maps the nodes of the database to those that this procmgrd
- * serves: one real node, or virtual ones.
+/* agent_node.c - maps the nodes of the database to those that this procmgrd serves: one real node, or virtual ones.
  *
- * Called by: the files of the agent that send a node's id to the database or
- * receive one. Invariants:
+ * Called by: the files of the agent that send a node's id to the database or receive one.
+ * Invariants:
  * - One statement registers, renews or asks for all nodes.
  * - The channels of the node with the lowest id notify for all of them. */
 #include "procmgr/agent/agent_node.h"
@@ -132,8 +131,7 @@ struct db_array *agent_node_array(const struct agent_nodes *n)
 	return ids;
 }
 
-/* A virtual node has no hardware of its own, and no inventory, since nothing
- * runs on it. */
+/* A virtual node has no hardware of its own, and no inventory, since nothing runs on it. */
 static json_t *virtual_facts(const struct agent_nodes *n, int number, json_t *real)
 {
 	json_t *one = json_copy(real);

@@ -1,17 +1,12 @@
-/* agent_order.c - takes orders from the database to the launcher, and reports
- * them as done.
+/* agent_order.c - takes orders from the database to the launcher, and reports them as done.
  *
- * Called by: agent.c at each notification and tick, agent_report.c for each
- * record of the journal. Invariants:
- * - Orders of one attempt go to the launcher in the order of their ids. Those
- * that are no launches go one at a time: such an order is done when the
- * launcher says that the keeper has it or that there is none. Until then the
- * database keeps it.
- * - A launch is sent once, while the node's lease is valid, when script and
- * environment are in the cache.
- * - Of pre-dispatched elements no more start than their concurrency limit
- * allows. One that is too late, or is to end before it starts, is sent to be
- * refused. */
+ * Called by: agent.c at each notification and tick, agent_report.c for each record of the journal.
+ * Invariants:
+ * - Orders of one attempt go to the launcher in the order of their ids. Those that are no launches go one at a time: such an
+ *   order is done when the launcher says that the keeper has it or that there is none. Until then the database keeps it.
+ * - A launch is sent once, while the node's lease is valid, when script and environment are in the cache.
+ * - Of pre-dispatched elements no more start than their concurrency limit allows. One that is too late, or is to end before it
+ *   starts, is sent to be refused. */
 #include "procmgr/agent/agent_order.h"
 
 #include <stdlib.h>
@@ -38,8 +33,7 @@ struct agent_orders {
 	bool has_all;
 	bool has_queued;	      /* an order waits for another one of its attempt */
 	int waiting_count;	      /* pre-dispatched elements */
-	struct attempt_set *answered; /* attempts whose launch the journal answered
-                                   before the start, or lately */
+	struct attempt_set *answered; /* attempts whose launch the journal answered before the start, or lately */
 	struct agent_predispatch *predispatch;
 	struct agent_blobs *blobs;
 };
@@ -147,8 +141,7 @@ static void cancel_start(struct agent_orders *os, const struct agent_order *laun
 	start->sent = true;
 }
 
-/* Is an earlier order of the attempt open: a launch that is not sent, or
- * another one that is not answered? */
+/* Is an earlier order of the attempt open: a launch that is not sent, or another one that is not answered? */
 static bool is_open_before(struct agent_orders *os, const struct agent_order *before, const struct record_key *key,
 			   const char *kind)
 {
@@ -159,8 +152,7 @@ static bool is_open_before(struct agent_orders *os, const struct agent_order *be
 	return start && !start->sent;
 }
 
-/* An order for several nodes waits until it can go to all: the nodes were
- * ordered to start together. */
+/* An order for several nodes waits until it can go to all: the nodes were ordered to start together. */
 static bool has_to_wait(struct agent_orders *os, int at)
 {
 	const struct agent_order *o = &os->list[at];
@@ -187,7 +179,7 @@ static void set_answered(struct agent_order *o, struct agent_start *start)
 	start->answered = true;
 }
 
-/* Mark what the journal has answered already. */
+/* Mark the attempts that the journal has answered already. */
 static void recall_answers(const struct agent_orders *os, struct agent_order *o)
 {
 	for (int i = 0; i < o->start_count; i++) {
@@ -197,8 +189,7 @@ static void recall_answers(const struct agent_orders *os, struct agent_order *o)
 	}
 }
 
-/* Send a launch for all of its attempts; of pre-dispatched elements, for as
- * many as may start now. */
+/* Send a launch for all of its attempts; of pre-dispatched elements, for as many as may start now. */
 static void send_launch(struct agent_orders *os, struct agent_order *o)
 {
 	struct agent_start *ready = xmalloc((unsigned long)o->start_count * sizeof *ready);
@@ -207,8 +198,7 @@ static void send_launch(struct agent_orders *os, struct agent_order *o)
 	int count = 0, left = 0, slots = limited ? agent_predispatch_free_slots(os->predispatch, &o->array) : o->start_count;
 	for (int i = 0; i < o->start_count; i++) {
 		struct record_key key = agent_order_key(o, &o->starts[i]);
-		/* Once the order is late, an attempt that was sent and not answered was
-     * either accepted or never will be. */
+		/* Once the order is late, an attempt that was sent and not answered was either accepted or never will be. */
 		o->starts[i].sent |= o->starts[i].answered || (limited && agent_predispatch_runs(os->predispatch, &key));
 		if (o->starts[i].sent)
 			continue;
@@ -230,8 +220,8 @@ static void send_launch(struct agent_orders *os, struct agent_order *o)
 	}
 }
 
-/* Does the same signal wait already? Its handler runs after both, so one is
- * enough, and a flood of signals does not delay the end. */
+/* Does the same signal wait already? Its handler runs after both, so one is enough, and a flood of signals does not delay the
+ * end. */
 static bool is_repeated_signal(const struct agent_orders *os, int at)
 {
 	const struct agent_order *o = &os->list[at];
@@ -280,10 +270,8 @@ static void poll_launch(struct agent_orders *os, struct agent_order *o, struct a
 	}
 }
 
-/* An answer is lost when the journal or the socket had no space for it. The
- * order is then sent again: the launcher refuses a launch again, or as accepted
- * before. To send another order twice to a keeper changes nothing, except for a
- * signal. */
+/* An answer is lost when the journal or the socket had no space for it. The order is then sent again: the launcher refuses a
+ * launch again, or as accepted before. To send another order twice to a keeper changes nothing, except for a signal. */
 static bool is_overdue(const struct agent_orders *os, const struct agent_order *o)
 {
 	return o->state == AGENT_ORDER_SENT && agent_node_count(os->context->nodes) > 0 &&
@@ -317,8 +305,8 @@ void agent_order_poll(struct agent_orders *os)
 	agent_blob_fetch(os->blobs, &wanted);
 }
 
-/* Do not wait for a file that the database does not have, or has with another
- * hash, or that cannot be stored: let the launcher refuse. */
+/* Do not wait for a file that the database does not have, or has with another hash, or that cannot be stored: let the launcher
+ * refuse. */
 static void handle_fetched(const struct agent_blob_list *asked, bool has_no_space, void *arg)
 {
 	struct agent_orders *os = arg;
@@ -349,8 +337,7 @@ static void take_answer(struct agent_orders *os, const struct record_key *key, b
 		if (!start)
 			continue;
 		set_answered(o, start);
-		if (is_partly_sent) /* the order may be dropped before all of it is sent,
-                           and listed again */
+		if (is_partly_sent) /* the order may be dropped before all of it is sent, and listed again */
 			attempt_set_add(os->answered, key, now + ANSWERED_S, now);
 		if (o->sample_s > 0 && accepted)
 			os->watcher->accepted(o, key, os->watcher->arg);

@@ -12,10 +12,8 @@ struct agent_orders;
 /* What orders call. agent.c registers it. */
 struct agent_order_watcher {
 	void (*received)(void *arg);	       /* the database has listed its orders */
-	void (*polled)(void *arg);	       /* agent_order_poll has run:
-                                  agent_order_waiting_count may have changed */
-	void (*done)(int64_t usec, void *arg); /* an order is done; report that within
-                                            so many microseconds */
+	void (*polled)(void *arg);	       /* agent_order_poll has run: agent_order_waiting_count may have changed */
+	void (*done)(int64_t usec, void *arg); /* an order is done; report that within so many microseconds */
 	void (*accepted)(const struct agent_order *o, const struct record_key *key,
 			 void *arg); /* a launch that is to be sampled */
 	void *arg;
@@ -26,18 +24,15 @@ struct agent_orders *agent_order_new(const struct agent_context *c, const struct
 void agent_order_free(struct agent_orders *os);
 
 int agent_order_count(const struct agent_orders *os);
-bool agent_order_has_all(const struct agent_orders *os);      /* every order of the database is here,
-                                       since the connection is up */
+bool agent_order_has_all(const struct agent_orders *os); /* every order of the database is here, since the connection is up */
 int agent_order_waiting_count(const struct agent_orders *os); /* pre-dispatched elements that wait for free CPUs */
 
 void agent_order_ask(struct agent_orders *os);				       /* ask the database for new orders */
 void agent_order_poll(struct agent_orders *os);				       /* send to the launcher what can be sent now */
 void agent_order_record(struct agent_orders *os, const struct fields *record); /* the journal has a new record */
-/* The journal had this record before procmgrd started: a launch that it answers
- * must not be sent again. */
+/* The journal had this record before procmgrd started: a launch that it answers must not be sent again. */
 void agent_order_recall(struct agent_orders *os, const struct fields *record);
-/* The launcher answers a control message. taken false: its keeper cannot take
- * it now. */
+/* The launcher answers a control message. taken false: its keeper cannot take it now. */
 void agent_order_answered(struct agent_orders *os, int64_t id, bool taken);
 
 void agent_order_disconnected(struct agent_orders *os);

@@ -1,9 +1,7 @@
-/* agent_order_message.c - makes messages to the launcher of an order, and sends
- * them.
+/* agent_order_message.c - makes messages to the launcher of an order, and sends them.
  *
  * Called by: agent_order.c.
- * Invariants: a message names at most ATTEMPTS_MOST attempts, so it fits the
- * launcher's buffer. */
+ * Invariants: a message names at most ATTEMPTS_MOST attempts, so it fits the launcher's buffer. */
 #include "procmgr/agent/agent_order_message.h"
 
 #include <jansson.h>
@@ -52,8 +50,7 @@ struct fields *agent_order_control(const char *kind, const struct record_key *ke
 	return message;
 }
 
-/* Name the attempts after the first: other steps, or other nodes, as "18,19".
- */
+/* Name the attempts after the first: other steps, or other nodes, as "18,19". */
 static void add_others(struct fields *message, const struct agent_start *starts, int count)
 {
 	enum { NUMBER_SIZE = 12 };

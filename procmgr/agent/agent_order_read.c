@@ -1,8 +1,7 @@
 /* agent_order_read.c - makes an order of a row of api.node_orders.
  *
  * Called by: agent_order.c.
- * Invariants: the attempts of an order are sorted by step and node, each once.
- */
+ * Invariants: the attempts of an order are sorted by step and node, each once. */
 #include "procmgr/agent/agent_order_read.h"
 
 #include <jansson.h>
@@ -38,8 +37,7 @@ static int read_argument(const json_t *args, const char *name)
 	return value > 0 && value <= INT_MAX ? (int)value : 0;
 }
 
-/* The arguments are not signed: {} mostly, or {"sample_s": 30}, or {"first": 2,
- * "last": 10001, "behind": 16}. */
+/* The arguments are not signed: {} mostly, or {"sample_s": 30}, or {"first": 2, "last": 10001, "behind": 16}. */
 static void read_args(struct agent_order *o, const char *args)
 {
 	json_t *json = *args ? json_loads(args, 0, NULL) : NULL;
@@ -85,8 +83,7 @@ static int drop_repeated(struct agent_start *starts, int count)
 	return kept;
 }
 
-/* The step of the key on each of the nodes, or, on one node, that step and
- * those of `also`. */
+/* The step of the key on each of the nodes, or, on one node, that step and those of `also`. */
 static void read_starts(const struct agent_context *c, struct agent_order *o, const char *nodes, const char *also)
 {
 	int node_count, also_count;

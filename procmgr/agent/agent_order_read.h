@@ -7,10 +7,8 @@
 #include "procmgr/agent/agent_predispatch.h"
 
 enum agent_order_state {
-	AGENT_ORDER_WAITING,  /* for a file, for free CPUs, for an earlier order of the
-                          same attempt, or for a busy keeper */
-	AGENT_ORDER_SENT,     /* to the launcher; the answer is awaited: of a launch in
-                          the journal, of others on the socket */
+	AGENT_ORDER_WAITING,  /* for a file, for free CPUs, for an earlier order of the same attempt, or for a busy keeper */
+	AGENT_ORDER_SENT,     /* to the launcher; the answer is awaited: of a launch in the journal, of others on the socket */
 	AGENT_ORDER_DONE,     /* and not reported to the database yet */
 	AGENT_ORDER_REPORTED, /* in the report that is under way */
 };
@@ -22,8 +20,7 @@ struct agent_start {
 	bool answered;
 };
 
-/* An order. Orders of the database that say the same to several nodes are one.
- */
+/* An order. Orders of the database that say the same to several nodes are one. */
 struct agent_order {
 	int64_t id;   /* the lowest of `ids` */
 	int64_t *ids; /* in the database, rising */
@@ -31,23 +28,19 @@ struct agent_order {
 	struct record_key key; /* of the first attempt */
 	bool is_launch;
 	enum agent_order_state state;
-	struct agent_start *starts; /* by step and node: several steps or several
-                                 nodes; the attempts have one number */
+	struct agent_start *starts; /* by step and node: several steps or several nodes; the attempts have one number */
 	int start_count;
-	int unanswered; /* of a launch: attempts; of others: messages to the launcher
-                   */
+	int unanswered; /* of a launch: attempts; of others: messages to the launcher */
 	int64_t sent_at;
 
 	/* Of a launch. */
 	char *body, *signature;
-	char script[65], environment[65]; /* hashes of the files that it needs, ""
-                                       where the body cannot be read */
-	const char *lacks;		  /* "script", "environment": not in the database; "room":
-                        not to be stored; NULL: nothing */
-	int sample_s;			  /* seconds between samples, 0 = none */
-	int first_task, tasks;		  /* that run on this node */
-	bool has_devices;		  /* it holds generic resources */
-	struct agent_array array;	  /* if its elements are pre-dispatched */
+	char script[65], environment[65]; /* hashes of the files that it needs, "" where the body cannot be read */
+	const char *lacks;	  /* "script", "environment": not in the database; "room": not to be stored; NULL: nothing */
+	int sample_s;		  /* seconds between samples, 0 = none */
+	int first_task, tasks;	  /* that run on this node */
+	bool has_devices;	  /* it holds generic resources */
+	struct agent_array array; /* if its elements are pre-dispatched */
 	int64_t received_at;
 
 	/* Of all others. */
@@ -58,8 +51,7 @@ struct agent_order {
 /* The order's ids in the database, and nothing else yet. */
 struct agent_order agent_order_read_ids(const PGresult *result, int row);
 
-/* All the rest. An order that cannot be read is kept too: the launcher refuses
- * it. */
+/* All the rest. An order that cannot be read is kept too: the launcher refuses it. */
 void agent_order_read(const struct agent_context *c, struct agent_order *o, const PGresult *result, int row);
 void agent_order_clear(struct agent_order *o);
 

@@ -2,8 +2,8 @@
  *
  * Called by: agent_report.c.
  * Invariants:
- * - Times are ages, since the database uses no clock but its own. A pause also has the node's clock, by which the database recognizes
- *   a pause that it has already.
+ * - Times are ages, since the database uses no clock but its own. A pause also has the node's clock, by which the database
+ *   recognizes a pause that it has already.
  * - Numbers are JSON numbers. Text is valid UTF-8 whatever the record held. */
 #include "procmgr/agent/agent_record.h"
 

@@ -1,17 +1,12 @@
 /* agent_report.c - reports the records of the journal to the database.
  *
- * Called by: agent.c at each tick, and this file's events: the journal grows, a
- * report is answered, a delay is over. Invariants:
- * - One report is under way at a time. Records that come meanwhile are in the
- * next one.
- * - Records of an attempt are reported in the journal's order. A record that
- * something waits for (an end frees CPUs and releases dependents) goes at once,
- * and takes along the buffered records of its attempt. The buffer delays
- * nothing else.
- * - What the database has not acknowledged is reported again. A record that it
- * gets twice changes nothing.
- * - A single record that the database rejects does not stop the others: after
- * three tries it is left out. */
+ * Called by: agent.c at each tick, and this file's events: the journal grows, a report is answered, a delay is over.
+ * Invariants:
+ * - One report is under way at a time. Records that come meanwhile are in the next one.
+ * - Records of an attempt are reported in the journal's order. A record that something waits for (an end frees CPUs and releases
+ *   dependents) goes at once, and takes along the buffered records of its attempt. The buffer delays nothing else.
+ * - What the database has not acknowledged is reported again. A record that it gets twice changes nothing.
+ * - A single record that the database rejects does not stop the others: after three tries it is left out. */
 #include "procmgr/agent/agent_report.h"
 
 #include <errno.h>
@@ -32,10 +27,8 @@
 enum { RECORDS_MOST = 2000, BUFFERED_MOST = 20000, REJECTED_MOST = 3, TRUNCATE_BYTES = 256 * 1024 };
 enum { AGAIN_S = 1, LOAD_MOST = 10 };
 
-/* How long a record may wait for later records of its attempt. A progress
- * record waits longer the more attempts are under way: on a busy node steps
- * take longer to end, and a step that takes two reports costs the database
- * nearly twice as much. */
+/* How long a record may wait for later records of its attempt. A progress record waits longer the more attempts are under way:
+ * on a busy node steps take longer to end, and a step that takes two reports costs the database nearly twice as much. */
 struct batch_delay {
 	const char *kind;
 	int64_t usec;
@@ -56,25 +49,20 @@ struct agent_report {
 	struct journal *journal;
 	struct event *watch, *timer; /* watch NULL: the kernel does not say when the journal grows */
 	struct agent_buffer *buffer;
-	int64_t read_to;      /* every earlier record is in the buffer, or in a report that
-                      was sent */
+	int64_t read_to;      /* every earlier record is in the buffer, or in a report that was sent */
 	int64_t acked_to;     /* every earlier record is in the database */
 	int64_t truncated_to; /* the launcher was asked to drop every earlier record */
 	int64_t counted_to;   /* every earlier record is counted in under_way and ended */
-	int under_way;	      /* attempts that have started and not ended, since procmgrd
-                     started */
+	int under_way;	      /* attempts that have started and not ended, since procmgrd started */
 	int ended;	      /* attempts that have ended since the last report was made */
 
-	bool is_reporting;     /* a report is under way */
-	int most;	       /* records in a report: RECORDS_MOST, or 1 after the database
-                   rejected one, then doubled each time */
-	int rejected;	       /* times in a row that the database rejected a single record */
-	int64_t due;	       /* when a report is to be sent even without records; never: it
-                   need not be */
-	int64_t not_before;    /* after an error */
+	bool is_reporting;  /* a report is under way */
+	int most;	    /* records in a report: RECORDS_MOST, or 1 after the database rejected one, then doubled each time */
+	int rejected;	    /* times in a row that the database rejected a single record */
+	int64_t due;	    /* when a report is to be sent even without records; never: it need not be */
+	int64_t not_before; /* after an error */
 	int64_t collect_until; /* wait until then while anything is under way */
-	int64_t made_at;       /* when the last report was made. It has all that was due
-                      then, unless it was full. */
+	int64_t made_at;       /* when the last report was made. It has all that was due then, unless it was full. */
 	int ends;	       /* that the last report had */
 };
 
@@ -83,8 +71,7 @@ struct batch {
 	struct agent_report *report;
 	json_t *records, *coalesced, *ready;
 	int64_t now;
-	int count; /* of records that were taken, also of those that the database does
-                not get */
+	int count; /* of records that were taken, also of those that the database does not get */
 	int ends;
 };
 
@@ -101,8 +88,7 @@ static void add_record(struct batch *b, const struct fields *record)
 		json_array_append_new(b->records, json);
 }
 
-/* Attempts that are only ready count as no records: a report may have all that
- * are buffered. */
+/* Attempts that are only ready count as no records: a report may have all that are buffered. */
 static int add_attempt(const struct record_key *key, struct fields *const *records, int count, void *arg)
 {
 	(void)key;
@@ -144,15 +130,13 @@ void agent_report_within(struct agent_report *r, int64_t usec)
 		r->due = due;
 }
 
-/* The factor by which a progress record may wait longer than on an idle node.
- */
+/* The factor by which a progress record may wait longer than on an idle node. */
 static int load_factor(const struct agent_report *r)
 {
 	return r->under_way < 1 ? 1 : r->under_way < LOAD_MOST ? r->under_way : LOAD_MOST;
 }
 
-/* While the database rejects reports, records go one by one and nothing is
- * delayed. */
+/* While the database rejects reports, records go one by one and nothing is delayed. */
 static bool is_batching(const struct agent_report *r)
 {
 	return r->most == RECORDS_MOST;
@@ -213,10 +197,8 @@ static bool is_due(struct agent_report *r)
 	int64_t buffered = agent_buffer_due(r->buffer), due = buffered < r->due ? buffered : r->due;
 	if (r->context->stopping || due == never)
 		return r->context->stopping;
-	/* Where reports have many ends, wait for attempts that are under way. Where
-   * ends come one by one, that pays only if more attempts are under way than
-   * have ended. A record that did not fit into the last report does not wait
-   * again. */
+	/* Where reports have many ends, wait for attempts that are under way. Where ends come one by one, that pays only if
+	 * more attempts are under way than have ended. A record that did not fit into the last report does not wait again. */
 	bool collects = r->under_way > (r->ends > 1 ? 0 : r->ended) && r->collect_until > r->not_before && buffered > r->made_at;
 	int64_t from = collects ? r->collect_until : r->not_before;
 	int64_t wait = (due > from ? due : from) - clock_boot_us();
@@ -235,9 +217,8 @@ static void start_over(struct agent_report *r)
 	agent_order_report_failed(r->orders);
 }
 
-/* While a report is under way, the journal need not be watched, since the
- * answer reads all of it. Waiting pre-dispatched elements do need it: they
- * start when an attempt ends. */
+/* While a report is under way, the journal need not be watched, since the answer reads all of it. Waiting pre-dispatched
+ * elements do need it: they start when an attempt ends. */
 void agent_report_watch(struct agent_report *r)
 {
 	if (!r->watch)
@@ -274,8 +255,7 @@ static void handle_failure(struct agent_report *r, const struct err *e)
 
 static db_answer handle_answer;
 
-/* The report's jobs were locked, so the report was stored. This call applies
- * all stored reports about these jobs. */
+/* The report's jobs were locked, so the report was stored. This call applies all stored reports about these jobs. */
 static void apply_deferred(struct agent_report *r, const char *jobs)
 {
 	set_reporting(r, true);
@@ -296,9 +276,8 @@ static void handle_answer(struct db *db, PGresult *result, const struct err *e, 
 		apply_deferred(r, PQgetvalue(result, 0, 1));
 		return;
 	}
-	/* Collect the next report for as long as this one took, times the number of
-   * ends that it had: under load a few large reports are cheaper than many
-   * small ones. */
+	/* Collect the next report for as long as this one took, times the number of ends that it had: under load a few large
+	 * reports are cheaper than many small ones. */
 	int64_t collect = took * (r->ends > 1 ? r->ends : 1);
 	r->collect_until = now + (collect < most ? collect : most);
 	r->acked_to = agent_buffer_first_position(r->buffer, r->read_to);
@@ -327,8 +306,7 @@ static void send_report(struct agent_report *r, const struct batch *b, json_t *d
 	json_decref(report);
 }
 
-/* Report what is due. False where the records taken so far are not for the
- * database, and more may be due. */
+/* Report what is due. False where the records taken so far are not for the database, and more may be due. */
 static bool make_report(struct agent_report *r)
 {
 	struct batch b = {r, json_array(), json_array(), json_array(), clock_boot_us(), 0, 0};
@@ -391,8 +369,7 @@ static void handle_growth(evutil_socket_t fd, short what, void *arg)
 	char events[4096];
 	while (read(fd, events, sizeof events) > 0)
 		continue;
-	/* Not while records go one by one: read_to then tells which record the
-   * database rejected. */
+	/* Not while records go one by one: read_to then tells which record the database rejected. */
 	if (r->is_reporting && agent_order_waiting_count(r->orders) > 0 && is_batching(r))
 		read_journal(r);
 	agent_report_poll(r);
@@ -437,8 +414,7 @@ bool agent_report_open(struct agent_report *r, struct err *e)
 	r->journal = journal_open("journal", JOURNAL_READ, e);
 	if (!r->journal || !journal_read(r->journal, &position, recall_record, r, e))
 		return false;
-	r->counted_to = position; /* which of these attempts are still under way is
-                               unknown, so no report waits for them */
+	r->counted_to = position; /* which of these attempts are still under way is unknown, so no report waits for them */
 	watch_journal(r);
 	return true;
 }

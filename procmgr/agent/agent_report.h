@@ -15,8 +15,7 @@ void agent_report_free(struct agent_report *r);
 bool agent_report_open(struct agent_report *r, struct err *e); /* open the journal and read what it has */
 
 void agent_report_poll(struct agent_report *r);			/* report what is new, if that is possible now */
-void agent_report_finish(struct agent_report *r);		/* report all that is left,
-                                                     then end the event loop */
+void agent_report_finish(struct agent_report *r);		/* report all that is left, then end the event loop */
 void agent_report_within(struct agent_report *r, int64_t usec); /* something is to be reported within that time */
 void agent_report_watch(struct agent_report *r);		/* watch the journal, unless nothing here waits for a record */
 void agent_report_disconnected(struct agent_report *r);
@@ -25,8 +24,7 @@ void agent_report_truncate(struct agent_report *r); /* let the launcher drop wha
 /* No report is under way, and the kernel says when the journal grows. */
 bool agent_report_is_idle(const struct agent_report *r);
 
-/* Call `each` for every record of the journal that the database has not
- * acknowledged. */
+/* Call `each` for every record of the journal that the database has not acknowledged. */
 bool agent_report_each_unacknowledged(const struct agent_report *r, bool (*each)(const struct fields *record, void *arg),
 				      void *arg, struct err *e);
 

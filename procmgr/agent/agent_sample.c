@@ -1,16 +1,13 @@
-/* agent_sample.c - samples what running steps use, in rounds, and reports the
- * rounds to the database.
+/* agent_sample.c - samples what running steps use, in rounds, and reports the rounds to the database.
  *
- * Called by: agent.c for accepted launches, registrations and notifications;
- * agent_report.c for each record. Invariants:
- * - One timer serves all attempts. Attempts that are due at about the same time
- * are in one round, and rounds are reported together.
- * - A round is kept until the database has it. Its `clock` tells the database
- * whether it has the round already. Of more than ROUNDS_MOST rounds the oldest
- * are dropped.
- * - While somebody watches, there are extra rounds: at most one a second, with
- * at most a twentieth of a CPU, and none while other rounds wait to be
- * reported. */
+ * Called by: agent.c for accepted launches, registrations and notifications; agent_report.c for each record.
+ * Invariants:
+ * - One timer serves all attempts. Attempts that are due at about the same time are in one round, and rounds are reported
+ *   together.
+ * - A round is kept until the database has it. Its `clock` tells the database whether it has the round already. Of more than
+ *   ROUNDS_MOST rounds the oldest are dropped.
+ * - While somebody watches, there are extra rounds: at most one a second, with at most a twentieth of a CPU, and none while other
+ *   rounds wait to be reported. */
 #include "procmgr/agent/agent_sample.h"
 
 #include <jansson.h>
@@ -46,8 +43,7 @@ struct agent_samples {
 	char *group;				 /* the node's cgroup */
 	struct figures_mounts mounts;
 	json_t *rounds; /* that the database does not have yet */
-	size_t sending; /* so many of them, from the first, are in a call that is
-                     under way */
+	size_t sending; /* so many of them, from the first, are in a call that is under way */
 	json_t *round;	/* waits for the figures of `plugin` */
 	struct agent_plugin *plugin;
 };
@@ -153,8 +149,7 @@ static void send_again(evutil_socket_t fd, short what, void *arg)
 static void add_round(struct agent_samples *s, json_t *round)
 {
 	if (json_array_size(s->rounds) >= ROUNDS_MOST)
-		json_array_remove(s->rounds, s->sending); /* those in the call that is under way stay,
-                                      since they are counted */
+		json_array_remove(s->rounds, s->sending); /* those in the call that is under way stay, since they are counted */
 	json_array_append_new(s->rounds, round);
 	send_rounds(s);
 }
@@ -170,8 +165,7 @@ static void add_figures(json_t *figures, void *arg)
 	add_round(s, round);
 }
 
-/* Where an attempt holds devices, the round waits for the figures of the site's
- * program. */
+/* Where an attempt holds devices, the round waits for the figures of the site's program. */
 static void finish_round(struct agent_samples *s, const struct agent_measurement *m)
 {
 	const struct agent_context *c = s->context;
@@ -319,8 +313,7 @@ static struct agent_sampled read_sampled(const PGresult *result, int row)
 	};
 }
 
-/* Sample the attempts that were started before procmgrd, of which it has no
- * order. */
+/* Sample the attempts that were started before procmgrd, of which it has no order. */
 static void handle_sampled(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;

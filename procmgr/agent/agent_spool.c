@@ -1,7 +1,7 @@
 /* agent_spool.c - lists the attempts that have a keeper's folder in spool/.
  *
- * Called by: agent_predispatch.c at start, agent_inventory.c at each
- * registration, agent_sample.c for attempts of an earlier procmgrd. */
+ * Called by: agent_predispatch.c at start, agent_inventory.c at each registration, agent_sample.c for attempts of an earlier
+ * procmgrd. */
 #include "procmgr/agent/agent_spool.h"
 
 #include <dirent.h>

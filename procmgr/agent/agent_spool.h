@@ -4,8 +4,7 @@
 
 #include "procmgr/record/record.h"
 
-/* Call `each` for every attempt in spool/; false, and logged, where that folder
- * cannot be read. */
+/* Call `each` for every attempt in spool/; false, and logged, where that folder cannot be read. */
 bool agent_spool_each(void (*each)(const struct record_key *key, void *arg), void *arg);
 
 bool agent_spool_has(const struct record_key *key);

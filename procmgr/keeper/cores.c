@@ -1,11 +1,11 @@
-/* cores.c - which cores a step has for itself, where no cpuset says so.
+/* cores.c - claims cores for a step where no cpuset pins it.
  *
- * Called by: the keeper, before and behind the tasks of an attempt.
+ * Called by: the keeper, before and after the tasks of an attempt.
  * Invariants:
- * - A claim is a bound abstract socket, rota-core-N: the kernel gives a name once for all instances of the machine, and takes it back
+ * - A claim is a bound abstract socket, rota-core-N. The kernel gives a name to one process of the machine, and takes it back
  *   when the keeper dies.
- * - A step gets as many cores as it has CPUs, or none. Then it runs anywhere, as where control groups have no core left.
- * - Affinity is no fence: a program may change its own, and any account can bind these names. Both only cost the pinning. */
+ * - A step gets as many cores as it has CPUs, or none. With none it runs on any core.
+ * - Affinity protects nothing: a program may change its own, and any account can bind these names. Either costs only the pinning. */
 #include "procmgr/keeper/cores.h"
 
 #include <stdio.h>
@@ -17,8 +17,8 @@
 
 #include "lib/err.h"
 
-/* The socket; -1 where somebody else has the core. */
-static int claim(int core)
+/* The socket; -1 where another process has the core. */
+static int claim_core(int core)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "rota-core-%d", core);
@@ -38,7 +38,7 @@ bool cores_take(struct cores *c, int count)
 		return false;
 	c->claims = xcalloc((size_t)count, sizeof *c->claims);
 	for (int core = 0; core < CPU_SETSIZE && c->count < count; core++) {
-		int fd = CPU_ISSET(core, &usable) ? claim(core) : -1;
+		int fd = CPU_ISSET(core, &usable) ? claim_core(core) : -1;
 		if (fd < 0)
 			continue;
 		CPU_SET(core, &c->set);

@@ -1,10 +1,10 @@
-/* keeper.c - the life of one step attempt on one node, from the signed order to the last record.
+/* keeper.c - the sequence of one step attempt on one node, from the signed order to the last record.
  *
- * The launcher forks into keeper_run and forgets the child; from here on the keeper depends on no daemon. It is the leader of
- * its own session and the subreaper of everything that its tasks leave behind. When the attempt is over it offers itself for another
- * (keeper_next.c), one at a time. What always holds: `done` is written exactly
- * once, when no process of the user's is left; `end` exactly once, when nothing at all is left; in between and before, whatever
- * goes wrong only decides what those two records say. */
+ * Called by: the launcher, which forks into keeper_run. From then on the keeper depends on no daemon. It leads its own session
+ * and is the subreaper of its tasks' descendants. After an attempt it offers itself for another one (keeper_next.c).
+ * Invariants:
+ * - `done` is written once, when no process of the user is left; `end` once, when no process is left at all.
+ * - An error before or between them only changes what these two records say. */
 #include "procmgr/keeper/keeper.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static void protect_from_oom(void)
 	if (fd < 0)
 		return;
 	if (write(fd, "-1000", 5) < 0)
-		log_debug("keeper without protection: %m");
+		log_debug("could not protect the keeper from the out-of-memory killer: %m");
 	close(fd);
 }
 
@@ -41,10 +41,10 @@ static int compare_descriptors(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Nothing of the launcher's but the log and what the job names. */
+/* Close all inherited descriptors except the log and those named in `job`. */
 static void leave_launcher(const struct keeper_job *job)
 {
-	int kept[] = {2, job->ctl, job->spare, journal_descriptor(job->journal)}, count = sizeof kept / sizeof *kept;
+	int kept[] = {2, job->ctl, job->idle, journal_descriptor(job->journal)}, count = sizeof kept / sizeof *kept;
 	int null = open("/dev/null", O_RDWR);
 	dup2(null, 0);
 	dup2(null, 1);
@@ -53,7 +53,7 @@ static void leave_launcher(const struct keeper_job *job)
 		close_range((unsigned)kept[i] + 1, i + 1 < count ? (unsigned)kept[i + 1] - 1 : ~0U, 0);
 }
 
-/* The descriptor by which we hear of our children. */
+/* Returns the descriptor that says when a child has ended. */
 static int become_keeper(const struct keeper_job *job)
 {
 	sigset_t children;
@@ -73,74 +73,75 @@ static int become_keeper(const struct keeper_job *job)
 	return signals;
 }
 
-/* From here on the launcher sees that the attempt has a keeper, and the journal hears of it. */
-static void announce(struct keeper *k, bool again)
+/* Take the attempt: the launcher sees by the locked pid file that it has a keeper. */
+static void announce_attempt(struct keeper *k, bool again)
 {
 	struct err e;
 	char path[RECORD_KEY_SIZE + 16];
 	snprintf(path, sizeof path, "spool/%s/pid", k->name);
 	if ((!again && !daemon_lock(path, &e)) || !keeper_lease_note(k, k->order->spec.fence, &e)) {
-		log_error("%s: %s", k->name, e.message); /* a launcher has given the attempt up, or will */
+		log_error("attempt %s is not run: %s", k->name, e.message); /* a launcher has given the attempt up, or will */
 		_exit(1);
 	}
 	crash_point(CRASH_keeper_locked);
 	keeper_record_keeper(k, getpid());
 }
 
-/* The group of the attempt before, where that has left one that fits. */
-static bool move_fence(struct keeper *k, struct keeper_known *known)
+/* Reuse the cgroup of the attempt before, if it has the same limit. */
+static bool reuse_cgroups(struct keeper *k, struct keeper_cache *cache)
 {
-	bool fits = *known->group && known->group_mem_mb == k->order->mem_mb;
-	bool moved = fits && fence_move(k->fence, known->group, k->name);
-	if (*known->group && !fits)
-		fence_remove(k->fence, known->group, 0);
-	*known->group = '\0';
+	bool fits = *cache->group && cache->group_mem_mb == k->order->mem_mb;
+	bool moved = fits && cgroups_reuse(k->cgroups, cache->group, k->name);
+	if (*cache->group && !fits)
+		cgroups_remove(k->cgroups, cache->group, 0);
+	*cache->group = '\0';
 	return moved;
 }
 
-static void make_fence(struct keeper *k, struct keeper_known *known)
+static void make_cgroups(struct keeper *k, struct keeper_cache *cache)
 {
 	struct err e;
-	k->fence = k->job->fence;
-	if (!k->fence)
+	k->cgroups = k->job->cgroups;
+	if (!k->cgroups)
 		return;
 	const char *cores = k->job->cores;
-	bool moved = move_fence(k, known), made = moved || fence_make(k->fence, k->name, k->order->mem_mb, &e);
-	if (!made || (cores && !fence_pin(k->fence, k->name, cores, &e))) {
-		log_warning("%s runs without a control group: %s", k->name, e.message);
-		k->fence = NULL;
+	bool moved = reuse_cgroups(k, cache), made = moved || cgroups_make(k->cgroups, k->name, k->order->mem_mb, &e);
+	if (!made || (cores && !cgroups_pin(k->cgroups, k->name, cores, &e))) {
+		log_warning("attempt %s runs without a cgroup: %s", k->name, e.message);
+		k->cgroups = NULL;
 	} else if (!moved && k->job->launcher > 0) {
-		fence_hold(k->fence, k->name);
+		cgroups_keep_open(k->cgroups, k->name);
 	}
 }
 
-/* Whose tasks they are. Accounts and groups do not change often, and a name service is not asked for each short step. */
-static bool find_owner(struct keeper *k, struct keeper_known *known, struct err *e)
+/* Find the user that the tasks run as. Accounts and groups seldom change, so the name service is not asked for each short
+ * step. */
+static bool find_owner(struct keeper *k, struct keeper_cache *cache, struct err *e)
 {
-	const struct task_owner *o = &known->owner;
-	bool same = clock_boot_us() < known->owner_until && strcmp(o->user, k->order->user) == 0 && o->uid == k->order->uid &&
+	const struct task_owner *o = &cache->owner;
+	bool same = clock_boot_us() < cache->owner_until && strcmp(o->user, k->order->user) == 0 && o->uid == k->order->uid &&
 		    o->gid == k->order->gid;
 	if (!same) {
-		task_owner_clear(&known->owner);
-		known->owner_until = 0;
-		if (!task_owner_find(k->order, &known->owner, e))
+		task_owner_clear(&cache->owner);
+		cache->owner_until = 0;
+		if (!task_owner_find(k->order, &cache->owner, e))
 			return false;
-		known->owner_until = clock_boot_us() + OWNER_USEC;
+		cache->owner_until = clock_boot_us() + OWNER_USEC;
 	}
-	k->owner = known->owner;
+	k->owner = cache->owner;
 	return true;
 }
 
-/* Everything the tasks will need; what is missing is the node's fault, limits that make no sense are the step's. */
-static bool prepare(struct keeper *k, struct keeper_known *known)
+/* Read and make all that the tasks need. What is missing is the node's fault; invalid limits are the step's. */
+static bool prepare_attempt(struct keeper *k, struct keeper_cache *cache)
 {
 	struct err e;
-	make_fence(k, known);
-	if (!fence_limits_cpus(k->fence))
+	make_cgroups(k, cache);
+	if (!cgroups_limit_cpus(k->cgroups))
 		cores_take(&k->cores, k->order->cpus);
-	k->environment = &known->environment;
-	bool there = keeper_file_read(&known->environment, k->order->environment_hash, &e) && find_owner(k, known, &e) &&
-		     keeper_file_script(k, known, &e) && keeper_file_nodes(k, known, &e);
+	k->environment = &cache->environment;
+	bool there = keeper_file_read(&cache->environment, k->order->environment_hash, &e) && find_owner(k, cache, &e) &&
+		     keeper_file_script(k, cache, &e) && keeper_file_nodes(k, cache, &e);
 	if (there && task_limit_parse(k->order->spec.rlimits, k->limits, &k->limit_count, &e))
 		return true;
 	k->failed_start = true;
@@ -149,14 +150,14 @@ static bool prepare(struct keeper *k, struct keeper_known *known)
 	return false;
 }
 
-/* Does this step run prolog and epilog for others of its group? */
-static bool is_holder(const struct keeper *k)
+/* Does this step run prolog and epilog for the other steps of its group? */
+static bool owns_prolog(const struct keeper *k)
 {
 	return k->order->prolog && *k->order->spec.group;
 }
 
-/* The prologs; false where the tasks must not start. */
-static bool prolog(struct keeper *k)
+/* False where the tasks must not start. */
+static bool run_prologs(struct keeper *k)
 {
 	struct err e;
 	if (!k->order->prolog) {
@@ -171,8 +172,8 @@ static bool prolog(struct keeper *k)
 	k->failed_hook = !good && !*k->cause;
 	if (k->failed_site)
 		snprintf(k->drain, sizeof k->drain, "prolog failed: %.400s", k->message);
-	if (is_holder(k))
-		keeper_group_tell(k, good);
+	if (owns_prolog(k))
+		keeper_group_publish(k, good);
 	return good;
 }
 
@@ -191,8 +192,7 @@ static bool is_over(const struct keeper *k)
 	return k->live == 0;
 }
 
-/* From the prolog's end to the last task's: other nodes are waited for, and a node that runs none of the tasks holds until it
- * is told that the step is over. */
+/* Run the tasks, after the other nodes of the step are ready. A node without tasks waits until the step has ended. */
 static void run_tasks(struct keeper *k)
 {
 	keeper_task_clear(k);
@@ -209,41 +209,41 @@ static void run_tasks(struct keeper *k)
 		keeper_wait(k, is_ended, 0);
 }
 
-static void drain(struct keeper *k, const char *what, const char *message)
+static void set_drain(struct keeper *k, const char *what, const char *message)
 {
 	if (!*k->drain)
 		snprintf(k->drain, sizeof k->drain, "%s: %.400s", what, message);
 }
 
-static void sweep(struct keeper *k, bool (*swept)(struct keeper *k))
+static void sweep_processes(struct keeper *k, bool (*swept)(struct keeper *k))
 {
 	if (!swept(k))
-		drain(k, "processes cannot be killed", k->order->step_label);
+		set_drain(k, "processes cannot be killed", k->order->step_label);
 }
 
-static void done(struct keeper *k)
+static void finish_tasks(struct keeper *k)
 {
 	bool expected = k->order->spec.per_task ? k->order->tasks > 0 : k->order->node_index == 0;
 	if (expected && k->task_count == 0 && !k->up_to_date && !*k->cause)
-		snprintf(k->cause, sizeof k->cause, "cancelled"); /* ended before its tasks began */
-	sweep(k, keeper_sweep_user);
-	if (k->fence)
-		fence_read(k->fence, k->name, &k->figures);
+		snprintf(k->cause, sizeof k->cause, "cancelled"); /* it ends before its tasks have started */
+	sweep_processes(k, keeper_sweep_user);
+	if (k->cgroups)
+		cgroups_read(k->cgroups, k->name, &k->figures);
 	keeper_record_done(k);
 	k->done = true;
 }
 
-static void epilog(struct keeper *k)
+static void run_epilogs(struct keeper *k)
 {
-	if (is_holder(k))
-		keeper_group_over(k);
-	if (k->epilogs && !k->fenced && !keeper_hook_user(k, "user_epilog", k->order->spec.user_epilog))
-		log_info("%s: %s", k->name, k->message);
-	sweep(k, keeper_sweep_user);
-	keeper_lease_over(k);
+	if (owns_prolog(k))
+		keeper_group_remove(k);
+	if (k->epilogs && !k->lease_lost && !keeper_hook_user(k, "user_epilog", k->order->spec.user_epilog))
+		log_info("attempt %s: %s", k->name, k->message);
+	sweep_processes(k, keeper_sweep_user);
+	keeper_lease_release(k);
 	if (k->epilogs && !keeper_hook_site(k, "site_epilog", k->job->conf->node_site_epilog))
-		drain(k, "epilog failed", k->message);
-	sweep(k, keeper_sweep_all);
+		set_drain(k, "epilog failed", k->message);
+	sweep_processes(k, keeper_sweep_all);
 }
 
 static void remove_folder(const struct keeper *k)
@@ -260,40 +260,40 @@ static void remove_folder(const struct keeper *k)
 		log_warning("could not remove \"%s\": %m", path);
 }
 
-/* Does the group, being empty, stay for another attempt? Not after anything out of the common has befallen it. */
-static bool keep_fence(const struct keeper *k)
+/* May the next attempt reuse the cgroup? Not if it was killed in, suspended or out of memory. */
+static bool release_cgroups(const struct keeper *k)
 {
-	return k->fence && k->job->launcher > 0 && k->clean && !*k->cause && !k->suspended && k->figures.oom_kills == 0 &&
-	       fence_keep(k->fence, k->name, k->job->cores);
+	return k->cgroups && k->job->launcher > 0 && k->clean && !*k->cause && !k->suspended && k->figures.oom_kills == 0 &&
+	       cgroups_release(k->cgroups, k->name, k->job->cores);
 }
 
-/* The folder is there until `end` is: a keeper that dies before is found by it. True where keeper and folder are free for another
- * attempt. */
-static bool end(struct keeper *k, struct keeper_known *known)
+/* The folder stays until `end` is written: by it the launcher finds an attempt whose keeper has died. True where keeper and
+ * folder are free for another attempt. */
+static bool end_attempt(struct keeper *k, struct keeper_cache *cache)
 {
-	cores_release(&k->cores); /* before the step that gets these CPUs next can be started */
-	if (k->fence && *k->order->spec.user_epilog)
-		fence_read(k->fence, k->name, &k->figures); /* it was in the group, and is not in what `done` saw */
-	bool kept = keep_fence(k), removed = !k->fence || kept || fence_remove(k->fence, k->name, 0);
+	cores_release(&k->cores); /* before the next step with these CPUs can start */
+	if (k->cgroups && *k->order->spec.user_epilog)
+		cgroups_read(k->cgroups, k->name, &k->figures); /* the epilog ran in the cgroup after `done` */
+	bool kept = release_cgroups(k), removed = !k->cgroups || kept || cgroups_remove(k->cgroups, k->name, 0);
 	if (!removed) {
-		keeper_record_flush(k); /* what is known need not wait for the rest */
-		removed = fence_remove(k->fence, k->name, REMOVE_USEC);
+		keeper_record_flush(k); /* removing the cgroup may take a while */
+		removed = cgroups_remove(k->cgroups, k->name, REMOVE_USEC);
 	}
 	keeper_record_end(k);
 	keeper_record_flush(k);
 	crash_point(CRASH_keeper_end);
-	bool spare = removed && !*k->drain && !k->lent && keeper_next_offer(k);
-	if (!spare)
+	bool idle = removed && !*k->drain && !k->has_slow_start && keeper_next_offer(k);
+	if (!idle)
 		remove_folder(k);
 	crash_point(CRASH_keeper_removed);
-	if (!removed || (kept && !spare))
-		fence_remove(k->fence, k->name, REMOVE_LATE_USEC);
-	snprintf(known->group, sizeof known->group, "%s", kept && spare ? k->name : "");
-	known->group_mem_mb = k->order->mem_mb;
-	return spare;
+	if (!removed || (kept && !idle))
+		cgroups_remove(k->cgroups, k->name, REMOVE_LATE_USEC);
+	snprintf(cache->group, sizeof cache->group, "%s", kept && idle ? k->name : "");
+	cache->group_mem_mb = k->order->mem_mb;
+	return idle;
 }
 
-static void clear(struct keeper *k)
+static void free_attempt(struct keeper *k)
 {
 	free(k->script_path);
 	free(k->node_file);
@@ -302,8 +302,8 @@ static void clear(struct keeper *k)
 
 static const struct keeper_handlers handlers = {
 	.control = keeper_control_read,
-	.clocks = keeper_control_clocks,
-	.next = keeper_control_next,
+	.timers = keeper_control_timers,
+	.next = keeper_control_next_timer,
 	.hook_report = keeper_hook_report,
 	.hook_output = keeper_hook_output,
 	.hook_reap = keeper_hook_reap,
@@ -311,46 +311,46 @@ static const struct keeper_handlers handlers = {
 	.task_reap = keeper_task_reap,
 };
 
-/* One attempt from beginning to end; `again`: this keeper had others before. True where it may have another. */
-static bool keep(const struct keeper_job *job, int signals, struct keeper_known *known, bool again)
+/* Run one attempt from start to end. again: this keeper had others before. True where it may have another one. */
+static bool run_attempt(const struct keeper_job *job, int signals, struct keeper_cache *cache, bool again)
 {
 	struct keeper k = {.job = job, .handlers = &handlers, .journal = job->journal, .signals = signals, .order = job->order};
 	k.limit_s = job->order->time_limit_s;
-	k.figures = (struct fence_figures){-1, -1, 0};
+	k.figures = (struct cgroups_figures){-1, -1, 0};
 	k.clean = true;
-	k.brief = known->brief;
+	k.brief = cache->brief;
 	k.key = (struct record_key){job->order->job_id, job->order->step_id, job->order->attempt, 0};
 	record_key_text(&k.key, k.name);
-	record_mark(job->dir, &k.key, k.mark);
-	announce(&k, again);
+	record_tag(job->dir, &k.key, k.tag);
+	announce_attempt(&k, again);
 	keeper_lease_begin(&k);
-	bool prepared = prepare(&k, known);
+	bool prepared = prepare_attempt(&k, cache);
 	crash_point(CRASH_keeper_prepared);
-	bool good = prepared && !k.fenced && prolog(&k);
+	bool good = prepared && !k.lease_lost && run_prologs(&k);
 	crash_point(CRASH_keeper_prolog);
 	if (good && !k.end_asked && keeper_if_changed(&k))
 		run_tasks(&k);
-	done(&k);
-	if (is_holder(&k) && good)
+	finish_tasks(&k);
+	if (owns_prolog(&k) && good)
 		keeper_wait(&k, is_ended, 0);
-	epilog(&k);
-	known->brief = keeper_record_brief(&k);
-	bool spare = end(&k, known);
-	keeper_file_trim(known);
-	clear(&k);
-	return spare;
+	run_epilogs(&k);
+	cache->brief = keeper_record_is_brief(&k);
+	bool idle = end_attempt(&k, cache);
+	keeper_file_trim(cache);
+	free_attempt(&k);
+	return idle;
 }
 
 void keeper_run(const struct keeper_job *first)
 {
 	struct keeper_job job = *first;
 	struct order order;
-	struct keeper_known known = {.owner_until = 0};
+	struct keeper_cache cache = {.owner_until = 0};
 	int signals = become_keeper(first);
 	crash_point(CRASH_keeper_forked);
-	for (bool again = false; keep(&job, signals, &known, again) && keeper_next_take(&job, &order); again = true)
+	for (bool again = false; run_attempt(&job, signals, &cache, again) && keeper_next_take(&job, &order); again = true)
 		continue;
-	if (*known.group)
-		fence_remove(first->fence, known.group, 0);
+	if (*cache.group)
+		cgroups_remove(first->cgroups, cache.group, 0);
 	_exit(0);
 }

@@ -1,8 +1,8 @@
-/* keeper_control.c - what control messages and the clocks do to a step.
+/* keeper_control.c - applies control messages and timers to a step.
  *
- * Called by the keeper's loop. Messages come from the launcher through the spool folder's socket, which only root (in a private
- * instance: the user) can write to. What always holds: an ending has one cause, the first; once asked for, SIGTERM, the grace
- * time and SIGKILL follow by themselves; the time limit does not run while the step is suspended. */
+ * Called by: the keeper's loop. Messages come from the launcher through the socket in the spool folder, to which only root (in a
+ * private instance: the user) can write.
+ * Invariants: the time limit does not run while the step is suspended. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -15,9 +15,10 @@
 #include "procmgr/keeper/keeper_parts.h"
 
 enum { MESSAGE_SIZE = 4096 };
-enum { LIMIT_ENDLESS = INT_MAX }; /* a limit of so many seconds is none */
+enum { LIMIT_ENDLESS = INT_MAX }; /* a limit of so many seconds means none */
 
-/* The signal ahead of the limit moves with it. Where it was sent, it is sent again only for a limit that is later by more than it is ahead. */
+/* The warning signal moves with the limit. If it was sent, it is sent again only for a limit that is later by more than the
+ * warning's lead. */
 static void set_warning(struct keeper *k)
 {
 	const struct order_spec *spec = &k->order->spec;
@@ -34,7 +35,7 @@ void keeper_control_limit(struct keeper *k, int64_t limit_s)
 	set_warning(k);
 }
 
-static void suspend(struct keeper *k)
+static void suspend_step(struct keeper *k)
 {
 	if (k->suspended || k->live == 0 || *k->cause)
 		return;
@@ -44,7 +45,7 @@ static void suspend(struct keeper *k)
 	keeper_record_plain(k, "suspended");
 }
 
-static void resume(struct keeper *k)
+static void resume_step(struct keeper *k)
 {
 	if (!k->suspended)
 		return;
@@ -54,9 +55,9 @@ static void resume(struct keeper *k)
 	keeper_record_plain(k, "resumed");
 }
 
-/* As Slurm: with B:, the batch shell alone; else what it runs, since a shell without a trap would end by the signal. A script that runs once for
- * each task stands for a task of srun. */
-static void warn(struct keeper *k, int64_t now)
+/* As Slurm: with B:, signal the batch shell alone; else signal all but the shell, since a shell without a trap would end. A
+ * script that runs once for each task is like a task of srun. */
+static void send_warning(struct keeper *k, int64_t now)
 {
 	const struct order_spec *spec = &k->order->spec;
 	k->warn_at = 0;
@@ -66,42 +67,42 @@ static void warn(struct keeper *k, int64_t now)
 		if (k->tasks[i].pid > 0)
 			kill(k->tasks[i].pid, spec->signal);
 	if (!spec->signal_shell)
-		keeper_sweep_signal_but(k, spec->signal, spec->per_task ? 0 : k->tasks[0].pid);
+		keeper_sweep_signal_others(k, spec->signal, spec->per_task ? 0 : k->tasks[0].pid);
 }
 
-void keeper_control_clocks(struct keeper *k)
+void keeper_control_timers(struct keeper *k)
 {
 	int64_t now = clock_boot_us();
-	keeper_lease_look(k);
+	keeper_lease_poll(k);
 	if (keeper_ending_is_busy(k))
-		keeper_memory_look(k);
+		keeper_memory_poll(k);
 	if (k->warn_at > 0 && now >= k->warn_at && k->live > 0)
-		warn(k, now);
+		send_warning(k, now);
 	if (k->limit_at > 0 && now >= k->limit_at && k->live > 0) {
 		snprintf(k->message, sizeof k->message, "time limit of %lld seconds reached", (long long)k->limit_s);
 		keeper_ending_ask(k, "time_limit");
 	}
-	keeper_ending_clock(k, now);
+	keeper_ending_timer(k, now);
 }
 
-/* The earlier of two times, where 0 is never. */
+/* The earlier of two times; 0 = never. */
 static int64_t earlier(int64_t a, int64_t b)
 {
 	return a == 0 || (b > 0 && b < a) ? b : a;
 }
 
-int64_t keeper_control_next(const struct keeper *k)
+int64_t keeper_control_next_timer(const struct keeper *k)
 {
 	int64_t clock = earlier(earlier(k->memory_at, k->warn_at), earlier(k->kill_at, k->limit_at));
 	return keeper_ending_is_busy(k) ? earlier(k->lease_at, clock) : k->lease_at;
 }
 
-static bool act(struct keeper *k, const struct fields *message, struct err *e)
+static bool handle_message(struct keeper *k, const struct fields *message, struct err *e)
 {
 	const char *action = fields_get(message, "action"), *cause = fields_get(message, "cause");
 	int64_t signal, epilog, limit;
 	if (!action)
-		return err_set(e, "there is no action");
+		return err_set(e, "it has no action");
 	if (!fields_int_or(message, "signal", 0, NSIG - 1, 0, &signal, e) ||
 	    !fields_int_or(message, "epilog", 0, 1, 1, &epilog, e) ||
 	    !fields_int_or(message, "limit", 0, INT64_MAX / 1000000, 0, &limit, e))
@@ -110,7 +111,7 @@ static bool act(struct keeper *k, const struct fields *message, struct err *e)
 		k->go = true;
 	} else if (strcmp(action, "end") == 0) {
 		k->epilogs = k->epilogs && epilog;
-		k->end_asked = true; /* what still runs goes on: only nothing is waited for after it */
+		k->end_asked = true; /* running tasks go on, but nothing waits after them */
 	} else if (strcmp(action, "kill") == 0) {
 		keeper_ending_ask(k, cause ? cause : "");
 	} else if (strcmp(action, "signal") == 0) {
@@ -119,9 +120,9 @@ static bool act(struct keeper *k, const struct fields *message, struct err *e)
 	} else if (strcmp(action, "limit") == 0) {
 		keeper_control_limit(k, limit);
 	} else if (strcmp(action, "suspend") == 0) {
-		suspend(k);
+		suspend_step(k);
 	} else if (strcmp(action, "resume") == 0) {
-		resume(k);
+		resume_step(k);
 	} else {
 		return err_set(e, "unknown action \"%.32s\"", action);
 	}
@@ -137,8 +138,8 @@ void keeper_control_read(struct keeper *k)
 			continue;
 		struct err e;
 		struct fields *message = fields_parse(text, (size_t)size, &e);
-		if (!message || !act(k, message, &e))
-			log_warning("%s: control message ignored: %s", k->name, e.message);
+		if (!message || !handle_message(k, message, &e))
+			log_warning("attempt %s: control message ignored: %s", k->name, e.message);
 		fields_free(message);
 	}
 }

@@ -1,8 +1,9 @@
-/* keeper_dry.c - an attempt that runs nothing: its records, as those of a step that succeeds at once.
+/* keeper_dry.c - an attempt that runs nothing: writes the records of a step that succeeds at once.
  *
- * Called by the launcher in place of a fork when launcher.dry_run is set, to measure all that is not the running of programs. What
- * always holds: kinds, order and fields of the records are those that a keeper writes (the same functions write them); an attempt
- * waits for `go` and `end` where a keeper would. */
+ * Called by: the launcher instead of a fork when launcher.dry_run is set, to measure all but the running of programs.
+ * Invariants:
+ * - Kinds, order and fields of the records are those of a keeper, since the same functions write them.
+ * - An attempt waits for `go` and `end` where a keeper waits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,25 +14,25 @@
 struct keeper_dry {
 	struct record_key key;
 	struct journal *journal;
-	int first_task, tasks; /* those that run something on this node */
-	bool holder;	       /* stays for its group when its tasks are over */
+	int first_task, tasks; /* those that run on this node */
+	bool owns_prolog;      /* it waits for its group after its tasks */
 	bool done;
 };
 
-static struct keeper keeper_of(const struct keeper_dry *d)
+static struct keeper make_keeper(const struct keeper_dry *d)
 {
 	return (struct keeper){.key = d->key, .journal = d->journal, .figures = {-1, -1, 0}};
 }
 
-static bool over(struct keeper_dry *d, struct keeper *k)
+static bool end_attempt(struct keeper_dry *d, struct keeper *k)
 {
 	keeper_record_end(k);
 	free(d);
 	return true;
 }
 
-/* The tasks, where there are any, and what follows by itself; true when the attempt is over. */
-static bool run(struct keeper_dry *d, struct keeper *k)
+/* Run the tasks, if there are any; true when the attempt has ended. */
+static bool run_tasks(struct keeper_dry *d, struct keeper *k)
 {
 	static const struct stats nothing;
 	for (int i = 0; i < d->tasks; i++) {
@@ -44,7 +45,7 @@ static bool run(struct keeper_dry *d, struct keeper *k)
 		return false;
 	keeper_record_done(k);
 	d->done = true;
-	return !d->holder && over(d, k);
+	return !d->owns_prolog && end_attempt(d, k);
 }
 
 struct keeper_dry *keeper_dry_start(const struct order *o, const struct record_key *key, struct journal *journal)
@@ -52,35 +53,38 @@ struct keeper_dry *keeper_dry_start(const struct order *o, const struct record_k
 	struct keeper_dry *d = xmalloc(sizeof *d);
 	*d = (struct keeper_dry){.key = *key, .journal = journal, .first_task = o->first_task};
 	d->tasks = o->spec.per_task ? o->tasks : o->node_index == 0;
-	d->holder = o->prolog && *o->spec.group;
-	struct keeper k = keeper_of(d);
+	d->owns_prolog = o->prolog && *o->spec.group;
+	struct keeper k = make_keeper(d);
 	keeper_record_keeper(&k, 0);
 	if (o->wait_for_go)
 		keeper_record_plain(&k, "ready");
-	bool ended = !o->wait_for_go && run(d, &k);
+	bool ended = !o->wait_for_go && run_tasks(d, &k);
 	keeper_record_flush(&k);
 	return ended ? NULL : d;
 }
 
-static bool act(struct keeper_dry *d, struct keeper *k, const struct fields *message)
+static bool handle_message(struct keeper_dry *d, struct keeper *k, const struct fields *message)
 {
 	const char *action = fields_get(message, "action"), *cause = fields_get(message, "cause");
 	bool kill = strcmp(action, "kill") == 0;
 	if (strcmp(action, "go") == 0)
-		return !d->done && run(d, k);
+		return !d->done && run_tasks(d, k);
 	if (!kill && strcmp(action, "end") != 0)
 		return false; /* nothing runs that could be signalled or stopped */
 	if (!d->done) {
-		snprintf(k->cause, sizeof k->cause, "%s", kill && cause && *cause ? cause : kill || d->tasks > 0 ? "cancelled" : "");
+		snprintf(k->cause, sizeof k->cause, "%s",
+			 kill && cause && *cause ? cause
+			 : kill || d->tasks > 0	 ? "cancelled"
+						 : "");
 		keeper_record_done(k);
 	}
-	return over(d, k);
+	return end_attempt(d, k);
 }
 
 bool keeper_dry_control(struct keeper_dry *d, const struct fields *message)
 {
-	struct keeper k = keeper_of(d);
-	bool ended = act(d, &k, message);
+	struct keeper k = make_keeper(d);
+	bool ended = handle_message(d, &k, message);
 	keeper_record_flush(&k);
 	return ended;
 }

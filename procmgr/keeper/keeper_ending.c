@@ -15,7 +15,7 @@ enum { AGAIN_USEC = 1000000 };
 
 bool keeper_ending_is_busy(const struct keeper *k)
 {
-	return k->live > 0 || (k->hook && k->hook->users && (!k->done || k->fenced));
+	return k->live > 0 || (k->hook && k->hook->users && (!k->done || k->lease_lost));
 }
 
 void keeper_ending_ask(struct keeper *k, const char *cause)
@@ -44,7 +44,7 @@ void keeper_ending_kill(struct keeper *k, const char *cause)
 	k->kill_at = clock_boot_us() + AGAIN_USEC;
 }
 
-void keeper_ending_clock(struct keeper *k, int64_t now)
+void keeper_ending_timer(struct keeper *k, int64_t now)
 {
 	if (k->kill_at == 0 || now < k->kill_at || !keeper_ending_is_busy(k))
 		return;

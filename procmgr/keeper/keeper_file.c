@@ -1,9 +1,11 @@
-/* keeper_file.c - what a keeper reads from the cache and puts into its spool folder.
+/* keeper_file.c - reads files of the cache, and writes the script into the spool folder.
  *
- * The cache is procmgrd's, so it is not trusted: no symbolic link is followed, nothing but a plain file of bounded size is read,
- * and what was read must have the hash that the signed order names. The attempts of a keeper often are of one array: what the order
- * before named as well is not read again. What always holds: a script in the spool is readable and
- * executable by its owner alone, and what stands in it when a task begins is what the order names. */
+ * Called by: keeper.c for each attempt. Consecutive attempts of a keeper are often of one array, so a file that the order before
+ * named too is not read again.
+ * Invariants:
+ * - procmgrd can write to the cache, so it is not trusted: no symbolic link is followed, only a plain file of bounded size is
+ *   read, and its hash has to be the one in the signed order.
+ * - A script in the spool can be read and executed by its owner alone, and has the lines that the order names when a task starts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,7 +19,7 @@
 #include "procmgr/keeper/keeper_parts.h"
 #include "procmgr/keeper/task_script.h"
 
-enum { BLOB_LARGEST = 64 * 1024 * 1024, KEPT_LARGEST = 64 * 1024, SETTLED_MS = 50 };
+enum { BLOB_LARGEST = 64 * 1024 * 1024, KEPT_LARGEST = 64 * 1024, UNCHANGED_MS = 50 };
 
 static bool read_all(int fd, char *bytes, size_t size)
 {
@@ -65,14 +67,14 @@ static char *read_cached(const char *hash, size_t *size, struct err *e)
 		return NULL;
 	seal_hash_hex(bytes, *size, found);
 	if (strcmp(found, hash) != 0) {
-		err_set(e, "\"%s\" does not hold what its name says", path);
+		err_set(e, "\"%s\" has another hash than its name says", path);
 		free(bytes);
 		return NULL;
 	}
 	return bytes;
 }
 
-static void forget(struct keeper_blob *blob)
+static void free_blob(struct keeper_blob *blob)
 {
 	free(blob->bytes);
 	*blob = (struct keeper_blob){.bytes = NULL};
@@ -82,19 +84,19 @@ bool keeper_file_read(struct keeper_blob *blob, const char *hash, struct err *e)
 {
 	if (*blob->hash && strcmp(blob->hash, hash) == 0)
 		return true;
-	forget(blob);
+	free_blob(blob);
 	blob->bytes = read_cached(hash, &blob->size, e);
 	if (blob->bytes)
 		snprintf(blob->hash, sizeof blob->hash, "%s", hash);
 	return blob->bytes != NULL;
 }
 
-void keeper_file_trim(struct keeper_known *known)
+void keeper_file_trim(struct keeper_cache *cache)
 {
-	if (known->environment.size > KEPT_LARGEST)
-		forget(&known->environment);
-	if (known->script.size > KEPT_LARGEST)
-		forget(&known->script);
+	if (cache->environment.size > KEPT_LARGEST)
+		free_blob(&cache->environment);
+	if (cache->script.size > KEPT_LARGEST)
+		free_blob(&cache->script);
 }
 
 static bool write_text(int fd, mode_t mode, const char *text, size_t length, const struct task_owner *owner)
@@ -108,42 +110,44 @@ static bool write_text(int fd, mode_t mode, const char *text, size_t length, con
 	return fchmod(fd, mode) == 0 && (geteuid() != 0 || fchown(fd, owner->uid, owner->gid) == 0);
 }
 
-/* Is it ours to run, as far as its inode tells? Only its owner can have changed it, and it runs as that owner alone. */
+/* Do type, mode and owner fit a script of ours? Only its owner can have changed it, and it runs as that owner. */
 static bool is_script(const struct stat *st, const struct task_owner *owner)
 {
 	return st->st_mode == (S_IFREG | 0500) && st->st_uid == owner->uid && st->st_gid == owner->gid && st->st_nlink == 1;
 }
 
-/* Did it last change so long ago that another change since would have given it another time, however coarse the clock of the file system? */
-static bool is_settled(const struct stat *st, const struct timespec *now)
+/* Is the last change long enough ago that another change would have given the file another time, even with a coarse clock? */
+static bool is_old_enough(const struct stat *st, const struct timespec *now)
 {
-	return (now->tv_sec - st->st_ctim.tv_sec) * 1000 + (now->tv_nsec - st->st_ctim.tv_nsec) / 1000000 > SETTLED_MS;
+	return (now->tv_sec - st->st_ctim.tv_sec) * 1000 + (now->tv_nsec - st->st_ctim.tv_nsec) / 1000000 > UNCHANGED_MS;
 }
 
-static struct keeper_seen seen_of(const struct stat *st, const struct order_spec *spec)
+static struct keeper_script_state script_state(const struct stat *st, const struct order_spec *spec)
 {
-	return (struct keeper_seen){st->st_dev, st->st_ino, st->st_ctim, spec->pre_from, spec->pre_to, spec->from, spec->to};
+	return (struct keeper_script_state){st->st_dev,	  st->st_ino, st->st_ctim, spec->pre_from,
+					    spec->pre_to, spec->from, spec->to};
 }
 
-static bool seen_equal(const struct keeper_seen *a, const struct keeper_seen *b)
+static bool is_same_state(const struct keeper_script_state *a, const struct keeper_script_state *b)
 {
 	return a->device == b->device && a->inode == b->inode && a->changed.tv_sec == b->changed.tv_sec &&
 	       a->changed.tv_nsec == b->changed.tv_nsec && a->pre_from == b->pre_from && a->pre_to == b->pre_to &&
 	       a->from == b->from && a->to == b->to;
 }
 
-/* Is there the script that this one would write, and is it as it was when it was read? Known of the script of the attempt before only. */
-static bool is_as_seen(const char *path, const struct keeper *k, const struct keeper_seen *seen)
+/* Is the file still the one that was read for the attempt before, with the same lines? */
+static bool is_unchanged(const char *path, const struct keeper *k, const struct keeper_script_state *state)
 {
 	struct stat st;
-	if (seen->inode == 0 || lstat(path, &st) < 0 || !is_script(&st, &k->owner))
+	if (state->inode == 0 || lstat(path, &st) < 0 || !is_script(&st, &k->owner))
 		return false;
-	struct keeper_seen now = seen_of(&st, &k->order->spec);
-	return seen_equal(&now, seen);
+	struct keeper_script_state now = script_state(&st, &k->order->spec);
+	return is_same_state(&now, state);
 }
 
-/* Is there a script already, of an attempt before in the same folder, that is what this one would write? */
-static bool has_script(const char *path, const char *text, size_t length, const struct keeper *k, struct keeper_seen *seen)
+/* Has an earlier attempt in this folder left the same script? */
+static bool has_script(const char *path, const char *text, size_t length, const struct keeper *k,
+		       struct keeper_script_state *state)
 {
 	struct stat st;
 	struct err e;
@@ -154,15 +158,15 @@ static bool has_script(const char *path, const char *text, size_t length, const 
 	bool same = fd >= 0 && fstat(fd, &st) == 0 && is_script(&st, &k->owner) && (size_t)st.st_size == length;
 	char *there = same ? read_plain(fd, path, &size, &e) : NULL;
 	same = there && size == length && memcmp(there, text, length) == 0;
-	if (same && is_settled(&st, &now))
-		*seen = seen_of(&st, &k->order->spec);
+	if (same && is_old_enough(&st, &now))
+		*state = script_state(&st, &k->order->spec);
 	free(there);
 	if (fd >= 0)
 		close(fd);
 	return same;
 }
 
-/* A new file in the spool folder, its owner's alone. */
+/* Make a new file in the spool folder that belongs to the owner. */
 static bool make_file(const char *path, mode_t mode, const char *text, size_t length, const struct task_owner *owner)
 {
 	if (unlink(path) < 0 && errno != ENOENT)
@@ -174,30 +178,30 @@ static bool make_file(const char *path, mode_t mode, const char *text, size_t le
 	return written;
 }
 
-/* The lines of the step, there already or written now. */
-static bool put_script(const struct keeper *k, const char *path, struct keeper_known *known, struct err *e)
+/* Provide the lines of the step: there already, or written now. */
+static bool put_script(const struct keeper *k, const char *path, struct keeper_cache *cache, struct err *e)
 {
 	size_t length;
-	char *cut = task_script_cut(known->script.bytes, known->script.size, &k->order->spec, &length);
-	known->seen = (struct keeper_seen){.inode = 0};
-	known->pbs = memmem(known->script.bytes, known->script.size, "\n#PBS", 5) != NULL;
-	bool there = has_script(path, cut, length, k, &known->seen) || make_file(path, 0500, cut, length, &k->owner) ||
+	char *cut = task_script_cut(cache->script.bytes, cache->script.size, &k->order->spec, &length);
+	cache->state = (struct keeper_script_state){.inode = 0};
+	cache->pbs = memmem(cache->script.bytes, cache->script.size, "\n#PBS", 5) != NULL;
+	bool there = has_script(path, cut, length, k, &cache->state) || make_file(path, 0500, cut, length, &k->owner) ||
 		     err_sys(e, "could not write \"%s/%s\"", k->job->dir, path);
 	free(cut);
 	return there;
 }
 
-bool keeper_file_script(struct keeper *k, struct keeper_known *known, struct err *e)
+bool keeper_file_script(struct keeper *k, struct keeper_cache *cache, struct err *e)
 {
 	char path[RECORD_KEY_SIZE + 16];
-	bool known_already = strcmp(known->script.hash, k->order->script_hash) == 0;
+	bool is_cached = strcmp(cache->script.hash, k->order->script_hash) == 0;
 	snprintf(path, sizeof path, "spool/%s/script", k->name);
 	k->script_path = xasprintf("%s/%s", k->job->dir, path);
-	return (known_already && is_as_seen(path, k, &known->seen)) ||
-	       (keeper_file_read(&known->script, k->order->script_hash, e) && put_script(k, path, known, e));
+	return (is_cached && is_unchanged(path, k, &cache->state)) ||
+	       (keeper_file_read(&cache->script, k->order->script_hash, e) && put_script(k, path, cache, e));
 }
 
-/* A line for each task, the node that it runs on: tasks are dealt out in blocks, the first nodes getting one more. malloc'ed. */
+/* One line for each task, the name of its node. Tasks are dealt out in blocks; the first nodes get one more. malloc'ed. */
 static char *node_lines(const struct order *order, size_t *length)
 {
 	char *names = *order->nodes ? hosts_expand(order->nodes) : xstrdup(order->node), *lines = NULL, *rest = NULL;
@@ -214,11 +218,11 @@ static char *node_lines(const struct order *order, size_t *length)
 	return lines;
 }
 
-bool keeper_file_nodes(struct keeper *k, const struct keeper_known *known, struct err *e)
+bool keeper_file_nodes(struct keeper *k, const struct keeper_cache *cache, struct err *e)
 {
 	char path[RECORD_KEY_SIZE + 16];
 	size_t length;
-	if (!known->pbs)
+	if (!cache->pbs)
 		return true;
 	snprintf(path, sizeof path, "spool/%s/nodes", k->name);
 	char *lines = node_lines(k->order, &length);

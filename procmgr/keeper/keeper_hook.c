@@ -1,7 +1,9 @@
-/* keeper_hook.c - running one prolog or epilog: bounded in time, its end and the tail of its output recorded.
+/* keeper_hook.c - runs one prolog or epilog with a time limit, and records its end and the end of its output.
  *
- * Called by the keeper's sequence. What always holds: the site's hooks run with root's rights and a clean environment, outside
- * the step's control group; the user's run as the user, inside it; none outlives its time. */
+ * Called by: keeper.c and keeper_if_changed.c.
+ * Invariants:
+ * - Site hooks run as root with a clean environment, outside the step's cgroup. User hooks run as the user, inside it.
+ * - A hook is killed when its time is over. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -68,7 +70,7 @@ static bool is_over(const struct keeper *k)
 	return k->hook->pid == 0;
 }
 
-/* Keep the last KEEPER_TAIL_SIZE bytes, whole and clean; what failed before the program ran stands there too. */
+/* Keep the last KEEPER_TAIL_SIZE bytes as clean text. An error before the program ran replaces them. */
 static void finish_tail(struct keeper_hook *h)
 {
 	if (*h->error)
@@ -85,11 +87,11 @@ static void close_hook(struct keeper_hook *h)
 	h->report = h->output = -1;
 }
 
-/* Start it and wait for its end; false where it did not even fork. */
-static bool run(struct keeper *k, struct keeper_hook *h, struct task_start *start, struct err *e)
+/* Start it and wait for its end; false where it could not be forked. */
+static bool run_hook(struct keeper *k, struct keeper_hook *h, struct task_start *start, struct err *e)
 {
 	int ends[2];
-	bool lent; /* what is behind `start` stays until the hook is over */
+	bool in_use; /* does not matter: all that `start` points to stays until the hook has ended */
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_sys(e, "could not make a pipe");
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -97,7 +99,7 @@ static bool run(struct keeper *k, struct keeper_hook *h, struct task_start *star
 	h->users = start->owner != NULL;
 	h->output = ends[0];
 	k->clean = k->clean && !h->users;
-	h->pid = task_start(start, &h->report, &lent, e);
+	h->pid = task_start(start, &h->report, &in_use, e);
 	close(ends[1]);
 	if (h->pid < 0) {
 		close(ends[0]);
@@ -115,13 +117,13 @@ static bool run(struct keeper *k, struct keeper_hook *h, struct task_start *star
 	return true;
 }
 
-/* Run it, record it, and keep in k->message how it failed. */
+/* Run it and record it. Where it fails, k->message says how. */
 static bool run_recorded(struct keeper *k, const char *name, struct task_start *start)
 {
 	struct err e;
 	struct keeper_hook h = {.report = -1, .output = -1};
 	int64_t began = clock_boot_us();
-	if (!run(k, &h, start, &e)) {
+	if (!run_hook(k, &h, start, &e)) {
 		snprintf(k->message, sizeof k->message, "%s: %.400s", name, e.message);
 		return false;
 	}
@@ -143,16 +145,17 @@ bool keeper_hook_site(struct keeper *k, const char *name, const char *path)
 {
 	if (!*path)
 		return true;
-	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, -1, k->node_file, NULL};
+	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL};
 	char *argv[] = {(char *)path, NULL};
 	char **environment = task_site_environment(&facts);
-	struct task_start start = {.path = path, .node = k->order->node, .argv = argv, .environment = environment, .folder = "/", .umask = 022};
+	struct task_start start = {
+		.path = path, .node = k->order->node, .argv = argv, .environment = environment, .folder = "/", .umask = 022};
 	bool good = run_recorded(k, name, &start);
 	task_environment_free(environment);
 	return good;
 }
 
-static void as_user(const struct keeper *k, struct task_start *start)
+static void start_as_user(const struct keeper *k, struct task_start *start)
 {
 	start->folder = k->order->spec.workdir;
 	start->umask = k->order->spec.umask;
@@ -160,7 +163,7 @@ static void as_user(const struct keeper *k, struct task_start *start)
 	start->limits = k->limits;
 	start->limit_count = k->limit_count;
 	start->owner = &k->owner;
-	start->fence = k->fence;
+	start->cgroups = k->cgroups;
 	start->key = k->name;
 	start->pinned = k->job->cores != NULL;
 	start->cores = k->cores.count > 0 ? &k->cores.set : NULL;
@@ -170,11 +173,11 @@ bool keeper_hook_user(struct keeper *k, const char *name, const char *path)
 {
 	if (!*path)
 		return true;
-	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, -1, k->node_file, NULL};
+	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->tag, -1, k->node_file, NULL};
 	char *argv[] = {(char *)path, NULL};
 	char **environment = task_environment(k->environment->bytes, k->environment->size, &facts);
 	struct task_start start = {.path = path, .argv = argv, .environment = environment};
-	as_user(k, &start);
+	start_as_user(k, &start);
 	bool good = run_recorded(k, name, &start);
 	task_environment_free(environment);
 	return good;
@@ -185,8 +188,8 @@ int keeper_hook_call(struct keeper *k, int (*function)(const void *argument), co
 	struct err e;
 	struct keeper_hook h = {.report = -1, .output = -1};
 	struct task_start start = {.function = function, .argument = argument};
-	as_user(k, &start);
-	bool began = run(k, &h, &start, &e);
+	start_as_user(k, &start);
+	bool began = run_hook(k, &h, &start, &e);
 	k->hook = NULL;
 	if (began)
 		finish_tail(&h);
@@ -194,12 +197,12 @@ int keeper_hook_call(struct keeper *k, int (*function)(const void *argument), co
 	return began && !*h.error && WIFEXITED(h.status) ? WEXITSTATUS(h.status) : -1;
 }
 
-bool keeper_hook_quiet(struct keeper *k, const struct task_start *start)
+bool keeper_hook_unrecorded(struct keeper *k, const struct task_start *start)
 {
 	struct err e;
 	struct task_start own = *start;
 	struct keeper_hook h = {.report = -1, .output = -1};
-	bool good = run(k, &h, &own, &e) && h.status == 0;
+	bool good = run_hook(k, &h, &own, &e) && h.status == 0;
 	k->hook = NULL;
 	return good;
 }

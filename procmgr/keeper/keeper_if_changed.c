@@ -16,13 +16,13 @@
 
 enum verdict { VERDICT_UP_TO_DATE, VERDICT_CHANGED, VERDICT_UNKNOWN };
 
-struct look {
+struct check {
 	const struct order_spec *spec;
 	struct pattern_facts facts;
 	const char *home;
 };
 
-/* A file, its name as the text has it but for patterns, and its last change. */
+/* its name is the text of the option with patterns expanded */
 struct file {
 	char *name; /* never freed: the process ends soon */
 	struct timespec changed;
@@ -34,7 +34,7 @@ static bool is_older(const struct timespec *a, const struct timespec *b)
 }
 
 /* The working directory of this process is the step's. */
-static bool file_read(const struct look *l, const char *pattern, struct file *file)
+static bool file_read(const struct check *l, const char *pattern, struct file *file)
 {
 	struct stat st;
 	file->name = pattern_expand(pattern, &l->facts);
@@ -45,10 +45,10 @@ static bool file_read(const struct look *l, const char *pattern, struct file *fi
 	return good;
 }
 
-/* As the user, in a process of its own. An input that is missing is an error even where no output exists. */
+/* Runs as the user, in a process of its own. A missing input is an error even where no output exists. */
 static int look_at_files(const void *argument)
 {
-	const struct look *l = argument;
+	const struct check *l = argument;
 	char *outputs = xstrdup(l->spec->if_changed), *inputs = strchr(outputs, ':'), *pattern;
 	struct file file, newest = {NULL}, oldest = {NULL};
 	*inputs++ = '\0';
@@ -76,9 +76,9 @@ bool keeper_if_changed(struct keeper *k)
 	const struct order *o = k->order;
 	if (!o->spec.if_changed || o->node_index > 0 || o->attempt > 1)
 		return true;
-	struct look look = {&o->spec, keeper_task_facts(k, o->first_task), k->owner.home};
+	struct check check = {&o->spec, keeper_task_facts(k, o->first_task), k->owner.home};
 	char text[KEEPER_TAIL_SIZE];
-	int verdict = keeper_hook_call(k, look_at_files, &look, text);
+	int verdict = keeper_hook_call(k, look_at_files, &check, text);
 	if (k->end_asked || *k->cause)
 		return false;
 	if (verdict == VERDICT_CHANGED)

@@ -1,9 +1,12 @@
-/* keeper_lease.c - a step with the policy fence does not outlive its node's lease.
+/* keeper_lease.c - ends a step with the node's lease, if its node-loss policy says so (order: fence).
  *
- * Called by the keeper at its start and from its loop. What always holds: nothing of a step begins without a lease; with the policy
- * fence, when the lease has run out by this node's clock, or ran out at any time since (so a keeper that slept through it ends too),
- * SIGTERM is sent, SIGKILL in time for all to be dead when the margin is over, and nothing of the user's is started any more. No
- * daemon is needed for that. The attempt's pid file tells the launcher that there may be something to end. */
+ * Called by: keeper.c at the start and end of an attempt, keeper_control.c from the loop.
+ * Invariants:
+ * - No step starts without a lease.
+ * - With that policy, a step gets SIGTERM when the lease has run out by this node's clock, also if the keeper slept meanwhile;
+ *   SIGKILL comes early enough that all processes are dead when the margin is over, and nothing of the user is started any more.
+ *   This needs no daemon.
+ * - The attempt's pid file tells the launcher that there may be something to end. */
 #include <signal.h>
 #include <stdio.h>
 
@@ -12,14 +15,14 @@
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-static void lost(struct keeper *k)
+static void end_with_lease(struct keeper *k)
 {
 	int64_t kill_at = lease_kill_at(&k->lease);
 	k->lease_at = 0;
-	k->fenced = true;
+	k->lease_lost = true;
 	if (!*k->cause)
 		snprintf(k->message, sizeof k->message, "the node's lease has run out");
-	log_warning("%s: the node's lease has run out", k->name);
+	log_warning("attempt %s is ended: the node's lease has run out", k->name);
 	keeper_ending_ask(k, "node_lost");
 	if (k->done && k->hook && k->hook->users)
 		keeper_sweep_signal(k, SIGTERM);
@@ -27,15 +30,15 @@ static void lost(struct keeper *k)
 		k->kill_at = kill_at;
 }
 
-void keeper_lease_look(struct keeper *k)
+void keeper_lease_poll(struct keeper *k)
 {
 	struct lease lease;
 	int64_t now = clock_boot_us();
 	if (k->lease_at == 0 || now < k->lease_at)
 		return;
-	/* One that began after the end of the one we knew comes too late. */
+	/* A lease that began after the end of the last one comes too late. */
 	if (!lease_read(&lease) || lease.since > k->lease.until || now >= lease.until) {
-		lost(k);
+		end_with_lease(k);
 		return;
 	}
 	k->lease = lease;
@@ -45,22 +48,23 @@ void keeper_lease_look(struct keeper *k)
 void keeper_lease_begin(struct keeper *k)
 {
 	if (!lease_read(&k->lease) || clock_boot_us() >= k->lease.until)
-		lost(k);
+		end_with_lease(k);
 	else if (k->order->spec.fence)
 		k->lease_at = k->lease.until;
 }
 
-bool keeper_lease_note(const struct keeper *k, bool fence, struct err *e)
+bool keeper_lease_note(const struct keeper *k, bool ends_with_lease, struct err *e)
 {
 	char note[RECORD_KEY_SIZE + 32];
-	snprintf(note, sizeof note, "%s %s %lld", k->name, fence ? "fence" : "-", (long long)keeper_record_room(k->order));
+	snprintf(note, sizeof note, "%s %s %lld", k->name, ends_with_lease ? "fence" : "-",
+		 (long long)keeper_record_space(k->order));
 	return daemon_note(note, e);
 }
 
-void keeper_lease_over(struct keeper *k)
+void keeper_lease_release(struct keeper *k)
 {
 	struct err e;
 	k->lease_at = 0;
 	if (k->order->spec.fence && !keeper_lease_note(k, false, &e))
-		log_warning("%s: %s", k->name, e.message);
+		log_warning("attempt %s: %s", k->name, e.message);
 }

@@ -4,7 +4,7 @@
  * Invariants:
  * - A step is killed only for what it has at one moment: resident anonymous and shared memory. Pages of files, which the kernel can drop,
  *   do not count. A page that several processes share counts once: the cheap sum, in which it counts in each, only says that a
- *   closer look is worth its cost.
+ *   exact sum is worth its cost.
  * - A keeper spends at most a hundredth of a CPU on it, however many processes the machine has. */
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,31 +13,31 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
-#include "procmgr/keeper/below.h"
+#include "procmgr/keeper/descendants.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { SHORTEST_USEC = 100000, LONGEST_USEC = 1000000, COST_FACTOR = 100 };
+enum { PAUSE_LEAST_USEC = 100000, PAUSE_MOST_USEC = 1000000, COST_FACTOR = 100 };
 
 void keeper_memory_begin(struct keeper *k)
 {
-	bool samples = k->order->mem_mb > 0 && !fence_limits_memory(k->fence);
-	k->memory_pause = SHORTEST_USEC;
-	k->memory_at = samples ? clock_boot_us() + SHORTEST_USEC : 0;
+	bool samples = k->order->mem_mb > 0 && !cgroups_limit_memory(k->cgroups);
+	k->memory_pause = PAUSE_LEAST_USEC;
+	k->memory_at = samples ? clock_boot_us() + PAUSE_LEAST_USEC : 0;
 }
 
-static bool is_child(const struct below_process *p, void *arg)
+static bool is_child(const struct descendants_process *p, void *arg)
 {
 	(void)arg;
 	return p->parent == getpid();
 }
 
-static void add_resident(const struct below_process *p, void *sum)
+static void add_resident(const struct descendants_process *p, void *sum)
 {
 	*(int64_t *)sum += p->resident_kb;
 }
 
-/* A process that ends meanwhile, or does not let us look, counts nothing. */
-static void add_share(const struct below_process *p, void *sum)
+/* A process that ends meanwhile, or cannot be read, counts as 0. */
+static void add_share(const struct descendants_process *p, void *sum)
 {
 	static const char *const names[] = {"\nPss_Anon:", "\nPss_Shmem:"};
 	char path[64], text[4096];
@@ -53,33 +53,33 @@ static void add_share(const struct below_process *p, void *sum)
 	}
 }
 
-static int64_t sum_kb(const struct keeper *k, void (*add)(const struct below_process *p, void *sum))
+static int64_t sum_kb(const struct keeper *k, void (*add)(const struct descendants_process *p, void *sum))
 {
 	int64_t sum = 0;
-	below_each(is_child, NULL, k->owner.uid, add, &sum);
+	descendants_each(is_child, NULL, k->owner.uid, add, &sum);
 	return sum;
 }
 
 /* Kill at once, as the kernel does: memory would go on growing through the grace time. */
-static void over(struct keeper *k, int64_t used_kb)
+static void end_step(struct keeper *k, int64_t used_kb)
 {
 	k->figures.peak_mb = (used_kb + 1023) / 1024;
 	k->memory_at = 0;
 	keeper_ending_kill(k, "out_of_memory");
 }
 
-void keeper_memory_look(struct keeper *k)
+void keeper_memory_poll(struct keeper *k)
 {
 	int64_t began = clock_boot_us(), limit_kb = k->order->mem_mb * 1024;
 	if (k->memory_at == 0 || began < k->memory_at)
 		return;
 	int64_t most_kb = sum_kb(k, add_resident), used_kb = most_kb > limit_kb ? sum_kb(k, add_share) : most_kb;
 	if (used_kb > limit_kb) {
-		over(k, used_kb);
+		end_step(k, used_kb);
 		return;
 	}
 	int64_t now = clock_boot_us(), cost = (now - began) * COST_FACTOR;
-	k->memory_pause = used_kb > limit_kb / 2 ? SHORTEST_USEC : k->memory_pause * 2;
-	k->memory_pause = k->memory_pause < LONGEST_USEC ? k->memory_pause : LONGEST_USEC;
+	k->memory_pause = used_kb > limit_kb / 2 ? PAUSE_LEAST_USEC : k->memory_pause * 2;
+	k->memory_pause = k->memory_pause < PAUSE_MOST_USEC ? k->memory_pause : PAUSE_MOST_USEC;
 	k->memory_at = now + (cost > k->memory_pause ? cost : k->memory_pause);
 }

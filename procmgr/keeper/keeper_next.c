@@ -1,9 +1,12 @@
-/* keeper_next.c - a keeper whose attempt is over gets another one.
+/* keeper_next.c - gives a keeper whose attempt has ended another one. To fork a keeper and to end it costs more than all that it
+ * does for a short step.
  *
- * Called by the keeper's sequence. Forking a keeper, and its end, cost more than all that it does for a short step. What always holds: a
- * keeper that is free has written everything, has no child and nothing of the attempt before, and its folder stands in spare/; it holds
- * the lock of its pid file all the while, so a folder that the launcher has moved back is an attempt with a keeper; when that launcher
- * is no more it ends, so an attempt whose order did not reach it is ended like any that has no keeper. */
+ * Called by: keeper.c.
+ * Invariants:
+ * - An idle keeper has written all records, has no child and nothing of the last attempt, and its folder is in spare/.
+ * - It holds the lock of its pid file all the time. So a folder that the launcher has moved back to spool/ is an attempt with a
+ *   keeper.
+ * - It ends when its launcher has ended. An attempt whose order did not reach it is then ended like any other without a keeper. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -17,8 +20,8 @@
 #include "lib/log.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-/* What came too late for the attempt: the socket's name is gone, so nothing more can come. */
-static void forget_messages(int ctl)
+/* These came too late for the attempt. The socket's name is gone, so no more can come. */
+static void drop_messages(int ctl)
 {
 	char byte;
 	while (recv(ctl, &byte, sizeof byte, MSG_DONTWAIT) >= 0 || errno == EINTR)
@@ -28,7 +31,7 @@ static void forget_messages(int ctl)
 bool keeper_next_offer(const struct keeper *k)
 {
 	char from[RECORD_KEY_SIZE + 16], to[RECORD_KEY_SIZE + 16];
-	struct keeper_spare spare;
+	struct keeper_idle idle;
 	if (getppid() != k->job->launcher)
 		return false;
 	crash_point(CRASH_keeper_unlocked);
@@ -36,19 +39,19 @@ bool keeper_next_offer(const struct keeper *k)
 	snprintf(to, sizeof to, "spare/%s", k->name);
 	if (rename(from, to) < 0)
 		return false;
-	forget_messages(k->job->ctl);
-	memset(&spare, 0, sizeof spare);
-	spare.pid = getpid();
-	spare.key = k->key;
-	if (send(k->job->spare, &spare, sizeof spare, MSG_NOSIGNAL) != (ssize_t)sizeof spare)
-		_exit(0); /* the launcher is no more; the next one removes the folder */
+	drop_messages(k->job->ctl);
+	memset(&idle, 0, sizeof idle);
+	idle.pid = getpid();
+	idle.key = k->key;
+	if (send(k->job->idle, &idle, sizeof idle, MSG_NOSIGNAL) != (ssize_t)sizeof idle)
+		_exit(0); /* the launcher has ended; the next one removes the folder */
 	return true;
 }
 
-/* The message with the next order; -1: there is no launcher any more, nor anything from it. */
-static ssize_t receive(const struct keeper_job *job, char *text, size_t size)
+/* Receive the next order; -1: the launcher has ended and has sent nothing. */
+static ssize_t receive_order(const struct keeper_job *job, char *text, size_t size)
 {
-	struct pollfd fds[] = {{.fd = job->ctl, .events = POLLIN}, {.fd = job->spare}};
+	struct pollfd fds[] = {{.fd = job->ctl, .events = POLLIN}, {.fd = job->idle}};
 	for (;;) {
 		bool gone = poll(fds, 2, -1) > 0 && fds[1].revents;
 		ssize_t got = recv(job->ctl, text, size, MSG_DONTWAIT);
@@ -57,19 +60,19 @@ static ssize_t receive(const struct keeper_job *job, char *text, size_t size)
 	}
 }
 
-/* The launcher has checked the order; what it sends comes from root, or from ourselves, alone. */
+/* The launcher has verified the order, and only root or this account can send to the socket. */
 static bool read_order(struct keeper_job *job, struct order *order, const struct fields *message, struct err *e)
 {
 	const char *text = fields_get(message, "order"), *cores = fields_get(message, "cores"),
 		   *node = fields_get(message, "node");
 	int64_t step;
 	if (!text || !cores || !node || !fields_int(message, "step", 0, INT_MAX, &step, e))
-		return err_set(e, "no order came");
+		return err_set(e, "the message has no order");
 	if (!order_parse(text, strlen(text), order, e))
 		return false;
 	if (!order_pick(order, (int)step) || !order_pick_node(order, node)) {
 		order_free(order);
-		return err_set(e, "the order is not for step %lld on node \"%s\"", (long long)step, node);
+		return err_set(e, "it is not for step %lld on node \"%s\"", (long long)step, node);
 	}
 	free((char *)job->cores);
 	job->order = order;
@@ -83,11 +86,11 @@ bool keeper_next_take(struct keeper_job *job, struct order *order)
 	static char text[KEEPER_ORDER_LARGEST];
 	if (job->order == order)
 		order_free(order);
-	ssize_t size = receive(job, text, sizeof text);
+	ssize_t size = receive_order(job, text, sizeof text);
 	struct fields *message = size < 0 ? NULL : fields_parse(text, (size_t)size, &e);
 	bool taken = message && read_order(job, order, message, &e);
 	if (size >= 0 && !taken)
-		log_error("a keeper did not understand its order: %s", e.message);
+		log_error("an idle keeper ends: it could not read its order: %s", e.message);
 	fields_free(message);
 	return taken;
 }

@@ -1,9 +1,11 @@
-/* keeper_record.c - the journal records of a keeper: what happened, once each, in the order in which it happened.
+/* keeper_record.c - writes a keeper's records: what happened, once each, in the order in which it happened.
  *
- * Called by the keeper's other files. What always holds: the fields are those that docs/formats.md lists for the kind; what is
- * ready together is written together, and before the keeper waits for anything, all is written; only that tasks have begun waits for their
- * end for a moment, where those of the attempt before took no longer: each time something is written, the node's other processes wait for
- * the journal, and procmgrd wakes up. Whoever asks whether an attempt has begun asks for `used`, which was there before the keeper. */
+ * Called by: all other files of the keeper.
+ * Invariants:
+ * - The fields are those of docs/formats.md.
+ * - Records are buffered and written together, before the keeper waits for anything. Only the records of the tasks' start may
+ *   wait for the tasks' end, if the tasks of the attempt before were brief: each write makes other processes of the node wait for
+ *   the journal, and wakes procmgrd. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,61 +16,61 @@
 #include "lib/text.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { LINGER_USEC = 250000 };
-/* HOOKS with 4 KiB of output each; what is not about one task; one task's end. */
-enum { HOOKS = 4, ROOM_HOOK = 5 * 1024, ROOM_PLAIN = 6 * 1024, ROOM_TASK = 640 };
+enum { DELAY_USEC = 250000 };
+/* each hook has up to 4 KiB of output; plain: all records that are not about one task; task: the end of one task */
+enum { HOOKS = 4, SPACE_HOOK = 5 * 1024, SPACE_PLAIN = 6 * 1024, SPACE_TASK = 640 };
 
-int64_t keeper_record_room(const struct order *order)
+int64_t keeper_record_space(const struct order *order)
 {
 	int64_t tasks = order->spec.per_task ? order->tasks : 1;
-	return HOOKS * ROOM_HOOK + ROOM_PLAIN + tasks * ROOM_TASK;
+	return HOOKS * SPACE_HOOK + SPACE_PLAIN + tasks * SPACE_TASK;
 }
 
-/* Records wait for what follows at once, not for anything that takes time: see keeper_record_flush. */
-static void tell(struct keeper *k, struct fields *record)
+/* They are written by keeper_record_flush. */
+static void add_record(struct keeper *k, struct fields *record)
 {
-	k->tell_at = 0;
-	if (k->told_count == KEEPER_TOLD_MOST)
+	k->write_at = 0;
+	if (k->record_count == KEEPER_RECORDS_MOST)
 		keeper_record_flush(k);
-	k->told[k->told_count++] = record;
+	k->records[k->record_count++] = record;
 }
 
-/* The places of lib/crash.def that name a record are come to when it is in the journal. */
+/* A crash point that is named after a record (lib/crash.def) comes when the record is in the journal. */
 static void crash_points(unsigned kinds)
 {
-	if (kinds & KEEPER_TOLD_KEEPER)
+	if (kinds & KEEPER_RECORD_KEEPER)
 		crash_point(CRASH_keeper_announced);
-	if (kinds & KEEPER_TOLD_RUN)
+	if (kinds & KEEPER_RECORD_RUN)
 		crash_point(CRASH_keeper_run);
-	if (kinds & KEEPER_TOLD_TASK)
+	if (kinds & KEEPER_RECORD_TASK)
 		crash_point(CRASH_keeper_task);
-	if (kinds & KEEPER_TOLD_DONE)
+	if (kinds & KEEPER_RECORD_DONE)
 		crash_point(CRASH_keeper_done);
 }
 
 void keeper_record_flush(struct keeper *k)
 {
-	if (k->told_count == 0)
+	if (k->record_count == 0)
 		return;
-	record_must(k->journal, k->told, k->told_count);
-	k->told_count = 0;
-	k->tell_at = 0;
-	crash_points(k->told_kinds);
-	k->told_kinds = 0;
+	record_must(k->journal, k->records, k->record_count);
+	k->record_count = 0;
+	k->write_at = 0;
+	crash_points(k->record_kinds);
+	k->record_kinds = 0;
 }
 
-void keeper_record_linger(struct keeper *k)
+void keeper_record_delay(struct keeper *k)
 {
 	if (k->brief)
-		k->tell_at = clock_boot_us() + LINGER_USEC;
+		k->write_at = clock_boot_us() + DELAY_USEC;
 }
 
-bool keeper_record_brief(const struct keeper *k)
+bool keeper_record_is_brief(const struct keeper *k)
 {
-	return k->task_count > 0 && clock_boot_us() - k->tasks[0].started_at < LINGER_USEC;
+	return k->task_count > 0 && clock_boot_us() - k->tasks[0].started_at < DELAY_USEC;
 }
 
-static struct fields *begin(struct keeper *k, const char *kind)
+static struct fields *make_record(struct keeper *k, const char *kind)
 {
 	return record_new(kind, &k->key);
 }
@@ -81,44 +83,44 @@ static void add_status(struct fields *record, int status)
 
 void keeper_record_plain(struct keeper *k, const char *kind)
 {
-	tell(k, begin(k, kind));
+	add_record(k, make_record(k, kind));
 }
 
 void keeper_record_keeper(struct keeper *k, pid_t pid)
 {
-	struct fields *record = begin(k, "keeper");
+	struct fields *record = make_record(k, "keeper");
 	fields_add_int(record, "pid", pid);
-	tell(k, record);
-	k->told_kinds |= KEEPER_TOLD_KEEPER;
+	add_record(k, record);
+	k->record_kinds |= KEEPER_RECORD_KEEPER;
 }
 
 void keeper_record_hook(struct keeper *k, const char *name, int64_t usec)
 {
 	struct keeper_hook *h = k->hook;
-	struct fields *record = begin(k, "hook");
+	struct fields *record = make_record(k, "hook");
 	fields_add(record, "hook", name);
 	add_status(record, h->status);
 	fields_add_int(record, "usec", usec);
 	fields_add(record, "output", h->tail);
-	tell(k, record);
+	add_record(k, record);
 }
 
 void keeper_record_run(struct keeper *k, pid_t pid)
 {
-	struct fields *record = begin(k, "run");
-	int64_t tell_at = k->tell_at;
+	struct fields *record = make_record(k, "run");
+	int64_t write_at = k->write_at;
 	fields_add_int(record, "pid", pid);
 	fields_add_int(record, "session", pid);
-	tell(k, record);
-	k->tell_at = tell_at;
-	k->told_kinds |= KEEPER_TOLD_RUN;
+	add_record(k, record);
+	k->write_at = write_at;
+	k->record_kinds |= KEEPER_RECORD_RUN;
 	k->running = true;
 }
 
 void keeper_record_task(struct keeper *k, const struct keeper_task *t, pid_t pid, int status, const char *cause,
 			const struct stats *stats)
 {
-	struct fields *record = begin(k, "task");
+	struct fields *record = make_record(k, "task");
 	fields_add_int(record, "task", t->rank);
 	add_status(record, status);
 	fields_add(record, "cause", cause);
@@ -133,11 +135,11 @@ void keeper_record_task(struct keeper *k, const struct keeper_task *t, pid_t pid
 	fields_add_int(record, "write_bytes", stats->write_bytes);
 	fields_add_int(record, "nvcsw", stats->nvcsw);
 	fields_add_int(record, "nivcsw", stats->nivcsw);
-	tell(k, record);
-	k->told_kinds |= KEEPER_TOLD_TASK;
+	add_record(k, record);
+	k->record_kinds |= KEEPER_RECORD_TASK;
 }
 
-/* What an ending asked for from outside, or by the clock, is called. */
+/* The outcome of a step that was ended by a message or a timer. */
 static const char *outcome_of_cause(const char *cause)
 {
 	if (strcmp(cause, "time_limit") == 0)
@@ -172,8 +174,8 @@ void keeper_record_outcome(const struct keeper *k, const char **cause, const cha
 	}
 }
 
-/* How much it was, and how much it might have been. */
-static void say_memory(struct keeper *k)
+/* Say how much memory it had, and how much it was allowed. */
+static void describe_memory(struct keeper *k)
 {
 	char limit[48] = "no limit of its own", peak[48] = "";
 	if (k->order->mem_mb > 0)
@@ -188,23 +190,23 @@ void keeper_record_done(struct keeper *k)
 	const char *cause, *outcome;
 	keeper_record_outcome(k, &cause, &outcome);
 	if (strcmp(outcome, "oom") == 0 && !*k->message)
-		say_memory(k);
+		describe_memory(k);
 	text_clean(k->message);
-	struct fields *record = begin(k, "done");
+	struct fields *record = make_record(k, "done");
 	fields_add_int(record, "exit", k->exit_code);
 	fields_add_int(record, "signal", k->signal);
 	fields_add(record, "cause", cause);
 	fields_add(record, "outcome", outcome);
 	fields_add(record, "message", k->message);
-	tell(k, record);
-	k->told_kinds |= KEEPER_TOLD_DONE;
+	add_record(k, record);
+	k->record_kinds |= KEEPER_RECORD_DONE;
 }
 
 void keeper_record_end(struct keeper *k)
 {
-	struct fields *record = begin(k, "end");
+	struct fields *record = make_record(k, "end");
 	fields_add(record, "drain", k->drain);
 	fields_add_int(record, "peak_mb", k->figures.peak_mb);
 	fields_add_int(record, "cpu_usec", k->figures.cpu_usec);
-	tell(k, record);
+	add_record(k, record);
 }

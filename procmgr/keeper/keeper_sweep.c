@@ -1,20 +1,20 @@
-/* keeper_sweep.c - nothing of a step stays behind.
+/* keeper_sweep.c - signals, stops and kills all processes of a step.
  *
- * Called by the keeper's sequence and control. With a control group, whatever is in it is the step's: also what went into a namespace of
- * processes that is not below the keeper, and became an orphan there. Without one, the keeper is
- * a subreaper: whatever a task leaves behind becomes its child, so every process of the step stands below the keeper, in
- * whichever session; and where it has no child, there is none. What always holds: nobody is killed who is not in the group or below the keeper. */
+ * Called by: keeper.c, keeper_ending.c, keeper_control.c, keeper_task.c and keeper_lease.c.
+ * With a cgroup, its processes are those in the cgroup, also those that left for another PID namespace. Without one, they are the
+ * keeper's descendants in whichever session: the keeper is a subreaper, so every orphan becomes its child.
+ * Invariants: nothing outside the cgroup, or that is no descendant of the keeper, is signalled. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
-#include "procmgr/keeper/below.h"
+#include "procmgr/keeper/descendants.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { LONGEST_USEC = 60 * 1000000, PAUSE_USEC = 5000, PAUSE_LONGEST = 200000 };
+enum { SWEEP_MOST_USEC = 60 * 1000000, PAUSE_USEC = 5000, PAUSE_MOST_USEC = 200000 };
 
-static bool is_child(const struct below_process *p, void *arg)
+static bool is_child(const struct descendants_process *p, void *arg)
 {
 	(void)arg;
 	return p->parent == getpid();
@@ -22,73 +22,73 @@ static bool is_child(const struct below_process *p, void *arg)
 
 void keeper_sweep_signal(const struct keeper *k, int signal)
 {
-	keeper_sweep_signal_but(k, signal, 0);
+	keeper_sweep_signal_others(k, signal, 0);
 }
 
-struct others {
+struct signal_others {
 	int signal;
 	pid_t but;
 };
 
-static void signal_other(const struct below_process *p, void *arg)
+static void signal_other(const struct descendants_process *p, void *arg)
 {
-	const struct others *o = arg;
+	const struct signal_others *o = arg;
 	if (p->pid != o->but)
 		kill(p->pid, o->signal);
 }
 
-void keeper_sweep_signal_but(const struct keeper *k, int signal, pid_t but)
+void keeper_sweep_signal_others(const struct keeper *k, int signal, pid_t but)
 {
-	struct others others = {signal, but};
-	if (k->fence)
-		fence_signal(k->fence, k->name, signal, but);
+	struct signal_others others = {signal, but};
+	if (k->cgroups)
+		cgroups_signal(k->cgroups, k->name, signal, but);
 	else
-		below_each(is_child, NULL, k->owner.uid, signal_other, &others);
+		descendants_each(is_child, NULL, k->owner.uid, signal_other, &others);
 }
 
 void keeper_sweep_freeze(struct keeper *k, bool frozen)
 {
-	if (!k->fence || !fence_freeze(k->fence, k->name, frozen))
+	if (!k->cgroups || !cgroups_freeze(k->cgroups, k->name, frozen))
 		keeper_sweep_signal(k, frozen ? SIGSTOP : SIGCONT);
 	k->suspended = frozen;
 }
 
 void keeper_sweep_kill(const struct keeper *k)
 {
-	if (k->fence)
-		fence_kill(k->fence, k->name);
+	if (k->cgroups)
+		cgroups_kill(k->cgroups, k->name);
 	else
-		below_kill(is_child, NULL, k->owner.uid);
+		descendants_kill(is_child, NULL, k->owner.uid);
 }
 
-static bool have_children(void)
+static bool has_children(void)
 {
 	siginfo_t info;
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-/* Kill what is in the group, having told what is known: it may take a moment. */
-static bool left_in_fence(struct keeper *k)
+/* Write the records first, since the kill may take a moment. */
+static bool kill_left_in_cgroups(struct keeper *k)
 {
-	if (fence_is_empty(k->fence, k->name))
+	if (cgroups_are_empty(k->cgroups, k->name))
 		return false;
 	keeper_record_flush(k);
-	return fence_kill(k->fence, k->name);
+	return cgroups_kill(k->cgroups, k->name);
 }
 
-/* Is there still something of the user's? It has been killed then, but may not have died yet. */
-static bool left_of_user(struct keeper *k)
+/* True where there was a process of the user. It is killed, but may not be dead yet. */
+static bool kill_left_of_user(struct keeper *k)
 {
-	return k->fence ? left_in_fence(k) : have_children() && below_kill(is_child, NULL, k->owner.uid);
+	return k->cgroups ? kill_left_in_cgroups(k) : has_children() && descendants_kill(is_child, NULL, k->owner.uid);
 }
 
-static bool left_at_all(struct keeper *k)
+static bool kill_left(struct keeper *k)
 {
-	bool fenced = k->fence && !k->clean && left_in_fence(k);
-	if (!have_children())
-		return fenced;
+	bool any = k->cgroups && !k->clean && kill_left_in_cgroups(k);
+	if (!has_children())
+		return any;
 	keeper_record_flush(k);
-	below_kill(is_child, NULL, BELOW_ANYBODY);
+	descendants_kill(is_child, NULL, DESCENDANTS_OF_ANY_USER);
 	return true;
 }
 
@@ -98,27 +98,27 @@ static bool never(const struct keeper *k)
 	return false;
 }
 
-static bool sweep(struct keeper *k, bool (*left)(struct keeper *k))
+static bool kill_all(struct keeper *k, bool (*kill_some)(struct keeper *k))
 {
-	int64_t deadline = clock_boot_us() + LONGEST_USEC, pause = PAUSE_USEC;
-	if (have_children())
-		keeper_wait(k, never, clock_boot_us()); /* reaps what has ended already */
-	while (left(k)) {
+	int64_t deadline = clock_boot_us() + SWEEP_MOST_USEC, pause = PAUSE_USEC;
+	if (has_children())
+		keeper_wait(k, never, clock_boot_us()); /* reaps those that have ended already */
+	while (kill_some(k)) {
 		if (clock_boot_us() >= deadline)
 			return false;
 		keeper_wait(k, never, clock_boot_us() + pause);
-		pause = pause * 2 < PAUSE_LONGEST ? pause * 2 : PAUSE_LONGEST;
+		pause = pause * 2 < PAUSE_MOST_USEC ? pause * 2 : PAUSE_MOST_USEC;
 	}
 	return true;
 }
 
 bool keeper_sweep_user(struct keeper *k)
 {
-	k->clean = k->clean || sweep(k, left_of_user);
+	k->clean = k->clean || kill_all(k, kill_left_of_user);
 	return k->clean;
 }
 
 bool keeper_sweep_all(struct keeper *k)
 {
-	return sweep(k, left_at_all);
+	return kill_all(k, kill_left);
 }

@@ -1,7 +1,9 @@
-/* keeper_task.c - the tasks of a step on this node: what each is started with, and what becomes of it.
+/* keeper_task.c - starts and reaps the tasks of a step on this node.
  *
- * Called by the keeper's sequence and loop. What always holds: `run` is in the journal before any `task`; a task that never ran
- * its program is told apart from one that ended badly (cause `launch`), and takes the others down with it. */
+ * Called by: keeper.c and, through the handlers, the loop.
+ * Invariants:
+ * - `run` is in the journal before any `task`.
+ * - A task whose program never started has the cause `launch`, and ends the other tasks. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -57,7 +59,7 @@ static void streams_free(struct streams *s)
 	free(s->error);
 }
 
-/* Does the task of this rank open the file of that pattern before any other task of the step, on whichever node? */
+/* Does this task open the file before any other task of the step, on whichever node? */
 static bool opens_first(const struct keeper *k, int rank, const char *path, char *(*path_of)(const struct keeper *, int, bool))
 {
 	bool first = true;
@@ -75,7 +77,7 @@ static bool opens_first(const struct keeper *k, int rank, const char *path, char
 	return first;
 }
 
-/* The facts of another task: on this node, or (head) of the very first. */
+/* The pattern facts of another task: of this node, or (head) of the step's first task. */
 static struct pattern_facts facts_of_other(const struct keeper *k, int rank, bool head, char node[HOSTS_NAME_SIZE])
 {
 	struct pattern_facts facts = keeper_task_facts(k, rank);
@@ -114,16 +116,16 @@ static void fill_start(const struct keeper *k, struct task_start *start, const s
 	start->limits = k->limits;
 	start->limit_count = k->limit_count;
 	start->owner = &k->owner;
-	start->fence = k->fence;
+	start->cgroups = k->cgroups;
 	start->key = k->name;
 	start->pinned = k->job->cores != NULL;
 	start->cores = k->cores.count > 0 ? &k->cores.set : NULL;
 }
 
-/* What a task is started with, as long as its process reads it. */
+/* What a task's process reads until it has executed its program. */
 struct command {
 	char **argv, first[PATH_MAX];
-	struct fields *arguments; /* owner of those of the script; NULL: none */
+	struct fields *arguments; /* NULL: the script has none */
 	struct streams streams;
 	char **environment;
 };
@@ -137,7 +139,7 @@ static void command_free(struct command *c)
 	free(c);
 }
 
-/* The program to execute, with the script's arguments behind it. The owner's login shell is told by a '-' before its name that it is one. */
+/* The program to execute, and its arguments. A '-' before its name makes the owner's shell a login shell. */
 static const char *choose_program(const struct keeper *k, struct command *c)
 {
 	const char *shell = k->order->spec.shell, *path = *shell ? shell : k->script_path, *slash;
@@ -158,23 +160,23 @@ static const char *choose_program(const struct keeper *k, struct command *c)
 	return path;
 }
 
-static bool start_one(struct keeper *k, struct keeper_task *t, struct err *e)
+static bool start_task(struct keeper *k, struct keeper_task *t, struct err *e)
 {
 	struct pattern_facts pattern = keeper_task_facts(k, t->rank);
-	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->mark, t->rank, k->node_file, NULL};
+	struct task_facts facts = {k->order, &k->owner, k->job->conf->instance_name, k->tag, t->rank, k->node_file, NULL};
 	struct command *c = xmalloc(sizeof *c);
 	c->streams = streams_for(k, &pattern);
 	c->environment = task_environment(k->environment->bytes, k->environment->size, &facts);
 	const char *path = choose_program(k, c);
 	struct task_start start = {.path = path, .argv = c->argv, .environment = c->environment};
-	bool lent;
+	bool in_use;
 	fill_start(k, &start, &c->streams, t->rank);
 	t->started_at = clock_boot_us();
 	k->clean = false;
-	t->pid = task_start(&start, &t->report, &lent, e);
+	t->pid = task_start(&start, &t->report, &in_use, e);
 	t->counts = t->pid > 0 ? stats_open(t->pid) : -1;
-	if (lent)
-		k->lent = true;
+	if (in_use)
+		k->has_slow_start = true;
 	else
 		command_free(c);
 	return t->pid > 0;
@@ -190,11 +192,11 @@ void keeper_task_clear(struct keeper *k)
 	struct task_start start = {.path = "/bin/true", .argv = argv, .environment = environment};
 	fill_start(k, &start, &streams, k->order->first_task);
 	if (start.truncate_output || start.truncate_error)
-		k->cleared = keeper_hook_quiet(k, &start);
+		k->cleared = keeper_hook_unrecorded(k, &start);
 	streams_free(&streams);
 }
 
-static void failed(struct keeper *k, bool node, const char *message)
+static void fail_start(struct keeper *k, bool node, const char *message)
 {
 	if (!k->failed_start)
 		snprintf(k->message, sizeof k->message, "%s", message);
@@ -226,26 +228,26 @@ void keeper_task_start(struct keeper *k)
 		t->rank = k->order->first_task + i;
 		t->report = -1;
 		k->task_count = i + 1;
-		if (start_one(k, t, &e)) {
+		if (start_task(k, t, &e)) {
 			k->live++;
-			keeper_task_report(k, t); /* mostly it runs by now */
+			keeper_task_report(k, t); /* usually the program runs already */
 		} else {
-			failed(k, true, e.message);
+			fail_start(k, true, e.message);
 		}
 	}
 	keeper_control_limit(k, k->limit_s);
 	keeper_memory_begin(k);
 	if (k->live > 0 && !k->failed_start)
-		keeper_record_linger(k);
+		keeper_record_delay(k);
 }
 
-/* Why the task ended as it did. */
-static const char *cause_of(struct keeper *k, const struct keeper_task *t, int status)
+/* Why the task ended. */
+static const char *task_cause(struct keeper *k, const struct keeper_task *t, int status)
 {
 	int64_t kills = k->figures.oom_kills;
 	bool killed = WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 128 + SIGKILL;
-	if (k->fence && (killed || k->live > 0)) /* so that no later task takes the blame for this one's */
-		fence_read(k->fence, k->name, &k->figures);
+	if (k->cgroups && (killed || k->live > 0)) /* so that a later task does not get the cause of this one */
+		cgroups_read(k->cgroups, k->name, &k->figures);
 	bool bad = WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
 	if (*t->error)
 		return "launch";
@@ -269,15 +271,15 @@ bool keeper_task_reap(struct keeper *k, pid_t pid)
 	int status = 0;
 	struct stats stats;
 	if (!stats_reap(pid, t->counts, &status, &stats))
-		die("task %ld of %s cannot be reaped", (long)pid, k->name);
+		die("could not reap task %ld of attempt %s", (long)pid, k->name);
 	t->pid = 0;
 	k->live--;
-	keeper_record_task(k, t, pid, status, cause_of(k, t, status), &stats);
+	keeper_record_task(k, t, pid, status, task_cause(k, t, status), &stats);
 	if (WIFSIGNALED(status) && k->signal == 0)
 		k->signal = WTERMSIG(status);
 	if (WIFEXITED(status) && WEXITSTATUS(status) > k->exit_code)
 		k->exit_code = WEXITSTATUS(status);
 	if (*t->error)
-		failed(k, false, t->error);
+		fail_start(k, false, t->error);
 	return true;
 }

@@ -1,7 +1,8 @@
-/* keeper_wait.c - the keeper's loop: control messages, ended children, hooks' output, clocks.
+/* keeper_wait.c - the keeper's loop: handles control messages, ended children, output of hooks, and timers.
  *
- * Called by the keeper's sequence wherever it has to wait for something. What always holds: whatever can happen is handled at
- * every wait, so a message that comes early (during the prolog, say) is kept in the keeper's state and not lost. */
+ * Called by: keeper.c and others wherever the keeper waits.
+ * Invariants: every wait handles every event. So a message that comes early, as during the prolog, changes the keeper's state and
+ * is not lost. */
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/signalfd.h>
@@ -11,7 +12,7 @@
 #include "lib/clock.h"
 #include "procmgr/keeper/keeper_parts.h"
 
-enum { FIXED = 4 }; /* descriptors before those of the tasks: control, signals, hook's report, hook's output */
+enum { FIXED_COUNT = 4 }; /* descriptors before those of the tasks: control, signals, the hook's report, the hook's output */
 
 static void drain_signals(const struct keeper *k)
 {
@@ -20,8 +21,8 @@ static void drain_signals(const struct keeper *k)
 		continue;
 }
 
-/* Reap what has ended; what is neither task nor hook was left behind by one. */
-static void reap(struct keeper *k)
+/* A child that is neither task nor hook was left behind by one. */
+static void reap_children(struct keeper *k)
 {
 	siginfo_t info = {.si_pid = 0};
 	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0) {
@@ -44,10 +45,10 @@ static int timeout_ms(const struct keeper *k, int64_t deadline)
 	return ms > 3600000 ? 3600000 : (int)ms;
 }
 
-/* The same, where what is told may wait a moment longer; else it is written before the keeper waits. */
-static int tell_ms(struct keeper *k, int timeout)
+/* Shorten the timeout to the time when delayed records are due. Records that may not wait are written before the keeper does. */
+static int write_ms(struct keeper *k, int timeout)
 {
-	int64_t wait = k->told_count > 0 && k->tell_at > 0 ? (k->tell_at - clock_boot_us()) / 1000 : 0;
+	int64_t wait = k->record_count > 0 && k->write_at > 0 ? (k->write_at - clock_boot_us()) / 1000 : 0;
 	if (wait > 0)
 		return timeout < 0 || timeout > wait ? (int)wait : timeout;
 	if (timeout != 0)
@@ -55,43 +56,43 @@ static int tell_ms(struct keeper *k, int timeout)
 	return timeout;
 }
 
-static int gather(const struct keeper *k, struct pollfd *fds)
+static int gather_descriptors(const struct keeper *k, struct pollfd *fds)
 {
 	fds[0] = (struct pollfd){.fd = k->job->ctl, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = k->signals, .events = POLLIN};
 	fds[2] = (struct pollfd){.fd = k->hook ? k->hook->report : -1, .events = POLLIN};
 	fds[3] = (struct pollfd){.fd = k->hook ? k->hook->output : -1, .events = POLLIN};
 	for (int i = 0; i < k->task_count; i++)
-		fds[FIXED + i] = (struct pollfd){.fd = k->tasks[i].report, .events = POLLIN};
-	return FIXED + k->task_count;
+		fds[FIXED_COUNT + i] = (struct pollfd){.fd = k->tasks[i].report, .events = POLLIN};
+	return FIXED_COUNT + k->task_count;
 }
 
-static void turn(struct keeper *k, int64_t deadline)
+static void poll_once(struct keeper *k, int64_t deadline)
 {
-	struct pollfd *fds = xcalloc((unsigned long)(FIXED + k->task_count), sizeof *fds);
-	int count = gather(k, fds), timeout = tell_ms(k, timeout_ms(k, deadline));
+	struct pollfd *fds = xcalloc((unsigned long)(FIXED_COUNT + k->task_count), sizeof *fds);
+	int count = gather_descriptors(k, fds), timeout = write_ms(k, timeout_ms(k, deadline));
 	if (poll(fds, (nfds_t)count, timeout) > 0) {
 		if (fds[2].revents)
 			k->handlers->hook_report(k);
 		if (fds[3].revents)
 			k->handlers->hook_output(k);
-		for (int i = FIXED; i < count; i++)
+		for (int i = FIXED_COUNT; i < count; i++)
 			if (fds[i].revents)
-				k->handlers->task_report(k, &k->tasks[i - FIXED]);
+				k->handlers->task_report(k, &k->tasks[i - FIXED_COUNT]);
 		if (fds[1].revents)
 			drain_signals(k);
 		if (fds[0].revents)
 			k->handlers->control(k);
 	}
 	free(fds);
-	reap(k);
-	k->handlers->clocks(k);
+	reap_children(k);
+	k->handlers->timers(k);
 }
 
 bool keeper_wait(struct keeper *k, bool (*over)(const struct keeper *k), int64_t deadline)
 {
 	while (!over(k)) {
-		turn(k, deadline);
+		poll_once(k, deadline);
 		if (deadline > 0 && clock_boot_us() >= deadline)
 			return over(k);
 	}

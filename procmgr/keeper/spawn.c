@@ -1,10 +1,12 @@
-/* spawn.c - children that execute a program, without a copy of our address space.
+/* spawn.c - starts a child that executes a program, without a copy of the keeper's memory.
  *
- * Called for each task and hook: to copy it, to lose the copy again and to copy pages that both write costs as much as all else a keeper
- * does for a short step. A child that shares it until it executes its program costs nothing of that, but who makes such a child stands
- * still meanwhile, and the child may stand still at what a user named: a FIFO, a file server that is away. So a thread makes it, one at
- * a time, and a keeper waits for the program a moment only. What always holds: the child changes nothing but its own stack and what it
- * was given; where the thread is not free, the child is forked. */
+ * Called by: task.c for each task and hook. To copy the memory, and to copy pages that both write, costs as much as all else that
+ * a keeper does for a short step. A child that shares the memory costs nothing, but its parent thread stops until the child has
+ * executed its program, and that may block: a FIFO, a file server that is away. So a thread starts the child, and the keeper
+ * waits for it a moment only.
+ * Invariants:
+ * - The child changes only its own stack and what it was given.
+ * - One child at a time shares the memory. Where the thread is busy, the child is forked. */
 #include "procmgr/keeper/spawn.h"
 
 #include <errno.h>
@@ -15,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STACK = 128 * 1024, PATIENCE_MS = 200, LOOK_MS = 1 };
+enum { STACK = 128 * 1024, START_MS = 200, POLL_MS = 1 };
 
 static struct {
 	pthread_mutex_t lock;
@@ -23,11 +25,11 @@ static struct {
 	bool started, asked, busy;
 	int (*child)(void *arg);
 	void *arg;
-	pid_t pid; /* written by the kernel when there is a child, -1: there will be none */
+	pid_t pid; /* set by the kernel when the child exists; -1: it could not be made */
 	_Alignas(16) char stack[STACK];
 } s = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-static void *serve(void *unused)
+static void *run_thread(void *unused)
 {
 	(void)unused;
 	pthread_mutex_lock(&s.lock);
@@ -36,7 +38,8 @@ static void *serve(void *unused)
 			pthread_cond_wait(&s.changed, &s.lock);
 		s.asked = false;
 		pthread_mutex_unlock(&s.lock);
-		pid_t pid = clone(s.child, s.stack + STACK, CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, s.arg, &s.pid);
+		pid_t pid =
+			clone(s.child, s.stack + STACK, CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, s.arg, &s.pid);
 		pthread_mutex_lock(&s.lock);
 		s.pid = pid;
 		s.busy = false;
@@ -45,19 +48,19 @@ static void *serve(void *unused)
 	return NULL;
 }
 
-/* The thread takes no signals. */
-static bool start(void)
+/* The thread has all signals blocked. */
+static bool start_thread(void)
 {
 	pthread_t thread;
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	s.started = s.started || pthread_create(&thread, NULL, serve, NULL) == 0;
+	s.started = s.started || pthread_create(&thread, NULL, run_thread, NULL) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return s.started;
 }
 
-/* Under the lock: wait for a change, so many ms at most. */
+/* The lock is held. Wait for a change, for at most `ms`. */
 static bool wait_ms(int ms)
 {
 	struct timespec until;
@@ -68,36 +71,36 @@ static bool wait_ms(int ms)
 	return pthread_cond_timedwait(&s.changed, &s.lock, &until) == 0;
 }
 
-static pid_t share(bool *lent)
+static pid_t spawn_shared(bool *in_use)
 {
 	s.busy = s.asked = true;
 	__atomic_store_n(&s.pid, 0, __ATOMIC_SEQ_CST);
 	pthread_cond_broadcast(&s.changed);
-	while (s.busy && wait_ms(PATIENCE_MS))
+	while (s.busy && wait_ms(START_MS))
 		continue;
 	while (s.busy && __atomic_load_n(&s.pid, __ATOMIC_SEQ_CST) == 0)
-		wait_ms(LOOK_MS);
-	*lent = s.busy;
+		wait_ms(POLL_MS);
+	*in_use = s.busy;
 	return s.pid;
 }
 
 #ifdef __SANITIZE_ADDRESS__
-enum { SHARES = false }; /* the sanitizer's notes on the stack would be shared too */
+enum { CAN_SHARE = false }; /* AddressSanitizer's data about the stack would be shared too */
 #else
-enum { SHARES = true };
+enum { CAN_SHARE = true };
 #endif
 
-pid_t spawn_child(int (*child)(void *arg), void *arg, bool *lent)
+pid_t spawn_child(int (*child)(void *arg), void *arg, bool *in_use)
 {
-	bool shares = SHARES && start();
+	bool shares = CAN_SHARE && start_thread();
 	pid_t pid = 0;
-	*lent = false;
+	*in_use = false;
 	pthread_mutex_lock(&s.lock);
 	shares = shares && !s.busy;
 	if (shares) {
 		s.child = child;
 		s.arg = arg;
-		pid = share(lent);
+		pid = spawn_shared(in_use);
 	}
 	pthread_mutex_unlock(&s.lock);
 	if (shares)

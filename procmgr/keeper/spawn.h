@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Start a child that runs `child`, which executes a program or ends; meanwhile it may share our memory, so it allocates nothing, changes
- * nothing that is not its own, and asks the kernel, not the C library, for another user. Its pid, -1 where there can be none. *lent: it
- * is not that far yet, and uses `arg` and all behind it until it executes its program or ends. */
-pid_t spawn_child(int (*child)(void *arg), void *arg, bool *lent);
+/* Start a child that runs `child`, which executes a program or ends. Until then it may share the caller's memory: it must not
+ * allocate, must change only its own variables, and must change its user by system calls, not by the C library. Returns its
+ * pid, -1 where it could not be made. *in_use: it has not executed its program yet, so `arg` and all it points to must stay. */
+pid_t spawn_child(int (*child)(void *arg), void *arg, bool *in_use);
 
 #endif

@@ -1,5 +1,7 @@
-/* stats.c - figures of ended processes. Called by the keeper for each task. What always holds: the byte counts are
- * read before the process is reaped, when they are complete and still its own. */
+/* stats.c - reads the resource usage of ended processes.
+ *
+ * Called by: the keeper for each task.
+ * Invariants: the byte counts are read before the process is reaped, when they are complete and its pid is not reused. */
 #include "procmgr/keeper/stats.h"
 
 #include <fcntl.h>
@@ -10,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int64_t number_behind(const char *text, const char *word)
+static int64_t find_number(const char *text, const char *word)
 {
 	const char *at = strstr(text, word);
 	return at ? strtoll(at + strlen(word), NULL, 10) : -1;
@@ -30,8 +32,8 @@ static void read_counts(int counts, struct stats *stats)
 	if (counts >= 0)
 		close(counts);
 	text[size > 0 ? size : 0] = '\0';
-	stats->read_bytes = number_behind(text, "rchar: ");
-	stats->write_bytes = number_behind(text, "wchar: ");
+	stats->read_bytes = find_number(text, "rchar: ");
+	stats->write_bytes = find_number(text, "wchar: ");
 }
 
 static int64_t usec(struct timeval t)

@@ -1,8 +1,10 @@
-/* task.c - starting one process of a step.
+/* task.c - starts one process of a step.
  *
- * Called by the keeper for tasks and hooks. What always holds, in this order: limits and groups are set while still root, then
- * the user's groups, gid and uid for good; only then the folder is entered and files are opened, so the kernel judges every
- * path of the user's as the user; no descriptor but 0, 1 and 2 and no signal setting of ours goes into the program. */
+ * Called by: the keeper for tasks and hooks.
+ * Invariants, in this order:
+ * - Limits and cgroups are set as root. Then groups, gid and uid of the user are set for good.
+ * - Only then the folder is entered and files are opened, so the kernel checks every path of the user as the user.
+ * - The program gets no descriptor but 0, 1 and 2, and no signal setting of the keeper. */
 #include "procmgr/keeper/task.h"
 
 #include <errno.h>
@@ -23,16 +25,16 @@
 
 #include "procmgr/keeper/spawn.h"
 
-/* Ask for all groups, as initgroups does; where only ourselves can be the owner, none are set. */
+/* Find all groups, as initgroups does. A keeper that is not root sets none. */
 static bool find_groups(struct task_owner *owner, struct err *e)
 {
-	int room = 32, count = room;
-	owner->groups = xcalloc((unsigned long)room, sizeof *owner->groups);
+	int capacity = 32, count = capacity;
+	owner->groups = xcalloc((unsigned long)capacity, sizeof *owner->groups);
 	while (geteuid() == 0 && getgrouplist(owner->user, owner->login_gid, owner->groups, &count) < 0) {
-		if (count <= room)
+		if (count <= capacity)
 			return err_set(e, "could not look up the groups of user \"%s\"", owner->user);
-		room = count;
-		owner->groups = xrealloc(owner->groups, (unsigned long)room * sizeof *owner->groups);
+		capacity = count;
+		owner->groups = xrealloc(owner->groups, (unsigned long)capacity * sizeof *owner->groups);
 	}
 	owner->group_count = count;
 	return true;
@@ -84,18 +86,18 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* A keeper must not be chosen when memory is out; its tasks may. */
+/* The kernel must not choose a keeper when memory is out, but may choose its tasks. */
 static void reset_oom_score(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		if (write(fd, "0", 1) < 0)
-			errno = 0; /* a kernel without it has nothing to reset */
+			errno = 0; /* a kernel without the file has nothing to reset */
 		close(fd);
 	}
 }
 
-/* By the kernel's calls: those of the C library would ask all threads of the keeper to come along. */
+/* Use system calls: the C library's functions would change all threads, and the child has only one. */
 static bool become_owner(const struct task_owner *owner, struct err *e)
 {
 	uid_t uid = owner->uid;
@@ -110,8 +112,8 @@ static bool become_owner(const struct task_owner *owner, struct err *e)
 	return true;
 }
 
-/* Put what is opened from `path` into the place of descriptor `fd`. Output does not wait for the reader of a FIFO, since nobody could
- * tell such a step from one that works. */
+/* Open `path` as descriptor `fd`. An output FIFO without a reader is an error: a step that waits for one looks like a step
+ * that works. */
 static bool open_as(int fd, const char *path, int flags, const char *what, struct err *e)
 {
 	int wait = flags & O_ACCMODE ? O_NONBLOCK : 0;
@@ -123,7 +125,7 @@ static bool open_as(int fd, const char *path, int flags, const char *what, struc
 	if (opened == fd)
 		return fcntl(fd, F_SETFD, 0) == 0 || err_sys(e, "could not keep %s \"%s\"", what, path);
 	if (dup2(opened, fd) < 0)
-		return err_sys(e, "could not place %s \"%s\"", what, path);
+		return err_sys(e, "could not use %s \"%s\" as a standard stream", what, path);
 	close(opened);
 	return true;
 }
@@ -134,26 +136,27 @@ static bool open_streams(const struct task_start *s, struct err *e)
 	if (!open_as(0, s->input ? s->input : "/dev/null", O_RDONLY, "input file", e))
 		return false;
 	if (s->output ? !open_as(1, s->output, flags | (s->truncate_output ? O_TRUNC : 0), "output file", e)
-		      : dup2(s->out, 1) < 0 && !err_sys(e, "could not place output"))
+		      : dup2(s->out, 1) < 0 && !err_sys(e, "could not set up output"))
 		return false;
 	if (s->error)
 		return open_as(2, s->error, flags | (s->truncate_error ? O_TRUNC : 0), "error file", e);
-	return dup2(1, 2) >= 0 || err_sys(e, "could not place error output");
+	return dup2(1, 2) >= 0 || err_sys(e, "could not set up error output");
 }
 
 static bool become_task(const struct task_start *s, pid_t keeper, struct err *e)
 {
 	if (setsid() < 0)
-		return err_sys(e, "could not begin a session");
+		return err_sys(e, "could not start a session");
 	reset_signals();
 	reset_oom_score();
-	if (s->fence && !fence_enter(s->fence, s->key, s->pinned, e))
+	if (s->cgroups && !cgroups_enter(s->cgroups, s->key, s->pinned, e))
 		return false;
 	if (s->cores)
-		sched_setaffinity(0, sizeof *s->cores, s->cores); /* cores that went away meanwhile are none to be kept to */
+		sched_setaffinity(0, sizeof *s->cores,
+				  s->cores); /* fails where a core has gone offline; then the task runs on any core */
 	if (!task_limit_apply(s->limits, s->limit_count, e) || (s->owner && !become_owner(s->owner, e)))
 		return false;
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* behind the change of user, which clears it */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* after the change of user, which clears it */
 	if (getppid() != keeper)
 		return err_set(e, "the keeper died");
 	umask((mode_t)s->umask);
@@ -163,7 +166,7 @@ static bool become_task(const struct task_start *s, pid_t keeper, struct err *e)
 }
 
 /* The program that the first line of a script names; false where it names none. */
-static bool interpreter_read(const char *path, char interpreter[PATH_MAX])
+static bool read_interpreter(const char *path, char interpreter[PATH_MAX])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t size = fd < 0 ? -1 : read(fd, interpreter, PATH_MAX - 1);
@@ -178,12 +181,13 @@ static bool interpreter_read(const char *path, char interpreter[PATH_MAX])
 	return *interpreter != '\0';
 }
 
-/* The kernel tells of a script and of what runs it in the same way. Already as the user, who can open nothing that is not his. */
-static void not_executed(const struct task_start *s, struct err *e)
+/* execve gives the same error for a missing script and for its missing interpreter. This runs as the user, so it can open
+ * nothing else. */
+static void describe_failure(const struct task_start *s, struct err *e)
 {
 	char interpreter[PATH_MAX];
 	int failed = errno;
-	if (failed != ENOEXEC && interpreter_read(s->path, interpreter) && access(interpreter, X_OK) < 0) {
+	if (failed != ENOEXEC && read_interpreter(s->path, interpreter) && access(interpreter, X_OK) < 0) {
 		if (errno == ENOENT)
 			err_set(e, "interpreter \"%.256s\" not found on node %s", interpreter, s->node);
 		else
@@ -194,16 +198,16 @@ static void not_executed(const struct task_start *s, struct err *e)
 	err_sys(e, "could not execute \"%s\"", s->path);
 }
 
-/* What the child is given. */
-struct beginning {
+/* What the child gets. */
+struct child_start {
 	struct task_start start;
 	pid_t keeper;
 	int report;
 };
 
-static int child(void *arg)
+static int run_child(void *arg)
 {
-	const struct beginning *b = arg;
+	const struct child_start *b = arg;
 	const struct task_start *s = &b->start;
 	struct err e;
 	if (become_task(s, b->keeper, &e)) {
@@ -213,29 +217,29 @@ static int child(void *arg)
 		}
 		close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
 		execve(s->path, s->argv, s->environment);
-		not_executed(s, &e);
+		describe_failure(s, &e);
 	}
 	if (write(b->report, e.message, strlen(e.message)) < 0)
 		_exit(TASK_NOT_STARTED - 1);
 	_exit(TASK_NOT_STARTED);
 }
 
-pid_t task_start(const struct task_start *start, int *report, bool *lent, struct err *e)
+pid_t task_start(const struct task_start *start, int *report, bool *in_use, struct err *e)
 {
 	int ends[2];
-	*lent = false;
+	*in_use = false;
 	if (pipe2(ends, O_CLOEXEC) < 0) {
 		err_sys(e, "could not make a pipe");
 		return -1;
 	}
-	struct beginning *b = xmalloc(sizeof *b);
-	*b = (struct beginning){*start, getpid(), ends[1]};
-	pid_t pid = start->function ? fork() : spawn_child(child, b, lent);
+	struct child_start *b = xmalloc(sizeof *b);
+	*b = (struct child_start){*start, getpid(), ends[1]};
+	pid_t pid = start->function ? fork() : spawn_child(run_child, b, in_use);
 	if (start->function && pid == 0)
-		_exit(child(b));
+		_exit(run_child(b));
 	if (pid < 0)
 		err_sys(e, "could not fork");
-	if (!*lent)
+	if (!*in_use)
 		free(b);
 	close(ends[1]);
 	if (pid < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0)

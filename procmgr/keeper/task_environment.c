@@ -1,8 +1,10 @@
-/* task_environment.c - the variables that tasks and hooks start with.
+/* task_environment.c - makes the environment of tasks and hooks.
  *
- * Called by the keeper before each start. What always holds: a name stands once; what Rota says wins over what the user
- * exported; nothing from the user's environment reaches a site hook. The variables are a table (task_variable.def), from which
- * the manual's list is made too. */
+ * Called by: the keeper before each start.
+ * Invariants:
+ * - A name is there once. Rota's values replace those that the user exported.
+ * - Nothing of the user's environment reaches a site hook.
+ * - The variables are a table (task_variable.def), of which the manual's list is made too. */
 #include "procmgr/keeper/task_environment.h"
 
 #include <inttypes.h>
@@ -18,11 +20,11 @@ static const char site_path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/
 
 struct list {
 	char **items;
-	int count, room;
-	int sorted; /* so many stand in the order of their names, in front */
+	int count, capacity;
+	int sorted; /* so many, from the first, are sorted by name */
 };
 
-/* The units of one generic resource in "gpu:0+3,fpga:1" as "0,3"; NULL where there are none. malloc'ed. */
+/* The devices of one generic resource in "gpu:0+3,fpga:1" as "0,3"; NULL where there are none. malloc'ed. */
 static char *gres_units(const char *gres, const char *kind)
 {
 	size_t length = strlen(kind);
@@ -64,7 +66,7 @@ static char *number(int64_t n)
 		return text_or_none(expression);                                                                                 \
 	}
 
-/* Specs from before there was this do not say it. */
+/* Orders of an earlier version do not have these fields. */
 static bool is_range(const struct order *order)
 {
 	return order->array_index >= 0 && order->spec.array_step > 0;
@@ -126,7 +128,7 @@ VALUE_TEXT(submit_dir, f->order->spec.submit_dir ? f->order->spec.submit_dir : f
 VALUE_TEXT(submit_host, f->submit_host ? f->submit_host : "")
 VALUE_TEXT(group, f->order->spec.group)
 VALUE_TEXT(cluster, f->cluster)
-VALUE_TEXT(mark, f->mark)
+VALUE_TEXT(tag, f->tag)
 VALUE_TEXT(home, f->owner->home)
 VALUE_TEXT(node_file, f->node_file ? f->node_file : "")
 
@@ -147,17 +149,17 @@ static char *value_gpus(const struct task_facts *f)
 	return gres_units(f->order->gres, "gpu");
 }
 
-/* As Slurm writes it: 2(x3), 1, nothing. */
-static char *times(int tasks, int nodes)
+/* As Slurm writes it: "2(x3)", "1", or "". */
+static char *format_times(int tasks, int nodes)
 {
 	return nodes > 1 ? xasprintf("%d(x%d)", tasks, nodes) : nodes == 1 ? number(tasks) : xstrdup("");
 }
 
-/* Tasks are dealt out in blocks, the first nodes getting one more where they do not divide evenly. */
+/* Tasks are dealt out in blocks; the first nodes get one more where they do not divide evenly. */
 static char *value_tasks_per_node(const struct task_facts *f)
 {
 	int nodes = f->order->node_count, each = f->order->task_count / nodes, more = f->order->task_count % nodes;
-	char *first = times(each + 1, more), *rest = times(each, nodes - more);
+	char *first = format_times(each + 1, more), *rest = format_times(each, nodes - more);
 	char *all = xasprintf("%s%s%s", first, more > 0 ? "," : "", rest);
 	free(first);
 	free(rest);
@@ -177,15 +179,15 @@ enum { VARIABLE_COUNT = sizeof variables / sizeof *variables };
 
 static void list_add(struct list *l, char *item)
 {
-	if (l->count + 1 >= l->room) {
-		l->room = l->room ? 2 * l->room : 128;
-		l->items = xrealloc(l->items, (unsigned long)l->room * sizeof *l->items);
+	if (l->count + 1 >= l->capacity) {
+		l->capacity = l->capacity ? 2 * l->capacity : 128;
+		l->items = xrealloc(l->items, (unsigned long)l->capacity * sizeof *l->items);
 	}
 	l->items[l->count++] = item;
 	l->items[l->count] = NULL;
 }
 
-/* How the name of an item stands to `name`. */
+/* Compare the name of an item with `name`. */
 static int compare_name(const char *item, const char *name)
 {
 	while (*item == *name && *item != '=')
@@ -193,7 +195,7 @@ static int compare_name(const char *item, const char *name)
 	return (*item == '=' ? 0 : *item) - (*name == '=' ? 0 : *name);
 }
 
-/* Among those that stand in the order of their names. */
+/* Search the sorted items. */
 static int list_find_sorted(const struct list *l, const char *name)
 {
 	int low = 0, high = l->sorted;
@@ -216,7 +218,7 @@ static int list_find(const struct list *l, const char *name)
 	return at < l->count ? at : -1;
 }
 
-static char *joined(const char *name, const char *value)
+static char *join_variable(const char *name, const char *value)
 {
 	size_t length = strlen(name), size = strlen(value) + 1;
 	char *both = xmalloc(length + 1 + size), *end = mempcpy(both, name, length);
@@ -225,19 +227,19 @@ static char *joined(const char *name, const char *value)
 	return both;
 }
 
-/* Set the variable that stands at `at`, -1: nowhere yet (takes `value`); NULL removes it. */
+/* Set the variable at index `at` (-1: it is new), or remove it where `value` is NULL. Takes `value`. */
 static void list_put(struct list *l, int at, const char *name, char *value)
 {
 	if (at >= 0)
 		free(l->items[at]);
 	if (at >= 0 && value) {
-		l->items[at] = joined(name, value);
+		l->items[at] = join_variable(name, value);
 	} else if (at >= 0) {
 		l->count--;
 		l->sorted -= at < l->sorted;
 		memmove(&l->items[at], &l->items[at + 1], (size_t)(l->count + 1 - at) * sizeof *l->items);
 	} else if (value) {
-		list_add(l, joined(name, value));
+		list_add(l, join_variable(name, value));
 	}
 	free(value);
 }
@@ -247,7 +249,7 @@ static void list_set(struct list *l, const char *name, char *value)
 	list_put(l, list_find(l, name), name, value);
 }
 
-/* Each name of the table is there once, so only the user's own can stand already. */
+/* The table has each name once, so only a variable of the user can be there already. */
 static void add_variables(struct list *l, const struct task_facts *facts)
 {
 	for (int i = 0; i < VARIABLE_COUNT; i++)
@@ -259,7 +261,7 @@ static int compare_names(const void *a, const void *b)
 	return compare_name(*(char *const *)a, *(char *const *)b);
 }
 
-/* Of a name given twice one stands; the sort is for that, and to find them. */
+/* Sort the items by name, and keep one of each name. */
 static void list_unique(struct list *l)
 {
 	int kept = 0;
@@ -288,8 +290,8 @@ static void add_blob(struct list *l, const char *blob, size_t size)
 	list_unique(l);
 }
 
-/* The host as the submitting client says it; NULL where it does not. malloc'ed. */
-static char *said_host(const struct list *l)
+/* The host that the submitting client has exported; NULL where it has not. malloc'ed. */
+static char *find_submit_host(const struct list *l)
 {
 	int at = list_find(l, "ROTA_SUBMIT_HOST");
 	return at < 0 ? NULL : xstrdup(strchr(l->items[at], '=') + 1);
@@ -300,7 +302,7 @@ char **task_environment(const char *blob, size_t size, const struct task_facts *
 	struct list l = {NULL, 0, 0, 0};
 	add_blob(&l, blob, size);
 	struct task_facts all = *facts;
-	char *host = said_host(&l);
+	char *host = find_submit_host(&l);
 	all.submit_host = host;
 	if (list_find(&l, "PATH") < 0)
 		list_add(&l, xstrdup(path_otherwise));

@@ -1,7 +1,8 @@
-/* task_limit.c - resource limits of tasks.
+/* task_limit.c - parses and sets resource limits of tasks.
  *
- * The keeper parses once, each task's process applies. What always holds: a soft limit never exceeds the hard limit that the
- * launcher was started with, so a job cannot widen what the site gave. */
+ * Called by: the keeper to parse once, the process of each task to set them.
+ * Invariants: a soft limit never exceeds the hard limit that the launcher was started with, so a job cannot raise what the site
+ * gave. */
 #include "procmgr/keeper/task_limit.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ static const struct {
 	{"stack", RLIMIT_STACK},
 };
 
-static int resource_of(const char *name, size_t length)
+static int find_resource(const char *name, size_t length)
 {
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strlen(names[i].name) == length && memcmp(names[i].name, name, length) == 0)
@@ -28,7 +29,7 @@ static int resource_of(const char *name, size_t length)
 	return -1;
 }
 
-static bool value_of(const char *text, size_t length, rlim_t *value)
+static bool parse_value(const char *text, size_t length, rlim_t *value)
 {
 	if (length == strlen("unlimited") && memcmp(text, "unlimited", length) == 0) {
 		*value = RLIM_INFINITY;
@@ -40,14 +41,14 @@ static bool value_of(const char *text, size_t length, rlim_t *value)
 	return true;
 }
 
-static bool one(const char *text, size_t length, struct task_limit *limit, struct err *e)
+static bool parse_limit(const char *text, size_t length, struct task_limit *limit, struct err *e)
 {
 	const char *sign = memchr(text, '=', length);
 	size_t name = sign ? (size_t)(sign - text) : length;
-	limit->resource = resource_of(text, name);
+	limit->resource = find_resource(text, name);
 	if (limit->resource < 0)
 		return err_set(e, "unknown resource limit \"%.*s\"", (int)name, text);
-	if (!sign || !value_of(sign + 1, length - name - 1, &limit->soft))
+	if (!sign || !parse_value(sign + 1, length - name - 1, &limit->soft))
 		return err_set(e, "resource limit \"%.*s\" is not a number or \"unlimited\"", (int)length, text);
 	return true;
 }
@@ -58,7 +59,7 @@ bool task_limit_parse(const char *text, struct task_limit limits[TASK_LIMIT_MOST
 	while (*text) {
 		size_t length = strcspn(text, ",");
 		struct task_limit limit;
-		if (!one(text, length, &limit, e))
+		if (!parse_limit(text, length, &limit, e))
 			return false;
 		for (int i = 0; i < *count; i++)
 			if (limits[i].resource == limit.resource)

@@ -9,15 +9,15 @@
 
 struct task_limit {
 	int resource; /* RLIMIT_... */
-	rlim_t soft;  /* as asked */
+	rlim_t soft;  /* as requested */
 };
 
 enum { TASK_LIMIT_MOST = 16 };
 
-/* Parse the text into at most TASK_LIMIT_MOST limits; refuses an unknown name, a name given twice, and what is no number. */
+/* Parse the text. Refuses an unknown name, a name that is given twice, and a value that is no number. */
 bool task_limit_parse(const char *text, struct task_limit limits[TASK_LIMIT_MOST], int *count, struct err *e);
 
-/* Set the soft limits of the calling process, none above the hard limit that the node gives. */
+/* Set the soft limits of the calling process, none above its hard limit. */
 bool task_limit_apply(const struct task_limit *limits, int count, struct err *e);
 
 #endif

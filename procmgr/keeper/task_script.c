@@ -1,5 +1,7 @@
-/* task_script.c - cutting a job's script down to one step. Called by the keeper. What always holds: line n of the result is line
- * n of the script, or empty. */
+/* task_script.c - cuts a job's script down to one step.
+ *
+ * Called by: keeper_file.c.
+ * Invariants: line n of the result is line n of the script, or empty. */
 #include "procmgr/keeper/task_script.h"
 
 #include <stdbool.h>

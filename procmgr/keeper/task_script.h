@@ -6,9 +6,9 @@
 
 #include "lib/order.h"
 
-/* The `#!` line, the preamble's lines and the step's lines; every other line is empty, so that the line numbers in a shell's
- * messages are those of the file that the user wrote. A spec without any lines means the whole script. malloc'ed,
- * NUL-terminated; *length without the NUL. */
+/* Keep the `#!` line, the preamble's lines and the step's lines. Every other line becomes empty, so the line numbers in a
+ * shell's messages are those of the user's file. A spec without lines means the whole script. malloc'ed, NUL-terminated;
+ * *length without the NUL. */
 char *task_script_cut(const char *script, size_t size, const struct order_spec *spec, size_t *length);
 
 #endif

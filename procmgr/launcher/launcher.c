@@ -1,9 +1,11 @@
-/* launcher.c - the one program that runs as root on a node: its start, its loop, its end.
+/* launcher.c - the only program that runs as root on a node: its start, its loop, its end.
  *
- * bin/rota-launcher.c calls launcher_run. It speaks to procmgrd over a socket pair, to keepers over their sockets, to nobody
- * else; it opens no file that a user names. What always holds: every attempt that was believed ends in the journal with `end`,
- * whether its keeper writes that or, the keeper having died, the launcher; and the launcher itself may die at any moment, since
- * keepers go on without it and its next start finds everything in the folder and the journal. */
+ * Called by: bin/rota-launcher.c. It talks to procmgrd over a socket pair and to keepers over their sockets, and opens no file
+ * that a user names.
+ * Invariants:
+ * - Every accepted attempt gets an `end` in the journal: from its keeper, or from the launcher if the keeper has died.
+ * - The launcher may die at any time: keepers continue, and its next start reads everything from the node's folder and the
+ *   journal. */
 #include "procmgr/launcher/launcher.h"
 
 #include <limits.h>
@@ -23,10 +25,10 @@
 #include "lib/log.h"
 #include "procmgr/launcher/launcher_parts.h"
 
-enum { LOOK_MS = 10000, ENDING_MS = 20 };
+enum { POLL_MS = 10000, ENDING_MS = 20 };
 #define NEVER INT64_MAX
 
-static bool note_used(const struct fields *record, void *arg)
+static bool recall_accepted(const struct fields *record, void *arg)
 {
 	struct launcher *l = arg;
 	struct record_key key;
@@ -44,7 +46,7 @@ static bool open_journal(struct launcher *l, struct err *e)
 	int64_t position = 0;
 	l->journal = journal_open("journal", JOURNAL_WRITE, e);
 	l->accepted = attempt_set_new();
-	return l->journal && journal_read(l->journal, &position, note_used, l, e);
+	return l->journal && journal_read(l->journal, &position, recall_accepted, l, e);
 }
 
 /* The configuration names programs that run as root. */
@@ -54,11 +56,11 @@ static bool check_conf(const struct launcher *l, struct err *e)
 	if (geteuid() != 0)
 		return true;
 	if (stat(l->conf->path, &st) < 0)
-		return err_sys(e, "could not look at \"%s\"", l->conf->path);
+		return err_sys(e, "could not check configuration file \"%s\"", l->conf->path);
 	if (st.st_uid == 0 && !(st.st_mode & 022))
 		return true;
-	err_set(e, "\"%s\" can be changed by others than root", l->conf->path);
-	return err_hint(e, "chown root and chmod 644 it");
+	err_set(e, "configuration file \"%s\" can be changed by others than root", l->conf->path);
+	return err_hint(e, "run chown root and chmod 644 on it");
 }
 
 static bool open_key(struct launcher *l, struct err *e)
@@ -72,19 +74,19 @@ static bool open_key(struct launcher *l, struct err *e)
 static bool is_in_use(const char *name)
 {
 	struct record_key key;
-	return record_key_parse(name, &key) && (launcher_spool_has(&key) || launcher_spare_has(&key));
+	return record_key_parse(name, &key) && (launcher_spool_has(&key) || launcher_idle_has(&key));
 }
 
-static void open_fence(struct launcher *l)
+static void open_cgroups(struct launcher *l)
 {
 	struct err e;
 	if (geteuid() != 0 || strcmp(l->conf->node_cgroup, "auto") != 0)
 		return;
-	l->fence = fence_new(l->conf->instance_name, l->conf->node_state, l->node, &e);
-	if (l->fence)
-		fence_tidy(l->fence, is_in_use);
+	l->cgroups = cgroups_new(l->conf->instance_name, l->conf->node_state, l->node, &e);
+	if (l->cgroups)
+		cgroups_remove_unused(l->cgroups, is_in_use);
 	else
-		log_info("no control groups, sessions and subreaper only: %s", e.message);
+		log_info("steps run without cgroups, in sessions below a subreaper: %s", e.message);
 }
 
 static bool open_signals(struct launcher *l, struct err *e)
@@ -96,58 +98,60 @@ static bool open_signals(struct launcher *l, struct err *e)
 		sigaddset(&set, wanted[i]);
 	sigprocmask(SIG_SETMASK, &set, NULL);
 	for (int i = 1; i < NSIG; i++)
-		signal(i, SIG_DFL); /* what our parent ignored would never arrive, and tasks start with our settings */
+		signal(i, SIG_DFL); /* a signal that the parent ignored would never arrive, and tasks start with these settings */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	l->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return l->signals >= 0 || err_sys(e, "could not make a signal descriptor");
 }
 
-static void look_at(struct launcher *l, const struct record_key *key)
+static void poll_attempt(struct launcher *l, const struct record_key *key)
 {
 	if (launcher_child_has(l, key))
 		return;
 	launcher_lost_recover(l, key);
 	if (launcher_spool_has(key)) {
 		l->adopted++;
-		launcher_room_adopt(l, key);
+		launcher_reservation_adopt(l, key);
 	}
 }
 
-/* Keepers of an earlier launcher are not our children. Returns how many attempts there are. */
-static int look(struct launcher *l)
+/* Recover attempts without a keeper, and count those of an earlier launcher, whose keepers are not children of this one.
+ * Returns how many attempts there are. */
+static int poll_attempts(struct launcher *l)
 {
 	l->adopted = 0;
-	l->room_adopted = 0;
-	l->room_unknown = false;
-	return launcher_spool_each(l, look_at);
+	l->space_adopted = 0;
+	l->space_is_unknown = false;
+	return launcher_spool_each(l, poll_attempt);
 }
 
 static bool open_all(struct launcher *l, struct err *e)
 {
-	if (!check_conf(l, e) || !launcher_agent_find(l, launcher_control_take, e) || !open_key(l, e) || !launcher_spool_enter(l, e) ||
-	    !daemon_lock("launcher.pid", e) || !open_journal(l, e) || !open_signals(l, e) || !launcher_spare_open(l, e))
+	if (!check_conf(l, e) || !launcher_agent_find(l, launcher_control_take, e) || !open_key(l, e) ||
+	    !launcher_spool_enter(l, e) || !daemon_lock("launcher.pid", e) || !open_journal(l, e) || !open_signals(l, e) ||
+	    !launcher_idle_open(l, e))
 		return false;
-	prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a dead keeper leaves behind comes to us */
-	open_fence(l);
+	prctl(PR_SET_CHILD_SUBREAPER, 1); /* orphans of a dead keeper become children of the launcher */
+	open_cgroups(l);
 	if (l->conf->launcher_dry_run)
 		l->dry = launcher_dry_new();
 	launcher_limits_write(l);
-	look(l);
-	launcher_spare_clear(l);
+	poll_attempts(l);
+	launcher_idle_clear(l);
 	launcher_spool_tidy(l);
-	launcher_room_open(l);
+	launcher_reservation_open(l);
 	return true;
 }
 
 static void close_all(struct launcher *l)
 {
-	launcher_spare_clear(l);
-	if (l->fence) {
-		fence_tidy(l->fence, is_in_use);
-		fence_leave(l->fence);
+	launcher_idle_clear(l);
+	if (l->cgroups) {
+		cgroups_remove_unused(l->cgroups, is_in_use);
+		cgroups_remove_node(l->cgroups);
 	}
-	fence_free(l->fence);
+	cgroups_free(l->cgroups);
 	journal_close(l->journal);
 	seal_verify_key_free(l->key);
 	attempt_set_free(l->accepted);
@@ -157,7 +161,7 @@ static void close_all(struct launcher *l)
 	free(l->dir);
 }
 
-static void reap(struct launcher *l)
+static void reap_children(struct launcher *l)
 {
 	pid_t pid;
 	while ((pid = waitpid(-1, NULL, WNOHANG)) > 0) {
@@ -179,93 +183,94 @@ static void take_signals(struct launcher *l)
 			launcher_control_end_all(l);
 		}
 	}
-	reap(l);
+	reap_children(l);
 }
 
-static int64_t sooner(int64_t a, int64_t b)
+static int64_t earlier(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Until when nothing has to be done that nobody wakes us for; -1: for as long as that. */
+/* How long the loop may sleep if nothing wakes it; -1: without limit. */
 static int timeout_ms(const struct launcher *l)
 {
 	if (l->end_all)
 		return ENDING_MS;
-	int64_t next = l->look_at;
+	int64_t next = l->poll_at;
 	if (l->agent_pid == 0)
-		next = sooner(next, l->agent_start_at);
+		next = earlier(next, l->agent_start_at);
 	if (l->child_count > 0 || l->adopted > 0)
-		next = sooner(next, l->lease_at);
+		next = earlier(next, l->lease_at);
 	if (next == NEVER)
 		return -1;
 	int64_t wait = (next - clock_boot_us()) / 1000 + 1;
 	return wait < 0 ? 0 : wait < INT_MAX ? (int)wait : INT_MAX;
 }
 
-/* What ends or is left behind may leave something to be tidied up later. */
-static void look_later(struct launcher *l)
+/* After an event, something may have to be cleaned up later. */
+static void poll_later(struct launcher *l)
 {
-	l->look_at = sooner(l->look_at, clock_boot_us() + LOOK_MS * 1000LL);
+	l->poll_at = earlier(l->poll_at, clock_boot_us() + POLL_MS * 1000LL);
 }
 
-static void turn(struct launcher *l)
+static void poll_once(struct launcher *l)
 {
 	struct pollfd fds[] = {
 		{.fd = l->signals, .events = POLLIN},
 		{.fd = l->agent_socket, .events = POLLIN},
-		{.fd = l->spare_ends[0], .events = POLLIN},
+		{.fd = l->idle_sockets[0], .events = POLLIN},
 	};
 	int ready = poll(fds, 3, timeout_ms(l));
 	if (ready > 0)
-		look_later(l);
+		poll_later(l);
 	if (ready > 0 && fds[2].revents) /* before the orders that can use them */
-		launcher_spare_read(l);
+		launcher_idle_read(l);
 	if (ready > 0 && fds[1].revents)
 		launcher_agent_read(l, false);
 	if (ready > 0 && fds[0].revents)
 		take_signals(l);
-	launcher_agent_turn(l);
-	launcher_lease_turn(l);
+	launcher_agent_poll(l);
+	launcher_lease_poll(l);
 }
 
-/* Those that are not our children are looked at from time to time, as is what may be left of those that have ended; where there is
- * neither, the next thing that happens brings the next look. */
-static int look_again(struct launcher *l)
+/* Poll what causes no event: attempts whose keepers are not children, cgroups that are not empty yet, idle keepers. If there
+ * is none, the next event causes the next poll. */
+static int poll_attempts_again(struct launcher *l)
 {
-	launcher_spare_trim(l);
+	launcher_idle_trim(l);
 	if (l->end_again)
 		launcher_control_end_all(l);
-	bool left = l->fence && !l->end_all && fence_tidy(l->fence, is_in_use);
-	int count = look(l);
-	l->look_at = NEVER;
-	if (left || l->adopted > 0 || l->spare_count > 0)
-		look_later(l);
+	bool left = l->cgroups && !l->end_all && cgroups_remove_unused(l->cgroups, is_in_use);
+	int count = poll_attempts(l);
+	l->poll_at = NEVER;
+	if (left || l->adopted > 0 || l->idle_count > 0)
+		poll_later(l);
 	return count;
 }
 
 static void serve(struct launcher *l)
 {
-	look_later(l);
+	poll_later(l);
 	while (!l->stop) {
-		turn(l);
-		if ((clock_boot_us() >= l->look_at || l->end_all) && look_again(l) == 0 && l->end_all)
+		poll_once(l);
+		if ((clock_boot_us() >= l->poll_at || l->end_all) && poll_attempts_again(l) == 0 && l->end_all)
 			break;
 	}
 }
 
 bool launcher_run(const struct conf *conf, const char *node, struct err *e)
 {
-	struct launcher l = {.conf = conf, .node = node, .agent_socket = -1, .look_at = NEVER};
+	struct launcher l = {.conf = conf, .node = node, .agent_socket = -1, .poll_at = NEVER};
 	if (!*node || *node == '.' || strchr(node, '/'))
 		return err_set(e, "\"%s\" is not a node name", node);
 	bool served = open_all(&l, e);
 	if (served) {
-		log_info("serving node \"%s\" in \"%s\"%s", node, l.dir, l.fence ? ", with control groups" : "");
+		log_info("serves node \"%s\" in \"%s\"%s", node, l.dir, l.cgroups ? ", with cgroups" : "");
 		serve(&l);
 		launcher_dry_end_all(&l);
 		launcher_agent_stop(&l);
-		log_info("%s", l.end_all ? "every step has been ended" : "steps under way go on");
+		log_info("%s", l.end_all ? "the launcher ends; every step has been ended"
+					 : "the launcher ends; running steps continue");
 	}
 	close_all(&l);
 	return served;

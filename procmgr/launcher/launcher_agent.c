@@ -1,8 +1,11 @@
-/* launcher_agent.c - procmgrd, the launcher's unprivileged half: started, heard, restarted.
+/* launcher_agent.c - starts procmgrd, the unprivileged half of the node, reads its messages and restarts it.
  *
- * Called by the launcher's loop. What always holds: procmgrd runs as instance.account, holds one end of a socket pair as
- * descriptor 3 and nothing else of ours; what it sends is checked as if it came from an enemy; it is started anew after a pause
- * that doubles while it does not stay up; we never wait for it. */
+ * Called by: launcher.c; launcher_control.c to answer.
+ * Invariants:
+ * - procmgrd runs as instance.account and has one end of a socket pair as descriptor 3, and nothing else of the launcher's.
+ * - Its messages are checked as if they came from an attacker.
+ * - It is restarted after a pause, which doubles while it keeps ending soon.
+ * - The launcher never waits for it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -41,15 +44,24 @@ static bool become_agent(const struct launcher *l, int fd, struct err *e)
 {
 	sigset_t none;
 	char virtual[16];
-	char *const argv[] = {(char *)"procmgrd", (char *)"--config", l->conf->path, (char *)"--node", (char *)l->node, (char *)"--launcher-fd",
-			      (char *)"3", (char *)"--virtual", virtual, l->dry ? (char *)"--dry-run" : NULL, NULL};
+	char *const argv[] = {(char *)"procmgrd",
+			      (char *)"--config",
+			      l->conf->path,
+			      (char *)"--node",
+			      (char *)l->node,
+			      (char *)"--launcher-fd",
+			      (char *)"3",
+			      (char *)"--virtual",
+			      virtual,
+			      l->dry ? (char *)"--dry-run" : NULL,
+			      NULL};
 	snprintf(virtual, sizeof virtual, "%d", l->conf->launcher_virtual);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
 	if (fd == AGENT_FD ? fcntl(fd, F_SETFD, 0) < 0 : dup2(fd, AGENT_FD) < 0)
-		return err_sys(e, "could not hand procmgrd its socket");
+		return err_sys(e, "could not give procmgrd its socket");
 	close_range(AGENT_FD + 1, ~0U, 0);
 	if (!daemon_become(l->conf->instance_account, e))
 		return false;
@@ -58,7 +70,7 @@ static bool become_agent(const struct launcher *l, int fd, struct err *e)
 	return err_sys(e, "could not execute \"%s\"", l->agent_path);
 }
 
-static void start(struct launcher *l)
+static void start_agent(struct launcher *l)
 {
 	int ends[2];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0) {
@@ -83,11 +95,11 @@ static void start(struct launcher *l)
 	l->agent_started_at = clock_boot_us();
 }
 
-void launcher_agent_turn(struct launcher *l)
+void launcher_agent_poll(struct launcher *l)
 {
 	if (l->agent_pid > 0 || l->stop || clock_boot_us() < l->agent_start_at)
 		return;
-	start(l);
+	start_agent(l);
 	l->agent_start_at = clock_boot_us() + l->agent_pause;
 }
 
@@ -104,10 +116,10 @@ void launcher_agent_reaped(struct launcher *l)
 	bool stayed = now - l->agent_started_at >= STAYED_UP;
 	l->agent_pause = stayed ? PAUSE_FIRST : l->agent_pause * 2 < PAUSE_LONGEST ? l->agent_pause * 2 : PAUSE_LONGEST;
 	l->agent_start_at = now + l->agent_pause;
-	log_warning("procmgrd has ended; it is started again in %lld ms", (long long)l->agent_pause / 1000);
+	log_warning("procmgrd has ended; it is restarted in %lld ms", (long long)l->agent_pause / 1000);
 }
 
-/* Take what it sent: everything there is, or no more than a turn's worth. */
+/* Read its messages: all of them, or at most AT_ONCE. */
 void launcher_agent_read(struct launcher *l, bool all)
 {
 	static char text[LAUNCHER_MESSAGE_LARGEST + 1];
@@ -123,13 +135,13 @@ void launcher_agent_read(struct launcher *l, bool all)
 			return;
 		}
 		if (size > LAUNCHER_MESSAGE_LARGEST)
-			log_warning("message ignored: it is longer than %d bytes", LAUNCHER_MESSAGE_LARGEST);
+			log_warning("message of procmgrd ignored: it has more than %d bytes", LAUNCHER_MESSAGE_LARGEST);
 		else
 			l->agent_take(l, text, (size_t)size);
 	}
 }
 
-/* Where it has not read so many answers that this one finds no room, it asks again. */
+/* If procmgrd has not read its answers and the socket is full, it will ask again. */
 void launcher_agent_answer(const struct launcher *l, int64_t id, bool taken)
 {
 	size_t size;
@@ -138,7 +150,7 @@ void launcher_agent_answer(const struct launcher *l, int64_t id, bool taken)
 	fields_add_int(message, "taken", taken);
 	const char *text = fields_text(message, &size);
 	if (send(l->agent_socket, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		log_debug("procmgrd was not answered: %m");
+		log_debug("could not answer procmgrd: %m");
 	fields_free(message);
 }
 

@@ -1,7 +1,9 @@
-/* launcher_dry.c - the attempts of a launcher that runs nothing (launcher.dry_run), as far as they wait for a control message.
+/* launcher_dry.c - keeps the attempts of a launcher that runs nothing (launcher.dry_run) while they wait for a control message.
  *
- * Called where other launchers fork keepers and pass messages on to them. What always holds: an order has been believed and is in
- * the journal as used before it comes here; who waits when the launcher ends is ended with it, there being no keeper to go on. */
+ * Called by: launcher_order.c instead of a fork, launcher_control.c for messages, launcher.c at the end.
+ * Invariants:
+ * - An attempt that comes here is accepted, and its record is in the journal.
+ * - Attempts that wait when the launcher ends are ended too, since no keeper continues them. */
 #include <stdlib.h>
 
 #include "lib/log.h"
@@ -22,12 +24,12 @@ struct launcher_dry {
 
 struct launcher_dry *launcher_dry_new(void)
 {
-	log_warning("dry run: orders are reported as done, nothing is run");
+	log_warning("dry run: every order is reported as done, and nothing is run");
 	return xcalloc(1, sizeof(struct launcher_dry));
 }
 
-/* Where the attempt stands in its row, or would. */
-static struct waiting **place_of(struct launcher_dry *dry, const struct record_key *key)
+/* The entry of the attempt, or the place for a new one. */
+static struct waiting **find_entry(struct launcher_dry *dry, const struct record_key *key)
 {
 	uint64_t hash = ((uint64_t)key->job_id * 31 + (uint64_t)key->step_id * 7 + (uint64_t)key->node) * 0x9e3779b97f4a7c15u;
 	struct waiting **w = &dry->rows[hash >> 32 & (ROWS - 1)];
@@ -41,18 +43,18 @@ void launcher_dry_start(struct launcher *l, const struct order *o, const struct 
 	struct keeper_dry *attempt = keeper_dry_start(o, key, l->journal);
 	if (!attempt)
 		return;
-	struct waiting **place = place_of(l->dry, key), *w = xmalloc(sizeof *w);
+	struct waiting **entry = find_entry(l->dry, key), *w = xmalloc(sizeof *w);
 	*w = (struct waiting){NULL, *key, attempt};
-	*place = w;
+	*entry = w;
 }
 
 bool launcher_dry_send(struct launcher *l, const struct record_key *key, const struct fields *message)
 {
-	struct waiting **place = l->dry ? place_of(l->dry, key) : NULL, *w = place ? *place : NULL;
+	struct waiting **entry = l->dry ? find_entry(l->dry, key) : NULL, *w = entry ? *entry : NULL;
 	if (!w)
 		return false;
 	if (keeper_dry_control(w->attempt, message)) {
-		*place = w->next;
+		*entry = w->next;
 		free(w);
 	}
 	return true;

@@ -1,8 +1,9 @@
-/* launcher_lease.c - behind the keepers' backs: an attempt with the policy fence that its keeper has not ended in time.
+/* launcher_lease.c - kills keepers that have not ended their attempts with the node's lease, if their node-loss policy
+ * says so (order: fence).
  *
- * Called from the launcher's loop. What always holds: when seven eighths of the margin behind the node's lease are over, a keeper
- * whose attempt may still have something of the user's (its pid file says so) hangs or is too late, and is killed; what it leaves
- * is then ended like that of any keeper that died. */
+ * Called by: launcher.c from its loop.
+ * Invariants: when seven eighths of the margin after the lease are over, a keeper whose pid file says that its attempt must not
+ * outlive the lease hangs or is late, and is killed. Its attempt is then recovered like that of any dead keeper. */
 #include <signal.h>
 #include <stdio.h>
 
@@ -12,24 +13,24 @@
 
 enum { AGAIN_USEC = 500000 };
 
-static void sweep(struct launcher *l, const struct record_key *key)
+static void kill_overdue(struct launcher *l, const struct record_key *key)
 {
 	char name[RECORD_KEY_SIZE];
 	pid_t keeper;
-	if (!launcher_spool_is_fenced(key))
+	if (!launcher_spool_ends_with_lease(key))
 		return;
 	record_key_text(key, name);
 	keeper = launcher_spool_keeper(key);
 	if (keeper > 0) {
-		log_error("the keeper of %s has not ended it with the node's lease, and is killed", name);
+		log_error("the keeper of attempt %s is killed: it has not ended the attempt with the node's lease", name);
 		kill(keeper, SIGKILL);
 	}
-	/* Our own children are reaped; what is left of them is seen to then. */
+	/* A child is reaped, and its attempt is recovered then. */
 	if (!launcher_child_has(l, key))
 		launcher_lost_recover(l, key);
 }
 
-void launcher_lease_turn(struct launcher *l)
+void launcher_lease_poll(struct launcher *l)
 {
 	struct lease lease;
 	int64_t now = clock_boot_us();
@@ -40,5 +41,5 @@ void launcher_lease_turn(struct launcher *l)
 	int64_t sweep_at = lease_sweep_at(&l->lease);
 	l->lease_at = sweep_at > now ? sweep_at : now + AGAIN_USEC;
 	if (l->lease.until > 0 && sweep_at <= now)
-		launcher_spool_each(l, sweep);
+		launcher_spool_each(l, kill_overdue);
 }

@@ -1,9 +1,11 @@
-/* launcher_lost.c - an attempt whose keeper is no more: nothing of it goes on, and its end is told.
+/* launcher_lost.c - ends an attempt whose keeper has died, and writes its last records.
  *
- * Called when a keeper has died under the launcher, for every attempt found at start before anything is served, and now and then
- * for those that an earlier launcher forked. What always holds: whoever holds the attempt's pid file has the attempt, a keeper or
- * we; so a keeper that was forked but had not come as far yet finds it taken and ends (daemon_seize); the folder is removed last,
- * so whatever is cut short here is begun again. */
+ * Called by: launcher_order.c when a keeper has died; launcher.c for every attempt at its start, and regularly for attempts of an
+ * earlier launcher; launcher_lease.c.
+ * Invariants:
+ * - The owner of the pid file's lock owns the attempt: a keeper, or the launcher. A keeper that was forked but has not locked it
+ *   yet finds it taken and ends (daemon_seize).
+ * - The folder is removed last, so an interrupted recovery is repeated. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,32 +13,32 @@
 
 #include "lib/crash.h"
 #include "lib/log.h"
-#include "procmgr/keeper/below.h"
+#include "procmgr/keeper/descendants.h"
 #include "procmgr/launcher/launcher_parts.h"
 
 enum { REMOVE_USEC = 100000, KILL_TRIES = 300, KILL_USEC = 10000 };
 
-/* What the journal says of the attempt. */
-struct told {
+/* The attempt's records in the journal. */
+struct journaled {
 	const struct record_key *key;
 	bool used, done, end;
 };
 
-static bool note(const struct fields *record, void *arg)
+static bool note_record(const struct fields *record, void *arg)
 {
-	struct told *told = arg;
+	struct journaled *journaled = arg;
 	struct record_key key;
 	struct err e;
 	const char *kind = fields_get(record, "kind");
-	if (!kind || !record_key_read(record, &key, &e) || !record_key_equal(&key, told->key))
+	if (!kind || !record_key_read(record, &key, &e) || !record_key_equal(&key, journaled->key))
 		return true;
-	told->used = told->used || strcmp(kind, "used") == 0;
-	told->done = told->done || strcmp(kind, "done") == 0;
-	told->end = told->end || strcmp(kind, "end") == 0;
+	journaled->used = journaled->used || strcmp(kind, "used") == 0;
+	journaled->done = journaled->done || strcmp(kind, "done") == 0;
+	journaled->end = journaled->end || strcmp(kind, "end") == 0;
 	return true;
 }
 
-static bool tell_done(struct launcher *l, const struct record_key *key)
+static bool write_done(struct launcher *l, const struct record_key *key)
 {
 	struct fields *record = record_new("done", key);
 	fields_add_int(record, "exit", 0);
@@ -47,7 +49,7 @@ static bool tell_done(struct launcher *l, const struct record_key *key)
 	return record_write(l->journal, record);
 }
 
-static bool tell_end(struct launcher *l, const struct record_key *key, const char *drain)
+static bool write_end(struct launcher *l, const struct record_key *key, const char *drain)
 {
 	struct fields *record = record_new("end", key);
 	fields_add(record, "drain", drain);
@@ -58,19 +60,19 @@ static bool tell_end(struct launcher *l, const struct record_key *key, const cha
 
 struct search {
 	const struct launcher *l;
-	char mark[sizeof "ROTA_MARK=" + RECORD_MARK_SIZE];
+	char tag[sizeof "ROTA_MARK=" + RECORD_TAG_SIZE];
 	uid_t owner;
 };
 
-/* Does the process have the attempt's mark in its environment? */
-static bool has_mark(const struct search *s, const struct below_process *p)
+/* Is the attempt's tag in the environment of the process? */
+static bool has_tag(const struct search *s, const struct descendants_process *p)
 {
 	char *path = xasprintf("/proc/%ld/environ", (long)p->pid), *variable = NULL;
 	FILE *file = p->uid == s->owner || p->uid == geteuid() ? fopen(path, "re") : NULL;
-	size_t room = 0;
+	size_t size = 0;
 	bool found = false;
-	while (file && !found && getdelim(&variable, &room, '\0', file) > 0)
-		found = strcmp(variable, s->mark) == 0;
+	while (file && !found && getdelim(&variable, &size, '\0', file) > 0)
+		found = strcmp(variable, s->tag) == 0;
 	if (file)
 		fclose(file);
 	free(variable);
@@ -78,25 +80,25 @@ static bool has_mark(const struct search *s, const struct below_process *p)
 	return found;
 }
 
-/* Orphans of a dead keeper are ours (we are a subreaper, and fork nothing but keepers and procmgrd), or, where the keeper was
- * forked by an earlier launcher, told by their mark. */
-static bool is_left(const struct below_process *p, void *arg)
+/* The launcher is a subreaper and forks only keepers and procmgrd, so its other children are orphans of a dead keeper. Orphans
+ * of a keeper that an earlier launcher forked have the tag. */
+static bool is_orphan(const struct descendants_process *p, void *arg)
 {
 	const struct search *s = arg;
-	bool known = p->pid == s->l->agent_pid || launcher_child_is_keeper(s->l, p->pid) || launcher_spare_is_keeper(s->l, p->pid);
-	return !known && (p->parent == getpid() || has_mark(s, p));
+	bool known = p->pid == s->l->agent_pid || launcher_child_is_keeper(s->l, p->pid) || launcher_idle_is_keeper(s->l, p->pid);
+	return !known && (p->parent == getpid() || has_tag(s, p));
 }
 
-/* Kill what is left of the attempt; false where something could not be killed. */
-static bool kill_all(struct launcher *l, const struct record_key *key, const char *name)
+/* False where a process could not be killed. */
+static bool kill_orphans(struct launcher *l, const struct record_key *key, const char *name)
 {
 	struct search search = {.l = l, .owner = launcher_spool_owner(key)};
-	char mark[RECORD_MARK_SIZE];
-	record_mark(l->dir, key, mark);
-	snprintf(search.mark, sizeof search.mark, "ROTA_MARK=%s", mark);
+	char tag[RECORD_TAG_SIZE];
+	record_tag(l->dir, key, tag);
+	snprintf(search.tag, sizeof search.tag, "ROTA_MARK=%s", tag);
 	for (int try = 0; try < KILL_TRIES; try++) {
-		bool fenced = l->fence && fence_kill(l->fence, name);
-		if (!below_kill(is_left, &search, BELOW_ANYBODY) && !fenced)
+		bool killed = l->cgroups && cgroups_kill(l->cgroups, name);
+		if (!descendants_kill(is_orphan, &search, DESCENDANTS_OF_ANY_USER) && !killed)
 			return true;
 		usleep(KILL_USEC);
 	}
@@ -110,39 +112,39 @@ static const char *drain_for(const struct launcher *l, bool killed)
 	return *l->conf->node_site_epilog ? "a keeper died before its site epilog" : "";
 }
 
-/* Done and end into the journal, where they are not yet; true when both are there. */
-static bool tell(struct launcher *l, const struct record_key *key, bool kept, const char *drain)
+/* Write `done` and `end` unless the journal has them; true when both are there. */
+static bool write_records(struct launcher *l, const struct record_key *key, bool had_keeper, const char *drain)
 {
-	struct told told = {.key = key};
+	struct journaled journaled = {.key = key};
 	struct err e;
 	int64_t position = 0;
-	if (!journal_read(l->journal, &position, note, &told, &e)) {
+	if (!journal_read(l->journal, &position, note_record, &journaled, &e)) {
 		log_error("%s", e.message);
 		return false;
 	}
-	if (told.end || (!told.used && !kept))
+	if (journaled.end || (!journaled.used && !had_keeper))
 		return true;
-	if (!told.done && !tell_done(l, key))
+	if (!journaled.done && !write_done(l, key))
 		return false;
 	crash_point(CRASH_lost_done);
-	return tell_end(l, key, drain);
+	return write_end(l, key, drain);
 }
 
 void launcher_lost_recover(struct launcher *l, const struct record_key *key)
 {
 	char name[RECORD_KEY_SIZE];
-	bool kept;
-	int pid_file = launcher_spool_seize(key, &kept);
+	bool had_keeper;
+	int pid_file = launcher_spool_seize(key, &had_keeper);
 	if (pid_file < 0)
 		return;
 	record_key_text(key, name);
-	log_error("attempt %s has no keeper", name);
-	crash_point(kept ? CRASH_lost_found : CRASH_lost_adopted);
-	bool killed = kill_all(l, key, name);
-	if (l->fence)
-		fence_remove(l->fence, name, REMOVE_USEC);
+	log_error("attempt %s has no keeper; it is ended", name);
+	crash_point(had_keeper ? CRASH_lost_found : CRASH_lost_adopted);
+	bool killed = kill_orphans(l, key, name);
+	if (l->cgroups)
+		cgroups_remove(l->cgroups, name, REMOVE_USEC);
 	crash_point(CRASH_lost_killed);
-	if (tell(l, key, kept, drain_for(l, killed))) {
+	if (write_records(l, key, had_keeper, drain_for(l, killed))) {
 		crash_point(CRASH_lost_end);
 		launcher_spool_remove(key);
 	}

@@ -1,10 +1,12 @@
-/* launcher_spool.c - a node's folder and, in it, one folder for each attempt that is not over.
+/* launcher_spool.c - the node's folder, and in it one folder for each attempt.
  *
- * node.state/<node> belongs to root (in a private instance: to the user): journal and launcher.pid in it, cache/ is procmgrd's,
- * spool/<key>/ holds an attempt's script, the names of its nodes where the script asks for them, control socket and its keeper's pid
- * file, which does not name the attempt until it has a keeper; spare/ what is kept for the next. What always holds: launcher and keepers
- * stand in the folder and use paths below it only, so nobody who moves folders above it can lead them elsewhere; a folder in
- * spool/ whose keeper does not live is an attempt whose end has to be told. */
+ * Called by: all files of the launcher.
+ * node.state/<node> belongs to root (in a private instance: to the user) and has journal and launcher.pid. cache/ belongs to
+ * procmgrd. spool/<key>/ has an attempt's script, node file, control socket and pid file, which names the attempt once it has a
+ * keeper. spare/ has the folders of idle keepers.
+ * Invariants:
+ * - Launcher and keepers enter the folder and use paths below it only, so moving a folder above it leads them nowhere else.
+ * - A folder in spool/ without a living keeper is an attempt whose end is not recorded yet. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,8 +40,8 @@ static bool make_path(const char *path, struct err *e)
 	return made || err_sys(e, "could not make folder \"%s\"", path);
 }
 
-/* Whoever may rename a folder above the node's could put another in its place for the next start. */
-static void warn_about_above(const char *dir)
+/* Whoever can rename a folder above the node's folder could replace it before the next start. */
+static void warn_about_parents(const char *dir)
 {
 	char *path = xstrdup(dir);
 	struct stat st;
@@ -66,7 +68,7 @@ static bool find_agent_account(struct launcher *l, struct err *e)
 	return true;
 }
 
-/* A folder below the one we stand in. */
+/* Make a folder below the working directory. */
 static bool make_folder(const char *name, uid_t uid, gid_t gid, mode_t mode, struct err *e)
 {
 	struct stat st;
@@ -75,12 +77,12 @@ static bool make_folder(const char *name, uid_t uid, gid_t gid, mode_t mode, str
 	if (lstat(name, &st) < 0 || !S_ISDIR(st.st_mode))
 		return err_set(e, "\"%s\" is not a folder", name);
 	if ((st.st_uid != uid || st.st_gid != gid) && lchown(name, uid, gid) < 0)
-		return err_sys(e, "could not give away folder \"%s\"", name);
+		return err_sys(e, "could not change the owner of folder \"%s\"", name);
 	return chmod(name, mode) == 0 || err_sys(e, "could not set the mode of folder \"%s\"", name);
 }
 
-/* Enter the node's folder, and believe in it only if nobody else can write to it. */
-static bool enter(struct launcher *l, struct err *e)
+/* Enter the node's folder, if nobody else can write to it. */
+static bool enter_folder(struct launcher *l, struct err *e)
 {
 	struct stat st;
 	int fd = open(l->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -112,8 +114,8 @@ bool launcher_spool_enter(struct launcher *l, struct err *e)
 	l->dir = xasprintf("%s/%s", absolute, l->node);
 	if (mkdir(l->dir, 0751) < 0 && errno != EEXIST)
 		return err_sys(e, "could not make folder \"%s\"", l->dir);
-	warn_about_above(l->dir);
-	return enter(l, e) && launcher_spool_cache(l, e) && make_folder("spool", geteuid(), l->agent_gid, 0751, e) &&
+	warn_about_parents(l->dir);
+	return enter_folder(l, e) && launcher_spool_cache(l, e) && make_folder("spool", geteuid(), l->agent_gid, 0751, e) &&
 	       make_folder("spare", geteuid(), getegid(), 0700, e) && lease_make(l->agent_uid, l->agent_gid, e);
 }
 
@@ -124,7 +126,7 @@ void launcher_spool_path(const char *above, const struct record_key *key, const 
 	snprintf(path, LAUNCHER_PATH_SIZE, "%s/%s%s%s", above, name, *file ? "/" : "", file);
 }
 
-static void path_of(const struct record_key *key, const char *file, char path[LAUNCHER_PATH_SIZE])
+static void spool_path(const struct record_key *key, const char *file, char path[LAUNCHER_PATH_SIZE])
 {
 	launcher_spool_path("spool", key, file, path);
 }
@@ -133,7 +135,7 @@ static struct sockaddr_un address_of(const struct record_key *key)
 {
 	char path[LAUNCHER_PATH_SIZE];
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	path_of(key, "ctl", path);
+	spool_path(key, "ctl", path);
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
 	return address;
 }
@@ -141,7 +143,7 @@ static struct sockaddr_un address_of(const struct record_key *key)
 static bool make_pid_file(const struct record_key *key)
 {
 	char path[LAUNCHER_PATH_SIZE];
-	path_of(key, "pid", path);
+	spool_path(key, "pid", path);
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd >= 0)
 		close(fd);
@@ -163,7 +165,7 @@ static int make_socket(const struct record_key *key)
 int launcher_spool_make(const struct record_key *key, struct err *e)
 {
 	char path[LAUNCHER_PATH_SIZE];
-	path_of(key, "", path);
+	spool_path(key, "", path);
 	if (mkdir(path, 0711) < 0) {
 		err_sys(e, "could not make folder \"%s\"", path);
 		return -1;
@@ -196,71 +198,71 @@ void launcher_spool_remove(const struct record_key *key)
 bool launcher_spool_has(const struct record_key *key)
 {
 	char path[LAUNCHER_PATH_SIZE];
-	path_of(key, "", path);
+	spool_path(key, "", path);
 	return access(path, F_OK) == 0;
 }
 
-/* What stands in a pid file. */
+/* The content of a pid file. */
 struct note {
-	bool locked;	/* a keeper has written its number */
-	bool named;	/* and which attempt it serves */
-	bool its;	/* which is this one */
-	bool fence;	/* of which something may be left that has to end with the lease */
-	long long room; /* journal space for its records; 0: of a keeper of an earlier version */
+	bool locked;	      /* a keeper has written its pid */
+	bool named;	      /* and the name of its attempt */
+	bool its;	      /* which is this one */
+	bool ends_with_lease; /* which must not outlive the lease */
+	long long space;      /* journal space for its records; 0: of a keeper of an earlier version */
 };
 
-static struct note note_read(int fd, const struct record_key *key)
+static struct note read_note(int fd, const struct record_key *key)
 {
 	char text[256], name[RECORD_KEY_SIZE], its[RECORD_KEY_SIZE] = "", word[8] = "";
-	long long room = 0;
+	long long space = 0;
 	ssize_t size = fd < 0 ? -1 : pread(fd, text, sizeof text - 1, 0);
 	text[size > 0 ? size : 0] = '\0';
-	bool named = sscanf(text, "%*d %*s %47s %7s %lld", its, word, &room) >= 1;
+	bool named = sscanf(text, "%*d %*s %47s %7s %lld", its, word, &space) >= 1;
 	record_key_text(key, name);
-	return (struct note){size > 0, named, strcmp(its, name) == 0, strcmp(word, "fence") == 0, room};
+	return (struct note){size > 0, named, strcmp(its, name) == 0, strcmp(word, "fence") == 0, space};
 }
 
-static struct note note_of(const struct record_key *key)
+static struct note open_note(const struct record_key *key)
 {
 	char path[LAUNCHER_PATH_SIZE];
-	path_of(key, "pid", path);
+	spool_path(key, "pid", path);
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	struct note note = note_read(fd, key);
+	struct note note = read_note(fd, key);
 	if (fd >= 0)
 		close(fd);
 	return note;
 }
 
-int64_t launcher_spool_room(const struct record_key *key)
+int64_t launcher_spool_space(const struct record_key *key)
 {
-	struct note note = note_of(key);
-	return note.its && note.room > 0 ? note.room : 0;
+	struct note note = open_note(key);
+	return note.its && note.space > 0 ? note.space : 0;
 }
 
-bool launcher_spool_is_fenced(const struct record_key *key)
+bool launcher_spool_ends_with_lease(const struct record_key *key)
 {
 	char path[LAUNCHER_PATH_SIZE];
-	struct note note = note_of(key);
-	/* A keeper that still names its attempt before this one has not begun it, and need not any more. */
+	struct note note = open_note(key);
+	/* A keeper that still names its last attempt has not started this one, and need not any more. */
 	if (note.named)
-		return note.fence || !note.its;
-	path_of(key, "fence", path); /* how keepers of an earlier version said it */
+		return note.ends_with_lease || !note.its;
+	spool_path(key, "fence", path); /* the mark of a keeper of an earlier version */
 	return access(path, F_OK) == 0;
 }
 
 pid_t launcher_spool_keeper(const struct record_key *key)
 {
 	char path[LAUNCHER_PATH_SIZE];
-	path_of(key, "pid", path);
+	spool_path(key, "pid", path);
 	return daemon_holder(path);
 }
 
 int launcher_spool_seize(const struct record_key *key, bool *kept)
 {
 	char path[LAUNCHER_PATH_SIZE];
-	path_of(key, "pid", path);
+	spool_path(key, "pid", path);
 	int fd = daemon_seize(path);
-	struct note note = note_read(fd, key);
+	struct note note = read_note(fd, key);
 	*kept = note.locked && (note.its || !note.named);
 	return fd;
 }
@@ -269,7 +271,7 @@ uid_t launcher_spool_owner(const struct record_key *key)
 {
 	char path[LAUNCHER_PATH_SIZE];
 	struct stat st;
-	path_of(key, "script", path);
+	spool_path(key, "script", path);
 	return lstat(path, &st) == 0 ? st.st_uid : geteuid();
 }
 
@@ -283,16 +285,17 @@ static bool send_from(int fd, const struct record_key *key, const struct fields 
 
 enum launcher_sent launcher_spool_send(const struct record_key *key, const struct fields *message, struct err *e)
 {
-	static int fd = -1; /* for whichever keeper */
+	static int fd = -1; /* for all keepers */
 	if (fd >= 0 && send_from(fd, key, message))
 		return LAUNCHER_SENT;
-	/* What others have not read yet counts for the socket that it was sent from: only of a new one does it say that this keeper's is full. */
+	/* Messages that other keepers have not read count for the sending socket. Only a new one shows whether this keeper's
+	 * socket is full. */
 	if (fd >= 0)
 		close(fd);
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (send_from(fd, key, message))
 		return LAUNCHER_SENT;
-	/* A name that is gone, or a socket that nobody holds any more: all else passes. */
+	/* The name is gone, or nobody has the socket open any more. All other errors pass. */
 	bool never = errno == ENOENT || errno == ECONNREFUSED;
 	err_sys(e, "could not reach the keeper at \"%s\"", address_of(key).sun_path);
 	return never ? LAUNCHER_SENT_NEVER : LAUNCHER_SENT_LATER;
@@ -315,7 +318,7 @@ int launcher_spool_each(struct launcher *l, void (*each)(struct launcher *l, con
 	return count;
 }
 
-/* What a group's holder told stays when its keeper dies; without any attempt nobody can read it any more. */
+/* The file of a group stays when the keeper of its prolog's owner dies. Without any attempt nobody reads it. */
 void launcher_spool_tidy(struct launcher *l)
 {
 	if (launcher_spool_each(l, NULL) > 0)

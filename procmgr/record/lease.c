@@ -1,8 +1,10 @@
 /* lease.c - the file `lease`: one record of fixed size, written in place, with a checksum.
  *
- * procmgrd writes it when the database has granted a lease; keepers and the launcher read it when the one they know has run out.
- * What always holds: it is overwritten in place, which needs no room on a disk that is full; a record that is torn, of another
- * boot or not as written here is none, and a reader then goes by the one that it knew. */
+ * Called by: procmgrd to write it when the database has granted a lease; keepers and the launcher to read it when the lease that
+ * they have has run out.
+ * Invariants:
+ * - It is overwritten in place, which needs no space on a full disk.
+ * - A torn record, or one of another boot, is no lease. Its reader goes on with the one that it has. */
 #include "procmgr/record/lease.h"
 
 #include <errno.h>
@@ -30,7 +32,7 @@ void lease_boot_id(char id[LEASE_BOOT_SIZE])
 	memcpy(id, known, sizeof known);
 }
 
-/* Blanks up to a fixed size, a checksum of what is before it, a newline. */
+/* Padded with blanks to a fixed size, then a checksum of the text before the blanks, then a newline. */
 static void record_make(const struct lease *lease, char record[RECORD_SIZE + 1])
 {
 	char text[RECORD_SIZE], boot[LEASE_BOOT_SIZE];
@@ -46,7 +48,7 @@ static bool record_read(const char *record, struct lease *lease)
 	char again[RECORD_SIZE + 1];
 	if (sscanf(record, "%19" SCNd64 " %19" SCNd64 " %19" SCNd64, &lease->since, &lease->until, &lease->dead_by) != 3)
 		return false;
-	/* One lease of this boot has one spelling. */
+	/* A lease of this boot has one spelling. */
 	record_make(lease, again);
 	return strcmp(record, again) == 0 && lease->since <= lease->until && lease->until <= lease->dead_by;
 }

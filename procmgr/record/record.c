@@ -1,7 +1,7 @@
-/* record.c - names of step attempts, and the journal's records about them.
+/* record.c - names of step attempts, and records of the journal about them.
  *
- * Called by the launcher (used, refused) and by keepers (all other kinds). What always holds: a key has one spelling, so a
- * folder or group of another spelling is not ours. */
+ * Called by: the launcher (records used and refused), keepers (all other kinds), procmgrd to read them.
+ * Invariants: a key has one spelling, so a folder or cgroup with another spelling is not Rota's. */
 #include "procmgr/record/record.h"
 
 #include <inttypes.h>
@@ -21,12 +21,12 @@ void record_key_text(const struct record_key *key, char text[RECORD_KEY_SIZE])
 	snprintf(text, RECORD_KEY_SIZE, "%" PRId64 ".%d.%d", key->job_id, key->step_id, key->attempt);
 }
 
-void record_mark(const char *dir, const struct record_key *key, char mark[RECORD_MARK_SIZE])
+void record_tag(const char *dir, const struct record_key *key, char tag[RECORD_TAG_SIZE])
 {
 	char hash[SEAL_HEX_SIZE], name[RECORD_KEY_SIZE];
 	seal_hash_hex(dir, strlen(dir), hash);
 	record_key_text(key, name);
-	snprintf(mark, RECORD_MARK_SIZE, "%.8s.%s", hash, name);
+	snprintf(tag, RECORD_TAG_SIZE, "%.8s.%s", hash, name);
 }
 
 bool record_key_parse(const char *text, struct record_key *key)
@@ -92,7 +92,7 @@ bool record_write(struct journal *j, struct fields *record)
 	return written;
 }
 
-static void wait_for_room(const struct err *e, int try)
+static void wait_for_space(const struct err *e, int try)
 {
 	if (try % LOG_TRIES == 0)
 		log_error("%s; waiting until it can be written", e->message);
@@ -103,14 +103,14 @@ void record_flush(struct journal *j)
 {
 	struct err e;
 	for (int try = 0; !journal_put(j, &e); try++)
-		wait_for_room(&e, try);
+		wait_for_space(&e, try);
 }
 
 void record_must(struct journal *j, struct fields **records, int count)
 {
 	struct err e;
 	for (int try = 0; !journal_append_all(j, records, count, &e); try++)
-		wait_for_room(&e, try);
+		wait_for_space(&e, try);
 	for (int i = 0; i < count; i++)
 		fields_free(records[i]);
 }

@@ -386,14 +386,14 @@ orders_taken() {
 	eventually step_is "$job" running
 	# While it runs, and after it.
 	for when in now then; do
-		play "$job" "node_id, kind, job_id, step_id, attempt, body, signature" "used before"
+		play "$job" "node_id, kind, job_id, step_id, attempt, body, signature" "accepted before"
 		play "$job" "3 - node_id, kind, job_id, step_id, attempt, body, signature" "order is for node"
 		play "$job" "node_id, kind, job_id, step_id, attempt + 1, body, signature" "for another step"
-		play "$job" "node_id, kind, job_id, step_id, attempt + 1, replace(body, 'attempt=1:1', 'attempt=1:2'), signature" "signature does not fit"
-		play "$job" "node_id, kind, job_id, step_id, attempt, replace(body, 'uid=', 'gid='), signature" "signature does not fit"
-		play "$job" "node_id, kind, job_id, step_id, attempt, body, decode(repeat('5a', 64), 'hex')" "signature does not fit"
+		play "$job" "node_id, kind, job_id, step_id, attempt + 1, replace(body, 'attempt=1:1', 'attempt=1:2'), signature" "signature does not match"
+		play "$job" "node_id, kind, job_id, step_id, attempt, replace(body, 'uid=', 'gid='), signature" "signature does not match"
+		play "$job" "node_id, kind, job_id, step_id, attempt, body, decode(repeat('5a', 64), 'hex')" "signature does not match"
 		play "$job" "node_id, kind, job_id, step_id, attempt, body, ''" "no order or no signature"
-		play "$job" "node_id, kind, job_id + 100000, step_id, attempt, 'garbage', signature" "signature does not fit"
+		play "$job" "node_id, kind, job_id + 100000, step_id, attempt, 'garbage', signature" "signature does not match"
 		run ended "$job"
 		[ "$output" = "completed|exit|" ]
 		[ "$(cat "$ROTA_TEST_DIR/$VIC/mark.$job.out")" = "ran 1 as $VIC" ]
@@ -442,7 +442,7 @@ orders_taken() {
 		'[{\"job\":$job,\"step\":0,\"request\":0,\"attempt\":1,\"time_limit_s\":0,\"nodes\":[$node],\"allocations\":[{\"node\":$node,\"cpus\":1,\"mem_mb\":0,\"tasks\":1,\"gres\":{},\"holder\":true}]}]',
 		jsonb_build_array(jsonb_build_object('node_id', $node, 'kind', 'launch', 'job_id', $job, 'step_id', 0, 'attempt', 1, 'body', \$body\$${body%.}\$body\$, 'signature', repeat('5a', 64))))"
 	run ended "$job"
-	[[ $output == "failed|refused|signature does not fit"* ]]
+	[[ $output == "failed|refused|signature does not match"* ]]
 	rota admin partition delete closed
 	[ ! -e "$ROTA_TEST_DIR/$VIC/mark.$job.out" ]
 	[ ! -e /tmp/evil ]

@@ -98,7 +98,7 @@ kill -SEGV $$' --workdir="$BATS_TEST_TMPDIR/crash")
 }
 
 @test "memory over the limit has its own cause" {
-	grep -q 'with control groups' "$ROTA_HOME/log/launcher.n1.log" || skip "no control groups here"
+	grep -q 'with cgroups' "$ROTA_HOME/log/launcher.n1.log" || skip "no control groups here"
 	job=$(submit '#!/bin/bash
 exec perl -e "my \$x = q(x) x (400 * 1024 * 1024); sleep 1"' --mem=100M)
 	eventually is "$job" out_of_memory
@@ -174,7 +174,7 @@ while :; do sleep 0.1; done')
 	eventually test -e "$BATS_TEST_TMPDIR/trapped"
 	spool=$(echo "$ROTA_HOME"/node/*/spool/"$job.0.1")
 	keeper=$(sed 's/ .*//' "$spool/pid")
-	waits() { grep -q "for $job.0.1 waits: its keeper does not read" "$ROTA_HOME"/log/launcher.*.log; }
+	waits() { grep -q "for $job.0.1 is delayed: the keeper's socket is full" "$ROTA_HOME"/log/launcher.*.log; }
 	ordered() { superuser "select coalesce(string_agg(distinct kind, ' ' order by kind), '') from rota.node_order where job_id = $job"; }
 	kill -STOP "$keeper"
 	for i in $(seq 8); do # more than the kernel lets wait in a socket, twice

@@ -138,7 +138,7 @@ as_root() {
 
 has_cgroup() {
 	as_root
-	grep -q 'with control groups' "$DIR/$NODE.log" || skip "no control groups here"
+	grep -q 'with cgroups' "$DIR/$NODE.log" || skip "no control groups here"
 }
 
 @test "a signed launch request runs, and the journal has all records in order" {
@@ -169,10 +169,10 @@ has_cgroup() {
 @test "a forged, altered, expired or misdirected order is refused" {
 	echo '#!/bin/true' | launch 110 attack:signature
 	record 110 refused
-	[[ $output == *"reason=signature does not fit the order"* ]]
+	[[ $output == *"reason=signature does not match the order"* ]]
 	echo '#!/bin/true' | launch 111 account=alpha attack:from=alpha attack:to=betas
 	record 111 refused
-	[[ $output == *"reason=signature does not fit"* ]]
+	[[ $output == *"reason=signature does not match"* ]]
 	echo '#!/bin/true' | launch 112 expires_at=1000
 	record 112 refused
 	[[ $output == *"reason=order has expired"*"again=0 retry=1 drain="* ]]
@@ -192,7 +192,7 @@ has_cgroup() {
 	record 120 end
 	echo '#!/bin/true' | launch 120
 	record 120 refused
-	[[ $output == *"reason=order was used before again=1"* ]]
+	[[ $output == *"reason=order was accepted before again=1"* ]]
 	[ "$(drive journal 120.0.1 used | wc -l)" = 1 ]
 }
 
@@ -750,7 +750,7 @@ lose_keepers() {
 	run drive wait 295.0.3 run
 	echo 'echo wrong' | sed '1i#!/bin/sh' | launch 295 attempt=2
 	run drive wait 295.0.2 refused
-	[[ $output == *"reason=order is for an old attempt, attempt 3 was ordered here again=0 retry=0 drain="* ]]
+	[[ $output == *"reason=order is for an old attempt, attempt 3 was accepted here again=0 retry=0 drain="* ]]
 	[ ! -e "$DIR/work/295.out" ] || [ ! -s "$DIR/work/295.out" ]
 	drive send op=control job=295 step=0 attempt=2 action=kill cause=cancelled
 	run drive wait 295.0.2 late
@@ -898,7 +898,7 @@ fill() {
 	NODE=n7 CONFIG=$DIR/plain.conf
 	rm -f "$DIR/sock/driver"
 	start_launcher
-	! grep -q 'with control groups' "$DIR/n7.log"
+	! grep -q 'with cgroups' "$DIR/n7.log"
 	daemon_script | launch 310
 	record 310 end
 	[ -s "$DIR/work/daemon.310" ]
@@ -1066,7 +1066,7 @@ plain_launcher_over() {
 	echo 'echo evil' >"$DIR/node/n1/cache/$hash"
 	echo '#!/bin/true' | launch 351 "attack:script=$hash"
 	record 351 done
-	[[ $output == *"outcome=node_fail message=\"cache/$hash\" does not hold what its name says"* ]]
+	[[ $output == *"outcome=node_fail message=\"cache/$hash\" has another hash than its name says"* ]]
 	rm "$DIR/node/n1/cache/$hash"
 	ln -s /etc/passwd "$DIR/node/n1/cache/$hash"
 	echo '#!/bin/true' | launch 352 "attack:script=$hash"

@@ -77,7 +77,7 @@ ran_once() {
 	job=$(submit)
 	eventually running "$job"
 	keeper=$(sed 's/ .*//' "$ROTA_HOME/node/n1/spool/$job".*/pid)
-	waits() { grep -q "for $job.0.1 waits: its keeper does not read" "$ROTA_HOME/log/launcher.n1.log"; }
+	waits() { grep -q "for $job.0.1 is delayed: the keeper's socket is full" "$ROTA_HOME/log/launcher.n1.log"; }
 	kill -STOP "$keeper"
 	for i in $(seq 12); do rota signal CONT "$job" || true; done
 	rota cancel "$job" || true

@@ -78,7 +78,7 @@ static void test_evict(void **state)
 	(void)state;
 	char hash[SEAL_HEX_SIZE];
 	put("evict me", hash);
-	agent_cache_evict(1024 * 1024, -1); /* there is room */
+	agent_cache_evict(1024 * 1024, -1); /* no file is too much */
 	assert_true(agent_cache_has(hash));
 	agent_cache_evict(0, 3600); /* used within the hour */
 	assert_true(agent_cache_has(hash));

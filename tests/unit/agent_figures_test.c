@@ -1,4 +1,5 @@
-/* agent_figures_test.c - what steps use, read from drawn control groups of both versions, a drawn /proc, and our own processes. */
+/* agent_figures_test.c - what steps use, read from made-up cgroups of both versions, a made-up /proc, and the test's own
+ * processes. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -10,7 +11,7 @@
 #include "procmgr/agent/agent_plugin.h"
 #include "procmgr/agent/figures.h"
 
-/* A file below the test's folder, its folders made. */
+/* Make a file below the test's folder, with its folders. */
 static void draw(const char *path, const char *text)
 {
 	char whole[512];
@@ -74,7 +75,7 @@ static void test_version_one(void **state)
 	assert_int_equal(f.write_bytes, -1);
 	assert_false(figures_of_group(&m, "g/2.0.1", &f));
 	draw("freezer/g/3.0.1/cgroup.procs", "7\n");
-	assert_true(figures_of_group(&m, "g/3.0.1", &f)); /* the other controllers do not know it */
+	assert_true(figures_of_group(&m, "g/3.0.1", &f)); /* the other controllers do not have this cgroup */
 	assert_int_equal(f.cpu_usec, -1);
 	assert_int_equal(f.rss_kb, -1);
 	assert_int_equal(f.swap_kb, -1);
@@ -112,7 +113,7 @@ static void test_version_two(void **state)
 	draw("mounts", "");
 	figures_mounts_free(&m);
 	read_mounts(&m);
-	assert_false(figures_of_group(&m, "g/1.0.1", &f)); /* no control groups at all */
+	assert_false(figures_of_group(&m, "g/1.0.1", &f)); /* no cgroups at all */
 	figures_mounts_free(&m);
 }
 
@@ -181,7 +182,7 @@ static void test_processes(void **state)
 	assert_int_equal(f.read_bytes, 100);
 	assert_int_equal(f.write_bytes, 200);
 	assert_int_equal(f.threads, 2);
-	figures_add(&f, process_of(&all, 52), proc); /* whose swap and bytes may not be read */
+	figures_add(&f, process_of(&all, 52), proc); /* its swap and bytes cannot be read */
 	assert_int_equal(f.processes, 2);
 	assert_int_equal(f.rss_kb, 15 * page_kb);
 	assert_int_equal(f.swap_kb, -1);

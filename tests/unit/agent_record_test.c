@@ -65,16 +65,17 @@ static void test_pause(void **state)
 {
 	(void)state;
 	struct fields *f = record_at("suspended", 1000);
-	is(agent_record_json(f, 7, 1500), "{\"node\":7,\"kind\":\"suspended\",\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":500,"
-					  "\"clock\":1000}");
+	is(agent_record_json(f, 7, 1500),
+	   "{\"node\":7,\"kind\":\"suspended\",\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":500,"
+	   "\"clock\":1000}");
 	fields_free(f);
 }
 
-static void test_not_told(void **state)
+static void test_not_reported(void **state)
 {
 	(void)state;
 	struct fields *f = record_at("refused", 1);
-	fields_add(f, "reason", "order was used before");
+	fields_add(f, "reason", "order was accepted before");
 	fields_add_int(f, "again", 1);
 	assert_null(agent_record_json(f, 7, 1500));
 	fields_free(f);
@@ -137,7 +138,7 @@ static bool adds(json_t *ready, int64_t node, const char *const *kinds, int coun
 	return added;
 }
 
-/* In short goes an attempt of which nothing is known but that its keeper is there and ready. */
+/* An attempt is reported as ready if all its records say is that its keeper has started and is ready. */
 static void test_ready(void **state)
 {
 	(void)state;
@@ -151,7 +152,7 @@ static void test_ready(void **state)
 	is(ready, "[{\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":2000,\"nodes\":[7,5]}]");
 }
 
-static bool lives(json_t *lives, const char *const *kinds, int count)
+static bool coalesce(json_t *list, const char *const *kinds, int count)
 {
 	struct fields *records[8];
 	for (int i = 0; i < count; i++) {
@@ -164,44 +165,41 @@ static bool lives(json_t *lives, const char *const *kinds, int count)
 		if (strcmp(kinds[i], "end") == 0)
 			fields_add_int(records[i], "peak_mb", 5);
 	}
-	bool lived = agent_record_add_coalesced(lives, 7, records, count, 3000);
+	bool coalesced = agent_record_add_coalesced(list, 7, records, count, 3000);
 	for (int i = 0; i < count; i++)
 		fields_free(records[i]);
-	return lived;
+	return coalesced;
 }
 
-/* In one goes what is told up to its end, if each of it is there once. */
-static void test_life(void **state)
+/* Records are coalesced if they tell the whole course of the attempt, each kind once. */
+static void test_coalesced(void **state)
 {
 	(void)state;
 	static const char *const kinds[] = {"used", "keeper", "run", "task", "done", "end", "hook", "end"};
 	static const char *const twice[] = {"task", "task", "done", "end"}, *const paused[] = {"suspended", "done", "end"};
-	json_t *told = json_array();
-	assert_false(lives(told, kinds, 5));
-	assert_false(lives(told, kinds + 3, 1));
-	assert_false(lives(told, kinds + 5, 1));
-	assert_false(lives(told, kinds, 7));
-	assert_false(lives(told, kinds + 4, 4));
-	assert_false(lives(told, twice, 4));
-	assert_false(lives(told, paused, 3));
-	assert_true(lives(told, kinds, 6));
-	assert_true(lives(told, kinds + 4, 2));
-	is(told, "[{\"kind\":\"life\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"keeper_us\":1999,\"run_us\":1998,\"session\":9,"
-		 "\"task\":{\"kind\":\"task\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":1997,\"pid\":73,\"exit\":3},"
-		 "\"done_us\":1996,\"end_us\":1995,\"peak_mb\":5},"
-		 "{\"kind\":\"life\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"done_us\":2000,\"end_us\":1999,\"peak_mb\":5}]");
+	json_t *list = json_array();
+	assert_false(coalesce(list, kinds, 5));
+	assert_false(coalesce(list, kinds + 3, 1));
+	assert_false(coalesce(list, kinds + 5, 1));
+	assert_false(coalesce(list, kinds, 7));
+	assert_false(coalesce(list, kinds + 4, 4));
+	assert_false(coalesce(list, twice, 4));
+	assert_false(coalesce(list, paused, 3));
+	assert_true(coalesce(list, kinds, 6));
+	assert_true(coalesce(list, kinds + 4, 2));
+	is(list,
+	   "[{\"kind\":\"life\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"keeper_us\":1999,\"run_us\":1998,\"session\":9,"
+	   "\"task\":{\"kind\":\"task\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"age_us\":1997,\"pid\":73,\"exit\":3},"
+	   "\"done_us\":1996,\"end_us\":1995,\"peak_mb\":5},"
+	   "{\"kind\":\"life\",\"node\":7,\"job\":812,\"step\":3,\"attempt\":1,\"done_us\":2000,\"end_us\":1999,\"peak_mb\":5}]");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_task),
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_pause),
-		cmocka_unit_test(test_not_told),
-		cmocka_unit_test(test_control),
-		cmocka_unit_test(test_ready),
-		cmocka_unit_test(test_life),
+		cmocka_unit_test(test_task),	     cmocka_unit_test(test_text),    cmocka_unit_test(test_pause),
+		cmocka_unit_test(test_not_reported), cmocka_unit_test(test_control), cmocka_unit_test(test_ready),
+		cmocka_unit_test(test_coalesced),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

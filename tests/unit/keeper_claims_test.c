@@ -6,7 +6,7 @@
 
 #include "procmgr/keeper/cores.h"
 
-/* Other instances of this machine may have claims: a network of our own has names of its own. */
+/* Other instances of this machine may have claims, so the test has a network namespace, and with it names, of its own. */
 static int setup(void **state)
 {
 	(void)state;
@@ -32,7 +32,7 @@ static void test_apart(void **state)
 	assert_int_equal(CPU_COUNT(&one.set), 1);
 	assert_false(cores_take(&all, count_usable()));
 	if (count_usable() > 1) {
-		assert_true(cores_take(&all, count_usable() - 1)); /* what could not be had as a whole is free again */
+		assert_true(cores_take(&all, count_usable() - 1)); /* an incomplete claim is released */
 		CPU_AND(&one.set, &one.set, &all.set);
 		assert_int_equal(CPU_COUNT(&one.set), 0);
 		cores_release(&all);
@@ -49,7 +49,7 @@ static void test_senseless(void **state)
 	cores_release(&c);
 }
 
-/* A keeper that dies leaves nothing claimed. */
+/* A keeper that dies leaves no claim. */
 static void test_dies(void **state)
 {
 	(void)state;
@@ -66,6 +66,7 @@ static void test_dies(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_apart), cmocka_unit_test(test_senseless), cmocka_unit_test(test_dies)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_apart), cmocka_unit_test(test_senseless),
+					   cmocka_unit_test(test_dies)};
 	return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "procmgr/keeper/fence_cores.h"
+#include "procmgr/keeper/cgroups_cores.h"
 
 static int count_usable(void)
 {
@@ -21,7 +21,7 @@ static int first_usable(void)
 	return core;
 }
 
-/* The group of an attempt, pinned to `list`. */
+/* Make the cgroup of an attempt, pinned to `list`. */
 static void draw(const char *instance, const char *node, const char *key, const char *list)
 {
 	char path[256];
@@ -42,12 +42,12 @@ static void test_mark(void **state)
 	(void)state;
 	cpu_set_t cores;
 	CPU_ZERO(&cores);
-	fence_cores_mark("0-2,5,7-7\n", &cores);
+	cgroups_cores_add("0-2,5,7-7\n", &cores);
 	assert_int_equal(CPU_COUNT(&cores), 5);
 	assert_true(CPU_ISSET(5, &cores) && CPU_ISSET(7, &cores) && !CPU_ISSET(3, &cores));
-	fence_cores_mark("", &cores);
-	fence_cores_mark("x", &cores);
-	fence_cores_mark("4096-99999", &cores);
+	cgroups_cores_add("", &cores);
+	cgroups_cores_add("x", &cores);
+	cgroups_cores_add("4096-99999", &cores);
 	assert_int_equal(CPU_COUNT(&cores), 5);
 }
 
@@ -55,12 +55,12 @@ static void test_pick(void **state)
 {
 	(void)state;
 	char expected[16];
-	char *cores = fence_cores_pick(unit_folder, 1);
+	char *cores = cgroups_cores_pick(unit_folder, 1);
 	snprintf(expected, sizeof expected, "%d", first_usable());
 	assert_string_equal(cores, expected);
 	free(cores);
-	assert_null(fence_cores_pick(unit_folder, count_usable() + 1));
-	cores = fence_cores_pick(unit_folder, count_usable());
+	assert_null(cgroups_cores_pick(unit_folder, count_usable() + 1));
+	cores = cgroups_cores_pick(unit_folder, count_usable());
 	assert_non_null(cores);
 	free(cores);
 }
@@ -69,13 +69,13 @@ static void test_taken(void **state)
 {
 	(void)state;
 	draw("other-instance", "n1", "812.0.1", "0-1023");
-	assert_null(fence_cores_pick(unit_folder, 1));
+	assert_null(cgroups_cores_pick(unit_folder, 1));
 	draw("other-instance", "n1", "812.0.1", "");
 	char list[16];
 	snprintf(list, sizeof list, "%d\n", first_usable());
 	draw("mine", "n2", "7.0.1", list);
-	assert_null(fence_cores_pick(unit_folder, count_usable()));
-	char *cores = fence_cores_pick(unit_folder, count_usable() - 1);
+	assert_null(cgroups_cores_pick(unit_folder, count_usable()));
+	char *cores = cgroups_cores_pick(unit_folder, count_usable() - 1);
 	if (count_usable() > 1)
 		assert_non_null(cores);
 	free(cores);

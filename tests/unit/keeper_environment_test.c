@@ -42,7 +42,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* The value of a variable; NULL where it is absent; fails where it stands twice. */
+/* The value of a variable; NULL where it is absent. Fails where it is there twice. */
 static const char *value(char **environment, const char *name)
 {
 	const char *found = NULL;
@@ -79,8 +79,8 @@ static void test_task(void **state)
 	is(e, "SLURM_NODELIST", "n[1-2]");
 	is(e, "ROTA_PARTITION", "main");
 	is(e, "ROTA_SUBMIT_DIR", "/w");
-	assert_null(value(e, "ROTA_SUBMIT_HOST")); /* the client did not say it */
-	assert_null(value(e, "SLURM_STEP_ID"));	   /* a script that runs once stands for a batch script */
+	assert_null(value(e, "ROTA_SUBMIT_HOST")); /* the client has not exported it */
+	assert_null(value(e, "SLURM_STEP_ID"));	   /* a script that runs once is a batch script */
 	assert_null(value(e, "SLURM_STEPID"));
 	assert_null(value(e, "SLURM_STEP_NODELIST"));
 	is(e, "ROTA_STEP_ID", "2");
@@ -104,7 +104,7 @@ static void test_task(void **state)
 	task_environment_free(e);
 }
 
-/* What the order and the client say over the spec. */
+/* Values of the order and the client replace those of the spec. */
 static void test_origin(void **state)
 {
 	(void)state;
@@ -139,7 +139,8 @@ static void test_tasks_per_node(void **state)
 	static const struct {
 		int nodes, tasks;
 		const char *expected;
-	} cases[] = {{1, 1, "1"}, {2, 4, "2(x2)"}, {2, 3, "2,1"}, {3, 6, "2(x3)"}, {4, 7, "2(x3),1"}, {4, 9, "3,2(x3)"}, {5, 12, "3(x2),2(x3)"}};
+	} cases[] = {{1, 1, "1"},	{2, 4, "2(x2)"},   {2, 3, "2,1"},	  {3, 6, "2(x3)"},
+		     {4, 7, "2(x3),1"}, {4, 9, "3,2(x3)"}, {5, 12, "3(x2),2(x3)"}};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		order.node_count = cases[i].nodes;
 		order.task_count = cases[i].tasks;

@@ -1,4 +1,4 @@
-/* launcher_order_test.c - which launch messages the launcher believes, and its memory of those it did. */
+/* launcher_order_test.c - which launch messages the launcher accepts, and its set of accepted attempts. */
 #include "tests/unit/unit.h"
 
 #include "lib/order.h"
@@ -118,7 +118,7 @@ static struct fields *message_of(const char *text, const char *signed_text, int6
 	return message;
 }
 
-/* Believe the message (and free it); `reason` is what a refusal has to hold, NULL = none. */
+/* Verify the message and free it. reason: what the refusal has to say; NULL: the message is accepted. */
 static void judge(struct fields *message, const char *reason)
 {
 	struct err e;
@@ -127,12 +127,12 @@ static void judge(struct fields *message, const char *reason)
 	enum launcher_fault fault;
 	bool keyed = record_key_read(message, &key, &(struct err){.code = ""});
 	bool readable = launcher_order_read(&launcher, message, &order, &e);
-	bool believed = launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e) && keyed;
-	assert_false(believed && !readable);
-	assert_int_equal(believed, reason == NULL);
+	bool verified = launcher_order_verify(&launcher, &order, &key, NOW, &fault, &e) && keyed;
+	assert_false(verified && !readable);
+	assert_int_equal(verified, reason == NULL);
 	if (reason)
 		assert_non_null(strstr(e.message, reason));
-	assert_int_equal(!believed && fault == LAUNCHER_FAULT_LATE, reason && strstr(reason, "expired"));
+	assert_int_equal(!verified && fault == LAUNCHER_FAULT_LATE, reason && strstr(reason, "expired"));
 	order_free(&order);
 	fields_free(message);
 }
@@ -157,11 +157,11 @@ static void test_altered(void **state)
 	(void)state;
 	char *text = text_of(&good), *altered = xstrdup(text);
 	*strstr(altered, "/w") = '|';
-	judge(message_of(altered, text, 812), "signature does not fit");
-	judge(message_of(text, altered, 812), "signature does not fit");
+	judge(message_of(altered, text, 812), "signature does not match");
+	judge(message_of(text, altered, 812), "signature does not match");
 	free(altered);
 	altered = xasprintf("%sx=1:1\n", text);
-	judge(message_of(altered, text, 812), "signature does not fit");
+	judge(message_of(altered, text, 812), "signature does not match");
 	judge(message_of(altered, altered, 812), "");
 	free(altered);
 	free(text);
@@ -188,7 +188,7 @@ static void judge_virtual(int number, const char *reason)
 	free(text);
 }
 
-/* Each virtual node believes its own orders, once; the name of all of them is nobody's. */
+/* Each virtual node accepts its own orders, once. No node has the name without a number. */
 static void test_virtual(void **state)
 {
 	(void)state;
@@ -199,7 +199,7 @@ static void test_virtual(void **state)
 	judge_virtual(3, "for node \"n12\"");
 	judge_virtual(0, "for node \"n12\"");
 	attempt_set_add(launcher.accepted, &used, NOW + 100, NOW);
-	judge_virtual(2, "used before");
+	judge_virtual(2, "accepted before");
 	good.node = good.nodes = "n13";
 	judge_virtual(3, NULL);
 	good.node = good.nodes = "n14";
@@ -224,14 +224,14 @@ static void test_used(void **state)
 	attempt_set_add(launcher.accepted, &other, NOW + 100, NOW);
 	judge_order(&good, NULL);
 	attempt_set_add(launcher.accepted, &newer, NOW + 100, NOW);
-	judge_order(&good, "order is for an old attempt, attempt 2 was ordered here");
+	judge_order(&good, "order is for an old attempt, attempt 2 was accepted here");
 	attempt_set_add(launcher.accepted, &key, NOW + 100, NOW);
-	judge_order(&good, "used before");
-	good.expires_at = NOW - 5; /* said first, since it ran */
-	judge_order(&good, "used before");
+	judge_order(&good, "accepted before");
+	good.expires_at = NOW - 5; /* checked first, since the attempt ran */
+	judge_order(&good, "accepted before");
 }
 
-/* Whatever is wrong with an order for an attempt that runs, its refusal is not the attempt's end. */
+/* Whatever is wrong with an order for a running attempt, its refusal does not end the attempt. */
 static void test_used_and_forged(void **state)
 {
 	(void)state;
@@ -244,7 +244,7 @@ static void test_used_and_forged(void **state)
 		struct order order = {.fields = NULL};
 		struct fields *message = message_of(altered, text, 812);
 		assert_false(launcher_order_read(&launcher, message, &order, &e));
-		assert_false(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
+		assert_false(launcher_order_verify(&launcher, &order, &key, NOW, &fault, &e));
 		assert_int_equal(fault, used ? LAUNCHER_FAULT_AGAIN : LAUNCHER_FAULT_ORDER);
 		fields_free(message);
 		attempt_set_add(launcher.accepted, &key, NOW + 100, NOW);
@@ -266,7 +266,7 @@ static void test_lacks(void **state)
 	free(text);
 }
 
-/* An order for several elements is believed for each of them, as that one, and for no other. */
+/* An order for several elements is accepted for each of them, as that one, and for no other. */
 static void test_elements(void **state)
 {
 	(void)state;
@@ -280,24 +280,24 @@ static void test_elements(void **state)
 	char *text = text_of(&good);
 	struct fields *message = message_of(text, text, 812);
 	assert_true(launcher_order_read(&launcher, message, &order, &e));
-	assert_true(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
+	assert_true(launcher_order_verify(&launcher, &order, &key, NOW, &fault, &e));
 	assert_int_equal(order.array_index, 10);
 	assert_string_equal(order.step_label, "812.solve[10]");
 	attempt_set_add(launcher.accepted, &key, NOW + 100, NOW);
-	assert_false(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
+	assert_false(launcher_order_verify(&launcher, &order, &key, NOW, &fault, &e));
 	assert_int_equal(fault, LAUNCHER_FAULT_AGAIN);
 	key.step_id = 2;
-	assert_false(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
+	assert_false(launcher_order_verify(&launcher, &order, &key, NOW, &fault, &e));
 	assert_non_null(strstr(e.message, "another step"));
 	key.step_id = 1;
-	assert_true(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
+	assert_true(launcher_order_verify(&launcher, &order, &key, NOW, &fault, &e));
 	assert_string_equal(order.step_label, "812.solve[8]");
 	order_free(&order);
 	fields_free(message);
 	free(text);
 }
 
-/* An order for several nodes is believed by each of them, as its own, and by no other. */
+/* An order for several nodes is accepted by each of them, as its own, and by no other. */
 static void test_nodes(void **state)
 {
 	(void)state;
@@ -313,12 +313,12 @@ static void test_nodes(void **state)
 	char *text = text_of(&good);
 	struct fields *message = message_of(text, text, 812);
 	assert_true(launcher_order_read(&launcher, message, &order, &e));
-	assert_true(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
+	assert_true(launcher_order_verify(&launcher, &order, &key, NOW, &fault, &e));
 	assert_string_equal(order.node, "n1");
 	assert_int_equal(order.node_index, 1);
 	assert_int_equal(order.first_task, 1);
 	launcher.node = "n2";
-	assert_false(launcher_order_believe(&launcher, &order, &key, NOW, &fault, &e));
+	assert_false(launcher_order_verify(&launcher, &order, &key, NOW, &fault, &e));
 	assert_non_null(strstr(e.message, "this is \"n2\""));
 	launcher.node = "n1";
 	order_free(&order);
@@ -368,7 +368,7 @@ static void test_memory(void **state)
 		assert_false(attempt_set_has(u, &other));
 		assert_int_equal(attempt_set_newest(u, &other), 1);
 	}
-	assert_true(attempt_set_count(u) < 5000); /* what has expired was let go */
+	assert_true(attempt_set_count(u) < 5000); /* expired entries were dropped */
 	for (int attempt = 2; attempt <= 5000; attempt++) {
 		const struct record_key key = {1, 1, attempt, 0};
 		attempt_set_add(u, &key, NOW + 1000, NOW + 100);

@@ -39,13 +39,13 @@ static void test_read(void **state)
 	assert_true(lease_read(&got));
 	assert_memory_equal(&got, &lease, sizeof got);
 	assert_int_equal(stat("lease", &after), 0);
-	assert_int_equal(after.st_ino, before.st_ino); /* in place: a full disk does not end what runs */
+	assert_int_equal(after.st_ino, before.st_ino); /* in place: a full disk does not end running steps */
 	assert_int_equal(after.st_size, before.st_size);
 	assert_true(lease_make(geteuid(), getegid(), &e)); /* the next launcher leaves it */
 	assert_true(lease_read(&got));
 }
 
-/* Any single byte otherwise: no lease. */
+/* A lease with any byte changed is no lease. */
 static void test_torn(void **state)
 {
 	(void)state;
@@ -92,9 +92,9 @@ static void test_extended(void **state)
 	assert_int_equal(first.until, 100 + 10 * SECOND);
 	assert_int_equal(first.dead_by, first.until + 4 * SECOND);
 	struct lease second = lease_extended(&first, first.until, 10, 4);
-	assert_int_equal(second.since, 100); /* asked for in time */
+	assert_int_equal(second.since, 100); /* the request was sent in time */
 	struct lease third = lease_extended(&second, second.until + 1, 10, 4);
-	assert_int_equal(third.since, second.until + 1); /* it had run out */
+	assert_int_equal(third.since, second.until + 1); /* the lease had run out */
 	assert_true(first.until < lease_kill_at(&first) && lease_kill_at(&first) < lease_sweep_at(&first) &&
 		    lease_sweep_at(&first) < first.dead_by);
 }

@@ -1,8 +1,8 @@
-/* below.c - find processes by their descent in /proc, and kill them.
+/* descendants.c - finds the descendants of processes in /proc, and signals them.
  *
- * A keeper calls it for what stands below itself, to signal and to measure it, the launcher for what a dead keeper has left. What always
- * holds: nobody is signalled who is neither a root nor below one. */
-#include "procmgr/keeper/below.h"
+ * Called by: a keeper for its own descendants, to signal and to measure them; the launcher for what a dead keeper has left.
+ * Invariants: only roots and their descendants are signalled. */
+#include "procmgr/keeper/descendants.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -17,24 +17,24 @@
 
 enum { ROUNDS = 10 };
 
-struct entry {
-	struct below_process process;
+struct listed_process {
+	struct descendants_process process;
 	bool chosen;
 };
 
-struct entries {
-	struct entry *list;
-	int count, room;
+struct process_list {
+	struct listed_process *list;
+	int count, capacity;
 };
 
-/* The kB behind `name`, which begins with a newline; 0 where it is not there: the process has no memory of its own. */
+/* The kB after `name`, which begins with a newline; 0 where the line is missing, as in a process without memory of its own. */
 static int64_t kilobytes(const char *status, const char *name)
 {
 	const char *at = strstr(status, name);
 	return at ? strtoll(at + strlen(name), NULL, 10) : 0;
 }
 
-static bool read_process(const char *pid, struct below_process *p)
+static bool read_process(const char *pid, struct descendants_process *p)
 {
 	char path[64], text[8192];
 	snprintf(path, sizeof path, "/proc/%.20s/status", pid);
@@ -53,18 +53,18 @@ static bool read_process(const char *pid, struct below_process *p)
 	return true;
 }
 
-static void read_processes(struct entries *all, below_root *root, void *arg)
+static void read_processes(struct process_list *all, descendants_root *root, void *arg)
 {
 	DIR *dir = opendir("/proc");
 	for (struct dirent *name; dir && (name = readdir(dir));) {
-		struct entry e;
+		struct listed_process e;
 		if (!isdigit((unsigned char)*name->d_name) || !read_process(name->d_name, &e.process) ||
 		    e.process.pid == getpid())
 			continue;
 		e.chosen = root(&e.process, arg);
-		if (all->count == all->room) {
-			all->room = all->room ? 2 * all->room : 256;
-			all->list = xrealloc(all->list, (unsigned long)all->room * sizeof *all->list);
+		if (all->count == all->capacity) {
+			all->capacity = all->capacity ? 2 * all->capacity : 256;
+			all->list = xrealloc(all->list, (unsigned long)all->capacity * sizeof *all->list);
 		}
 		all->list[all->count++] = e;
 	}
@@ -72,14 +72,14 @@ static void read_processes(struct entries *all, below_root *root, void *arg)
 		closedir(dir);
 }
 
-/* Choose what stands below the chosen, generation by generation. */
-static void choose_below(struct entries *all)
+/* Choose the children of chosen processes, generation by generation. */
+static void choose_descendants(struct process_list *all)
 {
 	bool more = true;
 	while (more) {
 		more = false;
 		for (int i = 0; i < all->count; i++) {
-			struct entry *e = &all->list[i];
+			struct listed_process *e = &all->list[i];
 			for (int j = 0; !e->chosen && j < all->count; j++)
 				if (all->list[j].chosen && all->list[j].process.pid == e->process.parent)
 					more = e->chosen = true;
@@ -87,14 +87,15 @@ static void choose_below(struct entries *all)
 	}
 }
 
-void below_each(below_root *root, void *arg, uid_t only, void (*each)(const struct below_process *p, void *sum), void *sum)
+void descendants_each(descendants_root *root, void *arg, uid_t only, void (*each)(const struct descendants_process *p, void *sum),
+		      void *sum)
 {
-	struct entries all = {NULL, 0, 0};
+	struct process_list all = {NULL, 0, 0};
 	read_processes(&all, root, arg);
-	choose_below(&all);
+	choose_descendants(&all);
 	for (int i = 0; i < all.count; i++) {
-		const struct entry *e = &all.list[i];
-		if (e->chosen && (only == BELOW_ANYBODY || e->process.uid == only))
+		const struct listed_process *e = &all.list[i];
+		if (e->chosen && (only == DESCENDANTS_OF_ANY_USER || e->process.uid == only))
 			each(&e->process, sum);
 	}
 	free(all.list);
@@ -104,7 +105,7 @@ struct signalled {
 	int signal, count;
 };
 
-static void send_signal(const struct below_process *p, void *arg)
+static void send_signal(const struct descendants_process *p, void *arg)
 {
 	struct signalled *s = arg;
 	s->count++;
@@ -112,23 +113,23 @@ static void send_signal(const struct below_process *p, void *arg)
 		kill(p->pid, s->signal);
 }
 
-int below_signal(below_root *root, void *arg, uid_t only, int signal)
+int descendants_signal(descendants_root *root, void *arg, uid_t only, int signal)
 {
 	struct signalled s = {signal, 0};
-	below_each(root, arg, only, send_signal, &s);
+	descendants_each(root, arg, only, send_signal, &s);
 	return s.count;
 }
 
-/* Stop first, until nothing new turns up. */
-bool below_kill(below_root *root, void *arg, uid_t only)
+/* Stop them first, until no new process appears. */
+bool descendants_kill(descendants_root *root, void *arg, uid_t only)
 {
-	int before = -1, now = below_signal(root, arg, only, 0);
+	int before = -1, now = descendants_signal(root, arg, only, 0);
 	if (now == 0)
 		return false;
 	for (int round = 0; round < ROUNDS && now != before; round++) {
 		before = now;
-		now = below_signal(root, arg, only, SIGSTOP);
+		now = descendants_signal(root, arg, only, SIGSTOP);
 	}
-	below_signal(root, arg, only, SIGKILL);
+	descendants_signal(root, arg, only, SIGKILL);
 	return true;
 }

@@ -1,0 +1,416 @@
+/* cgroups.c - the cgroups of one node and of its attempts.
+ *
+ * Called by: the launcher for the node's cgroup, for cores and to clean up; a keeper for the cgroup of its attempt; a task's
+ * process to enter it.
+ * Invariants:
+ * - The cgroup of an attempt has processes of that attempt only. Keepers and site hooks stay outside.
+ * - libcgroup finds the controllers and makes the node's cgroup. All else reads and writes files directly, since the library
+ *   reads /proc/mounts for each access. */
+#include "procmgr/keeper/cgroups.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libcgroup.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "procmgr/keeper/cgroups_cores.h"
+#include "procmgr/keeper/cgroups_file.h"
+#include "procmgr/record/record.h"
+
+enum controller { MEMORY, CPUSET, FREEZER, CPUACCT, CONTROLLERS };
+
+static const char *const controller_names[CONTROLLERS] = {"memory", "cpuset", "freezer", "cpuacct"};
+
+struct cgroups {
+	char *path;		 /* below each mount: rota/<instance>-<hash>/<node> */
+	char *dir[CONTROLLERS];	 /* mount and path; NULL: there is no such controller */
+	bool is_v2[CONTROLLERS]; /* mounted as version 2 */
+	const char *v2_dir;	 /* the node's cgroup in version 2, whose main files freeze and kill; NULL: there is none */
+	int64_t no_cores_until; /* until then cgroups_pick_cores does not search for `no_cores_count` cores or more, since so many were not free */
+	int no_cores_count;
+};
+
+enum { FREEZE_TRIES = 200, PAUSE_USEC = 1000, NO_CORES_USEC = 250000, CHARGED_MOST = 2 << 20 };
+
+/* Version 2 passes a controller on to a child cgroup only if the parent's subtree_control names it. libcgroup sets that below
+ * the mount, but not at the mount. */
+static bool is_handed_down(const char *mount, const char *controller)
+{
+	char value[CGROUPS_VALUE_SIZE], wish[32];
+	snprintf(wish, sizeof wish, "+%s", controller);
+	cgroups_file_write(mount, "", "cgroup.subtree_control", wish);
+	if (!cgroups_file_read(mount, "", "cgroup.subtree_control", value))
+		return false;
+	value[strcspn(value, "\n")] = '\0';
+	for (char *rest = value, *word; (word = strsep(&rest, " "));)
+		if (strcmp(word, controller) == 0)
+			return true;
+	return false;
+}
+
+/* Find where each controller is mounted, and as which version. */
+static void find_controllers(struct cgroups *f)
+{
+	for (int p = 0; p < CONTROLLERS; p++) {
+		char *mount = NULL, value[CGROUPS_VALUE_SIZE];
+		if (cgroup_get_subsys_mount_point(controller_names[p], &mount) != 0)
+			continue;
+		f->is_v2[p] = cgroups_file_read(mount, "", "cgroup.controllers", value);
+		if (!f->is_v2[p] || is_handed_down(mount, controller_names[p]))
+			f->dir[p] = xasprintf("%s/%s", mount, f->path);
+		if (f->is_v2[p] && f->dir[p])
+			f->v2_dir = f->dir[p];
+		free(mount);
+	}
+}
+
+static void copy_value(const char *parent, const char *child, const char *name)
+{
+	char value[CGROUPS_VALUE_SIZE], now[CGROUPS_VALUE_SIZE];
+	if (cgroups_file_read(parent, "", name, value) && cgroups_file_read(child, "", name, now) &&
+	    now[strspn(now, "\n")] == '\0')
+		cgroups_file_write(child, "", name, value);
+}
+
+/* In version 1 the cores and memory nodes of a cgroup have to be set before it can have children: copy them from the parent,
+ * from the mount down to the node's cgroup. */
+static void copy_cpuset(const struct cgroups *f)
+{
+	const char *dir = f->dir[CPUSET];
+	size_t parent_length = dir ? strlen(dir) - strlen(f->path) - 1 : 0;
+	while (dir && !f->is_v2[CPUSET] && dir[parent_length]) {
+		size_t child_length = parent_length + 1 + strcspn(dir + parent_length + 1, "/");
+		char *parent = xstrndup(dir, parent_length), *child = xstrndup(dir, child_length);
+		copy_value(parent, child, "cpuset.cpus");
+		copy_value(parent, child, "cpuset.mems");
+		free(parent);
+		free(child);
+		parent_length = child_length;
+	}
+}
+
+static bool make_node(const struct cgroups *f, struct err *e)
+{
+	struct cgroup *group = cgroup_new_cgroup(f->path);
+	for (int p = 0; p < CONTROLLERS; p++)
+		if (!group || (f->dir[p] && !cgroup_add_controller(group, controller_names[p])))
+			die("out of memory");
+	int failed = ECGOTHER;
+	for (int try = 0; failed && try < 3; try++) /* another launcher that ends may remove the parents meanwhile */
+		failed = cgroup_create_cgroup(group, 1);
+	cgroup_free(&group);
+	if (failed)
+		return err_set(e, "could not make cgroup \"%s\": %s", f->path, cgroup_strerror(failed));
+	copy_cpuset(f);
+	for (int p = 0; p < CONTROLLERS; p++) { /* version 2: pass on what the attempts' cgroups need */
+		char wish[32];
+		snprintf(wish, sizeof wish, "+%s", controller_names[p]);
+		if (f->dir[p] && f->is_v2[p])
+			cgroups_file_write(f->dir[p], "", "cgroup.subtree_control", wish);
+	}
+	return true;
+}
+
+struct cgroups *cgroups_new(const char *instance, const char *state, const char *node, struct err *e)
+{
+	int failed = cgroup_init();
+	if (failed) {
+		err_set(e, "this machine has no cgroups: %s", cgroup_strerror(failed));
+		return NULL;
+	}
+	struct cgroups *f = xcalloc(1, sizeof *f);
+	f->path = record_group(instance, state, node);
+	find_controllers(f);
+	bool usable = f->dir[FREEZER] || f->v2_dir;
+	if (usable ? !make_node(f, e) : !err_set(e, "the cgroups of this machine have no freezer")) {
+		cgroups_free(f);
+		return NULL;
+	}
+	return f;
+}
+
+void cgroups_free(struct cgroups *f)
+{
+	if (!f)
+		return;
+	for (int p = 0; p < CONTROLLERS; p++)
+		free(f->dir[p]);
+	free(f->path);
+	free(f);
+}
+
+bool cgroups_limit_memory(const struct cgroups *f)
+{
+	return f && f->dir[MEMORY];
+}
+
+bool cgroups_limit_cpus(const struct cgroups *f)
+{
+	return f && f->dir[CPUSET];
+}
+
+bool cgroups_remove_unused(const struct cgroups *f, bool (*in_use)(const char *key))
+{
+	bool left = false;
+	for (int p = 0; p < CONTROLLERS; p++) {
+		DIR *dir = f->dir[p] ? opendir(f->dir[p]) : NULL;
+		for (struct dirent *entry; dir && (entry = readdir(dir));)
+			if (isdigit((unsigned char)*entry->d_name) && !in_use(entry->d_name))
+				left = unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR) < 0 || left;
+		if (dir)
+			closedir(dir);
+	}
+	return left;
+}
+
+void cgroups_remove_node(const struct cgroups *f)
+{
+	for (int p = 0; p < CONTROLLERS; p++)
+		for (int depth = 0; f->dir[p] && depth < 3; depth++) {
+			char *path = xstrdup(f->dir[p]);
+			for (int i = 0; i < depth; i++)
+				*strrchr(path, '/') = '\0';
+			rmdir(path);
+			free(path);
+		}
+}
+
+char *cgroups_pick_cores(struct cgroups *f, int count, int others)
+{
+	if (!f->dir[CPUSET] || count <= 0 || count > cgroups_cores_count() - others ||
+	    (count >= f->no_cores_count && clock_boot_us() < f->no_cores_until))
+		return NULL;
+	char *top = xstrndup(f->dir[CPUSET], strlen(f->dir[CPUSET]) - strlen(f->path) + strlen("rota"));
+	char *cores = cgroups_cores_pick(top, count);
+	free(top);
+	f->no_cores_count = count;
+	f->no_cores_until = cores ? 0 : clock_boot_us() + NO_CORES_USEC;
+	return cores;
+}
+
+/* Set the limit with the files that this kernel has; swap counts as memory. */
+static bool set_memory_limit(const struct cgroups *f, const char *key, int64_t mem_mb)
+{
+	const char *swap = f->is_v2[MEMORY] ? "memory.swap.max" : "memory.memsw.limit_in_bytes";
+	char value[CGROUPS_VALUE_SIZE], bytes[32];
+	snprintf(bytes, sizeof bytes, "%lld", (long long)mem_mb * 1024 * 1024);
+	bool limited = cgroups_file_write(f->dir[MEMORY], key, f->is_v2[MEMORY] ? "memory.max" : "memory.limit_in_bytes", bytes);
+	if (limited && cgroups_file_read(f->dir[MEMORY], key, swap, value))
+		limited = cgroups_file_write(f->dir[MEMORY], key, swap, f->is_v2[MEMORY] ? "0" : bytes);
+	return limited;
+}
+
+static bool set_cores(const struct cgroups *f, const char *key, const char *cores)
+{
+	char mems[CGROUPS_VALUE_SIZE];
+	bool set = true;
+	if (!f->is_v2[CPUSET] && cgroups_file_read(f->dir[CPUSET], "", "cpuset.mems", mems)) {
+		mems[strcspn(mems, "\n")] = '\0';
+		set = cgroups_file_write(f->dir[CPUSET], key, "cpuset.mems", mems);
+	}
+	return set && cgroups_file_write(f->dir[CPUSET], key, "cpuset.cpus", cores);
+}
+
+/* The attempt's cgroup under one controller. Controllers of version 2 share one. */
+static bool make_group(const struct cgroups *f, const char *key, enum controller p)
+{
+	char path[CGROUPS_PATH_SIZE];
+	snprintf(path, sizeof path, "%s/%s", f->dir[p] ? f->dir[p] : "", key);
+	return !f->dir[p] || mkdir(path, 0755) == 0 || errno == EEXIST;
+}
+
+static bool remove_group(const struct cgroups *f, const char *key, enum controller p)
+{
+	char path[CGROUPS_PATH_SIZE];
+	snprintf(path, sizeof path, "%s/%s", f->dir[p] ? f->dir[p] : "", key);
+	return !f->dir[p] || rmdir(path) == 0 || errno == ENOENT;
+}
+
+bool cgroups_make(const struct cgroups *f, const char *key, int64_t mem_mb, struct err *e)
+{
+	bool made = make_group(f, key, MEMORY) && make_group(f, key, FREEZER) && make_group(f, key, CPUACCT) &&
+		    (mem_mb <= 0 || !f->dir[MEMORY] || set_memory_limit(f, key, mem_mb));
+	return made || err_sys(e, "could not make cgroup \"%s/%s\"", f->path, key);
+}
+
+bool cgroups_pin(const struct cgroups *f, const char *key, const char *cores, struct err *e)
+{
+	bool pinned = !f->dir[CPUSET] || (make_group(f, key, CPUSET) && set_cores(f, key, cores));
+	return pinned || err_sys(e, "could not pin cgroup \"%s/%s\" to cores %s", f->path, key, cores);
+}
+
+/* Can a cgroup be renamed? Version 1 can. */
+static bool can_rename(const struct cgroups *f)
+{
+	bool all = f->dir[FREEZER] != NULL;
+	for (int p = 0; p < CONTROLLERS; p++)
+		all = all && (p == CPUSET || !f->dir[p] || !f->is_v2[p]);
+	return all;
+}
+
+/* The files that a short step reads and writes. */
+static const struct {
+	enum controller controller;
+	const char *name;
+	int flags;
+} kept_open[] = {
+	{MEMORY, "tasks", O_WRONLY},
+	{FREEZER, "tasks", O_WRONLY},
+	{CPUACCT, "tasks", O_WRONLY},
+	{MEMORY, "memory.usage_in_bytes", O_RDONLY},
+	{MEMORY, "memory.max_usage_in_bytes", O_RDWR},
+	{MEMORY, "memory.oom_control", O_RDONLY},
+	{CPUACCT, "cpuacct.usage", O_RDWR},
+	{MEMORY, NULL, O_PATH},
+	{FREEZER, NULL, O_PATH},
+	{CPUACCT, NULL, O_PATH},
+};
+
+void cgroups_keep_open(const struct cgroups *f, const char *key)
+{
+	for (size_t i = 0; can_rename(f) && i < sizeof kept_open / sizeof *kept_open; i++)
+		if (f->dir[kept_open[i].controller])
+			cgroups_file_keep_open(f->dir[kept_open[i].controller], key, kept_open[i].name, kept_open[i].flags);
+}
+
+bool cgroups_release(const struct cgroups *f, const char *key, bool pinned)
+{
+	return can_rename(f) && (!pinned || remove_group(f, key, CPUSET));
+}
+
+static bool rename_group(const struct cgroups *f, const char *from, const char *key, enum controller p)
+{
+	return !f->dir[p] || cgroups_file_rename(f->dir[p], from, key);
+}
+
+bool cgroups_reuse(const struct cgroups *f, const char *from, const char *key)
+{
+	const char *memory = f->dir[MEMORY], *time = f->dir[CPUACCT];
+	bool moved =
+		rename_group(f, from, key, MEMORY) && rename_group(f, from, key, FREEZER) && rename_group(f, from, key, CPUACCT);
+	if (moved)
+		cgroups_file_renamed(from, key);
+	moved = moved &&
+		(!memory || (cgroups_file_number(memory, key, "memory.usage_in_bytes", "") <= CHARGED_MOST &&
+			     cgroups_file_write(memory, key, "memory.max_usage_in_bytes", "0"))) &&
+		(!time || cgroups_file_write(time, key, "cpuacct.usage", "0"));
+	if (!moved) {
+		cgroups_remove(f, from, 0);
+		cgroups_remove(f, key, 0);
+	}
+	return moved;
+}
+
+/* In version 1, a thread that moves itself stops no fork in the system. The child has only this thread. */
+bool cgroups_enter(const struct cgroups *f, const char *key, bool pinned, struct err *e)
+{
+	for (int p = 0; p < CONTROLLERS; p++) {
+		bool entered = !f->dir[p] || (p == CPUSET && !pinned) ||
+			       cgroups_file_write(f->dir[p], key, f->is_v2[p] ? "cgroup.procs" : "tasks", "0");
+		if (!entered)
+			return err_sys(e, "could not enter cgroup \"%s/%s\"", f->path, key);
+	}
+	return true;
+}
+
+static bool is_frozen(const struct cgroups *f, const char *key, bool frozen)
+{
+	char value[CGROUPS_VALUE_SIZE];
+	if (f->dir[FREEZER])
+		return cgroups_file_read(f->dir[FREEZER], key, "freezer.state", value) &&
+		       strncmp(value, frozen ? "FROZEN" : "THAWED", 6) == 0;
+	return cgroups_file_number(f->v2_dir, key, "cgroup.events", "frozen") == frozen;
+}
+
+bool cgroups_freeze(const struct cgroups *f, const char *key, bool frozen)
+{
+	bool asked = f->dir[FREEZER] ? cgroups_file_write(f->dir[FREEZER], key, "freezer.state", frozen ? "FROZEN" : "THAWED")
+				     : cgroups_file_write(f->v2_dir, key, "cgroup.freeze", frozen ? "1" : "0");
+	for (int try = 0; asked && try < FREEZE_TRIES && !is_frozen(f, key, frozen); try++)
+		usleep(500);
+	return asked;
+}
+
+/* Signal each process that the cgroup lists now; true where there was one. */
+static bool signal_listed(const char *dir, const char *key, int signal, pid_t but)
+{
+	char path[CGROUPS_PATH_SIZE];
+	snprintf(path, sizeof path, "%s/%s/cgroup.procs", dir, key);
+	FILE *file = fopen(path, "re");
+	bool any = false;
+	int pid;
+	while (file && fscanf(file, "%d", &pid) == 1) {
+		any = true;
+		if (pid > 0 && pid != but)
+			kill(pid, signal);
+	}
+	if (file)
+		fclose(file);
+	return any;
+}
+
+static const char *main_dir(const struct cgroups *f)
+{
+	return f->dir[FREEZER] ? f->dir[FREEZER] : f->v2_dir;
+}
+
+void cgroups_signal(const struct cgroups *f, const char *key, int signal, pid_t but)
+{
+	signal_listed(main_dir(f), key, signal, but);
+}
+
+bool cgroups_are_empty(const struct cgroups *f, const char *key)
+{
+	char procs[CGROUPS_VALUE_SIZE];
+	return !cgroups_file_read(main_dir(f), key, "cgroup.procs", procs) || !*procs;
+}
+
+bool cgroups_kill(const struct cgroups *f, const char *key)
+{
+	const char *dir = main_dir(f);
+	if (cgroups_are_empty(f, key))
+		return false;
+	if (dir == f->v2_dir && cgroups_file_write(dir, key, "cgroup.kill", "1"))
+		return true;
+	cgroups_freeze(f, key, true); /* so that nothing can fork meanwhile */
+	bool any = signal_listed(dir, key, SIGKILL, 0);
+	cgroups_freeze(f, key, false);
+	return any;
+}
+
+void cgroups_read(const struct cgroups *f, const char *key, struct cgroups_figures *figures)
+{
+	bool is_v2 = f->is_v2[MEMORY];
+	int64_t peak = cgroups_file_number(f->dir[MEMORY], key, is_v2 ? "memory.peak" : "memory.max_usage_in_bytes", "");
+	int64_t kills = cgroups_file_number(f->dir[MEMORY], key, is_v2 ? "memory.events" : "memory.oom_control", "oom_kill");
+	int64_t cpu = f->dir[CPUACCT] ? cgroups_file_number(f->dir[CPUACCT], key, "cpuacct.usage", "")
+				      : cgroups_file_number(f->v2_dir, key, "cpu.stat", "usage_usec");
+	if (f->dir[MEMORY]) {
+		figures->peak_mb = peak < 0 ? -1 : (peak + 1024 * 1024 - 1) / (1024 * 1024);
+		figures->oom_kills = kills < 0 ? 0 : kills;
+	}
+	figures->cpu_usec = cpu < 0 || !f->dir[CPUACCT] ? cpu : cpu / 1000;
+}
+
+bool cgroups_remove(const struct cgroups *f, const char *key, int64_t wait_usec)
+{
+	bool removed = true;
+	cgroups_file_close(key);
+	for (int p = 0; p < CONTROLLERS; p++) {
+		bool gone = remove_group(f, key, p);
+		for (; !gone && errno == EBUSY && wait_usec > 0; wait_usec -= PAUSE_USEC) {
+			usleep(PAUSE_USEC);
+			gone = remove_group(f, key, p);
+		}
+		removed = removed && gone;
+	}
+	return removed;
+}

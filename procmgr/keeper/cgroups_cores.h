@@ -1,0 +1,17 @@
+/* cgroups_cores.h - finds the cores to which no step is pinned. */
+#ifndef ROTA_PROCMGR_CGROUPS_CORES_H
+#define ROTA_PROCMGR_CGROUPS_CORES_H
+
+#include <sched.h>
+
+/* Add the cores of a list like "0-3,7" to a set. */
+void cgroups_cores_add(const char *list, cpu_set_t *cores);
+
+/* The number of cores that this process may use. */
+int cgroups_cores_count(void);
+
+/* Pick `count` cores, as "0,3", that this process may use and no cgroup below `top` (instance/node/attempt) is pinned to; NULL
+ * where there are not so many. malloc'ed. */
+char *cgroups_cores_pick(const char *top, int count);
+
+#endif

@@ -1,0 +1,62 @@
+/* launcher_reservation.c - reserves disk space in the journal for the records of every attempt under way.
+ *
+ * Called by: launcher_order.c for each verified order; launcher.c at its start and for each attempt of an earlier launcher.
+ * Invariants:
+ * - After the journal's end there is reserved space (journal_reserve) for every record that the attempts under way can still
+ *   write, and for refusals. It is reserved before an attempt is accepted.
+ * - An attempt of an earlier launcher counts with what its keeper's pid file says, so restarts reserve nothing twice.
+ * - Script and pid file of a step are covered by node.disk_floor_mb, below which nothing starts. */
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "lib/log.h"
+#include "procmgr/keeper/keeper.h"
+#include "procmgr/launcher/launcher_parts.h"
+
+enum { SPACE_OTHER = 128 * 1024, MB = 1024 * 1024 }; /* other: refusals and control messages */
+
+static bool check_floor(const struct launcher *l, struct err *e)
+{
+	struct statvfs st;
+	if (statvfs(".", &st) < 0)
+		return err_sys(e, "could not check the file system of \"%s\"", l->dir);
+	uint64_t left = (uint64_t)(geteuid() == 0 ? st.f_bfree : st.f_bavail) * st.f_frsize / MB;
+	return left >= (uint64_t)l->conf->node_disk_floor_mb ||
+	       err_set(e, "disk full: %llu MiB left in \"%s\", node.disk_floor_mb is %d", (unsigned long long)left, l->dir,
+		       l->conf->node_disk_floor_mb);
+}
+
+static int64_t space_wanted(const struct launcher *l)
+{
+	int64_t adopted = l->space_adopted;
+	/* A keeper that has not written its note yet, or is of an earlier version, is covered by what was reserved before. */
+	if (l->space_is_unknown && adopted < l->space_found)
+		adopted = l->space_found;
+	return SPACE_OTHER + adopted + l->space;
+}
+
+bool launcher_reservation_make(struct launcher *l, const struct order *o, struct err *e)
+{
+	struct err why;
+	int64_t space = space_wanted(l) + keeper_record_space(o);
+	if (!check_floor(l, e))
+		return false;
+	if (journal_size(l->journal) + space > (int64_t)l->conf->node_journal_mb * MB)
+		return err_set(e, "the journal has reached its limit of %d MiB", l->conf->node_journal_mb);
+	return journal_reserve(l->journal, space, &why) || err_set(e, "no disk space for the journal: %.300s", why.message);
+}
+
+void launcher_reservation_adopt(struct launcher *l, const struct record_key *key)
+{
+	int64_t space = launcher_spool_space(key);
+	l->space_adopted += space;
+	l->space_is_unknown |= space == 0;
+}
+
+void launcher_reservation_open(struct launcher *l)
+{
+	struct err e;
+	l->space_found = journal_reserved(l->journal) - SPACE_OTHER;
+	if (!journal_reserve(l->journal, space_wanted(l), &e))
+		log_warning("%s", e.message);
+}
