@@ -1,7 +1,8 @@
-/* option.c - the table of options, and finding a row in it by whichever name it was called.
+/* option.c - the table of options, and looking up a row by any of its names.
  *
- * Called by the translator, and by clients for help, completion and to part options from operands. What always holds: a name,
- * in a spelling, means one row; the test of this module walks the table to see to that. */
+ * Called by: the translator; clients, for help, completion and to separate options from operands.
+ * Invariants:
+ * - In a spelling, a name means one row (option_test.c). */
 #include "jobmgr/translate/option.h"
 
 #include <string.h>
@@ -83,7 +84,7 @@ bool option_takes_value(const struct option_row *row)
 	return row->argument[0] && row->argument[0] != '[';
 }
 
-/* Also what undoes a flag. */
+/* The row of a long option, also of --no-NAME. */
 static const struct option_row *option_find_long_argument(const char *argument)
 {
 	char name[64];

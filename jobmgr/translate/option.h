@@ -1,4 +1,4 @@
-/* option.h - the options of a submission as a table: rows to iterate over, to look up, and the parsers of their values. */
+/* option.h - the options of a submission: the table, looking up a row, and parsing a value. */
 #ifndef ROTA_OPTION_H
 #define ROTA_OPTION_H
 
@@ -45,7 +45,7 @@ enum option_kind {		    /* what the value is: in the option's text, then in JSON
 
 enum option_level { OPTION_JOB, OPTION_STEP, OPTION_PEER };
 
-/* Whose spellings count. ROTA knows the names of its own, short letters, and Slurm's long names. */
+/* Which spellings are known. OPTION_ROTA: Rota's names, short letters, and Slurm's long names. */
 enum option_spelling { OPTION_ROTA, OPTION_SLURM, OPTION_PBS };
 
 enum option_id {
@@ -58,7 +58,7 @@ enum option_id {
 struct option_row {
 	enum option_id id;
 	const char *name, *alias;
-	char letter; /* 0 = none */
+	char letter; /* 0: none */
 	enum option_kind kind;
 	enum option_level level;
 	const char *slurm, *pbs, *key, *argument, *help; /* see options.def */
@@ -78,21 +78,21 @@ const struct option_row *option_find_pbs(const char *spelling);
 /* The long name nearest to `name`, NULL where none is near. */
 const char *option_nearest(const char *name, enum option_spelling spelling);
 
-/* Whether the option must have a value, so that "--name value" is one option. */
+/* Must the option have a value? Then "--name value" is one option. */
 bool option_takes_value(const struct option_row *row);
 
-/* How many of the arguments from arguments[0] on are one option of the table ("--time=5", "-t5": 1; "--time 5", "-t 5": 2); 0
- * where arguments[0] is none. For clients that part options from operands. */
+/* How many arguments, from arguments[0] on, are one option of the table ("--time=5", "-t5": 1; "--time 5", "-t 5": 2); 0: arguments[0] is
+ * none. For clients that separate options from operands. */
 int option_span(const char *const *arguments, int count);
 
-/* What parsers need to know, and have in common. */
+/* The context of parsers. */
 struct option_context {
 	int64_t now;	   /* seconds since 1970, for "tomorrow" and "now+1hour" */
 	int64_t array_max; /* most elements of an array */
-	int items_left;	   /* how many host names and index ranges may still be made: small texts stand for large lists */
+	int items_left;	   /* how many host names and index ranges may still be made, because a short text can make a long list */
 };
 
-/* The value of a row's text as JSON, as its kind says; NULL with an error. */
+/* The value of a row's text as JSON; NULL with an error. */
 json_t *option_value(const struct option_row *row, const char *text, struct option_context *context, struct err *e);
 
 #endif

@@ -1,8 +1,9 @@
-/* option_array.c - the indices of an array: 0-15, 0-15:4, 0,6,16-32, and how many may run at once: %2.
+/* option_array.c - the value of --array: indices such as 0-15, 0-15:4 or 0,6,16-32, and %2: how many elements may run at once.
  *
- * Called by option_value. What always holds of the result: ranges [low, high, step] ascend and do not overlap, `high` is an
- * index, steps are at least 1; and one set of indices has one list, so two arrays have the same indices if their lists are
- * equal. */
+ * Called by: option_value.c.
+ * Invariants:
+ * - Ranges [low, high, step] ascend and do not overlap, `high` is an index, and steps are at least 1.
+ * - One set of indices has one list, so two arrays have the same indices if their lists are equal. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +51,7 @@ static int range_compare(const void *a, const void *b)
 	return (x->low > y->low) - (x->low < y->low);
 }
 
-/* Read all ranges of a list, sorted; their number, 0 with an error. */
+/* Read and sort the ranges of a list. Returns their number; 0 with an error. */
 static int ranges_read(const char *text, struct range *ranges, struct err *e)
 {
 	int count = 0;
@@ -80,7 +81,7 @@ static void runs_emit(json_t *list, struct range *r)
 	r->count = 0;
 }
 
-/* The ranges as the longest runs of one step, from the lowest index on: what makes the list canonical. */
+/* The ranges as the longest runs of one step, from the lowest index on, so the list is canonical. */
 static json_t *ranges_make_runs(const struct range *ranges, int count)
 {
 	json_t *list = json_array();
@@ -120,7 +121,7 @@ static json_t *array_make_value(const struct range *ranges, int count, json_t *l
 		if (context->items_left < 0)
 			err_set(e, "too many ranges of indices");
 		else
-			err_set(e, "%lld elements are more than the %lld that are allowed", (long long)size,
+			err_set(e, "%lld elements requested; at most %lld are allowed", (long long)size,
 				(long long)context->array_max);
 		return NULL;
 	}

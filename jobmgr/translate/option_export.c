@@ -1,7 +1,8 @@
-/* option_export.c - the list of --export: ALL, NONE, NAME, NAME=value, NAME='value, with commas', with commas between.
+/* option_export.c - the list of --export: ALL, NONE, NAME, NAME=value or NAME='value, with commas', separated by commas.
  *
- * Called when the option is read, and by translate_export, which carries it out. What always holds: both read the list with
- * option_export_next, so what was accepted can be carried out. */
+ * Called by: option_value.c; translate_export.c, which applies the list.
+ * Invariants:
+ * - Both read the list by option_export_next, so each list that is accepted can be applied. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +48,7 @@ json_t *option_export(const char *text, struct err *e)
 {
 	if (!*text || strlen(text) > EXPORT_LONGEST || !option_text_clean(text, true)) {
 		err_set(e, "\"%s\" is not a list of variables", OPTION_QUOTE(text));
-		err_hint(e, "write ALL, NONE, or names and NAME=value with commas between");
+		err_hint(e, "write ALL, NONE, or names and NAME=value, separated by commas");
 		return NULL;
 	}
 	bool is_valid = true, has_none = false;
@@ -60,6 +61,6 @@ json_t *option_export(const char *text, struct err *e)
 		free(item.value);
 	}
 	if (is_valid && has_none && items > 1)
-		is_valid = err_set(e, "NONE stands beside other variables");
+		is_valid = err_set(e, "NONE cannot be combined with other variables");
 	return is_valid ? json_string(text) : NULL;
 }

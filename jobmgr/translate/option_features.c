@@ -1,8 +1,10 @@
 /* option_features.c - the expression of --constraint: features with & (binds tighter), |, ! and parentheses.
  *
- * Called by option_value. What always holds: an expression that passed is a sentence of
+ * Called by: option_value.c.
+ * Invariants:
+ * - A valid expression is a sentence of
  *     or = and {"|" and};  and = unit {"&" unit};  unit = {"!"} (feature | "(" or ")")
- * without blanks around the signs, at most DEEPEST parentheses and ! deep, so whoever evaluates it need not fear it. */
+ *   without blanks around the operators, and at most DEEPEST parentheses and ! deep, so evaluating it by recursion is safe. */
 #include <string.h>
 
 #include "jobmgr/translate/option_text.h"

@@ -1,7 +1,8 @@
-/* option_hosts.c - lists of nodes: n1,m[1-4,7],r[01-10]n[1-2] are written out, each node once, in the order of the text.
+/* option_hosts.c - lists of nodes such as n1,m[1-4,7],r[01-10]n[1-2], expanded: each node once, in the order of the text.
  *
- * Called by option_value. What always holds: how many names come out is bounded by context->items_left, over all lists of a
- * script. */
+ * Called by: option_value.c.
+ * Invariants:
+ * - context->items_left bounds the number of names over all lists of a script. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static bool hosts_is_character(char c)
 
 static bool hosts_expand(struct hosts *h, size_t length, const char *text, int brackets);
 
-/* One "7" or "1-4" of a bracket, with what follows the bracket behind each number. */
+/* Expand one "7" or "1-4" of a bracket; `after` follows the bracket. */
 static bool hosts_expand_range(struct hosts *h, size_t length, const char *range, const char *after, int brackets)
 {
 	const char *c = range;
@@ -66,12 +67,12 @@ static bool hosts_expand_range(struct hosts *h, size_t length, const char *range
 	return true;
 }
 
-/* Append text to the name of `length` so far, and add what comes of it. */
+/* Append text to the name, which has `length` characters so far, and add the names that it makes. */
 static bool hosts_expand(struct hosts *h, size_t length, const char *text, int brackets)
 {
 	for (; *text && *text != '['; text++) {
 		if (!hosts_is_character(*text))
-			return err_set(h->e, "\"%s\" holds a character that no name of a node has", OPTION_QUOTE(text));
+			return err_set(h->e, "\"%s\" has a character that no name of a node has", OPTION_QUOTE(text));
 		if (length == HOST_LONGEST)
 			return err_set(h->e, "the name of a node is longer than %d", HOST_LONGEST);
 		h->name[length++] = *text;

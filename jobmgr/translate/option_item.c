@@ -1,4 +1,4 @@
-/* option_item.c - what the parsers of values are made of: digits, the items of lists, and JSON that takes them. */
+/* option_item.c - what parsers of values share: digits, items of lists, and JSON containers. */
 #include "jobmgr/translate/option_item.h"
 
 #include <string.h>

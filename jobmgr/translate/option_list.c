@@ -1,6 +1,8 @@
-/* option_list.c - values that are lists of names: generic resources, licences, what is kept, mail events.
+/* option_list.c - values that are lists of names: generic resources, licences, what a suspended step keeps, mail events.
  *
- * Called by option_value. What always holds: no list names a thing twice. */
+ * Called by: option_value.c.
+ * Invariants:
+ * - No list of amounts names a thing twice. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -11,7 +13,7 @@
 
 enum { AMOUNTS_MOST = 64, AMOUNT_HIGHEST = 1000000 };
 
-/* NAME or NAME:N into object. 0 of it is as good as none, but displaces what others ask for. */
+/* Add NAME or NAME:N. An amount of 0 is kept, because it displaces the amount of a weaker setting. */
 static bool list_read_amount(json_t *object, char *item, const char *extra, struct err *e)
 {
 	int64_t count = 1;
@@ -21,7 +23,7 @@ static bool list_read_amount(json_t *object, char *item, const char *extra, stru
 	if (!option_text_name(item, extra, "0123456789.@-_"))
 		return err_set(e, "\"%s\" is not a name", OPTION_QUOTE(item));
 	if (colon && strchr(colon + 1, ':')) {
-		err_set(e, "\"%s\" is asked for by its type", OPTION_QUOTE(item));
+		err_set(e, "\"%s\" is requested by type, which is not supported", OPTION_QUOTE(item));
 		return err_hint(e, "write %s:N here, and the type as a feature in --constraint", item);
 	}
 	if (colon && !option_number(colon + 1, 0, AMOUNT_HIGHEST, &count))

@@ -1,7 +1,10 @@
-/* option_pbs.c - #PBS options in terms of Rota's: letters, and the resources of -l, those of chunks (select, nodes) too.
+/* option_pbs.c - #PBS options as Rota's options: letters, and the resources of -l, with those of chunks (select, nodes).
  *
- * Called by the translator. What always holds: what has no counterpart is refused, never left out. The table's PBS column
- * finds the row; where PBS writes values in another way, the kind of the row's value says how they are rewritten. */
+ * Called by: translate_set.c.
+ * Invariants:
+ * - An option without a counterpart is refused, never left out.
+ * - The column `pbs` of the table finds the row. Where PBS writes values in another way, the kind of the row says how they are
+ *   rewritten. */
 #include "jobmgr/translate/option_pbs.h"
 
 #include <inttypes.h>
@@ -30,7 +33,7 @@ static bool pbs_set_number(const struct option_pbs *pbs, enum option_id id, int6
 	return pbs_set(pbs, id, text);
 }
 
-/* [[h:]m:]s, plain numbers being seconds, as 0:s. */
+/* Rewrite [[h:]m:]s as 0:s. */
 static bool pbs_rewrite_duration(const char *value, char *text, size_t size, struct err *e)
 {
 	int64_t total = 0, number;
@@ -45,10 +48,10 @@ static bool pbs_rewrite_duration(const char *value, char *text, size_t size, str
 		if (*c++ != ':')
 			break;
 	}
-	return err_set(e, "\"%s\" is not a length of time as PBS writes it: h:m:s or seconds", OPTION_QUOTE(value));
+	return err_set(e, "\"%s\" is not a duration as PBS writes it: h:m:s or seconds", OPTION_QUOTE(value));
 }
 
-/* Bytes, or words of eight, with a prefix, as K. */
+/* Rewrite bytes, or words of eight bytes, as K. */
 static bool pbs_rewrite_size(const char *value, char *text, size_t size, struct err *e)
 {
 	static const char letters[] = "kmgt";
@@ -84,14 +87,14 @@ static bool pbs_rewrite_mail(const char *value, char *text, size_t size, struct 
 	return *text || err_set(e, "its value is empty");
 }
 
-/* [[[[CC]YY]MM]DD]hhmm[.SS] as YYYY-MM-DDThh:mm:ss: the next such moment. */
+/* Rewrite [[[[CC]YY]MM]DD]hhmm[.SS] as YYYY-MM-DDThh:mm:ss, the next such time. */
 static bool pbs_rewrite_moment(const char *value, int64_t now, char *text, size_t size, struct err *e)
 {
 	size_t digits = strspn(value, "0123456789");
 	int n[7] = {0}; /* CC YY MM DD hh mm SS */
 	bool seconds = value[digits] == '.' && strspn(value + digits + 1, "0123456789") == 2 && !value[digits + 3];
 	if (digits < 4 || digits > 12 || digits % 2 != 0 || (value[digits] && !seconds))
-		return err_set(e, "\"%s\" is not a moment as PBS writes it: [[[[CC]YY]MM]DD]hhmm[.SS]", OPTION_QUOTE(value));
+		return err_set(e, "\"%s\" is not a time as PBS writes it: [[[[CC]YY]MM]DD]hhmm[.SS]", OPTION_QUOTE(value));
 	int first = 6 - (int)digits / 2;
 	for (int i = first; i < 6; i++)
 		n[i] = (value[2 * (i - first)] - '0') * 10 + value[2 * (i - first) + 1] - '0';
@@ -119,7 +122,7 @@ static bool pbs_rewrite_moment(const char *value, int64_t now, char *text, size_
 	return true;
 }
 
-/* A value as PBS writes it, as this row's kind is written here. */
+/* Set a row from a value as PBS writes it. */
 static bool pbs_set_row(const struct option_pbs *pbs, const struct option_row *row, const char *value, bool total, struct err *e)
 {
 	char text[64];
@@ -138,7 +141,7 @@ static bool pbs_set_row(const struct option_pbs *pbs, const struct option_row *r
 	case OPTION_MAIL:
 		good = pbs_rewrite_mail(value, text, sizeof text, e);
 		break;
-	case OPTION_NICE: /* here the nice step back; there priority counts forward */
+	case OPTION_NICE: /* -p raises the priority, --nice lowers it */
 		good = option_number(value, -1024, 1023, &number) ||
 		       err_set(e, "\"%s\" is not a number from -1024 to 1023", OPTION_QUOTE(value));
 		snprintf(text, sizeof text, "%" PRId64, good ? -number : 0);
@@ -181,9 +184,9 @@ static bool pbs_set_resource(const struct option_pbs *pbs, const char *name, con
 	return row ? pbs_set_row(pbs, row, value, total, e) : pbs_refuse_resource(name, e);
 }
 
-/* What a chunk says of CPUs: they are shared out among its processes. */
+/* The CPUs of a chunk, which its processes share evenly. */
 struct chunk {
-	int64_t ncpus, mpiprocs, ompthreads; /* 0: not said */
+	int64_t ncpus, mpiprocs, ompthreads; /* 0: not given */
 };
 
 static int64_t *chunk_number(struct chunk *chunk, const char *name)
@@ -200,15 +203,15 @@ static bool chunk_end(const struct option_pbs *pbs, const struct chunk *chunk, s
 	int64_t processes = chunk->mpiprocs ? chunk->mpiprocs : 1;
 	int64_t cpus = ((chunk->ncpus ? chunk->ncpus : processes) + processes - 1) / processes;
 	if (chunk->ompthreads && chunk->ompthreads != cpus) {
-		err_set(e, "ompthreads=%" PRId64 " where each process has %" PRId64 " CPUs", chunk->ompthreads, cpus);
-		return err_hint(e, "leave it out and set OMP_NUM_THREADS in the script");
+		err_set(e, "ompthreads=%" PRId64 ", but each process has %" PRId64 " CPUs", chunk->ompthreads, cpus);
+		return err_hint(e, "remove it and set OMP_NUM_THREADS in the script");
 	}
 	if (chunk->mpiprocs)
 		pbs_set_number(pbs, OPTION_ID_NTASKS_PER_NODE, processes);
 	return !chunk->ncpus || pbs_set_number(pbs, OPTION_ID_CPUS_PER_TASK, cpus);
 }
 
-/* One "name=value", or a property of Torque, of a chunk. */
+/* Read one "name=value" of a chunk, or a property (Torque). */
 static bool chunk_part(const struct option_pbs *pbs, struct chunk *chunk, char *part, struct err *e)
 {
 	char *value = strchr(part, '=');
@@ -222,7 +225,7 @@ static bool chunk_part(const struct option_pbs *pbs, struct chunk *chunk, char *
 	       err_set(e, "\"%s\" is not a number from 1 to %d", OPTION_QUOTE(value), NUMBER_HIGHEST);
 }
 
-/* select=2:ncpus=4:mem=4gb, nodes=2:ppn=4, nodes=n7:ppn=4. */
+/* Read select=2:ncpus=4:mem=4gb, nodes=2:ppn=4 or nodes=n7:ppn=4. */
 static bool pbs_read_chunk(const struct option_pbs *pbs, const char *value, struct err *e)
 {
 	struct chunk chunk = {0};

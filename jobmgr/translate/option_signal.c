@@ -1,8 +1,9 @@
-/* option_signal.c - the value of --signal, as Slurm has it: [[R][B]:]SIG[@SECONDS].
+/* option_signal.c - the value of --signal, as in Slurm: [[R][B]:]SIG[@SECONDS].
  *
  * Called by: option_value.c.
- * Invariants: the signal is one that a process can be sent, and not one that ends it or stops it for certain. R, by which Slurm lets a job
- * reach into a reservation, has no effect. */
+ * Invariants:
+ * - A process can receive the signal, and catch it.
+ * - R, which in Slurm lets a job reach into a reservation, has no effect. */
 #include <signal.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 
 enum { SECONDS_DEFAULT = 60 };
 
-/* By name, with or without SIG before it, or by number; 0: there is none. */
+/* The signal of a name, with or without SIG, or of a number; 0: there is none. */
 static int signal_find(const char *word)
 {
 	int64_t number;
@@ -26,7 +27,7 @@ static int signal_find(const char *word)
 	return 0;
 }
 
-/* What stands before the colon; false where it is neither R nor B. */
+/* Read the letters before the colon; false: one is neither R nor B. */
 static bool signal_read_prefix(const char *text, size_t length, bool *shell)
 {
 	for (size_t i = 0; i < length; i++) {
@@ -46,7 +47,7 @@ json_t *option_signal(const char *text, struct err *e)
 	int signal = signal_find(name);
 	free(name);
 	if (!good || signal == 0) {
-		err_set(e, "\"%s\" names no signal", OPTION_QUOTE(text));
+		err_set(e, "\"%s\" is not a signal", OPTION_QUOTE(text));
 		err_hint(e, "write USR1, B:USR1 or B:USR1@120");
 		return NULL;
 	}
@@ -55,7 +56,7 @@ json_t *option_signal(const char *text, struct err *e)
 		return NULL;
 	}
 	if (signal == SIGKILL || signal == SIGSTOP) {
-		err_set(e, "\"%s\" cannot be handled, so it is no warning", OPTION_QUOTE(text));
+		err_set(e, "\"%s\" is a signal that no program can catch", OPTION_QUOTE(text));
 		err_hint(e, "write USR1, TERM or another signal that the program catches");
 		return NULL;
 	}

@@ -1,7 +1,9 @@
-/* option_text.c - texts from users.
+/* option_text.c - texts of users: validity, names, and quoting for messages.
  *
- * Called by all of the translator. What always holds: a text that option_text_clean passed can be a JSON string and a field of
- * a launch spec, and one that option_text_quote made can be printed on any terminal. */
+ * Called by: all of the translator.
+ * Invariants:
+ * - A text that option_text_clean accepts can be a JSON string and a field of a launch spec.
+ * - A text that option_text_quote makes can be printed on any terminal. */
 #include "jobmgr/translate/option_text.h"
 
 #include <stdio.h>
@@ -9,7 +11,7 @@
 
 enum { NAME_LONGEST = 64 };
 
-/* The length of the UTF-8 sequence at s and its code point; 0 where it is none. */
+/* The length of the UTF-8 sequence at s, and its code point; 0: it is none. */
 static int text_read_sequence(const unsigned char *s, unsigned *point)
 {
 	static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -47,7 +49,7 @@ bool option_text_clean(const char *text, bool tabs)
 	return true;
 }
 
-/* The sequence at text, of which there are no more than `left` bytes. */
+/* The same, where the text has only `left` more bytes. */
 static int text_read_sequence_within(const char *text, size_t left, unsigned *point)
 {
 	unsigned char unit[5] = {0};

@@ -1,6 +1,8 @@
-/* option_time.c - lengths of time, and moments. Moments are in the time zone of whoever translates.
+/* option_time.c - durations and points in time. Points in time are in the time zone of the translating process.
  *
- * Called by option_value. What always holds: the result depends on the text, `now` and the time zone only. */
+ * Called by: option_value.c.
+ * Invariants:
+ * - The result depends on the text, `now` and the time zone only. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -12,7 +14,7 @@
 
 #define LONGEST (INT64_C(100) * 366 * 86400) /* a hundred years */
 
-/* Up to four numbers with ':' between, from *text on; their count. */
+/* Read up to `most` numbers separated by ':'. Returns how many there are; 0: the text is none. */
 static int time_read_clock(const char *text, int64_t *numbers, int most)
 {
 	int count = 0;
@@ -57,12 +59,12 @@ json_t *option_duration(const char *text, struct err *e)
 	int64_t seconds = time_read_duration(text);
 	if (seconds >= 0 && seconds <= LONGEST)
 		return json_integer(seconds);
-	err_set(e, "\"%s\" is not a length of time", OPTION_QUOTE(text));
+	err_set(e, "\"%s\" is not a duration", OPTION_QUOTE(text));
 	err_hint(e, "write minutes, m:s, h:m:s, d-h, d-h:m or d-h:m:s; 0 is no limit");
 	return NULL;
 }
 
-/* now, now+N, now+Nunit: seconds to be added; -1 where it is none of that. */
+/* The seconds that now, now+N or now+Nunit adds; -1: it is none of these. */
 static int64_t time_read_offset(const char *text)
 {
 	static const struct {
@@ -108,7 +110,7 @@ static bool moment_set_date(struct moment *m, int64_t year, int64_t month, int64
 	return m->has_date = true;
 }
 
-/* HH:MM[:SS], perhaps with AM or PM at its end. */
+/* Read HH:MM[:SS], also with AM or PM at its end. */
 static bool moment_read_clock(struct moment *m, const char *word)
 {
 	char digits[16];
@@ -125,7 +127,7 @@ static bool moment_read_clock(struct moment *m, const char *word)
 	return (!word[length] || m->is_am || m->is_pm) && moment_set_clock(m, n[0], n[1], n[2]);
 }
 
-/* YYYY-MM-DD[THH:MM[:SS]], MM/DD[/YY], MMDDYY. */
+/* Read YYYY-MM-DD[THH:MM[:SS]], MM/DD[/YY] or MMDDYY. */
 static bool moment_read_date(struct moment *m, const char *word)
 {
 	const char *c = word;
@@ -186,7 +188,7 @@ static bool moment_resolve(struct moment *m, int64_t now, int64_t *at)
 	m->tm.tm_isdst = -1;
 	struct tm copy = m->tm;
 	*at = mktime(&copy);
-	if (!m->has_date && *at < now) { /* a time of day that is over today is tomorrow's */
+	if (!m->has_date && *at < now) { /* a time of day that has passed means tomorrow */
 		m->tm.tm_mday++;
 		*at = mktime(&m->tm);
 	}
@@ -222,7 +224,7 @@ json_t *option_moment(const char *text, int64_t now, struct err *e)
 		return json_null();
 	if (time_read_moment(text, now, &at))
 		return json_integer(at);
-	err_set(e, "\"%s\" is not a moment", OPTION_QUOTE(text));
+	err_set(e, "\"%s\" is not a date or time", OPTION_QUOTE(text));
 	err_hint(e, "write HH:MM, YYYY-MM-DD, YYYY-MM-DDTHH:MM, MM/DD/YY, today, tomorrow, noon, or now+2hours");
 	return NULL;
 }

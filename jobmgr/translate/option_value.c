@@ -1,7 +1,8 @@
-/* option_value.c - from the text of an option to its value: which parser reads which kind, and the small parsers.
+/* option_value.c - from the text of an option to its value: the parser of each kind, and the small parsers.
  *
- * Called by the translator for each option it meets. What always holds: no string gets past here that is not clean UTF-8, so
- * values can go into JSON and launch specs as they are. */
+ * Called by: translate_set.c, for each option.
+ * Invariants:
+ * - Each string in a value is UTF-8 without control characters, so it can go into JSON and launch specs. */
 #include "jobmgr/translate/option_value.h"
 
 #include <limits.h>
@@ -33,14 +34,14 @@ static json_t *value_read_flag(const char *text, struct err *e)
 	bool yes = strcmp(text, "yes") == 0;
 	if (yes || strcmp(text, "no") == 0)
 		return json_boolean(yes);
-	err_set(e, "it takes no value, and \"%s\" is one", OPTION_QUOTE(text));
+	err_set(e, "it takes no value, but \"%s\" was given", OPTION_QUOTE(text));
 	return NULL;
 }
 
 static json_t *value_read_string(const char *text, size_t longest, bool tabs, struct err *e)
 {
 	if (strlen(text) > longest) {
-		err_set(e, "%zu bytes are too long, %zu are the most", strlen(text), longest);
+		err_set(e, "the value has %zu bytes; at most %zu are allowed", strlen(text), longest);
 		return NULL;
 	}
 	if (option_text_clean(text, tabs))
@@ -62,7 +63,7 @@ static json_t *value_read_name(const char *text, struct err *e)
 	if (option_text_name(text, "_.@-", ".@-"))
 		return json_string(text);
 	err_set(e, "\"%s\" is not a name", OPTION_QUOTE(text));
-	err_hint(e, "a name has up to 64 letters, digits and _ . @ -%s", strchr(text, ',') ? "; only one can be given" : "");
+	err_hint(e, "a name has at most 64 letters, digits and _ . @ -%s", strchr(text, ',') ? "; only one name is allowed" : "");
 	return NULL;
 }
 
@@ -71,7 +72,7 @@ static json_t *value_read_label(const char *text, struct err *e)
 	if (option_text_label(text))
 		return json_string(text);
 	err_set(e, "\"%s\" is not a name", OPTION_QUOTE(text));
-	err_hint(e, "a name is a letter with up to 63 letters, digits and _ - behind it");
+	err_hint(e, "a name begins with a letter and has at most 64 letters, digits, _ and -");
 	return NULL;
 }
 
@@ -90,7 +91,7 @@ static json_t *value_read_nodes(const char *text, struct err *e)
 	return NULL;
 }
 
-/* KiB in a unit: "", K, M, G or T, with B or iB behind it or not, in small letters too; 0 = there is no such unit. */
+/* The KiB of a unit: "", K, M, G or T, also followed by B or iB, also in lower case; 0: there is no such unit. */
 static int64_t value_read_unit(const char *text)
 {
 	static const char letters[] = "kmgt";
@@ -107,11 +108,11 @@ static json_t *value_read_size(const char *text, bool zero, struct err *e)
 	int64_t number, kib = option_digits(&c, 1LL << 40, &number) ? value_read_unit(c) : 0;
 	if (kib == 0) {
 		err_set(e, "\"%s\" is not a size", OPTION_QUOTE(text));
-		err_hint(e, "write a whole number of MiB, or one with K, M, G or T behind it, as in 4G");
+		err_hint(e, "write a whole number of MiB, or one followed by K, M, G or T, as in 4G");
 		return NULL;
 	}
 	if (number == 0 && !zero) {
-		err_set(e, "0 is no size");
+		err_set(e, "0 is not allowed here");
 		err_hint(e, "for all memory of each node, write --mem=0");
 		return NULL;
 	}
@@ -130,7 +131,7 @@ static json_t *value_read_pattern(const char *text, struct err *e)
 			continue;
 		c += 1 + strspn(c + 1, "0123456789");
 		if (!*c || !strchr("AabJjNnrSstux%", *c)) {
-			err_set(e, "\"%s\" has no letter of a pattern behind a %%", OPTION_QUOTE(text));
+			err_set(e, "\"%s\" has a %% without a pattern letter after it", OPTION_QUOTE(text));
 			err_hint(e, "the letters are %%A %%a %%b %%J %%j %%N %%n %%r %%S %%s %%t %%u %%x; write %%%% for a per "
 				    "cent sign");
 			json_decref(value);
@@ -154,7 +155,7 @@ static json_t *value_read_if_changed(const char *text, struct err *e)
 	return NULL;
 }
 
-/* A file to read from has no name by rule. */
+/* A pattern; for --input it must not be a folder, because there is no default name of an input file. */
 static json_t *value_read_pattern_of(const struct option_row *row, const char *text, struct err *e)
 {
 	size_t length = strlen(text);
@@ -195,7 +196,7 @@ static json_t *value_read_shell(const char *text, struct err *e)
 	return NULL;
 }
 
-/* Kinds whose text is all there is to know. */
+/* Kinds that need no context. */
 static json_t *value_read_text(const struct option_row *row, const char *text, struct err *e)
 {
 	switch (row->kind) {
@@ -223,7 +224,7 @@ static json_t *value_read_text(const struct option_row *row, const char *text, s
 		return option_mail(text, e);
 	case OPTION_FEATURES:
 		return option_features(text, e);
-	default: /* OPTION_AFTER, OPTION_PEERS: the translator reads on, and may have a long list to read */
+	default: /* OPTION_AFTER, OPTION_PEERS: translate_peer.c reads the list, which may be long */
 		return value_read_filled(text, INT_MAX, e);
 	}
 }

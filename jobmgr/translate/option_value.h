@@ -1,5 +1,5 @@
-/* option_value.h - the parsers of option values, one a kind of value; option_value.c calls them. Each gives JSON of its own,
- * or NULL with an error. */
+/* option_value.h - the parsers of option values, one for each kind; option_value.c calls them. Each returns new JSON, or NULL with an
+ * error. */
 #ifndef ROTA_OPTION_VALUE_H
 #define ROTA_OPTION_VALUE_H
 
@@ -23,10 +23,10 @@ json_t *option_export(const char *text, struct err *e);
 /* One item of an export list: a name, NAME=value with the value unquoted, or ALL or NONE alone. */
 struct option_export_item {
 	char *name;
-	char *value; /* NULL: as it is in the environment */
+	char *value; /* NULL: that of the environment */
 };
 
-/* Take the next item off *text (NULL at the end); the caller frees name and value. False with an error where it is none. */
+/* Read the next item and move *text after it (NULL at the end); the caller frees name and value. False with an error where it is none. */
 bool option_export_next(const char **text, struct option_export_item *item, struct err *e);
 
 #endif

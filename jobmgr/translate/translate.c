@@ -1,7 +1,8 @@
-/* translate.c - the translator's own frame: what comes with a script, and the stages in their order.
+/* translate.c - translates a script: checks what comes with it, and runs the stages in their order.
  *
- * Called by the gate for each submission and by `rota check`. What always holds: there is a plan or there are problems, never
- * both. */
+ * Called by: gate_job.c for each submission; `rota check`.
+ * Invariants:
+ * - There is a plan or there are problems, never both. */
 #include "jobmgr/translate/translate.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ void translate_check_folder(struct translation *t)
 		translate_refuse(t, 0, "", "the working directory \"%s\" is not an absolute path", OPTION_QUOTE(folder));
 }
 
-/* Each step has them in its spec, so they are bounded as one value is. */
+/* The arguments are in the spec of each step, so their size is bounded. */
 static void translate_check_arguments(struct translation *t)
 {
 	const struct translate_request *q = t->request;
@@ -41,16 +42,17 @@ static void translate_check_arguments(struct translation *t)
 			translate_refuse(t, 0, "", "argument %d of the script is not UTF-8 text", i + 1);
 	}
 	if (q->argument_count > ARGUMENTS_MOST)
-		translate_refuse(t, 0, "", "%d arguments of the script are too many, %d are the most", q->argument_count,
+		translate_refuse(t, 0, "", "the script has %d arguments; at most %d are allowed", q->argument_count,
 				 ARGUMENTS_MOST);
 	else if (sum > ARGUMENTS_LONGEST)
-		translate_refuse(t, 0, "", "the arguments of the script have %zu bytes, %d are the most", sum, ARGUMENTS_LONGEST);
+		translate_refuse(t, 0, "", "the arguments of the script have %zu bytes; at most %d are allowed", sum,
+				 ARGUMENTS_LONGEST);
 	else
 		return;
-	translate_hint(t, "write them to a file, and have the script read it");
+	translate_hint(t, "write them to a file that the script reads");
 }
 
-/* What comes with the script but from no option; the client said it, so it is believed no more than the script. */
+/* Check what the client sends beside script and options. */
 static void translate_check_request(struct translation *t)
 {
 	const struct translate_request *q = t->request;
@@ -63,15 +65,15 @@ static void translate_check_request(struct translation *t)
 	if (q->home && !translate_is_folder(q->home))
 		translate_refuse(t, 0, "", "the home directory \"%s\" is not an absolute path", OPTION_QUOTE(q->home));
 	if (q->umask < 0 || q->umask > 0777)
-		translate_refuse(t, 0, "", "the umask is not between 0 and 0777");
+		translate_refuse(t, 0, "", "the umask is not an octal number from 0 to 0777");
 	if (plain > NAME_LONGEST || rlimits[plain])
-		translate_refuse(t, 0, "", "the resource limits are not name=number pairs");
+		translate_refuse(t, 0, "", "the resource limits are not name=number pairs, separated by commas");
 	if (q->client_key && (!*q->client_key || !translate_is_line(q->client_key, KEY_LONGEST)))
 		translate_refuse(t, 0, "", "the client's key is not a line of 1 to %d bytes", KEY_LONGEST);
 	if (q->retry_key && (strlen(q->retry_key) != RETRY_KEY || strspn(q->retry_key, "0123456789abcdefABCDEF") != RETRY_KEY))
 		translate_refuse(t, 0, "", "the key for retries is not %d hexadecimal digits", RETRY_KEY);
 	else if (q->retry_key && q->client_key)
-		translate_refuse(t, 0, "", "one of the client's key and the key for retries is enough");
+		translate_refuse(t, 0, "", "only one of the client's key and the key for retries may be given");
 }
 
 json_t *translate_script(const struct translate_request *request, const struct translate_limits *limits,

@@ -1,7 +1,8 @@
-/* translate_export.c - what --export lets through of an environment.
+/* translate_export.c - the part of an environment that --export lets through.
  *
- * Called by the gate for each submission. What always holds: a variable is in the answer once, and each entry has a name and a
- * '='. */
+ * Called by: gate_job.c for each submission.
+ * Invariants:
+ * - Each variable is in the answer once, and each entry has a name and a '='. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,7 +47,7 @@ static void export_take(json_t *chosen, const json_t *variables, const struct op
 	}
 }
 
-/* Where it was submitted is no setting of the user's, which NONE would leave out. */
+/* ROTA_SUBMIT_HOST is kept even for NONE: it is a fact of the submission, not a setting of the user. */
 static void export_take_host(json_t *chosen, const json_t *variables)
 {
 	json_t *entry = json_object_get(variables, "ROTA_SUBMIT_HOST");

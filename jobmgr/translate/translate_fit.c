@@ -1,6 +1,6 @@
-/* translate_fit.c - whether a partition, with all its nodes free, could run a step: what can never run is refused at once.
+/* translate_fit.c - could a partition with all its nodes free run a step? A step that can never run is refused at once.
  *
- * Called behind translate_sizes, only where that found no problem and the partitions are known. */
+ * Called by: translate.c and translate_modify.c, after the sizes are known and there is no problem; it needs the partitions. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static int fit_find_partition(const struct translation *t, const char *name)
 	return -1;
 }
 
-/* The index of a step's partition, -1 with a problem. */
+/* The index of a step's partition; -1 with a problem. */
 static int fit_choose_partition(struct translation *t, const struct translate_step *s)
 {
 	const char *name = json_string_value(translate_value(t, s, OPTION_ID_PARTITION));
@@ -36,20 +36,21 @@ static int fit_choose_partition(struct translation *t, const struct translate_st
 	if (name)
 		translate_refuse(t, line, "--partition", "unknown partition \"%s\"", name);
 	else
-		translate_refuse(t, line, "--partition", "no partition is named, and there is no default");
+		translate_refuse(t, line, "--partition", "no partition is named, and there is no default; name one");
 	if (nearest.best)
 		translate_hint(t, "did you mean \"%s\"?", nearest.best);
 	return -1;
 }
 
-/* At most `most` of `what`, which `option` asks for. */
+/* Refuse an option that requests more than `most` of `what`. */
 static bool fit_check_most(struct fit *f, enum option_id id, int64_t asked, int64_t most, const char *what)
 {
 	char option[64] = "--";
 	if (asked <= most)
 		return true;
 	translate_refuse(f->t, translate_find_line(f->t, f->s, id), strcat(option, option_row(id)->name),
-			 "partition \"%s\" has at most %" PRId64 " %s, not %" PRId64, f->partition->name, most, what, asked);
+			 "%" PRId64 " %s requested, but partition \"%s\" has at most %" PRId64, asked, what, f->partition->name,
+			 most);
 	return false;
 }
 
@@ -58,7 +59,8 @@ static void fit_check_time(struct fit *f)
 	int64_t most = f->partition->max_time_s, limit = translate_number(f->t, f->s, OPTION_ID_TIME, -1);
 	if (most > 0 && limit == 0)
 		translate_refuse(f->t, translate_find_line(f->t, f->s, OPTION_ID_TIME), "--time",
-				 "partition \"%s\" has a time limit of %" PRId64 " seconds", f->partition->name, most);
+				 "no time limit requested, but partition \"%s\" has a time limit of %" PRId64 " seconds",
+				 f->partition->name, most);
 	else if (most > 0)
 		fit_check_most(f, OPTION_ID_TIME, limit, most, "seconds");
 }
@@ -98,7 +100,7 @@ static void fit_check_memory(struct fit *f)
 	fit_check_most(f, (enum option_id)which, asked, f->partition->node_mem_mb, "MiB on a node");
 }
 
-/* Nodes, and tasks with their CPUs on them. */
+/* Check nodes, tasks and CPUs. */
 static void fit_check_cpus(struct fit *f)
 {
 	const struct translate_step *s = f->s;
@@ -118,12 +120,12 @@ static void fit_check_cpus(struct fit *f)
 		on_a_node = s->ntasks_per_node;
 	if (s->ntasks > on_a_node * nodes)
 		translate_refuse(f->t, translate_find_line(f->t, s, OPTION_ID_NTASKS), "--ntasks",
-				 "%" PRId64 " tasks do not fit on %" PRId64 " nodes of partition \"%s\", which take %" PRId64
+				 "%" PRId64 " tasks do not fit on %" PRId64 " nodes of partition \"%s\", which hold %" PRId64
 				 " each",
 				 s->ntasks, nodes, f->partition->name, on_a_node);
 }
 
-/* Enough nodes with the features asked for. */
+/* Check that enough nodes have the features. */
 static void fit_check_features(struct fit *f)
 {
 	const char *expression = json_string_value(translate_value(f->t, f->s, OPTION_ID_CONSTRAINT));
@@ -138,11 +140,11 @@ static void fit_check_features(struct fit *f)
 	}
 	if (nodes < f->s->nodes_min)
 		translate_refuse(f->t, translate_find_line(f->t, f->s, OPTION_ID_CONSTRAINT), "--constraint",
-				 "\"%s\" is met by %" PRId64 " nodes of partition \"%s\", and %" PRId64 " are asked for",
+				 "\"%s\" is met by %" PRId64 " nodes of partition \"%s\", but %" PRId64 " are requested",
 				 expression, nodes, f->partition->name, f->s->nodes_min);
 }
 
-/* What the steps of a `with` set need together in each partition. */
+/* Check what the steps of a gang need together in each partition. */
 static void fit_check_set(struct translation *t, int first, const int *partitions)
 {
 	struct need {

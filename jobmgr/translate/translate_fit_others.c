@@ -1,10 +1,10 @@
-/* translate_fit_others.c - steps that are to be on other nodes than each other (--other-nodes), pair by pair: together they need at least the
- * sum of their nodes, whether or not they run at the same time.
+/* translate_fit_others.c - refuses steps that exclude each other's nodes (--other-nodes) and need more nodes than the partition has.
  *
- * Called by translate_fit(), once the steps fit by themselves.
+ * Called by: translate_fit(), once each step fits by itself.
  * Invariants:
- *  - what is refused can never run on so many nodes; the search is greedy, so it may miss what a full one would find;
- *  - steps on the same nodes (--same-nodes) are one vertex of the graph; steps of other partitions are none. */
+ * - What is refused can never run: steps that exclude each other need the sum of their nodes, at the same time or not.
+ * - The search for such a set is greedy, so it may miss one.
+ * - Steps on the same nodes (--same-nodes) are one vertex of the graph; steps of other partitions are none. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static bool others_are_apart(const struct translation *t, int a, int b)
 	return others_names(t, &t->steps[a], b) || others_names(t, &t->steps[b], a);
 }
 
-/* Take a step in if it is apart from all that are in. */
+/* Add a step to the clique if it excludes all its members. */
 static void clique_add(struct others *o, int step)
 {
 	if (o->count == CLIQUE_MOST || o->partitions[step] != o->partitions[o->members[0]])
@@ -54,7 +54,7 @@ static int64_t clique_nodes(const struct others *o)
 	return nodes;
 }
 
-/* The member that names most of the others, the later one of two; it is the one that is refused. */
+/* The member that names most of the others, the later one of two. Its line is refused. */
 static int clique_speaker(const struct others *o)
 {
 	int speaker = o->members[0], most = -1;
@@ -75,7 +75,7 @@ static int others_compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* "a,b": the names of the members but one, in the order of the script; malloc'ed. */
+/* "a,b": the names of the members except `but`, in the order of the script; malloc'ed. */
 static char *clique_names(struct others *o, int but)
 {
 	char *text = xstrdup("");
@@ -111,7 +111,7 @@ static void clique_refuse(struct others *o, int nodes)
 	free(others);
 }
 
-/* Grow a clique from a step over those it names and those that name it; refuse it where it is too large. True if so. */
+/* Grow a clique from a step over those that it names and those that name it. True: it was too large, and refused. */
 static bool clique_grow(struct others *o, int first)
 {
 	struct translation *t = o->t;

@@ -1,10 +1,10 @@
-/* translate_graph.c - the graph of steps: which start together, which share nodes, in which order they can come, and the
- * cycles that keep them from coming at all.
+/* translate_graph.c - the graph of steps: gangs, sets on the same nodes, a topological order, and cycles.
  *
- * Called behind translate_peers. Steps bound by --with are one vertex. A vertex waits for another by --after, and by
- * --same-nodes or --other-nodes, which need the other's nodes to be known. One depth-first search, without recursion, finds
- * cycles and the order; all of it is linear in steps and edges. What always holds afterwards, if there was no problem: topo
- * ascends along every such edge. */
+ * Called by: translate.c after the edges are known. Steps bound by --with are one vertex. A vertex waits for another by --after, and by
+ * --same-nodes or --other-nodes, which need the other's nodes. One depth-first search without recursion finds order and cycles.
+ * Invariants:
+ * - The work is linear in steps and edges.
+ * - Without a problem, `topo` ascends along each such edge. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { CYCLES_MOST = 5, CYCLE_WIDTH = 360 };
 
-/* Sets as trees of parents; a root is the lowest index of its set. */
+/* Disjoint sets as trees of parents. The root is the lowest index of its set. */
 static int graph_find_root(int *parents, int i)
 {
 	while (parents[i] != i)
@@ -55,7 +55,7 @@ static void graph_make_sets(struct translation *t)
 	free(last);
 }
 
-/* --other-nodes between steps that are to have the same nodes. */
+/* Refuse --other-nodes between steps that have the same nodes. */
 static void graph_check_nodes(struct translation *t)
 {
 	for (int i = 0; i < t->edge_count; i++) {
@@ -67,7 +67,7 @@ static void graph_check_nodes(struct translation *t)
 	}
 }
 
-/* A vertex on the path of the search: the member of its set and the edge that are being looked at. */
+/* A vertex on the path of the search: the current member of its set, and the current edge. */
 struct frame {
 	int member, edge; /* edge: index in t->edges */
 };
@@ -93,7 +93,7 @@ static bool graph_is_order(const struct translation *t, const struct translate_e
 	return edge->kind == TRANSLATE_AFTER || t->steps[edge->step].with != t->steps[edge->peer].with;
 }
 
-/* The next edge of the top vertex from its current one on that makes it wait; NULL at the end of its last member. */
+/* The next edge, from the current one on, that makes the top vertex wait; NULL after those of its last member. */
 static const struct translate_edge *search_next_edge(struct search *s)
 {
 	struct translation *t = s->t;
@@ -110,8 +110,8 @@ static const struct translate_edge *search_next_edge(struct search *s)
 	}
 }
 
-/* Print the path from frame `first` on: each step and the peer it waits for; "=" where the peer only starts together with the
- * step that goes on. Long ones lose their middle. */
+/* Print the path from frame `first` on: each step and the peer that it waits for; "=" joins a peer with the step of its gang that
+ * waits next. The middle of a long path is left out. */
 static void search_print_cycle(const struct search *s, int first, char *text, size_t size)
 {
 	const struct translation *t = s->t;
@@ -139,7 +139,7 @@ static void search_print_cycle(const struct search *s, int first, char *text, si
 		snprintf(text + used, size - used, " = %s", begin);
 }
 
-/* The edge of the cycle to blame: one that was written; in a plain sequence, most were not. */
+/* The edge whose line is reported: one that the script has. Most edges of a plain sequence are not written. */
 static const struct translate_edge *search_find_cause(const struct search *s, int first, const struct translate_edge *closing)
 {
 	for (int i = s->depth - 1; s->t->sequence && closing->kind == TRANSLATE_AFTER && i >= first; i--)

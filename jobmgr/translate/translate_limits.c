@@ -1,6 +1,6 @@
-/* translate_limits.c - how much a submission may be, and what the partitions have, from JSON.
+/* translate_limits.c - reads the limits of submissions and the partitions from JSON.
  *
- * Called by the gate with what the database says. */
+ * Called by: gate_translate.c with the answer of api.submit_limits; `rota check`. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { STEPS = 10000, EDGES = 100000, ELEMENTS = 10000000 };
 const struct translate_limits translate_limits_default = {
 	.script_bytes = SCRIPT_BYTES, .steps = STEPS, .edges = EDGES, .array = ELEMENTS};
 
-/* An integer of at least `lowest` from a member, `otherwise` where it is absent or null. */
+/* Read an integer from `lowest` to `highest`; `otherwise` where the member is absent or null. */
 static bool limits_read_member(const json_t *object, const char *key, int64_t lowest, int64_t highest, int64_t otherwise,
 			       int64_t *value, struct err *e)
 {

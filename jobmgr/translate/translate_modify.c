@@ -1,7 +1,7 @@
-/* translate_modify.c - a submitted step, changed by options: the step is read back into settings, as if its own line had said
- * all of them, the options come on top, and the stages of a submission judge the result.
+/* translate_modify.c - changes a submitted step: reads it back as settings of its own line, adds the options, and runs the stages of a
+ * submission on the result.
  *
- * Called by the gate for each step that `rota modify` names. Which changes a running step allows is for the database to say. */
+ * Called by: gate_modify.c, for each step that `rota modify` names. The database judges which changes a running step allows. */
 #include <limits.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "jobmgr/translate/translate_parts.h"
 #include "lib/order.h"
 
-/* Members of the step that are settings as they stand. */
+/* Members of the step that are values of settings without a change. */
 static const struct {
 	enum option_id id;
 	const char *key;
@@ -45,7 +45,7 @@ static bool modify_is_type(const json_t *value, json_type type)
 	return type == JSON_TRUE ? json_is_boolean(value) : json_typeof(value) == type;
 }
 
-/* A whole number of seconds may come as a float (an epoch from SQL). */
+/* Seconds may come as a float (an epoch from SQL). */
 static json_t *modify_as_integer(json_t *value)
 {
 	return json_is_real(value) ? json_integer((json_int_t)json_real_value(value)) : json_incref(value);
@@ -57,7 +57,7 @@ static void modify_set_text(struct translate_set *own, enum option_id id, const 
 		own->of[id].value = json_string(text);
 }
 
-/* The step and its spec as settings of its own line. */
+/* Read the step and its spec back as settings of its own line. */
 static bool modify_read_step(struct translation *t, const json_t *json, const struct order_spec *spec)
 {
 	struct translate_step *s = translation_add_step(t, spec->step_name, 0);
@@ -96,7 +96,7 @@ static bool modify_read_step(struct translation *t, const json_t *json, const st
 	return true;
 }
 
-/* What cannot be changed once it is submitted. */
+/* Refuse options that cannot change after the submission. */
 static void modify_check_options(struct translation *t)
 {
 	static const enum option_id fixed[] = {OPTION_ID_AFTER,	     OPTION_ID_DEPENDENCY,  OPTION_ID_WITH,
@@ -107,7 +107,7 @@ static void modify_check_options(struct translation *t)
 			continue;
 		translate_refuse(t, 0, strcat(option, option_row(fixed[i])->name),
 				 "it cannot be changed once the job is submitted");
-		translate_hint(t, "cancel the job and submit it anew");
+		translate_hint(t, "cancel the job and submit it again");
 	}
 	const json_t *array = t->command.of[OPTION_ID_ARRAY].value, *before = t->steps[0].own.of[OPTION_ID_ARRAY].value;
 	if (array && (!before || !json_equal(json_object_get(array, "indices"), json_object_get(before, "indices")))) {
@@ -145,7 +145,7 @@ static json_t *modify_make_answer(struct translation *t, const json_t *before, c
 	option_put(step, "spec", json_sprintf("%s%s", json_string_value(own), json_string_value(end)));
 	json_decref(own);
 	json_decref(end);
-	json_object_del(step, "lines"); /* stands, as all does that options do not say */
+	json_object_del(step, "lines"); /* unchanged, as are all members that no option sets */
 	for (size_t i = 0; !modify_changes_size(t) && i < sizeof sizes / sizeof *sizes; i++)
 		json_object_del(step, sizes[i]);
 	if (json_object_update_missing(step, (json_t *)before) != 0)
@@ -175,7 +175,7 @@ json_t *translate_modify(const struct translate_request *request, const struct t
 		translate_strict(&t);
 		modify_check_options(&t);
 		if (request->option_count == 0)
-			translate_refuse(&t, 0, "", "no option says what to change");
+			translate_refuse(&t, 0, "", "there is no option, so there is nothing to change");
 		if (problems->count == 0)
 			translate_size_steps(&t);
 		if (problems->count == 0)

@@ -1,8 +1,10 @@
-/* translate_peer.c - who waits for whom: from --after, --dependency, --with, --same-nodes and --other-nodes to edges between
- * steps, or the plain sequence where no step names peers.
+/* translate_peer.c - edges between steps, from --after, --dependency, --with, --same-nodes and --other-nodes; where no step names peers,
+ * each waits for the step before it.
  *
- * Called behind translate_read. What always holds afterwards: the edges of a step stand together, in the order of steps, and
- * no step has two edges of one kind to one peer. */
+ * Called by: translate.c, after the script is read.
+ * Invariants:
+ * - Afterwards the edges of a step stand together, in the order of steps.
+ * - No step has two edges of one kind to one peer. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@
 struct peers {
 	struct translation *t;
 	int *by_name; /* indices of steps, sorted by name */
-	bool full;    /* the limit on edges was met, and said */
+	bool full;    /* the limit of edges is reached, and reported */
 };
 
 /* The option whose list is being read, and for which step. */
@@ -24,9 +26,9 @@ struct peer_list {
 	struct peers *p;
 	struct translate_step *s;
 	enum translate_kind kind;
-	const char *option; /* one of all time */
+	const char *option; /* static */
 	int line;
-	bool own; /* the step's own words: may name steps of the script */
+	bool own; /* from the step's own line, so it may name steps of the script */
 };
 
 static const char *const kinds[] = {"after", "with", "same_nodes", "other_nodes"};
@@ -61,8 +63,8 @@ static void peer_index_names(struct peers *p)
 		const struct translate_step *s = &t->steps[p->by_name[i]], *before = &t->steps[p->by_name[i - 1]];
 		if (strcmp(s->name, before->name) != 0 || s->name[0] == '?')
 			continue;
-		translate_refuse(t, s->line, "", "a step \"%s\" begins on line %d already", s->name, before->line);
-		translate_hint(t, "each step has a name of its own");
+		translate_refuse(t, s->line, "", "there is a step \"%s\" on line %d already", s->name, before->line);
+		translate_hint(t, "give each step a name of its own");
 	}
 }
 
@@ -86,7 +88,7 @@ static void peer_add_edge(struct peer_list *l, const struct translate_edge *edge
 	struct translation *t = l->p->t;
 	if (t->edge_count >= t->limits->edges) {
 		if (!l->p->full)
-			translate_refuse(t, l->line, l->option, "more than %d dependencies", t->limits->edges);
+			translate_refuse(t, l->line, l->option, "the script has more than %d dependencies", t->limits->edges);
 		l->p->full = true;
 		return;
 	}
@@ -114,7 +116,7 @@ static void peer_refuse_unknown(struct peer_list *l, const char *name)
 		translate_hint(t, "peers are steps of this script, or jobs by their number: 812, 812.solve");
 }
 
-/* A step of this script. */
+/* Add a step of this script. */
 static void peer_add_step(struct peer_list *l, const char *name, enum translate_condition condition)
 {
 	struct translation *t = l->p->t;
@@ -122,14 +124,15 @@ static void peer_add_step(struct peer_list *l, const char *name, enum translate_
 	if (peer < 0)
 		peer_refuse_unknown(l, name);
 	else if (!l->own)
-		translate_refuse(t, l->line, l->option, "step \"%s\" is named for all steps, itself among them", name);
+		translate_refuse(t, l->line, l->option, "each step would wait for step \"%s\", and so would that step itself",
+				 name);
 	else if (&t->steps[peer] == l->s)
 		translate_refuse(t, l->line, l->option, "cycle: %s -> %s", name, name);
 	else
 		peer_add_edge(l, &(struct translate_edge){.kind = l->kind, .condition = condition, .peer = peer});
 }
 
-/* STEP, JOB or JOB.STEP. */
+/* Add STEP, JOB or JOB.STEP. */
 static void peer_add(struct peer_list *l, const char *name, enum translate_condition condition)
 {
 	struct translate_edge edge = {.kind = l->kind, .condition = condition, .peer = -1};
@@ -150,7 +153,7 @@ static void peer_add(struct peer_list *l, const char *name, enum translate_condi
 		return;
 	}
 	if (l->kind == TRANSLATE_SAME_NODES && !*rest) {
-		translate_refuse(l->p->t, l->line, l->option, "job %s has no one set of nodes", name);
+		translate_refuse(l->p->t, l->line, l->option, "steps of job %s may have different nodes", name);
 		translate_hint(l->p->t, "name one of its steps, as in %s.solve", name);
 		return;
 	}
@@ -165,13 +168,13 @@ static bool peer_refuse_delay(struct peer_list *l, char *text)
 {
 	if (!strchr(text, '+'))
 		return true;
-	translate_refuse(l->p->t, l->line, l->option, "\"%s\" has a delay, which dependencies do not have here",
+	translate_refuse(l->p->t, l->line, l->option, "\"%s\" has a delay; dependencies with a delay are not supported",
 			 OPTION_QUOTE(text));
-	translate_hint(l->p->t, "let the step that waits begin with a sleep, or give it --begin");
+	translate_hint(l->p->t, "begin the step that waits with a sleep, or give it --begin");
 	return false;
 }
 
-/* X[:condition] of --after. */
+/* Read X[:condition] of --after. */
 static void peer_read_after(struct peer_list *l, char *text)
 {
 	char *colon = strchr(text, ':');
@@ -191,7 +194,7 @@ static void peer_read_after(struct peer_list *l, char *text)
 	translate_hint(l->p->t, "the conditions are ok, any, fail, start and corr");
 }
 
-/* type:X[:X]... of --dependency, or X alone. */
+/* Read type:X[:X]... of --dependency, or X alone. */
 static void peer_read_dependency(struct peer_list *l, char *text)
 {
 	static const char *const types[] = {"afterok", "afterany", "afternotok", "after", "aftercorr"};
@@ -213,10 +216,8 @@ static void peer_read_dependency(struct peer_list *l, char *text)
 		rest = text;
 	} else if (condition > TRANSLATE_CORR || !rest) {
 		translate_refuse(l->p->t, l->line, l->option,
-				 condition > TRANSLATE_CORR ? "unknown type \"%s\"" : "\"%s\" of which job?", OPTION_QUOTE(item));
-		translate_hint(
-			l->p->t,
-			"supported are afterok, afterany, afternotok, after and aftercorr, with :JOB behind, and singleton");
+				 condition > TRANSLATE_CORR ? "unknown type \"%s\"" : "\"%s\" names no job", OPTION_QUOTE(item));
+		translate_hint(l->p->t, "write afterok, afterany, afternotok, after or aftercorr followed by :JOB, or singleton");
 		rest = NULL;
 	}
 	free(item);
@@ -233,11 +234,11 @@ static void peer_read_list(struct peer_list *l, const char *text, void (*read)(s
 		return;
 	if (any && strchr(text, ',')) {
 		translate_refuse(l->p->t, l->line, l->option, "\",\" (all) and \"?\" (any) are mixed");
-		translate_hint(l->p->t, "an extra step in between can gather one of the two");
+		translate_hint(l->p->t, "let an extra step wait for one of the two lists");
 		return;
 	}
 	if (any && l->kind != TRANSLATE_AFTER) {
-		translate_refuse(l->p->t, l->line, l->option, "\"?\" (any) has no meaning here");
+		translate_refuse(l->p->t, l->line, l->option, "\"?\" (any) is for --after and --dependency only");
 		return;
 	}
 	l->s->deps_any = l->s->deps_any || any;
@@ -304,7 +305,7 @@ static void peer_check_twice(struct translation *t, const struct translate_step 
 	free(sorted);
 }
 
-/* --same-nodes names one step, and that step has one set of nodes. */
+/* Refuse --same-nodes where it names several steps, or an array. */
 static void peer_check_same_nodes(struct translation *t, const struct translate_step *s)
 {
 	int count = 0;
@@ -317,12 +318,12 @@ static void peer_check_same_nodes(struct translation *t, const struct translate_
 		if (edge->peer >= 0 && translate_value(t, &t->steps[edge->peer], OPTION_ID_ARRAY)) {
 			translate_refuse(t, edge->line, "--same-nodes",
 					 "\"%s\" is an array, whose elements have nodes of their own", t->steps[edge->peer].name);
-			translate_hint(t, "name the step whose nodes the array has too");
+			translate_hint(t, "name a step that is not an array");
 		}
 	}
 }
 
-/* --after=none for all steps, too, says that they are no sequence. */
+/* --after=none for all steps: they are no sequence. */
 static bool peer_frees_all(const struct translate_set *set)
 {
 	const json_t *value = set->of[OPTION_ID_AFTER].value;
@@ -334,7 +335,7 @@ static bool peer_is_named(const struct translate_step *s)
 	return s->own.of[OPTION_ID_AFTER].value || s->own.of[OPTION_ID_DEPENDENCY].value || s->own.of[OPTION_ID_WITH].value;
 }
 
-/* What a step waits for: its own words; else the step before it in a plain sequence; else what the job waits for. */
+/* Read what a step waits for: what its own line names; else the step before it in a plain sequence; else what the job waits for. */
 static void peer_read_step_after(struct peers *p, struct translate_step *s)
 {
 	struct translation *t = p->t;

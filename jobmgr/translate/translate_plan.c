@@ -1,7 +1,9 @@
-/* translate_plan.c - the plan as JSON: job, steps and edges, resolved.
+/* translate_plan.c - the plan as JSON: job, steps and edges.
  *
- * Called last, where there was no problem. What always holds: what one step asks for that stands for most is said once, and of each step
- * what it asks for besides; translate_plan_whole says everything of each, null where nothing was said. */
+ * Called by: translate.c, as the last stage, where there is no problem.
+ * Invariants:
+ * - What most steps have in common is in the plan once, and a step has only the members in which it differs. translate_plan_whole
+ *   gives each step and edge all members. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +28,7 @@ static json_t *plan_make_edge(const struct translation *t, const struct translat
 	return json;
 }
 
-/* Members of the plan's job that options say; what is missing where nobody gave them. */
+/* Members of the plan's job that options set, and their defaults. */
 static const struct {
 	enum option_id id;
 	const char *otherwise; /* JSON */
@@ -86,7 +88,7 @@ static json_t *plan_make_job(struct translation *t)
 	return job;
 }
 
-/* The lines of a step, and the preamble: all before the first step, the #! line included. */
+/* A spec with the lines of a step and those of the preamble: all before the first step, with the #! line. */
 static struct order_spec plan_base_spec(const struct translation *t, const struct translate_step *s)
 {
 	struct order_spec spec = {.from = s->line, .to = s->last_line, .umask = t->request->umask};
@@ -105,7 +107,7 @@ static json_t *plan_make_spec_end(struct translation *t, const struct translate_
 	return translate_spec_end(t, s, &base, name, account ? account : "");
 }
 
-/* The lines with which both texts end, as the end of a. */
+/* The lines that both texts end with, as the end of `a`. */
 static const char *plan_find_shared_end(const char *a, const char *b)
 {
 	const char *at = a + strlen(a), *of = b + strlen(b), *found = at;
@@ -123,7 +125,7 @@ static bool plan_begins_character(char byte)
 	return ((unsigned char)byte & 0xc0) != 0x80;
 }
 
-/* Its spec, as far as the end of the plan's is not its own. */
+/* Put the part of a step's spec that the end of the plan's spec does not have. */
 static void plan_put_spec(struct translation *t, json_t *json, const struct translate_step *s, const json_t *plan)
 {
 	json_t *end = plan_make_spec_end(t, s, json_object_get(plan, "job"));
@@ -139,7 +141,7 @@ static void plan_put_spec(struct translation *t, json_t *json, const struct tran
 	json_decref(end);
 }
 
-/* What is its own whatever its options are; `common` has the usual rest. */
+/* The members that each step has for itself; "common" has the rest. */
 static json_t *plan_make_own(const struct translation *t, const struct translate_step *s)
 {
 	struct order_spec base = plan_base_spec(t, s);
@@ -156,7 +158,7 @@ static json_t *plan_make_own(const struct translation *t, const struct translate
 	return json;
 }
 
-/* A step of a plan whose members before "steps" are there. */
+/* A step of the plan, which has "common" and "spec_end" already. */
 static json_t *plan_make_step(struct translation *t, const struct translate_step *s, const struct translate_step *usual,
 			      const json_t *plan)
 {
@@ -174,7 +176,7 @@ static json_t *plan_make_step(struct translation *t, const struct translate_step
 	return json;
 }
 
-/* A step that stands for most: the first one whose own line asks for nothing and that is as large as it would be alone. */
+/* The step that "common" is made of: the first one whose own line requests nothing, and whose nodes no other step determines. */
 static const struct translate_step *plan_find_usual_step(const struct translation *t)
 {
 	for (int i = 0; i < t->step_count; i++)

@@ -1,6 +1,8 @@
-/* translate_problem.c - what is wrong with a script: kept as the stages find it, told in the order of its lines.
+/* translate_problem.c - the problems of a script: collected by the stages, reported in the order of lines.
  *
- * What always holds: a problem is kept once, however many steps have it, and beyond the most that are kept they are counted. */
+ * Called by: all of translate*.c; gate_translate.c and `rota check`, which report them.
+ * Invariants:
+ * - A problem is listed once, however many steps have it. Beyond TRANSLATE_PROBLEMS_MOST, problems are only counted. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +21,7 @@ static bool problem_is_known(const struct translate_problems *p, const struct tr
 	return false;
 }
 
-/* Append to a list, unless it is there already: what a header line gets wrong, it gets wrong for each step. */
+/* Append to a list, unless it is there: a line before the first step has the same problem for each step. */
 static bool problem_append(struct translate_problems *p, const struct translate_problem *problem)
 {
 	if (problem_is_known(p, problem))
@@ -74,7 +76,7 @@ void translate_refuse_warnings(struct translation *t)
 {
 	for (int i = 0; i < t->warnings.count; i++)
 		if (problem_keep(t, &t->warnings.list[i]) && !t->modifies)
-			translate_hint(t, "--strict refuses what would be taken with a warning");
+			translate_hint(t, "--strict turns this warning into an error; remove the option, or --strict");
 }
 
 bool translate_has_enough_problems(const struct translation *t)
@@ -110,7 +112,7 @@ void translate_problems_free(struct translate_problems *problems)
 	memset(problems, 0, sizeof *problems);
 }
 
-/* "heat.sh:12: --tme: unknown option": where a problem is, and what. The command line is that of all jobs, unless one has a label. */
+/* "heat.sh:12: --tme: unknown option". A problem of the command line has no file, unless the job has a label. */
 static void problem_write_error(const char *file, const char *label, const struct translate_problem *problem, struct err *e)
 {
 	char where[300] = "";
@@ -140,7 +142,7 @@ json_t *translate_warnings_json(struct translation *t)
 	translate_problems_sort(&t->warnings);
 	for (int i = 0; i < t->warnings.count; i++) {
 		json_t *warning = problem_make_json(t->request->script_name, NULL, &t->warnings.list[i]);
-		if (warning) /* else its option is not UTF-8 */
+		if (warning) /* NULL: its option is not UTF-8 */
 			json_array_append_new(list, warning);
 	}
 	return list;
@@ -151,7 +153,7 @@ json_t *translate_problems_refusal(const struct translate_problems *problems, co
 	json_t *list = json_array();
 	for (int i = 0; i < problems->count; i++) {
 		json_t *problem = problem_make_json(file, label, &problems->list[i]);
-		if (problem) /* not UTF-8, say: the first one is told by the error itself */
+		if (problem) /* NULL: it is not UTF-8; the first problem is in the error, too */
 			json_array_append_new(list, problem);
 	}
 	if (problems->count > 0)

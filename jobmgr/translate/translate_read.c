@@ -1,11 +1,13 @@
 /* translate_read.c - from the bytes of a script to sets of options and steps with their lines.
  *
- * Called by translate_script first. Directives stand at the beginning of a line:
+ * Called by: translate.c, as the first stage. Directives stand at the beginning of a line:
  *   #ROTA step NAME [OPTION]...  begins a step, anywhere
  *   #ROTA OPTION...              before the first step, or anywhere in a script without steps
- *   #SBATCH, #PBS OPTION...      before the first line that is neither empty nor a comment; behind it, and behind the first step,
- * they are comments, as they are for Slurm and PBS. In a here-document of a shell script nothing is a directive. What always holds afterwards: there is at least one step, and lines are
- * numbered from 1. */
+ *   #SBATCH, #PBS OPTION...      before the first line that is neither empty nor a comment, and before the first step; elsewhere they
+ *                                are comments, as they are for Slurm and PBS
+ * In a here-document of a shell script nothing is a directive.
+ * Invariants:
+ * - Afterwards there is at least one step. Lines are numbered from 1. */
 #include <string.h>
 
 #include "jobmgr/translate/option_text.h"
@@ -16,11 +18,11 @@ struct reader {
 	struct translation *t;
 	int line;
 	bool commands; /* a line that is neither empty nor a comment was seen */
-	bool too_many; /* steps; said once */
+	bool too_many; /* too many steps: reported once */
 	struct translate_shell shell;
 };
 
-/* What stands behind `word` at the beginning of a line, NULL where something else does. */
+/* The text after `word`; NULL where the line does not begin with it. */
 static const char *read_after_word(const char *text, size_t size, const char *word, size_t *left)
 {
 	size_t length = strlen(word);
@@ -38,8 +40,8 @@ static bool read_check_step_name(struct reader *r, const char *name)
 	if (option_text_label(name) && !none)
 		return true;
 	translate_refuse(r->t, r->line, "", "\"%s\" is not a name for a step", OPTION_QUOTE(name));
-	translate_hint(r->t, none ? "in --after and its kin, \"none\" means that there is no peer"
-				  : "a name is a letter with up to 63 letters, digits and _ - behind it");
+	translate_hint(r->t, none ? "\"none\" is reserved: --after=none means that there is no peer"
+				  : "a name begins with a letter and has at most 64 letters, digits, _ and -");
 	return false;
 }
 
@@ -53,7 +55,7 @@ static void read_step(struct reader *r, const struct translate_words *words)
 	}
 	if (t->step_count >= t->limits->steps) {
 		if (!r->too_many)
-			translate_refuse(t, r->line, "", "more than %d steps", t->limits->steps);
+			translate_refuse(t, r->line, "", "the script has more than %d steps", t->limits->steps);
 		r->too_many = true;
 		return;
 	}
@@ -80,8 +82,8 @@ static void read_rota_line(struct reader *r, const char *text, size_t size)
 		translate_refuse(t, r->line, "", "\"%s\" is neither \"step\" nor an option", OPTION_QUOTE(words.list[0]));
 		translate_hint(t, "write #ROTA step NAME [OPTION]..., or #ROTA OPTION...");
 	} else if (words.count > 0 && t->has_steps) {
-		translate_refuse(t, r->line, "", "options on a line of their own behind the first step");
-		translate_hint(t, "put those of a step on its #ROTA step line, and those of all before the first step");
+		translate_refuse(t, r->line, "", "a line of options after the first step belongs to no step");
+		translate_hint(t, "put options of a step on its #ROTA step line, and options of all steps before the first step");
 	} else {
 		translate_set_read(t, &t->rota, OPTION_ROTA, words.list, words.count, r->line, false);
 	}
@@ -121,7 +123,7 @@ static void read_line(struct reader *r, const char *text, size_t size)
 	}
 }
 
-/* A byte that no script has: where it is, and what to do. */
+/* Refuse the script because of a byte, on its line. Returns false. */
 static bool read_refuse_byte(struct translation *t, const char *byte, const char *message, const char *hint)
 {
 	int line = 1;
@@ -132,7 +134,7 @@ static bool read_refuse_byte(struct translation *t, const char *byte, const char
 	return false;
 }
 
-/* The first line, of `size` bytes. */
+/* Check the first line, which has `size` bytes. */
 static bool read_check_first_line(struct translation *t, const char *line, size_t size)
 {
 	if (size < 2 || memcmp(line, "#!", 2) != 0)
@@ -142,14 +144,14 @@ static bool read_check_first_line(struct translation *t, const char *line, size_
 	while (path < size && (line[path] == ' ' || line[path] == '\t'))
 		path++;
 	if (path == size || line[path] != '/')
-		return read_refuse_byte(t, line, "the path behind #! is not absolute", "write it in full, as in #!/bin/bash");
+		return read_refuse_byte(t, line, "the path after #! is not absolute", "write it in full, as in #!/bin/bash");
 	if (line[size - 1] == '\r')
 		return read_refuse_byte(t, line, "the script has DOS line ends",
 					"convert it with dos2unix, or sed -i 's/\\r$//'");
 	return true;
 }
 
-/* What must hold of the bytes before it is worth looking at lines. */
+/* Check the bytes of the script; false: its lines are not read. */
 static bool read_check_bytes(struct translation *t)
 {
 	const char *script = t->request->script, *byte;
@@ -159,20 +161,19 @@ static bool read_check_bytes(struct translation *t)
 		return false;
 	}
 	if (size > t->limits->script_bytes) {
-		translate_refuse(t, 0, "", "the script has more than the %zu bytes that are allowed", t->limits->script_bytes);
-		translate_hint(t, "keep data in files, and have the script read them");
+		translate_refuse(t, 0, "", "the script has more than %zu bytes", t->limits->script_bytes);
+		translate_hint(t, "keep data in files that the script reads");
 		return false;
 	}
 	if ((byte = memchr(script, '\0', size)))
-		return read_refuse_byte(t, byte, "the script has a NUL byte",
-					"submit a script; a compiled program is started by one");
+		return read_refuse_byte(t, byte, "the script has a NUL byte", "submit a script that starts the program");
 	if ((byte = option_text_utf8(script, size)))
 		return read_refuse_byte(t, byte, "the script is not UTF-8 text", "convert it with iconv -t UTF-8");
 	byte = memchr(script, '\n', size);
 	return read_check_first_line(t, script, byte ? (size_t)(byte - script) : size);
 }
 
-/* Options about peers of one step say nothing where there are several. */
+/* Refuse options that name peers of one step where the script has several steps. */
 static void read_check_header(struct translation *t, const struct translate_set *set)
 {
 	for (int i = 0; t->step_count > 1 && i < OPTION_ROWS; i++) {
@@ -180,7 +181,7 @@ static void read_check_header(struct translation *t, const struct translate_set 
 			continue;
 		char option[64] = "--";
 		translate_refuse(t, set->of[i].line, strcat(option, option_row((enum option_id)i)->name),
-				 "it is about one step, and the script has several");
+				 "it is for one step, and the script has several");
 		translate_hint(t, "give it on that step's #ROTA step line");
 	}
 }

@@ -1,8 +1,8 @@
-/* translate_set.c - options as somebody gave them: from words to a set of settings, and which of several sets counts for a
- * step.
+/* translate_set.c - settings: from options as written to sets of values, and which of several sets counts for a step.
  *
- * Called for command lines and for each directive; then by every later stage, which asks what counts. What always holds: the
- * value of a setting is one that option_value made. */
+ * Called by: translate.c, translate_modify.c and translate_read.c, which read options; all later stages, which read settings.
+ * Invariants:
+ * - The value of a setting was made by option_value. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "jobmgr/translate/option_text.h"
 #include "jobmgr/translate/translate_parts.h"
 
-/* Where the options of one line go. */
+/* The set that the options of one line are read into. */
 struct set_target {
 	struct translation *t;
 	struct translate_set *set;
@@ -32,12 +32,13 @@ static void set_put(struct set_target *p, const struct option_row *row, const ch
 		return;
 	}
 	if (p->own && row->level == OPTION_JOB) {
-		translate_refuse(p->t, p->line, p->written, "it belongs to the whole job");
+		translate_refuse(p->t, p->line, p->written, "it is for the whole job, not for one step");
 		translate_hint(p->t, "give it on a #ROTA line before the first step");
 		return;
 	}
 	if (setting->value && once) {
 		translate_refuse(p->t, p->line, p->written, "it is given twice");
+		translate_hint(p->t, "remove one of the two");
 		return;
 	}
 	json_t *value = option_value(row, text, &p->t->context, &e);
@@ -49,7 +50,7 @@ static void set_put(struct set_target *p, const struct option_row *row, const ch
 	*setting = (struct translate_setting){value, p->line, total};
 }
 
-/* Errors go with the output, and so they stay in this set. */
+/* -j oe: errors go with the output, whatever other #PBS lines say. */
 static void set_join_errors(struct set_target *p)
 {
 	struct translate_setting *setting = &p->set->of[OPTION_ID_ERROR];
@@ -57,10 +58,10 @@ static void set_join_errors(struct set_target *p)
 	*setting = (struct translate_setting){json_null(), p->line, false};
 }
 
-/* What #PBS says in several places adds up where the option is a list. */
+/* Set an option of #PBS. Where the option is a list, those of several lines are joined. */
 static void set_put_pbs(void *to, const struct option_row *row, const char *text, bool total)
 {
-	enum { LONGEST = 4096 }; /* each addition means to read the whole list again */
+	enum { LONGEST = 4096 }; /* each addition reads the whole list again */
 	struct set_target *p = to;
 	const json_t *before = p->set->of[row->id].value;
 	char separator = row->kind == OPTION_EXPORT ? ',' : row->kind == OPTION_FEATURES ? '&' : '\0';
@@ -69,7 +70,8 @@ static void set_put_pbs(void *to, const struct option_row *row, const char *text
 	} else if (!before || !separator) {
 		set_put(p, row, text, total);
 	} else if (json_string_length(before) > LONGEST) {
-		translate_refuse(p->t, p->line, p->written, "the list of all lines together is too long");
+		translate_refuse(p->t, p->line, p->written, "the list, joined from all #PBS lines, has more than %d bytes",
+				 LONGEST);
 	} else {
 		char *joined = xasprintf("%s%c%s", json_string_value(before), separator, text);
 		set_put(p, row, joined, total);
@@ -84,6 +86,8 @@ static void set_refuse_unknown(struct set_target *p, const char *name)
 		nearest = option_nearest(name, p->spelling);
 	if (nearest)
 		translate_hint(p->t, "did you mean \"--%s\"?", nearest);
+	else
+		translate_hint(p->t, "\"rota submit --help\" lists the options");
 }
 
 static bool set_is_option(const char *word)
@@ -91,7 +95,7 @@ static bool set_is_option(const char *word)
 	return word[0] == '-' && word[1] && !(word[1] >= '0' && word[1] <= '9');
 }
 
-/* The value behind an option that needs one: attached, or the next word. How many words it took. */
+/* Set an option with its value: attached to it, or the next word. Returns how many words it took. */
 static int set_put_valued(struct set_target *p, const struct option_row *row, const char *attached, const char *const *words,
 			  int count)
 {
@@ -140,13 +144,13 @@ static int set_read_short(struct set_target *p, const char *const *words, int co
 	if (*row->argument)
 		return set_put_valued(p, row, attached, words, count);
 	if (attached)
-		translate_refuse(p->t, p->line, p->written, "it takes no value, and \"%s\" is one", OPTION_QUOTE(attached));
+		translate_refuse(p->t, p->line, p->written, "it takes no value, but \"%s\" was given", OPTION_QUOTE(attached));
 	else
 		set_put(p, row, "yes", false);
 	return 1;
 }
 
-/* One letter of PBS with its value; for -l and -W the name is part of how the option is written. */
+/* Set one letter of PBS with its value. Messages about -l and -W name the resource or attribute, too. */
 static void set_put_pbs_letter(struct set_target *p, char letter, const char *value)
 {
 	struct option_pbs pbs = {set_put_pbs, p, p->t->context.now};
@@ -171,7 +175,7 @@ static int set_read_pbs(struct set_target *p, const char *const *words, int coun
 		value = words[taken++];
 	snprintf(p->written, sizeof p->written, "-%s", option_text_quote((char[8]){0}, 8, &letter, 1));
 	if (letter == '-')
-		translate_refuse(p->t, p->line, p->written, "PBS has no long options");
+		translate_refuse(p->t, p->line, p->written, "PBS has no long options; write it on a #ROTA line");
 	else if (needs && !*value)
 		translate_refuse(p->t, p->line, p->written, "it needs a value");
 	else if (!needs && *value)
@@ -192,7 +196,8 @@ void translate_set_read(struct translation *t, struct translate_set *set, enum o
 	struct set_target p = {.t = t, .set = set, .spelling = spelling, .line = line, .own = own};
 	for (int i = 0; i < count && !translate_has_enough_problems(t);) {
 		if (words[i][0] != '-' || !words[i][1]) {
-			translate_refuse(t, line, "", "\"%s\" is not an option", OPTION_QUOTE(words[i]));
+			translate_refuse(t, line, "", "\"%s\" is not an option; options begin with \"-\"",
+					 OPTION_QUOTE(words[i]));
 			i++;
 		} else if (spelling == OPTION_PBS) {
 			i += set_read_pbs(&p, words + i, count - i);
@@ -257,6 +262,7 @@ int translate_choose_rival(struct translation *t, const struct translate_step *s
 		char option[64];
 		snprintf(option, sizeof option, "--%s", option_row(b)->name);
 		translate_refuse(t, of_b->line, option, "it contradicts --%s", option_row(a)->name);
+		translate_hint(t, "give one of the two");
 	}
 	return rank_a <= rank_b ? (int)a : (int)b;
 }

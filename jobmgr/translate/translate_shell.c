@@ -1,14 +1,14 @@
-/* translate_shell.c - where the here-documents of a shell script are, so that what stands in one is no directive.
+/* translate_shell.c - finds the here-documents of a shell script, because a directive in one has no effect.
  *
  * Called by: translate_read.c, for each line that is in none.
  * Invariants:
- * - A here-document whose end is not in the script is none: a wrong guess never hides the rest of the script.
- * - The work is linear in the script: what was skipped is not read again, and searches without result are few. */
+ * - A here-document whose end is not in the script counts as none, so a wrong guess never hides the rest of the script.
+ * - The work is linear in the script: skipped lines are not read again, and searches without a result are bounded. */
 #include <string.h>
 
 #include "jobmgr/translate/translate_parts.h"
 
-/* What the characters stand in, innermost on top. */
+/* What encloses the current character, innermost on top. */
 enum { CODE = 'c', SINGLE = 's', DOUBLE = 'd', ARITHMETIC = 'a', MISSES_MOST = 32 };
 
 static char shell_top(const struct translate_shell *s)
@@ -50,7 +50,7 @@ void translate_shell_reset(struct translate_shell *s)
 	s->depth = s->count = 0;
 }
 
-/* The word behind "<<", as the line that ends the document has it; what stands behind it. */
+/* Read the word after "<<": the line that ends the document. Returns the text after it. */
 static const char *shell_take_word(struct translate_shell *s, const char *c, const char *end)
 {
 	struct translate_document *d = &s->documents[s->count];
@@ -76,7 +76,7 @@ static const char *shell_take_word(struct translate_shell *s, const char *c, con
 	return c;
 }
 
-/* A character of code; what stands behind what it begins. `word`: it stands where a word begins. */
+/* Read a character of code; `word`: a word begins here. Returns the text after what it begins. */
 static const char *shell_take_code(struct translate_shell *s, const char *c, const char *end, bool word)
 {
 	bool twice = c + 1 < end && c[1] == c[0];
@@ -101,7 +101,7 @@ static const char *shell_take_code(struct translate_shell *s, const char *c, con
 	return c + 1;
 }
 
-/* Read a line; true where it goes on in the next, so that no document begins behind it. */
+/* Read a line; true: it continues on the next line, so no document begins after it. */
 static bool shell_take_line(struct translate_shell *s, const char *c, const char *end)
 {
 	bool word = true;
@@ -123,7 +123,7 @@ static bool shell_take_line(struct translate_shell *s, const char *c, const char
 	return shell_top(s) == SINGLE || shell_top(s) == DOUBLE;
 }
 
-/* What stands behind the line that ends the document; NULL where there is none. `lines`: how many were read. */
+/* The text after the line that ends the document; NULL: there is none. `lines`: how many lines it has. */
 static const char *shell_find_end(const struct translate_document *d, const char *text, const char *end, int *lines)
 {
 	size_t length = strlen(d->word);

@@ -1,8 +1,8 @@
-/* translate_size.c - how large each step is: nodes, tasks, elements of arrays, and with these the ids; and whether what it
- * asks for agrees with itself.
+/* translate_size.c - the size of each step: nodes, tasks, elements of arrays, and with these the ids; whether its requests agree.
  *
- * Called behind translate_graph, and by translate_modify for its one step, only where there was no problem before. What always
- * holds afterwards, if there was none here: every node has a task, ntasks * cpus_per_task and all ids fit an int. */
+ * Called by: translate.c after the graph is known, and translate_modify.c, both where there is no problem.
+ * Invariants:
+ * - Without a problem, each node has a task, and ntasks * cpus_per_task and all ids fit an int. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -57,12 +57,12 @@ static void size_refuse_difference(struct translation *t, const struct translate
 	char own[48], others[48];
 	size_write_count(own, sizeof own, s);
 	size_write_count(others, sizeof others, peer);
-	translate_refuse(t, s->line, "--same-nodes", "\"%s\" has %s nodes, and \"%s\", whose nodes it shares, %s", s->name, own,
-			 peer->name, others);
-	translate_hint(t, "leave --nodes out of one of them, and it has those of the other");
+	translate_refuse(t, s->line, "--same-nodes", "\"%s\" requests %s nodes, but \"%s\", whose nodes it shares, requests %s",
+			 s->name, own, peer->name, others);
+	translate_hint(t, "remove --nodes from one of them; it then has the nodes of the other");
 }
 
-/* Steps on the same nodes have as many: what one of them names, else what the largest needs. */
+/* Steps on the same nodes have equally many nodes: what one of them requests, else what the largest needs. */
 static void size_share_nodes(struct translation *t)
 {
 	struct translate_step **named = xcalloc((size_t)t->step_count, sizeof(struct translate_step *));
@@ -85,7 +85,7 @@ static void size_share_nodes(struct translation *t)
 	free(named);
 }
 
-/* Tasks over nodes. */
+/* Check the number of tasks against nodes, and set it where it was not given. */
 static void size_place_tasks(struct translation *t, struct translate_step *s)
 {
 	int64_t asked = s->ntasks;
@@ -94,6 +94,7 @@ static void size_place_tasks(struct translation *t, struct translate_step *s)
 	if (asked && asked < s->nodes_min) {
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_NTASKS), "--ntasks",
 				 "%" PRId64 " nodes need at least %" PRId64 " tasks", s->nodes_min, s->nodes_min);
+		translate_hint(t, "request more tasks, or fewer nodes");
 	} else if (asked && s->ntasks_per_node && s->nodes_max && asked > s->ntasks_per_node * s->nodes_max) {
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_NTASKS), "--ntasks",
 				 "%" PRId64 " tasks are more than %" PRId64 " on each of %" PRId64 " nodes", asked,
@@ -107,7 +108,7 @@ static void size_place_tasks(struct translation *t, struct translate_step *s)
 		s->nodes_max = asked;
 }
 
-/* --gpus counts those of all nodes, and a node's are asked for by their number on each. */
+/* Check --gpus, which counts the GPUs of all nodes: each node gets the same number. */
 static void size_check_gpus(struct translation *t, const struct translate_step *s)
 {
 	int which = translate_choose_rival(t, s, OPTION_ID_GPUS, OPTION_ID_GPUS_PER_NODE),
@@ -130,8 +131,9 @@ static void size_check_lists(struct translation *t, const struct translate_step 
 	int64_t listed = (int64_t)json_array_size(wanted);
 	if (listed > 0 && s->nodes_min > listed) {
 		translate_refuse(t, translate_find_line(t, s, OPTION_ID_NODELIST), "--nodelist",
-				 "%" PRId64 " nodes are asked for, and it names %" PRId64, s->nodes_min, listed);
-		translate_hint(t, "name at least as many as the step is to have; without --nodes it has all that are named");
+				 "%" PRId64 " nodes are requested, but it names %" PRId64, s->nodes_min, listed);
+		translate_hint(t,
+			       "name at least as many nodes as are requested; without --nodes, the step has all that are named");
 	}
 	if (!listed || !json_array_size(excluded))
 		return;
@@ -175,7 +177,7 @@ static void size_check_times(struct translation *t, const struct translate_step 
 	}
 }
 
-/* A number that stands for the indices of an array: equal lists have equal numbers (FNV-1a). */
+/* A hash of the indices of an array (FNV-1a). */
 static uint64_t size_hash_indices(const struct translation *t, const struct translate_step *s)
 {
 	const json_t *list = json_object_get(translate_value(t, s, OPTION_ID_ARRAY), "indices");
@@ -198,7 +200,7 @@ static void size_check_corr(struct translation *t)
 		if (edge->condition != TRANSLATE_CORR || edge->kind != TRANSLATE_AFTER)
 			continue;
 		if (!s->elements || (peer && !peer->elements)) {
-			translate_refuse(t, edge->line, edge->option, "\"%s\" is no array, so its elements correspond to none",
+			translate_refuse(t, edge->line, edge->option, "\"%s\" is not an array, as :corr needs",
 					 !s->elements ? s->name : peer->name);
 			translate_hint(t, ":corr binds each element to the one of the same index");
 		} else if (peer && (s->elements != peer->elements || numbers[edge->step] != numbers[edge->peer])) {
@@ -218,12 +220,12 @@ static void size_number_steps(struct translation *t)
 		id += 1 + t->steps[i].elements;
 		if (id <= INT_MAX)
 			continue;
-		translate_refuse(t, t->steps[i].line, "--array", "the arrays have more elements in all than can be numbered");
+		translate_refuse(t, t->steps[i].line, "--array", "the script has more than %d steps and elements of arrays", INT_MAX);
 		return;
 	}
 }
 
-/* About how many bytes an option's value takes. */
+/* About how many bytes the value of an option takes. */
 static size_t size_weigh(const json_t *value)
 {
 	enum { ITEM = 32, MEMBER = 96 };
@@ -231,7 +233,7 @@ static size_t size_weigh(const json_t *value)
 	return json_string_length(value) + ITEM * (json_array_size(value) + indices) + MEMBER * json_object_size(value);
 }
 
-/* What lines before the first step say is written once in the script, but once a step in the database. */
+/* Refuse a script whose options take too much space: those before the first step are stored for each step. */
 static bool size_check_weight(struct translation *t)
 {
 	enum { MOST = 32 << 20, STEP = 1024 };
@@ -247,7 +249,8 @@ static bool size_check_weight(struct translation *t)
 				sum += size_weigh(translate_value(t, s, row->id));
 		}
 		if (sum > MOST) {
-			translate_refuse(t, s->line, "", "the options and arguments of all steps together are too long");
+			translate_refuse(t, s->line, "", "the options and arguments of all steps together take more than %d MiB",
+					 MOST >> 20);
 			return false;
 		}
 	}

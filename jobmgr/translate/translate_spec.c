@@ -1,7 +1,8 @@
-/* translate_spec.c - what the node is told to run: the spec of a step (lib/order.h), which the owner's authenticator covers.
+/* translate_spec.c - the spec of a step (lib/order.h): what a node runs, and what the owner's authenticator covers.
  *
- * Called by translate_plan and translate_modify. What always holds: paths are absolute, but those of output patterns, which
- * are below the working directory of the step. */
+ * Called by: translate_plan.c, translate_modify.c.
+ * Invariants:
+ * - Paths are absolute, except output patterns, which are relative to the working directory of the step. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ static const char *spec_home(const struct translation *t, const char *path)
 	return strncmp(path, "~/", 2) == 0 ? t->request->home : NULL;
 }
 
-/* ~/ at the beginning replaced; malloc'ed. */
+/* `path` with ~/ at its beginning replaced; malloc'ed. */
 static char *spec_expand_home(const struct translation *t, const char *path)
 {
 	const char *home = spec_home(t, path);
@@ -36,8 +37,8 @@ static const char *spec_text(const struct translation *t, const struct translate
 	return value ? value : "";
 }
 
-/* Where a step's output goes. In a folder, to the name that it would have had without; so called also where the step's name would be
- * taken for that of a plain script. malloc'ed, "" where nothing has to be said. */
+/* The path pattern of an output file; "" for the default. A folder gets the default name appended. The default name is also written out
+ * where the step is named like the step of a plain script. malloc'ed. */
 static char *spec_output(const struct translation *t, const struct translate_step *s, const struct order_spec *base,
 			 enum option_id id, const char *ending)
 {
@@ -52,14 +53,14 @@ static char *spec_output(const struct translation *t, const struct translate_ste
 	return whole;
 }
 
-/* What may run again must not run twice, so it ends with the lease of its node, unless the user says otherwise. */
+/* Must the step end with the lease of its node? The default for a step that may run again, because it must not run twice. */
 static bool spec_is_fenced(const struct translation *t, const struct translate_step *s)
 {
 	const char *said = spec_text(t, s, OPTION_ID_NODE_LOSS);
 	return *said ? strcmp(said, "fence") == 0 : !json_is_false(translate_value(t, s, OPTION_ID_REQUEUE));
 }
 
-/* The lowest and highest index of an array, and what lies between two of them, 1 where that differs. */
+/* Put lowest and highest index of an array, and the step between two indices; 1 where it differs. */
 static void spec_put_array(const struct translation *t, const struct translate_step *s, struct order_spec *spec)
 {
 	const json_t *range, *indices = json_object_get(translate_value(t, s, OPTION_ID_ARRAY), "indices");
@@ -84,7 +85,7 @@ static void spec_put_signal(const struct translation *t, const struct translate_
 	spec->signal_shell = json_is_true(json_object_get(asked, "shell"));
 }
 
-/* Takes the fields over. */
+/* The text of the fields as JSON; frees them. */
 static json_t *spec_make_json(struct fields *fields)
 {
 	json_t *value = json_string(fields_text(fields, NULL));
@@ -102,7 +103,7 @@ json_t *translate_spec_own(const struct translation *t, const struct translate_s
 	return spec_make_json(order_spec_write_own(&spec));
 }
 
-/* NULL where the step's own folder is the same. What is modified keeps the one that it has. */
+/* The directory of the submission; NULL where the working directory is the same. A modified step keeps its own. */
 static const char *spec_submit_dir(const struct translation *t, const struct order_spec *base, const char *folder)
 {
 	const char *before = base->submit_dir ? base->submit_dir : base->workdir;

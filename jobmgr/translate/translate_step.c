@@ -1,14 +1,16 @@
-/* translate_step.c - what options say of a step, as members of the plan.
+/* translate_step.c - what a step requests, as members of the plan.
  *
- * Called by translate_plan and translate_modify, where there was no problem. What always holds: every member that options decide is
- * there, null or empty where nothing was said; and steps of one size whose own lines say nothing have the same. */
+ * Called by: translate_plan.c, translate_modify.c, where there is no problem.
+ * Invariants:
+ * - Each member that options set is there, null or empty where no option was given.
+ * - Steps of one size whose own lines request nothing have equal members. */
 #include <string.h>
 
 #include "jobmgr/translate/option_item.h"
 #include "jobmgr/translate/translate_parts.h"
 #include "lib/pattern.h"
 
-/* A step's value, shared with the setting; `otherwise` (taken over) where there is none. */
+/* The value of a step's setting, shared with it; else `otherwise`, which it takes over. */
 static json_t *step_value_or(struct translation *t, const struct translate_step *s, enum option_id id, json_t *otherwise)
 {
 	json_t *value = translate_value(t, s, id);
@@ -23,7 +25,7 @@ static json_t *step_number_or_null(int64_t number)
 	return number ? json_integer(number) : json_null();
 }
 
-/* Amounts by name, those of 0 left out. */
+/* Amounts by name, without those of 0. */
 static json_t *step_make_amounts(struct translation *t, const struct translate_step *s, enum option_id id)
 {
 	json_t *amounts = json_object(), *amount;

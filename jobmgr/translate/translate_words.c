@@ -1,8 +1,8 @@
-/* translate_words.c - the words of a directive, split as a shell splits them: blanks part words; '...' keeps everything, "..."
- * everything but \ before " and \; \ keeps the next character; # at the beginning of a word ends the line. Nothing is
- * expanded.
+/* translate_words.c - splits a directive into words as a shell does, without expansions.
  *
- * Called by translate_read for each directive. */
+ * Blanks separate words. '...' keeps all characters; "..." keeps all but \ before " and \; \ keeps the next character; # at the
+ * beginning of a word ends the line.
+ * Called by: translate_read.c, for each directive. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static bool words_is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* A quoted part, the opening quote of which has been read. */
+/* Copy a quoted part, from after its opening quote; false: it has no end. */
 static bool words_copy_quoted(struct splitter *s, char quote)
 {
 	while (s->in < s->end && *s->in != quote) {
@@ -29,20 +29,20 @@ static bool words_copy_quoted(struct splitter *s, char quote)
 	return s->in < s->end && *s->in++ == quote;
 }
 
-/* One word to out, with a NUL behind it. */
+/* Copy one word, and a NUL. */
 static bool words_copy_word(struct splitter *s, struct err *e)
 {
 	while (s->in < s->end && !words_is_blank(*s->in)) {
 		char c = *s->in++;
 		if (c == '\'' || c == '"') {
 			if (!words_copy_quoted(s, c))
-				return err_set(e, "a quotation mark %c has no counterpart", c);
+				return err_set(e, "a quotation mark %c is not closed", c);
 			continue;
 		}
 		if (c == '\\') {
 			if (s->in == s->end) {
 				err_set(e, "the line ends in \"\\\"");
-				return err_hint(e, "a directive cannot go on in the next line");
+				return err_hint(e, "a directive cannot continue on the next line; write it on one line");
 			}
 			c = *s->in++;
 		}

@@ -1,4 +1,4 @@
-/* translation.c - a translation under way: made for one request, filled by the stages, and given back whole. */
+/* translation.c - a translation under way: made for one request, filled by the stages, freed at the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

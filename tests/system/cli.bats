@@ -929,9 +929,9 @@ SLURM_ARRAY_TASK_STEP=none" ]
 	[ "$(cat "$BATS_TEST_TMPDIR/warned.out")" = warned ]
 	run rota submit --signal=KILL@60 "$BATS_TEST_TMPDIR/warned.sh"
 	[ "$status" -ne 0 ]
-	[[ $output == *'--signal: "KILL@60" cannot be handled, so it is no warning'* ]]
+	[[ $output == *'--signal: "KILL@60" is a signal that no program can catch'* ]]
 	run rota submit --signal=B:FOO "$BATS_TEST_TMPDIR/warned.sh"
-	[[ $output == *'--signal: "B:FOO" names no signal'* ]]
+	[[ $output == *'--signal: "B:FOO" is not a signal'* ]]
 }
 
 @test "the shell's word on a script is a warning, with the line of the script; nothing of it is run" {

@@ -77,7 +77,7 @@ post() {
 @test "too many arguments are refused before anything is written" {
 	script true
 	run -1 rota submit run.sh $(seq 1001)
-	[[ $output == *"1001 arguments"*"1000 are the most"* ]]
+	[[ $output == *"1001 arguments"*"at most 1000"* ]]
 	run -1 rota submit run.sh "$(head -c 40000 /dev/zero | tr '\0' x)"
 	[[ $output == *"have 40001 bytes"* ]]
 	run -1 rota check run.sh $(seq 1001)
@@ -135,7 +135,7 @@ post() {
 @test "a job that needs a GPU does not run without one" {
 	script true
 	run -1 rota submit --gpus=1 run.sh
-	[[ $output == *'--gpus: partition "main" has at most 0 gpu on a node, not 1'* ]]
+	[[ $output == *'--gpus: 1 gpu on a node requested, but partition "main" has at most 0'* ]]
 	run -0 rota submit --wait --gres=gpu:0 run.sh
 	run -0 rota submit --wait --gpus=0 run.sh
 }

@@ -78,7 +78,7 @@ static void large(void **state)
 	double begin = seconds();
 	assert_null(run(script, NULL, NULL, &problems));
 	assert_true(seconds() - begin < 1);
-	assert_non_null(strstr(problems.list[0].message, "the script has more than the 4194304 bytes"));
+	assert_non_null(strstr(problems.list[0].message, "the script has more than 4194304 bytes"));
 	translate_problems_free(&problems);
 	free(script);
 }
@@ -90,10 +90,10 @@ static void amplified(void **state)
 		LINE(BASH "#ROTA --nodelist=n[1-99999] --nodes=1\n#ROTA step a\n#ROTA step b\n#ROTA step c\n#ROTA step d\n#ROTA "
 			  "step e\n"
 			  "#ROTA step f\n#ROTA step g\n#ROTA step h\n#ROTA step i\n#ROTA step j\n#ROTA step k\n",
-		     13, "", "all steps together are too long", NULL),
+		     13, "", "of all steps together take more than 32 MiB", NULL),
 		LINE(BASH "#ROTA step a --nodelist=n[1-60000]\n#ROTA step b --nodelist=n[1-60000]\n", 3, "--nodelist",
 		     "too many nodes are listed", NULL),
-		LINE(BASH "#ROTA step a --array=0-2000000000\n", 2, "--array", "elements are more than", NULL),
+		LINE(BASH "#ROTA step a --array=0-2000000000\n", 2, "--array", "elements requested", NULL),
 	};
 	(void)state;
 	REFUSALS(refusals, NULL);
@@ -103,7 +103,7 @@ static void amplified(void **state)
 					{0},
 					3,
 					"--array",
-					"more elements in all than can be numbered",
+					"more than 2147483647 steps and elements",
 					NULL},
 		      &wide);
 }

@@ -49,28 +49,28 @@ static void modify_nothing(void **state)
 static void modify_facts(void **state)
 {
 	static const struct fact facts[] = {
-		{FULL, {"--time=2:00:00"}, "step/time_limit_s", "7200"},
-		{FULL, {"-t", "0"}, "step/time_limit_s", "0"},
-		{FULL, {"--nodes=4"}, "step/ntasks", "16"},
-		{FULL, {"--nodes=4"}, "step/nodes_max", "4"},
-		{FULL, {"--mem=8G"}, "step/mem_mb", "8192"},
-		{FULL, {"--mem-per-cpu=1"}, "step/mem_mb", "null"},
-		{FULL, {"--mem-per-cpu=1"}, "step/mem_per_cpu_mb", "1"},
-		{FULL, {"--gres=none"}, "step/gres", "{}"},
-		{FULL, {"--gpus-per-node=4"}, "step/gres", "{\"gpu\":4}"},
-		{FULL, {"--no-hold"}, "step/hold", "false"},
-		{FULL, {"--deadline=none"}, "step/deadline_at", "null"},
-		{FULL, {"--array=0-9%5"}, "step/array/limit", "5"},
-		{FULL, {"--array=0-9"}, "step/array/limit", "null"},
-		{FULL, {"--partition=b"}, "step/partition", "\"b\""},
-		{FULL, {"--constraint=none"}, "step/constraint", "\"\""},
-		{FULL, {"--time=9", "--time-min=8"}, "options", "[\"time\",\"time-min\"]"},
-		{FULL, {"--job-name=b", "--nice=5"}, "job", "{\"name\":\"b\",\"nice\":5}"},
-		{FULL, {"--time=61"}, "step/deps_any", "true"},
-		{FULL, {"--time=61"}, "step/extra", "1"},
-		{BASH "#ROTA -n 8 --ntasks-per-node=4\n", {"-n", "16"}, "step/nodes_min", "4"},
-		{BASH "true\n", {"--nodes=2"}, "step/ntasks", "2"},
-		{BASH "true\n", {"--ntasks=8"}, "step/nodes_max", "null"},
+		{FULL, {"--time=2:00:00"}, {{"step/time_limit_s", "7200"}}},
+		{FULL, {"-t", "0"}, {{"step/time_limit_s", "0"}}},
+		{FULL, {"--nodes=4"}, {{"step/ntasks", "16"}}},
+		{FULL, {"--nodes=4"}, {{"step/nodes_max", "4"}}},
+		{FULL, {"--mem=8G"}, {{"step/mem_mb", "8192"}}},
+		{FULL, {"--mem-per-cpu=1"}, {{"step/mem_mb", "null"}}},
+		{FULL, {"--mem-per-cpu=1"}, {{"step/mem_per_cpu_mb", "1"}}},
+		{FULL, {"--gres=none"}, {{"step/gres", "{}"}}},
+		{FULL, {"--gpus-per-node=4"}, {{"step/gres", "{\"gpu\":4}"}}},
+		{FULL, {"--no-hold"}, {{"step/hold", "false"}}},
+		{FULL, {"--deadline=none"}, {{"step/deadline_at", "null"}}},
+		{FULL, {"--array=0-9%5"}, {{"step/array/limit", "5"}}},
+		{FULL, {"--array=0-9"}, {{"step/array/limit", "null"}}},
+		{FULL, {"--partition=b"}, {{"step/partition", "\"b\""}}},
+		{FULL, {"--constraint=none"}, {{"step/constraint", "\"\""}}},
+		{FULL, {"--time=9", "--time-min=8"}, {{"options", "[\"time\",\"time-min\"]"}}},
+		{FULL, {"--job-name=b", "--nice=5"}, {{"job", "{\"name\":\"b\",\"nice\":5}"}}},
+		{FULL, {"--time=61"}, {{"step/deps_any", "true"}}},
+		{FULL, {"--time=61"}, {{"step/extra", "1"}}},
+		{BASH "#ROTA -n 8 --ntasks-per-node=4\n", {"-n", "16"}, {{"step/nodes_min", "4"}}},
+		{BASH "true\n", {"--nodes=2"}, {{"step/ntasks", "2"}}},
+		{BASH "true\n", {"--ntasks=8"}, {{"step/nodes_max", "null"}}},
 	};
 	struct translate_problems problems;
 	(void)state;
@@ -80,9 +80,10 @@ static void modify_facts(void **state)
 		json_t *answer = modify(step, facts[i].options, &problems);
 		if (!answer)
 			fail_msg("%s: %s", facts[i].options[0], problems.list[0].message);
-		char *json = json_dumps(pick(answer, facts[i].path), JSON_COMPACT | JSON_ENCODE_ANY);
-		if (strcmp(json, facts[i].json) != 0)
-			fail_msg("%s: %s is %s instead of %s", facts[i].options[0], facts[i].path, json, facts[i].json);
+		char *json = json_dumps(pick(answer, facts[i].members[0].path), JSON_COMPACT | JSON_ENCODE_ANY);
+		if (strcmp(json, facts[i].members[0].value) != 0)
+			fail_msg("%s: %s is %s instead of %s", facts[i].options[0], facts[i].members[0].path, json,
+				 facts[i].members[0].value);
 		free(json);
 		json_decref(answer);
 		json_decref(plan);
@@ -131,7 +132,7 @@ static void modify_spec(void **state)
 static void modify_refused(void **state)
 {
 	static const struct refusal refusals[] = {
-		SAID("--after=a", FULL, "--after", "cannot be changed", "submit it anew"),
+		SAID("--after=a", FULL, "--after", "cannot be changed", "submit it again"),
 		SAID("--dependency=afterok:1", FULL, "--dependency", "cannot be changed", NULL),
 		SAID("--with=a", FULL, "--with", "cannot be changed", NULL),
 		SAID("--same-nodes=a", FULL, "--same-nodes", "cannot be changed", NULL),
@@ -145,7 +146,7 @@ static void modify_refused(void **state)
 		SAID("--tme=1", FULL, "--tme", "unknown option", "--time"),
 		SAID("--time=20", FULL, "--time-min", "longer than --time", NULL),
 		SAID("--deadline=now+10minutes", FULL, "--deadline", "not after --begin", NULL),
-		{FULL, {NULL}, 0, "", "no option says what to change", NULL},
+		{FULL, {NULL}, 0, "", "nothing to change", NULL},
 	};
 	struct translate_problems problems;
 	(void)state;

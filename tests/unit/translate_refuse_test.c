@@ -21,8 +21,8 @@ static void refused_lines(void **state)
 		LINE("\n#!/bin/sh\n", 1, "", "does not begin with #!", NULL),
 		LINE("\xEF\xBB\xBF#!/bin/sh\n", 1, "", "does not begin with #!", NULL),
 		LINE("#", 1, "", "does not begin with #!", NULL),
-		LINE("#!\n", 1, "", "the path behind #! is not absolute", NULL),
-		LINE("#!bash\n", 1, "", "the path behind #! is not absolute", NULL),
+		LINE("#!\n", 1, "", "the path after #! is not absolute", NULL),
+		LINE("#!bash\n", 1, "", "the path after #! is not absolute", NULL),
 		LINE("#!/bin/sh\r\necho\r\n", 1, "", "DOS line ends", "dos2unix"),
 		LINE(BASH "echo \xE9\n", 2, "", "is not UTF-8 text", "iconv"),
 		LINE(BASH "#ROTA --time=1\n#ROTA --tme=1\n", 3, "--tme", "unknown option", "did you mean \"--time\"?"),
@@ -35,8 +35,8 @@ static void refused_lines(void **state)
 		LINE(BASH "#ROTA --time\n", 2, "--time", "it needs a value", "write --time=TIME"),
 		LINE(BASH "#ROTA --time --hold\n", 2, "--time", "it needs a value", NULL),
 		LINE(BASH "#ROTA -t\n", 2, "-t", "it needs a value", NULL),
-		LINE(BASH "#ROTA --time=x\n", 2, "--time", "\"x\" is not a length of time", "d-h:m:s"),
-		LINE(BASH "#ROTA -t x\n", 2, "-t", "is not a length of time", NULL),
+		LINE(BASH "#ROTA --time=x\n", 2, "--time", "\"x\" is not a duration", "d-h:m:s"),
+		LINE(BASH "#ROTA -t x\n", 2, "-t", "is not a duration", NULL),
 		LINE(BASH "#ROTA --mem=x\n", 2, "--mem", "is not a size", NULL),
 		LINE(BASH "#ROTA --input=in/\n", 2, "--input", "\"in/\" is a folder", NULL),
 		LINE(BASH "#ROTA --array=5-1\n", 2, "--array", "ends before it begins", NULL),
@@ -44,10 +44,10 @@ static void refused_lines(void **state)
 		LINE(BASH "#ROTA -\n", 2, "", "\"-\" is not an option", NULL),
 		LINE(BASH "#ROTA --\n", 2, "--", "unknown option", NULL),
 		LINE(BASH "#ROTA frobnicate\n", 2, "", "\"frobnicate\" is neither \"step\" nor an option", NULL),
-		LINE(BASH "#ROTA --comment='a\n", 2, "", "quotation mark ' has no counterpart", NULL),
-		LINE(BASH "#ROTA --comment=\"a\n", 2, "", "quotation mark \" has no counterpart", NULL),
-		LINE(BASH "#ROTA --hold \\\n#ROTA --time=5\n", 2, "", "ends in \"\\\"", "cannot go on"),
-		LINE(BASH "#ROTA step a\n#ROTA --time=5\n", 3, "", "behind the first step", "#ROTA step line"),
+		LINE(BASH "#ROTA --comment='a\n", 2, "", "quotation mark ' is not closed", NULL),
+		LINE(BASH "#ROTA --comment=\"a\n", 2, "", "quotation mark \" is not closed", NULL),
+		LINE(BASH "#ROTA --hold \\\n#ROTA --time=5\n", 2, "", "ends in \"\\\"", "cannot continue"),
+		LINE(BASH "#ROTA step a\n#ROTA --time=5\n", 3, "", "after the first step", "#ROTA step line"),
 		LINE(BASH "#ROTA step\n", 2, "", "the step has no name", NULL),
 		LINE(BASH "#ROTA step --hold\n", 2, "", "the step has no name", NULL),
 		LINE(BASH "#ROTA step 1a\n", 2, "", "\"1a\" is not a name for a step", "a letter"),
@@ -55,8 +55,8 @@ static void refused_lines(void **state)
 		LINE(BASH "#ROTA step none\n", 2, "", "is not a name for a step", "there is no peer"),
 		LINE(BASH "#ROTA step aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n", 2, "",
 		     "is not a name for a step", NULL),
-		LINE(BASH "#ROTA step a\n\n#ROTA step a\n", 4, "", "a step \"a\" begins on line 2 already", NULL),
-		LINE(BASH "#ROTA step a --account=x\n", 2, "--account", "it belongs to the whole job", "before the first step"),
+		LINE(BASH "#ROTA step a\n\n#ROTA step a\n", 4, "", "a step \"a\" on line 2 already", NULL),
+		LINE(BASH "#ROTA step a --account=x\n", 2, "--account", "it is for the whole job", "before the first step"),
 		LINE(BASH "#ROTA step a --time=1 --time=2\n", 2, "--time", "it is given twice", NULL),
 		LINE(BASH "#ROTA --after=1\n#ROTA --after=2\n", 3, "--after", "it is given twice", NULL),
 		LINE(BASH "#ROTA --mem=1 --mem-per-cpu=1\n", 2, "--mem-per-cpu", "it contradicts --mem", NULL),
@@ -65,9 +65,9 @@ static void refused_lines(void **state)
 		LINE(BASH "#ROTA --sample=-1\n", 2, "--sample", "", NULL),
 		LINE(BASH "#SBATCH --retry=5\n", 2, "--retry", "unknown option", NULL),
 		LINE(BASH "#SBATCH --workdir=x\n", 2, "--workdir", "unknown option", NULL),
-		LINE(BASH "#SBATCH --comment='x\n", 2, "", "has no counterpart", NULL),
+		LINE(BASH "#SBATCH --comment='x\n", 2, "", "is not closed", NULL),
 		LINE(BASH "#PBS -l waltime=5\n", 2, "-l waltime", "unknown resource", "\"walltime\""),
-		LINE(BASH "#PBS -l nodes=1,walltime=x\n", 2, "-l walltime", "is not a length of time", NULL),
+		LINE(BASH "#PBS -l nodes=1,walltime=x\n", 2, "-l walltime", "is not a duration", NULL),
 		LINE(BASH "#PBS -l nodes=1:ppn=x\n", 2, "-l nodes", "is not a number", NULL),
 		LINE(BASH "#PBS -I\n", 2, "-I", "it needs a value", NULL),
 		LINE(BASH "#PBS -I x\n", 2, "-I", "unknown option", NULL),
@@ -110,8 +110,8 @@ static void refused_peers(void **state)
 		LINE(BASH "#ROTA step a\n#ROTA step b --after=a,\n", 3, "--after", "an empty item", NULL),
 		LINE(BASH "#ROTA step a\n#ROTA step b --after=a,,a\n", 3, "--after", "an empty item", NULL),
 		LINE(BASH "#ROTA step a\n#ROTA step b\n#ROTA step c --after=a,b?a\n", 4, "--after", "are mixed", NULL),
-		LINE(BASH "#ROTA step a\n#ROTA step b\n#ROTA step c --with=a?b\n", 4, "--with", "\"?\" (any) has no meaning here",
-		     NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b\n#ROTA step c --with=a?b\n", 4, "--with",
+		     "\"?\" (any) is for --after and --dependency only", NULL),
 		LINE(BASH "#ROTA step a\n#ROTA step b --after=a,a\n", 3, "--after", "\"a\" is named twice", NULL),
 		LINE(BASH "#ROTA step a\n#ROTA step b --after=a:ok,a:fail\n", 3, "--after", "\"a\" is named twice", NULL),
 		LINE(BASH "#ROTA --after=812,7,812\n", 2, "--after", "job 812 is named twice", NULL),
@@ -125,7 +125,7 @@ static void refused_peers(void **state)
 		LINE(BASH "#SBATCH --dependency=after:12+5\n", 2, "--dependency", "has a delay", NULL),
 		LINE(BASH "#SBATCH --dependency=singletons\n", 2, "--dependency", "unknown type \"singletons\"", "aftercorr"),
 		LINE(BASH "#SBATCH --dependency=expand:12\n", 2, "--dependency", "unknown type \"expand\"", NULL),
-		LINE(BASH "#SBATCH --dependency=afterok\n", 2, "--dependency", "\"afterok\" of which job?", NULL),
+		LINE(BASH "#SBATCH --dependency=afterok\n", 2, "--dependency", "\"afterok\" names no job", NULL),
 		LINE(BASH "#SBATCH --dependency=afterok:\n", 2, "--dependency", "unknown step \"\"", NULL),
 		LINE(BASH "#SBATCH --dependency=afterok:123_4\n", 2, "--dependency", "\"123_4\" is neither a step nor a job",
 		     NULL),
@@ -134,12 +134,13 @@ static void refused_peers(void **state)
 		LINE(BASH "#ROTA --after=812.\n", 2, "--after", "is neither a step nor a job", NULL),
 		LINE(BASH "#ROTA --after=812.7\n", 2, "--after", "is neither a step nor a job", NULL),
 		LINE(BASH "#ROTA --after='812.solve[7]'\n", 2, "--after", "is neither a step nor a job", NULL),
-		LINE(BASH "#ROTA --same-nodes=812\n", 2, "--same-nodes", "job 812 has no one set of nodes", "812.solve"),
+		LINE(BASH "#ROTA --same-nodes=812\n", 2, "--same-nodes", "steps of job 812 may have different nodes",
+		     "812.solve"),
 		LINE(BASH "#ROTA --with=812\n", 2, "--with", "\"812\" is in another job", NULL),
-		LINE(BASH "#ROTA --after=a\n#ROTA step a\n#ROTA step b --after=none\n", 2, "--after",
-		     "step \"a\" is named for all steps", NULL),
-		LINE(BASH "#ROTA --same-nodes=a\n#ROTA step a\n#ROTA step b\n", 2, "--same-nodes", "it is about one step", NULL),
-		SAID("--with=a", BASH "#ROTA step a\n#ROTA step b\n", "--with", "it is about one step", NULL),
+		LINE(BASH "#ROTA --after=a\n#ROTA step a\n#ROTA step b --after=none\n", 2, "--after", "would wait for step \"a\"",
+		     NULL),
+		LINE(BASH "#ROTA --same-nodes=a\n#ROTA step a\n#ROTA step b\n", 2, "--same-nodes", "it is for one step", NULL),
+		SAID("--with=a", BASH "#ROTA step a\n#ROTA step b\n", "--with", "it is for one step", NULL),
 		LINE(BASH "#ROTA step a\n#ROTA step b\n#ROTA step c --same-nodes=a,b\n", 4, "--same-nodes", "more than one step",
 		     NULL),
 		LINE(BASH "#ROTA step a --array=0-3\n#ROTA step b --same-nodes=a\n", 3, "--same-nodes", "\"a\" is an array",
@@ -149,20 +150,20 @@ static void refused_peers(void **state)
 		LINE(BASH "#ROTA step a\n#ROTA step b --same-nodes=a\n#ROTA step c --same-nodes=a --other-nodes=b\n", 4,
 		     "--other-nodes", "\"c\" is bound", NULL),
 		LINE(BASH "#ROTA step a --nodes=2\n#ROTA step b --same-nodes=a --nodes=3\n", 3, "--same-nodes",
-		     "\"b\" has 3 nodes, and \"a\", whose nodes it shares, 2", NULL),
+		     "\"b\" requests 3 nodes, but \"a\", whose nodes it shares, requests 2", NULL),
 		LINE(BASH "#ROTA step a --nodes=2-4\n#ROTA step b --same-nodes=a\n#ROTA step c --same-nodes=b --nodes=2\n", 4,
 		     "--same-nodes", "2 to 4", NULL),
 		LINE(BASH "#ROTA step a --nodes=2\n#ROTA step b --same-nodes=a --ntasks=1\n", 3, "--ntasks",
 		     "2 nodes need at least 2 tasks", NULL),
-		LINE(BASH "#ROTA step a --array=0-3\n#ROTA step b --after=a:corr\n", 3, "--after", "\"b\" is no array", NULL),
-		LINE(BASH "#ROTA step a\n#ROTA step b --after=a:corr --array=0-3\n", 3, "--after", "\"a\" is no array", NULL),
+		LINE(BASH "#ROTA step a --array=0-3\n#ROTA step b --after=a:corr\n", 3, "--after", "\"b\" is not an array", NULL),
+		LINE(BASH "#ROTA step a\n#ROTA step b --after=a:corr --array=0-3\n", 3, "--after", "\"a\" is not an array", NULL),
 		LINE(BASH "#ROTA step a --array=0-3\n#ROTA step b --after=a:corr --array=1-4\n", 3, "--after",
 		     "different indices", NULL),
 		LINE(BASH "#ROTA step a --array=0-3\n#ROTA step b --after=a:corr --array=0-4\n", 3, "--after",
 		     "different indices", NULL),
 		LINE(BASH "#SBATCH -d afterok:5?singleton\n", 2, "--dependency", "one of several", NULL),
 		LINE(BASH "#SBATCH -d singleton,singleton\n", 2, "--dependency", "named twice", NULL),
-		LINE(BASH "#SBATCH -d aftercorr:5\n", 2, "--dependency", "\"script\" is no array", NULL),
+		LINE(BASH "#SBATCH -d aftercorr:5\n", 2, "--dependency", "\"script\" is not an array", NULL),
 	};
 	(void)state;
 	REFUSALS(refusals, NULL);
@@ -181,11 +182,11 @@ static void refused_sizes(void **state)
 		LINE(BASH "#ROTA --nodes=2 --gpus=3\n", 2, "--gpus", "3 is not a multiple of the 2 nodes", "--gpus-per-node"),
 		LINE(BASH "#ROTA --nodes=2-3\n#ROTA --gpus=6\n", 3, "--gpus", "number of nodes is not fixed", "--gpus-per-node"),
 		LINE(BASH "#ROTA --gpus=2 --gpus-per-node=2\n", 2, "--gpus-per-node", "it contradicts --gpus", NULL),
-		LINE(BASH "#ROTA --mem-per-cpu=0\n", 2, "--mem-per-cpu", "0 is no size", "--mem=0"),
+		LINE(BASH "#ROTA --mem-per-cpu=0\n", 2, "--mem-per-cpu", "0 is not allowed here", "--mem=0"),
 		LINE(BASH "#ROTA --nodelist=n[1-3] --exclude=n[3-4]\n", 2, "--exclude", "node \"n3\" is in --nodelist too", NULL),
-		LINE(BASH "#ROTA --nodes=2\n#ROTA --nodelist=n3\n", 3, "--nodelist", "2 nodes are asked for, and it names 1",
+		LINE(BASH "#ROTA --nodes=2\n#ROTA --nodelist=n3\n", 3, "--nodelist", "2 nodes are requested, but it names 1",
 		     "without --nodes"),
-		LINE(BASH "#PBS -l select=2:ncpus=2:host=n3\n", 2, "--nodelist", "2 nodes are asked for", NULL),
+		LINE(BASH "#PBS -l select=2:ncpus=2:host=n3\n", 2, "--nodelist", "2 nodes are requested", NULL),
 		LINE(BASH "#ROTA step a --nodes=3\n#ROTA step b --same-nodes=a -w n[1-2]\n", 3, "--nodelist", "it names 2", NULL),
 		SAID("--time-min=6", BASH "#ROTA --time=5\n", "--time-min", "longer than --time", NULL),
 		LINE(BASH "#ROTA --deadline=2030-01-01\n", 2, "--deadline", "the moment has passed", NULL),
@@ -193,7 +194,7 @@ static void refused_sizes(void **state)
 		LINE(BASH "#ROTA --time=2:00:00\n#ROTA --deadline=now+1hour\n", 3, "--deadline",
 		     "need 7200 seconds, and 3600 are left", "--time-min"),
 		SAID("--array=0-10000000", BASH "#ROTA --array=0-9999999\n#ROTA step a\n", "--array",
-		     "10000001 elements are more", NULL),
+		     "10000001 elements requested", NULL),
 	};
 	(void)state;
 	REFUSALS(refusals, NULL);
@@ -203,24 +204,28 @@ static void refused_fit(void **state)
 {
 	static const struct refusal refusals[] = {
 		LINE(BASH "#ROTA -p smal\n", 2, "--partition", "unknown partition \"smal\"", "\"small\""),
-		LINE(BASH "#ROTA -N 4\n", 2, "--nodes", "partition \"small\" has at most 3 nodes, not 4", NULL),
-		LINE(BASH "#ROTA -p large -N 101\n", 2, "--nodes", "partition \"large\" has at most 100 nodes, not 101", NULL),
-		LINE(BASH "#ROTA -c 5\n", 2, "--cpus-per-task", "has at most 4 CPUs for a task, not 5", NULL),
-		LINE(BASH "#ROTA --ntasks-per-node=3 -c 2\n", 2, "--ntasks-per-node", "has at most 4 CPUs on a node, not 6",
+		LINE(BASH "#ROTA -N 4\n", 2, "--nodes", "4 nodes requested, but partition \"small\" has at most 3", NULL),
+		LINE(BASH "#ROTA -p large -N 101\n", 2, "--nodes", "101 nodes requested, but partition \"large\" has at most 100",
 		     NULL),
-		LINE(BASH "#ROTA -n 13\n", 2, "--ntasks", "has at most 12 CPUs, not 13", NULL),
+		LINE(BASH "#ROTA -c 5\n", 2, "--cpus-per-task", "5 CPUs for a task requested, but partition", NULL),
+		LINE(BASH "#ROTA --ntasks-per-node=3 -c 2\n", 2, "--ntasks-per-node", "6 CPUs on a node requested, but partition",
+		     NULL),
+		LINE(BASH "#ROTA -n 13\n", 2, "--ntasks", "13 CPUs requested, but partition", NULL),
 		LINE(BASH "#ROTA -n 4 -c 3\n", 2, "--ntasks", "4 tasks do not fit on 3 nodes", NULL),
 		LINE(BASH "#ROTA -n 9 -N 2\n", 2, "--ntasks", "9 tasks do not fit on 2 nodes", NULL),
-		LINE(BASH "#ROTA --mem=8193\n", 2, "--mem", "has at most 8192 MiB on a node, not 8193", NULL),
-		LINE(BASH "#ROTA --mem-per-cpu=3G -c 3\n", 2, "--mem-per-cpu", "has at most 8192 MiB on a node, not 9216", NULL),
-		LINE(BASH "#ROTA --gres=gpu\n", 2, "--gres", "has at most 0 gpu on a node, not 1", NULL),
-		LINE(BASH "#ROTA -p large --gres=gpu:3\n", 2, "--gres", "partition \"large\" has at most 2 gpu on a node, not 3",
+		LINE(BASH "#ROTA --mem=8193\n", 2, "--mem", "8193 MiB on a node requested, but partition", NULL),
+		LINE(BASH "#ROTA --mem-per-cpu=3G -c 3\n", 2, "--mem-per-cpu", "9216 MiB on a node requested, but partition",
 		     NULL),
-		LINE(BASH "#ROTA -p large --gpus-per-node=3\n", 2, "--gpus-per-node", "2 gpu on a node, not 3", NULL),
-		LINE(BASH "#ROTA -p large --gpus=3\n", 2, "--gpus", "2 gpu on a node, not 3", "with --nodes"),
-		LINE(BASH "#ROTA --gpus=1\n", 2, "--gpus", "has at most 0 gpu on a node, not 1", NULL),
-		LINE(BASH "#SBATCH -G 1\n", 2, "--gpus", "has at most 0 gpu on a node, not 1", NULL),
-		LINE(BASH "#ROTA --time=61\n", 2, "--time", "has at most 3600 seconds, not 3660", NULL),
+		LINE(BASH "#ROTA --gres=gpu\n", 2, "--gres", "1 gpu on a node requested, but partition", NULL),
+		LINE(BASH "#ROTA -p large --gres=gpu:3\n", 2, "--gres",
+		     "3 gpu on a node requested, but partition \"large\" has at most 2", NULL),
+		LINE(BASH "#ROTA -p large --gpus-per-node=3\n", 2, "--gpus-per-node",
+		     "3 gpu on a node requested, but partition \"large\" has at most 2", NULL),
+		LINE(BASH "#ROTA -p large --gpus=3\n", 2, "--gpus",
+		     "3 gpu on a node requested, but partition \"large\" has at most 2", "with --nodes"),
+		LINE(BASH "#ROTA --gpus=1\n", 2, "--gpus", "1 gpu on a node requested, but partition", NULL),
+		LINE(BASH "#SBATCH -G 1\n", 2, "--gpus", "1 gpu on a node requested, but partition", NULL),
+		LINE(BASH "#ROTA --time=61\n", 2, "--time", "3660 seconds requested, but partition", NULL),
 		LINE(BASH "#ROTA --time=0\n", 2, "--time", "has a time limit of 3600 seconds", NULL),
 		LINE(BASH "#ROTA step a -n 6\n#ROTA step b -n 7 --with=a\n", 3, "--with",
 		     "more than the 12 CPUs of partition \"small\"", NULL),
@@ -236,7 +241,7 @@ static void refused_fit(void **state)
 			  "#ROTA step d --other-nodes=a,b,c\n#ROTA step e --other-nodes=a,b,c,d --after=d\n",
 		     6, "--other-nodes", "needs a fifth node (--other-nodes=a,b,c,d); the partition has 4", NULL),
 		LINE(BASH "#ROTA -p large\n#ROTA -C nosuch\n", 3, "--constraint",
-		     "\"nosuch\" is met by 0 nodes of partition \"large\", and 1 are asked for", NULL),
+		     "\"nosuch\" is met by 0 nodes of partition \"large\", but 1 are requested", NULL),
 		LINE(BASH "#ROTA -p large -C fast&!old -N 11\n", 2, "--constraint", "is met by 10 nodes", NULL),
 		LINE(BASH "#ROTA -p large -C (old|none)&fast -N 6\n", 2, "--constraint", "is met by 5 nodes", NULL),
 		LINE(BASH "#ROTA step a --array=0-12 --with=b\n#ROTA step b\n", 2, "--with", "more than the 12 CPUs", NULL),
@@ -255,9 +260,10 @@ static void refused_fit(void **state)
 	partitions[1].features = features;
 	REFUSALS(refusals, &limits);
 	/* Not all of them are apart from each other; or they are elsewhere. */
-	json_t *apart = run(BASH "#ROTA step a -N 2 --after=none\n#ROTA step b -N 2 --other-nodes=a\n#ROTA step c -N 2 --other-nodes=b\n"
-				 "#ROTA step d -N 2 --other-nodes=c,a\n#ROTA step e -N 3 -p large --other-nodes=a,b,c\n",
-			    NULL, &limits, &problems);
+	json_t *apart =
+		run(BASH "#ROTA step a -N 2 --after=none\n#ROTA step b -N 2 --other-nodes=a\n#ROTA step c -N 2 --other-nodes=b\n"
+			 "#ROTA step d -N 2 --other-nodes=c,a\n#ROTA step e -N 3 -p large --other-nodes=a,b,c\n",
+		    NULL, &limits, &problems);
 	assert_non_null(apart);
 	json_decref(apart);
 	json_t *plan = run(BASH "#ROTA step a -N 2 -n 8 --mem=8G --time=60\n#ROTA step b -n 4 --with=a\n#ROTA step c -p large "
@@ -276,7 +282,7 @@ static void refused_fit(void **state)
 static void strict(void **state)
 {
 	static const struct refusal refusals[] = {
-		LINE(BASH "#ROTA --strict\n#SBATCH --hint=nomultithread\n", 3, "--hint", "ignored", "--strict refuses"),
+		LINE(BASH "#ROTA --strict\n#SBATCH --hint=nomultithread\n", 3, "--hint", "ignored", "--strict turns"),
 		{BASH "#ROTA --oversubscribe\n", {"--strict"}, 2, "--oversubscribe", "ignored", NULL},
 		{BASH "true\n", {"--strict", "-s"}, 0, "-s", "allocated to one step", NULL},
 		{BASH "#PBS -k oe\n", {"--strict"}, 2, "-k", "while the step runs", NULL},
@@ -290,10 +296,10 @@ static void limits(void **state)
 {
 	static const struct refusal refusals[] = {
 		LINE(BASH "echo 9012345678901234567890123456789012345678901234567890123456789012345678901234567890\n", 0, "",
-		     "the script has more than the 90 bytes", NULL),
+		     "the script has more than 90 bytes", NULL),
 		LINE(BASH "#ROTA step a\n#ROTA step b\n#ROTA step c\n", 4, "", "more than 2 steps", NULL),
 		LINE(BASH "#ROTA --after=1,2,3,4\n", 2, "--after", "more than 3 dependencies", NULL),
-		LINE(BASH "#ROTA --array=0-4\n", 2, "--array", "5 elements are more than the 4", NULL),
+		LINE(BASH "#ROTA --array=0-4\n", 2, "--array", "5 elements requested; at most 4", NULL),
 	};
 	struct translate_limits small = {.script_bytes = 90, .steps = 2, .edges = 3, .array = 4};
 	(void)state;
@@ -327,7 +333,7 @@ static void limits(void **state)
 	json_decref(facts);
 }
 
-/* What the client says beside the script is believed no more than the script. */
+/* What the client sends beside the script is checked, too. */
 static void requests(void **state)
 {
 	static const struct {
@@ -346,7 +352,7 @@ static void requests(void **state)
 		{{.retry_key = ""}, "retries"},
 		{{.retry_key = "0123456789abcdef0123456789abcdeg"}, "retries"},
 		{{.retry_key = "0123456789abcdef0123456789abcdef0"}, "retries"},
-		{{.client_key = "a", .retry_key = "0123456789abcdef0123456789abcdef"}, "one of"},
+		{{.client_key = "a", .retry_key = "0123456789abcdef0123456789abcdef"}, "only one of"},
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
