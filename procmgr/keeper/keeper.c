@@ -144,8 +144,7 @@ static bool prepare_attempt(struct keeper *k, struct keeper_cache *cache)
 		     keeper_file_script(k, cache, &e) && keeper_file_nodes(k, cache, &e);
 	if (there && task_limit_parse(k->order->spec.rlimits, k->limits, &k->limit_count, &e))
 		return true;
-	k->failed_start = true;
-	k->failed_node = !there;
+	k->failure = there ? KEEPER_FAILURE_LAUNCH : KEEPER_FAILURE_NODE;
 	snprintf(k->message, sizeof k->message, "%s", e.message);
 	return false;
 }
@@ -161,17 +160,21 @@ static bool run_prologs(struct keeper *k)
 {
 	struct err e;
 	if (!k->order->prolog) {
-		k->failed_hook = k->failed_site = !keeper_group_wait(k, &e);
-		if (k->failed_hook)
+		bool passed = keeper_group_wait(k, &e);
+		k->failure = passed ? KEEPER_FAILURE_NONE : KEEPER_FAILURE_SITE_PROLOG;
+		if (!passed)
 			snprintf(k->message, sizeof k->message, "%s", e.message);
-		return !k->failed_hook;
+		return passed;
 	}
-	k->failed_site = !keeper_hook_site(k, "site_prolog", k->job->conf->node_site_prolog);
-	k->epilogs = !k->failed_site;
-	bool good = !k->failed_site && (*k->cause || keeper_hook_user(k, "user_prolog", k->order->spec.user_prolog));
-	k->failed_hook = !good && !*k->cause;
-	if (k->failed_site)
+	bool site = keeper_hook_site(k, "site_prolog", k->job->conf->node_site_prolog);
+	k->epilogs = site;
+	bool good = site && (*k->cause || keeper_hook_user(k, "user_prolog", k->order->spec.user_prolog));
+	if (!site) {
+		k->failure = KEEPER_FAILURE_SITE_PROLOG;
 		snprintf(k->drain, sizeof k->drain, "prolog failed: %.400s", k->message);
+	} else if (!good && !*k->cause) {
+		k->failure = KEEPER_FAILURE_USER_PROLOG;
+	}
 	if (owns_prolog(k))
 		keeper_group_publish(k, good);
 	return good;
@@ -224,7 +227,7 @@ static void sweep_processes(struct keeper *k, bool (*swept)(struct keeper *k))
 static void finish_tasks(struct keeper *k)
 {
 	bool expected = k->order->spec.per_task ? k->order->tasks > 0 : k->order->node_index == 0;
-	if (expected && k->task_count == 0 && !k->up_to_date && !*k->cause)
+	if (expected && k->task_count == 0 && k->failure != KEEPER_FAILURE_UP_TO_DATE && !*k->cause)
 		snprintf(k->cause, sizeof k->cause, "cancelled"); /* it ends before its tasks have started */
 	sweep_processes(k, keeper_sweep_user);
 	if (k->cgroups)

@@ -2,7 +2,7 @@
  *
  * Called by the keeper's sequence, between prolog and tasks, on the first node of the step.
  * Invariants:
- * - A child that has become the user looks at the files. Root neither splits the text nor touches what it names.
+ * - A child that has become the user compares the files. Root neither splits the text nor touches what it names.
  * - Only the first attempt is skipped: an attempt before this one may have left outputs that are not complete. */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct check {
 	const char *home;
 };
 
-/* its name is the text of the option with patterns expanded */
+/* A file. Its name is as in the option, with patterns expanded. */
 struct file {
 	char *name; /* never freed: the process ends soon */
 	struct timespec changed;
@@ -34,11 +34,11 @@ static bool is_older(const struct timespec *a, const struct timespec *b)
 }
 
 /* The working directory of this process is the step's. */
-static bool file_read(const struct check *l, const char *pattern, struct file *file)
+static bool read_file_time(const struct check *c, const char *pattern, struct file *file)
 {
 	struct stat st;
-	file->name = pattern_expand(pattern, &l->facts);
-	char *path = strncmp(file->name, "~/", 2) == 0 ? xasprintf("%s%s", l->home, file->name + 1) : xstrdup(file->name);
+	file->name = pattern_expand(pattern, &c->facts);
+	char *path = strncmp(file->name, "~/", 2) == 0 ? xasprintf("%s%s", c->home, file->name + 1) : xstrdup(file->name);
 	bool good = stat(path, &st) == 0;
 	if (good)
 		file->changed = st.st_mtim;
@@ -46,14 +46,14 @@ static bool file_read(const struct check *l, const char *pattern, struct file *f
 }
 
 /* Runs as the user, in a process of its own. A missing input is an error even where no output exists. */
-static int look_at_files(const void *argument)
+static int compare_files(const void *argument)
 {
-	const struct check *l = argument;
-	char *outputs = xstrdup(l->spec->if_changed), *inputs = strchr(outputs, ':'), *pattern;
+	const struct check *c = argument;
+	char *outputs = xstrdup(c->spec->if_changed), *inputs = strchr(outputs, ':'), *pattern;
 	struct file file, newest = {NULL}, oldest = {NULL};
 	*inputs++ = '\0';
 	while ((pattern = strsep(&inputs, ","))) {
-		if (!file_read(l, pattern, &file)) {
+		if (!read_file_time(c, pattern, &file)) {
 			dprintf(1, "input \"%s\": %s", file.name, strerror(errno));
 			return VERDICT_UNKNOWN;
 		}
@@ -61,7 +61,7 @@ static int look_at_files(const void *argument)
 			newest = file;
 	}
 	while ((pattern = strsep(&outputs, ","))) {
-		if (!file_read(l, pattern, &file) || is_older(&file.changed, &newest.changed))
+		if (!read_file_time(c, pattern, &file) || is_older(&file.changed, &newest.changed))
 			return VERDICT_CHANGED;
 		if (!oldest.name || is_older(&file.changed, &oldest.changed))
 			oldest = file;
@@ -78,14 +78,14 @@ bool keeper_if_changed(struct keeper *k)
 		return true;
 	struct check check = {&o->spec, keeper_task_facts(k, o->first_task), k->owner.home};
 	char text[KEEPER_TAIL_SIZE];
-	int verdict = keeper_hook_call(k, look_at_files, &check, text);
+	int verdict = keeper_hook_call(k, compare_files, &check, text);
 	if (k->end_asked || *k->cause)
 		return false;
 	if (verdict == VERDICT_CHANGED)
 		return true;
-	k->up_to_date = verdict == VERDICT_UP_TO_DATE;
-	k->failed_start = !k->up_to_date;
-	snprintf(k->message, sizeof k->message, "%s: %.400s", k->up_to_date ? "up to date" : "--if-changed",
+	bool up_to_date = verdict == VERDICT_UP_TO_DATE;
+	k->failure = up_to_date ? KEEPER_FAILURE_UP_TO_DATE : KEEPER_FAILURE_LAUNCH;
+	snprintf(k->message, sizeof k->message, "%s: %.400s", up_to_date ? "up to date" : "--if-changed",
 		 *text ? text : "the check was killed");
 	return false;
 }

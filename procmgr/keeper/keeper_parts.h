@@ -70,6 +70,16 @@ struct keeper_cache {
 	int64_t group_mem_mb;	     /* its memory limit */
 };
 
+/* Why tasks were not started. */
+enum keeper_failure {
+	KEEPER_FAILURE_NONE,
+	KEEPER_FAILURE_USER_PROLOG,
+	KEEPER_FAILURE_SITE_PROLOG, /* here or at the prolog's owner */
+	KEEPER_FAILURE_NODE,	    /* the node is at fault */
+	KEEPER_FAILURE_LAUNCH,	    /* the step is at fault */
+	KEEPER_FAILURE_UP_TO_DATE,  /* --if-changed: not a failure, its outputs are newer than its inputs */
+};
+
 struct keeper;
 
 /* What the loop (keeper_wait.c) calls. keeper.c registers it, so the loop calls none of the files that wait in it. */
@@ -136,11 +146,7 @@ struct keeper {
 	struct cgroups_figures figures; /* as last read */
 
 	int exit_code, signal; /* of the step on this node */
-	bool failed_start;
-	bool failed_node; /* the node is at fault, not the step */
-	bool failed_hook; /* a prolog failed */
-	bool up_to_date;  /* so its tasks are not started */
-	bool failed_site; /* a site prolog failed, here or at the prolog's owner */
+	enum keeper_failure failure;
 	char message[512];
 	char drain[512];
 };

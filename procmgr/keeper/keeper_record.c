@@ -153,15 +153,16 @@ static const char *outcome_of_cause(const char *cause)
 
 void keeper_record_outcome(const struct keeper *k, const char **cause, const char **outcome)
 {
-	if (k->failed_hook || k->failed_site) {
-		*cause = "prolog";
-		*outcome = k->failed_site ? "prolog_fail" : "fail";
-	} else if (k->failed_start) {
-		*cause = k->failed_node ? "node" : "launch";
-		*outcome = k->failed_node ? "node_fail" : "fail";
-	} else if (k->up_to_date) {
-		*cause = "up_to_date";
-		*outcome = "skip";
+	static const struct {
+		const char *cause, *outcome;
+	} failures[] = {
+		[KEEPER_FAILURE_USER_PROLOG] = {"prolog", "fail"},    [KEEPER_FAILURE_SITE_PROLOG] = {"prolog", "prolog_fail"},
+		[KEEPER_FAILURE_NODE] = {"node", "node_fail"},	      [KEEPER_FAILURE_LAUNCH] = {"launch", "fail"},
+		[KEEPER_FAILURE_UP_TO_DATE] = {"up_to_date", "skip"},
+	};
+	if (k->failure != KEEPER_FAILURE_NONE) {
+		*cause = failures[k->failure].cause;
+		*outcome = failures[k->failure].outcome;
 	} else if (*k->cause) {
 		*cause = k->cause;
 		*outcome = outcome_of_cause(k->cause);

@@ -198,10 +198,10 @@ void keeper_task_clear(struct keeper *k)
 
 static void fail_start(struct keeper *k, bool node, const char *message)
 {
-	if (!k->failed_start)
+	if (k->failure == KEEPER_FAILURE_NONE)
 		snprintf(k->message, sizeof k->message, "%s", message);
-	k->failed_start = true;
-	k->failed_node = k->failed_node || node;
+	if (k->failure != KEEPER_FAILURE_NODE)
+		k->failure = node ? KEEPER_FAILURE_NODE : KEEPER_FAILURE_LAUNCH;
 	if (k->live > 0)
 		keeper_sweep_kill(k);
 }
@@ -223,7 +223,7 @@ void keeper_task_start(struct keeper *k)
 	struct err e;
 	int count = k->order->spec.per_task ? k->order->tasks : k->order->node_index == 0;
 	k->tasks = xcalloc((unsigned long)count + 1, sizeof *k->tasks);
-	for (int i = 0; i < count && !k->failed_start; i++) {
+	for (int i = 0; i < count && k->failure == KEEPER_FAILURE_NONE; i++) {
 		struct keeper_task *t = &k->tasks[i];
 		t->rank = k->order->first_task + i;
 		t->report = -1;
@@ -237,7 +237,7 @@ void keeper_task_start(struct keeper *k)
 	}
 	keeper_control_limit(k, k->limit_s);
 	keeper_memory_begin(k);
-	if (k->live > 0 && !k->failed_start)
+	if (k->live > 0 && k->failure == KEEPER_FAILURE_NONE)
 		keeper_record_delay(k);
 }
 

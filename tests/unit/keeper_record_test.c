@@ -1,4 +1,4 @@
-/* keeper_record_test.c - what a keeper says of a step's end, and names of attempts. */
+/* keeper_record_test.c - the outcome that a keeper records, and names of attempts. */
 #include "tests/unit/unit.h"
 
 #include "procmgr/keeper/keeper_parts.h"
@@ -25,10 +25,11 @@ static void test_outcome(void **state)
 	says(&(struct keeper){.cause = "node"}, "node", "node_fail");
 	says(&(struct keeper){.cause = "node_lost"}, "node_lost", "node_fail");
 	says(&(struct keeper){.cause = "shutdown"}, "shutdown", "node_fail");
-	says(&(struct keeper){.failed_start = true, .exit_code = 126}, "launch", "fail");
-	says(&(struct keeper){.failed_start = true, .failed_node = true}, "node", "node_fail");
-	says(&(struct keeper){.failed_hook = true, .failed_site = true, .cause = "cancelled"}, "prolog", "prolog_fail");
-	says(&(struct keeper){.failed_hook = true}, "prolog", "fail");
+	says(&(struct keeper){.failure = KEEPER_FAILURE_LAUNCH, .exit_code = 126}, "launch", "fail");
+	says(&(struct keeper){.failure = KEEPER_FAILURE_NODE}, "node", "node_fail");
+	says(&(struct keeper){.failure = KEEPER_FAILURE_SITE_PROLOG, .cause = "cancelled"}, "prolog", "prolog_fail");
+	says(&(struct keeper){.failure = KEEPER_FAILURE_USER_PROLOG}, "prolog", "fail");
+	says(&(struct keeper){.failure = KEEPER_FAILURE_UP_TO_DATE}, "up_to_date", "skip");
 }
 
 static void test_key(void **state)
