@@ -6,7 +6,7 @@
 
 #include "lib/conf.h"
 
-/* What api.node_register takes: {"nodes": [{...}]}; new reference. */
+/* The argument of api.node_register: {"nodes": [{...}]}; new reference. */
 json_t *agent_hardware_facts(const struct conf *conf, const char *node);
 const char *agent_version(const struct conf *conf); /* also says that nothing is run (launcher.dry_run) */
 

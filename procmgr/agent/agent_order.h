@@ -9,7 +9,7 @@
 
 struct agent_orders;
 
-/* What orders call. agent.c registers it. */
+/* Callbacks of the orders. agent.c registers them. */
 struct agent_order_watcher {
 	void (*received)(void *arg);	       /* the database has listed its orders */
 	void (*polled)(void *arg);	       /* agent_order_poll has run: agent_order_waiting_count may have changed */

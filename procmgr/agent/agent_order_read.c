@@ -14,7 +14,7 @@
 #include "procmgr/agent/agent_db.h"
 #include "procmgr/agent/agent_node.h"
 
-/* Which files a launch needs, and which tasks it runs here. */
+/* Read which files a launch needs, and which tasks it runs here. */
 static void read_body(const struct agent_context *c, struct agent_order *o)
 {
 	struct order order;

@@ -17,7 +17,7 @@ struct figures {
 
 void figures_set_unknown(struct figures *f);
 
-/* Where cgroups are mounted: version 1 by controller, version 2 as a whole. NULL: nowhere. malloc'ed. */
+/* The mounts of cgroups: version 1 by controller, version 2 as a whole. NULL: nowhere. malloc'ed. */
 struct figures_mounts {
 	char *memory, *cpuacct, *freezer, *unified;
 };

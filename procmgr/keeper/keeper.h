@@ -19,7 +19,7 @@ struct keeper_job {
 	pid_t launcher;	   /* it may give the keeper another attempt; 0: the keeper ends with its attempt */
 };
 
-/* What an idle keeper sends: its folder is spare/<key> now. */
+/* The message of an idle keeper: its folder is spare/<key> now. */
 struct keeper_idle {
 	pid_t pid;
 	struct record_key key;

@@ -110,7 +110,7 @@ static bool write_text(int fd, mode_t mode, const char *text, size_t length, con
 	return fchmod(fd, mode) == 0 && (geteuid() != 0 || fchown(fd, owner->uid, owner->gid) == 0);
 }
 
-/* Do type, mode and owner fit a script of ours? Only its owner can have changed it, and it runs as that owner. */
+/* Do type, mode and owner fit a script of a keeper? Only its owner can have changed it, and it runs as that owner. */
 static bool is_script(const struct stat *st, const struct task_owner *owner)
 {
 	return st->st_mode == (S_IFREG | 0500) && st->st_uid == owner->uid && st->st_gid == owner->gid && st->st_nlink == 1;

@@ -57,7 +57,7 @@ struct keeper_script_state {
 	int pre_from, pre_to, from, to;
 };
 
-/* What a keeper keeps from its attempts for the next one. */
+/* Cached from an attempt for the keeper's next one. */
 struct keeper_cache {
 	struct keeper_blob environment, script; /* of the last attempt, unless they are large */
 	struct keeper_script_state state;	/* of the script in its folder; all 0: unknown */
@@ -82,7 +82,7 @@ enum keeper_failure {
 
 struct keeper;
 
-/* What the loop (keeper_wait.c) calls. keeper.c registers it, so the loop calls none of the files that wait in it. */
+/* Callbacks of the loop (keeper_wait.c). keeper.c registers them, so the loop calls none of the files that wait in it. */
 struct keeper_handlers {
 	void (*control)(struct keeper *k);	 /* the control socket can be read */
 	void (*timers)(struct keeper *k);	 /* after every poll: timers that may have run out */
@@ -167,8 +167,8 @@ void keeper_control_limit(struct keeper *k,
 			  int64_t limit_s); /* counts from the start of the tasks, without suspensions; 0 = none */
 
 /* keeper_ending.c */
-/* Does something of the user's run that signals and endings are for? The site's hooks have a time limit of their own. So have the
- * epilogs, except at the end of the node's lease. */
+/* Does something of the user's run that signals and endings are for? The site's hooks have a time limit of their own. So have
+ * the epilogs, except at the end of the node's lease. */
 bool keeper_ending_is_busy(const struct keeper *k);
 void keeper_ending_ask(struct keeper *k, const char *cause);  /* SIGTERM now, SIGKILL after the grace time; "": cancelled */
 void keeper_ending_kill(struct keeper *k, const char *cause); /* SIGKILL now */
@@ -193,7 +193,7 @@ bool keeper_task_reap(struct keeper *k, pid_t pid); /* false: it is not a task *
 /* Empty the output files that several tasks share, before any of them can write. */
 void keeper_task_clear(struct keeper *k);
 
-struct pattern_facts keeper_task_facts(const struct keeper *k, int rank); /* what paths of this task may name */
+struct pattern_facts keeper_task_facts(const struct keeper *k, int rank); /* values for the patterns in paths of the task */
 
 /* keeper_if_changed.c: are the tasks to run? False where the outputs are up to date, or where the check failed. */
 bool keeper_if_changed(struct keeper *k);

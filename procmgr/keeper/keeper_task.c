@@ -122,7 +122,7 @@ static void fill_start(const struct keeper *k, struct task_start *start, const s
 	start->cores = k->cores.count > 0 ? &k->cores.set : NULL;
 }
 
-/* What a task's process reads until it has executed its program. */
+/* Memory that a task's process reads until it has executed its program. */
 struct command {
 	char **argv, first[PATH_MAX];
 	struct fields *arguments; /* NULL: the script has none */

@@ -36,7 +36,7 @@ static void read_counts(int counts, struct stats *stats)
 	stats->write_bytes = find_number(text, "wchar: ");
 }
 
-static int64_t usec(struct timeval t)
+static int64_t to_usec(struct timeval t)
 {
 	return (int64_t)t.tv_sec * 1000000 + t.tv_usec;
 }
@@ -47,8 +47,8 @@ bool stats_reap(pid_t pid, int counts, int *status, struct stats *stats)
 	read_counts(counts, stats);
 	if (wait4(pid, status, 0, &used) != pid)
 		return false;
-	stats->user_usec = usec(used.ru_utime);
-	stats->system_usec = usec(used.ru_stime);
+	stats->user_usec = to_usec(used.ru_utime);
+	stats->system_usec = to_usec(used.ru_stime);
 	stats->max_rss_kb = used.ru_maxrss;
 	stats->minflt = used.ru_minflt;
 	stats->majflt = used.ru_majflt;

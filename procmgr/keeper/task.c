@@ -198,7 +198,7 @@ static void describe_failure(const struct task_start *s, struct err *e)
 	err_sys(e, "could not execute \"%s\"", s->path);
 }
 
-/* What the child gets. */
+/* The argument of the child. */
 struct child_start {
 	struct task_start start;
 	pid_t keeper;

@@ -45,7 +45,7 @@ static char *text_or_none(const char *text)
 	return *text ? xstrdup(text) : NULL;
 }
 
-static char *number(int64_t n)
+static char *number_text(int64_t n)
 {
 	return xasprintf("%" PRId64, n);
 }
@@ -53,12 +53,12 @@ static char *number(int64_t n)
 #define VALUE_NUMBER(name, expression)                                                                                           \
 	static char *value_##name(const struct task_facts *f)                                                                    \
 	{                                                                                                                        \
-		return number(expression);                                                                                       \
+		return number_text(expression);                                                                                  \
 	}
 #define VALUE_NUMBER_IF(name, condition, expression)                                                                             \
 	static char *value_##name(const struct task_facts *f)                                                                    \
 	{                                                                                                                        \
-		return (condition) ? number(expression) : NULL;                                                                  \
+		return (condition) ? number_text(expression) : NULL;                                                             \
 	}
 #define VALUE_TEXT(name, expression)                                                                                             \
 	static char *value_##name(const struct task_facts *f)                                                                    \
@@ -140,7 +140,7 @@ static char *value_pbs_environment(const struct task_facts *f)
 
 static char *value_pbs_job_id(const struct task_facts *f)
 {
-	return f->order->array_index < 0 ? number(f->order->job_id)
+	return f->order->array_index < 0 ? number_text(f->order->job_id)
 					 : xasprintf("%" PRId64 "[%d]", f->order->job_id, f->order->array_index);
 }
 
@@ -152,7 +152,7 @@ static char *value_gpus(const struct task_facts *f)
 /* As Slurm writes it: "2(x3)", "1", or "". */
 static char *format_times(int tasks, int nodes)
 {
-	return nodes > 1 ? xasprintf("%d(x%d)", tasks, nodes) : nodes == 1 ? number(tasks) : xstrdup("");
+	return nodes > 1 ? xasprintf("%d(x%d)", tasks, nodes) : nodes == 1 ? number_text(tasks) : xstrdup("");
 }
 
 /* Tasks are dealt out in blocks; the first nodes get one more where they do not divide evenly. */

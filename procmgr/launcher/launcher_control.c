@@ -118,8 +118,8 @@ static bool is_needed(const struct fields *record, void *arg)
 	return kind && strcmp(kind, "used") == 0 && fields_int(record, "expires", 0, INT64_MAX, &expires, &e) && expires > *now;
 }
 
-/* What stays is copied each time, so at least as much has to go: then the cost of each record does not grow with the number of
- * accepted orders. When space runs out, truncate anyway. */
+/* Truncation copies the records that it keeps, so at least as many bytes have to go: then the cost of each record does not
+ * grow with the number of accepted orders. When space runs out, truncate anyway. */
 static bool is_truncation_due(const struct launcher *l, int64_t position)
 {
 	return position >= l->truncate_from || journal_size(l->journal) > (int64_t)l->conf->node_journal_mb * (1024 * 1024 / 2);

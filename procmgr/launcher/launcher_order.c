@@ -170,7 +170,7 @@ static void start_keeper(struct launcher *l, const struct order *o, const char *
 }
 
 /* From here on the order is accepted, even if the launcher dies. */
-static bool accept(struct launcher *l, const struct order *o, const struct record_key *key)
+static bool accept_order(struct launcher *l, const struct order *o, const struct record_key *key)
 {
 	if (!write_accepted(l, o, key))
 		return false;
@@ -188,7 +188,7 @@ static void refuse_unwritten(struct launcher *l, const struct record_key *key)
 
 static void launch_dry(struct launcher *l, const struct order *o, const struct record_key *key)
 {
-	if (accept(l, o, key))
+	if (accept_order(l, o, key))
 		launcher_dry_start(l, o, key);
 	else
 		refuse_unwritten(l, key);
@@ -204,7 +204,7 @@ static void launch_attempt(struct launcher *l, const struct order *o, const char
 		return;
 	}
 	crash_point(CRASH_order_spooled);
-	if (accept(l, o, key)) {
+	if (accept_order(l, o, key)) {
 		start_keeper(l, o, text, key, &keeper);
 		crash_point(CRASH_order_forked);
 		return;

@@ -60,7 +60,7 @@ struct launcher {
 	int64_t space_found;		/* was reserved when this launcher started */
 	int64_t space;			/* reserved for the children's records */
 	int cpus;			/* that the children have */
-	int64_t truncate_from;		/* do not truncate the journal before this position */
+	int64_t truncate_from;		/* a truncation up to an earlier position does not pay */
 	struct lease lease;		/* of the node, as last read; all 0 = none yet in this boot */
 	int64_t lease_at;		/* when to read it again */
 	int64_t poll_at;		/* when to poll what causes no event */

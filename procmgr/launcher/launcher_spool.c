@@ -206,7 +206,7 @@ bool launcher_spool_has(const struct record_key *key)
 struct note {
 	bool locked;	      /* a keeper has written its pid */
 	bool named;	      /* and the name of its attempt */
-	bool its;	      /* which is this one */
+	bool its;	      /* the named attempt is this one */
 	bool ends_with_lease; /* which must not outlive the lease */
 	long long space;      /* journal space for its records; 0: of a keeper of an earlier version */
 };
