@@ -145,11 +145,12 @@ attempts() {
 	node=$(node_of 1)
 	cut_off "$node"
 	eventually node_is "$node" down
-	[ "$(rota queue --json | jq -r '.jobs[0] | .state + " " + .reason')" = "running node_lost" ]
-	rota why "$job" | grep -q "$node is lost"
+	# First, because it is refused only until the margin is over.
 	run rota admin node dead "$node" --reason="pulled the plug"
 	[ "$status" -ne 0 ]
 	[[ $output == *"may still be ending its steps"* ]]
+	[ "$(rota queue --json | jq -r '.jobs[0] | .state + " " + .reason')" = "running node_lost" ]
+	rota why "$job" | grep -q "$node is lost"
 	over() { [ "$(sql "select fenced_at is not null from rota.node_lease join rota.node using (node_id) where name = '$node'")" = t ]; }
 	eventually over
 	[ "$(sql "select state || ' ' || attempt from rota.step where job_id = $job")" = "running 1" ]
