@@ -1,11 +1,11 @@
-/* runnerd.c - the script runner's main: a warden, and one loop with the runner on it.
+/* runnerd.c - the script runner's main: the supervisor process, and one event loop with the runner on it.
  *
  * Started by `rota up` or systemd. What always holds: it is unprivileged and keeps nothing; SIGTERM ends it and what it runs at once. */
 #include "lib/conf.h"
 #include "lib/daemon.h"
 #include "lib/loop.h"
 #include "runner/runner.h"
-#include "runner/warden.h"
+#include "runner/supervisor.h"
 
 static const char usage[] = "usage: runnerd [--config FILE] [--name NAME] [--verbose]\n\n"
 			    "The script runner: runs the controller's prolog and epilog of each attempt of a step, and sends mail\n"
@@ -32,7 +32,7 @@ static const struct loop_part part = {part_open, part_close};
 static bool run(const struct conf *conf, const char *name, int launcher_fd, struct err *e)
 {
 	(void)launcher_fd;
-	return daemon_become(conf->instance_account, e) && warden_start(e) && daemon_lock_instance(conf, "runnerd", name, e) &&
+	return daemon_become(conf->instance_account, e) && supervisor_start(e) && daemon_lock_instance(conf, "runnerd", name, e) &&
 	       loop_serve(&part, "runnerd", conf, name, e);
 }
 

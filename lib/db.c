@@ -320,13 +320,13 @@ static void db_results(struct db *db)
 	}
 }
 
-static void db_bells(struct db *db)
+static void db_hand_out_notifications(struct db *db)
 {
 	char last[CHANNEL_LONGEST + 1] = "";
 	PGnotify *notify;
 	while (db->state != DB_CLOSED && (notify = PQnotifies(db->conn))) {
-		if (strcmp(last, notify->relname) != 0) /* a row of the same bells is one */
-			db->watcher->bell(db, notify->relname, db->watcher->arg);
+		if (strcmp(last, notify->relname) != 0) /* equal ones in a row count as one */
+			db->watcher->notified(db, notify->relname, db->watcher->arg);
 		snprintf(last, sizeof last, "%s", notify->relname);
 		PQfreemem(notify);
 	}
@@ -340,7 +340,7 @@ void db_on_socket(evutil_socket_t fd, short what, void *arg)
 	bool alive = !(what & EV_READ) || PQconsumeInput(db->conn);
 	db_results(db); /* of a lost connection too: what it had answered */
 	if (db->state != DB_CLOSED && db->state != DB_DOWN)
-		db_bells(db);
+		db_hand_out_notifications(db);
 	if (db->state != DB_CLOSED && db->state != DB_DOWN && (!alive || PQstatus(db->conn) != CONNECTION_OK || !db_flush(db)))
 		db_lost_conn(db);
 	db_leave(db);
@@ -398,4 +398,23 @@ void db_close(struct db *db)
 bool db_is_up(const struct db *db)
 {
 	return db->state == DB_UP;
+}
+
+static int db_column(const PGresult *result, const char *column)
+{
+	int field = PQfnumber(result, column);
+
+	if (field < 0)
+		die("the database's answer has no column \"%s\": its functions are of another version; run \"rota admin db upgrade\"", column);
+	return field;
+}
+
+const char *db_text(const PGresult *result, int row, const char *column)
+{
+	return PQgetvalue(result, row, db_column(result, column));
+}
+
+bool db_is_null(const PGresult *result, int row, const char *column)
+{
+	return PQgetisnull(result, row, db_column(result, column));
 }

@@ -32,7 +32,7 @@ struct db_watcher {
 	void (*up)(struct db *db, void *arg);				 /* connected and prepared: load state, first tick */
 	void (*down)(struct db *db, const struct err *e, void *arg);	 /* connection lost (calls have already failed), or not to be
 									    had: told once for each new reason */
-	void (*bell)(struct db *db, const char *channel, void *arg);	 /* NOTIFY; payloads are never looked at */
+	void (*notified)(struct db *db, const char *channel, void *arg); /* NOTIFY; payloads are ignored */
 	void *arg;
 };
 
@@ -67,6 +67,10 @@ struct db_param {
  * "08006" when the connection was lost: the outcome is then unknown; "08003" when there was none, or none to a server that can be written to: nothing was done). It never
  * comes before db_call has returned; with a result, the transaction is committed. */
 typedef void db_answer(struct db *db, PGresult *result, const struct err *e, void *arg);
+
+/* A column of an answer as text, "" for null. A missing column ends the process: the database is of another version. */
+const char *db_text(const PGresult *result, int row, const char *column);
+bool db_is_null(const PGresult *result, int row, const char *column);
 
 /* Call one api function. Parameters are copied before it returns. */
 void db_call(struct db *db, enum api_function function, const struct db_param *params, int count, db_answer *answer, void *arg);

@@ -186,7 +186,7 @@ struct judge *judge_open(struct event_base *base, const struct conf *conf, const
 	char *conninfo = db_conninfo(conf, "rota_nodemgr", "nodemgrd");
 
 	judge->name = xstrdup(name);
-	judge->watcher = (struct db_watcher){.up = database_up, .down = database_down, .bell = database_bell, .arg = judge};
+	judge->watcher = (struct db_watcher){.up = database_up, .down = database_down, .notified = database_bell, .arg = judge};
 	judge->db = db_open(base, conninfo, API_NODEMGR, channels, &judge->watcher);
 	judge->look = judge_every(base, conf->nodemgr_period, judge_look, judge);
 	judge->ranges = judge_every(base, JUDGE_RANGES, judge_ranges, judge);

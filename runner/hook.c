@@ -1,6 +1,10 @@
-/* hook.c - running one program: without a copy of our address space, in a process group of its own.
+/* hook.c - runs one program of the site in a process group of its own.
  *
- * Called by the runner for each hook and mail. What always holds: the warden knows the group before the program runs, and until nothing of it is left; a program does not outlive its time, nor what it started the program; what is kept of its output is its end. */
+ * Called by: runner_child.c for hooks, runner_mail.c for the mail program.
+ * Invariants:
+ * - The supervisor has the process group from before the program runs until nothing of the group is left.
+ * - Neither the program nor anything in its process group outlives the program's time limit.
+ * - Only the end of the output is kept. */
 #include "runner/hook.h"
 
 #include <errno.h>
@@ -19,67 +23,69 @@
 #include "lib/clock.h"
 #include "lib/crash.h"
 #include "lib/err.h"
+#include "lib/log.h"
 #include "lib/text.h"
-#include "runner/warden.h"
+#include "runner/supervisor.h"
 
 enum { STACK = 64 * 1024 };
 
 #ifdef __SANITIZE_ADDRESS__
-enum { SHARES = CLONE_VFORK }; /* the sanitizer's notes on the stack would be shared too */
+enum { SHARES = CLONE_VFORK }; /* with CLONE_VM, the child would change the sanitizer's shadow of the stack */
 #else
-enum { SHARES = CLONE_VM | CLONE_VFORK };
+enum { SHARES = CLONE_VM | CLONE_VFORK }; /* no copy of the address space */
 #endif
 
-/* What the child is told, and what it tells where it cannot execute the program. */
-struct birth {
+/* Arguments and result of a child process. */
+struct spawn {
 	const char *path;
 	char **argv, **environment;
 	int input, output;
 	pid_t parent;
-	int *error; /* 0: the program runs; in memory that is shared in any case */
+	int *error; /* errno of a failed start, 0: the program runs; in memory shared with the child */
 };
 
-/* In the child, which shares our memory until it executes the program: it changes nothing but `birth`. */
-static int child(void *arg)
+/* Runs in the child, which shares the parent's memory until it executes the program: it must change nothing but *error. */
+static int spawn_child(void *arg)
 {
-	struct birth *b = arg;
+	struct spawn *spawn = arg;
 	sigset_t none;
 
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != b->parent)
+	if (getppid() != spawn->parent)
 		_exit(127);
-	warden_told(getpid(), true);
-	signal(SIGPIPE, SIG_DFL); /* the one that daemons ignore; execve sees to the others */
+	supervisor_report(getpid(), true);
+	signal(SIGPIPE, SIG_DFL); /* daemons ignore it; execve() resets the signals that have handlers */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	umask(022);
-	int input = b->input >= 0 ? b->input : open("/dev/null", O_RDONLY);
-	if (input >= 0 && dup2(input, 0) == 0 && dup2(b->output, 1) == 1 && dup2(b->output, 2) == 2 && chdir("/") == 0) {
+	int input = spawn->input >= 0 ? spawn->input : open("/dev/null", O_RDONLY);
+	if (input >= 0 && dup2(input, 0) == 0 && dup2(spawn->output, 1) == 1 && dup2(spawn->output, 2) == 2 && chdir("/") == 0) {
 		close_range(3, ~0U, 0);
-		execve(b->path, b->argv, b->environment);
+		execve(spawn->path, spawn->argv, spawn->environment);
 	}
-	*b->error = errno;
+	*spawn->error = errno;
 	_exit(127);
 }
 
-/* The child is there, and executes the program or has said why it cannot. No signal finds it on our memory. */
-static pid_t birth(struct birth *b)
+/* Returns when the child executes the program or has set *error. Signals are blocked, so that no handler runs in the child on the
+ * parent's memory. */
+static pid_t spawn_run(struct spawn *spawn)
 {
 	static _Alignas(16) char stack[STACK];
 	sigset_t all, before;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &before);
-	*b->error = 0;
-	pid_t pid = clone(child, stack + STACK, SHARES | SIGCHLD, b);
+	*spawn->error = 0;
+	pid_t pid = clone(spawn_child, stack + STACK, SHARES | SIGCHLD, spawn);
 	if (pid < 0)
-		*b->error = errno;
+		*spawn->error = errno;
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return pid;
 }
 
-static int *shared_int(void)
+static int *spawn_shared_int(void)
 {
 	int *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -97,11 +103,11 @@ struct hook *hook_new(int64_t id, const char *label, const char *path, const cha
 	h->path = xstrdup(path);
 	h->kind = kind;
 	h->output = -1;
-	h->usec = -1;
+	h->ran_us = -1;
 	return h;
 }
 
-static void hook_forget(struct hook *h)
+static void hook_close_output(struct hook *h)
 {
 	if (h->readable)
 		event_free(h->readable);
@@ -117,13 +123,13 @@ void hook_free(struct hook *h)
 {
 	if (!h)
 		return;
-	hook_forget(h);
+	hook_close_output(h);
 	free(h->label);
 	free(h->path);
 	free(h);
 }
 
-static void output_came(evutil_socket_t fd, short what, void *arg)
+static void hook_read_output(evutil_socket_t fd, short what, void *arg)
 {
 	struct hook *h = arg;
 	ssize_t size;
@@ -138,11 +144,11 @@ static void output_came(evutil_socket_t fd, short what, void *arg)
 		size = read(h->output, h->tail + h->tail_length, sizeof h->tail - 1 - h->tail_length);
 		h->tail_length += size > 0 ? (size_t)size : 0;
 	} while (size > 0);
-	if (size == 0) /* closed, but it runs on */
+	if (size == 0) /* the output is closed, the process may still run */
 		event_del(h->readable);
 }
 
-static void out_of_time(evutil_socket_t fd, short what, void *arg)
+static void hook_time_out(evutil_socket_t fd, short what, void *arg)
 {
 	struct hook *h = arg;
 	char why[64];
@@ -153,13 +159,13 @@ static void out_of_time(evutil_socket_t fd, short what, void *arg)
 	hook_kill(h, why);
 }
 
-static void say(struct hook *h, const char *how)
+static void hook_set_message(struct hook *h, const char *how)
 {
 	snprintf(h->message, sizeof h->message, "%s \"%.300s\" %s", h->kind, h->path, how);
 }
 
-/* Its name and the arguments; the list alone is malloc'ed. */
-static char **argv_of(const struct hook *h, char **arguments)
+/* The program's name and its arguments. Only the list is malloc'ed. */
+static char **hook_argv(const struct hook *h, char **arguments)
 {
 	size_t count = 0;
 	char **argv;
@@ -176,27 +182,27 @@ static char **argv_of(const struct hook *h, char **arguments)
 bool hook_start(struct hook *h, struct event_base *base, const struct hook_start *start)
 {
 	const struct timeval limit = {.tv_sec = start->timeout_s};
-	char **argv = argv_of(h, start->arguments);
+	char **argv = hook_argv(h, start->arguments);
 	static int *error;
 	char how[128];
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK))
 		die("could not make a pipe: %s", strerror(errno));
-	fcntl(ends[1], F_SETFL, 0); /* programs do not expect anything else */
+	fcntl(ends[1], F_SETFL, 0); /* programs expect a blocking output */
 	if (!error)
-		error = shared_int();
-	struct birth b = {h->path, argv, start->environment, start->input, ends[1], getpid(), error};
-	h->began = clock_boot_us();
-	h->pid = birth(&b);
+		error = spawn_shared_int();
+	struct spawn spawn = {h->path, argv, start->environment, start->input, ends[1], getpid(), error};
+	h->began_us = clock_boot_us();
+	h->pid = spawn_run(&spawn);
 	close(ends[1]);
 	free(argv);
 	h->output = ends[0];
 	h->timeout_s = start->timeout_s;
 	if (h->pid > 0 && !*error) {
-		h->usec = 0;
-		h->readable = event_new(base, h->output, EV_READ | EV_PERSIST, output_came, h);
-		h->deadline = evtimer_new(base, out_of_time, h);
+		h->ran_us = 0;
+		h->readable = event_new(base, h->output, EV_READ | EV_PERSIST, hook_read_output, h);
+		h->deadline = evtimer_new(base, hook_time_out, h);
 		event_add(h->readable, NULL);
 		event_add(h->deadline, &limit);
 		crash_point(CRASH_hook_started);
@@ -204,18 +210,18 @@ bool hook_start(struct hook *h, struct event_base *base, const struct hook_start
 	}
 	if (h->pid > 0) {
 		waitpid(h->pid, NULL, 0);
-		warden_told(h->pid, false);
+		supervisor_report(h->pid, false);
 	}
 	h->pid = 0;
 	snprintf(how, sizeof how, "could not be executed: %s", strerror(*error));
-	say(h, how);
+	hook_set_message(h, how);
 	return false;
 }
 
 void hook_kill(struct hook *h, const char *why)
 {
 	if (!*h->message)
-		say(h, why);
+		hook_set_message(h, why);
 	if (h->pid > 0)
 		kill(-h->pid, SIGKILL);
 }
@@ -224,18 +230,60 @@ void hook_reap(struct hook *h)
 {
 	char how[64];
 
-	kill(-h->pid, SIGKILL); /* the number is the group's as long as its leader is not reaped */
+	kill(-h->pid, SIGKILL); /* until the leader is reaped, no other group can have this number */
 	waitpid(h->pid, &h->status, 0);
-	warden_told(h->pid, false);
+	supervisor_report(h->pid, false);
 	h->pid = 0;
-	h->usec = clock_boot_us() - h->began;
-	output_came(-1, 0, h);
+	h->ran_us = clock_boot_us() - h->began_us;
+	hook_read_output(-1, 0, h);
 	text_tail(h->tail, h->tail_length, HOOK_TAIL);
-	hook_forget(h);
+	hook_close_output(h);
 	crash_point(CRASH_hook_reaped);
 	if (h->status != 0 && !*h->message) {
 		snprintf(how, sizeof how, "ended with %s %d", WIFSIGNALED(h->status) ? "signal" : "exit code",
 			 WIFSIGNALED(h->status) ? WTERMSIG(h->status) : WEXITSTATUS(h->status));
-		say(h, how);
+		hook_set_message(h, how);
 	}
+}
+
+void hook_list_free(struct hook **list)
+{
+	for (struct hook *h = *list, *next; h; h = next) {
+		next = h->next;
+		hook_free(h);
+	}
+	*list = NULL;
+}
+
+void hook_list_add(struct hook **list, struct hook *h)
+{
+	h->next = *list;
+	*list = h;
+}
+
+void hook_list_add_ended(struct hook **ended, struct hook *h)
+{
+	if (*h->message)
+		log_warning("%s: %s", h->label, h->message);
+	hook_list_add(ended, h);
+}
+
+void hook_list_append(struct hook **list, struct hook **from)
+{
+	while (*list)
+		list = &(*list)->next;
+	*list = *from;
+	*from = NULL;
+}
+
+struct hook *hook_list_take(struct hook **list, pid_t pid)
+{
+	struct hook *h;
+
+	while (*list && (*list)->pid != pid)
+		list = &(*list)->next;
+	h = *list;
+	if (h)
+		*list = h->next;
+	return h;
 }

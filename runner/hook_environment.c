@@ -1,11 +1,14 @@
-/* hook_environment.c - the environment of a hook, from one row of the database's answer, and of the mail program.
+/* hook_environment.c - the environment of hooks and of the mail program.
  *
- * Called by the runner before each start. What always holds: names are ours (hook_variable.def), only values come from the
- * database, so nothing there can make a program load or read anything. */
+ * Called by: runner_child.c and runner_mail.c before each start.
+ * Invariants:
+ * - hook_variable.def names the variables. Only values come from the database, so no row can set a variable that makes a program load
+ *   or read a file. */
 #include "runner/hook_environment.h"
 
 #include <stdlib.h>
 
+#include "lib/db.h"
 #include "lib/err.h"
 
 static const struct {
@@ -27,12 +30,8 @@ char **hook_environment(const PGresult *result, int row, const char *cluster)
 	list[at++] = xasprintf("ROTA_CLUSTER=%s", cluster);
 	list[at++] = xasprintf("SLURM_CLUSTER_NAME=%s", cluster);
 	for (int i = 0; result && i < VARIABLES; i++) {
-		int column = PQfnumber(result, variables[i].column);
-
-		if (column < 0)
-			die("the database does not tell \"%s\" of a hook", variables[i].column);
-		if (!PQgetisnull(result, row, column))
-			list[at++] = xasprintf("%s=%s", variables[i].name, PQgetvalue(result, row, column));
+		if (!db_is_null(result, row, variables[i].column))
+			list[at++] = xasprintf("%s=%s", variables[i].name, db_text(result, row, variables[i].column));
 	}
 	return list;
 }

@@ -4,8 +4,8 @@
 
 #include <libpq-fe.h>
 
-/* Of one row of api.hook_take, or, without an answer, of no step; `cluster` is the instance's name. NULL-terminated, for
- * hook_environment_free. */
+/* The environment for one row of api.hook_take, or for no hook (`result` NULL). `cluster` is the instance's name. NULL-terminated; free
+ * it with hook_environment_free. */
 char **hook_environment(const PGresult *result, int row, const char *cluster);
 void hook_environment_free(char **environment);
 

@@ -1,9 +1,9 @@
-/* mail_message.c - a mail as the mail program reads it: headers, an empty line, the text.
+/* mail_message.c - writes a mail for the mail program: headers, an empty line, the text.
  *
- * Called by: runner_mail.c, for each mail.
+ * Called by: runner_mail.c for each mail.
  * Invariants:
- * - no value adds a header: control characters become "?", and what is not ASCII is encoded (RFC 2047)
- * - a mail that is sent again has the same Message-ID, so that readers show one */
+ * - No value can add a header: control characters become "?", and text that is not ASCII is encoded (RFC 2047).
+ * - A mail that is sent again has the same Message-ID, so that mail readers show it once. */
 #include "runner/mail_message.h"
 
 #include <ctype.h>
@@ -20,7 +20,7 @@
 enum {
 	WORD_BYTES = 39,
 	WORD_CODED = 52
-}; /* of an encoded word: a line with one has 76 characters at most, the header's name among them */
+}; /* size of an encoded word. A line with one has at most 76 characters, with the header's name. */
 
 static bool is_plain(const char *text)
 {
@@ -30,7 +30,7 @@ static bool is_plain(const char *text)
 	return !strstr(text, "=?");
 }
 
-/* How many bytes of a text that is UTF-8 make an encoded word: whole characters. */
+/* Number of bytes of a UTF-8 text that go into one encoded word: only whole characters. */
 static size_t word_length(const char *text)
 {
 	size_t length = strlen(text);
@@ -42,7 +42,7 @@ static size_t word_length(const char *text)
 	return length;
 }
 
-/* The value of a header that is free text; malloc'ed. */
+/* Free text as the value of a header; malloc'ed. */
 static char *header_text(const char *value)
 {
 	char *text = xstrdup(value), *coded, *end;
@@ -64,8 +64,8 @@ static char *header_text(const char *value)
 	return coded;
 }
 
-/* A name as a part of an address: what is nothing but letters, digits, "." and "-". */
-static void address_part(char *text)
+/* Make a text a valid part of an address: only letters, digits, ".", "-" and "_". */
+static void address_clean(char *text)
 {
 	for (char *c = text; *c; c++)
 		if (!isalnum((unsigned char)*c) && *c != '.' && *c != '-' && *c != '_')
@@ -80,8 +80,8 @@ static char *message_id(const struct mail_message *m)
 	gethostname(host, sizeof host - 1);
 	left = xasprintf("rota.%s.%s", m->cluster, m->key);
 	right = xstrdup(*host ? host : "localhost");
-	address_part(left);
-	address_part(right);
+	address_clean(left);
+	address_clean(right);
 	id = xasprintf("<%s@%s>", left, right);
 	free(left);
 	free(right);

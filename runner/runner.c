@@ -1,137 +1,66 @@
-/* runner.c - what is due is taken, run, and its end reported, in sets; who leads does, others wait.
+/* runner.c - runs hooks and sends mail that are due in the database; start, end and events of the runner.
  *
- * runnerd's main opens it. What always holds: nothing is written when a hook begins, so what has no end in the database is run
- * again by whoever leads next; for that reason hooks run under a term only: with the term, or the connection, they are killed at once.
- * A new term waits RUNNER_PAUSE before its first hook, for the old one's to be gone; and may be claimed from a session that lives
- * only when that was silent for longer than a hook may run. Bell, timer and answers all lead to runner_work, which may be called any time. */
+ * Called by: bin/runnerd.c.
+ * Invariants:
+ * - Nothing is written when a hook starts. A hook without an end in the database is run again by the next leader.
+ * - A notification, a timer and the end of a process all lead to runner_poll(). A lost notification delays a hook by one beat. */
 #include "runner/runner.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
 #include "lib/log.h"
 #include "runner/runner_parts.h"
+#include "runner/supervisor.h"
 
 enum {
-	RUNNER_ASK = 1,	      /* seconds between claims of who does not lead, and looks at what is under way */
-	RUNNER_HEARTBEAT = 5, /* seconds between registrations, and between claims of an idle leader */
-	RUNNER_PAUSE = 500    /* milliseconds */
+	RUNNER_BEAT = 1,     /* seconds between beats of a runner that does not lead or has work under way */
+	RUNNER_HEARTBEAT = 5 /* seconds between registrations, and between beats of an idle leader */
 };
 
-void runner_drop(struct runner *r, const char *why)
-{
-	if (r->term)
-		log_info("runs no hooks any more: %s", why);
-	while (r->running) {
-		struct hook *h = r->running;
-
-		hook_kill(h, "was ended with its runner's term");
-		r->running = h->next;
-		h->next = r->dying;
-		r->dying = h;
-	}
-	runner_child_free(&r->ended);
-	runner_child_free(&r->told);
-	event_del(r->pause);
-	event_del(r->turn);
-	r->running_count = 0;
-	r->term = 0;
-	r->ready = false;
-}
-
-void runner_failed(struct runner *r, const char *what, const struct err *e)
-{
-	if (strcmp(e->code, "RT412") == 0)
-		runner_drop(r, e->message);
-	else if (strncmp(e->code, "08", 2) != 0) /* of a loss, `down` tells */
-		log_error("%s: %s %s", what, e->code, e->message);
-}
-
-static void runner_pause(struct runner *r)
-{
-	const struct timeval pause = {.tv_usec = RUNNER_PAUSE * 1000};
-
-	event_add(r->pause, &pause);
-}
-
-/* What was begun in an old term has to be gone, too. */
-static void pause_over(evutil_socket_t fd, short what, void *arg)
+static void runner_pause_over(evutil_socket_t fd, short what, void *arg)
 {
 	struct runner *r = arg;
 
 	(void)fd;
 	(void)what;
 	if (r->dying) {
-		runner_pause(r);
+		runner_term_pause(r);
 		return;
 	}
-	r->ready = r->rung = true;
-	runner_work(r);
+	r->ready = r->may_be_due = true;
+	runner_poll(r);
 }
 
-static void claim_came(struct db *db, PGresult *result, const struct err *e, void *arg)
-{
-	struct runner *r = arg;
-	int64_t term = 0;
-
-	(void)db;
-	r->claiming = false;
-	if (!result) {
-		runner_failed(r, "it could not be claimed to run hooks", e);
-		return;
-	}
-	if (PQntuples(result) == 1 && !PQgetisnull(result, 0, 0))
-		term = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
-	if (r->term && term != r->term)
-		runner_drop(r, "another runnerd does");
-	if (term && term != r->term) {
-		r->term = term;
-		snprintf(r->term_text, sizeof r->term_text, "%lld", (long long)term);
-		log_info("runs hooks in term %lld", (long long)term);
-		runner_pause(r);
-	}
-}
-
-static void runner_claim(struct runner *r)
-{
-	char lease[16];
-
-	if (r->claiming)
-		return;
-	r->claiming = true;
-	snprintf(lease, sizeof lease, "%d", r->conf->controller_hook_timeout + RUNNER_MARGIN);
-	db_call(r->db, API_leader_claim, (struct db_param[]){{"hook", -1}, {lease, -1}, {"false", -1}, {"false", -1}}, 4,
-		claim_came, r);
-}
-
-static void register_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+static void runner_register_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)db;
 	(void)arg;
 	if (!result)
-		log_warning("the database does not take this daemon down: %s %s", e->code, e->message);
+		log_warning("could not register this daemon in the database: %s %s", e->code, e->message);
 }
 
 static void runner_register(struct runner *r)
 {
 	char pid[16];
 
-	r->registered_at = clock_boot_us();
+	r->registered_at_us = clock_boot_us();
 	snprintf(pid, sizeof pid, "%d", (int)getpid());
 	db_call(r->db, API_daemon_register, (struct db_param[]){{"runnerd", -1}, {r->name, -1}, {pid, -1}, {ROTA_VERSION, -1}}, 4,
-		register_came, r);
+		runner_register_answered, r);
 }
 
-/* Who leads and has nothing under way is woken by bells, and seldom by this. */
+/* Notifications wake an idle leader, so its beats are far apart. */
 static void runner_next_beat(struct runner *r)
 {
-	bool idle = r->ready && !r->running && !r->ended && !r->told && !runner_mail_busy(r);
+	bool idle = r->ready && !r->running && !r->ended && !r->reporting && !runner_mail_busy(r);
 
-	event_add(r->beat, &(struct timeval){.tv_sec = idle ? RUNNER_HEARTBEAT : RUNNER_ASK});
+	event_add(r->beat, &(struct timeval){.tv_sec = idle ? RUNNER_HEARTBEAT : RUNNER_BEAT});
 }
 
 static void runner_beat(evutil_socket_t fd, short what, void *arg)
@@ -141,39 +70,64 @@ static void runner_beat(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (db_is_up(r->db)) {
-		runner_claim(r);
-		if (clock_boot_us() - r->registered_at >= RUNNER_HEARTBEAT * 1000000LL)
+		runner_term_claim(r);
+		if (clock_boot_us() - r->registered_at_us >= RUNNER_HEARTBEAT * 1000000LL)
 			runner_register(r);
-		r->rung = r->look = true;
-		runner_work(r);
+		r->may_be_due = r->check_running = true;
+		runner_poll(r);
 		runner_mail_beat(r);
 	}
 	runner_next_beat(r);
 }
 
-static void database_up(struct db *db, void *arg)
+static void runner_reap(struct runner *r, pid_t pid)
+{
+	if (pid == supervisor_pid()) {
+		runner_term_end(r, "the supervisor has ended");
+		die("the supervisor (process %d) has ended, so hooks could outlive runnerd: runnerd ends too", (int)pid);
+	}
+	if (!runner_child_reap(r, pid) && !runner_mail_reap(r, pid))
+		waitpid(pid, NULL, 0);
+}
+
+/* SIGCHLD. */
+static void runner_children_ended(evutil_socket_t number, short what, void *arg)
+{
+	struct runner *r = arg;
+	siginfo_t info = {0};
+
+	(void)number;
+	(void)what;
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid) {
+		runner_reap(r, info.si_pid);
+		info.si_pid = 0;
+	}
+	runner_poll(r);
+}
+
+static void runner_database_up(struct db *db, void *arg)
 {
 	(void)db;
 	log_info("connected to the database");
 	runner_register(arg);
-	runner_claim(arg);
+	runner_term_claim(arg);
 }
 
-static void database_down(struct db *db, const struct err *e, void *arg)
+static void runner_database_down(struct db *db, const struct err *e, void *arg)
 {
 	(void)db;
-	log_warning("no database: %s", e->message);
-	runner_drop(arg, e->message);
+	log_warning("no connection to the database: %s", e->message);
+	runner_term_end(arg, e->message);
 }
 
-static void database_bell(struct db *db, const char *channel, void *arg)
+static void runner_notified(struct db *db, const char *channel, void *arg)
 {
 	struct runner *r = arg;
 
 	(void)db;
-	r->rung = true;
-	r->look = r->look || strcmp(channel, "rota_hook_end") == 0;
-	runner_work(r);
+	r->may_be_due = true;
+	r->check_running = r->check_running || strcmp(channel, "rota_hook_end") == 0;
+	runner_poll(r);
 }
 
 struct runner *runner_open(struct event_base *base, const struct conf *conf, const char *name)
@@ -185,12 +139,13 @@ struct runner *runner_open(struct event_base *base, const struct conf *conf, con
 	r->base = base;
 	r->conf = conf;
 	r->name = xstrdup(name);
-	r->watcher = (struct db_watcher){.up = database_up, .down = database_down, .bell = database_bell, .arg = r};
+	r->watcher = (struct db_watcher){
+		.up = runner_database_up, .down = runner_database_down, .notified = runner_notified, .arg = r};
 	r->beat = evtimer_new(base, runner_beat, r);
-	r->pause = evtimer_new(base, pause_over, r);
-	r->children = evsignal_new(base, SIGCHLD, runner_child_ended, r);
-	r->turn = evtimer_new(base, runner_turn_due, r);
-	r->mail = runner_mail_new(r);
+	r->pause = evtimer_new(base, runner_pause_over, r);
+	r->children = evsignal_new(base, SIGCHLD, runner_children_ended, r);
+	r->poll_timer = evtimer_new(base, runner_poll_timer, r);
+	r->mail = runner_mail_new();
 	r->db = db_open(base, conninfo, API_RUNNER, channels, &r->watcher);
 	runner_next_beat(r);
 	event_add(r->children, NULL);
@@ -203,14 +158,14 @@ void runner_close(struct runner *r)
 {
 	if (!r)
 		return;
-	runner_drop(r, "shutting down");
+	runner_term_end(r, "shutting down");
 	db_close(r->db);
 	runner_mail_free(r->mail);
-	runner_child_free(&r->dying); /* who does not die at once is the warden's */
+	hook_list_free(&r->dying); /* the supervisor kills those that are left */
 	event_free(r->beat);
 	event_free(r->pause);
 	event_free(r->children);
-	event_free(r->turn);
+	event_free(r->poll_timer);
 	free(r->name);
 	free(r);
 }

@@ -1,4 +1,4 @@
-/* runner.h - the script runner: takes the controller's prologs and epilogs from the database and runs them. */
+/* runner.h - the script runner: runs controller prologs and epilogs, and sends mail about jobs. */
 #ifndef ROTA_RUNNER_H
 #define ROTA_RUNNER_H
 
@@ -8,10 +8,10 @@
 
 struct runner;
 
-/* Begin, under `name`; `conf` is the caller's and outlives it. The warden runs already. */
+/* Start a runner of this name. The supervisor must run already. The caller keeps `conf` for as long as the runner lives. */
 struct runner *runner_open(struct event_base *base, const struct conf *conf, const char *name);
 
-/* Kill what is under way: it is run again by whoever leads next. */
+/* Kill the hooks that are running and free the runner. The next leader runs these hooks again. */
 void runner_close(struct runner *runner);
 
 #endif

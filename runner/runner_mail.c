@@ -1,10 +1,10 @@
-/* runner_mail.c - mail about jobs: taken from the database, given to the mail program, reported.
+/* runner_mail.c - mail about jobs: takes it from the database, gives it to the mail program, reports the outcome.
  *
- * Called by: runner.c, on each beat; runner_child.c, when a process ends.
+ * Called by: runner.c on each beat and when a process ended.
  * Invariants:
- * - a mail is sent at least once: api.mail_take has it due again later, until its end is reported
- * - mail and hooks do not wait for each other: each has a limit of its own
- * - mail needs no term, so what is being sent goes on when the term or the database is lost, and is reported later */
+ * - A mail is sent at least once: api.mail_take() returns it again later, until its outcome is reported.
+ * - Mail and hooks do not wait for each other: each has a limit of its own.
+ * - Mail needs no term. A mail program goes on when the term or the connection is lost, and is reported later. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,56 +20,53 @@
 #include "runner/mail_message.h"
 #include "runner/runner_parts.h"
 
-enum { MAIL_STALE = 20 }; /* seconds: within the margin of api.mail_take; an older answer may be another runnerd's by now */
+enum { MAIL_STALE = 20 }; /* seconds, less than the margin of 30 s in api.mail_take(): another runnerd may have taken what is older */
 
 struct runner_mail {
-	struct hook *running, *ended, *told; /* told: their report is on its way */
+	struct hook *running, *ended;
+	struct hook *reporting; /* their report is under way */
 	int running_count;
-	bool asking, more; /* more: there may be mails due */
-	int64_t asked_at;  /* boot microseconds */
+	bool taking;	       /* api.mail_take() is under way */
+	bool may_be_due;       /* there may be mail to take */
+	int64_t asked_at_us;   /* time since boot */
 };
 
-struct runner_mail *runner_mail_new(struct runner *r)
+struct runner_mail *runner_mail_new(void)
 {
-	(void)r;
 	return xcalloc(1, sizeof(struct runner_mail));
 }
 
 void runner_mail_free(struct runner_mail *m)
 {
 	for (struct hook *h = m->running; h; h = h->next)
-		hook_kill(h, "was ended with its runner");
-	runner_child_free(&m->running);
-	runner_child_free(&m->ended);
-	runner_child_free(&m->told);
+		hook_kill(h, "was killed because its runnerd ended");
+	hook_list_free(&m->running);
+	hook_list_free(&m->ended);
+	hook_list_free(&m->reporting);
 	free(m);
 }
 
 bool runner_mail_busy(const struct runner *r)
 {
-	return r->mail->running || r->mail->ended || r->mail->told;
+	return r->mail->running || r->mail->ended || r->mail->reporting;
 }
 
-static void report_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+static void mail_report_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct runner *r = arg;
 	struct runner_mail *m = r->mail;
-	struct hook **last = &m->ended;
 
 	(void)db;
 	if (result) {
-		runner_child_free(&m->told);
-	} else { /* said again on the next beat */
-		while (*last)
-			last = &(*last)->next;
-		*last = m->told;
-		m->told = NULL;
-		runner_failed(r, "mails could not be reported", e);
+		hook_list_free(&m->reporting);
+	} else { /* the next beat tries again */
+		hook_list_append(&m->ended, &m->reporting);
+		runner_term_failed(r, "could not report sent mail; trying again", e);
 	}
 }
 
-/* What the database keeps of a failure: how the program ended, and the end of what it printed. NULL: it took the mail. */
-static char *failure_of(const struct hook *h)
+/* How the mail program failed and the end of its output, for the database; NULL: it accepted the mail. */
+static char *mail_failure(const struct hook *h)
 {
 	if (!*h->message)
 		return NULL;
@@ -82,30 +79,21 @@ static void mail_report(struct runner *r)
 	struct db_array *ids = db_array_new(), *failures = db_array_new();
 
 	for (const struct hook *h = m->ended; h; h = h->next) {
-		char *failure = failure_of(h);
+		char *failure = mail_failure(h);
 
 		db_array_int(ids, h->id);
 		db_array_text(failures, failure);
 		free(failure);
 	}
-	m->told = m->ended;
-	m->ended = NULL;
+	hook_list_append(&m->reporting, &m->ended);
 	db_call(r->db, API_mail_report, (struct db_param[]){{db_array_literal(ids), -1}, {db_array_literal(failures), -1}}, 2,
-		report_came, r);
+		mail_report_answered, r);
 	db_array_free(ids);
 	db_array_free(failures);
 }
 
-static void mail_over(struct runner_mail *m, struct hook *h)
-{
-	if (*h->message)
-		log_warning("%s: %s", h->label, h->message);
-	h->next = m->ended;
-	m->ended = h;
-}
-
-/* A file with the text, at its beginning; what a pipe holds might be less. */
-static int text_file(const char *text)
+/* A file with the text, open at its beginning. A pipe may be too small for the text. */
+static int mail_open_text(const char *text)
 {
 	size_t length = strlen(text), done = 0;
 	int fd = memfd_create("mail", MFD_CLOEXEC);
@@ -123,11 +111,11 @@ static int text_file(const char *text)
 }
 
 /* PROGRAM -i -- RECIPIENT... */
-static char **arguments_of(char **recipients)
+static char **mail_arguments(char **recipients)
 {
 	char **arguments = xcalloc(MAIL_RECIPIENTS_MOST + 3, sizeof *arguments);
 
-	arguments[0] = "-i"; /* a line with a single dot ends nothing */
+	arguments[0] = "-i"; /* a line with a single dot does not end the text */
 	arguments[1] = "--";
 	for (int i = 0; recipients[i]; i++)
 		arguments[i + 2] = recipients[i];
@@ -137,8 +125,8 @@ static char **arguments_of(char **recipients)
 static bool mail_send(struct runner *r, struct hook *h, const struct mail_message *message)
 {
 	char *text = mail_message_write(message), **recipients = mail_recipients(message->recipients);
-	char **arguments = arguments_of(recipients), **environment = hook_environment(NULL, 0, r->conf->instance_name);
-	int input = text_file(text);
+	char **arguments = mail_arguments(recipients), **environment = hook_environment(NULL, 0, r->conf->instance_name);
+	int input = mail_open_text(text);
 	bool started = hook_start(
 		h, r->base,
 		&(struct hook_start){
@@ -154,111 +142,97 @@ static bool mail_send(struct runner *r, struct hook *h, const struct mail_messag
 	return started;
 }
 
-static const char *cell(const PGresult *result, int row, const char *column)
-{
-	int field = PQfnumber(result, column);
-
-	if (field < 0)
-		die("the database does not tell \"%s\" of a mail", column);
-	return PQgetvalue(result, row, field);
-}
-
 static void mail_begin(struct runner *r, const PGresult *result, int row)
 {
-	struct mail_message message = {.recipients = cell(result, row, "recipient"),
-				       .subject = cell(result, row, "subject"),
-				       .body = cell(result, row, "body"),
-				       .key = cell(result, row, "key"),
+	struct mail_message message = {.recipients = db_text(result, row, "recipient"),
+				       .subject = db_text(result, row, "subject"),
+				       .body = db_text(result, row, "body"),
+				       .key = db_text(result, row, "key"),
 				       .cluster = r->conf->instance_name,
-				       .made_at = strtoll(cell(result, row, "made_at"), NULL, 10)};
-	struct hook *h = hook_new(strtoll(cell(result, row, "mail_id"), NULL, 10), cell(result, row, "label"),
+				       .made_at = strtoll(db_text(result, row, "made_at"), NULL, 10)};
+	struct hook *h = hook_new(strtoll(db_text(result, row, "mail_id"), NULL, 10), db_text(result, row, "label"),
 				  r->conf->mail_program, "mail program");
 	struct err e;
 
-	/* The database is not trusted with the program's arguments. */
+	/* Recipients become arguments of the program: do not trust the database with them. */
 	if (!mail_recipients_valid(message.recipients, &e)) {
 		snprintf(h->message, sizeof h->message, "not sent: %.400s", e.message);
-		mail_over(r->mail, h);
+		hook_list_add_ended(&r->mail->ended, h);
 	} else if (mail_send(r, h, &message)) {
-		h->next = r->mail->running;
-		r->mail->running = h;
+		hook_list_add(&r->mail->running, h);
 		r->mail->running_count++;
 	} else {
-		mail_over(r->mail, h);
+		hook_list_add_ended(&r->mail->ended, h);
 	}
 }
 
-static int room(const struct runner *r)
+static int mail_free_slots(const struct runner *r)
 {
 	return r->conf->mail_limit - r->mail->running_count;
 }
 
-static void mail_work(struct runner *r);
+static void mail_exchange(struct runner *r);
 
-static void take_came(struct db *db, PGresult *result, const struct err *e, void *arg)
+static void mail_take_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct runner *r = arg;
 	struct runner_mail *m = r->mail;
 
 	(void)db;
-	m->asking = false;
+	m->taking = false;
 	if (!result) {
-		runner_failed(r, "mails could not be taken", e);
+		runner_term_failed(r, "could not take mail; trying again", e);
 		return;
 	}
-	m->more = PQntuples(result) > 0;
-	if (clock_boot_us() - m->asked_at > MAIL_STALE * 1000000LL)
+	m->may_be_due = PQntuples(result) > 0;
+	if (clock_boot_us() - m->asked_at_us > MAIL_STALE * 1000000LL)
 		return;
 	for (int i = 0; i < PQntuples(result); i++)
 		mail_begin(r, result, i);
-	mail_work(r);
+	mail_exchange(r);
 }
 
 static void mail_take(struct runner *r)
 {
-	char rooms[16], timeout[16];
+	char slots[16], timeout[16];
 
-	snprintf(rooms, sizeof rooms, "%d", room(r));
+	snprintf(slots, sizeof slots, "%d", mail_free_slots(r));
 	snprintf(timeout, sizeof timeout, "%d", r->conf->mail_timeout);
-	r->mail->asking = true;
-	r->mail->more = false;
-	r->mail->asked_at = clock_boot_us();
-	db_call(r->db, API_mail_take, (struct db_param[]){{rooms, -1}, {timeout, -1}}, 2, take_came, r);
+	r->mail->taking = true;
+	r->mail->may_be_due = false;
+	r->mail->asked_at_us = clock_boot_us();
+	db_call(r->db, API_mail_take, (struct db_param[]){{slots, -1}, {timeout, -1}}, 2, mail_take_answered, r);
 }
 
-/* What can be done now, as far as it is not under way. */
-static void mail_work(struct runner *r)
+/* Report and take mail, as far as this is needed and not under way. */
+static void mail_exchange(struct runner *r)
 {
 	struct runner_mail *m = r->mail;
 
 	if (!db_is_up(r->db))
 		return;
-	if (m->ended && !m->told)
+	if (m->ended && !m->reporting)
 		mail_report(r);
-	if (m->more && !m->asking && room(r) > 0 && mail_can_send(r->conf))
+	if (m->may_be_due && !m->taking && mail_free_slots(r) > 0 && mail_can_send(r->conf))
 		mail_take(r);
 }
 
 void runner_mail_beat(struct runner *r)
 {
-	r->mail->more = true;
-	mail_work(r);
+	r->mail->may_be_due = true;
+	mail_exchange(r);
 }
 
-bool runner_mail_ended(struct runner *r, pid_t pid)
+bool runner_mail_reap(struct runner *r, pid_t pid)
 {
-	struct hook **place = &r->mail->running, *h;
+	struct hook *h = hook_list_take(&r->mail->running, pid);
 
-	while (*place && (*place)->pid != pid)
-		place = &(*place)->next;
-	h = *place;
 	if (!h)
 		return false;
-	*place = h->next;
 	r->mail->running_count--;
 	hook_reap(h);
 	crash_point(CRASH_mail_reaped);
-	mail_over(r->mail, h);
-	mail_work(r);
+	hook_list_add_ended(&r->mail->ended, h);
+	mail_exchange(r);
 	return true;
 }

@@ -1,7 +1,7 @@
-/* runner_parts.h - what the files of the runner share, and nobody else includes.
+/* runner_parts.h - what the files of the runner share. No other file includes it.
  *
- * runner.c: who leads, and the way in and out; runner_turn.c: reports and what is taken, in turns; runner_child.c: the hooks under way;
- * runner_mail.c: mail. */
+ * runner.c starts and ends it and receives events; runner_poll.c exchanges hooks with the database; runner_mail.c does the same for mail;
+ * runner_child.c starts and reaps hooks; runner_term.c claims leadership. Calls go down this list, never up. */
 #ifndef ROTA_RUNNER_PARTS_H
 #define ROTA_RUNNER_PARTS_H
 
@@ -15,58 +15,64 @@
 #include "lib/err.h"
 #include "runner/hook.h"
 
-enum { RUNNER_MARGIN = 10 }; /* seconds: the lease is so much longer than a hook may run */
-
 struct runner {
 	struct event_base *base;
 	const struct conf *conf;
 	char *name;
 	struct db *db;
 	struct db_watcher watcher;
-	struct event *beat, *pause, *children, *turn;
-	int64_t term; /* 0: somebody else leads, or nobody */
+	struct event *beat, *pause, *children, *poll_timer;
+	int64_t term; /* 0: this runner does not lead */
 	char term_text[24];
-	bool ready; /* the pause is over */
-	bool claiming, rung, look;
-	int waiting;		 /* answers of the turn under way */
-	int64_t turned_at, took; /* when the last turn began and how long its answers took; boot microseconds */
-	struct hook *running, *ended, *told, *dying; /* told: their report is on its way; dying: of an old term, killed */
+	bool ready;	    /* the pause after the claim is over */
+	bool claiming;	    /* a claim is under way */
+	bool may_be_due;    /* there may be hooks to take */
+	bool check_running; /* hooks under way may be unwanted by now */
+	int answers_pending;		  /* of the poll under way */
+	int64_t polled_at_us, poll_us;	  /* when the last poll began (time since boot), and how long the database took for it */
+	struct hook *running, *ended;
+	struct hook *reporting; /* their report is under way */
+	struct hook *dying;	/* of an old term, killed, not reaped yet */
 	int running_count;
 	struct runner_mail *mail;
-	int64_t registered_at; /* boot microseconds */
+	int64_t registered_at_us; /* time since boot */
 };
 
-/* The term is over: nothing of it goes on, and nothing of it is said. */
-void runner_drop(struct runner *r, const char *why);
+/* runner_term.c: claim leadership, or renew the claim. */
+void runner_term_claim(struct runner *r);
 
-/* Of whatever failed: what is to be done about it. */
-void runner_failed(struct runner *r, const char *what, const struct err *e);
+/* Wait before the first hook of a term. */
+void runner_term_pause(struct runner *r);
 
-/* runner_turn.c: whatever is to be done and can be done now, at once or with what else comes soon. */
-void runner_work(struct runner *r);
+/* End the term, if there is one: kill its hooks, report nothing of them. */
+void runner_term_end(struct runner *r, const char *why);
 
-/* The clock of a turn that waits. */
-void runner_turn_due(evutil_socket_t fd, short what, void *arg);
+/* Log a failed call, and end the term if another runner leads. */
+void runner_term_failed(struct runner *r, const char *what, const struct err *e);
 
-/* runner_child.c: what one row of api.hook_take says is done. */
-void runner_child_begin(struct runner *r, const PGresult *result, int row);
+/* runner_child.c: start or kill the hook that one row of api.hook_take names. */
+void runner_child_apply(struct runner *r, const PGresult *result, int row);
 
-/* SIGCHLD. */
-void runner_child_ended(evutil_socket_t number, short what, void *arg);
+/* Reap this process if it is a hook's. False: it is not. */
+bool runner_child_reap(struct runner *r, pid_t pid);
 
-void runner_child_free(struct hook **list);
+/* runner_poll.c: report hooks that ended and take new ones, now or as soon as a poll may begin. May be called at any time. */
+void runner_poll(struct runner *r);
+
+/* The callback of poll_timer. */
+void runner_poll_timer(evutil_socket_t fd, short what, void *arg);
 
 /* runner_mail.c: mail about jobs, which needs no term. */
-struct runner_mail *runner_mail_new(struct runner *r);
+struct runner_mail *runner_mail_new(void);
 void runner_mail_free(struct runner_mail *m);
 
-/* Take what is due, and report what was sent. */
+/* Take mail that is due, and report what was sent. */
 void runner_mail_beat(struct runner *r);
 
-/* Whether a mail is being sent or is not reported yet. */
+/* Is a mail being sent or not reported yet? */
 bool runner_mail_busy(const struct runner *r);
 
-/* A process has ended that is not reaped. False: it is no mail program. */
-bool runner_mail_ended(struct runner *r, pid_t pid);
+/* Reap this process if it is a mail program's. False: it is not. */
+bool runner_mail_reap(struct runner *r, pid_t pid);
 
 #endif

@@ -226,14 +226,14 @@ struct gate_sessions *gate_sessions_open(struct event_base *base, const struct c
 	sessions->notified = notified;
 	sessions->arg = arg;
 	sessions->watcher =
-		(struct db_watcher){.up = listener_up, .down = listener_down, .bell = listener_notified, .arg = sessions};
+		(struct db_watcher){.up = listener_up, .down = listener_down, .notified = listener_notified, .arg = sessions};
 	sessions->listener = db_open(base, conninfo, 0, channels, &sessions->watcher);
 	for (int i = 0; i < SESSIONS; i++) {
 		struct session *session = &sessions->session[i];
 
 		session->all = sessions;
 		session->watcher =
-			(struct db_watcher){.up = session_up, .down = session_down, .bell = session_notified, .arg = session};
+			(struct db_watcher){.up = session_up, .down = session_down, .notified = session_notified, .arg = session};
 		session->db = db_open(base, conninfo, API_JOBMGR, NULL, &session->watcher);
 	}
 	free(conninfo);

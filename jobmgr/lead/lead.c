@@ -369,7 +369,7 @@ struct lead *lead_open(struct event_base *base, const struct conf *conf, const c
 	lead->name = xstrdup(name);
 	lead->changed = changed;
 	lead->arg = arg;
-	lead->watcher = (struct db_watcher){.up = database_up, .down = database_down, .bell = database_notified, .arg = lead};
+	lead->watcher = (struct db_watcher){.up = database_up, .down = database_down, .notified = database_notified, .arg = lead};
 	lead->heartbeat = event_new(base, -1, 0, lead_beat, lead);
 	lead->cycle_timer = event_new(base, -1, 0, lead_cycle_due, lead);
 	lead->db = db_open(base, conninfo, API_JOBMGR, channels, &lead->watcher);

@@ -1,0 +1,147 @@
+/* runner_poll.c - one poll of the database: one call reports all hooks that ended, another takes all that are due and have a free slot.
+ *
+ * Called by: runner.c on notifications, on the end of hooks and on each beat.
+ * Invariants:
+ * - One poll is under way at a time.
+ * - While hooks run, the pause between two polls is as long as the database took for the last one, up to POLL_GAP_MOST. Hooks that end
+ *   in the pause are reported together, so a busy database gets fewer and larger calls. While none runs, there is no pause. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "lib/clock.h"
+#include "lib/log.h"
+#include "runner/runner_parts.h"
+
+enum {
+	POLL_GAP_MOST = 50 * 1000, /* microseconds */
+	POLL_STALE = 8		   /* seconds beyond a hook's time limit; the hooks of an older answer may be another leader's by now */
+};
+
+static void poll_answered(struct runner *r)
+{
+	if (--r->answers_pending == 0)
+		runner_poll(r);
+}
+
+static void poll_report_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct runner *r = arg;
+
+	(void)db;
+	r->poll_us = clock_boot_us() - r->polled_at_us;
+	if (result) {
+		hook_list_free(&r->reporting);
+	} else {
+		hook_list_append(&r->ended, &r->reporting);
+		runner_term_failed(r, "could not report the end of hooks; trying again", e);
+	}
+	poll_answered(r);
+}
+
+static void array_add_number(struct db_array *array, bool known, int64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%lld", (long long)number);
+	db_array_text(array, known ? text : NULL);
+}
+
+static void poll_report(struct runner *r)
+{
+	enum { IDS, EXITS, SIGNALS, USECS, MESSAGES, OUTPUTS, COLUMNS };
+	struct db_array *columns[COLUMNS];
+	struct db_param params[COLUMNS + 1] = {{r->term_text, -1}};
+
+	for (int i = 0; i < COLUMNS; i++)
+		columns[i] = db_array_new();
+	for (const struct hook *h = r->ended; h; h = h->next) {
+		bool ran = h->ran_us >= 0;
+
+		db_array_int(columns[IDS], h->id);
+		array_add_number(columns[EXITS], ran && WIFEXITED(h->status) && !(*h->message && WEXITSTATUS(h->status) == 0),
+			   WEXITSTATUS(h->status));
+		array_add_number(columns[SIGNALS], ran && WIFSIGNALED(h->status), WTERMSIG(h->status));
+		array_add_number(columns[USECS], ran, h->ran_us);
+		db_array_text(columns[MESSAGES], *h->message ? h->message : NULL);
+		db_array_text(columns[OUTPUTS], h->tail);
+	}
+	for (int i = 0; i < COLUMNS; i++)
+		params[i + 1] = (struct db_param){db_array_literal(columns[i]), -1};
+	hook_list_append(&r->reporting, &r->ended);
+	db_call(r->db, API_hook_report, params, COLUMNS + 1, poll_report_answered, r);
+	for (int i = 0; i < COLUMNS; i++)
+		db_array_free(columns[i]);
+}
+
+static void poll_take_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
+{
+	struct runner *r = arg;
+
+	(void)db;
+	r->poll_us = clock_boot_us() - r->polled_at_us;
+	if (!result) {
+		runner_term_failed(r, "could not take hooks; trying again", e);
+	} else if (r->ready && clock_boot_us() - r->polled_at_us < (r->conf->controller_hook_timeout + POLL_STALE) * 1000000LL) {
+		for (int i = 0; i < PQntuples(result); i++)
+			runner_child_apply(r, result, i);
+		r->may_be_due = r->may_be_due || PQntuples(result) > 0; /* more may be due than one answer has */
+	} else
+		r->may_be_due = true;
+	poll_answered(r);
+}
+
+static int poll_free_slots(const struct runner *r)
+{
+	return r->conf->controller_hooks - r->running_count;
+}
+
+static void poll_take(struct runner *r)
+{
+	struct db_array *have = db_array_new();
+	const struct hook *lists[] = {r->running, r->reporting};
+	char slots[16];
+
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+		for (const struct hook *h = lists[i]; h; h = h->next)
+			db_array_int(have, h->id);
+	snprintf(slots, sizeof slots, "%d", poll_free_slots(r));
+	db_call(r->db, API_hook_take,
+		(struct db_param[]){
+			{r->term_text, -1}, {db_array_literal(have), -1}, {slots, -1}, {r->check_running ? "true" : "false", -1}},
+		4, poll_take_answered, r);
+	r->may_be_due = r->check_running = false;
+	db_array_free(have);
+}
+
+static void poll_begin(struct runner *r)
+{
+	bool take = r->check_running || (r->may_be_due && poll_free_slots(r) > 0);
+
+	r->polled_at_us = clock_boot_us();
+	r->answers_pending = (r->ended != NULL) + take;
+	if (r->ended)
+		poll_report(r);
+	if (take)
+		poll_take(r);
+}
+
+void runner_poll_timer(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	runner_poll(arg);
+}
+
+void runner_poll(struct runner *r)
+{
+	int64_t gap = r->poll_us < POLL_GAP_MOST ? r->poll_us : POLL_GAP_MOST;
+	int64_t wait = r->running ? r->polled_at_us + r->poll_us + gap - clock_boot_us() : 0;
+
+	if (!r->ready || r->answers_pending > 0 || !db_is_up(r->db) || !(r->ended || r->check_running || (r->may_be_due && poll_free_slots(r) > 0)))
+		return;
+	if (wait <= 0)
+		poll_begin(r);
+	else if (!evtimer_pending(r->poll_timer, NULL))
+		event_add(r->poll_timer, &(struct timeval){.tv_usec = wait});
+}
