@@ -10,6 +10,7 @@
 
 #include "bin/rota/admin.h"
 #include "bin/rota/call.h"
+#include "bin/rota/embed.h"
 #include "bin/rota/format.h"
 #include "bin/rota/verb.h"
 
@@ -19,68 +20,16 @@ const struct verb_option completion_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* The script, up to the cases of the verbs. What a verb's case sets: operands, as in verbs.def; options; values, of each option that
- * has some "option:kind". */
-static const char HEAD[] =
-	"# bash completion for rota; made by `rota completion`.\n"
-	"_rota() {\n"
-	"\tlocal word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} option= head= offered pair\n"
-	"\tlocal operands= options= values= kind=\n"
-	"\tCOMPREPLY=()\n"
-	"\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-	"\t\toperands=verb\n"
-	"\telse\n"
-	"\t\tcase ${COMP_WORDS[1]} in\n";
+/* Print the text up to a line, and answer what follows that line. */
+static const char *completion_print_until(const char *text, const char *line)
+{
+	const char *at = strstr(text, line);
 
-/* From there to the actions of `rota admin`. */
-static const char MIDDLE[] = "\t\tesac\n"
-			     "\tfi\n"
-			     "\tif [[ ${COMP_WORDS[1]} == admin && $COMP_CWORD -gt 2 ]]; then\n"
-			     "\t\tcase $COMP_CWORD:${COMP_WORDS[2]} in\n";
-
-/* The rest: which kind of word is asked for, which words there are, and those that begin so. readline takes --option=value for
- * three words, or for one where \"=\" breaks none. */
-static const char TAIL[] = "\t\t4:node) operands=node ;;\n"
-			   "\t\t*) operands= ;;\n"
-			   "\t\tesac\n"
-			   "\tfi\n"
-			   "\tif [[ $word == --*=* ]]; then\n"
-			   "\t\toption=${word%%=*} head=${word%%=*}= word=${word#*=}\n"
-			   "\telif [[ $word == = ]]; then\n"
-			   "\t\toption=$before word=\n"
-			   "\telif [[ $before == = ]]; then\n"
-			   "\t\toption=${COMP_WORDS[COMP_CWORD - 2]}\n"
-			   "\telif [[ $before == -* && \" $values\" == *\" $before:\"* ]]; then\n"
-			   "\t\toption=$before\n"
-			   "\tfi\n"
-			   "\tkind=$operands\n"
-			   "\tif [ -n \"$option\" ]; then\n"
-			   "\t\tkind=\n"
-			   "\t\tfor pair in $values; do\n"
-			   "\t\t\t[[ $pair != \"$option\":* ]] || kind=${pair#*:}\n"
-			   "\t\tdone\n"
-			   "\t\tif [[ $word == *,* && $kind != file ]]; then\n"
-			   "\t\t\thead=$head${word%,*}, word=${word##*,}\n"
-			   "\t\tfi\n"
-			   "\telif [[ $word == -* ]]; then\n"
-			   "\t\tkind=$options\n"
-			   "\tfi\n"
-			   "\tcase $kind in\n"
-			   "\tfile)\n"
-			   "\t\tcompopt -o filenames\n"
-			   "\t\tmapfile -t COMPREPLY < <(compgen -P \"$head\" -f -- \"$word\")\n"
-			   "\t\treturn ;;\n"
-			   "\tjob | past) [[ $word != *.* ]] || kind=\"step ${word%%.*}\" ;;&\n"
-			   "\tjob | past | verb | object | node | partition | state)\n"
-			   "\t\tmapfile -t offered < <(\"${COMP_WORDS[0]}\" completion $kind 2>/dev/null) ;;\n"
-			   "\t*) read -ra offered <<<\"$kind\" ;;\n"
-			   "\tesac\n"
-			   "\tfor pair in \"${offered[@]}\"; do\n"
-			   "\t\t[[ $pair != \"$word\"* ]] || COMPREPLY+=(\"$head$pair\")\n"
-			   "\tdone\n"
-			   "\t[[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} != *= ]] || compopt -o nospace\n"
-			   "}\n"
-			   "complete -F _rota rota\n";
+	if (!at)
+		die("completion.bash has no line \"%.*s\"", (int)strcspn(line, "\n"), line);
+	fwrite(text, 1, (size_t)(at - text), stdout);
+	return at + strlen(line);
+}
 
 /* Words of a table of options: --name, with = behind it where it takes a value, and -x. */
 static void options_print(const struct verb_option *options)
@@ -149,13 +98,14 @@ static void object_print(const struct admin_object *o)
 
 static void bash_print(void)
 {
-	fputs(HEAD, stdout);
+	const char *rest = completion_print_until(EMBED_COMPLETION[0].text, "# VERBS\n");
+
 	for (const struct verb *v = VERBS; v->name; v++)
 		verb_print(v);
-	fputs(MIDDLE, stdout);
+	rest = completion_print_until(rest, "# OBJECTS\n");
 	for (const struct admin_object *o = ADMIN_OBJECTS; o->name; o++)
 		object_print(o);
-	fputs(TAIL, stdout);
+	fputs(rest, stdout);
 }
 
 /* A word that a shell reads as it stands. */

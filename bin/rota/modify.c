@@ -11,15 +11,11 @@
 #include "bin/rota/words.h"
 #include "jobmgr/translate/option.h"
 
+enum { MODIFY_QUIET = 256 };
+
 const struct verb_option modify_options[] = {
-	{256, "quiet", NULL, "print nothing while all goes well"},
-	{257, "me", NULL, "all your jobs, instead of naming some"},
-	{258, "user", "LIST", "jobs of these users, with commas between"},
-	{259, "name", "NAME", "jobs of this name"},
-	{260, "state", "LIST", "jobs in these states, with commas between, as `rota queue` shows them"},
-	{261, "of-partition", "LIST", "jobs of these partitions, as they are before the change"},
-	{262, "of-account", "LIST", "jobs of these accounts, as they are before the change"},
-	{263, "yes", NULL, "do not ask"},
+	{MODIFY_QUIET, "quiet", NULL, "print nothing while all goes well"},
+	SELECTION_ROWS(SELECTION_LONG, "of-", ", as they are before the change"),
 	VERB_OPTION_JSON,
 /* All but those that name peers. */
 #define MODIFY_JOB SUBMIT_OPTIONS_ROW
@@ -37,50 +33,35 @@ struct modify_line {
 	struct act_line act;
 };
 
-/* Members of the request that select jobs; a name may have a comma in it. */
-static const struct {
-	const char *option, *key;
-	bool list;
-} SELECTIONS[] = {{"user", "user", true},
-		  {"name", "name", false},
-		  {"state", "states", true},
-		  {"of-partition", "partition", true},
-		  {"of-account", "account", true}};
-
-/* An option that selects jobs: how many words it took, 0 for none. */
-static int select_take(const struct verb *verb, struct modify_line *line, int left, char **argv)
+/* The row of an option of this verb alone, NULL where the word is none. */
+static const struct verb_option *own_find(const char *word)
 {
-	const char *word = argv[0] + 2, *value = strchr(argv[0], '=');
 	size_t length = strcspn(word, "=");
 
-	for (size_t i = 0; i < sizeof(SELECTIONS) / sizeof(SELECTIONS[0]); i++) {
-		if (strlen(SELECTIONS[i].option) != length || strncmp(word, SELECTIONS[i].option, length))
-			continue;
-		if (!value && left < 2)
-			verb_misuse(verb, "option \"--%s\" needs a value", SELECTIONS[i].option);
-		struct verb_scan scan = {.verb = verb, .value = value ? (char *)value + 1 : argv[1]};
-
-		json_object_set_new(line->request, SELECTIONS[i].key,
-				    SELECTIONS[i].list ? words_list(&scan) : json_pack("[o]", words_text(&scan)));
-		return value ? 1 : 2;
-	}
-	return 0;
+	if (strncmp(word, "--", 2))
+		return NULL;
+	for (const struct verb_option *own = modify_options; own->id != VERB_JSON; own++)
+		if (strlen(own->name) + 2 == length && !strncmp(word + 2, own->name, length - 2))
+			return own;
+	return NULL;
 }
 
-/* An option of this verb alone: how many words it took, 0 for none of them. */
+/* Take an option of this verb alone. Answers how many words it took, 0 where argv[0] is no such option. */
 static int own_take(const struct verb *verb, struct modify_line *line, int left, char **argv)
 {
-	if (strncmp(argv[0], "--", 2))
+	const struct verb_option *own = own_find(argv[0]);
+	char *value = strchr(argv[0], '=');
+	struct verb_scan scan = {.verb = verb, .value = value ? value + 1 : argv[1]};
+
+	if (!own)
 		return 0;
-	if (!strcmp(argv[0], "--quiet"))
-		return line->act.quiet = true;
-	if (!strcmp(argv[0], "--yes"))
-		return line->act.yes = true;
-	if (!strcmp(argv[0], "--me")) {
-		json_object_set_new(line->request, "user", json_pack("[s]", words_me()));
-		return 1;
-	}
-	return select_take(verb, line, left, argv);
+	if (own->value && !value && left < 2)
+		verb_misuse(verb, "option \"--%s\" needs a value", own->name);
+	if (!own->value && value)
+		verb_misuse(verb, "option \"--%s\" takes no value", own->name);
+	if (!selection_take(&scan, own->id, line->request, &line->act.yes))
+		line->act.quiet = true;
+	return own->value && !value ? 2 : 1;
 }
 
 static void line_read(const struct verb *verb, struct modify_line *line, int argc, char **argv)

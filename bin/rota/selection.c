@@ -22,7 +22,7 @@ enum { KEY_COUNT = sizeof(KEYS) / sizeof(KEYS[0]) };
 
 bool selection_take(const struct verb_scan *scan, int id, json_t *request, bool *yes)
 {
-	switch (id) {
+	switch (id > SELECTION_LONG ? id - SELECTION_LONG : id) {
 	case SELECTION_ME:
 		json_object_set_new(request, "user", json_pack("[s]", words_me()));
 		return true;

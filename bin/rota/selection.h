@@ -7,18 +7,22 @@
 
 #include "bin/rota/verb.h"
 
-enum { SELECTION_ME = 800, SELECTION_NAME };
+/* Ids of options that select jobs. SELECTION_LONG + 'u' is the option 'u' without its letter, for a verb to whose letters it does not belong. */
+enum { SELECTION_ME = 800, SELECTION_NAME, SELECTION_LONG = 900 };
 
-/* Rows of a verb's table of options. */
-#define SELECTION_OPTIONS                                                                                                        \
+/* Rows of a verb's table of options. `shift` is 0 or SELECTION_LONG. `of` stands before names that would have another meaning in the verb, and
+ * `note` behind their help. */
+#define SELECTION_ROWS(shift, of, note)                                                                                          \
 	{SELECTION_ME, "me", NULL, "all your jobs, instead of naming some"},                                                     \
-		{'u', "user", "LIST", "jobs of these users, with commas between"},                                               \
+		{(shift) + 'u', "user", "LIST", "jobs of these users, with commas between"},                                     \
 		{SELECTION_NAME, "name", "NAME", "jobs of this name"},                                                           \
-		{'t', "state", "LIST", "jobs in these states, with commas between, as `rota queue` shows them"},                 \
-		{'p', "partition", "LIST", "jobs of these partitions"}, {'A', "account", "LIST", "jobs of these accounts"},      \
+		{(shift) + 't', "state", "LIST", "jobs in these states, with commas between, as `rota queue` shows them"},       \
+		{(shift) + 'p', of "partition", "LIST", "jobs of these partitions" note},                                        \
+		{(shift) + 'A', of "account", "LIST", "jobs of these accounts" note},                                            \
 	{                                                                                                                        \
-		'y', "yes", NULL, "do not ask"                                                                                   \
+		(shift) + 'y', "yes", NULL, "do not ask"                                                                         \
 	}
+#define SELECTION_OPTIONS SELECTION_ROWS(0, "", "")
 
 /* Add an option to the request; false where `id` is none of these. --yes only sets *yes. */
 bool selection_take(const struct verb_scan *scan, int id, json_t *request, bool *yes);
