@@ -1,8 +1,11 @@
-/* db.c - one pipelined libpq connection on a libevent loop: calls, answers, bells, and its loss. db_connect.c connects.
+/* db.c - one pipelined libpq connection on a libevent loop: calls, answers, notifications, and its loss. db_connect.c connects.
  *
- * The daemons call it from their one thread. What always holds: nothing here blocks; `sent` are the calls on their way, each
- * with one sync behind it, in the order in which the answers come; answers, bells, up and down are only ever called from the
- * event loop (or db_close), never from inside db_call; between a loss and `up` no call is sent. */
+ * Called by: all daemons, each from its one thread.
+ * Invariants:
+ * - Nothing blocks.
+ * - `sent` has the calls under way, each followed by one sync, in the order in which their answers come.
+ * - The callbacks (answers and the watcher's) run from the event loop or db_close(), never from db_call().
+ * - Between a loss and `up` no call is sent. */
 #include "lib/db_inside.h"
 
 #include <stdio.h>
@@ -22,7 +25,7 @@ const struct db_function db_functions[API_COUNT] = {
 
 /* queues */
 
-static void queue_reset(struct db_queue *q)
+void db_queue_reset(struct db_queue *q)
 {
 	q->head = NULL;
 	q->tail = &q->head;
@@ -53,11 +56,11 @@ static void sent_free(struct db_sent *call)
 	free(call);
 }
 
-/* Fail what stands in the queue now; what the answers add stays there. */
+/* Fail the calls that are in the queue now. Calls that their callbacks add stay in the queue. */
 static void queue_fail(struct db *db, struct db_queue *q, const struct err *e)
 {
 	struct db_sent *call = q->head, *next;
-	queue_reset(q);
+	db_queue_reset(q);
 	for (; call; call = next) {
 		next = call->next;
 		call->answer(db, NULL, e, call->arg);
@@ -106,7 +109,7 @@ void db_leave(struct db *db)
 	free(db);
 }
 
-/* libpq's own words as one line. */
+/* libpq's error message as one line. */
 static void conn_error(const PGconn *conn, struct err *e)
 {
 	char text[sizeof e->message];
@@ -116,9 +119,9 @@ static void conn_error(const PGconn *conn, struct err *e)
 	strcpy(e->code, "08006");
 }
 
-/* The next attempt: at once at the next host; after a round of all of them with a pause, which grows. Each daemon takes a part of
- * it at random, so that a server that comes back does not meet all of them in the same moment. */
-static void db_again(struct db *db)
+/* Schedule the next attempt: at the next host at once, after a round of all hosts with a growing pause. A random part of the pause keeps
+ * the daemons from connecting to a server that comes back all at the same moment. */
+static void db_schedule_attempt(struct db *db)
 {
 	struct timeval wait = {0, 0};
 	if (db->tried % db->place_count == 0) {
@@ -130,17 +133,17 @@ static void db_again(struct db *db)
 	evtimer_add(db->connect, &wait);
 }
 
-/* Tell why, unless that was told already. */
-static void db_tell(struct db *db, const struct err *e)
+/* Report the loss to the watcher, unless the last report had the same reason. */
+static void db_report_down(struct db *db, const struct err *e)
 {
-	if (strcmp(db->told, e->message) == 0)
+	if (strcmp(db->reported, e->message) == 0)
 		return;
-	snprintf(db->told, sizeof db->told, "%s", e->message);
+	snprintf(db->reported, sizeof db->reported, "%s", e->message);
 	db->watcher->down(db, e, db->watcher->arg);
 }
 
-/* This host cannot be had; when none of them can, that is told. */
-static void db_failed(struct db *db, const struct err *e)
+/* No connection to this host. Report that when no host of the round could be reached. */
+static void db_place_failed(struct db *db, const struct err *e)
 {
 	struct err all = *e;
 	size_t length = strlen(db->failed);
@@ -150,7 +153,7 @@ static void db_failed(struct db *db, const struct err *e)
 		return;
 	snprintf(all.message, sizeof all.message, "%s", db->failed);
 	db->failed[0] = '\0';
-	db_tell(db, &all);
+	db_report_down(db, &all);
 }
 
 void db_lost(struct db *db, const struct err *e)
@@ -160,11 +163,11 @@ void db_lost(struct db *db, const struct err *e)
 	db->state = DB_DOWN;
 	queue_fail(db, &db->sent, e);
 	if (db->state != DB_CLOSED && was_up)
-		db_tell(db, e);
+		db_report_down(db, e);
 	else if (db->state != DB_CLOSED)
-		db_failed(db, e);
+		db_place_failed(db, e);
 	if (db->state != DB_CLOSED)
-		db_again(db);
+		db_schedule_attempt(db);
 }
 
 void db_lost_conn(struct db *db)
@@ -176,7 +179,7 @@ void db_lost_conn(struct db *db)
 
 /* sending */
 
-/* Send what libpq holds back; the write event waits only while it cannot. */
+/* Send what libpq has buffered. The write event is on only while the socket takes no more. */
 static bool db_flush(struct db *db)
 {
 	int rest = PQflush(db->conn);
@@ -207,8 +210,8 @@ static int parameter_count(const char *parameters)
 void db_call(struct db *db, enum api_function function, const struct db_param *params, int count, db_answer *answer, void *arg)
 {
 	if (count != parameter_count(db_functions[function].parameters) || !(db_functions[function].users & (unsigned)db->user))
-		die("api.%s called with %d parameters by the wrong user or in the wrong number", db_functions[function].name,
-		    count);
+		die("api.%s was called with %d parameters; see lib/api.def for their number and who may call it",
+		    db_functions[function].name, count);
 	if (db->state != DB_UP) {
 		queue_add(&db->unsent, answer, arg);
 		event_active(db->deferred, 0, 0);
@@ -243,7 +246,7 @@ static void on_listening(struct db *db, PGresult *result, const struct err *e, v
 {
 	(void)arg;
 	if (!result && db->state == DB_UP)
-		log_error("could not listen: %s", e->message);
+		log_error("could not LISTEN in the database: %s", e->message);
 }
 
 void db_listen(struct db *db, const char *channel)
@@ -276,7 +279,7 @@ static bool result_is_good(const PGresult *result)
 	return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
 }
 
-/* The sync of the oldest call has come: it is committed or has failed. */
+/* The sync of the oldest call came: the call is committed or has failed. */
 static void db_answer_oldest(struct db *db)
 {
 	struct db_sent *call = queue_take(&db->sent);
@@ -286,10 +289,10 @@ static void db_answer_oldest(struct db *db)
 		err_set(&e, "the database gave no answer");
 	else if (!good)
 		result_error(call->result, &e);
-	bool demoted = strcmp(e.code, "25006") == 0; /* this server cannot be written to any more: as if there were none */
+	bool demoted = strcmp(e.code, "25006") == 0; /* the server became read-only: treat it as lost */
 	if (demoted)
 		strcpy(e.code, "08003");
-	if (db->state == DB_UP && (demoted || strcmp(e.code, "0A000") == 0)) { /* 0A000: upgraded, what is prepared fits no more */
+	if (db->state == DB_UP && (demoted || strcmp(e.code, "0A000") == 0)) { /* 0A000: the database was upgraded, prepare again */
 		db->state = DB_BROKEN;
 		event_active(db->deferred, 0, 0);
 	}
@@ -299,14 +302,14 @@ static void db_answer_oldest(struct db *db)
 	sent_free(call);
 }
 
-/* Hand out every answer that is complete. */
+/* Pass each complete answer to its callback. */
 static void db_results(struct db *db)
 {
 	while (db->sent.head && db->state != DB_CLOSED && !PQisBusy(db->conn)) {
 		PGresult *result = PQgetResult(db->conn);
 		if (!result && PQstatus(db->conn) != CONNECTION_OK)
 			break;
-		if (!result) /* end of one statement; its sync comes next */
+		if (!result) /* end of one statement; its sync follows */
 			continue;
 		struct db_sent *call = db->sent.head;
 		if (PQresultStatus(result) == PGRES_PIPELINE_SYNC) {
@@ -338,7 +341,7 @@ void db_on_socket(evutil_socket_t fd, short what, void *arg)
 	struct db *db = arg;
 	db_enter(db);
 	bool alive = !(what & EV_READ) || PQconsumeInput(db->conn);
-	db_results(db); /* of a lost connection too: what it had answered */
+	db_results(db); /* also answers that a lost connection had sent */
 	if (db->state != DB_CLOSED && db->state != DB_DOWN)
 		db_hand_out_notifications(db);
 	if (db->state != DB_CLOSED && db->state != DB_DOWN && (!alive || PQstatus(db->conn) != CONNECTION_OK || !db_flush(db)))
@@ -346,8 +349,8 @@ void db_on_socket(evutil_socket_t fd, short what, void *arg)
 	db_leave(db);
 }
 
-/* What db_call could not do: a connection that broke while sending, calls made while there was none. */
-static void on_deferred(evutil_socket_t fd, short what, void *arg)
+/* Fail calls that db_call() could not send, since no callback may run inside it. */
+void db_on_deferred(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what;
 	struct db *db = arg;
@@ -360,30 +363,6 @@ static void on_deferred(evutil_socket_t fd, short what, void *arg)
 	if (db->state != DB_CLOSED)
 		queue_fail(db, &db->unsent, &e);
 	db_leave(db);
-}
-
-struct db *db_open(struct event_base *base, const char *conninfo, enum api_user user, const char *const *channels,
-		   const struct db_watcher *watcher)
-{
-	struct timeval now = {0, 0};
-	struct db *db = xcalloc(1, sizeof *db);
-	db->base = base;
-	for (char *place; (place = db_conninfo_place(conninfo, db->place_count));) {
-		db->places = xrealloc(db->places, (size_t)(db->place_count + 1) * sizeof *db->places);
-		db->places[db->place_count++] = place;
-	}
-	db->user = user;
-	db->watcher = watcher;
-	db->backoff_ms = DB_BACKOFF_FIRST_MS;
-	queue_reset(&db->sent);
-	queue_reset(&db->unsent);
-	db->connect = evtimer_new(base, db_on_connect, db);
-	db->deferred = event_new(base, -1, 0, on_deferred, db);
-	if (!db->connect || !db->deferred || evtimer_add(db->connect, &now) < 0)
-		die("no event for the database connection");
-	for (; channels && *channels; channels++)
-		db_listen(db, *channels);
-	return db;
 }
 
 void db_close(struct db *db)

@@ -1,9 +1,11 @@
-/* db_connect.c - the way up: connect without blocking, prepare what api.def names for this user, listen, then `up`.
+/* db_connect.c - connects without blocking, prepares the functions that api.def has for this user, sends LISTEN, calls `up`.
  *
- * Called by the event loop alone, first from db_open's timer and again after each loss. What always holds: the socket is watched
- * through `read` only (while connecting) until it is prepared; one attempt is one host's and has an end in time, which is ours to
- * keep: libpq's connect_timeout does nothing for who does not wait. So a host that swallows everything does not hide the next one.
- * libpq resolves host names by waiting: where that may take long, the connection string should say hostaddr. */
+ * Called by: daemons, through db_open(); then the event loop, and again after each loss.
+ * Invariants:
+ * - While connecting, only `read` watches the socket.
+ * - Each attempt is at one host and has a deadline of its own, since libpq's connect_timeout does not apply to PQconnectPoll(). So a host
+ *   that does not answer does not keep the others from being tried.
+ * - libpq blocks to resolve host names. Where that is slow, the connection string should have hostaddr. */
 #include "lib/db_inside.h"
 
 #include <stdio.h>
@@ -16,7 +18,7 @@
 
 enum { CONNECT_SECONDS = 10 };
 
-/* Everything is prepared and listened to, or the database does not fit this program. */
+/* Everything is prepared, or the database is of another version. */
 static void on_prepared(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	(void)arg;
@@ -24,8 +26,8 @@ static void on_prepared(struct db *db, PGresult *result, const struct err *e, vo
 		return;
 	if (!result) {
 		struct err misfit = *e;
-		if (strncmp(e->code, "42", 2) == 0) { /* a function is missing or not ours to call */
-			err_set(&misfit, "the database does not fit this program: %.400s", e->message);
+		if (strncmp(e->code, "42", 2) == 0) { /* a function is missing, or this role may not call it */
+			err_set(&misfit, "the functions of the database are not those of this program: %.400s", e->message);
 			err_hint(&misfit, "bring it up to date with \"rota admin db upgrade\"");
 			memcpy(misfit.code, e->code, sizeof misfit.code);
 		}
@@ -35,7 +37,7 @@ static void on_prepared(struct db *db, PGresult *result, const struct err *e, vo
 	db->state = DB_UP;
 	db->backoff_ms = DB_BACKOFF_FIRST_MS;
 	db->tried = 0;
-	db->told[0] = db->failed[0] = '\0';
+	db->reported[0] = db->failed[0] = '\0';
 	evtimer_del(db->connect);
 	db->watcher->up(db, db->watcher->arg);
 }
@@ -61,7 +63,7 @@ static void on_notice(void *arg, const PGresult *result)
 	log_debug("database: %s", message ? message : "notice");
 }
 
-/* Connected: prepare and listen in one round trip. */
+/* Prepare and LISTEN in one round trip. */
 static void db_prepare(struct db *db)
 {
 	int fd = PQsocket(db->conn);
@@ -82,7 +84,7 @@ static void db_prepare(struct db *db)
 
 static void on_connecting(evutil_socket_t fd, short what, void *arg);
 
-/* libpq wants to read or write: the socket may be another one each time. */
+/* libpq may use another socket in each step of connecting. */
 static void connect_wait(struct db *db, short what)
 {
 	db->read = event_new(db->base, PQsocket(db->conn), what, on_connecting, db);
@@ -107,7 +109,7 @@ static void on_connecting(evutil_socket_t fd, short what, void *arg)
 	db_leave(db);
 }
 
-/* How long an attempt may take, until everything is prepared. */
+/* Time limit of an attempt, until everything is prepared. */
 static int connect_seconds(PGconn *conn)
 {
 	PQconninfoOption *options = PQconninfo(conn);
@@ -141,7 +143,7 @@ static void connect_late(struct db *db)
 	db_lost(db, &e);
 }
 
-void db_on_connect(evutil_socket_t fd, short what, void *arg)
+static void db_on_connect(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd, (void)what;
 	struct db *db = arg;
@@ -153,10 +155,34 @@ void db_on_connect(evutil_socket_t fd, short what, void *arg)
 	db_leave(db);
 }
 
+struct db *db_open(struct event_base *base, const char *conninfo, enum api_user user, const char *const *channels,
+		   const struct db_watcher *watcher)
+{
+	struct timeval now = {0, 0};
+	struct db *db = xcalloc(1, sizeof *db);
+	db->base = base;
+	for (char *place; (place = db_conninfo_place(conninfo, db->place_count));) {
+		db->places = xrealloc(db->places, (size_t)(db->place_count + 1) * sizeof *db->places);
+		db->places[db->place_count++] = place;
+	}
+	db->user = user;
+	db->watcher = watcher;
+	db->backoff_ms = DB_BACKOFF_FIRST_MS;
+	db_queue_reset(&db->sent);
+	db_queue_reset(&db->unsent);
+	db->connect = evtimer_new(base, db_on_connect, db);
+	db->deferred = event_new(base, -1, 0, db_on_deferred, db);
+	if (!db->connect || !db->deferred || evtimer_add(db->connect, &now) < 0)
+		die("no event for the database connection");
+	for (; channels && *channels; channels++)
+		db_listen(db, *channels);
+	return db;
+}
+
 int db_server(const struct db *db)
 {
 	struct ucred server;
 	socklen_t size = sizeof server;
-	bool there = db->state == DB_UP && getsockopt(PQsocket(db->conn), SOL_SOCKET, SO_PEERCRED, &server, &size) == 0;
-	return there && server.pid > 0 && server.uid == geteuid() ? server.pid : 0;
+	bool local = db->state == DB_UP && getsockopt(PQsocket(db->conn), SOL_SOCKET, SO_PEERCRED, &server, &size) == 0;
+	return local && server.pid > 0 && server.uid == geteuid() ? server.pid : 0;
 }

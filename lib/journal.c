@@ -1,9 +1,10 @@
-/* journal.c - append to a journal and read it (journal.h tells its form); journal_truncate.c drops its front, journal_room.c holds
- * room for it, journal_common.c saves its writers reading what others wrote.
+/* journal.c - appends to a journal and reads it. journal.h describes the format; journal_truncate.c drops the front.
  *
- * The launcher and its keepers append, procmgrd and a restarted launcher read. What always holds: under the lock, the file that
- * PATH names is the one that `fd` is open on; nothing behind a record that does not check is believed; whole records are never
- * cut. */
+ * Called by: the launcher and its keepers, which append; procmgrd and a restarted launcher, which read.
+ * Invariants:
+ * - Under the lock, `fd` is open on the file that PATH names.
+ * - Records behind one with a wrong checksum are never used.
+ * - Whole records are never cut. */
 #include "lib/journal_inside.h"
 
 #include <assert.h>
@@ -22,6 +23,8 @@
 
 #include "lib/crash.h"
 #include "lib/log.h"
+
+enum { RESERVE_EXTRA = 256 * 1024 };
 
 static const char magic[8] = "ROTAJRN1";
 
@@ -79,7 +82,7 @@ bool journal_file_prepare(int fd, const char *path)
 	return ok;
 }
 
-/* Read the head; a writer (who holds the lock) writes it where the file is new or its making was cut short. */
+/* Read the head. A writer, which holds the lock, writes it where the file is new or a crash left it without one. */
 static bool head_check(struct journal *j, int fd, struct err *e)
 {
 	static const struct file_head nothing;
@@ -127,12 +130,12 @@ static bool file_open(struct journal *j, struct err *e)
 	return false;
 }
 
-/* Make `fd` the file that PATH names: another one since a truncation. What is open keeps its inode, so no other file has that number. */
+/* Open the file that PATH names now: a truncation replaces the file. No other file can have the inode number of one that is open. */
 bool journal_follow(struct journal *j, struct stat *st, struct err *e)
 {
 	j->window_size = 0;
 	bool same = j->fd >= 0 && stat(j->path, st) == 0 && st->st_ino == j->inode && st->st_dev == j->device;
-	if (!same && (!file_open(j, e) || (fstat(j->fd, st) < 0 && !err_sys(e, "could not look at journal \"%s\"", j->path))))
+	if (!same && (!file_open(j, e) || (fstat(j->fd, st) < 0 && !err_sys(e, "could not stat journal \"%s\"", j->path))))
 		return false;
 	j->size = st->st_size;
 	return true;
@@ -169,16 +172,16 @@ void journal_end(struct journal *j)
 
 /* records */
 
-/* `size` bytes of the file at `position`, or NULL where it had not that many when it was looked at; good until the next call. */
+/* `size` bytes at `position`, valid until the next call. NULL: the file had fewer when journal_follow() read its size. */
 static const char *window_get(struct journal *j, int64_t position, size_t size)
 {
 	if (position < j->window_at || position + (int64_t)size > j->window_at + (int64_t)j->window_size) {
 		off_t left = j->size - journal_offset(j, position);
 		if (left < (off_t)size)
 			return NULL;
-		if (size > j->window_room)
-			j->window = xrealloc(j->window, j->window_room = size);
-		size_t most = left < (off_t)j->window_room ? (size_t)left : j->window_room;
+		if (size > j->window_capacity)
+			j->window = xrealloc(j->window, j->window_capacity = size);
+		size_t most = left < (off_t)j->window_capacity ? (size_t)left : j->window_capacity;
 		ssize_t n = journal_read_at(j->fd, j->window, most, journal_offset(j, position));
 		j->window_at = position;
 		j->window_size = n > 0 ? (size_t)n : 0;
@@ -205,20 +208,20 @@ const char *journal_record(struct journal *j, int64_t position, uint32_t *length
 	return bytes + RECORD_HEAD;
 }
 
-/* Cut the file at `end`; the room held behind it goes with that, and is taken again before anybody hears of it. */
+/* Cut the file at `end`. That frees the reservation behind it, so take it again. */
 static bool tail_cut(struct journal *j, const struct stat *st, off_t end)
 {
-	int64_t room = journal_room_behind(st, end);
+	int64_t reserved = journal_reservation_behind(st, end);
 	struct err e;
 	j->window_size = 0;
 	if (ftruncate(j->fd, end) < 0)
 		return false;
-	if (room > 0 && !journal_room_take(j->fd, end, room, &e))
+	if (reserved > 0 && !journal_reservation_take(j->fd, end, reserved, &e))
 		log_warning("journal \"%s\": %s", j->path, e.message);
 	return true;
 }
 
-/* Under the lock: look at what was appended since, and cut a torn tail. */
+/* Under the lock: check the records that others appended, and cut a torn tail. */
 static bool tail_check(struct journal *j, const struct stat *st, struct err *e)
 {
 	uint32_t length;
@@ -234,7 +237,7 @@ static bool tail_check(struct journal *j, const struct stat *st, struct err *e)
 	return tail_cut(j, st, end) || err_sys(e, "could not cut journal \"%s\"", j->path);
 }
 
-/* Lock, follow, check: what every writer does first. */
+/* Every writer starts here. */
 bool journal_begin(struct journal *j, struct err *e)
 {
 	struct stat st;
@@ -256,7 +259,7 @@ struct journal *journal_open(const char *path, enum journal_mode mode, struct er
 	j->fd = j->lock = -1;
 	if (mode == JOURNAL_WRITE)
 		j->common = journal_common_new();
-	j->window = xmalloc(j->window_room = WINDOW);
+	j->window = xmalloc(j->window_capacity = WINDOW);
 	bool opened = mode == JOURNAL_READ ? file_open(j, e) : journal_begin(j, e);
 	if (opened && mode == JOURNAL_WRITE)
 		journal_end(j);
@@ -281,7 +284,7 @@ void journal_close(struct journal *j)
 	free(j);
 }
 
-/* Under the lock: write at the end. What was written of a record that did not fit is cut. */
+/* Under the lock: write at the end, or cut the part of a record that was written before an error. */
 static bool record_put(struct journal *j, const char *bytes, size_t size, struct err *e)
 {
 	off_t end = journal_offset(j, j->checked);
@@ -301,17 +304,17 @@ static bool record_put(struct journal *j, const char *bytes, size_t size, struct
 	return false;
 }
 
-/* The record behind what is gathered. */
+/* Add a record to the buffer. */
 static bool record_gather(struct journal_bytes *g, const struct fields *record, struct err *e)
 {
 	size_t length;
 	const char *text = fields_text(record, &length);
 	if (length == 0 || length > RECORD_LONGEST)
-		return err_set(e, "a journal record of %zu bytes", length);
+		return err_set(e, "a journal record has 1 to 1048576 bytes, this one has %zu", length);
 	uint32_t head[2] = {htole32((uint32_t)length), htole32((uint32_t)crc32(0, (const unsigned char *)text, (uInt)length))};
-	if (g->size + RECORD_HEAD + length > g->room) {
-		g->room = 2 * g->size + RECORD_HEAD + length;
-		g->bytes = xrealloc(g->bytes, g->room);
+	if (g->size + RECORD_HEAD + length > g->capacity) {
+		g->capacity = 2 * g->size + RECORD_HEAD + length;
+		g->bytes = xrealloc(g->bytes, g->capacity);
 	}
 	memcpy(g->bytes + g->size, head, RECORD_HEAD);
 	memcpy(g->bytes + g->size + RECORD_HEAD, text, length);
@@ -366,7 +369,7 @@ bool journal_read(struct journal *j, int64_t *position, bool (*each)(const struc
 		return false;
 	int64_t at = *position < j->base ? j->base : *position;
 	if (journal_offset(j, at) > st.st_size)
-		return err_set(e, "position %" PRId64 " is behind the end of journal \"%s\"", at, j->path);
+		return err_set(e, "position %" PRId64 " is after the end of journal \"%s\"", at, j->path);
 	for (;;) {
 		uint32_t length;
 		const char *text = journal_record(j, at, &length);
@@ -382,6 +385,27 @@ bool journal_read(struct journal *j, int64_t *position, bool (*each)(const struc
 			return true;
 		at += RECORD_HEAD + (int64_t)length;
 	}
+}
+
+bool journal_reserve(struct journal *j, int64_t bytes, struct err *e)
+{
+	struct stat st;
+	if (!journal_begin(j, e))
+		return false;
+	off_t end = journal_offset(j, j->checked);
+	j->reservation = bytes;
+	bool reserved = fstat(j->fd, &st) == 0 && journal_reservation_behind(&st, end) >= bytes;
+	/* Try to take more than needed, so that not every start of an attempt has to reserve. */
+	reserved = reserved || journal_reservation_take(j->fd, end, bytes + RESERVE_EXTRA, e) ||
+		   journal_reservation_take(j->fd, end, bytes, e);
+	journal_end(j);
+	return reserved;
+}
+
+int64_t journal_reserved(const struct journal *j)
+{
+	struct stat st;
+	return fstat(j->fd, &st) == 0 ? journal_reservation_behind(&st, st.st_size) : 0;
 }
 
 int64_t journal_size(const struct journal *j)

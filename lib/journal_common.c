@@ -1,16 +1,18 @@
-/* journal_common.c - how far a journal is known to be whole, in memory that its writers share.
+/* journal_common.c - the position up to which a journal is checked, in memory that all its writers share.
  *
- * Called by journal.c, with the lock held. The launcher and all keepers that it forks append to one file; what one of them has written
- * whole, or looked at, the others need not read. What always holds: a position is stored when every record before it is whole, so who dies
- * before that leaves an earlier one, from which the next one looks; it counts for the very file that it was stored for. (A file's number
- * is free again once nobody has it open, and the next file may get it; its base it shares with none that begins later.) */
+ * The launcher and all keepers that it forks append to one file. A writer need not read records that another one wrote or checked.
+ * Called by: journal.c, under the lock.
+ * Invariants:
+ * - A position is stored only when every record before it is whole. A writer that dies earlier leaves the previous position.
+ * - The position counts only for the file that it was stored for: same device, inode and base. The base is needed too, because a new file
+ *   may get the inode number of one that nobody has open any more. */
 #include "lib/journal_inside.h"
 
 #include <sys/mman.h>
 
 struct journal_common {
 	int64_t checked; /* as in struct journal */
-	int64_t base;	 /* of the file that this is about */
+	int64_t base;	 /* of the file for which `checked` counts */
 	dev_t device;
 	ino_t inode;
 };
@@ -29,7 +31,7 @@ void journal_common_free(struct journal_common *c)
 		munmap(c, sizeof *c);
 }
 
-static bool is_of(const struct journal_common *c, const struct journal *j)
+static bool common_is_of(const struct journal_common *c, const struct journal *j)
 {
 	return c->inode == j->inode && c->device == j->device && c->base == j->base;
 }
@@ -37,15 +39,15 @@ static bool is_of(const struct journal_common *c, const struct journal *j)
 void journal_common_read(struct journal *j)
 {
 	int64_t checked = __atomic_load_n(&j->common->checked, __ATOMIC_SEQ_CST);
-	if (is_of(j->common, j) && checked > j->checked && journal_offset(j, checked) <= j->size)
+	if (common_is_of(j->common, j) && checked > j->checked && journal_offset(j, checked) <= j->size)
 		j->checked = checked;
 }
 
-/* Its writer may be killed at any moment. */
+/* The writer may be killed between any two of these stores: `checked` is 0 while the others change. */
 void journal_common_write(struct journal *j)
 {
 	struct journal_common *c = j->common;
-	if (!is_of(c, j)) {
+	if (!common_is_of(c, j)) {
 		__atomic_store_n(&c->checked, 0, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&c->base, j->base, __ATOMIC_SEQ_CST);
 		__atomic_store_n(&c->device, j->device, __ATOMIC_SEQ_CST);

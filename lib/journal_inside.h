@@ -1,4 +1,4 @@
-/* journal_inside.h - what journal.c, journal_truncate.c, journal_room.c and journal_common.c know of a journal; nobody else includes it. */
+/* journal_inside.h - the inside of a journal, for journal.c, journal_truncate.c, journal_reservation.c and journal_common.c only. */
 #ifndef ROTA_JOURNAL_INSIDE_H
 #define ROTA_JOURNAL_INSIDE_H
 
@@ -9,10 +9,10 @@
 
 enum { RECORD_HEAD = 8, RECORD_LONGEST = 1 << 20, WINDOW = 1 << 16, FILE_HEAD = 16 };
 
-/* Records as they will stand in the file. */
+/* Records in the format of the file. */
 struct journal_bytes {
 	char *bytes;
-	size_t size, room;
+	size_t size, capacity;
 };
 
 struct journal {
@@ -26,11 +26,11 @@ struct journal {
 	int64_t base;		       /* logical position of byte FILE_HEAD */
 	int64_t checked;	       /* every record before this position is whole */
 	struct journal_common *common; /* NULL: it is open for reading only */
-	off_t size;		       /* of the file, when it was last looked at */
-	int64_t room;		       /* bytes last reserved behind the end */
+	off_t size;		       /* of the file, when journal_follow() last read it */
+	int64_t reservation;	       /* bytes last reserved behind the end */
 	char *window;		       /* bytes of the file, from window_at on */
 	int64_t window_at;
-	size_t window_size, window_room;
+	size_t window_size, window_capacity;
 	bool gathers; /* see journal_gather */
 	struct journal_bytes gathered;
 };
@@ -47,25 +47,26 @@ ssize_t journal_read_at(int fd, void *data, size_t size, off_t at);
 bool journal_head_write(int fd, int64_t base);
 bool journal_file_prepare(int fd, const char *path);
 
-/* Make `fd` the file that PATH names; *st is what it is now. */
+/* Open the file that PATH names now; *st is its status. */
 bool journal_follow(struct journal *j, struct stat *st, struct err *e);
 
-/* What every writer does first: lock, follow, cut a torn tail. Where that is done, journal_end comes last. */
+/* Every writer starts with journal_begin: lock, follow, cut a torn tail. After success the writer must call journal_end. */
 bool journal_begin(struct journal *j, struct err *e);
 void journal_end(struct journal *j);
 
 /* The payload of the whole record at `position`; NULL at the end and at a torn one. Good until the next call. */
 const char *journal_record(struct journal *j, int64_t position, uint32_t *length);
 
-/* journal_common.c: what writers know together that were forked from the one that made it; the lock has to be held. */
+/* journal_common.c: memory shared by the process that opened the journal and those forked from it. Call these under the lock. */
 struct journal_common *journal_common_new(void);
 void journal_common_free(struct journal_common *c);
 void journal_common_read(struct journal *j);
 void journal_common_write(struct journal *j);
 
-/* Bytes that the file system holds for a file behind `end`; 0 where it does not say. */
-int64_t journal_room_behind(const struct stat *st, off_t end);
-/* Have `bytes` held behind `end`. True as well where the file system cannot do that. */
-bool journal_room_take(int fd, off_t end, int64_t bytes, struct err *e);
+/* journal_reservation.c: bytes that the file system has reserved for a file behind `end`; 0 where it does not report them. */
+int64_t journal_reservation_behind(const struct stat *st, off_t end);
+
+/* Reserve `bytes` behind `end`. True as well where the file system cannot reserve. */
+bool journal_reservation_take(int fd, off_t end, int64_t bytes, struct err *e);
 
 #endif

@@ -1,7 +1,10 @@
-/* journal_truncate.c - drop the front of a journal.
+/* journal_truncate.c - drops the front of a journal.
  *
- * The launcher calls it when procmgrd says what the database has. What always holds: the record at a position is the same before
- * and after; a crash leaves the old file or the new one; the new one has the room that was reserved, or the old one stays. */
+ * Called by: the launcher, when procmgrd reports up to where the database has the records.
+ * Invariants:
+ * - A position names the same record before and after.
+ * - A crash leaves either the old file or the new one.
+ * - The new file has the same reservation as the old one, or the old one stays. */
 #include "lib/journal_inside.h"
 
 #include <fcntl.h>
@@ -18,7 +21,7 @@ struct rewriting {
 	size_t size;
 };
 
-/* Gather the records before `position` that are to be kept. */
+/* Copy the records before `position` that `keep` wants. */
 static bool kept_gather(struct journal *j, int64_t position, bool (*keep)(const struct fields *, void *), void *arg,
 			struct rewriting *r, struct err *e)
 {
@@ -42,7 +45,7 @@ static bool kept_gather(struct journal *j, int64_t position, bool (*keep)(const 
 	return true;
 }
 
-/* Head, kept records, and what stands from `position` on, into `fd`. */
+/* Write the head, the kept records and all records from `position` on to `fd`. */
 static bool rest_write(struct journal *j, int fd, int64_t position, const struct rewriting *r)
 {
 	off_t to = FILE_HEAD + (off_t)r->size;
@@ -51,7 +54,7 @@ static bool rest_write(struct journal *j, int fd, int64_t position, const struct
 		return false;
 	j->window_size = 0; /* the window serves as buffer */
 	for (off_t from = journal_offset(j, position), end = journal_offset(j, j->checked); from < end;) {
-		size_t most = end - from < (off_t)j->window_room ? (size_t)(end - from) : j->window_room;
+		size_t most = end - from < (off_t)j->window_capacity ? (size_t)(end - from) : j->window_capacity;
 		ssize_t n = journal_read_at(j->fd, j->window, most, from);
 		if (n <= 0 || !journal_write_at(fd, j->window, (size_t)n, to))
 			return false;
@@ -61,14 +64,14 @@ static bool rest_write(struct journal *j, int fd, int64_t position, const struct
 	return true;
 }
 
-/* Write the new file at `beside` and let it take the old one's place. */
+/* Write the new file `beside` and rename it to the old one's name. */
 static bool file_swap(struct journal *j, int fd, const char *beside, int64_t position, const struct rewriting *r, struct err *e)
 {
 	struct stat st;
 	crash_point(CRASH_journal_truncate_before);
 	if (!rest_write(j, fd, position, r) || fstat(fd, &st) < 0)
 		return err_sys(e, "could not write \"%s\"", beside);
-	if (j->room > 0 && !journal_room_take(fd, st.st_size, j->room, e))
+	if (j->reservation > 0 && !journal_reservation_take(fd, st.st_size, j->reservation, e))
 		return false;
 	crash_point(CRASH_journal_truncate_written);
 	if (rename(beside, j->path) < 0)
@@ -99,7 +102,7 @@ bool journal_truncate(struct journal *j, int64_t position, bool (*keep)(const st
 	if (!journal_begin(j, e))
 		return false;
 	bool ok = position <= j->checked ||
-		  err_set(e, "position %" PRId64 " is behind the end of journal \"%s\"", position, j->path);
+		  err_set(e, "position %" PRId64 " is after the end of journal \"%s\"", position, j->path);
 	if (ok && position > j->base)
 		ok = kept_gather(j, position, keep, arg, &r, e) && file_replace(j, position, &r, e);
 	free(r.kept);
