@@ -14,7 +14,7 @@ struct embed {
 extern const struct embed EMBED_MIGRATIONS[]; /* NNNN_name.sql, in order */
 extern const struct embed EMBED_SQL[];	      /* in the order of sql/install.list */
 extern const struct embed EMBED_ROLES[];      /* sql/roles.sql, cluster roles, run first every time */
-extern const struct embed EMBED_PAGE[];	      /* bin/rota/page */
-extern const struct embed EMBED_COMPLETION[]; /* bin/rota/completion.bash */
+extern const struct embed EMBED_PAGE[];	      /* bin/rota/report/page */
+extern const struct embed EMBED_COMPLETION[]; /* bin/rota/verb/completion.bash */
 
 #endif

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/line/verb.h"
 #include "lib/err.h"
 #include "lib/standard.h"
 
@@ -62,9 +62,13 @@ static bool is_ours(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	const struct verb *verb;
+
 	standard_files();
+	verb_use(VERBS);
 	if (!is_ours(argc, argv))
 		return hand_over(argv);
 	setlocale(LC_CTYPE, "");
-	return verb_finish(verb_find(argv[1])->run(argc - 1, argv + 1));
+	verb = verb_find(argv[1]);
+	return verb_finish(verb->run(verb, argc - 1, argv + 1));
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bin/rota/verb.h"
+#include "bin/rota/line/verb.h"
 #include "lib/http_tls.h"
 #include "lib/standard.h"
 
@@ -23,6 +23,7 @@ int main(int argc, char **argv)
 	const struct verb *verb;
 
 	standard_files();
+	verb_use(VERBS);
 	setlocale(LC_CTYPE, "");
 	http_tls_use();
 	if (argc < 2) {
@@ -40,5 +41,5 @@ int main(int argc, char **argv)
 	verb = verb_find(argv[1]);
 	if (!verb)
 		return unknown(argv[1]);
-	return verb_finish(verb->run(argc - 1, argv + 1));
+	return verb_finish(verb->run(verb, argc - 1, argv + 1));
 }

@@ -60,7 +60,7 @@ typed() {
 }
 
 @test "a build that fails shows its end and names its log" {
-	echo '#error broken on purpose' >>"$TOP/bin/rota/version.c"
+	echo '#error broken on purpose' >>"$TOP/bin/rota/verb/version.c"
 	run -1 "$TOP/bin/demo"
 	[[ $output == *"broken on purpose"* && $output == *"all of its output is in $TOP/build/demo.log"* ]]
 	[ "${#lines[@]}" -lt 40 ]

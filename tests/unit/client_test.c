@@ -3,14 +3,14 @@
 
 #include <locale.h>
 
-#include "bin/rota/format.h"
-#include "bin/rota/join.h"
-#include "bin/rota/outcome.h"
-#include "bin/rota/output.h"
-#include "bin/rota/peers.h"
-#include "bin/rota/rows.h"
-#include "bin/rota/table.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/join.h"
+#include "bin/rota/print/outcome.h"
+#include "bin/rota/output/output.h"
+#include "bin/rota/print/peers.h"
+#include "bin/rota/call/rows.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/verb.h"
 
 static void test_durations(void **state)
 {

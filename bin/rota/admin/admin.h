@@ -8,6 +8,7 @@ struct admin_object {
 };
 
 /* In the order in which they are told; ends with a NULL name. */
-extern const struct admin_object ADMIN_OBJECTS[];
+enum { ADMIN_OBJECTS_MOST = 32 };
+extern const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST];
 
 #endif

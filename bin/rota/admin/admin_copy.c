@@ -3,16 +3,16 @@
  * One process of the server makes text of rows slower than this program packs it, so two sessions copy side by side, a table each; whichever
  * is through takes the next. What always holds: all sessions see the same moment (the first one's snapshot), and memory does not
  * grow with the rows. */
-#include "bin/rota/admin_copy.h"
+#include "bin/rota/admin/admin_copy.h"
 
 #include <libpq-fe.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/packed.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/admin/packed.h"
 #include "lib/db.h"
 
 enum { LANES = 2 };

@@ -3,7 +3,7 @@
  * Migrations (tables) go forward only and are never changed once applied: a database that is newer than the binary, or an
  * applied migration whose hash differs, is refused. The schemas `api`, `internal`, `acct` and `live` are rebuilt from sql/ whenever a migration
  * was applied or the hash over all of sql/ differs from the one installed. Nothing to do is nothing done. */
-#include "bin/rota/admin_db.h"
+#include "bin/rota/admin/admin_db.h"
 
 #include <libpq-fe.h>
 #include <pwd.h>

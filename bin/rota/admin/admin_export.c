@@ -3,7 +3,7 @@
  * api.export_plan says what to copy; the copying is done by this program as whoever runs the instance (rota_admin), so nothing passes through
  * the gate. What always holds: a manifest is there only when every file of it is whole and on disk, and what failed leaves no folder behind; a
  * range is detached only when its export can begin, and dropped only behind its manifest. */
-#include "bin/rota/admin_export.h"
+#include "bin/rota/admin/admin_export.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,11 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bin/rota/admin_copy.h"
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/table.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/admin/admin_copy.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/verb.h"
 #include "lib/err.h"
 
 /* An export: what is to be copied, and the folder of its own that gets it. */

@@ -1,5 +1,5 @@
 /* packed.c - a file as it is written: compressed, and hashed as it will stand there. */
-#include "bin/rota/packed.h"
+#include "bin/rota/admin/packed.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>

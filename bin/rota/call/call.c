@@ -2,15 +2,15 @@
  *
  * Every verb that needs the gate calls call_gate. A refusal is {"error": {code, message, hint}}, with a list of problems for
  * scripts, each with its file and line (jobmgr/gate/gate_answer.h). */
-#include "bin/rota/call.h"
+#include "bin/rota/call/call.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/process.h"
-#include "bin/rota/rows.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/instance/process.h"
+#include "bin/rota/call/rows.h"
+#include "bin/rota/line/verb.h"
 #include "lib/clock.h"
 #include "lib/http.h"
 

@@ -1,6 +1,6 @@
 /* rows.c - read lines of fields and cut them apart, from the last to the first. Called by `rota queue` and `rota acct`, whose lists are
  * long: to read an object for each row takes several times as long as all else they do; call.c reads their answers by it. */
-#include "bin/rota/rows.h"
+#include "bin/rota/call/rows.h"
 
 #include <stdlib.h>
 #include <string.h>

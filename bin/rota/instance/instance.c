@@ -2,7 +2,7 @@
  *
  * Whether a part lives is told by a lock that it holds (or, for PostgreSQL, by the working directory of its processes), never by a
  * number in a file alone. */
-#include "bin/rota/instance.h"
+#include "bin/rota/instance/instance.h"
 
 #include <dirent.h>
 #include <errno.h>

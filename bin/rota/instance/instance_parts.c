@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bin/rota/instance.h"
+#include "bin/rota/instance/instance.h"
 #include "lib/daemon.h"
 
 const char *instance_munged_program(void)

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bin/rota/instance.h"
+#include "bin/rota/instance/instance.h"
 
 /* The first bytes of /proc/PID/FILE, "" where it cannot be read. */
 static void proc_read(pid_t pid, const char *file, char *text, size_t size)

@@ -3,7 +3,7 @@
  * A daemon inherits nothing from the shell that typed `rota up`: no descriptor but its log, no terminal, no environment but what
  * is listed here, no signal setting. A part is ended when its process is: munged releases its lock and then still writes its seed file.
  * A pid is verified by the lock of its part before it gets a signal. */
-#include "bin/rota/process.h"
+#include "bin/rota/instance/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

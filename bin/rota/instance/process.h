@@ -2,7 +2,7 @@
 #ifndef ROTA_BIN_PROCESS_H
 #define ROTA_BIN_PROCESS_H
 
-#include "bin/rota/instance.h"
+#include "bin/rota/instance/instance.h"
 
 /* Start argv[0] as a daemon: its own session, nothing inherited but a clean environment, output appended to log/NAME.log; as the
  * instance's account unless `as_root`. The pid, or -1 when it could not be executed. */

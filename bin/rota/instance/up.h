@@ -2,7 +2,7 @@
 #ifndef ROTA_BIN_UP_H
 #define ROTA_BIN_UP_H
 
-#include "bin/rota/instance.h"
+#include "bin/rota/instance/instance.h"
 
 /* What the command line asked for; 0 and NULL where it did not say. */
 struct up_wish {

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bin/rota/admin_db.h"
-#include "bin/rota/process.h"
-#include "bin/rota/up.h"
+#include "bin/rota/admin/admin_db.h"
+#include "bin/rota/instance/process.h"
+#include "bin/rota/instance/up.h"
 #include "lib/text.h"
 
 enum { OLDEST_POSTGRES = 15, START_SECONDS = 60 };

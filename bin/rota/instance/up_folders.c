@@ -10,8 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "bin/rota/process.h"
-#include "bin/rota/up.h"
+#include "bin/rota/instance/process.h"
+#include "bin/rota/instance/up.h"
 #include "lib/seal.h"
 
 /* Folders of the home. What root reads or executes by is root's own; the account gets what it writes. Logs are not for everybody:

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/up.h"
+#include "bin/rota/instance/up.h"
 #include "lib/hosts.h"
 
 struct row {

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/process.h"
-#include "bin/rota/up.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/instance/process.h"
+#include "bin/rota/instance/up.h"
 #include "lib/clock.h"
 #include "lib/mail.h"
 

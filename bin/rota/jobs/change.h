@@ -1,21 +1,21 @@
-/* act.h - send a verb that acts on jobs or steps, and print what came of each. */
-#ifndef ROTA_BIN_ACT_H
-#define ROTA_BIN_ACT_H
+/* change.h - send a verb that acts on jobs or steps, and print what came of each. */
+#ifndef ROTA_BIN_CHANGE_H
+#define ROTA_BIN_CHANGE_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "bin/rota/verb.h"
+#include "bin/rota/line/verb.h"
 
-struct act_line {
+struct change_line {
 	bool json, quiet;
 	bool yes; /* do not ask before what is selected is changed */
 };
 
 /* The operands into the request; misuse where there are none and nothing is selected either. */
-void act_jobs(struct verb_scan *scan, json_t *request);
+void change_jobs(struct verb_scan *scan, json_t *request);
 
 /* `request` is taken over; the exit status of the process: a failure when nothing could be done to something that was named. */
-int act_send(const struct verb *verb, json_t *request, const struct act_line *line);
+int change_send(const struct verb *verb, json_t *request, const struct change_line *line);
 
 #endif

@@ -1,10 +1,10 @@
 /* mine.c - see mine.h. Called by `rota wait` and `rota watch`. */
-#include "bin/rota/mine.h"
+#include "bin/rota/jobs/mine.h"
 
 #include <stdio.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/words.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/line/words.h"
 
 json_t *mine_jobs(void)
 {

@@ -3,17 +3,17 @@
  *
  * Called by the verbs that change jobs. What always holds: nobody is asked where there is no terminal to answer from, and no job is
  * changed that was not in the list that was agreed to. */
-#include "bin/rota/selection.h"
+#include "bin/rota/jobs/selection.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/table.h"
-#include "bin/rota/words.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/words.h"
 
 enum { LISTED_MOST = 20, NAMED_MOST = 10000 }; /* of the gate: so many jobs can be named in a request */
 

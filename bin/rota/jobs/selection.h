@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "bin/rota/verb.h"
+#include "bin/rota/line/verb.h"
 
 /* Ids of options that select jobs. SELECTION_LONG + 'u' is the option 'u' without its letter, for a verb to whose letters it does not belong. */
 enum { SELECTION_ME = 800, SELECTION_NAME, SELECTION_LONG = 900 };

@@ -3,24 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/mine.h"
-#include "bin/rota/outcome.h"
-#include "bin/rota/process.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/wait.h"
-#include "bin/rota/words.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/outcome.h"
+#include "bin/rota/instance/process.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/jobs/wait.h"
 #include "lib/clock.h"
 
-enum { WAIT_ROUND = 60, WAIT_TIMED_OUT = 124, WAIT_REASONS = 10 };
-
-const struct verb_option wait_options[] = {
-	{'t', "timeout", "SECONDS", "give up after so long, with exit status 124"},
-	{'q', "quiet", NULL, "do not print how they ended"},
-	VERB_OPTION_JSON,
-	{0, NULL, NULL, NULL},
-};
+enum { WAIT_ROUND = 60, WAIT_REASONS = 10 };
 
 json_t *wait_jobs(const json_t *jobs, long timeout)
 {
@@ -103,37 +94,4 @@ void wait_reasons(const json_t *answer, FILE *out)
 	}
 	if (told > WAIT_REASONS)
 		fprintf(out, "... and %zu more\n", told - WAIT_REASONS);
-}
-
-int verb_wait(int argc, char **argv)
-{
-	struct verb_scan scan = VERB_SCAN(verb_find("wait"), argc, argv);
-	bool json = false, quiet = false;
-	json_t *jobs, *answer;
-	long timeout = -1;
-	int status;
-
-	for (int id; (id = verb_next(&scan));) {
-		if (id == 't')
-			timeout = verb_number(&scan, 0, 1000000000);
-		json |= id == VERB_JSON;
-		quiet |= id == 'q';
-	}
-	jobs = scan.operands ? words_operands(&scan) : mine_jobs();
-	if (!json_array_size(jobs)) {
-		status = jobs ? EXIT_OK : call_status();
-		json_decref(jobs);
-		return status;
-	}
-	answer = wait_jobs(jobs, timeout);
-	json_decref(jobs);
-	if (!answer)
-		return call_status();
-	if (json)
-		call_print_json();
-	else if (!quiet)
-		wait_print(answer, stdout);
-	status = json_is_true(json_object_get(answer, "done")) ? wait_status(answer) : WAIT_TIMED_OUT;
-	json_decref(answer);
-	return status;
 }

@@ -1,19 +1,19 @@
 /* watch_many.c - see watch_many.h. Asks `queue` for all of the jobs in one request, the more rarely the more they are. */
-#include "bin/rota/watch_many.h"
+#include "bin/rota/jobs/watch_many.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/keys.h"
-#include "bin/rota/outcome.h"
-#include "bin/rota/picture.h"
-#include "bin/rota/queue.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/wait.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/keys.h"
+#include "bin/rota/print/outcome.h"
+#include "bin/rota/print/picture.h"
+#include "bin/rota/print/queue_table.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/jobs/wait.h"
 #include "lib/err.h"
 
 enum { WATCH_LEAST = 1000, WATCH_MOST = 10000, DATE = sizeof("2000-01-01 ") - 1 };
@@ -54,7 +54,7 @@ static void row_add(struct table *table, const json_t *job)
 
 	snprintf(steps.s, sizeof(steps.s), "%lld/%lld", (long long)json_integer_value(json_object_get(job, "steps_done")),
 		 (long long)json_integer_value(json_object_get(job, "steps_total")));
-	queue_row((char **)fields, table);
+	queue_table_add((char **)fields, table);
 }
 
 /* Those that fit on the screen: where they do not all, first those that have not ended. */
@@ -62,7 +62,7 @@ static void table_draw(const json_t *jobs)
 {
 	size_t room = (size_t)picture_room() - 2, count = json_array_size(jobs), skip = count > room ? count - room : 0,
 	       shown = 0, i;
-	struct table *table = queue_table();
+	struct table *table = queue_table_new();
 	const json_t *job;
 	char *text = NULL;
 	size_t size;

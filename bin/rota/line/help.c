@@ -1,9 +1,9 @@
-/* help.c - `rota help` and `rota VERB --help`, printed from the verbs' tables in the form that help2man reads. */
+/* help.c - prints the help of a verb and the list of verbs, in the form that help2man reads. */
 #include <stdio.h>
 #include <string.h>
 
-#include "bin/rota/table.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/verb.h"
 #include "lib/nearest.h"
 
 enum { HELP_WIDTH = 79, OPTION_COLUMN = 26 };
@@ -89,7 +89,7 @@ void verb_list(void)
 	     "Rota runs multi-step jobs on nodes and keeps every job, past and present, in a\n"
 	     "database.\n\n"
 	     "Verbs:");
-	for (const struct verb *v = VERBS; v->name; v++) {
+	for (const struct verb *v = verb_table(); v->name; v++) {
 		printf("  %-12s  ", v->name);
 		wrap(v->summary, 16, 16);
 	}
@@ -122,31 +122,8 @@ const char *verb_like(const char *word)
 	for (size_t i = 0; OTHERS[i].word; i++)
 		if (!strcmp(OTHERS[i].word, word))
 			return OTHERS[i].verb;
-	for (const struct verb *v = VERBS; v->name; v++)
+	for (const struct verb *v = verb_table(); v->name; v++)
 		names[count++] = v->name;
 	names[count] = NULL;
 	return nearest_of(word, names);
-}
-
-const struct verb_option help_options[] = {{0, NULL, NULL, NULL}};
-
-int verb_help(int argc, char **argv)
-{
-	struct verb_scan scan = VERB_SCAN(verb_find("help"), argc, argv);
-	const char *near;
-
-	while (verb_next(&scan))
-		;
-	verb_operands(&scan, 0, 1);
-	if (!scan.operands) {
-		verb_list();
-		return EXIT_OK;
-	}
-	if (verb_find(argv[scan.at])) {
-		verb_help_print(verb_find(argv[scan.at]));
-		return EXIT_OK;
-	}
-	near = verb_like(argv[scan.at]);
-	verb_misuse(scan.verb, "there is no verb \"%s\"%s%s%s", argv[scan.at], near ? "; did you mean \"" : "", near ? near : "",
-		    near ? "\"?" : "");
 }

@@ -10,18 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/line/verb.h"
 #include "lib/nearest.h"
-
-enum { ID_HELP = 'h', ID_VERSION = 1001, ID_CONFIG = 1002 };
-
-const struct verb_option VERB_COMMON[] = {
-	{ID_CONFIG, "config", "FILE", "the instance whose rota.conf this is"},
-	{ID_HELP, "help", NULL, "print this help"},
-	{ID_VERSION, "version", NULL, "print the version"},
-	{0, NULL, NULL, NULL},
-};
 
 /* What getopt_long reads: made from the verb's table and the common one. */
 struct scan_table {
@@ -139,13 +130,13 @@ int verb_next(struct verb_scan *scan)
 		case ':':
 			verb_misuse(scan->verb, "option \"%s\" needs a value", scan->argv[optind - 1]);
 			break;
-		case ID_HELP:
+		case VERB_HELP:
 			verb_help_print(scan->verb);
 			exit(EXIT_OK);
-		case ID_VERSION:
+		case VERB_VERSION:
 			printf("rota %s\n", ROTA_VERSION);
 			exit(EXIT_OK);
-		case ID_CONFIG:
+		case VERB_CONFIG:
 			call_use_config(optarg);
 			break;
 		case VERB_JSON:

@@ -25,11 +25,15 @@ struct verb {
 	const char *completes;		   /* what operands are: "", "file", "job", "past" (jobs that have ended too), "node", "verb",
 					      "object", or the words themselves */
 	const struct verb_option *options; /* ends with id 0; NULL = none beyond the common ones */
-	int (*run)(int argc, char **argv); /* argv[0] is the verb */
+	int (*run)(const struct verb *verb, int argc, char **argv); /* argv[0] is the name */
 };
 
-/* All verbs, in the order of `rota help`; ends with a NULL name. */
+/* The verbs of verbs.def that this program has, in the order of `rota help`; ends with a NULL name. */
 extern const struct verb VERBS[];
+
+/* main() sets the table of verbs (VERBS), so that files below it do not refer to the verbs. */
+void verb_use(const struct verb *verbs);
+const struct verb *verb_table(void);
 
 /* --json, for tables of verbs that print what the gate answered, and of those that print something of their own. */
 enum { VERB_JSON = 1000 };
@@ -76,13 +80,14 @@ void verb_misuse(const struct verb *verb, const char *format, ...) __attribute__
  * failure too. */
 int verb_finish(int status);
 
-/* The row of VERBS named so, NULL where there is none. */
+/* The row of the table with this name, NULL where there is none. */
 const struct verb *verb_find(const char *name);
 
 /* The verb's help, as `--help` prints it and help2man reads it. */
 void verb_help_print(const struct verb *verb);
 
-/* Options common to every verb. */
+/* Options of every verb, and their ids. */
+enum { VERB_HELP = 'h', VERB_VERSION = 1001, VERB_CONFIG = 1002 };
 extern const struct verb_option VERB_COMMON[];
 
 /* The name of a verb near to `word`, NULL where none is. */

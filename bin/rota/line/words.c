@@ -1,5 +1,5 @@
 /* words.c - what was typed, as JSON. Called by verbs that build requests. */
-#include "bin/rota/words.h"
+#include "bin/rota/line/words.h"
 
 #include <pwd.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bin/rota/call.h"
+#include "bin/rota/call/call.h"
 #include "jobmgr/translate/option.h"
 #include "lib/err.h"
 #include "lib/nearest.h"

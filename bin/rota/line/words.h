@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "bin/rota/verb.h"
+#include "bin/rota/line/verb.h"
 
 /* The option's value as a string; as a list, cut at commas; all operands as a list. What is not UTF-8 is misuse. */
 json_t *words_text(const struct verb_scan *scan);

@@ -1,5 +1,5 @@
 /* lines.c - bytes as they come from a file to lines. In constant memory: a line above LINES_LONGEST is cut into several. */
-#include "bin/rota/lines.h"
+#include "bin/rota/output/lines.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* log_file.c - see log_file.h.
  *
  * The gate tells where the file is and when the step has ended; the file itself is read here, with the caller's own rights. */
-#include "bin/rota/log_file.h"
+#include "bin/rota/output/log_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bin/rota/attempts.h"
-#include "bin/rota/format.h"
-#include "bin/rota/output.h"
-#include "bin/rota/process.h"
+#include "bin/rota/print/attempts.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/output/output.h"
+#include "bin/rota/instance/process.h"
 #include "lib/err.h"
 
 char *log_path(const struct log *log, const json_t *job, const json_t *step, json_int_t attempt)

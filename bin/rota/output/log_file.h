@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "bin/rota/lines.h"
+#include "bin/rota/output/lines.h"
 
 /* What the command line asks for. */
 struct log {

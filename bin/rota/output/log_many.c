@@ -3,7 +3,7 @@
  * Invariants:
  * - A file that several steps (or elements) write is read by one of them at a time: each goes on where the one before ended.
  * - The gate is asked for changes only, and the more rarely the more steps it answers with. */
-#include "bin/rota/log_many.h"
+#include "bin/rota/output/log_many.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,10 +13,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/table.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/verb.h"
 #include "lib/clock.h"
 #include "lib/err.h"
 

@@ -2,7 +2,7 @@
 #ifndef ROTA_BIN_LOG_MANY_H
 #define ROTA_BIN_LOG_MANY_H
 
-#include "bin/rota/log_file.h"
+#include "bin/rota/output/log_file.h"
 
 /* Print what the steps of the job, or the elements of the array, that is the operand have written; with `follow`, until all have ended. The
  * exit status. */

@@ -2,12 +2,12 @@
  *
  * The job's name in it is the one that the step's spec has: the job may have got another since the file was opened.
  * Of a step with several tasks the path is the first task's. */
-#include "bin/rota/output.h"
+#include "bin/rota/output/output.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/format.h"
+#include "bin/rota/print/format.h"
 #include "lib/err.h"
 #include "lib/pattern.h"
 

@@ -1,13 +1,13 @@
 /* attempts.c - attempts of steps: a row of each, and a table of when and where it ran, how it ended and which file has its output. */
-#include "bin/rota/attempts.h"
+#include "bin/rota/print/attempts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/format.h"
-#include "bin/rota/output.h"
-#include "bin/rota/table.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/output/output.h"
+#include "bin/rota/print/table.h"
 
 static json_t *row_make(const json_t *step, const json_t *attempt)
 {

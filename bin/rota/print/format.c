@@ -1,5 +1,5 @@
 /* format.c - values of the gate's JSON as short texts. Called by every verb that prints. Unknown is "-", never 0. */
-#include "bin/rota/format.h"
+#include "bin/rota/print/format.h"
 
 #include <math.h>
 #include <signal.h>

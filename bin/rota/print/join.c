@@ -1,5 +1,5 @@
 /* join.c - lists of names, short: neighbours n1 n2 n3 become n[1-3]. Called by the verbs that list nodes. */
-#include "bin/rota/join.h"
+#include "bin/rota/print/join.h"
 
 #include <stdio.h>
 #include <stdlib.h>

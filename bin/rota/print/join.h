@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "bin/rota/table.h"
+#include "bin/rota/print/table.h"
 
 /* Append "n[1-4],login" for ["n1","n2","n3","n4","login"]. */
 void join_cell(struct table *table, const json_t *names);

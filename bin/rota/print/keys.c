@@ -1,7 +1,7 @@
 /* keys.c - see keys.h. Signals of the terminal stay on (ISIG), so Ctrl-C and Ctrl-Z do what they always do.
  *
  * What always holds: the settings of the terminal that were found are put back before the process ends or stops, but by SIGKILL. */
-#include "bin/rota/keys.h"
+#include "bin/rota/print/keys.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,7 +10,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "bin/rota/process.h"
+#include "bin/rota/instance/process.h"
 #include "lib/clock.h"
 
 static struct {

@@ -1,9 +1,9 @@
 /* outcome.c - the end of a job or step for `wait`, `watch`, `submit --wait` and `show`: state, exit code and signal, each its own. */
-#include "bin/rota/outcome.h"
+#include "bin/rota/print/outcome.h"
 
 #include <string.h>
 
-#include "bin/rota/format.h"
+#include "bin/rota/print/format.h"
 #include "lib/err.h"
 
 int outcome_status(const json_t *job)

@@ -1,10 +1,10 @@
 /* peers.c - what binds a step to others, in the same words wherever it is shown: `rota show`, `rota watch` (picture.c), `rota check`. */
-#include "bin/rota/peers.h"
+#include "bin/rota/print/peers.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "bin/rota/format.h"
+#include "bin/rota/print/format.h"
 #include "lib/err.h"
 
 const char *peers_kind(const char *kind)

@@ -2,7 +2,7 @@
  *
  * A picture never has more lines than the terminal: where the steps do not fit, those that run come first, then those that ended
  * badly, then those that wait, then the last to end, and the rest are counted. Drawing goes over the old picture, so nothing flickers. */
-#include "bin/rota/picture.h"
+#include "bin/rota/print/picture.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bin/rota/format.h"
-#include "bin/rota/outcome.h"
-#include "bin/rota/peers.h"
-#include "bin/rota/table.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/outcome.h"
+#include "bin/rota/print/peers.h"
+#include "bin/rota/print/table.h"
 #include "lib/err.h"
 
 enum { BAR = 20, DEEPEST = 8 };

@@ -1,14 +1,14 @@
 /* stats.c - what steps used, as `rota show --stats` prints it. What is not known is a dash. */
-#include "bin/rota/stats.h"
+#include "bin/rota/print/stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/table.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/verb.h"
 #include "lib/err.h"
 
 struct word stats_number(const json_t *object, const char *key, int digits)

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "bin/rota/format.h"
+#include "bin/rota/print/format.h"
 
 /* Ask for the statistics of these jobs or steps and print them; an exit status. */
 int stats_show(const json_t *operands, bool wide, bool json);

@@ -3,7 +3,7 @@
  * No line is longer than the terminal unless asked for; a cell that was cut ends in "~". Into a pipe or a file nothing is cut: what
  * is read there by a program or later by somebody else must be whole. Control characters in cells (job names are what users typed)
  * are shown as "?", so no output can play with a terminal. */
-#include "bin/rota/table.h"
+#include "bin/rota/print/table.h"
 
 #include <locale.h>
 #include <stdlib.h>

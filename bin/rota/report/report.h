@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "bin/rota/format.h"
+#include "bin/rota/print/format.h"
 
 /* One page that needs nothing else: the report with its charts and its numbers. */
 void report_page(FILE *to, const json_t *answer);

@@ -1,8 +1,8 @@
-/* report_page.c - a report as a page: its numbers as JSON, the style and the scripts that draw it (bin/rota/page), all in one file. */
+/* report_page.c - a report as a page: its numbers as JSON, the style and the scripts that draw it (bin/rota/report/page), all in one file. */
 #include <string.h>
 
 #include "bin/rota/embed.h"
-#include "bin/rota/report.h"
+#include "bin/rota/report/report.h"
 
 static const char *part(const char *name)
 {

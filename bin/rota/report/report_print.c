@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/attempts.h"
-#include "bin/rota/report.h"
-#include "bin/rota/table.h"
+#include "bin/rota/print/attempts.h"
+#include "bin/rota/report/report.h"
+#include "bin/rota/print/table.h"
 #include "lib/err.h"
 
 enum { MOST_COLUMNS = 24, BAR = 20, LEAST_BAR = 5, LEAST_WORD = 8 };

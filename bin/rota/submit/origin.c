@@ -3,7 +3,7 @@
  *
  * All of the environment goes to the gate, which keeps of it what --export says. What is not UTF-8 cannot travel in JSON and is left
  * out, with a word about it. */
-#include "bin/rota/origin.h"
+#include "bin/rota/submit/origin.h"
 
 #include <limits.h>
 #include <stdio.h>

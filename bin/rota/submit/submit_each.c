@@ -2,13 +2,13 @@
  *
  * Called by `rota submit`.
  * Invariants: what a line says is never read again for placeholders; nothing of it is read by a shell. */
-#include "bin/rota/submit_each.h"
+#include "bin/rota/submit/submit_each.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/submit_options.h"
+#include "bin/rota/submit/submit_options.h"
 #include "lib/err.h"
 
 enum { LIST_MOST = 16 << 20 };

@@ -2,7 +2,7 @@
  *
  * What a value means is the gate's business: it translates script and options together. Here only the spelling is read, from the
  * same table (jobmgr/translate/options.def). */
-#include "bin/rota/submit_options.h"
+#include "bin/rota/submit/submit_options.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "bin/rota/call.h"
+#include "bin/rota/call/call.h"
 #include "jobmgr/translate/option.h"
 #include "lib/err.h"
 #include "lib/nearest.h"

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "bin/rota/verb.h"
+#include "bin/rota/line/verb.h"
 #include "lib/err.h"
 
 /* The rows of a verb's option table, for help and completion. Ids are those of the table, from 2000 on, or the letter. */

@@ -5,7 +5,7 @@
  * - The shell executes nothing: -n, and an environment without BASH_ENV and ENV.
  * - A step is read as its node gets it: the preamble and its own lines, each with its number in the script.
  * - What goes wrong here costs the warning, never the submission. */
-#include "bin/rota/syntax.h"
+#include "bin/rota/submit/syntax.h"
 
 #include <ctype.h>
 #include <fcntl.h>

@@ -6,13 +6,13 @@
 
 #include "acct/export.h"
 #include "acct/field.h"
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/output.h"
-#include "bin/rota/rows.h"
-#include "bin/rota/table.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/words.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/output/output.h"
+#include "bin/rota/call/rows.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/line/words.h"
 #include "lib/err.h"
 #include "lib/nearest.h"
 
@@ -365,9 +365,9 @@ static int ask(const struct acct_line *line, const struct acct_field **fields, i
 	return EXIT_OK;
 }
 
-int verb_acct(int argc, char **argv)
+int verb_acct(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("acct"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	const struct acct_field *fields[MOST_FIELDS];
 	struct acct_line line = {0};
 	int count, status;

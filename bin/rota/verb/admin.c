@@ -6,33 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/admin.h"
-#include "bin/rota/admin_db.h"
-#include "bin/rota/admin_export.h"
-#include "bin/rota/call.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/admin/admin.h"
+#include "bin/rota/admin/admin_db.h"
+#include "bin/rota/admin/admin_export.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/line/verb.h"
 #include "lib/nearest.h"
 
 enum { ADMIN_CONNINFO = 256 };
-
-#define ROW_ACTIONS "create", "change", "show", "delete"
-const struct admin_object ADMIN_OBJECTS[] = {
-	{"partition", {ROW_ACTIONS}},
-	{"node", {ROW_ACTIONS, "drain", "resume", "dead"}},
-	{"account", {ROW_ACTIONS}},
-	{"user", {ROW_ACTIONS}},
-	{"association", {ROW_ACTIONS}},
-	{"qos", {ROW_ACTIONS}},
-	{"license", {ROW_ACTIONS}},
-	{"setting", {ROW_ACTIONS}},
-	{"reservation", {ROW_ACTIONS}},
-	{"usage", {"rebuild"}},
-	{"db", {"upgrade"}},
-	{"export", {NULL}},
-	{"range", {"list", "drop"}},
-	{NULL, {NULL}},
-};
-#undef ROW_ACTIONS
 
 /* For help and completion; other --KEY=VALUE are the object's own. */
 const struct verb_option admin_options[] = {
@@ -134,11 +115,11 @@ static void line_read(const struct verb *verb, struct admin_line *line, int argc
 
 static const struct admin_object *object_read(const struct verb *verb, const struct admin_line *line)
 {
-	const char *names[sizeof ADMIN_OBJECTS / sizeof *ADMIN_OBJECTS];
+	const char *names[ADMIN_OBJECTS_MOST];
 	const struct admin_object *o = ADMIN_OBJECTS;
 	const char *name;
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+	for (size_t i = 0; i == 0 || names[i - 1]; i++)
 		names[i] = ADMIN_OBJECTS[i].name;
 	if (!line->count)
 		verb_misuse(verb, "name an object: %s", words_told(names));
@@ -307,9 +288,8 @@ static int changes(const struct verb *verb, const struct admin_line *line, const
 	return change(line, object, action, line->operands[2]) ? EXIT_OK : call_status();
 }
 
-int verb_admin(int argc, char **argv)
+int verb_admin(const struct verb *verb, int argc, char **argv)
 {
-	const struct verb *verb = verb_find("admin");
 	struct admin_line line = {.values = json_object()};
 	const struct admin_object *object;
 	const char *action;

@@ -12,13 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/origin.h"
-#include "bin/rota/peers.h"
-#include "bin/rota/submit_options.h"
-#include "bin/rota/syntax.h"
-#include "bin/rota/table.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/submit/origin.h"
+#include "bin/rota/print/peers.h"
+#include "bin/rota/submit/submit_options.h"
+#include "bin/rota/submit/syntax.h"
+#include "bin/rota/print/table.h"
 #include "jobmgr/translate/option.h"
 #include "jobmgr/translate/translate.h"
 #include "lib/err.h"
@@ -391,15 +391,15 @@ static json_t *translate(const struct check_line *line, const char *script, size
 	return plan;
 }
 
-int verb_check(int argc, char **argv)
+int verb_check(const struct verb *verb, int argc, char **argv)
 {
 	struct check_line line = {0};
 	struct err e = {0};
 	size_t size;
 	line.options = json_array();
-	const char **operands = submit_options_operands(verb_find("check"), line.options, argc, argv, own_option, &line, NULL);
+	const char **operands = submit_options_operands(verb, line.options, argc, argv, own_option, &line, NULL);
 	if (!operands[0])
-		verb_misuse(verb_find("check"), "name a script, or - for standard input");
+		verb_misuse(verb, "name a script, or - for standard input");
 	line.script = operands[0];
 	line.arguments = submit_options_arguments(operands + 1, &e);
 	free(operands);

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/admin.h"
-#include "bin/rota/call.h"
+#include "bin/rota/admin/admin.h"
+#include "bin/rota/call/call.h"
 #include "bin/rota/embed.h"
-#include "bin/rota/format.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/line/verb.h"
 
 enum { MOST_JOBS = 100 };
 
@@ -100,7 +100,7 @@ static void bash_print(void)
 {
 	const char *rest = completion_print_until(EMBED_COMPLETION[0].text, "# VERBS\n");
 
-	for (const struct verb *v = VERBS; v->name; v++)
+	for (const struct verb *v = verb_table(); v->name; v++)
 		verb_print(v);
 	rest = completion_print_until(rest, "# OBJECTS\n");
 	for (const struct admin_object *o = ADMIN_OBJECTS; o->name; o++)
@@ -174,7 +174,7 @@ static int words_print(const struct verb_scan *scan, const char *what)
 		for (size_t i = 0; format_state(i); i++)
 			puts(format_state(i));
 	else if (!strcmp(what, "verb"))
-		for (const struct verb *v = VERBS; v->name; v++)
+		for (const struct verb *v = verb_table(); v->name; v++)
 			puts(v->name);
 	else if (!strcmp(what, "object"))
 		for (const struct admin_object *o = ADMIN_OBJECTS; o->name; o++)
@@ -184,9 +184,9 @@ static int words_print(const struct verb_scan *scan, const char *what)
 	return EXIT_OK;
 }
 
-int verb_completion(int argc, char **argv)
+int verb_completion(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("completion"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	const char *what;
 
 	while (verb_next(&scan))

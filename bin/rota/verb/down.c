@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/process.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/instance/process.h"
+#include "bin/rota/line/verb.h"
 
 enum { DOWN_PURGE = 256, DAEMON_SECONDS = 10, POSTGRES_SECONDS = 30, MOST_TRIES = 3 };
 
@@ -238,9 +238,9 @@ static void json_print(const struct instance *in, json_t *before, bool removed)
 	json_decref(all);
 }
 
-int verb_down(int argc, char **argv)
+int verb_down(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("down"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	bool remove = false, yes = false, quiet = false, json = false, ok;
 	json_t *before = NULL;
 	struct instance in;

@@ -6,11 +6,11 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/log_many.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/words.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/output/log_many.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/line/words.h"
 #include "lib/clock.h"
 
 enum { LOG_ATTEMPT = 256 };
@@ -137,9 +137,9 @@ static int file_print(const struct log *log, json_t *answer, json_t *step)
 	return status;
 }
 
-int verb_log(int argc, char **argv)
+int verb_log(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("log"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	struct log log = {.key = "output", .lines = -1};
 	json_t *answer, *step;
 	int status;

@@ -2,13 +2,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bin/rota/act.h"
-#include "bin/rota/call.h"
-#include "bin/rota/origin.h"
-#include "bin/rota/selection.h"
-#include "bin/rota/submit_options.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/words.h"
+#include "bin/rota/jobs/change.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/submit/origin.h"
+#include "bin/rota/jobs/selection.h"
+#include "bin/rota/submit/submit_options.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/line/words.h"
 #include "jobmgr/translate/option.h"
 
 enum { MODIFY_QUIET = 256 };
@@ -30,7 +30,7 @@ const struct verb_option modify_options[] = {
 /* The command line: options of submit are what to change, so some of those that select jobs have names of their own. */
 struct modify_line {
 	json_t *request, *jobs, *options;
-	struct act_line act;
+	struct change_line change;
 };
 
 /* The row of an option of this verb alone, NULL where the word is none. */
@@ -59,15 +59,15 @@ static int own_take(const struct verb *verb, struct modify_line *line, int left,
 		verb_misuse(verb, "option \"--%s\" needs a value", own->name);
 	if (!own->value && value)
 		verb_misuse(verb, "option \"--%s\" takes no value", own->name);
-	if (!selection_take(&scan, own->id, line->request, &line->act.yes))
-		line->act.quiet = true;
+	if (!selection_take(&scan, own->id, line->request, &line->change.yes))
+		line->change.quiet = true;
 	return own->value && !value ? 2 : 1;
 }
 
 static void line_read(const struct verb *verb, struct modify_line *line, int argc, char **argv)
 {
 	for (int i = 1; i < argc;) {
-		int took = submit_options_common(verb, argc - i, argv + i, &line->act.json);
+		int took = submit_options_common(verb, argc - i, argv + i, &line->change.json);
 
 		if (!took)
 			took = own_take(verb, line, argc - i, argv + i);
@@ -91,9 +91,8 @@ static void line_read(const struct verb *verb, struct modify_line *line, int arg
 	json_decref(line->options);
 }
 
-int verb_modify(int argc, char **argv)
+int verb_modify(const struct verb *verb, int argc, char **argv)
 {
-	const struct verb *verb = verb_find("modify");
 	struct modify_line line = {json_object(), json_array(), json_array(), {0}};
 	struct err e = {0};
 	json_t *folder;
@@ -105,5 +104,5 @@ int verb_modify(int argc, char **argv)
 		return call_refuse(&e);
 	}
 	json_object_set_new(line.request, "workdir", folder);
-	return act_send(verb, line.request, &line.act);
+	return change_send(verb, line.request, &line.change);
 }

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/join.h"
-#include "bin/rota/table.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/words.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/join.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/line/words.h"
 
 const struct verb_option nodes_options[] = {
 	{'w', "wide", NULL, "cut nothing to fit the terminal"},
@@ -52,13 +52,13 @@ static void row(struct table *table, const json_t *node)
 	reason_cell(table, node);
 }
 
-int verb_nodes(int argc, char **argv)
+int verb_nodes(const struct verb *verb, int argc, char **argv)
 {
 	static const struct table_column COLUMNS[] = {
 		{"NODE", false, 0}, {"STATE", false, 0},      {"CPUS", true, 0},      {"MEMORY", true, 0},   {"GRES", false, 5},
 		{"STEPS", true, 0}, {"PARTITIONS", false, 6}, {"FEATURES", false, 6}, {"REASON", false, 12},
 	};
-	struct verb_scan scan = VERB_SCAN(verb_find("nodes"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
 	bool wide = false, json = false;
 	const json_t *node;

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/join.h"
-#include "bin/rota/table.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/join.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/verb.h"
 
 const struct verb_option partitions_options[] = {
 	{'w', "wide", NULL, "cut nothing to fit the terminal"},
@@ -41,13 +41,13 @@ static void row(struct table *table, const json_t *partition)
 	join_cell(table, json_object_get(partition, "nodes"));
 }
 
-int verb_partitions(int argc, char **argv)
+int verb_partitions(const struct verb *verb, int argc, char **argv)
 {
 	static const struct table_column COLUMNS[] = {
 		{"PARTITION", false, 0}, {"", false, 1},    {"STATE", false, 0},  {"PRIO", true, 0},	{"TIME", true, 0},
 		{"MAX TIME", true, 0},	 {"CPUS", true, 0}, {"RUNNING", true, 0}, {"PENDING", true, 0}, {"NODES", false, 5},
 	};
-	struct verb_scan scan = VERB_SCAN(verb_find("partitions"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
 	bool wide = false, json = false;
 	const json_t *partition;

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/queue.h"
-#include "bin/rota/rows.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/words.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/queue_table.h"
+#include "bin/rota/call/rows.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/line/words.h"
 
 enum { QUEUE_ALL = 256, QUEUE_ME, QUEUE_START, QUEUE_LIMIT };
 
@@ -104,52 +104,18 @@ static void print_start(const json_t *jobs, bool wide)
 	table_free(table);
 }
 
-void queue_row(char **fields, void *arg)
-{
-	struct table *table = arg;
-	long long limit = atoll(fields[QUEUE_TIME_LIMIT]);
-
-	for (int f = 0; f < QUEUE_COLUMNS; f++) {
-		if (f == QUEUE_STATE)
-			table_cell_coloured(table, fields[f], format_state_colour(fields[f]));
-		else if (f == QUEUE_ELAPSED)
-			table_cell(table, fields[f][0] ? format_duration((double)atoll(fields[f])).s : "-");
-		else if (f == QUEUE_TIME_LIMIT)
-			table_cell(table, limit > 0 ? format_duration((double)limit).s : "-");
-		else
-			table_cell(table, fields[f]);
-	}
-}
-
-struct table *queue_table(void)
-{
-	static const struct table_column COLUMNS[QUEUE_COLUMNS] = {
-		[QUEUE_JOB] = {"JOB", true, 0},
-		[QUEUE_NAME] = {"NAME", false, 8},
-		[QUEUE_USER] = {"USER", false, 6},
-		[QUEUE_PARTITION] = {"PARTITION", false, 6},
-		[QUEUE_STATE] = {"STATE", false, 0},
-		[QUEUE_STEPS] = {"STEPS", true, 0},
-		[QUEUE_ELAPSED] = {"TIME", true, 0},
-		[QUEUE_TIME_LIMIT] = {"LIMIT", true, 4},
-		[QUEUE_PLACE] = {"NODES/REASON", false, 12},
-	};
-
-	return table_new(COLUMNS, QUEUE_COLUMNS);
-}
-
 static void print(const char *lines, bool wide)
 {
-	struct table *table = queue_table();
+	struct table *table = queue_table_new();
 
-	rows_each(lines, QUEUE_COLUMNS, queue_row, table);
+	rows_each(lines, QUEUE_COLUMNS, queue_table_add, table);
 	table_print(table, stdout, wide);
 	table_free(table);
 }
 
-int verb_queue(int argc, char **argv)
+int verb_queue(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("queue"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	struct queue_line line = {0};
 	json_t *answer;
 

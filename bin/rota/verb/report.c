@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "acct/csv.h"
-#include "bin/rota/call.h"
-#include "bin/rota/report.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/words.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/report/report.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/line/words.h"
 #include "lib/err.h"
 
 enum { REPORT_ME = 256, REPORT_BY, REPORT_PERIOD, REPORT_LIMIT, REPORT_CSV, REPORT_HTML };
@@ -120,9 +120,9 @@ static bool page_write(const char *path, const json_t *answer)
 	return false;
 }
 
-int verb_report(int argc, char **argv)
+int verb_report(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("report"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	struct report_line line = line_read(&scan);
 	json_t *answer = call_gate("report", json_incref(line.request));
 	int status = answer ? EXIT_OK : call_status();

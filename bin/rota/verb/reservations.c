@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/join.h"
-#include "bin/rota/table.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/words.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/join.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/line/words.h"
 
 const struct verb_option reservations_options[] = {
 	{'a', "all", NULL, "those that are over, too"},
@@ -43,13 +43,13 @@ static void row(struct table *table, const json_t *reservation)
 	free(again);
 }
 
-int verb_reservations(int argc, char **argv)
+int verb_reservations(const struct verb *verb, int argc, char **argv)
 {
 	static const struct table_column COLUMNS[] = {
 		{"NAME", false, 0},  {"STATE", false, 0},  {"START", false, 0}, {"END", false, 0},     {"AGAIN", false, 6},
 		{"NODES", false, 5}, {"ALLOWED", false, 6}, {"STEPS", true, 0},	{"REASON", false, 12},
 	};
-	struct verb_scan scan = VERB_SCAN(verb_find("reservations"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	struct table *table = table_new(COLUMNS, sizeof(COLUMNS) / sizeof(COLUMNS[0]));
 	bool all = false, wide = false, json = false;
 	const json_t *reservation;

@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/table.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/verb.h"
 
 const struct verb_option shares_options[] = {
 	{'l', "limits", NULL, "limits, and how much of them is used, in place of shares"},
@@ -89,7 +89,7 @@ static void print(const json_t *rows, const struct table_column *columns, int co
 	table_free(table);
 }
 
-int verb_shares(int argc, char **argv)
+int verb_shares(const struct verb *verb, int argc, char **argv)
 {
 	static const struct table_column SHARES[] = {
 		{"ACCOUNT", false, 8},	{"USER", false, 6}, {"SHARES", true, 0},    {"SHARE", true, 0},
@@ -98,7 +98,7 @@ int verb_shares(int argc, char **argv)
 	static const struct table_column LIMITS[] = {
 		{"OF", false, 12}, {"WHAT", false, 8}, {"MOST", true, 0}, {"USED", true, 0}, {"UNTIL", false, 1},
 	};
-	struct verb_scan scan = VERB_SCAN(verb_find("shares"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	bool limits = false, all = false, wide = false, json = false;
 	json_t *answer;
 

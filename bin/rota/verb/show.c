@@ -3,17 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/attempts.h"
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/join.h"
-#include "bin/rota/outcome.h"
-#include "bin/rota/output.h"
-#include "bin/rota/peers.h"
-#include "bin/rota/stats.h"
-#include "bin/rota/table.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/words.h"
+#include "bin/rota/print/attempts.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/join.h"
+#include "bin/rota/print/outcome.h"
+#include "bin/rota/output/output.h"
+#include "bin/rota/print/peers.h"
+#include "bin/rota/print/stats.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/line/words.h"
 
 enum { SHOW_SCRIPT = 256, SHOW_ENVIRONMENT, SHOW_STATS };
 
@@ -468,9 +468,9 @@ static int script(const json_t *operands, const struct show_line *line)
 	return EXIT_OK;
 }
 
-int verb_show(int argc, char **argv)
+int verb_show(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("show"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	struct show_line line = {0};
 	json_t *operands;
 	int status;

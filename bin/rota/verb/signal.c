@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/act.h"
-#include "bin/rota/selection.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/words.h"
+#include "bin/rota/jobs/change.h"
+#include "bin/rota/jobs/selection.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/line/words.h"
 #include "lib/err.h"
 #include "lib/nearest.h"
 
@@ -43,12 +43,12 @@ static const char *name_of(const struct verb *verb, const char *given)
 		    near ? "\"?" : "");
 }
 
-int verb_signal(int argc, char **argv)
+int verb_signal(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("signal"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	json_t *request = json_object();
 	const char *given = NULL;
-	struct act_line line = {0};
+	struct change_line line = {0};
 
 	for (int id; (id = verb_next(&scan));) {
 		if (selection_take(&scan, id, request, &line.yes))
@@ -64,6 +64,6 @@ int verb_signal(int argc, char **argv)
 		scan.operands--;
 	}
 	json_object_set_new(request, "signal", json_string(name_of(scan.verb, given)));
-	act_jobs(&scan, request);
-	return act_send(scan.verb, request, &line);
+	change_jobs(&scan, request);
+	return change_send(scan.verb, request, &line);
 }

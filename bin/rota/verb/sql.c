@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/words.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/line/words.h"
 #include "lib/db.h"
 
 /* Everything but these is psql's. */
@@ -49,9 +49,8 @@ static bool lacks_login(const char *conninfo)
 	return true;
 }
 
-int verb_sql(int argc, char **argv)
+int verb_sql(const struct verb *verb, int argc, char **argv)
 {
-	const struct verb *verb = verb_find("sql");
 	const char **arguments;
 	const struct conf *conf;
 	char *conninfo;

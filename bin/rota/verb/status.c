@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/instance.h"
-#include "bin/rota/table.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/instance/instance.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/verb.h"
 
 const struct verb_option status_options[] = {
 	{'w', "wide", NULL, "cut nothing to fit the terminal"},
@@ -117,9 +117,9 @@ static void print(const json_t *answer, bool wide)
 		printf("\ngate: no answer\n");
 }
 
-int verb_status(int argc, char **argv)
+int verb_status(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("status"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	bool wide = false, json = false, answered;
 	struct err e = {0};
 	json_t *answer = NULL;

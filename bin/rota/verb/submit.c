@@ -13,13 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/origin.h"
-#include "bin/rota/submit_each.h"
-#include "bin/rota/submit_options.h"
-#include "bin/rota/syntax.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/wait.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/submit/origin.h"
+#include "bin/rota/submit/submit_each.h"
+#include "bin/rota/submit/submit_options.h"
+#include "bin/rota/submit/syntax.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/jobs/wait.h"
 #include "jobmgr/translate/option.h"
 #include "lib/err.h"
 
@@ -296,9 +296,8 @@ static int wait_for(const struct submit_line *line, const json_t *jobs)
 }
 
 /* Read the command line; misuse ends the process. */
-static void line_read(struct submit_line *line, int argc, char **argv)
+static void line_read(const struct verb *verb, struct submit_line *line, int argc, char **argv)
 {
-	const struct verb *verb = verb_find("submit");
 
 	line->options = json_array();
 	line->operands = submit_options_operands(verb, line->options, argc, argv, own_option, line, &line->several);
@@ -314,7 +313,7 @@ static void line_read(struct submit_line *line, int argc, char **argv)
 		verb_misuse(verb, "name a script, or - for standard input; or give a command by --wrap");
 }
 
-int verb_submit(int argc, char **argv)
+int verb_submit(const struct verb *verb, int argc, char **argv)
 {
 	struct submit_line line = {0};
 	struct err e = {0};
@@ -322,7 +321,7 @@ int verb_submit(int argc, char **argv)
 	struct syntax *syntax;
 	int status = EXIT_OK;
 
-	line_read(&line, argc, argv);
+	line_read(verb, &line, argc, argv);
 	request = line.list ? lines_request(&line, &e) : line.each ? each_request(&line, &e) : one_request(&line, &e);
 	if (!line.list)
 		json_object_set(request, "options", line.options);

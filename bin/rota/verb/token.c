@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/line/verb.h"
 #include "lib/auth.h"
 
 enum { TOKEN_MOST = 256 << 20 };
@@ -40,9 +40,9 @@ static char *body_read(const struct verb *verb, const char *data, size_t *size)
 	return body;
 }
 
-int verb_token(int argc, char **argv)
+int verb_token(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("token"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	const char *data = "";
 	char *credential, *body;
 	struct err e = {0};

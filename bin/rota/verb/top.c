@@ -7,14 +7,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/keys.h"
-#include "bin/rota/process.h"
-#include "bin/rota/stats.h"
-#include "bin/rota/table.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/words.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/keys.h"
+#include "bin/rota/instance/process.h"
+#include "bin/rota/print/stats.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/line/words.h"
 
 enum { TOP_ONCE = 256, TOP_ME, LACKING_REST = 400, LACKING_MOST = 6 };
 
@@ -235,9 +235,9 @@ static int look_again(const struct top_line *line)
 	return EXIT_OK;
 }
 
-int verb_top(int argc, char **argv)
+int verb_top(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("top"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	struct top_line line = {.request = json_object(), .delay = 2, .once = !isatty(STDOUT_FILENO)};
 	int status;
 

@@ -2,7 +2,7 @@
  *
  * A fixed order of stages, each of which keeps what is there and runs: folders, keys, configuration, munged, PostgreSQL and its
  * schema, jobmgrd, nodemgrd, runnerd, nodes. So running it again repairs what died and is otherwise free of effect. */
-#include "bin/rota/up.h"
+#include "bin/rota/instance/up.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/process.h"
-#include "bin/rota/verb.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/instance/process.h"
+#include "bin/rota/line/verb.h"
 #include "lib/auth.h"
 
 enum {
@@ -226,9 +226,9 @@ static void json_print(const struct instance *in)
 	json_decref(all);
 }
 
-int verb_up(int argc, char **argv)
+int verb_up(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("up"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	struct up_line line = {0};
 	struct instance in;
 	struct err e = {0};

@@ -1,16 +1,16 @@
 /* version.c - `rota version`: what this program is and what it was built with. */
 #include <stdio.h>
 
-#include "bin/rota/verb.h"
+#include "bin/rota/line/verb.h"
 
 const struct verb_option version_options[] = {
 	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
 };
 
-int verb_version(int argc, char **argv)
+int verb_version(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("version"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	bool json = false;
 
 	while (verb_next(&scan))

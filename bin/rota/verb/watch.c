@@ -8,15 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/keys.h"
-#include "bin/rota/mine.h"
-#include "bin/rota/outcome.h"
-#include "bin/rota/picture.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/watch_many.h"
-#include "bin/rota/words.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/keys.h"
+#include "bin/rota/jobs/mine.h"
+#include "bin/rota/print/outcome.h"
+#include "bin/rota/print/picture.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/jobs/watch_many.h"
+#include "bin/rota/line/words.h"
 
 enum { WATCH_LINES = 256, WATCH_ROUND = 30, LONGEST_BREATH = 3000, DATE = sizeof("2000-01-01 ") - 1 };
 
@@ -196,9 +196,9 @@ static json_t *follow(struct watch *w)
 	return last;
 }
 
-int verb_watch(int argc, char **argv)
+int verb_watch(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("watch"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	struct watch w = {.lines = !isatty(STDOUT_FILENO)};
 	const json_t *job;
 	json_t *last;

@@ -1,11 +1,11 @@
 /* why.c - `rota why`: what a step waits for, one line for each condition that is not met. */
 #include <stdio.h>
 
-#include "bin/rota/call.h"
-#include "bin/rota/format.h"
-#include "bin/rota/table.h"
-#include "bin/rota/verb.h"
-#include "bin/rota/words.h"
+#include "bin/rota/call/call.h"
+#include "bin/rota/print/format.h"
+#include "bin/rota/print/table.h"
+#include "bin/rota/line/verb.h"
+#include "bin/rota/line/words.h"
 
 const struct verb_option why_options[] = {
 	VERB_OPTION_JSON,
@@ -28,9 +28,9 @@ static void step_print(const json_t *step)
 		printf("  %s: %s\n", format_text(condition, "kind"), format_text(condition, "message"));
 }
 
-int verb_why(int argc, char **argv)
+int verb_why(const struct verb *verb, int argc, char **argv)
 {
-	struct verb_scan scan = VERB_SCAN(verb_find("why"), argc, argv);
+	struct verb_scan scan = VERB_SCAN(verb, argc, argv);
 	const json_t *step;
 	bool json = false;
 	json_t *answer;

@@ -3,7 +3,7 @@
  * Called by: tests/fault/upgrade. */
 #include <stdio.h>
 
-#include "bin/rota/admin_db.h"
+#include "bin/rota/admin/admin_db.h"
 
 int main(int argc, char **argv)
 {

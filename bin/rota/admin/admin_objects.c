@@ -1,0 +1,25 @@
+/* admin_objects.c - the objects of `rota admin` and the actions of each.
+ *
+ * Called by: `rota admin` and the completion. */
+#include <stddef.h>
+
+#include "bin/rota/admin/admin.h"
+
+#define ROW_ACTIONS "create", "change", "show", "delete"
+const struct admin_object ADMIN_OBJECTS[ADMIN_OBJECTS_MOST] = {
+	{"partition", {ROW_ACTIONS}},
+	{"node", {ROW_ACTIONS, "drain", "resume", "dead"}},
+	{"account", {ROW_ACTIONS}},
+	{"user", {ROW_ACTIONS}},
+	{"association", {ROW_ACTIONS}},
+	{"qos", {ROW_ACTIONS}},
+	{"license", {ROW_ACTIONS}},
+	{"setting", {ROW_ACTIONS}},
+	{"reservation", {ROW_ACTIONS}},
+	{"usage", {"rebuild"}},
+	{"db", {"upgrade"}},
+	{"export", {NULL}},
+	{"range", {"list", "drop"}},
+	{NULL, {NULL}},
+};
+#undef ROW_ACTIONS
