@@ -9,8 +9,7 @@
  *  - Cycles never spin: a cycle follows at once only after one that moved steps out of `pending`, after a notification, or where
  *    starts were postponed. Cycles in a row that move nothing wait LEAD_GAP_MS more each time, after the first LEAD_IDLE_FREE.
  *  - A start that fails stops only itself: after LEAD_TRIES failures in a row each start is committed on its own.
- *  - A locked job stops only itself: its steps are skipped until it is free. No notification tells of that, so a timer looks
- *    again. */
+ *  - A locked job stops only itself: its steps are skipped until it is free. A timer looks again, since no notification comes. */
 #include "jobmgr/lead/lead.h"
 
 #include <math.h>

@@ -16,7 +16,6 @@
 #include "jobmgr/lead/lead_group.h"
 #include "jobmgr/lead/lead_verify.h"
 #include "jobmgr/schedule/schedule_arena.h"
-#include "jobmgr/sign/sign.h"
 #include "lib/err.h"
 #include "lib/hosts.h"
 #include "lib/order.h"
