@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-static const double cheap_s =
-	0.1; /* a short queue gets full scans only, as long as one takes less; a queue of steps that cannot start may be long */
+/* While a full scan of a short queue takes less than this, it gets no short scans. */
+static const double cheap_s = 0.1;
 
 enum { FULL_SHARE = 9, ROWS_LEAST = 64 }; /* the time between full scans, in durations of one */
 

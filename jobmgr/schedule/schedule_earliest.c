@@ -19,8 +19,8 @@ struct counts {
 	int64_t seconds;
 	int *tasks;		   /* by node index: the tasks it takes now */
 	size_t nodes, large_nodes; /* nodes with at least one task; nodes with at least `large_tasks` */
-	int64_t sum;
-	int large_tasks;
+	int64_t sum;		   /* tasks of all nodes */
+	int large_tasks;	   /* at least one node has to take so many */
 	double until;
 	size_t reservations_met; /* backfill reservations that begin before `until` */
 	size_t outages_met;	 /* outages that begin before `until` */
