@@ -1,13 +1,15 @@
-/* nodemgrd.c - the node manager's main: one loop with a judge on it.
+/* nodemgrd.c - the node manager's main: one event loop with the node manager on it.
  *
- * Started by `rota up` or systemd. What always holds: it is unprivileged and keeps nothing; SIGTERM ends it at once. */
+ * Called by: `rota up` or systemd.
+ * Invariants:
+ * - It is unprivileged and stores nothing. SIGTERM ends it at once. */
 #include "lib/conf.h"
 #include "lib/daemon.h"
 #include "lib/loop.h"
-#include "nodemgr/judge.h"
+#include "nodemgr/nodemgr.h"
 
 static const char usage[] = "usage: nodemgrd [--config FILE] [--name NAME] [--verbose]\n\n"
-			    "The node manager: judges nodes by their leases and by what was found on them.\n\n"
+			    "The node manager: judges nodes by their leases and health, adds up usage, makes table ranges.\n\n"
 			    "Options:\n"
 			    "  --config FILE  configuration (else as every program of Rota finds it)\n"
 			    "  --name NAME    name of this one among several (else host:pid)\n"
@@ -17,12 +19,12 @@ static const char usage[] = "usage: nodemgrd [--config FILE] [--name NAME] [--ve
 
 static void *part_open(struct event_base *base, const struct conf *conf, const char *name)
 {
-	return judge_open(base, conf, name);
+	return nodemgr_open(base, conf, name);
 }
 
 static void part_close(void *part)
 {
-	judge_close(part);
+	nodemgr_close(part);
 }
 
 static const struct loop_part part = {part_open, part_close};

@@ -1,15 +1,19 @@
-/* judge.h - the node manager's look at leases and health, again and again. */
+/* judge.h - lets the database judge leases and health of nodes, again and again, and logs the changes. */
 #ifndef ROTA_JUDGE_H
 #define ROTA_JUDGE_H
 
 #include <event2/event.h>
 
 #include "lib/conf.h"
+#include "lib/db.h"
 
 struct judge;
 
-/* Begin to judge, under `name`; `conf` is the caller's and outlives it. */
-struct judge *judge_open(struct event_base *base, const struct conf *conf, const char *name);
-void judge_close(struct judge *judge);
+/* Start to poll every nodemgr.period seconds. The caller keeps `db` open for as long as the judge lives. */
+struct judge *judge_new(struct event_base *base, const struct conf *conf, struct db *db);
+void judge_free(struct judge *judge);
+
+/* A new connection was made: observe the database's clock from now on. */
+void judge_reset(struct judge *judge);
 
 #endif

@@ -1,7 +1,9 @@
-/* watch.c - a clock that may be set, held against one that may not.
+/* watch.c - compares the database's clock, which may be set, with ours, which may not.
  *
- * Called by the judge around each look. What always holds: an interval of the watched clock that lies within the watch is not longer than
- * it was by ours, but for WATCH_SLACK at each reading; a clock set back makes intervals longer than they seem, which only delays. */
+ * Called by: judge.c before and after each poll.
+ * Invariants:
+ * - An interval of the database's clock since `since` is not longer than the same interval of our clock, plus WATCH_SLACK for each reading.
+ * - A clock that is set back makes intervals seem shorter, which only delays the judgement. */
 #include "nodemgr/watch.h"
 
 enum { WATCH_SLACK = 1000000 };
