@@ -1,6 +1,6 @@
 /* runnerd.c - the script runner's main: the supervisor process, and one event loop with the runner on it.
  *
- * Started by `rota up` or systemd. What always holds: it is unprivileged and keeps nothing; SIGTERM ends it and what it runs at once. */
+ * Started by `rota up` or systemd. Invariants: it is unprivileged and stores nothing; SIGTERM ends it and its hooks at once. */
 #include "lib/conf.h"
 #include "lib/daemon.h"
 #include "lib/loop.h"

@@ -1,12 +1,12 @@
-/* embed.h - files that this build carries in the binary (cmake/embed.cmake writes the tables): the SQL, for `rota admin db upgrade`, and
- * what pages of `rota report` are made of. */
+/* embed.h - files inside the binary (cmake/embed.cmake writes the tables): the SQL for `rota admin db upgrade`, the parts of the pages of
+ * `rota report`, and the bash completion. */
 #ifndef ROTA_BIN_EMBED_H
 #define ROTA_BIN_EMBED_H
 
 #include <stddef.h>
 
 struct embed {
-	const char *name; /* relative to migrations/ or sql/; NULL behind the last */
+	const char *name; /* relative to the folder; NULL after the last */
 	const char *text; /* NUL-terminated */
 	size_t size;
 };

@@ -1,9 +1,10 @@
-/* everyday.c - `rota`: the verbs that people and scripts run by the thousand, in a program that starts in a moment.
+/* everyday.c - `rota`: the frequent verbs, in a program that starts fast.
  *
- * Most of the time of a short command goes into loading libraries: libpq and OpenSSL take longer than a whole submission. So the
- * client is two programs of the same parts. This one asks the gate behind the local socket; everything else (the verbs that
- * speak to PostgreSQL, an instance named by --config, a gate with an URL, help, a wrong word) is the business of `rota-whole`, which
- * does all of it. What always holds: which of the two serves a command line shows in the time it takes and in nothing else. */
+ * Loading libpq and OpenSSL takes longer than a whole submission. So the client is two programs of the same parts. This one has the verbs that
+ * use the local socket of jobmgrd. It executes `rota-whole`, which has all verbs, for the others: verbs with a connection to PostgreSQL, --config,
+ * a configured gate.url, help, and unknown verbs.
+ * Invariants:
+ * - The two programs differ in nothing but speed. */
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "lib/err.h"
 #include "lib/standard.h"
 
-/* Become rota-whole: beside this program (a build tree), else in ../sbin (an installation). Returns where that fails. */
+/* Execute rota-whole from the folder of this program (a build tree), else from ../sbin (an installation). Returns only after an error. */
 static int hand_over(char **argv)
 {
 	static const char *const places[] = {"rota-whole", "../sbin/rota-whole"};
@@ -33,11 +34,11 @@ static int hand_over(char **argv)
 		free(path);
 	}
 	fprintf(stderr, "rota: could not execute rota-whole: %s\n", strerror(errno));
-	fputs("hint: It belongs beside rota, or into ../sbin from there.\n", stderr);
+	fputs("hint: Install it in the folder of rota, or in ../sbin from there.\n", stderr);
 	return EXIT_NO_GATE;
 }
 
-/* --config, however shortened, with or without its value. */
+/* Is the word --config or an abbreviation of it, with or without a value? */
 static bool names_instance(const char *word)
 {
 	static const char option[] = "--config";
@@ -46,8 +47,8 @@ static bool names_instance(const char *word)
 	return length > 2 && length < sizeof option && !strncmp(word, option, length);
 }
 
-/* Whether the command line is one for this program. Without a configuration it is: what there is to say of that is said later. */
-static bool is_ours(int argc, char **argv)
+/* Can this program run the command line? Without a configuration too: the verb reports that. */
+static bool is_everyday(int argc, char **argv)
 {
 	const struct conf *conf;
 
@@ -66,7 +67,7 @@ int main(int argc, char **argv)
 
 	standard_files();
 	verb_use(VERBS);
-	if (!is_ours(argc, argv))
+	if (!is_everyday(argc, argv))
 		return hand_over(argv);
 	setlocale(LC_CTYPE, "");
 	verb = verb_find(argv[1]);

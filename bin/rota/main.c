@@ -1,4 +1,4 @@
-/* main.c - `rota-whole`: all verbs of `rota`, TLS too. People type `rota` (everyday.c), which hands over what it does not do. */
+/* main.c - `rota-whole`: all verbs of `rota`, with TLS. Users type `rota` (everyday.c), which executes this program when needed. */
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "lib/http_tls.h"
 #include "lib/standard.h"
 
-/* No such verb: say which one it may have been. */
-static int unknown(const char *word)
+/* Report an unknown verb and suggest the nearest. */
+static int verb_unknown(const char *word)
 {
 	const char *near = verb_like(word);
 
@@ -40,6 +40,6 @@ int main(int argc, char **argv)
 	}
 	verb = verb_find(argv[1]);
 	if (!verb)
-		return unknown(argv[1]);
+		return verb_unknown(argv[1]);
 	return verb_finish(verb->run(verb, argc - 1, argv + 1));
 }

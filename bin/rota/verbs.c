@@ -1,6 +1,6 @@
-/* verbs.c - the verbs of a program as a table; what verbs there are stands in verbs.def.
+/* verbs.c - the table of the verbs of a program, made from verbs.def.
  *
- * Compiled for each of the two programs that make up the client: for `rota` with ROTA_EVERYDAY, without those of `rota-whole`. */
+ * It is compiled for both programs of the client. ROTA_EVERYDAY is defined for `rota`, which has no rows of VERB_WHOLE. */
 #include <stddef.h>
 
 #include "bin/rota/line/verb.h"

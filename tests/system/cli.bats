@@ -106,9 +106,9 @@ verbs() {
 	local verb
 	for verb in 'queue' 'nodes --json' 'version' 'help'; do
 		run -1 bash -c "rota $verb >&-"
-		[ "$output" = "rota: could not write: Bad file descriptor" ]
+		[ "$output" = "rota: could not write the output: Bad file descriptor" ]
 		run -1 bash -c "rota $verb >/dev/full"
-		[ "$output" = "rota: could not write: No space left on device" ]
+		[ "$output" = "rota: could not write the output: No space left on device" ]
 	done
 	run -1 bash -c 'rota submit - <&-'
 	[ "$output" = 'rota: could not read "-": Bad file descriptor' ]
@@ -1119,12 +1119,12 @@ until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 	kill "$(pid_of jobmgrd)"
 	eventually gone
 	run -3 --separate-stderr rota submit "$BATS_TEST_TMPDIR/job.sh"
-	[ "${stderr_lines[0]}" = "rota: the job manager is away; trying again" ]
+	[ "${stderr_lines[0]}" = "rota: jobmgrd does not answer; trying again" ]
 	[[ ${stderr_lines[1]} == *" (tried for 3 s)" ]]
 	run -3 --separate-stderr rota queue
 	[[ $stderr != *"trying again"* && $stderr != *"tried for"* ]]
 	for verb in wait watch; do
-		eventually grep -qx "rota: the job manager is away; trying again" "$BATS_TEST_TMPDIR/$verb.errors"
+		eventually grep -qx "rota: jobmgrd does not answer; trying again" "$BATS_TEST_TMPDIR/$verb.errors"
 	done
 	rota up
 	touch "$BATS_TEST_TMPDIR/back"
@@ -1144,7 +1144,7 @@ until [ -e $BATS_TEST_TMPDIR/back ]; do sleep 0.1; done")
 	kill -INT "$(pid_of PostgreSQL)"
 	eventually gone
 	run -3 --separate-stderr rota submit "$BATS_TEST_TMPDIR/job.sh"
-	[ "${stderr_lines[0]}" = "rota: the database of the job manager is away; trying again" ]
+	[ "${stderr_lines[0]}" = "rota: jobmgrd has no connection to the database; trying again" ]
 	[[ ${stderr_lines[1]} == "rota: the job manager has no connection to the database (tried for "*" s)" ]]
 	[ "${stderr_lines[2]}" = "hint: Nothing was done. The job manager keeps trying to connect; try again soon." ]
 	run -3 --separate-stderr rota queue

@@ -223,7 +223,7 @@ gate_files() {
 	{ cat "$SCRIPT"; yes '# much' | head -c 20M; } >"$BATS_TEST_TMPDIR/script"
 	run rota submit "$BATS_TEST_TMPDIR/script"
 	[ "$status" -ne 0 ]
-	[[ $output == *"larger than the gate takes"* ]]
+	[[ $output == *"larger than jobmgrd accepts"* ]]
 	truncate -s 1G "$BATS_TEST_TMPDIR/large"
 	run curl -sS -m 60 -w '[%{http_code}]' --unix-socket "$ROTA_HOME/run/gate.sock" -H 'Expect:' -T "$BATS_TEST_TMPDIR/large" -X POST http://gate/v1/submit
 	[[ $output == *"[413]"* || $output == *"[000]"* ]]

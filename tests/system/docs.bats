@@ -188,7 +188,7 @@ blocks() {
 		fi
 	done
 	grep -q '^\.SH DIRECTIVES' pages/man/man1/rota-submit.1
-	grep -q 'export and retire old jobs$' pages/man/man1/rota-admin.1 # the end of a NAME of several lines
+	grep -q 'export and remove old jobs$' pages/man/man1/rota-admin.1 # the end of a NAME of several lines
 	for page in pages/man/man8/*; do
 		grep -q '^\.SH OPTIONS' "$page" || { echo "$page has no OPTIONS"; false; }
 	done

@@ -1,7 +1,8 @@
-/* call.c - the gate as verbs see it: one connection per process, JSON both ways, refusals printed in one place.
+/* call.c - the client of the HTTP API: one connection per process, JSON requests and answers, refusals printed in one place.
  *
- * Every verb that needs the gate calls call_gate. A refusal is {"error": {code, message, hint}}, with a list of problems for
- * scripts, each with its file and line (jobmgr/gate/gate_answer.h). */
+ * Called by: every verb that needs jobmgrd, through call_gate().
+ * A refusal is {"error": {code, message, hint}}; for scripts with a list of problems, each with its file and line
+ * (jobmgr/gate/gate_answer.h). */
 #include "bin/rota/call/call.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "lib/clock.h"
 #include "lib/http.h"
 
-enum { SILENT_US = 2000000 }; /* so long a command waits without a word */
+enum { SILENT_US = 2000000 }; /* a command that waits longer prints a message */
 
 static struct {
 	struct conf conf;
@@ -22,11 +23,11 @@ static struct {
 	bool loaded;
 	bool json;
 	void (*before_failure)(void);
-	bool waited; /* that it tries again was said, and call_waited() has not told yet */
+	bool waited; /* the message was printed, and call_waited() not called since */
 	struct http *http;
 	char *text;	  /* the last answer */
 	int status;	  /* of the process, after a failure */
-	bool unavailable; /* no answer, or one that says to try again */
+	bool unavailable; /* no answer, or HTTP status 503 or 504 */
 } gate;
 
 void call_error(const struct err *e)
@@ -82,7 +83,7 @@ int call_status(void)
 	return gate.status;
 }
 
-/* One request, on the connection that is kept between requests. */
+/* Send one request on the connection that is kept between requests. */
 static bool exchange(const struct conf *conf, const char *target, const char *body, int *status, char **answer, struct err *e)
 {
 	size_t size;
@@ -92,7 +93,7 @@ static bool exchange(const struct conf *conf, const char *target, const char *bo
 	return http_request(gate.http, "POST", target, body, strlen(body), status, answer, &size, e);
 }
 
-/* The refusal as an error, one line. */
+/* Turn a refusal into an error. */
 static void refusal(const json_t *answer, int status, struct err *e)
 {
 	const json_t *error = json_object_get(answer, "error");
@@ -102,63 +103,62 @@ static void refusal(const json_t *answer, int status, struct err *e)
 
 	if (message)
 		err_set(e, "%s", message);
-	else if (status == 413) /* cut off by the HTTP library, in its own words */
-		err_set(e, "the request is larger than the gate takes");
+	else if (status == 413) /* refused by the HTTP library, with a page of its own */
+		err_set(e, "the request is larger than jobmgrd accepts (gate.max_body)");
 	else
-		err_set(e, "the gate answered with HTTP status %d", status);
+		err_set(e, "jobmgrd answered with HTTP status %d", status);
 	e->hint[0] = '\0';
 	if (hint)
 		err_hint(e, "%s", hint);
 	snprintf(e->code, sizeof(e->code), "%s", code ? code : "");
 }
 
-/* How many bytes at `c` are a control character by which a text could work the terminal: 0 for none. */
-static int control(const unsigned char *c)
+/* Number of bytes of the control character at `c`, 0: none is there. Control characters could change the terminal. */
+static int control_size(const unsigned char *c)
 {
 	if (*c < 0x20 || *c == 0x7F)
 		return 1;
 	return c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0 ? 2 : 0; /* U+0080 to U+009F */
 }
 
-/* A text without control characters, but those of `kept`. */
-static void text_tame(json_t *value, const char *kept)
+/* Replace control characters, except those of `kept`, by "?". */
+static void text_clean_json(json_t *value, const char *kept)
 {
 	const char *text = json_string_value(value);
-	char *tame = NULL;
+	char *clean = NULL;
 
 	for (const char *c = text; *c; c++) {
-		int bytes = control((const unsigned char *)c);
+		int bytes = control_size((const unsigned char *)c);
 
 		if (!bytes || strchr(kept, *c))
 			continue;
-		if (!tame)
-			tame = xstrdup(text);
-		memset(tame + (c - text), '?', (size_t)bytes);
+		if (!clean)
+			clean = xstrdup(text);
+		memset(clean + (c - text), '?', (size_t)bytes);
 		c += bytes - 1;
 	}
-	if (tame)
-		json_string_set(value, tame);
-	free(tame);
+	if (clean)
+		json_string_set(value, clean);
+	free(clean);
 }
 
-/* What users wrote is shown to others: all texts of an answer are made fit for a terminal. Members called "lines" are lines of
- * fields. */
-static void answer_tame(json_t *value, const char *kept)
+/* Texts of other users are printed on the terminal, so clean all texts of an answer. Members called "lines" have tabs and newlines. */
+static void answer_clean(json_t *value, const char *kept)
 {
 	const char *key;
 	json_t *member;
 	size_t i;
 
 	if (json_is_string(value))
-		text_tame(value, kept);
+		text_clean_json(value, kept);
 	json_array_foreach (value, i, member)
-		answer_tame(member, "");
+		answer_clean(member, "");
 	json_object_foreach (value, key, member)
-		answer_tame(member, strcmp(key, "lines") ? "" : "\t\n");
+		answer_clean(member, strcmp(key, "lines") ? "" : "\t\n");
 }
 
-/* Send and parse; *answer is the JSON of an answer or a refusal, `status` its HTTP status. */
-static bool call(const struct conf *conf, const char *verb, json_t *request, json_t **answer, int *status, struct err *e)
+/* Send a request and parse the answer: *answer is an answer or a refusal, `status` its HTTP status. */
+static bool call_once(const struct conf *conf, const char *verb, json_t *request, json_t **answer, int *status, struct err *e)
 {
 	char *target = xasprintf("/v1/%s", verb), *body = request ? json_dumps(request, JSON_COMPACT) : xstrdup("{}");
 	json_error_t wrong;
@@ -177,9 +177,9 @@ static bool call(const struct conf *conf, const char *verb, json_t *request, jso
 	if (ok && !*answer)
 		*answer = json_loads(gate.text, JSON_DECODE_ANY, &wrong);
 	if (!plain && strcmp(verb, "script") != 0)
-		answer_tame(*answer, "");
+		answer_clean(*answer, "");
 	if (ok && !*answer && *status < 300)
-		ok = err_set(e, "the gate's answer is not JSON: %s", wrong.text);
+		ok = err_set(e, "the answer of jobmgrd is not JSON: %s", wrong.text);
 	free(body);
 	free(target);
 	return ok;
@@ -189,7 +189,7 @@ bool call_try(const struct conf *conf, const char *verb, json_t *request, json_t
 {
 	int status = 0;
 
-	if (!call(conf, verb, request, answer, &status, e))
+	if (!call_once(conf, verb, request, answer, &status, e))
 		return false;
 	if (status < 300)
 		return true;
@@ -224,13 +224,13 @@ static void problems_print(const json_t *problems)
 	}
 }
 
-/* An error as the gate answers with one. */
+/* Print an error in the form of the API. */
 static void error_json_print(const struct err *e)
 {
 	json_t *said = json_pack("{s:{s:s, s:s, s:s?}}", "error", "code", e->code, "message", e->message, "hint",
 				 e->hint[0] ? e->hint : NULL);
 
-	if (said && !json_dumpf(said, stdout, JSON_COMPACT)) /* a name in it may be no UTF-8 */
+	if (said && !json_dumpf(said, stdout, JSON_COMPACT)) /* NULL: a name in it is not UTF-8 */
 		putchar('\n');
 	json_decref(said);
 }
@@ -247,7 +247,7 @@ int call_refuse(const struct err *e)
 	return EXIT_REFUSED;
 }
 
-/* A refusal as JSON; one that is none comes from the HTTP library and is put into the form of all others. */
+/* Print a refusal as JSON. The HTTP library refuses with a page of its own; that is turned into the same form. */
 static void refusal_json_print(const json_t *answer, int status)
 {
 	struct err e = {0};
@@ -261,7 +261,7 @@ static void refusal_json_print(const json_t *answer, int status)
 	error_json_print(&e);
 }
 
-/* To the reason, for how long it was tried. */
+/* Add for how long rota tried. */
 static void tried_add(struct err *e, int64_t seconds)
 {
 	size_t end = strlen(e->message);
@@ -269,7 +269,7 @@ static void tried_add(struct err *e, int64_t seconds)
 	snprintf(e->message + end, sizeof(e->message) - end, " (tried for %lld s)", (long long)seconds);
 }
 
-/* Print why a call failed, after so many seconds: no answer (e), or a refusal. */
+/* Print why a call failed after `seconds`: no answer (e), or a refusal. */
 static void failure_print(const json_t *answer, int status, bool answered, int64_t seconds, struct err *e)
 {
 	const json_t *problems = json_object_get(json_object_get(answer, "error"), "problems");
@@ -291,7 +291,7 @@ static void failure_print(const json_t *answer, int status, bool answered, int64
 	call_error(e);
 }
 
-/* Say that a command waits, and for what. */
+/* Print that the command waits, and for what. */
 static void waiting_print(const json_t *answer, int status, bool answered)
 {
 	struct err e = {0};
@@ -302,23 +302,23 @@ static void waiting_print(const json_t *answer, int status, bool answered)
 	database = strncmp(e.code, "08", 2) == 0; /* no connection */
 	fflush(stdout);
 	fprintf(stderr, "rota: %s; trying again\n",
-		database   ? "the database of the job manager is away"
+		database   ? "jobmgrd has no connection to the database"
 		: answered ? e.message
-			   : "the job manager is away");
+			   : "jobmgrd does not answer");
 	gate.waited = true;
 }
 
-/* Send until it is answered otherwise than "try again", at most `tries` times with growing pauses, and not once the clock says `until`. */
+/* Send until jobmgrd is available, at most `tries` times with growing pauses, and not after the time `until`. */
 static json_t *call_tries(const char *verb, json_t *request, int tries, int64_t until)
 {
-	int64_t failed = 0; /* the first time; a long poll that broke off was not in vain until then */
+	int64_t failed = 0; /* time of the first failure, which may follow a long poll */
 	bool said = false;
 
 	for (int pause = 100;; pause = pause < 2000 ? pause * 2 : pause) {
 		struct err e = {0};
 		json_t *answer = NULL;
 		int status = 0;
-		bool answered = call(call_conf(), verb, json_incref(request), &answer, &status, &e);
+		bool answered = call_once(call_conf(), verb, json_incref(request), &answer, &status, &e);
 
 		if (answered && status < 300) {
 			json_decref(request);

@@ -1,4 +1,4 @@
-/* call.h - a verb's one way to the gate: send a request, get the answer as JSON, or have the refusal printed with its hint. */
+/* call.h - requests of verbs to the HTTP API of jobmgrd: send JSON, receive JSON, print refusals with their hints. */
 #ifndef ROTA_BIN_CALL_H
 #define ROTA_BIN_CALL_H
 
@@ -8,53 +8,52 @@
 #include "lib/conf.h"
 #include "lib/err.h"
 
-/* The configuration of the instance that is meant; read once. Ends the process with EXIT_NO_GATE where there is none. */
+/* The configuration of the instance; read once. Ends the process with EXIT_NO_GATE if there is none. */
 const struct conf *call_conf(void);
 
-/* The same, NULL where there is none. */
+/* The same; NULL: there is none. */
 const struct conf *call_conf_try(void);
 
-/* --config was given. */
+/* Handle --config. */
 void call_use_config(const char *path);
 
-/* --json was given: a refusal goes to standard output too, as the gate gave it. */
+/* Handle --json: refusals then also go to standard output, as jobmgrd sent them. */
 void call_use_json(void);
 
-/* What to do before the reason of a failure is printed: a screen is given back first. */
+/* Call `then` before an error is printed, for example to leave a full-screen display. */
 void call_before_failure(void (*then)(void));
 
-/* Send `request` (taken over, NULL = {}) to a verb of the gate. NULL when it did not answer or refused: the reason has then been
- * printed, and call_status() is what the process should exit with. */
+/* Send `request` to a verb of the API and free it (NULL stands for {}). NULL: no answer or a refusal; the reason is printed, and
+ * call_status() is the exit status. */
 json_t *call_gate(const char *verb, json_t *request);
 
-/* The same, up to `tries` times while the gate is away or says to come back: only for what may be sent twice. Where that takes more
- * than two seconds it is said on standard error. */
+/* The same, up to `tries` times while jobmgrd does not answer or is unavailable. Only for requests that may be sent twice. Prints a message
+ * after two seconds. */
 enum { CALL_BRIEFLY = 6, CALL_LONG = 20 }; /* about three seconds, about three quarters of a minute */
 json_t *call_gate_patiently(const char *verb, json_t *request, int tries);
 
-/* Whether that was said since this was asked last: a screen has it on it then. */
+/* Was that message printed since the last call? Then it is on the screen. */
 bool call_waited(void);
 
-/* The same, briefly, and not when so many seconds have passed since the first time, however long the machine slept: a key that makes a
- * request take effect once is known for a day. */
+/* The same, CALL_BRIEFLY times, but not beyond a time limit, even if the machine was suspended: the database keeps the key that makes a
+ * request take effect only once for a day. */
 enum { CALL_ONCE_SECONDS = 12 * 3600 };
 json_t *call_gate_once(const char *verb, json_t *request);
 
-/* Once, without a word: false with the error when it did not answer or refused. */
+/* Send once and print nothing. False with the error: no answer or a refusal. */
 bool call_try(const struct conf *conf, const char *verb, json_t *request, json_t **answer, struct err *e);
 
-/* Exit status after a call_gate that gave NULL: EXIT_REFUSED, or EXIT_NO_GATE where the gate did not answer or could not ask
- * its database. */
+/* Exit status after call_gate returned NULL: EXIT_REFUSED, or EXIT_NO_GATE if jobmgrd did not answer or had no connection to the database. */
 int call_status(void);
 
 /* Print the answer of the last call unchanged (--json). False when standard output is gone. */
 void call_print_json(void);
 
-/* Print an error and its hint, as all of `rota` does. */
+/* Print an error and its hint. */
 void call_error(const struct err *e);
 
-/* The same of what is refused before the gate is asked: with --json on standard output too, as the gate would (RT422 where `e` has no
- * code). The exit status of the process. */
+/* The same for a request that rota refuses itself. With --json, the error also goes to standard output, in the form of the API (RT422 if `e`
+ * has no code). Returns the exit status. */
 int call_refuse(const struct err *e);
 
 #endif

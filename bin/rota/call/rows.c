@@ -1,5 +1,7 @@
-/* rows.c - read lines of fields and cut them apart, from the last to the first. Called by `rota queue` and `rota acct`, whose lists are
- * long: to read an object for each row takes several times as long as all else they do; call.c reads their answers by it. */
+/* rows.c - parses lines of fields, from the last to the first.
+ *
+ * The lists of `rota queue` and `rota acct` are long; parsing a JSON object for each row would take most of their time.
+ * Called by: call.c for answers; the verbs for rows. */
 #include "bin/rota/call/rows.h"
 
 #include <stdlib.h>
@@ -7,7 +9,7 @@
 
 #include "lib/err.h"
 
-/* What stands for the character behind a backslash; 0: not known here. */
+/* The character that a backslash and `c` stand for; 0: not supported here. */
 static char unescaped(char c)
 {
 	switch (c) {
@@ -24,8 +26,8 @@ static char unescaped(char c)
 	}
 }
 
-/* The JSON string that begins behind its quote at `from`, as text; *rest is what stands behind it, *plain whether it is all printable
- * ASCII, tabs and line ends. NULL for what is not known here. */
+/* The JSON string whose first character is at `from`. *rest is the text after its end; *plain: it is printable ASCII, tabs and newlines. NULL:
+ * it has an escape that is not supported here. */
 static json_t *string_read(const char *from, const char **rest, bool *plain)
 {
 	char *text = xmalloc(strlen(from) + 1), *to = text;
@@ -43,7 +45,7 @@ static json_t *string_read(const char *from, const char **rest, bool *plain)
 		from += 2;
 	}
 	if (*from == '"' && *plain)
-		string = json_stringn_nocheck(text, (size_t)(to - text)); /* what is ASCII is UTF-8 */
+		string = json_stringn_nocheck(text, (size_t)(to - text)); /* ASCII is UTF-8 */
 	else if (*from == '"')
 		string = json_stringn(text, (size_t)(to - text));
 	*rest = from + 1;

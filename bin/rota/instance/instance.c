@@ -1,7 +1,8 @@
-/* instance.c - where a private instance lives, whom it runs as, which of its processes live. Called by up, down and status.
+/* instance.c - folder, account and processes of a private instance.
  *
- * Whether a part lives is told by a lock that it holds (or, for PostgreSQL, by the working directory of its processes), never by a
- * number in a file alone. */
+ * Called by: `rota up`, `rota down` and `rota status`.
+ * Invariants:
+ * - A part is alive if it holds its lock; PostgreSQL, if a process has its working directory. A pid file alone proves nothing. */
 #include "bin/rota/instance/instance.h"
 
 #include <dirent.h>
@@ -47,7 +48,7 @@ void instance_say(const struct instance *in, const char *format, ...)
 	va_end(args);
 }
 
-/* The folder the daemons are in: beside this program (a build tree), else ../sbin (an installation). */
+/* The folder of the daemons: that of this program in a build tree, else ../sbin. */
 static char *daemons_folder(void)
 {
 	char self[4096];
@@ -69,7 +70,7 @@ static char *daemons_folder(void)
 	return sbin;
 }
 
-/* Decide on the account and look it up. */
+/* Choose the account and read its entry. */
 static bool account_find(struct instance *in, const char *account, struct err *e)
 {
 	const char *wanted = account ? account : in->made && in->conf.instance_account[0] ? in->conf.instance_account : "rota";
@@ -95,7 +96,7 @@ static bool account_find(struct instance *in, const char *account, struct err *e
 	return true;
 }
 
-/* Refuse the home of another user's instance: neither root nor anybody else may take it over unawares. */
+/* Refuse the home of another user's instance, also to root. */
 static bool owner_check(const struct instance *in, struct err *e)
 {
 	struct stat st;
@@ -104,7 +105,7 @@ static bool owner_check(const struct instance *in, struct err *e)
 	if (lstat(in->home, &st)) {
 		if (errno == ENOENT)
 			return true;
-		return err_sys(e, "could not look at \"%s\"", in->home);
+		return err_sys(e, "could not stat \"%s\"", in->home);
 	}
 	if (!S_ISDIR(st.st_mode))
 		return err_set(e, "\"%s\" is not a folder", in->home);
@@ -125,8 +126,8 @@ bool instance_open(struct instance *in, const char *account, struct err *e)
 	if (in->home[0] != '/')
 		return err_set(e, "ROTA_HOME is not an absolute path: \"%s\"", in->home);
 	if (strpbrk(in->home, ",\n")) {
-		err_set(e, "ROTA_HOME has a comma or a line's end in it: \"%s\"", in->home);
-		return err_hint(e, "To PostgreSQL the path of its socket ends there; name another folder.");
+		err_set(e, "ROTA_HOME has a comma or a newline: \"%s\"", in->home);
+		return err_hint(e, "PostgreSQL would cut the path of its socket there; name another folder.");
 	}
 	path = instance_path(in, "etc/rota.conf");
 	in->made = !access(path, F_OK);
@@ -160,7 +161,7 @@ bool instance_lock(struct instance *in, struct err *e)
 		return true;
 	if (errno != EWOULDBLOCK)
 		return err_sys(e, "could not lock the instance");
-	instance_say(in, "another `rota up` or `rota down` is at work on this instance, waiting for it");
+	instance_say(in, "waiting for another `rota up` or `rota down` of this instance to end");
 	while (flock(in->lock, LOCK_EX))
 		if (errno != EINTR)
 			return err_sys(e, "could not lock the instance");

@@ -1,7 +1,9 @@
-/* instance_parts.c - the processes of a private instance as they are found on this machine, whether or not its gate answers.
+/* instance_parts.c - finds the processes of a private instance on this machine, whether or not jobmgrd answers.
  *
- * For `rota status`, `rota up --json` and `rota down --json`. A pid is believed only while its part holds its lock. Nothing that
- * the instance's account could have put in place is executed: the caller may be root. */
+ * Called by: `rota status`, `rota up --json` and `rota down --json`.
+ * Invariants:
+ * - A pid counts only while its part holds its lock.
+ * - No file that the account of the instance could have replaced is executed, since the caller may be root. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-/* instance_postgres.c - finds the PostgreSQL server of a private instance, and clears the lock files of one that was killed.
+/* instance_postgres.c - finds the PostgreSQL server of a private instance, and removes the lock files of a killed one.
  *
  * Called by: up, down and status.
  * Invariants:
- * - A server is found by its processes: their working directory is pg/data. The number in postmaster.pid is a first guess, for after a
- *   reboot or a restore it names whatever process has that number now.
- * - Lock files are cleared only while no process of a server is left and the caller holds the instance's lock. */
+ * - The processes of a server are those with the working directory pg/data. The pid in postmaster.pid is only tried first: after a reboot or
+ *   a restore, another process may have it.
+ * - Lock files are removed only while no process of a server is left and the caller holds the lock of the instance. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #include "bin/rota/instance/instance.h"
 
-/* The first bytes of /proc/PID/FILE, "" where it cannot be read. */
+/* The first bytes of /proc/PID/FILE, "": it cannot be read. */
 static void proc_read(pid_t pid, const char *file, char *text, size_t size)
 {
 	char *path = xasprintf("/proc/%d/%s", (int)pid, file);
@@ -34,7 +34,7 @@ bool instance_postgres_is(const struct instance *in, pid_t pid)
 	struct stat ours, its;
 	bool is = !stat(data, &ours) && !stat(cwd, &its) && ours.st_ino == its.st_ino && ours.st_dev == its.st_dev;
 
-	if (is) { /* a shell may stand there, too */
+	if (is) { /* a shell may have that working directory too */
 		proc_read(pid, "comm", name, sizeof(name));
 		is = !strcmp(name, "postgres\n");
 	}
@@ -43,8 +43,8 @@ bool instance_postgres_is(const struct instance *in, pid_t pid)
 	return is;
 }
 
-/* Whether a process of the server is one of its children: these write what they do over their command line. */
-static bool is_child(pid_t pid)
+/* Is this process of the server a child of the postmaster? Children replace their command line by a title. */
+static bool postgres_is_child(pid_t pid)
 {
 	char command[32];
 
@@ -52,7 +52,7 @@ static bool is_child(pid_t pid)
 	return !strncmp(command, "postgres: ", strlen("postgres: "));
 }
 
-/* Look through all processes for one of the server, its children included or not; 0 where there is none. */
+/* Search all processes for one of the server, with or without children of the postmaster; 0: none. */
 static pid_t postgres_search(const struct instance *in, bool children)
 {
 	DIR *dir = opendir("/proc");
@@ -62,7 +62,7 @@ static pid_t postgres_search(const struct instance *in, bool children)
 	while (dir && !found && (entry = readdir(dir))) {
 		pid_t pid = (pid_t)atoi(entry->d_name);
 
-		if (pid > 0 && instance_postgres_is(in, pid) && (children || !is_child(pid)))
+		if (pid > 0 && instance_postgres_is(in, pid) && (children || !postgres_is_child(pid)))
 			found = pid;
 	}
 	if (dir)
@@ -81,7 +81,7 @@ pid_t instance_postgres(const struct instance *in)
 	if (file)
 		fclose(file);
 	free(path);
-	return pid > 0 && instance_postgres_is(in, pid) && !is_child(pid) ? pid : postgres_search(in, false);
+	return pid > 0 && instance_postgres_is(in, pid) && !postgres_is_child(pid) ? pid : postgres_search(in, false);
 }
 
 pid_t instance_postgres_any(const struct instance *in)
@@ -89,7 +89,7 @@ pid_t instance_postgres_any(const struct instance *in)
 	return postgres_search(in, true);
 }
 
-/* Put `pid` in the place of the number in postmaster.pid, and keep its other lines. False where it has no number or cannot be written. */
+/* Replace the pid in postmaster.pid, and keep its other lines. False: it has no pid, or cannot be written. */
 static bool number_replace(const char *path, const char *draft, pid_t pid)
 {
 	char text[4096];
@@ -110,8 +110,8 @@ static bool number_replace(const char *path, const char *draft, pid_t pid)
 	return ok && !rename(draft, path);
 }
 
-/* PostgreSQL does not start while a process of its account has the number in a lock file, unless that is the number of the parent that
- * starts it: this program. The other lines of postmaster.pid stay, because by them it finds shared memory that is still in use. */
+/* PostgreSQL does not start while a process of its account has the pid in a lock file, unless that is its parent: this program. It reads the
+ * other lines of postmaster.pid to find shared memory that is still in use, so they are kept. */
 bool instance_postgres_unlock(const struct instance *in, struct err *e)
 {
 	char *lock = instance_path(in, "pg/data/postmaster.pid"), *draft = instance_path(in, "pg/data/postmaster.pid.new");

@@ -1,8 +1,10 @@
-/* process.c - daemons of a private instance: how `rota up` starts them and `rota down` ends them.
+/* process.c - starts and ends the daemons of a private instance.
  *
- * A daemon inherits nothing from the shell that typed `rota up`: no descriptor but its log, no terminal, no environment but what
- * is listed here, no signal setting. A part is ended when its process is: munged releases its lock and then still writes its seed file.
- * A pid is verified by the lock of its part before it gets a signal. */
+ * Called by: `rota up` and `rota down`.
+ * Invariants:
+ * - A daemon inherits from the shell only its log and the variables listed here: no other descriptor, terminal or signal setting.
+ * - A part has ended when its process has. Its lock is not enough: munged releases it before it writes its seed file.
+ * - Before a pid gets a signal, the lock of its part confirms it. */
 #include "bin/rota/instance/process.h"
 
 #include <errno.h>
@@ -71,7 +73,7 @@ static int log_file(const struct instance *in, const char *name, struct err *e)
 	return fd;
 }
 
-/* In the child: become the daemon. Only returns to say, through `report`, why it could not. */
+/* In the child: execute the daemon. Returns only after an error, which it writes to `report`. */
 static void child(const struct instance *in, const char *const *argv, bool as_root, int log, int report)
 {
 	struct err e = {0};
@@ -84,7 +86,7 @@ static void child(const struct instance *in, const char *const *argv, bool as_ro
 	for (int s = 1; s < NSIG; s++)
 		signal(s, SIG_DFL);
 	sigemptyset(&blocked);
-	if (as_root) /* a launcher may be asked to end its keepers before it is ready to hear that */
+	if (as_root) /* `rota down` may signal a launcher before that has its handlers */
 		sigaddset(&blocked, SIGUSR1);
 	sigprocmask(SIG_SETMASK, &blocked, NULL);
 	report = fcntl(report, F_DUPFD_CLOEXEC, 10);
@@ -287,7 +289,7 @@ bool process_end(const struct instance *in, pid_t pid, int signal, int seconds,
 	} stages[] = {{signal, seconds}, {SIGKILL, 5}};
 	int process = pidfd_open(pid, 0);
 	bool gone = process < 0 && errno == ESRCH, allowed = process >= 0;
-	/* A part without its lock is ending, or the number is another process's by now: neither gets a signal. */
+	/* A part without its lock is ending, or another process has its pid now: neither gets a signal. */
 	bool signals = allowed && alive(in, arg) == pid;
 
 	for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && allowed && !gone; i++) {

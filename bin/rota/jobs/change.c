@@ -24,7 +24,7 @@ static void change_print_counts(FILE *out, const char *before, const json_t *cou
 		fprintf(out, "%s%lld steps: %s\n", before, (long long)json_integer_value(number), action);
 }
 
-/* What came of each step; of very many, how many of each kind. What failed goes to standard error, even when `quiet`. */
+/* Print the outcome of each step, or of many steps their number by outcome. Failures go to standard error, even when `quiet`. */
 static void change_print(const json_t *steps, bool quiet)
 {
 	size_t i, count = json_array_size(steps);
@@ -49,7 +49,7 @@ static void change_print(const json_t *steps, bool quiet)
 	json_decref(failures);
 }
 
-/* Whether the verb could be done to all that was named. */
+/* EXIT_REFUSED if a step failed. */
 static int change_status(const json_t *steps)
 {
 	const json_t *step;

@@ -1,4 +1,4 @@
-/* change.h - send a verb that acts on jobs or steps, and print what came of each. */
+/* change.h - sends a request that changes jobs or steps, and prints the outcome of each. */
 #ifndef ROTA_BIN_CHANGE_H
 #define ROTA_BIN_CHANGE_H
 
@@ -9,13 +9,13 @@
 
 struct change_line {
 	bool json, quiet;
-	bool yes; /* do not ask before what is selected is changed */
+	bool yes; /* do not ask before selected jobs are changed */
 };
 
-/* The operands into the request; misuse where there are none and nothing is selected either. */
+/* Add the operands to the request. Without operands and without a selection: misuse. */
 void change_jobs(struct verb_scan *scan, json_t *request);
 
-/* `request` is taken over; the exit status of the process: a failure when nothing could be done to something that was named. */
+/* Send `request`, which this function frees. Returns the exit status: EXIT_REFUSED when a named job or step could not be changed. */
 int change_send(const struct verb *verb, json_t *request, const struct change_line *line);
 
 #endif

@@ -1,4 +1,4 @@
-/* mine.c - see mine.h. Called by `rota wait` and `rota watch`. */
+/* mine.c - requests the caller's jobs that have not ended (mine.h). */
 #include "bin/rota/jobs/mine.h"
 
 #include <stdio.h>

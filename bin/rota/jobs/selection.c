@@ -1,8 +1,10 @@
-/* selection.c - see selection.h. The selection itself is evaluated in the database, in the transaction that changes the jobs
- * (sql/job/select.sql).
+/* selection.c - options that select jobs, and the question before these are changed. The database evaluates the selection in the transaction
+ * that changes the jobs.
  *
- * Called by the verbs that change jobs. What always holds: nobody is asked where there is no terminal to answer from, and no job is
- * changed that was not in the list that was agreed to. */
+ * Called by: the verbs that change jobs.
+ * Invariants:
+ * - Without a terminal, nobody is asked.
+ * - After a question, only jobs of the displayed list are changed. */
 #include "bin/rota/jobs/selection.h"
 
 #include <ctype.h>
@@ -15,7 +17,7 @@
 #include "bin/rota/print/table.h"
 #include "bin/rota/line/words.h"
 
-enum { LISTED_MOST = 20, NAMED_MOST = 10000 }; /* of the gate: so many jobs can be named in a request */
+enum { LISTED_MOST = 20, NAMED_MOST = 10000 }; /* jobs that a request can name */
 
 static const char *const KEYS[] = {"user", "name", "states", "partition", "account"};
 enum { KEY_COUNT = sizeof(KEYS) / sizeof(KEYS[0]) };
@@ -68,7 +70,7 @@ static json_t *select_request(const json_t *request)
 	return select;
 }
 
-static void list_print(const json_t *jobs)
+static void selection_print_list(const json_t *jobs)
 {
 	static const struct table_column COLUMNS[] = {
 		{"JOB", true, 0}, {"NAME", false, 8}, {"USER", false, 6}, {"PARTITION", false, 6}, {"STATE", false, 0}};
@@ -91,7 +93,7 @@ static void list_print(const json_t *jobs)
 		fprintf(stderr, "... and %zu more\n", count - LISTED_MOST);
 }
 
-static bool agreed(const struct verb *verb, size_t count)
+static bool selection_ask(const struct verb *verb, size_t count)
 {
 	char answer[16] = "";
 
@@ -99,8 +101,8 @@ static bool agreed(const struct verb *verb, size_t count)
 	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-/* From now on the request means these jobs; parts of jobs that were named stay so. */
-static void narrow(json_t *request, const json_t *jobs)
+/* Make the request name the listed jobs. */
+static void selection_narrow(json_t *request, const json_t *jobs)
 {
 	json_t *labels = json_array();
 	const json_t *job;
@@ -127,14 +129,14 @@ bool selection_confirm(const struct verb *verb, json_t *request, bool yes, int *
 	jobs = json_object_get(answer, "jobs");
 	count = json_array_size(jobs);
 	if (count > NAMED_MOST)
-		verb_misuse(verb, "%zu jobs match, which are too many to ask for: select fewer, or say --yes", count);
+		verb_misuse(verb, "%zu jobs match, more than rota can list: select fewer, or add --yes", count);
 	if (count) {
-		list_print(jobs);
-		go_on = agreed(verb, count);
+		selection_print_list(jobs);
+		go_on = selection_ask(verb, count);
 		if (!go_on)
 			fputs("rota: nothing was changed\n", stderr);
 		else if (!json_object_get(request, "jobs"))
-			narrow(request, jobs);
+			selection_narrow(request, jobs);
 	}
 	*status = EXIT_REFUSED;
 	json_decref(answer);

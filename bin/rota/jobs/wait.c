@@ -1,4 +1,4 @@
-/* wait.c - `rota wait`: until jobs have ended; exits as they did. */
+/* wait.c - waits until jobs have ended, and prints how. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ void wait_print(const json_t *answer, FILE *out)
 	}
 }
 
-/* A step that did not complete; of a job of one step, whose end was told, only what is known besides. */
+/* Print a step that did not complete. The end of a job with only one step is printed already: then print only the message. */
 static void reason_print(const json_t *step, bool only, FILE *out)
 {
 	const char *message = format_text(step, "message");
@@ -75,23 +75,23 @@ static void reason_print(const json_t *step, bool only, FILE *out)
 void wait_reasons(const json_t *answer, FILE *out)
 {
 	const json_t *job, *shown, *step;
-	size_t i, at, told = 0;
+	size_t i, at, count = 0;
 
 	json_array_foreach (json_object_get(answer, "jobs"), i, job) {
 		const json_t *steps;
 		json_t *show;
 
-		if (!outcome_status(job) || told >= WAIT_REASONS)
+		if (!outcome_status(job) || count >= WAIT_REASONS)
 			continue;
 		show = call_gate_patiently("show", json_pack("{s[s]}", "jobs", format_count(json_object_get(job, "job_id")).s),
 					   CALL_LONG);
 		shown = json_array_get(json_object_get(show, "jobs"), 0);
 		steps = json_object_get(shown, "steps");
 		json_array_foreach (steps, at, step)
-			if (outcome_status(step) && strcmp(format_text(step, "state"), "skipped") && told++ < WAIT_REASONS)
+			if (outcome_status(step) && strcmp(format_text(step, "state"), "skipped") && count++ < WAIT_REASONS)
 				reason_print(step, json_array_size(steps) == 1, out);
 		json_decref(show);
 	}
-	if (told > WAIT_REASONS)
-		fprintf(out, "... and %zu more\n", told - WAIT_REASONS);
+	if (count > WAIT_REASONS)
+		fprintf(out, "... and %zu more\n", count - WAIT_REASONS);
 }

@@ -1,4 +1,4 @@
-/* watch_many.c - see watch_many.h. Asks `queue` for all of the jobs in one request, the more rarely the more they are. */
+/* watch_many.c - polls all jobs in one request of `queue`; the more jobs, the longer the pause. */
 #include "bin/rota/jobs/watch_many.h"
 
 #include <signal.h>
@@ -57,7 +57,7 @@ static void row_add(struct table *table, const json_t *job)
 	queue_table_add((char **)fields, table);
 }
 
-/* Those that fit on the screen: where they do not all, first those that have not ended. */
+/* Draw the jobs that fit on the screen; those that have not ended come first. */
 static void table_draw(const json_t *jobs)
 {
 	size_t room = (size_t)picture_room() - 2, count = json_array_size(jobs), skip = count > room ? count - room : 0,
@@ -88,7 +88,7 @@ static void table_draw(const json_t *jobs)
 	free(text);
 }
 
-/* A line for a job whose state has changed. How it ended is printed when all have. */
+/* Print a line for a job whose state has changed. How jobs ended is printed when all have. */
 static void change_print(const json_t *job)
 {
 	const char *state = format_text(job, "state"), *nodes = format_text(job, "nodes");
@@ -101,7 +101,7 @@ static void change_print(const json_t *job)
 	putchar('\n');
 }
 
-/* What is new since the last answer. Waiting is where every job begins, so that is not printed. */
+/* Print the changes since the last answer. Every job begins as pending, so that is not printed. */
 static void changes_print(json_t *states, const json_t *jobs, bool json)
 {
 	const json_t *job;
@@ -124,8 +124,8 @@ static void changes_print(json_t *states, const json_t *jobs, bool json)
 	fflush(stdout);
 }
 
-/* How each ended. */
-static int end(const json_t *jobs, bool print)
+/* Print how each job ended; returns the exit status. */
+static int watch_end(const json_t *jobs, bool print)
 {
 	json_t *answer = wait_jobs(jobs, 0);
 	const json_t *job;
@@ -168,5 +168,5 @@ int watch_many(const json_t *jobs, bool lines, bool json)
 	}
 	picture_leave();
 	json_decref(states);
-	return failed ? call_status() : quit ? EXIT_OK : end(jobs, lines && !json);
+	return failed ? call_status() : quit ? EXIT_OK : watch_end(jobs, lines && !json);
 }

@@ -8,8 +8,8 @@
 
 enum { HELP_WIDTH = 79, OPTION_COLUMN = 26 };
 
-/* Print `text` from column `at` on, wrapped at words, further lines indented by `indent`. */
-static void wrap(const char *text, int at, int indent)
+/* Print `text` from column `at` on, wrapped at words, with further lines indented by `indent`. */
+static void text_wrap(const char *text, int at, int indent)
 {
 	bool first = true;
 
@@ -36,7 +36,7 @@ static void options_print(const struct verb_option *options)
 		char left[128], value[64] = "";
 		int width;
 
-		/* "[N]" may be left out, and the = with it. */
+		/* A value "[N]" is optional, together with the "=". */
 		if (options->value)
 			snprintf(value, sizeof(value), options->value[0] == '[' ? "[=%s" : "=%s",
 				 options->value + (options->value[0] == '['));
@@ -52,11 +52,11 @@ static void options_print(const struct verb_option *options)
 			printf("\n%*s", OPTION_COLUMN, "");
 		else
 			printf("%*s", OPTION_COLUMN - width, "");
-		wrap(options->help, OPTION_COLUMN, OPTION_COLUMN);
+		text_wrap(options->help, OPTION_COLUMN, OPTION_COLUMN);
 	}
 }
 
-/* Lines of "command  what it does". */
+/* Each line is "command  what it does". */
 static void examples_print(const char *text)
 {
 	puts("\nExamples:");
@@ -71,10 +71,10 @@ static void examples_print(const char *text)
 void verb_help_print(const struct verb *verb)
 {
 	printf("Usage: rota %s%s%s\n", verb->name, verb->usage[0] ? " " : "", verb->usage);
-	wrap(verb->summary, 0, 0);
+	text_wrap(verb->summary, 0, 0);
 	if (verb->about[0]) {
 		putchar('\n');
-		wrap(verb->about, 0, 0);
+		text_wrap(verb->about, 0, 0);
 	}
 	puts("\nOptions:");
 	options_print(verb->options);
@@ -91,18 +91,18 @@ void verb_list(void)
 	     "Verbs:");
 	for (const struct verb *v = verb_table(); v->name; v++) {
 		printf("  %-12s  ", v->name);
-		wrap(v->summary, 16, 16);
+		text_wrap(v->summary, 16, 16);
 	}
 	puts("\nOptions:\n"
-	     "  --help      print this help, and behind a verb, that verb's\n"
+	     "  --help      print this help; after a verb, the help of the verb\n"
 	     "  --version   print the version\n\n"
 	     "Examples:\n"
 	     "  rota up                    start a private instance on this machine\n"
 	     "  rota submit pipeline.sh    submit a script\n"
-	     "  rota watch 812             see its steps as they go on");
+	     "  rota watch 812             watch its steps");
 }
 
-/* What other systems call what a verb does. */
+/* Commands of other systems and the verbs that do the same. */
 static const struct {
 	const char *word, *verb;
 } OTHERS[] = {

@@ -1,7 +1,9 @@
-/* scan.c - the one parser of command lines: walks a verb's options by its table, over getopt_long.
+/* scan.c - parses a command line by the verb's table of options, with getopt_long().
  *
- * Every verb calls verb_next until it gives 0. Options may stand before and behind operands. What is wrong is said once, with the
- * nearest option that exists, and ends the process with EXIT_USAGE. */
+ * Called by: each verb, until verb_next() returns 0.
+ * Invariants:
+ * - Options may stand before and after operands.
+ * - The first error is printed, with the nearest valid option, and ends the process with EXIT_USAGE. */
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -14,14 +16,14 @@
 #include "bin/rota/line/verb.h"
 #include "lib/nearest.h"
 
-/* What getopt_long reads: made from the verb's table and the common one. */
+/* Arguments of getopt_long, made from the verb's table and VERB_COMMON. */
 struct scan_table {
 	struct option *longs;
 	char *shorts;
 	const char **names; /* for suggestions */
 };
 
-static int count_of(const struct verb_option *options)
+static int options_count(const struct verb_option *options)
 {
 	int count = 0;
 
@@ -49,7 +51,7 @@ static void table_add(struct scan_table *table, int *at, size_t *letters, const 
 
 static struct scan_table *table_make(const struct verb_scan *scan)
 {
-	int count = count_of(scan->verb->options) + count_of(VERB_COMMON), at = 0;
+	int count = options_count(scan->verb->options) + options_count(VERB_COMMON), at = 0;
 	struct scan_table *table = xcalloc(1, sizeof(*table));
 	size_t letters = 0;
 
@@ -85,8 +87,8 @@ void verb_misuse(const struct verb *verb, const char *format, ...)
 	exit(EXIT_USAGE);
 }
 
-/* An option that does not exist (or is ambiguous, or has a value it does not take). */
-static void unknown(const struct verb_scan *scan, const struct scan_table *table)
+/* Report an option that does not exist, is ambiguous, or has a value that it does not take. */
+static void option_misuse(const struct verb_scan *scan, const struct scan_table *table)
 {
 	const char *word = scan->argv[optind - 1];
 	char name[128];
@@ -125,7 +127,7 @@ int verb_next(struct verb_scan *scan)
 			scan->table = NULL;
 			return 0;
 		case '?':
-			unknown(scan, table);
+			option_misuse(scan, table);
 			break;
 		case ':':
 			verb_misuse(scan->verb, "option \"%s\" needs a value", scan->argv[optind - 1]);
@@ -160,8 +162,8 @@ long verb_number(const struct verb_scan *scan, long lowest, long highest)
 	return n;
 }
 
-/* Say which operands are missing: of "[OPTION]... SIGNAL JOB[.STEP]..." those words that are not in brackets. */
-static void missing(const struct verb_scan *scan)
+/* Report missing operands: the words of the usage, as "[OPTION]... SIGNAL JOB[.STEP]...", that are not in brackets. */
+static void operands_misuse(const struct verb_scan *scan)
 {
 	static const char LETTERS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ-";
 	char names[128] = "", usage[128] = "";
@@ -185,7 +187,7 @@ static void missing(const struct verb_scan *scan)
 void verb_operands(const struct verb_scan *scan, int lowest, int highest)
 {
 	if (scan->operands < lowest)
-		missing(scan);
+		operands_misuse(scan);
 	if (highest >= 0 && scan->operands > highest)
 		verb_misuse(scan->verb, "\"%s\" is one operand too many", scan->argv[scan->at + highest]);
 }

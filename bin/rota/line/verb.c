@@ -39,8 +39,8 @@ int verb_finish(int status)
 	bool failed = ferror(stdout), full = fflush(stdout);
 
 	if (full)
-		fprintf(stderr, "rota: could not write: %s\n", strerror(errno));
+		fprintf(stderr, "rota: could not write the output: %s\n", strerror(errno));
 	else if (failed)
-		fputs("rota: could not write all of it\n", stderr);
+		fputs("rota: could not write all of the output\n", stderr);
 	return (full || failed) && status == EXIT_OK ? EXIT_REFUSED : status;
 }

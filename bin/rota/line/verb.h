@@ -1,7 +1,8 @@
-/* verb.h - what a verb of `rota` is: a name, a function, and the one table of options that parsing, help and completion read.
+/* verb.h - verbs of `rota`: a name, a function, and a table of options that parser, help and completion read.
  *
- * A verb walks its command line with verb_next() and never looks at argv before that says it is at the operands. A wrong command
- * line ends the process with status 2 and the nearest word that would have been right. */
+ * Invariants:
+ * - A verb reads its options with verb_next() and its operands only after verb_next() has returned 0.
+ * - A wrong command line ends the process with status 2 and a message that suggests the nearest valid word. */
 #ifndef ROTA_BIN_VERB_H
 #define ROTA_BIN_VERB_H
 
@@ -35,24 +36,24 @@ extern const struct verb VERBS[];
 void verb_use(const struct verb *verbs);
 const struct verb *verb_table(void);
 
-/* --json, for tables of verbs that print what the gate answered, and of those that print something of their own. */
+/* --json for verbs that print the answer of the API, and for verbs that print JSON of their own. */
 enum { VERB_JSON = 1000 };
 #define VERB_OPTION_JSON                                                                                                         \
 	{                                                                                                                        \
-		VERB_JSON, "json", NULL, "print the gate's answer as JSON, unchanged"                                            \
+		VERB_JSON, "json", NULL, "print the answer of the HTTP API as JSON, unchanged"                                            \
 	}
 
 #define VERB_OPTION_JSON_OWN                                                                                                     \
 	{                                                                                                                        \
-		VERB_JSON, "json", NULL, "print it as JSON"                                                                      \
+		VERB_JSON, "json", NULL, "print as JSON"                                                                      \
 	}
 
-/* A walk over one command line. Options may stand anywhere before "--", except where operands_first_end is set. */
+/* The state of parsing a command line. Options may stand anywhere before "--", unless stop_at_operand is set. */
 struct verb_scan {
 	const struct verb *verb;
 	int argc;
 	char **argv;
-	bool stop_at_operand; /* what follows the first operand belongs to somebody else */
+	bool stop_at_operand; /* options end at the first operand */
 	char *value;	      /* of the option just returned */
 	int operands;	      /* once verb_next has returned 0: how many there are, from argv[at] */
 	int at;
@@ -64,7 +65,7 @@ struct verb_scan {
 		.verb = (of), .argc = (count), .argv = (vector)                                                                  \
 	}
 
-/* The id of the next option, 0 at the end of the options. --help, --version and --config are dealt with here. */
+/* The id of the next option, 0 at the end of the options. Handles --help, --version and --config itself. */
 int verb_next(struct verb_scan *scan);
 
 /* The current value as a number; outside [lowest, highest] is misuse. */
@@ -73,27 +74,26 @@ long verb_number(const struct verb_scan *scan, long lowest, long highest);
 /* Misuse unless the count of operands is within [lowest, highest] (highest -1: any number). */
 void verb_operands(const struct verb_scan *scan, int lowest, int highest);
 
-/* Say what is wrong with the command line and end with EXIT_USAGE. */
+/* Print an error about the command line and end the process with EXIT_USAGE. */
 void verb_misuse(const struct verb *verb, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 
-/* The exit status of a program whose verb gave this one: what was printed must have been written, a full disk or a closed pipe is a
- * failure too. */
+/* Flush standard output and return the exit status: `status`, or EXIT_REFUSED if a full disk or a closed pipe lost output. */
 int verb_finish(int status);
 
 /* The row of the table with this name, NULL where there is none. */
 const struct verb *verb_find(const char *name);
 
-/* The verb's help, as `--help` prints it and help2man reads it. */
+/* Print the verb's help in the form that help2man reads. */
 void verb_help_print(const struct verb *verb);
 
 /* Options of every verb, and their ids. */
 enum { VERB_HELP = 'h', VERB_VERSION = 1001, VERB_CONFIG = 1002 };
 extern const struct verb_option VERB_COMMON[];
 
-/* The name of a verb near to `word`, NULL where none is. */
+/* The verb that `word` may have meant, NULL: none is near. */
 const char *verb_like(const char *word);
 
-/* Print the one-line help of every verb. */
+/* Print the summary of every verb. */
 void verb_list(void);
 
 #endif

@@ -1,4 +1,6 @@
-/* words.c - what was typed, as JSON. Called by verbs that build requests. */
+/* words.c - values and operands of a command line as JSON (words.h).
+ *
+ * Called by: verbs that build requests. */
 #include "bin/rota/line/words.h"
 
 #include <pwd.h>
@@ -14,7 +16,7 @@
 
 enum { MOST_NODES = 65536 };
 
-static json_t *text(const struct verb_scan *scan, const char *word)
+static json_t *word_text(const struct verb_scan *scan, const char *word)
 {
 	json_t *value = json_string(word);
 
@@ -25,7 +27,7 @@ static json_t *text(const struct verb_scan *scan, const char *word)
 
 json_t *words_text(const struct verb_scan *scan)
 {
-	return text(scan, scan->value);
+	return word_text(scan, scan->value);
 }
 
 json_t *words_list(const struct verb_scan *scan)
@@ -35,7 +37,7 @@ json_t *words_list(const struct verb_scan *scan)
 
 	while ((word = strsep(&rest, ",")))
 		if (*word)
-			json_array_append_new(list, text(scan, word));
+			json_array_append_new(list, word_text(scan, word));
 	free(copy);
 	return list;
 }
@@ -45,11 +47,11 @@ json_t *words_operands(const struct verb_scan *scan)
 	json_t *list = json_array();
 
 	for (int i = 0; i < scan->operands; i++)
-		json_array_append_new(list, text(scan, scan->argv[scan->at + i]));
+		json_array_append_new(list, word_text(scan, scan->argv[scan->at + i]));
 	return list;
 }
 
-static json_t *hosts(const struct verb_scan *scan, const char *word)
+static json_t *word_hosts(const struct verb_scan *scan, const char *word)
 {
 	struct option_context context = {.items_left = MOST_NODES};
 	struct err e = {0};
@@ -62,7 +64,7 @@ static json_t *hosts(const struct verb_scan *scan, const char *word)
 
 json_t *words_hosts(const struct verb_scan *scan)
 {
-	return hosts(scan, scan->value);
+	return word_hosts(scan, scan->value);
 }
 
 json_t *words_nodes(const struct verb_scan *scan)
@@ -70,7 +72,7 @@ json_t *words_nodes(const struct verb_scan *scan)
 	json_t *list = json_array();
 
 	for (int i = 0; i < scan->operands; i++) {
-		json_t *names = hosts(scan, scan->argv[scan->at + i]);
+		json_t *names = word_hosts(scan, scan->argv[scan->at + i]);
 
 		json_array_extend(list, names);
 		json_decref(names);
@@ -78,7 +80,7 @@ json_t *words_nodes(const struct verb_scan *scan)
 	return list;
 }
 
-/* The user whose name is nearest, malloc'ed; NULL: none is near. */
+/* The user with the nearest name, malloc'ed; NULL: none is near. */
 static char *user_nearest(const char *name)
 {
 	struct nearest nearest = NEAREST(name);
@@ -90,7 +92,7 @@ static char *user_nearest(const char *name)
 		int distance = nearest.distance;
 
 		nearest_try(&nearest, pw->pw_name);
-		if (nearest.distance < distance) { /* the entry is gone with the next one */
+		if (nearest.distance < distance) { /* getpwent() overwrites the entry */
 			free(best);
 			best = xstrdup(pw->pw_name);
 		}

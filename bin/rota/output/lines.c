@@ -1,4 +1,4 @@
-/* lines.c - bytes as they come from a file to lines. In constant memory: a line above LINES_LONGEST is cut into several. */
+/* lines.c - splits blocks of a file into lines. A line longer than LINES_LONGEST is split, so memory is bounded. */
 #include "bin/rota/output/lines.h"
 
 #include <jansson.h>

@@ -1,24 +1,23 @@
-/* lines.h - what a step wrote, line by line: as JSON, or behind the step's name, for `rota log`. */
+/* lines.h - prints the output of a step line by line, as JSON or with a prefix, for `rota log`. */
 #ifndef ROTA_BIN_LINES_H
 #define ROTA_BIN_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How lines are printed, and a line whose end has not come yet. The texts are the caller's. */
+/* The form of the lines, and the beginning of a line whose end was not read yet. The caller owns label and prefix. */
 struct lines {
 	bool json;
-	const char *label;  /* of the step, in its JSON objects; NULL: none */
-	const char *prefix; /* without JSON: what stands before each line */
+	const char *label;  /* member "label" of each JSON object; NULL: no such member */
+	const char *prefix; /* printed before each line, unless `json` */
 	char *rest;
 	size_t size;
 };
 
-/* Print each line that the block ends: {"line": text}, with "label" where there is one (what is not UTF-8 is shown as "?"); or the prefix
- * and the line. */
+/* Print each line that ends in the block: as {"line": text}, in which bytes that are not UTF-8 become "?"; or the prefix and the line. */
 void lines_print(struct lines *l, const char *block, size_t size);
 
-/* Print what came without an end as a line, and drop it. */
+/* Print an unfinished line with a newline. */
 void lines_end(struct lines *l);
 
 #endif

@@ -1,6 +1,8 @@
-/* log_file.c - see log_file.h.
+/* log_file.c - reads the output file of a step (log_file.h).
  *
- * The gate tells where the file is and when the step has ended; the file itself is read here, with the caller's own rights. */
+ * Called by: `rota log` and log_many.c.
+ * Invariants:
+ * - jobmgrd answers with the path of the file and the state of the step. The file is opened with the rights of the caller. */
 #include "bin/rota/output/log_file.h"
 
 #include <errno.h>
@@ -31,7 +33,7 @@ char *log_path(const struct log *log, const json_t *job, const json_t *step, jso
 	return path;
 }
 
-/* What an attempt is to run with is opened before it is said to have started. */
+/* An attempt has its output file from before its start is reported. */
 json_int_t log_attempt_latest(const json_t *step)
 {
 	const json_t *attempt;
@@ -63,7 +65,7 @@ bool log_attempt_check(const struct log *log, const json_t *job, const json_t *s
 	}
 	if (same)
 		fprintf(stderr,
-			"rota: what attempt %ld of %s wrote is gone: a later attempt wrote \"%s\" anew\n"
+			"rota: what attempt %ld of %s wrote is gone: a later attempt overwrote \"%s\"\n"
 			"hint: With %%R or %%r in --%s each attempt has a file of its own.\n",
 			log->attempt, format_text(step, "label"), path, log->key);
 	return !same;
@@ -85,21 +87,21 @@ void log_file_update(struct log_file *f, json_t *job, json_t *step)
 	json_decref(before);
 }
 
-/* Whether the file has become shorter than what was read of it: another attempt writes it anew. */
-static bool is_cut(int fd)
+/* Is the file shorter than what was read of it? Then another attempt has truncated and overwrites it. */
+static bool file_is_truncated(int fd)
 {
 	struct stat st;
 
 	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size < lseek(fd, 0, SEEK_CUR);
 }
 
-/* Write all there is from here to the end of the file. False when standard output is gone or reading failed. */
-static bool pour(struct log_file *f)
+/* Print the rest of the file. False: could not read or print. */
+static bool file_print(struct log_file *f)
 {
 	char block[65536];
 	ssize_t got = 0;
 
-	if (is_cut(f->fd)) {
+	if (file_is_truncated(f->fd)) {
 		lseek(f->fd, 0, SEEK_SET);
 		f->renewed = true;
 	}
@@ -111,7 +113,7 @@ static bool pour(struct log_file *f)
 	return !ferror(stdout) && got == 0 && !fflush(stdout);
 }
 
-/* Move to the beginning of the last `lines` lines; of none, to the end. */
+/* Seek to the beginning of the last `lines` lines; 0: to the end. */
 static void tail_seek(int fd, long lines)
 {
 	off_t at = lseek(fd, 0, SEEK_END);
@@ -127,7 +129,7 @@ static void tail_seek(int fd, long lines)
 		if (got <= 0)
 			break;
 		for (ssize_t i = got - 1; i >= 0; i--) {
-			/* the newline at the very end closes a line and does not begin one */
+			/* the last newline of the file ends a line and does not begin another one */
 			if (block[i] == '\n' && !first && lines-- <= 1) {
 				lseek(fd, from + i + 1, SEEK_SET);
 				return;
@@ -149,7 +151,7 @@ static void file_close(struct log_file *f)
 	f->fd = f->watch = -1;
 }
 
-/* Open the file, as soon as it is there. False where it cannot be read. */
+/* Open the file if it exists. False: it cannot be read. */
 static bool file_open(struct log_file *f)
 {
 	bool first = !f->opened;
@@ -162,7 +164,7 @@ static bool file_open(struct log_file *f)
 	if (f->fd < 0)
 		return errno == ENOENT;
 	f->watch = f->watcher < 0 ? -1 : inotify_add_watch(f->watcher, f->path, IN_MODIFY | IN_CLOSE_WRITE);
-	/* a file that is waited for is all news */
+	/* a file that did not exist before is printed from its beginning */
 	if (first && f->at && !fstat(f->fd, &st) && st.st_size >= f->at)
 		lseek(f->fd, f->at, SEEK_SET);
 	else if (first && f->log->lines >= 0)
@@ -170,8 +172,8 @@ static bool file_open(struct log_file *f)
 	return true;
 }
 
-/* Go on to the next attempt: its file, or the same one from its beginning where nobody saw that it was cut because it has as much in it
- * again already. False when there is none. */
+/* Continue with the next attempt. If it overwrites the same file, and the file is already too long again for file_is_truncated() to see that,
+ * read it from its beginning. False: there is no next attempt. */
 static bool attempt_next(struct log_file *f)
 {
 	char *path;
@@ -198,13 +200,13 @@ static bool attempt_next(struct log_file *f)
 bool log_file_read(struct log_file *f)
 {
 	do {
-		if (!file_open(f) || (f->fd >= 0 && !pour(f)))
+		if (!file_open(f) || (f->fd >= 0 && !file_print(f)))
 			return false;
 	} while (attempt_next(f));
 	return true;
 }
 
-void log_file_complain(const struct log_file *f, int error)
+void log_file_print_error(const struct log_file *f, int error)
 {
 	fprintf(stderr, "rota: could not read \"%s\": %s\n", f->path, strerror(error));
 }

@@ -22,7 +22,7 @@
 
 enum { SLOWEST_ASK = 5000 };
 
-/* A step or element, from when it has started. */
+/* A step or element that has started. */
 struct source {
 	struct log_file file;
 	struct lines lines;
@@ -32,13 +32,13 @@ struct source {
 
 struct many {
 	const struct log *log;
-	struct source **sources; /* by the step's number; NULL: an array, or what has not started */
+	struct source **sources; /* by the step's number; NULL: an array, or a step that has not started */
 	size_t size, live;
 	json_t *readers; /* by path: the number of the step that read it last */
 	json_t *answer, *cursor;
 	int64_t asked;
 	int watcher, names, status; /* names: width of the longest */
-	bool ended, failed; /* no step can start any more; there is no more to be had: refused, or standard output is gone */
+	bool ended, failed; /* ended: no step can start any more; failed: refused, or standard output is closed */
 };
 
 /* A label without its job. */
@@ -71,7 +71,7 @@ static int names_width(const json_t *steps)
 	return width;
 }
 
-/* What stands before a step's lines: its name, in a colour of its own on a terminal; malloc'ed. */
+/* The prefix of a step's lines: its name, coloured on a terminal; malloc'ed. */
 static char *prefix_make(const struct many *m, const json_t *step)
 {
 	static const char *const COLOURS[] = {"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"};
@@ -84,7 +84,7 @@ static char *prefix_make(const struct many *m, const json_t *step)
 	return xasprintf("\033[%sm%s%*s |\033[0m ", colour, name, pad > 0 ? pad : 0, "");
 }
 
-/* The source of a step's number; made where there is none. */
+/* The source of a step's number; made if there is none. */
 static struct source **source_at(struct many *m, size_t number)
 {
 	if (number >= m->size) {
@@ -97,7 +97,7 @@ static struct source **source_at(struct many *m, size_t number)
 	return &m->sources[number];
 }
 
-/* `named`: the step whose name stands before the lines. */
+/* `named`: the step whose name is the prefix of the lines. */
 static struct source *source_make(struct many *m, const json_t *named)
 {
 	struct source *s = xrealloc(NULL, sizeof(*s));
@@ -116,7 +116,7 @@ static void source_end(struct many *m, struct source *s)
 	m->live--;
 }
 
-/* Whether all elements of an array write one file: its lines are the array's. */
+/* Do all elements of the array write one file? Then its lines have the name of the array. */
 static bool is_shared(const struct log *log, const json_t *job, const json_t *array, const json_t *element)
 {
 	char *whole = array ? log_path(log, job, array, 0) : NULL, *own = whole ? log_path(log, job, element, 0) : NULL;
@@ -135,7 +135,7 @@ static bool has_started(const struct log *log, const json_t *step)
 	return latest && latest >= log->attempt;
 }
 
-/* Take over an answer: what has started joins, what has ended will be read to its end. */
+/* Update from an answer: add steps that have started; steps that have ended are read to their end. */
 static void take(struct many *m)
 {
 	json_t *job = json_array_get(json_object_get(m->answer, "jobs"), 0), *steps = json_object_get(job, "steps"), *step;
@@ -163,7 +163,7 @@ static void take(struct many *m)
 	}
 }
 
-/* Ask the gate what is new. False when it refuses. */
+/* Poll jobmgrd. False: it refused. */
 static bool ask(struct many *m)
 {
 	json_t *request = json_pack("{sO sb}", "jobs", m->log->operands, "elements", 1), *answer;
@@ -188,7 +188,7 @@ static bool ask(struct many *m)
 	return true;
 }
 
-/* Milliseconds between two questions. */
+/* Milliseconds between two polls. */
 static int64_t ask_pause(const struct many *m)
 {
 	size_t steps = json_array_size(json_object_get(json_array_get(json_object_get(m->answer, "jobs"), 0), "steps"));
@@ -196,7 +196,7 @@ static int64_t ask_pause(const struct many *m)
 	return steps < SLOWEST_ASK - LOG_ASK_EVERY ? LOG_ASK_EVERY + (int64_t)steps : SLOWEST_ASK;
 }
 
-/* Whether the source may read its file now: nobody else does. What another has read of it is not read again. */
+/* May the source read its file now? Only one source reads a file at a time, and it starts where the last one ended. */
 static bool may_read(struct many *m, struct source *s, size_t number)
 {
 	const json_t *reader = json_object_get(m->readers, s->file.path);
@@ -212,13 +212,13 @@ static bool may_read(struct many *m, struct source *s, size_t number)
 	return true;
 }
 
-/* Print what is new of one source. */
+/* Print new output of one source. */
 static void source_read(struct many *m, struct source *s, size_t number)
 {
 	bool last = s->file.ended || !m->log->follow;
 
 	if (!s->file.path) {
-		fprintf(stderr, "rota: the output of %s is private\n", json_string_value(json_array_get(m->log->operands, 0)));
+		fprintf(stderr, "rota: the output of %s is private: only its owner may read it\n", json_string_value(json_array_get(m->log->operands, 0)));
 		m->status = EXIT_REFUSED;
 		m->failed = true;
 	} else if (m->log->attempt && !s->file.opened && !log_attempt_check(m->log, s->file.job, s->file.step, s->file.path)) {
@@ -233,7 +233,7 @@ static void source_read(struct many *m, struct source *s, size_t number)
 		if (ok && !last)
 			return;
 		if (s->file.fd < 0 || !ok) {
-			log_file_complain(&s->file, error);
+			log_file_print_error(&s->file, error);
 			m->status = EXIT_REFUSED;
 		}
 	}
@@ -269,7 +269,7 @@ static void many_free(struct many *m)
 	json_decref(m->cursor);
 }
 
-/* Each step that runs has a file open. */
+/* Each running step needs an open file. */
 static void files_allow(void)
 {
 	struct rlimit limit;
@@ -280,7 +280,7 @@ static void files_allow(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Nothing has been printed, for no step has started. */
+/* Print why there is no output: no step has started. */
 static void nothing_say(const struct log *log)
 {
 	const char *label = json_string_value(json_array_get(log->operands, 0));

@@ -1,6 +1,9 @@
-/* keys.c - see keys.h. Signals of the terminal stay on (ISIG), so Ctrl-C and Ctrl-Z do what they always do.
+/* keys.c - reads single keys from the terminal (keys.h).
  *
- * What always holds: the settings of the terminal that were found are put back before the process ends or stops, but by SIGKILL. */
+ * Called by: `rota top` and `rota watch`.
+ * Invariants:
+ * - Ctrl-C and Ctrl-Z work as usual: ISIG stays set.
+ * - The original settings of the terminal are restored before the process ends or stops, except by SIGKILL. */
 #include "bin/rota/print/keys.h"
 
 #include <errno.h>
@@ -21,33 +24,33 @@ static struct {
 
 static volatile sig_atomic_t taken;
 
-static void give(void)
+static void terminal_restore(void)
 {
 	if (taken)
 		tcsetattr(STDIN_FILENO, TCSANOW, &keys.found);
 }
 
-static void ended(int signal)
+static void keys_on_end(int signal)
 {
-	give();
+	terminal_restore();
 	keys.leave();
 	_exit(signal == SIGINT ? keys.interrupted : 128 + signal);
 }
 
-static void stopped(int number)
+static void keys_on_stop(int number)
 {
 	int error = errno;
 
-	give();
+	terminal_restore();
 	signal(number, SIG_DFL);
 	raise(number);
 	errno = error;
 }
 
-static void continued(int number)
+static void keys_on_continue(int number)
 {
 	(void)number;
-	signal(SIGTSTP, stopped);
+	signal(SIGTSTP, keys_on_stop);
 	if (taken && tcgetpgrp(STDIN_FILENO) == getpgrp())
 		tcsetattr(STDIN_FILENO, TCSANOW, &keys.own);
 }
@@ -59,7 +62,7 @@ void keys_take(void (*leave)(void), int interrupted)
 	keys.leave = leave;
 	keys.interrupted = interrupted;
 	for (size_t i = 0; i < sizeof(ENDS) / sizeof(ENDS[0]); i++)
-		signal(ENDS[i], ended);
+		signal(ENDS[i], keys_on_end);
 	if (tcgetpgrp(STDIN_FILENO) != getpgrp() || tcgetattr(STDIN_FILENO, &keys.found))
 		return;
 	keys.own = keys.found;
@@ -67,9 +70,9 @@ void keys_take(void (*leave)(void), int interrupted)
 	keys.own.c_cc[VMIN] = 1;
 	keys.own.c_cc[VTIME] = 0;
 	taken = 1;
-	atexit(give);
-	signal(SIGTSTP, stopped);
-	signal(SIGCONT, continued);
+	atexit(terminal_restore);
+	signal(SIGTSTP, keys_on_stop);
+	signal(SIGCONT, keys_on_continue);
 	tcsetattr(STDIN_FILENO, TCSANOW, &keys.own);
 }
 
@@ -83,7 +86,7 @@ bool keys_rest(int milliseconds)
 		if (poll(&p, 1, (int)left) <= 0)
 			continue;
 		if (read(STDIN_FILENO, &key, 1) != 1) {
-			give(); /* the terminal is gone */
+			terminal_restore(); /* the terminal is gone */
 			taken = 0;
 		} else if (key == 'q' || key == 'Q') {
 			return true;

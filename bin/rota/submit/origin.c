@@ -1,8 +1,9 @@
-/* origin.c - environment, working directory, umask and soft limits of the submitting process. For `rota submit`,
- * `rota check` and, of the directory, `rota modify`.
+/* origin.c - adds environment, working directory, umask and soft limits of this process to a request.
  *
- * All of the environment goes to the gate, which keeps of it what --export says. What is not UTF-8 cannot travel in JSON and is left
- * out, with a word about it. */
+ * Called by: `rota submit` and `rota check`; `rota modify` for the directory.
+ * Invariants:
+ * - The whole environment is sent; jobmgrd keeps the part that --export names.
+ * - Variables that are not UTF-8 cannot be JSON. They are left out, with a message. */
 #include "bin/rota/submit/origin.h"
 
 #include <limits.h>
@@ -15,7 +16,7 @@
 
 extern char **environ;
 
-/* Soft limits that travel, under the names that launch orders know. */
+/* The soft limits that are sent, with their names in launch requests. */
 static const struct {
 	const char *name;
 	int resource;
@@ -25,7 +26,7 @@ static const struct {
 	{"nproc", RLIMIT_NPROC}, {"stack", RLIMIT_STACK},     {"as", RLIMIT_AS},
 };
 
-/* Who is asked from a job says where the job runs, not where that was submitted. */
+/* In a job that submits another one, this variable names the host of the first submission, so it is replaced. */
 static const char host_name[] = "ROTA_SUBMIT_HOST=";
 
 static json_t *host_variable(void)
@@ -44,7 +45,7 @@ static json_t *environment(void)
 	for (char **variable = environ; *variable; variable++)
 		if (strchr(*variable, '=') && strncmp(*variable, host_name, strlen(host_name)) &&
 		    json_array_append_new(list, json_string(*variable)))
-			fprintf(stderr, "rota: variable \"%.*s\" is not UTF-8 and is left out\n", (int)strcspn(*variable, "="),
+			fprintf(stderr, "rota: left out variable \"%.*s\", whose value is not UTF-8\n", (int)strcspn(*variable, "="),
 				*variable);
 	return list;
 }
@@ -67,7 +68,7 @@ static json_t *limits(void)
 	return json_stringn(text, used);
 }
 
-/* The value of --workdir, by either name, among the options; NULL where it is not. */
+/* The value of --workdir or --chdir among the options; NULL: neither is given. */
 static const char *workdir_of(const json_t *options)
 {
 	static const char *const names[] = {"--workdir=", "--chdir="};

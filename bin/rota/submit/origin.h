@@ -1,4 +1,4 @@
-/* origin.h - where a submission comes from: the shell that types it, as its job will find it again. */
+/* origin.h - the environment of a submission: variables, working directory, umask and limits of the submitting process. */
 #ifndef ROTA_BIN_ORIGIN_H
 #define ROTA_BIN_ORIGIN_H
 

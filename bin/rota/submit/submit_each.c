@@ -1,7 +1,9 @@
-/* submit_each.c - a job of each line of a file: what options and arguments say with {} and {1} for a line.
+/* submit_each.c - replaces placeholders in options and arguments by the line of a file, for a job of each line.
  *
- * Called by `rota submit`.
- * Invariants: what a line says is never read again for placeholders; nothing of it is read by a shell. */
+ * Called by: `rota submit`.
+ * Invariants:
+ * - Placeholders in the text of a line are not replaced.
+ * - No shell reads the text of a line. */
 #include "bin/rota/submit/submit_each.h"
 
 #include <stdio.h>
@@ -22,7 +24,7 @@ json_t *submit_each_lines(const char *path, struct err *e)
 	json_t *lines = json_array();
 
 	if (text && (size >= LIST_MOST || memchr(text, '\0', size))) {
-		err_set(e, size >= LIST_MOST ? "%s has more than 16 MiB" : "%s is no text: it has a zero byte", path);
+		err_set(e, size >= LIST_MOST ? "%s has more than 16 MiB" : "%s is not text: it has a NUL byte", path);
 		free(text);
 		rest = text = NULL;
 	}
@@ -49,7 +51,7 @@ json_t *submit_each_lines(const char *path, struct err *e)
 	return lines;
 }
 
-/* Word n of a line, from 1 on, and its length; NULL where it has fewer. */
+/* Word n of a line, counted from 1, and its length; NULL: the line has fewer. */
 static const char *word_at(const char *line, long n, size_t *length)
 {
 	for (line += strspn(line, BLANKS); *line; line += strspn(line, BLANKS)) {
@@ -61,7 +63,7 @@ static const char *word_at(const char *line, long n, size_t *length)
 	return NULL;
 }
 
-/* How long the placeholder at `text` is, {} (*n 0) or {N}; 0: it is none. */
+/* Length of the placeholder at `text`, {} (*n is 0) or {N}; 0: none is there. */
 static size_t placeholder(const char *text, long *n)
 {
 	size_t digits = *text == '{' ? strspn(text + 1, "0123456789") : 0;
@@ -72,7 +74,7 @@ static size_t placeholder(const char *text, long *n)
 	return digits && *n == 0 ? 0 : digits + 2;
 }
 
-/* The text with its placeholders filled in, as JSON; NULL with an error. */
+/* The text with its placeholders replaced, as JSON; NULL with an error. */
 static json_t *filled(const char *text, const char *line, bool *some, struct err *e)
 {
 	char *whole = NULL;

@@ -6,11 +6,11 @@
 
 #include "lib/err.h"
 
-/* The lines of a file ("-": standard input) that are not blank, as strings; NULL with an error. */
+/* The lines of a file ("-": standard input) without blank ones, as strings; NULL with an error. */
 json_t *submit_each_lines(const char *path, struct err *e);
 
-/* What the job of a line asks for: its own "options" and "arguments". {} stands for the line, {1}, {2} and so on for its words; where no
- * option or argument has any, the words are the arguments behind those given. NULL with an error. */
+/* "options" and "arguments" of the job of a line. {} stands for the line, {1}, {2} and so on for its words. Without a placeholder, the words
+ * of the line are appended to the arguments. NULL with an error. */
 json_t *submit_each_job(const char *line, const json_t *options, const json_t *arguments, struct err *e);
 
 #endif

@@ -1,7 +1,6 @@
-/* submit_options.c - parts the options of a submission from operands and writes each in its one long form.
+/* submit_options.c - separates options of a submission from operands and writes each in its long form.
  *
- * What a value means is the gate's business: it translates script and options together. Here only the spelling is read, from the
- * same table (jobmgr/translate/options.def). */
+ * jobmgrd checks the values, together with the script. Both read the same table (jobmgr/translate/options.def). */
 #include "bin/rota/submit/submit_options.h"
 
 #include <errno.h>
@@ -16,7 +15,7 @@
 #include "lib/nearest.h"
 
 /* Add "--name=value" or "--name". */
-static void add(const struct verb *verb, json_t *options, const char *name, const char *value)
+static void option_add(const struct verb *verb, json_t *options, const char *name, const char *value)
 {
 	char *text = value ? xasprintf("--%s=%s", name, value) : xasprintf("--%s", name);
 
@@ -25,8 +24,8 @@ static void add(const struct verb *verb, json_t *options, const char *name, cons
 	free(text);
 }
 
-/* An option that is none. */
-static void unknown(const struct verb *verb, const char *word)
+/* Report an unknown option. */
+static void option_misuse(const struct verb *verb, const char *word)
 {
 	char name[64];
 
@@ -55,12 +54,12 @@ int submit_options_take(const struct verb *verb, json_t *options, int left, char
 		return 0;
 	took = option_span((const char *const *)argv, left);
 	if (!took)
-		unknown(verb, word);
+		option_misuse(verb, word);
 	if (word[1] == '-') {
 		char *name = xstrndup(word + 2, strcspn(word + 2, "="));
 
 		value = strchr(word, '=');
-		add(verb, options, name, value ? value + 1 : took > 1 ? argv[1] : NULL);
+		option_add(verb, options, name, value ? value + 1 : took > 1 ? argv[1] : NULL);
 		free(name);
 		return took;
 	}
@@ -68,7 +67,7 @@ int submit_options_take(const struct verb *verb, json_t *options, int left, char
 	value = word[2] ? word + 2 + (word[2] == '=') : took > 1 ? argv[1] : NULL;
 	if (!value && option_takes_value(row))
 		verb_misuse(verb, "option \"-%c\" needs a value", word[1]);
-	add(verb, options, row->name, value);
+	option_add(verb, options, row->name, value);
 	return took;
 }
 
@@ -100,7 +99,7 @@ int submit_options_common(const struct verb *verb, int left, char **argv, bool *
 	return 0;
 }
 
-/* What stands behind the script and looks like an option of ours may have been meant as one. */
+/* Warn about an argument of the script that is also an option of this verb. */
 static void hint_argument(const struct verb *verb, const char *word)
 {
 	char *name = strncmp(word, "--", 2) ? NULL : xstrndup(word + 2, strcspn(word + 2, "="));
@@ -110,8 +109,8 @@ static void hint_argument(const struct verb *verb, const char *word)
 		known = own->name && !strcmp(own->name, name);
 	if (known)
 		fprintf(stderr,
-			"rota: \"%s\" is an argument of the script; options of rota %s stand before the script, or write -- "
-			"there\n",
+			"rota: \"%s\" is an argument of the script; put options of rota %s before the script, or -- "
+			"there to suppress this message\n",
 			word, verb->name);
 	free(name);
 }

@@ -1,5 +1,5 @@
-/* submit_options.h - the options of a submission (jobmgr/translate/options.def) on a command line, for `rota submit`, `rota
- * check` and `rota modify`; and the scripts that the first two are about. */
+/* submit_options.h - options of a submission (jobmgr/translate/options.def) on the command lines of `rota submit`, `rota check` and `rota
+ * modify`, and scripts of the first two. */
 #ifndef ROTA_BIN_SUBMIT_OPTIONS_H
 #define ROTA_BIN_SUBMIT_OPTIONS_H
 
@@ -8,34 +8,34 @@
 #include "bin/rota/line/verb.h"
 #include "lib/err.h"
 
-/* The rows of a verb's option table, for help and completion. Ids are those of the table, from 2000 on, or the letter. */
+/* A row of a verb's table of options, for help and completion. The id is the letter, or 2000 and the id of options.def. */
 #define SUBMIT_OPTIONS_ROW(id, name, alias, letter, kind, level, slurm, pbs, key, argument, help)                                \
 	{(letter) ? (letter) : 2000 + OPTION_ID_##id, name, sizeof(argument) > 1 ? argument : NULL, help},
 
-/* If argv[0] is such an option, add it to `options` (a list of "--name=value") and return how many words it took; else 0.
- * A word that looks like an option and is none is misuse, with the nearest. */
+/* If argv[0] is such an option, add it to `options` (a list of "--name=value") and return the number of arguments it consists of; else 0. An
+ * unknown option is misuse; the message suggests the nearest. */
 int submit_options_take(const struct verb *verb, json_t *options, int left, char **argv);
 
-/* An option common to all verbs, or --json: how many words it took, 0 for none of them; --help and --version end the process. */
+/* Take an option common to all verbs, or --json. Returns the number of arguments, 0 for another option. --help and --version end the process. */
 int submit_options_common(const struct verb *verb, int left, char **argv, bool *json);
 
-/* The command line of a verb that takes a script: options of the submission go to `options`, `own` takes the verb's own (how many
- * words, 0 for none), and the operands are the answer; malloc'ed, NULL behind the last. What stands behind the first operand are its
- * arguments, whatever it looks like; where `*several` is true by then, options may go on. Anything else is misuse. */
+/* Parse the command line of a verb that takes a script. Options of the submission go to `options`; `own` takes options of the verb (returns
+ * the number of arguments, 0 for another option). Returns the operands, NULL-terminated; malloc'ed. All words after the first operand are
+ * operands too, unless *several is true. Anything else is misuse. */
 const char **submit_options_operands(const struct verb *verb, json_t *options, int argc, char **argv,
 				     int (*own)(const struct verb *verb, void *arg, int left, char **argv), void *arg,
 				     const bool *several);
 
-/* The words as a list of strings; NULL with an error where one is not UTF-8. */
+/* The words as a list of strings; NULL with an error if one is not UTF-8. */
 json_t *submit_options_arguments(const char *const *words, struct err *e);
 
-/* Print what a submission was warned of, each warning once a process. */
+/* Print the warnings about a submission, each only once in a process. */
 void submit_options_warn(const json_t *warnings);
 
-/* The script at `path` ("-": standard input), as far as `most` bytes; malloc'ed, NUL-terminated. NULL with an error. */
+/* Read a script from `path` ("-": standard input), at least `most` bytes of it if it has so many; malloc'ed, NUL-terminated. NULL with an error. */
 char *submit_options_read(const char *path, size_t most, size_t *size, struct err *e);
 
-/* A script as it travels in a request. What cannot be JSON text, NUL bytes and what is not UTF-8, is an error that names its line. */
+/* A script as JSON. NUL bytes and text that is not UTF-8 are errors that name the line. */
 json_t *submit_options_script(const char *name, const char *text, size_t size, struct err *e);
 
 #endif

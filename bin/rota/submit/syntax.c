@@ -1,10 +1,10 @@
-/* syntax.c - "SHELL -n" for each step of a script.
+/* syntax.c - checks the syntax of a script's steps with "SHELL -n".
  *
- * Called by: `rota submit`, `rota check`. It is the user who runs the shell, here: no daemon has a user's text read by one.
+ * Called by: `rota submit` and `rota check`, as the user. No daemon passes a user's text to a shell.
  * Invariants:
- * - The shell executes nothing: -n, and an environment without BASH_ENV and ENV.
- * - A step is read as its node gets it: the preamble and its own lines, each with its number in the script.
- * - What goes wrong here costs the warning, never the submission. */
+ * - The shell executes nothing: it runs with -n and without BASH_ENV and ENV.
+ * - The shell reads each step as its node does: the preamble and the step's lines, with the line numbers of the script.
+ * - An error here loses the warning, never the submission. */
 #include "bin/rota/submit/syntax.h"
 
 #include <ctype.h>
@@ -23,7 +23,7 @@
 
 struct look {
 	pid_t pid; /* 0: it was not started */
-	int said;  /* what the shell says */
+	int said;  /* the shell's output */
 };
 
 struct syntax {
@@ -33,7 +33,7 @@ struct syntax {
 	int count;
 };
 
-/* Where a line begins; the end where there are not so many. */
+/* The beginning of a line; the end of the text if it has fewer lines. */
 static size_t line_at(const char *script, size_t size, int line)
 {
 	size_t at = 0;
@@ -47,7 +47,7 @@ static size_t line_at(const char *script, size_t size, int line)
 	return at;
 }
 
-/* The step's lines in a file without a name, read from its beginning; -1 where that cannot be. */
+/* The lines of a step in an unnamed file, open at its beginning; -1: failed. */
 static int cut_file(const char *script, size_t size, const struct translate_cut *cut)
 {
 	int fd = memfd_create("rota-step", MFD_CLOEXEC);

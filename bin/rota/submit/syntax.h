@@ -1,4 +1,4 @@
-/* syntax.h - what the shell of a script says of its syntax, step by step, without running it. For `rota submit` and `rota check`. */
+/* syntax.h - lets the shell of a script check the syntax of its steps without running them. */
 #ifndef ROTA_BIN_SYNTAX_H
 #define ROTA_BIN_SYNTAX_H
 
@@ -6,10 +6,10 @@
 
 struct syntax;
 
-/* Have the shell read the first `most` steps of the script called `name`, beside what the caller does meanwhile. NULL where no shell runs the script. */
+/* Start to check the first `most` steps of the script `name` in the background. NULL: the script is not for a shell. */
 struct syntax *syntax_begin(const char *name, const char *script, size_t size, int most);
 
-/* Warn of what it found, on standard error; NULL is allowed. */
+/* Wait for the check and print its warnings on standard error. NULL is allowed. */
 void syntax_end(struct syntax *syntax);
 
 #endif

@@ -1,5 +1,7 @@
-/* acct.c - `rota acct`: what ran, when, and what it used; for people, or for programs with --csv, --parsable, --json. What is for
- * programs is read piece by piece and printed as it comes: memory does not grow with it, here or at the gate. */
+/* acct.c - `rota acct`: accounting of jobs and steps, as a table or, with --csv, --parsable or --json, for programs.
+ *
+ * Invariants:
+ * - Output for programs is requested and printed page by page, so memory does not grow with it, neither here nor in jobmgrd. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,25 +22,25 @@ enum { ACCT_ME = 256, ACCT_LIMIT, ACCT_NAME, ACCT_FORMAT, ACCT_AS_CSV, ACCT_ATTE
 enum { MOST_FIELDS = 64, PIECE_JOBS = 2000, PIECE_STEPS = 200 };
 
 const struct verb_option acct_options[] = {
-	{'u', "user", "LIST", "only jobs of these users, with commas between"},
+	{'u', "user", "LIST", "only jobs of these users, separated by commas"},
 	{ACCT_ME, "me", NULL, "only your own jobs"},
 	{'A', "account", "NAME", "only jobs of this account"},
-	{'t', "states", "LIST", "only what is in these states, with commas between"},
+	{'t', "states", "LIST", "only jobs or steps in these states, separated by commas"},
 	{'p', "partition", "NAME", "only this partition"},
 	{'q', "qos", "NAME", "only under this quality of service"},
-	{'N', "nodelist", "NODES", "only what ran on these nodes, with commas between"},
+	{'N', "nodelist", "NODES", "only jobs or steps that ran on these nodes, separated by commas"},
 	{ACCT_NAME, "name", "NAME", "only jobs of this name"},
-	{'S', "since", "TIME", "only what ran after this: 2025-11-20, 2025-11-20T14:00, today, now-2hours"},
-	{'E', "until", "TIME", "only what ran before this"},
+	{'S', "since", "TIME", "only jobs or steps that ran after this time: 2025-11-20, 2025-11-20T14:00, today, now-2hours"},
+	{'E', "until", "TIME", "only jobs or steps that ran before this time"},
 	{ACCT_LIMIT, "limit", "N", "at most N rows, the latest"},
 	{'s', "steps", NULL, "a row for each step, not only for each job"},
-	{ACCT_ATTEMPTS, "attempts", NULL, "a row for each attempt of each step, retries and requeues too"},
-	{'o', "fields", "LIST", "these fields, with commas between; --fields=help lists them"},
-	{ACCT_FORMAT, "format", "LIST", "the same; sacct's names are known too, as in JobID,State"},
-	{'P', "parsable", NULL, "fields with | between, nothing cut or rounded"},
-	{ACCT_AS_CSV, "csv", NULL, "as CSV, nothing cut or rounded"},
-	{'n', "no-header", NULL, "no titles"},
-	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	{ACCT_ATTEMPTS, "attempts", NULL, "a row for each attempt of each step, with retries and requeues"},
+	{'o', "fields", "LIST", "these fields, separated by commas; --fields=help lists them"},
+	{ACCT_FORMAT, "format", "LIST", "the same as --fields; names of sacct work too, as in JobID,State"},
+	{'P', "parsable", NULL, "fields separated by |, not shortened or rounded"},
+	{ACCT_AS_CSV, "csv", NULL, "CSV, not shortened or rounded"},
+	{'n', "no-header", NULL, "no line of titles"},
+	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
@@ -80,7 +82,7 @@ static void fields_help(void)
 		       fields[i].slurm ? fields[i].slurm : "", fields[i].slurm ? ")" : "");
 }
 
-/* The options that narrow the request; false where `id` is none of them. */
+/* Options that filter the request; false where `id` is no such option. */
 static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 {
 	static const struct {
@@ -140,7 +142,7 @@ static void field_misuse(const struct verb *verb, const char *word)
 		    near ? "\"?" : "");
 }
 
-/* The fields of a list of names; misuse with the nearest where there is none. */
+/* The fields of a list of names. An unknown name is misuse; the message suggests the nearest. */
 static int fields_find(const struct verb *verb, const char *names, const struct acct_field **fields)
 {
 	char *copy = xstrdup(names), *rest = copy, *word;
@@ -159,7 +161,7 @@ static int fields_find(const struct verb *verb, const char *names, const struct 
 	return count;
 }
 
-/* A field that is no text, for people; NULL: unknown. */
+/* A field that is no text, formatted for a table; NULL: unknown. */
 static struct word field_word(const struct acct_field *field, const json_t *value, const json_t *signal)
 {
 	switch (field->kind) {
@@ -190,7 +192,7 @@ static void text_cell(struct table *table, const struct acct_field *field, const
 	table_cell_coloured(table, text, field->kind == ACCT_STATE ? format_state_colour(text) : "");
 }
 
-/* A table of rows, and what its columns are. */
+/* A table of rows and its columns. */
 struct list {
 	struct table_column columns[MOST_FIELDS];
 	struct table *table;
@@ -211,7 +213,7 @@ static void row_add(struct list *list, const json_t *row)
 	}
 }
 
-/* The fields of a line of the gate's answer: those of JOB_FIELDS, and the signal behind the exit code. */
+/* The fields of a line of the answer: those of JOB_FIELDS, with the signal after the exit code. */
 enum {
 	LINE_JOB,
 	LINE_NAME,
@@ -245,7 +247,7 @@ static void line_add(char **fields, void *arg)
 	table_cell(table, fields[LINE_NODES]);
 }
 
-static void print(const json_t *answer, const struct acct_line *line, const struct acct_field **fields, int count)
+static void acct_print(const json_t *answer, const struct acct_line *line, const struct acct_field **fields, int count)
 {
 	const char *lines = json_string_value(json_object_get(answer, "lines"));
 	struct list list = {.fields = fields, .count = count};
@@ -266,7 +268,7 @@ static void print(const json_t *answer, const struct acct_line *line, const stru
 	table_free(list.table);
 }
 
-/* Rows of attempts name the file that standard output went to: the pattern that the gate has, expanded. */
+/* Expand the pattern of the output file in rows of attempts. */
 static void files_add(const json_t *rows, const struct acct_line *line)
 {
 	json_t *row;
@@ -286,7 +288,7 @@ static void files_add(const json_t *rows, const struct acct_line *line)
 	}
 }
 
-/* The rows of one answer, for programs. */
+/* Print the rows of one answer for programs. */
 static void piece_print(const json_t *rows, const struct acct_line *line, const struct acct_field **fields, int count, bool first)
 {
 	const json_t *row;
@@ -303,7 +305,7 @@ static void piece_print(const json_t *rows, const struct acct_line *line, const 
 	}
 }
 
-/* All there is, however much, the oldest first. */
+/* Request and print all rows page by page, the oldest first. */
 static int stream(const struct acct_line *line, const struct acct_field **fields, int count)
 {
 	int piece = line->attempts || json_object_get(line->request, "steps") ? PIECE_STEPS : PIECE_JOBS;
@@ -338,7 +340,7 @@ static int stream(const struct acct_line *line, const struct acct_field **fields
 	return EXIT_OK;
 }
 
-/* What is asked for in one go: jobs by name, the latest, or a table. */
+/* Print what one request answers: named jobs, the latest rows, or a table. */
 static int ask(const struct acct_line *line, const struct acct_field **fields, int count)
 {
 	json_t *answer = call_gate("acct", json_incref(line->request));
@@ -360,7 +362,7 @@ static int ask(const struct acct_line *line, const struct acct_field **fields, i
 	if (!line->json && line->parsable)
 		acct_export(stdout, json_object_get(answer, "rows"), fields, count, line->csv ? ACCT_CSV : ACCT_BARS);
 	else if (!line->json)
-		print(answer, line, fields, count);
+		acct_print(answer, line, fields, count);
 	json_decref(answer);
 	return EXIT_OK;
 }

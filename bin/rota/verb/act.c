@@ -1,4 +1,4 @@
-/* act.c - `rota cancel`, `hold`, `release`, `suspend`, `resume`, `requeue`: one request that names jobs or steps, and what came of each. */
+/* act.c - `rota cancel`, `hold`, `release`, `suspend`, `resume`, `requeue`: one request about jobs or steps, and the outcome of each. */
 #include <stdio.h>
 
 #include "bin/rota/call/call.h"
@@ -11,8 +11,8 @@
 enum { ACT_REASON = 256, ACT_FAILED };
 
 #define ACT_OPTIONS                                                                                                              \
-	{ACT_REASON, "reason", "TEXT", "a reason that is kept with the event"},                                                  \
-		{'q', "quiet", NULL, "print nothing while all goes well"}, SELECTION_OPTIONS, VERB_OPTION_JSON,                  \
+	{ACT_REASON, "reason", "TEXT", "a reason, which accounting keeps with the event"},                                                  \
+		{'q', "quiet", NULL, "print only errors"}, SELECTION_OPTIONS, VERB_OPTION_JSON,                  \
 	{                                                                                                                        \
 		0, NULL, NULL, NULL                                                                                              \
 	}
@@ -23,8 +23,8 @@ const struct verb_option release_options[] = {ACT_OPTIONS};
 const struct verb_option suspend_options[] = {ACT_OPTIONS};
 const struct verb_option resume_options[] = {ACT_OPTIONS};
 const struct verb_option requeue_options[] = {
-	{ACT_FAILED, "failed", NULL, "only what did not end well, and what was skipped behind it"},
-	{'q', "quiet", NULL, "print nothing while all goes well"},
+	{ACT_FAILED, "failed", NULL, "only steps that failed, and steps that were skipped because of them"},
+	{'q', "quiet", NULL, "print only errors"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };

@@ -1,7 +1,8 @@
-/* admin.c - `rota admin`: changes to the cluster's objects, handed to the gate as they were typed.
+/* admin.c - `rota admin`: changes objects of the cluster.
  *
- * What keys an object has, and which nodes a range means, is the database's business (it checks them and names those there are); here
- * they are only split. `rota admin db upgrade` alone needs no gate. */
+ * Invariants:
+ * - Keys and values are sent as typed. The database checks keys, values and node ranges.
+ * - `rota admin db upgrade` is the only action that does not need jobmgrd. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +19,16 @@ enum { ADMIN_CONNINFO = 256 };
 /* For help and completion; other --KEY=VALUE are the object's own. */
 const struct verb_option admin_options[] = {
 	{256 + 1, "reason", "TEXT",
-	 "why a node is drained, or kept free, shown to everybody whom it keeps waiting; how you know that it is dead"},
-	{256 + 2, "deadline", "WHEN", "drain: until then, what ends before may start; then drained"},
-	{256 + 3, "to", "DIR", "for export, and range drop: the folder that gets them"},
-	{ADMIN_CONNINFO, "conninfo", "TEXT", "for db upgrade: the database, as a libpq connection string of a superuser"},
+	 "why a node is drained or reserved, shown to users whose steps wait for it; how you know that a node is dead"},
+	{256 + 2, "deadline", "WHEN", "drain: only steps that end before this time may start; then the node is drained"},
+	{256 + 3, "to", "DIR", "export and range drop: the folder for the files"},
+	{ADMIN_CONNINFO, "conninfo", "TEXT", "db upgrade: a libpq connection string for the database, as a superuser"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
 
-/* Words as one tells them: a, b or c. The caller frees it. */
-static char *words_told(const char *const *words)
+/* "a, b or c"; malloc'ed. */
+static char *words_join(const char *const *words)
 {
 	char *all = xstrdup(*words++);
 
@@ -40,8 +41,8 @@ static char *words_told(const char *const *words)
 	return all;
 }
 
-/* One of the words, or misuse with the nearest of them, or with all. */
-static const char *word(const struct verb *verb, const char *what, const char *given, const char *const *words)
+/* The word of the list that was given. Another one is misuse; the message has the nearest word, or all. */
+static const char *word_read(const struct verb *verb, const char *what, const char *given, const char *const *words)
 {
 	const char *near;
 
@@ -51,10 +52,10 @@ static const char *word(const struct verb *verb, const char *what, const char *g
 	near = nearest_of(given, words);
 	if (near)
 		verb_misuse(verb, "there is no %s \"%s\"; did you mean \"%s\"?", what, given, near);
-	verb_misuse(verb, "there is no %s \"%s\"; say %s", what, given, words_told(words));
+	verb_misuse(verb, "there is no %s \"%s\"; say %s", what, given, words_join(words));
 }
 
-/* The command line, split: operands, --json, and the keys. */
+/* The command line. */
 struct admin_line {
 	char *operands[3];
 	int count;
@@ -63,7 +64,7 @@ struct admin_line {
 	json_t *values;
 };
 
-/* One --KEY=VALUE or --KEY VALUE; returns how many words it took. */
+/* Read --KEY=VALUE or --KEY VALUE; returns the number of arguments it consists of. */
 static int value_read(const struct verb *verb, struct admin_line *line, int left, char **argv)
 {
 	const char *option = argv[0] + 2;
@@ -87,7 +88,7 @@ static int value_read(const struct verb *verb, struct admin_line *line, int left
 	return took;
 }
 
-/* Keys are open-ended, so the walk over a table of options does not serve here. */
+/* Any key is valid here, so verb_next() with its table of options cannot be used. */
 static void line_read(const struct verb *verb, struct admin_line *line, int argc, char **argv)
 {
 	for (int i = 1; i < argc;) {
@@ -107,7 +108,7 @@ static void line_read(const struct verb *verb, struct admin_line *line, int argc
 			verb_misuse(verb, "there is no option \"%s\"", argv[i]);
 		} else {
 			if (line->count == 3)
-				verb_misuse(verb, "\"%s\" is too much", argv[i]);
+				verb_misuse(verb, "\"%s\" is one operand too many", argv[i]);
 			line->operands[line->count++] = argv[i++];
 		}
 	}
@@ -122,8 +123,8 @@ static const struct admin_object *object_read(const struct verb *verb, const str
 	for (size_t i = 0; i == 0 || names[i - 1]; i++)
 		names[i] = ADMIN_OBJECTS[i].name;
 	if (!line->count)
-		verb_misuse(verb, "name an object: %s", words_told(names));
-	name = word(verb, "object", line->operands[0], names);
+		verb_misuse(verb, "name an object: %s", words_join(names));
+	name = word_read(verb, "object", line->operands[0], names);
 	while (strcmp(o->name, name))
 		o++;
 	return o;
@@ -135,14 +136,14 @@ static const char *action_read(const struct verb *verb, const struct admin_line 
 	if (!object->actions[0])
 		return NULL;
 	if (line->count < 2)
-		verb_misuse(verb, "say what to do with \"%s\": %s", object->name, words_told(object->actions));
-	return word(verb, "action", line->operands[1], object->actions);
+		verb_misuse(verb, "name an action for \"%s\": %s", object->name, words_join(object->actions));
+	return word_read(verb, "action", line->operands[1], object->actions);
 }
 
 static void operands_most(const struct verb *verb, const struct admin_line *line, int most)
 {
 	if (line->count > most)
-		verb_misuse(verb, "\"%s\" is too much", line->operands[most]);
+		verb_misuse(verb, "\"%s\" is one operand too many", line->operands[most]);
 }
 
 /* `rota admin db upgrade`. */
@@ -156,7 +157,7 @@ static int db_upgrade(const struct verb *verb, const struct admin_line *line)
 	operands_most(verb, line, 2);
 	if (line->conninfo)
 		conninfo = xstrdup(line->conninfo);
-	else /* a private instance lets its account be the superuser; a system's PostgreSQL decides for itself */
+	else /* in a private instance, the account may connect as postgres; elsewhere PostgreSQL decides */
 		conninfo =
 			xasprintf("%s%s", call_conf()->database_conninfo, call_conf()->instance_home[0] ? " user=postgres" : "");
 	ok = admin_db_upgrade(conninfo, &report, &e);
@@ -195,39 +196,39 @@ static int usage_rebuild(const struct verb *verb, const struct admin_line *line)
 	return EXIT_OK;
 }
 
-/* Where exports go. */
+/* The folder for exports. */
 static const char *folder_read(const struct verb *verb, const struct admin_line *line)
 {
 	const char *folder = json_string_value(json_object_get(line->values, "to"));
 
 	if (!folder)
-		verb_misuse(verb, "where to? --to=DIR");
+		verb_misuse(verb, "where to? Name a folder: --to=DIR");
 	return folder;
 }
 
 /* `rota admin export MONTH --to=DIR`. */
-static int export(const struct verb *verb, const struct admin_line *line)
+static int export_run(const struct verb *verb, const struct admin_line *line)
 {
 	operands_most(verb, line, 2);
 	if (line->count < 2)
-		verb_misuse(verb, "which month? rota admin export 2026-01 --to=DIR");
+		verb_misuse(verb, "name a month: rota admin export 2026-01 --to=DIR");
 	return admin_export_month(line->operands[1], folder_read(verb, line), line->json);
 }
 
 /* `rota admin range list`, `rota admin range drop FROM --to=DIR`. */
-static int range(const struct verb *verb, const struct admin_line *line, const char *action)
+static int range_run(const struct verb *verb, const struct admin_line *line, const char *action)
 {
 	if (!strcmp(action, "list")) {
 		operands_most(verb, line, 2);
 		return admin_range_list(line->json);
 	}
 	if (line->count < 3)
-		verb_misuse(verb, "which range? rota admin range drop FROM --to=DIR");
+		verb_misuse(verb, "name a range: rota admin range drop FROM --to=DIR");
 	return admin_range_drop(line->operands[2], folder_read(verb, line), line->json);
 }
 
-/* An object's row, a key a line. */
-static void show_row(const json_t *row)
+/* Print an object, one key a line. */
+static void row_show(const json_t *row)
 {
 	const char *key;
 	json_t *value;
@@ -240,8 +241,8 @@ static void show_row(const json_t *row)
 	}
 }
 
-/* Rows, with an empty line between. */
-static void show(const json_t *rows)
+/* Print objects, separated by empty lines. */
+static void rows_show(const json_t *rows)
 {
 	const json_t *row;
 	size_t i;
@@ -249,12 +250,12 @@ static void show(const json_t *rows)
 	json_array_foreach (rows, i, row) {
 		if (i)
 			putchar('\n');
-		show_row(row);
+		row_show(row);
 	}
 }
 
-/* One change; prints what came of it. */
-static bool change(const struct admin_line *line, const char *object, const char *action, const char *name)
+/* Send one change and print its outcome. */
+static bool object_change(const struct admin_line *line, const char *object, const char *action, const char *name)
 {
 	json_t *answer = call_gate(
 		"admin", json_pack("{ss ss ss sO}", "object", object, "action", action, "name", name, "values", line->values));
@@ -264,7 +265,7 @@ static bool change(const struct admin_line *line, const char *object, const char
 	if (line->json)
 		call_print_json();
 	else if (!strcmp(action, "show"))
-		show(json_object_get(answer, "rows"));
+		rows_show(json_object_get(answer, "rows"));
 	else if (json_is_false(json_object_get(answer, "changed")))
 		printf("%s %s: nothing to change\n", object, name);
 	else
@@ -279,13 +280,13 @@ static bool change(const struct admin_line *line, const char *object, const char
 	return true;
 }
 
-static int changes(const struct verb *verb, const struct admin_line *line, const char *object, const char *action)
+static int object_run(const struct verb *verb, const struct admin_line *line, const char *object, const char *action)
 {
 	if (line->count < 3)
 		verb_misuse(verb, "name the %s", object);
 	if ((!strcmp(action, "drain") || !strcmp(action, "dead")) && !json_object_get(line->values, "reason"))
-		verb_misuse(verb, "say why: --reason=TEXT");
-	return change(line, object, action, line->operands[2]) ? EXIT_OK : call_status();
+		verb_misuse(verb, "say why: add --reason=TEXT");
+	return object_change(line, object, action, line->operands[2]) ? EXIT_OK : call_status();
 }
 
 int verb_admin(const struct verb *verb, int argc, char **argv)
@@ -303,11 +304,11 @@ int verb_admin(const struct verb *verb, int argc, char **argv)
 	else if (!strcmp(object->name, "usage"))
 		status = usage_rebuild(verb, &line);
 	else if (!strcmp(object->name, "export"))
-		status = export(verb, &line);
+		status = export_run(verb, &line);
 	else if (!strcmp(object->name, "range"))
-		status = range(verb, &line, action);
+		status = range_run(verb, &line, action);
 	else
-		status = changes(verb, &line, object->name, action);
+		status = object_run(verb, &line, object->name, action);
 	json_decref(line.values);
 	return status;
 }

@@ -1,10 +1,10 @@
-/* check.c - `rota check`: translate a script as the gate would, and show what comes of it: tables, the plan as JSON, or a
- * graph.
+/* check.c - `rota check`: translates a script as jobmgrd would, and prints the plan as tables, JSON or a graph.
  *
- * Where an instance answers, its limits and partitions count as they would for a submission, and what is well then is tried there:
- * accounts, rights, names of nodes and other jobs are the database's to judge. Without one the built-in limits count, which is then
- * said. Exits with EXIT_REFUSED where the script would be refused; each refusal then is a line on standard error:
- * FILE:LINE: --option: what is wrong; with --json, the answer of a refused submission is on standard output. */
+ * Invariants:
+ * - With an instance, its limits and partitions apply, and a valid script is tried there: the database checks accounts, rights, names of
+ *   nodes and other jobs. Without one, the built-in limits apply, and a message says that.
+ * - A script that would be refused exits with EXIT_REFUSED. Each error is a line on standard error: FILE:LINE: --option: message. With
+ *   --json, standard output has the answer of a refused submission. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,17 +32,17 @@ const struct verb_option check_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-enum { CHECK_STEPS_MOST = 100 }; /* whose syntax is looked at */
+enum { CHECK_STEPS_MOST = 100 }; /* whose syntax is checked */
 
 /* The command line. */
 struct check_line {
 	const char *script;
-	json_t *arguments; /* of it */
+	json_t *arguments; /* of the script */
 	json_t *options;   /* "--name=value" */
 	bool json, dot;
 };
 
-/* An option of this verb alone: how many words it took, 0 for none of them. */
+/* Take an option of this verb alone. Returns the number of arguments it consists of, 0 for another option. */
 static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 {
 	struct check_line *line = arg;
@@ -72,10 +72,10 @@ static void problems_print(const char *file, const struct translate_problems *pr
 	for (int i = 0; i < problems->count; i++)
 		problem_print(file, &problems->list[i]);
 	if (problems->more > 0)
-		fprintf(stderr, "%s: and %d problems more\n", file, problems->more);
+		fprintf(stderr, "%s: and %d more problems\n", file, problems->more);
 }
 
-/* The same as the gate answers a submission that it refuses. */
+/* The same as jobmgrd answers a submission that it refuses. */
 static void problems_json_print(const char *file, const struct translate_problems *problems)
 {
 	struct err e;
@@ -121,7 +121,7 @@ static struct word time_text(const json_t *limit)
 	return json_integer_value(limit) == 0 ? (struct word){"none"} : format_duration(json_number_value(limit));
 }
 
-/* "0-15:4,20%2", cut where it is long. */
+/* "0-15:4,20%2", shortened where it is long. */
 static struct word array_text(const json_t *array)
 {
 	struct word w = {"-"};
@@ -308,7 +308,7 @@ static void plan_print(const json_t *plan, const struct check_line *line)
 	json_decref(names);
 }
 
-/* What the instance allows and has, for translate_limits_free; false where none answers. */
+/* Limits and partitions of the instance; free them with translate_limits_free. False where no instance answers. */
 static bool limits_here(struct translate_limits *limits)
 {
 	const struct conf *conf = call_conf_try();
@@ -322,7 +322,7 @@ static bool limits_here(struct translate_limits *limits)
 	return here;
 }
 
-/* Have the instance try what is well so far: the status to exit with, once its refusal was printed. */
+/* Let the instance try a valid script, and print its refusal. Returns the exit status. */
 static int submission_try(const struct check_line *line, const char *script, size_t size)
 {
 	const char *name = script_name(line);
@@ -342,7 +342,7 @@ static int submission_try(const struct check_line *line, const char *script, siz
 	return status;
 }
 
-/* The strings of a list, NULL behind the last; malloc'ed. */
+/* The strings of a list, NULL-terminated; malloc'ed. */
 static const char **texts(const json_t *list)
 {
 	const char **all = xcalloc(json_array_size(list) + 1, sizeof *all);
@@ -351,7 +351,7 @@ static const char **texts(const json_t *list)
 	return all;
 }
 
-/* The plan of a script, NULL after the problems were printed. */
+/* The plan of a script; NULL: its problems were printed. */
 static json_t *translate(const struct check_line *line, const char *script, size_t size, const struct translate_limits *limits)
 {
 	const char **options = texts(line->options), **arguments = texts(line->arguments), *home = getenv("HOME");
@@ -409,7 +409,7 @@ int verb_check(const struct verb *verb, int argc, char **argv)
 	bool here = limits_here(&limits);
 	int status = EXIT_REFUSED;
 	if (!here)
-		fputs("rota: no instance answers, so its limits and partitions were not looked at\n", stderr);
+		fputs("rota: no instance answers; the built-in limits were checked, and no partitions\n", stderr);
 	char *script = submit_options_read(line.script, limits.script_bytes + 1, &size, &e);
 	json_t *plan = script ? translate(&line, script, size, &limits) : NULL;
 	if (!script)

@@ -1,9 +1,9 @@
-/* completion.c - `rota completion`: the bash completion, made from the verbs' tables, and the words that it asks for while one types.
+/* completion.c - `rota completion`: prints the bash completion, made from the tables of the verbs, and the words that it offers.
  *
- * Called by: whoever sources the script, and the script.
+ * Called by: users, who source the script; the script, for words.
  * Invariants:
- * - Words that come from the database are never expanded by the shell: the script compares them as they are, and a word with
- *   characters that a shell would read is not offered. */
+ * - The shell never expands words from the database: the script compares them literally, and words with special characters are not
+ *   offered. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ const struct verb_option completion_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* Print the text up to a line, and answer what follows that line. */
+/* Print the text up to a line; returns the text after that line. */
 static const char *completion_print_until(const char *text, const char *line)
 {
 	const char *at = strstr(text, line);
@@ -31,7 +31,7 @@ static const char *completion_print_until(const char *text, const char *line)
 	return at + strlen(line);
 }
 
-/* Words of a table of options: --name, with = behind it where it takes a value, and -x. */
+/* Print a table of options: --name, with = after it where it takes a value, and -x. */
 static void options_print(const struct verb_option *options)
 {
 	for (; options && options->id; options++) {
@@ -42,8 +42,8 @@ static void options_print(const struct verb_option *options)
 	}
 }
 
-/* What the value of an option is, as the script names it; NULL where it is nothing that can be offered. */
-static const char *kind_of(const struct verb_option *option)
+/* The kind of words that an option takes as its value; NULL: none that can be completed. */
+static const char *option_kind(const struct verb_option *option)
 {
 	static const struct {
 		const char *name, *kind;
@@ -66,7 +66,7 @@ static const char *kind_of(const struct verb_option *option)
 static void values_print(const struct verb_option *options)
 {
 	for (; options && options->id; options++) {
-		const char *kind = kind_of(options);
+		const char *kind = option_kind(options);
 
 		if (kind && options->name)
 			printf(" --%s:%s", options->name, kind);
@@ -75,7 +75,7 @@ static void values_print(const struct verb_option *options)
 	}
 }
 
-/* One case of the script: what operands a verb takes and which options. */
+/* Print the case of a verb. */
 static void verb_print(const struct verb *v)
 {
 	printf("\t\t%s) operands='%s' options='", v->name, v->completes);
@@ -87,7 +87,7 @@ static void verb_print(const struct verb *v)
 	puts("' ;;");
 }
 
-/* One case more: what can be done with an object of `rota admin`. */
+/* Print the case of an object of `rota admin`. */
 static void object_print(const struct admin_object *o)
 {
 	printf("\t\t3:%s) operands='", o->name);
@@ -108,13 +108,13 @@ static void bash_print(void)
 	fputs(rest, stdout);
 }
 
-/* A word that a shell reads as it stands. */
+/* Has the word no characters that are special in a shell? */
 static bool is_plain(const char *word)
 {
 	return word[0] && word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.+@-")] == '\0';
 }
 
-/* A member of each row of a list, one a line, `head` before it. */
+/* Print a member of each row, one a line, with `head` before it. */
 static void rows_print(const json_t *list, const char *key, const char *head)
 {
 	const json_t *row;
@@ -130,7 +130,7 @@ static void rows_print(const json_t *list, const char *key, const char *head)
 	}
 }
 
-/* The same of a list that the gate answers; quiet where it does not. */
+/* The same for a list that jobmgrd answers. Prints no error. */
 static int list_print(const char *verb, json_t *request, const char *list, const char *key)
 {
 	struct err e = {0};
@@ -143,7 +143,7 @@ static int list_print(const char *verb, json_t *request, const char *list, const
 	return EXIT_OK;
 }
 
-/* JOB.NAME of each step of a job. */
+/* Print JOB.NAME of each step of a job. */
 static int steps_print(const char *job)
 {
 	struct err e = {0};
@@ -159,12 +159,12 @@ static int steps_print(const char *job)
 	return EXIT_OK;
 }
 
-/* What verbs and their options complete, as verbs.def and kind_of name it. */
+/* Print the words of a kind, as verbs.def and option_kind name it. */
 static int words_print(const struct verb_scan *scan, const char *what)
 {
 	if (!strcmp(what, "job"))
 		return list_print("queue", NULL, "jobs", "job_id");
-	if (!strcmp(what, "past")) /* those that have ended too */
+	if (!strcmp(what, "past")) /* also jobs that have ended */
 		return list_print("queue", json_pack("{sb si}", "all", 1, "limit", MOST_JOBS), "jobs", "job_id");
 	if (!strcmp(what, "node"))
 		return list_print("nodes", NULL, "nodes", "name");

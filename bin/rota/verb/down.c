@@ -1,7 +1,7 @@
-/* down.c - `rota down`: end every process that `rota up` began, in the order in which they need each other.
+/* down.c - `rota down`: ends every process that `rota up` started, in the order of their dependencies.
  *
- * Launchers first: each ends its keepers, whose epilogs run and whose ends procmgrd still reports. A node whose launcher died but
- * whose keepers live gets a new launcher for that. Then nodemgrd, runnerd, jobmgrd, PostgreSQL, munged. */
+ * Launchers end first: each ends its keepers, which run their epilogs, and procmgrd reports the ends. A node whose launcher died but whose
+ * keepers live gets a new launcher for that. nodemgrd, runnerd, jobmgrd, PostgreSQL and munged follow. */
 #include <dirent.h>
 #include <errno.h>
 #include <fts.h>
@@ -18,9 +18,9 @@
 enum { DOWN_PURGE = 256, DAEMON_SECONDS = 10, POSTGRES_SECONDS = 30, MOST_TRIES = 3 };
 
 const struct verb_option down_options[] = {
-	{DOWN_PURGE, "purge", NULL, "remove the state folder too: jobs, accounting, keys, logs"},
-	{'y', "yes", NULL, "do not ask before --purge"},
-	{'q', "quiet", NULL, "print nothing while all goes well"},
+	{DOWN_PURGE, "purge", NULL, "also remove the state folder: jobs, accounting, keys, logs"},
+	{'y', "yes", NULL, "do not ask before --purge removes the folder"},
+	{'q', "quiet", NULL, "print only errors"},
 	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
 };
@@ -48,7 +48,7 @@ static pid_t alive_munged(const struct instance *in, const void *arg)
 	return instance_munged(in);
 }
 
-/* End one part; say so. */
+/* End one part, and print that. */
 static bool part_end(const struct instance *in, const char *what, pid_t pid, int signal, int seconds,
 		     pid_t (*alive)(const struct instance *in, const void *arg), const void *arg)
 {
@@ -62,7 +62,7 @@ static bool part_end(const struct instance *in, const char *what, pid_t pid, int
 	return true;
 }
 
-/* Whether steps have left something in a node's spool: keepers that may live. */
+/* May keepers of the node be alive? Each has a folder in the node's spool. */
 static bool spool_used(const struct instance *in, const char *node)
 {
 	char *path = instance_path(in, "node/%s/spool", node);
@@ -83,7 +83,7 @@ static bool launcher_runs(const struct instance *in, const void *node)
 	return instance_launcher(in, node) > 0;
 }
 
-/* A launcher for a node whose own is gone while keepers may live. */
+/* Start a launcher for a node whose launcher is gone while keepers may be alive. */
 static bool launcher_again(const struct instance *in, const char *node, struct err *e)
 {
 	char *program = xasprintf("%s/rota-launcher", in->daemons), *config = instance_path(in, "etc/rota.conf");
@@ -98,7 +98,7 @@ static bool launcher_again(const struct instance *in, const char *node, struct e
 	return ok;
 }
 
-/* Ask every launcher to end its node, all at once, then see each of them end. */
+/* Signal all launchers to end their nodes, then wait for each. */
 static bool nodes_end_once(const struct instance *in, char **nodes, size_t count)
 {
 	int patience = in->conf.node_grace + in->conf.node_hook_timeout + DAEMON_SECONDS;
@@ -126,7 +126,7 @@ static bool nodes_end_once(const struct instance *in, char **nodes, size_t count
 	return ok;
 }
 
-/* The same until no keeper can be left: a launcher may have been dying just as it was asked. */
+/* The same until no keeper can be left: a launcher may die before it handles the signal. */
 static bool nodes_end(const struct instance *in)
 {
 	char **nodes = instance_nodes(in);
@@ -142,12 +142,12 @@ static bool nodes_end(const struct instance *in)
 			left = left || spool_used(in, nodes[i]);
 	}
 	if (left)
-		fputs("rota: some steps have not been ended; see the logs of their nodes\n", stderr);
+		fputs("rota: could not end all steps; see the logs of their nodes\n", stderr);
 	instance_names_free(nodes);
 	return ok && !left;
 }
 
-/* Every daemon of a kind, however many were started. */
+/* End every daemon of a kind. */
 static bool daemons_end(const struct instance *in, const char *kind)
 {
 	char **names = instance_daemons(in, kind);
@@ -172,20 +172,20 @@ static bool all_end(const struct instance *in)
 	return part_end(in, "munged", instance_munged(in), SIGTERM, DAEMON_SECONDS, alive_munged, NULL) && ok;
 }
 
-/* Whether the person at the terminal agrees. */
+/* Ask the user. */
 static bool agreed(const struct instance *in)
 {
 	char answer[16] = "";
 
 	if (!isatty(STDIN_FILENO)) {
-		fprintf(stderr, "rota: --purge removes %s; say --yes where nobody can be asked\n", in->home);
+		fprintf(stderr, "rota: --purge removes %s; without a terminal, add --yes\n", in->home);
 		return false;
 	}
 	fprintf(stderr, "Remove %s with all its jobs and accounting? [y/N] ", in->home);
 	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-/* Remove the tree, never following a link and never leaving its file system. */
+/* Remove the folder. Never follows a link or leaves the file system. */
 static bool purge(const struct instance *in, struct err *e)
 {
 	char *roots[] = {in->home, NULL};
@@ -218,13 +218,13 @@ static bool down(struct instance *in, bool remove, bool yes, struct err *e)
 	if (!instance_lock(in, e))
 		return false;
 	if (remove && !yes && !agreed(in))
-		return err_set(e, "nothing was ended and nothing removed");
+		return err_set(e, "no process was ended and nothing was removed");
 	if (!all_end(in))
 		return err_set(e, "some processes of the instance still run");
 	return !remove || purge(in, e);
 }
 
-/* What ran before, and where it was, as {"home", "ended", "removed"}. */
+/* The processes that were ended, as {"home", "ended", "removed"}. */
 static void json_print(const struct instance *in, json_t *before, bool removed)
 {
 	json_t *part, *all = json_pack("{ss s[] sb}", "home", in->home, "ended", "removed", removed && in->made);

@@ -1,4 +1,4 @@
-/* log.c - `rota log`: what a step wrote, as it is; of several steps, each line behind the step's name (log_many.c). */
+/* log.c - `rota log`: prints the output of a step unchanged, or of several steps with the step's name before each line (log_many.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +16,16 @@
 enum { LOG_ATTEMPT = 256 };
 
 const struct verb_option log_options[] = {
-	{'f', "follow", NULL, "print on as the steps write, until they have ended"},
+	{'f', "follow", NULL, "continue to print as the steps write, until they have ended"},
 	{'e', "error", NULL, "standard error instead of standard output"},
-	{LOG_ATTEMPT, "attempt", "N", "what attempt N of the step wrote; by default the latest that has started"},
-	{'n', "lines", "N", "only the last N lines of what is there, of each step"},
+	{LOG_ATTEMPT, "attempt", "N", "the output of attempt N of the step; default: the latest that has started"},
+	{'n', "lines", "N", "only the last N lines of each step so far"},
 	{VERB_JSON, "json", NULL, "print each line as a JSON object"},
 	{0, NULL, NULL, NULL},
 };
 
-/* The step whose output is one file: the one that is named, or a job's only one, and no array whose elements have files of their own.
- * NULL: there are several. */
+/* The step whose output is one file: the named one, or the only one of a job; no array whose elements have files of their own. NULL: there
+ * are several. */
 static json_t *step_in(const struct log *log, const json_t *answer)
 {
 	const json_t *job = json_array_get(json_object_get(answer, "jobs"), 0);
@@ -48,13 +48,13 @@ static json_t *step_in(const struct log *log, const json_t *answer)
 	return same ? step : NULL;
 }
 
-/* What the gate knows of the operand; NULL when it refused. */
+/* Request the jobs of the operand; NULL: refused. */
 static json_t *look(const struct log *log)
 {
 	return call_gate_patiently("show", json_pack("{sO}", "jobs", log->operands), CALL_LONG);
 }
 
-/* Take over what is new of the step; asked twice a second at most. False when the gate refuses. */
+/* Update the state of the step, at most twice a second. False: jobmgrd refused. */
 static bool refresh(const struct log *log, struct log_file *f, int64_t *asked)
 {
 	json_t *answer, *step;
@@ -70,7 +70,7 @@ static bool refresh(const struct log *log, struct log_file *f, int64_t *asked)
 	return step;
 }
 
-/* Print the file until the step has ended and all of it is read. Waits for it to appear; goes on with the files of later attempts. */
+/* Print the file until the step has ended and all of the file is read. Waits for the file; continues with the files of later attempts. */
 static int follow(const struct log *log, struct log_file *f)
 {
 	int64_t asked = 0;
@@ -91,39 +91,39 @@ static int follow(const struct log *log, struct log_file *f)
 			log_rest(f->fd < 0 ? -1 : f->watcher);
 	}
 	if (f->fd < 0 && status == EXIT_OK) {
-		log_file_complain(f, ok ? ENOENT : errno);
+		log_file_print_error(f, ok ? ENOENT : errno);
 		status = EXIT_REFUSED;
 	}
 	close(f->watcher);
 	return ok ? status : EXIT_REFUSED;
 }
 
-/* Print what is in the file now. */
+/* Print the present content of the file. */
 static int once(struct log_file *f)
 {
 	bool ok = log_file_read(f);
 
 	if (f->fd >= 0)
 		return ok ? EXIT_OK : EXIT_REFUSED;
-	log_file_complain(f, ok ? ENOENT : errno);
+	log_file_print_error(f, ok ? ENOENT : errno);
 	if (ok && !strcmp(format_text(f->step, "state"), "pending"))
 		fputs("hint: The step has not started; -f waits for it.\n", stderr);
 	return EXIT_REFUSED;
 }
 
-/* Whether the caller may not know where the output is; printed. */
+/* Is the output hidden from the caller? Prints an error then. */
 static bool is_private(const struct log *log, const json_t *answer)
 {
 	const json_t *job = json_array_get(json_object_get(answer, "jobs"), 0);
 	char *path = log_path(log, job, json_array_get(json_object_get(job, "steps"), 0), 0);
 
 	if (!path)
-		fprintf(stderr, "rota: the output of %s is private\n", json_string_value(json_array_get(log->operands, 0)));
+		fprintf(stderr, "rota: the output of %s is private: only its owner may read it\n", json_string_value(json_array_get(log->operands, 0)));
 	free(path);
 	return !path;
 }
 
-/* The step's file, of the attempt that was asked for. */
+/* Print the file of one step. */
 static int file_print(const struct log *log, json_t *answer, json_t *step)
 {
 	struct lines lines = {.json = true};

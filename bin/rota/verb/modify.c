@@ -1,4 +1,4 @@
-/* modify.c - `rota modify`: change what waiting jobs and steps ask for, by the options of submit. */
+/* modify.c - `rota modify`: changes jobs and steps with the options of `rota submit`. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,10 +14,10 @@
 enum { MODIFY_QUIET = 256 };
 
 const struct verb_option modify_options[] = {
-	{MODIFY_QUIET, "quiet", NULL, "print nothing while all goes well"},
-	SELECTION_ROWS(SELECTION_LONG, "of-", ", as they are before the change"),
+	{MODIFY_QUIET, "quiet", NULL, "print only errors"},
+	SELECTION_ROWS(SELECTION_LONG, "of-", ", before the change"),
 	VERB_OPTION_JSON,
-/* All but those that name peers. */
+/* All options but those that name peers. */
 #define MODIFY_JOB SUBMIT_OPTIONS_ROW
 #define MODIFY_STEP SUBMIT_OPTIONS_ROW
 #define MODIFY_PEER(...)
@@ -27,13 +27,13 @@ const struct verb_option modify_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* The command line: options of submit are what to change, so some of those that select jobs have names of their own. */
+/* The command line. Options of submit are changes, so --of-partition and --of-account select by these. */
 struct modify_line {
 	json_t *request, *jobs, *options;
 	struct change_line change;
 };
 
-/* The row of an option of this verb alone, NULL where the word is none. */
+/* The row of an option of this verb alone; NULL: another option. */
 static const struct verb_option *own_find(const char *word)
 {
 	size_t length = strcspn(word, "=");
@@ -46,7 +46,7 @@ static const struct verb_option *own_find(const char *word)
 	return NULL;
 }
 
-/* Take an option of this verb alone. Answers how many words it took, 0 where argv[0] is no such option. */
+/* Take an option of this verb alone. Returns the number of arguments it consists of, 0 for another option. */
 static int own_take(const struct verb *verb, struct modify_line *line, int left, char **argv)
 {
 	const struct verb_option *own = own_find(argv[0]);

@@ -1,4 +1,4 @@
-/* nodes.c - `rota nodes`: what there is, what of it is used, and why a node is not. */
+/* nodes.c - `rota nodes`: resources of nodes, what is allocated, and why a node is unavailable. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "bin/rota/line/words.h"
 
 const struct verb_option nodes_options[] = {
-	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
 
-/* "3/8": used and all. */
+/* "3/8": allocated and total. */
 static struct word share(struct word used, struct word all)
 {
 	struct word w;
@@ -25,7 +25,7 @@ static struct word share(struct word used, struct word all)
 	return w;
 }
 
-/* Why it does not serve, and what else is known of it: maintenance, a deadline, that it fails. */
+/* Why the node is unavailable, and notices: maintenance, a deadline, failing hardware. */
 static void reason_cell(struct table *table, const json_t *node)
 {
 	const char *reason = format_text(node, "reason"), *notice = format_text(node, "notice");

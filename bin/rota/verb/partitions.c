@@ -1,4 +1,4 @@
-/* partitions.c - `rota partitions`: their nodes, limits, and what waits and runs in them. */
+/* partitions.c - `rota partitions`: nodes, limits, waiting and running steps of partitions. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "bin/rota/line/verb.h"
 
 const struct verb_option partitions_options[] = {
-	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };

@@ -1,4 +1,4 @@
-/* queue.c - `rota queue`: the jobs that wait and run, one line each. */
+/* queue.c - `rota queue`: waiting and running jobs, one line each. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +13,14 @@
 enum { QUEUE_ALL = 256, QUEUE_ME, QUEUE_START, QUEUE_LIMIT };
 
 const struct verb_option queue_options[] = {
-	{'u', "user", "LIST", "only jobs of these users, with commas between"},
+	{'u', "user", "LIST", "only jobs of these users, separated by commas"},
 	{QUEUE_ME, "me", NULL, "only your own jobs"},
-	{'t', "states", "LIST", "only jobs in these states, with commas between; ended ones too"},
+	{'t', "states", "LIST", "only jobs in these states, separated by commas; also ended ones"},
 	{'p', "partition", "NAME", "only jobs of this partition"},
-	{'a', "all", NULL, "jobs that have ended too"},
-	{QUEUE_START, "start", NULL, "show when waiting jobs are expected to start"},
+	{'a', "all", NULL, "also jobs that have ended"},
+	{QUEUE_START, "start", NULL, "show the expected start of waiting jobs"},
 	{QUEUE_LIMIT, "limit", "N", "at most N jobs"},
-	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
@@ -68,15 +68,15 @@ static void line_read(struct verb_scan *scan, struct queue_line *line)
 		json_object_set_new(request, "jobs", words_operands(scan));
 }
 
-/* Where it runs, or why it does not. */
-static const char *place(const json_t *job)
+/* The nodes of a running job, or the reason why it waits. */
+static const char *job_nodes_or_reason(const json_t *job)
 {
 	const char *nodes = format_text(job, "nodes");
 
 	return nodes[0] ? nodes : format_text(job, "reason");
 }
 
-static void print_start(const json_t *jobs, bool wide)
+static void queue_print_start(const json_t *jobs, bool wide)
 {
 	static const struct table_column START[] = {
 		{"JOB", true, 0},	 {"NAME", false, 8},	 {"USER", false, 6},
@@ -98,13 +98,13 @@ static void print_start(const json_t *jobs, bool wide)
 		table_cell(table, format_count(json_object_get(job, "priority")).s);
 		table_cell(table, format_when(json_object_get(job, "submit_at")).s);
 		table_cell(table, format_when(json_object_get(job, "expected_at")).s);
-		table_cell(table, place(job));
+		table_cell(table, job_nodes_or_reason(job));
 	}
 	table_print(table, stdout, wide);
 	table_free(table);
 }
 
-static void print(const char *lines, bool wide)
+static void queue_print(const char *lines, bool wide)
 {
 	struct table *table = queue_table_new();
 
@@ -134,9 +134,9 @@ int verb_queue(const struct verb *verb, int argc, char **argv)
 	if (line.json)
 		call_print_json();
 	else if (line.start)
-		print_start(json_object_get(answer, "jobs"), line.wide);
+		queue_print_start(json_object_get(answer, "jobs"), line.wide);
 	else
-		print(json_string_value(json_object_get(answer, "lines")), line.wide);
+		queue_print(json_string_value(json_object_get(answer, "lines")), line.wide);
 	json_decref(answer);
 	return EXIT_OK;
 }

@@ -1,4 +1,4 @@
-/* report.c - `rota report`: what was used, how well, who waited, what failed; sums of accounting that api.report makes. */
+/* report.c - `rota report`: usage, efficiency, waiting times and failures, which api.report sums up from accounting. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,19 +14,19 @@ enum { REPORT_ME = 256, REPORT_BY, REPORT_PERIOD, REPORT_LIMIT, REPORT_CSV, REPO
 
 const struct verb_option report_options[] = {
 	{REPORT_BY, "by", "LIST",
-	 "a row for each account, user, partition, qos, node or cause, with commas between; none: for the whole site"},
-	{REPORT_PERIOD, "period", "PERIOD", "rows for each hour, day or month; none: for all of the time"},
-	{'S', "since", "TIME", "from then on: 2025-11-20, today, now-7days; by default 12 months, 30 days, or a day of hours"},
-	{'E', "until", "TIME", "until then (now)"},
-	{'u', "user", "NAME", "only what this user's jobs used"},
-	{REPORT_ME, "me", NULL, "only what your own jobs used"},
+	 "a row for each account, user, partition, qos, node or cause, separated by commas; none: one row for the whole site"},
+	{REPORT_PERIOD, "period", "PERIOD", "rows for each hour, day or month; none: one row for the whole time"},
+	{'S', "since", "TIME", "start of the report: 2025-11-20, today, now-7days; default: 12 months, 30 days, or 24 hours ago, by the period"},
+	{'E', "until", "TIME", "end of the report; default: now"},
+	{'u', "user", "NAME", "only jobs of this user"},
+	{REPORT_ME, "me", NULL, "only your own jobs"},
 	{'A', "account", "NAME", "only this account"},
 	{'p', "partition", "NAME", "only this partition"},
 	{'q', "qos", "NAME", "only under this quality of service"},
 	{REPORT_LIMIT, "limit", "N", "at most N rows"},
-	{REPORT_CSV, "csv", NULL, "as CSV, nothing cut or rounded"},
-	{REPORT_HTML, "html", "FILE", "as a page with charts that needs nothing else; -: standard output"},
-	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	{REPORT_CSV, "csv", NULL, "CSV, not shortened or rounded"},
+	{REPORT_HTML, "html", "FILE", "write a self-contained page with charts; -: standard output"},
+	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
@@ -37,7 +37,7 @@ struct report_line {
 	bool csv, wide, json;
 };
 
-/* The options that narrow the request; false where `id` is none of them. */
+/* Options that filter the request; false where `id` is no such option. */
 static bool filter_read(struct verb_scan *scan, int id, json_t *request)
 {
 	static const struct {
@@ -76,10 +76,10 @@ static struct report_line line_read(struct verb_scan *scan)
 		line.json |= id == VERB_JSON;
 	}
 	if (!scan->operands)
-		verb_misuse(scan->verb, "which report? usage, efficiency, wait, top, utilization, failures, or job JOB");
+		verb_misuse(scan->verb, "which report? Name one: usage, efficiency, wait, top, utilization, failures, or job JOB");
 	report = scan->argv[scan->at];
 	if (!strcmp(report, "job") ? scan->operands != 2 : scan->operands != 1)
-		verb_misuse(scan->verb, !strcmp(report, "job") ? "name one job, as in rota report job 7" : "there is one report at a time");
+		verb_misuse(scan->verb, !strcmp(report, "job") ? "name one job, as in rota report job 7" : "name only one report");
 	json_object_set_new(line.request, "report", json_string(report));
 	if (scan->operands == 2)
 		json_object_set_new(line.request, "jobs", json_pack("[s]", scan->argv[scan->at + 1]));

@@ -1,4 +1,4 @@
-/* reservations.c - `rota reservations`: when which nodes are kept free for maintenance, and who may use them all the same. */
+/* reservations.c - `rota reservations`: reservations of nodes, when they apply, and who may use them. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,8 +10,8 @@
 #include "bin/rota/line/words.h"
 
 const struct verb_option reservations_options[] = {
-	{'a', "all", NULL, "those that are over, too"},
-	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	{'a', "all", NULL, "also reservations that are over"},
+	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };

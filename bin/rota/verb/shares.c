@@ -1,4 +1,4 @@
-/* shares.c - `rota shares`: fair share as a tree of accounts and users, and the limits that the caller is under. */
+/* shares.c - `rota shares`: fair share as a tree of accounts and users, and the limits that apply to the caller. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,9 +8,9 @@
 #include "bin/rota/line/verb.h"
 
 const struct verb_option shares_options[] = {
-	{'l', "limits", NULL, "limits, and how much of them is used, in place of shares"},
-	{'a', "all", NULL, "everybody's limits (operators)"},
-	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	{'l', "limits", NULL, "show limits and how much of each is used, instead of shares"},
+	{'a', "all", NULL, "limits of all users (operators)"},
+	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
@@ -44,7 +44,7 @@ static void share_row(struct table *table, const json_t *share)
 	table_cell(table, number(share, "factor", 4).s);
 }
 
-/* "account physics, each user (alice)": whose steps a limit counts together. */
+/* "account physics, each user (alice)": the steps that a limit counts together. */
 static void holder(char *text, size_t size, const json_t *limit)
 {
 	static const char *const KINDS[] = {"account", "qos", "partition", "user"};
@@ -76,7 +76,7 @@ static void limit_row(struct table *table, const json_t *limit)
 	table_cell(table, format_when(json_object_get(limit, "ends_at")).s);
 }
 
-static void print(const json_t *rows, const struct table_column *columns, int count, void (*row)(struct table *, const json_t *),
+static void shares_print(const json_t *rows, const struct table_column *columns, int count, void (*row)(struct table *, const json_t *),
 		  bool wide)
 {
 	struct table *table = table_new(columns, count);
@@ -113,9 +113,9 @@ int verb_shares(const struct verb *verb, int argc, char **argv)
 	if (answer && json)
 		call_print_json();
 	else if (answer && limits)
-		print(json_object_get(answer, "limits"), LIMITS, sizeof(LIMITS) / sizeof(LIMITS[0]), limit_row, wide);
+		shares_print(json_object_get(answer, "limits"), LIMITS, sizeof(LIMITS) / sizeof(LIMITS[0]), limit_row, wide);
 	else if (answer)
-		print(json_object_get(answer, "shares"), SHARES, sizeof(SHARES) / sizeof(SHARES[0]), share_row, wide);
+		shares_print(json_object_get(answer, "shares"), SHARES, sizeof(SHARES) / sizeof(SHARES[0]), share_row, wide);
 	json_decref(answer);
 	return answer ? EXIT_OK : call_status();
 }

@@ -1,4 +1,4 @@
-/* show.c - `rota show`: all there is to know of jobs, or of single steps. */
+/* show.c - `rota show`: jobs or single steps in full. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +18,11 @@
 enum { SHOW_SCRIPT = 256, SHOW_ENVIRONMENT, SHOW_STATS };
 
 const struct verb_option show_options[] = {
-	{'e', "elements", NULL, "list the elements of arrays too"},
-	{SHOW_STATS, "stats", NULL, "print what the steps used: highest, mean and last figures"},
-	{SHOW_SCRIPT, "script", NULL, "print the script as it was submitted, and nothing else"},
-	{SHOW_ENVIRONMENT, "environment", NULL, "print the environment that was submitted, and nothing else"},
-	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	{'e', "elements", NULL, "also list the elements of arrays"},
+	{SHOW_STATS, "stats", NULL, "print the usage of the steps: highest, mean and last values"},
+	{SHOW_SCRIPT, "script", NULL, "print only the submitted script"},
+	{SHOW_ENVIRONMENT, "environment", NULL, "print only the submitted environment"},
+	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
@@ -31,7 +31,7 @@ struct show_line {
 	bool elements, stats, script, environment, wide, json;
 };
 
-/* What keeps a job or step, or how it ended, unless its exit code says that already. */
+/* Why a job or step waits, or how it ended, unless the exit code says that already. */
 static const char *reason(const json_t *object)
 {
 	const char *message = format_text(object, "message"), *word = format_text(object, "reason");
@@ -41,7 +41,7 @@ static const char *reason(const json_t *object)
 	return strcmp(word, "exit") && strcmp(word, "signal") && strcmp(word, format_text(object, "state")) ? word : "";
 }
 
-/* "  Name        value", where there is a value. */
+/* Print "  Name        value"; nothing for an empty value. */
 static void line_print(const char *name, const char *value)
 {
 	if (value[0] && strcmp(value, "-"))
@@ -55,7 +55,7 @@ static struct word duration_of(const json_t *object, const char *key)
 	return format_duration(json_is_number(value) ? json_number_value(value) : -1);
 }
 
-/* Submitted, started, ended and how long, on two lines. */
+/* Print when the job was submitted, started and ended, and how long it ran. */
 static void times_print(const json_t *job)
 {
 	char text[200];
@@ -81,7 +81,7 @@ static void owner_print(const json_t *job)
 	free(text);
 }
 
-/* The arguments of its script as a shell would take them, so that each can be told from the next. */
+/* Print the arguments of the script, quoted for a shell. */
 static void arguments_print(const json_t *job)
 {
 	const json_t *argument;
@@ -102,7 +102,7 @@ static void arguments_print(const json_t *job)
 
 enum { MAILS_SHOWN = 20 };
 
-/* One mail: of what, to whom, and what became of it; malloc'ed. */
+/* One mail: event, recipient, outcome; malloc'ed. */
 static char *mail_text(const json_t *mail)
 {
 	const char *step = format_text(mail, "step"), *recipient = format_text(mail, "recipient");
@@ -134,7 +134,7 @@ static void mails_print(const json_t *mails)
 	}
 }
 
-/* What stands above a job's steps. */
+/* Print the job itself, without its steps. */
 static void job_print(const json_t *job)
 {
 	char *words = outcome_words(job);
@@ -161,7 +161,7 @@ static void job_print(const json_t *job)
 	mails_print(json_object_get(job, "mails"));
 }
 
-/* "40/100" of an array, "" of others. */
+/* "40/100" for an array, "" for another step. */
 static struct word progress(const json_t *step)
 {
 	const json_t *array = json_object_get(step, "array");
@@ -193,7 +193,7 @@ static void step_row(struct table *table, const json_t *step)
 	free(after);
 }
 
-/* Which nodes of what runs are failing, or are to be out of use within its time; what was `said` already is not said again. */
+/* Print warnings about nodes of a running step: failing, or drained or reserved within its time limit. Skips those in `said`. */
 static void warnings_print(const json_t *step, json_t *said)
 {
 	const json_t *warning;
@@ -226,12 +226,12 @@ static void steps_print(const json_t *steps, bool wide)
 	table_free(table);
 }
 
-/* "2 CPUs, 4G memory, 1 task": what a step has, or will have. */
+/* Print "2 CPUs, 4G memory, 1 task": what a step is allocated, or requests. */
 static void size_print(const json_t *step)
 {
 	long long cpus = json_integer_value(json_object_get(step, "cpus")),
 		  tasks = json_integer_value(json_object_get(step, "ntasks"));
-	bool memory = json_integer_value(json_object_get(step, "mem_mb")) > 0; /* 0: as much as there is */
+	bool memory = json_integer_value(json_object_get(step, "mem_mb")) > 0; /* 0: all memory of the node */
 	char text[128];
 
 	snprintf(text, sizeof(text), "%lld CPU%s, %s%s%lld task%s", cpus, cpus == 1 ? "" : "s",
@@ -267,7 +267,7 @@ static void names_print(const char *name, const json_t *names)
 	free(text);
 }
 
-/* Which of these it keeps while it is suspended, where somebody said so: {"mem": true, ...}. */
+/* Print the resources that a suspended step keeps, where --keep was given: {"mem": true, ...}. */
 static void kept_print(const json_t *keep)
 {
 	char *text = NULL;
@@ -289,7 +289,7 @@ static void kept_print(const json_t *keep)
 	free(text);
 }
 
-/* What else a step asks for: nodes, devices, licences, times. */
+/* Print further requests of a step: nodes, devices, licences, times. */
 static void wishes_print(const json_t *step)
 {
 	const json_t *lowest = json_object_get(step, "nodes_min"), *highest = json_object_get(step, "nodes_max");
@@ -319,7 +319,7 @@ static void wishes_print(const json_t *step)
 	line_print("Epilog", format_text(step, "epilog"));
 }
 
-/* How prologs and epilogs of the attempt ended: "site_prolog on n1: 0". */
+/* Print how prologs and epilogs of the attempt ended: "site_prolog on n1: 0". */
 static void hooks_print(const json_t *step)
 {
 	const json_t *hook;
@@ -339,7 +339,7 @@ static void hooks_print(const json_t *step)
 	}
 }
 
-/* One step in full. */
+/* Print one step in full. */
 static void step_print(const json_t *job, const json_t *step)
 {
 	char *words = outcome_words(step), *after = peers_text(step, false);
@@ -375,7 +375,7 @@ static void step_print(const json_t *job, const json_t *step)
 	free(words);
 }
 
-/* A job with its steps. */
+/* Print a job with its steps. */
 static void whole_print(const json_t *job, bool wide)
 {
 	const json_t *steps = json_object_get(job, "steps"), *step;
@@ -393,7 +393,7 @@ static void whole_print(const json_t *job, bool wide)
 	json_decref(said);
 }
 
-/* Single steps in full. */
+/* Print single steps in full. */
 static void parts_print(const json_t *job, bool wide)
 {
 	const json_t *step;
@@ -411,7 +411,7 @@ static void parts_print(const json_t *job, bool wide)
 	}
 }
 
-/* Whether only steps of this job were named, not the job itself. */
+/* Were only steps of this job named, not the job itself? */
 static bool steps_named(const json_t *operands, const json_t *job)
 {
 	struct word id = format_count(json_object_get(job, "job_id"));
@@ -424,7 +424,7 @@ static bool steps_named(const json_t *operands, const json_t *job)
 	return true;
 }
 
-static int show(const json_t *operands, const struct show_line *line)
+static int show_print(const json_t *operands, const struct show_line *line)
 {
 	json_t *answer = call_gate("show", json_pack("{sO sb}", "jobs", operands, "elements", line->elements));
 	const json_t *job;
@@ -488,7 +488,7 @@ int verb_show(const struct verb *verb, int argc, char **argv)
 	if (line.stats)
 		status = stats_show(operands, line.wide, line.json);
 	else
-		status = line.script || line.environment ? script(operands, &line) : show(operands, &line);
+		status = line.script || line.environment ? script(operands, &line) : show_print(operands, &line);
 	json_decref(operands);
 	return status;
 }

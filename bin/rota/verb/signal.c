@@ -1,4 +1,4 @@
-/* signal.c - `rota signal`: any signal to every process of jobs or steps. */
+/* signal.c - `rota signal`: sends a signal to every process of jobs or steps. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +12,15 @@
 #include "lib/nearest.h"
 
 const struct verb_option signal_options[] = {
-	{'s', "signal", "NAME", "the signal, as USR1, SIGUSR1 or 10, instead of as the first operand"},
-	{'q', "quiet", NULL, "print nothing while all goes well"},
+	{'s', "signal", "NAME", "the signal, as USR1, SIGUSR1 or 10, instead of the first operand"},
+	{'q', "quiet", NULL, "print only errors"},
 	SELECTION_OPTIONS,
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
 
-/* The short name of a signal; misuse where there is none. */
-static const char *name_of(const struct verb *verb, const char *given)
+/* The short name of a signal. An unknown one is misuse. */
+static const char *signal_name(const struct verb *verb, const char *given)
 {
 	const char *names[NSIG + 1];
 	char *end;
@@ -63,7 +63,7 @@ int verb_signal(const struct verb *verb, int argc, char **argv)
 		given = scan.argv[scan.at++];
 		scan.operands--;
 	}
-	json_object_set_new(request, "signal", json_string(name_of(scan.verb, given)));
+	json_object_set_new(request, "signal", json_string(signal_name(scan.verb, given)));
 	change_jobs(&scan, request);
 	return change_send(scan.verb, request, &line);
 }

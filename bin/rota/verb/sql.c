@@ -1,7 +1,7 @@
-/* sql.c - `rota sql`: psql on the instance's database, as the role that the caller may be.
+/* sql.c - `rota sql`: runs psql on the database of the instance, with the caller's role.
  *
- * Whoever runs the instance is rota_admin; anybody else is the role of their own name, which an administrator makes (docs/querying.md).
- * The server decides by the peer's user id, so asking for more than that is refused there. */
+ * Root, the account and the owner of the instance connect as rota_admin; another user as the role of their own name, which an administrator
+ * creates (docs/querying.md). The server checks the user id, so no other role can be had. */
 #include <errno.h>
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -15,12 +15,12 @@
 #include "bin/rota/line/words.h"
 #include "lib/db.h"
 
-/* Everything but these is psql's. */
+/* All other options are psql's. */
 const struct verb_option sql_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* Whether the caller runs the instance: root, its account, or the owner of a private one. */
+/* Is the caller root, the account of the instance, or the owner of a private one? */
 static bool runs_instance(const struct conf *conf)
 {
 	struct stat st;
@@ -30,7 +30,7 @@ static bool runs_instance(const struct conf *conf)
 	return !conf->instance_account[0] && conf->instance_home[0] && !stat(conf->instance_home, &st) && st.st_uid == geteuid();
 }
 
-/* Whether the database knows nobody of the caller's name: the one failure that psql would not explain. */
+/* Has the database no role of the caller's name? psql would not explain that. Prints an error then. */
 static bool lacks_login(const char *conninfo)
 {
 	PGconn *db = PQconnectdb(conninfo);
@@ -41,10 +41,10 @@ static bool lacks_login(const char *conninfo)
 	if (!lacks)
 		return false;
 	fprintf(stderr, "rota: \"%s\" has no login in the database\n", words_me());
-	/* Only an administrator could look which of the two it takes. */
+	/* Only an administrator can see which of the two commands is needed. */
 	fprintf(stderr,
-		"hint: An administrator gives one that reads schema acct: rota admin user create %s --analyst=true; "
-		"where there is such a user already, rota admin user change %s --analyst=true\n",
+		"hint: Ask an administrator for a login that reads schema acct: rota admin user create %s --analyst=true; "
+		"for an existing user, rota admin user change %s --analyst=true\n",
 		words_me(), words_me());
 	return true;
 }
@@ -57,7 +57,7 @@ int verb_sql(const struct verb *verb, int argc, char **argv)
 	bool runs;
 	int from = 1, count = 0;
 
-	if (argc > 1 && !strcmp(argv[1], "--help")) { /* -h is psql's: the host */
+	if (argc > 1 && !strcmp(argv[1], "--help")) { /* -h is the host, as in psql */
 		verb_help_print(verb);
 		return EXIT_OK;
 	}
@@ -79,6 +79,6 @@ int verb_sql(const struct verb *verb, int argc, char **argv)
 		arguments[count++] = argv[i];
 	execvp("psql", (char *const *)arguments);
 	fprintf(stderr, "rota: could not execute psql: %s\n", strerror(errno));
-	fputs("hint: It is in the package \"postgresql-client\".\n", stderr);
+	fputs("hint: Install the package \"postgresql-client\".\n", stderr);
 	return EXIT_REFUSED;
 }

@@ -1,7 +1,7 @@
-/* status.c - `rota status`: every process of the instance, and whether the gate answers.
+/* status.c - `rota status`: every process of the instance, and whether jobmgrd answers.
  *
- * The daemons are those that the database knows; what stands below them (PostgreSQL, munged, launchers) is looked for on this
- * machine when the instance is a private one. So a status can be had with the gate down, too. */
+ * The daemons come from the database. PostgreSQL, munged and launchers of a private instance are searched on this machine, so `rota status`
+ * also works while jobmgrd does not answer. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,12 +13,12 @@
 #include "bin/rota/line/verb.h"
 
 const struct verb_option status_options[] = {
-	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
 };
 
-/* The private instance that the configuration belongs to; false where it is a system installation or somebody else's. */
+/* The private instance of this configuration; false: a system installation, or another user's instance. */
 static bool instance_here(struct instance *in)
 {
 	struct err e = {0};
@@ -26,7 +26,7 @@ static bool instance_here(struct instance *in)
 	return call_conf()->instance_home[0] && instance_open(in, NULL, &e) && !strcmp(in->home, call_conf()->instance_home);
 }
 
-/* Whether the database knows of this part too, and so more of it. */
+/* Has the answer of the database this part too? */
 static bool known(const json_t *processes, const json_t *part)
 {
 	const json_t *p;
@@ -40,7 +40,7 @@ static bool known(const json_t *processes, const json_t *part)
 	return false;
 }
 
-/* The processes of an answer (NULL: there was none) and, behind them, the parts that are found on this machine only. */
+/* The processes of an answer (NULL: no answer), then the parts that only this machine has. */
 static json_t *processes_all(const json_t *answer)
 {
 	json_t *all = answer ? json_copy(json_object_get(answer, "processes")) : json_array(), *parts, *part;
@@ -62,7 +62,7 @@ static json_t *processes_all(const json_t *answer)
 	return all;
 }
 
-/* What is to be said of a process: only whoever may look at a pid file can tell that none runs. */
+/* The note on a process. Only a user who may read the pid file can see that none runs. */
 static const char *note(const json_t *process)
 {
 	if (json_is_true(json_object_get(process, "leader")))
@@ -72,8 +72,8 @@ static const char *note(const json_t *process)
 	return json_is_integer(json_object_get(process, "pid")) ? "" : "not running";
 }
 
-/* The node it serves, or the machine it runs on: what reaches the database without a network runs beside it. */
-static const char *place(const json_t *process)
+/* The node that the process serves, or its host. No host: it is the one of the database, since it connects by a Unix socket. */
+static const char *process_place(const json_t *process)
 {
 	static char here[256];
 	const char *node = format_text(process, "node"), *host = format_text(process, "host");
@@ -88,14 +88,14 @@ static void row(struct table *table, const json_t *process)
 
 	table_cell(table, format_text(process, "role"));
 	table_cell(table, format_text(process, "name"));
-	table_cell(table, place(process));
+	table_cell(table, process_place(process));
 	table_cell(table, format_count(json_object_get(process, "pid")).s);
 	table_cell(table, format_text(process, "version"));
 	table_cell(table, format_when(json_object_get(process, "started_at")).s);
 	table_cell_coloured(table, note_text, !strcmp(note_text, "leader") ? "32" : note_text[0] ? "31" : "");
 }
 
-static void print(const json_t *answer, bool wide)
+static void status_print(const json_t *answer, bool wide)
 {
 	static const struct table_column COLUMNS[] = {
 		{"ROLE", false, 0},    {"NAME", false, 4},  {"NODE", false, 4}, {"PID", true, 0},
@@ -110,11 +110,11 @@ static void print(const json_t *answer, bool wide)
 	table_print(table, stdout, wide);
 	table_free(table);
 	if (jobs)
-		printf("\ngate: answers on %s\njobs: %s waiting, %s running\n",
+		printf("\njobmgrd: answers on %s\njobs: %s waiting, %s running\n",
 		       call_conf()->gate_url[0] ? call_conf()->gate_url : call_conf()->gate_socket,
 		       format_count(json_object_get(jobs, "pending")).s, format_count(json_object_get(jobs, "running")).s);
 	else
-		printf("\ngate: no answer\n");
+		printf("\njobmgrd: no answer\n");
 }
 
 int verb_status(const struct verb *verb, int argc, char **argv)
@@ -137,7 +137,7 @@ int verb_status(const struct verb *verb, int argc, char **argv)
 		json_dumpf(answer, stdout, JSON_COMPACT);
 		putchar('\n');
 	} else
-		print(answer, wide);
+		status_print(answer, wide);
 	if (!answered)
 		call_error(&e);
 	json_decref(answer);

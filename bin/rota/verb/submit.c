@@ -1,9 +1,11 @@
-/* submit.c - `rota submit`: send a script with its options and the environment to the gate; one job comes of it, or none. With
- * --each, several scripts in one request: a job comes of each, or none of any.
+/* submit.c - `rota submit`: sends a script with its options and the environment to jobmgrd, which makes a job of it; with --each, several
+ * scripts in one request.
  *
- * Each submission carries a client key. When no answer comes, the same request is sent again with the same key: if the first one
- * had arrived after all, the gate answers with the job that it made. So a submission is never lost and never doubled. A key that
- * we made up (retry_key) is known for longer than we ask; one that was given (client_key), for as long as the job. */
+ * Invariants:
+ * - One request makes all its jobs or none.
+ * - Each submission has a key. Without an answer, the same request is sent again with the same key, and jobmgrd answers with the job that
+ *   the first one made. So a submission is neither lost nor made twice.
+ * - The database keeps a generated key (retry_key) for longer than rota tries, and a given key (client_key) for as long as the job. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,15 +37,15 @@ enum {
 };
 
 const struct verb_option submit_options[] = {
-	{SUBMIT_PARSABLE, "parsable", NULL, "print the id of the job and nothing else"},
+	{SUBMIT_PARSABLE, "parsable", NULL, "print only the id of the job"},
 	{SUBMIT_WAIT, "wait", NULL, "wait until the job has ended, and exit as it did"},
-	{SUBMIT_WRAP, "wrap", "COMMAND", "submit a command instead of a script: what /bin/sh makes of it, as a job named wrap"},
+	{SUBMIT_WRAP, "wrap", "COMMAND", "submit a command for /bin/sh instead of a script; the job is named wrap"},
 	{SUBMIT_ARG_FILE, "arg-file", "FILE",
-	 "with --each (as -a FILE there): a job of each line of FILE, whose {} and words {1}, {2} stand in options and "
-	 "arguments"},
-	{SUBMIT_EACH, "each", NULL, "submit every SCRIPT as a job of its own: all of them, or none"},
+	 "with --each (or -a FILE): a job for each line of FILE; in options and arguments, {} is the line and {1}, {2} are its "
+	 "words"},
+	{SUBMIT_EACH, "each", NULL, "submit every SCRIPT as a job of its own; all are accepted or none"},
 	{SUBMIT_KEY, "client-key", "KEY",
-	 "name of this submission: a second one with the same key gives the same job (with --each, of each script by its name)"},
+	 "name of this submission; another one with the same key returns the same job (with --each, for each script by its name)"},
 	VERB_OPTION_JSON,
 #define OPTION SUBMIT_OPTIONS_ROW
 #include "jobmgr/translate/options.def"
@@ -53,15 +55,15 @@ const struct verb_option submit_options[] = {
 
 /* The command line. */
 struct submit_line {
-	json_t *options;       /* "--name=value", as the gate takes them */
-	const char **operands; /* NULL behind the last: the script and its arguments, or with `each` all scripts */
+	json_t *options;       /* "--name=value" */
+	const char **operands; /* NULL-terminated: the script and its arguments, or with `each` all scripts */
 	const char *wrap, *key, *list;
 	json_t *lines; /* of `list`; NULL: none was given */
 	bool each, parsable, wait, json;
 	bool several; /* all operands are scripts */
 };
 
-/* Whether argv[0] is this option, with a value: how many words it took, 0 where it is another one. */
+/* Take this option and its value. Returns the number of arguments it consists of, 0 for another option. */
 static int valued_option(const struct verb *verb, const char *name, const char **value, int left, char **argv)
 {
 	size_t length = strlen(name);
@@ -74,7 +76,7 @@ static int valued_option(const struct verb *verb, const char *name, const char *
 	return argv[0][length] ? 1 : 2;
 }
 
-/* An option of this verb alone: how many words it took, 0 for none of them. */
+/* Take an option of this verb alone. Returns the number of arguments it consists of, 0 for another option. */
 static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 {
 	struct submit_line *line = arg;
@@ -87,7 +89,7 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 	line->several = line->each && !line->list;
 	if (!strcmp(argv[0], "--each"))
 		return line->each = line->several = true;
-	/* Of digits, as in -a 0-3, it is an array. */
+	/* -a with digits, as in -a 0-3, is --array. */
 	if (line->each && !strcmp(argv[0], "-a") && left > 1 && (!strcmp(argv[1], "-") || argv[1][strspn(argv[1], "0123456789-,:%")])) {
 		line->list = argv[1];
 		line->several = false;
@@ -102,7 +104,7 @@ static int own_option(const struct verb *verb, void *arg, int left, char **argv)
 	return took ? took : submit_options_common(verb, left, argv, &line->json);
 }
 
-/* The time in milliseconds, and 80 random bits: those of one time stand side by side in the database. As hex, malloc'ed. */
+/* The time in milliseconds and 80 random bits as hex, so that keys of the same time are neighbours in the index; malloc'ed. */
 static char *key_make(void)
 {
 	unsigned char bytes[16];
@@ -119,7 +121,7 @@ static char *key_make(void)
 	return key;
 }
 
-/* The key of one script: of several, a key that was given is that of all, so the name of the script tells them apart. */
+/* The key of one script. With several scripts, a given key is followed by the name of the script. */
 static char *key_of(const struct submit_line *line, const char *name)
 {
 	if (!line->key)
@@ -136,7 +138,7 @@ static char *wrap_script(const char *command, size_t *size)
 	return text;
 }
 
-/* What is said of one script: its text, its name and its key; NULL with an error. A command that is wrapped has no path. */
+/* The part of a request about one script: text, name and key; NULL with an error. A wrapped command has no path. */
 static json_t *script_request(const struct submit_line *line, const char *path, struct err *e)
 {
 	const char *name = !path ? "wrap" : strcmp(path, "-") ? path : "stdin";
@@ -225,7 +227,7 @@ static json_t *one_request(const struct submit_line *line, struct err *e)
 	return request;
 }
 
-/* Have the shell look at the first steps of a script while the gate has it. Where nobody reads along, submissions come by the thousand. */
+/* Let the shell check the first steps of a script while jobmgrd handles the request. Only on a terminal: programs submit by the thousand. */
 static struct syntax *syntax_of(const struct submit_line *line, const json_t *request)
 {
 	const json_t *script = json_object_get(request, "script");
@@ -236,7 +238,7 @@ static struct syntax *syntax_of(const struct submit_line *line, const json_t *re
 	return syntax_begin(name, json_string_value(script), json_string_length(script), SUBMIT_LOOKED_AT);
 }
 
-/* The answers for all jobs, whichever way they were asked for. */
+/* The answers for all jobs, for each form of the request. */
 static json_t *answer_jobs(const struct submit_line *line, const json_t *answer)
 {
 	return line->each ? json_incref(json_object_get(answer, "jobs")) : json_pack("[O]", answer);
@@ -255,7 +257,7 @@ static void print_one(const struct submit_line *line, const json_t *job, const c
 		       json_is_true(json_object_get(job, "known")) ? ", submitted before with this key" : "");
 }
 
-static void print(const struct submit_line *line, const json_t *jobs)
+static void submit_print(const struct submit_line *line, const json_t *jobs)
 {
 	size_t i;
 
@@ -272,7 +274,7 @@ static void print(const struct submit_line *line, const json_t *jobs)
 	fflush(stdout);
 }
 
-/* --wait. Where standard output is for a program, it only has what was asked for; what failed is told beside it. */
+/* --wait. With --parsable or --json, standard output has only that; failures go to standard error. */
 static int wait_for(const struct submit_line *line, const json_t *jobs)
 {
 	bool plain = !line->parsable && !line->json;
@@ -302,15 +304,15 @@ static void line_read(const struct verb *verb, struct submit_line *line, int arg
 	line->options = json_array();
 	line->operands = submit_options_operands(verb, line->options, argc, argv, own_option, line, &line->several);
 	if (line->list && !line->each)
-		verb_misuse(verb, "--arg-file goes with --each");
+		verb_misuse(verb, "--arg-file needs --each");
 	if (line->list && line->operands[0] && !strcmp(line->list, "-") && !strcmp(line->operands[0], "-"))
-		verb_misuse(verb, "script and --arg-file cannot both be standard input");
+		verb_misuse(verb, "the script and --arg-file cannot both be standard input");
 	if (line->wrap && line->operands[0])
-		verb_misuse(verb, "\"%s\" is too much: --wrap makes the script, and it has no arguments", line->operands[0]);
+		verb_misuse(verb, "\"%s\" is one operand too many: a command of --wrap has no arguments", line->operands[0]);
 	if (line->wrap && line->each)
-		verb_misuse(verb, "--each names scripts, and --wrap makes one");
+		verb_misuse(verb, "--each and --wrap cannot be combined");
 	if (!line->wrap && !line->operands[0])
-		verb_misuse(verb, "name a script, or - for standard input; or give a command by --wrap");
+		verb_misuse(verb, "name a script, or - for standard input; or submit a command with --wrap");
 }
 
 int verb_submit(const struct verb *verb, int argc, char **argv)
@@ -336,7 +338,7 @@ int verb_submit(const struct verb *verb, int argc, char **argv)
 	syntax_end(syntax);
 	jobs = answer ? answer_jobs(&line, answer) : NULL;
 	if (jobs)
-		print(&line, jobs);
+		submit_print(&line, jobs);
 	else
 		status = call_status();
 	if (jobs && line.wait)

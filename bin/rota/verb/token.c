@@ -1,4 +1,4 @@
-/* token.c - `rota token`: a credential for one request made by another program, curl say. */
+/* token.c - `rota token`: prints a credential for one request by another program, for example curl. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ const struct verb_option token_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* The body that --data names; malloc'ed. */
+/* The body given by --data; malloc'ed. */
 static char *body_read(const struct verb *verb, const char *data, size_t *size)
 {
 	const char *path = data + 1;

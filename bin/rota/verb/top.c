@@ -1,4 +1,4 @@
-/* top.c - `rota top`: what running steps use now, most CPUs first; on a terminal again and again, else once. */
+/* top.c - `rota top`: present usage of running steps, most CPUs first; updated on a terminal, else printed once. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,12 +19,12 @@
 enum { TOP_ONCE = 256, TOP_ME, LACKING_REST = 400, LACKING_MOST = 6 };
 
 const struct verb_option top_options[] = {
-	{'n', "node", "LIST", "only what runs on these nodes, as in n[1-4,7]"},
-	{'u', "user", "LIST", "only steps of these users, with commas between"},
+	{'n', "node", "LIST", "only steps on these nodes, as in n[1-4,7]"},
+	{'u', "user", "LIST", "only steps of these users, separated by commas"},
 	{TOP_ME, "me", NULL, "only your own steps"},
-	{'d', "delay", "SECONDS", "look again so often, on a terminal; 2 without it"},
-	{TOP_ONCE, "once", NULL, "look once, on a terminal too"},
-	{'w', "wide", NULL, "cut nothing to fit the terminal"},
+	{'d', "delay", "SECONDS", "time between updates on a terminal; default: 2"},
+	{TOP_ONCE, "once", NULL, "print once, also on a terminal"},
+	{'w', "wide", NULL, "do not shorten columns to fit the terminal"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
@@ -35,7 +35,7 @@ struct top_line {
 	bool once, wide, json;
 };
 
-/* The screen as it was before is behind ours. */
+/* The terminal's alternate screen, so that the old content comes back. */
 static const char SCREEN_TAKE[] = "\033[?1049h\033[?25l", SCREEN_GIVE[] = "\033[?25h\033[?1049l";
 static volatile sig_atomic_t taken;
 
@@ -103,8 +103,8 @@ static void row(struct table *table, const json_t *step)
 	free(figures);
 }
 
-/* At most `room` steps. */
-static void print(FILE *out, const json_t *answer, size_t room, bool wide)
+/* Print at most `room` steps. */
+static void top_print(FILE *out, const json_t *answer, size_t room, bool wide)
 {
 	static const struct table_column COLUMNS[] = {
 		{"STEP", false, 10}, {"USER", false, 4}, {"NODES", false, 5},	{"TIME", true, 0},    {"CPUS", true, 0},
@@ -129,7 +129,7 @@ static size_t screen_lines(void)
 	return !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row > 4 ? size.ws_row : 24;
 }
 
-/* Title and steps over the whole screen; each line is cleared behind its end, so nothing flickers. */
+/* Draw title and steps over the whole screen. Each line is cleared only after its end, so nothing flickers. */
 static void screen_draw(const json_t *answer, bool wide)
 {
 	char *text = NULL, *rest, *line;
@@ -138,7 +138,7 @@ static void screen_draw(const json_t *answer, bool wide)
 
 	if (!out)
 		die("out of memory");
-	print(out, answer, lines - 3, wide);
+	top_print(out, answer, lines - 3, wide);
 	if (fclose(out))
 		die("out of memory");
 	if (!taken)
@@ -183,7 +183,7 @@ static void line_read(struct verb_scan *scan, struct top_line *line)
 		json_object_set_new(line->request, "jobs", words_operands(scan));
 }
 
-/* Whether something that is sampled has no figures yet: its node takes some for us (internal.sample_look), of which two make a rate. */
+/* Has a sampled step no figures yet? Its node samples because of this request (internal.sample_look); a rate needs two samples. */
 static bool is_lacking(const json_t *answer)
 {
 	const json_t *step;
@@ -195,7 +195,7 @@ static bool is_lacking(const json_t *answer)
 	return false;
 }
 
-static int look_once(const struct top_line *line)
+static int top_once(const struct top_line *line)
 {
 	json_t *answer = call_gate("top", json_incref(line->request));
 
@@ -209,16 +209,16 @@ static int look_once(const struct top_line *line)
 	if (line->json)
 		call_print_json();
 	else
-		print(stdout, answer, SIZE_MAX, line->wide);
+		top_print(stdout, answer, SIZE_MAX, line->wide);
 	json_decref(answer);
 	return EXIT_OK;
 }
 
-static int look_again(const struct top_line *line)
+static int top_update(const struct top_line *line)
 {
-	int lacking = 0; /* so many looks in a row; what ends soon, or cannot be sampled, is not waited for */
+	int lacking = 0; /* polls in a row without figures; do not wait for steps that end soon or cannot be sampled */
 
-	keys_take(screen_give, EXIT_OK); /* it runs until it is told to end, so that is no failure */
+	keys_take(screen_give, EXIT_OK); /* a signal is the ordinary end, so no failure */
 	call_before_failure(screen_give);
 	for (;;) {
 		json_t *answer = call_gate_patiently("top", json_incref(line->request), CALL_LONG);
@@ -242,7 +242,7 @@ int verb_top(const struct verb *verb, int argc, char **argv)
 	int status;
 
 	line_read(&scan, &line);
-	status = line.once ? look_once(&line) : look_again(&line);
+	status = line.once ? top_once(&line) : top_update(&line);
 	json_decref(line.request);
 	return status;
 }

@@ -1,4 +1,4 @@
-/* up.c - `rota up`: a private instance of Rota, from nothing to nodes that serve.
+/* up.c - `rota up`: makes and starts a private instance of Rota.
  *
  * A fixed order of stages, each of which keeps what is there and runs: folders, keys, configuration, munged, PostgreSQL and its
  * schema, jobmgrd, nodemgrd, runnerd, nodes. So running it again repairs what died and is otherwise free of effect. */
@@ -32,18 +32,18 @@ enum {
 };
 
 const struct verb_option up_options[] = {
-	{UP_NODES, "nodes", "N", "have at least N nodes, named n1 to nN (1 in a new instance)"},
-	{UP_CPUS, "cpus", "C", "CPUs of each of these nodes (what the machine has)"},
-	{UP_MEM, "mem", "SIZE", "memory of each of these nodes, as 4G; a plain number is MiB (the machine's, shared out)"},
-	{UP_NAME, "name", "NAME", "name of the instance; tasks see it as ROTA_CLUSTER (rota)"},
-	{UP_ACCOUNT, "account", "NAME", "as root: whom PostgreSQL and the daemons run as (rota)"},
-	{UP_PROLOG, "site-prolog", "FILE", "program run before the tasks of each step, as whoever runs the nodes"},
-	{UP_EPILOG, "site-epilog", "FILE", "program run after the tasks of each step"},
-	{UP_CONTROLLER_PROLOG, "controller-prolog", "FILE", "program run before each attempt of a step, beside jobmgrd"},
-	{UP_CONTROLLER_EPILOG, "controller-epilog", "FILE", "program run behind each attempt of a step, beside jobmgrd"},
+	{UP_NODES, "nodes", "N", "have at least N nodes, named n1 to nN (default: 1 in a new instance)"},
+	{UP_CPUS, "cpus", "C", "CPUs of each node (default: those of the machine)"},
+	{UP_MEM, "mem", "SIZE", "memory of each node, as 4G; a number without a unit is MiB (default: an equal part of the machine's)"},
+	{UP_NAME, "name", "NAME", "name of the instance; tasks see it as ROTA_CLUSTER (default: rota)"},
+	{UP_ACCOUNT, "account", "NAME", "as root: the account of PostgreSQL and the daemons (default: rota)"},
+	{UP_PROLOG, "site-prolog", "FILE", "program to run before the tasks of each step, as the user of the launchers"},
+	{UP_EPILOG, "site-epilog", "FILE", "program to run after the tasks of each step"},
+	{UP_CONTROLLER_PROLOG, "controller-prolog", "FILE", "program that runnerd runs before each attempt of a step"},
+	{UP_CONTROLLER_EPILOG, "controller-epilog", "FILE", "program that runnerd runs after each attempt of a step"},
 	{UP_SET, "set", "SECTION.KEY=VALUE",
-	 "any setting of rota.conf, for example node.grace=5; may be repeated; daemons that run read it when they start again"},
-	{'q', "quiet", NULL, "print nothing while all goes well"},
+	 "a setting of rota.conf, for example node.grace=5; may be repeated; running daemons read it at their next start"},
+	{'q', "quiet", NULL, "print only errors"},
 	VERB_OPTION_JSON_OWN,
 	{0, NULL, NULL, NULL},
 };
@@ -75,7 +75,7 @@ static void hook_add(const struct verb *verb, struct up_line *line, const char *
 	free(path);
 }
 
-/* What these options set, in their order. */
+/* The settings of these options, in their order. */
 static const char *const hook_keys[] = {"node.site_prolog", "node.site_epilog", "controller.prolog", "controller.epilog"};
 
 static void line_read(struct verb_scan *scan, struct up_line *line)
@@ -91,7 +91,7 @@ static void line_read(struct verb_scan *scan, struct up_line *line)
 		case UP_MEM:
 			line->wish.mem_mb = format_size_parse(scan->value);
 			if (line->wish.mem_mb <= 0)
-				verb_misuse(scan->verb, "--mem wants a size as 512M or 4G, not \"%s\"", scan->value);
+				verb_misuse(scan->verb, "--mem needs a size as 512M or 4G, not \"%s\"", scan->value);
 			break;
 		case UP_ACCOUNT:
 			line->account = scan->value;
@@ -101,7 +101,7 @@ static void line_read(struct verb_scan *scan, struct up_line *line)
 			break;
 		case UP_SET:
 			if (!strchr(scan->value, '='))
-				verb_misuse(scan->verb, "--set wants SECTION.KEY=VALUE, not \"%s\"", scan->value);
+				verb_misuse(scan->verb, "--set needs SECTION.KEY=VALUE, not \"%s\"", scan->value);
 			setting_add(scan->verb, line, NULL, scan->value);
 			break;
 		case UP_PROLOG:
@@ -131,7 +131,7 @@ static bool any_jobmgrd_runs(const struct instance *in)
 	return any;
 }
 
-/* Put the settings of the command line into the configuration and write it, where anything changed. */
+/* Write the settings of the command line to rota.conf if they change anything. */
 static bool conf_make(struct instance *in, const struct up_line *line, struct err *e)
 {
 	char *path = instance_path(in, "etc/rota.conf");
@@ -149,13 +149,13 @@ static bool conf_make(struct instance *in, const struct up_line *line, struct er
 		ok = conf_save(&in->conf, path, e);
 		if (ok && in->made && any_jobmgrd_runs(in))
 			instance_say(
-				in, "settings are written; running daemons read them when they start again (rota down, rota up)");
+				in, "the settings are in rota.conf; running daemons read them at their next start (rota down, rota up)");
 	}
 	free(path);
 	return ok;
 }
 
-/* A credential can be had: munged serves. */
+/* Does munged answer? */
 static bool munged_answers(const struct instance *in, const void *arg)
 {
 	struct err e = {0};
@@ -180,7 +180,7 @@ bool up_munged(const struct instance *in, struct err *e)
 	char *pid_file = xasprintf("--pid-file=%s/run/munged.pid", in->home);
 	char *seed = xasprintf("--seed-file=%s/run/munged.seed", in->home);
 	char *log = xasprintf("--log-file=%s/run/munged.log", in->home);
-	/* --force: a home under a private folder is not reachable for others, which munged would refuse to serve in. */
+	/* --force: munged refuses a folder that others cannot reach, as in a private home. */
 	const char *argv[] = {instance_munged_program(),
 			      "--foreground",
 			      "--force",
@@ -208,15 +208,15 @@ bool up_munged(const struct instance *in, struct err *e)
 	return ok;
 }
 
-/* All stages in order. */
+/* Run all stages. */
 static bool stages(struct instance *in, const struct up_line *line, struct err *e)
 {
 	return up_reach(in, e) && up_folders(in, e) && instance_lock(in, e) && up_keys(in, e) && conf_make(in, line, e) &&
 	       up_munged(in, e) && up_database(in, e) && up_daemons(in, e) && up_nodes(in, &line->wish, e);
 }
 
-/* What there is now, as {"name", "home", "gate", "processes", "limits"}. */
-static void json_print(const struct instance *in)
+/* Print the instance as {"name", "home", "gate", "processes", "limits"}. */
+static void up_print_json(const struct instance *in)
 {
 	json_t *all = json_pack("{ss ss ss so so}", "name", in->conf.instance_name, "home", in->home, "gate", in->conf.gate_socket,
 				"processes", instance_parts(in), "limits", up_limits(in));
@@ -246,7 +246,7 @@ int verb_up(const struct verb *verb, int argc, char **argv)
 	else
 		call_error(&e);
 	if (ok && line.json)
-		json_print(&in);
+		up_print_json(&in);
 	for (int i = 0; i < line.count; i++)
 		free(line.settings[i]);
 	instance_close(&in);

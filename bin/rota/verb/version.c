@@ -1,4 +1,4 @@
-/* version.c - `rota version`: what this program is and what it was built with. */
+/* version.c - `rota version`: prints the version of this program and of its libraries. */
 #include <stdio.h>
 
 #include "bin/rota/line/verb.h"

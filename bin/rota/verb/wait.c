@@ -10,8 +10,8 @@
 enum { WAIT_TIMED_OUT = 124 };
 
 const struct verb_option wait_options[] = {
-	{'t', "timeout", "SECONDS", "give up after so long, with exit status 124"},
-	{'q', "quiet", NULL, "do not print how they ended"},
+	{'t', "timeout", "SECONDS", "stop waiting after this time, with exit status 124"},
+	{'q', "quiet", NULL, "do not print how the jobs ended"},
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };

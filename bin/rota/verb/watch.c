@@ -21,14 +21,14 @@
 enum { WATCH_LINES = 256, WATCH_ROUND = 30, LONGEST_BREATH = 3000, DATE = sizeof("2000-01-01 ") - 1 };
 
 const struct verb_option watch_options[] = {
-	{WATCH_LINES, "lines", NULL, "print a line for each change, on a terminal too"},
+	{WATCH_LINES, "lines", NULL, "print a line for each change, also on a terminal"},
 	{VERB_JSON, "json", NULL,
-	 "print the job and its steps as JSON, on a line, at each change; of several, each job without its steps"},
+	 "print the job with its steps as one line of JSON at each change; of several jobs, without their steps"},
 	{0, NULL, NULL, NULL},
 };
 
-/* What was told of a step last. */
-struct told {
+/* The state of a step that was printed last. */
+struct printed_step {
 	char *state;
 	long long attempt, tenths;
 };
@@ -36,13 +36,13 @@ struct told {
 struct watch {
 	json_t *jobs; /* the operands */
 	bool lines, json;
-	struct told *told; /* by position in the list of steps */
+	struct printed_step *printed; /* by position in the list of steps */
 	size_t count;
 	char *text; /* --json: what was printed last */
 	bool quit;  /* `q` was pressed */
 };
 
-/* A line for a step whose state has changed. */
+/* Print a line for a step whose state has changed. */
 static void step_line(const json_t *step)
 {
 	const char *state = format_text(step, "state"), *nodes = format_text(step, "nodes");
@@ -63,7 +63,7 @@ static void step_line(const json_t *step)
 	free(words);
 }
 
-/* How far an array has come, in tenths. */
+/* Progress of an array in tenths. */
 static long long tenths_of(const json_t *step)
 {
 	const json_t *array = json_object_get(step, "array");
@@ -75,7 +75,7 @@ static long long tenths_of(const json_t *step)
 		    : 0;
 }
 
-/* A line for an array of which another tenth has ended. */
+/* Print a line for an array of which another tenth has ended. */
 static void array_line(const json_t *step)
 {
 	const json_t *array = json_object_get(step, "array");
@@ -89,28 +89,28 @@ static void array_line(const json_t *step)
 	putchar('\n');
 }
 
-/* Tell what is new since the last answer. Waiting is where every step begins, so that is not told. */
+/* Print the changes since the last answer. Every step begins as pending, so that is not printed. */
 static void lines_print(struct watch *w, const json_t *job)
 {
 	const json_t *steps = json_object_get(job, "steps"), *step;
 	size_t i, count = json_array_size(steps);
 
 	if (count > w->count) {
-		w->told = xrealloc(w->told, count * sizeof(*w->told));
-		memset(w->told + w->count, 0, (count - w->count) * sizeof(*w->told));
+		w->printed = xrealloc(w->printed, count * sizeof(*w->printed));
+		memset(w->printed + w->count, 0, (count - w->count) * sizeof(*w->printed));
 		w->count = count;
 	}
 	json_array_foreach (steps, i, step) {
 		const char *state = format_text(step, "state");
 		long long attempt = json_integer_value(json_object_get(step, "attempt"));
-		struct told *told = &w->told[i];
+		struct printed_step *before = &w->printed[i];
 
-		if (tenths_of(step) > told->tenths && !format_state_final(state))
+		if (tenths_of(step) > before->tenths && !format_state_final(state))
 			array_line(step);
-		if (!told->state ? strcmp(state, "pending") : strcmp(told->state, state) || told->attempt != attempt)
+		if (!before->state ? strcmp(state, "pending") : strcmp(before->state, state) || before->attempt != attempt)
 			step_line(step);
-		free(told->state);
-		*told = (struct told){xstrdup(state), attempt, tenths_of(step)};
+		free(before->state);
+		*before = (struct printed_step){xstrdup(state), attempt, tenths_of(step)};
 	}
 	fflush(stdout);
 }
@@ -120,7 +120,7 @@ static bool ended(const json_t *job)
 	return format_state_final(format_text(job, "state"));
 }
 
-/* The job as JSON on a line, unless it is as it was told last. */
+/* Print the job as one line of JSON, unless nothing changed since the last line. */
 static void json_print(struct watch *w, const json_t *job)
 {
 	char *text = json_dumps(job, JSON_COMPACT);
@@ -135,8 +135,8 @@ static void json_print(struct watch *w, const json_t *job)
 	fflush(stdout);
 }
 
-/* One look; *cursor moves on. NULL when the gate would not answer. */
-static json_t *look(const struct watch *w, json_t **cursor)
+/* Poll once and update *cursor. NULL: jobmgrd does not answer or refuses. */
+static json_t *watch_poll(const struct watch *w, json_t **cursor)
 {
 	json_t *request = json_pack("{sO sI}", "jobs", w->jobs, "timeout_s", (json_int_t)(w->lines ? WATCH_ROUND : 1)), *answer;
 
@@ -152,7 +152,7 @@ static json_t *look(const struct watch *w, json_t **cursor)
 	return answer;
 }
 
-/* Milliseconds between two looks: the more steps an answer has, the dearer it is, and the less one can read at a time. */
+/* Milliseconds between two polls; longer for jobs with many steps, whose answers cost more. */
 static int breath(const json_t *answer)
 {
 	size_t steps = json_array_size(json_object_get(json_array_get(json_object_get(answer, "jobs"), 0), "steps"));
@@ -160,20 +160,20 @@ static int breath(const json_t *answer)
 	return 50 + (steps < LONGEST_BREATH ? (int)steps : LONGEST_BREATH);
 }
 
-/* Until the job has ended; the last answer, NULL after a failure. */
+/* Watch until the job has ended. Returns the last answer, NULL after a failure. */
 static json_t *follow(struct watch *w)
 {
 	json_t *cursor = NULL, *last = NULL;
 
 	for (;;) {
-		json_t *answer = look(w, &cursor);
+		json_t *answer = watch_poll(w, &cursor);
 
 		if (!answer) {
 			json_decref(last);
 			last = NULL;
 			break;
 		}
-		/* "changed": false: nothing happened, what was shown last still holds. */
+		/* "changed" is false: the last answer is still valid. */
 		if (last && !json_array_size(json_object_get(answer, "jobs"))) {
 			json_decref(answer);
 		} else {
@@ -230,8 +230,8 @@ int verb_watch(const struct verb *verb, int argc, char **argv)
 		free(words);
 	}
 	for (size_t i = 0; i < w.count; i++)
-		free(w.told[i].state);
-	free(w.told);
+		free(w.printed[i].state);
+	free(w.printed);
 	free(w.text);
 	json_decref(last);
 	json_decref(w.jobs);

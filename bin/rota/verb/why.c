@@ -1,4 +1,4 @@
-/* why.c - `rota why`: what a step waits for, one line for each condition that is not met. */
+/* why.c - `rota why`: why steps wait, one line for each unmet condition. */
 #include <stdio.h>
 
 #include "bin/rota/call/call.h"
@@ -12,7 +12,7 @@ const struct verb_option why_options[] = {
 	{0, NULL, NULL, NULL},
 };
 
-/* One step: its state, when it is expected, and the conditions below. */
+/* Print a step: its state, its expected start, and its unmet conditions. */
 static void step_print(const json_t *step)
 {
 	const json_t *condition, *expected = json_object_get(step, "expected_at");
