@@ -1,7 +1,9 @@
-/* auth.c - who is asking: munge credentials whose payload is a hash of the one request they are for.
+/* auth.c - munge credentials whose payload is a hash of one request.
  *
- * Clients encode (lib/http.c), the gate decodes. What always holds: identity comes from the credential alone; a credential is
- * good once (munged keeps the replay cache) and only for the method, target and body that it was made for. */
+ * Called by: clients (http.c) to encode, jobmgrd to decode.
+ * Invariants:
+ * - The user is known from the credential alone.
+ * - A credential is valid once (munged has the replay cache), and only for the method, target and body that it was made for. */
 #include "lib/auth.h"
 
 #include <munge.h>

@@ -1,8 +1,10 @@
-/* conf.c - rota.conf: one table made from conf.def, read by one loop each for defaults, parsing, writing and freeing.
+/* conf.c - rota.conf: one table made from conf.def for defaults, parsing, writing and freeing.
  *
- * Every program calls conf_load first. What always holds: a struct conf that loaded has every text set (never NULL) and every
- * number within its bounds, each word one of its list, and each path from the root. Comments stand on lines of their own, so a
- * value may hold ';' and '#', and what conf_save writes, conf_load reads back the same. */
+ * Called by: every program, through conf_load().
+ * Invariants:
+ * - After conf_load(), every text is set (not NULL), every number is in its range, every enumerated text is valid, and every path is
+ *   absolute.
+ * - conf_load() reads back exactly what conf_save() wrote. Comments have lines of their own, so a value may have ";" and "#". */
 #include "lib/conf.h"
 
 #include <errno.h>

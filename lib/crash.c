@@ -1,7 +1,9 @@
-/* crash.c - dies at a named place (crash.h tells when). Only a crash build has anything in it.
+/* crash.c - ends the process at a named place (crash.h). Only the crash build has code here.
  *
- * What always holds: the line of a place is gone from the file before the process dies, so that what is started in its place goes
- * on; counting is under a lock, so that a place is died at once, whoever comes to it. */
+ * Called by: daemons of the crash build.
+ * Invariants:
+ * - The line of a place is removed from its file before the process dies, so the next process goes on.
+ * - Counting is under a lock, so a place is reached at an exact count over all processes. */
 #include "lib/crash.h"
 
 #ifdef ROTA_CRASH

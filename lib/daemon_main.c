@@ -1,7 +1,9 @@
-/* daemon_main.c - how a daemon starts: the same words on every command line, the same log, one configuration.
+/* daemon_main.c - starts a daemon: command line, log, configuration.
  *
- * Called by the mains in bin/. What always holds: misuse ends with status 2 before anything is opened; a failure is logged
- * once, with its hint, and ends with status 1. */
+ * Called by: the mains in bin/.
+ * Invariants:
+ * - A wrong command line ends with status 2 before anything is opened.
+ * - A failure is logged once, with its hint, and ends with status 1. */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
-/* db_array.c - PostgreSQL array literals, for parameters like bigint[] and text[] in text form.
+/* db_array.c - PostgreSQL array literals for parameters like bigint[] and text[].
  *
- * Called by whoever calls an api function that takes a set. What always holds: the text up to the closing brace is a literal
- * that PostgreSQL reads back to exactly the values added, whatever bytes they hold. */
+ * Called by: callers of api functions with array parameters.
+ * Invariants:
+ * - PostgreSQL reads a literal back to exactly the values added, whatever bytes they have. */
 #include "lib/db.h"
 
 #include <inttypes.h>

@@ -1,8 +1,9 @@
-/* db_conninfo.c - the connection string of one program, from the configured one; and of one host, from one that names several.
+/* db_conninfo.c - makes the connection string of a program from the configured one, and that of one host from one with several.
  *
- * Called by each daemon's main, by the client's verbs that open SQL, and by db.c. What always holds: whatever the configured string
- * says of user and application_name, ours stand in the result; what else it says stands there, too; a string that libpq cannot
- * read is handed on, so that connecting says what is wrong with it. */
+ * Called by: daemons, verbs that connect to PostgreSQL, db_connect.c.
+ * Invariants:
+ * - user and application_name of the result are those of the program; all other parameters are kept.
+ * - A string that libpq cannot parse is returned unchanged, so that connecting reports the error. */
 #include "lib/db_inside.h"
 
 #include <stdio.h>

@@ -1,7 +1,10 @@
-/* err.c - the one error a callee writes, and the two ways to end when there is nothing to decide: die() and x*alloc().
+/* err.c - errors that a callee writes, and the ends of a process: die() and x*alloc().
  *
- * Everybody calls it. What always holds: message and hint are NUL-terminated; err_set starts a new error, so a stale hint or
- * code never outlives it. `e` may be NULL where nobody wants to know. */
+ * Called by: all.
+ * Invariants:
+ * - Message and hint are NUL-terminated.
+ * - err_set() resets hint and code.
+ * - `e` may be NULL if the caller does not need the error. */
 #include "lib/err.h"
 
 #include <errno.h>

@@ -1,8 +1,10 @@
-/* fields.c - the field format: writing appends, parsing walks once from front to back and refuses every second spelling.
+/* fields.c - the field format of launch requests, journal records and launcher messages.
  *
- * Called by what writes or believes orders, journal records and launcher messages; the parser reads input that an attacker may
- * have made. What always holds: `text` is the exact spelling of the entries, in their order, and no name stands twice. Values
- * live in blocks of their own that never move, so a pointer from fields_get stays good until fields_free. */
+ * Called by: writers and readers of these. An attacker may have written what is parsed.
+ * Invariants:
+ * - `text` is the exact spelling of the entries in their order. Any other spelling is refused.
+ * - No name occurs twice.
+ * - A pointer from fields_get() is valid until fields_free(). */
 #include "lib/fields.h"
 
 #include <inttypes.h>

@@ -1,7 +1,9 @@
-/* hosts.c - node names in short.
+/* hosts.c - lists of node names in a short form, as n[1-4].
  *
- * Called by the leader, which writes such lists into orders, and by everything that reads an order. What always holds: the names come
- * out as they went in, in their order; a list of a few names is those names with commas between. */
+ * Called by: the leader, which writes them into launch requests; all parsers of launch requests.
+ * Invariants:
+ * - Expanding returns the same names in the same order.
+ * - A list of a few names is written in full, separated by commas. */
 #include "lib/hosts.h"
 
 #include <stdio.h>

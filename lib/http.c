@@ -1,8 +1,10 @@
-/* http.c - a client's HTTP/1.1 connection to the gate: sign, send, read the whole answer, keep the connection.
+/* http.c - a client's HTTP/1.1 connection to jobmgrd: sign, send, read the whole answer, keep the connection.
  *
- * The command-line programs call it; it blocks. What always holds: after a failure or a `Connection: close` the connection is
- * gone and the next request makes a new one, so an answer is never taken for another's; only a GET is ever sent twice, with a
- * fresh credential, and only when a kept connection turned out closed; no answer makes us hold more than HTTP_MOST bytes. */
+ * Called by: `rota`. Calls block.
+ * Invariants:
+ * - After a failure or "Connection: close", the next request opens a new connection, so no answer can be taken for that of another request.
+ * - Only a GET is sent twice, with a new credential, and only if a kept connection turned out to be closed.
+ * - An answer has at most HTTP_MOST bytes. */
 #include "lib/http.h"
 
 #include <errno.h>

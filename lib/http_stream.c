@@ -1,8 +1,10 @@
-/* http_stream.c - connect to the gate and move bytes: over a Unix socket here, through TLS where http_tls.c is linked and named.
+/* http_stream.c - connects to jobmgrd and moves bytes: over a Unix socket, or through http_tls.c.
  *
- * lib/http.c alone calls it. What always holds: no write raises SIGPIPE; a read or write that stands still for
- * HTTP_SILENCE_SECONDS fails; a program that has not called http_tls_use() has no TLS and does not load its libraries, which take
- * longer than a whole request (`rota` itself: bin/rota/everyday.c). */
+ * Called by: http.c.
+ * Invariants:
+ * - No write raises SIGPIPE.
+ * - A read or write without progress for HTTP_SILENCE_SECONDS fails.
+ * - TLS is used only after http_tls_use(). Other programs do not load its libraries, which takes longer than a request. */
 #include "lib/http_stream.h"
 
 #include <errno.h>

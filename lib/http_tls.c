@@ -1,7 +1,9 @@
-/* http_tls.c - the client's TLS: connect to the host that gate.url names, check its certificate, move bytes.
+/* http_tls.c - TLS of the client: connects to the host of gate.url and verifies its certificate.
  *
- * lib/http_stream.c calls it, in programs that have called http_tls_use(). What always holds: TLS is 1.2 or newer and the gate's
- * certificate is good for that host; no write raises SIGPIPE. */
+ * Called by: http_stream.c, in programs that called http_tls_use().
+ * Invariants:
+ * - TLS is 1.2 or newer, and the certificate is valid for that host.
+ * - No write raises SIGPIPE. */
 #include "lib/http_tls.h"
 
 #include <errno.h>

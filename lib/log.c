@@ -1,7 +1,9 @@
-/* log.c - a daemon's log, one line an entry, written with one write(2) so that entries of several processes never mix.
+/* log.c - a daemon's log: each entry is one line and one write(2), so entries of several processes never mix.
  *
- * Every daemon calls it; libraries return errors instead. What always holds: an entry is one line whatever its text holds
- * (control characters become blanks), and errno is left alone. */
+ * Called by: daemons. Libraries return errors instead.
+ * Invariants:
+ * - An entry is one line: control characters become spaces.
+ * - errno does not change. */
 #include "lib/log.h"
 
 #include <errno.h>

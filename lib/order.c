@@ -1,9 +1,9 @@
-/* order.c - launch orders and specs as fields: two tables say which fields there are, in which order, and what each may hold;
- * one loop reads the tables to write and one to parse.
+/* order.c - launch requests and specs as fields: two tables have the fields, their order and valid values; one loop writes and one parses.
  *
- * Called by the translator (specs), the signer (orders), and the launcher, for which an order is input from an enemy until its
- * signature is checked, and suspicious after. What always holds: an order that parsed has every field (but marks and extras, which are
- * there or not), in the table's order, each within its bounds, and no other; so one content has one text. */
+ * Called by: the translator (specs), the signer, and the launcher, which does not trust a launch request before its signature is verified.
+ * Invariants:
+ * - A parsed launch request has every field of the table (marks and extras are optional) in order, each valid, and no other. So one
+ *   content has one text. */
 #include "lib/order.h"
 
 #include <inttypes.h>

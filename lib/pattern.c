@@ -1,8 +1,9 @@
-/* pattern.c - names of output files.
+/* pattern.c - expands the patterns of output files.
  *
- * Called by the gate (to show where output goes) and by the keeper (to open it there). What always holds: a value put in for a
- * letter holds no '/', so a pattern's folders are those that its writer typed; everything else about the path is judged by the
- * kernel when the file is opened as the user. */
+ * Called by: jobmgrd and `rota`, to show paths; the keeper, to open the files.
+ * Invariants:
+ * - A value that replaces a letter has no "/", so all folders of the path are in the pattern.
+ * - The kernel checks the path when the keeper opens it as the user. */
 #include "lib/pattern.h"
 
 #include <inttypes.h>

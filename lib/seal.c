@@ -1,8 +1,11 @@
-/* seal.c - authenticators and signatures, all through OpenSSL's EVP interface, and the key files they need.
+/* seal.c - authenticators, signatures and key files, with OpenSSL.
  *
- * Called by jobmgrd (signs orders, makes and checks authenticators), the launcher (verifies orders) and `rota up` (makes keys).
- * What always holds: a key file appears whole or not at all and is never overwritten; no key material reaches a message;
- * secrets are wiped when they are freed; a failure of the library itself is a broken invariant and ends the process. */
+ * Called by: jobmgrd (signs launch requests, makes and verifies authenticators), the launcher (verifies launch requests), `rota up` (makes
+ * keys).
+ * Invariants:
+ * - A key file is written whole or not at all, and never overwritten.
+ * - No message has key material. Secrets are wiped before they are freed.
+ * - A failure of OpenSSL itself ends the process. */
 #include "lib/seal.h"
 
 #include <errno.h>

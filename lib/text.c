@@ -1,7 +1,8 @@
-/* text.c - output of programs as text that a journal and a database take, and values as text between quotes.
+/* text.c - makes program output valid for journal and database, and quotes values.
  *
- * Called by the keeper and the script runner for the ends of hooks' output, and by whoever makes a connection string. What always holds:
- * what was cleaned is valid UTF-8. */
+ * Called by: the keeper and the runner for output of hooks; makers of connection strings.
+ * Invariants:
+ * - Cleaned text is valid UTF-8. */
 #include "lib/text.h"
 
 #include <string.h>

@@ -1,8 +1,10 @@
-/* admin_copy.c - the rows of queries into files, as of one moment.
+/* admin_copy.c - copies the rows of queries to files, as of one moment.
  *
- * One process of the server makes text of rows slower than this program packs it, so two sessions copy side by side, a table each; whichever
- * is through takes the next. What always holds: all sessions see the same moment (the first one's snapshot), and memory does not
- * grow with the rows. */
+ * Called by: admin_export.c.
+ * Invariants:
+ * - All sessions read the same snapshot, that of the first one.
+ * - Memory does not grow with the rows.
+ * - Two sessions copy at once, a table each, since one process of the server formats rows slower than this program compresses them. */
 #include "bin/rota/admin/admin_copy.h"
 
 #include <libpq-fe.h>

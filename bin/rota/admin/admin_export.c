@@ -1,8 +1,11 @@
-/* admin_export.c - `rota admin export`, `rota admin range`: tables as compressed CSV, with a manifest that says what is in them.
+/* admin_export.c - `rota admin export` and `rota admin range`: tables as compressed CSV with a manifest.
  *
- * api.export_plan says what to copy; the copying is done by this program as whoever runs the instance (rota_admin), so nothing passes through
- * the gate. What always holds: a manifest is there only when every file of it is whole and on disk, and what failed leaves no folder behind; a
- * range is detached only when its export can begin, and dropped only behind its manifest. */
+ * api.export_plan names the tables. This program copies them as role rota_admin, so no row passes through jobmgrd.
+ * Called by: `rota admin`.
+ * Invariants:
+ * - A manifest exists only when all its files are whole and on disk.
+ * - A failed export leaves no folder.
+ * - A range is detached only when its export can begin, and dropped only after its manifest is written. */
 #include "bin/rota/admin/admin_export.h"
 
 #include <errno.h>
