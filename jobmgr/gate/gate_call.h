@@ -62,7 +62,7 @@ struct gate_call {
 	struct gate_query *query;     /* the query under way */
 	int retries;
 	void (*send)(struct gate_call *c);   /* sends the query; repeated after a rollback */
-	void (*resume)(struct gate_call *c); /* when the limits are read; NULL: this call has not asked for them */
+	void (*resume)(struct gate_call *c); /* after the limits are read; NULL: this call has not asked for them */
 	gate_answer_handler *then;	     /* of the query under way */
 	TAILQ_ENTRY(gate_call) link;
 };

@@ -231,7 +231,7 @@ static bool pbs_read_chunk(const struct option_pbs *pbs, const char *value, stru
 	struct chunk chunk = {0};
 	int64_t count;
 	if (strchr(value, '+')) {
-		err_set(e, "\"%s\" asks for nodes of several kinds in one step", OPTION_QUOTE(value));
+		err_set(e, "\"%s\" requests nodes of several kinds in one step", OPTION_QUOTE(value));
 		return err_hint(e, "make each kind a step of its own, and bind them by --with");
 	}
 	char *part = option_item(&value, ':');

@@ -145,11 +145,11 @@ const char *translate_shell_read(struct translate_shell *s, const char *line, si
 		return text;
 	for (int i = 0; i < s->count; i++) {
 		int lines;
-		const char *behind = s->misses < MISSES_MOST ? shell_find_end(&s->documents[i], text, end, &lines) : NULL;
-		s->misses += !behind;
-		if (!behind)
+		const char *after_document = s->misses < MISSES_MOST ? shell_find_end(&s->documents[i], text, end, &lines) : NULL;
+		s->misses += !after_document;
+		if (!after_document)
 			break;
-		text = behind;
+		text = after_document;
 		*number += lines;
 	}
 	s->count = 0;

@@ -220,7 +220,8 @@ static void size_number_steps(struct translation *t)
 		id += 1 + t->steps[i].elements;
 		if (id <= INT_MAX)
 			continue;
-		translate_refuse(t, t->steps[i].line, "--array", "the script has more than %d steps and elements of arrays", INT_MAX);
+		translate_refuse(t, t->steps[i].line, "--array", "the script has more than %d steps and elements of arrays",
+				 INT_MAX);
 		return;
 	}
 }

@@ -56,8 +56,8 @@ static char *spec_output(const struct translation *t, const struct translate_ste
 /* Must the step end with the lease of its node? The default for a step that may run again, because it must not run twice. */
 static bool spec_is_fenced(const struct translation *t, const struct translate_step *s)
 {
-	const char *said = spec_text(t, s, OPTION_ID_NODE_LOSS);
-	return *said ? strcmp(said, "fence") == 0 : !json_is_false(translate_value(t, s, OPTION_ID_REQUEUE));
+	const char *given = spec_text(t, s, OPTION_ID_NODE_LOSS);
+	return *given ? strcmp(given, "fence") == 0 : !json_is_false(translate_value(t, s, OPTION_ID_REQUEUE));
 }
 
 /* Put lowest and highest index of an array, and the step between two indices; 1 where it differs. */

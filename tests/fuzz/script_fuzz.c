@@ -1,6 +1,6 @@
 /* script_fuzz.c - the translator on arbitrary bytes: no crash, no leak, and a plan that is consistent.
  *
- * Up to the first NUL byte the input is a script; what follows, NUL-separated, are options of the command line. */
+ * The input is a script up to the first NUL byte, then options of the command line, each with a NUL. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { OPTIONS_MOST = 16 };
 
-/* Steps have valid specs, and edges have peers that exist. */
+/* Abort unless steps have valid specs and ascending ids. */
 static void check_plan(const json_t *plan, const struct translate_request *request)
 {
 	const json_t *step, *steps = json_object_get(plan, "steps");

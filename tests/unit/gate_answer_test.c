@@ -1,4 +1,4 @@
-/* gate_answer_test.c - SQLSTATEs to HTTP, errors to JSON. */
+/* gate_answer_test.c - SQLSTATEs as HTTP statuses, errors as JSON, members of a JSON text. */
 #include "tests/unit/unit.h"
 
 #include <jansson.h>
@@ -66,7 +66,7 @@ static void texts(void **state)
 	json_decref(error);
 }
 
-/* A message cut in the middle of a character, or made of bytes, must not cost the client its answer. */
+/* The client gets an answer, even where a message is cut within a character or is not UTF-8. */
 static void not_utf8(void **state)
 {
 	struct err e;
@@ -84,7 +84,7 @@ static void not_utf8(void **state)
 	json_decref(error);
 }
 
-/* What a long poll decides by: a member of the answer, not its like deeper inside or in a text. */
+/* A member of the outermost object is found, not one of the same name deeper inside or in a text. */
 static void members(void **state)
 {
 	static const struct {
@@ -118,11 +118,8 @@ static void members(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(statuses),
-		cmocka_unit_test(members),
-		cmocka_unit_test(refusals),
-		cmocka_unit_test(texts),
-		cmocka_unit_test(not_utf8),
+		cmocka_unit_test(statuses), cmocka_unit_test(members),	cmocka_unit_test(refusals),
+		cmocka_unit_test(texts),    cmocka_unit_test(not_utf8),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

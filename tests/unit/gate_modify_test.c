@@ -1,4 +1,4 @@
-/* gate_modify_test.c - what of a spec somebody else than its owner may have changed. */
+/* gate_modify_test.c - which changes of a spec are allowed to users other than its owner. */
 #include "tests/unit/unit.h"
 
 #include "jobmgr/gate/gate_modify.h"
@@ -49,7 +49,7 @@ static void placing(void **state)
 	assert_true(alike(&changed));
 }
 
-/* Each of these would let an operator run something as the owner, or write where the owner may. */
+/* Each of these changes would let an operator run something as the owner, or write where the owner may. */
 static void running(void **state)
 {
 	struct order_spec changed[] = {sample, sample, sample, sample, sample, sample, sample, sample, sample, sample};

@@ -11,8 +11,7 @@ static void known_verbs(void **state)
 
 	(void)state;
 	assert_true(json_array_size(json_object_get(list, "verbs")) >= 18);
-	json_array_foreach(json_object_get(list, "verbs"), i, verb)
-	{
+	json_array_foreach (json_object_get(list, "verbs"), i, verb) {
 		const char *name = json_string_value(json_object_get(verb, "verb"));
 		bool get = strncmp(json_string_value(json_object_get(verb, "methods")), "GET", 3) == 0;
 		char path[64];

@@ -1,4 +1,4 @@
-/* option_pbs_test.c - #PBS options in terms of Rota's. */
+/* option_pbs_test.c - #PBS options as Rota's options. */
 #include <time.h>
 
 #include "jobmgr/translate/option_pbs.h"
@@ -6,7 +6,7 @@
 
 #define NOW INT64_C(1900000000) /* 2030-03-17T17:46:40 UTC, a Sunday */
 
-/* What #PBS options become: "name=text name=text". */
+/* The options of Rota that #PBS options become: "name=text name=text". */
 static void collect(void *to, const struct option_row *row, const char *text, bool total)
 {
 	char *out = to;

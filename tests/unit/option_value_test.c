@@ -1,4 +1,4 @@
-/* option_value_test.c - the parsers of option values: what passes and as what, what is refused and why. */
+/* option_value_test.c - the parsers of option values: accepted texts and their values, refused texts and their messages. */
 #include <time.h>
 
 #include "jobmgr/translate/option.h"
@@ -105,7 +105,7 @@ static void moments(void **state)
 		{OPTION_ID_BEGIN, "today", "1899936000"},
 		{OPTION_ID_BEGIN, "tomorrow", "1900022400"},
 		{OPTION_ID_BEGIN, "18:00", "1900000800"},
-		{OPTION_ID_BEGIN, "17:00", "1900083600"}, /* over today, so tomorrow */
+		{OPTION_ID_BEGIN, "17:00", "1900083600"}, /* passed today, so tomorrow */
 		{OPTION_ID_BEGIN, "6:00PM", "1900000800"},
 		{OPTION_ID_BEGIN, "6:00 pm", "1900000800"},
 		{OPTION_ID_BEGIN, "12:00 am", "1900022400"},
@@ -230,7 +230,7 @@ static void arrays(void **state)
 	CHECK(values, refusals);
 }
 
-/* Whatever the spelling of an array, the list is canonical: equal sets have equal lists. */
+/* Equal sets of indices have equal lists, however they are written. */
 static void array_canonical(void **state)
 {
 	(void)state;
@@ -355,7 +355,7 @@ static void features(void **state)
 	CHECK(values, refusals);
 }
 
-/* 32 parentheses pass, 33 do not. */
+/* 32 parentheses are accepted, 33 are refused. */
 static void features_deep(void **state)
 {
 	char deep[80] = "", json[90];

@@ -36,7 +36,7 @@ static inline json_t *run(const char *script, const char *const *options, const 
 	return translate_script(&q, limits ? limits : &translate_limits_default, problems);
 }
 
-/* The whole plan of a script that is right. */
+/* The expanded plan of a valid script. */
 static inline json_t *plan_of(const char *script, const char *const *options)
 {
 	struct translate_problems problems;
@@ -69,7 +69,7 @@ static inline struct fields *spec_of(const json_t *step, struct order_spec *spec
 	return owner;
 }
 
-/* What is to be in the plan of a script. */
+/* Expected members of the plan of a script. */
 struct fact {
 	const char *script, *options[4];
 	struct {
@@ -89,7 +89,7 @@ struct fact {
 		}                                                                                                                \
 	}
 
-/* What a plan has at a path, as in struct fact; malloc'ed. */
+/* The value at a path, as in struct fact; malloc'ed. */
 static inline char *value_at(const json_t *plan, const char *path)
 {
 	const char *colon = strchr(path, ':');
@@ -124,10 +124,10 @@ static inline void check_fact(const struct fact *f)
 struct refusal {
 	const char *script, *options[4];
 	int line;
-	const char *option, *message, *hint; /* parts; hint NULL: whatever */
+	const char *option, *message, *hint; /* parts of them; hint NULL: any */
 };
 
-/* Of a line of the script, and of an argument of the command line. */
+/* A refusal of a line of the script, and of an argument of the command line. */
 #define LINE(script, line, option, message, hint)                                                                                \
 	{                                                                                                                        \
 		script, {0}, line, option, message, hint                                                                         \
@@ -167,7 +167,7 @@ static inline void check_refusal(const struct refusal *r, const struct translate
 	for (size_t i = 0; i < sizeof(refusals) / sizeof *(refusals); i++)                                                       \
 	check_refusal(&(refusals)[i], limits)
 
-/* Moments are in the time zone of whoever translates. */
+/* Dates and times are in the time zone of the translating process. */
 static inline int utc(void **state)
 {
 	(void)state;

@@ -1,9 +1,9 @@
-/* translate_large_test.c - scripts that are deep, large, or small but mean much. */
+/* translate_large_test.c - deep and large scripts, and small ones that would make large plans. */
 #include <limits.h>
 
 #include "tests/unit/translate_case.h"
 
-/* A long cycle is printed with its ends; a deep graph needs no stack. */
+/* A long cycle is printed without its middle; a deep graph needs no stack. */
 static void deep(void **state)
 {
 	enum { STEPS = 10000 };
@@ -32,7 +32,7 @@ static void deep(void **state)
 	free(script);
 }
 
-/* CPU time, so that a busy machine does not count. */
+/* CPU time, so a busy machine changes nothing. */
 static double seconds(void)
 {
 	struct timespec t;
@@ -40,7 +40,7 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* 10,000 steps and 100,000 edges; also all of them wrong. Generous bounds: this is about what is not quadratic. */
+/* 10,000 steps and 100,000 edges, valid and invalid. The bounds are generous: the test finds quadratic work. */
 static void large(void **state)
 {
 	enum { STEPS = 10000, EACH = 10 };
@@ -83,7 +83,7 @@ static void large(void **state)
 	free(script);
 }
 
-/* Small scripts that would mean huge plans. */
+/* Small scripts that would make huge plans. */
 static void amplified(void **state)
 {
 	static const struct refusal refusals[] = {
@@ -108,7 +108,7 @@ static void amplified(void **state)
 		      &wide);
 }
 
-/* One line, or one option, of megabytes, before many steps: nothing in it may cost more than a look. */
+/* One line, or one option, of megabytes before many steps: the work is linear in it. */
 static void long_lines(void **state)
 {
 	enum { SIZE = 4 << 20, STEPS = 3000 };

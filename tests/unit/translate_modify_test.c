@@ -1,4 +1,4 @@
-/* translate_modify_test.c - a submitted step changed by options, and what --export lets through. */
+/* translate_modify_test.c - changes of a submitted step by options; the part of an environment that --export lets through. */
 #include "tests/unit/translate_case.h"
 
 static json_t *modify(const json_t *step, const char *const *options, struct translate_problems *problems)
@@ -17,7 +17,7 @@ static json_t *modify(const json_t *step, const char *const *options, struct tra
 	     "--shell=/bin/sh --prolog=p --if-changed=o:i "                                                                      \
 	     "--epilog=q --run=tasks -p part --array=0-9%3 --after=7?8 \ntrue\n"
 
-/* Changing nothing but a comment leaves the step as it was. */
+/* Changing only the comment leaves the step unchanged. */
 static void modify_nothing(void **state)
 {
 	static const char *const scripts[] = {FULL,

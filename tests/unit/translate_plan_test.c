@@ -1,4 +1,4 @@
-/* translate_plan_test.c - plans in short: what a step says itself, and that all of it is everything that it asks for. */
+/* translate_plan_test.c - compact plans: the members that a step has itself, and the plan as translate_plan_whole expands it. */
 #include "tests/unit/translate_case.h"
 
 static json_t *short_plan(const char *script)
@@ -9,15 +9,15 @@ static json_t *short_plan(const char *script)
 	return plan;
 }
 
-/* Members of a step besides those that each one has. */
-static void check_said(const json_t *plan, const char *path, const char *said)
+/* Check the members of a step besides those that each step has. */
+static void check_members(const json_t *plan, const char *path, const char *expected)
 {
 	static const char *const each[] = {"step_id", "name", "line", "topo", "spec"};
 	json_t *step = json_copy((json_t *)pick(plan, path));
 	for (size_t i = 0; i < sizeof each / sizeof *each; i++)
 		assert_int_equal(json_object_del(step, each[i]), 0);
 	char *text = json_dumps(step, JSON_COMPACT | JSON_SORT_KEYS);
-	assert_string_equal(text, said);
+	assert_string_equal(text, expected);
 	free(text);
 	json_decref(step);
 }
@@ -31,28 +31,28 @@ static void check_said(const json_t *plan, const char *path, const char *said)
 	     "#ROTA step wide --nodes=2 --gres=gpu:1\n"                                                                          \
 	     "#ROTA step there --same-nodes=wide\n"
 
-static void said_once(void **state)
+static void members_once(void **state)
 {
 	json_t *plan = short_plan(STEPS);
 	(void)state;
 	assert_int_equal(json_integer_value(pick(plan, "common/mem_mb")), 2048);
-	check_said(plan, "steps/0", "{\"with_set\":0}");
-	check_said(plan, "steps/1", "{\"deps_any\":true}");
-	check_said(plan, "steps/2", "{\"with_set\":0}");
-	check_said(plan, "steps/3", "{\"gres\":{},\"retry\":2}");
-	check_said(plan, "steps/5", "{\"nodes_max\":2,\"nodes_min\":2,\"ntasks\":2}");
+	check_members(plan, "steps/0", "{\"with_set\":0}");
+	check_members(plan, "steps/1", "{\"deps_any\":true}");
+	check_members(plan, "steps/2", "{\"with_set\":0}");
+	check_members(plan, "steps/3", "{\"gres\":{},\"retry\":2}");
+	check_members(plan, "steps/5", "{\"nodes_max\":2,\"nodes_min\":2,\"ntasks\":2}");
 	json_decref(plan);
 	plan = short_plan(BASH "#ROTA step a --nodes=2\n#ROTA step b --nodes=2\n");
-	check_said(plan, "steps/0", "{}");
-	check_said(plan, "steps/1", "{}");
+	check_members(plan, "steps/0", "{}");
+	check_members(plan, "steps/1", "{}");
 	json_decref(plan);
 	plan = short_plan(BASH "#ROTA step a --nodes=2\n#ROTA step b --same-nodes=a\n#ROTA step c\n");
-	check_said(plan, "steps/0", "{\"nodes_max\":2,\"nodes_min\":2,\"ntasks\":2}");
-	check_said(plan, "steps/2", "{}");
+	check_members(plan, "steps/0", "{\"nodes_max\":2,\"nodes_min\":2,\"ntasks\":2}");
+	check_members(plan, "steps/2", "{}");
 	json_decref(plan);
 }
 
-/* Of how a spec ends, a step says itself what comes before the lines that it has alike with the plan's. */
+/* A step has the lines of its spec that differ; the lines at the end that it shares are in the plan's "spec_end". */
 static void ends(void **state)
 {
 	json_t *plan =
@@ -72,7 +72,7 @@ static void ends(void **state)
 	json_decref(plan);
 }
 
-/* All of each step, also of `there`, which has as many nodes as the step whose nodes they are, though its own line asks for none. */
+/* Each step is expanded; `there` has as many nodes as the step whose nodes it uses, though its own line requests none. */
 static void whole(void **state)
 {
 	json_t *plan = short_plan(STEPS), *whole = plan_of(STEPS, NULL);
@@ -100,8 +100,8 @@ static void whole(void **state)
 	"#ROTA step a\none\n#ROTA step b --after=a:any\n#ROTA step c --retry=3\n#ROTA step d --same-nodes=b\ntwo\n"              \
 	"#ROTA step e --output=e --nodes=3\n"
 
-/* A script whose steps ask for what is so anyway. */
-static char *asking(const char *script)
+/* A script whose steps request the defaults. */
+static char *with_requests(const char *script)
 {
 	static const char step[] = "#ROTA step", option[] = " --requeue";
 	char *text = xcalloc(strlen(script) * 2 + 1, 1), *to = text;
@@ -116,8 +116,8 @@ static char *asking(const char *script)
 	return text;
 }
 
-/* What is taken from another step is what the step's own options come to: each is asked for where its line says something. */
-static void asked_one_by_one(void **state)
+/* A plan has the same steps, whether members come from "common" or from the step's own options. */
+static void requested_one_by_one(void **state)
 {
 	static const char *const scripts[] = {
 		BASH "#SBATCH --mem=2G -t 5\n#PBS -N a -l ncpus=2,walltime=1:00\n" STEPS_OF_SIZES,
@@ -127,7 +127,7 @@ static void asked_one_by_one(void **state)
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
-		char *script = asking(scripts[i]);
+		char *script = with_requests(scripts[i]);
 		json_t *one = plan_of(scripts[i], NULL), *other = plan_of(script, NULL);
 		assert_true(json_equal(one, other));
 		json_decref(one);
@@ -138,7 +138,7 @@ static void asked_one_by_one(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(said_once), cmocka_unit_test(ends), cmocka_unit_test(whole),
-					   cmocka_unit_test(asked_one_by_one)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(members_once), cmocka_unit_test(ends), cmocka_unit_test(whole),
+					   cmocka_unit_test(requested_one_by_one)};
 	return cmocka_run_group_tests(tests, utc, NULL);
 }

@@ -259,7 +259,7 @@ static void refused_fit(void **state)
 				      0, NULL);
 	partitions[1].features = features;
 	REFUSALS(refusals, &limits);
-	/* Not all of them are apart from each other; or they are elsewhere. */
+	/* Accepted: not all of these steps exclude each other, or they are in another partition. */
 	json_t *apart =
 		run(BASH "#ROTA step a -N 2 --after=none\n#ROTA step b -N 2 --other-nodes=a\n#ROTA step c -N 2 --other-nodes=b\n"
 			 "#ROTA step d -N 2 --other-nodes=c,a\n#ROTA step e -N 3 -p large --other-nodes=a,b,c\n",
@@ -278,7 +278,7 @@ static void refused_fit(void **state)
 	partitions[1].node_gres = partitions[1].features = NULL;
 }
 
-/* With --strict, wherever it is given, what would be a warning is refused. */
+/* --strict, wherever it is given, turns warnings into refusals. */
 static void strict(void **state)
 {
 	static const struct refusal refusals[] = {
@@ -385,7 +385,7 @@ static void requests(void **state)
 	json_decref(plan);
 }
 
-/* Several problems at once, by line, none twice, and no more than fit. */
+/* Several problems: sorted by line, each once, and at most TRANSLATE_PROBLEMS_MOST. */
 static void many_problems(void **state)
 {
 	struct translate_problems problems;
