@@ -122,18 +122,18 @@ gate_files() {
 		{jobs: [limit(1001; repeat({}))]}	1 to 1000
 		{jobs: {}}	1 to 1000
 		{jobs: [5]}	jobs[0]
-		{client_key: "one", jobs: [{$script}]}	each its own
+		{client_key: "one", jobs: [{$script}]}	give each job its own
 		{$script, workdir: "/", environment: ["A=1", 5], jobs: [{}]}	\"environment\" must be
 		{$script, workdir: "/", environment: "A=1", jobs: [{}]}	\"environment\" must be
-		{$script, workdir: "/", jobs: [{}, {option: []}]}	jobs[1]: \"option\" is no member
-		{$script, workdir: "/", option: [], jobs: [{}]}	\"option\" is no member
+		{$script, workdir: "/", jobs: [{}, {option: []}]}	jobs[1]: unknown member \"option\"
+		{$script, workdir: "/", option: [], jobs: [{}]}	unknown member \"option\"
 		{workdir: "/", jobs: [{$script}, {}]}	jobs[1]: the request has no
 		{$script, workdir: "/", jobs: [{}, {workdir: "tmp"}]}	jobs[1]: \"workdir
 		{$script, workdir: "/", jobs: [{}, {options: ["--tme=5"]}]}	jobs[1]: --tme
 		{workdir: "/", jobs: [{$script}, {script: "#!/bin/sh\n#ROTA --tme=5\n"}]}	jobs[1]:2:
-		{script: ($script + "#" * 4000000), workdir: "/", jobs: [range(10) | {}]}	jobs[4]: scripts and environments
-		{$script, environment: ["A=" + "a" * 3000000], workdir: "/", jobs: [range(10) | {options: ["--export=\(["A", "ALL"][. % 2])"]}]}	jobs[5]: scripts and environments
-		{script: ("#!/bin/sh\n" + ([range(100) | "#ROTA step s\(.)\ntrue\n"] | add)), workdir: "/", jobs: [range(102) | {}]}	jobs[100]: jobs up to
+		{script: ($script + "#" * 4000000), workdir: "/", jobs: [range(10) | {}]}	jobs[4]: the scripts and environments
+		{$script, environment: ["A=" + "a" * 3000000], workdir: "/", jobs: [range(10) | {options: ["--export=\(["A", "ALL"][. % 2])"]}]}	jobs[5]: the scripts and environments
+		{script: ("#!/bin/sh\n" + ([range(100) | "#ROTA step s\(.)\ntrue\n"] | add)), workdir: "/", jobs: [range(102) | {}]}	jobs[100]: the jobs up to
 	END
 	[ "$(superuser "select count(*) from rota.job where workdir = '/'")" = 0 ]
 }
@@ -231,7 +231,7 @@ gate_files() {
 	printf %s "$body" >"$BATS_TEST_TMPDIR/many"
 	credential=$(printf 'rota1:%s' "$({ printf 'POST /v1/submit\n'; cat "$BATS_TEST_TMPDIR/many"; } | sha256sum | cut -d' ' -f1)" | munge --socket="$ROTA_HOME/run/munge.sock")
 	run curl -sS -m 60 --unix-socket "$ROTA_HOME/run/gate.sock" -H "Authorization: Munge $credential" --data-binary "@$BATS_TEST_TMPDIR/many" http://gate/v1/submit
-	[[ $output == *"RT413"*"200000 values"* ]]
+	[[ $output == *"RT413"*"200000 JSON values"* ]]
 	after=$(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status")
 	echo "peak of memory before $before KiB, after $after KiB"
 	sanitized || [ $((after - before)) -lt 65536 ]
