@@ -18,7 +18,7 @@ setup_file() {
 		echo "$what says hello"
 	END
 	chmod 0755 "$SITE/hook"
-	instance_up 2 --cpus 4 --mem 4000 --set node.grace=1 --set schedule.period=1 --set controller.hook_timeout=4 --set controller.hooks=8 \
+	instance_up 2 --cpus 4 --mem 4000 --set node.grace=1 --set schedule.period=1 --set controller.hook_timeout=12 --set controller.hooks=8 \
 		--controller-prolog "$SITE/hook" --controller-epilog "$SITE/hook"
 	rota admin setting change requeue_delay_s --value=0
 	rota admin setting change requeue_max --value=2
@@ -147,7 +147,7 @@ echo "task $ROTA_JOB_ID" >>'"$SITE"'/log' --retry=1)
 	hooked prolog hangs <<<'sleep 1000 & echo $! >'"$SITE"'/child.$ROTA_ATTEMPT; echo waiting; sleep 1000'
 	job=$(submit hangs '#!/bin/bash
 true')
-	failed() { [[ $(ended "$job") == "prolog|1|9|controller prolog \"$SITE/hook\" not finished after 4 seconds"* ]]; }
+	failed() { [[ $(ended "$job") == "prolog|1|9|controller prolog \"$SITE/hook\" not finished after 12 seconds"* ]]; }
 	eventually failed
 	dead "$(cat "$SITE/child.1")"
 	run sql "select output from rota.controller_hook where job_id = $job and attempt = 1 and hook = 'controller_prolog'"

@@ -979,11 +979,12 @@ plain_launcher_over() {
 
 @test "without cgroups steps are pinned to their own cores" {
 	plain_launcher n15
-	local script='nproc; sed -n "s/^Cpus_allowed_list:[[:space:]]*//p" /proc/self/status; sleep 2'
+	local script="nproc; sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status; until [ -e $DIR/work/pinned ]; do sleep 0.1; done"
 	for job in 1330 1331; do
 		printf '#!/bin/bash\n%s\n' "$script" | launch $job
 		record $job run
 	done
+	touch "$DIR/work/pinned"
 	record 1330 done
 	record 1331 done
 	[ "$(head -n1 "$DIR/work/1330.out")" = 1 ]
