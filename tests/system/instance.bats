@@ -206,12 +206,12 @@ foreign_start() {
 	instance_up 1
 	first=$(run_job)
 	run -0 rota up --set node.grace=3
-	[[ $output == *"read them when they start again"* ]]
+	[[ $output == *"read them at their next start"* ]]
 	run -0 rota down
 	[ -z "$(instance_processes)" ]
 	run -0 rota down
 	run -0 rota up --set node.grace=2
-	[[ $output != *"start again"* ]]
+	[[ $output != *"next start"* ]]
 	[ "$(rota acct -n -P -o state "$first")" = completed ]
 	[ "$(run_job)" -gt "$first" ]
 }
