@@ -64,7 +64,7 @@ rota-$job.many.3.attempt2.out rota-$job.many.3.out rota-$job.many.5.attempt2.out
 	[ "$output" = "problem 2" ]
 }
 
-@test "a file that is appended to has all attempts; one that a later attempt wrote anew is not shown as that of an earlier one" {
+@test "a file that is appended to has all attempts; one that a later attempt overwrote is not shown as that of an earlier one" {
 	job=$(submit "#!/bin/bash
 #ROTA --retry=1 --open-mode=append
 $FLAKY")
@@ -79,7 +79,7 @@ $FLAKY")
 $FLAKY")
 	run -0 rota wait "$job"
 	run -1 rota log --attempt=1 "$job"
-	[ "${lines[0]}" = "rota: what attempt 1 of $job.script wrote is gone: a later attempt wrote \"$BATS_TEST_TMPDIR/own.out\" anew" ]
+	[ "${lines[0]}" = "rota: what attempt 1 of $job.script wrote is gone: a later attempt overwrote \"$BATS_TEST_TMPDIR/own.out\"" ]
 	[[ ${lines[1]} == "hint: With %R or %r in --output"* ]]
 	run -0 rota log --attempt=2 "$job"
 	[ "$output" = "attempt 2"$'\n'"problem 2" ]

@@ -107,7 +107,7 @@ post() {
 	[[ $output == *"false || true"* ]]
 	rota cancel "$job"
 	run -2 rota submit --wrap=true run.sh
-	[[ $output == *"--wrap makes the script"* ]]
+	[[ $output == *"a command of --wrap has no arguments"* ]]
 	run -2 rota submit
 	[[ $output == *"--wrap"* ]]
 }
@@ -198,7 +198,7 @@ post() {
 	[[ $output == *"has no line"* ]]
 	printf 'a\0b\n' >zero.txt
 	run -1 rota submit --each -a zero.txt run.sh
-	[[ $output == *"zero byte"* ]]
+	[[ $output == *"has a NUL byte"* ]]
 	run -2 rota submit --each -a - -
 	[[ $output == *"standard input"* ]]
 	run -2 rota submit --arg-file=params.txt run.sh
