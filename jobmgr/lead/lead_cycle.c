@@ -119,52 +119,45 @@ static void cycle_answered(struct lead_cycle *c)
 		cycle_advance(c);
 }
 
+/* A read of the stage was answered, and its rows are loaded unless it failed with `e`. */
+static void cycle_loaded(struct lead_cycle *c, bool loaded, const struct err *e)
+{
+	if (!loaded)
+		cycle_fail(c, e);
+	cycle_answered(c);
+}
+
 static void tick_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct lead_cycle *c = arg;
 	double next = INFINITY;
-	struct err mine;
+	struct err malformed;
+	bool loaded = result && lead_load_tick(c->rows, result, &next, &malformed);
 
 	(void)db;
-	if (result && !lead_load_tick(c->rows, result, &next, &mine)) {
-		result = NULL;
-		e = &mine;
-	}
 	c->outcome.transition_in = next - c->rows->snapshot.now;
-	if (!result)
-		cycle_fail(c, e);
-	cycle_answered(c);
+	cycle_loaded(c, loaded, result ? &malformed : e);
 }
 
 static void set_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	const struct read *read = arg;
 	struct lead_cycle *c = read->cycle;
-	struct err mine;
+	struct err malformed;
+	bool loaded = result && lead_load(c->rows, read->set, result, &malformed);
 
 	(void)db;
-	if (result && !lead_load(c->rows, read->set, result, &mine)) {
-		result = NULL;
-		e = &mine;
-	}
-	if (!result)
-		cycle_fail(c, e);
-	cycle_answered(c);
+	cycle_loaded(c, loaded, result ? &malformed : e);
 }
 
 static void requests_answered(struct db *db, PGresult *result, const struct err *e, void *arg)
 {
 	struct lead_cycle *c = arg;
-	struct err mine;
+	struct err malformed;
+	bool loaded = result && lead_queue_load(c->queue, result, &malformed);
 
 	(void)db;
-	if (result && !lead_queue_load(c->queue, result, &mine)) {
-		result = NULL;
-		e = &mine;
-	}
-	if (!result)
-		cycle_fail(c, e);
-	cycle_answered(c);
+	cycle_loaded(c, loaded, result ? &malformed : e);
 }
 
 static void cycle_call_tick(struct lead_cycle *c)
