@@ -4,6 +4,7 @@
 
 #include "bin/rota/call/call.h"
 #include "bin/rota/print/format.h"
+#include "bin/rota/print/stats.h"
 #include "bin/rota/print/table.h"
 #include "bin/rota/line/verb.h"
 
@@ -14,16 +15,6 @@ const struct verb_option shares_options[] = {
 	VERB_OPTION_JSON,
 	{0, NULL, NULL, NULL},
 };
-
-static struct word number(const json_t *object, const char *key, int digits)
-{
-	const json_t *value = json_object_get(object, key);
-	struct word word = {"-"};
-
-	if (json_is_number(value))
-		snprintf(word.s, sizeof(word.s), "%.*f", digits, json_number_value(value));
-	return word;
-}
 
 static void share_row(struct table *table, const json_t *share)
 {
@@ -37,11 +28,11 @@ static void share_row(struct table *table, const json_t *share)
 	table_cell(table, name);
 	table_cell(table, user);
 	table_cell(table, format_count(json_object_get(share, "shares")).s);
-	table_cell(table, number(share, "share", 4).s);
+	table_cell(table, stats_number(share, "share", 4).s);
 	table_cell(table, hours.s);
-	table_cell(table, number(share, "used", 4).s);
-	table_cell(table, number(share, "effective", 4).s);
-	table_cell(table, number(share, "factor", 4).s);
+	table_cell(table, stats_number(share, "used", 4).s);
+	table_cell(table, stats_number(share, "effective", 4).s);
+	table_cell(table, stats_number(share, "factor", 4).s);
 }
 
 /* "account physics, each user (alice)": the steps that a limit counts together. */
@@ -72,7 +63,7 @@ static void limit_row(struct table *table, const json_t *limit)
 	table_cell(table, what);
 	table_cell(table, !strcmp(format_text(limit, "measure"), "time") ? format_duration(json_number_value(most)).s
 									 : format_count(most).s);
-	table_cell(table, number(limit, "held", 0).s);
+	table_cell(table, stats_number(limit, "held", 0).s);
 	table_cell(table, format_when(json_object_get(limit, "ends_at")).s);
 }
 
