@@ -3,7 +3,7 @@
  * Called by: gate_submit.c.
  * Invariants:
  * - The owner of a job is the user of the credential.
- * - The authenticators cover what is stored in the job: owner, script, environment, spec. */
+ * - The authenticator of a step covers its spec and the owner, the script and the environment of its job. */
 #include "jobmgr/gate/gate_job.h"
 
 #include <stdio.h>

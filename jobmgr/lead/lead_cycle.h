@@ -22,7 +22,7 @@ enum lead_commit_mode {
 
 /* How a cycle ended. */
 struct lead_outcome {
-	bool good; /* false: `e` is the first error; what was committed stays */
+	bool good; /* false: a call failed, `e` is its error; calls that succeeded stay committed */
 	struct err e;
 	size_t moved;	      /* steps started or refused: they are no longer pending */
 	bool partial_failure; /* mode LEAD_ONE_BY_ONE: a start was not committed, others may have been */

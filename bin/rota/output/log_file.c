@@ -87,7 +87,7 @@ void log_file_update(struct log_file *f, json_t *job, json_t *step)
 	json_decref(before);
 }
 
-/* Is the file shorter than what was read of it? Then another attempt has truncated and overwrites it. */
+/* Whether the file is shorter than the part of it that was printed: a later attempt has truncated it. */
 static bool file_is_truncated(int fd)
 {
 	struct stat st;

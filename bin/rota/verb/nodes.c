@@ -1,4 +1,4 @@
-/* nodes.c - `rota nodes`: resources of nodes, what is allocated, and why a node is unavailable. */
+/* nodes.c - `rota nodes`: each node with its resources, its allocations, and the reason if it is unavailable. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
