@@ -300,7 +300,6 @@ static int wait_for(const struct submit_line *line, const json_t *jobs)
 /* Read the command line; misuse ends the process. */
 static void line_read(const struct verb *verb, struct submit_line *line, int argc, char **argv)
 {
-
 	line->options = json_array();
 	line->operands = submit_options_operands(verb, line->options, argc, argv, own_option, line, &line->several);
 	if (line->list && !line->each)
@@ -330,6 +329,7 @@ int verb_submit(const struct verb *verb, int argc, char **argv)
 	json_decref(line.options);
 	if (!request || !origin_add(request, &e)) {
 		json_decref(request);
+		json_decref(line.lines);
 		free(line.operands);
 		return call_refuse(&e);
 	}
