@@ -362,8 +362,8 @@ true' --nodelist=n2)
 	[[ "$output" == *prolog* ]]
 	rm "$SITE/fail-prolog"
 	rota admin node resume n2
-	rota release "$job"
 	touch "$SITE/fail-epilog"
+	rota release "$job"
 	eventually is "$job" completed
 	eventually drained
 	rm "$SITE/fail-epilog"
