@@ -118,7 +118,7 @@ static void handle_registered(struct db *db, PGresult *result, const struct err 
 	}
 	if (PQntuples(result) == 0) {
 		if (!a->is_unknown)
-			log_warning("the database has no node \"%s\"; run \"rota admin node add\", or correct the name", c->node);
+			log_warning("the database has no node \"%s\"; run \"rota admin node create\", or correct the name", c->node);
 		a->is_unknown = true;
 		return;
 	}
