@@ -2,8 +2,9 @@
  *
  * tests/bench/engine.py starts it: replay CONNINFO FILE, with the calls that lib/record.py has recorded. Each session of the run is a
  * connection of the same role; its calls are sent in order, several at once in a pipeline. A call waits only for calls of other sessions
- * that had ended when it began in the run and on which it may depend (lib/record.py): for no daemon, signature or timer. Prints the seconds
- * between the marked calls, the number of calls, and the number of failures.
+ * that had ended when it began in the run and on which it may depend (lib/record.py): for no daemon, signature or timer. A call that gave up
+ * waiting for a row lock is sent again, as its daemon would: the replay's calls meet others than those of the run. Prints the seconds between
+ * the marked calls, the number of calls, and the number of failures.
  * Invariants: one answer for each call, in the order in which they were sent. */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { IN_FLIGHT = 8, PARAMETERS_MOST = 16, MARK_BEGIN = 1, MARK_END = 2, MARK_SETTLED = 4, COMPLAINTS = 5 };
+enum { IN_FLIGHT = 8, PARAMETERS_MOST = 16, MARK_BEGIN = 1, MARK_END = 2, MARK_ALONE = 4, COMPLAINTS = 5 };
+
+#define LOCK_NOT_AVAILABLE "55P03" /* SQLSTATE, PostgreSQL's manual, appendix A */
 
 struct call {
 	const uint32_t *after; /* for each session: so many of its calls have ended before */
@@ -31,7 +34,8 @@ struct session {
 	const char *user;
 	struct call *calls;
 	uint32_t count, sent, ended;
-	bool bad;      /* the answer that is coming in */
+	bool bad;      /* the answer that is coming in is an error */
+	bool again;    /* the call of that answer gave up waiting for a row lock */
 	char left[24]; /* what it was left as: its call goes on */
 };
 
@@ -181,10 +185,10 @@ static void send_call(struct session *s, const struct call *c)
 	s->sent++;
 }
 
-/* No call is sent after one that may have to continue. */
+/* No call is sent behind one that may have to continue or to be sent again. */
 static bool has_room(const struct session *s)
 {
-	return s->sent == s->ended || (s->sent - s->ended < IN_FLIGHT && !(s->calls[s->sent - 1].marks & MARK_SETTLED));
+	return s->sent == s->ended || (s->sent - s->ended < IN_FLIGHT && !(s->calls[s->sent - 1].marks & MARK_ALONE));
 }
 
 /* Send all that may be sent. */
@@ -218,6 +222,20 @@ static void complain(struct session *s, const PGresult *result)
 		fprintf(stderr, "replay: %s: %s", replay.statements[s->calls[s->ended].statement], PQresultErrorMessage(result));
 }
 
+/* Whoever holds the lock is another call of the replay, which ends: the call is taken in the end. */
+static void send_again(struct session *s)
+{
+	s->again = false;
+	s->sent--;
+	send_call(s, &s->calls[s->sent]);
+}
+
+static bool gave_up_waiting(const struct session *s, const PGresult *result)
+{
+	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+	return (s->calls[s->ended].marks & MARK_ALONE) && state && strcmp(state, LOCK_NOT_AVAILABLE) == 0;
+}
+
 static void end_call(struct session *s)
 {
 	replay.calls++;
@@ -236,12 +254,16 @@ static void read_answers(struct session *s)
 	while (s->ended < s->sent && !PQisBusy(s->conn)) {
 		PGresult *result = PQgetResult(s->conn);
 		ExecStatusType status = PQresultStatus(result);
-		if (status == PGRES_TUPLES_OK && (s->calls[s->ended].marks & MARK_SETTLED))
+		if (status == PGRES_TUPLES_OK && (s->calls[s->ended].marks & MARK_ALONE))
 			look_for_left(s, result);
 		if (status == PGRES_PIPELINE_SYNC && s->left[0])
 			settle(s);
+		else if (status == PGRES_PIPELINE_SYNC && s->again)
+			send_again(s);
 		else if (status == PGRES_PIPELINE_SYNC)
 			end_call(s);
+		else if (result && gave_up_waiting(s, result))
+			s->again = true;
 		else if (result && status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
 			complain(s, result);
 		PQclear(result);

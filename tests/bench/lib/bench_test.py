@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 sys.dont_write_bytecode = True
 
 from lib.figure import Figure, table, text  # noqa: E402
-from lib.record import BEGIN, END, SETTLED, Record, function  # noqa: E402
+from lib.record import BEGIN, END, ALONE, Record, function  # noqa: E402
 
 
 def figure(value, **held):
@@ -101,7 +101,7 @@ class RecordTest(unittest.TestCase):
         _, data = recorded(entry("a", "execute job_submit: select * from api.job_submit()"), entry("a", "duration: 1 ms"),
                            entry("a", "execute node_report: select * from api.node_report()"), entry("a", "duration: 1 ms"))
         # Each call: session, statement, marks, what had ended before, parameters.
-        self.assertEqual(struct.unpack("<10I", data[-40:]), (0, 0, BEGIN, 0, 0, 0, 1, END | SETTLED["node_report"], 0, 0))
+        self.assertEqual(struct.unpack("<10I", data[-40:]), (0, 0, BEGIN, 0, 0, 0, 1, END | ALONE["node_report"], 0, 0))
 
 
 if __name__ == "__main__":

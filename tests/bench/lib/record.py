@@ -10,7 +10,8 @@ import re
 import struct
 
 BEGIN, END = 1, 2  # marks: the clock starts when the first of these is sent, and stops when the last of those is answered
-SETTLED = {"node_report": 4}  # and this: where it is left, it goes on with node_settle until that is answered; when that is, differs from run to run
+ALONE = {"node_report": 4, "schedule_commit": 4}  # no call of the session is sent behind these: where a report is left, it goes on with node_settle
+#                                                  until that is answered; where a commit gave up waiting for a row lock, it is sent again
 WAITED_FOR = ("job_submit", "node_register", "schedule_commit", "node_report")
 ROLES = ("rota_jobmgr", "rota_node", "rota_nodemgr")
 SETTINGS = """
@@ -103,6 +104,6 @@ class Record:
                 file.write(packed(session.user) + struct.pack("<I", session.calls))
             for number, statement, ended, detail in self.calls:
                 values = [None if null else value.replace("''", "'") for null, value in PARAMETER.findall(detail)]
-                file.write(struct.pack("<III", number, self.statements[statement], self.marks.get(function(statement), 0) | SETTLED.get(function(statement), 0)))
+                file.write(struct.pack("<III", number, self.statements[statement], self.marks.get(function(statement), 0) | ALONE.get(function(statement), 0)))
                 file.write(struct.pack(f"<{len(sessions)}I", *(ended.get(session.number, 0) for session in sessions)))
                 file.write(struct.pack("<I", len(values)) + b"".join(map(packed, values)))
