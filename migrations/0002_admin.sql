@@ -36,7 +36,7 @@ insert into rota.setting (name, value, kind, help) values
 		'0: any time'),
 	('sample_min_s', '5', 'int', 'fewest seconds between samples that a step may ask for'),
 	('sample_days', '30', 'int', 'days for which samples are kept; maxima, means and last figures are kept with the job'),
-	('stray_days', '30', 'int', 'days for which reports are kept that came late or fitted nothing'),
+	('rejected_report_days', '30', 'int', 'days for which reports are kept that came late or fitted nothing'),
 	('mail_tries', '5', 'int', 'how often a mail is tried before it is given up'),
 	('mail_retry_s', '60', 'int', 'seconds before a failed mail is tried again; twice as many after each further failure'),
 	('mail_hours', '24', 'int', 'hours after its event when a mail is given up'),

@@ -85,9 +85,9 @@ create table rota.node_lease (
 	lease_s int not null default 30 check (lease_s > 0),
 	margin_s int not null default 60 check (margin_s >= 0),
 	lost_at timestamptz,
-	fenced_at timestamptz,
-	strays int not null default 0 check (strays >= 0),
-	bell int
+	loss_ended_at timestamptz,
+	orphans int not null default 0 check (orphans >= 0),
+	notify_node_id int
 ) with (fillfactor = 50);
 comment on table rota.node_lease is
 	'Until when each node counts as alive; renewed by its process manager, which counts its own lease from before it asked, '
@@ -101,11 +101,11 @@ comment on column rota.node_lease.margin_s is
 	'when it registered.';
 comment on column rota.node_lease.lost_at is
 	'Since when it counts as lost; a lost lease is not renewed, only a registration begins another. Null: alive.';
-comment on column rota.node_lease.fenced_at is
+comment on column rota.node_lease.loss_ended_at is
 	'When the attempts that the node has ended by itself were ended here; null: not yet, or nothing is lost.';
-comment on column rota.node_lease.strays is
+comment on column rota.node_lease.orphans is
 	'Attempts given up here that the node still had when it registered last; it serves again when there are none.';
-comment on column rota.node_lease.bell is
+comment on column rota.node_lease.notify_node_id is
 	'The node whose channel rings for this one: of those that its process manager registered with it, the one with the '
 	'lowest number. Null: itself.';
 

@@ -34,8 +34,8 @@ comment on column rota.usage_limit.period is
 	'30days; empty: no period.';
 comment on column rota.usage_limit.most is 'How much of it, in its unit.';
 
-create table rota.claimant (
-	claimant_id int generated always as identity primary key,
+create table rota.association_share (
+	association_id int generated always as identity primary key,
 	user_name text not null,
 	account text,
 	qos text not null,
@@ -43,15 +43,15 @@ create table rota.claimant (
 	boost_ms bigint,
 	unique nulls not distinct (user_name, account, qos, gres)
 );
-comment on table rota.claimant is
+comment on table rota.association_share is
 	'Who asks, as far as limits and shares tell steps apart: steps of one claimant, in one partition, are under the same '
 	'limits and keep their order among each other.';
-comment on column rota.claimant.claimant_id is 'Key; never reused, as rows are never deleted.';
-comment on column rota.claimant.user_name is 'Owner''s login name.';
-comment on column rota.claimant.account is 'Account that pays; null: none.';
-comment on column rota.claimant.qos is 'Quality of service.';
-comment on column rota.claimant.gres is 'Kinds of generic resources that the steps ask for, in order, with commas; empty: none.';
-comment on column rota.claimant.boost_ms is
+comment on column rota.association_share.association_id is 'Key; never reused, as rows are never deleted.';
+comment on column rota.association_share.user_name is 'Owner''s login name.';
+comment on column rota.association_share.account is 'Account that pays; null: none.';
+comment on column rota.association_share.qos is 'Quality of service.';
+comment on column rota.association_share.gres is 'Kinds of generic resources that the steps ask for, in order, with commas; empty: none.';
+comment on column rota.association_share.boost_ms is
 	'By how much its steps come forward in the queue for its fair share, in milliseconds of waiting; null: not computed yet.';
 
 create table rota.share_state (

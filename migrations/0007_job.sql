@@ -258,7 +258,7 @@ create table rota.step (
 	resume_wanted boolean not null default false,
 	queue text not null default '',
 	is_array boolean not null default false,
-	claimant_id int not null default 0,
+	association_id int not null default 0,
 	primary key (job_id, step_id),
 	constraint step_is_valid check (
 		row(step_id, request_id, array_index, state, held, end_wanted, attempt, deps_waiting, retries,
@@ -271,7 +271,7 @@ create index step_resuming on rota.step (rank desc, job_id, step_id) where resum
 create index step_live on rota.step (job_id, step_id) where ended_at is null;
 create index step_eligible on rota.step (queue, rank desc, job_id, step_id)
 	where state = 'pending' and deps_waiting = 0 and held = '';
-create index step_claim on rota.step (queue, claimant_id, rank desc, job_id, step_id)
+create index step_by_association on rota.step (queue, association_id, rank desc, job_id, step_id)
 	where state = 'pending' and deps_waiting = 0 and held = '';
 comment on table rota.step is
 	'A step as it stands: the one row whose state says what is going on. Array elements get theirs when they start.';
@@ -308,7 +308,7 @@ comment on column rota.step.resume_wanted is 'Whether a suspended step is to go 
 comment on column rota.step.queue is
 	'The partition in whose queue it is, as its request says; empty: it had ended before that was kept here.';
 comment on column rota.step.is_array is 'Whether it is the head of an array.';
-comment on column rota.step.claimant_id is 'Who asks for it, in rota.claimant; 0: it had ended before that was kept here.';
+comment on column rota.step.association_id is 'Who asks for it, in rota.association_share; 0: it had ended before that was kept here.';
 create function rota.step_references() returns trigger
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -396,7 +396,7 @@ create table rota.step_edge (
 	peer_topo int,
 	gates boolean not null default true,
 	state text not null default 'waiting',
-	settled_at timestamptz,
+	resolved_at timestamptz,
 	line int,
 	primary key (job_id, step_id, edge),
 	constraint step_edge_is_valid check (
@@ -424,7 +424,7 @@ comment on column rota.step_edge.gates is
 	'such peers; corr, element by element).';
 comment on column rota.step_edge.state is
 	'waiting, met, failed (can never be met), or not_needed (can never be met because its peer ended well, or was skipped).';
-comment on column rota.step_edge.settled_at is 'When it was met or failed.';
+comment on column rota.step_edge.resolved_at is 'When it was met or failed.';
 comment on column rota.step_edge.line is 'Line of the script that asks for it.';
 create function rota.step_edge_references() returns trigger
 language plpgsql set search_path = live, rota, pg_temp as $$

@@ -37,7 +37,7 @@ create table rota.attempt (
 	cause text,
 	message text,
 	session_id int,
-	fence boolean not null default false,
+	ends_on_node_loss boolean not null default false,
 	pause_clock bigint,
 	primary key (job_id, step_id, attempt),
 	constraint attempt_is_valid check (
@@ -64,7 +64,7 @@ comment on column rota.attempt.signal is 'Signal that ended a task of it.';
 comment on column rota.attempt.cause is 'What ended it; see rota.step.cause.';
 comment on column rota.attempt.message is 'The cause in words.';
 comment on column rota.attempt.session_id is 'Session id of its first task on its first node.';
-comment on column rota.attempt.fence is
+comment on column rota.attempt.ends_on_node_loss is
 	'Whether a node that loses its lease ends it by itself, as its order says; false: it goes on, and is not run again '
 	'before the node is back or declared dead.';
 comment on column rota.attempt.pause_clock is
@@ -77,7 +77,7 @@ create domain rota.allocation_valid as rota.allocation_checked
 	constraint allocation_is_valid check (
 		least((value).attempt, (value).tasks, (value).cpus, (value).cpus_held, (value).mem_mb) >= 0
 		and (value).cpus_held <= (value).cpus
-		and (value).phase in ('kept', 'ordered', 'prolog', 'ready', 'running', 'done', 'ended'));
+		and (value).phase in ('reserved', 'ordered', 'prolog', 'ready', 'running', 'done', 'ended'));
 comment on domain rota.allocation_valid is
 	'Nothing below 0 is allocated, no more CPUs are held than that, and the phase is a known one.';
 create table rota.allocation (
@@ -91,7 +91,7 @@ create table rota.allocation (
 	gres jsonb not null default '{}',
 	licenses jsonb not null default '{}',
 	tasks int not null,
-	holder boolean not null default true,
+	prolog_owner boolean not null default true,
 	phase text not null default 'ordered',
 	cpus_held int not null,
 	started_at timestamptz default now(),
@@ -106,7 +106,7 @@ create table rota.allocation (
 		row(attempt, tasks, cpus, cpus_held, mem_mb, phase)::rota.allocation_checked::rota.allocation_valid
 			is distinct from null)
 ) partition by range (job_id);
-create index allocation_open on rota.allocation (node_id) where ended_at is null or (holder and gone_at is null);
+create index allocation_open on rota.allocation (node_id) where ended_at is null or (prolog_owner and gone_at is null);
 comment on table rota.allocation is 'What an attempt holds on a node, and from when to when: the ground of all usage figures.';
 comment on column rota.allocation.job_id is 'The job.';
 comment on column rota.allocation.step_id is 'The step that holds it.';
@@ -118,7 +118,7 @@ comment on column rota.allocation.mem_mb is 'Memory held, in MiB.';
 comment on column rota.allocation.gres is 'Units of generic resources held: {"gpu": [0, 3]}.';
 comment on column rota.allocation.licenses is 'Licences held by the step, on the row of its first node.';
 comment on column rota.allocation.tasks is 'Tasks of the step on this node.';
-comment on column rota.allocation.holder is
+comment on column rota.allocation.prolog_owner is
 	'Whether the prolog and the epilog of its job group run with it on this node; true without a group.';
 comment on column rota.allocation.phase is 'How far the node is with it.';
 comment on column rota.allocation.cpus_held is 'CPUs it holds just now: 0 while it is suspended, or stands ahead.';
@@ -130,7 +130,7 @@ comment on column rota.allocation.gone_at is
 comment on column rota.allocation.peak_mb is 'Highest memory use on the node, in MiB; null: unknown.';
 comment on column rota.allocation.cpu_usec is 'CPU time used on the node, in microseconds; null: unknown.';
 comment on column rota.allocation.lost_at is
-	'When it was given up with its node; what the node says of it later is kept in rota.stray and changes nothing.';
+	'When it was given up with its node; what the node says of it later is kept in rota.rejected_report and changes nothing.';
 comment on column rota.allocation.partition is
 	'Partition in which it was held, where its step has been moved to another one since; null: that of its step.';
 

@@ -65,34 +65,34 @@ comment on column rota.launch_text.node_id is 'The first of the nodes.';
 comment on column rota.launch_text.body is 'Text of the order.';
 comment on column rota.launch_text.signature is 'By jobmgrd, as in rota.node_order.';
 
-create unlogged table rota.report_left (
-	left_id bigint generated always as identity primary key,
+create unlogged table rota.report_deferred (
+	deferred_id bigint generated always as identity primary key,
 	node_id int,
 	job_ids bigint[] not null,
-	told_at timestamptz not null default now(),
+	reported_at timestamptz not null default now(),
 	report jsonb not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
-alter table rota.report_left alter column report set storage external;
-comment on table rota.report_left is
+alter table rota.report_deferred alter column report set storage external;
+comment on table rota.report_deferred is
 	'Reports of nodes that wait to be settled; a row goes when it is. Not logged: until then its node tells it again '
 	'whenever it has to.';
-comment on column rota.report_left.left_id is 'Order of coming.';
-comment on column rota.report_left.node_id is 'The node, or one of those whose process manager told it.';
-comment on column rota.report_left.job_ids is 'Jobs that it is about.';
-comment on column rota.report_left.told_at is 'When it was told: its ages count from here.';
-comment on column rota.report_left.report is 'The report, as api.node_report takes it, its lives among it.';
+comment on column rota.report_deferred.deferred_id is 'Order of coming.';
+comment on column rota.report_deferred.node_id is 'The node, or one of those whose process manager told it.';
+comment on column rota.report_deferred.job_ids is 'Jobs that it is about.';
+comment on column rota.report_deferred.reported_at is 'When it was told: its ages count from here.';
+comment on column rota.report_deferred.report is 'The report, as api.node_report takes it, its lives among it.';
 
-create table rota.stray (
-	stray_id bigint generated always as identity,
+create table rota.rejected_report (
+	rejected_report_id bigint generated always as identity,
 	at timestamptz not null,
 	actor text not null,
 	what jsonb not null,
-	primary key (stray_id, at)
+	primary key (rejected_report_id, at)
 ) partition by range (at);
-comment on table rota.stray is
+comment on table rota.rejected_report is
 	'Reports that came late or fitted nothing: they changed nothing and are kept here, for as many days as the setting '
-	'stray_days says.';
-comment on column rota.stray.stray_id is 'Order of arrival.';
-comment on column rota.stray.at is 'When.';
-comment on column rota.stray.actor is 'Who sent it.';
-comment on column rota.stray.what is 'The records, as they were sent.';
+	'rejected_report_days says.';
+comment on column rota.rejected_report.rejected_report_id is 'Order of arrival.';
+comment on column rota.rejected_report.at is 'When.';
+comment on column rota.rejected_report.actor is 'Who sent it.';
+comment on column rota.rejected_report.what is 'The records, as they were sent.';

@@ -1,6 +1,6 @@
 -- What runnerd does: controller prologs and epilogs, and mail.
 
-create table rota.hook_due (
+create table rota.hook_pending (
 	hook_id bigint generated always as identity primary key,
 	job_id bigint not null,
 	step_id int not null,
@@ -9,15 +9,15 @@ create table rota.hook_due (
 	due_at timestamptz not null default clock_timestamp(),
 	unique (job_id, step_id, attempt, hook)
 );
-comment on table rota.hook_due is
+comment on table rota.hook_pending is
 	'Controller prologs and epilogs that have not ended. As long as an attempt has its prolog here, none of its orders '
 	'leaves.';
-comment on column rota.hook_due.hook_id is 'Order of making; those of one step run one after the other.';
-comment on column rota.hook_due.job_id is 'The job.';
-comment on column rota.hook_due.step_id is 'The step.';
-comment on column rota.hook_due.attempt is 'The attempt.';
-comment on column rota.hook_due.hook is 'Which one.';
-comment on column rota.hook_due.due_at is 'Since when.';
+comment on column rota.hook_pending.hook_id is 'Order of making; those of one step run one after the other.';
+comment on column rota.hook_pending.job_id is 'The job.';
+comment on column rota.hook_pending.step_id is 'The step.';
+comment on column rota.hook_pending.attempt is 'The attempt.';
+comment on column rota.hook_pending.hook is 'Which one.';
+comment on column rota.hook_pending.due_at is 'Since when.';
 
 create table rota.controller_hook (
 	job_id bigint not null,

@@ -1,20 +1,20 @@
--- What was used, by hour, day and month. Each transaction that ends something notes it in rota.usage_due; api.usage_roll adds it
+-- What was used, by hour, day and month. Each transaction that ends something notes it in rota.usage_pending; api.usage_roll adds it
 -- up later, exactly once.
 
-create type rota.usage_due_checked as (job_ids bigint[], step_ids int[], attempts int[], node_ids int[], held boolean,
+create type rota.usage_pending_checked as (job_ids bigint[], step_ids int[], attempts int[], node_ids int[], held boolean,
 	used boolean);
-comment on type rota.usage_due_checked is 'The columns of rota.usage_due that the constraint usage_due_is_valid checks.';
-create domain rota.usage_due_valid as rota.usage_due_checked
-	constraint usage_due_is_valid check (
+comment on type rota.usage_pending_checked is 'The columns of rota.usage_pending that the constraint usage_pending_is_valid checks.';
+create domain rota.usage_pending_valid as rota.usage_pending_checked
+	constraint usage_pending_is_valid check (
 		cardinality((value).step_ids) = cardinality((value).job_ids)
 		and num_nulls((value).attempts, (value).node_ids) in (0, 2)
 		and ((value).held or (value).used) = ((value).node_ids is not null)
 		and cardinality((value).attempts) = cardinality((value).job_ids)
 		and cardinality((value).node_ids) = cardinality((value).job_ids));
-comment on domain rota.usage_due_valid is
+comment on domain rota.usage_pending_valid is
 	'Either ended steps, or allocations that are held or used no more: each with all of its key.';
-create table rota.usage_due (
-	due_id bigint generated always as identity primary key,
+create table rota.usage_pending (
+	pending_id bigint generated always as identity primary key,
 	job_ids bigint[] not null,
 	step_ids int[] not null,
 	attempts int[],
@@ -22,25 +22,25 @@ create table rota.usage_due (
 	held boolean not null default false,
 	used boolean not null default false,
 	rebuild boolean not null default false,
-	constraint usage_due_is_valid check (
-		row(job_ids, step_ids, attempts, node_ids, held, used)::rota.usage_due_checked::rota.usage_due_valid
+	constraint usage_pending_is_valid check (
+		row(job_ids, step_ids, attempts, node_ids, held, used)::rota.usage_pending_checked::rota.usage_pending_valid
 			is distinct from null)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_insert_threshold = -1);
-comment on table rota.usage_due is
+comment on table rota.usage_pending is
 	'What has ended and is not in the usage figures yet: a row for each transaction that ended something, and, while '
 	'figures are added up anew, rows for what had ended before. It goes in the transaction that adds it up.';
-comment on column rota.usage_due.due_id is
+comment on column rota.usage_pending.pending_id is
 	'The order in which they are added up: those of what has just ended from 1 on, as they were made; behind them those of '
 	'a rebuild (rebuild), from -1 down.';
-comment on column rota.usage_due.job_ids is 'Job of each.';
-comment on column rota.usage_due.step_ids is 'Step of each.';
-comment on column rota.usage_due.attempts is
+comment on column rota.usage_pending.job_ids is 'Job of each.';
+comment on column rota.usage_pending.step_ids is 'Step of each.';
+comment on column rota.usage_pending.attempts is
 	'Of allocations, the attempt of each. Null: the row names steps that have reached their end.';
-comment on column rota.usage_due.node_ids is 'The node of each, likewise.';
-comment on column rota.usage_due.held is 'Allocations that have ended: what was held.';
-comment on column rota.usage_due.used is
+comment on column rota.usage_pending.node_ids is 'The node of each, likewise.';
+comment on column rota.usage_pending.held is 'Allocations that have ended: what was held.';
+comment on column rota.usage_pending.used is
 	'Allocations whose use has become known, when nothing was left of them on the node: what was used.';
-comment on column rota.usage_due.rebuild is 'Whether it had been added up before, and is again. Views leave it out until then.';
+comment on column rota.usage_pending.rebuild is 'Whether it had been added up before, and is again. Views leave it out until then.';
 
 create table rota.usage_state (
 	one boolean primary key default true check (one),
@@ -52,7 +52,7 @@ comment on column rota.usage_state.one is 'There is one row.';
 comment on column rota.usage_state.time_zone is
 	'Time zone by which days and months are added up; another setting counts from the next rebuild on.';
 comment on column rota.usage_state.rebuild_at is
-	'When it was asked for that all be added up anew; null: that has begun, see rota.usage_due.rebuild.';
+	'When it was asked for that all be added up anew; null: that has begun, see rota.usage_pending.rebuild.';
 insert into rota.usage_state (time_zone) values (current_setting('TimeZone'));
 
 create table rota.usage_hour (
@@ -78,7 +78,7 @@ create table rota.usage_hour (
 create index usage_hour_by_account on rota.usage_hour (nullif(account, ''), hour);
 comment on table rota.usage_hour is
 	'What accounts, users, partitions and qualities of service used, hour by hour; of what has ended and is not in '
-	'rota.usage_due any more.';
+	'rota.usage_pending any more.';
 comment on column rota.usage_hour.hour is 'Start of the hour, a full one in UTC.';
 comment on column rota.usage_hour.account is 'Account that pays; empty: none.';
 comment on column rota.usage_hour.user_name is 'Owner''s login name.';
@@ -125,7 +125,7 @@ create table rota.node_usage_hour (
 	primary key (hour, node_id)
 ) with (fillfactor = 80);
 comment on table rota.node_usage_hour is
-	'What was used of each node, hour by hour; of what has ended and is not in rota.usage_due any more.';
+	'What was used of each node, hour by hour; of what has ended and is not in rota.usage_pending any more.';
 comment on column rota.node_usage_hour.hour is 'Start of the hour, a full one in UTC.';
 comment on column rota.node_usage_hour.node_id is 'The node.';
 comment on column rota.node_usage_hour.cpu_s is 'CPU-seconds held.';

@@ -3,7 +3,7 @@
 create table rota.leader (
 	name text primary key,
 	term bigint not null default 0,
-	holder text,
+	owner text,
 	since timestamptz,
 	backend_pid int,
 	backend_start timestamptz,
@@ -16,7 +16,7 @@ comment on table rota.leader is
 	'matches no row.';
 comment on column rota.leader.name is 'What is led: schedule (by a jobmgrd), hook (by a runnerd).';
 comment on column rota.leader.term is 'Counts up with each new leader.';
-comment on column rota.leader.holder is 'Application name and backend pid of the leader.';
+comment on column rota.leader.owner is 'Application name and backend pid of the leader.';
 comment on column rota.leader.since is 'Since when it leads.';
 comment on column rota.leader.backend_pid is 'The leader''s session: with backend_start, the same one for all time.';
 comment on column rota.leader.backend_start is 'When that session began.';

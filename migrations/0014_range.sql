@@ -150,5 +150,5 @@ begin
 	perform rota.guard_rows(t) from unnest(array['job', 'step_request', 'step', 'step_edge', 'event']) t;
 	perform rota.range_make(0, 1000000);
 	perform rota.day_range(t, (now() at time zone 'UTC')::date + n)
-	from unnest(array['sample', 'stray']) t cross join generate_series(0, 3) n;
+	from unnest(array['sample', 'rejected_report']) t cross join generate_series(0, 3) n;
 end $$;

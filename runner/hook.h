@@ -11,7 +11,7 @@ enum { HOOK_TAIL = 4096, HOOK_MESSAGE = 512 };
 
 struct hook {
 	struct hook *next; /* in one of the runner's lists */
-	int64_t id;	   /* of rota.hook_due or rota.mail */
+	int64_t id;	   /* of rota.hook_pending or rota.mail */
 	char *label;	   /* the step or the mail that it runs for */
 	char *path;
 	const char *kind; /* in words, for messages; static */

@@ -68,7 +68,7 @@ grant execute on function
 	api.node_orders(int[], bigint[], int),
 	api.node_blob(bytea[]),
 	api.node_report(jsonb, jsonb, boolean),
-	api.node_settle(bigint),
+	api.node_apply(bigint),
 	api.node_sampled(int),
 	api.node_sample(jsonb),
 	api.daemon_register(text, text, int, text)

@@ -52,9 +52,9 @@ begin
 			select format('step %s is live', internal.step_label(s.job_id, s.step_id)) from step s where s.job_id >= p_from and s.job_id < p_to and s.ended_at is null
 			union all
 			select format('step %s still holds something', internal.step_label(a.job_id, a.step_id)) from allocation a
-			where a.job_id >= p_from and a.job_id < p_to and (a.ended_at is null or (a.holder and a.gone_at is null))
+			where a.job_id >= p_from and a.job_id < p_to and (a.ended_at is null or (a.prolog_owner and a.gone_at is null))
 			union all
-			select format('a hook of job %s has not ended', h.job_id) from hook_due h where h.job_id >= p_from and h.job_id < p_to
+			select format('a hook of job %s has not ended', h.job_id) from hook_pending h where h.job_id >= p_from and h.job_id < p_to
 		) x limit 1);
 end $$;
 comment on function internal.range_live(bigint, bigint) is 'What still lives, or is to come, among the jobs from p_from (included) to p_to (excluded), in words; null: nothing, and nothing ever will.';

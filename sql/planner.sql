@@ -22,7 +22,7 @@ begin
 	-- believes that there is little of each job. It goes along an index and makes no bitmap of it: entries of versions that are gone are marked
 	-- and passed over from then on, where a bitmap meets all of them each time until the next vacuum.
 	for v_function in select p.oid::regprocedure from pg_proc p where p.pronamespace = 'api'::regnamespace and p.prosecdef
-		and p.proname ~ '^(schedule_|node_(report|settle|orders|renew|sample)|leader_|hook_)'
+		and p.proname ~ '^(schedule_|node_(report|apply|orders|renew|sample)|leader_|hook_)'
 	loop
 		execute format('alter function %s set plan_cache_mode = force_generic_plan', v_function);
 		execute format('alter function %s set join_collapse_limit = 1', v_function);

@@ -30,7 +30,7 @@ comment on type internal.move is 'An event to befall a step: what internal.step_
 create type internal.attempt_key as (job_id bigint, step_id int, attempt int);
 comment on type internal.attempt_key is 'Names one attempt.';
 
-create type internal.moved as (
+create type internal.move_made as (
 	job_id bigint,
 	step_id int,
 	request_id int,
@@ -41,35 +41,35 @@ create type internal.moved as (
 	to_state text,
 	final boolean
 );
-comment on type internal.moved is 'A move that was made: what internal.step_move answers.';
+comment on type internal.move_made is 'A move that was made: what internal.step_move answers.';
 
 create type internal.element as (job_id bigint, request_id int, pos int);
 comment on type internal.element is 'Names an array element by its position.';
 
-create type internal.spans as (lows int[], highs int[], steps int[], befores int[]);
-comment on type internal.spans is 'The ranges of an array''s indices, each with how many indices are before it.';
+create type internal.index_ranges as (lows int[], highs int[], steps int[], befores int[]);
+comment on type internal.index_ranges is 'The ranges of an array''s indices, each with how many indices are before it.';
 
-create type internal.offered as (
+create type internal.offer as (
 	job_id bigint,
 	step_id int,
 	request_id int,
-	claimant_id int,
+	association_id int,
 	partition text,
-	place int,
+	priority int,
 	rank bigint,
 	version xid,
 	next int,
 	skip int[],
 	over int,
-	room int
+	free_slots int
 );
-comment on type internal.offered is 'A step that may start, who claims it, where it stands in the queue (place: its partition''s priority), the version of its row; of an array, which positions have begun (next and skip of rota.step_array), how many elements are over; how many elements of it have room.';
+comment on type internal.offer is 'A step that may start, who claims it, where it stands in the queue (place: its partition''s priority), the version of its row; of an array, which positions have begun (next and skip of rota.step_array), how many elements are over; how many elements of it have room.';
 
-create type internal.line as (claimant_id int, partition text);
-comment on type internal.line is 'Who claims steps, and in which partition: the steps of a line are under the same limits.';
+create type internal.queue_line as (association_id int, partition text);
+comment on type internal.queue_line is 'Who claims steps, and in which partition: the steps of a line are under the same limits.';
 
-create type internal.bound as (
-	claimant_id int,
+create type internal.line_limit as (
+	association_id int,
 	partition text,
 	limit_id int,
 	whose text,
@@ -78,27 +78,27 @@ create type internal.bound as (
 	held numeric,
 	ends_at timestamptz
 );
-comment on type internal.bound is 'A limit that a line is under; whose: the user, where it holds for each user by itself; held: how much is used of it; ends_at: the end of its period.';
+comment on type internal.line_limit is 'A limit that a line is under; whose: the user, where it holds for each user by itself; held: how much is used of it; ends_at: the end of its period.';
 
-create type internal.spot as (spot int, measure text, most bigint, held numeric, ends_at timestamptz);
-comment on type internal.spot is 'The same for one line, numbered; a limit that holds for each user by itself has a number for each.';
+create type internal.limit_index as (limit_index int, measure text, most bigint, held numeric, ends_at timestamptz);
+comment on type internal.limit_index is 'The same for one line, numbered; a limit that holds for each user by itself has a number for each.';
 
-create type internal.reach as (claimant_id int, partition text, part int, place int, boost_ms bigint, rows int, most int, spots internal.spot[], tops jsonb);
-comment on type internal.reach is 'How far a line is read: its partition''s number and priority, by how much it comes forward, so many rows, and never more than most (null: any number); the limits that it is under, and the lowest of each measure.';
+create type internal.line_scan as (association_id int, partition text, part int, priority int, boost_ms bigint, rows int, most int, limits internal.limit_index[], tops jsonb);
+comment on type internal.line_scan is 'How far a line is read: its partition''s number and priority, by how much it comes forward, so many rows, and never more than most (null: any number); the limits that it is under, and the lowest of each measure.';
 
 create type internal.candidate as (
 	job_id bigint,
 	step_id int,
-	claimant_id int,
+	association_id int,
 	partition text,
-	place int,
+	priority int,
 	rank bigint,
 	version xid,
-	room int,
+	free_slots int,
 	line int,
 	part int,
 	unread boolean,
-	spots int[],
+	limits int[],
 	lead int,
 	takes int[],
 	needs numeric[],
@@ -106,10 +106,10 @@ create type internal.candidate as (
 );
 comment on type internal.candidate is 'A step that limits may keep from being offered: what it needs of which of them (takes); unread: of its line, which is under spots, there are more behind it; lead: the first of those that it starts with, which needs what all of them do; fits: no limit is lower than that.';
 
-create type internal.size as (cpus bigint, nodes int, gres jsonb, time_limit_s bigint);
-comment on type internal.size is 'How much a step takes: gres in all, {"gpu": 4}; a time limit of 0 is none.';
+create type internal.step_size as (cpus bigint, nodes int, gres jsonb, time_limit_s bigint);
+comment on type internal.step_size is 'How much a step takes: gres in all, {"gpu": 4}; a time limit of 0 is none.';
 
-create type internal.held as (
+create type internal.allocation_end as (
 	job_id bigint,
 	step_id int,
 	attempt int,
@@ -120,17 +120,17 @@ create type internal.held as (
 	cpu_usec bigint,
 	began_at timestamptz
 );
-comment on type internal.held is 'An allocation that ends (at; null: now), and what is known of it: whether nothing of it is left on the node, what it used, and when it began there (null: it never did) if it still stood ahead.';
-create type internal.room as (
+comment on type internal.allocation_end is 'An allocation that ends (at; null: now), and what is known of it: whether nothing of it is left on the node, what it used, and when it began there (null: it never did) if it still stood ahead.';
+create type internal.freed_slots as (
 	node_id int,
 	job_id bigint,
 	request_id int,
 	n int,
 	free_at timestamptz[]
 );
-comment on type internal.room is 'The CPUs of n elements of an array have become free on a node, the last ones first.';
+comment on type internal.freed_slots is 'The CPUs of n elements of an array have become free on a node, the last ones first.';
 
-create type internal.taken as (
+create type internal.allocation_start as (
 	job_id bigint,
 	step_id int,
 	attempt int,
@@ -141,14 +141,14 @@ create type internal.taken as (
 	gres jsonb,
 	licenses jsonb,
 	tasks int,
-	holder boolean,
+	prolog_owner boolean,
 	phase text,
 	started_at timestamptz,
-	ahead boolean
+	predispatched boolean
 );
-comment on type internal.taken is 'An allocation that begins: columns of rota.allocation; ahead: it may stand ahead, where the node has no CPUs for it yet.';
+comment on type internal.allocation_start is 'An allocation that begins: columns of rota.allocation; ahead: it may stand ahead, where the node has no CPUs for it yet.';
 
-create type internal.fact as (
+create type internal.attempt_fact as (
 	job_id bigint,
 	step_id int,
 	attempt int,
@@ -161,9 +161,9 @@ create type internal.fact as (
 	exit_code int,
 	signal int
 );
-comment on type internal.fact is 'What has become known of an attempt: columns of rota.attempt; null: nothing new.';
+comment on type internal.attempt_fact is 'What has become known of an attempt: columns of rota.attempt; null: nothing new.';
 
-create type internal.closed as (
+create type internal.attempt_end as (
 	job_id bigint,
 	step_id int,
 	request_id int,
@@ -176,9 +176,9 @@ create type internal.closed as (
 	signal int,
 	message text
 );
-comment on type internal.closed is 'An attempt that is over, and the event that its end is for its step.';
+comment on type internal.attempt_end is 'An attempt that is over, and the event that its end is for its step.';
 
-create type internal.seen as (
+create type internal.attempt_report as (
 	node_id int,
 	job_id bigint,
 	step_id int,
@@ -207,33 +207,33 @@ create type internal.seen as (
 	paused boolean,
 	tasked boolean,
 	hooked boolean,
-	news int,
-	odd boolean
+	new_count int,
+	unexpected boolean
 );
-comment on type internal.seen is 'What one report says of an attempt on a node, in one row, with what was known of it before: the allocation''s phase, whether it is open, whether the attempt is live and has one node only; brief: the report has the end of it, and no pause; paused, tasked, hooked: there are records of pauses, of tasks, of hooks; news: how many records say something new; odd: there may be strays among them.';
+comment on type internal.attempt_report is 'What one report says of an attempt on a node, in one row, with what was known of it before: the allocation''s phase, whether it is open, whether the attempt is live and has one node only; brief: the report has the end of it, and no pause; paused, tasked, hooked: there are records of pauses, of tasks, of hooks; news: how many records say something new; odd: there may be strays among them.';
 
-create type internal.told as (
+create type internal.report_content as (
 	at timestamptz,
 	records jsonb,
-	lives jsonb
+	coalesced jsonb
 );
-comment on type internal.told is 'Records and lives of a report, as api.node_report takes them, and when it was told, from which their ages count.';
+comment on type internal.report_content is 'Records and lives of a report, as api.node_report takes them, and when it was told, from which their ages count.';
 
-create type internal.decided as (
+create type internal.start_decision as (
 	job_id bigint,
 	step_id int,
 	request_id int,
 	pos int,
 	attempt int,
 	time_limit_s bigint,
-	fence boolean,
+	ends_on_node_loss boolean,
 	node_ids int[],
 	allocations jsonb,
 	bound boolean
 );
-comment on type internal.decided is 'A start as the scheduler decided it; pos: of an array element that is no row yet; bound: it has peers, by edges of its own or of others.';
+comment on type internal.start_decision is 'A start as the scheduler decided it; pos: of an array element that is no row yet; bound: it has peers, by edges of its own or of others.';
 
-create type internal.asked as (
+create type internal.planned_step as (
 	step_id int,
 	name text,
 	line int,
@@ -271,4 +271,4 @@ create type internal.asked as (
 	sample_s int,
 	reservation text
 );
-comment on type internal.asked is 'A step as the translator plans it: a member of a plan''s "steps", and of its "common" where it does not say otherwise; columns of rota.step_request where they are called alike. Times in seconds since 1970, auth in hex; spec goes on with the last spec_end characters of the plan''s "spec_end", null: with all of it.';
+comment on type internal.planned_step is 'A step as the translator plans it: a member of a plan''s "steps", and of its "common" where it does not say otherwise; columns of rota.step_request where they are called alike. Times in seconds since 1970, auth in hex; spec goes on with the last spec_end characters of the plan''s "spec_end", null: with all of it.';

@@ -68,10 +68,10 @@ static const struct column running_columns[] = {
 	{"mem_mb", lead_read_int64, AT(schedule_running, mem_mb)},
 	{"gres", lead_read_devices, AT(schedule_running, gres)},
 	{"ends_at", lead_read_time, AT(schedule_running, ends_at)},
-	{"kept", lead_read_bool, AT(schedule_running, reserved)},
-	{"kept_for", lead_read_int, AT(schedule_running, reserved_for)},
+	{"reserved", lead_read_bool, AT(schedule_running, reserved)},
+	{"reserved_for", lead_read_int, AT(schedule_running, reserved_for)},
 	{"request_id", lead_read_int, AT(schedule_running, request)},
-	{"ahead", lead_read_bool, AT(schedule_running, predispatched)},
+	{"predispatched", lead_read_bool, AT(schedule_running, predispatched)},
 	{"licenses", lead_read_amounts, AT(schedule_running, licenses)},
 };
 
@@ -90,7 +90,7 @@ static const struct column outage_columns[] = {
 static const struct column queue_columns[] = {
 	{"job_id", lead_read_int64, AT(lead_queued, job)},	{"step_id", lead_read_int, AT(lead_queued, step)},
 	{"version", lead_read_int64, AT(lead_queued, version)}, {"stamp", lead_read_int64, AT(lead_queued, stamp)},
-	{"room", lead_read_int, AT(lead_queued, free_slots)},	{"array_next", lead_read_int, AT(lead_queued, next)},
+	{"free_slots", lead_read_int, AT(lead_queued, free_slots)},	{"array_next", lead_read_int, AT(lead_queued, next)},
 	{"array_skip", lead_read_ints, AT(lead_queued, skip)},	{"array_over", lead_read_int, AT(lead_queued, ended)},
 };
 

@@ -277,10 +277,10 @@ static void commit_add_start(struct maker *m, struct lead_commit *commit, const 
 		bool owner = lead_group_take_prolog(m->groups, s->launch, share->node_id);
 
 		json_array_append_new(nodes, json_integer(share->node_id));
-		json_array_append_new(allocations,
-				      json_pack("{s:i, s:i, s:I, s:i, s:o, s:b, s:b}", "node", share->node_id, "cpus",
-						share->cpus, "mem_mb", (json_int_t)share->mem_mb, "tasks", share->tasks, "gres",
-						devices_json(share), "holder", owner, "ahead", decided->predispatched));
+		json_array_append_new(allocations, json_pack("{s:i, s:i, s:I, s:i, s:o, s:b, s:b}", "node", share->node_id,
+							     "cpus", share->cpus, "mem_mb", (json_int_t)share->mem_mb, "tasks",
+							     share->tasks, "gres", devices_json(share), "prolog_owner", owner,
+							     "predispatched", decided->predispatched));
 		start_add_order(m, s, (int)i, first_task, owner);
 		first_task += share->tasks;
 	}
@@ -288,8 +288,8 @@ static void commit_add_start(struct maker *m, struct lead_commit *commit, const 
 				  s->step_id, "request", s->key->request_id, "attempt", s->attempt, "array_index",
 				  s->array_index >= 0 ? json_integer(s->array_index) : json_null(), "position",
 				  decided->position >= 0 ? json_integer(decided->position) : json_null(), "time_limit_s",
-				  (json_int_t)decided->time_limit_s, "fence", s->ends_on_node_loss, "nodes", nodes, "allocations",
-				  allocations);
+				  (json_int_t)decided->time_limit_s, "ends_on_node_loss", s->ends_on_node_loss, "nodes", nodes,
+				  "allocations", allocations);
 	if (!s->key->steady) /* it has peers, so the commit compares their nodes */
 		json_object_set_new(start, "bound", json_true());
 	json_array_append_new(commit->starts, start);

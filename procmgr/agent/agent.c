@@ -26,7 +26,7 @@
 #include "procmgr/agent/agent_report.h"
 #include "procmgr/agent/agent_sample.h"
 
-/* The channel on which internal.sample_look notifies, before the node's id. */
+/* The channel on which internal.sample_poll notifies, before the node's id. */
 static const char watch_channel[] = "rota_look_";
 
 enum { TICK_S = 1, ASK_TICKS = 5, QUIET_TICKS = 6, STOP_S = 2, CACHE_S = 600, CACHE_UNUSED_S = 3600 };

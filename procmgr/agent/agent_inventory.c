@@ -47,7 +47,7 @@ void agent_inventory_add(const struct agent_report *report, json_t *node)
 	}
 	if (read) {
 		json_object_set(node, "attempts", spool.names);
-		json_object_set(node, "told", journal.names);
+		json_object_set(node, "reported", journal.names);
 	}
 	json_decref(spool.names);
 	json_decref(journal.names);

@@ -56,7 +56,7 @@ static int number_of_name(const struct agent_nodes *n, const char *name)
 void agent_node_set(struct agent_nodes *n, const PGresult *result)
 {
 	int rows = PQntuples(result), id = PQfnumber(result, "node_id"), name = PQfnumber(result, "name");
-	int orphans = PQfnumber(result, "strays");
+	int orphans = PQfnumber(result, "orphans");
 	agent_node_clear(n);
 	n->by_id = xcalloc((size_t)rows, sizeof *n->by_id);
 	n->ids = xcalloc((size_t)n->conf->launcher_virtual + 1, sizeof *n->ids);

@@ -259,7 +259,7 @@ static db_answer handle_answer;
 static void apply_deferred(struct agent_report *r, const char *jobs)
 {
 	set_reporting(r, true);
-	db_call(r->context->db, API_node_settle, (struct db_param[]){{jobs, -1}}, 1, handle_answer, r);
+	db_call(r->context->db, API_node_apply, (struct db_param[]){{jobs, -1}}, 1, handle_answer, r);
 }
 
 static void handle_answer(struct db *db, PGresult *result, const struct err *e, void *arg)

@@ -35,7 +35,7 @@ begin
 	-- One statement sees the figures, what is still due, and the rows, at one moment.
 	return query execute $audit$
 		with due as materialized (
-			select k.job_id, k.step_id, k.attempt, k.node_id, k.held, k.used from internal.usage_due_key k
+			select k.job_id, k.step_id, k.attempt, k.node_id, k.held, k.used from internal.usage_pending_key k
 		), raw as materialized (
 			select p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s, null::numeric as cpu_used_s,
 				null::numeric as cpu_measured_s,

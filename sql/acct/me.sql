@@ -10,7 +10,7 @@ comment on column acct.me.reads_all is 'Whether you see everybody''s rows, as an
 comment on column acct.me.accounts is 'Accounts that you coordinate, with all below them: you see the rows of their jobs.';
 
 create view acct.site with (security_barrier) as
-select z.time_zone, (select count(*) from rota.usage_due d where d.rebuild) + case when z.rebuild_at is not null then 1 else 0 end as rebuild_left
+select z.time_zone, (select count(*) from rota.usage_pending d where d.rebuild) + case when z.rebuild_at is not null then 1 else 0 end as rebuild_left
 from rota.usage_state z;
 comment on view acct.site is 'The site as a whole, one row.';
 comment on column acct.site.time_zone is 'Time zone by whose days and months usage is added up.';

@@ -52,7 +52,7 @@ comment on column acct.node_change.mem_mb_before is 'Memory that might be alloca
 comment on column acct.node_change.mem_mb is 'The same after.';
 
 create view acct.node_warning with (security_barrier) as
-select n.name as node, w.node_id, w.kind, w.starts_at, w.ends_at, w.reason, w.actor, w.words as message
+select n.name as node, w.node_id, w.kind, w.starts_at, w.ends_at, w.reason, w.actor, w.message as message
 from internal.node_warning w
 join rota.node n on n.node_id = w.node_id;
 comment on view acct.node_warning is 'What is wrong with nodes now, or will be (of maintenance, the next): a row for each node and cause. Joined with acct.allocation where ended_at is null, it tells whose steps that concerns.';

@@ -1,6 +1,6 @@
 -- What steps of jobs waited for, and which of them made a job take as long as it did.
 create view acct.edge with (security_barrier) as
-select e.job_id, e.step_id, r.name as step, e.kind, e."condition", e.peer_job_id, nullif(e.peer_step_id, -1) as peer_step_id, p.name as peer, e.state, e.settled_at,
+select e.job_id, e.step_id, r.name as step, e.kind, e."condition", e.peer_job_id, nullif(e.peer_step_id, -1) as peer_step_id, p.name as peer, e.state, e.resolved_at,
 	j.user_name, j.account
 from rota.step_edge e
 join rota.job j on j.job_id = e.job_id
@@ -17,7 +17,7 @@ comment on column acct.edge.peer_job_id is 'Job of its peer.';
 comment on column acct.edge.peer_step_id is 'The peer; null: the whole of another job.';
 comment on column acct.edge.peer is 'Name of the peer in its script; null: a whole job.';
 comment on column acct.edge.state is 'waiting, met, failed (can never be met), or not_needed (its peer ended well, or was skipped).';
-comment on column acct.edge.settled_at is 'When it was settled; null: it waits.';
+comment on column acct.edge.resolved_at is 'When it was settled; null: it waits.';
 comment on column acct.edge.user_name is 'Login name of the bound step''s owner.';
 comment on column acct.edge.account is 'Account of the bound step''s job; null: none.';
 

@@ -26,14 +26,14 @@ begin
 				select %6$s from internal.usage_piece p where p.ended_at is null
 				union all
 				select %6$s
-				from internal.usage_due_key k
+				from internal.usage_pending_key k
 				cross join lateral (
 					select * from internal.usage_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
 				) p
 				where k.held and not k.rebuild
 				union all
 				select %7$s
-				from internal.usage_due_key k
+				from internal.usage_pending_key k
 				cross join lateral (
 					select * from internal.usage_used p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
 				) p
@@ -44,7 +44,7 @@ begin
 			group by x.%10$s$view$,
 			v_view.name, v_shown, internal.usage_sums(v_measures), array_to_string(v_keys, ', '), array_to_string(v_measures, ', '),
 			internal.usage_pick(v_keys, v_measures, '^(cpu_s|node_s|mem_mb_s|gres_s)$'), internal.usage_pick(v_keys, v_measures, '^cpu_(used|measured)_s$'),
-			case when not v_view.of_nodes then format('union all select %s from internal.usage_due_key k
+			case when not v_view.of_nodes then format('union all select %s from internal.usage_pending_key k
 					cross join lateral (select * from internal.usage_end p where p.job_id = k.job_id and p.step_id = k.step_id offset 0) p
 					where not k.rebuild and k.node_id is null', internal.usage_pick(v_keys, v_measures, '^(steps_|wait_)')) end,
 			case when v_view.of_nodes then 'join rota.node n on n.node_id = x.node_id'

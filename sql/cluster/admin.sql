@@ -3,8 +3,8 @@ create function internal.admin_table(p_object text) returns table (relation text
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select t.relation, t.name_is, t.name_like
 	from (values ('partition', 'partition', 'partition', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'), ('node', 'node', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'),
-		('account', 'account', 'account', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'), ('user', 'person', 'user_name', '^' || internal.word_user() || '$'),
-		('association', 'association', 'account || ''/'' || user_name', '^[^/]+/' || internal.word_user() || '$'), ('qos', 'qos', 'qos', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
+		('account', 'account', 'account', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'), ('user', 'person', 'user_name', '^' || internal.user_pattern() || '$'),
+		('association', 'association', 'account || ''/'' || user_name', '^[^/]+/' || internal.user_pattern() || '$'), ('qos', 'qos', 'qos', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
 		('license', 'license', 'license', '^[A-Za-z][A-Za-z0-9_.-]*$'), ('setting', 'setting', 'name', ''),
 		('reservation', 'reservation', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$')) as t (object, relation, name_is, name_like)
 	where t.object = p_object;
@@ -201,10 +201,10 @@ begin
 	select * into v_lease from node_lease l where l.node_id = v_node.node_id;
 	perform internal.node_state_set(v_node.node_id, case
 		when v_node.found is null then 'unknown'
-		when v_lease.node_id is null or v_lease.lost_at is not null or v_lease.strays > 0 then 'down'
+		when v_lease.node_id is null or v_lease.lost_at is not null or v_lease.orphans > 0 then 'down'
 		when v_short is not null then 'invalid'
 		else 'up' end, p_user,
-		case when v_lease.strays > 0 then 'what was given up here is being ended' when v_lease.node_id is null or v_lease.lost_at is not null then 'not heard of' else v_short end);
+		case when v_lease.orphans > 0 then 'what was given up here is being ended' when v_lease.node_id is null or v_lease.lost_at is not null then 'not heard of' else v_short end);
 end $$;
 comment on function internal.admin_node_state(text, text, text, jsonb) is 'Drain a node, now or at a deadline, take it back into use, or declare it dead.';
 

@@ -17,7 +17,7 @@ begin
 		execute (select format('select array(select %2$s from rota.%1$I where abs(length(%2$s) - length($1)) <= greatest(1, length($1) / 3) order by 1 limit 1000)', t.relation, '(' || t.name_is || ')') from internal.admin_table(p_object) t)
 		into v_near using v_bad;
 	end if;
-	raise exception 'there is no % "%"', p_object, v_bad using errcode = 'RT404', hint = coalesce('Did you mean "' || internal.word_nearest(v_bad, v_near) || '"?', '');
+	raise exception 'there is no % "%"', p_object, v_bad using errcode = 'RT404', hint = coalesce('Did you mean "' || internal.text_nearest(v_bad, v_near) || '"?', '');
 end $$;
 comment on function internal.object_need(text, text[], boolean) is 'Fail with RT404 unless objects exist (null: none is asked for), with the name that was probably meant (p_hint).';
 
@@ -79,7 +79,7 @@ declare
 	v_bad text;
 begin
 	-- One side is given, the other side is a list of names, each with the most steps at once where that is limited: alice,bob:5.
-	select x into v_bad from jsonb_array_elements_text(p_pairs) x where x !~ ('^' || internal.word_user() || '(:[1-9][0-9]{0,8})?$') limit 1;
+	select x into v_bad from jsonb_array_elements_text(p_pairs) x where x !~ ('^' || internal.user_pattern() || '(:[1-9][0-9]{0,8})?$') limit 1;
 	if found then
 		raise exception '"%" is not a name', v_bad using errcode = 'RT422', hint = 'Write it like alice,bob:5; the number limits the steps that run at once.';
 	end if;
@@ -104,7 +104,7 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_bad text;
 begin
-	select x into v_bad from unnest(p_users) x where x !~ ('^' || internal.word_user() || '$') limit 1;
+	select x into v_bad from unnest(p_users) x where x !~ ('^' || internal.user_pattern() || '$') limit 1;
 	if found then
 		raise exception '"%" is not a name', v_bad using errcode = 'RT422';
 	end if;

@@ -56,8 +56,8 @@ begin
 	v_answer := case v_kind
 		when 'int' then case when v_text ~ '^-?[0-9]{1,18}$' then to_jsonb(v_text::bigint) end
 		when 'bool' then case when lower(v_text) in ('true', 'yes', 'on', '1') then 'true'::jsonb when lower(v_text) in ('false', 'no', 'off', '0') then 'false' end
-		when 'time' then to_jsonb(internal.word_seconds(v_text))
-		when 'size' then to_jsonb(internal.word_mebibytes(v_text))
+		when 'time' then to_jsonb(internal.text_seconds(v_text))
+		when 'size' then to_jsonb(internal.text_mebibytes(v_text))
 		when 'list' then to_jsonb(array(select btrim(x) from unnest(string_to_array(v_text, ',')) x where btrim(x) <> ''))
 		when 'text' then to_jsonb(v_text)
 		when 'word' then case when v_text !~ '[[:cntrl:]]' and length(v_text) <= 1000 then to_jsonb(v_text) end
@@ -66,7 +66,7 @@ begin
 			select jsonb_object_agg('gres/' || split_part(translate(x, '=', ':'), ':', 1), split_part(translate(x, '=', ':'), ':', 2)::bigint) from unnest(string_to_array(v_text, ',')) x) end
 		when 'budgets' then case when lower(v_text) ~ '^[0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?(,[0-9]{1,15}/(day|week|month|year|[1-9][0-9]{0,2}days))*$' then (
 			select jsonb_object_agg(coalesce(nullif(split_part(lower(x), '/', 2), ''), 'month'), split_part(x, '/', 1)::bigint) from unnest(string_to_array(v_text, ',')) x) end
-		when 'period' then to_jsonb(internal.word_period(lower(v_text))::text)
+		when 'period' then to_jsonb(internal.text_period(lower(v_text))::text)
 		else case when v_text = any (string_to_array(p_kind, '|')) then to_jsonb(v_text) end
 	end;
 	if v_answer is null or (jsonb_typeof(v_answer) = 'number' and not v_answer::bigint <@ v_range) then
@@ -99,7 +99,7 @@ begin
 	select v into v_bad from jsonb_object_keys(p_values) v where v <> all (v_keys) limit 1;
 	if found then
 		raise exception 'a % has no "%"', p_object, v_bad using errcode = 'RT422',
-			hint = coalesce('Did you mean "' || internal.word_nearest(v_bad, v_keys) || '"? ', '') || 'It has: ' || array_to_string(v_keys, ', ') || '.';
+			hint = coalesce('Did you mean "' || internal.text_nearest(v_bad, v_keys) || '"? ', '') || 'It has: ' || array_to_string(v_keys, ', ') || '.';
 	end if;
 	return (
 		select coalesce(jsonb_object_agg(k.member, internal.admin_value(k.key, k.kind, v.value)), '{}')

@@ -14,8 +14,8 @@ begin
 			and (v_partitions is null or exists (select from partition_node pn where pn.partition = any (v_partitions) and pn.node_id = n.node_id))
 	), warning as materialized (
 		-- What a node's own state does not say.
-		select x.node_id, string_agg(x.words, '; ' order by x.starts_at nulls first, x.kind) as words,
-			json_agg(json_build_object('kind', x.kind, 'at', x.starts_at, 'until', x.ends_at, 'reason', x.reason, 'by', x.actor, 'message', x.words)
+		select x.node_id, string_agg(x.message, '; ' order by x.starts_at nulls first, x.kind) as message,
+			json_agg(json_build_object('kind', x.kind, 'at', x.starts_at, 'until', x.ends_at, 'reason', x.reason, 'by', x.actor, 'message', x.message)
 				order by x.starts_at nulls first, x.kind) as list
 		from internal.node_warnings(null) x
 		where x.kind not in ('down', 'drained', 'invalid')
@@ -41,7 +41,7 @@ begin
 	from (
 		select n.node_id, n.name, n.state, n.reason, n.reason_by, n.reason_at, n.cpus, h.cpus_used, n.mem_mb, h.mem_used_mb,
 			coalesce(u.total, '') as gres, coalesce(u.used, '') as gres_used, n.features, n.weight, coalesce(m.partitions, '{}') as partitions,
-			w.words as notice, coalesce(w.list, '[]') as warnings,
+			w.message as notice, coalesce(w.list, '[]') as warnings,
 			l.renewed_at as seen_at, n.address, n.version, n.found, n.hardware_check,
 			coalesce(b.steps, 0) as steps
 		from picked p

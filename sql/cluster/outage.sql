@@ -5,7 +5,7 @@
 create view internal.reservation_time as
 select x.reservation_id, x.starts_at, x.ends_at, row_number() over w = 1 as next, x.recurs is not null and lead(x.starts_at) over w is null as last,
 	format('maintenance "%s", %s to %s', x.name, to_char(x.starts_at, 'YYYY-MM-DD HH24:MI'), to_char(x.ends_at, 'YYYY-MM-DD HH24:MI'))
-		|| coalesce(' (' || x.reason || ')', '') as words
+		|| coalesce(' (' || x.reason || ')', '') as message
 from (
 	select r.reservation_id, r.name, r.reason, r.recurs, t.starts_at,
 		-- Where the clock jumps over the end, the length counts.
@@ -28,7 +28,7 @@ comment on view internal.reservation_time is
 	'The times of reservations that are not over: next, the first of each; last, the one of a recurring one behind which is not looked any further.';
 
 create view internal.node_warning as
-select rn.node_id, 'maintenance' as kind, t.starts_at, t.ends_at, r.reason, r.created_by as actor, t.words
+select rn.node_id, 'maintenance' as kind, t.starts_at, t.ends_at, r.reason, r.created_by as actor, t.message
 from internal.reservation_time t
 join rota.reservation r on r.reservation_id = t.reservation_id
 join rota.reservation_node rn on rn.reservation_id = t.reservation_id
@@ -68,13 +68,13 @@ begin
 		return;
 	end if;
 	return query
-	select 0, array_agg(w.node_id order by w.node_id), extract(epoch from w.starts_at)::double precision, null::double precision, w.words
+	select 0, array_agg(w.node_id order by w.node_id), extract(epoch from w.starts_at)::double precision, null::double precision, w.message
 	from internal.node_warning w
 	where w.kind = 'drain'
-	group by w.starts_at, w.words
+	group by w.starts_at, w.message
 	union all
 	select t.reservation_id, case when t.next then m.node_ids end, extract(epoch from t.starts_at)::double precision,
-		case when not t.last then extract(epoch from t.ends_at)::double precision end, t.words
+		case when not t.last then extract(epoch from t.ends_at)::double precision end, t.message
 	from internal.reservation_time t
 	cross join lateral (select array_agg(rn.node_id order by rn.node_id) as node_ids from reservation_node rn where t.next and rn.reservation_id = t.reservation_id) m
 	where exists (select from reservation_node rn where rn.reservation_id = t.reservation_id)
@@ -110,15 +110,15 @@ begin
 		from jsonb_to_recordset(p_starts) as v (job bigint, step int, time_limit_s bigint, nodes int[])
 		cross join lateral unnest(v.nodes) as n (node_id)
 	), ahead as materialized (
-		select t.reservation_id, t.starts_at, t.words, r.name, r.users, r.accounts
+		select t.reservation_id, t.starts_at, t.message, r.name, r.users, r.accounts
 		from internal.reservation_time t
 		join reservation r on r.reservation_id = t.reservation_id
 		where t.starts_at < (select max(s.until) from start s) and t.ends_at > now() + interval '1 minute'
 	)
-	select s.job, s.step, s.node_id, coalesce(o.words, 'the deadline of a drain') as words into v_met
+	select s.job, s.step, s.node_id, coalesce(o.message, 'the deadline of a drain') as message into v_met
 	from start s
 	cross join lateral (
-		select a.words, a.name, a.users, a.accounts
+		select a.message, a.name, a.users, a.accounts
 		from reservation_node rn
 		join ahead a on a.reservation_id = rn.reservation_id and a.starts_at < s.until
 		where rn.node_id = s.node_id
@@ -211,11 +211,11 @@ create function internal.step_warnings(p_job bigint, p_step int, p_attempt int) 
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
-		select coalesce(jsonb_agg(jsonb_build_object('node', n.name, 'kind', w.kind, 'at', w.starts_at, 'until', w.ends_at, 'reason', w.reason, 'message', w.words)
+		select coalesce(jsonb_agg(jsonb_build_object('node', n.name, 'kind', w.kind, 'at', w.starts_at, 'until', w.ends_at, 'reason', w.reason, 'message', w.message)
 			order by array_position(t.node_ids, w.node_id), w.starts_at nulls first), '[]')
 		from attempt t
 		cross join lateral (
-			select x.node_id, x.kind, x.starts_at, x.ends_at, x.reason, x.words from internal.node_warnings(t.node_ids) x
+			select x.node_id, x.kind, x.starts_at, x.ends_at, x.reason, x.message from internal.node_warnings(t.node_ids) x
 			union all
 			select a.node_id, 'lost', a.lost_at, null, 'the step goes on without it', 'lost (the step goes on without it)'
 			from allocation a
@@ -231,21 +231,21 @@ comment on function internal.step_warnings(bigint, int, int) is 'The nodes of a 
 create function internal.limit_check(p_job bigint, p_request int, p_limit bigint) returns void
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
-	v_words text;
+	v_message text;
 begin
-	select o.words into v_words
+	select o.message into v_message
 	from step s
 	join job j on j.job_id = s.job_id
 	join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null
 	cross join lateral (select coalesce(t.started_at, t.ordered_at) + make_interval(secs => t.suspended_s) as began) b
 	cross join lateral (
-		select x.starts_at, x.words
+		select x.starts_at, x.message
 		from internal.reservation_time x
 		join reservation r on r.reservation_id = x.reservation_id
 		where not internal.outage_admits(p_job, p_request, r.name, r.users, r.accounts)
 			and exists (select from reservation_node rn where rn.reservation_id = x.reservation_id and rn.node_id = any (t.node_ids))
 		union all
-		select w.starts_at, w.words from internal.node_warnings(t.node_ids) w where w.kind = 'drain'
+		select w.starts_at, w.message from internal.node_warnings(t.node_ids) w where w.kind = 'drain'
 	) o
 	where s.job_id = p_job and s.request_id = p_request and o.starts_at > now()
 		and (p_limit = 0 or b.began + make_interval(secs => p_limit) > o.starts_at)
@@ -253,7 +253,7 @@ begin
 	order by o.starts_at
 	limit 1;
 	if found then
-		raise exception '%: with that time limit it would run into %', internal.step_label(p_job, p_request), v_words
+		raise exception '%: with that time limit it would run into %', internal.step_label(p_job, p_request), v_message
 			using errcode = 'RT403', hint = 'Only admins let what runs reach into it.';
 	end if;
 end $$;

@@ -14,7 +14,7 @@ comment on function internal.range_bounds() is 'The ranges of job ids that are a
 create function internal.day_ranges() returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_tables constant text[] := '{sample,stray}';
+	v_tables constant text[] := '{sample,rejected_report}';
 	v_today constant date := (now() at time zone 'UTC')::date;
 	v_one record;
 begin
@@ -38,7 +38,7 @@ begin
 	end loop;
 end $$;
 comment on function internal.day_ranges() is
-	'Make the partitions of samples and strays for the days to come, and drop those older than the settings sample_days and stray_days.';
+	'Make the partitions of samples and strays for the days to come, and drop those older than the settings sample_days and rejected_report_days.';
 
 create function api.range_ensure() returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$

@@ -129,7 +129,7 @@ begin
 			select format('job %s waits for job %s', e.job_id, e.peer_job_id) as why from step_edge e
 			where e.peer_job_id >= v_from and e.peer_job_id < v_to and e.job_id >= v_to and e.state = 'waiting'
 			union all
-			select 'its usage has not been added up' from usage_due d where exists (select from unnest(d.job_ids) x where x >= v_from and x < v_to)
+			select 'its usage has not been added up' from usage_pending d where exists (select from unnest(d.job_ids) x where x >= v_from and x < v_to)
 			union all
 			select 'usage is to be added up anew' from usage_state z where z.rebuild_at is not null
 		) x limit 1));

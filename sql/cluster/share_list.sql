@@ -11,7 +11,7 @@ begin
 				'use_s', t.use_s, 'used', t.used, 'effective', t.effective, 'factor', t.factor) order by t.path), '[]')
 			from internal.share_tree t
 			where v_all or t.user_name = p_user or (t.user_name is null and t.account in (
-				select u.above from claimant c join internal.account_above u on u.account = c.account where c.user_name = p_user
+				select u.above from association_share c join internal.account_above u on u.account = c.account where c.user_name = p_user
 				union all
 				select u.above from association a join internal.account_above u on u.account = a.account where a.user_name = p_user))),
 		'limits', (
@@ -20,7 +20,7 @@ begin
 				'ends_at', nullif(l.ends_at, 'infinity')) order by l.limit_id, l.whose), '[]')
 			from internal.limit_shown l
 			where v_every or (l.whose in ('', p_user) and (l.user_name = p_user
-				or exists (select from claimant c join internal.limit_claimant x on x.claimant_id = c.claimant_id where c.user_name = p_user and x.limit_id = l.limit_id)))));
+				or exists (select from association_share c join internal.limit_association x on x.association_id = c.association_id where c.user_name = p_user and x.limit_id = l.limit_id)))));
 end $$;
 comment on function api.share_list(int, text, jsonb) is
 	'Fair share of accounts and users, and the limits that the caller is under with what is used of them. Request {all}: operators see every limit. Answer {weight_s, half_life_s, shares: [{account, user, parent, depth, shares, share, use_s, used, effective, factor}], limits: [{account, user, qos, partition, each_user, measure, period, most, held, ends_at}]}.';

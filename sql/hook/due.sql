@@ -1,36 +1,36 @@
 -- Which controller prologs and epilogs there are to run: made in the very transactions that start and end attempts, so none is
 -- forgotten. Where none is configured, these look at one row and go.
 
-create function internal.hook_prolog(p_decided internal.decided[]) returns boolean
+create function internal.hook_prolog(p_decided internal.start_decision[]) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	if not (select l.prolog from leader l where l.name = 'schedule') then
 		return false;
 	end if;
-	insert into hook_due (job_id, step_id, attempt, hook)
+	insert into hook_pending (job_id, step_id, attempt, hook)
 	select v.job_id, v.step_id, v.attempt, 'controller_prolog' from unnest(p_decided) v;
 	notify rota_hook;
 	return true;
 end $$;
-comment on function internal.hook_prolog(internal.decided[]) is 'Starts have a prolog before them, if any is configured; whether their orders wait for it (api.node_orders).';
+comment on function internal.hook_prolog(internal.start_decision[]) is 'Starts have a prolog before them, if any is configured; whether their orders wait for it (api.node_orders).';
 
-create function internal.hook_epilog(p_closed internal.closed[]) returns void
+create function internal.hook_epilog(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	if (select l.epilog from leader l where l.name = 'schedule') then
-		insert into hook_due (job_id, step_id, attempt, hook)
+		insert into hook_pending (job_id, step_id, attempt, hook)
 		select c.job_id, c.step_id, s.attempt, 'controller_epilog'
 		from unnest(p_closed) c
 		join step s on s.job_id = c.job_id and s.step_id = c.step_id;
 		notify rota_hook;
 	end if;
 end $$;
-comment on function internal.hook_epilog(internal.closed[]) is 'Closed attempts have an epilog behind them, if any is configured. Before their steps move.';
+comment on function internal.hook_epilog(internal.attempt_end[]) is 'Closed attempts have an epilog behind them, if any is configured. Before their steps move.';
 
 create function internal.hook_unwanted(p_job bigint, p_step int) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	if exists (select from hook_due d where d.job_id = p_job and d.step_id = p_step and d.hook = 'controller_prolog') then
+	if exists (select from hook_pending d where d.job_id = p_job and d.step_id = p_step and d.hook = 'controller_prolog') then
 		notify rota_hook_end;
 	end if;
 end $$;
@@ -59,7 +59,7 @@ begin
 			from controller_hook c where c.job_id = p_job and c.step_id = p_step and c.attempt = p_attempt
 			union all
 			select d.hook, null, d.due_at, null, null, null, null, null, null
-			from hook_due d where d.job_id = p_job and d.step_id = p_step and d.attempt = p_attempt
+			from hook_pending d where d.job_id = p_job and d.step_id = p_step and d.attempt = p_attempt
 			union all
 			select h.hook, n.name, null, h.ended_at, h.exit_code, h.signal, h.usec, null, h.output
 			from hook_run h left join node n on n.node_id = h.node_id

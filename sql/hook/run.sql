@@ -2,7 +2,7 @@
 -- hook); it alone knows which of what is due it has under way, and nothing is written when it begins one: what has no end here
 -- when a runner begins to lead is run, perhaps once more.
 
-create function api.hook_take(p_term bigint, p_have bigint[], p_room int, p_look boolean)
+create function api.hook_take(p_term bigint, p_have bigint[], p_limit int, p_poll boolean)
 returns table (hook_id bigint, hook text, wanted boolean, job_id bigint, step_id int, attempt int, restarts int, label text, job_name text, step_name text,
 	user_name text, uid int, gid int, account text, partition text, group_name text, nodes text, node_count int, task_count int, array_index int,
 	array_size int, array_job_id bigint, time_limit_s bigint, workdir text, context text, state text, exit_code int, signal int, wait_status int,
@@ -13,11 +13,11 @@ begin
 	if not exists (select from leader l where l.name = 'hook' and l.term = p_term) then
 		raise exception 'term % is over', p_term using errcode = 'RT412', hint = 'Another runnerd runs hooks now.';
 	end if;
-	if p_look then
+	if p_poll then
 		return query
 		select d.hook_id, d.hook, false, d.job_id, d.step_id, d.attempt, null::int, null, null, null, null, null::int, null::int, null, null, null, null, null::int,
 			null::int, null::int, null::int, null::bigint, null::bigint, null, null, null, null::int, null::int, null::int, null
-		from hook_due d
+		from hook_pending d
 		where d.hook_id = any (p_have) and d.hook = 'controller_prolog' and not internal.hook_wanted(d.job_id, d.step_id, d.attempt);
 	end if;
 	return query
@@ -29,11 +29,11 @@ begin
 		case when t.state is not null then coalesce(t.exit_code, 0) * 256 + coalesce(t.signal, 0) end,
 		case when t.state is not null then coalesce(t.exit_code, 0) || ':' || coalesce(t.signal, 0) end
 	from (
-		select h.* from hook_due h
+		select h.* from hook_pending h
 		where h.hook_id <> all (p_have)
-			and not exists (select from hook_due o where o.job_id = h.job_id and o.step_id = h.step_id and o.hook_id < h.hook_id)
+			and not exists (select from hook_pending o where o.job_id = h.job_id and o.step_id = h.step_id and o.hook_id < h.hook_id)
 		order by h.hook_id
-		limit p_room
+		limit p_limit
 	) d
 	join attempt t on t.job_id = d.job_id and t.step_id = d.step_id and t.attempt = d.attempt
 	join step s on s.job_id = d.job_id and s.step_id = d.step_id
@@ -51,8 +51,8 @@ create function internal.hook_stop(p_hooks bigint[], p_messages text[]) returns 
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_attempts internal.attempt_key[] := array(
-		select (d.job_id, d.step_id, d.attempt)::internal.attempt_key from hook_due d where d.hook_id = any (p_hooks) and d.hook = 'controller_prolog');
-	v_facts internal.fact[];
+		select (d.job_id, d.step_id, d.attempt)::internal.attempt_key from hook_pending d where d.hook_id = any (p_hooks) and d.hook = 'controller_prolog');
+	v_facts internal.attempt_fact[];
 begin
 	perform internal.job_lock(array(select distinct v.job_id from unnest(v_attempts) v));
 	perform internal.node_lock(array(
@@ -67,9 +67,9 @@ begin
 				select o.args ->> 'cause' from node_order o
 				where o.node_id = t.node_ids[1] and o.kind = 'kill' and o.job_id = t.job_id and o.step_id = t.step_id and o.attempt = t.attempt
 				order by o.order_id limit 1), 'cancelled') end,
-			case when s.end_wanted is null then v.message end, null, null)::internal.fact
+			case when s.end_wanted is null then v.message end, null, null)::internal.attempt_fact
 		from unnest(p_hooks, p_messages) as v (hook_id, message)
-		join hook_due d on d.hook_id = v.hook_id
+		join hook_pending d on d.hook_id = v.hook_id
 		join attempt t on t.job_id = d.job_id and t.step_id = d.step_id and t.attempt = d.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id);
 	if v_facts = '{}' then
@@ -81,7 +81,7 @@ begin
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
 		cross join lateral unnest(t.node_ids) n));
 	perform internal.allocation_free(array(
-		select (a.job_id, a.step_id, a.attempt, a.node_id, null, true, null, null, null)::internal.held
+		select (a.job_id, a.step_id, a.attempt, a.node_id, null, true, null, null, null)::internal.allocation_end
 		from unnest(v_facts) v
 		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and coalesce(a.ended_at, 'infinity') = 'infinity'));
 	perform internal.attempt_close(v_facts, 'runner');
@@ -92,11 +92,11 @@ comment on function internal.hook_stop(bigint[], text[]) is
 create function internal.hook_end(p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[], p_messages text[], p_outputs text[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_bell int;
+	v_notify int;
 begin
-	for v_bell in
+	for v_notify in
 		with gone as (
-			delete from hook_due d
+			delete from hook_pending d
 			using unnest(p_hooks, p_exits, p_signals, p_usecs, p_messages, p_outputs) as v (hook_id, exit_code, signal, usec, message, output)
 			where d.hook_id = v.hook_id
 			returning d.job_id, d.step_id, d.attempt, d.hook, d.due_at, v.exit_code, v.signal, v.usec, v.message, v.output
@@ -104,14 +104,14 @@ begin
 			insert into controller_hook (job_id, step_id, attempt, hook, due_at, ended_at, exit_code, signal, usec, message, output)
 			select g.job_id, g.step_id, g.attempt, g.hook, g.due_at, clock_timestamp(), g.exit_code, g.signal, g.usec, g.message, nullif(g.output, '') from gone g
 		)
-		select distinct coalesce(l.bell, n.node_id)
+		select distinct coalesce(l.notify_node_id, n.node_id)
 		from gone g
 		join attempt t on t.job_id = g.job_id and t.step_id = g.step_id and t.attempt = g.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
 		cross join lateral unnest(t.node_ids) n (node_id)
 		left join node_lease l on l.node_id = n.node_id
 		where g.hook = 'controller_prolog'
 	loop
-		perform pg_notify('rota_node_' || v_bell, '');
+		perform pg_notify('rota_node_' || v_notify, '');
 	end loop;
 end $$;
 comment on function internal.hook_end(bigint[], int[], int[], bigint[], text[], text[]) is 'Keep how hooks ended, and let the orders go that waited for prologs.';
@@ -128,7 +128,7 @@ begin
 	v_stop := array(
 		select d.hook_id
 		from unnest(p_hooks, p_exits) as v (hook_id, exit_code)
-		join hook_due d on d.hook_id = v.hook_id
+		join hook_pending d on d.hook_id = v.hook_id
 		where d.hook = 'controller_prolog' and (v.exit_code is distinct from 0 or not internal.hook_wanted(d.job_id, d.step_id, d.attempt)));
 	if v_stop <> '{}' then
 		perform internal.hook_stop(v_stop, array(
@@ -145,7 +145,7 @@ create function internal.hook_drop() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_hooks bigint[] := array(
-		select d.hook_id from hook_due d
+		select d.hook_id from hook_pending d
 		join leader l on l.name = 'schedule' and not case d.hook when 'controller_prolog' then l.prolog else l.epilog end);
 	v_messages text[] := array_fill('none is configured any more'::text, array[cardinality(v_hooks)]);
 begin

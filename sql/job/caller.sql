@@ -38,7 +38,7 @@ declare
 	v_job job;
 	v_request step_request;
 	v_array step_array;
-	v_spans internal.spans;
+	v_spans internal.index_ranges;
 	v_spans_of text := '';
 	v_positions int[];
 	v_names constant text[] := coalesce(internal.request_list(p_request, 'jobs'), '{}');

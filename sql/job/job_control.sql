@@ -71,17 +71,17 @@ comment on function internal.control_met(text, rota.step) is 'Whether a step tha
 
 create function internal.control_answer(p_verb text, p_target jsonb, p_done jsonb) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	with told as (
+	with reported as (
 		select t.job_id, t.step_id, t.named, t.of_step, s.state, d.action, d.action is not null or internal.control_met(p_verb, s) as met,
-			coalesce(d.action, internal.control_refusal(p_verb, s)) as words
+			coalesce(d.action, internal.control_refusal(p_verb, s)) as action_text
 		from jsonb_to_recordset(p_target) as t (job_id bigint, step_id int, named boolean, of_step int)
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id
 		left join jsonb_to_recordset(p_done) as d (job_id bigint, step_id int, action text) on d.job_id = t.job_id and d.step_id = t.step_id
 	)
 	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', internal.step_label(x.job_id, x.step_id), 'state', x.state,
 		-- Of a job or an array that is named as a whole, it is enough that the verb could be done to something.
-		'action', x.words, 'changed', x.action is not null, 'failed', x.named and not x.any_met) order by x.job_id, x.step_id), '[]'))
-	from (select t.*, bool_or(t.met) over (partition by t.job_id, t.of_step) as any_met from told t) x;
+		'action', x.action_text, 'changed', x.action is not null, 'failed', x.named and not x.any_met) order by x.job_id, x.step_id), '[]'))
+	from (select t.*, bool_or(t.met) over (partition by t.job_id, t.of_step) as any_met from reported t) x;
 $$;
 comment on function internal.control_answer(text, jsonb, jsonb) is
 	'The answer of a controlling verb: of the steps of internal.control_begin, what was done to each [{job_id, step_id, action}] or why nothing was.';
@@ -157,7 +157,7 @@ begin
 		returning s.job_id, s.step_id
 	)
 	select coalesce(jsonb_agg(jsonb_build_object('job_id', h.job_id, 'step_id', h.step_id, 'action', 'held')), '[]') into v_done from held h;
-	perform internal.allocation_unkeep(array(select (v.job_id, v.step_id, 0)::internal.attempt_key from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)));
+	perform internal.allocation_unreserve(array(select (v.job_id, v.step_id, 0)::internal.attempt_key from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)));
 	perform internal.step_move(p_user, array(select (v.job_id, v.step_id, 'hold', null, null, null, null, null)::internal.move
 		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int)));
 	notify rota_schedule;

@@ -78,7 +78,7 @@ comment on function internal.requeue_elements(bigint, int[], boolean) is
 create function internal.requeue_edges(p_job bigint, p_steps int[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	update step_edge e set state = 'waiting', settled_at = null where e.job_id = p_job and e.step_id = any (p_steps) and e."condition" <> 'corr';
+	update step_edge e set state = 'waiting', resolved_at = null where e.job_id = p_job and e.step_id = any (p_steps) and e."condition" <> 'corr';
 	update step s
 	set deps_waiting = n.waits, eligible_at = case when n.waits = 0 then now() end
 	from (
@@ -109,7 +109,7 @@ begin
 		started_at = case when cardinality(p_steps) < j.steps_total then j.started_at end
 	where j.job_id = p_job;
 	perform internal.requeue_edges(p_job, p_steps);
-	perform internal.submit_settle(p_job);
+	perform internal.submit_resolve(p_job);
 	-- An array of which some elements are rows has begun.
 	perform internal.step_move(p_user, array(
 		select (h.job_id, h.step_id, 'expand', null, null, null, null, null)::internal.move

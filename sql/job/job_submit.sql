@@ -42,7 +42,7 @@ exception when sqlstate 'RT404' or sqlstate 'RT403' then
 end $$;
 comment on function internal.edge_peer(int, text, text, int, bigint, text, text, bigint, text) is 'The step of another job that an edge of the new job p_new names; -1: the whole job, of which "corr" and kinds about nodes mean the one step.';
 
-create function internal.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_steps internal.asked[], p_edges jsonb) returns rota.step_edge[]
+create function internal.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_steps internal.planned_step[], p_edges jsonb) returns rota.step_edge[]
 language plpgsql set search_path = rota, pg_temp set enable_hashjoin = on set plan_cache_mode = force_custom_plan as $$
 begin
 	return (
@@ -66,9 +66,9 @@ begin
 			case when e.peer_job is null then e.peer_step else internal.edge_peer(p_uid, p_user, p_script, e.line, p_job, e.kind, e."condition", e.peer_job, e.peer_name) end as peer_step
 	) x);
 end $$;
-comment on function internal.submit_edges(int, text, text, bigint, internal.asked[], jsonb) is 'What the steps of a new job wait for, as rows.';
+comment on function internal.submit_edges(int, text, text, bigint, internal.planned_step[], jsonb) is 'What the steps of a new job wait for, as rows.';
 
-create function internal.submit_waits(p_steps internal.asked[], p_edges rota.step_edge[]) returns jsonb
+create function internal.submit_waits(p_steps internal.planned_step[], p_edges rota.step_edge[]) returns jsonb
 language plpgsql set search_path = rota, pg_temp set enable_hashjoin = on set plan_cache_mode = force_custom_plan as $$
 begin
 	return (
@@ -81,7 +81,7 @@ begin
 			group by e.step_id
 		) n on n.step_id = s.step_id);
 end $$;
-comment on function internal.submit_waits(internal.asked[], rota.step_edge[]) is 'For how many of its edges each step of a new job waits: {step_id: number}; who waits for none is not in it.';
+comment on function internal.submit_waits(internal.planned_step[], rota.step_edge[]) is 'For how many of its edges each step of a new job waits: {step_id: number}; who waits for none is not in it.';
 
 create function internal.submit_singleton(p_uid int, p_name text, p_edges jsonb) returns jsonb
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -114,7 +114,7 @@ declare
 	v_qos constant text := coalesce(v_head ->> 'qos', 'normal');
 	v_edges jsonb := p_plan -> 'edges';
 	-- What one step asks for that stands for most is said once.
-	v_steps constant internal.asked[] := array(select s from jsonb_populate_recordset(jsonb_populate_record(null::internal.asked, p_plan -> 'common'), p_plan -> 'steps') s);
+	v_steps constant internal.planned_step[] := array(select s from jsonb_populate_recordset(jsonb_populate_record(null::internal.planned_step, p_plan -> 'common'), p_plan -> 'steps') s);
 	v_spec_end constant text := coalesce(p_plan ->> 'spec_end', '');
 	v_count constant int := cardinality(v_steps);
 	v_nice constant int := coalesce((v_head ->> 'nice')::int, 0);
@@ -126,8 +126,8 @@ declare
 	v_job bigint;
 	v_rank bigint;
 	v_most bigint;
-	v_claimant int;
-	v_claimants jsonb; -- by what generic resources steps ask for, where any does
+	v_association int;
+	v_associations jsonb; -- by what generic resources steps ask for, where any does
 	v_within text;
 	v_script_hash constant bytea := sha256(p_script);
 	v_environment_hash constant bytea := sha256(p_environment);
@@ -146,23 +146,23 @@ begin
 			else (select j.job_id from live.recent_job j where j.retry_key = v_retry and j.uid = p_uid) end as job_id,
 		(select q.priority from qos q where q.qos = v_qos) as points,
 		(select s.value::bigint * 1000 from setting s where s.name = 'age_weight_s') as point_ms,
-		(select c.claimant_id from claimant c where c.user_name = p_user and c.account is not distinct from v_account and c.qos = v_qos and c.gres = '') as claimant_id,
+		(select c.association_id from association_share c where c.user_name = p_user and c.account is not distinct from v_account and c.qos = v_qos and c.gres = '') as association_id,
 		exists (select from script s where s.hash = v_script_hash) as script,
 		exists (select from environment n where n.hash = v_environment_hash) as environment,
 		exists (select from usage_limit l where l.measure = 'submitted') as limited,
 		-- For how many steps there is room at least. What was counted last and what came since, whoever's it is, are at least what there is: ends only
 		-- make it less, and who has ended has no steps left. Null: only internal.submit_fits knows.
-		(select case when n.jobs < c_newer then o.room - n.steps end
+		(select case when n.jobs < c_newer then o.free - n.steps end
 			from (
 				select case when count(*) = 2 then min((select s.value::bigint from setting s where s.name = case l.uid when -1 then 'max_submitted_all' else 'max_submitted' end)
-					- l.steps) end as room, min(l.last_job) as last_job
+					- l.steps) end as free, min(l.last_job) as last_job
 				from submit_load l
 				where l.uid in (p_uid, -1) and l.counted_at > now() - make_interval(secs => 10 + l.steps / 10000.0)
 			) o
 			cross join lateral (
 				select coalesce(sum(x.steps_left), 0) as steps, count(*) as jobs
 				from (select j.steps_left from live.job j where j.job_id > o.last_job order by j.job_id limit c_newer) x
-			) n) as room
+			) n) as free
 	into v_known;
 	if v_known.job_id is not null then
 		return jsonb_build_object('job_id', v_known.job_id, 'steps', (select j.steps_total from job j where j.job_id = v_known.job_id), 'known', true);
@@ -173,20 +173,20 @@ begin
 	end if;
 	v_partition := internal.submit_check(p_user, v_account, v_qos, v_head -> 'groups', v_script, v_steps);
 	if p_plan @? '$.*[*].gres' then
-		v_claimants := (
-			select jsonb_object_agg(g.gres::text, internal.claimant_of(v_account, p_user, v_qos, g.gres))
+		v_associations := (
+			select jsonb_object_agg(g.gres::text, internal.association_of(v_account, p_user, v_qos, g.gres))
 			from (select distinct coalesce(s.gres, '{}') as gres from unnest(v_steps) s order by 1) g);
 	else
-		v_claimant := coalesce(v_known.claimant_id, internal.claimant_of(v_account, p_user, v_qos, '{}'));
+		v_association := coalesce(v_known.association_id, internal.association_of(v_account, p_user, v_qos, '{}'));
 	end if;
 	if v_known.limited then
-		v_within := internal.submit_within(array(select coalesce(v_claimant, (v_claimants ->> coalesce(s.gres, '{}')::text)::int) from unnest(v_steps) s),
+		v_within := internal.submit_within(array(select coalesce(v_association, (v_associations ->> coalesce(s.gres, '{}')::text)::int) from unnest(v_steps) s),
 			array(select coalesce(s.partition, v_partition) from unnest(v_steps) s), v_count);
 		if v_within is not null then
 			raise exception '%', v_within using errcode = 'RT429', hint = 'Wait until some have ended, or use arrays: an array is one.';
 		end if;
 	end if;
-	if coalesce(v_count > v_known.room, true) then
+	if coalesce(v_count > v_known.free, true) then
 		v_most := internal.submit_fits(-1, v_count);
 		if v_most is not null then
 			raise exception 'all users together would have more than % live steps', v_most using errcode = 'RT429',
@@ -243,8 +243,8 @@ begin
 			s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set, s.spec || case when s.spec_end is null then v_spec_end else right(v_spec_end, s.spec_end) end, decode(s.auth, 'hex'), s.sample_s, s.reservation
 		from asked s
 	), queued as (
-		insert into step (job_id, step_id, request_id, claimant_id, queue, is_array, rank, begin_at, start_by, held, held_reason, deps_waiting, eligible_at)
-		select v_job, s.step_id, s.step_id, coalesce(v_claimant, (v_claimants ->> coalesce(s.gres, '{}')::text)::int), coalesce(s.partition, v_partition),
+		insert into step (job_id, step_id, request_id, association_id, queue, is_array, rank, begin_at, start_by, held, held_reason, deps_waiting, eligible_at)
+		select v_job, s.step_id, s.step_id, coalesce(v_association, (v_associations ->> coalesce(s.gres, '{}')::text)::int), coalesce(s.partition, v_partition),
 			s."array" is not null, v_rank, to_timestamp(s.begin_at),
 			case when s.deadline_at is not null then internal.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s) end,
 			case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end, x.waiting, case when x.waiting = 0 then now() end
@@ -268,7 +268,7 @@ begin
 		-- It refuses nothing, so a try does without.
 		if v_try is null and exists (select from unnest(v_peers) e where e.peer_job_id <> v_job or e."condition" = 'corr') then
 			perform internal.submit_bind(v_peers);
-			perform internal.submit_settle(v_job);
+			perform internal.submit_resolve(v_job);
 		end if;
 	end if;
 	if v_head ->> 'mail_type' is not null then
@@ -392,7 +392,7 @@ end $$;
 comment on function internal.submit_bind(rota.step_edge[]) is
 	'Have the leader read those steps of other jobs anew that a new job binds to its own by --same-nodes or --other-nodes: they may run again.';
 
-create function internal.submit_settle(p_job bigint) returns void
+create function internal.submit_resolve(p_job bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_due jsonb;
@@ -409,7 +409,7 @@ begin
 	) p
 	cross join lateral (select internal.edge_verdict(e.kind, e."condition", p.state, p.cause, p.started, p.placed) as state) v
 	where e.job_id = p_job and e.state = 'waiting' and e."condition" <> 'corr' and v.state is not null;
-	perform internal.step_move('schedule', array(select m::internal.move from internal.edge_settle(v_due) m));
-	perform internal.step_move('schedule', array(select m::internal.move from internal.array_correspond(array[(p_job, null, null, null, null, null, null, null, null)::internal.moved]) m));
+	perform internal.step_move('schedule', array(select m::internal.move from internal.edge_resolve(v_due) m));
+	perform internal.step_move('schedule', array(select m::internal.move from internal.array_correspond(array[(p_job, null, null, null, null, null, null, null, null)::internal.move_made]) m));
 end $$;
-comment on function internal.submit_settle(bigint) is 'Settle the edges of a new job, or of one that runs again, by what their peers have done already.';
+comment on function internal.submit_resolve(bigint) is 'Settle the edges of a new job, or of one that runs again, by what their peers have done already.';

@@ -141,7 +141,7 @@ begin
 	perform internal.submit_check(v_owner.user_name, v_owner.account, v_owner.qos,
 		-- The owner's groups were looked at when it was submitted; they count again for another partition only.
 		case when p_changed ? 'partition' then p_groups else (select to_jsonb(p.allow_groups) from partition p where p.partition = v_request.partition) end,
-		null, array[jsonb_populate_record(null::internal.asked, internal.step_plan(p_job, p_request) || p_changed)]);
+		null, array[jsonb_populate_record(null::internal.planned_step, internal.step_plan(p_job, p_request) || p_changed)]);
 end $$;
 comment on function internal.modify_check(text, jsonb, bigint, int, jsonb, text) is
 	'Refuse what cannot be changed in a step''s state, or could never run; p_groups: the owner''s groups, null where another one asks.';
@@ -173,7 +173,7 @@ begin
 	where r.job_id = p_job and r.step_id = p_request;
 	-- Its rows are touched whatever has changed: the leader keeps what it knows of them until then.
 	update step s
-	set queue = r.partition, claimant_id = internal.claimant_of(j.account, j.user_name, j.qos, r.gres), begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
+	set queue = r.partition, association_id = internal.association_of(j.account, j.user_name, j.qos, r.gres), begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
 		start_by = internal.start_by(r.deadline_at, r.time_min_s, r.time_limit_s)
 	from step_request r
 	join job j on j.job_id = r.job_id
@@ -228,7 +228,7 @@ begin
 	end if;
 	if p_changed ?| array['nice', 'priority', 'qos', 'account'] then
 		update step s
-		set rank = internal.submit_rank(j.priority - j.nice + q.priority, j.submit_at), claimant_id = internal.claimant_of(j.account, j.user_name, j.qos, r.gres)
+		set rank = internal.submit_rank(j.priority - j.nice + q.priority, j.submit_at), association_id = internal.association_of(j.account, j.user_name, j.qos, r.gres)
 		from job j
 		join qos q on q.qos = j.qos
 		join step_request r on r.job_id = j.job_id

@@ -45,7 +45,7 @@ begin
 	from (
 		select j.job_id, case when j.steps_total = 1 and s.state = 'pending' then
 			concat_ws(E'\t', j.job_id, replace(replace(j.name, E'\t', ' '), E'\n', ' '), j.user_name, s.partition, s.state, '0/1', '', s.time_limit_s,
-				case when s.waits = 'scheduler' and exists (select from full_line f where f.claimant_id = s.claimant_id and f.partition = s.queue) then 'limit' else s.waits end)
+				case when s.waits = 'scheduler' and exists (select from full_line f where f.association_id = s.association_id and f.partition = s.queue) then 'limit' else s.waits end)
 			end as line
 		from job j
 		join internal.step_facts s on s.job_id = j.job_id and s.step_id = 0 and s.request_id = 0 and s.job_id between v_from and v_to and s.request_job_id between v_from and v_to

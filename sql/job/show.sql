@@ -61,7 +61,7 @@ begin
 	select coalesce(jsonb_agg(jsonb_build_object(
 		'step_id', s.step_id, 'label', internal.step_label(s.job_id, s.step_id), 'name', r.name, 'line', r.line, 'state', w.state,
 		'held', nullif(s.held, ''), 'held_reason', s.held_reason,
-		'reason', case when w.reason = 'scheduler' and exists (select from full_line f where f.claimant_id = s.claimant_id and f.partition = s.queue) then 'limit' else w.reason end,
+		'reason', case when w.reason = 'scheduler' and exists (select from full_line f where f.association_id = s.association_id and f.partition = s.queue) then 'limit' else w.reason end,
 		'attempt', s.attempt, 'retry', r.retry, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at, 'eligible_at', s.eligible_at,
 		'started_at', s.started_at, 'ended_at', s.ended_at, 'expected_at', pl.expected_at, 'deadline_at', r.deadline_at,
 		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint, 'suspended_s', coalesce(t.suspended_s + coalesce(extract(epoch from now() - t.suspended_at), 0), 0)::bigint,

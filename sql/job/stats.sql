@@ -158,8 +158,8 @@ begin
 		array(select distinct n from best d, unnest(d.node_ids) n where d.sampled)
 	into v_answer, v_looked
 	from best b;
-	perform internal.sample_look(v_looked);
+	perform internal.sample_poll(v_looked);
 	return v_answer;
 end $$;
 comment on function api.job_top(int, text, jsonb) is
-	'What running steps use now, by their latest samples, most CPUs first; their nodes take some for whoever looks (internal.sample_look). Request {jobs, nodes, user, limit}. Answer {steps: [{label, user, nodes, cpus, cpus_used, rss_kb, ..., age_s}], total, now}; null: unknown. With jobs or nodes, one entry for each node of a step.';
+	'What running steps use now, by their latest samples, most CPUs first; their nodes take some for whoever looks (internal.sample_poll). Request {jobs, nodes, user, limit}. Answer {steps: [{label, user, nodes, cpus, cpus_used, rss_kb, ..., age_s}], total, now}; null: unknown. With jobs or nodes, one entry for each node of a step.';

@@ -8,14 +8,14 @@ begin
 end $$;
 comment on function internal.submit_refuse(text, int, text, text, text) is 'Refuse a submission (RT422), naming script, line and option; line 0: the command line.';
 
-create function internal.submit_line(p_steps internal.asked[], p_line int, p_option text) returns int
+create function internal.submit_line(p_steps internal.planned_step[], p_line int, p_option text) returns int
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return coalesce((select (s.lines ->> p_option)::int from unnest(p_steps) s where s.line = p_line limit 1), p_line);
 end $$;
-comment on function internal.submit_line(internal.asked[], int, text) is 'The line on which the step that begins on line p_line, or all of them, were given an option.';
+comment on function internal.submit_line(internal.planned_step[], int, text) is 'The line on which the step that begins on line p_line, or all of them, were given an option.';
 
-create function internal.submit_over(p_bound internal.bound, p_need numeric, p_who text, p_how text) returns text
+create function internal.submit_over(p_bound internal.line_limit, p_need numeric, p_who text, p_how text) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return case p_bound.measure
@@ -24,19 +24,19 @@ begin
 			p_bound.most, internal.limit_whose(p_bound, ' may be used'))
 		else format('%s %s asked for%s, at most %s%s', p_need, internal.limit_noun(p_bound.measure), p_how, p_bound.most, internal.limit_whose(p_bound, ' may be held at once')) end;
 end $$;
-comment on function internal.submit_over(internal.bound, numeric, text, text) is 'A limit that a submission passes all by itself, in words: who needs so much, and how.';
+comment on function internal.submit_over(internal.line_limit, numeric, text, text) is 'A limit that a submission passes all by itself, in words: who needs so much, and how.';
 
-create function internal.submit_check_limits(p_claimant int, p_tops jsonb, p_partition rota.partition, p_script text, p_steps internal.asked[], p_step internal.asked) returns void
+create function internal.submit_check_limits(p_association int, p_tops jsonb, p_partition rota.partition, p_script text, p_steps internal.planned_step[], p_step internal.planned_step) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_size internal.size := internal.size_asked(p_tops, p_step.nodes_min, p_step.nodes_max, p_step.ntasks, p_step.cpus_per_task, p_step.gres, p_step.exclusive,
+	v_size internal.step_size := internal.size_asked(p_tops, p_step.nodes_min, p_step.nodes_max, p_step.ntasks, p_step.cpus_per_task, p_step.gres, p_step.exclusive,
 		p_step.time_limit_s, p_partition);
 	v_option text;
-	v_bound internal.bound;
+	v_bound internal.line_limit;
 begin
 	-- What it would need by itself, were nothing else held.
 	select b.* into v_bound
-	from internal.limit_cover(array[(p_claimant, p_partition.partition)::internal.line]) b
+	from internal.limit_cover(array[(p_association, p_partition.partition)::internal.queue_line]) b
 	where b.measure not in ('running', 'submitted', 'time') and internal.limit_need(b.measure, v_size, 'infinity') > b.most
 	order by b.limit_id
 	limit 1;
@@ -47,9 +47,9 @@ begin
 	perform internal.submit_refuse(p_script, internal.submit_line(p_steps, p_step.line, v_option), v_option,
 		internal.submit_over(v_bound, internal.limit_need(v_bound.measure, v_size, 'infinity'), 'it', ''), 'See "rota shares --limits".');
 end $$;
-comment on function internal.submit_check_limits(int, jsonb, rota.partition, text, internal.asked[], internal.asked) is 'Refuse a step that passes a limit all by itself; p_tops: of its line (internal.limit_tops).';
+comment on function internal.submit_check_limits(int, jsonb, rota.partition, text, internal.planned_step[], internal.planned_step) is 'Refuse a step that passes a limit all by itself; p_tops: of its line (internal.limit_tops).';
 
-create function internal.submit_check_sets(p_user text, p_account text, p_qos text, p_script text, p_steps internal.asked[]) returns void
+create function internal.submit_check_sets(p_user text, p_account text, p_qos text, p_script text, p_steps internal.planned_step[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_over record;
@@ -61,7 +61,7 @@ begin
 			sum(coalesce((s."array" ->> 'size')::int, 1) * internal.limit_need(b.measure, z.size, 'infinity')) as need
 		from unnest(p_steps) s
 		join partition p on case when s.partition is null then p.is_default else p.partition = s.partition end
-		cross join lateral (select (internal.claimant_of(p_account, p_user, p_qos, s.gres), p.partition)::internal.line as line offset 0) c
+		cross join lateral (select (internal.association_of(p_account, p_user, p_qos, s.gres), p.partition)::internal.queue_line as line offset 0) c
 		cross join lateral internal.limit_tops(array[c.line]) t
 		cross join lateral (select internal.size_asked(t.tops, s.nodes_min, s.nodes_max, s.ntasks, s.cpus_per_task, s.gres, s.exclusive, s.time_limit_s, p) as size offset 0) z
 		join lateral internal.limit_cover(array[c.line]) b on b.measure not in ('submitted', 'time')
@@ -75,9 +75,9 @@ begin
 		perform internal.submit_refuse(p_script, v_over.line, 'with', internal.submit_over(v_over.bound, v_over.need, 'they', ' together'), 'See "rota shares --limits".');
 	end if;
 end $$;
-comment on function internal.submit_check_sets(text, text, text, text, internal.asked[]) is 'Refuse steps that start together and so pass a limit all by themselves.';
+comment on function internal.submit_check_sets(text, text, text, text, internal.planned_step[]) is 'Refuse steps that start together and so pass a limit all by themselves.';
 
-create function internal.submit_check_reservation(p_user text, p_account text, p_partition text, p_script text, p_steps internal.asked[], p_step internal.asked) returns void
+create function internal.submit_check_reservation(p_user text, p_account text, p_partition text, p_script text, p_steps internal.planned_step[], p_step internal.planned_step) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_line constant int := internal.submit_line(p_steps, p_step.line, 'reservation');
@@ -102,21 +102,21 @@ begin
 			p_step.reservation, v_one.nodes, p_partition), null);
 	end if;
 end $$;
-comment on function internal.submit_check_reservation(text, text, text, text, internal.asked[], internal.asked) is
+comment on function internal.submit_check_reservation(text, text, text, text, internal.planned_step[], internal.planned_step) is
 	'Refuse a reservation that is none, is over, is closed to the owner, or has too few nodes of the partition.';
 
-create function internal.submit_check(p_user text, p_account text, p_qos text, p_groups jsonb, p_script text, p_steps internal.asked[]) returns text
+create function internal.submit_check(p_user text, p_account text, p_qos text, p_groups jsonb, p_script text, p_steps internal.planned_step[]) returns text
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_steps internal.asked[] := p_steps;
-	v_step internal.asked;
+	v_steps internal.planned_step[] := p_steps;
+	v_step internal.planned_step;
 	v_part partition;
 	v_default text;
 	v_limit bigint;
 	v_sample int;
 	v_fit record;
 	v_limited boolean := exists (select from usage_limit);
-	v_claimant int;
+	v_association int;
 	v_tops jsonb;
 begin
 	-- Steps that ask for the same are looked at once, by the first of them.
@@ -154,8 +154,8 @@ begin
 				'It is open to some users, groups or accounts only; see "rota partitions".');
 		end if;
 		if v_limited then
-			v_claimant := internal.claimant_of(p_account, p_user, p_qos, v_step.gres);
-			select t.tops into v_tops from internal.limit_tops(array[(v_claimant, v_part.partition)::internal.line]) t;
+			v_association := internal.association_of(p_account, p_user, p_qos, v_step.gres);
+			select t.tops into v_tops from internal.limit_tops(array[(v_association, v_part.partition)::internal.queue_line]) t;
 		end if;
 		v_limit := least(v_part.max_time_s, (v_tops ->> 'time')::bigint);
 		if v_limit is not null and (v_step.time_limit_s > v_limit or v_step.time_limit_s = 0) then
@@ -216,7 +216,7 @@ begin
 			end if;
 		end if;
 		if v_tops is not null then
-			perform internal.submit_check_limits(v_claimant, v_tops, v_part, p_script, p_steps, v_step);
+			perform internal.submit_check_limits(v_association, v_tops, v_part, p_script, p_steps, v_step);
 		end if;
 		if v_step.licenses <> '{}' then
 			select x.key, x.value::int as n, coalesce(l.total, 0) as total into v_fit
@@ -254,7 +254,7 @@ begin
 	end if;
 	return v_default;
 end $$;
-comment on function internal.submit_check(text, text, text, jsonb, text, internal.asked[]) is
+comment on function internal.submit_check(text, text, text, jsonb, text, internal.planned_step[]) is
 	'Refuse what can never run (JM20) or is not allowed. Answers the partition of steps that name none, where there are any.';
 
 create function internal.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int, p_script text, p_lines jsonb) returns void
@@ -281,7 +281,7 @@ end $$;
 comment on function internal.submit_check_job(text, text, text, text, int, int, text, jsonb) is
 	'Refuse an account, a quality of service or a priority that the owner may not have; p_role: the role of who asks; p_lines: where they were given.';
 
-create function internal.submit_within(p_claimants int[], p_partitions text[], p_steps int) returns text
+create function internal.submit_within(p_associations int[], p_partitions text[], p_steps int) returns text
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_one record;
@@ -291,7 +291,7 @@ begin
 	perform pg_advisory_xact_lock_shared(hashtext('rota submitted'));
 	for v_one in
 		select distinct on (c.limit_id, c.whose) c as bound, l.account, coalesce(l.user_name, nullif(c.whose, '')) as user_name, l.qos, l.partition
-		from internal.limit_cover(array(select x::internal.line from unnest(p_claimants, p_partitions) x)) c
+		from internal.limit_cover(array(select x::internal.queue_line from unnest(p_associations, p_partitions) x)) c
 		join usage_limit l on l.limit_id = c.limit_id
 		where c.measure = 'submitted'
 		order by c.limit_id, c.whose
@@ -305,7 +305,7 @@ begin
 		else
 			select count(*) into v_live
 			from step s
-			join claimant c on c.claimant_id = s.claimant_id
+			join association_share c on c.association_id = s.association_id
 			where s.ended_at is null and s.step_id = s.request_id and s.queue = v_one.partition
 				and (v_one.account is null or c.account in (select a.account from internal.account_above a where a.above = v_one.account))
 				and coalesce(c.user_name = v_one.user_name, true) and coalesce(c.qos = v_one.qos, true);

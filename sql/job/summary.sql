@@ -43,7 +43,7 @@ comment on view internal.step_facts is
 	'Steps, heads of arrays and elements, with what they ask for; request_job_id is job_id, for reading both tables from one job to another; waits: in a word, what a pending one waits for; "scheduler": not looked at yet.';
 
 create view internal.step_now as
-select s.job_id, s.step_id, st.state, st.severity, st.stage, s.claimant_id, s.queue, s.partition, s.cpus, s.expected_at, s.time_limit_s,
+select s.job_id, s.step_id, st.state, st.severity, st.stage, s.association_id, s.queue, s.partition, s.cpus, s.expected_at, s.time_limit_s,
 	case
 		when st.state = 'completed' then null
 		when st.stage = 'final' then s.cause
@@ -73,15 +73,15 @@ begin
 end $$;
 comment on function internal.job_state(rota.job) is 'The state of a job that is not over, as internal.job_rows has it: the worst of its steps.';
 
-create function internal.full_lines() returns setof internal.line
+create function internal.full_lines() returns setof internal.queue_line
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	if not exists (select from usage_limit) then
 		return;
 	end if;
 	return query
-	select distinct b.claimant_id, b.partition
-	from internal.limit_bounds(array(select l::internal.line from internal.pending_lines() l)) b
+	select distinct b.association_id, b.partition
+	from internal.limit_bounds(array(select l::internal.queue_line from internal.pending_lines() l)) b
 	where b.measure <> 'time' and b.held >= b.most;
 end $$;
 comment on function internal.full_lines() is 'Lines that have reached a limit: their steps are not handed to the scheduler just now.';
@@ -102,7 +102,7 @@ begin
 		select * from internal.full_lines()
 	), one as (
 		select j.job_id, j.steps_total, n.step_id, n.partition, n.cpus, n.time_limit_s, n.state, n.severity, n.stage, n.expected_at,
-			case when n.reason = 'scheduler' and exists (select from full_line f where f.claimant_id = n.claimant_id and f.partition = n.queue) then 'limit'
+			case when n.reason = 'scheduler' and exists (select from full_line f where f.association_id = n.association_id and f.partition = n.queue) then 'limit'
 				else n.reason end as reason
 		from unnest(p_jobs) as v (job_id)
 		join job j on j.job_id = v.job_id

@@ -54,23 +54,23 @@ begin
 	return query
 	with member as materialized (
 		-- What starts together is held against limits together.
-		select s.step_id = o.step_id as own, s.claimant_id, s.queue, case when o.with_set is null then 1 else coalesce(a.size - a.next - cardinality(a.skip), 1) end as wants,
+		select s.step_id = o.step_id as own, s.association_id, s.queue, case when o.with_set is null then 1 else coalesce(a.size - a.next - cardinality(a.skip), 1) end as wants,
 			internal.size_asked(t.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p) as size
 		from step_request o
 		join step_request r on r.job_id = o.job_id and (r.step_id = o.step_id or r.with_set = o.with_set)
 		join step s on s.job_id = r.job_id and s.step_id = r.step_id and (s.step_id = o.step_id or s.state = 'pending')
 		join partition p on p.partition = r.partition
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-		cross join lateral internal.limit_tops(array[(s.claimant_id, s.queue)::internal.line]) t
+		cross join lateral internal.limit_tops(array[(s.association_id, s.queue)::internal.queue_line]) t
 		where o.job_id = p_job and o.step_id = p_request
 	)
-	select internal.why_row('limit', internal.limit_words(x.bound, x.need) || case x.others when 0 then '' when 1 then ' (with the one that it starts together with)'
+	select internal.why_row('limit', internal.limit_text(x.bound, x.need) || case x.others when 0 then '' when 1 then ' (with the one that it starts together with)'
 			else format(' (with the %s that it starts together with)', x.others) end, null, case when (x.bound).measure = 'cpu_minutes' then nullif((x.bound).ends_at, 'infinity') end)
 	from (
 		select (array_agg(b))[1] as bound, sum(m.wants * internal.limit_need(b.measure, m.size, b.ends_at)) as need,
 			case when b.measure = 'time' then 0 else (select count(*) - 1 from member) end as others
-		from internal.limit_bounds(array(select distinct (m.claimant_id, m.queue)::internal.line from member m)) b
-		join member m on m.claimant_id = b.claimant_id and m.queue = b.partition and (m.own or b.measure <> 'time')
+		from internal.limit_bounds(array(select distinct (m.association_id, m.queue)::internal.queue_line from member m)) b
+		join member m on m.association_id = b.association_id and m.queue = b.partition and (m.own or b.measure <> 'time')
 		group by b.limit_id, b.whose, b.measure
 	) x
 	where x.need > 0 and (x.bound).held + x.need > (x.bound).most
@@ -182,7 +182,7 @@ begin
 		select t.* from target t
 		-- Of a whole job, the steps that have not ended, unless all have.
 		where not t.whole_job or t.ended_at is null or not exists (select from target o where o.job_id = t.job_id and o.ended_at is null)
-	), told as (
+	), reported as (
 		select t.job_id, t.step_id, x.state, case when s.step_id = t.step_id then internal.step_label(s.job_id, s.step_id)
 				else internal.step_label(s.job_id, s.step_id) || '[' || t.index || ']' end as label,
 			case when x.state = 'pending' then coalesce((select jsonb_agg(w) from internal.why_step(s.job_id, s.step_id) w), '[]')
@@ -209,7 +209,7 @@ begin
 	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', t.label, 'state', t.state,
 		'conditions', case when (select internal.sees_all(p_uid, p_user)) then t.conditions else internal.why_veil(p_uid, t.conditions) end,
 		'expected_at', case when t.state = 'pending' then t.expected_at end) order by t.job_id, t.step_id), '[]'))
-	from told t);
+	from reported t);
 end $$;
 comment on function api.job_why(int, text, jsonb) is
 	'Why steps wait: one condition for each thing that is not met; of steps that run or have ended, how. Request {jobs}. Answer {steps: [{label, state, conditions: [{kind, message, blocker, expected_at}], expected_at}]}.';

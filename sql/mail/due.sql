@@ -33,7 +33,7 @@ end $$;
 comment on function internal.mail_job(bigint[], boolean) is 'Mail about jobs that have begun or ended, as far as they asked for it.';
 
 -- Mail about one element of many is mail about each: without ARRAY_TASKS the first one stands for the array.
-create function internal.mail_closed(p_closed internal.closed[]) returns void
+create function internal.mail_closed(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into mail (job_id, step_id, attempt, event)
@@ -48,7 +48,7 @@ begin
 	where e.event is not null and internal.mail_wants(j.mail_type, e.event)
 	on conflict do nothing;
 end $$;
-comment on function internal.mail_closed(internal.closed[]) is 'Mail about attempts that reached their time limit or are run again. Before their steps move.';
+comment on function internal.mail_closed(internal.attempt_end[]) is 'Mail about attempts that reached their time limit or are run again. Before their steps move.';
 
 create function internal.mail_watched(p_job bigint, p_types text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -59,9 +59,9 @@ begin
 		delete from mail_watch w where w.job_id = p_job;
 	end if;
 end $$;
-comment on function internal.mail_watched(bigint, text) is 'Have internal.mail_look look at a job with these events, or not any more.';
+comment on function internal.mail_watched(bigint, text) is 'Have internal.mail_poll look at a job with these events, or not any more.';
 
-create function internal.mail_look_limits() returns void
+create function internal.mail_poll_limits() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into mail (job_id, step_id, attempt, event)
@@ -82,9 +82,9 @@ begin
 	cross join lateral (select case when w.whole then s.request_id else s.step_id end as step_id, case when w.whole then 0 else s.attempt end as attempt) x
 	on conflict do nothing;
 end $$;
-comment on function internal.mail_look_limits() is 'Mail about steps that have used the highest share of their time limit that was asked for.';
+comment on function internal.mail_poll_limits() is 'Mail about steps that have used the highest share of their time limit that was asked for.';
 
-create function internal.mail_look_elements() returns void
+create function internal.mail_poll_elements() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into mail (job_id, step_id, attempt, event)
@@ -104,9 +104,9 @@ begin
 	) x
 	on conflict do nothing;
 end $$;
-comment on function internal.mail_look_elements() is 'Mail about the elements of arrays that have begun or ended, up to setting mail_job_max.';
+comment on function internal.mail_poll_elements() is 'Mail about the elements of arrays that have begun or ended, up to setting mail_job_max.';
 
-create function internal.mail_look() returns void
+create function internal.mail_poll() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_over constant bigint[] := array(select w.job_id from mail_watch w where not exists (select from job j where j.job_id = w.job_id and j.ended_at is null));
@@ -114,8 +114,8 @@ begin
 	if not exists (select from mail_watch) then
 		return;
 	end if;
-	perform internal.mail_look_limits();
-	perform internal.mail_look_elements();
+	perform internal.mail_poll_limits();
+	perform internal.mail_poll_elements();
 	delete from mail_watch w where w.job_id = any (v_over);
 end $$;
-comment on function internal.mail_look() is 'Make the mails that come with time, of the jobs that asked for some.';
+comment on function internal.mail_poll() is 'Make the mails that come with time, of the jobs that asked for some.';

@@ -50,7 +50,7 @@ begin
 end $$;
 comment on function internal.mail_give_up() is 'Give up mails that are due again and were tried often enough, or are too old.';
 
-create function api.mail_take(p_room int, p_timeout_s int)
+create function api.mail_take(p_limit int, p_timeout_s int)
 returns table (mail_id bigint, label text, recipient text, subject text, body text, key text, made_at bigint)
 language plpgsql security definer set search_path = rota, pg_temp as $$
 #variable_conflict use_column
@@ -58,7 +58,7 @@ declare
 	v_most constant int := internal.setting_int('mail_job_max');
 	v_now constant timestamptz := clock_timestamp();
 begin
-	perform internal.mail_look();
+	perform internal.mail_poll();
 	perform internal.mail_give_up();
 	return query
 	with due as (
@@ -66,7 +66,7 @@ begin
 		from mail m
 		where m.due_at <= v_now
 		order by m.due_at
-		limit p_room
+		limit p_limit
 		for update skip locked
 	), judged as (
 		-- The job's own are few, and its end is what most wait for.

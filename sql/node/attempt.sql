@@ -1,13 +1,13 @@
 -- The end of attempts: when no node has anything of one left, its outcome becomes the step's next event.
 
-create function internal.attempt_close(p_facts internal.fact[], p_actor text) returns void
+create function internal.attempt_close(p_facts internal.attempt_fact[], p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_closed internal.closed[];
+	v_closed internal.attempt_end[];
 	v_again boolean;
 	v_late boolean;
 	v_wide boolean;
-	v_moved internal.moved[];
+	v_moved internal.move_made[];
 begin
 	with known as (
 		select t.job_id, t.step_id, t.attempt, s.request_id, s.array_index,
@@ -16,7 +16,7 @@ begin
 			case when t.outcome is null and v.outcome is not null then v.cause else coalesce(t.cause, v.cause) end as cause,
 			case when t.outcome is null and v.outcome is not null then v.message else coalesce(t.message, v.message) end as message,
 			greatest(t.exit_code, v.exit_code) as exit_code, coalesce(t.signal, v.signal) as signal,
-			coalesce(v.started_at, v.done_at) is not null or v.outcome is not null as news,
+			coalesce(v.started_at, v.done_at) is not null or v.outcome is not null as new_count,
 			s.end_wanted, s.retries < r.retry as may_retry, r.requeue, held.over, held.at, cardinality(t.node_ids) > 1 as wide
 		from unnest(p_facts) v
 		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
@@ -49,9 +49,9 @@ begin
 			ended_at = case when j.over then j.at end, suspended_at = case when j.over then null else t.suspended_at end,
 			suspended_s = t.suspended_s + case when j.over then coalesce(extract(epoch from j.at - t.suspended_at), 0) else 0 end
 		from judged j
-		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt and (j.over or j.news)
+		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt and (j.over or j.new_count)
 	)
-	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code, j.signal, j.message)::internal.closed),
+	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code, j.signal, j.message)::internal.attempt_end),
 		bool_or(j.event in ('requeue', 'prolog_fail')), bool_or(j.result = 'timeout'), bool_or(j.wide)
 	into v_closed, v_again, v_late, v_wide
 	from judged j where j.over;
@@ -70,21 +70,21 @@ begin
 		perform internal.attempt_again(v_closed);
 	end if;
 	v_moved := array(
-		select m::internal.moved
+		select m::internal.move_made
 		from internal.step_move(p_actor, array(
 			select (c.job_id, c.step_id, c.event, c.at, c.cause, c.exit_code, c.signal, c.message)::internal.move from unnest(v_closed) c)) m
 		where m.array_index is null);
 	if v_moved <> '{}' then
-		perform internal.allocation_keep(v_moved);
+		perform internal.allocation_reserve(v_moved);
 	end if;
 	notify rota_schedule;
 	notify rota_event;
 end $$;
-comment on function internal.attempt_close(internal.fact[], text) is
+comment on function internal.attempt_close(internal.attempt_fact[], text) is
 	'Record what has become known of attempts, and end those that hold nothing any more; their steps end or are queued again.';
 
 -- What runs again: later, and held where a prolog failed or it was run again too often. What had no turn on its node has not run at all.
-create function internal.attempt_again(p_closed internal.closed[]) returns void
+create function internal.attempt_again(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	update step_array a
@@ -103,7 +103,7 @@ begin
 	from unnest(p_closed) c
 	where c.event in ('requeue', 'prolog_fail') and c.cause is distinct from 'withdrawn' and s.job_id = c.job_id and s.step_id = c.step_id;
 end $$;
-comment on function internal.attempt_again(internal.closed[]) is 'Put off the steps whose closed attempts are to be run again, before they move, and count them off what runs of their arrays.';
+comment on function internal.attempt_again(internal.attempt_end[]) is 'Put off the steps whose closed attempts are to be run again, before they move, and count them off what runs of their arrays.';
 
 -- The last moment of which anything is known: the node was heard of, or reported something of the attempt. It lies before the end of
 -- the lease, so before the moment by which the node has ended the tasks by itself; nobody is charged for what nobody saw.
@@ -153,7 +153,7 @@ begin
 	perform internal.license_lock(array(
 		select distinct (v.job_id, v.step_id, v.attempt)::internal.attempt_key from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)));
 	perform internal.allocation_free(array(
-		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null, null)::internal.held
+		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null, null)::internal.allocation_end
 		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz)));
 	update allocation a
 	set gone_at = a.ended_at, phase = 'ended', lost_at = now()
@@ -175,7 +175,7 @@ begin
 		join node n on n.node_id = x.node_id
 		group by x.job_id, x.step_id));
 	perform internal.attempt_close(array(
-		select distinct (v.job_id, v.step_id, v.attempt, null, null, null, null, null, null, null, null)::internal.fact
+		select distinct (v.job_id, v.step_id, v.attempt, null, null, null, null, null, null, null, null)::internal.attempt_fact
 		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)), p_actor);
 end $$;
 comment on function internal.attempt_lost(jsonb, text, text) is

@@ -22,7 +22,7 @@ begin
 	set gone_at = now(), phase = 'ended', lost_at = now()
 	from jsonb_to_recordset(p_lost) as v (job_id bigint, step_id int, attempt int, node_id int)
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
-		and a.holder and a.gone_at is null and a.ended_at is not null;
+		and a.prolog_owner and a.gone_at is null and a.ended_at is not null;
 end $$;
 comment on function internal.holder_lost(jsonb) is 'Groups have no holder any more where attempts [{job_id, step_id, attempt, node_id}] held them.';
 
@@ -34,19 +34,19 @@ begin
 	select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id', a.node_id))
 	into v_lost
 	from allocation a
-	join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt and (p_all or t.fence)
-	where a.node_id = any (p_nodes) and (a.ended_at is null and a.job_id = any (p_jobs) or a.holder and a.gone_at is null and a.ended_at is not null);
+	join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt and (p_all or t.ends_on_node_loss)
+	where a.node_id = any (p_nodes) and (a.ended_at is null and a.job_id = any (p_jobs) or a.prolog_owner and a.gone_at is null and a.ended_at is not null);
 	perform internal.attempt_lost(v_lost, p_message, p_actor);
 	perform internal.holder_lost(v_lost);
 	-- Whoever was placed there while the locks were waited for is looked at the next time.
-	update node_lease l set fenced_at = now()
+	update node_lease l set loss_ended_at = now()
 	where l.node_id = any (p_nodes)
 		and not exists (select from allocation a where a.node_id = l.node_id and a.ended_at is null and a.attempt > 0 and a.job_id <> all (p_jobs));
 end $$;
 comment on function internal.node_end(int[], bigint[], boolean, text, text) is
 	'End what lost nodes had of the jobs: what they have ended by themselves (policy fence), or all. The caller holds the locks of jobs and nodes.';
 
-create function internal.node_fence(p_nodes int[], p_watched_s int, p_all boolean, p_message text, p_actor text) returns table (node_id int, fresh boolean)
+create function internal.node_end_lost(p_nodes int[], p_watched_s int, p_all boolean, p_message text, p_actor text) returns table (node_id int, fresh boolean)
 language plpgsql set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -78,7 +78,7 @@ begin
 		and l.lease_s + l.margin_s <= p_watched_s);
 	-- Nothing is kept there for followers any more.
 	perform internal.allocation_free(array(
-		select (a.job_id, a.step_id, 0, a.node_id, null, true, null, null, null)::internal.held
+		select (a.job_id, a.step_id, 0, a.node_id, null, true, null, null, null)::internal.allocation_end
 		from allocation a
 		where a.node_id = any (v_fresh) and a.ended_at is null and a.attempt = 0));
 	if v_over <> '{}' then
@@ -86,7 +86,7 @@ begin
 	end if;
 	return query select l, coalesce(l = any (v_fresh), false) from unnest(v_lost) l;
 end $$;
-comment on function internal.node_fence(int[], int, boolean, text, text) is
+comment on function internal.node_end_lost(int[], int, boolean, text, text) is
 	'Take leases that have run out for lost, and end what their nodes had where the margin is over too: what is fenced, or all. Answers those lost, and which are so only now.';
 
 create function api.node_judge(p_latest bigint, p_watched_s int) returns table (clock bigint, node text, from_state text, to_state text, reason text)
@@ -104,10 +104,10 @@ begin
 		v_due := array(
 			select l.node_id from node_lease l
 			where case when l.lost_at is null then l.expires_at < now() and l.lease_s <= p_watched_s
-				else l.fenced_at is null and l.expires_at + make_interval(secs => l.margin_s) < now() and l.lease_s + l.margin_s <= p_watched_s end);
+				else l.loss_ended_at is null and l.expires_at + make_interval(secs => l.margin_s) < now() and l.lease_s + l.margin_s <= p_watched_s end);
 	end if;
 	for v_one in
-		select f.node_id from internal.node_fence(v_due, p_watched_s, false, 'the node was not heard of any more', 'nodemgrd') f
+		select f.node_id from internal.node_end_lost(v_due, p_watched_s, false, 'the node was not heard of any more', 'nodemgrd') f
 		where v_due <> '{}' and f.fresh
 		order by f.node_id
 	loop
@@ -140,7 +140,7 @@ begin
 	elsif v_wait >= 0 then
 		raise exception 'node "%" may still be ending its steps', p_name using errcode = 'RT409', hint = format('Say it again in %s seconds.', v_wait + 1);
 	end if;
-	if not exists (select from internal.node_fence(array[v_node.node_id], 2147483647, true, format('the node was declared dead by %s: %s', p_user, p_reason), p_user)) then
+	if not exists (select from internal.node_end_lost(array[v_node.node_id], 2147483647, true, format('the node was declared dead by %s: %s', p_user, p_reason), p_user)) then
 		raise exception 'node "%" has come back', p_name using errcode = 'RT409';
 	end if;
 	if v_node.state <> 'drain' then
@@ -154,7 +154,7 @@ create function internal.step_lost(p_job bigint, p_step int, p_attempt int) retu
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
-		select string_agg(n.name, ',' order by a.node_index) || case when bool_or(t.fence)
+		select string_agg(n.name, ',' order by a.node_index) || case when bool_or(t.ends_on_node_loss)
 			then ' is lost: it is ended there, and run again where it may'
 			else ' is lost: it may still run there, and is not run again before the node is back or declared dead' end
 		from allocation a

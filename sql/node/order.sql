@@ -29,7 +29,7 @@ begin
 			cross join lateral unnest(v.nodes) n
 			returning node_id
 		)
-		select distinct coalesce(l.bell, p.node_id)
+		select distinct coalesce(l.notify_node_id, p.node_id)
 		from (select distinct node_id from put) p
 		left join node_lease l on l.node_id = p.node_id
 		where p_ring
@@ -39,7 +39,7 @@ begin
 end $$;
 comment on function internal.order_put(jsonb, boolean) is 'Put orders [{node_id or node_ids, kind, job_id, step_id, attempt, also, body, signature, args}] on their way and ring their nodes, or those that ring for them, unless nothing is to be taken yet; null: there are none.';
 
-create function internal.launch_forget(p_closed internal.closed[]) returns void
+create function internal.launch_forget(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	-- Of these launches nothing is wanted any more; what somebody else takes away at this moment is not waited for.
@@ -57,7 +57,7 @@ begin
 		from unnest(p_closed) c
 		cross join lateral (select x.ctid from launch_text x where x.job_id = c.job_id and x.step_id = c.step_id offset 0) o));
 end $$;
-comment on function internal.launch_forget(internal.closed[]) is 'Nobody needs the launch orders for several nodes of attempts that are over.';
+comment on function internal.launch_forget(internal.attempt_end[]) is 'Nobody needs the launch orders for several nodes of attempts that are over.';
 
 create function internal.order_void(p_lost jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -95,7 +95,7 @@ comment on function internal.attempt_order(text, bigint, int, jsonb) is 'Send on
 
 -- Job groups: the first attempt of a group on a node holds the group's prolog and epilog there. When every step of the group
 -- has ended, the holders run the epilog.
-create function internal.group_close(p_final internal.moved[]) returns void
+create function internal.group_close(p_final internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	if not exists (select from unnest(p_final) v join step_request r on r.job_id = v.job_id and r.step_id = v.request_id and r.group_name is not null) then
@@ -116,7 +116,7 @@ begin
 		from closed c
 		join step_request r on r.job_id = c.job_id and r.group_name = c.group_name
 		join step s on s.job_id = r.job_id and s.request_id = r.step_id
-		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.holder and a.gone_at is null and a.attempt > 0
+		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.prolog_owner and a.gone_at is null and a.attempt > 0
 		having count(*) > 0));
 end $$;
-comment on function internal.group_close(internal.moved[]) is 'Where the steps were the last of their job groups: let the holders run the epilog.';
+comment on function internal.group_close(internal.move_made[]) is 'Where the steps were the last of their job groups: let the holders run the epilog.';

@@ -35,21 +35,21 @@ comment on function internal.node_shortfall(int) is 'What a node has less of tha
 
 -- A node that comes back proves what still runs there: the names of the attempts in its spool folder, and of those about which its
 -- journal has more to tell.
-create function internal.node_proof(p_facts jsonb)
-returns table (node_id int, rebooted boolean, attempts jsonb, told jsonb, strays int)
+create function internal.node_inventory(p_facts jsonb)
+returns table (node_id int, rebooted boolean, attempts jsonb, reported jsonb, orphans int)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select n.node_id, n.boot_id is distinct from f.boot_id and n.boot_id is not null, f.attempts, coalesce(f.told, '[]'),
+	select n.node_id, n.boot_id is distinct from f.boot_id and n.boot_id is not null, f.attempts, coalesce(f.reported, '[]'),
 		-- What it has without being meant to.
 		(select count(*)::int from jsonb_array_elements_text(f.attempts) x (name)
 			where not exists (select from allocation a where a.job_id = split_part(x.name, '.', 1)::bigint and a.step_id = split_part(x.name, '.', 2)::int
 				and a.attempt = split_part(x.name, '.', 3)::int and a.node_id = n.node_id and a.gone_at is null))
-	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text, attempts jsonb, told jsonb)
+	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text, attempts jsonb, reported jsonb)
 	join node n on n.name = f.name;
 end $$;
-comment on function internal.node_proof(jsonb) is 'What nodes say at registration of the attempts they have, against what they are meant to have.';
+comment on function internal.node_inventory(jsonb) is 'What nodes say at registration of the attempts they have, against what they are meant to have.';
 
 create function internal.node_missing(p_facts jsonb) returns table (node_id int, job_id bigint, step_id int, attempt int, message text)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -59,10 +59,10 @@ begin
 	-- neither in the spool nor in the journal nor on its way there. Holders of a group, which hold nothing, are among them.
 	return query
 	select a.node_id, a.job_id, a.step_id, a.attempt, case when p.rebooted then 'the node was rebooted' else 'the node has nothing of it any more' end
-	from internal.node_proof(p_facts) p
-	join allocation a on a.node_id = p.node_id and a.attempt > 0 and (a.ended_at is null or (a.holder and a.gone_at is null))
+	from internal.node_inventory(p_facts) p
+	join allocation a on a.node_id = p.node_id and a.attempt > 0 and (a.ended_at is null or (a.prolog_owner and a.gone_at is null))
 	cross join lateral (select a.job_id || '.' || a.step_id || '.' || a.attempt as name) k
-	where p.rebooted or (p.attempts is not null and not p.attempts ? k.name and not p.told ? k.name
+	where p.rebooted or (p.attempts is not null and not p.attempts ? k.name and not p.reported ? k.name
 		and not exists (select from node_order o where o.node_id = a.node_id and o.kind = 'launch' and o.job_id = a.job_id
 			and a.step_id = any (o.step_id || o.also) and o.attempt = a.attempt));
 end $$;
@@ -91,10 +91,10 @@ begin
 	perform internal.order_put((
 		select jsonb_agg(jsonb_build_object('node_id', p.node_id, 'kind', 'kill', 'job_id', k.job_id, 'step_id', k.step_id, 'attempt', k.attempt,
 			'args', jsonb_build_object('cause', 'node_lost')))
-		from internal.node_proof(p_facts) p
+		from internal.node_inventory(p_facts) p
 		cross join lateral jsonb_array_elements_text(p.attempts) x (name)
 		cross join lateral (select split_part(x.name, '.', 1)::bigint as job_id, split_part(x.name, '.', 2)::int as step_id, split_part(x.name, '.', 3)::int as attempt) k
-		where p.strays > 0
+		where p.orphans > 0
 			and not exists (select from allocation a where a.job_id = k.job_id and a.step_id = k.step_id and a.attempt = k.attempt
 				and a.node_id = p.node_id and a.gone_at is null)
 			and not exists (select from node_order o where o.node_id = p.node_id and o.kind = 'kill' and o.job_id = k.job_id
@@ -121,41 +121,41 @@ begin
 end $$;
 comment on function internal.node_flaps(int) is 'Why a node that comes and goes is to be drained; null: it is not.';
 
-create function api.node_register(p_facts jsonb) returns table (node_id int, name text, lease_s int, strays int)
+create function api.node_register(p_facts jsonb) returns table (node_id int, name text, lease_s int, orphans int)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_one record;
-	v_odd jsonb;
+	v_unexpected jsonb;
 	v_short text;
 	v_flaps text;
 	v_actor text;
 begin
 	perform internal.node_reclaim(p_facts);
-	select coalesce(jsonb_object_agg(p.node_id, jsonb_build_object('rebooted', p.rebooted, 'strays', p.strays)), '{}') into v_odd
-	from internal.node_proof(p_facts) p
-	where p.rebooted or p.strays > 0;
+	select coalesce(jsonb_object_agg(p.node_id, jsonb_build_object('rebooted', p.rebooted, 'orphans', p.orphans)), '{}') into v_unexpected
+	from internal.node_inventory(p_facts) p
+	where p.rebooted or p.orphans > 0;
 	update node n
 	set boot_id = f.boot_id, version = f.version, address = f.address, found = f.found
 	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text, version text, address text, found jsonb)
 	where n.name = f.name and (n.boot_id, n.version, n.address, n.found) is distinct from (f.boot_id, f.version, f.address, f.found);
-	insert into node_lease as l (node_id, renewed_at, expires_at, lease_s, margin_s, strays, bell)
+	insert into node_lease as l (node_id, renewed_at, expires_at, lease_s, margin_s, orphans, notify_node_id)
 	select n.node_id, now(), now() + make_interval(secs => coalesce(f.lease_s, 30)), coalesce(f.lease_s, 30), coalesce(f.margin_s, 60),
-		coalesce((v_odd -> n.node_id::text ->> 'strays')::int, 0), min(n.node_id) over ()
+		coalesce((v_unexpected -> n.node_id::text ->> 'orphans')::int, 0), min(n.node_id) over ()
 	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, lease_s int, margin_s int)
 	join node n on n.name = f.name
 	order by n.node_id
 	on conflict (node_id) do update
 	set renewed_at = excluded.renewed_at, expires_at = excluded.expires_at, lease_s = excluded.lease_s, margin_s = excluded.margin_s,
-		strays = excluded.strays, bell = excluded.bell, lost_at = null, fenced_at = null;
+		orphans = excluded.orphans, notify_node_id = excluded.notify_node_id, lost_at = null, loss_ended_at = null;
 	-- Those that served and go on as they were need no look.
 	for v_one in
-		select n.node_id, n.name, n.state, coalesce((o.odd ->> 'rebooted')::boolean, false) as rebooted, coalesce((o.odd ->> 'strays')::int, 0) as strays
+		select n.node_id, n.name, n.state, coalesce((o.unexpected ->> 'rebooted')::boolean, false) as rebooted, coalesce((o.unexpected ->> 'orphans')::int, 0) as orphans
 		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
 		join node n on n.name = f.name
-		cross join lateral (select v_odd -> n.node_id::text as odd) o
+		cross join lateral (select v_unexpected -> n.node_id::text as unexpected) o
 		where n.state <> 'drain'
-			and (n.state <> 'up' or o.odd is not null or internal.node_shortfall(n.node_id) is not null or internal.node_flaps(n.node_id) is not null)
+			and (n.state <> 'up' or o.unexpected is not null or internal.node_shortfall(n.node_id) is not null or internal.node_flaps(n.node_id) is not null)
 		order by n.node_id
 	loop
 		v_actor := 'node:' || v_one.name;
@@ -164,8 +164,8 @@ begin
 		end if;
 		v_short := internal.node_shortfall(v_one.node_id);
 		v_flaps := internal.node_flaps(v_one.node_id);
-		if v_one.strays > 0 then
-			perform internal.node_state_set(v_one.node_id, 'down', v_actor, format('what was given up here is being ended: %s left', v_one.strays));
+		if v_one.orphans > 0 then
+			perform internal.node_state_set(v_one.node_id, 'down', v_actor, format('what was given up here is being ended: %s left', v_one.orphans));
 		elsif v_short is not null then
 			perform internal.node_state_set(v_one.node_id, 'invalid', v_actor, v_short);
 		elsif v_flaps is not null then
@@ -175,15 +175,15 @@ begin
 		end if;
 	end loop;
 	-- What they had left on a connection that is gone, and nobody has settled, they tell again. On this one its answer is still awaited.
-	delete from report_left o
-	where o.left_id in (
-		select l.left_id
+	delete from report_deferred o
+	where o.deferred_id in (
+		select l.deferred_id
 		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
 		join node n on n.name = f.name
-		join report_left l on l.node_id = n.node_id and l.told_at < (select x.backend_start from pg_stat_get_activity(pg_backend_pid()) x)
+		join report_deferred l on l.node_id = n.node_id and l.reported_at < (select x.backend_start from pg_stat_get_activity(pg_backend_pid()) x)
 		for update of l skip locked);
 	return query
-		select n.node_id, n.name, l.lease_s, l.strays
+		select n.node_id, n.name, l.lease_s, l.orphans
 		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
 		join node n on n.name = f.name
 		join node_lease l on l.node_id = n.node_id;

@@ -1,10 +1,10 @@
 -- What nodes report: records of their journals, in order. A record counts for the very attempt and node it names; what was
 -- reported before changes nothing, so a process manager that lost its connection simply says everything again.
 --
--- All that a report says of one attempt on one node becomes one row (internal.seen), and each table is written once for all of these:
+-- All that a report says of one attempt on one node becomes one row (internal.attempt_report), and each table is written once for all of these:
 -- of a step whose whole life lies in one report, neither its prolog nor its run is seen as a state of its own.
 
-create function internal.report_read(p_told internal.told[]) returns internal.seen[]
+create function internal.report_read(p_reported internal.report_content[]) returns internal.attempt_report[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return array(
@@ -23,8 +23,8 @@ begin
 				case s.kind when 'end' then nullif(s.peak_mb, -1) end as peak_mb, case s.kind when 'end' then nullif(s.cpu_usec, -1) end as cpu_usec,
 				case when s.kind in ('refused', 'end') then nullif(s.drain, '') end as drain,
 				s.kind in ('suspended', 'resumed') as paused, s.kind = 'task' as tasked, s.kind = 'hook' as hooked,
-				(s.kind <> 'late')::int as said, (s.kind in ('end', 'hook', 'task'))::int as closing, s.kind in ('late', 'refused') as odd
-			from unnest(p_told) with ordinality w (at, records, lives, nr)
+				(s.kind <> 'late')::int as said, (s.kind in ('end', 'hook', 'task'))::int as closing, s.kind in ('late', 'refused') as unexpected
+			from unnest(p_reported) with ordinality w (at, records, coalesced, nr)
 			cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int, attempt int, kind text, age_us double precision,
 				exit int, signal int, cause text, outcome text, message text, reason text, retry text, drain text, session int, peak_mb bigint, cpu_usec bigint))
 				with ordinality as s (node, job, step, attempt, kind, age_us,
@@ -38,8 +38,8 @@ begin
 				false, l.task is not null, false,
 				2 + (l.keeper_us is not null)::int + coalesce(l.ready, false)::int + (l.run_us is not null)::int + (l.task is not null)::int,
 				1 + (l.task is not null)::int, false
-			from unnest(p_told) with ordinality w (at, records, lives, nr)
-			cross join lateral rows from (jsonb_to_recordset(w.lives) as (node int, job bigint, step int, attempt int, keeper_us double precision, ready boolean,
+			from unnest(p_reported) with ordinality w (at, records, coalesced, nr)
+			cross join lateral rows from (jsonb_to_recordset(w.coalesced) as (node int, job bigint, step int, attempt int, keeper_us double precision, ready boolean,
 				run_us double precision, session int, task jsonb, done_us double precision, exit int, signal int, cause text, outcome text, message text,
 				end_us double precision, drain text, peak_mb bigint, cpu_usec bigint))
 				with ordinality as l (node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us, exit, signal, cause, outcome, message,
@@ -50,7 +50,7 @@ begin
 				min(h.session_id) as session_id, min(h.done_at) as done_at, bool_or(h.refused) as refused, min(h.outcome) as outcome, min(h.cause) as cause,
 				min(h.message) as message, max(h.exit_code) as exit_code, max(h.signal) as signal, min(h.end_at) as end_at, max(h.peak_mb) as peak_mb,
 				max(h.cpu_usec) as cpu_usec, min(h.drain) as drain, bool_or(h.paused) as paused, bool_or(h.tasked) as tasked, bool_or(h.hooked) as hooked,
-				sum(h.said) as said, sum(h.closing) as closing, bool_or(h.odd) as odd
+				sum(h.said) as said, sum(h.closing) as closing, bool_or(h.unexpected) as unexpected
 			from heard h
 			group by h.node, h.job, h.step, h.attempt
 		)
@@ -61,57 +61,57 @@ begin
 			-- Of an attempt that is over on its node everything has been heard before; of one that is over, what its group's holder still
 			-- has to say is news.
 			case when a.job_id is null or a.gone_at is not null then 0 when t.ended_at is null then d.said else d.closing end,
-			d.odd or a.job_id is null or a.lost_at is not null)::internal.seen
+			d.unexpected or a.job_id is null or a.lost_at is not null)::internal.attempt_report
 		from digest d
 		left join allocation a on a.job_id = d.job and a.step_id = d.step and a.attempt = d.attempt and a.node_id = d.node
 		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 		cross join lateral (select a.node_index = 0 and cardinality(t.node_ids) = 1 as single offset 0) x
 		order by d.seq);
 end $$;
-comment on function internal.report_read(internal.told[]) is 'Records by attempt and node, with what is known of these.';
+comment on function internal.report_read(internal.report_content[]) is 'Records by attempt and node, with what is known of these.';
 
-create function internal.report_stray(p_told internal.told[]) returns void
+create function internal.report_reject(p_reported internal.report_content[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_now constant timestamptz := clock_timestamp();
 	-- Attempts given up with their node, or unknown. What was for an attempt that is over (late), or an order for it (refused),
 	-- changed nothing on the node.
-	v_stray jsonb := (
+	v_rejected jsonb := (
 		select jsonb_agg(r.value order by w.nr, r.nr)
-		from unnest(p_told) with ordinality w (at, records, lives, nr)
-		cross join lateral jsonb_array_elements(w.records || coalesce(w.lives, '[]')) with ordinality as r (value, nr)
+		from unnest(p_reported) with ordinality w (at, records, coalesced, nr)
+		cross join lateral jsonb_array_elements(w.records || coalesce(w.coalesced, '[]')) with ordinality as r (value, nr)
 		left join allocation a on a.job_id = (r.value ->> 'job')::bigint and a.step_id = (r.value ->> 'step')::int
 			and a.attempt = (r.value ->> 'attempt')::int and a.node_id = (r.value ->> 'node')::int
 		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 		where a.job_id is null or a.lost_at is not null or r.value ->> 'kind' = 'late'
 			or (t.ended_at is not null and t.cause not in ('refused', 'withdrawn') and r.value ->> 'kind' = 'refused'));
 begin
-	if v_stray is not null then
-		perform day_range('stray', (v_now at time zone 'UTC')::date); -- however long nodemgrd has been away
-		insert into stray (at, actor, what) values (v_now, 'node', v_stray);
+	if v_rejected is not null then
+		perform day_range('rejected_report', (v_now at time zone 'UTC')::date); -- however long nodemgrd has been away
+		insert into rejected_report (at, actor, what) values (v_now, 'node', v_rejected);
 		perform internal.order_put((
 			select jsonb_agg(distinct jsonb_build_object('node_id', x.node, 'kind', 'kill', 'job_id', x.job, 'step_id', x.step, 'attempt', x.attempt,
 				'args', jsonb_build_object('cause', 'node_lost')))
-			from jsonb_to_recordset(v_stray) as x (node int, job bigint, step int, attempt int, kind text)
+			from jsonb_to_recordset(v_rejected) as x (node int, job bigint, step int, attempt int, kind text)
 			join node n on n.node_id = x.node
 			where x.kind in ('keeper', 'ready', 'run')
-				and not exists (select from jsonb_to_recordset(v_stray) as e (node int, job bigint, step int, attempt int, kind text)
+				and not exists (select from jsonb_to_recordset(v_rejected) as e (node int, job bigint, step int, attempt int, kind text)
 					where e.node = x.node and e.job = x.job and e.step = x.step and e.attempt = x.attempt and e.kind = 'end')
 				and not exists (select from node_order o where o.node_id = x.node and o.kind = 'kill' and o.job_id = x.job and o.step_id = x.step
 					and o.attempt = x.attempt)));
 	end if;
 end $$;
-comment on function internal.report_stray(internal.told[]) is 'Keep records that fit nothing, and have what still runs of lost attempts killed.';
+comment on function internal.report_reject(internal.report_content[]) is 'Keep records that fit nothing, and have what still runs of lost attempts killed.';
 
 -- Steps over several nodes: when every node is ready, those with tasks are told to go; the others only hold their place.
 create function internal.report_go(p_ready internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	perform internal.order_put((
-		select jsonb_agg(g.told)
+		select jsonb_agg(g.reported)
 		from (
 			select jsonb_build_object('node_ids', jsonb_agg(a.node_id order by a.node_index), 'kind', 'go', 'job_id', v.job_id, 'step_id', v.step_id,
-				'attempt', v.attempt) as told
+				'attempt', v.attempt) as reported
 			from (
 				-- Asked once a step, not once a node of it.
 				select v.job_id, v.step_id, v.attempt, coalesce(internal.spec_field(r.spec, 'per_task'), '0') = '1' as per_task
@@ -129,10 +129,10 @@ begin
 end $$;
 comment on function internal.report_go(internal.attempt_key[]) is 'Nodes of these attempts have become ready: tell them to go where all are.';
 
-create function internal.report_run(p_seen internal.seen[]) returns void
+create function internal.report_run(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_seen internal.seen[] := array(select v::internal.seen from unnest(p_seen) v where v.live and not v.brief and (v.keeper_at is not null or v.ready or v.run_at is not null));
+	v_seen internal.attempt_report[] := array(select v::internal.attempt_report from unnest(p_seen) v where v.live and not v.brief and (v.keeper_at is not null or v.ready or v.run_at is not null));
 begin
 	if v_seen = '{}' then
 		return;
@@ -153,9 +153,9 @@ begin
 		perform internal.report_go(array(select distinct (v.job_id, v.step_id, v.attempt)::internal.attempt_key from unnest(v_seen) v where v.ready));
 	end if;
 end $$;
-comment on function internal.report_run(internal.seen[]) is 'Keepers, readiness and starts of tasks.';
+comment on function internal.report_run(internal.attempt_report[]) is 'Keepers, readiness and starts of tasks.';
 
-create function internal.report_pause(p_told internal.told[]) returns void
+create function internal.report_pause(p_reported internal.report_content[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_last record;
@@ -163,7 +163,7 @@ begin
 	-- The first node speaks for the step.
 	for v_last in
 		select x.job, x.step, x.attempt, x.kind, w.at - make_interval(secs => x.age_us / 1e6) as at, x.clock
-		from unnest(p_told) with ordinality w (at, records, lives, nr)
+		from unnest(p_reported) with ordinality w (at, records, coalesced, nr)
 		cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int, attempt int, kind text, age_us double precision, clock bigint))
 			with ordinality as x (node, job, step, attempt, kind, age_us, clock, nr)
 		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.node_index = 0 and a.gone_at is null
@@ -185,9 +185,9 @@ begin
 		end if;
 	end loop;
 end $$;
-comment on function internal.report_pause(internal.told[]) is 'Records of kinds suspended and resumed.';
+comment on function internal.report_pause(internal.report_content[]) is 'Records of kinds suspended and resumed.';
 
-create function internal.report_task(p_told internal.told[]) returns void
+create function internal.report_task(p_reported internal.report_content[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into task_end (job_id, step_id, attempt, task, node_id, pid, started_at, ended_at, exit_code, signal, cause, user_usec, system_usec,
@@ -196,11 +196,11 @@ begin
 		case when coalesce(x.signal, 0) = 0 then nullif(x.exit, -1) end, nullif(x.signal, 0),
 		coalesce(x.cause, 'exit'), nullif(x.user_usec, -1), nullif(x.system_usec, -1), nullif(x.max_rss_kb, -1), nullif(x.minflt, -1),
 		nullif(x.majflt, -1), nullif(x.read_bytes, -1), nullif(x.write_bytes, -1), nullif(x.nvcsw, -1), nullif(x.nivcsw, -1)
-	from unnest(p_told) w
+	from unnest(p_reported) w
 	cross join lateral (
 		select r as record from jsonb_array_elements(w.records) r where r ->> 'kind' = 'task'
 		union all
-		select l -> 'task' from jsonb_array_elements(w.lives) l where l ? 'task'
+		select l -> 'task' from jsonb_array_elements(w.coalesced) l where l ? 'task'
 	) r
 	cross join lateral jsonb_to_record(r.record) as x (node int, job bigint, step int, attempt int, age_us double precision, started_age_us double precision, task int, pid int,
 		exit int, signal int, cause text, user_usec bigint, system_usec bigint, max_rss_kb bigint, minflt bigint, majflt bigint,
@@ -210,14 +210,14 @@ begin
 	-- A report that was left and one that tells the same again may be settled together.
 	on conflict do nothing;
 end $$;
-comment on function internal.report_task(internal.told[]) is 'Records of kind task, and those of whole lives.';
+comment on function internal.report_task(internal.report_content[]) is 'Records of kind task, and those of whole lives.';
 
-create function internal.report_hook(p_told internal.told[]) returns void
+create function internal.report_hook(p_reported internal.report_content[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into hook_run (job_id, step_id, attempt, node_id, hook, ended_at, exit_code, signal, usec, output)
 	select x.job, x.step, x.attempt, x.node, x.hook, w.at - make_interval(secs => x.age_us / 1e6), nullif(x.exit, -1), nullif(x.signal, 0), x.usec, x.output
-	from unnest(p_told) w
+	from unnest(p_reported) w
 	cross join lateral jsonb_array_elements(w.records) r
 	cross join lateral jsonb_to_record(r) as x (node int, job bigint, step int, attempt int, age_us double precision, hook text, exit int, signal int, usec bigint, output text)
 	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.gone_at is null
@@ -225,16 +225,16 @@ begin
 		and (select o.hook from hook_run o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.node_id = x.node and o.hook = x.hook) is null
 	on conflict do nothing;
 end $$;
-comment on function internal.report_hook(internal.told[]) is 'Records of kind hook.';
+comment on function internal.report_hook(internal.report_content[]) is 'Records of kind hook.';
 
-create function internal.report_done(p_seen internal.seen[]) returns void
+create function internal.report_done(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_freed internal.held[];
+	v_freed internal.allocation_end[];
 begin
 	-- The end frees what is held. So does a refusal, and in a job group the tasks' end, though the holder stays for the epilog.
 	v_freed := array(
-		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at), v.end_at is not null or v.refused, v.peak_mb, v.cpu_usec, v.keeper_at)::internal.held
+		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at), v.end_at is not null or v.refused, v.peak_mb, v.cpu_usec, v.keeper_at)::internal.allocation_end
 		from unnest(p_seen) v
 		where v.open and (v.end_at is not null or v.refused or (v.done_at is not null and exists (
 			select from step s join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -255,12 +255,12 @@ begin
 			and a.gone_at is null and (v.end_at is not null or (v.done_at is not null and a.phase not in ('done', 'ended')))
 		returning a.job_id, a.step_id, a.attempt, a.node_id, a.cpu_usec is not null and a.ended_at is not null as used
 	)
-	insert into usage_due (job_ids, step_ids, attempts, node_ids, used)
+	insert into usage_pending (job_ids, step_ids, attempts, node_ids, used)
 	select array_agg(g.job_id), array_agg(g.step_id), array_agg(g.attempt), array_agg(g.node_id), true from gone g where g.used having count(*) > 0;
 end $$;
-comment on function internal.report_done(internal.seen[]) is 'Ends on nodes: of tasks, and of all that there was.';
+comment on function internal.report_done(internal.attempt_report[]) is 'Ends on nodes: of tasks, and of all that there was.';
 
-create function internal.report_facts(p_seen internal.seen[]) returns internal.fact[]
+create function internal.report_facts(p_seen internal.attempt_report[]) returns internal.attempt_fact[]
 language plpgsql immutable set search_path = live, rota, pg_temp as $$
 begin
 	return array(
@@ -275,7 +275,7 @@ begin
 		)
 		select (s.job_id, s.step_id, s.attempt, s.run_at, case when s.run_at is not null then s.session_id end, case when s.over then s.done_at end,
 			case when s.over then nullif(s.outcome, 'complete') end, case when s.over then s.cause end, case when s.over then s.message end,
-			case when s.over then s.exit_code end, case when s.over then s.signal end)::internal.fact
+			case when s.over then s.exit_code end, case when s.over then s.signal end)::internal.attempt_fact
 		from said s
 		where s.single
 		union all
@@ -285,17 +285,17 @@ begin
 			(array_agg(s.outcome order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1],
 			coalesce((array_agg(s.cause order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1], min(s.cause) filter (where s.over)),
 			coalesce((array_agg(s.message order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1], min(s.message) filter (where s.over)),
-			max(s.exit_code) filter (where s.over), max(s.signal) filter (where s.over))::internal.fact
+			max(s.exit_code) filter (where s.over), max(s.signal) filter (where s.over))::internal.attempt_fact
 		from said s
 		where not s.single
 		group by s.job_id, s.step_id, s.attempt);
 end $$;
-comment on function internal.report_facts(internal.seen[]) is 'What a report says of attempts as a whole.';
+comment on function internal.report_facts(internal.attempt_report[]) is 'What a report says of attempts as a whole.';
 
-create function internal.report_ending(p_seen internal.seen[]) returns void
+create function internal.report_ending(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_ending internal.seen[] := array(select v::internal.seen from unnest(p_seen) v where v.live and not v.brief and coalesce(v.done_at, v.end_at) is not null);
+	v_ending internal.attempt_report[] := array(select v::internal.attempt_report from unnest(p_seen) v where v.live and not v.brief and coalesce(v.done_at, v.end_at) is not null);
 begin
 	if v_ending = '{}' then
 		return;
@@ -303,10 +303,10 @@ begin
 	-- Over several nodes: when any went wrong, the others are ended. Else those that only hold their place are let go, when the
 	-- one node with the script is done, or every node with tasks.
 	perform internal.order_put((
-		select jsonb_agg(l.told)
+		select jsonb_agg(l.reported)
 		from (
 			select jsonb_build_object('node_ids', jsonb_agg(o.node_id order by o.node_index), 'kind', case when t.outcome is null then 'end' else 'kill' end,
-				'job_id', t.job_id, 'step_id', t.step_id, 'attempt', t.attempt, 'args', jsonb_build_object('epilog', 1, 'cause', coalesce(t.cause, ''))) as told
+				'job_id', t.job_id, 'step_id', t.step_id, 'attempt', t.attempt, 'args', jsonb_build_object('epilog', 1, 'cause', coalesce(t.cause, ''))) as reported
 			from (
 				-- Asked once a step, not once a node of it; and said once: in the report that lets them go.
 				select t.job_id, t.step_id, t.attempt, t.outcome, t.cause
@@ -338,9 +338,9 @@ begin
 			and not exists (select from allocation a where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.phase not in ('done', 'ended'))
 			and exists (select from allocation a where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.ended_at is null)));
 end $$;
-comment on function internal.report_ending(internal.seen[]) is 'What the end of tasks on a node means for the attempt''s other nodes, and for what is still to come on its own.';
+comment on function internal.report_ending(internal.attempt_report[]) is 'What the end of tasks on a node means for the attempt''s other nodes, and for what is still to come on its own.';
 
-create function internal.report_drain(p_seen internal.seen[]) returns void
+create function internal.report_drain(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_drain record;
@@ -351,16 +351,16 @@ begin
 		perform internal.node_state_set(v_drain.node_id, 'drain', 'procmgrd', v_drain.reason);
 	end loop;
 end $$;
-comment on function internal.report_drain(internal.seen[]) is 'Nodes whose records say why they should take no more steps.';
+comment on function internal.report_drain(internal.attempt_report[]) is 'Nodes whose records say why they should take no more steps.';
 
 -- In short, since of a wide step there are as many of these as it has nodes: keepers that are there and ready.
-create function internal.report_ready(p_ready jsonb, out news int, out rest jsonb)
+create function internal.report_ready(p_ready jsonb, out new_count int, out rest jsonb)
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_one record;
 	v_ready int[];
 begin
-	news := 0;
+	new_count := 0;
 	rest := '[]';
 	for v_one in
 		select x.job, x.step, x.attempt, x.age_us, x.nodes
@@ -381,7 +381,7 @@ begin
 				cross join unnest('{keeper,ready}'::text[]) k);
 		end if;
 		if v_ready <> '{}' then
-			news := news + 2 * cardinality(v_ready);
+			new_count := new_count + 2 * cardinality(v_ready);
 			perform internal.step_move('node', array[(v_one.job, v_one.step, 'prolog', now() - make_interval(secs => v_one.age_us / 1e6), null, null, null, null)::internal.move]);
 			perform internal.report_go(array[(v_one.job, v_one.step, v_one.attempt)::internal.attempt_key]);
 		end if;

@@ -55,7 +55,7 @@ language sql stable security definer set search_path = live, rota, pg_temp as $$
 $$;
 comment on function api.node_sampled(int) is 'Attempts on a node that are to be sampled: for a process manager that has just started. sample_s: seconds between samples; tasks: processes of the step that there are to be, from rank first_task on; units: it holds generic resources.';
 
-create function internal.sample_put(p_node int, p_clock bigint, p_at timestamptz, p_figures jsonb, p_steps jsonb, p_look boolean) returns int
+create function internal.sample_put(p_node int, p_clock bigint, p_at timestamptz, p_figures jsonb, p_steps jsonb, p_poll boolean) returns int
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_new int;
@@ -77,7 +77,7 @@ begin
 		order by s.job, s.step, s.attempt, s.task
 		on conflict (job_id, step_id, attempt, node_id, task) do update
 		-- A look, but the first of all, sets the last and the highest figures only: a mean is that of samples that are evenly apart.
-		set samples = t.samples + (not p_look)::int, clock = excluded.clock, last_at = excluded.last_at, only_task = coalesce(excluded.only_task, t.only_task),
+		set samples = t.samples + (not p_poll)::int, clock = excluded.clock, last_at = excluded.last_at, only_task = coalesce(excluded.only_task, t.only_task),
 			cpu_usec = excluded.cpu_usec, cpu_rate = internal.sample_rate(t.cpu_usec, excluded.cpu_usec, excluded.clock - t.clock) / 1e6,
 			cpu_rate_max = greatest(t.cpu_rate_max, internal.sample_rate(t.cpu_usec, excluded.cpu_usec, excluded.clock - t.clock) / 1e6),
 			read_bytes = excluded.read_bytes, read_rate = internal.sample_rate(t.read_bytes, excluded.read_bytes, excluded.clock - t.clock),
@@ -86,13 +86,13 @@ begin
 			write_rate_max = greatest(t.write_rate_max, internal.sample_rate(t.write_bytes, excluded.write_bytes, excluded.clock - t.clock)),
 			minor_faults = excluded.minor_faults, major_faults = excluded.major_faults,
 			-- A mean that lacks one of its parts is not known: null stays null.
-			rss_kb = excluded.rss_kb, rss_kb_max = greatest(t.rss_kb_max, excluded.rss_kb), rss_kb_sum = t.rss_kb_sum + case when p_look then 0 else excluded.rss_kb end,
-			swap_kb = excluded.swap_kb, swap_kb_max = greatest(t.swap_kb_max, excluded.swap_kb), swap_kb_sum = t.swap_kb_sum + case when p_look then 0 else excluded.swap_kb end,
-			processes = excluded.processes, processes_max = greatest(t.processes_max, excluded.processes), processes_sum = t.processes_sum + case when p_look then 0 else excluded.processes end,
-			threads = excluded.threads, threads_max = greatest(t.threads_max, excluded.threads), threads_sum = t.threads_sum + case when p_look then 0 else excluded.threads end,
+			rss_kb = excluded.rss_kb, rss_kb_max = greatest(t.rss_kb_max, excluded.rss_kb), rss_kb_sum = t.rss_kb_sum + case when p_poll then 0 else excluded.rss_kb end,
+			swap_kb = excluded.swap_kb, swap_kb_max = greatest(t.swap_kb_max, excluded.swap_kb), swap_kb_sum = t.swap_kb_sum + case when p_poll then 0 else excluded.swap_kb end,
+			processes = excluded.processes, processes_max = greatest(t.processes_max, excluded.processes), processes_sum = t.processes_sum + case when p_poll then 0 else excluded.processes end,
+			threads = excluded.threads, threads_max = greatest(t.threads_max, excluded.threads), threads_sum = t.threads_sum + case when p_poll then 0 else excluded.threads end,
 			gauges = internal.gauges_join(t.gauges, excluded.gauges)
 		where t.clock < excluded.clock
-		returning t.job_id, t.step_id, t.attempt, t.task, not p_look or t.first_clock = t.clock as counts
+		returning t.job_id, t.step_id, t.attempt, t.task, not p_poll or t.first_clock = t.clock as counts
 	), put as (
 		-- A day that has no partition is one of which samples are dropped already.
 		insert into sample (at, job_id, step_id, attempt, node_id, task, cpu_usec, rss_kb, swap_kb, minor_faults, major_faults, read_bytes, write_bytes,
@@ -125,12 +125,12 @@ begin
 	end loop;
 	return v_new;
 end $$;
-comment on function api.node_sample(jsonb) is 'Samples of steps on a node: {"node", "rounds": [{"clock", "age_us", "look", "figures": {"gpu0.util": 35}, "steps": [{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. look: taken because somebody looks (internal.sample_look), which counts as a sample only where it is the first. What was told before changes nothing. Answers how many were news.';
+comment on function api.node_sample(jsonb) is 'Samples of steps on a node: {"node", "rounds": [{"clock", "age_us", "look", "figures": {"gpu0.util": 35}, "steps": [{job, step, attempt, task, only_task, cpu_usec, rss_kb, ...}]}]}. look: taken because somebody looks (internal.sample_poll), which counts as a sample only where it is the first. What was told before changes nothing. Answers how many were news.';
 
-create function internal.sample_look(p_nodes int[]) returns void
+create function internal.sample_poll(p_nodes int[]) returns void
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
 	perform pg_notify('rota_look_' || n, '') from unnest(p_nodes) n;
 end $$;
-comment on function internal.sample_look(int[]) is
+comment on function internal.sample_poll(int[]) is
 	'Notify process managers that somebody looks at what runs on these nodes: each takes samples every second, for ten seconds. Whoever looks on, asks again.';

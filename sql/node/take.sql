@@ -13,7 +13,7 @@ begin
 		from (
 			select o.order_id, o.kind = 'launch' and o.text_node is null as alone
 			from node_order o
-			where o.node_id = any (p_nodes) and (o.order_id in (select unnest(p_known))) is not true and not exists (select from hook_due h where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also) and h.attempt = o.attempt and h.hook = 'controller_prolog')
+			where o.node_id = any (p_nodes) and (o.order_id in (select unnest(p_known))) is not true and not exists (select from hook_pending h where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also) and h.attempt = o.attempt and h.hook = 'controller_prolog')
 			order by o.order_id limit p_most
 		) w;
 	else
@@ -22,7 +22,7 @@ begin
 			select o.order_id, o.kind = 'launch' and o.text_node is null as alone
 			from node_order o
 			where o.order_id > 0 and (o.node_id in (select unnest(p_nodes))) is true and (o.order_id in (select unnest(p_known))) is not true
-				and not exists (select from hook_due h where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also) and h.attempt = o.attempt and h.hook = 'controller_prolog')
+				and not exists (select from hook_pending h where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also) and h.attempt = o.attempt and h.hook = 'controller_prolog')
 			order by o.order_id limit p_most
 		) w;
 	end if;

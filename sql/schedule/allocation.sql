@@ -34,7 +34,7 @@ comment on function internal.license_lock(internal.attempt_key[]) is 'Lock the l
 -- heard of ends and has committed others. Such an allocation stands ahead: it holds memory and no CPUs, and has not begun. What an element held that
 -- ends goes to the next one that stands ahead, in the very transaction; so what is held on a node is the same before and behind, and is never
 -- more than the node has. The node itself starts them in turn (procmgr/agent/agent_predispatch.c), mostly before any of this is heard of.
-create function internal.allocation_pass_on(p_rooms internal.room[]) returns void
+create function internal.allocation_pass_on(p_rooms internal.freed_slots[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	with next as (
@@ -63,15 +63,15 @@ begin
 	from (select b.node_id, sum(b.cpus) as cpus from begun b group by b.node_id) b
 	where u.node_id = b.node_id;
 end $$;
-comment on function internal.allocation_pass_on(internal.room[]) is 'What ended elements held goes to those that stand ahead.';
+comment on function internal.allocation_pass_on(internal.freed_slots[]) is 'What ended elements held goes to those that stand ahead.';
 
-create function internal.allocation_free(p_held internal.held[]) returns void
+create function internal.allocation_free(p_held internal.allocation_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_ahead boolean := exists (
+	v_predispatched boolean := exists (
 		select from (select distinct v.node_id from unnest(p_held) v) n
 		join allocation a on a.node_id = n.node_id and a.ended_at is null and a.started_at is null);
-	v_rooms internal.room[];
+	v_free_slots internal.freed_slots[];
 begin
 	with ended as (
 		update allocation a
@@ -95,7 +95,7 @@ begin
 		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id and coalesce(a.ended_at, 'infinity') = 'infinity'
 		returning a.job_id, a.step_id, a.attempt, a.node_id, a.ended_at, v.held as cpus_held, a.mem_mb, a.gres, a.licenses, a.cpu_usec is not null as used
 	), due as (
-		insert into usage_due (job_ids, step_ids, attempts, node_ids, held, used)
+		insert into usage_pending (job_ids, step_ids, attempts, node_ids, held, used)
 		select array_agg(e.job_id), array_agg(e.step_id), array_agg(e.attempt), array_agg(e.node_id), true, e.used from ended e group by e.used
 	), freed as (
 		update node_used n
@@ -114,43 +114,43 @@ begin
 		where e.gres <> '{}' and g.node_id = e.node_id and g.job_id = e.job_id and g.step_id = e.step_id and g.attempt = e.attempt
 	)
 	-- As many as held CPUs; what stood ahead and is over had them in between, so the last ends of all are when these became free.
-	select array_agg(r::internal.room) into v_rooms
+	select array_agg(r::internal.freed_slots) into v_free_slots
 	from (
 		select e.node_id, e.job_id, s.request_id, count(*) filter (where e.cpus_held > 0)::int as n, array_agg(e.ended_at order by e.ended_at desc)
 		from ended e
 		cross join lateral (select x.request_id from step x where x.job_id = e.job_id and x.step_id = e.step_id offset 0) s
-		where v_ahead
+		where v_predispatched
 		group by e.node_id, e.job_id, s.request_id
 	) r
 	where r.n > 0;
-	if v_rooms is not null then
-		perform internal.allocation_pass_on(v_rooms);
+	if v_free_slots is not null then
+		perform internal.allocation_pass_on(v_free_slots);
 	end if;
 end $$;
-comment on function internal.allocation_free(internal.held[]) is 'End open allocations, give back what they hold, or to what stands ahead of their arrays, and name them for the usage figures; those already ended are left alone, so it may be said twice. The caller holds the locks of nodes and licences.';
+comment on function internal.allocation_free(internal.allocation_end[]) is 'End open allocations, give back what they hold, or to what stands ahead of their arrays, and name them for the usage figures; those already ended are left alone, so it may be said twice. The caller holds the locks of nodes and licences.';
 
-create function internal.allocation_unkeep(p_steps internal.attempt_key[]) returns void
+create function internal.allocation_unreserve(p_steps internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_kept internal.held[] := array(
-		select (v.job_id, v.step_id, 0, a.node_id, null, true, null, null, null)::internal.held
+	v_reserved internal.allocation_end[] := array(
+		select (v.job_id, v.step_id, 0, a.node_id, null, true, null, null, null)::internal.allocation_end
 		from unnest(p_steps) as v
 		-- From the steps to what they hold: while statistics know of few allocations, to read them all looks as good.
 		cross join lateral (
 			select o.node_id from allocation o
 			where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = 0 and coalesce(o.ended_at, 'infinity') = 'infinity' offset 0) a);
 begin
-	if v_kept <> '{}' then
-		perform internal.node_lock(array(select distinct v.node_id from unnest(v_kept) v));
-		perform internal.allocation_free(v_kept);
+	if v_reserved <> '{}' then
+		perform internal.node_lock(array(select distinct v.node_id from unnest(v_reserved) v));
+		perform internal.allocation_free(v_reserved);
 	end if;
 end $$;
-comment on function internal.allocation_unkeep(internal.attempt_key[]) is 'Let go what is kept on nodes for steps, whichever their attempt.';
+comment on function internal.allocation_unreserve(internal.attempt_key[]) is 'Let go what is kept on nodes for steps, whichever their attempt.';
 
-create function internal.allocation_take(p_taken internal.taken[], p_locked boolean default false) returns void
+create function internal.allocation_take(p_taken internal.allocation_start[], p_locked boolean default false) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_taken internal.taken[] := p_taken;
+	v_taken internal.allocation_start[] := p_taken;
 	v_asked bigint;
 	v_got bigint;
 begin
@@ -159,23 +159,23 @@ begin
 	end if;
 	perform internal.license_lock(array(select (v.job_id, v.step_id, v.attempt)::internal.attempt_key from unnest(p_taken) v));
 	-- Where something has ended since it was decided, what may stand ahead has room at once.
-	if exists (select from unnest(p_taken) v where v.ahead) then
+	if exists (select from unnest(p_taken) v where v.predispatched) then
 		v_taken := array(
-			select (v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, v.gres, v.licenses, v.tasks, v.holder, v.phase, v.started_at,
-				v.ahead and v.cpus_before + v.cpus > u.cpus - u.cpus_used)::internal.taken
+			select (v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, v.gres, v.licenses, v.tasks, v.prolog_owner, v.phase, v.started_at,
+				v.predispatched and v.cpus_before + v.cpus > u.cpus - u.cpus_used)::internal.allocation_start
 			from (
-				select x.*, sum(x.cpus) over (partition by x.node_id order by coalesce(x.ahead, false), x.job_id, x.step_id) - x.cpus as cpus_before from unnest(p_taken) x
+				select x.*, sum(x.cpus) over (partition by x.node_id order by coalesce(x.predispatched, false), x.job_id, x.step_id) - x.cpus as cpus_before from unnest(p_taken) x
 			) v
 			join node_used u on u.node_id = v.node_id);
 	end if;
-	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, holder, phase, cpus_held, started_at)
+	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, prolog_owner, phase, cpus_held, started_at)
 	-- What is taken begins under the nodes' locks, so behind the end of what it takes the place of, whichever transaction began first.
 	select v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, coalesce(v.gres, '{}'), coalesce(v.licenses, '{}'),
-		v.tasks, coalesce(v.holder, true), v.phase, case when v.ahead then 0 else v.cpus end, case when not coalesce(v.ahead, false) then coalesce(v.started_at, clock_timestamp()) end
+		v.tasks, coalesce(v.prolog_owner, true), v.phase, case when v.predispatched then 0 else v.cpus end, case when not coalesce(v.predispatched, false) then coalesce(v.started_at, clock_timestamp()) end
 	from unnest(v_taken) v;
 	update node_used n
 	set cpus_used = n.cpus_used + t.cpus, mem_used_mb = n.mem_used_mb + t.mem
-	from (select v.node_id, sum(case when v.ahead then 0 else v.cpus end) as cpus, sum(v.mem_mb) as mem from unnest(v_taken) v group by v.node_id) t
+	from (select v.node_id, sum(case when v.predispatched then 0 else v.cpus end) as cpus, sum(v.mem_mb) as mem from unnest(v_taken) v group by v.node_id) t
 	where n.node_id = t.node_id;
 	update license l
 	set used = l.used + t.n
@@ -200,15 +200,15 @@ begin
 		raise exception 'a unit of a generic resource is held already' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 end $$;
-comment on function internal.allocation_take(internal.taken[], boolean) is 'Open allocations, whose nodes the caller may have locked; fails where a node, a licence or a unit has no room (23514, 40001).';
+comment on function internal.allocation_take(internal.allocation_start[], boolean) is 'Open allocations, whose nodes the caller may have locked; fails where a node, a licence or a unit has no room (23514, 40001).';
 
 -- same_nodes: when a step ends, what it held stays booked for the eligible followers that want its very nodes, as far as it
 -- goes and as far as they need it. Only eligible ones, so nothing is kept for a step that waits for another one.
-create function internal.allocation_keep(p_ended internal.moved[]) returns void
+create function internal.allocation_reserve(p_ended internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_follower record;
-	v_taken internal.taken[];
+	v_taken internal.allocation_start[];
 begin
 	if not exists (select from unnest(p_ended) v join step_edge e on e.peer_job_id = v.job_id and e.peer_step_id = v.step_id and e.kind = 'same_nodes') then
 		return;
@@ -224,7 +224,7 @@ begin
 	loop
 		select array_agg((v_follower.job_id, v_follower.step_id, 0, n.node_id, a.node_index, t.cpus,
 				least(case v_follower.mem_mb when 0 then a.mem_mb else coalesce(v_follower.mem_mb, v_follower.mem_per_cpu_mb * t.cpus, 0) end, u.mem_mb - u.mem_used_mb, a.mem_mb),
-				null, null, 0, null, 'kept', null, null)::internal.taken)
+				null, null, 0, null, 'reserved', null, null)::internal.allocation_start)
 		into v_taken
 		from step p
 		join allocation a on a.job_id = p.job_id and a.step_id = p.step_id and a.attempt = p.attempt
@@ -241,4 +241,4 @@ begin
 		end if;
 	end loop;
 end $$;
-comment on function internal.allocation_keep(internal.moved[]) is 'Keep what the ended steps held for their followers on the same nodes.';
+comment on function internal.allocation_reserve(internal.move_made[]) is 'Keep what the ended steps held for their followers on the same nodes.';

@@ -2,7 +2,7 @@
 -- that it lives and sees who holds them (api.session_judge). Jobs are what users lock, for as long as one request of theirs takes, and
 -- everybody waits for the leader: so a job that somebody has is left out, and comes again in a pass that does not wait for his bell.
 -- The starts of a decision that still can be made: the steps move, and elements of arrays become rows.
-create function internal.schedule_begin(p_decided internal.decided[], p_at timestamptz) returns setof internal.moved
+create function internal.schedule_begin(p_decided internal.start_decision[], p_at timestamptz) returns setof internal.move_made
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_elements internal.element[] := array(
@@ -10,16 +10,16 @@ declare
 		from unnest(p_decided) v
 		join step h on h.job_id = v.job_id and h.step_id = v.request_id and coalesce(h.ended_at, 'infinity') = 'infinity' and h.held = ''
 		where v.pos is not null and v.attempt = 1);
-	v_made internal.moved[];
+	v_made internal.move_made[];
 	v_moves internal.move[];
-	v_moved internal.moved[];
+	v_moved internal.move_made[];
 begin
 	if v_elements <> '{}' then
 		perform internal.step_move('schedule', array(
 			select (h.job_id, h.step_id, 'expand', p_at, null, null, null, null)::internal.move
 			from (select distinct x.job_id, x.request_id from unnest(v_elements) x) e
 			join step h on h.job_id = e.job_id and h.step_id = e.request_id and h.state = 'pending'));
-		v_made := array(select e::internal.moved from internal.array_expand(v_elements, 'schedule', p_at) e);
+		v_made := array(select e::internal.move_made from internal.array_expand(v_elements, 'schedule', p_at) e);
 		return query select m.* from unnest(v_made) m;
 		if cardinality(v_made) = cardinality(p_decided) then
 			return;
@@ -34,14 +34,14 @@ begin
 	if v_moves = '{}' then
 		return;
 	end if;
-	v_moved := array(select m::internal.moved from internal.step_move('schedule', v_moves) m where m.event = 'start');
+	v_moved := array(select m::internal.move_made from internal.step_move('schedule', v_moves) m where m.event = 'start');
 	update step_array a
 	set running = a.running + e.n
 	from (select m.job_id, m.request_id, count(*) as n from unnest(v_moved) m where m.array_index is not null group by m.job_id, m.request_id) e
 	where a.job_id = e.job_id and a.step_id = e.request_id;
 	return query select m.* from unnest(v_moved) m;
 end $$;
-comment on function internal.schedule_begin(internal.decided[], timestamptz) is 'Move the steps of a decision that are still free to go to starting; answers these moves.';
+comment on function internal.schedule_begin(internal.start_decision[], timestamptz) is 'Move the steps of a decision that are still free to go to starting; answers these moves.';
 
 -- The whole decision of a pass in one transaction: states, attempts, allocations, orders, bells.
 create function api.schedule_commit(p_term bigint, p_starts jsonb, p_orders jsonb, p_wait boolean default true)
@@ -51,14 +51,14 @@ language plpgsql security definer set lock_timeout = '5s' set search_path = live
 declare
 	v_starts jsonb := p_starts;
 	v_orders jsonb := p_orders;
-	v_decided internal.decided[] := array(
-		select (v.job, v.step, v.request, v."position", v.attempt, v.time_limit_s, coalesce(v.fence, false), v.nodes, v.allocations, v.bound)::internal.decided
-		from jsonb_to_recordset(p_starts) as v (job bigint, step int, request int, "position" int, attempt int, time_limit_s bigint, fence boolean, nodes int[],
+	v_decided internal.start_decision[] := array(
+		select (v.job, v.step, v.request, v."position", v.attempt, v.time_limit_s, coalesce(v.ends_on_node_loss, false), v.nodes, v.allocations, v.bound)::internal.start_decision
+		from jsonb_to_recordset(p_starts) as v (job bigint, step int, request int, "position" int, attempt int, time_limit_s bigint, ends_on_node_loss boolean, nodes int[],
 			allocations jsonb, bound boolean));
 	v_asked int := cardinality(v_decided);
 	v_jobs bigint[] := array(select distinct v.job_id from unnest(v_decided) v);
 	v_nodes int[];
-	v_began internal.moved[];
+	v_began internal.move_made[];
 	v_keys jsonb;
 	v_at timestamptz;
 	v_serve boolean;
@@ -69,7 +69,7 @@ begin
 		perform internal.job_lock_soon(v_jobs);
 	else
 		v_jobs := internal.job_lock_free(v_jobs);
-		v_decided := array(select v::internal.decided from unnest(v_decided) v where v.job_id = any (v_jobs));
+		v_decided := array(select v::internal.start_decision from unnest(v_decided) v where v.job_id = any (v_jobs));
 	end if;
 	v_nodes := array(select distinct n from unnest(v_decided) v cross join lateral unnest(v.node_ids) n);
 	v_serve := internal.node_lock(v_nodes);
@@ -80,19 +80,19 @@ begin
 
 	-- The leader's row is locked, so what any decision before this one has started is seen here.
 	if exists (select from usage_limit l where l.measure <> 'submitted') then
-		v_decided := internal.limit_keep(v_decided);
+		v_decided := internal.limit_admit(v_decided);
 	end if;
 	if p_starts @? '$[*].bound' then
-		v_decided := internal.peer_keep(v_decided);
+		v_decided := internal.peer_reserve(v_decided);
 	end if;
-	v_began := array(select b::internal.moved from internal.schedule_begin(v_decided, v_at) b);
+	v_began := array(select b::internal.move_made from internal.schedule_begin(v_decided, v_at) b);
 	if v_began = '{}' then
 		return;
 	end if;
 	-- Of the decision, from here on, only what began.
 	if cardinality(v_began) < v_asked then
 		select jsonb_object_agg(b.job_id || '.' || b.step_id, null) into v_keys from unnest(v_began) b;
-		v_decided := array(select v::internal.decided from unnest(v_decided) v where v_keys ? (v.job_id || '.' || v.step_id));
+		v_decided := array(select v::internal.start_decision from unnest(v_decided) v where v_keys ? (v.job_id || '.' || v.step_id));
 		v_starts := (select jsonb_agg(v) from jsonb_array_elements(p_starts) v where v_keys ? ((v ->> 'job') || '.' || (v ->> 'step')));
 		v_orders := (select jsonb_agg(o) from jsonb_array_elements(p_orders) o where v_keys ? ((o ->> 'job_id') || '.' || (o ->> 'step_id')));
 		-- What is signed for several elements together is for all of them or none.
@@ -116,21 +116,21 @@ begin
 		raise exception 'a step would start without its peers' using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 
-	perform internal.allocation_unkeep(array(select distinct (b.job_id, b.request_id, 0)::internal.attempt_key from unnest(v_began) b));
+	perform internal.allocation_unreserve(array(select distinct (b.job_id, b.request_id, 0)::internal.attempt_key from unnest(v_began) b));
 
-	insert into attempt (job_id, step_id, attempt, ordered_at, time_limit_s, fence, node_ids, nodes)
-	select v.job_id, v.step_id, v.attempt, v_at, v.time_limit_s, v.fence, v.node_ids, case when cardinality(v.node_ids) = 1 then array[h.name]
+	insert into attempt (job_id, step_id, attempt, ordered_at, time_limit_s, ends_on_node_loss, node_ids, nodes)
+	select v.job_id, v.step_id, v.attempt, v_at, v.time_limit_s, v.ends_on_node_loss, v.node_ids, case when cardinality(v.node_ids) = 1 then array[h.name]
 		else array(select n.name from unnest(v.node_ids) with ordinality as x (id, nr) join node n on n.node_id = x.id order by x.nr) end
 	from unnest(v_decided) v
 	join node h on h.node_id = v.node_ids[1];
 
 	perform internal.allocation_take(array(
 		select (v.job_id, v.step_id, v.attempt, al.node, al.nr - 1, al.cpus, al.mem_mb, al.gres, case when al.nr = 1 then r.licenses else '{}'::jsonb end,
-			al.tasks, coalesce(al.holder, true), 'ordered', v_at, al.ahead)::internal.taken
+			al.tasks, coalesce(al.prolog_owner, true), 'ordered', v_at, al.predispatched)::internal.allocation_start
 		from unnest(v_decided) v
 		join step_request r on r.job_id = v.job_id and r.step_id = v.request_id
-		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb, tasks int, holder boolean,
-			ahead boolean)) with ordinality as al (node, cpus, mem_mb, gres, tasks, holder, ahead, nr)), true);
+		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb, tasks int, prolog_owner boolean,
+			predispatched boolean)) with ordinality as al (node, cpus, mem_mb, gres, tasks, prolog_owner, predispatched, nr)), true);
 
 	with began as (
 		update job j set started_at = now()
@@ -204,7 +204,7 @@ comment on function api.schedule_plan(bigint, jsonb, bigint[], int[]) is
 	'What a pass expects of steps [{job, step, expected_at, nodes, reason, blocker, message}], and of which it expects nothing any more; null: of all others. Rows that say the same stay untouched.';
 
 -- What time has brought: outages begin, deadlines pass, suspended steps go on where there is room again.
-create function internal.schedule_due() returns boolean
+create function internal.schedule_timers() returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_wanted bigint[];
@@ -259,7 +259,7 @@ begin
 	end loop;
 	return cardinality(v_free) = cardinality(v_wanted);
 end $$;
-comment on function internal.schedule_due() is 'Make the moves that are due by now; false: not all of them, as somebody had locked a job.';
+comment on function internal.schedule_timers() is 'Make the moves that are due by now; false: not all of them, as somebody had locked a job.';
 
 -- Read from the index in that order: sorted, everything live would be looked at, and all that was since the oldest transaction began.
 create function internal.deadline_next(p_after timestamptz) returns timestamptz
@@ -273,8 +273,8 @@ create function api.schedule_tick(p_term bigint) returns table (now double preci
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
 declare
 	v_outage boolean := internal.outage_expected();
-	v_hooks boolean := exists (select from hook_due);
-	v_share boolean := internal.share_due();
+	v_hooks boolean := exists (select from hook_pending);
+	v_share boolean := internal.share_expired();
 	v_due boolean := v_outage or exists (select from step s where s.resume_wanted) or coalesce(internal.deadline_next('-infinity') <= now(), false);
 	v_done boolean := true;
 	v_next timestamptz;
@@ -288,7 +288,7 @@ begin
 		perform internal.share_refresh();
 	end if;
 	if v_due then
-		v_done := internal.schedule_due();
+		v_done := internal.schedule_timers();
 	end if;
 	select least(
 		case when not v_done then now() end,

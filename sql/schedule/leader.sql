@@ -50,7 +50,7 @@ begin
 		return null;
 	end if;
 	update leader
-	set term = term + 1, holder = current_setting('application_name') || ' ' || pg_backend_pid(), since = now(),
+	set term = term + 1, owner = current_setting('application_name') || ' ' || pg_backend_pid(), since = now(),
 		backend_pid = pg_backend_pid(), backend_start = v_start, lease = make_interval(secs => p_lease_s),
 		prolog = p_prolog, epilog = p_epilog
 	where name = p_name

@@ -1,5 +1,5 @@
 -- Limits: how much of something may be used at once, or in a period, by all steps that fit an account (with all below it), a user, a
--- quality of service and a partition (rota.usage_limit). Steps are told apart by who claims them (rota.claimant) and by their partition:
+-- quality of service and a partition (rota.usage_limit). Steps are told apart by who claims them (rota.association_share) and by their partition:
 -- those of one line are under the same limits.
 --
 -- What is held is added up from what is live, when it is asked for: there is no counter that could be wrong, or that reports would have
@@ -8,29 +8,29 @@
 -- that starts steps holds to its end, so what one of them started the next one sees. What ends meanwhile only makes room.
 -- Suspended steps count as what they were: so to resume them passes no limit.
 
-create function internal.claimant_of(p_account text, p_user text, p_qos text, p_gres jsonb) returns int
+create function internal.association_of(p_account text, p_user text, p_qos text, p_gres jsonb) returns int
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_gres text := case when p_gres <> '{}' then (select string_agg(k, ',' order by k) from jsonb_object_keys(p_gres) k) else '' end;
-	v_claimant int;
+	v_association int;
 begin
 	loop
 		-- By key, which "is not distinct from" would not be.
 		if p_account is null then
-			select c.claimant_id into v_claimant from claimant c where c.user_name = p_user and c.account is null and c.qos = p_qos and c.gres = v_gres;
+			select c.association_id into v_association from association_share c where c.user_name = p_user and c.account is null and c.qos = p_qos and c.gres = v_gres;
 		else
-			select c.claimant_id into v_claimant from claimant c where c.user_name = p_user and c.account = p_account and c.qos = p_qos and c.gres = v_gres;
+			select c.association_id into v_association from association_share c where c.user_name = p_user and c.account = p_account and c.qos = p_qos and c.gres = v_gres;
 		end if;
 		exit when found;
 		-- A try (api.job_try) takes no number from the sequence.
-		insert into claimant (claimant_id, account, user_name, qos, gres) overriding system value
-		values (case when current_setting('rota.try', true) <> '' then (select least(min(c.claimant_id), 0) - 1 from claimant c)
-				else nextval('claimant_claimant_id_seq') end, p_account, p_user, p_qos, v_gres)
+		insert into association_share (association_id, account, user_name, qos, gres) overriding system value
+		values (case when current_setting('rota.try', true) <> '' then (select least(min(c.association_id), 0) - 1 from association_share c)
+				else nextval('association_share_association_id_seq') end, p_account, p_user, p_qos, v_gres)
 		on conflict do nothing;
 	end loop;
-	return v_claimant;
+	return v_association;
 end $$;
-comment on function internal.claimant_of(text, text, text, jsonb) is 'Who claims a step: account, user, quality of service, and the generic resources that it asks for. Made where it is new.';
+comment on function internal.association_of(text, text, text, jsonb) is 'Who claims a step: account, user, quality of service, and the generic resources that it asks for. Made where it is new.';
 
 create view internal.account_above as
 with recursive above (account, above) as (
@@ -55,39 +55,39 @@ where l.period <> '';
 comment on view internal.limit_span is 'The period of each limit that has one: its first day, when it begins and ends.';
 
 -- By what each limit has of a name that few share.
-create view internal.limit_claimant as
-select l.limit_id, l.claimant_id, l.partition, case when l.each_user then l.user_name else '' end as whose, l.measure, l.most
+create view internal.limit_association as
+select l.limit_id, l.association_id, l.partition, case when l.each_user then l.user_name else '' end as whose, l.measure, l.most
 from (
-	select m.limit_id, c.claimant_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos as of_qos, m.user_name as of_user
-	from rota.claimant c join rota.usage_limit m on m.user_name = c.user_name where m.account is null
+	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos as of_qos, m.user_name as of_user
+	from rota.association_share c join rota.usage_limit m on m.user_name = c.user_name where m.account is null
 	union all
-	select m.limit_id, c.claimant_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos, m.user_name
-	from rota.claimant c join internal.account_above u on u.account = c.account join rota.usage_limit m on m.account = u.above
+	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos, m.user_name
+	from rota.association_share c join internal.account_above u on u.account = c.account join rota.usage_limit m on m.account = u.above
 	union all
-	select m.limit_id, c.claimant_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos, m.user_name
-	from rota.claimant c cross join rota.usage_limit m where m.account is null and m.user_name is null
+	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos, m.user_name
+	from rota.association_share c cross join rota.usage_limit m where m.account is null and m.user_name is null
 ) l
 where coalesce(l.of_user = l.user_name, true) and coalesce(l.of_qos = l.qos, true)
 	and (l.measure !~ '^gres/' or substr(l.measure, 6) = any (string_to_array(l.gres, ',')));
-comment on view internal.limit_claimant is 'The limits that claimants are under, in that partition or (null) in any; whose: the user, where it holds for each one by itself.';
+comment on view internal.limit_association is 'The limits that claimants are under, in that partition or (null) in any; whose: the user, where it holds for each one by itself.';
 
 create view internal.limit_now as
 with open as materialized (
-	select s.claimant_id, s.queue as partition, a.job_id, a.step_id, a.cpus, a.gres
+	select s.association_id, s.queue as partition, a.job_id, a.step_id, a.cpus, a.gres
 	from live.allocation a
 	join live.step s on s.job_id = a.job_id and s.step_id = a.step_id
 	-- What stands ahead will hold what is counted for others now.
 	where a.ended_at is null and a.attempt > 0 and a.started_at is not null
 ), live as materialized (
-	select o.claimant_id, o.partition, count(distinct (o.job_id, o.step_id)) as running, sum(o.cpus) as cpus, count(*) as nodes
+	select o.association_id, o.partition, count(distinct (o.job_id, o.step_id)) as running, sum(o.cpus) as cpus, count(*) as nodes
 	from open o
-	group by o.claimant_id, o.partition
+	group by o.association_id, o.partition
 )
 select c.limit_id, c.whose, sum(case c.measure when 'running' then v.running when 'cpus' then v.cpus when 'nodes' then v.nodes
 	else (select sum(jsonb_array_length(o.gres -> substr(c.measure, 6)))
-		from open o where o.claimant_id = v.claimant_id and o.partition = v.partition) end) as held
+		from open o where o.association_id = v.association_id and o.partition = v.partition) end) as held
 from live v
-join internal.limit_claimant c on c.claimant_id = v.claimant_id and coalesce(c.partition = v.partition, true) and c.measure not in ('time', 'submitted', 'cpu_minutes')
+join internal.limit_association c on c.association_id = v.association_id and coalesce(c.partition = v.partition, true) and c.measure not in ('time', 'submitted', 'cpu_minutes')
 group by c.limit_id, c.whose;
 comment on view internal.limit_now is 'How much is held of limits of what may be held at once. Whoever holds nothing has no row.';
 
@@ -99,7 +99,7 @@ from (
 	from live.allocation a
 	join live.step s on s.job_id = a.job_id and s.step_id = a.step_id
 	join live.attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
-	join internal.limit_claimant c on c.claimant_id = s.claimant_id and coalesce(c.partition = s.queue, true) and c.measure = 'cpu_minutes'
+	join internal.limit_association c on c.association_id = s.association_id and coalesce(c.partition = s.queue, true) and c.measure = 'cpu_minutes'
 	join internal.limit_span p on p.limit_id = c.limit_id
 	cross join lateral (
 		select case when t.time_limit_s > 0 then extract(epoch from greatest(now(), coalesce(t.started_at, t.ordered_at)
@@ -117,7 +117,7 @@ from (
 		union all
 		-- What has ended and is not in the figures yet.
 		select x.account, x.user_name, x.partition, x.qos, x.cpu_s
-		from internal.usage_due_key k
+		from internal.usage_pending_key k
 		cross join lateral (
 			select * from internal.usage_piece x where x.job_id = k.job_id and x.step_id = k.step_id and x.attempt = k.attempt and x.node_id = k.node_id offset 0
 		) x
@@ -140,43 +140,43 @@ left join (
 	union all
 	select c.limit_id, c.whose, count(*)
 	from live.step s
-	join internal.limit_claimant c on c.claimant_id = s.claimant_id and coalesce(c.partition = s.queue, true)
+	join internal.limit_association c on c.association_id = s.association_id and coalesce(c.partition = s.queue, true)
 	where s.ended_at is null and s.array_index is null and c.measure = 'submitted'
 	group by c.limit_id, c.whose
 ) h on h.limit_id = l.limit_id
 left join internal.limit_span p on p.limit_id = l.limit_id;
 comment on view internal.limit_shown is 'Limits with what is used of them.';
 
-create function internal.limit_cover(p_lines internal.line[]) returns setof internal.bound
+create function internal.limit_cover(p_lines internal.queue_line[]) returns setof internal.line_limit
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 begin
 	return query
-	select v.claimant_id, v.partition, c.limit_id, c.whose, c.measure, c.most, null::numeric, null::timestamptz
-	from (select distinct x.claimant_id, x.partition from unnest(p_lines) x) v
-	join internal.limit_claimant c on c.claimant_id = v.claimant_id and coalesce(c.partition = v.partition, true);
+	select v.association_id, v.partition, c.limit_id, c.whose, c.measure, c.most, null::numeric, null::timestamptz
+	from (select distinct x.association_id, x.partition from unnest(p_lines) x) v
+	join internal.limit_association c on c.association_id = v.association_id and coalesce(c.partition = v.partition, true);
 end $$;
-comment on function internal.limit_cover(internal.line[]) is 'The limits that lines are under, without what is used of them.';
+comment on function internal.limit_cover(internal.queue_line[]) is 'The limits that lines are under, without what is used of them.';
 
-create function internal.limit_bounds(p_lines internal.line[]) returns setof internal.bound
+create function internal.limit_bounds(p_lines internal.queue_line[]) returns setof internal.line_limit
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 begin
 	return query
-	select c.claimant_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), null::timestamptz
+	select c.association_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), null::timestamptz
 	from internal.limit_cover(p_lines) c
 	left join internal.limit_now h on h.limit_id = c.limit_id and h.whose = c.whose
 	where c.measure not in ('submitted', 'cpu_minutes');
 	-- By itself, as it is more to look at and mostly there are none.
 	if exists (select from usage_limit l where l.measure = 'cpu_minutes') then
 		return query
-		select c.claimant_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), p.ends_at
+		select c.association_id, c.partition, c.limit_id, c.whose, c.measure, c.most, coalesce(h.held, 0), p.ends_at
 		from internal.limit_cover(p_lines) c
 		join internal.limit_span p on p.limit_id = c.limit_id
 		left join internal.limit_minutes h on h.limit_id = c.limit_id and h.whose = c.whose;
 	end if;
 end $$;
-comment on function internal.limit_bounds(internal.line[]) is 'The limits of what is used that lines are under, with what is used of them now.';
+comment on function internal.limit_bounds(internal.queue_line[]) is 'The limits of what is used that lines are under, with what is used of them now.';
 
-create function internal.limit_tops(p_lines internal.line[]) returns table (claimant_id int, partition text, tops jsonb)
+create function internal.limit_tops(p_lines internal.queue_line[]) returns table (association_id int, partition text, tops jsonb)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -184,15 +184,15 @@ begin
 		return;
 	end if;
 	return query
-	select x.claimant_id, x.partition, jsonb_object_agg(x.measure, x.most)
-	from (select c.claimant_id, c.partition, c.measure, min(c.most) as most from internal.limit_cover(p_lines) c group by c.claimant_id, c.partition, c.measure) x
-	group by x.claimant_id, x.partition;
+	select x.association_id, x.partition, jsonb_object_agg(x.measure, x.most)
+	from (select c.association_id, c.partition, c.measure, min(c.most) as most from internal.limit_cover(p_lines) c group by c.association_id, c.partition, c.measure) x
+	group by x.association_id, x.partition;
 end $$;
-comment on function internal.limit_tops(internal.line[]) is 'The lowest limit of each measure that lines are under: {"cpus": 64, "gres/gpu": 8}; no row: none.';
+comment on function internal.limit_tops(internal.queue_line[]) is 'The lowest limit of each measure that lines are under: {"cpus": 64, "gres/gpu": 8}; no row: none.';
 
 -- What a step may come to is known before it has nodes: where it may get more nodes than it needs, no more than limits allow at all.
 create function internal.size_asked(p_tops jsonb, p_nodes_min int, p_nodes_max int, p_ntasks int, p_cpus_per_task int, p_gres jsonb, p_exclusive boolean,
-	p_time_limit_s bigint, p_partition rota.partition) returns internal.size
+	p_time_limit_s bigint, p_partition rota.partition) returns internal.step_size
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
 	v_cpus int; -- of the largest node
@@ -209,12 +209,12 @@ begin
 	v_nodes := greatest(least(v_nodes, v_most), p_nodes_min);
 	return (greatest(greatest(p_ntasks, p_nodes_min)::bigint * p_cpus_per_task, v_nodes::bigint * v_cpus), v_nodes,
 		case when p_gres <> '{}' then (select jsonb_object_agg(g.key, g.value::bigint * v_nodes) from jsonb_each_text(p_gres) g) end,
-		coalesce(p_time_limit_s, least(coalesce(p_partition.default_time_s, p_partition.max_time_s), (p_tops ->> 'time')::bigint), 0))::internal.size;
+		coalesce(p_time_limit_s, least(coalesce(p_partition.default_time_s, p_partition.max_time_s), (p_tops ->> 'time')::bigint), 0))::internal.step_size;
 end $$;
 comment on function internal.size_asked(jsonb, int, int, int, int, jsonb, boolean, bigint, rota.partition) is
 	'The most that a step can come to that asks for so much; p_tops: of internal.limit_tops.';
 
-create function internal.limit_need(p_measure text, p_size internal.size, p_ends_at timestamptz) returns numeric
+create function internal.limit_need(p_measure text, p_size internal.step_size, p_ends_at timestamptz) returns numeric
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return case p_measure when 'running' then 1 when 'cpus' then p_size.cpus when 'nodes' then p_size.nodes
@@ -223,7 +223,7 @@ begin
 			extract(epoch from p_ends_at) - extract(epoch from now())) / 60
 		else coalesce((p_size.gres ->> substr(p_measure, 6))::numeric, 0) end;
 end $$;
-comment on function internal.limit_need(text, internal.size, timestamptz) is 'How much of a limit''s measure a step takes that starts now.';
+comment on function internal.limit_need(text, internal.step_size, timestamptz) is 'How much of a limit''s measure a step takes that starts now.';
 
 create function internal.limit_noun(p_measure text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -233,7 +233,7 @@ begin
 end $$;
 comment on function internal.limit_noun(text) is 'What a limit''s measure counts.';
 
-create function internal.limit_whose(p_bound internal.bound, p_verb text) returns text
+create function internal.limit_whose(p_bound internal.line_limit, p_verb text) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
@@ -242,9 +242,9 @@ begin
 			case when l.period ~ 'days$' then ' in ' || replace(l.period, 'days', ' days') when l.period <> '' then ' this ' || l.period end)
 		from usage_limit l where l.limit_id = p_bound.limit_id);
 end $$;
-comment on function internal.limit_whose(internal.bound, text) is 'Whom a limit concerns, with the verb in its middle.';
+comment on function internal.limit_whose(internal.line_limit, text) is 'Whom a limit concerns, with the verb in its middle.';
 
-create function internal.limit_words(p_bound internal.bound, p_need numeric) returns text
+create function internal.limit_text(p_bound internal.line_limit, p_need numeric) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return case p_bound.measure
@@ -256,16 +256,16 @@ begin
 		else format('%s of at most %s %s%s', p_bound.held, p_bound.most, internal.limit_noun(p_bound.measure), internal.limit_whose(p_bound, ' are held'))
 			|| case when p_bound.held < p_bound.most then format(', and it may need %s more', p_need) else '' end end;
 end $$;
-comment on function internal.limit_words(internal.bound, numeric) is 'A limit that a step which needs so much would pass: what it is, whose, and how much of it is used.';
+comment on function internal.limit_text(internal.line_limit, numeric) is 'A limit that a step which needs so much would pass: what it is, whose, and how much of it is used.';
 
-create function internal.limit_keep(p_decided internal.decided[]) returns internal.decided[]
+create function internal.limit_admit(p_decided internal.start_decision[]) returns internal.start_decision[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
-	v_lines internal.line[];
+	v_lines internal.queue_line[];
 	v_over text[];
 begin
 	v_lines := array(
-		select distinct (h.claimant_id, h.queue)::internal.line
+		select distinct (h.association_id, h.queue)::internal.queue_line
 		from (select distinct v.job_id, v.request_id from unnest(p_decided) v) v
 		join step h on h.job_id = v.job_id and h.step_id = v.request_id);
 	v_over := array(
@@ -273,20 +273,20 @@ begin
 		from (
 			select d.job_id, d.step_id, b.measure, b.most, n.need,
 				case when b.measure <> 'time' then b.held + sum(n.need) over (partition by b.limit_id, b.whose order by d.nr) else n.need end as upto
-			from unnest(p_decided) with ordinality d (job_id, step_id, request_id, pos, attempt, time_limit_s, fence, node_ids, allocations, bound, nr)
+			from unnest(p_decided) with ordinality d (job_id, step_id, request_id, pos, attempt, time_limit_s, ends_on_node_loss, node_ids, allocations, bound, nr)
 			join step h on h.job_id = d.job_id and h.step_id = d.request_id
-			join internal.limit_bounds(v_lines) b on b.claimant_id = h.claimant_id and b.partition = h.queue
+			join internal.limit_bounds(v_lines) b on b.association_id = h.association_id and b.partition = h.queue
 			cross join lateral (
 				select internal.limit_need(b.measure, ((select sum((a ->> 'cpus')::bigint) from jsonb_array_elements(d.allocations) a), jsonb_array_length(d.allocations),
 					case when b.measure ~ '^gres/' then jsonb_build_object(substr(b.measure, 6), (
 						select coalesce(sum(jsonb_array_length(a -> 'gres' -> substr(b.measure, 6))), 0) from jsonb_array_elements(d.allocations) a)) end,
-					d.time_limit_s)::internal.size, b.ends_at) as need
+					d.time_limit_s)::internal.step_size, b.ends_at) as need
 			) n
 		) x
 		where x.need > 0 and x.upto > x.most);
 	if v_over = '{}' then
 		return p_decided;
 	end if;
-	return array(select v::internal.decided from unnest(p_decided) v where v.job_id || '.' || v.step_id <> all (v_over));
+	return array(select v::internal.start_decision from unnest(p_decided) v where v.job_id || '.' || v.step_id <> all (v_over));
 end $$;
-comment on function internal.limit_keep(internal.decided[]) is 'Of starts in order, those that pass no limit. The caller holds the leader''s row.';
+comment on function internal.limit_admit(internal.start_decision[]) is 'Of starts in order, those that pass no limit. The caller holds the leader''s row.';

@@ -47,11 +47,11 @@ comment on function internal.peer_other(bigint, int) is 'The nodes that a step o
 
 -- What the leader read may be a commit old, and it does not compare the steps of one pass with each other: of two peers that would get into each
 -- other's way, the first one starts. The other one's row is touched, so that the leader reads it anew.
-create function internal.peer_keep(p_decided internal.decided[]) returns internal.decided[]
+create function internal.peer_reserve(p_decided internal.start_decision[]) returns internal.start_decision[]
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_one internal.decided;
-	v_bound internal.decided[] := '{}';
+	v_one internal.start_decision;
+	v_bound internal.start_decision[] := '{}';
 	v_same int[];
 	v_over jsonb := '{}';
 begin
@@ -84,7 +84,7 @@ begin
 	from unnest(p_decided) v
 	where v_over ? (v.job_id || '.' || v.step_id) and s.job_id = v.job_id and s.step_id = case when v.attempt = 1 then v.request_id else v.step_id end;
 	notify rota_schedule;
-	return array(select v::internal.decided from unnest(p_decided) v where not v_over ? (v.job_id || '.' || v.step_id));
+	return array(select v::internal.start_decision from unnest(p_decided) v where not v_over ? (v.job_id || '.' || v.step_id));
 end $$;
-comment on function internal.peer_keep(internal.decided[]) is
+comment on function internal.peer_reserve(internal.start_decision[]) is
 	'Of starts in order, those that are where --same-nodes and --other-nodes let them be, given what runs, has run, and starts before them. The caller holds the locks of jobs and the leader''s row.';

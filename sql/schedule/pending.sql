@@ -11,7 +11,7 @@
 -- of each line as much is read as can be among the first, and of one whose limit is reached nothing. So nobody's waiting steps
 -- stand before those of others, and nothing pending is rewritten when shares change.
 create view internal.waiting as
-select s.job_id, s.step_id, s.request_id, s.claimant_id, s.queue as partition, s.rank, s.version,
+select s.job_id, s.step_id, s.request_id, s.association_id, s.queue as partition, s.rank, s.version,
 	case when s.is_array then a.size - a.next - cardinality(a.skip) else 1 end as wants, a.max_running - a.running as left_over, a.next, a.skip, a.completed + a.failed as over
 from live.step s
 left join lateral (
@@ -25,42 +25,42 @@ comment on view internal.waiting is
 	'Steps that nothing but limits of users and resources keeps from starting: arrays for as long as they have elements left and room for one; what runs again counts as one of its array.';
 
 create view internal.begun as
-select s.job_id, s.step_id, s.request_id, s.claimant_id, s.queue as partition, s.rank, s.version,
+select s.job_id, s.step_id, s.request_id, s.association_id, s.queue as partition, s.rank, s.version,
 	a.size - a.next - cardinality(a.skip) as wants, a.max_running - a.running as left_over, a.next, a.skip, a.completed + a.failed as over
 from live.step s
 join live.step_array a on a.job_id = s.job_id and a.step_id = s.step_id and not a.by_corr and a.next < a.size and (a.max_running is null or a.running < a.max_running)
 where s.state = 'running' and s.attempt = 0 and s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now());
 comment on view internal.begun is 'Arrays that have begun and have elements left, and room for one.';
 
-create function internal.pending_free(p_window bigint, p_lines internal.reach[]) returns setof internal.offered
+create function internal.pending_free(p_window bigint, p_lines internal.line_scan[]) returns setof internal.offer
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
 	with free as materialized (
-		select h.*, p.priority as place
+		select h.*, p.priority as priority
 		from partition p
 		cross join lateral (
 			select w.* from internal.waiting w where w.partition = p.partition order by w.rank desc, w.job_id fetch first (p_window) rows with ties
 		) h
 		where p_window is not null and p.state in ('up', 'drain')
 		union all
-		select h.job_id, h.step_id, h.request_id, h.claimant_id, h.partition, h.rank + l.boost_ms, h.version, h.wants, h.left_over, h.next, h.skip, h.over, l.place
+		select h.job_id, h.step_id, h.request_id, h.association_id, h.partition, h.rank + l.boost_ms, h.version, h.wants, h.left_over, h.next, h.skip, h.over, l.priority
 		from unnest(p_lines) l
 		cross join lateral (
-			select w.* from internal.waiting w where w.partition = l.partition and w.claimant_id = l.claimant_id
+			select w.* from internal.waiting w where w.partition = l.partition and w.association_id = l.association_id
 			order by w.rank desc, w.job_id fetch first (l.rows) rows with ties
 		) h
 		union all
-		select b.job_id, b.step_id, b.request_id, b.claimant_id, b.partition, b.rank + coalesce(l.boost_ms, 0), b.version, b.wants, b.left_over, b.next, b.skip, b.over, p.priority
+		select b.job_id, b.step_id, b.request_id, b.association_id, b.partition, b.rank + coalesce(l.boost_ms, 0), b.version, b.wants, b.left_over, b.next, b.skip, b.over, p.priority
 		from internal.begun b
 		join partition p on p.partition = b.partition and p.state in ('up', 'drain')
-		left join unnest(p_lines) l on l.claimant_id = b.claimant_id and l.partition = b.partition
+		left join unnest(p_lines) l on l.association_id = b.association_id and l.partition = b.partition
 	)
-	select f.job_id, f.step_id, f.request_id, f.claimant_id, f.partition, f.place, f.rank, f.version, f.next, f.skip, f.over, f.wants from free f where f.left_over is null
+	select f.job_id, f.step_id, f.request_id, f.association_id, f.partition, f.priority, f.rank, f.version, f.next, f.skip, f.over, f.wants from free f where f.left_over is null
 	union all
 	-- Elements that run again come before those that never ran.
-	select f.job_id, f.step_id, f.request_id, f.claimant_id, f.partition, f.place, f.rank, f.version, f.next, f.skip, f.over, least(f.wants, f.left_over - f.before)::int
+	select f.job_id, f.step_id, f.request_id, f.association_id, f.partition, f.priority, f.rank, f.version, f.next, f.skip, f.over, least(f.wants, f.left_over - f.before)::int
 	from (
 		select y.*, sum(y.wants) over (partition by y.job_id, y.request_id order by y.step_id = y.request_id, y.step_id) - y.wants as before
 		from free y
@@ -68,78 +68,78 @@ begin
 	) f
 	where f.left_over > f.before;
 end $$;
-comment on function internal.pending_free(bigint, internal.reach[]) is
+comment on function internal.pending_free(bigint, internal.line_scan[]) is
 	'Steps that nothing but limits of users and resources keeps from starting: of each partition the first p_window by rank; or of each line as many as it says, brought forward as it says. All of the last one''s job with it.';
 
-create function internal.pending_lines() returns setof internal.line
+create function internal.pending_lines() returns setof internal.queue_line
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	-- From one line to the next in the index, whatever stands between.
 	return query
-	with recursive line (claimant_id, partition) as (
-		(select s.claimant_id, s.queue from step s where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' order by s.queue, s.claimant_id limit 1)
+	with recursive line (association_id, partition) as (
+		(select s.association_id, s.queue from step s where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' order by s.queue, s.association_id limit 1)
 		union all
-		select n.claimant_id, n.queue
+		select n.association_id, n.queue
 		from line l
 		cross join lateral (
-			select s.claimant_id, s.queue from step s
-			where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and (s.queue, s.claimant_id) > (l.partition, l.claimant_id)
-			order by s.queue, s.claimant_id
+			select s.association_id, s.queue from step s
+			where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and (s.queue, s.association_id) > (l.partition, l.association_id)
+			order by s.queue, s.association_id
 			limit 1
 		) n
 	)
-	select l.claimant_id, l.partition from line l
+	select l.association_id, l.partition from line l
 	union
-	select b.claimant_id, b.partition from internal.begun b;
+	select b.association_id, b.partition from internal.begun b;
 end $$;
 comment on function internal.pending_lines() is 'The lines that have steps which wait for resources only.';
 
-create function internal.pending_reach(p_limit int) returns setof internal.reach
+create function internal.pending_reach(p_limit int) returns setof internal.line_scan
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
-	v_lines internal.line[] := array(select (v.claimant_id, v.partition)::internal.line from internal.pending_lines() v join partition p on p.partition = v.partition and p.state in ('up', 'drain'));
+	v_lines internal.queue_line[] := array(select (v.association_id, v.partition)::internal.queue_line from internal.pending_lines() v join partition p on p.partition = v.partition and p.state in ('up', 'drain'));
 	v_chunk int := 16 + 2 * p_limit / greatest(1, cardinality(v_lines));
 	v_weighs boolean := (select s.value <> '0' from setting s where s.name = 'fair_share_weight_s');
 begin
 	return query
 	with bound as materialized (
-		select b.*, dense_rank() over (order by b.limit_id, b.whose)::int as spot from internal.limit_bounds(v_lines) b
+		select b.*, dense_rank() over (order by b.limit_id, b.whose)::int as limit_index from internal.limit_bounds(v_lines) b
 	), line as materialized (
-		select v.claimant_id, v.partition, array_agg((b.spot, b.measure, b.most, b.held, b.ends_at)::internal.spot) filter (where b.limit_id is not null) as spots,
+		select v.association_id, v.partition, array_agg((b.limit_index, b.measure, b.most, b.held, b.ends_at)::internal.limit_index) filter (where b.limit_id is not null) as limits,
 			-- Each step takes one of each at least.
 			min(floor(b.most - b.held)) filter (where b.measure not in ('time', 'cpu_minutes')) as fits,
 			coalesce(bool_or(b.measure = 'cpu_minutes' and b.held >= b.most), false) as spent
 		from unnest(v_lines) v
-		left join bound b on b.claimant_id = v.claimant_id and b.partition = v.partition
-		group by v.claimant_id, v.partition
+		left join bound b on b.association_id = v.association_id and b.partition = v.partition
+		group by v.association_id, v.partition
 	)
-	select l.claimant_id, l.partition, dense_rank() over (order by l.partition)::int, p.priority, case when v_weighs then coalesce(c.boost_ms, 0) else 0 end,
-		least(l.fits, v_chunk)::int, least(l.fits, 2000000000)::int, coalesce(l.spots, '{}'),
-		(select jsonb_object_agg(x.measure, x.most) from (select y.measure, min(y.most) as most from unnest(l.spots) y group by y.measure) x)
+	select l.association_id, l.partition, dense_rank() over (order by l.partition)::int, p.priority, case when v_weighs then coalesce(c.boost_ms, 0) else 0 end,
+		least(l.fits, v_chunk)::int, least(l.fits, 2000000000)::int, coalesce(l.limits, '{}'),
+		(select jsonb_object_agg(x.measure, x.most) from (select y.measure, min(y.most) as most from unnest(l.limits) y group by y.measure) x)
 	from line l
 	join partition p on p.partition = l.partition
-	join claimant c on c.claimant_id = l.claimant_id
+	join association_share c on c.association_id = l.association_id
 	where not l.spent and coalesce(l.fits > 0, true);
 end $$;
 comment on function internal.pending_reach(int) is 'The lines of which any step may start, with the limits that they are under.';
 
-create function internal.pending_candidates(p_lines internal.reach[]) returns setof internal.candidate
+create function internal.pending_candidates(p_lines internal.line_scan[]) returns setof internal.candidate
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
 	with read as materialized (
-		select o.*, row_number() over (order by o.place desc, o.rank desc, o.job_id, o.step_id)::int as at, n.with_set,
-			coalesce(n.spots, '{}') as takes, coalesce(n.needs, '{}') as needs, coalesce(n.fits, true) as fits
+		select o.*, row_number() over (order by o.priority desc, o.rank desc, o.job_id, o.step_id)::int as at, n.with_set,
+			coalesce(n.limits, '{}') as takes, coalesce(n.needs, '{}') as needs, coalesce(n.fits, true) as fits
 		from (
-			select f.*, l.nr, l.part, l.spots, l.tops, coalesce(l.rows < l.most, true)
+			select f.*, l.nr, l.part, l.limits, l.tops, coalesce(l.rows < l.most, true)
 				and count(*) over w >= l.rows and row_number() over (w order by f.rank, f.job_id desc, f.step_id desc) = 1 as unread
-			from unnest(p_lines) with ordinality l (claimant_id, partition, part, place, boost_ms, rows, most, spots, tops, nr)
-			join internal.pending_free(null, p_lines) f on f.claimant_id = l.claimant_id and f.partition = l.partition
+			from unnest(p_lines) with ordinality l (association_id, partition, part, priority, boost_ms, rows, most, limits, tops, nr)
+			join internal.pending_free(null, p_lines) f on f.association_id = l.association_id and f.partition = l.partition
 			window w as (partition by l.nr)
 		) o
 		left join lateral (
-			select min(z.with_set) as with_set, array_agg(x.spot) filter (where x.measure <> 'time') as spots, array_agg(x.need) filter (where x.measure <> 'time') as needs,
+			select min(z.with_set) as with_set, array_agg(x.limit_index) filter (where x.measure <> 'time') as limits, array_agg(x.need) filter (where x.measure <> 'time') as needs,
 				bool_and(x.need <= x.most) as fits
 			from (
 				select internal.size_asked(o.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p) as size, r.with_set
@@ -148,10 +148,10 @@ begin
 				where o.tops is not null and r.job_id = o.job_id and r.step_id = o.request_id
 				offset 0
 			) z
-			cross join lateral (select y.spot, y.measure, y.most, internal.limit_need(y.measure, z.size, y.ends_at) as need from unnest(o.spots) y) x
+			cross join lateral (select y.limit_index, y.measure, y.most, internal.limit_need(y.measure, z.size, y.ends_at) as need from unnest(o.limits) y) x
 		) n on true
 	), member as (
-		select r.job_id, r.with_set, min(r.at) over w as lead, bool_and(r.fits) over w as fits, r.room, r.spots, r.takes, r.needs
+		select r.job_id, r.with_set, min(r.at) over w as lead, bool_and(r.fits) over w as fits, r.free_slots, r.limits, r.takes, r.needs
 		from read r
 		where r.with_set is not null
 		window w as (partition by r.job_id, r.with_set)
@@ -159,19 +159,19 @@ begin
 		-- What starts together takes what all of it needs at its first step, or nothing; nothing either, while some of it waits for something else.
 		select t.job_id, t.with_set, t.lead, case when g.free then t.takes else '{}' end as takes, case when g.free then t.needs else '{}' end as needs, t.fits or not g.free as fits
 		from (
-			select x.job_id, x.with_set, x.lead, array_agg(x.spot) as takes, array_agg(x.need) as needs, x.fits and bool_and(x.need <= x.most) as fits
+			select x.job_id, x.with_set, x.lead, array_agg(x.limit_index) as takes, array_agg(x.need) as needs, x.fits and bool_and(x.need <= x.most) as fits
 			from (
-				select m.job_id, m.with_set, m.lead, m.fits, x.spot, sum(m.room * x.need) as need, y.most
+				select m.job_id, m.with_set, m.lead, m.fits, x.limit_index, sum(m.free_slots * x.need) as need, y.most
 				from member m
-				cross join lateral unnest(m.takes, m.needs) x (spot, need)
-				join unnest(m.spots) y on y.spot = x.spot
-				group by m.job_id, m.with_set, m.lead, m.fits, x.spot, y.most
+				cross join lateral unnest(m.takes, m.needs) x (limit_index, need)
+				join unnest(m.limits) y on y.limit_index = x.limit_index
+				group by m.job_id, m.with_set, m.lead, m.fits, x.limit_index, y.most
 			) x
 			group by x.job_id, x.with_set, x.lead, x.fits
 		) t
 		cross join lateral (
 			select bool_and(s.deps_waiting = 0 and s.held = '' and (s.begin_at is null or s.begin_at <= now())
-				and exists (select from unnest(p_lines) l where l.claimant_id = s.claimant_id and l.partition = s.queue)) as free
+				and exists (select from unnest(p_lines) l where l.association_id = s.association_id and l.partition = s.queue)) as free
 			from step_request q
 			join step s on s.job_id = q.job_id and s.step_id = q.step_id and s.state = 'pending'
 			where q.job_id = t.job_id and q.with_set = t.with_set
@@ -179,22 +179,22 @@ begin
 		) g
 		where g.free is not null
 	)
-	select r.job_id, r.step_id, r.claimant_id, r.partition, r.place, r.rank, r.version, r.room, r.nr::int, r.part, r.unread, r.takes, g.lead,
+	select r.job_id, r.step_id, r.association_id, r.partition, r.priority, r.rank, r.version, r.free_slots, r.nr::int, r.part, r.unread, r.takes, g.lead,
 		coalesce(g.takes, r.takes), coalesce(g.needs, r.needs), coalesce(g.fits, r.fits)
 	from read r
 	left join together g on g.job_id = r.job_id and g.with_set = r.with_set
 	order by r.at;
 end $$;
-comment on function internal.pending_candidates(internal.reach[]) is 'The steps of lines, as far as these are read, in the order of the queue, with what each takes of limits.';
+comment on function internal.pending_candidates(internal.line_scan[]) is 'The steps of lines, as far as these are read, in the order of the queue, with what each takes of limits.';
 
-create function internal.pending_within(p_limit int) returns setof internal.offered
+create function internal.pending_within(p_limit int) returns setof internal.offer
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
 declare
-	v_lines internal.reach[] := array(select r::internal.reach from internal.pending_reach(p_limit) r);
+	v_lines internal.line_scan[] := array(select r::internal.line_scan from internal.pending_reach(p_limit) r);
 	v_begin numeric[]; -- by spot: what is left of the limit
 	v_left numeric[];
 	v_rows internal.candidate[];
-	v_rooms int[];
+	v_free_slots int[];
 	v_one internal.candidate;
 	v_count int[]; -- by partition: how many are offered
 	v_last bigint[]; -- and the job of the last one
@@ -203,60 +203,60 @@ declare
 	v_open boolean;
 	v_short boolean;
 	v_wants int;
-	v_room int;
+	v_free int;
 begin
 	if v_lines = '{}' then
 		return;
 	end if;
 	v_begin := array(
 		select coalesce(max(x.most - x.held), 0)
-		from generate_series(1, (select max(x.spot) from unnest(v_lines) l cross join lateral unnest(l.spots) x)) i
-		left join (select x.* from unnest(v_lines) l cross join lateral unnest(l.spots) x) x on x.spot = i
+		from generate_series(1, (select max(x.limit_index) from unnest(v_lines) l cross join lateral unnest(l.limits) x)) i
+		left join (select x.* from unnest(v_lines) l cross join lateral unnest(l.limits) x) x on x.limit_index = i
 		group by i
 		order by i);
 	loop
 		v_rows := array(select c::internal.candidate from internal.pending_candidates(v_lines) c);
 		v_left := v_begin;
-		v_rooms := array_fill(0, array[cardinality(v_rows)]);
+		v_free_slots := array_fill(0, array[cardinality(v_rows)]);
 		v_count := array_fill(0, array[v_parts]);
 		v_last := array_fill(0::bigint, array[v_parts]);
 		v_short := false;
 		for i in 1 .. cardinality(v_rows) loop
 			v_one := v_rows[i];
 			v_full := v_count[v_one.part] >= p_limit and v_last[v_one.part] <> v_one.job_id;
-			v_wants := case when v_one.lead is null then v_one.room else 1 end;
-			v_room := v_wants;
+			v_wants := case when v_one.lead is null then v_one.free_slots else 1 end;
+			v_free := v_wants;
 			if v_one.lead < i then
 				-- The first of those it starts with took it for all of them.
-				v_room := v_wants * sign(v_rooms[v_one.lead]);
-				v_open := v_room > 0 and not v_full;
+				v_free := v_wants * sign(v_free_slots[v_one.lead]);
+				v_open := v_free > 0 and not v_full;
 			else
 				v_open := v_one.fits and not v_full;
 				for k in 1 .. cardinality(v_one.takes) loop
 					exit when not v_open;
 					v_open := v_left[v_one.takes[k]] > 0;
 					if v_one.needs[k] > 0 then
-						v_room := least(v_room, floor(v_left[v_one.takes[k]] / v_one.needs[k]));
+						v_free := least(v_free, floor(v_left[v_one.takes[k]] / v_one.needs[k]));
 					end if;
 				end loop;
 				if v_open then
 					-- Who finds too little room keeps what is left for itself: what needs less does not pass it by.
 					for k in 1 .. cardinality(v_one.takes) loop
-						v_left[v_one.takes[k]] := case when v_room < v_wants and floor(v_left[v_one.takes[k]] / nullif(v_one.needs[k], 0)) = v_room then 0
-							else v_left[v_one.takes[k]] - v_room * v_one.needs[k] end;
+						v_left[v_one.takes[k]] := case when v_free < v_wants and floor(v_left[v_one.takes[k]] / nullif(v_one.needs[k], 0)) = v_free then 0
+							else v_left[v_one.takes[k]] - v_free * v_one.needs[k] end;
 					end loop;
 				end if;
 			end if;
-			if v_open and v_room > 0 then
-				v_rooms[i] := case when v_one.lead is null then v_room else v_one.room end;
+			if v_open and v_free > 0 then
+				v_free_slots[i] := case when v_one.lead is null then v_free else v_one.free_slots end;
 				v_count[v_one.part] := v_count[v_one.part] + 1;
 				v_last[v_one.part] := v_one.job_id;
 			end if;
 			-- Behind the last row that was read there may be more that goes before others.
 			if v_one.unread and not v_full then
 				v_open := true;
-				for k in 1 .. cardinality(v_one.spots) loop
-					v_open := v_open and v_left[v_one.spots[k]] > 0;
+				for k in 1 .. cardinality(v_one.limits) loop
+					v_open := v_open and v_left[v_one.limits[k]] > 0;
 				end loop;
 				if v_open then
 					v_short := true;
@@ -267,14 +267,14 @@ begin
 		exit when not v_short;
 	end loop;
 	return query
-	select x.job_id, x.step_id, null::int, x.claimant_id, x.partition, x.place, x.rank, x.version, a.next, a.skip, a.completed + a.failed, v_rooms[x.nr]
-	from unnest(v_rows) with ordinality x (job_id, step_id, claimant_id, partition, place, rank, version, room, line, part, unread, spots, lead, takes, needs, fits, nr)
+	select x.job_id, x.step_id, null::int, x.association_id, x.partition, x.priority, x.rank, x.version, a.next, a.skip, a.completed + a.failed, v_free_slots[x.nr]
+	from unnest(v_rows) with ordinality x (job_id, step_id, association_id, partition, priority, rank, version, free_slots, line, part, unread, limits, lead, takes, needs, fits, nr)
 	left join step_array a on a.job_id = x.job_id and a.step_id = x.step_id
-	where v_rooms[x.nr] > 0;
+	where v_free_slots[x.nr] > 0;
 end $$;
 comment on function internal.pending_within(int) is 'Of each partition the first p_limit steps that may start, limits taken off, fair share added, and perhaps the rest of a job.';
 
-create function internal.pending_offered(p_limit int) returns setof internal.offered
+create function internal.pending_offered(p_limit int) returns setof internal.offer
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	if not exists (select from usage_limit l where l.measure <> 'submitted') and not exists (select from setting s where s.name = 'fair_share_weight_s' and s.value <> '0') then
@@ -285,7 +285,7 @@ begin
 end $$;
 comment on function internal.pending_offered(int) is 'Of each partition the first p_limit steps that may start, limits taken off, and perhaps the rest of a job.';
 
-create function api.schedule_queue(p_limit int) returns table (job_id bigint, step_id int, version xid, array_next int, array_skip int[], array_over int, room int, stamp bigint)
+create function api.schedule_queue(p_limit int) returns table (job_id bigint, step_id int, version xid, array_next int, array_skip int[], array_over int, free_slots int, stamp bigint)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -300,9 +300,9 @@ declare
 		select concat_ws(' ', 'account', a.account, a.xmin) from account a where v_limits <> 'limit 0') x (row));
 begin
 	return query
-	select o.job_id, o.step_id, o.version, o.next, o.skip, o.over, o.room, v_stamp
+	select o.job_id, o.step_id, o.version, o.next, o.skip, o.over, o.free_slots, v_stamp
 	from internal.pending_offered(p_limit) o
-	order by o.place desc, o.rank desc, o.job_id, o.step_id;
+	order by o.priority desc, o.rank desc, o.job_id, o.step_id;
 end $$;
 comment on function api.schedule_queue(int) is 'Of each partition the first p_limit steps that may start (and perhaps the rest of a job), limits taken off, all in the order of the queue, array heads with elements left among them (room: how many may start; array_next and array_skip: which have begun; array_over: how many have ended). What schedule_pending says of a steady step holds for as long as version and stamp are the same.';
 
@@ -317,8 +317,8 @@ language plpgsql stable security definer set search_path = live, rota, pg_temp a
 declare
 	-- Mostly there are none.
 	v_tops jsonb := case when exists (select from usage_limit) then (
-		select jsonb_object_agg(t.claimant_id || ' ' || t.partition, t.tops) from internal.limit_tops(array(
-			select distinct (s.claimant_id, s.queue)::internal.line
+		select jsonb_object_agg(t.association_id || ' ' || t.partition, t.tops) from internal.limit_tops(array(
+			select distinct (s.association_id, s.queue)::internal.queue_line
 			from unnest(p_jobs, p_steps) as o (job_id, step_id)
 			join step s on s.job_id = o.job_id and s.step_id = o.step_id)) t) end;
 begin
@@ -342,8 +342,8 @@ begin
 	join partition p on p.partition = r.partition
 	left join lateral (
 		select (x.size).nodes, (x.size).time_limit_s
-		from (select internal.size_asked(v_tops -> (s.claimant_id || ' ' || s.queue), r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p)
-			as size where v_tops ? (s.claimant_id || ' ' || s.queue) offset 0) x
+		from (select internal.size_asked(v_tops -> (s.association_id || ' ' || s.queue), r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p)
+			as size where v_tops ? (s.association_id || ' ' || s.queue) offset 0) x
 	) z on true
 	left join lateral (select v.reservation_id from reservation v
 		where r.reservation is not null and v.name = r.reservation and (j.user_name = any (v.users) or j.account = any (v.accounts))) e on true

@@ -49,7 +49,7 @@ comment on function api.schedule_licenses() is 'All licences.';
 
 create function api.schedule_running()
 returns table (job_id bigint, step_id int, label text, attempt int, node_id int, cpus int, mem_mb bigint, gres jsonb, ends_at double precision,
-	kept boolean, kept_for int, licenses jsonb, partition text, request_id int, ahead boolean)
+	reserved boolean, reserved_for int, licenses jsonb, partition text, request_id int, predispatched boolean)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -64,7 +64,7 @@ begin
 	left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 	where a.ended_at is null;
 end $$;
-comment on function api.schedule_running() is 'Open allocations, and when each is to end (epoch seconds, null: no limit); kept ones are for step kept_for; ahead: it waits for the CPUs of another element of its array.';
+comment on function api.schedule_running() is 'Open allocations, and when each is to end (epoch seconds, null: no limit); kept ones are for step reserved_for; ahead: it waits for the CPUs of another element of its array.';
 
 create function api.schedule_launch(p_jobs bigint[], p_requests int[])
 returns table (job_id bigint, request_id int, uid int, gid int, user_name text, script_hash text, environment_hash text, spec text, auth text,
@@ -80,7 +80,7 @@ begin
 			select distinct al.node_id
 			from step_request g
 			join step s on s.job_id = g.job_id and s.request_id = g.step_id
-			join allocation al on al.job_id = s.job_id and al.step_id = s.step_id and al.holder and al.gone_at is null and al.attempt > 0
+			join allocation al on al.job_id = s.job_id and al.step_id = s.step_id and al.prolog_owner and al.gone_at is null and al.attempt > 0
 			where g.job_id = r.job_id and g.group_name = r.group_name) end,
 		coalesce(r.sample_s, p.sample_s, 0)
 	from (select distinct v.job_id, v.step_id from unnest(p_jobs, p_requests) as v (job_id, step_id)) v

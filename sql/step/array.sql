@@ -18,9 +18,9 @@ comment on function internal.array_index(jsonb, int) is 'The index at a position
 
 -- Ranges ascend and do not overlap (jobmgr/translate/option_array.c), so that the one of an index or of a position is found without looking
 -- at the others.
-create function internal.array_spans(p_indices jsonb) returns internal.spans
+create function internal.array_spans(p_indices jsonb) returns internal.index_ranges
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
-	select (array_agg(r.low order by r.nr), array_agg(r.high order by r.nr), array_agg(r.step order by r.nr), array_agg(r.before order by r.nr))::internal.spans
+	select (array_agg(r.low order by r.nr), array_agg(r.high order by r.nr), array_agg(r.step order by r.nr), array_agg(r.before order by r.nr))::internal.index_ranges
 	from (
 		select v.nr, v.low, v.high, v.step, (sum((v.high - v.low) / v.step + 1) over (order by v.nr) - ((v.high - v.low) / v.step + 1))::int as before
 		from (
@@ -31,7 +31,7 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 $$;
 comment on function internal.array_spans(jsonb) is 'An array''s indices [[low, high, step], ...], read once for many questions.';
 
-create function internal.array_indices(p_spans internal.spans, p_positions int[]) returns int[]
+create function internal.array_indices(p_spans internal.index_ranges, p_positions int[]) returns int[]
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select array_agg(case when n.index <= (p_spans).highs[n.at] then n.index end order by n.nr)
 	from (
@@ -39,25 +39,25 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 		from (select p.nr, p.pos, width_bucket(p.pos, (p_spans).befores) as at from unnest(p_positions) with ordinality p (pos, nr)) x
 	) n
 $$;
-comment on function internal.array_indices(internal.spans, int[]) is 'The indices at positions of an array, in the same order; null behind the last.';
+comment on function internal.array_indices(internal.index_ranges, int[]) is 'The indices at positions of an array, in the same order; null behind the last.';
 
-create function internal.array_positions(p_spans internal.spans, p_low int, p_high int) returns int[]
+create function internal.array_positions(p_spans internal.index_ranges, p_low int, p_high int) returns int[]
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select array_agg(case when x.index <= (p_spans).highs[x.at] and (x.index - (p_spans).lows[x.at]) % (p_spans).steps[x.at] = 0
 		then (p_spans).befores[x.at] + (x.index - (p_spans).lows[x.at]) / (p_spans).steps[x.at] end order by x.index)
 	from (select i.index, width_bucket(i.index, (p_spans).lows) as at from generate_series(p_low, p_high) i (index)) x
 $$;
-comment on function internal.array_positions(internal.spans, int, int) is 'The positions of all indices from p_low to p_high in an array; null where it has no such index.';
+comment on function internal.array_positions(internal.index_ranges, int, int) is 'The positions of all indices from p_low to p_high in an array; null where it has no such index.';
 
 -- An element becomes a row: when it starts, or before that because something befalls it alone. One that starts is born so; its
 -- head waited for it.
-create function internal.array_expand(p_elements internal.element[], p_actor text, p_start_at timestamptz default null) returns setof internal.moved
+create function internal.array_expand(p_elements internal.element[], p_actor text, p_start_at timestamptz default null) returns setof internal.move_made
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	with made as (
-		insert into step (job_id, step_id, request_id, claimant_id, queue, array_index, rank, begin_at, start_by, eligible_at, held, held_reason, state, attempt, ordered_at)
-		select h.job_id, h.step_id + 1 + v.pos, h.step_id, h.claimant_id, h.queue,
+		insert into step (job_id, step_id, request_id, association_id, queue, array_index, rank, begin_at, start_by, eligible_at, held, held_reason, state, attempt, ordered_at)
+		select h.job_id, h.step_id + 1 + v.pos, h.step_id, h.association_id, h.queue,
 			case when v.index is null then (a.indices #>> '{0,0}')::int + v.pos * (a.indices #>> '{0,2}')::int else v.index end, h.rank, h.begin_at, h.start_by, h.eligible_at,
 			h.held, h.held_reason, t.to_state, (t.event = 'start')::int, p_start_at
 		from (select e.job_id, e.request_id, array_agg(distinct e.pos) as positions from unnest(p_elements) e group by e.job_id, e.request_id) w
@@ -103,7 +103,7 @@ comment on function internal.array_expand(internal.element[], text, timestamptz)
 
 -- after=X:corr: an element may go once the elements of its peers at its position have ended. Heads whose other dependencies
 -- still stand wait with all their elements.
-create function internal.correspond_due(p_moved internal.moved[], p_jobs bigint[]) returns table (job_id bigint, request_id int, pos int, verdict text, message text)
+create function internal.correspond_pending(p_moved internal.move_made[], p_jobs bigint[]) returns table (job_id bigint, request_id int, pos int, verdict text, message text)
 language plpgsql stable set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -136,11 +136,11 @@ begin
 		group by c.job_id, c.step_id, c.pos
 	)
 	select j.job_id, j.step_id, j.pos, j.verdict, case when j.verdict is not null then
-		internal.edge_words('after', 'corr', internal.step_label((j.peer).job_id, (j.peer).step_id), (j.peer).state, j.verdict) end
+		internal.edge_text('after', 'corr', internal.step_label((j.peer).job_id, (j.peer).step_id), (j.peer).state, j.verdict) end
 	from judged j
 	where j.ended = j.edges or j.verdict is not null;
 end $$;
-comment on function internal.correspond_due(internal.moved[], bigint[]) is
+comment on function internal.correspond_pending(internal.move_made[], bigint[]) is
 	'Elements of after=X:corr arrays that are no rows yet and may go, or (verdict: failed, not_needed; message: why) never will: those that correspond to moved elements, and all of the jobs p_jobs.';
 
 create function internal.correspond_over(p_jobs bigint[]) returns setof internal.move
@@ -150,7 +150,7 @@ declare
 begin
 	-- A peer that is over has no more elements to wait for.
 	update step_edge e
-	set state = internal.edge_verdict('after', 'corr', p.state, p.cause, true, true), settled_at = now()
+	set state = internal.edge_verdict('after', 'corr', p.state, p.cause, true, true), resolved_at = now()
 	from step p
 	where e.job_id = any (p_jobs) and e."condition" = 'corr' and e.state = 'waiting'
 		and p.job_id = e.peer_job_id and p.step_id = e.peer_step_id and p.ended_at is not null;
@@ -171,7 +171,7 @@ begin
 end $$;
 comment on function internal.correspond_over(bigint[]) is 'Settle the after=X:corr edges of jobs whose peers are over, and end the elements that correspond to none.';
 
-create function internal.array_correspond(p_moved internal.moved[]) returns setof internal.move
+create function internal.array_correspond(p_moved internal.move_made[]) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_jobs bigint[];
@@ -192,7 +192,7 @@ begin
 	if v_jobs is null and not exists (select from unnest(p_moved) m join step_edge e on e.peer_job_id = m.job_id and e."condition" = 'corr' and e.state = 'waiting') then
 		return;
 	end if;
-	select jsonb_agg(to_jsonb(d)) into v_due from internal.correspond_due(p_moved, v_jobs) d;
+	select jsonb_agg(to_jsonb(d)) into v_due from internal.correspond_pending(p_moved, v_jobs) d;
 	if v_due is not null then
 		perform internal.array_expand(array(
 			select (d.job_id, d.request_id, d.pos)::internal.element from jsonb_to_recordset(v_due) as d (job_id bigint, request_id int, pos int)), 'schedule');
@@ -210,7 +210,7 @@ begin
 		return query select * from internal.correspond_over(v_jobs);
 	end if;
 end $$;
-comment on function internal.array_correspond(internal.moved[]) is
+comment on function internal.array_correspond(internal.move_made[]) is
 	'Make the elements of after=X:corr arrays eligible, or fail them, as those they correspond to have ended; p_moved: what moved; a row with nothing but a job stands for all of it.';
 
 create function internal.array_finish(p_job bigint, p_head int) returns setof internal.move

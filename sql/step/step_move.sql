@@ -1,22 +1,22 @@
 -- Every change of a step's state comes through here: write the states, then follow what they mean for other steps until
 -- nothing more follows. The loop ends because each round either finds no moves or takes steps to final states, of which
 -- there is a finite number and which nothing leaves.
-create function internal.step_move(p_actor text, p_moves internal.move[]) returns setof internal.moved
+create function internal.step_move(p_actor text, p_moves internal.move[]) returns setof internal.move_made
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_moves internal.move[] := p_moves;
-	v_written internal.moved[];
-	v_final internal.moved[];
-	v_script internal.moved[];
-	v_started internal.moved[];
+	v_written internal.move_made[];
+	v_final internal.move_made[];
+	v_script internal.move_made[];
+	v_started internal.move_made[];
 	v_bound boolean;
 begin
 	while cardinality(v_moves) > 0 loop
-		v_written := array(select w::internal.moved from internal.step_write(p_actor, v_moves) w);
+		v_written := array(select w::internal.move_made from internal.step_write(p_actor, v_moves) w);
 		exit when v_written = '{}';
 		return query select w.* from unnest(v_written) w;
-		select array_agg(w::internal.moved) filter (where w.final), array_agg(w::internal.moved) filter (where w.final and w.array_index is null),
-			array_agg(w::internal.moved) filter (where w.event in ('start', 'run', 'expand') and w.array_index is null)
+		select array_agg(w::internal.move_made) filter (where w.final), array_agg(w::internal.move_made) filter (where w.final and w.array_index is null),
+			array_agg(w::internal.move_made) filter (where w.event in ('start', 'run', 'expand') and w.array_index is null)
 		into v_final, v_script, v_started
 		from unnest(v_written) w;
 		v_moves := '{}';
@@ -25,14 +25,14 @@ begin
 			select from (select distinct w.job_id from unnest(v_written) w) j
 			where exists (select from step_edge e where e.job_id = j.job_id offset 0) or exists (select from step_edge e where e.peer_job_id = j.job_id offset 0));
 		if v_bound and v_started is not null then
-			v_moves := v_moves || array(select m::internal.move from internal.step_settle_start(v_started) m);
+			v_moves := v_moves || array(select m::internal.move from internal.step_resolve_start(v_started) m);
 		end if;
 		if v_final is not null then
-			v_moves := v_moves || array(select m::internal.move from internal.step_settle_end(v_final, v_bound) m);
+			v_moves := v_moves || array(select m::internal.move from internal.step_resolve_end(v_final, v_bound) m);
 		end if;
 		-- Nothing is kept for elements, and a group is over when the heads of its arrays are.
 		if v_bound and v_script is not null then
-			perform internal.allocation_unkeep(array(select (w.job_id, w.step_id, 0)::internal.attempt_key from unnest(v_script) w));
+			perform internal.allocation_unreserve(array(select (w.job_id, w.step_id, 0)::internal.attempt_key from unnest(v_script) w));
 		end if;
 		if v_script is not null then
 			perform internal.group_close(v_script);

@@ -1,6 +1,6 @@
 -- The one function that changes the state of steps. A move whose event the step's state does not allow does nothing: the
 -- caller sees from the answer what really moved. The jobs are locked by the caller (internal.job_lock).
-create function internal.step_write(p_actor text, p_moves internal.move[]) returns setof internal.moved
+create function internal.step_write(p_actor text, p_moves internal.move[]) returns setof internal.move_made
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
@@ -43,7 +43,7 @@ begin
 		select m.job_id, m.step_id, m.attempt + (m.event = 'start')::int, m.at, m.from_state, m.event, m.to_state, p_actor, m.cause, m.message
 		from moved m
 	), due as (
-		insert into usage_due (job_ids, step_ids) select array_agg(m.job_id), array_agg(m.step_id) from moved m where m.final having count(*) > 0
+		insert into usage_pending (job_ids, step_ids) select array_agg(m.job_id), array_agg(m.step_id) from moved m where m.final having count(*) > 0
 	)
 	select m.job_id, m.step_id, m.request_id, m.array_index, m.attempt + (m.event = 'start')::int, m.from_state, m.event, m.to_state, m.final
 	from moved m;

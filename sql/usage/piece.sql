@@ -126,8 +126,8 @@ cross join lateral (select (s.ended_at at time zone (select z.time_zone from rot
 where not s.is_array;
 comment on view internal.usage_end is 'Ends of steps (ended_at null: to come), with their hour, day and month.';
 
-create view internal.usage_due_key as
-select d.due_id, d.held, d.used, d.rebuild, k.job_id, k.step_id, k.attempt, k.node_id
-from rota.usage_due d
+create view internal.usage_pending_key as
+select d.pending_id, d.held, d.used, d.rebuild, k.job_id, k.step_id, k.attempt, k.node_id
+from rota.usage_pending d
 cross join lateral unnest(d.job_ids, d.step_ids, d.attempts, d.node_ids) k (job_id, step_id, attempt, node_id);
-comment on view internal.usage_due_key is 'What is in rota.usage_due, one by one.';
+comment on view internal.usage_pending_key is 'What is in rota.usage_pending, one by one.';

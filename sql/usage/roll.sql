@@ -1,4 +1,4 @@
--- Rollups: what rota.usage_due names is added to the figures of its hours, days and months, and leaves it, in one transaction: so it counts
+-- Rollups: what rota.usage_pending names is added to the figures of its hours, days and months, and leaves it, in one transaction: so it counts
 -- exactly once, whenever a node manager dies or two of them call. To rebuild is to name everything there again.
 
 create function internal.usage_columns(p_table text, out keys text[], out measures text[])
@@ -47,7 +47,7 @@ begin
 end $$;
 comment on function internal.usage_merge(text, internal.usage_row[]) is 'Add rows to a table of usage figures.';
 
-create function internal.usage_add(p_parts internal.usage_due_key[], p_ended internal.usage_due_key[]) returns void
+create function internal.usage_add(p_parts internal.usage_pending_key[], p_ended internal.usage_pending_key[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	-- Of a busy moment this is much of the same: it is added up once, and then to each table.
@@ -74,7 +74,7 @@ begin
 		perform internal.usage_merge(v_table, v_rows);
 	end loop;
 end $$;
-comment on function internal.usage_add(internal.usage_due_key[], internal.usage_due_key[]) is 'Add what allocations held, what was used of them, and ends of steps, to the usage figures.';
+comment on function internal.usage_add(internal.usage_pending_key[], internal.usage_pending_key[]) is 'Add what allocations held, what was used of them, and ends of steps, to the usage figures.';
 
 create function internal.usage_requeue() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -90,10 +90,10 @@ begin
 	-- as long as a busy instance makes them: what one call of api.usage_roll takes of either is added up in about a second.
 	-- Their numbers are below 0, so they come behind what goes on ending; the newest jobs first, as limits and fair share go by what was last.
 	with old as (
-		delete from usage_due
+		delete from usage_pending
 	), held as (
-		insert into usage_due (due_id, job_ids, step_ids, attempts, node_ids, held, used, rebuild) overriding system value
-		select -nextval('usage_due_due_id_seq'), x.*, true
+		insert into usage_pending (pending_id, job_ids, step_ids, attempts, node_ids, held, used, rebuild) overriding system value
+		select -nextval('usage_pending_pending_id_seq'), x.*, true
 		from (
 			select array_agg(a.job_id), array_agg(a.step_id), array_agg(a.attempt), array_agg(a.node_id), true, a.cpu_usec is not null
 			from allocation a
@@ -102,8 +102,8 @@ begin
 			order by a.job_id / 20 desc
 		) x
 	)
-	insert into usage_due (due_id, job_ids, step_ids, rebuild) overriding system value
-	select -nextval('usage_due_due_id_seq'), x.*, true
+	insert into usage_pending (pending_id, job_ids, step_ids, rebuild) overriding system value
+	select -nextval('usage_pending_pending_id_seq'), x.*, true
 	from (
 		select array_agg(s.job_id), array_agg(s.step_id)
 		from step s
@@ -118,8 +118,8 @@ create function api.usage_roll(p_limit int) returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_due bigint[];
-	v_parts internal.usage_due_key[];
-	v_ended internal.usage_due_key[];
+	v_parts internal.usage_pending_key[];
+	v_ended internal.usage_pending_key[];
 begin
 	-- One at a time: two would only wait for each other's rows.
 	if not pg_try_advisory_xact_lock(hashtext('rota usage_roll')) then
@@ -128,27 +128,27 @@ begin
 	if exists (select from usage_state z where z.rebuild_at is not null) then
 		perform internal.usage_requeue();
 	end if;
-	v_due := array(select d.due_id from usage_due d where d.due_id > 0 order by d.due_id limit p_limit);
-	v_due := v_due || array(select d.due_id from usage_due d where d.due_id < 0 order by d.due_id desc limit p_limit - cardinality(v_due));
+	v_due := array(select d.pending_id from usage_pending d where d.pending_id > 0 order by d.pending_id limit p_limit);
+	v_due := v_due || array(select d.pending_id from usage_pending d where d.pending_id < 0 order by d.pending_id desc limit p_limit - cardinality(v_due));
 	if v_due = '{}' then
 		return 0;
 	end if;
 	select array_agg(k order by k.job_id) filter (where k.node_id is not null), array_agg(k order by k.job_id) filter (where k.node_id is null)
 	into v_parts, v_ended
-	from internal.usage_due_key k
-	where k.due_id = any (v_due);
+	from internal.usage_pending_key k
+	where k.pending_id = any (v_due);
 	perform internal.usage_add(v_parts, v_ended);
-	delete from usage_due d where d.due_id = any (v_due);
+	delete from usage_pending d where d.pending_id = any (v_due);
 	return cardinality(v_due);
 end $$;
 comment on function api.usage_roll(int) is
-	'Add up to p_limit rows of rota.usage_due to the usage figures; answers how many there were: as long as that is p_limit, there are more. May be called at any time, by any number of callers.';
+	'Add up to p_limit rows of rota.usage_pending to the usage figures; answers how many there were: as long as that is p_limit, there are more. May be called at any time, by any number of callers.';
 
 create function internal.usage_undo(p_job bigint, p_steps int[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_parts internal.usage_due_key[];
-	v_ended internal.usage_due_key[];
+	v_parts internal.usage_pending_key[];
+	v_ended internal.usage_pending_key[];
 	v_rows internal.usage_row[];
 	v_span text;
 begin
@@ -156,10 +156,10 @@ begin
 	perform pg_advisory_xact_lock(hashtext('rota usage_roll'));
 	select array_agg(k) filter (where k.node_id is not null), array_agg(k) filter (where k.node_id is null)
 	into v_parts, v_ended
-	from internal.usage_due_key k
-	where k.due_id in (select d.due_id from usage_due d where p_job = any (d.job_ids));
+	from internal.usage_pending_key k
+	where k.pending_id in (select d.pending_id from usage_pending d where p_job = any (d.job_ids));
 	perform internal.usage_add(v_parts, v_ended);
-	delete from usage_due d where p_job = any (d.job_ids);
+	delete from usage_pending d where p_job = any (d.job_ids);
 	v_rows := array(
 		select (x.hour, x.day, x.month, null, x.account, x.user_name, x.partition, x.qos, null, null, null, null, null, null, -x.steps_ended, -x.steps_completed,
 			-x.steps_failed, -x.steps_cancelled, -x.steps_waited, -x.wait_s)::internal.usage_row

@@ -4,7 +4,7 @@
 -- tree), as the factor becomes a time here, by which steps come forward in the queue: it moves with use, never in jumps, and does not depend
 -- on how many users there are.
 --
--- The leader's tick has it computed anew from time to time, into rota.claimant; the queue adds it to the rank of whole lines
+-- The leader's tick has it computed anew from time to time, into rota.association_share; the queue adds it to the rank of whole lines
 -- (sql/schedule/pending.sql). It is between 0 and fair_share_weight_s and the rank of what is submitted later is lower by
 -- the time between, so no step is passed by more than what comes within that time: none starves.
 
@@ -25,7 +25,7 @@ cross join lateral (
 	from internal.usage_held r where r.ended_at is null
 	union all
 	select p.account, p.user_name, p.cpu_s, p.hour + interval '1 hour'
-	from internal.usage_due_key k
+	from internal.usage_pending_key k
 	cross join lateral (
 		select * from internal.usage_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
 	) p
@@ -40,7 +40,7 @@ with recursive person as (
 	select a.account, a.user_name, a.shares from rota.association a
 	union all
 	select coalesce(c.account, ''), c.user_name, 1
-	from (select distinct c.account, c.user_name from rota.claimant c) c
+	from (select distinct c.account, c.user_name from rota.association_share c) c
 	where not exists (select from rota.association a where a.account = c.account)
 ), leaf as (
 	select p.account, p.user_name, p.shares, coalesce(u.use_s, 0) as use_s from person p left join internal.share_use u on u.account = p.account and u.user_name = p.user_name
@@ -70,14 +70,14 @@ select nullif(t.account, '') as account, t.user_name, nullif(t.parent, '') as pa
 from tree t;
 comment on view internal.share_tree is 'Accounts and their users with shares, use and fair share factor.';
 
-create function internal.share_due() returns boolean
+create function internal.share_expired() returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return exists (select from setting s where s.name = 'fair_share_weight_s' and s.value <> '0')
 		and (exists (select from share_state x where coalesce(x.computed_at < now() - make_interval(secs => internal.setting_int('fair_share_period_s')), true))
-			or exists (select from claimant c where c.boost_ms is null));
+			or exists (select from association_share c where c.boost_ms is null));
 end $$;
-comment on function internal.share_due() is 'Whether fair share is to be computed anew.';
+comment on function internal.share_expired() is 'Whether fair share is to be computed anew.';
 
 create function internal.share_refresh() returns void
 language plpgsql set enable_hashjoin = on set search_path = rota, pg_temp as $$
@@ -85,15 +85,15 @@ declare
 	v_weight numeric := internal.setting_int('fair_share_weight_s');
 begin
 	update share_state set computed_at = now();
-	update claimant c
+	update association_share c
 	set boost_ms = b.boost_ms
 	from (
 		-- In thousandths of the weight: not every step of the clock is written down.
 		-- Who may no longer use the account is not in the tree.
-		select x.claimant_id, coalesce(round(t.factor::numeric, 3) * v_weight * 1000, 0) as boost_ms
-		from claimant x
+		select x.association_id, coalesce(round(t.factor::numeric, 3) * v_weight * 1000, 0) as boost_ms
+		from association_share x
 		left join internal.share_tree t on t.user_name = x.user_name and t.account is not distinct from x.account
 	) b
-	where b.claimant_id = c.claimant_id and b.boost_ms is distinct from c.boost_ms;
+	where b.association_id = c.association_id and b.boost_ms is distinct from c.boost_ms;
 end $$;
 comment on function internal.share_refresh() is 'Compute by how much the steps of each claimant come forward. The caller holds the leader''s row.';

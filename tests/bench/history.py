@@ -118,7 +118,7 @@ def rollup(bench, instance, path, size):
     idle = (process.cpu(backend)[0] - before) / (time.monotonic() - began)
     began, before = time.monotonic(), process.cpu(backend)[0]
     load.array(instance, path, size)
-    while instance.sql("select count(*) from rota.usage_due") != "0":
+    while instance.sql("select count(*) from rota.usage_pending") != "0":
         time.sleep(0.2)
     spent = process.cpu(backend)[0] - before - idle * (time.monotonic() - began)
     bench.figure("rollup of 1,000 ended steps/s", 100 * 1000 * spent / size, "% of a processor", at_most=5)
@@ -156,7 +156,7 @@ def run(bench):
         began = time.monotonic()
         bench.program("history", f"host={instance.home}/run dbname=rota user=postgres", f"--jobs={jobs}", f"--days={60 if bench.toy else 1096}")
         bench.figure("load", jobs / (time.monotonic() - began), "jobs/s")
-        instance.sql(f"update rota.usage_state set rebuild_at = null; delete from rota.usage_due; "
+        instance.sql(f"update rota.usage_state set rebuild_at = null; delete from rota.usage_pending; "
                      f"truncate rota.usage_hour, rota.usage_day, rota.usage_month, rota.node_usage_hour, rota.node_usage_day, rota.node_usage_month; "
                      f"\\i {os.path.dirname(os.path.abspath(__file__))}/history/rollup.sql")
         questions(bench, instance)

@@ -201,7 +201,7 @@ static void send_calls(void)
 
 static void look_for_left(struct session *s, const PGresult *result)
 {
-	int column = PQfnumber(result, "left_as");
+	int column = PQfnumber(result, "deferred_as");
 	if (column >= 0 && PQntuples(result) == 1)
 		snprintf(s->left, sizeof s->left, "%s", PQgetvalue(result, 0, column));
 }
@@ -209,7 +209,7 @@ static void look_for_left(struct session *s, const PGresult *result)
 static void settle(struct session *s)
 {
 	const char *const values[] = {s->left};
-	if (!PQsendQueryParams(s->conn, "select * from api.node_settle($1::bigint)", 1, NULL, values, NULL, NULL, 0) ||
+	if (!PQsendQueryParams(s->conn, "select * from api.node_apply($1::bigint)", 1, NULL, values, NULL, NULL, 0) ||
 	    !PQpipelineSync(s->conn))
 		fail(s->user, PQerrorMessage(s->conn));
 	s->left[0] = 0;

@@ -282,7 +282,7 @@ violation (what, who, detail) as (
 	where h.hook = 'controller_prolog' and h.exit_code is distinct from 0 and t.started_at is not null
 	union all
 	select 'tasks started before their controller prolog ended', internal.step_label(h.job_id, h.step_id), format('attempt %s', h.attempt)
-	from hook_due h
+	from hook_pending h
 	join attempt t on t.job_id = h.job_id and t.step_id = h.step_id and t.attempt = h.attempt
 	where h.hook = 'controller_prolog' and t.started_at is not null
 	union all
@@ -291,7 +291,7 @@ violation (what, who, detail) as (
 	-- From here on: what holds when there is nothing left to do.
 	union all
 	select 'not over: hook', internal.step_label(h.job_id, h.step_id), format('%s of attempt %s', h.hook, h.attempt)
-	from hook_due h where :live = 0
+	from hook_pending h where :live = 0
 	union all
 	select 'not over: job', j.job_id::text, format('%s of %s steps left', j.steps_left, j.steps_total)
 	from job j where :live = 0 and j.ended_at is null
@@ -303,7 +303,7 @@ violation (what, who, detail) as (
 	from attempt t where :live = 0 and t.ended_at is null
 	union all
 	select 'not over: allocation', internal.step_label(a.job_id, a.step_id), format('attempt %s on %s, %s', a.attempt, n.name, a.phase)
-	from allocation a join node n on n.node_id = a.node_id where :live = 0 and (a.ended_at is null or (a.holder and a.gone_at is null and a.attempt > 0))
+	from allocation a join node n on n.node_id = a.node_id where :live = 0 and (a.ended_at is null or (a.prolog_owner and a.gone_at is null and a.attempt > 0))
 	union all
 	select 'not over: node in use', n.name, format('%s CPUs, %s MiB', u.cpus_used, u.mem_used_mb)
 	from node n join node_used u on u.node_id = n.node_id where :live = 0 and (u.cpus_used <> 0 or u.mem_used_mb <> 0)

@@ -90,8 +90,8 @@ select is((select count(*) from rota.partition_node where partition = 'big'), 4:
 select is(t.admin('partition', 'change', 'big', '{"priority": 7}'), 'false', 'nothing to change');
 select is(t.admin('partition', 'change', 'big', '{"max_time_s": 90}'), 'true', 'in seconds');
 select is((select max_time_s from rota.partition where partition = 'big'), 90::bigint, 'as seconds');
-select is(internal.word_seconds(w), s, 'time ' || w) from unnest('{5,5:30,1:00:00,1-0,1-2:3,1-2:3:4,x,1:2:3:4,-5}'::text[], '{300,330,3600,86400,93780,93784,null,null,null}'::bigint[]) x (w, s);
-select is(internal.word_mebibytes(w), s, 'size ' || w) from unnest('{5,5M,2G,1t,512K,2GiB,x,-1}'::text[], '{5,5,2048,1048576,1,2048,null,null}'::bigint[]) x (w, s);
+select is(internal.text_seconds(w), s, 'time ' || w) from unnest('{5,5:30,1:00:00,1-0,1-2:3,1-2:3:4,x,1:2:3:4,-5}'::text[], '{300,330,3600,86400,93780,93784,null,null,null}'::bigint[]) x (w, s);
+select is(internal.text_mebibytes(w), s, 'size ' || w) from unnest('{5,5M,2G,1t,512K,2GiB,x,-1}'::text[], '{5,5,2048,1048576,1,2048,null,null}'::bigint[]) x (w, s);
 select is(array(select internal.hosts_expand(w)), s::text[], 'hosts ' || w) from (values ('n1', '{n1}'), ('n1,m2', '{n1,m2}'), ('n[1-3]', '{n1,n2,n3}'), ('n[08-10,12]-ib, x', '{n08-ib,n09-ib,n10-ib,n12-ib,x}'), ('', '{}')) x (w, s);
 select t.submit('alice', '[{"name": "a", "partition": "big", "time_limit_s": 30}]') as j \gset
 select matches(t.admin('partition', 'delete', 'big'), '^RT409.*in use by ' || :'j' || '.a', 'not while a step waits for it');

@@ -65,7 +65,7 @@ select throws_ok(format('update rota.%s where job_id = %s', x, :j), '23514', nul
 select throws_ok(format('update rota.%s where job_id = %s', x, :j), '23514', null, x)
 	from unnest(array['attempt set attempt = 0', $$attempt set state = 'completed'$$, 'allocation set mem_mb = -1', 'allocation set cpus_held = -1', $$node_order set kind = 'sing'$$,
 		'node_order set signature = null', 'node_order set body = null, signature = null', $$node_order set kind = 'kill'$$, $$node_order set kind = 'kill', body = null, signature = null, also = '{1}'$$]) x;
-select throws_ok(format('insert into rota.usage_due (job_ids, step_ids, attempts, node_ids, held, used) values (%s)', x), '23514', null, 'ended: ' || x)
+select throws_ok(format('insert into rota.usage_pending (job_ids, step_ids, attempts, node_ids, held, used) values (%s)', x), '23514', null, 'ended: ' || x)
 	from unnest(array[$$'{1}', '{}', null, null, false, false$$, $$'{1}', '{1}', '{1}', null, true, false$$, $$'{1}', '{1}', null, null, true, false$$, $$'{1}', '{1}', '{1}', '{1}', false, false$$,
 		$$'{1}', '{1}', '{1,2}', '{1}', true, false$$, $$'{1}', '{1}', '{1}', '{}', true, true$$]) x;
 select throws_ok(format('insert into rota.client_key (uid, client_key, job_id) values (1, %L, %s)', x, :j), '23514', null, length(x) || ' characters as a key')

@@ -122,7 +122,7 @@ select is((select requeues from t.step(:'j' || '.a')), 1, 'counted apart from re
 select t.right('a lost node');
 select is(t.report(jsonb_build_array(jsonb_build_object('node', 3, 'job', :j, 'step', 0, 'attempt', 1, 'kind', 'done', 'age_us', 0, 'outcome', 'complete', 'exit', 0, 'signal', 0, 'cause', 'exit'))),
 	0, 'what it says of that attempt later is not believed');
-select is((select what #>> '{0,kind}' from rota.stray order by stray_id desc limit 1), 'done', 'but kept as a stray');
+select is((select what #>> '{0,kind}' from rota.rejected_report order by rejected_report_id desc limit 1), 'done', 'but kept as a stray');
 select t.later(), t.start(:'j' || '.a', '{4}'), t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
 select is((select concat_ws(' ', state, attempt) from t.step(:'j' || '.a')), 'completed 2', 'it completes elsewhere');
 select is((select count(*) from api.node_renew('{3}')), 0::bigint, 'a lost lease cannot be renewed');

@@ -5,12 +5,12 @@ select * from no_plan();
 update rota.setting set value = '2' where name = 'requeue_max';
 select api.leader_claim('hook', 60) as term \gset
 create function t.have() returns text language sql as $$
-	select string_agg(internal.step_label(d.job_id, d.step_id) || '#' || d.attempt || ':' || substr(d.hook, 12), ' ' order by d.hook_id) from rota.hook_due d $$;
+	select string_agg(internal.step_label(d.job_id, d.step_id) || '#' || d.attempt || ':' || substr(d.hook, 12), ' ' order by d.hook_id) from rota.hook_pending d $$;
 create function t.take(p_have bigint[] default '{}', p_room int default 100, p_look boolean default false) returns text language sql as $$
 	select string_agg(coalesce(label, job_id || '.' || step_id) || '#' || attempt || ':' || substr(hook, 12) || case when wanted then '' else '-' end, ' ' order by hook_id)
 	from api.hook_take((select term from rota.leader where name = 'hook'), p_have, p_room, p_look) $$;
 create function t.hook(p_label text, p_hook text default 'prolog') returns bigint language sql as $$
-	select d.hook_id from t.step(p_label) s join rota.hook_due d on d.job_id = s.job_id and d.step_id = s.step_id and d.hook = 'controller_' || p_hook
+	select d.hook_id from t.step(p_label) s join rota.hook_pending d on d.job_id = s.job_id and d.step_id = s.step_id and d.hook = 'controller_' || p_hook
 	order by d.hook_id limit 1 $$;
 create function t.over(p_hook bigint, p_exit int default 0, p_signal int default null, p_message text default null) returns void language sql as $$
 	select api.hook_report((select term from rota.leader where name = 'hook'), array[p_hook], array[p_exit], array[p_signal], array[1500], array[p_message], array['said']) $$;
@@ -99,14 +99,14 @@ select is(t.job(:j), 'cancelled', 'the job is over');
 select is((select count(*) from rota.node_order where job_id = :j), 0::bigint, 'no order is left');
 select is(t.have(), format('%s.a#1:epilog %1$s.b#1:epilog %1$s.c#1:epilog', :j), 'each has its epilog');
 select t.right('cancelled with their prologs');
-select t.over(hook_id) from rota.hook_due \g /dev/null
+select t.over(hook_id) from rota.hook_pending \g /dev/null
 
 -- Cancelled behind its prolog: the kill follows the launch.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.over(t.hook(:'j' || '.a')), api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 select is(t.given(:'j' || '.a'), 'launch@n1 kill@n1', 'the launch, then the kill');
-select t.run(:'j' || '.a'), t.finish(:'j' || '.a', '{"outcome": "cancel", "cause": "cancelled"}'), t.over(hook_id) from rota.hook_due \g /dev/null
-select t.over(hook_id) from rota.hook_due \g /dev/null
+select t.run(:'j' || '.a'), t.finish(:'j' || '.a', '{"outcome": "cancel", "cause": "cancelled"}'), t.over(hook_id) from rota.hook_pending \g /dev/null
+select t.over(hook_id) from rota.hook_pending \g /dev/null
 
 -- A node is lost meanwhile: the attempt is over or on its way out, whatever its prolog comes to.
 select t.submit('alice', '[{"name": "a", "nodes_min": 2}, {"name": "b"}]') as j \gset
@@ -121,7 +121,7 @@ select is(t.states(:j), 'a:pending b:pending', 'both are queued again');
 select is((select array_agg(distinct outcome) from rota.attempt where job_id = :j), '{node_fail}', 'for the node''s sake');
 select is(t.take(), format('%s.b#1:epilog %1$s.a#1:epilog', :j), 'epilogs follow');
 select t.right('a node lost during prologs');
-select t.back(3), t.later(), t.over(hook_id) from rota.hook_due \g /dev/null
+select t.back(3), t.later(), t.over(hook_id) from rota.hook_pending \g /dev/null
 
 -- An array: each element by itself.
 select t.submit('alice', '[{"name": "r", "array": {"indices": [[5,7,1]], "size": 3}}]') as k \gset
@@ -135,9 +135,9 @@ select is(t.states(:k), 'r:running r[5]:starting r[6]:pending', 'and waits again
 select t.right('elements with prologs');
 
 update rota.node_order set also = array[2] where job_id = :k and step_id = 1;
-insert into rota.hook_due (job_id, step_id, attempt, hook) values (:k, 2, 1, 'controller_prolog');
+insert into rota.hook_pending (job_id, step_id, attempt, hook) values (:k, 2, 1, 'controller_prolog');
 select is(t.given(:'k' || '.r[5]'), null, 'an order for several elements waits for all of them');
-delete from rota.hook_due where job_id = :k and step_id = 2 and hook = 'controller_prolog';
+delete from rota.hook_pending where job_id = :k and step_id = 2 and hook = 'controller_prolog';
 update rota.node_order set also = '{}' where job_id = :k and step_id = 1;
 
 -- A runner that was deposed.

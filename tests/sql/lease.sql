@@ -20,7 +20,7 @@ create function t.ended(p_node int, p_seconds int) returns void language sql as 
 create function t.look(p_latest bigint, p_watched int) returns text language sql as $$ select string_agg(node || ' ' || to_state, ',') from api.node_judge(p_latest, p_watched) $$;
 create function t.usec(p_ahead interval) returns bigint language sql as $$ select (extract(epoch from now() + p_ahead) * 1000000)::bigint $$;
 create function t.lease(p_node int) returns text language sql as $$
-	select concat_ws(' ', case when lost_at is null then 'held' else 'lost' end, case when fenced_at is not null then 'fenced' end) from rota.node_lease where node_id = p_node $$;
+	select concat_ws(' ', case when lost_at is null then 'held' else 'lost' end, case when loss_ended_at is not null then 'fenced' end) from rota.node_lease where node_id = p_node $$;
 select t.back(i) from generate_series(1, 4) i \g /dev/null
 
 -- Who has not watched the clock long enough judges nobody, and nobody who sees it ahead of itself.
@@ -33,7 +33,7 @@ select is((select clock from api.node_judge(null, 0)), t.usec('0'), 'but the clo
 
 -- fence: down at the lease's end; ended, as of the last moment known, when the margin is over too.
 select t.going() as j \gset
-select t.going('{"fence": false}') as k \gset
+select t.going('{"ends_on_node_loss": false}') as k \gset
 update rota.allocation set started_at = now() - interval '1 hour' where job_id in (:j, :k);
 update rota.attempt set ordered_at = now() - interval '1 hour', started_at = now() - interval '50 minutes' where job_id in (:j, :k);
 select is(t.look(t.usec('1 second'), 30), 'n3 down', 'the lease is over: down');
@@ -59,7 +59,7 @@ select is((select cpus_used from rota.node_used where node_id = 3), 1, 'and hold
 select t.right('fence');
 
 -- Late reports: nothing changes, all is kept; what still runs is killed.
-select count(*) as strays from rota.stray \gset
+select count(*) as orphans from rota.rejected_report \gset
 delete from rota.node_order;
 create function t.late(p_job bigint, p_kind text, p_more jsonb default '{}') returns int language sql as $$
 	select t.report(jsonb_build_array(jsonb_build_object('node', 3, 'job', p_job, 'step', 0, 'attempt', 1, 'kind', p_kind, 'age_us', 0) || p_more)) $$;
@@ -70,19 +70,19 @@ select is(t.late(:j, 'done', '{"outcome": "complete", "cause": "exit", "exit": 0
 select is(t.late(:j, 'end', '{"drain": "", "peak_mb": 1, "cpu_usec": 1}'), 0, 'a late end is no news');
 select is(t.late(:j + 1000, 'keeper'), 0, 'of a job that nobody knows, nothing is news');
 select is((select count(*) from rota.node_order where job_id = :j + 1000 and kind = 'kill'), 1::bigint, 'but it is killed too');
-select is((select count(*) from rota.stray) - :strays, 4::bigint, 'all are kept as strays');
+select is((select count(*) from rota.rejected_report) - :orphans, 4::bigint, 'all are kept as orphans');
 select results_eq(format('select s, a from rota.step s join rota.attempt a using (job_id, step_id) where job_id = %s', :j), 'select s, a from before', 'and nothing has changed');
 
 -- Back: what is kept goes on; what was given up is killed before the node serves.
 delete from rota.node_order;
-select is(t.back(3, jsonb_build_object('attempts', jsonb_build_array(:j || '.0.1', :k || '.0.1'), 'told', '[]'::jsonb)), 1, 'one of two should not be there');
+select is(t.back(3, jsonb_build_object('attempts', jsonb_build_array(:j || '.0.1', :k || '.0.1'), 'reported', '[]'::jsonb)), 1, 'one of two should not be there');
 select is((select string_agg(kind || ' ' || job_id, ',') from rota.node_order), 'kill ' || :j, 'it is killed');
 select is(t.node(3), 'down node:n3 what was given up here is being ended: 1 left', 'the node does not serve yet');
 select api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name": "n3"}') \g /dev/null
 select is((select state from rota.node where node_id = 3), 'down', 'not even when an operator says so');
-select is(t.back(3, jsonb_build_object('attempts', jsonb_build_array(:j || '.0.1', :k || '.0.1'), 'told', '[]'::jsonb)), 1, 'it says so again');
+select is(t.back(3, jsonb_build_object('attempts', jsonb_build_array(:j || '.0.1', :k || '.0.1'), 'reported', '[]'::jsonb)), 1, 'it says so again');
 select is((select count(*) from rota.node_order), 1::bigint, 'one order is enough');
-select is(t.back(3, jsonb_build_object('attempts', jsonb_build_array(:k || '.0.1'), 'told', '[]'::jsonb)), 0, 'it is gone');
+select is(t.back(3, jsonb_build_object('attempts', jsonb_build_array(:k || '.0.1'), 'reported', '[]'::jsonb)), 0, 'it is gone');
 select is((select concat_ws(' ', state, reason) from rota.node where node_id = 3), 'up', 'the node serves');
 select is((select facts ->> 'reason' from internal.job_summary(array[:k])), null, 'what was kept goes on as if nothing had been');
 select t.finish(:'k' || '.a') \g /dev/null
@@ -90,19 +90,19 @@ select is(t.job(:k), 'completed', 'and completes');
 select t.right('back');
 
 -- What a node should have and does not: lost, unless its journal has more to tell or the order is still on its way.
-select t.going('{"fence": false}') as j \gset
+select t.going('{"ends_on_node_loss": false}') as j \gset
 select t.going() as k \gset
 select t.submit('alice', '[{"name": "a"}]') as l \gset
 select t.start(:'l' || '.a', '{3}') \g /dev/null
 select is(t.back(3), 0, 'a node that does not say what it has');
 select is(t.states(:j) || ' ' || t.states(:k), 'a:running a:running', 'proves nothing');
-select t.back(3, jsonb_build_object('attempts', '[]'::jsonb, 'told', jsonb_build_array(:k || '.0.1'))) \g /dev/null
+select t.back(3, jsonb_build_object('attempts', '[]'::jsonb, 'reported', jsonb_build_array(:k || '.0.1'))) \g /dev/null
 select is(t.states(:j) || ' ' || t.states(:k) || ' ' || t.states(:l), 'a:pending a:running a:starting', 'neither in spool nor journal nor on its way: lost');
 select is((select message from rota.attempt where job_id = :j), 'the node has nothing of it any more', 'and why');
 select t.right('missing');
 
 -- Another boot.
-select t.back(3, '{"boot_id": "other", "attempts": [], "told": []}') \g /dev/null
+select t.back(3, '{"boot_id": "other", "attempts": [], "reported": []}') \g /dev/null
 select is(t.states(:k) || ' ' || t.states(:l), 'a:pending a:pending', 'rebooted: all is lost');
 select is((select array_agg(from_state || ' ' || to_state || ' ' || reason order by node_event_id desc) from (select * from rota.node_event where node_id = 3 order by node_event_id desc limit 2) e),
 	'{"down up rebooted","up down rebooted"}', 'it is known as rebooted');
@@ -110,14 +110,14 @@ select is((select state from rota.node where node_id = 3), 'up', 'and serves');
 select t.right('rebooted');
 
 -- keep, until an administrator declares the node dead.
-select t.going('{"fence": false}', '{4}') as j \gset
-select t.going('{"fence": false}', '{4}', '{"requeue": false}') as k \gset
+select t.going('{"ends_on_node_loss": false}', '{4}') as j \gset
+select t.going('{"ends_on_node_loss": false}', '{4}', '{"requeue": false}') as k \gset
 prepare dead as select api.admin_change(0, 'root', '{"object": "node", "action": "dead", "name": "n4", "values": {"reason": "burnt"}}');
 select throws_ok('execute dead', 'RT409', 'node "n4" is not lost', 'not while it is alive');
 select t.ended(4, 5), t.judge() \g /dev/null
 select throws_ok('execute dead', 'RT409', 'node "n4" may still be ending its steps', 'not within the margin');
 select t.ended(4, 11), t.judge() \g /dev/null
-select is(t.states(:j), 'a:running', 'kept');
+select is(t.states(:j), 'a:running', 'reserved');
 select throws_ok($$select api.admin_change(0, 'root', '{"object": "node", "action": "dead", "name": "n4"}')$$, 'RT422', null, 'not without a reason');
 select throws_ok($$select api.admin_change(1097, 'alice', '{"object": "node", "action": "dead", "name": "n4", "values": {"reason": "burnt"}}')$$, 'RT403', null, 'not by a user');
 execute dead \g /dev/null
@@ -126,7 +126,7 @@ select is((select message from rota.attempt where job_id = :k), 'the node was de
 select is(t.node(4), 'down root declared dead: burnt', 'the node says so too');
 select is((select after ->> 'reason' from rota.admin_event where action = 'dead'), 'declared dead: burnt', 'and it is on record');
 select t.right('dead');
-select is(t.back(4, jsonb_build_object('attempts', jsonb_build_array(:j || '.0.1'), 'told', '[]'::jsonb)), 1, 'should it come back, it does not serve before that is gone');
+select is(t.back(4, jsonb_build_object('attempts', jsonb_build_array(:j || '.0.1'), 'reported', '[]'::jsonb)), 1, 'should it come back, it does not serve before that is gone');
 
 -- Flapping.
 select api.admin_change(0, 'root', '{"object": "setting", "action": "change", "name": "flap_count", "values": {"value": "2"}}') \g /dev/null
@@ -147,7 +147,7 @@ select t.ended(1, 1), t.judge(), t.back(1) \g /dev/null
 select is((select state from rota.node where node_id = 1), 'up', 'nor anything where it is not wanted');
 
 -- --no-kill: a step on several nodes goes on with those it has left, if its first is among them and its tasks have begun.
-select t.back(i, '{"boot_id": "third", "attempts": [], "told": []}') from generate_series(1, 4) i \g /dev/null
+select t.back(i, '{"boot_id": "third", "attempts": [], "reported": []}') from generate_series(1, 4) i \g /dev/null
 create function t.wide(p_step jsonb default '{}') returns bigint language sql as $$
 	select t.going('{}', '{2,3,4}', '{"nodes_min": 3, "spec": "output=0:\nno_kill=1:1\n"}'::jsonb || p_step) $$;
 select t.wide() as j \gset

@@ -87,7 +87,7 @@ select is(t.lives(:'label'), 'pending 1', 'but at the next look');
 
 -- An administrator's word against the node's return.
 select t.home(3), t.later() \g /dev/null
-create function t.keep(p_label text) returns void language sql as $$ update rota.attempt set fence = false where ended_at is null and job_id = split_part(p_label, '.', 1)::bigint $$;
+create function t.keep(p_label text) returns void language sql as $$ update rota.attempt set ends_on_node_loss = false where ended_at is null and job_id = split_part(p_label, '.', 1)::bigint $$;
 select t.going(3) as label \gset
 select t.keep(:'label'), t.ended(3, 11) \g /dev/null
 select t.judge() \g /dev/null

@@ -56,7 +56,7 @@ from generate_series(1, 24) i \g /dev/null
 select t.commit(t.decision(n || '.a', '{4}', '{"position": 0}')), t.run(n || '.a[0]'), t.fail(n || '.a[0]')
 from (select job_id as n from rota.step_array where next = 0 and size = 5 order by job_id limit 3) x \g /dev/null
 create function t.head(p_limit int) returns text[] language sql as $$
-	select array_agg(concat_ws(' ', p.job_id, p.step_id, p.room) order by p.nr) from (select *, row_number() over () as nr from api.schedule_queue(p_limit)) p;
+	select array_agg(concat_ws(' ', p.job_id, p.step_id, p.free_slots) order by p.nr) from (select *, row_number() over () as nr from api.schedule_queue(p_limit)) p;
 $$;
 select cmp_ok(cardinality(t.head(1000)), '>=', 20, 'a queue');
 select is_empty('select k from generate_series(1, cardinality(t.head(1000))) k where (t.head(k))[1:k] is distinct from (t.head(1000))[1:k]', 'its heads');

@@ -71,13 +71,13 @@ end $$;
 select is(t.mailed(t.array_fails('REQUEUE')), 'REQUEUE@a', 'an array as a whole');
 select t.array_fails('ALL,ARRAY_TASKS') as j \gset
 select is(t.mailed(:j), 'BEGIN REQUEUE@a[0]#1 REQUEUE@a[1]#1', 'or its elements');
-select internal.mail_look() \g /dev/null
+select internal.mail_poll() \g /dev/null
 select is(t.mailed(:j), 'BEGIN REQUEUE@a[0]#1 REQUEUE@a[1]#1 BEGIN@a[0] BEGIN@a[1]', 'which have begun');
-select internal.mail_look() \g /dev/null
+select internal.mail_poll() \g /dev/null
 select t.later(), t.start(:'j' || '.a[0]'), t.run(:'j' || '.a[0]'), t.finish(:'j' || '.a[0]'), t.start(:'j' || '.a[1]', '{2}'), t.run(:'j' || '.a[1]'), t.fail(:'j' || '.a[1]'),
 	t.pass(:'j' || '.a', '{1}', '{"position": 2}') \g /dev/null
 select is((select array_agg(event order by event) from rota.mail where job_id = :j and step_id = -1), '{BEGIN,FAIL}', 'the job has its own');
-select internal.mail_look(), internal.mail_look() \g /dev/null
+select internal.mail_poll(), internal.mail_poll() \g /dev/null
 select is((select string_agg(event || substring(internal.step_label(job_id, step_id) from '\[.*'), ' ' order by step_id, event) from rota.mail where job_id = :j and step_id >= 0 and event <> 'REQUEUE'),
 	'BEGIN[0] END[0] BEGIN[1] FAIL[1] BEGIN[2] END[2]', 'each element begins and ends once');
 select is((select count(*) from rota.mail_watch where job_id = :j), 0::bigint, 'and the job is not watched any more');
@@ -88,7 +88,7 @@ select t.commit(t.decision(:'j' || '.a'), t.decision(:'j' || '.none')), t.run(:'
 create function t.used(p_label text, p_s int) returns text language plpgsql as $$
 begin
 	update rota.attempt t set started_at = now() - make_interval(secs => p_s) from t.step(p_label) s where t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null;
-	perform internal.mail_look();
+	perform internal.mail_poll();
 	return t.mailed(split_part(p_label, '.', 1)::bigint);
 end $$;
 select is(t.used(:'j' || '.none', 99999), null, 'no limit');
@@ -154,7 +154,7 @@ select is((select message from rota.mail where job_id = :j), 'given up after 5 t
 update rota.setting set value = '3' where name = 'mail_job_max';
 select t.asking('ALL,ARRAY_TASKS', '[{"name": "a", "array": {"indices": [[0,5,1]], "size": 6}}]') as j \gset
 select t.pass(:'j' || '.a', '{4}', jsonb_build_object('position', p)) from generate_series(0, 5) p \g /dev/null
-select internal.mail_look() \g /dev/null
+select internal.mail_poll() \g /dev/null
 select is((select count(*) from rota.mail where job_id = :j and step_id >= 0), 1::bigint, 'with those of the job');
 insert into rota.mail (job_id, step_id, attempt, event) select :j, 1 + n, 1, 'REQUEUE' from generate_series(1, 4) n;
 select is((select count(*) from api.mail_take(3, 60)), 3::bigint, 'some');

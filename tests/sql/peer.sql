@@ -50,9 +50,9 @@ select t.report(t.say(:'j' || '.a', 'end', '{}', 2)) \g /dev/null
 select is((select array_agg(cpus_used order by node_id) from rota.node_used), '{0,3,3,0}', 'CPUs stay booked for the follower');
 select is((select array_agg(mem_used_mb order by node_id) from rota.node_used), '{0,500,500,0}', 'and memory, no more than there was');
 select is(t.offer(:'j' || '.b'), 'with same {3,2} other', 'which is offered those nodes, in their order');
-select is((select array_agg(node_id order by node_id) from api.schedule_running() where kept and kept_for = 1), '{2,3}', 'the scheduler sees them kept');
+select is((select array_agg(node_id order by node_id) from api.schedule_running() where reserved and reserved_for = 1), '{2,3}', 'the scheduler sees them kept');
 select ok((select bool_and(started_at > now()) from rota.allocation where job_id = :j and attempt = 0), 'held from when they were found free, which may be after the transaction''s beginning');
-select t.right('kept');
+select t.right('reserved');
 select is(t.start(:'j' || '.b', '{3,2}', '{"mem_mb": 900}'), 1, 'it starts there');
 select is((select array_agg(mem_used_mb order by node_id) from rota.node_used), '{0,900,900,0}', 'with its own figures');
 select is((select count(*) from rota.allocation where job_id = :j and attempt = 0 and (ended_at is null or gone_at is null)), 0::bigint, 'nothing is kept any more');
@@ -67,7 +67,7 @@ begin
 	return v_job;
 end $$;
 select t.keep() as j \gset
-select is((select cpus_used from rota.node_used where node_id = 4), 2, 'kept');
+select is((select cpus_used from rota.node_used where node_id = 4), 2, 'reserved');
 select api.job_cancel(t.uid('alice'), 'alice', t.request(:'j')) \g /dev/null
 select is((select cpus_used from rota.node_used where node_id = 4), 0, 'let go by cancel');
 select t.keep() as j \gset
@@ -103,7 +103,7 @@ select t.right('two followers, end');
 select t.submit('alice', '[{"name": "a", "cpus_per_task": 2}, {"name": "r", "cpus_per_task": 2, "array": {"indices": [[0,1,1]], "size": 2}}]',
 	'[{"step": "r", "peer": "a"}, {"step": "r", "kind": "same_nodes", "peer": "a"}]') as j \gset
 select t.pass(:'j' || '.a') \g /dev/null
-select is((select kept_for from api.schedule_running() where kept), 1, 'kept for the array');
+select is((select reserved_for from api.schedule_running() where reserved), 1, 'kept for the array');
 select t.pass(:'j' || '.r', '{1}', '{"position": 0}') \g /dev/null
 select t.right('kept for an array');
 select t.pass(:'j' || '.r', '{1}', '{"position": 1}') \g /dev/null
@@ -177,7 +177,7 @@ select is((select concat_ws(' ', t.state(:'j' || '.a'), cpus_used) from rota.nod
 select is((select group_nodes from api.schedule_launch(array[:j], '{1}')), '{1}', 'the holder is still there');
 select is((select group_nodes from api.schedule_launch(array[:j], '{2}')), null, 'a step without a group has none');
 select t.right('a group''s holder');
-select t.start(:'j' || '.b', '{1}', '{"holder": false}'), t.run(:'j' || '.b') \g /dev/null
+select t.start(:'j' || '.b', '{1}', '{"prolog_owner": false}'), t.run(:'j' || '.b') \g /dev/null
 select is(t.orders(:'j' || '.a'), null, 'no epilog yet');
 select t.report(t.say(:'j' || '.a', 'run')) \g /dev/null
 select is(t.state(:'j' || '.a'), 'completed', 'what a holder says again changes nothing');
@@ -194,7 +194,7 @@ select t.right('group');
 select t.submit('alice', '[{"name": "a", "group": "g"}, {"name": "b", "group": "g"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a'), t.report(t.say(:'j' || '.a', 'done')) \g /dev/null
 select is(t.orders(:'j' || '.a'), null, 'no epilog yet where nothing waits for anything');
-select t.start(:'j' || '.b', '{1}', '{"holder": false}'), t.run(:'j' || '.b'), t.finish(:'j' || '.b') \g /dev/null
+select t.start(:'j' || '.b', '{1}', '{"prolog_owner": false}'), t.run(:'j' || '.b'), t.finish(:'j' || '.b') \g /dev/null
 select is(t.orders(:'j' || '.a'), 'end@n1', 'then it runs');
 select t.report(t.say(:'j' || '.a', 'end')) \g /dev/null
 select t.right('group without edges');

@@ -18,8 +18,8 @@ insert into rota.step_request (job_id, step_id, name, line, topo, partition, nod
 select j.job_id, s, 's' || s, 1, s, 'main', 1, 1, 1, '', sha256('x') from rota.job j cross join generate_series(0, 9) s where j.name = 'old';
 insert into rota.step (job_id, step_id, request_id, state, attempt, rank, started_at, ended_at)
 select r.job_id, r.step_id, r.step_id, 'completed', 1, 0, now() - interval '1 day', now() - interval '23 hours' from rota.step_request r join rota.job j on j.job_id = r.job_id and j.name = 'old';
-insert into rota.step (job_id, step_id, request_id, claimant_id, queue, array_index, state, attempt, rank, eligible_at, started_at, ended_at)
-select h.job_id, h.step_id + 1 + i, h.step_id, h.claimant_id, h.queue, i, 'completed', 1, h.rank, h.eligible_at, now(), now() from rota.step h, generate_series(0, 3999) i where h.job_id = :w;
+insert into rota.step (job_id, step_id, request_id, association_id, queue, array_index, state, attempt, rank, eligible_at, started_at, ended_at)
+select h.job_id, h.step_id + 1 + i, h.step_id, h.association_id, h.queue, i, 'completed', 1, h.rank, h.eligible_at, now(), now() from rota.step h, generate_series(0, 3999) i where h.job_id = :w;
 update rota.step_array set next = 4000, completed = 4000 where job_id = :w;
 insert into rota.step_edge (job_id, step_id, edge, kind, peer_job_id, peer_step_id, topo, peer_topo, state)
 select r.job_id, r.step_id, 1, 'after', r.job_id, r.step_id - 1, r.topo, r.topo - 1, 'met' from rota.step_request r join rota.job j on j.job_id = r.job_id and j.name = 'old' where r.step_id > 0;

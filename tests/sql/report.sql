@@ -47,16 +47,16 @@ create function t.lived(p_lives boolean, p_before text, p_done jsonb, p_end json
 declare
 	v_job bigint := t.submit('alice', '[{"name": "a"}]');
 	v_a text := v_job || '.a';
-	v_news int;
+	v_new_count int;
 begin
 	perform t.start(v_a);
 	if p_before <> '' then
 		perform t.report(t.say(v_a, k)) from unnest(p_before::text[]) k;
 	end if;
-	v_news := t.tell(t.told(p_lives, t.say(v_a, 'keeper', '{"age_us": 9000, "pid": 5}'), t.say(v_a, 'run', '{"age_us": 8000}'), t.say(v_a, 'task', '{"age_us": 7000}'),
+	v_new_count := t.tell(t.told(p_lives, t.say(v_a, 'keeper', '{"age_us": 9000, "pid": 5}'), t.say(v_a, 'run', '{"age_us": 8000}'), t.say(v_a, 'task', '{"age_us": 7000}'),
 		t.say(v_a, 'done', p_done), t.say(v_a, 'end', p_end)));
 	perform t.tell(t.told(p_lives, t.say(v_a, 'task'), t.say(v_a, 'done', p_done), t.say(v_a, 'end', p_end)));
-	return concat_ws('|', v_news, t.digest(v_job), (select to_jsonb(x) - '{job_id,ordered_at,done_at,ended_at,started_at,node_ids,nodes,suspended_at}'::text[] || jsonb_build_object('ran', x.done_at - x.started_at)
+	return concat_ws('|', v_new_count, t.digest(v_job), (select to_jsonb(x) - '{job_id,ordered_at,done_at,ended_at,started_at,node_ids,nodes,suspended_at}'::text[] || jsonb_build_object('ran', x.done_at - x.started_at)
 		from rota.attempt x where x.job_id = v_job), (select to_jsonb(x) - '{job_id,started_at,ended_at}'::text[] || jsonb_build_object('ran', x.ended_at - x.started_at) from rota.task_end x where x.job_id = v_job),
 		(select n.state || coalesce(n.reason, '') from rota.node n where n.node_id = 1));
 end $$;
@@ -70,30 +70,30 @@ select api.admin_change(0, 'root', '{"object": "node", "action": "resume", "name
 -- What somebody left of it, and all of it, settled at once.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a') \g /dev/null
-insert into rota.report_left (node_id, job_ids, report) select 1, array[:j], t.told(false, t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'run')) \g /dev/null
+insert into rota.report_deferred (node_id, job_ids, report) select 1, array[:j], t.told(false, t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'run')) \g /dev/null
 select is(t.tell(t.told(true, t.say(:'j' || '.a', 'keeper'), t.say(:'j' || '.a', 'run'), t.say(:'j' || '.a', 'task'), t.say(:'j' || '.a', 'done'), t.say(:'j' || '.a', 'end'))), 7, 'left, and told once more');
 select is(t.digest(:j), '{submit,start,complete}|a:completed|completed|1|0|{"ended,t,t,3,2500"}|completed,0,exit,77', 'comes to the same');
 -- Of what is not there.
-delete from rota.stray;
-select is(t.tell(jsonb_build_object('records', '[]'::jsonb, 'orders_done', '[]'::jsonb, 'lives', jsonb_build_array(jsonb_build_object('kind', 'life', 'node', 2, 'job', :j, 'step', 0, 'attempt', 1,
+delete from rota.rejected_report;
+select is(t.tell(jsonb_build_object('records', '[]'::jsonb, 'orders_done', '[]'::jsonb, 'coalesced', jsonb_build_array(jsonb_build_object('kind', 'life', 'node', 2, 'job', :j, 'step', 0, 'attempt', 1,
 	'done_us', 5, 'end_us', 1, 'outcome', 'fail')))), 0, 'a life on another node');
-select is((select array_agg(s.what #>> '{0,kind}') from rota.stray s), '{life}', 'is kept');
+select is((select array_agg(s.what #>> '{0,kind}') from rota.rejected_report s), '{life}', 'is kept');
 select is(t.digest(:j), '{submit,start,complete}|a:completed|completed|1|0|{"ended,t,t,3,2500"}|completed,0,exit,77', 'and changes nothing');
-select t.right('lives');
+select t.right('coalesced');
 
 -- Strays: unknown steps, attempts that never were, other nodes.
 select t.submit('alice', '[{"name": "a"}]') as j \gset
 select t.start(:'j' || '.a'), t.run(:'j' || '.a') \g /dev/null
-delete from rota.stray;
+delete from rota.rejected_report;
 create function t.stray(p_change jsonb) returns int language sql as $$
 	select t.tell(jsonb_build_object('orders_done', '[]'::jsonb, 'records', jsonb_build_array('{"node": 1, "step": 0, "attempt": 1, "kind": "done", "age_us": 0, "exit": 0, "signal": 0, "cause": "exit", "outcome": "complete"}'::jsonb || p_change))) $$;
 select is(t.stray(jsonb_build_object('job', 987654)), 0, 'a job that does not exist');
 select is(t.stray(jsonb_build_object('job', :j, 'step', 7)), 0, 'a step that does not exist');
 select is(t.stray(jsonb_build_object('job', :j, 'attempt', 2)), 0, 'an attempt that never was');
 select is(t.stray(jsonb_build_object('job', :j, 'node', 2)), 0, 'a node that has nothing to do with it');
-select is((select count(*) from rota.stray), 4::bigint, 'all are kept');
+select is((select count(*) from rota.rejected_report), 4::bigint, 'all are kept');
 select is(t.state(:'j' || '.a'), 'running', 'and nothing has changed');
-select t.right('strays');
+select t.right('orphans');
 -- An unknown kind of record does no harm.
 select t.report(t.say(:'j' || '.a', 'newfangled', '{"x": 1}')) \g /dev/null
 select is(t.state(:'j' || '.a'), 'running', 'an unknown kind');
@@ -107,10 +107,10 @@ select is((select concat_ws(' ', state, attempt) from t.step(:'k' || '.a')), 'st
 select t.right('earlier attempt');
 
 -- Orders and messages for attempts that are over: told of, kept as strays, nothing else.
-delete from rota.stray;
+delete from rota.rejected_report;
 select is(t.report(jsonb_build_array(jsonb_build_object('node', 2, 'job', :k, 'step', 0, 'attempt', 1, 'kind', k, 'age_us', 0, 'reason', 'old', 'action', 'kill', 'drain', ''))),
 	0, k || ' for an attempt that is over') from unnest('{refused,late}'::text[]) k;
-select is((select count(*) from rota.stray), 2::bigint, 'both are kept');
+select is((select count(*) from rota.rejected_report), 2::bigint, 'both are kept');
 select is((select concat_ws(' ', state, attempt) from t.step(:'k' || '.a')), 'starting 2', 'and change nothing');
 -- Refused because the node is at fault: it is drained, and the step runs again though it is not to be requeued.
 select t.submit('alice', '[{"name": "a", "requeue": false}]') as f \gset
@@ -145,11 +145,11 @@ create function t.ready(p_label text, p_nodes int[]) returns int language sql as
 -- Readiness in short: as the records would say it.
 select is(t.ready(:'w' || '.w', '{2,1}'), 4, 'two are ready');
 select is((select concat_ws(' ', t.state(:'w' || '.w'), t.orders(:'w' || '.w'))), 'prolog', 'one is not');
-delete from rota.stray;
+delete from rota.rejected_report;
 select is(t.ready(:'w' || '.w', '{1,4,3}'), 4, 'one told again, one that has nothing to do with it, the last one');
 select is((select concat_ws(' ', t.state(:'w' || '.w'), (select array_agg(phase order by node_index) from rota.allocation where job_id = :w))), 'prolog {ready,ready,ready}', 'all are ready');
 select matches(t.orders(:'w' || '.w'), '^go@n2', 'and the one with the script is told to go');
-select is((select count(*) from rota.stray), 1::bigint, 'what fits nothing is kept');
+select is((select count(*) from rota.rejected_report), 1::bigint, 'what fits nothing is kept');
 select t.report(t.say(:'w' || '.w', 'run', '{}', 2)), t.finish(:'w' || '.w') \g /dev/null
 select is((select concat_ws(' ', t.state(:'w' || '.w'), (select count(*) from rota.launch_text where job_id = :w),
 	(select count(*) from rota.node_order where job_id = :w and kind = 'launch'))), 'completed 0 0', 'an attempt that is over leaves no text, and no order that lacks it');

@@ -135,12 +135,12 @@ select is(:'his'::text, '0 0 0 0', 'somebody else does not');
 select is(:'analyst'::text, 't t t t', 'an analyst reads all');
 
 -- Retention, of what came late as well.
-select rota.day_range('stray', current_date - 100) \g /dev/null
+select rota.day_range('rejected_report', current_date - 100) \g /dev/null
 select rota.day_range('sample', current_date - 100) \g /dev/null
 select rota.day_range('sample', current_date - 10) \g /dev/null
 select api.range_ensure() \g /dev/null
 select is(to_regclass('rota.sample_' || to_char(current_date - 100, 'YYYYMMDD')), null, 'a day that is too old is dropped');
-select is(to_regclass('rota.stray_' || to_char(current_date - 100, 'YYYYMMDD')), null, 'of each table');
+select is(to_regclass('rota.rejected_report_' || to_char(current_date - 100, 'YYYYMMDD')), null, 'of each table');
 select isnt(to_regclass('rota.sample_' || to_char(current_date - 10, 'YYYYMMDD')), null, 'another is kept');
 select isnt(to_regclass('rota.sample_' || to_char(current_date + 6, 'YYYYMMDD')), null, 'and there are days to come');
 select is((select count(*)::int from t.wrong()), 0, 'nothing is held that is not accounted for');

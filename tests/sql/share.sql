@@ -37,7 +37,7 @@ update rota.allocation set started_at = now() - interval '100 seconds';
 select is((select round(use_s) from internal.share_use where user_name = 'alice'), 100::double precision, 'what runs counts');
 select t.run(:'j' || '.a'), t.finish(:'j' || '.a') \g /dev/null
 select is((select round(use_s) from internal.share_use where user_name = 'alice'), 100::double precision, 'what has ended counts');
-select is((select count(*) > 0 from rota.usage_due), true, 'before it is added up');
+select is((select count(*) > 0 from rota.usage_pending), true, 'before it is added up');
 select api.usage_roll(1000) \g /dev/null
 select is((select round(use_s) from internal.share_use where user_name = 'alice'), 100::double precision, 'and then');
 -- The queue: off, the order of submission; on, who has used less goes first, within the weight.
@@ -48,7 +48,7 @@ select t.admin('setting', 'fair_share_weight_s', '{"value": 1000}') \g /dev/null
 select t.admin('setting', 'fair_share_period_s', '{"value": 3600}') \g /dev/null
 select * from api.schedule_tick(t.term()) \g /dev/null
 select is(t.pending(), format('%2$s.a %1$s.b', :j, :k), 'on: who has used nothing goes first');
-select is((select string_agg(user_name || ' ' || boost_ms, ', ' order by user_name) from rota.claimant), (select string_agg(user_name || ' ' || (round(factor::numeric, 3) * 1000000)::bigint, ', ' order by user_name) from internal.share_tree where user_name in ('alice', 'carl')), 'by so many milliseconds');
+select is((select string_agg(user_name || ' ' || boost_ms, ', ' order by user_name) from rota.association_share), (select string_agg(user_name || ' ' || (round(factor::numeric, 3) * 1000000)::bigint, ', ' order by user_name) from internal.share_tree where user_name in ('alice', 'carl')), 'by so many milliseconds');
 update rota.step set rank = rank - 2000000 where job_id = :k;
 select is(t.pending(), format('%s.b %s.a', :j, :k), 'but never by more than the weight');
 select t.admin('association', 'a1/alice', '{"shares": 0}') \g /dev/null
@@ -64,11 +64,11 @@ select t.submit(chr(97 + floor(random() ^ 3 * 26)::int) || floor(random() ^ 4 * 
 from generate_series(1, 400) i \g /dev/null
 update rota.step set rank = rank - floor(random() * 900000)::bigint where job_id % 2 = 0 and step_id = (select min(step_id) from rota.step x where x.job_id = step.job_id);
 update rota.step s set rank = (select max(rank) from rota.step x where x.job_id = s.job_id);
-update rota.claimant c set boost_ms = floor(random() * 1000000) where not exists (select from rota.claimant o where o.user_name = c.user_name and o.claimant_id < c.claimant_id);
-update rota.claimant c set boost_ms = (select o.boost_ms from rota.claimant o where o.user_name = c.user_name order by o.claimant_id limit 1);
+update rota.association_share c set boost_ms = floor(random() * 1000000) where not exists (select from rota.association_share o where o.user_name = c.user_name and o.association_id < c.association_id);
+update rota.association_share c set boost_ms = (select o.boost_ms from rota.association_share o where o.user_name = c.user_name order by o.association_id limit 1);
 create table t.right_order as
 select row_number() over (partition by s.queue order by s.rank + c.boost_ms desc, s.job_id, s.step_id) as nr, s.queue, s.job_id, s.step_id
-from rota.step s join rota.claimant c using (claimant_id) where s.state = 'pending' and s.held = '';
+from rota.step s join rota.association_share c using (association_id) where s.state = 'pending' and s.held = '';
 create function t.queue(p_partition text, p_limit int) returns text[] language sql as $$
 	select array_agg(q.job_id || '.' || q.step_id order by q.nr) from (select *, row_number() over () as nr from api.schedule_queue(p_limit)) q
 	join rota.step s on s.job_id = q.job_id and s.step_id = q.step_id where s.queue = p_partition $$;

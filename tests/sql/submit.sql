@@ -174,7 +174,7 @@ select is(t.everything(), :'before', 'nothing is left of any');
 select is(t.sequences(), :'sequences', 'and no number is used up');
 select is(coalesce(current_setting('rota.try', true), ''), '', 'the session submits again');
 set local rota.try = 900000;
-select throws_ok($$select t.keyed('alice', 'kept')$$, 'RT200', 'tried', 'nobody keeps a job with a number that he chose');
+select throws_ok($$select t.keyed('alice', 'reserved')$$, 'RT200', 'tried', 'nobody keeps a job with a number that he chose');
 set local rota.try = '';
 -- Several in one call: all or none, in the order of the list; what is null is what the one before has.
 create function t.listed(variadic p_plans jsonb[]) returns jsonb language sql as $$

@@ -66,7 +66,7 @@ select lives_ok(format($$select t.say('a', 'select now from api.schedule_tick(%s
 select dblink_disconnect('a') \g /dev/null
 call t.await('select not internal.leader_lives()');
 select is(t.win('b', 0), (:term + 1)::bigint, 'the session of the leader is gone: the next term');
-select is((select holder from rota.leader where name = 'schedule'), 'b ' || t.pid('b'), 'its holder');
+select is((select owner from rota.leader where name = 'schedule'), 'b ' || t.pid('b'), 'its holder');
 
 -- Hung: silent for longer than its lease. It wakes up between two calls, and all it says is refused.
 call t.silent('b');

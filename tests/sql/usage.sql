@@ -101,8 +101,8 @@ select api.usage_rebuild(0, 'root', '{}') \g /dev/null
 select is(api.usage_roll(1), 1, 'a rebuild begins');
 select cmp_ok((select rebuild_left from acct.site), '>', 0::bigint, 'and says that it is under way');
 select is_empty(:'audit', 'what there is of it is right');
-select is((select count(*) from rota.usage_due where due_id > 0), 0::bigint, 'what ends meanwhile goes before it');
-select is_empty('select from rota.usage_due a join rota.usage_due b on (a.held, a.used) = (b.held, b.used) and a.due_id > b.due_id and a.job_ids[1] / 20 < b.job_ids[1] / 20',
+select is((select count(*) from rota.usage_pending where pending_id > 0), 0::bigint, 'what ends meanwhile goes before it');
+select is_empty('select from rota.usage_pending a join rota.usage_pending b on (a.held, a.used) = (b.held, b.used) and a.pending_id > b.pending_id and a.job_ids[1] / 20 < b.job_ids[1] / 20',
 	'and the newest jobs before older ones');
 select t.roll() \g /dev/null
 select is((select rebuild_left from acct.site), 0::bigint, 'it is through');
@@ -180,7 +180,7 @@ select api.job_release(0, 'root', t.request(:'j' || '.b')), t.pass(:'j' || '.b')
 select is((select string_agg(partition, ' ' order by attempt) from acct.allocation where job_id = :j and step = 'b'), 'main other', 'what was kept stays where it was kept');
 select t.roll() \g /dev/null
 select is_empty(:'audit', 'and is counted there');
-select is((select count(*) from rota.usage_due), 0::bigint, 'nothing is left to be added up');
+select is((select count(*) from rota.usage_pending), 0::bigint, 'nothing is left to be added up');
 
 -- What was used is known when nothing is left on the node: often with the end, sometimes later, when what was held is added up already.
 select t.submit('gina', '[{"name": "a", "cpus_per_task": 2, "group": "g"}]') as j \gset

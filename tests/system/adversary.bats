@@ -439,7 +439,7 @@ orders_taken() {
 	term=$(superuser "select term from rota.leader where name = 'schedule'")
 	body=$(superuser "select encode(convert_to(replace(body, 'x', 'x'), 'UTF8'), 'base64') from public.stolen limit 1" | base64 -d; echo .)
 	role rota_jobmgr "select api.schedule_commit($term,
-		'[{\"job\":$job,\"step\":0,\"request\":0,\"attempt\":1,\"time_limit_s\":0,\"nodes\":[$node],\"allocations\":[{\"node\":$node,\"cpus\":1,\"mem_mb\":0,\"tasks\":1,\"gres\":{},\"holder\":true}]}]',
+		'[{\"job\":$job,\"step\":0,\"request\":0,\"attempt\":1,\"time_limit_s\":0,\"nodes\":[$node],\"allocations\":[{\"node\":$node,\"cpus\":1,\"mem_mb\":0,\"tasks\":1,\"gres\":{},\"prolog_owner\":true}]}]',
 		jsonb_build_array(jsonb_build_object('node_id', $node, 'kind', 'launch', 'job_id', $job, 'step_id', 0, 'attempt', 1, 'body', \$body\$${body%.}\$body\$, 'signature', repeat('5a', 64))))"
 	run ended "$job"
 	[[ $output == "failed|refused|signature does not match"* ]]

@@ -43,7 +43,7 @@ rows() {
 	rota wait --timeout=120 "$job"
 	rows "select count(*) from rota.task_end where job_id = $job" 9
 	eventually rows "select count(*) from rota.allocation where job_id = $job and gone_at is null" 0
-	rows 'select count(*) from rota.stray' 0
+	rows 'select count(*) from rota.rejected_report' 0
 }
 
 @test "an order with a wrong signature is refused as ever" {
@@ -80,7 +80,7 @@ rows() {
 	superuser "insert into rota.partition_node (partition, node_id) select 'main', n.node_id from rota.node n where n.name not in ('n1', 'n2', 'n3')"
 	kill "$(pid_of procmgrd)"
 	eventually rows "select count(*) from rota.node where state = 'up'" 40
-	rows "select count(*), count(distinct bell) from rota.node_lease" '40|1'
+	rows "select count(*), count(distinct notify_node_id) from rota.node_lease" '40|1'
 	printf '%s\n' '#!/bin/bash' true >job.sh
 	wide=$(rota submit --parsable --nodes=40 --run=tasks --ntasks=80 job.sh)
 	many=$(rota submit --parsable --array=0-399 job.sh)

@@ -77,7 +77,7 @@ whole() {
 
 # settled: whether all usage is added up.
 settled() {
-	[ "$(superuser "select count(*) from rota.usage_due")" = 0 ]
+	[ "$(superuser "select count(*) from rota.usage_pending")" = 0 ]
 }
 
 # attached: whether the first range is among the tables.

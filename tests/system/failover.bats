@@ -57,7 +57,7 @@ ready() {
 
 # The name of the jobmgrd that leads, and its term; empty if there is none.
 leader() {
-	sql "select split_part(l.holder, ' ', 2) from rota.leader l where l.name = 'schedule' and internal.leader_lives()"
+	sql "select split_part(l.owner, ' ', 2) from rota.leader l where l.name = 'schedule' and internal.leader_lives()"
 }
 
 term() {

@@ -71,7 +71,7 @@ dead() {
 
 # No hook of a job is pending any more.
 quiet() {
-	[ "$(sql "select count(*) from rota.hook_due where job_id = $1")" = 0 ]
+	[ "$(sql "select count(*) from rota.hook_pending where job_id = $1")" = 0 ]
 }
 
 ended() {
@@ -254,7 +254,7 @@ true')
 }
 
 @test "nothing is left: no hook due, no CPU held, no order" {
-	left() { [ "$(sql "select (select count(*) from rota.hook_due) || ' ' || (select sum(cpus_used) from rota.node_used) || ' ' || (select count(*) from rota.node_order)")" = "0 0 0" ]; }
+	left() { [ "$(sql "select (select count(*) from rota.hook_pending) || ' ' || (select sum(cpus_used) from rota.node_used) || ' ' || (select count(*) from rota.node_order)")" = "0 0 0" ]; }
 	eventually left
-	[ "$(sql "select count(*) from rota.stray where actor <> 'node'")" = 0 ]
+	[ "$(sql "select count(*) from rota.rejected_report where actor <> 'node'")" = 0 ]
 }

@@ -94,7 +94,7 @@ attempts() {
 	before=$(sql "select a from rota.attempt a where job_id = $job and attempt = 1")
 	mend
 	eventually node_is "$node" up
-	is_rejected() { [ "$(sql "select count(*) from rota.stray s, jsonb_array_elements(s.what) w where w ->> 'outcome' = 'node_fail' and (w ->> 'job')::int = $job")" -gt 0 ]; }
+	is_rejected() { [ "$(sql "select count(*) from rota.rejected_report s, jsonb_array_elements(s.what) w where w ->> 'outcome' = 'node_fail' and (w ->> 'job')::int = $job")" -gt 0 ]; }
 	eventually is_rejected
 	[ "$(sql "select a from rota.attempt a where job_id = $job and attempt = 1")" = "$before" ]
 	[ "$(attempts "$job")" = "1:node_fail:node_lost 2:completed:exit" ]
@@ -151,7 +151,7 @@ attempts() {
 	[[ $output == *"may still be ending its steps"* ]]
 	[ "$(rota queue --json | jq -r '.jobs[0] | .state + " " + .reason')" = "running node_lost" ]
 	rota why "$job" | grep -q "$node is lost"
-	over() { [ "$(sql "select fenced_at is not null from rota.node_lease join rota.node using (node_id) where name = '$node'")" = t ]; }
+	over() { [ "$(sql "select loss_ended_at is not null from rota.node_lease join rota.node using (node_id) where name = '$node'")" = t ]; }
 	eventually over
 	[ "$(sql "select state || ' ' || attempt from rota.step where job_id = $job")" = "running 1" ]
 	enough

@@ -34,7 +34,7 @@ submit() {
 }
 
 added_up() {
-	[ "$(superuser 'select (select count(*) from rota.usage_due) + (select count(*) from rota.usage_state where rebuild_at is not null)')" = 0 ]
+	[ "$(superuser 'select (select count(*) from rota.usage_pending) + (select count(*) from rota.usage_state where rebuild_at is not null)')" = 0 ]
 }
 
 right() {

@@ -27,7 +27,7 @@ static void two_nodes(void **state)
 	allocation = json_array_get(json_object_get(start, "allocations"), 0);
 	assert_int_equal(number(allocation, "node"), 2);
 	assert_int_equal(json_integer_value(json_array_get(json_object_get(json_object_get(allocation, "gres"), "gpu"), 1)), 3);
-	assert_true(json_is_true(json_object_get(allocation, "holder")));
+	assert_true(json_is_true(json_object_get(allocation, "prolog_owner")));
 
 	assert_int_equal(json_array_size(orders->commits[0].orders), 2);
 	order = parsed(&orders->commits[0], 0);

@@ -183,7 +183,7 @@ static void line_read(struct verb_scan *scan, struct top_line *line)
 		json_object_set_new(line->request, "jobs", words_operands(scan));
 }
 
-/* Has a sampled step no figures yet? Its node samples because of this request (internal.sample_look); a rate needs two samples. */
+/* Has a sampled step no figures yet? Its node samples because of this request (internal.sample_poll); a rate needs two samples. */
 static bool is_lacking(const json_t *answer)
 {
 	const json_t *step;

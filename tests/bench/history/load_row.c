@@ -21,7 +21,7 @@ const struct load_table load_tables[LOAD_TABLES] = {
 	 "ended_at,exit_code,signal,cause,message,end_wanted,queue,is_array",
 	 22},
 	{"step_array", "job_id,step_id,indices,size,max_running,next,completed,failed", 8},
-	{"step_edge", "job_id,step_id,edge,kind,peer_job_id,peer_step_id,condition,topo,peer_topo,gates,state,settled_at,line",
+	{"step_edge", "job_id,step_id,edge,kind,peer_job_id,peer_step_id,condition,topo,peer_topo,gates,state,resolved_at,line",
 	 13},
 	{"attempt",
 	 "job_id,step_id,attempt,state,time_limit_s,node_ids,nodes,ordered_at,started_at,done_at,ended_at,outcome,exit_code,"

@@ -85,7 +85,7 @@ class RecordTest(unittest.TestCase):
     def test_settled(self):
         """Applying a deferred report is no call of its own, because deferral differs from run to run."""
         record, _ = recorded(entry("a", "execute node_report: select * from api.node_report()"), entry("a", "duration: 1 ms"),
-                             entry("a", "execute node_settle: select * from api.node_settle()"), entry("a", "duration: 1 ms"),
+                             entry("a", "execute node_apply: select * from api.node_apply()"), entry("a", "duration: 1 ms"),
                              entry("a", "execute node_orders: select * from api.node_orders()"))
         self.assertEqual([function(statement) for _, statement, _, _ in record.calls], ["node_report", "node_orders"])
 

@@ -17,7 +17,7 @@ def array(instance, path, size):
     job = instance.rota("submit", "--parsable", f"--array=0-{size - 1}", path).strip()
     instance.rota("wait", "--quiet", f"--timeout={60 + size // 20}", job)
     while instance.sql(f"""select (select count(*) from rota.allocation where job_id = {job} and gone_at is null)
-        + (select count(*) from rota.hook_due where job_id = {job})""") != "0":
+        + (select count(*) from rota.hook_pending where job_id = {job})""") != "0":
         time.sleep(0.01)
     seconds = time.monotonic() - began
     done, tasks = instance.sql(f"""select count(*) from rota.step where job_id = {job} and array_index is not null and state = 'completed'

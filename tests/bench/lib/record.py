@@ -10,7 +10,7 @@ import re
 import struct
 
 BEGIN, END = 1, 2  # marks: the clock starts when the first of these is sent, and stops when the last of those is answered
-ALONE = {"node_report": 4, "schedule_commit": 4}  # no call of the session is sent behind these: where a report is left, it goes on with node_settle
+ALONE = {"node_report": 4, "schedule_commit": 4}  # no call of the session is sent behind these: where a report is left, it goes on with node_apply
 #                                                  until that is answered; where a commit gave up waiting for a row lock, it is sent again
 WAITED_FOR = ("job_submit", "node_register", "schedule_commit", "node_report")
 ROLES = ("rota_jobmgr", "rota_node", "rota_nodemgr")
@@ -71,7 +71,7 @@ class Record:
     def take(self, entry):
         session = self.sessions.setdefault(entry["session_id"], Session(len(self.sessions), entry["user"]))
         begins = EXECUTE.match(entry["message"])
-        if begins and function(begins.group(1)) == "node_settle":
+        if begins and function(begins.group(1)) == "node_apply":
             session.open = ""
         elif begins:
             session.calls += 1

@@ -1,12 +1,12 @@
 -- Words that administrators write: host lists, times, sizes; and the nearest word to a wrong one.
-create function internal.word_user() returns text
+create function internal.user_pattern() returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	-- As launch orders take them: with a domain before or behind, and a machine's own with a dollar sign.
 	select '[A-Za-z0-9_][A-Za-z0-9_.@\\-]*\$?';
 $$;
-comment on function internal.word_user() is 'What the name of a user is like, as a regular expression.';
+comment on function internal.user_pattern() is 'What the name of a user is like, as a regular expression.';
 
-create function internal.word_distance(p_one text, p_two text) returns int
+create function internal.text_distance(p_one text, p_two text) returns int
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
 declare
 	v_row int[] := array(select generate_series(0, length(p_two)));
@@ -21,16 +21,16 @@ begin
 	end loop;
 	return v_row[length(p_two) + 1];
 end $$;
-comment on function internal.word_distance(text, text) is 'Letters to insert, delete or replace to make one word of the other.';
+comment on function internal.text_distance(text, text) is 'Letters to insert, delete or replace to make one word of the other.';
 
-create function internal.word_nearest(p_word text, p_words text[]) returns text
+create function internal.text_nearest(p_word text, p_words text[]) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select w from unnest(p_words) w
-	where length(p_word) <= 64 and internal.word_distance(p_word, w) <= greatest(1, length(p_word) / 3)
-	order by internal.word_distance(p_word, w), w
+	where length(p_word) <= 64 and internal.text_distance(p_word, w) <= greatest(1, length(p_word) / 3)
+	order by internal.text_distance(p_word, w), w
 	limit 1;
 $$;
-comment on function internal.word_nearest(text, text[]) is 'The word of a list that p_word was probably meant to be; null: none is near.';
+comment on function internal.text_nearest(text, text[]) is 'The word of a list that p_word was probably meant to be; null: none is near.';
 
 create function internal.hosts_expand(p_hosts text) returns setof text
 language plpgsql immutable strict set search_path = pg_catalog, pg_temp as $$
@@ -66,7 +66,7 @@ begin
 end $$;
 comment on function internal.hosts_expand(text) is 'The names that a list like n[1-4,7],m1 stands for; numbers keep leading zeros.';
 
-create function internal.word_seconds(p_text text) returns bigint
+create function internal.text_seconds(p_text text) returns bigint
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select case
 		when p_text ~ '^[0-9]{1,9}$' then p_text::bigint * 60
@@ -78,18 +78,18 @@ language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 			+ coalesce(nullif(split_part(p_text, ':', 2), '')::int, 0) * 60 + coalesce(nullif(split_part(p_text, ':', 3), '')::int, 0)
 	end;
 $$;
-comment on function internal.word_seconds(text) is 'Seconds of a time written as m, m:s, h:m:s, d-h, d-h:m or d-h:m:s; null: it is not one.';
+comment on function internal.text_seconds(text) is 'Seconds of a time written as m, m:s, h:m:s, d-h, d-h:m or d-h:m:s; null: it is not one.';
 
-create function internal.word_period(p_text text) returns interval
+create function internal.text_period(p_text text) returns interval
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select case p_text when 'daily' then interval '1 day' when 'weekly' then interval '7 days' when 'monthly' then interval '1 month'
 		else case when p_text ~ '^[1-9][0-9]{0,2} ?(day|week|month)s?$' then p_text::interval end end;
 $$;
-comment on function internal.word_period(text) is 'An interval of days, weeks or months in words, like daily, weekly or 14days; null: it is not one.';
+comment on function internal.text_period(text) is 'An interval of days, weeks or months in words, like daily, weekly or 14days; null: it is not one.';
 
-create function internal.word_mebibytes(p_text text) returns bigint
+create function internal.text_mebibytes(p_text text) returns bigint
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select case when p_text ~* '^[0-9]{1,12}[kmgt]?(i?b)?$' then ceil(substring(p_text from '^[0-9]+')::numeric
 		* case lower(substring(p_text from '[kmgtKMGT]')) when 'k' then 1.0 / 1024 when 'g' then 1024 when 't' then 1048576 else 1 end)::bigint end;
 $$;
-comment on function internal.word_mebibytes(text) is 'MiB of a size written like 512M, 4G or 1T, a plain number being MiB; null: it is not one.';
+comment on function internal.text_mebibytes(text) is 'MiB of a size written like 512M, 4G or 1T, a plain number being MiB; null: it is not one.';

@@ -1,6 +1,6 @@
 -- Reports that others' reports are in the way of, between sessions that are really there: they are left, and whoever comes to the lock first
 -- settles all of them. What the sessions do is committed, so this file has a database of its own.
-\set name left_race
+\set name deferred_race
 \ir own.psql
 create function t.ask(p_session text, p_sql text) returns text language sql as $$ select x.v from dblink(p_session, p_sql) x (v text) $$;
 create function t.answer(p_session text) returns text language plpgsql as $$
@@ -16,9 +16,9 @@ exception when others then
 end $$;
 -- The first call of a process manager, and the second.
 create function t.reporting(p_report jsonb, p_alone boolean default false) returns text language sql as $$
-	select format('select coalesce(r.news::text, ''left'') from api.node_report(%L, %L, %L) r', p_report - 'lives', coalesce(p_report -> 'lives', '[]'), p_alone) $$;
+	select format('select coalesce(r.new_count::text, ''left'') from api.node_report(%L, %L, %L) r', p_report - 'coalesced', coalesce(p_report -> 'coalesced', '[]'), p_alone) $$;
 create function t.settling(p_node int) returns text language sql as $$
-	select format('select s.news::text from api.node_settle(%s) s', (select max(l.left_id) from rota.report_left l where l.node_id = p_node)) $$;
+	select format('select s.new_count::text from api.node_apply(%s) s', (select max(l.deferred_id) from rota.report_deferred l where l.node_id = p_node)) $$;
 create function t.ending(p_label text, p_more jsonb default '{}') returns jsonb language sql as $$
 	select t.told(t.say(p_label, 'task', p_more), t.say(p_label, 'done', p_more), t.say(p_label, 'end', p_more)) $$;
 -- An array whose elements run, one on each node.
@@ -30,7 +30,7 @@ begin
 	perform t.run(v_job || '.a[' || i || ']') from generate_series(0, 3) i;
 	return v_job;
 end $$;
-create function t.left() returns bigint language sql as $$ select count(*) from rota.report_left $$;
+create function t.left() returns bigint language sql as $$ select count(*) from rota.report_deferred $$;
 commit;
 select * from no_plan();
 select t.open(n) from unnest('{a,b,c}'::text[]) n \g /dev/null
@@ -41,7 +41,7 @@ select t.ask('a', 'begin'), t.ask('a', format('select internal.job_lock(array[%s
 select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[0]', '{"age_us": 2000000}'))), 'left', 'a report that would wait is left');
 select is(t.ask('c', t.reporting(t.ending(:'j' || '.a[1]'))), 'left', 'and another');
 select is(t.state(:'j' || '.a[0]'), 'running', 'nothing of it counts yet');
-update rota.report_left set told_at = told_at - interval '1 second' where node_id = 1;
+update rota.report_deferred set reported_at = reported_at - interval '1 second' where node_id = 1;
 select dblink_send_query('b', t.settling(1)), t.settling(2) as other \gset
 select ok(t.waits('b'), 'who wants to have it settled waits for the lock');
 select t.ask('a', 'commit') \g /dev/null
@@ -54,13 +54,13 @@ select ok((select min(e.ended_at) < now() - interval '3 s' and max(e.ended_at) >
 -- So does a report that finds the lock free, of those about its jobs.
 select t.ask('a', 'begin'), t.ask('a', format('select internal.job_lock(array[%s])::text', :j)) \g /dev/null
 select t.ask('b', t.reporting(t.ending(:'j' || '.a[2]'))) \g /dev/null
-insert into rota.report_left (node_id, job_ids, report) values (4, array[:j, 0], '{"records": [], "orders_done": []}') returning left_id as foreign \gset
+insert into rota.report_deferred (node_id, job_ids, report) values (4, array[:j, 0], '{"records": [], "orders_done": []}') returning deferred_id as foreign \gset
 select t.ask('a', 'commit'), t.settling(3) as other \gset
 select is(t.ask('c', t.reporting(t.ending(:'j' || '.a[3]'))), '6', 'a report takes what was left along');
 select is(t.job(:j), 'completed', 'the job is over');
-select is((select array_agg(left_id) from rota.report_left), array[:foreign::bigint], 'but not what is about other jobs, too');
+select is((select array_agg(deferred_id) from rota.report_deferred), array[:foreign::bigint], 'but not what is about other jobs, too');
 select is(t.ask('b', :'other'), '0', 'whoever left it finds it done');
-delete from rota.report_left;
+delete from rota.report_deferred;
 
 -- A process manager whose report was left, and could not be settled (the disk was full, say), tells all of it again, while it is still left.
 select t.array() as j \gset
@@ -78,13 +78,13 @@ select is(t.left(), 0::bigint, 'nothing is left');
 
 -- What cannot be settled is in the way of others for a moment, and not of those that are told alone.
 select t.array() as j \gset
-insert into rota.report_left (node_id, job_ids, report)
-select 4, array[:j], replace(t.ending(:'j' || '.a[3]')::text, '"exit": 0', '"exit": "none"')::jsonb returning left_id as bad \gset
+insert into rota.report_deferred (node_id, job_ids, report)
+select 4, array[:j], replace(t.ending(:'j' || '.a[3]')::text, '"exit": 0', '"exit": "none"')::jsonb returning deferred_id as bad \gset
 select throws_ok(t.reporting(t.ending(:'j' || '.a[0]')), '22P02', null, 'a report that takes along what is wrong fails with it');
 select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[0]'), true)), '3', 'told alone, it does not');
-update rota.report_left set told_at = told_at - interval '11 s';
+update rota.report_deferred set reported_at = reported_at - interval '11 s';
 select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[1]'))), '3', 'nor when that is old');
-select throws_ok(format('select api.node_settle(%s)', :bad), '22P02', null, 'whoever left it hears what is wrong');
+select throws_ok(format('select api.node_apply(%s)', :bad), '22P02', null, 'whoever left it hears what is wrong');
 select t.ask('a', 'begin'), t.ask('a', format('select internal.job_lock(array[%s])::text', :j)) \g /dev/null
 select dblink_send_query('b', t.reporting(t.ending(:'j' || '.a[2]'), true)) \g /dev/null
 select ok(t.waits('b'), 'what is told alone is not left');
@@ -92,29 +92,29 @@ select t.ask('a', 'commit') \g /dev/null
 select is(t.answer('b'), '3', 'it waits');
 
 -- Strays of a day that has no table yet, from two at once: one makes it, the other waits for that.
-select format('drop table rota.%I', 'stray_' || to_char(now() at time zone 'UTC', 'YYYYMMDD')) \gexec
-select jsonb_set(t.told(t.say(:'j' || '.a[3]', 'task')), '{records,0,job}', '987654') as stray \gset
+select format('drop table rota.%I', 'rejected_report_' || to_char(now() at time zone 'UTC', 'YYYYMMDD')) \gexec
+select jsonb_set(t.told(t.say(:'j' || '.a[3]', 'task')), '{records,0,job}', '987654') as rejected_report \gset
 select t.ask('a', 'begin') \g /dev/null
-select is(t.ask('a', t.reporting(:'stray', true)), '0', 'a stray is no news');
-select dblink_send_query('b', t.reporting(:'stray', true)) \g /dev/null
+select is(t.ask('a', t.reporting(:'rejected_report', true)), '0', 'a stray is no news');
+select dblink_send_query('b', t.reporting(:'rejected_report', true)) \g /dev/null
 select ok(t.waits('b'), 'another waits while the table is made');
 select t.ask('a', 'commit') \g /dev/null
 select is(t.answer('b'), '0', 'and finds it there');
-select is((select count(*) from rota.stray where at > now() - interval '1 hour'), 2::bigint, 'both are kept');
+select is((select count(*) from rota.rejected_report where at > now() - interval '1 hour'), 2::bigint, 'both are kept');
 
 -- A process manager registers: what it had left before it lost its connection it tells again; what it has left on this one it waits for.
-delete from rota.report_left;
-insert into rota.report_left (node_id, job_ids, report) values (4, array[:j], t.ending(:'j' || '.a[3]')) returning left_id as mine \gset
+delete from rota.report_deferred;
+insert into rota.report_deferred (node_id, job_ids, report) values (4, array[:j], t.ending(:'j' || '.a[3]')) returning deferred_id as mine \gset
 select t.back(4) \g /dev/null
-select is((select array_agg(left_id) from rota.report_left), array[:mine::bigint], 'what is left on this connection stays');
+select is((select array_agg(deferred_id) from rota.report_deferred), array[:mine::bigint], 'what is left on this connection stays');
 select t.open('d'), t.ask('d', 'select t.back(4)::text') \g /dev/null
 select is(t.left(), 0::bigint, 'what was left on one before goes');
 select is(t.ask('b', t.reporting(t.ending(:'j' || '.a[3]'))), '3', 'which is news');
 select is(t.job(:j), 'completed', 'and nothing is missing');
-select is(t.ask('b', 'select s.news::text from api.node_settle(null) s'), '0', 'nothing to settle');
+select is(t.ask('b', 'select s.new_count::text from api.node_apply(null) s'), '0', 'nothing to settle');
 select is_empty('select * from t.wrong()', 'all adds up');
 select dblink_disconnect(n) from unnest('{a,b,c,d}'::text[]) n \g /dev/null
 select * from finish();
 \c postgres
 set client_min_messages = warning;
-drop database left_race;
+drop database deferred_race;

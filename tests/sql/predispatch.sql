@@ -7,7 +7,7 @@ create function t.held(p_job bigint) returns text language sql as $$
 	from rota.step s join rota.allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt where s.job_id = p_job and s.array_index is not null;
 $$;
 create function t.used(p_node int) returns text language sql as 'select cpus_used || '' '' || mem_used_mb from rota.node_used where node_id = p_node';
-create function t.ahead(p_label text, p_position int) returns jsonb language sql as $$ select t.decision(p_label, '{1}', jsonb_build_object('position', p_position, 'ahead', true)) $$;
+create function t.ahead(p_label text, p_position int) returns jsonb language sql as $$ select t.decision(p_label, '{1}', jsonb_build_object('position', p_position, 'predispatched', true)) $$;
 \set array '[{"name": "a", "cpus_per_task": 2, "mem_mb": 100, "array": {"indices": [[0,19,1]], "size": 20, "limit": null}}]'
 
 select t.submit('alice', :'array') as j \gset
@@ -15,7 +15,7 @@ select is(t.commit(t.decision(:'j' || '.a', '{1}', '{"position": 0}'), t.decisio
 select is(t.commit(t.ahead(:'j' || '.a', 2), t.ahead(:'j' || '.a', 3), t.ahead(:'j' || '.a', 4)), 3, 'three more are ordered');
 select is(t.held(:j), '0:2 1:2 2:ahead 3:ahead 4:ahead', 'they stand ahead');
 select is(t.used(1), '4 500', 'they hold memory, and no CPUs');
-select is((select string_agg(r.step_id - r.request_id - 1 || ':' || r.cpus, ' ' order by r.step_id) from api.schedule_running() r where r.ahead), '2:0 3:0 4:0', 'the leader sees them so');
+select is((select string_agg(r.step_id - r.request_id - 1 || ':' || r.cpus, ' ' order by r.step_id) from api.schedule_running() r where r.predispatched), '2:0 3:0 4:0', 'the leader sees them so');
 select throws_ok(format('select t.start(%L, ''{1}'', ''{"position": 5}'')', :'j' || '.a'), '23514', null, 'nothing else finds room');
 select t.right('standing ahead');
 

@@ -21,7 +21,7 @@ end $$;
 comment on function internal.edge_verdict(text, text, text, text, boolean, boolean) is
 	'What an edge comes to once its peer has ended in a state (null: it has not) with a cause, had started, and had been placed on nodes: met, failed, not_needed; null: it waits.';
 
-create function internal.edge_words(p_kind text, p_condition text, p_peer text, p_state text, p_verdict text) returns text
+create function internal.edge_text(p_kind text, p_condition text, p_peer text, p_state text, p_verdict text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return case p_verdict when 'not_needed' then 'not needed: ' else 'can no longer be met: ' end || p_peer || case
@@ -31,15 +31,15 @@ begin
 		when p_kind = 'with' or p_condition = 'start' then ' never started'
 		else ' ended ' || p_state end;
 end $$;
-comment on function internal.edge_words(text, text, text, text, text) is 'Why an edge is failed or not_needed, in words: its kind and condition, the label and the state of its peer.';
+comment on function internal.edge_text(text, text, text, text, text) is 'Why an edge is failed or not_needed, in words: its kind and condition, the label and the state of its peer.';
 
-create function internal.edge_settle(p_edges jsonb) returns setof internal.move
+create function internal.edge_resolve(p_edges jsonb) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
 	with settled as (
 		update step_edge e
-		set state = v.state, settled_at = now()
+		set state = v.state, resolved_at = now()
 		from jsonb_to_recordset(p_edges) as v (job_id bigint, step_id int, edge int, state text, peer_state text)
 		where e.job_id = v.job_id and e.step_id = v.step_id and e.edge = v.edge and e.state = 'waiting'
 		returning e.job_id, e.step_id, e.edge, e.kind, e.state, e.gates, e.kind = 'after' as ordered, e.peer_job_id, e.peer_step_id, e."condition", v.peer_state
@@ -51,8 +51,8 @@ begin
 			count(*) filter (where not s.ordered and s.state in ('failed', 'not_needed')) as peer_over,
 			count(*) filter (where s.state = 'failed') as failed,
 			-- "can no longer be met" comes before "not needed".
-			min(case when s.state <> 'met' then internal.edge_words(s.kind, s."condition", coalesce(internal.step_label(s.peer_job_id, s.peer_step_id), 'job ' || s.peer_job_id),
-				s.peer_state, s.state) end) as words
+			min(case when s.state <> 'met' then internal.edge_text(s.kind, s."condition", coalesce(internal.step_label(s.peer_job_id, s.peer_step_id), 'job ' || s.peer_job_id),
+				s.peer_state, s.state) end) as message
 		from settled s
 		group by s.job_id, s.step_id
 	), judged as (
@@ -79,7 +79,7 @@ begin
 		where s.job_id = j.job_id and s.step_id = j.step_id
 	)
 	select j.job_id, j.step_id, case when j.bad then 'dependency_fail' else 'skip' end, null::timestamptz, case when j.bad then 'dependency' else 'not_needed' end,
-		null::int, null::int, j.words
+		null::int, null::int, j.message
 	from judged j
 	-- A node skips what is live; its peers only what has not started, or an array's head.
 	join step s on s.job_id = j.job_id and s.step_id = j.step_id and (s.state = 'pending' or s.attempt = 0)
@@ -89,10 +89,10 @@ begin
 	-- Not only an end frees steps: the start of one does, too (--after=x:start).
 	notify rota_schedule;
 end $$;
-comment on function internal.edge_settle(jsonb) is
+comment on function internal.edge_resolve(jsonb) is
 	'Mark edges [{job_id, step_id, edge, state, peer_state}] met, failed or not_needed, count down their steps, answer the steps that can no longer start, or need not.';
 
-create function internal.step_settle_start(p_moved internal.moved[]) returns setof internal.move
+create function internal.step_resolve_start(p_moved internal.move_made[]) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	return query
@@ -106,13 +106,13 @@ begin
 			and ((v.event in ('start', 'expand') and e.kind in ('same_nodes', 'other_nodes', 'with'))
 				or (v.event in ('run', 'expand') and e.kind = 'after' and e."condition" = 'start'))
 	) found
-	cross join lateral internal.edge_settle(found.edges) m
+	cross join lateral internal.edge_resolve(found.edges) m
 	where found.edges is not null;
 end $$;
-comment on function internal.step_settle_start(internal.moved[]) is 'What the start of steps means for their peers.';
+comment on function internal.step_resolve_start(internal.move_made[]) is 'What the start of steps means for their peers.';
 
 -- Jobs count down by the steps of their script, and end with the last.
-create function internal.job_settle(p_final internal.moved[]) returns bigint[]
+create function internal.job_end(p_final internal.move_made[]) returns bigint[]
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_over bigint[];
@@ -149,12 +149,12 @@ begin
 	end if;
 	return v_over;
 end $$;
-comment on function internal.job_settle(internal.moved[]) is 'Count ended steps of scripts off their jobs; answers the jobs that are over with them.';
+comment on function internal.job_end(internal.move_made[]) is 'Count ended steps of scripts off their jobs; answers the jobs that are over with them.';
 
-create function internal.step_settle_end(p_final internal.moved[], p_bound boolean) returns setof internal.move
+create function internal.step_resolve_end(p_final internal.move_made[], p_bound boolean) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_script internal.moved[] := array(select v::internal.moved from unnest(p_final) v where v.array_index is null);
+	v_script internal.move_made[] := array(select v::internal.move_made from unnest(p_final) v where v.array_index is null);
 	v_over internal.attempt_key[];
 	v_edges jsonb;
 	v_jobs bigint[];
@@ -179,7 +179,7 @@ begin
 	if v_script = '{}' then
 		return;
 	end if;
-	v_jobs := internal.job_settle(v_script);
+	v_jobs := internal.job_end(v_script);
 	if not p_bound then
 		return;
 	end if;
@@ -199,7 +199,7 @@ begin
 	-- corr is settled element by element; see internal.array_correspond.
 	where e."condition" <> 'corr' and (e.kind <> 'with' or not p.placed);
 	if v_edges is not null then
-		return query select * from internal.edge_settle(v_edges);
+		return query select * from internal.edge_resolve(v_edges);
 	end if;
 
 	-- A step that never started takes those down that were to start with it: the edge may point either way.
@@ -213,5 +213,5 @@ begin
 	join step_request q on q.job_id = r.job_id and q.with_set = r.with_set and q.step_id <> r.step_id
 	join step o on o.job_id = q.job_id and o.step_id = q.step_id and o.state = 'pending' and o.attempt = 0;
 end $$;
-comment on function internal.step_settle_end(internal.moved[], boolean) is
+comment on function internal.step_resolve_end(internal.move_made[], boolean) is
 	'What the end of steps means: for their arrays, their jobs, and, where any has edges or is named by some (p_bound), the steps that wait for them.';
