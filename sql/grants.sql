@@ -1,9 +1,12 @@
 -- Who may do what; last of all. Everything belongs to rota_owner, and nobody else has anything that is not named here. Daemons
 -- reach tables through functions only: those that lib/api.def lists for them.
 revoke all on schema rota, api, internal, acct from public;
-revoke all on all tables in schema rota, api, internal, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
-revoke all on all functions in schema rota, api, internal, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
-revoke all on all sequences in schema rota from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin, rota_reader;
+revoke all on all tables in schema rota, api, internal, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst,
+	rota_admin, rota_reader;
+revoke all on all functions in schema rota, api, internal, acct from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst,
+	rota_admin, rota_reader;
+revoke all on all sequences in schema rota from public, rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_admin,
+	rota_reader;
 
 grant usage on schema api to rota_jobmgr, rota_node, rota_nodemgr;
 grant execute on function
@@ -97,7 +100,8 @@ begin
 		join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 		where c.relnamespace = 'rota'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
 			and c.relname not in ('script', 'environment', 'client_key')
-			and (c.relname, a.attname) not in (('step_request', 'spec'), ('step_request', 'auth'), ('node_order', 'body'), ('node_order', 'signature'),
+			and (c.relname, a.attname) not in (('step_request', 'spec'), ('step_request', 'auth'),
+				('node_order', 'body'), ('node_order', 'signature'),
 				('launch_text', 'body'), ('launch_text', 'signature'))
 		group by c.oid, c.relname
 	loop

@@ -1,7 +1,8 @@
--- Schema live: the tables of jobs, cut off where nothing lives any more. What goes on all the time (sql/step, sql/node, sql/schedule, sql/hook)
--- is written with the search path "live, rota": by a bound that is known when a statement is planned, PostgreSQL leaves whole ranges out,
--- where it would otherwise lock and open each range of each table it names, whichever it then reads. So a step costs the same behind ten
--- ranges of history. What asks for jobs that may have ended long ago names the tables themselves (search path "rota").
+-- Schema live: the tables of jobs, cut off where nothing lives any more. What goes on all the time (sql/step, sql/node,
+-- sql/schedule, sql/hook) is written with the search path "live, rota": by a bound that is known when a statement is planned,
+-- PostgreSQL leaves whole ranges out, where it would otherwise lock and open each range of each table it names, whichever it then
+-- reads. So a step costs the same behind ten ranges of history. What asks for jobs that may have ended long ago names the tables
+-- themselves (search path "rota").
 create schema live;
 comment on schema live is 'The tables of jobs without the ranges in which everything is over.';
 
@@ -12,9 +13,11 @@ language sql stable set search_path = rota, pg_temp as $$
 	from pg_partitioned_table p
 	join pg_class c on c.oid = p.partrelid and c.relnamespace = 'rota'::regnamespace
 	join pg_attribute a on a.attrelid = c.oid and a.attnum = p.partattrs[0] and a.attname = 'job_id'
-	order by array_position('{step_edge,step_array,allocation,attempt,step,step_request,job}', c.relname::text) nulls first, c.relname;
+	order by array_position('{step_edge,step_array,allocation,attempt,step,step_request,job}', c.relname::text) nulls first,
+		c.relname;
 $$;
-comment on function internal.range_tables() is 'Tables that are partitioned by job id, in the order in which a range of them can be taken apart.';
+comment on function internal.range_tables() is
+	'Tables that are partitioned by job id, in the order in which a range of them can be taken apart.';
 
 create function internal.live_views(p_from bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -24,7 +27,9 @@ begin
 	for v_table in select * from internal.range_tables() loop
 		execute format('create or replace view live.%1$I as select t.*, t.xmin as version from rota.%1$I t', v_table)
 			|| case when p_from > 0 then format(' where t.job_id >= %s', p_from) else '' end;
-		execute format('comment on view live.%I is %L', v_table, format('rota.%s, from the first job of the oldest range in which anything lives; version: xmin of the row.', v_table));
+		execute format('comment on view live.%I is %L', v_table,
+			format('rota.%s, from the first job of the oldest range in which anything lives; version: xmin of the '
+				'row.', v_table));
 	end loop;
 end $$;
 comment on function internal.live_views(bigint) is 'Make the views of schema live, from a job on, or move them there.';
@@ -34,7 +39,8 @@ create function internal.recent_view(p_from bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	execute format('create or replace view live.recent_job as select t.* from rota.job t where t.job_id >= %s', p_from);
-	comment on view live.recent_job is 'rota.job, from the first job of the oldest range in which anything lives or was submitted within the last day.';
+	comment on view live.recent_job is
+		'rota.job, from the first job of the oldest range in which anything lives or was submitted within the last day.';
 end $$;
 comment on function internal.recent_view(bigint) is 'Make live.recent_job, from a job on, or move it there.';
 select internal.recent_view(f.recent_id) from rota.live_from f;
@@ -45,19 +51,26 @@ begin
 	return (
 		select x.why
 		from (
-			select 'ids of jobs to come are in it' as why from job_job_id_seq s where case when s.is_called then s.last_value + 1 else s.last_value end < p_to
+			select 'ids of jobs to come are in it' as why from job_job_id_seq s
+				where case when s.is_called then s.last_value + 1 else s.last_value end < p_to
 			union all
-			select format('job %s has not ended', j.job_id) from job j where j.job_id >= p_from and j.job_id < p_to and j.ended_at is null
+			select format('job %s has not ended', j.job_id) from job j
+				where j.job_id >= p_from and j.job_id < p_to and j.ended_at is null
 			union all
-			select format('step %s is live', internal.step_label(s.job_id, s.step_id)) from step s where s.job_id >= p_from and s.job_id < p_to and s.ended_at is null
+			select format('step %s is live', internal.step_label(s.job_id, s.step_id)) from step s
+				where s.job_id >= p_from and s.job_id < p_to and s.ended_at is null
 			union all
 			select format('step %s still holds something', internal.step_label(a.job_id, a.step_id)) from allocation a
-			where a.job_id >= p_from and a.job_id < p_to and (a.ended_at is null or (a.prolog_owner and a.gone_at is null))
+			where a.job_id >= p_from and a.job_id < p_to
+				and (a.ended_at is null or (a.prolog_owner and a.gone_at is null))
 			union all
-			select format('a hook of job %s has not ended', h.job_id) from hook_pending h where h.job_id >= p_from and h.job_id < p_to
+			select format('a hook of job %s has not ended', h.job_id) from hook_pending h
+				where h.job_id >= p_from and h.job_id < p_to
 		) x limit 1);
 end $$;
-comment on function internal.range_live(bigint, bigint) is 'What still lives, or is to come, among the jobs from p_from (included) to p_to (excluded), in words; null: nothing, and nothing ever will.';
+comment on function internal.range_live(bigint, bigint) is
+	'What still lives, or is to come, among the jobs from p_from (included) to p_to (excluded), in words; null: nothing, '
+	'and nothing ever will.';
 
 create function internal.live_advance() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -66,16 +79,17 @@ declare
 	v_from bigint := v_before;
 	v_range record;
 begin
-	for v_range in select r.from_job, r.to_job from internal.range_bounds() r where r.to_job > v_before order by r.from_job loop
+	for v_range in select r.from_job, r.to_job from internal.range_bounds() r
+		where r.to_job > v_before order by r.from_job loop
 		exit when internal.range_live(v_range.from_job, v_range.to_job) is not null;
 		v_from := v_range.to_job;
 	end loop;
 	if v_from = v_before then
 		return;
 	end if;
-	-- Whoever has taken an id has this table locked until the job is there for all to see: behind that lock, nothing is on its way into the
-	-- ranges left out. The lock, and that of the views, is tried for less than it takes to notice a deadlock: the queue does not
-	-- fail for it, and the next minute comes.
+	-- Whoever has taken an id has this table locked until the job is there for all to see: behind that lock, nothing is on
+	-- its way into the ranges left out. The lock, and that of the views, is tried for less than it takes to notice a
+	-- deadlock: the queue does not fail for it, and the next minute comes.
 	perform set_config('lock_timeout', '200ms', true);
 	lock table only rota.job in share row exclusive mode;
 	if internal.range_live(v_before, v_from) is null then
@@ -85,7 +99,9 @@ begin
 exception when lock_not_available then
 	null;
 end $$;
-comment on function internal.live_advance() is 'Have schema live begin behind the ranges in which everything is over. Where the tables are busy, it is left for the next time.';
+comment on function internal.live_advance() is
+	'Have schema live begin behind the ranges in which everything is over. Where the tables are busy, it is left for the '
+	'next time.';
 
 create function internal.recent_advance() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -94,8 +110,12 @@ declare
 	v_from bigint := v_before.recent_id;
 	v_range record;
 begin
-	for v_range in select r.from_job, r.to_job from internal.range_bounds() r where r.to_job > v_from and r.to_job <= v_before.job_id order by r.from_job loop
-		exit when (select j.submit_at from job j where j.job_id >= v_range.from_job and j.job_id < v_range.to_job order by j.job_id desc limit 1) > now() - interval '1 day';
+	for v_range in select r.from_job, r.to_job from internal.range_bounds() r
+		where r.to_job > v_from and r.to_job <= v_before.job_id order by r.from_job loop
+		exit
+			when (select j.submit_at from job j
+			where j.job_id >= v_range.from_job and j.job_id < v_range.to_job order by j.job_id desc limit 1) > now()
+			- interval '1 day';
 		v_from := v_range.to_job;
 	end loop;
 	if v_from > v_before.recent_id then
@@ -106,4 +126,5 @@ begin
 exception when lock_not_available then
 	null;
 end $$;
-comment on function internal.recent_advance() is 'Have live.recent_job begin behind the ranges in which everything is over and was submitted more than a day ago.';
+comment on function internal.recent_advance() is
+	'Have live.recent_job begin behind the ranges in which everything is over and was submitted more than a day ago.';

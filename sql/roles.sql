@@ -4,7 +4,8 @@ do $$
 declare
 	v_role text;
 begin
-	foreach v_role in array array['rota_owner', 'rota_jobmgr', 'rota_node', 'rota_nodemgr', 'rota_analyst', 'rota_reader', 'rota_admin'] loop
+	foreach v_role in array array['rota_owner', 'rota_jobmgr', 'rota_node', 'rota_nodemgr', 'rota_analyst', 'rota_reader',
+		'rota_admin'] loop
 		if not exists (select from pg_roles where rolname = v_role) then
 			execute format('create role %I login', v_role);
 		end if;
@@ -30,7 +31,8 @@ begin
 	execute format('alter role %I set temp_file_limit = %L', p_role, '4GB');
 	execute format('alter role %I set default_transaction_read_only = on', p_role);
 end $$;
-comment on function login.bound(text) is 'Set the limits of a role that only reads: of time, and of the disk that its queries may take for themselves.';
+comment on function login.bound(text) is
+	'Set the limits of a role that only reads: of time, and of the disk that its queries may take for themselves.';
 revoke all on function login.bound(text) from public;
 select login.bound(r) from unnest(array['rota_analyst', 'rota_reader']) r;
 -- A daemon that is gone without a word (its machine lost power, the network was cut) is noticed within half a minute, also in the
@@ -50,7 +52,8 @@ begin
 		execute format('grant %I to rota_owner', v_role);
 	end loop;
 end $$;
--- The gate has told its client by then that no answer came (CALL_TIMEOUT in gate_call.c); what goes on longer would go on for nobody.
+-- The gate has told its client by then that no answer came (CALL_TIMEOUT in gate_call.c); what goes on longer would go on for
+-- nobody.
 alter role rota_jobmgr set statement_timeout = '60s';
 -- Sessions that stand in the way are found, and ended (api.session_judge).
 grant pg_read_all_stats, pg_signal_backend to rota_owner;
@@ -59,7 +62,8 @@ do $$
 begin
 	execute format('revoke all on database %I from public', current_database());
 	execute format('grant connect, create on database %I to rota_owner', current_database());
-	execute format('grant connect on database %I to rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_reader, rota_admin', current_database());
+	execute format('grant connect on database %I to rota_jobmgr, rota_node, rota_nodemgr, rota_analyst, rota_reader, '
+		'rota_admin', current_database());
 end $$;
 revoke create on schema public from public;
 -- What any login could do by itself, analysts too: hold locks that nobody sees, fill the disk with large objects.
@@ -69,15 +73,16 @@ declare
 begin
 	for v_one in
 		select p.oid::regprocedure as name from pg_proc p
-		where p.pronamespace = 'pg_catalog'::regnamespace and p.proname ~ '^(pg_(try_)?advisory_|lo_(creat|create|from_bytea|import|put)$)'
+		where p.pronamespace = 'pg_catalog'::regnamespace
+			and p.proname ~ '^(pg_(try_)?advisory_|lo_(creat|create|from_bytea|import|put)$)'
 	loop
 		execute format('revoke execute on function %s from public', v_one.name);
 		execute format('grant execute on function %s to rota_owner', v_one.name);
 	end loop;
 end $$;
 
--- Who reads gets a login of the same name. To make them takes createrole, which the owner of everything else does not have: it stays
--- with a role that nobody can log in as and that owns this one function.
+-- Who reads gets a login of the same name. To make them takes createrole, which the owner of everything else does not have: it
+-- stays with a role that nobody can log in as and that owns this one function.
 do $$
 begin
 	if not exists (select from pg_roles where rolname = 'rota_login') then
@@ -102,7 +107,9 @@ begin
 		raise exception '"%" is no role of people who read', p_role using errcode = 'RT422';
 	elsif p_role is not distinct from v_ours then
 		return false;
-	elsif p_role is not null and (p_user ~ '^(rota_|pg_)' or p_user in ('postgres', 'public', 'none') or p_user !~ '^[a-z_][A-Za-z0-9_.-]{0,62}$') then
+	elsif p_role is not null
+		and (p_user ~ '^(rota_|pg_)' or p_user in ('postgres', 'public', 'none')
+		or p_user !~ '^[a-z_][A-Za-z0-9_.-]{0,62}$') then
 		raise exception '"%" cannot be the name of a login', p_user using errcode = 'RT422';
 	elsif v_ours is null and v_there then
 		raise exception 'the database has a role "%" already', p_user using errcode = 'RT409',
@@ -122,7 +129,8 @@ exception when dependent_objects_still_exist then
 	raise exception 'the role "%" owns things in the database', p_user using errcode = 'RT409';
 end $$;
 comment on function login.person_set(text, text) is
-	'Make a login that reads schema acct as a member of rota_analyst or rota_reader, or (p_role null) remove it; whether anything changed. A role that it did not make is left alone.';
+	'Make a login that reads schema acct as a member of rota_analyst or rota_reader, or (p_role null) remove it; whether '
+	'anything changed. A role that it did not make is left alone.';
 revoke all on function login.person_set(text, text) from public;
 grant usage, create on schema login to rota_login;
 grant execute on function login.bound(text) to rota_login;

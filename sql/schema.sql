@@ -1,7 +1,7 @@
--- Schema api: the functions that daemons call, and what they call is in schema internal. Schema acct: views of what happened. Schema live
--- (live.sql): the tables of jobs without old ranges. Each upgrade that changes them drops all four and builds them anew, so nothing in
--- schema rota depends on them.
--- Functions refer to each other in both directions, so bodies are not checked as they are made; the tests check them.
+-- Schema api: the functions that daemons call, and what they call is in schema internal. Schema acct: views of what happened.
+-- Schema live (live.sql): the tables of jobs without old ranges. Each upgrade that changes them drops all four and builds them
+-- anew, so nothing in schema rota depends on them. Functions refer to each other in both directions, so bodies are not checked as
+-- they are made; the tests check them.
 set local check_function_bodies = off;
 
 -- Functions on the hot path are plpgsql even where they only read: it keeps its plans, where `language sql` plans anew at
@@ -63,7 +63,10 @@ create type internal.offer as (
 	over int,
 	free_slots int
 );
-comment on type internal.offer is 'A step that may start, who claims it, where it stands in the queue (place: its partition''s priority), the version of its row; of an array, which positions have begun (next and skip of rota.step_array), how many elements are over; how many elements of it have room.';
+comment on type internal.offer is
+	'A step that may start, who claims it, where it stands in the queue (place: its partition''s priority), the version of '
+	'its row; of an array, which positions have begun (next and skip of rota.step_array), how many elements are over; how '
+	'many elements of it have room.';
 
 create type internal.queue_line as (association_id int, partition text);
 comment on type internal.queue_line is 'Who claims steps, and in which partition: the steps of a line are under the same limits.';
@@ -78,13 +81,19 @@ create type internal.line_limit as (
 	held numeric,
 	ends_at timestamptz
 );
-comment on type internal.line_limit is 'A limit that a line is under; whose: the user, where it holds for each user by itself; held: how much is used of it; ends_at: the end of its period.';
+comment on type internal.line_limit is
+	'A limit that a line is under; whose: the user, where it holds for each user by itself; held: how much is used of it; '
+	'ends_at: the end of its period.';
 
 create type internal.limit_index as (limit_index int, measure text, most bigint, held numeric, ends_at timestamptz);
-comment on type internal.limit_index is 'The same for one line, numbered; a limit that holds for each user by itself has a number for each.';
+comment on type internal.limit_index is
+	'The same for one line, numbered; a limit that holds for each user by itself has a number for each.';
 
-create type internal.line_scan as (association_id int, partition text, part int, priority int, boost_ms bigint, rows int, most int, limits internal.limit_index[], tops jsonb);
-comment on type internal.line_scan is 'How far a line is read: its partition''s number and priority, by how much it comes forward, so many rows, and never more than most (null: any number); the limits that it is under, and the lowest of each measure.';
+create type internal.line_scan as (association_id int, partition text, part int, priority int, boost_ms bigint, rows int,
+	most int, limits internal.limit_index[], tops jsonb);
+comment on type internal.line_scan is
+	'How far a line is read: its partition''s number and priority, by how much it comes forward, so many rows, and never '
+	'more than most (null: any number); the limits that it is under, and the lowest of each measure.';
 
 create type internal.candidate as (
 	job_id bigint,
@@ -104,7 +113,10 @@ create type internal.candidate as (
 	needs numeric[],
 	fits boolean
 );
-comment on type internal.candidate is 'A step that limits may keep from being offered: what it needs of which of them (takes); unread: of its line, which is under spots, there are more behind it; lead: the first of those that it starts with, which needs what all of them do; fits: no limit is lower than that.';
+comment on type internal.candidate is
+	'A step that limits may keep from being offered: what it needs of which of them (takes); unread: of its line, which is '
+	'under spots, there are more behind it; lead: the first of those that it starts with, which needs what all of them do; '
+	'fits: no limit is lower than that.';
 
 create type internal.step_size as (cpus bigint, nodes int, gres jsonb, time_limit_s bigint);
 comment on type internal.step_size is 'How much a step takes: gres in all, {"gpu": 4}; a time limit of 0 is none.';
@@ -120,7 +132,9 @@ create type internal.allocation_end as (
 	cpu_usec bigint,
 	began_at timestamptz
 );
-comment on type internal.allocation_end is 'An allocation that ends (at; null: now), and what is known of it: whether nothing of it is left on the node, what it used, and when it began there (null: it never did) if it still stood ahead.';
+comment on type internal.allocation_end is
+	'An allocation that ends (at; null: now), and what is known of it: whether nothing of it is left on the node, what it '
+	'used, and when it began there (null: it never did) if it still stood ahead.';
 create type internal.freed_slots as (
 	node_id int,
 	job_id bigint,
@@ -146,7 +160,9 @@ create type internal.allocation_start as (
 	started_at timestamptz,
 	predispatched boolean
 );
-comment on type internal.allocation_start is 'An allocation that begins: columns of rota.allocation; ahead: it may stand ahead, where the node has no CPUs for it yet.';
+comment on type internal.allocation_start is
+	'An allocation that begins: columns of rota.allocation; ahead: it may stand ahead, where the node has no CPUs for it '
+	'yet.';
 
 create type internal.attempt_fact as (
 	job_id bigint,
@@ -210,14 +226,19 @@ create type internal.attempt_report as (
 	new_count int,
 	unexpected boolean
 );
-comment on type internal.attempt_report is 'What one report says of an attempt on a node, in one row, with what was known of it before: the allocation''s phase, whether it is open, whether the attempt is live and has one node only; brief: the report has the end of it, and no pause; paused, tasked, hooked: there are records of pauses, of tasks, of hooks; news: how many records say something new; odd: there may be strays among them.';
+comment on type internal.attempt_report is
+	'What one report says of an attempt on a node, in one row, with what was known of it before: the allocation''s phase, '
+	'whether it is open, whether the attempt is live and has one node only; brief: the report has the end of it, and no '
+	'pause; paused, tasked, hooked: there are records of pauses, of tasks, of hooks; news: how many records say something '
+	'new; odd: there may be strays among them.';
 
 create type internal.report_content as (
 	at timestamptz,
 	records jsonb,
 	coalesced jsonb
 );
-comment on type internal.report_content is 'Records and lives of a report, as api.node_report takes them, and when it was told, from which their ages count.';
+comment on type internal.report_content is
+	'Records and lives of a report, as api.node_report takes them, and when it was told, from which their ages count.';
 
 create type internal.start_decision as (
 	job_id bigint,
@@ -231,7 +252,9 @@ create type internal.start_decision as (
 	allocations jsonb,
 	bound boolean
 );
-comment on type internal.start_decision is 'A start as the scheduler decided it; pos: of an array element that is no row yet; bound: it has peers, by edges of its own or of others.';
+comment on type internal.start_decision is
+	'A start as the scheduler decided it; pos: of an array element that is no row yet; bound: it has peers, by edges of its '
+	'own or of others.';
 
 create type internal.planned_step as (
 	step_id int,
@@ -271,4 +294,7 @@ create type internal.planned_step as (
 	sample_s int,
 	reservation text
 );
-comment on type internal.planned_step is 'A step as the translator plans it: a member of a plan''s "steps", and of its "common" where it does not say otherwise; columns of rota.step_request where they are called alike. Times in seconds since 1970, auth in hex; spec goes on with the last spec_end characters of the plan''s "spec_end", null: with all of it.';
+comment on type internal.planned_step is
+	'A step as the translator plans it: a member of a plan''s "steps", and of its "common" where it does not say otherwise; '
+	'columns of rota.step_request where they are called alike. Times in seconds since 1970, auth in hex; spec goes on with '
+	'the last spec_end characters of the plan''s "spec_end", null: with all of it.';

@@ -1,5 +1,6 @@
 create view acct.allocation with (security_barrier) as
-select a.job_id, a.step_id, a.attempt, n.name as node, a.node_index, r.name as step, s.array_index, j.user_name, j.account, j.qos, coalesce(a.partition, r.partition) as partition, a.cpus, a.mem_mb,
+select a.job_id, a.step_id, a.attempt, n.name as node, a.node_index, r.name as step, s.array_index, j.user_name, j.account, j.qos,
+	coalesce(a.partition, r.partition) as partition, a.cpus, a.mem_mb,
 	a.gres, a.licenses, a.tasks, a.started_at, a.ended_at,
 	extract(epoch from coalesce(a.ended_at, now()) - a.started_at)::double precision as held_s,
 	(a.cpus * extract(epoch from coalesce(a.ended_at, now()) - a.started_at))::double precision as cpu_held_s, a.peak_mb,
@@ -9,11 +10,14 @@ join rota.step s on s.job_id = a.job_id and s.step_id = a.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = a.job_id
 join rota.node n on n.node_id = a.node_id
-where (select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]);
-comment on view acct.allocation is 'What attempts held on nodes, and from when to when: the ground of all figures on the use of the cluster.';
+where (select m.reads_all from acct.me m) or j.user_name = current_user
+	or j.account = any ((select m.accounts from acct.me m)::text[]);
+comment on view acct.allocation is
+	'What attempts held on nodes, and from when to when: the ground of all figures on the use of the cluster.';
 comment on column acct.allocation.job_id is 'The job.';
 comment on column acct.allocation.step_id is 'The step.';
-comment on column acct.allocation.attempt is 'The attempt; 0: kept on the nodes for the step between two attempts of the same nodes.';
+comment on column acct.allocation.attempt is
+	'The attempt; 0: kept on the nodes for the step between two attempts of the same nodes.';
 comment on column acct.allocation.node is 'The node.';
 comment on column acct.allocation.node_index is 'Place of the node among the attempt''s; 0: the one that runs the script.';
 comment on column acct.allocation.step is 'Name of the step in the script.';
@@ -27,7 +31,8 @@ comment on column acct.allocation.mem_mb is 'Memory, in MiB.';
 comment on column acct.allocation.gres is 'Units of generic resources: {"gpu": [0, 3]}.';
 comment on column acct.allocation.licenses is 'Licences of the step, on the row of its first node: {"matlab": 1}.';
 comment on column acct.allocation.tasks is 'Tasks on this node.';
-comment on column acct.allocation.started_at is 'From when it was held; null: it waits on its node for the CPUs of another element of its array.';
+comment on column acct.allocation.started_at is
+	'From when it was held; null: it waits on its node for the CPUs of another element of its array.';
 comment on column acct.allocation.ended_at is 'Until when; null: it is held now.';
 comment on column acct.allocation.held_s is 'Seconds held.';
 comment on column acct.allocation.cpu_held_s is 'CPUs times seconds held.';

@@ -1,5 +1,6 @@
 create view acct.attempt with (security_barrier) as
-select t.job_id, t.step_id, t.attempt, r.name as step, s.array_index, j.user_name, j.account, r.partition, coalesce(t.state, 'live') as state,
+select t.job_id, t.step_id, t.attempt, r.name as step, s.array_index, j.user_name, j.account, r.partition,
+	coalesce(t.state, 'live') as state,
 	array_to_string(t.nodes, ',') as nodes, t.time_limit_s, t.ordered_at, t.started_at, t.done_at, t.ended_at, t.suspended_s,
 	extract(epoch from coalesce(t.done_at, t.ended_at, now()) - t.started_at)::double precision as elapsed_s,
 	t.exit_code, t.signal, t.cause, t.message
@@ -7,7 +8,8 @@ from rota.attempt t
 join rota.step s on s.job_id = t.job_id and s.step_id = t.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = t.job_id
-where (select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]);
+where (select m.reads_all from acct.me m) or j.user_name = current_user
+	or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.attempt is 'Runs of steps, one row each: a step that was requeued or retried has several.';
 comment on column acct.attempt.job_id is 'The job.';
 comment on column acct.attempt.step_id is 'The step.';

@@ -8,15 +8,21 @@ declare
 	v_gone constant tstzmultirange := (select coalesce(range_agg(g.during), '{}') from internal.range_gone() g);
 begin
 	for v_one in
-		select kind || '_' || period as name, kind = 'node_usage' as of_nodes, array_to_string(c.keys, ', ') as keys, c.measures,
+		select kind || '_' || period as name, kind = 'node_usage' as of_nodes, array_to_string(c.keys, ', ') as keys,
+			c.measures,
 			case period
-				when 'hour' then '%1$s.hour >= $1::timestamp at time zone z.time_zone and %1$s.hour < $2::timestamp at time zone z.time_zone'
+				when 'hour'
+					then '%1$s.hour >= $1::timestamp at time zone z.time_zone and %1$s.hour < '
+						'$2::timestamp at time zone z.time_zone'
 				when 'day' then '%1$s.day >= $1 and %1$s.day < $2'
 				else '%1$s.month >= $1 and %1$s.month + interval ''1 month'' <= $2' end
 			|| ' and not $3 && tstzrange(' || case period
 				when 'hour' then '%1$s.hour, %1$s.hour + interval ''1 hour'''
-				when 'day' then '%1$s.day::timestamp at time zone z.time_zone, (%1$s.day + interval ''1 day'') at time zone z.time_zone'
-				else '%1$s.month::timestamp at time zone z.time_zone, (%1$s.month + interval ''1 month'') at time zone z.time_zone' end || ')' as within
+				when 'day'
+					then '%1$s.day::timestamp at time zone z.time_zone, (%1$s.day + interval ''1 day'') at '
+						'time zone z.time_zone'
+				else '%1$s.month::timestamp at time zone z.time_zone, (%1$s.month + interval ''1 month'') at '
+					'time zone z.time_zone' end || ')' as within
 		from unnest(array['usage', 'node_usage']) kind
 		cross join unnest(array['hour', 'day', 'month']) period
 		cross join lateral internal.usage_columns(kind || '_' || period) c
@@ -24,10 +30,13 @@ begin
 		v_compare := concat_ws(' union all ', v_compare, format($compare$
 			select %1$L, to_jsonb(k), to_jsonb(m), to_jsonb(r)
 			from (select t.* from usage_state z cross join %1$I t where %2$s) m
-			full join (select %3$s, %4$s from usage_state z cross join raw x where %5$s and %6$s group by %3$s) r using (%3$s)
+			full
+				join (select %3$s, %4$s from usage_state z cross join raw x where %5$s and %6$s group by %3$s) r
+				using (%3$s)
 			cross join lateral (select %3$s) k
 			where (%7$s) is distinct from (%8$s)$compare$,
-			v_one.name, format(v_one.within, 't'), v_one.keys, internal.usage_sums(v_one.measures), format(v_one.within, 'x'),
+			v_one.name, format(v_one.within, 't'), v_one.keys, internal.usage_sums(v_one.measures),
+			format(v_one.within, 'x'),
 			case when v_one.of_nodes then 'node_id is not null' else 'true' end,
 			(select string_agg('m.' || c, ', ' order by nr) from unnest(v_one.measures) with ordinality u (c, nr)),
 			(select string_agg('r.' || c, ', ' order by nr) from unnest(v_one.measures) with ordinality u (c, nr))));
@@ -37,26 +46,38 @@ begin
 		with due as materialized (
 			select k.job_id, k.step_id, k.attempt, k.node_id, k.held, k.used from internal.usage_pending_key k
 		), raw as materialized (
-			select p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s, null::numeric as cpu_used_s,
+			select p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_s, p.node_s,
+				p.mem_mb_s, p.gres_s, null::numeric as cpu_used_s,
 				null::numeric as cpu_measured_s,
-				null::bigint as steps_ended, null::bigint as steps_completed, null::bigint as steps_failed, null::bigint as steps_cancelled, null::bigint as steps_waited,
+				null::bigint as steps_ended, null::bigint as steps_completed, null::bigint as steps_failed,
+				null::bigint as steps_cancelled, null::bigint as steps_waited,
 				null::numeric as wait_s
 			from internal.usage_piece p
 			where p.ended_at >= $1 - interval '2 days' and p.started_at < $2 + interval '2 days'
-				and not exists (select from due d where d.held and d.job_id = p.job_id and d.step_id = p.step_id and d.attempt = p.attempt and d.node_id = p.node_id)
+				and not exists (select from due d
+					where d.held and d.job_id = p.job_id and d.step_id = p.step_id and d.attempt = p.attempt
+					and d.node_id = p.node_id)
 			union all
-			select u.hour, u.day, u.month, u.node_id, u.account, u.user_name, u.partition, u.qos, null, null, null, null, u.cpu_used_s, u.cpu_measured_s, null, null, null, null, null, null
+			select u.hour, u.day, u.month, u.node_id, u.account, u.user_name, u.partition, u.qos, null, null, null,
+				null, u.cpu_used_s, u.cpu_measured_s, null, null, null, null, null, null
 			from internal.usage_used u
 			where u.ended_at >= $1 - interval '2 days' and u.ended_at < $2 + interval '2 days'
-				and not exists (select from due d where d.used and d.job_id = u.job_id and d.step_id = u.step_id and d.attempt = u.attempt and d.node_id = u.node_id)
+				and not exists (select from due d
+					where d.used and d.job_id = u.job_id and d.step_id = u.step_id and d.attempt = u.attempt
+					and d.node_id = u.node_id)
 			union all
-			select e.hour, e.day, e.month, null, e.account, e.user_name, e.partition, e.qos, null, null, null, null, null, null, e.steps_ended, e.steps_completed, e.steps_failed,
+			select e.hour, e.day, e.month, null, e.account, e.user_name, e.partition, e.qos, null, null, null, null,
+				null, null, e.steps_ended, e.steps_completed, e.steps_failed,
 				e.steps_cancelled, e.steps_waited, e.wait_s
 			from internal.usage_end e
 			where e.ended_at >= $1 - interval '2 days' and e.ended_at < $2 + interval '2 days'
-				and not exists (select from due d where d.job_id = e.job_id and d.step_id = e.step_id and d.node_id is null)
+				and not exists (select from due d
+					where d.job_id = e.job_id and d.step_id = e.step_id and d.node_id is null)
 		) $audit$ || v_compare
 	using p_from, p_to, v_gone;
 end $$;
 comment on function acct.usage_audit(date, date) is
-	'Hold the usage figures of the days from p_from (included) to p_to (excluded), and of the months that lie in them, against what was held and what ended, row by row. Answers what differs: the figures, their key, what was added up and what comes out now. There must be no row. Hours, days and months in which jobs lived that have left the database since are not compared.';
+	'Hold the usage figures of the days from p_from (included) to p_to (excluded), and of the months that lie in them, '
+	'against what was held and what ended, row by row. Answers what differs: the figures, their key, what was added up and '
+	'what comes out now. There must be no row. Hours, days and months in which jobs lived that have left the database since '
+	'are not compared.';

@@ -1,13 +1,16 @@
 -- How well was used what was held, and what was held for nothing.
 create view acct.efficiency with (security_barrier) as
-select s.job_id, s.step_id, r.name as step, s.array_index, j.user_name, j.account, j.qos, r.partition, s.state, s.ended_at, h.cpu_held_s, h.cpu_used_s,
-	h.cpu_held_s - h.cpu_used_s as cpu_unused_s, h.cpu_used_s / nullif(h.cpu_held_s, 0) as cpu_efficiency, h.mem_held_mb, h.mem_peak_mb,
+select s.job_id, s.step_id, r.name as step, s.array_index, j.user_name, j.account, j.qos, r.partition, s.state, s.ended_at,
+	h.cpu_held_s, h.cpu_used_s,
+	h.cpu_held_s - h.cpu_used_s as cpu_unused_s, h.cpu_used_s / nullif(h.cpu_held_s, 0) as cpu_efficiency, h.mem_held_mb,
+	h.mem_peak_mb,
 	h.mem_peak_mb::numeric / nullif(h.mem_held_mb, 0) as mem_efficiency, h.mem_unused_mb_s
 from rota.step s
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = s.job_id
 cross join lateral (
-	select sum(a.cpus * p.s) filter (where a.cpu_usec is not null) as cpu_held_s, sum(a.cpu_usec) / 1e6::numeric as cpu_used_s,
+	select sum(a.cpus * p.s) filter (where a.cpu_usec is not null) as cpu_held_s,
+		sum(a.cpu_usec) / 1e6::numeric as cpu_used_s,
 		max(a.mem_mb) filter (where a.peak_mb is not null and a.mem_mb > 0) as mem_held_mb, max(a.peak_mb) as mem_peak_mb,
 		sum(greatest(a.mem_mb - a.peak_mb, 0) * p.s) as mem_unused_mb_s
 	from rota.allocation a
@@ -15,8 +18,10 @@ cross join lateral (
 	where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt > 0
 ) h
 where s.ended_at is not null and not s.is_array
-	and ((select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]));
-comment on view acct.efficiency is 'Steps that have ended, and how much they used of what they held, all attempts together. Null: not measured.';
+	and ((select m.reads_all from acct.me m) or j.user_name = current_user
+		or j.account = any ((select m.accounts from acct.me m)::text[]));
+comment on view acct.efficiency is
+	'Steps that have ended, and how much they used of what they held, all attempts together. Null: not measured.';
 comment on column acct.efficiency.job_id is 'The job.';
 comment on column acct.efficiency.step_id is 'The step.';
 comment on column acct.efficiency.step is 'Name of the step in the script.';
@@ -31,25 +36,29 @@ comment on column acct.efficiency.cpu_held_s is 'CPU-seconds held, where the use
 comment on column acct.efficiency.cpu_used_s is 'CPU-seconds that its processes used.';
 comment on column acct.efficiency.cpu_unused_s is 'CPU-seconds held and not used.';
 comment on column acct.efficiency.cpu_efficiency is 'Part of the CPU time held that was used; 1: all of it.';
-comment on column acct.efficiency.mem_held_mb is 'Memory held on a node, in MiB, the most where nodes differ; null: it held none, or its use was not measured.';
+comment on column acct.efficiency.mem_held_mb is
+	'Memory held on a node, in MiB, the most where nodes differ; null: it held none, or its use was not measured.';
 comment on column acct.efficiency.mem_peak_mb is 'Highest use of memory on a node, in MiB.';
 comment on column acct.efficiency.mem_efficiency is 'Part of the memory held that was used at the highest; 1: all of it.';
 comment on column acct.efficiency.mem_unused_mb_s is 'MiB-seconds of memory held beyond the highest use.';
 
 create view acct.failure with (security_barrier) as
-select t.job_id, t.step_id, t.attempt, r.name as step, s.array_index, j.user_name, j.account, j.qos, r.partition, t.state, t.cause, t.message, t.exit_code, t.signal,
+select t.job_id, t.step_id, t.attempt, r.name as step, s.array_index, j.user_name, j.account, j.qos, r.partition, t.state,
+	t.cause, t.message, t.exit_code, t.signal,
 	t.started_at, t.ended_at, s.attempt > t.attempt as ran_again, h.cpu_held_s, h.node_s
 from rota.attempt t
 join rota.step s on s.job_id = t.job_id and s.step_id = t.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = t.job_id
 cross join lateral (
-	select sum(a.cpus * extract(epoch from a.ended_at - a.started_at)) as cpu_held_s, sum(extract(epoch from a.ended_at - a.started_at)) as node_s
+	select sum(a.cpus * extract(epoch from a.ended_at - a.started_at)) as cpu_held_s,
+		sum(extract(epoch from a.ended_at - a.started_at)) as node_s
 	from rota.allocation a
 	where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt
 ) h
 where t.state not in ('completed', 'skipped')
-	and ((select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]));
+	and ((select m.reads_all from acct.me m) or j.user_name = current_user
+		or j.account = any ((select m.accounts from acct.me m)::text[]));
 comment on view acct.failure is 'Runs of steps that did not complete, and what was held for them.';
 comment on column acct.failure.job_id is 'The job.';
 comment on column acct.failure.step_id is 'The step.';

@@ -6,7 +6,8 @@ select j.job_id, j.name, j.user_name, j.account, j.qos, j.priority, j.nice,
 	extract(epoch from coalesce(j.ended_at, now()) - j.started_at)::double precision as elapsed_s,
 	j.exit_code, j.signal, j.cause, j.steps_total, j.steps_total - j.steps_left as steps_ended
 from rota.job j
-where (select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]);
+where (select m.reads_all from acct.me m) or j.user_name = current_user
+	or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.job is 'Jobs, one row each.';
 comment on column acct.job.job_id is 'Id, never reused.';
 comment on column acct.job.name is 'Name that its owner gave it.';
@@ -15,7 +16,8 @@ comment on column acct.job.account is 'Account that pays; null: none.';
 comment on column acct.job.qos is 'Quality of service.';
 comment on column acct.job.priority is 'Points of priority given by an operator.';
 comment on column acct.job.nice is 'Points of priority that the owner gave up.';
-comment on column acct.job.state is 'Worst state of its steps once it has ended; before that pending (nothing of it was started) or running.';
+comment on column acct.job.state is
+	'Worst state of its steps once it has ended; before that pending (nothing of it was started) or running.';
 comment on column acct.job.submit_at is 'When it was submitted.';
 comment on column acct.job.started_at is 'When its first step was started; null: none was.';
 comment on column acct.job.ended_at is 'When its last step ended; null: it has not.';
@@ -23,6 +25,7 @@ comment on column acct.job.wait_s is 'Seconds from its submission to its first s
 comment on column acct.job.elapsed_s is 'Seconds from its first start to its end, or to now.';
 comment on column acct.job.exit_code is 'Highest exit code of its steps, 0 to 255.';
 comment on column acct.job.signal is 'Signal that ended the step with the worst state; null: none.';
-comment on column acct.job.cause is 'What ended the step with the worst state: exit, signal, time_limit, out_of_memory, cancelled, not_needed, and so on.';
+comment on column acct.job.cause is
+	'What ended the step with the worst state: exit, signal, time_limit, out_of_memory, cancelled, not_needed, and so on.';
 comment on column acct.job.steps_total is 'Steps of its script; an array counts as one.';
 comment on column acct.job.steps_ended is 'Those of them that have ended.';

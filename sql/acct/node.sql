@@ -1,7 +1,11 @@
 create view acct.node with (security_barrier) as
 select n.node_id, n.name as node, n.state, n.reason, n.reason_by, n.reason_at, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb,
-	(select jsonb_object_agg(g.gres, g.units) from (select x.gres, count(*) as units from rota.node_gres x where x.node_id = n.node_id group by x.gres) g) as gres,
-	n.features, array(select p.partition from rota.partition_node p where p.node_id = n.node_id order by p.partition) as partitions,
+	(select jsonb_object_agg(g.gres, g.units)
+		from (select x.gres, count(*) as units from rota.node_gres x
+		where x.node_id = n.node_id group by x.gres) g) as gres,
+	n.features,
+		array(select p.partition from rota.partition_node p
+		where p.node_id = n.node_id order by p.partition) as partitions,
 	l.renewed_at as seen_at, n.version
 from rota.node n
 join rota.node_used u on u.node_id = n.node_id
@@ -36,7 +40,8 @@ comment on column acct.node_event.actor is 'Who did it: a user''s name or a daem
 comment on column acct.node_event.reason is 'Why.';
 
 create view acct.node_change with (security_barrier) as
-select e.admin_event_id as node_change_id, e.at, e.name as node, e.actor, e.action, (e.before ->> 'cpus')::int as cpus_before, (e.after ->> 'cpus')::int as cpus,
+select e.admin_event_id as node_change_id, e.at, e.name as node, e.actor, e.action, (e.before ->> 'cpus')::int as cpus_before,
+	(e.after ->> 'cpus')::int as cpus,
 	(e.before ->> 'mem_mb')::bigint as mem_mb_before, (e.after ->> 'mem_mb')::bigint as mem_mb
 from rota.admin_event e
 where e.object = 'node';
@@ -55,10 +60,13 @@ create view acct.node_warning with (security_barrier) as
 select n.name as node, w.node_id, w.kind, w.starts_at, w.ends_at, w.reason, w.actor, w.message as message
 from internal.node_warning w
 join rota.node n on n.node_id = w.node_id;
-comment on view acct.node_warning is 'What is wrong with nodes now, or will be (of maintenance, the next): a row for each node and cause. Joined with acct.allocation where ended_at is null, it tells whose steps that concerns.';
+comment on view acct.node_warning is
+	'What is wrong with nodes now, or will be (of maintenance, the next): a row for each node and cause. Joined with '
+	'acct.allocation where ended_at is null, it tells whose steps that concerns.';
 comment on column acct.node_warning.node is 'The node.';
 comment on column acct.node_warning.node_id is 'Its key.';
-comment on column acct.node_warning.kind is 'failing: somebody expects it to fail; drain: it will be drained; maintenance; down, drained, invalid: it is so.';
+comment on column acct.node_warning.kind is
+	'failing: somebody expects it to fail; drain: it will be drained; maintenance; down, drained, invalid: it is so.';
 comment on column acct.node_warning.starts_at is 'Since when, or from when on; null: not known.';
 comment on column acct.node_warning.ends_at is 'maintenance: until when; null: not known.';
 comment on column acct.node_warning.reason is 'Why.';
@@ -67,11 +75,13 @@ comment on column acct.node_warning.message is 'All that in words.';
 
 create view acct.reservation with (security_barrier) as
 select r.name as reservation, t.starts_at, t.ends_at, r.recurs, r.time_zone,
-	array(select n.name from rota.reservation_node rn join rota.node n on n.node_id = rn.node_id where rn.reservation_id = r.reservation_id order by n.name) as nodes,
+	array(select n.name from rota.reservation_node rn join rota.node n on n.node_id = rn.node_id
+		where rn.reservation_id = r.reservation_id order by n.name) as nodes,
 	r.users, r.accounts, r.end_steps, r.reason, r.created_by, r.created_at
 from rota.reservation r
 join internal.reservation_time t on t.reservation_id = r.reservation_id;
-comment on view acct.reservation is 'Maintenance to come: a row for each time, of what recurs those of the next 31 days or two at least.';
+comment on view acct.reservation is
+	'Maintenance to come: a row for each time, of what recurs those of the next 31 days or two at least.';
 comment on column acct.reservation.reservation is 'Name of the reservation.';
 comment on column acct.reservation.starts_at is 'When it begins.';
 comment on column acct.reservation.ends_at is 'When it ends.';

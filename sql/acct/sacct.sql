@@ -4,34 +4,48 @@ language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg
 declare
 	v_s constant bigint := floor(p_seconds);
 begin
-	return case when v_s >= 86400 then v_s / 86400 || '-' else '' end || to_char(make_interval(secs => v_s % 86400), 'HH24:MI:SS');
+	return case when v_s >= 86400 then v_s / 86400 || '-'
+		else '' end || to_char(make_interval(secs => v_s % 86400), 'HH24:MI:SS');
 end $$;
 comment on function acct.slurm_duration(double precision) is 'Seconds as [days-]hours:minutes:seconds.';
 
 create view acct.sacct with (security_barrier) as
-select s.job_id || case when s.array_index is not null then '_' || s.array_index else '' end as jobid, s.job_id * 16777216 + s.step_id as jobidraw, s.job_id || '.' || s.step as rotastep,
-	current_database()::text as cluster, s.partition, j.qos, coalesce(s.account, '') as account, p.gid::text as "group", p.gid, s.user_name as "user", p.uid,
-	t.submit, t.eligible, coalesce(t.start, 'Unknown') as start, coalesce(t."end", 'Unknown') as "end", acct.slurm_duration(coalesce(s.elapsed_s, 0)) as elapsed,
+select s.job_id || case when s.array_index is not null then '_' || s.array_index else '' end as jobid,
+	s.job_id * 16777216 + s.step_id as jobidraw, s.job_id || '.' || s.step as rotastep,
+	current_database()::text as cluster, s.partition, j.qos, coalesce(s.account, '') as account, p.gid::text as "group",
+	p.gid, s.user_name as "user", p.uid,
+	t.submit, t.eligible, coalesce(t.start, 'Unknown') as start, coalesce(t."end", 'Unknown') as "end",
+	acct.slurm_duration(coalesce(s.elapsed_s, 0)) as elapsed,
 	coalesce(s.exit_code, 0) || ':' || coalesce(s.signal, 0) as exitcode,
-	case s.state when 'completed' then 'COMPLETED' when 'cancelled' then 'CANCELLED' when 'dependency_failed' then 'CANCELLED' when 'preempted' then 'PREEMPTED'
+	case s.state when 'completed' then 'COMPLETED' when 'cancelled' then 'CANCELLED' when 'dependency_failed' then 'CANCELLED'
+	when 'preempted' then 'PREEMPTED'
 		-- Slurm has no word for it: what a node found up to date was started, what was not needed never was.
 		when 'skipped' then case s.cause when 'up_to_date' then 'COMPLETED' else 'CANCELLED' end
-		when 'deadline' then 'DEADLINE' when 'timeout' then 'TIMEOUT' when 'failed' then 'FAILED' when 'out_of_memory' then 'OUT_OF_MEMORY' when 'node_fail' then 'NODE_FAIL'
-		when 'pending' then 'PENDING' when 'suspended' then 'SUSPENDED' when 'ending' then 'COMPLETING' else 'RUNNING' end as state,
-	coalesce(s.node_count, 0) as nnodes, coalesce(s.cpus, 0) as ncpus, s.ntasks * s.cpus_per_task as reqcpus, coalesce(s.mem_mb, 0) || 'M' as reqmem,
+		when 'deadline' then 'DEADLINE' when 'timeout' then 'TIMEOUT' when 'failed' then 'FAILED'
+			when 'out_of_memory' then 'OUT_OF_MEMORY' when 'node_fail' then 'NODE_FAIL'
+		when 'pending' then 'PENDING' when 'suspended' then 'SUSPENDED' when 'ending' then 'COMPLETING'
+			else 'RUNNING' end as state,
+	coalesce(s.node_count, 0) as nnodes, coalesce(s.cpus, 0) as ncpus, s.ntasks * s.cpus_per_task as reqcpus,
+		coalesce(s.mem_mb, 0) || 'M' as reqmem,
 	concat_ws(',', 'cpu=' || s.ntasks * s.cpus_per_task, 'mem=' || s.mem_mb || 'M', 'node=' || s.nodes_min) as reqtres,
-	case when s.cpus is not null then concat_ws(',', 'cpu=' || s.cpus, 'mem=' || s.mem_mb || 'M', 'node=' || s.node_count) else '' end as alloctres,
-	case when coalesce(s.time_limit_s, 0) = 0 then 'UNLIMITED' else acct.slurm_duration(s.time_limit_s) end as timelimit, coalesce(s.nodes, 'None assigned') as nodelist,
+	case when s.cpus is not null then concat_ws(',', 'cpu=' || s.cpus, 'mem=' || s.mem_mb || 'M', 'node=' || s.node_count)
+	else '' end as alloctres,
+	case when coalesce(s.time_limit_s, 0) = 0 then 'UNLIMITED' else acct.slurm_duration(s.time_limit_s) end as timelimit,
+	coalesce(s.nodes, 'None assigned') as nodelist,
 	j.name as jobname
 from acct.step s
 join acct.job j on j.job_id = s.job_id
 join rota.job p on p.job_id = s.job_id
 cross join lateral (
-	select to_char(s.submit_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as submit, to_char(s.eligible_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as eligible,
-		to_char(s.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as start, to_char(s.ended_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as "end"
+	select to_char(s.submit_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as submit,
+		to_char(s.eligible_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as eligible,
+		to_char(s.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as start,
+		to_char(s.ended_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS') as "end"
 ) t
 where not s.is_array;
-comment on view acct.sacct is 'Steps as sacct -X --parsable2 of Slurm lists jobs, column by column as Open XDMoD asks for them; times in UTC. A row for each step and each element of an array that was started.';
+comment on view acct.sacct is
+	'Steps as sacct -X --parsable2 of Slurm lists jobs, column by column as Open XDMoD asks for them; times in UTC. A row '
+	'for each step and each element of an array that was started.';
 comment on column acct.sacct.jobid is 'Job, with _INDEX for an element of an array.';
 comment on column acct.sacct.jobidraw is 'A number of its own for each row: the job''s times 16777216, and the step''s.';
 comment on column acct.sacct.rotastep is 'Job and name of the step, as Rota names it.';

@@ -1,13 +1,17 @@
 create view acct.sample with (security_barrier) as
-select x.job_id, x.step_id, x.attempt, r.name as step, s.array_index, j.user_name, j.account, r.partition, n.name as node, nullif(x.task, -1) as task, x.at,
-	(x.cpu_usec / 1e6)::double precision as cpu_s, x.rss_kb, x.swap_kb, x.minor_faults, x.major_faults, x.read_bytes, x.write_bytes, x.processes, x.threads, x.gauges
+select x.job_id, x.step_id, x.attempt, r.name as step, s.array_index, j.user_name, j.account, r.partition, n.name as node,
+	nullif(x.task, -1) as task, x.at,
+	(x.cpu_usec / 1e6)::double precision as cpu_s, x.rss_kb, x.swap_kb, x.minor_faults, x.major_faults, x.read_bytes,
+	x.write_bytes, x.processes, x.threads, x.gauges
 from rota.sample x
 join rota.step s on s.job_id = x.job_id and s.step_id = x.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = x.job_id
 join rota.node n on n.node_id = x.node_id
-where (select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]);
-comment on view acct.sample is 'What running steps used at a moment, for as many days as the setting sample_days says. Null: unknown.';
+where (select m.reads_all from acct.me m) or j.user_name = current_user
+	or j.account = any ((select m.accounts from acct.me m)::text[]);
+comment on view acct.sample is
+	'What running steps used at a moment, for as many days as the setting sample_days says. Null: unknown.';
 comment on column acct.sample.job_id is 'The job.';
 comment on column acct.sample.step_id is 'The step.';
 comment on column acct.sample.attempt is 'The attempt.';
@@ -32,16 +36,21 @@ comment on column acct.sample.gauges is 'Figures of the site''s plug-in for the 
 
 create view acct.step_stats with (security_barrier) as
 select x.job_id, x.step_id, x.attempt, r.name as step, s.array_index, j.user_name, j.account, r.partition,
-	x.samples, x.nodes_sampled, x.first_at, x.last_at, x.cpu_s::double precision as cpu_s, x.cpus_last, x.cpus_mean, x.cpus_max,
+	x.samples, x.nodes_sampled, x.first_at, x.last_at, x.cpu_s::double precision as cpu_s, x.cpus_last, x.cpus_mean,
+		x.cpus_max,
 	x.rss_kb_last, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_last, x.swap_kb_mean, x.swap_kb_max, x.peak_mb, x.max_rss_kb,
-	x.minor_faults, x.major_faults, x.read_bytes, x.write_bytes, x.read_rate_last, x.read_rate_mean, x.read_rate_max, x.write_rate_last, x.write_rate_mean, x.write_rate_max,
+	x.minor_faults, x.major_faults, x.read_bytes, x.write_bytes, x.read_rate_last, x.read_rate_mean, x.read_rate_max,
+	x.write_rate_last, x.write_rate_mean, x.write_rate_max,
 	x.processes_last, x.processes_mean, x.processes_max, x.threads_last, x.threads_mean, x.threads_max, x.gauges
 from internal.step_stats x
 join rota.step s on s.job_id = x.job_id and s.step_id = x.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = x.job_id
-where (select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]);
-comment on view acct.step_stats is 'What each attempt of a step used: highest, mean and last figures of its samples, and what was counted at its end. Null: unknown.';
+where (select m.reads_all from acct.me m) or j.user_name = current_user
+	or j.account = any ((select m.accounts from acct.me m)::text[]);
+comment on view acct.step_stats is
+	'What each attempt of a step used: highest, mean and last figures of its samples, and what was counted at its end. '
+	'Null: unknown.';
 comment on column acct.step_stats.job_id is 'The job.';
 comment on column acct.step_stats.step_id is 'The step.';
 comment on column acct.step_stats.attempt is 'The attempt.';
@@ -64,7 +73,8 @@ comment on column acct.step_stats.rss_kb_max is 'Most resident memory in a sampl
 comment on column acct.step_stats.swap_kb_last is 'Memory swapped out on all nodes in the last sample, in KiB.';
 comment on column acct.step_stats.swap_kb_mean is 'Mean memory swapped out on all nodes, in KiB.';
 comment on column acct.step_stats.swap_kb_max is 'Most memory swapped out in a sample, each node''s most added up, in KiB.';
-comment on column acct.step_stats.peak_mb is 'Highest memory use on one node as its control group counted it, and at least that of its largest process, in MiB.';
+comment on column acct.step_stats.peak_mb is
+	'Highest memory use on one node as its control group counted it, and at least that of its largest process, in MiB.';
 comment on column acct.step_stats.max_rss_kb is 'Highest resident memory of one process of an ended task, in KiB.';
 comment on column acct.step_stats.minor_faults is 'Page faults without I/O.';
 comment on column acct.step_stats.major_faults is 'Page faults with I/O.';
@@ -88,14 +98,17 @@ create view acct.task_stats with (security_barrier) as
 select x.job_id, x.step_id, x.attempt, x.task, r.name as step, s.array_index, j.user_name, j.account, r.partition, n.name as node,
 	x.samples, x.first_at, x.last_at, x.cpu_s::double precision as cpu_s, x.cpus_last, x.cpus_mean, x.cpus_max,
 	x.rss_kb_last, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_last, x.swap_kb_mean, x.swap_kb_max,
-	x.minor_faults, x.major_faults, x.read_bytes, x.write_bytes, x.processes_last, x.processes_mean, x.processes_max, x.threads_last, x.threads_mean, x.threads_max
+	x.minor_faults, x.major_faults, x.read_bytes, x.write_bytes, x.processes_last, x.processes_mean, x.processes_max,
+	x.threads_last, x.threads_mean, x.threads_max
 from internal.task_stats x
 join rota.step s on s.job_id = x.job_id and s.step_id = x.step_id
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = x.job_id
 join rota.node n on n.node_id = x.node_id
-where (select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]);
-comment on view acct.task_stats is 'What each task used while it ran, by its samples; acct.task has what the kernel counted at its end. Null: unknown.';
+where (select m.reads_all from acct.me m) or j.user_name = current_user
+	or j.account = any ((select m.accounts from acct.me m)::text[]);
+comment on view acct.task_stats is
+	'What each task used while it ran, by its samples; acct.task has what the kernel counted at its end. Null: unknown.';
 comment on column acct.task_stats.job_id is 'The job.';
 comment on column acct.task_stats.step_id is 'The step.';
 comment on column acct.task_stats.attempt is 'The attempt.';
@@ -131,19 +144,25 @@ comment on column acct.task_stats.threads_mean is 'Mean number of threads.';
 comment on column acct.task_stats.threads_max is 'Most threads.';
 
 create view acct.job_stats with (security_barrier) as
-select j.job_id, j.name, j.user_name, j.account, x.samples, x.cpu_s, x.cpus_max, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_max, x.peak_mb, x.max_rss_kb,
+select j.job_id, j.name, j.user_name, j.account, x.samples, x.cpu_s, x.cpus_max, x.rss_kb_mean, x.rss_kb_max, x.swap_kb_max,
+	x.peak_mb, x.max_rss_kb,
 	x.minor_faults, x.major_faults, x.read_bytes, x.write_bytes, x.processes_max, x.threads_max, x.last_at
 from rota.job j
 left join lateral (
 	select sum(y.samples)::bigint as samples, sum(y.cpu_s)::double precision as cpu_s, max(y.cpus_max) as cpus_max,
-		(sum(y.rss_kb_mean * y.samples) / nullif(sum(y.samples) filter (where y.rss_kb_mean is not null), 0))::bigint as rss_kb_mean,
-		max(y.rss_kb_max) as rss_kb_max, max(y.swap_kb_max) as swap_kb_max, max(y.peak_mb) as peak_mb, max(y.max_rss_kb) as max_rss_kb,
-		sum(y.minor_faults)::bigint as minor_faults, sum(y.major_faults)::bigint as major_faults, sum(y.read_bytes)::bigint as read_bytes,
-		sum(y.write_bytes)::bigint as write_bytes, max(y.processes_max) as processes_max, max(y.threads_max) as threads_max, max(y.last_at) as last_at
+		(sum(y.rss_kb_mean * y.samples) / nullif(sum(y.samples) filter (where y.rss_kb_mean is not null),
+			0))::bigint as rss_kb_mean,
+		max(y.rss_kb_max) as rss_kb_max, max(y.swap_kb_max) as swap_kb_max, max(y.peak_mb) as peak_mb,
+			max(y.max_rss_kb) as max_rss_kb,
+		sum(y.minor_faults)::bigint as minor_faults, sum(y.major_faults)::bigint as major_faults,
+			sum(y.read_bytes)::bigint as read_bytes,
+		sum(y.write_bytes)::bigint as write_bytes, max(y.processes_max) as processes_max,
+			max(y.threads_max) as threads_max, max(y.last_at) as last_at
 	from internal.step_stats y
 	where y.job_id = j.job_id
 ) x on true
-where (select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]);
+where (select m.reads_all from acct.me m) or j.user_name = current_user
+	or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.job_stats is 'What each job used, all steps and attempts together. Null: unknown.';
 comment on column acct.job_stats.job_id is 'The job.';
 comment on column acct.job_stats.name is 'Its name.';

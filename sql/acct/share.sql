@@ -12,11 +12,13 @@ comment on column acct.account.shares is 'Its part of what its parent may use, a
 create view acct.association with (security_barrier) as
 select a.account, a.user_name, a.shares
 from rota.association a
-where (select m.reads_all from acct.me m) or a.user_name = current_user or a.account = any ((select m.accounts from acct.me m)::text[]);
+where (select m.reads_all from acct.me m) or a.user_name = current_user
+	or a.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.association is 'Who may use which account. An account without any row is open to all.';
 comment on column acct.association.account is 'The account.';
 comment on column acct.association.user_name is 'Login name of who may use it.';
-comment on column acct.association.shares is 'The user''s part of what the account may use, among its users and the accounts below it.';
+comment on column acct.association.shares is
+	'The user''s part of what the account may use, among its users and the accounts below it.';
 
 create view acct.qos with (security_barrier) as
 select q.qos, q.priority from rota.qos q;
@@ -27,7 +29,8 @@ comment on column acct.qos.priority is 'Points of priority that it adds.';
 create view acct.share with (security_barrier) as
 select t.account, t.user_name, t.parent, t.depth, t.shares, t.share, t.use_s, t.used, t.effective, t.factor
 from internal.share_tree t
-where (select m.reads_all from acct.me m) or t.user_name = current_user or t.account = any ((select m.accounts from acct.me m)::text[]);
+where (select m.reads_all from acct.me m) or t.user_name = current_user
+	or t.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.share is 'Fair share as it is now: accounts, and users on them, with what they used lately.';
 comment on column acct.share.account is 'The account, or that of the user; null: none.';
 comment on column acct.share.user_name is 'The user''s login name; null: the row is about the account.';
@@ -35,28 +38,40 @@ comment on column acct.share.parent is 'The account above the account, or that o
 comment on column acct.share.depth is 'How far below the top it is, from 1.';
 comment on column acct.share.shares is 'Its number of shares, among the accounts and users at its place.';
 comment on column acct.share.share is 'Its part of the whole site by these numbers, 0 to 1.';
-comment on column acct.share.use_s is 'CPU-seconds held, each counting less the longer ago (half after the setting fair_share_half_life_s), with all below it.';
+comment on column acct.share.use_s is
+	'CPU-seconds held, each counting less the longer ago (half after the setting fair_share_half_life_s), with all below it.';
 comment on column acct.share.used is 'The same as a part of the use of the whole site, 0 to 1.';
-comment on column acct.share.effective is 'The same with part of what its siblings used, and those of the accounts above, 0 to 1.';
-comment on column acct.share.factor is 'Fair share factor, 0 to 1: 2^(-effective / share); times the setting fair_share_weight_s it is by how many seconds its steps come forward in the queue.';
+comment on column acct.share.effective is
+	'The same with part of what its siblings used, and those of the accounts above, 0 to 1.';
+comment on column acct.share.factor is
+	'Fair share factor, 0 to 1: 2^(-effective / share); times the setting fair_share_weight_s it is by how many seconds its '
+	'steps come forward in the queue.';
 
 create view acct.limit with (security_barrier) as
-select l.limit_id, l.account, coalesce(l.user_name, nullif(l.whose, '')) as user_name, l.qos, l.partition, l.each_user, l.measure, nullif(l.period, '') as period,
+select l.limit_id, l.account, coalesce(l.user_name, nullif(l.whose, '')) as user_name, l.qos, l.partition, l.each_user, l.measure,
+	nullif(l.period, '') as period,
 	l.most, l.held, greatest(l.most - l.held, 0) as left_over, l.starts_at, nullif(l.ends_at, 'infinity') as ends_at
 from internal.limit_shown l
 where (select m.reads_all from acct.me m) or coalesce(l.user_name, nullif(l.whose, '')) = current_user
 	or l.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.limit is 'Limits, with how much of them is used just now.';
-comment on column acct.limit.limit_id is 'Key of the limit; one that holds for each user has a row for each who uses something of it.';
+comment on column acct.limit.limit_id is
+	'Key of the limit; one that holds for each user has a row for each who uses something of it.';
 comment on column acct.limit.account is 'Of steps of this account and of all below it; null: of any.';
 comment on column acct.limit.user_name is 'Of steps of this user; null: of any.';
 comment on column acct.limit.qos is 'Of steps under this quality of service; null: under any.';
 comment on column acct.limit.partition is 'Of steps in this partition; null: in any.';
 comment on column acct.limit.each_user is 'Whether it holds for each user by itself.';
-comment on column acct.limit.measure is 'What is limited: running (steps under way), submitted (live steps), cpus, nodes, gres/KIND (held at once), cpu_minutes (CPU-minutes of the period), time (seconds of the time limit of one step).';
-comment on column acct.limit.period is 'Of cpu_minutes: day, week, month or year of the site''s time zone, or so many days up to today, like 30days; null: no period.';
+comment on column acct.limit.measure is
+	'What is limited: running (steps under way), submitted (live steps), cpus, nodes, gres/KIND (held at once), cpu_minutes '
+	'(CPU-minutes of the period), time (seconds of the time limit of one step).';
+comment on column acct.limit.period is
+	'Of cpu_minutes: day, week, month or year of the site''s time zone, or so many days up to today, like 30days; null: no '
+	'period.';
 comment on column acct.limit.most is 'How much there may be, in the unit of the measure.';
-comment on column acct.limit.held is 'How much there is, in the same unit; CPU-minutes with all that what runs may still come to in the period. Null: of time limits nothing is held.';
+comment on column acct.limit.held is
+	'How much there is, in the same unit; CPU-minutes with all that what runs may still come to in the period. Null: of '
+	'time limits nothing is held.';
 comment on column acct.limit.left_over is 'How much is left of it, in the same unit; null: of time limits.';
 comment on column acct.limit.starts_at is 'When its period began; null: no period.';
 comment on column acct.limit.ends_at is 'When its period ends; null: no period, or one that goes along.';

@@ -1,6 +1,8 @@
 create view acct.step with (security_barrier) as
-select s.job_id, s.step_id, r.name as step, s.array_index, s.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', '') as label,
-	a.size is not null as is_array, a.size as array_size, j.user_name, j.account, r.partition, s.state, s.attempt as attempts, s.retries, s.requeues,
+select s.job_id, s.step_id, r.name as step, s.array_index,
+	s.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', '') as label,
+	a.size is not null as is_array, a.size as array_size, j.user_name, j.account, r.partition, s.state, s.attempt as attempts,
+	s.retries, s.requeues,
 	r.nodes_min, r.ntasks, r.cpus_per_task, coalesce(t.time_limit_s, r.time_limit_s) as time_limit_s,
 	array_to_string(t.nodes, ',') as nodes, l.node_count, l.cpus, l.mem_mb,
 	j.submit_at, s.eligible_at, s.started_at, s.ended_at,
@@ -8,14 +10,16 @@ select s.job_id, s.step_id, r.name as step, s.array_index, s.job_id || '.' || r.
 	extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::double precision as elapsed_s,
 	coalesce(l.cpu_held_s, 0)::double precision as cpu_held_s,
 	(e.user_usec / 1e6)::double precision as user_cpu_s, (e.system_usec / 1e6)::double precision as system_cpu_s,
-	e.max_rss_kb, case when l.peak_mb is not null then greatest(l.peak_mb, (e.max_rss_kb + 1023) / 1024) end as peak_mb, e.read_bytes, e.write_bytes, s.exit_code, s.signal, s.cause, s.message
+	e.max_rss_kb, case when l.peak_mb is not null then greatest(l.peak_mb, (e.max_rss_kb + 1023) / 1024) end as peak_mb,
+	e.read_bytes, e.write_bytes, s.exit_code, s.signal, s.cause, s.message
 from rota.step s
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 join rota.job j on j.job_id = s.job_id
 left join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 left join rota.attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
 left join lateral (
-	select count(*) filter (where x.attempt = s.attempt) as node_count, sum(x.cpus) filter (where x.attempt = s.attempt) as cpus,
+	select count(*) filter (where x.attempt = s.attempt) as node_count,
+		sum(x.cpus) filter (where x.attempt = s.attempt) as cpus,
 		sum(x.mem_mb) filter (where x.attempt = s.attempt) as mem_mb, max(x.peak_mb) as peak_mb,
 		sum(x.cpus * extract(epoch from coalesce(x.ended_at, now()) - x.started_at)) as cpu_held_s
 	from rota.allocation x
@@ -27,14 +31,17 @@ left join lateral (
 	from rota.task_end x
 	where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt = s.attempt
 ) e on true
-where (select m.reads_all from acct.me m) or j.user_name = current_user or j.account = any ((select m.accounts from acct.me m)::text[]);
+where (select m.reads_all from acct.me m) or j.user_name = current_user
+	or j.account = any ((select m.accounts from acct.me m)::text[]);
 comment on view acct.step is 'Steps, one row each; of an array, one for the array and one for each element that was started.';
 comment on column acct.step.job_id is 'The job.';
-comment on column acct.step.step_id is 'The step in its job; the element at position p of an array has the array''s number + 1 + p.';
+comment on column acct.step.step_id is
+	'The step in its job; the element at position p of an array has the array''s number + 1 + p.';
 comment on column acct.step.step is 'Name in the script.';
 comment on column acct.step.array_index is 'Index of an array element; null: not an element.';
 comment on column acct.step.label is 'How people name it: 812.solve or 812.solve[7].';
-comment on column acct.step.is_array is 'Whether this row stands for a whole array; its elements have rows of their own, so leave it out of sums.';
+comment on column acct.step.is_array is
+	'Whether this row stands for a whole array; its elements have rows of their own, so leave it out of sums.';
 comment on column acct.step.array_size is 'Elements of the array; null: not an array.';
 comment on column acct.step.user_name is 'Owner''s login name.';
 comment on column acct.step.account is 'Account that pays; null: none.';
@@ -52,19 +59,28 @@ comment on column acct.step.node_count is 'Number of nodes of the latest attempt
 comment on column acct.step.cpus is 'CPUs allocated to the latest attempt, over all nodes.';
 comment on column acct.step.mem_mb is 'Memory allocated to the latest attempt, over all nodes, in MiB.';
 comment on column acct.step.submit_at is 'When its job was submitted.';
-comment on column acct.step.eligible_at is 'When nothing but resources stood in its way any more, before the latest attempt; what was not to start before a time was not eligible until then.';
-comment on column acct.step.started_at is 'When the first task of the latest attempt started; for an array, when its first element was placed.';
+comment on column acct.step.eligible_at is
+	'When nothing but resources stood in its way any more, before the latest attempt; what was not to start before a time '
+	'was not eligible until then.';
+comment on column acct.step.started_at is
+	'When the first task of the latest attempt started; for an array, when its first element was placed.';
 comment on column acct.step.ended_at is 'When it ended; null: it has not.';
-comment on column acct.step.wait_s is 'Seconds from when it was eligible to its start, of the latest attempt: what earlier ones took is not in it.';
+comment on column acct.step.wait_s is
+	'Seconds from when it was eligible to its start, of the latest attempt: what earlier ones took is not in it.';
 comment on column acct.step.elapsed_s is 'Seconds from its start to its end, or to now.';
-comment on column acct.step.cpu_held_s is 'CPU seconds that it held, all attempts together: allocated CPUs times the seconds held.';
+comment on column acct.step.cpu_held_s is
+	'CPU seconds that it held, all attempts together: allocated CPUs times the seconds held.';
 comment on column acct.step.user_cpu_s is 'CPU seconds used in user mode by the tasks of the latest attempt.';
 comment on column acct.step.system_cpu_s is 'CPU seconds used in the kernel by the tasks of the latest attempt.';
 comment on column acct.step.max_rss_kb is 'Highest resident memory of one process, in KiB.';
-comment on column acct.step.peak_mb is 'Highest memory use on one node as its control group counted it, and at least that of its largest process, in MiB; null: not counted.';
+comment on column acct.step.peak_mb is
+	'Highest memory use on one node as its control group counted it, and at least that of its largest process, in MiB; '
+	'null: not counted.';
 comment on column acct.step.read_bytes is 'Bytes read from storage by the tasks of the latest attempt.';
 comment on column acct.step.write_bytes is 'Bytes written to storage by the tasks of the latest attempt.';
 comment on column acct.step.exit_code is 'Highest exit code of its tasks, 0 to 255.';
 comment on column acct.step.signal is 'Signal that ended a task of it; null: none.';
-comment on column acct.step.cause is 'What ended it: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, withdrawn, node, node_lost, keeper_lost, shutdown, maintenance, dependency, not_needed, up_to_date.';
+comment on column acct.step.cause is
+	'What ended it: exit, signal, time_limit, out_of_memory, cancelled, preempted, deadline, launch, prolog, refused, '
+	'withdrawn, node, node_lost, keeper_lost, shutdown, maintenance, dependency, not_needed, up_to_date.';
 comment on column acct.step.message is 'The cause in words.';

@@ -2,14 +2,20 @@
 create function internal.admin_table(p_object text) returns table (relation text, name_is text, name_like text)
 language sql immutable strict set search_path = pg_catalog, pg_temp as $$
 	select t.relation, t.name_is, t.name_like
-	from (values ('partition', 'partition', 'partition', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'), ('node', 'node', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'),
-		('account', 'account', 'account', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'), ('user', 'person', 'user_name', '^' || internal.user_pattern() || '$'),
-		('association', 'association', 'account || ''/'' || user_name', '^[^/]+/' || internal.user_pattern() || '$'), ('qos', 'qos', 'qos', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
+	from (values ('partition', 'partition', 'partition', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
+		('node', 'node', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$'),
+		('account', 'account', 'account', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
+		('user', 'person', 'user_name', '^' || internal.user_pattern() || '$'),
+		('association', 'association', 'account || ''/'' || user_name', '^[^/]+/' || internal.user_pattern() || '$'),
+		('qos', 'qos', 'qos', '^[A-Za-z0-9][A-Za-z0-9_.-]*$'),
 		('license', 'license', 'license', '^[A-Za-z][A-Za-z0-9_.-]*$'), ('setting', 'setting', 'name', ''),
-		('reservation', 'reservation', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$')) as t (object, relation, name_is, name_like)
+		('reservation', 'reservation', 'name', '^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$')) as t (object, relation, name_is,
+		name_like)
 	where t.object = p_object;
 $$;
-comment on function internal.admin_table(text) is 'The table of a kind of object, what its name is there, in SQL, and what names of new ones are like; none: there is no such kind.';
+comment on function internal.admin_table(text) is
+	'The table of a kind of object, what its name is there, in SQL, and what names of new ones are like; none: there is no '
+	'such kind.';
 
 create function internal.admin_check(p_object text, p_name text, p_set jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -22,9 +28,11 @@ begin
 		perform from node n where n.name = p_name for no key update;
 		select u.* into v_held from node n join node_used u on u.node_id = n.node_id where n.name = p_name;
 		if (p_set ->> 'cpus')::bigint < v_held.cpus_used then
-			raise exception '% cpus of node "%" are in use', v_held.cpus_used, p_name using errcode = 'RT409', hint = 'Drain the node and wait for its steps to end.';
+			raise exception '% cpus of node "%" are in use', v_held.cpus_used, p_name using errcode = 'RT409',
+				hint = 'Drain the node and wait for its steps to end.';
 		elsif (p_set ->> 'mem_mb')::bigint < v_held.mem_used_mb then
-			raise exception '% MiB of node "%" are in use', v_held.mem_used_mb, p_name using errcode = 'RT409', hint = 'Drain the node and wait for its steps to end.';
+			raise exception '% MiB of node "%" are in use', v_held.mem_used_mb, p_name using errcode = 'RT409',
+				hint = 'Drain the node and wait for its steps to end.';
 		end if;
 	elsif p_object = 'license' then
 		select l.used into v_used from license l where l.license = p_name for no key update;
@@ -34,12 +42,16 @@ begin
 	elsif p_object = 'setting' then
 		select * into v_setting from setting s where s.name = p_name;
 		-- Of nothing there is no half, and ranges of a few jobs would be needed faster than they are made.
-		p_set := jsonb_build_object('value', internal.admin_value(p_name, case when p_name = 'range_size' then 'int [10000,2147483647]'
-			when p_name = 'fair_share_half_life_s' then 'int [1,2147483647]' when v_setting.kind = 'int' then 'int [0,2147483647]' else v_setting.kind end, p_set -> 'value'));
+		p_set := jsonb_build_object('value',
+			internal.admin_value(p_name, case when p_name = 'range_size' then 'int [10000,2147483647]'
+			when p_name = 'fair_share_half_life_s' then 'int [1,2147483647]'
+				when v_setting.kind = 'int' then 'int [0,2147483647]' else v_setting.kind end, p_set -> 'value'));
 		if v_setting.kind <> 'text' and jsonb_typeof(p_set -> 'value') = 'null' then
 			raise exception '"%" needs a value', p_name using errcode = 'RT422', hint = v_setting.help;
-		elsif p_name = 'time_zone' and not exists (select from pg_timezone_names z where lower(z.name) = lower(p_set ->> 'value')) then
-			raise exception 'there is no time zone "%"', p_set ->> 'value' using errcode = 'RT422', hint = 'Give a name like Europe/Berlin; see pg_timezone_names.';
+		elsif p_name = 'time_zone'
+			and not exists (select from pg_timezone_names z where lower(z.name) = lower(p_set ->> 'value')) then
+			raise exception 'there is no time zone "%"', p_set ->> 'value' using errcode = 'RT422',
+				hint = 'Give a name like Europe/Berlin; see pg_timezone_names.';
 		end if;
 	elsif p_object = 'association' then
 		perform internal.object_need('account', array[split_part(p_name, '/', 1)]);
@@ -59,7 +71,8 @@ begin
 		end if;
 	end if;
 end $$;
-comment on function internal.admin_check(text, text, jsonb) is 'Refuse values that what runs now, or other objects, do not allow.';
+comment on function internal.admin_check(text, text, jsonb) is
+	'Refuse values that what runs now, or other objects, do not allow.';
 
 create function internal.admin_write(p_object text, p_name text, p_set jsonb, p_new boolean) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -72,25 +85,34 @@ begin
 	select * into v_table from internal.admin_table(p_object);
 	select min(k.key) into v_bare
 	from jsonb_each(p_set) s
-	join pg_attribute a on a.attrelid = format('rota.%I', v_table.relation)::regclass and a.attname = s.key and not a.attisdropped
+	join pg_attribute a on a.attrelid = format('rota.%I', v_table.relation)::regclass and a.attname = s.key
+		and not a.attisdropped
 	join internal.admin_key_list() k on k.object = p_object and k.member = s.key
 	where s.value = 'null' and a.attnotnull and a.atttypid <> 'text[]'::regtype and not (p_new and a.atthasdef);
 	if v_bare is not null then
 		raise exception '"%" needs a value', v_bare using errcode = 'RT422';
 	end if;
-	-- In a new row absent and null alike mean the column's default, where it must have a value; a list that must be there is empty.
-	select coalesce(jsonb_object_agg(s.key, case when a.attnotnull and s.value = 'null' and a.atttypid = 'text[]'::regtype then '[]' else s.value end), '{}') into v_row
+	-- In a new row absent and null alike mean the column's default, where it must have a value; a list that must be there is
+	-- empty.
+	select coalesce(jsonb_object_agg(s.key,
+		case when a.attnotnull and s.value = 'null' and a.atttypid = 'text[]'::regtype then '[]' else s.value end), '{}')
+		into v_row
 	from jsonb_each(p_set) s
-	join pg_attribute a on a.attrelid = format('rota.%I', v_table.relation)::regclass and a.attname = s.key and not a.attisdropped
+	join pg_attribute a on a.attrelid = format('rota.%I', v_table.relation)::regclass and a.attname = s.key
+		and not a.attisdropped
 	where not (a.attnotnull and s.value = 'null' and p_new);
 	if p_new then
-		v_row := v_row || case when p_object = 'association' then jsonb_build_object('account', split_part(p_name, '/', 1), 'user_name', split_part(p_name, '/', 2))
+		v_row := v_row || case
+			when p_object = 'association'
+			then jsonb_build_object('account', split_part(p_name, '/', 1), 'user_name', split_part(p_name, '/', 2))
 			else jsonb_build_object(v_table.name_is, p_name) end;
 		select string_agg(format('%I', k), ', ') into v_columns from jsonb_object_keys(v_row) k;
-		execute format('insert into rota.%1$I (%2$s) select %2$s from jsonb_populate_record(null::rota.%1$I, $1)', v_table.relation, v_columns) using v_row;
+		execute format('insert into rota.%1$I (%2$s) select %2$s from jsonb_populate_record(null::rota.%1$I, $1)',
+			v_table.relation, v_columns) using v_row;
 	elsif v_row <> '{}' then
 		select string_agg(format('%I', k), ', ') into v_columns from jsonb_object_keys(v_row) k;
-		execute format('update rota.%1$I set (%2$s) = (select %2$s from jsonb_populate_record(null::rota.%1$I, $1)) where %3$s = $2',
+		execute format('update rota.%1$I set (%2$s) = (select %2$s from jsonb_populate_record(null::rota.%1$I, $1)) '
+			'where %3$s = $2',
 			v_table.relation, v_columns, v_table.name_is) using v_row, p_name;
 	end if;
 	if p_set ? '+nodes' and p_object = 'partition' then
@@ -105,12 +127,15 @@ begin
 		perform internal.admin_node_gres(p_name, p_set ->> '+gres');
 	end if;
 	if p_set ? '+users' then
-		perform internal.admin_users(case jsonb_typeof(p_set -> '+users') when 'array' then p_set -> '+users' else '[]' end, p_name, null);
+		perform internal.admin_users(case jsonb_typeof(p_set -> '+users') when 'array' then p_set -> '+users'
+			else '[]' end, p_name, null);
 	end if;
 	if p_set ? '+accounts' then
-		perform internal.admin_users(case jsonb_typeof(p_set -> '+accounts') when 'array' then p_set -> '+accounts' else '[]' end, null, p_name);
+		perform internal.admin_users(case jsonb_typeof(p_set -> '+accounts') when 'array' then p_set -> '+accounts'
+			else '[]' end, null, p_name);
 	end if;
-	perform internal.admin_limit(p_object, p_name, substr(s.key, 8), s.value) from jsonb_each(p_set) s where s.key like '+limit %';
+	perform internal.admin_limit(p_object, p_name, substr(s.key, 8), s.value) from jsonb_each(p_set) s
+		where s.key like '+limit %';
 	if p_set ? '+coordinators' then
 		perform internal.admin_coordinators(p_name, internal.request_list(p_set, '+coordinators'));
 	end if;
@@ -123,7 +148,8 @@ exception
 	when check_violation or not_null_violation or numeric_value_out_of_range then
 		raise exception 'that is not possible for % "%": %', p_object, p_name, sqlerrm using errcode = 'RT422';
 end $$;
-comment on function internal.admin_write(text, text, jsonb, boolean) is 'Write an object''s row, new or not, and what belongs to it.';
+comment on function internal.admin_write(text, text, jsonb, boolean) is
+	'Write an object''s row, new or not, and what belongs to it.';
 
 create function internal.admin_delete(p_object text, p_name text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -156,12 +182,14 @@ begin
 		perform login.person_set(p_name, null);
 	end if;
 	if v_label is not null or v_used then
-		raise exception '% "%" is in use%', p_object, p_name, coalesce(' by ' || v_label, '') using errcode = 'RT409', hint = 'Wait for what uses it to end, or cancel that.';
+		raise exception '% "%" is in use%', p_object, p_name, coalesce(' by ' || v_label, '') using errcode = 'RT409',
+			hint = 'Wait for what uses it to end, or cancel that.';
 	end if;
 	execute format('delete from rota.%I where %s = $1', v_table.relation, v_table.name_is) using p_name;
 exception when foreign_key_violation then
 	raise exception '% "%" is named in history or by other objects', p_object, p_name using errcode = 'RT409',
-		hint = case p_object when 'node' then 'Drain it instead.' when 'partition' then 'Set its state to inactive instead.' else 'Change what names it first.' end;
+		hint = case p_object when 'node' then 'Drain it instead.'
+			when 'partition' then 'Set its state to inactive instead.' else 'Change what names it first.' end;
 end $$;
 comment on function internal.admin_delete(text, text) is 'Delete an object that nothing uses.';
 
@@ -181,10 +209,12 @@ begin
 		if p_set ->> '+reason' is null then
 			raise exception 'say why node "%" is drained', p_name using errcode = 'RT422', hint = 'Give a reason.';
 		elsif p_set ->> '+deadline' is not null then
-			perform internal.admin_notice(p_user, v_node, 'drain', p_set ->> '+reason', (p_set ->> '+deadline')::timestamptz, coalesce((p_set ->> '+end_steps')::boolean, false));
+			perform internal.admin_notice(p_user, v_node, 'drain', p_set ->> '+reason',
+				(p_set ->> '+deadline')::timestamptz, coalesce((p_set ->> '+end_steps')::boolean, false));
 			return;
 		elsif p_set ->> '+end_steps' = 'true' then
-			raise exception 'to end what runs takes a deadline' using errcode = 'RT422', hint = 'Give one; "now" will do.';
+			raise exception 'to end what runs takes a deadline' using errcode = 'RT422',
+				hint = 'Give one; "now" will do.';
 		end if;
 		delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'drain';
 		if v_node.state <> 'drain' or v_node.reason is distinct from p_set ->> '+reason' then
@@ -196,7 +226,8 @@ begin
 	if v_node.state not in ('drain', 'invalid') then
 		return;
 	end if;
-	-- Back to what it would be by itself; one that is down comes back by itself, when it has shown that nothing is left there.
+	-- Back to what it would be by itself; one that is down comes back by itself, when it has shown that nothing is left
+	-- there.
 	v_short := internal.node_shortfall(v_node.node_id);
 	select * into v_lease from node_lease l where l.node_id = v_node.node_id;
 	perform internal.node_state_set(v_node.node_id, case
@@ -204,11 +235,14 @@ begin
 		when v_lease.node_id is null or v_lease.lost_at is not null or v_lease.orphans > 0 then 'down'
 		when v_short is not null then 'invalid'
 		else 'up' end, p_user,
-		case when v_lease.orphans > 0 then 'what was given up here is being ended' when v_lease.node_id is null or v_lease.lost_at is not null then 'not heard of' else v_short end);
+		case when v_lease.orphans > 0 then 'what was given up here is being ended'
+		when v_lease.node_id is null or v_lease.lost_at is not null then 'not heard of' else v_short end);
 end $$;
-comment on function internal.admin_node_state(text, text, text, jsonb) is 'Drain a node, now or at a deadline, take it back into use, or declare it dead.';
+comment on function internal.admin_node_state(text, text, text, jsonb) is
+	'Drain a node, now or at a deadline, take it back into use, or declare it dead.';
 
-create function internal.admin_notice(p_user text, p_node rota.node, p_kind text, p_reason text, p_at timestamptz, p_end_steps boolean) returns void
+create function internal.admin_notice(p_user text, p_node rota.node, p_kind text, p_reason text, p_at timestamptz,
+	p_end_steps boolean) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	if p_kind = 'drain' and p_node.state = 'drain' then
@@ -220,7 +254,8 @@ begin
 	set at = excluded.at, reason = excluded.reason, actor = excluded.actor, end_steps = excluded.end_steps, said_at = now()
 	where (n.at, n.reason, n.end_steps) is distinct from (excluded.at, excluded.reason, excluded.end_steps);
 end $$;
-comment on function internal.admin_notice(text, rota.node, text, text, timestamptz, boolean) is 'Write down what is to befall a node.';
+comment on function internal.admin_notice(text, rota.node, text, text, timestamptz, boolean) is
+	'Write down what is to befall a node.';
 
 create function internal.admin_failing(p_user text, p_name text, p_set jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -237,7 +272,8 @@ begin
 		delete from node_notice n where n.node_id = v_node.node_id and n.kind = 'failing';
 		return;
 	elsif not p_set ? '+failing' and v_old.node_id is null then
-		raise exception 'say what is wrong with node "%"', p_name using errcode = 'RT422', hint = 'Give "failing" a reason.';
+		raise exception 'say what is wrong with node "%"', p_name using errcode = 'RT422',
+			hint = 'Give "failing" a reason.';
 	end if;
 	perform internal.admin_notice(p_user, v_node, 'failing', coalesce(p_set ->> '+failing', v_old.reason),
 		case when p_set ? '+failing_at' then (p_set ->> '+failing_at')::timestamptz else v_old.at end, false);
@@ -257,10 +293,12 @@ begin
 	limit 1;
 	if found then
 		raise exception 'account "%" would be left without users, and so open to all', v_account using errcode = 'RT409',
-			hint = format('Give it another user first, delete it, or open it: rota admin account change %s --users=none.', v_account);
+			hint = format('Give it another user first, delete it, or open it: rota admin account change %s '
+				'--users=none.', v_account);
 	end if;
 end $$;
-comment on function internal.admin_opened(text[]) is 'Refuse a change by which one of these accounts, which had users, has lost the last one.';
+comment on function internal.admin_opened(text[]) is
+	'Refuse a change by which one of these accounts, which had users, has lost the last one.';
 
 create function internal.admin_one(p_user text, p_object text, p_action text, p_name text, p_values jsonb) returns boolean
 language plpgsql set search_path = rota, pg_temp as $$
@@ -272,22 +310,29 @@ declare
 begin
 	if p_object in ('user', 'association') then
 		-- Who opens an account to all says so of the account.
-		v_closed := array(select distinct s.account from association s where s.user_name = case p_object when 'user' then p_name else split_part(p_name, '/', 2) end);
+		v_closed := array(select distinct s.account from association s
+			where s.user_name = case p_object when 'user' then p_name else split_part(p_name, '/', 2) end);
 	end if;
 	if p_action = 'create' and v_before is not null then
-		raise exception 'there is a % "%" already', p_object, p_name using errcode = 'RT409', hint = 'Use "change" for what is there.';
+		raise exception 'there is a % "%" already', p_object, p_name using errcode = 'RT409',
+			hint = 'Use "change" for what is there.';
 	elsif p_action <> 'create' and v_before is null then
 		perform internal.object_need(p_object, array[p_name]);
 	elsif p_action = 'create' and not exists (select from internal.admin_table(p_object) t where p_name ~ t.name_like) then
 		raise exception 'no % can have the name "%"', p_object, p_name using errcode = 'RT422', hint = case p_object
 			when 'association' then 'Write it like physics/alice: an account and a user of it.'
-			when 'user' then 'Names of users are of letters, digits, "_", ".", "-", "@" and "\", and begin with a letter, a digit or "_".'
-			else 'Names are of letters, digits, "_", "." and "-"' || case when p_object in ('node', 'reservation') then ', 63 at most,' else '' end || ' and begin with a letter'
+			when 'user' then 'Names of users are of letters, digits, "_", ".", "-", "@" and "\", and begin with a '
+				'letter, a digit or "_".'
+			else 'Names are of letters, digits, "_", "." and "-"' || case
+				when p_object in ('node', 'reservation') then ', 63 at most,'
+				else '' end || ' and begin with a letter'
 				|| case p_object when 'license' then '.' else ' or digit.' end end;
 	elsif p_action = 'create' and p_object = 'setting' then
 		raise exception 'settings are there; they can only be changed' using errcode = 'RT422';
 	elsif p_object = 'node' and p_action in ('create', 'change') and v_set ?| array['+reason', '+deadline', '+end_steps'] then
-		raise exception 'a % belongs to drain', case when v_set ? '+reason' then 'reason' when v_set ? '+deadline' then 'deadline' else 'choice of ending steps' end
+		raise exception 'a % belongs to drain',
+			case when v_set ? '+reason' then 'reason' when v_set ? '+deadline' then 'deadline'
+			else 'choice of ending steps' end
 			using errcode = 'RT422';
 	elsif p_action = 'create' and p_object = 'node' and not (v_set ? 'cpus' and v_set ? 'mem_mb') then
 		raise exception 'a node needs "cpus" and "mem"' using errcode = 'RT422';
@@ -298,7 +343,8 @@ begin
 	elsif p_action = 'drain' and v_set - array['+reason', '+deadline', '+end_steps'] <> '{}' then
 		raise exception '"drain" takes a reason and a deadline only' using errcode = 'RT422';
 	elsif p_action = 'dead' and (v_set ->> '+reason' is null or v_set - '+reason' <> '{}') then
-		raise exception 'say how you know that node "%" is dead, and nothing else', p_name using errcode = 'RT422', hint = 'Give a reason.';
+		raise exception 'say how you know that node "%" is dead, and nothing else', p_name using errcode = 'RT422',
+			hint = 'Give a reason.';
 	end if;
 	if p_action in ('create', 'change') then
 		if p_object = 'reservation' then
@@ -307,7 +353,8 @@ begin
 		perform internal.admin_check(p_object, p_name, v_set);
 		if v_set ->> 'is_default' = 'true' then
 			-- There is one default: of the other this is a change too.
-			perform internal.admin_one(p_user, p_object, 'change', p.partition, '{"default": false}') from partition p where p.is_default and p.partition <> p_name;
+			perform internal.admin_one(p_user, p_object, 'change', p.partition, '{"default": false}') from partition p
+				where p.is_default and p.partition <> p_name;
 		end if;
 		perform internal.admin_write(p_object, p_name, v_set, p_action = 'create');
 		perform internal.admin_failing(p_user, p_name, v_set);
@@ -349,7 +396,8 @@ begin
 		perform internal.node_state_set(v_node.node_id, 'up', p_user, null);
 	end if;
 end $$;
-comment on function internal.node_judge_hardware(text, text) is 'Move a node between up and invalid after what is prescribed has changed.';
+comment on function internal.node_judge_hardware(text, text) is
+	'Move a node between up and invalid after what is prescribed has changed.';
 
 create function api.admin_change(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -364,24 +412,32 @@ declare
 	v_one text;
 begin
 	if not exists (select from internal.admin_table(v_object)) then
-		raise exception 'there is no object "%"', v_object using errcode = 'RT422', hint = 'Objects are partition, node, account, user, association, qos, license, setting and reservation.';
-	elsif v_action not in ('create', 'change', 'show', 'delete', 'drain', 'resume', 'dead') or (v_action in ('drain', 'resume', 'dead') and v_object <> 'node') then
-		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422', hint = 'Actions are create, change, show and delete, for nodes drain, resume and dead too.';
+		raise exception 'there is no object "%"', v_object using errcode = 'RT422',
+			hint = 'Objects are partition, node, account, user, association, qos, license, setting and reservation.';
+	elsif v_action not in ('create', 'change', 'show', 'delete', 'drain', 'resume', 'dead')
+		or (v_action in ('drain', 'resume', 'dead') and v_object <> 'node') then
+		raise exception 'a % has no action "%"', v_object, v_action using errcode = 'RT422',
+			hint = 'Actions are create, change, show and delete, for nodes drain, resume and dead too.';
 	elsif v_name is null then
 		raise exception 'name the %', v_object using errcode = 'RT422';
 	elsif v_role <> 'admin' and not (v_role = 'operator' and (v_action in ('show', 'drain', 'resume', 'dead')
-			or (v_object = 'node' and v_action = 'change' and coalesce(p_request -> 'values', '{}') - array['failing', 'failing_at'] = '{}'))) then
+			or (v_object = 'node' and v_action = 'change'
+				and coalesce(p_request -> 'values', '{}') - array['failing', 'failing_at'] = '{}'))) then
 		raise exception 'you may not administer' using errcode = 'RT403',
-			hint = 'Only admins change the cluster; operators drain and resume nodes, mark them as failing and declare them dead.';
+			hint = 'Only admins change the cluster; operators drain and resume nodes, mark them as failing and '
+				'declare them dead.';
 	end if;
 	v_names := case v_object when 'node' then array(select internal.hosts_expand(v_name)) else array[v_name] end;
 	if v_action = 'show' then
 		perform internal.object_need(v_object, v_names);
-		v_rows := array(select jsonb_strip_nulls(internal.admin_row(v_object, x.name)) from unnest(v_names) with ordinality x (name, n) order by x.n);
-		return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', false, 'rows', v_rows)
+		v_rows := array(select jsonb_strip_nulls(internal.admin_row(v_object, x.name))
+			from unnest(v_names) with ordinality x (name, n) order by x.n);
+		return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', false, 'rows',
+			v_rows)
 			|| case cardinality(v_rows) when 1 then jsonb_build_object('row', v_rows[1]) else '{}' end;
 	end if;
-	-- One change after the other, so that each is recorded against what it found; nodes are locked in order, as all others lock them.
+	-- One change after the other, so that each is recorded against what it found; nodes are locked in order, as all others
+	-- lock them.
 	perform pg_advisory_xact_lock(hashtext('rota admin_change'));
 	if v_action = 'dead' then
 		perform internal.job_lock(array(select a.job_id from unnest(v_names) x join node n on n.name = x
@@ -398,4 +454,6 @@ begin
 	return jsonb_build_object('object', v_object, 'name', v_name, 'action', v_action, 'changed', v_changed);
 end $$;
 comment on function api.admin_change(int, text, jsonb) is
-	'Create, change or delete a partition, node, account, user, association, qos, license, setting or reservation; drain or resume nodes, or declare them dead. Action show answers its row as well, of several nodes their rows. Request {object, action, name, values}. Answer {object, name, action, changed, row, rows}.';
+	'Create, change or delete a partition, node, account, user, association, qos, license, setting or reservation; drain or '
+	'resume nodes, or declare them dead. Action show answers its row as well, of several nodes their rows. Request {object, '
+	'action, name, values}. Answer {object, name, action, changed, row, rows}.';

@@ -1,5 +1,6 @@
 -- Limits of one object alone: of these columns, those that are its name are set, and no others.
-create function internal.admin_limit_scope(p_object text, p_name text, out account text, out user_name text, out qos text, out partition text)
+create function internal.admin_limit_scope(p_object text, p_name text, out account text, out user_name text, out qos text,
+	out partition text)
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	account := case p_object when 'account' then p_name when 'association' then split_part(p_name, '/', 1) end;
@@ -15,23 +16,28 @@ declare
 	v_measure text := regexp_replace(p_what, '_per_user$', '');
 	v_each boolean := p_what ~ '_per_user$';
 	v_scope record;
-	v_want jsonb := case when v_measure = 'gres' then p_value when v_measure = 'cpu_minutes' then p_value else jsonb_build_object(v_measure, p_value) end;
+	v_want jsonb := case when v_measure = 'gres' then p_value when v_measure = 'cpu_minutes' then p_value
+		else jsonb_build_object(v_measure, p_value) end;
 begin
 	select * into v_scope from internal.admin_limit_scope(p_object, p_name);
 	-- What stays the same keeps its row: a new one is a change to whoever reads the queue.
 	delete from usage_limit l
-	where (l.account, l.user_name, l.qos, l.partition) is not distinct from (v_scope.account, v_scope.user_name, v_scope.qos, v_scope.partition)
+	where (l.account, l.user_name, l.qos, l.partition) is not distinct from (v_scope.account, v_scope.user_name, v_scope.qos,
+		v_scope.partition)
 		and l.each_user = v_each and regexp_replace(l.measure, '^gres/.*', 'gres') = v_measure
-		and to_jsonb(l.most) is distinct from v_want -> case v_measure when 'cpu_minutes' then l.period else l.measure end;
+		and to_jsonb(l.most) is distinct from v_want -> case v_measure when 'cpu_minutes' then l.period
+			else l.measure end;
 	insert into usage_limit (account, user_name, qos, partition, each_user, measure, period, most)
-	select v_scope.account, v_scope.user_name, v_scope.qos, v_scope.partition, v_each, case v_measure when 'gres' then w.key else v_measure end,
+	select v_scope.account, v_scope.user_name, v_scope.qos, v_scope.partition, v_each,
+		case v_measure when 'gres' then w.key else v_measure end,
 		case v_measure when 'cpu_minutes' then w.key else '' end, w.value::bigint
 	from jsonb_each_text(case jsonb_typeof(v_want) when 'object' then v_want else '{}' end) w
 	where w.value is not null
 	on conflict do nothing;
 end $$;
 comment on function internal.admin_limit(text, text, text, jsonb) is
-	'Set, change or (null) remove a limit of an object; p_what: a measure, perhaps with _per_user; of gres {"gres/gpu": 4}, of cpu_minutes {"month": 60000}.';
+	'Set, change or (null) remove a limit of an object; p_what: a measure, perhaps with _per_user; of gres {"gres/gpu": 4}, '
+	'of cpu_minutes {"month": 60000}.';
 
 create function internal.admin_limits(p_object text, p_name text) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -43,13 +49,16 @@ begin
 		select coalesce(jsonb_object_agg(x.key, x.value), '{}')
 		from (
 			select k.key, case when min(l.measure) ~ '^gres/' then jsonb_object_agg(substr(l.measure, 6), l.most)
-				when min(l.measure) = 'cpu_minutes' then jsonb_object_agg(l.period, l.most) else to_jsonb(min(l.most)) end as value
+				when min(l.measure) = 'cpu_minutes' then jsonb_object_agg(l.period, l.most)
+					else to_jsonb(min(l.most)) end as value
 			from usage_limit l
 			cross join lateral (
-				select 'max_' || regexp_replace(l.measure, '^gres/.*', 'gres') || case when l.measure = 'time' then '_s' else '' end
+				select 'max_' || regexp_replace(l.measure, '^gres/.*', 'gres') || case
+					when l.measure = 'time' then '_s' else '' end
 					|| case when l.each_user then '_per_user' else '' end as key
 			) k
-			where (l.account, l.user_name, l.qos, l.partition) is not distinct from (v_scope.account, v_scope.user_name, v_scope.qos, v_scope.partition)
+			where (l.account, l.user_name, l.qos, l.partition) is not distinct from (v_scope.account,
+				v_scope.user_name, v_scope.qos, v_scope.partition)
 			group by k.key
 		) x);
 end $$;

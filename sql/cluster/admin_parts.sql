@@ -8,27 +8,34 @@ begin
 	if p_names is null then
 		return;
 	end if;
-	execute (select format('select x from unnest($1) x where not exists (select from rota.%I where %s = x) limit 1', t.relation, t.name_is) from internal.admin_table(p_object) t)
+	execute (select format('select x from unnest($1) x where not exists (select from rota.%I where %s = x) limit 1',
+		t.relation, t.name_is) from internal.admin_table(p_object) t)
 	into v_bad using p_names;
 	if v_bad is null then
 		return;
 	end if;
 	if p_hint then
-		execute (select format('select array(select %2$s from rota.%1$I where abs(length(%2$s) - length($1)) <= greatest(1, length($1) / 3) order by 1 limit 1000)', t.relation, '(' || t.name_is || ')') from internal.admin_table(p_object) t)
+		execute (select format('select array(select %2$s from rota.%1$I where abs(length(%2$s) - length($1)) <= '
+			'greatest(1, length($1) / 3) order by 1 limit 1000)', t.relation, '(' || t.name_is || ')') from internal.admin_table(p_object) t)
 		into v_near using v_bad;
 	end if;
-	raise exception 'there is no % "%"', p_object, v_bad using errcode = 'RT404', hint = coalesce('Did you mean "' || internal.text_nearest(v_bad, v_near) || '"?', '');
+	raise exception 'there is no % "%"', p_object, v_bad using errcode = 'RT404',
+		hint = coalesce('Did you mean "' || internal.text_nearest(v_bad, v_near) || '"?', '');
 end $$;
-comment on function internal.object_need(text, text[], boolean) is 'Fail with RT404 unless objects exist (null: none is asked for), with the name that was probably meant (p_hint).';
+comment on function internal.object_need(text, text[], boolean) is
+	'Fail with RT404 unless objects exist (null: none is asked for), with the name that was probably meant (p_hint).';
 
 create function internal.admin_partition_nodes(p_partition text, p_hosts text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_names text[] := case when lower(p_hosts) = 'all' then array(select n.name from node n) else array(select internal.hosts_expand(p_hosts)) end;
+	v_names text[] := case when lower(p_hosts) = 'all' then array(select n.name from node n)
+		else array(select internal.hosts_expand(p_hosts)) end;
 begin
 	perform internal.object_need('node', v_names);
-	delete from partition_node pn using node n where pn.partition = p_partition and n.node_id = pn.node_id and n.name <> all (v_names);
-	insert into partition_node (partition, node_id) select p_partition, n.node_id from node n where n.name = any (v_names) on conflict do nothing;
+	delete from partition_node pn using node n
+		where pn.partition = p_partition and n.node_id = pn.node_id and n.name <> all (v_names);
+	insert into partition_node (partition, node_id) select p_partition, n.node_id from node n
+		where n.name = any (v_names) on conflict do nothing;
 end $$;
 comment on function internal.admin_partition_nodes(text, text) is 'Give a partition these nodes: a host list, or "all".';
 
@@ -36,8 +43,10 @@ create function internal.admin_node_partitions(p_node text, p_partitions text[])
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	perform internal.object_need('partition', p_partitions);
-	delete from partition_node pn using node n where n.name = p_node and pn.node_id = n.node_id and pn.partition <> all (coalesce(p_partitions, '{}'));
-	insert into partition_node (partition, node_id) select p, n.node_id from unnest(p_partitions) p cross join node n where n.name = p_node on conflict do nothing;
+	delete from partition_node pn using node n
+		where n.name = p_node and pn.node_id = n.node_id and pn.partition <> all (coalesce(p_partitions, '{}'));
+	insert into partition_node (partition, node_id) select p, n.node_id from unnest(p_partitions) p cross join node n
+		where n.name = p_node on conflict do nothing;
 end $$;
 comment on function internal.admin_node_partitions(text, text[]) is 'Put a node into these partitions.';
 
@@ -54,7 +63,8 @@ begin
 	foreach v_part in array coalesce(string_to_array(p_gres, ','), '{}') loop
 		v_match := regexp_match(btrim(v_part), '^([A-Za-z][A-Za-z0-9_.-]*)(?:[:=]([0-9]{1,4}))?$');
 		if v_match is null then
-			raise exception '"%" is no generic resource', v_part using errcode = 'RT422', hint = 'Write it like gpu:2,fpga:1.';
+			raise exception '"%" is no generic resource', v_part using errcode = 'RT422',
+				hint = 'Write it like gpu:2,fpga:1.';
 		end if;
 		v_want := v_want || jsonb_build_object(v_match[1], coalesce(v_match[2], '1')::int);
 	end loop;
@@ -63,7 +73,8 @@ begin
 	where g.node_id = v_node and g.job_id is not null and g.unit >= coalesce((v_want ->> g.gres)::int, 0)
 	limit 1;
 	if found then
-		raise exception 'unit % of "%" on node "%" is in use by %', v_busy.unit, v_busy.gres, p_node, v_busy.label using errcode = 'RT409',
+		raise exception 'unit % of "%" on node "%" is in use by %', v_busy.unit, v_busy.gres, p_node,
+			v_busy.label using errcode = 'RT409',
 			hint = 'Drain the node and wait, or cancel the step.';
 	end if;
 	delete from node_gres g where g.node_id = v_node and g.unit >= coalesce((v_want ->> g.gres)::int, 0);
@@ -71,33 +82,42 @@ begin
 	select v_node, w.key, u from jsonb_each_text(v_want) w cross join lateral generate_series(0, w.value::int - 1) u
 	on conflict do nothing;
 end $$;
-comment on function internal.admin_node_gres(text, text) is 'Give a node these units of generic resources, gpu:2,fpga:1, and no others.';
+comment on function internal.admin_node_gres(text, text) is
+	'Give a node these units of generic resources, gpu:2,fpga:1, and no others.';
 
 create function internal.admin_users(p_pairs jsonb, p_account text, p_user text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_bad text;
 begin
-	-- One side is given, the other side is a list of names, each with the most steps at once where that is limited: alice,bob:5.
-	select x into v_bad from jsonb_array_elements_text(p_pairs) x where x !~ ('^' || internal.user_pattern() || '(:[1-9][0-9]{0,8})?$') limit 1;
+	-- One side is given, the other side is a list of names, each with the most steps at once where that is limited:
+	-- alice,bob:5.
+	select x into v_bad from jsonb_array_elements_text(p_pairs) x
+		where x !~ ('^' || internal.user_pattern() || '(:[1-9][0-9]{0,8})?$') limit 1;
 	if found then
-		raise exception '"%" is not a name', v_bad using errcode = 'RT422', hint = 'Write it like alice,bob:5; the number limits the steps that run at once.';
+		raise exception '"%" is not a name', v_bad using errcode = 'RT422',
+			hint = 'Write it like alice,bob:5; the number limits the steps that run at once.';
 	end if;
 	if p_account is null then
-		perform internal.object_need('account', array(select split_part(x, ':', 1) from jsonb_array_elements_text(p_pairs) x));
+		perform internal.object_need('account',
+			array(select split_part(x, ':', 1) from jsonb_array_elements_text(p_pairs) x));
 	end if;
 	delete from association a
 	where (a.account = p_account or a.user_name = p_user)
-		and case when p_account is null then a.account else a.user_name end <> all (array(select split_part(x, ':', 1) from jsonb_array_elements_text(p_pairs) x));
+		and case when p_account is null then a.account
+			else a.user_name end <> all (array(select split_part(x, ':', 1)
+			from jsonb_array_elements_text(p_pairs) x));
 	insert into association (account, user_name)
 	select coalesce(p_account, split_part(x, ':', 1)), coalesce(p_user, split_part(x, ':', 1))
 	from jsonb_array_elements_text(p_pairs) x
 	on conflict (account, user_name) do nothing;
-	perform internal.admin_limit('association', coalesce(p_account, split_part(x, ':', 1)) || '/' || coalesce(p_user, split_part(x, ':', 1)), 'running',
+	perform internal.admin_limit('association',
+		coalesce(p_account, split_part(x, ':', 1)) || '/' || coalesce(p_user, split_part(x, ':', 1)), 'running',
 		coalesce(to_jsonb(nullif(split_part(x, ':', 2), '')::bigint), 'null'))
 	from jsonb_array_elements_text(p_pairs) x;
 end $$;
-comment on function internal.admin_users(jsonb, text, text) is 'Who may use an account (p_account), or which accounts a user may use (p_user): ["name", "name:5"].';
+comment on function internal.admin_users(jsonb, text, text) is
+	'Who may use an account (p_account), or which accounts a user may use (p_user): ["name", "name:5"].';
 
 create function internal.admin_coordinators(p_account text, p_users text[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$

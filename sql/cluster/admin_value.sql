@@ -1,91 +1,123 @@
--- What objects an administrator changes, which keys they have, and of what kind their values are: a word, perhaps with the range that a number
--- has to be in, or the words to choose from.
+-- What objects an administrator changes, which keys they have, and of what kind their values are: a word, perhaps with the range
+-- that a number has to be in, or the words to choose from.
 create function internal.admin_key_list() returns table (object text, key text, member text, kind text)
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	values
-		('partition', 'state', 'state', 'up|down|drain|inactive'), ('partition', 'default', 'is_default', 'bool'), ('partition', 'is_default', 'is_default', 'bool'),
-		('partition', 'priority', 'priority', 'int'), ('partition', 'max_time', 'max_time_s', 'time'), ('partition', 'max_time_s', 'max_time_s', 'int [1,)'),
-		('partition', 'default_time', 'default_time_s', 'time'), ('partition', 'default_time_s', 'default_time_s', 'int [1,)'),
-		('partition', 'max_nodes', 'max_nodes', 'int [1,2147483647]'), ('partition', 'default_mem_per_cpu', 'default_mem_per_cpu_mb', 'size [1,)'),
-		('partition', 'default_mem_per_cpu_mb', 'default_mem_per_cpu_mb', 'int [1,)'), ('partition', 'allow_users', 'allow_users', 'list'),
-		('partition', 'allow_groups', 'allow_groups', 'list'), ('partition', 'allow_accounts', 'allow_accounts', 'list'), ('partition', 'sample', 'sample_s', 'int [0,86400]'), ('partition', 'nodes', '+nodes', 'text'),
-		('node', 'cpus', 'cpus', 'int [1,65536]'), ('node', 'mem', 'mem_mb', 'size'), ('node', 'mem_mb', 'mem_mb', 'int [0,)'), ('node', 'features', 'features', 'list'),
-		('node', 'weight', 'weight', 'int'), ('node', 'hardware_check', 'hardware_check', 'bool'), ('node', 'gres', '+gres', 'text'),
+		('partition', 'state', 'state', 'up|down|drain|inactive'), ('partition', 'default', 'is_default', 'bool'),
+			('partition', 'is_default', 'is_default', 'bool'),
+		('partition', 'priority', 'priority', 'int'), ('partition', 'max_time', 'max_time_s', 'time'),
+			('partition', 'max_time_s', 'max_time_s', 'int [1,)'),
+		('partition', 'default_time', 'default_time_s', 'time'),
+			('partition', 'default_time_s', 'default_time_s', 'int [1,)'),
+		('partition', 'max_nodes', 'max_nodes', 'int [1,2147483647]'),
+			('partition', 'default_mem_per_cpu', 'default_mem_per_cpu_mb', 'size [1,)'),
+		('partition', 'default_mem_per_cpu_mb', 'default_mem_per_cpu_mb', 'int [1,)'),
+			('partition', 'allow_users', 'allow_users', 'list'),
+		('partition', 'allow_groups', 'allow_groups', 'list'), ('partition', 'allow_accounts', 'allow_accounts', 'list'),
+			('partition', 'sample', 'sample_s', 'int [0,86400]'), ('partition', 'nodes', '+nodes', 'text'),
+		('node', 'cpus', 'cpus', 'int [1,65536]'), ('node', 'mem', 'mem_mb', 'size'),
+			('node', 'mem_mb', 'mem_mb', 'int [0,)'), ('node', 'features', 'features', 'list'),
+		('node', 'weight', 'weight', 'int'), ('node', 'hardware_check', 'hardware_check', 'bool'),
+			('node', 'gres', '+gres', 'text'),
 		('node', 'partitions', '+partitions', 'list'), ('node', 'reason', '+reason', 'text'),
-		('node', 'deadline', '+deadline', 'moment'), ('node', 'end_steps', '+end_steps', 'bool'), ('node', 'failing', '+failing', 'word'),
+		('node', 'deadline', '+deadline', 'moment'), ('node', 'end_steps', '+end_steps', 'bool'),
+		('node', 'failing', '+failing', 'word'),
 		('node', 'failing_at', '+failing_at', 'moment'),
-		('account', 'parent', 'parent', 'text'), ('account', 'description', 'description', 'text'), ('account', 'users', '+users', 'list'), ('account', 'coordinators', '+coordinators', 'list'),
-		('user', 'role', 'role', 'user|operator|admin'), ('user', 'default_account', 'default_account', 'text'), ('user', 'analyst', 'analyst', 'bool'), ('user', 'reader', 'reader', 'bool'),
+		('account', 'parent', 'parent', 'text'), ('account', 'description', 'description', 'text'),
+		('account', 'users', '+users', 'list'), ('account', 'coordinators', '+coordinators', 'list'),
+		('user', 'role', 'role', 'user|operator|admin'), ('user', 'default_account', 'default_account', 'text'),
+		('user', 'analyst', 'analyst', 'bool'), ('user', 'reader', 'reader', 'bool'),
 		('user', 'accounts', '+accounts', 'list'),
-		('qos', 'priority', 'priority', 'int'), ('account', 'shares', 'shares', 'int [0,2147483647]'), ('association', 'shares', 'shares', 'int [0,2147483647]'),
+		('qos', 'priority', 'priority', 'int'), ('account', 'shares', 'shares', 'int [0,2147483647]'),
+		('association', 'shares', 'shares', 'int [0,2147483647]'),
 		('license', 'total', 'total', 'int [0,2147483647]'),
 		('setting', 'value', 'value', 'text'),
-		('reservation', 'start', 'starts_at', 'moment'), ('reservation', 'end', 'ends_at', 'moment'), ('reservation', 'duration', '+duration', 'time [1,)'),
-		('reservation', 'nodes', '+nodes', 'text'), ('reservation', 'recurs', 'recurs', 'period'), ('reservation', 'time_zone', 'time_zone', 'text'),
-		('reservation', 'users', 'users', 'list'), ('reservation', 'accounts', 'accounts', 'list'), ('reservation', 'end_steps', 'end_steps', 'bool'),
+		('reservation', 'start', 'starts_at', 'moment'), ('reservation', 'end', 'ends_at', 'moment'),
+		('reservation', 'duration', '+duration', 'time [1,)'),
+		('reservation', 'nodes', '+nodes', 'text'), ('reservation', 'recurs', 'recurs', 'period'),
+		('reservation', 'time_zone', 'time_zone', 'text'),
+		('reservation', 'users', 'users', 'list'), ('reservation', 'accounts', 'accounts', 'list'),
+		('reservation', 'end_steps', 'end_steps', 'bool'),
 		('reservation', 'reason', 'reason', 'word')
 	union all
 	-- Limits (rota.usage_limit): the member says of what.
 	select o.object, m.key || e.suffix, '+limit ' || m.measure || e.suffix, m.kind
 	from unnest(array['account', 'user', 'association', 'qos', 'partition']) o (object)
-	cross join (values ('max_running', 'running', 'int [0,)'), ('max_submitted', 'submitted', 'int [0,)'), ('max_cpus', 'cpus', 'int [0,)'),
-		('max_gres', 'gres', 'amounts'), ('max_cpu_minutes', 'cpu_minutes', 'budgets'), ('max_time', 'time', 'time'), ('max_time_s', 'time', 'int [0,)'),
+	cross join (values ('max_running', 'running', 'int [0,)'), ('max_submitted', 'submitted', 'int [0,)'),
+		('max_cpus', 'cpus', 'int [0,)'),
+		('max_gres', 'gres', 'amounts'), ('max_cpu_minutes', 'cpu_minutes', 'budgets'), ('max_time', 'time', 'time'),
+		('max_time_s', 'time', 'int [0,)'),
 		('max_nodes', 'nodes', 'int [0,)')) m (key, measure, kind)
 	cross join unnest(array['', '_per_user']) e (suffix)
 	where (e.suffix = '' or (o.object not in ('user', 'association') and m.measure <> 'time'))
 		-- Of a partition these two are about each step by itself.
 		and not (o.object = 'partition' and e.suffix = '' and m.measure in ('time', 'nodes'));
 $$;
-comment on function internal.admin_key_list() is 'Objects, the keys that may be given for them, the column each one sets (+: rows elsewhere), and the kind of its value.';
+comment on function internal.admin_key_list() is
+	'Objects, the keys that may be given for them, the column each one sets (+: rows elsewhere), and the kind of its value.';
 
 create function internal.admin_value(p_key text, p_kind text, p_value jsonb) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
 	v_kind constant text := split_part(p_kind, ' ', 1);
-	v_range constant int8range := coalesce(nullif(split_part(p_kind, ' ', 2), ''), case v_kind when 'int' then '[-2147483648,2147483647]' else '(,)' end);
+	v_range constant int8range := coalesce(nullif(split_part(p_kind, ' ', 2), ''),
+		case v_kind when 'int' then '[-2147483648,2147483647]' else '(,)' end);
 	v_text text := btrim(p_value #>> '{}');
 	v_answer jsonb;
 begin
 	if jsonb_typeof(p_value) = 'array' and v_kind in ('list', 'text') then
-		return case v_kind when 'list' then p_value else to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)) end;
+		return case v_kind when 'list' then p_value
+			else to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)) end;
 	elsif jsonb_typeof(p_value) = 'array' and v_kind in ('amounts', 'budgets') then
-		return internal.admin_value(p_key, p_kind, to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)));
+		return internal.admin_value(p_key, p_kind,
+			to_jsonb((select string_agg(x, ',') from jsonb_array_elements_text(p_value) x)));
 	elsif v_text is null or v_text = '' or (lower(v_text) in ('none', 'unlimited', 'infinite') and v_kind <> 'text') then
 		return 'null'::jsonb;
 	end if;
 	v_answer := case v_kind
 		when 'int' then case when v_text ~ '^-?[0-9]{1,18}$' then to_jsonb(v_text::bigint) end
-		when 'bool' then case when lower(v_text) in ('true', 'yes', 'on', '1') then 'true'::jsonb when lower(v_text) in ('false', 'no', 'off', '0') then 'false' end
+		when 'bool' then case when lower(v_text) in ('true', 'yes', 'on', '1') then 'true'::jsonb
+			when lower(v_text) in ('false', 'no', 'off', '0') then 'false' end
 		when 'time' then to_jsonb(internal.text_seconds(v_text))
 		when 'size' then to_jsonb(internal.text_mebibytes(v_text))
 		when 'list' then to_jsonb(array(select btrim(x) from unnest(string_to_array(v_text, ',')) x where btrim(x) <> ''))
 		when 'text' then to_jsonb(v_text)
 		when 'word' then case when v_text !~ '[[:cntrl:]]' and length(v_text) <= 1000 then to_jsonb(v_text) end
-		when 'moment' then (select to_jsonb(x) from internal.request_time(jsonb_build_object(p_key, v_text), p_key) x where isfinite(x))
-		when 'amounts' then case when v_text ~ '^[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9}(,[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9})*$' then (
-			select jsonb_object_agg('gres/' || split_part(translate(x, '=', ':'), ':', 1), split_part(translate(x, '=', ':'), ':', 2)::bigint) from unnest(string_to_array(v_text, ',')) x) end
-		when 'budgets' then case when lower(v_text) ~ '^[0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?(,[0-9]{1,15}/(day|week|month|year|[1-9][0-9]{0,2}days))*$' then (
-			select jsonb_object_agg(coalesce(nullif(split_part(lower(x), '/', 2), ''), 'month'), split_part(x, '/', 1)::bigint) from unnest(string_to_array(v_text, ',')) x) end
+		when 'moment' then (select to_jsonb(x) from internal.request_time(jsonb_build_object(p_key, v_text), p_key) x
+			where isfinite(x))
+		when 'amounts' then case
+			when v_text ~ '^[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9}(,[A-Za-z][A-Za-z0-9_.-]*[:=][0-9]{1,9})*$' then (
+			select jsonb_object_agg('gres/' || split_part(translate(x, '=', ':'), ':', 1),
+				split_part(translate(x, '=', ':'), ':', 2)::bigint)
+				from unnest(string_to_array(v_text, ',')) x) end
+		when 'budgets' then case
+			when lower(v_text) ~ '^[0-9]{1,15}(/(day|week|month|year|[1-9][0-9]{0,2}days))?(,[0-9]{1,15}/(day|week|month|year|[1-9][0-9]{0,2}days))*$' then (
+			select jsonb_object_agg(coalesce(nullif(split_part(lower(x), '/', 2), ''), 'month'),
+				split_part(x, '/', 1)::bigint) from unnest(string_to_array(v_text, ',')) x) end
 		when 'period' then to_jsonb(internal.text_period(lower(v_text))::text)
 		else case when v_text = any (string_to_array(p_kind, '|')) then to_jsonb(v_text) end
 	end;
 	if v_answer is null or (jsonb_typeof(v_answer) = 'number' and not v_answer::bigint <@ v_range) then
 		raise exception '"%" is no value for "%"', v_text, p_key using errcode = 'RT422', hint = case v_kind
-			when 'int' then 'Give a whole number' || coalesce(' from ' || lower(v_range), '') || coalesce(' to ' || upper(v_range) - 1, ' up') || '.'
+			when 'int' then 'Give a whole number' || coalesce(' from ' || lower(v_range), '')
+				|| coalesce(' to ' || upper(v_range) - 1, ' up') || '.'
 			when 'bool' then 'Give true or false.'
-			when 'time' then 'Give a time like 30 (minutes), 1:30:00 or 2-12 (days-hours)' || case when lower(v_range) > 0 then '.' else ', or none.' end
+			when 'time' then 'Give a time like 30 (minutes), 1:30:00 or 2-12 (days-hours)' || case
+				when lower(v_range) > 0 then '.' else ', or none.' end
 			when 'moment' then 'Give a time like 2030-01-31T08:00, "tomorrow 08:00" or now+2hours.'
 			when 'word' then 'Give a line of 1000 characters at most.'
 			when 'period' then 'Give daily, weekly, monthly, or a number of days, weeks or months, like 14days.'
 			when 'amounts' then 'Write it like gpu:4,fpga:1.'
-			when 'budgets' then 'Give CPU-minutes in a period, like 60000/month (or day, week, year, 30days), several with commas.'
+			when 'budgets' then 'Give CPU-minutes in a period, like 60000/month (or day, week, year, 30days), '
+				'several with commas.'
 			when 'size' then 'Give a size like 512M or 4G.'
 			else 'Give one of: ' || replace(p_kind, '|', ', ') || '.' end;
 	end if;
 	-- No time is no limit.
 	return case when v_kind = 'time' and v_answer = '0' then 'null' else v_answer end;
 end $$;
-comment on function internal.admin_value(text, text, jsonb) is 'A value as its kind wants it, in the kind''s range where it has one; RT422 where it is none. Empty and "none" are null.';
+comment on function internal.admin_value(text, text, jsonb) is
+	'A value as its kind wants it, in the kind''s range where it has one; RT422 where it is none. Empty and "none" are null.';
 
 create function internal.admin_values(p_object text, p_values jsonb) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -99,47 +131,64 @@ begin
 	select v into v_bad from jsonb_object_keys(p_values) v where v <> all (v_keys) limit 1;
 	if found then
 		raise exception 'a % has no "%"', p_object, v_bad using errcode = 'RT422',
-			hint = coalesce('Did you mean "' || internal.text_nearest(v_bad, v_keys) || '"? ', '') || 'It has: ' || array_to_string(v_keys, ', ') || '.';
+			hint = coalesce('Did you mean "' || internal.text_nearest(v_bad, v_keys) || '"? ', '') || 'It has: '
+				|| array_to_string(v_keys, ', ') || '.';
 	end if;
 	return (
 		select coalesce(jsonb_object_agg(k.member, internal.admin_value(k.key, k.kind, v.value)), '{}')
 		from jsonb_each(p_values) v
 		join internal.admin_key_list() k on k.object = p_object and k.key = v.key);
 end $$;
-comment on function internal.admin_values(text, jsonb) is 'The values given for an object, by the columns they set; RT422 for a key it does not have.';
+comment on function internal.admin_values(text, jsonb) is
+	'The values given for an object, by the columns they set; RT422 for a key it does not have.';
 
 -- Never empty: who is in without a limit is to be seen as well.
 create function internal.admin_member(p_one rota.association) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	select jsonb_build_object('shares', p_one.shares) || internal.admin_limits('association', p_one.account || '/' || p_one.user_name);
+	select jsonb_build_object('shares', p_one.shares)
+		|| internal.admin_limits('association', p_one.account || '/' || p_one.user_name);
 $$;
 comment on function internal.admin_member(rota.association) is 'What a user of an account has there: shares and limits.';
 
 create function internal.admin_row(p_object text, p_name text) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	select to_jsonb(p) || internal.admin_limits('partition', p.partition) || jsonb_build_object('nodes', array(select n.name from partition_node pn join node n on n.node_id = pn.node_id
+	select to_jsonb(p) || internal.admin_limits('partition', p.partition)
+		|| jsonb_build_object('nodes', array(select n.name from partition_node pn join node n on n.node_id = pn.node_id
 		where pn.partition = p.partition order by n.name))
 	from partition p where p_object = 'partition' and p.partition = p_name
 	union all
-	select jsonb_build_object('name', n.name, 'cpus', n.cpus, 'mem_mb', n.mem_mb, 'features', n.features, 'weight', n.weight, 'hardware_check', n.hardware_check,
+	select jsonb_build_object('name', n.name, 'cpus', n.cpus, 'mem_mb', n.mem_mb, 'features', n.features, 'weight', n.weight,
+		'hardware_check', n.hardware_check,
 		'state', n.state, 'reason', n.reason,
-		'notices', (select jsonb_object_agg(x.kind, jsonb_build_object('at', x.at, 'reason', x.reason, 'end_steps', x.end_steps)) from node_notice x where x.node_id = n.node_id),
-		'gres', (select jsonb_object_agg(g.gres, g.n) from (select x.gres, count(*) as n from node_gres x where x.node_id = n.node_id group by x.gres) g),
-		'partitions', array(select pn.partition from partition_node pn where pn.node_id = n.node_id order by pn.partition),
-		'reservations', array(select r.name from reservation_node rn join reservation r using (reservation_id) where rn.node_id = n.node_id order by r.name))
+		'notices',
+		(select jsonb_object_agg(x.kind, jsonb_build_object('at', x.at, 'reason', x.reason, 'end_steps', x.end_steps))
+		from node_notice x where x.node_id = n.node_id),
+		'gres',
+		(select jsonb_object_agg(g.gres, g.n)
+		from (select x.gres, count(*) as n from node_gres x where x.node_id = n.node_id group by x.gres) g),
+		'partitions',
+		array(select pn.partition from partition_node pn where pn.node_id = n.node_id order by pn.partition),
+		'reservations',
+		array(select r.name from reservation_node rn join reservation r using (reservation_id)
+		where rn.node_id = n.node_id order by r.name))
 	from node n where p_object = 'node' and n.name = p_name
 	union all
 	select to_jsonb(a) || internal.admin_limits('account', a.account) || jsonb_build_object(
-		'users', (select jsonb_object_agg(s.user_name, internal.admin_member(s)) from association s where s.account = a.account),
+		'users',
+			(select jsonb_object_agg(s.user_name, internal.admin_member(s)) from association s
+			where s.account = a.account),
 		'coordinators', array(select c.user_name from coordinator c where c.account = a.account order by c.user_name))
 	from account a where p_object = 'account' and a.account = p_name
 	union all
 	select to_jsonb(u) || internal.admin_limits('user', u.user_name) || jsonb_build_object(
-		'accounts', (select jsonb_object_agg(s.account, internal.admin_member(s)) from association s where s.user_name = u.user_name),
+		'accounts',
+			(select jsonb_object_agg(s.account, internal.admin_member(s)) from association s
+			where s.user_name = u.user_name),
 		'coordinates', array(select c.account from coordinator c where c.user_name = u.user_name order by c.account))
 	from person u where p_object = 'user' and u.user_name = p_name
 	union all
-	select to_jsonb(s) || internal.admin_limits('association', s.account || '/' || s.user_name) from association s where p_object = 'association' and s.account || '/' || s.user_name = p_name
+	select to_jsonb(s) || internal.admin_limits('association', s.account || '/' || s.user_name) from association s
+		where p_object = 'association' and s.account || '/' || s.user_name = p_name
 	union all
 	select to_jsonb(q) || internal.admin_limits('qos', q.qos) from qos q where p_object = 'qos' and q.qos = p_name
 	union all
@@ -147,8 +196,10 @@ language sql stable set search_path = rota, pg_temp as $$
 	union all
 	select to_jsonb(s) from setting s where p_object = 'setting' and s.name = p_name
 	union all
-	select to_jsonb(r) || jsonb_build_object('nodes', array(select n.name from reservation_node rn join node n on n.node_id = rn.node_id
+	select to_jsonb(r)
+		|| jsonb_build_object('nodes', array(select n.name from reservation_node rn join node n on n.node_id = rn.node_id
 		where rn.reservation_id = r.reservation_id order by n.name))
 	from reservation r where p_object = 'reservation' and r.name = p_name;
 $$;
-comment on function internal.admin_row(text, text) is 'An object as it stands, with what other tables have of it, for the record of changes; null: there is none.';
+comment on function internal.admin_row(text, text) is
+	'An object as it stands, with what other tables have of it, for the record of changes; null: there is none.';

@@ -3,10 +3,12 @@ language sql security definer set search_path = rota, pg_temp as $$
 	insert into daemon as d (role, name, pid, host, version, backend_pid)
 	values (p_role, p_name, p_pid, host(inet_client_addr()), p_version, pg_backend_pid())
 	on conflict (role, name) do update
-	set pid = excluded.pid, host = excluded.host, version = excluded.version, backend_pid = excluded.backend_pid, seen_at = now(),
+	set pid = excluded.pid, host = excluded.host, version = excluded.version, backend_pid = excluded.backend_pid,
+		seen_at = now(),
 		started_at = case when d.pid = excluded.pid then d.started_at else now() end;
 $$;
-comment on function api.daemon_register(text, text, int, text) is 'A daemon says that it is there: program, name, process id, version; at each connection anew.';
+comment on function api.daemon_register(text, text, int, text) is
+	'A daemon says that it is there: program, name, process id, version; at each connection anew.';
 
 create function internal.daemon_tidy() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -14,9 +16,13 @@ begin
 	-- Those that are connected say so only at the start.
 	update daemon d
 	set seen_at = now()
-	where d.seen_at < now() - interval '1 hour' and exists (select from pg_stat_activity b where b.pid = d.backend_pid and b.usename like 'rota\_%');
+	where d.seen_at < now() - interval '1 hour'
+		and exists (select from pg_stat_activity b where b.pid = d.backend_pid and b.usename like 'rota\_%');
 	delete from daemon d
 	where not exists (select from pg_stat_activity b where b.pid = d.backend_pid and b.usename like 'rota\_%')
-		and (d.seen_at < now() - interval '1 day' or (d.role = 'procmgrd' and not exists (select from node n where d.name in (n.name, regexp_replace(n.name, '[0-9]+$', '')))));
+		and (d.seen_at < now() - interval '1 day'
+			or (d.role = 'procmgrd'
+			and not exists (select from node n where d.name in (n.name, regexp_replace(n.name, '[0-9]+$', '')))));
 end $$;
-comment on function internal.daemon_tidy() is 'Forget daemons that have not been connected for a day, and process managers of nodes that are no more.';
+comment on function internal.daemon_tidy() is
+	'Forget daemons that have not been connected for a day, and process managers of nodes that are no more.';

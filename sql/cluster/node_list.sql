@@ -11,11 +11,14 @@ begin
 		select n.node_id
 		from node n
 		where (v_names is null or n.name = any (v_names)) and (v_states is null or n.state = any (v_states))
-			and (v_partitions is null or exists (select from partition_node pn where pn.partition = any (v_partitions) and pn.node_id = n.node_id))
+			and (v_partitions is null
+				or exists (select from partition_node pn
+				where pn.partition = any (v_partitions) and pn.node_id = n.node_id))
 	), warning as materialized (
 		-- What a node's own state does not say.
 		select x.node_id, string_agg(x.message, '; ' order by x.starts_at nulls first, x.kind) as message,
-			json_agg(json_build_object('kind', x.kind, 'at', x.starts_at, 'until', x.ends_at, 'reason', x.reason, 'by', x.actor, 'message', x.message)
+			json_agg(json_build_object('kind', x.kind, 'at', x.starts_at, 'until', x.ends_at, 'reason', x.reason,
+				'by', x.actor, 'message', x.message)
 				order by x.starts_at nulls first, x.kind) as list
 		from internal.node_warnings(null) x
 		where x.kind not in ('down', 'drained', 'invalid')
@@ -23,24 +26,29 @@ begin
 	), unit as materialized (
 		select u.node_id, string_agg(u.gres || ':' || u.n, ',' order by u.gres) as total,
 			string_agg(u.gres || ':' || u.used, ',' order by u.gres) filter (where u.used > 0) as used
-		from (select x.node_id, x.gres, count(*) as n, count(x.job_id) as used from picked join node_gres x using (node_id) group by x.node_id, x.gres) u
+		from (select x.node_id, x.gres, count(*) as n,
+			count(x.job_id) as used from picked join node_gres x using (node_id) group by x.node_id, x.gres) u
 		group by u.node_id
 	), member as materialized (
 		-- All at once: partitions are not found by node.
 		select x.node_id, array_agg(x.partition) as partitions
-		from (select pn.node_id, pn.partition from picked join partition_node pn using (node_id) order by pn.node_id, pn.partition) x
+		from (select pn.node_id, pn.partition from picked join partition_node pn using (node_id) order by pn.node_id,
+			pn.partition) x
 		group by x.node_id
 	), busy as materialized (
 		select a.node_id, count(*) as steps
 		from allocation a
-		where a.node_id = any (array(select p.node_id from picked p)) and a.ended_at is null and a.attempt > 0 and a.started_at is not null
+		where a.node_id = any (array(select p.node_id from picked p)) and a.ended_at is null and a.attempt > 0
+			and a.started_at is not null
 		group by a.node_id
 	)
 	-- Rows to text at once: objects made one by one, and jsonb of all of them, take several times as long.
 	select json_build_object('nodes', coalesce(json_agg(o), '[]'))
 	from (
-		select n.node_id, n.name, n.state, n.reason, n.reason_by, n.reason_at, n.cpus, h.cpus_used, n.mem_mb, h.mem_used_mb,
-			coalesce(u.total, '') as gres, coalesce(u.used, '') as gres_used, n.features, n.weight, coalesce(m.partitions, '{}') as partitions,
+		select n.node_id, n.name, n.state, n.reason, n.reason_by, n.reason_at, n.cpus, h.cpus_used, n.mem_mb,
+			h.mem_used_mb,
+			coalesce(u.total, '') as gres, coalesce(u.used, '') as gres_used, n.features, n.weight,
+			coalesce(m.partitions, '{}') as partitions,
 			w.message as notice, coalesce(w.list, '[]') as warnings,
 			l.renewed_at as seen_at, n.address, n.version, n.found, n.hardware_check,
 			coalesce(b.steps, 0) as steps
@@ -55,4 +63,5 @@ begin
 		order by rtrim(n.name, '0123456789'), length(n.name), n.name
 	) o);
 end $$;
-comment on function api.node_list(int, text, jsonb) is 'Nodes with what they have and what is used. Request {names, states, partition}. Answer {nodes: [...]}.';
+comment on function api.node_list(int, text, jsonb) is
+	'Nodes with what they have and what is used. Request {names, states, partition}. Answer {nodes: [...]}.';

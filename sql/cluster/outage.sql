@@ -3,8 +3,10 @@
 -- is due.
 
 create view internal.reservation_time as
-select x.reservation_id, x.starts_at, x.ends_at, row_number() over w = 1 as next, x.recurs is not null and lead(x.starts_at) over w is null as last,
-	format('maintenance "%s", %s to %s', x.name, to_char(x.starts_at, 'YYYY-MM-DD HH24:MI'), to_char(x.ends_at, 'YYYY-MM-DD HH24:MI'))
+select x.reservation_id, x.starts_at, x.ends_at, row_number() over w = 1 as next,
+	x.recurs is not null and lead(x.starts_at) over w is null as last,
+	format('maintenance "%s", %s to %s', x.name, to_char(x.starts_at, 'YYYY-MM-DD HH24:MI'),
+	to_char(x.ends_at, 'YYYY-MM-DD HH24:MI'))
 		|| coalesce(' (' || x.reason || ')', '') as message
 from (
 	select r.reservation_id, r.name, r.reason, r.recurs, t.starts_at,
@@ -14,18 +16,22 @@ from (
 	-- Which times lie ahead, of a recurring one those of 31 days, or two at least. A month counts as 30 days, it may have 31.
 	cross join lateral (select extract(epoch from r.recurs) as period) p
 	cross join lateral generate_series(
-		case when r.recurs is null then 0 else greatest(0, floor(extract(epoch from now() - r.ends_at) / (p.period * 1.04))::int - 1) end,
+		case when r.recurs is null then 0
+			else greatest(0, floor(extract(epoch from now() - r.ends_at) / (p.period * 1.04))::int - 1) end,
 		case when r.recurs is null then 0 else greatest(0, ceil(extract(epoch from now() - r.starts_at) / p.period)::int)
 			+ ceil(31 * 86400 / p.period)::int + 2 end) as k (n)
 	cross join lateral (select
-		((r.starts_at at time zone r.time_zone) + coalesce(k.n * r.recurs, interval '0')) at time zone r.time_zone as starts_at,
-		((r.ends_at at time zone r.time_zone) + coalesce(k.n * r.recurs, interval '0')) at time zone r.time_zone as ends_at) t
+		((r.starts_at at time zone r.time_zone) + coalesce(k.n * r.recurs,
+			interval '0')) at time zone r.time_zone as starts_at,
+		((r.ends_at at time zone r.time_zone) + coalesce(k.n * r.recurs,
+			interval '0')) at time zone r.time_zone as ends_at) t
 	where r.recurs is null or t.starts_at < now() + greatest(r.recurs * 2, interval '31 days')
 ) x
 where x.ends_at > now()
 window w as (partition by x.reservation_id order by x.starts_at);
 comment on view internal.reservation_time is
-	'The times of reservations that are not over: next, the first of each; last, the one of a recurring one behind which is not looked any further.';
+	'The times of reservations that are not over: next, the first of each; last, the one of a recurring one behind which is '
+	'not looked any further.';
 
 create view internal.node_warning as
 select rn.node_id, 'maintenance' as kind, t.starts_at, t.ends_at, r.reason, r.created_by as actor, t.message
@@ -36,7 +42,8 @@ where t.next
 union all
 select n.node_id, n.kind, n.at, null, n.reason, n.actor,
 	case n.kind when 'drain' then format('drain at %s', to_char(n.at, 'YYYY-MM-DD HH24:MI'))
-		else 'failing' || coalesce(', expected ' || to_char(n.at, 'YYYY-MM-DD HH24:MI'), '') end || format(' (%s)', n.reason)
+		else 'failing' || coalesce(', expected ' || to_char(n.at, 'YYYY-MM-DD HH24:MI'), '') end
+			|| format(' (%s)', n.reason)
 from rota.node_notice n
 union all
 select n.node_id, s.kind, n.reason_at, null, n.reason, n.reason_by, s.kind || coalesce(' (' || n.reason || ')', '')
@@ -44,23 +51,28 @@ from rota.node n
 cross join lateral (select case n.state when 'drain' then 'drained' else n.state end as kind) s
 where n.state in ('down', 'drain', 'invalid');
 comment on view internal.node_warning is
-	'What is wrong with nodes, or will be: kind failing, drain (planned), maintenance (the next), down, drained, invalid; from when to when; and all that in words.';
+	'What is wrong with nodes, or will be: kind failing, drain (planned), maintenance (the next), down, drained, invalid; '
+	'from when to when; and all that in words.';
 
 create function internal.node_warnings(p_nodes int[]) returns setof internal.node_warning
 language plpgsql stable set search_path = live, rota, pg_temp set enable_hashjoin = on set enable_material = on as $$
 begin
 	return query select w.* from internal.node_warning w where p_nodes is null or w.node_id = any (p_nodes);
 end $$;
-comment on function internal.node_warnings(int[]) is 'The warnings of these nodes (null: all), for functions that plan without hashes: the times of reservations are worked out once.';
+comment on function internal.node_warnings(int[]) is
+	'The warnings of these nodes (null: all), for functions that plan without hashes: the times of reservations are worked '
+	'out once.';
 
 create function internal.outage_expected() returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return exists (select from reservation) or exists (select from node_notice n where n.kind = 'drain');
 end $$;
-comment on function internal.outage_expected() is 'Whether there is any outage to speak of: mostly there is none, and this costs less than to ask for it.';
+comment on function internal.outage_expected() is
+	'Whether there is any outage to speak of: mostly there is none, and this costs less than to ask for it.';
 
-create function api.schedule_outages() returns table (reservation_id int, node_ids int[], from_at double precision, to_at double precision, words text)
+create function api.schedule_outages()
+	returns table (reservation_id int, node_ids int[], from_at double precision, to_at double precision, words text)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -68,7 +80,8 @@ begin
 		return;
 	end if;
 	return query
-	select 0, array_agg(w.node_id order by w.node_id), extract(epoch from w.starts_at)::double precision, null::double precision, w.message
+	select 0, array_agg(w.node_id order by w.node_id), extract(epoch from w.starts_at)::double precision,
+		null::double precision, w.message
 	from internal.node_warning w
 	where w.kind = 'drain'
 	group by w.starts_at, w.message
@@ -76,12 +89,15 @@ begin
 	select t.reservation_id, case when t.next then m.node_ids end, extract(epoch from t.starts_at)::double precision,
 		case when not t.last then extract(epoch from t.ends_at)::double precision end, t.message
 	from internal.reservation_time t
-	cross join lateral (select array_agg(rn.node_id order by rn.node_id) as node_ids from reservation_node rn where t.next and rn.reservation_id = t.reservation_id) m
+	cross join lateral (select array_agg(rn.node_id order by rn.node_id) as node_ids from reservation_node rn
+		where t.next and rn.reservation_id = t.reservation_id) m
 	where exists (select from reservation_node rn where rn.reservation_id = t.reservation_id)
 	order by 1, 3;
 end $$;
 comment on function api.schedule_outages() is
-	'When nodes are not to be used (epoch seconds; to_at null: for good, or as far as is looked). The nodes of a reservation stand on its first row only. Reservation 0: the deadline of a drain. The steps that a reservation lets in name it in schedule_pending.admitted.';
+	'When nodes are not to be used (epoch seconds; to_at null: for good, or as far as is looked). The nodes of a '
+	'reservation stand on its first row only. Reservation 0: the deadline of a drain. The steps that a reservation lets in '
+	'name it in schedule_pending.admitted.';
 
 create function internal.outage_admits(p_job bigint, p_step int, p_name text, p_users text[], p_accounts text[]) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -89,11 +105,13 @@ begin
 	-- Mostly nobody is on the list. An element may have no row yet, but its head has.
 	return (p_users <> '{}' or p_accounts <> '{}') and coalesce((
 		select j.user_name = any (p_users) or j.account = any (p_accounts)
-		from (select q.reservation from step_request q where q.job_id = p_job and q.step_id <= p_step order by q.step_id desc limit 1) r
+		from (select q.reservation from step_request q
+			where q.job_id = p_job and q.step_id <= p_step order by q.step_id desc limit 1) r
 		join job j on j.job_id = p_job
 		where r.reservation = p_name), false);
 end $$;
-comment on function internal.outage_admits(bigint, int, text, text[], text[]) is 'Whether a step asks for the reservation of that name, and is on its list.';
+comment on function internal.outage_admits(bigint, int, text, text[], text[]) is
+	'Whether a step asks for the reservation of that name, and is on its list.';
 
 create function internal.outage_check(p_starts jsonb) returns void
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -106,7 +124,8 @@ begin
 	-- What the leader read may be a pass old, and a prolog takes its time: a minute counts for nothing.
 	with start as materialized (
 		select v.job, v.step, n.node_id,
-			case v.time_limit_s when 0 then 'infinity' else now() + make_interval(secs => v.time_limit_s - 60) end as until
+			case v.time_limit_s when 0 then 'infinity'
+				else now() + make_interval(secs => v.time_limit_s - 60) end as until
 		from jsonb_to_recordset(p_starts) as v (job bigint, step int, time_limit_s bigint, nodes int[])
 		cross join lateral unnest(v.nodes) as n (node_id)
 	), ahead as materialized (
@@ -123,23 +142,28 @@ begin
 		join ahead a on a.reservation_id = rn.reservation_id and a.starts_at < s.until
 		where rn.node_id = s.node_id
 		union all
-		select null, null, '{}', '{}' from node_notice n where n.node_id = s.node_id and n.kind = 'drain' and n.at < s.until
+		select null, null, '{}', '{}' from node_notice n
+			where n.node_id = s.node_id and n.kind = 'drain' and n.at < s.until
 	) o
 	where not internal.outage_admits(s.job, s.step, o.name, o.users, o.accounts)
 	limit 1;
 	if found then
-		raise exception '% would run into % on node "%"', internal.step_label(v_met.job, v_met.step), v_met.words, (select n.name from node n where n.node_id = v_met.node_id)
+		raise exception '% would run into % on node "%"', internal.step_label(v_met.job, v_met.step), v_met.message,
+			(select n.name from node n where n.node_id = v_met.node_id)
 			using errcode = '40001', hint = 'Read again and decide anew.';
 	end if;
 end $$;
-comment on function internal.outage_check(jsonb) is 'Fail with 40001 where starts, as schedule_commit takes them, would run into an outage that the leader had not heard of when it decided.';
+comment on function internal.outage_check(jsonb) is
+	'Fail with 40001 where starts, as schedule_commit takes them, would run into an outage that the leader had not heard of '
+	'when it decided.';
 
 create function internal.outage_attempts() returns table (job_id bigint, step_id int, attempt int, node_id int)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	-- Mostly there are none to speak of: then nobody looks at all that runs.
-	if not exists (select from reservation r where r.end_steps) and not exists (select from node_notice n where n.kind = 'drain' and n.end_steps) then
+	if not exists (select from reservation r where r.end_steps)
+		and not exists (select from node_notice n where n.kind = 'drain' and n.end_steps) then
 		return;
 	end if;
 	return query
@@ -153,10 +177,13 @@ begin
 		union all
 		select n.node_id, null, '{}', '{}' from node_notice n where n.kind = 'drain' and n.end_steps and n.at <= now()
 	) o
-	join allocation a on a.node_id = o.node_id and a.ended_at is null and a.attempt > 0 and not internal.outage_admits(a.job_id, a.step_id, o.name, o.users, o.accounts)
-	join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt and s.ended_at is null and s.state <> 'ending' and s.end_wanted is null;
+	join allocation a on a.node_id = o.node_id and a.ended_at is null and a.attempt > 0
+		and not internal.outage_admits(a.job_id, a.step_id, o.name, o.users, o.accounts)
+	join step s on s.job_id = a.job_id and s.step_id = a.step_id and s.attempt = a.attempt and s.ended_at is null
+		and s.state <> 'ending' and s.end_wanted is null;
 end $$;
-comment on function internal.outage_attempts() is 'Attempts that run where an outage has begun that ends what runs, and nobody has asked for their end yet.';
+comment on function internal.outage_attempts() is
+	'Attempts that run where an outage has begun that ends what runs, and nobody has asked for their end yet.';
 
 create function internal.outage_begin(p_jobs bigint[], p_nodes int[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -171,16 +198,18 @@ begin
 		where o.job_id = any (p_jobs)
 		order by o.job_id, o.step_id
 	loop
-		update step s set end_wanted = case when v_one.requeue then 'requeue' else 'cancel' end where s.job_id = v_one.job_id and s.step_id = v_one.step_id;
+		update step s set end_wanted = case when v_one.requeue then 'requeue' else 'cancel' end
+			where s.job_id = v_one.job_id and s.step_id = v_one.step_id;
 		perform internal.attempt_order('kill', v_one.job_id, v_one.step_id, '{"cause": "maintenance"}');
 		notify rota_event;
 	end loop;
-	-- A notice stays as long as it has something to end: what came since the jobs and nodes were locked is for the next tick, which
-	-- its coming has rung for.
+	-- A notice stays as long as it has something to end: what came since the jobs and nodes were locked is for the next tick,
+	-- which its coming has rung for.
 	for v_one in
 		with due as (
 			delete from node_notice n
-			where n.node_id = any (p_nodes) and n.kind = 'drain' and n.at <= now() and not exists (select from internal.outage_attempts() o where o.node_id = n.node_id)
+			where n.node_id = any (p_nodes) and n.kind = 'drain' and n.at <= now()
+				and not exists (select from internal.outage_attempts() o where o.node_id = n.node_id)
 			returning n.node_id, n.actor, n.reason
 		)
 		select * from due d order by d.node_id
@@ -189,7 +218,8 @@ begin
 	end loop;
 end $$;
 comment on function internal.outage_begin(bigint[], int[]) is
-	'What is due: nodes whose deadline has come are drained; what still runs there, or in a maintenance that has begun, is ended where that was asked for, as far as its job (p_jobs) and the node (p_nodes) are locked.';
+	'What is due: nodes whose deadline has come are drained; what still runs there, or in a maintenance that has begun, is '
+	'ended where that was asked for, as far as its job (p_jobs) and the node (p_nodes) are locked.';
 
 create function internal.outage_next() returns timestamptz
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -211,22 +241,28 @@ create function internal.step_warnings(p_job bigint, p_step int, p_attempt int) 
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
-		select coalesce(jsonb_agg(jsonb_build_object('node', n.name, 'kind', w.kind, 'at', w.starts_at, 'until', w.ends_at, 'reason', w.reason, 'message', w.message)
+		select coalesce(jsonb_agg(jsonb_build_object('node', n.name, 'kind', w.kind, 'at', w.starts_at, 'until',
+			w.ends_at, 'reason', w.reason, 'message', w.message)
 			order by array_position(t.node_ids, w.node_id), w.starts_at nulls first), '[]')
 		from attempt t
 		cross join lateral (
-			select x.node_id, x.kind, x.starts_at, x.ends_at, x.reason, x.message from internal.node_warnings(t.node_ids) x
+			select x.node_id, x.kind, x.starts_at, x.ends_at, x.reason,
+				x.message from internal.node_warnings(t.node_ids) x
 			union all
-			select a.node_id, 'lost', a.lost_at, null, 'the step goes on without it', 'lost (the step goes on without it)'
+			select a.node_id, 'lost', a.lost_at, null, 'the step goes on without it',
+				'lost (the step goes on without it)'
 			from allocation a
 			where a.job_id = t.job_id and a.step_id = t.step_id and a.attempt = t.attempt and a.lost_at is not null
 		) w
 		join node n on n.node_id = w.node_id
 		where t.job_id = p_job and t.step_id = p_step and t.attempt = p_attempt and t.ended_at is null
 			-- A maintenance behind its time does not concern it.
-			and (w.kind <> 'maintenance' or t.time_limit_s = 0 or w.starts_at <= coalesce(t.started_at, t.ordered_at) + make_interval(secs => t.time_limit_s + t.suspended_s)));
+			and (w.kind <> 'maintenance' or t.time_limit_s = 0
+				or w.starts_at <= coalesce(t.started_at,
+				t.ordered_at) + make_interval(secs => t.time_limit_s + t.suspended_s)));
 end $$;
-comment on function internal.step_warnings(bigint, int, int) is 'The nodes of a live attempt that are lost, failing, or will be out of use within its time.';
+comment on function internal.step_warnings(bigint, int, int) is
+	'The nodes of a live attempt that are lost, failing, or will be out of use within its time.';
 
 create function internal.limit_check(p_job bigint, p_request int, p_limit bigint) returns void
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -243,7 +279,8 @@ begin
 		from internal.reservation_time x
 		join reservation r on r.reservation_id = x.reservation_id
 		where not internal.outage_admits(p_job, p_request, r.name, r.users, r.accounts)
-			and exists (select from reservation_node rn where rn.reservation_id = x.reservation_id and rn.node_id = any (t.node_ids))
+			and exists (select from reservation_node rn
+				where rn.reservation_id = x.reservation_id and rn.node_id = any (t.node_ids))
 		union all
 		select w.starts_at, w.message from internal.node_warnings(t.node_ids) w where w.kind = 'drain'
 	) o
@@ -257,4 +294,6 @@ begin
 			using errcode = 'RT403', hint = 'Only admins let what runs reach into it.';
 	end if;
 end $$;
-comment on function internal.limit_check(bigint, int, bigint) is 'Refuse a time limit (seconds, 0: none) with which what runs of a step would run into an outage that it does not run into yet.';
+comment on function internal.limit_check(bigint, int, bigint) is
+	'Refuse a time limit (seconds, 0: none) with which what runs of a step would run into an outage that it does not run '
+	'into yet.';

@@ -6,7 +6,8 @@ begin
 	select b.bound[1]::bigint, b.bound[2]::bigint
 	from pg_inherits i
 	join pg_class c on c.oid = i.inhrelid
-	cross join lateral (select regexp_match(pg_get_expr(c.relpartbound, c.oid), $re$FROM \('([0-9]+)'\) TO \('([0-9]+)'\)$re$) as bound) b
+	cross join lateral (select regexp_match(pg_get_expr(c.relpartbound, c.oid),
+		$re$FROM \('([0-9]+)'\) TO \('([0-9]+)'\)$re$) as bound) b
 	where i.inhparent = 'rota.job'::regclass;
 end $$;
 comment on function internal.range_bounds() is 'The ranges of job ids that are attached: from_job is in one, to_job behind it.';
@@ -38,7 +39,8 @@ begin
 	end loop;
 end $$;
 comment on function internal.day_ranges() is
-	'Make the partitions of samples and strays for the days to come, and drop those older than the settings sample_days and rejected_report_days.';
+	'Make the partitions of samples and strays for the days to come, and drop those older than the settings sample_days and '
+	'rejected_report_days.';
 
 create function api.range_ensure() returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -65,4 +67,7 @@ begin
 	perform internal.recent_advance();
 	return v_made;
 end $$;
-comment on function api.range_ensure() is 'Make partitions of the big tables so that there is always a tenth of a range of job ids ahead, 100000 at least (ten ranges, if these are less), and those of samples and strays for the days to come; drop what is too old of these; forget daemons that are gone; leave out of schema live what is over; answers how many ranges were made.';
+comment on function api.range_ensure() is
+	'Make partitions of the big tables so that there is always a tenth of a range of job ids ahead, 100000 at least (ten '
+	'ranges, if these are less), and those of samples and strays for the days to come; drop what is too old of these; '
+	'forget daemons that are gone; leave out of schema live what is over; answers how many ranges were made.';

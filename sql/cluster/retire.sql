@@ -1,5 +1,5 @@
--- What leaves the database: exports by month, and ranges of jobs that are detached, exported and dropped. A range goes only as a whole, and
--- only when nothing in it lives, nothing waits for it, and its usage is added up.
+-- What leaves the database: exports by month, and ranges of jobs that are detached, exported and dropped. A range goes only as a
+-- whole, and only when nothing in it lives, nothing waits for it, and its usage is added up.
 
 create function internal.export_columns(p_table regclass) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -17,12 +17,14 @@ create function internal.range_gone() returns table (from_job bigint, to_job big
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
-	select e.name::bigint, (e.given ->> 'to')::bigint, tstzrange((e.given ->> 'first_at')::timestamptz, (e.given ->> 'last_at')::timestamptz, '[]')
+	select e.name::bigint, (e.given ->> 'to')::bigint,
+		tstzrange((e.given ->> 'first_at')::timestamptz, (e.given ->> 'last_at')::timestamptz, '[]')
 	from admin_event e
 	where e.object = 'range' and e.action = 'detach' and e.given ? 'last_at';
 end $$;
 comment on function internal.range_gone() is
-	'Ranges of jobs that have been detached, dropped ones too: from_job is in it, to_job behind it; during: from when the first of them was submitted until the last had ended. Ranges without jobs are left out.';
+	'Ranges of jobs that have been detached, dropped ones too: from_job is in it, to_job behind it; during: from when the '
+	'first of them was submitted until the last had ended. Ranges without jobs are left out.';
 
 create function api.export_plan(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -36,14 +38,18 @@ declare
 	v_where text;
 begin
 	if internal.caller_role(p_uid, p_user) <> 'admin' then
-		raise exception 'only administrators export everybody''s jobs' using errcode = 'RT403', hint = 'rota acct --csv gives you what you see.';
+		raise exception 'only administrators export everybody''s jobs' using errcode = 'RT403',
+			hint = 'rota acct --csv gives you what you see.';
 	end if;
 	if v_from is not null then
 		if to_regclass(format('rota.%I', 'job_' || v_from)) is null then
-			raise exception 'no range begins with job %', v_from using errcode = 'RT404', hint = 'rota admin range list';
+			raise exception 'no range begins with job %', v_from using errcode = 'RT404',
+				hint = 'rota admin range list';
 		end if;
 		return jsonb_build_object('name', 'range-' || v_from, 'tables', (
-			select jsonb_agg(jsonb_build_object('name', x, 'query', format('select %s from rota.%I t', internal.export_columns(to_regclass(format('rota.%I', x || '_' || v_from))), x || '_' || v_from)))
+			select jsonb_agg(jsonb_build_object('name', x, 'query',
+				format('select %s from rota.%I t',
+				internal.export_columns(to_regclass(format('rota.%I', x || '_' || v_from))), x || '_' || v_from)))
 			from internal.range_tables() x
 			where to_regclass(format('rota.%I', x || '_' || v_from)) is not null));
 	end if;
@@ -56,23 +62,34 @@ begin
 		raise exception 'month % is not over', v_month using errcode = 'RT409';
 	end if;
 	-- By their ends, not by walking through all ids until one fits.
-	select min(x.job_id) as low, max(x.job_id) as high into v_jobs from (select j.job_id from job j where j.ended_at >= v_begin and j.ended_at < v_end offset 0) x;
+	select min(x.job_id) as low,
+		max(x.job_id) as high into v_jobs
+		from (select j.job_id from job j where j.ended_at >= v_begin and j.ended_at < v_end offset 0) x;
 	v_where := format('t.job_id between %s and %s', coalesce(v_jobs.low, 0), coalesce(v_jobs.high, -1));
 	return jsonb_build_object('name', v_month, 'time_zone', v_zone, 'without', (
-		select coalesce(jsonb_agg(jsonb_build_object('from_job', g.from_job, 'to_job', g.to_job) order by g.from_job), '[]')
+		select coalesce(jsonb_agg(jsonb_build_object('from_job', g.from_job, 'to_job', g.to_job) order by g.from_job),
+			'[]')
 		from internal.range_gone() g
 		where g.during && tstzrange(v_begin, v_end)), 'tables', (
 		select jsonb_agg(jsonb_build_object('name', x, 'query', case when x = 'job'
-			then format('select %s from rota.job t where %s and t.ended_at >= %L and t.ended_at < %L', internal.export_columns('rota.job'), v_where, v_begin, v_end)
-			else format('select %s from rota.%I t join rota.job j on j.job_id = t.job_id where %s and j.job_id between %s and %s and j.ended_at >= %L and j.ended_at < %L',
-				internal.export_columns(format('rota.%I', x)::regclass), x, v_where, coalesce(v_jobs.low, 0), coalesce(v_jobs.high, -1), v_begin, v_end) end))
+			then format('select %s from rota.job t where %s and t.ended_at >= %L and t.ended_at < %L',
+				internal.export_columns('rota.job'), v_where, v_begin, v_end)
+			else format('select %s from rota.%I t join rota.job j on j.job_id = t.job_id where %s and j.job_id '
+				'between %s and %s and j.ended_at >= %L and j.ended_at < %L',
+				internal.export_columns(format('rota.%I', x)::regclass), x, v_where, coalesce(v_jobs.low, 0),
+					coalesce(v_jobs.high, -1), v_begin, v_end) end))
 		from internal.range_tables() x)
 		|| jsonb_build_object('name', 'node', 'query', 'select t.node_id, t.name, t.cpus, t.mem_mb from rota.node t'));
 end $$;
 comment on function api.export_plan(int, text, jsonb) is
-	'What an export copies: {month}, the jobs that ended in a month of the site''s time zone with all that belongs to them, or {from}, the range that begins with that job. Answer {name, tables: [{name, query}]}, of a month also without: [{from_job, to_job}], the ranges that have been detached and may have had jobs of it; no scripts, no environments, no output.';
+	'What an export copies: {month}, the jobs that ended in a month of the site''s time zone with all that belongs to them, '
+	'or {from}, the range that begins with that job. Answer {name, tables: [{name, query}]}, of a month also without: '
+	'[{from_job, to_job}], the ranges that have been detached and may have had jobs of it; no scripts, no environments, no '
+	'output.';
 
-create function internal.range_state() returns table (from_job bigint, to_job bigint, attached boolean, jobs bigint, live bigint, first_at timestamptz, last_at timestamptz, bytes bigint)
+create function internal.range_state()
+	returns table (from_job bigint, to_job bigint, attached boolean, jobs bigint, live bigint, first_at timestamptz,
+	last_at timestamptz, bytes bigint)
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_one record;
@@ -87,8 +104,10 @@ begin
 		from_job := v_one.low;
 		to_job := v_one.high;
 		attached := v_one.attached;
-		execute format('select count(*), count(*) filter (where ended_at is null), min(submit_at), max(ended_at) from rota.%I', v_one.relname) into jobs, live, first_at, last_at;
-		bytes := (select sum(pg_total_relation_size(k.oid)) from internal.range_tables() x join pg_class k on k.oid = to_regclass(format('rota.%I', x || '_' || v_one.low)));
+		execute format('select count(*), count(*) filter (where ended_at is null), min(submit_at), max(ended_at) from '
+			'rota.%I', v_one.relname) into jobs, live, first_at, last_at;
+		bytes := (select sum(pg_total_relation_size(k.oid)) from internal.range_tables() x
+			join pg_class k on k.oid = to_regclass(format('rota.%I', x || '_' || v_one.low)));
 		return next;
 	end loop;
 end $$;
@@ -97,10 +116,12 @@ comment on function internal.range_state() is 'Ranges of jobs, those that are de
 create function api.range_list(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 begin
-	return jsonb_build_object('ranges', (select coalesce(jsonb_agg(to_jsonb(r) order by r.from_job), '[]') from internal.range_state() r));
+	return jsonb_build_object('ranges',
+		(select coalesce(jsonb_agg(to_jsonb(r) order by r.from_job), '[]') from internal.range_state() r));
 end $$;
 comment on function api.range_list(int, text, jsonb) is
-	'Ranges of jobs. Answer {ranges: [{from_job, to_job (the first behind it; null: detached), attached, jobs, live, first_at, last_at, bytes}]}.';
+	'Ranges of jobs. Answer {ranges: [{from_job, to_job (the first behind it; null: detached), attached, jobs, live, '
+	'first_at, last_at, bytes}]}.';
 
 create function api.range_detach(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -129,34 +150,43 @@ begin
 			select format('job %s waits for job %s', e.job_id, e.peer_job_id) as why from step_edge e
 			where e.peer_job_id >= v_from and e.peer_job_id < v_to and e.job_id >= v_to and e.state = 'waiting'
 			union all
-			select 'its usage has not been added up' from usage_pending d where exists (select from unnest(d.job_ids) x where x >= v_from and x < v_to)
+			select 'its usage has not been added up' from usage_pending d
+				where exists (select from unnest(d.job_ids) x where x >= v_from and x < v_to)
 			union all
 			select 'usage is to be added up anew' from usage_state z where z.rebuild_at is not null
 		) x limit 1));
 	if v_why is not null then
-		raise exception 'the range from job % is in use: %', v_from, v_why using errcode = 'RT409', hint = 'A range goes when all of it is over.';
+		raise exception 'the range from job % is in use: %', v_from, v_why using errcode = 'RT409',
+			hint = 'A range goes when all of it is over.';
 	end if;
-	select jsonb_strip_nulls(jsonb_build_object('first_at', min(j.submit_at), 'last_at', max(j.ended_at))) into v_times from job j where j.job_id >= v_from and j.job_id < v_to;
+	select jsonb_strip_nulls(jsonb_build_object('first_at', min(j.submit_at), 'last_at', max(j.ended_at))) into v_times
+		from job j where j.job_id >= v_from and j.job_id < v_to;
 	-- The queue must not wait behind this: it is tried for a moment.
 	perform set_config('lock_timeout', '2s', true);
 	for v_table in select * from internal.range_tables() loop
 		if to_regclass(format('rota.%I', v_table || '_' || v_from)) is not null then
 			execute format('alter table rota.%I detach partition rota.%I', v_table, v_table || '_' || v_from);
 			-- What it refers to goes, too.
-			execute (select coalesce(string_agg(format('alter table rota.%I drop constraint %I;', v_table || '_' || v_from, k.conname), ''), '')
-				from pg_constraint k where k.conrelid = format('rota.%I', v_table || '_' || v_from)::regclass and k.contype = 'f' and k.conparentid = 0);
+			execute (select coalesce(string_agg(format('alter table rota.%I drop constraint %I;',
+				v_table || '_' || v_from, k.conname), ''), '')
+				from pg_constraint k
+					where k.conrelid = format('rota.%I', v_table || '_' || v_from)::regclass
+					and k.contype = 'f' and k.conparentid = 0);
 			execute format('grant select (%s) on rota.%I to rota_admin',
-				replace(internal.export_columns(format('rota.%I', v_table || '_' || v_from)::regclass), 't.', ''), v_table || '_' || v_from);
+				replace(internal.export_columns(format('rota.%I', v_table || '_' || v_from)::regclass), 't.', ''),
+					v_table || '_' || v_from);
 		end if;
 	end loop;
 	delete from client_key k where k.job_id >= v_from and k.job_id < v_to;
-	insert into admin_event (actor, object, action, name, given) values (p_user, 'range', 'detach', v_from::text, v_times || jsonb_build_object('to', v_to));
+	insert into admin_event (actor, object, action, name, given)
+		values (p_user, 'range', 'detach', v_from::text, v_times || jsonb_build_object('to', v_to));
 	return jsonb_build_object('from', v_from, 'to', v_to, 'detached', true);
 exception when lock_not_available then
 	raise exception 'the tables are busy' using errcode = 'RT409', hint = 'Try again in a moment.';
 end $$;
 comment on function api.range_detach(int, text, jsonb) is
-	'Take the range that begins with a job {from} out of the tables: its jobs are no longer seen, nor known by their keys. Refused (RT409) while anything in it lives or is waited for. Answer {from, to, detached: false where it was before}.';
+	'Take the range that begins with a job {from} out of the tables: its jobs are no longer seen, nor known by their keys. '
+	'Refused (RT409) while anything in it lives or is waited for. Answer {from, to, detached: false where it was before}.';
 
 create function api.range_drop(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -168,7 +198,8 @@ begin
 	if internal.caller_role(p_uid, p_user) <> 'admin' then
 		raise exception 'only administrators drop ranges of jobs' using errcode = 'RT403';
 	end if;
-	if exists (select from pg_class c where c.oid = to_regclass(format('rota.%I', 'job_' || v_from)) and c.relispartition) then
+	if exists (select from pg_class c
+		where c.oid = to_regclass(format('rota.%I', 'job_' || v_from)) and c.relispartition) then
 		raise exception 'the range from job % has not been detached', v_from using errcode = 'RT409';
 	end if;
 	for v_table in select * from internal.range_tables() loop
@@ -180,7 +211,10 @@ begin
 	if v_count = 0 then
 		raise exception 'no range begins with job %', v_from using errcode = 'RT404', hint = 'rota admin range list';
 	end if;
-	insert into admin_event (actor, object, action, name, given) values (p_user, 'range', 'drop', v_from::text, coalesce(p_request -> 'manifest', '{}'));
+	insert into admin_event (actor, object, action, name, given)
+		values (p_user, 'range', 'drop', v_from::text, coalesce(p_request -> 'manifest', '{}'));
 	return jsonb_build_object('from', v_from, 'tables', v_count);
 end $$;
-comment on function api.range_drop(int, text, jsonb) is 'Drop a range that has been detached {from, manifest: what was exported of it, kept in the log of administration}. Answer {from, tables}.';
+comment on function api.range_drop(int, text, jsonb) is
+	'Drop a range that has been detached {from, manifest: what was exported of it, kept in the log of administration}. '
+	'Answer {from, tables}.';

@@ -2,25 +2,38 @@ create function api.share_list(p_uid int, p_user text, p_request jsonb) returns 
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
 declare
 	v_all boolean := internal.sees_all(p_uid, p_user);
-	v_every boolean := internal.caller_role(p_uid, p_user) <> 'user' and coalesce(internal.request_bool(p_request, 'all'), false);
+	v_every boolean := internal.caller_role(p_uid, p_user) <> 'user'
+		and coalesce(internal.request_bool(p_request, 'all'), false);
 begin
 	return jsonb_build_object(
-		'weight_s', internal.setting_int('fair_share_weight_s'), 'half_life_s', internal.setting_int('fair_share_half_life_s'),
+		'weight_s', internal.setting_int('fair_share_weight_s'), 'half_life_s',
+			internal.setting_int('fair_share_half_life_s'),
 		'shares', (
-			select coalesce(jsonb_agg(jsonb_build_object('account', t.account, 'user', t.user_name, 'parent', t.parent, 'depth', t.depth, 'shares', t.shares, 'share', t.share,
-				'use_s', t.use_s, 'used', t.used, 'effective', t.effective, 'factor', t.factor) order by t.path), '[]')
+			select coalesce(jsonb_agg(jsonb_build_object('account', t.account, 'user', t.user_name, 'parent',
+				t.parent, 'depth', t.depth, 'shares', t.shares, 'share', t.share,
+				'use_s', t.use_s, 'used', t.used, 'effective', t.effective, 'factor', t.factor) order by t.path),
+				'[]')
 			from internal.share_tree t
 			where v_all or t.user_name = p_user or (t.user_name is null and t.account in (
-				select u.above from association_share c join internal.account_above u on u.account = c.account where c.user_name = p_user
+				select u.above from association_share c join internal.account_above u on u.account = c.account
+					where c.user_name = p_user
 				union all
-				select u.above from association a join internal.account_above u on u.account = a.account where a.user_name = p_user))),
+				select u.above from association a join internal.account_above u on u.account = a.account
+					where a.user_name = p_user))),
 		'limits', (
-			select coalesce(jsonb_agg(jsonb_build_object('account', l.account, 'user', coalesce(l.user_name, nullif(l.whose, '')), 'qos', l.qos, 'partition', l.partition,
-				'each_user', l.each_user, 'measure', l.measure, 'period', nullif(l.period, ''), 'most', l.most, 'held', case when l.held < 'infinity' then round(l.held, 3) end,
+			select coalesce(jsonb_agg(jsonb_build_object('account', l.account, 'user',
+				coalesce(l.user_name, nullif(l.whose, '')), 'qos', l.qos, 'partition', l.partition,
+				'each_user', l.each_user, 'measure', l.measure, 'period', nullif(l.period, ''), 'most', l.most,
+				'held', case when l.held < 'infinity' then round(l.held, 3) end,
 				'ends_at', nullif(l.ends_at, 'infinity')) order by l.limit_id, l.whose), '[]')
 			from internal.limit_shown l
 			where v_every or (l.whose in ('', p_user) and (l.user_name = p_user
-				or exists (select from association_share c join internal.limit_association x on x.association_id = c.association_id where c.user_name = p_user and x.limit_id = l.limit_id)))));
+				or exists (select from association_share c
+					join internal.limit_association x on x.association_id = c.association_id
+					where c.user_name = p_user and x.limit_id = l.limit_id)))));
 end $$;
 comment on function api.share_list(int, text, jsonb) is
-	'Fair share of accounts and users, and the limits that the caller is under with what is used of them. Request {all}: operators see every limit. Answer {weight_s, half_life_s, shares: [{account, user, parent, depth, shares, share, use_s, used, effective, factor}], limits: [{account, user, qos, partition, each_user, measure, period, most, held, ends_at}]}.';
+	'Fair share of accounts and users, and the limits that the caller is under with what is used of them. Request {all}: '
+	'operators see every limit. Answer {weight_s, half_life_s, shares: [{account, user, parent, depth, shares, share, '
+	'use_s, used, effective, factor}], limits: [{account, user, qos, partition, each_user, measure, period, most, held, '
+	'ends_at}]}.';

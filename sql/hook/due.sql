@@ -12,7 +12,8 @@ begin
 	notify rota_hook;
 	return true;
 end $$;
-comment on function internal.hook_prolog(internal.start_decision[]) is 'Starts have a prolog before them, if any is configured; whether their orders wait for it (api.node_orders).';
+comment on function internal.hook_prolog(internal.start_decision[]) is
+	'Starts have a prolog before them, if any is configured; whether their orders wait for it (api.node_orders).';
 
 create function internal.hook_epilog(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -25,7 +26,8 @@ begin
 		notify rota_hook;
 	end if;
 end $$;
-comment on function internal.hook_epilog(internal.attempt_end[]) is 'Closed attempts have an epilog behind them, if any is configured. Before their steps move.';
+comment on function internal.hook_epilog(internal.attempt_end[]) is
+	'Closed attempts have an epilog behind them, if any is configured. Before their steps move.';
 
 create function internal.hook_unwanted(p_job bigint, p_step int) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -34,7 +36,8 @@ begin
 		notify rota_hook_end;
 	end if;
 end $$;
-comment on function internal.hook_unwanted(bigint, int) is 'The end of a step is asked for: its prolog, if it is under way, need not go on.';
+comment on function internal.hook_unwanted(bigint, int) is
+	'The end of a step is asked for: its prolog, if it is under way, need not go on.';
 
 create function internal.hook_wanted(p_job bigint, p_step int, p_attempt int) returns boolean
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -51,8 +54,10 @@ create function internal.hooks_json(p_job bigint, p_step int, p_attempt int, p_o
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-		select coalesce(jsonb_agg(jsonb_build_object('hook', x.hook, 'node', x.node, 'due_at', x.due_at, 'ended_at', x.ended_at, 'exit_code', x.exit_code,
-			'signal', x.signal, 'elapsed_s', round(x.usec / 1e6, 3), 'message', x.message, 'output', case when p_own then x.output end)
+		select coalesce(jsonb_agg(jsonb_build_object('hook', x.hook, 'node', x.node, 'due_at', x.due_at, 'ended_at',
+			x.ended_at, 'exit_code', x.exit_code,
+			'signal', x.signal, 'elapsed_s', round(x.usec / 1e6, 3), 'message', x.message, 'output',
+			case when p_own then x.output end)
 			order by coalesce(x.ended_at, x.due_at)), '[]')
 		from (
 			select c.hook, null as node, c.due_at, c.ended_at, c.exit_code, c.signal, c.usec, c.message, c.output
@@ -66,4 +71,5 @@ begin
 			where h.job_id = p_job and h.step_id = p_step and h.attempt = p_attempt
 		) x);
 end $$;
-comment on function internal.hooks_json(bigint, int, int, boolean) is 'Prologs and epilogs of an attempt, of the controller and of its nodes; those of the controller that have not ended too.';
+comment on function internal.hooks_json(bigint, int, int, boolean) is
+	'Prologs and epilogs of an attempt, of the controller and of its nodes; those of the controller that have not ended too.';

@@ -3,9 +3,12 @@
 -- when a runner begins to lead is run, perhaps once more.
 
 create function api.hook_take(p_term bigint, p_have bigint[], p_limit int, p_poll boolean)
-returns table (hook_id bigint, hook text, wanted boolean, job_id bigint, step_id int, attempt int, restarts int, label text, job_name text, step_name text,
-	user_name text, uid int, gid int, account text, partition text, group_name text, nodes text, node_count int, task_count int, array_index int,
-	array_size int, array_job_id bigint, time_limit_s bigint, workdir text, context text, state text, exit_code int, signal int, wait_status int,
+returns table (hook_id bigint, hook text, wanted boolean, job_id bigint, step_id int, attempt int, restarts int, label text,
+	job_name text, step_name text,
+	user_name text, uid int, gid int, account text, partition text, group_name text, nodes text, node_count int,
+	task_count int, array_index int,
+	array_size int, array_job_id bigint, time_limit_s bigint, workdir text, context text, state text, exit_code int,
+	signal int, wait_status int,
 	exit_pair text)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
@@ -15,23 +18,32 @@ begin
 	end if;
 	if p_poll then
 		return query
-		select d.hook_id, d.hook, false, d.job_id, d.step_id, d.attempt, null::int, null, null, null, null, null::int, null::int, null, null, null, null, null::int,
-			null::int, null::int, null::int, null::bigint, null::bigint, null, null, null, null::int, null::int, null::int, null
+		select d.hook_id, d.hook, false, d.job_id, d.step_id, d.attempt, null::int, null, null, null, null, null::int,
+			null::int, null, null, null, null, null::int,
+			null::int, null::int, null::int, null::bigint, null::bigint, null, null, null, null::int, null::int,
+			null::int, null
 		from hook_pending d
-		where d.hook_id = any (p_have) and d.hook = 'controller_prolog' and not internal.hook_wanted(d.job_id, d.step_id, d.attempt);
+		where d.hook_id = any (p_have) and d.hook = 'controller_prolog'
+			and not internal.hook_wanted(d.job_id, d.step_id, d.attempt);
 	end if;
 	return query
-	select d.hook_id, d.hook, d.hook = 'controller_epilog' or (t.state is null and t.outcome is null and s.end_wanted is null), d.job_id, d.step_id, d.attempt,
-		nullif(d.attempt - 1, 0), d.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', ''), j.name, r.name, j.user_name, j.uid, j.gid, j.account,
-		r.partition, r.group_name, array_to_string(t.nodes, ','), cardinality(t.node_ids), r.ntasks, s.array_index, a.size,
+	select d.hook_id, d.hook,
+		d.hook = 'controller_epilog' or (t.state is null and t.outcome is null and s.end_wanted is null), d.job_id,
+		d.step_id, d.attempt,
+		nullif(d.attempt - 1, 0), d.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', ''), j.name, r.name,
+		j.user_name, j.uid, j.gid, j.account,
+		r.partition, r.group_name, array_to_string(t.nodes, ','), cardinality(t.node_ids), r.ntasks, s.array_index,
+		a.size,
 		case when s.array_index is not null then d.job_id end, nullif(t.time_limit_s, 0), j.workdir,
-		case d.hook when 'controller_prolog' then 'prolog_slurmctld' else 'epilog_slurmctld' end, t.state, t.exit_code, t.signal,
+		case d.hook when 'controller_prolog' then 'prolog_slurmctld' else 'epilog_slurmctld' end, t.state, t.exit_code,
+		t.signal,
 		case when t.state is not null then coalesce(t.exit_code, 0) * 256 + coalesce(t.signal, 0) end,
 		case when t.state is not null then coalesce(t.exit_code, 0) || ':' || coalesce(t.signal, 0) end
 	from (
 		select h.* from hook_pending h
 		where h.hook_id <> all (p_have)
-			and not exists (select from hook_pending o where o.job_id = h.job_id and o.step_id = h.step_id and o.hook_id < h.hook_id)
+			and not exists (select from hook_pending o
+				where o.job_id = h.job_id and o.step_id = h.step_id and o.hook_id < h.hook_id)
 		order by h.hook_id
 		limit p_limit
 	) d
@@ -43,7 +55,9 @@ begin
 	order by d.hook_id;
 end $$;
 comment on function api.hook_take(bigint, bigint[], int, boolean) is
-	'What is due besides those under way (p_have), p_room at most, oldest first, never two of one step, with what the programs are told of the attempt; not wanted: report it without running it. p_look: also those under way that need not go on (not wanted). RT412: deposed.';
+	'What is due besides those under way (p_have), p_room at most, oldest first, never two of one step, with what the '
+	'programs are told of the attempt; not wanted: report it without running it. p_look: also those under way that need not '
+	'go on (not wanted). RT412: deposed.';
 
 -- Attempts whose prolog did not end well, or that are not wanted any more: nothing of them has left for a node, so all of it is
 -- over here. A failed prolog is no failure of the step: it is queued again.
@@ -51,26 +65,31 @@ create function internal.hook_stop(p_hooks bigint[], p_messages text[]) returns 
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_attempts internal.attempt_key[] := array(
-		select (d.job_id, d.step_id, d.attempt)::internal.attempt_key from hook_pending d where d.hook_id = any (p_hooks) and d.hook = 'controller_prolog');
+		select (d.job_id, d.step_id, d.attempt)::internal.attempt_key from hook_pending d
+			where d.hook_id = any (p_hooks) and d.hook = 'controller_prolog');
 	v_facts internal.attempt_fact[];
 begin
 	perform internal.job_lock(array(select distinct v.job_id from unnest(v_attempts) v));
 	perform internal.node_lock(array(
 		select distinct n
 		from unnest(v_attempts) v
-		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
+		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
+			and coalesce(t.ended_at, 'infinity') = 'infinity'
 		cross join lateral unnest(t.node_ids) n));
 	perform internal.license_lock(v_attempts);
 	v_facts := array(
-		select (t.job_id, t.step_id, t.attempt, null, null, null, case when s.end_wanted is null then 'prolog_fail' else 'cancel' end,
+		select (t.job_id, t.step_id, t.attempt, null, null, null,
+			case when s.end_wanted is null then 'prolog_fail' else 'cancel' end,
 			case when s.end_wanted is null then 'controller_prolog' else coalesce((
 				select o.args ->> 'cause' from node_order o
-				where o.node_id = t.node_ids[1] and o.kind = 'kill' and o.job_id = t.job_id and o.step_id = t.step_id and o.attempt = t.attempt
+				where o.node_id = t.node_ids[1] and o.kind = 'kill' and o.job_id = t.job_id
+					and o.step_id = t.step_id and o.attempt = t.attempt
 				order by o.order_id limit 1), 'cancelled') end,
 			case when s.end_wanted is null then v.message end, null, null)::internal.attempt_fact
 		from unnest(p_hooks, p_messages) as v (hook_id, message)
 		join hook_pending d on d.hook_id = v.hook_id
-		join attempt t on t.job_id = d.job_id and t.step_id = d.step_id and t.attempt = d.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
+		join attempt t on t.job_id = d.job_id and t.step_id = d.step_id and t.attempt = d.attempt
+			and coalesce(t.ended_at, 'infinity') = 'infinity'
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id);
 	if v_facts = '{}' then
 		return;
@@ -83,13 +102,16 @@ begin
 	perform internal.allocation_free(array(
 		select (a.job_id, a.step_id, a.attempt, a.node_id, null, true, null, null, null)::internal.allocation_end
 		from unnest(v_facts) v
-		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and coalesce(a.ended_at, 'infinity') = 'infinity'));
+		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
+			and coalesce(a.ended_at, 'infinity') = 'infinity'));
 	perform internal.attempt_close(v_facts, 'runner');
 end $$;
 comment on function internal.hook_stop(bigint[], text[]) is
-	'Close the attempts before which these prologs failed (with these words) or are not wanted any more. Locks jobs, nodes, licences.';
+	'Close the attempts before which these prologs failed (with these words) or are not wanted any more. Locks jobs, nodes, '
+	'licences.';
 
-create function internal.hook_end(p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[], p_messages text[], p_outputs text[]) returns void
+create function internal.hook_end(p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[], p_messages text[],
+	p_outputs text[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_notify int;
@@ -97,16 +119,21 @@ begin
 	for v_notify in
 		with gone as (
 			delete from hook_pending d
-			using unnest(p_hooks, p_exits, p_signals, p_usecs, p_messages, p_outputs) as v (hook_id, exit_code, signal, usec, message, output)
+			using unnest(p_hooks, p_exits, p_signals, p_usecs, p_messages, p_outputs) as v (hook_id, exit_code,
+				signal, usec, message, output)
 			where d.hook_id = v.hook_id
-			returning d.job_id, d.step_id, d.attempt, d.hook, d.due_at, v.exit_code, v.signal, v.usec, v.message, v.output
+			returning d.job_id, d.step_id, d.attempt, d.hook, d.due_at, v.exit_code, v.signal, v.usec, v.message,
+				v.output
 		), kept as (
-			insert into controller_hook (job_id, step_id, attempt, hook, due_at, ended_at, exit_code, signal, usec, message, output)
-			select g.job_id, g.step_id, g.attempt, g.hook, g.due_at, clock_timestamp(), g.exit_code, g.signal, g.usec, g.message, nullif(g.output, '') from gone g
+			insert into controller_hook (job_id, step_id, attempt, hook, due_at, ended_at, exit_code, signal, usec,
+				message, output)
+			select g.job_id, g.step_id, g.attempt, g.hook, g.due_at, clock_timestamp(), g.exit_code, g.signal, g.usec,
+				g.message, nullif(g.output, '') from gone g
 		)
 		select distinct coalesce(l.notify_node_id, n.node_id)
 		from gone g
-		join attempt t on t.job_id = g.job_id and t.step_id = g.step_id and t.attempt = g.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
+		join attempt t on t.job_id = g.job_id and t.step_id = g.step_id and t.attempt = g.attempt
+			and coalesce(t.ended_at, 'infinity') = 'infinity'
 		cross join lateral unnest(t.node_ids) n (node_id)
 		left join node_lease l on l.node_id = n.node_id
 		where g.hook = 'controller_prolog'
@@ -114,9 +141,11 @@ begin
 		perform pg_notify('rota_node_' || v_notify, '');
 	end loop;
 end $$;
-comment on function internal.hook_end(bigint[], int[], int[], bigint[], text[], text[]) is 'Keep how hooks ended, and let the orders go that waited for prologs.';
+comment on function internal.hook_end(bigint[], int[], int[], bigint[], text[], text[]) is
+	'Keep how hooks ended, and let the orders go that waited for prologs.';
 
-create function api.hook_report(p_term bigint, p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[], p_messages text[], p_outputs text[]) returns void
+create function api.hook_report(p_term bigint, p_hooks bigint[], p_exits int[], p_signals int[], p_usecs bigint[],
+	p_messages text[], p_outputs text[]) returns void
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_stop bigint[];
@@ -129,24 +158,28 @@ begin
 		select d.hook_id
 		from unnest(p_hooks, p_exits) as v (hook_id, exit_code)
 		join hook_pending d on d.hook_id = v.hook_id
-		where d.hook = 'controller_prolog' and (v.exit_code is distinct from 0 or not internal.hook_wanted(d.job_id, d.step_id, d.attempt)));
+		where d.hook = 'controller_prolog'
+			and (v.exit_code is distinct from 0 or not internal.hook_wanted(d.job_id, d.step_id, d.attempt)));
 	if v_stop <> '{}' then
 		perform internal.hook_stop(v_stop, array(
-			select v.message from unnest(v_stop) with ordinality as x (hook_id, nr) join unnest(p_hooks, p_messages) as v (hook_id, message) on v.hook_id = x.hook_id
+			select v.message from unnest(v_stop) with ordinality as x (hook_id, nr)
+				join unnest(p_hooks, p_messages) as v (hook_id, message) on v.hook_id = x.hook_id
 			order by x.nr));
 	end if;
 	perform internal.hook_end(p_hooks, p_exits, p_signals, p_usecs, p_messages, p_outputs);
 	notify rota_event;
 end $$;
 comment on function api.hook_report(bigint, bigint[], int[], int[], bigint[], text[], text[]) is
-	'How hooks ended: exit code, signal, microseconds, words, output of each. A prolog that ended with 0 lets the attempt''s orders go; another one closes the attempt. Said twice, it changes nothing. RT412: deposed.';
+	'How hooks ended: exit code, signal, microseconds, words, output of each. A prolog that ended with 0 lets the '
+	'attempt''s orders go; another one closes the attempt. Said twice, it changes nothing. RT412: deposed.';
 
 create function internal.hook_drop() returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_hooks bigint[] := array(
 		select d.hook_id from hook_pending d
-		join leader l on l.name = 'schedule' and not case d.hook when 'controller_prolog' then l.prolog else l.epilog end);
+		join leader l on l.name = 'schedule' and not case d.hook when 'controller_prolog' then l.prolog
+			else l.epilog end);
 	v_messages text[] := array_fill('none is configured any more'::text, array[cardinality(v_hooks)]);
 begin
 	if v_hooks <> '{}' then
@@ -154,4 +187,5 @@ begin
 		perform internal.hook_end(v_hooks, null, null, null, v_messages, null);
 	end if;
 end $$;
-comment on function internal.hook_drop() is 'What was due when hooks were configured, and is not any more: attempts that waited are queued again.';
+comment on function internal.hook_drop() is
+	'What was due when hooks were configured, and is not any more: attempts that waited are queued again.';

@@ -1,50 +1,66 @@
 create function internal.acct_steps(p_job bigint, p_steps boolean) returns setof jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	with one as (
-		select s.step_id, s.array_index, r.name, r.partition, s.state, s.exit_code, s.signal, s.cause, s.started_at, s.ended_at, s.attempt, r.ntasks,
-			r.ntasks::bigint * r.cpus_per_task as cpus_asked, a.size is not null as is_array, l.cpus, l.nodes, coalesce(l.cpu_usec, e.tasks_usec) as cpu_usec, e.*
+		select s.step_id, s.array_index, r.name, r.partition, s.state, s.exit_code, s.signal, s.cause, s.started_at,
+			s.ended_at, s.attempt, r.ntasks,
+			r.ntasks::bigint * r.cpus_per_task as cpus_asked, a.size is not null as is_array, l.cpus, l.nodes,
+			coalesce(l.cpu_usec, e.tasks_usec) as cpu_usec, e.*
 		from step s
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 		left join lateral (
-			select sum(x.cpus) filter (where x.attempt = s.attempt) as cpus, array_agg(n.name order by x.node_index) filter (where x.attempt = s.attempt) as nodes,
+			select sum(x.cpus) filter (where x.attempt = s.attempt) as cpus,
+				array_agg(n.name order by x.node_index) filter (where x.attempt = s.attempt) as nodes,
 				-- Of a sum of which a part is not known tasks know more.
 				case when count(x.cpu_usec) = count(x.ended_at) then sum(x.cpu_usec) end as cpu_usec
 			from allocation x join node n on n.node_id = x.node_id
 			where x.job_id = s.job_id and x.step_id = s.step_id and x.attempt > 0
 		) l on true
 		left join lateral (
-			select sum(coalesce(x.user_usec, 0) + coalesce(x.system_usec, 0)) as tasks_usec, max(x.max_rss_kb) as max_rss_kb, sum(x.read_bytes)::bigint as read_bytes,
+			select sum(coalesce(x.user_usec, 0) + coalesce(x.system_usec, 0)) as tasks_usec,
+				max(x.max_rss_kb) as max_rss_kb, sum(x.read_bytes)::bigint as read_bytes,
 				sum(x.write_bytes)::bigint as write_bytes
 			from task_end x
 			where x.job_id = s.job_id and x.step_id = s.step_id
 		) e on true
 		where s.job_id = p_job
 	)
-	select jsonb_build_object('step', o.name, 'step_id', o.step_id, 'label', p_job || '.' || o.name || coalesce('[' || o.array_index || ']', ''), 'partition', o.partition,
-		'state', o.state, 'exit_code', o.exit_code, 'signal', o.signal, 'cause', o.cause, 'started_at', o.started_at, 'ended_at', o.ended_at,
-		'elapsed_s', extract(epoch from coalesce(o.ended_at, now()) - o.started_at)::bigint, 'cpus', coalesce(o.cpus, o.cpus_asked),
-		'cpu_s', trim_scale(o.cpu_usec / 1e6), 'max_rss_kb', o.max_rss_kb, 'nodes', coalesce(array_to_string(o.nodes, ','), ''), 'attempts', o.attempt,
+	select jsonb_build_object('step', o.name, 'step_id', o.step_id, 'label',
+		p_job || '.' || o.name || coalesce('[' || o.array_index || ']', ''), 'partition', o.partition,
+		'state', o.state, 'exit_code', o.exit_code, 'signal', o.signal, 'cause', o.cause, 'started_at', o.started_at,
+		'ended_at', o.ended_at,
+		'elapsed_s', extract(epoch from coalesce(o.ended_at, now()) - o.started_at)::bigint, 'cpus',
+		coalesce(o.cpus, o.cpus_asked),
+		'cpu_s', trim_scale(o.cpu_usec / 1e6), 'max_rss_kb', o.max_rss_kb, 'nodes',
+		coalesce(array_to_string(o.nodes, ','), ''), 'attempts', o.attempt,
 		'ntasks', o.ntasks, 'read_bytes', o.read_bytes, 'write_bytes', o.write_bytes)
 	from one o
 	where p_steps
 	union all
-	select jsonb_build_object('step', null, 'step_id', null, 'partition', string_agg(distinct o.partition, ','), 'cpus', max(coalesce(o.cpus, o.cpus_asked)),
+	select jsonb_build_object('step', null, 'step_id', null, 'partition', string_agg(distinct o.partition, ','), 'cpus',
+		max(coalesce(o.cpus, o.cpus_asked)),
 		'cpu_s', trim_scale(sum(o.cpu_usec) / 1e6), 'max_rss_kb', max(o.max_rss_kb),
-		'nodes', coalesce((select string_agg(distinct x, ',') from one p cross join unnest(p.nodes) x), ''), 'attempts', sum(o.attempt),
-		'ntasks', sum(o.ntasks) filter (where not o.is_array), 'read_bytes', sum(o.read_bytes), 'write_bytes', sum(o.write_bytes))
+		'nodes', coalesce((select string_agg(distinct x, ',') from one p cross join unnest(p.nodes) x), ''), 'attempts',
+		sum(o.attempt),
+		'ntasks', sum(o.ntasks) filter (where not o.is_array), 'read_bytes', sum(o.read_bytes), 'write_bytes',
+		sum(o.write_bytes))
 	from one o
 	having not p_steps;
 $$;
-comment on function internal.acct_steps(bigint, boolean) is 'What a job used, all attempts together: a row for each step and element, or (p_steps false) one for all; CPUs and nodes are those of the latest attempt.';
+comment on function internal.acct_steps(bigint, boolean) is
+	'What a job used, all attempts together: a row for each step and element, or (p_steps false) one for all; CPUs and '
+	'nodes are those of the latest attempt.';
 
 create function internal.acct_attempts(p_job bigint, p_own boolean, p_repeated boolean) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
-	select internal.attempt_json(t, s.state, p_own) || jsonb_build_object('step', r.name, 'step_id', t.step_id, 'array_index', s.array_index,
-		'label', internal.step_label(t.job_id, t.step_id), 'partition', r.partition, 'attempts', s.attempt, 'ntasks', r.ntasks, 'cpus', l.cpus,
-		'cpu_s', trim_scale(coalesce(l.cpu_usec, e.tasks_usec) / 1e6), 'max_rss_kb', e.max_rss_kb, 'read_bytes', e.read_bytes, 'write_bytes', e.write_bytes,
+	select internal.attempt_json(t, s.state, p_own)
+		|| jsonb_build_object('step', r.name, 'step_id', t.step_id, 'array_index', s.array_index,
+		'label', internal.step_label(t.job_id, t.step_id), 'partition', r.partition, 'attempts', s.attempt, 'ntasks',
+		r.ntasks, 'cpus', l.cpus,
+		'cpu_s', trim_scale(coalesce(l.cpu_usec, e.tasks_usec) / 1e6), 'max_rss_kb', e.max_rss_kb, 'read_bytes',
+		e.read_bytes, 'write_bytes', e.write_bytes,
 		-- Where its output went, for whoever may know: see docs/formats.md.
 		'workdir', f.spec ->> 'workdir', 'job_name', f.spec ->> 'job_name', 'output', f.spec ->> 'output',
 		'open_mode', case f.spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end)
@@ -58,7 +74,8 @@ begin
 		where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt
 	) l on true
 	left join lateral (
-		select sum(coalesce(x.user_usec, 0) + coalesce(x.system_usec, 0)) as tasks_usec, max(x.max_rss_kb) as max_rss_kb, sum(x.read_bytes)::bigint as read_bytes,
+		select sum(coalesce(x.user_usec, 0) + coalesce(x.system_usec, 0)) as tasks_usec, max(x.max_rss_kb) as max_rss_kb,
+			sum(x.read_bytes)::bigint as read_bytes,
 			sum(x.write_bytes)::bigint as write_bytes
 		from task_end x
 		where x.job_id = t.job_id and x.step_id = t.step_id and x.attempt = t.attempt
@@ -67,13 +84,16 @@ begin
 	order by t.step_id, t.attempt;
 end $$;
 comment on function internal.acct_attempts(bigint, boolean, boolean) is
-	'The attempts of a job''s steps and elements, a row for each, with what it used; p_own: with what is the owner''s alone; p_repeated: only of what ran more than once.';
+	'The attempts of a job''s steps and elements, a row for each, with what it used; p_own: with what is the owner''s '
+	'alone; p_repeated: only of what ran more than once.';
 
 create function internal.acct_lines(p_jobs bigint[]) returns text
 -- In the order of their keys rows of several tables are joined without a copy of any.
-language plpgsql stable set search_path = rota, pg_temp set enable_mergejoin = on set enable_hashjoin = off set enable_hashagg = off as $$
+language plpgsql stable set search_path = rota,
+	pg_temp set enable_mergejoin = on set enable_hashjoin = off set enable_hashagg = off as $$
 declare
-	-- The list is in order, one way or the other. Between its ends tables are read in the order of their keys, where it is most of what is there.
+	-- The list is in order, one way or the other. Between its ends tables are read in the order of their keys, where it is
+	-- most of what is there.
 	v_from constant bigint := least(p_jobs[1], p_jobs[cardinality(p_jobs)]);
 	v_to constant bigint := greatest(p_jobs[1], p_jobs[cardinality(p_jobs)]);
 begin
@@ -81,22 +101,31 @@ begin
 	return (
 	select string_agg(l.line, E'\n')
 	from (
-		-- tstzrange_subdiff is the one difference of two times that is a plain number of seconds: date_part takes ten times as long.
+		-- tstzrange_subdiff is the one difference of two times that is a plain number of seconds: date_part takes ten
+		-- times as long.
 		select concat_ws(E'\t', j.job_id, replace(replace(j.name, E'\t', ' '), E'\n', ' '), j.user_name,
 			v.state,
-			coalesce(j.exit_code::text, ''), coalesce(j.signal::text, ''), coalesce(floor(tstzrange_subdiff(j.started_at, to_timestamp(0)))::bigint::text, ''),
-			coalesce(case when v.state <> 'pending' or j.steps_left < j.steps_total then tstzrange_subdiff(coalesce(j.ended_at, now()), j.started_at)::bigint::text end, ''),
-			coalesce((case when x.several then m.cpu_usec else coalesce(c.cpu_usec, e.cpu_usec)::bigint end)::text, ''),
+			coalesce(j.exit_code::text, ''), coalesce(j.signal::text, ''),
+			coalesce(floor(tstzrange_subdiff(j.started_at, to_timestamp(0)))::bigint::text, ''),
+			coalesce(case when v.state <> 'pending'
+			or j.steps_left < j.steps_total
+			then tstzrange_subdiff(coalesce(j.ended_at, now()), j.started_at)::bigint::text end, ''),
+			coalesce((case when x.several then m.cpu_usec else coalesce(c.cpu_usec, e.cpu_usec)::bigint end)::text,
+			''),
 			coalesce((case when x.several then m.max_rss_kb else e.max_rss_kb end)::text, ''),
 			coalesce(m.nodes, array_to_string(t.nodes, ','), '')) as line
 		from unnest(p_jobs) w (job_id)
 		join job j on j.job_id = w.job_id and j.job_id between v_from and v_to
 		join step s on s.job_id = j.job_id and s.step_id = 0 and s.job_id between v_from and v_to
 		-- Attempts are compared, not joined by: by jobs alone all is in order already.
-		left join attempt t on t.job_id = s.job_id and t.step_id = 0 and (t.attempt = s.attempt) is true and t.job_id between v_from and v_to
+		left join attempt t on t.job_id = s.job_id and t.step_id = 0 and (t.attempt = s.attempt) is true
+			and t.job_id between v_from and v_to
 		left join (
-			-- A sum of bigint would be numeric, which takes longer than all else here; microseconds of 285 years are exact.
-			select u.job_id, sum((coalesce(u.user_usec, 0) + coalesce(u.system_usec, 0))::double precision) as cpu_usec, max(u.max_rss_kb) as max_rss_kb
+			-- A sum of bigint would be numeric, which takes longer than all else here; microseconds of 285 years are
+			-- exact.
+			select u.job_id,
+				sum((coalesce(u.user_usec, 0) + coalesce(u.system_usec, 0))::double precision) as cpu_usec,
+				max(u.max_rss_kb) as max_rss_kb
 			from task_end u
 			where u.step_id = 0 and u.job_id between v_from and v_to
 				-- Where there is much between the jobs that is not asked for, job by job.
@@ -104,16 +133,21 @@ begin
 			group by u.job_id
 		) e on e.job_id = s.job_id
 		left join (
-			select a.job_id, case when count(a.cpu_usec) = count(a.ended_at) then sum(a.cpu_usec::double precision) end as cpu_usec
+			select a.job_id,
+				case
+				when count(a.cpu_usec) = count(a.ended_at) then sum(a.cpu_usec::double precision) end as cpu_usec
 			from allocation a
-			where a.step_id = 0 and a.attempt > 0 and a.job_id between v_from and v_to and (v_to - v_from < 8 * cardinality(p_jobs) or a.job_id = any (p_jobs))
+			where a.step_id = 0 and a.attempt > 0 and a.job_id between v_from and v_to
+				and (v_to - v_from < 8 * cardinality(p_jobs) or a.job_id = any (p_jobs))
 			group by a.job_id
 		) c on c.job_id = s.job_id
 		-- Most jobs are one step.
 		cross join lateral (select j.steps_total > 1 or s.is_array as several) x
-		cross join lateral (select coalesce(j.state, case when x.several then internal.job_state(j) else s.state end) as state offset 0) v
+		cross join lateral (select coalesce(j.state,
+			case when x.several then internal.job_state(j) else s.state end) as state offset 0) v
 		left join lateral (
-			select ((f.facts ->> 'cpu_s')::numeric * 1e6)::bigint as cpu_usec, (f.facts ->> 'max_rss_kb')::bigint as max_rss_kb, f.facts ->> 'nodes' as nodes
+			select ((f.facts ->> 'cpu_s')::numeric * 1e6)::bigint as cpu_usec,
+				(f.facts ->> 'max_rss_kb')::bigint as max_rss_kb, f.facts ->> 'nodes' as nodes
 			from internal.acct_steps(j.job_id, false) f (facts)
 			where x.several
 			offset 0
@@ -142,7 +176,8 @@ declare
 	v_limit constant int := coalesce(internal.request_int(p_request, 'limit'), 10000);
 	v_after constant bigint := internal.request_int(p_request, 'after', 9223372036854775807);
 	-- A job that is not over is in no final state, though steps of it may be.
-	v_live constant boolean := v_states is null or v_steps or exists (select from step_state s where s.state = any (v_states) and s.stage <> 'final');
+	v_live constant boolean := v_states is null or v_steps
+		or exists (select from step_state s where s.state = any (v_states) and s.stage <> 'final');
 	v_named bigint[];
 	v_jobs bigint[];
 	v_rows jsonb;
@@ -159,13 +194,22 @@ begin
 			from job p
 			where p.job_id > v_after and p.submit_at < v_until and coalesce(p.ended_at, 'infinity') >= v_since
 				and (p.uid = p_uid or v_all)
-				and (v_users is null or p.user_name = any (v_users)) and (v_accounts is null or p.account = any (v_accounts))
+				and (v_users is null or p.user_name = any (v_users))
+					and (v_accounts is null or p.account = any (v_accounts))
 				and (v_qoses is null or p.qos = any (v_qoses)) and (v_names is null or p.name = any (v_names))
-				and (v_nodes is null or exists (select from allocation l join node n on n.node_id = l.node_id where l.job_id = p.job_id and n.name = any (v_nodes)))
-				and (v_partitions is null or exists (select from step_request r where r.job_id = p.job_id and r.partition = any (v_partitions)))
+				and (v_nodes is null
+					or exists (select from allocation l join node n on n.node_id = l.node_id
+					where l.job_id = p.job_id and n.name = any (v_nodes)))
+				and (v_partitions is null
+					or exists (select from step_request r
+					where r.job_id = p.job_id and r.partition = any (v_partitions)))
 				and (v_states is null or coalesce(p.state, internal.job_state(p)) = any (v_states)
-					or (v_steps and exists (select from step s where s.job_id = p.job_id and s.state = any (v_states)))
-					or (v_attempts and exists (select from attempt t where t.job_id = p.job_id and t.state = any (v_states))))
+					or (v_steps
+						and exists (select from step s
+						where s.job_id = p.job_id and s.state = any (v_states)))
+					or (v_attempts
+						and exists (select from attempt t
+						where t.job_id = p.job_id and t.state = any (v_states))))
 			order by p.job_id
 			limit v_limit);
 	else
@@ -174,18 +218,30 @@ begin
 			from (
 				select j.* from job j where v_named is null and j.ended_at >= v_since and j.submit_at < v_until
 				union all
-				select j.* from job j where v_named is null and v_live and j.ended_at is null and j.submit_at < v_until
+				select j.* from job j
+					where v_named is null and v_live and j.ended_at is null and j.submit_at < v_until
 				union all
-				select j.* from job j where j.job_id = any (v_named) and j.submit_at < v_until and coalesce(j.ended_at, 'infinity') >= v_since
+				select j.* from job j
+					where j.job_id = any (v_named) and j.submit_at < v_until
+					and coalesce(j.ended_at, 'infinity') >= v_since
 			) p
 			where (p.uid = p_uid or v_all)
-				and (v_users is null or p.user_name = any (v_users)) and (v_accounts is null or p.account = any (v_accounts))
+				and (v_users is null or p.user_name = any (v_users))
+					and (v_accounts is null or p.account = any (v_accounts))
 				and (v_qoses is null or p.qos = any (v_qoses)) and (v_names is null or p.name = any (v_names))
-				and (v_nodes is null or exists (select from allocation l join node n on n.node_id = l.node_id where l.job_id = p.job_id and n.name = any (v_nodes)))
-				and (v_partitions is null or exists (select from step_request r where r.job_id = p.job_id and r.partition = any (v_partitions)))
+				and (v_nodes is null
+					or exists (select from allocation l join node n on n.node_id = l.node_id
+					where l.job_id = p.job_id and n.name = any (v_nodes)))
+				and (v_partitions is null
+					or exists (select from step_request r
+					where r.job_id = p.job_id and r.partition = any (v_partitions)))
 				and (v_states is null or coalesce(p.state, internal.job_state(p)) = any (v_states)
-					or (v_steps and exists (select from step s where s.job_id = p.job_id and s.state = any (v_states)))
-					or (v_attempts and exists (select from attempt t where t.job_id = p.job_id and t.state = any (v_states))))
+					or (v_steps
+						and exists (select from step s
+						where s.job_id = p.job_id and s.state = any (v_states)))
+					or (v_attempts
+						and exists (select from attempt t
+						where t.job_id = p.job_id and t.state = any (v_states))))
 			order by p.job_id desc
 			limit v_limit);
 	end if;
@@ -197,11 +253,17 @@ begin
 	end if;
 	select jsonb_agg(t.facts order by t.job_id, t.step_id::int, (t.facts ->> 'attempt')::int) into v_rows
 	from (
-		select c.job_id, u.facts ->> 'step_id' as step_id, jsonb_build_object('job_id', c.job_id, 'label', c.job_id::text, 'name', c.name, 'user', c.user_name,
+		select c.job_id, u.facts ->> 'step_id' as step_id,
+			jsonb_build_object('job_id', c.job_id, 'label', c.job_id::text, 'name', c.name, 'user', c.user_name,
 			'account', c.account, 'qos', c.qos, 'submit_at', c.submit_at,
 			'state', v.state,
-			'exit_code', c.exit_code, 'signal', c.signal, 'cause', c.cause, 'started_at', c.started_at, 'ended_at', c.ended_at,
-			'elapsed_s', case when v.state <> 'pending' or c.steps_left < c.steps_total then extract(epoch from coalesce(c.ended_at, now()) - c.started_at)::bigint end) || u.facts as facts
+			'exit_code', c.exit_code, 'signal', c.signal, 'cause', c.cause, 'started_at', c.started_at, 'ended_at',
+			c.ended_at,
+			'elapsed_s',
+			case
+			when v.state <> 'pending'
+			or c.steps_left < c.steps_total
+			then extract(epoch from coalesce(c.ended_at, now()) - c.started_at)::bigint end) || u.facts as facts
 		from job c
 		cross join lateral (select coalesce(c.state, internal.job_state(c)) as state offset 0) v
 		cross join lateral (
@@ -217,4 +279,10 @@ begin
 		else json_build_object('rows', coalesce(v_rows, '[]')) end;
 end $$;
 comment on function api.job_acct(int, text, jsonb) is
-	'What ran, when, and what it used. Request {user, account, qos, name, nodes, states, partition, since, until, jobs, limit, steps, attempts, lines, after}. With after, a job, those behind it are answered, the oldest first, and next is the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with steps one for each step, with attempts one for each attempt of it; with lines {lines}: a line a job, the newest first, of its number, name, user, state, exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory (KiB), nodes, parted by tabs, empty where unknown. CPU time and memory are those of all attempts: CPU as nodes counted it for all processes at the end of each, else what ended tasks used.';
+	'What ran, when, and what it used. Request {user, account, qos, name, nodes, states, partition, since, until, jobs, '
+	'limit, steps, attempts, lines, after}. With after, a job, those behind it are answered, the oldest first, and next is '
+	'the one to go on behind, as long as there are more. Answer {rows: [...]}, one a job, or with steps one for each step, '
+	'with attempts one for each attempt of it; with lines {lines}: a line a job, the newest first, of its number, name, '
+	'user, state, exit code, signal, start (seconds since 1970), seconds it ran, microseconds of CPU, most memory (KiB), '
+	'nodes, parted by tabs, empty where unknown. CPU time and memory are those of all attempts: CPU as nodes counted it for '
+	'all processes at the end of each, else what ended tasks used.';

@@ -13,9 +13,11 @@ begin
 	if internal.is_selection(p_request) then
 		v_jobs := internal.change_candidates(p_uid, p_user, p_request);
 		perform internal.job_lock(v_jobs);
-		select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_target from internal.change_target(p_uid, p_user, p_request, v_jobs) t;
+		select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_target
+			from internal.change_target(p_uid, p_user, p_request, v_jobs) t;
 	else
-		select coalesce(jsonb_agg(to_jsonb(t)), '[]'), array_agg(distinct t.job_id) into v_target, v_jobs from internal.change_target(p_uid, p_user, p_request) t;
+		select coalesce(jsonb_agg(to_jsonb(t)), '[]'), array_agg(distinct t.job_id) into v_target,
+			v_jobs from internal.change_target(p_uid, p_user, p_request) t;
 		perform internal.job_lock(v_jobs);
 	end if;
 	perform internal.plan_for(jsonb_array_length(v_target));
@@ -28,7 +30,8 @@ begin
 	-- An array means its elements too.
 	return coalesce((
 		with named as (
-			select v.job_id, v.step_id, not v.selected as named, case when v.whole_job then -1 else v.step_id end as of_step
+			select v.job_id, v.step_id, not v.selected as named,
+				case when v.whole_job then -1 else v.step_id end as of_step
 			from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int, whole_job boolean, selected boolean)
 		), meant as (
 			select n.* from named n
@@ -36,13 +39,17 @@ begin
 			select s.job_id, s.step_id, n.named, n.of_step
 			from named n
 			join step_array a on a.job_id = n.job_id and a.step_id = n.step_id
-			join step s on s.job_id = n.job_id and s.request_id = n.step_id and s.array_index is not null and s.ended_at is null
+			join step s on s.job_id = n.job_id and s.request_id = n.step_id and s.array_index is not null
+				and s.ended_at is null
 		)
-		select jsonb_agg(jsonb_build_object('job_id', m.job_id, 'step_id', m.step_id, 'named', m.named, 'of_step', m.of_step))
-		from (select m.job_id, m.step_id, bool_or(m.named) as named, max(m.of_step) as of_step from meant m group by 1, 2) m), '[]');
+		select jsonb_agg(jsonb_build_object('job_id', m.job_id, 'step_id', m.step_id, 'named', m.named, 'of_step',
+			m.of_step))
+		from (select m.job_id, m.step_id, bool_or(m.named) as named, max(m.of_step) as of_step from meant m group by 1,
+			2) m), '[]');
 end $$;
 comment on function internal.control_begin(int, text, jsonb) is
-	'Check and lock what a request names or selects: [{job_id, step_id, named, of_step}], elements of arrays included; of_step: the step or element by whose name it is meant, -1: by that of its job.';
+	'Check and lock what a request names or selects: [{job_id, step_id, named, of_step}], elements of arrays included; '
+	'of_step: the step or element by whose name it is meant, -1: by that of its job.';
 
 create function internal.control_refusal(p_verb text, p_step rota.step) returns text
 language sql stable set search_path = rota, pg_temp as $$
@@ -64,27 +71,34 @@ language sql immutable set search_path = rota, pg_temp as $$
 	select case
 		when p_verb = 'cancel' then true
 		when p_step.ended_at is not null then false
-		else (p_verb = 'hold' and p_step.held <> '') or p_verb = 'release' or (p_verb = 'suspend' and p_step.state = 'suspended')
+		else (p_verb = 'hold' and p_step.held <> '') or p_verb = 'release'
+			or (p_verb = 'suspend' and p_step.state = 'suspended')
 			or (p_verb = 'resume' and p_step.state = 'running') end;
 $$;
-comment on function internal.control_met(text, rota.step) is 'Whether a step that a verb leaves unchanged is as the verb would make it: asking twice is no failure.';
+comment on function internal.control_met(text, rota.step) is
+	'Whether a step that a verb leaves unchanged is as the verb would make it: asking twice is no failure.';
 
 create function internal.control_answer(p_verb text, p_target jsonb, p_done jsonb) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
 	with reported as (
-		select t.job_id, t.step_id, t.named, t.of_step, s.state, d.action, d.action is not null or internal.control_met(p_verb, s) as met,
+		select t.job_id, t.step_id, t.named, t.of_step, s.state, d.action,
+			d.action is not null or internal.control_met(p_verb, s) as met,
 			coalesce(d.action, internal.control_refusal(p_verb, s)) as action_text
 		from jsonb_to_recordset(p_target) as t (job_id bigint, step_id int, named boolean, of_step int)
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id
-		left join jsonb_to_recordset(p_done) as d (job_id bigint, step_id int, action text) on d.job_id = t.job_id and d.step_id = t.step_id
+		left join jsonb_to_recordset(p_done) as d (job_id bigint, step_id int, action text) on d.job_id = t.job_id
+			and d.step_id = t.step_id
 	)
-	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', internal.step_label(x.job_id, x.step_id), 'state', x.state,
+	select jsonb_build_object('steps',
+		coalesce(jsonb_agg(jsonb_build_object('label', internal.step_label(x.job_id, x.step_id), 'state', x.state,
 		-- Of a job or an array that is named as a whole, it is enough that the verb could be done to something.
-		'action', x.action_text, 'changed', x.action is not null, 'failed', x.named and not x.any_met) order by x.job_id, x.step_id), '[]'))
+		'action', x.action_text, 'changed', x.action is not null, 'failed', x.named and not x.any_met) order by x.job_id,
+			x.step_id), '[]'))
 	from (select t.*, bool_or(t.met) over (partition by t.job_id, t.of_step) as any_met from reported t) x;
 $$;
 comment on function internal.control_answer(text, jsonb, jsonb) is
-	'The answer of a controlling verb: of the steps of internal.control_begin, what was done to each [{job_id, step_id, action}] or why nothing was.';
+	'The answer of a controlling verb: of the steps of internal.control_begin, what was done to each [{job_id, step_id, '
+	'action}] or why nothing was.';
 
 create function api.job_cancel(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -103,7 +117,8 @@ begin
 	perform internal.step_move(p_user, array(
 		select (s.job_id, s.step_id, 'modify', null, null, null, null, v_message)::internal.move
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null and s.state <> 'pending' and s.attempt > 0
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.ended_at is null and s.state <> 'pending'
+			and s.attempt > 0
 			and s.end_wanted is distinct from 'cancel'));
 	update step s
 	set end_wanted = 'cancel'
@@ -119,7 +134,8 @@ begin
 	-- Steps that wait for others first, so that none of them is seen as a failed dependency; then heads, then the rest.
 	perform internal.step_move(p_user, array(
 		select m.move from (
-			select (s.job_id, s.step_id, 'cancel', null, 'cancelled', null, null, v_message)::internal.move as move, r.topo, s.step_id
+			select (s.job_id, s.step_id, 'cancel', null, 'cancelled', null, null, v_message)::internal.move as move,
+				r.topo, s.step_id
 			from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 			join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'pending'
 			join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -137,7 +153,8 @@ begin
 	return internal.control_answer('cancel', v_target, v_done);
 end $$;
 comment on function api.job_cancel(int, text, jsonb) is
-	'End steps: pending ones at once, live ones by SIGTERM and SIGKILL on their nodes; what has ended is left, which is no failure. Request {jobs, reason}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
+	'End steps: pending ones at once, live ones by SIGTERM and SIGKILL on their nodes; what has ended is left, which is no '
+	'failure. Request {jobs, reason}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
 
 create function api.job_hold(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -150,14 +167,17 @@ begin
 	-- The owner's own hold is the owner's to lift, whatever else the owner may be.
 	with held as (
 		update step s
-		set held = case when j.uid = p_uid then 'user' else v_by end, held_reason = coalesce(p_request ->> 'reason', 'held by ' || p_user)
+		set held = case when j.uid = p_uid then 'user' else v_by end,
+			held_reason = coalesce(p_request ->> 'reason', 'held by ' || p_user)
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int), job j
 		where s.job_id = v.job_id and s.step_id = v.step_id and j.job_id = s.job_id and s.ended_at is null
 			and (s.state = 'pending' or s.attempt = 0) and s.held in ('', 'user')
 		returning s.job_id, s.step_id
 	)
-	select coalesce(jsonb_agg(jsonb_build_object('job_id', h.job_id, 'step_id', h.step_id, 'action', 'held')), '[]') into v_done from held h;
-	perform internal.allocation_unreserve(array(select (v.job_id, v.step_id, 0)::internal.attempt_key from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)));
+	select coalesce(jsonb_agg(jsonb_build_object('job_id', h.job_id, 'step_id', h.step_id, 'action', 'held')), '[]')
+		into v_done from held h;
+	perform internal.allocation_unreserve(array(select (v.job_id, v.step_id, 0)::internal.attempt_key
+		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)));
 	perform internal.step_move(p_user, array(select (v.job_id, v.step_id, 'hold', null, null, null, null, null)::internal.move
 		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int)));
 	notify rota_schedule;
@@ -165,7 +185,8 @@ begin
 	return internal.control_answer('hold', v_target, v_done);
 end $$;
 comment on function api.job_hold(int, text, jsonb) is
-	'Keep steps from starting. Request {jobs, reason}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
+	'Keep steps from starting. Request {jobs, reason}, or a selection. Answer {steps: [{label, state, action, changed, '
+	'failed}]}.';
 
 create function api.job_release(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -185,11 +206,14 @@ begin
 		update step s
 		set held = '', held_reason = null
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-		where s.job_id = v.job_id and s.step_id = v.step_id and s.held <> '' and s.ended_at is null and not (v_user and s.held = 'admin')
+		where s.job_id = v.job_id and s.step_id = v.step_id and s.held <> '' and s.ended_at is null
+			and not (v_user and s.held = 'admin')
 		returning s.job_id, s.step_id
 	)
-	select coalesce(jsonb_agg(jsonb_build_object('job_id', r.job_id, 'step_id', r.step_id, 'action', 'released')), '[]') into v_done from released r;
-	perform internal.step_move(p_user, array(select (v.job_id, v.step_id, 'release', null, null, null, null, null)::internal.move
+	select coalesce(jsonb_agg(jsonb_build_object('job_id', r.job_id, 'step_id', r.step_id, 'action', 'released')), '[]')
+		into v_done from released r;
+	perform internal.step_move(p_user,
+		array(select (v.job_id, v.step_id, 'release', null, null, null, null, null)::internal.move
 		from jsonb_to_recordset(v_done) as v (job_id bigint, step_id int)));
 	notify rota_schedule;
 	notify rota_event;
@@ -215,7 +239,8 @@ begin
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'running' and s.attempt > 0));
 end $$;
 comment on function api.job_suspend(int, text, jsonb) is
-	'Stop the processes of running steps. Request {jobs}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
+	'Stop the processes of running steps. Request {jobs}, or a selection. Answer {steps: [{label, state, action, changed, '
+	'failed}]}.';
 
 create function api.job_resume(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -230,7 +255,9 @@ begin
 		and s.state in ('running', 'suspended');
 	perform internal.resume_lock(v_target);
 	select jsonb_agg(jsonb_build_object('job_id', v.job_id, 'step_id', v.step_id,
-		'action', case when internal.step_resume(v.job_id, v.step_id) then 'resuming' else 'resumes when its CPUs are free' end))
+		'action',
+			case when internal.step_resume(v.job_id, v.step_id) then 'resuming'
+			else 'resumes when its CPUs are free' end))
 	into v_done
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.resume_wanted and s.state = 'suspended';
@@ -238,16 +265,20 @@ begin
 	return internal.control_answer('resume', v_target, v_done);
 end $$;
 comment on function api.job_resume(int, text, jsonb) is
-	'Let suspended steps go on, now or as soon as their CPUs are free. Request {jobs}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
+	'Let suspended steps go on, now or as soon as their CPUs are free. Request {jobs}, or a selection. Answer {steps: '
+	'[{label, state, action, changed, failed}]}.';
 
 create function internal.signal_number(p_signal text) returns int
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select case when p_signal ~ '^[0-9]{1,2}$' then case when p_signal::int between 1 and 64 then p_signal::int end
-		else array_position(array['HUP', 'INT', 'QUIT', 'ILL', 'TRAP', 'ABRT', 'BUS', 'FPE', 'KILL', 'USR1', 'SEGV', 'USR2', 'PIPE', 'ALRM', 'TERM', 'STKFLT',
-			'CHLD', 'CONT', 'STOP', 'TSTP', 'TTIN', 'TTOU', 'URG', 'XCPU', 'XFSZ', 'VTALRM', 'PROF', 'WINCH', 'IO', 'PWR', 'SYS'],
+		else array_position(array['HUP', 'INT', 'QUIT', 'ILL', 'TRAP', 'ABRT', 'BUS', 'FPE', 'KILL', 'USR1', 'SEGV',
+			'USR2', 'PIPE', 'ALRM', 'TERM', 'STKFLT',
+			'CHLD', 'CONT', 'STOP', 'TSTP', 'TTIN', 'TTOU', 'URG', 'XCPU', 'XFSZ', 'VTALRM', 'PROF', 'WINCH', 'IO',
+			'PWR', 'SYS'],
 			regexp_replace(upper(p_signal), '^SIG', '')) end;
 $$;
-comment on function internal.signal_number(text) is 'Number of a signal given by name or number, as Linux counts them; null: there is no such signal.';
+comment on function internal.signal_number(text) is
+	'Number of a signal given by name or number, as Linux counts them; null: there is no such signal.';
 
 create function api.job_signal(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -256,7 +287,8 @@ declare
 	v_signal int := internal.signal_number(p_request ->> 'signal');
 begin
 	if v_signal is null then
-		raise exception '"%" is not a signal', coalesce(p_request ->> 'signal', '') using errcode = 'RT422', hint = 'Give a name like USR1, or a number from 1 to 64.';
+		raise exception '"%" is not a signal', coalesce(p_request ->> 'signal', '') using errcode = 'RT422',
+			hint = 'Give a name like USR1, or a number from 1 to 64.';
 	end if;
 	perform internal.attempt_order('signal', s.job_id, s.step_id, jsonb_build_object('signal', v_signal))
 	from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
@@ -264,7 +296,9 @@ begin
 	return internal.control_answer('signal', v_target, (
 		select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id, 'action', 'signalled'))
 		from jsonb_to_recordset(v_target) as v (job_id bigint, step_id int)
-		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state in ('running', 'suspended') and s.attempt > 0));
+		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state in ('running', 'suspended')
+			and s.attempt > 0));
 end $$;
 comment on function api.job_signal(int, text, jsonb) is
-	'Send a signal to every process of running steps. Request {jobs, signal: name or number}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}.';
+	'Send a signal to every process of running steps. Request {jobs, signal: name or number}, or a selection. Answer '
+	'{steps: [{label, state, action, changed, failed}]}.';

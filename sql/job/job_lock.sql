@@ -34,7 +34,8 @@ begin
 	get diagnostics v_count = row_count;
 	return v_count = cardinality(v_reached);
 end $$;
-comment on function internal.job_lock_now(bigint[]) is 'The same without waiting; false: somebody has locked some of them, or they are not there.';
+comment on function internal.job_lock_now(bigint[]) is
+	'The same without waiting; false: somebody has locked some of them, or they are not there.';
 
 -- For the leader, who holds up everybody while it waits: others have a job for as long as their reports or requests take.
 create function internal.job_lock_soon(p_jobs bigint[]) returns void
@@ -42,7 +43,8 @@ language plpgsql set lock_timeout = '250ms' set search_path = live, rota, pg_tem
 begin
 	perform internal.job_lock(p_jobs);
 end $$;
-comment on function internal.job_lock_soon(bigint[]) is 'internal.job_lock for those who cannot wait for long: 55P03 where somebody has had a job for a quarter of a second.';
+comment on function internal.job_lock_soon(bigint[]) is
+	'internal.job_lock for those who cannot wait for long: 55P03 where somebody has had a job for a quarter of a second.';
 
 create function internal.job_lock_free(p_jobs bigint[]) returns bigint[]
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -52,10 +54,13 @@ begin
 	if internal.job_lock_now(p_jobs) then
 		return p_jobs;
 	end if;
-	-- Who has one that depends on a job has that job, too. What is locked here and left out stays so until the transaction ends.
+	-- Who has one that depends on a job has that job, too. What is locked here and left out stays so until the transaction
+	-- ends.
 	v_free := array(
-		select j.job_id from job j where j.job_id = any (internal.job_reached(p_jobs)) order by j.job_id for no key update skip locked);
+		select j.job_id from job j
+			where j.job_id = any (internal.job_reached(p_jobs)) order by j.job_id for no key update skip locked);
 	return array(
 		select v.job_id from unnest(p_jobs) v (job_id) where internal.job_reached(array[v.job_id]) <@ v_free);
 end $$;
-comment on function internal.job_lock_free(bigint[]) is 'Lock jobs, and all that depend on them, without waiting; answers those that somebody else has no part of.';
+comment on function internal.job_lock_free(bigint[]) is
+	'Lock jobs, and all that depend on them, without waiting; answers those that somebody else has no part of.';

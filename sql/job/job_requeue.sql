@@ -1,12 +1,13 @@
--- Requeue of jobs that have ended: their steps wait again, as the next attempts of the same job. Attempts, events and what was held stay as they are;
--- the ends of the steps are taken out of the usage figures, for a step ends once there.
+-- Requeue of jobs that have ended: their steps wait again, as the next attempts of the same job. Attempts, events and what was
+-- held stay as they are; the ends of the steps are taken out of the usage figures, for a step ends once there.
 
 create function internal.requeue_steps(p_job bigint, p_failed boolean) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return array(
 		with recursive script as materialized (
-			select s.step_id, s.state not in ('completed', 'skipped') or not p_failed as again, s.state = 'skipped' and s.cause = 'not_needed' as unneeded
+			select s.step_id, s.state not in ('completed', 'skipped') or not p_failed as again,
+				s.state = 'skipped' and s.cause = 'not_needed' as unneeded
 			from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
 			where r.job_id = p_job
 		), chosen (step_id) as (
@@ -21,7 +22,8 @@ begin
 		select c.step_id from chosen c order by 1);
 end $$;
 comment on function internal.requeue_steps(bigint, boolean) is
-	'The steps of an ended job''s script that a requeue runs again: all, or (p_failed) those that did not end well and those that were skipped behind them.';
+	'The steps of an ended job''s script that a requeue runs again: all, or (p_failed) those that did not end well and '
+	'those that were skipped behind them.';
 
 create function internal.requeue_refusal(p_job rota.job, p_steps int[]) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -29,8 +31,10 @@ begin
 	return case
 		when p_job.ended_at is null then format('it has not ended (%s)', internal.job_state(p_job))
 		when p_steps = '{}' then format('nothing of it failed (%s)', p_job.state)
-		when not exists (select from live.job j where j.job_id = p_job.job_id) then 'it is too old: submit its script again ("rota show --script")'
-		when not exists (select from script s where s.hash = p_job.script_hash) or not exists (select from environment n where n.hash = p_job.environment_hash)
+		when not exists (select from live.job j where j.job_id = p_job.job_id)
+			then 'it is too old: submit its script again ("rota show --script")'
+		when not exists (select from script s where s.hash = p_job.script_hash)
+			or not exists (select from environment n where n.hash = p_job.environment_hash)
 			then 'its script or its environment has been removed: submit it again'
 		-- Its elements would not wait for the others once more.
 		else (select format('"%s" is an array that waits for steps that would run again: submit it again', r.name)
@@ -39,12 +43,15 @@ begin
 			join step_request r on r.job_id = e.job_id and r.step_id = e.step_id
 			where e.job_id = p_job.job_id and e.kind = 'after' and e.step_id = any (p_steps)
 				and (e."condition" = 'corr' or (e.peer_job_id = p_job.job_id and e.peer_step_id = any (p_steps))
-					or exists (select from job q where q.job_id = e.peer_job_id and q.job_id <> e.job_id and q.ended_at is null))
-				and exists (select from step s where s.job_id = a.job_id and s.request_id = a.step_id and s.array_index is not null)
+					or exists (select from job q
+						where q.job_id = e.peer_job_id and q.job_id <> e.job_id and q.ended_at is null))
+				and exists (select from step s
+					where s.job_id = a.job_id and s.request_id = a.step_id and s.array_index is not null)
 			order by e.step_id
 			limit 1) end;
 end $$;
-comment on function internal.requeue_refusal(rota.job, int[]) is 'Why an ended job, of which these steps would run again, cannot be requeued; null: it can.';
+comment on function internal.requeue_refusal(rota.job, int[]) is
+	'Why an ended job, of which these steps would run again, cannot be requeued; null: it can.';
 
 create function internal.requeue_elements(p_job bigint, p_steps int[], p_failed boolean) returns int[]
 language plpgsql set search_path = rota, pg_temp as $$
@@ -52,17 +59,23 @@ declare
 	v_elements int[] := array(
 		select s.step_id
 		from step s
-		where s.job_id = p_job and s.request_id = any (p_steps) and s.array_index is not null and (s.state not in ('completed', 'skipped') or not p_failed));
+		where s.job_id = p_job and s.request_id = any (p_steps) and s.array_index is not null
+			and (s.state not in ('completed', 'skipped') or not p_failed));
 begin
 	update step_array a
 	set completed = n.completed, failed = 0, running = 0, rest_state = null,
 		next = n.next, skip = array(select r.pos from unnest(n.rows) r (pos) where r.pos >= n.next order by r.pos)
 	from (
 		-- next is the first position that is no row.
-		select x.*, coalesce((select min(r.nr) - 1 from unnest(x.rows) with ordinality r (pos, nr) where r.pos <> r.nr - 1), cardinality(x.rows))::int as next
+		select x.*,
+			coalesce((select min(r.nr) - 1 from unnest(x.rows) with ordinality r (pos, nr) where r.pos <> r.nr - 1),
+			cardinality(x.rows))::int as next
 		from (
-			select o.step_id, coalesce(array_agg(s.step_id - s.request_id - 1 order by s.step_id) filter (where s.array_index is not null), '{}') as rows,
-				count(*) filter (where s.array_index is not null and p_failed and s.state in ('completed', 'skipped')) as completed
+			select o.step_id,
+				coalesce(array_agg(s.step_id - s.request_id - 1
+				order by s.step_id) filter (where s.array_index is not null), '{}') as rows,
+				count(*) filter (where s.array_index is not null and p_failed
+				and s.state in ('completed', 'skipped')) as completed
 			from step_array o
 			join step s on s.job_id = o.job_id and s.request_id = o.step_id
 			where o.job_id = p_job and o.step_id = any (p_steps)
@@ -73,16 +86,20 @@ begin
 	return v_elements;
 end $$;
 comment on function internal.requeue_elements(bigint, int[], boolean) is
-	'Count the arrays among ended steps back to where they wait, and answer their elements that are rows and run again: all, or (p_failed) those that did not end well.';
+	'Count the arrays among ended steps back to where they wait, and answer their elements that are rows and run again: '
+	'all, or (p_failed) those that did not end well.';
 
 create function internal.requeue_edges(p_job bigint, p_steps int[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	update step_edge e set state = 'waiting', resolved_at = null where e.job_id = p_job and e.step_id = any (p_steps) and e."condition" <> 'corr';
+	update step_edge e set state = 'waiting', resolved_at = null
+		where e.job_id = p_job and e.step_id = any (p_steps) and e."condition" <> 'corr';
 	update step s
 	set deps_waiting = n.waits, eligible_at = case when n.waits = 0 then now() end
 	from (
-		select r.step_id, case when r.deps_any then least(count(*) filter (where e.kind = 'after'), 1) else count(*) filter (where e.kind = 'after') end
+		select r.step_id,
+			case when r.deps_any then least(count(*) filter (where e.kind = 'after'), 1)
+			else count(*) filter (where e.kind = 'after') end
 			+ count(*) filter (where e.kind <> 'after') as waits
 		from step_request r
 		left join step_edge e on e.job_id = r.job_id and e.step_id = r.step_id and e.gates
@@ -99,9 +116,12 @@ declare
 	v_all int[] := p_steps || internal.requeue_elements(p_job, p_steps, p_failed);
 begin
 	perform internal.usage_undo(p_job, v_all);
-	perform internal.step_move(p_user, array(select (p_job, x, 'rerun', null, null, null, null, 'requeued by ' || p_user)::internal.move from unnest(v_all) x));
+	perform internal.step_move(p_user,
+		array(select (p_job, x, 'rerun', null, null, null, null, 'requeued by ' || p_user)::internal.move
+		from unnest(v_all) x));
 	update step s
-	set retries = 0, requeues = 1, held = '', held_reason = null, begin_at = null, started_at = null, exit_code = null, signal = null, cause = null, message = null,
+	set retries = 0, requeues = 1, held = '', held_reason = null, begin_at = null, started_at = null, exit_code = null,
+		signal = null, cause = null, message = null,
 		end_wanted = null, resume_wanted = false, eligible_at = now()
 	where s.job_id = p_job and s.step_id = any (v_all);
 	update job j
@@ -115,7 +135,8 @@ begin
 		select (h.job_id, h.step_id, 'expand', null, null, null, null, null)::internal.move
 		from step h
 		where h.job_id = p_job and h.step_id = any (p_steps) and h.is_array and h.state = 'pending' and h.deps_waiting = 0
-			and exists (select from step s where s.job_id = h.job_id and s.request_id = h.step_id and s.array_index is not null)));
+			and exists (select from step s
+				where s.job_id = h.job_id and s.request_id = h.step_id and s.array_index is not null)));
 end $$;
 comment on function internal.requeue_one(text, bigint, int[], boolean) is 'Have steps of an ended job wait again.';
 
@@ -131,7 +152,8 @@ declare
 	v_most bigint;
 begin
 	if exists (select from jsonb_array_elements_text(p_request -> 'jobs') x where x !~ '^[0-9]+$') then
-		raise exception 'a job is requeued as a whole' using errcode = 'RT422', hint = 'Name its number; --failed runs only what failed again.';
+		raise exception 'a job is requeued as a whole' using errcode = 'RT422',
+			hint = 'Name its number; --failed runs only what failed again.';
 	end if;
 	v_jobs := array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, true) t order by 1);
 	-- Other jobs that its steps depend on could end meanwhile: they are locked, too, and all in order.
@@ -143,13 +165,17 @@ begin
 		v_steps := internal.requeue_steps(v_job.job_id, v_failed);
 		v_refusal := internal.requeue_refusal(v_job, v_steps);
 		if v_refusal is null then
-			v_most := coalesce(internal.submit_fits(-1, cardinality(v_steps)), internal.submit_fits(v_job.uid, cardinality(v_steps)));
+			v_most := coalesce(internal.submit_fits(-1, cardinality(v_steps)),
+				internal.submit_fits(v_job.uid, cardinality(v_steps)));
 			if v_most is not null then
-				raise exception 'there would be more than % live steps', v_most using errcode = 'RT429', hint = 'Wait until some have ended.';
+				raise exception 'there would be more than % live steps', v_most using errcode = 'RT429',
+					hint = 'Wait until some have ended.';
 			end if;
 			perform internal.requeue_one(p_user, v_job.job_id, v_steps, v_failed);
 		end if;
-		v_answer := v_answer || jsonb_build_array(jsonb_build_object('label', v_job.job_id::text, 'state', coalesce(v_job.state, 'running'), 'failed', v_refusal is not null,
+		v_answer := v_answer
+			|| jsonb_build_array(jsonb_build_object('label', v_job.job_id::text, 'state',
+			coalesce(v_job.state, 'running'), 'failed', v_refusal is not null,
 			'changed', v_refusal is null, 'action', case when v_refusal is not null then 'not changed: ' || v_refusal
 				else format('queued again (%s of %s steps)', cardinality(v_steps), v_job.steps_total) end));
 	end loop;
@@ -158,4 +184,5 @@ begin
 	return jsonb_build_object('steps', v_answer);
 end $$;
 comment on function api.job_requeue(int, text, jsonb) is
-	'Run ended jobs again, as new attempts of their steps: all of them, or with failed those that did not end well and what was skipped behind them. Request {jobs, failed}. Answer {steps: [{label, state, action, changed, failed}]}, one a job.';
+	'Run ended jobs again, as new attempts of their steps: all of them, or with failed those that did not end well and what '
+	'was skipped behind them. Request {jobs, failed}. Answer {steps: [{label, state, action, changed, failed}]}, one a job.';

@@ -5,16 +5,20 @@ language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return p_deadline - make_interval(secs => coalesce(p_time_min_s, p_time_limit_s, 0));
 end $$;
-comment on function internal.start_by(timestamptz, bigint, bigint) is 'The latest start with which a step can still end before its deadline; null: it has none.';
+comment on function internal.start_by(timestamptz, bigint, bigint) is
+	'The latest start with which a step can still end before its deadline; null: it has none.';
 
 create function internal.submit_rank(p_points int, p_at timestamptz) returns bigint
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	return p_points::bigint * (select s.value::int from setting s where s.name = 'age_weight_s') * 1000 - (extract(epoch from p_at) * 1000)::bigint;
+	return p_points::bigint * (select s.value::int from setting s where s.name = 'age_weight_s') * 1000
+		- (extract(epoch from p_at) * 1000)::bigint;
 end $$;
-comment on function internal.submit_rank(int, timestamptz) is 'Place in the queue, in milliseconds: points of priority weighed against the time of submission.';
+comment on function internal.submit_rank(int, timestamptz) is
+	'Place in the queue, in milliseconds: points of priority weighed against the time of submission.';
 
-create function internal.edge_peer(p_uid int, p_user text, p_script text, p_line int, p_new bigint, p_kind text, p_condition text, p_job bigint, p_name text) returns int
+create function internal.edge_peer(p_uid int, p_user text, p_script text, p_line int, p_new bigint, p_kind text, p_condition text,
+	p_job bigint, p_name text) returns int
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_step int;
@@ -24,7 +28,8 @@ begin
 		raise exception 'there is no job %', p_job using errcode = 'RT404';
 	end if;
 	-- Who follows on the same nodes gets them before all others: a matter among the owner's own jobs.
-	perform internal.job_target(p_uid, p_user, jsonb_build_object('jobs', jsonb_build_array(concat_ws('.', p_job::text, p_name))), p_kind = 'same_nodes');
+	perform internal.job_target(p_uid, p_user,
+		jsonb_build_object('jobs', jsonb_build_array(concat_ws('.', p_job::text, p_name))), p_kind = 'same_nodes');
 	if p_name is not null then
 		select r.step_id into v_step from step_request r where r.job_id = p_job and r.name = p_name;
 	elsif p_kind = 'after' and p_condition is distinct from 'corr' then
@@ -33,16 +38,20 @@ begin
 		-- Elements correspond to those of one step, and nodes are those of one.
 		select case count(*) when 1 then min(r.step_id) end into v_step from step_request r where r.job_id = p_job;
 		if v_step is null then
-			perform internal.submit_refuse(p_script, p_line, translate(p_kind, '_', '-'), format('job %1$s has several steps; name one, as %1$s.STEP', p_job), null);
+			perform internal.submit_refuse(p_script, p_line, translate(p_kind, '_', '-'),
+				format('job %1$s has several steps; name one, as %1$s.STEP', p_job), null);
 		end if;
 	end if;
 	return v_step;
 exception when sqlstate 'RT404' or sqlstate 'RT403' then
 	perform internal.submit_refuse(p_script, p_line, translate(p_kind, '_', '-'), sqlerrm, null);
 end $$;
-comment on function internal.edge_peer(int, text, text, int, bigint, text, text, bigint, text) is 'The step of another job that an edge of the new job p_new names; -1: the whole job, of which "corr" and kinds about nodes mean the one step.';
+comment on function internal.edge_peer(int, text, text, int, bigint, text, text, bigint, text) is
+	'The step of another job that an edge of the new job p_new names; -1: the whole job, of which "corr" and kinds about '
+	'nodes mean the one step.';
 
-create function internal.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_steps internal.planned_step[], p_edges jsonb) returns rota.step_edge[]
+create function internal.submit_edges(p_uid int, p_user text, p_script text, p_job bigint, p_steps internal.planned_step[],
+	p_edges jsonb) returns rota.step_edge[]
 language plpgsql set search_path = rota, pg_temp set enable_hashjoin = on set plan_cache_mode = force_custom_plan as $$
 begin
 	return (
@@ -51,22 +60,28 @@ begin
 	)
 	select array_agg((p_job, e.step_id, e.edge, e.kind, x.peer_job, x.peer_step, coalesce(e."condition", 'ok'), r.topo,
 		-- By key, and only for other jobs.
-		case when e.peer_job is null then p.topo else (select q.topo from step_request q where q.job_id = e.peer_job and q.step_id = x.peer_step) end,
+		case when e.peer_job is null then p.topo
+			else (select q.topo from step_request q where q.job_id = e.peer_job and q.step_id = x.peer_step) end,
 		e.kind <> 'with' and coalesce(e."condition", 'ok') <> 'corr'
-			and not (e.kind in ('same_nodes', 'other_nodes') and e.peer_job is null and r.with_set is not null and r.with_set is not distinct from p.with_set),
+			and not (e.kind in ('same_nodes', 'other_nodes') and e.peer_job is null and r.with_set is not null
+				and r.with_set is not distinct from p.with_set),
 		'waiting', null, e.line)::step_edge)
 	from (
 		select e.*, row_number() over (partition by e.step_id) as edge
-		from jsonb_to_recordset(p_edges) as e (step_id int, kind text, peer_job bigint, peer_step int, peer_name text, "condition" text, line int)
+		from jsonb_to_recordset(p_edges) as e (step_id int, kind text, peer_job bigint, peer_step int, peer_name text,
+			"condition" text, line int)
 	) e
 	join own r on r.step_id = e.step_id
 	left join own p on p.step_id = e.peer_step and e.peer_job is null
 	cross join lateral (
 		select coalesce(e.peer_job, p_job) as peer_job,
-			case when e.peer_job is null then e.peer_step else internal.edge_peer(p_uid, p_user, p_script, e.line, p_job, e.kind, e."condition", e.peer_job, e.peer_name) end as peer_step
+			case when e.peer_job is null then e.peer_step
+				else internal.edge_peer(p_uid, p_user, p_script, e.line, p_job, e.kind, e."condition", e.peer_job,
+				e.peer_name) end as peer_step
 	) x);
 end $$;
-comment on function internal.submit_edges(int, text, text, bigint, internal.planned_step[], jsonb) is 'What the steps of a new job wait for, as rows.';
+comment on function internal.submit_edges(int, text, text, bigint, internal.planned_step[], jsonb) is
+	'What the steps of a new job wait for, as rows.';
 
 create function internal.submit_waits(p_steps internal.planned_step[], p_edges rota.step_edge[]) returns jsonb
 language plpgsql set search_path = rota, pg_temp set enable_hashjoin = on set plan_cache_mode = force_custom_plan as $$
@@ -75,13 +90,15 @@ begin
 		select jsonb_object_agg(s.step_id, case when s.deps_any then least(n.after, 1) else n.after end + n.others)
 		from unnest(p_steps) s
 		join (
-			select e.step_id, count(*) filter (where e.kind = 'after') as after, count(*) filter (where e.kind <> 'after') as others
+			select e.step_id, count(*) filter (where e.kind = 'after') as after,
+				count(*) filter (where e.kind <> 'after') as others
 			from unnest(p_edges) e
 			where e.gates
 			group by e.step_id
 		) n on n.step_id = s.step_id);
 end $$;
-comment on function internal.submit_waits(internal.planned_step[], rota.step_edge[]) is 'For how many of its edges each step of a new job waits: {step_id: number}; who waits for none is not in it.';
+comment on function internal.submit_waits(internal.planned_step[], rota.step_edge[]) is
+	'For how many of its edges each step of a new job waits: {step_id: number}; who waits for none is not in it.';
 
 create function internal.submit_singleton(p_uid int, p_name text, p_edges jsonb) returns jsonb
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -95,11 +112,13 @@ begin
 			union all
 			select e || jsonb_build_object('condition', 'any', 'peer_job', j.job_id)
 			from jsonb_array_elements(p_edges) e
-			cross join (select j.job_id from job j where j.uid = p_uid and j.name = p_name and j.ended_at is null order by j.job_id) j
+			cross join (select j.job_id from job j
+				where j.uid = p_uid and j.name = p_name and j.ended_at is null order by j.job_id) j
 			where e ->> 'condition' = 'singleton'
 		) x);
 end $$;
-comment on function internal.submit_singleton(int, text, jsonb) is 'The edges of a new job, those of a singleton to all live jobs of its owner that have its name.';
+comment on function internal.submit_singleton(int, text, jsonb) is
+	'The edges of a new job, those of a singleton to all live jobs of its owner that have its name.';
 
 create function api.job_submit(p_uid int, p_gid int, p_user text, p_plan jsonb, p_script bytea, p_environment bytea) returns jsonb
 -- Partitions make plans for the very values look cheaper than kept ones, and they would be made anew for every submission.
@@ -114,7 +133,9 @@ declare
 	v_qos constant text := coalesce(v_head ->> 'qos', 'normal');
 	v_edges jsonb := p_plan -> 'edges';
 	-- What one step asks for that stands for most is said once.
-	v_steps constant internal.planned_step[] := array(select s from jsonb_populate_recordset(jsonb_populate_record(null::internal.planned_step, p_plan -> 'common'), p_plan -> 'steps') s);
+	v_steps constant internal.planned_step[] := array(select s
+		from jsonb_populate_recordset(jsonb_populate_record(null::internal.planned_step, p_plan -> 'common'),
+		p_plan -> 'steps') s);
 	v_spec_end constant text := coalesce(p_plan ->> 'spec_end', '');
 	v_count constant int := cardinality(v_steps);
 	v_nice constant int := coalesce((v_head ->> 'nice')::int, 0);
@@ -132,7 +153,8 @@ declare
 	v_script_hash constant bytea := sha256(p_script);
 	v_environment_hash constant bytea := sha256(p_environment);
 	c_newer constant int := 32; -- jobs
-	v_try constant bigint := nullif(current_setting('rota.try', true), ''); -- the job's number where it is only tried (api.job_try)
+	v_try constant bigint := nullif(current_setting('rota.try', true),
+		''); -- the job's number where it is only tried (api.job_try)
 begin
 	-- The key decides: of two same submissions at once the second waits here and then finds the first one's job.
 	if v_lock is not null and not pg_try_advisory_xact_lock(v_lock) then
@@ -146,29 +168,39 @@ begin
 			else (select j.job_id from live.recent_job j where j.retry_key = v_retry and j.uid = p_uid) end as job_id,
 		(select q.priority from qos q where q.qos = v_qos) as points,
 		(select s.value::bigint * 1000 from setting s where s.name = 'age_weight_s') as point_ms,
-		(select c.association_id from association_share c where c.user_name = p_user and c.account is not distinct from v_account and c.qos = v_qos and c.gres = '') as association_id,
+		(select c.association_id from association_share c
+		where c.user_name = p_user and c.account is not distinct from v_account and c.qos = v_qos
+		and c.gres = '') as association_id,
 		exists (select from script s where s.hash = v_script_hash) as script,
 		exists (select from environment n where n.hash = v_environment_hash) as environment,
 		exists (select from usage_limit l where l.measure = 'submitted') as limited,
-		-- For how many steps there is room at least. What was counted last and what came since, whoever's it is, are at least what there is: ends only
-		-- make it less, and who has ended has no steps left. Null: only internal.submit_fits knows.
+		-- For how many steps there is room at least. What was counted last and what came since, whoever's it is, are at
+		-- least what there is: ends only make it less, and who has ended has no steps left. Null: only
+		-- internal.submit_fits knows.
 		(select case when n.jobs < c_newer then o.free - n.steps end
 			from (
-				select case when count(*) = 2 then min((select s.value::bigint from setting s where s.name = case l.uid when -1 then 'max_submitted_all' else 'max_submitted' end)
+				select case
+					when count(*) = 2
+					then min((select s.value::bigint from setting s
+					where s.name = case l.uid when -1 then 'max_submitted_all' else 'max_submitted' end)
 					- l.steps) end as free, min(l.last_job) as last_job
 				from submit_load l
-				where l.uid in (p_uid, -1) and l.counted_at > now() - make_interval(secs => 10 + l.steps / 10000.0)
+				where l.uid in (p_uid, -1)
+					and l.counted_at > now() - make_interval(secs => 10 + l.steps / 10000.0)
 			) o
 			cross join lateral (
 				select coalesce(sum(x.steps_left), 0) as steps, count(*) as jobs
-				from (select j.steps_left from live.job j where j.job_id > o.last_job order by j.job_id limit c_newer) x
+				from (select j.steps_left from live.job j
+					where j.job_id > o.last_job order by j.job_id limit c_newer) x
 			) n) as free
 	into v_known;
 	if v_known.job_id is not null then
-		return jsonb_build_object('job_id', v_known.job_id, 'steps', (select j.steps_total from job j where j.job_id = v_known.job_id), 'known', true);
+		return jsonb_build_object('job_id', v_known.job_id, 'steps',
+			(select j.steps_total from job j where j.job_id = v_known.job_id), 'known', true);
 	end if;
 	if v_account is not null or v_known.points is null or v_priority is not null or v_nice < 0 then
-		perform internal.submit_check_job(p_user, case when v_priority is not null or v_nice < 0 then internal.caller_role(p_uid, p_user) end, v_account,
+		perform internal.submit_check_job(p_user,
+			case when v_priority is not null or v_nice < 0 then internal.caller_role(p_uid, p_user) end, v_account,
 			v_qos, v_nice, v_priority, v_script, v_head -> 'lines');
 	end if;
 	v_partition := internal.submit_check(p_user, v_account, v_qos, v_head -> 'groups', v_script, v_steps);
@@ -180,10 +212,12 @@ begin
 		v_association := coalesce(v_known.association_id, internal.association_of(v_account, p_user, v_qos, '{}'));
 	end if;
 	if v_known.limited then
-		v_within := internal.submit_within(array(select coalesce(v_association, (v_associations ->> coalesce(s.gres, '{}')::text)::int) from unnest(v_steps) s),
+		v_within := internal.submit_within(array(select coalesce(v_association,
+			(v_associations ->> coalesce(s.gres, '{}')::text)::int) from unnest(v_steps) s),
 			array(select coalesce(s.partition, v_partition) from unnest(v_steps) s), v_count);
 		if v_within is not null then
-			raise exception '%', v_within using errcode = 'RT429', hint = 'Wait until some have ended, or use arrays: an array is one.';
+			raise exception '%', v_within using errcode = 'RT429',
+				hint = 'Wait until some have ended, or use arrays: an array is one.';
 		end if;
 	end if;
 	if coalesce(v_count > v_known.free, true) then
@@ -210,18 +244,22 @@ begin
 	if not v_known.environment then
 		insert into environment (hash, body) values (v_environment_hash, p_environment) on conflict do nothing;
 	end if;
-	insert into job (job_id, name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash, script_name, workdir, comment,
+	insert into job (job_id, name, uid, gid, user_name, account, qos, priority, nice, script_hash, environment_hash,
+		script_name, workdir, comment,
 		mail_user, mail_type, steps_total, steps_left, retry_key, arguments)
 	overriding system value
-	values (coalesce(v_try, nextval('job_job_id_seq')), v_head ->> 'name', p_uid, p_gid, p_user, v_account, v_qos, coalesce(v_priority, 0), v_nice,
-		v_script_hash, v_environment_hash, v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user', v_head ->> 'mail_type', v_count, v_count, v_retry,
+	values (coalesce(v_try, nextval('job_job_id_seq')), v_head ->> 'name', p_uid, p_gid, p_user, v_account, v_qos,
+		coalesce(v_priority, 0), v_nice,
+		v_script_hash, v_environment_hash, v_script, v_head ->> 'workdir', v_head ->> 'comment', v_head ->> 'mail_user',
+		v_head ->> 'mail_type', v_count, v_count, v_retry,
 		case when v_head ? 'arguments' then array(select jsonb_array_elements_text(v_head -> 'arguments')) end)
 	returning job_id into v_job;
 	-- As internal.submit_rank has it.
-	v_rank := (coalesce(v_priority, 0) - v_nice + v_known.points) * v_known.point_ms - (extract(epoch from now()) * 1000)::bigint;
+	v_rank := (coalesce(v_priority, 0) - v_nice + v_known.points) * v_known.point_ms
+		- (extract(epoch from now()) * 1000)::bigint;
 	if v_edges <> '[]' then
-		-- Edges to other jobs are settled against history at once; those of this job wait. The share lock keeps a peer from
-		-- ending between our look at it and our commit, when it could not see our edge.
+		-- Edges to other jobs are settled against history at once; those of this job wait. The share lock keeps a peer
+		-- from ending between our look at it and our commit, when it could not see our edge.
 		perform 1 from job j
 		where j.job_id in (select e.peer_job from jsonb_to_recordset(v_edges) as e (peer_job bigint))
 		order by j.job_id
@@ -234,20 +272,33 @@ begin
 	), keyed as (
 		insert into client_key (uid, client_key, job_id) select p_uid, v_key, v_job where v_key is not null
 	), requested as (
-		insert into step_request (job_id, step_id, name, line, topo, partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb,
-			mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry,
+		insert into step_request (job_id, step_id, name, line, topo, partition, nodes_min, nodes_max, ntasks,
+			ntasks_per_node, cpus_per_task, mem_mb,
+			mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s,
+			begin_at, deadline_at, requeue, retry,
 			group_name, keep, deps_any, with_set, spec, auth, sample_s, reservation)
-		select v_job, s.step_id, s.name, s.line, s.topo, coalesce(s.partition, v_partition), s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
-			s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'),
-			coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s, to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry,
-			s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set, s.spec || case when s.spec_end is null then v_spec_end else right(v_spec_end, s.spec_end) end, decode(s.auth, 'hex'), s.sample_s, s.reservation
+		select v_job, s.step_id, s.name, s.line, s.topo, coalesce(s.partition, v_partition), s.nodes_min, s.nodes_max,
+			s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
+			s.mem_per_cpu_mb, coalesce(s.gres, '{}'), coalesce(s.licenses, '{}'), s.exclusive,
+			coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'),
+			coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s, to_timestamp(s.begin_at),
+			to_timestamp(s.deadline_at), s.requeue, s.retry,
+			s."group", coalesce(s.keep, '{}'), s.deps_any, s.with_set,
+			s.spec || case when s.spec_end is null then v_spec_end else right(v_spec_end, s.spec_end) end,
+			decode(s.auth, 'hex'), s.sample_s, s.reservation
 		from asked s
 	), queued as (
-		insert into step (job_id, step_id, request_id, association_id, queue, is_array, rank, begin_at, start_by, held, held_reason, deps_waiting, eligible_at)
-		select v_job, s.step_id, s.step_id, coalesce(v_association, (v_associations ->> coalesce(s.gres, '{}')::text)::int), coalesce(s.partition, v_partition),
+		insert into step (job_id, step_id, request_id, association_id, queue, is_array, rank, begin_at, start_by, held,
+			held_reason, deps_waiting, eligible_at)
+		select v_job, s.step_id, s.step_id,
+			coalesce(v_association, (v_associations ->> coalesce(s.gres, '{}')::text)::int),
+			coalesce(s.partition, v_partition),
 			s."array" is not null, v_rank, to_timestamp(s.begin_at),
-			case when s.deadline_at is not null then internal.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s) end,
-			case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end, x.waiting, case when x.waiting = 0 then now() end
+			case
+			when s.deadline_at is not null
+			then internal.start_by(to_timestamp(s.deadline_at), s.time_min_s, s.time_limit_s) end,
+			case when s.hold then 'user' else '' end, case when s.hold then 'held at submission' end, x.waiting,
+			case when x.waiting = 0 then now() end
 		from asked s
 		cross join lateral (select coalesce((v_waits ->> s.step_id::text)::int, 0) as waiting) x
 	)
@@ -266,7 +317,8 @@ begin
 			perform internal.submit_check_peers(v_job, v_script);
 		end if;
 		-- It refuses nothing, so a try does without.
-		if v_try is null and exists (select from unnest(v_peers) e where e.peer_job_id <> v_job or e."condition" = 'corr') then
+		if v_try is null
+			and exists (select from unnest(v_peers) e where e.peer_job_id <> v_job or e."condition" = 'corr') then
 			perform internal.submit_bind(v_peers);
 			perform internal.submit_resolve(v_job);
 		end if;
@@ -275,7 +327,8 @@ begin
 		perform internal.mail_watched(v_job, v_head ->> 'mail_type');
 	end if;
 	-- A bell wakes whoever listens for any: steps that are held concern nobody yet, but for their deadlines.
-	if p_plan @? '$.steps[*] ? (!(@.hold == true || !exists (@.hold) && $.common.hold == true) || exists (@.deadline_at) || exists ($.common.deadline_at))' then
+	if p_plan @? '$.steps[*] ? (!(@.hold == true || !exists (@.hold) && $.common.hold == true) || exists (@.deadline_at) '
+		'|| exists ($.common.deadline_at))' then
 		notify rota_schedule;
 	end if;
 	-- Here, so that nobody can keep what was only to be tried.
@@ -285,9 +338,11 @@ begin
 	return jsonb_build_object('job_id', v_job, 'steps', v_count, 'known', false);
 end $$;
 comment on function api.job_submit(int, int, text, jsonb, bytea, bytea) is
-	'Store a job as planned by the translator: uid, gid and name of the owner, plan, script, environment. Answers {job_id, steps, known}. RT422 names script, line and option; RT429: too many.';
+	'Store a job as planned by the translator: uid, gid and name of the owner, plan, script, environment. Answers {job_id, '
+	'steps, known}. RT422 names script, line and option; RT429: too many.';
 
-create function api.job_submit_list(p_uid int, p_gid int, p_user text, p_plans jsonb, p_scripts bytea[], p_environments bytea[]) returns jsonb
+create function api.job_submit_list(p_uid int, p_gid int, p_user text, p_plans jsonb, p_scripts bytea[], p_environments bytea[])
+	returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
 declare
 	v_one record;
@@ -297,12 +352,13 @@ declare
 	v_message text;
 	v_hint text;
 begin
-	-- What one submission waits for after the other, here for all jobs at once, each kind in one order: keys, limits, counts of live steps, the default
-	-- partition (it stays so for all of them), scripts and environments, other jobs. So nobody waits in a ring. (Whose first job this is may, for
-	-- its claimant; then one of the two is made again.)
+	-- What one submission waits for after the other, here for all jobs at once, each kind in one order: keys, limits, counts
+	-- of live steps, the default partition (it stays so for all of them), scripts and environments, other jobs. So nobody
+	-- waits in a ring. (Whose first job this is may, for its claimant; then one of the two is made again.)
 	perform pg_advisory_xact_lock(k.lock)
 	from (
-		select distinct hashtextextended(p_uid || ' ' || coalesce(j ->> 'client_key', (j ->> 'retry_key')::uuid::text), 0) as lock
+		select distinct hashtextextended(p_uid || ' ' || coalesce(j ->> 'client_key', (j ->> 'retry_key')::uuid::text),
+			0) as lock
 		from jsonb_path_query(p_plans, '$[*].job') j
 		order by 1
 	) k
@@ -326,16 +382,20 @@ begin
 	order by u.nr;
 	perform from partition p where p.is_default for share;
 	insert into script (hash, body) select distinct on (1) sha256(s.body), s.body from unnest(p_scripts) s (body)
-	where s.body is not null and not exists (select from script x where x.hash = sha256(s.body)) order by 1 on conflict do nothing;
+	where s.body is not null and not exists (select from script x where x.hash = sha256(s.body))
+		order by 1 on conflict do nothing;
 	insert into environment (hash, body) select distinct on (1) sha256(s.body), s.body from unnest(p_environments) s (body)
-	where s.body is not null and not exists (select from environment x where x.hash = sha256(s.body)) order by 1 on conflict do nothing;
+	where s.body is not null and not exists (select from environment x where x.hash = sha256(s.body))
+		order by 1 on conflict do nothing;
 	if p_plans @? '$[*].edges[*].peer_job' then
 		perform 1 from job j
 		where j.job_id in (select (p #>> '{}')::bigint from jsonb_path_query(p_plans, '$[*].edges[*].peer_job') p)
 		order by j.job_id
 		for share;
 	end if;
-	for v_one in select * from rows from (jsonb_array_elements(p_plans), unnest(p_scripts), unnest(p_environments)) x (plan, script, environment) loop
+	for v_one in select *
+		from rows from (jsonb_array_elements(p_plans), unnest(p_scripts), unnest(p_environments)) x (plan, script,
+		environment) loop
 		v_script := coalesce(v_one.script, v_script);
 		v_environment := coalesce(v_one.environment, v_environment);
 		v_jobs := v_jobs || api.job_submit(p_uid, p_gid, p_user, v_one.plan, v_script, v_environment);
@@ -346,7 +406,8 @@ exception when sqlstate 'RT422' then
 	raise exception 'jobs[%]: %', cardinality(v_jobs), v_message using errcode = 'RT422', hint = v_hint;
 end $$;
 comment on function api.job_submit_list(int, int, text, jsonb, bytea[], bytea[]) is
-	'Store several jobs of one owner, all or none: as api.job_submit, with a list of plans; a script or environment that is null is that of the job before. Answers {jobs: [{job_id, steps, known}]}. RT422 names the job by its place, from 0 on.';
+	'Store several jobs of one owner, all or none: as api.job_submit, with a list of plans; a script or environment that is '
+	'null is that of the job before. Answers {jobs: [{job_id, steps, known}]}. RT422 names the job by its place, from 0 on.';
 
 create function internal.submit_check_peers(p_job bigint, p_script text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -357,7 +418,9 @@ begin
 		select * from step_edge e where e.job_id = p_job and (e.kind = 'same_nodes' or e."condition" = 'corr')
 	)
 	select e.line, case e.kind when 'same_nodes' then 'same-nodes' else 'after' end as option,
-		case when e.kind = 'same_nodes' and pa.size is not null then format('"%s" is an array, which has no one set of nodes', p.name)
+		case
+			when e.kind = 'same_nodes'
+			and pa.size is not null then format('"%s" is an array, which has no one set of nodes', p.name)
 			when a.size is null or pa.size is null then format('"%s" and "%s" must both be arrays', r.name, p.name)
 			else format('"%s" and "%s" have different indices', r.name, p.name) end as message
 	into v_bad
@@ -376,40 +439,51 @@ begin
 end $$;
 comment on function internal.submit_check_peers(bigint, text) is 'Refuse peers that only the stored rows show to be impossible.';
 
--- The leader keeps what it has read of a step until its row changes. The share lock of the peer's job keeps all others from this row.
+-- The leader keeps what it has read of a step until its row changes. The share lock of the peer's job keeps all others from this
+-- row.
 create function internal.submit_bind(p_edges rota.step_edge[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	with peer as materialized (
 		select s.job_id, s.step_id
-		from (select distinct e.peer_job_id, e.peer_step_id from unnest(p_edges) e where e.kind in ('same_nodes', 'other_nodes') and e.peer_job_id <> e.job_id) p
-		join step s on s.job_id = p.peer_job_id and s.request_id = p.peer_step_id and s.ended_at is null and (s.state = 'pending' or s.is_array)
+		from (select distinct e.peer_job_id, e.peer_step_id from unnest(p_edges) e
+			where e.kind in ('same_nodes', 'other_nodes') and e.peer_job_id <> e.job_id) p
+		join step s on s.job_id = p.peer_job_id and s.request_id = p.peer_step_id and s.ended_at is null
+			and (s.state = 'pending' or s.is_array)
 		order by s.job_id, s.step_id
 		for no key update of s
 	)
 	update step s set held = s.held from peer p where s.job_id = p.job_id and s.step_id = p.step_id;
 end $$;
 comment on function internal.submit_bind(rota.step_edge[]) is
-	'Have the leader read those steps of other jobs anew that a new job binds to its own by --same-nodes or --other-nodes: they may run again.';
+	'Have the leader read those steps of other jobs anew that a new job binds to its own by --same-nodes or --other-nodes: '
+	'they may run again.';
 
 create function internal.submit_resolve(p_job bigint) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_due jsonb;
 begin
-	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'peer_state', p.state, 'state', v.state))
+	select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'peer_state', p.state,
+		'state', v.state))
 	into v_due
 	from step_edge e
 	cross join lateral (
-		select case when s.ended_at is not null then s.state end as state, s.cause, s.started_at is not null as started, s.attempt > 0 or s.started_at is not null as placed
+		select case when s.ended_at is not null then s.state end as state, s.cause, s.started_at is not null as started,
+			s.attempt > 0 or s.started_at is not null as placed
 		from step s where s.job_id = e.peer_job_id and s.step_id = e.peer_step_id
 		union all
-		select j.state, j.cause, exists (select from step s where s.job_id = j.job_id and s.started_at is not null), j.started_at is not null
+		select j.state, j.cause, exists (select from step s where s.job_id = j.job_id and s.started_at is not null),
+			j.started_at is not null
 		from job j where j.job_id = e.peer_job_id and e.peer_step_id = -1
 	) p
 	cross join lateral (select internal.edge_verdict(e.kind, e."condition", p.state, p.cause, p.started, p.placed) as state) v
 	where e.job_id = p_job and e.state = 'waiting' and e."condition" <> 'corr' and v.state is not null;
 	perform internal.step_move('schedule', array(select m::internal.move from internal.edge_resolve(v_due) m));
-	perform internal.step_move('schedule', array(select m::internal.move from internal.array_correspond(array[(p_job, null, null, null, null, null, null, null, null)::internal.move_made]) m));
+	perform internal.step_move('schedule',
+		array(select m::internal.move
+		from internal.array_correspond(array[(p_job, null, null, null, null, null, null, null,
+		null)::internal.move_made]) m));
 end $$;
-comment on function internal.submit_resolve(bigint) is 'Settle the edges of a new job, or of one that runs again, by what their peers have done already.';
+comment on function internal.submit_resolve(bigint) is
+	'Settle the edges of a new job, or of one that runs again, by what their peers have done already.';

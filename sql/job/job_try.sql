@@ -1,11 +1,13 @@
--- A submission that is only tried: all of it is written, as a submission would, and taken back. Sequences are not taken back, so a try takes
--- nothing from them: its job has a number from the end of the last range, and events are not written.
+-- A submission that is only tried: all of it is written, as a submission would, and taken back. Sequences are not taken back, so
+-- a try takes nothing from them: its job has a number from the end of the last range, and events are not written.
 
 create function internal.try_number() returns bigint
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	-- Ids are always some way from the end of the last range (api.range_ensure). By process, so that tries do not wait for each other.
-	return (select max(r.to_job) from internal.range_bounds() r) - 1 - pg_backend_pid() % least(internal.setting_int('range_size'), 10000);
+	-- Ids are always some way from the end of the last range (api.range_ensure). By process, so that tries do not wait for
+	-- each other.
+	return (select max(r.to_job) from internal.range_bounds() r) - 1
+		- pg_backend_pid() % least(internal.setting_int('range_size'), 10000);
 end $$;
 comment on function internal.try_number() is 'A job number that no job has, for a job that is taken back.';
 
@@ -19,4 +21,5 @@ exception when sqlstate 'RT200' then
 	return jsonb_build_object('steps', jsonb_array_length(p_plan -> 'steps'), 'known', false);
 end $$;
 comment on function api.job_try(int, int, text, jsonb, bytea, bytea) is
-	'Whether api.job_submit would take this: its answer without a job, or its error. Nothing is left of it, and no number of a sequence is used.';
+	'Whether api.job_submit would take this: its answer without a job, or its error. Nothing is left of it, and no number '
+	'of a sequence is used.';

@@ -2,13 +2,20 @@
 -- hands the changes over (job_modify).
 create function internal.step_plan(p_job bigint, p_request int) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	select jsonb_build_object('step_id', r.step_id, 'name', r.name, 'line', r.line, 'topo', r.topo, 'partition', r.partition, 'nodes_min', r.nodes_min,
-		'nodes_max', r.nodes_max, 'ntasks', r.ntasks, 'ntasks_per_node', r.ntasks_per_node, 'cpus_per_task', r.cpus_per_task, 'mem_mb', r.mem_mb,
-		'mem_per_cpu_mb', r.mem_per_cpu_mb, 'gres', r.gres, 'licenses', r.licenses, 'exclusive', r.exclusive, 'constraint', r."constraint",
+	select jsonb_build_object('step_id', r.step_id, 'name', r.name, 'line', r.line, 'topo', r.topo, 'partition', r.partition,
+		'nodes_min', r.nodes_min,
+		'nodes_max', r.nodes_max, 'ntasks', r.ntasks, 'ntasks_per_node', r.ntasks_per_node, 'cpus_per_task',
+		r.cpus_per_task, 'mem_mb', r.mem_mb,
+		'mem_per_cpu_mb', r.mem_per_cpu_mb, 'gres', r.gres, 'licenses', r.licenses, 'exclusive', r.exclusive,
+		'constraint', r."constraint",
 		'nodelist', r.nodelist, 'exclude', r.exclude, 'time_limit_s', r.time_limit_s, 'time_min_s', r.time_min_s,
-		'begin_at', extract(epoch from r.begin_at)::bigint, 'deadline_at', extract(epoch from r.deadline_at)::bigint, 'requeue', r.requeue, 'retry', r.retry, 'sample_s', r.sample_s, 'reservation', r.reservation,
-		'hold', s.held <> '', 'group', r.group_name, 'keep', r.keep, 'deps_any', r.deps_any, 'with_set', r.with_set, 'spec', r.spec,
-		'array', case when a.size is not null then jsonb_build_object('indices', a.indices, 'size', a.size, 'limit', a.max_running) end)
+		'begin_at', extract(epoch from r.begin_at)::bigint, 'deadline_at', extract(epoch from r.deadline_at)::bigint,
+		'requeue', r.requeue, 'retry', r.retry, 'sample_s', r.sample_s, 'reservation', r.reservation,
+		'hold', s.held <> '', 'group', r.group_name, 'keep', r.keep, 'deps_any', r.deps_any, 'with_set', r.with_set,
+		'spec', r.spec,
+		'array',
+		case
+		when a.size is not null then jsonb_build_object('indices', a.indices, 'size', a.size, 'limit', a.max_running) end)
 	from step_request r
 	join step s on s.job_id = r.job_id and s.step_id = r.step_id
 	left join step_array a on a.job_id = r.job_id and a.step_id = r.step_id
@@ -16,16 +23,19 @@ language sql stable set search_path = rota, pg_temp as $$
 $$;
 comment on function internal.step_plan(bigint, int) is 'A step as a plan''s "steps" has it.';
 
-create function internal.modify_target(p_uid int, p_user text, p_request jsonb, p_among bigint[] default null) returns table (job_id bigint, request_id int)
+create function internal.modify_target(p_uid int, p_user text, p_request jsonb, p_among bigint[] default null)
+	returns table (job_id bigint, request_id int)
 language plpgsql set search_path = rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_target jsonb;
 	v_bad text;
 begin
-	select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_target from internal.change_target(p_uid, p_user, p_request, p_among) t;
+	select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_target
+		from internal.change_target(p_uid, p_user, p_request, p_among) t;
 	if exists (select from jsonb_to_recordset(v_target) as t (pos int) where t.pos is not null) then
-		raise exception 'elements of an array cannot be modified one by one' using errcode = 'RT422', hint = 'Name the array.';
+		raise exception 'elements of an array cannot be modified one by one' using errcode = 'RT422',
+			hint = 'Name the array.';
 	end if;
 	select case when t.whole_job then 'job ' || t.job_id else internal.step_label(t.job_id, t.step_id) end into v_bad
 	from jsonb_to_recordset(v_target) as t (job_id bigint, step_id int, whole_job boolean)
@@ -43,26 +53,33 @@ begin
 		order by 1, 2;
 end $$;
 comment on function internal.modify_target(int, text, jsonb, bigint[]) is
-	'The steps that a request to modify means: those named, or those of a job, named or selected (p_among: among these), that have not ended.';
+	'The steps that a request to modify means: those named, or those of a job, named or selected (p_among: among these), '
+	'that have not ended.';
 
 create function api.job_spec(p_uid int, p_user text, p_request jsonb) returns jsonb
 language sql volatile security definer set search_path = rota, pg_temp as $$
-	select jsonb_build_object('steps', coalesce(jsonb_agg(internal.step_plan(t.job_id, t.request_id) || jsonb_build_object('job_id', t.job_id,
-		'request_id', t.request_id, 'uid', j.uid, 'gid', j.gid, 'user', j.user_name, 'script_hash', encode(j.script_hash, 'hex'),
-		'environment_hash', encode(j.environment_hash, 'hex'), 'auth', encode(r.auth, 'hex')) order by t.job_id, t.request_id), '[]'))
+	select jsonb_build_object('steps',
+		coalesce(jsonb_agg(internal.step_plan(t.job_id, t.request_id) || jsonb_build_object('job_id', t.job_id,
+		'request_id', t.request_id, 'uid', j.uid, 'gid', j.gid, 'user', j.user_name, 'script_hash',
+		encode(j.script_hash, 'hex'),
+		'environment_hash', encode(j.environment_hash, 'hex'), 'auth', encode(r.auth, 'hex')) order by t.job_id,
+		t.request_id), '[]'))
 	from internal.modify_target(p_uid, p_user, p_request) t
 	join job j on j.job_id = t.job_id
 	join step_request r on r.job_id = t.job_id and r.step_id = t.request_id;
 $$;
 comment on function api.job_spec(int, text, jsonb) is
-	'Steps as they stand, for the gate to change: members of a plan''s steps, and the owner and the authenticator. Request {jobs}, or a selection. Answer {steps: [...]}.';
+	'Steps as they stand, for the gate to change: members of a plan''s steps, and the owner and the authenticator. Request '
+	'{jobs}, or a selection. Answer {steps: [...]}.';
 
 create function internal.modify_refuse(p_job bigint, p_request int, p_message text, p_hint text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	raise exception '%: %', internal.step_label(p_job, p_request), p_message using errcode = 'RT409', hint = coalesce(p_hint, '');
+	raise exception '%: %', internal.step_label(p_job, p_request), p_message using errcode = 'RT409',
+		hint = coalesce(p_hint, '');
 end $$;
-comment on function internal.modify_refuse(bigint, int, text, text) is 'Refuse a modification that the state of a step does not allow (RT409).';
+comment on function internal.modify_refuse(bigint, int, text, text) is
+	'Refuse a modification that the state of a step does not allow (RT409).';
 
 create function internal.modify_option(p_key text) returns text
 language sql immutable set search_path = pg_catalog, pg_temp as $$
@@ -79,13 +96,16 @@ comment on function internal.modify_option(text) is 'The option that says a memb
 
 create function internal.modify_begun(p_job bigint, p_request int) returns boolean
 language sql stable set search_path = rota, pg_temp as $$
-	select s.state <> 'pending' or exists (select from step e where e.job_id = p_job and e.request_id = p_request and e.attempt > 0 and e.ended_at is null)
+	select s.state <> 'pending'
+		or exists (select from step e
+		where e.job_id = p_job and e.request_id = p_request and e.attempt > 0 and e.ended_at is null)
 	from step s
 	where s.job_id = p_job and s.step_id = p_request;
 $$;
 comment on function internal.modify_begun(bigint, int) is 'Whether a step, or an element of it, runs or is about to.';
 
-create function internal.modify_check(p_role text, p_groups jsonb, p_job bigint, p_request int, p_changed jsonb, p_spec text) returns void
+create function internal.modify_check(p_role text, p_groups jsonb, p_job bigint, p_request int, p_changed jsonb, p_spec text)
+	returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_request step_request;
@@ -97,34 +117,47 @@ declare
 begin
 	select * into v_request from step_request r where r.job_id = p_job and r.step_id = p_request;
 	select * into v_owner from job j where j.job_id = p_job;
-	select k into v_key from jsonb_object_keys(p_changed) k where k in ('step_id', 'name', 'line', 'topo', 'deps_any', 'with_set', 'hold') limit 1;
+	select k into v_key from jsonb_object_keys(p_changed) k
+		where k in ('step_id', 'name', 'line', 'topo', 'deps_any', 'with_set', 'hold') limit 1;
 	if found then
 		perform internal.modify_refuse(p_job, p_request, format('%s cannot be modified', internal.modify_option(v_key)),
 			case v_key when 'hold' then 'Use hold and release.' else 'Submit it anew.' end);
 	end if;
 	if v_begun then
-		-- What runs keeps what it has; what counts from now on can change: its time, how many elements run at once, and whether it runs again.
-		-- Of nodes and tasks, the one that was said makes the others.
-		select k into v_key from jsonb_object_keys(p_changed) k where k not in ('time_limit_s', 'array', 'retry', 'requeue')
+		-- What runs keeps what it has; what counts from now on can change: its time, how many elements run at once, and
+		-- whether it runs again. Of nodes and tasks, the one that was said makes the others.
+		select k into v_key from jsonb_object_keys(p_changed) k
+			where k not in ('time_limit_s', 'array', 'retry', 'requeue')
 		order by k = 'ntasks', k like 'nodes%' limit 1;
 		if not found then
-			-- A field may also be there only before, or only after. What follows from the indices stands in no spec from before there was it.
+			-- A field may also be there only before, or only after. What follows from the indices stands in no spec
+			-- from before there was it.
 			select k into v_key
 			from internal.spec_fields(v_request.spec) o, internal.spec_fields(p_spec) n, jsonb_object_keys(o || n) k
-			where o -> k is distinct from n -> k and k not in ('job_name', 'account', 'partition', 'array_min', 'array_max', 'array_step') limit 1;
+			where o -> k is distinct from n -> k
+				and k not in ('job_name', 'account', 'partition', 'array_min', 'array_max', 'array_step') limit 1;
 		end if;
 		if v_key is not null then
-			perform internal.modify_refuse(p_job, p_request, format('it has started, so %s cannot be modified any more', internal.modify_option(v_key)),
-				'What has started takes --time, --retry, --requeue and the %limit of --array; its job --job-name, --comment, --nice and --mail-*.');
+			perform internal.modify_refuse(p_job, p_request,
+				format('it has started, so %s cannot be modified any more', internal.modify_option(v_key)),
+				'What has started takes --time, --retry, --requeue and the %limit of --array; its job '
+					'--job-name, --comment, --nice and --mail-*.');
 		end if;
 	end if;
-	if p_changed ? 'array' and ((p_changed -> 'array') - 'limit') is distinct from (internal.step_plan(p_job, p_request) -> 'array') - 'limit' then
-		perform internal.modify_refuse(p_job, p_request, 'the indices of an array cannot be modified', 'Only its limit (%) can.');
+	if p_changed ? 'array'
+		and ((p_changed -> 'array') - 'limit') is distinct from (internal.step_plan(p_job, p_request) -> 'array')
+		- 'limit' then
+		perform internal.modify_refuse(p_job, p_request, 'the indices of an array cannot be modified',
+			'Only its limit (%) can.');
 	end if;
 	if p_changed ?| array['nodes_min', 'nodes_max'] and exists (
-		select from step_edge e where e.kind = 'same_nodes' and ((e.job_id = p_job and e.step_id = p_request) or (e.peer_job_id = p_job and e.peer_step_id = p_request))
+		select from step_edge e
+			where e.kind = 'same_nodes'
+			and ((e.job_id = p_job and e.step_id = p_request)
+			or (e.peer_job_id = p_job and e.peer_step_id = p_request))
 	) then
-		perform internal.modify_refuse(p_job, p_request, 'its number of nodes is bound to that of a peer (same-nodes)', null);
+		perform internal.modify_refuse(p_job, p_request, 'its number of nodes is bound to that of a peer (same-nodes)',
+			null);
 	end if;
 	if v_begun and p_changed ? 'time_limit_s' and p_role = 'user' then
 		select max(case t.time_limit_s when 0 then 9223372036854775807 else t.time_limit_s end) into v_limit
@@ -132,7 +165,8 @@ begin
 		where s.job_id = p_job and s.request_id = p_request;
 		v_new := coalesce((p_changed ->> 'time_limit_s')::bigint, 0);
 		if v_limit is not null and (v_new = 0 or v_new > v_limit) then
-			raise exception '%: only operators raise the time limit of a step that has started', internal.step_label(p_job, p_request) using errcode = 'RT403';
+			raise exception '%: only operators raise the time limit of a step that has started',
+				internal.step_label(p_job, p_request) using errcode = 'RT403';
 		end if;
 	end if;
 	if v_begun and p_changed ? 'time_limit_s' and p_role <> 'admin' then
@@ -140,11 +174,15 @@ begin
 	end if;
 	perform internal.submit_check(v_owner.user_name, v_owner.account, v_owner.qos,
 		-- The owner's groups were looked at when it was submitted; they count again for another partition only.
-		case when p_changed ? 'partition' then p_groups else (select to_jsonb(p.allow_groups) from partition p where p.partition = v_request.partition) end,
-		null, array[jsonb_populate_record(null::internal.planned_step, internal.step_plan(p_job, p_request) || p_changed)]);
+		case when p_changed ? 'partition' then p_groups
+			else (select to_jsonb(p.allow_groups) from partition p where p.partition = v_request.partition) end,
+		null,
+			array[jsonb_populate_record(null::internal.planned_step,
+			internal.step_plan(p_job, p_request) || p_changed)]);
 end $$;
 comment on function internal.modify_check(text, jsonb, bigint, int, jsonb, text) is
-	'Refuse what cannot be changed in a step''s state, or could never run; p_groups: the owner''s groups, null where another one asks.';
+	'Refuse what cannot be changed in a step''s state, or could never run; p_groups: the owner''s groups, null where '
+	'another one asks.';
 
 create function internal.modify_step(p_job bigint, p_request int, p_changed jsonb, p_spec text, p_auth text) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -157,27 +195,39 @@ begin
 	set partition = coalesce(a.partition, r.partition)
 	from step s
 	join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-	where p_changed ? 'partition' and s.job_id = p_job and s.request_id = p_request and a.job_id = s.job_id and a.step_id = s.step_id;
+	where p_changed ? 'partition' and s.job_id = p_job and s.request_id = p_request and a.job_id = s.job_id
+		and a.step_id = s.step_id;
 	update step_request r
-	set (partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist,
-			exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry, group_name, keep, sample_s, reservation)
-		= (select s.partition, s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, coalesce(s.gres, '{}'),
-			coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'), coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s,
-			to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry, s."group", coalesce(s.keep, '{}'), s.sample_s, s.reservation
-			from jsonb_to_record(v_plan) as s (partition text, nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint,
-				mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, "constraint" text, nodelist text[], exclude text[], time_limit_s bigint,
-				time_min_s bigint, begin_at double precision, deadline_at double precision, requeue boolean, retry int, "group" text, keep jsonb, sample_s int, reservation text)),
+	set (partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task, mem_mb, mem_per_cpu_mb, gres, licenses,
+		exclusive, "constraint", nodelist,
+			exclude, time_limit_s, time_min_s, begin_at, deadline_at, requeue, retry, group_name, keep, sample_s,
+				reservation)
+		= (select s.partition, s.nodes_min, s.nodes_max, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
+			s.mem_per_cpu_mb, coalesce(s.gres, '{}'),
+			coalesce(s.licenses, '{}'), s.exclusive, coalesce(s."constraint", ''), coalesce(s.nodelist, '{}'),
+			coalesce(s.exclude, '{}'), s.time_limit_s, s.time_min_s,
+			to_timestamp(s.begin_at), to_timestamp(s.deadline_at), s.requeue, s.retry, s."group",
+			coalesce(s.keep, '{}'), s.sample_s, s.reservation
+			from jsonb_to_record(v_plan) as s (partition text, nodes_min int, nodes_max int, ntasks int,
+				ntasks_per_node int, cpus_per_task int, mem_mb bigint,
+				mem_per_cpu_mb bigint, gres jsonb, licenses jsonb, exclusive boolean, "constraint" text,
+				nodelist text[], exclude text[], time_limit_s bigint,
+				time_min_s bigint, begin_at double precision, deadline_at double precision, requeue boolean,
+				retry int, "group" text, keep jsonb, sample_s int, reservation text)),
 		-- What has begun has opened its files by the names in its spec.
-		(spec, auth) = (select case when b then r.spec else p_spec end, case when b then r.auth else decode(p_auth, 'hex') end
+		(spec, auth) = (select case when b then r.spec else p_spec end,
+			case when b then r.auth else decode(p_auth, 'hex') end
 			from internal.modify_begun(p_job, p_request) b)
 	where r.job_id = p_job and r.step_id = p_request;
 	-- Its rows are touched whatever has changed: the leader keeps what it knows of them until then.
 	update step s
-	set queue = r.partition, association_id = internal.association_of(j.account, j.user_name, j.qos, r.gres), begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
+	set queue = r.partition, association_id = internal.association_of(j.account, j.user_name, j.qos, r.gres),
+		begin_at = case when p_changed ? 'begin_at' then r.begin_at else s.begin_at end,
 		start_by = internal.start_by(r.deadline_at, r.time_min_s, r.time_limit_s)
 	from step_request r
 	join job j on j.job_id = r.job_id
-	where s.job_id = p_job and s.request_id = p_request and s.ended_at is null and r.job_id = s.job_id and r.step_id = s.request_id;
+	where s.job_id = p_job and s.request_id = p_request and s.ended_at is null and r.job_id = s.job_id
+		and r.step_id = s.request_id;
 	update step_array a
 	set max_running = (p_changed -> 'array' ->> 'limit')::int
 	where p_changed ? 'array' and a.job_id = p_job and a.step_id = p_request;
@@ -190,14 +240,17 @@ begin
 		from step s
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		left join partition p on p.partition = r.partition
-		where s.job_id = p_job and s.request_id = p_request and t.job_id = s.job_id and t.step_id = s.step_id and t.ended_at is null
+		where s.job_id = p_job and s.request_id = p_request and t.job_id = s.job_id and t.step_id = s.step_id
+			and t.ended_at is null
 		returning t.job_id, t.step_id, t.time_limit_s
 	loop
 		-- The node keeps the time: it is told.
-		perform internal.attempt_order('limit', v_one.job_id, v_one.step_id, jsonb_build_object('time_limit_s', v_one.time_limit_s));
+		perform internal.attempt_order('limit', v_one.job_id, v_one.step_id,
+			jsonb_build_object('time_limit_s', v_one.time_limit_s));
 	end loop;
 end $$;
-comment on function internal.modify_step(bigint, int, jsonb, text, text) is 'Write a changed step, and tell the nodes of what runs its new time limit.';
+comment on function internal.modify_step(bigint, int, jsonb, text, text) is
+	'Write a changed step, and tell the nodes of what runs its new time limit.';
 
 create function internal.modify_job(p_role text, p_job bigint, p_changed jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -206,13 +259,18 @@ declare
 begin
 	select * into v_job from job j where j.job_id = p_job;
 	if p_changed ?| array['account', 'qos'] and v_job.started_at is not null then
-		raise exception 'job % has started, so its account and quality of service cannot be modified any more', p_job using errcode = 'RT409';
-	elsif p_changed ?| array['account', 'qos'] and exists (select from step s where s.job_id = p_job and s.ended_at is not null) then
+		raise exception 'job % has started, so its account and quality of service cannot be modified any more',
+			p_job using errcode = 'RT409';
+	elsif p_changed ?| array['account', 'qos']
+		and exists (select from step s where s.job_id = p_job and s.ended_at is not null) then
 		-- It is in their usage figures.
-		raise exception 'a step of job % has ended, so the job''s account and quality of service cannot be modified any more', p_job using errcode = 'RT409';
+		raise exception 'a step of job % has ended, so the job''s account and quality of service cannot be modified '
+			'any more', p_job using errcode = 'RT409';
 	end if;
-	perform internal.submit_check_job(v_job.user_name, p_role, case when p_changed ? 'account' then p_changed ->> 'account' else v_job.account end,
-		coalesce(p_changed ->> 'qos', v_job.qos), (p_changed ->> 'nice')::int, (p_changed ->> 'priority')::int, null, null);
+	perform internal.submit_check_job(v_job.user_name, p_role,
+		case when p_changed ? 'account' then p_changed ->> 'account' else v_job.account end,
+		coalesce(p_changed ->> 'qos', v_job.qos), (p_changed ->> 'nice')::int, (p_changed ->> 'priority')::int, null,
+		null);
 	update job j
 	set name = coalesce(p_changed ->> 'name', j.name),
 		account = case when p_changed ? 'account' then p_changed ->> 'account' else j.account end,
@@ -228,7 +286,8 @@ begin
 	end if;
 	if p_changed ?| array['nice', 'priority', 'qos', 'account'] then
 		update step s
-		set rank = internal.submit_rank(j.priority - j.nice + q.priority, j.submit_at), association_id = internal.association_of(j.account, j.user_name, j.qos, r.gres)
+		set rank = internal.submit_rank(j.priority - j.nice + q.priority, j.submit_at),
+			association_id = internal.association_of(j.account, j.user_name, j.qos, r.gres)
 		from job j
 		join qos q on q.qos = j.qos
 		join step_request r on r.job_id = j.job_id
@@ -251,24 +310,30 @@ declare
 	v_one record;
 begin
 	-- Who may is asked before the lock, what is there after it.
-	perform internal.job_lock(array(select distinct t.job_id from internal.modify_target(p_uid, p_user, p_request, v_among) t));
-	select coalesce(jsonb_agg(jsonb_build_object('job_id', t.job_id, 'step_id', t.request_id, 'action', 'modified')), '[]') into v_target
+	perform internal.job_lock(array(select distinct t.job_id
+		from internal.modify_target(p_uid, p_user, p_request, v_among) t));
+	select coalesce(jsonb_agg(jsonb_build_object('job_id', t.job_id, 'step_id', t.request_id, 'action', 'modified')), '[]')
+		into v_target
 	from internal.modify_target(p_uid, p_user, p_request, v_among) t;
 	for v_job in select distinct (t ->> 'job_id')::bigint from jsonb_array_elements(v_target) t order by 1 loop
 		perform internal.modify_job(v_role, v_job, v_job_changes);
 	end loop;
 	for v_one in
 		select x.job_id, x.request_id, coalesce(x.changed, '{}') as changed, x.spec, x.auth, t.step_id
-		from jsonb_to_recordset(p_request -> 'steps') as x (job_id bigint, request_id int, changed jsonb, spec text, auth text)
-		left join jsonb_to_recordset(v_target) as t (job_id bigint, step_id int) on t.job_id = x.job_id and t.step_id = x.request_id
+		from jsonb_to_recordset(p_request -> 'steps') as x (job_id bigint, request_id int, changed jsonb, spec text,
+			auth text)
+		left join jsonb_to_recordset(v_target) as t (job_id bigint, step_id int) on t.job_id = x.job_id
+			and t.step_id = x.request_id
 		order by x.job_id, x.request_id
 	loop
 		if v_one.step_id is null and v_selection then
 			continue;
 		elsif v_one.step_id is null then
-			raise exception 'step %.% has changed meanwhile', v_one.job_id, v_one.request_id using errcode = 'RT409', hint = 'Try again.';
+			raise exception 'step %.% has changed meanwhile', v_one.job_id, v_one.request_id using errcode = 'RT409',
+				hint = 'Try again.';
 		end if;
-		perform internal.modify_check(v_role, (select p_request -> 'groups' from job j where j.job_id = v_one.job_id and j.uid = p_uid), v_one.job_id,
+		perform internal.modify_check(v_role,
+			(select p_request -> 'groups' from job j where j.job_id = v_one.job_id and j.uid = p_uid), v_one.job_id,
 			v_one.request_id, v_one.changed, v_one.spec);
 		perform internal.modify_step(v_one.job_id, v_one.request_id, v_one.changed, v_one.spec, v_one.auth);
 	end loop;
@@ -280,4 +345,6 @@ begin
 	return internal.control_answer('modify', v_target, v_target);
 end $$;
 comment on function api.job_modify(int, text, jsonb) is
-	'Store changes to steps and their jobs: {jobs, steps: [{job_id, request_id, changed, spec, auth}], job: {...}, groups: those of the caller}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}. RT409: not in this state.';
+	'Store changes to steps and their jobs: {jobs, steps: [{job_id, request_id, changed, spec, auth}], job: {...}, groups: '
+	'those of the caller}, or a selection. Answer {steps: [{label, state, action, changed, failed}]}. RT409: not in this '
+	'state.';

@@ -1,26 +1,31 @@
-create function internal.queue_pick(p_uid int, p_caller text, p_all_seen boolean, p_users text[], p_states text[], p_live boolean, p_ended boolean, p_limit int) returns bigint[]
+create function internal.queue_pick(p_uid int, p_caller text, p_all_seen boolean, p_users text[], p_states text[], p_live boolean,
+	p_ended boolean, p_limit int) returns bigint[]
 language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_live bigint[];
 	v_ended bigint[];
 begin
-	-- Live jobs have an index of their own; history is read only when asked for, newest first, of each user by an index of its own.
+	-- Live jobs have an index of their own; history is read only when asked for, newest first, of each user by an index of
+	-- its own.
 	if p_live then
 		v_live := array(
 			select j.job_id from job j
-			where j.ended_at is null and (p_users is null or j.user_name = any (p_users)) and (p_all_seen or j.uid = p_uid));
+			where j.ended_at is null and (p_users is null or j.user_name = any (p_users))
+				and (p_all_seen or j.uid = p_uid));
 	end if;
 	if not p_ended then
 		return v_live;
 	elsif p_users is null and p_all_seen then
-		v_ended := array(select j.job_id from job j where j.ended_at is not null and j.state = any (p_states) order by j.job_id desc limit p_limit);
+		v_ended := array(select j.job_id from job j
+			where j.ended_at is not null and j.state = any (p_states) order by j.job_id desc limit p_limit);
 	else
 		v_ended := array(
 			select x.job_id
 			from (select distinct n from unnest(coalesce(p_users, array[p_caller])) n) u
 			cross join lateral (
 				select j.job_id from job j
-				where j.user_name = u.n and j.ended_at is not null and j.state = any (p_states) and (p_all_seen or j.uid = p_uid)
+				where j.user_name = u.n and j.ended_at is not null and j.state = any (p_states)
+					and (p_all_seen or j.uid = p_uid)
 				order by j.job_id desc limit p_limit) x
 			order by x.job_id desc limit p_limit);
 	end if;
@@ -29,11 +34,14 @@ end $$;
 comment on function internal.queue_pick(int, text, boolean, text[], text[], boolean, boolean, int) is
 	'Jobs for the queue: (p_live) live ones, and (p_ended) those that ended in one of p_states, p_limit at most; null: none.';
 
-create function internal.queue_waiting(p_uid int, p_all_seen boolean, p_users text[], p_states text[], p_partitions text[], out lines text, out others bigint[])
+create function internal.queue_waiting(p_uid int, p_all_seen boolean, p_users text[], p_states text[], p_partitions text[],
+	out lines text, out others bigint[])
 -- In the order of their keys rows of several tables are joined without a copy of any.
-language plpgsql stable set search_path = rota, pg_temp set enable_mergejoin = on set enable_hashjoin = off set enable_material = on as $$
+language plpgsql stable set search_path = rota,
+	pg_temp set enable_mergejoin = on set enable_hashjoin = off set enable_material = on as $$
 declare
-	-- What is live has a step that is. Between the ends of that tables are read in the order of their keys, where it is most of what is there.
+	-- What is live has a step that is. Between the ends of that tables are read in the order of their keys, where it is most
+	-- of what is there.
 	v_from constant bigint := (select min(s.job_id) from step s where s.ended_at is null);
 	v_to constant bigint := (select max(s.job_id) from step s where s.ended_at is null);
 begin
@@ -44,21 +52,31 @@ begin
 	into lines, others
 	from (
 		select j.job_id, case when j.steps_total = 1 and s.state = 'pending' then
-			concat_ws(E'\t', j.job_id, replace(replace(j.name, E'\t', ' '), E'\n', ' '), j.user_name, s.partition, s.state, '0/1', '', s.time_limit_s,
-				case when s.waits = 'scheduler' and exists (select from full_line f where f.association_id = s.association_id and f.partition = s.queue) then 'limit' else s.waits end)
+			concat_ws(E'\t', j.job_id, replace(replace(j.name, E'\t', ' '), E'\n', ' '), j.user_name, s.partition,
+				s.state, '0/1', '', s.time_limit_s,
+				case
+				when s.waits = 'scheduler'
+				and exists (select from full_line f
+				where f.association_id = s.association_id and f.partition = s.queue) then 'limit'
+				else s.waits end)
 			end as line
 		from job j
-		join internal.step_facts s on s.job_id = j.job_id and s.step_id = 0 and s.request_id = 0 and s.job_id between v_from and v_to and s.request_job_id between v_from and v_to
-		where j.ended_at is null and j.job_id between v_from and v_to and (p_users is null or j.user_name = any (p_users)) and (p_all_seen or j.uid = p_uid)
+		join internal.step_facts s on s.job_id = j.job_id and s.step_id = 0 and s.request_id = 0
+			and s.job_id between v_from and v_to and s.request_job_id between v_from and v_to
+		where j.ended_at is null and j.job_id between v_from and v_to and (p_users is null or j.user_name = any (p_users))
+			and (p_all_seen or j.uid = p_uid)
 			and (j.steps_total > 1 or s.state <> 'pending'
-				or ((p_states is null or s.state = any (p_states)) and (p_partitions is null or s.partition = any (p_partitions))))
+				or ((p_states is null or s.state = any (p_states))
+					and (p_partitions is null or s.partition = any (p_partitions))))
 		order by j.job_id desc
 	) x;
 end $$;
 comment on function internal.queue_waiting(int, boolean, text[], text[], text[]) is
-	'What makes a queue long is jobs of one step that waits, of which there is nothing to add up. lines: theirs, the newest first, null: none; others: live jobs that are none of them, null: none.';
+	'What makes a queue long is jobs of one step that waits, of which there is nothing to add up. lines: theirs, the newest '
+	'first, null: none; others: live jobs that are none of them, null: none.';
 
-create function internal.queue_lines(p_jobs bigint[], p_lines text, p_states text[], p_partitions text[], p_limit int) returns text
+create function internal.queue_lines(p_jobs bigint[], p_lines text, p_states text[], p_partitions text[], p_limit int)
+	returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	if p_jobs is null and p_limit is null then
@@ -72,10 +90,14 @@ begin
 			select split_part(w.line, E'\t', 1)::bigint as job_id, w.line
 			from string_to_table(p_lines, E'\n') w (line)
 			union all
-			select r.job_id, concat_ws(E'\t', r.job_id, replace(replace(r.name, E'\t', ' '), E'\n', ' '), r.user_name, array_to_string(r.partitions, ','),
-				r.state, r.steps_done || '/' || r.steps_total, coalesce(r.elapsed_s::text, ''), r.time_limit_s, coalesce(nullif(r.nodes, ''), r.reason, ''))
+			select r.job_id,
+				concat_ws(E'\t', r.job_id, replace(replace(r.name, E'\t', ' '), E'\n', ' '), r.user_name,
+				array_to_string(r.partitions, ','),
+				r.state, r.steps_done || '/' || r.steps_total, coalesce(r.elapsed_s::text, ''), r.time_limit_s,
+				coalesce(nullif(r.nodes, ''), r.reason, ''))
 			from internal.job_rows(p_jobs) r
-			where (p_states is null or r.state = any (p_states)) and (p_partitions is null or r.partitions && p_partitions)
+			where (p_states is null or r.state = any (p_states))
+				and (p_partitions is null or r.partitions && p_partitions)
 		) l
 		order by l.job_id desc
 		limit p_limit
@@ -105,11 +127,15 @@ begin
 	if internal.request_list(p_request, 'jobs') is not null then
 		v_jobs := array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, false) t);
 	else
-		v_jobs := internal.queue_pick(p_uid, p_user, v_all, v_of, coalesce(v_states, array(select s.state from step_state s)), not v_plain,
-			internal.request_bool(p_request, 'all') or exists (select from step_state s where s.stage = 'final' and s.state = any (v_states)), coalesce(v_limit, 1000));
+		v_jobs := internal.queue_pick(p_uid, p_user, v_all, v_of,
+			coalesce(v_states, array(select s.state from step_state s)), not v_plain,
+			internal.request_bool(p_request, 'all')
+			or exists (select from step_state s where s.stage = 'final' and s.state = any (v_states)),
+			coalesce(v_limit, 1000));
 	end if;
 	if v_plain then
-		select w.lines, w.others into v_waiting, v_others from internal.queue_waiting(p_uid, v_all, v_of, v_states, v_partitions) w;
+		select w.lines, w.others into v_waiting,
+			v_others from internal.queue_waiting(p_uid, v_all, v_of, v_states, v_partitions) w;
 	end if;
 	if v_lines then
 		v_text := coalesce(internal.queue_lines(v_jobs || v_others, v_waiting, v_states, v_partitions, v_limit), '');
@@ -132,4 +158,7 @@ begin
 	return json_build_object('jobs', coalesce(v_answer, '[]'));
 end $$;
 comment on function api.job_queue(int, text, jsonb) is
-	'Jobs in one line each, the live ones unless all is true or states names a final one. Request {user, states, partition, jobs, all, limit, lines}. Answer {jobs: [...]}; with lines {lines}: a line a job, the newest first, of its number, name, user, partition, state, steps done/all, seconds it ran (empty: none), time limit, nodes or reason, parted by tabs.';
+	'Jobs in one line each, the live ones unless all is true or states names a final one. Request {user, states, partition, '
+	'jobs, all, limit, lines}. Answer {jobs: [...]}; with lines {lines}: a line a job, the newest first, of its number, '
+	'name, user, partition, state, steps done/all, seconds it ran (empty: none), time limit, nodes or reason, parted by '
+	'tabs.';

@@ -14,7 +14,8 @@ begin
 		when 'null' then null
 		else string_to_array(p_request ->> p_key, ',') end, '{}');
 end $$;
-comment on function internal.request_list(jsonb, text) is 'A member that is a list, or a string of words with commas; null where it is absent or empty.';
+comment on function internal.request_list(jsonb, text) is
+	'A member that is a list, or a string of words with commas; null where it is absent or empty.';
 
 create function internal.request_bool(p_request jsonb, p_key text) returns boolean
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -40,7 +41,8 @@ exception when invalid_text_representation then
 when numeric_value_out_of_range then
 	raise exception '"%" must be a number from 0 to %, not "%"', p_key, p_most, p_request ->> p_key using errcode = 'RT422';
 end $$;
-comment on function internal.request_int(jsonb, text, bigint) is 'A member that is a number, not below 0; null where it is absent.';
+comment on function internal.request_int(jsonb, text, bigint) is
+	'A member that is a number, not below 0; null where it is absent.';
 
 create function internal.request_time(p_request jsonb, p_key text) returns timestamptz
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -58,7 +60,8 @@ exception when datetime_field_overflow or interval_field_overflow or invalid_dat
 	raise exception '"%" must be a time, not "%"', p_key, v_text using errcode = 'RT422',
 		hint = 'Write it like 2026-01-31T12:00:00+01:00, today, now-2hours, or as seconds since 1970.';
 end $$;
-comment on function internal.request_time(jsonb, text) is 'A member that is a time, as ISO 8601 or in seconds since 1970; null where it is absent.';
+comment on function internal.request_time(jsonb, text) is
+	'A member that is a time, as ISO 8601 or in seconds since 1970; null where it is absent.';
 
 create function internal.request_states(p_request jsonb) returns text[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -115,21 +118,24 @@ comment on function internal.sees_all(int, text) is 'Whether the caller sees the
 create function internal.plan_for(p_rows int) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
-	-- Kept plans are made for a few rows: good for thousands of small requests a second, quadratic for one of thousands of rows,
-	-- beside whose work making plans anew costs nothing.
+	-- Kept plans are made for a few rows: good for thousands of small requests a second, quadratic for one of thousands of
+	-- rows, beside whose work making plans anew costs nothing.
 	if p_rows > 100 then
 		perform set_config('plan_cache_mode', 'force_custom_plan', true);
 	end if;
 end $$;
-comment on function internal.plan_for(int) is 'Say how many rows a request is about, before it goes to work: the rest of the transaction is planned for that.';
+comment on function internal.plan_for(int) is
+	'Say how many rows a request is about, before it goes to work: the rest of the transaction is planned for that.';
 
 create function internal.request_known(p_uid int, p_user text, p_request jsonb) returns void
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	perform internal.object_need('partition', internal.request_list(p_request, 'partition')), internal.object_need('qos', internal.request_list(p_request, 'qos')),
+	perform internal.object_need('partition', internal.request_list(p_request, 'partition')),
+		internal.object_need('qos', internal.request_list(p_request, 'qos')),
 		internal.object_need('node', internal.request_list(p_request, 'nodes')),
 		-- That there is no such account is said to everybody who submits; what others are called is not.
 		internal.object_need('account', internal.request_list(p_request, 'account'), internal.sees_all(p_uid, p_user));
 end $$;
 comment on function internal.request_known(int, text, jsonb) is
-	'Fail with RT404 unless the partitions, accounts and so on that a request names exist: for requests that find nothing, as history may name what is gone.';
+	'Fail with RT404 unless the partitions, accounts and so on that a request names exist: for requests that find nothing, '
+	'as history may name what is gone.';

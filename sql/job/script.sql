@@ -20,7 +20,8 @@ declare
 	v_job bigint;
 	v_answer jsonb;
 begin
-	select min(t.job_id) into v_job from internal.job_target(p_uid, p_user, p_request, true) t having count(distinct t.job_id) = 1;
+	select min(t.job_id) into v_job
+		from internal.job_target(p_uid, p_user, p_request, true) t having count(distinct t.job_id) = 1;
 	if not found then
 		raise exception 'name one job' using errcode = 'RT422';
 	end if;
@@ -32,9 +33,11 @@ begin
 	join environment e on e.hash = j.environment_hash
 	where j.job_id = v_job and (j.uid = p_uid or internal.caller_role(p_uid, p_user) = 'admin');
 	if not found then
-		raise exception 'the script of job % is private', v_job using errcode = 'RT403', hint = 'Only its owner and admins may see it.';
+		raise exception 'the script of job % is private', v_job using errcode = 'RT403',
+			hint = 'Only its owner and admins may see it.';
 	end if;
 	return v_answer;
 end $$;
 comment on function api.job_script(int, text, jsonb) is
-	'Script and environment of a job, for its owner and admins. Request {jobs: [one]}. Answer {job_id, script, script_name, environment: ["NAME=value"]}.';
+	'Script and environment of a job, for its owner and admins. Request {jobs: [one]}. Answer {job_id, script, script_name, '
+	'environment: ["NAME=value"]}.';

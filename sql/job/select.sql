@@ -12,7 +12,8 @@ begin
 		end if;
 		-- An empty variable of a script would select everything.
 		if coalesce(internal.request_list(p_request, v_key), '{""}') && '{""}' then
-			raise exception '"%" is empty', v_key using errcode = 'RT422', hint = 'Leave it out, or say which jobs are meant.';
+			raise exception '"%" is empty', v_key using errcode = 'RT422',
+				hint = 'Leave it out, or say which jobs are meant.';
 		end if;
 		v_found := true;
 	end loop;
@@ -60,12 +61,14 @@ declare
 	c_steps constant int := 1000000;
 begin
 	if not internal.is_selection(p_request) then
-		return query select t.job_id, t.step_id, t.pos, t.whole_job, false from internal.job_target(p_uid, p_user, p_request, true) t;
+		return query select t.job_id, t.step_id, t.pos, t.whole_job,
+			false from internal.job_target(p_uid, p_user, p_request, true) t;
 		return;
 	end if;
 	-- What is named must be there and the caller's, whether or not it is selected.
 	if v_named then
-		v_jobs := internal.jobs_selected(p_uid, p_user, p_request, array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, true) t));
+		v_jobs := internal.jobs_selected(p_uid, p_user, p_request,
+			array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, true) t));
 		return query
 			select t.job_id, t.step_id, t.pos, t.whole_job, true
 			from internal.job_target(p_uid, p_user, p_request, true) t
@@ -76,7 +79,8 @@ begin
 	if v_jobs = '{}' then
 		perform internal.request_known(p_uid, p_user, p_request);
 	elsif (select sum(j.steps_total) from job j where j.job_id = any (v_jobs)) > c_steps then
-		raise exception 'the jobs selected have more than % steps', c_steps using errcode = 'RT422', hint = 'Select fewer at a time.';
+		raise exception 'the jobs selected have more than % steps', c_steps using errcode = 'RT422',
+			hint = 'Select fewer at a time.';
 	end if;
 	return query
 		select s.job_id, s.step_id, null::int, true, true
@@ -85,10 +89,11 @@ begin
 		where r.job_id = any (v_jobs);
 end $$;
 comment on function internal.change_target(int, text, jsonb, bigint[]) is
-	'The steps that a request to change them names or selects, after checking that the caller may; p_among: only of these jobs. Errors: RT404, RT403, RT422.';
+	'The steps that a request to change them names or selects, after checking that the caller may; p_among: only of these '
+	'jobs. Errors: RT404, RT403, RT422.';
 
--- State, partition, name and account of a job change while a request waits for its locks, by what may change several jobs at once. A selection is what
--- it is behind the locks of all jobs that it may come to mean.
+-- State, partition, name and account of a job change while a request waits for its locks, by what may change several jobs at
+-- once. A selection is what it is behind the locks of all jobs that it may come to mean.
 create function internal.change_candidates(p_uid int, p_user text, p_request jsonb) returns bigint[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
@@ -99,10 +104,13 @@ begin
 		return array(select distinct t.job_id from internal.job_target(p_uid, p_user, p_request, true) t);
 	end if;
 	return array(
-		select j.job_id from job j where j.ended_at is null and (v_all or j.uid = p_uid) and (v_users is null or j.user_name = any (v_users)));
+		select j.job_id from job j
+			where j.ended_at is null and (v_all or j.uid = p_uid)
+			and (v_users is null or j.user_name = any (v_users)));
 end $$;
 comment on function internal.change_candidates(int, text, jsonb) is
-	'The jobs to lock before a selection is evaluated: those named, or all live ones of the users selected that the caller may change.';
+	'The jobs to lock before a selection is evaluated: those named, or all live ones of the users selected that the caller '
+	'may change.';
 
 create function api.job_select(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -110,14 +118,17 @@ declare
 	v_jobs bigint[];
 begin
 	if not internal.is_selection(p_request) then
-		raise exception 'nothing is selected' using errcode = 'RT422', hint = 'Select by user, name, states, partition or account.';
+		raise exception 'nothing is selected' using errcode = 'RT422',
+			hint = 'Select by user, name, states, partition or account.';
 	end if;
 	v_jobs := array(select distinct t.job_id from internal.change_target(p_uid, p_user, p_request) t);
 	perform internal.plan_for(cardinality(v_jobs));
 	return jsonb_build_object('jobs', coalesce((
-		select jsonb_agg(jsonb_build_object('job_id', r.job_id, 'name', r.name, 'user', r.user_name, 'account', r.account, 'partitions', r.partitions,
+		select jsonb_agg(jsonb_build_object('job_id', r.job_id, 'name', r.name, 'user', r.user_name, 'account', r.account,
+			'partitions', r.partitions,
 			'state', r.state) order by r.job_id)
 		from internal.job_rows(v_jobs) r), '[]'));
 end $$;
 comment on function api.job_select(int, text, jsonb) is
-	'The jobs that cancel, hold, release, signal and modify would change, by the same selection. Request {jobs, user, name, states, partition, account}. Answer {jobs: [{job_id, name, user, account, partitions, state}]}.';
+	'The jobs that cancel, hold, release, signal and modify would change, by the same selection. Request {jobs, user, name, '
+	'states, partition, account}. Answer {jobs: [{job_id, name, user, account, partitions, state}]}.';

@@ -2,8 +2,10 @@ create function internal.tasks_json(p_job bigint, p_step int, p_attempt int) ret
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-	select coalesce(jsonb_agg(jsonb_build_object('task', t.task, 'node', n.name, 'pid', t.pid, 'started_at', t.started_at, 'ended_at', t.ended_at,
-		'exit_code', t.exit_code, 'signal', t.signal, 'cause', t.cause, 'user_s', round(t.user_usec / 1e6, 3), 'system_s', round(t.system_usec / 1e6, 3),
+	select coalesce(jsonb_agg(jsonb_build_object('task', t.task, 'node', n.name, 'pid', t.pid, 'started_at', t.started_at,
+		'ended_at', t.ended_at,
+		'exit_code', t.exit_code, 'signal', t.signal, 'cause', t.cause, 'user_s', round(t.user_usec / 1e6, 3), 'system_s',
+		round(t.system_usec / 1e6, 3),
 		'max_rss_kb', t.max_rss_kb) order by t.task), '[]')
 	from task_end t
 	join node n on n.node_id = t.node_id
@@ -15,7 +17,8 @@ create function internal.edges_json(p_job bigint, p_step int) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-	select coalesce(jsonb_agg(jsonb_build_object('label', coalesce(internal.step_label(e.peer_job_id, nullif(e.peer_step_id, -1)), e.peer_job_id::text),
+	select coalesce(jsonb_agg(jsonb_build_object('label',
+		coalesce(internal.step_label(e.peer_job_id, nullif(e.peer_step_id, -1)), e.peer_job_id::text),
 		'kind', e.kind, 'condition', e."condition", 'state', e.state) order by e.edge), '[]')
 	from step_edge e
 	where e.job_id = p_job and e.step_id = p_step);
@@ -24,21 +27,30 @@ comment on function internal.edges_json(bigint, int) is 'The peers of a step.';
 
 create function internal.attempt_json(p_attempt rota.attempt, p_state text, p_own boolean) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	select jsonb_build_object('attempt', p_attempt.attempt, 'state', coalesce(p_attempt.state, p_state), 'nodes', array_to_string(p_attempt.nodes, ','),
+	select jsonb_build_object('attempt', p_attempt.attempt, 'state', coalesce(p_attempt.state, p_state), 'nodes',
+		array_to_string(p_attempt.nodes, ','),
 		'started_at', p_attempt.started_at, 'ended_at', p_attempt.ended_at,
-		'elapsed_s', extract(epoch from coalesce(p_attempt.done_at, p_attempt.ended_at, now()) - p_attempt.started_at)::bigint, 'suspended_s', (p_attempt.suspended_s + coalesce(extract(epoch from now() - p_attempt.suspended_at), 0))::bigint,
-		'exit_code', p_attempt.exit_code, 'signal', p_attempt.signal, 'cause', p_attempt.cause, 'message', case when p_own then p_attempt.message end);
+		'elapsed_s',
+		extract(epoch from coalesce(p_attempt.done_at, p_attempt.ended_at, now()) - p_attempt.started_at)::bigint,
+		'suspended_s', (p_attempt.suspended_s + coalesce(extract(epoch from now() - p_attempt.suspended_at), 0))::bigint,
+		'exit_code', p_attempt.exit_code, 'signal', p_attempt.signal, 'cause', p_attempt.cause, 'message',
+		case when p_own then p_attempt.message end);
 $$;
-comment on function internal.attempt_json(rota.attempt, text, boolean) is 'An attempt of a step, in the step''s state (p_state) while it is live, with what is the owner''s alone (p_own).';
+comment on function internal.attempt_json(rota.attempt, text, boolean) is
+	'An attempt of a step, in the step''s state (p_state) while it is live, with what is the owner''s alone (p_own).';
 
 create function internal.element_json(p_array rota.step, p_counts rota.step_array, p_pos int) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	select jsonb_build_object('step_id', p_array.step_id + 1 + p_pos, 'label', format('%s[%s]', internal.step_label(p_array.job_id, p_array.step_id), x.index),
-		'state', case when p_array.ended_at is null then 'pending' else p_array.state end, 'array_index', x.index, 'array', null,
-		'attempt', 0, 'attempts', '[]'::jsonb, 'retries', 0, 'requeues', 0, 'started_at', null, 'elapsed_s', null, 'exit_code', null, 'signal', null)
+	select jsonb_build_object('step_id', p_array.step_id + 1 + p_pos, 'label',
+		format('%s[%s]', internal.step_label(p_array.job_id, p_array.step_id), x.index),
+		'state', case when p_array.ended_at is null then 'pending' else p_array.state end, 'array_index', x.index,
+		'array', null,
+		'attempt', 0, 'attempts', '[]'::jsonb, 'retries', 0, 'requeues', 0, 'started_at', null, 'elapsed_s', null,
+		'exit_code', null, 'signal', null)
 	from (select internal.array_index(p_counts.indices, p_pos) as index) x;
 $$;
-comment on function internal.element_json(rota.step, rota.step_array, int) is 'What is different of the element at a place of an array, while it is no row yet.';
+comment on function internal.element_json(rota.step, rota.step_array, int) is
+	'What is different of the element at a place of an array, while it is no row yet.';
 
 create function internal.steps_json(p_job bigint, p_steps int[], p_elements boolean, p_own boolean) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -47,45 +59,74 @@ begin
 	with full_line as materialized (
 		select * from internal.full_lines()
 	), one as (
-		select s.step_id as row_id, s.step_id from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
+		select s.step_id as row_id,
+			s.step_id from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
 		where r.job_id = p_job and (p_steps is null or s.step_id = any (p_steps))
 		union
 		-- Elements, where they are asked for; one that is no row yet is as its array, but has not begun.
-		select s.step_id, s.step_id from step s where s.job_id = p_job and p_elements and s.array_index is not null and (p_steps is null or s.request_id = any (p_steps))
+		select s.step_id, s.step_id from step s
+			where s.job_id = p_job and p_elements and s.array_index is not null
+			and (p_steps is null or s.request_id = any (p_steps))
 		union
 		select coalesce(s.step_id, r.step_id), v.step_id
 		from unnest(p_steps) as v (step_id)
 		left join step s on s.job_id = p_job and s.step_id = v.step_id
-		left join lateral (select max(a.step_id) as step_id from step_array a where a.job_id = p_job and a.step_id < v.step_id) r on true
+		left join lateral (select max(a.step_id) as step_id from step_array a
+			where a.job_id = p_job and a.step_id < v.step_id) r on true
 	)
 	select coalesce(jsonb_agg(jsonb_build_object(
-		'step_id', s.step_id, 'label', internal.step_label(s.job_id, s.step_id), 'name', r.name, 'line', r.line, 'state', w.state,
+		'step_id', s.step_id, 'label', internal.step_label(s.job_id, s.step_id), 'name', r.name, 'line', r.line, 'state',
+			w.state,
 		'held', nullif(s.held, ''), 'held_reason', s.held_reason,
-		'reason', case when w.reason = 'scheduler' and exists (select from full_line f where f.association_id = s.association_id and f.partition = s.queue) then 'limit' else w.reason end,
-		'attempt', s.attempt, 'retry', r.retry, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at, 'eligible_at', s.eligible_at,
+		'reason',
+		case
+		when w.reason = 'scheduler'
+		and exists (select from full_line f where f.association_id = s.association_id and f.partition = s.queue)
+		then 'limit' else w.reason end,
+		'attempt', s.attempt, 'retry', r.retry, 'retries', s.retries, 'requeues', s.requeues, 'begin_at', s.begin_at,
+		'eligible_at', s.eligible_at,
 		'started_at', s.started_at, 'ended_at', s.ended_at, 'expected_at', pl.expected_at, 'deadline_at', r.deadline_at,
-		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint, 'suspended_s', coalesce(t.suspended_s + coalesce(extract(epoch from now() - t.suspended_at), 0), 0)::bigint,
+		'elapsed_s', extract(epoch from coalesce(s.ended_at, now()) - s.started_at)::bigint, 'suspended_s',
+		coalesce(t.suspended_s + coalesce(extract(epoch from now() - t.suspended_at), 0), 0)::bigint,
 		'time_limit_s', coalesce(t.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0),
 		'exit_code', s.exit_code, 'signal', s.signal, 'cause', s.cause, 'message', case when p_own then s.message end,
-		'nodes', coalesce(array_to_string(t.nodes, ','), ''), 'warnings', case when s.ended_at is null and s.attempt > 0 then internal.step_warnings(s.job_id, s.step_id, s.attempt) else '[]' end, 'cpus', coalesce(l.cpus, r.ntasks::bigint * r.cpus_per_task),
-		'mem_mb', coalesce(l.mem_mb, r.mem_mb, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task), 'ntasks', r.ntasks, 'cpus_per_task', r.cpus_per_task,
-		'nodes_min', r.nodes_min, 'nodes_max', r.nodes_max, 'gres', r.gres, 'licenses', r.licenses, 'constraint', nullif(r."constraint", ''),
+		'nodes', coalesce(array_to_string(t.nodes, ','), ''), 'warnings',
+		case when s.ended_at is null and s.attempt > 0 then internal.step_warnings(s.job_id, s.step_id, s.attempt)
+		else '[]' end, 'cpus', coalesce(l.cpus, r.ntasks::bigint * r.cpus_per_task),
+		'mem_mb', coalesce(l.mem_mb, r.mem_mb, r.mem_per_cpu_mb * r.ntasks * r.cpus_per_task), 'ntasks', r.ntasks,
+		'cpus_per_task', r.cpus_per_task,
+		'nodes_min', r.nodes_min, 'nodes_max', r.nodes_max, 'gres', r.gres, 'licenses', r.licenses, 'constraint',
+		nullif(r."constraint", ''),
 		'exclusive', r.exclusive, 'group', r.group_name, 'partition', r.partition,
 		'workdir', f.spec ->> 'workdir', 'output', f.spec ->> 'output', 'error', f.spec ->> 'error',
 		'array_index', s.array_index,
-		'array', case when a.size is not null then jsonb_build_object('size', a.size, 'next', a.next, 'running', a.running, 'completed', a.completed,
+		'array',
+		case
+		when a.size is not null then jsonb_build_object('size', a.size, 'next', a.next, 'running', a.running, 'completed',
+		a.completed,
 			'failed', a.failed, 'limit', a.max_running, 'indices', a.indices) end,
 		'after', case when s.array_index is null then internal.edges_json(s.job_id, s.step_id) else '[]' end,
-		'tasks', internal.tasks_json(s.job_id, s.step_id, s.attempt), 'hooks', internal.hooks_json(s.job_id, s.step_id, s.attempt, p_own))
-		|| jsonb_build_object('job_name', f.spec ->> 'job_name', 'deps_any', r.deps_any, 'nodelist', r.nodelist, 'exclude', r.exclude, 'time_min_s', r.time_min_s, 'keep', r.keep, 'sample_s', r.sample_s, 'reservation', r.reservation,
-			'requeue', r.requeue, 'input', f.spec ->> 'input', 'open_mode', case f.spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end,
-			'prolog', f.spec ->> 'user_prolog', 'epilog', f.spec ->> 'user_epilog', 'if_changed', f.spec ->> 'if_changed',
-			'limit_signal', nullif(concat(case when f.spec ? 'signal_shell' then 'B:' end, f.spec ->> 'signal', '@' || coalesce(f.spec ->> 'signal_s', case when f.spec ? 'signal' then '0' end)), ''),
+		'tasks', internal.tasks_json(s.job_id, s.step_id, s.attempt), 'hooks',
+		internal.hooks_json(s.job_id, s.step_id, s.attempt, p_own))
+		|| jsonb_build_object('job_name', f.spec ->> 'job_name', 'deps_any', r.deps_any, 'nodelist', r.nodelist,
+			'exclude', r.exclude, 'time_min_s', r.time_min_s, 'keep', r.keep, 'sample_s', r.sample_s, 'reservation',
+			r.reservation,
+			'requeue', r.requeue, 'input', f.spec ->> 'input', 'open_mode',
+			case f.spec ->> 'append' when '1' then 'append' when '0' then 'truncate' end,
+			'prolog', f.spec ->> 'user_prolog', 'epilog', f.spec ->> 'user_epilog', 'if_changed',
+			f.spec ->> 'if_changed',
+			'limit_signal',
+			nullif(concat(case when f.spec ? 'signal_shell' then 'B:' end, f.spec ->> 'signal',
+			'@' || coalesce(f.spec ->> 'signal_s', case when f.spec ? 'signal' then '0' end)), ''),
 			-- Most steps have one attempt, which is at hand.
-			'attempts', case when s.attempt > 1 then (select jsonb_agg(internal.attempt_json(a, w.state, p_own) order by a.attempt) from attempt a
+			'attempts',
+				case
+				when s.attempt > 1
+				then (select jsonb_agg(internal.attempt_json(a, w.state, p_own) order by a.attempt) from attempt a
 					where a.job_id = p_job and a.step_id = s.step_id and a.attempt > 0)
 				when t.attempt > 0 then jsonb_build_array(internal.attempt_json(t, w.state, p_own)) else '[]' end)
-		|| case when o.step_id <> o.row_id then internal.element_json(s, a, o.step_id - o.row_id - 1) else '{}' end order by o.step_id), '[]')
+		|| case when o.step_id <> o.row_id then internal.element_json(s, a, o.step_id - o.row_id - 1) else '{}' end
+			order by o.step_id), '[]')
 	from one o
 	join step s on s.job_id = p_job and s.step_id = o.row_id
 	join step_request r on r.job_id = p_job and r.step_id = s.request_id
@@ -93,7 +134,8 @@ begin
 	cross join lateral (select case when p_own then internal.spec_fields(r.spec) end as spec offset 0) f
 	left join step_array a on a.job_id = p_job and a.step_id = s.step_id
 	-- By key: "limit 1" keeps the planner from starting with all steps there are.
-	cross join lateral (select n.state, n.reason from internal.step_now n where n.job_id = p_job and n.step_id = s.step_id limit 1) w
+	cross join lateral (select n.state, n.reason from internal.step_now n
+		where n.job_id = p_job and n.step_id = s.step_id limit 1) w
 	left join partition p on p.partition = r.partition
 	left join plan pl on pl.job_id = p_job and pl.step_id = s.step_id
 	left join attempt t on t.job_id = p_job and t.step_id = s.step_id and t.attempt = s.attempt
@@ -106,11 +148,12 @@ comment on function internal.steps_json(bigint, int[], boolean, boolean) is
 create function internal.job_changed(p_jobs bigint[], p_since text) returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
-	-- The cursor is a snapshot: news is what it could not see, however late it committed. What a transaction to come has written
-	-- is from the database that this one was restored from: no news.
+	-- The cursor is a snapshot: news is what it could not see, however late it committed. What a transaction to come has
+	-- written is from the database that this one was restored from: no news.
 	return exists (
 		select from event e
-		where e.job_id = any (p_jobs) and e.xid >= pg_snapshot_xmin(p_since::pg_snapshot) and not pg_visible_in_snapshot(e.xid, p_since::pg_snapshot)
+		where e.job_id = any (p_jobs) and e.xid >= pg_snapshot_xmin(p_since::pg_snapshot)
+			and not pg_visible_in_snapshot(e.xid, p_since::pg_snapshot)
 			and e.xid <= pg_snapshot_xmax(pg_current_snapshot()));
 exception when invalid_text_representation then
 	raise exception '"%" is not a cursor', p_since using errcode = 'RT422', hint = 'Give the "cursor" of an answer.';
@@ -126,18 +169,26 @@ declare
 	v_role text := internal.caller_role(p_uid, p_user);
 	v_answer jsonb;
 begin
-	select jsonb_agg(to_jsonb(t)), array_agg(distinct t.job_id) into v_target, v_jobs from internal.job_target(p_uid, p_user, p_request, false) t;
+	select jsonb_agg(to_jsonb(t)), array_agg(distinct t.job_id) into v_target,
+		v_jobs from internal.job_target(p_uid, p_user, p_request, false) t;
 	if internal.request_text(p_request, 'since') is not null and not internal.job_changed(v_jobs, p_request ->> 'since') then
 		return jsonb_build_object('changed', false, 'cursor', v_cursor);
 	end if;
-	select jsonb_agg(s.facts || jsonb_build_object('uid', j.uid, 'gid', j.gid, 'exit_code', j.exit_code, 'signal', j.signal, 'cause', j.cause,
+	select jsonb_agg(s.facts || jsonb_build_object('uid', j.uid, 'gid', j.gid, 'exit_code', j.exit_code, 'signal', j.signal,
+		'cause', j.cause,
 			'nice', j.nice, 'own', x.own,
 			-- What others do not see.
-			'script_name', case when x.own then j.script_name end, 'arguments', case when x.own then to_jsonb(j.arguments) end, 'workdir', case when x.own then j.workdir end,
-			'comment', case when x.own then j.comment end, 'mail_user', case when x.own then j.mail_user end, 'mail_type', case when x.own then j.mail_type end,
+			'script_name', case when x.own then j.script_name end, 'arguments',
+				case when x.own then to_jsonb(j.arguments) end, 'workdir', case when x.own then j.workdir end,
+			'comment', case when x.own then j.comment end, 'mail_user', case when x.own then j.mail_user end,
+				'mail_type', case when x.own then j.mail_type end,
 			'mails', case when x.own and j.mail_type is not null then internal.mails_json(j.job_id) end,
-			'steps', internal.steps_json(j.job_id, case when not x.whole then x.steps end, internal.request_bool(p_request, 'elements'), x.own),
-			'edges', (select coalesce(jsonb_agg(jsonb_build_object('from', e.peer_step_id, 'to', e.step_id, 'kind', e.kind, 'condition', e."condition",
+			'steps',
+			internal.steps_json(j.job_id, case when not x.whole then x.steps end,
+			internal.request_bool(p_request, 'elements'), x.own),
+			'edges',
+			(select coalesce(jsonb_agg(jsonb_build_object('from', e.peer_step_id, 'to', e.step_id, 'kind', e.kind,
+			'condition', e."condition",
 				'state', e.state) order by e.step_id, e.edge), '[]')
 				from step_edge e where e.job_id = j.job_id and e.peer_job_id = j.job_id)) order by j.job_id)
 	into v_answer
@@ -152,4 +203,5 @@ begin
 	return jsonb_build_object('changed', true, 'jobs', coalesce(v_answer, '[]'), 'cursor', v_cursor);
 end $$;
 comment on function api.job_show(int, text, jsonb) is
-	'Jobs with their steps and edges. Request {jobs, elements, since}. Answer {jobs: [...], cursor}; with since, an earlier cursor: {changed: false, cursor} while nothing has happened.';
+	'Jobs with their steps and edges. Request {jobs, elements, since}. Answer {jobs: [...], cursor}; with since, an earlier '
+	'cursor: {changed: false, cursor} while nothing has happened.';

@@ -6,30 +6,38 @@ begin
 	raise exception '%', concat_ws(': ', case when p_line > 0 then p_script || ':' || p_line end, '--' || p_option, p_message)
 		using errcode = 'RT422', hint = coalesce(p_hint, '');
 end $$;
-comment on function internal.submit_refuse(text, int, text, text, text) is 'Refuse a submission (RT422), naming script, line and option; line 0: the command line.';
+comment on function internal.submit_refuse(text, int, text, text, text) is
+	'Refuse a submission (RT422), naming script, line and option; line 0: the command line.';
 
 create function internal.submit_line(p_steps internal.planned_step[], p_line int, p_option text) returns int
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return coalesce((select (s.lines ->> p_option)::int from unnest(p_steps) s where s.line = p_line limit 1), p_line);
 end $$;
-comment on function internal.submit_line(internal.planned_step[], int, text) is 'The line on which the step that begins on line p_line, or all of them, were given an option.';
+comment on function internal.submit_line(internal.planned_step[], int, text) is
+	'The line on which the step that begins on line p_line, or all of them, were given an option.';
 
 create function internal.submit_over(p_bound internal.line_limit, p_need numeric, p_who text, p_how text) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return case p_bound.measure
-		when 'running' then format('%s steps start%s, at most %s%s', p_need, p_how, p_bound.most, internal.limit_whose(p_bound, ' may run at once'))
-		when 'cpu_minutes' then format('%s may come to %s CPU-minutes%s, at most %s%s', p_who, case when p_need < 'infinity' then ceil(p_need)::text else 'any number of' end, p_how,
+		when 'running' then format('%s steps start%s, at most %s%s', p_need, p_how, p_bound.most,
+			internal.limit_whose(p_bound, ' may run at once'))
+		when 'cpu_minutes' then format('%s may come to %s CPU-minutes%s, at most %s%s', p_who,
+			case when p_need < 'infinity' then ceil(p_need)::text else 'any number of' end, p_how,
 			p_bound.most, internal.limit_whose(p_bound, ' may be used'))
-		else format('%s %s asked for%s, at most %s%s', p_need, internal.limit_noun(p_bound.measure), p_how, p_bound.most, internal.limit_whose(p_bound, ' may be held at once')) end;
+		else format('%s %s asked for%s, at most %s%s', p_need, internal.limit_noun(p_bound.measure), p_how, p_bound.most,
+			internal.limit_whose(p_bound, ' may be held at once')) end;
 end $$;
-comment on function internal.submit_over(internal.line_limit, numeric, text, text) is 'A limit that a submission passes all by itself, in words: who needs so much, and how.';
+comment on function internal.submit_over(internal.line_limit, numeric, text, text) is
+	'A limit that a submission passes all by itself, in words: who needs so much, and how.';
 
-create function internal.submit_check_limits(p_association int, p_tops jsonb, p_partition rota.partition, p_script text, p_steps internal.planned_step[], p_step internal.planned_step) returns void
+create function internal.submit_check_limits(p_association int, p_tops jsonb, p_partition rota.partition, p_script text,
+	p_steps internal.planned_step[], p_step internal.planned_step) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
-	v_size internal.step_size := internal.size_asked(p_tops, p_step.nodes_min, p_step.nodes_max, p_step.ntasks, p_step.cpus_per_task, p_step.gres, p_step.exclusive,
+	v_size internal.step_size := internal.size_asked(p_tops, p_step.nodes_min, p_step.nodes_max, p_step.ntasks,
+		p_step.cpus_per_task, p_step.gres, p_step.exclusive,
 		p_step.time_limit_s, p_partition);
 	v_option text;
 	v_bound internal.line_limit;
@@ -43,13 +51,18 @@ begin
 	if not found then
 		return;
 	end if;
-	v_option := case v_bound.measure when 'cpu_minutes' then 'time' when 'nodes' then 'nodes' when 'cpus' then 'ntasks' else 'gres' end;
+	v_option := case v_bound.measure when 'cpu_minutes' then 'time' when 'nodes' then 'nodes' when 'cpus' then 'ntasks'
+		else 'gres' end;
 	perform internal.submit_refuse(p_script, internal.submit_line(p_steps, p_step.line, v_option), v_option,
-		internal.submit_over(v_bound, internal.limit_need(v_bound.measure, v_size, 'infinity'), 'it', ''), 'See "rota shares --limits".');
+		internal.submit_over(v_bound, internal.limit_need(v_bound.measure, v_size, 'infinity'), 'it', ''),
+			'See "rota shares --limits".');
 end $$;
-comment on function internal.submit_check_limits(int, jsonb, rota.partition, text, internal.planned_step[], internal.planned_step) is 'Refuse a step that passes a limit all by itself; p_tops: of its line (internal.limit_tops).';
+comment on function
+	internal.submit_check_limits(int, jsonb, rota.partition, text, internal.planned_step[], internal.planned_step) is
+	'Refuse a step that passes a limit all by itself; p_tops: of its line (internal.limit_tops).';
 
-create function internal.submit_check_sets(p_user text, p_account text, p_qos text, p_script text, p_steps internal.planned_step[]) returns void
+create function internal.submit_check_sets(p_user text, p_account text, p_qos text, p_script text,
+	p_steps internal.planned_step[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_over record;
@@ -61,9 +74,11 @@ begin
 			sum(coalesce((s."array" ->> 'size')::int, 1) * internal.limit_need(b.measure, z.size, 'infinity')) as need
 		from unnest(p_steps) s
 		join partition p on case when s.partition is null then p.is_default else p.partition = s.partition end
-		cross join lateral (select (internal.association_of(p_account, p_user, p_qos, s.gres), p.partition)::internal.queue_line as line offset 0) c
+		cross join lateral (select (internal.association_of(p_account, p_user, p_qos, s.gres),
+			p.partition)::internal.queue_line as line offset 0) c
 		cross join lateral internal.limit_tops(array[c.line]) t
-		cross join lateral (select internal.size_asked(t.tops, s.nodes_min, s.nodes_max, s.ntasks, s.cpus_per_task, s.gres, s.exclusive, s.time_limit_s, p) as size offset 0) z
+		cross join lateral (select internal.size_asked(t.tops, s.nodes_min, s.nodes_max, s.ntasks, s.cpus_per_task,
+			s.gres, s.exclusive, s.time_limit_s, p) as size offset 0) z
 		join lateral internal.limit_cover(array[c.line]) b on b.measure not in ('submitted', 'time')
 		where s.with_set is not null
 		group by s.with_set, b.limit_id, b.whose
@@ -72,12 +87,15 @@ begin
 	order by (x.bound).limit_id
 	limit 1;
 	if found then
-		perform internal.submit_refuse(p_script, v_over.line, 'with', internal.submit_over(v_over.bound, v_over.need, 'they', ' together'), 'See "rota shares --limits".');
+		perform internal.submit_refuse(p_script, v_over.line, 'with',
+			internal.submit_over(v_over.bound, v_over.need, 'they', ' together'), 'See "rota shares --limits".');
 	end if;
 end $$;
-comment on function internal.submit_check_sets(text, text, text, text, internal.planned_step[]) is 'Refuse steps that start together and so pass a limit all by themselves.';
+comment on function internal.submit_check_sets(text, text, text, text, internal.planned_step[]) is
+	'Refuse steps that start together and so pass a limit all by themselves.';
 
-create function internal.submit_check_reservation(p_user text, p_account text, p_partition text, p_script text, p_steps internal.planned_step[], p_step internal.planned_step) returns void
+create function internal.submit_check_reservation(p_user text, p_account text, p_partition text, p_script text,
+	p_steps internal.planned_step[], p_step internal.planned_step) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_line constant int := internal.submit_line(p_steps, p_step.line, 'reservation');
@@ -85,27 +103,33 @@ declare
 begin
 	select p_user = any (r.users) or coalesce(p_account = any (r.accounts), false) as admitted,
 		exists (select from internal.reservation_time t where t.reservation_id = r.reservation_id) as ahead,
-		(select count(*) from reservation_node rn join partition_node pn on pn.node_id = rn.node_id and pn.partition = p_partition
+		(select count(*) from reservation_node rn
+		join partition_node pn on pn.node_id = rn.node_id and pn.partition = p_partition
 			where rn.reservation_id = r.reservation_id) as nodes
 	into v_one
 	from reservation r
 	where r.name = p_step.reservation;
 	if not found then
-		perform internal.submit_refuse(p_script, v_line, 'reservation', format('there is no reservation "%s"', p_step.reservation), 'See "rota reservations".');
+		perform internal.submit_refuse(p_script, v_line, 'reservation',
+			format('there is no reservation "%s"', p_step.reservation), 'See "rota reservations".');
 	elsif not v_one.admitted then
-		perform internal.submit_refuse(p_script, v_line, 'reservation', format('you may not use reservation "%s"', p_step.reservation),
+		perform internal.submit_refuse(p_script, v_line, 'reservation',
+			format('you may not use reservation "%s"', p_step.reservation),
 			'It is open to the users and accounts on its list; see "rota reservations".');
 	elsif not v_one.ahead then
-		perform internal.submit_refuse(p_script, v_line, 'reservation', format('reservation "%s" is over', p_step.reservation), null);
+		perform internal.submit_refuse(p_script, v_line, 'reservation',
+			format('reservation "%s" is over', p_step.reservation), null);
 	elsif v_one.nodes < p_step.nodes_min then
-		perform internal.submit_refuse(p_script, v_line, 'reservation', format('%s nodes asked for, reservation "%s" has %s of partition "%s"', p_step.nodes_min,
+		perform internal.submit_refuse(p_script, v_line, 'reservation',
+			format('%s nodes asked for, reservation "%s" has %s of partition "%s"', p_step.nodes_min,
 			p_step.reservation, v_one.nodes, p_partition), null);
 	end if;
 end $$;
 comment on function internal.submit_check_reservation(text, text, text, text, internal.planned_step[], internal.planned_step) is
 	'Refuse a reservation that is none, is over, is closed to the owner, or has too few nodes of the partition.';
 
-create function internal.submit_check(p_user text, p_account text, p_qos text, p_groups jsonb, p_script text, p_steps internal.planned_step[]) returns text
+create function internal.submit_check(p_user text, p_account text, p_qos text, p_groups jsonb, p_script text,
+	p_steps internal.planned_step[]) returns text
 language plpgsql set search_path = rota, pg_temp as $$
 declare
 	v_steps internal.planned_step[] := p_steps;
@@ -125,11 +149,16 @@ begin
 			select p_steps[x.nr]
 			from (
 				select min(s.nr) as nr
-				from unnest(p_steps) with ordinality s (step_id, name, line, lines, topo, partition, nodes_min, nodes_max, ntasks, ntasks_per_node, cpus_per_task,
-					mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude, time_limit_s, time_min_s, begin_at, deadline_at, "array",
-					requeue, retry, hold, "group", keep, deps_any, with_set, spec, spec_end, auth, sample_s, reservation, nr)
-				group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb, s.mem_per_cpu_mb, s.gres, s.licenses,
-					s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at, s.exclusive, s.nodes_max, s.sample_s, s.reservation
+				from unnest(p_steps) with ordinality s (step_id, name, line, lines, topo, partition, nodes_min,
+					nodes_max, ntasks, ntasks_per_node, cpus_per_task,
+					mem_mb, mem_per_cpu_mb, gres, licenses, exclusive, "constraint", nodelist, exclude,
+					time_limit_s, time_min_s, begin_at, deadline_at, "array",
+					requeue, retry, hold, "group", keep, deps_any, with_set, spec, spec_end, auth, sample_s,
+					reservation, nr)
+				group by s.partition, s.nodes_min, s.ntasks, s.ntasks_per_node, s.cpus_per_task, s.mem_mb,
+					s.mem_per_cpu_mb, s.gres, s.licenses,
+					s.nodelist, s.exclude, s.time_limit_s, s.time_min_s, s.deadline_at, s.exclusive,
+					s.nodes_max, s.sample_s, s.reservation
 			) x
 			order by x.nr);
 	end if;
@@ -141,77 +170,108 @@ begin
 			v_default := v_part.partition;
 		end if;
 		if not found then
-			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'partition'), 'partition', case when v_step.partition is null
-				then 'no partition named, and there is no default one' else format('there is no partition "%s"', v_step.partition) end,
-				'Partitions: ' || coalesce((select string_agg(p.partition, ', ' order by p.partition) from partition p), 'none') || '.');
+			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'partition'),
+				'partition', case when v_step.partition is null
+				then 'no partition named, and there is no default one'
+					else format('there is no partition "%s"', v_step.partition) end,
+				'Partitions: '
+					|| coalesce((select string_agg(p.partition, ', ' order by p.partition) from partition p),
+					'none') || '.');
 		end if;
 		if v_part.state in ('drain', 'inactive') then
-			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'partition'), 'partition', format('partition "%s" accepts no jobs now (%s)', v_part.partition, v_part.state), null);
+			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'partition'),
+				'partition', format('partition "%s" accepts no jobs now (%s)', v_part.partition, v_part.state),
+				null);
 		end if;
-		if not coalesce(p_user = any (v_part.allow_users), true) or not coalesce(p_account = any (v_part.allow_accounts), v_part.allow_accounts is null)
+		if not coalesce(p_user = any (v_part.allow_users), true)
+			or not coalesce(p_account = any (v_part.allow_accounts), v_part.allow_accounts is null)
 			or (v_part.allow_groups is not null and not coalesce(p_groups ?| v_part.allow_groups, false)) then
-			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'partition'), 'partition', format('you may not use partition "%s"', v_part.partition),
+			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'partition'),
+				'partition', format('you may not use partition "%s"', v_part.partition),
 				'It is open to some users, groups or accounts only; see "rota partitions".');
 		end if;
 		if v_limited then
 			v_association := internal.association_of(p_account, p_user, p_qos, v_step.gres);
-			select t.tops into v_tops from internal.limit_tops(array[(v_association, v_part.partition)::internal.queue_line]) t;
+			select t.tops into v_tops
+				from internal.limit_tops(array[(v_association, v_part.partition)::internal.queue_line]) t;
 		end if;
 		v_limit := least(v_part.max_time_s, (v_tops ->> 'time')::bigint);
 		if v_limit is not null and (v_step.time_limit_s > v_limit or v_step.time_limit_s = 0) then
-			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'time'), 'time', format('the time limit is longer than the %s s allowed here', v_limit), null);
+			perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'time'), 'time',
+				format('the time limit is longer than the %s s allowed here', v_limit), null);
 		end if;
-		if v_step.deadline_at is not null and to_timestamp(v_step.deadline_at) <= now() + make_interval(secs => coalesce(v_step.time_min_s, v_step.time_limit_s, 0)) then
-			perform internal.submit_refuse(p_script, v_step.line, 'deadline', 'the step cannot end before its deadline', null);
+		if v_step.deadline_at is not null
+			and to_timestamp(v_step.deadline_at) <= now() + make_interval(secs => coalesce(v_step.time_min_s,
+			v_step.time_limit_s, 0)) then
+			perform internal.submit_refuse(p_script, v_step.line, 'deadline',
+				'the step cannot end before its deadline', null);
 		end if;
 		if v_step.sample_s > 0 then
 			select x.value::int into v_sample from setting x where x.name = 'sample_min_s';
 			if v_step.sample_s > 86400 or v_step.sample_s < v_sample then
-				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'sample'), 'sample', format('must be 0 or between %s and 86400 seconds, not %s',
+				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'sample'),
+					'sample', format('must be 0 or between %s and 86400 seconds, not %s',
 					v_sample, v_step.sample_s), 'Give 0 for none.');
 			end if;
 		end if;
 		if v_step.nodes_min > v_part.max_nodes then
-			perform internal.submit_refuse(p_script, v_step.line, 'nodes', format('%s nodes asked for, partition "%s" allows %s', v_step.nodes_min, v_part.partition, v_part.max_nodes), null);
+			perform internal.submit_refuse(p_script, v_step.line, 'nodes',
+				format('%s nodes asked for, partition "%s" allows %s', v_step.nodes_min, v_part.partition,
+				v_part.max_nodes), null);
 		end if;
-		-- What the partition has at its best, whatever is used or down now. Mostly the first nodes that are large enough carry the step;
-		-- where they do not, all are looked at.
+		-- What the partition has at its best, whatever is used or down now. Mostly the first nodes that are large enough
+		-- carry the step; where they do not, all are looked at.
 		select count(*) as nodes, sum(x.cpus) as cpus into v_fit
 		from (
 			select n.cpus from partition_node pn join node n on n.node_id = pn.node_id
-			where pn.partition = v_part.partition and n.cpus >= v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1)
+			where pn.partition = v_part.partition
+				and n.cpus >= v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1)
 				and n.mem_mb >= coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task, 0)
 			limit v_step.nodes_min
 		) x;
-		if not coalesce(v_fit.nodes = v_step.nodes_min and v_fit.cpus >= v_step.cpus_per_task::bigint * v_step.ntasks, false) then
-			select count(*) as nodes, coalesce(sum(n.cpus), 0) as cpus, max(n.cpus) as most_cpus, max(n.mem_mb) as most_mem into v_fit
+		if not coalesce(v_fit.nodes = v_step.nodes_min and v_fit.cpus >= v_step.cpus_per_task::bigint * v_step.ntasks,
+			false) then
+			select count(*) as nodes, coalesce(sum(n.cpus), 0) as cpus, max(n.cpus) as most_cpus,
+				max(n.mem_mb) as most_mem into v_fit
 			from partition_node pn join node n on n.node_id = pn.node_id where pn.partition = v_part.partition;
 			if v_step.nodes_min > v_fit.nodes then
-				perform internal.submit_refuse(p_script, v_step.line, 'nodes', format('%s nodes asked for, partition "%s" has %s', v_step.nodes_min, v_part.partition, v_fit.nodes), null);
+				perform internal.submit_refuse(p_script, v_step.line, 'nodes',
+					format('%s nodes asked for, partition "%s" has %s', v_step.nodes_min, v_part.partition,
+					v_fit.nodes), null);
 			elsif v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1) > v_fit.most_cpus then
-				perform internal.submit_refuse(p_script, v_step.line, 'cpus-per-task', format('%s cpus on one node asked for, the largest node of partition "%s" has %s',
-					v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1), v_part.partition, v_fit.most_cpus), null);
+				perform internal.submit_refuse(p_script, v_step.line, 'cpus-per-task',
+					format('%s cpus on one node asked for, the largest node of partition "%s" has %s',
+					v_step.cpus_per_task * coalesce(v_step.ntasks_per_node, 1), v_part.partition,
+					v_fit.most_cpus), null);
 			elsif v_step.cpus_per_task::bigint * v_step.ntasks > v_fit.cpus then
-				perform internal.submit_refuse(p_script, v_step.line, 'ntasks', format('%s cpus asked for, partition "%s" has %s', v_step.cpus_per_task::bigint * v_step.ntasks,
+				perform internal.submit_refuse(p_script, v_step.line, 'ntasks',
+					format('%s cpus asked for, partition "%s" has %s',
+					v_step.cpus_per_task::bigint * v_step.ntasks,
 					v_part.partition, v_fit.cpus), null);
 			elsif coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task) > v_fit.most_mem then
-				perform internal.submit_refuse(p_script, v_step.line, 'mem', format('%s MiB on one node asked for, the largest node of partition "%s" has %s',
-					coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task), v_part.partition, v_fit.most_mem), null);
+				perform internal.submit_refuse(p_script, v_step.line, 'mem',
+					format('%s MiB on one node asked for, the largest node of partition "%s" has %s',
+					coalesce(v_step.mem_mb, v_step.mem_per_cpu_mb * v_step.cpus_per_task), v_part.partition,
+					v_fit.most_mem), null);
 			end if;
 		end if;
 		-- Most ask for none of what is left.
-		continue when v_tops is null and num_nonnulls(v_step.gres, v_step.licenses, v_step.nodelist, v_step.exclude, v_step.reservation) = 0;
+		continue
+			when v_tops is null
+			and num_nonnulls(v_step.gres, v_step.licenses, v_step.nodelist, v_step.exclude, v_step.reservation) = 0;
 		if v_step.reservation is not null then
 			perform internal.submit_check_reservation(p_user, p_account, v_part.partition, p_script, p_steps, v_step);
 		end if;
 		if v_step.gres <> '{}' then
 			select x.key, x.value::int as n, coalesce(max(g.n), 0) as most into v_fit
 			from jsonb_each_text(v_step.gres) x
-			left join (select u.gres, u.node_id, count(*) as n from node_gres u join partition_node pn on pn.node_id = u.node_id
+			left join (select u.gres, u.node_id,
+				count(*) as n from node_gres u join partition_node pn on pn.node_id = u.node_id
 				where pn.partition = v_part.partition group by u.gres, u.node_id) g on g.gres = x.key
 			group by x.key, x.value having coalesce(max(g.n), 0) < x.value::int limit 1;
 			if found then
-				perform internal.submit_refuse(p_script, v_step.line, 'gres', format('%s of "%s" on one node asked for, the best node of partition "%s" has %s',
+				perform internal.submit_refuse(p_script, v_step.line, 'gres',
+					format('%s of "%s" on one node asked for, the best node of partition "%s" has %s',
 					v_fit.n, v_fit.key, v_part.partition, v_fit.most), null);
 			end if;
 		end if;
@@ -220,29 +280,39 @@ begin
 		end if;
 		if v_step.licenses <> '{}' then
 			select x.key, x.value::int as n, coalesce(l.total, 0) as total into v_fit
-			from jsonb_each_text(v_step.licenses) x left join license l on l.license = x.key where coalesce(l.total, 0) < x.value::int limit 1;
+			from jsonb_each_text(v_step.licenses) x left join license l on l.license = x.key
+				where coalesce(l.total, 0) < x.value::int limit 1;
 			if found then
-				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'licenses'), 'licenses', format('%s of licence "%s" asked for, there are %s', v_fit.n, v_fit.key, v_fit.total), null);
+				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'licenses'),
+					'licenses',
+					format('%s of licence "%s" asked for, there are %s', v_fit.n, v_fit.key, v_fit.total),
+					null);
 			end if;
 		end if;
 		if v_step.nodelist <> '{}' then
 			select x.name into v_fit from unnest(v_step.nodelist) x (name)
-			where not exists (select from node n join partition_node pn on pn.node_id = n.node_id where n.name = x.name and pn.partition = v_part.partition) limit 1;
+			where not exists (select from node n join partition_node pn on pn.node_id = n.node_id
+				where n.name = x.name and pn.partition = v_part.partition) limit 1;
 			if found then
-				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'nodelist'), 'nodelist', format('partition "%s" has no node "%s"', v_part.partition, v_fit.name), null);
+				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'nodelist'),
+					'nodelist', format('partition "%s" has no node "%s"', v_part.partition, v_fit.name),
+					null);
 			end if;
 		end if;
 		if v_step.exclude <> '{}' then
-			select x.name into v_fit from unnest(v_step.exclude) x (name) where not exists (select from node n where n.name = x.name) limit 1;
+			select x.name into v_fit from unnest(v_step.exclude) x (name)
+				where not exists (select from node n where n.name = x.name) limit 1;
 			if found then
-				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'exclude'), 'exclude', format('there is no node "%s"', v_fit.name), null);
+				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'exclude'),
+					'exclude', format('there is no node "%s"', v_fit.name), null);
 			end if;
 			select count(*) as nodes into v_fit
 			from partition_node pn join node n on n.node_id = pn.node_id
 			where pn.partition = v_part.partition and n.name <> all (v_step.exclude)
 				and (coalesce(v_step.nodelist, '{}') = '{}' or n.name = any (v_step.nodelist));
 			if v_step.nodes_min > v_fit.nodes then
-				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'exclude'), 'exclude', format('%s nodes asked for, it leaves %s of partition "%s"',
+				perform internal.submit_refuse(p_script, internal.submit_line(p_steps, v_step.line, 'exclude'),
+					'exclude', format('%s nodes asked for, it leaves %s of partition "%s"',
 					v_step.nodes_min, v_fit.nodes, v_part.partition), null);
 			end if;
 		end if;
@@ -257,29 +327,36 @@ end $$;
 comment on function internal.submit_check(text, text, text, jsonb, text, internal.planned_step[]) is
 	'Refuse what can never run (JM20) or is not allowed. Answers the partition of steps that name none, where there are any.';
 
-create function internal.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int, p_script text, p_lines jsonb) returns void
+create function internal.submit_check_job(p_owner text, p_role text, p_account text, p_qos text, p_nice int, p_priority int,
+	p_script text, p_lines jsonb) returns void
 language plpgsql set search_path = rota, pg_temp as $$
 begin
 	if p_account is not null then
 		if not exists (select from account a where a.account = p_account) then
-			perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'account')::int, 1), 'account', format('there is no account "%s"', p_account), null);
+			perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'account')::int, 1), 'account',
+				format('there is no account "%s"', p_account), null);
 		elsif exists (select from association a where a.account = p_account)
 			and not exists (select from association a where a.account = p_account and a.user_name = p_owner) then
-			perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'account')::int, 1), 'account', format('"%s" may not use account "%s"', p_owner, p_account), null);
+			perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'account')::int, 1), 'account',
+				format('"%s" may not use account "%s"', p_owner, p_account), null);
 		end if;
 	end if;
 	if not exists (select from qos q where q.qos = p_qos) then
-		perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'qos')::int, 1), 'qos', format('there is no quality of service "%s"', p_qos),
+		perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'qos')::int, 1), 'qos',
+			format('there is no quality of service "%s"', p_qos),
 			(select 'There are: ' || string_agg(q.qos, ', ' order by q.qos) || '.' from qos q));
 	elsif p_role = 'user' and p_priority is not null then
-		perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'priority')::int, 1), 'priority', 'only operators give priority', null);
+		perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'priority')::int, 1), 'priority',
+			'only operators give priority', null);
 	elsif p_role = 'user' and p_nice < 0 then
-		perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'nice')::int, 1), 'nice', 'only operators give a negative value',
+		perform internal.submit_refuse(p_script, coalesce((p_lines ->> 'nice')::int, 1), 'nice',
+			'only operators give a negative value',
 			'Of #PBS lines it is -p, with the other sign: there 0 and less are for all.');
 	end if;
 end $$;
 comment on function internal.submit_check_job(text, text, text, text, int, int, text, jsonb) is
-	'Refuse an account, a quality of service or a priority that the owner may not have; p_role: the role of who asks; p_lines: where they were given.';
+	'Refuse an account, a quality of service or a priority that the owner may not have; p_role: the role of who asks; '
+	'p_lines: where they were given.';
 
 create function internal.submit_within(p_associations int[], p_partitions text[], p_steps int) returns text
 language plpgsql set search_path = rota, pg_temp as $$
@@ -287,10 +364,12 @@ declare
 	v_one record;
 	v_live bigint;
 begin
-	-- One submission after the other, limit by limit, so that each sees the one before; one of many jobs has all limits for itself.
+	-- One submission after the other, limit by limit, so that each sees the one before; one of many jobs has all limits for
+	-- itself.
 	perform pg_advisory_xact_lock_shared(hashtext('rota submitted'));
 	for v_one in
-		select distinct on (c.limit_id, c.whose) c as bound, l.account, coalesce(l.user_name, nullif(c.whose, '')) as user_name, l.qos, l.partition
+		select distinct on (c.limit_id, c.whose) c as bound, l.account,
+			coalesce(l.user_name, nullif(c.whose, '')) as user_name, l.qos, l.partition
 		from internal.limit_cover(array(select x::internal.queue_line from unnest(p_associations, p_partitions) x)) c
 		join usage_limit l on l.limit_id = c.limit_id
 		where c.measure = 'submitted'
@@ -300,24 +379,30 @@ begin
 		if v_one.partition is null then
 			select coalesce(sum(j.steps_left), 0) into v_live
 			from job j
-			where j.ended_at is null and (v_one.account is null or j.account in (select a.account from internal.account_above a where a.above = v_one.account))
+			where j.ended_at is null
+				and (v_one.account is null
+				or j.account in (select a.account from internal.account_above a where a.above = v_one.account))
 				and coalesce(j.user_name = v_one.user_name, true) and coalesce(j.qos = v_one.qos, true);
 		else
 			select count(*) into v_live
 			from step s
 			join association_share c on c.association_id = s.association_id
 			where s.ended_at is null and s.step_id = s.request_id and s.queue = v_one.partition
-				and (v_one.account is null or c.account in (select a.account from internal.account_above a where a.above = v_one.account))
+				and (v_one.account is null
+					or c.account in (select a.account from internal.account_above a
+					where a.above = v_one.account))
 				and coalesce(c.user_name = v_one.user_name, true) and coalesce(c.qos = v_one.qos, true);
 		end if;
 		if v_live + p_steps > (v_one.bound).most then
-			return format('%s of at most %s live steps%s', v_live, (v_one.bound).most, internal.limit_whose(v_one.bound, ' are there'));
+			return format('%s of at most %s live steps%s', v_live, (v_one.bound).most,
+				internal.limit_whose(v_one.bound, ' are there'));
 		end if;
 	end loop;
 	return null;
 end $$;
 comment on function internal.submit_within(int[], text[], int) is
-	'The limit of submitted steps, in words, that so many steps more of these lines would pass; null: none. Submissions under one limit wait for each other.';
+	'The limit of submitted steps, in words, that so many steps more of these lines would pass; null: none. Submissions '
+	'under one limit wait for each other.';
 
 create function internal.submit_fits(p_uid int, p_steps int) returns bigint
 language plpgsql set search_path = rota, pg_temp as $$
@@ -328,25 +413,30 @@ declare
 	v_last bigint;
 	c_most constant int := 256;
 begin
-	-- By what was counted last, and the jobs since. What came since is added to what was counted, by whoever finds nobody else at it. All is
-	-- counted anew only where the sum is too much, or once in a while, and the longer that takes, the more seldom.
+	-- By what was counted last, and the jobs since. What came since is added to what was counted, by whoever finds nobody
+	-- else at it. All is counted anew only where the sum is too much, or once in a while, and the longer that takes, the more
+	-- seldom.
 	select s.value::bigint as most, l.steps, coalesce(l.last_job, 0) as last_job, l.counted_at into v_load
 	from setting s left join submit_load l on l.uid = p_uid
 	where s.name = case p_uid when -1 then 'max_submitted_all' else 'max_submitted' end;
 	-- In the order of job ids, or all live jobs might be read for the newest few.
 	if p_uid >= 0 then
 		select coalesce(sum(n.steps_left), 0), count(*), max(n.job_id) into v_newer, v_jobs, v_last
-		from (select j.steps_left, j.job_id from job j where j.ended_at is null and j.uid = p_uid and j.job_id > v_load.last_job
+		from (select j.steps_left, j.job_id from job j
+			where j.ended_at is null and j.uid = p_uid and j.job_id > v_load.last_job
 			order by j.job_id limit c_most) n;
 	else
 		select coalesce(sum(n.steps_left), 0), count(*), max(n.job_id) into v_newer, v_jobs, v_last
 		from (select j.steps_left, j.job_id from job j where j.job_id > v_load.last_job order by j.job_id limit c_most) n;
 	end if;
-	if v_jobs < c_most and v_load.steps + v_newer + p_steps <= v_load.most and v_load.counted_at > now() - make_interval(secs => 10 + v_load.steps / 10000.0) then
+	if v_jobs < c_most and v_load.steps + v_newer + p_steps <= v_load.most
+		and v_load.counted_at > now() - make_interval(secs => 10 + v_load.steps / 10000.0) then
 		-- Of a user, as far as of all: what the others submit is not read again for it.
 		update submit_load l
-		set steps = l.steps + v_newer, last_job = greatest(v_last, l.last_job, (select a.last_job from submit_load a where a.uid = -1))
-		where l.uid in (select x.uid from submit_load x where x.uid = p_uid and x.last_job = v_load.last_job for update skip locked);
+		set steps = l.steps + v_newer,
+			last_job = greatest(v_last, l.last_job, (select a.last_job from submit_load a where a.uid = -1))
+		where l.uid in (select x.uid from submit_load x
+			where x.uid = p_uid and x.last_job = v_load.last_job for update skip locked);
 		return null;
 	elsif v_jobs < c_most and v_load.counted_at > now() - make_interval(secs => v_load.steps / 100000.0) then
 		return case when v_load.steps + v_newer + p_steps > v_load.most then v_load.most end;
@@ -354,9 +444,11 @@ begin
 	insert into submit_load as l (uid, steps, last_job)
 	select p_uid, coalesce(sum(j.steps_left), 0), coalesce((select max(n.job_id) from job n), 0)
 	from job j where j.ended_at is null and (p_uid = -1 or j.uid = p_uid)
-	on conflict (uid) do update set steps = excluded.steps, last_job = greatest(excluded.last_job, l.last_job), counted_at = now()
+	on conflict (uid) do update set steps = excluded.steps, last_job = greatest(excluded.last_job, l.last_job),
+		counted_at = now()
 	returning l.steps into v_newer;
 	return case when v_newer + p_steps > v_load.most then v_load.most end;
 end $$;
 comment on function internal.submit_fits(int, int) is
-	'The limit of live steps of a user (-1: of all, asked first) that so many steps more would break; null: they fit. Submissions of the same moment do not see each other.';
+	'The limit of live steps of a user (-1: of all, asked first) that so many steps more would break; null: they fit. '
+	'Submissions of the same moment do not see each other.';

@@ -1,17 +1,20 @@
 -- A job in one line, for lists: its state, derived from its steps, and the facts that go with it.
 
--- An array offers itself to the scheduler as long as it has elements that are no rows and may be (see internal.waiting); then its rows do.
+-- An array offers itself to the scheduler as long as it has elements that are no rows and may be (see internal.waiting); then its
+-- rows do.
 create function internal.array_row(p_array rota.step_array) returns int
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
 		select e.step_id
 		from step e
-		where e.job_id = p_array.job_id and e.step_id between p_array.step_id + 1 and p_array.step_id + p_array.size and e.ended_at is null and e.state = 'pending'
+		where e.job_id = p_array.job_id and e.step_id between p_array.step_id + 1 and p_array.step_id + p_array.size
+			and e.ended_at is null and e.state = 'pending'
 		order by e.held <> '', coalesce(e.begin_at > now(), false), e.step_id
 		limit 1);
 end $$;
-comment on function internal.array_row(rota.step_array) is 'Of the elements of an array that are rows and wait, the one that is nearest to its start; null: none.';
+comment on function internal.array_row(rota.step_array) is
+	'Of the elements of an array that are rows and wait, the one that is nearest to its start; null: none.';
 
 create function internal.array_waits(p_job bigint, p_step int) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -22,33 +25,41 @@ begin
 	if not found then
 		return null;
 	end if;
-	return coalesce((select f.waits from internal.step_facts f where f.job_id = p_job and f.step_id = internal.array_row(v_array)), case when v_array.by_corr then 'dependency' end);
+	return coalesce((select f.waits from internal.step_facts f
+		where f.job_id = p_job and f.step_id = internal.array_row(v_array)),
+		case when v_array.by_corr then 'dependency' end);
 end $$;
-comment on function internal.array_waits(bigint, int) is 'What an array waits for that does not offer itself: what its elements do; null: it does.';
+comment on function internal.array_waits(bigint, int) is
+	'What an array waits for that does not offer itself: what its elements do; null: it does.';
 
 -- Views and not functions: lists of thousands are made of them, and only a view becomes part of their plan.
 create view internal.step_facts as
-select s.*, r.job_id as request_job_id, r.partition, r.ntasks::bigint * r.cpus_per_task as cpus, pl.expected_at, coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0) as time_limit_s,
+select s.*, r.job_id as request_job_id, r.partition, r.ntasks::bigint * r.cpus_per_task as cpus, pl.expected_at,
+	coalesce(r.time_limit_s, p.default_time_s, p.max_time_s, 0) as time_limit_s,
 	case
 		when s.held <> '' then 'held'
 		when s.deps_waiting > 0 then 'dependency'
 		when s.begin_at > now() then 'begin'
 		when p.state not in ('up', 'drain') then 'partition'
-		else coalesce(pl.reason, case when s.is_array then internal.array_waits(s.job_id, s.step_id) end, 'scheduler') end as waits
+		else coalesce(pl.reason, case when s.is_array then internal.array_waits(s.job_id, s.step_id) end,
+			'scheduler') end as waits
 from rota.step s
 join rota.step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 left join rota.partition p on p.partition = r.partition
 left join rota.plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id;
 comment on view internal.step_facts is
-	'Steps, heads of arrays and elements, with what they ask for; request_job_id is job_id, for reading both tables from one job to another; waits: in a word, what a pending one waits for; "scheduler": not looked at yet.';
+	'Steps, heads of arrays and elements, with what they ask for; request_job_id is job_id, for reading both tables from '
+	'one job to another; waits: in a word, what a pending one waits for; "scheduler": not looked at yet.';
 
 create view internal.step_now as
-select s.job_id, s.step_id, st.state, st.severity, st.stage, s.association_id, s.queue, s.partition, s.cpus, s.expected_at, s.time_limit_s,
+select s.job_id, s.step_id, st.state, st.severity, st.stage, s.association_id, s.queue, s.partition, s.cpus, s.expected_at,
+	s.time_limit_s,
 	case
 		when st.state = 'completed' then null
 		when st.stage = 'final' then s.cause
 		when st.state = 'pending' then s.waits
-		when (select exists (select from rota.node_lease l where l.lost_at is not null)) and internal.step_lost(s.job_id, s.step_id, s.attempt) is not null then 'node_lost'
+		when (select exists (select from rota.node_lease l where l.lost_at is not null))
+			and internal.step_lost(s.job_id, s.step_id, s.attempt) is not null then 'node_lost'
 		when s.end_wanted is not null then s.end_wanted
 		when st.state = 'suspended' and s.resume_wanted then 'resuming' end as reason
 from internal.step_facts s
@@ -56,7 +67,8 @@ left join rota.step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 -- The head of an array none of whose elements runs waits like them.
 join rota.step_state st on st.state = case when a.running = 0 and s.state = 'running' then 'pending' else s.state end;
 comment on view internal.step_now is
-	'Steps, heads of arrays and elements: state as it is shown, and, in a word, why one is not running or how it ended; null: nothing to say.';
+	'Steps, heads of arrays and elements: state as it is shown, and, in a word, why one is not running or how it ended; '
+	'null: nothing to say.';
 
 create function internal.job_state(p_job rota.job) returns text
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -67,11 +79,13 @@ begin
 	return (
 		select n.state
 		from (select r.step_id from step_request r where r.job_id = p_job.job_id offset 0) q
-		cross join lateral (select n.state, n.severity from internal.step_now n where n.job_id = p_job.job_id and n.step_id = q.step_id offset 0) n
+		cross join lateral (select n.state, n.severity from internal.step_now n
+			where n.job_id = p_job.job_id and n.step_id = q.step_id offset 0) n
 		order by n.severity desc
 		limit 1);
 end $$;
-comment on function internal.job_state(rota.job) is 'The state of a job that is not over, as internal.job_rows has it: the worst of its steps.';
+comment on function internal.job_state(rota.job) is
+	'The state of a job that is not over, as internal.job_rows has it: the worst of its steps.';
 
 create function internal.full_lines() returns setof internal.queue_line
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -84,11 +98,14 @@ begin
 	from internal.limit_bounds(array(select l::internal.queue_line from internal.pending_lines() l)) b
 	where b.measure <> 'time' and b.held >= b.most;
 end $$;
-comment on function internal.full_lines() is 'Lines that have reached a limit: their steps are not handed to the scheduler just now.';
+comment on function internal.full_lines() is
+	'Lines that have reached a limit: their steps are not handed to the scheduler just now.';
 
 create function internal.job_rows(p_jobs bigint[])
-returns table (job_id bigint, name text, user_name text, account text, partitions text[], qos text, state text, reason text, submit_at timestamptz,
-	started_at timestamptz, ended_at timestamptz, expected_at timestamptz, time_limit_s bigint, elapsed_s bigint, nodes text, node_count bigint, cpus bigint,
+returns table (job_id bigint, name text, user_name text, account text, partitions text[], qos text, state text, reason text,
+	submit_at timestamptz,
+	started_at timestamptz, ended_at timestamptz, expected_at timestamptz, time_limit_s bigint, elapsed_s bigint, nodes text,
+	node_count bigint, cpus bigint,
 	priority int, steps_total int, steps_done bigint, steps_running bigint, steps_failed bigint)
 language plpgsql stable set search_path = rota, pg_temp as $$
 #variable_conflict use_column
@@ -101,19 +118,27 @@ begin
 		-- Asked for only where a step waits unlooked at.
 		select * from internal.full_lines()
 	), one as (
-		select j.job_id, j.steps_total, n.step_id, n.partition, n.cpus, n.time_limit_s, n.state, n.severity, n.stage, n.expected_at,
-			case when n.reason = 'scheduler' and exists (select from full_line f where f.association_id = n.association_id and f.partition = n.queue) then 'limit'
+		select j.job_id, j.steps_total, n.step_id, n.partition, n.cpus, n.time_limit_s, n.state, n.severity, n.stage,
+			n.expected_at,
+			case
+			when n.reason = 'scheduler'
+			and exists (select from full_line f where f.association_id = n.association_id and f.partition = n.queue)
+			then 'limit'
 				else n.reason end as reason
 		from unnest(p_jobs) as v (job_id)
 		join job j on j.job_id = v.job_id
-		-- By key, step by step of the script, whatever the number of elements: "offset 0" keeps the planner from starting with all there are.
+		-- By key, step by step of the script, whatever the number of elements: "offset 0" keeps the planner from starting
+		-- with all there are.
 		cross join lateral (select q.step_id from step_request q where q.job_id = j.job_id offset 0) q
-		cross join lateral (select * from internal.step_now n where n.job_id = j.job_id and n.step_id = q.step_id offset 0) n
+		cross join lateral (select * from internal.step_now n
+			where n.job_id = j.job_id and n.step_id = q.step_id offset 0) n
 	), steps as (
 		-- Most jobs are one step: there is nothing to add up.
-		select o.job_id, array[o.partition] as partitions, o.cpus, o.time_limit_s = 0 as unlimited, o.time_limit_s, o.state, o.reason,
+		select o.job_id, array[o.partition] as partitions, o.cpus, o.time_limit_s = 0 as unlimited, o.time_limit_s,
+			o.state, o.reason,
 			(o.stage = 'final')::int::bigint as done, (o.stage = 'live')::int::bigint as running,
-			(o.stage = 'final' and o.state not in ('completed', 'skipped'))::int::bigint as failed, case when o.stage = 'waiting' then o.expected_at end as expected_at
+			(o.stage = 'final' and o.state not in ('completed', 'skipped'))::int::bigint as failed,
+			case when o.stage = 'waiting' then o.expected_at end as expected_at
 		from one o
 		where o.steps_total = 1
 		union all
@@ -132,24 +157,31 @@ begin
 		case when j.ended_at is null then s.reason when j.state <> 'completed' then j.cause end,
 		j.submit_at, j.started_at, j.ended_at, case when j.ended_at is null then s.expected_at end,
 		-- A step that runs, or ran, may have a shorter one than it asked for (--time-min).
-		case when j.steps_total = 1 and l.time_limit_s is not null then l.time_limit_s when s.unlimited then 0 else s.time_limit_s end,
-		-- Of a job all of whose steps wait (again), no time runs; nor is that counted in which the one step of a job was suspended.
+		case when j.steps_total = 1 and l.time_limit_s is not null then l.time_limit_s when s.unlimited then 0
+			else s.time_limit_s end,
+		-- Of a job all of whose steps wait (again), no time runs; nor is that counted in which the one step of a job was
+		-- suspended.
 		case when j.ended_at is not null or s.done + s.running > 0 then
-			greatest(extract(epoch from coalesce(j.ended_at, now()) - j.started_at) - case when j.steps_total = 1 then coalesce(l.suspended_s, 0) else 0 end, 0)::bigint end,
+			greatest(extract(epoch from coalesce(j.ended_at, now()) - j.started_at) - case
+				when j.steps_total = 1 then coalesce(l.suspended_s, 0) else 0 end, 0)::bigint end,
 		coalesce(l.nodes, ''), coalesce(l.node_count, 0), coalesce(l.cpus, s.cpus), j.priority - j.nice + q.priority,
 		j.steps_total, s.done, s.running, s.failed
 	from steps s
 	join job j on j.job_id = s.job_id
 	join qos q on q.qos = j.qos
 	left join lateral (
-		-- Where it runs now; for a job that is over, where it ran. By key, job by job, and only where there is something to find.
-		select string_agg(distinct n.name, ',') as nodes, count(distinct n.node_id) as node_count, sum(al.cpus) filter (where t.ended_at is null and al.started_at is not null) as cpus,
+		-- Where it runs now; for a job that is over, where it ran. By key, job by job, and only where there is something
+		-- to find.
+		select string_agg(distinct n.name, ',') as nodes, count(distinct n.node_id) as node_count,
+			sum(al.cpus) filter (where t.ended_at is null and al.started_at is not null) as cpus,
 			case when bool_or(t.time_limit_s = 0) then 0 else max(t.time_limit_s) end as time_limit_s,
 			min(t.suspended_s + coalesce(extract(epoch from now() - t.suspended_at), 0)) as suspended_s
 		from (
-			select t.job_id, t.step_id, t.attempt, t.ended_at, t.time_limit_s, t.suspended_s, t.suspended_at from attempt t where t.job_id = j.job_id and t.ended_at is null and s.running > 0
+			select t.job_id, t.step_id, t.attempt, t.ended_at, t.time_limit_s, t.suspended_s,
+				t.suspended_at from attempt t where t.job_id = j.job_id and t.ended_at is null and s.running > 0
 			union all
-			select t.job_id, t.step_id, t.attempt, t.ended_at, t.time_limit_s, t.suspended_s, t.suspended_at from attempt t where t.job_id = j.job_id and j.ended_at is not null
+			select t.job_id, t.step_id, t.attempt, t.ended_at, t.time_limit_s, t.suspended_s,
+				t.suspended_at from attempt t where t.job_id = j.job_id and j.ended_at is not null
 		) t
 		join allocation al on al.job_id = t.job_id and al.step_id = t.step_id and al.attempt = t.attempt
 		join node n on n.node_id = al.node_id
@@ -163,10 +195,15 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
 	select r.job_id, r.state, r.partitions, jsonb_build_object(
-		'job_id', r.job_id, 'name', r.name, 'user', r.user_name, 'account', r.account, 'partition', array_to_string(r.partitions, ','), 'qos', r.qos,
-		'state', r.state, 'reason', r.reason, 'submit_at', r.submit_at, 'started_at', r.started_at, 'ended_at', r.ended_at, 'expected_at', r.expected_at,
-		'time_limit_s', r.time_limit_s, 'elapsed_s', r.elapsed_s, 'nodes', r.nodes, 'node_count', r.node_count, 'cpus', r.cpus, 'priority', r.priority,
-		'steps_total', r.steps_total, 'steps_done', r.steps_done, 'steps_running', r.steps_running, 'steps_failed', r.steps_failed)
+		'job_id', r.job_id, 'name', r.name, 'user', r.user_name, 'account', r.account, 'partition',
+			array_to_string(r.partitions, ','), 'qos', r.qos,
+		'state', r.state, 'reason', r.reason, 'submit_at', r.submit_at, 'started_at', r.started_at, 'ended_at',
+			r.ended_at, 'expected_at', r.expected_at,
+		'time_limit_s', r.time_limit_s, 'elapsed_s', r.elapsed_s, 'nodes', r.nodes, 'node_count', r.node_count, 'cpus',
+			r.cpus, 'priority', r.priority,
+		'steps_total', r.steps_total, 'steps_done', r.steps_done, 'steps_running', r.steps_running, 'steps_failed',
+			r.steps_failed)
 	from internal.job_rows(p_jobs) r;
 end $$;
-comment on function internal.job_summary(bigint[]) is 'Jobs in one line each, with the facts that api.job_queue answers; in no order.';
+comment on function internal.job_summary(bigint[]) is
+	'Jobs in one line each, with the facts that api.job_queue answers; in no order.';

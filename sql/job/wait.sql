@@ -1,19 +1,25 @@
--- Asked at every bell for every waiter, so it looks at few rows: of a live job of several steps it only tells whether anything has started.
+-- Asked at every bell for every waiter, so it looks at few rows: of a live job of several steps it only tells whether anything
+-- has started.
 create function api.job_wait(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
 declare
 	v_plain boolean;
 	v_answer jsonb;
 begin
-	-- Nearly always it is about whole jobs, by number, of who asks: these rows say all. Whatever else is named, is not there, or is
-	-- somebody's, is for internal.job_target to judge.
+	-- Nearly always it is about whole jobs, by number, of who asks: these rows say all. Whatever else is named, is not there,
+	-- or is somebody's, is for internal.job_target to judge.
 	if jsonb_typeof(p_request -> 'jobs') = 'array' and jsonb_array_length(p_request -> 'jobs') between 1 and 1000 then
-		select count(*) = count(*) filter (where j.uid = p_uid), jsonb_build_object('done', bool_and(j.ended_at is not null), 'jobs', jsonb_agg(jsonb_build_object(
-			'job_id', j.job_id, 'state', coalesce(j.state, case when j.started_at is null or j.steps_total = 1 then internal.job_state(j) else 'running' end),
+		select count(*) = count(*) filter (where j.uid = p_uid),
+			jsonb_build_object('done', bool_and(j.ended_at is not null), 'jobs', jsonb_agg(jsonb_build_object(
+			'job_id', j.job_id, 'state',
+				coalesce(j.state,
+				case when j.started_at is null or j.steps_total = 1 then internal.job_state(j)
+				else 'running' end),
 			'exit_code', j.exit_code, 'signal', j.signal, 'cause', j.cause) order by j.job_id))
 		into v_plain, v_answer
 		from (
-			select distinct case when x ~ '^[0-9]{1,18}$' then x::bigint end as job_id from jsonb_array_elements_text(p_request -> 'jobs') x
+			select distinct case when x ~ '^[0-9]{1,18}$' then x::bigint end as job_id
+				from jsonb_array_elements_text(p_request -> 'jobs') x
 		) n
 		left join job j on j.job_id = n.job_id;
 		if v_plain then
@@ -27,8 +33,13 @@ begin
 		group by 1, 2, 3, 4
 	), known as (
 		select t.job_id, t.step_id,
-			case when t.step_id is null then coalesce(j.state, case when j.started_at is null or j.steps_total = 1 then internal.job_state(j) else 'running' end) else coalesce(s.state, a.rest_state, 'pending') end as state,
-			case when t.step_id is null then j.ended_at is not null else coalesce(s.ended_at is not null, h.ended_at is not null) end as ended,
+			case
+				when t.step_id is null
+				then coalesce(j.state,
+				case when j.started_at is null or j.steps_total = 1 then internal.job_state(j) else 'running' end)
+				else coalesce(s.state, a.rest_state, 'pending') end as state,
+			case when t.step_id is null then j.ended_at is not null
+				else coalesce(s.ended_at is not null, h.ended_at is not null) end as ended,
 			case when t.step_id is null then j.exit_code else s.exit_code end as exit_code,
 			case when t.step_id is null then j.signal else s.signal end as signal,
 			case when t.step_id is null then j.cause else coalesce(s.cause, h.cause) end as cause,
@@ -41,10 +52,13 @@ begin
 		left join step h on h.job_id = t.job_id and h.step_id = t.step_id - 1 - t.pos
 		left join step_array a on a.job_id = h.job_id and a.step_id = h.step_id
 	)
-	select jsonb_build_object('done', bool_and(k.ended), 'jobs', jsonb_agg(jsonb_strip_nulls(jsonb_build_object('step_id', k.step_id, 'label', k.label))
-		|| jsonb_build_object('job_id', k.job_id, 'state', k.state, 'exit_code', k.exit_code, 'signal', k.signal, 'cause', k.cause)
+	select jsonb_build_object('done', bool_and(k.ended), 'jobs',
+		jsonb_agg(jsonb_strip_nulls(jsonb_build_object('step_id', k.step_id, 'label', k.label))
+		|| jsonb_build_object('job_id', k.job_id, 'state', k.state, 'exit_code', k.exit_code, 'signal', k.signal, 'cause',
+			k.cause)
 		order by k.job_id, k.step_id nulls first))
 	from known k);
 end $$;
 comment on function api.job_wait(int, text, jsonb) is
-	'Whether jobs or steps have ended, and how. Request {jobs}. Answer {done, jobs: [{job_id, state, exit_code, signal, cause}]}, with step_id and label where a step was named.';
+	'Whether jobs or steps have ended, and how. Request {jobs}. Answer {done, jobs: [{job_id, state, exit_code, signal, '
+	'cause}]}, with step_id and label where a step was named.';

@@ -1,5 +1,5 @@
--- Why a step waits, computed from facts, one condition for each thing that is not met (X4). In plpgsql, which keeps its plans, as a
--- job may have many steps.
+-- Why a step waits, computed from facts, one condition for each thing that is not met (X4). In plpgsql, which keeps its plans, as
+-- a job may have many steps.
 create function internal.why_row(p_kind text, p_message text, p_blocker text, p_expected_at timestamptz) returns jsonb
 language sql immutable set search_path = pg_catalog, pg_temp as $$
 	select jsonb_build_object('kind', p_kind, 'message', p_message, 'blocker', p_blocker, 'expected_at', p_expected_at);
@@ -13,12 +13,15 @@ begin
 	select internal.why_row(case when e.kind = 'after' then 'dependency' else 'peer' end,
 		case when r.deps_any and e.kind = 'after' then 'one of several: ' else '' end || case
 			when e.kind = 'same_nodes' then format('waits to be placed on the nodes of %s (%s)', x.label, x.state)
-			when e.kind = 'other_nodes' then format('waits to be placed on other nodes than %s (%s)', x.label, x.state)
+			when e.kind = 'other_nodes'
+				then format('waits to be placed on other nodes than %s (%s)', x.label, x.state)
 			when e."condition" = 'corr' then format('its elements wait for those of %s (%s)', x.label, x.state)
 			when e."condition" = 'start' then format('waits for %s to start (%s)', x.label, x.state)
 			when e."condition" = 'fail' then format('waits for %s to fail (%s)', x.label, x.state)
-			when e."condition" = 'any' and e.peer_step_id = -1 and exists (select from job o join job p on p.uid = o.uid and p.name = o.name
-				where o.job_id = e.job_id and p.job_id = e.peer_job_id) then format('waits for %s, which has its name, to end (%s)', x.label, x.state)
+			when e."condition" = 'any' and e.peer_step_id = -1
+				and exists (select from job o join job p on p.uid = o.uid and p.name = o.name
+				where o.job_id = e.job_id and p.job_id = e.peer_job_id)
+					then format('waits for %s, which has its name, to end (%s)', x.label, x.state)
 			when e."condition" = 'any' then format('waits for %s to end (%s)', x.label, x.state)
 			else format('waits for %s to complete (%s)', x.label, x.state) end,
 		x.label, x.expected_at)
@@ -30,16 +33,20 @@ begin
 		left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
 		where s.job_id = e.peer_job_id and s.step_id = e.peer_step_id
 		union all
-		select 'job ' || u.job_id, u.state, null from internal.job_summary(array[e.peer_job_id]) u where e.peer_step_id = -1
+		select 'job ' || u.job_id, u.state, null from internal.job_summary(array[e.peer_job_id]) u
+			where e.peer_step_id = -1
 	) x
 	where e.job_id = p_job and e.step_id = p_step and e.state = 'waiting' and e.kind <> 'with'
 		and (e.gates or e."condition" = 'corr')
-		and not (r.deps_any and e.kind = 'after' and exists (select from step_edge o where o.job_id = e.job_id and o.step_id = e.step_id
+		and not (r.deps_any and e.kind = 'after'
+			and exists (select from step_edge o where o.job_id = e.job_id and o.step_id = e.step_id
 			and o.kind = 'after' and o.state = 'met'))
 	union all
 	-- Those it is to start with, as far as they themselves are not free to go.
-	select internal.why_row('peer', format('starts together with %s, which waits (%s)', internal.step_label(o.job_id, o.step_id),
-		case when o.held <> '' then 'held' when o.deps_waiting > 0 then 'dependency' else 'begin' end), internal.step_label(o.job_id, o.step_id), null)
+	select internal.why_row('peer', format('starts together with %s, which waits (%s)',
+		internal.step_label(o.job_id, o.step_id),
+		case when o.held <> '' then 'held' when o.deps_waiting > 0 then 'dependency' else 'begin' end),
+		internal.step_label(o.job_id, o.step_id), null)
 	from step_request r
 	join step_request q on q.job_id = r.job_id and q.with_set = r.with_set and q.step_id <> r.step_id
 	join step o on o.job_id = q.job_id and o.step_id = q.step_id and o.state = 'pending'
@@ -54,8 +61,10 @@ begin
 	return query
 	with member as materialized (
 		-- What starts together is held against limits together.
-		select s.step_id = o.step_id as own, s.association_id, s.queue, case when o.with_set is null then 1 else coalesce(a.size - a.next - cardinality(a.skip), 1) end as wants,
-			internal.size_asked(t.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p) as size
+		select s.step_id = o.step_id as own, s.association_id, s.queue,
+			case when o.with_set is null then 1 else coalesce(a.size - a.next - cardinality(a.skip), 1) end as wants,
+			internal.size_asked(t.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive,
+			r.time_limit_s, p) as size
 		from step_request o
 		join step_request r on r.job_id = o.job_id and (r.step_id = o.step_id or r.with_set = o.with_set)
 		join step s on s.job_id = r.job_id and s.step_id = r.step_id and (s.step_id = o.step_id or s.state = 'pending')
@@ -64,23 +73,31 @@ begin
 		cross join lateral internal.limit_tops(array[(s.association_id, s.queue)::internal.queue_line]) t
 		where o.job_id = p_job and o.step_id = p_request
 	)
-	select internal.why_row('limit', internal.limit_text(x.bound, x.need) || case x.others when 0 then '' when 1 then ' (with the one that it starts together with)'
-			else format(' (with the %s that it starts together with)', x.others) end, null, case when (x.bound).measure = 'cpu_minutes' then nullif((x.bound).ends_at, 'infinity') end)
+	select internal.why_row('limit',
+		internal.limit_text(x.bound, x.need) || case x.others when 0 then ''
+		when 1 then ' (with the one that it starts together with)'
+			else format(' (with the %s that it starts together with)', x.others) end, null,
+				case when (x.bound).measure = 'cpu_minutes' then nullif((x.bound).ends_at, 'infinity') end)
 	from (
 		select (array_agg(b))[1] as bound, sum(m.wants * internal.limit_need(b.measure, m.size, b.ends_at)) as need,
 			case when b.measure = 'time' then 0 else (select count(*) - 1 from member) end as others
-		from internal.limit_bounds(array(select distinct (m.association_id, m.queue)::internal.queue_line from member m)) b
+		from internal.limit_bounds(array(select distinct (m.association_id, m.queue)::internal.queue_line
+			from member m)) b
 		join member m on m.association_id = b.association_id and m.queue = b.partition and (m.own or b.measure <> 'time')
 		group by b.limit_id, b.whose, b.measure
 	) x
 	where x.need > 0 and (x.bound).held + x.need > (x.bound).most
 	union all
-	select internal.why_row('limit', format('%s of at most %s elements of the array run', a.running, a.max_running), null, null)
+	select internal.why_row('limit', format('%s of at most %s elements of the array run', a.running, a.max_running), null,
+		null)
 	from step_array a
 	where a.job_id = p_job and a.step_id = p_request and a.running >= a.max_running
 	union all
-	select internal.why_row('license', format('needs %s of licence "%s", %s of %s are free', x.value, x.key, coalesce(l.total - l.used, 0), coalesce(l.total, 0)),
-		(select internal.step_label(al.job_id, al.step_id) from allocation al where al.ended_at is null and al.licenses ? x.key limit 1), null)
+	select internal.why_row('license',
+		format('needs %s of licence "%s", %s of %s are free', x.value, x.key, coalesce(l.total - l.used, 0),
+		coalesce(l.total, 0)),
+		(select internal.step_label(al.job_id, al.step_id) from allocation al
+		where al.ended_at is null and al.licenses ? x.key limit 1), null)
 	from step_request r
 	cross join lateral jsonb_each_text(r.licenses) x
 	left join license l on l.license = x.key
@@ -92,55 +109,68 @@ create function internal.why_nodes(p_job bigint, p_request int) returns setof js
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
-	select internal.why_row('node', format('%s: %s%s', string_agg(n.name, ',' order by n.node_id), n.state, coalesce(' (' || n.reason || ')', '')), null, null)
+	select internal.why_row('node', format('%s: %s%s', string_agg(n.name, ',' order by n.node_id), n.state,
+		coalesce(' (' || n.reason || ')', '')), null, null)
 	from step_request r
 	join partition_node pn on pn.partition = r.partition
 	join node n on n.node_id = pn.node_id and n.state <> 'up'
-	where r.job_id = p_job and r.step_id = p_request and n.name <> all (r.exclude) and (r.nodelist = '{}' or n.name = any (r.nodelist))
+	where r.job_id = p_job and r.step_id = p_request and n.name <> all (r.exclude)
+		and (r.nodelist = '{}' or n.name = any (r.nodelist))
 	group by n.state, n.reason;
 end $$;
-comment on function internal.why_nodes(bigint, int) is 'The nodes that a step could run on and that are not in use, with their reasons.';
+comment on function internal.why_nodes(bigint, int) is
+	'The nodes that a step could run on and that are not in use, with their reasons.';
 
 create function internal.why_step(p_job bigint, p_step int) returns setof jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return query
 	with one as (
-		select s.*, r.partition, p.state as partition_state, r.deadline_at, pl.reason as plan, pl.message as plan_message, pl.blocker, pl.expected_at,
+		select s.*, r.partition, p.state as partition_state, r.deadline_at, pl.reason as plan, pl.message as plan_message,
+			pl.blocker, pl.expected_at,
 			x.free and a.size is null as eligible, case when x.free then internal.array_row(a) end as row_id
 		from step s
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id and (a.by_corr or a.next = a.size)
 		left join partition p on p.partition = r.partition
 		left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
-		cross join lateral (select s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now()) and coalesce(p.state in ('up', 'drain'), false) as free) x
+		cross join lateral (select s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now())
+			and coalesce(p.state in ('up', 'drain'), false) as free) x
 		where s.job_id = p_job and s.step_id = p_step
 	)
-	select internal.why_row('hold', format('held by %s', case o.held when 'user' then 'its owner' when 'admin' then 'an operator' else 'the job manager' end)
+	select internal.why_row('hold', format('held by %s',
+		case o.held when 'user' then 'its owner' when 'admin' then 'an operator' else 'the job manager' end)
 		|| coalesce(': ' || o.held_reason, ''), null, null)
 	from one o where o.held <> ''
 	union all
 	select * from internal.why_peers(p_job, p_step)
 	union all
-	select internal.why_row('begin', format('not to start before %s', to_char(o.begin_at, 'YYYY-MM-DD HH24:MI:SS TZ')), null, o.begin_at) from one o where o.begin_at > now()
+	select internal.why_row('begin', format('not to start before %s', to_char(o.begin_at, 'YYYY-MM-DD HH24:MI:SS TZ')), null,
+		o.begin_at) from one o where o.begin_at > now()
 	union all
-	select internal.why_row('partition', case when o.partition_state is null then format('there is no partition "%s" any more', o.partition)
+	select internal.why_row('partition',
+		case when o.partition_state is null then format('there is no partition "%s" any more', o.partition)
 		else format('partition "%s" is %s', o.partition, o.partition_state) end, null, null)
 	from one o where coalesce(o.partition_state in ('down', 'inactive'), true)
 	union all
 	select l.* from one o cross join lateral internal.why_limits(o.job_id, o.request_id) l where o.eligible
 	union all
-	select internal.why_row(case when o.plan in ('resources', 'priority', 'license', 'node', 'peer', 'deadline', 'limit', 'maintenance', 'reservation') then o.plan
-		when o.plan = 'array_limit' then 'limit' else case when o.plan = 'partition' then 'partition' else 'resources' end end, o.plan_message, o.blocker, o.expected_at)
+	select internal.why_row(case when o.plan in ('resources', 'priority', 'license', 'node', 'peer', 'deadline', 'limit',
+		'maintenance', 'reservation') then o.plan
+		when o.plan = 'array_limit' then 'limit' else case when o.plan = 'partition' then 'partition'
+			else 'resources' end end, o.plan_message, o.blocker, o.expected_at)
 	from one o
 	where o.eligible and o.plan is not null
 		-- Licences and limits were looked at above, with figures.
-		and not (o.plan in ('limit', 'array_limit', 'license') and exists (select from internal.why_limits(o.job_id, o.request_id)))
+		and not (o.plan in ('limit', 'array_limit', 'license')
+			and exists (select from internal.why_limits(o.job_id, o.request_id)))
 	union all
 	select n.* from one o cross join lateral internal.why_nodes(o.job_id, o.request_id) n
 	where o.eligible and coalesce(o.plan in ('resources', 'node'), true)
 	union all
-	select internal.why_row('priority', case when internal.leader_lives() then 'has not been looked at yet' else 'no job manager schedules just now' end, null, null)
+	select internal.why_row('priority',
+		case when internal.leader_lives() then 'has not been looked at yet' else 'no job manager schedules just now' end,
+		null, null)
 	from one o
 	where o.eligible and o.plan is null and not exists (select from internal.why_limits(o.job_id, o.request_id))
 	union all
@@ -151,22 +181,29 @@ comment on function internal.why_step(bigint, int) is 'All that keeps a waiting 
 
 create function internal.why_ended(p_step rota.step, p_own boolean) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	select internal.why_row('ended', concat_ws(', ', format('%s at %s', p_step.state, to_char(p_step.ended_at, 'YYYY-MM-DD HH24:MI:SS TZ')),
+	select internal.why_row('ended',
+		concat_ws(', ', format('%s at %s', p_step.state, to_char(p_step.ended_at, 'YYYY-MM-DD HH24:MI:SS TZ')),
 		case when p_step.exit_code is not null then format('exit code %s', p_step.exit_code) end,
-		case when p_step.signal is not null then format('signal %s', p_step.signal) end, case when p_own then nullif(p_step.message, '') end), null, null);
+		case when p_step.signal is not null then format('signal %s', p_step.signal) end,
+		case when p_own then nullif(p_step.message, '') end), null, null);
 $$;
-comment on function internal.why_ended(rota.step, boolean) is 'How a step ended, as an answer to "why"; the cause in words, which may name files, only for whoever may know (p_own).';
+comment on function internal.why_ended(rota.step, boolean) is
+	'How a step ended, as an answer to "why"; the cause in words, which may name files, only for whoever may know (p_own).';
 
 create function internal.why_veil(p_uid int, p_conditions jsonb) returns jsonb
 language sql stable set search_path = rota, pg_temp as $$
-	select coalesce(jsonb_agg(case when c.value ->> 'kind' in ('resources', 'priority', 'license') and o.uid is distinct from p_uid
+	select coalesce(jsonb_agg(case when c.value ->> 'kind' in ('resources', 'priority', 'license')
+		and o.uid is distinct from p_uid
 			then c.value || jsonb_build_object('blocker', null,
-				'message', regexp_replace(c.value ->> 'message', '[0-9]+(\.[A-Za-z][A-Za-z0-9_-]*(\[[0-9]+\])?| step [0-9]+)', 'another job', 'g'))
+				'message',
+					regexp_replace(c.value ->> 'message',
+					'[0-9]+(\.[A-Za-z][A-Za-z0-9_-]*(\[[0-9]+\])?| step [0-9]+)', 'another job', 'g'))
 			else c.value end order by c.nr), '[]')
 	from jsonb_array_elements(p_conditions) with ordinality as c (value, nr)
 	left join job o on o.job_id = substring(c.value ->> 'blocker' from '^[0-9]{1,18}')::bigint;
 $$;
-comment on function internal.why_veil(int, jsonb) is 'Conditions without the names of jobs of others in the way, for whom these are hidden.';
+comment on function internal.why_veil(int, jsonb) is
+	'Conditions without the names of jobs of others in the way, for whom these are hidden.';
 
 create function api.job_why(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp set plan_cache_mode = force_generic_plan as $$
@@ -181,20 +218,36 @@ begin
 	), shown as (
 		select t.* from target t
 		-- Of a whole job, the steps that have not ended, unless all have.
-		where not t.whole_job or t.ended_at is null or not exists (select from target o where o.job_id = t.job_id and o.ended_at is null)
+		where not t.whole_job or t.ended_at is null
+			or not exists (select from target o where o.job_id = t.job_id and o.ended_at is null)
 	), reported as (
 		select t.job_id, t.step_id, x.state, case when s.step_id = t.step_id then internal.step_label(s.job_id, s.step_id)
 				else internal.step_label(s.job_id, s.step_id) || '[' || t.index || ']' end as label,
-			case when x.state = 'pending' then coalesce((select jsonb_agg(w) from internal.why_step(s.job_id, s.step_id) w), '[]')
-				when s.ended_at is not null then jsonb_build_array(internal.why_ended(s, j.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user'))
+			case
+				when x.state = 'pending'
+				then coalesce((select jsonb_agg(w) from internal.why_step(s.job_id, s.step_id) w), '[]')
+				when s.ended_at is not null
+					then jsonb_build_array(internal.why_ended(s,
+					j.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user'))
 				else jsonb_build_array(internal.why_row('running', concat_ws(', ', x.state,
-					'since ' || to_char(case when s.state = 'suspended' then (select n.suspended_at from attempt n where n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt)
+					'since '
+						|| to_char(case
+						when s.state = 'suspended'
+						then (select n.suspended_at from attempt n
+						where n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt)
 						else s.started_at end, 'YYYY-MM-DD HH24:MI:SS TZ'),
-					(select 'on ' || array_to_string(n.nodes, ',') from attempt n where n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt),
-					case when a.size is not null then format('%s of %s elements run, %s have ended', a.running, a.size, a.completed + a.failed) end,
-					case when s.state = 'suspended' and s.resume_wanted then 'goes on when its CPUs are free' end,
+					(select 'on ' || array_to_string(n.nodes, ',') from attempt n
+						where n.job_id = s.job_id and n.step_id = s.step_id and n.attempt = s.attempt),
+					case
+						when a.size is not null
+						then format('%s of %s elements run, %s have ended', a.running, a.size,
+						a.completed + a.failed) end,
+					case
+						when s.state = 'suspended'
+						and s.resume_wanted then 'goes on when its CPUs are free' end,
 					x.lost,
-					case when s.end_wanted is not null then 'is being ended (' || s.end_wanted || ')' end), null, null)) end as conditions,
+					case when s.end_wanted is not null then 'is being ended (' || s.end_wanted || ')' end),
+					null, null)) end as conditions,
 			pl.expected_at
 		from shown t
 		join step s on s.job_id = t.job_id and s.step_id = t.row_id
@@ -202,14 +255,19 @@ begin
 		left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
 		left join plan pl on pl.job_id = s.job_id and pl.step_id = s.step_id
 		-- So does an array of which nothing runs just now, and an element that has not begun while others have.
-		cross join lateral (select case when s.state <> 'pending' and s.ended_at is null and (s.step_id <> t.step_id or (a.running = 0 and s.state = 'running'))
+		cross join lateral (select case
+			when s.state <> 'pending' and s.ended_at is null
+			and (s.step_id <> t.step_id or (a.running = 0 and s.state = 'running'))
 				then 'pending' else s.state end as state,
 			case when s.ended_at is null then internal.step_lost(s.job_id, s.step_id, s.attempt) end as lost) x
 	)
 	select jsonb_build_object('steps', coalesce(jsonb_agg(jsonb_build_object('label', t.label, 'state', t.state,
-		'conditions', case when (select internal.sees_all(p_uid, p_user)) then t.conditions else internal.why_veil(p_uid, t.conditions) end,
+		'conditions',
+			case when (select internal.sees_all(p_uid, p_user)) then t.conditions
+			else internal.why_veil(p_uid, t.conditions) end,
 		'expected_at', case when t.state = 'pending' then t.expected_at end) order by t.job_id, t.step_id), '[]'))
 	from reported t);
 end $$;
 comment on function api.job_why(int, text, jsonb) is
-	'Why steps wait: one condition for each thing that is not met; of steps that run or have ended, how. Request {jobs}. Answer {steps: [{label, state, conditions: [{kind, message, blocker, expected_at}], expected_at}]}.';
+	'Why steps wait: one condition for each thing that is not met; of steps that run or have ended, how. Request {jobs}. '
+	'Answer {steps: [{label, state, conditions: [{kind, message, blocker, expected_at}], expected_at}]}.';

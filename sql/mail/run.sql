@@ -1,5 +1,6 @@
--- runnerd's side of mail: take what is due, report what the mail program said. A mail that was taken is due again later, so one whose runnerd died is
--- sent by another one: at least once, for the program may have taken it before. Several runnerds take different ones.
+-- runnerd's side of mail: take what is due, report what the mail program said. A mail that was taken is due again later, so one
+-- whose runnerd died is sent by another one: at least once, for the program may have taken it before. Several runnerds take
+-- different ones.
 
 create function internal.mail_text(p_job bigint, p_step int, p_attempt int, p_event text) returns table (subject text, body text)
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -9,14 +10,22 @@ begin
 	select format('Rota job %s (%s) %s', j.job_id, j.name, case
 			when p_event = 'BEGIN' then o.label || 'began'
 			when p_event in ('END', 'FAIL', 'INVALID_DEPEND') then o.label || 'ended: ' || o.state
-				|| case when o.state <> 'completed' and o.exit_code > 0 then format(' (exit code %s)', o.exit_code) else '' end
+				|| case
+					when o.state <> 'completed'
+					and o.exit_code > 0 then format(' (exit code %s)', o.exit_code) else '' end
 			when p_event = 'REQUEUE' then o.label || 'was queued again'
 			when p_event = 'TIME_LIMIT' then o.label || 'reached its time limit'
 			else format('%shas used %s%% of its time limit', o.label, right(p_event, 2)) end),
-		concat_ws(E'\n', 'Job:        ' || j.job_id, 'Name:       ' || j.name, 'User:       ' || j.user_name, 'Step:       ' || internal.step_label(s.job_id, s.step_id),
-			'Attempt:    ' || nullif(p_attempt, 0), 'Partition:  ' || coalesce(q.partition, (select string_agg(distinct r.partition, ', ') from step_request r where r.job_id = j.job_id)),
-			'Nodes:      ' || array_to_string(t.nodes, ','), 'Submitted:  ' || f.submitted, 'Began:      ' || f.began, 'Ended:      ' || f.ended,
-			'State:      ' || o.state, 'Exit code:  ' || o.exit_code, 'Signal:     ' || o.signal, 'Cause:      ' || o.cause,
+		concat_ws(E'\n', 'Job:        ' || j.job_id, 'Name:       ' || j.name, 'User:       ' || j.user_name,
+			'Step:       ' || internal.step_label(s.job_id, s.step_id),
+			'Attempt:    ' || nullif(p_attempt, 0),
+			'Partition:  '
+			|| coalesce(q.partition,
+			(select string_agg(distinct r.partition, ', ') from step_request r where r.job_id = j.job_id)),
+			'Nodes:      ' || array_to_string(t.nodes, ','), 'Submitted:  ' || f.submitted, 'Began:      ' || f.began,
+			'Ended:      ' || f.ended,
+			'State:      ' || o.state, 'Exit code:  ' || o.exit_code, 'Signal:     ' || o.signal,
+			'Cause:      ' || o.cause,
 			'Time limit: ' || make_interval(secs => nullif(t.time_limit_s, 0)), '', 'More: rota show ' || j.job_id)
 	from job j
 	left join step s on s.job_id = j.job_id and s.step_id = p_step
@@ -24,14 +33,18 @@ begin
 	left join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = p_attempt
 	cross join lateral (
 		select coalesce('step ' || internal.step_label(s.job_id, s.step_id) || ' ', '') as label,
-			case when p_step = -1 then j.started_at else coalesce(t.started_at, s.started_at) end as began_at, case when p_step = -1 then j.ended_at else coalesce(t.ended_at, s.ended_at) end as ended_at,
-			case when p_step = -1 then j.state when p_attempt > 0 then coalesce(t.state, s.state) else s.state end as state,
-			case when p_step = -1 then j.exit_code when p_attempt > 0 then t.exit_code else s.exit_code end as exit_code,
+			case when p_step = -1 then j.started_at else coalesce(t.started_at, s.started_at) end as began_at,
+				case when p_step = -1 then j.ended_at else coalesce(t.ended_at, s.ended_at) end as ended_at,
+			case when p_step = -1 then j.state when p_attempt > 0 then coalesce(t.state, s.state)
+				else s.state end as state,
+			case when p_step = -1 then j.exit_code when p_attempt > 0 then t.exit_code
+				else s.exit_code end as exit_code,
 			case when p_step = -1 then j.signal when p_attempt > 0 then t.signal else s.signal end as signal,
 			case when p_step = -1 then j.cause when p_attempt > 0 then t.cause else s.cause end as cause
 	) o
 	cross join lateral (
-		select to_char(j.submit_at, x.form) as submitted, to_char(o.began_at, x.form) as began, to_char(o.ended_at, x.form) as ended
+		select to_char(j.submit_at, x.form) as submitted, to_char(o.began_at, x.form) as began,
+			to_char(o.ended_at, x.form) as ended
 		from (values ('YYYY-MM-DD HH24:MI:SS TZ')) x (form)
 	) f
 	where j.job_id = p_job;
@@ -44,9 +57,13 @@ declare
 	v_now constant timestamptz := clock_timestamp();
 begin
 	update mail m
-	set due_at = null, message = concat_ws('; ', m.message, case when m.tries >= internal.setting_int('mail_tries') then format('given up after %s tries', m.tries)
+	set due_at = null,
+		message = concat_ws('; ', m.message,
+		case when m.tries >= internal.setting_int('mail_tries') then format('given up after %s tries', m.tries)
 		else format('not sent within %s hours', internal.setting_int('mail_hours')) end)
-	where m.due_at <= v_now and (m.tries >= internal.setting_int('mail_tries') or m.made_at < v_now - make_interval(hours => internal.setting_int('mail_hours')));
+	where m.due_at <= v_now
+		and (m.tries >= internal.setting_int('mail_tries')
+		or m.made_at < v_now - make_interval(hours => internal.setting_int('mail_hours')));
 end $$;
 comment on function internal.mail_give_up() is 'Give up mails that are due again and were tried often enough, or are too old.';
 
@@ -70,49 +87,66 @@ begin
 		for update skip locked
 	), judged as (
 		-- The job's own are few, and its end is what most wait for.
-		select d.*, d.step_id >= 0 and d.tries = 0 and (select count(*) from mail o where o.job_id = d.job_id and o.step_id >= 0 and o.tries > 0) >= v_most as over
+		select d.*,
+			d.step_id >= 0 and d.tries = 0
+			and (select count(*) from mail o
+			where o.job_id = d.job_id and o.step_id >= 0 and o.tries > 0) >= v_most as over
 		from due d
 	), taken as (
 		update mail m
 		set tries = m.tries + (not d.over)::int, recipient = coalesce(j.mail_user, j.user_name),
 			-- After the program's time and a margin, should nobody report it.
-			due_at = case when not d.over then v_now + make_interval(secs => p_timeout_s + 30 + internal.setting_int('mail_retry_s') * 2.0 ^ least(m.tries, 20)) end,
-			message = case when d.over then format('given up: job %s has had %s mails', d.job_id, v_most) else m.message end
+			due_at = case
+				when not d.over
+				then v_now + make_interval(
+					secs => p_timeout_s + 30 + internal.setting_int('mail_retry_s') * 2.0 ^ least(m.tries, 20)) end,
+			message = case when d.over then format('given up: job %s has had %s mails', d.job_id, v_most)
+				else m.message end
 		from judged d
 		join job j on j.job_id = d.job_id
 		where m.job_id = d.job_id and m.step_id = d.step_id and m.attempt = d.attempt and m.event = d.event
 		returning m.mail_id, m.job_id, m.step_id, m.attempt, m.event, m.recipient, m.made_at, d.over
 	)
 	select t.mail_id, format('mail %s about job %s', t.event, t.job_id), t.recipient, x.subject, x.body,
-		format('%s.%s.%s.%s.%s', t.job_id, t.step_id, t.attempt, t.event, extract(epoch from t.made_at)::bigint), extract(epoch from t.made_at)::bigint
+		format('%s.%s.%s.%s.%s', t.job_id, t.step_id, t.attempt, t.event, extract(epoch from t.made_at)::bigint),
+			extract(epoch from t.made_at)::bigint
 	from taken t
 	cross join lateral internal.mail_text(t.job_id, t.step_id, t.attempt, t.event) x
 	where not t.over
 	order by t.mail_id;
 end $$;
 comment on function api.mail_take(int, int) is
-	'Mails to be sent now, p_room at most, by a program that is killed after p_timeout_s seconds; key: the same at each try. Each is due again later unless it is reported.';
+	'Mails to be sent now, p_room at most, by a program that is killed after p_timeout_s seconds; key: the same at each '
+	'try. Each is due again later unless it is reported.';
 
 create function api.mail_report(p_mails bigint[], p_failures text[]) returns void
 language plpgsql security definer set search_path = rota, pg_temp as $$
 begin
 	update mail m
 	set sent_at = case when v.failure is null then clock_timestamp() end,
-		due_at = case when v.failure is not null and x.again then clock_timestamp() + make_interval(secs => internal.setting_int('mail_retry_s') * 2.0 ^ least(m.tries - 1, 20)) end,
+		due_at = case
+			when v.failure is not null
+			and x.again then clock_timestamp() + make_interval(
+				secs => internal.setting_int('mail_retry_s') * 2.0 ^ least(m.tries - 1, 20)) end,
 		message = v.failure || case when x.again then '' else format('; given up after %s tries', m.tries) end
 	from unnest(p_mails, p_failures) as v (mail_id, failure)
-	cross join lateral (select o.tries < internal.setting_int('mail_tries') as again from mail o where o.mail_id = v.mail_id and o.due_at is not null) x
+	cross join lateral (select o.tries < internal.setting_int('mail_tries') as again from mail o
+		where o.mail_id = v.mail_id and o.due_at is not null) x
 	where m.mail_id = v.mail_id and m.due_at is not null;
 end $$;
 comment on function api.mail_report(bigint[], text[]) is
-	'How the mail program ended for mails: null: it took it; else why not, and it is due again later or given up. Said twice, it changes nothing.';
+	'How the mail program ended for mails: null: it took it; else why not, and it is due again later or given up. Said '
+	'twice, it changes nothing.';
 
 create function internal.mails_json(p_job bigint) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return (
-		select coalesce(jsonb_agg(jsonb_build_object('event', m.event, 'step', case when m.step_id >= 0 then internal.step_label(m.job_id, m.step_id) end, 'attempt', nullif(m.attempt, 0),
-			'recipient', m.recipient, 'made_at', m.made_at, 'sent_at', m.sent_at, 'due_at', m.due_at, 'tries', m.tries, 'message', m.message) order by m.mail_id), '[]')
+		select coalesce(jsonb_agg(jsonb_build_object('event', m.event, 'step',
+			case when m.step_id >= 0 then internal.step_label(m.job_id, m.step_id) end, 'attempt',
+			nullif(m.attempt, 0),
+			'recipient', m.recipient, 'made_at', m.made_at, 'sent_at', m.sent_at, 'due_at', m.due_at, 'tries',
+			m.tries, 'message', m.message) order by m.mail_id), '[]')
 		from mail m
 		where m.job_id = p_job);
 end $$;

@@ -13,13 +13,17 @@ begin
 		select t.job_id, t.step_id, t.attempt, s.request_id, s.array_index,
 			coalesce(t.started_at, v.started_at) as started_at, coalesce(t.session_id, v.session_id) as session_id,
 			greatest(t.done_at, v.done_at) as done_at, coalesce(t.outcome, v.outcome) as outcome,
-			case when t.outcome is null and v.outcome is not null then v.cause else coalesce(t.cause, v.cause) end as cause,
-			case when t.outcome is null and v.outcome is not null then v.message else coalesce(t.message, v.message) end as message,
+			case when t.outcome is null and v.outcome is not null then v.cause
+			else coalesce(t.cause, v.cause) end as cause,
+			case when t.outcome is null and v.outcome is not null then v.message
+			else coalesce(t.message, v.message) end as message,
 			greatest(t.exit_code, v.exit_code) as exit_code, coalesce(t.signal, v.signal) as signal,
 			coalesce(v.started_at, v.done_at) is not null or v.outcome is not null as new_count,
-			s.end_wanted, s.retries < r.retry as may_retry, r.requeue, held.over, held.at, cardinality(t.node_ids) > 1 as wide
+			s.end_wanted, s.retries < r.retry as may_retry, r.requeue, held.over, held.at,
+			cardinality(t.node_ids) > 1 as wide
 		from unnest(p_facts) v
-		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
+		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
+			and coalesce(t.ended_at, 'infinity') = 'infinity'
 		join step s on s.job_id = t.job_id and s.step_id = t.step_id
 		join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 		cross join lateral (
@@ -29,7 +33,8 @@ begin
 	), judged as (
 		-- What the attempt comes to for its step: a retry or a requeue that the step has left goes before its end.
 		select k.*, x.result,
-			-- "skip", with cause up_to_date, is what a node says of a step whose outputs it found up to date: an end of its own, as "complete" is.
+			-- "skip", with cause up_to_date, is what a node says of a step whose outputs it found up to date: an end
+			-- of its own, as "complete" is.
 			case when x.result in ('complete', 'timeout', 'skip') then x.result
 				when k.end_wanted is not null then k.end_wanted
 				when x.result in ('fail', 'oom') and k.may_retry then 'requeue'
@@ -40,18 +45,24 @@ begin
 		cross join lateral (select coalesce(k.outcome, 'complete') as result) x
 	), written as (
 		update attempt t
-		set started_at = j.started_at, session_id = j.session_id, done_at = j.done_at, cause = j.cause, message = j.message, exit_code = j.exit_code, signal = j.signal,
+		set started_at = j.started_at, session_id = j.session_id, done_at = j.done_at, cause = j.cause,
+			message = j.message, exit_code = j.exit_code, signal = j.signal,
 			outcome = case when j.over then j.result else j.outcome end,
-			state = case when j.over then case j.result when 'complete' then 'completed' when 'timeout' then 'timeout' when 'oom' then 'out_of_memory'
+			state = case when j.over then case j.result when 'complete' then 'completed' when 'timeout' then 'timeout'
+			when 'oom' then 'out_of_memory'
 				when 'skip' then 'skipped' when 'node_fail' then 'node_fail'
-				when 'cancel' then case j.end_wanted when 'preempt' then 'preempted' when 'deadline' then 'deadline' else 'cancelled' end
+				when 'cancel' then case j.end_wanted when 'preempt' then 'preempted'
+					when 'deadline' then 'deadline' else 'cancelled' end
 				else 'failed' end end,
-			ended_at = case when j.over then j.at end, suspended_at = case when j.over then null else t.suspended_at end,
-			suspended_s = t.suspended_s + case when j.over then coalesce(extract(epoch from j.at - t.suspended_at), 0) else 0 end
+			ended_at = case when j.over then j.at end,
+				suspended_at = case when j.over then null else t.suspended_at end,
+			suspended_s = t.suspended_s + case when j.over then coalesce(extract(epoch from j.at - t.suspended_at), 0)
+				else 0 end
 		from judged j
 		where t.job_id = j.job_id and t.step_id = j.step_id and t.attempt = j.attempt and (j.over or j.new_count)
 	)
-	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code, j.signal, j.message)::internal.attempt_end),
+	select array_agg((j.job_id, j.step_id, j.request_id, j.array_index, j.event, j.result, j.at, j.cause, j.exit_code,
+		j.signal, j.message)::internal.attempt_end),
 		bool_or(j.event in ('requeue', 'prolog_fail')), bool_or(j.result = 'timeout'), bool_or(j.wide)
 	into v_closed, v_again, v_late, v_wide
 	from judged j where j.over;
@@ -72,7 +83,8 @@ begin
 	v_moved := array(
 		select m::internal.move_made
 		from internal.step_move(p_actor, array(
-			select (c.job_id, c.step_id, c.event, c.at, c.cause, c.exit_code, c.signal, c.message)::internal.move from unnest(v_closed) c)) m
+			select (c.job_id, c.step_id, c.event, c.at, c.cause, c.exit_code, c.signal, c.message)::internal.move
+				from unnest(v_closed) c)) m
 		where m.array_index is null);
 	if v_moved <> '{}' then
 		perform internal.allocation_reserve(v_moved);
@@ -81,9 +93,11 @@ begin
 	notify rota_event;
 end $$;
 comment on function internal.attempt_close(internal.attempt_fact[], text) is
-	'Record what has become known of attempts, and end those that hold nothing any more; their steps end or are queued again.';
+	'Record what has become known of attempts, and end those that hold nothing any more; their steps end or are queued '
+	'again.';
 
--- What runs again: later, and held where a prolog failed or it was run again too often. What had no turn on its node has not run at all.
+-- What runs again: later, and held where a prolog failed or it was run again too often. What had no turn on its node has not run
+-- at all.
 create function internal.attempt_again(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -96,17 +110,23 @@ begin
 	set retries = s.retries + (c.outcome in ('fail', 'oom'))::int,
 		requeues = s.requeues + (c.outcome not in ('fail', 'oom'))::int,
 		begin_at = now() + make_interval(secs => internal.setting_int('requeue_delay_s')),
-		held = case when c.event = 'prolog_fail' or s.requeues >= internal.setting_int('requeue_max') then 'system' else s.held end,
-		held_reason = case when c.event = 'prolog_fail' then 'the prolog failed' when s.requeues >= internal.setting_int('requeue_max')
-			then case when c.cause = 'controller_prolog' then 'the controller prolog failed too often' else 'run again too often' end
+		held = case when c.event = 'prolog_fail' or s.requeues >= internal.setting_int('requeue_max') then 'system'
+		else s.held end,
+		held_reason = case when c.event = 'prolog_fail' then 'the prolog failed'
+		when s.requeues >= internal.setting_int('requeue_max')
+			then case when c.cause = 'controller_prolog' then 'the controller prolog failed too often'
+				else 'run again too often' end
 			else s.held_reason end
 	from unnest(p_closed) c
-	where c.event in ('requeue', 'prolog_fail') and c.cause is distinct from 'withdrawn' and s.job_id = c.job_id and s.step_id = c.step_id;
+	where c.event in ('requeue', 'prolog_fail') and c.cause is distinct from 'withdrawn' and s.job_id = c.job_id
+		and s.step_id = c.step_id;
 end $$;
-comment on function internal.attempt_again(internal.attempt_end[]) is 'Put off the steps whose closed attempts are to be run again, before they move, and count them off what runs of their arrays.';
+comment on function internal.attempt_again(internal.attempt_end[]) is
+	'Put off the steps whose closed attempts are to be run again, before they move, and count them off what runs of their '
+	'arrays.';
 
--- The last moment of which anything is known: the node was heard of, or reported something of the attempt. It lies before the end of
--- the lease, so before the moment by which the node has ended the tasks by itself; nobody is charged for what nobody saw.
+-- The last moment of which anything is known: the node was heard of, or reported something of the attempt. It lies before the end
+-- of the lease, so before the moment by which the node has ended the tasks by itself; nobody is charged for what nobody saw.
 create function internal.attempt_last_known(p_job bigint, p_step int, p_attempt int, p_node int) returns timestamptz
 language sql stable set search_path = live, rota, pg_temp as $$
 	select greatest(l.renewed_at, t.ordered_at, t.started_at, t.suspended_at, t.done_at)
@@ -122,21 +142,27 @@ declare
 	v_open jsonb;
 	v_going jsonb;
 begin
-	select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id', a.node_id, 'kind', 'kill',
-		'args', jsonb_build_object('cause', 'node_lost'), 'at', internal.attempt_last_known(a.job_id, a.step_id, a.attempt, a.node_id),
-		-- Where all tasks of the node had ended and only an epilog was under way, the outcome stands. So it does where the step goes on
-		-- with the nodes that it has left, the one that runs the script among them.
+	select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id', a.node_id,
+		'kind', 'kill',
+		'args', jsonb_build_object('cause', 'node_lost'), 'at',
+		internal.attempt_last_known(a.job_id, a.step_id, a.attempt, a.node_id),
+		-- Where all tasks of the node had ended and only an epilog was under way, the outcome stands. So it does where
+		-- the step goes on with the nodes that it has left, the one that runs the script among them.
 		'over', a.phase = 'done' or g.going, 'going', g.going))
 	into v_open
 	from jsonb_to_recordset(p_lost) as v (job_id bigint, step_id int, attempt int, node_id int)
-	join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id and coalesce(a.ended_at, 'infinity') = 'infinity'
+	join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
+		and coalesce(a.ended_at, 'infinity') = 'infinity'
 	join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 	cross join lateral (
 		select t.outcome is null and t.started_at is not null and cardinality(t.node_ids) > 1
-			and not exists (select from jsonb_to_recordset(p_lost) as o (job_id bigint, step_id int, attempt int, node_id int)
-				where o.job_id = a.job_id and o.step_id = a.step_id and o.attempt = a.attempt and o.node_id = t.node_ids[1])
+			and not exists (select from jsonb_to_recordset(p_lost) as o (job_id bigint, step_id int, attempt int,
+				node_id int)
+				where o.job_id = a.job_id and o.step_id = a.step_id and o.attempt = a.attempt
+					and o.node_id = t.node_ids[1])
 			and coalesce((select internal.spec_field(r.spec, 'no_kill') = '1' from step s
-				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id where s.job_id = a.job_id and s.step_id = a.step_id), false) as going
+				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
+					where s.job_id = a.job_id and s.step_id = a.step_id), false) as going
 	) g;
 	if v_open is null then
 		return;
@@ -146,12 +172,14 @@ begin
 		message = case when t.outcome is null then p_message else t.message end
 	from (select distinct x.job_id, x.step_id, x.attempt
 		from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int, over boolean) where not x.over) v
-	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity';
+	where t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
+		and coalesce(t.ended_at, 'infinity') = 'infinity';
 	-- What was on its way to the node is void; should it be heard of again, what still runs there is killed.
 	perform internal.order_void(v_open);
 	perform internal.order_put(v_open);
 	perform internal.license_lock(array(
-		select distinct (v.job_id, v.step_id, v.attempt)::internal.attempt_key from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)));
+		select distinct (v.job_id, v.step_id, v.attempt)::internal.attempt_key
+			from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)));
 	perform internal.allocation_free(array(
 		select (v.job_id, v.step_id, v.attempt, v.node_id, v.at, true, null, null, null)::internal.allocation_end
 		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int, node_id int, at timestamptz)));
@@ -161,11 +189,15 @@ begin
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id;
 	-- The attempt's other nodes live: they end its tasks, and it is over when they have said so.
 	perform internal.order_put((
-		select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id', a.node_id, 'kind', 'kill',
+		select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id',
+			a.node_id, 'kind', 'kill',
 			'args', jsonb_build_object('cause', 'node_lost')))
-		from (select distinct x.job_id, x.step_id, x.attempt from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int)) v
-		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and t.outcome is not null
-		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and coalesce(a.ended_at, 'infinity') = 'infinity' and a.phase <> 'done'));
+		from (select distinct x.job_id, x.step_id,
+			x.attempt from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int)) v
+		join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
+			and t.outcome is not null
+		join allocation a on a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
+			and coalesce(a.ended_at, 'infinity') = 'infinity' and a.phase <> 'done'));
 	select jsonb_agg(to_jsonb(x)) into v_going
 	from jsonb_to_recordset(v_open) as x (job_id bigint, step_id int, attempt int, node_id int, going boolean) where x.going;
 	perform internal.step_move(p_actor, array(
@@ -175,11 +207,13 @@ begin
 		join node n on n.node_id = x.node_id
 		group by x.job_id, x.step_id));
 	perform internal.attempt_close(array(
-		select distinct (v.job_id, v.step_id, v.attempt, null, null, null, null, null, null, null, null)::internal.attempt_fact
+		select distinct (v.job_id, v.step_id, v.attempt, null, null, null, null, null, null, null,
+			null)::internal.attempt_fact
 		from jsonb_to_recordset(v_open) as v (job_id bigint, step_id int, attempt int)), p_actor);
 end $$;
 comment on function internal.attempt_lost(jsonb, text, text) is
-	'Give up attempts on nodes [{job_id, step_id, attempt, node_id}] without hearing of them: what they hold there is free as of the last moment known, and their other nodes end them. The caller holds the locks of jobs and nodes.';
+	'Give up attempts on nodes [{job_id, step_id, attempt, node_id}] without hearing of them: what they hold there is free '
+	'as of the last moment known, and their other nodes end them. The caller holds the locks of jobs and nodes.';
 
 create function internal.setting_int(p_name text) returns int
 language plpgsql stable set search_path = live, rota, pg_temp as $$

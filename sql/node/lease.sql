@@ -1,11 +1,12 @@
--- Leases: renewed by nodes, judged by node managers. A node counts its own lease from before it asked for it, so on the node it ends
--- first; with the policy fence the node then ends the tasks by itself, and has done so when the margin is over.
+-- Leases: renewed by nodes, judged by node managers. A node counts its own lease from before it asked for it, so on the node it
+-- ends first; with the policy fence the node then ends the tasks by itself, and has done so when the margin is over.
 
 create function api.node_renew(p_nodes int[]) returns table (node_id int)
 language sql security definer set search_path = live, rota, pg_temp as $$
 	-- A lost lease stays lost: its node registers anew, and so proves what it still has. Leases are locked in order of nodes.
 	with mine as materialized (
-		select m.node_id from node_lease m where m.node_id = any (p_nodes) and m.lost_at is null order by m.node_id for no key update
+		select m.node_id from node_lease m
+			where m.node_id = any (p_nodes) and m.lost_at is null order by m.node_id for no key update
 	)
 	update node_lease l
 	set renewed_at = now(), expires_at = now() + make_interval(secs => l.lease_s)
@@ -24,7 +25,8 @@ begin
 	where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
 		and a.prolog_owner and a.gone_at is null and a.ended_at is not null;
 end $$;
-comment on function internal.holder_lost(jsonb) is 'Groups have no holder any more where attempts [{job_id, step_id, attempt, node_id}] held them.';
+comment on function internal.holder_lost(jsonb) is
+	'Groups have no holder any more where attempts [{job_id, step_id, attempt, node_id}] held them.';
 
 create function internal.node_end(p_nodes int[], p_jobs bigint[], p_all boolean, p_message text, p_actor text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -34,19 +36,25 @@ begin
 	select jsonb_agg(jsonb_build_object('job_id', a.job_id, 'step_id', a.step_id, 'attempt', a.attempt, 'node_id', a.node_id))
 	into v_lost
 	from allocation a
-	join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt and (p_all or t.ends_on_node_loss)
-	where a.node_id = any (p_nodes) and (a.ended_at is null and a.job_id = any (p_jobs) or a.prolog_owner and a.gone_at is null and a.ended_at is not null);
+	join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
+		and (p_all or t.ends_on_node_loss)
+	where a.node_id = any (p_nodes)
+		and (a.ended_at is null and a.job_id = any (p_jobs)
+		or a.prolog_owner and a.gone_at is null and a.ended_at is not null);
 	perform internal.attempt_lost(v_lost, p_message, p_actor);
 	perform internal.holder_lost(v_lost);
 	-- Whoever was placed there while the locks were waited for is looked at the next time.
 	update node_lease l set loss_ended_at = now()
 	where l.node_id = any (p_nodes)
-		and not exists (select from allocation a where a.node_id = l.node_id and a.ended_at is null and a.attempt > 0 and a.job_id <> all (p_jobs));
+		and not exists (select from allocation a
+			where a.node_id = l.node_id and a.ended_at is null and a.attempt > 0 and a.job_id <> all (p_jobs));
 end $$;
 comment on function internal.node_end(int[], bigint[], boolean, text, text) is
-	'End what lost nodes had of the jobs: what they have ended by themselves (policy fence), or all. The caller holds the locks of jobs and nodes.';
+	'End what lost nodes had of the jobs: what they have ended by themselves (policy fence), or all. The caller holds the '
+	'locks of jobs and nodes.';
 
-create function internal.node_end_lost(p_nodes int[], p_watched_s int, p_all boolean, p_message text, p_actor text) returns table (node_id int, fresh boolean)
+create function internal.node_end_lost(p_nodes int[], p_watched_s int, p_all boolean, p_message text, p_actor text)
+	returns table (node_id int, fresh boolean)
 language plpgsql set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -64,7 +72,8 @@ begin
 	perform internal.node_lock(array(
 		select unnest(p_nodes)
 		union
-		select x from attempt t cross join lateral unnest(t.node_ids) x where t.job_id = any (v_jobs) and t.ended_at is null));
+		select x from attempt t cross join lateral unnest(t.node_ids) x
+			where t.job_id = any (v_jobs) and t.ended_at is null));
 	perform from node_lease l where l.node_id = any (p_nodes) order by l.node_id for no key update;
 	-- From here on none of them registers. Who did, or renewed, meanwhile is not lost.
 	with lost as (
@@ -74,7 +83,8 @@ begin
 	)
 	select array_agg(l.node_id) into v_fresh from lost l;
 	v_lost := array(select l.node_id from node_lease l where l.node_id = any (p_nodes) and l.lost_at is not null);
-	v_over := array(select l.node_id from node_lease l where l.node_id = any (v_lost) and l.expires_at + make_interval(secs => l.margin_s) < now()
+	v_over := array(select l.node_id from node_lease l
+		where l.node_id = any (v_lost) and l.expires_at + make_interval(secs => l.margin_s) < now()
 		and l.lease_s + l.margin_s <= p_watched_s);
 	-- Nothing is kept there for followers any more.
 	perform internal.allocation_free(array(
@@ -87,9 +97,11 @@ begin
 	return query select l, coalesce(l = any (v_fresh), false) from unnest(v_lost) l;
 end $$;
 comment on function internal.node_end_lost(int[], int, boolean, text, text) is
-	'Take leases that have run out for lost, and end what their nodes had where the margin is over too: what is fenced, or all. Answers those lost, and which are so only now.';
+	'Take leases that have run out for lost, and end what their nodes had where the margin is over too: what is fenced, or '
+	'all. Answers those lost, and which are so only now.';
 
-create function api.node_judge(p_latest bigint, p_watched_s int) returns table (clock bigint, node text, from_state text, to_state text, reason text)
+create function api.node_judge(p_latest bigint, p_watched_s int)
+	returns table (clock bigint, node text, from_state text, to_state text, reason text)
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_clock bigint := extract(epoch from now()) * 1000000;
@@ -104,10 +116,12 @@ begin
 		v_due := array(
 			select l.node_id from node_lease l
 			where case when l.lost_at is null then l.expires_at < now() and l.lease_s <= p_watched_s
-				else l.loss_ended_at is null and l.expires_at + make_interval(secs => l.margin_s) < now() and l.lease_s + l.margin_s <= p_watched_s end);
+				else l.loss_ended_at is null and l.expires_at + make_interval(secs => l.margin_s) < now()
+					and l.lease_s + l.margin_s <= p_watched_s end);
 	end if;
 	for v_one in
-		select f.node_id from internal.node_end_lost(v_due, p_watched_s, false, 'the node was not heard of any more', 'nodemgrd') f
+		select f.node_id
+			from internal.node_end_lost(v_due, p_watched_s, false, 'the node was not heard of any more', 'nodemgrd') f
 		where v_due <> '{}' and f.fresh
 		order by f.node_id
 	loop
@@ -123,7 +137,10 @@ begin
 	return query select v_clock, null::text, null::text, null::text, null::text;
 end $$;
 comment on function api.node_judge(bigint, int) is
-	'Look at leases: lost nodes go down; when the margin is over, what they have ended by themselves is over here too. Nobody is judged when the database''s clock is later than p_latest (microseconds since 1970; null: never judge), or for longer than p_watched_s seconds, for which the caller has watched that clock run steadily. Answers what changed, and in every row and a last empty one the clock.';
+	'Look at leases: lost nodes go down; when the margin is over, what they have ended by themselves is over here too. '
+	'Nobody is judged when the database''s clock is later than p_latest (microseconds since 1970; null: never judge), or '
+	'for longer than p_watched_s seconds, for which the caller has watched that clock run steadily. Answers what changed, '
+	'and in every row and a last empty one the clock.';
 
 create function internal.node_dead(p_user text, p_name text, p_reason text) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -136,11 +153,14 @@ begin
 	select * into v_lease from node_lease l where l.node_id = v_node.node_id;
 	v_wait := ceil(extract(epoch from v_lease.expires_at + make_interval(secs => v_lease.margin_s) - now()));
 	if v_lease.lost_at is null then
-		raise exception 'node "%" is not lost', p_name using errcode = 'RT409', hint = 'Only a node that is not heard of any more can be declared dead.';
+		raise exception 'node "%" is not lost', p_name using errcode = 'RT409',
+			hint = 'Only a node that is not heard of any more can be declared dead.';
 	elsif v_wait >= 0 then
-		raise exception 'node "%" may still be ending its steps', p_name using errcode = 'RT409', hint = format('Say it again in %s seconds.', v_wait + 1);
+		raise exception 'node "%" may still be ending its steps', p_name using errcode = 'RT409',
+			hint = format('Say it again in %s seconds.', v_wait + 1);
 	end if;
-	if not exists (select from internal.node_end_lost(array[v_node.node_id], 2147483647, true, format('the node was declared dead by %s: %s', p_user, p_reason), p_user)) then
+	if not exists (select from internal.node_end_lost(array[v_node.node_id], 2147483647, true,
+		format('the node was declared dead by %s: %s', p_user, p_reason), p_user)) then
 		raise exception 'node "%" has come back', p_name using errcode = 'RT409';
 	end if;
 	if v_node.state <> 'drain' then

@@ -9,21 +9,29 @@ begin
 	for v_node in
 		with asked as materialized (
 			-- What is said to several nodes goes beside their rows, once.
-			select v.*, coalesce(v.node_ids, array[v.node_id]) as nodes, case when v.kind = 'launch' and cardinality(v.node_ids) > 1 then v.node_ids[1] end as text_node
-			from jsonb_to_recordset(p_orders) as v (node_id int, node_ids int[], kind text, job_id bigint, step_id int, attempt int, also int[], body text,
+			select v.*, coalesce(v.node_ids, array[v.node_id]) as nodes,
+				case when v.kind = 'launch' and cardinality(v.node_ids) > 1 then v.node_ids[1] end as text_node
+			from jsonb_to_recordset(p_orders) as v (node_id int, node_ids int[], kind text, job_id bigint,
+				step_id int, attempt int, also int[], body text,
 				signature text, args jsonb)
 		), said as (
 			insert into launch_text (job_id, step_id, attempt, node_id, body, signature)
-			select v.job_id, v.step_id, v.attempt, v.text_node, v.body, decode(v.signature, 'hex') from asked v where v.text_node is not null
+			select v.job_id, v.step_id, v.attempt, v.text_node, v.body, decode(v.signature, 'hex') from asked v
+				where v.text_node is not null
 		), put as (
 			insert into node_order (node_id, kind, job_id, step_id, attempt, also, body, signature, text_node, args)
-			select n, v.kind, v.job_id, v.step_id, v.attempt, coalesce(v.also, '{}'), case when v.text_node is null then v.body end,
-				case when v.text_node is null then decode(v.signature, 'hex') end, v.text_node, coalesce(v.args, '{}') || case
-					-- Elements that stand ahead: how many of their array hold CPUs there, behind which they begin.
+			select n, v.kind, v.job_id, v.step_id, v.attempt, coalesce(v.also, '{}'),
+				case when v.text_node is null then v.body end,
+				case when v.text_node is null then decode(v.signature, 'hex') end, v.text_node,
+				coalesce(v.args, '{}') || case
+					-- Elements that stand ahead: how many of their array hold CPUs there, behind which they
+					-- begin.
 					when v.args ? 'first' then (
 						select jsonb_build_object('behind', count(*))
-						from (select o.job_id, o.step_id from allocation o where o.node_id = n and o.ended_at is null and o.cpus_held > 0 offset 0) a
-						where a.job_id = v.job_id and a.step_id between (v.args ->> 'first')::int and (v.args ->> 'last')::int)
+						from (select o.job_id, o.step_id from allocation o
+							where o.node_id = n and o.ended_at is null and o.cpus_held > 0 offset 0) a
+						where a.job_id = v.job_id and a.step_id between (v.args ->> 'first')::int
+							and (v.args ->> 'last')::int)
 					else '{}' end
 			from asked v
 			cross join lateral unnest(v.nodes) n
@@ -37,7 +45,9 @@ begin
 		perform pg_notify('rota_node_' || v_node, '');
 	end loop;
 end $$;
-comment on function internal.order_put(jsonb, boolean) is 'Put orders [{node_id or node_ids, kind, job_id, step_id, attempt, also, body, signature, args}] on their way and ring their nodes, or those that ring for them, unless nothing is to be taken yet; null: there are none.';
+comment on function internal.order_put(jsonb, boolean) is
+	'Put orders [{node_id or node_ids, kind, job_id, step_id, attempt, also, body, signature, args}] on their way and ring '
+	'their nodes, or those that ring for them, unless nothing is to be taken yet; null: there are none.';
 
 create function internal.launch_forget(p_closed internal.attempt_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -49,15 +59,18 @@ begin
 		from unnest(p_closed) c
 		join launch_text l on l.job_id = c.job_id and l.step_id = c.step_id
 		join attempt t on t.job_id = l.job_id and t.step_id = l.step_id and t.attempt = l.attempt
-		join node_order w on w.node_id = any (t.node_ids) and w.job_id = l.job_id and w.step_id = l.step_id and w.attempt = l.attempt and w.text_node = l.node_id
+		join node_order w on w.node_id = any (t.node_ids) and w.job_id = l.job_id and w.step_id = l.step_id
+			and w.attempt = l.attempt and w.text_node = l.node_id
 		for update of w skip locked);
 	delete from launch_text l
 	where l.ctid = any (array(
 		select o.ctid
 		from unnest(p_closed) c
-		cross join lateral (select x.ctid from launch_text x where x.job_id = c.job_id and x.step_id = c.step_id offset 0) o));
+		cross join lateral (select x.ctid from launch_text x
+			where x.job_id = c.job_id and x.step_id = c.step_id offset 0) o));
 end $$;
-comment on function internal.launch_forget(internal.attempt_end[]) is 'Nobody needs the launch orders for several nodes of attempts that are over.';
+comment on function internal.launch_forget(internal.attempt_end[]) is
+	'Nobody needs the launch orders for several nodes of attempts that are over.';
 
 create function internal.order_void(p_lost jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -70,18 +83,22 @@ begin
 	), touched as (
 		select o.order_id, array(select x from unnest(o.step_id || o.also) x where x <> all (l.steps) order by x) as steps
 		from lost l
-		join node_order o on o.node_id = l.node_id and o.job_id = l.job_id and o.attempt = l.attempt and (o.step_id || o.also) && l.steps
+		join node_order o on o.node_id = l.node_id and o.job_id = l.job_id and o.attempt = l.attempt
+			and (o.step_id || o.also) && l.steps
 	), gone as (
 		delete from node_order o using touched t where o.order_id = t.order_id and t.steps = '{}'
 	)
-	update node_order o set step_id = t.steps[1], also = t.steps[2:] from touched t where o.order_id = t.order_id and t.steps <> '{}';
+	update node_order o set step_id = t.steps[1], also = t.steps[2:] from touched t
+		where o.order_id = t.order_id and t.steps <> '{}';
 end $$;
-comment on function internal.order_void(jsonb) is 'Orders on their way to attempts [{job_id, step_id, attempt, node_id}] will not be taken.';
+comment on function internal.order_void(jsonb) is
+	'Orders on their way to attempts [{job_id, step_id, attempt, node_id}] will not be taken.';
 
 create function internal.attempt_order(p_kind text, p_job bigint, p_step int, p_args jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	perform internal.order_put(jsonb_build_array(jsonb_build_object('node_ids', jsonb_agg(a.node_id order by a.node_id), 'kind', p_kind, 'job_id', p_job, 'step_id', p_step,
+	perform internal.order_put(jsonb_build_array(jsonb_build_object('node_ids', jsonb_agg(a.node_id order by a.node_id),
+		'kind', p_kind, 'job_id', p_job, 'step_id', p_step,
 		'attempt', min(a.attempt), 'args', p_args)))
 	from step s
 	join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt
@@ -98,7 +115,8 @@ comment on function internal.attempt_order(text, bigint, int, jsonb) is 'Send on
 create function internal.group_close(p_final internal.move_made[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	if not exists (select from unnest(p_final) v join step_request r on r.job_id = v.job_id and r.step_id = v.request_id and r.group_name is not null) then
+	if not exists (select from unnest(p_final) v
+		join step_request r on r.job_id = v.job_id and r.step_id = v.request_id and r.group_name is not null) then
 		return;
 	end if;
 	perform internal.order_put((
@@ -116,7 +134,9 @@ begin
 		from closed c
 		join step_request r on r.job_id = c.job_id and r.group_name = c.group_name
 		join step s on s.job_id = r.job_id and s.request_id = r.step_id
-		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.prolog_owner and a.gone_at is null and a.attempt > 0
+		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.prolog_owner and a.gone_at is null
+			and a.attempt > 0
 		having count(*) > 0));
 end $$;
-comment on function internal.group_close(internal.move_made[]) is 'Where the steps were the last of their job groups: let the holders run the epilog.';
+comment on function internal.group_close(internal.move_made[]) is
+	'Where the steps were the last of their job groups: let the holders run the epilog.';

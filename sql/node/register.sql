@@ -10,31 +10,40 @@ begin
 		return false;
 	end if;
 	update node
-	set state = p_state, reason = case when p_state <> 'up' then p_reason end, reason_by = case when p_state <> 'up' then p_actor end,
+	set state = p_state, reason = case when p_state <> 'up' then p_reason end,
+		reason_by = case when p_state <> 'up' then p_actor end,
 		reason_at = case when p_state <> 'up' then now() end
 	where node_id = p_node;
-	insert into node_event (node_id, node, from_state, to_state, actor, reason) values (p_node, v_name, v_from, p_state, p_actor, p_reason);
+	insert into node_event (node_id, node, from_state, to_state, actor, reason)
+		values (p_node, v_name, v_from, p_state, p_actor, p_reason);
 	notify rota_schedule;
 	notify rota_event;
 	return true;
 end $$;
-comment on function internal.node_state_set(int, text, text, text) is 'Change a node''s state and log it; whether anything changed.';
+comment on function internal.node_state_set(int, text, text, text) is
+	'Change a node''s state and log it; whether anything changed.';
 
 create function internal.node_shortfall(p_node int) returns text
 language sql stable set search_path = live, rota, pg_temp as $$
 	select nullif(concat_ws('; ',
-		case when (n.found ->> 'cpus')::int < n.cpus then format('%s cpus found, %s prescribed', n.found ->> 'cpus', n.cpus) end,
-		case when (n.found ->> 'mem_mb')::bigint < n.mem_mb then format('%s MiB of memory found, %s prescribed', n.found ->> 'mem_mb', n.mem_mb) end,
-		(select string_agg(format('%s %s found, %s prescribed', coalesce(n.found -> 'gres' ->> g.gres, '0'), g.gres, g.n), '; ')
+		case
+			when (n.found ->> 'cpus')::int < n.cpus
+			then format('%s cpus found, %s prescribed', n.found ->> 'cpus', n.cpus) end,
+		case
+			when (n.found ->> 'mem_mb')::bigint < n.mem_mb
+			then format('%s MiB of memory found, %s prescribed', n.found ->> 'mem_mb', n.mem_mb) end,
+		(select string_agg(format('%s %s found, %s prescribed', coalesce(n.found -> 'gres' ->> g.gres, '0'), g.gres, g.n),
+			'; ')
 			from (select u.gres, count(*) as n from node_gres u where u.node_id = n.node_id group by u.gres) g
 			where n.found -> 'gres' ? g.gres and (n.found -> 'gres' ->> g.gres)::int < g.n)), '')
 	from node n
 	where n.node_id = p_node and n.hardware_check;
 $$;
-comment on function internal.node_shortfall(int) is 'What a node has less of than prescribed, in words; null: nothing, or not to be checked.';
+comment on function internal.node_shortfall(int) is
+	'What a node has less of than prescribed, in words; null: nothing, or not to be checked.';
 
--- A node that comes back proves what still runs there: the names of the attempts in its spool folder, and of those about which its
--- journal has more to tell.
+-- A node that comes back proves what still runs there: the names of the attempts in its spool folder, and of those about which
+-- its journal has more to tell.
 create function internal.node_inventory(p_facts jsonb)
 returns table (node_id int, rebooted boolean, attempts jsonb, reported jsonb, orphans int)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -44,23 +53,29 @@ begin
 	select n.node_id, n.boot_id is distinct from f.boot_id and n.boot_id is not null, f.attempts, coalesce(f.reported, '[]'),
 		-- What it has without being meant to.
 		(select count(*)::int from jsonb_array_elements_text(f.attempts) x (name)
-			where not exists (select from allocation a where a.job_id = split_part(x.name, '.', 1)::bigint and a.step_id = split_part(x.name, '.', 2)::int
+			where not exists (select from allocation a
+				where a.job_id = split_part(x.name, '.', 1)::bigint
+				and a.step_id = split_part(x.name, '.', 2)::int
 				and a.attempt = split_part(x.name, '.', 3)::int and a.node_id = n.node_id and a.gone_at is null))
 	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text, attempts jsonb, reported jsonb)
 	join node n on n.name = f.name;
 end $$;
-comment on function internal.node_inventory(jsonb) is 'What nodes say at registration of the attempts they have, against what they are meant to have.';
+comment on function internal.node_inventory(jsonb) is
+	'What nodes say at registration of the attempts they have, against what they are meant to have.';
 
-create function internal.node_missing(p_facts jsonb) returns table (node_id int, job_id bigint, step_id int, attempt int, message text)
+create function internal.node_missing(p_facts jsonb)
+	returns table (node_id int, job_id bigint, step_id int, attempt int, message text)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	-- Another boot: what ran there before is gone, whatever the journal of that boot could not say. In the same boot, what is
 	-- neither in the spool nor in the journal nor on its way there. Holders of a group, which hold nothing, are among them.
 	return query
-	select a.node_id, a.job_id, a.step_id, a.attempt, case when p.rebooted then 'the node was rebooted' else 'the node has nothing of it any more' end
+	select a.node_id, a.job_id, a.step_id, a.attempt,
+		case when p.rebooted then 'the node was rebooted' else 'the node has nothing of it any more' end
 	from internal.node_inventory(p_facts) p
-	join allocation a on a.node_id = p.node_id and a.attempt > 0 and (a.ended_at is null or (a.prolog_owner and a.gone_at is null))
+	join allocation a on a.node_id = p.node_id and a.attempt > 0
+		and (a.ended_at is null or (a.prolog_owner and a.gone_at is null))
 	cross join lateral (select a.job_id || '.' || a.step_id || '.' || a.attempt as name) k
 	where p.rebooted or (p.attempts is not null and not p.attempts ? k.name and not p.reported ? k.name
 		and not exists (select from node_order o where o.node_id = a.node_id and o.kind = 'launch' and o.job_id = a.job_id
@@ -79,28 +94,36 @@ begin
 	perform internal.node_lock(array(
 		select n.node_id from jsonb_to_recordset(p_facts -> 'nodes') as f (name text) join node n on n.name = f.name
 		union
-		select x from internal.node_missing(p_facts) m join attempt t on t.job_id = m.job_id and t.step_id = m.step_id and t.attempt = m.attempt, unnest(t.node_ids) x));
+		select x from internal.node_missing(p_facts) m
+			join attempt t on t.job_id = m.job_id and t.step_id = m.step_id and t.attempt = m.attempt,
+			unnest(t.node_ids) x));
 	-- As it stands now that nobody else changes it. What began meanwhile is of another job, and not missing.
 	for v_one in
-		select m.message, jsonb_agg(to_jsonb(m) - 'message') as lost from internal.node_missing(p_facts) m where m.job_id = any (v_jobs) group by m.message
+		select m.message, jsonb_agg(to_jsonb(m) - 'message') as lost from internal.node_missing(p_facts) m
+			where m.job_id = any (v_jobs) group by m.message
 	loop
 		perform internal.attempt_lost(v_one.lost, v_one.message, 'node');
 		perform internal.holder_lost(v_one.lost);
 	end loop;
 	-- What the nodes have without being meant to is killed there.
 	perform internal.order_put((
-		select jsonb_agg(jsonb_build_object('node_id', p.node_id, 'kind', 'kill', 'job_id', k.job_id, 'step_id', k.step_id, 'attempt', k.attempt,
+		select jsonb_agg(jsonb_build_object('node_id', p.node_id, 'kind', 'kill', 'job_id', k.job_id, 'step_id',
+			k.step_id, 'attempt', k.attempt,
 			'args', jsonb_build_object('cause', 'node_lost')))
 		from internal.node_inventory(p_facts) p
 		cross join lateral jsonb_array_elements_text(p.attempts) x (name)
-		cross join lateral (select split_part(x.name, '.', 1)::bigint as job_id, split_part(x.name, '.', 2)::int as step_id, split_part(x.name, '.', 3)::int as attempt) k
+		cross join lateral (select split_part(x.name, '.', 1)::bigint as job_id,
+			split_part(x.name, '.', 2)::int as step_id, split_part(x.name, '.', 3)::int as attempt) k
 		where p.orphans > 0
-			and not exists (select from allocation a where a.job_id = k.job_id and a.step_id = k.step_id and a.attempt = k.attempt
+			and not exists (select from allocation a
+				where a.job_id = k.job_id and a.step_id = k.step_id and a.attempt = k.attempt
 				and a.node_id = p.node_id and a.gone_at is null)
-			and not exists (select from node_order o where o.node_id = p.node_id and o.kind = 'kill' and o.job_id = k.job_id
+			and not exists (select from node_order o
+				where o.node_id = p.node_id and o.kind = 'kill' and o.job_id = k.job_id
 				and o.step_id = k.step_id and o.attempt = k.attempt)));
 end $$;
-comment on function internal.node_reclaim(jsonb) is 'End what registering nodes do not have any more, kill what they should not have. Locks jobs, then nodes.';
+comment on function internal.node_reclaim(jsonb) is
+	'End what registering nodes do not have any more, kill what they should not have. Locks jobs, then nodes.';
 
 create function internal.node_flaps(p_node int) returns text
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -114,7 +137,8 @@ begin
 		from node_event e
 		where e.node_id = p_node and e.to_state = 'down' and e.from_state <> 'down'
 			and e.at > now() - make_interval(secs => internal.setting_int('flap_window_s'))
-			and e.node_event_id > coalesce((select max(d.node_event_id) from node_event d where d.node_id = p_node and d.to_state = 'drain'), 0)
+			and e.node_event_id > coalesce((select max(d.node_event_id) from node_event d
+				where d.node_id = p_node and d.to_state = 'drain'), 0)
 		order by e.node_event_id);
 	return case when v_most > 0 and cardinality(v_times) >= v_most
 		then format('went down %s times: %s', cardinality(v_times), array_to_string(v_times, ', ')) end;
@@ -132,30 +156,36 @@ declare
 	v_actor text;
 begin
 	perform internal.node_reclaim(p_facts);
-	select coalesce(jsonb_object_agg(p.node_id, jsonb_build_object('rebooted', p.rebooted, 'orphans', p.orphans)), '{}') into v_unexpected
+	select coalesce(jsonb_object_agg(p.node_id, jsonb_build_object('rebooted', p.rebooted, 'orphans', p.orphans)), '{}')
+		into v_unexpected
 	from internal.node_inventory(p_facts) p
 	where p.rebooted or p.orphans > 0;
 	update node n
 	set boot_id = f.boot_id, version = f.version, address = f.address, found = f.found
 	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, boot_id text, version text, address text, found jsonb)
-	where n.name = f.name and (n.boot_id, n.version, n.address, n.found) is distinct from (f.boot_id, f.version, f.address, f.found);
+	where n.name = f.name
+		and (n.boot_id, n.version, n.address, n.found) is distinct from (f.boot_id, f.version, f.address, f.found);
 	insert into node_lease as l (node_id, renewed_at, expires_at, lease_s, margin_s, orphans, notify_node_id)
-	select n.node_id, now(), now() + make_interval(secs => coalesce(f.lease_s, 30)), coalesce(f.lease_s, 30), coalesce(f.margin_s, 60),
+	select n.node_id, now(), now() + make_interval(secs => coalesce(f.lease_s, 30)), coalesce(f.lease_s, 30),
+		coalesce(f.margin_s, 60),
 		coalesce((v_unexpected -> n.node_id::text ->> 'orphans')::int, 0), min(n.node_id) over ()
 	from jsonb_to_recordset(p_facts -> 'nodes') as f (name text, lease_s int, margin_s int)
 	join node n on n.name = f.name
 	order by n.node_id
 	on conflict (node_id) do update
-	set renewed_at = excluded.renewed_at, expires_at = excluded.expires_at, lease_s = excluded.lease_s, margin_s = excluded.margin_s,
+	set renewed_at = excluded.renewed_at, expires_at = excluded.expires_at, lease_s = excluded.lease_s,
+		margin_s = excluded.margin_s,
 		orphans = excluded.orphans, notify_node_id = excluded.notify_node_id, lost_at = null, loss_ended_at = null;
 	-- Those that served and go on as they were need no look.
 	for v_one in
-		select n.node_id, n.name, n.state, coalesce((o.unexpected ->> 'rebooted')::boolean, false) as rebooted, coalesce((o.unexpected ->> 'orphans')::int, 0) as orphans
+		select n.node_id, n.name, n.state, coalesce((o.unexpected ->> 'rebooted')::boolean, false) as rebooted,
+			coalesce((o.unexpected ->> 'orphans')::int, 0) as orphans
 		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
 		join node n on n.name = f.name
 		cross join lateral (select v_unexpected -> n.node_id::text as unexpected) o
 		where n.state <> 'drain'
-			and (n.state <> 'up' or o.unexpected is not null or internal.node_shortfall(n.node_id) is not null or internal.node_flaps(n.node_id) is not null)
+			and (n.state <> 'up' or o.unexpected is not null or internal.node_shortfall(n.node_id) is not null
+				or internal.node_flaps(n.node_id) is not null)
 		order by n.node_id
 	loop
 		v_actor := 'node:' || v_one.name;
@@ -165,22 +195,26 @@ begin
 		v_short := internal.node_shortfall(v_one.node_id);
 		v_flaps := internal.node_flaps(v_one.node_id);
 		if v_one.orphans > 0 then
-			perform internal.node_state_set(v_one.node_id, 'down', v_actor, format('what was given up here is being ended: %s left', v_one.orphans));
+			perform internal.node_state_set(v_one.node_id, 'down', v_actor,
+				format('what was given up here is being ended: %s left', v_one.orphans));
 		elsif v_short is not null then
 			perform internal.node_state_set(v_one.node_id, 'invalid', v_actor, v_short);
 		elsif v_flaps is not null then
 			perform internal.node_state_set(v_one.node_id, 'drain', v_actor, v_flaps);
 		else
-			perform internal.node_state_set(v_one.node_id, 'up', v_actor, case when v_one.rebooted then 'rebooted' end);
+			perform internal.node_state_set(v_one.node_id, 'up', v_actor,
+				case when v_one.rebooted then 'rebooted' end);
 		end if;
 	end loop;
-	-- What they had left on a connection that is gone, and nobody has settled, they tell again. On this one its answer is still awaited.
+	-- What they had left on a connection that is gone, and nobody has settled, they tell again. On this one its answer is
+	-- still awaited.
 	delete from report_deferred o
 	where o.deferred_id in (
 		select l.deferred_id
 		from jsonb_to_recordset(p_facts -> 'nodes') as f (name text)
 		join node n on n.name = f.name
-		join report_deferred l on l.node_id = n.node_id and l.reported_at < (select x.backend_start from pg_stat_get_activity(pg_backend_pid()) x)
+		join report_deferred l on l.node_id = n.node_id
+			and l.reported_at < (select x.backend_start from pg_stat_get_activity(pg_backend_pid()) x)
 		for update of l skip locked);
 	return query
 		select n.node_id, n.name, l.lease_s, l.orphans
@@ -189,4 +223,7 @@ begin
 		join node_lease l on l.node_id = n.node_id;
 end $$;
 comment on function api.node_register(jsonb) is
-	'A process manager says which nodes it serves, what it found and which attempts it has: {"nodes": [{name, boot_id, version, address, found, lease_s, margin_s, attempts: ["812.0.1"], told: [...]}]}; told: only its journal has more of them. Answers the nodes known (a name without a row is not one), and how many attempts each has that were given up: it serves when there are none, and is to register again then.';
+	'A process manager says which nodes it serves, what it found and which attempts it has: {"nodes": [{name, boot_id, '
+	'version, address, found, lease_s, margin_s, attempts: ["812.0.1"], told: [...]}]}; told: only its journal has more of '
+	'them. Answers the nodes known (a name without a row is not one), and how many attempts each has that were given up: it '
+	'serves when there are none, and is to register again then.';

@@ -1,8 +1,8 @@
 -- What nodes report: records of their journals, in order. A record counts for the very attempt and node it names; what was
 -- reported before changes nothing, so a process manager that lost its connection simply says everything again.
 --
--- All that a report says of one attempt on one node becomes one row (internal.attempt_report), and each table is written once for all of these:
--- of a step whose whole life lies in one report, neither its prolog nor its run is seen as a state of its own.
+-- All that a report says of one attempt on one node becomes one row (internal.attempt_report), and each table is written once for
+-- all of these: of a step whose whole life lies in one report, neither its prolog nor its run is seen as a state of its own.
 
 create function internal.report_read(p_reported internal.report_content[]) returns internal.attempt_report[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -11,56 +11,80 @@ begin
 		with heard as (
 			select s.node, s.job, s.step, s.attempt, w.nr << 32 | s.nr as seq,
 				case s.kind when 'keeper' then x.at end as keeper_at, s.kind = 'ready' as ready,
-				case s.kind when 'run' then x.at end as run_at, case s.kind when 'run' then s.session end as session_id,
-				-- done: the tasks on the node have ended; refused: they never were. Refused as too late, or because the node cannot:
-				-- nothing was run, so another order may always follow.
+				case s.kind when 'run' then x.at end as run_at,
+				case s.kind when 'run' then s.session end as session_id,
+				-- done: the tasks on the node have ended; refused: they never were. Refused as too late, or
+				-- because the node cannot: nothing was run, so another order may always follow.
 				case when s.kind in ('done', 'refused') then x.at end as done_at, s.kind = 'refused' as refused,
-				case s.kind when 'done' then s.outcome when 'refused' then case s.retry when '1' then 'node_fail' else 'fail' end end as outcome,
-				case s.kind when 'done' then s.cause when 'refused' then coalesce(nullif(s.cause, ''), 'refused') end as cause,
+				case s.kind when 'done' then s.outcome when 'refused' then case s.retry when '1' then 'node_fail'
+				else 'fail' end end as outcome,
+				case s.kind when 'done' then s.cause
+				when 'refused' then coalesce(nullif(s.cause, ''), 'refused') end as cause,
 				nullif(case s.kind when 'done' then s.message when 'refused' then s.reason end, '') as message,
-				case s.kind when 'done' then nullif(s.exit, -1) end as exit_code, case s.kind when 'done' then nullif(s.signal, 0) end as signal,
+				case s.kind when 'done' then nullif(s.exit, -1) end as exit_code,
+				case s.kind when 'done' then nullif(s.signal, 0) end as signal,
 				case s.kind when 'end' then x.at end as end_at,
-				case s.kind when 'end' then nullif(s.peak_mb, -1) end as peak_mb, case s.kind when 'end' then nullif(s.cpu_usec, -1) end as cpu_usec,
+				case s.kind when 'end' then nullif(s.peak_mb, -1) end as peak_mb,
+				case s.kind when 'end' then nullif(s.cpu_usec, -1) end as cpu_usec,
 				case when s.kind in ('refused', 'end') then nullif(s.drain, '') end as drain,
-				s.kind in ('suspended', 'resumed') as paused, s.kind = 'task' as tasked, s.kind = 'hook' as hooked,
-				(s.kind <> 'late')::int as said, (s.kind in ('end', 'hook', 'task'))::int as closing, s.kind in ('late', 'refused') as unexpected
+				s.kind in ('suspended', 'resumed') as paused, s.kind = 'task' as tasked,
+				s.kind = 'hook' as hooked,
+				(s.kind <> 'late')::int as said, (s.kind in ('end', 'hook', 'task'))::int as closing,
+				s.kind in ('late', 'refused') as unexpected
 			from unnest(p_reported) with ordinality w (at, records, coalesced, nr)
-			cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int, attempt int, kind text, age_us double precision,
-				exit int, signal int, cause text, outcome text, message text, reason text, retry text, drain text, session int, peak_mb bigint, cpu_usec bigint))
+			cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int,
+				attempt int, kind text, age_us double precision,
+				exit int, signal int, cause text, outcome text, message text, reason text, retry text, drain text,
+				session int, peak_mb bigint, cpu_usec bigint))
 				with ordinality as s (node, job, step, attempt, kind, age_us,
 				exit, signal, cause, outcome, message, reason, retry, drain, session, peak_mb, cpu_usec, nr)
 			cross join lateral (select w.at - make_interval(secs => s.age_us / 1e6) as at) x
 			union all
-			select l.node, l.job, l.step, l.attempt, w.nr << 32 | l.nr, w.at - make_interval(secs => l.keeper_us / 1e6), coalesce(l.ready, false),
-				w.at - make_interval(secs => l.run_us / 1e6), l.session, w.at - make_interval(secs => l.done_us / 1e6), false,
-				l.outcome, l.cause, nullif(l.message, ''), nullif(l.exit, -1), nullif(l.signal, 0), w.at - make_interval(secs => l.end_us / 1e6),
+			select l.node, l.job, l.step, l.attempt, w.nr << 32 | l.nr,
+				w.at - make_interval(secs => l.keeper_us / 1e6), coalesce(l.ready, false),
+				w.at - make_interval(secs => l.run_us / 1e6), l.session,
+				w.at - make_interval(secs => l.done_us / 1e6), false,
+				l.outcome, l.cause, nullif(l.message, ''), nullif(l.exit, -1), nullif(l.signal, 0),
+				w.at - make_interval(secs => l.end_us / 1e6),
 				nullif(l.peak_mb, -1), nullif(l.cpu_usec, -1), nullif(l.drain, ''),
 				false, l.task is not null, false,
-				2 + (l.keeper_us is not null)::int + coalesce(l.ready, false)::int + (l.run_us is not null)::int + (l.task is not null)::int,
+				2 + (l.keeper_us is not null)::int + coalesce(l.ready,
+				false)::int + (l.run_us is not null)::int + (l.task is not null)::int,
 				1 + (l.task is not null)::int, false
 			from unnest(p_reported) with ordinality w (at, records, coalesced, nr)
-			cross join lateral rows from (jsonb_to_recordset(w.coalesced) as (node int, job bigint, step int, attempt int, keeper_us double precision, ready boolean,
-				run_us double precision, session int, task jsonb, done_us double precision, exit int, signal int, cause text, outcome text, message text,
+			cross join lateral rows from (jsonb_to_recordset(w.coalesced) as (node int, job bigint, step int,
+				attempt int, keeper_us double precision, ready boolean,
+				run_us double precision, session int, task jsonb, done_us double precision, exit int, signal int,
+				cause text, outcome text, message text,
 				end_us double precision, drain text, peak_mb bigint, cpu_usec bigint))
-				with ordinality as l (node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us, exit, signal, cause, outcome, message,
+				with ordinality as l (node, job, step, attempt, keeper_us, ready, run_us, session, task, done_us,
+					exit, signal, cause, outcome, message,
 				end_us, drain, peak_mb, cpu_usec, nr)
 		), digest as (
-			-- Lives are mostly there once each: what was left by a process manager that is gone may have told of the same.
-			select h.node, h.job, h.step, h.attempt, min(h.seq) as seq, min(h.keeper_at) as keeper_at, bool_or(h.ready) as ready, min(h.run_at) as run_at,
-				min(h.session_id) as session_id, min(h.done_at) as done_at, bool_or(h.refused) as refused, min(h.outcome) as outcome, min(h.cause) as cause,
-				min(h.message) as message, max(h.exit_code) as exit_code, max(h.signal) as signal, min(h.end_at) as end_at, max(h.peak_mb) as peak_mb,
-				max(h.cpu_usec) as cpu_usec, min(h.drain) as drain, bool_or(h.paused) as paused, bool_or(h.tasked) as tasked, bool_or(h.hooked) as hooked,
+			-- Lives are mostly there once each: what was left by a process manager that is gone may have told of the
+			-- same.
+			select h.node, h.job, h.step, h.attempt, min(h.seq) as seq, min(h.keeper_at) as keeper_at,
+				bool_or(h.ready) as ready, min(h.run_at) as run_at,
+				min(h.session_id) as session_id, min(h.done_at) as done_at, bool_or(h.refused) as refused,
+				min(h.outcome) as outcome, min(h.cause) as cause,
+				min(h.message) as message, max(h.exit_code) as exit_code, max(h.signal) as signal,
+				min(h.end_at) as end_at, max(h.peak_mb) as peak_mb,
+				max(h.cpu_usec) as cpu_usec, min(h.drain) as drain, bool_or(h.paused) as paused,
+				bool_or(h.tasked) as tasked, bool_or(h.hooked) as hooked,
 				sum(h.said) as said, sum(h.closing) as closing, bool_or(h.unexpected) as unexpected
 			from heard h
 			group by h.node, h.job, h.step, h.attempt
 		)
-		select (d.node, d.job, d.step, d.attempt, d.seq, d.keeper_at, d.ready, d.run_at, d.session_id, d.done_at, d.refused, d.outcome, d.cause, d.message,
-			d.exit_code, d.signal, d.end_at, d.peak_mb, d.cpu_usec, d.drain, a.phase, t.ended_at is null, a.ended_at is null,
+		select (d.node, d.job, d.step, d.attempt, d.seq, d.keeper_at, d.ready, d.run_at, d.session_id, d.done_at,
+			d.refused, d.outcome, d.cause, d.message,
+			d.exit_code, d.signal, d.end_at, d.peak_mb, d.cpu_usec, d.drain, a.phase, t.ended_at is null,
+			a.ended_at is null,
 			-- Only the first node can be the only one: of a wide attempt, the long list is not read for each node.
 			x.single, x.single and d.end_at is not null and not d.paused, d.paused, d.tasked, d.hooked,
-			-- Of an attempt that is over on its node everything has been heard before; of one that is over, what its group's holder still
-			-- has to say is news.
-			case when a.job_id is null or a.gone_at is not null then 0 when t.ended_at is null then d.said else d.closing end,
+			-- Of an attempt that is over on its node everything has been heard before; of one that is over, what its
+			-- group's holder still has to say is news.
+			case when a.job_id is null or a.gone_at is not null then 0 when t.ended_at is null then d.said
+				else d.closing end,
 			d.unexpected or a.job_id is null or a.lost_at is not null)::internal.attempt_report
 		from digest d
 		left join allocation a on a.job_id = d.job and a.step_id = d.step and a.attempt = d.attempt and a.node_id = d.node
@@ -68,14 +92,15 @@ begin
 		cross join lateral (select a.node_index = 0 and cardinality(t.node_ids) = 1 as single offset 0) x
 		order by d.seq);
 end $$;
-comment on function internal.report_read(internal.report_content[]) is 'Records by attempt and node, with what is known of these.';
+comment on function internal.report_read(internal.report_content[]) is
+	'Records by attempt and node, with what is known of these.';
 
 create function internal.report_reject(p_reported internal.report_content[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_now constant timestamptz := clock_timestamp();
-	-- Attempts given up with their node, or unknown. What was for an attempt that is over (late), or an order for it (refused),
-	-- changed nothing on the node.
+	-- Attempts given up with their node, or unknown. What was for an attempt that is over (late), or an order for it
+	-- (refused), changed nothing on the node.
 	v_rejected jsonb := (
 		select jsonb_agg(r.value order by w.nr, r.nr)
 		from unnest(p_reported) with ordinality w (at, records, coalesced, nr)
@@ -84,24 +109,30 @@ declare
 			and a.attempt = (r.value ->> 'attempt')::int and a.node_id = (r.value ->> 'node')::int
 		left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 		where a.job_id is null or a.lost_at is not null or r.value ->> 'kind' = 'late'
-			or (t.ended_at is not null and t.cause not in ('refused', 'withdrawn') and r.value ->> 'kind' = 'refused'));
+			or (t.ended_at is not null and t.cause not in ('refused', 'withdrawn')
+				and r.value ->> 'kind' = 'refused'));
 begin
 	if v_rejected is not null then
 		perform day_range('rejected_report', (v_now at time zone 'UTC')::date); -- however long nodemgrd has been away
 		insert into rejected_report (at, actor, what) values (v_now, 'node', v_rejected);
 		perform internal.order_put((
-			select jsonb_agg(distinct jsonb_build_object('node_id', x.node, 'kind', 'kill', 'job_id', x.job, 'step_id', x.step, 'attempt', x.attempt,
+			select jsonb_agg(distinct jsonb_build_object('node_id', x.node, 'kind', 'kill', 'job_id', x.job,
+				'step_id', x.step, 'attempt', x.attempt,
 				'args', jsonb_build_object('cause', 'node_lost')))
 			from jsonb_to_recordset(v_rejected) as x (node int, job bigint, step int, attempt int, kind text)
 			join node n on n.node_id = x.node
 			where x.kind in ('keeper', 'ready', 'run')
-				and not exists (select from jsonb_to_recordset(v_rejected) as e (node int, job bigint, step int, attempt int, kind text)
-					where e.node = x.node and e.job = x.job and e.step = x.step and e.attempt = x.attempt and e.kind = 'end')
-				and not exists (select from node_order o where o.node_id = x.node and o.kind = 'kill' and o.job_id = x.job and o.step_id = x.step
+				and not exists (select from jsonb_to_recordset(v_rejected) as e (node int, job bigint, step int,
+					attempt int, kind text)
+					where e.node = x.node and e.job = x.job and e.step = x.step and e.attempt = x.attempt
+						and e.kind = 'end')
+				and not exists (select from node_order o
+					where o.node_id = x.node and o.kind = 'kill' and o.job_id = x.job and o.step_id = x.step
 					and o.attempt = x.attempt)));
 	end if;
 end $$;
-comment on function internal.report_reject(internal.report_content[]) is 'Keep records that fit nothing, and have what still runs of lost attempts killed.';
+comment on function internal.report_reject(internal.report_content[]) is
+	'Keep records that fit nothing, and have what still runs of lost attempts killed.';
 
 -- Steps over several nodes: when every node is ready, those with tasks are told to go; the others only hold their place.
 create function internal.report_go(p_ready internal.attempt_key[]) returns void
@@ -110,15 +141,18 @@ begin
 	perform internal.order_put((
 		select jsonb_agg(g.reported)
 		from (
-			select jsonb_build_object('node_ids', jsonb_agg(a.node_id order by a.node_index), 'kind', 'go', 'job_id', v.job_id, 'step_id', v.step_id,
+			select jsonb_build_object('node_ids', jsonb_agg(a.node_id order by a.node_index), 'kind', 'go', 'job_id',
+				v.job_id, 'step_id', v.step_id,
 				'attempt', v.attempt) as reported
 			from (
 				-- Asked once a step, not once a node of it.
-				select v.job_id, v.step_id, v.attempt, coalesce(internal.spec_field(r.spec, 'per_task'), '0') = '1' as per_task
+				select v.job_id, v.step_id, v.attempt,
+					coalesce(internal.spec_field(r.spec, 'per_task'), '0') = '1' as per_task
 				from unnest(p_ready) v
 				join step s on s.job_id = v.job_id and s.step_id = v.step_id
 				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-				where not exists (select from allocation o where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
+				where not exists (select from allocation o
+					where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
 					and o.phase in ('ordered', 'prolog'))
 				offset 0
 			) v
@@ -127,12 +161,14 @@ begin
 			group by v.job_id, v.step_id, v.attempt
 		) g));
 end $$;
-comment on function internal.report_go(internal.attempt_key[]) is 'Nodes of these attempts have become ready: tell them to go where all are.';
+comment on function internal.report_go(internal.attempt_key[]) is
+	'Nodes of these attempts have become ready: tell them to go where all are.';
 
 create function internal.report_run(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_seen internal.attempt_report[] := array(select v::internal.attempt_report from unnest(p_seen) v where v.live and not v.brief and (v.keeper_at is not null or v.ready or v.run_at is not null));
+	v_seen internal.attempt_report[] := array(select v::internal.attempt_report from unnest(p_seen) v
+		where v.live and not v.brief and (v.keeper_at is not null or v.ready or v.run_at is not null));
 begin
 	if v_seen = '{}' then
 		return;
@@ -145,12 +181,14 @@ begin
 		and (a.phase = 'ordered' or (a.phase in ('prolog', 'ready') and (v.run_at is not null or v.ready)));
 	-- A step whose tasks start, or end, in the same report is not shown in its prolog.
 	perform internal.step_move('node', array(
-		select (v.job_id, v.step_id, case when min(v.run_at) is null then 'prolog' else 'run' end, coalesce(min(v.run_at), min(v.keeper_at)), null, null, null, null)::internal.move
+		select (v.job_id, v.step_id, case when min(v.run_at) is null then 'prolog' else 'run' end,
+			coalesce(min(v.run_at), min(v.keeper_at)), null, null, null, null)::internal.move
 		from unnest(v_seen) v
 		where v.run_at is not null or (v.keeper_at is not null and v.done_at is null)
 		group by v.job_id, v.step_id, v.attempt));
 	if exists (select from unnest(v_seen) v where v.ready) then
-		perform internal.report_go(array(select distinct (v.job_id, v.step_id, v.attempt)::internal.attempt_key from unnest(v_seen) v where v.ready));
+		perform internal.report_go(array(select distinct (v.job_id, v.step_id, v.attempt)::internal.attempt_key
+			from unnest(v_seen) v where v.ready));
 	end if;
 end $$;
 comment on function internal.report_run(internal.attempt_report[]) is 'Keepers, readiness and starts of tasks.';
@@ -164,16 +202,19 @@ begin
 	for v_last in
 		select x.job, x.step, x.attempt, x.kind, w.at - make_interval(secs => x.age_us / 1e6) as at, x.clock
 		from unnest(p_reported) with ordinality w (at, records, coalesced, nr)
-		cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int, attempt int, kind text, age_us double precision, clock bigint))
+		cross join lateral rows from (jsonb_to_recordset(w.records) as (node int, job bigint, step int, attempt int,
+			kind text, age_us double precision, clock bigint))
 			with ordinality as x (node, job, step, attempt, kind, age_us, clock, nr)
-		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.node_index = 0 and a.gone_at is null
+		join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node
+			and a.node_index = 0 and a.gone_at is null
 		where x.kind in ('suspended', 'resumed')
 		order by w.nr, x.nr
 	loop
 		-- What was told before is known by the node's clock: an attempt does not outlive a boot.
 		update attempt t
 		set pause_clock = v_last.clock
-		where t.job_id = v_last.job and t.step_id = v_last.step and t.attempt = v_last.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
+		where t.job_id = v_last.job and t.step_id = v_last.step and t.attempt = v_last.attempt
+			and coalesce(t.ended_at, 'infinity') = 'infinity'
 			and (t.pause_clock is null or v_last.clock is null or t.pause_clock < v_last.clock);
 		continue when not found;
 		if v_last.kind = 'suspended' then
@@ -181,7 +222,8 @@ begin
 		else
 			update attempt t
 			set suspended_s = t.suspended_s + extract(epoch from v_last.at - t.suspended_at), suspended_at = null
-			where t.job_id = v_last.job and t.step_id = v_last.step and t.attempt = v_last.attempt and t.suspended_at is not null;
+			where t.job_id = v_last.job and t.step_id = v_last.step and t.attempt = v_last.attempt
+				and t.suspended_at is not null;
 		end if;
 	end loop;
 end $$;
@@ -190,23 +232,31 @@ comment on function internal.report_pause(internal.report_content[]) is 'Records
 create function internal.report_task(p_reported internal.report_content[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
-	insert into task_end (job_id, step_id, attempt, task, node_id, pid, started_at, ended_at, exit_code, signal, cause, user_usec, system_usec,
+	insert into task_end (job_id, step_id, attempt, task, node_id, pid, started_at, ended_at, exit_code, signal, cause,
+		user_usec, system_usec,
 		max_rss_kb, minor_faults, major_faults, read_bytes, write_bytes, voluntary_switches, involuntary_switches)
-	select x.job, x.step, x.attempt, x.task, x.node, nullif(x.pid, 0), w.at - make_interval(secs => x.started_age_us / 1e6), w.at - make_interval(secs => x.age_us / 1e6),
+	select x.job, x.step, x.attempt, x.task, x.node, nullif(x.pid, 0), w.at - make_interval(secs => x.started_age_us / 1e6),
+		w.at - make_interval(secs => x.age_us / 1e6),
 		case when coalesce(x.signal, 0) = 0 then nullif(x.exit, -1) end, nullif(x.signal, 0),
-		coalesce(x.cause, 'exit'), nullif(x.user_usec, -1), nullif(x.system_usec, -1), nullif(x.max_rss_kb, -1), nullif(x.minflt, -1),
-		nullif(x.majflt, -1), nullif(x.read_bytes, -1), nullif(x.write_bytes, -1), nullif(x.nvcsw, -1), nullif(x.nivcsw, -1)
+		coalesce(x.cause, 'exit'), nullif(x.user_usec, -1), nullif(x.system_usec, -1), nullif(x.max_rss_kb, -1),
+		nullif(x.minflt, -1),
+		nullif(x.majflt, -1), nullif(x.read_bytes, -1), nullif(x.write_bytes, -1), nullif(x.nvcsw, -1),
+		nullif(x.nivcsw, -1)
 	from unnest(p_reported) w
 	cross join lateral (
 		select r as record from jsonb_array_elements(w.records) r where r ->> 'kind' = 'task'
 		union all
 		select l -> 'task' from jsonb_array_elements(w.coalesced) l where l ? 'task'
 	) r
-	cross join lateral jsonb_to_record(r.record) as x (node int, job bigint, step int, attempt int, age_us double precision, started_age_us double precision, task int, pid int,
-		exit int, signal int, cause text, user_usec bigint, system_usec bigint, max_rss_kb bigint, minflt bigint, majflt bigint,
+	cross join lateral jsonb_to_record(r.record) as x (node int, job bigint, step int, attempt int, age_us double precision,
+		started_age_us double precision, task int, pid int,
+		exit int, signal int, cause text, user_usec bigint, system_usec bigint, max_rss_kb bigint, minflt bigint,
+		majflt bigint,
 		read_bytes bigint, write_bytes bigint, nvcsw bigint, nivcsw bigint)
-	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.gone_at is null
-	where (select o.task from task_end o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.task = x.task) is null
+	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node
+		and a.gone_at is null
+	where (select o.task from task_end o
+		where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.task = x.task) is null
 	-- A report that was left and one that tells the same again may be settled together.
 	on conflict do nothing;
 end $$;
@@ -216,13 +266,18 @@ create function internal.report_hook(p_reported internal.report_content[]) retur
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
 	insert into hook_run (job_id, step_id, attempt, node_id, hook, ended_at, exit_code, signal, usec, output)
-	select x.job, x.step, x.attempt, x.node, x.hook, w.at - make_interval(secs => x.age_us / 1e6), nullif(x.exit, -1), nullif(x.signal, 0), x.usec, x.output
+	select x.job, x.step, x.attempt, x.node, x.hook, w.at - make_interval(secs => x.age_us / 1e6), nullif(x.exit, -1),
+		nullif(x.signal, 0), x.usec, x.output
 	from unnest(p_reported) w
 	cross join lateral jsonb_array_elements(w.records) r
-	cross join lateral jsonb_to_record(r) as x (node int, job bigint, step int, attempt int, age_us double precision, hook text, exit int, signal int, usec bigint, output text)
-	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node and a.gone_at is null
+	cross join lateral jsonb_to_record(r) as x (node int, job bigint, step int, attempt int, age_us double precision,
+		hook text, exit int, signal int, usec bigint, output text)
+	join allocation a on a.job_id = x.job and a.step_id = x.step and a.attempt = x.attempt and a.node_id = x.node
+		and a.gone_at is null
 	where r ->> 'kind' = 'hook'
-		and (select o.hook from hook_run o where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.node_id = x.node and o.hook = x.hook) is null
+		and (select o.hook from hook_run o
+			where o.job_id = x.job and o.step_id = x.step and o.attempt = x.attempt and o.node_id = x.node
+			and o.hook = x.hook) is null
 	on conflict do nothing;
 end $$;
 comment on function internal.report_hook(internal.report_content[]) is 'Records of kind hook.';
@@ -232,9 +287,11 @@ language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_freed internal.allocation_end[];
 begin
-	-- The end frees what is held. So does a refusal, and in a job group the tasks' end, though the holder stays for the epilog.
+	-- The end frees what is held. So does a refusal, and in a job group the tasks' end, though the holder stays for the
+	-- epilog.
 	v_freed := array(
-		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at), v.end_at is not null or v.refused, v.peak_mb, v.cpu_usec, v.keeper_at)::internal.allocation_end
+		select (v.job_id, v.step_id, v.attempt, v.node_id, coalesce(v.end_at, v.done_at),
+			v.end_at is not null or v.refused, v.peak_mb, v.cpu_usec, v.keeper_at)::internal.allocation_end
 		from unnest(p_seen) v
 		where v.open and (v.end_at is not null or v.refused or (v.done_at is not null and exists (
 			select from step s join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
@@ -248,15 +305,18 @@ begin
 	-- What only waits for an epilog; and what had been freed before.
 	with gone as (
 		update allocation a
-		set phase = case when v.end_at is null then 'done' else 'ended' end, gone_at = case when v.end_at is not null then greatest(v.end_at, a.ended_at) end,
+		set phase = case when v.end_at is null then 'done' else 'ended' end,
+			gone_at = case when v.end_at is not null then greatest(v.end_at, a.ended_at) end,
 			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
 		from unnest(p_seen) v
 		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
-			and a.gone_at is null and (v.end_at is not null or (v.done_at is not null and a.phase not in ('done', 'ended')))
+			and a.gone_at is null
+				and (v.end_at is not null or (v.done_at is not null and a.phase not in ('done', 'ended')))
 		returning a.job_id, a.step_id, a.attempt, a.node_id, a.cpu_usec is not null and a.ended_at is not null as used
 	)
 	insert into usage_pending (job_ids, step_ids, attempts, node_ids, used)
-	select array_agg(g.job_id), array_agg(g.step_id), array_agg(g.attempt), array_agg(g.node_id), true from gone g where g.used having count(*) > 0;
+	select array_agg(g.job_id), array_agg(g.step_id), array_agg(g.attempt), array_agg(g.node_id), true from gone g
+		where g.used having count(*) > 0;
 end $$;
 comment on function internal.report_done(internal.attempt_report[]) is 'Ends on nodes: of tasks, and of all that there was.';
 
@@ -265,26 +325,34 @@ language plpgsql immutable set search_path = live, rota, pg_temp as $$
 begin
 	return array(
 		with said as (
-			select v.job_id, v.step_id, v.attempt, v.seq, v.run_at, v.session_id, v.done_at, v.exit_code, v.signal, v.single,
+			select v.job_id, v.step_id, v.attempt, v.seq, v.run_at, v.session_id, v.done_at, v.exit_code, v.signal,
+				v.single,
 				-- A keeper that is gone without having said how its tasks ended: they are lost.
-				case when v.done_at is null then 'node_fail' else v.outcome end as outcome, case when v.done_at is null then 'node' else v.cause end as cause,
-				case when v.done_at is null then 'a node did not say how the tasks ended' else v.message end as message,
+				case when v.done_at is null then 'node_fail' else v.outcome end as outcome,
+					case when v.done_at is null then 'node' else v.cause end as cause,
+				case when v.done_at is null then 'a node did not say how the tasks ended'
+					else v.message end as message,
 				v.phase not in ('done', 'ended') and coalesce(v.done_at, v.end_at) is not null as over
 			from unnest(p_seen) v
 			where v.live
 		)
-		select (s.job_id, s.step_id, s.attempt, s.run_at, case when s.run_at is not null then s.session_id end, case when s.over then s.done_at end,
-			case when s.over then nullif(s.outcome, 'complete') end, case when s.over then s.cause end, case when s.over then s.message end,
+		select (s.job_id, s.step_id, s.attempt, s.run_at, case when s.run_at is not null then s.session_id end,
+			case when s.over then s.done_at end,
+			case when s.over then nullif(s.outcome, 'complete') end, case when s.over then s.cause end,
+			case when s.over then s.message end,
 			case when s.over then s.exit_code end, case when s.over then s.signal end)::internal.attempt_fact
 		from said s
 		where s.single
 		union all
 		-- Of several nodes, the first bad outcome of one is the attempt's.
-		select (s.job_id, s.step_id, s.attempt, min(s.run_at), (array_agg(s.session_id order by s.seq) filter (where s.run_at is not null))[1],
+		select (s.job_id, s.step_id, s.attempt, min(s.run_at),
+			(array_agg(s.session_id order by s.seq) filter (where s.run_at is not null))[1],
 			max(s.done_at) filter (where s.over),
 			(array_agg(s.outcome order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1],
-			coalesce((array_agg(s.cause order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1], min(s.cause) filter (where s.over)),
-			coalesce((array_agg(s.message order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1], min(s.message) filter (where s.over)),
+			coalesce((array_agg(s.cause order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1],
+			min(s.cause) filter (where s.over)),
+			coalesce((array_agg(s.message order by s.seq) filter (where s.over and s.outcome <> 'complete'))[1],
+			min(s.message) filter (where s.over)),
 			max(s.exit_code) filter (where s.over), max(s.signal) filter (where s.over))::internal.attempt_fact
 		from said s
 		where not s.single
@@ -295,50 +363,66 @@ comment on function internal.report_facts(internal.attempt_report[]) is 'What a 
 create function internal.report_ending(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_ending internal.attempt_report[] := array(select v::internal.attempt_report from unnest(p_seen) v where v.live and not v.brief and coalesce(v.done_at, v.end_at) is not null);
+	v_ending internal.attempt_report[] := array(select v::internal.attempt_report from unnest(p_seen) v
+		where v.live and not v.brief and coalesce(v.done_at, v.end_at) is not null);
 begin
 	if v_ending = '{}' then
 		return;
 	end if;
-	-- Over several nodes: when any went wrong, the others are ended. Else those that only hold their place are let go, when the
-	-- one node with the script is done, or every node with tasks.
+	-- Over several nodes: when any went wrong, the others are ended. Else those that only hold their place are let go, when
+	-- the one node with the script is done, or every node with tasks.
 	perform internal.order_put((
 		select jsonb_agg(l.reported)
 		from (
-			select jsonb_build_object('node_ids', jsonb_agg(o.node_id order by o.node_index), 'kind', case when t.outcome is null then 'end' else 'kill' end,
-				'job_id', t.job_id, 'step_id', t.step_id, 'attempt', t.attempt, 'args', jsonb_build_object('epilog', 1, 'cause', coalesce(t.cause, ''))) as reported
+			select jsonb_build_object('node_ids', jsonb_agg(o.node_id order by o.node_index), 'kind',
+				case when t.outcome is null then 'end' else 'kill' end,
+				'job_id', t.job_id, 'step_id', t.step_id, 'attempt', t.attempt, 'args',
+				jsonb_build_object('epilog', 1, 'cause', coalesce(t.cause, ''))) as reported
 			from (
 				-- Asked once a step, not once a node of it; and said once: in the report that lets them go.
 				select t.job_id, t.step_id, t.attempt, t.outcome, t.cause
-				from (select distinct v.job_id, v.step_id, v.attempt from unnest(v_ending) v where not v.single and v.phase not in ('done', 'ended')) v
-				join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt and coalesce(t.ended_at, 'infinity') = 'infinity'
+				from (select distinct v.job_id, v.step_id, v.attempt from unnest(v_ending) v
+					where not v.single and v.phase not in ('done', 'ended')) v
+				join attempt t on t.job_id = v.job_id and t.step_id = v.step_id and t.attempt = v.attempt
+					and coalesce(t.ended_at, 'infinity') = 'infinity'
 				join step s on s.job_id = t.job_id and s.step_id = t.step_id
 				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
-				cross join lateral (select coalesce(internal.spec_field(r.spec, 'per_task'), '0') = '1' as per_task offset 0) p
+				cross join lateral (select coalesce(internal.spec_field(r.spec, 'per_task'),
+					'0') = '1' as per_task offset 0) p
 				where t.outcome is not null or (
 					exists (
 						select from unnest(v_ending) e
-						join allocation w on w.job_id = e.job_id and w.step_id = e.step_id and w.attempt = e.attempt and w.node_id = e.node_id
+						join allocation w on w.job_id = e.job_id and w.step_id = e.step_id
+							and w.attempt = e.attempt and w.node_id = e.node_id
 							and case when p.per_task then w.tasks > 0 else w.node_index = 0 end
-						where e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt and e.phase not in ('done', 'ended'))
+						where e.job_id = t.job_id and e.step_id = t.step_id and e.attempt = t.attempt
+							and e.phase not in ('done', 'ended'))
 					and not exists (
 						select from allocation w
-						where w.job_id = t.job_id and w.step_id = t.step_id and w.attempt = t.attempt and w.phase not in ('done', 'ended')
+						where w.job_id = t.job_id and w.step_id = t.step_id and w.attempt = t.attempt
+							and w.phase not in ('done', 'ended')
 							and case when p.per_task then w.tasks > 0 else w.node_index = 0 end))
 				offset 0
 			) t
-			join allocation o on o.job_id = t.job_id and o.step_id = t.step_id and o.attempt = t.attempt and o.phase not in ('done', 'ended')
+			join allocation o on o.job_id = t.job_id and o.step_id = t.step_id and o.attempt = t.attempt
+				and o.phase not in ('done', 'ended')
 			group by t.job_id, t.step_id, t.attempt, t.outcome, t.cause
 		) l));
 	-- Tasks over, epilog still at work: seen as ending.
 	perform internal.step_move('node', array(
 		select (v.job_id, v.step_id, 'end', v.done_at, null, null, null, null)::internal.move
-		from (select e.job_id, e.step_id, e.attempt, max(e.done_at) as done_at from unnest(v_ending) e group by e.job_id, e.step_id, e.attempt) v
+		from (select e.job_id, e.step_id, e.attempt, max(e.done_at) as done_at from unnest(v_ending) e group by e.job_id,
+			e.step_id, e.attempt) v
 		where v.done_at is not null
-			and not exists (select from allocation a where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.phase not in ('done', 'ended'))
-			and exists (select from allocation a where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.ended_at is null)));
+			and not exists (select from allocation a
+				where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
+				and a.phase not in ('done', 'ended'))
+			and exists (select from allocation a
+				where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt
+				and a.ended_at is null)));
 end $$;
-comment on function internal.report_ending(internal.attempt_report[]) is 'What the end of tasks on a node means for the attempt''s other nodes, and for what is still to come on its own.';
+comment on function internal.report_ending(internal.attempt_report[]) is
+	'What the end of tasks on a node means for the attempt''s other nodes, and for what is still to come on its own.';
 
 create function internal.report_drain(p_seen internal.attempt_report[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -346,12 +430,14 @@ declare
 	v_drain record;
 begin
 	for v_drain in
-		select v.node_id, min(v.drain) as reason from unnest(p_seen) v where v.drain is not null group by v.node_id order by v.node_id
+		select v.node_id, min(v.drain) as reason from unnest(p_seen) v
+			where v.drain is not null group by v.node_id order by v.node_id
 	loop
 		perform internal.node_state_set(v_drain.node_id, 'drain', 'procmgrd', v_drain.reason);
 	end loop;
 end $$;
-comment on function internal.report_drain(internal.attempt_report[]) is 'Nodes whose records say why they should take no more steps.';
+comment on function internal.report_drain(internal.attempt_report[]) is
+	'Nodes whose records say why they should take no more steps.';
 
 -- In short, since of a wide step there are as many of these as it has nodes: keepers that are there and ready.
 create function internal.report_ready(p_ready jsonb, out new_count int, out rest jsonb)
@@ -369,22 +455,28 @@ begin
 		with made as (
 			update allocation a
 			set phase = 'ready'
-			where a.job_id = v_one.job and a.step_id = v_one.step and a.attempt = v_one.attempt and a.node_id = any (v_one.nodes) and a.phase in ('ordered', 'prolog')
+			where a.job_id = v_one.job and a.step_id = v_one.step and a.attempt = v_one.attempt
+				and a.node_id = any (v_one.nodes) and a.phase in ('ordered', 'prolog')
 			returning a.node_id
 		)
 		select coalesce(array_agg(m.node_id), '{}') into v_ready from made m;
 		-- What was told before, or fits nothing, is looked at record by record.
 		if cardinality(v_ready) < cardinality(v_one.nodes) then
 			rest := rest || (
-				select coalesce(jsonb_agg(jsonb_build_object('node', n.node, 'job', v_one.job, 'step', v_one.step, 'attempt', v_one.attempt, 'kind', k, 'age_us', v_one.age_us)), '[]')
+				select coalesce(jsonb_agg(jsonb_build_object('node', n.node, 'job', v_one.job, 'step', v_one.step,
+					'attempt', v_one.attempt, 'kind', k, 'age_us', v_one.age_us)), '[]')
 				from (select unnest(v_one.nodes) except select unnest(v_ready)) n (node)
 				cross join unnest('{keeper,ready}'::text[]) k);
 		end if;
 		if v_ready <> '{}' then
 			new_count := new_count + 2 * cardinality(v_ready);
-			perform internal.step_move('node', array[(v_one.job, v_one.step, 'prolog', now() - make_interval(secs => v_one.age_us / 1e6), null, null, null, null)::internal.move]);
+			perform internal.step_move('node',
+				array[(v_one.job, v_one.step, 'prolog', now() - make_interval(secs => v_one.age_us / 1e6), null,
+				null, null, null)::internal.move]);
 			perform internal.report_go(array[(v_one.job, v_one.step, v_one.attempt)::internal.attempt_key]);
 		end if;
 	end loop;
 end $$;
-comment on function internal.report_ready(jsonb) is 'Attempts [{job, step, attempt, age_us, nodes}] whose keepers are there and ready on these nodes; answers how many records were news, and those that are to be read as others are.';
+comment on function internal.report_ready(jsonb) is
+	'Attempts [{job, step, attempt, age_us, nodes}] whose keepers are there and ready on these nodes; answers how many '
+	'records were news, and those that are to be read as others are.';

@@ -1,54 +1,70 @@
 create function api.node_orders(p_nodes int[], p_known bigint[], p_most int)
-returns table (order_ids bigint[], node_ids int[], kind text, job_id bigint, step_id int, attempt int, also int[], body text, signature text, args jsonb)
+returns table (order_ids bigint[], node_ids int[], kind text, job_id bigint, step_id int, attempt int, also int[], body text,
+	signature text, args jsonb)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
 	v_orders bigint[];
 	v_several bigint[];
 begin
-	-- Who asks for many nodes has most of the orders there are: these are gone through as they stand, not node by node. Said with "is
-	-- true", what is asked for becomes a hash. What is said to several nodes alike is answered once.
+	-- Who asks for many nodes has most of the orders there are: these are gone through as they stand, not node by node. Said
+	-- with "is true", what is asked for becomes a hash. What is said to several nodes alike is answered once.
 	if cardinality(p_nodes) <= 100 then
-		select array_agg(w.order_id) filter (where w.alone), array_agg(w.order_id) filter (where not w.alone) into v_orders, v_several
+		select array_agg(w.order_id) filter (where w.alone),
+			array_agg(w.order_id) filter (where not w.alone) into v_orders, v_several
 		from (
 			select o.order_id, o.kind = 'launch' and o.text_node is null as alone
 			from node_order o
-			where o.node_id = any (p_nodes) and (o.order_id in (select unnest(p_known))) is not true and not exists (select from hook_pending h where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also) and h.attempt = o.attempt and h.hook = 'controller_prolog')
+			where o.node_id = any (p_nodes) and (o.order_id in (select unnest(p_known))) is not true
+				and not exists (select from hook_pending h
+				where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also) and h.attempt = o.attempt
+				and h.hook = 'controller_prolog')
 			order by o.order_id limit p_most
 		) w;
 	else
-		select array_agg(w.order_id) filter (where w.alone), array_agg(w.order_id) filter (where not w.alone) into v_orders, v_several
+		select array_agg(w.order_id) filter (where w.alone),
+			array_agg(w.order_id) filter (where not w.alone) into v_orders, v_several
 		from (
 			select o.order_id, o.kind = 'launch' and o.text_node is null as alone
 			from node_order o
-			where o.order_id > 0 and (o.node_id in (select unnest(p_nodes))) is true and (o.order_id in (select unnest(p_known))) is not true
-				and not exists (select from hook_pending h where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also) and h.attempt = o.attempt and h.hook = 'controller_prolog')
+			where o.order_id > 0 and (o.node_id in (select unnest(p_nodes))) is true
+				and (o.order_id in (select unnest(p_known))) is not true
+				and not exists (select from hook_pending h
+					where h.job_id = o.job_id and h.step_id = any (o.step_id || o.also)
+					and h.attempt = o.attempt and h.hook = 'controller_prolog')
 			order by o.order_id limit p_most
 		) w;
 	end if;
 	if v_orders is not null then
 		return query
-		select array[o.order_id], array[o.node_id], o.kind, o.job_id, o.step_id, o.attempt, o.also, o.body, encode(o.signature, 'hex'), o.args
+		select array[o.order_id], array[o.node_id], o.kind, o.job_id, o.step_id, o.attempt, o.also, o.body,
+			encode(o.signature, 'hex'), o.args
 		from node_order o
 		where o.order_id = any (v_orders)
 		order by o.order_id;
 	end if;
 	if v_several is not null then
 		return query
-		select g.orders, g.nodes, g.kind, g.job_id, g.step_id, g.attempt, '{}'::int[], l.body, encode(l.signature, 'hex'), g.args
+		select g.orders, g.nodes, g.kind, g.job_id, g.step_id, g.attempt, '{}'::int[], l.body, encode(l.signature, 'hex'),
+			g.args
 		from (
 			-- By one transaction: so what is ordered between two others of a kind stays between them.
-			select array_agg(o.order_id order by o.order_id) as orders, array_agg(o.node_id order by o.order_id) as nodes, o.kind, o.job_id, o.step_id,
+			select array_agg(o.order_id order by o.order_id) as orders,
+				array_agg(o.node_id order by o.order_id) as nodes, o.kind, o.job_id, o.step_id,
 				o.attempt, o.args, o.text_node
 			from node_order o
 			where o.order_id = any (v_several)
 			group by o.kind, o.job_id, o.step_id, o.attempt, o.args, o.text_node, o.made_at
 		) g
-		left join launch_text l on l.job_id = g.job_id and l.step_id = g.step_id and l.attempt = g.attempt and l.node_id = g.text_node
+		left join launch_text l on l.job_id = g.job_id and l.step_id = g.step_id and l.attempt = g.attempt
+			and l.node_id = g.text_node
 		order by g.orders[1];
 	end if;
 end $$;
-comment on function api.node_orders(int[], bigint[], int) is 'Orders for nodes that they have not taken yet, but those p_known, the p_most lowest; what is the same for several nodes is one row: order_ids and node_ids belong together, the orders rising. Those of an attempt wait for its controller prolog.';
+comment on function api.node_orders(int[], bigint[], int) is
+	'Orders for nodes that they have not taken yet, but those p_known, the p_most lowest; what is the same for several '
+	'nodes is one row: order_ids and node_ids belong together, the orders rising. Those of an attempt wait for its '
+	'controller prolog.';
 
 create function api.node_blob(p_hashes bytea[]) returns table (hash text, body bytea)
 language sql stable security definer set search_path = live, rota, pg_temp as $$

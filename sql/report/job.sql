@@ -10,47 +10,76 @@ begin
 		raise exception 'which job?' using errcode = 'RT422';
 	end if;
 	return (
-		select jsonb_build_object('report', 'job', 'title', format('Job %s: %s', j.job_id, j.name), 'job_id', j.job_id, 'name', j.name, 'user', j.user_name,
-			'account', j.account, 'state', coalesce(j.state, case when j.started_at is null then 'pending' else 'running' end), 'submit_at', j.submit_at,
+		select jsonb_build_object('report', 'job', 'title', format('Job %s: %s', j.job_id, j.name), 'job_id', j.job_id,
+			'name', j.name, 'user', j.user_name,
+			'account', j.account, 'state',
+			coalesce(j.state, case when j.started_at is null then 'pending' else 'running' end), 'submit_at',
+			j.submit_at,
 			'started_at', j.started_at, 'ended_at', j.ended_at, 'now', now(),
 			'columns', jsonb_build_array(
-				internal.report_column('label', 'STEP', 'text', 'The step.'), internal.report_column('state', 'STATE', 'text', 'Its state.'),
-				internal.report_column('wait_s', 'WAITED', 's', 'Seconds from eligible to started.'), internal.report_column('elapsed_s', 'RAN', 's', 'Seconds that it ran.'),
-				internal.report_column('cpus', 'CPUS', 'count', 'CPUs held.'), internal.report_column('cpu_s', 'CPU TIME', 's', 'CPU time used, of all tasks.'),
+				internal.report_column('label', 'STEP', 'text', 'The step.'),
+					internal.report_column('state', 'STATE', 'text', 'Its state.'),
+				internal.report_column('wait_s', 'WAITED', 's', 'Seconds from eligible to started.'),
+					internal.report_column('elapsed_s', 'RAN', 's', 'Seconds that it ran.'),
+				internal.report_column('cpus', 'CPUS', 'count', 'CPUs held.'),
+					internal.report_column('cpu_s', 'CPU TIME', 's', 'CPU time used, of all tasks.'),
 				internal.report_column('percent', 'USED', 'percent', 'CPU time used, of what was held.'),
-				internal.report_column('max_rss_mb', 'MEMORY', 'mib', 'Most memory of a task, MiB.'), internal.report_column('nodes', 'NODES', 'text', 'Nodes of its latest attempt.')),
+				internal.report_column('max_rss_mb', 'MEMORY', 'mib', 'Most memory of a task, MiB.'),
+				internal.report_column('nodes', 'NODES', 'text', 'Nodes of its latest attempt.')),
 			'rows', (select coalesce(jsonb_agg(to_jsonb(s) order by s.step_id), '[]') from (
-				select s.step_id, s.request_id, s.array_index, r.name || coalesce('[' || s.array_index || ']', '') as label, s.state, s.cause, s.is_array, s.eligible_at, s.started_at, s.ended_at,
+				select s.step_id, s.request_id, s.array_index,
+					r.name || coalesce('[' || s.array_index || ']', '') as label, s.state, s.cause,
+					s.is_array, s.eligible_at, s.started_at, s.ended_at,
 					round(extract(epoch from s.started_at - s.eligible_at), 1) as wait_s,
-					case when not s.is_array then round(extract(epoch from coalesce(s.ended_at, now()) - s.started_at), 1) end as elapsed_s,
+					case
+					when not s.is_array
+					then round(extract(epoch from coalesce(s.ended_at, now()) - s.started_at),
+					1) end as elapsed_s,
 					h.cpus, round(e.cpu_usec / 1e6, 1) as cpu_s,
-					case when s.ended_at is not null then round(100 * e.cpu_usec / 1e6 / nullif(h.cpu_s, 0), 1) end as percent, e.max_rss_kb / 1024 as max_rss_mb, h.nodes
+					case
+					when s.ended_at is not null
+					then round(100 * e.cpu_usec / 1e6 / nullif(h.cpu_s, 0), 1) end as percent,
+					e.max_rss_kb / 1024 as max_rss_mb, h.nodes
 				from step s
 				join step_request r on r.job_id = s.job_id and r.step_id = s.request_id
 				left join lateral (
 					select sum(a.cpus) as cpus, string_agg(n.name, ',' order by a.node_index) as nodes,
-						sum(a.cpus * extract(epoch from coalesce(a.ended_at, now()) - a.started_at)) as cpu_s
+						sum(a.cpus * extract(epoch from coalesce(a.ended_at, now())
+							- a.started_at)) as cpu_s
 					from allocation a join node n on n.node_id = a.node_id
-					where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and a.attempt > 0
+					where a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt
+						and a.attempt > 0
 				) h on true
 				left join lateral (
-					select sum(coalesce(t.user_usec, 0) + coalesce(t.system_usec, 0)) as cpu_usec, max(t.max_rss_kb) as max_rss_kb
-					from task_end t where t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
+					select sum(coalesce(t.user_usec, 0) + coalesce(t.system_usec, 0)) as cpu_usec,
+						max(t.max_rss_kb) as max_rss_kb
+					from task_end t
+						where t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
 				) e on true
 				where s.job_id = j.job_id
 				order by s.step_id
 				limit v_limit
 			) s),
-			'edges', (select coalesce(jsonb_agg(jsonb_build_object('from', p.name, 'to', r.name, 'kind', e.kind, 'condition', e."condition", 'state', e.state)
+			'edges',
+			(select coalesce(jsonb_agg(jsonb_build_object('from', p.name, 'to', r.name, 'kind', e.kind, 'condition',
+			e."condition", 'state', e.state)
 					order by e.step_id, e.edge), '[]')
 				from step_edge e
 				join step_request r on r.job_id = e.job_id and r.step_id = e.step_id
 				join step_request p on p.job_id = e.peer_job_id and p.step_id = e.peer_step_id
 				where e.job_id = j.job_id and e.peer_job_id = j.job_id),
-			'requests', (select jsonb_agg(jsonb_build_object('name', r.name, 'step_id', r.step_id, 'topo', r.topo, 'state', s.state) order by r.topo)
-				from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id where r.job_id = j.job_id),
-			'attempts', (select coalesce(jsonb_agg(x.facts || jsonb_build_object('name', x.facts ->> 'step')), '[]') from (
-				select f.facts from internal.acct_attempts(j.job_id, j.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user', true) f (facts) limit v_limit
+			'requests',
+				(select jsonb_agg(jsonb_build_object('name', r.name, 'step_id', r.step_id, 'topo', r.topo,
+				'state', s.state) order by r.topo)
+				from step_request r join step s on s.job_id = r.job_id and s.step_id = r.step_id
+					where r.job_id = j.job_id),
+			'attempts',
+				(select coalesce(jsonb_agg(x.facts || jsonb_build_object('name', x.facts ->> 'step')), '[]')
+				from (
+				select f.facts
+					from internal.acct_attempts(j.job_id,
+					j.uid = p_uid or internal.caller_role(p_uid, p_user) <> 'user', true) f (facts)
+					limit v_limit
 			) x),
 			'held', (select coalesce(jsonb_agg(to_jsonb(a) order by a.started_at, a.step_id, a.node), '[]') from (
 				select a.step_id, a.attempt, n.name as node, a.cpus, a.started_at, a.ended_at, t.state
@@ -63,7 +92,8 @@ begin
 			) a))
 		from job j where j.job_id = v_job);
 end $$;
-comment on function internal.report_job(int, text, jsonb) is 'Report: the steps of a job, what waits for what, and where and when each ran. See api.report.';
+comment on function internal.report_job(int, text, jsonb) is
+	'Report: the steps of a job, what waits for what, and where and when each ran. See api.report.';
 
 create function api.report(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable security definer set search_path = rota, pg_temp as $$
@@ -73,7 +103,8 @@ declare
 	v_answer jsonb;
 begin
 	if v_report <> all (c_reports) then
-		raise exception 'there is no report "%"', v_report using errcode = 'RT422', hint = 'Reports: ' || array_to_string(c_reports, ', ') || '.';
+		raise exception 'there is no report "%"', v_report using errcode = 'RT422',
+			hint = 'Reports: ' || array_to_string(c_reports, ', ') || '.';
 	end if;
 	execute format('select internal.report_%s($1, $2, $3)', v_report) into v_answer using p_uid, p_user, p_request;
 	if v_answer -> 'rows' = '[]' then
@@ -82,4 +113,6 @@ begin
 	return v_answer;
 end $$;
 comment on function api.report(int, text, jsonb) is
-	'A report: request {report, by, period, since, until, user, account, partition, qos, limit, jobs}; answer {report, title, period, by, columns, rows, bar}, each row an object with the members that columns name; of a job also {edges, requests, attempts, held}: attempts are those of steps that ran more than once.';
+	'A report: request {report, by, period, since, until, user, account, partition, qos, limit, jobs}; answer {report, '
+	'title, period, by, columns, rows, bar}, each row an object with the members that columns name; of a job also {edges, '
+	'requests, attempts, held}: attempts are those of steps that ran more than once.';

@@ -1,5 +1,5 @@
--- Reports on what was used, over the figures that are added up by hour, day and month. Each has the signature of the gate's functions, but
--- it is api.report that the gate calls.
+-- Reports on what was used, over the figures that are added up by hour, day and month. Each has the signature of the gate's
+-- functions, but it is api.report that the gate calls.
 
 create function internal.report_usage(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -13,8 +13,10 @@ begin
 			internal.report_column('mem_gb_h', 'GIB HOURS', 'h', 'GiB-hours of memory held.'),
 			internal.report_column('steps', 'STEPS', 'count', 'Steps that ended.')),
 		internal.report_rows(p_uid, p_user, p_request, v_by, $m$
-			round(sum(u.cpu_s) / 3600, 2) as cpu_h, round(100 * sum(u.cpu_s) / nullif(sum(sum(u.cpu_s)) over (), 0), 1) as percent,
-			round(coalesce((acct.gres_sum(u.gres_s) ->> 'gpu')::numeric, 0) / 3600, 2) as gpu_h, round(sum(u.mem_mb_s) / 1024 / 3600, 2) as mem_gb_h,
+			round(sum(u.cpu_s) / 3600, 2) as cpu_h,
+				round(100 * sum(u.cpu_s) / nullif(sum(sum(u.cpu_s)) over (), 0), 1) as percent,
+			round(coalesce((acct.gres_sum(u.gres_s) ->> 'gpu')::numeric, 0) / 3600, 2) as gpu_h,
+				round(sum(u.mem_mb_s) / 1024 / 3600, 2) as mem_gb_h,
 			sum(u.steps_ended) as steps$m$, 'cpu_h'));
 end $$;
 comment on function internal.report_usage(int, text, jsonb) is 'Report: CPU-hours, GPU-hours and GiB-hours held. See api.report.';
@@ -24,7 +26,8 @@ language plpgsql stable set search_path = rota, pg_temp as $$
 declare
 	v_by constant text[] := internal.report_by(p_request, '{account,user,partition,qos}', 'user');
 begin
-	return internal.report_answer('efficiency', 'CPU time used, of what was held', p_request, v_by, 'percent', jsonb_build_array(
+	return internal.report_answer('efficiency', 'CPU time used, of what was held', p_request, v_by, 'percent',
+		jsonb_build_array(
 			internal.report_column('held_h', 'HELD H', 'h', 'CPU-hours held, of those whose use was measured.'),
 			internal.report_column('used_h', 'USED H', 'h', 'CPU-hours that processes used.'),
 			internal.report_column('percent', 'USED', 'percent', 'Used, of held.'),
@@ -34,7 +37,8 @@ begin
 			round(100 * sum(u.cpu_used_s) / nullif(sum(u.cpu_measured_s), 0), 1) as percent,
 			round((sum(u.cpu_measured_s) - sum(u.cpu_used_s)) / 3600, 2) as waste_h$m$, 'waste_h'));
 end $$;
-comment on function internal.report_efficiency(int, text, jsonb) is 'Report: CPU time used over CPU time held, what was wasted first. See api.report.';
+comment on function internal.report_efficiency(int, text, jsonb) is
+	'Report: CPU time used over CPU time held, what was wasted first. See api.report.';
 
 create function internal.report_wait(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -43,12 +47,15 @@ declare
 begin
 	return internal.report_answer('wait', 'How long steps waited for resources', p_request, v_by, 'mean_s', jsonb_build_array(
 			internal.report_column('steps', 'STEPS', 'count', 'Steps that had started, by when they ended.'),
-			internal.report_column('mean_s', 'MEAN WAIT', 's', 'Seconds from the moment that nothing but resources stood in the way to the start, the mean.'),
+			internal.report_column('mean_s', 'MEAN WAIT', 's',
+			'Seconds from the moment that nothing but resources stood in the way to the start, the mean.'),
 			internal.report_column('total_h', 'TOTAL H', 'h', 'All of them together, in hours.')),
 		internal.report_rows(p_uid, p_user, p_request, v_by, $m$
-			sum(u.steps_waited) as steps, round(sum(u.wait_s) / nullif(sum(u.steps_waited), 0), 1) as mean_s, round(sum(u.wait_s) / 3600, 2) as total_h$m$, 'mean_s'));
+			sum(u.steps_waited) as steps, round(sum(u.wait_s) / nullif(sum(u.steps_waited), 0), 1) as mean_s,
+				round(sum(u.wait_s) / 3600, 2) as total_h$m$, 'mean_s'));
 end $$;
-comment on function internal.report_wait(int, text, jsonb) is 'Report: how long steps waited, from eligible to started. See api.report.';
+comment on function internal.report_wait(int, text, jsonb) is
+	'Report: how long steps waited, from eligible to started. See api.report.';
 
 create function internal.report_top(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -59,10 +66,13 @@ begin
 			internal.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours held, used or not.'),
 			internal.report_column('used', 'USED', 'percent', 'CPU time used, of what was held and measured.'),
 			internal.report_column('steps', 'STEPS', 'count', 'Steps that ended.'),
-			internal.report_column('failed', 'FAILED', 'percent', 'Of them, those that failed, ran over their time or memory, or lost a node.')),
+			internal.report_column('failed', 'FAILED', 'percent',
+			'Of them, those that failed, ran over their time or memory, or lost a node.')),
 		internal.report_rows(p_uid, p_user, jsonb_build_object('limit', 10) || p_request, v_by, $m$
-			round(sum(u.cpu_s) / 3600, 2) as cpu_h, round(100 * sum(u.cpu_used_s) / nullif(sum(u.cpu_measured_s), 0), 1) as used,
-			sum(u.steps_ended) as steps, round(100 * sum(u.steps_failed) / nullif(sum(u.steps_ended), 0), 1) as failed$m$, 'cpu_h'));
+			round(sum(u.cpu_s) / 3600, 2) as cpu_h,
+				round(100 * sum(u.cpu_used_s) / nullif(sum(u.cpu_measured_s), 0), 1) as used,
+			sum(u.steps_ended) as steps,
+				round(100 * sum(u.steps_failed) / nullif(sum(u.steps_ended), 0), 1) as failed$m$, 'cpu_h'));
 end $$;
 comment on function internal.report_top(int, text, jsonb) is 'Report: the ten (limit) that held most. See api.report.';
 
@@ -76,26 +86,35 @@ begin
 	if v_by = '{cause}' then
 		select * into v_span from internal.report_span(p_request);
 		if v_span.period is not null then
-			raise exception 'failures by cause are those of all the time asked for' using errcode = 'RT422', hint = 'Say --period=none, or --by=account, for example.';
+			raise exception 'failures by cause are those of all the time asked for' using errcode = 'RT422',
+				hint = 'Say --period=none, or --by=account, for example.';
 		end if;
 		select coalesce(jsonb_agg(to_jsonb(t)), '[]') into v_rows
 		from (
 			select coalesce(j.cause, '') as cause, j.state, count(*) as jobs, count(distinct j.user_name) as users,
-				round((sum(extract(epoch from j.ended_at - j.started_at)) / 3600)::numeric, 2) as lost_h, max(j.job_id) as example
+				round((sum(extract(epoch from j.ended_at - j.started_at)) / 3600)::numeric, 2) as lost_h,
+					max(j.job_id) as example
 			from job j
-			where j.ended_at >= v_span.from_at and j.ended_at < v_span.until_at and j.state not in ('completed', 'skipped')
-				and (internal.sees_all(p_uid, p_user) or j.uid = p_uid or j.account = any (internal.report_accounts(p_user)))
-				and (internal.request_list(p_request, 'user') is null or j.user_name = any (internal.request_list(p_request, 'user')))
-				and (internal.request_list(p_request, 'account') is null or j.account = any (internal.request_list(p_request, 'account')))
-				and (internal.request_list(p_request, 'qos') is null or j.qos = any (internal.request_list(p_request, 'qos')))
+			where j.ended_at >= v_span.from_at and j.ended_at < v_span.until_at
+				and j.state not in ('completed', 'skipped')
+				and (internal.sees_all(p_uid, p_user) or j.uid = p_uid
+					or j.account = any (internal.report_accounts(p_user)))
+				and (internal.request_list(p_request, 'user') is null
+					or j.user_name = any (internal.request_list(p_request, 'user')))
+				and (internal.request_list(p_request, 'account') is null
+					or j.account = any (internal.request_list(p_request, 'account')))
+				and (internal.request_list(p_request, 'qos') is null
+					or j.qos = any (internal.request_list(p_request, 'qos')))
 				and (internal.request_list(p_request, 'partition') is null or exists (
 					select from internal.usage_step s
-					where s.job_id = j.job_id and s.state not in ('completed', 'skipped') and s.partition = any (internal.request_list(p_request, 'partition'))))
+					where s.job_id = j.job_id and s.state not in ('completed', 'skipped')
+						and s.partition = any (internal.request_list(p_request, 'partition'))))
 			group by j.cause, j.state
 			order by jobs desc, j.cause, j.state
 			limit internal.request_int(p_request, 'limit')
 		) t;
-		return internal.report_answer('failures', 'Jobs that did not complete, by cause', p_request, v_by, 'jobs', jsonb_build_array(
+		return internal.report_answer('failures', 'Jobs that did not complete, by cause', p_request, v_by, 'jobs',
+			jsonb_build_array(
 			internal.report_column('state', 'STATE', 'text', 'State they ended in.'),
 			internal.report_column('jobs', 'JOBS', 'count', 'Jobs.'),
 			internal.report_column('users', 'USERS', 'count', 'Users whose they were.'),
@@ -107,14 +126,17 @@ begin
 	end if;
 	return internal.report_answer('failures', 'Steps that did not complete', p_request, v_by, 'percent', jsonb_build_array(
 			internal.report_column('steps', 'STEPS', 'count', 'Steps that ended.'),
-			internal.report_column('failed', 'FAILED', 'count', 'Those that failed, ran over their time or memory, or lost a node.'),
-			internal.report_column('cancelled', 'CANCELLED', 'count', 'Those that were taken back, preempted, skipped, or could never start.'),
+			internal.report_column('failed', 'FAILED', 'count',
+			'Those that failed, ran over their time or memory, or lost a node.'),
+			internal.report_column('cancelled', 'CANCELLED', 'count',
+			'Those that were taken back, preempted, skipped, or could never start.'),
 			internal.report_column('percent', 'PART', 'percent', 'Failed, of all.')),
 		internal.report_rows(p_uid, p_user, p_request, v_by, $m$
 			sum(u.steps_ended) as steps, sum(u.steps_failed) as failed, sum(u.steps_cancelled) as cancelled,
 			round(100 * sum(u.steps_failed) / nullif(sum(u.steps_ended), 0), 1) as percent$m$, 'failed'));
 end $$;
-comment on function internal.report_failures(int, text, jsonb) is 'Report: what did not complete, by cause or by whose it was. See api.report.';
+comment on function internal.report_failures(int, text, jsonb) is
+	'Report: what did not complete, by cause or by whose it was. See api.report.';
 
 create function internal.report_utilization(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -131,36 +153,47 @@ begin
 	if cardinality(v_by) > 1 then
 		raise exception 'utilization is made by node or by partition' using errcode = 'RT422';
 	end if;
-	select k into v_whose from unnest('{user,account,qos}'::text[]) k where internal.request_list(p_request, k) is not null limit 1;
+	select k into v_whose from unnest('{user,account,qos}'::text[]) k
+		where internal.request_list(p_request, k) is not null limit 1;
 	if found then
-		raise exception 'utilization is of nodes, whoever uses them: it is not narrowed by "%"', v_whose using errcode = 'RT422', hint = 'See "rota report usage".';
+		raise exception 'utilization is of nodes, whoever uses them: it is not narrowed by "%"',
+			v_whose using errcode = 'RT422', hint = 'See "rota report usage".';
 	end if;
 	-- Hours are those of UTC, days and months those of the site.
 	v_hours := v_span.grain = 'hour';
 	v_clock := case when v_hours then 'UTC' else v_span.zone end;
-	v_keys := concat_ws(', ', case when v_span.period = 'hour' then 'b.at as hour' when v_span.period is not null then format('(b.at at time zone $3)::date as %I', v_span.period) end,
+	v_keys := concat_ws(', ', case when v_span.period = 'hour' then 'b.at as hour'
+		when v_span.period is not null then format('(b.at at time zone $3)::date as %I', v_span.period) end,
 		case v_by[1] when 'node' then 'b.node' when 'partition' then 'p.partition' end);
 	execute format($q$
 		with bucket as (
 			select g.local at time zone $3 as at, least((g.local + interval '1 %1$s') at time zone $3, $2) as until_at
-			from generate_series(date_trunc(%1$L, $1 at time zone $3), ($2 - interval '1 microsecond') at time zone $3, '1 %1$s') g (local)
+			from generate_series(date_trunc(%1$L, $1 at time zone $3),
+				($2 - interval '1 microsecond') at time zone $3, '1 %1$s') g (local)
 		), used as (
 			select %2$s as at, u.node, sum(u.cpu_s) as cpu_s from acct.node_usage_%1$s u
 			where u.%1$s >= %3$s and u.%1$s < %4$s
 			group by 1, 2
 		), there as (
-			select b.at, n.node, sum(n.cpus * h.hours) as cpu_h, coalesce(sum(n.cpus * h.hours) filter (where n.state in ('unknown', 'down', 'invalid')), 0) as down_h,
+			select b.at, n.node, sum(n.cpus * h.hours) as cpu_h,
+				coalesce(sum(n.cpus * h.hours) filter (where n.state in ('unknown', 'down', 'invalid')),
+				0) as down_h,
 				coalesce(sum(n.cpus * h.hours) filter (where n.state = 'drain'), 0) as drain_h
 			from bucket b
 			join acct.node_state n on n.from_at < b.until_at and n.until_at > b.at
-				and ($4 is null or n.node in (select m.name from node m join partition_node p on p.node_id = m.node_id where p.partition = any ($4)))
-			cross join lateral (select extract(epoch from least(n.until_at, b.until_at) - greatest(n.from_at, b.at)) / 3600 as hours) h
+				and ($4 is null
+					or n.node in (select m.name from node m join partition_node p on p.node_id = m.node_id
+					where p.partition = any ($4)))
+			cross join lateral (select extract(epoch from least(n.until_at, b.until_at)
+				- greatest(n.from_at, b.at)) / 3600 as hours) h
 			group by b.at, n.node
 		)
 		select coalesce(jsonb_agg(to_jsonb(t)), '[]')
 		from (
-			select %5$s round(coalesce(sum(u.cpu_s), 0) / 3600, 2) as cpu_h, round(sum(b.down_h), 2) as down_h, round(sum(b.drain_h), 2) as drain_h,
-				round(sum(b.cpu_h), 2) as capacity_h, round(100 * coalesce(sum(u.cpu_s), 0) / 3600 / nullif(sum(b.cpu_h), 0), 1) as percent
+			select %5$s round(coalesce(sum(u.cpu_s), 0) / 3600, 2) as cpu_h, round(sum(b.down_h), 2) as down_h,
+				round(sum(b.drain_h), 2) as drain_h,
+				round(sum(b.cpu_h), 2) as capacity_h,
+				round(100 * coalesce(sum(u.cpu_s), 0) / 3600 / nullif(sum(b.cpu_h), 0), 1) as percent
 			from there b
 			left join used u on u.at = b.at and u.node = b.node
 			%6$s
@@ -168,16 +201,29 @@ begin
 			limit $5
 		) t$q$,
 		v_span.grain, case when v_hours then 'u.hour' else format('u.%I::timestamp at time zone $3', v_span.grain) end,
-		case when v_hours then '$1' else '($1 at time zone $3)::date' end, case when v_hours then '$2' else '($2 at time zone $3)' end,
-		nullif(v_keys, '') || ',', case when v_by = '{partition}' then 'join node n on n.name = b.node join partition_node p on p.node_id = n.node_id and ($4 is null or p.partition = any ($4))' end,
-		(select 'group by ' || k || ' order by ' || k from (select string_agg(x::text, ', ') as k from generate_series(1, cardinality(v_by) + (v_span.period is not null)::int) x) t))
-	into v_rows using v_span.from_at, v_span.until_at, v_clock, internal.request_list(p_request, 'partition'), internal.request_int(p_request, 'limit');
-	return internal.report_answer('utilization', 'CPUs held, of those there were', p_request, v_by, 'percent', jsonb_build_array(
+		case when v_hours then '$1' else '($1 at time zone $3)::date' end,
+		case when v_hours then '$2' else '($2 at time zone $3)' end,
+		nullif(v_keys, '') || ',',
+		case
+		when v_by = '{partition}'
+		then 'join node n on n.name = b.node join partition_node p on p.node_id = n.node_id and ($4 is null or '
+			'p.partition = any ($4))' end,
+		(select 'group by ' || k || ' order by ' || k
+		from (select string_agg(x::text, ', ') as k
+		from generate_series(1, cardinality(v_by) + (v_span.period is not null)::int) x) t))
+	into v_rows using v_span.from_at, v_span.until_at, v_clock, internal.request_list(p_request, 'partition'),
+		internal.request_int(p_request, 'limit');
+	return internal.report_answer('utilization', 'CPUs held, of those there were', p_request, v_by, 'percent',
+		jsonb_build_array(
 		internal.report_column('cpu_h', 'CPU HOURS', 'h', 'CPU-hours held.'),
-		internal.report_column('down_h', 'DOWN', 'h', 'CPU-hours of nodes that were down, invalid or had never been seen.'),
-		internal.report_column('drain_h', 'DRAINED', 'h', 'CPU-hours of nodes that took no new steps; what still ran there is in those held, too.'),
-		internal.report_column('capacity_h', 'AVAILABLE', 'h', 'CPU-hours there were, whatever the nodes'' state: the CPUs they had then.'),
+		internal.report_column('down_h', 'DOWN', 'h',
+		'CPU-hours of nodes that were down, invalid or had never been seen.'),
+		internal.report_column('drain_h', 'DRAINED', 'h',
+		'CPU-hours of nodes that took no new steps; what still ran there is in those held, too.'),
+		internal.report_column('capacity_h', 'AVAILABLE', 'h',
+		'CPU-hours there were, whatever the nodes'' state: the CPUs they had then.'),
 		internal.report_column('percent', 'HELD', 'percent', 'Held, of those there were.')), v_rows);
 end $$;
 comment on function internal.report_utilization(int, text, jsonb) is
-	'Report: CPU-hours held, down and drained, of those that nodes had; by partition, or for one, of the nodes that are in it now. Nobody''s jobs show in it, so it is for all. See api.report.';
+	'Report: CPU-hours held, down and drained, of those that nodes had; by partition, or for one, of the nodes that are in '
+	'it now. Nobody''s jobs show in it, so it is for all. See api.report.';

@@ -8,7 +8,8 @@ begin
 		select coalesce(bool_and(x.state = 'up'), true)
 		from (select n.state from node n where n.node_id = any (p_nodes) order by n.node_id for no key update) x);
 end $$;
-comment on function internal.node_lock(int[]) is 'Lock nodes in order of id, after jobs (internal.job_lock); answers whether all of them serve.';
+comment on function internal.node_lock(int[]) is
+	'Lock nodes in order of id, after jobs (internal.job_lock); answers whether all of them serve.';
 
 create function internal.license_lock(p_steps internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -28,12 +29,14 @@ begin
 	order by l.license
 	for no key update;
 end $$;
-comment on function internal.license_lock(internal.attempt_key[]) is 'Lock the licences that steps ask for, whichever their attempt, in order of name, after nodes (internal.node_lock).';
+comment on function internal.license_lock(internal.attempt_key[]) is
+	'Lock the licences that steps ask for, whichever their attempt, in order of name, after nodes (internal.node_lock).';
 
--- The elements of an array are ordered to a node beyond its CPUs, as many as will be short of something to do otherwise before the leader has
--- heard of ends and has committed others. Such an allocation stands ahead: it holds memory and no CPUs, and has not begun. What an element held that
--- ends goes to the next one that stands ahead, in the very transaction; so what is held on a node is the same before and behind, and is never
--- more than the node has. The node itself starts them in turn (procmgr/agent/agent_predispatch.c), mostly before any of this is heard of.
+-- The elements of an array are ordered to a node beyond its CPUs, as many as will be short of something to do otherwise before
+-- the leader has heard of ends and has committed others. Such an allocation stands ahead: it holds memory and no CPUs, and has
+-- not begun. What an element held that ends goes to the next one that stands ahead, in the very transaction; so what is held on a
+-- node is the same before and behind, and is never more than the node has. The node itself starts them in turn
+-- (procmgr/agent/agent_predispatch.c), mostly before any of this is heard of.
 create function internal.allocation_pass_on(p_rooms internal.freed_slots[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
 begin
@@ -42,15 +45,19 @@ begin
 		from unnest(p_rooms) v
 		join step_array r on r.job_id = v.job_id and r.step_id = v.request_id
 		cross join lateral (
-			select a.job_id, a.step_id, a.attempt, a.node_id, row_number() over (order by a.phase = 'ordered', a.step_id) as nr
+			select a.job_id, a.step_id, a.attempt, a.node_id,
+				row_number() over (order by a.phase = 'ordered', a.step_id) as nr
 			-- What is open on the node: that is short, where a job may be long.
-			from (select o.* from allocation o where o.node_id = v.node_id and o.ended_at is null and o.started_at is null and o.cpus_held = 0 offset 0) a
+			from (select o.* from allocation o
+				where o.node_id = v.node_id and o.ended_at is null and o.started_at is null
+				and o.cpus_held = 0 offset 0) a
 			where a.job_id = v.job_id and a.step_id between r.step_id + 1 and r.step_id + r.size
 			-- Those that are known to have begun, and then in the node's order.
 			order by a.phase = 'ordered', a.step_id
 			limit v.n
 		) x
-		cross join lateral (select y.ordered_at from attempt y where y.job_id = x.job_id and y.step_id = x.step_id and y.attempt = x.attempt offset 0) t
+		cross join lateral (select y.ordered_at from attempt y
+			where y.job_id = x.job_id and y.step_id = x.step_id and y.attempt = x.attempt offset 0) t
 	), begun as (
 		update allocation a
 		set started_at = n.at, cpus_held = a.cpus
@@ -63,7 +70,8 @@ begin
 	from (select b.node_id, sum(b.cpus) as cpus from begun b group by b.node_id) b
 	where u.node_id = b.node_id;
 end $$;
-comment on function internal.allocation_pass_on(internal.freed_slots[]) is 'What ended elements held goes to those that stand ahead.';
+comment on function internal.allocation_pass_on(internal.freed_slots[]) is
+	'What ended elements held goes to those that stand ahead.';
 
 create function internal.allocation_free(p_held internal.allocation_end[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -81,22 +89,31 @@ begin
 			phase = case when v.gone or a.attempt = 0 then 'ended' else 'done' end,
 			peak_mb = v.peak_mb, cpu_usec = v.cpu_usec
 		from (
-			select v.*, o.started_at as held_from, o.cpus_held as held, max(o.started_at) over (partition by v.node_id, v.job_id) as node_from
+			select v.*, o.started_at as held_from, o.cpus_held as held,
+				max(o.started_at) over (partition by v.node_id, v.job_id) as node_from
 			from unnest(p_held) v
-			join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt and o.node_id = v.node_id
+			join allocation o on o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = v.attempt
+				and o.node_id = v.node_id
 		) v
-		-- What stood ahead until now, and began nevertheless, began when something had ended that is told of as well, and so not before any of
-		-- that: two reports do not tell a node's time alike.
-		cross join lateral (select greatest(coalesce(v.at, now()), coalesce(v.held_from, v.node_from)) as ended_at offset 0) e
+		-- What stood ahead until now, and began nevertheless, began when something had ended that is told of as well, and
+		-- so not before any of that: two reports do not tell a node's time alike.
+		cross join lateral (select greatest(coalesce(v.at, now()),
+			coalesce(v.held_from, v.node_from)) as ended_at offset 0) e
 		cross join lateral (
-			select e.ended_at, coalesce(v.held_from, case when v.began_at is not null then least(greatest(v.began_at, v.node_from), e.ended_at) else e.ended_at end)
+			select e.ended_at,
+				coalesce(v.held_from,
+				case when v.began_at is not null then least(greatest(v.began_at, v.node_from), e.ended_at)
+				else e.ended_at end)
 				as started_at offset 0) x
 		-- By key: said plainly, that it is open would lead over all that is.
-		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id and coalesce(a.ended_at, 'infinity') = 'infinity'
-		returning a.job_id, a.step_id, a.attempt, a.node_id, a.ended_at, v.held as cpus_held, a.mem_mb, a.gres, a.licenses, a.cpu_usec is not null as used
+		where a.job_id = v.job_id and a.step_id = v.step_id and a.attempt = v.attempt and a.node_id = v.node_id
+			and coalesce(a.ended_at, 'infinity') = 'infinity'
+		returning a.job_id, a.step_id, a.attempt, a.node_id, a.ended_at, v.held as cpus_held, a.mem_mb, a.gres,
+			a.licenses, a.cpu_usec is not null as used
 	), due as (
 		insert into usage_pending (job_ids, step_ids, attempts, node_ids, held, used)
-		select array_agg(e.job_id), array_agg(e.step_id), array_agg(e.attempt), array_agg(e.node_id), true, e.used from ended e group by e.used
+		select array_agg(e.job_id), array_agg(e.step_id), array_agg(e.attempt), array_agg(e.node_id), true,
+			e.used from ended e group by e.used
 	), freed as (
 		update node_used n
 		set cpus_used = n.cpus_used - f.cpus, mem_used_mb = n.mem_used_mb - f.mem
@@ -105,20 +122,25 @@ begin
 	), returned as (
 		update license l
 		set used = l.used - f.n
-		from (select x.key, sum(x.value::int) as n from ended e cross join lateral jsonb_each_text(e.licenses) x where e.licenses <> '{}' group by x.key) f
+		from (select x.key, sum(x.value::int) as n from ended e cross join lateral jsonb_each_text(e.licenses) x
+			where e.licenses <> '{}' group by x.key) f
 		where l.license = f.key
 	), given as (
 		update node_gres g
 		set job_id = null, step_id = null, attempt = null
 		from ended e
-		where e.gres <> '{}' and g.node_id = e.node_id and g.job_id = e.job_id and g.step_id = e.step_id and g.attempt = e.attempt
+		where e.gres <> '{}' and g.node_id = e.node_id and g.job_id = e.job_id and g.step_id = e.step_id
+			and g.attempt = e.attempt
 	)
-	-- As many as held CPUs; what stood ahead and is over had them in between, so the last ends of all are when these became free.
+	-- As many as held CPUs; what stood ahead and is over had them in between, so the last ends of all are when these became
+	-- free.
 	select array_agg(r::internal.freed_slots) into v_free_slots
 	from (
-		select e.node_id, e.job_id, s.request_id, count(*) filter (where e.cpus_held > 0)::int as n, array_agg(e.ended_at order by e.ended_at desc)
+		select e.node_id, e.job_id, s.request_id, count(*) filter (where e.cpus_held > 0)::int as n,
+			array_agg(e.ended_at order by e.ended_at desc)
 		from ended e
-		cross join lateral (select x.request_id from step x where x.job_id = e.job_id and x.step_id = e.step_id offset 0) s
+		cross join lateral (select x.request_id from step x
+			where x.job_id = e.job_id and x.step_id = e.step_id offset 0) s
 		where v_predispatched
 		group by e.node_id, e.job_id, s.request_id
 	) r
@@ -127,7 +149,10 @@ begin
 		perform internal.allocation_pass_on(v_free_slots);
 	end if;
 end $$;
-comment on function internal.allocation_free(internal.allocation_end[]) is 'End open allocations, give back what they hold, or to what stands ahead of their arrays, and name them for the usage figures; those already ended are left alone, so it may be said twice. The caller holds the locks of nodes and licences.';
+comment on function internal.allocation_free(internal.allocation_end[]) is
+	'End open allocations, give back what they hold, or to what stands ahead of their arrays, and name them for the usage '
+	'figures; those already ended are left alone, so it may be said twice. The caller holds the locks of nodes and '
+	'licences.';
 
 create function internal.allocation_unreserve(p_steps internal.attempt_key[]) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -138,14 +163,16 @@ declare
 		-- From the steps to what they hold: while statistics know of few allocations, to read them all looks as good.
 		cross join lateral (
 			select o.node_id from allocation o
-			where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = 0 and coalesce(o.ended_at, 'infinity') = 'infinity' offset 0) a);
+			where o.job_id = v.job_id and o.step_id = v.step_id and o.attempt = 0
+				and coalesce(o.ended_at, 'infinity') = 'infinity' offset 0) a);
 begin
 	if v_reserved <> '{}' then
 		perform internal.node_lock(array(select distinct v.node_id from unnest(v_reserved) v));
 		perform internal.allocation_free(v_reserved);
 	end if;
 end $$;
-comment on function internal.allocation_unreserve(internal.attempt_key[]) is 'Let go what is kept on nodes for steps, whichever their attempt.';
+comment on function internal.allocation_unreserve(internal.attempt_key[]) is
+	'Let go what is kept on nodes for steps, whichever their attempt.';
 
 create function internal.allocation_take(p_taken internal.allocation_start[], p_locked boolean default false) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -157,29 +184,39 @@ begin
 	if not p_locked then
 		perform internal.node_lock(array(select distinct v.node_id from unnest(p_taken) v));
 	end if;
-	perform internal.license_lock(array(select (v.job_id, v.step_id, v.attempt)::internal.attempt_key from unnest(p_taken) v));
+	perform internal.license_lock(array(select (v.job_id, v.step_id, v.attempt)::internal.attempt_key
+		from unnest(p_taken) v));
 	-- Where something has ended since it was decided, what may stand ahead has room at once.
 	if exists (select from unnest(p_taken) v where v.predispatched) then
 		v_taken := array(
-			select (v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, v.gres, v.licenses, v.tasks, v.prolog_owner, v.phase, v.started_at,
+			select (v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, v.gres, v.licenses,
+				v.tasks, v.prolog_owner, v.phase, v.started_at,
 				v.predispatched and v.cpus_before + v.cpus > u.cpus - u.cpus_used)::internal.allocation_start
 			from (
-				select x.*, sum(x.cpus) over (partition by x.node_id order by coalesce(x.predispatched, false), x.job_id, x.step_id) - x.cpus as cpus_before from unnest(p_taken) x
+				select x.*,
+					sum(x.cpus) over (partition by x.node_id order by coalesce(x.predispatched, false),
+					x.job_id, x.step_id) - x.cpus as cpus_before from unnest(p_taken) x
 			) v
 			join node_used u on u.node_id = v.node_id);
 	end if;
-	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, prolog_owner, phase, cpus_held, started_at)
-	-- What is taken begins under the nodes' locks, so behind the end of what it takes the place of, whichever transaction began first.
-	select v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, coalesce(v.gres, '{}'), coalesce(v.licenses, '{}'),
-		v.tasks, coalesce(v.prolog_owner, true), v.phase, case when v.predispatched then 0 else v.cpus end, case when not coalesce(v.predispatched, false) then coalesce(v.started_at, clock_timestamp()) end
+	insert into allocation (job_id, step_id, attempt, node_id, node_index, cpus, mem_mb, gres, licenses, tasks, prolog_owner,
+		phase, cpus_held, started_at)
+	-- What is taken begins under the nodes' locks, so behind the end of what it takes the place of, whichever transaction
+	-- began first.
+	select v.job_id, v.step_id, v.attempt, v.node_id, v.node_index, v.cpus, v.mem_mb, coalesce(v.gres, '{}'),
+		coalesce(v.licenses, '{}'),
+		v.tasks, coalesce(v.prolog_owner, true), v.phase, case when v.predispatched then 0 else v.cpus end,
+		case when not coalesce(v.predispatched, false) then coalesce(v.started_at, clock_timestamp()) end
 	from unnest(v_taken) v;
 	update node_used n
 	set cpus_used = n.cpus_used + t.cpus, mem_used_mb = n.mem_used_mb + t.mem
-	from (select v.node_id, sum(case when v.predispatched then 0 else v.cpus end) as cpus, sum(v.mem_mb) as mem from unnest(v_taken) v group by v.node_id) t
+	from (select v.node_id, sum(case when v.predispatched then 0 else v.cpus end) as cpus,
+		sum(v.mem_mb) as mem from unnest(v_taken) v group by v.node_id) t
 	where n.node_id = t.node_id;
 	update license l
 	set used = l.used + t.n
-	from (select x.key, sum(x.value::int) as n from unnest(p_taken) v cross join lateral jsonb_each_text(v.licenses) x where v.licenses <> '{}' group by x.key) t
+	from (select x.key, sum(x.value::int) as n from unnest(p_taken) v cross join lateral jsonb_each_text(v.licenses) x
+		where v.licenses <> '{}' group by x.key) t
 	where l.license = t.key;
 
 	with asked as (
@@ -197,10 +234,13 @@ begin
 	)
 	select (select count(*) from asked), (select count(*) from held) into v_asked, v_got;
 	if v_asked <> v_got then
-		raise exception 'a unit of a generic resource is held already' using errcode = '40001', hint = 'Read again and decide anew.';
+		raise exception 'a unit of a generic resource is held already' using errcode = '40001',
+			hint = 'Read again and decide anew.';
 	end if;
 end $$;
-comment on function internal.allocation_take(internal.allocation_start[], boolean) is 'Open allocations, whose nodes the caller may have locked; fails where a node, a licence or a unit has no room (23514, 40001).';
+comment on function internal.allocation_take(internal.allocation_start[], boolean) is
+	'Open allocations, whose nodes the caller may have locked; fails where a node, a licence or a unit has no room (23514, '
+	'40001).';
 
 -- same_nodes: when a step ends, what it held stays booked for the eligible followers that want its very nodes, as far as it
 -- goes and as far as they need it. Only eligible ones, so nothing is kept for a step that waits for another one.
@@ -210,20 +250,25 @@ declare
 	v_follower record;
 	v_taken internal.allocation_start[];
 begin
-	if not exists (select from unnest(p_ended) v join step_edge e on e.peer_job_id = v.job_id and e.peer_step_id = v.step_id and e.kind = 'same_nodes') then
+	if not exists (select from unnest(p_ended) v
+		join step_edge e on e.peer_job_id = v.job_id and e.peer_step_id = v.step_id and e.kind = 'same_nodes') then
 		return;
 	end if;
 	for v_follower in
-		select distinct f.job_id, f.step_id, e.peer_job_id, e.peer_step_id, r.cpus_per_task, r.ntasks, r.ntasks_per_node, r.mem_mb, r.mem_per_cpu_mb, r.exclusive
+		select distinct f.job_id, f.step_id, e.peer_job_id, e.peer_step_id, r.cpus_per_task, r.ntasks, r.ntasks_per_node,
+			r.mem_mb, r.mem_per_cpu_mb, r.exclusive
 		from unnest(p_ended) v
 		join step_edge e on e.peer_job_id = v.job_id and e.peer_step_id = v.step_id and e.kind = 'same_nodes'
-		join step f on f.job_id = e.job_id and f.step_id = e.step_id and f.state = 'pending' and f.deps_waiting = 0 and f.held = ''
+		join step f on f.job_id = e.job_id and f.step_id = e.step_id and f.state = 'pending' and f.deps_waiting = 0
+			and f.held = ''
 		join step_request r on r.job_id = f.job_id and r.step_id = f.step_id and r.with_set is null
 		where not exists (select from allocation k where k.job_id = f.job_id and k.step_id = f.step_id and k.attempt = 0)
 		order by f.job_id, f.step_id
 	loop
 		select array_agg((v_follower.job_id, v_follower.step_id, 0, n.node_id, a.node_index, t.cpus,
-				least(case v_follower.mem_mb when 0 then a.mem_mb else coalesce(v_follower.mem_mb, v_follower.mem_per_cpu_mb * t.cpus, 0) end, u.mem_mb - u.mem_used_mb, a.mem_mb),
+				least(case v_follower.mem_mb when 0 then a.mem_mb
+					else coalesce(v_follower.mem_mb, v_follower.mem_per_cpu_mb * t.cpus, 0) end,
+					u.mem_mb - u.mem_used_mb, a.mem_mb),
 				null, null, 0, null, 'reserved', null, null)::internal.allocation_start)
 		into v_taken
 		from step p
@@ -231,8 +276,11 @@ begin
 		join node n on n.node_id = a.node_id and n.state = 'up'
 		join node_used u on u.node_id = n.node_id
 		cross join lateral (
-			select least(case when v_follower.exclusive then a.cpus else v_follower.cpus_per_task * coalesce(v_follower.ntasks_per_node,
-				greatest(1, v_follower.ntasks / (select count(*) from allocation c where c.job_id = a.job_id and c.step_id = a.step_id and c.attempt = a.attempt)::int)) end,
+			select least(case when v_follower.exclusive then a.cpus
+				else v_follower.cpus_per_task * coalesce(v_follower.ntasks_per_node,
+				greatest(1,
+				v_follower.ntasks / (select count(*) from allocation c
+				where c.job_id = a.job_id and c.step_id = a.step_id and c.attempt = a.attempt)::int)) end,
 				a.cpus, u.cpus - u.cpus_used) as cpus
 		) t
 		where p.job_id = v_follower.peer_job_id and p.step_id = v_follower.peer_step_id and a.attempt > 0 and t.cpus > 0;
@@ -241,4 +289,5 @@ begin
 		end if;
 	end loop;
 end $$;
-comment on function internal.allocation_reserve(internal.move_made[]) is 'Keep what the ended steps held for their followers on the same nodes.';
+comment on function internal.allocation_reserve(internal.move_made[]) is
+	'Keep what the ended steps held for their followers on the same nodes.';

@@ -1,14 +1,15 @@
 -- What the leader writes. It waits for nobody's locks for long: a pass that gives up is repeated, and in between the leader says
--- that it lives and sees who holds them (api.session_judge). Jobs are what users lock, for as long as one request of theirs takes, and
--- everybody waits for the leader: so a job that somebody has is left out, and comes again in a pass that does not wait for his bell.
--- The starts of a decision that still can be made: the steps move, and elements of arrays become rows.
+-- that it lives and sees who holds them (api.session_judge). Jobs are what users lock, for as long as one request of theirs
+-- takes, and everybody waits for the leader: so a job that somebody has is left out, and comes again in a pass that does not wait
+-- for his bell. The starts of a decision that still can be made: the steps move, and elements of arrays become rows.
 create function internal.schedule_begin(p_decided internal.start_decision[], p_at timestamptz) returns setof internal.move_made
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
 	v_elements internal.element[] := array(
 		select (v.job_id, v.request_id, v.pos)::internal.element
 		from unnest(p_decided) v
-		join step h on h.job_id = v.job_id and h.step_id = v.request_id and coalesce(h.ended_at, 'infinity') = 'infinity' and h.held = ''
+		join step h on h.job_id = v.job_id and h.step_id = v.request_id and coalesce(h.ended_at, 'infinity') = 'infinity'
+			and h.held = ''
 		where v.pos is not null and v.attempt = 1);
 	v_made internal.move_made[];
 	v_moves internal.move[];
@@ -37,11 +38,13 @@ begin
 	v_moved := array(select m::internal.move_made from internal.step_move('schedule', v_moves) m where m.event = 'start');
 	update step_array a
 	set running = a.running + e.n
-	from (select m.job_id, m.request_id, count(*) as n from unnest(v_moved) m where m.array_index is not null group by m.job_id, m.request_id) e
+	from (select m.job_id, m.request_id, count(*) as n from unnest(v_moved) m
+		where m.array_index is not null group by m.job_id, m.request_id) e
 	where a.job_id = e.job_id and a.step_id = e.request_id;
 	return query select m.* from unnest(v_moved) m;
 end $$;
-comment on function internal.schedule_begin(internal.start_decision[], timestamptz) is 'Move the steps of a decision that are still free to go to starting; answers these moves.';
+comment on function internal.schedule_begin(internal.start_decision[], timestamptz) is
+	'Move the steps of a decision that are still free to go to starting; answers these moves.';
 
 -- The whole decision of a pass in one transaction: states, attempts, allocations, orders, bells.
 create function api.schedule_commit(p_term bigint, p_starts jsonb, p_orders jsonb, p_wait boolean default true)
@@ -52,8 +55,10 @@ declare
 	v_starts jsonb := p_starts;
 	v_orders jsonb := p_orders;
 	v_decided internal.start_decision[] := array(
-		select (v.job, v.step, v.request, v."position", v.attempt, v.time_limit_s, coalesce(v.ends_on_node_loss, false), v.nodes, v.allocations, v.bound)::internal.start_decision
-		from jsonb_to_recordset(p_starts) as v (job bigint, step int, request int, "position" int, attempt int, time_limit_s bigint, ends_on_node_loss boolean, nodes int[],
+		select (v.job, v.step, v.request, v."position", v.attempt, v.time_limit_s, coalesce(v.ends_on_node_loss, false),
+			v.nodes, v.allocations, v.bound)::internal.start_decision
+		from jsonb_to_recordset(p_starts) as v (job bigint, step int, request int, "position" int, attempt int,
+			time_limit_s bigint, ends_on_node_loss boolean, nodes int[],
 			allocations jsonb, bound boolean));
 	v_asked int := cardinality(v_decided);
 	v_jobs bigint[] := array(select distinct v.job_id from unnest(v_decided) v);
@@ -92,17 +97,23 @@ begin
 	-- Of the decision, from here on, only what began.
 	if cardinality(v_began) < v_asked then
 		select jsonb_object_agg(b.job_id || '.' || b.step_id, null) into v_keys from unnest(v_began) b;
-		v_decided := array(select v::internal.start_decision from unnest(v_decided) v where v_keys ? (v.job_id || '.' || v.step_id));
-		v_starts := (select jsonb_agg(v) from jsonb_array_elements(p_starts) v where v_keys ? ((v ->> 'job') || '.' || (v ->> 'step')));
-		v_orders := (select jsonb_agg(o) from jsonb_array_elements(p_orders) o where v_keys ? ((o ->> 'job_id') || '.' || (o ->> 'step_id')));
+		v_decided := array(select v::internal.start_decision from unnest(v_decided) v
+			where v_keys ? (v.job_id || '.' || v.step_id));
+		v_starts := (select jsonb_agg(v) from jsonb_array_elements(p_starts) v
+			where v_keys ? ((v ->> 'job') || '.' || (v ->> 'step')));
+		v_orders := (select jsonb_agg(o) from jsonb_array_elements(p_orders) o
+			where v_keys ? ((o ->> 'job_id') || '.' || (o ->> 'step_id')));
 		-- What is signed for several elements together is for all of them or none.
 		if exists (
 			select from jsonb_array_elements(p_orders) o
-			cross join lateral (select count(*) filter (where v_keys ? ((o ->> 'job_id') || '.' || x)) as began, count(*) as asked
-				from jsonb_array_elements_text(jsonb_build_array(o -> 'step_id') || coalesce(o -> 'also', '[]')) x) n
+			cross join lateral (select count(*) filter (where v_keys ? ((o ->> 'job_id') || '.' || x)) as began,
+				count(*) as asked
+				from jsonb_array_elements_text(jsonb_build_array(o -> 'step_id')
+					|| coalesce(o -> 'also', '[]')) x) n
 			where n.began between 1 and n.asked - 1
 		) then
-			raise exception 'an element of an array is no longer free to go' using errcode = '40001', hint = 'Read again and decide anew.';
+			raise exception 'an element of an array is no longer free to go' using errcode = '40001',
+				hint = 'Read again and decide anew.';
 		end if;
 	end if;
 	perform internal.outage_check(v_starts);
@@ -113,24 +124,31 @@ begin
 		join step s on s.job_id = o.job_id and s.step_id = o.step_id and s.state = 'pending'
 		where b.array_index is null
 	) then
-		raise exception 'a step would start without its peers' using errcode = '40001', hint = 'Read again and decide anew.';
+		raise exception 'a step would start without its peers' using errcode = '40001',
+			hint = 'Read again and decide anew.';
 	end if;
 
-	perform internal.allocation_unreserve(array(select distinct (b.job_id, b.request_id, 0)::internal.attempt_key from unnest(v_began) b));
+	perform internal.allocation_unreserve(array(select distinct (b.job_id, b.request_id, 0)::internal.attempt_key
+		from unnest(v_began) b));
 
 	insert into attempt (job_id, step_id, attempt, ordered_at, time_limit_s, ends_on_node_loss, node_ids, nodes)
-	select v.job_id, v.step_id, v.attempt, v_at, v.time_limit_s, v.ends_on_node_loss, v.node_ids, case when cardinality(v.node_ids) = 1 then array[h.name]
-		else array(select n.name from unnest(v.node_ids) with ordinality as x (id, nr) join node n on n.node_id = x.id order by x.nr) end
+	select v.job_id, v.step_id, v.attempt, v_at, v.time_limit_s, v.ends_on_node_loss, v.node_ids,
+		case when cardinality(v.node_ids) = 1 then array[h.name]
+		else array(select n.name from unnest(v.node_ids) with ordinality as x (id, nr) join node n on n.node_id = x.id
+			order by x.nr) end
 	from unnest(v_decided) v
 	join node h on h.node_id = v.node_ids[1];
 
 	perform internal.allocation_take(array(
-		select (v.job_id, v.step_id, v.attempt, al.node, al.nr - 1, al.cpus, al.mem_mb, al.gres, case when al.nr = 1 then r.licenses else '{}'::jsonb end,
+		select (v.job_id, v.step_id, v.attempt, al.node, al.nr - 1, al.cpus, al.mem_mb, al.gres,
+			case when al.nr = 1 then r.licenses else '{}'::jsonb end,
 			al.tasks, coalesce(al.prolog_owner, true), 'ordered', v_at, al.predispatched)::internal.allocation_start
 		from unnest(v_decided) v
 		join step_request r on r.job_id = v.job_id and r.step_id = v.request_id
-		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb, tasks int, prolog_owner boolean,
-			predispatched boolean)) with ordinality as al (node, cpus, mem_mb, gres, tasks, prolog_owner, predispatched, nr)), true);
+		cross join lateral rows from (jsonb_to_recordset(v.allocations) as (node int, cpus int, mem_mb bigint, gres jsonb,
+			tasks int, prolog_owner boolean,
+			predispatched boolean)) with ordinality as al (node, cpus, mem_mb, gres, tasks, prolog_owner,
+			predispatched, nr)), true);
 
 	with began as (
 		update job j set started_at = now()
@@ -152,7 +170,9 @@ begin
 	return query select b.job_id, b.step_id, b.attempt from unnest(v_began) b;
 end $$;
 comment on function api.schedule_commit(bigint, jsonb, jsonb, boolean) is
-	'Start steps as decided and send their signed orders [{node_ids, kind, job_id, step_id, attempt, also, body, signature, args}]; answers those really started. A job that somebody has locked for long: 55P03, or without p_wait its steps do not start. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
+	'Start steps as decided and send their signed orders [{node_ids, kind, job_id, step_id, attempt, also, body, signature, '
+	'args}]; answers those really started. A job that somebody has locked for long: 55P03, or without p_wait its steps do '
+	'not start. RT412: deposed; 23514, 40001: something is no longer as it was read, decide anew.';
 
 create function api.schedule_refuse(p_term bigint, p_jobs bigint[], p_steps int[], p_reasons text[]) returns int
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -177,7 +197,9 @@ begin
 	notify rota_event;
 	return (select count(*) from unnest(p_jobs) v where v = any (v_free));
 end $$;
-comment on function api.schedule_refuse(bigint, bigint[], int[], text[]) is 'End steps whose authenticator does not fit what is stored: they are not run. Answers of how many nobody had locked the job: the others are as before.';
+comment on function api.schedule_refuse(bigint, bigint[], int[], text[]) is
+	'End steps whose authenticator does not fit what is stored: they are not run. Answers of how many nobody had locked the '
+	'job: the others are as before.';
 
 create function api.schedule_plan(p_term bigint, p_said jsonb, p_gone_jobs bigint[], p_gone_steps int[]) returns void
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -186,11 +208,15 @@ begin
 	with said as (
 		select v.job as job_id, v.step as step_id, to_timestamp(v.expected_at) as expected_at,
 			coalesce(v.nodes, '{}') as nodes, v.reason, v.blocker, v.message
-		from jsonb_to_recordset(p_said) as v (job bigint, step int, expected_at double precision, nodes int[], reason text, blocker text, message text)
+		from jsonb_to_recordset(p_said) as v (job bigint, step int, expected_at double precision, nodes int[],
+			reason text, blocker text, message text)
 	), gone as (
-		delete from plan p using unnest(p_gone_jobs, p_gone_steps) g (job_id, step_id) where p.job_id = g.job_id and p.step_id = g.step_id
+		delete from plan p using unnest(p_gone_jobs, p_gone_steps) g (job_id, step_id)
+			where p.job_id = g.job_id and p.step_id = g.step_id
 	), others as (
-		delete from plan p where p_gone_jobs is null and not exists (select from said s where s.job_id = p.job_id and s.step_id = p.step_id)
+		delete from plan p
+			where p_gone_jobs is null
+			and not exists (select from said s where s.job_id = p.job_id and s.step_id = p.step_id)
 	)
 	insert into plan as p (job_id, step_id, expected_at, nodes, reason, blocker, message)
 	select s.job_id, s.step_id, s.expected_at, s.nodes, s.reason, s.blocker, s.message from said s
@@ -201,7 +227,8 @@ begin
 		is distinct from (excluded.expected_at, excluded.nodes, excluded.reason, excluded.blocker, excluded.message);
 end $$;
 comment on function api.schedule_plan(bigint, jsonb, bigint[], int[]) is
-	'What a pass expects of steps [{job, step, expected_at, nodes, reason, blocker, message}], and of which it expects nothing any more; null: of all others. Rows that say the same stay untouched.';
+	'What a pass expects of steps [{job, step, expected_at, nodes, reason, blocker, message}], and of which it expects '
+	'nothing any more; null: of all others. Rows that say the same stay untouched.';
 
 -- What time has brought: outages begin, deadlines pass, suspended steps go on where there is room again.
 create function internal.schedule_timers() returns boolean
@@ -215,9 +242,12 @@ declare
 	v_one record;
 begin
 	v_ending := array(select o.job_id from internal.outage_attempts() o);
-	-- All locks at once, in order. What somebody has locked is for another tick, which comes soon: what is due then is seen from the rows.
+	-- All locks at once, in order. What somebody has locked is for another tick, which comes soon: what is due then is seen
+	-- from the rows.
 	v_wanted := array(
-		select s.job_id from step s where s.start_by <= now() and s.ended_at is null and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0))
+		select s.job_id from step s
+			where s.start_by <= now() and s.ended_at is null
+			and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0))
 		union
 		select s.job_id from step s where s.resume_wanted and s.state = 'suspended'
 		union
@@ -228,24 +258,30 @@ begin
 		select unnest(v_drained)
 		union
 		select a.node_id
-		from step s join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and coalesce(a.ended_at, 'infinity') = 'infinity'
+		from step s
+			join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt
+			and coalesce(a.ended_at, 'infinity') = 'infinity'
 		where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free)));
 	perform internal.outage_begin(array(select x from unnest(v_ending) x where x = any (v_free)), v_drained);
 	-- Deadlines: a step that waits past the moment from which it could still end in time will not start any more.
 	select array_agg(distinct s.job_id) into v_due
 	from step s
-	where s.start_by <= now() and s.ended_at is null and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0)) and s.job_id = any (v_free);
+	where s.start_by <= now() and s.ended_at is null and (s.state = 'pending' or (s.state = 'running' and s.attempt = 0))
+		and s.job_id = any (v_free);
 	if v_due is not null then
 		perform internal.step_move('schedule', array(
-			select (s.job_id, s.step_id, 'deadline', null, 'deadline', null, null, 'could not end before its deadline')::internal.move
+			select (s.job_id, s.step_id, 'deadline', null, 'deadline', null, null,
+				'could not end before its deadline')::internal.move
 			from step s
 			left join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-			where s.job_id = any (v_due) and s.state = 'pending' and a.size is null and s.start_by <= now() and s.ended_at is null));
+			where s.job_id = any (v_due) and s.state = 'pending' and a.size is null and s.start_by <= now()
+				and s.ended_at is null));
 		perform internal.step_move('schedule', array(
 			select m::internal.move
 			from step s
 			join step_array a on a.job_id = s.job_id and a.step_id = s.step_id
-			cross join lateral internal.array_give_up(s.job_id, s.step_id, 'deadline', 'deadline', 'could not end before its deadline') m
+			cross join lateral internal.array_give_up(s.job_id, s.step_id, 'deadline', 'deadline',
+				'could not end before its deadline') m
 			where s.job_id = any (v_due) and s.ended_at is null and a.next < a.size and s.start_by <= now()));
 		notify rota_event;
 	end if;
@@ -253,21 +289,26 @@ begin
 	perform internal.resume_lock((select jsonb_agg(jsonb_build_object('job_id', s.job_id, 'step_id', s.step_id))
 		from step s where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free)));
 	for v_one in
-		select s.job_id, s.step_id from step s where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free) order by s.rank desc, s.job_id, s.step_id
+		select s.job_id, s.step_id from step s
+			where s.resume_wanted and s.state = 'suspended' and s.job_id = any (v_free) order by s.rank desc,
+			s.job_id, s.step_id
 	loop
 		perform internal.step_resume(v_one.job_id, v_one.step_id);
 	end loop;
 	return cardinality(v_free) = cardinality(v_wanted);
 end $$;
-comment on function internal.schedule_timers() is 'Make the moves that are due by now; false: not all of them, as somebody had locked a job.';
+comment on function internal.schedule_timers() is
+	'Make the moves that are due by now; false: not all of them, as somebody had locked a job.';
 
--- Read from the index in that order: sorted, everything live would be looked at, and all that was since the oldest transaction began.
+-- Read from the index in that order: sorted, everything live would be looked at, and all that was since the oldest transaction
+-- began.
 create function internal.deadline_next(p_after timestamptz) returns timestamptz
 language plpgsql stable set enable_sort = off set search_path = live, rota, pg_temp as $$
 begin
 	return (select s.start_by from step s where s.start_by > p_after and s.ended_at is null order by s.start_by limit 1);
 end $$;
-comment on function internal.deadline_next(timestamptz) is 'The first moment behind p_after from which a live step could no longer end before its deadline; null: there is none.';
+comment on function internal.deadline_next(timestamptz) is
+	'The first moment behind p_after from which a live step could no longer end before its deadline; null: there is none.';
 
 create function api.schedule_tick(p_term bigint) returns table (now double precision, next_at double precision)
 language plpgsql security definer set lock_timeout = '5s' set search_path = live, rota, pg_temp as $$
@@ -275,7 +316,8 @@ declare
 	v_outage boolean := internal.outage_expected();
 	v_hooks boolean := exists (select from hook_pending);
 	v_share boolean := internal.share_expired();
-	v_due boolean := v_outage or exists (select from step s where s.resume_wanted) or coalesce(internal.deadline_next('-infinity') <= now(), false);
+	v_due boolean := v_outage or exists (select from step s where s.resume_wanted)
+		or coalesce(internal.deadline_next('-infinity') <= now(), false);
 	v_done boolean := true;
 	v_next timestamptz;
 begin
@@ -298,4 +340,6 @@ begin
 	into v_next;
 	return query select extract(epoch from now())::double precision, extract(epoch from v_next)::double precision;
 end $$;
-comment on function api.schedule_tick(bigint) is 'Moves that only time brings: deadlines, resumes, outages. Answers the database''s time and when the next one is due (epoch seconds), null: none is known.';
+comment on function api.schedule_tick(bigint) is
+	'Moves that only time brings: deadlines, resumes, outages. Answers the database''s time and when the next one is due '
+	'(epoch seconds), null: none is known.';

@@ -1,9 +1,8 @@
 -- One jobmgrd schedules. Two questions, two answers, and neither leans on the other:
 --
--- Can two of them commit? No: leader_check locks the leader's row in the transaction of each decision, and a claim
--- changes that row. So a claim waits for no decision and passes none by: either it finds the row free, and every later check of
--- the old term finds no row, or it finds it locked and claims nothing. What was read, and when, and what froze between, is no part
--- of this.
+-- Can two of them commit? No: leader_check locks the leader's row in the transaction of each decision, and a claim changes that
+-- row. So a claim waits for no decision and passes none by: either it finds the row free, and every later check of the old term
+-- finds no row, or it finds it locked and claims nothing. What was read, and when, and what froze between, is no part of this.
 --
 -- When may another one lead? When the session that leads is gone (its jobmgrd was killed, its database restarted or replaced), or
 -- has waited for its client for longer than the lease: the server itself keeps the time since which it waits, by one clock, so
@@ -12,14 +11,15 @@
 -- not silent: then the database is slow, and another leader would be no quicker.
 create function internal.leader_silence(p_leader rota.leader) returns interval
 language sql stable set search_path = live, rota, pg_temp as $$
-	-- A client that is hung has sent nothing (the session waits to read), or reads nothing (it waits to write). A clock that was
-	-- set back makes nobody alive.
+	-- A client that is hung has sent nothing (the session waits to read), or reads nothing (it waits to write). A clock that
+	-- was set back makes nobody alive.
 	select case when x.wait_event_type = 'Client' then greatest(d.since, -d.since) else interval '0' end
 	from pg_stat_get_activity(p_leader.backend_pid) x
 	cross join lateral (select clock_timestamp() - x.state_change as since) d
 	where p_leader.backend_pid is not null and x.backend_start = p_leader.backend_start;
 $$;
-comment on function internal.leader_silence(rota.leader) is 'For how long the leader''s session has waited for its jobmgrd; null: that session is gone.';
+comment on function internal.leader_silence(rota.leader) is
+	'For how long the leader''s session has waited for its jobmgrd; null: that session is gone.';
 
 create function internal.leader_lives() returns boolean
 language sql stable set search_path = live, rota, pg_temp as $$
@@ -27,7 +27,8 @@ language sql stable set search_path = live, rota, pg_temp as $$
 $$;
 comment on function internal.leader_lives() is 'Whether somebody leads: its session is there and not silent.';
 
-create function api.leader_claim(p_name text, p_lease_s int, p_prolog boolean default false, p_epilog boolean default false) returns bigint
+create function api.leader_claim(p_name text, p_lease_s int, p_prolog boolean default false, p_epilog boolean default false)
+	returns bigint
 language plpgsql security definer set search_path = live, rota, pg_temp as $$
 declare
 	v_leader leader;
@@ -42,9 +43,9 @@ begin
 	end if;
 	perform from leader l where l.name = p_name and l.term = v_leader.term for update skip locked;
 	if not found then
-		-- The old leader froze inside a transaction that holds the row: between a call and its end, or reading the answer. Only its
-		-- client could end that, so the session is ended, and the next claim finds the row free. One that waits for its client has
-		-- not begun to commit, so nothing half replicated is let go.
+		-- The old leader froze inside a transaction that holds the row: between a call and its end, or reading the
+		-- answer. Only its client could end that, so the session is ended, and the next claim finds the row free. One
+		-- that waits for its client has not begun to commit, so nothing half replicated is let go.
 		perform pg_terminate_backend(x.pid) from pg_stat_get_activity(v_leader.backend_pid) x
 		where x.backend_start = v_leader.backend_start and x.wait_event_type = 'Client';
 		return null;
@@ -58,7 +59,8 @@ begin
 	return v_leader.term;
 end $$;
 comment on function api.leader_claim(text, int, boolean, boolean) is
-	'Become or stay leader, with leave to be silent for so many seconds: the term of this session, or null where another one leads. Who schedules says whether attempts are to have a controller prolog and epilog.';
+	'Become or stay leader, with leave to be silent for so many seconds: the term of this session, or null where another '
+	'one leads. Who schedules says whether attempts are to have a controller prolog and epilog.';
 
 create function internal.leader_check(p_term bigint, p_decides boolean default true) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -72,39 +74,48 @@ begin
 		raise exception 'term % is over', p_term using errcode = 'RT412', hint = 'Another jobmgrd leads now.';
 	end if;
 end $$;
-comment on function internal.leader_check(bigint, boolean) is 'Fail with RT412 unless p_term is the leader''s; where it decides something, a lock holds off a successor, and the leader''s next decision, until this transaction ends.';
+comment on function internal.leader_check(bigint, boolean) is
+	'Fail with RT412 unless p_term is the leader''s; where it decides something, a lock holds off a successor, and the '
+	'leader''s next decision, until this transaction ends.';
 
 create view internal.reader_session as
 select x.pid, x.usename, x.xact_start
 from pg_stat_activity x
 where x.datname = current_database() and (x.usename in ('rota_analyst', 'rota_reader') or exists (
-	select from pg_auth_members m join pg_roles g on g.oid = m.roleid where m.member = x.usesysid and g.rolname in ('rota_analyst', 'rota_reader')));
+	select from pg_auth_members m join pg_roles g on g.oid = m.roleid
+		where m.member = x.usesysid and g.rolname in ('rota_analyst', 'rota_reader')));
 comment on view internal.reader_session is 'Sessions of analysts and readers, and the processes that work for them.';
 
 create function api.session_readers() returns setof int
 language sql stable security definer set search_path = live, rota, pg_temp as $$
 	select x.pid from internal.reader_session x;
 $$;
-comment on function api.session_readers() is 'Processes of the server that work for analysts and readers: they are to yield the processors to all others.';
+comment on function api.session_readers() is
+	'Processes of the server that work for analysts and readers: they are to yield the processors to all others.';
 
 create function api.session_judge(p_silence_s int) returns setof text
 language sql security definer set search_path = live, rota, pg_temp as $$
-	-- Daemons open no transactions but for one call, so one that has written and waits for its client was cut in two: its client
-	-- froze, or its machine went away, between the call and the end of it. Its locks would be kept for as long.
+	-- Daemons open no transactions but for one call, so one that has written and waits for its client was cut in two: its
+	-- client froze, or its machine went away, between the call and the end of it. Its locks would be kept for as long.
 	with silent as materialized (
 		select x.pid, x.application_name
 		from pg_stat_activity x
-		where x.usename in ('rota_jobmgr', 'rota_node', 'rota_nodemgr') and x.datname = current_database() and x.backend_xid is not null
-			and x.wait_event_type = 'Client' and x.state_change < clock_timestamp() - make_interval(secs => p_silence_s)
+		where x.usename in ('rota_jobmgr', 'rota_node', 'rota_nodemgr') and x.datname = current_database()
+			and x.backend_xid is not null
+			and x.wait_event_type = 'Client'
+				and x.state_change < clock_timestamp() - make_interval(secs => p_silence_s)
 	), reading as materialized (
-		-- Of those who only read, whatever they do: statements have their own limit, and so has silence, but not many statements.
+		-- Of those who only read, whatever they do: statements have their own limit, and so has silence, but not many
+		-- statements.
 		select x.pid, x.usename
 		from internal.reader_session x
-		join (select nullif(internal.setting_int('reader_transaction_s'), 0) as most_s) v on x.xact_start < clock_timestamp() - make_interval(secs => v.most_s)
+		join (select nullif(internal.setting_int('reader_transaction_s'), 0) as most_s) v
+			on x.xact_start < clock_timestamp() - make_interval(secs => v.most_s)
 	)
 	select s.application_name from silent s where pg_terminate_backend(s.pid)
 	union all
 	select r.usename from reading r where pg_terminate_backend(r.pid);
 $$;
 comment on function api.session_judge(int) is
-	'End the sessions of daemons that hold a transaction open and have been silent for so many seconds, and of analysts and readers whose transaction has lasted for too long (setting reader_transaction_s); answers whose they were.';
+	'End the sessions of daemons that hold a transaction open and have been silent for so many seconds, and of analysts and '
+	'readers whose transaction has lasted for too long (setting reader_transaction_s); answers whose they were.';

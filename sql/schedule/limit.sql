@@ -1,36 +1,41 @@
--- Limits: how much of something may be used at once, or in a period, by all steps that fit an account (with all below it), a user, a
--- quality of service and a partition (rota.usage_limit). Steps are told apart by who claims them (rota.association_share) and by their partition:
--- those of one line are under the same limits.
+-- Limits: how much of something may be used at once, or in a period, by all steps that fit an account (with all below it), a
+-- user, a quality of service and a partition (rota.usage_limit). Steps are told apart by who claims them (rota.association_share)
+-- and by their partition: those of one line are under the same limits.
 --
--- What is held is added up from what is live, when it is asked for: there is no counter that could be wrong, or that reports would have
--- to wait for. It is asked for once for each reading of the queue (sql/schedule/pending.sql) and once for each decision.
--- The decision's answer is the one that counts: api.schedule_commit asks under the lock of the leader's row, which every transaction
--- that starts steps holds to its end, so what one of them started the next one sees. What ends meanwhile only makes room.
--- Suspended steps count as what they were: so to resume them passes no limit.
+-- What is held is added up from what is live, when it is asked for: there is no counter that could be wrong, or that reports
+-- would have to wait for. It is asked for once for each reading of the queue (sql/schedule/pending.sql) and once for each
+-- decision. The decision's answer is the one that counts: api.schedule_commit asks under the lock of the leader's row, which
+-- every transaction that starts steps holds to its end, so what one of them started the next one sees. What ends meanwhile only
+-- makes room. Suspended steps count as what they were: so to resume them passes no limit.
 
 create function internal.association_of(p_account text, p_user text, p_qos text, p_gres jsonb) returns int
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
-	v_gres text := case when p_gres <> '{}' then (select string_agg(k, ',' order by k) from jsonb_object_keys(p_gres) k) else '' end;
+	v_gres text := case when p_gres <> '{}' then (select string_agg(k, ',' order by k) from jsonb_object_keys(p_gres) k)
+		else '' end;
 	v_association int;
 begin
 	loop
 		-- By key, which "is not distinct from" would not be.
 		if p_account is null then
-			select c.association_id into v_association from association_share c where c.user_name = p_user and c.account is null and c.qos = p_qos and c.gres = v_gres;
+			select c.association_id into v_association from association_share c
+				where c.user_name = p_user and c.account is null and c.qos = p_qos and c.gres = v_gres;
 		else
-			select c.association_id into v_association from association_share c where c.user_name = p_user and c.account = p_account and c.qos = p_qos and c.gres = v_gres;
+			select c.association_id into v_association from association_share c
+				where c.user_name = p_user and c.account = p_account and c.qos = p_qos and c.gres = v_gres;
 		end if;
 		exit when found;
 		-- A try (api.job_try) takes no number from the sequence.
 		insert into association_share (association_id, account, user_name, qos, gres) overriding system value
-		values (case when current_setting('rota.try', true) <> '' then (select least(min(c.association_id), 0) - 1 from association_share c)
+		values (case when current_setting('rota.try', true) <> ''
+			then (select least(min(c.association_id), 0) - 1 from association_share c)
 				else nextval('association_share_association_id_seq') end, p_account, p_user, p_qos, v_gres)
 		on conflict do nothing;
 	end loop;
 	return v_association;
 end $$;
-comment on function internal.association_of(text, text, text, jsonb) is 'Who claims a step: account, user, quality of service, and the generic resources that it asks for. Made where it is new.';
+comment on function internal.association_of(text, text, text, jsonb) is
+	'Who claims a step: account, user, quality of service, and the generic resources that it asks for. Made where it is new.';
 
 create view internal.account_above as
 with recursive above (account, above) as (
@@ -41,14 +46,17 @@ with recursive above (account, above) as (
 select u.account, u.above from above u;
 comment on view internal.account_above is 'Each account with itself and all accounts above it.';
 
--- The period of a limit that is now; a sliding one (30days) begins with a day and has no end. Days are those of the usage figures.
+-- The period of a limit that is now; a sliding one (30days) begins with a day and has no end. Days are those of the usage
+-- figures.
 create view internal.limit_span as
 select l.limit_id, d.first_day, d.first_day::timestamp at time zone z.time_zone as starts_at,
-	case when l.period ~ 'days$' then 'infinity' else (d.first_day + ('1 ' || l.period)::interval) at time zone z.time_zone end as ends_at
+	case when l.period ~ 'days$' then 'infinity'
+		else (d.first_day + ('1 ' || l.period)::interval) at time zone z.time_zone end as ends_at
 from rota.usage_limit l
 cross join rota.usage_state z
 cross join lateral (
-	select case when l.period ~ 'days$' then t.today - (rtrim(l.period, 'days')::int - 1) else date_trunc(l.period, t.today::timestamp)::date end as first_day
+	select case when l.period ~ 'days$' then t.today - (rtrim(l.period, 'days')::int - 1)
+		else date_trunc(l.period, t.today::timestamp)::date end as first_day
 	from (select (now() at time zone z.time_zone)::date as today) t
 ) d
 where l.period <> '';
@@ -58,18 +66,24 @@ comment on view internal.limit_span is 'The period of each limit that has one: i
 create view internal.limit_association as
 select l.limit_id, l.association_id, l.partition, case when l.each_user then l.user_name else '' end as whose, l.measure, l.most
 from (
-	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos as of_qos, m.user_name as of_user
+	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres,
+		m.qos as of_qos, m.user_name as of_user
 	from rota.association_share c join rota.usage_limit m on m.user_name = c.user_name where m.account is null
 	union all
-	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos, m.user_name
-	from rota.association_share c join internal.account_above u on u.account = c.account join rota.usage_limit m on m.account = u.above
+	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos,
+		m.user_name
+	from rota.association_share c join internal.account_above u on u.account = c.account
+		join rota.usage_limit m on m.account = u.above
 	union all
-	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos, m.user_name
+	select m.limit_id, c.association_id, m.partition, m.each_user, c.user_name, m.measure, m.most, c.qos, c.gres, m.qos,
+		m.user_name
 	from rota.association_share c cross join rota.usage_limit m where m.account is null and m.user_name is null
 ) l
 where coalesce(l.of_user = l.user_name, true) and coalesce(l.of_qos = l.qos, true)
 	and (l.measure !~ '^gres/' or substr(l.measure, 6) = any (string_to_array(l.gres, ',')));
-comment on view internal.limit_association is 'The limits that claimants are under, in that partition or (null) in any; whose: the user, where it holds for each one by itself.';
+comment on view internal.limit_association is
+	'The limits that claimants are under, in that partition or (null) in any; whose: the user, where it holds for each one '
+	'by itself.';
 
 create view internal.limit_now as
 with open as materialized (
@@ -79,7 +93,8 @@ with open as materialized (
 	-- What stands ahead will hold what is counted for others now.
 	where a.ended_at is null and a.attempt > 0 and a.started_at is not null
 ), live as materialized (
-	select o.association_id, o.partition, count(distinct (o.job_id, o.step_id)) as running, sum(o.cpus) as cpus, count(*) as nodes
+	select o.association_id, o.partition, count(distinct (o.job_id, o.step_id)) as running, sum(o.cpus) as cpus,
+		count(*) as nodes
 	from open o
 	group by o.association_id, o.partition
 )
@@ -87,7 +102,8 @@ select c.limit_id, c.whose, sum(case c.measure when 'running' then v.running whe
 	else (select sum(jsonb_array_length(o.gres -> substr(c.measure, 6)))
 		from open o where o.association_id = v.association_id and o.partition = v.partition) end) as held
 from live v
-join internal.limit_association c on c.association_id = v.association_id and coalesce(c.partition = v.partition, true) and c.measure not in ('time', 'submitted', 'cpu_minutes')
+join internal.limit_association c on c.association_id = v.association_id and coalesce(c.partition = v.partition, true)
+	and c.measure not in ('time', 'submitted', 'cpu_minutes')
 group by c.limit_id, c.whose;
 comment on view internal.limit_now is 'How much is held of limits of what may be held at once. Whoever holds nothing has no row.';
 
@@ -95,11 +111,14 @@ create view internal.limit_minutes as
 select x.limit_id, x.whose, sum(x.cpu_s) / 60 as held
 from (
 	-- Of what runs as much as it can come to within the period.
-	select c.limit_id, c.whose, a.cpus * greatest(0, least(extract(epoch from p.ends_at), o.until_s) - extract(epoch from greatest(p.starts_at, coalesce(a.started_at, t.ordered_at)))) as cpu_s
+	select c.limit_id, c.whose,
+		a.cpus * greatest(0, least(extract(epoch from p.ends_at), o.until_s)
+		- extract(epoch from greatest(p.starts_at, coalesce(a.started_at, t.ordered_at)))) as cpu_s
 	from live.allocation a
 	join live.step s on s.job_id = a.job_id and s.step_id = a.step_id
 	join live.attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
-	join internal.limit_association c on c.association_id = s.association_id and coalesce(c.partition = s.queue, true) and c.measure = 'cpu_minutes'
+	join internal.limit_association c on c.association_id = s.association_id and coalesce(c.partition = s.queue, true)
+		and c.measure = 'cpu_minutes'
 	join internal.limit_span p on p.limit_id = c.limit_id
 	cross join lateral (
 		select case when t.time_limit_s > 0 then extract(epoch from greatest(now(), coalesce(t.started_at, t.ordered_at)
@@ -111,27 +130,35 @@ from (
 	from rota.usage_limit l
 	join internal.limit_span p on p.limit_id = l.limit_id
 	cross join lateral (
-		select m.account, m.user_name, m.partition, m.qos, m.cpu_s from rota.usage_month m where l.period in ('month', 'year') and m.month >= p.first_day
+		select m.account, m.user_name, m.partition, m.qos, m.cpu_s from rota.usage_month m
+			where l.period in ('month', 'year') and m.month >= p.first_day
 		union all
-		select d.account, d.user_name, d.partition, d.qos, d.cpu_s from rota.usage_day d where l.period not in ('month', 'year') and d.day >= p.first_day
+		select d.account, d.user_name, d.partition, d.qos, d.cpu_s from rota.usage_day d
+			where l.period not in ('month', 'year') and d.day >= p.first_day
 		union all
 		-- What has ended and is not in the figures yet.
 		select x.account, x.user_name, x.partition, x.qos, x.cpu_s
 		from internal.usage_pending_key k
 		cross join lateral (
-			select * from internal.usage_piece x where x.job_id = k.job_id and x.step_id = k.step_id and x.attempt = k.attempt and x.node_id = k.node_id offset 0
+			select * from internal.usage_piece x
+				where x.job_id = k.job_id and x.step_id = k.step_id and x.attempt = k.attempt
+				and x.node_id = k.node_id offset 0
 		) x
 		where k.held and not k.rebuild and x.day >= p.first_day
 	) u
-	where coalesce(l.user_name = u.user_name, true) and coalesce(l.qos = u.qos, true) and coalesce(l.partition = u.partition, true)
+	where coalesce(l.user_name = u.user_name, true) and coalesce(l.qos = u.qos, true)
+		and coalesce(l.partition = u.partition, true)
 		and (l.account is null or u.account in (select x.account from internal.account_above x where x.above = l.account))
 ) x
 group by x.limit_id, x.whose;
-comment on view internal.limit_minutes is 'CPU-minutes of limits: those of their period, and of what runs all that it may come to in it. Whoever used none has no row.';
+comment on view internal.limit_minutes is
+	'CPU-minutes of limits: those of their period, and of what runs all that it may come to in it. Whoever used none has no '
+	'row.';
 
 -- An each_user limit has a row for each user who uses something of it, or one for nobody.
 create view internal.limit_shown as
-select l.*, coalesce(h.whose, '') as whose, case when l.measure <> 'time' then coalesce(h.held, 0) end as held, p.starts_at, p.ends_at
+select l.*, coalesce(h.whose, '') as whose, case when l.measure <> 'time' then coalesce(h.held, 0) end as held, p.starts_at,
+	p.ends_at
 from rota.usage_limit l
 left join (
 	select x.limit_id, x.whose, x.held from internal.limit_now x
@@ -155,7 +182,8 @@ begin
 	from (select distinct x.association_id, x.partition from unnest(p_lines) x) v
 	join internal.limit_association c on c.association_id = v.association_id and coalesce(c.partition = v.partition, true);
 end $$;
-comment on function internal.limit_cover(internal.queue_line[]) is 'The limits that lines are under, without what is used of them.';
+comment on function internal.limit_cover(internal.queue_line[]) is
+	'The limits that lines are under, without what is used of them.';
 
 create function internal.limit_bounds(p_lines internal.queue_line[]) returns setof internal.line_limit
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
@@ -174,7 +202,8 @@ begin
 		left join internal.limit_minutes h on h.limit_id = c.limit_id and h.whose = c.whose;
 	end if;
 end $$;
-comment on function internal.limit_bounds(internal.queue_line[]) is 'The limits of what is used that lines are under, with what is used of them now.';
+comment on function internal.limit_bounds(internal.queue_line[]) is
+	'The limits of what is used that lines are under, with what is used of them now.';
 
 create function internal.limit_tops(p_lines internal.queue_line[]) returns table (association_id int, partition text, tops jsonb)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -185,13 +214,17 @@ begin
 	end if;
 	return query
 	select x.association_id, x.partition, jsonb_object_agg(x.measure, x.most)
-	from (select c.association_id, c.partition, c.measure, min(c.most) as most from internal.limit_cover(p_lines) c group by c.association_id, c.partition, c.measure) x
+	from (select c.association_id, c.partition, c.measure,
+		min(c.most) as most from internal.limit_cover(p_lines) c group by c.association_id, c.partition, c.measure) x
 	group by x.association_id, x.partition;
 end $$;
-comment on function internal.limit_tops(internal.queue_line[]) is 'The lowest limit of each measure that lines are under: {"cpus": 64, "gres/gpu": 8}; no row: none.';
+comment on function internal.limit_tops(internal.queue_line[]) is
+	'The lowest limit of each measure that lines are under: {"cpus": 64, "gres/gpu": 8}; no row: none.';
 
--- What a step may come to is known before it has nodes: where it may get more nodes than it needs, no more than limits allow at all.
-create function internal.size_asked(p_tops jsonb, p_nodes_min int, p_nodes_max int, p_ntasks int, p_cpus_per_task int, p_gres jsonb, p_exclusive boolean,
+-- What a step may come to is known before it has nodes: where it may get more nodes than it needs, no more than limits allow at
+-- all.
+create function internal.size_asked(p_tops jsonb, p_nodes_min int, p_nodes_max int, p_ntasks int, p_cpus_per_task int,
+	p_gres jsonb, p_exclusive boolean,
 	p_time_limit_s bigint, p_partition rota.partition) returns internal.step_size
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
@@ -200,16 +233,22 @@ declare
 	v_most bigint := (p_tops ->> 'nodes')::bigint;
 begin
 	if p_exclusive and p_tops ?| array['cpus', 'cpu_minutes'] then
-		select max(n.cpus) into v_cpus from partition_node pn join node n on n.node_id = pn.node_id where pn.partition = p_partition.partition;
+		select max(n.cpus) into v_cpus from partition_node pn join node n on n.node_id = pn.node_id
+			where pn.partition = p_partition.partition;
 		v_most := least(v_most, (p_tops ->> 'cpus')::bigint / v_cpus);
 	end if;
 	if p_gres <> '{}' then
-		select least(v_most, min((p_tops ->> ('gres/' || g.key))::bigint / nullif(g.value::bigint, 0))) into v_most from jsonb_each_text(p_gres) g;
+		select least(v_most, min((p_tops ->> ('gres/' || g.key))::bigint / nullif(g.value::bigint, 0))) into v_most
+			from jsonb_each_text(p_gres) g;
 	end if;
 	v_nodes := greatest(least(v_nodes, v_most), p_nodes_min);
 	return (greatest(greatest(p_ntasks, p_nodes_min)::bigint * p_cpus_per_task, v_nodes::bigint * v_cpus), v_nodes,
-		case when p_gres <> '{}' then (select jsonb_object_agg(g.key, g.value::bigint * v_nodes) from jsonb_each_text(p_gres) g) end,
-		coalesce(p_time_limit_s, least(coalesce(p_partition.default_time_s, p_partition.max_time_s), (p_tops ->> 'time')::bigint), 0))::internal.step_size;
+		case
+			when p_gres <> '{}'
+			then (select jsonb_object_agg(g.key, g.value::bigint * v_nodes) from jsonb_each_text(p_gres) g) end,
+		coalesce(p_time_limit_s,
+			least(coalesce(p_partition.default_time_s, p_partition.max_time_s), (p_tops ->> 'time')::bigint),
+			0))::internal.step_size;
 end $$;
 comment on function internal.size_asked(jsonb, int, int, int, int, jsonb, boolean, bigint, rota.partition) is
 	'The most that a step can come to that asks for so much; p_tops: of internal.limit_tops.';
@@ -219,16 +258,19 @@ language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return case p_measure when 'running' then 1 when 'cpus' then p_size.cpus when 'nodes' then p_size.nodes
 		when 'time' then case p_size.time_limit_s when 0 then 'infinity'::numeric else p_size.time_limit_s end
-		when 'cpu_minutes' then p_size.cpus * least(case p_size.time_limit_s when 0 then 'infinity'::numeric else p_size.time_limit_s end,
+		when 'cpu_minutes' then p_size.cpus * least(case p_size.time_limit_s when 0 then 'infinity'::numeric
+			else p_size.time_limit_s end,
 			extract(epoch from p_ends_at) - extract(epoch from now())) / 60
 		else coalesce((p_size.gres ->> substr(p_measure, 6))::numeric, 0) end;
 end $$;
-comment on function internal.limit_need(text, internal.step_size, timestamptz) is 'How much of a limit''s measure a step takes that starts now.';
+comment on function internal.limit_need(text, internal.step_size, timestamptz) is
+	'How much of a limit''s measure a step takes that starts now.';
 
 create function internal.limit_noun(p_measure text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
-	return case p_measure when 'cpus' then 'CPUs' when 'cpu_minutes' then 'CPU-minutes' when 'running' then 'steps' when 'submitted' then 'steps'
+	return case p_measure when 'cpus' then 'CPUs' when 'cpu_minutes' then 'CPU-minutes' when 'running' then 'steps'
+		when 'submitted' then 'steps'
 		else regexp_replace(p_measure, '^gres/', '') end;
 end $$;
 comment on function internal.limit_noun(text) is 'What a limit''s measure counts.';
@@ -237,9 +279,11 @@ create function internal.limit_whose(p_bound internal.line_limit, p_verb text) r
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return (
-		select concat(' of "' || coalesce(l.user_name, nullif(p_bound.whose, '')) || '"', p_verb, ' on account "' || l.account || '"',
+		select concat(' of "' || coalesce(l.user_name, nullif(p_bound.whose, '')) || '"', p_verb,
+			' on account "' || l.account || '"',
 			' under quality of service "' || l.qos || '"', ' in partition "' || l.partition || '"',
-			case when l.period ~ 'days$' then ' in ' || replace(l.period, 'days', ' days') when l.period <> '' then ' this ' || l.period end)
+			case when l.period ~ 'days$' then ' in ' || replace(l.period, 'days', ' days')
+			when l.period <> '' then ' this ' || l.period end)
 		from usage_limit l where l.limit_id = p_bound.limit_id);
 end $$;
 comment on function internal.limit_whose(internal.line_limit, text) is 'Whom a limit concerns, with the verb in its middle.';
@@ -248,15 +292,21 @@ create function internal.limit_text(p_bound internal.line_limit, p_need numeric)
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
 	return case p_bound.measure
-		when 'running' then format('%s of at most %s steps%s', p_bound.held, p_bound.most, internal.limit_whose(p_bound, ' run'))
-		when 'time' then format('its time limit%s is longer than the %s s allowed to steps%s', case when p_need < 'infinity' then ' of ' || p_need || ' s' end,
+		when 'running' then format('%s of at most %s steps%s', p_bound.held, p_bound.most,
+			internal.limit_whose(p_bound, ' run'))
+		when 'time' then format('its time limit%s is longer than the %s s allowed to steps%s',
+			case when p_need < 'infinity' then ' of ' || p_need || ' s' end,
 			p_bound.most, internal.limit_whose(p_bound, ''))
-		when 'cpu_minutes' then format('%s of at most %s CPU-minutes%s, and it may come to %s more', case when p_bound.held < 'infinity' then round(p_bound.held)::text else 'any number' end,
-			p_bound.most, internal.limit_whose(p_bound, ' are used or promised'), case when p_need < 'infinity' then ceil(p_need)::text else 'any number' end)
-		else format('%s of at most %s %s%s', p_bound.held, p_bound.most, internal.limit_noun(p_bound.measure), internal.limit_whose(p_bound, ' are held'))
+		when 'cpu_minutes' then format('%s of at most %s CPU-minutes%s, and it may come to %s more',
+			case when p_bound.held < 'infinity' then round(p_bound.held)::text else 'any number' end,
+			p_bound.most, internal.limit_whose(p_bound, ' are used or promised'),
+			case when p_need < 'infinity' then ceil(p_need)::text else 'any number' end)
+		else format('%s of at most %s %s%s', p_bound.held, p_bound.most, internal.limit_noun(p_bound.measure),
+			internal.limit_whose(p_bound, ' are held'))
 			|| case when p_bound.held < p_bound.most then format(', and it may need %s more', p_need) else '' end end;
 end $$;
-comment on function internal.limit_text(internal.line_limit, numeric) is 'A limit that a step which needs so much would pass: what it is, whose, and how much of it is used.';
+comment on function internal.limit_text(internal.line_limit, numeric) is
+	'A limit that a step which needs so much would pass: what it is, whose, and how much of it is used.';
 
 create function internal.limit_admit(p_decided internal.start_decision[]) returns internal.start_decision[]
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -272,14 +322,21 @@ begin
 		select distinct x.job_id || '.' || x.step_id
 		from (
 			select d.job_id, d.step_id, b.measure, b.most, n.need,
-				case when b.measure <> 'time' then b.held + sum(n.need) over (partition by b.limit_id, b.whose order by d.nr) else n.need end as upto
-			from unnest(p_decided) with ordinality d (job_id, step_id, request_id, pos, attempt, time_limit_s, ends_on_node_loss, node_ids, allocations, bound, nr)
+				case
+					when b.measure <> 'time'
+					then b.held + sum(n.need) over (partition by b.limit_id, b.whose order by d.nr)
+					else n.need end as upto
+			from unnest(p_decided) with ordinality d (job_id, step_id, request_id, pos, attempt, time_limit_s,
+				ends_on_node_loss, node_ids, allocations, bound, nr)
 			join step h on h.job_id = d.job_id and h.step_id = d.request_id
 			join internal.limit_bounds(v_lines) b on b.association_id = h.association_id and b.partition = h.queue
 			cross join lateral (
-				select internal.limit_need(b.measure, ((select sum((a ->> 'cpus')::bigint) from jsonb_array_elements(d.allocations) a), jsonb_array_length(d.allocations),
+				select internal.limit_need(b.measure,
+					((select sum((a ->> 'cpus')::bigint) from jsonb_array_elements(d.allocations) a),
+					jsonb_array_length(d.allocations),
 					case when b.measure ~ '^gres/' then jsonb_build_object(substr(b.measure, 6), (
-						select coalesce(sum(jsonb_array_length(a -> 'gres' -> substr(b.measure, 6))), 0) from jsonb_array_elements(d.allocations) a)) end,
+						select coalesce(sum(jsonb_array_length(a -> 'gres' -> substr(b.measure, 6))), 0)
+							from jsonb_array_elements(d.allocations) a)) end,
 					d.time_limit_s)::internal.step_size, b.ends_at) as need
 			) n
 		) x
@@ -287,6 +344,8 @@ begin
 	if v_over = '{}' then
 		return p_decided;
 	end if;
-	return array(select v::internal.start_decision from unnest(p_decided) v where v.job_id || '.' || v.step_id <> all (v_over));
+	return array(select v::internal.start_decision from unnest(p_decided) v
+		where v.job_id || '.' || v.step_id <> all (v_over));
 end $$;
-comment on function internal.limit_admit(internal.start_decision[]) is 'Of starts in order, those that pass no limit. The caller holds the leader''s row.';
+comment on function internal.limit_admit(internal.start_decision[]) is
+	'Of starts in order, those that pass no limit. The caller holds the leader''s row.';

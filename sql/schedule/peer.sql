@@ -1,6 +1,6 @@
--- --same-nodes and --other-nodes. An edge binds both of its ends, at every attempt: what runs again keeps to the nodes of its peers, or off them,
--- whichever of the two names the other, and whether the other runs or has ended. What waits, or waits to run again, is on no nodes. Nobody else's
--- job binds what it names: it could keep that from ever running again.
+-- --same-nodes and --other-nodes. An edge binds both of its ends, at every attempt: what runs again keeps to the nodes of its
+-- peers, or off them, whichever of the two names the other, and whether the other runs or has ended. What waits, or waits to run
+-- again, is on no nodes. Nobody else's job binds what it names: it could keep that from ever running again.
 
 -- Peers may have ended long ago: they are looked for in all that ever was, by those few that have any.
 create function internal.peer_same(p_job bigint, p_step int) returns int[]
@@ -24,7 +24,8 @@ begin
 		limit 1
 	));
 end $$;
-comment on function internal.peer_same(bigint, int) is 'The nodes that a step of a script has to be on because of --same-nodes, its own or that of others, in order; null: any.';
+comment on function internal.peer_same(bigint, int) is
+	'The nodes that a step of a script has to be on because of --same-nodes, its own or that of others, in order; null: any.';
 
 create function internal.peer_other(p_job bigint, p_step int) returns int[]
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -32,21 +33,24 @@ begin
 	return (
 		select array_agg(distinct n)
 		from (
-			select e.peer_job_id as job_id, e.peer_step_id as step_id from step_edge e where e.job_id = p_job and e.step_id = p_step and e.kind = 'other_nodes'
+			select e.peer_job_id as job_id, e.peer_step_id as step_id from step_edge e
+				where e.job_id = p_job and e.step_id = p_step and e.kind = 'other_nodes'
 			union
 			select e.job_id, e.step_id
 			from step_edge e
 			join job j on j.job_id = e.job_id
-			where e.peer_job_id = p_job and e.peer_step_id = p_step and e.kind = 'other_nodes' and j.uid = (select o.uid from job o where o.job_id = p_job)
+			where e.peer_job_id = p_job and e.peer_step_id = p_step and e.kind = 'other_nodes'
+				and j.uid = (select o.uid from job o where o.job_id = p_job)
 		) p
 		join step s on s.job_id = p.job_id and s.request_id = p.step_id and s.state <> 'pending'
 		join attempt t on t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt
 		cross join lateral unnest(t.node_ids) n);
 end $$;
-comment on function internal.peer_other(bigint, int) is 'The nodes that a step of a script has to keep off because of --other-nodes, its own or that of others; null: none.';
+comment on function internal.peer_other(bigint, int) is
+	'The nodes that a step of a script has to keep off because of --other-nodes, its own or that of others; null: none.';
 
--- What the leader read may be a commit old, and it does not compare the steps of one pass with each other: of two peers that would get into each
--- other's way, the first one starts. The other one's row is touched, so that the leader reads it anew.
+-- What the leader read may be a commit old, and it does not compare the steps of one pass with each other: of two peers that
+-- would get into each other's way, the first one starts. The other one's row is touched, so that the leader reads it anew.
 create function internal.peer_reserve(p_decided internal.start_decision[]) returns internal.start_decision[]
 language plpgsql set search_path = live, rota, pg_temp as $$
 declare
@@ -58,7 +62,8 @@ begin
 	foreach v_one in array p_decided loop
 		continue when not coalesce(v_one.bound, false);
 		v_same := internal.peer_same(v_one.job_id, v_one.request_id);
-		if v_one.node_ids && internal.peer_other(v_one.job_id, v_one.request_id) or not (v_one.node_ids @> v_same and v_one.node_ids <@ v_same) or exists (
+		if v_one.node_ids && internal.peer_other(v_one.job_id, v_one.request_id)
+			or not (v_one.node_ids @> v_same and v_one.node_ids <@ v_same) or exists (
 			select from (
 				select e.peer_job_id as job_id, e.peer_step_id as step_id, e.kind
 				from step_edge e
@@ -69,7 +74,8 @@ begin
 				where e.peer_job_id = v_one.job_id and e.peer_step_id = v_one.request_id and e.gates
 			) p
 			join unnest(v_bound) o on o.job_id = p.job_id and o.request_id = p.step_id
-			where case p.kind when 'other_nodes' then o.node_ids && v_one.node_ids when 'same_nodes' then not (o.node_ids @> v_one.node_ids and o.node_ids <@ v_one.node_ids) end
+			where case p.kind when 'other_nodes' then o.node_ids && v_one.node_ids
+				when 'same_nodes' then not (o.node_ids @> v_one.node_ids and o.node_ids <@ v_one.node_ids) end
 		) then
 			v_over := v_over || jsonb_build_object(v_one.job_id || '.' || v_one.step_id, null);
 		else
@@ -82,9 +88,12 @@ begin
 	update step s
 	set held = s.held
 	from unnest(p_decided) v
-	where v_over ? (v.job_id || '.' || v.step_id) and s.job_id = v.job_id and s.step_id = case when v.attempt = 1 then v.request_id else v.step_id end;
+	where v_over ? (v.job_id || '.' || v.step_id) and s.job_id = v.job_id and s.step_id = case
+		when v.attempt = 1 then v.request_id else v.step_id end;
 	notify rota_schedule;
-	return array(select v::internal.start_decision from unnest(p_decided) v where not v_over ? (v.job_id || '.' || v.step_id));
+	return array(select v::internal.start_decision from unnest(p_decided) v
+		where not v_over ? (v.job_id || '.' || v.step_id));
 end $$;
 comment on function internal.peer_reserve(internal.start_decision[]) is
-	'Of starts in order, those that are where --same-nodes and --other-nodes let them be, given what runs, has run, and starts before them. The caller holds the locks of jobs and the leader''s row.';
+	'Of starts in order, those that are where --same-nodes and --other-nodes let them be, given what runs, has run, and '
+	'starts before them. The caller holds the locks of jobs and the leader''s row.';

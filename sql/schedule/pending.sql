@@ -2,17 +2,19 @@
 -- scheduler never has to know of them; arrays come with the room that is left for them.
 --
 -- It is read in two parts. schedule_queue says which steps may start, in which order, with the version of each one's row;
--- schedule_pending what each of them asks for. That changes with the row (what changes a request touches the row as well) or with the
--- stamp, so the leader keeps it, and asks for what is new only. How far an array has come changes all the time: that comes with the queue.
+-- schedule_pending what each of them asks for. That changes with the row (what changes a request touches the row as well) or with
+-- the stamp, so the leader keeps it, and asks for what is new only. How far an array has come changes all the time: that comes
+-- with the queue.
 --
--- A long queue is not read as a whole for the few steps that a pass looks at: only the head of each partition's. All of a job has one
--- rank, so a head that ends with a job does not cut an array in two. Where there are limits, or fair share brings some forward, the head
--- is put together from those of the lines (who claims, in which partition; sql/schedule/limit.sql), since within a line the order stays:
--- of each line as much is read as can be among the first, and of one whose limit is reached nothing. So nobody's waiting steps
--- stand before those of others, and nothing pending is rewritten when shares change.
+-- A long queue is not read as a whole for the few steps that a pass looks at: only the head of each partition's. All of a job has
+-- one rank, so a head that ends with a job does not cut an array in two. Where there are limits, or fair share brings some
+-- forward, the head is put together from those of the lines (who claims, in which partition; sql/schedule/limit.sql), since
+-- within a line the order stays: of each line as much is read as can be among the first, and of one whose limit is reached
+-- nothing. So nobody's waiting steps stand before those of others, and nothing pending is rewritten when shares change.
 create view internal.waiting as
 select s.job_id, s.step_id, s.request_id, s.association_id, s.queue as partition, s.rank, s.version,
-	case when s.is_array then a.size - a.next - cardinality(a.skip) else 1 end as wants, a.max_running - a.running as left_over, a.next, a.skip, a.completed + a.failed as over
+	case when s.is_array then a.size - a.next - cardinality(a.skip) else 1 end as wants,
+		a.max_running - a.running as left_over, a.next, a.skip, a.completed + a.failed as over
 from live.step s
 left join lateral (
 	select x.* from live.step_array x
@@ -20,16 +22,21 @@ left join lateral (
 	offset 0 -- not looked for where there is none
 ) a on true
 where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and (s.begin_at is null or s.begin_at <= now())
-	and (a.size is null or ((not s.is_array or (not a.by_corr and a.next < a.size)) and (a.max_running is null or a.running < a.max_running)));
+	and (a.size is null or ((not s.is_array or (not a.by_corr and a.next < a.size))
+		and (a.max_running is null or a.running < a.max_running)));
 comment on view internal.waiting is
-	'Steps that nothing but limits of users and resources keeps from starting: arrays for as long as they have elements left and room for one; what runs again counts as one of its array.';
+	'Steps that nothing but limits of users and resources keeps from starting: arrays for as long as they have elements '
+	'left and room for one; what runs again counts as one of its array.';
 
 create view internal.begun as
 select s.job_id, s.step_id, s.request_id, s.association_id, s.queue as partition, s.rank, s.version,
-	a.size - a.next - cardinality(a.skip) as wants, a.max_running - a.running as left_over, a.next, a.skip, a.completed + a.failed as over
+	a.size - a.next - cardinality(a.skip) as wants, a.max_running - a.running as left_over, a.next, a.skip,
+		a.completed + a.failed as over
 from live.step s
-join live.step_array a on a.job_id = s.job_id and a.step_id = s.step_id and not a.by_corr and a.next < a.size and (a.max_running is null or a.running < a.max_running)
-where s.state = 'running' and s.attempt = 0 and s.held = '' and s.deps_waiting = 0 and (s.begin_at is null or s.begin_at <= now());
+join live.step_array a on a.job_id = s.job_id and a.step_id = s.step_id and not a.by_corr and a.next < a.size
+	and (a.max_running is null or a.running < a.max_running)
+where s.state = 'running' and s.attempt = 0 and s.held = '' and s.deps_waiting = 0
+	and (s.begin_at is null or s.begin_at <= now());
 comment on view internal.begun is 'Arrays that have begun and have elements left, and room for one.';
 
 create function internal.pending_free(p_window bigint, p_lines internal.line_scan[]) returns setof internal.offer
@@ -41,35 +48,43 @@ begin
 		select h.*, p.priority as priority
 		from partition p
 		cross join lateral (
-			select w.* from internal.waiting w where w.partition = p.partition order by w.rank desc, w.job_id fetch first (p_window) rows with ties
+			select w.* from internal.waiting w where w.partition = p.partition order by w.rank desc,
+				w.job_id fetch first (p_window) rows with ties
 		) h
 		where p_window is not null and p.state in ('up', 'drain')
 		union all
-		select h.job_id, h.step_id, h.request_id, h.association_id, h.partition, h.rank + l.boost_ms, h.version, h.wants, h.left_over, h.next, h.skip, h.over, l.priority
+		select h.job_id, h.step_id, h.request_id, h.association_id, h.partition, h.rank + l.boost_ms, h.version, h.wants,
+			h.left_over, h.next, h.skip, h.over, l.priority
 		from unnest(p_lines) l
 		cross join lateral (
 			select w.* from internal.waiting w where w.partition = l.partition and w.association_id = l.association_id
 			order by w.rank desc, w.job_id fetch first (l.rows) rows with ties
 		) h
 		union all
-		select b.job_id, b.step_id, b.request_id, b.association_id, b.partition, b.rank + coalesce(l.boost_ms, 0), b.version, b.wants, b.left_over, b.next, b.skip, b.over, p.priority
+		select b.job_id, b.step_id, b.request_id, b.association_id, b.partition, b.rank + coalesce(l.boost_ms, 0),
+			b.version, b.wants, b.left_over, b.next, b.skip, b.over, p.priority
 		from internal.begun b
 		join partition p on p.partition = b.partition and p.state in ('up', 'drain')
 		left join unnest(p_lines) l on l.association_id = b.association_id and l.partition = b.partition
 	)
-	select f.job_id, f.step_id, f.request_id, f.association_id, f.partition, f.priority, f.rank, f.version, f.next, f.skip, f.over, f.wants from free f where f.left_over is null
+	select f.job_id, f.step_id, f.request_id, f.association_id, f.partition, f.priority, f.rank, f.version, f.next, f.skip,
+		f.over, f.wants from free f where f.left_over is null
 	union all
 	-- Elements that run again come before those that never ran.
-	select f.job_id, f.step_id, f.request_id, f.association_id, f.partition, f.priority, f.rank, f.version, f.next, f.skip, f.over, least(f.wants, f.left_over - f.before)::int
+	select f.job_id, f.step_id, f.request_id, f.association_id, f.partition, f.priority, f.rank, f.version, f.next, f.skip,
+		f.over, least(f.wants, f.left_over - f.before)::int
 	from (
-		select y.*, sum(y.wants) over (partition by y.job_id, y.request_id order by y.step_id = y.request_id, y.step_id) - y.wants as before
+		select y.*,
+			sum(y.wants) over (partition by y.job_id, y.request_id order by y.step_id = y.request_id, y.step_id)
+			- y.wants as before
 		from free y
 		where y.left_over is not null
 	) f
 	where f.left_over > f.before;
 end $$;
 comment on function internal.pending_free(bigint, internal.line_scan[]) is
-	'Steps that nothing but limits of users and resources keeps from starting: of each partition the first p_window by rank; or of each line as many as it says, brought forward as it says. All of the last one''s job with it.';
+	'Steps that nothing but limits of users and resources keeps from starting: of each partition the first p_window by '
+	'rank; or of each line as many as it says, brought forward as it says. All of the last one''s job with it.';
 
 create function internal.pending_lines() returns setof internal.queue_line
 language plpgsql stable set search_path = live, rota, pg_temp as $$
@@ -77,13 +92,16 @@ begin
 	-- From one line to the next in the index, whatever stands between.
 	return query
 	with recursive line (association_id, partition) as (
-		(select s.association_id, s.queue from step s where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' order by s.queue, s.association_id limit 1)
+		(select s.association_id, s.queue from step s
+			where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' order by s.queue,
+			s.association_id limit 1)
 		union all
 		select n.association_id, n.queue
 		from line l
 		cross join lateral (
 			select s.association_id, s.queue from step s
-			where s.state = 'pending' and s.deps_waiting = 0 and s.held = '' and (s.queue, s.association_id) > (l.partition, l.association_id)
+			where s.state = 'pending' and s.deps_waiting = 0 and s.held = ''
+				and (s.queue, s.association_id) > (l.partition, l.association_id)
 			order by s.queue, s.association_id
 			limit 1
 		) n
@@ -97,15 +115,19 @@ comment on function internal.pending_lines() is 'The lines that have steps which
 create function internal.pending_reach(p_limit int) returns setof internal.line_scan
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 declare
-	v_lines internal.queue_line[] := array(select (v.association_id, v.partition)::internal.queue_line from internal.pending_lines() v join partition p on p.partition = v.partition and p.state in ('up', 'drain'));
+	v_lines internal.queue_line[] := array(select (v.association_id, v.partition)::internal.queue_line
+		from internal.pending_lines() v join partition p on p.partition = v.partition and p.state in ('up', 'drain'));
 	v_chunk int := 16 + 2 * p_limit / greatest(1, cardinality(v_lines));
 	v_weighs boolean := (select s.value <> '0' from setting s where s.name = 'fair_share_weight_s');
 begin
 	return query
 	with bound as materialized (
-		select b.*, dense_rank() over (order by b.limit_id, b.whose)::int as limit_index from internal.limit_bounds(v_lines) b
+		select b.*,
+			dense_rank() over (order by b.limit_id, b.whose)::int as limit_index from internal.limit_bounds(v_lines) b
 	), line as materialized (
-		select v.association_id, v.partition, array_agg((b.limit_index, b.measure, b.most, b.held, b.ends_at)::internal.limit_index) filter (where b.limit_id is not null) as limits,
+		select v.association_id, v.partition,
+			array_agg((b.limit_index, b.measure, b.most, b.held,
+			b.ends_at)::internal.limit_index) filter (where b.limit_id is not null) as limits,
 			-- Each step takes one of each at least.
 			min(floor(b.most - b.held)) filter (where b.measure not in ('time', 'cpu_minutes')) as fits,
 			coalesce(bool_or(b.measure = 'cpu_minutes' and b.held >= b.most), false) as spent
@@ -113,9 +135,11 @@ begin
 		left join bound b on b.association_id = v.association_id and b.partition = v.partition
 		group by v.association_id, v.partition
 	)
-	select l.association_id, l.partition, dense_rank() over (order by l.partition)::int, p.priority, case when v_weighs then coalesce(c.boost_ms, 0) else 0 end,
+	select l.association_id, l.partition, dense_rank() over (order by l.partition)::int, p.priority,
+		case when v_weighs then coalesce(c.boost_ms, 0) else 0 end,
 		least(l.fits, v_chunk)::int, least(l.fits, 2000000000)::int, coalesce(l.limits, '{}'),
-		(select jsonb_object_agg(x.measure, x.most) from (select y.measure, min(y.most) as most from unnest(l.limits) y group by y.measure) x)
+		(select jsonb_object_agg(x.measure, x.most)
+		from (select y.measure, min(y.most) as most from unnest(l.limits) y group by y.measure) x)
 	from line l
 	join partition p on p.partition = l.partition
 	join association_share c on c.association_id = l.association_id
@@ -133,35 +157,46 @@ begin
 			coalesce(n.limits, '{}') as takes, coalesce(n.needs, '{}') as needs, coalesce(n.fits, true) as fits
 		from (
 			select f.*, l.nr, l.part, l.limits, l.tops, coalesce(l.rows < l.most, true)
-				and count(*) over w >= l.rows and row_number() over (w order by f.rank, f.job_id desc, f.step_id desc) = 1 as unread
-			from unnest(p_lines) with ordinality l (association_id, partition, part, priority, boost_ms, rows, most, limits, tops, nr)
-			join internal.pending_free(null, p_lines) f on f.association_id = l.association_id and f.partition = l.partition
+				and count(*) over w >= l.rows
+					and row_number() over (w order by f.rank, f.job_id desc, f.step_id desc) = 1 as unread
+			from unnest(p_lines) with ordinality l (association_id, partition, part, priority, boost_ms, rows, most,
+				limits, tops, nr)
+			join internal.pending_free(null, p_lines) f on f.association_id = l.association_id
+				and f.partition = l.partition
 			window w as (partition by l.nr)
 		) o
 		left join lateral (
-			select min(z.with_set) as with_set, array_agg(x.limit_index) filter (where x.measure <> 'time') as limits, array_agg(x.need) filter (where x.measure <> 'time') as needs,
+			select min(z.with_set) as with_set, array_agg(x.limit_index) filter (where x.measure <> 'time') as limits,
+				array_agg(x.need) filter (where x.measure <> 'time') as needs,
 				bool_and(x.need <= x.most) as fits
 			from (
-				select internal.size_asked(o.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p) as size, r.with_set
+				select internal.size_asked(o.tops, r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres,
+					r.exclusive, r.time_limit_s, p) as size, r.with_set
 				from step_request r
 				join partition p on p.partition = r.partition
 				where o.tops is not null and r.job_id = o.job_id and r.step_id = o.request_id
 				offset 0
 			) z
-			cross join lateral (select y.limit_index, y.measure, y.most, internal.limit_need(y.measure, z.size, y.ends_at) as need from unnest(o.limits) y) x
+			cross join lateral (select y.limit_index, y.measure, y.most,
+				internal.limit_need(y.measure, z.size, y.ends_at) as need from unnest(o.limits) y) x
 		) n on true
 	), member as (
-		select r.job_id, r.with_set, min(r.at) over w as lead, bool_and(r.fits) over w as fits, r.free_slots, r.limits, r.takes, r.needs
+		select r.job_id, r.with_set, min(r.at) over w as lead, bool_and(r.fits) over w as fits, r.free_slots, r.limits,
+			r.takes, r.needs
 		from read r
 		where r.with_set is not null
 		window w as (partition by r.job_id, r.with_set)
 	), together as (
-		-- What starts together takes what all of it needs at its first step, or nothing; nothing either, while some of it waits for something else.
-		select t.job_id, t.with_set, t.lead, case when g.free then t.takes else '{}' end as takes, case when g.free then t.needs else '{}' end as needs, t.fits or not g.free as fits
+		-- What starts together takes what all of it needs at its first step, or nothing; nothing either, while some of it
+		-- waits for something else.
+		select t.job_id, t.with_set, t.lead, case when g.free then t.takes else '{}' end as takes,
+			case when g.free then t.needs else '{}' end as needs, t.fits or not g.free as fits
 		from (
-			select x.job_id, x.with_set, x.lead, array_agg(x.limit_index) as takes, array_agg(x.need) as needs, x.fits and bool_and(x.need <= x.most) as fits
+			select x.job_id, x.with_set, x.lead, array_agg(x.limit_index) as takes, array_agg(x.need) as needs,
+				x.fits and bool_and(x.need <= x.most) as fits
 			from (
-				select m.job_id, m.with_set, m.lead, m.fits, x.limit_index, sum(m.free_slots * x.need) as need, y.most
+				select m.job_id, m.with_set, m.lead, m.fits, x.limit_index, sum(m.free_slots * x.need) as need,
+					y.most
 				from member m
 				cross join lateral unnest(m.takes, m.needs) x (limit_index, need)
 				join unnest(m.limits) y on y.limit_index = x.limit_index
@@ -171,7 +206,8 @@ begin
 		) t
 		cross join lateral (
 			select bool_and(s.deps_waiting = 0 and s.held = '' and (s.begin_at is null or s.begin_at <= now())
-				and exists (select from unnest(p_lines) l where l.association_id = s.association_id and l.partition = s.queue)) as free
+				and exists (select from unnest(p_lines) l
+					where l.association_id = s.association_id and l.partition = s.queue)) as free
 			from step_request q
 			join step s on s.job_id = q.job_id and s.step_id = q.step_id and s.state = 'pending'
 			where q.job_id = t.job_id and q.with_set = t.with_set
@@ -179,13 +215,15 @@ begin
 		) g
 		where g.free is not null
 	)
-	select r.job_id, r.step_id, r.association_id, r.partition, r.priority, r.rank, r.version, r.free_slots, r.nr::int, r.part, r.unread, r.takes, g.lead,
+	select r.job_id, r.step_id, r.association_id, r.partition, r.priority, r.rank, r.version, r.free_slots, r.nr::int, r.part,
+		r.unread, r.takes, g.lead,
 		coalesce(g.takes, r.takes), coalesce(g.needs, r.needs), coalesce(g.fits, r.fits)
 	from read r
 	left join together g on g.job_id = r.job_id and g.with_set = r.with_set
 	order by r.at;
 end $$;
-comment on function internal.pending_candidates(internal.line_scan[]) is 'The steps of lines, as far as these are read, in the order of the queue, with what each takes of limits.';
+comment on function internal.pending_candidates(internal.line_scan[]) is
+	'The steps of lines, as far as these are read, in the order of the queue, with what each takes of limits.';
 
 create function internal.pending_within(p_limit int) returns setof internal.offer
 language plpgsql stable set enable_hashjoin = on set search_path = live, rota, pg_temp as $$
@@ -210,7 +248,8 @@ begin
 	end if;
 	v_begin := array(
 		select coalesce(max(x.most - x.held), 0)
-		from generate_series(1, (select max(x.limit_index) from unnest(v_lines) l cross join lateral unnest(l.limits) x)) i
+		from generate_series(1, (select max(x.limit_index) from unnest(v_lines) l
+			cross join lateral unnest(l.limits) x)) i
 		left join (select x.* from unnest(v_lines) l cross join lateral unnest(l.limits) x) x on x.limit_index = i
 		group by i
 		order by i);
@@ -240,9 +279,13 @@ begin
 					end if;
 				end loop;
 				if v_open then
-					-- Who finds too little room keeps what is left for itself: what needs less does not pass it by.
+					-- Who finds too little room keeps what is left for itself: what needs less does not pass
+					-- it by.
 					for k in 1 .. cardinality(v_one.takes) loop
-						v_left[v_one.takes[k]] := case when v_free < v_wants and floor(v_left[v_one.takes[k]] / nullif(v_one.needs[k], 0)) = v_free then 0
+						v_left[v_one.takes[k]] := case
+							when v_free < v_wants
+							and floor(v_left[v_one.takes[k]] / nullif(v_one.needs[k], 0)) = v_free
+							then 0
 							else v_left[v_one.takes[k]] - v_free * v_one.needs[k] end;
 					end loop;
 				end if;
@@ -260,32 +303,41 @@ begin
 				end loop;
 				if v_open then
 					v_short := true;
-					v_lines[v_one.line].rows := least(v_lines[v_one.line].rows::bigint * 4, coalesce(v_lines[v_one.line].most, 2000000000))::int;
+					v_lines[v_one.line].rows := least(v_lines[v_one.line].rows::bigint * 4,
+						coalesce(v_lines[v_one.line].most, 2000000000))::int;
 				end if;
 			end if;
 		end loop;
 		exit when not v_short;
 	end loop;
 	return query
-	select x.job_id, x.step_id, null::int, x.association_id, x.partition, x.priority, x.rank, x.version, a.next, a.skip, a.completed + a.failed, v_free_slots[x.nr]
-	from unnest(v_rows) with ordinality x (job_id, step_id, association_id, partition, priority, rank, version, free_slots, line, part, unread, limits, lead, takes, needs, fits, nr)
+	select x.job_id, x.step_id, null::int, x.association_id, x.partition, x.priority, x.rank, x.version, a.next, a.skip,
+		a.completed + a.failed, v_free_slots[x.nr]
+	from unnest(v_rows) with ordinality x (job_id, step_id, association_id, partition, priority, rank, version, free_slots,
+		line, part, unread, limits, lead, takes, needs, fits, nr)
 	left join step_array a on a.job_id = x.job_id and a.step_id = x.step_id
 	where v_free_slots[x.nr] > 0;
 end $$;
-comment on function internal.pending_within(int) is 'Of each partition the first p_limit steps that may start, limits taken off, fair share added, and perhaps the rest of a job.';
+comment on function internal.pending_within(int) is
+	'Of each partition the first p_limit steps that may start, limits taken off, fair share added, and perhaps the rest of '
+	'a job.';
 
 create function internal.pending_offered(p_limit int) returns setof internal.offer
 language plpgsql stable set search_path = live, rota, pg_temp as $$
 begin
-	if not exists (select from usage_limit l where l.measure <> 'submitted') and not exists (select from setting s where s.name = 'fair_share_weight_s' and s.value <> '0') then
+	if not exists (select from usage_limit l where l.measure <> 'submitted')
+		and not exists (select from setting s where s.name = 'fair_share_weight_s' and s.value <> '0') then
 		return query select * from internal.pending_free(p_limit, null);
 	else
 		return query select * from internal.pending_within(p_limit);
 	end if;
 end $$;
-comment on function internal.pending_offered(int) is 'Of each partition the first p_limit steps that may start, limits taken off, and perhaps the rest of a job.';
+comment on function internal.pending_offered(int) is
+	'Of each partition the first p_limit steps that may start, limits taken off, and perhaps the rest of a job.';
 
-create function api.schedule_queue(p_limit int) returns table (job_id bigint, step_id int, version xid, array_next int, array_skip int[], array_over int, free_slots int, stamp bigint)
+create function api.schedule_queue(p_limit int)
+	returns table (job_id bigint, step_id int, version xid, array_next int, array_skip int[], array_over int, free_slots int,
+	stamp bigint)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 declare
@@ -304,13 +356,20 @@ begin
 	from internal.pending_offered(p_limit) o
 	order by o.priority desc, o.rank desc, o.job_id, o.step_id;
 end $$;
-comment on function api.schedule_queue(int) is 'Of each partition the first p_limit steps that may start (and perhaps the rest of a job), limits taken off, all in the order of the queue, array heads with elements left among them (room: how many may start; array_next and array_skip: which have begun; array_over: how many have ended). What schedule_pending says of a steady step holds for as long as version and stamp are the same.';
+comment on function api.schedule_queue(int) is
+	'Of each partition the first p_limit steps that may start (and perhaps the rest of a job), limits taken off, all in the '
+	'order of the queue, array heads with elements left among them (room: how many may start; array_next and array_skip: '
+	'which have begun; array_over: how many have ended). What schedule_pending says of a steady step holds for as long as '
+	'version and stamp are the same.';
 
 create function api.schedule_pending(p_jobs bigint[], p_steps int[])
-returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text, user_name text, qos text, rank bigint,
-	nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint, gres jsonb,
+returns table (job_id bigint, step_id int, request_id int, name text, array_index int, attempt int, partition text,
+	user_name text, qos text, rank bigint,
+	nodes_min int, nodes_max int, ntasks int, ntasks_per_node int, cpus_per_task int, mem_mb bigint, mem_per_cpu_mb bigint,
+	gres jsonb,
 	licenses jsonb, exclusive boolean, features text, nodelist text[], exclude text[], time_limit_s bigint, time_min_s bigint,
-	deadline_at double precision, with_set int, with_count int, same_nodes int[], other_nodes int[], same_as_step int[], other_than_step int[],
+	deadline_at double precision, with_set int, with_count int, same_nodes int[], other_nodes int[], same_as_step int[],
+	other_than_step int[],
 	array_size int, admitted int[], reservation int, steady boolean)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
@@ -325,15 +384,22 @@ begin
 	return query
 	select s.job_id, s.step_id, s.request_id, r.name, s.array_index, s.attempt, r.partition, j.user_name, j.qos, s.rank,
 		-- Less than it would take by itself, where limits allow no more.
-		r.nodes_min, case when z.nodes < coalesce(r.nodes_max, greatest(r.ntasks, r.nodes_min)) then z.nodes else r.nodes_max end, r.ntasks, r.ntasks_per_node, r.cpus_per_task,
-		case r.mem_mb when 0 then -1 else r.mem_mb end, coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
+		r.nodes_min,
+			case when z.nodes < coalesce(r.nodes_max, greatest(r.ntasks, r.nodes_min)) then z.nodes
+			else r.nodes_max end, r.ntasks, r.ntasks_per_node, r.cpus_per_task,
+		case r.mem_mb when 0 then -1 else r.mem_mb end,
+			coalesce(r.mem_per_cpu_mb, case when r.mem_mb is null then p.default_mem_per_cpu_mb end), r.gres,
 		r.licenses, r.exclusive, r."constraint", r.nodelist, r.exclude,
-		coalesce(z.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s, extract(epoch from r.deadline_at)::double precision,
-		r.with_set, case when r.with_set is not null then (select count(*)::int from step_request w join step ws using (job_id, step_id)
+		coalesce(z.time_limit_s, r.time_limit_s, p.default_time_s, p.max_time_s, 0), r.time_min_s,
+		extract(epoch from r.deadline_at)::double precision,
+		r.with_set,
+		case
+		when r.with_set is not null then (select count(*)::int from step_request w join step ws using (job_id, step_id)
 			where w.job_id = r.job_id and w.with_set = r.with_set and ws.state = 'pending') end,
 		peers.same_nodes, peers.other_nodes, peers.same_as_step, peers.other_than_step,
 		a.size,
-		case when e.reservation_id is not null then array[e.reservation_id] end, case when r.reservation is not null then coalesce(e.reservation_id, -1) end,
+		case when e.reservation_id is not null then array[e.reservation_id] end,
+		case when r.reservation is not null then coalesce(e.reservation_id, -1) end,
 		r.with_set is null and not b.bound
 	from unnest(p_jobs, p_steps) with ordinality as o (job_id, step_id, nr)
 	join step s on s.job_id = o.job_id and s.step_id = o.step_id
@@ -342,26 +408,38 @@ begin
 	join partition p on p.partition = r.partition
 	left join lateral (
 		select (x.size).nodes, (x.size).time_limit_s
-		from (select internal.size_asked(v_tops -> (s.association_id || ' ' || s.queue), r.nodes_min, r.nodes_max, r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p)
+		from (select internal.size_asked(v_tops -> (s.association_id || ' ' || s.queue), r.nodes_min, r.nodes_max,
+			r.ntasks, r.cpus_per_task, r.gres, r.exclusive, r.time_limit_s, p)
 			as size where v_tops ? (s.association_id || ' ' || s.queue) offset 0) x
 	) z on true
 	left join lateral (select v.reservation_id from reservation v
-		where r.reservation is not null and v.name = r.reservation and (j.user_name = any (v.users) or j.account = any (v.accounts))) e on true
-	left join lateral (select x.size from step_array x where s.is_array and x.job_id = s.job_id and x.step_id = s.step_id) a on true
+		where r.reservation is not null and v.name = r.reservation
+			and (j.user_name = any (v.users) or j.account = any (v.accounts))) e on true
+	left join lateral (select x.size from step_array x where s.is_array and x.job_id = s.job_id and x.step_id = s.step_id) a
+		on true
 	cross join lateral (select exists (
-		select from step_edge e where e.job_id = r.job_id and e.step_id = r.step_id and e.kind in ('same_nodes', 'other_nodes'))
-		-- Who names it has waited for its first start: only what runs again, and elements, find that somebody is there already.
+		select from step_edge e
+			where e.job_id = r.job_id and e.step_id = r.step_id and e.kind in ('same_nodes', 'other_nodes'))
+		-- Who names it has waited for its first start: only what runs again, and elements, find that somebody is there
+		-- already.
 		or case when s.attempt > 0 or s.requeues > 0 or s.is_array or s.step_id <> s.request_id then exists (
-			select from step_edge e where e.peer_job_id = r.job_id and e.peer_step_id = r.step_id and e.kind in ('same_nodes', 'other_nodes')) else false end as bound) b
+			select from step_edge e
+				where e.peer_job_id = r.job_id and e.peer_step_id = r.step_id
+				and e.kind in ('same_nodes', 'other_nodes')) else false end as bound) b
 	left join lateral (
-		select internal.peer_same(r.job_id, r.step_id) as same_nodes, internal.peer_other(r.job_id, r.step_id) as other_nodes,
+		select internal.peer_same(r.job_id, r.step_id) as same_nodes,
+			internal.peer_other(r.job_id, r.step_id) as other_nodes,
 			(select array_agg(e.peer_step_id order by e.peer_step_id) from step_edge e
-				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'same_nodes' and not e.gates) as same_as_step,
+				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'same_nodes'
+					and not e.gates) as same_as_step,
 			(select array_agg(e.peer_step_id order by e.peer_step_id) from step_edge e
-				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes' and not e.gates) as other_than_step
+				where e.job_id = r.job_id and e.step_id = r.step_id and e.kind = 'other_nodes'
+					and not e.gates) as other_than_step
 		where b.bound
 		offset 0 -- for those only
 	) peers on true
 	order by o.nr;
 end $$;
-comment on function api.schedule_pending(bigint[], int[]) is 'What these steps ask for, in the order given; admitted and reservation: the one that it asks for (-1: gone, or closed to it); steady: nothing of that changes but with the step''s row and the stamp (api.schedule_queue).';
+comment on function api.schedule_pending(bigint[], int[]) is
+	'What these steps ask for, in the order given; admitted and reservation: the one that it asks for (-1: gone, or closed '
+	'to it); steady: nothing of that changes but with the step''s row and the stamp (api.schedule_queue).';

@@ -7,7 +7,8 @@ language plpgsql stable security definer set search_path = live, rota, pg_temp a
 #variable_conflict use_column
 begin
 	return query
-	select n.node_id, n.name, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb, n.state, case when f.node_id is null then n.features else n.features || 'failing'::text end,
+	select n.node_id, n.name, n.cpus, u.cpus_used, n.mem_mb, u.mem_used_mb, n.state,
+		case when f.node_id is null then n.features else n.features || 'failing'::text end,
 		coalesce(g.free, '{}'), coalesce(g.total, '{}'), n.weight, f.node_id is not null
 	from node n
 	join node_used u on u.node_id = n.node_id
@@ -15,7 +16,9 @@ begin
 	left join (
 		select x.node_id, jsonb_object_agg(x.gres, x.free) as free, jsonb_object_agg(x.gres, x.total) as total
 		from (
-			select h.node_id, h.gres, coalesce(jsonb_agg(h.unit order by h.unit) filter (where h.job_id is null), '[]') as free, count(*) as total
+			select h.node_id, h.gres,
+				coalesce(jsonb_agg(h.unit order by h.unit) filter (where h.job_id is null), '[]') as free,
+				count(*) as total
 			from node_gres h
 			group by h.node_id, h.gres
 		) x
@@ -23,7 +26,9 @@ begin
 	) g on g.node_id = n.node_id
 	order by n.node_id;
 end $$;
-comment on function api.schedule_nodes() is 'All nodes with what they have and what is used; gres: {"gpu": [free units]}. Nodes marked as failing have the feature "failing".';
+comment on function api.schedule_nodes() is
+	'All nodes with what they have and what is used; gres: {"gpu": [free units]}. Nodes marked as failing have the feature '
+	'"failing".';
 
 create function api.schedule_partitions()
 returns table (partition text, priority int, state text, max_time_s bigint, default_time_s bigint, max_nodes int, node_ids int[])
@@ -48,14 +53,18 @@ end $$;
 comment on function api.schedule_licenses() is 'All licences.';
 
 create function api.schedule_running()
-returns table (job_id bigint, step_id int, label text, attempt int, node_id int, cpus int, mem_mb bigint, gres jsonb, ends_at double precision,
+returns table (job_id bigint, step_id int, label text, attempt int, node_id int, cpus int, mem_mb bigint, gres jsonb,
+	ends_at double precision,
 	reserved boolean, reserved_for int, licenses jsonb, partition text, request_id int, predispatched boolean)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select a.job_id, a.step_id, a.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', ''), a.attempt, a.node_id, a.cpus_held, a.mem_mb, a.gres,
-		case when t.time_limit_s > 0 then extract(epoch from coalesce(t.started_at, t.ordered_at)) + t.time_limit_s + t.suspended_s end,
+	select a.job_id, a.step_id, a.job_id || '.' || r.name || coalesce('[' || s.array_index || ']', ''), a.attempt, a.node_id,
+		a.cpus_held, a.mem_mb, a.gres,
+		case
+		when t.time_limit_s > 0 then extract(epoch from coalesce(t.started_at,
+		t.ordered_at)) + t.time_limit_s + t.suspended_s end,
 		a.attempt = 0, case when a.attempt = 0 then a.step_id end, a.licenses, r.partition, s.request_id,
 		a.started_at is null
 	from allocation a
@@ -64,23 +73,28 @@ begin
 	left join attempt t on t.job_id = a.job_id and t.step_id = a.step_id and t.attempt = a.attempt
 	where a.ended_at is null;
 end $$;
-comment on function api.schedule_running() is 'Open allocations, and when each is to end (epoch seconds, null: no limit); kept ones are for step reserved_for; ahead: it waits for the CPUs of another element of its array.';
+comment on function api.schedule_running() is
+	'Open allocations, and when each is to end (epoch seconds, null: no limit); kept ones are for step reserved_for; ahead: '
+	'it waits for the CPUs of another element of its array.';
 
 create function api.schedule_launch(p_jobs bigint[], p_requests int[])
-returns table (job_id bigint, request_id int, uid int, gid int, user_name text, script_hash text, environment_hash text, spec text, auth text,
+returns table (job_id bigint, request_id int, uid int, gid int, user_name text, script_hash text, environment_hash text,
+	spec text, auth text,
 	array_size int, array_indices jsonb, group_name text, group_nodes int[], sample_s int)
 language plpgsql stable security definer set search_path = live, rota, pg_temp as $$
 #variable_conflict use_column
 begin
 	return query
-	select j.job_id, r.step_id, j.uid, j.gid, j.user_name, encode(j.script_hash, 'hex'), encode(j.environment_hash, 'hex'), r.spec,
+	select j.job_id, r.step_id, j.uid, j.gid, j.user_name, encode(j.script_hash, 'hex'), encode(j.environment_hash, 'hex'),
+		r.spec,
 		encode(r.auth, 'hex'), a.size, a.indices, r.group_name,
 		-- Where an attempt of its group holds the prolog and has not gone yet.
 		case when r.group_name is not null then array(
 			select distinct al.node_id
 			from step_request g
 			join step s on s.job_id = g.job_id and s.request_id = g.step_id
-			join allocation al on al.job_id = s.job_id and al.step_id = s.step_id and al.prolog_owner and al.gone_at is null and al.attempt > 0
+			join allocation al on al.job_id = s.job_id and al.step_id = s.step_id and al.prolog_owner
+				and al.gone_at is null and al.attempt > 0
 			where g.job_id = r.job_id and g.group_name = r.group_name) end,
 		coalesce(r.sample_s, p.sample_s, 0)
 	from (select distinct v.job_id, v.step_id from unnest(p_jobs, p_requests) as v (job_id, step_id)) v
@@ -89,4 +103,6 @@ begin
 	left join step_array a on a.job_id = r.job_id and a.step_id = r.step_id
 	left join partition p on p.partition = r.partition;
 end $$;
-comment on function api.schedule_launch(bigint[], int[]) is 'What the signer needs of steps that are to start; it checks auth before it signs. group_nodes: where the prolog of the step''s job group has been run and its epilog is still to come. sample_s: seconds between samples, 0: none.';
+comment on function api.schedule_launch(bigint[], int[]) is
+	'What the signer needs of steps that are to start; it checks auth before it signs. group_nodes: where the prolog of the '
+	'step''s job group has been run and its epilog is still to come. sample_s: seconds between samples, 0: none.';

@@ -9,7 +9,8 @@ begin
 		return;
 	end if;
 	perform internal.step_move('node', array[(p_job, p_step, 'suspend', p_at, null, null, null, null)::internal.move]);
-	perform internal.node_lock(array(select a.node_id from allocation a where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt));
+	perform internal.node_lock(array(select a.node_id from allocation a
+		where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt));
 	perform internal.license_lock(array[(p_job, p_step, p_attempt)::internal.attempt_key]);
 	with given as (
 		update allocation a
@@ -33,10 +34,12 @@ begin
 	set licenses = '{}'
 	from step s, step_request r
 	where a.job_id = p_job and a.step_id = p_step and a.attempt = p_attempt and a.ended_at is null
-		and s.job_id = a.job_id and s.step_id = a.step_id and r.job_id = s.job_id and r.step_id = s.request_id and r.keep ->> 'licenses' = 'false';
+		and s.job_id = a.job_id and s.step_id = a.step_id and r.job_id = s.job_id and r.step_id = s.request_id
+			and r.keep ->> 'licenses' = 'false';
 	notify rota_schedule;
 end $$;
-comment on function internal.step_suspended(bigint, int, int, timestamptz) is 'The processes of an attempt have been stopped: the step is suspended and gives back what it does not keep.';
+comment on function internal.step_suspended(bigint, int, int, timestamptz) is
+	'The processes of an attempt have been stopped: the step is suspended and gives back what it does not keep.';
 
 create function internal.resume_lock(p_steps jsonb) returns void
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -45,10 +48,13 @@ begin
 		select a.node_id
 		from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.state = 'suspended'
-		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt and coalesce(a.ended_at, 'infinity') = 'infinity'));
-	perform internal.license_lock(array(select (v.job_id, v.step_id, null)::internal.attempt_key from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)));
+		join allocation a on a.job_id = s.job_id and a.step_id = s.step_id and a.attempt = s.attempt
+			and coalesce(a.ended_at, 'infinity') = 'infinity'));
+	perform internal.license_lock(array(select (v.job_id, v.step_id, null)::internal.attempt_key
+		from jsonb_to_recordset(p_steps) as v (job_id bigint, step_id int)));
 end $$;
-comment on function internal.resume_lock(jsonb) is 'Lock what steps [{job_id, step_id}] need to go on, all at once and in order, before internal.step_resume for each.';
+comment on function internal.resume_lock(jsonb) is
+	'Lock what steps [{job_id, step_id}] need to go on, all at once and in order, before internal.step_resume for each.';
 
 create function internal.step_resume(p_job bigint, p_step int) returns boolean
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -70,7 +76,8 @@ begin
 		select from allocation a
 		cross join lateral jsonb_each_text(v_licenses) x
 		join license l on l.license = x.key
-		where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.node_index = 0 and a.licenses = '{}' and l.used + x.value::int > l.total
+		where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.node_index = 0 and a.licenses = '{}'
+			and l.used + x.value::int > l.total
 	) then
 		return false;
 	end if;
@@ -79,14 +86,18 @@ begin
 	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null and n.node_id = a.node_id;
 	update license l set used = l.used + x.value::int
 	from allocation a cross join lateral jsonb_each_text(v_licenses) x
-	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.node_index = 0 and a.licenses = '{}' and l.license = x.key;
+	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.node_index = 0 and a.licenses = '{}'
+		and l.license = x.key;
 	update allocation a
-	set cpus_held = a.cpus, started_at = coalesce(a.started_at, clock_timestamp()), licenses = case when a.node_index = 0 then v_licenses else a.licenses end
+	set cpus_held = a.cpus, started_at = coalesce(a.started_at, clock_timestamp()),
+		licenses = case when a.node_index = 0 then v_licenses else a.licenses end
 	where a.job_id = p_job and a.step_id = p_step and a.attempt = v_attempt and a.ended_at is null;
 	-- Its CPUs were found free under the locks, perhaps while these were waited for: they are held from now.
-	perform internal.step_move('schedule', array[(p_job, p_step, 'resume', clock_timestamp(), null, null, null, null)::internal.move]);
+	perform internal.step_move('schedule',
+		array[(p_job, p_step, 'resume', clock_timestamp(), null, null, null, null)::internal.move]);
 	perform internal.attempt_order('resume', p_job, p_step, '{}');
 	notify rota_event;
 	return true;
 end $$;
-comment on function internal.step_resume(bigint, int) is 'Let a suspended step go on if its CPUs and licences are free; whether they were. The caller holds internal.resume_lock.';
+comment on function internal.step_resume(bigint, int) is
+	'Let a suspended step go on if its CPUs and licences are free; whether they were. The caller holds internal.resume_lock.';

@@ -15,15 +15,19 @@ begin
 		v_written := array(select w::internal.move_made from internal.step_write(p_actor, v_moves) w);
 		exit when v_written = '{}';
 		return query select w.* from unnest(v_written) w;
-		select array_agg(w::internal.move_made) filter (where w.final), array_agg(w::internal.move_made) filter (where w.final and w.array_index is null),
-			array_agg(w::internal.move_made) filter (where w.event in ('start', 'run', 'expand') and w.array_index is null)
+		select array_agg(w::internal.move_made) filter (where w.final),
+			array_agg(w::internal.move_made) filter (where w.final and w.array_index is null),
+			array_agg(w::internal.move_made) filter (where w.event in ('start', 'run', 'expand')
+			and w.array_index is null)
 		into v_final, v_script, v_started
 		from unnest(v_written) w;
 		v_moves := '{}';
-		-- Most jobs have no edges, and nobody has any to them: nothing follows for other steps then. Who submits one to them waits for their locks.
+		-- Most jobs have no edges, and nobody has any to them: nothing follows for other steps then. Who submits one to
+		-- them waits for their locks.
 		v_bound := exists (
 			select from (select distinct w.job_id from unnest(v_written) w) j
-			where exists (select from step_edge e where e.job_id = j.job_id offset 0) or exists (select from step_edge e where e.peer_job_id = j.job_id offset 0));
+			where exists (select from step_edge e where e.job_id = j.job_id offset 0)
+				or exists (select from step_edge e where e.peer_job_id = j.job_id offset 0));
 		if v_bound and v_started is not null then
 			v_moves := v_moves || array(select m::internal.move from internal.step_resolve_start(v_started) m);
 		end if;
@@ -32,7 +36,8 @@ begin
 		end if;
 		-- Nothing is kept for elements, and a group is over when the heads of its arrays are.
 		if v_bound and v_script is not null then
-			perform internal.allocation_unreserve(array(select (w.job_id, w.step_id, 0)::internal.attempt_key from unnest(v_script) w));
+			perform internal.allocation_unreserve(array(select (w.job_id, w.step_id, 0)::internal.attempt_key
+				from unnest(v_script) w));
 		end if;
 		if v_script is not null then
 			perform internal.group_close(v_script);
@@ -43,4 +48,5 @@ begin
 	end loop;
 end $$;
 comment on function internal.step_move(text, internal.move[]) is
-	'Apply events to steps with all that follows from them, and answer every move made. Moves the state machine does not allow are left out. The caller holds internal.job_lock.';
+	'Apply events to steps with all that follows from them, and answer every move made. Moves the state machine does not '
+	'allow are left out. The caller holds internal.job_lock.';

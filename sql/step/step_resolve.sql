@@ -1,9 +1,11 @@
 -- What one step's start or end means for the steps that wait for it. Answers the moves that follow (dependency_fail, ends of
 -- array heads), which the caller applies in turn; see internal.step_move.
 
--- The rule of dependencies, in one place (docs/submitting.md has it as a table). Success is "completed", and "skipped" as up to date: make would go on.
--- A step that was not needed takes along what waits for its success, for its failure, or to be near it: that branch is not needed either.
-create function internal.edge_verdict(p_kind text, p_condition text, p_state text, p_cause text, p_started boolean, p_placed boolean) returns text
+-- The rule of dependencies, in one place (docs/submitting.md has it as a table). Success is "completed", and "skipped" as up to
+-- date: make would go on. A step that was not needed takes along what waits for its success, for its failure, or to be near it:
+-- that branch is not needed either.
+create function internal.edge_verdict(p_kind text, p_condition text, p_state text, p_cause text, p_started boolean,
+	p_placed boolean) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return case
@@ -19,7 +21,8 @@ begin
 		else 'failed' end;
 end $$;
 comment on function internal.edge_verdict(text, text, text, text, boolean, boolean) is
-	'What an edge comes to once its peer has ended in a state (null: it has not) with a cause, had started, and had been placed on nodes: met, failed, not_needed; null: it waits.';
+	'What an edge comes to once its peer has ended in a state (null: it has not) with a cause, had started, and had been '
+	'placed on nodes: met, failed, not_needed; null: it waits.';
 
 create function internal.edge_text(p_kind text, p_condition text, p_peer text, p_state text, p_verdict text) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
@@ -31,7 +34,8 @@ begin
 		when p_kind = 'with' or p_condition = 'start' then ' never started'
 		else ' ended ' || p_state end;
 end $$;
-comment on function internal.edge_text(text, text, text, text, text) is 'Why an edge is failed or not_needed, in words: its kind and condition, the label and the state of its peer.';
+comment on function internal.edge_text(text, text, text, text, text) is
+	'Why an edge is failed or not_needed, in words: its kind and condition, the label and the state of its peer.';
 
 create function internal.edge_resolve(p_edges jsonb) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -42,7 +46,8 @@ begin
 		set state = v.state, resolved_at = now()
 		from jsonb_to_recordset(p_edges) as v (job_id bigint, step_id int, edge int, state text, peer_state text)
 		where e.job_id = v.job_id and e.step_id = v.step_id and e.edge = v.edge and e.state = 'waiting'
-		returning e.job_id, e.step_id, e.edge, e.kind, e.state, e.gates, e.kind = 'after' as ordered, e.peer_job_id, e.peer_step_id, e."condition", v.peer_state
+		returning e.job_id, e.step_id, e.edge, e.kind, e.state, e.gates, e.kind = 'after' as ordered, e.peer_job_id,
+			e.peer_step_id, e."condition", v.peer_state
 	), counted as (
 		select s.job_id, s.step_id,
 			count(*) filter (where s.ordered and s.gates and s.state = 'met') as after_met,
@@ -51,16 +56,21 @@ begin
 			count(*) filter (where not s.ordered and s.state in ('failed', 'not_needed')) as peer_over,
 			count(*) filter (where s.state = 'failed') as failed,
 			-- "can no longer be met" comes before "not needed".
-			min(case when s.state <> 'met' then internal.edge_text(s.kind, s."condition", coalesce(internal.step_label(s.peer_job_id, s.peer_step_id), 'job ' || s.peer_job_id),
+			min(case when s.state <> 'met'
+				then internal.edge_text(s.kind, s."condition",
+				coalesce(internal.step_label(s.peer_job_id, s.peer_step_id), 'job ' || s.peer_job_id),
 				s.peer_state, s.state) end) as message
 		from settled s
 		group by s.job_id, s.step_id
 	), judged as (
 		select c.*, r.deps_any,
 			-- Of edges joined by "?" that are all over, one that failed makes it a failure.
-			c.failed > 0 or (r.deps_any and c.peer_over = 0 and exists (select from step_edge o where o.job_id = c.job_id and o.step_id = c.step_id and o.state = 'failed')) as bad,
-			-- Of edges joined by "?" the first one met is enough; the rest no longer matter. This statement's snapshot
-			-- still shows this call's edges as waiting.
+			c.failed > 0
+				or (r.deps_any and c.peer_over = 0
+				and exists (select from step_edge o
+				where o.job_id = c.job_id and o.step_id = c.step_id and o.state = 'failed')) as bad,
+			-- Of edges joined by "?" the first one met is enough; the rest no longer matter. This statement's
+			-- snapshot still shows this call's edges as waiting.
 			r.deps_any and exists (select from step_edge o where o.job_id = c.job_id and o.step_id = c.step_id
 				and o.kind = 'after' and o.gates and o.state = 'met') as met_before,
 			(select count(*) from step_edge o where r.deps_any and o.job_id = c.job_id and o.step_id = c.step_id
@@ -70,15 +80,18 @@ begin
 	), released as (
 		update step s
 		set deps_waiting = s.deps_waiting - j.peer_met
-				- case when not j.deps_any then j.after_met when j.after_met > 0 and not j.met_before then 1 else 0 end,
+				- case when not j.deps_any then j.after_met when j.after_met > 0 and not j.met_before then 1
+					else 0 end,
 			-- Once: what is met later ("?"), or after the end, was not waited for.
 			eligible_at = case when s.ended_at is null and s.deps_waiting > 0 and s.deps_waiting = j.peer_met
-				+ case when not j.deps_any then j.after_met when j.after_met > 0 and not j.met_before then 1 else 0 end
+				+ case when not j.deps_any then j.after_met when j.after_met > 0 and not j.met_before then 1
+					else 0 end
 				then now() else s.eligible_at end
 		from judged j
 		where s.job_id = j.job_id and s.step_id = j.step_id
 	)
-	select j.job_id, j.step_id, case when j.bad then 'dependency_fail' else 'skip' end, null::timestamptz, case when j.bad then 'dependency' else 'not_needed' end,
+	select j.job_id, j.step_id, case when j.bad then 'dependency_fail' else 'skip' end, null::timestamptz,
+		case when j.bad then 'dependency' else 'not_needed' end,
 		null::int, null::int, j.message
 	from judged j
 	-- A node skips what is live; its peers only what has not started, or an array's head.
@@ -90,7 +103,8 @@ begin
 	notify rota_schedule;
 end $$;
 comment on function internal.edge_resolve(jsonb) is
-	'Mark edges [{job_id, step_id, edge, state, peer_state}] met, failed or not_needed, count down their steps, answer the steps that can no longer start, or need not.';
+	'Mark edges [{job_id, step_id, edge, state, peer_state}] met, failed or not_needed, count down their steps, answer the '
+	'steps that can no longer start, or need not.';
 
 create function internal.step_resolve_start(p_moved internal.move_made[]) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -100,7 +114,8 @@ begin
 	select m.*
 	from unnest(p_moved) as v
 	cross join lateral (
-		select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'state', 'met')) as edges
+		select jsonb_agg(jsonb_build_object('job_id', e.job_id, 'step_id', e.step_id, 'edge', e.edge, 'state',
+			'met')) as edges
 		from step_edge e
 		where e.peer_job_id = v.job_id and e.peer_step_id = any (array[v.step_id, -1]) and e.state = 'waiting'
 			and ((v.event in ('start', 'expand') and e.kind in ('same_nodes', 'other_nodes', 'with'))
@@ -143,13 +158,15 @@ begin
 		where j.job_id = e.job_id
 		returning j.job_id, j.ended_at, j.mail_type
 	)
-	select array_agg(c.job_id), array_agg(c.job_id) filter (where c.mail_type is not null) into v_over, v_mail from counted c where c.ended_at is not null;
+	select array_agg(c.job_id), array_agg(c.job_id) filter (where c.mail_type is not null) into v_over, v_mail from counted c
+		where c.ended_at is not null;
 	if v_mail is not null then
 		perform internal.mail_job(v_mail, false);
 	end if;
 	return v_over;
 end $$;
-comment on function internal.job_end(internal.move_made[]) is 'Count ended steps of scripts off their jobs; answers the jobs that are over with them.';
+comment on function internal.job_end(internal.move_made[]) is
+	'Count ended steps of scripts off their jobs; answers the jobs that are over with them.';
 
 create function internal.step_resolve_end(p_final internal.move_made[], p_bound boolean) returns setof internal.move
 language plpgsql set search_path = live, rota, pg_temp as $$
@@ -161,7 +178,8 @@ declare
 begin
 	-- Array elements count for their head; the head ends with the worst of them when the last one has.
 	with ended as (
-		select v.job_id, v.request_id, count(*) filter (where v.to_state in ('completed', 'skipped')) as ok, count(*) as n, count(*) filter (where v.from_state <> 'pending') as ran
+		select v.job_id, v.request_id, count(*) filter (where v.to_state in ('completed', 'skipped')) as ok,
+			count(*) as n, count(*) filter (where v.from_state <> 'pending') as ran
 		from unnest(p_final) v
 		where v.array_index is not null
 		group by v.job_id, v.request_id
@@ -189,11 +207,14 @@ begin
 			'state', internal.edge_verdict(e.kind, e."condition", p.state, p.cause, p.started, p.placed)))
 	into v_edges
 	from (
-		select s.job_id, s.step_id, s.state, s.cause, s.started_at is not null as started, s.attempt > 0 or s.started_at is not null as placed
+		select s.job_id, s.step_id, s.state, s.cause, s.started_at is not null as started,
+			s.attempt > 0 or s.started_at is not null as placed
 		from unnest(v_script) v
 		join step s on s.job_id = v.job_id and s.step_id = v.step_id
 		union all
-		select j.job_id, -1, j.state, j.cause, exists (select from step s where s.job_id = j.job_id and s.started_at is not null), true from job j where j.job_id = any (v_jobs)
+		select j.job_id, -1, j.state, j.cause,
+			exists (select from step s where s.job_id = j.job_id and s.started_at is not null), true from job j
+			where j.job_id = any (v_jobs)
 	) p
 	join step_edge e on e.peer_job_id = p.job_id and e.peer_step_id = p.step_id and e.state = 'waiting'
 	-- corr is settled element by element; see internal.array_correspond.
@@ -206,7 +227,8 @@ begin
 	return query
 	select o.job_id, o.step_id, case s.state when 'skipped' then 'skip' else 'dependency_fail' end, null::timestamptz,
 		case s.state when 'skipped' then 'not_needed' else 'dependency' end, null::int, null::int,
-		'was to start with ' || internal.step_label(s.job_id, s.step_id) || ', which ' || case s.state when 'skipped' then 'was not needed' else 'never started' end
+		'was to start with ' || internal.step_label(s.job_id, s.step_id) || ', which ' || case s.state
+		when 'skipped' then 'was not needed' else 'never started' end
 	from unnest(v_script) v
 	join step s on s.job_id = v.job_id and s.step_id = v.step_id and s.attempt = 0 and s.started_at is null
 	join step_request r on r.job_id = s.job_id and r.step_id = s.step_id and r.with_set is not null
@@ -214,4 +236,5 @@ begin
 	join step o on o.job_id = q.job_id and o.step_id = q.step_id and o.state = 'pending' and o.attempt = 0;
 end $$;
 comment on function internal.step_resolve_end(internal.move_made[], boolean) is
-	'What the end of steps means: for their arrays, their jobs, and, where any has edges or is named by some (p_bound), the steps that wait for them.';
+	'What the end of steps means: for their arrays, their jobs, and, where any has edges or is named by some (p_bound), the '
+	'steps that wait for them.';

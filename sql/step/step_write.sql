@@ -11,9 +11,12 @@ begin
 	), moved as (
 		select s.job_id, s.step_id, s.request_id, s.array_index, s.attempt, s.state as from_state, a.event, t.to_state,
 			st.stage = 'final' as final, coalesce(a.at, now()) as at, a.cause, a.exit_code, a.signal, a.message,
-			-- What is reported started and ended in one go never was in state running; its attempt knows when it started.
+			-- What is reported started and ended in one go never was in state running; its attempt knows when it
+			-- started.
 			case when st.stage = 'final' then coalesce(s.started_at,
-				(select t.started_at from attempt t where t.job_id = s.job_id and t.step_id = s.step_id and t.attempt = s.attempt)) end as began_at
+				(select t.started_at from attempt t
+					where t.job_id = s.job_id and t.step_id = s.step_id
+					and t.attempt = s.attempt)) end as began_at
 		from asked a
 		join step s on s.job_id = a.job_id and s.step_id = a.step_id
 		join step_transition t on t.from_state = s.state and t.event = a.event
@@ -23,30 +26,40 @@ begin
 		set state = m.to_state,
 			attempt = s.attempt + (m.event = 'start')::int,
 			ordered_at = case when m.event = 'start' then m.at else s.ordered_at end,
-			-- What was not to start before a time, such as that of its retry, has not waited for resources until then.
-			eligible_at = case when m.event = 'start' and s.begin_at > s.eligible_at then least(s.begin_at, m.at) else s.eligible_at end,
+			-- What was not to start before a time, such as that of its retry, has not waited for resources until
+			-- then.
+			eligible_at = case when m.event = 'start' and s.begin_at > s.eligible_at then least(s.begin_at, m.at)
+				else s.eligible_at end,
 			started_at = case when m.event in ('start', 'requeue', 'prolog_fail') then null
-				when m.event in ('run', 'expand') then coalesce(s.started_at, m.at) else coalesce(s.started_at, m.began_at) end,
+				when m.event in ('run', 'expand') then coalesce(s.started_at, m.at)
+					else coalesce(s.started_at, m.began_at) end,
 			ended_at = case when m.final then m.at end,
 			exit_code = case when x.anew then m.exit_code else coalesce(m.exit_code, s.exit_code) end,
 			signal = case when x.anew then m.signal else coalesce(m.signal, s.signal) end,
 			cause = case when x.anew then m.cause else coalesce(m.cause, s.cause) end,
-			message = case when x.anew or (m.event in ('complete', 'timeout', 'skip') and s.end_wanted is not null) then m.message else coalesce(m.message, s.message) end,
+			message = case
+			when x.anew or (m.event in ('complete', 'timeout', 'skip') and s.end_wanted is not null) then m.message
+			else coalesce(m.message, s.message) end,
 			end_wanted = case when m.event in ('start', 'requeue', 'prolog_fail') then null else s.end_wanted end,
 			resume_wanted = s.resume_wanted and m.event not in ('start', 'resume') and not m.final
 		from moved m
-		-- What ends while it waits did not end by what ended an attempt before; what ends by itself, not by whoever wanted its end just then.
+		-- What ends while it waits did not end by what ended an attempt before; what ends by itself, not by whoever
+		-- wanted its end just then.
 		cross join lateral (select m.event = 'start' or (m.final and m.from_state = 'pending') as anew) x
 		where s.job_id = m.job_id and s.step_id = m.step_id
 	), logged as (
 		insert into event (job_id, step_id, attempt, at, from_state, event, to_state, actor, cause, detail)
-		select m.job_id, m.step_id, m.attempt + (m.event = 'start')::int, m.at, m.from_state, m.event, m.to_state, p_actor, m.cause, m.message
+		select m.job_id, m.step_id, m.attempt + (m.event = 'start')::int, m.at, m.from_state, m.event, m.to_state,
+			p_actor, m.cause, m.message
 		from moved m
 	), due as (
-		insert into usage_pending (job_ids, step_ids) select array_agg(m.job_id), array_agg(m.step_id) from moved m where m.final having count(*) > 0
+		insert into usage_pending (job_ids, step_ids) select array_agg(m.job_id), array_agg(m.step_id) from moved m
+			where m.final having count(*) > 0
 	)
-	select m.job_id, m.step_id, m.request_id, m.array_index, m.attempt + (m.event = 'start')::int, m.from_state, m.event, m.to_state, m.final
+	select m.job_id, m.step_id, m.request_id, m.array_index, m.attempt + (m.event = 'start')::int, m.from_state, m.event,
+		m.to_state, m.final
 	from moved m;
 end $$;
 comment on function internal.step_write(text, internal.move[]) is
-	'Apply events to steps, write states and the event log, answer what moved. Only the first move of a step in the list counts.';
+	'Apply events to steps, write states and the event log, answer what moved. Only the first move of a step in the list '
+	'counts.';

@@ -1,12 +1,13 @@
--- What usage figures are made of: each allocation, cut at the hours and at the days of the site. Rollups, what is not in them yet, and
--- the audit all add up these same rows, so they can differ only by which rows they take.
+-- What usage figures are made of: each allocation, cut at the hours and at the days of the site. Rollups, what is not in them
+-- yet, and the audit all add up these same rows, so they can differ only by which rows they take.
 
 create function acct.gres_units(p_gres jsonb, p_seconds numeric) returns jsonb
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
 begin
 	return (select jsonb_object_agg(g.key, jsonb_array_length(g.value) * p_seconds) from jsonb_each(p_gres) g);
 end $$;
-comment on function acct.gres_units(jsonb, numeric) is 'Unit-seconds of generic resources {"gpu": [0, 3]} held for so many seconds: {"gpu": 7200}.';
+comment on function acct.gres_units(jsonb, numeric) is
+	'Unit-seconds of generic resources {"gpu": [0, 3]} held for so many seconds: {"gpu": 7200}.';
 
 create function acct.gres_add(p_one jsonb, p_other jsonb) returns jsonb
 language plpgsql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
@@ -24,7 +25,8 @@ begin
 end $$;
 comment on function acct.gres_add(jsonb, jsonb) is 'Sum of unit-seconds, kind by kind.';
 
-create aggregate acct.gres_sum(jsonb) (sfunc = acct.gres_add, stype = jsonb, initcond = '{}', parallel = safe, combinefunc = acct.gres_add);
+create aggregate acct.gres_sum(jsonb) (sfunc = acct.gres_add, stype = jsonb, initcond = '{}', parallel = safe,
+	combinefunc = acct.gres_add);
 comment on aggregate acct.gres_sum(jsonb) is 'Sum of unit-seconds, kind by kind; nulls do not count.';
 
 create type internal.usage_row as (
@@ -49,31 +51,38 @@ create type internal.usage_row as (
 	steps_waited bigint,
 	wait_s numeric
 );
-comment on type internal.usage_row is 'What is added up to usage figures: columns of rota.usage_hour and its likes. Null: nothing to add.';
+comment on type internal.usage_row is
+	'What is added up to usage figures: columns of rota.usage_hour and its likes. Null: nothing to add.';
 
 -- The partition of a step that had ended before rota.step.queue was kept is that of its request.
 create view internal.usage_step as
-select s.job_id, s.step_id, s.is_array, s.state, s.eligible_at, s.started_at, s.ended_at, coalesce(j.account, '') as account, j.user_name, j.qos,
-	coalesce(nullif(s.queue, ''), (select r.partition from rota.step_request r where r.job_id = s.job_id and r.step_id = s.request_id)) as partition
+select s.job_id, s.step_id, s.is_array, s.state, s.eligible_at, s.started_at, s.ended_at, coalesce(j.account, '') as account,
+	j.user_name, j.qos,
+	coalesce(nullif(s.queue, ''), (select r.partition from rota.step_request r
+	where r.job_id = s.job_id and r.step_id = s.request_id)) as partition
 from rota.step s
 join rota.job j on j.job_id = s.job_id;
 comment on view internal.usage_step is 'Steps, and whose they are; account empty: none.';
 
--- Whose it was is asked for by key, allocation by allocation ("offset 0" keeps it so): a planner that joined whole tables would read all
--- history for what runs now.
+-- Whose it was is asked for by key, allocation by allocation ("offset 0" keeps it so): a planner that joined whole tables would
+-- read all history for what runs now.
 create view internal.usage_held as
 select a.job_id, a.step_id, a.attempt, a.node_id, w.account, w.user_name, coalesce(a.partition, w.partition) as partition, w.qos,
-	a.cpus, a.mem_mb, nullif(a.gres, '{}') as gres, a.started_at, a.ended_at, greatest(coalesce(a.ended_at, now()), a.started_at) as until,
+	a.cpus, a.mem_mb, nullif(a.gres, '{}') as gres, a.started_at, a.ended_at,
+		greatest(coalesce(a.ended_at, now()), a.started_at) as until,
 	a.cpu_usec / 1e6::numeric as cpu_used_s,
 	case when a.cpu_usec is not null then a.cpus * extract(epoch from a.ended_at - a.started_at) end as cpu_measured_s
 from rota.allocation a
-cross join lateral (select s.account, s.user_name, s.qos, s.partition from internal.usage_step s where s.job_id = a.job_id and s.step_id = a.step_id offset 0) w;
+cross join lateral (select s.account, s.user_name, s.qos, s.partition from internal.usage_step s
+	where s.job_id = a.job_id and s.step_id = a.step_id offset 0) w;
 comment on view internal.usage_held is 'What was held, and by whom.';
 
 -- Both at once, for what is read by key: allocations are looked up once for them.
 create view internal.usage_part as
-select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, x.used, x.hour, x.day, x.day - extract(day from x.day)::int + 1 as month, h.node_id, h.account,
-	h.user_name, h.partition, h.qos, h.cpus * x.s as cpu_s, x.s as node_s, h.mem_mb * x.s as mem_mb_s, acct.gres_units(h.gres, x.s) as gres_s,
+select h.job_id, h.step_id, h.attempt, h.started_at, h.ended_at, x.used, x.hour, x.day,
+	x.day - extract(day from x.day)::int + 1 as month, h.node_id, h.account,
+	h.user_name, h.partition, h.qos, h.cpus * x.s as cpu_s, x.s as node_s, h.mem_mb * x.s as mem_mb_s,
+	acct.gres_units(h.gres, x.s) as gres_s,
 	case when x.used then h.cpu_used_s end as cpu_used_s, case when x.used then h.cpu_measured_s end as cpu_measured_s
 from (select z.time_zone as zone from rota.usage_state z) z
 cross join internal.usage_held h
@@ -81,45 +90,56 @@ cross join lateral (
 	select false as used, g.hour, d.day, extract(epoch from c.ends_at - c.begins_at) as s
 	-- Series in the list of a select, of one row nearly always, need no table each.
 	from (
-		select generate_series(date_trunc('hour', h.started_at, 'UTC'), greatest(h.started_at, h.until - interval '1 microsecond'), interval '1 hour') as hour
+		select generate_series(date_trunc('hour', h.started_at, 'UTC'),
+			greatest(h.started_at, h.until - interval '1 microsecond'), interval '1 hour') as hour
 	) g
-	cross join lateral (select greatest(h.started_at, g.hour) as begins_at, least(h.until, g.hour + interval '1 hour') as ends_at) p
+	cross join lateral (select greatest(h.started_at, g.hour) as begins_at,
+		least(h.until, g.hour + interval '1 hour') as ends_at) p
 	cross join lateral (
-		select (p.begins_at at time zone z.zone)::date as first, (greatest(p.begins_at, p.ends_at - interval '1 microsecond') at time zone z.zone)::date as last
+		select (p.begins_at at time zone z.zone)::date as first,
+			(greatest(p.begins_at, p.ends_at - interval '1 microsecond') at time zone z.zone)::date as last
 	) l
 	-- Where the site's days do not begin on a full hour (UTC), an hour may belong to two of them.
 	cross join lateral (select l.first + generate_series(0, l.last - l.first) as day) d
 	cross join lateral (
-		select case when l.first = l.last then p.begins_at else greatest(p.begins_at, d.day::timestamp at time zone z.zone) end as begins_at,
-			case when l.first = l.last then p.ends_at else least(p.ends_at, (d.day + 1)::timestamp at time zone z.zone) end as ends_at
+		select case when l.first = l.last then p.begins_at
+			else greatest(p.begins_at, d.day::timestamp at time zone z.zone) end as begins_at,
+			case when l.first = l.last then p.ends_at
+			else least(p.ends_at, (d.day + 1)::timestamp at time zone z.zone) end as ends_at
 	) c
 	union all
 	select true, date_trunc('hour', h.ended_at, 'UTC'), (h.ended_at at time zone z.zone)::date, null
 	where h.ended_at is not null and h.cpu_used_s is not null
 ) x;
 comment on view internal.usage_part is
-	'Allocations, cut at each full hour (UTC) and at each midnight of the site, and (used) what was used of those that have ended, where it is known, with the hour, day and month in which they ended.';
+	'Allocations, cut at each full hour (UTC) and at each midnight of the site, and (used) what was used of those that have '
+	'ended, where it is known, with the hour, day and month in which they ended.';
 
 create view internal.usage_piece as
-select p.job_id, p.step_id, p.attempt, p.started_at, p.ended_at, p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos,
+select p.job_id, p.step_id, p.attempt, p.started_at, p.ended_at, p.hour, p.day, p.month, p.node_id, p.account, p.user_name,
+	p.partition, p.qos,
 	p.cpu_s, p.node_s, p.mem_mb_s, p.gres_s
 from internal.usage_part p
 where not p.used;
 comment on view internal.usage_piece is 'Allocations, cut at each full hour (UTC) and at each midnight of the site.';
 
 create view internal.usage_used as
-select p.job_id, p.step_id, p.attempt, p.ended_at, p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos, p.cpu_used_s, p.cpu_measured_s
+select p.job_id, p.step_id, p.attempt, p.ended_at, p.hour, p.day, p.month, p.node_id, p.account, p.user_name, p.partition, p.qos,
+	p.cpu_used_s, p.cpu_measured_s
 from internal.usage_part p
 where p.used;
-comment on view internal.usage_used is 'What was used of allocations that have ended, where it is known, with the hour, day and month in which they ended.';
+comment on view internal.usage_used is
+	'What was used of allocations that have ended, where it is known, with the hour, day and month in which they ended.';
 
 create view internal.usage_end as
-select s.job_id, s.step_id, s.ended_at, date_trunc('hour', s.ended_at, 'UTC') as hour, d.day, d.day - extract(day from d.day)::int + 1 as month, null::int as node_id,
+select s.job_id, s.step_id, s.ended_at, date_trunc('hour', s.ended_at, 'UTC') as hour, d.day,
+	d.day - extract(day from d.day)::int + 1 as month, null::int as node_id,
 	s.account, s.user_name, s.partition, s.qos, 1::bigint as steps_ended,
 	(s.state = 'completed')::int::bigint as steps_completed,
 	(s.state in ('failed', 'timeout', 'out_of_memory', 'node_fail', 'deadline'))::int::bigint as steps_failed,
 	(s.state in ('cancelled', 'preempted', 'dependency_failed', 'skipped'))::int::bigint as steps_cancelled,
-	(s.started_at is not null)::int::bigint as steps_waited, extract(epoch from greatest(s.started_at - s.eligible_at, interval '0')) as wait_s
+	(s.started_at is not null)::int::bigint as steps_waited,
+	extract(epoch from greatest(s.started_at - s.eligible_at, interval '0')) as wait_s
 from internal.usage_step s
 cross join lateral (select (s.ended_at at time zone (select z.time_zone from rota.usage_state z))::date as day) d
 -- The row of an array is none of its elements.

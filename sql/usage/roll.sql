@@ -1,5 +1,6 @@
--- Rollups: what rota.usage_pending names is added to the figures of its hours, days and months, and leaves it, in one transaction: so it counts
--- exactly once, whenever a node manager dies or two of them call. To rebuild is to name everything there again.
+-- Rollups: what rota.usage_pending names is added to the figures of its hours, days and months, and leaves it, in one
+-- transaction: so it counts exactly once, whenever a node manager dies or two of them call. To rebuild is to name everything
+-- there again.
 
 create function internal.usage_columns(p_table text, out keys text[], out measures text[])
 language plpgsql stable set search_path = rota, pg_temp as $$
@@ -11,13 +12,15 @@ begin
 	join pg_attribute a on a.attrelid = i.indrelid and a.attnum > 0 and not a.attisdropped
 	where i.indrelid = format('rota.%I', p_table)::regclass and i.indisprimary;
 end $$;
-comment on function internal.usage_columns(text) is 'A table of usage figures: the columns of its key, and those that are added up.';
+comment on function internal.usage_columns(text) is
+	'A table of usage figures: the columns of its key, and those that are added up.';
 
 create function internal.usage_sums(p_measures text[]) returns text
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return (
-		select string_agg(case m when 'gres_s' then format('acct.gres_sum(x.%I)', m) else format('coalesce(sum(x.%I), 0)', m) end || format(' as %I', m), ', ' order by nr)
+		select string_agg(case m when 'gres_s' then format('acct.gres_sum(x.%I)', m)
+			else format('coalesce(sum(x.%I), 0)', m) end || format(' as %I', m), ', ' order by nr)
 		from unnest(p_measures) with ordinality u (m, nr));
 end $$;
 comment on function internal.usage_sums(text[]) is 'Columns, added up over x, as a list of SQL.';
@@ -26,10 +29,12 @@ create function internal.usage_pick(p_keys text[], p_measures text[], p_pattern 
 language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
 begin
 	return (
-		select string_agg(case when c = any (p_keys) or c ~ p_pattern then format('p.%I', c) else 'null' end, ', ' order by nr)
+		select string_agg(case when c = any (p_keys) or c ~ p_pattern then format('p.%I', c) else 'null' end,
+			', ' order by nr)
 		from unnest(p_keys || p_measures) with ordinality u (c, nr));
 end $$;
-comment on function internal.usage_pick(text[], text[], text) is 'Columns of usage figures, taken from p where p has them (keys, and measures that fit a pattern), as a list of SQL.';
+comment on function internal.usage_pick(text[], text[], text) is
+	'Columns of usage figures, taken from p where p has them (keys, and measures that fit a pattern), as a list of SQL.';
 
 create function internal.usage_merge(p_table text, p_rows internal.usage_row[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -38,10 +43,12 @@ declare
 	v_measures text[];
 begin
 	select c.keys, c.measures into v_keys, v_measures from internal.usage_columns(p_table) c;
-	execute format('insert into %1$I as u (%2$s, %3$s) select %2$s, %4$s from unnest($1) x where %5$s group by %2$s on conflict (%2$s) do update set %6$s',
+	execute format('insert into %1$I as u (%2$s, %3$s) select %2$s, %4$s from unnest($1) x where %5$s group by %2$s on '
+		'conflict (%2$s) do update set %6$s',
 		p_table, array_to_string(v_keys, ', '), array_to_string(v_measures, ', '), internal.usage_sums(v_measures),
 		case when 'node_id' = any (v_keys) then 'node_id is not null' else 'true' end,
-		(select string_agg(case m when 'gres_s' then 'gres_s = acct.gres_add(u.gres_s, excluded.gres_s)' else format('%1$I = u.%1$I + excluded.%1$I', m) end, ', ')
+		(select string_agg(case m when 'gres_s' then 'gres_s = acct.gres_add(u.gres_s, excluded.gres_s)'
+		else format('%1$I = u.%1$I + excluded.%1$I', m) end, ', ')
 			from unnest(v_measures) m))
 	using p_rows;
 end $$;
@@ -52,29 +59,35 @@ language plpgsql set search_path = rota, pg_temp as $$
 declare
 	-- Of a busy moment this is much of the same: it is added up once, and then to each table.
 	v_rows internal.usage_row[] := array(
-		select (x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos, sum(x.cpu_s), sum(x.node_s), sum(x.mem_mb_s), acct.gres_sum(x.gres_s),
+		select (x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos, sum(x.cpu_s),
+			sum(x.node_s), sum(x.mem_mb_s), acct.gres_sum(x.gres_s),
 			sum(x.cpu_used_s), sum(x.cpu_measured_s), null, null, null, null, null, null)::internal.usage_row
 		from unnest(p_parts) k
 		cross join lateral (
 			select * from internal.usage_part p
-			where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id and case when p.used then k.used else k.held end
+			where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id
+				and case when p.used then k.used else k.held end
 			offset 0
 		) x
 		group by x.hour, x.day, x.month, x.node_id, x.account, x.user_name, x.partition, x.qos
 	) || array(
-		select (x.hour, x.day, x.month, null, x.account, x.user_name, x.partition, x.qos, null, null, null, null, null, null, sum(x.steps_ended), sum(x.steps_completed),
+		select (x.hour, x.day, x.month, null, x.account, x.user_name, x.partition, x.qos, null, null, null, null, null,
+			null, sum(x.steps_ended), sum(x.steps_completed),
 			sum(x.steps_failed), sum(x.steps_cancelled), sum(x.steps_waited), sum(x.wait_s))::internal.usage_row
 		from unnest(p_ended) k
-		cross join lateral (select * from internal.usage_end e where e.job_id = k.job_id and e.step_id = k.step_id offset 0) x
+		cross join lateral (select * from internal.usage_end e
+			where e.job_id = k.job_id and e.step_id = k.step_id offset 0) x
 		group by x.hour, x.day, x.month, x.account, x.user_name, x.partition, x.qos
 	);
 	v_table text;
 begin
-	foreach v_table in array array['usage_hour', 'usage_day', 'usage_month', 'node_usage_hour', 'node_usage_day', 'node_usage_month'] loop
+	foreach v_table in array array['usage_hour', 'usage_day', 'usage_month', 'node_usage_hour', 'node_usage_day',
+		'node_usage_month'] loop
 		perform internal.usage_merge(v_table, v_rows);
 	end loop;
 end $$;
-comment on function internal.usage_add(internal.usage_pending_key[], internal.usage_pending_key[]) is 'Add what allocations held, what was used of them, and ends of steps, to the usage figures.';
+comment on function internal.usage_add(internal.usage_pending_key[], internal.usage_pending_key[]) is
+	'Add what allocations held, what was used of them, and ends of steps, to the usage figures.';
 
 create function internal.usage_requeue() returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -86,16 +99,19 @@ begin
 	delete from node_usage_day;
 	delete from node_usage_month;
 	update usage_state z set rebuild_at = null, time_zone = (select s.value from setting s where s.name = 'time_zone');
-	-- One statement, so one view of things: what ends meanwhile is neither among the rows that go nor among those that come. Rows are about
-	-- as long as a busy instance makes them: what one call of api.usage_roll takes of either is added up in about a second.
-	-- Their numbers are below 0, so they come behind what goes on ending; the newest jobs first, as limits and fair share go by what was last.
+	-- One statement, so one view of things: what ends meanwhile is neither among the rows that go nor among those that come.
+	-- Rows are about as long as a busy instance makes them: what one call of api.usage_roll takes of either is added up in
+	-- about a second. Their numbers are below 0, so they come behind what goes on ending; the newest jobs first, as limits
+	-- and fair share go by what was last.
 	with old as (
 		delete from usage_pending
 	), held as (
-		insert into usage_pending (pending_id, job_ids, step_ids, attempts, node_ids, held, used, rebuild) overriding system value
+		insert into usage_pending (pending_id, job_ids, step_ids, attempts, node_ids, held, used,
+			rebuild) overriding system value
 		select -nextval('usage_pending_pending_id_seq'), x.*, true
 		from (
-			select array_agg(a.job_id), array_agg(a.step_id), array_agg(a.attempt), array_agg(a.node_id), true, a.cpu_usec is not null
+			select array_agg(a.job_id), array_agg(a.step_id), array_agg(a.attempt), array_agg(a.node_id), true,
+				a.cpu_usec is not null
 			from allocation a
 			where coalesce(a.ended_at, 'infinity') < 'infinity'
 			group by a.job_id / 20, a.cpu_usec is not null
@@ -112,7 +128,8 @@ begin
 		order by s.job_id / 20 desc
 	) x;
 end $$;
-comment on function internal.usage_requeue() is 'Empty the usage figures and name all that has ended to be added up anew, by the days of the setting time_zone.';
+comment on function internal.usage_requeue() is
+	'Empty the usage figures and name all that has ended to be added up anew, by the days of the setting time_zone.';
 
 create function api.usage_roll(p_limit int) returns int
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -129,11 +146,14 @@ begin
 		perform internal.usage_requeue();
 	end if;
 	v_due := array(select d.pending_id from usage_pending d where d.pending_id > 0 order by d.pending_id limit p_limit);
-	v_due := v_due || array(select d.pending_id from usage_pending d where d.pending_id < 0 order by d.pending_id desc limit p_limit - cardinality(v_due));
+	v_due := v_due
+		|| array(select d.pending_id from usage_pending d
+		where d.pending_id < 0 order by d.pending_id desc limit p_limit - cardinality(v_due));
 	if v_due = '{}' then
 		return 0;
 	end if;
-	select array_agg(k order by k.job_id) filter (where k.node_id is not null), array_agg(k order by k.job_id) filter (where k.node_id is null)
+	select array_agg(k order by k.job_id) filter (where k.node_id is not null),
+		array_agg(k order by k.job_id) filter (where k.node_id is null)
 	into v_parts, v_ended
 	from internal.usage_pending_key k
 	where k.pending_id = any (v_due);
@@ -142,7 +162,8 @@ begin
 	return cardinality(v_due);
 end $$;
 comment on function api.usage_roll(int) is
-	'Add up to p_limit rows of rota.usage_pending to the usage figures; answers how many there were: as long as that is p_limit, there are more. May be called at any time, by any number of callers.';
+	'Add up to p_limit rows of rota.usage_pending to the usage figures; answers how many there were: as long as that is '
+	'p_limit, there are more. May be called at any time, by any number of callers.';
 
 create function internal.usage_undo(p_job bigint, p_steps int[]) returns void
 language plpgsql set search_path = rota, pg_temp as $$
@@ -161,19 +182,23 @@ begin
 	perform internal.usage_add(v_parts, v_ended);
 	delete from usage_pending d where p_job = any (d.job_ids);
 	v_rows := array(
-		select (x.hour, x.day, x.month, null, x.account, x.user_name, x.partition, x.qos, null, null, null, null, null, null, -x.steps_ended, -x.steps_completed,
+		select (x.hour, x.day, x.month, null, x.account, x.user_name, x.partition, x.qos, null, null, null, null, null,
+			null, -x.steps_ended, -x.steps_completed,
 			-x.steps_failed, -x.steps_cancelled, -x.steps_waited, -x.wait_s)::internal.usage_row
 		from internal.usage_end x
 		where x.job_id = p_job and x.step_id = any (p_steps) and x.ended_at is not null);
 	foreach v_span in array array['hour', 'day', 'month'] loop
 		perform internal.usage_merge('usage_' || v_span, v_rows);
 		-- Nothing of a step that never ran is left.
-		execute format('delete from %I u where u.steps_ended = 0 and greatest(u.cpu_s, u.node_s, u.mem_mb_s, u.cpu_used_s, u.cpu_measured_s) = 0
-			and (u.%2$I, u.account, u.user_name, u.partition, u.qos) in (select x.%2$I, x.account, x.user_name, x.partition, x.qos from unnest($1) x)', 'usage_' || v_span, v_span)
+		execute format('delete from %I u where u.steps_ended = 0 '
+				'and greatest(u.cpu_s, u.node_s, u.mem_mb_s, u.cpu_used_s, u.cpu_measured_s) = 0 '
+				'and (u.%2$I, u.account, u.user_name, u.partition, u.qos) in '
+				'(select x.%2$I, x.account, x.user_name, x.partition, x.qos from unnest($1) x)', 'usage_' || v_span, v_span)
 		using v_rows;
 	end loop;
 end $$;
-comment on function internal.usage_undo(bigint, int[]) is 'Take the ends of a job''s steps, which are about to run again, out of the usage figures.';
+comment on function internal.usage_undo(bigint, int[]) is
+	'Take the ends of a job''s steps, which are about to run again, out of the usage figures.';
 
 create function api.usage_rebuild(p_uid int, p_user text, p_request jsonb) returns jsonb
 language plpgsql security definer set search_path = rota, pg_temp as $$
@@ -186,7 +211,9 @@ begin
 	end if;
 	update usage_state z set rebuild_at = coalesce(z.rebuild_at, now());
 	insert into admin_event (actor, object, action, name, given) values (p_user, 'usage', 'rebuild', 'all', '{}');
-	return (select jsonb_build_object('asked_at', z.rebuild_at, 'time_zone', s.value) from usage_state z cross join setting s where s.name = 'time_zone');
+	return (select jsonb_build_object('asked_at', z.rebuild_at, 'time_zone', s.value) from usage_state z cross join setting s
+		where s.name = 'time_zone');
 end $$;
 comment on function api.usage_rebuild(int, text, jsonb) is
-	'Have all usage figures added up anew, by the days of the setting time_zone; the node manager does it. Answer {asked_at, time_zone}.';
+	'Have all usage figures added up anew, by the days of the setting time_zone; the node manager does it. Answer '
+	'{asked_at, time_zone}.';

@@ -1,15 +1,16 @@
--- Fair share: what each account and user has used lately, against what their shares say. Classic: factor = 2^(-effective use / share), so one
--- who has used just his share has a half, who has used nothing one. Effective use has part of what the siblings used, all the way up
--- the tree: a user of an account that has used too much stays behind those of others, whatever he used himself. Not a ranking (fair
--- tree), as the factor becomes a time here, by which steps come forward in the queue: it moves with use, never in jumps, and does not depend
--- on how many users there are.
+-- Fair share: what each account and user has used lately, against what their shares say. Classic: factor = 2^(-effective use /
+-- share), so one who has used just his share has a half, who has used nothing one. Effective use has part of what the siblings
+-- used, all the way up the tree: a user of an account that has used too much stays behind those of others, whatever he used
+-- himself. Not a ranking (fair tree), as the factor becomes a time here, by which steps come forward in the queue: it moves with
+-- use, never in jumps, and does not depend on how many users there are.
 --
--- The leader's tick has it computed anew from time to time, into rota.association_share; the queue adds it to the rank of whole lines
--- (sql/schedule/pending.sql). It is between 0 and fair_share_weight_s and the rank of what is submitted later is lower by
+-- The leader's tick has it computed anew from time to time, into rota.association_share; the queue adds it to the rank of whole
+-- lines (sql/schedule/pending.sql). It is between 0 and fair_share_weight_s and the rank of what is submitted later is lower by
 -- the time between, so no step is passed by more than what comes within that time: none starves.
 
 create view internal.share_use as
-select x.account, x.user_name, sum(x.cpu_s * power(0.5, greatest(0, extract(epoch from now() - x.until)) / h.half_life_s))::double precision as use_s
+select x.account, x.user_name,
+	sum(x.cpu_s * power(0.5, greatest(0, extract(epoch from now() - x.until)) / h.half_life_s))::double precision as use_s
 from (select s.value::double precision as half_life_s from rota.setting s where s.name = 'fair_share_half_life_s') h
 cross join rota.usage_state z
 cross join lateral (
@@ -21,13 +22,17 @@ cross join lateral (
 	from rota.usage_hour u where h.half_life_s <= 172800 and u.hour > now() - make_interval(secs => 10 * h.half_life_s)
 	union all
 	-- What runs, as if it were cut as finely as can be.
-	select r.account, r.user_name, r.cpus * h.half_life_s / ln(2) * (1 - power(0.5, extract(epoch from r.until - r.started_at) / h.half_life_s)), now()
+	select r.account, r.user_name,
+		r.cpus * h.half_life_s / ln(2) * (1 - power(0.5, extract(epoch from r.until - r.started_at) / h.half_life_s)),
+		now()
 	from internal.usage_held r where r.ended_at is null
 	union all
 	select p.account, p.user_name, p.cpu_s, p.hour + interval '1 hour'
 	from internal.usage_pending_key k
 	cross join lateral (
-		select * from internal.usage_piece p where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt and p.node_id = k.node_id offset 0
+		select * from internal.usage_piece p
+			where p.job_id = k.job_id and p.step_id = k.step_id and p.attempt = k.attempt
+			and p.node_id = k.node_id offset 0
 	) p
 	where not k.rebuild
 ) x
@@ -43,11 +48,15 @@ with recursive person as (
 	from (select distinct c.account, c.user_name from rota.association_share c) c
 	where not exists (select from rota.association a where a.account = c.account)
 ), leaf as (
-	select p.account, p.user_name, p.shares, coalesce(u.use_s, 0) as use_s from person p left join internal.share_use u on u.account = p.account and u.user_name = p.user_name
+	select p.account, p.user_name, p.shares,
+		coalesce(u.use_s, 0) as use_s from person p
+		left join internal.share_use u on u.account = p.account and u.user_name = p.user_name
 ), node as (
 	select l.account as parent, l.account, l.user_name, l.shares, l.use_s from leaf l
 	union all
-	select coalesce(a.parent, ''), a.account, null, a.shares, coalesce((select sum(l.use_s) from leaf l join internal.account_above u on u.account = l.account where u.above = a.account), 0)
+	select coalesce(a.parent, ''), a.account, null, a.shares,
+		coalesce((select sum(l.use_s) from leaf l join internal.account_above u on u.account = l.account
+		where u.above = a.account), 0)
 	from rota.account a
 ), part as (
 	select n.*, coalesce(n.shares / nullif(sum(n.shares) over (partition by n.parent), 0)::double precision, 0) as part
@@ -55,17 +64,20 @@ with recursive person as (
 ), total as (
 	select coalesce(nullif(sum(l.use_s), 0), 1) as use_s, (sum(l.use_s) > 0)::int::double precision as any_use from leaf l
 ), tree as (
-	select p.*, 1 as depth, p.part as share, p.use_s / t.use_s as used, p.use_s / t.use_s + (t.any_use - p.use_s / t.use_s) * p.part as effective,
+	select p.*, 1 as depth, p.part as share, p.use_s / t.use_s as used,
+		p.use_s / t.use_s + (t.any_use - p.use_s / t.use_s) * p.part as effective,
 		-- An account's users stand behind it, before the accounts below.
 		case when p.user_name is null then array[p.account, ''] else array['', p.user_name] end as path
 	from part p cross join total t
 	where p.parent = ''
 	union all
-	select p.*, u.depth + 1, u.share * p.part, p.use_s / t.use_s, p.use_s / t.use_s + (u.effective - p.use_s / t.use_s) * p.part,
+	select p.*, u.depth + 1, u.share * p.part, p.use_s / t.use_s,
+		p.use_s / t.use_s + (u.effective - p.use_s / t.use_s) * p.part,
 		u.path || case when p.user_name is null then array[p.account, ''] else array['', p.user_name] end
 	from tree u join part p on p.parent = u.account and u.user_name is null cross join total t
 )
-select nullif(t.account, '') as account, t.user_name, nullif(t.parent, '') as parent, t.depth, t.shares, t.share, t.use_s, t.used, t.effective,
+select nullif(t.account, '') as account, t.user_name, nullif(t.parent, '') as parent, t.depth, t.shares, t.share, t.use_s, t.used,
+	t.effective,
 	case when t.share > 0 then power(2, - t.effective / t.share) else 0 end as factor, t.path
 from tree t;
 comment on view internal.share_tree is 'Accounts and their users with shares, use and fair share factor.';
@@ -74,7 +86,9 @@ create function internal.share_expired() returns boolean
 language plpgsql stable set search_path = rota, pg_temp as $$
 begin
 	return exists (select from setting s where s.name = 'fair_share_weight_s' and s.value <> '0')
-		and (exists (select from share_state x where coalesce(x.computed_at < now() - make_interval(secs => internal.setting_int('fair_share_period_s')), true))
+		and (exists (select from share_state x
+			where coalesce(x.computed_at < now() - make_interval(secs => internal.setting_int('fair_share_period_s')),
+			true))
 			or exists (select from association_share c where c.boost_ms is null));
 end $$;
 comment on function internal.share_expired() is 'Whether fair share is to be computed anew.';
@@ -96,4 +110,5 @@ begin
 	) b
 	where b.association_id = c.association_id and b.boost_ms is distinct from c.boost_ms;
 end $$;
-comment on function internal.share_refresh() is 'Compute by how much the steps of each claimant come forward. The caller holds the leader''s row.';
+comment on function internal.share_refresh() is
+	'Compute by how much the steps of each claimant come forward. The caller holds the leader''s row.';

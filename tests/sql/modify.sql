@@ -144,7 +144,7 @@ savepoint s;
 select t.start(:'x' || '.x', '{2}', '{"position": 2}') \g /dev/null
 release s;
 select is(t.version(:'x' || '.x'), :'version', 'an element starts');
-select is((select q.array_next || ' ' || q.array_skip::text || ' ' || q.room from api.schedule_queue(1000) q where q.job_id = :x), '1 {2} 3', 'which ones have begun');
+select is((select q.array_next || ' ' || q.array_skip::text || ' ' || q.free_slots from api.schedule_queue(1000) q where q.job_id = :x), '1 {2} 3', 'which ones have begun');
 select min(stamp) as stamp from api.schedule_queue(1000) \gset
 savepoint s;
 select api.admin_change(0, 'root', '{"object": "partition", "action": "change", "name": "main", "values": {"default_time_s": 40}}') \g /dev/null
